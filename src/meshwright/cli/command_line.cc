@@ -1,0 +1,82 @@
+#include "meshwright/cli/command_line.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <exception>
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/cli/verb.h"
+#include "meshwright/plan/version.h"
+
+namespace meshwright {
+namespace {
+
+constexpr int kBug = 1;
+constexpr int kBadInput = 2;
+constexpr int kInterrupted = 130;  // 128 + SIGINT, as shells report it
+
+// Files are written in one step at the end, so there is nothing to clean up.
+void ExitOnInterrupt(int) { _exit(kInterrupted); }
+
+void PrintError(absl::string_view message) {
+  const bool ends_line = !message.empty() && message.back() == '\n';
+  const std::string text = absl::StrCat("meshwright: ", message, ends_line ? "" : "\n");
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+std::string Footer(const char* examples) {
+  return absl::StrCat("Examples:\n  ", absl::StrReplaceAll(examples, {{"\n", "\n  "}}), "\n");
+}
+
+int Run(int argc, char** argv) {
+  CLI::App app("Meshwright plans how to train a neural network on many accelerators.",
+               "meshwright");
+  app.set_version_flag("--version", StrCat("meshwright ", ToolVersion()));
+  app.require_subcommand(1);
+  app.footer(
+      "Exit codes: 0 done, 2 bad input, 3 nothing fits into memory, 1 a bug in meshwright.\n"
+      "Run `meshwright COMMAND --help` for options and examples of one command.\n");
+  std::map<const CLI::App*, Action> actions;
+  for (const Verb& verb : Verbs()) {
+    CLI::App* const command = app.add_subcommand(verb.name, verb.summary);
+    command->footer(Footer(verb.examples));
+    actions[command] = verb.add_options(*command);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    PrintError(error.what());
+    const auto chosen = app.get_subcommands();
+    const std::string command =
+        chosen.empty() ? std::string() : absl::StrCat(chosen[0]->get_name(), " ");
+    PrintError(absl::StrCat("run `meshwright ", command, "--help` for usage"));
+    return kBadInput;
+  }
+  const absl::Status status = actions.at(app.get_subcommands()[0])();
+  if (!status.ok()) PrintError(status.message());
+  return ExitCode(status);
+}
+
+}  // namespace
+
+int RunCommandLine(int argc, char** argv) {
+  std::signal(SIGINT, ExitOnInterrupt);
+  try {
+    return Run(argc, argv);
+  } catch (const std::exception& error) {
+    // Our code throws nothing; libraries may, for want of memory above all.
+    PrintError(absl::StrCat("unexpected failure: ", error.what()));
+    return kBug;
+  }
+}
+
+}  // namespace meshwright

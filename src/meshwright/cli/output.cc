@@ -1,0 +1,106 @@
+#include "meshwright/cli/output.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "meshwright/base/file.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+
+namespace meshwright {
+namespace {
+
+namespace fs = std::filesystem;
+
+absl::Status CannotWrite(const OutputFile& output, absl::string_view reason) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(output.option, ": cannot write ", output.path, ": ", reason));
+}
+
+// The file that a path leads to, whether it exists or not.
+fs::path Target(const std::string& path) {
+  std::error_code error;
+  const fs::path target = fs::weakly_canonical(path, error);
+  return error ? fs::path(path) : target;
+}
+
+bool SameFile(const std::string& a, const std::string& b) {
+  std::error_code error;
+  if (fs::equivalent(a, b, error)) return true;  // hard links too
+  return Target(a) == Target(b);
+}
+
+// Devices and pipes cannot be replaced, only written into.
+bool IsSpecial(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  return !error && fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
+}
+
+absl::Status CheckWritable(const OutputFile& output) {
+  if (output.path == "-") {
+    return CannotWrite(output, "name a file; --json prints the plan to standard output");
+  }
+  std::error_code error;
+  const fs::path target = Target(output.path);
+  if (fs::is_directory(target, error)) return CannotWrite(output, "it is a directory");
+  if (IsSpecial(target)) return absl::OkStatus();
+  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
+  if (!fs::is_directory(folder, error)) {
+    return CannotWrite(output, absl::StrCat("the folder ", folder.string(), " does not exist"));
+  }
+  if (access(folder.c_str(), W_OK | X_OK) != 0) {
+    return CannotWrite(output, absl::StrCat("the folder ", folder.string(), " is not writable"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckOutputs(const std::vector<OutputFile>& outputs,
+                          const std::vector<std::string>& inputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const OutputFile& output = outputs[i];
+    if (output.path.empty()) continue;
+    MW_RETURN_IF_ERROR(CheckWritable(output));
+    for (const std::string& input : inputs) {
+      if (SameFile(output.path, input)) {
+        return CannotWrite(output, "it is an input of this command; name another file");
+      }
+    }
+    for (size_t j = 0; j < i; ++j) {
+      if (!outputs[j].path.empty() && SameFile(outputs[j].path, output.path)) {
+        return CannotWrite(output, absl::StrCat(outputs[j].option, " names the same file"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteOutput(const OutputFile& output, std::string_view data) {
+  const fs::path target = Target(output.path);
+  if (!IsSpecial(target)) return WriteFile(target.string(), data);
+  std::FILE* const file = std::fopen(output.path.c_str(), "wb");
+  if (file == nullptr) return CannotWrite(output, std::strerror(errno));
+  const bool written = std::fwrite(data.data(), 1, data.size(), file) == data.size();
+  const bool closed = std::fclose(file) == 0;
+  if (!written || !closed) return CannotWrite(output, std::strerror(errno));
+  return absl::OkStatus();
+}
+
+absl::Status PrintOutput(std::string_view text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (std::fflush(stdout) != 0 || !written) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot write to standard output: ", std::strerror(errno)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace meshwright

@@ -1,0 +1,32 @@
+#ifndef MESHWRIGHT_CLI_OUTPUT_H_
+#define MESHWRIGHT_CLI_OUTPUT_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace meshwright {
+
+// A file that a command will write, and the option that named it.
+struct OutputFile {
+  std::string option;  // "-o"
+  std::string path;    // empty: not asked for
+};
+
+// Before long work: whether the outputs can be written at its end. Errors: a directory, a folder
+// that does not exist or is not writable, a file that is also among `inputs` (paths) or named
+// twice.
+absl::Status CheckOutputs(const std::vector<OutputFile>& outputs,
+                          const std::vector<std::string>& inputs);
+
+// Replaces a regular file in one step; follows symbolic links; writes into devices and pipes.
+absl::Status WriteOutput(const OutputFile& output, std::string_view data);
+
+// Errors if standard output does not take all of it.
+absl::Status PrintOutput(std::string_view text);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_CLI_OUTPUT_H_

@@ -1,0 +1,42 @@
+#ifndef MESHWRIGHT_CLI_PLANNING_COMMAND_H_
+#define MESHWRIGHT_CLI_PLANNING_COMMAND_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace CLI {
+class App;
+}
+
+namespace meshwright {
+
+// What `plan` and `estimate` have in common: a program, a cluster, options of the search, and what
+// becomes of the plan. Option texts as the user wrote them.
+struct PlanningOptions {
+  std::string program, cluster;
+  std::string mesh = "auto";
+  std::string memory;  // "60GiB", "unlimited", "device"
+  std::string cost_model;
+  std::string deadline = "30s";
+  std::vector<std::string> fixes, fix_files;
+  int threads = 2;
+  uint64_t seed = 1;
+  std::string plan_path, emit_path;  // empty: not wanted
+  bool json = false, progress = false, quiet = false;
+};
+
+// Registers all of them but --mesh and --memory, whose defaults and meaning differ, with `app`. The
+// options are filled when `app` parses.
+std::shared_ptr<PlanningOptions> AddPlanningOptions(CLI::App& app);
+
+// Plans and writes what is asked for: the plan file, the annotated program, and a table or the plan
+// on standard output. Nothing is written if there is any error, or if nothing fits (resource
+// exhausted; the message says what would).
+absl::Status RunPlanning(const PlanningOptions& options);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_CLI_PLANNING_COMMAND_H_

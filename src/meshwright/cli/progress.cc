@@ -1,0 +1,43 @@
+#include "meshwright/cli/progress.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include "absl/strings/str_format.h"
+
+namespace meshwright {
+namespace {
+
+// Often enough to look alive, seldom enough to cost nothing and not to flood a log.
+constexpr double kTerminalInterval = 0.1;
+constexpr double kLogInterval = 2;
+
+}  // namespace
+
+ProgressLine::ProgressLine() : terminal_(isatty(STDERR_FILENO) != 0) {}
+
+ProgressLine::~ProgressLine() {
+  if (terminal_ && shown_ > 0) std::fprintf(stderr, "\r%*s\r", static_cast<int>(shown_), "");
+}
+
+void ProgressLine::Show(const ProgramProgress& progress) {
+  if (progress.seconds < next_seconds_) return;
+  next_seconds_ = progress.seconds + (terminal_ ? kTerminalInterval : kLogInterval);
+  std::string line =
+      absl::StrFormat("[%5.1f s] mesh %s: %s", progress.seconds, progress.mesh, progress.phase);
+  if (progress.gap.has_value()) absl::StrAppendFormat(&line, ", gap %.2f %%", 100 * *progress.gap);
+  if (!terminal_) {
+    std::fprintf(stderr, "%s\n", line.c_str());
+    return;
+  }
+  const size_t width = std::max(line.size(), shown_);
+  shown_ = line.size();
+  line.resize(width, ' ');  // covers what was there before
+  std::fprintf(stderr, "\r%s", line.c_str());
+  std::fflush(stderr);
+}
+
+}  // namespace meshwright

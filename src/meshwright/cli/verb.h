@@ -1,0 +1,38 @@
+#ifndef MESHWRIGHT_CLI_VERB_H_
+#define MESHWRIGHT_CLI_VERB_H_
+
+#include <functional>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace CLI {
+class App;
+}
+
+namespace meshwright {
+
+// Does what the parsed options ask for. The status decides the exit code (base/status.h), its
+// message goes to standard error.
+using Action = std::function<absl::Status()>;
+
+// One command of the program.
+struct Verb {
+  const char* name;
+  const char* summary;   // one line for the list of commands
+  const char* examples;  // for --help: one a line, without indentation
+  Action (*add_options)(CLI::App& app);
+};
+
+// Every command, in the order of --help.
+const std::vector<Verb>& Verbs();
+
+// One for each verb_*.cc.
+Action AddPlanVerb(CLI::App& app);
+Action AddEstimateVerb(CLI::App& app);
+Action AddOpsVerb(CLI::App& app);
+Action AddClustersVerb(CLI::App& app);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_CLI_VERB_H_

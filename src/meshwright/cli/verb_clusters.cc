@@ -1,0 +1,56 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "meshwright/cli/output.h"
+#include "meshwright/cli/verb.h"
+#include "meshwright/cluster/cluster.h"
+#include "meshwright/plan/plan_table.h"
+
+namespace meshwright {
+namespace {
+
+// Types whose peak rates are shown, if the device has them.
+constexpr std::array<const char*, 3> kShownTypes = {"bf16", "f16", "f32"};
+
+std::string Price(const DeviceType& device) {
+  return device.price_per_hour > 0 ? absl::StrFormat("%.2f", device.price_per_hour) : "-";
+}
+
+std::string RowText(const DeviceType& device) {
+  std::string rates;
+  for (const char* type : kShownTypes) {
+    const auto rate = device.peak_flops.find(type);
+    absl::StrAppendFormat(
+        &rates, " %7s",
+        rate == device.peak_flops.end() ? "-" : absl::StrFormat("%.0f", rate->second / 1e12));
+  }
+  return absl::StrFormat("%-16s %8s %7.2f%s %5d %7.0f %7.0f %6s\n", device.name,
+                         BytesText(device.memory_bytes), device.memory_bytes_per_second / 1e12,
+                         rates, device.devices_per_node,
+                         device.intra_node.bandwidth_bytes_per_second / 1e9,
+                         device.inter_node.bandwidth_bytes_per_second / 1e9, Price(device));
+}
+
+absl::Status PrintDevices() {
+  std::string text =
+      absl::StrFormat("%-16s %8s %7s %7s %7s %7s %5s %7s %7s %6s\n", "device", "memory", "TB/s",
+                      "bf16", "f16", "f32", "/node", "link", "network", "$/h");
+  for (const DeviceType& device : BuiltinDevices()) absl::StrAppend(&text, RowText(device));
+  absl::StrAppend(
+      &text,
+      "Rates in Tflop/s, dense; link (inside a node) and network (between nodes) in GB/s each\n"
+      "way and device; -: not known, or the device has no such rate.\n");
+  return PrintOutput(text);
+}
+
+}  // namespace
+
+Action AddClustersVerb(CLI::App& app) {
+  return [] { return PrintDevices(); };
+}
+
+}  // namespace meshwright

@@ -1,0 +1,56 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/cli/output.h"
+#include "meshwright/cli/verb.h"
+#include "meshwright/sharding/rule_table.h"
+
+namespace meshwright {
+namespace {
+
+constexpr size_t kNameWidth = 28;
+
+absl::Status CheckNames(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (OpcodeFromName(name).has_value()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown operator \"", name, "\"; `meshwright ops` lists all"));
+  }
+  return absl::OkStatus();
+}
+
+std::string RowText(const RuleRow& row) {
+  std::string text(OpcodeName(row.opcode));
+  text.resize(std::max(kNameWidth, text.size() + 2), ' ');
+  StrAppend(&text, row.notation.empty() ? "no rule: replicated" : row.notation);
+  if (!row.remark.empty()) StrAppend(&text, "  -- ", row.remark);
+  return text + "\n";
+}
+
+absl::Status PrintRules(const std::vector<std::string>& names) {
+  MW_RETURN_IF_ERROR(CheckNames(names));
+  std::string text;
+  for (const RuleRow& row : RuleTable()) {
+    const bool wanted =
+        names.empty() ||
+        std::find(names.begin(), names.end(), std::string(OpcodeName(row.opcode))) != names.end();
+    if (wanted) absl::StrAppend(&text, RowText(row));
+  }
+  return PrintOutput(text);
+}
+
+}  // namespace
+
+Action AddOpsVerb(CLI::App& app) {
+  auto names = std::make_shared<std::vector<std::string>>();
+  app.add_option("OPCODE", *names, "only these");
+  return [names] { return PrintRules(*names); };
+}
+
+}  // namespace meshwright

@@ -1,0 +1,28 @@
+#include "meshwright/cli/verb.h"
+
+namespace meshwright {
+
+const std::vector<Verb>& Verbs() {
+  static const auto* const kVerbs = new std::vector<Verb>{
+      {"plan", "find the fastest sharding of a program that fits into memory",
+       "meshwright plan train.hlo --cluster 8xh100-sxm\n"
+       "meshwright plan train.hlo.txt.gz --cluster 2x8xa100-80g --mesh 2x8 --memory 60GiB -o "
+       "plan.json\n"
+       "meshwright plan train.hlo --cluster 8xh100-sxm --fix \"tok=[x,_]\" --emit sharded.hlo\n"
+       "meshwright plan - --cluster cluster.yaml --json < train.hlo > plan.json",
+       &AddPlanVerb},
+      {"estimate", "cost a given sharding; what is not given follows by least cost",
+       "meshwright estimate train.hlo --cluster 8xh100-sxm --mesh x=2,y=4 \\\n"
+       "    --fix \"state[*]['layer*']['wq']=[_,y]\" --fix \"tok=[x,_]\"\n"
+       "meshwright estimate train.hlo --cluster 8xh100-sxm --mesh 8 --fix-file shardings.txt -o "
+       "plan.json",
+       &AddEstimateVerb},
+      {"ops", "list the operators and how each can be sharded",
+       "meshwright ops\nmeshwright ops dot reshape", &AddOpsVerb},
+      {"clusters", "list the devices that --cluster knows", "meshwright clusters",
+       &AddClustersVerb},
+  };
+  return *kVerbs;
+}
+
+}  // namespace meshwright

@@ -1,0 +1,76 @@
+#ifndef MESHWRIGHT_CLUSTER_CLUSTER_H_
+#define MESHWRIGHT_CLUSTER_CLUSTER_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace meshwright {
+
+// One kind of link. Time of a message of n bytes: latency_seconds + n / achievable().
+struct Link {
+  std::string name;  // "nvlink4", "pcie4", "ib-ndr400", ...
+  double bandwidth_bytes_per_second =
+      0;  // one direction, per device, as data sheets give it divided by two
+  double latency_seconds = 0;
+  // Fraction of the bandwidth that large messages of a collective reach; a property of the link and
+  // its protocol, the same for every size and group (device_table.cc says where the figures come
+  // from).
+  double efficiency = 1;
+
+  double achievable() const { return bandwidth_bytes_per_second * efficiency; }
+};
+
+// One accelerator. All figures from the vendor's data sheet (dense, no sparsity), cited in the
+// table.
+struct DeviceType {
+  std::string name;  // "h100-sxm"
+  std::string description;
+  int64_t memory_bytes = 0;
+  double memory_bytes_per_second = 0;
+  // Peak operations per second for matrix products by element type ("f32" is what frameworks use by
+  // default for f32 inputs, i.e. TF32 where the device has it).
+  std::map<std::string, double> peak_flops;
+  int devices_per_node = 8;     // how it is usually sold
+  Link intra_node, inter_node;  // usual links; inter_node is per device
+  double price_per_hour = 0;    // dollars, 0: unknown
+  std::string source;           // where the figures come from
+
+  // Peak for `element_type` (HLO spelling); falls back to the nearest wider type it has, and for
+  // types wider than all it has (or unknown ones) to the slowest of the table.
+  double PeakFlops(std::string_view element_type) const;
+};
+
+// Every built-in device type, in the order of the table.
+const std::vector<DeviceType>& BuiltinDevices();
+const DeviceType* FindDevice(std::string_view name);  // nullptr if unknown
+
+// The largest cluster that is accepted: beyond any real one, small enough that products of sizes
+// and walks over devices stay harmless.
+inline constexpr int64_t kMaxDevices = int64_t{1} << 20;
+
+// A homogeneous cluster: nodes x devices.
+struct Cluster {
+  std::string name;  // as the user wrote it
+  DeviceType device;
+  int64_t nodes = 1;
+  int64_t devices_per_node = 1;
+  Link intra_node, inter_node;
+  int64_t devices() const { return nodes * devices_per_node; }
+};
+
+// "8xh100-sxm" (one node of 8; more than one node if that is beyond what one node of this type
+// holds, then it must divide), "16x8xh100-sxm" (16 nodes of 8), "h100-sxm" (one device), or the
+// path of a YAML file.
+absl::StatusOr<Cluster> ParseCluster(std::string_view spec);
+// The YAML form (cluster_yaml.cc has its reference); `file` is for error messages, which carry
+// file:line:column.
+absl::StatusOr<Cluster> ParseClusterYaml(std::string_view text, std::string_view file);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_CLUSTER_CLUSTER_H_

@@ -1,0 +1,55 @@
+#ifndef MESHWRIGHT_COST_COST_MODEL_H_
+#define MESHWRIGHT_COST_COST_MODEL_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "meshwright/hlo/graph.h"
+#include "meshwright/sharding/reshard.h"
+#include "meshwright/sharding/rule.h"
+#include "meshwright/sharding/sharding.h"
+
+namespace meshwright {
+
+// What one device does for one execution of one operator under one strategy.
+struct Work {
+  Opcode opcode = Opcode::kAdd;
+  ElementType element_type =
+      ElementType::kF32;  // of the operands of a contraction, else of the result
+  double flops = 0;       // multiplications + additions on this device
+  double bytes = 0;       // read from and written to device memory (fused values do not count)
+  // Contractions: the device's share as a (batched) matrix product; 0 otherwise.
+  int64_t m = 0, n = 0, k = 0, batch = 0;
+  // Kernels the operator starts: FusionInfo::kernel, 0 for one that runs inside another's kernel.
+  // An operator without flops and bytes never counts as one.
+  double kernels = 1;
+};
+
+// Prices. One object serves one mesh. Implementations must be safe to call from several threads.
+class CostModel {
+ public:
+  explicit CostModel(const Mesh& mesh) : mesh_(mesh) {}
+  virtual ~CostModel() = default;
+  const Mesh& mesh() const { return mesh_; }
+
+  virtual std::string name() const = 0;  // "roofline", "alpha_beta", ...
+  // Whether costs are seconds (else they are the unitless numbers of a published model).
+  virtual bool in_seconds() const { return true; }
+
+  virtual double ComputeSeconds(const Work& work) const = 0;
+  virtual double CollectiveSeconds(CollectiveKind kind, const AxisList& axes,
+                                   int64_t bytes) const = 0;
+  // What it costs by itself to choose `sharding` for an entry parameter (Alpa's 2 for replicated
+  // ones).
+  virtual double ParameterSeconds(const Shape& shape, const Sharding& sharding) const { return 0; }
+  // Default: PlanResharding with CollectiveSeconds.
+  virtual Resharding Reshard(const Shape& shape, const Sharding& from, const Sharding& to) const;
+
+ private:
+  Mesh mesh_;
+};
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_COST_COST_MODEL_H_

@@ -1,0 +1,336 @@
+// What XLA's GPU compiler does, in short. PriorityFusion
+// (xla/service/gpu/transforms/priority_fusion.cc) takes fusible producers in the order of the time
+// that fusing them saves by a cost model, and fuses each into *all* its consumers or into none: it
+// is computed again in every consuming kernel, and its buffer disappears. MultiOutputFusion then
+// merges kernels that read the same operand or are producer and consumer. Reductions are roots
+// ("hero") of their kernels; GEMMs, convolutions, sorts, custom calls and collectives are library
+// calls that read and write memory. Layout assignment and transpose folding make most reshapes and
+// transposes around GEMMs free.
+//
+// What we do with it. Operators are taken from the last to the first, so that for each one the
+// kernels that its users run in are known. One that every user can take in fuses if computing it
+// again in k kernels moves no more bytes than storing it:
+//
+//   k * in  <=  in + out + k * out
+//
+// `out` are its bytes, `in` the fewest bytes from which it can be computed: those of its operands,
+// or less where an operand can itself be recomputed from less (a convert from bf16, a broadcast of
+// a row maximum). So a chain of unary operators always fuses (softmax: exp is computed in the
+// kernel of the sum and again in that of the quotient, as XLA does), a residual sum of two arrays
+// fuses into up to three kernels and is stored for more.
+//
+// Views (reshape, transpose, bitcast, copy) move nothing: whoever needs one in memory needs what it
+// shows in memory.
+//
+// Left out: limits on the size of a kernel, Triton's softmax and GEMM fusions, layouts that force a
+// copy, and sharing of reads between sibling kernels (multi-output fusion).
+
+#include "meshwright/cost/fusion.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
+
+namespace meshwright {
+namespace {
+
+// Kernels that one operator may be duplicated into.
+constexpr size_t kMaxKernels = 8;
+
+// What an operator is to fusion.
+enum class Role : uint8_t {
+  kMemory,     // reads and writes memory: library calls, loops, everything not below
+  kSource,     // no operands, made from nothing: constant, iota
+  kView,       // its operand's buffer, seen differently
+  kFusible,    // computed inside its users' kernels
+  kReduction,  // takes its operands in, writes its result
+  kInPlace,    // updates operand 0 in memory, takes the others in
+  kPart,       // fusible; needs only some elements of operand 0
+};
+
+struct RoleRow {
+  Opcode opcode;
+  Role role;
+};
+
+constexpr RoleRow kRoles[] = {
+    {Opcode::kConstant, Role::kSource},
+    {Opcode::kIota, Role::kSource},
+    {Opcode::kReshape, Role::kView},
+    {Opcode::kTranspose, Role::kView},
+    {Opcode::kBitcast, Role::kView},
+    {Opcode::kCopy, Role::kView},
+    {Opcode::kBroadcast, Role::kFusible},
+    {Opcode::kPad, Role::kFusible},
+    {Opcode::kConcatenate, Role::kFusible},
+    {Opcode::kReverse, Role::kFusible},
+    {Opcode::kReducePrecision, Role::kFusible},
+    {Opcode::kSlice, Role::kPart},
+    {Opcode::kDynamicSlice, Role::kPart},
+    {Opcode::kGather, Role::kPart},
+    {Opcode::kReduce, Role::kReduction},
+    {Opcode::kReduceWindow, Role::kReduction},
+    {Opcode::kDynamicUpdateSlice, Role::kInPlace},
+    {Opcode::kScatter, Role::kInPlace},
+};
+
+Role RoleOf(const Op& op) {
+  if (op.kind != OpKind::kInstruction || op.instruction == nullptr || op.results.size() != 1) {
+    // Reductions of several values at once (arg max) have several results.
+    const bool variadic_reduce = op.kind == OpKind::kInstruction && op.instruction != nullptr &&
+                                 op.instruction->opcode == Opcode::kReduce;
+    return variadic_reduce ? Role::kReduction : Role::kMemory;
+  }
+  for (const RoleRow& row : kRoles) {
+    if (row.opcode == op.instruction->opcode) return row.role;
+  }
+  return IsElementwise(op.instruction->opcode) ? Role::kFusible : Role::kMemory;
+}
+
+// Can operand `operand` be computed inside the kernel of an operator of this role?
+bool TakesIn(Role role, size_t operand) {
+  switch (role) {
+    case Role::kFusible:
+    case Role::kPart:
+    case Role::kView:
+    case Role::kReduction:
+      return true;
+    case Role::kInPlace:
+      return operand > 0;
+    case Role::kMemory:
+    case Role::kSource:
+      break;
+  }
+  return false;
+}
+
+class Analysis {
+ public:
+  explicit Analysis(const Graph& graph) : graph_(graph) {
+    for (const Op& op : graph.ops) roles_.push_back(RoleOf(op));
+    const size_t values = graph.values.size();
+    info_.materialized.assign(values, false);
+    info_.free.assign(values, false);
+    info_.kernel.assign(graph.ops.size(), false);
+    info_.traffic.resize(graph.ops.size());
+    cheapest_.assign(values, 0);
+    share_.assign(values, 0);
+    forced_.assign(values, false);
+    kernels_.resize(values);
+  }
+
+  FusionInfo Run() {
+    MarkFree();
+    for (const Carry& carry : graph_.carries) {
+      Force(carry.init);
+      Force(carry.next);
+    }
+    for (size_t i = graph_.ops.size(); i-- > 0;) Decide(OpId(i));
+    for (size_t i = 0; i < graph_.ops.size(); ++i) Charge(OpId(i));
+    return std::move(info_);
+  }
+
+ private:
+  // Ids of the ops at whose time a fused value is computed.
+  using Kernels = absl::InlinedVector<OpId, 4>;
+
+  double Bytes(ValueId v) const { return static_cast<double>(graph_[v].shape.bytes()); }
+  Role RoleOfProducer(ValueId v) const { return roles_[graph_[v].producer.index()]; }
+  bool IsFree(ValueId v) const { return info_.free[v.index()]; }
+
+  void Force(ValueId v) {
+    if (v.valid()) forced_[v.index()] = true;
+  }
+
+  // Forward: which values are free, and from how few bytes the others can be computed.
+  void MarkFree() {
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      const Op& op = graph_.ops[i];
+      const Role role = roles_[i];
+      const bool computed = role == Role::kFusible || role == Role::kPart || role == Role::kView;
+      const bool free =
+          role == Role::kSource || (computed && std::all_of(op.operands.begin(), op.operands.end(),
+                                                            [&](ValueId v) { return IsFree(v); }));
+      for (ValueId result : op.results) {
+        info_.free[result.index()] = free;
+        cheapest_[result.index()] = free       ? 0
+                                    : computed ? std::min(Bytes(result), InputBytes(op))
+                                               : Bytes(result);
+      }
+    }
+  }
+
+  // Fewest bytes from which a fusible operator can be computed.
+  double InputBytes(const Op& op) const {
+    double sum = 0;
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      const auto here = op.operands.begin() + static_cast<int64_t>(i);
+      if (std::find(op.operands.begin(), here, *here) != here) continue;  // x * x
+      sum += cheapest_[here->index()] * Part(op, i);
+    }
+    return sum;
+  }
+
+  // Share of the elements of operand `operand` that `op` needs.
+  double Part(const Op& op, size_t operand) const {
+    if (operand != 0 || RoleOfProducer(op.results[0]) != Role::kPart) return 1;
+    const double have = static_cast<double>(graph_[op.operands[0]].shape.elements());
+    const double need = static_cast<double>(graph_[op.results[0]].shape.elements());
+    return need < have ? need / have : 1;
+  }
+
+  // Backward: does `id` fuse into its users? Its users have been decided.
+  void Decide(OpId id) {
+    const Op& op = graph_[id];
+    const Role role = roles_[id.index()];
+    if (op.results.empty()) return;
+    const bool may_fuse = role == Role::kFusible || role == Role::kPart || role == Role::kView;
+    if (IsFree(op.results[0])) {
+      // Made where it is used; only an output needs it in memory.
+      const std::vector<OpId>& users = graph_[op.results[0]].users;
+      const bool output = std::any_of(users.begin(), users.end(),
+                                      [&](OpId u) { return graph_[u].kind == OpKind::kOutput; });
+      info_.materialized[op.results[0].index()] = output;
+      info_.kernel[id.index()] = output;
+      return;
+    }
+    if (!may_fuse) {
+      for (ValueId result : op.results) info_.materialized[result.index()] = true;
+      info_.kernel[id.index()] =
+          op.kind == OpKind::kInstruction && op.instruction->opcode != Opcode::kParameter;
+      return;
+    }
+    const ValueId result = op.results[0];
+    bool in_memory = forced_[result.index()];
+    Kernels& kernels = kernels_[result.index()];
+    for (OpId user : graph_[result].users) {
+      if (!UserTakesIn(user, result) || graph_[user].loop != op.loop) {
+        in_memory = true;
+        continue;
+      }
+      AddKernels(user, &kernels);
+      share_[result.index()] = std::max(share_[result.index()], ShareFor(user, result));
+    }
+    const double k = static_cast<double>(kernels.size());
+    if (role == Role::kView) {
+      if (in_memory || kernels.size() > kMaxKernels) Force(op.operands[0]);
+      return;
+    }
+    const double in = InputBytes(op), out = Bytes(result);
+    if (in_memory || kernels.size() > kMaxKernels || k * in > in + out + k * out) {
+      info_.materialized[result.index()] = true;
+      info_.kernel[id.index()] = true;
+      kernels = {id};
+    }
+  }
+
+  bool UserTakesIn(OpId user, ValueId v) const {
+    const std::vector<ValueId>& operands = graph_[user].operands;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (operands[i] == v && !TakesIn(roles_[user.index()], i)) return false;
+    }
+    return true;
+  }
+
+  // Share of the elements of `v` that `user` makes its kernels compute.
+  double ShareFor(OpId user, ValueId v) const {
+    const Op& op = graph_[user];
+    double share = 0;
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      if (op.operands[i] == v) share = std::max(share, Part(op, i));
+    }
+    return info_.kernel[user.index()] ? share : share * share_[op.results[0].index()];
+  }
+
+  // The kernels in which `user` is computed.
+  void AddKernels(OpId user, Kernels* kernels) const {
+    const auto add = [kernels](OpId kernel) {
+      if (std::find(kernels->begin(), kernels->end(), kernel) == kernels->end())
+        kernels->push_back(kernel);
+    };
+    if (info_.kernel[user.index()]) {
+      add(user);
+      return;
+    }
+    if (kernels->size() > kMaxKernels) return;  // stored anyway
+    for (OpId kernel : kernels_[graph_[user].results[0].index()]) add(kernel);
+  }
+
+  // Bytes that `op` moves by itself. Every kernel that it is computed in reads its operands, once
+  // each.
+  void Charge(OpId id) {
+    const Op& op = graph_[id];
+    const Role role = roles_[id.index()];
+    FusionInfo::Traffic& traffic = info_.traffic[id.index()];
+    traffic.operand_bytes.assign(op.operands.size(), 0);
+    traffic.result_bytes.assign(op.results.size(), 0);
+    if (op.kind != OpKind::kInstruction || op.results.empty()) return;
+    if (op.instruction->opcode == Opcode::kParameter) return;
+
+    const bool alone = info_.kernel[id.index()];
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      if (alone) traffic.result_bytes[i] = Bytes(op.results[i]);
+    }
+    Kernels kernels;
+    double share = 1;
+    if (alone) {
+      kernels = {id};
+    } else if (!IsFree(op.results[0])) {
+      kernels = kernels_[op.results[0].index()];
+      share = share_[op.results[0].index()];
+    }
+    if (role == Role::kInPlace) {
+      // Touches what it updates, unless the rest has to be filled in first.
+      double update = 0;
+      for (size_t i = 1; i < op.operands.size(); ++i)
+        update = std::max(update, Bytes(op.operands[i]));
+      const bool scatter = op.instruction->opcode == Opcode::kScatter;
+      if (scatter) traffic.operand_bytes[0] = update;
+      traffic.result_bytes[0] = IsFree(op.operands[0]) ? Bytes(op.results[0]) + update : update;
+    }
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      if (role == Role::kInPlace && i == 0) continue;
+      const ValueId operand = op.operands[i];
+      if (IsFree(operand)) continue;
+      const ValueId base = Base(operand);
+      // A fused operand is read where it is computed.
+      if (!info_.materialized[base.index()]) continue;
+      // A view that some kernel takes in is read by the view; here only what reads memory by
+      // itself.
+      if (base != operand && TakesIn(role, i)) continue;
+      for (OpId kernel : kernels) {
+        if (!read_.insert(Key(kernel, base)).second) continue;
+        traffic.operand_bytes[i] += Bytes(operand) * Part(op, i) * share;
+      }
+    }
+  }
+
+  // What a view shows, through views of views.
+  ValueId Base(ValueId v) const {
+    while (RoleOfProducer(v) == Role::kView && !info_.materialized[v.index()])
+      v = graph_[graph_[v].producer].operands[0];
+    return v;
+  }
+
+  static uint64_t Key(OpId kernel, ValueId value) {
+    return uint64_t{static_cast<uint32_t>(kernel.value)} << 32 | static_cast<uint32_t>(value.value);
+  }
+
+  const Graph& graph_;
+  FusionInfo info_;
+  std::vector<Role> roles_;
+  std::vector<double> cheapest_;  // per value: fewest bytes it can be computed from
+  std::vector<double>
+      share_;  // per fused value: largest share of it that one of its kernels computes
+  std::vector<bool> forced_;            // per value: somebody needs it in memory
+  std::vector<Kernels> kernels_;        // per fused value: where it is computed
+  absl::flat_hash_set<uint64_t> read_;  // (kernel, value) pairs already charged
+};
+
+}  // namespace
+
+FusionInfo AnalyzeFusion(const Graph& graph) { return Analysis(graph).Run(); }
+
+}  // namespace meshwright

@@ -1,0 +1,41 @@
+#ifndef MESHWRIGHT_COST_FUSION_H_
+#define MESHWRIGHT_COST_FUSION_H_
+
+#include <vector>
+
+#include "meshwright/hlo/graph.h"
+
+namespace meshwright {
+
+// What XLA's fusion makes of a graph, as far as cost and memory need it: which values never reach
+// device memory, and how many bytes each operator really moves.
+struct FusionInfo {
+  // Per value: it is written to device memory. False for constants, iota and broadcasts of them,
+  // and elementwise/broadcast/reshape/transpose/slice/convert values whose users all fuse them in.
+  std::vector<bool> materialized;
+  // Per value: it costs nothing to make again anywhere under any sharding: constants, iota, and
+  // what is computed elementwise from such values only (rng excluded). Planning gives each user its
+  // own copy.
+  std::vector<bool> free;
+  // Per op: it is the root of a kernel, under whose name its fused operands run.
+  std::vector<bool> kernel;
+  // Per op, unsharded: for each operand, how many bytes of it the op reads from memory *itself*
+  // (0 if it is fused, free, or already read by the same fused kernel), and for each result the
+  // bytes written. A value that fuses into several kernels has its inputs' reads charged once a
+  // kernel, at the user.
+  struct Traffic {
+    std::vector<double> operand_bytes, result_bytes;
+  };
+  std::vector<Traffic> traffic;  // by op
+};
+
+// Follows XLA GPU's rules: elementwise, broadcast, slice, pad, concatenate, convert, dynamic-slice
+// and gathers fuse into their users, duplicated into several kernels where recomputing moves
+// no more bytes than storing; a reduce ends a fusion; dot, convolution, scatter, sort, custom
+// calls, collectives, loop boundaries and outputs force their operands to memory. fusion.cc has the
+// details. Linear in the size of the graph.
+FusionInfo AnalyzeFusion(const Graph& graph);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_COST_FUSION_H_

@@ -1,0 +1,118 @@
+#ifndef MESHWRIGHT_HLO_GRAPH_H_
+#define MESHWRIGHT_HLO_GRAPH_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "meshwright/base/id.h"
+#include "meshwright/hlo/module.h"
+
+// A Graph is what planning sees of a module: one flat list of operators over array values. Calls
+// are inlined, tuples dissolved, while loops and conditionals opened:
+//
+//  * `call`, and `fusion` (kLoop, kInput, kOutput, kCustom): the callee's instructions take its
+//  place.
+//  * `tuple`, `get-tuple-element`: gone; users name the element's value itself. `opt-barrier`,
+//    `after-all`, `add-dependency`, `domain`, and a `custom-call` to "Sharding" stay out of the way
+//    the same way where they only forward a value, except that a Sharding custom call (and any
+//    `sharding=` on an instruction) is kept in Value::sharding. A Sharding custom call that asks
+//    for another sharding than its operand already has stays as an op: the program reshards there.
+//  * asynchronous pairs: `X-start` is the op and its results are X's (then contexts, if any);
+//    `X-update` and `X-done` forward. `async-start` gives way to the computation it calls.
+//  * `while`: body and condition are inlined once, with Op::multiplicity multiplied by the trip
+//    count. A loop-carried value appears as `kLoopParameter` ops in the body; Graph::carries says
+//    which values it joins: init (before), parameter (in the body), next (end of body), and exit
+//    (what users after the loop see).
+//  * `conditional`: every branch is inlined; `kBranchParameter` is not needed because branches read
+//    their operands directly; results are joined by a `kSelectBranch` op a leaf.
+//
+// Ops are in execution order: operands are defined before use (loop bodies between their init and
+// their exit).
+
+namespace meshwright {
+
+struct OpTag {};
+struct ValueTag {};
+using OpId = Id<OpTag>;
+using ValueId = Id<ValueTag>;
+
+struct Value {
+  Shape shape;  // an array (or token/opaque)
+  OpId producer;
+  int32_t result = 0;       // which result of the producer
+  std::vector<OpId> users;  // each user once, in order
+  std::string
+      sharding;  // annotation in the program for just this value, canonical text; usually empty
+};
+
+enum class OpKind {
+  kInstruction,    // one HLO instruction
+  kLoopParameter,  // one carried leaf at the start of a loop body; no operands, one result
+  kLoopExit,       // one carried leaf after the loop; no operands (see Graph::carries), one result
+  kSelectBranch,   // a conditional's result leaf; operands: that leaf of each branch
+  kOutput,         // a leaf of the entry's result; one operand, no result
+};
+
+struct Op {
+  OpKind kind = OpKind::kInstruction;
+  // The instruction it stands for; for kLoop* and kSelectBranch the while/conditional, for kOutput
+  // the root. Valid as long as the module is alive.
+  const Instruction* instruction = nullptr;
+  const Computation* computation = nullptr;  // where the instruction stands
+  std::string
+      name;  // unique in the graph: instruction name, prefixed by call sites where inlined twice
+  std::vector<ValueId> operands;  // leaves in order (a tuple operand is spread)
+  std::vector<ValueId> results;   // leaves in order
+  double multiplicity = 1;        // executions per step: product of enclosing trip counts
+  int32_t loop = -1;              // innermost Graph::loops entry it is inside, or -1
+  int64_t parameter = -1;         // entry parameters: number of the parameter
+  std::vector<int64_t> leaf;  // entry parameters and outputs: index path of the leaf inside a tuple
+};
+
+struct Loop {
+  int32_t parent = -1;  // enclosing loop
+  double trip_count = 1;
+  bool trip_count_known = false;  // else trip_count is an assumption (1) and a warning was made
+  OpId begin, end;                // ops [begin, end) belong to the body and condition
+};
+
+// One loop-carried leaf. All of parameter, next and exit must have one sharding; init may be
+// resharded.
+struct Carry {
+  int32_t loop = 0;
+  ValueId init, parameter, next, exit;
+  bool invariant = false;  // next is parameter itself: the loop only reads it
+};
+
+struct Graph {
+  std::string name;
+  const Module* module = nullptr;  // what the graph was built from; outlives it
+  std::vector<Op> ops;
+  std::vector<Value> values;
+  std::vector<Loop> loops;
+  std::vector<Carry> carries;
+  std::vector<OpId> parameters;  // entry parameter leaves (ops of opcode kParameter), in order
+  std::vector<OpId> outputs;     // kOutput ops, leaves of the root in order
+  std::vector<int32_t>
+      output_alias;  // per output: index into `parameters` it shares its buffer with, or -1
+  std::vector<std::string> warnings;  // e.g. a loop whose trip count cannot be derived
+
+  const Op& operator[](OpId id) const { return ops[id.index()]; }
+  Op& operator[](OpId id) { return ops[id.index()]; }
+  const Value& operator[](ValueId id) const { return values[id.index()]; }
+  Value& operator[](ValueId id) { return values[id.index()]; }
+};
+
+inline constexpr int64_t kMaxInlinedInstructions = int64_t{1} << 22;
+
+// Builds the graph of `module`'s entry computation. `module` must outlive it.
+// Errors: recursion, an instruction that refers to a missing computation, tuples that do not fit
+// together, a program that grows beyond reason (kMaxInlinedInstructions) when its calls are
+// inlined.
+absl::StatusOr<Graph> BuildGraph(const Module& module);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_HLO_GRAPH_H_

@@ -1,0 +1,34 @@
+#include "meshwright/hlo/module.h"
+
+#include <tuple>
+
+namespace meshwright {
+namespace {
+
+// Everything that is compared; `line` is where the text stood, not what it said.
+auto Compared(const Instruction& i) {
+  return std::tie(i.opcode, i.name, i.shape, i.operands, i.called, i.parameter_number, i.literal,
+                  i.dimensions, i.iota_dimension, i.tuple_index, i.dot, i.window, i.convolution,
+                  i.feature_group_count, i.batch_group_count, i.gather, i.scatter, i.slice,
+                  i.dynamic_slice_sizes, i.padding, i.direction, i.fusion_kind,
+                  i.custom_call_target, i.async_name, i.is_root, i.other, i.sharding,
+                  i.backend_config, i.frontend_attributes, i.control_predecessors, i.metadata);
+}
+
+auto Compared(const Computation& c) {
+  return std::tie(c.name, c.instructions, c.parameters, c.root, c.execution_thread);
+}
+
+}  // namespace
+
+bool operator==(const Instruction& a, const Instruction& b) { return Compared(a) == Compared(b); }
+bool operator==(const Computation& a, const Computation& b) { return Compared(a) == Compared(b); }
+
+const std::string* FindAttribute(const Instruction& instruction, std::string_view name) {
+  for (const auto& [key, value] : instruction.other) {
+    if (key == name) return &value;
+  }
+  return nullptr;
+}
+
+}  // namespace meshwright

@@ -1,0 +1,250 @@
+#include "meshwright/intra/candidates.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/intra/alpa_space.h"
+
+namespace meshwright {
+namespace {
+
+std::string ShapeKey(const Shape& shape) {
+  return StrCat(ElementTypeName(shape.type), "[", absl::StrJoin(shape.dims, ","), "]");
+}
+
+// Bytes one device moves of an array of which all devices together would move `total` unsharded.
+double DeviceShare(double total, const Sharding& sharding, const Mesh& mesh) {
+  return total / static_cast<double>(sharding.shards(mesh));
+}
+
+bool UsesPending(const Rule& rule, const Strategy& strategy) {
+  return std::any_of(strategy.begin(), strategy.end(), [&](FactorIndex f) {
+    return f != kNoFactor && rule.factors[f].kind == FactorKind::kPending;
+  });
+}
+
+// Every sharding that keeps some of `stored`'s axes in their places and gathers the others. Axes
+// leave a dimension from its minor end, so that what is left is again a sharding of contiguous
+// blocks.
+std::vector<Sharding> Gatherings(const Sharding& stored) {
+  std::vector<Sharding> result = {stored};
+  for (size_t d = 0; d < stored.dims.size(); ++d) {
+    const size_t known = result.size();
+    for (size_t keep = 0; keep < stored.dims[d].size(); ++keep) {
+      for (size_t i = 0; i < known; ++i) {
+        Sharding next = result[i];
+        next.dims[d].resize(keep);
+        result.push_back(std::move(next));
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+ShardingListId ShardingLists::Intern(std::vector<Sharding> list) {
+  auto [it, inserted] = ids_.try_emplace(list, ShardingListId(lists_.size()));
+  if (inserted) lists_.push_back(std::make_shared<const std::vector<Sharding>>(std::move(list)));
+  return it->second;
+}
+
+Rule ValueRule(const Shape& shape) {
+  Rule rule;
+  TensorFactors tensor;
+  for (size_t d = 0; d < shape.dims.size(); ++d) {
+    tensor.dims.emplace_back();
+    if (shape.dims[d] == 1) continue;
+    tensor.dims.back().push_back(static_cast<FactorIndex>(rule.factors.size()));
+    rule.factors.push_back({.size = shape.dims[d], .label = static_cast<char>('a' + d % 26)});
+  }
+  rule.operands = {tensor};
+  rule.results = {tensor};
+  return rule;
+}
+
+void SetContractionSizes(const Rule& rule, const Strategy& strategy, const Mesh& mesh, Work* work) {
+  if (rule.operands.size() < 2 || rule.results.empty()) return;
+  const auto has = [](const TensorFactors& tensor, FactorIndex factor) {
+    for (const auto& dim : tensor.dims) {
+      if (std::find(dim.begin(), dim.end(), factor) != dim.end()) return true;
+    }
+    return false;
+  };
+  work->m = work->n = work->k = work->batch = 1;
+  for (FactorIndex f = 0; f < static_cast<FactorIndex>(rule.factors.size()); ++f) {
+    if (rule.factors[f].kind == FactorKind::kPending) continue;
+    int64_t size = rule.factors[f].size;
+    for (size_t axis = 0; axis < strategy.size(); ++axis) {
+      if (strategy[axis] == f) size = std::max<int64_t>(1, size / mesh.axes[axis].size);
+    }
+    const bool lhs = has(rule.operands[0], f), rhs = has(rule.operands[1], f),
+               result = has(rule.results[0], f);
+    if (!result) {
+      work->k *= size;
+    } else if (lhs && rhs) {
+      work->batch *= size;
+    } else if (lhs) {
+      work->m *= size;
+    } else {
+      work->n *= size;
+    }
+  }
+}
+
+double CandidateSets::FollowerBytes(OpId leader) const {
+  double bytes = 0;
+  for (OpId follower : groups_.followers[leader.index()]) {
+    const FusionInfo::Traffic& traffic = fusion_.traffic[follower.index()];
+    for (double b : traffic.operand_bytes) bytes += b;
+    for (double b : traffic.result_bytes) bytes += b;
+  }
+  return bytes;
+}
+
+std::string CandidateSets::Signature(OpId leader, const Rule& rule, bool pending) const {
+  const Op& op = graph_[leader];
+  const FusionInfo::Traffic& traffic = fusion_.traffic[leader.index()];
+  std::string key =
+      StrCat(static_cast<int>(op.kind), op.instruction ? OpcodeName(op.instruction->opcode) : "",
+             "|", pending, rule.supported, bool{fusion_.kernel[leader.index()]}, "|", rule.flops,
+             "|", FollowerBytes(leader), "|");
+  for (const Factor& f : rule.factors) {
+    StrAppend(&key, f.size, ".", static_cast<int>(f.kind), ".", static_cast<int>(f.reduction), ",");
+  }
+  const auto append = [&](const TensorFactors& tensor, const Shape& shape, double bytes,
+                          bool free) {
+    StrAppend(&key, "|", ShapeKey(shape), tensor.pending, tensor.unreduced, free, ":", bytes, ":");
+    for (const auto& dim : tensor.dims) {
+      StrAppend(&key,
+                absl::StrJoin(dim, "*", [](std::string* out, FactorIndex f) { StrAppend(out, f); }),
+                ",");
+    }
+  };
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    append(rule.operands[i], graph_[op.operands[i]].shape, traffic.operand_bytes[i],
+           fusion_.free[op.operands[i].index()]);
+  }
+  key += "->";
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    append(rule.results[i], graph_[op.results[i]].shape, traffic.result_bytes[i], false);
+  }
+  return key;
+}
+
+double CandidateSets::ComputeCost(OpId leader, const CandidateSet& set, size_t s) const {
+  const Op& op = graph_[leader];
+  if (op.kind != OpKind::kInstruction) return 0;
+  const Mesh& mesh = cost_model_.mesh();
+  const FusionInfo::Traffic& traffic = fusion_.traffic[leader.index()];
+  Work work;
+  work.opcode = op.instruction->opcode;
+  work.kernels = fusion_.kernel[leader.index()] ? 1 : 0;
+  const bool contraction = work.opcode == Opcode::kDot || work.opcode == Opcode::kConvolution;
+  work.element_type = contraction || op.results.empty() ? graph_[op.operands[0]].shape.type
+                                                        : graph_[op.results[0]].shape.type;
+  work.flops =
+      set.rule.flops / static_cast<double>(ComputeShards(set.rule, set.strategies[s], mesh));
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    work.bytes += DeviceShare(traffic.operand_bytes[i], lists_[set.operands[i]][s], mesh);
+  }
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    work.bytes += DeviceShare(traffic.result_bytes[i], lists_[set.results[i]][s], mesh);
+  }
+  if (!op.results.empty())
+    work.bytes += DeviceShare(FollowerBytes(leader), lists_[set.results[0]][s], mesh);
+  if (contraction) {
+    SetContractionSizes(set.rule, set.strategies[s], mesh, &work);
+  } else if (work.bytes == 0) {
+    return 0;  // fused into its users: no kernel of its own
+  }
+  return cost_model_.ComputeSeconds(work);
+}
+
+CandidateSet CandidateSets::Build(OpId leader, Rule rule, bool pending) {
+  const Op& op = graph_[leader];
+  const Mesh& mesh = cost_model_.mesh();
+  CandidateSet set;
+  const bool alpa = space_ == StrategySpace::kAlpa;
+  set.rule = alpa ? PaddedForMesh(std::move(rule), mesh) : std::move(rule);
+  set.strategies = EnumerateStrategies(set.rule, mesh);
+  std::erase_if(set.strategies, [&](const Strategy& s) {
+    return (UsesPending(set.rule, s) && !pending) ||
+           (alpa && !AllowedByAlpa(op, set.rule, s, mesh));
+  });
+  const auto list = [&](size_t i, auto sharding_of) {
+    std::vector<Sharding> shardings;
+    for (const Strategy& s : set.strategies)
+      shardings.push_back(*sharding_of(set.rule, s, i, mesh));
+    return shardings;
+  };
+  std::vector<double> at_once(set.strategies.size(), 0);
+  for (size_t i = 0; i < op.operands.size(); ++i)
+    set.operands.push_back(lists_.Intern(list(i, OperandSharding)));
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    std::vector<Sharding> shardings = list(i, ResultSharding);
+    if (alpa) {
+      for (size_t s = 0; s < shardings.size(); ++s) {
+        at_once[s] += ReduceAtOnce(graph_[op.results[i]].shape, cost_model_, &shardings[s]);
+      }
+    }
+    set.results.push_back(lists_.Intern(std::move(shardings)));
+  }
+  for (size_t s = 0; s < set.strategies.size(); ++s) {
+    set.cost.push_back(ComputeCost(leader, set, s) + at_once[s]);
+  }
+  return set;
+}
+
+const CandidateSet* CandidateSets::ForGroup(OpId leader, bool pending) {
+  Rule rule = RuleFor(graph_, graph_[leader]);
+  std::unique_ptr<CandidateSet>& set = sets_[Signature(leader, rule, pending)];
+  if (set == nullptr) set = std::make_unique<CandidateSet>(Build(leader, std::move(rule), pending));
+  return set.get();
+}
+
+const CandidateSet* CandidateSets::ForValue(const Shape& shape) {
+  std::unique_ptr<CandidateSet>& set = sets_[StrCat("value:", ShapeKey(shape))];
+  if (set != nullptr) return set.get();
+  set = std::make_unique<CandidateSet>();
+  const Mesh& mesh = cost_model_.mesh();
+  set->rule =
+      space_ == StrategySpace::kAlpa ? PaddedForMesh(ValueRule(shape), mesh) : ValueRule(shape);
+  set->strategies = EnumerateStrategies(set->rule, mesh);
+  std::vector<Sharding> shardings;
+  for (const Strategy& s : set->strategies)
+    shardings.push_back(*ResultSharding(set->rule, s, 0, mesh));
+  set->operands = {lists_.Intern(shardings)};
+  set->results = set->operands;
+  set->cost.assign(set->strategies.size(), 0);
+  return set.get();
+}
+
+const CandidateSet* CandidateSets::ForParameter(const Shape& shape, bool gathered) {
+  const CandidateSet& alone =
+      *ForValue(shape);  // before taking a reference into sets_, which it may grow
+  std::unique_ptr<CandidateSet>& set = sets_[StrCat("parameter:", gathered, ShapeKey(shape))];
+  if (set != nullptr) return set.get();
+  set = std::make_unique<CandidateSet>();
+  set->rule = alone.rule;
+  std::vector<Sharding> stored, seen;
+  for (size_t s = 0; s < alone.strategies.size(); ++s) {
+    const Sharding& sharding = lists_[alone.results[0]][s];
+    if (space_ == StrategySpace::kAlpa && !ParameterAllowedByAlpa(sharding)) continue;
+    const double cost = cost_model_.ParameterSeconds(shape, sharding);
+    for (const Sharding& gathering :
+         gathered ? Gatherings(sharding) : std::vector<Sharding>{sharding}) {
+      set->strategies.push_back(alone.strategies[s]);
+      stored.push_back(sharding);
+      seen.push_back(gathering);
+      set->cost.push_back(cost + cost_model_.Reshard(shape, sharding, gathering).seconds);
+    }
+  }
+  set->stored = lists_.Intern(std::move(stored));
+  set->results = {lists_.Intern(std::move(seen))};
+  return set.get();
+}
+
+}  // namespace meshwright

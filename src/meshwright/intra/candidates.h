@@ -1,0 +1,92 @@
+#ifndef MESHWRIGHT_INTRA_CANDIDATES_H_
+#define MESHWRIGHT_INTRA_CANDIDATES_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "meshwright/base/id.h"
+#include "meshwright/cost/cost_model.h"
+#include "meshwright/cost/fusion.h"
+#include "meshwright/hlo/graph.h"
+#include "meshwright/intra/groups.h"
+#include "meshwright/intra/planner.h"
+#include "meshwright/sharding/rule.h"
+#include "meshwright/sharding/sharding.h"
+
+namespace meshwright {
+
+struct ShardingListTag {};
+using ShardingListId = Id<ShardingListTag>;
+
+// Lists of shardings, each stored once: what one operand or result looks like under each strategy.
+class ShardingLists {
+ public:
+  ShardingListId Intern(std::vector<Sharding> list);
+  const std::vector<Sharding>& operator[](ShardingListId id) const { return *lists_[id.index()]; }
+
+ private:
+  absl::flat_hash_map<std::vector<Sharding>, ShardingListId> ids_;
+  std::vector<std::shared_ptr<const std::vector<Sharding>>> lists_;
+};
+
+// What operators with equal rules, shapes and memory traffic may do, and what each choice costs one
+// device once. Shared by all of them: networks repeat layers.
+struct CandidateSet {
+  Rule rule;
+  std::vector<Strategy> strategies;
+  std::vector<ShardingListId> operands;  // by operand of the leader
+  std::vector<ShardingListId> results;   // by result; for parameters: what users see
+  ShardingListId stored;                 // parameters only: how the argument arrives
+  std::vector<double>
+      cost;  // by strategy: compute (and a parameter's gathering), cost model's unit
+};
+
+// Builds and shares the candidate sets of a graph's operators.
+class CandidateSets {
+ public:
+  CandidateSets(const Graph& graph, const FusionInfo& fusion, const Groups& groups,
+                const CostModel& cost_model, StrategySpace space)
+      : graph_(graph), fusion_(fusion), groups_(groups), cost_model_(cost_model), space_(space) {}
+
+  // For the group led by `leader`. `pending`: its operands may be partial sums, so an add may leave
+  // its result a partial sum.
+  const CandidateSet* ForGroup(OpId leader, bool pending);
+  // For an entry parameter. With `gathered`, each strategy is a pair: how the argument is stored,
+  // and a copy with some of its axes gathered that all users share (FSDP's gathered weights), its
+  // cost included.
+  const CandidateSet* ForParameter(const Shape& shape, bool gathered);
+  // For a value by itself: every sharding without partial sums, at no cost.
+  const CandidateSet* ForValue(const Shape& shape);
+
+  ShardingLists& lists() { return lists_; }
+  const ShardingLists& lists() const { return lists_; }
+
+ private:
+  std::string Signature(OpId leader, const Rule& rule, bool pending) const;
+  CandidateSet Build(OpId leader, Rule rule, bool pending);
+  double ComputeCost(OpId leader, const CandidateSet& set, size_t strategy) const;
+  double FollowerBytes(OpId leader) const;
+
+  const Graph& graph_;
+  const FusionInfo& fusion_;
+  const Groups& groups_;
+  const CostModel& cost_model_;
+  StrategySpace space_;
+  ShardingLists lists_;
+  absl::flat_hash_map<std::string, std::unique_ptr<CandidateSet>> sets_;
+};
+
+// The rule of a value by itself: every dimension its own parallel factor.
+Rule ValueRule(const Shape& shape);
+
+// Sizes of one device's share of a contraction as a batched matrix product, from the rule alone:
+// batch factors stand in both operands and the result, m in the left and the result, n in the right
+// and the result, k in both operands only.
+void SetContractionSizes(const Rule& rule, const Strategy& strategy, const Mesh& mesh, Work* work);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_INTRA_CANDIDATES_H_

@@ -1,0 +1,236 @@
+#include "meshwright/intra/decode.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "meshwright/intra/edge_costs.h"
+
+namespace meshwright {
+namespace {
+
+Sharding WithoutPartialSums(Sharding sharding) {
+  sharding.unreduced.clear();
+  sharding.reduction = Reduction::kNone;
+  return sharding;
+}
+
+// The strategy under which an elementwise operator's result has this sharding.
+Strategy StrategyOfResult(const Rule& rule, const Sharding& sharding, const Mesh& mesh) {
+  Strategy strategy(mesh.rank(), kNoFactor);
+  for (size_t d = 0; d < sharding.dims.size(); ++d) {
+    if (rule.results[0].dims[d].empty()) continue;
+    for (AxisIndex axis : sharding.dims[d]) strategy[axis] = rule.results[0].dims[d][0];
+  }
+  return strategy;
+}
+
+class Decoder {
+ public:
+  Decoder(const ProblemInputs& in, const PlanningProblem& problem, const CandidateSets& sets,
+          const Schedule& schedule, const std::vector<int32_t>& choice)
+      : in_(in), graph_(in.graph), problem_(problem), sets_(sets), choice_(choice) {
+    plan_.schedule = schedule;
+    plan_.intervals = in.intervals;
+  }
+
+  IntraPlan Decode() {
+    DecodeOps();
+    DecodeShardings();
+    DecodeParameters();
+    DecodeEdges();
+    JudgeMemory();
+    std::stable_sort(
+        plan_.collectives.begin(), plan_.collectives.end(), [&](const auto& a, const auto& b) {
+          return plan_.schedule.time[a.user.index()] < plan_.schedule.time[b.user.index()];
+        });
+    plan_.objective = plan_.compute + plan_.communication;
+    plan_.nodes = static_cast<int64_t>(problem_.problem.nodes.size());
+    plan_.edges = static_cast<int64_t>(problem_.problem.edges.size());
+    return std::move(plan_);
+  }
+
+ private:
+  const Mesh& mesh() const { return in_.cost_model.mesh(); }
+  const Sharding& At(const Port& port) const { return problem_.ShardingAt(sets_, port, choice_); }
+
+  void DecodeOps() {
+    plan_.ops.resize(graph_.ops.size());
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      PlannedOp& op = plan_.ops[i];
+      const solve::NodeId node = problem_.node_of_op[i];
+      if (!node.valid()) {
+        op.rule = RuleFor(graph_, graph_.ops[i]);
+        op.strategy.assign(mesh().rank(), kNoFactor);
+        op.free = graph_.ops[i].kind == OpKind::kInstruction;
+        continue;
+      }
+      const CandidateSet& set = *problem_.nodes[node.index()].set;
+      const int32_t s = problem_.StrategyOf(node, choice_);
+      if (in_.groups.is_leader(OpId(i))) {
+        op.rule = set.rule;
+        op.strategy = set.strategies[s];
+        DecodeCost(OpId(i), node, set, s);
+      } else {
+        op.rule = RuleFor(graph_, graph_.ops[i]);
+        op.strategy = StrategyOfResult(op.rule, sets_.lists()[set.results[0]][s], mesh());
+      }
+    }
+  }
+
+  // A group's cost is compute, but for all-reduces that the strategy space executes at once.
+  void DecodeCost(OpId id, solve::NodeId node, const CandidateSet& set, int32_t s) {
+    if (problem_.nodes[node.index()].kind != PlanningNode::Kind::kGroup) return;
+    PlannedOp& op = plan_.ops[id.index()];
+    op.compute_seconds = set.cost[s];
+    if (in_.space == StrategySpace::kAlpa) {
+      for (size_t r = 0; r < set.results.size(); ++r) {
+        const Sharding partial = *ResultSharding(set.rule, set.strategies[s], r, mesh());
+        op.compute_seconds -=
+            AddCollectives(graph_[id].results[r], partial, sets_.lists()[set.results[r]][s], id,
+                           graph_[id].multiplicity);
+      }
+    }
+    plan_.compute += op.compute_seconds * graph_[id].multiplicity;
+  }
+
+  // How a value is kept: as its users see it, or, if partial sums go to its only user, as that
+  // wants it.
+  void DecodeShardings() {
+    plan_.shardings.resize(graph_.values.size());
+    std::vector<bool> known(graph_.values.size(), false);
+    for (size_t i = 0; i < graph_.values.size(); ++i) {
+      const Port& port = problem_.offered[i];
+      if (!port.node.valid()) continue;
+      plan_.shardings[i] = At(port);
+      known[i] = plan_.shardings[i].unreduced.empty();
+    }
+    for (const PlanningEdge& edge : problem_.edges) {
+      const size_t v = edge.value.index();
+      if (known[v] || edge.from != problem_.offered[v]) continue;
+      plan_.shardings[v] = WithoutPartialSums(At(edge.to));
+      known[v] = true;
+    }
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      const PlannedOp& op = plan_.ops[i];
+      if (!problem_.node_of_op[i].valid()) continue;
+      for (size_t j = 0; j < graph_.ops[i].operands.size(); ++j) {
+        const size_t v = graph_.ops[i].operands[j].index();
+        if (known[v] || !in_.fusion.free[v]) continue;
+        plan_.shardings[v] = WithoutPartialSums(*OperandSharding(op.rule, op.strategy, j, mesh()));
+        known[v] = true;
+      }
+      for (ValueId result : graph_.ops[i].results) {
+        if (known[result.index()] || in_.groups.is_leader(OpId(i))) continue;
+        plan_.shardings[result.index()] =
+            WithoutPartialSums(*ResultSharding(op.rule, op.strategy, 0, mesh()));
+        known[result.index()] = true;
+      }
+    }
+    for (size_t i = 0; i < graph_.values.size(); ++i) {
+      if (known[i]) continue;
+      plan_.shardings[i] = problem_.offered[i].node.valid()
+                               ? WithoutPartialSums(plan_.shardings[i])
+                               : Sharding::Replicated(graph_.values[i].shape.rank());
+    }
+  }
+
+  void DecodeParameters() {
+    for (size_t i = 0; i < problem_.nodes.size(); ++i) {
+      const PlanningNode& node = problem_.nodes[i];
+      if (node.kind != PlanningNode::Kind::kParameter) continue;
+      const int32_t s = problem_.StrategyOf(solve::NodeId(i), choice_);
+      const Sharding& stored = sets_.lists()[node.set->stored][s];
+      const Sharding& seen = sets_.lists()[node.set->results[0]][s];
+      plan_.shardings[node.value.index()] = stored;
+      plan_.compute += in_.cost_model.ParameterSeconds(graph_[node.value].shape, stored);
+      AddCollectives(node.value, stored, seen, node.op, 1);
+      if (stored == seen) continue;
+      Interval copy{plan_.schedule.time[node.op.index()], plan_.schedule.time[node.op.index()] + 1};
+      for (OpId user : graph_[node.value].users)
+        copy.end = std::max(copy.end, plan_.schedule.time[user.index()] + 1);
+      temporaries_.push_back({copy, BytesPerDevice(graph_[node.value].shape, seen, mesh())});
+    }
+  }
+
+  void DecodeEdges() {
+    for (const PlanningEdge& edge : problem_.edges) {
+      Move(edge, At(edge.to));
+      const int32_t strategy = problem_.StrategyOf(edge.to.node, choice_);
+      for (size_t i = 0; i < edge.also.size(); ++i) {
+        if (!WantedBefore(sets_.lists(), edge, i, strategy))
+          Move(edge, sets_.lists()[edge.also[i]][strategy]);
+      }
+    }
+  }
+
+  void Move(const PlanningEdge& edge, const Sharding& to) {
+    const Sharding& from = At(edge.from);
+    if (from == to) return;
+    AddCollectives(edge.value, from, to, edge.user, edge.multiplicity);
+    if (from.dims == to.dims) return;  // reduced in place
+    const bool to_kept = edge.to == problem_.offered[edge.value.index()];
+    const int32_t time = plan_.schedule.time[edge.user.index()];
+    temporaries_.push_back(
+        {{time, time + 1}, BytesPerDevice(graph_[edge.value].shape, to_kept ? from : to, mesh())});
+  }
+
+  // Returns the cost of one execution.
+  double AddCollectives(ValueId value, const Sharding& from, const Sharding& to, OpId user,
+                        double multiplicity) {
+    if (from == to) return 0;
+    const Resharding resharding = in_.cost_model.Reshard(graph_[value].shape, from, to);
+    plan_.communication += resharding.seconds * multiplicity;
+    double sum = 0;
+    for (const CollectiveStep& step : resharding.steps) {
+      sum += in_.cost_model.CollectiveSeconds(step.kind, step.axes, step.bytes);
+    }
+    for (const CollectiveStep& step : resharding.steps) {
+      // Published models price some reshardings as a whole; their steps share that price.
+      const double share =
+          in_.cost_model.CollectiveSeconds(step.kind, step.axes, step.bytes) / (sum > 0 ? sum : 1);
+      plan_.collectives.push_back({.step = step,
+                                   .seconds = resharding.seconds * share,
+                                   .multiplicity = multiplicity,
+                                   .value = value,
+                                   .user = user});
+    }
+    return resharding.seconds;
+  }
+
+  void JudgeMemory() {
+    plan_.bytes.resize(graph_.values.size());
+    for (size_t i = 0; i < graph_.values.size(); ++i) {
+      const Port& produced = problem_.produced[i];
+      const bool loop_value = produced.node.valid() && problem_.nodes[produced.node.index()].kind ==
+                                                           PlanningNode::Kind::kLoopValue;
+      const Sharding& kept = loop_value ? At(produced) : plan_.shardings[i];
+      plan_.bytes[i] = BytesPerDevice(graph_.values[i].shape, kept, mesh());
+    }
+    std::vector<Interval> intervals = plan_.intervals;
+    std::vector<int64_t> bytes = plan_.bytes;
+    for (const auto& [interval, size] : temporaries_) {
+      intervals.push_back(interval);
+      bytes.push_back(size);
+    }
+    plan_.peak = ComputePeak(intervals, bytes);
+    std::erase_if(plan_.peak.live, [&](ValueId v) { return v.index() >= graph_.values.size(); });
+  }
+
+  const ProblemInputs& in_;
+  const Graph& graph_;
+  const PlanningProblem& problem_;
+  const CandidateSets& sets_;
+  const std::vector<int32_t>& choice_;
+  IntraPlan plan_;
+  std::vector<std::pair<Interval, int64_t>> temporaries_;  // buffers of reshardings: when, bytes
+};
+
+}  // namespace
+
+IntraPlan DecodePlan(const ProblemInputs& inputs, const PlanningProblem& problem,
+                     const CandidateSets& sets, const Schedule& schedule,
+                     const std::vector<int32_t>& choice) {
+  return Decoder(inputs, problem, sets, schedule, choice).Decode();
+}
+
+}  // namespace meshwright

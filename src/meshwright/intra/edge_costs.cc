@@ -1,0 +1,98 @@
+#include "meshwright/intra/edge_costs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/intra/problem_builder.h"
+
+namespace meshwright {
+
+bool WantedBefore(const ShardingLists& lists, const PlanningEdge& edge, size_t i,
+                  int32_t strategy) {
+  const Sharding& wanted = lists[edge.also[i]][strategy];
+  if (lists[edge.to.list][strategy] == wanted) return true;
+  return std::any_of(edge.also.begin(), edge.also.begin() + static_cast<int64_t>(i),
+                     [&](ShardingListId earlier) { return lists[earlier][strategy] == wanted; });
+}
+
+int64_t EdgeCosts::Ticks(double cost) const {
+  const double ticks = std::round(cost * ticks_);
+  return ticks < static_cast<double>(solve::kForbidden) ? static_cast<int64_t>(ticks)
+                                                        : solve::kForbidden;
+}
+
+std::string EdgeCosts::PriceKey(const Shape& shape, const Sharding& from,
+                                const Sharding& to) const {
+  const int64_t devices = cost_model_.mesh().devices();
+  absl::InlinedVector<std::string, 6> dims;
+  for (size_t d = 0; d < from.dims.size(); ++d) {
+    if (from.dims[d].empty() && to.dims[d].empty()) continue;
+    std::string dim(from.dims[d].begin(), from.dims[d].end());
+    dim += '\xff';
+    dim.append(to.dims[d].begin(), to.dims[d].end());
+    if (shape.dims[d] % devices != 0) StrAppend(&dim, "\xfe", shape.dims[d]);
+    dims.push_back(std::move(dim));
+  }
+  std::sort(dims.begin(), dims.end());
+  std::string key =
+      StrCat(shape.bytes(), "/", static_cast<int>(from.reduction), static_cast<int>(to.reduction));
+  key += '\xfd';
+  key.append(from.unreduced.begin(), from.unreduced.end());
+  key += '\xfd';
+  key.append(to.unreduced.begin(), to.unreduced.end());
+  for (const std::string& dim : dims) (key += '\xfd') += dim;
+  return key;
+}
+
+double EdgeCosts::Price(const Shape& shape, const Sharding& from, const Sharding& to) {
+  if (from == to) return 0;
+  auto [it, inserted] = prices_.try_emplace(PriceKey(shape, from, to), 0);
+  if (inserted) {
+    const Resharding resharding = cost_model_.Reshard(shape, from, to);
+    it->second = resharding.possible ? resharding.seconds : std::numeric_limits<double>::infinity();
+  }
+  return it->second;
+}
+
+std::shared_ptr<const solve::Matrix> EdgeCosts::MatrixFor(const Shape& shape,
+                                                          const PlanningEdge& edge,
+                                                          const std::vector<int32_t>& rows,
+                                                          const std::vector<int32_t>& columns) {
+  const std::string shape_key =
+      StrCat(ElementTypeName(shape.type), "[", absl::StrJoin(shape.dims, ","), "]");
+  const std::vector<Sharding>& from = lists_[edge.from.list];
+  const std::vector<Sharding>& to = lists_[edge.to.list];
+  std::string key = StrCat(shape_key, "|", edge.from.list.value, "|", edge.to.list.value, "|",
+                           edge.multiplicity, "|", edge.must_equal);
+  for (ShardingListId list : edge.also) StrAppend(&key, "|also:", list.value);
+  if (rows.size() != from.size()) StrAppend(&key, "|rows:", absl::StrJoin(rows, ","));
+  if (columns.size() != to.size()) StrAppend(&key, "|columns:", absl::StrJoin(columns, ","));
+  std::shared_ptr<const solve::Matrix>& matrix = matrices_[key];
+  if (matrix != nullptr) return matrix;
+  auto fresh = std::make_shared<solve::Matrix>();
+  fresh->rows = static_cast<int32_t>(rows.size());
+  fresh->cols = static_cast<int32_t>(columns.size());
+  fresh->cost.reserve(rows.size() * columns.size());
+  for (int32_t r : rows) {
+    for (int32_t c : columns) {
+      if (edge.must_equal) {
+        fresh->cost.push_back(from[r] == to[c] ? 0 : solve::kForbidden);
+        continue;
+      }
+      double price = Price(shape, from[r], to[c]);
+      for (size_t i = 0; i < edge.also.size(); ++i) {
+        if (!WantedBefore(lists_, edge, i, c))
+          price += Price(shape, from[r], lists_[edge.also[i]][c]);
+      }
+      fresh->cost.push_back(Ticks(price * edge.multiplicity));
+    }
+  }
+  matrix = std::move(fresh);
+  return matrix;
+}
+
+}  // namespace meshwright

@@ -1,0 +1,30 @@
+#ifndef MESHWRIGHT_INTRA_NAMES_H_
+#define MESHWRIGHT_INTRA_NAMES_H_
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "meshwright/hlo/graph.h"
+
+// Names of a program's inputs and outputs as users know them are declared in planner.h
+// (ParameterName, OutputName). Here: matching names, and which outputs are the next step's inputs.
+
+namespace meshwright {
+
+// `*` stands for any characters (also none), `?` for exactly one; everything else, brackets and
+// quotes included, is literal. Linear in the product of the lengths.
+bool GlobMatch(std::string_view pattern, std::string_view text);
+
+// Number of single-character edits between a and b, for "did you mean".
+int EditDistance(std::string_view a, std::string_view b);
+
+// Per output: index into graph.parameters whose sharding it must have, or -1. Donated buffers are
+// always tied. If the program donates nothing and `by_position` is set, the longest prefix of
+// outputs whose types equal those of the first parameters is tied too: a training step returns its
+// new state first, and feeds it back.
+std::vector<int32_t> TiedParameters(const Graph& graph, bool by_position);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_INTRA_NAMES_H_

@@ -1,0 +1,159 @@
+#include "meshwright/intra/pins.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/intra/names.h"
+#include "meshwright/sharding/hlo_sharding.h"
+
+namespace meshwright {
+namespace {
+
+// Something a fix can name. Exactly one of `parameter`, `output`, `value` is meant.
+struct Target {
+  std::string name;
+  std::string alias;  // another name it answers to, or empty
+  const Shape* shape;
+  std::optional<Sharding>* pin;
+  const Fix* fix = nullptr;  // that set *pin
+};
+
+std::vector<Target> Targets(const Graph& graph, Pins* pins) {
+  std::vector<Target> targets;
+  for (size_t i = 0; i < graph.parameters.size(); ++i) {
+    const Op& op = graph[graph.parameters[i]];
+    targets.push_back({ParameterName(graph, graph.parameters[i]), op.name,
+                       &graph[op.results[0]].shape, &pins->parameters[i]});
+  }
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    targets.push_back({OutputName(graph, graph.outputs[i]), "",
+                       &graph[graph[graph.outputs[i]].operands[0]].shape, &pins->outputs[i]});
+  }
+  for (const Op& op : graph.ops) {
+    if (op.kind == OpKind::kOutput || op.parameter >= 0) continue;
+    for (ValueId v : op.results) {
+      targets.push_back({op.name, op.instruction->name, &graph[v].shape, &pins->values[v.index()]});
+    }
+  }
+  return targets;
+}
+
+// The reason why `sharding` cannot be had for `shape`, or OK.
+absl::Status CheckDivides(const Shape& shape, const Sharding& sharding, const Mesh& mesh) {
+  for (size_t d = 0; d < sharding.dims.size(); ++d) {
+    const int64_t shards = mesh.Size(sharding.dims[d]);
+    if (shape.dims[d] % shards != 0) {
+      return absl::InvalidArgumentError(StrCat("dimension ", d, " of size ", shape.dims[d],
+                                               " does not divide into ", shards, " shards"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FixError(const Fix& fix, std::string_view what) {
+  return absl::InvalidArgumentError(StrCat(fix.origin.empty() ? "fix" : fix.origin, " (",
+                                           fix.pattern, "=", fix.spec, "): ", what));
+}
+
+std::string NearestNames(const std::vector<Target>& targets, std::string_view pattern) {
+  std::vector<std::pair<int, std::string>> ranked;
+  for (const Target& t : targets) {
+    const size_t longer = std::max(t.name.size(), pattern.size()),
+                 shorter = std::min(t.name.size(), pattern.size());
+    if (longer - shorter > 16 || longer > 200) continue;
+    ranked.push_back({EditDistance(pattern, t.name), t.name});
+  }
+  const size_t shown = std::min<size_t>(3, ranked.size());
+  std::partial_sort(ranked.begin(), ranked.begin() + shown, ranked.end());
+  return absl::StrJoin(ranked.begin(), ranked.begin() + shown, ", ",
+                       [](std::string* out, const auto& r) { StrAppend(out, r.second); });
+}
+
+absl::Status ApplyFix(const Fix& fix, const Mesh& mesh, std::vector<Target>& targets) {
+  bool matched = false;
+  for (Target& target : targets) {
+    if (!GlobMatch(fix.pattern, target.name) &&
+        (target.alias.empty() || !GlobMatch(fix.pattern, target.alias))) {
+      continue;
+    }
+    matched = true;
+    absl::StatusOr<Sharding> sharding = ParseSharding(fix.spec, mesh, target.shape->rank());
+    if (!sharding.ok()) {
+      return FixError(fix, StrCat(target.name, " ", target.shape->ToString(false), ": ",
+                                  sharding.status().message()));
+    }
+    if (absl::Status divides = CheckDivides(*target.shape, *sharding, mesh); !divides.ok()) {
+      return FixError(
+          fix, StrCat(target.name, " ", target.shape->ToString(false), ": ", divides.message()));
+    }
+    if (target.fix != nullptr && **target.pin != *sharding) {
+      return FixError(fix, StrCat(target.name, " was already fixed to ", target.fix->spec, " by ",
+                                  target.fix->origin.empty() ? "another fix" : target.fix->origin));
+    }
+    target.fix = &fix;
+    *target.pin = *std::move(sharding);
+  }
+  if (matched) return absl::OkStatus();
+  const std::string nearest = NearestNames(targets, fix.pattern);
+  return FixError(fix, StrCat("matches no parameter, output or instruction",
+                              nearest.empty() ? "" : StrCat("; nearest: ", nearest)));
+}
+
+void ReadAnnotations(const Graph& graph, const Mesh& mesh, Pins* pins,
+                     std::vector<std::string>* warnings) {
+  std::vector<int32_t> parameter_of_op(graph.ops.size(), -1);
+  for (size_t i = 0; i < graph.parameters.size(); ++i)
+    parameter_of_op[graph.parameters[i].index()] = static_cast<int32_t>(i);
+  for (size_t i = 0; i < graph.values.size(); ++i) {
+    const Value& value = graph.values[i];
+    if (value.sharding.empty() || !value.shape.is_array()) continue;
+    const absl::StatusOr<HloSharding> annotation = ParseHloSharding(value.sharding);
+    absl::StatusOr<Sharding> sharding = annotation.ok()
+                                            ? FromHloSharding(*annotation, mesh, value.shape.rank())
+                                            : absl::StatusOr<Sharding>(annotation.status());
+    if (sharding.ok()) {
+      if (absl::Status divides = CheckDivides(value.shape, *sharding, mesh); !divides.ok())
+        sharding = divides;
+    }
+    if (!sharding.ok()) {
+      warnings->push_back(StrCat("annotation ", value.sharding, " of ", graph[value.producer].name,
+                                 " is not used: ", sharding.status().message()));
+      continue;
+    }
+    const int32_t parameter = parameter_of_op[value.producer.index()];
+    (parameter >= 0 ? pins->parameters[parameter] : pins->values[i]) = *std::move(sharding);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Pins> ResolvePins(const Graph& graph, const Mesh& mesh,
+                                 const std::vector<Fix>& fixes, const std::vector<int32_t>& tied,
+                                 std::vector<std::string>* warnings) {
+  Pins pins;
+  pins.parameters.resize(graph.parameters.size());
+  pins.outputs.resize(graph.outputs.size());
+  pins.values.resize(graph.values.size());
+  ReadAnnotations(graph, mesh, &pins, warnings);
+  std::vector<Target> targets = Targets(graph, &pins);
+  for (const Fix& fix : fixes) MW_RETURN_IF_ERROR(ApplyFix(fix, mesh, targets));
+  for (size_t i = 0; i < tied.size(); ++i) {
+    if (tied[i] < 0) continue;
+    std::optional<Sharding>& output = pins.outputs[i];
+    std::optional<Sharding>& parameter = pins.parameters[tied[i]];
+    if (output.has_value() && parameter.has_value() && *output != *parameter) {
+      return absl::InvalidArgumentError(
+          StrCat(OutputName(graph, graph.outputs[i]), " is fixed to ", output->ToString(mesh),
+                 " but shares its buffer with ", ParameterName(graph, graph.parameters[tied[i]]),
+                 ", which is fixed to ", parameter->ToString(mesh)));
+    }
+    if (output.has_value()) parameter = output;
+    if (parameter.has_value()) output = parameter;
+  }
+  return pins;
+}
+
+}  // namespace meshwright

@@ -1,0 +1,31 @@
+#ifndef MESHWRIGHT_INTRA_PINS_H_
+#define MESHWRIGHT_INTRA_PINS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "meshwright/hlo/graph.h"
+#include "meshwright/intra/planner.h"
+#include "meshwright/sharding/sharding.h"
+
+namespace meshwright {
+
+// Shardings that are given, not decided: the user's fixes, and annotations in the program itself
+// (with_sharding_constraint, in_shardings). A fix overrides an annotation of the same value.
+struct Pins {
+  std::vector<std::optional<Sharding>> parameters;  // by position in Graph::parameters
+  std::vector<std::optional<Sharding>> outputs;     // by position in Graph::outputs
+  std::vector<std::optional<Sharding>> values;      // by ValueId; results of instructions
+};
+
+// Annotations that this mesh cannot express are left out with a warning. `tied` as TiedParameters
+// returns: fixing either end of a tie fixes both. Errors: see PlanIntra.
+absl::StatusOr<Pins> ResolvePins(const Graph& graph, const Mesh& mesh,
+                                 const std::vector<Fix>& fixes, const std::vector<int32_t>& tied,
+                                 std::vector<std::string>* warnings);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_INTRA_PINS_H_

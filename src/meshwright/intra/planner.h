@@ -1,0 +1,107 @@
+#ifndef MESHWRIGHT_INTRA_PLANNER_H_
+#define MESHWRIGHT_INTRA_PLANNER_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "meshwright/cost/cost_model.h"
+#include "meshwright/cost/liveness.h"
+#include "meshwright/hlo/graph.h"
+#include "meshwright/sharding/rule.h"
+#include "meshwright/sharding/sharding.h"
+#include "meshwright/solve/solver.h"
+
+// The intra-operator planner: how every tensor of a program is sharded over a mesh. It turns the
+// graph into an assignment problem (intra/problem_builder.h), solves it, and reads the answer back
+// as shardings, collectives, seconds and bytes.
+
+namespace meshwright {
+
+// A sharding the user insists on. `pattern` is matched against the names of entry parameters
+// (metadata op_name such as "state[0]['layer0']['wq']", else the instruction's name), of outputs
+// ("output[3]", "output[0][2]"), and of instructions; `*` stands for any characters and `?` for
+// one; everything else is literal.
+struct Fix {
+  std::string pattern;
+  std::string spec;    // see ParseSharding
+  std::string origin;  // for messages: "--fix #2", "fixes.txt:3"
+};
+
+// Which strategies an operator may take.
+enum class StrategySpace {
+  kFull,  // everything the rule and the mesh allow
+  kAlpa,  // Alpa's playground: see FORMULAS of its solver; at most one axis a dimension, both axes
+          // used by a product, elementwise operators follow their deepest operand, all-reduce at
+          // once
+};
+
+struct PlannerOptions {
+  int64_t budget_bytes = solve::kUnlimited;  // device memory a device may use
+  StrategySpace space = StrategySpace::kFull;
+  std::vector<Fix> fixes;
+  // Outputs that are the next step's inputs must have their sharding. Donated buffers always are;
+  // with this also the longest prefix of outputs whose shapes equal those of the first parameters,
+  // if the program donates nothing.
+  bool tie_outputs_by_position = true;
+  solve::SolverOptions solver;
+};
+
+// A collective that the plan executes.
+struct PlannedCollective {
+  CollectiveStep step;
+  double seconds = 0;       // of one execution
+  double multiplicity = 1;  // executions a step
+  ValueId value;            // what is moved
+  OpId user;  // operator that needs it; the producer itself if it is shared by several users
+};
+
+// What was decided for one operator.
+struct PlannedOp {
+  Rule rule;
+  Strategy strategy;
+  bool free = false;           // recomputed wherever needed (constants, iota, ...): has no strategy
+  double compute_seconds = 0;  // of one execution, on one device
+};
+
+struct IntraPlan {
+  bool fits = true;  // false: nothing found within the budget; the plan is the one of least memory
+  // The objective: sum of compute and communication over one step, in the cost model's unit.
+  double objective = 0, bound = 0, gap = 0;
+  double compute = 0, communication = 0;
+  std::vector<PlannedOp> ops;  // by OpId
+  // By ValueId: how the value is kept once partial sums are combined; for free values and fused
+  // ones what their first user sees.
+  std::vector<Sharding> shardings;
+  std::vector<PlannedCollective> collectives;  // in execution order of their users
+  // Memory of one device, judged over `schedule` with donation, fusion and the buffers of
+  // reshardings.
+  Schedule schedule;
+  std::vector<Interval> intervals;  // by ValueId
+  std::vector<int64_t> bytes;       // by ValueId, on one device
+  PeakMemory peak;
+  int64_t smallest_budget = 0;  // if !fits: the smallest budget a plan was found for (= peak.bytes)
+  std::vector<std::string> warnings;
+  // The assignment problem and its solution, for statistics.
+  int64_t nodes = 0, edges = 0, reduced_nodes = 0;
+};
+
+// Name by which users and plans know an entry parameter leaf: metadata op_name if there is one,
+// else the instruction's name, with the leaf's index path appended for tuples.
+std::string ParameterName(const Graph& graph, OpId parameter);
+// "output[i]" / "output[i][j]"; "output" if the program returns one array.
+std::string OutputName(const Graph& graph, OpId output);
+
+// Plans `graph` on cost_model.mesh(). Errors: a fix that matches nothing (names the nearest), that
+// does not parse, or that no strategy of its instruction can satisfy (says why); two fixes that
+// contradict.
+absl::StatusOr<IntraPlan> PlanIntra(const Graph& graph, const CostModel& cost_model,
+                                    const PlannerOptions& options);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_INTRA_PLANNER_H_

@@ -1,0 +1,367 @@
+#include "meshwright/intra/problem_builder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/intra/alpa_space.h"
+#include "meshwright/intra/edge_costs.h"
+
+namespace meshwright {
+namespace {
+
+// Resolution of the problem's integer costs: picoseconds, or a millionth of a unitless model's
+// unit.
+double TicksPerUnit(const CostModel& cost_model) { return cost_model.in_seconds() ? 1e12 : 1e6; }
+
+class Builder {
+ public:
+  Builder(const ProblemInputs& in, CandidateSets* sets)
+      : in_(in),
+        graph_(in.graph),
+        sets_(*sets),
+        costs_(in.cost_model, sets->lists(), TicksPerUnit(in.cost_model)) {}
+
+  absl::StatusOr<PlanningProblem> Build() {
+    out_.ticks = TicksPerUnit(in_.cost_model);
+    out_.offered.resize(graph_.values.size());
+    out_.produced.resize(graph_.values.size());
+    out_.node_of_op.resize(graph_.ops.size());
+    CollectUses();
+    MW_RETURN_IF_ERROR(AddNodes());
+    AddEdges();
+    AddUsages();
+    return std::move(out_);
+  }
+
+ private:
+  bool free(ValueId v) const { return in_.fusion.free[v.index()]; }
+  bool alpa() const { return in_.space == StrategySpace::kAlpa; }
+
+  // How many nodes will look at each value, and which parameter and carry an op stands for.
+  void CollectUses() {
+    uses_.assign(graph_.values.size(), 0);
+    std::vector<OpId> last(graph_.values.size());
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      if (!in_.groups.leader[i].valid() || !in_.groups.is_leader(OpId(i))) continue;
+      for (ValueId v : in_.groups.operands[i]) {
+        if (last[v.index()] == OpId(i)) continue;
+        last[v.index()] = OpId(i);
+        ++uses_[v.index()];
+      }
+    }
+    carry_of_op_.assign(graph_.ops.size(), -1);
+    for (size_t c = 0; c < graph_.carries.size(); ++c) {
+      const Carry& carry = graph_.carries[c];
+      ++uses_[carry.init.index()];
+      if (!carry.invariant) ++uses_[carry.next.index()];
+      carry_of_op_[graph_[carry.parameter].producer.index()] = static_cast<int32_t>(c);
+      if (carry.exit.valid())
+        carry_of_op_[graph_[carry.exit].producer.index()] = static_cast<int32_t>(c);
+    }
+    parameter_of_op_.assign(graph_.ops.size(), -1);
+    for (size_t i = 0; i < graph_.parameters.size(); ++i) {
+      parameter_of_op_[graph_.parameters[i].index()] = static_cast<int32_t>(i);
+    }
+  }
+
+  solve::NodeId AddNode(PlanningNode node) {
+    const solve::NodeId id(out_.nodes.size());
+    node.allowed.resize(node.set->strategies.size());
+    for (size_t s = 0; s < node.allowed.size(); ++s) node.allowed[s] = static_cast<int32_t>(s);
+    out_.nodes.push_back(std::move(node));
+    return id;
+  }
+
+  // Leaves the node only the strategies under which `list` says `pin`.
+  absl::Status Pin(solve::NodeId id, ShardingListId list, const Sharding& pin,
+                   std::string_view name) {
+    PlanningNode& node = out_.nodes[id.index()];
+    std::erase_if(node.allowed, [&](int32_t s) { return sets_.lists()[list][s] != pin; });
+    if (!node.allowed.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(StrCat("no strategy of ", name, " gives it the sharding ",
+                                             pin.ToString(in_.cost_model.mesh())));
+  }
+
+  absl::Status AddNodes() {
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      const OpId id(i);
+      if (!in_.groups.leader[i].valid() || !in_.groups.is_leader(id)) continue;
+      if (parameter_of_op_[i] >= 0) {
+        MW_RETURN_IF_ERROR(AddParameter(id));
+      } else if (carry_of_op_[i] >= 0) {
+        AddLoopValue(id);
+      } else if (graph_[id].kind == OpKind::kOutput) {
+        MW_RETURN_IF_ERROR(AddOutput(id));
+        continue;
+      } else {
+        AddGroup(id);
+      }
+      for (ValueId v : graph_[id].results) MW_RETURN_IF_ERROR(Offer(v));
+    }
+    return absl::OkStatus();
+  }
+
+  void AddGroup(OpId id) {
+    const Op& op = graph_[id];
+    const CandidateSet* set = sets_.ForGroup(id, PendingPossible(id));
+    const solve::NodeId node = AddNode({.kind = PlanningNode::Kind::kGroup, .set = set, .op = id});
+    out_.node_of_op[id.index()] = node;
+    for (OpId follower : in_.groups.followers[id.index()]) out_.node_of_op[follower.index()] = node;
+    for (size_t r = 0; r < op.results.size(); ++r)
+      out_.produced[op.results[r].index()] = {node, set->results[r]};
+  }
+
+  absl::Status AddParameter(OpId id) {
+    const ValueId v = graph_[id].results[0];
+    const int32_t parameter = parameter_of_op_[id.index()];
+    const bool gathered = uses_[v.index()] > 1 && !alpa();
+    const CandidateSet* set = sets_.ForParameter(graph_[v].shape, gathered);
+    const solve::NodeId node =
+        AddNode({.kind = PlanningNode::Kind::kParameter, .set = set, .op = id, .value = v});
+    out_.node_of_op[id.index()] = node;
+    out_.produced[v.index()] = {node, set->results[0]};
+    if (const std::optional<Sharding>& pin = in_.pins.parameters[parameter]; pin.has_value()) {
+      MW_RETURN_IF_ERROR(Pin(node, set->stored, *pin, ParameterName(graph_, id)));
+    }
+    return absl::OkStatus();
+  }
+
+  // The loop parameter comes first and makes the node; the exit is the same value after the loop.
+  void AddLoopValue(OpId id) {
+    const Carry& carry = graph_.carries[carry_of_op_[id.index()]];
+    const ValueId v = graph_[id].results[0];
+    if (v == carry.parameter) {
+      const CandidateSet* set = sets_.ForValue(graph_[v].shape);
+      out_.node_of_op[id.index()] =
+          AddNode({.kind = PlanningNode::Kind::kLoopValue, .set = set, .op = id, .value = v});
+      out_.produced[v.index()] = {out_.node_of_op[id.index()], set->results[0]};
+    } else {
+      out_.node_of_op[id.index()] = out_.produced[carry.parameter.index()].node;
+      out_.produced[v.index()] = out_.produced[carry.parameter.index()];
+    }
+  }
+
+  // Outputs that are tied to a parameter have no node: their value goes to the parameter's.
+  absl::Status AddOutput(OpId id) {
+    const size_t output =
+        std::find(graph_.outputs.begin(), graph_.outputs.end(), id) - graph_.outputs.begin();
+    if (in_.tied[output] >= 0 || free(graph_[id].operands[0])) return absl::OkStatus();
+    AddGroup(id);
+    if (const std::optional<Sharding>& pin = in_.pins.outputs[output]; pin.has_value()) {
+      const solve::NodeId node = out_.node_of_op[id.index()];
+      MW_RETURN_IF_ERROR(
+          Pin(node, out_.nodes[node.index()].set->operands[0], *pin, OutputName(graph_, id)));
+    }
+    return absl::OkStatus();
+  }
+
+  // What users of `v` see: its producer's sharding, or that of a node of its own.
+  absl::Status Offer(ValueId v) {
+    const Port produced = out_.produced[v.index()];
+    out_.offered[v.index()] = produced;
+    const bool parameter = out_.nodes[produced.node.index()].kind == PlanningNode::Kind::kParameter;
+    const std::optional<Sharding>& pin = in_.pins.values[v.index()];
+    const bool several =
+        uses_[v.index()] > 1 && in_.fusion.materialized[v.index()] && !alpa() && !parameter;
+    if (!several && !pin.has_value()) return absl::OkStatus();
+    const CandidateSet* set = sets_.ForValue(graph_[v].shape);
+    const solve::NodeId node =
+        AddNode({.kind = PlanningNode::Kind::kShared, .set = set, .value = v});
+    out_.offered[v.index()] = {node, set->results[0]};
+    if (pin.has_value())
+      MW_RETURN_IF_ERROR(Pin(node, set->results[0], *pin, graph_[graph_[v].producer].name));
+    return absl::OkStatus();
+  }
+
+  // An add may add partial sums only if all its operands can be some: results of sharded reductions
+  // that no one else uses. Their producers come earlier, so their ports are known.
+  bool PendingPossible(OpId id) const {
+    if (alpa()) return false;
+    const Op& op = graph_[id];
+    const std::vector<ValueId>& outside = in_.groups.operands[id.index()];
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      const ValueId v = op.operands[i];
+      if (free(v) || outside[i] != v || out_.offered[v.index()] != out_.produced[v.index()])
+        return false;
+      const std::vector<Sharding>& list = sets_.lists()[out_.produced[v.index()].list];
+      const bool partial = std::any_of(list.begin(), list.end(), [](const Sharding& s) {
+        return !s.unreduced.empty() && s.reduction == Reduction::kSum;
+      });
+      if (!partial) return false;
+    }
+    return !op.operands.empty();
+  }
+
+  void AddEdges() {
+    const std::vector<int32_t> followed =
+        alpa() ? FollowedOperands(graph_) : std::vector<int32_t>(graph_.ops.size(), -1);
+    for (size_t i = 0; i < graph_.values.size(); ++i) {
+      if (out_.offered[i] == out_.produced[i]) continue;
+      const OpId producer = graph_.values[i].producer;
+      AddEdge({.from = out_.produced[i],
+               .to = out_.offered[i],
+               .value = ValueId(i),
+               .user = producer,
+               .multiplicity = graph_[producer].multiplicity});
+    }
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      const solve::NodeId node = out_.node_of_op[i];
+      if (!node.valid() || !in_.groups.is_leader(OpId(i))) continue;
+      if (out_.nodes[node.index()].kind != PlanningNode::Kind::kGroup) continue;
+      AddOperandEdges(OpId(i), followed[i]);
+    }
+    for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+      if (in_.tied[i] < 0) continue;
+      const ValueId v = graph_[graph_.outputs[i]].operands[0];
+      const solve::NodeId node = out_.node_of_op[graph_.parameters[in_.tied[i]].index()];
+      if (!free(v)) {
+        AddEdge({.from = out_.offered[v.index()],
+                 .to = {node, out_.nodes[node.index()].set->stored},
+                 .value = v,
+                 .user = graph_.outputs[i],
+                 .must_equal = alpa()});
+      }
+    }
+    for (const Carry& carry : graph_.carries) {
+      const OpId parameter = graph_[carry.parameter].producer;
+      const Port port = out_.produced[carry.parameter.index()];
+      const double inside = graph_[parameter].multiplicity;
+      const double trips = graph_.loops[carry.loop].trip_count;
+      if (!free(carry.init)) {
+        AddEdge({.from = out_.offered[carry.init.index()],
+                 .to = port,
+                 .value = carry.init,
+                 .user = parameter,
+                 .multiplicity = trips > 0 ? inside / trips : 1});
+      }
+      if (!carry.invariant && !free(carry.next)) {
+        AddEdge({.from = out_.offered[carry.next.index()],
+                 .to = port,
+                 .value = carry.next,
+                 .user = parameter,
+                 .multiplicity = inside});
+      }
+    }
+    FillProblem();
+  }
+
+  void AddEdge(PlanningEdge edge) { out_.edges.push_back(std::move(edge)); }
+
+  // One edge for each value that the node of group `leader` uses.
+  void AddOperandEdges(OpId leader, int32_t followed) {
+    const solve::NodeId node = out_.node_of_op[leader.index()];
+    const std::vector<ValueId>& operands = in_.groups.operands[leader.index()];
+    const std::vector<ShardingListId>& lists = out_.nodes[node.index()].set->operands;
+    for (size_t j = 0; j < operands.size(); ++j) {
+      const ValueId v = operands[j];
+      if (free(v) || std::find(operands.begin(), operands.begin() + static_cast<int64_t>(j), v) !=
+                         operands.begin() + static_cast<int64_t>(j)) {
+        continue;
+      }
+      PlanningEdge edge{.from = out_.offered[v.index()],
+                        .to = {node, lists[j]},
+                        .value = v,
+                        .user = leader,
+                        .multiplicity = graph_[leader].multiplicity};
+      edge.must_equal = followed == static_cast<int32_t>(j);
+      for (size_t k = j + 1; k < operands.size(); ++k) {
+        if (operands[k] == v) edge.also.push_back(lists[k]);
+      }
+      AddEdge(std::move(edge));
+    }
+  }
+
+  void FillProblem() {
+    solve::Problem& problem = out_.problem;
+    problem.name = graph_.name;
+    for (const PlanningNode& node : out_.nodes) {
+      const double multiplicity = node.op.valid() ? graph_[node.op].multiplicity : 1;
+      solve::Node& n = problem.nodes.emplace_back();
+      for (int32_t s : node.allowed) {
+        n.cost.push_back(costs_.Ticks(node.set->cost[s] * multiplicity) + TieBreakTicks(node, s));
+      }
+    }
+    for (const PlanningEdge& edge : out_.edges) {
+      const std::vector<int32_t>& rows = out_.nodes[edge.from.node.index()].allowed;
+      const std::vector<int32_t>& columns = out_.nodes[edge.to.node.index()].allowed;
+      const std::shared_ptr<const solve::Matrix> matrix =
+          costs_.MatrixFor(graph_[edge.value].shape, edge, rows, columns);
+      if (edge.from.node == edge.to.node) {
+        std::vector<int64_t>& cost = problem.nodes[edge.from.node.index()].cost;
+        for (size_t s = 0; s < cost.size(); ++s) {
+          cost[s] = std::min(solve::kForbidden, cost[s] + matrix->at(static_cast<int32_t>(s),
+                                                                     static_cast<int32_t>(s)));
+        }
+      } else if (std::any_of(matrix->cost.begin(), matrix->cost.end(),
+                             [](int64_t c) { return c != 0; })) {
+        problem.edges.push_back({edge.from.node, edge.to.node, matrix});
+      }
+    }
+  }
+
+  // Slicing is free, so without more a replicated input costs what a sharded one does. Among equals
+  // the smaller is preferred, then the one cut along the earlier dimension: a microsecond for a
+  // gigabyte, and a picosecond for a strategy, which never outweigh a real difference. Not part of
+  // any reported cost.
+  int64_t TieBreakTicks(const PlanningNode& node, int32_t s) const {
+    if (node.kind != PlanningNode::Kind::kParameter || !in_.cost_model.in_seconds()) return 0;
+    constexpr double kSecondsPerByte = 1e-15;
+    const Sharding& stored = sets_.lists()[node.set->stored][s];
+    const int64_t bytes = BytesPerDevice(graph_[node.value].shape, stored, in_.cost_model.mesh());
+    return costs_.Ticks(static_cast<double>(bytes) * kSecondsPerByte) + s;
+  }
+
+  void AddUsage(solve::NodeId node, ShardingListId list, const Shape& shape, Interval interval,
+                ShardingListId only_if_not = ShardingListId()) {
+    if (interval.begin >= interval.end) return;
+    solve::Usage usage{.begin = interval.begin, .end = interval.end, .amount = {}};
+    for (int32_t s : out_.nodes[node.index()].allowed) {
+      const Sharding& sharding = sets_.lists()[list][s];
+      const bool counts = !only_if_not.valid() || sets_.lists()[only_if_not][s] != sharding;
+      usage.amount.push_back(counts ? BytesPerDevice(shape, sharding, in_.cost_model.mesh()) : 0);
+    }
+    out_.problem.nodes[node.index()].usages.push_back(std::move(usage));
+  }
+
+  // Memory is charged to the node that decides how a value is kept. A shared loop value keeps the
+  // loop's sharding in memory; what its users see besides is judged when the plan is evaluated.
+  void AddUsages() {
+    for (size_t i = 0; i < graph_.values.size(); ++i) {
+      const Port produced = out_.produced[i];
+      if (!produced.node.valid()) continue;
+      const PlanningNode& node = out_.nodes[produced.node.index()];
+      const Shape& shape = graph_.values[i].shape;
+      const Interval interval = in_.intervals[i];
+      if (node.kind == PlanningNode::Kind::kParameter) {
+        AddUsage(produced.node, node.set->stored, shape, interval);
+        AddUsage(produced.node, produced.list, shape, interval, node.set->stored);
+      } else if (node.kind == PlanningNode::Kind::kLoopValue) {
+        AddUsage(produced.node, produced.list, shape, interval);
+      } else {
+        AddUsage(out_.offered[i].node, out_.offered[i].list, shape, interval);
+      }
+    }
+  }
+
+  const ProblemInputs& in_;
+  const Graph& graph_;
+  CandidateSets& sets_;
+  EdgeCosts costs_;
+  PlanningProblem out_;
+  std::vector<int32_t> uses_;             // by value: nodes that look at it
+  std::vector<int32_t> carry_of_op_;      // by op: its carry, or -1
+  std::vector<int32_t> parameter_of_op_;  // by op: its entry parameter, or -1
+};
+
+}  // namespace
+
+absl::StatusOr<PlanningProblem> BuildProblem(const ProblemInputs& inputs, CandidateSets* sets) {
+  return Builder(inputs, sets).Build();
+}
+
+}  // namespace meshwright

@@ -1,0 +1,229 @@
+#include "meshwright/plan/build_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "meshwright/base/status.h"
+#include "meshwright/plan/categorize.h"
+#include "meshwright/plan/output_shardings.h"
+#include "meshwright/plan/version.h"
+
+namespace meshwright {
+namespace {
+
+// Counts and byte sums of absurd programs (nested loops of 2^31 rounds) stop at the largest int64.
+int64_t ToCount(double value) {
+  constexpr double kLimit = 9.2e18;
+  return static_cast<int64_t>(std::llround(std::clamp(value, 0.0, kLimit)));
+}
+
+std::vector<std::string> AxisNames(const AxisList& axes, const Mesh& mesh) {
+  std::vector<std::string> names;
+  names.reserve(axes.size());
+  for (AxisIndex axis : axes) names.push_back(mesh.axes[axis].name);
+  return names;
+}
+
+PlanSpec ToSpec(const Sharding& sharding, const Mesh& mesh) {
+  PlanSpec spec;
+  spec.reserve(sharding.dims.size());
+  for (const AxisList& axes : sharding.dims) spec.push_back(AxisNames(axes, mesh));
+  return spec;
+}
+
+// What an op is called in a plan: HLO's opcode, or the part it plays around control flow.
+std::string_view OpcodeText(const Op& op) {
+  switch (op.kind) {
+    case OpKind::kInstruction:
+      return OpcodeName(op.instruction->opcode);
+    case OpKind::kLoopParameter:
+      return "loop-parameter";
+    case OpKind::kLoopExit:
+      return "loop-exit";
+    case OpKind::kSelectBranch:
+      return "select-branch";
+    case OpKind::kOutput:
+      return "output";
+  }
+  return "";
+}
+
+PlanCollective ToPlan(const PlannedCollective& collective, const Mesh& mesh) {
+  PlanCollective plan;
+  plan.kind = CollectiveName(collective.step.kind);
+  plan.axes = AxisNames(collective.step.axes, mesh);
+  plan.count = ToCount(collective.multiplicity);
+  plan.bytes_per_device =
+      ToCount(static_cast<double>(collective.step.bytes) * collective.multiplicity);
+  plan.seconds = collective.seconds * collective.multiplicity;
+  return plan;
+}
+
+// Sums of `collectives` by kind and axes; the slowest first.
+std::vector<PlanCollective> GroupCollectives(const std::vector<PlannedCollective>& collectives,
+                                             const Mesh& mesh) {
+  std::map<std::pair<std::string, std::vector<std::string>>, PlanCollective> groups;
+  for (const PlannedCollective& collective : collectives) {
+    const PlanCollective one = ToPlan(collective, mesh);
+    PlanCollective& group = groups[{one.kind, one.axes}];
+    group.kind = one.kind;
+    group.axes = one.axes;
+    group.count = ToCount(static_cast<double>(group.count) + static_cast<double>(one.count));
+    group.bytes_per_device = ToCount(static_cast<double>(group.bytes_per_device) +
+                                     static_cast<double>(one.bytes_per_device));
+    group.seconds += one.seconds;
+  }
+  std::vector<PlanCollective> sorted;
+  for (auto& [key, group] : groups) sorted.push_back(std::move(group));
+  std::stable_sort(
+      sorted.begin(), sorted.end(),
+      [](const PlanCollective& a, const PlanCollective& b) { return a.seconds > b.seconds; });
+  return sorted;
+}
+
+PlanTensor ToTensor(const Shape& shape, const Sharding& sharding, const Mesh& mesh) {
+  PlanTensor tensor;
+  tensor.dtype = ElementTypeName(shape.type);
+  tensor.shape = shape.dims;
+  tensor.spec = ToSpec(sharding, mesh);
+  tensor.bytes_per_device = BytesPerDevice(shape, sharding, mesh);
+  return tensor;
+}
+
+std::vector<PlanInstruction> Instructions(const Graph& graph, const Mesh& mesh,
+                                          const IntraPlan& intra) {
+  std::vector<PlanInstruction> instructions(graph.ops.size());
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    const Op& op = graph.ops[i];
+    const PlannedOp& planned = intra.ops[i];
+    PlanInstruction& instruction = instructions[i];
+    instruction.name = op.name;
+    instruction.opcode = OpcodeText(op);
+    for (size_t r = 0; r < op.results.size(); ++r) {
+      PlanSpec spec = ToSpec(intra.shardings[op.results[r].index()], mesh);
+      if (r == 0) {
+        instruction.spec = std::move(spec);
+      } else {
+        instruction.other_specs.push_back(std::move(spec));
+      }
+    }
+    instruction.strategy =
+        planned.free ? "free" : StrategyText(planned.rule, planned.strategy, mesh);
+    instruction.executions = ToCount(op.multiplicity);
+    instruction.seconds = planned.compute_seconds * op.multiplicity;
+  }
+  for (const PlannedCollective& collective : intra.collectives) {
+    instructions[collective.user.index()].collective.push_back(ToPlan(collective, mesh));
+  }
+  return instructions;
+}
+
+void AddParameters(const Graph& graph, const Mesh& mesh, const IntraPlan& intra,
+                   const std::vector<MemoryCategory>& categories, Plan& plan) {
+  for (OpId id : graph.parameters) {
+    const ValueId value = graph[id].results[0];
+    PlanTensor& tensor = plan.parameters.emplace_back(
+        ToTensor(graph[value].shape, intra.shardings[value.index()], mesh));
+    tensor.index = graph[id].parameter;
+    tensor.name = ParameterName(graph, id);
+    tensor.category = categories[value.index()];
+  }
+}
+
+// Also completes the instructions that stand for outputs. Requires plan.parameters and
+// .instructions.
+void AddOutputs(const Graph& graph, const Mesh& mesh, const IntraPlan& intra,
+                const std::vector<int32_t>& tied, const std::vector<MemoryCategory>& categories,
+                Plan& plan) {
+  const std::vector<Sharding> shardings = OutputShardings(graph, mesh, intra, tied);
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    const OpId id = graph.outputs[i];
+    const ValueId value = graph[id].operands[0];
+    PlanTensor& tensor =
+        plan.outputs.emplace_back(ToTensor(graph[value].shape, shardings[i], mesh));
+    tensor.index = static_cast<int64_t>(i);
+    tensor.name = OutputName(graph, id);
+    tensor.category = categories[value.index()];
+    PlanInstruction& instruction = plan.instructions[id.index()];
+    instruction.spec = tensor.spec;
+    if (tied[i] >= 0) {
+      instruction.strategy =
+          absl::StrCat("as ", plan.parameters[static_cast<size_t>(tied[i])].name);
+    }
+  }
+}
+
+// Each warning once, in the order in which they were made.
+std::vector<std::string> Warnings(const Graph& graph, const IntraPlan& intra) {
+  std::vector<std::string> warnings;
+  absl::flat_hash_set<std::string> seen;
+  for (const std::vector<std::string>* list : {&graph.warnings, &intra.warnings}) {
+    for (const std::string& warning : *list) {
+      if (seen.insert(warning).second) warnings.push_back(warning);
+    }
+  }
+  return warnings;
+}
+
+absl::Status CheckFinite(const Plan& plan) {
+  const auto check = [](double value, const std::string& what) {
+    if (std::isfinite(value)) return absl::OkStatus();
+    return absl::InternalError(absl::StrCat("the planner made a plan whose ", what, " is ", value));
+  };
+  MW_RETURN_IF_ERROR(check(plan.objective_seconds, "objective"));
+  MW_RETURN_IF_ERROR(check(plan.bound_seconds, "bound"));
+  MW_RETURN_IF_ERROR(check(plan.gap, "gap"));
+  MW_RETURN_IF_ERROR(check(plan.compute_seconds, "compute time"));
+  MW_RETURN_IF_ERROR(check(plan.communication_seconds, "communication time"));
+  for (const PlanInstruction& instruction : plan.instructions) {
+    MW_RETURN_IF_ERROR(check(instruction.seconds, absl::StrCat("time of ", instruction.name)));
+    for (const PlanCollective& collective : instruction.collective) {
+      MW_RETURN_IF_ERROR(
+          check(collective.seconds, absl::StrCat("time of a collective of ", instruction.name)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Plan> BuildPlan(const Graph& graph, const Mesh& mesh, const IntraPlan& intra,
+                               const std::vector<int32_t>& tied) {
+  Plan plan;
+  plan.tool_version = ToolVersion();
+  const Cluster& cluster = mesh.cluster;
+  plan.cluster = {cluster.name, cluster.device.name, cluster.nodes, cluster.devices_per_node,
+                  cluster.device.memory_bytes};
+  for (const MeshAxis& axis : mesh.axes) plan.mesh.push_back({axis.name, axis.size});
+  plan.objective_seconds = intra.objective;
+  plan.bound_seconds = intra.bound;
+  plan.gap = intra.gap;
+  plan.compute_seconds = intra.compute;
+  plan.communication_seconds = intra.communication;
+
+  plan.peak_bytes = intra.peak.bytes;
+  if (intra.peak.time >= 0 && static_cast<size_t>(intra.peak.time) < intra.schedule.order.size()) {
+    plan.peak_at = graph[intra.schedule.order[static_cast<size_t>(intra.peak.time)]].name;
+  }
+  const std::vector<MemoryCategory> categories =
+      CategorizeValues(graph, tied, intra.schedule, intra.intervals);
+  plan.memory_by_category = PeakByCategory(intra.peak, intra.bytes, categories);
+
+  plan.collectives = GroupCollectives(intra.collectives, mesh);
+  AddParameters(graph, mesh, intra, categories, plan);
+  plan.instructions = Instructions(graph, mesh, intra);
+  AddOutputs(graph, mesh, intra, tied, categories, plan);
+  plan.warnings = Warnings(graph, intra);
+  MW_RETURN_IF_ERROR(CheckFinite(plan));
+  return plan;
+}
+
+}  // namespace meshwright

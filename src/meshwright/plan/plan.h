@@ -1,0 +1,121 @@
+#ifndef MESHWRIGHT_PLAN_PLAN_H_
+#define MESHWRIGHT_PLAN_PLAN_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "meshwright/plan/memory_category.h"
+
+// The Plan: what a search decided, as plain values that mean the same on every machine and without
+// the program at hand. Every command reads or writes it. plan_json.h gives its JSON form,
+// docs/plan-schema.md documents each key. Two runs on the same inputs with the same options give
+// equal plans apart from `planning_seconds`, as long as no deadline cut the search off.
+
+namespace meshwright {
+
+// Version of the JSON form. A reader refuses any other.
+inline constexpr int64_t kPlanSchema = 1;
+
+// One list of mesh axis names, major to minor, for each dimension; empty: that dimension is not
+// sharded.
+using PlanSpec = std::vector<std::vector<std::string>>;
+
+// A file that the plan was made from.
+struct PlanInput {
+  std::string path;    // as the user wrote it; "-": standard input
+  std::string kind;    // "hlo_text", "hlo_proto", "cluster_yaml", "fixes"
+  std::string sha256;  // of the file as stored, 64 lower-case hex digits
+  friend bool operator==(const PlanInput&, const PlanInput&) = default;
+};
+
+struct PlanCluster {
+  std::string name;  // as the user wrote it
+  std::string device;
+  int64_t nodes = 1, devices_per_node = 1;
+  int64_t device_memory_bytes = 0;
+  friend bool operator==(const PlanCluster&, const PlanCluster&) = default;
+};
+
+// What was asked for, so that the search can be repeated.
+struct PlanOptions {
+  std::string mesh;        // "auto" or as the user wrote it
+  std::string cost_model;  // "roofline", "alpha_beta"
+  double deadline_seconds = 0;
+  int64_t threads = 1;
+  uint64_t seed = 1;
+  std::vector<std::string> fixes;  // "NAME=SPEC", in order
+  friend bool operator==(const PlanOptions&, const PlanOptions&) = default;
+};
+
+struct PlanAxis {
+  std::string name;
+  int64_t size = 1;
+  friend bool operator==(const PlanAxis&, const PlanAxis&) = default;
+};
+
+// Collectives of one kind over the same axes; every figure is the sum over one step.
+struct PlanCollective {
+  std::string kind;               // "all-reduce", ...
+  std::vector<std::string> axes;  // that a group spans
+  int64_t count = 0;              // executions
+  int64_t bytes_per_device = 0;   // of the full buffers, see docs/plan-schema.md
+  double seconds = 0;
+  friend bool operator==(const PlanCollective&, const PlanCollective&) = default;
+};
+
+// One leaf of the program's parameters or outputs.
+struct PlanTensor {
+  int64_t index = 0;  // parameter number; of outputs the position among the leaves
+  std::string name;
+  std::string dtype;
+  std::vector<int64_t> shape;
+  PlanSpec spec;
+  int64_t bytes_per_device = 0;
+  MemoryCategory category = MemoryCategory::kInputs;
+  friend bool operator==(const PlanTensor&, const PlanTensor&) = default;
+};
+
+struct PlanInstruction {
+  std::string name;
+  std::string opcode;
+  PlanSpec spec;                      // of the (first) result
+  std::vector<PlanSpec> other_specs;  // of the further results, if there are any
+  std::string strategy;    // in factor terms, "m=x, k=y"; "replicated"; see docs/plan-schema.md
+  int64_t executions = 1;  // a step
+  double seconds = 0;      // of computing, all executions of one step
+  std::vector<PlanCollective> collective;  // that it needs before or after itself, in order
+  friend bool operator==(const PlanInstruction&, const PlanInstruction&) = default;
+};
+
+struct Plan {
+  int64_t schema = kPlanSchema;
+  std::string tool_version;
+  std::vector<PlanInput> inputs;
+  PlanOptions options;
+  PlanCluster cluster;
+  std::vector<PlanAxis> mesh;
+
+  double objective_seconds = 0;  // one step; in the cost model's own unit if that has none
+  double bound_seconds = 0;      // no plan on this mesh within the budget takes less
+  double gap = 0;                // (objective - bound) / objective
+  double compute_seconds = 0, communication_seconds = 0;
+
+  int64_t peak_bytes = 0;               // on one device
+  std::optional<int64_t> budget_bytes;  // none: unlimited
+  std::string peak_at;                  // instruction that runs when memory is fullest
+  MemoryByCategory memory_by_category;  // what `peak_bytes` consists of
+
+  std::vector<PlanCollective> collectives;
+  std::vector<PlanTensor> parameters, outputs;
+  std::vector<PlanInstruction> instructions;
+  std::vector<std::string> warnings;
+  double planning_seconds = 0;  // wall clock; the only figure that differs between equal runs
+
+  friend bool operator==(const Plan&, const Plan&) = default;
+};
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_PLAN_PLAN_H_

@@ -1,0 +1,211 @@
+#include "meshwright/plan/plan_program.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/hlo/text_writer.h"
+#include "meshwright/intra/names.h"
+#include "meshwright/plan/annotate.h"
+#include "meshwright/plan/build_plan.h"
+#include "meshwright/plan/cost_model_table.h"
+#include "meshwright/plan/sha256.h"
+
+namespace meshwright {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string MeshText(const Mesh& mesh) {
+  return absl::StrJoin(mesh.axes, ",", [](std::string* out, const MeshAxis& axis) {
+    absl::StrAppend(out, axis.name, "=", axis.size);
+  });
+}
+
+absl::StatusOr<const CostModelRow*> ChooseCostModel(const std::string& name) {
+  if (const CostModelRow* row = FindCostModel(name)) return row;
+  const std::string known = absl::StrJoin(
+      CostModelTable(), ", ",
+      [](std::string* out, const CostModelRow& row) { absl::StrAppend(out, ToAbsl(row.name)); });
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown cost model \"", name, "\"; there are ", known));
+}
+
+absl::StatusOr<std::vector<Mesh>> ChooseMeshes(const ProgramRequest& request,
+                                               const Cluster& cluster) {
+  if (request.mesh == "auto") return CandidateMeshes(cluster);
+  MW_ASSIGN_OR_RETURN(Mesh mesh, ParseMesh(request.mesh, cluster));
+  return std::vector<Mesh>{std::move(mesh)};
+}
+
+int64_t BudgetBytes(const MemoryBudget& memory, const Cluster& cluster) {
+  switch (memory.kind) {
+    case MemoryBudget::Kind::kDevice:
+      return cluster.device.memory_bytes;
+    case MemoryBudget::Kind::kUnlimited:
+      return solve::kUnlimited;
+    case MemoryBudget::Kind::kBytes:
+      return memory.bytes;
+  }
+  return solve::kUnlimited;
+}
+
+// A file named as the cluster is an input like the program.
+absl::Status AddClusterInput(const std::string& cluster, std::vector<PlanInput>& inputs) {
+  struct stat info = {};
+  if (stat(cluster.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return absl::OkStatus();
+  MW_ASSIGN_OR_RETURN(const std::string bytes, ReadInput(cluster));
+  inputs.push_back({cluster, "cluster_yaml", Sha256Hex(bytes)});
+  return absl::OkStatus();
+}
+
+// Plans one program on one mesh after another and keeps the best.
+class MeshSearch {
+ public:
+  MeshSearch(const ProgramRequest& request, const Graph& graph, const CostModelRow& cost_model,
+             int64_t budget_bytes)
+      : request_(request),
+        graph_(graph),
+        cost_model_(cost_model),
+        budget_bytes_(budget_bytes),
+        start_(Clock::now()) {}
+
+  // Every mesh gets an equal share of the time that is left, so that what one saves goes to the
+  // others.
+  absl::Status Run(const std::vector<Mesh>& meshes) {
+    absl::Status last_error;
+    for (size_t i = 0; i < meshes.size(); ++i) {
+      const double left = std::max(0.0, request_.deadline_seconds - SecondsSince(start_));
+      absl::StatusOr<IntraPlan> plan =
+          PlanOn(meshes[i], left / static_cast<double>(meshes.size() - i));
+      if (!plan.ok()) {
+        // Fixes may name axes that only some meshes have, or not divide on others.
+        last_error = plan.status();
+        if (meshes.size() > 1) skipped_.emplace_back(MeshText(meshes[i]), last_error);
+        continue;
+      }
+      if (best_ == nullptr || Better(*plan, *best_)) {
+        best_ = std::make_unique<IntraPlan>(*std::move(plan));
+        mesh_ = meshes[i];
+      }
+    }
+    return best_ == nullptr ? last_error : absl::OkStatus();
+  }
+
+  const Mesh& mesh() const { return mesh_; }
+  IntraPlan TakeBest() { return std::move(*best_); }
+
+  std::vector<std::string> Warnings() const {
+    std::vector<std::string> warnings;
+    for (const auto& [mesh, error] : skipped_) {
+      warnings.push_back(absl::StrCat("mesh ", mesh, " was left out: ", error.message()));
+    }
+    if (!cost_model_.in_seconds) {
+      warnings.push_back(StrCat("the cost model ", cost_model_.name,
+                                " is unitless: figures in seconds are its costs, not times"));
+    }
+    return warnings;
+  }
+
+ private:
+  absl::StatusOr<IntraPlan> PlanOn(const Mesh& mesh, double seconds) const {
+    PlannerOptions options;
+    options.budget_bytes = budget_bytes_;
+    options.space = cost_model_.space;
+    options.fixes = request_.fixes;
+    options.solver.deadline_seconds = seconds;
+    options.solver.threads = request_.threads;
+    options.solver.seed = request_.seed;
+    if (request_.progress) {
+      options.solver.progress = [this, text = MeshText(mesh)](const solve::Progress& progress) {
+        Report(text, progress);
+      };
+    }
+    const std::unique_ptr<CostModel> cost_model = cost_model_.make(mesh);
+    return PlanIntra(graph_, *cost_model, options);
+  }
+
+  void Report(const std::string& mesh, const solve::Progress& progress) const {
+    ProgramProgress report{SecondsSince(start_), mesh, progress.phase, std::nullopt};
+    if (progress.has_incumbent) {
+      const double cost = static_cast<double>(progress.cost);
+      report.gap = cost > 0 ? (cost - static_cast<double>(progress.bound)) / cost : 0;
+    }
+    request_.progress(report);
+  }
+
+  // One that fits before one that does not; then the faster, or the smaller if none fits.
+  static bool Better(const IntraPlan& a, const IntraPlan& b) {
+    if (a.fits != b.fits) return a.fits;
+    return a.fits ? a.objective < b.objective : a.smallest_budget < b.smallest_budget;
+  }
+
+  const ProgramRequest& request_;
+  const Graph& graph_;
+  const CostModelRow& cost_model_;
+  const int64_t budget_bytes_;
+  const Clock::time_point start_;
+  std::unique_ptr<IntraPlan> best_;
+  Mesh mesh_;
+  std::vector<std::pair<std::string, absl::Status>> skipped_;
+};
+
+PlanOptions ToPlanOptions(const ProgramRequest& request) {
+  PlanOptions options;
+  options.mesh = request.mesh;
+  options.cost_model = request.cost_model;
+  options.deadline_seconds = request.deadline_seconds;
+  options.threads = request.threads;
+  options.seed = request.seed;
+  for (const Fix& fix : request.fixes) {
+    options.fixes.push_back(absl::StrCat(fix.pattern, "=", fix.spec));
+  }
+  return options;
+}
+
+}  // namespace
+
+absl::StatusOr<PlannedProgram> PlanProgram(const ProgramRequest& request) {
+  const Clock::time_point start = Clock::now();
+  // What is quick to check comes first: a large program takes a moment to read.
+  MW_ASSIGN_OR_RETURN(const CostModelRow* const cost_model, ChooseCostModel(request.cost_model));
+  MW_ASSIGN_OR_RETURN(const Cluster cluster, ParseCluster(request.cluster));
+  MW_ASSIGN_OR_RETURN(const std::vector<Mesh> meshes, ChooseMeshes(request, cluster));
+  MW_ASSIGN_OR_RETURN(Program program, ReadProgram(request.program));
+  std::vector<PlanInput> inputs = {program.input};
+  MW_RETURN_IF_ERROR(AddClusterInput(request.cluster, inputs));
+  inputs.insert(inputs.end(), request.more_inputs.begin(), request.more_inputs.end());
+
+  const int64_t budget_bytes = BudgetBytes(request.memory, cluster);
+  MeshSearch search(request, program.graph, *cost_model, budget_bytes);
+  MW_RETURN_IF_ERROR(search.Run(meshes));
+  IntraPlan intra = search.TakeBest();
+  const std::vector<int32_t> tied =
+      TiedParameters(program.graph, PlannerOptions().tie_outputs_by_position);
+  MW_ASSIGN_OR_RETURN(Plan plan, BuildPlan(program.graph, search.mesh(), intra, tied));
+  plan.inputs = std::move(inputs);
+  plan.options = ToPlanOptions(request);
+  if (budget_bytes != solve::kUnlimited) plan.budget_bytes = budget_bytes;
+  for (std::string& warning : search.Warnings()) plan.warnings.push_back(std::move(warning));
+  plan.planning_seconds = SecondsSince(start);
+  return PlannedProgram{std::move(program), search.mesh(), tied, std::move(intra), std::move(plan)};
+}
+
+std::string AnnotatedText(const PlannedProgram& planned) {
+  return ToHloText(
+      AnnotateModule(planned.program.graph, planned.mesh, planned.intra, planned.tied));
+}
+
+}  // namespace meshwright

@@ -1,0 +1,73 @@
+#ifndef MESHWRIGHT_PLAN_PLAN_PROGRAM_H_
+#define MESHWRIGHT_PLAN_PLAN_PROGRAM_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "meshwright/cluster/mesh.h"
+#include "meshwright/hlo/module.h"
+#include "meshwright/intra/planner.h"
+#include "meshwright/plan/plan.h"
+#include "meshwright/plan/program.h"
+
+// From what a user asks for to a Plan: the one entrance to planning for the command line and the C
+// ABI.
+
+namespace meshwright {
+
+// Device memory that a plan may use.
+struct MemoryBudget {
+  enum class Kind {
+    kDevice,  // all the memory that the device has; nothing is held back for the framework
+    kUnlimited,
+    kBytes,
+  };
+  Kind kind = Kind::kDevice;
+  int64_t bytes = 0;  // kBytes
+};
+
+struct ProgramProgress {
+  double seconds = 0;         // since planning began
+  std::string mesh;           // being planned, "x=2,y=4"
+  std::string phase;          // see solve::Progress
+  std::optional<double> gap;  // of the best assignment so far; none yet: nullopt
+};
+
+struct ProgramRequest {
+  std::string program;        // path, "-" for standard input
+  std::string cluster;        // see ParseCluster
+  std::string mesh = "auto";  // see ParseMesh; "auto": every mesh of CandidateMeshes is tried
+  MemoryBudget memory;
+  std::string cost_model = "roofline";  // see CostModelTable
+  double deadline_seconds = 30;         // for the search; reading the program comes on top
+  std::vector<Fix> fixes;
+  std::vector<PlanInput> more_inputs;  // files that the fixes came from
+  int threads = 2;
+  uint64_t seed = 1;
+  std::function<void(const ProgramProgress&)>
+      progress;  // called from one thread at a time; may be empty
+};
+
+// A plan, and what it was made from for those who want to say more about it.
+struct PlannedProgram {
+  Program program;
+  Mesh mesh;
+  std::vector<int32_t> tied;  // see TiedParameters
+  IntraPlan intra;            // intra.fits false: nothing fits, `plan` is the one of least memory
+  Plan plan;
+};
+
+// Errors: whatever is wrong with the request or the files that it names; that nothing was found in
+// time.
+absl::StatusOr<PlannedProgram> PlanProgram(const ProgramRequest& request);
+
+// The program of `planned` with the plan as annotations in it, as HLO text.
+std::string AnnotatedText(const PlannedProgram& planned);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_PLAN_PLAN_PROGRAM_H_

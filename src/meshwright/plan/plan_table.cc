@@ -1,0 +1,245 @@
+#include "meshwright/plan/plan_table.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "meshwright/plan/cost_model_table.h"
+
+namespace meshwright {
+namespace {
+
+constexpr size_t kColumns = 80;
+constexpr size_t kMaxParameterRows = 24;
+constexpr size_t kMaxWarnings = 5;
+
+std::string ThreeDigits(double value) {
+  // 999.5 and above would round to four digits, which are then all significant.
+  if (value >= 99.95) return absl::StrFormat("%.0f", value);
+  return absl::StrFormat(value >= 9.995 ? "%.1f" : "%.2f", value);
+}
+
+// `text` in `width` columns; what does not fit loses its middle.
+std::string Fit(const std::string& text, size_t width) {
+  if (text.size() <= width) return text;
+  const size_t tail = (width - 2) / 2;
+  return absl::StrCat(text.substr(0, width - 2 - tail), "..", text.substr(text.size() - tail));
+}
+
+// Columns as wide as their widest cell; the first one gives way if the line is too long.
+std::string Columns(std::vector<std::vector<std::string>> rows, const std::vector<bool>& right) {
+  std::vector<size_t> width(right.size(), 0);
+  for (const auto& row : rows) {
+    for (size_t c = 0; c < row.size(); ++c) width[c] = std::max(width[c], row[c].size());
+  }
+  size_t rest = 2;
+  for (size_t c = 1; c < width.size(); ++c) rest += width[c] + 2;
+  constexpr size_t kMinFirst = 12;
+  width[0] = std::min(width[0], rest + kMinFirst < kColumns ? kColumns - rest : kMinFirst);
+  std::string text;
+  for (auto& row : rows) {
+    std::string line = " ";
+    for (size_t c = 0; c < row.size(); ++c) {
+      const std::string cell = c == 0 ? Fit(row[c], width[c]) : row[c];
+      absl::StrAppend(&line, " ");
+      if (right[c]) line.append(width[c] - cell.size(), ' ');
+      absl::StrAppend(&line, cell);
+      if (!right[c]) line.append(width[c] - cell.size(), ' ');
+      absl::StrAppend(&line, " ");
+    }
+    absl::StripTrailingAsciiWhitespace(&line);
+    absl::StrAppend(&text, line, "\n");
+  }
+  return text;
+}
+
+// "layer12" -> "layer*".
+std::string WithoutNumbers(const std::string& name) {
+  std::string pattern;
+  for (char c : name) {
+    if (!absl::ascii_isdigit(static_cast<unsigned char>(c))) {
+      pattern.push_back(c);
+    } else if (pattern.empty() || pattern.back() != '*') {
+      pattern.push_back('*');
+    }
+  }
+  return pattern;
+}
+
+std::string MeshText(const Plan& plan) {
+  return absl::StrJoin(plan.mesh, ",", [](std::string* out, const PlanAxis& axis) {
+    absl::StrAppend(out, axis.name, "=", axis.size);
+  });
+}
+
+std::string ProgramText(const Plan& plan) {
+  for (const PlanInput& input : plan.inputs) {
+    if (input.kind == "hlo_text" || input.kind == "hlo_proto") return input.path;
+  }
+  return "";
+}
+
+// A cost in seconds, or a plain number where the plan's cost model has no unit.
+std::string CostText(const Plan& plan, double seconds) {
+  const CostModelRow* const cost_model = FindCostModel(plan.options.cost_model);
+  const bool in_seconds = cost_model == nullptr || cost_model->in_seconds;
+  return in_seconds ? SecondsText(seconds) : absl::StrFormat("%.6g", seconds);
+}
+
+std::string MemorySection(const Plan& plan) {
+  const std::string budget = plan.budget_bytes.has_value()
+                                 ? absl::StrCat(" of ", BytesText(*plan.budget_bytes))
+                                 : std::string();
+  std::string text = absl::StrCat("memory    ", BytesText(plan.peak_bytes), budget, " a device");
+  if (!plan.peak_at.empty()) {
+    absl::StrAppend(&text, ", peak at ", Fit(plan.peak_at, kColumns - text.size() - 10));
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (size_t i = 0; i < kMemoryCategories; ++i) {
+    const int64_t bytes = plan.memory_by_category[i];
+    if (bytes == 0) continue;
+    std::string name(MemoryCategoryName(static_cast<MemoryCategory>(i)));
+    std::replace(name.begin(), name.end(), '_', ' ');
+    rows.push_back({name, BytesText(bytes),
+                    absl::StrFormat("%.1f %%", 100.0 * static_cast<double>(bytes) /
+                                                   static_cast<double>(
+                                                       std::max<int64_t>(plan.peak_bytes, 1)))});
+  }
+  return absl::StrCat(text, "\n", Columns(std::move(rows), {false, true, true}));
+}
+
+std::string CollectiveSection(const Plan& plan) {
+  if (plan.collectives.empty()) return "collectives: none\n";
+  std::vector<std::vector<std::string>> rows = {{"collective", "axes", "count", "bytes", "time"}};
+  for (const PlanCollective& collective : plan.collectives) {
+    rows.push_back({collective.kind, absl::StrJoin(collective.axes, ","),
+                    absl::StrCat(collective.count), BytesText(collective.bytes_per_device),
+                    CostText(plan, collective.seconds)});
+  }
+  return absl::StrCat("collectives a step\n",
+                      Columns(std::move(rows), {false, false, true, true, true}));
+}
+
+std::string ParameterSection(const Plan& plan) {
+  struct Group {
+    const PlanTensor* first = nullptr;
+    std::string pattern;
+    int64_t count = 0, bytes = 0;
+  };
+  std::vector<Group> groups;
+  absl::flat_hash_map<std::string, size_t> index;
+  absl::flat_hash_map<std::string, int> groups_of_pattern;
+  for (const PlanTensor& tensor : plan.parameters) {
+    std::string pattern = WithoutNumbers(tensor.name);
+    const std::string key =
+        absl::StrCat(pattern, "|", tensor.dtype, "|", absl::StrJoin(tensor.shape, ","), "|",
+                     SpecText(tensor.spec));
+    const auto [it, inserted] = index.try_emplace(key, groups.size());
+    if (inserted) groups.push_back({.first = &tensor, .pattern = std::move(pattern)});
+    Group& group = groups[it->second];
+    if (++group.count == 2) ++groups_of_pattern[group.pattern];
+    group.bytes += tensor.bytes_per_device;
+  }
+  // The largest first: they decide.
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const Group& a, const Group& b) { return a.bytes > b.bytes; });
+  std::vector<std::vector<std::string>> rows = {{"parameter", "", "type", "spec", "bytes"}};
+  for (size_t i = 0; i < std::min(groups.size(), kMaxParameterRows); ++i) {
+    const Group& group = groups[i];
+    // A pattern that stands for several groups would not tell them apart; their first members do.
+    const bool unique = groups_of_pattern[group.pattern] == 1;
+    rows.push_back(
+        {group.count > 1 && unique ? group.pattern : group.first->name,
+         group.count > 1 ? absl::StrCat("x", group.count) : std::string(),
+         absl::StrCat(group.first->dtype, "[", absl::StrJoin(group.first->shape, ","), "]"),
+         SpecText(group.first->spec), BytesText(group.bytes)});
+  }
+  std::string text =
+      absl::StrCat("parameters\n", Columns(std::move(rows), {false, true, false, false, true}));
+  if (groups.size() > kMaxParameterRows) {
+    absl::StrAppend(&text, "  ... and ", groups.size() - kMaxParameterRows, " smaller\n");
+  }
+  return text;
+}
+
+std::string WarningSection(const Plan& plan) {
+  std::string text;
+  for (size_t i = 0; i < std::min(plan.warnings.size(), kMaxWarnings); ++i) {
+    absl::StrAppend(&text, "warning: ", plan.warnings[i], "\n");
+  }
+  if (plan.warnings.size() > kMaxWarnings) {
+    absl::StrAppend(&text, "... and ", plan.warnings.size() - kMaxWarnings,
+                    " more warnings in the plan\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string SpecText(const PlanSpec& spec) {
+  std::string text = "[";
+  for (size_t d = 0; d < spec.size(); ++d) {
+    if (d > 0) absl::StrAppend(&text, ",");
+    if (spec[d].empty()) {
+      absl::StrAppend(&text, "_");
+    } else if (spec[d].size() == 1) {
+      absl::StrAppend(&text, spec[d][0]);
+    } else {
+      absl::StrAppend(&text, "(", absl::StrJoin(spec[d], ","), ")");
+    }
+  }
+  return absl::StrCat(text, "]");
+}
+
+std::string BytesText(int64_t bytes) {
+  if (bytes < 1024) return absl::StrCat(bytes, " B");
+  constexpr std::array<const char*, 6> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  while (value >= 1023.5 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return absl::StrCat(ThreeDigits(value), " ", kUnits[unit]);
+}
+
+std::string SecondsText(double seconds) {
+  struct Unit {
+    double seconds;
+    const char* name;
+  };
+  constexpr std::array<Unit, 4> kUnits = {{{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}};
+  if (seconds == 0) return "0 s";
+  for (const Unit& unit : kUnits) {
+    if (std::abs(seconds) >= 0.9995 * unit.seconds) {
+      return absl::StrCat(ThreeDigits(seconds / unit.seconds), " ", unit.name);
+    }
+  }
+  return absl::StrFormat("%.3g s", seconds);
+}
+
+std::string PlanTable(const Plan& plan) {
+  std::string text = absl::StrCat("program   ", Fit(ProgramText(plan), kColumns - 10), "\n");
+  absl::StrAppend(&text, "cluster   ", Fit(plan.cluster.name, 28), " (", plan.cluster.device,
+                  "), mesh ", MeshText(plan), "\n");
+  absl::StrAppend(&text, "step      ", CostText(plan, plan.objective_seconds), ": compute ",
+                  CostText(plan, plan.compute_seconds), ", communication ",
+                  CostText(plan, plan.communication_seconds), "\n");
+  absl::StrAppend(&text, "          at least ", CostText(plan, plan.bound_seconds),
+                  absl::StrFormat(" on this mesh (gap %.2f %%), ", 100 * plan.gap), "planned in ",
+                  SecondsText(plan.planning_seconds), "\n");
+  absl::StrAppend(&text, MemorySection(plan), CollectiveSection(plan), ParameterSection(plan),
+                  WarningSection(plan));
+  return text;
+}
+
+}  // namespace meshwright

@@ -1,0 +1,143 @@
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "meshwright/plan/plan_json.h"
+
+namespace meshwright {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string Text(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json ToJson(const PlanInput& input) {
+  return {{"path", input.path}, {"kind", input.kind}, {"sha256", input.sha256}};
+}
+
+Json ToJson(const PlanOptions& options) {
+  return {{"mesh", options.mesh},
+          {"cost_model", options.cost_model},
+          {"deadline_seconds", options.deadline_seconds},
+          {"threads", options.threads},
+          {"seed", options.seed},
+          {"fixes", options.fixes}};
+}
+
+Json ToJson(const PlanCluster& cluster) {
+  return {{"name", cluster.name},
+          {"device", cluster.device},
+          {"nodes", cluster.nodes},
+          {"devices_per_node", cluster.devices_per_node},
+          {"device_memory_bytes", cluster.device_memory_bytes}};
+}
+
+Json ToJson(const std::vector<PlanAxis>& mesh) {
+  Json axes = Json::array();
+  for (const PlanAxis& axis : mesh) axes.push_back({{"name", axis.name}, {"size", axis.size}});
+  return {{"axes", std::move(axes)}};
+}
+
+Json ToJson(const MemoryByCategory& memory) {
+  Json json = Json::object();
+  for (size_t i = 0; i < memory.size(); ++i) {
+    json[std::string(MemoryCategoryName(static_cast<MemoryCategory>(i)))] = memory[i];
+  }
+  return json;
+}
+
+Json ToJson(const PlanCollective& collective) {
+  return {{"kind", collective.kind},
+          {"axes", collective.axes},
+          {"count", collective.count},
+          {"bytes_per_device", collective.bytes_per_device},
+          {"seconds", collective.seconds}};
+}
+
+Json ToJson(const PlanTensor& tensor) {
+  return {{"index", tensor.index},
+          {"name", tensor.name},
+          {"dtype", tensor.dtype},
+          {"shape", tensor.shape},
+          {"spec", tensor.spec},
+          {"bytes_per_device", tensor.bytes_per_device},
+          {"category", MemoryCategoryName(tensor.category)}};
+}
+
+Json ToJson(const PlanInstruction& instruction) {
+  Json json = {
+      {"name", instruction.name}, {"opcode", instruction.opcode}, {"spec", instruction.spec}};
+  if (!instruction.other_specs.empty()) json["other_specs"] = instruction.other_specs;
+  json["strategy"] = instruction.strategy;
+  json["executions"] = instruction.executions;
+  json["seconds"] = instruction.seconds;
+  Json collectives = Json::array();
+  for (const PlanCollective& collective : instruction.collective) {
+    collectives.push_back(ToJson(collective));
+  }
+  json["collective"] = std::move(collectives);
+  return json;
+}
+
+Json ToJson(const std::string& text) { return text; }
+
+// Writes the members of the document one a line, lists one element a line: a plan is read by people
+// and compared with line-based tools, and a program has tens of thousands of instructions.
+class Document {
+ public:
+  void Add(const char* key, const Json& value) { Member(key, Text(value)); }
+
+  template <typename T>
+  void AddList(const char* key, const std::vector<T>& list) {
+    if (list.empty()) return Member(key, "[]");
+    std::string text = "[";
+    const char* separator = "\n";
+    for (const T& element : list) {
+      absl::StrAppend(&text, separator, "    ", Text(ToJson(element)));
+      separator = ",\n";
+    }
+    Member(key, absl::StrCat(text, "\n  ]"));
+  }
+
+  std::string Finish() && { return absl::StrCat(std::move(text_), "\n}\n"); }
+
+ private:
+  void Member(const char* key, const std::string& value) {
+    absl::StrAppend(&text_, text_.empty() ? "{\n  \"" : ",\n  \"", key, "\": ", value);
+  }
+
+  std::string text_;
+};
+
+}  // namespace
+
+std::string PlanToJson(const Plan& plan) {
+  Document document;
+  document.Add("schema", plan.schema);
+  document.Add("tool_version", plan.tool_version);
+  document.AddList("inputs", plan.inputs);
+  document.Add("options", ToJson(plan.options));
+  document.Add("cluster", ToJson(plan.cluster));
+  document.Add("mesh", ToJson(plan.mesh));
+  document.Add("objective_seconds", plan.objective_seconds);
+  document.Add("bound_seconds", plan.bound_seconds);
+  document.Add("gap", plan.gap);
+  document.Add("compute_seconds", plan.compute_seconds);
+  document.Add("communication_seconds", plan.communication_seconds);
+  document.Add("peak_bytes", plan.peak_bytes);
+  document.Add("budget_bytes", plan.budget_bytes.has_value() ? Json(*plan.budget_bytes) : Json());
+  document.Add("peak_at", plan.peak_at);
+  document.Add("memory_by_category", ToJson(plan.memory_by_category));
+  document.AddList("collectives", plan.collectives);
+  document.AddList("parameters", plan.parameters);
+  document.AddList("outputs", plan.outputs);
+  document.AddList("instructions", plan.instructions);
+  document.AddList("warnings", plan.warnings);
+  document.Add("planning_seconds", plan.planning_seconds);
+  return std::move(document).Finish();
+}
+
+}  // namespace meshwright

@@ -1,0 +1,57 @@
+#ifndef MESHWRIGHT_SHARDING_RESHARD_H_
+#define MESHWRIGHT_SHARDING_RESHARD_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "meshwright/cluster/collective.h"
+#include "meshwright/sharding/sharding.h"
+
+namespace meshwright {
+
+// One collective of a resharding. Slices (free) are not listed.
+struct CollectiveStep {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  AxisList axes;
+  int64_t bytes = 0;  // full buffer of one group, see cluster/collective.h
+  friend bool operator==(const CollectiveStep&, const CollectiveStep&) = default;
+};
+
+struct Resharding {
+  bool possible = true;  // false: e.g. unreduced by max wanted unreduced by sum
+  double seconds = 0;
+  std::vector<CollectiveStep> steps;
+};
+
+// Seconds of one collective (kind, axes, bytes).
+using CollectivePrice = std::function<double(CollectiveKind, const AxisList&, int64_t)>;
+
+// The cheapest sequence of slice, all-gather, all-to-all, collective-permute, all-reduce and
+// reduce-scatter that takes `shape` from `from` to `to`: a shortest path over shardings of the
+// array (Dijkstra; each step moves, drops or adds axes at the minor end of dimensions, as GSPMD's
+// and Shardy's partitioners can). `to` may stay unreduced only along axes along which `from` is.
+// Replicating and slicing is always one of the paths, so every reachable target has a price.
+//
+// Steps only use axes that `from` or `to` uses (an axis along which both replicate stays out of it,
+// as in what XLA emits), and dimensions that one of them shards.
+Resharding PlanResharding(const Shape& shape, const Sharding& from, const Sharding& to,
+                          const Mesh& mesh, const CollectivePrice& price);
+
+// The same path with every intermediate sharding. A move without a collective is a slice.
+struct ReshardMove {
+  std::optional<CollectiveKind> collective;
+  AxisList axes;  // of the collective's groups; of a slice: the axis it cuts along
+  int64_t bytes = 0;
+  double seconds = 0;
+  Sharding after;
+};
+// nullopt where PlanResharding says it is not possible; empty if `from` is `to`.
+std::optional<std::vector<ReshardMove>> ReshardingPath(const Shape& shape, const Sharding& from,
+                                                       const Sharding& to, const Mesh& mesh,
+                                                       const CollectivePrice& price);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_SHARDING_RESHARD_H_

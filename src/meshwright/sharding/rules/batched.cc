@@ -1,0 +1,112 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "meshwright/sharding/rules/rules.h"
+
+namespace meshwright::rules {
+namespace {
+
+// Dimensions [0, count) go through all operands of that rank and all results alike.
+void ParallelLeading(RuleBuilder& builder, int64_t count) {
+  for (int64_t d = 0; d < count; ++d) {
+    builder.Parallel(std::vector<int64_t>(builder.operand_count(), d),
+                     std::vector<int64_t>(builder.result_count(), d));
+  }
+}
+
+double Cube(int64_t n) {
+  double x = static_cast<double>(n);
+  return x * x * x;
+}
+
+// Position of the feature dimension of a batch norm; -1 if it is not given.
+int64_t FeatureIndex(const Instruction& instruction) {
+  const std::string* text = FindAttribute(instruction, "feature_index");
+  int64_t index = -1;
+  return text != nullptr && absl::SimpleAtoi(*text, &index) ? index : -1;
+}
+
+// The feature dimension: of arrays the one given, of vectors their only one.
+void ParallelFeature(RuleBuilder& builder) {
+  int64_t feature = FeatureIndex(builder.instruction());
+  int64_t rank = builder.operand(0).rank();
+  std::vector<int64_t> operand_dims, result_dims;
+  for (size_t i = 0; i < builder.operand_count(); ++i) {
+    operand_dims.push_back(builder.operand(i).rank() == rank ? feature : 0);
+  }
+  for (size_t i = 0; i < builder.result_count(); ++i) {
+    result_dims.push_back(builder.result(i).rank() == rank ? feature : 0);
+  }
+  builder.Parallel(operand_dims, result_dims, 'c');
+}
+
+}  // namespace
+
+void Sort(RuleBuilder& builder) {
+  const std::vector<int64_t>& sorted = builder.instruction().dimensions;
+  if (sorted.size() != 1) return builder.Unsupported();
+  for (int64_t d = 0; d < builder.operand(0).rank(); ++d) {
+    if (d == sorted[0]) continue;
+    builder.Parallel(std::vector<int64_t>(builder.operand_count(), d),
+                     std::vector<int64_t>(builder.result_count(), d));
+  }
+}
+
+void TopK(RuleBuilder& builder) { ParallelLeading(builder, builder.operand(0).rank() - 1); }
+
+void Cholesky(RuleBuilder& builder) {
+  int64_t rank = builder.operand(0).rank();
+  if (rank < 2) return builder.Unsupported();
+  ParallelLeading(builder, rank - 2);
+  int64_t n = builder.OperandSize(0, rank - 1);
+  double matrices = n == 0 ? 0 : ElementCount(builder.operand(0)) / (static_cast<double>(n) * n);
+  builder.Flops(matrices * Cube(n) / 3);
+}
+
+// triangular-solve(a, b): a x = b or x a = b; the columns (rows) of b are independent.
+void TriangularSolve(RuleBuilder& builder) {
+  int64_t rank = builder.operand(0).rank();
+  if (rank < 2) return builder.Unsupported();
+  ParallelLeading(builder, rank - 2);
+  const std::string* left = FindAttribute(builder.instruction(), "left_side");
+  if (left != nullptr) {
+    int64_t free = *left == "true" ? rank - 1 : rank - 2;
+    builder.Parallel({RuleBuilder::kNoDim, free}, {free});
+  }
+  builder.Flops(ElementCount(builder.operand(1)) *
+                static_cast<double>(builder.OperandSize(0, rank - 1)));
+}
+
+// The transformed dimensions are the last ones, as many as fft_length has entries.
+void Fft(RuleBuilder& builder) {
+  int64_t rank = builder.operand(0).rank();
+  const std::string* lengths = FindAttribute(builder.instruction(), "fft_length");
+  if (lengths == nullptr) return builder.Unsupported();
+  int64_t transformed = 1 + std::count(lengths->begin(), lengths->end(), ',');
+  ParallelLeading(builder, rank - transformed);
+  builder.Flops(5 * ElementCount(builder.operand(0)));
+}
+
+void BatchNormTraining(RuleBuilder& builder) {
+  ParallelFeature(builder);
+  builder.Flops(8 * ElementCount(builder.operand(0)));
+}
+
+// With the statistics given every element is by itself.
+void BatchNormInference(RuleBuilder& builder) {
+  ParallelFeature(builder);
+  int64_t feature = FeatureIndex(builder.instruction());
+  for (int64_t d = 0; d < builder.operand(0).rank(); ++d) {
+    if (d != feature) builder.Parallel({d}, {d});
+  }
+  builder.Flops(4 * ElementCount(builder.operand(0)));
+}
+
+void BatchNormGrad(RuleBuilder& builder) {
+  ParallelFeature(builder);
+  builder.Flops(10 * ElementCount(builder.operand(0)));
+}
+
+}  // namespace meshwright::rules

@@ -1,0 +1,133 @@
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "meshwright/sharding/rules/rules.h"
+
+namespace meshwright::rules {
+namespace {
+
+constexpr int64_t kNoDim = RuleBuilder::kNoDim;
+
+bool Contains(const std::vector<int64_t>& list, int64_t value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+Reduction SumOf(const Shape& shape) {
+  return shape.type == ElementType::kPred ? Reduction::kOr : Reduction::kSum;
+}
+
+// dot, with `ragged` (or kNoDim) a dimension of the left operand whose rows belong to groups along
+// dimension `group` of the right one.
+void DotFactors(RuleBuilder& builder, int64_t ragged, int64_t group) {
+  const DotDimensions& dims = builder.instruction().dot;
+  if (dims.lhs_batch.size() != dims.rhs_batch.size() ||
+      dims.lhs_contracting.size() != dims.rhs_contracting.size()) {
+    return builder.Unsupported();
+  }
+  int64_t out = 0;  // result dimensions: batch, free ones of the left, free ones of the right
+  for (size_t i = 0; i < dims.lhs_batch.size(); ++i) {
+    builder.Parallel({dims.lhs_batch[i], dims.rhs_batch[i]}, {out++}, i == 0 ? 'b' : '?');
+  }
+  char label = 'm';
+  for (int64_t d = 0; d < builder.operand(0).rank(); ++d) {
+    if (Contains(dims.lhs_batch, d) || Contains(dims.lhs_contracting, d)) continue;
+    int64_t result = out++;
+    if (d == ragged) continue;
+    builder.Parallel({d}, {result}, label);
+    label = '?';
+  }
+  label = 'n';
+  for (int64_t d = 0; d < builder.operand(1).rank(); ++d) {
+    if (Contains(dims.rhs_batch, d) || Contains(dims.rhs_contracting, d) || d == group) continue;
+    builder.Parallel({kNoDim, d}, {out++}, label);
+    label = '?';
+  }
+  if (out != builder.result(0).rank()) builder.Unsupported();
+  double flops = 2 * ElementCount(builder.result(0));
+  for (size_t i = 0; i < dims.lhs_contracting.size(); ++i) {
+    flops *= static_cast<double>(builder.OperandSize(0, dims.lhs_contracting[i]));
+    builder.Reduce({dims.lhs_contracting[i], dims.rhs_contracting[i]}, SumOf(builder.result(0)),
+                   i == 0 ? 'k' : '?');
+  }
+  builder.Flops(flops);
+}
+
+// The number in an attribute such as lhs_ragged_dims={0}; nullopt unless there is exactly one.
+std::optional<int64_t> OnlyNumber(const Instruction& instruction, std::string_view attribute) {
+  const std::string* text = FindAttribute(instruction, attribute);
+  if (text == nullptr || text->size() < 3 || text->front() != '{' || text->back() != '}') return {};
+  int64_t number = 0;
+  if (!absl::SimpleAtoi(text->substr(1, text->size() - 2), &number)) return {};
+  return number;
+}
+
+// Nothing but the identity along a spatial dimension: each output element needs the input element
+// at the same place only.
+bool IsPointwise(const WindowDimension& window) {
+  return window.size == 1 && window.stride == 1 && window.padding_low == 0 &&
+         window.padding_high == 0 && window.base_dilation == 1;
+}
+
+// The window covers the input exactly: the spatial dimension is contracted like a dot's.
+bool IsContraction(const WindowDimension& window, int64_t input, int64_t kernel, int64_t output) {
+  return output == 1 && input == kernel && window.padding_low == 0 && window.padding_high == 0 &&
+         window.window_dilation == 1 && window.base_dilation == 1 && !window.reversal;
+}
+
+}  // namespace
+
+void Dot(RuleBuilder& builder) { DotFactors(builder, kNoDim, kNoDim); }
+
+void RaggedDot(RuleBuilder& builder) {
+  std::optional<int64_t> ragged = OnlyNumber(builder.instruction(), "lhs_ragged_dims");
+  std::optional<int64_t> group = OnlyNumber(builder.instruction(), "rhs_group_dims");
+  if (!ragged || !group) return builder.Unsupported();
+  DotFactors(builder, *ragged, *group);
+}
+
+// Input [(batch groups, b), (feature groups, i), spatial], kernel [i, (groups, o), spatial], output
+// [b, (groups, o), spatial]. Everything comes out of dim_labels, so the forms that JAX emits for
+// gradients (batch and feature exchanged, dilated windows) need no case of their own.
+void Convolution(RuleBuilder& builder) {
+  const Instruction& conv = builder.instruction();
+  const ConvolutionDimensions& dims = conv.convolution;
+  int64_t features = conv.feature_group_count, batches = conv.batch_group_count;
+  int64_t out_batch = builder.ResultSize(0, dims.output_batch);
+  int64_t out_feature = builder.ResultSize(0, dims.output_feature);
+  int64_t in_feature = builder.OperandSize(1, dims.kernel_input_feature);
+  if (features < 1 || batches < 1 || (features > 1 && batches > 1) ||
+      out_feature % (features * batches) != 0 || conv.window.size() != dims.input_spatial.size() ||
+      dims.kernel_spatial.size() != dims.input_spatial.size() ||
+      dims.output_spatial.size() != dims.input_spatial.size()) {
+    return builder.Unsupported();
+  }
+  builder.Add(FactorKind::kParallel, batches, {dims.input_batch, dims.kernel_output_feature},
+              {dims.output_feature}, Reduction::kNone, 'g');
+  builder.Add(FactorKind::kParallel, features, {dims.input_feature, dims.kernel_output_feature},
+              {dims.output_feature}, Reduction::kNone, 'g');
+  builder.Add(FactorKind::kParallel, out_batch, {dims.input_batch}, {dims.output_batch},
+              Reduction::kNone, 'b');
+  builder.Add(FactorKind::kParallel, out_feature / (features * batches),
+              {kNoDim, dims.kernel_output_feature}, {dims.output_feature}, Reduction::kNone, 'o');
+  builder.Add(FactorKind::kReduction, in_feature, {dims.input_feature, dims.kernel_input_feature},
+              {}, SumOf(builder.result(0)), 'i');
+  double flops = 2 * ElementCount(builder.result(0)) * static_cast<double>(in_feature);
+  for (size_t s = 0; s < conv.window.size(); ++s) {
+    int64_t input = dims.input_spatial[s], kernel = dims.kernel_spatial[s],
+            output = dims.output_spatial[s];
+    flops *= static_cast<double>(builder.OperandSize(1, kernel));
+    if (IsPointwise(conv.window[s])) {
+      builder.Parallel({input}, {output});
+    } else if (IsContraction(conv.window[s], builder.OperandSize(0, input),
+                             builder.OperandSize(1, kernel), builder.ResultSize(0, output))) {
+      builder.Reduce({input, kernel}, SumOf(builder.result(0)));
+    }
+  }
+  builder.Flops(flops);
+}
+
+}  // namespace meshwright::rules

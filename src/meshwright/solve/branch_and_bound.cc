@@ -1,0 +1,210 @@
+#include "meshwright/solve/branch_and_bound.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "meshwright/solve/dual_bound.h"
+#include "meshwright/solve/eliminate.h"
+#include "meshwright/solve/price_ascent.h"
+#include "meshwright/solve/reduce.h"
+
+// Each search node
+//   1. reduces its model exactly (reduce.h), which may leave nothing;
+//   2. eliminates it exactly if no rows are left and the tables are small;
+//   3. bounds it by message passing and prices (dual_bound.h), collecting the feasible choices this
+//   decodes;
+//   4. removes the strategies whose regret reaches the incumbent, and starts over if there were
+//   many;
+//   5. else branches on the node whose strategies' regrets are most alike: first with its best
+//   strategy, then
+//      without it.
+// Reductions make fixing one node of a core often solve it, so trees are small although bounds are
+// only those of the local polytope. Left out: cuts for rows (covers), learning from failures.
+
+namespace meshwright::solve {
+namespace {
+
+class Search {
+ public:
+  explicit Search(const BranchOptions& options) : options_(options) {}
+
+  // The cheapest choice of `model` below `upper`, if one was found.
+  std::optional<std::pair<Choice, Int128>> Solve(Model model, const std::vector<double>& prices,
+                                                 const StrategyMask* allowed, Int128 upper,
+                                                 int depth);
+  bool cut_short() const { return cut_short_; }
+  int64_t steps() const { return steps_; }
+
+ private:
+  bool OutOfSteps() {
+    if (steps_ >= options_.max_steps || (options_.stop && options_.stop())) cut_short_ = true;
+    return cut_short_;
+  }
+
+  const BranchOptions& options_;
+  int64_t steps_ = 0;
+  bool cut_short_ = false;
+};
+
+struct Branch {
+  int32_t node = -1, strategy = -1;
+};
+
+// The node to branch on, and the strategy to try first there: one that the bound is undecided about
+// (its second best strategy has next to no regret) and that matters (its strategies' usages differ
+// in price, or many edges hang on it).
+Branch ChooseBranch(const Model& model, const DualBound& bound, const StrategyMask& allowed,
+                    double gap) {
+  std::vector<int32_t> degree(model.size(), 0);
+  for (const ModelEdge& edge : model.edges) {
+    ++degree[edge.a];
+    ++degree[edge.b];
+  }
+  Branch best;
+  double best_score = -1;
+  for (int32_t v = 0; v < model.size(); ++v) {
+    int32_t first = -1, count = 0;
+    double second = 1e300, least_price = 1e300, most_price = 0;
+    for (int32_t s = 0; s < model.strategies(v); ++s) {
+      if (!allowed[v][s]) continue;
+      ++count;
+      least_price = std::min(least_price, bound.UsagePrice(v, s));
+      most_price = std::max(most_price, bound.UsagePrice(v, s));
+      const double regret = bound.Regret(v, s);
+      if (first < 0 || regret < bound.Regret(v, first)) {
+        if (first >= 0) second = std::min(second, bound.Regret(v, first));
+        first = s;
+      } else {
+        second = std::min(second, regret);
+      }
+    }
+    if (count < 2) continue;
+    static const double W1 = getenv("W1") ? atof(getenv("W1")) : 0.1,
+                        W2 = getenv("W2") ? atof(getenv("W2")) : 0.02;
+    const double score = (most_price - least_price + W1 * gap * degree[v]) / (second + W2 * gap);
+    if (score > best_score) {
+      best_score = score;
+      best = {v, first};
+    }
+  }
+  return best;
+}
+
+constexpr int kMaxDepth = 400;
+
+std::optional<std::pair<Choice, Int128>> Search::Solve(Model model,
+                                                       const std::vector<double>& prices,
+                                                       const StrategyMask* allowed, Int128 upper,
+                                                       int depth) {
+  steps_ += 1000 + model.size();
+  if (OutOfSteps() || depth > kMaxDepth) {
+    cut_short_ = true;
+    return std::nullopt;
+  }
+  for (const ModelEdge& edge : model.edges)
+    steps_ += static_cast<int64_t>(edge.matrix->cost.size());
+  Reduced reduced = Reduce(std::move(model), {}, allowed);
+  if (reduced.infeasible) return std::nullopt;
+  const Model& core = reduced.model;
+  std::optional<std::pair<Choice, Int128>> best;
+  const auto offer = [&](const Choice& choice, Int128 cost) {
+    if (cost >= upper) return;
+    upper = cost;
+    best.emplace(reduced.Expand(choice), cost);
+  };
+  if (core.size() == 0) {
+    offer({}, core.constant);
+    return best;
+  }
+  if (core.rows() == 0) {
+    if (std::optional<Choice> exact = EliminateExactly(core, options_.max_entries);
+        exact.has_value()) {
+      steps_ += options_.max_entries;
+      if (!exact->empty()) offer(*exact, ModelCost(core, *exact));
+      return best;
+    }
+  }
+  DualBound bound(core);
+  if (!prices.empty() && core.rows() > 0) {
+    std::vector<double> mapped(core.rows());
+    for (int32_t r = 0; r < core.rows(); ++r) mapped[r] = prices[reduced.row_of[r]];
+    bound.SetPrices(mapped);
+  }
+  PriceAscent ascent(core, &bound);
+  const int rounds = depth == 0 ? options_.root_rounds : std::min(25, options_.root_rounds);
+  const Int128 target = upper < kInfCost ? upper : Int128{0};
+  Int128 checked = -kInfCost;
+  for (int round = 0; round < rounds; ++round) {
+    if (core.rows() > 0) {
+      steps_ += ascent.Step(upper < kInfCost ? target : ascent.best() + ascent.best() / 20 + 1);
+    } else {
+      steps_ += bound.Pass() + bound.Pass();
+    }
+    const Int128 now = core.rows() > 0 ? ascent.best() : bound.bound();
+    if (now >= upper) return best;
+    if (round % 5 == 4) {
+      const Choice choice = bound.DecodeFitting();
+      if (Fits(core, choice)) offer(choice, ModelCost(core, choice));
+      if (OutOfSteps()) return best;
+      if (core.rows() == 0 && now == checked) break;  // converged
+      checked = now;
+    }
+  }
+  if (core.rows() > 0) {
+    ascent.RestoreBest();
+    for (int i = 0; i < 4; ++i) steps_ += bound.Pass();
+  }
+  if (bound.bound() >= upper) return best;
+  const Choice choice = bound.DecodeFitting();
+  if (Fits(core, choice)) offer(choice, ModelCost(core, choice));
+  StrategyMask open = bound.AllowedBelow(upper);
+  std::vector<double> present = bound.prices();
+  int64_t all = 0, removed = 0;
+  for (const auto& strategies : open) {
+    all += static_cast<int64_t>(strategies.size());
+    removed += std::count(strategies.begin(), strategies.end(), false);
+  }
+  const auto descend = [&](const StrategyMask& mask) {
+    if (auto found = Solve(core, present, &mask, upper, depth + 1); found.has_value()) {
+      offer(found->first, found->second);
+    }
+  };
+  if (removed * 8 > all) {
+    descend(open);
+    return best;
+  }
+  const Branch branch =
+      ChooseBranch(core, bound, open, std::max(1.0, static_cast<double>(upper - bound.bound())));
+  if (branch.node <
+      0) {  // one strategy left everywhere, and it is not cheap enough or does not fit
+    descend(open);
+    return best;
+  }
+  StrategyMask with = open;
+  for (size_t s = 0; s < with[branch.node].size(); ++s) {
+    with[branch.node][s] = static_cast<int32_t>(s) == branch.strategy;
+  }
+  descend(with);
+  open[branch.node][branch.strategy] = false;
+  descend(open);
+  return best;
+}
+
+}  // namespace
+
+BranchResult BranchAndBound(const Model& model, const BranchOptions& options) {
+  Search search(options);
+  BranchResult result;
+  if (auto found = search.Solve(model, options.prices, nullptr, options.upper, 0);
+      found.has_value()) {
+    result.choice = std::move(found->first);
+    result.cost = found->second;
+  }
+  result.complete = !search.cut_short();
+  result.steps = search.steps();
+  return result;
+}
+
+}  // namespace meshwright::solve

@@ -1,0 +1,322 @@
+#include "meshwright/solve/dual_bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "meshwright/solve/row_room.h"
+#include "meshwright/solve/simd.h"
+
+// The state is a reparametrisation: for every edge e = (a, b) two message vectors t_a, t_b that are
+// added to the nodes and taken off the edge. Whatever the messages are, every choice costs the same
+// as before, so
+//
+//   sum_v min_s (c_v + sum_e t_v)(s)  +  sum_e min (M_e - t_a - t_b)   <=   optimum.
+//
+// A pass keeps the edges' minima at 0 or above, so the bound is the sum over the nodes. Visiting
+// node v in order:
+//   pull  t_v(s) = min_s' (M_e(s', s) - t_u(s'))  from each neighbour u visited before it in this
+//   pass,
+//         which makes the edge's minimum zero for every s;
+//   push  the same share of what v's strategies cost above the cheapest onto each edge to a later
+//   neighbour,
+//         share = 1 / max(earlier, later neighbours).
+// That is TRW-S (Kolmogorov, "Convergent tree-reweighted message passing", PAMI 2006) in the
+// notation of SRMP: the bound never falls, and its fixed points satisfy weak tree agreement.
+// Messages are integers in units of 2^-scale: shares are rounded down and what rounding leaves
+// stays with the node, so nothing has to be proven about errors.
+//
+// Rows are relaxed with prices p >= 0: usage costs p, capacity earns it. With node prices rounded
+// down and the earnings rounded up the inequality above holds for the original problem.
+//
+// In a state with edges >= 0, a choice with strategy s at v costs at least bound + total_v(s) - min
+// total_v: the regret used to remove strategies against an incumbent.
+//
+// A pass costs one look at every matrix entry. Left out: higher-order consistency (cycles, rows as
+// factors), so on loopy cores a gap to the optimum remains that branching has to close.
+
+namespace meshwright::solve {
+namespace {
+
+constexpr int kPriceBits = 40;  // prices are multiples of 2^-40 scaled cost units
+constexpr int64_t kScaledInf = int64_t{1} << 61;
+
+// out[j] = min over i of in[i] + m[i * cols + j]
+MW_SIMD void MinOverRows(const int64_t* __restrict m, const int64_t* __restrict in,
+                         int64_t* __restrict out, int32_t rows, int32_t cols) {
+  for (int32_t j = 0; j < cols; ++j) out[j] = kScaledInf;
+  for (int32_t i = 0; i < rows; ++i) {
+    const int64_t add = in[i];
+    const int64_t* __restrict row = m + static_cast<int64_t>(i) * cols;
+    for (int32_t j = 0; j < cols; ++j) {
+      const int64_t sum = row[j] + add;
+      out[j] = sum < out[j] ? sum : out[j];
+    }
+  }
+}
+
+// out[i] = min over j of in[j] + m[i * cols + j]
+MW_SIMD void MinOverCols(const int64_t* __restrict m, const int64_t* __restrict in,
+                         int64_t* __restrict out, int32_t rows, int32_t cols) {
+  for (int32_t i = 0; i < rows; ++i) {
+    const int64_t* __restrict row = m + static_cast<int64_t>(i) * cols;
+    int64_t least = kScaledInf;
+    for (int32_t j = 0; j < cols; ++j) {
+      const int64_t sum = row[j] + in[j];
+      least = sum < least ? sum : least;
+    }
+    out[i] = least;
+  }
+}
+
+int BitsOf(Int128 x) {
+  int bits = 0;
+  for (; x > 0; x >>= 1) ++bits;
+  return bits;
+}
+
+int64_t LargestFinite(const std::vector<int64_t>& cost) {
+  int64_t largest = 0;
+  for (int64_t c : cost) {
+    if (!IsInf(c)) largest = std::max(largest, std::abs(c));
+  }
+  return largest;
+}
+
+}  // namespace
+
+DualBound::DualBound(const Model& model)
+    : capacity_(model.capacity), prices_(model.capacity.size(), 0.0) {
+  const int32_t n = model.size();
+  Int128 sum = 1;
+  for (const ModelNode& node : model.nodes) sum += LargestFinite(node.cost);
+  absl::flat_hash_map<const Matrix*, std::pair<int32_t, int64_t>> seen;
+  for (const ModelEdge& edge : model.edges) {
+    auto [it, fresh] = seen.try_emplace(edge.matrix.get(), static_cast<int32_t>(seen.size()), 0);
+    if (fresh) it->second.second = LargestFinite(edge.matrix->cost);
+    sum += it->second.second;
+  }
+  scale_ = std::max(0, 46 - BitsOf(sum));
+  const auto scaled = [this](int64_t c) { return IsInf(c) ? kScaledInf / 2 : c << scale_; };
+
+  std::vector<int32_t> degree(n, 0);
+  for (const ModelEdge& edge : model.edges) {
+    ++degree[edge.a];
+    ++degree[edge.b];
+  }
+  int32_t most = 0;
+  for (int32_t d : degree) most = std::max(most, d);
+  limit_ = (int64_t{1} << 60) / (most + 4);
+
+  constant_ = model.constant;
+  node_.resize(n);
+  int32_t at = 0, first = 0;
+  for (int32_t v = 0; v < n; ++v) {
+    node_[v] = {at, model.strategies(v), first, first, first};
+    at += node_[v].k;
+    first += degree[v];
+    for (int64_t c : model.nodes[v].cost) cost_.push_back(scaled(c));
+    segments_.push_back(model.nodes[v].segments);
+  }
+  price_.assign(at, 0);
+  total_ = cost_;
+  least_.assign(n, 0);
+  for (int32_t v = 0; v < n; ++v) {
+    least_[v] =
+        *std::min_element(cost_.begin() + node_[v].at, cost_.begin() + node_[v].at + node_[v].k);
+  }
+  links_.resize(first);
+  matrices_.resize(seen.size());
+  std::vector<bool> filled(seen.size(), false);
+  int64_t messages = 0;
+  for (const ModelEdge& edge : model.edges) {
+    const int32_t matrix = seen.at(edge.matrix.get()).first;
+    if (!filled[matrix]) {
+      filled[matrix] = true;
+      matrices_[matrix] = {edge.matrix->rows, edge.matrix->cols,
+                           static_cast<int64_t>(entries_.size())};
+      for (int64_t c : edge.matrix->cost) entries_.push_back(scaled(c));
+    }
+    const auto at_a = static_cast<int32_t>(messages), at_b = at_a + node_[edge.a].k;
+    messages = at_b + node_[edge.b].k;
+    links_[node_[edge.a].last++] = {edge.b, at_a, at_b, matrix, true};
+    links_[node_[edge.b].last++] = {edge.a, at_b, at_a, matrix, false};
+    steps_per_pass_ += static_cast<int64_t>(edge.matrix->cost.size());
+  }
+  message_.assign(messages, 0);
+  int32_t widest = 1;
+  for (int32_t v = 0; v < n; ++v) {
+    Node& node = node_[v];
+    std::stable_sort(links_.begin() + node.first, links_.begin() + node.last,
+                     [](const Link& a, const Link& b) { return a.other < b.other; });
+    for (node.split = node.first; node.split < node.last && links_[node.split].other < v;)
+      ++node.split;
+    widest = std::max(widest, node.k);
+  }
+  steps_per_pass_ += at;
+  work_.resize(widest);
+  other_work_.resize(widest);
+  decoded_.assign(n, 0);
+  // Messages start at zero, where edges with negative entries would break the invariant: pull once
+  // into the later end, after which every edge is at zero or above.
+  for (int32_t v = 0; v < n; ++v) {
+    for (int32_t i = node_[v].first; i < node_[v].split; ++i) Pull(node_[v], links_[i]);
+  }
+}
+
+void DualBound::Pull(const Node& node, const Link& link) {
+  const Scaled& m = matrices_[link.matrix];
+  int64_t* mine = message_.data() + link.mine;
+  const int64_t* theirs = message_.data() + link.theirs;
+  const int32_t k = node_[link.other].k;
+  for (int32_t i = 0; i < k; ++i) other_work_[i] = -theirs[i];
+  if (link.row) {
+    MinOverCols(entries_.data() + m.at, other_work_.data(), mine, m.rows, m.cols);
+  } else {
+    MinOverRows(entries_.data() + m.at, other_work_.data(), mine, m.rows, m.cols);
+  }
+  for (int32_t s = 0; s < node.k; ++s) mine[s] = std::min(mine[s], limit_);
+}
+
+void DualBound::CostGiven(int32_t v, bool forward, const Choice& choice, int64_t* work) const {
+  const Node& node = node_[v];
+  for (int32_t s = 0; s < node.k; ++s) work[s] = cost_[node.at + s] + price_[node.at + s];
+  for (int32_t i = node.first; i < node.last; ++i) {
+    const Link& link = links_[i];
+    if (forward == (i >= node.split)) {
+      for (int32_t s = 0; s < node.k; ++s) work[s] += message_[link.mine + s];
+      continue;
+    }
+    const Scaled& m = matrices_[link.matrix];
+    const int64_t u = choice[link.other];
+    const int64_t* entry = entries_.data() + m.at + (link.row ? u : u * m.cols);
+    const int64_t stride = link.row ? m.cols : 1;
+    for (int32_t s = 0; s < node.k; ++s)
+      work[s] = std::min(work[s] + entry[s * stride], kScaledInf);
+  }
+}
+
+Choice DualBound::DecodeFitting() const {
+  Choice choice(node_.size(), 0);
+  RowRoom room(capacity_);
+  std::vector<int64_t> work(work_.size());
+  for (int32_t v = 0; v < static_cast<int32_t>(node_.size()); ++v) {
+    CostGiven(v, true, choice, work.data());
+    int64_t least = std::numeric_limits<int64_t>::max();
+    for (int32_t s = 0; s < node_[v].k; ++s) {
+      if (work[s] < least && room.Fits(segments_[v], s)) {
+        least = work[s];
+        choice[v] = s;
+      }
+    }
+    room.Take(segments_[v], choice[v]);
+  }
+  return choice;
+}
+
+int64_t DualBound::Pass() {
+  const auto n = static_cast<int32_t>(node_.size());
+  for (int32_t step = 0; step < n; ++step) {
+    const int32_t v = forward_ ? step : n - 1 - step;
+    const Node& node = node_[v];
+    const int32_t pull_first = forward_ ? node.first : node.split,
+                  pull_last = forward_ ? node.split : node.last;
+    const int32_t push_first = forward_ ? node.split : node.first,
+                  push_last = forward_ ? node.last : node.split;
+    for (int32_t i = pull_first; i < pull_last; ++i) Pull(node, links_[i]);
+    int64_t* total = total_.data() + node.at;
+    for (int32_t s = 0; s < node.k; ++s) total[s] = cost_[node.at + s] + price_[node.at + s];
+    for (int32_t i = node.first; i < node.last; ++i) {
+      const int64_t* message = message_.data() + links_[i].mine;
+      for (int32_t s = 0; s < node.k; ++s) total[s] += message[s];
+    }
+    const int64_t least = least_[v] = *std::min_element(total, total + node.k);
+    CostGiven(v, forward_, decoded_, work_.data());
+    decoded_[v] = static_cast<int32_t>(std::min_element(work_.begin(), work_.begin() + node.k) -
+                                       work_.begin());
+    const int32_t parts = std::max(node.split - node.first, node.last - node.split);
+    if (push_first == push_last) continue;
+    for (int32_t s = 0; s < node.k; ++s) work_[s] = (total[s] - least) / parts;
+    for (int32_t i = push_first; i < push_last; ++i) {
+      int64_t* message = message_.data() + links_[i].mine;
+      for (int32_t s = 0; s < node.k; ++s) message[s] = std::max(message[s] - work_[s], -limit_);
+    }
+  }
+  forward_ = !forward_;
+  return steps_per_pass_;
+}
+
+Int128 DualBound::bound() const {
+  Int128 sum = price_constant_;
+  for (int64_t least : least_) sum += least;
+  // Rounded up: model costs are integers.
+  const Int128 unit = Int128{1} << scale_;
+  Int128 whole = sum >> scale_;
+  if (whole * unit < sum) ++whole;
+  return constant_ + whole;
+}
+
+void DualBound::SetPrices(const std::vector<double>& prices) {
+  prices_ = prices;
+  const size_t rows = capacity_.size();
+  // Fixed point, so that prefix sums are exact and a segment's price is the sum of its rows'
+  // prices.
+  const double unit = std::ldexp(1.0, scale_ + kPriceBits);
+  std::vector<Int128> before(rows + 1, 0);
+  Int128 earnings = 0;
+  for (size_t r = 0; r < rows; ++r) {
+    // Clamped so that the products below stay within 128 bits; no useful price is near that.
+    const auto price = static_cast<Int128>(std::clamp(prices[r] * unit, 0.0, 0x1p100));
+    const Int128 most = (Int128{1} << 100) / (capacity_[r] + 1);
+    before[r + 1] = before[r] + std::min(price, most);
+    earnings += std::min(price, most) * capacity_[r];
+  }
+  price_constant_ = -((earnings >> kPriceBits) + 1);
+  for (size_t v = 0; v < node_.size(); ++v) {
+    int64_t* price = price_.data() + node_[v].at;
+    for (int32_t s = 0; s < node_[v].k; ++s) {
+      Int128 sum = 0;
+      for (const Segment& g : segments_[v]) sum += (before[g.end] - before[g.begin]) * g.amount[s];
+      price[s] = static_cast<int64_t>(std::min<Int128>(sum >> kPriceBits, int64_t{1} << 58));
+    }
+  }
+}
+
+std::vector<double> DualBound::ExpectedUsage(double temperature) const {
+  std::vector<double> usage(capacity_.size() + 1, 0.0);
+  std::vector<double> share;
+  for (size_t v = 0; v < node_.size(); ++v) {
+    if (segments_[v].empty()) continue;
+    share.assign(node_[v].k, 0.0);
+    double sum = 0;
+    for (int32_t s = 0; s < node_[v].k; ++s) {
+      sum += share[s] = std::exp(-Regret(static_cast<int32_t>(v), s) / temperature);
+    }
+    for (const Segment& g : segments_[v]) {
+      double amount = 0;
+      for (int32_t s = 0; s < node_[v].k; ++s)
+        amount += share[s] * static_cast<double>(g.amount[s]);
+      usage[g.begin] += amount / sum;
+      usage[g.end] -= amount / sum;
+    }
+  }
+  for (size_t r = 1; r < usage.size(); ++r) usage[r] += usage[r - 1];
+  usage.pop_back();
+  return usage;
+}
+
+StrategyMask DualBound::AllowedBelow(Int128 cost) const {
+  Int128 sum = price_constant_;
+  for (int64_t least : least_) sum += least;
+  // Regrets at or above this are too much. A cost beyond all sums of costs allows everything.
+  const Int128 room = (std::min(cost - constant_, Int128{1} << 70) << scale_) - sum;
+  StrategyMask allowed(node_.size());
+  for (size_t v = 0; v < node_.size(); ++v) {
+    allowed[v].resize(node_[v].k);
+    for (int32_t s = 0; s < node_[v].k; ++s)
+      allowed[v][s] = total_[node_[v].at + s] - least_[v] < room;
+  }
+  return allowed;
+}
+
+}  // namespace meshwright::solve

@@ -1,0 +1,236 @@
+#include "meshwright/solve/optimise.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "meshwright/solve/branch_and_bound.h"
+#include "meshwright/solve/dual_bound.h"
+#include "meshwright/solve/eliminate.h"
+#include "meshwright/solve/local_state.h"
+#include "meshwright/solve/neighbourhood_search.h"
+#include "meshwright/solve/price_ascent.h"
+#include "meshwright/solve/price_descent.h"
+#include "meshwright/solve/reduce.h"
+#include "meshwright/solve/repair.h"
+
+// The order of work:
+//   1. exact elimination, if there are no rows and the tables fit;
+//   2. ascent: message passing with prices, in turns with descent over forests at those prices, for
+//   choices;
+//   3. strategies whose regret reaches the incumbent go, and if that were many the smaller model
+//   starts over;
+//   4. turns of neighbourhood search and, for small models, of branch and bound with a growing
+//   budget, with more
+//      ascent in between as the incumbent improves.
+// Budgets are in elementary steps, so that the deadline is the only thing that depends on the
+// machine.
+
+namespace meshwright::solve {
+namespace {
+
+constexpr int64_t kSmallModel = 600;  // nodes up to which branching on the whole model is tried
+// Rounds of ascent before each descent. The first is short: steps are as long as the gap to the
+// first choice says, which is far too long until there is a good one.
+constexpr int kAscentRounds[] = {15, 80, 80};
+constexpr int64_t kPortfolioSteps = 3'000'000'000, kMostStarts = 16;
+constexpr int64_t kFirstTurnSteps = 5'000'000, kLargestTurnSteps = 1'000'000'000;
+
+class Optimiser {
+ public:
+  Optimiser(const Model& model, const OptimiseOptions& options)
+      : model_(model), options_(options), near_(model), bound_(model), ascent_(model, &bound_) {}
+
+  void Offer(const Choice& choice) {
+    if (choice.empty() && model_.size() > 0) return;
+    const Int128 cost = ModelCost(model_, choice);
+    if (cost >= best_.cost || !Fits(model_, choice)) return;
+    best_.cost = cost;
+    best_.choice = choice;
+    if (options_.improved) options_.improved(cost);
+  }
+
+  bool Done() {
+    if (best_.bound >= best_.cost) best_.complete = true;
+    if (best_.complete || steps_ >= options_.max_steps || options_.stop()) return true;
+    return !best_.choice.empty() && static_cast<double>(best_.cost - best_.bound) <=
+                                        options_.target_gap * static_cast<double>(best_.cost);
+  }
+
+  void Ascend(int rounds) {
+    for (int round = 0; round < rounds && !Done(); ++round) {
+      if (model_.rows() > 0) {
+        const Int128 target = best_.choice.empty()
+                                  ? ascent_.best() + std::max<Int128>(ascent_.best(), 0) / 10 + 1
+                                  : best_.cost;
+        steps_ += ascent_.Step(target);
+        RaiseBound(ascent_.best());
+        if (ascent_.factor() < 1e-4) break;
+      } else {
+        const Int128 before = bound_.bound();
+        steps_ += bound_.Pass() + bound_.Pass();
+        RaiseBound(bound_.bound());
+        if (round > 20 && bound_.bound() == before) break;
+      }
+      if (round % 5 == 4) {
+        starts_.push_back(bound_.DecodeFitting());
+        Offer(starts_.back());
+      }
+    }
+    if (model_.rows() > 0) {
+      ascent_.RestoreBest();
+      for (int i = 0; i < 6 && !Done(); ++i) {
+        steps_ += bound_.Pass() + bound_.Pass();
+        RaiseBound(bound_.bound());
+      }
+      Offer(bound_.DecodeFitting());
+    }
+  }
+
+  // Descends from the choices decoded since the last time.
+  void Descend() {
+    if (model_.size() == 0 || Done()) return;
+    if (!best_.choice.empty()) starts_.push_back(best_.choice);
+    const int64_t most =
+        std::clamp<int64_t>(kPortfolioSteps / (30 * bound_.steps_per_pass() + 1), 1, kMostStarts);
+    if (static_cast<int64_t>(starts_.size()) > most)
+      starts_.erase(starts_.begin(), starts_.end() - most);
+    PortfolioOptions portfolio;
+    portfolio.prices = bound_.prices();
+    const Int128 upper = best_.choice.empty() ? 2 * best_.bound : best_.cost;
+    portfolio.gap =
+        std::min(static_cast<double>(upper - best_.bound), 0.3 * static_cast<double>(best_.bound));
+    portfolio.threads = options_.threads;
+    portfolio.seed = options_.seed;
+    portfolio.stop = options_.stop;
+    Offer(RunPortfolio(model_, near_, starts_, portfolio, &steps_));
+    starts_.clear();
+    if (options_.report) options_.report("descend", best_.bound);
+  }
+
+  // Strategies that a better choice can still have, if that is a good deal fewer than all.
+  std::optional<StrategyMask> Shrink() const {
+    if (best_.choice.empty() || best_.complete) return std::nullopt;
+    StrategyMask open = bound_.AllowedBelow(best_.cost);
+    int64_t all = 0, removed = 0;
+    for (const auto& strategies : open) {
+      all += static_cast<int64_t>(strategies.size());
+      removed += std::count(strategies.begin(), strategies.end(), false);
+    }
+    if (removed * 20 < all) return std::nullopt;
+    return open;
+  }
+
+  void Search() {
+    if (best_.choice.empty())
+      Offer(Repair(model_, near_, bound_.DecodeFitting(), 300, options_.stop));
+    int64_t turn = kFirstTurnSteps;
+    for (; !Done(); turn = std::min(2 * turn, kLargestTurnSteps)) {
+      if (model_.size() <= kSmallModel) Branch(2 * turn);
+      if (!best_.choice.empty()) Improve(turn);
+      Ascend(10);
+    }
+  }
+
+  void Branch(int64_t max_steps) {
+    if (Done()) return;
+    BranchOptions branch;
+    branch.upper = best_.cost;
+    branch.max_steps = std::min(max_steps, options_.max_steps - steps_);
+    branch.prices = bound_.prices();
+    branch.stop = options_.stop;
+    const BranchResult result = BranchAndBound(model_, branch);
+    steps_ += result.steps;
+    Offer(result.choice);
+    best_.complete |= result.complete;
+    if (options_.report) options_.report("branch", best_.bound);
+  }
+
+  int64_t steps() const { return steps_; }
+  Optimised& best() { return best_; }
+  const DualBound& bound() const { return bound_; }
+
+ private:
+  void Improve(int64_t max_steps) {
+    if (search_ == nullptr || search_->cost() > best_.cost) {
+      search_ = std::make_unique<NeighbourhoodSearch>(
+          model_, best_.choice,
+          NeighbourhoodSearch::Options{options_.seed, options_.threads, bound_.prices(),
+                                       options_.stop});
+    }
+    search_->SetPrices(bound_.prices());
+    for (const int64_t until = steps_ + max_steps; steps_ < until && !Done();) {
+      steps_ += search_->Round();
+      Offer(search_->choice());
+    }
+    if (options_.report) options_.report("search", best_.bound);
+  }
+
+  void RaiseBound(Int128 bound) { best_.bound = std::max(best_.bound, bound); }
+
+  const Model& model_;
+  const OptimiseOptions& options_;
+  Neighbourhoods near_;
+  DualBound bound_;
+  PriceAscent ascent_;
+  std::vector<Choice> starts_;  // for the next descent
+  std::unique_ptr<NeighbourhoodSearch> search_;
+  Optimised best_;
+  int64_t steps_ = 0;
+};
+
+}  // namespace
+
+Optimised Optimise(const Model& model, const OptimiseOptions& options, std::vector<Choice> starts) {
+  if (model.rows() == 0) {
+    if (std::optional<Choice> exact = EliminateExactly(model, options.max_table_entries);
+        exact.has_value()) {
+      Optimised result;
+      result.complete = true;
+      if (!exact->empty() || model.size() == 0) {
+        result.cost = result.bound = ModelCost(model, *exact);
+        result.choice = std::move(*exact);
+        if (options.improved) options.improved(result.cost);
+      }
+      return result;
+    }
+  }
+  Optimiser optimiser(model, options);
+  for (const Choice& start : starts) optimiser.Offer(start);
+  for (int rounds : kAscentRounds) {
+    optimiser.Ascend(rounds);
+    optimiser.Descend();
+    if (model.size() <= kSmallModel) {
+      optimiser.Branch(kFirstTurnSteps);
+      break;  // Search comes back to both
+    }
+  }
+  if (options.report) options.report("bound", optimiser.best().bound);
+  if (!optimiser.Done()) {
+    if (std::optional<StrategyMask> open = optimiser.Shrink(); open.has_value()) {
+      const Reduced reduced = Reduce(model, {}, &*open);
+      OptimiseOptions rest = options;
+      rest.max_steps -= optimiser.steps();
+      Optimised& best = optimiser.best();
+      if (reduced.infeasible) {
+        best.complete = true;
+      } else {
+        Optimised better = Optimise(reduced.model, rest, {reduced.Project(best.choice)});
+        if (!better.choice.empty() || reduced.model.size() == 0)
+          optimiser.Offer(reduced.Expand(better.choice));
+        // The smaller model holds every choice better than the incumbent was.
+        best.bound = std::max(best.bound, std::min(best.cost, better.bound));
+        best.complete |= better.complete;
+      }
+      if (best.complete) best.bound = best.cost;
+      return best;
+    }
+  }
+  optimiser.Search();
+  Optimised& best = optimiser.best();
+  if (best.complete) best.bound = best.cost;
+  return best;
+}
+
+}  // namespace meshwright::solve

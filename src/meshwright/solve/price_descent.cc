@@ -1,0 +1,85 @@
+#include "meshwright/solve/price_descent.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "meshwright/solve/parallel.h"
+#include "meshwright/solve/repair.h"
+
+namespace meshwright::solve {
+namespace {
+
+constexpr int kForestMoves = 3;  // between changes of prices
+constexpr int kRepairEvery = 5, kRepairSweeps = 20;
+constexpr double kPriceStep = 0.05;
+
+}  // namespace
+
+PriceDescent::PriceDescent(const Model& model, const Neighbourhoods& near, Choice start,
+                           std::vector<double> prices, uint64_t seed)
+    : model_(model),
+      near_(near),
+      forest_(model, near, seed),
+      choice_(std::move(start)),
+      prices_(std::move(prices)) {
+  for (const ModelEdge& edge : model.edges)
+    entries_ += static_cast<int64_t>(edge.matrix->cost.size());
+  Offer(choice_);
+}
+
+void PriceDescent::Offer(const Choice& choice) {
+  if (choice.empty()) return;
+  const Int128 cost = ModelCost(model_, choice);
+  if (cost >= best_cost_ || !Fits(model_, choice)) return;
+  best_cost_ = cost;
+  best_ = choice;
+}
+
+int64_t PriceDescent::Run(int rounds, double gap, const std::function<bool()>& stop) {
+  int64_t steps = 0;
+  for (int round = 1; round <= rounds && !(stop && stop()); ++round) {
+    forest_.SetPrices(prices_);
+    for (int i = 0; i < kForestMoves && !(stop && stop()); ++i) steps += forest_.Move(&choice_);
+    Offer(choice_);
+    if (round % kRepairEvery == 0) {
+      Offer(Repair(model_, near_, choice_, kRepairSweeps, stop));
+      steps += kRepairSweeps * entries_ / 8;
+    }
+    if (model_.rows() == 0) continue;
+    const std::vector<int64_t> usage = RowUsage(model_, choice_);
+    double norm = 1;
+    for (size_t r = 0; r < usage.size(); ++r) {
+      const auto excess = static_cast<double>(usage[r] - model_.capacity[r]);
+      if (excess > 0 || prices_[r] > 0) norm += excess * excess;
+    }
+    const double length = kPriceStep * std::max(1.0, gap) / norm;
+    for (size_t r = 0; r < usage.size(); ++r) {
+      prices_[r] =
+          std::max(0.0, prices_[r] + length * static_cast<double>(usage[r] - model_.capacity[r]));
+    }
+  }
+  return steps;
+}
+
+Choice RunPortfolio(const Model& model, const Neighbourhoods& near,
+                    const std::vector<Choice>& starts, const PortfolioOptions& options,
+                    int64_t* steps) {
+  std::vector<std::unique_ptr<PriceDescent>> runs;
+  for (size_t i = 0; i < starts.size(); ++i) {
+    runs.push_back(
+        std::make_unique<PriceDescent>(model, near, starts[i], options.prices, options.seed + i));
+  }
+  for (int rounds = options.rounds; !runs.empty(); rounds *= 2) {
+    std::vector<int64_t> taken(runs.size(), 0);
+    ForEachParallel(runs.size(), options.threads,
+                    [&](size_t i) { taken[i] = runs[i]->Run(rounds, options.gap, options.stop); });
+    for (int64_t t : taken) *steps += t;
+    std::stable_sort(runs.begin(), runs.end(),
+                     [](const auto& a, const auto& b) { return a->best_cost() < b->best_cost(); });
+    if (runs.size() == 1 || (options.stop && options.stop())) return runs[0]->best();
+    runs.resize((runs.size() + 1) / 2);
+  }
+  return {};
+}
+
+}  // namespace meshwright::solve

@@ -1,0 +1,39 @@
+#ifndef MESHWRIGHT_SOLVE_REDUCE_H_
+#define MESHWRIGHT_SOLVE_REDUCE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "meshwright/solve/model.h"
+#include "meshwright/solve/undo.h"
+
+namespace meshwright::solve {
+
+struct ReduceOptions {
+  int64_t max_product_steps = int64_t{1} << 24;    // of one degree-2 elimination
+  int64_t max_dominance_steps = int64_t{1} << 22;  // of one node's dominance table
+};
+
+// What is left of a model after all exact reductions, and the way back.
+struct Reduced {
+  bool infeasible = false;
+  Model model;
+  std::vector<int32_t> node_of;  // where node i of `model` was in the original
+  std::vector<int32_t> row_of;   // likewise for rows
+  int32_t original_size = 0;
+  UndoLog log;
+
+  // Choice of the original from one of `model`: as feasible, and of the same cost.
+  Choice Expand(const Choice& choice) const;
+  // Choice of `model` from one of the original, see UndoLog::Project.
+  Choice Project(Choice choice) const;
+};
+
+// Strategies s of v with (*allowed)[v][s] false are removed first, if `allowed` is given.
+using StrategyMask = std::vector<std::vector<bool>>;
+Reduced Reduce(Model model, const ReduceOptions& options = {},
+               const StrategyMask* allowed = nullptr);
+
+}  // namespace meshwright::solve
+
+#endif  // MESHWRIGHT_SOLVE_REDUCE_H_

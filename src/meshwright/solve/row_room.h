@@ -1,0 +1,44 @@
+#ifndef MESHWRIGHT_SOLVE_ROW_ROOM_H_
+#define MESHWRIGHT_SOLVE_ROW_ROOM_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "meshwright/solve/model.h"
+
+namespace meshwright::solve {
+
+// What is left of every row's capacity while nodes take and give back strategies.
+class RowRoom {
+ public:
+  explicit RowRoom(std::vector<int64_t> capacity) : room_(std::move(capacity)) {}
+
+  void Take(const std::vector<Segment>& segments, int32_t s) { Add(segments, s, -1); }
+  void GiveBack(const std::vector<Segment>& segments, int32_t s) { Add(segments, s, 1); }
+  // Whether a node that has taken nothing can take s.
+  bool Fits(const std::vector<Segment>& segments, int32_t s) const {
+    for (const Segment& g : segments) {
+      if (g.amount[s] != 0 && Least(g.begin, g.end) < g.amount[s]) return false;
+    }
+    return true;
+  }
+  int64_t Least(int32_t begin, int32_t end) const {
+    return *std::min_element(room_.begin() + begin, room_.begin() + end);
+  }
+  const std::vector<int64_t>& room() const { return room_; }
+
+ private:
+  void Add(const std::vector<Segment>& segments, int32_t s, int64_t sign) {
+    for (const Segment& g : segments) {
+      const int64_t amount = sign * g.amount[s];
+      if (amount == 0) continue;
+      for (int32_t r = g.begin; r < g.end; ++r) room_[r] += amount;
+    }
+  }
+  std::vector<int64_t> room_;
+};
+
+}  // namespace meshwright::solve
+
+#endif  // MESHWRIGHT_SOLVE_ROW_ROOM_H_

@@ -1,0 +1,335 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "meshwright/hlo/text_reader.h"
+#include "meshwright/plan/plan_json.h"
+#include "tests/cli/run_binary.h"
+
+// The program as users run it: what it prints where, what it writes, and how it ends.
+
+namespace meshwright {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// One layer with plain gradient descent. The weights take 2 MiB, the batch 16 MiB: data parallelism
+// is cheap.
+constexpr const char* kStep = R"(HloModule step
+
+ENTRY main {
+  w = f32[1024,512] parameter(0), metadata={op_name="state['w']"}
+  x = f32[4096,1024] parameter(1), metadata={op_name="x"}
+  y = f32[4096,512] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  g = f32[1024,512] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  wn = f32[1024,512] subtract(w, g)
+  ROOT out = (f32[1024,512], f32[4096,512]) tuple(wn, y)
+}
+)";
+
+// Everything a user can see of a failed run.
+void ExpectFailure(const RunResult& run, int exit_code, const std::string& message) {
+  EXPECT_EQ(run.exit_code, exit_code) << run.err;
+  EXPECT_THAT(run.err, AllOf(StartsWith("meshwright: "), HasSubstr(message)));
+  EXPECT_THAT(run.out, IsEmpty());
+}
+
+Plan PlanOf(const std::string& json) {
+  const absl::StatusOr<Plan> plan = ParsePlanJson(json, "plan");
+  EXPECT_TRUE(plan.ok()) << plan.status() << "\n" << json.substr(0, 400);
+  return plan.ok() ? *plan : Plan();
+}
+
+TEST(CommandLine, HelpAndVersion) {
+  const RunResult help = RunMeshwright({"--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  for (const char* verb : {"plan", "estimate", "ops", "clusters"})
+    EXPECT_THAT(help.out, HasSubstr(verb));
+  for (const char* verb : {"plan", "estimate", "ops", "clusters"}) {
+    const RunResult run = RunMeshwright({verb, "--help"});
+    EXPECT_EQ(run.exit_code, 0) << verb;
+    EXPECT_THAT(run.out, HasSubstr(std::string("Examples:\n  meshwright ") + verb)) << verb;
+    EXPECT_THAT(run.err, IsEmpty()) << verb;
+  }
+  const RunResult version = RunMeshwright({"--version"});
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_THAT(version.out, testing::MatchesRegex("meshwright [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+}
+
+TEST(CommandLine, BadUsage) {
+  ExpectFailure(RunMeshwright({}), 2, "subcommand is required");
+  ExpectFailure(RunMeshwright({"frobnicate"}), 2, "run `meshwright --help` for usage");
+  ExpectFailure(RunMeshwright({"plan"}), 2, "run `meshwright plan --help` for usage");
+  ExpectFailure(RunMeshwright({"plan", "a.hlo"}), 2, "--cluster is required");
+  ExpectFailure(RunMeshwright({"plan", "a.hlo", "--cluster", "h100-sxm", "--frob"}), 2, "--frob");
+  ExpectFailure(RunMeshwright({"plan", "a.hlo", "--cluster", "h100-sxm", "--threads", "0"}), 2,
+                "--threads");
+  ExpectFailure(RunMeshwright({"plan", "a.hlo", "--cluster", "h100-sxm", "--quiet", "--progress"}),
+                2, "--progress");
+  ExpectFailure(RunMeshwright({"estimate", "a.hlo", "--cluster", "h100-sxm"}), 2,
+                "--mesh is required");
+}
+
+TEST(CommandLine, Clusters) {
+  const RunResult run = RunMeshwright({"clusters"});
+  EXPECT_EQ(run.exit_code, 0);
+  for (const char* device : {"h100-sxm", "a100-80g", "tpu-v5p"})
+    EXPECT_THAT(run.out, HasSubstr(device));
+}
+
+TEST(CommandLine, Ops) {
+  const RunResult all = RunMeshwright({"ops"});
+  EXPECT_EQ(all.exit_code, 0);
+  EXPECT_THAT(all.out, HasSubstr("\ndot "));
+  EXPECT_THAT(all.out, HasSubstr("\nreshape "));
+  const RunResult one = RunMeshwright({"ops", "dot"});
+  EXPECT_EQ(one.exit_code, 0);
+  EXPECT_THAT(one.out, StartsWith("dot "));
+  EXPECT_EQ(std::count(one.out.begin(), one.out.end(), '\n'), 1);
+  ExpectFailure(RunMeshwright({"ops", "dott"}), 2, "unknown operator \"dott\"");
+}
+
+class PlanCommand : public testing::Test {
+ protected:
+  const ScratchFolder folder_;
+  const std::string program_ = folder_.Write("step.hlo", kStep);
+
+  RunResult Plan(std::vector<std::string> more) const {
+    std::vector<std::string> arguments = {"plan", program_, "--cluster", "8xh100-sxm"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunMeshwright(arguments);
+  }
+};
+
+TEST_F(PlanCommand, TableOnStandardOutput) {
+  const RunResult run = Plan({"--mesh", "2x4"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err, IsEmpty());
+  for (const char* text : {"x=2,y=4", "state['w']", "f32[1024,512]", "memory", "of 80"}) {
+    EXPECT_THAT(run.out, HasSubstr(text));
+  }
+  std::istringstream lines(run.out);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("warning: ") == 0) continue;
+    EXPECT_LE(line.size(), 80u) << line;
+  }
+  EXPECT_THAT(folder_.Names(), testing::ElementsAre("step.hlo"));
+}
+
+TEST_F(PlanCommand, JsonAndFileHoldTheSamePlan) {
+  const std::string path = folder_.Path("plan.json");
+  const RunResult run = Plan({"--mesh", "2x4", "--json", "-o", path});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(run.out, ReadText(path));
+  const meshwright::Plan plan = PlanOf(run.out);
+  EXPECT_EQ(plan.inputs[0].path, program_);
+  EXPECT_EQ(plan.inputs[0].kind, "hlo_text");
+  EXPECT_EQ(plan.cluster.nodes * plan.cluster.devices_per_node, 8);
+  EXPECT_EQ(plan.budget_bytes, plan.cluster.device_memory_bytes);
+  ASSERT_EQ(plan.parameters.size(), 2u);
+  EXPECT_EQ(plan.parameters[0].name, "state['w']");
+  EXPECT_EQ(plan.parameters[0].category, MemoryCategory::kParameters);
+  EXPECT_EQ(plan.parameters[1].category, MemoryCategory::kInputs);
+  ASSERT_EQ(plan.outputs.size(), 2u);
+  EXPECT_EQ(plan.outputs[0].spec, plan.parameters[0].spec);  // fed back to the next step
+  EXPECT_GT(plan.objective_seconds, 0);
+  EXPECT_LE(plan.bound_seconds, plan.objective_seconds);
+  int64_t memory = 0;
+  for (int64_t bytes : plan.memory_by_category) memory += bytes;
+  EXPECT_EQ(memory, plan.peak_bytes);
+  double compute = 0, communication = 0, grouped = 0;
+  for (const PlanInstruction& instruction : plan.instructions) {
+    compute += instruction.seconds;
+    for (const PlanCollective& collective : instruction.collective)
+      communication += collective.seconds;
+  }
+  for (const PlanCollective& collective : plan.collectives) grouped += collective.seconds;
+  EXPECT_NEAR(compute, plan.compute_seconds, 1e-12);
+  EXPECT_NEAR(communication, plan.communication_seconds, 1e-12);
+  EXPECT_NEAR(grouped, plan.communication_seconds, 1e-12);
+}
+
+TEST_F(PlanCommand, EqualRunsGiveEqualBytes) {
+  const auto without_time = [](const std::string& json) {
+    const size_t at = json.find("\"planning_seconds\"");
+    EXPECT_NE(at, std::string::npos);
+    return json.substr(0, at);
+  };
+  const RunResult first = Plan({"--json"});
+  const RunResult second = Plan({"--json"});
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_EQ(without_time(first.out), without_time(second.out));
+}
+
+TEST_F(PlanCommand, AutoIsAsGoodAsAnyMesh) {
+  const RunResult automatic = Plan({"--json"});
+  ASSERT_EQ(automatic.exit_code, 0) << automatic.err;
+  for (const char* mesh : {"8", "2x4", "4x2"}) {
+    const RunResult run = Plan({"--json", "--mesh", mesh});
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_LE(PlanOf(automatic.out).objective_seconds, PlanOf(run.out).objective_seconds) << mesh;
+  }
+}
+
+TEST_F(PlanCommand, EmittedProgramParsesAndIsAnnotated) {
+  const std::string path = folder_.Path("out.hlo");
+  const RunResult run = Plan({"--mesh", "2x4", "--fix", "state['w']=[x,y]", "--emit", path});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const absl::StatusOr<Module> module = ParseHloText(ReadText(path), path);
+  ASSERT_TRUE(module.ok()) << module.status();
+  for (const Instruction& instruction : module->entry_computation().instructions) {
+    EXPECT_THAT(instruction.sharding, Not(IsEmpty())) << instruction.name;
+  }
+  EXPECT_EQ(module->entry_computation().instructions[0].sharding, "{devices=[2,4]<=[8]}");
+  EXPECT_THAT(ReadText(path), HasSubstr("num_partitions=8"));
+}
+
+TEST_F(PlanCommand, FixesAreObeyed) {
+  const std::string fixes = folder_.Write("fixes.txt", "# rows\nx=[x,_]\n");
+  const RunResult run =
+      Plan({"--mesh", "x=2,y=4", "--fix", "state*=P(None, 'y')", "--fix-file", fixes, "--json"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const meshwright::Plan plan = PlanOf(run.out);
+  EXPECT_EQ(plan.parameters[0].spec, (PlanSpec{{}, {"y"}}));
+  EXPECT_EQ(plan.parameters[1].spec, (PlanSpec{{"x"}, {}}));
+  EXPECT_THAT(plan.options.fixes, testing::ElementsAre("x=[x,_]", "state*=P(None, 'y')"));
+  ASSERT_EQ(plan.inputs.size(), 2u);
+  EXPECT_EQ(plan.inputs[1].kind, "fixes");
+}
+
+TEST_F(PlanCommand, BadFixes) {
+  ExpectFailure(Plan({"--mesh", "8", "--fix", "w"}), 2,
+                "--fix #1: found \"w\", expected NAME=SPEC");
+  ExpectFailure(Plan({"--mesh", "8", "--fix", "statte=[x]"}), 2, "--fix #1");
+  ExpectFailure(Plan({"--mesh", "8", "--fix", "x=[q,_]"}), 2, "q");
+  ExpectFailure(Plan({"--mesh", "8", "--fix", "x=[x,_,_]"}), 2, "--fix #1");
+  ExpectFailure(Plan({"--fix-file", folder_.Path("none.txt")}), 2, "none.txt");
+  ExpectFailure(Plan({"--fix-file", folder_.Write("bad.txt", "\noops\n")}), 2, "bad.txt:2: found");
+}
+
+TEST_F(PlanCommand, NothingFits) {
+  const std::string path = folder_.Path("plan.json");
+  const RunResult run =
+      Plan({"--mesh", "2x4", "--memory", "64KiB", "-o", path, "--emit", folder_.Path("e.hlo")});
+  ExpectFailure(run, 3, "nothing fits into 64.0 KiB a device; the smallest budget");
+  EXPECT_THAT(run.err, HasSubstr("state['w'] f32[1024,512]"));
+  EXPECT_THAT(folder_.Names(), testing::ElementsAre("step.hlo"));
+  // The budget that it names is one.
+  const size_t at = run.err.find("--memory ");
+  ASSERT_NE(at, std::string::npos);
+  const std::string budget = run.err.substr(at + 9, run.err.find(')', at) - at - 9);
+  EXPECT_EQ(Plan({"--mesh", "2x4", "--memory", budget}).exit_code, 0) << budget;
+}
+
+TEST_F(PlanCommand, UnlimitedMemory) {
+  const RunResult run = Plan({"--mesh", "8", "--memory", "unlimited", "--json"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_FALSE(PlanOf(run.out).budget_bytes.has_value());
+}
+
+TEST_F(PlanCommand, EstimateCostsTheGivenSharding) {
+  const RunResult run =
+      RunMeshwright({"estimate", program_, "--cluster", "8xh100-sxm", "--mesh", "x=2,y=4", "--fix",
+                     "state['w']=replicated", "--fix", "x=[(x,y),_]", "--json"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const meshwright::Plan plan = PlanOf(run.out);
+  EXPECT_EQ(plan.parameters[1].spec, (PlanSpec{{"x", "y"}, {}}));
+  // Data parallel: the gradient is summed over all devices.
+  ASSERT_FALSE(plan.collectives.empty());
+  EXPECT_EQ(plan.collectives[0].bytes_per_device, 1024 * 512 * 4);
+}
+
+TEST_F(PlanCommand, CostModels) {
+  const RunResult alpha_beta = Plan({"--mesh", "2x4", "--cost-model", "alpha_beta", "--json"});
+  ASSERT_EQ(alpha_beta.exit_code, 0) << alpha_beta.err;
+  EXPECT_THAT(alpha_beta.out, HasSubstr("unitless"));
+  ExpectFailure(Plan({"--mesh", "2x4", "--cost-model", "guess"}), 2,
+                "unknown cost model \"guess\"; there are roofline, alpha_beta");
+}
+
+TEST_F(PlanCommand, ProgressGoesToStandardError) {
+  const RunResult run = Plan({"--mesh", "8", "--progress", "--json"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  PlanOf(run.out);
+  EXPECT_THAT(Plan({"--mesh", "8", "--json"}).err, IsEmpty());
+}
+
+TEST_F(PlanCommand, ProgramFromStandardInput) {
+  const RunResult run =
+      RunMeshwright({"plan", "-", "--cluster", "8xh100-sxm", "--mesh", "8", "--json"}, kStep);
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(PlanOf(run.out).inputs[0].path, "-");
+}
+
+TEST_F(PlanCommand, BadPrograms) {
+  const auto plan = [](const std::string& path) {
+    return RunMeshwright({"plan", path, "--cluster", "8xh100-sxm"});
+  };
+  ExpectFailure(plan(folder_.Path("none.hlo")), 2, "none.hlo: No such file or directory");
+  ExpectFailure(plan(folder_.Path("")), 2, "Is a directory");
+  ExpectFailure(plan(folder_.Write("empty.hlo", "")), 2, "empty.hlo");
+  ExpectFailure(plan(folder_.Write("noise.hlo", "\x01\x02noise")), 2, "noise.hlo");
+  ExpectFailure(plan(folder_.Write("cut.hlo", std::string(kStep).substr(0, 200))), 2, "cut.hlo:");
+  ExpectFailure(plan("/dev/zero"), 2, "it is a device");
+  ExpectFailure(RunMeshwright({"plan", "-", "--cluster", "8xh100-sxm"}, "HloModule"), 2, "<stdin>");
+}
+
+TEST_F(PlanCommand, BadValues) {
+  ExpectFailure(RunMeshwright({"plan", program_, "--cluster", "8xh100-smx"}), 2, "h100-sxm");
+  ExpectFailure(Plan({"--mesh", "2x5"}), 2, "8");
+  ExpectFailure(Plan({"--mesh", "x=2,x=4"}), 2, "x");
+  ExpectFailure(Plan({"--memory", "lots"}), 2, "--memory: ");
+  ExpectFailure(Plan({"--deadline", "soon"}), 2, "--deadline: ");
+  ExpectFailure(Plan({"--deadline", "0s"}), 2, "--deadline: must be more than 0");
+}
+
+TEST_F(PlanCommand, BadOutputs) {
+  const std::string before = ReadText(program_);
+  ExpectFailure(Plan({"-o", program_}), 2, "it is an input of this command");
+  ExpectFailure(Plan({"--emit", folder_.Path("./step.hlo")}), 2, "it is an input of this command");
+  ExpectFailure(Plan({"-o", folder_.Path("")}), 2, "it is a directory");
+  ExpectFailure(Plan({"-o", folder_.Path("none/plan.json")}), 2, "does not exist");
+  ExpectFailure(Plan({"-o", folder_.Path("a"), "--emit", folder_.Path("a")}), 2,
+                "-o names the same file");
+  ExpectFailure(Plan({"-o", "-"}), 2, "--json");
+  std::filesystem::create_symlink(program_, folder_.Path("link"));
+  ExpectFailure(Plan({"-o", folder_.Path("link")}), 2, "it is an input of this command");
+  EXPECT_EQ(ReadText(program_), before);
+  EXPECT_THAT(folder_.Names(), testing::ElementsAre("link", "step.hlo"));
+}
+
+TEST_F(PlanCommand, FullDeviceIsAnError) {
+  ExpectFailure(Plan({"--mesh", "8", "-o", "/dev/full"}), 2, "cannot write /dev/full");
+}
+
+// The programs that come with the tests, whole.
+TEST(PlanPrograms, TrainingSteps) {
+  const std::string data = MESHWRIGHT_TEST_DATA "/hlo";
+  for (const char* name : {"mlp_4096x4.train.hlo.txt.gz", "tiny_gpt.train.hlo.txt.gz"}) {
+    SCOPED_TRACE(name);
+    const ScratchFolder folder;
+    const std::string emitted = folder.Path("out.hlo");
+    const RunResult run = RunMeshwright({"plan", data + "/" + name, "--cluster", "8xh100-sxm",
+                                         "--mesh", "2x4", "--json", "--emit", emitted});
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    const Plan plan = PlanOf(run.out);
+    EXPECT_GT(plan.memory_by_category[static_cast<size_t>(MemoryCategory::kParameters)], 0);
+    const absl::StatusOr<Module> module = ParseHloText(ReadText(emitted), emitted);
+    ASSERT_TRUE(module.ok()) << module.status();
+    for (const Instruction& instruction : module->entry_computation().instructions) {
+      EXPECT_THAT(instruction.sharding, Not(IsEmpty())) << instruction.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace meshwright

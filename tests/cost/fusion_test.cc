@@ -1,0 +1,208 @@
+#include "meshwright/cost/fusion.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/cost/graphs.h"
+
+namespace meshwright {
+namespace {
+
+struct Fused {
+  Program program;
+  FusionInfo info;
+
+  explicit Fused(const std::string& entry)
+      : program(ParseProgram(ModuleText(entry))), info(AnalyzeFusion(program.graph)) {}
+  bool Stored(const char* name) const { return info.materialized[program[name].index()]; }
+  bool Free(const char* name) const { return info.free[program[name].index()]; }
+  bool Kernel(const char* name) const { return info.kernel[program.Op(name).index()]; }
+  std::vector<double> Reads(const char* name) const {
+    return info.traffic[program.Op(name).index()].operand_bytes;
+  }
+  std::vector<double> Writes(const char* name) const {
+    return info.traffic[program.Op(name).index()].result_bytes;
+  }
+  double TotalBytes() const {
+    double sum = 0;
+    for (const FusionInfo::Traffic& traffic : info.traffic) {
+      for (double bytes : traffic.operand_bytes) sum += bytes;
+      for (double bytes : traffic.result_bytes) sum += bytes;
+    }
+    return sum;
+  }
+};
+
+using Bytes = std::vector<double>;
+
+TEST(AnalyzeFusion, ElementwiseChainIsOneKernel) {
+  const Fused f(R"(
+    a = f32[1000] parameter(0)
+    b = f32[1000] parameter(1)
+    sum = f32[1000] add(a, b)
+    exp = f32[1000] exponential(sum)
+    ROOT half = bf16[1000] convert(exp)
+  )");
+  EXPECT_FALSE(f.Stored("sum"));
+  EXPECT_FALSE(f.Stored("exp"));
+  EXPECT_TRUE(f.Stored("half"));
+  EXPECT_TRUE(f.Kernel("half"));
+  EXPECT_FALSE(f.Kernel("sum"));
+  // What a kernel reads is charged to the operator that reads it.
+  EXPECT_EQ(f.Reads("sum"), (Bytes{4000, 4000}));
+  EXPECT_EQ(f.Reads("exp"), (Bytes{0}));
+  EXPECT_EQ(f.Writes("sum"), (Bytes{0}));
+  EXPECT_EQ(f.Writes("half"), (Bytes{2000}));
+  EXPECT_EQ(f.TotalBytes(), 10000);
+}
+
+TEST(AnalyzeFusion, KernelReadsAValueOnce) {
+  const Fused f(R"(
+    a = f32[1000] parameter(0)
+    neg = f32[1000] negate(a)
+    square = f32[1000] multiply(neg, neg)
+    ROOT out = f32[1000] add(square, a)
+  )");
+  EXPECT_EQ(f.TotalBytes(), 8000);
+}
+
+TEST(AnalyzeFusion, CausalMasksAreFree) {
+  const Fused f(R"(
+    scores = f32[64,64] parameter(0)
+    rows = s32[64,64] iota(), iota_dimension=0
+    cols = s32[64,64] iota(), iota_dimension=1
+    mask = pred[64,64] compare(rows, cols), direction=GE
+    low = f32[] constant(-1e9)
+    fill = f32[64,64] broadcast(low), dimensions={}
+    ROOT masked = f32[64,64] select(mask, scores, fill)
+  )");
+  for (const char* name : {"rows", "cols", "mask", "low", "fill"}) {
+    EXPECT_TRUE(f.Free(name)) << name;
+    EXPECT_FALSE(f.Stored(name)) << name;
+  }
+  EXPECT_FALSE(f.Free("masked"));
+  EXPECT_FALSE(f.Free("scores"));
+  EXPECT_EQ(f.Reads("masked"), (Bytes{0, 64 * 64 * 4, 0}));
+}
+
+TEST(AnalyzeFusion, FreeOutputIsStored) {
+  const Fused f(R"(
+    ROOT i = s32[100] iota(), iota_dimension=0
+  )");
+  EXPECT_TRUE(f.Free("i"));
+  EXPECT_TRUE(f.Stored("i"));
+  EXPECT_EQ(f.Writes("i"), (Bytes{400}));
+}
+
+TEST(AnalyzeFusion, ReduceEndsAKernelAndSoftmaxRecomputesTheExponential) {
+  const Fused f(R"(
+    x = bf16[32,1024] parameter(0)
+    wide = f32[32,1024] convert(x)
+    zero = f32[] constant(0)
+    shift = f32[32] reduce(wide, zero), dimensions={1}, to_apply=add
+    shifts = f32[32,1024] broadcast(shift), dimensions={0}
+    centred = f32[32,1024] subtract(wide, shifts)
+    exp = f32[32,1024] exponential(centred)
+    total = f32[32] reduce(exp, zero), dimensions={1}, to_apply=add
+    totals = f32[32,1024] broadcast(total), dimensions={0}
+    quotient = f32[32,1024] divide(exp, totals)
+    ROOT out = bf16[32,1024] convert(quotient)
+  )");
+  for (const char* name : {"wide", "shifts", "centred", "exp", "totals", "quotient"})
+    EXPECT_FALSE(f.Stored(name)) << name;
+  for (const char* name : {"shift", "total", "out"}) EXPECT_TRUE(f.Stored(name)) << name;
+  // Three kernels read x: the two sums and the quotient.
+  EXPECT_EQ(f.Reads("wide"), (Bytes{3 * 32 * 1024 * 2}));
+  EXPECT_EQ(f.TotalBytes(), 4 * 32 * 1024 * 2 + 2 * 128 /* written */ + 2 * 128 + 128 /* read */);
+}
+
+TEST(AnalyzeFusion, StoresWhatIsDearToRecompute) {
+  // A sum of two arrays, wanted by 2 and by 5 kernels.
+  const auto text = [](int kernels) {
+    std::string entry =
+        "a = f32[32,1024] parameter(0)\nb = f32[32,1024] parameter(1)\nzero = f32[] constant(0)\n"
+        "sum = f32[32,1024] add(a, b)\n";
+    std::string list, types;
+    for (int i = 0; i < kernels; ++i) {
+      absl::StrAppend(&entry, "r", i,
+                      " = f32[32] reduce(sum, zero), dimensions={1}, to_apply=add\n");
+      absl::StrAppend(&list, i > 0 ? ", r" : "r", i);
+      types += i > 0 ? ", f32[32]" : "f32[32]";
+    }
+    return entry + "ROOT out = (" + types + ") tuple(" + list + ")\n";
+  };
+  EXPECT_FALSE(Fused(text(3)).Stored("sum"));  // 3 x 2 reads against 2 + 1 + 3
+  EXPECT_TRUE(Fused(text(4)).Stored("sum"));
+}
+
+TEST(AnalyzeFusion, LibraryCallsNeedMemoryAndViewsAreNone) {
+  const Fused f(R"(
+    x = f32[8,64,16] parameter(0)
+    w = f32[16,32] parameter(1)
+    half = bf16[8,64,16] convert(x)
+    flat = bf16[512,16] reshape(half)
+    whalf = bf16[16,32] convert(w)
+    turned = bf16[32,16] transpose(whalf), dimensions={1,0}
+    dot = bf16[512,32] dot(flat, turned), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+    ROOT out = bf16[8,64,32] reshape(dot)
+  )");
+  EXPECT_TRUE(f.Stored("half"));
+  EXPECT_FALSE(f.Stored("flat"));
+  EXPECT_TRUE(f.Stored("whalf"));
+  EXPECT_FALSE(f.Stored("turned"));
+  EXPECT_TRUE(f.Stored("dot"));
+  EXPECT_FALSE(f.Stored("out"));
+  EXPECT_FALSE(f.Kernel("flat"));
+  EXPECT_EQ(f.Reads("dot"), (Bytes{512 * 16 * 2, 32 * 16 * 2}));
+  EXPECT_EQ(f.Writes("dot"), (Bytes{512 * 32 * 2}));
+  EXPECT_EQ(f.Reads("flat"), (Bytes{0}));
+}
+
+TEST(AnalyzeFusion, PartsReadWhatTheyNeed) {
+  const Fused f(R"(
+    table = f32[1000,64] parameter(0)
+    ids = s32[10,1] parameter(1)
+    half = bf16[1000,64] convert(table)
+    rows = bf16[10,64] gather(half, ids), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,64}
+    ROOT out = bf16[10,64] negate(rows)
+  )");
+  EXPECT_FALSE(f.Stored("half"));
+  EXPECT_FALSE(f.Stored("rows"));
+  EXPECT_EQ(f.Reads("half"), (Bytes{10 * 64 * 4}));
+  EXPECT_EQ(f.Reads("rows"), (Bytes{0, 40}));
+}
+
+TEST(AnalyzeFusion, UpdatesTouchWhatTheyUpdate) {
+  const Fused f(R"(
+    buffer = f32[1000,64] parameter(0)
+    row = f32[1,64] parameter(1)
+    at = s32[] parameter(2)
+    zero = s32[] constant(0)
+    zerof = f32[] constant(0)
+    zeros = f32[1000,64] broadcast(zerof), dimensions={}
+    into = f32[1000,64] dynamic-update-slice(buffer, row, at, zero)
+    fresh = f32[1000,64] dynamic-update-slice(zeros, row, at, zero)
+    ROOT out = (f32[1000,64], f32[1000,64]) tuple(into, fresh)
+  )");
+  EXPECT_EQ(f.Writes("into"), (Bytes{256}));
+  EXPECT_EQ(f.Reads("into"), (Bytes{0, 256, 4, 0}));
+  EXPECT_EQ(f.Writes("fresh"), (Bytes{256000 + 256}));  // filled first
+}
+
+TEST(AnalyzeFusion, DeadOperatorsMoveNothing) {
+  const Fused f(R"(
+    a = f32[1000] parameter(0)
+    dead = f32[1000] exponential(a)
+    deader = f32[1000] negate(dead)
+    ROOT out = f32[1000] negate(a)
+  )");
+  EXPECT_FALSE(f.Stored("dead"));
+  EXPECT_FALSE(f.Stored("deader"));
+  EXPECT_EQ(f.TotalBytes(), 8000);
+}
+
+}  // namespace
+}  // namespace meshwright

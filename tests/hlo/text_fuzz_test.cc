@@ -1,0 +1,237 @@
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/hlo/text_reader.h"
+#include "meshwright/hlo/text_writer.h"
+
+// Damaged programs: the reader must answer with a module or an error, and a module must survive
+// being written and read.
+
+namespace meshwright {
+namespace {
+
+constexpr std::string_view kPrograms[] = {
+    R"(HloModule jit_f, input_output_alias={ {0}: (0, {}, may-alias) }, entry_computation_layout={(f32[4,2]{1,0})->f32[4]{0}}
+
+FileNames
+1 "/f.py"
+
+FunctionNames
+1 "f"
+
+FileLocations
+1 {file_name_id=1 function_name_id=1 line=1 end_line=1 column=2 end_column=3}
+
+StackFrames
+1 {file_location_id=1 parent_frame_id=1}
+
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }
+
+ENTRY e {
+  a = f32[4,2]{1,0} parameter(0), sharding={devices=[2,1]<=[2]}
+  z = f32[] constant(-1.5e+03), metadata={op_name="x[\'y\']" stack_frame_id=1}
+  c = s8[2,2] constant({ {1, 2}, {3, 4} })
+  d = f32[4,4]{1,0} dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  r = f32[4]{0} reduce(d, z), dimensions={1}, to_apply=add
+  ROOT n = f32[4]{0} negate(r), frontend_attributes={a="b"}, backend_config={"k":[1,"}"]}
+}
+)",
+    R"(HloModule m, is_scheduled=true, num_partitions=4
+
+%c (p: (s32[], f32[3])) -> pred[] {
+  %p = (s32[], f32[3]{0}) parameter(0)
+  %i = s32[] get-tuple-element((s32[], f32[3]{0}) %p), index=0
+  %k = s32[] constant(10)
+  ROOT %lt = pred[] compare(%i, %k), direction=LT
+}
+
+%b (p: (s32[], f32[3])) -> (s32[], f32[3]) {
+  ROOT %p = (s32[], f32[3]{0}) parameter(0)
+}
+
+ENTRY %e (x: f32[3]) -> f32[3] {
+  %x = f32[3]{0} parameter(0)
+  %i = s32[] constant(0)
+  %t = (s32[], f32[3]{0}) tuple(%i, %x)
+  %w = (s32[], f32[3]{0}) while(%t), condition=%c, body=%b, backend_config={"n":"10"}
+  %g = f32[3]{0} get-tuple-element(%w), index=1
+  %pad = f32[8]{0} pad(%g, %f), padding=1_2_1
+  %f = f32[] constant(0)
+  %sl = f32[3]{0} slice(%pad), slice={[1:7:2]}
+  %s = ((f32[3]{0}), f32[3]{0}) all-to-all-start(%sl), channel_id=1, replica_groups=[2,2]<=[4], dimensions={0}
+  ROOT %d = f32[3]{0} all-to-all-done(%s)
+}
+)",
+    R"(HloModule m
+
+max { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] maximum(a, b) }
+
+ENTRY e {
+  i = f32[1,8,8,2] parameter(0)
+  k = f32[3,3,2,4] parameter(1)
+  c = f32[1,8,8,4] convolution(i, k), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+  z = f32[] constant(-inf)
+  w = f32[1,4,4,4] reduce-window(c, z), window={size=1x2x2x1 stride=1x2x2x1}, to_apply=max
+  t = f32[10,4] parameter(2)
+  x = s32[3,1] parameter(3)
+  g = f32[3,4] gather(t, x), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,4}
+  u = f32[10,4] scatter(t, x, g), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=max
+  o = s32[] constant(2)
+  v = f32[1,4] dynamic-slice(u, o, o), dynamic_slice_sizes={1,4}
+  n = f32[10,4] dynamic-update-slice(u, v, o, o)
+  ROOT r = (f32[10,4], f32[1,4,4,4]) tuple(n, w)
+}
+)",
+};
+
+// Pieces that tend to meet a reader's assumptions.
+constexpr std::string_view kPieces[] = {
+    "{",
+    "}",
+    "(",
+    ")",
+    "[",
+    "]",
+    ",",
+    "=",
+    ":",
+    "\"",
+    "\\",
+    "/*",
+    "*/",
+    "//",
+    "\n",
+    "-",
+    "%",
+    "ROOT ",
+    "ENTRY ",
+    "...",
+    "0",
+    "-1",
+    "9223372036854775807",
+    "99999999999999999999",
+    "-9223372036854775808",
+    "f32[",
+    "token[]",
+    "()",
+    "nan",
+    "-inf",
+    "x",
+    "_",
+    "f32[4611686018427387904]",
+    "4611686018427387904",
+    "{}",
+    "{{",
+    "->",
+    "<=",
+    "dimensions=",
+    "to_apply=",
+    "metadata={",
+};
+
+class Mutator {
+ public:
+  explicit Mutator(uint64_t seed) : random_(seed) {}
+
+  std::string Mutate(std::string text) {
+    for (size_t n = 1 + Below(3); n > 0; --n) text = MutateOnce(std::move(text));
+    return text;
+  }
+  size_t Below(size_t bound) { return bound == 0 ? 0 : random_() % bound; }
+
+ private:
+  std::string MutateOnce(std::string text) {
+    const size_t at = Below(text.size() + 1);
+    const std::string_view piece = kPieces[Below(std::size(kPieces))];
+    switch (Below(8)) {
+      case 0:
+        return text.substr(0, at);
+      case 1:
+        return text.insert(at, piece);
+      case 2:
+        return text.erase(at, 1 + Below(8));
+      case 3:
+        return at < text.size() ? text.replace(at, 1, piece) : text;
+      case 4:
+        return text.insert(at, 1, static_cast<char>(Below(256)));
+      case 5:
+        if (at < text.size()) text[at] = static_cast<char>(Below(256));
+        return text;
+      case 6:
+        return ReplaceNumber(std::move(text), at);
+      default:
+        return MutateLines(text);
+    }
+  }
+
+  // Another number for the first one after `at`: keeps the text readable, so that checks behind the
+  // reader are met.
+  std::string ReplaceNumber(std::string text, size_t at) {
+    const size_t begin = text.find_first_of("0123456789", at);
+    if (begin == std::string::npos) return text;
+    const size_t end = std::min(text.find_first_not_of("0123456789", begin), text.size());
+    return text.replace(begin, end - begin, std::to_string(Below(Below(2) != 0 ? 6 : 100000)));
+  }
+
+  // Removes, repeats or swaps lines.
+  std::string MutateLines(const std::string& text) {
+    std::vector<std::string> lines = absl::StrSplit(text, '\n');
+    const size_t a = Below(lines.size());
+    const size_t b = Below(lines.size());
+    switch (Below(3)) {
+      case 0:
+        lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(a));
+        break;
+      case 1:
+        lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(a), lines[b]);
+        break;
+      default:
+        std::swap(lines[a], lines[b]);
+    }
+    return absl::StrJoin(lines, "\n");
+  }
+
+  std::mt19937_64 random_;
+};
+
+TEST(TextFuzzTest, DamagedProgramsGiveAStatus) {
+  for (const std::string_view program : kPrograms) {
+    ASSERT_TRUE(ParseHloText(program, "f.hlo").ok()) << ParseHloText(program, "f.hlo").status();
+  }
+  const uint64_t seed = std::random_device{}();
+  std::cout << "seed " << seed << "\n";
+  SCOPED_TRACE(StrCat("seed ", seed));
+  Mutator mutator(seed);
+  int accepted = 0;
+  constexpr int kRounds = 6000;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::string text =
+        mutator.Mutate(std::string(kPrograms[mutator.Below(std::size(kPrograms))]));
+    const absl::StatusOr<Module> module = ParseHloText(text, "f.hlo");
+    if (!module.ok()) {
+      const std::string message(module.status().message());
+      ASSERT_EQ(message.rfind("f.hlo:", 0), 0u) << message << "\n" << text;
+      ASSERT_EQ(message.find('\n'), std::string::npos) << message;
+      ASSERT_LT(message.size(), 2000u) << text;
+      continue;
+    }
+    ++accepted;
+    const std::string written = ToHloText(*module);
+    const absl::StatusOr<Module> again = ParseHloText(written, "written");
+    ASSERT_TRUE(again.ok()) << again.status() << "\n" << text << "\n----\n" << written;
+    ASSERT_EQ(*again, *module) << text << "\n----\n" << written;
+  }
+  std::cout << accepted << " of " << kRounds << " damaged programs were still valid\n";
+  EXPECT_GT(accepted, 0);
+}
+
+}  // namespace
+}  // namespace meshwright

@@ -1,0 +1,191 @@
+#include "tests/intra/brute_force.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "meshwright/intra/candidates.h"
+#include "meshwright/sharding/rule.h"
+
+namespace meshwright {
+namespace {
+
+class Search {
+ public:
+  Search(const Graph& graph, const CostModel& cost_model, const FusionInfo& fusion,
+         const std::vector<Interval>& intervals, int64_t budget)
+      : graph_(graph), cost_(cost_model), fusion_(fusion), intervals_(intervals), budget_(budget) {
+    int32_t end = 0;
+    for (const Interval& i : intervals) end = std::max(end, i.end);
+    usage_.assign(end, 0);
+    seen_.resize(graph.values.size());
+    for (size_t i = 0; i < graph.ops.size(); ++i) {
+      rules_.push_back(RuleFor(graph, graph.ops[i]));
+      strategies_.push_back(EnumerateStrategies(rules_[i], cost_.mesh()));
+    }
+  }
+
+  std::optional<double> Run() {
+    DecideOp(0, 0);
+    if (best_ == std::numeric_limits<double>::infinity()) return std::nullopt;
+    return best_;
+  }
+
+ private:
+  const Mesh& mesh() const { return cost_.mesh(); }
+
+  double Price(const Shape& shape, const Sharding& from, const Sharding& to) {
+    if (from == to) return 0;
+    const auto key = std::make_tuple(shape.dims, from, to);
+    auto [it, inserted] = prices_.try_emplace(key, 0);
+    if (inserted) {
+      const Resharding r = cost_.Reshard(shape, from, to);
+      it->second = r.possible ? r.seconds : std::numeric_limits<double>::infinity();
+    }
+    return it->second;
+  }
+
+  // Occupies memory for `v`; false if that bursts the budget.
+  bool Occupy(ValueId v, const Sharding& sharding, int64_t sign) {
+    const Interval& live = intervals_[v.index()];
+    const int64_t bytes = BytesPerDevice(graph_[v].shape, sharding, mesh());
+    bool fits = true;
+    for (int32_t t = live.begin; t < live.end; ++t) {
+      usage_[t] += sign * bytes;
+      fits = fits && usage_[t] <= budget_;
+    }
+    return fits;
+  }
+
+  void DecideOp(size_t i, double cost) {
+    if (cost >= best_) return;
+    if (i == graph_.ops.size()) {
+      best_ = cost;
+      return;
+    }
+    const Op& op = graph_.ops[i];
+    const bool free = !op.results.empty() && fusion_.free[op.results[0].index()];
+    if (free) return DecideOp(i + 1, cost);
+    if (op.parameter >= 0) return DecideParameter(i, cost);
+    for (const Strategy& strategy : strategies_[i]) {
+      double c = cost + Compute(i, strategy);
+      bool pending = false;
+      for (FactorIndex f : strategy)
+        pending |= f != kNoFactor && rules_[i].factors[f].kind == FactorKind::kPending;
+      for (size_t j = 0; j < op.operands.size(); ++j) {
+        const ValueId v = op.operands[j];
+        const Sharding wanted = *OperandSharding(rules_[i], strategy, j, mesh());
+        if (fusion_.free[v.index()]) {
+          if (pending) c = std::numeric_limits<double>::infinity();  // a constant is no partial sum
+          continue;
+        }
+        if (j > 0 && v == op.operands[0] &&
+            wanted == *OperandSharding(rules_[i], strategy, 0, mesh()))
+          continue;
+        c += Price(graph_[v].shape, seen_[v.index()], wanted);
+      }
+      if (c < best_) DecideResult(i, strategy, c);
+    }
+  }
+
+  double Compute(size_t i, const Strategy& strategy) {
+    const Op& op = graph_.ops[i];
+    if (op.kind != OpKind::kInstruction) return 0;
+    const FusionInfo::Traffic& traffic = fusion_.traffic[i];
+    Work work;
+    work.opcode = op.instruction->opcode;
+    work.element_type = ElementType::kF32;
+    work.kernels = fusion_.kernel[i] ? 1 : 0;
+    work.flops = rules_[i].flops / static_cast<double>(ComputeShards(rules_[i], strategy, mesh()));
+    for (size_t j = 0; j < op.operands.size(); ++j) {
+      work.bytes +=
+          traffic.operand_bytes[j] /
+          static_cast<double>(OperandSharding(rules_[i], strategy, j, mesh())->shards(mesh()));
+    }
+    for (size_t j = 0; j < op.results.size(); ++j) {
+      work.bytes +=
+          traffic.result_bytes[j] /
+          static_cast<double>(ResultSharding(rules_[i], strategy, j, mesh())->shards(mesh()));
+    }
+    if (work.opcode == Opcode::kDot) {
+      SetContractionSizes(rules_[i], strategy, mesh(), &work);
+    } else if (work.bytes == 0) {
+      return 0;
+    }
+    return cost_.ComputeSeconds(work);
+  }
+
+  // One result at most in these programs. Kept as produced, or for several users in one agreed way.
+  void DecideResult(size_t i, const Strategy& strategy, double cost) {
+    const Op& op = graph_.ops[i];
+    if (op.results.empty()) return DecideOp(i + 1, cost);
+    const ValueId v = op.results[0];
+    const Sharding produced = *ResultSharding(rules_[i], strategy, 0, mesh());
+    const bool shared = graph_[v].users.size() > 1 && fusion_.materialized[v.index()];
+    for (const Sharding& kept : shared ? AllShardings(v) : std::vector<Sharding>{produced}) {
+      seen_[v.index()] = kept;
+      if (Occupy(v, kept, 1)) DecideOp(i + 1, cost + Price(graph_[v].shape, produced, kept));
+      Occupy(v, kept, -1);
+    }
+  }
+
+  void DecideParameter(size_t i, double cost) {
+    const ValueId v = graph_.ops[i].results[0];
+    const Shape& shape = graph_[v].shape;
+    for (const Sharding& stored : AllShardings(v)) {
+      const bool gathers = graph_[v].users.size() > 1;
+      for (const Sharding& seen : gathers ? AllShardings(v) : std::vector<Sharding>{stored}) {
+        if (!KeepsAxesOf(seen, stored)) continue;
+        seen_[v.index()] = seen;
+        bool fits = Occupy(v, stored, 1);
+        if (seen != stored) fits = Occupy(v, seen, 1) && fits;
+        if (fits)
+          DecideOp(i + 1,
+                   cost + Price(shape, stored, seen) + cost_.ParameterSeconds(shape, stored));
+        if (seen != stored) Occupy(v, seen, -1);
+        Occupy(v, stored, -1);
+      }
+    }
+  }
+
+  static bool KeepsAxesOf(const Sharding& seen, const Sharding& stored) {
+    for (size_t d = 0; d < seen.dims.size(); ++d) {
+      if (seen.dims[d].size() > stored.dims[d].size()) return false;
+      if (!std::equal(seen.dims[d].begin(), seen.dims[d].end(), stored.dims[d].begin()))
+        return false;
+    }
+    return true;
+  }
+
+  std::vector<Sharding> AllShardings(ValueId v) const {
+    const Rule rule = ValueRule(graph_[v].shape);
+    std::vector<Sharding> shardings;
+    for (const Strategy& s : EnumerateStrategies(rule, mesh()))
+      shardings.push_back(*ResultSharding(rule, s, 0, mesh()));
+    return shardings;
+  }
+
+  const Graph& graph_;
+  const CostModel& cost_;
+  const FusionInfo& fusion_;
+  const std::vector<Interval>& intervals_;
+  const int64_t budget_;
+  std::vector<Rule> rules_;
+  std::vector<std::vector<Strategy>> strategies_;
+  std::vector<Sharding> seen_;  // by value: what its users see
+  std::vector<int64_t> usage_;  // by time
+  absl::flat_hash_map<std::tuple<std::vector<int64_t>, Sharding, Sharding>, double> prices_;
+  double best_ = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace
+
+std::optional<double> BruteForce(const Graph& graph, const CostModel& cost_model,
+                                 const FusionInfo& fusion, const std::vector<Interval>& intervals,
+                                 int64_t budget_bytes) {
+  return Search(graph, cost_model, fusion, intervals, budget_bytes).Run();
+}
+
+}  // namespace meshwright

@@ -1,0 +1,25 @@
+#ifndef TESTS_INTRA_BRUTE_FORCE_H_
+#define TESTS_INTRA_BRUTE_FORCE_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "meshwright/cost/cost_model.h"
+#include "meshwright/cost/fusion.h"
+#include "meshwright/cost/liveness.h"
+#include "meshwright/hlo/graph.h"
+
+namespace meshwright {
+
+// The least cost of running `graph` within `budget_bytes`, by trying every strategy of every
+// operator, every sharding of every value that several operators use, and every storage of every
+// parameter. Shares with the planner the rules, the prices, fusion and liveness, but neither its
+// grouping of operators nor its problem. nullopt if nothing fits. Only for tiny programs without
+// loops.
+std::optional<double> BruteForce(const Graph& graph, const CostModel& cost_model,
+                                 const FusionInfo& fusion, const std::vector<Interval>& intervals,
+                                 int64_t budget_bytes);
+
+}  // namespace meshwright
+
+#endif  // TESTS_INTRA_BRUTE_FORCE_H_

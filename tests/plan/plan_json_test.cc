@@ -1,0 +1,239 @@
+#include "meshwright/plan/plan_json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "tests/plan/sample_plan.h"
+
+namespace meshwright {
+namespace {
+
+using ::testing::HasSubstr;
+using Json = nlohmann::ordered_json;
+
+TEST(PlanJson, RoundTripKeepsEverything) {
+  const Plan plan = SamplePlan();
+  const absl::StatusOr<Plan> read = ParsePlanJson(PlanToJson(plan), "plan.json");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, plan);
+  EXPECT_EQ(PlanToJson(*read), PlanToJson(plan));
+}
+
+TEST(PlanJson, EmptyAndUnlimited) {
+  Plan plan;
+  const absl::StatusOr<Plan> read = ParsePlanJson(PlanToJson(plan), "plan.json");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, plan);
+  EXPECT_TRUE(Json::parse(PlanToJson(plan))["budget_bytes"].is_null());
+}
+
+TEST(PlanJson, NumbersReadBackBitEqual) {
+  constexpr uint64_t kSeed = 7;
+  SCOPED_TRACE(testing::Message() << "seed " << kSeed);
+  std::mt19937_64 random(kSeed);
+  for (int i = 0; i < 500; ++i) {
+    Plan plan;
+    do {
+      plan.objective_seconds = std::bit_cast<double>(random());
+    } while (!std::isfinite(plan.objective_seconds));
+    plan.peak_bytes = static_cast<int64_t>(random() >> 1);
+    const absl::StatusOr<Plan> read = ParsePlanJson(PlanToJson(plan), "plan.json");
+    ASSERT_TRUE(read.ok()) << read.status();
+    ASSERT_EQ(std::bit_cast<uint64_t>(read->objective_seconds),
+              std::bit_cast<uint64_t>(plan.objective_seconds));
+    ASSERT_EQ(read->peak_bytes, plan.peak_bytes);
+  }
+}
+
+TEST(PlanJson, KeysComeInTheOrderOfTheSchema) {
+  const Json json = Json::parse(PlanToJson(SamplePlan()));
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.push_back(key);
+  EXPECT_THAT(keys,
+              testing::ElementsAre("schema", "tool_version", "inputs", "options", "cluster", "mesh",
+                                   "objective_seconds", "bound_seconds", "gap", "compute_seconds",
+                                   "communication_seconds", "peak_bytes", "budget_bytes", "peak_at",
+                                   "memory_by_category", "collectives", "parameters", "outputs",
+                                   "instructions", "warnings", "planning_seconds"));
+}
+
+TEST(PlanJson, OneLineAnElement) {
+  const std::string text = PlanToJson(SamplePlan());
+  EXPECT_THAT(text, HasSubstr("\n    {\"name\":\"dot.1\",\"opcode\":\"dot\",\"spec\":[[\"x\"],[]],"
+                              "\"strategy\":\"m=x\",\"executions\":1,\"seconds\":0.5,"));
+  EXPECT_EQ(text.back(), '\n');
+}
+
+TEST(PlanJson, TextThatIsNotUtf8IsReplaced) {
+  Plan plan = SamplePlan();
+  plan.inputs[0].path = "caf\xe9.hlo";
+  const absl::StatusOr<Plan> read = ParsePlanJson(PlanToJson(plan), "plan.json");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->inputs[0].path, "caf\xef\xbf\xbd.hlo");
+}
+
+// ---- what the reader refuses ----
+
+// The sample's JSON with one place replaced.
+std::string Changed(const std::string& pointer, const Json& value) {
+  Json json = Json::parse(PlanToJson(SamplePlan()));
+  json[Json::json_pointer(pointer)] = value;
+  return json.dump();
+}
+
+struct BadPlan {
+  std::string pointer;
+  Json value;
+  std::string message;
+};
+
+TEST(PlanJsonErrors, NamesThePlace) {
+  const std::vector<BadPlan> cases = {
+      {"/schema", 2, "p.json: $.schema: found version 2; this program reads version 1 only"},
+      {"/schema", "one", "p.json: $.schema: found string, expected an integer"},
+      {"/objective_seconds", "fast",
+       "p.json: $.objective_seconds: found string, expected a number"},
+      {"/objective_seconds", nullptr, "p.json: $.objective_seconds: found null, expected a number"},
+      {"/peak_bytes", -1, "p.json: $.peak_bytes: found -1, expected an integer from 0"},
+      {"/peak_bytes", 1.5, "p.json: $.peak_bytes: found number, expected an integer from 0"},
+      {"/peak_bytes", 9223372036854775808u, "p.json: $.peak_bytes: found 9223372036854775808"},
+      {"/budget_bytes", "much", "p.json: $.budget_bytes: found string"},
+      {"/memory_by_category/weights", 1, "p.json: $.memory_by_category: unknown key \"weights\""},
+      {"/extra", 1, "p.json: $: unknown key \"extra\"; the keys here are schema, tool_version"},
+      {"/inputs", Json::object(), "p.json: $.inputs: found object, expected a list"},
+      {"/inputs/1/sha256", "abc", "p.json: $.inputs[1].sha256: expected 64 lower-case hex digits"},
+      {"/mesh/axes/1/name", "x", "p.json: $.mesh: two axes have the name \"x\""},
+      {"/mesh/axes/1/size", 0, "p.json: $.mesh.axes[1].size: found 0, expected at least 1"},
+      {"/collectives/0/axes/0", "q",
+       "p.json: $.collectives[0].axes: the mesh has no axis \"q\"; it has x, y"},
+      {"/parameters/0/spec/2/0", "x", "p.json: $.parameters[0].spec[2]: axis \"x\" is used twice"},
+      {"/parameters/0/spec", Json::array(),
+       "p.json: $.parameters[0].spec: found 0 dimensions, but the shape has 3"},
+      {"/parameters/0/category", "stuff",
+       "p.json: $.parameters[0].category: unknown category \"stuff\""},
+      {"/instructions/1/other_specs/0/0/0", "z",
+       "p.json: $.instructions[1].other_specs[0][0]: the mesh has no axis"},
+      {"/instructions/0/collective/0/count", true,
+       "p.json: $.instructions[0].collective[0].count: found boolean"},
+      {"/options/seed", -1,
+       "p.json: $.options.seed: found number, expected an integer from 0 to 2^64 - 1"},
+  };
+  for (const BadPlan& bad : cases) {
+    SCOPED_TRACE(bad.pointer);
+    const absl::StatusOr<Plan> read = ParsePlanJson(Changed(bad.pointer, bad.value), "p.json");
+    ASSERT_FALSE(read.ok());
+    EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(read.status().message()), HasSubstr(bad.message));
+  }
+}
+
+// Every key but other_specs: the reader misses it and says so.
+TEST(PlanJsonErrors, EveryKeyIsRequired) {
+  const Json sample = Json::parse(PlanToJson(SamplePlan()));
+  const Json flat = sample.flatten();
+  std::set<std::string> pointers;
+  for (const auto& [pointer, value] : flat.items()) {
+    for (Json::json_pointer p(pointer); !p.empty(); p.pop_back()) {
+      if (sample.at(p.parent_pointer()).is_object()) pointers.insert(p.to_string());
+    }
+  }
+  ASSERT_GT(pointers.size(), 60u);
+  for (const std::string& pointer : pointers) {
+    SCOPED_TRACE(pointer);
+    const Json::json_pointer p(pointer);
+    if (p.back() == "other_specs") continue;
+    Json json = sample;
+    json.at(p.parent_pointer()).erase(p.back());
+    const absl::StatusOr<Plan> read = ParsePlanJson(json.dump(), "p.json");
+    ASSERT_FALSE(read.ok());
+    EXPECT_THAT(std::string(read.status().message()), HasSubstr(p.back()));
+  }
+}
+
+TEST(PlanJsonErrors, NotJson) {
+  for (const std::string text : {"", "{", "plan", "{\"schema\": 1,}", "\xff\xfe", "[1, 2"}) {
+    const absl::StatusOr<Plan> read = ParsePlanJson(text, "p.json");
+    ASSERT_FALSE(read.ok()) << text;
+    const std::string message(read.status().message());
+    EXPECT_THAT(message, HasSubstr("p.json: not valid JSON: parse error at line 1, column"));
+    EXPECT_EQ(message.find('\n'), std::string::npos);
+  }
+  EXPECT_THAT(std::string(ParsePlanJson("[]", "p.json").status().message()),
+              HasSubstr("$: found array, expected an object"));
+  EXPECT_THAT(std::string(ParsePlanJson("{}", "p.json").status().message()),
+              HasSubstr("this is no plan"));
+}
+
+TEST(PlanJsonErrors, DeepNestingIsNoCrash) {
+  const std::string deep(200000, '[');
+  EXPECT_FALSE(ParsePlanJson(deep, "p.json").ok());
+  std::string nested = PlanToJson(SamplePlan());
+  nested.replace(nested.find("[[\"x\"],[]]"), 10, deep + std::string(200000, ']'));
+  EXPECT_FALSE(ParsePlanJson(nested, "p.json").ok());
+}
+
+TEST(PlanJsonErrors, RandomDamageIsNoCrash) {
+  constexpr uint64_t kSeed = 20260;
+  SCOPED_TRACE(testing::Message() << "seed " << kSeed);
+  std::mt19937_64 random(kSeed);
+  const std::string text = PlanToJson(SamplePlan());
+  int refused = 0;
+  for (int i = 0; i < 1000; ++i) {
+    std::string damaged = text;
+    for (uint64_t n = 1 + random() % 3; n > 0; --n) {
+      const size_t at = random() % damaged.size();
+      switch (random() % 3) {
+        case 0:
+          damaged[at] = static_cast<char>(random());
+          break;
+        case 1:
+          damaged.erase(at, 1 + random() % 20);
+          break;
+        default:
+          damaged.resize(at + 1);
+      }
+      if (damaged.empty()) damaged = "{";
+    }
+    const absl::StatusOr<Plan> read = ParsePlanJson(damaged, "p.json");
+    refused += read.ok() ? 0 : 1;
+  }
+  // Changed letters inside names and numbers leave a valid plan.
+  EXPECT_GT(refused, 300);
+}
+
+// ---- the documentation ----
+
+void CollectKeys(const Json& json, std::set<std::string>& keys) {
+  if (json.is_object()) {
+    for (const auto& [key, value] : json.items()) keys.insert(key);
+  }
+  if (json.is_structured()) {
+    for (const auto& value : json) CollectKeys(value, keys);
+  }
+}
+
+TEST(PlanSchemaPage, DocumentsEveryKey) {
+  std::ifstream file(MESHWRIGHT_DOCS "/plan-schema.md");
+  std::stringstream page;
+  page << file.rdbuf();
+  ASSERT_FALSE(page.str().empty());
+  std::set<std::string> keys;
+  CollectKeys(Json::parse(PlanToJson(SamplePlan())), keys);
+  ASSERT_GT(keys.size(), 50u);
+  for (const std::string& key : keys) {
+    EXPECT_THAT(page.str(), HasSubstr("`" + key + "`"))
+        << "docs/plan-schema.md does not document it";
+  }
+}
+
+}  // namespace
+}  // namespace meshwright

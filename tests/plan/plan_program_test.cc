@@ -1,0 +1,89 @@
+#include "meshwright/plan/plan_program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "meshwright/plan/plan_json.h"
+#include "meshwright/plan/shortage.h"
+
+namespace meshwright {
+namespace {
+
+using ::testing::HasSubstr;
+
+ProgramRequest MlpRequest() {
+  ProgramRequest request;
+  request.program = MESHWRIGHT_TEST_DATA "/hlo/mlp_4096x4.train.hlo.txt.gz";
+  request.cluster = "8xh100-sxm";
+  request.mesh = "2x4";
+  return request;
+}
+
+TEST(PlanProgram, PlanIsConsistent) {
+  const absl::StatusOr<PlannedProgram> planned = PlanProgram(MlpRequest());
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  const Plan& plan = planned->plan;
+  // Four 64 MiB weights, two 16 MiB batches.
+  ASSERT_EQ(plan.parameters.size(), 6u);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(plan.parameters[i].name, "p[" + std::to_string(i) + "]");
+    EXPECT_EQ(plan.parameters[i].category, MemoryCategory::kParameters);
+    EXPECT_EQ(plan.outputs[i].spec, plan.parameters[i].spec);
+  }
+  EXPECT_EQ(plan.parameters[5].category, MemoryCategory::kInputs);
+  EXPECT_EQ(plan.instructions.size(), planned->program.graph.ops.size());
+  EXPECT_EQ(plan.inputs[0].sha256.size(), 64u);
+  const absl::StatusOr<Plan> read = ParsePlanJson(PlanToJson(plan), "plan");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, plan);
+}
+
+TEST(PlanProgram, ProtoAndTextGiveTheSamePlan) {
+  ProgramRequest request = MlpRequest();
+  const absl::StatusOr<PlannedProgram> text = PlanProgram(request);
+  request.program = MESHWRIGHT_TEST_DATA "/hlo/mlp_4096x4.train.hlo.pb.gz";
+  const absl::StatusOr<PlannedProgram> proto = PlanProgram(request);
+  ASSERT_TRUE(text.ok()) << text.status();
+  ASSERT_TRUE(proto.ok()) << proto.status();
+  EXPECT_EQ(proto->plan.inputs[0].kind, "hlo_proto");
+  EXPECT_EQ(proto->plan.instructions, text->plan.instructions);
+  EXPECT_EQ(proto->plan.parameters, text->plan.parameters);
+}
+
+TEST(PlanProgram, AutoLeavesOutMeshesThatAFixDoesNotSuit) {
+  ProgramRequest request = MlpRequest();
+  request.mesh = "auto";
+  request.fixes = {{"x", "[y,_]", "--fix #1"}};
+  const absl::StatusOr<PlannedProgram> planned = PlanProgram(request);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  EXPECT_EQ(planned->plan.mesh.size(), 2u);
+  EXPECT_THAT(planned->plan.warnings, testing::Contains(HasSubstr("mesh x=8 was left out: ")));
+}
+
+TEST(PlanProgram, NothingFits) {
+  ProgramRequest request = MlpRequest();
+  request.memory = {MemoryBudget::Kind::kBytes, 1 << 20};
+  const absl::StatusOr<PlannedProgram> planned = PlanProgram(request);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  ASSERT_FALSE(planned->intra.fits);
+  const std::string text = ShortageText(*planned);
+  EXPECT_THAT(text, HasSubstr("nothing fits into 1.00 MiB a device"));
+  EXPECT_THAT(text, HasSubstr("f32[4096,4096]"));
+}
+
+TEST(PlanProgram, Errors) {
+  ProgramRequest request = MlpRequest();
+  request.cost_model = "guess";
+  EXPECT_THAT(std::string(PlanProgram(request).status().message()),
+              HasSubstr("unknown cost model \"guess\"; there are roofline, alpha_beta"));
+  request = MlpRequest();
+  request.program = "/nonexistent/a.hlo";
+  EXPECT_EQ(PlanProgram(request).status().code(), absl::StatusCode::kNotFound);
+  request.program = "/dev/zero";
+  EXPECT_THAT(std::string(PlanProgram(request).status().message()), HasSubstr("it is a device"));
+}
+
+}  // namespace
+}  // namespace meshwright

@@ -1,0 +1,69 @@
+#include "meshwright/plan/plan_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+
+#include "tests/plan/sample_plan.h"
+
+namespace meshwright {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(PlanTable, Units) {
+  EXPECT_EQ(BytesText(0), "0 B");
+  EXPECT_EQ(BytesText(1023), "1023 B");
+  EXPECT_EQ(BytesText(1024), "1.00 KiB");
+  EXPECT_EQ(BytesText(int64_t{80} << 30), "80.0 GiB");
+  EXPECT_EQ(BytesText((int64_t{1} << 30) - 1), "1.00 GiB");
+  EXPECT_EQ(BytesText(INT64_MAX), "8.00 EiB");
+  EXPECT_EQ(SecondsText(0), "0 s");
+  EXPECT_EQ(SecondsText(1.5), "1.50 s");
+  EXPECT_EQ(SecondsText(0.99999), "1.00 s");
+  EXPECT_EQ(SecondsText(0.0123), "12.3 ms");
+  EXPECT_EQ(SecondsText(123e-6), "123 us");
+  EXPECT_EQ(SecondsText(3600), "3600 s");
+}
+
+TEST(PlanTable, Spec) {
+  EXPECT_EQ(SpecText({}), "[]");
+  EXPECT_EQ(SpecText({{"x"}, {}, {"y", "z"}}), "[x,_,(y,z)]");
+}
+
+// Layers that are sharded alike share a line; one that is not keeps its own.
+TEST(PlanTable, RepeatedParametersShareALine) {
+  Plan plan = SamplePlan();
+  plan.parameters.clear();
+  for (int i = 0; i < 12; ++i) {
+    plan.parameters.push_back({i,
+                               "p['layer" + std::to_string(i) + "']",
+                               "f32",
+                               {8, 8},
+                               {{}, {"y"}},
+                               64,
+                               MemoryCategory::kParameters});
+  }
+  plan.parameters[7].spec = {{"x"}, {}};
+  const std::string table = PlanTable(plan);
+  EXPECT_THAT(table, HasSubstr("p['layer*']"));
+  EXPECT_THAT(table, HasSubstr("x11"));
+  EXPECT_THAT(table, HasSubstr("p['layer7']"));
+  EXPECT_THAT(table, Not(HasSubstr("p['layer3']")));
+}
+
+TEST(PlanTable, LinesFitATerminal) {
+  Plan plan = SamplePlan();
+  plan.warnings.clear();
+  plan.inputs[0].path = std::string(300, 'p');
+  plan.peak_at = std::string(300, 'q');
+  plan.parameters[0].name = std::string(300, 'r');
+  std::istringstream lines(PlanTable(plan));
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+}
+
+}  // namespace
+}  // namespace meshwright

@@ -1,0 +1,607 @@
+#include "tests/sharding/interpreter.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "meshwright/hlo/reduction.h"
+
+namespace meshwright {
+namespace {
+
+int64_t Elements(const std::vector<int64_t>& dims) {
+  return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<int64_t>());
+}
+
+bool Contains(const std::vector<int64_t>& list, int64_t value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+// What a function below works on.
+struct Call {
+  const Graph& graph;
+  const Op& op;
+  const Instruction& instruction;
+  const std::vector<Tensor>& in;
+  const std::vector<Placement>& in_place;
+  const std::vector<Placement>& out_place;
+  bool first;
+
+  Tensor Blank(size_t result = 0) const {
+    Tensor out{out_place[result].size, {}};
+    out.data.assign(static_cast<size_t>(Elements(out.dims)), 0);
+    return out;
+  }
+  Reduction Body(size_t i = 0) const {
+    static const std::map<BodyKind, Reduction> reductions = {
+        {BodyKind::kAdd, Reduction::kSum},     {BodyKind::kMultiply, Reduction::kProduct},
+        {BodyKind::kMaximum, Reduction::kMax}, {BodyKind::kMinimum, Reduction::kMin},
+        {BodyKind::kAnd, Reduction::kAnd},     {BodyKind::kOr, Reduction::kOr},
+        {BodyKind::kOther, Reduction::kOther}};
+    return reductions.at(ClassifyBody(*graph.module, instruction.called[i]));
+  }
+};
+
+double Identity(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kProduct:
+    case Reduction::kAnd:
+      return 1;
+    case Reduction::kMax:
+      return -std::numeric_limits<double>::infinity();
+    case Reduction::kMin:
+      return std::numeric_limits<double>::infinity();
+    default:
+      return 0;
+  }
+}
+
+// Operand `i` at the result's index, or its only element.
+double Argument(const Call& call, size_t i, const Index& index) {
+  return call.in[i].dims.empty() ? call.in[i].data[0] : At(call.in[i], index);
+}
+
+double Scalar(const Call& call, const Index& index) {
+  auto arg = [&](size_t i) { return Argument(call, i, index); };
+  switch (call.instruction.opcode) {
+    case Opcode::kAdd:
+      return arg(0) + arg(1);
+    case Opcode::kSubtract:
+      return arg(0) - arg(1);
+    case Opcode::kMultiply:
+      return arg(0) * arg(1);
+    case Opcode::kMaximum:
+      return std::max(arg(0), arg(1));
+    case Opcode::kNegate:
+      return -arg(0);
+    case Opcode::kCompare:
+      return arg(0) < arg(1);
+    case Opcode::kSelect:
+      return arg(0) != 0 ? arg(1) : arg(2);
+    case Opcode::kClamp:
+      return std::min(std::max(arg(1), arg(0)), arg(2));
+    default:  // copy, convert
+      return arg(0);
+  }
+}
+
+std::vector<Tensor> Elementwise(const Call& call) {
+  Tensor out = call.Blank();
+  ForEachIndex(out.dims, [&](const Index& at) { At(out, at) = Scalar(call, at); });
+  return {out};
+}
+
+std::vector<Tensor> Dot(const Call& call) {
+  const DotDimensions& dims = call.instruction.dot;
+  std::vector<int64_t> contracted;
+  for (int64_t d : dims.lhs_contracting) contracted.push_back(call.in[0].dims[d]);
+  Tensor out = call.Blank();
+  ForEachIndex(out.dims, [&](const Index& at) {
+    Index lhs(call.in[0].dims.size()), rhs(call.in[1].dims.size());
+    size_t next = 0;
+    for (size_t i = 0; i < dims.lhs_batch.size(); ++i) {
+      lhs[dims.lhs_batch[i]] = rhs[dims.rhs_batch[i]] = at[next++];
+    }
+    for (size_t d = 0; d < lhs.size(); ++d) {
+      if (!Contains(dims.lhs_batch, d) && !Contains(dims.lhs_contracting, d)) lhs[d] = at[next++];
+    }
+    for (size_t d = 0; d < rhs.size(); ++d) {
+      if (!Contains(dims.rhs_batch, d) && !Contains(dims.rhs_contracting, d)) rhs[d] = at[next++];
+    }
+    ForEachIndex(contracted, [&](const Index& k) {
+      for (size_t i = 0; i < k.size(); ++i) {
+        lhs[dims.lhs_contracting[i]] = rhs[dims.rhs_contracting[i]] = k[i];
+      }
+      At(out, at) += At(call.in[0], lhs) * At(call.in[1], rhs);
+    });
+  });
+  return {out};
+}
+
+// Position in an input of what window element `w` of output element `o` reads; -1 if that is
+// padding.
+int64_t WindowPosition(const WindowDimension& window, int64_t o, int64_t w, int64_t input) {
+  int64_t p = o * window.stride + w * window.window_dilation - window.padding_low;
+  if (p < 0 || p % window.base_dilation != 0 || p / window.base_dilation >= input) return -1;
+  return p / window.base_dilation;
+}
+
+std::vector<Tensor> Convolution(const Call& call) {
+  const ConvolutionDimensions& dims = call.instruction.convolution;
+  const Tensor &lhs = call.in[0], &rhs = call.in[1];
+  Tensor out = call.Blank();
+  int64_t kernel_inputs = rhs.dims[dims.kernel_input_feature];
+  int64_t out_batch = out.dims[dims.output_batch];
+  int64_t out_features = out.dims[dims.output_feature];
+  int64_t feature_groups = lhs.dims[dims.input_feature] / kernel_inputs;
+  int64_t batch_groups = lhs.dims[dims.input_batch] / out_batch;
+  std::vector<int64_t> kernel = {kernel_inputs};
+  for (int64_t d : dims.kernel_spatial) kernel.push_back(rhs.dims[d]);
+  ForEachIndex(out.dims, [&](const Index& at) {
+    int64_t o = at[dims.output_feature];
+    int64_t feature_group = o / (out_features / feature_groups);
+    int64_t batch_group = o / (out_features / batch_groups);
+    ForEachIndex(kernel, [&](const Index& k) {
+      Index l(lhs.dims.size()), r(rhs.dims.size());
+      l[dims.input_batch] = batch_group * out_batch + at[dims.output_batch];
+      l[dims.input_feature] = feature_group * kernel_inputs + k[0];
+      r[dims.kernel_input_feature] = k[0];
+      r[dims.kernel_output_feature] = o;
+      for (size_t s = 0; s < dims.input_spatial.size(); ++s) {
+        const WindowDimension& window = call.instruction.window[s];
+        int64_t p = WindowPosition(window, at[dims.output_spatial[s]], k[s + 1],
+                                   lhs.dims[dims.input_spatial[s]]);
+        if (p < 0) return;
+        l[dims.input_spatial[s]] = p;
+        r[dims.kernel_spatial[s]] = window.reversal ? kernel[s + 1] - 1 - k[s + 1] : k[s + 1];
+      }
+      At(out, at) += At(lhs, l) * At(rhs, r);
+    });
+  });
+  return {out};
+}
+
+std::vector<Tensor> Reduce(const Call& call) {
+  size_t inputs = call.in.size() / 2;
+  std::vector<Tensor> outs;
+  for (size_t i = 0; i < inputs; ++i) {
+    Tensor out = call.Blank(i);
+    double init = call.first ? call.in[inputs + i].data[0] : Identity(call.Body());
+    std::fill(out.data.begin(), out.data.end(), init);
+    ForEachIndex(call.in[i].dims, [&](const Index& from) {
+      Index at;
+      for (size_t d = 0; d < from.size(); ++d) {
+        if (!Contains(call.instruction.dimensions, d)) at.push_back(from[d]);
+      }
+      At(out, at) = Combine(call.Body(), At(out, at), At(call.in[i], from));
+    });
+    outs.push_back(out);
+  }
+  return outs;
+}
+
+std::vector<int64_t> WindowSizes(const Instruction& instruction) {
+  std::vector<int64_t> sizes;
+  for (const WindowDimension& window : instruction.window) sizes.push_back(window.size);
+  return sizes;
+}
+
+std::vector<Tensor> ReduceWindow(const Call& call) {
+  Tensor out = call.Blank();
+  std::fill(out.data.begin(), out.data.end(), call.in[1].data[0]);
+  ForEachIndex(out.dims, [&](const Index& at) {
+    ForEachIndex(WindowSizes(call.instruction), [&](const Index& w) {
+      Index from(at.size());
+      for (size_t d = 0; d < at.size(); ++d) {
+        from[d] = WindowPosition(call.instruction.window[d], at[d], w[d], call.in[0].dims[d]);
+        if (from[d] < 0) return;
+      }
+      At(out, at) = Combine(call.Body(), At(out, at), At(call.in[0], from));
+    });
+  });
+  return {out};
+}
+
+// With select GE and scatter add.
+std::vector<Tensor> SelectAndScatter(const Call& call) {
+  Tensor out = call.Blank();
+  std::fill(out.data.begin(), out.data.end(), call.in[2].data[0]);
+  ForEachIndex(call.in[1].dims, [&](const Index& source) {
+    Index selected;
+    ForEachIndex(WindowSizes(call.instruction), [&](const Index& w) {
+      Index at(source.size());
+      for (size_t d = 0; d < at.size(); ++d) {
+        at[d] = WindowPosition(call.instruction.window[d], source[d], w[d], call.in[0].dims[d]);
+        if (at[d] < 0) return;
+      }
+      if (selected.empty() || At(call.in[0], selected) < At(call.in[0], at)) selected = at;
+    });
+    if (!selected.empty()) At(out, selected) += At(call.in[1], source);
+  });
+  return {out};
+}
+
+std::vector<Tensor> Broadcast(const Call& call) {
+  Tensor out = call.Blank();
+  ForEachIndex(out.dims, [&](const Index& at) {
+    Index from;
+    for (int64_t d : call.instruction.dimensions) from.push_back(at[d]);
+    At(out, at) = At(call.in[0], from);
+  });
+  return {out};
+}
+
+std::vector<Tensor> Transpose(const Call& call) {
+  Tensor out = call.Blank();
+  ForEachIndex(out.dims, [&](const Index& at) {
+    Index from(at.size());
+    for (size_t d = 0; d < at.size(); ++d) from[call.instruction.dimensions[d]] = at[d];
+    At(out, at) = At(call.in[0], from);
+  });
+  return {out};
+}
+
+std::vector<Tensor> Reshape(const Call& call) {
+  Tensor out = call.Blank();
+  out.data = call.in[0].data;
+  return {out};
+}
+
+// Elements in the order of memory under the layout of `shape`.
+std::vector<Index> MemoryOrder(const Shape& shape, const std::vector<int64_t>& dims) {
+  std::vector<int64_t> sizes;
+  for (size_t i = dims.size(); i-- > 0;) sizes.push_back(dims[shape.minor_to_major[i]]);
+  std::vector<Index> order;
+  ForEachIndex(sizes, [&](const Index& major_first) {
+    Index at(dims.size());
+    for (size_t i = 0; i < dims.size(); ++i) {
+      at[shape.minor_to_major[dims.size() - 1 - i]] = major_first[i];
+    }
+    order.push_back(at);
+  });
+  return order;
+}
+
+std::vector<Tensor> Bitcast(const Call& call) {
+  Tensor out = call.Blank();
+  std::vector<Index> from = MemoryOrder(call.graph[call.op.operands[0]].shape, call.in[0].dims);
+  std::vector<Index> to = MemoryOrder(call.graph[call.op.results[0]].shape, out.dims);
+  for (size_t i = 0; i < from.size(); ++i) At(out, to[i]) = At(call.in[0], from[i]);
+  return {out};
+}
+
+std::vector<Tensor> Slice(const Call& call) {
+  Tensor out = call.Blank();
+  ForEachIndex(out.dims, [&](const Index& at) {
+    Index from = at;
+    for (size_t d = 0; d < at.size(); ++d) {
+      const SliceDimension& slice = call.instruction.slice[d];
+      from[d] = slice.start + at[d] * slice.stride;
+    }
+    At(out, at) = At(call.in[0], from);
+  });
+  return {out};
+}
+
+// Start of a dynamic slice of `size` elements of the global dimension `d` of operand 0.
+int64_t ClampedStart(const Call& call, double start, size_t d, int64_t size) {
+  return std::clamp(static_cast<int64_t>(start), int64_t{0}, call.in_place[0].global[d] - size);
+}
+
+std::vector<Tensor> DynamicSlice(const Call& call) {
+  Tensor out = call.Blank();
+  ForEachIndex(out.dims, [&](const Index& at) {
+    Index from = at;
+    for (size_t d = 0; d < at.size(); ++d) {
+      from[d] += ClampedStart(call, call.in[1 + d].data[0], d, call.out_place[0].global[d]);
+    }
+    At(out, at) = At(call.in[0], from);
+  });
+  return {out};
+}
+
+std::vector<Tensor> DynamicUpdateSlice(const Call& call) {
+  Tensor out = call.in[0];
+  ForEachIndex(call.in[1].dims, [&](const Index& from) {
+    Index at = from;
+    for (size_t d = 0; d < at.size(); ++d) {
+      at[d] += ClampedStart(call, call.in[2 + d].data[0], d, call.in_place[1].global[d]);
+    }
+    At(out, at) = At(call.in[1], from);
+  });
+  return {out};
+}
+
+std::vector<Tensor> Pad(const Call& call) {
+  Tensor out = call.Blank();
+  std::fill(out.data.begin(), out.data.end(), call.in[1].data[0]);
+  ForEachIndex(call.in[0].dims, [&](const Index& from) {
+    Index at = from;
+    for (size_t d = 0; d < at.size(); ++d) {
+      const PaddingDimension& padding = call.instruction.padding[d];
+      at[d] = padding.low + from[d] * (padding.interior + 1);
+      if (at[d] < 0 || at[d] >= out.dims[d]) return;
+    }
+    At(out, at) = At(call.in[0], from);
+  });
+  return {out};
+}
+
+std::vector<Tensor> Concatenate(const Call& call) {
+  Tensor out = call.Blank();
+  int64_t base = 0, dim = call.instruction.dimensions[0];
+  for (const Tensor& in : call.in) {
+    ForEachIndex(in.dims, [&](const Index& from) {
+      Index at = from;
+      at[dim] += base;
+      At(out, at) = At(in, from);
+    });
+    base += in.dims[dim];
+  }
+  return {out};
+}
+
+std::vector<Tensor> Reverse(const Call& call) {
+  Tensor out = call.Blank();
+  ForEachIndex(out.dims, [&](const Index& at) {
+    Index from = at;
+    for (int64_t d : call.instruction.dimensions) from[d] = out.dims[d] - 1 - at[d];
+    At(out, at) = At(call.in[0], from);
+  });
+  return {out};
+}
+
+std::vector<Tensor> Iota(const Call& call) {
+  Tensor out = call.Blank();
+  int64_t dim = call.instruction.iota_dimension;
+  ForEachIndex(out.dims, [&](const Index& at) {
+    At(out, at) = static_cast<double>(at[dim] + call.out_place[0].offset[dim]);
+  });
+  return {out};
+}
+
+// All operands by the first one, ascending and stable.
+std::vector<Tensor> Sort(const Call& call) {
+  std::vector<Tensor> outs = call.in;
+  int64_t dim = call.instruction.dimensions[0];
+  std::vector<int64_t> others = call.in[0].dims;
+  others[dim] = 1;
+  ForEachIndex(others, [&](const Index& row) {
+    auto cell = [&](size_t i, int64_t k) {
+      Index at = row;
+      at[dim] = k;
+      return At(call.in[i], at);
+    };
+    std::vector<int64_t> order(static_cast<size_t>(call.in[0].dims[dim]));
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t a, int64_t b) { return cell(0, a) < cell(0, b); });
+    for (size_t i = 0; i < outs.size(); ++i) {
+      for (size_t k = 0; k < order.size(); ++k) {
+        Index at = row;
+        at[dim] = static_cast<int64_t>(k);
+        At(outs[i], at) = cell(i, order[k]);
+      }
+    }
+  });
+  return outs;
+}
+
+// The index vector of a gather or scatter for one position of the batch.
+Index IndexVector(const Tensor& indices, const Index& batch, int64_t vector_dim, size_t count) {
+  Index vector;
+  for (size_t k = 0; k < count; ++k) {
+    Index at;
+    size_t next = 0;
+    for (size_t d = 0; d < indices.dims.size(); ++d) {
+      at.push_back(static_cast<int64_t>(d) == vector_dim ? static_cast<int64_t>(k) : batch[next++]);
+    }
+    vector.push_back(static_cast<int64_t>(At(indices, at)));
+  }
+  return vector;
+}
+
+// Of the batch dimensions of an index array, the position of its dimension `d`.
+size_t BatchPosition(int64_t d, int64_t vector_dim) {
+  return static_cast<size_t>(d > vector_dim ? d - 1 : d);
+}
+
+// Turns global coordinates into ones of the piece. False if they lie outside of it.
+bool ToLocal(const Placement& place, Index& at) {
+  for (size_t d = 0; d < at.size(); ++d) {
+    at[d] -= place.offset[d];
+    if (at[d] < 0 || at[d] >= place.size[d]) return false;
+  }
+  return true;
+}
+
+std::vector<Tensor> Gather(const Call& call) {
+  const GatherDimensions& dims = call.instruction.gather;
+  const Placement &operand = call.in_place[0], &indices = call.in_place[1],
+                  &result = call.out_place[0];
+  Tensor out = call.Blank();
+  ForEachIndex(out.dims, [&](const Index& at) {
+    Index batch;
+    for (size_t d = 0; d < at.size(); ++d) {
+      if (!Contains(dims.offset_dims, d)) batch.push_back(at[d]);
+    }
+    Index start =
+        IndexVector(call.in[1], batch, dims.index_vector_dim, dims.start_index_map.size());
+    Index from(operand.global.size());
+    for (size_t k = 0; k < start.size(); ++k) {
+      int64_t d = dims.start_index_map[k];
+      from[d] = std::clamp(start[k], int64_t{0}, operand.global[d] - dims.slice_sizes[d]);
+    }
+    for (size_t k = 0; k < dims.operand_batching_dims.size(); ++k) {
+      int64_t d = dims.start_indices_batching_dims[k];
+      from[dims.operand_batching_dims[k]] =
+          batch[BatchPosition(d, dims.index_vector_dim)] + indices.offset[d];
+    }
+    size_t next = 0;
+    for (size_t d = 0; d < from.size(); ++d) {
+      if (Contains(dims.collapsed_slice_dims, d) || Contains(dims.operand_batching_dims, d))
+        continue;
+      int64_t result_dim = dims.offset_dims[next++];
+      from[d] += at[result_dim] + result.offset[result_dim];
+    }
+    if (ToLocal(operand, from)) At(out, at) = At(call.in[0], from);
+  });
+  return {out};
+}
+
+std::vector<Tensor> Scatter(const Call& call) {
+  const ScatterDimensions& dims = call.instruction.scatter;
+  const Placement &operand = call.in_place[0], &indices = call.in_place[1],
+                  &updates = call.in_place[2];
+  Tensor out = call.in[0];
+  ForEachIndex(call.in[2].dims, [&](const Index& from) {
+    Index batch;
+    for (size_t d = 0; d < from.size(); ++d) {
+      if (!Contains(dims.update_window_dims, d)) batch.push_back(from[d]);
+    }
+    Index start = IndexVector(call.in[1], batch, dims.index_vector_dim,
+                              dims.scatter_dims_to_operand_dims.size());
+    Index at(operand.global.size()), window(operand.global.size(), 1);
+    for (size_t k = 0; k < start.size(); ++k) at[dims.scatter_dims_to_operand_dims[k]] = start[k];
+    for (size_t k = 0; k < dims.input_batching_dims.size(); ++k) {
+      int64_t d = dims.scatter_indices_batching_dims[k];
+      at[dims.input_batching_dims[k]] =
+          batch[BatchPosition(d, dims.index_vector_dim)] + indices.offset[d];
+    }
+    Index offset(at.size());
+    size_t next = 0;
+    for (size_t d = 0; d < at.size(); ++d) {
+      if (Contains(dims.inserted_window_dims, d) || Contains(dims.input_batching_dims, d)) continue;
+      int64_t update_dim = dims.update_window_dims[next++];
+      window[d] = updates.global[update_dim];
+      offset[d] = from[update_dim] + updates.offset[update_dim];
+    }
+    for (size_t d = 0; d < at.size(); ++d) {
+      if (at[d] < 0 || at[d] + window[d] > operand.global[d]) return;
+      at[d] += offset[d];
+    }
+    if (ToLocal(operand, at)) At(out, at) = Combine(call.Body(), At(out, at), At(call.in[2], from));
+  });
+  return {out};
+}
+
+std::vector<Tensor> Constant(const Call& call) {
+  Tensor out = call.Blank();
+  for (char c : call.instruction.literal.data) {
+    if (c != 0) std::abort();  // only zeros are used here
+  }
+  return {out};
+}
+
+using Function = std::vector<Tensor> (*)(const Call&);
+
+const std::map<Opcode, Function>& Functions() {
+  static const auto* const functions = new std::map<Opcode, Function>{
+      {Opcode::kAdd, Elementwise},
+      {Opcode::kSubtract, Elementwise},
+      {Opcode::kMultiply, Elementwise},
+      {Opcode::kMaximum, Elementwise},
+      {Opcode::kNegate, Elementwise},
+      {Opcode::kCompare, Elementwise},
+      {Opcode::kSelect, Elementwise},
+      {Opcode::kClamp, Elementwise},
+      {Opcode::kCopy, Elementwise},
+      {Opcode::kConvert, Elementwise},
+      {Opcode::kDot, Dot},
+      {Opcode::kConvolution, Convolution},
+      {Opcode::kReduce, Reduce},
+      {Opcode::kReduceWindow, ReduceWindow},
+      {Opcode::kSelectAndScatter, SelectAndScatter},
+      {Opcode::kBroadcast, Broadcast},
+      {Opcode::kTranspose, Transpose},
+      {Opcode::kReshape, Reshape},
+      {Opcode::kBitcast, Bitcast},
+      {Opcode::kSlice, Slice},
+      {Opcode::kDynamicSlice, DynamicSlice},
+      {Opcode::kDynamicUpdateSlice, DynamicUpdateSlice},
+      {Opcode::kPad, Pad},
+      {Opcode::kConcatenate, Concatenate},
+      {Opcode::kReverse, Reverse},
+      {Opcode::kIota, Iota},
+      {Opcode::kSort, Sort},
+      {Opcode::kGather, Gather},
+      {Opcode::kScatter, Scatter},
+      {Opcode::kConstant, Constant},
+  };
+  return *functions;
+}
+
+}  // namespace
+
+Placement WholePlacement(const std::vector<int64_t>& dims) {
+  return {std::vector<int64_t>(dims.size(), 0), dims, dims};
+}
+
+void ForEachIndex(const std::vector<int64_t>& dims, const std::function<void(const Index&)>& body) {
+  Index index(dims.size(), 0);
+  for (int64_t count = Elements(dims); count > 0; --count) {
+    body(index);
+    for (size_t d = dims.size(); d-- > 0;) {
+      if (++index[d] < dims[d]) break;
+      index[d] = 0;
+    }
+  }
+}
+
+double& At(Tensor& tensor, const Index& index) {
+  int64_t offset = 0;
+  for (size_t d = 0; d < index.size(); ++d) offset = offset * tensor.dims[d] + index[d];
+  return tensor.data.at(static_cast<size_t>(offset));
+}
+
+double At(const Tensor& tensor, const Index& index) {
+  return At(const_cast<Tensor&>(tensor), index);
+}
+
+Tensor Piece(const Tensor& whole, const Placement& placement) {
+  Tensor piece{placement.size, {}};
+  ForEachIndex(piece.dims, [&](const Index& at) {
+    Index from = at;
+    for (size_t d = 0; d < at.size(); ++d) from[d] += placement.offset[d];
+    piece.data.push_back(At(whole, from));
+  });
+  return piece;
+}
+
+double Combine(Reduction reduction, double a, double b) {
+  switch (reduction) {
+    case Reduction::kSum:
+      return a + b;
+    case Reduction::kProduct:
+      return a * b;
+    case Reduction::kMax:
+      return std::max(a, b);
+    case Reduction::kMin:
+      return std::min(a, b);
+    case Reduction::kAnd:
+      return a != 0 && b != 0;
+    case Reduction::kOr:
+      return a != 0 || b != 0;
+    default:  // a body that keeps its second argument
+      return b;
+  }
+}
+
+std::vector<Tensor> Execute(const Graph& graph, const Op& op, const std::vector<Tensor>& operands,
+                            const std::vector<Placement>& operand_places,
+                            const std::vector<Placement>& result_places, bool first) {
+  auto found = Functions().find(op.instruction->opcode);
+  if (found == Functions().end()) {
+    std::fprintf(stderr, "the interpreter does not know %s\n", op.instruction->name.c_str());
+    std::abort();
+  }
+  return found->second(
+      {graph, op, *op.instruction, operands, operand_places, result_places, first});
+}
+
+}  // namespace meshwright

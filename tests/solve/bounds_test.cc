@@ -1,0 +1,176 @@
+// The bounds and exact engines against brute force, one model at a time: they all see the same
+// models.
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "meshwright/solve/branch_and_bound.h"
+#include "meshwright/solve/compile.h"
+#include "meshwright/solve/dual_bound.h"
+#include "meshwright/solve/eliminate.h"
+#include "meshwright/solve/price_ascent.h"
+#include "tests/solve/model_brute_force.h"
+#include "tests/solve/random_problem.h"
+
+namespace meshwright::solve {
+namespace {
+
+std::optional<Model> RandomModel(uint64_t seed, const RandomShape& shape = {.max_nodes = 5}) {
+  Compiled compiled = Compile(RandomProblem(seed, shape));
+  if (compiled.infeasible_time >= 0) return std::nullopt;
+  return std::move(compiled.model);
+}
+
+TEST(DualBoundTest, NeverExceedsTheOptimumWhateverThePrices) {
+  for (uint64_t seed = 1; seed <= 2000; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    const std::optional<Model> model = RandomModel(seed);
+    if (!model.has_value()) continue;
+    const Int128 optimum = CheapestCost(*model);
+    DualBound bound(*model);
+    RandomSource random(seed);
+    for (int round = 0; round < 6; ++round) {
+      bound.Pass();
+      EXPECT_TRUE(bound.bound() <= optimum) << "round " << round;
+      bound.Pass();
+      EXPECT_TRUE(bound.bound() <= optimum) << "round " << round;
+      std::vector<double> prices(model->rows());
+      for (double& p : prices) p = static_cast<double>(random.Below(8)) / 4;
+      bound.SetPrices(prices);
+    }
+    PriceAscent ascent(*model, &bound);
+    for (int step = 0; step < 20; ++step) ascent.Step(optimum == kInfCost ? 100 : optimum);
+    EXPECT_TRUE(ascent.best() <= optimum);
+    if (HasFailure()) return;
+  }
+}
+
+TEST(DualBoundTest, IsExactOnTreesWithoutRows) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    RandomSource random(seed);
+    Model model;
+    for (int v = 0; v < 6; ++v) {
+      ModelNode node;
+      for (int s = 0; s < 3; ++s) node.cost.push_back(random.Below(10));
+      model.nodes.push_back(node);
+    }
+    for (int32_t v = 1; v < 6; ++v) {
+      Matrix m{3, 3, {}};
+      for (int i = 0; i < 9; ++i) m.cost.push_back(random.Below(10));
+      model.edges.push_back(
+          {static_cast<int32_t>(random.Below(v)), v, std::make_shared<const Matrix>(m)});
+    }
+    DualBound bound(model);
+    for (int i = 0; i < 60; ++i) bound.Pass();
+    EXPECT_TRUE(bound.bound() == CheapestCost(model));
+  }
+}
+
+TEST(DualBoundTest, KeepsEveryStrategyOfCheaperChoices) {
+  for (uint64_t seed = 1; seed <= 2000; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    const std::optional<Model> model = RandomModel(seed);
+    if (!model.has_value()) continue;
+    DualBound bound(*model);
+    std::vector<double> prices(model->rows(), 0.5 * static_cast<double>(seed % 3));
+    bound.SetPrices(prices);
+    for (int i = 0; i < 5; ++i) bound.Pass();
+    const Int128 below = CheapestCost(*model) + 2;
+    if (below > kInfCost) continue;
+    const StrategyMask allowed = bound.AllowedBelow(below);
+    ForEveryChoice(*model, [&](const Choice& choice) {
+      if (ModelCost(*model, choice) >= below || !Fits(*model, choice)) return;
+      for (int32_t v = 0; v < model->size(); ++v) EXPECT_TRUE(allowed[v][choice[v]]);
+    });
+    if (HasFailure()) return;
+  }
+}
+
+TEST(DualBoundTest, FittingDecodeFits) {
+  for (uint64_t seed = 1; seed <= 500; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    // Without usage somewhere in every node there is always something that fits.
+    std::optional<Model> model = RandomModel(seed);
+    if (!model.has_value()) continue;
+    for (ModelNode& node : model->nodes) {
+      for (Segment& g : node.segments) g.amount[0] = 0;
+    }
+    DualBound bound(*model);
+    bound.Pass();
+    bound.Pass();
+    EXPECT_TRUE(Fits(*model, bound.DecodeFitting()));
+  }
+}
+
+TEST(EliminateTest, FindsTheOptimum) {
+  RandomShape shape{.max_nodes = 7, .max_strategies = 3, .max_edges = 18};
+  shape.limited = 0;
+  for (uint64_t seed = 1; seed <= 1500; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    const std::optional<Model> model = RandomModel(seed, shape);
+    ASSERT_TRUE(model.has_value());
+    const Int128 optimum = CheapestCost(*model);
+    const std::optional<Choice> choice = EliminateExactly(*model, 1 << 20);
+    ASSERT_TRUE(choice.has_value());
+    if (optimum == kInfCost) {
+      EXPECT_TRUE(choice->empty());
+    } else {
+      ASSERT_FALSE(choice->empty());
+      EXPECT_TRUE(ModelCost(*model, *choice) == optimum);
+    }
+  }
+}
+
+TEST(EliminateTest, RefusesTablesBeyondTheLimit) {
+  Model model;
+  const auto matrix = std::make_shared<const Matrix>(Matrix{4, 4, std::vector<int64_t>(16, 1)});
+  for (int v = 0; v < 6; ++v) model.nodes.push_back({{0, 1, 2, 3}, {}});
+  for (int32_t a = 0; a < 6; ++a) {
+    for (int32_t b = a + 1; b < 6; ++b) model.edges.push_back({a, b, matrix});
+  }
+  EXPECT_FALSE(EliminateExactly(model, 4095).has_value());
+  EXPECT_TRUE(EliminateExactly(model, 4096 + 1024 + 256 + 64 + 16 + 4).has_value());
+}
+
+TEST(BranchAndBoundTest, FindsTheOptimumOrProvesThereIsNone) {
+  for (uint64_t seed = 1; seed <= 2000; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    const std::optional<Model> model = RandomModel(seed);
+    if (!model.has_value()) continue;
+    const Int128 optimum = CheapestCost(*model);
+    BranchOptions options;
+    options.max_steps = 100'000'000;
+    options.max_entries =
+        seed % 2 == 0 ? 0 : 1 << 16;  // with and without elimination at the leaves
+    const BranchResult result = BranchAndBound(*model, options);
+    EXPECT_TRUE(result.complete);
+    EXPECT_TRUE(result.cost == optimum);
+    if (!result.choice.empty()) {
+      EXPECT_TRUE(ModelCost(*model, result.choice) == optimum);
+      EXPECT_TRUE(Fits(*model, result.choice));
+    }
+    // With the optimum as the limit there is nothing to find.
+    options.upper = optimum;
+    const BranchResult nothing = BranchAndBound(*model, options);
+    EXPECT_TRUE(nothing.complete);
+    EXPECT_TRUE(nothing.choice.empty());
+    if (HasFailure()) return;
+  }
+}
+
+TEST(BranchAndBoundTest, StopsWhenItsStepsAreSpent) {
+  RandomShape shape{.max_nodes = 40, .max_strategies = 6, .max_edges = 200, .max_cost = 1000};
+  shape.forbidden_node = shape.forbidden_entry = shape.functional_edge = shape.separable_edge = 0;
+  const std::optional<Model> model = RandomModel(5, shape);
+  ASSERT_TRUE(model.has_value());
+  BranchOptions options;
+  options.max_steps = 10'000;
+  const BranchResult result = BranchAndBound(*model, options);
+  EXPECT_FALSE(result.complete);
+  EXPECT_LT(result.steps, 10'000'000);
+}
+
+}  // namespace
+}  // namespace meshwright::solve

@@ -1,0 +1,237 @@
+#include "meshwright/solve/solver.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "tests/solve/brute_force.h"
+#include "tests/solve/planning_problem.h"
+#include "tests/solve/random_problem.h"
+
+namespace meshwright::solve {
+namespace {
+
+SolverOptions TestOptions() {
+  SolverOptions options;
+  options.deadline_seconds = 20;
+  options.threads = 1;
+  options.max_search_steps = 20'000'000;
+  return options;
+}
+
+void ExpectSolvesLikeBruteForce(const Problem& problem,
+                                const SolverOptions& options = TestOptions()) {
+  const std::optional<BruteForceResult> expected = BruteForce(problem);
+  const absl::StatusOr<Solution> solution = Solve(problem, options);
+  ASSERT_TRUE(solution.ok()) << solution.status();
+  if (!expected.has_value()) {
+    EXPECT_EQ(solution->outcome, Outcome::kInfeasible);
+    EXPECT_TRUE(solution->choice.empty());
+    return;
+  }
+  ASSERT_EQ(solution->outcome, Outcome::kOptimal);
+  const Evaluation evaluation = Evaluate(problem, solution->choice);
+  EXPECT_TRUE(evaluation.feasible());
+  EXPECT_TRUE(evaluation.cost == solution->cost);
+  EXPECT_EQ(static_cast<int64_t>(solution->cost), static_cast<int64_t>(expected->cost));
+  EXPECT_TRUE(solution->bound == solution->cost);
+  EXPECT_TRUE(solution->peak == evaluation.peak);
+  EXPECT_EQ(solution->gap, 0);
+}
+
+TEST(SolverTest, SolvesThousandsOfRandomProblemsLikeBruteForce) {
+  for (uint64_t seed = 1; seed <= 6000; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    ExpectSolvesLikeBruteForce(RandomProblem(seed));
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(SolverTest, SolvesDenseProblemsWithoutForbiddenEntries) {
+  RandomShape shape{.max_nodes = 8, .max_strategies = 3, .max_edges = 20, .max_cost = 1000};
+  shape.forbidden_node = shape.forbidden_entry = shape.functional_edge = 0;
+  for (uint64_t seed = 1; seed <= 500; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    ExpectSolvesLikeBruteForce(RandomProblem(seed, shape));
+    if (HasFatalFailure()) return;
+  }
+}
+
+// Every problem with three nodes of two strategies on a triangle, costs 0 or 1 or forbidden on
+// edges (a subset of patterns), usages 0 to 2 and every limit.
+TEST(SolverTest, SolvesEveryTriangle) {
+  const std::vector<std::vector<int64_t>> patterns = {{0, 0, 0, 0},
+                                                      {0, 1, 1, 0},
+                                                      {1, 0, 0, 0},
+                                                      {0, kForbidden, kForbidden, 0},
+                                                      {kForbidden, 0, 1, 1}};
+  for (size_t code = 0; code < 5 * 5 * 5 * 3 * 3 * 3 * 4; ++code) {
+    SCOPED_TRACE(absl::StrCat("code ", code));
+    size_t rest = code;
+    const auto next = [&rest](size_t n) {
+      const size_t digit = rest % n;
+      rest /= n;
+      return digit;
+    };
+    Problem problem;
+    for (int v = 0; v < 3; ++v) problem.nodes.push_back({{0, v}, {}});
+    for (int e = 0; e < 3; ++e) {
+      problem.edges.push_back({NodeId(static_cast<size_t>(e)),
+                               NodeId(static_cast<size_t>((e + 1) % 3)),
+                               std::make_shared<const Matrix>(Matrix{2, 2, patterns[next(5)]})});
+    }
+    for (int v = 0; v < 3; ++v) {
+      const auto usage = static_cast<int64_t>(next(3));
+      problem.nodes[v].usages.push_back({v, v + 2, {usage, 2 - usage}});
+    }
+    problem.usage_limit = static_cast<int64_t>(next(4));
+    ExpectSolvesLikeBruteForce(problem);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(SolverTest, HandlesTheSmallestProblems) {
+  ExpectSolvesLikeBruteForce(Problem());
+  Problem one;
+  one.nodes = {{{4, 3}, {}}};
+  ExpectSolvesLikeBruteForce(one);
+  one.nodes = {{{kForbidden}, {}}};
+  ExpectSolvesLikeBruteForce(one);
+  one.nodes = {{{1, 0}, {Usage{0, 5, {0, 7}}}}};
+  one.usage_limit = 6;
+  ExpectSolvesLikeBruteForce(one);
+}
+
+TEST(SolverTest, InvalidProblemsAreErrors) {
+  Problem problem;
+  problem.nodes = {{{}, {}}};
+  EXPECT_EQ(Solve(problem).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(MinimizePeak(problem).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(SolverTest, NamesTheTimeAtWhichNothingFits) {
+  Problem problem;
+  problem.nodes = {{{0, 0}, {Usage{2, 9, {5, 6}}}}, {{0}, {Usage{7, 8, {4}}}}};
+  problem.usage_limit = 8;
+  const absl::StatusOr<Solution> solution = Solve(problem);
+  ASSERT_TRUE(solution.ok());
+  EXPECT_EQ(solution->outcome, Outcome::kInfeasible);
+  EXPECT_EQ(solution->infeasible_time, 7);
+}
+
+TEST(SolverTest, CostsWhoseSumDoesNotFit64BitsStillSolve) {
+  Problem problem;
+  const int64_t big = kForbidden - 1;
+  for (int v = 0; v < 12; ++v) {
+    problem.nodes.push_back({{big, big / 2 + v}, {Usage{0, 1, {kUnlimited, kUnlimited / 2}}}});
+  }
+  const absl::StatusOr<Solution> solution = Solve(problem);
+  ASSERT_TRUE(solution.ok());
+  ASSERT_FALSE(solution->choice.empty());
+  Int128 expected = 0;
+  for (int v = 0; v < 12; ++v) expected += big / 2 + v;
+  EXPECT_TRUE(solution->cost == expected);
+  EXPECT_TRUE(solution->bound <= expected);
+  EXPECT_LT(solution->gap, 1e-6);
+  // Usage sums beyond 64 bits: nothing fits, which is known exactly all the same.
+  problem.usage_limit = kUnlimited - 1;
+  EXPECT_EQ(Solve(problem)->outcome, Outcome::kInfeasible);
+}
+
+TEST(SolverTest, HintsAreUsedAndMayBeNonsense) {
+  Problem problem = RandomProblem(11);
+  const std::optional<BruteForceResult> expected = BruteForce(problem);
+  ASSERT_TRUE(expected.has_value());
+  SolverOptions options = TestOptions();
+  options.hints = {{},
+                   {1, 2, 3},
+                   std::vector<int32_t>(problem.nodes.size(), 1'000'000),
+                   std::vector<int32_t>(problem.nodes.size(), -1),
+                   expected->choice};
+  ExpectSolvesLikeBruteForce(problem, options);
+}
+
+TEST(SolverTest, SameOptionsSameAnswerWithAnyNumberOfThreads) {
+  Problem problem = PlanningProblem({.layers = 5, .ops = 9, .strategies = 8, .seed = 2});
+  problem.usage_limit = static_cast<int64_t>(
+      Evaluate(problem, std::vector<int32_t>(problem.nodes.size(), 0)).peak / 2);
+  std::optional<Solution> first;
+  for (int threads : {1, 1, 2}) {
+    SolverOptions options;
+    options.threads = threads;
+    options.deadline_seconds = 600;
+    options.max_search_steps = 60'000'000;
+    const absl::StatusOr<Solution> solution = Solve(problem, options);
+    ASSERT_TRUE(solution.ok());
+    ASSERT_FALSE(solution->choice.empty());
+    if (!first.has_value()) first = *solution;
+    EXPECT_EQ(solution->choice, first->choice) << threads << " threads";
+    EXPECT_TRUE(solution->bound == first->bound);
+    EXPECT_EQ(solution->history.size(), first->history.size());
+  }
+}
+
+TEST(SolverTest, ReturnsAtTheDeadline) {
+  Problem problem = PlanningProblem({.layers = 24, .ops = 40, .strategies = 16, .seed = 2});
+  problem.usage_limit = static_cast<int64_t>(
+      Evaluate(problem, std::vector<int32_t>(problem.nodes.size(), 0)).peak / 3);
+  SolverOptions options;
+  options.deadline_seconds = 1;
+  options.max_search_steps = int64_t{1} << 60;
+  const auto start = std::chrono::steady_clock::now();
+  const absl::StatusOr<Solution> solution = Solve(problem, options);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  ASSERT_TRUE(solution.ok());
+  EXPECT_LT(seconds, 2.5);  // the machine may be busy with other tests
+  if (!solution->choice.empty()) {
+    EXPECT_TRUE(Evaluate(problem, solution->choice).feasible());
+    EXPECT_TRUE(solution->bound <= solution->cost);
+  }
+}
+
+TEST(SolverTest, ReportsProgressAndHistory) {
+  Problem problem = PlanningProblem({.layers = 4, .ops = 9, .strategies = 8, .seed = 4});
+  problem.usage_limit = static_cast<int64_t>(
+      Evaluate(problem, std::vector<int32_t>(problem.nodes.size(), 0)).peak / 2);
+  SolverOptions options = TestOptions();
+  std::vector<Progress> reports;
+  options.progress = [&](const Progress& p) { reports.push_back(p); };
+  const absl::StatusOr<Solution> solution = Solve(problem, options);
+  ASSERT_TRUE(solution.ok());
+  ASSERT_FALSE(reports.empty());
+  EXPECT_EQ(reports.front().phase, "reduce");
+  ASSERT_FALSE(solution->history.empty());
+  EXPECT_TRUE(solution->history.back().cost == solution->cost);
+  for (size_t i = 1; i < solution->history.size(); ++i) {
+    EXPECT_TRUE(solution->history[i].cost < solution->history[i - 1].cost);
+  }
+}
+
+TEST(MinimizePeakTest, FindsTheSmallestPeak) {
+  for (uint64_t seed = 1; seed <= 400; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    const Problem problem = RandomProblem(seed, {.max_nodes = 5});
+    const std::optional<Int128> expected = BruteForcePeak(problem);
+    const absl::StatusOr<Solution> solution = MinimizePeak(problem, TestOptions());
+    ASSERT_TRUE(solution.ok()) << solution.status();
+    if (!expected.has_value()) {
+      EXPECT_EQ(solution->outcome, Outcome::kInfeasible);
+      continue;
+    }
+    EXPECT_EQ(solution->outcome, Outcome::kOptimal);
+    EXPECT_EQ(static_cast<int64_t>(solution->peak), static_cast<int64_t>(*expected));
+    // As cheap as that peak allows.
+    Problem limited = problem;
+    limited.usage_limit = static_cast<int64_t>(*expected);
+    const std::optional<BruteForceResult> cheapest = BruteForce(limited);
+    ASSERT_TRUE(cheapest.has_value());
+    EXPECT_EQ(static_cast<int64_t>(solution->cost), static_cast<int64_t>(cheapest->cost));
+  }
+}
+
+}  // namespace
+}  // namespace meshwright::solve
