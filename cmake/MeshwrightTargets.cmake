@@ -1,6 +1,28 @@
 # Static archives of the dependencies: the released program must run on hosts that have none of them.
 set(ZLIB_USE_STATIC_LIBS ON)
 
+# Debian's abseil package names the shared libraries; the archives lie beside them. A macro, because imported
+# targets belong to the directory that found them.
+macro(meshwright_link_abseil_statically)
+  get_property(imported DIRECTORY PROPERTY IMPORTED_TARGETS)
+  list(FILTER imported INCLUDE REGEX "^absl::")
+  foreach(target ${imported})
+    get_target_property(configurations ${target} IMPORTED_CONFIGURATIONS)
+    foreach(configuration ${configurations})
+      get_target_property(location ${target} IMPORTED_LOCATION_${configuration})
+      string(REGEX REPLACE "\\.so[.0-9]*$" ".a" archive "${location}")
+      if(EXISTS "${archive}")
+        set_target_properties(${target} PROPERTIES IMPORTED_LOCATION_${configuration} "${archive}")
+      endif()
+    endforeach()
+  endforeach()
+endmacro()
+
+# Headers that nearly every source includes. Parsing them once a layer takes a third off the build.
+set(MESHWRIGHT_PRECOMPILED
+  <algorithm> <functional> <map> <memory> <optional> <string> <string_view> <utility> <vector>
+  <absl/container/flat_hash_map.h> <absl/status/statusor.h> <absl/strings/str_join.h>)
+
 # meshwright_library(NAME [DEPS target...]): the layer's static library from every .cc beside its CMakeLists.txt.
 function(meshwright_library name)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
@@ -9,6 +31,7 @@ function(meshwright_library name)
   add_library(meshwright_${name} STATIC ${sources})
   target_include_directories(meshwright_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(meshwright_${name} PUBLIC ${ARG_DEPS})
+  target_precompile_headers(meshwright_${name} PRIVATE ${MESHWRIGHT_PRECOMPILED})
 endfunction()
 
 # meshwright_test(NAME [DEPS target...]): one test program a layer, from every *_test.cc beside its CMakeLists.txt.
@@ -20,6 +43,9 @@ function(meshwright_test name)
   target_compile_definitions(${name}_test PRIVATE
     MESHWRIGHT_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
     MESHWRIGHT_SHARED="${PROJECT_SOURCE_DIR}/../shared")
+  # Tests are mostly template code that runs once: optimising it costs more than it saves.
+  target_compile_options(${name}_test PRIVATE -O1)
+  target_precompile_headers(${name}_test PRIVATE ${MESHWRIGHT_PRECOMPILED} <gtest/gtest.h>)
   target_link_libraries(${name}_test PRIVATE meshwright_${name} ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   add_test(NAME ${name}_test COMMAND ${name}_test)
 endfunction()

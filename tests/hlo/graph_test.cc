@@ -266,6 +266,27 @@ ENTRY e {
                                        "output{0}(wn)", "output{1}(ag)"));
 }
 
+// XLA of 2026 wraps every collective; reduce-scatter's to_apply is its reduction, not the wrapped
+// operation.
+TEST(GraphTest, AsynchronousPairsOfGenericShape) {
+  const Program p = Build(R"(HloModule m
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }
+ENTRY e {
+  p = f32[8] parameter(0)
+  q = f32[8] parameter(1)
+  ar = ((f32[8]), f32[8]) all-reduce-start(p), replica_groups={{0,1}}, to_apply=add
+  ard = f32[8] all-reduce-done(ar)
+  rs = ((f32[8], f32[8]), (f32[4], f32[4])) reduce-scatter-start(ard, q), replica_groups={{0,1}}, dimensions={0}, to_apply=add
+  rsd = (f32[4], f32[4]) reduce-scatter-done(rs)
+  a2a = ((f32[8]), f32[8]) all-to-all-start(q), replica_groups={{0,1}}, dimensions={0}
+  a2d = f32[8] all-to-all-done(a2a)
+  x = f32[4] get-tuple-element(rsd), index=1
+  ROOT r = (f32[4], f32[8]) tuple(x, a2d)
+})");
+  EXPECT_THAT(p.Listing(),
+              ElementsAre("ar(p)", "rs(ar, q)", "a2a(q)", "output{0}(rs#1)", "output{1}(a2a)"));
+}
+
 TEST(GraphTest, ShardingsStayWithTheirValues) {
   const Program p = Build(R"(HloModule m
 ENTRY e {

@@ -27,11 +27,5 @@ TEST(GlobMatchTest, ManyStarsStayPolynomial) {
   EXPECT_FALSE(GlobMatch("*a*a*a*a*a*a*a*b", text));
 }
 
-TEST(EditDistanceTest, CountsEdits) {
-  EXPECT_EQ(EditDistance("", "abc"), 3);
-  EXPECT_EQ(EditDistance("kitten", "sitting"), 3);
-  EXPECT_EQ(EditDistance("same", "same"), 0);
-}
-
 }  // namespace
 }  // namespace meshwright

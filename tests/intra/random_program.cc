@@ -42,28 +42,36 @@ std::string RandomProgram(std::mt19937_64& random, int operators) {
     const std::string name = absl::StrCat("v", i);
     bool matrix = true;
     std::string line;
+    // Every draw is a statement of its own: arguments are evaluated in no particular order.
     switch (below(8)) {
       case 0:
       case 1: {
-        const std::string a = pick(true)->name, b = pick(true)->name;
-        line = absl::StrCat("f32[8,8]{1,0} dot(", a, ", ", b, "), lhs_contracting_dims={", below(2),
-                            "}, rhs_contracting_dims={", below(2), "}");
+        const std::string a = pick(true)->name;
+        const std::string b = pick(true)->name;
+        const size_t lhs = below(2);
+        const size_t rhs = below(2);
+        line = absl::StrCat("f32[8,8]{1,0} dot(", a, ", ", b, "), lhs_contracting_dims={", lhs,
+                            "}, rhs_contracting_dims={", rhs, "}");
         break;
       }
       case 2: {
         matrix = below(3) != 0 || pick(false) == nullptr;
-        const std::string a = pick(matrix)->name, b = pick(matrix)->name;
+        const std::string a = pick(matrix)->name;
+        const std::string b = pick(matrix)->name;
         line = absl::StrCat(matrix ? "f32[8,8]{1,0}" : "f32[8]{0}", " add(", a, ", ", b, ")");
         break;
       }
       case 3:
         line = absl::StrCat("f32[8,8]{1,0} transpose(", pick(true)->name, "), dimensions={1,0}");
         break;
-      case 4:
+      case 4: {
         matrix = false;
-        line = absl::StrCat("f32[8]{0} reduce(", pick(true)->name, ", zero), dimensions={",
-                            below(2), "}, to_apply=", below(2) ? "sum" : "max");
+        const std::string a = pick(true)->name;
+        const size_t dimension = below(2);
+        line = absl::StrCat("f32[8]{0} reduce(", a, ", zero), dimensions={", dimension,
+                            "}, to_apply=", below(2) == 0 ? "max" : "sum");
         break;
+      }
       case 5:
         if (Known* vector = pick(false)) {
           line = absl::StrCat("f32[8,8]{1,0} broadcast(", vector->name, "), dimensions={", below(2),
@@ -74,9 +82,11 @@ std::string RandomProgram(std::mt19937_64& random, int operators) {
       case 6:
         line = absl::StrCat("f32[8,8]{1,0} exponential(", pick(true)->name, ")");
         break;
-      default:
-        line =
-            absl::StrCat("f32[8,8]{1,0} multiply(", pick(true)->name, ", ", pick(true)->name, ")");
+      default: {
+        const std::string a = pick(true)->name;
+        const std::string b = pick(true)->name;
+        line = absl::StrCat("f32[8,8]{1,0} multiply(", a, ", ", b, ")");
+      }
     }
     lines.push_back(absl::StrCat(name, " = ", line));
     known.push_back({name, matrix});

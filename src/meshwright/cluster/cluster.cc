@@ -11,8 +11,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/file.h"
+#include "meshwright/base/nearest_name.h"
 #include "meshwright/base/status.h"
-#include "meshwright/cluster/nearest_name.h"
 
 namespace meshwright {
 namespace {

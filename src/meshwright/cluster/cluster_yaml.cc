@@ -39,9 +39,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
+#include "meshwright/base/nearest_name.h"
 #include "meshwright/base/status.h"
 #include "meshwright/cluster/cluster.h"
-#include "meshwright/cluster/nearest_name.h"
 #include "meshwright/cluster/units.h"
 
 namespace meshwright {

@@ -54,6 +54,7 @@ const GraphBuilder::Translator GraphBuilder::kTranslators[] = {
     {Opcode::kAsyncDone, &GraphBuilder::Done},
     {Opcode::kAllGatherStart, &GraphBuilder::StartOp},
     {Opcode::kAllGatherDone, &GraphBuilder::Done},
+    {Opcode::kAllReduceStart, &GraphBuilder::AllReduceStart},
     {Opcode::kAllReduceDone, &GraphBuilder::Done},
     {Opcode::kCollectivePermuteStart, &GraphBuilder::StartOp},
     {Opcode::kCollectivePermuteDone, &GraphBuilder::Done},

@@ -63,6 +63,7 @@ class GraphBuilder {
   absl::StatusOr<View> While(const Frame& frame, const Instruction& instruction);
   absl::StatusOr<View> Conditional(const Frame& frame, const Instruction& instruction);
   absl::StatusOr<View> AsyncStart(const Frame& frame, const Instruction& instruction);
+  absl::StatusOr<View> AllReduceStart(const Frame& frame, const Instruction& instruction);
   absl::StatusOr<View> StartOp(const Frame& frame, const Instruction& instruction);
   // The value of a start whose operation has the leaves `result`, or needs an op if that is
   // invalid.

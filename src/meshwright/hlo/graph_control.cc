@@ -10,6 +10,7 @@
 #include "absl/types/span.h"
 #include "meshwright/base/status.h"
 #include "meshwright/hlo/graph_builder.h"
+#include "meshwright/hlo/opcode.h"
 #include "meshwright/hlo/trip_count.h"
 
 // Instructions that run computations (call, fusion, while, conditional) and asynchronous pairs.
@@ -41,6 +42,26 @@ const AsyncForm* FindAsyncForm(Opcode opcode) {
     if (form.start == opcode || form.done == opcode) return &form;
   }
   return nullptr;
+}
+
+// Newer versions of XLA give every start the shape ((operands), results), also those of all-reduce,
+// whose own form is just its results.
+bool HasGenericAsyncShape(const Shape& shape) {
+  return shape.is_tuple() && shape.tuple.size() >= 2 && shape.tuple[0].is_tuple();
+}
+
+// The form of a start with this opcode and shape, or of the done that takes it.
+const AsyncForm& FormOf(Opcode opcode, const Shape& start_shape) {
+  const AsyncForm& own = *FindAsyncForm(opcode);
+  const bool generic = own.start == Opcode::kAllReduceStart && HasGenericAsyncShape(start_shape);
+  return generic ? *FindAsyncForm(Opcode::kAsyncStart) : own;
+}
+
+// Whether what a start calls is the wrapped operation; of a reduce-scatter and the like it is the
+// reduction, which stays an attribute.
+bool CallsWrappedOperation(const Instruction& start) {
+  const std::optional<Opcode> wrapped = OpcodeFromName(start.async_name);
+  return !start.called.empty() && !(wrapped.has_value() && IsCollective(*wrapped));
 }
 
 bool HasElements(const Shape& shape, absl::Span<const int64_t> elements) {
@@ -168,9 +189,15 @@ absl::StatusOr<GraphBuilder::View> GraphBuilder::Conditional(const Frame& frame,
 absl::StatusOr<GraphBuilder::View> GraphBuilder::AsyncStart(const Frame& frame,
                                                             const Instruction& instruction) {
   // Text may leave the wrapped computation out (`all-to-all-start`): the op stands for itself.
-  if (instruction.called.empty()) return StartOp(frame, instruction);
+  if (!CallsWrappedOperation(instruction)) return StartOp(frame, instruction);
   MW_ASSIGN_OR_RETURN(const View result, Call(frame, instruction));
   return StartView(frame, instruction, result);
+}
+
+absl::StatusOr<GraphBuilder::View> GraphBuilder::AllReduceStart(const Frame& frame,
+                                                                const Instruction& instruction) {
+  return HasGenericAsyncShape(instruction.shape) ? StartOp(frame, instruction)
+                                                 : MakeOp(frame, instruction);
 }
 
 absl::StatusOr<GraphBuilder::View> GraphBuilder::StartOp(const Frame& frame,
@@ -181,8 +208,8 @@ absl::StatusOr<GraphBuilder::View> GraphBuilder::StartOp(const Frame& frame,
 absl::StatusOr<GraphBuilder::View> GraphBuilder::StartView(const Frame& frame,
                                                            const Instruction& instruction,
                                                            View result) {
-  const AsyncForm& form = *FindAsyncForm(instruction.opcode);
   const Shape& shape = instruction.shape;
+  const AsyncForm& form = FormOf(instruction.opcode, shape);
   if (!HasElements(shape, {form.result, form.operand})) {
     return absl::InvalidArgumentError(
         absl::StrFormat("\"%s\" should have a tuple of operands and results as its shape, not %s",
@@ -233,10 +260,10 @@ absl::StatusOr<GraphBuilder::View> GraphBuilder::StartView(const Frame& frame,
 
 absl::StatusOr<GraphBuilder::View> GraphBuilder::Done(const Frame& frame,
                                                       const Instruction& instruction) {
-  const AsyncForm& form = *FindAsyncForm(instruction.opcode);
+  const Shape& shape = (*frame.computation)[instruction.operands[0]].shape;
+  const AsyncForm& form = FormOf(instruction.opcode, shape);
   const View start = OperandView(frame, instruction, 0);
   if (form.done_elements.empty()) return start;
-  const Shape& shape = (*frame.computation)[instruction.operands[0]].shape;
   if (!HasElements(shape, form.done_elements)) {
     return absl::InvalidArgumentError(
         absl::StrFormat("the operand of \"%s\" is no asynchronous start; its shape is %s",

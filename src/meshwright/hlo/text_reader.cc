@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "meshwright/base/nearest_name.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/dependency_order.h"
 #include "meshwright/hlo/module_order.h"
-#include "meshwright/hlo/nearest_name.h"
 #include "meshwright/hlo/text_attributes.h"
 #include "meshwright/hlo/text_cursor.h"
 #include "meshwright/hlo/text_header.h"
@@ -68,10 +68,10 @@ std::optional<std::pair<Opcode, std::string_view>> AsyncForm(std::string_view na
 }
 
 std::string NearestOpcode(std::string_view name) {
-  std::vector<std::string_view> names;
+  std::vector<std::string> names;
   names.reserve(kOpcodeCount);
-  for (int i = 0; i < kOpcodeCount; ++i) names.push_back(OpcodeName(static_cast<Opcode>(i)));
-  return std::string(NearestName(name, names));
+  for (int i = 0; i < kOpcodeCount; ++i) names.emplace_back(OpcodeName(static_cast<Opcode>(i)));
+  return NearestName(name, names);
 }
 
 class HloTextReader {

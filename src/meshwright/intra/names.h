@@ -16,9 +16,6 @@ namespace meshwright {
 // quotes included, is literal. Linear in the product of the lengths.
 bool GlobMatch(std::string_view pattern, std::string_view text);
 
-// Number of single-character edits between a and b, for "did you mean".
-int EditDistance(std::string_view a, std::string_view b);
-
 // Per output: index into graph.parameters whose sharding it must have, or -1. Donated buffers are
 // always tied. If the program donates nothing and `by_position` is set, the longest prefix of
 // outputs whose types equal those of the first parameters is tied too: a training step returns its

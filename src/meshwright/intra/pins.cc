@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "meshwright/base/nearest_name.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/intra/names.h"

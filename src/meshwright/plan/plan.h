@@ -102,10 +102,10 @@ struct Plan {
   double gap = 0;                // (objective - bound) / objective
   double compute_seconds = 0, communication_seconds = 0;
 
-  int64_t peak_bytes = 0;               // on one device
-  std::optional<int64_t> budget_bytes;  // none: unlimited
-  std::string peak_at;                  // instruction that runs when memory is fullest
-  MemoryByCategory memory_by_category;  // what `peak_bytes` consists of
+  int64_t peak_bytes = 0;                    // on one device
+  std::optional<int64_t> budget_bytes;       // none: unlimited
+  std::string peak_at;                       // instruction that runs when memory is fullest
+  MemoryByCategory memory_by_category = {};  // what `peak_bytes` consists of
 
   std::vector<PlanCollective> collectives;
   std::vector<PlanTensor> parameters, outputs;

@@ -62,18 +62,40 @@ std::string Columns(std::vector<std::vector<std::string>> rows, const std::vecto
   return text;
 }
 
-// "layer12" -> "layer*".
-std::string WithoutNumbers(const std::string& name) {
-  std::string pattern;
+// A name cut into its numbers (odd places) and what is between them (even places): "layer12/w" is
+// {"layer", "12", "/w"}.
+std::vector<std::string> NamePieces(const std::string& name) {
+  std::vector<std::string> pieces = {""};
   for (char c : name) {
-    if (!absl::ascii_isdigit(static_cast<unsigned char>(c))) {
-      pattern.push_back(c);
-    } else if (pattern.empty() || pattern.back() != '*') {
-      pattern.push_back('*');
+    const bool digit = absl::ascii_isdigit(static_cast<unsigned char>(c));
+    if (digit != (pieces.size() % 2 == 0)) pieces.emplace_back();
+    pieces.back().push_back(c);
+  }
+  return pieces;
+}
+
+// What names have in common that differ only in their numbers: `*` for every number that varies.
+class NamePattern {
+ public:
+  void Add(const std::string& name) {
+    std::vector<std::string> pieces = NamePieces(name);
+    if (pieces_.empty()) pieces_ = pieces;
+    for (size_t i = 1; i < pieces.size(); i += 2) {
+      if (pieces[i] != pieces_[i]) pieces_[i] = "*";
     }
   }
-  return pattern;
-}
+  std::string text() const { return absl::StrJoin(pieces_, ""); }
+
+  // The same for all names that may share a pattern.
+  static std::string Key(const std::string& name) {
+    std::vector<std::string> pieces = NamePieces(name);
+    for (size_t i = 1; i < pieces.size(); i += 2) pieces[i] = "*";
+    return absl::StrJoin(pieces, "");
+  }
+
+ private:
+  std::vector<std::string> pieces_;
+};
 
 std::string MeshText(const Plan& plan) {
   return absl::StrJoin(plan.mesh, ",", [](std::string* out, const PlanAxis& axis) {
@@ -132,21 +154,20 @@ std::string CollectiveSection(const Plan& plan) {
 std::string ParameterSection(const Plan& plan) {
   struct Group {
     const PlanTensor* first = nullptr;
-    std::string pattern;
+    NamePattern name;
     int64_t count = 0, bytes = 0;
   };
   std::vector<Group> groups;
   absl::flat_hash_map<std::string, size_t> index;
-  absl::flat_hash_map<std::string, int> groups_of_pattern;
   for (const PlanTensor& tensor : plan.parameters) {
-    std::string pattern = WithoutNumbers(tensor.name);
     const std::string key =
-        absl::StrCat(pattern, "|", tensor.dtype, "|", absl::StrJoin(tensor.shape, ","), "|",
-                     SpecText(tensor.spec));
+        absl::StrCat(NamePattern::Key(tensor.name), "|", tensor.dtype, "|",
+                     absl::StrJoin(tensor.shape, ","), "|", SpecText(tensor.spec));
     const auto [it, inserted] = index.try_emplace(key, groups.size());
-    if (inserted) groups.push_back({.first = &tensor, .pattern = std::move(pattern)});
+    if (inserted) groups.push_back({.first = &tensor, .name = {}});
     Group& group = groups[it->second];
-    if (++group.count == 2) ++groups_of_pattern[group.pattern];
+    group.name.Add(tensor.name);
+    ++group.count;
     group.bytes += tensor.bytes_per_device;
   }
   // The largest first: they decide.
@@ -155,11 +176,8 @@ std::string ParameterSection(const Plan& plan) {
   std::vector<std::vector<std::string>> rows = {{"parameter", "", "type", "spec", "bytes"}};
   for (size_t i = 0; i < std::min(groups.size(), kMaxParameterRows); ++i) {
     const Group& group = groups[i];
-    // A pattern that stands for several groups would not tell them apart; their first members do.
-    const bool unique = groups_of_pattern[group.pattern] == 1;
     rows.push_back(
-        {group.count > 1 && unique ? group.pattern : group.first->name,
-         group.count > 1 ? absl::StrCat("x", group.count) : std::string(),
+        {group.name.text(), group.count > 1 ? absl::StrCat("x", group.count) : std::string(),
          absl::StrCat(group.first->dtype, "[", absl::StrJoin(group.first->shape, ","), "]"),
          SpecText(group.first->spec), BytesText(group.bytes)});
   }

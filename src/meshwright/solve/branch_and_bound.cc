@@ -1,7 +1,6 @@
 #include "meshwright/solve/branch_and_bound.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <utility>
 
@@ -52,6 +51,10 @@ struct Branch {
   int32_t node = -1, strategy = -1;
 };
 
+// In shares of the gap: what an edge counts as much as in price differences, and the regret that
+// counts as decided.
+constexpr double kEdgeWeight = 0.01, kDecided = 0.1;
+
 // The node to branch on, and the strategy to try first there: one that the bound is undecided about
 // (its second best strategy has next to no regret) and that matters (its strategies' usages differ
 // in price, or many edges hang on it).
@@ -81,9 +84,8 @@ Branch ChooseBranch(const Model& model, const DualBound& bound, const StrategyMa
       }
     }
     if (count < 2) continue;
-    static const double W1 = getenv("W1") ? atof(getenv("W1")) : 0.1,
-                        W2 = getenv("W2") ? atof(getenv("W2")) : 0.02;
-    const double score = (most_price - least_price + W1 * gap * degree[v]) / (second + W2 * gap);
+    const double score =
+        (most_price - least_price + kEdgeWeight * gap * degree[v]) / (second + kDecided * gap);
     if (score > best_score) {
       best_score = score;
       best = {v, first};

@@ -30,7 +30,9 @@
 // down and the earnings rounded up the inequality above holds for the original problem.
 //
 // In a state with edges >= 0, a choice with strategy s at v costs at least bound + total_v(s) - min
-// total_v: the regret used to remove strategies against an incumbent.
+// total_v: the regret by which AllowedBelow removes strategies against an incumbent. The totals
+// that a pass leaves behind are older than the pushes of the same pass: good guides for a search,
+// no proof.
 //
 // A pass costs one look at every matrix entry. Left out: higher-order consistency (cycles, rows as
 // factors), so on loopy cores a gap to the optimum remains that branching has to close.
@@ -165,15 +167,19 @@ DualBound::DualBound(const Model& model)
 }
 
 void DualBound::Pull(const Node& node, const Link& link) {
+  PullInto(node, link, other_work_.data(), message_.data() + link.mine);
+}
+
+void DualBound::PullInto(const Node& node, const Link& link, int64_t* scratch,
+                         int64_t* mine) const {
   const Scaled& m = matrices_[link.matrix];
-  int64_t* mine = message_.data() + link.mine;
   const int64_t* theirs = message_.data() + link.theirs;
   const int32_t k = node_[link.other].k;
-  for (int32_t i = 0; i < k; ++i) other_work_[i] = -theirs[i];
+  for (int32_t i = 0; i < k; ++i) scratch[i] = -theirs[i];
   if (link.row) {
-    MinOverCols(entries_.data() + m.at, other_work_.data(), mine, m.rows, m.cols);
+    MinOverCols(entries_.data() + m.at, scratch, mine, m.rows, m.cols);
   } else {
-    MinOverRows(entries_.data() + m.at, other_work_.data(), mine, m.rows, m.cols);
+    MinOverRows(entries_.data() + m.at, scratch, mine, m.rows, m.cols);
   }
   for (int32_t s = 0; s < node.k; ++s) mine[s] = std::min(mine[s], limit_);
 }
@@ -308,13 +314,24 @@ std::vector<double> DualBound::ExpectedUsage(double temperature) const {
 StrategyMask DualBound::AllowedBelow(Int128 cost) const {
   Int128 sum = price_constant_;
   for (int64_t least : least_) sum += least;
-  // Regrets at or above this are too much. A cost beyond all sums of costs allows everything.
-  const Int128 room = (std::min(cost - constant_, Int128{1} << 70) << scale_) - sum;
+  // A cost beyond all sums of costs allows everything.
+  const Int128 most = std::min(cost - constant_, Int128{1} << 70) << scale_;
   StrategyMask allowed(node_.size());
+  std::vector<int64_t> scratch(work_.size()), message(work_.size());
+  std::vector<Int128> total;
   for (size_t v = 0; v < node_.size(); ++v) {
-    allowed[v].resize(node_[v].k);
-    for (int32_t s = 0; s < node_[v].k; ++s)
-      allowed[v][s] = total_[node_[v].at + s] - least_[v] < room;
+    // total_ will not do: it is from before the pass pushed parts of it to the neighbours, whose
+    // least totals count them by now. Pulling all there is back into this one node is again a state
+    // with edges at zero or above, in which the other nodes' least totals stand.
+    const Node& node = node_[v];
+    total.assign(node.k, sum - least_[v]);
+    for (int32_t s = 0; s < node.k; ++s) total[s] += cost_[node.at + s] + price_[node.at + s];
+    for (int32_t i = node.first; i < node.last; ++i) {
+      PullInto(node, links_[i], scratch.data(), message.data());
+      for (int32_t s = 0; s < node.k; ++s) total[s] += message[s];
+    }
+    allowed[v].resize(node.k);
+    for (int32_t s = 0; s < node.k; ++s) allowed[v][s] = total[s] < most;
   }
   return allowed;
 }

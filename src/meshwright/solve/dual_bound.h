@@ -44,7 +44,8 @@ class DualBound {
   // SetPrices).
   StrategyMask AllowedBelow(Int128 cost) const;
 
-  // How much more than the bound a choice with strategy s at v costs at least, in model units.
+  // How much dearer strategy s at v looked than v's best when the last pass came by, in model
+  // units: a guide for searches. What may be removed is AllowedBelow's to say.
   double Regret(int32_t v, int32_t s) const {
     return static_cast<double>(total_[node_[v].at + s] - least_[v]) /
            static_cast<double>(int64_t{1} << scale_);
@@ -76,6 +77,9 @@ class DualBound {
   };
 
   void Pull(const Node& node, const Link& link);
+  // The message that Pull would leave at `node`'s end of `link`. `scratch` holds any node's
+  // strategies.
+  void PullInto(const Node& node, const Link& link, int64_t* scratch, int64_t* mine) const;
   // Fills `work` with what v's strategies cost given the choices of the nodes before it (after it
   // if not forward).
   void CostGiven(int32_t v, bool forward, const Choice& choice, int64_t* work) const;

@@ -14,23 +14,23 @@ namespace meshwright::solve {
 // strategy s of then went: its index now, that of the strategy that dominates it, or -1 if it was
 // impossible.
 struct StrategiesRemoved {
-  int32_t node;
+  int32_t node = -1;
   std::vector<int32_t> kept, replacement;
 };
 
 // The strategy of `node` follows that of `into`: follow[s_into].
 struct Merged {
-  int32_t node, into;
+  int32_t node = -1, into = -1;
   std::vector<int32_t> follow;
 };
 
 // `node` was minimised out: given its neighbours its best strategy is the cheapest.
 struct Eliminated {
   struct Neighbour {
-    int32_t node;
+    int32_t node = -1;
     MatrixRef matrix;  // rows are the neighbour's strategies, columns `node`'s
   };
-  int32_t node;
+  int32_t node = -1;
   MatrixRef cost;  // 1 x k
   std::vector<Neighbour> neighbours;
 };

@@ -1,0 +1,21 @@
+#ifndef MESHWRIGHT_BASE_NEAREST_NAME_H_
+#define MESHWRIGHT_BASE_NEAREST_NAME_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+// For "did you mean" in error messages.
+
+namespace meshwright {
+
+// Fewest insertions, deletions and substitutions that turn `a` into `b` (Levenshtein).
+int EditDistance(std::string_view a, std::string_view b);
+
+// The one of `names` nearest to `word` by edit distance, the first of equals; empty if there are
+// none. Only the first 64 characters of each count.
+std::string NearestName(std::string_view word, const std::vector<std::string>& names);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_BASE_NEAREST_NAME_H_

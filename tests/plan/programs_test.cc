@@ -1,0 +1,84 @@
+// Whole training steps, forward passes and scans: each plans on meshes of one, two and three axes
+// without a warning, and twice the same.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "meshwright/plan/plan_json.h"
+#include "meshwright/plan/plan_program.h"
+
+namespace meshwright {
+namespace {
+
+struct MeshCase {
+  const char* mesh;
+  const char* cluster;
+};
+constexpr MeshCase kMeshes[] = {
+    {"8", "8xh100-sxm"}, {"2x4", "8xh100-sxm"}, {"4x8", "4x8xh100-sxm"}, {"2x2x4", "2x8xh100-sxm"}};
+
+std::vector<std::string> ProgramsIn(const std::filesystem::path& folder) {
+  std::vector<std::string> programs;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    const bool whole = name.find(".train.hlo.txt") != std::string::npos ||
+                       name.find(".forward.hlo.txt") != std::string::npos;
+    if (whole) programs.push_back(entry.path().string());
+  }
+  std::sort(programs.begin(), programs.end());
+  return programs;
+}
+
+Plan PlanOrDie(const std::string& program, const MeshCase& mesh) {
+  ProgramRequest request;
+  request.program = program;
+  request.cluster = mesh.cluster;
+  request.mesh = mesh.mesh;
+  request.memory.kind = MemoryBudget::Kind::kUnlimited;
+  request.deadline_seconds =
+      300;  // so that no deadline cuts a search off and the plans can be equal
+  absl::StatusOr<PlannedProgram> planned = PlanProgram(request);
+  EXPECT_TRUE(planned.ok()) << planned.status();
+  return planned.ok() ? planned->plan : Plan();
+}
+
+void CheckPrograms(const std::vector<std::string>& programs) {
+  for (const std::string& program : programs) {
+    for (const MeshCase& mesh : kMeshes) {
+      SCOPED_TRACE(program + " on " + mesh.mesh);
+      Plan plan = PlanOrDie(program, mesh);
+      EXPECT_GT(plan.objective_seconds, 0);
+      EXPECT_GE(plan.objective_seconds, plan.bound_seconds);
+      EXPECT_TRUE(plan.warnings.empty()) << plan.warnings[0];
+      Plan again = PlanOrDie(program, mesh);
+      plan.planning_seconds = again.planning_seconds = 0;
+      EXPECT_EQ(PlanToJson(plan), PlanToJson(again));
+      std::printf("%-60s %-6s %10.3f ms  gap %6.3f %%\n",
+                  program.substr(program.rfind('/') + 1).c_str(), mesh.mesh,
+                  plan.objective_seconds * 1e3, plan.gap * 100);
+      std::fflush(stdout);
+    }
+  }
+}
+
+TEST(ProgramsTest, OwnProgramsPlanEverywhere) {
+  const std::vector<std::string> programs = ProgramsIn(MESHWRIGHT_TEST_DATA "/hlo");
+  ASSERT_FALSE(programs.empty());
+  CheckPrograms(programs);
+}
+
+TEST(ProgramsTest, ReferenceProgramsPlanEverywhere) {
+  const std::vector<std::string> programs = ProgramsIn(MESHWRIGHT_SHARED "/hlo");
+  std::printf(programs.empty() ? "no reference programs in ../shared\n"
+                               : "using the programs in ../shared/hlo\n");
+  CheckPrograms(programs);
+}
+
+}  // namespace
+}  // namespace meshwright
