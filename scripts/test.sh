@@ -9,7 +9,7 @@ cmake --preset release -DMESHWRIGHT_TESTS=ON -DMESHWRIGHT_BENCH=ON >/dev/null
 cmake --build --preset release
 ctest --preset release --no-tests=error -j "$(nproc)"
 
-# Instrumented code is ten times slower: the searches over thousands of programs, which say nothing about memory
+# Instrumented, unoptimised code is twenty times slower: the searches over thousands of programs, which say nothing about memory
 # errors that the others do not, have been run above and are left out here.
 echo "sanitized run, without the exhaustive searches that the release run has done"
 cmake --preset asan -DMESHWRIGHT_TESTS=ON -DMESHWRIGHT_BENCH=OFF >/dev/null

@@ -17,6 +17,8 @@ const std::vector<Verb>& Verbs() {
        "meshwright estimate train.hlo --cluster 8xh100-sxm --mesh 8 --fix-file shardings.txt -o "
        "plan.json",
        &AddEstimateVerb},
+      {"solve", "solve an assignment problem by itself, with a bound",
+       "meshwright solve problem.json.gz --deadline 60s -o solution.json", &AddSolveVerb},
       {"ops", "list the operators and how each can be sharded",
        "meshwright ops\nmeshwright ops dot reshape", &AddOpsVerb},
       {"clusters", "list the devices that --cluster knows", "meshwright clusters",
