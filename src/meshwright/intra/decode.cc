@@ -177,7 +177,7 @@ class Decoder {
   // Returns the cost of one execution.
   double AddCollectives(ValueId value, const Sharding& from, const Sharding& to, OpId user,
                         double multiplicity) {
-    if (from == to) return 0;
+    if (from == to || multiplicity == 0) return 0;
     const Resharding resharding = in_.cost_model.Reshard(graph_[value].shape, from, to);
     plan_.communication += resharding.seconds * multiplicity;
     double sum = 0;

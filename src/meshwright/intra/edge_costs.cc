@@ -20,9 +20,12 @@ bool WantedBefore(const ShardingLists& lists, const PlanningEdge& edge, size_t i
 }
 
 int64_t EdgeCosts::Ticks(double cost) const {
+  // Well below what means forbidden, as edges and nodes add up a few costs.
+  constexpr double kMost = static_cast<double>(solve::kForbidden) / 64;
   const double ticks = std::round(cost * ticks_);
-  return ticks < static_cast<double>(solve::kForbidden) ? static_cast<int64_t>(ticks)
-                                                        : solve::kForbidden;
+  if (ticks < kMost) return static_cast<int64_t>(ticks);
+  if (std::isfinite(cost)) overflowed_ = true;
+  return solve::kForbidden;
 }
 
 std::string EdgeCosts::PriceKey(const Shape& shape, const Sharding& from,

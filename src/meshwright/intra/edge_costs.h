@@ -30,6 +30,8 @@ class EdgeCosts {
   // Cost in the model's unit as the problem's integer; what is impossible or too large is
   // kForbidden.
   int64_t Ticks(double cost) const;
+  // Whether a cost that is possible was too large.
+  bool overflowed() const { return overflowed_; }
 
   // Rows and columns are strategies of the edge's two sides, in that order.
   std::shared_ptr<const solve::Matrix> MatrixFor(const Shape& shape, const PlanningEdge& edge,
@@ -46,6 +48,7 @@ class EdgeCosts {
   const CostModel& cost_model_;
   const ShardingLists& lists_;
   double ticks_;
+  mutable bool overflowed_ = false;
   absl::flat_hash_map<std::string, std::shared_ptr<const solve::Matrix>> matrices_;
   absl::flat_hash_map<std::string, double> prices_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/container/flat_hash_set.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/intra/planner.h"
 
@@ -13,6 +14,27 @@ std::string LeafSuffix(const std::vector<int64_t>& leaf) {
   std::string suffix;
   for (int64_t index : leaf) StrAppend(&suffix, "[", index, "]");
   return suffix;
+}
+
+// Operators looked at to decide whether an output updates a parameter; optimizers need a few dozen.
+constexpr size_t kMaxUpdateOps = 1000;
+
+// Whether `value` is computed from `parameter` by elementwise operators over its dimensions.
+bool IsUpdate(const Graph& graph, ValueId value, OpId parameter) {
+  const std::vector<int64_t>& dims = graph[value].shape.dims;
+  std::vector<ValueId> open = {value};
+  absl::flat_hash_set<ValueId> seen = {value};
+  while (!open.empty() && seen.size() < kMaxUpdateOps) {
+    const Op& op = graph[graph[open.back()].producer];
+    const bool found = graph[open.back()].producer == parameter;
+    open.pop_back();
+    if (found) return true;
+    if (op.kind != OpKind::kInstruction || !IsElementwise(op.instruction->opcode)) continue;
+    for (ValueId operand : op.operands) {
+      if (graph[operand].shape.dims == dims && seen.insert(operand).second) open.push_back(operand);
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -57,6 +79,7 @@ std::vector<int32_t> TiedParameters(const Graph& graph, bool by_position) {
     const Shape& output = graph[graph[graph.outputs[i]].operands[0]].shape;
     const Shape& parameter = graph[graph[graph.parameters[i]].results[0]].shape;
     if (!output.SameType(parameter)) break;
+    if (!IsUpdate(graph, graph[graph.outputs[i]].operands[0], graph.parameters[i])) break;
     tied[i] = static_cast<int32_t>(i);
   }
   return tied;

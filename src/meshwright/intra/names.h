@@ -17,9 +17,9 @@ namespace meshwright {
 bool GlobMatch(std::string_view pattern, std::string_view text);
 
 // Per output: index into graph.parameters whose sharding it must have, or -1. Donated buffers are
-// always tied. If the program donates nothing and `by_position` is set, the longest prefix of
-// outputs whose types equal those of the first parameters is tied too: a training step returns its
-// new state first, and feeds it back.
+// always tied. If the program donates nothing and `by_position` is set, so are the first outputs
+// that are updates of the first parameters, in order and of equal types: a training step returns
+// its new state first, computed elementwise from the old (w - rate * gradient), and feeds it back.
 std::vector<int32_t> TiedParameters(const Graph& graph, bool by_position);
 
 }  // namespace meshwright

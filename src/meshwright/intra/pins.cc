@@ -43,8 +43,15 @@ std::vector<Target> Targets(const Graph& graph, Pins* pins) {
 }
 
 // The reason why `sharding` cannot be had for `shape`, or OK.
-absl::Status CheckDivides(const Shape& shape, const Sharding& sharding, const Mesh& mesh) {
+absl::Status CheckPossible(const Shape& shape, const Sharding& sharding, const Mesh& mesh) {
+  if (!sharding.unreduced.empty()) {
+    return absl::InvalidArgumentError("a value cannot be asked to stay a partial sum");
+  }
   for (size_t d = 0; d < sharding.dims.size(); ++d) {
+    if (!std::is_sorted(sharding.dims[d].begin(), sharding.dims[d].end())) {
+      return absl::InvalidArgumentError(
+          StrCat("the axes of dimension ", d, " must come in the order of the mesh"));
+    }
     const int64_t shards = mesh.Size(sharding.dims[d]);
     if (shape.dims[d] % shards != 0) {
       return absl::InvalidArgumentError(StrCat("dimension ", d, " of size ", shape.dims[d],
@@ -86,9 +93,9 @@ absl::Status ApplyFix(const Fix& fix, const Mesh& mesh, std::vector<Target>& tar
       return FixError(fix, StrCat(target.name, " ", target.shape->ToString(false), ": ",
                                   sharding.status().message()));
     }
-    if (absl::Status divides = CheckDivides(*target.shape, *sharding, mesh); !divides.ok()) {
+    if (absl::Status possible = CheckPossible(*target.shape, *sharding, mesh); !possible.ok()) {
       return FixError(
-          fix, StrCat(target.name, " ", target.shape->ToString(false), ": ", divides.message()));
+          fix, StrCat(target.name, " ", target.shape->ToString(false), ": ", possible.message()));
     }
     if (target.fix != nullptr && **target.pin != *sharding) {
       return FixError(fix, StrCat(target.name, " was already fixed to ", target.fix->spec, " by ",
@@ -116,8 +123,8 @@ void ReadAnnotations(const Graph& graph, const Mesh& mesh, Pins* pins,
                                             ? FromHloSharding(*annotation, mesh, value.shape.rank())
                                             : absl::StatusOr<Sharding>(annotation.status());
     if (sharding.ok()) {
-      if (absl::Status divides = CheckDivides(value.shape, *sharding, mesh); !divides.ok())
-        sharding = divides;
+      if (absl::Status possible = CheckPossible(value.shape, *sharding, mesh); !possible.ok())
+        sharding = possible;
     }
     if (!sharding.ok()) {
       warnings->push_back(StrCat("annotation ", value.sharding, " of ", graph[value.producer].name,
@@ -132,7 +139,7 @@ void ReadAnnotations(const Graph& graph, const Mesh& mesh, Pins* pins,
 }  // namespace
 
 absl::StatusOr<Pins> ResolvePins(const Graph& graph, const Mesh& mesh,
-                                 const std::vector<Fix>& fixes, const std::vector<int32_t>& tied,
+                                 const std::vector<Fix>& fixes, std::vector<int32_t>* tied,
                                  std::vector<std::string>* warnings) {
   Pins pins;
   pins.parameters.resize(graph.parameters.size());
@@ -141,14 +148,19 @@ absl::StatusOr<Pins> ResolvePins(const Graph& graph, const Mesh& mesh,
   ReadAnnotations(graph, mesh, &pins, warnings);
   std::vector<Target> targets = Targets(graph, &pins);
   for (const Fix& fix : fixes) MW_RETURN_IF_ERROR(ApplyFix(fix, mesh, targets));
-  for (size_t i = 0; i < tied.size(); ++i) {
-    if (tied[i] < 0) continue;
+  for (size_t i = 0; i < tied->size(); ++i) {
+    int32_t& tie = (*tied)[i];
+    if (tie < 0) continue;
     std::optional<Sharding>& output = pins.outputs[i];
-    std::optional<Sharding>& parameter = pins.parameters[tied[i]];
+    std::optional<Sharding>& parameter = pins.parameters[tie];
     if (output.has_value() && parameter.has_value() && *output != *parameter) {
+      if (graph.output_alias[i] != tie) {
+        tie = -1;  // only a guess, and the user knows better
+        continue;
+      }
       return absl::InvalidArgumentError(
           StrCat(OutputName(graph, graph.outputs[i]), " is fixed to ", output->ToString(mesh),
-                 " but shares its buffer with ", ParameterName(graph, graph.parameters[tied[i]]),
+                 " but shares its buffer with ", ParameterName(graph, graph.parameters[tie]),
                  ", which is fixed to ", parameter->ToString(mesh)));
     }
     if (output.has_value()) parameter = output;

@@ -21,9 +21,10 @@ struct Pins {
 };
 
 // Annotations that this mesh cannot express are left out with a warning. `tied` as TiedParameters
-// returns: fixing either end of a tie fixes both. Errors: see PlanIntra.
+// returns: fixing either end of a tie fixes both; a tie that is only a guess and that fixes
+// contradict is cut. Errors: see PlanIntra.
 absl::StatusOr<Pins> ResolvePins(const Graph& graph, const Mesh& mesh,
-                                 const std::vector<Fix>& fixes, const std::vector<int32_t>& tied,
+                                 const std::vector<Fix>& fixes, std::vector<int32_t>* tied,
                                  std::vector<std::string>* warnings);
 
 }  // namespace meshwright

@@ -29,6 +29,24 @@ constexpr double kFirstSolveShare = 0.7;
 // Usage limits, in terms of the least possible, at which plans of little memory are looked for.
 constexpr double kLimitSlacks[] = {1.0, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5};
 
+// Axes longer than 1 that planning takes on: the ways to shard a value, and with them time,
+// multiply with every axis.
+constexpr int kMaxAxes = 3;
+
+absl::Status CheckMesh(const Mesh& mesh) {
+  const auto axes = std::count_if(mesh.axes.begin(), mesh.axes.end(),
+                                  [](const MeshAxis& axis) { return axis.size > 1; });
+  if (axes <= kMaxAxes) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat("the mesh has ", axes,
+                                           " axes longer than 1, planning takes up to ", kMaxAxes,
+                                           "; join some, as 2x2x2x2 to 4x4"));
+}
+
+bool HasAnswer(const solve::Solution& solution) {
+  return solution.outcome == solve::Outcome::kOptimal ||
+         solution.outcome == solve::Outcome::kFeasible;
+}
+
 std::vector<std::string> UnsupportedWarnings(const Graph& graph, const IntraPlan& plan) {
   std::map<std::string, std::vector<std::string>> by_opcode;
   for (size_t i = 0; i < graph.ops.size(); ++i) {
@@ -54,13 +72,14 @@ class Planner {
       : graph_(graph), cost_model_(cost_model), options_(options), start_(Clock::now()) {}
 
   absl::StatusOr<IntraPlan> Plan() {
+    MW_RETURN_IF_ERROR(CheckMesh(cost_model_.mesh()));
     std::vector<std::string> warnings = graph_.warnings;
     const FusionInfo fusion = AnalyzeFusion(graph_);
     schedule_ = ScheduleForMemory(graph_, fusion);
     const std::vector<Interval> intervals = Liveness(graph_, fusion, schedule_);
-    const std::vector<int32_t> tied = TiedParameters(graph_, options_.tie_outputs_by_position);
+    std::vector<int32_t> tied = TiedParameters(graph_, options_.tie_outputs_by_position);
     MW_ASSIGN_OR_RETURN(const Pins pins,
-                        ResolvePins(graph_, cost_model_.mesh(), options_.fixes, tied, &warnings));
+                        ResolvePins(graph_, cost_model_.mesh(), options_.fixes, &tied, &warnings));
     std::vector<bool> pinned(graph_.values.size());
     for (size_t i = 0; i < pinned.size(); ++i) pinned[i] = pins.values[i].has_value();
     const Groups groups = FormGroups(graph_, fusion, pinned);
@@ -101,7 +120,10 @@ class Planner {
   IntraPlan Finish(IntraPlan plan, const solve::Solution& first) const {
     plan.bound = std::min(plan.objective, static_cast<double>(first.bound) / problem_.ticks);
     plan.gap = plan.objective > 0 ? (plan.objective - plan.bound) / plan.objective : 0;
-    if (first.outcome == solve::Outcome::kOptimal && plan.gap < kRoundingGap) plan.gap = 0;
+    if (first.outcome == solve::Outcome::kOptimal && plan.gap < kRoundingGap) {
+      plan.bound = plan.objective;
+      plan.gap = 0;
+    }
     plan.reduced_nodes = first.reduced_nodes;
     return plan;
   }
@@ -109,7 +131,7 @@ class Planner {
   absl::StatusOr<IntraPlan> SolveWithinBudget() {
     const int64_t budget = options_.budget_bytes;
     MW_ASSIGN_OR_RETURN(const solve::Solution first, SolveAt(budget, kFirstSolveShare, {}));
-    if (first.choice.empty()) return SmallestThatFits(first);
+    if (!HasAnswer(first)) return SmallestThatFits(first);
     IntraPlan plan = decode_(first.choice);
     if (plan.peak.bytes <= budget) return Finish(std::move(plan), first);
     // The limit that would just fit if the hidden buffers stay as they are; adjusted until it does.
@@ -119,7 +141,7 @@ class Planner {
       limit -= plan.peak.bytes - budget;
       if (limit <= 0) break;
       MW_ASSIGN_OR_RETURN(const solve::Solution next, SolveAt(limit, 0.3, hint));
-      if (next.choice.empty()) break;
+      if (!HasAnswer(next)) break;
       plan = decode_(next.choice);
       if (plan.peak.bytes <= budget) return Finish(std::move(plan), first);
       hint = next.choice;
@@ -137,7 +159,7 @@ class Planner {
     solver.deadline_seconds = Remaining();
     MW_ASSIGN_OR_RETURN(const solve::Solution smallest,
                         solve::MinimizePeak(problem_.problem, solver));
-    if (smallest.choice.empty()) {
+    if (!HasAnswer(smallest)) {
       return absl::ResourceExhaustedError(
           "no plan found before the deadline; give it more time with --deadline");
     }
@@ -148,7 +170,7 @@ class Planner {
       if (limit > static_cast<double>(plan.peak.bytes)) break;
       MW_ASSIGN_OR_RETURN(const solve::Solution next,
                           SolveAt(static_cast<int64_t>(limit), 0.3, smallest.choice));
-      if (next.choice.empty()) continue;
+      if (!HasAnswer(next)) continue;
       IntraPlan other = decode_(next.choice);
       if (other.peak.bytes < plan.peak.bytes) plan = std::move(other);
       if (plan.peak.bytes <= options_.budget_bytes) break;

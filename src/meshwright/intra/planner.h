@@ -48,8 +48,8 @@ struct PlannerOptions {
   // with this also the longest prefix of outputs whose shapes equal those of the first parameters,
   // if the program donates nothing.
   bool tie_outputs_by_position = true;
-  // A plan within a thousandth of the optimum is as good as the prices it is made from; the search for more
-  // ends after some seconds of work, the same work on every machine.
+  // A plan within a thousandth of the optimum is as good as the prices it is made from; the search
+  // for more ends after some seconds of work, the same work on every machine.
   solve::SolverOptions solver = [] {
     solve::SolverOptions defaults;
     defaults.max_search_steps = 1'000'000'000;

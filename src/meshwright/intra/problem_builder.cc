@@ -14,20 +14,25 @@
 namespace meshwright {
 namespace {
 
-// Resolution of the problem's integer costs: picoseconds, or a millionth of a unitless model's
-// unit.
-double TicksPerUnit(const CostModel& cost_model) { return cost_model.in_seconds() ? 1e12 : 1e6; }
+// Resolutions of the problem's integer costs, finest first: picoseconds, and coarser ones for
+// programs whose steps take days. What a unitless model charges beyond its range means
+// "impossible".
+constexpr double kTicksPerSecond[] = {1e12, 1e8, 1e4, 1, 1e-4, 1e-8};
+constexpr double kTicksPerUnit = 1e6;
 
 class Builder {
  public:
-  Builder(const ProblemInputs& in, CandidateSets* sets)
+  Builder(const ProblemInputs& in, CandidateSets* sets, double ticks)
       : in_(in),
         graph_(in.graph),
         sets_(*sets),
-        costs_(in.cost_model, sets->lists(), TicksPerUnit(in.cost_model)) {}
+        ticks_(ticks),
+        costs_(in.cost_model, sets->lists(), ticks) {}
+
+  bool overflowed() const { return costs_.overflowed(); }
 
   absl::StatusOr<PlanningProblem> Build() {
-    out_.ticks = TicksPerUnit(in_.cost_model);
+    out_.ticks = ticks_;
     out_.offered.resize(graph_.values.size());
     out_.produced.resize(graph_.values.size());
     out_.node_of_op.resize(graph_.ops.size());
@@ -351,6 +356,7 @@ class Builder {
   const ProblemInputs& in_;
   const Graph& graph_;
   CandidateSets& sets_;
+  const double ticks_;
   EdgeCosts costs_;
   PlanningProblem out_;
   std::vector<int32_t> uses_;             // by value: nodes that look at it
@@ -361,7 +367,15 @@ class Builder {
 }  // namespace
 
 absl::StatusOr<PlanningProblem> BuildProblem(const ProblemInputs& inputs, CandidateSets* sets) {
-  return Builder(inputs, sets).Build();
+  if (!inputs.cost_model.in_seconds()) return Builder(inputs, sets, kTicksPerUnit).Build();
+  for (double ticks : kTicksPerSecond) {
+    Builder builder(inputs, sets, ticks);
+    absl::StatusOr<PlanningProblem> problem = builder.Build();
+    if (!problem.ok() || !builder.overflowed()) return problem;
+  }
+  return absl::InvalidArgumentError(
+      "a step of this program takes longer than can be reckoned; are its sizes and trip counts "
+      "right?");
 }
 
 }  // namespace meshwright

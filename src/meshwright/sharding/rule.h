@@ -78,7 +78,7 @@ std::optional<Sharding> ResultSharding(const Rule& rule, const Strategy& strateg
 // unassigned). Never more than kMaxStrategies: where the axes could go to more combinations of
 // factors than that (it takes an unusual operator on a mesh of many axes), the smallest factors
 // stay whole.
-inline constexpr int64_t kMaxStrategies = 1 << 17;
+inline constexpr int64_t kMaxStrategies = 512;
 std::vector<Strategy> EnumerateStrategies(const Rule& rule, const Mesh& mesh);
 
 // "m=x, k=y": the factors that are sharded and their axes; "replicated" if none.

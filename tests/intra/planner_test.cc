@@ -1,0 +1,132 @@
+#include "meshwright/intra/planner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "meshwright/cost/roofline.h"
+#include "meshwright/intra/names.h"
+#include "tests/intra/test_program.h"
+
+namespace meshwright {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kProduct[] = R"(HloModule t
+ENTRY main {
+  p = f32[8192,64] parameter(0)
+  w = f32[64,64] parameter(1)
+  ROOT d = f32[8192,64] dot(p, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+})";
+
+absl::StatusOr<IntraPlan> PlanText(std::string_view hlo, std::string_view mesh,
+                                   std::string_view cluster, std::vector<Fix> fixes = {}) {
+  const TestProgram program = ProgramFromText(hlo);
+  PlannerOptions options;
+  options.fixes = std::move(fixes);
+  return PlanIntra(program.graph, RooflineCostModel(TestMesh(mesh, cluster)), options);
+}
+
+TEST(PlannerTest, ConstantsAloneCostNothing) {
+  const absl::StatusOr<IntraPlan> plan =
+      PlanText("HloModule t\nENTRY main {\n  ROOT c = f32[] constant(1)\n}\n", "8", "8xh100-sxm");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_TRUE(plan->fits);
+  EXPECT_EQ(plan->objective, 0);
+}
+
+TEST(PlannerTest, StepsOfManyDaysAreStillReckoned) {
+  const absl::StatusOr<IntraPlan> plan = PlanText(R"(HloModule t
+body {
+  q = (s32[], f32[64,128]) parameter(0)
+  i = s32[] get-tuple-element(q), index=0
+  a = f32[64,128] get-tuple-element(q), index=1
+  b = f32[64,128] tanh(a)
+  ROOT r = (s32[], f32[64,128]) tuple(i, b)
+}
+cond {
+  q = (s32[], f32[64,128]) parameter(0)
+  ROOT t = pred[] constant(true)
+}
+ENTRY main {
+  p = f32[64,128] parameter(0)
+  z = s32[] constant(0)
+  t = (s32[], f32[64,128]) tuple(z, p)
+  w = (s32[], f32[64,128]) while(t), condition=cond, body=body, backend_config={"known_trip_count":{"n":"1000000000000"}}
+  ROOT o = f32[64,128] get-tuple-element(w), index=1
+})",
+                                                  "8", "8xh100-sxm");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_GT(plan->objective, 1e6);
+}
+
+TEST(PlannerTest, TooManyAxesAreRefused) {
+  const absl::StatusOr<IntraPlan> plan = PlanText(kProduct, "2x2x2x2", "2x8xh100-sxm");
+  EXPECT_EQ(plan.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(plan.status().message()), HasSubstr("4 axes"));
+}
+
+struct FixError {
+  const char* pattern;
+  const char* spec;
+  const char* message;
+};
+
+TEST(PlannerTest, FixErrorsNameTheFixAndTheReason) {
+  for (const FixError& error :
+       {FixError{"p=", "[x]", "matches no parameter, output or instruction; nearest: p"},
+        FixError{"p", "[(y,x),_]", "must come in the order of the mesh"},
+        FixError{"p", "[_,_,x]", "p f32[8192,64]"}, FixError{"w", "[(x,y),q]", "q"}}) {
+    const absl::StatusOr<IntraPlan> plan =
+        PlanText(kProduct, "x=2,y=4", "8xh100-sxm", {{error.pattern, error.spec, "--fix #1"}});
+    EXPECT_EQ(plan.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(plan.status().message()), HasSubstr("--fix #1"));
+    EXPECT_THAT(std::string(plan.status().message()), HasSubstr(error.message));
+  }
+}
+
+TEST(PlannerTest, FixesAreKept) {
+  const TestProgram program = ProgramFromText(kProduct);
+  const Mesh mesh = TestMesh("x=2,y=4", "8xh100-sxm");
+  PlannerOptions options;
+  options.fixes = {{"p", "[x,y]", ""}, {"output", "[_,(x,y)]", ""}, {"d", "[y,_]", ""}};
+  const absl::StatusOr<IntraPlan> plan = PlanIntra(program.graph, RooflineCostModel(mesh), options);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(
+      plan->shardings[program.graph[program.graph.parameters[0]].results[0].index()].ToString(mesh),
+      "[x,y]");
+  const ValueId d = program.graph[program.graph.outputs[0]].operands[0];
+  EXPECT_EQ(plan->shardings[d.index()].ToString(mesh), "[y,_]");
+  EXPECT_FALSE(plan->collectives.empty());
+}
+
+TEST(PlannerTest, UnusableAnnotationsAreWarnedOf) {
+  const absl::StatusOr<IntraPlan> plan = PlanText(R"(HloModule t
+ENTRY main {
+  p = f32[64] parameter(0), sharding={unreduced}
+  ROOT b = f32[64] negate(p)
+})",
+                                                  "8", "8xh100-sxm");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_EQ(plan->warnings.size(), 1u);
+  EXPECT_THAT(plan->warnings[0], HasSubstr("annotation {unreduced} of p is not used"));
+}
+
+TEST(TiedParametersTest, OnlyUpdatesAreTiedByPosition) {
+  EXPECT_EQ(TiedParameters(ProgramFromText(kProduct).graph, true), (std::vector<int32_t>{-1}));
+  const TestProgram step = ProgramFromText(R"(HloModule t
+ENTRY main {
+  w = f32[64,64] parameter(0)
+  x = f32[64,64] parameter(1)
+  g = f32[64,64] dot(x, x), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  n = f32[64,64] subtract(w, g)
+  ROOT r = (f32[64,64], f32[64,64]) tuple(n, g)
+})");
+  EXPECT_EQ(TiedParameters(step.graph, true), (std::vector<int32_t>{0, -1}));
+  EXPECT_EQ(TiedParameters(step.graph, false), (std::vector<int32_t>{-1, -1}));
+}
+
+}  // namespace
+}  // namespace meshwright
