@@ -68,6 +68,15 @@ TEST(DualBoundTest, IsExactOnTreesWithoutRows) {
   }
 }
 
+// No strategy of a feasible choice below `below` is removed.
+void ExpectCheaperChoicesKept(const Model& model, const DualBound& bound, Int128 below) {
+  const StrategyMask allowed = bound.AllowedBelow(below);
+  ForEveryChoice(model, [&](const Choice& choice) {
+    if (ModelCost(model, choice) >= below || !Fits(model, choice)) return;
+    for (int32_t v = 0; v < model.size(); ++v) EXPECT_TRUE(allowed[v][choice[v]]);
+  });
+}
+
 TEST(DualBoundTest, KeepsEveryStrategyOfCheaperChoices) {
   for (uint64_t seed = 1; seed <= 2000; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
@@ -79,11 +88,7 @@ TEST(DualBoundTest, KeepsEveryStrategyOfCheaperChoices) {
     for (int i = 0; i < 5; ++i) bound.Pass();
     const Int128 below = CheapestCost(*model) + 2;
     if (below > kInfCost) continue;
-    const StrategyMask allowed = bound.AllowedBelow(below);
-    ForEveryChoice(*model, [&](const Choice& choice) {
-      if (ModelCost(*model, choice) >= below || !Fits(*model, choice)) return;
-      for (int32_t v = 0; v < model->size(); ++v) EXPECT_TRUE(allowed[v][choice[v]]);
-    });
+    ExpectCheaperChoicesKept(*model, bound, below);
     if (HasFailure()) return;
   }
 }
@@ -109,11 +114,7 @@ TEST(DualBoundTest, KeepsEveryStrategyWithCostsOfTwoScales) {
       bound.Pass();
       const Int128 below = CheapestCost(*model) + 1;
       if (below > kInfCost) continue;
-      const StrategyMask allowed = bound.AllowedBelow(below);
-      ForEveryChoice(*model, [&](const Choice& choice) {
-        if (ModelCost(*model, choice) >= below || !Fits(*model, choice)) return;
-        for (int32_t v = 0; v < model->size(); ++v) EXPECT_TRUE(allowed[v][choice[v]]);
-      });
+      ExpectCheaperChoicesKept(*model, bound, below);
       if (HasFailure()) return;
     }
   }
