@@ -52,7 +52,7 @@ struct PlannerOptions {
   // for more ends after some seconds of work, the same work on every machine.
   solve::SolverOptions solver = [] {
     solve::SolverOptions defaults;
-    defaults.max_search_steps = 1'000'000'000;
+    defaults.max_search_steps = 3'000'000'000;
     defaults.target_gap = 1e-3;
     return defaults;
   }();

@@ -130,9 +130,7 @@ std::optional<std::pair<Choice, Int128>> Search::Solve(Model model,
   }
   DualBound bound(core);
   if (!prices.empty() && core.rows() > 0) {
-    std::vector<double> mapped(core.rows());
-    for (int32_t r = 0; r < core.rows(); ++r) mapped[r] = prices[reduced.row_of[r]];
-    bound.SetPrices(mapped);
+    bound.SetPrices(reduced.ProjectPrices(prices));
   }
   PriceAscent ascent(core, &bound);
   const int rounds = depth == 0 ? options_.root_rounds : std::min(25, options_.root_rounds);

@@ -7,8 +7,8 @@
 namespace meshwright::solve {
 
 Core::Core(Model model) : capacity_(std::move(model.capacity)), constant_(model.constant) {
-  row_of_.resize(capacity_.size());
-  std::iota(row_of_.begin(), row_of_.end(), 0);
+  row_now_.resize(capacity_.size());
+  std::iota(row_now_.begin(), row_now_.end(), 0);
   nodes_.resize(model.nodes.size());
   for (size_t v = 0; v < nodes_.size(); ++v) {
     nodes_[v].cost = std::move(model.nodes[v].cost);
@@ -206,13 +206,17 @@ void Core::Fix(int32_t v) {
   Eliminate(v);
 }
 
-void Core::KeepRows(const std::vector<int32_t>& kept) {
-  for (size_t r = 0; r < kept.size(); ++r) {
-    capacity_[r] = capacity_[kept[r]];
-    row_of_[r] = row_of_[kept[r]];
+void Core::MoveRows(const std::vector<int32_t>& to) {
+  std::vector<int64_t> capacity;
+  for (size_t r = 0; r < to.size(); ++r) {
+    if (to[r] < 0) continue;
+    if (to[r] >= static_cast<int32_t>(capacity.size())) capacity.resize(to[r] + 1, kInf);
+    capacity[to[r]] = std::min(capacity[to[r]], capacity_[r]);
   }
-  capacity_.resize(kept.size());
-  row_of_.resize(kept.size());
+  capacity_ = std::move(capacity);
+  for (int32_t& row : row_now_) {
+    if (row >= 0) row = to[row];
+  }
 }
 
 void Core::RemoveNode(int32_t v) {

@@ -81,16 +81,16 @@ class Core {
     nodes_[v].tangled = false;
   }
   void SetCapacity(std::vector<int64_t> capacity) { capacity_ = std::move(capacity); }
-  // Keeps the rows `kept` (ascending); segments must be renumbered by the caller.
-  void KeepRows(const std::vector<int32_t>& kept);
+  // Row r becomes row to[r], or disappears if that is -1. Several rows becoming one keep the
+  // smallest capacity. Segments must be renumbered by the caller.
+  void MoveRows(const std::vector<int32_t>& to);
   void SetInfeasible() { infeasible_ = true; }
 
   // --- Result ---
   // The remaining nodes in order; node_of[i] is where node i of the result was.
   Model Extract(std::vector<int32_t>* node_of) const;
-  const std::vector<int32_t>& row_of() const {
-    return row_of_;
-  }  // by row: its index in the beginning
+  // By row in the beginning: the row that now stands for it, or -1.
+  const std::vector<int32_t>& row_now() const { return row_now_; }
   UndoLog TakeLog() { return std::move(log_); }
 
  private:
@@ -105,7 +105,7 @@ class Core {
   std::vector<Edge> edges_;
   absl::flat_hash_map<uint64_t, int32_t> edge_between_;
   std::vector<int64_t> capacity_;
-  std::vector<int32_t> row_of_;
+  std::vector<int32_t> row_now_;
   Int128 constant_ = 0;
   bool infeasible_ = false;
   std::vector<int32_t> queue_;

@@ -1,6 +1,7 @@
 #include "meshwright/solve/optimise.h"
 
 #include <algorithm>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "meshwright/solve/eliminate.h"
 #include "meshwright/solve/local_state.h"
 #include "meshwright/solve/neighbourhood_search.h"
+#include "meshwright/solve/price_annealing.h"
 #include "meshwright/solve/price_ascent.h"
 #include "meshwright/solve/price_descent.h"
 #include "meshwright/solve/reduce.h"
@@ -17,13 +19,12 @@
 
 // The order of work:
 //   1. exact elimination, if there are no rows and the tables fit;
-//   2. ascent: message passing with prices, in turns with descent over forests at those prices, for
-//   choices;
+//   2. ascent: message passing with prices that are annealed, then refined; in turns with combining
+//   the choices that this decodes;
 //   3. strategies whose regret reaches the incumbent go, and if that were many the smaller model
 //   starts over;
-//   4. turns of neighbourhood search and, for small models, of branch and bound with a growing
-//   budget, with more
-//      ascent in between as the incumbent improves.
+//   4. turns of neighbourhood search, of combining and, for small models, of branch and bound, with
+//   a growing budget and more ascent in between as the incumbent improves.
 // Budgets are in elementary steps, so that the deadline is the only thing that depends on the
 // machine.
 
@@ -31,16 +32,23 @@ namespace meshwright::solve {
 namespace {
 
 constexpr int64_t kSmallModel = 600;  // nodes up to which branching on the whole model is tried
-// Rounds of ascent before each descent. The first is short: steps are as long as the gap to the
-// first choice says, which is far too long until there is a good one.
-constexpr int kAscentRounds[] = {15, 80, 80};
+// Rounds of ascent before each time that choices are combined; the first hundred anneal.
+constexpr int kAscentRounds[] = {40, 30, 30, 40, 40};
 constexpr int64_t kPortfolioSteps = 3'000'000'000, kMostStarts = 16;
+constexpr size_t kRecent = 30;
+constexpr double kWaverings[] = {0.8, 1.25, 0.93, 1.08};  // of prices
+constexpr double kMostCombined = 0.5;                     // of the nodes
+constexpr int64_t kFirstCombineSteps = 100'000'000;
 constexpr int64_t kFirstTurnSteps = 5'000'000, kLargestTurnSteps = 1'000'000'000;
 
 class Optimiser {
  public:
   Optimiser(const Model& model, const OptimiseOptions& options)
-      : model_(model), options_(options), near_(model), bound_(model), ascent_(model, &bound_) {}
+      : model_(model), options_(options), near_(model), bound_(model), annealing_(model, &bound_) {
+    if (options.prices.empty()) return;
+    bound_.SetPrices(options.prices);
+    ascent_.emplace(model_, &bound_);
+  }
 
   void Offer(const Choice& choice) {
     if (choice.empty() && model_.size() > 0) return;
@@ -60,26 +68,35 @@ class Optimiser {
 
   void Ascend(int rounds) {
     for (int round = 0; round < rounds && !Done(); ++round) {
-      if (model_.rows() > 0) {
+      if (model_.rows() > 0 && !ascent_.has_value()) {
+        steps_ += annealing_.Step();
+        RaiseBound(annealing_.best());
+        if (annealing_.Cold()) {
+          annealing_.RestoreBest();
+          ascent_.emplace(model_, &bound_);
+        }
+      } else if (model_.rows() > 0) {
         const Int128 target = best_.choice.empty()
-                                  ? ascent_.best() + std::max<Int128>(ascent_.best(), 0) / 10 + 1
+                                  ? best_.bound + std::max<Int128>(best_.bound, 0) / 10 + 1
                                   : best_.cost;
-        steps_ += ascent_.Step(target);
-        RaiseBound(ascent_.best());
-        if (ascent_.factor() < 1e-4) break;
+        steps_ += ascent_->Step(target);
+        RaiseBound(ascent_->best());
+        if (ascent_->factor() < 1e-4) break;
       } else {
         const Int128 before = bound_.bound();
         steps_ += bound_.Pass() + bound_.Pass();
         RaiseBound(bound_.bound());
         if (round > 20 && bound_.bound() == before) break;
       }
+      Remember(bound_.decoded());
       if (round % 5 == 4) {
         starts_.push_back(bound_.DecodeFitting());
         Offer(starts_.back());
       }
     }
     if (model_.rows() > 0) {
-      ascent_.RestoreBest();
+      // Annealing goes on from where it is, however warm that still is.
+      if (ascent_.has_value()) ascent_->RestoreBest();
       for (int i = 0; i < 6 && !Done(); ++i) {
         steps_ += bound_.Pass() + bound_.Pass();
         RaiseBound(bound_.bound());
@@ -88,7 +105,7 @@ class Optimiser {
     }
   }
 
-  // Descends from the choices decoded since the last time.
+  // Descends from the choices decoded since the last time: for models in which nothing fits so far.
   void Descend() {
     if (model_.size() == 0 || Done()) return;
     if (!best_.choice.empty()) starts_.push_back(best_.choice);
@@ -107,6 +124,42 @@ class Optimiser {
     Offer(RunPortfolio(model_, near_, starts_, portfolio, &steps_));
     starts_.clear();
     if (options_.report) options_.report("descend", best_.bound);
+  }
+
+  // Solves what is left when only strategies of the choices met lately are allowed. At good prices
+  // those choices waver around an optimum of the relaxation: the convex combinations of the choices
+  // that a subgradient method meets converge to it (Barahona and Anbil, "The volume algorithm",
+  // 2000). They agree on most nodes, so the reductions leave a small model.
+  void Combine(int64_t max_steps) {
+    if (model_.size() == 0 || recent_.empty() || Done()) return;
+    Waver();
+    Reduced reduced;
+    // The newest choices that leave a model small enough to be worth its time.
+    size_t count = recent_.size();
+    for (int tries = 0; count > 0 && tries < 3; ++tries, count /= 2) {
+      StrategyMask mask(model_.size());
+      for (int32_t v = 0; v < model_.size(); ++v) {
+        mask[v].resize(model_.strategies(v));
+        for (size_t i = recent_.size() - count; i < recent_.size(); ++i)
+          mask[v][recent_[i][v]] = true;
+        if (!best_.choice.empty()) mask[v][best_.choice[v]] = true;
+      }
+      reduced = Reduce(model_, {}, &mask);
+      if (reduced.infeasible) return;
+      if (reduced.model.size() <= kMostCombined * model_.size()) break;
+    }
+    if (reduced.model.size() > kMostCombined * model_.size()) return;
+    OptimiseOptions inner = options_;
+    inner.max_steps = std::min(max_steps, options_.max_steps - steps_);
+    inner.prices = reduced.ProjectPrices(bound_.prices());
+    inner.improved = nullptr;
+    inner.report = nullptr;
+    std::vector<Choice> starts;
+    if (!best_.choice.empty()) starts.push_back(reduced.Project(best_.choice));
+    const Optimised found = Optimise(reduced.model, inner, std::move(starts));
+    steps_ += found.steps;
+    if (found.cost < best_.cost) Offer(reduced.Expand(found.choice));
+    if (options_.report) options_.report("combine", best_.bound);
   }
 
   // Strategies that a better choice can still have, if that is a good deal fewer than all.
@@ -129,6 +182,7 @@ class Optimiser {
     for (; !Done(); turn = std::min(2 * turn, kLargestTurnSteps)) {
       if (model_.size() <= kSmallModel) Branch(2 * turn);
       if (!best_.choice.empty()) Improve(turn);
+      if (model_.size() > kSmallModel) Combine(turn);
       Ascend(10);
     }
   }
@@ -147,8 +201,11 @@ class Optimiser {
     if (options_.report) options_.report("branch", best_.bound);
   }
 
-  int64_t steps() const { return steps_; }
-  Optimised& best() { return best_; }
+  bool HasChoice() const { return !best_.choice.empty(); }
+  Optimised& best() {
+    best_.steps = steps_;
+    return best_;
+  }
   const DualBound& bound() const { return bound_; }
 
  private:
@@ -167,14 +224,39 @@ class Optimiser {
     if (options_.report) options_.report("search", best_.bound);
   }
 
+  // Adds what is decoded when all prices are a little lower or higher: choices that use too much
+  // and too little, with what can be combined between them.
+  void Waver() {
+    if (model_.rows() == 0) return;
+    const std::vector<double> prices = bound_.prices();
+    for (double factor : kWaverings) {
+      std::vector<double> scaled = prices;
+      for (double& price : scaled) price *= factor;
+      bound_.SetPrices(scaled);
+      steps_ += bound_.Pass() + bound_.Pass();
+      RaiseBound(bound_.bound());
+      Remember(bound_.decoded());
+    }
+    bound_.SetPrices(prices);
+    for (int i = 0; i < 2; ++i) steps_ += bound_.Pass() + bound_.Pass();
+  }
+
+  void Remember(const Choice& choice) {
+    if (!recent_.empty() && recent_.back() == choice) return;
+    recent_.push_back(choice);
+    if (recent_.size() > kRecent) recent_.pop_front();
+  }
+
   void RaiseBound(Int128 bound) { best_.bound = std::max(best_.bound, bound); }
 
   const Model& model_;
   const OptimiseOptions& options_;
   Neighbourhoods near_;
   DualBound bound_;
-  PriceAscent ascent_;
-  std::vector<Choice> starts_;  // for the next descent
+  PriceAnnealing annealing_;
+  std::optional<PriceAscent> ascent_;  // once that is cold
+  std::deque<Choice> recent_;          // decoded lately
+  std::vector<Choice> starts_;         // for the next descent
   std::unique_ptr<NeighbourhoodSearch> search_;
   Optimised best_;
   int64_t steps_ = 0;
@@ -200,7 +282,8 @@ Optimised Optimise(const Model& model, const OptimiseOptions& options, std::vect
   for (const Choice& start : starts) optimiser.Offer(start);
   for (int rounds : kAscentRounds) {
     optimiser.Ascend(rounds);
-    optimiser.Descend();
+    optimiser.Combine(kFirstCombineSteps);
+    if (!optimiser.HasChoice()) optimiser.Descend();
     if (model.size() <= kSmallModel) {
       optimiser.Branch(kFirstTurnSteps);
       break;  // Search comes back to both
@@ -211,8 +294,9 @@ Optimised Optimise(const Model& model, const OptimiseOptions& options, std::vect
     if (std::optional<StrategyMask> open = optimiser.Shrink(); open.has_value()) {
       const Reduced reduced = Reduce(model, {}, &*open);
       OptimiseOptions rest = options;
-      rest.max_steps -= optimiser.steps();
+      rest.prices = reduced.ProjectPrices(optimiser.bound().prices());
       Optimised& best = optimiser.best();
+      rest.max_steps -= best.steps;
       if (reduced.infeasible) {
         best.complete = true;
       } else {
@@ -222,6 +306,7 @@ Optimised Optimise(const Model& model, const OptimiseOptions& options, std::vect
         // The smaller model holds every choice better than the incumbent was.
         best.bound = std::max(best.bound, std::min(best.cost, better.bound));
         best.complete |= better.complete;
+        best.steps += better.steps;
       }
       if (best.complete) best.bound = best.cost;
       return best;

@@ -15,6 +15,7 @@ struct OptimiseOptions {
   uint64_t seed = 1;
   int64_t max_steps = 0;
   int64_t max_table_entries = 0;
+  std::vector<double> prices;                 // by row, nearly right ones; empty: none are known
   std::function<bool()> stop;                 // the deadline
   std::function<void(Int128 cost)> improved;  // a better choice was found
   std::function<void(const char* phase, Int128 bound)> report;
@@ -24,6 +25,7 @@ struct Optimised {
   Choice choice;  // empty: none found
   Int128 cost = kInfCost;
   Int128 bound = -kInfCost;
+  int64_t steps = 0;      // taken
   bool complete = false;  // cost is optimal; or, without a choice, the model is infeasible
 };
 

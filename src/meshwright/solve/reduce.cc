@@ -58,7 +58,7 @@ Reduced Reduce(Model model, const ReduceOptions& options, const StrategyMask* al
   } while (!core.infeasible() && core.HasQueued());
   result.infeasible = core.infeasible();
   result.model = core.Extract(&result.node_of);
-  result.row_of = core.row_of();
+  result.row_now = core.row_now();
   result.log = core.TakeLog();
   return result;
 }
@@ -75,6 +75,14 @@ Choice Reduced::Project(Choice choice) const {
   Choice reduced(node_of.size());
   for (size_t i = 0; i < node_of.size(); ++i) reduced[i] = choice[node_of[i]];
   return reduced;
+}
+
+std::vector<double> Reduced::ProjectPrices(const std::vector<double>& prices) const {
+  std::vector<double> projected(model.rows(), 0.0);
+  for (size_t r = 0; r < row_now.size(); ++r) {
+    if (row_now[r] >= 0) projected[row_now[r]] += prices[r];
+  }
+  return projected;
 }
 
 }  // namespace meshwright::solve

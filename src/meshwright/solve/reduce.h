@@ -19,7 +19,7 @@ struct Reduced {
   bool infeasible = false;
   Model model;
   std::vector<int32_t> node_of;  // where node i of `model` was in the original
-  std::vector<int32_t> row_of;   // likewise for rows
+  std::vector<int32_t> row_now;  // by row of the original: the row that stands for it now, or -1
   int32_t original_size = 0;
   UndoLog log;
 
@@ -27,6 +27,9 @@ struct Reduced {
   Choice Expand(const Choice& choice) const;
   // Choice of `model` from one of the original, see UndoLog::Project.
   Choice Project(Choice choice) const;
+  // Prices of the rows of `model` from those of the original: a row that is implied by another
+  // leaves its price to it.
+  std::vector<double> ProjectPrices(const std::vector<double>& prices) const;
 };
 
 // Strategies s of v with (*allowed)[v][s] false are removed first, if `allowed` is given.

@@ -96,8 +96,9 @@ bool RemoveTooLarge(Core* core) {
   return removed;
 }
 
-// Which rows must stay.
-std::vector<bool> NeededRows(const Core& core) {
+// For every row the one that is kept whenever it is: itself if it must stay, a neighbour, or -1 if
+// it cannot be exceeded.
+std::vector<int32_t> ImpliedBy(const Core& core) {
   const std::vector<int64_t>& capacity = core.capacity();
   const size_t rows = capacity.size();
   std::vector<int64_t> most(rows + 1, 0);  // sum of largest usages
@@ -130,30 +131,29 @@ std::vector<bool> NeededRows(const Core& core) {
     }
   }
   Accumulate(&most);
-  std::vector<bool> needed(rows);
+  std::vector<int32_t> by(rows);
   bool implied_next = false;  // row r - 1 was dropped because of r
   for (size_t r = 0; r < rows; ++r) {
     const bool by_previous = r > 0 && !implied_next && up[r] <= capacity[r] - capacity[r - 1];
     const bool by_next = r + 1 < rows && down[r + 1] <= capacity[r] - capacity[r + 1];
-    needed[r] = most[r] > capacity[r] && !by_previous && !by_next;
+    const auto self = static_cast<int32_t>(r);
+    by[r] = most[r] <= capacity[r] ? -1 : by_previous ? self - 1 : by_next ? self + 1 : self;
     // A row that is dropped for its own slack, or for its previous one, is no reason to keep it,
     // but it must not itself be the reason for the next: implications chain to the right or to the
     // left, never in circles.
     implied_next = by_next && !by_previous;
   }
-  return needed;
+  return by;
 }
 
 // Drops the rows that are not needed and returns their number.
 size_t DropRows(Core* core) {
-  const std::vector<bool> needed = NeededRows(*core);
-  std::vector<int32_t> index(needed.size() + 1, 0);
-  std::vector<int32_t> kept;
-  for (size_t r = 0; r < needed.size(); ++r) {
-    index[r + 1] = index[r] + needed[r];
-    if (needed[r]) kept.push_back(static_cast<int32_t>(r));
+  std::vector<int32_t> by = ImpliedBy(*core);
+  std::vector<int32_t> index(by.size() + 1, 0);
+  for (size_t r = 0; r < by.size(); ++r) {
+    index[r + 1] = index[r] + (by[r] == static_cast<int32_t>(r) ? 1 : 0);
   }
-  const size_t dropped = needed.size() - kept.size();
+  const size_t dropped = by.size() - index.back();
   if (dropped == 0) return 0;
   for (int32_t v = 0; v < core->size(); ++v) {
     if (core->node(v).segments.empty()) continue;
@@ -172,7 +172,15 @@ size_t DropRows(Core* core) {
     }
     core->SetSegments(v, std::move(segments));
   }
-  core->KeepRows(kept);
+  // Chains end at a row that stays or at one that cannot be exceeded.
+  for (size_t r = 1; r < by.size(); ++r) {
+    if (by[r] == static_cast<int32_t>(r) - 1) by[r] = by[r - 1];
+  }
+  for (size_t r = by.size() - 1; r-- > 0;) {
+    if (by[r] == static_cast<int32_t>(r) + 1) by[r] = by[r + 1];
+  }
+  for (int32_t& row : by) row = row < 0 ? -1 : index[row];
+  core->MoveRows(by);
   return dropped;
 }
 

@@ -47,10 +47,12 @@ absl::StatusOr<Solution> Solve(const Problem& problem, const SolverOptions& opti
     return solution;
   }
   const int shift = compiled.cost_shift;
+  Int128 last_bound = 0;
   const auto report = [&](const char* phase, Int128 bound) {
+    last_bound = std::max(last_bound, bound);
     if (!options.progress) return;
     Progress progress{clock.seconds(), phase, !solution.history.empty(), solution.cost,
-                      bound << shift};
+                      last_bound << shift};
     options.progress(progress);
   };
   report("reduce", 0);

@@ -39,7 +39,7 @@ struct SolverOptions {
   int64_t max_table_entries = int64_t{1} << 24;  // memory bound of elimination tables
   // Work limit of the search phases in elementary steps, so that results do not depend on the speed
   // of the machine while it is not the deadline that ends the search.
-  int64_t max_search_steps = 2'000'000'000;
+  int64_t max_search_steps = 200'000'000'000;
   std::vector<std::vector<int32_t>>
       hints;  // assignments to start from (any length n; may be infeasible)
   std::function<void(const Progress&)> progress;  // called from one thread at a time
