@@ -83,17 +83,36 @@ struct Damage {
 const Damage kDamages[] = {
     {"99}}", "99}", "not JSON"},
     {"[1, 2]", "[1, -2]", "node 0 strategy 1 costs -2"},
-    {"[1, 2]", "[1, 2.5]", "2.5 in problem.nodes.costs is not a 64-bit integer"},
+    {"[1, 2]", "[1, 2.5]", "2.5 in problem.nodes.costs[0][1] is not a 64-bit integer"},
+    {"[1, 2]", "[NaN, 2]", "not JSON: parse error at line 3, column 55"},
+    {"[1, 2]", "[1, 1e400]", "not JSON: number overflow parsing '1e400'"},
+    {"[1, 2]", "[-1e300, 2]", "-1e300 in problem.nodes.costs[0][0] is not a 64-bit integer"},
+    {"[1, 2]", "[1, true]", "found a boolean in problem.nodes.costs[0][1]"},
+    {"[1, 2]", "[1, null]", "found null in problem.nodes.costs[0][1]"},
+    {"[1, 2]", "[1, {}]", "found an object in problem.nodes.costs[0][1]"},
+    {"[1, 2]", "[]", "node 0 has no strategies"},
     {"[1, 2]", "[1, 99999999999999999999999]", "is not a 64-bit integer"},
     {"[1, 2]", "[1, 18446744073709551615]", "does not fit in 64 bits"},
-    {"[1, 2]", "[1, \"2\"]", "found a string in problem.nodes.costs"},
+    {"[1, 2]", "[1, \"2\"]", "found a string in problem.nodes.costs[0][1]"},
     {"[1, 2]", "[[1], 2]", "nested too deep"},
-    {"[1, 2]", "7", "found a number in problem.nodes.costs"},
+    {"[1, 2]", "7", "found a number in problem.nodes.costs[0]"},
     {"[0, 3]", "[0]", "interval 0 has 1 numbers; 2 needed"},
     {"[0, 3]", "[3, 1]", "over [3, 1)"},
     {"[0, 3]", "[0, 3000000000]", "time 3000000000 of node 0 is out of range"},
     {"[0, 3], ", "", "their numbers must agree"},
+    {"[7, 8]", "[7, 8, 9]", "node 0 has 2 strategies but a usage with 3 amounts"},
+    {"[7, 8]", "[7, -8]", "node 0 has usage -8"},
+    {"[7, 8], []", "[7, 8], [1]", "node 1 has 3 strategies but 1 usages"},
     {"\"usages\"", "\"usage\"", "has no problem.nodes.usages"},
+    {"[[1, 0]]", "[[1, 1]]", "edge 0 joins node 1 to itself"},
+    {"[[1, 0]]", "[[1, -1]]", "edge 0 names node -1; there are 2 nodes"},
+    {"2, 3, 4, 10000", "2, -3, 4, 10000", "edge 0 has a negative cost"},
+    {"99}}", "-99}}", "usage limit is -99"},
+    {"99}}", "1.5}}", "1.5 in problem.usage_limit is not a 64-bit integer"},
+    {"99}}", "99, \"usage_limit\": 98}}", "problem.usage_limit occurs twice"},
+    {"\"edges\"", "\"nodes\"", "problem.nodes occurs twice"},
+    {"\"usages\"", "\"costs\"", "problem.nodes.costs occurs twice"},
+    {"{\"problem\"", "[{\"problem\"", "not JSON"},
     {"[[1, 0]]", "[[1, 2]]", "edge 0 names node 2; there are 2 nodes"},
     {"[[1, 0]]", "[[1]]", "edge 0 has 1 nodes; 2 needed"},
     {"[[1, 0]]", "[]", "0 pairs of edge nodes, 1 lists of edge costs"},
@@ -112,6 +131,34 @@ TEST(IopddlJsonTest, ErrorsNameFileAndPlace) {
     const std::string message(problem.status().message());
     EXPECT_EQ(message.rfind("bad.json: ", 0), 0u) << message;
     EXPECT_NE(message.find(damage.message), std::string::npos) << message;
+  }
+}
+
+TEST(IopddlJsonTest, DottedKeysAreNotPaths) {
+  std::string text = kSmall;
+  text.insert(1, R"("problem.name": "other", "problem.nodes": {"costs": [[8]]}, )");
+  const absl::StatusOr<Problem> problem = ParseIopddl(text, "dots.json");
+  ASSERT_TRUE(problem.ok()) << problem.status();
+  EXPECT_EQ(problem->name, "small");
+  EXPECT_EQ(problem->nodes[0].cost, (std::vector<int64_t>{1, 2}));
+}
+
+// Texts that are long where a message would quote them, or deep where memory would grow with depth.
+TEST(IopddlJsonTest, LongAndDeepTextsGiveShortErrors) {
+  std::string objects;
+  for (int depth = 0; depth < 300'000; ++depth) objects += "{\"a\":";
+  const std::string texts[] = {
+      std::string(1'000'000, '['),
+      objects,
+      "{\"problem\": \"" + std::string(1'000'000, 'x'),
+      "{\"problem\": {\"usage_limit\": " + std::string(100'000, '9') + "}}",
+      std::string(1'000'000, '\0'),
+      "\x1f\x8b" + std::string(100, '\0')};
+  for (const std::string& text : texts) {
+    const absl::StatusOr<Problem> problem = ParseIopddl(text, "long.json");
+    ASSERT_FALSE(problem.ok());
+    EXPECT_LT(problem.status().message().size(), 400u);
+    EXPECT_EQ(problem.status().message().find('\n'), absl::string_view::npos);
   }
 }
 

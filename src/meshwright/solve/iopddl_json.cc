@@ -1,17 +1,21 @@
 #include "meshwright/solve/iopddl_json.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/file.h"
 #include "meshwright/base/status.h"
+#include "meshwright/solve/json_value.h"
 
 // The files hold millions of numbers, so they are not built as a JSON tree: a SAX handler files
 // every number straight into the list that the path of keys to it names.
@@ -39,8 +43,11 @@ constexpr ListField kListFields[] = {
     {"problem.edges.nodes", &RawProblem::edge_nodes},
     {"problem.edges.costs", &RawProblem::edge_costs},
 };
+constexpr size_t kLongestQuote = 40;  // of a number in an error
 constexpr const char* kNamePath = "problem.name";
 constexpr const char* kLimitPath = "problem.usage_limit";
+// Each of these and of the above may occur once.
+constexpr const char* kObjectPaths[] = {"problem", "problem.nodes", "problem.edges"};
 
 class Handler {
  public:
@@ -68,7 +75,7 @@ class Handler {
   bool number_unsigned(number_unsigned_t value) {
     if (value > static_cast<number_unsigned_t>(kUnlimited)) {
       if (!Known()) return true;
-      return Fail(absl::StrCat(value, " in ", path_, " does not fit in 64 bits with sign"));
+      return Fail(absl::StrCat(value, " in ", Place(), " does not fit in 64 bits with sign"));
     }
     return Number(static_cast<int64_t>(value));
   }
@@ -77,29 +84,35 @@ class Handler {
     if (!(value > -9.2e18 && value < 9.2e18) ||
         static_cast<double>(static_cast<int64_t>(value)) != value) {
       if (!Known()) return true;
-      return Fail(absl::StrCat(text, " in ", path_, " is not a 64-bit integer"));
+      return Fail(
+          absl::StrCat(text.substr(0, kLongestQuote), " in ", Place(), " is not a 64-bit integer"));
     }
     return Number(static_cast<int64_t>(value));
   }
   bool start_object(size_t) {
     if (array_depth_ > 0 && lists_ != nullptr) return Wrong("an object");
-    objects_.push_back({path_, array_depth_});
+    objects_.push_back({path_.size(), array_depth_});
     array_depth_ = 0;
     return true;
   }
   bool key(string_t& key) {
-    path_ = objects_.back().path.empty() ? key : absl::StrCat(objects_.back().path, ".", key);
-    // A key inside an array is nobody's: it must not look like one of ours.
-    if (objects_.back().array_depth > 0) path_ = absl::StrCat("[].", path_);
+    path_.resize(objects_.back().path_size);
+    // A key inside an array, or with a dot in it, is nobody's: it must not look like one of ours.
+    if (objects_.back().array_depth > 0) path_ += "[]";
+    if (objects_.size() > 1) path_ += '.';
+    path_ += key.find('.') == std::string::npos ? key : "?";
     lists_ = nullptr;
     for (const ListField& field : kListFields) {
       if (path_ == field.path) lists_ = &(raw_->*field.lists);
     }
+    const bool counts = Known() || std::find(std::begin(kObjectPaths), std::end(kObjectPaths),
+                                             path_) != std::end(kObjectPaths);
+    if (counts && !seen_.insert(path_).second) return Fail(absl::StrCat(path_, " occurs twice"));
     if (lists_ != nullptr) lists_->emplace();
     return true;
   }
   bool end_object() {
-    path_ = objects_.back().path;
+    path_.resize(objects_.back().path_size);
     array_depth_ = objects_.back().array_depth;
     objects_.pop_back();
     lists_ = nullptr;
@@ -110,7 +123,8 @@ class Handler {
     if (lists_ == nullptr) return !IsScalar() || Wrong("a list");
     if (array_depth_ == 2) (*lists_)->emplace_back();
     if (array_depth_ > 2)
-      return Fail(absl::StrCat(path_, " is nested too deep; a list of lists needed"));
+      return Fail(absl::StrCat(path_, "[", (*lists_)->size() - 1,
+                               "] is nested too deep; a list of lists needed"));
     return true;
   }
   bool end_array() {
@@ -118,21 +132,27 @@ class Handler {
     return true;
   }
   bool parse_error(size_t, const std::string&, const nlohmann::detail::exception& error) {
-    // "[json.exception.parse_error.101] parse error at line 1, column 5: ...": the name says
-    // nothing to users.
-    std::string_view what = error.what();
-    if (size_t end = what.find("] "); end != std::string_view::npos) what.remove_prefix(end + 2);
-    return Fail(absl::StrCat("not JSON: ", std::string(what)));
+    return Fail(absl::StrCat("not JSON: ", JsonErrorText(error.what())));
   }
 
  private:
   struct Open {
-    std::string path;
+    size_t path_size;  // of the path to it: nesting may be deep, so paths are not kept
     int array_depth;
   };
 
   bool IsScalar() const { return path_ == kNamePath || path_ == kLimitPath; }
   bool Known() const { return lists_ != nullptr || IsScalar(); }
+
+  // The path, and in lists of numbers the indices.
+  std::string Place() const {
+    std::string place = path_;
+    if (lists_ != nullptr && array_depth_ > 0) {
+      absl::StrAppend(&place, "[", (*lists_)->size() - (array_depth_ > 1 ? 1 : 0), "]");
+      if (array_depth_ > 1) absl::StrAppend(&place, "[", (*lists_)->back().size(), "]");
+    }
+    return place;
+  }
 
   bool Fail(std::string message) {
     if (status_.ok()) status_ = absl::InvalidArgumentError(absl::StrCat(file_, ": ", message));
@@ -140,7 +160,7 @@ class Handler {
   }
   bool Wrong(const char* what) {
     if (!Known()) return true;
-    return Fail(absl::StrCat("found ", what, " in ", path_, "; ",
+    return Fail(absl::StrCat("found ", what, " in ", Place(), "; ",
                              path_ == kNamePath    ? "a string"
                              : path_ == kLimitPath ? "an integer"
                                                    : "a list of lists of integers",
@@ -162,6 +182,7 @@ class Handler {
   RawProblem* raw_;
   absl::Status status_;
   std::vector<Open> objects_;
+  absl::flat_hash_set<std::string> seen_;
   std::string path_;                       // keys from the root, joined by dots
   int array_depth_ = 0;                    // arrays open since the last key
   std::optional<Lists>* lists_ = nullptr;  // the list that path_ names
@@ -198,7 +219,14 @@ absl::StatusOr<Problem> Assemble(const std::string& file, RawProblem raw) {
         return bad("time ", time, " of node ", v, " is out of range");
     }
     problem.nodes[v].cost = std::move((*raw.node_costs)[v]);
-    if (interval[0] == interval[1]) continue;  // no usage
+    if (interval[0] == interval[1]) {  // no usage
+      const std::vector<int64_t>& usage = (*raw.usages)[v];
+      if (!usage.empty() && usage.size() != problem.nodes[v].cost.size()) {
+        return bad("node ", v, " has ", problem.nodes[v].cost.size(), " strategies but ",
+                   usage.size(), " usages");
+      }
+      continue;
+    }
     problem.nodes[v].usages.push_back({static_cast<int32_t>(interval[0]),
                                        static_cast<int32_t>(interval[1]),
                                        std::move((*raw.usages)[v])});

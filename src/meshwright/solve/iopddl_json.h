@@ -22,7 +22,7 @@ namespace meshwright::solve {
 
 // Parses `text`, inflating it first if it is gzip data; `name` stands for it in errors. Equal
 // matrices of different edges come out shared. Missing "usage_limit" means unlimited, keys beyond
-// these are ignored.
+// these are ignored; one of these that occurs twice is an error.
 absl::StatusOr<Problem> ParseIopddl(std::string text, std::string_view name);
 
 // Reads the file at `path`, gzip or plain.
