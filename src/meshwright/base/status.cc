@@ -11,6 +11,8 @@ int ExitCode(const absl::Status& status) {
       return 1;
     case absl::StatusCode::kResourceExhausted:
       return 3;
+    case absl::StatusCode::kAborted:
+      return 4;
     default:
       return 2;
   }

@@ -10,11 +10,13 @@
 // the command line (ExitCode below):
 //   kInvalidArgument, kNotFound, kOutOfRange, kUnimplemented ... bad input
 //   kResourceExhausted ........................................ nothing fits
+//   kAborted .................................................. a recorded result not reproduced
 //   kInternal ................................................. our bug
 
 namespace meshwright {
 
-// Exit code of the program for `status`: 0 OK, 2 bad input, 3 nothing fits, 1 our bug.
+// Exit code of the program for `status`: 0 OK, 2 bad input, 3 nothing fits, 4 a recorded result not
+// reproduced, 1 our bug.
 int ExitCode(const absl::Status& status);
 
 }  // namespace meshwright

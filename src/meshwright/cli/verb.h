@@ -31,6 +31,7 @@ const std::vector<Verb>& Verbs();
 Action AddPlanVerb(CLI::App& app);
 Action AddEstimateVerb(CLI::App& app);
 Action AddSolveVerb(CLI::App& app);
+Action AddReproduceVerb(CLI::App& app);
 Action AddOpsVerb(CLI::App& app);
 Action AddClustersVerb(CLI::App& app);
 

@@ -19,6 +19,10 @@ const std::vector<Verb>& Verbs() {
        &AddEstimateVerb},
       {"solve", "solve an assignment problem by itself, with a bound",
        "meshwright solve problem.json.gz --deadline 60s -o solution.json", &AddSolveVerb},
+      {"reproduce", "solve recorded problems of other planners and compare with their optima",
+       "meshwright reproduce alpa-ilp ilps.json.gz\n"
+       "meshwright reproduce alpa-ilp xla_solver_cases.json --json",
+       &AddReproduceVerb},
       {"ops", "list the operators and how each can be sharded",
        "meshwright ops\nmeshwright ops dot reshape", &AddOpsVerb},
       {"clusters", "list the devices that --cluster knows", "meshwright clusters",

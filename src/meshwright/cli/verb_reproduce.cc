@@ -1,0 +1,176 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
+#include "meshwright/base/nearest_name.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/cli/output.h"
+#include "meshwright/cli/verb.h"
+#include "meshwright/cluster/units.h"
+#include "meshwright/solve/alpa_ilp.h"
+#include "meshwright/solve/solution_json.h"
+
+namespace meshwright {
+namespace {
+
+struct ReproduceCommand {
+  std::string what;
+  std::vector<std::string> files;
+  std::string deadline = "60s";
+  int threads = 2;
+  bool json = false;
+};
+
+// One recorded case, whatever it is of.
+struct Row {
+  std::string name;
+  int64_t nodes = 0;
+  std::optional<double> recorded, found;  // nullopt: infeasible, or nothing found
+  std::string outcome;                    // of our search
+  double deviation = 0;  // |found - recorded| / max(1, |recorded|); infinite if one is infeasible
+  double milliseconds = 0;
+  bool ok = false;
+};
+
+// Called for each row as soon as it is there.
+using RowSink = std::function<absl::Status(const Row&)>;
+
+struct Reproduction {
+  const char* name;
+  const char* summary;
+  absl::Status (*run)(const std::vector<std::string>& files, const solve::SolverOptions& options,
+                      const RowSink& sink);
+};
+
+absl::Status ReproduceAlpaIlp(const std::vector<std::string>& files,
+                              const solve::SolverOptions& options, const RowSink& sink) {
+  std::vector<solve::RecordedProblem> problems;  // all are read before any is solved
+  for (const std::string& file : files) {
+    MW_ASSIGN_OR_RETURN(std::vector<solve::RecordedProblem> more,
+                        solve::ReadRecordedProblems(file));
+    std::move(more.begin(), more.end(), std::back_inserter(problems));
+  }
+  for (const solve::RecordedProblem& problem : problems) {
+    MW_ASSIGN_OR_RETURN(const solve::Reproduced result, solve::Reproduce(problem, options));
+    MW_RETURN_IF_ERROR(sink({problem.name, static_cast<int64_t>(problem.problem.nodes.size()),
+                             problem.objective, result.found, solve::OutcomeName(result.outcome),
+                             result.deviation, result.milliseconds, result.agrees}));
+  }
+  return absl::OkStatus();
+}
+
+constexpr Reproduction kReproductions[] = {
+    {"alpa-ilp", "assignment problems of Alpa, and requests to XLA's auto-sharding solver",
+     &ReproduceAlpaIlp},
+};
+
+absl::StatusOr<const Reproduction*> FindReproduction(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Reproduction& one : kReproductions) {
+    if (name == one.name) return &one;
+    names.emplace_back(one.name);
+  }
+  return absl::InvalidArgumentError(
+      StrCat("cannot reproduce \"", name, "\"; did you mean \"", NearestName(name, names), "\"?"));
+}
+
+std::string CostText(const std::optional<double>& cost, std::string_view otherwise) {
+  return cost.has_value() ? absl::StrFormat("%.15g", *cost) : std::string(otherwise);
+}
+
+std::string RowText(const Row& row) {
+  return absl::StrFormat("%-36s %6d %18s %18s %9.2g %9.2f  %s\n", row.name, row.nodes,
+                         CostText(row.recorded, "infeasible"), CostText(row.found, row.outcome),
+                         row.deviation, row.milliseconds, row.ok ? "ok" : "DIFFERS");
+}
+
+std::string RowJson(const Row& row) {
+  const auto number = [](const std::optional<double>& value) {
+    return value.has_value() && std::isfinite(*value) ? nlohmann::ordered_json(*value)
+                                                      : nlohmann::ordered_json();
+  };
+  const nlohmann::ordered_json json = {{"name", row.name},
+                                       {"nodes", row.nodes},
+                                       {"recorded", number(row.recorded)},
+                                       {"found", number(row.found)},
+                                       {"outcome", row.outcome},
+                                       {"deviation", number(row.deviation)},
+                                       {"milliseconds", row.milliseconds},
+                                       {"ok", row.ok}};
+  return json.dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace);
+}
+
+absl::Status RunReproduce(const ReproduceCommand& command) {
+  MW_ASSIGN_OR_RETURN(const Reproduction* const reproduction, FindReproduction(command.what));
+  const absl::StatusOr<double> deadline = ParseDuration(command.deadline);
+  if (!deadline.ok() || *deadline <= 0) {
+    return absl::InvalidArgumentError(
+        StrCat("--deadline: ", deadline.ok() ? "must be more than 0 seconds"
+                                             : std::string(deadline.status().message())));
+  }
+  solve::SolverOptions options;
+  options.deadline_seconds = *deadline;
+  options.threads = command.threads;
+  int64_t cases = 0, differ = 0;
+  double largest = 0;
+  std::string json_rows;
+  const auto show = [&](const Row& row) {
+    if (!command.json && cases == 0) {
+      MW_RETURN_IF_ERROR(
+          PrintOutput(absl::StrFormat("%-36s %6s %18s %18s %9s %9s\n", "case", "nodes", "recorded",
+                                      "found", "deviation", "ms")));
+    }
+    ++cases;
+    differ += row.ok ? 0 : 1;
+    largest = std::max(largest, row.deviation);
+    if (!command.json) return PrintOutput(RowText(row));
+    StrAppend(&json_rows, cases == 1 ? "\n    " : ",\n    ", RowJson(row));
+    return absl::OkStatus();
+  };
+  MW_RETURN_IF_ERROR(reproduction->run(command.files, options, show));
+  if (command.json) {
+    const std::string deviation =
+        std::isfinite(largest) ? absl::StrFormat("%.17g", largest) : "null";
+    MW_RETURN_IF_ERROR(PrintOutput(StrCat(
+        "{\n  \"reproduction\": \"", reproduction->name, "\",\n  \"cases\": [", json_rows,
+        "\n  ],\n  \"differ\": ", differ, ",\n  \"largest_deviation\": ", deviation, "\n}\n")));
+  } else {
+    MW_RETURN_IF_ERROR(PrintOutput(
+        absl::StrFormat("%d cases, %d differ, largest deviation %.2g\n", cases, differ, largest)));
+  }
+  if (differ == 0) return absl::OkStatus();
+  return absl::AbortedError(StrCat(differ, " of ", cases, " recorded results were not reproduced"));
+}
+
+}  // namespace
+
+Action AddReproduceVerb(CLI::App& app) {
+  const auto command = std::make_shared<ReproduceCommand>();
+  std::string names;
+  for (const Reproduction& one : kReproductions) {
+    StrAppend(&names, names.empty() ? "" : "; ", one.name, ": ", one.summary);
+  }
+  app.add_option("WHAT", command->what, names)->required();
+  app.add_option("FILE", command->files, "recorded cases as JSON, gzip or plain")->required();
+  app.add_option("--deadline", command->deadline, "time for each case, like 60s")
+      ->capture_default_str();
+  app.add_option("--threads", command->threads, "threads of the search")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_flag("--json", command->json,
+               "the same as JSON; infeasible costs and infinite deviations are null");
+  return [command] { return RunReproduce(*command); };
+}
+
+}  // namespace meshwright

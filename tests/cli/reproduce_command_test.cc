@@ -1,0 +1,94 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_replace.h"
+#include "tests/cli/run_binary.h"
+
+namespace meshwright {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
+
+// Two cases of one node: it takes the cheaper strategy where memory allows.
+constexpr char kCases[] = R"({
+  "roomy": {"num_nodes": 1, "s_len": [2], "s_follow": [-1], "compute_costs": [[1.25, 3]],
+    "communication_costs": [[0, 0]], "memory_costs": [[8, 4]], "live": [[0]], "memory_budget": 9,
+    "edges": [], "resharding_costs": [], "aliases": [], "alias_costs": [],
+    "status": "optimal", "objective": 1.25},
+  "full": {"num_nodes": 1, "s_len": [2], "s_follow": [-1], "compute_costs": [[1.25, 3]],
+    "communication_costs": [[0, 0]], "memory_costs": [[8, 4]], "live": [[0]], "memory_budget": 3,
+    "edges": [], "resharding_costs": [], "aliases": [], "alias_costs": [],
+    "status": "infeasible"}})";
+
+class ReproduceCommand : public testing::Test {
+ protected:
+  RunResult Reproduce(const std::string& text, std::vector<std::string> more = {}) const {
+    std::vector<std::string> arguments = {"reproduce", "alpa-ilp",
+                                          folder_.Write("cases.json", text)};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunMeshwright(arguments);
+  }
+  const ScratchFolder folder_;
+};
+
+TEST_F(ReproduceCommand, OneLineACaseAndASummary) {
+  const RunResult run = Reproduce(kCases);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err, IsEmpty());
+  EXPECT_THAT(run.out, MatchesRegex("case +nodes +recorded +found +deviation +ms\n"
+                                    "roomy +1 +1.25 +1.25 +0 +[0-9.]+  ok\n"
+                                    "full +1 +infeasible +infeasible +0 +[0-9.]+  ok\n"
+                                    "2 cases, 0 differ, largest deviation 0\n"));
+}
+
+TEST_F(ReproduceCommand, JsonSaysTheSame) {
+  const RunResult run = Reproduce(kCases, {"--json"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  const auto json = nlohmann::json::parse(run.out);
+  EXPECT_EQ(json["reproduction"], "alpa-ilp");
+  EXPECT_EQ(json["differ"], 0);
+  EXPECT_EQ(json["largest_deviation"], 0);
+  ASSERT_EQ(json["cases"].size(), 2u);
+  EXPECT_EQ(json["cases"][0]["name"], "roomy");
+  EXPECT_EQ(json["cases"][0]["found"], 1.25);
+  EXPECT_EQ(json["cases"][1]["outcome"], "infeasible");
+  EXPECT_TRUE(json["cases"][1]["recorded"].is_null());
+}
+
+TEST_F(ReproduceCommand, DeviationsHaveAnExitCodeOfTheirOwn) {
+  const std::string wrong =
+      absl::StrReplaceAll(kCases, {{"\"objective\": 1.25", "\"objective\": 1"}});
+  const RunResult run = Reproduce(wrong);
+  EXPECT_EQ(run.exit_code, 4);
+  EXPECT_THAT(run.out,
+              AllOf(HasSubstr("DIFFERS"), HasSubstr("2 cases, 1 differ, largest deviation 0.25")));
+  EXPECT_EQ(run.err, "meshwright: 1 of 2 recorded results were not reproduced\n");
+  const std::string feasible =
+      absl::StrReplaceAll(kCases, {{"\"memory_budget\": 3", "\"memory_budget\": 4"}});
+  const RunResult json = Reproduce(feasible, {"--json"});
+  EXPECT_EQ(json.exit_code, 4);
+  EXPECT_TRUE(nlohmann::json::parse(json.out)["largest_deviation"].is_null());
+}
+
+TEST_F(ReproduceCommand, BadInput) {
+  const RunResult unknown = RunMeshwright({"reproduce", "alpa-ipl", "cases.json"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_EQ(unknown.err, "meshwright: cannot reproduce \"alpa-ipl\"; did you mean \"alpa-ilp\"?\n");
+  const RunResult damaged = Reproduce(absl::StrReplaceAll(kCases, {{"[[8, 4]]", "[[8]]"}}));
+  EXPECT_EQ(damaged.exit_code, 2);
+  EXPECT_THAT(damaged.err, HasSubstr("cases.json: $[\"roomy\"].memory_costs[0]: has 1 elements"));
+  EXPECT_THAT(damaged.out, IsEmpty());
+  EXPECT_EQ(RunMeshwright({"reproduce", "alpa-ilp"}).exit_code, 2);
+  EXPECT_EQ(Reproduce(kCases, {"--deadline", "0s"}).exit_code, 2);
+  EXPECT_EQ(Reproduce(kCases, {folder_.Path("none.json")}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace meshwright
