@@ -2,6 +2,7 @@
 // models.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -9,7 +10,9 @@
 #include "meshwright/solve/compile.h"
 #include "meshwright/solve/dual_bound.h"
 #include "meshwright/solve/eliminate.h"
+#include "meshwright/solve/price_annealing.h"
 #include "meshwright/solve/price_ascent.h"
+#include "meshwright/solve/reduce.h"
 #include "tests/solve/model_brute_force.h"
 #include "tests/solve/random_problem.h"
 
@@ -43,6 +46,82 @@ TEST(DualBoundTest, NeverExceedsTheOptimumWhateverThePrices) {
     for (int step = 0; step < 20; ++step) ascent.Step(optimum == kInfCost ? 100 : optimum);
     EXPECT_TRUE(ascent.best() <= optimum);
     if (HasFailure()) return;
+  }
+}
+
+TEST(PriceAnnealingTest, NeverExceedsTheOptimumAndRestoresItsBest) {
+  for (uint64_t seed = 1; seed <= 500; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    const std::optional<Model> model = RandomModel(seed);
+    if (!model.has_value() || model->rows() == 0) continue;
+    const Int128 optimum = CheapestCost(*model);
+    DualBound bound(*model);
+    PriceAnnealing annealing(*model, &bound);
+    while (!annealing.Cold()) annealing.Step();
+    EXPECT_TRUE(annealing.best() <= optimum);
+    annealing.RestoreBest();
+    for (int i = 0; i < 2; ++i) bound.Pass();
+    EXPECT_TRUE(bound.bound() <= optimum);
+    if (HasFailure()) return;
+  }
+}
+
+// Nodes that choose between dear and light: a spike that a few of them share, and a plateau of many
+// rows that all of them share. Either alone is easy; the prices of both must come out right.
+TEST(PriceAnnealingTest, PricesSpikesAndPlateaus) {
+  Model model;
+  RandomSource random(1);
+  constexpr int kNodes = 60, kRows = 200;
+  model.capacity.assign(kRows, 300);  // of 600 if all are heavy
+  model.capacity[100] = 20'000;       // of 100,000
+  for (int v = 0; v < kNodes; ++v) {
+    ModelNode node{{0, 10 + random.Below(90)}, {}};
+    if (v % 6 == 0) {
+      node.segments = {{0, 100, {10, 0}}, {100, 101, {10'000, 0}}, {101, kRows, {10, 0}}};
+    } else {
+      node.segments = {{0, 100, {10, 0}}, {101, kRows, {10, 0}}};
+    }
+    model.nodes.push_back(std::move(node));
+  }
+  // Without edges the problem is a choice of which nodes stay heavy, and its relaxation is off by
+  // less than one node a row.
+  std::vector<int64_t> spike, plateau;
+  DualBound bound(model);
+  PriceAnnealing annealing(model, &bound);
+  while (!annealing.Cold()) annealing.Step();
+  annealing.RestoreBest();
+  for (int i = 0; i < 2; ++i) bound.Pass();
+  // What the dearest nodes that may stay heavy save: 2 of the 10 at the spike, 30 of all.
+  for (int v = 0; v < kNodes; ++v) (v % 6 == 0 ? spike : plateau).push_back(model.nodes[v].cost[1]);
+  std::sort(spike.begin(), spike.end());
+  std::sort(plateau.begin(), plateau.end());
+  Int128 optimum = 0;
+  for (size_t i = 0; i + 2 < spike.size(); ++i) optimum += spike[i];
+  for (size_t i = 0; i + 28 < plateau.size(); ++i) optimum += plateau[i];
+  EXPECT_TRUE(bound.bound() <= optimum);
+  EXPECT_GE(static_cast<double>(bound.bound()), 0.97 * static_cast<double>(optimum));
+}
+
+TEST(ReducedTest, RowsLeaveTheirPricesToThoseThatImplyThem) {
+  for (uint64_t seed = 1; seed <= 500; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    const std::optional<Model> model = RandomModel(seed);
+    if (!model.has_value() || model->rows() == 0) continue;
+    const Reduced reduced = Reduce(*model);
+    if (reduced.infeasible) continue;
+    std::vector<double> prices(model->rows());
+    RandomSource random(seed);
+    for (double& p : prices) p = static_cast<double>(random.Below(8)) / 4;
+    const std::vector<double> projected = reduced.ProjectPrices(prices);
+    ASSERT_EQ(static_cast<int32_t>(projected.size()), reduced.model.rows());
+    double all = 0, kept = 0;
+    for (double p : prices) all += p;
+    for (double p : projected) kept += p;
+    EXPECT_LE(kept, all);
+    // The price of a row that still stands is at least what it was.
+    for (int32_t r = 0; r < model->rows(); ++r) {
+      if (reduced.row_now[r] >= 0) EXPECT_GE(projected[reduced.row_now[r]], prices[r]);
+    }
   }
 }
 

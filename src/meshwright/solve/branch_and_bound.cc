@@ -51,6 +51,9 @@ struct Branch {
   int32_t node = -1, strategy = -1;
 };
 
+// Rounds of bounding below the root. Messages start anew in every node of the tree, but reductions
+// have changed the model so much that the old ones would be of little use.
+constexpr int kBranchRounds = 5;
 // In shares of the gap: what an edge counts as much as in price differences, and the regret that
 // counts as decided.
 constexpr double kEdgeWeight = 0.01, kDecided = 0.1;
@@ -133,7 +136,7 @@ std::optional<std::pair<Choice, Int128>> Search::Solve(Model model,
     bound.SetPrices(reduced.ProjectPrices(prices));
   }
   PriceAscent ascent(core, &bound);
-  const int rounds = depth == 0 ? options_.root_rounds : std::min(25, options_.root_rounds);
+  const int rounds = depth == 0 ? options_.root_rounds : std::min(kBranchRounds, options_.root_rounds);
   const Int128 target = upper < kInfCost ? upper : Int128{0};
   Int128 checked = -kInfCost;
   for (int round = 0; round < rounds; ++round) {
