@@ -1,0 +1,382 @@
+#include "meshwright/hlo/computation_builder.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "meshwright/base/strings.h"
+#include "meshwright/hlo/element_value.h"
+#include "meshwright/hlo/instruction_folder.h"
+#include "meshwright/hlo/text_cursor.h"
+
+namespace meshwright {
+namespace {
+
+// Constants longer than this are not compared with each other.
+constexpr size_t kMaxSharedBytes = 4096;
+
+bool IsIota(const std::vector<int64_t>& dims) {
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] != static_cast<int64_t>(i)) return false;
+  }
+  return true;
+}
+
+// May not be removed even if nobody needs its result.
+bool HasEffect(const Instruction& instruction) {
+  switch (instruction.opcode) {
+    case Opcode::kParameter:
+    case Opcode::kCall:
+    case Opcode::kInfeed:
+    case Opcode::kOutfeed:
+    case Opcode::kSend:
+    case Opcode::kRecv:
+      return true;
+    case Opcode::kCustomCall:
+      return FindAttribute(instruction, "custom_call_has_side_effect") != nullptr;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+std::string NameTable::Unique(std::string_view base) {
+  std::string name(base.empty() ? "value" : base);
+  for (char& c : name) {
+    if (!IsNameChar(c) || c == '$' || c == '@' || c == '~') c = '_';
+  }
+  if (name[0] >= '0' && name[0] <= '9') name.insert(name.begin(), '_');
+  const int64_t count = ++counts_[name];
+  return StrCat(name, ".", count);
+}
+
+// ---- what instructions fold to ----
+
+std::optional<std::string> ComputationBuilder::FilledWith(InstructionId id) const {
+  const Instruction* instruction = &computation_[id];
+  if (instruction->opcode == Opcode::kBroadcast) {
+    instruction = &computation_[instruction->operands[0]];
+  }
+  if (instruction->opcode != Opcode::kConstant || !instruction->shape.dims.empty() ||
+      instruction->literal.elided) {
+    return std::nullopt;
+  }
+  return instruction->literal.data;
+}
+
+bool ComputationBuilder::IsConstant(InstructionId id) const {
+  return computation_[id].opcode == Opcode::kConstant || FilledWith(id).has_value();
+}
+
+InstructionId ComputationBuilder::CopyConstant(InstructionId id, ComputationBuilder& other) const {
+  const Instruction& instruction = computation_[id];
+  if (const auto element = FilledWith(id)) {
+    return other.AddFilled(instruction.shape, *element, instruction.metadata);
+  }
+  return other.AddConstant(instruction.shape, instruction.literal, instruction.metadata);
+}
+
+InstructionId ComputationBuilder::FoldFilled(const Instruction& instruction) {
+  if (!IsElementwise(instruction.opcode) || instruction.operands.empty() ||
+      !instruction.shape.is_array()) {
+    return {};
+  }
+  std::vector<ElementType> types;
+  std::vector<std::string> elements;
+  for (const InstructionId operand : instruction.operands) {
+    std::optional<std::string> element = FilledWith(operand);
+    if (!element.has_value() || computation_[operand].shape.dims != instruction.shape.dims) {
+      return {};
+    }
+    types.push_back(computation_[operand].shape.type);
+    elements.push_back(*std::move(element));
+  }
+  std::optional<std::string> folded = FoldElements(instruction, types, elements);
+  if (!folded.has_value()) return {};
+  return AddFilled(instruction.shape, *std::move(folded), instruction.metadata);
+}
+
+InstructionId ComputationBuilder::Fold(Instruction& instruction) {
+  if (const InstructionId folded = FoldFilled(instruction); folded.valid()) return folded;
+  std::vector<InstructionId>& operands = instruction.operands;
+  if (operands.empty()) return {};
+  if (IsCommutative(instruction.opcode) && operands.size() == 2 && IsConstant(operands[0]) &&
+      !IsConstant(operands[1])) {
+    std::swap(operands[0], operands[1]);
+  }
+  const Shape& first = computation_[operands[0]].shape;
+  const bool same_type = first.SameType(instruction.shape);
+  // What is not well typed is left for the verifier to find.
+  switch (instruction.opcode) {
+    case Opcode::kConvert:
+      return same_type ? operands[0] : InstructionId();
+    case Opcode::kReshape:
+    case Opcode::kTranspose:
+    case Opcode::kSlice:
+      if (instruction.opcode == Opcode::kTranspose && !IsIota(instruction.dimensions)) break;
+      if (same_type) return operands[0];
+      break;
+    case Opcode::kConcatenate:
+      return same_type && operands.size() == 1 ? operands[0] : InstructionId();
+    case Opcode::kPad: {
+      const bool none =
+          std::all_of(instruction.padding.begin(), instruction.padding.end(),
+                      [](const PaddingDimension& p) { return p == PaddingDimension(); });
+      return same_type && none ? operands[0] : InstructionId();
+    }
+    case Opcode::kSelect:
+      if (first.type != ElementType::kPred || first.dims != instruction.shape.dims ||
+          !computation_[operands[1]].shape.SameType(instruction.shape) ||
+          !computation_[operands[2]].shape.SameType(instruction.shape)) {
+        return {};
+      }
+      if (operands[1] == operands[2]) return operands[1];
+      if (const auto predicate = FilledWith(operands[0])) {
+        return operands[(*predicate)[0] != 0 ? 1 : 2];
+      }
+      return {};
+    default:
+      break;
+  }
+  const bool rearranges =
+      instruction.opcode == Opcode::kReshape || instruction.opcode == Opcode::kTranspose ||
+      instruction.opcode == Opcode::kReverse;
+  if (rearranges && first.type == instruction.shape.type &&
+      first.elements() == instruction.shape.elements()) {
+    if (const auto element = FilledWith(operands[0])) {
+      return AddFilled(instruction.shape, *element, instruction.metadata);
+    }
+  }
+  if (instruction.opcode == Opcode::kReshape &&
+      computation_[operands[0]].opcode == Opcode::kReshape) {
+    operands[0] = computation_[operands[0]].operands[0];
+    if (computation_[operands[0]].shape.SameType(instruction.shape)) return operands[0];
+  }
+  if (operands.size() != 2 || !instruction.shape.is_array() || !same_type ||
+      !computation_[operands[1]].shape.SameType(instruction.shape)) {
+    return {};
+  }
+  for (const size_t side : {0, 1}) {
+    const auto element = FilledWith(operands[side]);
+    if (element.has_value() &&
+        IsNeutral(instruction.opcode, instruction.shape.type, *element, side == 0)) {
+      return operands[1 - side];
+    }
+  }
+  return {};
+}
+
+// ---- additions ----
+
+InstructionId ComputationBuilder::AddAsIs(Instruction instruction) {
+  computation_.instructions.push_back(std::move(instruction));
+  return InstructionId(computation_.instructions.size() - 1);
+}
+
+InstructionId ComputationBuilder::Add(Instruction instruction) {
+  const InstructionId folded = Fold(instruction);
+  return folded.valid() ? folded : AddAsIs(std::move(instruction));
+}
+
+InstructionId ComputationBuilder::AddParameter(const Shape& shape, Metadata metadata,
+                                               std::string_view name) {
+  Instruction parameter;
+  parameter.opcode = Opcode::kParameter;
+  parameter.shape = shape;
+  parameter.metadata = std::move(metadata);
+  parameter.parameter_number = static_cast<int64_t>(computation_.parameters.size());
+  parameter_names_.emplace_back(name);
+  computation_.parameters.push_back(AddAsIs(std::move(parameter)));
+  return computation_.parameters.back();
+}
+
+InstructionId ComputationBuilder::AddConstant(const Shape& shape, Literal literal,
+                                              const Metadata& metadata) {
+  ConstantKey key(shape.type, shape.dims, literal.data, false);
+  const bool shared = !literal.elided && literal.data.size() <= kMaxSharedBytes;
+  if (shared) {
+    if (const auto found = constants_.find(key); found != constants_.end()) return found->second;
+  }
+  Instruction constant;
+  constant.opcode = Opcode::kConstant;
+  constant.shape = shape;
+  constant.literal = std::move(literal);
+  constant.metadata = metadata;
+  const InstructionId id = AddAsIs(std::move(constant));
+  if (shared) constants_.emplace(std::move(key), id);
+  return id;
+}
+
+InstructionId ComputationBuilder::AddFilled(const Shape& shape, std::string element,
+                                            const Metadata& metadata) {
+  if (shape.dims.empty()) return AddConstant(shape, Literal{std::move(element), false, {}}, {});
+  ConstantKey key(shape.type, shape.dims, element, true);
+  if (const auto found = constants_.find(key); found != constants_.end()) return found->second;
+  Instruction scalar;
+  scalar.opcode = Opcode::kConstant;
+  scalar.shape = Shape::Array(shape.type, {});
+  scalar.literal.data = std::move(element);
+  Instruction broadcast;
+  broadcast.opcode = Opcode::kBroadcast;
+  broadcast.shape = shape;
+  broadcast.operands = {AddAsIs(std::move(scalar))};
+  broadcast.metadata = metadata;
+  const InstructionId id = AddAsIs(std::move(broadcast));
+  constants_.emplace(std::move(key), id);
+  return id;
+}
+
+InstructionId ComputationBuilder::AddElement(InstructionId tuple, int64_t index,
+                                             const Metadata& metadata) {
+  Instruction element;
+  element.opcode = Opcode::kGetTupleElement;
+  element.shape = computation_[tuple].shape.tuple[static_cast<size_t>(index)];
+  element.tuple_index = index;
+  element.operands = {tuple};
+  element.metadata = metadata;
+  element.line = computation_[tuple].line;
+  return AddAsIs(std::move(element));
+}
+
+InstructionId ComputationBuilder::AddTuple(absl::Span<const InstructionId> elements,
+                                           const Metadata& metadata) {
+  Instruction tuple;
+  tuple.opcode = Opcode::kTuple;
+  tuple.shape.type = ElementType::kTuple;
+  for (const InstructionId element : elements) {
+    tuple.shape.tuple.push_back(computation_[element].shape);
+  }
+  tuple.operands.assign(elements.begin(), elements.end());
+  tuple.metadata = metadata;
+  return AddAsIs(std::move(tuple));
+}
+
+InstructionId ComputationBuilder::AddReshape(InstructionId operand, std::vector<int64_t> dims,
+                                             const Metadata& metadata) {
+  Instruction reshape;
+  reshape.opcode = Opcode::kReshape;
+  reshape.shape = Shape::Array(computation_[operand].shape.type, std::move(dims));
+  reshape.operands = {operand};
+  reshape.metadata = metadata;
+  return Add(std::move(reshape));
+}
+
+InstructionId ComputationBuilder::AddBroadcastInDim(InstructionId operand, const Shape& shape,
+                                                    const std::vector<int64_t>& dimensions,
+                                                    const Metadata& metadata) {
+  if (const auto element = FilledWith(operand);
+      element.has_value() && computation_[operand].shape.is_array()) {
+    return AddFilled(shape, *element, metadata);
+  }
+  const Shape from = computation_[operand].shape;
+  if (from.elements() == shape.elements()) {
+    if (std::is_sorted(dimensions.begin(), dimensions.end())) {
+      return AddReshape(operand, shape.dims, metadata);
+    }
+    if (from.rank() == shape.rank()) {
+      Instruction transpose;
+      transpose.opcode = Opcode::kTranspose;
+      transpose.shape = shape;
+      transpose.operands = {operand};
+      transpose.dimensions.resize(dimensions.size());
+      for (size_t i = 0; i < dimensions.size(); ++i) {
+        transpose.dimensions[static_cast<size_t>(dimensions[i])] = static_cast<int64_t>(i);
+      }
+      transpose.metadata = metadata;
+      return Add(std::move(transpose));
+    }
+  }
+  // XLA's broadcast has no dimensions that grow from 1: they are first kept, then dropped, then
+  // made anew.
+  Shape kept = shape;
+  std::vector<int64_t> remaining, dropped_dims;
+  for (size_t i = 0; i < dimensions.size(); ++i) {
+    kept.dims[static_cast<size_t>(dimensions[i])] = from.dims[i];
+  }
+  Instruction broadcast;
+  broadcast.opcode = Opcode::kBroadcast;
+  broadcast.shape = kept;
+  broadcast.operands = {operand};
+  broadcast.dimensions = dimensions;
+  broadcast.metadata = metadata;
+  const InstructionId inner = AddAsIs(broadcast);
+  if (kept == shape) return inner;
+  for (size_t d = 0; d < shape.dims.size(); ++d) {
+    if (kept.dims[d] != shape.dims[d]) continue;
+    remaining.push_back(static_cast<int64_t>(d));
+    dropped_dims.push_back(kept.dims[d]);
+  }
+  broadcast.shape = shape;
+  broadcast.operands = {AddReshape(inner, std::move(dropped_dims), metadata)};
+  broadcast.dimensions = std::move(remaining);
+  return AddAsIs(std::move(broadcast));
+}
+
+// ---- the finished computation ----
+
+std::vector<size_t> ComputationBuilder::Order(InstructionId root) const {
+  const std::vector<Instruction>& instructions = computation_.instructions;
+  std::vector<bool> needed(instructions.size(), false);
+  for (size_t i = instructions.size(); i-- > 0;) {
+    if (InstructionId(i) == root || HasEffect(instructions[i])) needed[i] = true;
+    if (!needed[i]) continue;
+    for (const InstructionId operand : instructions[i].operands) needed[operand.index()] = true;
+  }
+  std::vector<bool> used(instructions.size(), false);
+  for (size_t i = 0; i < instructions.size(); ++i) {
+    if (!needed[i]) continue;
+    for (const InstructionId operand : instructions[i].operands) used[operand.index()] = true;
+  }
+  // Depth first from everything that nobody uses, operands before their users.
+  std::vector<size_t> order;
+  std::vector<bool> placed(instructions.size(), false);
+  std::vector<std::pair<size_t, size_t>> stack;  // instruction, next operand to look at
+  for (size_t start = 0; start < instructions.size(); ++start) {
+    if (!needed[start] || used[start]) continue;
+    stack.emplace_back(start, 0);
+    while (!stack.empty()) {
+      auto& [at, next] = stack.back();
+      if (placed[at]) {
+        stack.pop_back();
+      } else if (next < instructions[at].operands.size()) {
+        const size_t operand = instructions[at].operands[next++].index();
+        if (!placed[operand]) stack.emplace_back(operand, 0);
+      } else {
+        placed[at] = true;
+        order.push_back(at);
+        stack.pop_back();
+      }
+    }
+  }
+  return order;
+}
+
+Computation ComputationBuilder::Finish(std::string name, InstructionId root, NameTable& names,
+                                       std::vector<InstructionId>* moved) {
+  const std::vector<size_t> order = Order(root);
+  moved->assign(computation_.instructions.size(), InstructionId());
+  std::vector<Instruction> instructions;
+  instructions.reserve(order.size());
+  for (const size_t old : order) {
+    Instruction& instruction = instructions.emplace_back(std::move(computation_.instructions[old]));
+    for (InstructionId& operand : instruction.operands) operand = (*moved)[operand.index()];
+    (*moved)[old] = InstructionId(instructions.size() - 1);
+    const std::string& op_name = instruction.metadata.op_name;
+    std::string_view base = std::string_view(op_name).substr(op_name.rfind('/') + 1);
+    if (base.empty()) {
+      base = instruction.opcode == Opcode::kParameter
+                 ? std::string_view(
+                       parameter_names_[static_cast<size_t>(instruction.parameter_number)])
+                 : OpcodeName(instruction.opcode);
+    }
+    instruction.name = names.Unique(base);
+  }
+  computation_.name = std::move(name);
+  computation_.instructions = std::move(instructions);
+  for (InstructionId& parameter : computation_.parameters) parameter = (*moved)[parameter.index()];
+  computation_.root = (*moved)[root.index()];
+  computation_[computation_.root].is_root = true;
+  return std::move(computation_);
+}
+
+}  // namespace meshwright

@@ -1,0 +1,483 @@
+#include "meshwright/hlo/mlir_parser.h"
+
+#include <algorithm>
+#include <charconv>
+#include <system_error>
+
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+
+namespace meshwright {
+namespace {
+
+// Values of one operation; more would only be an attempt to exhaust memory.
+constexpr int64_t kMaxResults = 1 << 20;
+
+bool IsTerminator(std::string_view name) {
+  return name == "return" || name.ends_with(".return");
+}
+
+bool IsShardingKey(std::string_view name) {
+  return name == "sdy.sharding" || name == "mhlo.sharding";
+}
+
+}  // namespace
+
+const MlirAttribute* MlirOperation::Find(std::string_view name) const {
+  for (const auto& [key, value] : attributes) {
+    if (key == name) return &value;
+  }
+  return nullptr;
+}
+
+absl::StatusOr<MlirModule> ParseMlirModule(std::string_view text, std::string_view file_name,
+                                           const MlirAliases& aliases) {
+  return MlirParser(text, file_name, aliases).Parse();
+}
+
+// ---- modules and functions ----
+
+absl::StatusOr<MlirModule> MlirParser::Parse() {
+  MW_RETURN_IF_ERROR(ParseModuleBody(/*braced=*/false));
+  return std::move(module_);
+}
+
+absl::Status MlirParser::ParseModuleBody(bool braced) {
+  module_.body = cursor_.position();
+  while (true) {
+    const char next = cursor_.Peek();
+    if (cursor_.AtEnd()) {
+      return braced ? cursor_.Expected("an operation or '}'") : absl::OkStatus();
+    }
+    if (braced && next == '}') {
+      cursor_.Consume('}');
+      size_t location = 0;
+      return ParseLocation(location);
+    }
+    if (next == '#') {  // an alias; read where it is used
+      const size_t end = cursor_.text().find('\n', cursor_.position());
+      cursor_.set_position(std::min(end, cursor_.text().size()));
+      continue;
+    }
+    if (cursor_.Consume("{-#")) {  // resources behind the module
+      const size_t end = cursor_.text().find("#-}", cursor_.position());
+      if (end == std::string_view::npos) return cursor_.Error("\"{-#\" is not closed by \"#-}\"");
+      cursor_.set_position(end + 3);
+      continue;
+    }
+    const size_t at = cursor_.position();
+    const std::string_view name = MlirName(cursor_);
+    if (name == "module" || name == "builtin.module") {
+      if (braced) return cursor_.Error(at, "a module inside of a module; only one can be planned");
+      if (!module_.functions.empty()) return cursor_.Error(at, "a second module in one file");
+      if (cursor_.Peek() == '@') {
+        MW_ASSIGN_OR_RETURN(const std::string_view symbol, MlirSymbol(cursor_));
+        module_.name = std::string(symbol);
+      }
+      if (cursor_.ConsumeWord("attributes")) {
+        MW_ASSIGN_OR_RETURN(module_.attributes, ParseMlirDictionary(cursor_, aliases_));
+      }
+      MW_RETURN_IF_ERROR(cursor_.Expect("{", "before the body of the module"));
+      MW_RETURN_IF_ERROR(ParseModuleBody(/*braced=*/true));
+    } else if (name == "func.func") {
+      MW_RETURN_IF_ERROR(ParseFunction());
+    } else if (name == "sdy.mesh") {
+      MW_RETURN_IF_ERROR(ParseMeshOperation());
+    } else {
+      cursor_.set_position(at);
+      return cursor_.Expected("func.func, sdy.mesh or the module's end");
+    }
+  }
+}
+
+absl::Status MlirParser::ParseMeshOperation() {
+  MW_ASSIGN_OR_RETURN(const std::string_view name, MlirSymbol(cursor_));
+  MW_RETURN_IF_ERROR(cursor_.Expect("=", "after the name of the mesh"));
+  MW_ASSIGN_OR_RETURN(MlirMesh mesh, ParseMlirMesh(cursor_));
+  mesh.name = std::string(name);
+  module_.meshes.push_back(std::move(mesh));
+  if (cursor_.Peek() == '{') {
+    MW_RETURN_IF_ERROR(ParseMlirDictionary(cursor_, aliases_).status());
+  }
+  size_t location = 0;
+  return ParseLocation(location);
+}
+
+absl::Status MlirParser::ParseFunction() {
+  MlirFunction function;
+  function.position = cursor_.position();
+  function.line = cursor_.LineAt(function.position);
+  cursor_.ConsumeWord("public");
+  function.is_private = cursor_.ConsumeWord("private") || cursor_.ConsumeWord("nested");
+  MW_ASSIGN_OR_RETURN(function.name, MlirSymbol(cursor_));
+  function_ = &function;
+  values_.clear();
+  scope_.clear();
+  MW_RETURN_IF_ERROR(ParseArguments(function));
+  if (cursor_.Consume("->")) MW_RETURN_IF_ERROR(ParseResults(function));
+  if (cursor_.ConsumeWord("attributes")) {
+    MW_RETURN_IF_ERROR(ParseMlirDictionary(cursor_, aliases_).status());
+  }
+  function.is_declaration = !cursor_.Consume('{');
+  if (!function.is_declaration) MW_RETURN_IF_ERROR(ParseBody(function.body));
+  size_t location = 0;
+  MW_RETURN_IF_ERROR(ParseLocation(location));
+  module_.functions.push_back(std::move(function));
+  function_ = nullptr;
+  return absl::OkStatus();
+}
+
+absl::Status MlirParser::ParseArguments(MlirFunction& function) {
+  MW_RETURN_IF_ERROR(cursor_.Expect("(", "before the arguments of the function"));
+  if (cursor_.Consume(')')) return absl::OkStatus();
+  do {
+    MlirPort port;
+    Defined name;
+    if (cursor_.Peek() == '%') {
+      MW_ASSIGN_OR_RETURN(name, ParseValueName());
+      MW_RETURN_IF_ERROR(cursor_.Expect(":", "after the name of an argument"));
+    }
+    MW_ASSIGN_OR_RETURN(port.type, ParseType());
+    port.anchor = {MlirAnchor::Form::kBare, cursor_.position(), 0, {}};
+    if (cursor_.Peek() == '{') {
+      MW_RETURN_IF_ERROR(ParseAttributes(port.attributes, port.anchor));
+    }
+    MW_RETURN_IF_ERROR(ParseLocation(port.location));
+    if (!name.name.empty()) {
+      MW_ASSIGN_OR_RETURN(const MlirValue value, Define(name, port.type, 1));
+      function.body.arguments.push_back(value);
+    }
+    function.arguments.push_back(std::move(port));
+  } while (cursor_.Consume(','));
+  return cursor_.Expect(")", "after the arguments of the function");
+}
+
+absl::Status MlirParser::ParseResults(MlirFunction& function) {
+  if (cursor_.Peek() != '(') {
+    MlirPort port;
+    const size_t begin = cursor_.position();
+    MW_ASSIGN_OR_RETURN(port.type, ParseType());
+    port.anchor = {MlirAnchor::Form::kParentheses, begin, cursor_.position(), {}};
+    function.results.push_back(std::move(port));
+    return absl::OkStatus();
+  }
+  cursor_.Consume('(');
+  if (cursor_.Consume(')')) return absl::OkStatus();
+  do {
+    MlirPort port;
+    MW_ASSIGN_OR_RETURN(port.type, ParseType());
+    port.anchor = {MlirAnchor::Form::kBare, cursor_.position(), 0, {}};
+    if (cursor_.Peek() == '{') {
+      MW_RETURN_IF_ERROR(ParseAttributes(port.attributes, port.anchor));
+    }
+    function.results.push_back(std::move(port));
+  } while (cursor_.Consume(','));
+  return cursor_.Expect(")", "after the results of the function");
+}
+
+// ---- regions ----
+
+void MlirParser::Leave(size_t mark) {
+  for (; scope_.size() > mark; scope_.pop_back()) values_.erase(scope_.back());
+}
+
+absl::Status MlirParser::ParseBody(MlirRegion& region) {
+  if (++depth_ > kMaxTextNesting) {
+    return cursor_.Error(StrCat("regions nested deeper than ", kMaxTextNesting));
+  }
+  const size_t mark = Enter();
+  if (cursor_.Peek() == '^') {
+    cursor_.Consume('^');
+    if (MlirName(cursor_).empty()) return cursor_.Expected("the name of a block");
+    if (cursor_.Consume('(')) MW_RETURN_IF_ERROR(ParseRegionArguments(region));
+    MW_RETURN_IF_ERROR(cursor_.Expect(":", "after the label of a block"));
+  }
+  while (true) {
+    if (cursor_.Peek() == '^') {
+      return cursor_.Error("a second block in one region; StableHLO has only one");
+    }
+    if (cursor_.Peek() == '}') break;
+    MW_RETURN_IF_ERROR(ParseOperation(region));
+  }
+  if (region.operations.empty() || !IsTerminator(region.operations.back().name)) {
+    return cursor_.Expected("a return before the end of the region");
+  }
+  cursor_.Consume('}');
+  Leave(mark);
+  --depth_;
+  return absl::OkStatus();
+}
+
+absl::Status MlirParser::ParseRegion(MlirRegion& region) {
+  MW_RETURN_IF_ERROR(cursor_.Expect("{", "before a region"));
+  return ParseBody(region);
+}
+
+absl::Status MlirParser::ParseRegionArguments(MlirRegion& region) {
+  if (cursor_.Consume(')')) return absl::OkStatus();
+  do {
+    MW_ASSIGN_OR_RETURN(const Defined name, ParseValueName());
+    MW_RETURN_IF_ERROR(cursor_.Expect(":", "after the name of an argument"));
+    MW_ASSIGN_OR_RETURN(const Shape* const type, ParseType());
+    size_t location = 0;
+    MW_RETURN_IF_ERROR(ParseLocation(location));
+    MW_ASSIGN_OR_RETURN(const MlirValue value, Define(name, type, 1));
+    region.arguments.push_back(value);
+  } while (cursor_.Consume(','));
+  return cursor_.Expect(")", "after the arguments of the region");
+}
+
+// ---- operations ----
+
+absl::Status MlirParser::ParseOperation(MlirRegion& region) {
+  MlirOperation operation;
+  cursor_.SkipSpace();
+  operation.position = cursor_.position();
+  operation.line = cursor_.LineAt(operation.position);
+  operation.inner = static_cast<MlirValue>(function_->types.size());
+  MW_ASSIGN_OR_RETURN(const Definitions defined, ParseDefinitions());
+  if (cursor_.Peek() == '"') {
+    MW_ASSIGN_OR_RETURN(operation.name, cursor_.RawQuotedString());
+    operation.name = operation.name.substr(1, operation.name.size() - 2);
+    MW_RETURN_IF_ERROR(ParseGeneric(defined, operation));
+  } else {
+    operation.name = MlirName(cursor_);
+    if (operation.name.empty()) return cursor_.Expected("an operation or '}'");
+    if (operation.name == "call") operation.name = "func.call";
+    MW_RETURN_IF_ERROR(ParseAssembly(defined, operation));
+  }
+  MW_RETURN_IF_ERROR(ParseLocation(operation.location));
+  region.operations.push_back(std::move(operation));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<MlirParser::Definitions> MlirParser::ParseDefinitions() {
+  Definitions defined;
+  if (cursor_.Peek() != '%') return defined;
+  do {
+    MW_ASSIGN_OR_RETURN(defined.names.emplace_back(), ParseValueName());
+    int64_t count = 1;
+    if (cursor_.Consume(':')) {
+      MW_ASSIGN_OR_RETURN(count, cursor_.Integer());
+    }
+    if (count < 1 || count > kMaxResults) {
+      return cursor_.Error(StrCat("an operation with ", count, " results; at least 1 and at most ",
+                                  kMaxResults, " can be read"));
+    }
+    defined.counts.push_back(static_cast<int32_t>(count));
+    defined.total += static_cast<size_t>(count);
+  } while (cursor_.Consume(','));
+  MW_RETURN_IF_ERROR(cursor_.Expect("=", "after the names of results"));
+  return defined;
+}
+
+absl::Status MlirParser::ParseGeneric(const Definitions& defined, MlirOperation& operation) {
+  MW_RETURN_IF_ERROR(cursor_.Expect("(", "before the operands"));
+  if (!cursor_.Consume(')')) {
+    do {
+      MW_ASSIGN_OR_RETURN(operation.operands.emplace_back(), ParseOperand());
+    } while (cursor_.Consume(','));
+    MW_RETURN_IF_ERROR(cursor_.Expect(")", "after the operands"));
+  }
+  if (cursor_.Peek() == '[') return cursor_.Error("successors; StableHLO has no branches");
+  if (cursor_.Consume('<')) {
+    MlirAnchor ignored;
+    MW_RETURN_IF_ERROR(ParseAttributes(operation.attributes, ignored));
+    MW_RETURN_IF_ERROR(cursor_.Expect(">", "after the properties"));
+  }
+  if (cursor_.Consume('(')) {
+    do {
+      MW_RETURN_IF_ERROR(ParseRegion(operation.regions.emplace_back()));
+    } while (cursor_.Consume(','));
+    MW_RETURN_IF_ERROR(cursor_.Expect(")", "after the regions"));
+  }
+  operation.anchor = {MlirAnchor::Form::kBare, cursor_.position(), 0, {}};
+  if (cursor_.Peek() == '{') {
+    MW_RETURN_IF_ERROR(ParseAttributes(operation.attributes, operation.anchor));
+  }
+  return ParseTypes(defined, operation);
+}
+
+absl::Status MlirParser::ParseAttributes(MlirAttributes& attributes, MlirAnchor& anchor) {
+  const size_t before = cursor_.position();
+  MW_ASSIGN_OR_RETURN(MlirAttributes read, ParseMlirDictionary(cursor_, aliases_));
+  anchor.form = read.empty() ? MlirAnchor::Form::kInsideEmpty : MlirAnchor::Form::kInside;
+  anchor.position = cursor_.text().find('{', before) + 1;
+  for (auto& [name, value] : read) {
+    if (IsShardingKey(name)) {
+      size_t begin = static_cast<size_t>(name.data() - cursor_.text().data());
+      if (cursor_.text()[begin - 1] == '"') --begin;
+      anchor.shardings.emplace_back(begin, value.position + value.text.size());
+    }
+    attributes.emplace_back(name, std::move(value));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MlirParser::ParseTypes(const Definitions& defined, MlirOperation& operation) {
+  if (IsTerminator(operation.name) && operation.operands.empty() && cursor_.Peek() != ':') {
+    return absl::OkStatus();
+  }
+  MW_RETURN_IF_ERROR(cursor_.Expect(":", StrCat("before the types of ", operation.name)));
+  const bool parenthesized = cursor_.Peek() == '(';
+  MW_ASSIGN_OR_RETURN(Types types, ParseTypeList());
+  while (!parenthesized && cursor_.Consume(',')) {
+    MW_ASSIGN_OR_RETURN(types.emplace_back(), ParseType());
+  }
+  if (cursor_.Consume("->")) {
+    MW_RETURN_IF_ERROR(CheckOperandTypes(operation, types));
+    MW_ASSIGN_OR_RETURN(types, ParseTypeList());
+    return DefineResults(defined, types, operation);
+  }
+  // One type for everything, or one for each operand; the last one is the result's.
+  if (types.size() == operation.operands.size()) {
+    MW_RETURN_IF_ERROR(CheckOperandTypes(operation, types));
+  }
+  if (defined.total == 0) return absl::OkStatus();
+  if (types.empty()) return cursor_.Expected(StrCat("the type of ", operation.name));
+  if (types.size() != defined.total) types.assign(defined.total, types.back());
+  return DefineResults(defined, types, operation);
+}
+
+absl::Status MlirParser::CheckOperandTypes(const MlirOperation& operation, const Types& types) {
+  if (types.size() != operation.operands.size()) {
+    return cursor_.Error(operation.position,
+                         StrCat(operation.name, " has ", operation.operands.size(),
+                                " operands, but types of ", types.size()));
+  }
+  for (size_t i = 0; i < types.size(); ++i) {
+    const Shape* const type = function_->types[static_cast<size_t>(operation.operands[i])];
+    if (type == types[i] || *type == *types[i]) continue;
+    return cursor_.Error(
+        operation.position,
+        StrCat(operation.name, ": operand ", i, " is said to be ", types[i]->ToString(false),
+               ", the value is ", type->ToString(false)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MlirParser::DefineResults(const Definitions& defined, const Types& types,
+                                       MlirOperation& operation) {
+  if (defined.total == 0) {  // nobody names the results
+    for (const Shape* type : types) {
+      MW_ASSIGN_OR_RETURN(operation.results.emplace_back(), Define({}, type, 1));
+    }
+    return absl::OkStatus();
+  }
+  if (types.size() != defined.total) {
+    return cursor_.Error(operation.position,
+                         StrCat(operation.name, " has types of ", types.size(),
+                                " results, but names for ", defined.total));
+  }
+  size_t next = 0;
+  for (size_t i = 0; i < defined.names.size(); ++i) {
+    const int32_t count = defined.counts[i];
+    MW_ASSIGN_OR_RETURN(const MlirValue first, Define(defined.names[i], types[next], count));
+    for (MlirValue value = first; value < first + count; ++value) {
+      function_->types[static_cast<size_t>(value)] = types[next++];
+      operation.results.push_back(value);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// ---- names, types, locations ----
+
+absl::StatusOr<MlirParser::Defined> MlirParser::ParseValueName() {
+  if (cursor_.Peek() != '%') return cursor_.Expected("the name of a value, %...");
+  const std::string_view text = cursor_.text();
+  const size_t begin = cursor_.position() + 1;
+  size_t end = begin;
+  while (end < text.size() && IsNameChar(text[end]) && text[end] != '@' && text[end] != '~') ++end;
+  if (end == begin) return cursor_.Expected("the name of a value after '%'");
+  cursor_.set_position(end);
+  return Defined{text.substr(begin, end - begin), begin - 1};
+}
+
+absl::StatusOr<MlirValue> MlirParser::Define(const Defined& name, const Shape* type,
+                                             int32_t count) {
+  const NamedValue value{static_cast<MlirValue>(function_->types.size()), count};
+  if (!name.name.empty() && !values_.emplace(name.name, value).second) {
+    return cursor_.Error(name.position,
+                         StrCat("value ", QuoteForError(StrCat("%", name.name)),
+                                " is defined twice in function @", function_->name));
+  }
+  scope_.push_back(name.name);
+  function_->types.resize(function_->types.size() + static_cast<size_t>(count), type);
+  function_->value_names.resize(function_->types.size(), name.name);
+  return value.value;
+}
+
+absl::StatusOr<MlirValue> MlirParser::ParseOperand() {
+  MW_ASSIGN_OR_RETURN(const Defined name, ParseValueName());
+  const auto found = values_.find(name.name);
+  if (found == values_.end()) {
+    return cursor_.Error(name.position, StrCat("value ", QuoteForError(StrCat("%", name.name)),
+                                               " is not defined before it is used"));
+  }
+  int64_t index = 0;
+  if (cursor_.position() < cursor_.text().size() && cursor_.text()[cursor_.position()] == '#') {
+    cursor_.Consume('#');
+    MW_ASSIGN_OR_RETURN(index, cursor_.Integer());
+  }
+  if (index < 0 || index >= found->second.count) {
+    return cursor_.Error(name.position,
+                         StrCat("value ", QuoteForError(StrCat("%", name.name)), " has ",
+                                found->second.count, " parts; there is no #", index));
+  }
+  return found->second.value + static_cast<MlirValue>(index);
+}
+
+absl::StatusOr<const Shape*> MlirParser::ParseType() {
+  cursor_.SkipSpace();
+  const std::string_view text = cursor_.text();
+  const size_t begin = cursor_.position();
+  // `tensor<...>` has brackets inside only for complex numbers; each text is read once.
+  size_t end = text.find('>', begin);
+  if (end != std::string_view::npos && text.substr(begin, end - begin).ends_with("complex<f32") &&
+      text.substr(end).starts_with(">>")) {
+    ++end;
+  }
+  const std::string_view key =
+      end == std::string_view::npos ? text.substr(begin, 0) : text.substr(begin, end + 1 - begin);
+  const auto found = types_.find(key);
+  if (found != types_.end() && !key.empty()) {
+    cursor_.set_position(end + 1);
+    return found->second;
+  }
+  MW_ASSIGN_OR_RETURN(Shape shape, ParseMlirType(cursor_));
+  const Shape* const type = &module_.shapes.emplace_back(std::move(shape));
+  if (cursor_.position() == end + 1) types_.emplace(key, type);
+  return type;
+}
+
+absl::StatusOr<MlirParser::Types> MlirParser::ParseTypeList() {
+  Types types;
+  if (!cursor_.Consume('(')) {
+    MW_ASSIGN_OR_RETURN(types.emplace_back(), ParseType());
+    return types;
+  }
+  if (cursor_.Consume(')')) return types;
+  do {
+    MW_ASSIGN_OR_RETURN(types.emplace_back(), ParseType());
+  } while (cursor_.Consume(','));
+  MW_RETURN_IF_ERROR(cursor_.Expect(")", "after the types"));
+  return types;
+}
+
+absl::Status MlirParser::ParseLocation(size_t& location) {
+  cursor_.SkipSpace();
+  if (!cursor_.text().substr(cursor_.position()).starts_with("loc(")) return absl::OkStatus();
+  cursor_.set_position(cursor_.position() + 4);
+  location = cursor_.position();
+  if (!cursor_.text().substr(location).starts_with("#")) {
+    MW_RETURN_IF_ERROR(cursor_.RawValue().status());
+    while (cursor_.Consume(',')) MW_RETURN_IF_ERROR(cursor_.RawValue().status());
+    return cursor_.Expect(")", "after a location");
+  }
+  const size_t end = cursor_.text().find_first_of(")\n", location);
+  cursor_.set_position(std::min(end, cursor_.text().size()));
+  return cursor_.Expect(")", "after a location");
+}
+
+}  // namespace meshwright

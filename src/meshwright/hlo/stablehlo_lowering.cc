@@ -1,0 +1,472 @@
+#include "meshwright/hlo/stablehlo_lowering.h"
+
+#include <utility>
+
+#include "meshwright/base/nearest_name.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/hlo/mlir_literal.h"
+#include "meshwright/hlo/mlir_sharding.h"
+#include "meshwright/hlo/verifier.h"
+
+namespace meshwright {
+namespace {
+
+// Functions that call each other deeper than this are refused: each costs stack.
+constexpr size_t kMaxCallDepth = 128;
+
+}  // namespace
+
+const StablehloOperation* FindStablehloOperation(std::string_view name) {
+  static const auto& rows = *[] {
+    auto* map = new absl::flat_hash_map<std::string_view, const StablehloOperation*>();
+    for (const auto& table :
+         {StablehloElementwiseOperations(), StablehloShapeOperations(),
+          StablehloDimensionOperations(), StablehloControlOperations(),
+          StablehloOtherOperations()}) {
+      for (const StablehloOperation& row : table) map->emplace(row.name, &row);
+    }
+    return map;
+  }();
+  const auto found = rows.find(name);
+  return found == rows.end() ? nullptr : found->second;
+}
+
+// ---- looking at operations ----
+
+absl::Status StablehloLowering::ErrorAt(size_t position, std::string_view message) const {
+  return TextCursor(text_, file_name_).Error(position, message);
+}
+
+absl::Status StablehloLowering::Error(const MlirOperation& operation,
+                                      std::string_view message) const {
+  return ErrorAt(operation.position, StrCat(operation.name, ": ", message));
+}
+
+const MlirAttribute* StablehloLowering::Find(const MlirOperation& operation,
+                                             std::initializer_list<std::string_view> names) const {
+  for (const std::string_view name : names) {
+    if (const MlirAttribute* attribute = operation.Find(name)) return attribute;
+  }
+  return nullptr;
+}
+
+absl::StatusOr<std::vector<int64_t>> StablehloLowering::ToIntegers(
+    const MlirAttribute& attribute) const {
+  return ReadMlirIntegers(attribute, text_, file_name_);
+}
+
+absl::StatusOr<std::vector<int64_t>> StablehloLowering::Integers(
+    const MlirOperation& operation, std::initializer_list<std::string_view> names, int64_t size,
+    const std::vector<int64_t>& missing) const {
+  const MlirAttribute* const attribute = Find(operation, names);
+  if (attribute == nullptr) return missing;
+  MW_ASSIGN_OR_RETURN(std::vector<int64_t> values, ToIntegers(*attribute));
+  if (size >= 0 && static_cast<int64_t>(values.size()) != size) {
+    return Error(operation, StrCat("attribute ", *names.begin(), " has ", values.size(),
+                                   " numbers; it needs ", size));
+  }
+  return values;
+}
+
+absl::StatusOr<std::vector<int64_t>> StablehloLowering::RequiredIntegers(
+    const MlirOperation& operation, std::initializer_list<std::string_view> names,
+    int64_t size) const {
+  if (Find(operation, names) == nullptr) {
+    return Error(operation, StrCat("lacks the attribute ", *names.begin()));
+  }
+  return Integers(operation, names, size);
+}
+
+absl::StatusOr<int64_t> StablehloLowering::Integer(
+    const MlirOperation& operation, std::initializer_list<std::string_view> names) const {
+  const MlirAttribute* const attribute = Find(operation, names);
+  if (attribute == nullptr || attribute->kind != MlirAttribute::Kind::kInteger) {
+    return Error(operation, StrCat("lacks the attribute ", *names.begin(), ", a number"));
+  }
+  return attribute->integer;
+}
+
+int64_t StablehloLowering::IntegerOr(const MlirOperation& operation, std::string_view name,
+                                     int64_t missing) const {
+  const MlirAttribute* const attribute = operation.Find(name);
+  if (attribute == nullptr) return missing;
+  if (attribute->kind == MlirAttribute::Kind::kUnit) return 1;
+  return attribute->kind == MlirAttribute::Kind::kInteger ? attribute->integer : missing;
+}
+
+std::string StablehloLowering::Word(const MlirAttribute* attribute) {
+  if (attribute == nullptr) return "";
+  if (attribute->kind == MlirAttribute::Kind::kString) return attribute->string;
+  std::string_view text = attribute->text;
+  while (text.ends_with('>') || text.ends_with(' ')) text.remove_suffix(1);
+  return std::string(text.substr(text.find_last_of(" <.") + 1));
+}
+
+absl::Status StablehloLowering::Expect(const MlirOperation& operation, int64_t operands,
+                                       int64_t results, int64_t regions) const {
+  struct Count {
+    int64_t wanted;
+    size_t found;
+    std::string_view what;
+  };
+  for (const Count& count : {Count{operands, operation.operands.size(), "operands"},
+                             Count{results, operation.results.size(), "results"},
+                             Count{regions, operation.regions.size(), "regions"}}) {
+    if (count.wanted < 0 || static_cast<size_t>(count.wanted) == count.found) continue;
+    return Error(operation,
+                 StrCat("has ", count.found, " ", count.what, "; it takes ", count.wanted));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StablehloLowering::ExpectArray(const MlirOperation& operation, MlirValue value) const {
+  if (Type(value).is_array()) return absl::OkStatus();
+  return Error(operation, StrCat("takes tensors, found ", Type(value).ToString(false)));
+}
+
+// ---- adding instructions ----
+
+absl::StatusOr<InstructionId> StablehloLowering::Operand(const MlirOperation& operation,
+                                                         MlirValue value) {
+  const auto here = static_cast<int32_t>(state_->frames.size()) - 1;
+  const Place place = state_->places[Index(value)];
+  if (place.frame == here) return place.instruction;
+  Frame& frame = state_->frames.back();
+  if (const auto found = frame.captured.find(value); found != frame.captured.end()) {
+    return found->second;
+  }
+  if (place.frame >= 0 && place.frame < here) {
+    const ComputationBuilder& outside = state_->frames[Index(place.frame)].builder;
+    if (outside.IsConstant(place.instruction)) {
+      const InstructionId copy = outside.CopyConstant(place.instruction, frame.builder);
+      frame.captured.emplace(value, copy);
+      return copy;
+    }
+  }
+  return Error(operation, StrCat("uses the value %", state_->function->value_names[Index(value)],
+                                 " from outside of the region; only constants can be"));
+}
+
+absl::StatusOr<std::vector<InstructionId>> StablehloLowering::Operands(
+    const MlirOperation& operation) {
+  std::vector<InstructionId> operands;
+  for (const MlirValue value : operation.operands) {
+    MW_ASSIGN_OR_RETURN(operands.emplace_back(), Operand(operation, value));
+  }
+  return operands;
+}
+
+absl::StatusOr<Instruction> StablehloLowering::Prepare(const MlirOperation& operation,
+                                                       Opcode opcode) {
+  Instruction instruction;
+  instruction.opcode = opcode;
+  MW_ASSIGN_OR_RETURN(instruction.operands, Operands(operation));
+  if (operation.results.size() == 1) {
+    instruction.shape = Type(operation.results[0]);
+  } else {
+    instruction.shape.type = ElementType::kTuple;
+    for (const MlirValue result : operation.results) {
+      instruction.shape.tuple.push_back(Type(result));
+    }
+  }
+  instruction.metadata = MetadataOf(operation);
+  instruction.line = operation.line;
+  MW_ASSIGN_OR_RETURN(instruction.sharding,
+                      ShardingOf(operation.attributes, operation.results.size()));
+  return instruction;
+}
+
+void StablehloLowering::Bind(MlirValue value, InstructionId instruction) {
+  state_->places[Index(value)] = {static_cast<int32_t>(state_->frames.size()) - 1, instruction};
+}
+
+absl::Status StablehloLowering::Emit(const MlirOperation& operation, Instruction instruction) {
+  const Metadata metadata = instruction.metadata;
+  // An annotated instruction must stay, however little it computes.
+  const InstructionId id = instruction.sharding.empty()
+                               ? builder().Add(std::move(instruction))
+                               : builder().AddAsIs(std::move(instruction));
+  if (operation.results.size() == 1) {
+    Bind(operation.results[0], id);
+    return absl::OkStatus();
+  }
+  for (size_t i = 0; i < operation.results.size(); ++i) {
+    Bind(operation.results[i], builder().AddElement(id, static_cast<int64_t>(i), metadata));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> StablehloLowering::SdySharding(const MlirAttribute& attribute) const {
+  MW_ASSIGN_OR_RETURN(
+      std::vector<std::string> texts,
+      HloShardingsFromSdy(text_, file_name_, attribute.position, mlir_.meshes));
+  if (texts.size() == 1) return std::move(texts[0]);
+  return ErrorAt(attribute.position, StrCat("shardings of ", texts.size(), " values, not of one"));
+}
+
+absl::StatusOr<std::string> StablehloLowering::ShardingOf(const MlirAttributes& attributes,
+                                                          size_t leaves) const {
+  for (const auto& [name, value] : attributes) {
+    if (name == "mhlo.sharding") {
+      if (value.kind == MlirAttribute::Kind::kString && value.string.starts_with("{")) {
+        return CanonicalText(value.string);
+      }
+      return ErrorAt(value.position, "expected mhlo.sharding = \"{...}\"");
+    }
+    if (name != "sdy.sharding") continue;
+    MW_ASSIGN_OR_RETURN(
+        const std::vector<std::string> texts,
+        HloShardingsFromSdy(text_, file_name_, value.position, mlir_.meshes));
+    if (texts.size() == 1) return texts[0];
+    if (texts.size() != leaves) {
+      return ErrorAt(value.position, StrCat("shardings of ", texts.size(), " values; there are ",
+                                            leaves));
+    }
+    std::string list;
+    for (const std::string& text : texts) {
+      // A tuple has no text for an element that is left open.
+      if (text.empty()) return std::string();
+      StrAppend(&list, list.empty() ? "" : ", ", text);
+    }
+    return StrCat("{", list, "}");
+  }
+  return std::string();
+}
+
+// ---- functions and regions ----
+
+ComputationId StablehloLowering::AddComputation(Computation computation) {
+  program_.module.computations.push_back(std::move(computation));
+  return ComputationId(program_.module.computations.size() - 1);
+}
+
+absl::StatusOr<ComputationId> StablehloLowering::FinishFrame(std::string name,
+                                                             InstructionId root) {
+  Frame& frame = state_->frames.back();
+  std::vector<InstructionId> moved;
+  const ComputationId id =
+      AddComputation(frame.builder.Finish(std::move(name), root, names_, &moved));
+  for (const Placed& placed : frame.placed) {
+    const InstructionId instruction = moved[placed.instruction.index()];
+    if (!instruction.valid()) continue;
+    program_.source.results.push_back({placed.operation, placed.result, id, instruction});
+  }
+  state_->frames.pop_back();
+  return id;
+}
+
+absl::StatusOr<InstructionId> StablehloLowering::Root(const MlirOperation& terminator) {
+  MW_ASSIGN_OR_RETURN(const std::vector<InstructionId> values, Operands(terminator));
+  if (values.size() == 1) return values[0];
+  return builder().AddTuple(values, {});
+}
+
+absl::Status StablehloLowering::LowerUnknown(const MlirOperation& operation) {
+  if (!operation.regions.empty()) {
+    return Error(operation, "is not known, and has regions; nothing can be said about it");
+  }
+  MW_ASSIGN_OR_RETURN(Instruction instruction, Prepare(operation, Opcode::kCustomCall));
+  instruction.custom_call_target = std::string(operation.name);
+  return Emit(operation, std::move(instruction));
+}
+
+absl::Status StablehloLowering::LowerOperations(const MlirRegion& region) {
+  for (size_t i = 0; i + 1 < region.operations.size(); ++i) {
+    const MlirOperation& operation = region.operations[i];
+    const StablehloOperation* const row = FindStablehloOperation(operation.name);
+    MW_RETURN_IF_ERROR(row == nullptr ? LowerUnknown(operation)
+                                      : row->lower(*this, operation, row->opcode));
+    Frame& frame = state_->frames.back();
+    if (!frame.annotatable || operation.anchor.form == MlirAnchor::Form::kNone) continue;
+    const auto number = static_cast<int32_t>(program_.source.operations.size());
+    StablehloSource::Operation& source = program_.source.operations.emplace_back();
+    source.anchor = operation.anchor;
+    source.is_constraint = operation.name == "sdy.sharding_constraint";
+    if (source.is_constraint && !operation.unnamed.empty()) {
+      const MlirAttribute& sharding = operation.unnamed.back();
+      source.anchor = {MlirAnchor::Form::kReplace, sharding.position,
+                       sharding.position + sharding.text.size(), {}};
+    }
+    for (size_t r = 0; r < operation.results.size(); ++r) {
+      const Shape& type = Type(operation.results[r]);
+      source.ranks.push_back(type.is_array() ? type.rank() : -1);
+      const InstructionId instruction = state_->places[Index(operation.results[r])].instruction;
+      frame.placed.push_back({number, static_cast<int32_t>(r), instruction});
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ComputationId> StablehloLowering::LowerReducer(const MlirOperation& operation,
+                                                              size_t index) {
+  const MlirRegion& region = operation.regions[index];
+  Frame& frame = state_->frames.emplace_back();
+  frame.annotatable = false;
+  for (const MlirValue argument : region.arguments) {
+    Bind(argument, frame.builder.AddParameter(Type(argument), {}, "arg"));
+  }
+  MW_RETURN_IF_ERROR(LowerOperations(region));
+  MW_ASSIGN_OR_RETURN(const InstructionId root, Root(region.operations.back()));
+  return FinishFrame(ComputationName("region"), root);
+}
+
+absl::StatusOr<ComputationId> StablehloLowering::LowerFunction(const MlirOperation& caller,
+                                                               std::string_view name) {
+  if (const auto found = lowered_.find(name); found != lowered_.end()) return found->second;
+  if (active_.contains(name)) {
+    return Error(caller, StrCat("calls @", name, ", which is being called; recursion is not run"));
+  }
+  if (active_.size() > kMaxCallDepth) {
+    return Error(caller, StrCat("functions call each other more than ", kMaxCallDepth, " deep"));
+  }
+  std::vector<std::string> names;
+  for (const MlirFunction& function : mlir_.functions) {
+    if (function.name == name) return LowerBody(function, /*is_main=*/false);
+    names.emplace_back(function.name);
+  }
+  return Error(caller, StrCat("no function ", QuoteForError(StrCat("@", name)),
+                              "; the nearest is \"@", NearestName(name, names), "\""));
+}
+
+absl::StatusOr<ComputationId> StablehloLowering::LowerBody(const MlirFunction& function,
+                                                           bool is_main) {
+  if (function.is_declaration) {
+    return ErrorAt(function.position, StrCat("function @", function.name, " has no body"));
+  }
+  active_.insert(function.name);
+  State state;
+  state.function = &function;
+  state.places.resize(function.types.size());
+  State* const caller = std::exchange(state_, &state);
+  Frame& frame = state.frames.emplace_back();
+  for (size_t i = 0; i < function.arguments.size(); ++i) {
+    const MlirPort& port = function.arguments[i];
+    const MlirValue argument = function.body.arguments[i];
+    const InstructionId id = frame.builder.AddParameter(
+        *port.type, locations_.Find(port.location), function.value_names[Index(argument)]);
+    frame.builder[id].line = function.line;
+    MW_ASSIGN_OR_RETURN(frame.builder[id].sharding, ShardingOf(port.attributes, 1));
+    Bind(argument, id);
+  }
+  MW_RETURN_IF_ERROR(LowerOperations(function.body));
+  const MlirOperation& terminator = function.body.operations.back();
+  if (terminator.operands.size() != function.results.size()) {
+    return Error(terminator, StrCat("returns ", terminator.operands.size(), " values; function @",
+                                    function.name, " has ", function.results.size(), " results"));
+  }
+  for (size_t i = 0; i < terminator.operands.size(); ++i) {
+    if (Type(terminator.operands[i]) == *function.results[i].type) continue;
+    return Error(terminator,
+                 StrCat("value ", i, " is ", Type(terminator.operands[i]).ToString(false),
+                        "; the result of function @", function.name, " is ",
+                        function.results[i].type->ToString(false)));
+  }
+  MW_ASSIGN_OR_RETURN(const InstructionId root, is_main ? MainRoot(terminator) : Root(terminator));
+  MW_ASSIGN_OR_RETURN(const ComputationId id, FinishFrame(ComputationName(function.name), root));
+  state_ = caller;
+  active_.erase(function.name);
+  lowered_.emplace(function.name, id);
+  return id;
+}
+
+// ---- the module ----
+
+absl::StatusOr<InstructionId> StablehloLowering::MainRoot(const MlirOperation& terminator) {
+  MW_ASSIGN_OR_RETURN(std::vector<InstructionId> values, Operands(terminator));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const MlirPort& port = state_->function->results[i];
+    MW_ASSIGN_OR_RETURN(std::string sharding, ShardingOf(port.attributes, 1));
+    if (sharding.empty()) continue;
+    Instruction wanted;
+    wanted.opcode = Opcode::kCustomCall;
+    wanted.custom_call_target = "Sharding";
+    wanted.shape = *port.type;
+    wanted.operands = {values[i]};
+    wanted.sharding = std::move(sharding);
+    wanted.line = terminator.line;
+    values[i] = builder().AddAsIs(std::move(wanted));
+  }
+  if (values.size() == 1) return values[0];
+  return builder().AddTuple(values, {});
+}
+
+absl::Status StablehloLowering::LowerInterface(const MlirFunction& main) {
+  StablehloSource& source = program_.source;
+  const bool tuple = main.results.size() != 1;
+  for (size_t i = 0; i < main.arguments.size(); ++i) {
+    const MlirPort& port = main.arguments[i];
+    source.arguments.push_back(port.anchor);
+    for (const auto& [name, value] : port.attributes) {
+      if (name == "jax.buffer_donor" && value.integer != 0) {
+        program_.module.buffer_donors.emplace_back(static_cast<int64_t>(i), std::vector<int64_t>());
+      }
+      if (name != "tf.aliasing_output") continue;
+      if (value.kind != MlirAttribute::Kind::kInteger || value.integer < 0 ||
+          value.integer >= static_cast<int64_t>(main.results.size())) {
+        return ErrorAt(value.position, StrCat("tf.aliasing_output names no result; there are ",
+                                              main.results.size()));
+      }
+      InputOutputAlias& alias = program_.module.input_output_alias.emplace_back();
+      if (tuple) alias.output = {value.integer};
+      alias.parameter = static_cast<int64_t>(i);
+    }
+  }
+  for (const MlirPort& port : main.results) source.outputs.push_back(port.anchor);
+  return absl::OkStatus();
+}
+
+void StablehloLowering::FindPartitions() {
+  for (const auto& [name, value] : mlir_.attributes) {
+    if (name != "mhlo.num_partitions" || value.kind != MlirAttribute::Kind::kInteger) continue;
+    program_.source.partitions_begin = value.position;
+    program_.source.partitions_end = value.position + value.text.size();
+    if (value.integer != 1) {
+      program_.module.other.emplace_back("num_partitions", StrCat(value.integer));
+    }
+  }
+}
+
+absl::StatusOr<StablehloProgram> StablehloLowering::Lower() {
+  const MlirFunction* main = nullptr;
+  absl::flat_hash_set<std::string_view> names;
+  for (const MlirFunction& function : mlir_.functions) {
+    if (!names.insert(function.name).second) {
+      return ErrorAt(function.position, StrCat("function @", function.name, " is defined twice"));
+    }
+    if (function.name == "main") main = &function;
+  }
+  if (main == nullptr && mlir_.functions.size() == 1) main = &mlir_.functions[0];
+  if (main == nullptr) {
+    return ErrorAt(0, StrCat("no function @main among the ", mlir_.functions.size(),
+                             " functions of the module"));
+  }
+  Module& module = program_.module;
+  module.name = mlir_.name.empty() ? "module" : mlir_.name;
+  MW_ASSIGN_OR_RETURN(module.entry, LowerBody(*main, /*is_main=*/true));
+  MW_RETURN_IF_ERROR(LowerInterface(*main));
+  FindPartitions();
+  program_.source.meshes = mlir_.meshes;
+  program_.source.module_body = mlir_.body;
+  MW_RETURN_IF_ERROR(VerifyModule(module, file_name_));
+  return std::move(program_);
+}
+
+absl::StatusOr<StablehloProgram> ReadStablehlo(std::string_view text, std::string_view file_name) {
+  constexpr std::string_view kBytecodeMagic = "ML\xefR";
+  if (text.starts_with(kBytecodeMagic)) {
+    return absl::InvalidArgumentError(
+        StrCat(file_name, ": MLIR bytecode cannot be read; write the program as text, with "
+                          "jax.jit(f).lower(...).as_text() or stablehlo-translate --deserialize"));
+  }
+  const MlirAliases aliases(text);
+  MW_ASSIGN_OR_RETURN(const MlirModule mlir, ParseMlirModule(text, file_name, aliases));
+  return StablehloLowering(mlir, text, file_name, aliases).Lower();
+}
+
+absl::StatusOr<Module> ParseStablehlo(std::string_view text, std::string_view file_name) {
+  MW_ASSIGN_OR_RETURN(StablehloProgram program, ReadStablehlo(text, file_name));
+  return std::move(program.module);
+}
+
+}  // namespace meshwright

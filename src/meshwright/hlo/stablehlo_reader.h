@@ -1,0 +1,53 @@
+#ifndef MESHWRIGHT_HLO_STABLEHLO_READER_H_
+#define MESHWRIGHT_HLO_STABLEHLO_READER_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "meshwright/hlo/mlir_module.h"
+#include "meshwright/hlo/module.h"
+
+namespace meshwright {
+
+// Where the values of a module stand in the StableHLO text that it was read from.
+struct StablehloSource {
+  struct Operation {
+    MlirAnchor anchor;
+    bool is_constraint = false;  // sdy.sharding_constraint: its sharding stands without a name
+    std::vector<int64_t> ranks;  // of the results; -1 for what is no array
+  };
+  // Result `result` of `operations[operation]` is leaf `leaf` of this instruction.
+  struct Result {
+    int32_t operation = 0, result = 0;
+    ComputationId computation;
+    InstructionId instruction;
+  };
+  std::vector<Operation> operations;
+  std::vector<Result> results;
+  std::vector<MlirAnchor> arguments, outputs;  // of the main function
+  std::vector<MlirMesh> meshes;
+  size_t module_body = 0;  // where the first operation of the module could stand
+  // [begin, end) of the number of partitions in the module's attributes; equal if it says none.
+  size_t partitions_begin = 0, partitions_end = 0;
+};
+
+struct StablehloProgram {
+  Module module;
+  StablehloSource source;
+};
+
+// Reads StableHLO text as MLIR prints it, in generic or short form, with or without locations, and
+// makes of it what XLA makes of it: @main is the entry computation, operations of chlo and sdy
+// become those of HLO, constants are folded and shared as XLA's conversion does. Instructions are
+// named after locations. The module is verified. An operation that is not known becomes a
+// custom-call of its name. Errors: one line, `file:line:column: what was found, what would be
+// valid`. Time and memory are linear in the size of the text.
+absl::StatusOr<StablehloProgram> ReadStablehlo(std::string_view text, std::string_view file_name);
+absl::StatusOr<Module> ParseStablehlo(std::string_view text, std::string_view file_name);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_HLO_STABLEHLO_READER_H_
