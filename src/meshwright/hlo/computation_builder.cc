@@ -13,6 +13,8 @@ namespace {
 
 // Constants longer than this are not compared with each other.
 constexpr size_t kMaxSharedBytes = 4096;
+// Nor computed with if they have more elements than this, XLA's limit.
+constexpr int64_t kMaxFoldedElements = 65536;
 
 bool IsIota(const std::vector<int64_t>& dims) {
   for (size_t i = 0; i < dims.size(); ++i) {
@@ -57,11 +59,23 @@ std::optional<std::string> ComputationBuilder::FilledWith(InstructionId id) cons
   if (instruction->opcode == Opcode::kBroadcast) {
     instruction = &computation_[instruction->operands[0]];
   }
-  if (instruction->opcode != Opcode::kConstant || !instruction->shape.dims.empty() ||
+  if (instruction->opcode != Opcode::kConstant || instruction->shape.elements() != 1 ||
       instruction->literal.elided) {
     return std::nullopt;
   }
   return instruction->literal.data;
+}
+
+std::string_view ComputationBuilder::ElementAt(InstructionId id, size_t i) const {
+  const Instruction* instruction = &computation_[id];
+  if (instruction->opcode == Opcode::kBroadcast) {
+    instruction = &computation_[instruction->operands[0]];
+  }
+  const std::string_view data = instruction->literal.data;
+  const auto count = static_cast<size_t>(instruction->shape.elements());
+  if (count == 1) return data;
+  const size_t size = data.size() / count;
+  return data.substr(i * size, size);
 }
 
 bool ComputationBuilder::IsConstant(InstructionId id) const {
@@ -76,28 +90,54 @@ InstructionId ComputationBuilder::CopyConstant(InstructionId id, ComputationBuil
   return other.AddConstant(instruction.shape, instruction.literal, instruction.metadata);
 }
 
-InstructionId ComputationBuilder::FoldFilled(const Instruction& instruction) {
-  if (!IsElementwise(instruction.opcode) || instruction.operands.empty() ||
-      !instruction.shape.is_array()) {
-    return {};
-  }
+InstructionId ComputationBuilder::FoldElementwise(const Instruction& instruction) {
+  const int64_t count = instruction.shape.elements();
+  if (!IsElementwise(instruction.opcode) || instruction.operands.empty() || count == 0) return {};
+  bool filled = true;
   std::vector<ElementType> types;
-  std::vector<std::string> elements;
   for (const InstructionId operand : instruction.operands) {
-    std::optional<std::string> element = FilledWith(operand);
-    if (!element.has_value() || computation_[operand].shape.dims != instruction.shape.dims) {
+    const Instruction& constant = computation_[operand];
+    if (!IsConstant(operand) || constant.shape.dims != instruction.shape.dims ||
+        constant.literal.elided) {
       return {};
     }
-    types.push_back(computation_[operand].shape.type);
-    elements.push_back(*std::move(element));
+    filled = filled && FilledWith(operand).has_value();
+    types.push_back(constant.shape.type);
   }
-  std::optional<std::string> folded = FoldElements(instruction, types, elements);
-  if (!folded.has_value()) return {};
-  return AddFilled(instruction.shape, *std::move(folded), instruction.metadata);
+  if (!filled && count > kMaxFoldedElements) return {};
+  Literal literal;
+  std::vector<std::string> elements(types.size());
+  for (int64_t i = 0; i < (filled ? 1 : count); ++i) {
+    for (size_t o = 0; o < types.size(); ++o) {
+      elements[o] = ElementAt(instruction.operands[o], static_cast<size_t>(i));
+    }
+    const std::optional<std::string> folded = FoldElements(instruction, types, elements);
+    if (!folded.has_value()) return {};
+    literal.data += *folded;
+  }
+  return filled ? AddFilled(instruction.shape, std::move(literal.data), instruction.metadata)
+                : AddConstant(instruction.shape, std::move(literal), instruction.metadata);
+}
+
+// A constant whose elements are put elsewhere.
+InstructionId ComputationBuilder::FoldRearranged(const Instruction& instruction) {
+  const Instruction& operand = computation_[instruction.operands[0]];
+  const bool keeps = operand.shape.elements() == instruction.shape.elements();
+  const bool known =
+      (instruction.opcode == Opcode::kReshape && keeps) ||
+      (instruction.opcode == Opcode::kTranspose && keeps) ||
+      (instruction.opcode == Opcode::kReverse && keeps) ||
+      (instruction.opcode == Opcode::kSlice && operand.shape.rank() == instruction.shape.rank());
+  if (!known || operand.shape.type != instruction.shape.type) return {};
+  if (const auto element = FilledWith(instruction.operands[0])) {
+    return AddFilled(instruction.shape, *element, instruction.metadata);
+  }
+  if (instruction.opcode != Opcode::kReshape || operand.opcode != Opcode::kConstant) return {};
+  return AddConstant(instruction.shape, operand.literal, instruction.metadata);
 }
 
 InstructionId ComputationBuilder::Fold(Instruction& instruction) {
-  if (const InstructionId folded = FoldFilled(instruction); folded.valid()) return folded;
+  if (const InstructionId folded = FoldElementwise(instruction); folded.valid()) return folded;
   std::vector<InstructionId>& operands = instruction.operands;
   if (operands.empty()) return {};
   if (IsCommutative(instruction.opcode) && operands.size() == 2 && IsConstant(operands[0]) &&
@@ -135,18 +175,18 @@ InstructionId ComputationBuilder::Fold(Instruction& instruction) {
         return operands[(*predicate)[0] != 0 ? 1 : 2];
       }
       return {};
+    case Opcode::kReverse: {
+      const bool nothing =
+          std::all_of(instruction.dimensions.begin(), instruction.dimensions.end(), [&](int64_t d) {
+            return d >= 0 && d < first.rank() && first.dims[static_cast<size_t>(d)] == 1;
+          });
+      if (same_type && nothing) return operands[0];
+      break;
+    }
     default:
       break;
   }
-  const bool rearranges =
-      instruction.opcode == Opcode::kReshape || instruction.opcode == Opcode::kTranspose ||
-      instruction.opcode == Opcode::kReverse;
-  if (rearranges && first.type == instruction.shape.type &&
-      first.elements() == instruction.shape.elements()) {
-    if (const auto element = FilledWith(operands[0])) {
-      return AddFilled(instruction.shape, *element, instruction.metadata);
-    }
-  }
+  if (const InstructionId folded = FoldRearranged(instruction); folded.valid()) return folded;
   if (instruction.opcode == Opcode::kReshape &&
       computation_[operands[0]].opcode == Opcode::kReshape) {
     operands[0] = computation_[operands[0]].operands[0];
@@ -209,7 +249,7 @@ InstructionId ComputationBuilder::AddConstant(const Shape& shape, Literal litera
 
 InstructionId ComputationBuilder::AddFilled(const Shape& shape, std::string element,
                                             const Metadata& metadata) {
-  if (shape.dims.empty()) return AddConstant(shape, Literal{std::move(element), false, {}}, {});
+  if (shape.elements() == 1) return AddConstant(shape, Literal{std::move(element), false, {}}, {});
   ConstantKey key(shape.type, shape.dims, element, true);
   if (const auto found = constants_.find(key); found != constants_.end()) return found->second;
   Instruction scalar;
@@ -324,6 +364,10 @@ std::vector<size_t> ComputationBuilder::Order(InstructionId root) const {
   }
   std::vector<bool> used(instructions.size(), false);
   for (size_t i = 0; i < instructions.size(); ++i) {
+    // XLA takes every tuple apart, whether or not all elements are used.
+    if (instructions[i].opcode == Opcode::kGetTupleElement) {
+      needed[i] = needed[instructions[i].operands[0].index()];
+    }
     if (!needed[i]) continue;
     for (const InstructionId operand : instructions[i].operands) used[operand.index()] = true;
   }

@@ -38,7 +38,7 @@ class ComputationBuilder {
   // `name` is what the parameter is called if its metadata has no name for it.
   InstructionId AddParameter(const Shape& shape, Metadata metadata, std::string_view name);
   InstructionId AddConstant(const Shape& shape, Literal literal, const Metadata& metadata);
-  // A tensor filled with one element; a scalar is just a constant.
+  // A tensor filled with one element; if it has no other it is just a constant.
   InstructionId AddFilled(const Shape& shape, std::string element, const Metadata& metadata);
   InstructionId AddElement(InstructionId tuple, int64_t index, const Metadata& metadata);
   InstructionId AddTuple(absl::Span<const InstructionId> elements, const Metadata& metadata);
@@ -46,13 +46,12 @@ class ComputationBuilder {
                            const Metadata& metadata);
   // What `broadcast_in_dim` comes to: nothing, a reshape, a transpose, or broadcasts.
   InstructionId AddBroadcastInDim(InstructionId operand, const Shape& shape,
-                                  const std::vector<int64_t>& dimensions,
-                                  const Metadata& metadata);
+                                  const std::vector<int64_t>& dimensions, const Metadata& metadata);
 
   const Instruction& operator[](InstructionId id) const { return computation_[id]; }
   Instruction& operator[](InstructionId id) { return computation_[id]; }
   size_t size() const { return computation_.instructions.size(); }
-  // The element that fills the value, if it is a filled tensor or a scalar constant.
+  // The element that fills the value, if it is a filled tensor or a constant of one element.
   std::optional<std::string> FilledWith(InstructionId id) const;
   // The value is a constant or a filled tensor. Copies it to `other` and returns its id there.
   bool IsConstant(InstructionId id) const;
@@ -69,7 +68,10 @@ class ComputationBuilder {
   using ConstantKey = std::tuple<ElementType, std::vector<int64_t>, std::string, bool>;
 
   InstructionId Fold(Instruction& instruction);
-  InstructionId FoldFilled(const Instruction& instruction);
+  InstructionId FoldElementwise(const Instruction& instruction);
+  InstructionId FoldRearranged(const Instruction& instruction);
+  // Bytes of element `i` of a constant or filled tensor.
+  std::string_view ElementAt(InstructionId id, size_t i) const;
   std::vector<size_t> Order(InstructionId root) const;
 
   Computation computation_;

@@ -36,8 +36,7 @@ __int128 ToInteger(ElementType type, const std::string& bytes) {
 std::string FromInteger(ElementType type, __int128 value) {
   if (type == ElementType::kPred) return std::string(1, static_cast<char>(value & 1));
   const auto bits = static_cast<uint64_t>(value);
-  return std::string(reinterpret_cast<const char*>(&bits),
-                     static_cast<size_t>(ElementBytes(type)));
+  return std::string(reinterpret_cast<const char*>(&bits), static_cast<size_t>(ElementBytes(type)));
 }
 
 std::optional<std::string> FromDouble(ElementType type, double value) {
@@ -176,8 +175,8 @@ std::optional<std::string> FoldElements(const Instruction& instruction,
   }
   const std::string& last = operands.back();
   if (IsFoldedInteger(result)) {
-    const auto value = FoldInteger(instruction.opcode, ToInteger(result, operands[0]),
-                                   ToInteger(result, last));
+    const auto value =
+        FoldInteger(instruction.opcode, ToInteger(result, operands[0]), ToInteger(result, last));
     return value.has_value() ? std::optional(FromInteger(result, *value)) : std::nullopt;
   }
   if (!IsFoldedFloat(result)) return std::nullopt;

@@ -236,8 +236,9 @@ absl::Status MlirParser::ParseReducer(MlirOperation& operation) {
 absl::Status MlirParser::MakeReducer(MlirOperation& operation, std::string_view applies,
                                      size_t position) {
   if (operation.operands.size() != 2) {
-    return cursor_.Error(position, "\"applies\" is for reductions of one operand; others have a "
-                                   "reducer(...) {...} behind their types");
+    return cursor_.Error(position,
+                         "\"applies\" is for reductions of one operand; others have a "
+                         "reducer(...) {...} behind their types");
   }
   const Shape* const type = function_->types[static_cast<size_t>(operation.operands[1])];
   const auto add_value = [&] {

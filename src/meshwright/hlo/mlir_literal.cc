@@ -80,8 +80,8 @@ class ElementsReader {
     if (bytes.size() == size && count != 1) {
       result.splat = true;
     } else if (bytes.size() != count * size) {
-      return cursor_.Error(at, StrCat(bytes.size(), " bytes, the type has ", count,
-                                      " elements of ", size));
+      return cursor_.Error(
+          at, StrCat(bytes.size(), " bytes, the type has ", count, " elements of ", size));
     }
     result.splat |= count == 1;
     result.literal.data = std::move(bytes);
@@ -106,8 +106,8 @@ class ElementsReader {
       MW_RETURN_IF_ERROR(cursor_.Expect("]", "after elements"));
     }
     if (count == type_.dims[dimension]) return absl::OkStatus();
-    return cursor_.Error(at, StrCat("a list of ", count, ", dimension ", dimension, " has ",
-                                    type_.dims[dimension]));
+    return cursor_.Error(
+        at, StrCat("a list of ", count, ", dimension ", dimension, " has ", type_.dims[dimension]));
   }
 
   absl::Status Element(std::string& data) {
@@ -197,7 +197,8 @@ absl::StatusOr<std::vector<int64_t>> ReadMlirIntegers(const MlirAttribute& attri
   const auto size = static_cast<size_t>(ElementBytes(type));
   std::vector<int64_t> values;
   for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
-    values.push_back(ToInteger(type, elements.literal.data.data() + (elements.splat ? 0 : i) * size));
+    values.push_back(
+        ToInteger(type, elements.literal.data.data() + (elements.splat ? 0 : i) * size));
   }
   return values;
 }

@@ -24,10 +24,10 @@ using MlirValue = int32_t;  // number of a value in its function; its type is Ml
 // Where an attribute can be put into the text of an operation, an argument or a result.
 struct MlirAnchor {
   enum class Form {
-    kNone,        // nowhere
-    kBare,        // `{...}` at `position`
-    kAttributes,  // `attributes {...}` at `position`
-    kInside,      // an entry and a comma at `position`, behind the '{' of a dictionary
+    kNone,         // nowhere
+    kBare,         // `{...}` at `position`
+    kAttributes,   // `attributes {...}` at `position`
+    kInside,       // an entry and a comma at `position`, behind the '{' of a dictionary
     kInsideEmpty,  // the same without the comma
     kParentheses,  // a type alone at [position, end): `(type {...})`
     kReplace,      // the text of [position, end), a sharding that is there without a name
@@ -76,7 +76,7 @@ struct MlirFunction {
   bool is_private = false;
   bool is_declaration = false;
   std::vector<MlirPort> arguments, results;
-  std::vector<const Shape*> types;           // by value
+  std::vector<const Shape*> types;            // by value
   std::vector<std::string_view> value_names;  // by value, without the '%'
   MlirRegion body;
 };

@@ -13,9 +13,7 @@ namespace {
 // Values of one operation; more would only be an attempt to exhaust memory.
 constexpr int64_t kMaxResults = 1 << 20;
 
-bool IsTerminator(std::string_view name) {
-  return name == "return" || name.ends_with(".return");
-}
+bool IsTerminator(std::string_view name) { return name == "return" || name.ends_with(".return"); }
 
 bool IsShardingKey(std::string_view name) {
   return name == "sdy.sharding" || name == "mhlo.sharding";
@@ -348,10 +346,9 @@ absl::Status MlirParser::CheckOperandTypes(const MlirOperation& operation, const
   for (size_t i = 0; i < types.size(); ++i) {
     const Shape* const type = function_->types[static_cast<size_t>(operation.operands[i])];
     if (type == types[i] || *type == *types[i]) continue;
-    return cursor_.Error(
-        operation.position,
-        StrCat(operation.name, ": operand ", i, " is said to be ", types[i]->ToString(false),
-               ", the value is ", type->ToString(false)));
+    return cursor_.Error(operation.position, StrCat(operation.name, ": operand ", i,
+                                                    " is said to be ", types[i]->ToString(false),
+                                                    ", the value is ", type->ToString(false)));
   }
   return absl::OkStatus();
 }
@@ -365,9 +362,8 @@ absl::Status MlirParser::DefineResults(const Definitions& defined, const Types& 
     return absl::OkStatus();
   }
   if (types.size() != defined.total) {
-    return cursor_.Error(operation.position,
-                         StrCat(operation.name, " has types of ", types.size(),
-                                " results, but names for ", defined.total));
+    return cursor_.Error(operation.position, StrCat(operation.name, " has types of ", types.size(),
+                                                    " results, but names for ", defined.total));
   }
   size_t next = 0;
   for (size_t i = 0; i < defined.names.size(); ++i) {
@@ -398,9 +394,8 @@ absl::StatusOr<MlirValue> MlirParser::Define(const Defined& name, const Shape* t
                                              int32_t count) {
   const NamedValue value{static_cast<MlirValue>(function_->types.size()), count};
   if (!name.name.empty() && !values_.emplace(name.name, value).second) {
-    return cursor_.Error(name.position,
-                         StrCat("value ", QuoteForError(StrCat("%", name.name)),
-                                " is defined twice in function @", function_->name));
+    return cursor_.Error(name.position, StrCat("value ", QuoteForError(StrCat("%", name.name)),
+                                               " is defined twice in function @", function_->name));
   }
   scope_.push_back(name.name);
   function_->types.resize(function_->types.size() + static_cast<size_t>(count), type);

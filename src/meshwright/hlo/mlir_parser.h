@@ -90,7 +90,7 @@ class MlirParser {
   TextCursor cursor_;
   const MlirAliases& aliases_;
   MlirModule module_;
-  MlirFunction* function_ = nullptr;  // being read
+  MlirFunction* function_ = nullptr;                           // being read
   absl::flat_hash_map<std::string_view, const Shape*> types_;  // by text
   absl::flat_hash_map<std::string_view, NamedValue> values_;
   std::vector<std::string_view> scope_;  // names that are defined, in order

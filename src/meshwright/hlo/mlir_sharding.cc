@@ -79,9 +79,12 @@ class SdyParser {
       if (mesh.device_ids.empty()) return std::string("{replicated}");
       return StrCat("{maximal device=", mesh.device_ids[0], "}");
     }
-    std::string text = StrCat("{mesh[", absl::StrJoin(mesh.axes, ",", [](auto* out, const auto& a) {
-                                StrAppend(out, "'", a.first, "'=", a.second);
-                              }), "]");
+    std::string text = StrCat("{mesh[",
+                              absl::StrJoin(mesh.axes, ",",
+                                            [](auto* out, const auto& a) {
+                                              StrAppend(out, "'", a.first, "'=", a.second);
+                                            }),
+                              "]");
     if (!mesh.device_ids.empty()) {
       StrAppend(&text, ", device_ids=(", absl::StrJoin(mesh.device_ids, ","), ")");
     }

@@ -16,9 +16,7 @@ using Kind = MlirAttribute::Kind;
 constexpr int kMaxExpansions = 1000;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool StartsName(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
+bool StartsName(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool ContinuesName(char c) { return StartsName(c) || IsDigit(c) || c == '$' || c == '.'; }
 
 int HexDigit(char c) {
@@ -41,10 +39,10 @@ class AttributeParser {
     const char next = cursor_.Peek();
     attribute.position = cursor_.position();
     MW_RETURN_IF_ERROR(Value(next, attribute));
-    attribute.text = attribute.kind == Kind::kElements
-                         ? attribute.text
-                         : cursor_.text().substr(attribute.position,
-                                                 cursor_.position() - attribute.position);
+    attribute.text =
+        attribute.kind == Kind::kElements
+            ? attribute.text
+            : cursor_.text().substr(attribute.position, cursor_.position() - attribute.position);
     if (typed && attribute.kind != Kind::kElements && cursor_.Peek() == ':') {
       cursor_.Consume(':');
       MW_RETURN_IF_ERROR(SkipType());
@@ -186,9 +184,9 @@ class AttributeParser {
     const std::string_view text = cursor_.text();
     const size_t begin = cursor_.position();
     size_t end = begin + 1;
-    while (end < text.size() && (ContinuesName(text[end]) ||
-                                 ((text[end] == '-' || text[end] == '+') &&
-                                  (text[end - 1] == 'e' || text[end - 1] == 'E')))) {
+    while (end < text.size() &&
+           (ContinuesName(text[end]) || ((text[end] == '-' || text[end] == '+') &&
+                                         (text[end - 1] == 'e' || text[end - 1] == 'E')))) {
       ++end;
     }
     std::string_view digits = text.substr(begin, end - begin);
@@ -372,8 +370,7 @@ size_t MlirAliases::Find(std::string_view name) const {
   const auto found =
       std::lower_bound(positions_.begin(), positions_.end(), name,
                        [](const auto& row, std::string_view key) { return row.first < key; });
-  return found != positions_.end() && found->first == name ? found->second
-                                                           : std::string_view::npos;
+  return found != positions_.end() && found->first == name ? found->second : std::string_view::npos;
 }
 
 absl::StatusOr<MlirAttribute> ParseMlirAttribute(TextCursor& cursor, const MlirAliases& aliases,

@@ -33,8 +33,8 @@ absl::StatusOr<Shape> ParseMlirType(TextCursor& cursor);
 struct MlirAttribute {
   enum class Kind {
     kUnit,
-    kInteger,     // also true (1) and false (0)
-    kIntegers,    // [1, 2] or array<i64: 1, 2>
+    kInteger,   // also true (1) and false (0)
+    kIntegers,  // [1, 2] or array<i64: 1, 2>
     kString,
     kSymbol,      // string: the name
     kList,        // that is not kIntegers

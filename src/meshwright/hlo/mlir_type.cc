@@ -84,8 +84,9 @@ absl::StatusOr<Shape> ParseTensor(TextCursor& cursor) {
     const char c = cursor.Peek();
     const size_t at = cursor.position();
     if (c == '?' || c == '*') {
-      return cursor.Error(at, "this type has a dimension of unknown size; planning needs sizes, so "
-                              "lower the program for shapes that are known");
+      return cursor.Error(at,
+                          "this type has a dimension of unknown size; planning needs sizes, so "
+                          "lower the program for shapes that are known");
     }
     if (c < '0' || c > '9') break;
     int64_t size = 0;
@@ -102,11 +103,13 @@ absl::StatusOr<Shape> ParseTensor(TextCursor& cursor) {
     const size_t at = cursor.position();
     if (cursor.Consume("#stablehlo.bounds") || cursor.Consume("#stablehlo.type_extensions") ||
         cursor.Consume("#mhlo.type_extensions")) {
-      return cursor.Error(at, "a type with bounded dimensions; planning needs exact sizes, so lower "
-                              "the program for shapes that are known");
+      return cursor.Error(at,
+                          "a type with bounded dimensions; planning needs exact sizes, so lower "
+                          "the program for shapes that are known");
     }
-    return cursor.Error(at, "a type with an encoding, which this program would not carry out; "
-                            "only plain dense tensors can be read");
+    return cursor.Error(at,
+                        "a type with an encoding, which this program would not carry out; "
+                        "only plain dense tensors can be read");
   }
   MW_RETURN_IF_ERROR(cursor.Expect(">", "after the type of a tensor"));
   return shape;

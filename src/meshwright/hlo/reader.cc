@@ -5,8 +5,8 @@
 
 #include "meshwright/base/file.h"
 #include "meshwright/base/status.h"
-#include "meshwright/base/strings.h"
 #include "meshwright/hlo/proto_reader.h"
+#include "meshwright/hlo/stablehlo_reader.h"
 #include "meshwright/hlo/text_reader.h"
 
 namespace meshwright {
@@ -53,12 +53,9 @@ absl::StatusOr<Module> ReadHlo(const std::string& path) {
     case HloFormat::kProto:
       return ParseHloProto(contents, path);
     case HloFormat::kMlir:
-      break;
+      return ParseStablehlo(contents, path);
   }
-  return absl::UnimplementedError(
-      StrCat(path,
-             ": MLIR (StableHLO) is not supported yet; give HLO text or an HloModuleProto, "
-             "e.g. jax.jit(f).lower(...).as_text(dialect=\"hlo\")"));
+  return absl::InternalError("a format that nobody reads");
 }
 
 }  // namespace meshwright

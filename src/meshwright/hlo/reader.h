@@ -19,8 +19,8 @@ enum class HloFormat {
 // text reader says best what is wrong with it.
 HloFormat DetectHloFormat(std::string_view contents);
 
-// Reads the program in the file at `path`: HLO text or proto, gzipped or not, whatever it is
-// called.
+// Reads the program in the file at `path`: HLO text or proto or StableHLO text, gzipped or not,
+// whatever it is called.
 absl::StatusOr<Module> ReadHlo(const std::string& path);
 
 }  // namespace meshwright

@@ -66,8 +66,7 @@ void StablehloLowering::PushRegion(absl::Span<const MlirValue> values,
   for (const MlirValue value : values) shape.tuple.push_back(Type(value));
   const InstructionId tuple = frame.builder.AddParameter(shape, {}, kParameter);
   for (size_t i = 0; i < values.size(); ++i) {
-    frame.captured.emplace(names[i],
-                           frame.builder.AddElement(tuple, static_cast<int64_t>(i), {}));
+    frame.captured.emplace(names[i], frame.builder.AddElement(tuple, static_cast<int64_t>(i), {}));
   }
 }
 
@@ -79,7 +78,8 @@ absl::Status StablehloLowering::LowerWhile(const MlirOperation& operation) {
   const MlirOperation& next = body.operations.back();
   if (condition.arguments.size() != count || body.arguments.size() != count ||
       next.operands.size() != count || condition.operations.back().operands.size() != 1) {
-    return Error(operation, StrCat("carries ", count, " values; its regions must take as many, "
+    return Error(operation, StrCat("carries ", count,
+                                   " values; its regions must take as many, "
                                    "the first return a condition, the second the values"));
   }
   // What the body hands on unchanged is not carried but used from outside, as XLA has it.
@@ -177,8 +177,8 @@ absl::Status StablehloLowering::LowerBranches(const MlirOperation& operation) {
     for (const MlirValue value : captures) {
       MW_ASSIGN_OR_RETURN(arguments.emplace_back(), Operand(operation, value));
     }
-    instruction.operands.push_back(
-        arguments.size() == 1 ? arguments[0] : builder().AddTuple(arguments, {}));
+    instruction.operands.push_back(arguments.size() == 1 ? arguments[0]
+                                                         : builder().AddTuple(arguments, {}));
     PushRegion(captures, captures);
     MW_RETURN_IF_ERROR(LowerOperations(region));
     MW_ASSIGN_OR_RETURN(const InstructionId root, Root(region.operations.back()));

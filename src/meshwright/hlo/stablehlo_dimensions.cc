@@ -74,8 +74,8 @@ void AddAlgorithm(StablehloLowering& l, const MlirOperation& operation, Instruct
     return value == nullptr ? int64_t{1} : value->integer;
   };
   const std::string input = word("lhs_precision_type");
-  std::string text = StrCat("dot_", input, "_", word("rhs_precision_type"), "_",
-                            word("accumulation_type"));
+  std::string text =
+      StrCat("dot_", input, "_", word("rhs_precision_type"), "_", word("accumulation_type"));
   if (input.starts_with("f8")) {
     text = StrCat("dot_any_f8_any_f8_f32",
                   number("allow_imprecise_accumulation") != 0 ? "_fast_accum" : "");
@@ -198,8 +198,7 @@ absl::Status ReadConvolutionDimensions(StablehloLowering& l, const MlirOperation
   TextCursor cursor(l.text(), l.file_name());
   cursor.set_position(labels->position);
   if (cursor.Consume("#stablehlo.conv")) MW_RETURN_IF_ERROR(cursor.Expect("<"));
-  MW_RETURN_IF_ERROR(
-      ReadLabels(cursor, 'b', 'f', d.input_batch, d.input_feature, d.input_spatial));
+  MW_RETURN_IF_ERROR(ReadLabels(cursor, 'b', 'f', d.input_batch, d.input_feature, d.input_spatial));
   MW_RETURN_IF_ERROR(cursor.Expect("x", "before the labels of the kernel"));
   MW_RETURN_IF_ERROR(ReadLabels(cursor, 'i', 'o', d.kernel_input_feature, d.kernel_output_feature,
                                 d.kernel_spatial));
@@ -207,8 +206,7 @@ absl::Status ReadConvolutionDimensions(StablehloLowering& l, const MlirOperation
   return ReadLabels(cursor, 'b', 'f', d.output_batch, d.output_feature, d.output_spatial);
 }
 
-absl::Status LowerConvolution(StablehloLowering& l, const MlirOperation& operation,
-                              Opcode opcode) {
+absl::Status LowerConvolution(StablehloLowering& l, const MlirOperation& operation, Opcode opcode) {
   MW_RETURN_IF_ERROR(l.Expect(operation, 2, 1, 0));
   MW_ASSIGN_OR_RETURN(Instruction convolution, l.Prepare(operation, opcode));
   ConvolutionDimensions& d = convolution.convolution;
@@ -235,7 +233,8 @@ absl::Status LowerConvolution(StablehloLowering& l, const MlirOperation& operati
   MW_ASSIGN_OR_RETURN(const auto reversal, list("reverse", "window_reversal", rank, 0));
   for (size_t i = 0; i < d.kernel_spatial.size(); ++i) {
     const int64_t at = d.kernel_spatial[i];
-    if (at >= kernel.rank()) return l.Error(operation, "has more labels than its kernel dimensions");
+    if (at >= kernel.rank())
+      return l.Error(operation, "has more labels than its kernel dimensions");
     convolution.window.push_back({kernel.dims[static_cast<size_t>(at)], stride[i], padding[2 * i],
                                   padding[2 * i + 1], dilation[i], base[i], reversal[i] != 0});
   }
@@ -295,12 +294,11 @@ absl::Status ReadWindow(StablehloLowering& l, const MlirOperation& operation, in
   MW_ASSIGN_OR_RETURN(const auto size, l.Integers(operation, {"window_dimensions"}, rank, ones));
   MW_ASSIGN_OR_RETURN(const auto stride, l.Integers(operation, {"window_strides"}, rank, ones));
   MW_ASSIGN_OR_RETURN(const auto base, l.Integers(operation, {"base_dilations"}, rank, ones));
-  MW_ASSIGN_OR_RETURN(const auto dilation,
-                      l.Integers(operation, {"window_dilations"}, rank, ones));
+  MW_ASSIGN_OR_RETURN(const auto dilation, l.Integers(operation, {"window_dilations"}, rank, ones));
   MW_ASSIGN_OR_RETURN(const auto padding, l.Integers(operation, {"padding"}, 2 * rank, zeros));
   for (size_t d = 0; d < ones.size(); ++d) {
-    window.push_back({size[d], stride[d], padding[2 * d], padding[2 * d + 1], dilation[d], base[d],
-                      false});
+    window.push_back(
+        {size[d], stride[d], padding[2 * d], padding[2 * d + 1], dilation[d], base[d], false});
   }
   return absl::OkStatus();
 }
@@ -310,8 +308,7 @@ absl::Status LowerReduceWindow(StablehloLowering& l, const MlirOperation& operat
   MW_RETURN_IF_ERROR(l.Expect(operation, -1, -1, 1));
   if (operation.operands.empty()) return l.Error(operation, "has no operands");
   MW_ASSIGN_OR_RETURN(Instruction reduce, l.Prepare(operation, opcode));
-  MW_RETURN_IF_ERROR(
-      ReadWindow(l, operation, l.OperandType(operation, 0).rank(), reduce.window));
+  MW_RETURN_IF_ERROR(ReadWindow(l, operation, l.OperandType(operation, 0).rank(), reduce.window));
   return LowerWithReducer(l, operation, std::move(reduce));
 }
 
@@ -319,8 +316,7 @@ absl::Status LowerSelectAndScatter(StablehloLowering& l, const MlirOperation& op
                                    Opcode opcode) {
   MW_RETURN_IF_ERROR(l.Expect(operation, 3, 1, 2));
   MW_ASSIGN_OR_RETURN(Instruction scatter, l.Prepare(operation, opcode));
-  MW_RETURN_IF_ERROR(
-      ReadWindow(l, operation, l.OperandType(operation, 0).rank(), scatter.window));
+  MW_RETURN_IF_ERROR(ReadWindow(l, operation, l.OperandType(operation, 0).rank(), scatter.window));
   for (const size_t region : {0, 1}) {
     MW_ASSIGN_OR_RETURN(scatter.called.emplace_back(), l.LowerReducer(operation, region));
   }

@@ -45,8 +45,7 @@ absl::Status LowerCompare(StablehloLowering& l, const MlirOperation& operation, 
 }
 
 // Scalars among the operands of select and clamp count for every element; HLO wants them broadcast.
-absl::Status LowerWithScalars(StablehloLowering& l, const MlirOperation& operation,
-                              Opcode opcode) {
+absl::Status LowerWithScalars(StablehloLowering& l, const MlirOperation& operation, Opcode opcode) {
   MW_RETURN_IF_ERROR(l.Expect(operation, 3, 1, 0));
   MW_ASSIGN_OR_RETURN(Instruction instruction, l.Prepare(operation, opcode));
   for (InstructionId& operand : instruction.operands) {
@@ -112,15 +111,14 @@ absl::Status LowerMapped(StablehloLowering& l, const MlirOperation& operation, O
       return l.Error(operation, StrCat("takes tensors of the size of its result, found ",
                                        shape.ToString(false)));
     }
-    function.operands.push_back(
-        builder.AddParameter(Shape::Array(shape.type, {}), {}, "arg"));
+    function.operands.push_back(builder.AddParameter(Shape::Array(shape.type, {}), {}, "arg"));
   }
   if (function.operands.empty()) return l.Error(operation, "has no operands");
   function.line = operation.line;
   const InstructionId root = builder.AddAsIs(std::move(function));
   std::vector<InstructionId> moved;
-  map.called = {l.AddComputation(
-      builder.Finish(l.ComputationName(operation.name), root, l.names(), &moved))};
+  map.called = {
+      l.AddComputation(builder.Finish(l.ComputationName(operation.name), root, l.names(), &moved))};
   for (int64_t d = 0; d < map.shape.rank(); ++d) map.dimensions.push_back(d);
   return l.Emit(operation, std::move(map));
 }

@@ -20,10 +20,9 @@ constexpr size_t kMaxCallDepth = 128;
 const StablehloOperation* FindStablehloOperation(std::string_view name) {
   static const auto& rows = *[] {
     auto* map = new absl::flat_hash_map<std::string_view, const StablehloOperation*>();
-    for (const auto& table :
-         {StablehloElementwiseOperations(), StablehloShapeOperations(),
-          StablehloDimensionOperations(), StablehloControlOperations(),
-          StablehloOtherOperations()}) {
+    for (const auto& table : {StablehloElementwiseOperations(), StablehloShapeOperations(),
+                              StablehloDimensionOperations(), StablehloControlOperations(),
+                              StablehloOtherOperations()}) {
       for (const StablehloOperation& row : table) map->emplace(row.name, &row);
     }
     return map;
@@ -184,9 +183,8 @@ void StablehloLowering::Bind(MlirValue value, InstructionId instruction) {
 absl::Status StablehloLowering::Emit(const MlirOperation& operation, Instruction instruction) {
   const Metadata metadata = instruction.metadata;
   // An annotated instruction must stay, however little it computes.
-  const InstructionId id = instruction.sharding.empty()
-                               ? builder().Add(std::move(instruction))
-                               : builder().AddAsIs(std::move(instruction));
+  const InstructionId id = instruction.sharding.empty() ? builder().Add(std::move(instruction))
+                                                        : builder().AddAsIs(std::move(instruction));
   if (operation.results.size() == 1) {
     Bind(operation.results[0], id);
     return absl::OkStatus();
@@ -198,9 +196,8 @@ absl::Status StablehloLowering::Emit(const MlirOperation& operation, Instruction
 }
 
 absl::StatusOr<std::string> StablehloLowering::SdySharding(const MlirAttribute& attribute) const {
-  MW_ASSIGN_OR_RETURN(
-      std::vector<std::string> texts,
-      HloShardingsFromSdy(text_, file_name_, attribute.position, mlir_.meshes));
+  MW_ASSIGN_OR_RETURN(std::vector<std::string> texts,
+                      HloShardingsFromSdy(text_, file_name_, attribute.position, mlir_.meshes));
   if (texts.size() == 1) return std::move(texts[0]);
   return ErrorAt(attribute.position, StrCat("shardings of ", texts.size(), " values, not of one"));
 }
@@ -215,13 +212,12 @@ absl::StatusOr<std::string> StablehloLowering::ShardingOf(const MlirAttributes& 
       return ErrorAt(value.position, "expected mhlo.sharding = \"{...}\"");
     }
     if (name != "sdy.sharding") continue;
-    MW_ASSIGN_OR_RETURN(
-        const std::vector<std::string> texts,
-        HloShardingsFromSdy(text_, file_name_, value.position, mlir_.meshes));
+    MW_ASSIGN_OR_RETURN(const std::vector<std::string> texts,
+                        HloShardingsFromSdy(text_, file_name_, value.position, mlir_.meshes));
     if (texts.size() == 1) return texts[0];
     if (texts.size() != leaves) {
-      return ErrorAt(value.position, StrCat("shardings of ", texts.size(), " values; there are ",
-                                            leaves));
+      return ErrorAt(value.position,
+                     StrCat("shardings of ", texts.size(), " values; there are ", leaves));
     }
     std::string list;
     for (const std::string& text : texts) {
@@ -241,8 +237,7 @@ ComputationId StablehloLowering::AddComputation(Computation computation) {
   return ComputationId(program_.module.computations.size() - 1);
 }
 
-absl::StatusOr<ComputationId> StablehloLowering::FinishFrame(std::string name,
-                                                             InstructionId root) {
+absl::StatusOr<ComputationId> StablehloLowering::FinishFrame(std::string name, InstructionId root) {
   Frame& frame = state_->frames.back();
   std::vector<InstructionId> moved;
   const ComputationId id =
@@ -285,8 +280,10 @@ absl::Status StablehloLowering::LowerOperations(const MlirRegion& region) {
     source.is_constraint = operation.name == "sdy.sharding_constraint";
     if (source.is_constraint && !operation.unnamed.empty()) {
       const MlirAttribute& sharding = operation.unnamed.back();
-      source.anchor = {MlirAnchor::Form::kReplace, sharding.position,
-                       sharding.position + sharding.text.size(), {}};
+      source.anchor = {MlirAnchor::Form::kReplace,
+                       sharding.position,
+                       sharding.position + sharding.text.size(),
+                       {}};
     }
     for (size_t r = 0; r < operation.results.size(); ++r) {
       const Shape& type = Type(operation.results[r]);
@@ -343,8 +340,8 @@ absl::StatusOr<ComputationId> StablehloLowering::LowerBody(const MlirFunction& f
   for (size_t i = 0; i < function.arguments.size(); ++i) {
     const MlirPort& port = function.arguments[i];
     const MlirValue argument = function.body.arguments[i];
-    const InstructionId id = frame.builder.AddParameter(
-        *port.type, locations_.Find(port.location), function.value_names[Index(argument)]);
+    const InstructionId id = frame.builder.AddParameter(*port.type, locations_.Find(port.location),
+                                                        function.value_names[Index(argument)]);
     frame.builder[id].line = function.line;
     MW_ASSIGN_OR_RETURN(frame.builder[id].sharding, ShardingOf(port.attributes, 1));
     Bind(argument, id);
@@ -456,8 +453,9 @@ absl::StatusOr<StablehloProgram> ReadStablehlo(std::string_view text, std::strin
   constexpr std::string_view kBytecodeMagic = "ML\xefR";
   if (text.starts_with(kBytecodeMagic)) {
     return absl::InvalidArgumentError(
-        StrCat(file_name, ": MLIR bytecode cannot be read; write the program as text, with "
-                          "jax.jit(f).lower(...).as_text() or stablehlo-translate --deserialize"));
+        StrCat(file_name,
+               ": MLIR bytecode cannot be read; write the program as text, with "
+               "jax.jit(f).lower(...).as_text() or stablehlo-translate --deserialize"));
   }
   const MlirAliases aliases(text);
   MW_ASSIGN_OR_RETURN(const MlirModule mlir, ParseMlirModule(text, file_name, aliases));

@@ -83,7 +83,9 @@ class StablehloLowering {
   absl::Status ExpectArray(const MlirOperation& operation, MlirValue value) const;
   std::string_view text() const { return text_; }
   std::string_view file_name() const { return file_name_; }
-  Metadata MetadataOf(const MlirOperation& operation) { return locations_.Find(operation.location); }
+  Metadata MetadataOf(const MlirOperation& operation) {
+    return locations_.Find(operation.location);
+  }
 
   // ---- adding instructions ----
   ComputationBuilder& builder() { return state_->frames.back().builder; }
@@ -164,8 +166,7 @@ class StablehloLowering {
 
 // Lowerings that several families share.
 // Elementwise and other operations without attributes that matter.
-absl::Status LowerPlain(StablehloLowering& lowering, const MlirOperation& operation,
-                        Opcode opcode);
+absl::Status LowerPlain(StablehloLowering& lowering, const MlirOperation& operation, Opcode opcode);
 // Reads region 0 as the computation to apply, then as LowerPlain.
 absl::Status LowerWithReducer(StablehloLowering& lowering, const MlirOperation& operation,
                               Instruction instruction);

@@ -19,8 +19,8 @@ absl::Status LowerConstant(StablehloLowering& l, const MlirOperation& operation,
   }
   const Shape& shape = l.Type(operation.results[0]);
   if (value->type != shape) {
-    return l.Error(operation, StrCat("the value is ", value->type.ToString(false),
-                                     ", the result ", shape.ToString(false)));
+    return l.Error(operation, StrCat("the value is ", value->type.ToString(false), ", the result ",
+                                     shape.ToString(false)));
   }
   MW_ASSIGN_OR_RETURN(MlirElements elements, ReadMlirElements(*value, l.text(), l.file_name()));
   const Metadata metadata = l.MetadataOf(operation);
@@ -44,14 +44,14 @@ absl::Status LowerIota(StablehloLowering& l, const MlirOperation& operation, Opc
   }
   iota.iota_dimension = 0;
   if (shape.rank() == 1) return l.Emit(operation, std::move(iota));
-  Instruction broadcast = iota;
-  iota.sharding.clear();
+  const Metadata metadata = iota.metadata;
+  std::string sharding = std::exchange(iota.sharding, {});
   iota.shape.dims = {shape.dims[static_cast<size_t>(dimension)]};
-  broadcast.opcode = Opcode::kBroadcast;
-  broadcast.iota_dimension = -1;
-  broadcast.operands = {l.builder().Add(std::move(iota))};
-  broadcast.dimensions = {dimension};
-  return l.Emit(operation, std::move(broadcast));
+  const InstructionId count = l.builder().Add(std::move(iota));
+  const InstructionId id = l.builder().AddBroadcastInDim(count, shape, {dimension}, metadata);
+  l.builder()[id].sharding = std::move(sharding);
+  l.Bind(operation.results[0], id);
+  return absl::OkStatus();
 }
 
 absl::Status LowerBroadcastInDim(StablehloLowering& l, const MlirOperation& operation, Opcode) {
@@ -60,13 +60,12 @@ absl::Status LowerBroadcastInDim(StablehloLowering& l, const MlirOperation& oper
   MW_RETURN_IF_ERROR(l.ExpectArray(operation, operation.results[0]));
   const Shape& from = l.OperandType(operation, 0);
   const Shape& to = l.Type(operation.results[0]);
-  MW_ASSIGN_OR_RETURN(
-      const std::vector<int64_t> dims,
-      l.RequiredIntegers(operation, {"dims", "broadcast_dimensions"}, from.rank()));
+  MW_ASSIGN_OR_RETURN(const std::vector<int64_t> dims,
+                      l.RequiredIntegers(operation, {"dims", "broadcast_dimensions"}, from.rank()));
   std::vector<int64_t> sorted = dims;
   std::sort(sorted.begin(), sorted.end());
-  bool fits = from.type == to.type &&
-              std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
+  bool fits =
+      from.type == to.type && std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
   for (size_t i = 0; i < dims.size() && fits; ++i) {
     fits = dims[i] >= 0 && dims[i] < to.rank() &&
            (from.dims[i] == 1 || from.dims[i] == to.dims[static_cast<size_t>(dims[i])]);
@@ -91,14 +90,12 @@ absl::Status LowerBroadcastInDim(StablehloLowering& l, const MlirOperation& oper
 absl::Status LowerTranspose(StablehloLowering& l, const MlirOperation& operation, Opcode opcode) {
   MW_RETURN_IF_ERROR(l.Expect(operation, 1, 1, 0));
   MW_ASSIGN_OR_RETURN(Instruction transpose, l.Prepare(operation, opcode));
-  MW_ASSIGN_OR_RETURN(transpose.dimensions,
-                      l.RequiredIntegers(operation, {"dims", "permutation"},
-                                         l.OperandType(operation, 0).rank()));
+  MW_ASSIGN_OR_RETURN(transpose.dimensions, l.RequiredIntegers(operation, {"dims", "permutation"},
+                                                               l.OperandType(operation, 0).rank()));
   return l.Emit(operation, std::move(transpose));
 }
 
-absl::Status LowerConcatenate(StablehloLowering& l, const MlirOperation& operation,
-                              Opcode opcode) {
+absl::Status LowerConcatenate(StablehloLowering& l, const MlirOperation& operation, Opcode opcode) {
   MW_RETURN_IF_ERROR(l.Expect(operation, -1, 1, 0));
   MW_ASSIGN_OR_RETURN(Instruction concatenate, l.Prepare(operation, opcode));
   MW_ASSIGN_OR_RETURN(concatenate.dimensions.emplace_back(),
