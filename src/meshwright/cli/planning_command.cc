@@ -97,7 +97,7 @@ std::shared_ptr<PlanningOptions> AddPlanningOptions(CLI::App& app) {
   auto options = std::make_shared<PlanningOptions>();
   options->cost_model = std::string(CostModelTable()[0].name);
   app.add_option("PROGRAM", options->program,
-                 "HLO text or HloModuleProto, gzipped or not; - for standard input")
+                 "HLO text, HloModuleProto or StableHLO text, gzipped or not; - for standard input")
       ->required();
   app.add_option("--cluster", options->cluster,
                  "NxDEVICE, NODESxNxDEVICE or a YAML file; `meshwright clusters` lists devices")

@@ -15,6 +15,7 @@
 #include "meshwright/hlo/text_writer.h"
 #include "meshwright/intra/names.h"
 #include "meshwright/plan/annotate.h"
+#include "meshwright/plan/annotate_stablehlo.h"
 #include "meshwright/plan/build_plan.h"
 #include "meshwright/plan/cost_model_table.h"
 #include "meshwright/plan/sha256.h"
@@ -204,6 +205,10 @@ absl::StatusOr<PlannedProgram> PlanProgram(const ProgramRequest& request) {
 }
 
 std::string AnnotatedText(const PlannedProgram& planned) {
+  if (const auto& stablehlo = planned.program.stablehlo) {
+    return AnnotateStablehlo(stablehlo->text, stablehlo->source, planned.program.graph,
+                             planned.mesh, planned.intra, planned.tied);
+  }
   return ToHloText(
       AnnotateModule(planned.program.graph, planned.mesh, planned.intra, planned.tied));
 }

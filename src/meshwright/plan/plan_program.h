@@ -65,7 +65,8 @@ struct PlannedProgram {
 // time.
 absl::StatusOr<PlannedProgram> PlanProgram(const ProgramRequest& request);
 
-// The program of `planned` with the plan as annotations in it, as HLO text.
+// The program of `planned` with the plan as annotations in it: StableHLO text with Shardy's if that
+// is what was read, else HLO text.
 std::string AnnotatedText(const PlannedProgram& planned);
 
 }  // namespace meshwright

@@ -14,6 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/plan/cost_model_table.h"
+#include "meshwright/plan/program.h"
 
 namespace meshwright {
 namespace {
@@ -105,7 +106,7 @@ std::string MeshText(const Plan& plan) {
 
 std::string ProgramText(const Plan& plan) {
   for (const PlanInput& input : plan.inputs) {
-    if (input.kind == "hlo_text" || input.kind == "hlo_proto") return input.path;
+    if (IsProgramKind(input.kind)) return input.path;
   }
   return "";
 }

@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -10,6 +12,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/hlo/proto_reader.h"
 #include "meshwright/hlo/reader.h"
+#include "meshwright/hlo/stablehlo_reader.h"
 #include "meshwright/hlo/text_reader.h"
 #include "meshwright/plan/sha256.h"
 
@@ -28,18 +31,29 @@ absl::StatusOr<std::string> ReadInput(const std::string& path) {
 
 namespace {
 
-// How the formats that can be read are called in a plan, and who reads them.
+// How the formats are called in a plan, and who reads them.
 struct FormatRow {
   HloFormat format;
   const char* kind;
-  absl::StatusOr<Module> (*parse)(std::string_view contents, std::string_view name);
+  absl::StatusOr<StablehloProgram> (*read)(std::string_view contents, std::string_view name);
 };
+template <auto kParse>
+absl::StatusOr<StablehloProgram> ReadModule(std::string_view contents, std::string_view name) {
+  MW_ASSIGN_OR_RETURN(Module module, kParse(contents, name));
+  return StablehloProgram{std::move(module), {}};
+}
 constexpr FormatRow kFormats[] = {
-    {HloFormat::kText, "hlo_text", &ParseHloText},
-    {HloFormat::kProto, "hlo_proto", &ParseHloProto},
+    {HloFormat::kText, "hlo_text", &ReadModule<&ParseHloText>},
+    {HloFormat::kProto, "hlo_proto", &ReadModule<&ParseHloProto>},
+    {HloFormat::kMlir, "stablehlo", &ReadStablehlo},
 };
 
 }  // namespace
+
+bool IsProgramKind(std::string_view kind) {
+  return std::any_of(std::begin(kFormats), std::end(kFormats),
+                     [&](const FormatRow& row) { return kind == row.kind; });
+}
 
 absl::StatusOr<Program> ReadProgram(const std::string& path) {
   const std::string name = path == "-" ? "<stdin>" : path;
@@ -47,24 +61,21 @@ absl::StatusOr<Program> ReadProgram(const std::string& path) {
   std::string sha256 = Sha256Hex(contents);
   MW_ASSIGN_OR_RETURN(contents, MaybeGunzip(std::move(contents), name));
   const HloFormat format = DetectHloFormat(contents);
-  for (const FormatRow& row : kFormats) {
-    if (row.format != format) continue;
-    MW_ASSIGN_OR_RETURN(Module module, row.parse(contents, name));
-    Program program;
-    program.input = {path, row.kind, std::move(sha256)};
-    program.module = std::make_unique<const Module>(std::move(module));
-    absl::StatusOr<Graph> graph = BuildGraph(*program.module);
-    if (!graph.ok()) {
-      return absl::Status(graph.status().code(),
-                          absl::StrCat(name, ": ", graph.status().message()));
-    }
-    program.graph = *std::move(graph);
-    return program;
+  const FormatRow& row = *std::find_if(std::begin(kFormats), std::end(kFormats),
+                                       [&](const FormatRow& r) { return r.format == format; });
+  MW_ASSIGN_OR_RETURN(StablehloProgram read, row.read(contents, name));
+  Program program;
+  program.input = {path, row.kind, std::move(sha256)};
+  program.module = std::make_unique<const Module>(std::move(read.module));
+  if (format == HloFormat::kMlir) {
+    program.stablehlo = StablehloText{std::move(contents), std::move(read.source)};
   }
-  return absl::UnimplementedError(absl::StrCat(
-      name,
-      ": this is MLIR (StableHLO), which cannot be read yet; give HLO text or an HloModuleProto, "
-      "as jax.jit(f).lower(...).as_text(dialect=\"hlo\") writes it"));
+  absl::StatusOr<Graph> graph = BuildGraph(*program.module);
+  if (!graph.ok()) {
+    return absl::Status(graph.status().code(), absl::StrCat(name, ": ", graph.status().message()));
+  }
+  program.graph = *std::move(graph);
+  return program;
 }
 
 }  // namespace meshwright

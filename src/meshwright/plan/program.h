@@ -2,23 +2,37 @@
 #define MESHWRIGHT_PLAN_PROGRAM_H_
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "meshwright/hlo/graph.h"
 #include "meshwright/hlo/module.h"
+#include "meshwright/hlo/stablehlo_reader.h"
 #include "meshwright/plan/plan.h"
 
 namespace meshwright {
+
+// The text of a StableHLO program and where its values stand in it.
+struct StablehloText {
+  std::string text;
+  StablehloSource source;
+};
 
 // A program as read: the module, its graph (which points into it), and where it came from.
 struct Program {
   PlanInput input;
   std::unique_ptr<const Module> module;
   Graph graph;
+  std::optional<StablehloText> stablehlo;  // if it is StableHLO
 };
 
-// Reads HLO text or a binary HloModuleProto, either of them gzipped or not, told apart by content.
+// Whether PlanInput::kind is that of a program.
+bool IsProgramKind(std::string_view kind);
+
+// Reads HLO text, a binary HloModuleProto or StableHLO text, each of them gzipped or not, told
+// apart by content.
 // "-" is standard input. Errors name the file, and line and column where there are some.
 absl::StatusOr<Program> ReadProgram(const std::string& path);
 

@@ -1,0 +1,210 @@
+#include "meshwright/plan/annotate_stablehlo.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/plan/leaf_finder.h"
+#include "meshwright/plan/output_shardings.h"
+#include "meshwright/sharding/sdy_sharding.h"
+
+namespace meshwright {
+namespace {
+
+// A piece of the text and what takes its place.
+struct Edit {
+  size_t begin = 0, end = 0;
+  std::string text;
+};
+
+std::string Apply(std::string_view text, std::vector<Edit> edits) {
+  std::stable_sort(edits.begin(), edits.end(),
+                   [](const Edit& a, const Edit& b) { return a.begin < b.begin; });
+  std::string result;
+  size_t at = 0;
+  for (const Edit& edit : edits) {
+    result += text.substr(at, edit.begin - at);
+    result += edit.text;
+    at = edit.end;
+  }
+  result += text.substr(at);
+  return result;
+}
+
+// [begin, end) of an entry of a dictionary with the comma that goes with it.
+std::pair<size_t, size_t> WithComma(std::string_view text, std::pair<size_t, size_t> entry) {
+  size_t after = text.find_first_not_of(" \n\r\t", entry.second);
+  if (after != std::string_view::npos && text[after] == ',') {
+    after = text.find_first_not_of(" \n\r\t", after + 1);
+    return {entry.first, std::min(after, text.size())};
+  }
+  const size_t before = text.find_last_not_of(" \n\r\t", entry.first - 1);
+  if (before != std::string_view::npos && text[before] == ',') entry.first = before;
+  return entry;
+}
+
+// The edits that make `value` the anchor's sharding and remove those that are there.
+void SetSharding(std::string_view text, const MlirAnchor& anchor, std::string_view value,
+                 std::vector<Edit>& edits) {
+  const std::string entry = StrCat("sdy.sharding = ", value);
+  if (!anchor.shardings.empty()) {
+    edits.push_back({anchor.shardings[0].first, anchor.shardings[0].second, entry});
+    for (size_t i = 1; i < anchor.shardings.size(); ++i) {
+      const auto [begin, end] = WithComma(text, anchor.shardings[i]);
+      edits.push_back({begin, end, ""});
+    }
+    return;
+  }
+  const size_t at = anchor.position;
+  switch (anchor.form) {
+    case MlirAnchor::Form::kNone:
+      return;
+    case MlirAnchor::Form::kBare:
+      edits.push_back({at, at, StrCat(" {", entry, "}")});
+      return;
+    case MlirAnchor::Form::kAttributes:
+      edits.push_back({at, at, StrCat(" attributes {", entry, "}")});
+      return;
+    case MlirAnchor::Form::kInside:
+      edits.push_back({at, at, StrCat(entry, ", ")});
+      return;
+    case MlirAnchor::Form::kInsideEmpty:
+      edits.push_back({at, at, entry});
+      return;
+    case MlirAnchor::Form::kParentheses:
+      edits.push_back({at, at, "("});
+      edits.push_back({anchor.end, anchor.end, StrCat(" {", entry, "})")});
+      return;
+    case MlirAnchor::Form::kReplace:
+      edits.push_back({at, anchor.end, std::string(value)});
+      return;
+  }
+}
+
+// Made anew by every user, so that one sharding would only bind them.
+bool IsFilled(const Computation& computation, const Instruction& instruction) {
+  if (instruction.opcode == Opcode::kConstant) return true;
+  return instruction.opcode == Opcode::kBroadcast &&
+         computation[instruction.operands[0]].opcode == Opcode::kConstant;
+}
+
+class Annotator {
+ public:
+  Annotator(std::string_view text, const StablehloSource& source, const Graph& graph,
+            const Mesh& mesh, const IntraPlan& intra, const std::vector<int32_t>& tied)
+      : text_(text), source_(source), graph_(graph), mesh_(mesh), intra_(intra), tied_(tied) {}
+
+  std::string Annotate() {
+    NameMesh();
+    Arguments();
+    Outputs();
+    Operations();
+    if (source_.partitions_begin < source_.partitions_end) {
+      edits_.push_back({source_.partitions_begin, source_.partitions_end, StrCat(mesh_.devices())});
+    }
+    return Apply(text_, std::move(edits_));
+  }
+
+ private:
+  // The mesh of the plan, which may be there already.
+  void NameMesh() {
+    std::vector<std::pair<std::string, int64_t>> axes;
+    for (const MeshAxis& axis : mesh_.axes) axes.emplace_back(axis.name, axis.size);
+    for (const MlirMesh& mesh : source_.meshes) {
+      if (mesh.axes != axes || !mesh.device_ids.empty()) continue;
+      mesh_name_ = mesh.name;
+      return;
+    }
+    const auto taken = [&](const std::string& name) {
+      return std::any_of(source_.meshes.begin(), source_.meshes.end(),
+                         [&](const MlirMesh& mesh) { return mesh.name == name; });
+    };
+    mesh_name_ = "mesh";
+    for (int i = 0; taken(mesh_name_); ++i) mesh_name_ = StrCat("mesh_", i);
+    const size_t at = source_.module_body;
+    const std::string operation = StrCat("sdy.mesh @", mesh_name_, " = ", SdyMeshText(mesh_));
+    edits_.push_back({at, at, at == 0 ? StrCat(operation, "\n") : StrCat("\n  ", operation)});
+  }
+
+  std::string Text(const Sharding& sharding) const {
+    return SdyShardingText(sharding, mesh_, mesh_name_);
+  }
+
+  void Arguments() {
+    for (const OpId id : graph_.parameters) {
+      const Op& parameter = graph_[id];
+      if (!graph_[parameter.results[0]].shape.is_array()) continue;
+      SetSharding(text_, source_.arguments[static_cast<size_t>(parameter.parameter)],
+                  StrCat("#sdy.sharding", Text(intra_.shardings[parameter.results[0].index()])),
+                  edits_);
+    }
+  }
+
+  void Outputs() {
+    const std::vector<Sharding> shardings = OutputShardings(graph_, mesh_, intra_, tied_);
+    for (size_t i = 0; i < shardings.size() && i < source_.outputs.size(); ++i) {
+      if (!graph_[graph_[graph_.outputs[i]].operands[0]].shape.is_array()) continue;
+      SetSharding(text_, source_.outputs[i], StrCat("#sdy.sharding", Text(shardings[i])), edits_);
+    }
+  }
+
+  void Operations() {
+    const LeafFinder finder(graph_);
+    std::vector<std::vector<std::string>> texts;  // by operation and result; empty: not known
+    for (const StablehloSource::Operation& operation : source_.operations) {
+      texts.emplace_back(operation.ranks.size());
+    }
+    for (const StablehloSource::Result& result : source_.results) {
+      const std::vector<LeafFinder::Leaves>& leaves = finder.leaves(result.computation);
+      if (leaves.empty()) continue;
+      const Computation& computation = (*graph_.module)[result.computation];
+      const LeafFinder::Leaves& leaf = leaves[result.instruction.index()];
+      if (leaf.size() != 1 || !leaf[0].valid() ||
+          IsFilled(computation, computation[result.instruction])) {
+        continue;
+      }
+      texts[static_cast<size_t>(result.operation)][static_cast<size_t>(result.result)] =
+          Text(intra_.shardings[leaf[0].index()]);
+    }
+    for (size_t i = 0; i < texts.size(); ++i) SetOperation(source_.operations[i], texts[i]);
+  }
+
+  void SetOperation(const StablehloSource::Operation& operation, std::vector<std::string>& texts) {
+    const bool annotated = operation.is_constraint || !operation.anchor.shardings.empty();
+    // A scalar has nothing to shard.
+    const bool says_something =
+        std::any_of(texts.begin(), texts.end(), [](const std::string& t) { return !t.empty(); }) &&
+        std::any_of(operation.ranks.begin(), operation.ranks.end(),
+                    [](int64_t rank) { return rank > 0; });
+    if (!annotated && !says_something) return;
+    for (size_t r = 0; r < texts.size(); ++r) {
+      if (texts[r].empty()) {
+        texts[r] = OpenSdyShardingText(std::max<int64_t>(operation.ranks[r], 0), mesh_name_);
+      }
+    }
+    const std::string value = operation.is_constraint ? texts[0]
+                                                      : StrCat("#sdy.sharding_per_value<[",
+                                                               absl::StrJoin(texts, ", "), "]>");
+    SetSharding(text_, operation.anchor, value, edits_);
+  }
+
+  std::string_view text_;
+  const StablehloSource& source_;
+  const Graph& graph_;
+  const Mesh& mesh_;
+  const IntraPlan& intra_;
+  const std::vector<int32_t>& tied_;
+  std::string mesh_name_;
+  std::vector<Edit> edits_;
+};
+
+}  // namespace
+
+std::string AnnotateStablehlo(std::string_view text, const StablehloSource& source,
+                              const Graph& graph, const Mesh& mesh, const IntraPlan& intra,
+                              const std::vector<int32_t>& tied) {
+  return Annotator(text, source, graph, mesh, intra, tied).Annotate();
+}
+
+}  // namespace meshwright

@@ -1,0 +1,30 @@
+#ifndef MESHWRIGHT_PLAN_ANNOTATE_STABLEHLO_H_
+#define MESHWRIGHT_PLAN_ANNOTATE_STABLEHLO_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "meshwright/cluster/mesh.h"
+#include "meshwright/hlo/graph.h"
+#include "meshwright/hlo/stablehlo_reader.h"
+#include "meshwright/intra/planner.h"
+
+namespace meshwright {
+
+// The StableHLO program `text`, from which `source` and `graph` were made, with the plan written
+// into it for Shardy: an `sdy.mesh` of the mesh's axes, `sdy.sharding` on the arguments and results
+// of the main function and on the results of every operation whose value the graph has in one place
+// only, and the number of partitions. Everything else stays as it is, character by character.
+//
+// Annotations that were there are replaced, those of values without a plan by open ones, so that
+// only one mesh is used. Constants get none: Shardy gives every user its own. `tied`: see
+// TiedParameters.
+std::string AnnotateStablehlo(std::string_view text, const StablehloSource& source,
+                              const Graph& graph, const Mesh& mesh, const IntraPlan& intra,
+                              const std::vector<int32_t>& tied);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_PLAN_ANNOTATE_STABLEHLO_H_
