@@ -42,12 +42,17 @@ bool HasEffect(const Instruction& instruction) {
 
 }  // namespace
 
-std::string NameTable::Unique(std::string_view base) {
+std::string NameTable::Valid(std::string_view base) {
   std::string name(base.empty() ? "value" : base);
   for (char& c : name) {
     if (!IsNameChar(c) || c == '$' || c == '@' || c == '~') c = '_';
   }
   if (name[0] >= '0' && name[0] <= '9') name.insert(name.begin(), '_');
+  return name;
+}
+
+std::string NameTable::Unique(std::string_view base) {
+  const std::string name = Valid(base);
   const int64_t count = ++counts_[name];
   return StrCat(name, ".", count);
 }
@@ -407,11 +412,16 @@ Computation ComputationBuilder::Finish(std::string name, InstructionId root, Nam
     (*moved)[old] = InstructionId(instructions.size() - 1);
     const std::string& op_name = instruction.metadata.op_name;
     std::string_view base = std::string_view(op_name).substr(op_name.rfind('/') + 1);
-    if (base.empty()) {
-      base = instruction.opcode == Opcode::kParameter
-                 ? std::string_view(
-                       parameter_names_[static_cast<size_t>(instruction.parameter_number)])
-                 : OpcodeName(instruction.opcode);
+    if (base.empty()) base = OpcodeName(instruction.opcode);
+    if (instruction.opcode == Opcode::kParameter && op_name.empty()) {
+      const std::string& given =
+          parameter_names_[static_cast<size_t>(instruction.parameter_number)];
+      // Names that are made have a dot.
+      if (!given.empty() && given.find('.') == std::string::npos) {
+        instruction.name = NameTable::Valid(given);
+        continue;
+      }
+      if (!given.empty()) base = given;
     }
     instruction.name = names.Unique(base);
   }

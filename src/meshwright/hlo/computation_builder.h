@@ -18,8 +18,9 @@ namespace meshwright {
 // Gives out names that are unique in a module: "add.1", "add.2", ...
 class NameTable {
  public:
-  // `base` with anything that is no character of an HLO name replaced by '_'.
   std::string Unique(std::string_view base);
+  // `base` with anything that is no character of an HLO name replaced by '_'.
+  static std::string Valid(std::string_view base);
 
  private:
   absl::flat_hash_map<std::string, int64_t> counts_;
@@ -35,7 +36,8 @@ class ComputationBuilder {
   InstructionId Add(Instruction instruction);
   // The same without folding.
   InstructionId AddAsIs(Instruction instruction);
-  // `name` is what the parameter is called if its metadata has no name for it.
+  // `name`, unique among the parameters, is what the parameter is called if its metadata has no name
+  // for it; if it is empty any will do.
   InstructionId AddParameter(const Shape& shape, Metadata metadata, std::string_view name);
   InstructionId AddConstant(const Shape& shape, Literal literal, const Metadata& metadata);
   // A tensor filled with one element; if it has no other it is just a constant.

@@ -53,18 +53,17 @@ std::vector<MlirValue> StablehloLowering::Captures(
 
 void StablehloLowering::PushRegion(absl::Span<const MlirValue> values,
                                    absl::Span<const MlirValue> names) {
-  constexpr std::string_view kParameter = "arg_tuple";
   const bool annotatable = state_->frames.back().annotatable;
   Frame& frame = state_->frames.emplace_back();
   frame.annotatable = annotatable;
   if (values.size() == 1) {
-    frame.captured.emplace(names[0], frame.builder.AddParameter(Type(values[0]), {}, kParameter));
+    frame.captured.emplace(names[0], frame.builder.AddParameter(Type(values[0]), {}, ""));
     return;
   }
   Shape shape;
   shape.type = ElementType::kTuple;
   for (const MlirValue value : values) shape.tuple.push_back(Type(value));
-  const InstructionId tuple = frame.builder.AddParameter(shape, {}, kParameter);
+  const InstructionId tuple = frame.builder.AddParameter(shape, {}, "");
   for (size_t i = 0; i < values.size(); ++i) {
     frame.captured.emplace(names[i], frame.builder.AddElement(tuple, static_cast<int64_t>(i), {}));
   }

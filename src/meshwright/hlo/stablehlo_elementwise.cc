@@ -111,7 +111,7 @@ absl::Status LowerMapped(StablehloLowering& l, const MlirOperation& operation, O
       return l.Error(operation, StrCat("takes tensors of the size of its result, found ",
                                        shape.ToString(false)));
     }
-    function.operands.push_back(builder.AddParameter(Shape::Array(shape.type, {}), {}, "arg"));
+    function.operands.push_back(builder.AddParameter(Shape::Array(shape.type, {}), {}, ""));
   }
   if (function.operands.empty()) return l.Error(operation, "has no operands");
   function.line = operation.line;

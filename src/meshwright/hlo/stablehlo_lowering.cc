@@ -301,7 +301,7 @@ absl::StatusOr<ComputationId> StablehloLowering::LowerReducer(const MlirOperatio
   Frame& frame = state_->frames.emplace_back();
   frame.annotatable = false;
   for (const MlirValue argument : region.arguments) {
-    Bind(argument, frame.builder.AddParameter(Type(argument), {}, "arg"));
+    Bind(argument, frame.builder.AddParameter(Type(argument), {}, ""));
   }
   MW_RETURN_IF_ERROR(LowerOperations(region));
   MW_ASSIGN_OR_RETURN(const InstructionId root, Root(region.operations.back()));
