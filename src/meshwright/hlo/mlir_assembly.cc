@@ -160,7 +160,6 @@ absl::Status MlirParser::ParseWhile(const Definitions& defined, MlirOperation& o
     } while (cursor_.Consume(','));
   }
   MW_RETURN_IF_ERROR(CheckOperandTypes(operation, types));
-  operation.anchor = {MlirAnchor::Form::kAttributes, cursor_.position(), 0, {}};
   if (cursor_.ConsumeWord("attributes")) {
     MW_RETURN_IF_ERROR(ParseAttributes(operation.attributes, operation.anchor));
   }

@@ -26,7 +26,6 @@ struct MlirAnchor {
   enum class Form {
     kNone,         // nowhere
     kBare,         // `{...}` at `position`
-    kAttributes,   // `attributes {...}` at `position`
     kInside,       // an entry and a comma at `position`, behind the '{' of a dictionary
     kInsideEmpty,  // the same without the comma
     kParentheses,  // a type alone at [position, end): `(type {...})`
@@ -40,12 +39,26 @@ struct MlirAnchor {
 
 struct MlirRegion;
 
+// A name before the '=' of an operation, `%a` or `%a:2`.
+struct MlirDefinition {
+  size_t begin = 0, end = 0;  // of `%a` in the text
+  int32_t count = 1;
+  friend bool operator==(const MlirDefinition&, const MlirDefinition&) = default;
+};
+
+// `%a#1`
+struct MlirPartUse {
+  size_t begin = 0, end = 0;
+  MlirValue value = 0;
+};
+
 struct MlirOperation {
-  std::string_view name;  // "stablehlo.add"
-  size_t position = 0;    // of the operation in the text
+  std::string_view name;         // "stablehlo.add"
+  size_t position = 0, end = 0;  // of the operation in the text, with its location
   int32_t line = 0;
   size_t location = std::string_view::npos;  // of what stands in its `loc(...)`
   std::vector<MlirValue> operands, results;
+  std::vector<MlirDefinition> definitions;
   MlirAttributes attributes;  // inherent and discardable ones
   // Attributes of the short form that have no name: comparison directions, ranges of slices, ...
   std::vector<MlirAttribute> unnamed;
@@ -76,7 +89,8 @@ struct MlirFunction {
   bool is_private = false;
   bool is_declaration = false;
   std::vector<MlirPort> arguments, results;
-  std::vector<const Shape*> types;            // by value
+  std::vector<const Shape*> types;  // by value
+  std::vector<MlirPartUse> part_uses;
   std::vector<std::string_view> value_names;  // by value, without the '%'
   MlirRegion body;
 };

@@ -244,7 +244,12 @@ absl::Status MlirParser::ParseOperation(MlirRegion& region) {
     if (operation.name == "call") operation.name = "func.call";
     MW_RETURN_IF_ERROR(ParseAssembly(defined, operation));
   }
-  MW_RETURN_IF_ERROR(ParseLocation(operation.location));
+  MW_RETURN_IF_ERROR(ParseLocation(operation.location, &operation.end));
+  for (size_t i = 0; i < defined.names.size(); ++i) {
+    const Defined& name = defined.names[i];
+    operation.definitions.push_back(
+        {name.position, name.position + 1 + name.name.size(), defined.counts[i]});
+  }
   region.operations.push_back(std::move(operation));
   return absl::OkStatus();
 }
@@ -415,12 +420,15 @@ absl::StatusOr<MlirValue> MlirParser::ParseOperand() {
     cursor_.Consume('#');
     MW_ASSIGN_OR_RETURN(index, cursor_.Integer());
   }
+  const bool has_parts = found->second.count > 1;
   if (index < 0 || index >= found->second.count) {
     return cursor_.Error(name.position,
                          StrCat("value ", QuoteForError(StrCat("%", name.name)), " has ",
                                 found->second.count, " parts; there is no #", index));
   }
-  return found->second.value + static_cast<MlirValue>(index);
+  const MlirValue value = found->second.value + static_cast<MlirValue>(index);
+  if (has_parts) function_->part_uses.push_back({name.position, cursor_.position(), value});
+  return value;
 }
 
 absl::StatusOr<const Shape*> MlirParser::ParseType() {
@@ -460,7 +468,10 @@ absl::StatusOr<MlirParser::Types> MlirParser::ParseTypeList() {
   return types;
 }
 
-absl::Status MlirParser::ParseLocation(size_t& location) {
+absl::Status MlirParser::ParseLocation(size_t& location, size_t* end) {
+  size_t ignored = 0;
+  if (end == nullptr) end = &ignored;
+  *end = cursor_.position();
   cursor_.SkipSpace();
   if (!cursor_.text().substr(cursor_.position()).starts_with("loc(")) return absl::OkStatus();
   cursor_.set_position(cursor_.position() + 4);
@@ -468,11 +479,13 @@ absl::Status MlirParser::ParseLocation(size_t& location) {
   if (!cursor_.text().substr(location).starts_with("#")) {
     MW_RETURN_IF_ERROR(cursor_.RawValue().status());
     while (cursor_.Consume(',')) MW_RETURN_IF_ERROR(cursor_.RawValue().status());
-    return cursor_.Expect(")", "after a location");
+  } else {
+    const size_t close = cursor_.text().find_first_of(")\n", location);
+    cursor_.set_position(std::min(close, cursor_.text().size()));
   }
-  const size_t end = cursor_.text().find_first_of(")\n", location);
-  cursor_.set_position(std::min(end, cursor_.text().size()));
-  return cursor_.Expect(")", "after a location");
+  MW_RETURN_IF_ERROR(cursor_.Expect(")", "after a location"));
+  *end = cursor_.position();
+  return absl::OkStatus();
 }
 
 }  // namespace meshwright

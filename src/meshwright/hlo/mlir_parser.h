@@ -55,8 +55,8 @@ class MlirParser {
   absl::Status CheckOperandTypes(const MlirOperation& operation, const Types& types);
   // `{...}` into `attributes`; notes in `anchor` where an entry could be added.
   absl::Status ParseAttributes(MlirAttributes& attributes, MlirAnchor& anchor);
-  // `loc(...)`, if it is there.
-  absl::Status ParseLocation(size_t& location);
+  // `loc(...)`, if it is there; `end` is where it, or what stands before it, ends.
+  absl::Status ParseLocation(size_t& location, size_t* end = nullptr);
 
   absl::StatusOr<const Shape*> ParseType();
   absl::StatusOr<Types> ParseTypeList();  // `(a, b)` or `a`

@@ -28,6 +28,8 @@ absl::StatusOr<std::string> MlirString(TextCursor& cursor);
 // `tuple<...>`. Dimensions that are not known or only bounded are errors: plans need sizes.
 // Layouts are not set.
 absl::StatusOr<Shape> ParseMlirType(TextCursor& cursor);
+// The inverse for arrays: "tensor<4x8xf32>".
+std::string MlirTensorText(const Shape& shape);
 
 // An attribute. Which fields are used follows from the kind.
 struct MlirAttribute {

@@ -152,4 +152,15 @@ absl::StatusOr<Shape> ParseType(TextCursor& cursor, int depth) {
 
 absl::StatusOr<Shape> ParseMlirType(TextCursor& cursor) { return ParseType(cursor, 0); }
 
+std::string MlirTensorText(const Shape& shape) {
+  std::string text = "tensor<";
+  for (const int64_t size : shape.dims) StrAppend(&text, size, "x");
+  if (shape.type == ElementType::kC64) return text + "complex<f32>>";
+  if (shape.type == ElementType::kC128) return text + "complex<f64>>";
+  for (const TypeName& row : kTypeNames) {
+    if (row.type == shape.type) return StrCat(text, row.mlir, ">");
+  }
+  return StrCat(text, ElementTypeName(shape.type), ">");
+}
+
 }  // namespace meshwright

@@ -177,7 +177,8 @@ absl::StatusOr<Instruction> StablehloLowering::Prepare(const MlirOperation& oper
 }
 
 void StablehloLowering::Bind(MlirValue value, InstructionId instruction) {
-  state_->places[Index(value)] = {static_cast<int32_t>(state_->frames.size()) - 1, instruction};
+  state_->places[Index(value)] = {static_cast<int32_t>(state_->frames.size()) - 1, instruction, -1,
+                                  0};
 }
 
 absl::Status StablehloLowering::Emit(const MlirOperation& operation, Instruction instruction) {
@@ -273,10 +274,13 @@ absl::Status StablehloLowering::LowerOperations(const MlirRegion& region) {
     MW_RETURN_IF_ERROR(row == nullptr ? LowerUnknown(operation)
                                       : row->lower(*this, operation, row->opcode));
     Frame& frame = state_->frames.back();
-    if (!frame.annotatable || operation.anchor.form == MlirAnchor::Form::kNone) continue;
+    if (!frame.annotatable || operation.results.empty()) continue;
     const auto number = static_cast<int32_t>(program_.source.operations.size());
     StablehloSource::Operation& source = program_.source.operations.emplace_back();
+    source.begin = operation.position;
+    source.end = operation.end;
     source.anchor = operation.anchor;
+    source.definitions = operation.definitions;
     source.is_constraint = operation.name == "sdy.sharding_constraint";
     if (source.is_constraint && !operation.unnamed.empty()) {
       const MlirAttribute& sharding = operation.unnamed.back();
@@ -286,10 +290,12 @@ absl::Status StablehloLowering::LowerOperations(const MlirRegion& region) {
                        {}};
     }
     for (size_t r = 0; r < operation.results.size(); ++r) {
-      const Shape& type = Type(operation.results[r]);
-      source.ranks.push_back(type.is_array() ? type.rank() : -1);
-      const InstructionId instruction = state_->places[Index(operation.results[r])].instruction;
-      frame.placed.push_back({number, static_cast<int32_t>(r), instruction});
+      const MlirValue value = operation.results[r];
+      source.types.push_back(Type(value));
+      Place& place = state_->places[Index(value)];
+      place.operation = number;
+      place.result = static_cast<int32_t>(r);
+      frame.placed.push_back({number, place.result, place.instruction});
     }
   }
   return absl::OkStatus();
@@ -361,6 +367,11 @@ absl::StatusOr<ComputationId> StablehloLowering::LowerBody(const MlirFunction& f
   }
   MW_ASSIGN_OR_RETURN(const InstructionId root, is_main ? MainRoot(terminator) : Root(terminator));
   MW_ASSIGN_OR_RETURN(const ComputationId id, FinishFrame(ComputationName(function.name), root));
+  for (const MlirPartUse& use : function.part_uses) {
+    const Place& place = state.places[Index(use.value)];
+    if (place.operation < 0) continue;
+    program_.source.part_uses.push_back({use.begin, use.end, place.operation, place.result});
+  }
   state_ = caller;
   active_.erase(function.name);
   lowered_.emplace(function.name, id);

@@ -110,10 +110,12 @@ class StablehloLowering {
   NameTable& names() { return names_; }
 
  private:
-  // Where a value is: in which frame of the function and which instruction.
+  // Where a value is: in which frame of the function and which instruction; and which result of
+  // which operation of the source, if that is annotated.
   struct Place {
     int32_t frame = -1;
     InstructionId instruction;
+    int32_t operation = -1, result = 0;
   };
   struct Placed {
     int32_t operation, result;

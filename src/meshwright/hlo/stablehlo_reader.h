@@ -15,18 +15,26 @@ namespace meshwright {
 // Where the values of a module stand in the StableHLO text that it was read from.
 struct StablehloSource {
   struct Operation {
-    MlirAnchor anchor;
+    size_t begin = 0, end = 0;   // in the text
+    MlirAnchor anchor;           // for shardings that are there already
     bool is_constraint = false;  // sdy.sharding_constraint: its sharding stands without a name
-    std::vector<int64_t> ranks;  // of the results; -1 for what is no array
+    std::vector<MlirDefinition> definitions;
+    std::vector<Shape> types;  // of the results
   };
-  // Result `result` of `operations[operation]` is leaf `leaf` of this instruction.
+  // Result `result` of `operations[operation]` is this instruction.
   struct Result {
     int32_t operation = 0, result = 0;
     ComputationId computation;
     InstructionId instruction;
   };
+  // [begin, end) of a `%a#1` that names such a result.
+  struct PartUse {
+    size_t begin = 0, end = 0;
+    int32_t operation = 0, result = 0;
+  };
   std::vector<Operation> operations;
   std::vector<Result> results;
+  std::vector<PartUse> part_uses;
   std::vector<MlirAnchor> arguments, outputs;  // of the main function
   std::vector<MlirMesh> meshes;
   size_t module_body = 0;  // where the first operation of the module could stand

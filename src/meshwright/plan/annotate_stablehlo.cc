@@ -63,9 +63,6 @@ void SetSharding(std::string_view text, const MlirAnchor& anchor, std::string_vi
     case MlirAnchor::Form::kBare:
       edits.push_back({at, at, StrCat(" {", entry, "}")});
       return;
-    case MlirAnchor::Form::kAttributes:
-      edits.push_back({at, at, StrCat(" attributes {", entry, "}")});
-      return;
     case MlirAnchor::Form::kInside:
       edits.push_back({at, at, StrCat(entry, ", ")});
       return;
@@ -80,13 +77,6 @@ void SetSharding(std::string_view text, const MlirAnchor& anchor, std::string_vi
       edits.push_back({at, anchor.end, std::string(value)});
       return;
   }
-}
-
-// Made anew by every user, so that one sharding would only bind them.
-bool IsFilled(const Computation& computation, const Instruction& instruction) {
-  if (instruction.opcode == Opcode::kConstant) return true;
-  return instruction.opcode == Opcode::kBroadcast &&
-         computation[instruction.operands[0]].opcode == Opcode::kConstant;
 }
 
 class Annotator {
@@ -149,45 +139,111 @@ class Annotator {
     }
   }
 
-  void Operations() {
-    const LeafFinder finder(graph_);
-    std::vector<std::vector<std::string>> texts;  // by operation and result; empty: not known
+  // The shardings of the results of every operation; empty where there is nothing to say.
+  std::vector<std::vector<std::string>> ResultTexts() const {
+    std::vector<std::vector<std::string>> texts;
     for (const StablehloSource::Operation& operation : source_.operations) {
-      texts.emplace_back(operation.ranks.size());
+      texts.emplace_back(operation.types.size());
     }
+    const LeafFinder finder(graph_);
     for (const StablehloSource::Result& result : source_.results) {
       const std::vector<LeafFinder::Leaves>& leaves = finder.leaves(result.computation);
       if (leaves.empty()) continue;
-      const Computation& computation = (*graph_.module)[result.computation];
       const LeafFinder::Leaves& leaf = leaves[result.instruction.index()];
-      if (leaf.size() != 1 || !leaf[0].valid() ||
-          IsFilled(computation, computation[result.instruction])) {
-        continue;
-      }
+      if (leaf.size() != 1 || !leaf[0].valid()) continue;
+      const Value& value = graph_[leaf[0]];
+      if (value.shape.rank() == 0 || intra_.ops[value.producer.index()].free) continue;
       texts[static_cast<size_t>(result.operation)][static_cast<size_t>(result.result)] =
           Text(intra_.shardings[leaf[0].index()]);
     }
-    for (size_t i = 0; i < texts.size(); ++i) SetOperation(source_.operations[i], texts[i]);
+    return texts;
   }
 
-  void SetOperation(const StablehloSource::Operation& operation, std::vector<std::string>& texts) {
-    const bool annotated = operation.is_constraint || !operation.anchor.shardings.empty();
-    // A scalar has nothing to shard.
-    const bool says_something =
-        std::any_of(texts.begin(), texts.end(), [](const std::string& t) { return !t.empty(); }) &&
-        std::any_of(operation.ranks.begin(), operation.ranks.end(),
-                    [](int64_t rank) { return rank > 0; });
-    if (!annotated && !says_something) return;
-    for (size_t r = 0; r < texts.size(); ++r) {
-      if (texts[r].empty()) {
-        texts[r] = OpenSdyShardingText(std::max<int64_t>(operation.ranks[r], 0), mesh_name_);
+  void Operations() {
+    const std::vector<std::vector<std::string>> texts = ResultTexts();
+    for (size_t i = 0; i < texts.size(); ++i) {
+      const StablehloSource::Operation& operation = source_.operations[i];
+      if (operation.is_constraint || !operation.anchor.shardings.empty()) {
+        Replace(operation, texts[i]);
+      } else {
+        Constrain(operation, texts[i]);
       }
+    }
+    for (const StablehloSource::PartUse& use : source_.part_uses) {
+      const StablehloSource::Operation& operation =
+          source_.operations[static_cast<size_t>(use.operation)];
+      const auto result = static_cast<size_t>(use.result);
+      if (texts[static_cast<size_t>(use.operation)][result].empty() ||
+          !operation.anchor.shardings.empty()) {
+        continue;
+      }
+      edits_.push_back({use.begin, use.end, PartName(operation, result)});
+    }
+  }
+
+  // An operation that has a sharding already.
+  void Replace(const StablehloSource::Operation& operation, std::vector<std::string> texts) {
+    for (size_t r = 0; r < texts.size(); ++r) {
+      if (!texts[r].empty()) continue;
+      const Shape& type = operation.types[r];
+      texts[r] = OpenSdyShardingText(type.is_array() ? type.rank() : 0, mesh_name_);
     }
     const std::string value = operation.is_constraint ? texts[0]
                                                       : StrCat("#sdy.sharding_per_value<[",
                                                                absl::StrJoin(texts, ", "), "]>");
     SetSharding(text_, operation.anchor, value, edits_);
   }
+
+  void Constrain(const StablehloSource::Operation& operation,
+                 const std::vector<std::string>& texts) {
+    std::string lines;
+    const auto add_line = [&](std::string_view to, std::string_view from, size_t r) {
+      StrAppend(&lines, "\n", Indentation(operation.begin), to, " = sdy.sharding_constraint ", from,
+                " ", texts[r], " : ", MlirTensorText(operation.types[r]));
+    };
+    size_t r = 0;
+    for (const MlirDefinition& definition : operation.definitions) {
+      const std::string_view name =
+          text_.substr(definition.begin, definition.end - definition.begin);
+      if (definition.count == 1) {
+        if (!texts[r].empty()) {
+          const std::string unconstrained = StrCat(kPrefix, "_", name.substr(1));
+          edits_.push_back({definition.begin, definition.end, unconstrained});
+          add_line(name, unconstrained, r);
+        }
+        ++r;
+        continue;
+      }
+      for (int32_t part = 0; part < definition.count; ++part, ++r) {
+        if (texts[r].empty()) continue;
+        add_line(PartName(operation, r), StrCat(name, "#", part), r);
+      }
+    }
+    if (!lines.empty()) edits_.push_back({operation.end, operation.end, std::move(lines)});
+  }
+
+  // What constrains a result that is part of `%a:2`: `%planned0_a`.
+  std::string PartName(const StablehloSource::Operation& operation, size_t result) const {
+    size_t first = 0;
+    for (const MlirDefinition& definition : operation.definitions) {
+      const auto count = static_cast<size_t>(definition.count);
+      if (result < first + count) {
+        return StrCat(
+            kPrefix, result - first, "_",
+            text_.substr(definition.begin + 1, definition.end - definition.begin - 1));
+      }
+      first += count;
+    }
+    return std::string();
+  }
+
+  // The blanks before what stands first on the line of `position`.
+  std::string_view Indentation(size_t position) const {
+    const size_t line = position == 0 ? 0 : text_.rfind('\n', position - 1) + 1;
+    return text_.substr(line, text_.find_first_not_of(" \t", line) - line);
+  }
+
+  static constexpr std::string_view kPrefix = "%planned";
 
   std::string_view text_;
   const StablehloSource& source_;

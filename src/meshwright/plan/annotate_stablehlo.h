@@ -15,12 +15,14 @@ namespace meshwright {
 
 // The StableHLO program `text`, from which `source` and `graph` were made, with the plan written
 // into it for Shardy: an `sdy.mesh` of the mesh's axes, `sdy.sharding` on the arguments and results
-// of the main function and on the results of every operation whose value the graph has in one place
-// only, and the number of partitions. Everything else stays as it is, character by character.
+// of the main function, an `sdy.sharding_constraint` behind every operation whose values the graph
+// has in one place only, and the number of partitions. Everything else stays as it is, character by
+// character; an operation that is constrained gives its name to the constraint.
 //
+// Constraints, because XLA's Shardy partitioner takes no notice of `sdy.sharding` on an operation.
 // Annotations that were there are replaced, those of values without a plan by open ones, so that
-// only one mesh is used. Constants get none: Shardy gives every user its own. `tied`: see
-// TiedParameters.
+// only one mesh is used. What every user makes anew (constants and the like) is left alone. `tied`:
+// see TiedParameters.
 std::string AnnotateStablehlo(std::string_view text, const StablehloSource& source,
                               const Graph& graph, const Mesh& mesh, const IntraPlan& intra,
                               const std::vector<int32_t>& tied);
