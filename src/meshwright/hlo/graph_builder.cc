@@ -304,9 +304,12 @@ absl::StatusOr<GraphBuilder::View> GraphBuilder::AfterAll(const Frame& frame,
 
 absl::StatusOr<GraphBuilder::View> GraphBuilder::CustomCall(const Frame& frame,
                                                             const Instruction& instruction) {
-  if (instruction.custom_call_target != "Sharding" || instruction.operands.size() != 1) {
-    return MakeOp(frame, instruction);
+  if (instruction.operands.size() != 1) return MakeOp(frame, instruction);
+  // Shardy's mark of a result; its sharding stands on the root.
+  if (instruction.custom_call_target == "xla.sdy.FuncResultSharding") {
+    return Forward(frame, instruction);
   }
+  if (instruction.custom_call_target != "Sharding") return MakeOp(frame, instruction);
   const View operand = OperandView(frame, instruction, 0);
   const std::vector<std::string_view> wanted = LeafShardings(instruction.sharding, operand.count);
   for (size_t i = 0; i < wanted.size(); ++i) {

@@ -24,11 +24,10 @@ std::string Apply(std::string_view text, std::vector<Edit> edits) {
   std::string result;
   size_t at = 0;
   for (const Edit& edit : edits) {
-    result += text.substr(at, edit.begin - at);
-    result += edit.text;
+    StrAppend(&result, text.substr(at, edit.begin - at), edit.text);
     at = edit.end;
   }
-  result += text.substr(at);
+  StrAppend(&result, text.substr(at));
   return result;
 }
 
@@ -228,9 +227,8 @@ class Annotator {
     for (const MlirDefinition& definition : operation.definitions) {
       const auto count = static_cast<size_t>(definition.count);
       if (result < first + count) {
-        return StrCat(
-            kPrefix, result - first, "_",
-            text_.substr(definition.begin + 1, definition.end - definition.begin - 1));
+        return StrCat(kPrefix, result - first, "_",
+                      text_.substr(definition.begin + 1, definition.end - definition.begin - 1));
       }
       first += count;
     }
