@@ -52,6 +52,26 @@ TEST(PlanProgram, ProtoAndTextGiveTheSamePlan) {
   EXPECT_EQ(proto->plan.parameters, text->plan.parameters);
 }
 
+// The same program in every format: the same decisions. Only names of instructions differ.
+TEST(PlanProgram, StablehloGivesTheSamePlan) {
+  for (const char* name : {"mlp_4096x4.train", "tiny_gpt.train"}) {
+    SCOPED_TRACE(name);
+    ProgramRequest request = MlpRequest();
+    request.program = std::string(MESHWRIGHT_TEST_DATA "/hlo/") + name + ".hlo.txt.gz";
+    const absl::StatusOr<PlannedProgram> hlo = PlanProgram(request);
+    request.program = std::string(MESHWRIGHT_TEST_DATA "/hlo/") + name + ".stablehlo.mlir.gz";
+    const absl::StatusOr<PlannedProgram> stablehlo = PlanProgram(request);
+    ASSERT_TRUE(hlo.ok()) << hlo.status();
+    ASSERT_TRUE(stablehlo.ok()) << stablehlo.status();
+    EXPECT_EQ(stablehlo->plan.inputs[0].kind, "stablehlo");
+    EXPECT_EQ(stablehlo->plan.objective_seconds, hlo->plan.objective_seconds);
+    EXPECT_EQ(stablehlo->plan.peak_bytes, hlo->plan.peak_bytes);
+    EXPECT_EQ(stablehlo->plan.collectives, hlo->plan.collectives);
+    EXPECT_EQ(stablehlo->plan.outputs, hlo->plan.outputs);
+    EXPECT_EQ(stablehlo->intra.shardings, hlo->intra.shardings);
+  }
+}
+
 TEST(PlanProgram, AutoLeavesOutMeshesThatAFixDoesNotSuit) {
   ProgramRequest request = MlpRequest();
   request.mesh = "auto";

@@ -17,7 +17,10 @@ absl::Status MlirParser::ParseAssembly(const Definitions& defined, MlirOperation
                          "sdy.manual_computation (shard_map): its body is written for one device "
                          "and cannot be planned; lower the program without shard_map");
   }
-  MW_RETURN_IF_ERROR(ParseItems(operation));
+  // A return of nothing ends with its name.
+  if (!IsTerminator(operation.name) || cursor_.Peek() == '%') {
+    MW_RETURN_IF_ERROR(ParseItems(operation));
+  }
   return ParseTypes(defined, operation);
 }
 

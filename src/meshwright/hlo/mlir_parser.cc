@@ -28,6 +28,10 @@ const MlirAttribute* MlirOperation::Find(std::string_view name) const {
   return nullptr;
 }
 
+bool MlirParser::IsTerminator(std::string_view name) {
+  return name == "return" || name.ends_with(".return");
+}
+
 absl::StatusOr<MlirModule> ParseMlirModule(std::string_view text, std::string_view file_name,
                                            const MlirAliases& aliases) {
   return MlirParser(text, file_name, aliases).Parse();
@@ -190,16 +194,14 @@ absl::Status MlirParser::ParseBody(MlirRegion& region) {
     if (cursor_.Consume('(')) MW_RETURN_IF_ERROR(ParseRegionArguments(region));
     MW_RETURN_IF_ERROR(cursor_.Expect(":", "after the label of a block"));
   }
-  while (true) {
-    if (cursor_.Peek() == '^') {
-      return cursor_.Error("a second block in one region; StableHLO has only one");
-    }
-    if (cursor_.Peek() == '}') break;
+  do {
+    if (cursor_.Peek() == '}') return cursor_.Expected("a return before the end of the region");
     MW_RETURN_IF_ERROR(ParseOperation(region));
+  } while (!IsTerminator(region.operations.back().name));
+  if (cursor_.Peek() == '^') {
+    return cursor_.Error("a second block in one region; StableHLO has only one");
   }
-  if (region.operations.empty() || !IsTerminator(region.operations.back().name)) {
-    return cursor_.Expected("a return before the end of the region");
-  }
+  if (cursor_.Peek() != '}') return cursor_.Expected("'}' after the region's return");
   cursor_.Consume('}');
   Leave(mark);
   --depth_;
@@ -471,8 +473,8 @@ absl::StatusOr<MlirParser::Types> MlirParser::ParseTypeList() {
 absl::Status MlirParser::ParseLocation(size_t& location, size_t* end) {
   size_t ignored = 0;
   if (end == nullptr) end = &ignored;
-  *end = cursor_.position();
   cursor_.SkipSpace();
+  *end = cursor_.text().find_last_not_of(" \t\r\n", cursor_.position() - 1) + 1;
   if (!cursor_.text().substr(cursor_.position()).starts_with("loc(")) return absl::OkStatus();
   cursor_.set_position(cursor_.position() + 4);
   location = cursor_.position();

@@ -36,6 +36,7 @@ class MlirParser {
   using Types = std::vector<const Shape*>;
 
   // ---- mlir_parser.cc ----
+  static bool IsTerminator(std::string_view name);
   absl::Status ParseModuleBody(bool braced);
   absl::Status ParseFunction();
   absl::Status ParseArguments(MlirFunction& function);

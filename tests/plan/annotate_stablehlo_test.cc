@@ -1,0 +1,123 @@
+#include "meshwright/plan/annotate_stablehlo.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "meshwright/intra/names.h"
+
+namespace meshwright {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// `text` with a made-up plan in which every value is replicated but for the given ones (by op
+// name).
+std::string Annotate(const std::string& text, const std::map<std::string, std::string>& shardings) {
+  Cluster cluster;
+  cluster.devices_per_node = 8;
+  const Mesh mesh = MakeMesh({2, 4}, cluster);
+  const StablehloProgram program = ReadStablehlo(text, "test.mlir").value();
+  const Graph graph = BuildGraph(program.module).value();
+  IntraPlan intra;
+  intra.ops.resize(graph.ops.size());
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    const Op& op = graph.ops[i];
+    intra.ops[i].free = op.kind == OpKind::kInstruction && op.operands.empty() && op.parameter < 0;
+  }
+  for (const Value& value : graph.values) {
+    const auto given = shardings.find(graph[value.producer].name);
+    intra.shardings.push_back(given == shardings.end()
+                                  ? Sharding::Replicated(value.shape.rank())
+                                  : ParseSharding(given->second, mesh, value.shape.rank()).value());
+  }
+  const std::string annotated = AnnotateStablehlo(text, program.source, graph, mesh, intra,
+                                                  TiedParameters(graph, /*by_position=*/false));
+  const absl::StatusOr<Module> read = ParseStablehlo(annotated, "annotated.mlir");
+  EXPECT_TRUE(read.ok()) << read.status() << "\n" << annotated;
+  return annotated;
+}
+
+TEST(AnnotateStablehlo, ArgumentsResultsAndValues) {
+  EXPECT_EQ(Annotate(R"(module @m attributes {mhlo.num_partitions = 1 : i32} {
+  func.func @main(%w: tensor<8x8xf32> {tf.aliasing_output = 0 : i32}, %x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+    %0 = stablehlo.add %w, %x : tensor<8x8xf32> loc(unknown)  // kept
+    return %0 : tensor<8x8xf32>
+  }
+}
+)",
+                     {{"w", "[x,_]"}, {"x", "[_,(x,y)]"}, {"add.1", "[_,y]"}}),
+            R"(module @m attributes {mhlo.num_partitions = 8 : i32} {
+  sdy.mesh @mesh = <["x"=2, "y"=4]>
+  func.func @main(%w: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>, tf.aliasing_output = 0 : i32}, %x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x", "y"}]>}) -> (tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) {
+    %planned_0 = stablehlo.add %w, %x : tensor<8x8xf32> loc(unknown)
+    %0 = sdy.sharding_constraint %planned_0 <@mesh, [{}, {"y"}]> : tensor<8x8xf32>  // kept
+    return %0 : tensor<8x8xf32>
+  }
+}
+)");
+}
+
+TEST(AnnotateStablehlo, PartsOfSeveralResults) {
+  const std::string text = Annotate(R"(func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %0:2 = stablehlo.while(%i = %c, %v = %x) : tensor<i32>, tensor<8xf32>
+  cond {
+    %n = stablehlo.constant dense<5> : tensor<i32>
+    %1 = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %1 : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %1 = stablehlo.add %i, %one : tensor<i32>
+    %2 = stablehlo.negate %v : tensor<8xf32>
+    stablehlo.return %1, %2 : tensor<i32>, tensor<8xf32>
+  }
+  %values, %indices = chlo.top_k(%0#1, k = 8) : tensor<8xf32> -> (tensor<8xf32>, tensor<8xi32>)
+  return %values : tensor<8xf32>
+}
+)",
+                                    {{"negate.1", "[y]"}, {"while.1{1}", "[x]"}});
+  EXPECT_THAT(text, HasSubstr("  }\n  %planned1_0 = sdy.sharding_constraint %0#1 "
+                              "<@mesh, [{\"x\"}]> : tensor<8xf32>\n"));
+  EXPECT_THAT(text, HasSubstr("chlo.top_k(%planned1_0, k = 8)"));
+  EXPECT_THAT(text, HasSubstr("    %planned_2 = stablehlo.negate %v : tensor<8xf32>\n    %2 = "
+                              "sdy.sharding_constraint %planned_2 <@mesh, [{\"y\"}]>"));
+  EXPECT_THAT(text, HasSubstr("%planned_values, %planned_indices = chlo.top_k("));
+  // Scalars and constants are left alone.
+  EXPECT_THAT(text, HasSubstr("    %1 = stablehlo.add %i, %one : tensor<i32>\n"));
+  EXPECT_THAT(text, HasSubstr("  %c = stablehlo.constant dense<0> : tensor<i32>\n"));
+}
+
+TEST(AnnotateStablehlo, WhatWasThereIsReplaced) {
+  const std::string text = Annotate(R"(module {
+  sdy.mesh @mesh = <["data"=8]>
+  func.func @main(%x: tensor<8x8xf32> {mhlo.sharding = "{replicated}", sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {}]>}) -> tensor<8x8xf32> {
+    %0 = stablehlo.negate %x {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"data"}, {}]>]>} : tensor<8x8xf32>
+    %1 = sdy.sharding_constraint %0 <@mesh, [{}, {"data"}]> : tensor<8x8xf32>
+    %2 = call @f(%1) : (tensor<8x8xf32>) -> tensor<8x8xf32>
+    %3 = call @f(%2) : (tensor<8x8xf32>) -> tensor<8x8xf32>
+    return %3 : tensor<8x8xf32>
+  }
+  func.func private @f(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+    %0 = sdy.sharding_constraint %x <@mesh, [{}, {"data"}]> : tensor<8x8xf32>
+    return %0 : tensor<8x8xf32>
+  }
+}
+)",
+                                    {{"x", "[x,_]"}, {"negate.1", "[_,x]"}});
+  EXPECT_THAT(text, HasSubstr("sdy.mesh @mesh_0 = <[\"x\"=2, \"y\"=4]>"));
+  EXPECT_THAT(text, Not(HasSubstr("{\"data\"}")));
+  EXPECT_THAT(text, Not(HasSubstr("mhlo.sharding")));
+  EXPECT_THAT(text, HasSubstr("%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh_0, "
+                              "[{\"x\"}, {}]>})"));
+  EXPECT_THAT(text, HasSubstr("%0 = stablehlo.negate %x {sdy.sharding = "
+                              "#sdy.sharding_per_value<[<@mesh_0, [{}, {\"x\"}]>]>}"));
+  // A function with two calls has no plan of its own.
+  EXPECT_THAT(text, HasSubstr("%0 = sdy.sharding_constraint %x <@mesh_0, [{?}, {?}]>"));
+}
+
+}  // namespace
+}  // namespace meshwright
