@@ -13,8 +13,6 @@ namespace {
 // Values of one operation; more would only be an attempt to exhaust memory.
 constexpr int64_t kMaxResults = 1 << 20;
 
-bool IsTerminator(std::string_view name) { return name == "return" || name.ends_with(".return"); }
-
 bool IsShardingKey(std::string_view name) {
   return name == "sdy.sharding" || name == "mhlo.sharding";
 }
@@ -239,6 +237,10 @@ absl::Status MlirParser::ParseOperation(MlirRegion& region) {
   if (cursor_.Peek() == '"') {
     MW_ASSIGN_OR_RETURN(operation.name, cursor_.RawQuotedString());
     operation.name = operation.name.substr(1, operation.name.size() - 2);
+    if (!IsMlirName(operation.name)) {
+      return cursor_.Error(operation.position, StrCat("expected the name of an operation, found ",
+                                                      QuoteForError(operation.name)));
+    }
     MW_RETURN_IF_ERROR(ParseGeneric(defined, operation));
   } else {
     operation.name = MlirName(cursor_);
@@ -340,7 +342,7 @@ absl::Status MlirParser::ParseTypes(const Definitions& defined, MlirOperation& o
   }
   if (defined.total == 0) return absl::OkStatus();
   if (types.empty()) return cursor_.Expected(StrCat("the type of ", operation.name));
-  if (types.size() != defined.total) types.assign(defined.total, types.back());
+  if (defined.total == 1) types = {types.back()};
   return DefineResults(defined, types, operation);
 }
 

@@ -19,6 +19,14 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool StartsName(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool ContinuesName(char c) { return StartsName(c) || IsDigit(c) || c == '$' || c == '.'; }
 
+absl::StatusOr<std::string_view> QuotedOnOneLine(TextCursor& cursor) {
+  cursor.SkipSpace();
+  const size_t at = cursor.position();
+  MW_ASSIGN_OR_RETURN(const std::string_view quoted, cursor.RawQuotedString());
+  if (quoted.find('\n') == std::string_view::npos) return quoted;
+  return cursor.Error(at, "string has no closing quote on its line");
+}
+
 int HexDigit(char c) {
   if (IsDigit(c)) return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -304,11 +312,16 @@ std::string_view MlirName(TextCursor& cursor) {
   return text.substr(begin, end - begin);
 }
 
+bool IsMlirName(std::string_view text) {
+  return !text.empty() && StartsName(text[0]) &&
+         std::all_of(text.begin(), text.end(), ContinuesName);
+}
+
 absl::StatusOr<std::string_view> MlirSymbol(TextCursor& cursor) {
   MW_RETURN_IF_ERROR(cursor.Expect("@", "before the name of a symbol"));
   const size_t at = cursor.position();
   if (at < cursor.text().size() && cursor.text()[at] == '"') {
-    MW_ASSIGN_OR_RETURN(const std::string_view quoted, cursor.RawQuotedString());
+    MW_ASSIGN_OR_RETURN(const std::string_view quoted, QuotedOnOneLine(cursor));
     return quoted.substr(1, quoted.size() - 2);
   }
   size_t end = at;
@@ -322,7 +335,7 @@ absl::StatusOr<std::string_view> MlirSymbol(TextCursor& cursor) {
 }
 
 absl::StatusOr<std::string> MlirString(TextCursor& cursor) {
-  MW_ASSIGN_OR_RETURN(std::string_view raw, cursor.RawQuotedString());
+  MW_ASSIGN_OR_RETURN(std::string_view raw, QuotedOnOneLine(cursor));
   raw = raw.substr(1, raw.size() - 2);
   std::string value;
   value.reserve(raw.size());

@@ -19,6 +19,7 @@ namespace meshwright {
 // Letters, digits, '_', '$', '.', not beginning with a digit: `stablehlo.add`. Empty, without
 // moving, if there is none.
 std::string_view MlirName(TextCursor& cursor);
+bool IsMlirName(std::string_view text);
 // `@main` or `@"jit(f)"` without the '@' and quotes, escapes left alone.
 absl::StatusOr<std::string_view> MlirSymbol(TextCursor& cursor);
 // A string with MLIR's escapes (`\22` is a hexadecimal byte) resolved.
