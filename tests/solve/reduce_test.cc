@@ -55,6 +55,43 @@ TEST(ReduceTest, IsExactOnRandomProblems) {
   }
 }
 
+// Circles of four with a chord through the middle: nothing that low degrees remove.
+Model Wheels(int count, bool with_usage) {
+  Model model;
+  RandomSource random(7);
+  std::vector<MatrixRef> matrices;
+  for (int i = 0; i < 6; ++i) {
+    std::vector<int64_t> cost;
+    for (int j = 0; j < 9; ++j) cost.push_back(random.Below(20));
+    matrices.push_back(MakeMatrix(3, 3, cost));
+  }
+  for (int wheel = 0; wheel < count; ++wheel) {
+    const int32_t first = model.size();
+    for (int v = 0; v < 4; ++v) model.nodes.push_back({{v, 1, 2}, {}});
+    int edge = 0;
+    for (int32_t a = 0; a < 4; ++a) {
+      for (int32_t b = a + 1; b < 4; ++b) {
+        model.edges.push_back({first + a, first + b, matrices[edge++]});
+      }
+    }
+  }
+  if (with_usage) {
+    model.capacity = {3};
+    for (int32_t v = 0; v < 4; ++v) model.nodes[v].segments = {{0, 1, {0, 1, 2}}};
+  }
+  return model;
+}
+
+TEST(ReduceTest, ComponentsWithoutUsageAreSolvedApart) {
+  const Int128 one = CheapestCost(Wheels(1, false)), limited = CheapestCost(Wheels(1, true));
+  const Reduced reduced = Reduce(Wheels(50, true));
+  ASSERT_FALSE(reduced.infeasible);
+  EXPECT_LE(reduced.model.size(), 4);
+  EXPECT_TRUE(CheapestCost(reduced.model) == limited + 49 * one);
+  ExpectExact(Wheels(2, true));
+  ExpectExact(Wheels(2, false));
+}
+
 TEST(ReduceTest, ChainsAndTreesVanish) {
   Model model;
   for (int v = 0; v < 50; ++v) model.nodes.push_back({{v % 3, 1, 2}, {}});

@@ -98,18 +98,20 @@ Branch ChooseBranch(const Model& model, const DualBound& bound, const StrategyMa
 }
 
 constexpr int kMaxDepth = 400;
+// What reducing a model takes, about, in the steps that a pass over as many entries takes.
+constexpr int64_t kReduceSteps = 20'000, kReduceStepsPerNode = 500;
 
 std::optional<std::pair<Choice, Int128>> Search::Solve(Model model,
                                                        const std::vector<double>& prices,
                                                        const StrategyMask* allowed, Int128 upper,
                                                        int depth) {
-  steps_ += 1000 + model.size();
+  steps_ += kReduceSteps + kReduceStepsPerNode * model.size();
   if (OutOfSteps() || depth > kMaxDepth) {
     cut_short_ = true;
     return std::nullopt;
   }
   for (const ModelEdge& edge : model.edges)
-    steps_ += static_cast<int64_t>(edge.matrix->cost.size());
+    steps_ += 2 * static_cast<int64_t>(edge.matrix->cost.size());
   Reduced reduced = Reduce(std::move(model), {}, allowed);
   if (reduced.infeasible) return std::nullopt;
   const Model& core = reduced.model;
@@ -136,7 +138,8 @@ std::optional<std::pair<Choice, Int128>> Search::Solve(Model model,
     bound.SetPrices(reduced.ProjectPrices(prices));
   }
   PriceAscent ascent(core, &bound);
-  const int rounds = depth == 0 ? options_.root_rounds : std::min(kBranchRounds, options_.root_rounds);
+  const int rounds =
+      depth == 0 ? options_.root_rounds : std::min(kBranchRounds, options_.root_rounds);
   const Int128 target = upper < kInfCost ? upper : Int128{0};
   Int128 checked = -kInfCost;
   for (int round = 0; round < rounds; ++round) {

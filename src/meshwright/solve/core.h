@@ -91,6 +91,8 @@ class Core {
   Model Extract(std::vector<int32_t>* node_of) const;
   // By row in the beginning: the row that now stands for it, or -1.
   const std::vector<int32_t>& row_now() const { return row_now_; }
+  // Strategies removed and nodes gone so far, in steps.
+  int64_t changes() const { return log_.size(); }
   UndoLog TakeLog() { return std::move(log_); }
 
  private:

@@ -33,12 +33,12 @@ namespace {
 
 constexpr int64_t kSmallModel = 600;  // nodes up to which branching on the whole model is tried
 // Rounds of ascent before each time that choices are combined; the first hundred anneal.
-constexpr int kAscentRounds[] = {40, 30, 30, 40, 40};
+constexpr int kAscentRounds[] = {60, 45, 40};
 constexpr int64_t kPortfolioSteps = 3'000'000'000, kMostStarts = 16;
 constexpr size_t kRecent = 30;
-constexpr double kWaverings[] = {0.8, 1.25, 0.93, 1.08};  // of prices
-constexpr double kMostCombined = 0.5;                     // of the nodes
-constexpr int64_t kFirstCombineSteps = 100'000'000;
+constexpr double kWaverings[] = {0.8, 1.25, 0.93, 1.08};   // of prices
+constexpr double kMostCombined = 0.5, kMostPruned = 0.95;  // of the nodes
+constexpr int64_t kFirstCombineSteps = 50'000'000;
 constexpr int64_t kFirstTurnSteps = 5'000'000, kLargestTurnSteps = 1'000'000'000;
 
 class Optimiser {
@@ -133,7 +133,6 @@ class Optimiser {
   void Combine(int64_t max_steps) {
     if (model_.size() == 0 || recent_.empty() || Done()) return;
     Waver();
-    Reduced reduced;
     // The newest choices that leave a model small enough to be worth its time.
     size_t count = recent_.size();
     for (int tries = 0; count > 0 && tries < 3; ++tries, count /= 2) {
@@ -142,24 +141,33 @@ class Optimiser {
         mask[v].resize(model_.strategies(v));
         for (size_t i = recent_.size() - count; i < recent_.size(); ++i)
           mask[v][recent_[i][v]] = true;
-        if (!best_.choice.empty()) mask[v][best_.choice[v]] = true;
       }
-      reduced = Reduce(model_, {}, &mask);
-      if (reduced.infeasible) return;
-      if (reduced.model.size() <= kMostCombined * model_.size()) break;
+      if (SolveRestricted(std::move(mask), kMostCombined, max_steps)) break;
     }
-    if (reduced.model.size() > kMostCombined * model_.size()) return;
-    OptimiseOptions inner = options_;
-    inner.max_steps = std::min(max_steps, options_.max_steps - steps_);
-    inner.prices = reduced.ProjectPrices(bound_.prices());
-    inner.improved = nullptr;
-    inner.report = nullptr;
-    std::vector<Choice> starts;
-    if (!best_.choice.empty()) starts.push_back(reduced.Project(best_.choice));
-    const Optimised found = Optimise(reduced.model, inner, std::move(starts));
-    steps_ += found.steps;
-    if (found.cost < best_.cost) Offer(reduced.Expand(found.choice));
     if (options_.report) options_.report("combine", best_.bound);
+  }
+
+  // Likewise without the half of the strategies that regrets speak against most. What is left does
+  // the same again (LP diving, with reductions in between). Where the relaxation is loose this
+  // finds better choices than what it decodes.
+  void Prune(int64_t max_steps) {
+    if (model_.size() == 0 || Done()) return;
+    std::vector<double> regrets;
+    for (int32_t v = 0; v < model_.size(); ++v) {
+      for (int32_t s = 0; s < model_.strategies(v); ++s) {
+        if (const double regret = bound_.Regret(v, s); regret > 0) regrets.push_back(regret);
+      }
+    }
+    if (regrets.empty()) return;
+    const auto middle = regrets.begin() + static_cast<int64_t>(regrets.size() / 2);
+    std::nth_element(regrets.begin(), middle, regrets.end());
+    StrategyMask mask(model_.size());
+    for (int32_t v = 0; v < model_.size(); ++v) {
+      mask[v].resize(model_.strategies(v));
+      for (int32_t s = 0; s < model_.strategies(v); ++s) mask[v][s] = bound_.Regret(v, s) < *middle;
+    }
+    SolveRestricted(std::move(mask), kMostPruned, max_steps);
+    if (options_.report) options_.report("prune", best_.bound);
   }
 
   // Strategies that a better choice can still have, if that is a good deal fewer than all.
@@ -179,10 +187,17 @@ class Optimiser {
     if (best_.choice.empty())
       Offer(Repair(model_, near_, bound_.DecodeFitting(), 300, options_.stop));
     int64_t turn = kFirstTurnSteps;
+    int wait = 1, pause = 1;  // turns until choices are combined again: longer where that is no use
     for (; !Done(); turn = std::min(2 * turn, kLargestTurnSteps)) {
       if (model_.size() <= kSmallModel) Branch(2 * turn);
       if (!best_.choice.empty()) Improve(turn);
-      if (model_.size() > kSmallModel) Combine(turn);
+      if (model_.size() > kSmallModel && --wait <= 0) {
+        const Int128 before = best_.cost;
+        Combine(turn);
+        Prune(turn);
+        pause = best_.cost < before ? 1 : 2 * pause;
+        wait = pause;
+      }
       Ascend(10);
     }
   }
@@ -222,6 +237,29 @@ class Optimiser {
       Offer(search_->choice());
     }
     if (options_.report) options_.report("search", best_.bound);
+  }
+
+  // Optimises the model with the strategies of `mask` and the incumbent only. False if that leaves
+  // more than the share `most` of the nodes.
+  bool SolveRestricted(StrategyMask mask, double most, int64_t max_steps) {
+    if (!best_.choice.empty()) {
+      for (int32_t v = 0; v < model_.size(); ++v) mask[v][best_.choice[v]] = true;
+    }
+    const Reduced reduced = Reduce(model_, {}, &mask);
+    steps_ += 20 * bound_.steps_per_pass();
+    if (reduced.infeasible) return true;
+    if (reduced.model.size() > most * model_.size()) return false;
+    OptimiseOptions inner = options_;
+    inner.max_steps = std::min(max_steps, options_.max_steps - steps_);
+    inner.prices = reduced.ProjectPrices(bound_.prices());
+    inner.improved = nullptr;
+    inner.report = nullptr;
+    std::vector<Choice> starts;
+    if (!best_.choice.empty()) starts.push_back(reduced.Project(best_.choice));
+    const Optimised found = Optimise(reduced.model, inner, std::move(starts));
+    steps_ += found.steps;
+    if (found.cost < best_.cost) Offer(reduced.Expand(found.choice));
+    return true;
   }
 
   // Adds what is decoded when all prices are a little lower or higher: choices that use too much
@@ -283,6 +321,7 @@ Optimised Optimise(const Model& model, const OptimiseOptions& options, std::vect
   for (int rounds : kAscentRounds) {
     optimiser.Ascend(rounds);
     optimiser.Combine(kFirstCombineSteps);
+    optimiser.Prune(kFirstCombineSteps);
     if (!optimiser.HasChoice()) optimiser.Descend();
     if (model.size() <= kSmallModel) {
       optimiser.Branch(kFirstTurnSteps);

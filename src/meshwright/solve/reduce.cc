@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "meshwright/solve/core.h"
+#include "meshwright/solve/reduce_components.h"
 #include "meshwright/solve/reduce_dominated.h"
 #include "meshwright/solve/reduce_follow.h"
 #include "meshwright/solve/reduce_low_degree.h"
@@ -12,13 +13,17 @@
 // parallel edges into a separable one, without it a node has degree two, its elimination makes a
 // strategy dominated. A worklist of nodes whose surroundings changed runs them to a common fixed
 // point; the memory side, which is one sweep over all rows, runs between fixed points. Every step
-// removes a strategy, a node, an edge or a row, so this ends.
+// removes a strategy, a node, an edge or a row, so this ends; it is ended early when a sweep over
+// the rows of a large model leads to a handful of changes only, which can go on for hundreds of
+// sweeps.
 //
 // Left out: dominance by mixtures of strategies, and domination between rows that are not
 // neighbours in time.
 
 namespace meshwright::solve {
 namespace {
+
+constexpr int64_t kFewChanges = 8192;  // changes a sweep are few below nodes / this
 
 void KeepAllowed(Core* core, const StrategyMask& allowed) {
   for (int32_t v = 0; v < core->size(); ++v) {
@@ -46,7 +51,9 @@ Reduced Reduce(Model model, const ReduceOptions& options, const StrategyMask* al
   // Memory first: what it shows to be slack need not be merged along with nodes.
   if (allowed != nullptr) KeepAllowed(&core, *allowed);
   if (!core.infeasible()) ReduceRows(&core);
+  bool worthwhile = true;
   do {
+    const int64_t before = core.changes();
     for (int32_t v = core.TakeQueued(); v >= 0 && !core.infeasible(); v = core.TakeQueued()) {
       core.Tidy(v);
       if (core.infeasible()) break;
@@ -55,7 +62,11 @@ Reduced Reduce(Model model, const ReduceOptions& options, const StrategyMask* al
       RemoveDominated(&core, v, options.max_dominance_steps);
     }
     if (!core.infeasible()) ReduceRows(&core);
-  } while (!core.infeasible() && core.HasQueued());
+    if (!core.infeasible() && !core.HasQueued()) {
+      SolveComponents(&core, options.max_component_entries);
+    }
+    worthwhile = (core.changes() - before) * kFewChanges > result.original_size;
+  } while (!core.infeasible() && core.HasQueued() && worthwhile);
   result.infeasible = core.infeasible();
   result.model = core.Extract(&result.node_of);
   result.row_now = core.row_now();

@@ -10,8 +10,9 @@
 namespace meshwright::solve {
 
 struct ReduceOptions {
-  int64_t max_product_steps = int64_t{1} << 24;    // of one degree-2 elimination
-  int64_t max_dominance_steps = int64_t{1} << 22;  // of one node's dominance table
+  int64_t max_product_steps = int64_t{1} << 24;      // of one degree-2 elimination
+  int64_t max_dominance_steps = int64_t{1} << 22;    // of one node's dominance table
+  int64_t max_component_entries = int64_t{1} << 20;  // of the tables of one component
 };
 
 // What is left of a model after all exact reductions, and the way back.

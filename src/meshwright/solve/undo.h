@@ -42,6 +42,7 @@ class UndoLog {
   using Step = std::variant<StrategiesRemoved, Merged, Eliminated>;
 
   void Add(Step step) { steps_.push_back(std::move(step)); }
+  int64_t size() const { return static_cast<int64_t>(steps_.size()); }
 
   // `choice` has an entry for every original node, with those of the nodes that remain set; sets
   // the others.
