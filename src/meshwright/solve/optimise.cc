@@ -31,6 +31,7 @@
 namespace meshwright::solve {
 namespace {
 
+constexpr int64_t kTinyModel = 100;   // nodes up to which branching needs no better start
 constexpr int64_t kSmallModel = 600;  // nodes up to which branching on the whole model is tried
 // Rounds of ascent before each time that choices are combined; the first hundred anneal.
 constexpr int kAscentRounds[] = {60, 45, 40};
@@ -320,8 +321,10 @@ Optimised Optimise(const Model& model, const OptimiseOptions& options, std::vect
   for (const Choice& start : starts) optimiser.Offer(start);
   for (int rounds : kAscentRounds) {
     optimiser.Ascend(rounds);
-    optimiser.Combine(kFirstCombineSteps);
-    optimiser.Prune(kFirstCombineSteps);
+    if (model.size() > kTinyModel) {
+      optimiser.Combine(kFirstCombineSteps);
+      optimiser.Prune(kFirstCombineSteps);
+    }
     if (!optimiser.HasChoice()) optimiser.Descend();
     if (model.size() <= kSmallModel) {
       optimiser.Branch(kFirstTurnSteps);
