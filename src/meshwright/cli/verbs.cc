@@ -23,6 +23,10 @@ const std::vector<Verb>& Verbs() {
        "meshwright reproduce alpa-ilp ilps.json.gz\n"
        "meshwright reproduce alpa-ilp xla_solver_cases.json --json",
        &AddReproduceVerb},
+      {"calibrate", "turn measurements of a device into the curves that plans are priced with",
+       "meshwright calibrate --run -o device.yaml\n"
+       "meshwright calibrate --from measurements.csv --device h100-sxm -o device.yaml",
+       &AddCalibrateVerb},
       {"ops", "list the operators and how each can be sharded",
        "meshwright ops\nmeshwright ops dot reshape", &AddOpsVerb},
       {"clusters", "list the devices that --cluster knows", "meshwright clusters",

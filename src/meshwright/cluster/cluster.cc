@@ -99,7 +99,9 @@ absl::StatusOr<Cluster> ParseCluster(std::string_view text) {
                   .nodes = 1,
                   .devices_per_node = 1,
                   .intra_node = device->intra_node,
-                  .inter_node = device->inter_node};
+                  .inter_node = device->inter_node,
+                  .cost_model = "",
+                  .calibration = nullptr};
   if (second) {
     MW_RETURN_IF_ERROR(CheckCount(*first, "nodes", spec));
     MW_RETURN_IF_ERROR(CheckCount(*second, "devices a node", spec));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +54,8 @@ const DeviceType* FindDevice(std::string_view name);  // nullptr if unknown
 // and walks over devices stay harmless.
 inline constexpr int64_t kMaxDevices = int64_t{1} << 20;
 
+struct Calibration;
+
 // A homogeneous cluster: nodes x devices.
 struct Cluster {
   std::string name;  // as the user wrote it
@@ -60,6 +63,9 @@ struct Cluster {
   int64_t nodes = 1;
   int64_t devices_per_node = 1;
   Link intra_node, inter_node;
+  std::string cost_model;  // that its plans are made with; empty: not said
+  std::shared_ptr<const Calibration>
+      calibration;  // measured on it; null: the device's built-in one
   int64_t devices() const { return nodes * devices_per_node; }
 };
 

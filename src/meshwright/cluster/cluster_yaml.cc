@@ -17,6 +17,8 @@
 //   intra_node: {name: nvlink4, bandwidth: 450GB/s, latency: 3us, efficiency: 0.7}
 //   inter_node: {bandwidth: 400Gbit/s, latency: 6us}
 //   price_per_hour: 2.5         # dollars a device, whatever the device says
+//   calibration: device.yaml    # what `meshwright calibrate` wrote, beside this file
+//   cost_model: calibrated      # roofline or alpha_beta; of plans where no option says otherwise
 //
 // A link replaces the named fields of the device's usual link. Bandwidths are one direction, per
 // device; `efficiency` is the fraction that large messages reach. Links have to be given where
@@ -39,8 +41,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
+#include "meshwright/base/file.h"
 #include "meshwright/base/nearest_name.h"
 #include "meshwright/base/status.h"
+#include "meshwright/cluster/calibration.h"
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/cluster/units.h"
 
@@ -81,7 +85,11 @@ class Reader {
           [&](const YAML::Node& n) { return ReadLink(n, "intra_node", &intra); }},
          {"inter_node", false,
           [&](const YAML::Node& n) { return ReadLink(n, "inter_node", &inter); }},
-         {"price_per_hour", false, [&](const YAML::Node& n) { return ReadPrice(n, &price); }}}));
+         {"price_per_hour", false, [&](const YAML::Node& n) { return ReadPrice(n, &price); }},
+         {"calibration", false,
+          [&](const YAML::Node& n) { return ReadCalibration(n, &cluster.calibration); }},
+         {"cost_model", false,
+          [&](const YAML::Node& n) { return ReadCostModel(n, &cluster.cost_model); }}}));
     if (cluster.devices_per_node == 0) cluster.devices_per_node = cluster.device.devices_per_node;
     if (cluster.devices() > kMaxDevices) {
       return Error(node, absl::StrCat("nodes x devices_per_node is ", cluster.devices(),
@@ -182,6 +190,30 @@ class Reader {
       return Error(node, absl::StrCat("price_per_hour: expected dollars, such as 2.5, found ",
                                       Quoted(node)));
     }
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadCostModel(const YAML::Node& node, std::string* name) const {
+    MW_RETURN_IF_ERROR(ReadText(node, "cost_model", name));
+    const std::vector<std::string> known = {"calibrated", "roofline", "alpha_beta"};
+    if (std::find(known.begin(), known.end(), *name) != known.end()) return absl::OkStatus();
+    return Error(node, absl::StrCat("cost_model: expected ", absl::StrJoin(known, ", "), ", found ",
+                                    Quoted(node)));
+  }
+
+  // The path is relative to the folder of the cluster's file.
+  absl::Status ReadCalibration(const YAML::Node& node,
+                               std::shared_ptr<const Calibration>* calibration) const {
+    std::string name;
+    MW_RETURN_IF_ERROR(ReadText(node, "calibration", &name));
+    const size_t slash = file_.rfind('/');
+    const bool relative = name[0] != '/' && slash != std::string::npos;
+    const std::string path = relative ? file_.substr(0, slash + 1) + name : name;
+    constexpr int64_t kMostBytes = int64_t{1} << 20;
+    const absl::StatusOr<std::string> text = ReadFileMaybeGzip(path, kMostBytes);
+    if (!text.ok()) return Error(node, absl::StrCat("calibration: ", text.status().message()));
+    MW_ASSIGN_OR_RETURN(Calibration parsed, ParseCalibration(*text, path));
+    *calibration = std::make_shared<const Calibration>(std::move(parsed));
     return absl::OkStatus();
   }
 

@@ -1,0 +1,15 @@
+#ifndef MESHWRIGHT_CLUSTER_BUILTIN_CALIBRATIONS_H_
+#define MESHWRIGHT_CLUSTER_BUILTIN_CALIBRATIONS_H_
+
+#include <string_view>
+#include <vector>
+
+namespace meshwright {
+
+// What `meshwright calibrate` wrote for each device type that was measured, in calibration.h's
+// YAML.
+const std::vector<std::string_view>& BuiltinCalibrationTexts();
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_CLUSTER_BUILTIN_CALIBRATIONS_H_

@@ -1,0 +1,287 @@
+// From measurements to curves.
+//
+// Files come in two kinds. The worker times operations inside of programs. Older files time one
+// program an operation: there everything short waits for the host, so of each family (products of a
+// type, memory-bound kernels) only what takes clearly longer than its shortest member says anything
+// about the device. Collectives are kept whole: their start is a rendezvous of the group, which a
+// program pays too.
+//
+// Matrix products: the three parameters of MatmulCurve from a grid, by the least mean
+// |log(predicted / measured)|. Curves of times are made monotonic by pooling
+// neighbours that violate it (Ayer et al. 1955), as noise at small sizes would otherwise make a
+// larger transfer cheaper.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/cluster/measurements.h"
+
+namespace meshwright {
+namespace {
+
+// Start of a kernel in a stream of them, where nothing measured it: the gap that NVIDIA's profilers
+// show between kernels that are launched ahead.
+constexpr double kUsualKernelStart = 2.5e-6;
+// Where nothing measured it: a JAX call with a hundred sharded arguments on the devices of one
+// host, from the last kernel of one step to the first of the next when the host waits for every
+// step.
+constexpr double kUsualStep = 1e-3;
+// What is this much longer than the shortest of its family does not wait for the host.
+constexpr double kClearOfHost = 1.5;
+// Where nothing measured it: half of a hidden collective's time comes back as slower kernels.
+// NCCL's kernels keep up to a quarter of an H100's multiprocessors, which costs products of few
+// waves a whole one.
+constexpr double kUsualOverlapCost = 0.5;
+// Share of the plain rate that kernels reach which change the order of dimensions, where nothing
+// measured it: they read or write in pieces of a cache line.
+constexpr double kUsualRearrangeRate = 0.8;
+
+struct KindRow {
+  absl::string_view op;
+  CollectiveKind kind;
+};
+constexpr KindRow kKinds[] = {
+    {"all_reduce", CollectiveKind::kAllReduce},         {"all_gather", CollectiveKind::kAllGather},
+    {"reduce_scatter", CollectiveKind::kReduceScatter}, {"all_to_all", CollectiveKind::kAllToAll},
+    {"send_recv", CollectiveKind::kCollectivePermute},
+};
+constexpr absl::string_view kMemoryOps[] = {"copy", "gelu", "add", "reduce"};
+
+struct TypeRow {
+  absl::string_view framework, hlo;
+};
+constexpr TypeRow kTypes[] = {
+    {"bfloat16", "bf16"},          {"float16", "f16"},       {"float32", "f32"}, {"float64", "f64"},
+    {"float8_e4m3fn", "f8e4m3fn"}, {"float8_e5m2", "f8e5m2"}};
+
+std::string HloType(const std::string& type) {
+  for (const TypeRow& row : kTypes) {
+    if (type == row.framework) return std::string(row.hlo);
+  }
+  return type;
+}
+
+const KindRow* FindKind(absl::string_view op) {
+  for (const KindRow& row : kKinds) {
+    if (op == row.op) return &row;
+  }
+  return nullptr;
+}
+
+struct Product {
+  double m, n, k, seconds;
+};
+
+std::optional<Product> ParseProduct(const Measurement& row) {
+  absl::string_view sizes = row.op;
+  if (!absl::ConsumePrefix(&sizes, "gemm_")) return std::nullopt;
+  const std::vector<absl::string_view> parts = absl::StrSplit(sizes, 'x');
+  std::array<double, 3> values;
+  if (parts.size() != values.size()) return std::nullopt;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!absl::SimpleAtod(parts[i], &values[i]) || !(values[i] >= 1)) return std::nullopt;
+  }
+  return Product{values[0], values[1], values[2], row.seconds};
+}
+
+// Averages points of the same size, and neighbours until times do not fall with size.
+TimeCurve Monotonic(std::vector<TimeCurve::Point> points) {
+  std::stable_sort(points.begin(), points.end(),
+                   [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+  struct Block {
+    std::vector<double> bytes;
+    double sum = 0, count = 0;
+    double mean() const { return sum / count; }
+  };
+  std::vector<Block> blocks;
+  for (const TimeCurve::Point& p : points) {
+    if (!blocks.empty() && blocks.back().bytes.back() == p.bytes) {
+      blocks.back().sum += p.seconds;
+      blocks.back().count += 1;
+    } else {
+      blocks.push_back({{p.bytes}, p.seconds, 1});
+    }
+  }
+  std::vector<Block> pooled;
+  for (Block& block : blocks) {
+    pooled.push_back(std::move(block));
+    while (pooled.size() > 1 && pooled[pooled.size() - 2].mean() > pooled.back().mean()) {
+      Block& left = pooled[pooled.size() - 2];
+      const Block right = std::move(pooled.back());
+      left.bytes.insert(left.bytes.end(), right.bytes.begin(), right.bytes.end());
+      left.sum += right.sum;
+      left.count += right.count;
+      pooled.pop_back();
+    }
+  }
+  TimeCurve curve;
+  for (const Block& block : pooled) {
+    // A pooled run keeps its ends: it is flat between them.
+    curve.points.push_back({block.bytes.front(), block.mean()});
+    if (block.bytes.size() > 1) curve.points.push_back({block.bytes.back(), block.mean()});
+  }
+  return curve;
+}
+
+double Shortest(const std::vector<double>& seconds) {
+  return seconds.empty() ? 0 : *std::min_element(seconds.begin(), seconds.end());
+}
+
+class Fit {
+ public:
+  Fit(const std::vector<Measurement>& rows, const DeviceType& device) : device_(device) {
+    for (const Measurement& row : rows) {
+      if (row.op == "kernel_start") starts_.push_back(row.seconds);
+      if (row.op == "step_host") steps_.push_back(row.seconds);
+      if (const KindRow* kind = FindKind(row.op))
+        transfers_[kind->kind][row.group].push_back({row.amount, row.seconds});
+      const bool memory =
+          std::find(std::begin(kMemoryOps), std::end(kMemoryOps), row.op) != std::end(kMemoryOps);
+      if (memory) kernels_.push_back({row.amount, row.seconds});
+      if (absl::StartsWith(row.op, "transpose_")) transposes_.push_back({row.amount, row.seconds});
+      if (absl::StartsWith(row.op, "overlap_")) overlaps_.push_back(&row);
+      if (const std::optional<Product> product = ParseProduct(row))
+        products_[HloType(row.type)].push_back(*product);
+    }
+  }
+
+  absl::StatusOr<Calibration> Run(std::string_view source) {
+    if (products_.empty() || kernels_.empty() || transfers_.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          ToAbsl(source), ": measurements lack ",
+          products_.empty()  ? "matrix products (gemm_MxNxK)"
+          : kernels_.empty() ? "memory-bound kernels (copy, gelu, add, reduce)"
+                             : "collectives (all_reduce, all_gather, reduce_scatter, ...)"));
+    }
+    result_.device = device_.name;
+    result_.source = std::string(source);
+    in_program_ = !starts_.empty();
+    result_.kernel_start_seconds = in_program_ ? Shortest(starts_) : kUsualKernelStart;
+    result_.step_seconds =
+        steps_.empty() ? kUsualStep : *std::max_element(steps_.begin(), steps_.end());
+    FitMemory();
+    for (const auto& [kind, groups] : transfers_) {
+      for (const auto& [group, points] : groups)
+        result_.collectives[kind][group] = Monotonic(points);
+    }
+    FitOverlap();
+    for (const auto& [type, products] : products_) FitProducts(type, products);
+    return std::move(result_);
+  }
+
+ private:
+  // What is left without the host's share.
+  template <typename T>
+  std::vector<T> Clear(const std::vector<T>& rows) const {
+    if (in_program_) return rows;
+    double shortest = std::numeric_limits<double>::infinity();
+    for (const T& row : rows) shortest = std::min(shortest, row.seconds);
+    std::vector<T> kept;
+    for (const T& row : rows) {
+      if (row.seconds > kClearOfHost * shortest) kept.push_back(row);
+    }
+    return kept.empty() ? rows : kept;
+  }
+
+  // The start of a kernel is counted by itself.
+  TimeCurve Kernels(const std::vector<TimeCurve::Point>& rows) const {
+    std::vector<TimeCurve::Point> points = Clear(rows);
+    for (TimeCurve::Point& p : points)
+      p.seconds = std::max(0.0, p.seconds - result_.kernel_start_seconds);
+    points.push_back({0, 0});
+    return Monotonic(std::move(points));
+  }
+
+  void FitMemory() {
+    result_.memory = Kernels(kernels_);
+    if (!transposes_.empty()) {
+      result_.rearrange = Kernels(transposes_);
+      return;
+    }
+    result_.rearrange = result_.memory;
+    for (TimeCurve::Point& point : result_.rearrange.points) point.seconds /= kUsualRearrangeRate;
+  }
+
+  void FitOverlap() {
+    result_.overlap_cost = kUsualOverlapCost;
+    std::vector<double> shares;
+    for (const Measurement* row : overlaps_) {
+      const KindRow* kind = FindKind(row->op.substr(std::string_view("overlap_").size()));
+      if (kind == nullptr) continue;
+      const auto curve = result_.collectives[kind->kind].find(row->group);
+      if (curve == result_.collectives[kind->kind].end()) continue;
+      const double alone = curve->second.Seconds(row->amount);
+      if (alone > 0) shares.push_back(std::min(1.0, row->seconds / alone));
+    }
+    if (shares.empty()) return;
+    std::sort(shares.begin(), shares.end());
+    result_.overlap_cost = shares[shares.size() / 2];
+  }
+
+  void FitProducts(const std::string& type, const std::vector<Product>& all) {
+    static constexpr double kSizes[] = {0,   8,   16,  24,  32,  48,  64,  96,
+                                        128, 192, 256, 384, 512, 768, 1024};
+    const std::vector<Product> products = Clear(all);
+    MatmulCurve best;
+    double error = std::numeric_limits<double>::infinity();
+    for (int percent = 20; percent <= 100; ++percent) {
+      for (double mn : kSizes) {
+        for (double k : kSizes) {
+          const MatmulCurve curve{percent / 100.0, mn, k};
+          const double e = Error(type, curve, products);
+          if (e >= error) continue;
+          error = e;
+          best = curve;
+        }
+      }
+    }
+    result_.matmul[type] = best;
+  }
+
+  double Error(const std::string& type, const MatmulCurve& curve,
+               const std::vector<Product>& products) const {
+    const double peak = device_.PeakFlops(type);
+    const double bytes = type == "f64"                      ? 8
+                         : type == "f32"                    ? 4
+                         : type[0] == 'f' && type[1] == '8' ? 1
+                                                            : 2;
+    double sum = 0;
+    for (const Product& p : products) {
+      const double share = curve.efficiency * p.m / (p.m + curve.half_mn) * p.n /
+                           (p.n + curve.half_mn) * p.k / (p.k + curve.half_k);
+      const double compute = 2 * p.m * p.n * p.k / (peak * share);
+      const double memory = result_.memory.Seconds(bytes * (p.m * p.k + p.k * p.n + p.m * p.n));
+      const double predicted = std::max(compute, memory) + result_.kernel_start_seconds;
+      sum += std::abs(std::log(predicted / std::max(p.seconds, 1e-9)));
+    }
+    return sum / static_cast<double>(products.size());
+  }
+
+  const DeviceType& device_;
+  Calibration result_;
+  bool in_program_ = false;
+  std::vector<double> starts_, steps_;
+  std::map<std::string, std::vector<Product>> products_;
+  std::vector<TimeCurve::Point> kernels_, transposes_;
+  std::vector<const Measurement*> overlaps_;
+  std::map<CollectiveKind, std::map<int64_t, std::vector<TimeCurve::Point>>> transfers_;
+};
+
+}  // namespace
+
+absl::StatusOr<Calibration> Calibrate(const std::vector<Measurement>& measurements,
+                                      const DeviceType& device, std::string_view source) {
+  return Fit(measurements, device).Run(source);
+}
+
+}  // namespace meshwright

@@ -1,0 +1,258 @@
+// The YAML form of a calibration:
+//
+//   device: h100-sxm               # whose peak rates the efficiencies refer to
+//   source: h100x4_micro.csv
+//   kernel_start: 2.5us
+//   step: 300us                    # host's share of a step
+//   overlap_cost: 0.5              # of a second of a hidden collective
+//   matmul:
+//     bf16: {efficiency: 0.74, half_mn: 64, half_k: 128}
+//   memory: [[33554432, 10.4], ...]        # bytes read and written, microseconds
+//   rearrange: [[33554432, 13.0], ...]
+//   collectives:
+//     all-reduce:
+//       2: [[1024, 42.3], ...]     # members of the group; bytes of the full buffer, microseconds
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "meshwright/base/nearest_name.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/cluster/calibration.h"
+#include "meshwright/cluster/units.h"
+
+namespace meshwright {
+namespace {
+
+constexpr CollectiveKind kKinds[] = {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
+                                     CollectiveKind::kReduceScatter, CollectiveKind::kAllToAll,
+                                     CollectiveKind::kCollectivePermute};
+constexpr int64_t kMostMembers = int64_t{1} << 20;
+
+class Reader {
+ public:
+  explicit Reader(std::string_view file) : file_(file) {}
+
+  absl::StatusOr<Calibration> Read(const YAML::Node& root) const {
+    Calibration result;
+    MW_RETURN_IF_ERROR(
+        EachKey(root, "a calibration",
+                [&](const std::string& key, const YAML::Node& name, const YAML::Node& value) {
+                  if (key == "device") return Text(value, key, &result.device);
+                  if (key == "source") return Text(value, key, &result.source);
+                  if (key == "kernel_start")
+                    return Duration(value, key, &result.kernel_start_seconds);
+                  if (key == "step") return Duration(value, key, &result.step_seconds);
+                  if (key == "overlap_cost") return Number(value, key, 0, 1, &result.overlap_cost);
+                  if (key == "matmul") return Matmul(value, &result.matmul);
+                  if (key == "memory") return Curve(value, key, &result.memory);
+                  if (key == "rearrange") return Curve(value, key, &result.rearrange);
+                  if (key == "collectives") return Collectives(value, &result.collectives);
+                  return Unknown(name, key,
+                                 {"device", "source", "kernel_start", "step", "overlap_cost",
+                                  "matmul", "memory", "rearrange", "collectives"});
+                }));
+    for (const auto& [missing, key] :
+         {std::pair{result.device.empty(), "device"}, std::pair{result.matmul.empty(), "matmul"},
+          std::pair{result.memory.empty(), "memory"}}) {
+      if (missing) return Error(root, StrCat("a calibration needs the key \"", key, "\""));
+    }
+    if (result.rearrange.empty()) result.rearrange = result.memory;
+    return result;
+  }
+
+  absl::Status ErrorAt(const YAML::Mark& mark, std::string_view message) const {
+    return absl::InvalidArgumentError(StrCat(file_, ":", std::max(mark.line, 0) + 1, ":",
+                                             std::max(mark.column, 0) + 1, ": ", message));
+  }
+
+ private:
+  using OnKey =
+      std::function<absl::Status(const std::string&, const YAML::Node&, const YAML::Node&)>;
+
+  absl::Status Error(const YAML::Node& node, std::string_view message) const {
+    return ErrorAt(node.Mark(), message);
+  }
+
+  static std::string Shown(const YAML::Node& node) {
+    if (node.IsMap()) return "a map";
+    if (node.IsSequence()) return "a list";
+    if (!node.IsScalar()) return "nothing";
+    return StrCat("\"", absl::CHexEscape(node.Scalar().substr(0, 60)), "\"");
+  }
+
+  absl::Status Unknown(const YAML::Node& node, const std::string& key,
+                       const std::vector<std::string>& known) const {
+    return Error(node,
+                 StrCat("unknown key ", Shown(node), "; did you mean \"", NearestName(key, known),
+                        "\"? Valid are ", absl::StrJoin(known, ", ")));
+  }
+
+  absl::Status EachKey(const YAML::Node& node, std::string_view what, const OnKey& on_key) const {
+    if (!node.IsMap()) return Error(node, StrCat("expected ", what, ", found ", Shown(node)));
+    std::vector<std::string> seen;
+    for (const auto& entry : node) {
+      const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
+      if (std::find(seen.begin(), seen.end(), key) != seen.end())
+        return Error(entry.first, StrCat("key \"", key, "\" stands here twice"));
+      seen.push_back(key);
+      MW_RETURN_IF_ERROR(on_key(key, entry.first, entry.second));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Text(const YAML::Node& node, const std::string& key, std::string* value) const {
+    if (!node.IsScalar() || node.Scalar().empty())
+      return Error(node, StrCat(key, ": expected text, found ", Shown(node)));
+    *value = node.Scalar();
+    return absl::OkStatus();
+  }
+
+  absl::Status Duration(const YAML::Node& node, const std::string& key, double* value) const {
+    if (!node.IsScalar()) return Error(node, StrCat(key, ": expected a time, found ", Shown(node)));
+    const absl::StatusOr<double> parsed = ParseDuration(node.Scalar());
+    if (!parsed.ok()) return Error(node, StrCat(key, ": ", FromAbsl(parsed.status().message())));
+    *value = *parsed;
+    return absl::OkStatus();
+  }
+
+  absl::Status Number(const YAML::Node& node, const std::string& key, double least, double most,
+                      double* value) const {
+    if (!node.IsScalar() || !absl::SimpleAtod(node.Scalar(), value) ||
+        !(*value >= least && *value <= most)) {
+      return Error(node, StrCat(key, ": expected a number from ", least, " to ", most, ", found ",
+                                Shown(node)));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Matmul(const YAML::Node& node, std::map<std::string, MatmulCurve>* matmul) const {
+    return EachKey(
+        node, "matmul, a map from element types",
+        [&](const std::string& type, const YAML::Node& name, const YAML::Node& value) {
+          if (type.empty()) return Error(name, "expected an element type such as bf16");
+          MatmulCurve& curve = (*matmul)[type];
+          MW_RETURN_IF_ERROR(EachKey(
+              value, "{efficiency, half_mn, half_k}",
+              [&](const std::string& key, const YAML::Node& key_node, const YAML::Node& number) {
+                if (key == "efficiency") return Number(number, key, 1e-3, 1, &curve.efficiency);
+                if (key == "half_mn") return Number(number, key, 0, 1e6, &curve.half_mn);
+                if (key == "half_k") return Number(number, key, 0, 1e6, &curve.half_k);
+                return Unknown(key_node, key, {"efficiency", "half_mn", "half_k"});
+              }));
+          if (curve.efficiency == 0) return Error(value, StrCat(type, " needs an efficiency"));
+          return absl::OkStatus();
+        });
+  }
+
+  absl::Status Curve(const YAML::Node& node, const std::string& key, TimeCurve* curve) const {
+    constexpr double kMost = 1e18;
+    if (!node.IsSequence() || node.size() == 0) {
+      return Error(node,
+                   StrCat(key, ": expected a list of [bytes, microseconds], found ", Shown(node)));
+    }
+    for (const YAML::Node& point : node) {
+      if (!point.IsSequence() || point.size() != 2)
+        return Error(point, StrCat(key, ": expected [bytes, microseconds], found ", Shown(point)));
+      TimeCurve::Point p;
+      MW_RETURN_IF_ERROR(Number(point[0], "bytes", 0, kMost, &p.bytes));
+      MW_RETURN_IF_ERROR(Number(point[1], "microseconds", 0, kMost, &p.seconds));
+      p.seconds *= 1e-6;
+      if (!curve->empty() &&
+          (p.bytes <= curve->points.back().bytes || p.seconds < curve->points.back().seconds)) {
+        return Error(point,
+                     StrCat(key, ": bytes must rise, and times not fall, from point to point"));
+      }
+      curve->points.push_back(p);
+    }
+    if (curve->points.back().bytes <= 0)
+      return Error(node, StrCat(key, ": no point above 0 bytes"));
+    return absl::OkStatus();
+  }
+
+  absl::Status Collectives(
+      const YAML::Node& node,
+      std::map<CollectiveKind, std::map<int64_t, TimeCurve>>* collectives) const {
+    return EachKey(
+        node, "collectives, a map from kinds",
+        [&](const std::string& kind_name, const YAML::Node& name, const YAML::Node& groups) {
+          std::vector<std::string> known;
+          for (CollectiveKind kind : kKinds) {
+            known.emplace_back(CollectiveName(kind));
+            if (known.back() != kind_name) continue;
+            return EachKey(
+                groups, "a map from numbers of members",
+                [&, kind](const std::string& members, const YAML::Node& members_node,
+                          const YAML::Node& points) {
+                  int64_t n = 0;
+                  if (!absl::SimpleAtoi(members, &n) || n < 2 || n > kMostMembers) {
+                    return Error(members_node, StrCat("expected a number of members from 2, found ",
+                                                      Shown(members_node)));
+                  }
+                  return Curve(points, StrCat(kind_name, " of ", n), &(*collectives)[kind][n]);
+                });
+          }
+          return Unknown(name, kind_name, known);
+        });
+  }
+
+  const std::string file_;
+};
+
+std::string CurveText(const TimeCurve& curve) {
+  return absl::StrCat("[",
+                      absl::StrJoin(curve.points, ", ",
+                                    [](std::string* out, const TimeCurve::Point& p) {
+                                      absl::StrAppendFormat(out, "[%.0f, %.3f]", p.bytes,
+                                                            p.seconds * 1e6);
+                                    }),
+                      "]");
+}
+
+}  // namespace
+
+absl::StatusOr<Calibration> ParseCalibration(std::string_view text, std::string_view file) {
+  const Reader reader(file);
+  // yaml-cpp reports by exceptions; none may leave this function.
+  try {
+    const YAML::Node root = YAML::Load(std::string(text));
+    if (root.IsNull()) return reader.ErrorAt(YAML::Mark::null_mark(), "the file is empty");
+    return reader.Read(root);
+  } catch (const YAML::Exception& e) {
+    return reader.ErrorAt(e.mark, StrCat("not valid YAML: ", e.msg));
+  }
+}
+
+std::string CalibrationYaml(const Calibration& calibration) {
+  std::string text = absl::StrFormat(
+      "device: %s\nsource: \"%s\"\nkernel_start: %.3fus\nstep: %.3fus\noverlap_cost: "
+      "%.3f\nmatmul:\n",
+      calibration.device, absl::CHexEscape(calibration.source),
+      calibration.kernel_start_seconds * 1e6, calibration.step_seconds * 1e6,
+      calibration.overlap_cost);
+  for (const auto& [type, curve] : calibration.matmul) {
+    absl::StrAppendFormat(&text, "  %s: {efficiency: %.3f, half_mn: %.0f, half_k: %.0f}\n", type,
+                          curve.efficiency, curve.half_mn, curve.half_k);
+  }
+  absl::StrAppend(&text, "# [bytes, microseconds]\nmemory: ", CurveText(calibration.memory),
+                  "\nrearrange: ", CurveText(calibration.rearrange), "\n");
+  if (!calibration.collectives.empty()) absl::StrAppend(&text, "collectives:\n");
+  for (const auto& [kind, groups] : calibration.collectives) {
+    absl::StrAppend(&text, "  ", ToAbsl(CollectiveName(kind)), ":\n");
+    for (const auto& [members, curve] : groups)
+      absl::StrAppend(&text, "    ", members, ": ", CurveText(curve), "\n");
+  }
+  return text;
+}
+
+}  // namespace meshwright
