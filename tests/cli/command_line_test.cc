@@ -253,7 +253,7 @@ TEST_F(PlanCommand, CostModels) {
   ASSERT_EQ(alpha_beta.exit_code, 0) << alpha_beta.err;
   EXPECT_THAT(alpha_beta.out, HasSubstr("unitless"));
   ExpectFailure(Plan({"--mesh", "2x4", "--cost-model", "guess"}), 2,
-                "unknown cost model \"guess\"; there are roofline, alpha_beta");
+                "unknown cost model \"guess\"; there are auto, calibrated, roofline, alpha_beta");
 }
 
 TEST_F(PlanCommand, ProgressGoesToStandardError) {

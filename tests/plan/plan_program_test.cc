@@ -96,8 +96,9 @@ TEST(PlanProgram, NothingFits) {
 TEST(PlanProgram, Errors) {
   ProgramRequest request = MlpRequest();
   request.cost_model = "guess";
-  EXPECT_THAT(std::string(PlanProgram(request).status().message()),
-              HasSubstr("unknown cost model \"guess\"; there are roofline, alpha_beta"));
+  EXPECT_THAT(
+      std::string(PlanProgram(request).status().message()),
+      HasSubstr("unknown cost model \"guess\"; there are auto, calibrated, roofline, alpha_beta"));
   request = MlpRequest();
   request.program = "/nonexistent/a.hlo";
   EXPECT_EQ(PlanProgram(request).status().code(), absl::StatusCode::kNotFound);

@@ -19,6 +19,7 @@ inline Plan SamplePlan() {
   plan.gap = 1.0 / 3;
   plan.compute_seconds = 0.07;
   plan.communication_seconds = 5e-324;
+  plan.step_seconds = 0.08;
   plan.peak_bytes = int64_t{1} << 40;
   plan.budget_bytes = 9223372036854775807;
   plan.peak_at = "dot.1";

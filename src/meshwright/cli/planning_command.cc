@@ -66,6 +66,8 @@ absl::StatusOr<ProgramRequest> ToRequest(const PlanningOptions& options) {
   request.cluster = options.cluster;
   request.mesh = options.mesh;
   request.cost_model = options.cost_model;
+  request.completion =
+      options.completion == "xla" ? Completion::kPropagate : Completion::kLeastCost;
   request.threads = options.threads;
   request.seed = options.seed;
   MW_ASSIGN_OR_RETURN(request.memory, ParseMemory(options.memory));
@@ -86,16 +88,19 @@ absl::StatusOr<PlannedProgram> PlanWithProgress(const PlanningOptions& options,
 }
 
 std::string CostModelNames() {
-  return absl::StrJoin(CostModelTable(), ", ", [](std::string* out, const CostModelRow& row) {
-    StrAppend(out, row.name, " (", row.summary, ")");
-  });
+  return absl::StrCat(
+      absl::StrJoin(CostModelTable(), ", ",
+                    [](std::string* out, const CostModelRow& row) {
+                      StrAppend(out, row.name, " (", row.summary, ")");
+                    }),
+      ", or auto (what the cluster's file says, else calibrated where the device is)");
 }
 
 }  // namespace
 
 std::shared_ptr<PlanningOptions> AddPlanningOptions(CLI::App& app) {
   auto options = std::make_shared<PlanningOptions>();
-  options->cost_model = std::string(CostModelTable()[0].name);
+  options->cost_model = "auto";
   app.add_option("PROGRAM", options->program,
                  "HLO text, HloModuleProto or StableHLO text, gzipped or not; - for standard input")
       ->required();

@@ -20,6 +20,7 @@ struct PlanningOptions {
   std::string mesh = "auto";
   std::string memory;  // "60GiB", "unlimited", "device"
   std::string cost_model;
+  std::string completion = "least-cost";  // or "xla": see Completion
   std::string deadline = "30s";
   std::vector<std::string> fixes, fix_files;
   int threads = 2;

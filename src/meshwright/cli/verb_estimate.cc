@@ -16,6 +16,13 @@ Action AddEstimateVerb(CLI::App& app) {
   app.add_option("--memory", options->memory,
                  "memory a device may use, like 60GiB; device: all it has; or unlimited")
       ->capture_default_str();
+  options->completion = "xla";
+  app.add_option(
+         "--rest", options->completion,
+         "shardings that are not given: xla (as its partitioner propagates those that are), "
+         "or least-cost")
+      ->check(CLI::IsMember({"xla", "least-cost"}))
+      ->capture_default_str();
   return [options] { return RunPlanning(*options); };
 }
 

@@ -38,9 +38,9 @@ constexpr double kUsualKernelStart = 2.5e-6;
 constexpr double kUsualStep = 1e-3;
 // What is this much longer than the shortest of its family does not wait for the host.
 constexpr double kClearOfHost = 1.5;
-// Where nothing measured it: half of a hidden collective's time comes back as slower kernels.
-// NCCL's kernels keep up to a quarter of an H100's multiprocessors, which costs products of few
-// waves a whole one.
+// Where nothing measured it: half of a hidden collective's time comes back as slower kernels, as
+// NCCL's kernels take multiprocessors from them. It is what is left between measured steps and
+// XLA's schedules of them priced by these curves (docs/accuracy.md).
 constexpr double kUsualOverlapCost = 0.5;
 // Share of the plain rate that kernels reach which change the order of dimensions, where nothing
 // measured it: they read or write in pieces of a cache line.

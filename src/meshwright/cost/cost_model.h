@@ -2,6 +2,7 @@
 #define MESHWRIGHT_COST_COST_MODEL_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,11 +20,19 @@ struct Work {
       ElementType::kF32;  // of the operands of a contraction, else of the result
   double flops = 0;       // multiplications + additions on this device
   double bytes = 0;       // read from and written to device memory (fused values do not count)
+  double copy_bytes = 0;  // read and written by kernels that rearrange operands beforehand
+  double copies = 0;      // such kernels
   // Contractions: the device's share as a (batched) matrix product; 0 otherwise.
   int64_t m = 0, n = 0, k = 0, batch = 0;
   // Kernels the operator starts: FusionInfo::kernel, 0 for one that runs inside another's kernel.
   // An operator without flops and bytes never counts as one.
   double kernels = 1;
+};
+
+// How kernels and collectives that run at the same time get on.
+struct Overlap {
+  double cost = 0;          // what a second of a hidden collective costs
+  double step_seconds = 0;  // of a step, besides both
 };
 
 // Prices. One object serves one mesh. Implementations must be safe to call from several threads.
@@ -40,10 +49,15 @@ class CostModel {
   virtual double ComputeSeconds(const Work& work) const = 0;
   virtual double CollectiveSeconds(CollectiveKind kind, const AxisList& axes,
                                    int64_t bytes) const = 0;
+  // nullopt: a step is the sum of its parts, one after the other.
+  virtual std::optional<Overlap> overlap() const { return std::nullopt; }
+  // Time to read and write `bytes` in all while changing the order of dimensions in memory, as XLA
+  // does around collectives that work along an inner dimension (Resharding::copy_bytes).
+  virtual double RearrangeSeconds(int64_t bytes) const { return 0; }
   // What it costs by itself to choose `sharding` for an entry parameter (Alpa's 2 for replicated
   // ones).
   virtual double ParameterSeconds(const Shape& shape, const Sharding& sharding) const { return 0; }
-  // Default: PlanResharding with CollectiveSeconds.
+  // Default: PlanResharding with CollectiveSeconds, and RearrangeSeconds for what it rearranges.
   virtual Resharding Reshard(const Shape& shape, const Sharding& from, const Sharding& to) const;
 
  private:

@@ -20,10 +20,15 @@
 // fuses into up to three kernels and is stored for more.
 //
 // Views (reshape, transpose, bitcast, copy) move nothing: whoever needs one in memory needs what it
-// shows in memory.
+// shows in memory. Where the order of its dimensions in memory does not suit a user, a kernel
+// copies it (layout.h).
 //
-// Left out: limits on the size of a kernel, Triton's softmax and GEMM fusions, layouts that force a
-// copy, and sharing of reads between sibling kernels (multi-output fusion).
+// Of multi-output fusion the case that optimizers are made of: an elementwise value that is stored
+// (an output, the new moment) and that one elementwise kernel of the same dimensions reads is
+// computed in that kernel, which writes both and reads what they share once.
+//
+// Left out: limits on the size of a kernel, Triton's softmax and GEMM fusions, and other sharing of
+// reads between sibling kernels (multi-output fusion).
 
 #include "meshwright/cost/fusion.h"
 
@@ -32,6 +37,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
+#include "meshwright/cost/layout.h"
 
 namespace meshwright {
 namespace {
@@ -83,6 +89,11 @@ Role RoleOf(const Op& op) {
                                  op.instruction->opcode == Opcode::kReduce;
     return variadic_reduce ? Role::kReduction : Role::kMemory;
   }
+  // A request to the partitioner: the value itself, perhaps resharded.
+  if (op.instruction->opcode == Opcode::kCustomCall && op.operands.size() == 1 &&
+      (op.instruction->custom_call_target == "Sharding" ||
+       op.instruction->custom_call_target == "xla.sdy.FuncResultSharding"))
+    return Role::kView;
   for (const RoleRow& row : kRoles) {
     if (row.opcode == op.instruction->opcode) return row.role;
   }
@@ -123,12 +134,17 @@ class Analysis {
 
   FusionInfo Run() {
     MarkFree();
+    layout_copies_ = FindLayoutCopies(graph_, info_.free);
     for (const Carry& carry : graph_.carries) {
       Force(carry.init);
       Force(carry.next);
     }
     for (size_t i = graph_.ops.size(); i-- > 0;) Decide(OpId(i));
+    MergeIntoReaders();
     for (size_t i = 0; i < graph_.ops.size(); ++i) Charge(OpId(i));
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      if (merged_into_[i].valid()) info_.kernel[i] = false;
+    }
     return std::move(info_);
   }
 
@@ -258,6 +274,46 @@ class Analysis {
     for (OpId kernel : kernels_[graph_[user].results[0].index()]) add(kernel);
   }
 
+  // Multi-output fusion, from the last operator to the first.
+  void MergeIntoReaders() {
+    merged_into_.resize(graph_.ops.size());
+    for (size_t i = graph_.ops.size(); i-- > 0;) {
+      const Op& op = graph_.ops[i];
+      if (!info_.kernel[i] || roles_[i] != Role::kFusible || op.results.size() != 1) continue;
+      const ValueId v = op.results[0];
+      const OpId reader = OnlyReader(v);
+      if (!reader.valid() || reader == OpId(i)) continue;
+      const Op& kernel = graph_[reader];
+      const bool alike = roles_[reader.index()] == Role::kFusible && kernel.loop == op.loop &&
+                         graph_[kernel.results[0]].shape.dims == graph_[v].shape.dims;
+      if (alike && IsElementwise(op.instruction->opcode) &&
+          IsElementwise(kernel.instruction->opcode))
+        merged_into_[i] = reader;
+    }
+  }
+
+  // The one kernel that reads `v`, outputs aside; invalid if there are several or none.
+  OpId OnlyReader(ValueId v) const {
+    Kernels readers;
+    for (OpId user : graph_[v].users) {
+      const Op& op = graph_[user];
+      if (op.kind == OpKind::kOutput) continue;
+      const bool view = roles_[user.index()] == Role::kView && OnlyOutputs(op.results[0]);
+      if (!view) AddKernels(user, &readers);
+    }
+    return readers.size() == 1 ? readers[0] : OpId();
+  }
+
+  bool OnlyOutputs(ValueId v) const {
+    return std::all_of(graph_[v].users.begin(), graph_[v].users.end(),
+                       [&](OpId user) { return graph_[user].kind == OpKind::kOutput; });
+  }
+
+  OpId MergedInto(OpId kernel) const {
+    while (merged_into_[kernel.index()].valid()) kernel = merged_into_[kernel.index()];
+    return kernel;
+  }
+
   // Bytes that `op` moves by itself. Every kernel that it is computed in reads its operands, once
   // each.
   void Charge(OpId id) {
@@ -266,6 +322,10 @@ class Analysis {
     FusionInfo::Traffic& traffic = info_.traffic[id.index()];
     traffic.operand_bytes.assign(op.operands.size(), 0);
     traffic.result_bytes.assign(op.results.size(), 0);
+    traffic.copy_bytes.assign(op.operands.size(), 0);
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      if (layout_copies_[id.index()][i]) traffic.copy_bytes[i] = 2 * Bytes(op.operands[i]);
+    }
     if (op.kind != OpKind::kInstruction || op.results.empty()) return;
     if (op.instruction->opcode == Opcode::kParameter) return;
 
@@ -301,7 +361,11 @@ class Analysis {
       // itself.
       if (base != operand && TakesIn(role, i)) continue;
       for (OpId kernel : kernels) {
-        if (!read_.insert(Key(kernel, base)).second) continue;
+        const OpId merged = MergedInto(kernel);
+        if (MergedInto(graph_[base].producer) == merged &&
+            merged_into_[graph_[base].producer.index()].valid())
+          continue;  // made in the same kernel
+        if (!read_.insert(Key(merged, base)).second) continue;
         traffic.operand_bytes[i] += Bytes(operand) * Part(op, i) * share;
       }
     }
@@ -320,12 +384,14 @@ class Analysis {
 
   const Graph& graph_;
   FusionInfo info_;
+  LayoutCopies layout_copies_;
   std::vector<Role> roles_;
   std::vector<double> cheapest_;  // per value: fewest bytes it can be computed from
   std::vector<double>
       share_;  // per fused value: largest share of it that one of its kernels computes
   std::vector<bool> forced_;            // per value: somebody needs it in memory
   std::vector<Kernels> kernels_;        // per fused value: where it is computed
+  std::vector<OpId> merged_into_;       // per kernel: the one that computes it besides its own root
   absl::flat_hash_set<uint64_t> read_;  // (kernel, value) pairs already charged
 };
 

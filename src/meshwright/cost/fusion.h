@@ -25,6 +25,9 @@ struct FusionInfo {
   // kernel, at the user.
   struct Traffic {
     std::vector<double> operand_bytes, result_bytes;
+    // For each operand: bytes read and written by a kernel that puts it into another order in
+    // memory before the op can read it (layout.h); 0 if none is needed.
+    std::vector<double> copy_bytes;
   };
   std::vector<Traffic> traffic;  // by op
 };

@@ -42,14 +42,14 @@ double RooflineCostModel::Rate(const Work& work) const {
 }
 
 double RooflineCostModel::ComputeSeconds(const Work& work) const {
-  if (work.flops <= 0 && work.bytes <= 0) return 0;
-  const double compute = work.flops / Rate(work);
-  const double memory =
-      work.bytes / (mesh().cluster.device.memory_bytes_per_second * options_.memory_efficiency);
+  if (work.flops <= 0 && work.bytes <= 0 && work.copies <= 0) return 0;
+  const double bandwidth =
+      mesh().cluster.device.memory_bytes_per_second * options_.memory_efficiency;
   // What moves no bytes of its own runs inside another operator's kernel.
   const bool starts_kernel = work.bytes > 0 || work.m > 0;
-  return std::max(compute, memory) +
-         (starts_kernel ? work.kernels * options_.kernel_launch_seconds : 0);
+  const double kernels = work.copies + (starts_kernel ? work.kernels : 0);
+  return std::max(work.flops / Rate(work), work.bytes / bandwidth) + work.copy_bytes / bandwidth +
+         kernels * options_.kernel_launch_seconds;
 }
 
 double RooflineCostModel::CollectiveSeconds(CollectiveKind kind, const AxisList& axes,

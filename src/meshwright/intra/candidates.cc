@@ -126,6 +126,7 @@ std::string CandidateSets::Signature(OpId leader, const Rule& rule, bool pending
   for (size_t i = 0; i < op.operands.size(); ++i) {
     append(rule.operands[i], graph_[op.operands[i]].shape, traffic.operand_bytes[i],
            fusion_.free[op.operands[i].index()]);
+    if (traffic.copy_bytes[i] > 0) StrAppend(&key, "copy:", traffic.copy_bytes[i]);
   }
   key += "->";
   for (size_t i = 0; i < op.results.size(); ++i) {
@@ -150,6 +151,11 @@ double CandidateSets::ComputeCost(OpId leader, const CandidateSet& set, size_t s
   for (size_t i = 0; i < op.operands.size(); ++i) {
     work.bytes += DeviceShare(traffic.operand_bytes[i], lists_[set.operands[i]][s], mesh);
   }
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    if (traffic.copy_bytes[i] == 0) continue;
+    work.copy_bytes += DeviceShare(traffic.copy_bytes[i], lists_[set.operands[i]][s], mesh);
+    work.copies += 1;
+  }
   for (size_t i = 0; i < op.results.size(); ++i) {
     work.bytes += DeviceShare(traffic.result_bytes[i], lists_[set.results[i]][s], mesh);
   }
@@ -157,7 +163,7 @@ double CandidateSets::ComputeCost(OpId leader, const CandidateSet& set, size_t s
     work.bytes += DeviceShare(FollowerBytes(leader), lists_[set.results[0]][s], mesh);
   if (contraction) {
     SetContractionSizes(set.rule, set.strategies[s], mesh, &work);
-  } else if (work.bytes == 0) {
+  } else if (work.bytes == 0 && work.copies == 0) {
     return 0;  // fused into its users: no kernel of its own
   }
   return cost_model_.ComputeSeconds(work);

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "meshwright/intra/edge_costs.h"
+#include "meshwright/intra/timeline.h"
 
 namespace meshwright {
 namespace {
@@ -44,6 +47,9 @@ class Decoder {
           return plan_.schedule.time[a.user.index()] < plan_.schedule.time[b.user.index()];
         });
     plan_.objective = plan_.compute + plan_.communication;
+    const std::optional<Overlap> overlap = in_.cost_model.overlap();
+    plan_.step_seconds = overlap.has_value() ? StepSeconds(graph_, in_.cost_model, *overlap, plan_)
+                                             : plan_.objective;
     plan_.nodes = static_cast<int64_t>(problem_.problem.nodes.size());
     plan_.edges = static_cast<int64_t>(problem_.problem.edges.size());
     return std::move(plan_);
@@ -87,10 +93,33 @@ class Decoder {
         const Sharding partial = *ResultSharding(set.rule, set.strategies[s], r, mesh());
         op.compute_seconds -=
             AddCollectives(graph_[id].results[r], partial, sets_.lists()[set.results[r]][s], id,
-                           graph_[id].multiplicity);
+                           graph_[id].multiplicity)
+                .seconds;
       }
     }
+    if (in_.pins.complete) op.compute_seconds += ScanSeconds(id);
     plan_.compute += op.compute_seconds * graph_[id].multiplicity;
+  }
+
+  // XLA's partitioner runs a cumulative sum along a sharded dimension as two loops over the
+  // elements of that dimension that a device holds, one for its total and one for its sums; each
+  // round starts two kernels, one that adds and one that counts.
+  double ScanSeconds(OpId id) const {
+    const Op& op = graph_[id];
+    if (op.kind != OpKind::kInstruction || op.instruction->opcode != Opcode::kReduceWindow)
+      return 0;
+    const std::optional<Sharding>& given = in_.pins.values[op.operands[0].index()];
+    const Shape& shape = graph_[op.operands[0]].shape;
+    double rounds = 0;
+    for (size_t d = 0;
+         given.has_value() && d < std::min(op.instruction->window.size(), shape.dims.size()); ++d) {
+      const bool cumulative = op.instruction->window[d].size == shape.dims[d];
+      if (cumulative && !given->dims[d].empty())
+        rounds += static_cast<double>(shape.dims[d] / mesh().Size(given->dims[d]));
+    }
+    constexpr int kKernels = 4;
+    const Work start{.opcode = op.instruction->opcode, .bytes = 1, .kernels = kKernels};
+    return rounds * in_.cost_model.ComputeSeconds(start);
   }
 
   // How a value is kept: as its users see it, or, if partial sums go to its only user, as that
@@ -166,18 +195,56 @@ class Decoder {
   void Move(const PlanningEdge& edge, const Sharding& to) {
     const Sharding& from = At(edge.from);
     if (from == to) return;
-    AddCollectives(edge.value, from, to, edge.user, edge.multiplicity);
+    const int32_t time = plan_.schedule.time[edge.user.index()];
+    if (in_.pins.complete) {
+      // XLA moves a value once for all users that want it alike.
+      const auto [known, first] = moved_.try_emplace({edge.value.index(), to}, kNoTemporary);
+      if (!first) {
+        if (known->second != kNoTemporary) {
+          Interval& interval = temporaries_[known->second].first;
+          interval.begin = std::min(interval.begin, time);
+          interval.end = std::max(interval.end, time + 1);
+        }
+        return;
+      }
+      if (from.dims != to.dims) known->second = temporaries_.size();  // pushed below
+    }
+    const int64_t rearranged =
+        AddCollectives(edge.value, from, to, edge.user, edge.multiplicity).copy_bytes;
     if (from.dims == to.dims) return;  // reduced in place
     const bool to_kept = edge.to == problem_.offered[edge.value.index()];
-    const int32_t time = plan_.schedule.time[edge.user.index()];
-    temporaries_.push_back(
-        {{time, time + 1}, BytesPerDevice(graph_[edge.value].shape, to_kept ? from : to, mesh())});
+    const int64_t bytes = BytesPerDevice(graph_[edge.value].shape, to_kept ? from : to, mesh());
+    temporaries_.push_back({{time, time + 1}, bytes});
+    if (!in_.pins.complete) return;
+    // A kernel that makes the value writes it in the order the collective needs; what is in memory
+    // already is copied while it is still there.
+    if (!StoreForMove(edge.value, from, time) && rearranged > 0)
+      temporaries_.push_back({{time, time + 1}, bytes});
   }
 
-  // Returns the cost of one execution.
-  double AddCollectives(ValueId value, const Sharding& from, const Sharding& to, OpId user,
-                        double multiplicity) {
-    if (from == to || multiplicity == 0) return 0;
+  // A collective reads memory, so what was to be fused into its users is written out where it is
+  // made, and kept. False if it is in memory anyway.
+  bool StoreForMove(ValueId v, const Sharding& from, int32_t until) {
+    const OpId producer = graph_[v].producer;
+    const Op& op = graph_[producer];
+    const bool fused = !in_.fusion.materialized[v.index()] && op.kind == OpKind::kInstruction &&
+                       IsElementwise(op.instruction->opcode);
+    if (!fused || !stored_.insert(v).second) return fused;
+    const int64_t bytes = BytesPerDevice(graph_[v].shape, from, mesh());
+    temporaries_.push_back({{plan_.schedule.time[producer.index()], until + 1}, bytes});
+    const Work work{
+        .opcode = op.instruction->opcode,
+        .element_type = graph_[v].shape.type,
+        .bytes = 2.0 * static_cast<double>(bytes)};  // written, and read by the users here
+    const double seconds = in_.cost_model.ComputeSeconds(work);
+    plan_.ops[producer.index()].compute_seconds += seconds;
+    plan_.compute += seconds * op.multiplicity;
+    return true;
+  }
+
+  Resharding AddCollectives(ValueId value, const Sharding& from, const Sharding& to, OpId user,
+                            double multiplicity) {
+    if (from == to || multiplicity == 0) return {};
     const Resharding resharding = in_.cost_model.Reshard(graph_[value].shape, from, to);
     plan_.communication += resharding.seconds * multiplicity;
     double sum = 0;
@@ -194,7 +261,7 @@ class Decoder {
                                    .value = value,
                                    .user = user});
     }
-    return resharding.seconds;
+    return resharding;
   }
 
   void JudgeMemory() {
@@ -223,6 +290,10 @@ class Decoder {
   const std::vector<int32_t>& choice_;
   IntraPlan plan_;
   std::vector<std::pair<Interval, int64_t>> temporaries_;  // buffers of reshardings: when, bytes
+  // By value and what its users want: index into temporaries_.
+  static constexpr size_t kNoTemporary = ~size_t{0};
+  absl::flat_hash_map<std::pair<size_t, Sharding>, size_t> moved_;
+  absl::flat_hash_set<ValueId> stored_;  // fused values that a collective needs in memory
 };
 
 }  // namespace

@@ -18,6 +18,12 @@ struct Pins {
   std::vector<std::optional<Sharding>> parameters;  // by position in Graph::parameters
   std::vector<std::optional<Sharding>> outputs;     // by position in Graph::outputs
   std::vector<std::optional<Sharding>> values;      // by ValueId; results of instructions
+  // Every value has one (propagate.h): operators compute their results in the pinned sharding, as
+  // XLA's partitioner does, instead of computing them otherwise and resharding after.
+  bool complete = false;
+  // If complete, by ValueId: partial sums that are only added to others are reduced after the
+  // addition (XLA's AllReduceReassociate); the pin holds for how they are computed.
+  std::vector<bool> may_stay_partial;
 };
 
 // Annotations that this mesh cannot express are left out with a warning. `tied` as TiedParameters

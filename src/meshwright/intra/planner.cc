@@ -15,6 +15,7 @@
 #include "meshwright/intra/names.h"
 #include "meshwright/intra/pins.h"
 #include "meshwright/intra/problem_builder.h"
+#include "meshwright/intra/propagate.h"
 
 namespace meshwright {
 namespace {
@@ -78,8 +79,9 @@ class Planner {
     schedule_ = ScheduleForMemory(graph_, fusion);
     const std::vector<Interval> intervals = Liveness(graph_, fusion, schedule_);
     std::vector<int32_t> tied = TiedParameters(graph_, options_.tie_outputs_by_position);
-    MW_ASSIGN_OR_RETURN(const Pins pins,
+    MW_ASSIGN_OR_RETURN(Pins pins,
                         ResolvePins(graph_, cost_model_.mesh(), options_.fixes, &tied, &warnings));
+    if (Propagates()) PropagatePins(graph_, fusion, cost_model_.mesh(), tied, &pins);
     std::vector<bool> pinned(graph_.values.size());
     for (size_t i = 0; i < pinned.size(); ++i) pinned[i] = pins.values[i].has_value();
     const Groups groups = FormGroups(graph_, fusion, pinned);
@@ -94,15 +96,23 @@ class Planner {
                                .space = options_.space};
     MW_ASSIGN_OR_RETURN(problem_, BuildProblem(inputs, &sets));
     decode_ = [&](const std::vector<int32_t>& choice) {
+      choice_ = choice;
       return DecodePlan(inputs, problem_, sets, schedule_, choice);
     };
     MW_ASSIGN_OR_RETURN(IntraPlan plan, SolveWithinBudget());
+    if (Propagates() && cost_model_.overlap().has_value())
+      JudgeAsXlaRuns(fusion, inputs, sets, &plan);
     for (std::string& w : UnsupportedWarnings(graph_, plan)) warnings.push_back(std::move(w));
     plan.warnings = std::move(warnings);
     return plan;
   }
 
  private:
+  // Published models bring strategies of their own.
+  bool Propagates() const {
+    return options_.completion == Completion::kPropagate && options_.space == StrategySpace::kFull;
+  }
+
   double Remaining() const {
     const double used = std::chrono::duration<double>(Clock::now() - start_).count();
     return std::max(0.1, options_.solver.deadline_seconds - used);
@@ -115,6 +125,29 @@ class Planner {
     solver.deadline_seconds = Remaining() * share;
     if (!hint.empty()) solver.hints.push_back(hint);
     return solve::Solve(problem_.problem, solver);
+  }
+
+  // What XLA's scheduler makes of the plan while it fits into memory. Every value's sharding is
+  // given, so there is nothing to choose between.
+  void JudgeAsXlaRuns(const FusionInfo& fusion, const ProblemInputs& inputs,
+                      const CandidateSets& sets, IntraPlan* plan) const {
+    const Schedule deferred = DeferUnneeded(graph_, schedule_);
+    const std::vector<Interval> intervals = Liveness(graph_, fusion, deferred);
+    const ProblemInputs late{.graph = inputs.graph,
+                             .cost_model = inputs.cost_model,
+                             .fusion = inputs.fusion,
+                             .groups = inputs.groups,
+                             .intervals = intervals,
+                             .pins = inputs.pins,
+                             .tied = inputs.tied,
+                             .space = inputs.space};
+    IntraPlan judged = DecodePlan(late, problem_, sets, deferred, choice_);
+    if (judged.peak.bytes > cost_model_.mesh().cluster.device.memory_bytes) return;
+    plan->schedule = std::move(judged.schedule);
+    plan->intervals = std::move(judged.intervals);
+    plan->peak = std::move(judged.peak);
+    plan->collectives = std::move(judged.collectives);
+    plan->step_seconds = judged.step_seconds;
   }
 
   IntraPlan Finish(IntraPlan plan, const solve::Solution& first) const {
@@ -190,6 +223,7 @@ class Planner {
   const Clock::time_point start_;
   Schedule schedule_;
   PlanningProblem problem_;
+  std::vector<int32_t> choice_;  // that was decoded last
   std::function<IntraPlan(const std::vector<int32_t>&)> decode_;
 };
 

@@ -40,9 +40,16 @@ enum class StrategySpace {
           // once
 };
 
+// What becomes of values whose sharding nobody gave.
+enum class Completion {
+  kLeastCost,  // the planner decides
+  kPropagate,  // they follow from those that were given, as in XLA (propagate.h)
+};
+
 struct PlannerOptions {
   int64_t budget_bytes = solve::kUnlimited;  // device memory a device may use
   StrategySpace space = StrategySpace::kFull;
+  Completion completion = Completion::kLeastCost;
   std::vector<Fix> fixes;
   // Outputs that are the next step's inputs must have their sharding. Donated buffers always are;
   // with this also the longest prefix of outputs whose shapes equal those of the first parameters,
@@ -80,6 +87,9 @@ struct IntraPlan {
   // The objective: sum of compute and communication over one step, in the cost model's unit.
   double objective = 0, bound = 0, gap = 0;
   double compute = 0, communication = 0;
+  // Time of one step with collectives that run beside kernels (timeline.h); the objective where the
+  // cost model has no overlap.
+  double step_seconds = 0;
   std::vector<PlannedOp> ops;  // by OpId
   // By ValueId: how the value is kept once partial sums are combined; for free values and fused
   // ones what their first user sees.

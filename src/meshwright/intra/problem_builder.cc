@@ -115,10 +115,79 @@ class Builder {
     const Op& op = graph_[id];
     const CandidateSet* set = sets_.ForGroup(id, PendingPossible(id));
     const solve::NodeId node = AddNode({.kind = PlanningNode::Kind::kGroup, .set = set, .op = id});
+    if (in_.pins.complete) ComputeAsPinned(id, node);
     out_.node_of_op[id.index()] = node;
     for (OpId follower : in_.groups.followers[id.index()]) out_.node_of_op[follower.index()] = node;
     for (size_t r = 0; r < op.results.size(); ++r)
       out_.produced[op.results[r].index()] = {node, set->results[r]};
+  }
+
+  // Leaves the strategies that XLA's partitioner has for pinned operands and results: axes go where
+  // an operand or the result has them, the result comes out as pinned or as partial sums that an
+  // all-reduce or reduce-scatter turns into that, and of those the ones that divide the work most.
+  void ComputeAsPinned(OpId id, solve::NodeId node_id) {
+    const Op& op = graph_[id];
+    if (op.results.empty()) return;
+    const std::optional<Sharding>& pin = in_.pins.values[op.results[0].index()];
+    if (!pin.has_value()) return;
+    PlanningNode& node = out_.nodes[node_id.index()];
+    const CandidateSet& set = *node.set;
+    const std::vector<Sharding>& results = sets_.lists()[set.results[0]];
+    std::vector<int32_t> kept;
+    int64_t most = 0;
+    for (int32_t s : node.allowed) {
+      if (!ReducesTo(results[s], *pin) || !IsInduced(op, set.rule, set.strategies[s])) continue;
+      const int64_t shards = ComputeShards(set.rule, set.strategies[s], in_.cost_model.mesh());
+      if (shards < most) continue;
+      if (shards > most) kept.clear();
+      most = shards;
+      kept.push_back(s);
+    }
+    if (!kept.empty()) node.allowed = std::move(kept);
+  }
+
+  // Every axis of the strategy cuts its factor in an operand or result already.
+  bool IsInduced(const Op& op, const Rule& rule, const Strategy& strategy) const {
+    const auto cuts = [&](const TensorFactors& tensor, ValueId v, FactorIndex factor,
+                          AxisIndex axis) {
+      const std::optional<Sharding>& pin = in_.pins.values[v.index()];
+      for (size_t d = 0; pin.has_value() && d < tensor.dims.size(); ++d) {
+        const auto& factors = tensor.dims[d];
+        if (std::find(factors.begin(), factors.end(), factor) != factors.end() &&
+            std::find(pin->dims[d].begin(), pin->dims[d].end(), axis) != pin->dims[d].end())
+          return true;
+      }
+      return false;
+    };
+    for (size_t a = 0; a < strategy.size(); ++a) {
+      const FactorIndex factor = strategy[a];
+      if (factor == kNoFactor || rule.factors[factor].kind == FactorKind::kPending) continue;
+      const auto axis = static_cast<AxisIndex>(a);
+      bool found = false;
+      for (size_t i = 0; i < op.operands.size() && !found; ++i)
+        found = cuts(rule.operands[i], op.operands[i], factor, axis);
+      for (size_t i = 0; i < op.results.size() && !found; ++i)
+        found = cuts(rule.results[i], op.results[i], factor, axis);
+      if (!found) return false;
+    }
+    return true;
+  }
+
+  static bool ReducesTo(const Sharding& partial, const Sharding& whole) {
+    for (size_t d = 0; d < whole.dims.size(); ++d) {
+      const AxisList& have = partial.dims[d];
+      const AxisList& want = whole.dims[d];
+      for (AxisIndex axis : want) {
+        const bool kept = std::find(have.begin(), have.end(), axis) != have.end();
+        const bool scattered = std::find(partial.unreduced.begin(), partial.unreduced.end(),
+                                         axis) != partial.unreduced.end();
+        if (!kept && !scattered) return false;
+      }
+      for (AxisIndex axis : have) {
+        if (std::find(want.begin(), want.end(), axis) == want.end()) return false;
+      }
+    }
+    return true;
   }
 
   absl::Status AddParameter(OpId id) {
@@ -170,7 +239,8 @@ class Builder {
     const Port produced = out_.produced[v.index()];
     out_.offered[v.index()] = produced;
     const bool parameter = out_.nodes[produced.node.index()].kind == PlanningNode::Kind::kParameter;
-    const std::optional<Sharding>& pin = in_.pins.values[v.index()];
+    std::optional<Sharding> pin = in_.pins.values[v.index()];
+    if (in_.pins.complete && in_.pins.may_stay_partial[v.index()]) pin.reset();
     const bool several =
         uses_[v.index()] > 1 && in_.fusion.materialized[v.index()] && !alpa() && !parameter;
     if (!several && !pin.has_value()) return absl::OkStatus();

@@ -183,6 +183,7 @@ absl::Status CheckFinite(const Plan& plan) {
   MW_RETURN_IF_ERROR(check(plan.gap, "gap"));
   MW_RETURN_IF_ERROR(check(plan.compute_seconds, "compute time"));
   MW_RETURN_IF_ERROR(check(plan.communication_seconds, "communication time"));
+  MW_RETURN_IF_ERROR(check(plan.step_seconds, "time of a step"));
   for (const PlanInstruction& instruction : plan.instructions) {
     MW_RETURN_IF_ERROR(check(instruction.seconds, absl::StrCat("time of ", instruction.name)));
     for (const PlanCollective& collective : instruction.collective) {
@@ -208,6 +209,7 @@ absl::StatusOr<Plan> BuildPlan(const Graph& graph, const Mesh& mesh, const Intra
   plan.gap = intra.gap;
   plan.compute_seconds = intra.compute;
   plan.communication_seconds = intra.communication;
+  plan.step_seconds = intra.step_seconds;
 
   plan.peak_bytes = intra.peak.bytes;
   if (intra.peak.time >= 0 && static_cast<size_t>(intra.peak.time) < intra.schedule.order.size()) {

@@ -19,9 +19,15 @@ struct CostModelRow {
   std::unique_ptr<CostModel> (*make)(const Mesh& mesh);
 };
 
-// Every cost model; the first is the default.
 const std::vector<CostModelRow>& CostModelTable();
 const CostModelRow* FindCostModel(std::string_view name);  // nullptr if unknown
+
+// The cluster or its device type has a calibration. Without one `calibrated` applies the
+// efficiencies of h100-sxm to the device's own peak rates.
+bool IsCalibrated(const Cluster& cluster);
+// What `auto` stands for: the model that the cluster asks for, else calibrated where there is a
+// calibration, else roofline.
+std::string_view DefaultCostModel(const Cluster& cluster);
 
 }  // namespace meshwright
 

@@ -101,6 +101,7 @@ struct Plan {
   double bound_seconds = 0;      // no plan on this mesh within the budget takes less
   double gap = 0;                // (objective - bound) / objective
   double compute_seconds = 0, communication_seconds = 0;
+  double step_seconds = 0;  // of one step, with what runs side by side
 
   int64_t peak_bytes = 0;                    // on one device
   std::optional<int64_t> budget_bytes;       // none: unlimited

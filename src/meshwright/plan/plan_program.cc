@@ -35,13 +35,15 @@ std::string MeshText(const Mesh& mesh) {
   });
 }
 
-absl::StatusOr<const CostModelRow*> ChooseCostModel(const std::string& name) {
-  if (const CostModelRow* row = FindCostModel(name)) return row;
+absl::StatusOr<const CostModelRow*> ChooseCostModel(const std::string& name,
+                                                    const Cluster& cluster) {
+  const std::string_view chosen = name == "auto" ? DefaultCostModel(cluster) : name;
+  if (const CostModelRow* row = FindCostModel(chosen)) return row;
   const std::string known = absl::StrJoin(
       CostModelTable(), ", ",
       [](std::string* out, const CostModelRow& row) { absl::StrAppend(out, ToAbsl(row.name)); });
   return absl::InvalidArgumentError(
-      absl::StrCat("unknown cost model \"", name, "\"; there are ", known));
+      absl::StrCat("unknown cost model \"", ToAbsl(chosen), "\"; there are auto, ", known));
 }
 
 absl::StatusOr<std::vector<Mesh>> ChooseMeshes(const ProgramRequest& request,
@@ -126,6 +128,7 @@ class MeshSearch {
     options.budget_bytes = budget_bytes_;
     options.space = cost_model_.space;
     options.fixes = request_.fixes;
+    options.completion = request_.completion;
     options.solver.deadline_seconds = seconds;
     options.solver.threads = request_.threads;
     options.solver.seed = request_.seed;
@@ -150,7 +153,7 @@ class MeshSearch {
   // One that fits before one that does not; then the faster, or the smaller if none fits.
   static bool Better(const IntraPlan& a, const IntraPlan& b) {
     if (a.fits != b.fits) return a.fits;
-    return a.fits ? a.objective < b.objective : a.smallest_budget < b.smallest_budget;
+    return a.fits ? a.step_seconds < b.step_seconds : a.smallest_budget < b.smallest_budget;
   }
 
   const ProgramRequest& request_;
@@ -181,8 +184,9 @@ PlanOptions ToPlanOptions(const ProgramRequest& request) {
 absl::StatusOr<PlannedProgram> PlanProgram(const ProgramRequest& request) {
   const Clock::time_point start = Clock::now();
   // What is quick to check comes first: a large program takes a moment to read.
-  MW_ASSIGN_OR_RETURN(const CostModelRow* const cost_model, ChooseCostModel(request.cost_model));
   MW_ASSIGN_OR_RETURN(const Cluster cluster, ParseCluster(request.cluster));
+  MW_ASSIGN_OR_RETURN(const CostModelRow* const cost_model,
+                      ChooseCostModel(request.cost_model, cluster));
   MW_ASSIGN_OR_RETURN(const std::vector<Mesh> meshes, ChooseMeshes(request, cluster));
   MW_ASSIGN_OR_RETURN(Program program, ReadProgram(request.program));
   std::vector<PlanInput> inputs = {program.input};
@@ -198,6 +202,12 @@ absl::StatusOr<PlannedProgram> PlanProgram(const ProgramRequest& request) {
   MW_ASSIGN_OR_RETURN(Plan plan, BuildPlan(program.graph, search.mesh(), intra, tied));
   plan.inputs = std::move(inputs);
   plan.options = ToPlanOptions(request);
+  plan.options.cost_model = std::string(cost_model->name);
+  if (cost_model->name == "calibrated" && !IsCalibrated(cluster)) {
+    plan.warnings.push_back(StrCat("nothing was measured on ", cluster.device.name,
+                                   ": efficiencies of h100-sxm are applied to its peak rates; "
+                                   "`meshwright calibrate` measures"));
+  }
   if (budget_bytes != solve::kUnlimited) plan.budget_bytes = budget_bytes;
   for (std::string& warning : search.Warnings()) plan.warnings.push_back(std::move(warning));
   plan.planning_seconds = SecondsSince(start);

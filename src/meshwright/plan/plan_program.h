@@ -42,9 +42,10 @@ struct ProgramRequest {
   std::string cluster;        // see ParseCluster
   std::string mesh = "auto";  // see ParseMesh; "auto": every mesh of CandidateMeshes is tried
   MemoryBudget memory;
-  std::string cost_model = "roofline";  // see CostModelTable
-  double deadline_seconds = 30;         // for the search; reading the program comes on top
+  std::string cost_model = "auto";  // see CostModelTable; "auto": see DefaultCostModel
+  double deadline_seconds = 30;     // for the search; reading the program comes on top
   std::vector<Fix> fixes;
+  Completion completion = Completion::kLeastCost;
   std::vector<PlanInput> more_inputs;  // files that the fixes came from
   int threads = 2;
   uint64_t seed = 1;

@@ -277,6 +277,7 @@ absl::Status Read(const Json& json, const std::string& path, Plan& value) {
       .Member("gap", value.gap)
       .Member("compute_seconds", value.compute_seconds)
       .Member("communication_seconds", value.communication_seconds)
+      .Member("step_seconds", value.step_seconds)
       .Member("peak_bytes", value.peak_bytes)
       .Member("budget_bytes", value.budget_bytes)
       .Member("peak_at", value.peak_at)

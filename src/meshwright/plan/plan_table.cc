@@ -250,11 +250,15 @@ std::string PlanTable(const Plan& plan) {
   std::string text = absl::StrCat("program   ", Fit(ProgramText(plan), kColumns - 10), "\n");
   absl::StrAppend(&text, "cluster   ", Fit(plan.cluster.name, 28), " (", plan.cluster.device,
                   "), mesh ", MeshText(plan), "\n");
-  absl::StrAppend(&text, "step      ", CostText(plan, plan.objective_seconds), ": compute ",
+  const bool overlaps = plan.step_seconds != plan.objective_seconds;
+  absl::StrAppend(&text, "step      ", CostText(plan, plan.step_seconds), ": compute ",
                   CostText(plan, plan.compute_seconds), ", communication ",
-                  CostText(plan, plan.communication_seconds), "\n");
-  absl::StrAppend(&text, "          at least ", CostText(plan, plan.bound_seconds),
-                  absl::StrFormat(" on this mesh (gap %.2f %%), ", 100 * plan.gap), "planned in ",
+                  CostText(plan, plan.communication_seconds), overlaps ? " side by side\n" : "\n");
+  const std::string one_by_one =
+      overlaps ? absl::StrCat("one by one ", CostText(plan, plan.objective_seconds), ", ") : "";
+  absl::StrAppend(&text, "          ", one_by_one, "at least ", CostText(plan, plan.bound_seconds),
+                  overlaps ? "" : " on this mesh",
+                  absl::StrFormat(" (gap %.2f %%), ", 100 * plan.gap), "planned in ",
                   SecondsText(plan.planning_seconds), "\n");
   absl::StrAppend(&text, MemorySection(plan), CollectiveSection(plan), ParameterSection(plan),
                   WarningSection(plan));

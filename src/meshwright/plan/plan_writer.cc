@@ -127,6 +127,7 @@ std::string PlanToJson(const Plan& plan) {
   document.Add("gap", plan.gap);
   document.Add("compute_seconds", plan.compute_seconds);
   document.Add("communication_seconds", plan.communication_seconds);
+  document.Add("step_seconds", plan.step_seconds);
   document.Add("peak_bytes", plan.peak_bytes);
   document.Add("budget_bytes", plan.budget_bytes.has_value() ? Json(*plan.budget_bytes) : Json());
   document.Add("peak_at", plan.peak_at);

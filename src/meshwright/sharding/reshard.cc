@@ -461,6 +461,41 @@ bool SlicesOnly(const Sharding& from, const Sharding& to) {
   return true;
 }
 
+// Whether a device holds one element only of every dimension before `dim`: it is outermost.
+bool IsOutermost(const Shape& shape, const Sharding& sharding, size_t dim, const Mesh& mesh) {
+  for (size_t d = 0; d < dim; ++d) {
+    if (shape.dims[d] > mesh.Size(sharding.dims[d])) return false;
+  }
+  return true;
+}
+
+// Bytes moved to make the dimension outermost that a collective cuts or joins, and back. Matrices
+// need not go back: their users, products, read them either way; so only the smaller side is moved.
+int64_t CopyBytes(const Shape& shape, const Sharding& before, const ReshardMove& move,
+                  const Mesh& mesh) {
+  const auto long_dims =
+      std::count_if(shape.dims.begin(), shape.dims.end(), [](int64_t size) { return size > 1; });
+  const int64_t held = std::min(move.bytes, std::numeric_limits<int64_t>::max() / 16);
+  int64_t bytes = 0;
+  for (size_t d = 0; d < before.dims.size(); ++d) {
+    const bool changes = before.dims[d] != move.after.dims[d];
+    if (!changes || IsOutermost(shape, before, d, mesh)) continue;
+    switch (*move.collective) {
+      case CollectiveKind::kAllGather:
+      case CollectiveKind::kReduceScatter:
+        bytes += 2 * (long_dims <= 2 ? held / std::max<int64_t>(1, mesh.Size(move.axes)) : held);
+        break;
+      case CollectiveKind::kAllToAll:
+        bytes += 2 * held;
+        break;
+      case CollectiveKind::kAllReduce:
+      case CollectiveKind::kCollectivePermute:
+        break;
+    }
+  }
+  return bytes;
+}
+
 }  // namespace
 
 std::optional<std::vector<ReshardMove>> ReshardingPath(const Shape& shape, const Sharding& from,
@@ -476,10 +511,14 @@ Resharding PlanResharding(const Shape& shape, const Sharding& from, const Shardi
   Resharding result;
   result.possible = Possible(from, to);
   if (!result.possible || SlicesOnly(from, to)) return result;
+  Sharding before = from;
   for (const ReshardMove& move : Search(shape, from, to, mesh, price).Run()) {
-    if (!move.collective) continue;
-    result.seconds += move.seconds;
-    result.steps.push_back({*move.collective, move.axes, move.bytes});
+    if (move.collective) {
+      result.seconds += move.seconds;
+      result.steps.push_back({*move.collective, move.axes, move.bytes});
+      result.copy_bytes += CopyBytes(shape, before, move, mesh);
+    }
+    before = move.after;
   }
   return result;
 }

@@ -23,6 +23,9 @@ struct Resharding {
   bool possible = true;  // false: e.g. unreduced by max wanted unreduced by sum
   double seconds = 0;
   std::vector<CollectiveStep> steps;
+  // Bytes that a device reads and writes to put buffers into the order that the steps need: XLA's
+  // collectives on GPUs cut and join the outermost dimension in memory (GpuLayoutAssignment).
+  int64_t copy_bytes = 0;
 };
 
 // Seconds of one collective (kind, axes, bytes).

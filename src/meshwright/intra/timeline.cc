@@ -1,0 +1,232 @@
+// A device has two queues: one of kernels, one of collectives. Each takes whatever is ready, the
+// first of the schedule before others, and a kernel waits for the collectives that make its
+// operands. So a collective is hidden as far as kernels that do not need it are at hand: gradients'
+// all-reduces behind what is left of the backward pass and the optimizer, those of tensor
+// parallelism behind the products for weights' gradients, and in the forward pass not at all.
+// (XLA's LatencyHidingScheduler moves kernels between the start and the end of asynchronous
+// collectives to the same effect.)
+//
+// What is hidden is not free: the collective's kernels take multiprocessors and memory bandwidth
+// from the others (Overlap::cost).
+//
+// Collectives of one kind over the same axes whose results no matrix product waits for are combined
+// up to XLA's threshold before that: they start once, when the last of their operands is there,
+// after all operands have been copied into one buffer, and their results are copied out of it.
+//
+// Loops count as one pass that takes all their rounds' time.
+
+#include "meshwright/intra/timeline.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <queue>
+#include <utility>
+#include <vector>
+
+namespace meshwright {
+namespace {
+
+// xla_gpu_all_reduce_combine_threshold_bytes and its like for all-gather and reduce-scatter.
+constexpr int64_t kCombinedBytes = 30 * 1024 * 1024;
+
+// Something that a queue runs.
+struct Task {
+  double seconds = 0;
+  int32_t order = 0;  // position in its queue if nothing speaks against it
+  bool collective = false;
+  int32_t waits_for = 0;        // unfinished tasks
+  double ready = 0;             // when the last of those that are finished did
+  std::vector<int32_t> before;  // tasks that wait for this one
+};
+
+class Simulation {
+ public:
+  Simulation(const Graph& graph, const CostModel& cost_model, const IntraPlan& plan)
+      : graph_(graph), cost_model_(cost_model), plan_(plan) {}
+
+  double Run(const Overlap& overlap) {
+    MakeKernels();
+    FindWaitedFor();
+    MeasureDepths();
+    MakeCollectives();
+    const double end = Execute();
+    double kernels = 0, collectives = 0;
+    for (const Task& task : tasks_) (task.collective ? collectives : kernels) += task.seconds;
+    const double hidden = std::max(0.0, kernels + collectives - end);
+    return end + overlap.cost * hidden + overlap.step_seconds;
+  }
+
+ private:
+  void MakeKernels() {
+    tasks_.resize(graph_.ops.size());
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      tasks_[i].seconds = plan_.ops[i].compute_seconds * graph_.ops[i].multiplicity;
+      tasks_[i].order = plan_.schedule.time[i];
+      for (ValueId v : graph_.ops[i].operands)
+        Before(static_cast<int32_t>(graph_[v].producer.index()), static_cast<int32_t>(i));
+    }
+  }
+
+  void Before(int32_t first, int32_t second) {
+    if (first == second) return;
+    tasks_[first].before.push_back(second);
+    ++tasks_[second].waits_for;
+  }
+
+  // Per value: a contraction needs it, directly or not. The next round of a loop does not count.
+  void FindWaitedFor() {
+    waited_for_.assign(graph_.values.size(), false);
+    std::map<int32_t, ValueId> exit_of;  // by the carry's next value
+    for (const Carry& carry : graph_.carries) {
+      if (carry.exit.valid()) exit_of[carry.next.value] = carry.exit;
+    }
+    for (size_t i = graph_.ops.size(); i-- > 0;) {
+      const Op& op = graph_.ops[i];
+      bool needed =
+          op.kind == OpKind::kInstruction && (op.instruction->opcode == Opcode::kDot ||
+                                              op.instruction->opcode == Opcode::kConvolution);
+      for (ValueId v : op.results) {
+        const auto exit = exit_of.find(v.value);
+        if (exit != exit_of.end() && waited_for_[exit->second.index()])
+          waited_for_[v.index()] = true;
+        needed = needed || waited_for_[v.index()];
+      }
+      if (!needed) continue;
+      for (ValueId v : op.operands) waited_for_[v.index()] = true;
+    }
+  }
+
+  // Per value: the most collectives on a way to it. Those of equal depth do not wait for each
+  // other.
+  void MeasureDepths() {
+    depth_.assign(graph_.values.size(), 0);
+    std::vector<bool> moved(graph_.values.size(), false);
+    for (const PlannedCollective& c : plan_.collectives) moved[c.value.index()] = true;
+    for (const Op& op : graph_.ops) {
+      int32_t depth = 0;
+      for (ValueId v : op.operands)
+        depth = std::max(depth, depth_[v.index()] + (moved[v.index()] ? 1 : 0));
+      for (ValueId v : op.results) depth_[v.index()] = depth;
+    }
+  }
+
+  struct Combined {
+    int32_t task;
+    int32_t depth;
+    int64_t bytes;
+    CollectiveStep step;
+  };
+
+  void MakeCollectives() {
+    std::vector<Combined> open;  // still below the threshold
+    int32_t previous = -1;
+    for (size_t i = 0; i < plan_.collectives.size(); ++i) {
+      const PlannedCollective& c = plan_.collectives[i];
+      const bool continues = i > 0 && plan_.collectives[i - 1].value == c.value &&
+                             plan_.collectives[i - 1].user == c.user;
+      const bool combinable =
+          !waited_for_[c.value.index()] && c.multiplicity == 1 && !continues &&
+          (i + 1 == plan_.collectives.size() || plan_.collectives[i + 1].value != c.value);
+      const int32_t task = combinable ? Combine(c, &open) : NewTask(c);
+      Before(continues ? previous : static_cast<int32_t>(graph_[c.value].producer.index()), task);
+      if (c.user == graph_[c.value].producer) {
+        for (OpId user : graph_[c.value].users) Before(task, static_cast<int32_t>(user.index()));
+      } else {
+        Before(task, static_cast<int32_t>(c.user.index()));
+      }
+      previous = task;
+    }
+  }
+
+  int32_t NewTask(const PlannedCollective& c) {
+    Task task;
+    task.seconds = c.seconds * c.multiplicity;
+    task.order = plan_.schedule.time[c.user.index()];
+    task.collective = true;
+    tasks_.push_back(std::move(task));
+    return static_cast<int32_t>(tasks_.size()) - 1;
+  }
+
+  int32_t Combine(const PlannedCollective& c, std::vector<Combined>* open) {
+    const auto found = std::find_if(open->begin(), open->end(), [&](const Combined& o) {
+      return o.step.kind == c.step.kind && o.step.axes == c.step.axes &&
+             o.depth == depth_[c.value.index()];
+    });
+    if (found != open->end() && found->bytes + c.step.bytes <= kCombinedBytes) {
+      const int64_t total = found->bytes + c.step.bytes;
+      const double apart = tasks_[found->task].seconds + c.seconds;
+      const double together = cost_model_.CollectiveSeconds(c.step.kind, c.step.axes, total);
+      tasks_[found->task].seconds = std::min(apart, together);
+      tasks_[found->task].order =
+          std::max(tasks_[found->task].order, plan_.schedule.time[c.user.index()]);
+      found->bytes = total;
+      return found->task;
+    }
+    if (found != open->end()) open->erase(found);
+    const int32_t task = NewTask(c);
+    if (c.step.bytes < kCombinedBytes)
+      open->push_back({task, depth_[c.value.index()], c.step.bytes, c.step});
+    return task;
+  }
+
+  // One of the two queues.
+  struct Queue {
+    using Entry = std::pair<double, int32_t>;  // when it is ready, or its order; task
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> later, ready;
+    double free = 0;
+
+    double NextStart() const {
+      if (!ready.empty()) return free;
+      return later.empty() ? -1 : std::max(free, later.top().first);
+    }
+  };
+
+  double Execute() {
+    Queue queues[2];
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+      if (tasks_[i].waits_for == 0)
+        queues[tasks_[i].collective].later.push({0, static_cast<int32_t>(i)});
+    }
+    double end = 0;
+    for (;;) {
+      const double starts[] = {queues[0].NextStart(), queues[1].NextStart()};
+      if (starts[0] < 0 && starts[1] < 0) return end;
+      const int which = starts[0] < 0 || (starts[1] >= 0 && starts[1] < starts[0]) ? 1 : 0;
+      Queue& queue = queues[which];
+      const double now = starts[which];
+      while (!queue.later.empty() && queue.later.top().first <= now) {
+        const int32_t task = queue.later.top().second;
+        queue.later.pop();
+        queue.ready.push({static_cast<double>(tasks_[task].order), task});
+      }
+      const int32_t index = queue.ready.top().second;
+      queue.ready.pop();
+      const double finish = now + tasks_[index].seconds;
+      queue.free = finish;
+      end = std::max(end, finish);
+      for (int32_t next : tasks_[index].before) {
+        Task& task = tasks_[next];
+        task.ready = std::max(task.ready, finish);
+        if (--task.waits_for == 0) queues[task.collective].later.push({task.ready, next});
+      }
+    }
+  }
+
+  const Graph& graph_;
+  const CostModel& cost_model_;
+  const IntraPlan& plan_;
+  std::vector<Task> tasks_;  // ops by OpId, then collectives
+  std::vector<bool> waited_for_;
+  std::vector<int32_t> depth_;
+};
+
+}  // namespace
+
+double StepSeconds(const Graph& graph, const CostModel& cost_model, const Overlap& overlap,
+                   const IntraPlan& plan) {
+  return Simulation(graph, cost_model, plan).Run(overlap);
+}
+
+}  // namespace meshwright
