@@ -11,7 +11,7 @@ const std::vector<Verb>& Verbs() {
        "meshwright plan train.hlo --cluster 8xh100-sxm --fix \"tok=[x,_]\" --emit sharded.hlo\n"
        "meshwright plan - --cluster cluster.yaml --json < train.hlo > plan.json",
        &AddPlanVerb},
-      {"estimate", "cost a given sharding; what is not given follows by least cost",
+      {"estimate", "cost a given sharding; what is not given follows from it as in XLA",
        "meshwright estimate train.hlo --cluster 8xh100-sxm --mesh x=2,y=4 \\\n"
        "    --fix \"state[*]['layer*']['wq']=[_,y]\" --fix \"tok=[x,_]\"\n"
        "meshwright estimate train.hlo --cluster 8xh100-sxm --mesh 8 --fix-file shardings.txt -o "

@@ -9,9 +9,8 @@
 // What is hidden is not free: the collective's kernels take multiprocessors and memory bandwidth
 // from the others (Overlap::cost).
 //
-// Collectives of one kind over the same axes whose results no matrix product waits for are combined
-// up to XLA's threshold before that: they start once, when the last of their operands is there,
-// after all operands have been copied into one buffer, and their results are copied out of it.
+// Collectives of one kind over the same axes that do not wait for each other are combined up to
+// XLA's threshold before that: they start once, when the last of their operands is there.
 //
 // Loops count as one pass that takes all their rounds' time.
 
@@ -20,7 +19,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <queue>
 #include <utility>
 #include <vector>
@@ -48,7 +46,6 @@ class Simulation {
 
   double Run(const Overlap& overlap) {
     MakeKernels();
-    FindWaitedFor();
     MeasureDepths();
     MakeCollectives();
     const double end = Execute();
@@ -73,29 +70,6 @@ class Simulation {
     if (first == second) return;
     tasks_[first].before.push_back(second);
     ++tasks_[second].waits_for;
-  }
-
-  // Per value: a contraction needs it, directly or not. The next round of a loop does not count.
-  void FindWaitedFor() {
-    waited_for_.assign(graph_.values.size(), false);
-    std::map<int32_t, ValueId> exit_of;  // by the carry's next value
-    for (const Carry& carry : graph_.carries) {
-      if (carry.exit.valid()) exit_of[carry.next.value] = carry.exit;
-    }
-    for (size_t i = graph_.ops.size(); i-- > 0;) {
-      const Op& op = graph_.ops[i];
-      bool needed =
-          op.kind == OpKind::kInstruction && (op.instruction->opcode == Opcode::kDot ||
-                                              op.instruction->opcode == Opcode::kConvolution);
-      for (ValueId v : op.results) {
-        const auto exit = exit_of.find(v.value);
-        if (exit != exit_of.end() && waited_for_[exit->second.index()])
-          waited_for_[v.index()] = true;
-        needed = needed || waited_for_[v.index()];
-      }
-      if (!needed) continue;
-      for (ValueId v : op.operands) waited_for_[v.index()] = true;
-    }
   }
 
   // Per value: the most collectives on a way to it. Those of equal depth do not wait for each
@@ -127,7 +101,7 @@ class Simulation {
       const bool continues = i > 0 && plan_.collectives[i - 1].value == c.value &&
                              plan_.collectives[i - 1].user == c.user;
       const bool combinable =
-          !waited_for_[c.value.index()] && c.multiplicity == 1 && !continues &&
+          c.multiplicity == 1 && !continues &&
           (i + 1 == plan_.collectives.size() || plan_.collectives[i + 1].value != c.value);
       const int32_t task = combinable ? Combine(c, &open) : NewTask(c);
       Before(continues ? previous : static_cast<int32_t>(graph_[c.value].producer.index()), task);
@@ -149,6 +123,13 @@ class Simulation {
     return static_cast<int32_t>(tasks_.size()) - 1;
   }
 
+  // Operands are copied into one buffer and results out of it; of an all-gather and a
+  // reduce-scatter one of the two is small.
+  double CopySeconds(CollectiveKind kind, int64_t bytes) const {
+    const int64_t moved = (kind == CollectiveKind::kAllReduce ? 4 : 2) * bytes;
+    return cost_model_.ComputeSeconds({.bytes = static_cast<double>(moved)});
+  }
+
   int32_t Combine(const PlannedCollective& c, std::vector<Combined>* open) {
     const auto found = std::find_if(open->begin(), open->end(), [&](const Combined& o) {
       return o.step.kind == c.step.kind && o.step.axes == c.step.axes &&
@@ -157,10 +138,11 @@ class Simulation {
     if (found != open->end() && found->bytes + c.step.bytes <= kCombinedBytes) {
       const int64_t total = found->bytes + c.step.bytes;
       const double apart = tasks_[found->task].seconds + c.seconds;
-      const double together = cost_model_.CollectiveSeconds(c.step.kind, c.step.axes, total);
+      const double together = cost_model_.CollectiveSeconds(c.step.kind, c.step.axes, total) +
+                              CopySeconds(c.step.kind, total);
       tasks_[found->task].seconds = std::min(apart, together);
       tasks_[found->task].order =
-          std::max(tasks_[found->task].order, plan_.schedule.time[c.user.index()]);
+          std::min(tasks_[found->task].order, plan_.schedule.time[c.user.index()]);
       found->bytes = total;
       return found->task;
     }
@@ -218,7 +200,6 @@ class Simulation {
   const CostModel& cost_model_;
   const IntraPlan& plan_;
   std::vector<Task> tasks_;  // ops by OpId, then collectives
-  std::vector<bool> waited_for_;
   std::vector<int32_t> depth_;
 };
 
