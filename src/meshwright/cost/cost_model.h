@@ -57,7 +57,7 @@ class CostModel {
   // What it costs by itself to choose `sharding` for an entry parameter (Alpa's 2 for replicated
   // ones).
   virtual double ParameterSeconds(const Shape& shape, const Sharding& sharding) const { return 0; }
-  // Default: PlanResharding with CollectiveSeconds, and RearrangeSeconds for what it rearranges.
+  // Default: PlanResharding with CollectiveSeconds.
   virtual Resharding Reshard(const Shape& shape, const Sharding& from, const Sharding& to) const;
 
  private:

@@ -261,6 +261,10 @@ class Decoder {
                                    .value = value,
                                    .user = user});
     }
+    if (resharding.copy_bytes > 0) {
+      plan_.collectives.back().rearrange_seconds =
+          in_.cost_model.RearrangeSeconds(resharding.copy_bytes);
+    }
     return resharding;
   }
 

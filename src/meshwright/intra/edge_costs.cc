@@ -31,19 +31,13 @@ int64_t EdgeCosts::Ticks(double cost) const {
 std::string EdgeCosts::PriceKey(const Shape& shape, const Sharding& from,
                                 const Sharding& to) const {
   const int64_t devices = cost_model_.mesh().devices();
-  // What is rearranged depends on whether a dimension is outermost, and on how many there are.
-  size_t long_dims = 0;
-  for (int64_t size : shape.dims) long_dims += size > 1;
-  double outer = 1;
   absl::InlinedVector<std::string, 6> dims;
   for (size_t d = 0; d < from.dims.size(); ++d) {
-    if (d > 0) outer *= static_cast<double>(shape.dims[d - 1]);
     if (from.dims[d].empty() && to.dims[d].empty()) continue;
     std::string dim(from.dims[d].begin(), from.dims[d].end());
     dim += '\xff';
     dim.append(to.dims[d].begin(), to.dims[d].end());
     if (shape.dims[d] % devices != 0) StrAppend(&dim, "\xfe", shape.dims[d]);
-    StrAppend(&dim, "\xfc", outer > 1, ",", std::min<size_t>(long_dims, 3));
     dims.push_back(std::move(dim));
   }
   std::sort(dims.begin(), dims.end());

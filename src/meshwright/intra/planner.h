@@ -69,6 +69,9 @@ struct PlannerOptions {
 struct PlannedCollective {
   CollectiveStep step;
   double seconds = 0;       // of one execution
+  // Of kernels that put its buffers into the order that it needs; they are part of the step, not of
+  // the objective.
+  double rearrange_seconds = 0;
   double multiplicity = 1;  // executions a step
   ValueId value;            // what is moved
   OpId user;  // operator that needs it; the producer itself if it is shared by several users

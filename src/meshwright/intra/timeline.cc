@@ -90,6 +90,7 @@ class Simulation {
     int32_t task;
     int32_t depth;
     int64_t bytes;
+    double apart_seconds, rearrange_seconds;
     CollectiveStep step;
   };
 
@@ -116,7 +117,7 @@ class Simulation {
 
   int32_t NewTask(const PlannedCollective& c) {
     Task task;
-    task.seconds = c.seconds * c.multiplicity;
+    task.seconds = (c.seconds + c.rearrange_seconds) * c.multiplicity;
     task.order = plan_.schedule.time[c.user.index()];
     task.collective = true;
     tasks_.push_back(std::move(task));
@@ -137,10 +138,12 @@ class Simulation {
     });
     if (found != open->end() && found->bytes + c.step.bytes <= kCombinedBytes) {
       const int64_t total = found->bytes + c.step.bytes;
-      const double apart = tasks_[found->task].seconds + c.seconds;
+      found->rearrange_seconds += c.rearrange_seconds;
+      found->apart_seconds += c.seconds;
       const double together = cost_model_.CollectiveSeconds(c.step.kind, c.step.axes, total) +
                               CopySeconds(c.step.kind, total);
-      tasks_[found->task].seconds = std::min(apart, together);
+      tasks_[found->task].seconds =
+          std::min(found->apart_seconds, together) + found->rearrange_seconds;
       tasks_[found->task].order =
           std::min(tasks_[found->task].order, plan_.schedule.time[c.user.index()]);
       found->bytes = total;
@@ -149,7 +152,8 @@ class Simulation {
     if (found != open->end()) open->erase(found);
     const int32_t task = NewTask(c);
     if (c.step.bytes < kCombinedBytes)
-      open->push_back({task, depth_[c.value.index()], c.step.bytes, c.step});
+      open->push_back(
+          {task, depth_[c.value.index()], c.step.bytes, c.seconds, c.rearrange_seconds, c.step});
     return task;
   }
 
