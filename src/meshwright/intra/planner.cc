@@ -27,6 +27,9 @@ using Clock = std::chrono::steady_clock;
 constexpr int kMaxLimitAdjustments = 6;
 // Share of the deadline for the first solve; the rest is for such adjustments.
 constexpr double kFirstSolveShare = 0.7;
+// What a search that starts from the answer to nearly the same limit needs of the steps of the
+// first.
+constexpr int64_t kHintedShare = 10;
 // Usage limits, in terms of the least possible, at which plans of little memory are looked for.
 constexpr double kLimitSlacks[] = {1.0, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5};
 
@@ -123,7 +126,10 @@ class Planner {
     problem_.problem.usage_limit = limit;
     solve::SolverOptions solver = options_.solver;
     solver.deadline_seconds = Remaining() * share;
-    if (!hint.empty()) solver.hints.push_back(hint);
+    if (!hint.empty()) {
+      solver.hints.push_back(hint);
+      solver.max_search_steps /= kHintedShare;
+    }
     return solve::Solve(problem_.problem, solver);
   }
 

@@ -36,6 +36,7 @@ constexpr int64_t kSmallModel = 600;  // nodes up to which branching on the whol
 // Rounds of ascent before each time that choices are combined; the first hundred anneal.
 constexpr int kAscentRounds[] = {60, 45, 40};
 constexpr int64_t kPortfolioSteps = 3'000'000'000, kMostStarts = 16;
+constexpr int kStartSweeps = 10;
 constexpr size_t kRecent = 30;
 constexpr double kWaverings[] = {0.8, 1.25, 0.93, 1.08};   // of prices
 constexpr double kMostCombined = 0.5, kMostPruned = 0.95;  // of the nodes
@@ -58,6 +59,12 @@ class Optimiser {
     best_.cost = cost;
     best_.choice = choice;
     if (options_.improved) options_.improved(cost);
+  }
+
+  // Offers `choice`, made to fit if it does not.
+  void Start(const Choice& choice) {
+    Offer(choice);
+    if (!Fits(model_, choice)) Offer(Repair(model_, near_, choice, kStartSweeps, options_.stop));
   }
 
   bool Done() {
@@ -318,7 +325,7 @@ Optimised Optimise(const Model& model, const OptimiseOptions& options, std::vect
     }
   }
   Optimiser optimiser(model, options);
-  for (const Choice& start : starts) optimiser.Offer(start);
+  for (const Choice& start : starts) optimiser.Start(start);
   for (int rounds : kAscentRounds) {
     optimiser.Ascend(rounds);
     if (model.size() > kTinyModel) {
