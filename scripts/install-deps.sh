@@ -5,7 +5,7 @@ set -euo pipefail
 
 packages=(
   cmake ninja-build g++ pkg-config
-  libabsl-dev libcli11-dev nlohmann-json3-dev libyaml-cpp-dev libprotobuf-dev protobuf-compiler
+  libabsl-dev libcli11-dev nlohmann-json3-dev libyaml-cpp-dev
   zlib1g-dev nettle-dev
   libgtest-dev libgmock-dev libbenchmark-dev coinor-libcbc-dev  # tests and benchmarks only
 )

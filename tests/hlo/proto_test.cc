@@ -12,7 +12,7 @@
 #include "meshwright/base/file.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/graph.h"
-#include "meshwright/hlo/hlo_module.pb.h"
+#include "meshwright/hlo/hlo_proto.h"
 #include "meshwright/hlo/proto_reader.h"
 #include "meshwright/hlo/proto_sharding.h"
 #include "meshwright/hlo/proto_writer.h"

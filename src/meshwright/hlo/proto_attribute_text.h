@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "absl/types/span.h"
-#include "meshwright/hlo/hlo_module.pb.h"
+#include "meshwright/hlo/hlo_proto.h"
 #include "meshwright/hlo/text_cursor.h"
 
 // Attributes with a grammar of their own that Instruction keeps as text: what XLA prints for the

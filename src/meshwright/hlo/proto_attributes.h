@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "meshwright/hlo/hlo_module.pb.h"
+#include "meshwright/hlo/hlo_proto.h"
 #include "meshwright/hlo/opcode.h"
 #include "meshwright/hlo/shape.h"
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "meshwright/hlo/hlo_module.pb.h"
+#include "meshwright/hlo/hlo_proto.h"
 #include "meshwright/hlo/module.h"
 
 namespace meshwright {

@@ -2,7 +2,7 @@
 #define MESHWRIGHT_HLO_PROTO_LITERAL_H_
 
 #include "absl/status/statusor.h"
-#include "meshwright/hlo/hlo_module.pb.h"
+#include "meshwright/hlo/hlo_proto.h"
 #include "meshwright/hlo/module.h"
 
 namespace meshwright {

@@ -12,7 +12,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/dependency_order.h"
-#include "meshwright/hlo/hlo_module.pb.h"
+#include "meshwright/hlo/hlo_proto.h"
 #include "meshwright/hlo/proto_attributes.h"
 #include "meshwright/hlo/proto_instruction.h"
 #include "meshwright/hlo/proto_shape.h"
@@ -339,15 +339,14 @@ absl::StatusOr<Module> ParseHloProto(std::string_view bytes, std::string_view fi
   if (bytes.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
     return absl::InvalidArgumentError(StrCat(prefix, "larger than 2 GiB, the limit of protobuf"));
   }
-  const int size = static_cast<int>(bytes.size());
   // A wrapper's first field holds the module, a module's its name: no name reads as a module that
   // has computations.
   proto::HloProto wrapper;
   HloModuleProto plain;
   const HloModuleProto* proto = nullptr;
-  if (wrapper.ParseFromArray(bytes.data(), size) && wrapper.hlo_module().computations_size() > 0) {
+  if (wrapper.ParseFromString(bytes) && wrapper.hlo_module().computations_size() > 0) {
     proto = &wrapper.hlo_module();
-  } else if (plain.ParseFromArray(bytes.data(), size) && plain.computations_size() > 0) {
+  } else if (plain.ParseFromString(bytes) && plain.computations_size() > 0) {
     proto = &plain;
   } else {
     return absl::InvalidArgumentError(StrCat(

@@ -4,10 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "google/protobuf/io/coded_stream.h"
-#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/hlo/hlo_module.pb.h"
+#include "meshwright/hlo/hlo_proto.h"
 #include "meshwright/hlo/proto_attributes.h"
 #include "meshwright/hlo/proto_instruction.h"
 #include "meshwright/hlo/proto_shape.h"
@@ -194,14 +192,7 @@ void ModuleWriter::WriteOther(HloModuleProto* out) const {
 std::string ToHloProto(const Module& module) {
   HloModuleProto proto;
   ModuleWriter(module).Write(&proto);
-  // Maps are written in the order of their keys, so that equal modules give equal bytes.
-  std::string bytes;
-  google::protobuf::io::StringOutputStream stream(&bytes);
-  google::protobuf::io::CodedOutputStream coded(&stream);
-  coded.SetSerializationDeterministic(true);
-  proto.SerializeToCodedStream(&coded);
-  coded.Trim();
-  return bytes;
+  return proto.SerializeAsString();
 }
 
 }  // namespace meshwright
