@@ -32,6 +32,9 @@ function(meshwright_library name)
   target_include_directories(meshwright_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(meshwright_${name} PUBLIC ${ARG_DEPS})
   target_precompile_headers(meshwright_${name} PRIVATE ${MESHWRIGHT_PRECOMPILED})
+  # For libmeshwright.so. Hidden, as only what the linker may not replace is called directly.
+  set_target_properties(meshwright_${name} PROPERTIES
+    POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 endfunction()
 
 # meshwright_test(NAME [DEPS target...]): one test program a layer, from every *_test.cc beside its CMakeLists.txt.

@@ -3,9 +3,9 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
+#include "meshwright/plan/request_options.h"
 
 namespace CLI {
 class App;
@@ -13,18 +13,11 @@ class App;
 
 namespace meshwright {
 
-// What `plan` and `estimate` have in common: a program, a cluster, options of the search, and what
-// becomes of the plan. Option texts as the user wrote them.
+// What `plan` and `estimate` have in common: a program, what is asked for, and what becomes of the
+// plan.
 struct PlanningOptions {
-  std::string program, cluster;
-  std::string mesh = "auto";
-  std::string memory;  // "60GiB", "unlimited", "device"
-  std::string cost_model;
-  std::string completion = "least-cost";  // or "xla": see Completion
-  std::string deadline = "30s";
-  std::vector<std::string> fixes, fix_files;
-  int threads = 2;
-  uint64_t seed = 1;
+  std::string program;
+  RequestOptions search;
   std::string plan_path, emit_path;  // empty: not wanted
   bool json = false, progress = false, quiet = false;
 };

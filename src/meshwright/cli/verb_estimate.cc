@@ -11,9 +11,9 @@ namespace meshwright {
 // need is part of what the user asks.
 Action AddEstimateVerb(CLI::App& app) {
   const std::shared_ptr<PlanningOptions> options = AddPlanningOptions(app);
-  options->memory = "unlimited";
-  app.add_option("--mesh", options->mesh, "logical mesh, 8, 2x4 or x=2,y=4")->required();
-  app.add_option("--memory", options->memory,
+  options->search.memory = "unlimited";
+  app.add_option("--mesh", options->search.mesh, "logical mesh, 8, 2x4 or x=2,y=4")->required();
+  app.add_option("--memory", options->search.memory,
                  "memory a device may use, like 60GiB; device: all it has; or unlimited")
       ->capture_default_str();
   options->completion = "xla";

@@ -38,8 +38,8 @@ void SetNumPartitions(Module& module, int64_t devices) {
 
 }  // namespace
 
-Module AnnotateModule(const Graph& graph, const Mesh& mesh, const IntraPlan& intra,
-                      const std::vector<int32_t>& tied) {
+Module AnnotateModule(const Graph& graph, const Mesh& mesh, const std::vector<Sharding>& values,
+                      const std::vector<Sharding>& outputs) {
   const LeafFinder finder(graph);
   Module module = *graph.module;
   for (size_t c = 0; c < module.computations.size(); ++c) {
@@ -48,7 +48,7 @@ Module AnnotateModule(const Graph& graph, const Mesh& mesh, const IntraPlan& int
       Instruction& instruction = module.computations[c].instructions[i];
       std::vector<std::string> texts;
       for (ValueId leaf : leaves[i]) {
-        texts.push_back(leaf.valid() ? ToHloShardingText(intra.shardings[leaf.index()], mesh)
+        texts.push_back(leaf.valid() ? ToHloShardingText(values[leaf.index()], mesh)
                                      : std::string());
       }
       const std::string text = JoinLeaves(instruction.shape, texts);
@@ -57,14 +57,17 @@ Module AnnotateModule(const Graph& graph, const Mesh& mesh, const IntraPlan& int
   }
   // The outputs leave as the plan says, however their values are kept inside.
   Computation& entry = module.computations[module.entry.index()];
-  std::vector<std::string> outputs;
-  for (const Sharding& sharding : OutputShardings(graph, mesh, intra, tied)) {
-    outputs.push_back(ToHloShardingText(sharding, mesh));
-  }
-  const std::string text = JoinLeaves(entry[entry.root].shape, outputs);
+  std::vector<std::string> texts;
+  for (const Sharding& sharding : outputs) texts.push_back(ToHloShardingText(sharding, mesh));
+  const std::string text = JoinLeaves(entry[entry.root].shape, texts);
   if (!text.empty()) entry[entry.root].sharding = text;
   SetNumPartitions(module, mesh.devices());
   return module;
+}
+
+Module AnnotateModule(const Graph& graph, const Mesh& mesh, const IntraPlan& intra,
+                      const std::vector<int32_t>& tied) {
+  return AnnotateModule(graph, mesh, intra.shardings, OutputShardings(graph, mesh, intra, tied));
 }
 
 }  // namespace meshwright

@@ -19,7 +19,13 @@ namespace meshwright {
 //
 // Left without an annotation: instructions of computations that several calls share (they may be
 // sharded differently each time; XLA propagates into them from the calls), bodies of fusions,
-// reductions and the like. `tied`: see TiedParameters.
+// reductions and the like.
+//
+// `values`: shardings by ValueId, `outputs`: how each output leaves the program.
+Module AnnotateModule(const Graph& graph, const Mesh& mesh, const std::vector<Sharding>& values,
+                      const std::vector<Sharding>& outputs);
+
+// The same for what was just decided. `tied`: see TiedParameters.
 Module AnnotateModule(const Graph& graph, const Mesh& mesh, const IntraPlan& intra,
                       const std::vector<int32_t>& tied);
 

@@ -188,7 +188,10 @@ absl::StatusOr<PlannedProgram> PlanProgram(const ProgramRequest& request) {
   MW_ASSIGN_OR_RETURN(const CostModelRow* const cost_model,
                       ChooseCostModel(request.cost_model, cluster));
   MW_ASSIGN_OR_RETURN(const std::vector<Mesh> meshes, ChooseMeshes(request, cluster));
-  MW_ASSIGN_OR_RETURN(Program program, ReadProgram(request.program));
+  MW_ASSIGN_OR_RETURN(Program program,
+                      request.contents.has_value()
+                          ? ParseProgram(std::string(*request.contents), request.program)
+                          : ReadProgram(request.program));
   std::vector<PlanInput> inputs = {program.input};
   MW_RETURN_IF_ERROR(AddClusterInput(request.cluster, inputs));
   inputs.insert(inputs.end(), request.more_inputs.begin(), request.more_inputs.end());
@@ -214,13 +217,21 @@ absl::StatusOr<PlannedProgram> PlanProgram(const ProgramRequest& request) {
   return PlannedProgram{std::move(program), search.mesh(), tied, std::move(intra), std::move(plan)};
 }
 
+Module Annotated(const PlannedProgram& planned) {
+  return AnnotateModule(planned.program.graph, planned.mesh, planned.intra, planned.tied);
+}
+
 std::string AnnotatedText(const PlannedProgram& planned) {
   if (const auto& stablehlo = planned.program.stablehlo) {
     return AnnotateStablehlo(stablehlo->text, stablehlo->source, planned.program.graph,
                              planned.mesh, planned.intra, planned.tied);
   }
-  return ToHloText(
-      AnnotateModule(planned.program.graph, planned.mesh, planned.intra, planned.tied));
+  return ToHloText(Annotated(planned));
+}
+
+std::string AnnotatedProgram(const PlannedProgram& planned) {
+  if (planned.program.stablehlo.has_value()) return AnnotatedText(planned);
+  return WriteInFormat(planned.program.input.kind, Annotated(planned));
 }
 
 }  // namespace meshwright

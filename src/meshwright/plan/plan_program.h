@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -38,7 +39,9 @@ struct ProgramProgress {
 };
 
 struct ProgramRequest {
-  std::string program;        // path, "-" for standard input
+  std::string program;  // path, "-" for standard input
+  // The program itself, as a file would hold it; then `program` is only what it is called.
+  std::optional<std::string_view> contents;
   std::string cluster;        // see ParseCluster
   std::string mesh = "auto";  // see ParseMesh; "auto": every mesh of CandidateMeshes is tried
   MemoryBudget memory;
@@ -66,9 +69,12 @@ struct PlannedProgram {
 // time.
 absl::StatusOr<PlannedProgram> PlanProgram(const ProgramRequest& request);
 
-// The program of `planned` with the plan as annotations in it: StableHLO text with Shardy's if that
-// is what was read, else HLO text.
+// The program of `planned` with the plan as annotations in it.
+Module Annotated(const PlannedProgram& planned);
+// The same as text: StableHLO with Shardy's annotations if that is what was read, else HLO.
 std::string AnnotatedText(const PlannedProgram& planned);
+// The same in the format that the program was read in, uncompressed.
+std::string AnnotatedProgram(const PlannedProgram& planned);
 
 }  // namespace meshwright
 

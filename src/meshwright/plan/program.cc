@@ -11,9 +11,11 @@
 #include "meshwright/base/file.h"
 #include "meshwright/base/status.h"
 #include "meshwright/hlo/proto_reader.h"
+#include "meshwright/hlo/proto_writer.h"
 #include "meshwright/hlo/reader.h"
 #include "meshwright/hlo/stablehlo_reader.h"
 #include "meshwright/hlo/text_reader.h"
+#include "meshwright/hlo/text_writer.h"
 #include "meshwright/plan/sha256.h"
 
 namespace meshwright {
@@ -31,11 +33,12 @@ absl::StatusOr<std::string> ReadInput(const std::string& path) {
 
 namespace {
 
-// How the formats are called in a plan, and who reads them.
+// How the formats are called in a plan, and who reads and writes them.
 struct FormatRow {
   HloFormat format;
   const char* kind;
   absl::StatusOr<StablehloProgram> (*read)(std::string_view contents, std::string_view name);
+  std::string (*write)(const Module& module);
 };
 template <auto kParse>
 absl::StatusOr<StablehloProgram> ReadModule(std::string_view contents, std::string_view name) {
@@ -43,9 +46,10 @@ absl::StatusOr<StablehloProgram> ReadModule(std::string_view contents, std::stri
   return StablehloProgram{std::move(module), {}};
 }
 constexpr FormatRow kFormats[] = {
-    {HloFormat::kText, "hlo_text", &ReadModule<&ParseHloText>},
-    {HloFormat::kProto, "hlo_proto", &ReadModule<&ParseHloProto>},
-    {HloFormat::kMlir, "stablehlo", &ReadStablehlo},
+    {HloFormat::kText, "hlo_text", &ReadModule<&ParseHloText>, &ToHloText},
+    {HloFormat::kProto, "hlo_proto", &ReadModule<&ParseHloProto>, &ToHloProto},
+    // StableHLO is annotated in its own text (annotate_stablehlo.h), not written anew.
+    {HloFormat::kMlir, "stablehlo", &ReadStablehlo, &ToHloText},
 };
 
 }  // namespace
@@ -56,8 +60,14 @@ bool IsProgramKind(std::string_view kind) {
 }
 
 absl::StatusOr<Program> ReadProgram(const std::string& path) {
-  const std::string name = path == "-" ? "<stdin>" : path;
   MW_ASSIGN_OR_RETURN(std::string contents, ReadInput(path));
+  MW_ASSIGN_OR_RETURN(Program program,
+                      ParseProgram(std::move(contents), path == "-" ? "<stdin>" : path));
+  program.input.path = path;
+  return program;
+}
+
+absl::StatusOr<Program> ParseProgram(std::string contents, const std::string& name) {
   std::string sha256 = Sha256Hex(contents);
   MW_ASSIGN_OR_RETURN(contents, MaybeGunzip(std::move(contents), name));
   const HloFormat format = DetectHloFormat(contents);
@@ -65,7 +75,7 @@ absl::StatusOr<Program> ReadProgram(const std::string& path) {
                                        [&](const FormatRow& r) { return r.format == format; });
   MW_ASSIGN_OR_RETURN(StablehloProgram read, row.read(contents, name));
   Program program;
-  program.input = {path, row.kind, std::move(sha256)};
+  program.input = {name, row.kind, std::move(sha256)};
   program.module = std::make_unique<const Module>(std::move(read.module));
   if (format == HloFormat::kMlir) {
     program.stablehlo = StablehloText{std::move(contents), std::move(read.source)};
@@ -76,6 +86,13 @@ absl::StatusOr<Program> ReadProgram(const std::string& path) {
   }
   program.graph = *std::move(graph);
   return program;
+}
+
+std::string WriteInFormat(std::string_view kind, const Module& module) {
+  for (const FormatRow& row : kFormats) {
+    if (kind == row.kind) return row.write(module);
+  }
+  return ToHloText(module);
 }
 
 }  // namespace meshwright

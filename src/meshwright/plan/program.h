@@ -35,6 +35,11 @@ bool IsProgramKind(std::string_view kind);
 // apart by content.
 // "-" is standard input. Errors name the file, and line and column where there are some.
 absl::StatusOr<Program> ReadProgram(const std::string& path);
+// The same from bytes at hand; `name` stands for the path in errors and in `input`.
+absl::StatusOr<Program> ParseProgram(std::string contents, const std::string& name);
+
+// `module` in the format that PlanInput::kind names, uncompressed.
+std::string WriteInFormat(std::string_view kind, const Module& module);
 
 // Bytes of the file at `path`, or of standard input up to its end if that is "-". A directory is an
 // error.

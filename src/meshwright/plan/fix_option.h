@@ -1,5 +1,5 @@
-#ifndef MESHWRIGHT_CLI_FIX_OPTION_H_
-#define MESHWRIGHT_CLI_FIX_OPTION_H_
+#ifndef MESHWRIGHT_PLAN_FIX_OPTION_H_
+#define MESHWRIGHT_PLAN_FIX_OPTION_H_
 
 #include <string>
 #include <string_view>
@@ -21,4 +21,4 @@ absl::StatusOr<std::vector<Fix>> ParseFixFile(std::string_view text, std::string
 
 }  // namespace meshwright
 
-#endif  // MESHWRIGHT_CLI_FIX_OPTION_H_
+#endif  // MESHWRIGHT_PLAN_FIX_OPTION_H_

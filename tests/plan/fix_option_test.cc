@@ -1,4 +1,4 @@
-#include "meshwright/cli/fix_option.h"
+#include "meshwright/plan/fix_option.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,113 @@
+/* Meshwright's C interface: programs and options in, plans out. The door for other languages; the
+ * Python package goes through it.
+ *
+ *   const char* options = "{\"cluster\": \"8xh100-sxm\", \"mesh\": \"2x4\"}";
+ *   mw_result* result = mw_plan(program, size, options);
+ *   if (mw_error(result) == NULL) puts(mw_text(result, "table", NULL));
+ *   else fprintf(stderr, "%s: %s\n", mw_error(result), mw_message(result));
+ *   mw_free(result);
+ *
+ * Every function may be called from any thread at any time; one result, by one thread at a time.
+ * Text is UTF-8 and ends with a zero byte, which its size does not count. The library prints
+ * nothing, writes no files, and reads only the files that options name (a cluster's description,
+ * files of fixes).
+ */
+#ifndef MESHWRIGHT_H_
+#define MESHWRIGHT_H_
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define MW_API __attribute__((visibility("default")))
+#else
+#define MW_API
+#endif
+
+/* Grows with every change that a caller compiled against an older header would notice. */
+#define MW_ABI_VERSION 1
+
+/* What a call answered: an error, or texts by name. Owned by the caller. */
+typedef struct mw_result mw_result;
+
+/* MW_ABI_VERSION of the library, to be compared with that of the header. */
+MW_API int mw_abi_version(void);
+
+/* Version of Meshwright, such as "0.1.0". */
+MW_API const char* mw_version(void);
+
+/* Plans a program: HLO text or a serialized HloModuleProto, gzipped or not, told apart by content.
+ *
+ * `options` is a JSON object. Its keys are the long options of `meshwright plan`, with their
+ * meanings and defaults, less those that say what is printed or written:
+ *   "cluster"     text, required: "8xh100-sxm", "2x8xa100-80g", the path of a YAML file
+ *   "mesh"        text: "auto" (default), "8", "2x4", "x=2,y=4"
+ *   "memory"      text, or a number of bytes: "device" (default), "unlimited", "60GiB"
+ *   "cost-model"  text
+ *   "deadline"    text, or a number of seconds: "30s" (default)
+ *   "fix"         list of texts "NAME=SPEC"
+ *   "fix-file"    list of paths
+ *   "threads", "seed"   numbers
+ * and "program", what errors and the plan call the program (default "program").
+ *
+ * Texts of the result:
+ *   "plan"     the plan as JSON, see docs/plan-schema.md
+ *   "table"    the plan in short, for a terminal
+ *   "program"  the program with the plan's shardings written into it, in the format that was given
+ *   "proto"    the same as a serialized HloModuleProto
+ *
+ * Blocks until the search ends, at the latest some moments after its deadline. Never NULL. */
+MW_API mw_result* mw_plan(const void* program, size_t program_bytes, const char* options);
+
+/* Costs a sharding: planning where fixes give most of the answer and the rest follows by least
+ * cost. Like mw_plan, but "mesh" is required and "memory" is "unlimited" by default. */
+MW_API mw_result* mw_estimate(const void* program, size_t program_bytes, const char* options);
+
+/* Writes the shardings of a plan (its JSON, `plan_bytes` long) into the program that it was made
+ * from. Texts: "program" and "proto", as above. */
+MW_API mw_result* mw_annotate(const void* program, size_t program_bytes, const char* plan,
+                              size_t plan_bytes);
+
+/* Reads a program. Texts:
+ *   "format"      "hlo_text" or "hlo_proto", see "kind" in docs/plan-schema.md
+ *   "parameters", "outputs"
+ *                 JSON lists of the leaves: objects with "name", "dtype", "shape", as in a plan; of
+ *                 parameters also "donated": whether an output takes over the buffer */
+MW_API mw_result* mw_read_program(const void* program, size_t program_bytes);
+
+/* Reads a plan's JSON (`plan_bytes` long) and checks it against the schema. Texts: "plan",
+ * "table". */
+MW_API mw_result* mw_read_plan(const char* plan, size_t plan_bytes);
+
+/* What this library knows. Texts, each a JSON list of objects:
+ *   "devices"    built-in device types: "name", "description", "memory_bytes", "devices_per_node"
+ *   "operators"  sharding rules: "opcode", "rule" (empty: replicated), "remark" */
+MW_API mw_result* mw_tables(void);
+
+/* NULL if the call went well, else what kind of error it was:
+ *   "invalid argument"  something about the input is wrong; the message says what and where
+ *   "not found"         a file that is not there
+ *   "unsupported"       input that cannot be handled
+ *   "infeasible"        nothing fits into memory; the message says what would
+ *   "internal"          a bug of Meshwright's, or no memory left */
+MW_API const char* mw_error(const mw_result* result);
+
+/* The error's message, empty if there is none. Valid until mw_free. */
+MW_API const char* mw_message(const mw_result* result);
+
+/* A text of the result by name; its size goes into `size` unless that is NULL. NULL if the result
+ * has no such text. May hold zero bytes if the program was given in a binary format. Valid until
+ * mw_free. */
+MW_API const char* mw_text(mw_result* result, const char* name, size_t* size);
+
+/* Frees a result and its texts; NULL is allowed. */
+MW_API void mw_free(mw_result* result);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* MESHWRIGHT_H_ */

@@ -1,0 +1,225 @@
+// The functions of include/meshwright.h. Nothing may leave them but C: exceptions of libraries (for
+// want of memory above all) become errors here.
+
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "meshwright.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/capi/options_json.h"
+#include "meshwright/capi/tables_json.h"
+#include "meshwright/hlo/proto_writer.h"
+#include "meshwright/plan/apply_plan.h"
+#include "meshwright/plan/plan_json.h"
+#include "meshwright/plan/plan_program.h"
+#include "meshwright/plan/plan_table.h"
+#include "meshwright/plan/shortage.h"
+#include "meshwright/plan/version.h"
+
+struct mw_result {
+  const char* error = nullptr;
+  std::string message;
+  // By name: how each text is made, and those that were asked for. Annotated programs are large.
+  std::map<std::string, std::function<std::string()>, std::less<>> writers;
+  std::map<std::string, std::string, std::less<>> texts;
+};
+
+namespace meshwright {
+namespace {
+
+// For when there is no memory to say so; made when the library is loaded.
+mw_result* const kOutOfMemory = [] {
+  auto* const made = new mw_result;
+  made->error = "internal";
+  made->message = "no memory left";
+  return made;
+}();
+
+const char* ErrorName(absl::StatusCode code) {
+  switch (code) {
+    case absl::StatusCode::kNotFound:
+      return "not found";
+    case absl::StatusCode::kUnimplemented:
+      return "unsupported";
+    case absl::StatusCode::kResourceExhausted:
+      return "infeasible";
+    case absl::StatusCode::kInternal:
+    case absl::StatusCode::kUnknown:
+      return "internal";
+    default:
+      return "invalid argument";
+  }
+}
+
+// Runs `fill` on a new result and records how it ended.
+mw_result* Answer(const std::function<absl::Status(mw_result&)>& fill) {
+  try {
+    auto result = std::make_unique<mw_result>();
+    absl::Status status;
+    try {
+      status = fill(*result);
+    } catch (const std::exception& error) {
+      status = absl::InternalError(StrCat("unexpected failure: ", error.what()));
+    }
+    if (!status.ok()) {
+      result->writers.clear();
+      result->error = ErrorName(status.code());
+      result->message = std::string(status.message());
+    }
+    return result.release();
+  } catch (const std::exception&) {
+    return kOutOfMemory;
+  }
+}
+
+absl::Status FillPlan(const CapiOptions& options, std::string_view program, mw_result& result) {
+  MW_ASSIGN_OR_RETURN(ProgramRequest request, ToProgramRequest(options.search, ""));
+  request.program = options.program;
+  request.contents = program;
+  MW_ASSIGN_OR_RETURN(PlannedProgram made, PlanProgram(request));
+  if (!made.intra.fits) return absl::ResourceExhaustedError(ShortageText(made));
+  const auto planned = std::make_shared<const PlannedProgram>(std::move(made));
+  result.writers["plan"] = [planned] { return PlanToJson(planned->plan); };
+  result.writers["table"] = [planned] { return PlanTable(planned->plan); };
+  result.writers["program"] = [planned] { return AnnotatedProgram(*planned); };
+  result.writers["proto"] = [planned] { return ToHloProto(Annotated(*planned)); };
+  return absl::OkStatus();
+}
+
+absl::Status FillAnnotated(std::string_view program, std::string_view plan_json,
+                           mw_result& result) {
+  MW_ASSIGN_OR_RETURN(const Plan plan, ParsePlanJson(plan_json, "plan"));
+  MW_ASSIGN_OR_RETURN(const Program read, ParseProgram(std::string(program), "program"));
+  MW_ASSIGN_OR_RETURN(Module made, AnnotateFromPlan(read.graph, plan));
+  const auto module = std::make_shared<const Module>(std::move(made));
+  result.writers["program"] = [module, input = read.input] {
+    return WriteInFormat(input.kind, *module);
+  };
+  result.writers["proto"] = [module] { return ToHloProto(*module); };
+  return absl::OkStatus();
+}
+
+absl::Status FillProgram(std::string_view program, mw_result& result) {
+  MW_ASSIGN_OR_RETURN(Program made, ParseProgram(std::string(program), "program"));
+  const auto read = std::make_shared<const Program>(std::move(made));
+  result.writers["format"] = [read] { return read->input.kind; };
+  result.writers["parameters"] = [read] { return ParametersJson(read->graph); };
+  result.writers["outputs"] = [read] { return OutputsJson(read->graph); };
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string_view> Bytes(const void* data, size_t size, const char* what) {
+  if (data == nullptr && size > 0) {
+    return absl::InvalidArgumentError(StrCat("the ", what, " is a null pointer"));
+  }
+  return std::string_view(static_cast<const char*>(data), size);
+}
+
+mw_result* PlanWith(const CapiOptions& defaults, const void* program, size_t program_bytes,
+                    const char* options_json) {
+  return Answer([&](mw_result& result) -> absl::Status {
+    MW_ASSIGN_OR_RETURN(const std::string_view bytes, Bytes(program, program_bytes, "program"));
+    if (options_json == nullptr) {
+      return absl::InvalidArgumentError("the options are a null pointer");
+    }
+    MW_ASSIGN_OR_RETURN(const CapiOptions options, ParseOptionsJson(options_json, defaults));
+    if (options.search.cluster.empty()) {
+      return absl::InvalidArgumentError("option \"cluster\": is required, e.g. \"8xh100-sxm\"");
+    }
+    if (options.search.mesh.empty()) {
+      return absl::InvalidArgumentError("option \"mesh\": is required, e.g. \"2x4\"");
+    }
+    return FillPlan(options, bytes, result);
+  });
+}
+
+}  // namespace
+}  // namespace meshwright
+
+extern "C" {
+
+int mw_abi_version(void) { return MW_ABI_VERSION; }
+
+const char* mw_version(void) { return meshwright::ToolVersion().data(); }
+
+mw_result* mw_plan(const void* program, size_t program_bytes, const char* options) {
+  return meshwright::PlanWith({}, program, program_bytes, options);
+}
+
+mw_result* mw_estimate(const void* program, size_t program_bytes, const char* options) {
+  meshwright::CapiOptions defaults;
+  defaults.search.mesh.clear();
+  defaults.search.memory = "unlimited";
+  return meshwright::PlanWith(defaults, program, program_bytes, options);
+}
+
+mw_result* mw_annotate(const void* program, size_t program_bytes, const char* plan,
+                       size_t plan_bytes) {
+  return meshwright::Answer([&](mw_result& result) -> absl::Status {
+    MW_ASSIGN_OR_RETURN(const std::string_view program_text,
+                        meshwright::Bytes(program, program_bytes, "program"));
+    MW_ASSIGN_OR_RETURN(const std::string_view plan_text,
+                        meshwright::Bytes(plan, plan_bytes, "plan"));
+    return meshwright::FillAnnotated(program_text, plan_text, result);
+  });
+}
+
+mw_result* mw_read_program(const void* program, size_t program_bytes) {
+  return meshwright::Answer([&](mw_result& result) -> absl::Status {
+    MW_ASSIGN_OR_RETURN(const std::string_view text,
+                        meshwright::Bytes(program, program_bytes, "program"));
+    return meshwright::FillProgram(text, result);
+  });
+}
+
+mw_result* mw_read_plan(const char* plan, size_t plan_bytes) {
+  return meshwright::Answer([&](mw_result& result) -> absl::Status {
+    MW_ASSIGN_OR_RETURN(const std::string_view text, meshwright::Bytes(plan, plan_bytes, "plan"));
+    MW_ASSIGN_OR_RETURN(meshwright::Plan read, meshwright::ParsePlanJson(text, "plan"));
+    const auto shared = std::make_shared<const meshwright::Plan>(std::move(read));
+    result.writers["plan"] = [shared] { return meshwright::PlanToJson(*shared); };
+    result.writers["table"] = [shared] { return meshwright::PlanTable(*shared); };
+    return absl::OkStatus();
+  });
+}
+
+mw_result* mw_tables(void) {
+  return meshwright::Answer([](mw_result& result) {
+    result.writers["devices"] = &meshwright::DevicesJson;
+    result.writers["operators"] = &meshwright::OperatorsJson;
+    return absl::OkStatus();
+  });
+}
+
+const char* mw_error(const mw_result* result) { return result->error; }
+
+const char* mw_message(const mw_result* result) { return result->message.c_str(); }
+
+const char* mw_text(mw_result* result, const char* name, size_t* size) {
+  if (size != nullptr) *size = 0;
+  const auto writer = result->writers.find(std::string_view(name));
+  if (writer == result->writers.end()) return nullptr;
+  try {
+    auto text = result->texts.find(writer->first);
+    if (text == result->texts.end()) {
+      text = result->texts.emplace(writer->first, writer->second()).first;
+    }
+    if (size != nullptr) *size = text->second.size();
+    return text->second.c_str();
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
+void mw_free(mw_result* result) {
+  if (result != meshwright::kOutOfMemory) delete result;
+}
+
+}  // extern "C"

@@ -1,0 +1,64 @@
+#include "meshwright/capi/tables_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "meshwright/cluster/cluster.h"
+#include "meshwright/intra/planner.h"
+#include "meshwright/sharding/rule_table.h"
+
+namespace meshwright {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json Leaf(const std::string& name, const Shape& shape) {
+  return {
+      {"name", name}, {"dtype", std::string(ElementTypeName(shape.type))}, {"shape", shape.dims}};
+}
+
+}  // namespace
+
+std::string DevicesJson() {
+  Json list = Json::array();
+  for (const DeviceType& device : BuiltinDevices()) {
+    list.push_back({{"name", device.name},
+                    {"description", device.description},
+                    {"memory_bytes", device.memory_bytes},
+                    {"devices_per_node", device.devices_per_node}});
+  }
+  return list.dump();
+}
+
+std::string OperatorsJson() {
+  Json list = Json::array();
+  for (const RuleRow& row : RuleTable()) {
+    list.push_back({{"opcode", std::string(OpcodeName(row.opcode))},
+                    {"rule", std::string(row.notation)},
+                    {"remark", std::string(row.remark)}});
+  }
+  return list.dump();
+}
+
+std::string ParametersJson(const Graph& graph) {
+  Json list = Json::array();
+  for (OpId parameter : graph.parameters) {
+    list.push_back(Leaf(ParameterName(graph, parameter), graph[graph[parameter].results[0]].shape));
+    list.back()["donated"] = false;
+  }
+  for (int32_t alias : graph.output_alias) {
+    if (alias >= 0) list[static_cast<size_t>(alias)]["donated"] = true;
+  }
+  // Names may be any bytes.
+  return list.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string OutputsJson(const Graph& graph) {
+  Json list = Json::array();
+  for (OpId output : graph.outputs) {
+    list.push_back(Leaf(OutputName(graph, output), graph[graph[output].operands[0]].shape));
+  }
+  return list.dump();
+}
+
+}  // namespace meshwright

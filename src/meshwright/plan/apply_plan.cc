@@ -1,0 +1,90 @@
+#include "meshwright/plan/apply_plan.h"
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/plan/annotate.h"
+
+namespace meshwright {
+namespace {
+
+absl::Status OtherProgram(std::string_view difference) {
+  return absl::InvalidArgumentError(StrCat("the plan is of another program: ", difference));
+}
+
+// The parts of a mesh that shardings refer to.
+Mesh MeshOf(const Plan& plan) {
+  Mesh mesh;
+  for (const PlanAxis& axis : plan.mesh) {
+    MeshAxis& made = mesh.axes.emplace_back();
+    made.name = axis.name;
+    made.size = axis.size;
+  }
+  return mesh;
+}
+
+absl::StatusOr<AxisIndex> FindAxis(const Mesh& mesh, const std::string& name) {
+  for (size_t a = 0; a < mesh.rank(); ++a) {
+    if (mesh.axes[a].name == name) return static_cast<AxisIndex>(a);
+  }
+  return absl::InvalidArgumentError(StrCat("the plan's mesh has no axis \"", name, "\""));
+}
+
+absl::StatusOr<Sharding> ToSharding(const PlanSpec& spec, const Mesh& mesh) {
+  Sharding sharding = Sharding::Replicated(static_cast<int64_t>(spec.size()));
+  for (size_t d = 0; d < spec.size(); ++d) {
+    for (const std::string& name : spec[d]) {
+      MW_ASSIGN_OR_RETURN(const AxisIndex axis, FindAxis(mesh, name));
+      sharding.dims[d].push_back(axis);
+    }
+  }
+  return sharding;
+}
+
+}  // namespace
+
+absl::StatusOr<AppliedPlan> ApplyPlan(const Graph& graph, const Plan& plan) {
+  if (graph.ops.size() != plan.instructions.size()) {
+    return OtherProgram(
+        StrCat("it has ", plan.instructions.size(), " operators, the program ", graph.ops.size()));
+  }
+  AppliedPlan applied;
+  applied.mesh = MeshOf(plan);
+  applied.values.resize(graph.values.size());
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    const Op& op = graph.ops[i];
+    const PlanInstruction& instruction = plan.instructions[i];
+    if (op.name != instruction.name) {
+      return OtherProgram(StrCat("operator ", i, " is ", instruction.name, " in the plan and ",
+                                 op.name, " in the program"));
+    }
+    if (op.kind == OpKind::kOutput) {
+      MW_ASSIGN_OR_RETURN(Sharding output, ToSharding(instruction.spec, applied.mesh));
+      applied.outputs.push_back(std::move(output));
+      continue;
+    }
+    for (size_t r = 0; r < op.results.size(); ++r) {
+      if (r > instruction.other_specs.size()) {
+        return OtherProgram(StrCat("result ", r, " of ", op.name, " is not in the plan"));
+      }
+      const PlanSpec& spec = r == 0 ? instruction.spec : instruction.other_specs[r - 1];
+      const ValueId value = op.results[r];
+      if (spec.size() != graph[value].shape.dims.size()) {
+        return OtherProgram(StrCat(op.name, " has ", graph[value].shape.dims.size(),
+                                   " dimensions, in the plan ", spec.size()));
+      }
+      MW_ASSIGN_OR_RETURN(applied.values[value.index()], ToSharding(spec, applied.mesh));
+    }
+  }
+  return applied;
+}
+
+absl::StatusOr<Module> AnnotateFromPlan(const Graph& graph, const Plan& plan) {
+  MW_ASSIGN_OR_RETURN(const AppliedPlan applied, ApplyPlan(graph, plan));
+  return AnnotateModule(graph, applied.mesh, applied.values, applied.outputs);
+}
+
+}  // namespace meshwright

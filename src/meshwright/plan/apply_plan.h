@@ -1,0 +1,31 @@
+#ifndef MESHWRIGHT_PLAN_APPLY_PLAN_H_
+#define MESHWRIGHT_PLAN_APPLY_PLAN_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "meshwright/cluster/mesh.h"
+#include "meshwright/hlo/graph.h"
+#include "meshwright/hlo/module.h"
+#include "meshwright/plan/plan.h"
+#include "meshwright/sharding/sharding.h"
+
+namespace meshwright {
+
+// What a plan says about a graph.
+struct AppliedPlan {
+  Mesh mesh;                      // axes only: names and sizes; the cluster is left empty
+  std::vector<Sharding> values;   // by ValueId
+  std::vector<Sharding> outputs;  // as they leave the program, in the order of graph.outputs
+};
+
+// Finds for every value of `graph` what `plan` decided. Errors: the plan is of another program
+// (names the first operator that differs).
+absl::StatusOr<AppliedPlan> ApplyPlan(const Graph& graph, const Plan& plan);
+
+// The module that `graph` was built from with `plan` as annotations in it, see AnnotateModule.
+absl::StatusOr<Module> AnnotateFromPlan(const Graph& graph, const Plan& plan);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_PLAN_APPLY_PLAN_H_

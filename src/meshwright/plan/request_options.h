@@ -1,0 +1,38 @@
+#ifndef MESHWRIGHT_PLAN_REQUEST_OPTIONS_H_
+#define MESHWRIGHT_PLAN_REQUEST_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "meshwright/plan/plan_program.h"
+
+namespace meshwright {
+
+inline constexpr int kMaxThreads = 1024;
+
+// What can be asked of the planner, as users write it. The command line and the C ABI share these;
+// each is the long option of its name with `-` for `_` (`fixes`: --fix, `fix_files`: --fix-file).
+struct RequestOptions {
+  std::string cluster;  // see ParseCluster
+  std::string mesh = "auto";
+  std::string memory = "device";  // "60GiB", "unlimited", "device"
+  std::string cost_model = "auto";
+  std::string completion = "least-cost";  // or "xla": see Completion
+  std::string deadline = "30s";
+  std::vector<std::string> fixes;      // "NAME=SPEC"
+  std::vector<std::string> fix_files;  // see ParseFixFile
+  int threads = 2;                     // 1 to kMaxThreads
+  uint64_t seed = 1;
+};
+
+// The request that `options` describe, the files of fixes read; its program is left empty. Errors
+// name the option at fault, preceded by `dashes` ("--" on the command line).
+absl::StatusOr<ProgramRequest> ToProgramRequest(const RequestOptions& options,
+                                                std::string_view dashes);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_PLAN_REQUEST_OPTIONS_H_

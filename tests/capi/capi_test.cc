@@ -1,0 +1,232 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "meshwright.h"
+
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using Json = nlohmann::json;
+
+struct Free {
+  void operator()(mw_result* result) const { mw_free(result); }
+};
+using Result = std::unique_ptr<mw_result, Free>;
+
+constexpr const char* kStep = R"(HloModule step
+
+ENTRY main {
+  w = f32[1024,512] parameter(0), metadata={op_name="state['w']"}
+  x = f32[4096,1024] parameter(1), metadata={op_name="x"}
+  y = f32[4096,512] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  g = f32[1024,512] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  wn = f32[1024,512] subtract(w, g)
+  ROOT out = (f32[1024,512], f32[4096,512]) tuple(wn, y)
+}
+)";
+
+Result PlanStep(const std::string& options) {
+  return Result(mw_plan(kStep, std::string(kStep).size(), options.c_str()));
+}
+
+std::string Text(const Result& result, const char* name) {
+  size_t size = 0;
+  const char* const text = mw_text(result.get(), name, &size);
+  return text == nullptr ? "" : std::string(text, size);
+}
+
+std::string ReadData(const std::string& name) {
+  std::ifstream file(std::string(MESHWRIGHT_TEST_DATA) + "/" + name, std::ios::binary);
+  std::ostringstream bytes;
+  bytes << file.rdbuf();
+  return bytes.str();
+}
+
+TEST(Capi, Versions) {
+  EXPECT_EQ(mw_abi_version(), MW_ABI_VERSION);
+  EXPECT_THAT(mw_version(), ContainsRegex("^[0-9]+\\.[0-9]+\\.[0-9]+$"));
+}
+
+TEST(Capi, OptionsReachThePlanner) {
+  const Result result = PlanStep(
+      R"({"program": "mine", "cluster": "8xh100-sxm", "mesh": "x=2,y=4", "memory": 1000000000,
+          "deadline": 5, "fix": ["x=[x,_]"], "threads": 1, "seed": 7})");
+  ASSERT_EQ(mw_error(result.get()), nullptr) << mw_message(result.get());
+  EXPECT_STREQ(mw_message(result.get()), "");
+  const Json plan = Json::parse(Text(result, "plan"));
+  EXPECT_EQ(plan["inputs"][0]["path"], "mine");
+  EXPECT_EQ(plan["inputs"][0]["kind"], "hlo_text");
+  EXPECT_EQ(plan["mesh"]["axes"], Json::parse(R"([{"name":"x","size":2},{"name":"y","size":4}])"));
+  EXPECT_EQ(plan["budget_bytes"], 1000000000);
+  EXPECT_EQ(plan["options"]["deadline_seconds"], 5);
+  EXPECT_EQ(plan["options"]["fixes"], Json::parse(R"(["x=[x,_]"])"));
+  EXPECT_EQ(plan["options"]["threads"], 1);
+  EXPECT_EQ(plan["options"]["seed"], 7);
+  EXPECT_EQ(plan["parameters"][1]["spec"], Json::parse(R"([["x"], []])"));
+}
+
+TEST(Capi, TheAnnotatedProgramHasTheFormatOfTheProgram) {
+  const std::string options = R"({"cluster": "8xh100-sxm", "mesh": "8"})";
+  const std::string text = Text(PlanStep(options), "program");
+  EXPECT_THAT(text, StartsWith("HloModule step"));
+  EXPECT_THAT(text, HasSubstr("sharding={"));
+
+  const std::string proto = ReadData("hlo/tiny_gpt.train.hlo.pb.gz");
+  const Result planned(mw_plan(proto.data(), proto.size(), options.c_str()));
+  ASSERT_EQ(mw_error(planned.get()), nullptr) << mw_message(planned.get());
+  const std::string annotated = Text(planned, "program");
+  // Still a program, and of the same kind.
+  const Result again(mw_plan(annotated.data(), annotated.size(), options.c_str()));
+  ASSERT_EQ(mw_error(again.get()), nullptr) << mw_message(again.get());
+  EXPECT_EQ(Json::parse(Text(again, "plan"))["inputs"][0]["kind"], "hlo_proto");
+}
+
+TEST(Capi, EstimateFollowsTheFixes) {
+  const Result result(mw_estimate(kStep, std::string(kStep).size(),
+                                  R"({"cluster": "8xh100-sxm", "mesh": "8",
+                                      "fix": ["state['w']=replicated", "x=[x,_]"]})"));
+  ASSERT_EQ(mw_error(result.get()), nullptr) << mw_message(result.get());
+  const Json plan = Json::parse(Text(result, "plan"));
+  EXPECT_EQ(plan["budget_bytes"], nullptr);
+  EXPECT_EQ(plan["parameters"][0]["spec"], Json::parse("[[], []]"));
+}
+
+TEST(Capi, EstimateNeedsAMesh) {
+  const Result result(
+      mw_estimate(kStep, std::string(kStep).size(), R"({"cluster": "8xh100-sxm"})"));
+  EXPECT_STREQ(mw_error(result.get()), "invalid argument");
+  EXPECT_THAT(mw_message(result.get()), HasSubstr("\"mesh\": is required"));
+}
+
+struct ErrorCase {
+  const char* options;
+  const char* error;
+  const char* message;
+};
+
+TEST(Capi, ErrorsNameTheOption) {
+  for (const ErrorCase& c : {
+           ErrorCase{"{", "invalid argument", "options: "},
+           ErrorCase{"[]", "invalid argument", "options: found array, expected a JSON object"},
+           ErrorCase{"{}", "invalid argument", "\"cluster\": is required"},
+           ErrorCase{R"({"clutser": "8xh100-sxm"})", "invalid argument",
+                     "option \"clutser\": there is no such option; did you mean \"cluster\"?"},
+           ErrorCase{R"({"cluster": 8})", "invalid argument",
+                     "option \"cluster\": found number, expected a string"},
+           ErrorCase{R"({"cluster": "8xh100-sxm", "threads": 0})", "invalid argument",
+                     "option \"threads\": found 0, expected an integer from 1 to 1024"},
+           ErrorCase{R"({"cluster": "8xh100-sxm", "seed": -1})", "invalid argument",
+                     "option \"seed\": found -1"},
+           ErrorCase{R"({"cluster": "8xh100-sxm", "fix": "x=[x,_]"})", "invalid argument",
+                     "option \"fix\": found string, expected a list of strings"},
+           ErrorCase{R"({"cluster": "8xh100-sxm", "memory": true})", "invalid argument",
+                     "option \"memory\": found boolean"},
+           ErrorCase{R"({"cluster": "8xh100-sxm", "memory": "60Gb"})", "invalid argument",
+                     "memory: "},
+           ErrorCase{R"({"cluster": "8xh100-sxm", "deadline": 0})", "invalid argument",
+                     "deadline: must be more than 0 seconds"},
+           ErrorCase{R"({"cluster": "8xh100-sxm", "mesh": "3x3"})", "invalid argument", "3x3"},
+           ErrorCase{R"({"cluster": "8xh100-sxm", "fix-file": ["/no/such/file"]})", "not found",
+                     "/no/such/file"},
+           ErrorCase{R"({"cluster": "8xh100-sxm", "memory": "1MiB", "mesh": "8"})", "infeasible",
+                     "nothing fits into 1.00 MiB"},
+       }) {
+    SCOPED_TRACE(c.options);
+    const Result result = PlanStep(c.options);
+    ASSERT_NE(mw_error(result.get()), nullptr);
+    EXPECT_STREQ(mw_error(result.get()), c.error);
+    EXPECT_THAT(mw_message(result.get()), HasSubstr(c.message));
+    EXPECT_EQ(mw_text(result.get(), "plan", nullptr), nullptr);
+  }
+}
+
+TEST(Capi, ErrorsInTheProgramSayWhere) {
+  const std::string options = R"({"program": "a.hlo", "cluster": "8xh100-sxm", "mesh": "8"})";
+  for (const std::string& program :
+       {std::string(), std::string("HloModule m\n\nENTRY e {\n  ROOT x = f32[2] frobnicate()\n}\n"),
+        std::string("\x1f\x8b\x08 damaged"), std::string(64, '\0')}) {
+    const Result result(mw_plan(program.data(), program.size(), options.c_str()));
+    ASSERT_NE(mw_error(result.get()), nullptr);
+    EXPECT_STREQ(mw_error(result.get()), "invalid argument");
+    EXPECT_THAT(mw_message(result.get()), StartsWith("a.hlo"));
+  }
+  EXPECT_STREQ(mw_error(Result(mw_plan(nullptr, 5, "{}")).get()), "invalid argument");
+  EXPECT_STREQ(mw_error(Result(mw_plan(kStep, 5, nullptr)).get()), "invalid argument");
+}
+
+TEST(Capi, AnnotatesTheProgramFromThePlanAlone) {
+  const Result made = PlanStep(R"({"cluster": "8xh100-sxm", "mesh": "2x4"})");
+  const std::string plan = Text(made, "plan");
+  const Result annotated(mw_annotate(kStep, std::string(kStep).size(), plan.data(), plan.size()));
+  ASSERT_EQ(mw_error(annotated.get()), nullptr) << mw_message(annotated.get());
+  EXPECT_EQ(Text(annotated, "program"), Text(made, "program"));
+  EXPECT_EQ(Text(annotated, "proto"), Text(made, "proto"));
+
+  const std::string other = ReadData("hlo/tiny_gpt.train.hlo.pb.gz");
+  const Result mismatch(mw_annotate(other.data(), other.size(), plan.data(), plan.size()));
+  EXPECT_STREQ(mw_error(mismatch.get()), "invalid argument");
+  EXPECT_THAT(mw_message(mismatch.get()), HasSubstr("the plan is of another program"));
+}
+
+TEST(Capi, ReadsAProgram) {
+  const Result program(mw_read_program(kStep, std::string(kStep).size()));
+  ASSERT_EQ(mw_error(program.get()), nullptr) << mw_message(program.get());
+  EXPECT_EQ(Text(program, "format"), "hlo_text");
+  EXPECT_EQ(Json::parse(Text(program, "parameters")),
+            Json::parse(
+                R"([{"name": "state['w']", "dtype": "f32", "shape": [1024, 512], "donated": false},
+                            {"name": "x", "dtype": "f32", "shape": [4096, 1024], "donated": false}])"));
+  EXPECT_EQ(Json::parse(Text(program, "outputs"))[1],
+            Json::parse(R"({"name": "output[1]", "dtype": "f32", "shape": [4096, 512]})"));
+}
+
+TEST(Capi, ReadPlanChecksTheSchema) {
+  const std::string plan = R"({"schema": 0})";
+  const Result result(mw_read_plan(plan.data(), plan.size()));
+  EXPECT_STREQ(mw_error(result.get()), "invalid argument");
+  EXPECT_THAT(mw_message(result.get()), HasSubstr("schema"));
+}
+
+TEST(Capi, TablesListWhatThereIs) {
+  const Result result(mw_tables());
+  const Json devices = Json::parse(Text(result, "devices"));
+  ASSERT_FALSE(devices.empty());
+  for (const Json& device : devices) {
+    EXPECT_GT(device["memory_bytes"].get<int64_t>(), 0);
+    const std::string cluster = "{\"cluster\": \"" + device["name"].get<std::string>() + "\"}";
+    EXPECT_EQ(mw_error(PlanStep(cluster).get()), nullptr) << cluster;
+  }
+  for (const Json& row : Json::parse(Text(result, "operators"))) {
+    EXPECT_FALSE(row["opcode"].get<std::string>().empty());
+  }
+}
+
+TEST(Capi, ThreadsDoNotMeet) {
+  std::vector<std::string> plans(4);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    threads.emplace_back([&plan = plans[i], i] {
+      const std::string mesh = i % 2 == 0 ? "8" : "2x4";
+      Json made = Json::parse(
+          Text(PlanStep(R"({"cluster": "8xh100-sxm", "mesh": ")" + mesh + "\"}"), "plan"));
+      made.erase("planning_seconds");
+      plan = made.dump();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(plans[0], plans[2]);
+  EXPECT_EQ(plans[1], plans[3]);
+  EXPECT_NE(plans[0], plans[1]);
+}
+
+}  // namespace
