@@ -1,0 +1,55 @@
+"""Meshwright plans how to split the training of a large network over many accelerators.
+
+import meshwright as mw
+
+plan = mw.plan(step, state, batch, cluster="8xh100-sxm")   # how to shard it, and what it costs
+print(plan)
+step = mw.jax.shard(step, state, batch, plan=plan)         # the function, sharded so
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from meshwright import _library, clusters
+from meshwright.document import Plan
+from meshwright.errors import (
+    Error,
+    InfeasibleError,
+    InternalError,
+    InvalidArgumentError,
+    NotFoundError,
+    UnsupportedError,
+)
+from meshwright.planning import estimate, plan
+
+if TYPE_CHECKING:
+    from meshwright import jax as jax
+
+__all__ = [
+    "Error",
+    "InfeasibleError",
+    "InternalError",
+    "InvalidArgumentError",
+    "NotFoundError",
+    "Plan",
+    "UnsupportedError",
+    "clusters",
+    "devices",
+    "estimate",
+    "operators",
+    "plan",
+]
+
+__version__ = _library.version()
+
+devices = _library.devices
+operators = _library.operators
+
+
+def __getattr__(name: str) -> Any:
+    if name == "jax":  # loaded when it is used: JAX may not be there
+        import importlib
+
+        return importlib.import_module("meshwright.jax")
+    raise AttributeError(f"module 'meshwright' has no attribute {name!r}")

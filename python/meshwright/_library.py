@@ -1,0 +1,131 @@
+"""The door to libmeshwright.so: the functions of meshwright.h, with errors as exceptions.
+
+The library lies beside this file in an installed package; the environment variable
+MESHWRIGHT_LIBRARY names another one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from meshwright import errors
+
+_ABI_VERSION = 1
+
+_BYTES = [ctypes.c_char_p, ctypes.c_size_t]
+_SIGNATURES: dict[str, tuple[list[Any], Any]] = {
+    "mw_abi_version": ([], ctypes.c_int),
+    "mw_version": ([], ctypes.c_char_p),
+    "mw_plan": ([*_BYTES, ctypes.c_char_p], ctypes.c_void_p),
+    "mw_estimate": ([*_BYTES, ctypes.c_char_p], ctypes.c_void_p),
+    "mw_annotate": ([*_BYTES, *_BYTES], ctypes.c_void_p),
+    "mw_read_program": (_BYTES, ctypes.c_void_p),
+    "mw_read_plan": (_BYTES, ctypes.c_void_p),
+    "mw_tables": ([], ctypes.c_void_p),
+    "mw_error": ([ctypes.c_void_p], ctypes.c_char_p),
+    "mw_message": ([ctypes.c_void_p], ctypes.c_char_p),
+    "mw_text": (
+        [ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_size_t)],
+        ctypes.c_void_p,
+    ),
+    "mw_free": ([ctypes.c_void_p], None),
+}
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+    path = os.environ.get("MESHWRIGHT_LIBRARY") or str(Path(__file__).with_name("libmeshwright.so"))
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as error:
+        raise ImportError(f"cannot load Meshwright's library: {error}") from error
+    for name, (arguments, result) in _SIGNATURES.items():
+        function = getattr(library, name, None)
+        if function is None:
+            raise ImportError(f"{path} is not a library of this version: it has no {name}")
+        function.argtypes = arguments
+        function.restype = result
+    found = library.mw_abi_version()
+    if found != _ABI_VERSION:
+        raise ImportError(f"{path} has ABI version {found}, this package needs {_ABI_VERSION}")
+    return library
+
+
+def _interruptible(work: Callable[[], int]) -> int:
+    """Runs `work` so that Ctrl-C is noticed at once. Its thread ends by itself, at the deadline."""
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    done: list[int] = []
+    thread = threading.Thread(target=lambda: done.append(work()), daemon=True)
+    thread.start()
+    thread.join()
+    return done[0]
+
+
+def _call(function: str, texts: Sequence[str], *arguments: bytes | int) -> dict[str, bytes]:
+    """Calls `function` and returns the named texts of its result."""
+    library = _library()
+    result = _interruptible(lambda: getattr(library, function)(*arguments))
+    try:
+        error = library.mw_error(result)
+        if error is not None:
+            message = library.mw_message(result).decode(errors="replace").rstrip("\n")
+            raise errors.BY_NAME[error.decode()](message)
+        values = {}
+        for name in texts:
+            size = ctypes.c_size_t()
+            text = library.mw_text(result, name.encode(), ctypes.byref(size))
+            if text is None:
+                raise errors.InternalError(f"{function} gave no {name}")
+            values[name] = ctypes.string_at(text, size.value)
+        return values
+    finally:
+        library.mw_free(result)
+
+
+def version() -> str:
+    return _library().mw_version().decode()
+
+
+def plan(program: bytes, options: Mapping[str, Any], *, estimate: bool = False) -> bytes:
+    """A plan's JSON. `options` as meshwright.h documents them."""
+    function = "mw_estimate" if estimate else "mw_plan"
+    try:
+        text = json.dumps(dict(options)).encode()
+    except TypeError as error:
+        raise errors.InvalidArgumentError(f"options: {error}") from None
+    return _call(function, ["plan"], program, len(program), text)["plan"]
+
+
+def annotate(program: bytes, plan_json: bytes) -> bytes:
+    """The program with the plan's shardings in it, as a serialized HloModuleProto."""
+    arguments = (program, len(program), plan_json, len(plan_json))
+    return _call("mw_annotate", ["proto"], *arguments)["proto"]
+
+
+def read_program(program: bytes) -> dict[str, list[dict[str, Any]]]:
+    """The leaves of the program's "parameters" and "outputs": name, dtype, shape."""
+    texts = _call("mw_read_program", ["parameters", "outputs"], program, len(program))
+    return {name: json.loads(text) for name, text in texts.items()}
+
+
+def read_plan(plan_json: bytes) -> str:
+    """Checks a plan against the schema; returns its table."""
+    return _call("mw_read_plan", ["table"], plan_json, len(plan_json))["table"].decode()
+
+
+def devices() -> list[dict[str, Any]]:
+    """The built-in device types."""
+    return json.loads(_call("mw_tables", ["devices"])["devices"])
+
+
+def operators() -> list[dict[str, str]]:
+    """Every HLO operator and its sharding rule."""
+    return json.loads(_call("mw_tables", ["operators"])["operators"])

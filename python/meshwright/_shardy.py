@@ -1,0 +1,157 @@
+"""Annotated HLO as a StableHLO module with Shardy's annotations.
+
+XLA converts HLO to StableHLO and keeps each instruction's sharding as text
+(`mhlo.sharding = "{devices=[2,1,4]<=[8] last_tile_dim_replicate}"`), which Shardy ignores once a
+module has a mesh. Here every such text becomes a `sdy.sharding` over the plan's axes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jax.extend.mlir import hlo_to_stablehlo, serialize_portable_artifact
+from jax.interpreters.mlir import make_ir_context
+from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import sdy
+from jaxlib.mlir.dialects import stablehlo as hlo
+
+from meshwright import errors
+
+_MESH = "mesh"
+_TEXT = "mhlo.sharding"
+_SHARDING = "sdy.sharding"
+_TILES = re.compile(
+    r"\{devices=\[([0-9,]+)\](?:<=\[([0-9,]+)\](?:T\(([0-9,]+)\))?|([0-9,]+))"
+    r"(?: last_tile_dim_replicate)?\}"
+)
+
+Axes = Sequence[tuple[str, int]]
+
+
+def stablehlo(proto: bytes, axes: Axes) -> bytes:
+    """An annotated HloModuleProto as a serialized StableHLO module, sharded over a mesh of `axes`.
+
+    Without axes the annotations are dropped.
+    """
+    with make_ir_context(), ir.Location.unknown():
+        module = ir.Module.parse(hlo_to_stablehlo(proto))
+        for function in module.body.operations:
+            _annotate_signature(function, axes)
+        annotated = []
+        module.operation.walk(lambda op: _collect(op.operation, annotated))
+        for operation, texts in annotated:
+            if axes:
+                _constrain(operation, texts, axes)
+        # Aliases and entry layouts: those of a module that runs by itself, this one will be called.
+        for name in list(module.operation.attributes):
+            if name.startswith("mhlo."):
+                del module.operation.attributes[name]
+        if axes:
+            sizes = ", ".join(f'"{name}"={size}' for name, size in axes)
+            with ir.InsertionPoint.at_block_begin(module.body):
+                sdy.MeshOp(_MESH, ir.Attribute.parse(f"#sdy.mesh<[{sizes}]>"))
+        module.operation.verify()
+        # The last argument: other dialects than StableHLO, Shardy's here, are kept as they are.
+        return serialize_portable_artifact(module, hlo.get_current_version(), True)
+
+
+def _collect(
+    operation: ir.Operation, annotated: list[tuple[ir.Operation, list[str]]]
+) -> ir.WalkResult:
+    """Takes the annotation off an operation and notes it."""
+    if _TEXT in operation.attributes:
+        texts = _parts(ir.StringAttr(operation.attributes[_TEXT]).value)
+        del operation.attributes[_TEXT]
+        if not _is_filled(operation) and len(texts) == len(operation.results):
+            annotated.append((operation, texts))
+    return ir.WalkResult.ADVANCE
+
+
+def _constrain(operation: ir.Operation, texts: Sequence[str], axes: Axes) -> None:
+    """Hands the results on through constraints.
+
+    Not as the operation's own `sdy.sharding`: on its way through HLO, XLA keeps shardings of
+    arguments, results and constraints only.
+    """
+    for result, text in zip(operation.results, texts):
+        if not isinstance(result.type, ir.RankedTensorType) or not result.type.rank:
+            continue
+        sharding = ir.Attribute.parse(f"#sdy.sharding{_sharding(text, result.type, axes)}")
+        with ir.InsertionPoint(operation):
+            constraint = sdy.ShardingConstraintOp(result, sharding).operation
+        constraint.move_after(operation)
+        result.replace_all_uses_except(constraint.results[0], constraint)
+
+
+def _is_filled(operation: ir.Operation) -> bool:
+    """Whether every user makes the value anew; one sharding for all would only bind them."""
+    if operation.name == "stablehlo.broadcast_in_dim":
+        maker = operation.operands[0].owner
+        return isinstance(maker, ir.Operation) and maker.name == "stablehlo.constant"
+    return operation.name in ("stablehlo.constant", "stablehlo.iota")
+
+
+def _annotate_signature(function: Any, axes: Axes) -> None:
+    if function.operation.name != "func.func":
+        return
+    for key, types in (("arg_attrs", function.type.inputs), ("res_attrs", function.type.results)):
+        if key not in function.operation.attributes:
+            continue
+        lists = []
+        for attributes, type in zip(ir.ArrayAttr(function.operation.attributes[key]), types):
+            named = {entry.name: entry.attr for entry in ir.DictAttr(attributes)}  # type: ignore[attr-defined]
+            text = named.pop(_TEXT, None)
+            if text is not None and axes:
+                value = _sharding(ir.StringAttr(text).value, type, axes)
+                named[_SHARDING] = ir.Attribute.parse(f"#sdy.sharding{value}")
+            lists.append(ir.DictAttr.get(named))
+        function.operation.attributes[key] = ir.ArrayAttr.get(lists)
+
+
+def _parts(text: str) -> list[str]:
+    """The elements of a tuple's sharding, or the one sharding."""
+    return re.findall(r"\{[^{}]*\}", text) if text.startswith("{{") else [text]
+
+
+def _sharding(text: str, type: ir.Type, axes: Axes) -> str:
+    dims = parse_tiles(text, ir.RankedTensorType(type).rank, axes)
+    entries = ", ".join("{" + ", ".join(f'"{axis}"' for axis in dim) + "}" for dim in dims)
+    return f"<@{_MESH}, [{entries}]>"
+
+
+def parse_tiles(text: str, rank: int, axes: Axes) -> list[list[str]]:
+    """The axes that shard each dimension of an array whose sharding HLO writes as `text`.
+
+    Moving one step along a mesh axis moves along one dimension of the tiles, or along none if the
+    axis replicates; device 0's neighbours tell which.
+    """
+    dims: list[list[tuple[int, str]]] = [[] for _ in range(rank)]
+    if text != "{replicated}":
+        match = _TILES.fullmatch(text)
+        if match is None:
+            raise errors.InternalError(f"the planner wrote a sharding that is not tiled: {text}")
+        tiles, shape, order, listed = (_integers(group) for group in match.groups())
+        if listed:
+            devices = np.array(listed)
+        else:
+            devices = np.arange(math.prod(tiles)).reshape(shape)
+            devices = devices.transpose(order) if order else devices
+        where = np.argsort(devices, axis=None)  # position among the tiles, by device
+        stride = len(where)
+        for name, size in axes:
+            stride //= size
+            if size == 1:
+                continue
+            steps = np.unravel_index(where[stride], tiles)[:rank]
+            for dim, step in enumerate(steps):
+                if step:
+                    dims[dim].append((int(step), name))
+    return [[name for _, name in sorted(dim, reverse=True)] for dim in dims]
+
+
+def _integers(text: str | None) -> list[int]:
+    return [int(number) for number in text.split(",")] if text else []

@@ -1,0 +1,174 @@
+"""The Plan: what a search decided, read from its JSON form (docs/plan-schema.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from meshwright import _library, errors
+from meshwright.program import Program
+
+if TYPE_CHECKING:
+    from jax.sharding import Mesh
+
+    from meshwright.verify import Report
+
+Row = dict[str, Any]
+
+
+class Plan:
+    """How every array of a program is sharded over a mesh, and what that costs.
+
+    Plans come from `meshwright.plan`, `meshwright.estimate` and `Plan.load`. The lists `ops`,
+    `parameters`, `outputs` and `collectives` hold one dictionary a row, as a pandas.DataFrame takes
+    them. Figures in bytes are those of one device, figures in seconds those of one step.
+    """
+
+    def __init__(self, document: str | bytes, program: Program | None = None) -> None:
+        """`document`: the JSON; `program`: what it plans, if that is at hand."""
+        self._json = document.encode() if isinstance(document, str) else document
+        self._table = _library.read_plan(self._json)
+        self._data: Row = json.loads(self._json)
+        self.program = program
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], program: Program | None = None) -> Plan:
+        """Reads a plan that `save` or the command line wrote."""
+        try:
+            document = Path(path).read_bytes()
+        except FileNotFoundError as error:
+            raise errors.NotFoundError(f"cannot open {os.fspath(path)}: {error.strerror}") from None
+        except OSError as error:
+            raise errors.InvalidArgumentError(
+                f"cannot read {os.fspath(path)}: {error.strerror}"
+            ) from None
+        return cls(document, program)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the plan as JSON, all or nothing."""
+        target = Path(path)
+        temporary = target.with_name(f".{target.name}.{os.getpid()}")
+        try:
+            temporary.write_bytes(self._json)
+            temporary.replace(target)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise errors.InvalidArgumentError(
+                f"cannot write {os.fspath(path)}: {error.strerror}"
+            ) from None
+
+    def to_json(self) -> str:
+        return self._json.decode()
+
+    def as_dict(self) -> Row:
+        """The whole document, a copy."""
+        return json.loads(self._json)
+
+    def explain(self) -> str:
+        """The plan in short: time, memory, collectives, and how the parameters are sharded."""
+        return self._table
+
+    __str__ = explain
+
+    def __repr__(self) -> str:
+        mesh = ",".join(f"{name}={size}" for name, size in self.mesh_shape.items())
+        return (
+            f"<Plan for {self._data['cluster']['name']}, mesh {mesh}: "
+            f"{1e3 * self.objective_seconds:.3g} ms, {self.peak_bytes / 2**30:.3g} GiB>"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Plan):
+            return NotImplemented
+        mine, theirs = dict(self._data), dict(other._data)
+        mine.pop("planning_seconds")
+        theirs.pop("planning_seconds")
+        return mine == theirs
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def mesh_shape(self) -> dict[str, int]:
+        """The axes of the mesh with their sizes, outermost first."""
+        return {axis["name"]: axis["size"] for axis in self._data["mesh"]["axes"]}
+
+    @property
+    def num_devices(self) -> int:
+        count = 1
+        for size in self.mesh_shape.values():
+            count *= size
+        return count
+
+    @property
+    def objective_seconds(self) -> float:
+        return self._data["objective_seconds"]
+
+    @property
+    def peak_bytes(self) -> int:
+        return self._data["peak_bytes"]
+
+    @property
+    def gap(self) -> float:
+        """How far from optimal the plan may be at most: 0.01 is one per cent."""
+        return self._data["gap"]
+
+    @property
+    def warnings(self) -> list[str]:
+        return list(self._data["warnings"])
+
+    @property
+    def summary(self) -> Row:
+        """The figures of the whole plan, without its lists."""
+        lists = ("parameters", "outputs", "instructions", "collectives", "inputs", "warnings")
+        return {key: value for key, value in self.as_dict().items() if key not in lists}
+
+    @property
+    def ops(self) -> list[Row]:
+        """Every operator in program order: spec, strategy, seconds, collectives."""
+        return self.as_dict()["instructions"]
+
+    @property
+    def parameters(self) -> list[Row]:
+        return self.as_dict()["parameters"]
+
+    @property
+    def outputs(self) -> list[Row]:
+        return self.as_dict()["outputs"]
+
+    @property
+    def collectives(self) -> list[Row]:
+        """All communication, by kind and axes."""
+        return self.as_dict()["collectives"]
+
+    def mesh(self, devices: Any = None) -> Mesh:
+        """The plan's mesh over `devices`, by default the first that JAX sees (of all processes)."""
+        from meshwright import jax as front_end
+
+        return front_end.make_mesh(self, devices)
+
+    def in_shardings(self, mesh: Mesh | None = None) -> Any:
+        """A NamedSharding for every argument, as jax.jit's in_shardings takes them.
+
+        The structure is that of the function's positional arguments; of plans whose function is not
+        known (made from files, or loaded) a list, one entry for each parameter.
+        """
+        from meshwright import jax as front_end
+
+        return front_end.in_shardings(self, mesh)
+
+    def out_shardings(self, mesh: Mesh | None = None) -> Any:
+        """A NamedSharding for every result, in the structure of the results. See in_shardings."""
+        from meshwright import jax as front_end
+
+        return front_end.out_shardings(self, mesh)
+
+    def verify(self, program: Any = None, **options: Any) -> Report:
+        """Compiles the plan under JAX and holds it against what the compiled program does.
+
+        `program`: what the plan is of, where that is not known. See `meshwright.verify.verify`.
+        """
+        from meshwright.verify import verify
+
+        return verify(self, program, **options)

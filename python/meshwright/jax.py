@@ -1,0 +1,253 @@
+"""The front end for JAX: meshes and shardings of a plan, and functions sharded as it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from meshwright import errors, specs
+from meshwright._lowering import planned_function, uses_callbacks
+from meshwright.document import Plan
+from meshwright.planning import plan_program
+from meshwright.program import Program, lower
+
+
+def make_mesh(plan: Plan, devices: Any = None) -> Mesh:
+    """The plan's mesh over `devices`: any sequence or array of them, in order."""
+    everything = jax.devices() if devices is None else list(np.asarray(devices).flat)
+    if len(everything) < plan.num_devices:
+        raise errors.InvalidArgumentError(
+            f"the plan is for {plan.num_devices} devices, JAX has {len(everything)}"
+            + (
+                "; host devices can be had with XLA_FLAGS=--xla_force_host_platform_device_count="
+                f"{plan.num_devices}"
+                if everything[0].platform == "cpu"
+                else ""
+            )
+        )
+    shape = tuple(plan.mesh_shape.values())
+    chosen = np.array(everything[: plan.num_devices]).reshape(shape)
+    return Mesh(chosen, tuple(plan.mesh_shape))
+
+
+def in_shardings(plan: Plan, mesh: Mesh | None = None) -> Any:
+    """See Plan.in_shardings."""
+    leaves = parameter_shardings(plan, mesh)
+    if plan.program is None or plan.program.signature is None:
+        return leaves
+    args, kwargs = jax.tree.unflatten(plan.program.signature.in_tree, leaves)
+    return (args, kwargs) if kwargs else args
+
+
+def out_shardings(plan: Plan, mesh: Mesh | None = None) -> Any:
+    """See Plan.out_shardings."""
+    leaves = output_shardings(plan, mesh)
+    if plan.program is None or plan.program.signature is None:
+        return leaves
+    return jax.tree.unflatten(plan.program.signature.out_tree, leaves)
+
+
+def parameter_shardings(plan: Plan, mesh: Mesh | None = None) -> list[NamedSharding]:
+    """One for every leaf of the arguments; of a program from elsewhere for every parameter."""
+    mesh = _checked(plan, mesh)
+    rows = plan.parameters
+    signature = plan.program.signature if plan.program is not None else None
+    if signature is None:
+        return [_named(mesh, row) for row in rows]
+    leaves = [NamedSharding(mesh, PartitionSpec()) for _ in signature.in_leaves]
+    for index, row in zip(signature.kept, rows, strict=True):
+        leaves[index] = _named(mesh, row, len(signature.in_leaves[index].shape))
+    return leaves
+
+
+def output_shardings(plan: Plan, mesh: Mesh | None = None) -> list[NamedSharding]:
+    """One for every leaf of the results."""
+    mesh = _checked(plan, mesh)
+    rows = plan.outputs
+    signature = plan.program.signature if plan.program is not None else None
+    if signature is None:
+        return [_named(mesh, row) for row in rows]
+    leaves = zip(rows, signature.out_leaves, strict=True)
+    return [_named(mesh, row, len(leaf.shape)) for row, leaf in leaves]
+
+
+def _checked(plan: Plan, mesh: Mesh | None) -> Mesh:
+    if mesh is None:
+        return make_mesh(plan)
+    if dict(mesh.shape) != plan.mesh_shape or tuple(mesh.shape) != tuple(plan.mesh_shape):
+        raise errors.InvalidArgumentError(
+            f"the mesh is {specs.mesh_text(mesh)}, the plan's is {specs.mesh_text(plan.mesh_shape)}"
+        )
+    return mesh
+
+
+def _named(mesh: Mesh, row: Mapping[str, Any], rank: int | None = None) -> NamedSharding:
+    # A key array has fewer dimensions than what it is made of; those are never sharded apart.
+    entries = specs.partition_entries(row["spec"][:rank])
+    while entries and entries[-1] is None:
+        entries.pop()
+    return NamedSharding(mesh, PartitionSpec(*entries))
+
+
+def argument_fixes(program: Program, shardings: Any) -> list[str]:
+    """Fixes that say what `shardings`, as jax.jit's in_shardings, say of the arguments."""
+    from meshwright import _library
+
+    if program.signature is None:
+        raise errors.InvalidArgumentError(
+            "shardings go with a function; give a program in a file its fix={name: sharding}"
+        )
+    args, _ = jax.tree.unflatten(
+        program.signature.in_tree, range(program.signature.in_tree.num_leaves)
+    )
+
+    def is_spec(value: Any) -> bool:
+        return value is None or isinstance(value, (PartitionSpec, NamedSharding, str))
+
+    try:
+        by_leaf = jax.tree.broadcast(shardings, args, is_leaf=is_spec)
+    except ValueError as error:
+        raise errors.InvalidArgumentError(
+            f"shardings do not match the arguments: {error}"
+        ) from None
+    chosen = dict(
+        zip(jax.tree.leaves(args), jax.tree.leaves(by_leaf, is_leaf=is_spec), strict=True)
+    )
+    names = [row["name"] for row in _library.read_program(program.contents)["parameters"]]
+    fixes = []
+    for name, leaf in zip(names, program.signature.kept, strict=True):
+        if chosen.get(leaf) is not None:
+            fixes.append(f"{name}={specs.spec_text(chosen[leaf])}")
+    return fixes
+
+
+def mesh_of(shardings: Any) -> Mesh | None:
+    """The mesh that NamedShardings among `shardings` are on."""
+    for leaf in jax.tree.leaves(shardings):
+        if isinstance(leaf, NamedSharding) and isinstance(leaf.mesh, Mesh):
+            return leaf.mesh
+    return None
+
+
+class Sharded:
+    """A function compiled for a plan: called like the function, with ordinary pytrees.
+
+    Arguments may be numpy arrays or jax arrays wherever they are; those that do not lie as the plan
+    wants are moved first. Results are jax arrays sharded as the plan says; state that goes from
+    step to step therefore stays where it is. Buffers of donated arguments must not be used again.
+    """
+
+    def __init__(self, plan: Plan, mesh: Mesh) -> None:
+        assert plan.program is not None and plan.program.signature is not None
+        planned = planned_function(plan.program, plan)  # fails if they do not belong together
+        self.plan = plan
+        self.mesh = mesh
+        self.in_shardings = in_shardings(plan, mesh)
+        self.out_shardings = out_shardings(plan, mesh)
+        self._signature = plan.program.signature
+        self._in_leaves = parameter_shardings(plan, mesh)
+        function = jax.jit(
+            planned,
+            in_shardings=tuple(self._in_leaves),
+            out_shardings=output_shardings(plan, mesh),
+            donate_argnums=tuple(self._signature.donated),
+            keep_unused=True,
+        )
+        self.compiled = function.lower(*self._signature.in_leaves).compile()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves, tree = jax.tree.flatten((args, kwargs))
+        if tree != self._signature.in_tree:
+            raise errors.InvalidArgumentError(
+                f"the arguments have the structure {tree}, the function was sharded for "
+                f"{self._signature.in_tree}"
+            )
+        placed = map(_place, leaves, self._in_leaves, self._signature.in_leaves)
+        return jax.tree.unflatten(self._signature.out_tree, self.compiled(*placed))
+
+    def place(self, *args: Any, **kwargs: Any) -> Any:
+        """The arguments laid out as the plan wants them: args, or args and kwargs."""
+        leaves, tree = jax.tree.flatten((args, kwargs))
+        placed = list(map(_place, leaves, self._in_leaves, self._signature.in_leaves))
+        args, kwargs = jax.tree.unflatten(tree, placed)
+        return (args, kwargs) if kwargs else args
+
+
+def _place(leaf: Any, sharding: NamedSharding, like: Any) -> Any:
+    if isinstance(leaf, jax.Array) and leaf.sharding.is_equivalent_to(sharding, leaf.ndim):
+        return leaf
+    if not isinstance(leaf, jax.Array):
+        leaf = np.asarray(leaf, dtype=like.dtype)  # Python numbers
+    return jax.device_put(leaf, sharding)
+
+
+def shard(
+    fn: Callable[..., Any],
+    *args: Any,
+    plan: Plan | None = None,
+    cluster: Any = None,
+    mesh: Any = "auto",
+    devices: Sequence[Any] | None = None,
+    donate_argnums: int | Sequence[int] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Sharded:
+    """Plans a function and compiles it with the plan's shardings enforced inside.
+
+    Args:
+      fn: a function of pytrees; if it is jitted already, its own options hold.
+      *args: example arguments, arrays or jax.ShapeDtypeStruct.
+      plan: a plan of this function that was made before; else one is made, with `cluster`, `mesh`
+        and `options` as for `meshwright.plan`.
+      mesh: as for `meshwright.plan`; of a jax Mesh the devices are used too.
+      devices: to run on, in the order of the mesh; default: the first of jax.devices().
+      donate_argnums: as for jax.jit.
+      kwargs: example keyword arguments.
+
+    With several processes (jax.distributed) all of them call this alike; the first one's plan
+    counts.
+    """
+    donation = {} if hasattr(fn, "lower") else {"donate_argnums": donate_argnums}
+    if hasattr(fn, "lower") and donate_argnums != ():
+        raise errors.InvalidArgumentError(
+            "donate_argnums: the function is jitted already; give them to jax.jit"
+        )
+    program = lower(fn, args, kwargs or {}, **donation)
+    if uses_callbacks(program):
+        raise errors.UnsupportedError(
+            "the function calls back into Python, which a plan cannot hold"
+        )
+    if plan is None:
+        given = {"mesh": mesh, "memory": "device", **options}
+        document = _agreed(lambda: plan_program(program, cluster, given).to_json())
+    else:
+        document = plan.to_json()
+    plan = Plan(document, program)
+    if isinstance(mesh, Mesh):
+        return Sharded(plan, _checked(plan, mesh))
+    return Sharded(plan, make_mesh(plan, devices))
+
+
+def _agreed(make: Callable[[], str]) -> str:
+    """What the first process makes, in all of them: a search cut off by time may differ."""
+    if jax.process_count() == 1:
+        return make()
+    from jax.experimental import multihost_utils
+
+    first = jax.process_index() == 0
+    failure: Exception | None = None
+    text = b""
+    if first:
+        try:
+            text = make().encode()
+        except errors.Error as error:  # the others wait for an answer
+            failure = error
+    size = int(multihost_utils.broadcast_one_to_all(np.int64(len(text)), is_source=first))
+    if size == 0:
+        raise failure or errors.InvalidArgumentError("the first process could not make a plan")
+    padded = np.frombuffer(text, np.uint8) if first else np.zeros(size, np.uint8)
+    return bytes(np.asarray(multihost_utils.broadcast_one_to_all(padded, is_source=first))).decode()

@@ -1,0 +1,106 @@
+"""Programs as users have them - files, text, JAX functions - and as the planner takes them."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from meshwright import errors
+
+
+@dataclasses.dataclass(frozen=True)
+class Signature:
+    """How the leaves of a JAX function's arguments and results become the program's.
+
+    `kept`: for each of the program's parameters the leaf that it is; a leaf that the function does
+    not use may have none.
+    """
+
+    in_tree: Any
+    out_tree: Any
+    in_leaves: Sequence[Any]  # with shape and dtype
+    out_leaves: Sequence[Any]
+    kept: Sequence[int]
+    donated: Sequence[int]  # leaves
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """A program in one of the formats that the planner reads."""
+
+    contents: bytes
+    name: str  # for errors, and in the plan
+    signature: Signature | None = None  # of programs that came from JAX
+
+
+def read_program(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Program:
+    """Whatever a user calls a program.
+
+    A path; text of several lines or bytes; a jax.stages.Lowered; a function, which is lowered for
+    `args` and `kwargs` (arrays or jax.ShapeDtypeStruct).
+    """
+    if callable(program):
+        return lower(program, args, kwargs)
+    if hasattr(program, "compiler_ir"):
+        _no_arguments(args, kwargs, "a lowered program")
+        return from_lowered(program)
+    _no_arguments(args, kwargs, "a program in a file or as text")
+    if isinstance(program, bytes):
+        return Program(program, "program")
+    if isinstance(program, str) and "\n" in program:
+        return Program(program.encode(), "program")
+    if isinstance(program, (str, os.PathLike)):
+        path = os.fspath(program)
+        try:
+            return Program(Path(path).read_bytes(), path)
+        except FileNotFoundError as error:
+            raise errors.NotFoundError(f"cannot open {path}: {error.strerror}") from None
+        except OSError as error:
+            raise errors.InvalidArgumentError(f"cannot read {path}: {error.strerror}") from None
+    raise errors.InvalidArgumentError(
+        f"found {type(program).__name__}, expected a program: a path, text, bytes, a function or a "
+        "jax.stages.Lowered"
+    )
+
+
+def _no_arguments(args: Sequence[Any], kwargs: Mapping[str, Any], what: str) -> None:
+    if args or kwargs:
+        raise errors.InvalidArgumentError(
+            f"example arguments go with a function; {what} has them already"
+        )
+
+
+def lower(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], **jit_options: Any) -> Program:
+    """Lowers `fn`, which may be jitted already (then its own options hold)."""
+    import jax
+
+    jitted = fn if hasattr(fn, "lower") else jax.jit(fn, keep_unused=True, **jit_options)
+    return from_lowered(jitted.lower(*args, **kwargs))
+
+
+def from_lowered(lowered: Any) -> Program:
+    """The program of a jax.stages.Lowered."""
+    import jax
+
+    computation = lowered.compiler_ir("hlo")
+    infos = jax.tree.leaves(lowered.args_info)
+    signature = Signature(
+        in_tree=lowered.in_tree,
+        out_tree=lowered.out_tree,
+        in_leaves=[jax.ShapeDtypeStruct(info.shape, info.dtype) for info in infos],
+        out_leaves=jax.tree.leaves(lowered.out_info),
+        kept=_kept(lowered, len(infos)),
+        donated=[i for i, info in enumerate(infos) if info.donated],
+    )
+    proto = computation.as_serialized_hlo_module_proto()
+    return Program(proto, computation.name(), signature)
+
+
+def _kept(lowered: Any, leaves: int) -> list[int]:
+    # jit drops unused arguments unless told otherwise; JAX has no public way to ask which.
+    arguments = getattr(lowered._lowering, "compile_args", {})
+    kept = arguments.get("kept_var_idx")
+    return sorted(kept) if kept is not None else list(range(leaves))

@@ -1,0 +1,82 @@
+"""python3 -m meshwright.verify PLAN --program PROGRAM: the worker of `meshwright verify`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+
+from meshwright import errors
+
+# Exit codes of the command line: HACKING.md.
+_BAD_INPUT, _CHECK_FAILED, _BUG = 2, 4, 1
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> None:  # type: ignore[override]
+        raise errors.InvalidArgumentError(message)
+
+
+def _arguments(argv: list[str]) -> argparse.Namespace:
+    parser = _Parser(prog="meshwright verify", add_help=False)
+    parser.add_argument("plan")
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--devices", default="")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args(argv)
+
+
+def _choose_devices(text: str, needed: int) -> None:
+    """Sets JAX up before it is loaded. "host:8", "host" (as many as needed), "gpu", or nothing."""
+    if text == "gpu":
+        os.environ["JAX_PLATFORMS"] = "cuda,rocm"
+        return
+    match = re.fullmatch(r"host(?::([1-9][0-9]{0,4}))?", text or "host")
+    if match is None:
+        raise errors.InvalidArgumentError(f'--devices: found "{text}", expected host:N or gpu')
+    count = int(match[1] or needed)
+    flags = os.environ.get("XLA_FLAGS", "")
+    os.environ["XLA_FLAGS"] = f"{flags} --xla_force_host_platform_device_count={count}".strip()
+    os.environ["JAX_PLATFORMS"] = "cpu"
+
+
+def _run(argv: list[str]) -> int:
+    arguments = _arguments(argv)
+    from meshwright.document import Plan
+    from meshwright.verify import verify
+
+    plan = Plan.load(arguments.plan)
+    _choose_devices(arguments.devices, plan.num_devices)
+    try:
+        import jax
+    except ImportError:
+        raise errors.InvalidArgumentError(
+            f"{sys.executable} has no JAX; install it with: {sys.executable} -m pip install "
+            "'jax[cpu]' (or 'jax[cuda12]')"
+        ) from None
+    try:
+        jax.devices()
+    except RuntimeError as error:
+        raise errors.InvalidArgumentError(f"--devices: {error}") from None
+    report = verify(plan, arguments.program, repeats=max(arguments.repeats, 0), seed=arguments.seed)
+    print(json.dumps(report.as_dict(), indent=2) if arguments.json else report)
+    return 0 if report.passed else _CHECK_FAILED
+
+
+def main() -> int:
+    try:
+        return _run(sys.argv[1:])
+    except errors.InternalError as error:
+        print(f"meshwright: {error}", file=sys.stderr)
+        return _BUG
+    except errors.Error as error:
+        print(f"meshwright: {error}", file=sys.stderr)
+        return _BAD_INPUT
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,128 @@
+"""The comparisons, each from plain figures to a Check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from meshwright.verify.collectives import Compiled, Key, Tally
+from meshwright.verify.report import FAILED, PASSED, SHOWN, Check, bytes_text, seconds_text
+
+# Largest error of an output, by the narrowest floating-point type that the program computes in.
+# Sums in another order differ by some units in the last place for each layer they pass through; a
+# wrong sharding is off by factors. f32 allows for the TF32 of GPUs' matrix products.
+TOLERANCES = {"f64": 1e-6, "f32": 5e-3, "f16": 2e-2, "bf16": 5e-2}
+
+BYTES_TOLERANCE = 0.02
+# Bookkeeping of a few numbers (a loss, an overflow flag) is no difference worth failing for.
+SMALL_BYTES = 1024
+MEMORY_TOLERANCE = 0.10
+TIME_TOLERANCE = 0.25
+
+
+def output_error(got: np.ndarray, expected: np.ndarray, base: np.ndarray | None) -> float:
+    """The distance of two results relative to what the program changed.
+
+    `base`: the value that the output replaces; a new weight is compared by its update, which the
+    weight itself would hide. Infinite where only one of them is finite; values that are not finite
+    in both do not count.
+    """
+    got, expected = (_wide(array) for array in (got, expected))
+    finite = np.isfinite(expected)
+    if not np.array_equal(finite, np.isfinite(got)):
+        return float("inf")
+    difference = np.linalg.norm((got - expected)[finite])
+    change = expected if base is None else expected - _wide(base)
+    # The update itself is known only to the rounding of the value.
+    rounding = np.finfo(np.float32).eps * np.linalg.norm(expected[finite])
+    scale = max(float(np.linalg.norm(change[finite])), float(rounding))
+    return float(difference) / scale if scale else float(difference)
+
+
+def _wide(array: np.ndarray) -> np.ndarray:
+    complex_ = np.issubdtype(array.dtype, np.complexfloating)
+    return np.asarray(array).astype(np.complex128 if complex_ else np.float64)
+
+
+def check_numerics(
+    names: Sequence[str], errors: Sequence[float], finite: float, narrowest: str
+) -> Check:
+    """`finite`: the fraction of results that are finite numbers."""
+    tolerance = TOLERANCES[narrowest]
+    worst = int(np.argmax(errors)) if len(errors) else -1
+    error = errors[worst] if len(errors) else 0.0
+    notes = []
+    if finite < 0.5:
+        notes.append(f"only {finite:.0%} of the results are finite: too few to compare")
+    notes += [
+        f"{name}: error {value:.2g}"
+        for name, value in sorted(zip(names, errors), key=lambda pair: -pair[1])[:5]
+        if value > tolerance
+    ]
+    return Check(
+        "numerics",
+        FAILED if error > tolerance or finite < 0.5 else PASSED,
+        f"<= {tolerance:g}",
+        f"{error:.2g}",
+        f"largest error of {len(errors)} outputs against one device ({narrowest})",
+        notes,
+        {"error": error, "tolerance": tolerance, "worst": names[worst] if names else None},
+    )
+
+
+def check_collectives(planned: Mapping[Key, Tally], compiled: Compiled) -> list[Check]:
+    """One check for each kind and axes; the causes that can be told follow the last."""
+    checks = []
+    keys = sorted(planned.keys() | compiled.tallies.keys())
+    for kind, axes in keys:
+        plan = planned.get((kind, axes), Tally())
+        found = compiled.tallies.get((kind, axes), Tally())
+        difference = found.bytes - plan.bytes
+        near = abs(difference) <= max(BYTES_TOLERANCE * max(plan.bytes, found.bytes), SMALL_BYTES)
+        relative = f"{difference / plan.bytes:+.1%} bytes" if plan.bytes else "not in the plan"
+        checks.append(
+            Check(
+                f"{kind} {','.join(axes)}",
+                PASSED if near else FAILED,
+                f"{plan.count} x, {bytes_text(plan.bytes)}",
+                f"{found.count} x, {bytes_text(found.bytes)}",
+                relative if difference else "",
+                [],
+                {
+                    "planned_bytes": plan.bytes,
+                    "compiled_bytes": found.bytes,
+                    "planned_count": plan.count,
+                    "compiled_count": found.count,
+                },
+            )
+        )
+    if not checks:
+        checks = [Check("collectives", PASSED, "none", "none")]
+    checks[-1].notes = list(compiled.notes)
+    return checks
+
+
+def check_memory(planned: int, measured: int, judged: bool, reason: str) -> Check:
+    return _figure("memory", planned, measured, bytes_text, MEMORY_TOLERANCE, judged, reason)
+
+
+def check_time(planned: float, measured: float, judged: bool, reason: str) -> Check:
+    return _figure("step time", planned, measured, seconds_text, TIME_TOLERANCE, judged, reason)
+
+
+def _figure(
+    name: str,
+    planned: float,
+    measured: float,
+    text: Any,
+    tolerance: float,
+    judged: bool,
+    reason: str,
+) -> Check:
+    relative = measured / planned - 1 if planned else float("inf") if measured else 0.0
+    outcome = SHOWN if not judged else PASSED if abs(relative) <= tolerance else FAILED
+    remark = f"{relative:+.0%}, at most {tolerance:.0%}" if judged else f"not judged: {reason}"
+    figures = {"planned": planned, "measured": measured, "tolerance": tolerance if judged else None}
+    return Check(name, outcome, text(planned), text(measured), remark, [], figures)

@@ -1,0 +1,160 @@
+"""Small training steps of each family of models, with inputs on which rounding decides nothing."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+def bf16(x):
+    return x.astype(jnp.bfloat16)
+
+
+def norm(x, gain):
+    x = x.astype(jnp.float32)
+    return bf16(x * jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-5) * gain)
+
+
+def attention(w, x, heads, kv_heads):
+    b, s, h = x.shape
+    q = (x @ bf16(w["wq"])).reshape(b, s, kv_heads, heads // kv_heads, h // heads)
+    k = (x @ bf16(w["wk"])).reshape(b, s, kv_heads, h // heads)
+    v = (x @ bf16(w["wv"])).reshape(b, s, kv_heads, h // heads)
+    scores = jnp.einsum("bqkgd,bskd->bkgqs", q, k).astype(jnp.float32)
+    scores = jnp.where(jnp.tril(jnp.ones((s, s), bool)), scores, -1e9)
+    mixed = jnp.einsum("bkgqs,bskd->bqkgd", bf16(jax.nn.softmax(scores, -1)), v)
+    return mixed.reshape(b, s, h) @ bf16(w["wo"])
+
+
+def cross_entropy(logits, labels):
+    logits = logits.astype(jnp.float32)
+    picked = jnp.take_along_axis(logits, labels[..., None], -1)[..., 0]
+    return (jax.nn.logsumexp(logits, -1) - picked).mean()
+
+
+def adam(loss):
+    def step(state, *batch):
+        params, mean, square, count = state
+        value, grads = jax.value_and_grad(loss)(params, *batch)
+        count = count + 1
+        mean = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, mean, grads)
+        square = jax.tree.map(lambda v, g: 0.95 * v + 0.05 * g * g, square, grads)
+        params = jax.tree.map(
+            lambda p, m, v: p - 1e-2 * (m / (1 - 0.9**count)) / (jnp.sqrt(v) + 1e-8),
+            params,
+            mean,
+            square,
+        )
+        return (params, mean, square, count), value
+
+    return step
+
+
+def _weights(generator, shapes):
+    def make(shape):
+        return jnp.asarray(0.1 * generator.standard_normal(shape), jnp.float32)
+
+    return jax.tree.map(make, shapes, is_leaf=lambda x: isinstance(x, tuple))
+
+
+def _state(generator, params):
+    """Second moments away from zero: a gradient near zero must not turn an update around."""
+
+    def positive(p):
+        return jnp.asarray(generator.uniform(0.5, 1.0, p.shape), jnp.float32)
+
+    mean = jax.tree.map(lambda p: 0.1 * positive(p), params)
+    return params, mean, jax.tree.map(positive, params), jnp.float32(3)
+
+
+def _attention_shapes(h, kv):
+    return {"wq": (h, h), "wk": (h, kv), "wv": (h, kv), "wo": (h, h), "n1": (h,), "n2": (h,)}
+
+
+def gpt(generator, h=32, heads=4, vocab=64, length=16, batch=8):
+    shapes = {"embed": (vocab, h), "pos": (length, h), "head": (h, vocab), "norm": (h,)}
+    shapes["layer"] = {"up": (h, 4 * h), "down": (4 * h, h), **_attention_shapes(h, h)}
+
+    def loss(params, text, labels):
+        w = params["layer"]
+        x = bf16(params["embed"])[text] + bf16(params["pos"])
+        x = x + attention(w, norm(x, w["n1"]), heads, heads)
+        x = x + jax.nn.gelu(norm(x, w["n2"]) @ bf16(w["up"])) @ bf16(w["down"])
+        return cross_entropy(norm(x, params["norm"]) @ bf16(params["head"]), labels)
+
+    text, labels = generator.integers(0, vocab, (2, batch, length), np.int32)
+    return adam(loss), (_state(generator, _weights(generator, shapes)), text, labels)
+
+
+def llama(generator, layers=2, h=32, heads=4, kv_heads=2, ffn=64, vocab=64, length=16, batch=8):
+    """Scanned layers, shared key and value heads, recomputation."""
+    layer_shapes = {"gate": (h, ffn), "up": (h, ffn), "down": (ffn, h)}
+    layer_shapes |= _attention_shapes(h, h // heads * kv_heads)
+    stacked = {name: (layers, *shape) for name, shape in layer_shapes.items()}
+    shapes = {"embed": (vocab, h), "head": (h, vocab), "norm": (h,), "layers": stacked}
+
+    def layer(x, w):
+        x = x + attention(w, norm(x, w["n1"]), heads, kv_heads)
+        y = norm(x, w["n2"])
+        return x + (jax.nn.silu(y @ bf16(w["gate"])) * (y @ bf16(w["up"]))) @ bf16(w["down"]), None
+
+    def loss(params, text, labels):
+        x, _ = jax.lax.scan(jax.checkpoint(layer), bf16(params["embed"])[text], params["layers"])
+        return cross_entropy(norm(x, params["norm"]) @ bf16(params["head"]), labels)
+
+    text, labels = generator.integers(0, vocab, (2, batch, length), np.int32)
+    return adam(loss), (_state(generator, _weights(generator, shapes)), text, labels)
+
+
+def moe(generator, h=32, ffn=64, experts=8, group=32, vocab=64, length=16, batch=8):
+    """Experts with a capacity, dispatched by products as in GShard."""
+    shapes = {"embed": (vocab, h), "head": (h, vocab), "router": (h, experts)}
+    shapes |= {"up": (experts, h, ffn), "down": (experts, ffn, h)}
+    capacity = 2 * group // experts
+
+    def loss(params, text, labels):
+        x = bf16(params["embed"])[text].reshape(-1, group, h)
+        odds = jax.nn.softmax((x @ bf16(params["router"])).astype(jnp.float32), -1)
+        # Routed by position: a router's choice between near equals would hang on rounding.
+        chosen = jnp.broadcast_to(jax.nn.one_hot(jnp.arange(group) % experts, experts), odds.shape)
+        place = ((jnp.cumsum(chosen, 1) - 1) * chosen).sum(-1).astype(jnp.int32)
+        dispatch = jax.nn.one_hot(place, capacity)[:, :, None, :] * chosen[..., None]
+        combine = bf16(dispatch * (odds * chosen).sum(-1)[..., None, None])
+        y = jnp.einsum("gtec,gth->egch", bf16(dispatch), x)
+        y = jax.nn.gelu(jnp.einsum("egch,ehf->egcf", y, bf16(params["up"])))
+        y = jnp.einsum("egcf,efh->egch", y, bf16(params["down"]))
+        x = (x + jnp.einsum("gtec,egch->gth", combine, y)).reshape(batch, length, h)
+        return cross_entropy(x @ bf16(params["head"]), labels)
+
+    text, labels = generator.integers(0, vocab, (2, batch, length), np.int32)
+    return adam(loss), (_state(generator, _weights(generator, shapes)), text, labels)
+
+
+def wide_resnet(generator, filters=8, classes=16, image=16, batch=8):
+    """A stem and one block that halves the image, batch statistics, momentum."""
+    shapes = {"stem": (3, 3, 3, filters), "middle": (3, 3, filters, 2 * filters)}
+    shapes |= {"expand": (1, 1, 2 * filters, 4 * filters), "shortcut": (1, 1, filters, 4 * filters)}
+    shapes |= {"head": (4 * filters, classes)}
+
+    def convolve(x, kernel, stride=1):
+        x = jax.lax.conv_general_dilated(
+            x, kernel, (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+        )
+        mean = x.mean((0, 1, 2))
+        return (x - mean) * jax.lax.rsqrt(((x - mean) ** 2).mean((0, 1, 2)) + 1e-2)
+
+    def loss(params, images, labels):
+        x = jax.nn.relu(convolve(images, params["stem"]))
+        y = convolve(jax.nn.relu(convolve(x, params["middle"], 2)), params["expand"])
+        x = jax.nn.relu(y + convolve(x, params["shortcut"], 2))
+        return cross_entropy(x.mean((1, 2)) @ params["head"], labels)
+
+    def step(state, images, labels):
+        params, momentum = state
+        value, grads = jax.value_and_grad(loss)(params, images, labels)
+        momentum = jax.tree.map(lambda m, g: 0.9 * m + g, momentum, grads)
+        return (jax.tree.map(lambda p, m: p - 0.1 * m, params, momentum), momentum), value
+
+    params = _weights(generator, shapes)
+    images = generator.standard_normal((batch, image, image, 3)).astype(np.float32)
+    labels = generator.integers(0, classes, batch, np.int32)
+    return step, ((params, jax.tree.map(jnp.zeros_like, params)), images, labels)

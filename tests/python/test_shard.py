@@ -1,0 +1,157 @@
+"""Functions sharded by a plan: same results as on one device, laid out as the plan says."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import models
+import numpy as np
+import pytest
+from conftest import largest_difference, mlp_arguments, mlp_step
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import meshwright as mw
+
+CLUSTER = "8xh100-sxm"
+
+
+def smallest_budget(step, arguments, mesh) -> int:
+    """What a plan needs at least: half of it is always too little."""
+    plan = mw.plan(step, *arguments, cluster=CLUSTER, mesh=mesh, memory="unlimited")
+    return plan.peak_bytes
+
+
+@pytest.mark.parametrize("mesh", ["8", "2x4"])
+@pytest.mark.parametrize("family", ["gpt", "llama", "moe", "wide_resnet"])
+def test_results_are_those_of_one_device(family, mesh):
+    step, arguments = getattr(models, family)(np.random.default_rng(0))
+    # Small models are fastest whole; a budget makes the planner cut them up.
+    whole = smallest_budget(step, arguments, mesh)
+    sharded = mw.jax.shard(
+        step, *arguments, cluster=CLUSTER, mesh=mesh, memory=int(0.5 * whole), deadline=5
+    )
+    assert any(any(row["spec"]) for row in sharded.plan.parameters)
+    expected = jax.jit(step)(*arguments)
+    got = sharded(*arguments)
+    assert jax.tree.structure(got) == jax.tree.structure(expected)
+    shardings = jax.tree.leaves(sharded.out_shardings)
+    for array, sharding in zip(jax.tree.leaves(got), shardings, strict=True):
+        assert array.sharding.is_equivalent_to(sharding, array.ndim)
+    # An update is at most 1e-2 a step (wide_resnet: of the size of its gradients); bf16 has 8 bits.
+    assert largest_difference(got, expected) < 2e-3
+    again = sharded(got[0], *arguments[1:])  # state stays where it is
+    assert np.isfinite(float(again[1]))
+
+
+def test_the_program_follows_the_plan_inside():
+    """A value in the middle is cut as a fix says, though nothing around it is."""
+
+    def fn(x):
+        return (jnp.sin(x) @ jnp.cos(x)).sum()
+
+    x = jnp.ones((64, 64))
+
+    def communicates(spec):
+        fixes = {"x": "replicated", "dot_general*": spec}
+        sharded = mw.jax.shard(fn, x, cluster=CLUSTER, mesh=8, fix=fixes)
+        return bool(re.search(r"all-(reduce|gather)\(", sharded.compiled.as_text()))
+
+    assert communicates("[x,_]")
+    assert not communicates("replicated")
+
+
+def test_abstract_arguments_and_numpy_inputs():
+    arguments = mlp_arguments()
+    shapes = jax.eval_shape(lambda *a: a, *arguments)
+    sharded = mw.jax.shard(
+        mlp_step,
+        *shapes,
+        cluster=CLUSTER,
+        mesh="2x4",
+        fix={"x": P("x"), "state['up']": P(None, "y")},
+    )
+    expected = jax.jit(mlp_step)(*arguments)
+    got = sharded(*jax.tree.map(np.asarray, arguments))
+    assert largest_difference(got, expected) < 1e-5
+    placed = sharded.place(*arguments)
+    assert placed[1].sharding.spec == P("x")
+    assert largest_difference(sharded(*placed), expected) < 1e-5
+
+
+def test_a_saved_plan_can_be_used_again(tmp_path):
+    arguments = mlp_arguments()
+    mw.plan(mlp_step, *arguments, cluster=CLUSTER, mesh=8, fix={"x": P("x")}).save(
+        tmp_path / "plan.json"
+    )
+    sharded = mw.jax.shard(mlp_step, *arguments, plan=mw.Plan.load(tmp_path / "plan.json"))
+    assert sharded.in_shardings[1].spec == P("x")
+    with pytest.raises(mw.InvalidArgumentError, match="the plan is of another program"):
+        mw.jax.shard(lambda x: x + 1, arguments[1], plan=sharded.plan)
+
+
+def test_donation():
+    state, x, y = mlp_arguments()
+    sharded = mw.jax.shard(
+        mlp_step, state, x, y, cluster=CLUSTER, mesh=8, donate_argnums=0, fix={"x": P("x")}
+    )
+    placed = sharded.place(state, x, y)
+    sharded(*placed)
+    assert all(leaf.is_deleted() for leaf in jax.tree.leaves(placed[0]))
+    assert not placed[1].is_deleted()
+    jitted = jax.jit(mlp_step, donate_argnums=0)
+    assert mw.jax.shard(jitted, state, x, y, plan=sharded.plan)._signature.donated == [0, 1]
+    with pytest.raises(mw.InvalidArgumentError, match="jitted already"):
+        mw.jax.shard(jitted, state, x, y, plan=sharded.plan, donate_argnums=0)
+
+
+def test_devices_and_mesh_of_the_user():
+    arguments = mlp_arguments()
+    four = jax.devices()[4:]
+    sharded = mw.jax.shard(
+        mlp_step, *arguments, cluster="4xh100-sxm", mesh=4, devices=four, fix={"x": P("x")}
+    )
+    assert sharded(*arguments)[1].sharding.device_set == set(four)
+    mesh = jax.sharding.Mesh(np.array(jax.devices())[::-1].reshape(4, 2), ("data", "model"))
+    sharded = mw.jax.shard(
+        mlp_step, *arguments, cluster=CLUSTER, mesh=mesh, fix={"x": P("data"), "y": P("data")}
+    )
+    assert sharded.in_shardings[1] == NamedSharding(mesh, P("data"))
+    assert largest_difference(sharded(*arguments), jax.jit(mlp_step)(*arguments)) < 1e-5
+
+
+def test_keyword_arguments_keys_and_unused_arguments():
+    def fn(key, x, *, scale, unused):
+        key, other = jax.random.split(key)
+        return key, scale * (x + jax.random.normal(other, x.shape))
+
+    key, x = jax.random.key(7), jnp.ones((16, 8))
+    kwargs = {"scale": jnp.float32(2), "unused": jnp.zeros(3)}
+    sharded = mw.jax.shard(fn, key, x, kwargs=kwargs, cluster=CLUSTER, mesh=8, fix={"x": P("x")})
+    got = sharded(key, x, **kwargs)
+    expected = fn(key, x, **kwargs)
+    assert (jax.random.key_data(got[0]) == jax.random.key_data(expected[0])).all()
+    assert largest_difference(got[1], expected[1]) < 1e-6
+    with pytest.raises(mw.InvalidArgumentError, match="the arguments have the structure"):
+        sharded(key, x)
+
+
+def test_control_flow():
+    def fn(x, count):
+        x = jax.lax.cond(count > 2, jnp.sin, jnp.cos, x)
+        return jax.lax.while_loop(lambda c: c[1] < 5, lambda c: (c[0] @ c[0], c[1] + 1), (x, count))
+
+    x = jnp.eye(16) * 0.9
+    sharded = mw.jax.shard(fn, x, jnp.int32(3), cluster=CLUSTER, mesh="2x4", fix={"x": P("x", "y")})
+    assert largest_difference(sharded(x, 3), fn(x, 3)) < 1e-5
+
+
+def test_what_cannot_be_sharded():
+    def prints(x):
+        jax.debug.print("{}", x.sum())
+        return x + 1
+
+    with pytest.raises(mw.UnsupportedError, match="calls back into Python"):
+        mw.jax.shard(prints, jnp.ones(8), cluster=CLUSTER, mesh=8)
+    with pytest.raises(mw.InvalidArgumentError, match="16 devices, JAX has 8"):
+        mw.jax.shard(jnp.sin, jnp.ones(16), cluster="2x8xh100-sxm", mesh=16)
