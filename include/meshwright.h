@@ -89,7 +89,7 @@ MW_API mw_result* mw_tables(void);
 
 /* NULL if the call went well, else what kind of error it was:
  *   "invalid argument"  something about the input is wrong; the message says what and where
- *   "not found"         a file that is not there
+ *   "not found"         a file or a device type that is not there
  *   "unsupported"       input that cannot be handled
  *   "infeasible"        nothing fits into memory; the message says what would
  *   "internal"          a bug of Meshwright's, or no memory left */

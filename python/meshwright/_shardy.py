@@ -24,6 +24,8 @@ from meshwright import errors
 _MESH = "mesh"
 _TEXT = "mhlo.sharding"
 _SHARDING = "sdy.sharding"
+_FRONTEND = "mhlo.frontend_attributes"  # where Shardy's annotations travel through HLO
+_CONSTRAINTS = ("Sharding", "xla.sdy.FuncResultSharding")
 _TILES = re.compile(
     r"\{devices=\[([0-9,]+)\](?:<=\[([0-9,]+)\](?:T\(([0-9,]+)\))?|([0-9,]+))"
     r"(?: last_tile_dim_replicate)?\}"
@@ -41,11 +43,10 @@ def stablehlo(proto: bytes, axes: Axes) -> bytes:
         module = ir.Module.parse(hlo_to_stablehlo(proto))
         for function in module.body.operations:
             _annotate_signature(function, axes)
-        annotated = []
-        module.operation.walk(lambda op: _collect(op.operation, annotated))
-        for operation, texts in annotated:
-            if axes:
-                _constrain(operation, texts, axes)
+        operations: list[ir.Operation] = []
+        module.operation.walk(lambda op: _collect(op.operation, operations))
+        for operation in operations:
+            _annotate(operation, axes)
         # Aliases and entry layouts: those of a module that runs by itself, this one will be called.
         for name in list(module.operation.attributes):
             if name.startswith("mhlo."):
@@ -54,21 +55,36 @@ def stablehlo(proto: bytes, axes: Axes) -> bytes:
             sizes = ", ".join(f'"{name}"={size}' for name, size in axes)
             with ir.InsertionPoint.at_block_begin(module.body):
                 sdy.MeshOp(_MESH, ir.Attribute.parse(f"#sdy.mesh<[{sizes}]>"))
-        module.operation.verify()
         # The last argument: other dialects than StableHLO, Shardy's here, are kept as they are.
         return serialize_portable_artifact(module, hlo.get_current_version(), True)
 
 
-def _collect(
-    operation: ir.Operation, annotated: list[tuple[ir.Operation, list[str]]]
-) -> ir.WalkResult:
-    """Takes the annotation off an operation and notes it."""
-    if _TEXT in operation.attributes:
-        texts = _parts(ir.StringAttr(operation.attributes[_TEXT]).value)
-        del operation.attributes[_TEXT]
-        if not _is_filled(operation) and len(texts) == len(operation.results):
-            annotated.append((operation, texts))
+def _collect(operation: ir.Operation, operations: list[ir.Operation]) -> ir.WalkResult:
+    operations.append(operation)
     return ir.WalkResult.ADVANCE
+
+
+def _annotate(operation: ir.Operation, axes: Axes) -> None:
+    """Takes annotations off an operation and puts the plan's in their place."""
+    attributes = operation.attributes
+    text = ir.StringAttr(attributes[_TEXT]).value if _TEXT in attributes else None
+    for name in (_TEXT, _FRONTEND):
+        if name in attributes:
+            del attributes[name]
+    if text is not None and axes and not _is_filled(operation):
+        texts = _parts(text)
+        if len(texts) == len(operation.results):
+            _constrain(operation, texts, axes)
+    # The program's own constraints name meshes that are not there; the plan has its say above.
+    if _is_constraint(operation):
+        operation.results[0].replace_all_uses_with(operation.operands[0])
+        operation.erase()
+
+
+def _is_constraint(operation: ir.Operation) -> bool:
+    if operation.name != "stablehlo.custom_call":
+        return False
+    return ir.StringAttr(operation.attributes["call_target_name"]).value in _CONSTRAINTS
 
 
 def _constrain(operation: ir.Operation, texts: Sequence[str], axes: Axes) -> None:

@@ -33,7 +33,7 @@ def output_error(got: np.ndarray, expected: np.ndarray, base: np.ndarray | None)
     finite = np.isfinite(expected)
     if not np.array_equal(finite, np.isfinite(got)):
         return float("inf")
-    difference = np.linalg.norm((got - expected)[finite])
+    difference = np.linalg.norm(got[finite] - expected[finite])
     change = expected if base is None else expected - _wide(base)
     # The update itself is known only to the rounding of the value.
     rounding = np.finfo(np.float32).eps * np.linalg.norm(expected[finite])
