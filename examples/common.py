@@ -16,7 +16,9 @@ def options(description: str, **sizes: int) -> argparse.Namespace:
         "--cluster", help="what to plan for, such as 8xh100-sxm; default: what is here"
     )
     parser.add_argument("--mesh", default="auto", help="such as 2x4; default: tries all")
-    parser.add_argument("--memory", default="device", help="of a device, such as 60GiB")
+    parser.add_argument(
+        "--memory", help="of a device, such as 60GiB; default: half of what one device would need"
+    )
     parser.add_argument("--steps", type=int, default=3, help="training steps to run")
     parser.add_argument("--host-devices", type=int, default=8, help="devices where there is no GPU")
     for name, size in sizes.items():
@@ -35,6 +37,11 @@ def train(arguments: argparse.Namespace, step: Callable[..., Any], state: Any, *
     import meshwright as mw
 
     cluster = arguments.cluster or mw.clusters.guess()
+    memory = arguments.memory
+    if memory is None:
+        # Models as small as these are fastest whole: without a limit nothing would be sharded.
+        whole = mw.plan(step, state, *batch, cluster=cluster, mesh=arguments.mesh)
+        memory = whole.peak_bytes // 2
     sharded = mw.jax.shard(
         step,
         state,
@@ -42,7 +49,7 @@ def train(arguments: argparse.Namespace, step: Callable[..., Any], state: Any, *
         donate_argnums=0,
         cluster=cluster,
         mesh=arguments.mesh,
-        memory=arguments.memory,
+        memory=memory,
     )
     print(sharded.plan)
     for number in range(arguments.steps):

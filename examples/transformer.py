@@ -54,8 +54,9 @@ def cross_entropy(logits, labels):
 
 
 def adam_state(params):
-    zeros = jax.tree.map(jnp.zeros_like, params)
-    return params, zeros, zeros, jnp.float32(0)
+    # Of each its own: a buffer cannot be donated twice.
+    mean, square = (jax.tree.map(jnp.zeros_like, params) for _ in range(2))
+    return params, mean, square, jnp.float32(0)
 
 
 def adam_step(loss, rate=1e-3):

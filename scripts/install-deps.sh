@@ -7,6 +7,7 @@ packages=(
   cmake ninja-build g++ pkg-config
   libabsl-dev libcli11-dev nlohmann-json3-dev libyaml-cpp-dev
   zlib1g-dev nettle-dev
+  python3-venv
   libgtest-dev libgmock-dev libbenchmark-dev coinor-libcbc-dev  # tests and benchmarks only
 )
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 #include <string>
@@ -52,9 +53,9 @@ Plan PlanOf(const std::string& json) {
 TEST(CommandLine, HelpAndVersion) {
   const RunResult help = RunMeshwright({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* verb : {"plan", "estimate", "ops", "clusters"})
+  for (const char* verb : {"plan", "estimate", "verify", "ops", "clusters"})
     EXPECT_THAT(help.out, HasSubstr(verb));
-  for (const char* verb : {"plan", "estimate", "ops", "clusters"}) {
+  for (const char* verb : {"plan", "estimate", "verify", "ops", "clusters"}) {
     const RunResult run = RunMeshwright({verb, "--help"});
     EXPECT_EQ(run.exit_code, 0) << verb;
     EXPECT_THAT(run.out, HasSubstr(std::string("Examples:\n  meshwright ") + verb)) << verb;
@@ -309,6 +310,41 @@ TEST_F(PlanCommand, BadOutputs) {
 
 TEST_F(PlanCommand, FullDeviceIsAnError) {
   ExpectFailure(Plan({"--mesh", "8", "-o", "/dev/full"}), 2, "cannot write /dev/full");
+}
+
+// What becomes of `verify` is decided by the Python that runs it; tests/python has the rest.
+class VerifyCommand : public testing::Test {
+ protected:
+  // A worker that prints what it was given and ends with `exit_code`.
+  RunResult Verify(const std::string& script, std::vector<std::string> arguments) {
+    const std::string python = folder_.Write("python", script);
+    std::filesystem::permissions(python, std::filesystem::perms::owner_all);
+    setenv("MESHWRIGHT_PYTHON", python.c_str(), 1);
+    arguments.insert(arguments.begin(), "verify");
+    const RunResult run = RunMeshwright(arguments);
+    unsetenv("MESHWRIGHT_PYTHON");
+    return run;
+  }
+
+  const ScratchFolder folder_;
+};
+
+TEST_F(VerifyCommand, HandsItsOptionsAndTheExitCodeOn) {
+  const RunResult run = Verify("#!/bin/sh\nshift 2\necho \"$@\"\nexit 4\n",
+                               {"plan.json", "--program", "step.hlo", "--devices", "host:4",
+                                "--repeats", "0", "--seed", "9", "--json"});
+  EXPECT_EQ(run.exit_code, 4);
+  EXPECT_EQ(run.out, "plan.json --program step.hlo --devices host:4 --repeats 0 --seed 9 --json\n");
+}
+
+TEST_F(VerifyCommand, BadUsage) {
+  ExpectFailure(Verify("#!/bin/sh\n", {"plan.json"}), 2, "--program is required");
+  ExpectFailure(Verify("#!/bin/sh\n", {"plan.json", "--program", "p", "--repeats", "-1"}), 2,
+                "--repeats");
+  setenv("MESHWRIGHT_PYTHON", "/no/python", 1);
+  const RunResult run = RunMeshwright({"verify", "plan.json", "--program", "p"});
+  unsetenv("MESHWRIGHT_PYTHON");
+  ExpectFailure(run, 2, "cannot run /no/python: No such file or directory");
 }
 
 // The programs that come with the tests, whole.

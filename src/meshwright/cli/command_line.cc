@@ -42,8 +42,8 @@ int Run(int argc, char** argv) {
   app.set_version_flag("--version", StrCat("meshwright ", ToolVersion()));
   app.require_subcommand(1);
   app.footer(
-      "Exit codes: 0 done, 2 bad input, 3 nothing fits into memory, 4 a recorded result was not\n"
-      "reproduced, 1 a bug in meshwright.\n"
+      "Exit codes: 0 done, 2 bad input, 3 nothing fits into memory, 4 a verification or\n"
+      "reproduction failed, 1 a bug in meshwright.\n"
       "Run `meshwright COMMAND --help` for options and examples of one command.\n");
   std::map<const CLI::App*, Action> actions;
   for (const Verb& verb : Verbs()) {

@@ -16,9 +16,9 @@ Action AddEstimateVerb(CLI::App& app) {
   app.add_option("--memory", options->search.memory,
                  "memory a device may use, like 60GiB; device: all it has; or unlimited")
       ->capture_default_str();
-  options->completion = "xla";
+  options->search.completion = "xla";
   app.add_option(
-         "--rest", options->completion,
+         "--rest", options->search.completion,
          "shardings that are not given: xla (as its partitioner propagates those that are), "
          "or least-cost")
       ->check(CLI::IsMember({"xla", "least-cost"}))

@@ -17,6 +17,10 @@ const std::vector<Verb>& Verbs() {
        "meshwright estimate train.hlo --cluster 8xh100-sxm --mesh 8 --fix-file shardings.txt -o "
        "plan.json",
        &AddEstimateVerb},
+      {"verify", "run a plan under JAX and hold it against the compiled program",
+       "meshwright verify plan.json --program train.hlo\n"
+       "meshwright verify plan.json --program train.hlo --devices gpu --repeats 10 --json",
+       &AddVerifyVerb},
       {"solve", "solve an assignment problem by itself, with a bound",
        "meshwright solve problem.json.gz --deadline 60s -o solution.json", &AddSolveVerb},
       {"reproduce", "solve recorded problems of other planners and compare with their optima",

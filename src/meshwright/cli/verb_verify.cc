@@ -1,0 +1,84 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "meshwright/cli/verb.h"
+
+namespace meshwright {
+namespace {
+
+struct VerifyCommand {
+  std::string plan, program;
+  std::string devices;
+  int repeats = 5;
+  uint64_t seed = 0;
+  bool json = false;
+};
+
+// JAX is needed to compile and run a plan, so the work is done by the Python package; this says
+// what to install where that is missing.
+constexpr const char* kWorker = R"(import sys
+try:
+    from meshwright.verify.__main__ import main
+except ModuleNotFoundError as error:
+    if error.name != "meshwright":
+        raise
+    print(f"meshwright: {sys.executable} has no package meshwright; in the repository, run "
+          f"{sys.executable} -m pip install '.[jax]', or name another Python in MESHWRIGHT_PYTHON",
+          file=sys.stderr)
+    sys.exit(2)
+sys.exit(main())
+)";
+
+std::string Python() {
+  const char* const named = std::getenv("MESHWRIGHT_PYTHON");
+  return named != nullptr && *named != '\0' ? named : "python3";
+}
+
+// Becomes the worker, whose exit code is the command's; returns only if that fails.
+absl::Status RunVerify(const VerifyCommand& command) {
+  const std::string python = Python();
+  std::vector<std::string> arguments = {python,       "-c",        kWorker,
+                                        command.plan, "--program", command.program};
+  const auto add = [&arguments](const char* option, const std::string& value) {
+    arguments.insert(arguments.end(), {option, value});
+  };
+  if (!command.devices.empty()) add("--devices", command.devices);
+  add("--repeats", absl::StrCat(command.repeats));
+  add("--seed", absl::StrCat(command.seed));
+  if (command.json) arguments.emplace_back("--json");
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  execvp(python.c_str(), argv.data());
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot run ", python, ": ", std::strerror(errno),
+                   "; verify needs Python 3.10 or newer with JAX, MESHWRIGHT_PYTHON says which"));
+}
+
+}  // namespace
+
+Action AddVerifyVerb(CLI::App& app) {
+  constexpr int kMaxRepeats = 1000;
+  const auto command = std::make_shared<VerifyCommand>();
+  app.add_option("PLAN", command->plan, "plan.json, as plan and estimate write it")->required();
+  app.add_option("--program", command->program, "the program that was planned")->required();
+  app.add_option("--devices", command->devices,
+                 "host:N, N devices of the CPU (default: as many as the plan has), or gpu");
+  app.add_option("--repeats", command->repeats, "steps to time; 0: none")
+      ->check(CLI::Range(0, kMaxRepeats))
+      ->capture_default_str();
+  app.add_option("--seed", command->seed, "of the random inputs")->capture_default_str();
+  app.add_flag("--json", command->json, "print JSON instead of a table");
+  return [command] { return RunVerify(*command); };
+}
+
+}  // namespace meshwright
