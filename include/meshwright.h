@@ -62,8 +62,10 @@ MW_API const char* mw_version(void);
  * Blocks until the search ends, at the latest some moments after its deadline. Never NULL. */
 MW_API mw_result* mw_plan(const void* program, size_t program_bytes, const char* options);
 
-/* Costs a sharding: planning where fixes give most of the answer and the rest follows by least
- * cost. Like mw_plan, but "mesh" is required and "memory" is "unlimited" by default. */
+/* Costs a sharding: planning where fixes give most of the answer. Like mw_plan, but "mesh" is
+ * required, "memory" is "unlimited" by default, and
+ *   "rest"        text: what becomes of shardings that are not given: "xla" (default; as XLA's
+ *                 partitioner propagates those that are) or "least-cost" (mw_plan's) */
 MW_API mw_result* mw_estimate(const void* program, size_t program_bytes, const char* options);
 
 /* Writes the shardings of a plan (its JSON, `plan_bytes` long) into the program that it was made

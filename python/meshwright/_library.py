@@ -105,9 +105,20 @@ def plan(program: bytes, options: Mapping[str, Any], *, estimate: bool = False) 
 
 
 def annotate(program: bytes, plan_json: bytes) -> bytes:
-    """The program with the plan's shardings in it, as a serialized HloModuleProto."""
+    """The program with the plan's shardings in it, in the format that it has."""
+    arguments = (program, len(program), plan_json, len(plan_json))
+    return _call("mw_annotate", ["program"], *arguments)["program"]
+
+
+def annotated_proto(program: bytes, plan_json: bytes) -> bytes:
+    """The same as a serialized HloModuleProto."""
     arguments = (program, len(program), plan_json, len(plan_json))
     return _call("mw_annotate", ["proto"], *arguments)["proto"]
+
+
+def program_format(program: bytes) -> str:
+    """"hlo_text", "hlo_proto" or "stablehlo"."""
+    return _call("mw_read_program", ["format"], program, len(program))["format"].decode()
 
 
 def read_program(program: bytes) -> dict[str, list[dict[str, Any]]]:

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jax import export
 
 from meshwright import _library, errors
-from meshwright._shardy import stablehlo
+from meshwright._shardy import from_hlo, from_text, without_shardings
 from meshwright.document import Plan
 from meshwright.program import Program
 
@@ -37,8 +37,7 @@ def planned_function(
     If the program has no signature, its parameters are the leaves. JAX can trace the function.
     `sharded`: with the plan's shardings inside; else the program as it is.
     """
-    proto = _library.annotate(program.contents, plan.to_json().encode())
-    module = stablehlo(proto, list(plan.mesh_shape.items()) if sharded else [])
+    module = _module(program, plan, sharded)
     call = _module_function(module, _shapes(plan.parameters), _shapes(plan.outputs))
     signature = program.signature
     if signature is None:
@@ -49,6 +48,15 @@ def planned_function(
         return [_like(result, leaf) for result, leaf in zip(results, signature.out_leaves)]
 
     return function
+
+
+def _module(program: Program, plan: Plan, sharded: bool) -> bytes:
+    document = plan.to_json().encode()
+    annotated = _library.annotate(program.contents, document)  # fails if they do not go together
+    if _library.program_format(program.contents) == "stablehlo":
+        return from_text(annotated) if sharded else without_shardings(program.contents)
+    proto = _library.annotated_proto(program.contents, document)
+    return from_hlo(proto, list(plan.mesh_shape.items()) if sharded else [])
 
 
 def _shapes(rows: Sequence[dict[str, Any]]) -> list[jax.ShapeDtypeStruct]:

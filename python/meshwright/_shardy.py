@@ -1,8 +1,9 @@
-"""Annotated HLO as a StableHLO module with Shardy's annotations.
+"""Annotated programs as StableHLO modules that jax.export can call, for Shardy to partition.
 
-XLA converts HLO to StableHLO and keeps each instruction's sharding as text
+The planner annotates StableHLO in its own text. HLO goes through XLA's conversion to StableHLO,
+which keeps each instruction's sharding as text
 (`mhlo.sharding = "{devices=[2,1,4]<=[8] last_tile_dim_replicate}"`), which Shardy ignores once a
-module has a mesh. Here every such text becomes a `sdy.sharding` over the plan's axes.
+module has a mesh; here every such text becomes a constraint over the plan's axes.
 """
 
 from __future__ import annotations
@@ -34,7 +35,36 @@ _TILES = re.compile(
 Axes = Sequence[tuple[str, int]]
 
 
-def stablehlo(proto: bytes, axes: Axes) -> bytes:
+def from_text(text: bytes) -> bytes:
+    """An annotated StableHLO program as a serialized module."""
+    with make_ir_context(), ir.Location.unknown():
+        module = ir.Module.parse(text.decode())
+        for function in module.body.operations:
+            _keep_argument_attributes(function, (_SHARDING,))
+        return _serialized(module)
+
+
+def without_shardings(text: bytes) -> bytes:
+    """A StableHLO program as a serialized module without whatever shardings it has."""
+    with make_ir_context(), ir.Location.unknown():
+        module = ir.Module.parse(text.decode())
+        for function in module.body.operations:
+            _keep_argument_attributes(function, ())
+        operations: list[ir.Operation] = []
+        module.operation.walk(lambda op: _collect(op.operation, operations))
+        for operation in operations:
+            for name in (_TEXT, _SHARDING, _FRONTEND):
+                if name in operation.attributes:
+                    del operation.attributes[name]
+            if operation.name == "sdy.sharding_constraint" or _is_constraint(operation):
+                operation.results[0].replace_all_uses_with(operation.operands[0])
+                operation.erase()
+            elif operation.name == "sdy.mesh":
+                operation.erase()
+        return _serialized(module)
+
+
+def from_hlo(proto: bytes, axes: Axes) -> bytes:
     """An annotated HloModuleProto as a serialized StableHLO module, sharded over a mesh of `axes`.
 
     Without axes the annotations are dropped.
@@ -47,16 +77,36 @@ def stablehlo(proto: bytes, axes: Axes) -> bytes:
         module.operation.walk(lambda op: _collect(op.operation, operations))
         for operation in operations:
             _annotate(operation, axes)
-        # Aliases and entry layouts: those of a module that runs by itself, this one will be called.
-        for name in list(module.operation.attributes):
-            if name.startswith("mhlo."):
-                del module.operation.attributes[name]
         if axes:
             sizes = ", ".join(f'"{name}"={size}' for name, size in axes)
             with ir.InsertionPoint.at_block_begin(module.body):
                 sdy.MeshOp(_MESH, ir.Attribute.parse(f"#sdy.mesh<[{sizes}]>"))
-        # The last argument: other dialects than StableHLO, Shardy's here, are kept as they are.
-        return serialize_portable_artifact(module, hlo.get_current_version(), True)
+        return _serialized(module)
+
+
+def _serialized(module: ir.Module) -> bytes:
+    # Aliases and entry layouts: those of a module that runs by itself, this one will be called.
+    for name in list(module.operation.attributes):
+        if name.startswith(("mhlo.", "jax.")):
+            del module.operation.attributes[name]
+    # The last argument: other dialects than StableHLO, Shardy's here, are kept as they are.
+    return serialize_portable_artifact(module, hlo.get_current_version(), True)
+
+
+def _keep_argument_attributes(function: Any, names: Sequence[str]) -> None:
+    """Takes donation, names and the like off arguments and results."""
+    if function.operation.name != "func.func":
+        return
+    for key in ("arg_attrs", "res_attrs"):
+        if key not in function.operation.attributes:
+            continue
+        lists = []
+        for attributes in ir.ArrayAttr(function.operation.attributes[key]):
+            entries = ir.DictAttr(attributes)
+            lists.append(
+                ir.DictAttr.get({entry.name: entry.attr for entry in entries if entry.name in names})  # type: ignore[attr-defined]
+            )
+        function.operation.attributes[key] = ir.ArrayAttr.get(lists)
 
 
 def _collect(operation: ir.Operation, operations: list[ir.Operation]) -> ir.WalkResult:

@@ -178,7 +178,9 @@ class Sharded:
 
 
 def _place(leaf: Any, sharding: NamedSharding, like: Any) -> Any:
-    if isinstance(leaf, jax.Array) and leaf.sharding.is_equivalent_to(sharding, leaf.ndim):
+    if isinstance(leaf, jax.Array) and (
+        leaf.sharding is sharding or leaf.sharding.is_equivalent_to(sharding, leaf.ndim)
+    ):
         return leaf
     if not isinstance(leaf, jax.Array):
         leaf = np.asarray(leaf, dtype=like.dtype)  # Python numbers

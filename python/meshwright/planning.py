@@ -59,7 +59,7 @@ def estimate(
     kwargs: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Plan:
-    """Costs given shardings; what is not given follows by least cost.
+    """Costs given shardings; what is not given is as XLA propagates it (`rest="least-cost"`: as planned).
 
     Args:
       shardings: of the function's arguments, as jax.jit's in_shardings: a pytree (prefix) of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,7 @@ def from_lowered(lowered: Any) -> Program:
     """The program of a jax.stages.Lowered."""
     import jax
 
-    computation = lowered.compiler_ir("hlo")
+    text = lowered.as_text(debug_info=True)  # with the names of arguments
     infos = jax.tree.leaves(lowered.args_info)
     signature = Signature(
         in_tree=lowered.in_tree,
@@ -95,8 +96,8 @@ def from_lowered(lowered: Any) -> Program:
         kept=_kept(lowered, len(infos)),
         donated=[i for i, info in enumerate(infos) if info.donated],
     )
-    proto = computation.as_serialized_hlo_module_proto()
-    return Program(proto, computation.name(), signature)
+    name = re.search(r"module @(\w+)", text)
+    return Program(text.encode(), name[1] if name else "program", signature)
 
 
 def _kept(lowered: Any, leaves: int) -> list[int]:

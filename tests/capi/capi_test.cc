@@ -125,6 +125,8 @@ TEST(Capi, ErrorsNameTheOption) {
                      "option \"cluster\": found number, expected a string"},
            ErrorCase{R"({"cluster": "8xh100-sxm", "threads": 0})", "invalid argument",
                      "option \"threads\": found 0, expected an integer from 1 to 1024"},
+           ErrorCase{R"({"cluster": "8xh100-sxm", "rest": "gspmd"})", "invalid argument",
+                     "option \"rest\": found \"gspmd\", expected \"xla\" or \"least-cost\""},
            ErrorCase{R"({"cluster": "8xh100-sxm", "seed": -1})", "invalid argument",
                      "option \"seed\": found -1"},
            ErrorCase{R"({"cluster": "8xh100-sxm", "fix": "x=[x,_]"})", "invalid argument",

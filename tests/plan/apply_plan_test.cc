@@ -26,16 +26,26 @@ PlannedProgram PlanData(const std::string& name) {
 
 // Loops, calls that are inlined several times, outputs that leave otherwise than they are kept.
 TEST(ApplyPlan, APlanSaysWhatTheSearchDecided) {
-  for (const char* name : {"tiny_gpt.train.hlo.txt.gz", "llama3_8b.scan.train.hlo.txt.gz",
-                           "mlp_adam.train.hlo.txt"}) {
+  for (const char* name :
+       {"tiny_gpt.train.hlo.txt.gz", "llama3_8b.scan.train.hlo.txt.gz", "mlp_adam.train.hlo.txt"}) {
     SCOPED_TRACE(name);
     const PlannedProgram planned = PlanData(name);
     const absl::StatusOr<Plan> plan = ParsePlanJson(PlanToJson(planned.plan), "plan");
     ASSERT_TRUE(plan.ok()) << plan.status();
-    const absl::StatusOr<Module> module = AnnotateFromPlan(planned.program.graph, *plan);
+    const absl::StatusOr<Module> module = AnnotateFromPlan(planned.program, *plan);
     ASSERT_TRUE(module.ok()) << module.status();
     EXPECT_EQ(ToHloText(*module), AnnotatedText(planned));
   }
+}
+
+TEST(ApplyPlan, StablehloKeepsItsForm) {
+  const PlannedProgram planned = PlanData("tiny_gpt.train.stablehlo.mlir.gz");
+  const absl::StatusOr<Plan> plan = ParsePlanJson(PlanToJson(planned.plan), "plan");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const absl::StatusOr<std::string> text = AnnotatedFromPlan(planned.program, *plan);
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_EQ(*text, AnnotatedText(planned));
+  EXPECT_NE(text->find("sdy.sharding_constraint"), std::string::npos);
 }
 
 TEST(ApplyPlan, RefusesThePlanOfAnotherProgram) {

@@ -51,7 +51,7 @@ def run(plan: Plan, program: Program, devices: Any, repeats: int, seed: int) -> 
     found.append(_memory(plan, sharded, judged, reason))
     if repeats > 0:
         seconds = _step_seconds(sharded, shardings, inputs, repeats)
-        found.append(checks.check_time(plan.objective_seconds, seconds, judged, reason))
+        found.append(checks.check_time(plan.step_seconds, seconds, judged, reason))
     count = plan.num_devices
     kind = "host devices" if device.platform == "cpu" else device.device_kind
     return Report(repr(plan).strip("<>"), f"{count} x {kind}, jax {jax.__version__}", found)
@@ -115,13 +115,16 @@ def _replaced(plan: Plan, inputs: Sequence[np.ndarray]) -> list[np.ndarray | Non
 
 def _narrowest(program: Program, plan: Plan) -> str:
     """The narrowest floating-point type of at least 16 bits that the program computes in."""
-    proto = _library.annotate(program.contents, plan.to_json().encode())
-    from jax.extend.mlir import hlo_to_stablehlo
-    from jax.interpreters.mlir import make_ir_context
-    from jaxlib.mlir import ir
+    if _library.program_format(program.contents) == "stablehlo":
+        text = program.contents.decode()
+    else:
+        from jax.extend.mlir import hlo_to_stablehlo
+        from jax.interpreters.mlir import make_ir_context
+        from jaxlib.mlir import ir
 
-    with make_ir_context():
-        text = str(ir.Module.parse(hlo_to_stablehlo(proto)))
+        proto = _library.annotated_proto(program.contents, plan.to_json().encode())
+        with make_ir_context():
+            text = str(ir.Module.parse(hlo_to_stablehlo(proto)))
     for dtype in ("bf16", "f16", "f32"):
         if re.search(rf"[x<]{dtype}>", text):
             return dtype

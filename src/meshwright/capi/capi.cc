@@ -96,13 +96,15 @@ absl::Status FillPlan(const CapiOptions& options, std::string_view program, mw_r
 absl::Status FillAnnotated(std::string_view program, std::string_view plan_json,
                            mw_result& result) {
   MW_ASSIGN_OR_RETURN(const Plan plan, ParsePlanJson(plan_json, "plan"));
-  MW_ASSIGN_OR_RETURN(const Program read, ParseProgram(std::string(program), "program"));
-  MW_ASSIGN_OR_RETURN(Module made, AnnotateFromPlan(read.graph, plan));
-  const auto module = std::make_shared<const Module>(std::move(made));
-  result.writers["program"] = [module, input = read.input] {
-    return WriteInFormat(input.kind, *module);
+  MW_ASSIGN_OR_RETURN(Program made, ParseProgram(std::string(program), "program"));
+  MW_RETURN_IF_ERROR(ApplyPlan(made.graph, plan).status());
+  const auto read = std::make_shared<const Program>(std::move(made));
+  const auto shared = std::make_shared<const Plan>(plan);
+  // Neither can fail: the plan is of this program.
+  result.writers["program"] = [read, shared] { return *AnnotatedFromPlan(*read, *shared); };
+  result.writers["proto"] = [read, shared] {
+    return ToHloProto(*AnnotateFromPlan(*read, *shared));
   };
-  result.writers["proto"] = [module] { return ToHloProto(*module); };
   return absl::OkStatus();
 }
 
@@ -157,6 +159,7 @@ mw_result* mw_estimate(const void* program, size_t program_bytes, const char* op
   meshwright::CapiOptions defaults;
   defaults.search.mesh.clear();
   defaults.search.memory = "unlimited";
+  defaults.search.completion = "xla";
   return meshwright::PlanWith(defaults, program, program_bytes, options);
 }
 

@@ -52,6 +52,13 @@ absl::Status ReadInteger(const Json& json, uint64_t least, uint64_t most, uint64
   return absl::OkStatus();
 }
 
+absl::Status ReadRest(const Json& json, std::string& value) {
+  MW_RETURN_IF_ERROR(Read(json, value));
+  if (value == "xla" || value == "least-cost") return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat("found \"", value, "\", expected \"xla\" or \"least-cost\""));
+}
+
 // One row a key.
 struct KeyRow {
   const char* key;
@@ -67,6 +74,7 @@ constexpr KeyRow kKeys[] = {
      [](const Json& json, CapiOptions& o) { return Read(json, o.search.cost_model); }},
     {"deadline",
      [](const Json& json, CapiOptions& o) { return ReadQuantity(json, o.search.deadline); }},
+    {"rest", [](const Json& json, CapiOptions& o) { return ReadRest(json, o.search.completion); }},
     {"fix", [](const Json& json, CapiOptions& o) { return Read(json, o.search.fixes); }},
     {"fix-file", [](const Json& json, CapiOptions& o) { return Read(json, o.search.fix_files); }},
     {"threads",

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_join.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/cost/fusion.h"
 #include "meshwright/plan/leaf_finder.h"
 #include "meshwright/plan/output_shardings.h"
 #include "meshwright/sharding/sdy_sharding.h"
@@ -81,8 +82,15 @@ void SetSharding(std::string_view text, const MlirAnchor& anchor, std::string_vi
 class Annotator {
  public:
   Annotator(std::string_view text, const StablehloSource& source, const Graph& graph,
-            const Mesh& mesh, const IntraPlan& intra, const std::vector<int32_t>& tied)
-      : text_(text), source_(source), graph_(graph), mesh_(mesh), intra_(intra), tied_(tied) {}
+            const Mesh& mesh, const std::vector<Sharding>& values,
+            const std::vector<Sharding>& outputs)
+      : text_(text),
+        source_(source),
+        graph_(graph),
+        free_(AnalyzeFusion(graph).free),
+        mesh_(mesh),
+        values_(values),
+        outputs_(outputs) {}
 
   std::string Annotate() {
     NameMesh();
@@ -125,16 +133,14 @@ class Annotator {
       const Op& parameter = graph_[id];
       if (!graph_[parameter.results[0]].shape.is_array()) continue;
       SetSharding(text_, source_.arguments[static_cast<size_t>(parameter.parameter)],
-                  StrCat("#sdy.sharding", Text(intra_.shardings[parameter.results[0].index()])),
-                  edits_);
+                  StrCat("#sdy.sharding", Text(values_[parameter.results[0].index()])), edits_);
     }
   }
 
   void Outputs() {
-    const std::vector<Sharding> shardings = OutputShardings(graph_, mesh_, intra_, tied_);
-    for (size_t i = 0; i < shardings.size() && i < source_.outputs.size(); ++i) {
+    for (size_t i = 0; i < outputs_.size() && i < source_.outputs.size(); ++i) {
       if (!graph_[graph_[graph_.outputs[i]].operands[0]].shape.is_array()) continue;
-      SetSharding(text_, source_.outputs[i], StrCat("#sdy.sharding", Text(shardings[i])), edits_);
+      SetSharding(text_, source_.outputs[i], StrCat("#sdy.sharding", Text(outputs_[i])), edits_);
     }
   }
 
@@ -151,9 +157,9 @@ class Annotator {
       const LeafFinder::Leaves& leaf = leaves[result.instruction.index()];
       if (leaf.size() != 1 || !leaf[0].valid()) continue;
       const Value& value = graph_[leaf[0]];
-      if (value.shape.rank() == 0 || intra_.ops[value.producer.index()].free) continue;
+      if (value.shape.rank() == 0 || free_[leaf[0].index()]) continue;
       texts[static_cast<size_t>(result.operation)][static_cast<size_t>(result.result)] =
-          Text(intra_.shardings[leaf[0].index()]);
+          Text(values_[leaf[0].index()]);
     }
     return texts;
   }
@@ -246,9 +252,10 @@ class Annotator {
   std::string_view text_;
   const StablehloSource& source_;
   const Graph& graph_;
+  const std::vector<bool> free_;  // by ValueId: recomputed wherever it is needed
   const Mesh& mesh_;
-  const IntraPlan& intra_;
-  const std::vector<int32_t>& tied_;
+  const std::vector<Sharding>& values_;
+  const std::vector<Sharding>& outputs_;
   std::string mesh_name_;
   std::vector<Edit> edits_;
 };
@@ -256,9 +263,17 @@ class Annotator {
 }  // namespace
 
 std::string AnnotateStablehlo(std::string_view text, const StablehloSource& source,
+                              const Graph& graph, const Mesh& mesh,
+                              const std::vector<Sharding>& values,
+                              const std::vector<Sharding>& outputs) {
+  return Annotator(text, source, graph, mesh, values, outputs).Annotate();
+}
+
+std::string AnnotateStablehlo(std::string_view text, const StablehloSource& source,
                               const Graph& graph, const Mesh& mesh, const IntraPlan& intra,
                               const std::vector<int32_t>& tied) {
-  return Annotator(text, source, graph, mesh, intra, tied).Annotate();
+  return AnnotateStablehlo(text, source, graph, mesh, intra.shardings,
+                           OutputShardings(graph, mesh, intra, tied));
 }
 
 }  // namespace meshwright

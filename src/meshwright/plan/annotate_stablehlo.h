@@ -21,8 +21,15 @@ namespace meshwright {
 //
 // Constraints, because XLA's Shardy partitioner takes no notice of `sdy.sharding` on an operation.
 // Annotations that were there are replaced, those of values without a plan by open ones, so that
-// only one mesh is used. What every user makes anew (constants and the like) is left alone. `tied`:
-// see TiedParameters.
+// only one mesh is used. What every user makes anew (constants and the like) is left alone.
+//
+// `values`: shardings by ValueId, `outputs`: how each output leaves the program.
+std::string AnnotateStablehlo(std::string_view text, const StablehloSource& source,
+                              const Graph& graph, const Mesh& mesh,
+                              const std::vector<Sharding>& values,
+                              const std::vector<Sharding>& outputs);
+
+// The same for what was just decided. `tied`: see TiedParameters.
 std::string AnnotateStablehlo(std::string_view text, const StablehloSource& source,
                               const Graph& graph, const Mesh& mesh, const IntraPlan& intra,
                               const std::vector<int32_t>& tied);

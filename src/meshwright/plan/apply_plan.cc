@@ -7,6 +7,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/plan/annotate.h"
+#include "meshwright/plan/annotate_stablehlo.h"
 
 namespace meshwright {
 namespace {
@@ -82,9 +83,19 @@ absl::StatusOr<AppliedPlan> ApplyPlan(const Graph& graph, const Plan& plan) {
   return applied;
 }
 
-absl::StatusOr<Module> AnnotateFromPlan(const Graph& graph, const Plan& plan) {
-  MW_ASSIGN_OR_RETURN(const AppliedPlan applied, ApplyPlan(graph, plan));
-  return AnnotateModule(graph, applied.mesh, applied.values, applied.outputs);
+absl::StatusOr<Module> AnnotateFromPlan(const Program& program, const Plan& plan) {
+  MW_ASSIGN_OR_RETURN(const AppliedPlan applied, ApplyPlan(program.graph, plan));
+  return AnnotateModule(program.graph, applied.mesh, applied.values, applied.outputs);
+}
+
+absl::StatusOr<std::string> AnnotatedFromPlan(const Program& program, const Plan& plan) {
+  if (const auto& stablehlo = program.stablehlo) {
+    MW_ASSIGN_OR_RETURN(const AppliedPlan applied, ApplyPlan(program.graph, plan));
+    return AnnotateStablehlo(stablehlo->text, stablehlo->source, program.graph, applied.mesh,
+                             applied.values, applied.outputs);
+  }
+  MW_ASSIGN_OR_RETURN(const Module module, AnnotateFromPlan(program, plan));
+  return WriteInFormat(program.input.kind, module);
 }
 
 }  // namespace meshwright

@@ -1,6 +1,7 @@
 #ifndef MESHWRIGHT_PLAN_APPLY_PLAN_H_
 #define MESHWRIGHT_PLAN_APPLY_PLAN_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -8,6 +9,7 @@
 #include "meshwright/hlo/graph.h"
 #include "meshwright/hlo/module.h"
 #include "meshwright/plan/plan.h"
+#include "meshwright/plan/program.h"
 #include "meshwright/sharding/sharding.h"
 
 namespace meshwright {
@@ -23,8 +25,11 @@ struct AppliedPlan {
 // (names the first operator that differs).
 absl::StatusOr<AppliedPlan> ApplyPlan(const Graph& graph, const Plan& plan);
 
-// The module that `graph` was built from with `plan` as annotations in it, see AnnotateModule.
-absl::StatusOr<Module> AnnotateFromPlan(const Graph& graph, const Plan& plan);
+// The module that `program` was read into with `plan` as annotations in it, see AnnotateModule.
+absl::StatusOr<Module> AnnotateFromPlan(const Program& program, const Plan& plan);
+
+// The same in the format that the program was read in, uncompressed.
+absl::StatusOr<std::string> AnnotatedFromPlan(const Program& program, const Plan& plan);
 
 }  // namespace meshwright
 
