@@ -49,6 +49,13 @@ TEST(StablehloErrors, WhatIsNoProgram) {
             "f.mlir:1:1: expected func.func, sdy.mesh or the module's end, found \"tpu.module\"");
 }
 
+TEST(StablehloErrors, ArgumentsOfBodiesHaveNames) {
+  EXPECT_EQ(
+      ErrorOf("func.func @main(%a: tensor<f32>, tensor<i32>) {\n  return\n}\n"),
+      "f.mlir:1:10: function @main has a body and 2 arguments, of which 1 have names; all need "
+      "one, as %arg0: tensor<f32>");
+}
+
 TEST(StablehloErrors, Values) {
   EXPECT_EQ(ErrorIn("%0 = stablehlo.abs %b : tensor<f32>"),
             "f.mlir:2:22: value \"%b\" is not defined before it is used");

@@ -119,7 +119,16 @@ absl::Status MlirParser::ParseFunction() {
     MW_RETURN_IF_ERROR(ParseMlirDictionary(cursor_, aliases_).status());
   }
   function.is_declaration = !cursor_.Consume('{');
-  if (!function.is_declaration) MW_RETURN_IF_ERROR(ParseBody(function.body));
+  if (!function.is_declaration) {
+    MW_RETURN_IF_ERROR(ParseBody(function.body));
+    if (function.body.arguments.size() != function.arguments.size()) {
+      return cursor_.Error(
+          function.position,
+          StrCat("function @", function.name, " has a body and ", function.arguments.size(),
+                 " arguments, of which ", function.body.arguments.size(),
+                 " have names; all need one, as %arg0: tensor<f32>"));
+    }
+  }
   size_t location = 0;
   MW_RETURN_IF_ERROR(ParseLocation(location));
   module_.functions.push_back(std::move(function));
