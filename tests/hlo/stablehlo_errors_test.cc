@@ -6,6 +6,7 @@
 
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/stablehlo_reader.h"
+#include "meshwright/hlo/text_writer.h"
 
 // One case for each kind of error: the text, and the whole message. Positions are line:column.
 
@@ -47,6 +48,29 @@ TEST(StablehloErrors, WhatIsNoProgram) {
             "f.mlir:1:10: function @main has no body");
   EXPECT_EQ(ErrorOf("tpu.module"),
             "f.mlir:1:1: expected func.func, sdy.mesh or the module's end, found \"tpu.module\"");
+}
+
+TEST(StablehloErrors, RegionsOfUnknownOperations) {
+  // What JAX 0.11 makes of a cumulative sum on GPUs, with and without attributes before the region.
+  for (const std::string_view attributes : {"", "{is_associative = true} "}) {
+    const absl::StatusOr<Module> module = ParseStablehlo(
+        StrCat("func.func @main(%a: tensor<2x3xf32>, %s: tensor<2xf32>) -> tensor<2x3xf32> {\n"
+               "  %0:2 = chlo.scan(%a) inits(%s) dimension=1 ",
+               attributes,
+               "{\n  ^bb0(%x: tensor<2xf32>, %y: tensor<2xf32>):\n"
+               "    %1 = stablehlo.add %x, %y : tensor<2xf32>\n"
+               "    stablehlo.return %1, %1 : tensor<2xf32>, tensor<2xf32>\n"
+               "  } : (tensor<2x3xf32>, tensor<2xf32>) -> (tensor<2x3xf32>, tensor<2xf32>)\n"
+               "  return %0#0 : tensor<2x3xf32>\n}\n"),
+        "f.mlir");
+    ASSERT_TRUE(module.ok()) << module.status();
+    EXPECT_THAT(ToHloText(*module), HasSubstr("custom_call_target=\"chlo.scan\""));
+  }
+  EXPECT_THAT(ErrorIn("%0 = chlo.new(%a) {\n  ^bb0(%x: tensor<f32>):\n"
+                      "    %1 = stablehlo.add %x, %s : tensor<f32>\n"
+                      "    stablehlo.return %1 : tensor<f32>\n"
+                      "  } : (tensor<2x3xf32>) -> tensor<2x3xf32>"),
+              HasSubstr("has a region that uses values from outside"));
 }
 
 TEST(StablehloErrors, ArgumentsOfBodiesHaveNames) {

@@ -3,8 +3,8 @@
 #include "meshwright/hlo/mlir_parser.h"
 
 // Short forms. Nearly all are a list of operands, bare words and `name = value`, then attributes in
-// braces, then types; these are read alike, whatever the operation, and what they mean is left to
-// whoever knows the operation. constant, while and reduce have forms of their own.
+// braces, perhaps regions, then types; these are read alike, whatever the operation, and what they
+// mean is left to whoever knows the operation. constant, while and reduce have forms of their own.
 
 namespace meshwright {
 
@@ -21,7 +21,16 @@ absl::Status MlirParser::ParseAssembly(const Definitions& defined, MlirOperation
   if (!IsTerminator(operation.name) || cursor_.Peek() == '%') {
     MW_RETURN_IF_ERROR(ParseItems(operation));
   }
+  while (AtRegion()) MW_RETURN_IF_ERROR(ParseRegion(operation.regions.emplace_back()));
   return ParseTypes(defined, operation);
+}
+
+// A brace that does not open a dictionary: what is inside starts with a block or a definition.
+bool MlirParser::AtRegion() {
+  if (cursor_.Peek() != '{') return false;
+  const size_t inside = cursor_.text().find_first_not_of(" \t\r\n", cursor_.position() + 1);
+  return inside != std::string_view::npos &&
+         (cursor_.text()[inside] == '^' || cursor_.text()[inside] == '%');
 }
 
 absl::Status MlirParser::ParseItems(MlirOperation& operation) {
@@ -30,7 +39,7 @@ absl::Status MlirParser::ParseItems(MlirOperation& operation) {
   while (true) {
     const char next = cursor_.Peek();
     const size_t at = cursor_.position();
-    if (next == ':' || next == '}' || next == '\0') break;
+    if (next == ':' || next == '}' || next == '\0' || AtRegion()) break;
     if (next == ',') {
       cursor_.Consume(',');
     } else if (next == '%') {

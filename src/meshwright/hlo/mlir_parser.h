@@ -71,6 +71,7 @@ class MlirParser {
 
   // ---- mlir_assembly.cc ----
   absl::Status ParseAssembly(const Definitions& defined, MlirOperation& operation);
+  bool AtRegion();
   absl::Status ParseItems(MlirOperation& operation);
   absl::Status ParseNamedItem(MlirOperation& operation, std::string_view name);
   absl::StatusOr<MlirAttribute> ParseItemValue();

@@ -258,9 +258,32 @@ absl::StatusOr<InstructionId> StablehloLowering::Root(const MlirOperation& termi
   return builder().AddTuple(values, {});
 }
 
+namespace {
+
+// Whether all values that `region` uses are numbered `least` or above.
+bool UsesOnlyFrom(const MlirRegion& region, MlirValue least) {
+  for (const MlirOperation& operation : region.operations) {
+    for (const MlirValue operand : operation.operands) {
+      if (operand < least) return false;
+    }
+    for (const MlirRegion& inner : operation.regions) {
+      if (!UsesOnlyFrom(inner, least)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
 absl::Status StablehloLowering::LowerUnknown(const MlirOperation& operation) {
-  if (!operation.regions.empty()) {
-    return Error(operation, "is not known, and has regions; nothing can be said about it");
+  // A region that uses nothing but its arguments says how elements are computed; where it uses
+  // more, what the operation depends on is not all among its operands.
+  for (const MlirRegion& region : operation.regions) {
+    if (!UsesOnlyFrom(region, operation.inner)) {
+      return Error(operation,
+                   "is not known, and has a region that uses values from outside; nothing can be "
+                   "said about it");
+    }
   }
   MW_ASSIGN_OR_RETURN(Instruction instruction, Prepare(operation, Opcode::kCustomCall));
   instruction.custom_call_target = std::string(operation.name);
