@@ -115,7 +115,8 @@ absl::Status StablehloLowering::LowerWhile(const MlirOperation& operation) {
       if (outside == replaced.end()) continue;
       // Unused, a constant, or captured under the name it has outside.
       if (const auto found = frame.captured.find(outside->second); found != frame.captured.end()) {
-        frame.captured.emplace(region->arguments[i], found->second);
+        const InstructionId known = found->second;  // growing the map would move it away
+        frame.captured.emplace(region->arguments[i], known);
         continue;
       }
       const Place place = state_->places[Index(outside->second)];
