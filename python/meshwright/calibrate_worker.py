@@ -5,8 +5,8 @@ usage: python3 calibrate_worker.py [--quick]
 Columns: op, group (devices that take part), bytes_or_flops, dtype, usec. `meshwright calibrate --from` reads this
 format; lines that start with `#` are notes.
 
-Every figure is the time of one execution *inside* a compiled program: each operation runs in a loop on the device and
-the time of a shorter loop is taken off, so that neither the host nor the start of a program enters. The rows:
+Every figure is the time of one execution *inside* a compiled program: each operation runs in two loops of equally many
+turns that differ in how often a turn repeats it, so that neither the host nor the loop enters. The rows:
 
   gemm_MxNxK, bgemm_BxMxNxK   matrix product [M,K]x[K,N] -> [M,N], operations
   copy, gelu, add, reduce     memory-bound kernels, bytes read and written
@@ -50,32 +50,35 @@ def wall(f, *args, repeats=7):
     return statistics.median(times)
 
 
-def per_round(loop, *args, target=0.02):
-    """Seconds of one round of `loop(rounds, *args)`."""
-    short = 4
-    base = wall(functools.partial(loop, short), *args)
-    guess = wall(functools.partial(loop, 3 * short), *args)
-    one = max((guess - base) / (2 * short), 1e-7)
-    rounds = 4 * int(min(max(target / one, 16), 2000) // 4)
-    return max((wall(functools.partial(loop, short + rounds), *args) - base) / rounds, 0)
-
-
-def unrolled(step):
-    """A loop whose rounds depend on each other and are kept apart, as the kernels of a program are."""
+def looped(step, repeats):
+    """A loop whose every turn takes `repeats` steps that depend on each other and are kept apart, as the kernels of a
+    program are."""
 
     @jax.jit
-    def run(rounds, carry, *rest):
+    def run(turns, carry, *rest):
         def body(_, c):
-            for _ in range(4):
+            for _ in range(repeats):
                 c = jax.lax.optimization_barrier(step(c, *rest))
             return c
-        return jax.lax.fori_loop(0, rounds // 4, body, carry)
+        return jax.lax.fori_loop(0, turns, body, carry)
+    return run
 
-    return lambda rounds, *args: run(jnp.int32(max(rounds, 4)), *args)
+
+def measure(step, *args, target=0.04, repeats=(4, 16)):
+    """Seconds of one step. `target`: about how long the longer loop runs."""
+    few, many = [looped(step, n) for n in repeats]
+
+    def difference(turns):
+        turns = jnp.int32(turns)
+        seconds = wall(many, turns, *args) - wall(few, turns, *args)
+        return seconds / (int(turns) * (repeats[1] - repeats[0]))
+    turns = int(min(max(target / repeats[1] / max(difference(4), 1e-7), 4), 500))
+    return max(difference(turns), 0)
 
 
-def measure(step, *args):
-    return per_round(unrolled(step), *args)
+def random(shape, dtype):
+    """Values as a network has them: products of equal ones draw less power, and run at higher clocks."""
+    return jax.random.normal(jax.random.key(1), shape, dtype)
 
 
 def gemms(quick):
@@ -87,8 +90,8 @@ def gemms(quick):
     for dtype in (jnp.bfloat16, jnp.float32):
         for m in rows:
             for n, k in shapes:
-                a = jnp.ones((m, k), dtype)
-                b = jnp.ones((k, n), dtype)
+                a = random((m, k), dtype)
+                b = random((k, n), dtype)
 
                 # The product's first column goes back into the operand, so that rounds wait for each other.
                 def step(c, b):
@@ -104,8 +107,8 @@ def gemms(quick):
     batched = [(128, 1024, 1024, 128), (128, 1024, 128, 1024), (512, 256, 1024, 128), (16, 1024, 5120, 1280),
                (64, 512, 2048, 512)]
     for b_, m, n, k in [(2, 64, 64, 64)] if quick else batched:
-        a = jnp.ones((b_, m, k), jnp.bfloat16)
-        b = jnp.ones((b_, k, n), jnp.bfloat16)
+        a = random((b_, m, k), jnp.bfloat16)
+        b = random((b_, k, n), jnp.bfloat16)
 
         def chained(c, b):
             x, _ = c
@@ -115,11 +118,15 @@ def gemms(quick):
         out(f"bgemm_{b_}x{m}x{n}x{k}", 1, 2 * b_ * m * n * k, "bfloat16", seconds)
 
 
+# The least factor above 1 that bf16 tells from 1: a product with less is optimised away.
+FACTOR = 1 + 2**-7
+
+
 def memory_bound(quick):
     for log in [16] if quick else [18, 22, 25, 27, 29]:
         n = 1 << log
         x = jnp.ones((n,), jnp.bfloat16)
-        out("copy", 1, 4 * n, "bf16", measure(lambda c: c * jnp.bfloat16(1.0001), x))
+        out("copy", 1, 4 * n, "bf16", measure(lambda c: c * jnp.bfloat16(FACTOR), x))
         out("gelu", 1, 4 * n, "bf16", measure(jax.nn.gelu, x))
         y = jnp.ones((n,), jnp.float32)
         out("add", 1, 12 * n, "f32", measure(lambda c, y: c + y, y, y))
@@ -132,80 +139,76 @@ def memory_bound(quick):
              ("major", (32, 1024, 2048), (1, 0, 2)), ("minor", (32, 1024, 2048), (1, 2, 0)),
              ("matrix", (8192, 8192), (1, 0)), ("heads_large", (32, 1024, 16, 128), (0, 2, 1, 3))]
     for name, shape, order in small if quick else large:
-        x = jnp.ones(shape, jnp.bfloat16)
-        back = tuple(np.argsort(order))
+        x = jnp.ones((int(np.prod(shape)),), jnp.bfloat16)
 
-        def there_and_back(c):
-            t = jax.lax.optimization_barrier(jnp.transpose(c, order) * jnp.bfloat16(1.0001))
-            return jnp.transpose(t, back) * jnp.bfloat16(1.0001)
-        out(f"transpose_{name}", 1, 4 * x.size, "bf16", measure(there_and_back, x) / 2)
+        # Flat at both ends: XLA would choose a layout for anything else in which nothing has to move.
+        def rearranged(c):
+            return jnp.transpose(c.reshape(shape), order).reshape(-1)
+        out(f"transpose_{name}", 1, 4 * x.size, "bf16", measure(rearranged, x))
     x = jnp.ones((256,), jnp.float32)
     out("kernel_start", 1, 2048, "f32", measure(lambda c: c + 1, x))
 
 
+# Where links are so slow that more are needed to hide a collective, the cost of hiding it does not matter.
+MOST_PRODUCTS = 40
+
+
 def collective(name, n):
     if name == "all_reduce":
-        return lambda c: jax.lax.psum(c, "x") * jnp.asarray(1 / n, c.dtype)
+        return lambda c: jax.lax.psum(c, "x")
     if name == "all_gather":
         return lambda c: jax.lax.dynamic_slice_in_dim(jax.lax.all_gather(c, "x", tiled=True), 0, c.shape[0])
-    if name == "reduce_scatter":
-        return None
+    if name == "scatter_gather":
+        return lambda c: jax.lax.all_gather(jax.lax.psum_scatter(c, "x", tiled=True), "x", tiled=True)
     if name == "all_to_all":
         return lambda c: jax.lax.all_to_all(c, "x", 0, 0, tiled=True)
     return lambda c: jax.lax.ppermute(c, "x", [(i, (i + 1) % n) for i in range(n)])
 
 
-def pair(c, n):
-    return jax.lax.all_gather(jax.lax.psum_scatter(c, "x", tiled=True), "x", tiled=True) * jnp.asarray(1 / n, c.dtype)
-
-
 def collectives(n, quick):
     mesh = Mesh(np.array(jax.devices()[:n]), ("x",))
     everywhere = NamedSharding(mesh, P("x"))
+    whole = functools.partial(shard_map, mesh=mesh, out_specs=P("x"))
 
-    def timed(step, elements):
-        x = jax.device_put(jnp.ones((n * elements,), jnp.bfloat16), everywhere)
-        loop = unrolled(shard_map(step, mesh=mesh, in_specs=P("x"), out_specs=P("x")))
-        return per_round(loop, x, target=0.05)
+    def buffer(kind, size):
+        """What a device holds of a full buffer of `size` bytes before the collective."""
+        elements = max(size // 2 // (n if kind == "all_gather" else 1), 1)
+        return jax.device_put(jnp.ones((n * elements,), jnp.bfloat16), everywhere)
+
+    def timed(kind, size):
+        return measure(whole(collective(kind, n), in_specs=P("x")), buffer(kind, size))
 
     for log in [12] if quick else [10, 16, 20, 22, 24, 26, 28]:
         size = 1 << log  # bytes of the full buffer, bf16
-        elements = size // 2
-        times = {}
-        times["all_reduce"] = timed(collective("all_reduce", n), elements)
-        # These keep the full result alive by carrying a part of it; the copy that takes costs next to nothing.
-        times["all_gather"] = timed(collective("all_gather", n), max(elements // n, 1))
-        times["reduce_scatter"] = max(timed(lambda c: pair(c, n), elements) - times["all_gather"], 0)
-        times["all_to_all"] = timed(collective("all_to_all", n), elements)
-        times["send_recv"] = timed(collective("send_recv", n), elements)
-        for name, seconds in times.items():
-            out(name, n, size, "bf16", seconds)
+        times = {kind: timed(kind, size) for kind in ("all_reduce", "all_gather", "all_to_all", "send_recv")}
+        # Its result is smaller than its operand, so that it cannot be repeated by itself.
+        times["reduce_scatter"] = max(timed("scatter_gather", size) - times["all_gather"], 0)
+        for kind, seconds in times.items():
+            out(kind, n, size, "bf16", seconds)
 
     # The pair in one program: XLA's scheduler puts the independent products between the start and the end of the
-    # collective.
-    k, rounds = (64, 2) if quick else (4096, 6)
-    a = jax.device_put(jnp.ones((n * k, k), jnp.bfloat16), NamedSharding(mesh, P("x", None)))
+    # collective. They take about twice as long as it, so that all of it can hide.
+    k = 64 if quick else 4096
+    x, b = [jax.device_put(random((n * k, k), jnp.bfloat16) / k**0.5, everywhere) for _ in range(2)]
+    product = measure(whole(jnp.matmul, in_specs=(P("x"), P("x"))), x, b)
     for kind in ("all_reduce", "all_gather", "all_to_all"):
-        for size in [1 << 12] if quick else [1 << 25, 1 << 28]:
-            elements = size // 2 if kind != "all_gather" else size // 2 // n
-            x = jax.device_put(jnp.ones((n * elements,), jnp.bfloat16), everywhere)
+        for size in [1 << 12] if quick else [1 << 23, 1 << 25]:
+            products = int(np.ceil(2 * timed(kind, size) / max(product, 1e-6)))
+            if products > MOST_PRODUCTS:
+                continue
             move = collective(kind, n)
-            if kind == "all_gather":
-                move = lambda c: jnp.max(jax.lax.all_gather(c, "x", tiled=True).reshape(n, -1), 0)
 
-            def products(c):
-                for _ in range(rounds):
-                    c = c @ c
-                return c
+            def alone(c, b):
+                y = c[0]
+                for _ in range(products):
+                    y = y @ b
+                return y, c[1]
 
-            def both(c):
-                return products(c[0]), move(c[1])
-
-            def alone(c):
-                return products(c[0]), c[1]
-            spec = (P("x", None), P("x"))
-            loops = [unrolled(shard_map(f, mesh=mesh, in_specs=(spec,), out_specs=spec)) for f in (alone, both)]
-            without, together = [per_round(loop, (a, x), target=0.1) for loop in loops]
+            def both(c, b):
+                return alone(c, b)[0], move(c[1])
+            steps = [shard_map(f, mesh=mesh, in_specs=((P("x"), P("x")), P("x")), out_specs=(P("x"), P("x")))
+                     for f in (alone, both)]
+            without, together = [measure(f, (x, buffer(kind, size)), b, target=0.1) for f in steps]
             out(f"overlap_{kind}", n, size, "bf16", max(together - without, 0))
 
 

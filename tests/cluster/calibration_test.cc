@@ -13,12 +13,23 @@
 namespace meshwright {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr const char* kHeader = "op,group,bytes_or_flops,dtype,usec\n";
 
 std::string CsvError(const std::string& text) {
   return std::string(ParseMeasurements(text, "m.csv").status().message());
+}
+
+// What Calibrate makes of the rows, without a warning.
+absl::StatusOr<Calibration> Fitted(const std::vector<Measurement>& rows) {
+  std::vector<std::string> warnings;
+  absl::StatusOr<Calibration> calibration =
+      Calibrate(rows, *FindDevice("h100-sxm"), "m.csv", &warnings);
+  EXPECT_THAT(warnings, IsEmpty());
+  return calibration;
 }
 
 std::string YamlError(const std::string& text) {
@@ -87,7 +98,7 @@ TEST(CalibrateTest, RecoversWhatMeasurementsWereMadeFrom) {
   }
   const auto rows = ParseMeasurements(csv.str(), "m.csv");
   ASSERT_TRUE(rows.ok()) << rows.status();
-  const auto calibration = Calibrate(*rows, device, "m.csv");
+  const auto calibration = Fitted(*rows);
   ASSERT_TRUE(calibration.ok()) << calibration.status();
   EXPECT_DOUBLE_EQ(calibration->kernel_start_seconds, 2e-6);
   EXPECT_DOUBLE_EQ(calibration->step_seconds, 5e-4);
@@ -113,17 +124,38 @@ TEST(CalibrateTest, CurvesNeverFall) {
           "all_reduce,2,1e3,bf16,50\nall_reduce,2,1e4,bf16,40\nall_reduce,2,1e9,bf16,3000\n",
       "m.csv");
   ASSERT_TRUE(rows.ok()) << rows.status();
-  const auto calibration = Calibrate(*rows, *FindDevice("h100-sxm"), "m.csv");
+  const auto calibration = Fitted(*rows);
   ASSERT_TRUE(calibration.ok()) << calibration.status();
   const TimeCurve& curve = calibration->collectives.at(CollectiveKind::kAllReduce).at(2);
   EXPECT_DOUBLE_EQ(curve.Seconds(1e3), 45e-6);
   EXPECT_DOUBLE_EQ(curve.Seconds(1e4), 45e-6);
 }
 
+// A compiler that sees through an operation leaves nothing to measure.
+TEST(CalibrateTest, LeavesOutWhatNoDeviceCanDo) {
+  const std::string sound = std::string(kHeader) +
+                            "gemm_8192x8192x8192,1,1e12,bf16,2000\ngelu,1,1e8,bf16,60\n"
+                            "all_reduce,2,1e9,bf16,3000\n";
+  const auto rows =
+      ParseMeasurements(sound +
+                            "copy,1,1e6,bf16,4\ncopy,1,1e9,bf16,4\ntranspose_a,1,1e9,bf16,0\n"
+                            "gemm_4096x8192x8192,1,5e11,bf16,3\n",
+                        "m.csv");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  std::vector<std::string> warnings;
+  const auto calibration = Calibrate(*rows, *FindDevice("h100-sxm"), "m.csv", &warnings);
+  ASSERT_TRUE(calibration.ok()) << calibration.status();
+  EXPECT_THAT(warnings,
+              ElementsAre(HasSubstr("m.csv:6: copy: 1e+09 bytes in 4 us"),
+                          HasSubstr("m.csv:7: transpose_a: 1e+09 bytes in 0 us"),
+                          HasSubstr("m.csv:8: gemm_4096x8192x8192: 5e+11 operations in 3 us")));
+  EXPECT_EQ(*calibration, *Fitted(*ParseMeasurements(sound, "m.csv")));
+}
+
 TEST(CalibrateTest, SaysWhatIsMissing) {
   const auto rows = ParseMeasurements(std::string(kHeader) + "copy,1,8,bf16,1\n", "m.csv");
   ASSERT_TRUE(rows.ok());
-  EXPECT_THAT(std::string(Calibrate(*rows, *FindDevice("h100-sxm"), "m.csv").status().message()),
+  EXPECT_THAT(std::string(Fitted(*rows).status().message()),
               HasSubstr("m.csv: measurements lack matrix products (gemm_MxNxK)"));
 }
 
@@ -162,7 +194,9 @@ TEST(BuiltinCalibrationTest, IsWhatCalibrateWrites) {
   text << file.rdbuf();
   const auto rows = ParseMeasurements(text.str(), "h100x4_micro.csv");
   ASSERT_TRUE(rows.ok()) << rows.status();
-  const auto calibration = Calibrate(*rows, *FindDevice("h100-sxm"), "h100x4_micro.csv");
+  std::vector<std::string> warnings;
+  const auto calibration = Calibrate(*rows, *FindDevice("h100-sxm"), "h100x4_micro.csv", &warnings);
+  EXPECT_THAT(warnings, IsEmpty());
   ASSERT_TRUE(calibration.ok()) << calibration.status();
   EXPECT_EQ(CalibrationYaml(*calibration), CalibrationYaml(*FindCalibration("h100-sxm")));
 }

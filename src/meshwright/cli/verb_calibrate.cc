@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -94,9 +95,13 @@ absl::Status RunCalibrate(const CalibrateOptions& options) {
     MW_ASSIGN_OR_RETURN(text, ReadInput(source));
   }
   MW_ASSIGN_OR_RETURN(const std::vector<Measurement> rows, ParseMeasurements(text, source));
-  MW_ASSIGN_OR_RETURN(const Calibration calibration,
-                      Calibrate(rows, *device, fs::path(source).filename().string()));
-  const std::string yaml = CalibrationYaml(calibration);
+  std::vector<std::string> warnings;
+  const absl::StatusOr<Calibration> calibration =
+      Calibrate(rows, *device, fs::path(source).filename().string(), &warnings);
+  for (const std::string& warning : warnings)
+    std::fprintf(stderr, "meshwright: warning: %s\n", warning.c_str());
+  MW_RETURN_IF_ERROR(calibration.status());
+  const std::string yaml = CalibrationYaml(*calibration);
   return options.output.empty() ? PrintOutput(yaml) : WriteOutput(output, yaml);
 }
 

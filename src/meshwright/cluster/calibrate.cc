@@ -17,11 +17,13 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cluster/measurements.h"
@@ -45,6 +47,10 @@ constexpr double kUsualOverlapCost = 0.5;
 // Share of the plain rate that kernels reach which change the order of dimensions, where nothing
 // measured it: they read or write in pieces of a cache line.
 constexpr double kUsualRearrangeRate = 0.8;
+
+// Faster than this no device is: caches over the memory behind them, clocks over the data sheet's.
+constexpr double kMostOverMemory = 4;
+constexpr double kMostOverPeak = 1.5;
 
 struct KindRow {
   absl::string_view op;
@@ -92,6 +98,38 @@ std::optional<Product> ParseProduct(const Measurement& row) {
     if (!absl::SimpleAtod(parts[i], &values[i]) || !(values[i] >= 1)) return std::nullopt;
   }
   return Product{values[0], values[1], values[2], row.seconds};
+}
+
+bool IsMemoryOp(absl::string_view op) {
+  return std::find(std::begin(kMemoryOps), std::end(kMemoryOps), op) != std::end(kMemoryOps) ||
+         absl::StartsWith(op, "transpose_");
+}
+
+// The least seconds that the row can have taken; 0 if its kind of operation has no such limit.
+double LeastSeconds(const Measurement& row, const DeviceType& device) {
+  if (IsMemoryOp(row.op)) return row.amount / (kMostOverMemory * device.memory_bytes_per_second);
+  if (const std::optional<Product> p = ParseProduct(row))
+    return 2 * p->m * p->n * p->k / (kMostOverPeak * device.PeakFlops(HloType(row.type)));
+  return 0;
+}
+
+// The rows without those of operations that some row has faster than possible: a compiler removed
+// them, at that size visibly and so at every other.
+std::vector<Measurement> Possible(const std::vector<Measurement>& rows, const DeviceType& device,
+                                  std::string_view source, std::vector<std::string>* warnings) {
+  std::set<std::string> removed;
+  for (const Measurement& row : rows) {
+    if (row.seconds >= LeastSeconds(row, device) || !removed.insert(row.op).second) continue;
+    warnings->push_back(absl::StrFormat(
+        "%s:%d: %s: %.4g %s in %.4g us is more than a %s can do; rows of this name are left out",
+        ToAbsl(source), row.line, row.op, row.amount, IsMemoryOp(row.op) ? "bytes" : "operations",
+        row.seconds * 1e6, device.name));
+  }
+  std::vector<Measurement> kept;
+  for (const Measurement& row : rows) {
+    if (!removed.contains(row.op)) kept.push_back(row);
+  }
+  return kept;
 }
 
 // Averages points of the same size, and neighbours until times do not fall with size.
@@ -145,10 +183,11 @@ class Fit {
       if (row.op == "step_host") steps_.push_back(row.seconds);
       if (const KindRow* kind = FindKind(row.op))
         transfers_[kind->kind][row.group].push_back({row.amount, row.seconds});
-      const bool memory =
-          std::find(std::begin(kMemoryOps), std::end(kMemoryOps), row.op) != std::end(kMemoryOps);
-      if (memory) kernels_.push_back({row.amount, row.seconds});
-      if (absl::StartsWith(row.op, "transpose_")) transposes_.push_back({row.amount, row.seconds});
+      if (absl::StartsWith(row.op, "transpose_")) {
+        transposes_.push_back({row.amount, row.seconds});
+      } else if (IsMemoryOp(row.op)) {
+        kernels_.push_back({row.amount, row.seconds});
+      }
       if (absl::StartsWith(row.op, "overlap_")) overlaps_.push_back(&row);
       if (const std::optional<Product> product = ParseProduct(row))
         products_[HloType(row.type)].push_back(*product);
@@ -280,8 +319,10 @@ class Fit {
 }  // namespace
 
 absl::StatusOr<Calibration> Calibrate(const std::vector<Measurement>& measurements,
-                                      const DeviceType& device, std::string_view source) {
-  return Fit(measurements, device).Run(source);
+                                      const DeviceType& device, std::string_view source,
+                                      std::vector<std::string>* warnings) {
+  const std::vector<Measurement> possible = Possible(measurements, device, source, warnings);
+  return Fit(possible, device).Run(source);
 }
 
 }  // namespace meshwright

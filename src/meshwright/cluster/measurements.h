@@ -37,10 +37,11 @@ absl::StatusOr<std::vector<Measurement>> ParseMeasurements(std::string_view text
 
 // Fits the curves of `device`'s calibration. Where rows named kernel_start are there, times are
 // taken to be from inside of programs; else short kernels are taken to wait for the host and left
-// out. Errors: no matrix products, no memory-bound kernels, or no collectives among the
-// measurements.
+// out. So are, with a warning each, operations that are faster than the device can be. Errors: no
+// matrix products, no memory-bound kernels, or no collectives among the measurements.
 absl::StatusOr<Calibration> Calibrate(const std::vector<Measurement>& measurements,
-                                      const DeviceType& device, std::string_view source);
+                                      const DeviceType& device, std::string_view source,
+                                      std::vector<std::string>* warnings);
 
 }  // namespace meshwright
 
