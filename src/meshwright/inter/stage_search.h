@@ -1,0 +1,62 @@
+#ifndef MESHWRIGHT_INTER_STAGE_SEARCH_H_
+#define MESHWRIGHT_INTER_STAGE_SEARCH_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+// Where a pipeline is cut and which devices run which part: dynamic programming over layers and
+// submeshes. Knows nothing of programs.
+
+namespace meshwright {
+
+// Devices that a stage may get: `devices` of the devices of one type.
+struct SubmeshChoice {
+  int32_t type = 0;  // of device, see StageSearchInput::devices
+  int64_t devices = 1;
+};
+
+// One way to run layers on a submesh.
+struct StageOption {
+  double seconds = 0;           // of one micro-batch, forward and backward, transfers included
+  double once_seconds = 0;      // once a step: gradient synchronisation and optimizer
+  int64_t fixed_bytes = 0;      // on one device
+  int64_t bytes_in_flight = 0;  // on one device, for each micro-batch in flight
+};
+
+struct StageSearchInput {
+  int32_t layers = 0;
+  std::vector<int64_t> devices;       // by type: all of them must be used
+  std::vector<int64_t> memory_bytes;  // by type: of one device
+  std::vector<SubmeshChoice> submeshes;
+  int64_t micro_batches = 1;
+  int32_t max_stages = 0;  // 0: any number
+  int32_t stages = 0;      // exactly so many; 0: any number
+  // Options of layers [begin, end) on a submesh; empty: none.
+  std::function<std::vector<StageOption>(int32_t begin, int32_t end, int32_t submesh)> options;
+  // Micro-batches in flight in a stage that `after` stages follow, of `micro_batches`.
+  std::function<int64_t(int32_t after, int64_t micro_batches)> in_flight;
+};
+
+struct ChosenStage {
+  int32_t begin = 0, end = 0;  // layers
+  int32_t submesh = 0;
+  int32_t option = 0;
+};
+
+struct StageSearchResult {
+  double seconds = 0;  // sum of stages + (micro_batches - 1) * the slowest + the longest `once`
+  double bound = 0;    // no way to cut takes less
+  std::vector<ChosenStage> stages;  // empty: nothing fits
+};
+
+// Minimises `sum of stages + (micro_batches - 1) * slowest stage + longest once_seconds` exactly.
+StageSearchResult SearchStages(const StageSearchInput& input);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_INTER_STAGE_SEARCH_H_
