@@ -21,11 +21,16 @@ turns that differ in how often a turn repeats it, so that neither the host nor t
 
 import argparse
 import functools
+import os
 import statistics
 import sys
 import time
 
-import jax
+# Started as a file, this folder comes first among those that modules are taken from, and its jax.py is not JAX.
+_HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [path for path in sys.path if os.path.abspath(path) != _HERE]
+
+import jax  # noqa: E402
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
