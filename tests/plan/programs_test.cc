@@ -1,5 +1,5 @@
 // Whole training steps, forward passes and scans: each plans on meshes of one, two and three axes
-// without a warning, and twice the same.
+// without a warning, and on one of them twice the same.
 
 #include <gtest/gtest.h>
 
@@ -18,18 +18,24 @@ namespace {
 struct MeshCase {
   const char* mesh;
   const char* cluster;
+  bool twice = false;
 };
-constexpr MeshCase kMeshes[] = {
-    {"8", "8xh100-sxm"}, {"2x4", "8xh100-sxm"}, {"4x8", "4x8xh100-sxm"}, {"2x2x4", "2x8xh100-sxm"}};
+constexpr MeshCase kMeshes[] = {{"8", "8xh100-sxm"},
+                                {"2x4", "8xh100-sxm", true},
+                                {"4x8", "4x8xh100-sxm"},
+                                {"2x2x4", "2x8xh100-sxm"}};
 
-std::vector<std::string> ProgramsIn(const std::filesystem::path& folder) {
+// `except`: a folder whose programs are left out.
+std::vector<std::string> ProgramsIn(const std::filesystem::path& folder,
+                                    const std::filesystem::path& except = {}) {
   std::vector<std::string> programs;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
     const bool whole = name.find(".train.hlo.txt") != std::string::npos ||
                        name.find(".forward.hlo.txt") != std::string::npos;
-    if (whole) programs.push_back(entry.path().string());
+    if (whole && (except.empty() || !std::filesystem::exists(except / name)))
+      programs.push_back(entry.path().string());
   }
   std::sort(programs.begin(), programs.end());
   return programs;
@@ -56,9 +62,11 @@ void CheckPrograms(const std::vector<std::string>& programs) {
       EXPECT_GT(plan.objective_seconds, 0);
       EXPECT_GE(plan.objective_seconds, plan.bound_seconds);
       EXPECT_TRUE(plan.warnings.empty()) << plan.warnings[0];
-      Plan again = PlanOrDie(program, mesh);
-      plan.planning_seconds = again.planning_seconds = 0;
-      EXPECT_EQ(PlanToJson(plan), PlanToJson(again));
+      if (mesh.twice) {
+        Plan again = PlanOrDie(program, mesh);
+        plan.planning_seconds = again.planning_seconds = 0;
+        EXPECT_EQ(PlanToJson(plan), PlanToJson(again));
+      }
       std::printf("%-60s %-6s %10.3f ms  gap %6.3f %%\n",
                   program.substr(program.rfind('/') + 1).c_str(), mesh.mesh,
                   plan.objective_seconds * 1e3, plan.gap * 100);
@@ -74,7 +82,8 @@ TEST(ProgramsTest, OwnProgramsPlanEverywhere) {
 }
 
 TEST(ProgramsTest, ReferenceProgramsPlanEverywhere) {
-  const std::vector<std::string> programs = ProgramsIn(MESHWRIGHT_SHARED "/hlo");
+  const std::vector<std::string> programs =
+      ProgramsIn(MESHWRIGHT_SHARED "/hlo", MESHWRIGHT_TEST_DATA "/hlo");
   std::printf(programs.empty() ? "no reference programs in ../shared\n"
                                : "using the programs in ../shared/hlo\n");
   CheckPrograms(programs);
