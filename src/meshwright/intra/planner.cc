@@ -3,19 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_join.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/cost/fusion.h"
-#include "meshwright/intra/candidates.h"
-#include "meshwright/intra/decode.h"
-#include "meshwright/intra/groups.h"
-#include "meshwright/intra/names.h"
-#include "meshwright/intra/pins.h"
-#include "meshwright/intra/problem_builder.h"
-#include "meshwright/intra/propagate.h"
+#include "meshwright/intra/prepared_problem.h"
 
 namespace meshwright {
 namespace {
@@ -70,6 +64,29 @@ std::vector<std::string> UnsupportedWarnings(const Graph& graph, const IntraPlan
   return warnings;
 }
 
+absl::Status OutOfTime() {
+  return absl::ResourceExhaustedError(
+      "no plan found before the deadline; give it more time with --deadline");
+}
+
+// `ticks` for every byte in use at `time`.
+void AddMemoryPrice(double ticks, int32_t time, solve::Problem* problem) {
+  if (ticks <= 0) return;
+  for (solve::Node& node : problem->nodes) {
+    for (const solve::Usage& usage : node.usages) {
+      if (time < usage.begin || time >= usage.end) continue;
+      for (size_t s = 0; s < node.cost.size(); ++s) {
+        const double price = ticks * static_cast<double>(usage.amount[s]);
+        if (price >= static_cast<double>(solve::kForbidden)) {
+          node.cost[s] = solve::kForbidden;
+        } else {
+          node.cost[s] = std::min(solve::kForbidden, node.cost[s] + static_cast<int64_t>(price));
+        }
+      }
+    }
+  }
+}
+
 class Planner {
  public:
   Planner(const Graph& graph, const CostModel& cost_model, const PlannerOptions& options)
@@ -77,45 +94,36 @@ class Planner {
 
   absl::StatusOr<IntraPlan> Plan() {
     MW_RETURN_IF_ERROR(CheckMesh(cost_model_.mesh()));
-    std::vector<std::string> warnings = graph_.warnings;
-    const FusionInfo fusion = AnalyzeFusion(graph_);
-    schedule_ = ScheduleForMemory(graph_, fusion);
-    const std::vector<Interval> intervals = Liveness(graph_, fusion, schedule_);
-    std::vector<int32_t> tied = TiedParameters(graph_, options_.tie_outputs_by_position);
-    MW_ASSIGN_OR_RETURN(Pins pins,
-                        ResolvePins(graph_, cost_model_.mesh(), options_.fixes, &tied, &warnings));
-    if (Propagates()) PropagatePins(graph_, fusion, cost_model_.mesh(), tied, &pins);
-    std::vector<bool> pinned(graph_.values.size());
-    for (size_t i = 0; i < pinned.size(); ++i) pinned[i] = pins.values[i].has_value();
-    const Groups groups = FormGroups(graph_, fusion, pinned);
-    CandidateSets sets(graph_, fusion, groups, cost_model_, options_.space);
-    const ProblemInputs inputs{.graph = graph_,
-                               .cost_model = cost_model_,
-                               .fusion = fusion,
-                               .groups = groups,
-                               .intervals = intervals,
-                               .pins = pins,
-                               .tied = tied,
-                               .space = options_.space};
-    MW_ASSIGN_OR_RETURN(problem_, BuildProblem(inputs, &sets));
-    decode_ = [&](const std::vector<int32_t>& choice) {
-      choice_ = choice;
-      return DecodePlan(inputs, problem_, sets, schedule_, choice);
-    };
+    MW_ASSIGN_OR_RETURN(prepared_, PreparedProblem::Make(graph_, cost_model_, options_));
     MW_ASSIGN_OR_RETURN(IntraPlan plan, SolveWithinBudget());
-    if (Propagates() && cost_model_.overlap().has_value())
-      JudgeAsXlaRuns(fusion, inputs, sets, &plan);
-    for (std::string& w : UnsupportedWarnings(graph_, plan)) warnings.push_back(std::move(w));
-    plan.warnings = std::move(warnings);
+    if (prepared_->propagated() && cost_model_.overlap().has_value()) JudgeAsXlaRuns(&plan);
+    AddWarnings(&plan);
     return plan;
   }
 
- private:
-  // Published models bring strategies of their own.
-  bool Propagates() const {
-    return options_.completion == Completion::kPropagate && options_.space == StrategySpace::kFull;
+  absl::StatusOr<std::vector<IntraPlan>> PlanAt(const MemoryPrices& prices) {
+    MW_RETURN_IF_ERROR(CheckMesh(cost_model_.mesh()));
+    MW_ASSIGN_OR_RETURN(prepared_, PreparedProblem::Make(graph_, cost_model_, options_));
+    const std::vector<solve::Node> nodes = prepared_->problem().nodes;
+    const int32_t time = prepared_->schedule().time[prices.at.index()];
+    std::vector<IntraPlan> plans;
+    std::vector<int32_t> hint;
+    for (double price : prices.seconds_per_byte) {
+      prepared_->problem().nodes = nodes;
+      AddMemoryPrice(price * prepared_->ticks(), time, &prepared_->problem());
+      MW_ASSIGN_OR_RETURN(const solve::Solution solution, SolveAt(solve::kUnlimited, 1.0, hint));
+      if (!HasAnswer(solution)) return OutOfTime();
+      hint = solution.choice;
+      IntraPlan plan = Finish(Decode(solution.choice), solution);
+      // With memory in the objective its bound is no bound on seconds.
+      if (price > 0) plan.bound = plan.gap = 0;
+      AddWarnings(&plan);
+      plans.push_back(std::move(plan));
+    }
+    return plans;
   }
 
+ private:
   double Remaining() const {
     const double used = std::chrono::duration<double>(Clock::now() - start_).count();
     return std::max(0.1, options_.solver.deadline_seconds - used);
@@ -123,31 +131,25 @@ class Planner {
 
   absl::StatusOr<solve::Solution> SolveAt(int64_t limit, double share,
                                           const std::vector<int32_t>& hint) {
-    problem_.problem.usage_limit = limit;
+    prepared_->problem().usage_limit = limit;
     solve::SolverOptions solver = options_.solver;
     solver.deadline_seconds = Remaining() * share;
     if (!hint.empty()) {
       solver.hints.push_back(hint);
       solver.max_search_steps /= kHintedShare;
     }
-    return solve::Solve(problem_.problem, solver);
+    return solve::Solve(prepared_->problem(), solver);
+  }
+
+  IntraPlan Decode(const std::vector<int32_t>& choice) {
+    choice_ = choice;
+    return prepared_->Decode(choice);
   }
 
   // What XLA's scheduler makes of the plan while it fits into memory. Every value's sharding is
   // given, so there is nothing to choose between.
-  void JudgeAsXlaRuns(const FusionInfo& fusion, const ProblemInputs& inputs,
-                      const CandidateSets& sets, IntraPlan* plan) const {
-    const Schedule deferred = DeferUnneeded(graph_, schedule_);
-    const std::vector<Interval> intervals = Liveness(graph_, fusion, deferred);
-    const ProblemInputs late{.graph = inputs.graph,
-                             .cost_model = inputs.cost_model,
-                             .fusion = inputs.fusion,
-                             .groups = inputs.groups,
-                             .intervals = intervals,
-                             .pins = inputs.pins,
-                             .tied = inputs.tied,
-                             .space = inputs.space};
-    IntraPlan judged = DecodePlan(late, problem_, sets, deferred, choice_);
+  void JudgeAsXlaRuns(IntraPlan* plan) const {
+    IntraPlan judged = prepared_->DecodeDeferred(choice_);
     if (judged.peak.bytes > cost_model_.mesh().cluster.device.memory_bytes) return;
     plan->schedule = std::move(judged.schedule);
     plan->intervals = std::move(judged.intervals);
@@ -156,8 +158,14 @@ class Planner {
     plan->step_seconds = judged.step_seconds;
   }
 
+  void AddWarnings(IntraPlan* plan) const {
+    plan->warnings = prepared_->warnings();
+    for (std::string& w : UnsupportedWarnings(graph_, *plan))
+      plan->warnings.push_back(std::move(w));
+  }
+
   IntraPlan Finish(IntraPlan plan, const solve::Solution& first) const {
-    plan.bound = std::min(plan.objective, static_cast<double>(first.bound) / problem_.ticks);
+    plan.bound = std::min(plan.objective, static_cast<double>(first.bound) / prepared_->ticks());
     plan.gap = plan.objective > 0 ? (plan.objective - plan.bound) / plan.objective : 0;
     if (first.outcome == solve::Outcome::kOptimal && plan.gap < kRoundingGap) {
       plan.bound = plan.objective;
@@ -171,7 +179,7 @@ class Planner {
     const int64_t budget = options_.budget_bytes;
     MW_ASSIGN_OR_RETURN(const solve::Solution first, SolveAt(budget, kFirstSolveShare, {}));
     if (!HasAnswer(first)) return SmallestThatFits(first);
-    IntraPlan plan = decode_(first.choice);
+    IntraPlan plan = Decode(first.choice);
     if (plan.peak.bytes <= budget) return Finish(std::move(plan), first);
     // The limit that would just fit if the hidden buffers stay as they are; adjusted until it does.
     int64_t limit = budget;
@@ -181,7 +189,7 @@ class Planner {
       if (limit <= 0) break;
       MW_ASSIGN_OR_RETURN(const solve::Solution next, SolveAt(limit, 0.3, hint));
       if (!HasAnswer(next)) break;
-      plan = decode_(next.choice);
+      plan = Decode(next.choice);
       if (plan.peak.bytes <= budget) return Finish(std::move(plan), first);
       hint = next.choice;
     }
@@ -193,16 +201,15 @@ class Planner {
   // assignment with a little more usage reshards less and may need less in all, so a few of those
   // are judged too.
   absl::StatusOr<IntraPlan> SmallestThatFits(const solve::Solution& first) {
-    problem_.problem.usage_limit = solve::kUnlimited;
+    prepared_->problem().usage_limit = solve::kUnlimited;
     solve::SolverOptions solver = options_.solver;
     solver.deadline_seconds = Remaining();
     MW_ASSIGN_OR_RETURN(const solve::Solution smallest,
-                        solve::MinimizePeak(problem_.problem, solver));
+                        solve::MinimizePeak(prepared_->problem(), solver));
     if (!HasAnswer(smallest)) {
-      return absl::ResourceExhaustedError(
-          "no plan found before the deadline; give it more time with --deadline");
+      return OutOfTime();
     }
-    IntraPlan plan = decode_(smallest.choice);
+    IntraPlan plan = Decode(smallest.choice);
     const auto least = static_cast<double>(smallest.peak);
     for (double slack : kLimitSlacks) {
       const double limit = least * slack;
@@ -210,7 +217,7 @@ class Planner {
       MW_ASSIGN_OR_RETURN(const solve::Solution next,
                           SolveAt(static_cast<int64_t>(limit), 0.3, smallest.choice));
       if (!HasAnswer(next)) continue;
-      IntraPlan other = decode_(next.choice);
+      IntraPlan other = Decode(next.choice);
       if (other.peak.bytes < plan.peak.bytes) plan = std::move(other);
       if (plan.peak.bytes <= options_.budget_bytes) break;
     }
@@ -227,10 +234,8 @@ class Planner {
   const CostModel& cost_model_;
   const PlannerOptions& options_;
   const Clock::time_point start_;
-  Schedule schedule_;
-  PlanningProblem problem_;
+  std::unique_ptr<PreparedProblem> prepared_;
   std::vector<int32_t> choice_;  // that was decoded last
-  std::function<IntraPlan(const std::vector<int32_t>&)> decode_;
 };
 
 }  // namespace
@@ -238,6 +243,12 @@ class Planner {
 absl::StatusOr<IntraPlan> PlanIntra(const Graph& graph, const CostModel& cost_model,
                                     const PlannerOptions& options) {
   return Planner(graph, cost_model, options).Plan();
+}
+
+absl::StatusOr<std::vector<IntraPlan>> PlanAtPrices(const Graph& graph, const CostModel& cost_model,
+                                                    const PlannerOptions& options,
+                                                    const MemoryPrices& prices) {
+  return Planner(graph, cost_model, options).PlanAt(prices);
 }
 
 }  // namespace meshwright

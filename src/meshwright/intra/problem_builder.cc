@@ -282,7 +282,7 @@ class Builder {
                .to = out_.offered[i],
                .value = ValueId(i),
                .user = producer,
-               .multiplicity = graph_[producer].multiplicity});
+               .multiplicity = TimesMoved(ValueId(i))});
     }
     for (size_t i = 0; i < graph_.ops.size(); ++i) {
       const solve::NodeId node = out_.node_of_op[i];
@@ -299,6 +299,7 @@ class Builder {
                  .to = {node, out_.nodes[node.index()].set->stored},
                  .value = v,
                  .user = graph_.outputs[i],
+                 .multiplicity = graph_[graph_.outputs[i]].multiplicity,
                  .must_equal = alpa()});
       }
     }
@@ -323,6 +324,14 @@ class Builder {
       }
     }
     FillProblem();
+  }
+
+  // How often a step moves a value for all its users: as often as it is made, but not more often
+  // than it is used (sums over micro-batches are made again and again, used once).
+  double TimesMoved(ValueId v) const {
+    double used = 0;
+    for (OpId user : graph_[v].users) used = std::max(used, graph_[user].multiplicity);
+    return std::min(used, graph_[graph_[v].producer].multiplicity);
   }
 
   void AddEdge(PlanningEdge edge) { out_.edges.push_back(std::move(edge)); }

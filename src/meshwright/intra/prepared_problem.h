@@ -1,0 +1,68 @@
+#ifndef MESHWRIGHT_INTRA_PREPARED_PROBLEM_H_
+#define MESHWRIGHT_INTRA_PREPARED_PROBLEM_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "meshwright/cost/cost_model.h"
+#include "meshwright/cost/fusion.h"
+#include "meshwright/cost/liveness.h"
+#include "meshwright/hlo/graph.h"
+#include "meshwright/intra/candidates.h"
+#include "meshwright/intra/groups.h"
+#include "meshwright/intra/pins.h"
+#include "meshwright/intra/planner.h"
+#include "meshwright/intra/problem_builder.h"
+
+namespace meshwright {
+
+// A program on a mesh, ready to be solved, and what reading an answer back needs.
+class PreparedProblem {
+ public:
+  // `graph`, `cost_model` and `options` must outlive the result. Errors: see PlanIntra.
+  static absl::StatusOr<std::unique_ptr<PreparedProblem>> Make(const Graph& graph,
+                                                               const CostModel& cost_model,
+                                                               const PlannerOptions& options);
+
+  // To be solved; the limit and the costs may be changed in between.
+  solve::Problem& problem() { return planning_.problem; }
+  // Cost of the problem for one of the cost model's unit.
+  double ticks() const { return planning_.ticks; }
+  const Graph& graph() const { return graph_; }
+  const Schedule& schedule() const { return schedule_; }
+  const std::vector<Interval>& intervals() const { return intervals_; }
+  // What there is to say about the program, whatever becomes of it.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+  // Every sharding follows from those that were given, and XLA's own scheduler is to be judged.
+  bool propagated() const { return propagated_; }
+
+  IntraPlan Decode(const std::vector<int32_t>& choice) const;
+  // The same if everything that no matrix product waits for runs last (DeferUnneeded).
+  IntraPlan DecodeDeferred(const std::vector<int32_t>& choice) const;
+
+ private:
+  PreparedProblem(const Graph& graph, const CostModel& cost_model, const PlannerOptions& options);
+  absl::Status Build();
+  ProblemInputs Inputs(const std::vector<Interval>& intervals) const;
+
+  const Graph& graph_;
+  const CostModel& cost_model_;
+  const PlannerOptions& options_;
+  const bool propagated_;
+  FusionInfo fusion_;
+  Schedule schedule_;
+  std::vector<Interval> intervals_;
+  std::vector<int32_t> tied_;
+  Pins pins_;
+  Groups groups_;
+  std::unique_ptr<CandidateSets> sets_;
+  PlanningProblem planning_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_INTRA_PREPARED_PROBLEM_H_
