@@ -17,10 +17,11 @@ enum class BatchRole : uint8_t {
   kConstant,   // the same for all: depends on no data (weights, masks, the step's number)
   kSplit,      // has a dimension that runs over the batch; each micro-batch has its part
   kStatistic,  // combined over the batch and used by split values again (the mean of a batch norm):
-               // each micro-batch takes its own
+               // each micro-batch takes its own. Where kAfter values or outputs need it too, they
+               // get the mean of the micro-batches' values
   kAccumulated,  // a sum over the batch that no split value needs (gradients, the loss): the values
                  // of the micro-batches are added up
-  kAfter,  // computed from accumulated values, once a step (moments, new weights)
+  kAfter,        // computed from accumulated values, once a step (moments, new weights)
 };
 
 struct BatchSplit {
@@ -28,22 +29,30 @@ struct BatchSplit {
   std::vector<OpId> data;        // entry parameters that carry the batch
   std::vector<BatchRole> roles;  // by ValueId
   // By ValueId: the dimension that runs over the batch, of kSplit values; else -1. Where a reshape
-  // merged the batch with more, it is the major part of that dimension.
+  // merged the batch with more, it is the major part of that dimension. A kSplit value without one
+  // comes from an op in `indivisible`.
   std::vector<int32_t> dimension;
   // Ops that combine values over the batch although split values need the result: a micro-batch's
   // own sum stands for the whole one and has to be multiplied by the number of micro-batches.
   std::vector<OpId> statistics;
+  // Ops that cannot work on a part of the batch (a sort along it, its samples' numbers, ...): with
+  // any, the program cannot be divided. `warnings` says why.
+  std::vector<OpId> indivisible;
   std::vector<std::string> warnings;  // names what is computed per micro-batch instead of per batch
 
-  // Whether the program can be run in `micro_batches` equal parts: every split dimension divides.
+  // Whether the program can be run in `micro_batches` equal parts: every split dimension divides,
+  // and nothing is indivisible unless there is one part.
   bool Divides(const Graph& graph, int64_t micro_batches) const;
 };
 
-// Finds the batch from the data inputs by the operators' sharding rules, through loops. `data`:
-// names (patterns as in Fix) of the parameters that carry the batch in their first dimension;
-// empty: those that the outputs do not replace (see TiedParameters) and that are not weights.
+// Finds the batch from the data inputs by the operators' sharding rules, through loops. `tied`: see
+// TiedParameters. `data`: names (patterns as in Fix) of the parameters that carry the batch in
+// their first dimension; empty: where outputs replace parameters (a training step), the parameters
+// that they do not replace, or only the integers of them if their first dimensions differ (frozen
+// weights); else integers if there are any, else those that lead to the first dimension of an
+// output.
 // Errors: a pattern that matches nothing; data inputs of different batch sizes; no data input found
-// (says how to name them).
+// (says how to name them); a batch of one sample.
 absl::StatusOr<BatchSplit> FindBatch(const Graph& graph, const std::vector<int32_t>& tied,
                                      const std::vector<std::string>& data);
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "meshwright/hlo/uniform.h"
 #include "meshwright/sharding/rules/rules.h"
 
 // Gather and scatter. Both address their operand through an index array whose dimensions other than
@@ -33,34 +34,6 @@ std::vector<int64_t> Without(int64_t rank, const std::vector<int64_t>& excluded)
     if (!Contains(excluded, d)) rest.push_back(d);
   }
   return rest;
-}
-
-// The value is zero in every element, as far as looking through operators that only move elements
-// tells.
-bool IsZero(const Graph& graph, ValueId value) {
-  for (size_t steps = 0; steps < graph.ops.size(); ++steps) {
-    const Op& op = graph[graph[value].producer];
-    if (op.kind != OpKind::kInstruction) return false;
-    switch (op.instruction->opcode) {
-      case Opcode::kConstant: {
-        const Literal& literal = op.instruction->literal;
-        return !literal.elided && !literal.data.empty() &&
-               std::all_of(literal.data.begin(), literal.data.end(), [](char c) { return c == 0; });
-      }
-      case Opcode::kBroadcast:
-      case Opcode::kReshape:
-      case Opcode::kBitcast:
-      case Opcode::kCopy:
-      case Opcode::kTranspose:
-      case Opcode::kConvert:
-        if (op.operands.empty()) return false;
-        value = op.operands[0];
-        break;
-      default:
-        return false;
-    }
-  }
-  return false;
 }
 
 // Whether applying `reduction` once a device to the same operand and combining the devices' results

@@ -1,0 +1,19 @@
+#ifndef MESHWRIGHT_INTER_BATCH_ROLES_H_
+#define MESHWRIGHT_INTER_BATCH_ROLES_H_
+
+#include <string>
+#include <vector>
+
+#include "meshwright/hlo/graph.h"
+#include "meshwright/inter/batch.h"
+#include "meshwright/inter/batch_propagation.h"
+
+namespace meshwright {
+
+// Fills roles, dimension, statistics, indivisible and warnings of `split` from where the batch
+// goes.
+void AssignRoles(const Graph& graph, const BatchPropagation& propagation, BatchSplit* split);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_INTER_BATCH_ROLES_H_
