@@ -90,5 +90,24 @@ TEST_F(ReproduceCommand, BadInput) {
   EXPECT_EQ(Reproduce(kCases, {folder_.Path("none.json")}).exit_code, 2);
 }
 
+TEST_F(ReproduceCommand, AlpaLayers) {
+  const std::string text = R"([{"name": "two", "edges": [[0, 1, 8]], "non_trivial": [1, 1],
+    "compute_costs": [1, 1], "layer_num": 2, "eps": 0.5, "criteria": "flops",
+    "slices": [[0, 1], [1, 2]], "max_boundary_bytes": 8}])";
+  const auto run = [&](const std::string& cases) {
+    return RunMeshwright({"reproduce", "alpa-layers", folder_.Write("layers.json", cases)});
+  };
+  const RunResult same = run(text);
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_THAT(same.out, HasSubstr("1 cases, 0 differ"));
+  const RunResult other = run(absl::StrReplaceAll(text, {{"[0, 1], [1, 2]", "[0, 2], [2, 2]"}}));
+  EXPECT_EQ(other.exit_code, 4);
+  EXPECT_THAT(other.out, HasSubstr("DIFFERS"));
+  const RunResult bad = run(absl::StrReplaceAll(text, {{"0.5", "null"}}));
+  EXPECT_EQ(bad.exit_code, 2);
+  EXPECT_THAT(bad.err, HasSubstr("$[0]"));
+  EXPECT_THAT(bad.out, IsEmpty());
+}
+
 }  // namespace
 }  // namespace meshwright

@@ -1,8 +1,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -18,6 +20,7 @@
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/cluster/units.h"
+#include "meshwright/inter/alpa_layers.h"
 #include "meshwright/solve/alpa_ilp.h"
 #include "meshwright/solve/solution_json.h"
 
@@ -70,9 +73,40 @@ absl::Status ReproduceAlpaIlp(const std::vector<std::string>& files,
   return absl::OkStatus();
 }
 
+// Slices have to be the same; bytes are 32-bit floats in Alpa.
+absl::Status ReproduceAlpaLayers(const std::vector<std::string>& files,
+                                 const solve::SolverOptions& options, const RowSink& sink) {
+  constexpr double kTolerance = 1e-5;
+  std::vector<RecordedClustering> cases;
+  for (const std::string& file : files) {
+    MW_ASSIGN_OR_RETURN(std::vector<RecordedClustering> more, ReadRecordedClusterings(file));
+    std::move(more.begin(), more.end(), std::back_inserter(cases));
+  }
+  for (const RecordedClustering& one : cases) {
+    const auto start = std::chrono::steady_clock::now();
+    const std::optional<Clustering> found = ClusterLayers(one.problem);
+    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+    Row row{one.name, static_cast<int64_t>(one.problem.cost.size())};
+    row.milliseconds = time.count();
+    row.outcome = found.has_value() ? "optimal" : "infeasible";
+    if (one.clustering.has_value()) row.recorded = one.clustering->max_boundary_bytes;
+    if (found.has_value()) row.found = found->max_boundary_bytes;
+    row.ok = found.has_value() == one.clustering.has_value();
+    if (row.ok && found.has_value()) {
+      row.deviation = std::abs(*row.found - *row.recorded) / std::max(1.0, std::abs(*row.recorded));
+      row.ok = row.deviation <= kTolerance && found->slices == one.clustering->slices;
+    } else if (!row.ok) {
+      row.deviation = std::numeric_limits<double>::infinity();
+    }
+    MW_RETURN_IF_ERROR(sink(row));
+  }
+  return absl::OkStatus();
+}
+
 constexpr Reproduction kReproductions[] = {
     {"alpa-ilp", "assignment problems of Alpa, and requests to XLA's auto-sharding solver",
      &ReproduceAlpaIlp},
+    {"alpa-layers", "runs of Alpa's clustering of operators into layers", &ReproduceAlpaLayers},
 };
 
 absl::StatusOr<const Reproduction*> FindReproduction(const std::string& name) {
