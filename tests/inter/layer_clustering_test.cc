@@ -1,8 +1,8 @@
 #include "meshwright/inter/layer_clustering.h"
 
 #include <cmath>
+#include <map>
 #include <random>
-#include <set>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -45,7 +45,7 @@ TEST(LayerClusteringTest, OneValueUsedTwiceEntersOnce) {
   ClusteringProblem problem = Chain(6, 2, 10);
   problem.edges.push_back({0, 4, 10});
   problem.edges.push_back({0, 5, 10});
-  problem.edges.push_back({1, 4, 7});
+  problem.edges.push_back({1, 4, 7, 1});
   const auto found = ClusterLayers(problem);
   ASSERT_TRUE(found.has_value());
   EXPECT_THAT(found->slices, ElementsAre(Pair(0, 3), Pair(3, 6)));
@@ -63,10 +63,10 @@ struct Exhaustive {
   double best = INFINITY;
 
   double Entering(int32_t begin, int32_t end) const {
-    std::set<std::pair<int32_t, double>> values;
+    std::map<std::pair<int32_t, int32_t>, double> values;
     for (const auto& edge : problem.edges) {
       if (edge.from < begin && begin <= edge.to && edge.to < end) {
-        values.insert({edge.from, edge.bytes});
+        values[{edge.from, edge.value}] = edge.bytes;
       }
     }
     double bytes = 0;
@@ -119,7 +119,11 @@ TEST(LayerClusteringTest, NoOtherCutsHaveFewerBytes) {
     for (auto& edge : problem.edges) edge.bytes = pick(1, 5) * 10;
     for (int32_t i = pick(0, 4); i > 0; --i) {
       const int32_t from = pick(0, n - 2);
-      problem.edges.push_back({from, pick(from + 1, n - 1), pick(1, 5) * 10.0});
+      // Another value, or another use of what the next one takes.
+      const bool same = pick(0, 1) == 0;
+      problem.edges.push_back({from, pick(from + 1, n - 1),
+                               same ? problem.edges[from].bytes : pick(1, 5) * 10.0,
+                               same ? 0 : i + 1});
     }
     Exhaustive exhaustive{problem};
     exhaustive.Cut(0, problem.layers, 0);

@@ -1,5 +1,6 @@
 #include "meshwright/inter/alpa_layers.h"
 
+#include <map>
 #include <utility>
 
 #include "meshwright/base/file.h"
@@ -25,8 +26,10 @@ ClusteringProblem::Criterion ReadCriterion(const JsonValue& value) {
   return ClusteringProblem::Criterion::kFlops;
 }
 
+// Edges of one operator with equal bytes are of one value.
 std::vector<ClusteringProblem::Edge> ReadEdges(const JsonValue& value, int64_t operators) {
   std::vector<ClusteringProblem::Edge> edges;
+  std::map<std::pair<int64_t, double>, int32_t> values;
   for (const JsonValue& one : value.Elements()) {
     const std::vector<JsonValue> parts = one.Elements(3, "an edge: from, to, bytes");
     if (!one.ok()) break;
@@ -35,7 +38,8 @@ std::vector<ClusteringProblem::Edge> ReadEdges(const JsonValue& value, int64_t o
     const double bytes = parts[2].Number();
     if (from >= to) one.Fail("expected an edge to a later operator");
     if (bytes < 0) one.Fail("expected bytes of at least 0");
-    edges.push_back({static_cast<int32_t>(from), static_cast<int32_t>(to), bytes});
+    const auto value = values.try_emplace({from, bytes}, static_cast<int32_t>(values.size())).first;
+    edges.push_back({static_cast<int32_t>(from), static_cast<int32_t>(to), bytes, value->second});
   }
   return edges;
 }

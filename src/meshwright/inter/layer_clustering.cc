@@ -32,7 +32,7 @@ Table EnteringBytes(const ClusteringProblem& problem) {
   using Edge = ClusteringProblem::Edge;
   std::vector<Edge> edges = problem.edges;
   std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) {
-    return std::tie(a.from, a.bytes, a.to) < std::tie(b.from, b.bytes, b.to);
+    return std::tie(a.from, a.value, a.to) < std::tie(b.from, b.value, b.to);
   });
   // A use counts for those beginnings that no earlier use of the same value lies behind.
   struct Use {
@@ -42,7 +42,7 @@ Table EnteringBytes(const ClusteringProblem& problem) {
   std::vector<std::vector<Use>> uses(n);  // by user
   for (size_t i = 0; i < edges.size(); ++i) {
     const bool same =
-        i > 0 && edges[i - 1].from == edges[i].from && edges[i - 1].bytes == edges[i].bytes;
+        i > 0 && edges[i - 1].from == edges[i].from && edges[i - 1].value == edges[i].value;
     const int32_t first = same ? edges[i - 1].to + 1 : edges[i].from + 1;
     uses[edges[i].to].push_back({first, edges[i].to, edges[i].bytes});
   }

@@ -18,7 +18,8 @@ struct ClusteringProblem {
   enum class Criterion { kFlops, kCount, kInputMemory };
   struct Edge {
     int32_t from = 0, to = 0;  // operators, from < to
-    double bytes = 0;          // edges of one operator with equal bytes are one value
+    double bytes = 0;
+    int32_t value = 0;  // which result of `from`: it enters a segment once
   };
   std::vector<double> cost;  // by operator
   std::vector<bool> heavy;   // by operator: matrix products and convolutions

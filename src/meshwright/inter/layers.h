@@ -29,8 +29,10 @@ struct LayerLoop {
 struct Layers {
   int32_t count = 0;
   std::vector<Phase> phase;  // by OpId
-  // By OpId: the layer of which the op is a part. -1: of every layer that needs it (what depends on
-  // no data and is cheap: masks, the step's number, bias corrections), and ops inside a layer loop.
+  // By OpId: the layer of which the op is a part. -1: of every layer that needs it (entry
+  // parameters, and what depends on no data and is cheap: masks, casts of weights, the step's
+  // number), ops inside a layer loop and its exits, and what works on entries for all of its layers
+  // at once (the optimizer of stacked weights).
   std::vector<int32_t> layer;
   std::vector<LayerLoop> loops;
   // By layer: layers of equal kind are alike, operator by operator, in all phases and in what

@@ -1,0 +1,43 @@
+#ifndef MESHWRIGHT_INTER_LAYER_ASSIGNMENT_H_
+#define MESHWRIGHT_INTER_LAYER_ASSIGNMENT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "meshwright/inter/layer_loops.h"
+#include "meshwright/inter/layers.h"
+#include "meshwright/inter/unit_graph.h"
+
+namespace meshwright {
+
+// Layers of units. A loop over layers has the layer of its first iteration in the forward phase's
+// order.
+struct UnitLayers {
+  int32_t count = 1;
+  std::vector<int32_t> layer;      // by unit; -1: of every layer that needs it, or stacked
+  std::vector<int32_t> loop_over;  // by unit: entry of the loops over layers it is, or -1
+  // By unit: the loop over layers, entry as above, of which its first dimension has an entry a
+  // layer; else -1.
+  std::vector<int32_t> stacked;
+};
+
+// Gives the units of the backward phase layers, those of the forward phase having theirs: the layer
+// whose values or weights a unit uses, so that values go from higher to lower layers and what the
+// forward phase made does not go back to lower ones.
+void AssignBackward(const Graph& graph, const UnitGraph& units, const std::vector<Phase>& phase,
+                    const std::vector<LoopOverLayers>& loops, const std::vector<int32_t>& tied,
+                    UnitLayers* layers);
+
+// Then those of the update phase, outputs, and what is heavy but depends on no data.
+void AssignUpdate(const Graph& graph, const UnitGraph& units, const std::vector<Phase>& phase,
+                  const std::vector<LoopOverLayers>& loops, UnitLayers* layers);
+
+// By unit that depends on weights but no data: the layers of the forward phase that use it,
+// ascending.
+std::vector<std::vector<int32_t>> ForwardUses(const Graph& graph, const UnitGraph& units,
+                                              const std::vector<Phase>& phase,
+                                              const UnitLayers& layers);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_INTER_LAYER_ASSIGNMENT_H_

@@ -1,0 +1,157 @@
+#include <algorithm>
+
+#include "meshwright/inter/layer_assignment.h"
+#include "meshwright/sharding/rule.h"
+
+// A unit of the update phase belongs to the layer whose sums it takes, and so does what follows.
+// One that takes sums of several layers (the norm of all gradients) goes to the first of them; what
+// it makes is shared, and says nothing about where its users belong.
+
+namespace meshwright {
+namespace {
+
+class UpdateAssigner {
+ public:
+  UpdateAssigner(const Graph& graph, const UnitGraph& units, const std::vector<Phase>& phase,
+                 const std::vector<LoopOverLayers>& loops, UnitLayers* layers)
+      : graph_(graph),
+        units_(units),
+        loops_(loops),
+        layers_(*layers),
+        uses_(ForwardUses(graph, units, phase, *layers)),
+        shared_(units.units.size()),
+        stack_of_(graph.values.size(), -1) {}
+
+  void Run() {
+    FindStacks();
+    for (size_t u = 0; u < units_.units.size(); ++u) {
+      const Unit& unit = units_.units[u];
+      if (unit.role == BatchRole::kAfter) {
+        AssignAfter(u);
+      } else if (graph_[unit.op].kind == OpKind::kOutput) {
+        const auto producer = static_cast<size_t>(units_.of_value[unit.inputs[0].index()]);
+        layers_.layer[u] = layers_.layer[producer];
+        layers_.stacked[u] = stack_of_[unit.inputs[0].index()];
+      }
+    }
+    AssignHeavyConstants();
+  }
+
+ private:
+  // What loops over layers leave with an entry for each of their layers.
+  void FindStacks() {
+    std::vector<int32_t> over(graph_.loops.size(), -1);
+    for (size_t u = 0; u < units_.units.size(); ++u) {
+      if (layers_.loop_over[u] >= 0) over[units_.units[u].loop] = layers_.loop_over[u];
+    }
+    for (const Carry& carry : graph_.carries) {
+      const int32_t loop = over[carry.loop];
+      if (loop < 0 || !carry.exit.valid()) continue;
+      const Op& last = graph_[graph_[carry.next].producer];
+      const std::vector<int64_t>& dims = graph_[carry.exit].shape.dims;
+      if (last.kind != OpKind::kInstruction ||
+          last.instruction->opcode != Opcode::kDynamicUpdateSlice || dims.empty()) {
+        continue;
+      }
+      if (dims[0] == loops_[loop].count && graph_[last.operands[1]].shape.dims[0] == 1) {
+        stack_of_[carry.exit.index()] = loop;
+      }
+    }
+  }
+
+  void AssignAfter(size_t u) {
+    const Unit& unit = units_.units[u];
+    if (AssignStack(u)) return;
+    int32_t first = -1, home = -1;
+    bool several = false, sums = false, only_shared = true;
+    for (ValueId v : unit.inputs) {
+      const auto producer = static_cast<size_t>(units_.of_value[v.index()]);
+      const BatchRole role = units_.units[producer].role;
+      if (role == BatchRole::kConstant) {
+        if (home < 0 && !uses_[producer].empty()) home = uses_[producer].front();
+        continue;
+      }
+      int32_t layer = layers_.layer[producer];
+      if (stack_of_[v.index()] >= 0) {
+        several = true;
+        layer = FirstOf(stack_of_[v.index()]);
+      }
+      if (layer < 0) continue;
+      const bool shared = shared_[producer];
+      if (shared && (sums || home >= 0)) continue;
+      if (!shared && !sums) {
+        sums = true;
+        first = -1;
+      }
+      several |= !shared && first >= 0 && layer != first;
+      only_shared &= shared;
+      first = first < 0 ? layer : std::min(first, layer);
+    }
+    if (!sums && home >= 0) {
+      first = home;
+      only_shared = false;
+    }
+    layers_.layer[u] = std::max(first, 0);
+    shared_[u] = several || only_shared;
+  }
+
+  int32_t FirstOf(int32_t loop) const { return layers_.layer[loops_[loop].unit]; }
+
+  // An op on entries for each layer of a loop that keeps them apart.
+  bool AssignStack(size_t u) {
+    const Unit& unit = units_.units[u];
+    if (unit.loop >= 0) return false;
+    int32_t loop = -1;
+    size_t operand = 0;
+    for (size_t i = 0; i < unit.inputs.size(); ++i) {
+      if (loop < 0 && stack_of_[unit.inputs[i].index()] >= 0) {
+        loop = stack_of_[unit.inputs[i].index()];
+        operand = i;
+      }
+    }
+    if (loop < 0) return false;
+    const Rule rule = RuleFor(graph_, graph_[unit.op]);
+    const auto& dim = rule.operands[operand].dims[0];
+    if (dim.empty() || rule.factors[dim[0]].kind != FactorKind::kParallel) return false;
+    for (const TensorFactors& result : rule.results) {
+      if (result.dims.empty() || result.dims[0] != dim) return false;
+    }
+    for (ValueId v : unit.outputs) stack_of_[v.index()] = loop;
+    layers_.stacked[u] = loop;
+    layers_.layer[u] = -1;
+    return true;
+  }
+
+  // Where they are used first.
+  void AssignHeavyConstants() {
+    std::vector<int32_t> first(units_.units.size(), layers_.count);
+    for (size_t u = units_.units.size(); u-- > 0;) {
+      const Unit& unit = units_.units[u];
+      if (unit.role != BatchRole::kConstant) {
+        if (layers_.layer[u] >= 0) first[u] = layers_.layer[u];
+        continue;
+      }
+      for (ValueId v : unit.outputs) {
+        for (int32_t user : units_.users[v.index()]) first[u] = std::min(first[u], first[user]);
+      }
+      if (unit.heavy) layers_.layer[u] = first[u] == layers_.count ? 0 : first[u];
+    }
+  }
+
+  const Graph& graph_;
+  const UnitGraph& units_;
+  const std::vector<LoopOverLayers>& loops_;
+  UnitLayers& layers_;
+  const std::vector<std::vector<int32_t>> uses_;
+  std::vector<bool> shared_;       // by unit
+  std::vector<int32_t> stack_of_;  // by ValueId: loop over layers, or -1
+};
+
+}  // namespace
+
+void AssignUpdate(const Graph& graph, const UnitGraph& units, const std::vector<Phase>& phase,
+                  const std::vector<LoopOverLayers>& loops, UnitLayers* layers) {
+  UpdateAssigner(graph, units, phase, loops, layers).Run();
+}
+
+}  // namespace meshwright
