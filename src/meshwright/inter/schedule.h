@@ -46,6 +46,9 @@ const std::vector<ScheduleKind>& ScheduleTable();
 // Error: unknown; names what there is.
 absl::StatusOr<const ScheduleKind*> FindSchedule(std::string_view name);
 
+// Whether `schedule` can have this shape. Errors say what would do.
+absl::Status CheckShape(const ScheduleKind& schedule, const ScheduleShape& shape);
+
 }  // namespace meshwright
 
 #endif  // MESHWRIGHT_INTER_SCHEDULE_H_

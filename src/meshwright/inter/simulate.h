@@ -45,8 +45,8 @@ struct Simulation {
 
 // Runs `schedule` event by event. `stages.size()` must be groups * chunks. Transfers run beside
 // computation, one after the other on each link between neighbours and direction.
-// Errors: a schedule whose tasks wait for each other in a circle (our own bug, reported as
-// internal).
+// Errors: see CheckShape; a schedule whose tasks wait for each other in a circle (our own bug,
+// reported as internal).
 absl::StatusOr<Simulation> Simulate(const ScheduleKind& schedule, const ScheduleShape& shape,
                                     const std::vector<StageTimes>& stages);
 
