@@ -1,6 +1,7 @@
 #include "tests/sharding/interpreter.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
@@ -9,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "meshwright/hlo/element_value.h"
 #include "meshwright/hlo/reduction.h"
 
 namespace meshwright {
@@ -66,9 +68,50 @@ double Argument(const Call& call, size_t i, const Index& index) {
   return call.in[i].dims.empty() ? call.in[i].data[0] : At(call.in[i], index);
 }
 
+bool Compare(const std::string& direction, double a, double b) {
+  if (direction == "EQ") return a == b;
+  if (direction == "NE") return a != b;
+  if (direction == "GT") return a > b;
+  if (direction == "GE") return a >= b;
+  if (direction == "LE") return a <= b;
+  return a < b;
+}
+
 double Scalar(const Call& call, const Index& index) {
   auto arg = [&](size_t i) { return Argument(call, i, index); };
   switch (call.instruction.opcode) {
+    case Opcode::kDivide:
+      return IsInteger(call.instruction.shape.type) ? std::trunc(arg(0) / arg(1)) : arg(0) / arg(1);
+    case Opcode::kPower:
+      return std::pow(arg(0), arg(1));
+    case Opcode::kMinimum:
+      return std::min(arg(0), arg(1));
+    case Opcode::kAnd:
+      return arg(0) != 0 && arg(1) != 0;
+    case Opcode::kOr:
+      return arg(0) != 0 || arg(1) != 0;
+    case Opcode::kNot:
+      return arg(0) == 0;
+    case Opcode::kIsFinite:
+      return std::isfinite(arg(0));
+    case Opcode::kAbs:
+      return std::abs(arg(0));
+    case Opcode::kSign:
+      return (arg(0) > 0) - (arg(0) < 0);
+    case Opcode::kExp:
+      return std::exp(arg(0));
+    case Opcode::kLog:
+      return std::log(arg(0));
+    case Opcode::kSqrt:
+      return std::sqrt(arg(0));
+    case Opcode::kRsqrt:
+      return 1 / std::sqrt(arg(0));
+    case Opcode::kTanh:
+      return std::tanh(arg(0));
+    case Opcode::kSin:
+      return std::sin(arg(0));
+    case Opcode::kCos:
+      return std::cos(arg(0));
     case Opcode::kAdd:
       return arg(0) + arg(1);
     case Opcode::kSubtract:
@@ -80,7 +123,7 @@ double Scalar(const Call& call, const Index& index) {
     case Opcode::kNegate:
       return -arg(0);
     case Opcode::kCompare:
-      return arg(0) < arg(1);
+      return Compare(call.instruction.direction, arg(0), arg(1));
     case Opcode::kSelect:
       return arg(0) != 0 ? arg(1) : arg(2);
     case Opcode::kClamp:
@@ -492,8 +535,10 @@ std::vector<Tensor> Scatter(const Call& call) {
 
 std::vector<Tensor> Constant(const Call& call) {
   Tensor out = call.Blank();
-  for (char c : call.instruction.literal.data) {
-    if (c != 0) std::abort();  // only zeros are used here
+  const ElementType type = call.instruction.shape.type;
+  const std::string& data = call.instruction.literal.data;
+  for (size_t i = 0; i < out.data.size() && !data.empty(); ++i) {
+    out.data[i] = ElementAsDouble(type, data.data() + i * static_cast<size_t>(ElementBytes(type)));
   }
   return {out};
 }
@@ -507,6 +552,22 @@ const std::map<Opcode, Function>& Functions() {
       {Opcode::kMultiply, Elementwise},
       {Opcode::kMaximum, Elementwise},
       {Opcode::kNegate, Elementwise},
+      {Opcode::kDivide, Elementwise},
+      {Opcode::kPower, Elementwise},
+      {Opcode::kMinimum, Elementwise},
+      {Opcode::kAnd, Elementwise},
+      {Opcode::kOr, Elementwise},
+      {Opcode::kNot, Elementwise},
+      {Opcode::kIsFinite, Elementwise},
+      {Opcode::kAbs, Elementwise},
+      {Opcode::kSign, Elementwise},
+      {Opcode::kExp, Elementwise},
+      {Opcode::kLog, Elementwise},
+      {Opcode::kSqrt, Elementwise},
+      {Opcode::kRsqrt, Elementwise},
+      {Opcode::kTanh, Elementwise},
+      {Opcode::kSin, Elementwise},
+      {Opcode::kCos, Elementwise},
       {Opcode::kCompare, Elementwise},
       {Opcode::kSelect, Elementwise},
       {Opcode::kClamp, Elementwise},

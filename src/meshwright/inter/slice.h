@@ -16,13 +16,22 @@
 
 namespace meshwright {
 
+// Where update phases exchange kShared values, one stage's can only run in two parts.
+enum class UpdatePart : uint8_t {
+  kWhole,         // as one program, shared values in and out
+  kBeforeShared,  // outputs that need no shared value: those that others wait for
+  kAfterShared,   // all other outputs
+};
+
 struct SliceRequest {
   int32_t begin = 0, end = 0;  // layers [begin, end)
   bool forward = true, backward = true, update = true;
-  // With backward and without forward: what the forward phase left is computed again from the
-  // layers' inputs instead of being an input.
+  // What the backward phase needs of the forward phase of the same layers is computed again from
+  // the layers' inputs: with backward and without forward it is no input, with forward and without
+  // backward no output.
   bool recompute = false;
   int64_t micro_batches = 1;
+  UpdatePart part = UpdatePart::kWhole;  // of the update phase
 };
 
 // What an input or output of a slice is to the rest of the program.
@@ -33,9 +42,13 @@ enum class SliceRole : uint8_t {
   kGradient,    // crosses layers in the backward phase
   kSaved,       // left by the forward phase for the backward phase of the same layers
   kSum,         // to be added up over the micro-batches; input of the update phase: added up
-  kShared,  // made from such sums over several stages (a clipping factor, the loss): of the update
-  kResult,  // any other output of the program
+  kShared,      // from one stage's update phase to another's (a part of the gradients' norm)
+  kResult,      // any other output of the program
 };
+
+// Inputs and outputs of slices are matched by `value`, `layer` and [first, first + count). An
+// output has the role in which layers of other stages take it, if any do; a slice of the same
+// layers may take it in another one.
 
 struct SliceValue {
   SliceRole role = SliceRole::kState;
@@ -43,10 +56,18 @@ struct SliceValue {
   ValueId value;           // in the whole program's graph
   int32_t parameter = -1;  // kState, kData: index into Graph::parameters
   int32_t output = -1;     // of outputs of the program: index into Graph::outputs
-  // kState and kSum of a layer loop: which part of the first dimension, [first, first + count).
+  // Of arrays that hold something of every layer of a loop: the dimension that runs over layers,
+  // and which part of it this is, [first, first + count). -1: no such array.
+  int32_t layer_dimension = -1;
   int32_t first = 0, count = 0;
+  // What a layer loop carries from layer to layer (`value` is then the carry's parameter): the
+  // layer that takes it in. Else -1.
+  int32_t layer = -1;
   int32_t dimension = -1;  // that runs over the batch, or -1
+  bool operator==(const SliceValue&) const = default;
 };
+
+struct SliceContext;  // what all slices have in common: slice_context.h
 
 struct ProgramSlice {
   std::unique_ptr<const Module> module;  // one parameter and one root element for each:
@@ -57,11 +78,35 @@ struct ProgramSlice {
                              // invalid for inputs, outputs and what the slicing added
 };
 
-// `graph` must come from a module without calls (hlo/inline_calls.h).
-// Errors: micro-batches that do not divide; a constant with a batch dimension and the like that
-// cannot be divided (names the op).
-absl::StatusOr<ProgramSlice> SliceProgram(const Graph& graph, const BatchSplit& batch,
-                                          const Layers& layers, const SliceRequest& request);
+// Cuts slices out of one program. `graph` must come from a module without calls
+// (hlo/inline_calls.h); it, `batch` and `layers` must outlive the slicer.
+//
+// What depends on no data (masks, casts of weights, the step's number) is computed by every slice
+// that needs it, and so are scalars of the update phase (a clipping factor from the norms of all
+// gradients, bias corrections, the mean loss): only what they are made of is kShared or kSum. An
+// output of the program made in that way comes from the first layers and from every slice that has
+// the state it replaces.
+//
+// With backward and update in one slice, gradients go straight into the update, as if the sum over
+// micro-batches had been made. Statistics over the batch are those of the micro-batch times
+// `micro_batches`; where the update phase needs one, the kSum output is divided by it again.
+class Slicer {
+ public:
+  // Linear in the graph; slices take time in the size of the slice but for one sweep over marks.
+  // Errors: layer loops that are not as Layers says; asynchronous operations.
+  static absl::StatusOr<std::unique_ptr<const Slicer>> Make(const Graph& graph,
+                                                            const BatchSplit& batch,
+                                                            const Layers& layers);
+  ~Slicer();
+
+  // Errors: layers that do not exist; micro-batches that do not divide; an operator that cannot be
+  // divided or mixes layers of a loop (names it).
+  absl::StatusOr<ProgramSlice> Slice(const SliceRequest& request) const;
+
+ private:
+  explicit Slicer(std::unique_ptr<const SliceContext> context);
+  std::unique_ptr<const SliceContext> context_;
+};
 
 }  // namespace meshwright
 

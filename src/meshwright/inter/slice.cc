@@ -1,0 +1,87 @@
+#include "meshwright/inter/slice.h"
+
+#include <utility>
+
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/hlo/verifier.h"
+#include "meshwright/inter/slice_build.h"
+#include "meshwright/inter/slice_context.h"
+#include "meshwright/inter/slice_select.h"
+
+namespace meshwright {
+namespace {
+
+// Fills in `phase` and `origin` of the slice's graph.
+void LabelOps(const BuiltSlice& built, const SliceSelection& selection, ProgramSlice* slice) {
+  const Graph& graph = slice->graph;
+  slice->origin.assign(graph.ops.size(), OpId());
+  slice->phase.assign(graph.ops.size(), Phase::kForward);
+  const Instruction* last = nullptr;
+  size_t leaf = 0;
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    const Op& op = graph.ops[i];
+    leaf = op.instruction == last ? leaf + 1 : 0;
+    last = op.instruction;
+    if (op.kind == OpKind::kOutput || op.parameter >= 0) continue;
+    const auto origin = built.origin.find(op.instruction->name);
+    if (origin != built.origin.end()) {
+      // Of an instruction with several results there is one op.
+      slice->origin[i] = origin->second[op.kind == OpKind::kInstruction ? 0 : leaf];
+      slice->phase[i] = selection.phase[slice->origin[i].index()];
+    } else if (const auto phase = built.phase.find(op.instruction->name);
+               phase != built.phase.end()) {
+      slice->phase[i] = phase->second;
+    }
+  }
+  // What the slicing added, inputs and outputs go with what they are for.
+  for (size_t i = graph.ops.size(); i-- > 0;) {
+    const Op& op = graph.ops[i];
+    if (slice->origin[i].valid() || built.phase.contains(op.instruction->name)) continue;
+    if (op.kind == OpKind::kOutput) {
+      slice->phase[i] = slice->phase[graph[op.operands[0]].producer.index()];
+      continue;
+    }
+    bool used = false;
+    for (ValueId v : op.results) {
+      for (OpId user : graph[v].users) {
+        if (graph[user].kind == OpKind::kOutput) continue;
+        const Phase phase = slice->phase[user.index()];
+        slice->phase[i] = used ? std::min(slice->phase[i], phase) : phase;
+        used = true;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Slicer::Slicer(std::unique_ptr<const SliceContext> context) : context_(std::move(context)) {}
+Slicer::~Slicer() = default;
+
+absl::StatusOr<std::unique_ptr<const Slicer>> Slicer::Make(const Graph& graph,
+                                                           const BatchSplit& batch,
+                                                           const Layers& layers) {
+  MW_ASSIGN_OR_RETURN(SliceContext context, MakeSliceContext(graph, batch, layers));
+  return std::unique_ptr<const Slicer>(
+      new Slicer(std::make_unique<const SliceContext>(std::move(context))));
+}
+
+absl::StatusOr<ProgramSlice> Slicer::Slice(const SliceRequest& request) const {
+  MW_ASSIGN_OR_RETURN(SliceSelection selection, SelectSlice(*context_, request));
+  MW_ASSIGN_OR_RETURN(BuiltSlice built, BuildSlice(*context_, request, selection));
+  if (const auto error = FindVerifierError(built.module); error.has_value()) {
+    return absl::InvalidArgumentError(StrCat("layers [", request.begin, ", ", request.end,
+                                             ") for one of ", request.micro_batches,
+                                             " micro-batches: ", error->message));
+  }
+  ProgramSlice slice;
+  slice.module = std::make_unique<const Module>(std::move(built.module));
+  MW_ASSIGN_OR_RETURN(slice.graph, BuildGraph(*slice.module));
+  LabelOps(built, selection, &slice);
+  slice.inputs = std::move(selection.inputs);
+  slice.outputs = std::move(selection.outputs);
+  return slice;
+}
+
+}  // namespace meshwright

@@ -1,0 +1,136 @@
+#include "meshwright/inter/slice_context.h"
+
+#include <algorithm>
+
+#include "meshwright/base/status.h"
+#include "meshwright/intra/names.h"
+
+namespace meshwright {
+namespace {
+
+bool IsScalar(const Graph& graph, ValueId v) { return graph[v].shape.elements() == 1; }
+
+// A scalar made of scalars.
+bool IsScalarOp(const Graph& graph, const Op& op) {
+  const auto scalar = [&](ValueId v) { return IsScalar(graph, v); };
+  return op.kind == OpKind::kInstruction && !op.results.empty() &&
+         std::all_of(op.operands.begin(), op.operands.end(), scalar) &&
+         std::all_of(op.results.begin(), op.results.end(), scalar);
+}
+
+class Placer {
+ public:
+  explicit Placer(SliceContext* context) : c_(*context) {}
+
+  void Run() {
+    c_.place.resize(c_.graph.ops.size());
+    // Wholes first: their parts take over where they are.
+    for (size_t i = 0; i < c_.place.size(); ++i) Collect(OpId(i));
+    for (size_t i = 0; i < c_.place.size(); ++i) {
+      if (c_.structure.whole[i] == OpId(i)) PlaceWhole(OpId(i));
+    }
+    for (size_t i = 0; i < c_.place.size(); ++i) {
+      c_.place[i] = c_.place[c_.structure.whole[i].index()];
+      c_.has_update |= !c_.place[i].floating && c_.place[i].phase == Phase::kUpdate &&
+                       c_.graph.ops[i].kind != OpKind::kOutput;
+    }
+  }
+
+ private:
+  struct Members {
+    int32_t layer = -1;
+    Phase phase = Phase::kForward;
+    bool constant = true;
+  };
+
+  void Collect(OpId id) {
+    const OpId whole = c_.structure.whole[id.index()];
+    members_.resize(c_.place.size());
+    Members& members = members_[whole.index()];
+    const Op& op = c_.graph[id];
+    if (c_.layers.layer[id.index()] > members.layer) {
+      members.layer = c_.layers.layer[id.index()];
+      members.phase = c_.layers.phase[id.index()];
+    } else if (members.layer < 0) {
+      members.phase = std::max(members.phase, c_.layers.phase[id.index()]);
+    }
+    // What a loop or conditional gives away decides; inside there may be anything.
+    if (c_.graph[id].loop >= 0 ||
+        c_.structure.region[id.index()] != c_.structure.region[whole.index()]) {
+      return;
+    }
+    for (ValueId v : op.results) {
+      members.constant &= c_.batch.roles[v.index()] == BatchRole::kConstant;
+    }
+  }
+
+  void PlaceWhole(OpId id) {
+    OpPlace& place = c_.place[id.index()];
+    const Members& members = members_[id.index()];
+    const Op& op = c_.graph[id];
+    place.phase = members.phase;
+    const int32_t layer_loop = c_.LayerLoopOf(id);
+    if (layer_loop >= 0) {
+      const LayerLoop& loop = c_.layers.loops[layer_loop];
+      place.phase = PhaseInside(loop.loop);
+      place.begin = loop.first;
+      place.end = loop.first + loop.count;
+      place.by_layer = true;
+      return;
+    }
+    place.floating = members.layer < 0 || members.constant ||
+                     (members.phase == Phase::kUpdate && IsScalarOp(c_.graph, op));
+    place.begin = members.layer;
+    place.end = members.layer + 1;
+    const int32_t stack = StackOf(op);
+    if (stack < 0) return;
+    const LayerLoop& loop = c_.layers.loops[stack];
+    place.floating = members.constant;
+    place.begin = loop.first;
+    place.end = loop.first + loop.count;
+    place.by_layer = true;
+  }
+
+  // The phase that most ops of a loop have.
+  Phase PhaseInside(int32_t loop) const {
+    int64_t count[3] = {};
+    const Loop& l = c_.graph.loops[loop];
+    for (size_t i = l.begin.index(); i < l.end.index(); ++i) {
+      if (c_.graph.ops[i].kind == OpKind::kInstruction) {
+        ++count[static_cast<size_t>(c_.layers.phase[i])];
+      }
+    }
+    return static_cast<Phase>(std::max_element(count, count + 3) - count);
+  }
+
+  // The layer loop whose stacks an op computes; -1: none.
+  int32_t StackOf(const Op& op) const {
+    for (ValueId v : op.results) {
+      if (c_.stacks.loop[v.index()] >= 0) return c_.stacks.loop[v.index()];
+    }
+    return -1;
+  }
+
+  SliceContext& c_;
+  std::vector<Members> members_;  // by OpId of the whole
+};
+
+}  // namespace
+
+int32_t SliceContext::LayerLoopOf(OpId op) const {
+  const OpId whole = structure.whole[op.index()];
+  if (graph[whole].kind != OpKind::kLoopExit) return -1;
+  return stacks.layer_loop[graph.carries[structure.carry[whole.index()]].loop];
+}
+
+absl::StatusOr<SliceContext> MakeSliceContext(const Graph& graph, const BatchSplit& batch,
+                                              const Layers& layers) {
+  SliceContext context{graph, batch, layers, {}, {}, {}, {}, false};
+  MW_ASSIGN_OR_RETURN(context.structure, FindStructure(graph));
+  MW_ASSIGN_OR_RETURN(context.stacks, FindStacks(graph, context.structure, layers));
+  context.tied = TiedParameters(graph, /*by_position=*/true);
+  Placer(&context).Run();
+  return context;
+}
+
+}  // namespace meshwright
