@@ -30,7 +30,8 @@ class BackwardAssigner {
         tied_(tied),
         layers_(*layers),
         uses_(ForwardUses(graph, units, phase, *layers)),
-        prepares_(PrepareData(graph, units)) {}
+        prepares_(PrepareData(graph, units)),
+        undecided_(units.units.size()) {}
 
   void Run() {
     FindHomes();
@@ -38,6 +39,7 @@ class BackwardAssigner {
     for (size_t u = 0; u < units_.units.size(); ++u) {
       if (IsBackward(u) && layers_.loop_over[u] < 0 && !prepares_[u]) layers_.layer[u] = Choose(u);
     }
+    SinkUndecided();
     // What only prepares data is made where it is used first.
     for (size_t u = units_.units.size(); u-- > 0;) {
       if (!IsBackward(u) || !prepares_[u] || units_.units[u].inputs.empty()) continue;
@@ -136,7 +138,7 @@ class BackwardAssigner {
     }
   }
 
-  int32_t Choose(size_t u) const {
+  int32_t Choose(size_t u) {
     int32_t most = layers_.count - 1;
     for (ValueId v : units_.units[u].inputs) {
       const auto producer = static_cast<size_t>(units_.of_value[v.index()]);
@@ -156,7 +158,24 @@ class BackwardAssigner {
       }
     }
     if (found < 0 && home_[u] >= 0) consider(home_[u]);
+    undecided_[u] = found < 0;
     return std::max({found < 0 ? most : found, least_[u], 0});
+  }
+
+  // What changes nothing but the form of a gradient goes to the layer that uses it, unless that
+  // would make more bytes cross.
+  void SinkUndecided() {
+    for (size_t u = units_.units.size(); u-- > 0;) {
+      const Unit& unit = units_.units[u];
+      if (!undecided_[u] || unit.inputs.size() != 1 || unit.outputs.size() != 1) continue;
+      if (graph_[unit.outputs[0]].shape.bytes() < graph_[unit.inputs[0]].shape.bytes()) continue;
+      const std::vector<int32_t>& users = units_.users[unit.outputs[0].index()];
+      const auto backward = [&](int32_t user) { return IsBackward(user); };
+      if (users.empty() || !std::all_of(users.begin(), users.end(), backward)) continue;
+      int32_t layer = 0;
+      for (int32_t user : users) layer = std::max(layer, Entry(user));
+      layers_.layer[u] = std::max(layer, least_[u]);
+    }
   }
 
   const Graph& graph_;
@@ -168,6 +187,7 @@ class BackwardAssigner {
   const std::vector<std::vector<int32_t>> uses_;
   const std::vector<bool> prepares_;
   std::vector<int32_t> home_, least_;  // by unit
+  std::vector<bool> undecided_;        // by unit: nothing says in which layer of its range
 };
 
 }  // namespace

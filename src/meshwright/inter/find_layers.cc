@@ -68,7 +68,9 @@ absl::StatusOr<Layers> FindLayers(const Graph& graph, const FusionInfo& fusion,
   AssignBackward(graph, units, phase, loops, tied, &assigned);
   AssignUpdate(graph, units, phase, loops, &assigned);
   Layers layers = ByOp(graph, units, phase, loops, assigned);
-  layers.kind = FindLayerKinds(graph, layers);
+  std::vector<bool> shared;
+  for (int32_t unit : units.of_op) shared.push_back(assigned.shared[unit]);
+  layers.kind = FindLayerKinds(graph, layers, shared);
   return layers;
 }
 

@@ -166,17 +166,22 @@ class Cutter {
                      const Repetition& repetition, std::vector<int32_t>* cuts) const {
     const int32_t together = (repetition.count + kMostLayers - 1) / kMostLayers;
     const auto size = static_cast<int32_t>(heavy.size());
+    // Between the blocks; at either end as far behind or before what is heavy.
+    const int32_t second = first + repetition.period;
+    const int32_t between = CutBefore(heavy, second);
+    const int32_t distance = between - heavy[second - 1];
+    const double usual = sequence_.crossing_bytes[between];
     for (int32_t b = 0; b <= repetition.count; ++b) {
       const int32_t h = first + b * repetition.period;
       if ((b % together != 0 && b != repetition.count) || h == size) continue;
       if (h > 0) {
-        cuts->push_back(CutBefore(heavy, h));
+        const int32_t cut = heavy[h - 1] + distance;
+        const bool fits = cut <= heavy[h] && sequence_.crossing_bytes[cut] <= usual;
+        cuts->push_back(fits ? cut : CutBefore(heavy, h));
         continue;
       }
       // Nothing heavy before: what comes in as between the blocks, an embedding, is a part of its
       // own.
-      const int32_t next = first + repetition.period;
-      const double usual = sequence_.crossing_bytes[CutBefore(heavy, next)];
       int32_t cut = heavy[0];
       while (cut > begin && sequence_.crossing_bytes[cut] > usual) --cut;
       if (cut > begin) cuts->push_back(cut);

@@ -50,8 +50,12 @@ ForwardSequence MakeForwardSequence(const Graph& graph, const FusionInfo& fusion
 }
 
 int32_t NarrowestCut(const ForwardSequence& sequence, int32_t after, int32_t before) {
-  const auto begin = sequence.crossing_bytes.begin();
-  return static_cast<int32_t>(std::min_element(begin + after + 1, begin + before + 1) - begin);
+  const auto& bytes = sequence.crossing_bytes;
+  int32_t narrowest = after + 1;
+  for (int32_t cut = after + 2; cut <= before; ++cut) {
+    if (bytes[cut] <= bytes[narrowest]) narrowest = cut;
+  }
+  return narrowest;
 }
 
 }  // namespace meshwright

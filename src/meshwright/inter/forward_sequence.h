@@ -25,7 +25,8 @@ struct ForwardSequence {
 ForwardSequence MakeForwardSequence(const Graph& graph, const FusionInfo& fusion,
                                     const UnitGraph& units, const std::vector<Phase>& phase);
 
-// Between positions `after` and `before` (both heavy, say) the first cut with the fewest bytes.
+// Of the cuts behind position `after` up to that before position `before` the last with the fewest
+// bytes.
 int32_t NarrowestCut(const ForwardSequence& sequence, int32_t after, int32_t before);
 
 }  // namespace meshwright

@@ -19,6 +19,8 @@ struct UnitLayers {
   // By unit: the loop over layers, entry as above, of which its first dimension has an entry a
   // layer; else -1.
   std::vector<int32_t> stacked;
+  // By unit: made once a step from sums of several layers, for any layer.
+  std::vector<bool> shared;
 };
 
 // Gives the units of the backward phase layers, those of the forward phase having theirs: the layer

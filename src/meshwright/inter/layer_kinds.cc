@@ -15,9 +15,10 @@ namespace {
 
 class KindFinder {
  public:
-  KindFinder(const Graph& graph, const Layers& layers)
+  KindFinder(const Graph& graph, const Layers& layers, const std::vector<bool>& shared)
       : graph_(graph),
         layers_(layers),
+        shared_(shared),
         fingerprints_(graph),
         carries_(graph.ops.size(), nullptr),
         hash_(graph.ops.size()),
@@ -44,7 +45,7 @@ class KindFinder {
       if (in_layer_loop_[i]) continue;
       hash_[i] = Hash(OpId(i));
       const int32_t layer = layers_.layer[i];
-      if (layer < 0) continue;
+      if (layer < 0 || shared_[i]) continue;
       sum[layer] += Fingerprint().Add(hash_[i]).Add(Destinations(OpId(i))).value();
     }
     for (const LayerLoop& loop : layers_.loops) {
@@ -82,6 +83,10 @@ class KindFinder {
     const OpId producer = graph_[v].producer;
     const int32_t from = layers_.layer[producer.index()], to = layers_.layer[user.index()];
     f.Add(static_cast<uint64_t>(graph_[v].result));
+    if (shared_[producer.index()]) {
+      f.Add(graph_[v].shape);
+      return;
+    }
     if (!in_layer_loop_[producer.index()] && (from == to || from < 0)) {
       f.Add(hash_[producer.index()]);
       return;
@@ -92,13 +97,15 @@ class KindFinder {
     f.Add(!side || from < 0 ? 2 : from < to ? 1 : 0);
   }
 
-  // Whether results go to other layers or outputs, by phase.
+  // Whether results go to other layers, into updates elsewhere, to outputs.
   uint64_t Destinations(OpId id) const {
     uint64_t mask = 0;
     for (ValueId v : graph_[id].results) {
       for (OpId user : graph_[v].users) {
-        if (layers_.layer[user.index()] != layers_.layer[id.index()]) mask |= 1u << Phases(user);
-        if (graph_[user].kind == OpKind::kOutput) mask |= 8;
+        if (shared_[user.index()] || layers_.layer[user.index()] != layers_.layer[id.index()]) {
+          mask |= layers_.phase[user.index()] == Phase::kUpdate ? 2 : 1;
+        }
+        if (graph_[user].kind == OpKind::kOutput) mask |= 4;
       }
     }
     return mask;
@@ -106,6 +113,7 @@ class KindFinder {
 
   const Graph& graph_;
   const Layers& layers_;
+  const std::vector<bool>& shared_;  // by OpId
   OpFingerprints fingerprints_;
   std::vector<const Carry*> carries_;  // by OpId: of loop parameters and exits
   std::vector<uint64_t> hash_;         // by OpId
@@ -114,8 +122,9 @@ class KindFinder {
 
 }  // namespace
 
-std::vector<int32_t> FindLayerKinds(const Graph& graph, const Layers& layers) {
-  return KindFinder(graph, layers).Run();
+std::vector<int32_t> FindLayerKinds(const Graph& graph, const Layers& layers,
+                                    const std::vector<bool>& shared) {
+  return KindFinder(graph, layers, shared).Run();
 }
 
 }  // namespace meshwright

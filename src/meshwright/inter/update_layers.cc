@@ -19,10 +19,12 @@ class UpdateAssigner {
         loops_(loops),
         layers_(*layers),
         uses_(ForwardUses(graph, units, phase, *layers)),
-        shared_(units.units.size()),
+        shared_(layers->shared),
+        spread_(units.units.size()),
         stack_of_(graph.values.size(), -1) {}
 
   void Run() {
+    shared_.assign(units_.units.size(), false);
     FindStacks();
     for (size_t u = 0; u < units_.units.size(); ++u) {
       const Unit& unit = units_.units[u];
@@ -31,9 +33,11 @@ class UpdateAssigner {
       } else if (graph_[unit.op].kind == OpKind::kOutput) {
         const auto producer = static_cast<size_t>(units_.of_value[unit.inputs[0].index()]);
         layers_.layer[u] = layers_.layer[producer];
+        shared_[u] = shared_[producer];
         layers_.stacked[u] = stack_of_[unit.inputs[0].index()];
       }
     }
+    SinkShared();
     AssignHeavyConstants();
   }
 
@@ -63,7 +67,7 @@ class UpdateAssigner {
     const Unit& unit = units_.units[u];
     if (AssignStack(u)) return;
     int32_t first = -1, home = -1;
-    bool several = false, sums = false, only_shared = true;
+    bool several = false, sums = false, only_shared = true, any_shared = false;
     for (ValueId v : unit.inputs) {
       const auto producer = static_cast<size_t>(units_.of_value[v.index()]);
       const BatchRole role = units_.units[producer].role;
@@ -78,6 +82,7 @@ class UpdateAssigner {
       }
       if (layer < 0) continue;
       const bool shared = shared_[producer];
+      any_shared |= shared;
       if (shared && (sums || home >= 0)) continue;
       if (!shared && !sums) {
         sums = true;
@@ -92,7 +97,12 @@ class UpdateAssigner {
       only_shared = false;
     }
     layers_.layer[u] = std::max(first, 0);
-    shared_[u] = several || only_shared;
+    // The next of the sums that make a norm is shared like the last; a gradient times the norm is
+    // not.
+    const bool scalar = std::all_of(unit.outputs.begin(), unit.outputs.end(),
+                                    [&](ValueId v) { return graph_[v].shape.rank() == 0; });
+    shared_[u] = several || only_shared || (any_shared && scalar);
+    spread_[u] = only_shared && !scalar;
   }
 
   int32_t FirstOf(int32_t loop) const { return layers_.layer[loops_[loop].unit]; }
@@ -122,6 +132,22 @@ class UpdateAssigner {
     return true;
   }
 
+  // Arrays that are filled with shared scalars are made where they are used.
+  void SinkShared() {
+    for (size_t u = units_.units.size(); u-- > 0;) {
+      if (!spread_[u]) continue;
+      bool used = false;
+      int32_t first = layers_.count;
+      for (ValueId v : units_.units[u].outputs) {
+        for (int32_t user : units_.users[v.index()]) {
+          used = true;
+          if (layers_.layer[user] >= 0) first = std::min(first, layers_.layer[user]);
+        }
+      }
+      if (used) layers_.layer[u] = first == layers_.count ? -1 : first;
+    }
+  }
+
   // Where they are used first.
   void AssignHeavyConstants() {
     std::vector<int32_t> first(units_.units.size(), layers_.count);
@@ -143,7 +169,8 @@ class UpdateAssigner {
   const std::vector<LoopOverLayers>& loops_;
   UnitLayers& layers_;
   const std::vector<std::vector<int32_t>> uses_;
-  std::vector<bool> shared_;       // by unit
+  std::vector<bool>& shared_;
+  std::vector<bool> spread_;       // by unit: shared, and an array
   std::vector<int32_t> stack_of_;  // by ValueId: loop over layers, or -1
 };
 
