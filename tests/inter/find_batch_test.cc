@@ -129,6 +129,39 @@ TEST(FindBatchTest, StatisticsAreTheMicroBatchsOwn) {
   EXPECT_TRUE(found.batch->Divides(found.program.graph, 2));
 }
 
+TEST(FindBatchTest, TwoStepsInOneProgram) {
+  const Found found(Step("", R"(
+    y = f32[8,4] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+    dw = f32[4,4] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+    between = f32[4,4] subtract(w, dw)
+    z = f32[8,4] dot(x, between), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+    dw2 = f32[4,4] dot(x, z), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+    new = f32[4,4] subtract(between, dw2)
+    ROOT out = (f32[4,4]) tuple(new)
+  )"));
+  ASSERT_TRUE(found.batch.ok()) << found.batch.status();
+  EXPECT_THAT(found.Names(found.batch->indivisible), ElementsAre("between"));
+}
+
+// The running maximum of what quantization scales by.
+TEST(FindBatchTest, MaximumForSamplesAndForTheNextStep) {
+  const std::string lines = R"(
+    top = f32[] reduce(x, zero), dimensions={0,1}, to_apply=max
+    tops = f32[8,4] broadcast(top), dimensions={}
+    y = f32[8,4] divide(x, tops)
+    dw = f32[4,4] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+    new = f32[4,4] subtract(w, dw)
+    ROOT out = (f32[4,4], f32[]) tuple(new, )";
+  const Found both(Step("", lines + "top)"));
+  ASSERT_TRUE(both.batch.ok()) << both.batch.status();
+  EXPECT_THAT(both.Names(both.batch->indivisible), ElementsAre("top"));
+  const Found samples(Step("", lines + "zero)"));
+  ASSERT_TRUE(samples.batch.ok()) << samples.batch.status();
+  EXPECT_THAT(samples.batch->indivisible, IsEmpty());
+  EXPECT_THAT(samples.batch->statistics, IsEmpty()) << "no sum to be scaled";
+  EXPECT_EQ(samples.Role("top"), BatchRole::kStatistic);
+}
+
 struct Obstacle {
   const char* name;
   const char* op;

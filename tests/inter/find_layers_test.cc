@@ -171,7 +171,7 @@ TEST(FindLayersTest, TransformerInBlocks) {
 }
 
 TEST(FindLayersTest, TiedEmbeddingMaskAndClipping) {
-  const Found found("tied_clip.train.hlo.txt.gz");
+  const Found found("pipeline/tied_clip.train.hlo.txt.gz");
   ASSERT_TRUE(found.layers.ok()) << found.layers.status();
   CheckLayers(found.graph(), *found.batch, *found.layers);
   EXPECT_EQ(found.layers->count, 5);
@@ -186,7 +186,7 @@ TEST(FindLayersTest, TiedEmbeddingMaskAndClipping) {
 }
 
 TEST(FindLayersTest, LoopsOverLayers) {
-  const Found found("encoder_decoder.scan.train.hlo.txt.gz");
+  const Found found("pipeline/encoder_decoder.scan.train.hlo.txt.gz");
   ASSERT_TRUE(found.layers.ok()) << found.layers.status();
   CheckLayers(found.graph(), *found.batch, *found.layers);
   // Two embeddings, three and five layers in loops (one recomputed), the head.
@@ -207,7 +207,7 @@ TEST(FindLayersTest, LoopsOverLayers) {
 }
 
 TEST(FindLayersTest, PeriodOfTwoBlocksWithoutLoss) {
-  const Found found("alternating.train.hlo.txt.gz");
+  const Found found("pipeline/alternating.train.hlo.txt.gz");
   ASSERT_TRUE(found.layers.ok()) << found.layers.status();
   CheckLayers(found.graph(), *found.batch, *found.layers);
   EXPECT_EQ(found.layers->count, 3);
@@ -232,7 +232,7 @@ TEST(FindLayersTest, ClustersWhatDoesNotRepeat) {
   for (int32_t count : {1, 2, 3, 4, 12}) {
     LayerOptions options;
     options.count = count;
-    const Found found("funnel.train.hlo.txt.gz", options);
+    const Found found("pipeline/funnel.train.hlo.txt.gz", options);
     ASSERT_TRUE(found.layers.ok()) << found.layers.status();
     CheckLayers(found.graph(), *found.batch, *found.layers);
     EXPECT_EQ(found.layers->count, count);
@@ -248,7 +248,7 @@ TEST(FindLayersTest, CountsThatDoNotFit) {
     options.count = count;
     return std::string(Found(file, options).layers.status().message());
   };
-  EXPECT_EQ(message("funnel.train.hlo.txt.gz", 13),
+  EXPECT_EQ(message("pipeline/funnel.train.hlo.txt.gz", 13),
             "13 layers are wanted, but the forward phase has only 12 matrix products and "
             "convolutions");
   EXPECT_THAT(message("llama3_8b.scan.train.hlo.txt.gz", 4),

@@ -6,6 +6,7 @@
 
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/uniform.h"
+#include "meshwright/inter/statistic_obstacles.h"
 
 // A value combined over the batch is a statistic where a split value needs it, however indirectly.
 // Of the others those are accumulated that are sums over the batch by themselves or linear in such
@@ -53,9 +54,11 @@ Linear LinearKind(const Instruction& instruction) {
 
 class RoleAssigner {
  public:
-  RoleAssigner(const Graph& graph, const BatchPropagation& batch, BatchSplit* split)
+  RoleAssigner(const Graph& graph, const BatchPropagation& batch, const std::vector<int32_t>& tied,
+               BatchSplit* split)
       : graph_(graph),
         batch_(batch),
+        tied_(tied),
         split_(*split),
         statistic_(graph.values.size()),
         sum_(graph.values.size()),
@@ -237,6 +240,9 @@ class RoleAssigner {
         Obstruct(OpId(i), "multiplies over the samples");
       }
     }
+    for (const auto& obstacle : FindStatisticObstacles(graph_, batch_, tied_, split_)) {
+      Obstruct(obstacle.op, obstacle.why);
+    }
     if (others < 0) return;
     split_.warnings.push_back(StrCat(
         first,
@@ -274,6 +280,7 @@ class RoleAssigner {
 
   const Graph& graph_;
   const BatchPropagation& batch_;
+  const std::vector<int32_t>& tied_;
   BatchSplit& split_;
   std::vector<bool> statistic_, sum_;  // by ValueId
   std::vector<const Carry*> carries_;  // by OpId: of loop parameters and exits
@@ -284,8 +291,9 @@ class RoleAssigner {
 
 }  // namespace
 
-void AssignRoles(const Graph& graph, const BatchPropagation& propagation, BatchSplit* split) {
-  RoleAssigner(graph, propagation, split).Run();
+void AssignRoles(const Graph& graph, const BatchPropagation& propagation,
+                 const std::vector<int32_t>& tied, BatchSplit* split) {
+  RoleAssigner(graph, propagation, tied, split).Run();
 }
 
 }  // namespace meshwright

@@ -11,8 +11,10 @@
 namespace meshwright {
 
 // Fills roles, dimension, statistics, indivisible and warnings of `split` from where the batch
-// goes.
-void AssignRoles(const Graph& graph, const BatchPropagation& propagation, BatchSplit* split);
+// goes. `tied`:
+// see TiedParameters.
+void AssignRoles(const Graph& graph, const BatchPropagation& propagation,
+                 const std::vector<int32_t>& tied, BatchSplit* split);
 
 }  // namespace meshwright
 
