@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using Json = nlohmann::ordered_json;
 
 TEST(PlanJson, RoundTripKeepsEverything) {
-  const Plan plan = SamplePlan();
+  const Plan plan = SamplePipelinePlan();
   const absl::StatusOr<Plan> read = ParsePlanJson(PlanToJson(plan), "plan.json");
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(*read, plan);
@@ -55,7 +55,7 @@ TEST(PlanJson, NumbersReadBackBitEqual) {
 }
 
 TEST(PlanJson, KeysComeInTheOrderOfTheSchema) {
-  const Json json = Json::parse(PlanToJson(SamplePlan()));
+  const Json json = Json::parse(PlanToJson(SamplePipelinePlan()));
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.push_back(key);
   EXPECT_THAT(keys, testing::ElementsAre(
@@ -63,18 +63,19 @@ TEST(PlanJson, KeysComeInTheOrderOfTheSchema) {
                         "objective_seconds", "bound_seconds", "gap", "compute_seconds",
                         "communication_seconds", "step_seconds", "peak_bytes", "budget_bytes",
                         "peak_at", "memory_by_category", "collectives", "parameters", "outputs",
-                        "instructions", "warnings", "planning_seconds"));
+                        "instructions", "schedule", "micro_batches", "chunks", "bubble_share",
+                        "stages", "cross_stage", "warnings", "planning_seconds"));
 }
 
 TEST(PlanJson, OneLineAnElement) {
-  const std::string text = PlanToJson(SamplePlan());
+  const std::string text = PlanToJson(SamplePipelinePlan());
   EXPECT_THAT(text, HasSubstr("\n    {\"name\":\"dot.1\",\"opcode\":\"dot\",\"spec\":[[\"x\"],[]],"
                               "\"strategy\":\"m=x\",\"executions\":1,\"seconds\":0.5,"));
   EXPECT_EQ(text.back(), '\n');
 }
 
 TEST(PlanJson, TextThatIsNotUtf8IsReplaced) {
-  Plan plan = SamplePlan();
+  Plan plan = SamplePipelinePlan();
   plan.inputs[0].path = "caf\xe9.hlo";
   const absl::StatusOr<Plan> read = ParsePlanJson(PlanToJson(plan), "plan.json");
   ASSERT_TRUE(read.ok()) << read.status();
@@ -85,7 +86,7 @@ TEST(PlanJson, TextThatIsNotUtf8IsReplaced) {
 
 // The sample's JSON with one place replaced.
 std::string Changed(const std::string& pointer, const Json& value) {
-  Json json = Json::parse(PlanToJson(SamplePlan()));
+  Json json = Json::parse(PlanToJson(SamplePipelinePlan()));
   json[Json::json_pointer(pointer)] = value;
   return json.dump();
 }
@@ -98,7 +99,16 @@ struct BadPlan {
 
 TEST(PlanJsonErrors, NamesThePlace) {
   const std::vector<BadPlan> cases = {
-      {"/schema", 2, "p.json: $.schema: found version 2; this program reads version 1 only"},
+      {"/stages/0/seconds/forward", "x", "$.stages[0].seconds.forward: found string"},
+      {"/stages/0/recompute", 1, "$.stages[0].recompute: found number, expected true or false"},
+      {"/stages/1/first_layer", 2, "$.stages[1]: layers [2, 6) do not follow on layer 3"},
+      {"/stages/1/devices", {2}, "$.stages[1]: 1 devices, but the mesh has 2"},
+      {"/stages/1/same_as", 1, "$.stages[1].same_as: expected an earlier stage"},
+      {"/stages/0/instructions/0/spec", {{"q"}}, "the mesh has no axis \"q\"; it has x"},
+      {"/cross_stage/0/to", 2, "$.cross_stage[0]: there are 2 stages"},
+      {"/schedule", nullptr, "$.schedule: found null, expected that of the stages"},
+      {"/chunks", 3, "chunks divide the stages"},
+      {"/schema", 1, "p.json: $.schema: found version 1; this program reads version 2 only"},
       {"/schema", "one", "p.json: $.schema: found string, expected an integer"},
       {"/objective_seconds", "fast",
        "p.json: $.objective_seconds: found string, expected a number"},
@@ -138,7 +148,7 @@ TEST(PlanJsonErrors, NamesThePlace) {
 
 // Every key but other_specs: the reader misses it and says so.
 TEST(PlanJsonErrors, EveryKeyIsRequired) {
-  const Json sample = Json::parse(PlanToJson(SamplePlan()));
+  const Json sample = Json::parse(PlanToJson(SamplePipelinePlan()));
   const Json flat = sample.flatten();
   std::set<std::string> pointers;
   for (const auto& [pointer, value] : flat.items()) {
@@ -176,7 +186,7 @@ TEST(PlanJsonErrors, NotJson) {
 TEST(PlanJsonErrors, DeepNestingIsNoCrash) {
   const std::string deep(200000, '[');
   EXPECT_FALSE(ParsePlanJson(deep, "p.json").ok());
-  std::string nested = PlanToJson(SamplePlan());
+  std::string nested = PlanToJson(SamplePipelinePlan());
   nested.replace(nested.find("[[\"x\"],[]]"), 10, deep + std::string(200000, ']'));
   EXPECT_FALSE(ParsePlanJson(nested, "p.json").ok());
 }
@@ -185,7 +195,7 @@ TEST(PlanJsonErrors, RandomDamageIsNoCrash) {
   constexpr uint64_t kSeed = 20260;
   SCOPED_TRACE(testing::Message() << "seed " << kSeed);
   std::mt19937_64 random(kSeed);
-  const std::string text = PlanToJson(SamplePlan());
+  const std::string text = PlanToJson(SamplePipelinePlan());
   int refused = 0;
   for (int i = 0; i < 1000; ++i) {
     std::string damaged = text;
@@ -227,7 +237,7 @@ TEST(PlanSchemaPage, DocumentsEveryKey) {
   page << file.rdbuf();
   ASSERT_FALSE(page.str().empty());
   std::set<std::string> keys;
-  CollectKeys(Json::parse(PlanToJson(SamplePlan())), keys);
+  CollectKeys(Json::parse(PlanToJson(SamplePipelinePlan())), keys);
   ASSERT_GT(keys.size(), 50u);
   for (const std::string& key : keys) {
     EXPECT_THAT(page.str(), HasSubstr("`" + key + "`"))

@@ -65,5 +65,12 @@ TEST(PlanTable, LinesFitATerminal) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
 }
 
+TEST(PlanTable, EqualStagesShareALine) {
+  const std::string table = PlanTable(SamplePipelinePlan());
+  EXPECT_THAT(table, HasSubstr("2 stages, 8 micro-batches, 1f1b, bubble 12.5 %\n"));
+  EXPECT_THAT(table, HasSubstr("\n  0-1    0-5       2 x 2  2     10.0 ms   20.0 ms  1.00 ms  "
+                               "2.00 GiB*\n  * activations are computed again\n"));
+}
+
 }  // namespace
 }  // namespace meshwright

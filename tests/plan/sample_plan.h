@@ -11,7 +11,7 @@ inline Plan SamplePlan() {
   plan.tool_version = "0.1.0";
   plan.inputs = {{"a \"b\".hlo", "hlo_text", std::string(64, 'a')},
                  {"c.yaml", "cluster_yaml", std::string(64, '0')}};
-  plan.options = {"x=2,y=4", "roofline", 12.5, 3, 18446744073709551615u, {"p[0]=[x,_]"}};
+  plan.options = {"x=2,y=4", "2", "roofline", 12.5, 3, 18446744073709551615u, {"p[0]=[x,_]"}};
   plan.cluster = {"8xh100-sxm", "h100-sxm", 1, 8, int64_t{80} << 30};
   plan.mesh = {{"x", 2}, {"y", 4}};
   plan.objective_seconds = 0.1;
@@ -34,6 +34,35 @@ inline Plan SamplePlan() {
       {"sort.1", "sort", {{}}, {{{"x"}}, {{"y"}}}, "replicated", 32, 0, {}}};
   plan.warnings = {"trip count of loop \"while.1\" cannot be derived"};
   plan.planning_seconds = 1.5;
+  return plan;
+}
+
+// The same with a pipeline of two stages that run the same.
+inline Plan SamplePipelinePlan() {
+  Plan plan = SamplePlan();
+  plan.schedule = "1f1b";
+  plan.micro_batches = 8;
+  plan.bubble_share = 0.125;
+  PlanStage stage;
+  stage.end_layer = 3;
+  stage.device = "h100-sxm";
+  stage.devices = {0, 1};
+  stage.mesh = {{"x", 2}};
+  stage.recompute = true;
+  stage.seconds = {0.01, 0.02, 0.005, 0.001};
+  stage.bytes = {int64_t{1} << 30, 1 << 20, int64_t{2} << 30};
+  stage.max_in_flight = 2;
+  stage.collectives = {{"all-reduce", {"x"}, 7, 1024, 0.25}};
+  stage.parameters = {{0, "w", "f32", {4}, {{"x"}}, 8, MemoryCategory::kParameters}};
+  stage.outputs = {{0, "output", "f32", {}, {}, 4, MemoryCategory::kTemporaries}};
+  stage.instructions = {{"add.7", "add", {{"x"}}, {}, "m=x", 8, 0.125, {}}};
+  PlanStage next = stage;
+  next.first_layer = 3;
+  next.end_layer = 6;
+  next.devices = {2, 3};
+  next.same_as = 0;
+  plan.stages = {stage, next};
+  plan.cross_stage = {{0, 1, "forward", 4096, 1e-5}, {1, 0, "backward", 4096, 1e-5}};
   return plan;
 }
 

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,22 +16,56 @@
 #include "meshwright/cli/progress.h"
 #include "meshwright/plan/cost_model_table.h"
 #include "meshwright/plan/plan_json.h"
+#include "meshwright/plan/plan_pipelined.h"
 #include "meshwright/plan/plan_program.h"
 #include "meshwright/plan/plan_table.h"
 #include "meshwright/plan/shortage.h"
+#include "meshwright/plan/stage_modules.h"
 
 namespace meshwright {
 namespace {
 
-absl::StatusOr<PlannedProgram> PlanWithProgress(const PlanningOptions& options,
-                                                ProgramRequest request) {
+// Runs `plan`, PlanProgram or PlanPipelinedProgram, with a line of progress where that is wanted.
+template <typename Planned>
+absl::StatusOr<Planned> PlanWithProgress(const PlanningOptions& options, ProgramRequest request,
+                                         absl::StatusOr<Planned> (*plan)(const ProgramRequest&)) {
   const bool show = options.progress || (!options.quiet && isatty(STDERR_FILENO) != 0);
   std::optional<ProgressLine> line;
   if (show) {
     line.emplace();
     request.progress = [&line](const ProgramProgress& progress) { line->Show(progress); };
   }
-  return PlanProgram(request);
+  return plan(request);
+}
+
+std::vector<std::string> Inputs(const PlanningOptions& options) {
+  std::vector<std::string> inputs = {options.program, options.search.cluster};
+  inputs.insert(inputs.end(), options.search.fix_files.begin(), options.search.fix_files.end());
+  return inputs;
+}
+
+// The folder is made if it is not there; its parent must be.
+absl::Status PrepareFolder(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return absl::OkStatus();
+  if (!std::filesystem::exists(path, error)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--emit: ", path, " is a file; the stages of a pipeline need a folder"));
+}
+
+absl::Status WriteStages(const PipelinedProgram& planned, const std::string& folder) {
+  MW_ASSIGN_OR_RETURN(const std::vector<StageFile> files, StageModules(planned));
+  std::error_code error;
+  std::filesystem::create_directory(folder, error);
+  if (error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--emit: cannot make the folder ", folder, ": ", error.message()));
+  }
+  for (const StageFile& file : files) {
+    MW_RETURN_IF_ERROR(
+        WriteOutput({"--emit", absl::StrCat(folder, "/", file.name)}, file.contents));
+  }
+  return absl::OkStatus();
 }
 
 std::string CostModelNames() {
@@ -82,18 +118,35 @@ std::shared_ptr<PlanningOptions> AddPlanningOptions(CLI::App& app) {
 absl::Status RunPlanning(const PlanningOptions& options) {
   const OutputFile plan_file = {"-o", options.plan_path};
   const OutputFile emit_file = {"--emit", options.emit_path};
-  std::vector<std::string> inputs = {options.program, options.search.cluster};
-  inputs.insert(inputs.end(), options.search.fix_files.begin(), options.search.fix_files.end());
-  MW_RETURN_IF_ERROR(CheckOutputs({plan_file, emit_file}, inputs));
+  MW_RETURN_IF_ERROR(CheckOutputs({plan_file, emit_file}, Inputs(options)));
 
   MW_ASSIGN_OR_RETURN(ProgramRequest request, ToProgramRequest(options.search, "--"));
   request.program = options.program;
-  MW_ASSIGN_OR_RETURN(const PlannedProgram planned, PlanWithProgress(options, std::move(request)));
+  MW_ASSIGN_OR_RETURN(const PlannedProgram planned,
+                      PlanWithProgress(options, std::move(request), &PlanProgram));
   if (!planned.intra.fits) return absl::ResourceExhaustedError(ShortageText(planned));
 
   const bool want_json = options.json || !plan_file.path.empty();
   const std::string json = want_json ? PlanToJson(planned.plan) : std::string();
   if (!emit_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(emit_file, AnnotatedText(planned)));
+  if (!plan_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(plan_file, json));
+  return PrintOutput(options.json ? json : PlanTable(planned.plan));
+}
+
+absl::Status RunPipelinePlanning(const PlanningOptions& options) {
+  const OutputFile plan_file = {"-o", options.plan_path};
+  MW_RETURN_IF_ERROR(CheckOutputs({plan_file}, Inputs(options)));
+  if (!options.emit_path.empty()) MW_RETURN_IF_ERROR(PrepareFolder(options.emit_path));
+
+  MW_ASSIGN_OR_RETURN(ProgramRequest request, ToProgramRequest(options.search, "--"));
+  request.program = options.program;
+  MW_ASSIGN_OR_RETURN(const PipelinedProgram planned,
+                      PlanWithProgress(options, std::move(request), &PlanPipelinedProgram));
+  if (!planned.pipeline.fits) return absl::ResourceExhaustedError(PipelineShortageText(planned));
+
+  if (!options.emit_path.empty()) MW_RETURN_IF_ERROR(WriteStages(planned, options.emit_path));
+  const bool want_json = options.json || !plan_file.path.empty();
+  const std::string json = want_json ? PlanToJson(planned.plan) : std::string();
   if (!plan_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(plan_file, json));
   return PrintOutput(options.json ? json : PlanTable(planned.plan));
 }

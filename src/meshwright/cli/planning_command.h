@@ -31,6 +31,9 @@ std::shared_ptr<PlanningOptions> AddPlanningOptions(CLI::App& app);
 // exhausted; the message says what would).
 absl::Status RunPlanning(const PlanningOptions& options);
 
+// The same for a pipeline; --emit names a folder, which receives the stages' programs.
+absl::Status RunPipelinePlanning(const PlanningOptions& options);
+
 }  // namespace meshwright
 
 #endif  // MESHWRIGHT_CLI_PLANNING_COMMAND_H_

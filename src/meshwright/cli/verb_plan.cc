@@ -1,10 +1,28 @@
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <string>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "meshwright/base/strings.h"
 #include "meshwright/cli/planning_command.h"
 #include "meshwright/cli/verb.h"
+#include "meshwright/inter/layers.h"
+#include "meshwright/inter/schedule.h"
 
 namespace meshwright {
+namespace {
+
+std::string ScheduleNames() {
+  return absl::StrCat("pipelines: ",
+                      absl::StrJoin(ScheduleTable(), ", ",
+                                    [](std::string* out, const ScheduleKind& kind) {
+                                      StrAppend(out, kind.name, " (", kind.description, ")");
+                                    }),
+                      ", or auto");
+}
+
+}  // namespace
 
 Action AddPlanVerb(CLI::App& app) {
   const std::shared_ptr<PlanningOptions> options = AddPlanningOptions(app);
@@ -15,7 +33,28 @@ Action AddPlanVerb(CLI::App& app) {
   app.add_option("--memory", options->search.memory,
                  "memory a device may use, like 60GiB; device: all it has; or unlimited")
       ->capture_default_str();
-  return [options] { return RunPlanning(*options); };
+  app.add_option("--pipeline", options->search.pipeline,
+                 "off; auto: cut the program into as many stages as is best; or their number")
+      ->capture_default_str();
+  app.add_option("--micro-batches", options->search.micro_batches,
+                 "pipelines: auto, or the number of parts of the batch")
+      ->capture_default_str();
+  app.add_option("--schedule", options->search.schedule, ScheduleNames())->capture_default_str();
+  app.add_option("--layers", options->search.layers,
+                 "pipelines: layers to cut the program into; 0: as it repeats")
+      ->check(CLI::Range(0, kMostLayers))
+      ->capture_default_str();
+  app.add_option(
+         "--data", options->search.data,
+         "pipelines: parameters that hold the batch in their first dimension (* and ? match "
+         "any characters); else those that the outputs do not replace; repeatable")
+      ->allow_extra_args(false);
+  app.add_flag("!--no-recompute", options->search.recompute,
+               "pipelines: keep all activations for the backward phase");
+  return [options] {
+    return options->search.pipeline == "off" ? RunPlanning(*options)
+                                             : RunPipelinePlanning(*options);
+  };
 }
 
 }  // namespace meshwright

@@ -34,12 +34,13 @@ struct StageSearchInput {
   std::vector<int64_t> memory_bytes;  // by type: of one device
   std::vector<SubmeshChoice> submeshes;
   int64_t micro_batches = 1;
-  int32_t max_stages = 0;  // 0: any number
-  int32_t stages = 0;      // exactly so many; 0: any number
+  int32_t stages = 0;  // exactly so many; 0: any number
   // Options of layers [begin, end) on a submesh; empty: none.
   std::function<std::vector<StageOption>(int32_t begin, int32_t end, int32_t submesh)> options;
   // Micro-batches in flight in a stage that `after` stages follow, of `micro_batches`.
+  // Must not fall with `after`.
   std::function<int64_t(int32_t after, int64_t micro_batches)> in_flight;
+  double deadline_seconds = 60;  // then the best so far, and a bound below it
 };
 
 struct ChosenStage {
@@ -54,7 +55,8 @@ struct StageSearchResult {
   std::vector<ChosenStage> stages;  // empty: nothing fits
 };
 
-// Minimises `sum of stages + (micro_batches - 1) * slowest stage + longest once_seconds` exactly.
+// Minimises `sum of stages + (micro_batches - 1) * slowest stage + longest once_seconds` exactly,
+// unless the deadline is met. Deterministic but for that. stage_search.cc has the method.
 StageSearchResult SearchStages(const StageSearchInput& input);
 
 }  // namespace meshwright

@@ -27,100 +27,17 @@ constexpr int64_t kHintedShare = 10;
 // Usage limits, in terms of the least possible, at which plans of little memory are looked for.
 constexpr double kLimitSlacks[] = {1.0, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5};
 
-// Axes longer than 1 that planning takes on: the ways to shard a value, and with them time,
-// multiply with every axis.
-constexpr int kMaxAxes = 3;
-
-absl::Status CheckMesh(const Mesh& mesh) {
-  const auto axes = std::count_if(mesh.axes.begin(), mesh.axes.end(),
-                                  [](const MeshAxis& axis) { return axis.size > 1; });
-  if (axes <= kMaxAxes) return absl::OkStatus();
-  return absl::InvalidArgumentError(StrCat("the mesh has ", axes,
-                                           " axes longer than 1, planning takes up to ", kMaxAxes,
-                                           "; join some, as 2x2x2x2 to 4x4"));
-}
-
-bool HasAnswer(const solve::Solution& solution) {
-  return solution.outcome == solve::Outcome::kOptimal ||
-         solution.outcome == solve::Outcome::kFeasible;
-}
-
-std::vector<std::string> UnsupportedWarnings(const Graph& graph, const IntraPlan& plan) {
-  std::map<std::string, std::vector<std::string>> by_opcode;
-  for (size_t i = 0; i < graph.ops.size(); ++i) {
-    if (plan.ops[i].rule.supported) continue;
-    const Instruction& instruction = *graph.ops[i].instruction;
-    std::string kind(OpcodeName(instruction.opcode));
-    if (!instruction.custom_call_target.empty())
-      StrAppend(&kind, " to ", instruction.custom_call_target);
-    by_opcode[kind].push_back(graph.ops[i].name);
-  }
-  std::vector<std::string> warnings;
-  for (const auto& [kind, names] : by_opcode) {
-    warnings.push_back(StrCat("no sharding rule for ", kind, ": ", names.size(),
-                              names.size() == 1 ? " operator is" : " operators are",
-                              " replicated (", names[0], names.size() > 1 ? ", ...)" : ")"));
-  }
-  return warnings;
-}
-
-absl::Status OutOfTime() {
-  return absl::ResourceExhaustedError(
-      "no plan found before the deadline; give it more time with --deadline");
-}
-
-// `ticks` for every byte in use at `time`.
-void AddMemoryPrice(double ticks, int32_t time, solve::Problem* problem) {
-  if (ticks <= 0) return;
-  for (solve::Node& node : problem->nodes) {
-    for (const solve::Usage& usage : node.usages) {
-      if (time < usage.begin || time >= usage.end) continue;
-      for (size_t s = 0; s < node.cost.size(); ++s) {
-        const double price = ticks * static_cast<double>(usage.amount[s]);
-        if (price >= static_cast<double>(solve::kForbidden)) {
-          node.cost[s] = solve::kForbidden;
-        } else {
-          node.cost[s] = std::min(solve::kForbidden, node.cost[s] + static_cast<int64_t>(price));
-        }
-      }
-    }
-  }
-}
-
 class Planner {
  public:
   Planner(const Graph& graph, const CostModel& cost_model, const PlannerOptions& options)
       : graph_(graph), cost_model_(cost_model), options_(options), start_(Clock::now()) {}
 
   absl::StatusOr<IntraPlan> Plan() {
-    MW_RETURN_IF_ERROR(CheckMesh(cost_model_.mesh()));
     MW_ASSIGN_OR_RETURN(prepared_, PreparedProblem::Make(graph_, cost_model_, options_));
     MW_ASSIGN_OR_RETURN(IntraPlan plan, SolveWithinBudget());
     if (prepared_->propagated() && cost_model_.overlap().has_value()) JudgeAsXlaRuns(&plan);
-    AddWarnings(&plan);
+    plan.warnings = prepared_->WarningsOf(plan);
     return plan;
-  }
-
-  absl::StatusOr<std::vector<IntraPlan>> PlanAt(const MemoryPrices& prices) {
-    MW_RETURN_IF_ERROR(CheckMesh(cost_model_.mesh()));
-    MW_ASSIGN_OR_RETURN(prepared_, PreparedProblem::Make(graph_, cost_model_, options_));
-    const std::vector<solve::Node> nodes = prepared_->problem().nodes;
-    const int32_t time = prepared_->schedule().time[prices.at.index()];
-    std::vector<IntraPlan> plans;
-    std::vector<int32_t> hint;
-    for (double price : prices.seconds_per_byte) {
-      prepared_->problem().nodes = nodes;
-      AddMemoryPrice(price * prepared_->ticks(), time, &prepared_->problem());
-      MW_ASSIGN_OR_RETURN(const solve::Solution solution, SolveAt(solve::kUnlimited, 1.0, hint));
-      if (!HasAnswer(solution)) return OutOfTime();
-      hint = solution.choice;
-      IntraPlan plan = Finish(Decode(solution.choice), solution);
-      // With memory in the objective its bound is no bound on seconds.
-      if (price > 0) plan.bound = plan.gap = 0;
-      AddWarnings(&plan);
-      plans.push_back(std::move(plan));
-    }
-    return plans;
   }
 
  private:
@@ -156,12 +73,6 @@ class Planner {
     plan->peak = std::move(judged.peak);
     plan->collectives = std::move(judged.collectives);
     plan->step_seconds = judged.step_seconds;
-  }
-
-  void AddWarnings(IntraPlan* plan) const {
-    plan->warnings = prepared_->warnings();
-    for (std::string& w : UnsupportedWarnings(graph_, *plan))
-      plan->warnings.push_back(std::move(w));
   }
 
   IntraPlan Finish(IntraPlan plan, const solve::Solution& first) const {
@@ -243,12 +154,6 @@ class Planner {
 absl::StatusOr<IntraPlan> PlanIntra(const Graph& graph, const CostModel& cost_model,
                                     const PlannerOptions& options) {
   return Planner(graph, cost_model, options).Plan();
-}
-
-absl::StatusOr<std::vector<IntraPlan>> PlanAtPrices(const Graph& graph, const CostModel& cost_model,
-                                                    const PlannerOptions& options,
-                                                    const MemoryPrices& prices) {
-  return Planner(graph, cost_model, options).PlanAt(prices);
 }
 
 }  // namespace meshwright

@@ -55,6 +55,8 @@ struct PlannerOptions {
   // with this also the longest prefix of outputs whose shapes equal those of the first parameters,
   // if the program donates nothing.
   bool tie_outputs_by_position = true;
+  // Shardings that are given by position in Graph::parameters and Graph::outputs.
+  std::vector<std::pair<int32_t, Sharding>> given_parameters, given_outputs;
   // Further ties: (output, parameter), by position in Graph::outputs and Graph::parameters.
   std::vector<std::pair<int32_t, int32_t>> ties;
   // A plan within a thousandth of the optimum is as good as the prices it is made from; the search
@@ -123,19 +125,6 @@ std::string OutputName(const Graph& graph, OpId output);
 // contradict.
 absl::StatusOr<IntraPlan> PlanIntra(const Graph& graph, const CostModel& cost_model,
                                     const PlannerOptions& options);
-
-// Prices of memory instead of a budget: what is in use when `at` runs costs `seconds_per_byte` and
-// byte. One plan for each price, as the weights of parts of a larger whole that has the budget.
-struct MemoryPrices {
-  OpId at;
-  std::vector<double> seconds_per_byte;
-};
-
-// Plans `graph` once for each price; options.budget_bytes plays no part. Objective, memory and the
-// rest are as PlanIntra says, without the price; the bound of priced plans is 0. Errors: as there.
-absl::StatusOr<std::vector<IntraPlan>> PlanAtPrices(const Graph& graph, const CostModel& cost_model,
-                                                    const PlannerOptions& options,
-                                                    const MemoryPrices& prices);
 
 }  // namespace meshwright
 

@@ -1,13 +1,51 @@
 #include "meshwright/intra/prepared_problem.h"
 
+#include <algorithm>
+#include <map>
 #include <utility>
 
 #include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
 #include "meshwright/intra/decode.h"
 #include "meshwright/intra/names.h"
 #include "meshwright/intra/propagate.h"
 
 namespace meshwright {
+namespace {
+
+// Axes longer than 1 that planning takes on: the ways to shard a value, and with them time,
+// multiply with every axis.
+constexpr int kMaxAxes = 3;
+
+absl::Status CheckMesh(const Mesh& mesh) {
+  const auto axes = std::count_if(mesh.axes.begin(), mesh.axes.end(),
+                                  [](const MeshAxis& axis) { return axis.size > 1; });
+  if (axes <= kMaxAxes) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat("the mesh has ", axes,
+                                           " axes longer than 1, planning takes up to ", kMaxAxes,
+                                           "; join some, as 2x2x2x2 to 4x4"));
+}
+
+std::vector<std::string> UnsupportedWarnings(const Graph& graph, const IntraPlan& plan) {
+  std::map<std::string, std::vector<std::string>> by_opcode;
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    if (plan.ops[i].rule.supported) continue;
+    const Instruction& instruction = *graph.ops[i].instruction;
+    std::string kind(OpcodeName(instruction.opcode));
+    if (!instruction.custom_call_target.empty())
+      StrAppend(&kind, " to ", instruction.custom_call_target);
+    by_opcode[kind].push_back(graph.ops[i].name);
+  }
+  std::vector<std::string> warnings;
+  for (const auto& [kind, names] : by_opcode) {
+    warnings.push_back(StrCat("no sharding rule for ", kind, ": ", names.size(),
+                              names.size() == 1 ? " operator is" : " operators are",
+                              " replicated (", names[0], names.size() > 1 ? ", ...)" : ")"));
+  }
+  return warnings;
+}
+
+}  // namespace
 
 PreparedProblem::PreparedProblem(const Graph& graph, const CostModel& cost_model,
                                  const PlannerOptions& options)
@@ -27,6 +65,7 @@ absl::StatusOr<std::unique_ptr<PreparedProblem>> PreparedProblem::Make(
 
 absl::Status PreparedProblem::Build() {
   const Mesh& mesh = cost_model_.mesh();
+  MW_RETURN_IF_ERROR(CheckMesh(mesh));
   warnings_ = graph_.warnings;
   fusion_ = AnalyzeFusion(graph_);
   schedule_ = ScheduleForMemory(graph_, fusion_);
@@ -36,6 +75,8 @@ absl::Status PreparedProblem::Build() {
     if (tied_[output] < 0) tied_[output] = parameter;
   }
   MW_ASSIGN_OR_RETURN(pins_, ResolvePins(graph_, mesh, options_.fixes, &tied_, &warnings_));
+  for (const auto& [i, sharding] : options_.given_parameters) pins_.parameters[i] = sharding;
+  for (const auto& [i, sharding] : options_.given_outputs) pins_.outputs[i] = sharding;
   if (propagated_) PropagatePins(graph_, fusion_, mesh, tied_, &pins_);
   std::vector<bool> pinned(graph_.values.size());
   for (size_t i = 0; i < pinned.size(); ++i) pinned[i] = pins_.values[i].has_value();
@@ -64,6 +105,22 @@ IntraPlan PreparedProblem::DecodeDeferred(const std::vector<int32_t>& choice) co
   const Schedule deferred = DeferUnneeded(graph_, schedule_);
   const std::vector<Interval> intervals = Liveness(graph_, fusion_, deferred);
   return DecodePlan(Inputs(intervals), planning_, *sets_, deferred, choice);
+}
+
+std::vector<std::string> PreparedProblem::WarningsOf(const IntraPlan& plan) const {
+  std::vector<std::string> warnings = warnings_;
+  for (std::string& w : UnsupportedWarnings(graph_, plan)) warnings.push_back(std::move(w));
+  return warnings;
+}
+
+bool HasAnswer(const solve::Solution& solution) {
+  return solution.outcome == solve::Outcome::kOptimal ||
+         solution.outcome == solve::Outcome::kFeasible;
+}
+
+absl::Status OutOfTime() {
+  return absl::ResourceExhaustedError(
+      "no plan found before the deadline; give it more time with --deadline");
 }
 
 }  // namespace meshwright

@@ -16,6 +16,7 @@
 #include "meshwright/intra/pins.h"
 #include "meshwright/intra/planner.h"
 #include "meshwright/intra/problem_builder.h"
+#include "meshwright/solve/solver.h"
 
 namespace meshwright {
 
@@ -34,8 +35,8 @@ class PreparedProblem {
   const Graph& graph() const { return graph_; }
   const Schedule& schedule() const { return schedule_; }
   const std::vector<Interval>& intervals() const { return intervals_; }
-  // What there is to say about the program, whatever becomes of it.
-  const std::vector<std::string>& warnings() const { return warnings_; }
+  // What there is to say about the program and about `plan`, a plan of it.
+  std::vector<std::string> WarningsOf(const IntraPlan& plan) const;
   // Every sharding follows from those that were given, and XLA's own scheduler is to be judged.
   bool propagated() const { return propagated_; }
 
@@ -62,6 +63,11 @@ class PreparedProblem {
   PlanningProblem planning_;
   std::vector<std::string> warnings_;
 };
+
+// Whether the solver found an assignment.
+bool HasAnswer(const solve::Solution& solution);
+// The error if it did not for want of time.
+absl::Status OutOfTime();
 
 }  // namespace meshwright
 

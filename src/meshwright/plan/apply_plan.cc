@@ -48,6 +48,10 @@ absl::StatusOr<Sharding> ToSharding(const PlanSpec& spec, const Mesh& mesh) {
 }  // namespace
 
 absl::StatusOr<AppliedPlan> ApplyPlan(const Graph& graph, const Plan& plan) {
+  if (!plan.stages.empty()) {
+    return absl::InvalidArgumentError(
+        "the plan has a pipeline, which one program cannot follow; --emit DIR writes its stages");
+  }
   if (graph.ops.size() != plan.instructions.size()) {
     return OtherProgram(
         StrCat("it has ", plan.instructions.size(), " operators, the program ", graph.ops.size()));

@@ -16,7 +16,7 @@
 namespace meshwright {
 
 // Version of the JSON form. A reader refuses any other.
-inline constexpr int64_t kPlanSchema = 1;
+inline constexpr int64_t kPlanSchema = 2;
 
 // One list of mesh axis names, major to minor, for each dimension; empty: that dimension is not
 // sharded.
@@ -41,6 +41,7 @@ struct PlanCluster {
 // What was asked for, so that the search can be repeated.
 struct PlanOptions {
   std::string mesh;        // "auto" or as the user wrote it
+  std::string pipeline;    // "off", "auto" or the number of stages
   std::string cost_model;  // "roofline", "alpha_beta"
   double deadline_seconds = 0;
   int64_t threads = 1;
@@ -89,6 +90,49 @@ struct PlanInstruction {
   friend bool operator==(const PlanInstruction&, const PlanInstruction&) = default;
 };
 
+// Seconds of one stage: of one micro-batch, but `update` once a step.
+struct PlanStageSeconds {
+  double forward = 0, backward = 0;
+  double weight_gradient = 0;  // of `backward`, what no other stage waits for
+  double update = 0;           // reducing what was summed over micro-batches, and the optimizer
+  friend bool operator==(const PlanStageSeconds&, const PlanStageSeconds&) = default;
+};
+
+// Memory of one device of a stage.
+struct PlanStageBytes {
+  int64_t fixed = 0;      // whatever is in flight
+  int64_t in_flight = 0;  // for each micro-batch between its forward and its backward phase
+  int64_t peak = 0;
+  friend bool operator==(const PlanStageBytes&, const PlanStageBytes&) = default;
+};
+
+struct PlanStage {
+  int64_t first_layer = 0, end_layer = 0;  // [first_layer, end_layer)
+  std::string device;                      // type
+  std::vector<int64_t> devices;            // numbers, in the order of the mesh, row-major
+  std::vector<PlanAxis> mesh;
+  bool recompute = false;  // activations are computed again for the backward phase
+  PlanStageSeconds seconds;
+  PlanStageBytes bytes;
+  int64_t max_in_flight = 0;  // micro-batches
+  // What the stage runs in a step, as in Plan. Empty if `same_as` names an earlier stage
+  // that runs the same.
+  std::optional<int64_t> same_as;
+  std::vector<PlanCollective> collectives;
+  std::vector<PlanTensor> parameters, outputs;
+  std::vector<PlanInstruction> instructions;
+  friend bool operator==(const PlanStage&, const PlanStage&) = default;
+};
+
+// What one micro-batch's phase hands on to the next stage.
+struct PlanTransfer {
+  int64_t from = 0, to = 0;      // stages
+  std::string phase;             // "forward", "backward"
+  int64_t bytes_per_device = 0;  // of the sending stage
+  double seconds = 0;
+  friend bool operator==(const PlanTransfer&, const PlanTransfer&) = default;
+};
+
 struct Plan {
   int64_t schema = kPlanSchema;
   std::string tool_version;
@@ -111,6 +155,15 @@ struct Plan {
   std::vector<PlanCollective> collectives;
   std::vector<PlanTensor> parameters, outputs;
   std::vector<PlanInstruction> instructions;
+
+  // Pipelines. Without one there are no stages and the rest is as it is here.
+  std::optional<std::string> schedule;  // of the stages' tasks: "1f1b", ...
+  int64_t micro_batches = 1;
+  int64_t chunks = 1;       // stages that a group of devices runs
+  double bubble_share = 0;  // of all groups' time, the part in which they do nothing
+  std::vector<PlanStage> stages;
+  std::vector<PlanTransfer> cross_stage;
+
   std::vector<std::string> warnings;
   double planning_seconds = 0;  // wall clock; the only figure that differs between equal runs
 

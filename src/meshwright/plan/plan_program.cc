@@ -35,43 +35,11 @@ std::string MeshText(const Mesh& mesh) {
   });
 }
 
-absl::StatusOr<const CostModelRow*> ChooseCostModel(const std::string& name,
-                                                    const Cluster& cluster) {
-  const std::string_view chosen = name == "auto" ? DefaultCostModel(cluster) : name;
-  if (const CostModelRow* row = FindCostModel(chosen)) return row;
-  const std::string known = absl::StrJoin(
-      CostModelTable(), ", ",
-      [](std::string* out, const CostModelRow& row) { absl::StrAppend(out, ToAbsl(row.name)); });
-  return absl::InvalidArgumentError(
-      absl::StrCat("unknown cost model \"", ToAbsl(chosen), "\"; there are auto, ", known));
-}
-
 absl::StatusOr<std::vector<Mesh>> ChooseMeshes(const ProgramRequest& request,
                                                const Cluster& cluster) {
   if (request.mesh == "auto") return CandidateMeshes(cluster);
   MW_ASSIGN_OR_RETURN(Mesh mesh, ParseMesh(request.mesh, cluster));
   return std::vector<Mesh>{std::move(mesh)};
-}
-
-int64_t BudgetBytes(const MemoryBudget& memory, const Cluster& cluster) {
-  switch (memory.kind) {
-    case MemoryBudget::Kind::kDevice:
-      return cluster.device.memory_bytes;
-    case MemoryBudget::Kind::kUnlimited:
-      return solve::kUnlimited;
-    case MemoryBudget::Kind::kBytes:
-      return memory.bytes;
-  }
-  return solve::kUnlimited;
-}
-
-// A file named as the cluster is an input like the program.
-absl::Status AddClusterInput(const std::string& cluster, std::vector<PlanInput>& inputs) {
-  struct stat info = {};
-  if (stat(cluster.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return absl::OkStatus();
-  MW_ASSIGN_OR_RETURN(const std::string bytes, ReadInput(cluster));
-  inputs.push_back({cluster, "cluster_yaml", Sha256Hex(bytes)});
-  return absl::OkStatus();
 }
 
 // Plans one program on one mesh after another and keeps the best.
@@ -166,10 +134,46 @@ class MeshSearch {
   std::vector<std::pair<std::string, absl::Status>> skipped_;
 };
 
-PlanOptions ToPlanOptions(const ProgramRequest& request) {
+}  // namespace
+
+absl::StatusOr<const CostModelRow*> ChooseCostModel(const std::string& name,
+                                                    const Cluster& cluster) {
+  const std::string_view chosen = name == "auto" ? DefaultCostModel(cluster) : name;
+  if (const CostModelRow* row = FindCostModel(chosen)) return row;
+  const std::string known = absl::StrJoin(
+      CostModelTable(), ", ",
+      [](std::string* out, const CostModelRow& row) { absl::StrAppend(out, ToAbsl(row.name)); });
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown cost model \"", ToAbsl(chosen), "\"; there are auto, ", known));
+}
+
+int64_t BudgetBytes(const MemoryBudget& memory, const Cluster& cluster) {
+  switch (memory.kind) {
+    case MemoryBudget::Kind::kDevice:
+      return cluster.device.memory_bytes;
+    case MemoryBudget::Kind::kUnlimited:
+      return solve::kUnlimited;
+    case MemoryBudget::Kind::kBytes:
+      return memory.bytes;
+  }
+  return solve::kUnlimited;
+}
+
+absl::Status AddClusterInput(const std::string& cluster, std::vector<PlanInput>& inputs) {
+  struct stat info = {};
+  if (stat(cluster.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return absl::OkStatus();
+  MW_ASSIGN_OR_RETURN(const std::string bytes, ReadInput(cluster));
+  inputs.push_back({cluster, "cluster_yaml", Sha256Hex(bytes)});
+  return absl::OkStatus();
+}
+
+PlanOptions ToPlanOptions(const ProgramRequest& request, const CostModelRow& cost_model) {
   PlanOptions options;
   options.mesh = request.mesh;
-  options.cost_model = request.cost_model;
+  options.pipeline = !request.pipeline.wanted       ? "off"
+                     : request.pipeline.stages == 0 ? "auto"
+                                                    : StrCat(request.pipeline.stages);
+  options.cost_model = std::string(cost_model.name);
   options.deadline_seconds = request.deadline_seconds;
   options.threads = request.threads;
   options.seed = request.seed;
@@ -179,7 +183,13 @@ PlanOptions ToPlanOptions(const ProgramRequest& request) {
   return options;
 }
 
-}  // namespace
+std::optional<std::string> CalibrationWarning(const CostModelRow& cost_model,
+                                              const Cluster& cluster) {
+  if (cost_model.name != "calibrated" || IsCalibrated(cluster)) return std::nullopt;
+  return StrCat("nothing was measured on ", cluster.device.name,
+                ": efficiencies of h100-sxm are applied to its peak rates; "
+                "`meshwright calibrate` measures");
+}
 
 absl::StatusOr<PlannedProgram> PlanProgram(const ProgramRequest& request) {
   const Clock::time_point start = Clock::now();
@@ -204,13 +214,9 @@ absl::StatusOr<PlannedProgram> PlanProgram(const ProgramRequest& request) {
       TiedParameters(program.graph, PlannerOptions().tie_outputs_by_position);
   MW_ASSIGN_OR_RETURN(Plan plan, BuildPlan(program.graph, search.mesh(), intra, tied));
   plan.inputs = std::move(inputs);
-  plan.options = ToPlanOptions(request);
-  plan.options.cost_model = std::string(cost_model->name);
-  if (cost_model->name == "calibrated" && !IsCalibrated(cluster)) {
-    plan.warnings.push_back(StrCat("nothing was measured on ", cluster.device.name,
-                                   ": efficiencies of h100-sxm are applied to its peak rates; "
-                                   "`meshwright calibrate` measures"));
-  }
+  plan.options = ToPlanOptions(request, *cost_model);
+  if (auto warning = CalibrationWarning(*cost_model, cluster))
+    plan.warnings.push_back(*std::move(warning));
   if (budget_bytes != solve::kUnlimited) plan.budget_bytes = budget_bytes;
   for (std::string& warning : search.Warnings()) plan.warnings.push_back(std::move(warning));
   plan.planning_seconds = SecondsSince(start);

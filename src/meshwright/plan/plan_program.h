@@ -12,6 +12,7 @@
 #include "meshwright/cluster/mesh.h"
 #include "meshwright/hlo/module.h"
 #include "meshwright/intra/planner.h"
+#include "meshwright/plan/cost_model_table.h"
 #include "meshwright/plan/plan.h"
 #include "meshwright/plan/program.h"
 
@@ -29,6 +30,17 @@ struct MemoryBudget {
   };
   Kind kind = Kind::kDevice;
   int64_t bytes = 0;  // kBytes
+};
+
+// Whether and how to cut the program into pipeline stages; see PipelineRequest.
+struct PipelineChoice {
+  bool wanted = false;
+  int32_t stages = 0;         // 0: whatever is best
+  int64_t micro_batches = 0;  // 0: whatever is best
+  int32_t layers = 0;         // 0: as the program repeats
+  std::string schedule = "1f1b";
+  bool recompute = true;
+  std::vector<std::string> data;
 };
 
 struct ProgramProgress {
@@ -49,6 +61,7 @@ struct ProgramRequest {
   double deadline_seconds = 30;     // for the search; reading the program comes on top
   std::vector<Fix> fixes;
   Completion completion = Completion::kLeastCost;
+  PipelineChoice pipeline;             // for PlanPipelinedProgram
   std::vector<PlanInput> more_inputs;  // files that the fixes came from
   int threads = 2;
   uint64_t seed = 1;
@@ -66,8 +79,20 @@ struct PlannedProgram {
 };
 
 // Errors: whatever is wrong with the request or the files that it names; that nothing was found in
-// time.
+// time. request.pipeline plays no part.
 absl::StatusOr<PlannedProgram> PlanProgram(const ProgramRequest& request);
+
+// The row of CostModelTable that `name` stands for on `cluster`. Error: unknown.
+absl::StatusOr<const CostModelRow*> ChooseCostModel(const std::string& name,
+                                                    const Cluster& cluster);
+int64_t BudgetBytes(const MemoryBudget& memory, const Cluster& cluster);
+// What was asked for, as a plan records it, with the cost model that it came to.
+PlanOptions ToPlanOptions(const ProgramRequest& request, const CostModelRow& cost_model);
+// Says that `cost_model` has no measurements of `cluster`'s devices, if that is so.
+std::optional<std::string> CalibrationWarning(const CostModelRow& cost_model,
+                                              const Cluster& cluster);
+// A file named as the cluster is an input like the program.
+absl::Status AddClusterInput(const std::string& cluster, std::vector<PlanInput>& inputs);
 
 // The program of `planned` with the plan as annotations in it.
 Module Annotated(const PlannedProgram& planned);

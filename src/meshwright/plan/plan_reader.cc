@@ -91,6 +91,12 @@ absl::Status Read(const Json& json, const std::string& path, MemoryCategory& val
   return absl::OkStatus();
 }
 
+absl::Status Read(const Json& json, const std::string& path, bool& value) {
+  if (!json.is_boolean()) return WrongType(json, path, "true or false");
+  value = json.get<bool>();
+  return absl::OkStatus();
+}
+
 // The object {"axes": [...]}.
 struct MeshMember {
   std::vector<PlanAxis>& axes;
@@ -106,6 +112,10 @@ absl::Status Read(const Json& json, const std::string& path, PlanOptions& value)
 absl::Status Read(const Json& json, const std::string& path, PlanCluster& value);
 absl::Status Read(const Json& json, const std::string& path, MeshMember& value);
 absl::Status Read(const Json& json, const std::string& path, MemoryByCategory& value);
+absl::Status Read(const Json& json, const std::string& path, PlanStageSeconds& value);
+absl::Status Read(const Json& json, const std::string& path, PlanStageBytes& value);
+absl::Status Read(const Json& json, const std::string& path, PlanStage& value);
+absl::Status Read(const Json& json, const std::string& path, PlanTransfer& value);
 
 template <typename T>
 absl::Status Read(const Json& json, const std::string& path, std::vector<T>& value) {
@@ -178,6 +188,7 @@ absl::Status Read(const Json& json, const std::string& path, PlanInput& value) {
 absl::Status Read(const Json& json, const std::string& path, PlanOptions& value) {
   return Reader(json, path)
       .Member("mesh", value.mesh)
+      .Member("pipeline", value.pipeline)
       .Member("cost_model", value.cost_model)
       .Member("deadline_seconds", value.deadline_seconds)
       .Member("threads", value.threads)
@@ -263,6 +274,53 @@ absl::Status Read(const Json& json, const std::string& path, PlanInstruction& va
       .Finish();
 }
 
+absl::Status Read(const Json& json, const std::string& path, PlanStageSeconds& value) {
+  return Reader(json, path)
+      .Member("forward", value.forward)
+      .Member("backward", value.backward)
+      .Member("weight_gradient", value.weight_gradient)
+      .Member("update", value.update)
+      .Finish();
+}
+
+absl::Status Read(const Json& json, const std::string& path, PlanStageBytes& value) {
+  return Reader(json, path)
+      .Member("fixed", value.fixed)
+      .Member("in_flight", value.in_flight)
+      .Member("peak", value.peak)
+      .Finish();
+}
+
+absl::Status Read(const Json& json, const std::string& path, PlanStage& value) {
+  MeshMember mesh{value.mesh};
+  return Reader(json, path)
+      .Member("first_layer", value.first_layer)
+      .Member("end_layer", value.end_layer)
+      .Member("device", value.device)
+      .Member("devices", value.devices)
+      .Member("mesh", mesh)
+      .Member("recompute", value.recompute)
+      .Member("seconds", value.seconds)
+      .Member("bytes", value.bytes)
+      .Member("max_in_flight", value.max_in_flight)
+      .Member("same_as", value.same_as)
+      .Member("collectives", value.collectives)
+      .Member("parameters", value.parameters)
+      .Member("outputs", value.outputs)
+      .Member("instructions", value.instructions)
+      .Finish();
+}
+
+absl::Status Read(const Json& json, const std::string& path, PlanTransfer& value) {
+  return Reader(json, path)
+      .Member("from", value.from)
+      .Member("to", value.to)
+      .Member("phase", value.phase)
+      .Member("bytes_per_device", value.bytes_per_device)
+      .Member("seconds", value.seconds)
+      .Finish();
+}
+
 absl::Status Read(const Json& json, const std::string& path, Plan& value) {
   MeshMember mesh{value.mesh};
   return Reader(json, path)
@@ -286,6 +344,12 @@ absl::Status Read(const Json& json, const std::string& path, Plan& value) {
       .Member("parameters", value.parameters)
       .Member("outputs", value.outputs)
       .Member("instructions", value.instructions)
+      .Member("schedule", value.schedule)
+      .Member("micro_batches", value.micro_batches)
+      .Member("chunks", value.chunks)
+      .Member("bubble_share", value.bubble_share)
+      .Member("stages", value.stages)
+      .Member("cross_stage", value.cross_stage)
       .Member("warnings", value.warnings)
       .Member("planning_seconds", value.planning_seconds)
       .Finish();
@@ -337,28 +401,69 @@ class AxisChecker {
   std::string text_;
 };
 
-absl::Status CheckAxes(const Plan& plan) {
-  const AxisChecker checker(plan.mesh);
-  MW_RETURN_IF_ERROR(checker.CheckCollectives(plan.collectives, "$.collectives"));
-  for (size_t i = 0; i < plan.parameters.size(); ++i) {
-    MW_RETURN_IF_ERROR(
-        checker.CheckSpec(plan.parameters[i].spec, absl::StrCat("$.parameters[", i, "].spec")));
+// Of a Plan or one of its stages: whatever has a mesh and says how a program lies on it.
+template <typename Part>
+absl::Status CheckAxes(const Part& part, const std::string& path) {
+  const AxisChecker checker(part.mesh);
+  MW_RETURN_IF_ERROR(
+      checker.CheckCollectives(part.collectives, absl::StrCat(path, ".collectives")));
+  for (size_t i = 0; i < part.parameters.size(); ++i) {
+    MW_RETURN_IF_ERROR(checker.CheckSpec(part.parameters[i].spec,
+                                         absl::StrCat(path, ".parameters[", i, "].spec")));
   }
-  for (size_t i = 0; i < plan.outputs.size(); ++i) {
+  for (size_t i = 0; i < part.outputs.size(); ++i) {
     MW_RETURN_IF_ERROR(
-        checker.CheckSpec(plan.outputs[i].spec, absl::StrCat("$.outputs[", i, "].spec")));
+        checker.CheckSpec(part.outputs[i].spec, absl::StrCat(path, ".outputs[", i, "].spec")));
   }
-  for (size_t i = 0; i < plan.instructions.size(); ++i) {
-    const PlanInstruction& instruction = plan.instructions[i];
-    const std::string path = absl::StrCat("$.instructions[", i, "]");
-    MW_RETURN_IF_ERROR(checker.CheckSpec(instruction.spec, absl::StrCat(path, ".spec")));
+  for (size_t i = 0; i < part.instructions.size(); ++i) {
+    const PlanInstruction& instruction = part.instructions[i];
+    const std::string at = absl::StrCat(path, ".instructions[", i, "]");
+    MW_RETURN_IF_ERROR(checker.CheckSpec(instruction.spec, absl::StrCat(at, ".spec")));
     for (size_t r = 0; r < instruction.other_specs.size(); ++r) {
-      MW_RETURN_IF_ERROR(checker.CheckSpec(instruction.other_specs[r],
-                                           absl::StrCat(path, ".other_specs[", r, "]")));
+      MW_RETURN_IF_ERROR(
+          checker.CheckSpec(instruction.other_specs[r], absl::StrCat(at, ".other_specs[", r, "]")));
     }
     MW_RETURN_IF_ERROR(
-        checker.CheckCollectives(instruction.collective, absl::StrCat(path, ".collective")));
+        checker.CheckCollectives(instruction.collective, absl::StrCat(at, ".collective")));
   }
+  return absl::OkStatus();
+}
+
+// Stages cover the layers one after the other, on devices that their meshes hold.
+absl::Status CheckStages(const Plan& plan) {
+  int64_t layer = 0;
+  for (size_t i = 0; i < plan.stages.size(); ++i) {
+    const PlanStage& stage = plan.stages[i];
+    const std::string path = absl::StrCat("$.stages[", i, "]");
+    if (stage.first_layer != layer || stage.end_layer <= layer) {
+      return ErrorAt(path, absl::StrFormat("layers [%d, %d) do not follow on layer %d",
+                                           stage.first_layer, stage.end_layer, layer));
+    }
+    layer = stage.end_layer;
+    double devices = 1;
+    for (const PlanAxis& axis : stage.mesh) devices *= static_cast<double>(axis.size);
+    if (devices != static_cast<double>(stage.devices.size())) {
+      return ErrorAt(path, absl::StrFormat("%d devices, but the mesh has %.0f",
+                                           stage.devices.size(), devices));
+    }
+    if (stage.same_as.has_value() && *stage.same_as >= static_cast<int64_t>(i))
+      return ErrorAt(absl::StrCat(path, ".same_as"), "expected an earlier stage");
+    MW_RETURN_IF_ERROR(CheckAxes(stage, path));
+  }
+  const auto stages = static_cast<int64_t>(plan.stages.size());
+  for (size_t i = 0; i < plan.cross_stage.size(); ++i) {
+    const PlanTransfer& transfer = plan.cross_stage[i];
+    if (transfer.from >= stages || transfer.to >= stages) {
+      return ErrorAt(absl::StrCat("$.cross_stage[", i, "]"),
+                     absl::StrFormat("there are %d stages", stages));
+    }
+  }
+  if (stages == 0) return absl::OkStatus();
+  if (!plan.schedule.has_value())
+    return ErrorAt("$.schedule", "found null, expected that of the stages");
+  if (plan.micro_batches < 1 || plan.chunks < 1 || stages % plan.chunks != 0)
+    return ErrorAt("$",
+                   "micro_batches and chunks must be at least 1, and chunks divide the stages");
   return absl::OkStatus();
 }
 
@@ -381,7 +486,8 @@ absl::StatusOr<Plan> ReadDocument(const Json& json) {
   MW_RETURN_IF_ERROR(CheckSchema(json));
   Plan plan;
   MW_RETURN_IF_ERROR(Read(json, "$", plan));
-  MW_RETURN_IF_ERROR(CheckAxes(plan));
+  MW_RETURN_IF_ERROR(CheckAxes(plan, "$"));
+  MW_RETURN_IF_ERROR(CheckStages(plan));
   return plan;
 }
 

@@ -190,6 +190,40 @@ std::string ParameterSection(const Plan& plan) {
   return text;
 }
 
+std::string StageMeshText(const PlanStage& stage) {
+  return absl::StrJoin(stage.mesh, "x", [](std::string* out, const PlanAxis& axis) {
+    absl::StrAppend(out, axis.size);
+  });
+}
+
+// Equal stages in a row share a line.
+std::string StageSection(const Plan& plan) {
+  std::vector<std::vector<std::string>> rows = {
+      {"stage", "layers", "devices", "mesh", "forward", "backward", "update", "memory"}};
+  for (size_t i = 0; i < plan.stages.size();) {
+    const PlanStage& first = plan.stages[i];
+    size_t end = i + 1;
+    while (end < plan.stages.size() && plan.stages[end].same_as.has_value() &&
+           *plan.stages[end].same_as ==
+               static_cast<int64_t>(first.same_as.value_or(static_cast<int64_t>(i))))
+      ++end;
+    const PlanStage& last = plan.stages[end - 1];
+    rows.push_back(
+        {end == i + 1 ? absl::StrCat(i) : absl::StrCat(i, "-", end - 1),
+         absl::StrCat(first.first_layer, "-", last.end_layer - 1),
+         absl::StrCat(end == i + 1 ? "" : absl::StrCat(end - i, " x "), first.devices.size()),
+         StageMeshText(first), CostText(plan, first.seconds.forward),
+         CostText(plan, first.seconds.backward), CostText(plan, first.seconds.update),
+         absl::StrCat(BytesText(first.bytes.peak), first.recompute ? "*" : "")});
+    i = end;
+  }
+  std::string text = Columns(std::move(rows), {false, false, true, false, true, true, true, false});
+  const bool recompute = std::any_of(plan.stages.begin(), plan.stages.end(),
+                                     [](const PlanStage& stage) { return stage.recompute; });
+  if (recompute) absl::StrAppend(&text, "  * activations are computed again\n");
+  return text;
+}
+
 std::string WarningSection(const Plan& plan) {
   std::string text;
   for (size_t i = 0; i < std::min(plan.warnings.size(), kMaxWarnings); ++i) {
@@ -200,6 +234,20 @@ std::string WarningSection(const Plan& plan) {
                     " more warnings in the plan\n");
   }
   return text;
+}
+
+std::string PipelineTable(const Plan& plan) {
+  std::string text = absl::StrCat("program   ", Fit(ProgramText(plan), kColumns - 10), "\n");
+  absl::StrAppend(&text, "cluster   ", Fit(plan.cluster.name, 60), "\n");
+  absl::StrAppend(&text, "pipeline  ", plan.stages.size(),
+                  plan.stages.size() == 1 ? " stage, " : " stages, ", plan.micro_batches,
+                  plan.micro_batches == 1 ? " micro-batch, " : " micro-batches, ", *plan.schedule,
+                  absl::StrFormat(", bubble %.1f %%\n", 100 * plan.bubble_share));
+  absl::StrAppend(&text, "step      ", CostText(plan, plan.step_seconds), ", at least ",
+                  CostText(plan, plan.bound_seconds),
+                  absl::StrFormat(" (gap %.2f %%), ", 100 * plan.gap), "planned in ",
+                  SecondsText(plan.planning_seconds), "\n");
+  return absl::StrCat(text, MemorySection(plan), StageSection(plan), WarningSection(plan));
 }
 
 }  // namespace
@@ -247,6 +295,7 @@ std::string SecondsText(double seconds) {
 }
 
 std::string PlanTable(const Plan& plan) {
+  if (!plan.stages.empty()) return PipelineTable(plan);
   std::string text = absl::StrCat("program   ", Fit(ProgramText(plan), kColumns - 10), "\n");
   absl::StrAppend(&text, "cluster   ", Fit(plan.cluster.name, 28), " (", plan.cluster.device,
                   "), mesh ", MeshText(plan), "\n");

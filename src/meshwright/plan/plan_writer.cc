@@ -20,6 +20,7 @@ Json ToJson(const PlanInput& input) {
 
 Json ToJson(const PlanOptions& options) {
   return {{"mesh", options.mesh},
+          {"pipeline", options.pipeline},
           {"cost_model", options.cost_model},
           {"deadline_seconds", options.deadline_seconds},
           {"threads", options.threads},
@@ -67,6 +68,15 @@ Json ToJson(const PlanTensor& tensor) {
           {"category", MemoryCategoryName(tensor.category)}};
 }
 
+Json ToJson(const PlanInstruction& instruction);
+
+template <typename T>
+Json ListToJson(const std::vector<T>& list) {
+  Json json = Json::array();
+  for (const T& element : list) json.push_back(ToJson(element));
+  return json;
+}
+
 Json ToJson(const PlanInstruction& instruction) {
   Json json = {
       {"name", instruction.name}, {"opcode", instruction.opcode}, {"spec", instruction.spec}};
@@ -74,12 +84,40 @@ Json ToJson(const PlanInstruction& instruction) {
   json["strategy"] = instruction.strategy;
   json["executions"] = instruction.executions;
   json["seconds"] = instruction.seconds;
-  Json collectives = Json::array();
-  for (const PlanCollective& collective : instruction.collective) {
-    collectives.push_back(ToJson(collective));
-  }
-  json["collective"] = std::move(collectives);
+  json["collective"] = ListToJson(instruction.collective);
   return json;
+}
+
+Json ToJson(const PlanStage& stage) {
+  return {{"first_layer", stage.first_layer},
+          {"end_layer", stage.end_layer},
+          {"device", stage.device},
+          {"devices", stage.devices},
+          {"mesh", ToJson(stage.mesh)},
+          {"recompute", stage.recompute},
+          {"seconds",
+           {{"forward", stage.seconds.forward},
+            {"backward", stage.seconds.backward},
+            {"weight_gradient", stage.seconds.weight_gradient},
+            {"update", stage.seconds.update}}},
+          {"bytes",
+           {{"fixed", stage.bytes.fixed},
+            {"in_flight", stage.bytes.in_flight},
+            {"peak", stage.bytes.peak}}},
+          {"max_in_flight", stage.max_in_flight},
+          {"same_as", stage.same_as.has_value() ? Json(*stage.same_as) : Json()},
+          {"collectives", ListToJson(stage.collectives)},
+          {"parameters", ListToJson(stage.parameters)},
+          {"outputs", ListToJson(stage.outputs)},
+          {"instructions", ListToJson(stage.instructions)}};
+}
+
+Json ToJson(const PlanTransfer& transfer) {
+  return {{"from", transfer.from},
+          {"to", transfer.to},
+          {"phase", transfer.phase},
+          {"bytes_per_device", transfer.bytes_per_device},
+          {"seconds", transfer.seconds}};
 }
 
 Json ToJson(const std::string& text) { return text; }
@@ -136,6 +174,12 @@ std::string PlanToJson(const Plan& plan) {
   document.AddList("parameters", plan.parameters);
   document.AddList("outputs", plan.outputs);
   document.AddList("instructions", plan.instructions);
+  document.Add("schedule", plan.schedule.has_value() ? Json(*plan.schedule) : Json());
+  document.Add("micro_batches", plan.micro_batches);
+  document.Add("chunks", plan.chunks);
+  document.Add("bubble_share", plan.bubble_share);
+  document.AddList("stages", plan.stages);
+  document.AddList("cross_stage", plan.cross_stage);
   document.AddList("warnings", plan.warnings);
   document.Add("planning_seconds", plan.planning_seconds);
   return std::move(document).Finish();

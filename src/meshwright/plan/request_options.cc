@@ -3,9 +3,11 @@
 #include <cstddef>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cluster/units.h"
+#include "meshwright/inter/schedule.h"
 #include "meshwright/plan/fix_option.h"
 #include "meshwright/plan/sha256.h"
 
@@ -32,6 +34,36 @@ absl::StatusOr<double> ParseDeadline(const std::string& text, const std::string&
     return absl::InvalidArgumentError(StrCat(option, ": must be more than 0 seconds"));
   }
   return *seconds;
+}
+
+constexpr int32_t kMostStages = 1 << 20;  // no cluster has more devices
+
+// A positive number, or `word`, which stands for 0.
+absl::StatusOr<int32_t> ParseCount(const std::string& text, std::string_view word,
+                                   const std::string& option) {
+  if (text == word) return 0;
+  int32_t count = 0;
+  if (absl::SimpleAtoi(text, &count) && count >= 1 && count <= kMostStages) return count;
+  return absl::InvalidArgumentError(
+      StrCat(option, ": found \"", text, "\", expected ", word, " or a number from 1"));
+}
+
+absl::StatusOr<PipelineChoice> ParsePipeline(const RequestOptions& options,
+                                             std::string_view dashes) {
+  PipelineChoice pipeline;
+  pipeline.wanted = options.pipeline != "off";
+  if (pipeline.wanted) {
+    MW_ASSIGN_OR_RETURN(pipeline.stages,
+                        ParseCount(options.pipeline, "auto", StrCat(dashes, "pipeline")));
+  }
+  MW_ASSIGN_OR_RETURN(pipeline.micro_batches,
+                      ParseCount(options.micro_batches, "auto", StrCat(dashes, "micro-batches")));
+  pipeline.schedule = options.schedule;
+  if (options.schedule != "auto") MW_RETURN_IF_ERROR(FindSchedule(options.schedule).status());
+  pipeline.recompute = options.recompute;
+  pipeline.layers = options.layers;
+  pipeline.data = options.data;
+  return pipeline;
 }
 
 absl::Status AddFixes(const RequestOptions& options, std::string_view dashes,
@@ -64,6 +96,7 @@ absl::StatusOr<ProgramRequest> ToProgramRequest(const RequestOptions& options,
   MW_ASSIGN_OR_RETURN(request.memory, ParseMemory(options.memory, StrCat(dashes, "memory")));
   MW_ASSIGN_OR_RETURN(request.deadline_seconds,
                       ParseDeadline(options.deadline, StrCat(dashes, "deadline")));
+  MW_ASSIGN_OR_RETURN(request.pipeline, ParsePipeline(options, dashes));
   MW_RETURN_IF_ERROR(AddFixes(options, dashes, request));
   return request;
 }

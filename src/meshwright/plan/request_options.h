@@ -22,6 +22,12 @@ struct RequestOptions {
   std::string cost_model = "auto";
   std::string completion = "least-cost";  // or "xla": see Completion
   std::string deadline = "30s";
+  std::string pipeline = "off";        // "auto" or a number of stages
+  std::string micro_batches = "auto";  // or a number
+  std::string schedule = "1f1b";       // of ScheduleTable, or "auto"
+  bool recompute = true;
+  int32_t layers = 0;                  // 0: as the program repeats
+  std::vector<std::string> data;       // see FindBatch
   std::vector<std::string> fixes;      // "NAME=SPEC"
   std::vector<std::string> fix_files;  // see ParseFixFile
   int threads = 2;                     // 1 to kMaxThreads

@@ -1,5 +1,7 @@
 // Plans at prices of memory, and operators that run less often than what they use is made.
 
+#include "meshwright/intra/priced_planner.h"
+
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -21,7 +23,7 @@ int64_t BytesAt(const IntraPlan& plan, OpId at) {
   return bytes;
 }
 
-TEST(MemoryPricesTest, NoPriceIsAnUnlimitedBudgetAndMoreMakesSmallerPlans) {
+TEST(PricedPlannerTest, NoPriceIsAnUnlimitedBudgetAndMoreMakesSmallerPlans) {
   const TestProgram program = ProgramFromData("mlp_wide_batch.train.hlo.txt");
   const RooflineCostModel cost_model(TestMesh("2x4", "8xh100-sxm"));
   PlannerOptions options;
@@ -29,22 +31,26 @@ TEST(MemoryPricesTest, NoPriceIsAnUnlimitedBudgetAndMoreMakesSmallerPlans) {
   const absl::StatusOr<IntraPlan> unlimited = PlanIntra(program.graph, cost_model, options);
   ASSERT_TRUE(unlimited.ok()) << unlimited.status();
   const OpId middle = unlimited->schedule.order[unlimited->schedule.order.size() / 2];
-  const absl::StatusOr<std::vector<IntraPlan>> plans =
-      PlanAtPrices(program.graph, cost_model, options, {middle, {0, 1e-12, 1e-11, 1e-10, 1e-9}});
-  ASSERT_TRUE(plans.ok()) << plans.status();
-  ASSERT_EQ(plans->size(), 5);
-  EXPECT_DOUBLE_EQ(plans->front().objective, unlimited->objective);
-  EXPECT_DOUBLE_EQ(plans->front().bound, unlimited->bound);
-  for (size_t i = 1; i < plans->size(); ++i) {
-    EXPECT_LE(BytesAt((*plans)[i], middle), BytesAt((*plans)[i - 1], middle)) << i;
-    EXPECT_GE((*plans)[i].objective, (*plans)[i - 1].objective * (1 - 1e-6)) << i;
+  const auto planner = PricedPlanner::Make(program.graph, cost_model, options, middle);
+  ASSERT_TRUE(planner.ok()) << planner.status();
+  std::vector<IntraPlan> plans;
+  for (double price : {0.0, 1e-12, 1e-11, 1e-10, 1e-9}) {
+    absl::StatusOr<IntraPlan> plan = (*planner)->Plan(price);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    plans.push_back(*std::move(plan));
   }
-  EXPECT_LT(BytesAt(plans->back(), middle), BytesAt(plans->front(), middle));
+  EXPECT_DOUBLE_EQ(plans.front().objective, unlimited->objective);
+  EXPECT_DOUBLE_EQ(plans.front().bound, unlimited->bound);
+  for (size_t i = 1; i < plans.size(); ++i) {
+    EXPECT_LE(BytesAt(plans[i], middle), BytesAt(plans[i - 1], middle)) << i;
+    EXPECT_GE(plans[i].objective, plans[i - 1].objective * (1 - 1e-6)) << i;
+  }
+  EXPECT_LT(BytesAt(plans.back(), middle), BytesAt(plans.front(), middle));
 }
 
 // The weights' gradients are summed over a batch that is sharded; what uses them runs once in 16
 // executions of the rest, and so does their all-reduce.
-TEST(MemoryPricesTest, SumsMoveAsOftenAsTheyAreUsed) {
+TEST(PricedPlannerTest, SumsMoveAsOftenAsTheyAreUsed) {
   TestProgram program = ProgramFromData("mlp_wide_batch.train.hlo.txt");
   const RooflineCostModel cost_model(TestMesh("8", "8xh100-sxm"));
   const absl::StatusOr<IntraPlan> always = PlanIntra(program.graph, cost_model, {});

@@ -1,0 +1,690 @@
+// For every number of micro-batches: each kind of layer is planned on every submesh and mesh in a
+// few ways (layer_costs.h), sums over layers give the stages' costs, dynamic programming
+// (stage_search.h) cuts the program, and the schedules are simulated. What wins is planned once
+// more stage by stage, each stage as a whole, so that shardings inside it no longer have to be the
+// same for all its layers.
+//
+// The bound is that of the same dynamic programming over the layers' own bounds, memory unlimited.
+// It holds for schedules whose bubble is that of 1F1B or longer; for others it is the time that the
+// work takes if no device is ever idle.
+
+#include "meshwright/inter/pipeline.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/cost/fusion.h"
+#include "meshwright/inter/stage_search.h"
+#include "meshwright/inter/submeshes.h"
+#include "meshwright/intra/names.h"
+#include "meshwright/intra/priced_planner.h"
+#include "meshwright/solve/parallel.h"
+
+namespace meshwright {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// More parts of the batch than this only start more kernels.
+constexpr int64_t kMostMicroBatches = 1024;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// One way to run a stage: which mesh of the submesh, which way of MeshCosts, recomputation.
+struct Option {
+  int32_t mesh = 0, way = 0;
+  bool recompute = false;
+  SliceCost cost;
+  StageOption stage;
+};
+
+SliceCost Recomputed(SliceCost cost) {
+  cost.backward += cost.forward;
+  cost.working_bytes += cost.in_flight_bytes - cost.input_bytes;
+  cost.in_flight_bytes = cost.input_bytes;
+  return cost;
+}
+
+// What the layers before each one cost in one way on one mesh, so that a range takes no time to add
+// up. `working_bytes` is a maximum, not a sum: see PipelinePlanner::SumOf.
+struct LayerSums {
+  std::vector<SliceCost> before;    // by layer, and of all
+  std::vector<int32_t> impossible;  // of them, those that cannot run in this way
+};
+
+LayerSums SumLayers(const std::vector<int32_t>& kinds, const std::vector<SliceCost>& costs) {
+  LayerSums sums;
+  sums.before.emplace_back();
+  sums.impossible.push_back(0);
+  for (int32_t kind : kinds) {
+    const SliceCost& layer = costs[kind];
+    SliceCost sum = sums.before.back();
+    const bool possible = layer.forward >= 0;
+    if (possible) {
+      sum.forward += layer.forward;
+      sum.backward += layer.backward;
+      sum.weight_gradient += layer.weight_gradient;
+      sum.update += layer.update;
+      sum.state_bytes += layer.state_bytes;
+      sum.in_flight_bytes += layer.in_flight_bytes;
+      sum.input_bytes += layer.input_bytes;
+    }
+    sums.before.push_back(sum);
+    sums.impossible.push_back(sums.impossible.back() + (possible ? 0 : 1));
+  }
+  return sums;
+}
+
+SliceCost Difference(const SliceCost& end, const SliceCost& begin) {
+  SliceCost sum;
+  sum.forward = end.forward - begin.forward;
+  sum.backward = end.backward - begin.backward;
+  sum.weight_gradient = end.weight_gradient - begin.weight_gradient;
+  sum.update = end.update - begin.update;
+  sum.state_bytes = end.state_bytes - begin.state_bytes;
+  sum.in_flight_bytes = end.in_flight_bytes - begin.in_flight_bytes;
+  sum.input_bytes = end.input_bytes - begin.input_bytes;
+  return sum;
+}
+
+// Everything about one number of micro-batches.
+struct Candidate {
+  int64_t micro_batches = 1;
+  std::vector<LayerKind> kinds;
+  // By submesh and mesh; without value: the layers cannot be planned there.
+  std::vector<std::vector<std::optional<MeshCosts>>> costs;
+  // By submesh, mesh, and way * 2 + whether activations are computed again.
+  std::vector<std::vector<std::vector<LayerSums>>> sums;
+  std::vector<std::vector<std::vector<double>>> bounds_before;  // by submesh, mesh, layer
+};
+
+class PipelinePlanner {
+ public:
+  PipelinePlanner(const Graph& graph, const PipelineRequest& request)
+      : graph_(graph), request_(request), start_(Clock::now()) {}
+
+  absl::StatusOr<PipelinePlan> Plan() {
+    MW_RETURN_IF_ERROR(Analyze());
+    MW_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, MicroBatchCounts());
+    MW_ASSIGN_OR_RETURN(const std::vector<const ScheduleKind*> schedules, Schedules());
+    for (int64_t count : counts) {
+      if (Elapsed() > request_.deadline_seconds && !candidates_.empty()) {
+        // What was not looked at may be better.
+        bound_ = 0;
+        break;
+      }
+      MW_RETURN_IF_ERROR(Try(count, schedules));
+    }
+    const bool whole = request_.stages <= 1 && counts[0] == 1 && request_.clusters.size() == 1;
+    if (whole) MW_RETURN_IF_ERROR(TryWhole(*schedules[0]));
+    if (best_.stages.empty()) return NothingFits();
+    if (!best_.whole) MW_RETURN_IF_ERROR(PlanStages());
+    Finish();
+    return std::move(result_);
+  }
+
+ private:
+  double Elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+  void Report(const char* phase, int64_t micro_batches) const {
+    if (request_.progress) request_.progress({phase, micro_batches, best_.seconds});
+  }
+
+  absl::Status Analyze() {
+    Report("layers", 0);
+    tied_ = TiedParameters(graph_, request_.planner.tie_outputs_by_position);
+    MW_ASSIGN_OR_RETURN(result_.batch, FindBatch(graph_, tied_, request_.data));
+    MW_ASSIGN_OR_RETURN(result_.layers, FindLayers(graph_, AnalyzeFusion(graph_), result_.batch,
+                                                   tied_, request_.layers));
+    if (request_.stages > result_.layers.count) {
+      return absl::InvalidArgumentError(StrCat(request_.stages, " stages are more than the ",
+                                               result_.layers.count, " layers of the program"));
+    }
+    result_.warnings = graph_.warnings;
+    for (const std::string& warning : result_.batch.warnings) result_.warnings.push_back(warning);
+    submeshes_ = Submeshes(request_.clusters);
+    const std::vector<int32_t>& kinds = result_.layers.kind;
+    run_end_.assign(kinds.size(), static_cast<int32_t>(kinds.size()));
+    for (size_t l = kinds.size(); l-- > 1;) {
+      run_end_[l - 1] = kinds[l - 1] == kinds[l] ? run_end_[l] : static_cast<int32_t>(l);
+    }
+    MW_ASSIGN_OR_RETURN(slicer_, Slicer::Make(graph_, result_.batch, result_.layers));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<int64_t>> MicroBatchCounts() const {
+    std::vector<int64_t> counts;
+    const int64_t most = std::max(kMostMicroBatches, request_.micro_batches);
+    for (int64_t n = 1; n <= std::min(result_.batch.size, most); ++n) {
+      if (result_.batch.Divides(graph_, n)) counts.push_back(n);
+    }
+    if (request_.micro_batches == 0) return counts;
+    if (std::find(counts.begin(), counts.end(), request_.micro_batches) != counts.end())
+      return std::vector<int64_t>{request_.micro_batches};
+    return absl::InvalidArgumentError(StrCat(
+        "a batch of ", result_.batch.size, " cannot be divided into ", request_.micro_batches,
+        " micro-batches; it can into ", absl::StrJoin(counts, ", ")));
+  }
+
+  absl::StatusOr<std::vector<const ScheduleKind*>> Schedules() const {
+    std::vector<const ScheduleKind*> schedules;
+    if (request_.schedule == "auto") {
+      for (const ScheduleKind& kind : ScheduleTable()) schedules.push_back(&kind);
+      return schedules;
+    }
+    MW_ASSIGN_OR_RETURN(const ScheduleKind* kind, FindSchedule(request_.schedule));
+    return std::vector<const ScheduleKind*>{kind};
+  }
+
+  absl::StatusOr<ProgramSlice> Slice(int32_t begin, int32_t end, int64_t micro_batches) const {
+    SliceRequest request;
+    request.begin = begin;
+    request.end = end;
+    request.micro_batches = micro_batches;
+    MW_ASSIGN_OR_RETURN(ProgramSlice slice, slicer_->Slice(request));
+    ScaleUpdate(&slice, micro_batches);
+    return slice;
+  }
+
+  absl::Status Try(int64_t micro_batches, const std::vector<const ScheduleKind*>& schedules) {
+    Report("costs", micro_batches);
+    Candidate candidate;
+    candidate.micro_batches = micro_batches;
+    MW_ASSIGN_OR_RETURN(candidate.kinds, Kinds(micro_batches));
+    MW_RETURN_IF_ERROR(CostAll(&candidate));
+    Report("stages", micro_batches);
+    candidates_.push_back(std::move(candidate));
+    SearchAll(candidates_.back(), schedules);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<LayerKind>> Kinds(int64_t micro_batches) const {
+    const Layers& layers = result_.layers;
+    const int32_t count = *std::max_element(layers.kind.begin(), layers.kind.end()) + 1;
+    std::vector<LayerKind> kinds(count);
+    std::vector<bool> made(count, false);
+    for (int32_t l = 0; l < layers.count; ++l) {
+      LayerKind& kind = kinds[layers.kind[l]];
+      kind.flops += layers.flops[l];
+      ++kind.layers;
+      if (!made[layers.kind[l]]) {
+        made[layers.kind[l]] = true;
+        MW_ASSIGN_OR_RETURN(kind.slice, Slice(l, l + 1, micro_batches));
+      }
+      const bool again = l > 0 && layers.kind[l] == layers.kind[l - 1];
+      if (again && kind.repeats.empty()) {
+        MW_ASSIGN_OR_RETURN(const ProgramSlice before, Slice(l - 1, l, micro_batches));
+        MW_ASSIGN_OR_RETURN(const ProgramSlice after, Slice(l, l + 1, micro_batches));
+        kind.repeats = Repeats(before, after);
+      }
+    }
+    return kinds;
+  }
+
+  // What goes from one layer to the next of its kind and back, as (output, input) of either.
+  static std::vector<std::pair<int32_t, int32_t>> Repeats(const ProgramSlice& before,
+                                                          const ProgramSlice& after) {
+    std::vector<std::pair<int32_t, int32_t>> repeats;
+    const auto match = [&](const ProgramSlice& from, const ProgramSlice& to, SliceRole role) {
+      for (size_t o = 0; o < from.outputs.size(); ++o) {
+        for (size_t i = 0; i < to.inputs.size(); ++i) {
+          const SliceValue& left = from.outputs[o];
+          const SliceValue& taken = to.inputs[i];
+          if (left.role == role && taken.role == role && left.value == taken.value &&
+              left.layer == taken.layer && left.first == taken.first && left.count == taken.count)
+            repeats.emplace_back(static_cast<int32_t>(o), static_cast<int32_t>(i));
+        }
+      }
+    };
+    match(before, after, SliceRole::kActivation);
+    match(after, before, SliceRole::kGradient);
+    return repeats;
+  }
+
+  absl::Status CostAll(Candidate* candidate) {
+    std::vector<std::pair<size_t, size_t>> work;
+    candidate->costs.resize(submeshes_.size());
+    for (size_t s = 0; s < submeshes_.size(); ++s) {
+      candidate->costs[s].resize(submeshes_[s].meshes.size());
+      for (size_t m = 0; m < submeshes_[s].meshes.size(); ++m) work.emplace_back(s, m);
+    }
+    PlannerOptions options = request_.planner;
+    options.tie_outputs_by_position = false;
+    options.solver.threads = 1;
+    absl::Status error;
+    std::mutex mutex;
+    solve::ForEachParallel(work.size(), request_.threads, [&](size_t i) {
+      const auto [s, m] = work[i];
+      const std::unique_ptr<CostModel> model = request_.cost_model(submeshes_[s].meshes[m]);
+      absl::StatusOr<MeshCosts> costs =
+          CostLayers(candidate->kinds, *model, candidate->micro_batches,
+                     request_.memory_bytes[submeshes_[s].cluster], options);
+      if (costs.ok()) {
+        candidate->costs[s][m] = *std::move(costs);
+      } else {
+        const std::lock_guard<std::mutex> lock(mutex);
+        error = costs.status();
+      }
+    });
+    return Sum(candidate) ? absl::OkStatus() : error;
+  }
+
+  // False if no layer can be planned anywhere.
+  bool Sum(Candidate* candidate) const {
+    const std::vector<int32_t>& kinds = result_.layers.kind;
+    bool any = false;
+    candidate->sums.resize(submeshes_.size());
+    candidate->bounds_before.resize(submeshes_.size());
+    for (size_t s = 0; s < submeshes_.size(); ++s) {
+      candidate->sums[s].resize(candidate->costs[s].size());
+      candidate->bounds_before[s].resize(candidate->costs[s].size());
+      for (size_t m = 0; m < candidate->costs[s].size(); ++m) {
+        const std::optional<MeshCosts>& costs = candidate->costs[s][m];
+        if (!costs.has_value()) continue;
+        any = true;
+        for (size_t w = 0; w < costs->layouts.size(); ++w) {
+          std::vector<SliceCost> kept, again;
+          for (const std::vector<SliceCost>& ways : costs->ways) {
+            kept.push_back(ways[w]);
+            again.push_back(ways[w].forward < 0 ? ways[w] : Recomputed(ways[w]));
+          }
+          candidate->sums[s][m].push_back(SumLayers(kinds, kept));
+          candidate->sums[s][m].push_back(SumLayers(kinds, again));
+        }
+        std::vector<double>& bounds = candidate->bounds_before[s][m];
+        bounds.push_back(0);
+        for (int32_t kind : kinds) bounds.push_back(bounds.back() + costs->bound[kind]);
+      }
+    }
+    return any;
+  }
+
+  // Seconds to hand `bytes` of each device of a submesh on to the next stage.
+  double SendSeconds(const Submesh& submesh, int64_t bytes) const {
+    const Cluster& cluster = request_.clusters[submesh.cluster];
+    const bool inside = submesh.devices() * 2 <= cluster.devices_per_node ||
+                        (cluster.nodes == 1 && request_.clusters.size() == 1);
+    const Link& link = inside ? cluster.intra_node : cluster.inter_node;
+    return bytes == 0 ? 0 : link.latency_seconds + static_cast<double>(bytes) / link.achievable();
+  }
+
+  // Of layers [begin, end) in one way; forward < 0: impossible.
+  SliceCost SumOf(const Candidate& candidate, int32_t begin, int32_t end, size_t submesh,
+                  size_t mesh, size_t way, bool recompute) const {
+    const LayerSums& sums = candidate.sums[submesh][mesh][way * 2 + (recompute ? 1 : 0)];
+    if (sums.impossible[end] > sums.impossible[begin]) return {.forward = -1};
+    const MeshCosts& costs = *candidate.costs[submesh][mesh];
+    const std::vector<int32_t>& kinds = result_.layers.kind;
+    SliceCost sum = Difference(sums.before[end], sums.before[begin]);
+    for (int32_t l = begin; l < end; l = run_end_[l]) {
+      const SliceCost& layer = costs.ways[kinds[l]][way];
+      const int64_t working = recompute ? Recomputed(layer).working_bytes : layer.working_bytes;
+      sum.working_bytes = std::max(sum.working_bytes, working);
+    }
+    sum.activation_bytes = costs.ways[kinds[end - 1]][way].activation_bytes;
+    sum.gradient_bytes = costs.ways[kinds[begin]][way].gradient_bytes;
+    return sum;
+  }
+
+  std::vector<Option> OptionsOf(const Candidate& candidate, int32_t begin, int32_t end,
+                                int32_t submesh) const {
+    std::vector<Option> options;
+    const int64_t memory = request_.memory_bytes[submeshes_[submesh].cluster];
+    for (size_t m = 0; m < candidate.costs[submesh].size(); ++m) {
+      if (!candidate.costs[submesh][m].has_value()) continue;
+      for (size_t w = 0; w < candidate.costs[submesh][m]->layouts.size(); ++w) {
+        for (const bool recompute : {false, true}) {
+          if (recompute && !request_.recompute) continue;
+          Option option{.mesh = static_cast<int32_t>(m),
+                        .way = static_cast<int32_t>(w),
+                        .recompute = recompute,
+                        .cost = SumOf(candidate, begin, end, submesh, m, w, recompute),
+                        .stage = {}};
+          const SliceCost& cost = option.cost;
+          if (cost.forward < 0) continue;
+          const Submesh& devices = submeshes_[submesh];
+          option.stage = {.seconds = cost.forward + cost.backward +
+                                     SendSeconds(devices, cost.activation_bytes) +
+                                     SendSeconds(devices, cost.gradient_bytes),
+                          .once_seconds = cost.update,
+                          .fixed_bytes = cost.state_bytes + cost.working_bytes,
+                          .bytes_in_flight = cost.in_flight_bytes};
+          if (option.stage.fixed_bytes + option.stage.bytes_in_flight > memory) continue;
+          options.push_back(option);
+        }
+      }
+    }
+    return Undominated(std::move(options));
+  }
+
+  static bool Dominates(const StageOption& a, const StageOption& b) {
+    return a.seconds <= b.seconds && a.once_seconds <= b.once_seconds &&
+           a.fixed_bytes <= b.fixed_bytes && a.bytes_in_flight <= b.bytes_in_flight;
+  }
+
+  static std::vector<Option> Undominated(std::vector<Option> options) {
+    std::vector<Option> kept;
+    for (const Option& option : options) {
+      const auto dominates = [&](const Option& k) { return Dominates(k.stage, option.stage); };
+      if (std::any_of(kept.begin(), kept.end(), dominates)) continue;
+      kept.erase(std::remove_if(kept.begin(), kept.end(),
+                                [&](const Option& k) { return Dominates(option.stage, k.stage); }),
+                 kept.end());
+      kept.push_back(option);
+    }
+    return kept;
+  }
+
+  StageSearchInput SearchInput(const Candidate& candidate) const {
+    StageSearchInput input;
+    input.layers = result_.layers.count;
+    input.memory_bytes = request_.memory_bytes;
+    for (const Cluster& cluster : request_.clusters) input.devices.push_back(cluster.devices());
+    for (const Submesh& submesh : submeshes_)
+      input.submeshes.push_back({submesh.cluster, submesh.devices()});
+    input.micro_batches = candidate.micro_batches;
+    input.stages = request_.stages;
+    input.deadline_seconds = std::max(1.0, request_.deadline_seconds - Elapsed());
+    return input;
+  }
+
+  void SearchAll(const Candidate& candidate, const std::vector<const ScheduleKind*>& schedules) {
+    for (const ScheduleKind* schedule : schedules) {
+      StageSearchInput input = SearchInput(candidate);
+      input.options = [&](int32_t begin, int32_t end, int32_t submesh) {
+        std::vector<StageOption> stages;
+        for (const Option& option : OptionsOf(candidate, begin, end, submesh))
+          stages.push_back(option.stage);
+        return stages;
+      };
+      input.in_flight = [schedule](int32_t after, int64_t micro_batches) {
+        // As many stages before as make no difference: the last groups fill the same way.
+        const ScheduleShape shape{after + 1, 1, static_cast<int32_t>(micro_batches)};
+        return schedule->in_flight(shape, 0);
+      };
+      const StageSearchResult found = SearchStages(input);
+      if (!found.stages.empty()) Consider(candidate, *schedule, found);
+    }
+    bound_ = std::min(bound_, BoundOf(candidate, schedules));
+  }
+
+  double BoundOf(const Candidate& candidate,
+                 const std::vector<const ScheduleKind*>& schedules) const {
+    const bool shorter_bubble = std::any_of(
+        schedules.begin(), schedules.end(),
+        [](const ScheduleKind* schedule) { return schedule->chunks || schedule->splits_backward; });
+    if (shorter_bubble) return WorkBound(candidate);
+    StageSearchInput input = SearchInput(candidate);
+    input.options = [&](int32_t begin, int32_t end, int32_t submesh) {
+      double best = kInfinity;
+      for (const std::vector<double>& before : candidate.bounds_before[submesh]) {
+        if (!before.empty()) best = std::min(best, before[end] - before[begin]);
+      }
+      if (best == kInfinity) return std::vector<StageOption>();
+      return std::vector<StageOption>{{.seconds = best}};
+    };
+    input.in_flight = [](int32_t, int64_t) { return int64_t{0}; };
+    const StageSearchResult found = SearchStages(input);
+    return found.stages.empty() ? kInfinity : found.bound;
+  }
+
+  // Device-seconds that the layers take at least, spread over all devices.
+  double WorkBound(const Candidate& candidate) const {
+    double work = 0, devices = 0;
+    for (const Cluster& cluster : request_.clusters)
+      devices += static_cast<double>(cluster.devices());
+    for (int32_t l = 0; l < result_.layers.count; ++l) {
+      double least = kInfinity;
+      for (size_t s = 0; s < submeshes_.size(); ++s) {
+        for (const std::optional<MeshCosts>& costs : candidate.costs[s]) {
+          if (!costs.has_value()) continue;
+          least = std::min(least, costs->bound[result_.layers.kind[l]] *
+                                      static_cast<double>(submeshes_[s].devices()));
+        }
+      }
+      work += least;
+    }
+    return work / devices * static_cast<double>(candidate.micro_batches);
+  }
+
+  StageTimes TimesOf(const Submesh& submesh, const SliceCost& cost,
+                     const ScheduleKind& schedule) const {
+    StageTimes times;
+    times.forward = cost.forward;
+    times.backward = cost.backward;
+    times.weight_gradient = schedule.splits_backward ? cost.weight_gradient : 0;
+    times.update = cost.update;
+    times.send_forward = SendSeconds(submesh, cost.activation_bytes);
+    times.send_backward = SendSeconds(submesh, cost.gradient_bytes);
+    times.fixed_bytes = cost.state_bytes + cost.working_bytes;
+    times.bytes_in_flight = cost.in_flight_bytes;
+    return times;
+  }
+
+  void Consider(const Candidate& candidate, const ScheduleKind& schedule,
+                const StageSearchResult& found) {
+    const ScheduleShape shape{static_cast<int32_t>(found.stages.size()), 1,
+                              static_cast<int32_t>(candidate.micro_batches)};
+    std::vector<StageTimes> times;
+    std::vector<Option> options;
+    for (const ChosenStage& stage : found.stages) {
+      options.push_back(OptionsOf(candidate, stage.begin, stage.end, stage.submesh)[stage.option]);
+      times.push_back(TimesOf(submeshes_[stage.submesh], options.back().cost, schedule));
+    }
+    const absl::StatusOr<Simulation> simulation = Simulate(schedule, shape, times);
+    // A schedule may not take these numbers (micro-batches that do not divide by the groups).
+    if (!simulation.ok()) return;
+    for (int32_t g = 0; g < shape.groups; ++g) {
+      const int32_t cluster = submeshes_[found.stages[g].submesh].cluster;
+      if (simulation->peak_bytes[g] > request_.memory_bytes[cluster]) return;
+    }
+    if (!best_.stages.empty() && simulation->seconds >= best_.seconds) return;
+    best_ = {.seconds = simulation->seconds,
+             .candidate = candidates_.size() - 1,
+             .schedule = &schedule,
+             .shape = shape,
+             .stages = found.stages,
+             .options = std::move(options)};
+  }
+
+  // One stage, one micro-batch: the intra-operator planner on every mesh that may beat what was
+  // found.
+  absl::Status TryWhole(const ScheduleKind& schedule) {
+    const Candidate& candidate = candidates_[0];
+    const int32_t layers = result_.layers.count;
+    const int64_t devices = request_.clusters[0].devices();
+    for (size_t s = 0; s < submeshes_.size(); ++s) {
+      if (submeshes_[s].devices() != devices) continue;
+      for (size_t m = 0; m < submeshes_[s].meshes.size(); ++m) {
+        if (!candidate.costs[s][m].has_value()) continue;
+        const double bound = candidate.bounds_before[s][m][layers];
+        if (!best_.stages.empty() && bound >= best_.seconds) continue;
+        MW_ASSIGN_OR_RETURN(ProgramSlice slice, Slice(0, layers, 1));
+        PlannerOptions options = request_.planner;
+        options.tie_outputs_by_position = false;
+        options.budget_bytes = request_.memory_bytes[0];
+        options.solver.threads = request_.threads;
+        options.solver.deadline_seconds = std::max(1.0, request_.deadline_seconds - Elapsed());
+        const std::unique_ptr<CostModel> model = request_.cost_model(submeshes_[s].meshes[m]);
+        absl::StatusOr<IntraPlan> plan = PlanIntra(slice.graph, *model, options);
+        if (!plan.ok() || !plan->fits) continue;
+        if (!best_.stages.empty() && plan->objective >= best_.seconds) continue;
+        best_ = {.seconds = plan->objective,
+                 .schedule = &schedule,
+                 .shape = {1, 1, 1},
+                 .stages = {{0, layers, static_cast<int32_t>(s), 0}},
+                 .whole = true};
+        bound_ = std::min(bound_, plan->bound);
+        PipelineStage stage;
+        stage.end = layers;
+        stage.mesh = submeshes_[s].meshes[m];
+        stage.cost = CostOfSlice(slice, *plan, 1);
+        stage.times = TimesOf(submeshes_[s], stage.cost, schedule);
+        stage.slice = std::make_shared<const ProgramSlice>(std::move(slice));
+        stage.plan = std::make_shared<const IntraPlan>(*std::move(plan));
+        result_.stages = {std::move(stage)};
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<PipelinePlan> NothingFits() {
+    int64_t least = std::numeric_limits<int64_t>::max();
+    for (const Candidate& candidate : candidates_) {
+      for (size_t s = 0; s < submeshes_.size(); ++s) {
+        for (size_t m = 0; m < candidate.costs[s].size(); ++m) {
+          if (!candidate.costs[s][m].has_value()) continue;
+          for (size_t w = 0; w < candidate.costs[s][m]->layouts.size(); ++w) {
+            const SliceCost all =
+                SumOf(candidate, 0, result_.layers.count, s, m, w, request_.recompute);
+            if (all.forward < 0) continue;
+            int64_t devices = 0;
+            for (const Cluster& cluster : request_.clusters) devices += cluster.devices();
+            // The whole program on one submesh, its state spread over as many as there are.
+            const int64_t bytes =
+                all.state_bytes * submeshes_[s].devices() / std::max<int64_t>(1, devices) +
+                all.in_flight_bytes + all.working_bytes;
+            least = std::min(least, bytes);
+          }
+        }
+      }
+    }
+    result_.fits = false;
+    result_.smallest_bytes = least;
+    return std::move(result_);
+  }
+
+  // A stage is planned as a whole at the price of memory that its layers were planned at.
+  absl::Status PlanStages() {
+    const Candidate& candidate = candidates_[best_.candidate];
+    Report("plans", candidate.micro_batches);
+    std::map<std::vector<int64_t>, int32_t> known;
+    for (size_t i = 0; i < best_.stages.size(); ++i) {
+      const ChosenStage& chosen = best_.stages[i];
+      const Option& option = best_.options[i];
+      PipelineStage stage;
+      stage.begin = chosen.begin;
+      stage.end = chosen.end;
+      stage.cluster = submeshes_[chosen.submesh].cluster;
+      stage.mesh = submeshes_[chosen.submesh].meshes[option.mesh];
+      stage.recompute = option.recompute;
+      std::vector<int64_t> key = {chosen.submesh, option.mesh, option.way, option.recompute};
+      for (int32_t l = chosen.begin; l < chosen.end; ++l) key.push_back(result_.layers.kind[l]);
+      MW_ASSIGN_OR_RETURN(ProgramSlice slice,
+                          Slice(chosen.begin, chosen.end, candidate.micro_batches));
+      stage.slice = std::make_shared<const ProgramSlice>(std::move(slice));
+      const auto [it, first] = known.try_emplace(key, static_cast<int32_t>(i));
+      if (!first && Alike(*stage.slice, *result_.stages[it->second].slice)) {
+        stage.like = it->second;
+        stage.plan = result_.stages[stage.like].plan;
+        stage.cost = result_.stages[stage.like].cost;
+      } else {
+        MW_RETURN_IF_ERROR(PlanStage(candidate, chosen, option, &stage));
+      }
+      stage.times = TimesOf(submeshes_[chosen.submesh], stage.cost, *best_.schedule);
+      result_.stages.push_back(std::move(stage));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status PlanStage(const Candidate& candidate, const ChosenStage& chosen,
+                         const Option& option, PipelineStage* stage) {
+    const ProgramSlice& slice = *stage->slice;
+    const MeshCosts& costs = *candidate.costs[chosen.submesh][option.mesh];
+    PlannerOptions options = request_.planner;
+    options.tie_outputs_by_position = false;
+    options.solver.threads = request_.threads;
+    GiveBorders(slice, costs.layouts[option.way], stage->mesh, &options);
+    const std::unique_ptr<CostModel> model = request_.cost_model(stage->mesh);
+    MW_ASSIGN_OR_RETURN(const std::unique_ptr<PricedPlanner> planner,
+                        PricedPlanner::Make(slice.graph, *model, options, TurnOf(slice)));
+    MW_ASSIGN_OR_RETURN(IntraPlan plan, planner->Plan(costs.prices[option.way]));
+    stage->cost = CostOfSlice(slice, plan, candidate.micro_batches);
+    if (option.recompute) {
+      // Layer by layer: besides what enters each layer only one layer's activations are there.
+      stage->cost = Recomputed(stage->cost);
+      stage->cost.in_flight_bytes = option.cost.in_flight_bytes;
+      stage->cost.working_bytes = option.cost.working_bytes;
+    }
+    stage->plan = std::make_shared<const IntraPlan>(std::move(plan));
+    return absl::OkStatus();
+  }
+
+  // Operator by operator the same, in the same order: a plan of one is a plan of the other.
+  static bool Alike(const ProgramSlice& a, const ProgramSlice& b) {
+    if (a.graph.ops.size() != b.graph.ops.size() || a.inputs.size() != b.inputs.size() ||
+        a.outputs.size() != b.outputs.size())
+      return false;
+    for (size_t i = 0; i < a.graph.ops.size(); ++i) {
+      const Op& x = a.graph.ops[i];
+      const Op& y = b.graph.ops[i];
+      if (x.kind != y.kind || x.operands != y.operands || x.results != y.results ||
+          x.instruction->opcode != y.instruction->opcode)
+        return false;
+      for (ValueId v : x.results) {
+        if (!(a.graph[v].shape == b.graph[v].shape)) return false;
+      }
+    }
+    return true;
+  }
+
+  void Finish() {
+    std::vector<StageTimes> times;
+    for (size_t c = 0; c < request_.clusters.size(); ++c) {
+      std::vector<int64_t> sizes;
+      for (const PipelineStage& stage : result_.stages) {
+        if (stage.cluster == static_cast<int32_t>(c)) sizes.push_back(stage.mesh.devices());
+      }
+      const std::vector<int64_t> first = PlaceParts(sizes);
+      size_t next = 0;
+      for (PipelineStage& stage : result_.stages) {
+        if (stage.cluster == static_cast<int32_t>(c)) stage.first_device = first[next++];
+      }
+    }
+    for (const PipelineStage& stage : result_.stages) times.push_back(stage.times);
+    result_.schedule = best_.schedule;
+    result_.shape = best_.shape;
+    result_.simulation = *Simulate(*best_.schedule, best_.shape, times);
+    result_.seconds = result_.simulation.seconds;
+    result_.bound = std::min(bound_, result_.seconds);
+    result_.gap = result_.seconds > 0 ? (result_.seconds - result_.bound) / result_.seconds : 0;
+  }
+
+  struct Best {
+    double seconds = 0;
+    size_t candidate = 0;
+    const ScheduleKind* schedule = nullptr;
+    ScheduleShape shape;
+    std::vector<ChosenStage> stages;
+    std::vector<Option> options;
+    bool whole = false;  // result_ has the only stage already
+  };
+
+  const Graph& graph_;
+  const PipelineRequest& request_;
+  const Clock::time_point start_;
+  std::vector<int32_t> tied_;
+  std::vector<int32_t> run_end_;  // by layer: the next one of another kind
+  std::unique_ptr<const Slicer> slicer_;
+  std::vector<Submesh> submeshes_;
+  std::vector<Candidate> candidates_;
+  Best best_;
+  double bound_ = kInfinity;
+  PipelinePlan result_;
+};
+
+}  // namespace
+
+absl::StatusOr<PipelinePlan> PlanPipeline(const Graph& graph, const PipelineRequest& request) {
+  return PipelinePlanner(graph, request).Plan();
+}
+
+}  // namespace meshwright

@@ -1,0 +1,531 @@
+// Two of the objective's three terms are maxima. With limits on them, no stage slower than t and
+// none whose work once a step takes longer than o, the rest is a sum and dynamic programming finds
+// the least, G(t, o), over suffixes of the layers and the devices they use (Zheng et al. 2022,
+// Alpa, section 5.2, where every possible t is tried). Here limits are searched by branch and
+// bound: of all solutions whose maxima lie in the box (t0, t1] x (o0, o1] none takes less than
+//
+//   G(t1, o1) + (B - 1) * (least possible t above t0) + (least possible o above o0),
+//
+// and the solution that G(t1, o1) belongs to is one to beat. Boxes are halved, the one with the
+// lowest bound first, until none is left that could hold a better solution.
+//
+// A suffix is worse than another that uses the same devices if it takes longer and has no fewer
+// stages: fewer stages after a stage mean fewer micro-batches in flight. Where memory never binds
+// the number of stages plays no part, and none beyond that from which nothing more is in flight.
+//
+// Before that, pipelines of equal submeshes, balanced as well as may be, give a first solution to
+// beat; without one the first evaluations, whose limits exclude little, would be slow.
+//
+// One evaluation of G takes O(L^2 M D) for L layers, M submeshes and D devices, less what cannot be
+// completed: suffixes that leave too few or too many devices for the layers before them.
+
+#include "meshwright/inter/stage_search.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace meshwright {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// Sums are rounded: a bound that is not exceeded must not seem to be.
+constexpr double kBelow = 1 - 1e-12;
+// Device counts that are addressed directly; beyond that through a hash table.
+constexpr int64_t kMostDirect = int64_t{1} << 22;
+
+struct Choice {
+  double seconds = 0, once = 0;
+  int32_t option = 0;
+  int32_t most_after = 0;  // stages that may follow at most, for memory
+};
+
+// A suffix of the layers, cut into stages.
+struct Suffix {
+  double seconds = 0;
+  int32_t stages = 0;  // that matter, see CountedStages
+  int32_t end = 0;     // of the first stage
+  int32_t submesh = 0, option = 0;
+  int32_t rest = -1;  // the suffix after that stage
+  int32_t next = -1;  // with the same layers and devices
+};
+
+// Codes of how many devices of each type are used: mixed radix, in units.
+class DeviceCodes {
+ public:
+  explicit DeviceCodes(const StageSearchInput& input) : units_(input.devices.size(), 0) {
+    for (const SubmeshChoice& choice : input.submeshes)
+      units_[choice.type] = std::gcd(units_[choice.type], choice.devices);
+    for (size_t t = 0; t < units_.size(); ++t) {
+      possible_ = possible_ && units_[t] > 0 && input.devices[t] % units_[t] == 0;
+      if (!possible_) return;
+      radix_.push_back(count_);
+      count_ *= input.devices[t] / units_[t] + 1;
+      all_ += radix_[t] * (input.devices[t] / units_[t]);
+    }
+  }
+
+  bool possible() const { return possible_; }  // the submeshes can add up to all devices
+  int64_t count() const { return count_; }
+  int64_t all() const { return all_; }
+  int64_t Of(const SubmeshChoice& choice) const {
+    return radix_[choice.type] * (choice.devices / units_[choice.type]);
+  }
+  // Used of type `type`.
+  int64_t Used(int64_t code, size_t type) const {
+    const int64_t rest = type + 1 < radix_.size() ? code % radix_[type + 1] : code;
+    return rest / radix_[type] * units_[type];
+  }
+
+ private:
+  std::vector<int64_t> units_, radix_;
+  int64_t count_ = 1, all_ = 0;
+  bool possible_ = true;
+};
+
+class StageSearch {
+ public:
+  explicit StageSearch(const StageSearchInput& input)
+      : in_(input), codes_(input), start_(Clock::now()) {}
+
+  StageSearchResult Run() {
+    if (in_.layers < 1 || !codes_.possible()) return {};
+    AskForOptions();
+    if (seconds_.empty()) return {};
+    Search();
+    if (best_.stages.empty()) return {};
+    return std::move(best_);
+  }
+
+ private:
+  bool Late() const {
+    return std::chrono::duration<double>(Clock::now() - start_).count() > in_.deadline_seconds;
+  }
+
+  size_t Cell(int32_t begin, int32_t end, size_t submesh) const {
+    return (static_cast<size_t>(begin) * (in_.layers + 1) + end) * in_.submeshes.size() + submesh;
+  }
+
+  int32_t most_stages() const { return in_.stages > 0 ? in_.stages : in_.layers; }
+
+  // Stages that may follow an option at most so that it fits, or -1.
+  int32_t MostAfter(const StageOption& option, int64_t memory) const {
+    const auto fits = [&](int32_t after) {
+      return option.fixed_bytes + in_flight_[after] * option.bytes_in_flight <= memory;
+    };
+    int32_t low = -1, high = most_stages() - 1;
+    while (low < high) {
+      const int32_t middle = low + (high - low + 1) / 2;
+      if (fits(middle)) {
+        low = middle;
+      } else {
+        high = middle - 1;
+      }
+    }
+    return low;
+  }
+
+  void AskForOptions() {
+    for (int32_t after = 0; after < most_stages(); ++after)
+      in_flight_.push_back(in_.in_flight(after, in_.micro_batches));
+    first_.assign(Cell(in_.layers, 0, 0) + 1, 0);
+    const bool alone = in_.stages == 1;  // other ranges are of no use
+    for (int32_t begin = 0; begin < in_.layers; ++begin) {
+      for (int32_t end = 0; end <= in_.layers; ++end) {
+        for (size_t m = 0; m < in_.submeshes.size(); ++m) {
+          first_[Cell(begin, end, m)] = static_cast<int32_t>(choices_.size());
+          if (end > begin && (!alone || (begin == 0 && end == in_.layers))) Ask(begin, end, m);
+        }
+      }
+    }
+    first_.back() = static_cast<int32_t>(choices_.size());
+    std::sort(seconds_.begin(), seconds_.end());
+    seconds_.erase(std::unique(seconds_.begin(), seconds_.end()), seconds_.end());
+    std::sort(onces_.begin(), onces_.end());
+    onces_.erase(std::unique(onces_.begin(), onces_.end()), onces_.end());
+    // Beyond this number of stages nothing changes any more.
+    counted_ = in_.stages > 0 ? most_stages() : 0;
+    for (const Choice& choice : choices_) {
+      if (choice.most_after + 1 < most_stages())
+        counted_ = std::max(counted_, choice.most_after + 1);
+    }
+  }
+
+  void Ask(int32_t begin, int32_t end, size_t submesh) {
+    const size_t before = choices_.size();
+    const int64_t memory = in_.memory_bytes[in_.submeshes[submesh].type];
+    const std::vector<StageOption> options = in_.options(begin, end, static_cast<int32_t>(submesh));
+    for (size_t o = 0; o < options.size(); ++o) {
+      const int32_t most_after = MostAfter(options[o], memory);
+      if (most_after < 0) continue;
+      choices_.push_back(
+          {options[o].seconds, options[o].once_seconds, static_cast<int32_t>(o), most_after});
+      seconds_.push_back(options[o].seconds);
+      onces_.push_back(options[o].once_seconds);
+    }
+    std::stable_sort(choices_.begin() + static_cast<int64_t>(before), choices_.end(),
+                     [](const Choice& a, const Choice& b) { return a.seconds < b.seconds; });
+  }
+
+  // ---- limits ----
+
+  // Maxima that are seconds_[t0..t1] and onces_[o0..o1].
+  struct Box {
+    double bound = 0;
+    int32_t t0 = 0, t1 = 0, o0 = 0, o1 = 0;
+    bool operator<(const Box& other) const {  // the lowest bound on top of the queue
+      return std::tie(bound, t0, o0) > std::tie(other.bound, other.t0, other.o0);
+    }
+  };
+
+  double Maxima(int32_t t, int32_t o) const {
+    return static_cast<double>(in_.micro_batches - 1) * seconds_[t] + onces_[o];
+  }
+
+  void Search() {
+    best_.seconds = kInfinity;
+    std::priority_queue<Box> boxes;
+    const auto add = [&](Box box, double least) {
+      box.bound = std::max(box.bound, least + Maxima(box.t0, box.o0));
+      if (box.t0 <= box.t1 && box.o0 <= box.o1 && box.bound < best_.seconds) boxes.push(box);
+    };
+    const auto last_t = static_cast<int32_t>(seconds_.size()) - 1;
+    const auto last_o = static_cast<int32_t>(onces_.size()) - 1;
+    for (size_t m = 0; m < in_.submeshes.size(); ++m) TryUniform(m);
+    add({0, 0, last_t, 0, last_o}, 0);
+    while (!boxes.empty() && boxes.top().bound < best_.seconds && !Late()) {
+      Box box = boxes.top();
+      boxes.pop();
+      // The slowest stage counts as often as there are micro-batches.
+      while (box.t1 > box.t0 &&
+             static_cast<double>(in_.micro_batches) * seconds_[box.t1] + onces_[box.o0] >=
+                 best_.seconds)
+        --box.t1;
+      const double least = Solve(box);
+      if (least == kInfinity) continue;
+      // No better: both maxima at least those that were found.
+      box.bound = std::max(box.bound, least + Maxima(box.t0, box.o0));
+      if (box.bound >= best_.seconds) continue;
+      const auto width = [](const std::vector<double>& values, int32_t a, int32_t b) {
+        return values[b] - values[a];
+      };
+      const double times = static_cast<double>(in_.micro_batches - 1);
+      if (times * width(seconds_, box.t0, box.t1) >= width(onces_, box.o0, box.o1)) {
+        if (box.t0 == box.t1) continue;
+        const int32_t middle = Middle(seconds_, box.t0, box.t1);
+        Box low = box, high = box;
+        low.t1 = middle;
+        high.t0 = middle + 1;
+        add(low, least);
+        add(high, least);
+      } else {
+        const int32_t middle = Middle(onces_, box.o0, box.o1);
+        Box low = box, high = box;
+        low.o1 = middle;
+        high.o0 = middle + 1;
+        add(low, least);
+        add(high, least);
+      }
+    }
+    best_.bound = best_.seconds;
+    if (!boxes.empty()) best_.bound = std::min(best_.bound, boxes.top().bound);
+  }
+
+  // The last index of the lower half of values[a..b], a < b, by value.
+  static int32_t Middle(const std::vector<double>& values, int32_t a, int32_t b) {
+    const double middle = values[a] + (values[b] - values[a]) / 2;
+    const auto it = std::upper_bound(values.begin() + a, values.begin() + b, middle);
+    return std::clamp(static_cast<int32_t>(it - values.begin()) - 1, a, b - 1);
+  }
+
+  // ---- equal submeshes ----
+
+  // The balanced pipeline of stages that all get submesh `m`: the slowest stage is as fast as it
+  // can be.
+  void TryUniform(size_t m) {
+    const SubmeshChoice& devices = in_.submeshes[m];
+    for (size_t t = 0; t < in_.devices.size(); ++t) {
+      const bool used = devices.type == static_cast<int32_t>(t);
+      if (in_.devices[t] % (used ? devices.devices : 1) != 0 || (!used && in_.devices[t] > 0))
+        return;
+    }
+    const int64_t count = in_.devices[devices.type] / devices.devices;
+    if (count < 1 || count > in_.layers || (in_.stages > 0 && count != in_.stages)) return;
+    const auto stages = static_cast<int32_t>(count);
+    // slowest[s][l]: of the last s stages, which begin at layer l.
+    std::vector<std::vector<double>> slowest(stages + 1,
+                                             std::vector<double>(in_.layers + 1, kInfinity));
+    std::vector<std::vector<int32_t>> ends(stages + 1, std::vector<int32_t>(in_.layers + 1, -1));
+    slowest[0][in_.layers] = 0;
+    for (int32_t s = 1; s <= stages; ++s) {
+      for (int32_t begin = 0; begin + s <= in_.layers; ++begin) {
+        for (int32_t end = begin + 1; end <= in_.layers; ++end) {
+          if (slowest[s - 1][end] == kInfinity) continue;
+          const int32_t c = Cheapest(begin, end, m, s - 1);
+          if (c < 0) continue;
+          const double time = std::max(slowest[s - 1][end], choices_[c].seconds);
+          if (time >= slowest[s][begin]) continue;
+          slowest[s][begin] = time;
+          ends[s][begin] = end;
+        }
+      }
+    }
+    if (slowest[stages][0] == kInfinity) return;
+    std::vector<ChosenStage> chosen;
+    int32_t begin = 0;
+    for (int32_t s = stages; s > 0; --s) {
+      const int32_t end = ends[s][begin];
+      const int32_t c = Cheapest(begin, end, m, s - 1);
+      chosen.push_back({begin, end, static_cast<int32_t>(m), choices_[c].option});
+      begin = end;
+    }
+    Consider(std::move(chosen));
+  }
+
+  // The fastest choice that `after` stages may follow, or -1.
+  int32_t Cheapest(int32_t begin, int32_t end, size_t submesh, int32_t after) const {
+    const size_t cell = Cell(begin, end, submesh);
+    for (int32_t c = first_[cell]; c < first_[cell + 1]; ++c) {
+      if (!Full(choices_[c], after)) return c;
+    }
+    return -1;
+  }
+
+  // ---- dynamic programming ----
+
+  bool Allowed(const Choice& choice, const Box& box) const {
+    return choice.seconds <= seconds_[box.t1] && choice.once <= onces_[box.o1];
+  }
+
+  // The least sum of stages within the upper limits of `box`; infinite if there is no solution or
+  // none that would be better than the best. Updates the best.
+  double Solve(const Box& box) {
+    suffixes_.clear();
+    states_.assign(in_.layers + 1, {});
+    MeasurePrefixes(box);
+    suffixes_.push_back({.end = in_.layers});
+    states_[in_.layers].push_back({0, 0});
+    for (int32_t begin = in_.layers - 1; begin >= 0; --begin) {
+      if (prefix_seconds_[begin] == kInfinity) continue;
+      slots_.Clear(codes_.count());
+      std::vector<State>& states = states_[begin];
+      for (int32_t end = begin + 1; end <= in_.layers; ++end) {
+        if (states_[end].empty()) continue;
+        for (size_t m = 0; m < in_.submeshes.size(); ++m) {
+          const int32_t from = first_[Cell(begin, end, m)], to = first_[Cell(begin, end, m) + 1];
+          if (from < to) Extend(box, begin, end, m, {from, to}, &states);
+        }
+      }
+    }
+    return Judge();
+  }
+
+  struct State {
+    int64_t code = 0;
+    int32_t first = 0;  // suffix
+  };
+
+  void Extend(const Box& box, int32_t begin, int32_t end, size_t submesh,
+              std::pair<int32_t, int32_t> choices, std::vector<State>* states) {
+    int32_t first = choices.first;
+    while (first < choices.second && !Allowed(choices_[first], box)) ++first;
+    if (first == choices.second) return;
+    const SubmeshChoice& devices = in_.submeshes[submesh];
+    const int64_t code = codes_.Of(devices);
+    for (size_t s = 0; s < states_[end].size(); ++s) {
+      const State state = states_[end][s];
+      if (codes_.Used(state.code, devices.type) + devices.devices > in_.devices[devices.type])
+        continue;
+      const int64_t used = state.code + code;
+      const double most = best_.seconds - LeastBefore(box, begin, used);
+      if (most <= 0) continue;
+      for (int32_t rest = state.first; rest >= 0; rest = suffixes_[rest].next) {
+        const int32_t stages = suffixes_[rest].stages;
+        int32_t c = first;
+        while (c < choices.second && (!Allowed(choices_[c], box) || Full(choices_[c], stages))) ++c;
+        if (c == choices.second) continue;
+        const double seconds = suffixes_[rest].seconds + choices_[c].seconds;
+        if (seconds >= most) continue;
+        if (in_.stages > 0 && stages + 1 > in_.stages) continue;
+        Add({seconds, CountedStages(stages + 1), end, static_cast<int32_t>(submesh),
+             choices_[c].option, rest},
+            used, states);
+      }
+    }
+  }
+
+  // Whether `stages` stages after it are too many for the choice's memory.
+  bool Full(const Choice& choice, int32_t stages) const {
+    return choice.most_after + 1 < most_stages() && stages > choice.most_after;
+  }
+
+  int32_t CountedStages(int32_t stages) const { return std::min(stages, counted_); }
+
+  // What the layers before `begin` add to the objective at least, maxima included, if they get the
+  // devices that `used` leaves; infinite if those are too few or too many. Stages on n devices that
+  // take t seconds are n * t seconds of work, so the slowest, and all together, take no less than
+  // the least possible work divided by the devices.
+  double LeastBefore(const Box& box, int32_t begin, int64_t used) const {
+    int64_t left = 0;
+    for (size_t t = 0; t < in_.devices.size(); ++t) left += in_.devices[t] - codes_.Used(used, t);
+    if (left < prefix_least_[begin] || left > prefix_most_[begin]) return kInfinity;
+    if (begin == 0) return Maxima(box.t0, box.o0);
+    const double spread = prefix_work_[begin] / static_cast<double>(left) * kBelow;
+    if (spread > seconds_[box.t1]) return kInfinity;
+    return std::max(prefix_seconds_[begin], spread) + onces_[box.o0] +
+           static_cast<double>(in_.micro_batches - 1) * std::max(seconds_[box.t0], spread);
+  }
+
+  // For the layers before each: the least sum of seconds, the least work in device-seconds, and the
+  // least and most devices of stages within the limits.
+  void MeasurePrefixes(const Box& box) {
+    prefix_seconds_.assign(in_.layers + 1, kInfinity);
+    prefix_least_.assign(in_.layers + 1, std::numeric_limits<int64_t>::max());
+    prefix_most_.assign(in_.layers + 1, -1);
+    prefix_work_.assign(in_.layers + 1, kInfinity);
+    prefix_seconds_[0] = prefix_work_[0] = 0;
+    prefix_least_[0] = prefix_most_[0] = 0;
+    for (int32_t begin = 0; begin < in_.layers; ++begin) {
+      if (prefix_seconds_[begin] == kInfinity) continue;
+      for (int32_t end = begin + 1; end <= in_.layers; ++end) {
+        for (size_t m = 0; m < in_.submeshes.size(); ++m) {
+          const size_t cell = Cell(begin, end, m);
+          for (int32_t c = first_[cell]; c < first_[cell + 1]; ++c) {
+            if (!Allowed(choices_[c], box)) continue;
+            const int64_t devices = in_.submeshes[m].devices;
+            prefix_seconds_[end] =
+                std::min(prefix_seconds_[end], prefix_seconds_[begin] + choices_[c].seconds);
+            prefix_work_[end] =
+                std::min(prefix_work_[end],
+                         prefix_work_[begin] + choices_[c].seconds * static_cast<double>(devices));
+            prefix_least_[end] = std::min(prefix_least_[end], prefix_least_[begin] + devices);
+            prefix_most_[end] = std::max(prefix_most_[end], prefix_most_[begin] + devices);
+            break;  // the cheapest; devices are the same for all
+          }
+        }
+      }
+    }
+  }
+
+  // Adds a suffix unless another with the same devices is as good, and drops those it is as good
+  // as.
+  void Add(const Suffix& suffix, int64_t code, std::vector<State>* states) {
+    const bool exact = in_.stages > 0;
+    int32_t& slot = slots_.At(code);
+    if (slot < 0) {
+      slot = static_cast<int32_t>(states->size());
+      states->push_back({code, -1});
+    }
+    int32_t* link = &(*states)[slot].first;
+    while (*link >= 0) {
+      const Suffix& known = suffixes_[*link];
+      const bool fewer = exact ? known.stages == suffix.stages : known.stages <= suffix.stages;
+      if (fewer && known.seconds <= suffix.seconds) return;
+      const bool more = exact ? known.stages == suffix.stages : known.stages >= suffix.stages;
+      if (more && known.seconds >= suffix.seconds) {
+        *link = known.next;
+      } else {
+        link = &suffixes_[*link].next;
+      }
+    }
+    *link = static_cast<int32_t>(suffixes_.size());
+    suffixes_.push_back(suffix);
+  }
+
+  double Judge() {
+    double least = kInfinity;
+    for (const State& state : states_[0]) {
+      if (state.code != codes_.all()) continue;
+      for (int32_t s = state.first; s >= 0; s = suffixes_[s].next) {
+        if (in_.stages > 0 && suffixes_[s].stages != in_.stages) continue;
+        if (suffixes_[s].seconds >= least) continue;
+        least = suffixes_[s].seconds;
+        Consider(StagesOf(s));
+      }
+    }
+    return least;
+  }
+
+  std::vector<ChosenStage> StagesOf(int32_t suffix) const {
+    std::vector<ChosenStage> stages;
+    int32_t begin = 0;
+    for (int32_t s = suffix; suffixes_[s].rest >= 0; s = suffixes_[s].rest) {
+      stages.push_back({begin, suffixes_[s].end, suffixes_[s].submesh, suffixes_[s].option});
+      begin = suffixes_[s].end;
+    }
+    return stages;
+  }
+
+  void Consider(std::vector<ChosenStage> stages) {
+    double sum = 0, slowest = 0, once = 0;
+    for (const ChosenStage& stage : stages) {
+      const size_t cell = Cell(stage.begin, stage.end, stage.submesh);
+      for (int32_t c = first_[cell]; c < first_[cell + 1]; ++c) {
+        if (choices_[c].option != stage.option) continue;
+        sum += choices_[c].seconds;
+        slowest = std::max(slowest, choices_[c].seconds);
+        once = std::max(once, choices_[c].once);
+      }
+    }
+    const double seconds = sum + static_cast<double>(in_.micro_batches - 1) * slowest + once;
+    if (seconds >= best_.seconds) return;
+    best_.seconds = seconds;
+    best_.stages = std::move(stages);
+  }
+
+  // Where the state with a given code is in a list, or -1.
+  class Slots {
+   public:
+    void Clear(int64_t count) {
+      if (count > kMostDirect) {
+        hashed_ = true;
+        table_.clear();
+        return;
+      }
+      if (direct_.empty()) direct_.assign(count, -1);
+      for (int64_t code : used_) direct_[code] = -1;
+      used_.clear();
+    }
+    int32_t& At(int64_t code) {
+      if (hashed_) return table_.try_emplace(code, -1).first->second;
+      if (direct_[code] < 0) used_.push_back(code);
+      return direct_[code];
+    }
+
+   private:
+    bool hashed_ = false;
+    std::vector<int32_t> direct_;
+    std::vector<int64_t> used_;
+    absl::flat_hash_map<int64_t, int32_t> table_;
+  };
+
+  const StageSearchInput& in_;
+  const DeviceCodes codes_;
+  const Clock::time_point start_;
+  std::vector<int64_t> in_flight_;       // by stages after
+  std::vector<Choice> choices_;          // by cell, the cheapest first
+  std::vector<int32_t> first_;           // by cell, and the end
+  std::vector<double> seconds_, onces_;  // of all choices, ascending
+  int32_t counted_ = 0;                  // stages beyond this need not be told apart
+  std::vector<double> prefix_seconds_, prefix_work_;
+  std::vector<int64_t> prefix_least_, prefix_most_;
+  std::vector<Suffix> suffixes_;
+  std::vector<std::vector<State>> states_;  // by first layer
+  Slots slots_;
+  StageSearchResult best_;
+};
+
+}  // namespace
+
+StageSearchResult SearchStages(const StageSearchInput& input) { return StageSearch(input).Run(); }
+
+}  // namespace meshwright

@@ -1,0 +1,73 @@
+#include "meshwright/inter/submeshes.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace meshwright {
+namespace {
+
+bool IsPowerOfTwo(int64_t n) { return (n & (n - 1)) == 0; }
+
+// Sizes of parts of a node, ascending. Each divides the next, so that a node filled from the
+// largest down has no part that does not fit.
+std::vector<int64_t> Parts(int64_t devices_per_node) {
+  std::vector<int64_t> parts;
+  for (int64_t n = devices_per_node; n > 1;) {
+    int64_t factor = 2;
+    while (n % factor != 0) ++factor;
+    n /= factor;
+    parts.push_back(n);
+  }
+  std::reverse(parts.begin(), parts.end());
+  return parts;
+}
+
+Submesh MakeSubmesh(const Cluster& whole, int32_t index, int64_t nodes, int64_t per_node) {
+  Cluster part = whole;
+  part.nodes = nodes;
+  part.devices_per_node = per_node;
+  Submesh submesh{.cluster = index, .nodes = nodes, .devices_per_node = per_node, .meshes = {}};
+  const int64_t devices = nodes * per_node;
+  submesh.meshes.push_back(MakeMesh({devices}, part));
+  for (int64_t inner = 2; inner <= per_node && inner < devices; ++inner) {
+    const int64_t outer = devices / inner;
+    // Inside a node the order of the axes makes no difference.
+    if (per_node % inner != 0 || (nodes == 1 && outer < inner)) continue;
+    submesh.meshes.push_back(MakeMesh({outer, inner}, part));
+  }
+  return submesh;
+}
+
+}  // namespace
+
+std::vector<Submesh> Submeshes(const std::vector<Cluster>& clusters) {
+  std::vector<Submesh> submeshes;
+  for (size_t c = 0; c < clusters.size(); ++c) {
+    const Cluster& whole = clusters[c];
+    const auto index = static_cast<int32_t>(c);
+    for (int64_t n : Parts(whole.devices_per_node))
+      submeshes.push_back(MakeSubmesh(whole, index, 1, n));
+    for (int64_t n = 1; n <= whole.nodes; ++n) {
+      if (whole.nodes % n == 0 || IsPowerOfTwo(n))
+        submeshes.push_back(MakeSubmesh(whole, index, n, whole.devices_per_node));
+    }
+  }
+  return submeshes;
+}
+
+std::vector<int64_t> PlaceParts(const std::vector<int64_t>& sizes) {
+  std::vector<size_t> order(sizes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return sizes[a] > sizes[b]; });
+  std::vector<int64_t> first(sizes.size());
+  int64_t next = 0;
+  for (size_t i : order) {
+    first[i] = next;
+    next += sizes[i];
+  }
+  return first;
+}
+
+}  // namespace meshwright

@@ -1,0 +1,153 @@
+#include "meshwright/plan/build_pipeline_plan.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/intra/names.h"
+#include "meshwright/plan/build_plan.h"
+#include "meshwright/plan/version.h"
+
+namespace meshwright {
+namespace {
+
+// What a stage runs in a step: its slice as often as there are micro-batches.
+absl::StatusOr<Plan> WholeStep(const PipelineStage& stage, int64_t micro_batches) {
+  const auto times = static_cast<double>(micro_batches);
+  Graph graph = stage.slice->graph;
+  for (Op& op : graph.ops) op.multiplicity *= times;
+  IntraPlan intra = *stage.plan;
+  for (PlannedCollective& collective : intra.collectives) collective.multiplicity *= times;
+  return BuildPlan(graph, stage.mesh, intra, TiedParameters(graph, false));
+}
+
+// First number of each cluster's devices: they are numbered one cluster after the other.
+std::vector<int64_t> FirstDevices(const std::vector<Cluster>& clusters) {
+  std::vector<int64_t> first = {0};
+  for (const Cluster& cluster : clusters) first.push_back(first.back() + cluster.devices());
+  return first;
+}
+
+absl::StatusOr<PlanStage> ToStage(const PipelinePlan& pipeline, size_t index,
+                                  const std::vector<Cluster>& clusters) {
+  const PipelineStage& stage = pipeline.stages[index];
+  const size_t group = index % static_cast<size_t>(pipeline.shape.groups);
+  PlanStage out;
+  out.first_layer = stage.begin;
+  out.end_layer = stage.end;
+  out.device = clusters[stage.cluster].device.name;
+  out.devices.resize(stage.mesh.devices());
+  std::iota(out.devices.begin(), out.devices.end(),
+            FirstDevices(clusters)[stage.cluster] + stage.first_device);
+  for (const MeshAxis& axis : stage.mesh.axes) out.mesh.push_back({axis.name, axis.size});
+  out.recompute = stage.recompute;
+  out.seconds = {stage.cost.forward, stage.cost.backward, stage.cost.weight_gradient,
+                 stage.cost.update};
+  out.bytes = {stage.times.fixed_bytes, stage.times.bytes_in_flight,
+               pipeline.simulation.peak_bytes[group]};
+  out.max_in_flight = pipeline.simulation.peak_in_flight[group];
+  if (stage.like >= 0) {
+    out.same_as = stage.like;
+    return out;
+  }
+  MW_ASSIGN_OR_RETURN(Plan plan, WholeStep(stage, pipeline.shape.micro_batches));
+  out.collectives = std::move(plan.collectives);
+  out.parameters = std::move(plan.parameters);
+  out.outputs = std::move(plan.outputs);
+  out.instructions = std::move(plan.instructions);
+  return out;
+}
+
+std::vector<PlanTransfer> Transfers(const PipelinePlan& pipeline) {
+  std::vector<PlanTransfer> transfers;
+  for (size_t i = 0; i + 1 < pipeline.stages.size(); ++i) {
+    const auto from = static_cast<int64_t>(i);
+    const PipelineStage& before = pipeline.stages[i];
+    const PipelineStage& after = pipeline.stages[i + 1];
+    transfers.push_back(
+        {from, from + 1, "forward", before.cost.activation_bytes, before.times.send_forward});
+    if (after.cost.gradient_bytes == 0) continue;
+    transfers.push_back(
+        {from + 1, from, "backward", after.cost.gradient_bytes, after.times.send_backward});
+  }
+  return transfers;
+}
+
+// Of the group whose memory is fullest. The categories of a stage as far as the simulation tells
+// them apart.
+void SetMemory(const PipelinePlan& pipeline, Plan* plan) {
+  const std::vector<int64_t>& peaks = pipeline.simulation.peak_bytes;
+  const auto group =
+      static_cast<size_t>(std::max_element(peaks.begin(), peaks.end()) - peaks.begin());
+  plan->peak_bytes = peaks[group];
+  plan->peak_at = StrCat("stage ", group);
+  int64_t rest = plan->peak_bytes;
+  const auto take = [&](MemoryCategory category, int64_t bytes) {
+    const int64_t taken = std::min(rest, bytes);
+    plan->memory_by_category[static_cast<size_t>(category)] += taken;
+    rest -= taken;
+  };
+  for (size_t i = group; i < plan->stages.size(); i += static_cast<size_t>(pipeline.shape.groups)) {
+    const PlanStage& stage = plan->stages[i];
+    int64_t state = pipeline.stages[i].cost.state_bytes;
+    for (const PlanTensor& tensor :
+         plan->stages[stage.same_as.value_or(static_cast<int64_t>(i))].parameters) {
+      const bool weights = tensor.category == MemoryCategory::kParameters;
+      if (!weights && tensor.category != MemoryCategory::kOptimizerState) continue;
+      take(tensor.category, tensor.bytes_per_device);
+      state -= tensor.bytes_per_device;
+    }
+    take(MemoryCategory::kGradients, std::max<int64_t>(0, state));
+    take(MemoryCategory::kActivations,
+         stage.bytes.in_flight * std::min(stage.max_in_flight, plan->micro_batches));
+  }
+  take(MemoryCategory::kTemporaries, rest);
+}
+
+}  // namespace
+
+absl::StatusOr<Plan> BuildPipelinePlan(const PipelinePlan& pipeline,
+                                       const std::vector<Cluster>& clusters) {
+  Plan plan;
+  plan.tool_version = ToolVersion();
+  const Cluster& first = clusters[0];
+  plan.cluster = {
+      absl::StrJoin(clusters, "+", [](std::string* out, const Cluster& c) { out->append(c.name); }),
+      first.device.name, first.nodes, first.devices_per_node, first.device.memory_bytes};
+  plan.schedule = std::string(pipeline.schedule->name);
+  plan.micro_batches = pipeline.shape.micro_batches;
+  plan.chunks = pipeline.shape.chunks;
+  plan.bubble_share = pipeline.simulation.bubble_share;
+  plan.objective_seconds = plan.step_seconds = pipeline.seconds;
+  plan.bound_seconds = pipeline.bound;
+  plan.gap = pipeline.gap;
+  for (size_t i = 0; i < pipeline.stages.size(); ++i) {
+    MW_ASSIGN_OR_RETURN(PlanStage stage, ToStage(pipeline, i, clusters));
+    plan.stages.push_back(std::move(stage));
+    if (pipeline.stages[i].like >= 0) continue;
+    const IntraPlan& intra = *pipeline.stages[i].plan;
+    const auto times = static_cast<double>(plan.micro_batches);
+    if ((intra.compute + intra.communication) * times >
+        plan.compute_seconds + plan.communication_seconds) {
+      plan.compute_seconds = intra.compute * times;
+      plan.communication_seconds = intra.communication * times;
+    }
+    plan.warnings.insert(plan.warnings.end(), intra.warnings.begin(), intra.warnings.end());
+  }
+  plan.cross_stage = Transfers(pipeline);
+  SetMemory(pipeline, &plan);
+  plan.warnings.insert(plan.warnings.begin(), pipeline.warnings.begin(), pipeline.warnings.end());
+  std::vector<std::string> once;
+  for (std::string& warning : plan.warnings) {
+    if (std::find(once.begin(), once.end(), warning) == once.end())
+      once.push_back(std::move(warning));
+  }
+  plan.warnings = std::move(once);
+  return plan;
+}
+
+}  // namespace meshwright

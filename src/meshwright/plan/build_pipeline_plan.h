@@ -1,0 +1,20 @@
+#ifndef MESHWRIGHT_PLAN_BUILD_PIPELINE_PLAN_H_
+#define MESHWRIGHT_PLAN_BUILD_PIPELINE_PLAN_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "meshwright/cluster/cluster.h"
+#include "meshwright/inter/pipeline.h"
+#include "meshwright/plan/plan.h"
+
+namespace meshwright {
+
+// The Plan that says what `pipeline`, which must fit, decided on `clusters`. Fills every field but
+// `inputs`, `options`, `budget_bytes` and `planning_seconds`. Errors: see BuildPlan.
+absl::StatusOr<Plan> BuildPipelinePlan(const PipelinePlan& pipeline,
+                                       const std::vector<Cluster>& clusters);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_PLAN_BUILD_PIPELINE_PLAN_H_

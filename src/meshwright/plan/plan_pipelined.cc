@@ -1,0 +1,120 @@
+#include "meshwright/plan/plan_pipelined.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_split.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/hlo/inline_calls.h"
+#include "meshwright/plan/build_pipeline_plan.h"
+#include "meshwright/plan/cost_model_table.h"
+#include "meshwright/plan/plan_table.h"
+
+namespace meshwright {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+absl::Status CheckCombination(const ProgramRequest& request) {
+  if (request.mesh != "auto") {
+    return absl::InvalidArgumentError(
+        "a mesh cannot be given with a pipeline: every stage has its own");
+  }
+  if (!request.fixes.empty())
+    return absl::InvalidArgumentError("shardings cannot be fixed with a pipeline");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Cluster>> ParseClusters(const std::string& text,
+                                                   std::vector<PlanInput>& inputs) {
+  std::vector<Cluster> clusters;
+  const std::vector<std::string> parts = absl::StrSplit(text, '+');
+  for (const std::string& part : parts) {
+    MW_ASSIGN_OR_RETURN(Cluster cluster, ParseCluster(part));
+    clusters.push_back(std::move(cluster));
+    MW_RETURN_IF_ERROR(AddClusterInput(part, inputs));
+  }
+  return clusters;
+}
+
+PipelineRequest ToPipelineRequest(const ProgramRequest& request, const CostModelRow& cost_model,
+                                  const std::vector<Cluster>& clusters) {
+  PipelineRequest pipeline;
+  pipeline.clusters = clusters;
+  for (const Cluster& cluster : clusters)
+    pipeline.memory_bytes.push_back(BudgetBytes(request.memory, cluster));
+  pipeline.micro_batches = request.pipeline.micro_batches;
+  pipeline.stages = request.pipeline.stages;
+  pipeline.schedule = request.pipeline.schedule;
+  pipeline.recompute = request.pipeline.recompute;
+  pipeline.data = request.pipeline.data;
+  pipeline.layers.count = request.pipeline.layers;
+  pipeline.cost_model = cost_model.make;
+  pipeline.deadline_seconds = request.deadline_seconds;
+  pipeline.threads = request.threads;
+  pipeline.planner.space = cost_model.space;
+  pipeline.planner.completion = request.completion;
+  pipeline.planner.solver.seed = request.seed;
+  pipeline.planner.solver.deadline_seconds = request.deadline_seconds;
+  if (request.progress) {
+    pipeline.progress = [&request, start = Clock::now()](const PipelineProgress& progress) {
+      const std::string at = progress.micro_batches == 0
+                                 ? std::string()
+                                 : StrCat(progress.micro_batches, " micro-batches");
+      request.progress({std::chrono::duration<double>(Clock::now() - start).count(), at,
+                        progress.phase, std::nullopt});
+    };
+  }
+  return pipeline;
+}
+
+}  // namespace
+
+absl::StatusOr<PipelinedProgram> PlanPipelinedProgram(const ProgramRequest& request) {
+  const Clock::time_point start = Clock::now();
+  MW_RETURN_IF_ERROR(CheckCombination(request));
+  PipelinedProgram planned;
+  std::vector<PlanInput> cluster_inputs;
+  MW_ASSIGN_OR_RETURN(planned.clusters, ParseClusters(request.cluster, cluster_inputs));
+  MW_ASSIGN_OR_RETURN(const CostModelRow* const cost_model,
+                      ChooseCostModel(request.cost_model, planned.clusters[0]));
+  if (!cost_model->in_seconds) {
+    return absl::InvalidArgumentError(StrCat("the cost model ", cost_model->name,
+                                             " is unitless; a pipeline needs times, as those of "
+                                             "roofline or calibrated"));
+  }
+  MW_ASSIGN_OR_RETURN(planned.program,
+                      request.contents.has_value()
+                          ? ParseProgram(std::string(*request.contents), request.program)
+                          : ReadProgram(request.program));
+  MW_ASSIGN_OR_RETURN(Module inlined, InlineCalls(*planned.program.module));
+  planned.module = std::make_unique<const Module>(std::move(inlined));
+  MW_ASSIGN_OR_RETURN(Graph graph, BuildGraph(*planned.module));
+  planned.graph = std::make_unique<const Graph>(std::move(graph));
+  const PipelineRequest pipeline = ToPipelineRequest(request, *cost_model, planned.clusters);
+  MW_ASSIGN_OR_RETURN(planned.pipeline, PlanPipeline(*planned.graph, pipeline));
+  if (!planned.pipeline.fits) return planned;
+  MW_ASSIGN_OR_RETURN(planned.plan, BuildPipelinePlan(planned.pipeline, planned.clusters));
+  Plan& plan = planned.plan;
+  plan.inputs = {planned.program.input};
+  plan.inputs.insert(plan.inputs.end(), cluster_inputs.begin(), cluster_inputs.end());
+  plan.options = ToPlanOptions(request, *cost_model);
+  for (const Cluster& cluster : planned.clusters) {
+    if (auto warning = CalibrationWarning(*cost_model, cluster))
+      plan.warnings.push_back(*std::move(warning));
+  }
+  if (pipeline.memory_bytes[0] != solve::kUnlimited) plan.budget_bytes = pipeline.memory_bytes[0];
+  plan.planning_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return planned;
+}
+
+std::string PipelineShortageText(const PipelinedProgram& planned) {
+  return StrCat(
+      "nothing fits: no way was found to cut the program into stages for these devices; "
+      "with about ",
+      BytesText(planned.pipeline.smallest_bytes), " a device (--memory ",
+      planned.pipeline.smallest_bytes, ") or more devices there is one");
+}
+
+}  // namespace meshwright

@@ -1,0 +1,38 @@
+#ifndef MESHWRIGHT_PLAN_PLAN_PIPELINED_H_
+#define MESHWRIGHT_PLAN_PLAN_PIPELINED_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "meshwright/cluster/cluster.h"
+#include "meshwright/hlo/graph.h"
+#include "meshwright/hlo/module.h"
+#include "meshwright/inter/pipeline.h"
+#include "meshwright/plan/plan.h"
+#include "meshwright/plan/plan_program.h"
+
+namespace meshwright {
+
+// A plan with a pipeline, and what it was made from.
+struct PipelinedProgram {
+  Program program;
+  std::unique_ptr<const Module> module;  // of the program, without calls
+  std::unique_ptr<const Graph> graph;    // of that module; what `pipeline` speaks of
+  std::vector<Cluster> clusters;
+  PipelinePlan pipeline;  // pipeline.fits false: nothing fits, there is no plan
+  Plan plan;
+};
+
+// Like PlanProgram, with request.pipeline. `request.cluster` may name several, joined by `+`: a
+// stage lies within one. Errors: also what cannot be combined with a pipeline (a mesh, fixes); see
+// PlanPipeline.
+absl::StatusOr<PipelinedProgram> PlanPipelinedProgram(const ProgramRequest& request);
+
+// What to say if nothing fits.
+std::string PipelineShortageText(const PipelinedProgram& planned);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_PLAN_PLAN_PIPELINED_H_
