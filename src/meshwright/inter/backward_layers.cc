@@ -37,7 +37,7 @@ class BackwardAssigner {
     FindHomes();
     FindLeast();
     for (size_t u = 0; u < units_.units.size(); ++u) {
-      if (IsBackward(u) && layers_.loop_over[u] < 0 && !prepares_[u]) layers_.layer[u] = Choose(u);
+      if (IsPlaced(u) && !prepares_[u]) layers_.layer[u] = Choose(u);
     }
     SinkUndecided();
     // What only prepares data is made where it is used first.
@@ -60,6 +60,10 @@ class BackwardAssigner {
   bool IsForward(size_t u) const {
     return phase_[u] == Phase::kForward && IsPerMicroBatch(units_.units[u]);
   }
+  // One that needs a place: neither a loop over layers nor on stacks.
+  bool IsPlaced(size_t u) const {
+    return IsBackward(u) && layers_.loop_over[u] < 0 && layers_.stacked[u] < 0;
+  }
   int32_t Count(size_t u) const {
     return layers_.loop_over[u] < 0 ? 1 : loops_[layers_.loop_over[u]].count;
   }
@@ -69,14 +73,14 @@ class BackwardAssigner {
   // The layer that leaves the outputs of a unit of the forward phase.
   int32_t MadeIn(size_t u) const { return layers_.layer[u] + Count(u) - 1; }
 
-  // By unit that makes sums: the first layer that uses the weight which they update.
+  // By unit that makes sums: the parameter that they update, as a unit.
   void FindHomes() {
     home_.assign(units_.units.size(), -1);
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
       if (tied_[i] < 0) continue;
       const ValueId parameter = graph_[graph_.parameters[tied_[i]]].results[0];
-      const std::vector<int32_t>& uses = uses_[units_.of_value[parameter.index()]];
-      if (uses.empty()) continue;
+      const int32_t home = units_.of_value[parameter.index()];
+      if (uses_[home].empty()) continue;
       absl::flat_hash_set<ValueId> seen;
       std::vector<ValueId> open = {graph_[graph_.outputs[i]].operands[0]};
       while (!open.empty()) {
@@ -88,7 +92,7 @@ class BackwardAssigner {
             !seen.insert(v).second) {
           continue;
         }
-        if (IsBackward(u) && (home_[u] < 0 || uses.front() < home_[u])) home_[u] = uses.front();
+        if (IsBackward(u) && home_[u] < 0) home_[u] = home;
         const bool follow = (unit.role == BatchRole::kAfter && !Combines(unit)) ||
                             (unit.role == BatchRole::kAccumulated && OnlyMoves(unit));
         if (follow) open.insert(open.end(), unit.inputs.begin(), unit.inputs.end());
@@ -150,14 +154,17 @@ class BackwardAssigner {
     };
     for (ValueId v : units_.units[u].inputs) {
       const auto producer = static_cast<size_t>(units_.of_value[v.index()]);
-      for (int32_t layer : uses_[producer]) consider(layer);
+      // A weight that several layers share says little.
+      if (uses_[producer].size() == 1) consider(uses_[producer][0]);
       if (!IsForward(producer)) continue;
       if (layers_.layer[producer] >= 0) consider(MadeIn(producer));
       for (int32_t user : units_.users[v.index()]) {
         if (IsForward(user)) consider(layers_.layer[user]);
       }
     }
-    if (found < 0 && home_[u] >= 0) consider(home_[u]);
+    if (found < 0 && home_[u] >= 0) {
+      for (int32_t layer : uses_[home_[u]]) consider(layer);
+    }
     undecided_[u] = found < 0;
     return std::max({found < 0 ? most : found, least_[u], 0});
   }
@@ -167,15 +174,34 @@ class BackwardAssigner {
   void SinkUndecided() {
     for (size_t u = units_.units.size(); u-- > 0;) {
       const Unit& unit = units_.units[u];
-      if (!undecided_[u] || unit.inputs.size() != 1 || unit.outputs.size() != 1) continue;
-      if (graph_[unit.outputs[0]].shape.bytes() < graph_[unit.inputs[0]].shape.bytes()) continue;
+      const ValueId input = OnlyInput(unit);
+      if (!undecided_[u] || !input.valid() || unit.outputs.size() != 1) continue;
       const std::vector<int32_t>& users = units_.users[unit.outputs[0].index()];
       const auto backward = [&](int32_t user) { return IsBackward(user); };
       if (users.empty() || !std::all_of(users.begin(), users.end(), backward)) continue;
       int32_t layer = 0;
       for (int32_t user : users) layer = std::max(layer, Entry(user));
-      layers_.layer[u] = std::max(layer, least_[u]);
+      layer = std::max(layer, least_[u]);
+      const auto there = [&](int32_t user) {
+        return user != static_cast<int32_t>(u) && IsBackward(user) && layers_.layer[user] >= 0 &&
+               Entry(user) <= layer;
+      };
+      const std::vector<int32_t>& beside = units_.users[input.index()];
+      const bool fewer = graph_[unit.outputs[0]].shape.bytes() < graph_[input].shape.bytes();
+      if (!fewer || std::any_of(beside.begin(), beside.end(), there)) layers_.layer[u] = layer;
     }
+  }
+
+  // The one value that a unit takes beside what depends on no data; invalid if it takes more.
+  ValueId OnlyInput(const Unit& unit) const {
+    ValueId only;
+    for (ValueId v : unit.inputs) {
+      if (units_.units[units_.of_value[v.index()]].role == BatchRole::kConstant || v == only)
+        continue;
+      if (only.valid()) return ValueId();
+      only = v;
+    }
+    return only;
   }
 
   const Graph& graph_;

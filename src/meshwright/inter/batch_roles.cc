@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "meshwright/base/strings.h"
+#include "meshwright/hlo/reduction.h"
 #include "meshwright/hlo/uniform.h"
 #include "meshwright/inter/statistic_obstacles.h"
 
@@ -19,7 +20,8 @@ namespace {
 // sums; all others must be constant.
 enum class Linear { kNo, kMove, kAdd, kScale };
 
-Linear LinearKind(const Instruction& instruction) {
+Linear LinearKind(const Graph& graph, const Op& op) {
+  const Instruction& instruction = *op.instruction;
   switch (instruction.opcode) {
     case Opcode::kConvert:
     case Opcode::kTranspose:
@@ -45,8 +47,16 @@ Linear LinearKind(const Instruction& instruction) {
     case Opcode::kDivide:
     case Opcode::kDot:
     case Opcode::kConvolution:
-    case Opcode::kReduce:
       return Linear::kScale;
+    case Opcode::kReduce:
+      if (op.operands.size() != 2 || !IsZero(graph, op.operands[1]) ||
+          ClassifyBody(*graph.module, instruction.called[0]) != BodyKind::kAdd) {
+        return Linear::kNo;
+      }
+      // JAX sums over dimensions of size 1 where they were broadcast.
+      return graph[op.operands[0]].shape.elements() == graph[op.results[0]].shape.elements()
+                 ? Linear::kMove
+                 : Linear::kScale;
     default:
       return Linear::kNo;
   }
@@ -178,7 +188,7 @@ class RoleAssigner {
   }
 
   bool IsLinear(const Op& op) const {
-    const Linear kind = LinearKind(*op.instruction);
+    const Linear kind = LinearKind(graph_, op);
     if (kind == Linear::kNo) return false;
     size_t sums = 0;
     for (ValueId v : op.operands) {
@@ -215,8 +225,6 @@ class RoleAssigner {
           if (!sum_or_zero(i)) return false;
         }
         return true;
-      case Opcode::kReduce:
-        return n == 2 && !constant(0) && IsZero(graph_, op.operands[1]);
       case Opcode::kMultiply:
       case Opcode::kDot:
       case Opcode::kConvolution:

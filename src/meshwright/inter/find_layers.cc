@@ -58,12 +58,15 @@ absl::StatusOr<Layers> FindLayers(const Graph& graph, const FusionInfo& fusion,
   assigned.count = forward.count;
   assigned.layer = std::move(forward.layer);
   assigned.loop_over.assign(units.units.size(), -1);
-  assigned.stacked.assign(units.units.size(), -1);
   for (size_t i = 0; i < loops.size(); ++i) {
     assigned.loop_over[loops[i].unit] = static_cast<int32_t>(i);
     if (loops[i].backward < 0) continue;
     assigned.loop_over[loops[i].backward] = static_cast<int32_t>(i);
     assigned.layer[loops[i].backward] = assigned.layer[loops[i].unit];
+  }
+  FindStacks(graph, units, loops, &assigned);
+  for (size_t u = 0; u < units.units.size(); ++u) {
+    if (assigned.stacked[u] >= 0) assigned.layer[u] = -1;
   }
   AssignBackward(graph, units, phase, loops, tied, &assigned);
   AssignUpdate(graph, units, phase, loops, &assigned);

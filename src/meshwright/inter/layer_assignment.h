@@ -16,12 +16,18 @@ struct UnitLayers {
   int32_t count = 1;
   std::vector<int32_t> layer;      // by unit; -1: of every layer that needs it, or stacked
   std::vector<int32_t> loop_over;  // by unit: entry of the loops over layers it is, or -1
-  // By unit: the loop over layers, entry as above, of which its first dimension has an entry a
-  // layer; else -1.
+  // By ValueId: the loop over layers, as above, for whose layers it has entries, in order, in its
+  // first dimension; else -1.
+  std::vector<int32_t> stack_of;
+  // By unit: the same of all that it makes, each layer's by itself. Such units have no layer.
   std::vector<int32_t> stacked;
   // By unit: made once a step from sums of several layers, for any layer.
   std::vector<bool> shared;
 };
+
+// Fills stack_of and stacked: what the loops leave, and what is computed from that later on.
+void FindStacks(const Graph& graph, const UnitGraph& units,
+                const std::vector<LoopOverLayers>& loops, UnitLayers* layers);
 
 // Gives the units of the backward phase layers, those of the forward phase having theirs: the layer
 // whose values or weights a unit uses, so that values go from higher to lower layers and what the

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "meshwright/inter/layer_assignment.h"
-#include "meshwright/sharding/rule.h"
 
 // A unit of the update phase belongs to the layer whose sums it takes, and so does what follows.
 // One that takes sums of several layers (the norm of all gradients) goes to the first of them; what
@@ -20,12 +19,10 @@ class UpdateAssigner {
         layers_(*layers),
         uses_(ForwardUses(graph, units, phase, *layers)),
         shared_(layers->shared),
-        spread_(units.units.size()),
-        stack_of_(graph.values.size(), -1) {}
+        spread_(units.units.size()) {}
 
   void Run() {
     shared_.assign(units_.units.size(), false);
-    FindStacks();
     for (size_t u = 0; u < units_.units.size(); ++u) {
       const Unit& unit = units_.units[u];
       if (unit.role == BatchRole::kAfter) {
@@ -34,7 +31,6 @@ class UpdateAssigner {
         const auto producer = static_cast<size_t>(units_.of_value[unit.inputs[0].index()]);
         layers_.layer[u] = layers_.layer[producer];
         shared_[u] = shared_[producer];
-        layers_.stacked[u] = stack_of_[unit.inputs[0].index()];
       }
     }
     SinkShared();
@@ -42,30 +38,9 @@ class UpdateAssigner {
   }
 
  private:
-  // What loops over layers leave with an entry for each of their layers.
-  void FindStacks() {
-    std::vector<int32_t> over(graph_.loops.size(), -1);
-    for (size_t u = 0; u < units_.units.size(); ++u) {
-      if (layers_.loop_over[u] >= 0) over[units_.units[u].loop] = layers_.loop_over[u];
-    }
-    for (const Carry& carry : graph_.carries) {
-      const int32_t loop = over[carry.loop];
-      if (loop < 0 || !carry.exit.valid()) continue;
-      const Op& last = graph_[graph_[carry.next].producer];
-      const std::vector<int64_t>& dims = graph_[carry.exit].shape.dims;
-      if (last.kind != OpKind::kInstruction ||
-          last.instruction->opcode != Opcode::kDynamicUpdateSlice || dims.empty()) {
-        continue;
-      }
-      if (dims[0] == loops_[loop].count && graph_[last.operands[1]].shape.dims[0] == 1) {
-        stack_of_[carry.exit.index()] = loop;
-      }
-    }
-  }
-
   void AssignAfter(size_t u) {
     const Unit& unit = units_.units[u];
-    if (AssignStack(u)) return;
+    if (layers_.stacked[u] >= 0) return;
     int32_t first = -1, home = -1;
     bool several = false, sums = false, only_shared = true, any_shared = false;
     for (ValueId v : unit.inputs) {
@@ -76,9 +51,9 @@ class UpdateAssigner {
         continue;
       }
       int32_t layer = layers_.layer[producer];
-      if (stack_of_[v.index()] >= 0) {
+      if (layers_.stack_of[v.index()] >= 0) {
         several = true;
-        layer = FirstOf(stack_of_[v.index()]);
+        layer = FirstOf(layers_.stack_of[v.index()]);
       }
       if (layer < 0) continue;
       const bool shared = shared_[producer];
@@ -106,31 +81,6 @@ class UpdateAssigner {
   }
 
   int32_t FirstOf(int32_t loop) const { return layers_.layer[loops_[loop].unit]; }
-
-  // An op on entries for each layer of a loop that keeps them apart.
-  bool AssignStack(size_t u) {
-    const Unit& unit = units_.units[u];
-    if (unit.loop >= 0) return false;
-    int32_t loop = -1;
-    size_t operand = 0;
-    for (size_t i = 0; i < unit.inputs.size(); ++i) {
-      if (loop < 0 && stack_of_[unit.inputs[i].index()] >= 0) {
-        loop = stack_of_[unit.inputs[i].index()];
-        operand = i;
-      }
-    }
-    if (loop < 0) return false;
-    const Rule rule = RuleFor(graph_, graph_[unit.op]);
-    const auto& dim = rule.operands[operand].dims[0];
-    if (dim.empty() || rule.factors[dim[0]].kind != FactorKind::kParallel) return false;
-    for (const TensorFactors& result : rule.results) {
-      if (result.dims.empty() || result.dims[0] != dim) return false;
-    }
-    for (ValueId v : unit.outputs) stack_of_[v.index()] = loop;
-    layers_.stacked[u] = loop;
-    layers_.layer[u] = -1;
-    return true;
-  }
 
   // Arrays that are filled with shared scalars are made where they are used.
   void SinkShared() {
@@ -170,8 +120,7 @@ class UpdateAssigner {
   UnitLayers& layers_;
   const std::vector<std::vector<int32_t>> uses_;
   std::vector<bool>& shared_;
-  std::vector<bool> spread_;       // by unit: shared, and an array
-  std::vector<int32_t> stack_of_;  // by ValueId: loop over layers, or -1
+  std::vector<bool> spread_;  // by unit: shared, and an array
 };
 
 }  // namespace
