@@ -162,6 +162,26 @@ TEST(FindBatchTest, MaximumForSamplesAndForTheNextStep) {
   EXPECT_EQ(samples.Role("top"), BatchRole::kStatistic);
 }
 
+// What chooses a branch is no operand of the result.
+TEST(FindBatchTest, BranchesFollowTheirPredicate) {
+  const std::string branches = R"(
+yes { p = f32[] parameter(0) ROOT r = f32[] multiply(p, p) }
+no { p = f32[] parameter(0) ROOT r = f32[] negate(p) }
+)";
+  const Found found(Step(branches, R"(
+    rate = f32[] parameter(2)
+    loss = f32[] reduce(x, zero), dimensions={0,1}, to_apply=sum
+    fine = pred[] compare(loss, zero), direction=GT
+    next = f32[] conditional(fine, rate, rate), true_computation=yes, false_computation=no
+    new = f32[4,4] add(w, w)
+    ROOT out = (f32[4,4], f32[]) tuple(new, next)
+  )"));
+  ASSERT_TRUE(found.batch.ok()) << found.batch.status();
+  EXPECT_EQ(found.Role("loss"), BatchRole::kAccumulated);
+  EXPECT_EQ(found.Role("fine"), BatchRole::kAfter);
+  EXPECT_EQ(found.Role("next"), BatchRole::kAfter);
+}
+
 struct Obstacle {
   const char* name;
   const char* op;

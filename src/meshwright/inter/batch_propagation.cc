@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/uniform.h"
 #include "meshwright/sharding/rule.h"
@@ -57,10 +58,16 @@ int32_t DimensionOf(const TensorFactors& tensor, FactorIndex factor, bool* minor
 class Propagator {
  public:
   Propagator(const Graph& graph, const std::vector<bool>& may_be_data)
-      : graph_(graph), carry_of_(CarryOfValue(graph, &more_carries_)), queued_(graph.ops.size()) {
+      : graph_(graph),
+        carry_of_(CarryOfValue(graph, &more_carries_)),
+        predicates_(BranchPredicates(graph)),
+        queued_(graph.ops.size()) {
     out_.state.assign(graph.values.size(), BatchState::kNone);
     out_.dimension.assign(graph.values.size(), -1);
     out_.combines.assign(graph.ops.size(), Reduction::kNone);
+    for (size_t i = 0; i < predicates_.size(); ++i) {
+      if (predicates_[i].valid()) chosen_by_[predicates_[i]].push_back(OpId(i));
+    }
     may_be_data_.assign(graph.ops.size(), false);
     for (size_t i = 0; i < graph.parameters.size(); ++i) {
       may_be_data_[graph.parameters[i].index()] = may_be_data[i];
@@ -119,6 +126,9 @@ class Propagator {
     out_.dimension[v.index()] = state == BatchState::kSplit ? dimension : -1;
     if (graph_[v].producer.valid()) Enqueue(graph_[v].producer);
     for (OpId user : graph_[v].users) Enqueue(user);
+    if (const auto chosen = chosen_by_.find(v); chosen != chosen_by_.end()) {
+      for (OpId user : chosen->second) Enqueue(user);
+    }
     if (carry_of_[v.index()] < 0) return;
     // Around the loop this may come back to the op at hand.
     const OpId visited = std::exchange(visited_, OpId());
@@ -165,6 +175,7 @@ class Propagator {
       look(v);
     }
     for (ValueId v : op.results) look(v);
+    if (const ValueId v = predicates_[id.index()]; v.valid()) top = std::max(top, State(v));
     if (split) return VisitSplit(id);
     if (top != BatchState::kNone) RaiseResults(op, top);
   }
@@ -272,7 +283,9 @@ class Propagator {
   int64_t batch_ = 0;
   std::vector<std::vector<int32_t>> more_carries_;
   std::vector<int32_t> carry_of_;
-  std::vector<bool> may_be_data_;  // by OpId
+  std::vector<bool> may_be_data_;                   // by OpId
+  std::map<ValueId, std::vector<OpId>> chosen_by_;  // results of conditionals, by predicate
+  std::vector<ValueId> predicates_;
   std::vector<bool> queued_;
   std::deque<OpId> queue_;
   OpId visited_;  // what it raises itself is no reason to look at it again
@@ -287,6 +300,23 @@ class Propagator {
 BatchPropagation PropagateBatch(const Graph& graph, const std::vector<OpId>& data,
                                 const std::vector<bool>& may_be_data) {
   return Propagator(graph, may_be_data).Run(data);
+}
+
+std::vector<ValueId> BranchPredicates(const Graph& graph) {
+  std::vector<ValueId> predicates(graph.ops.size());
+  // A computation can be inlined often: the instruction's last op is the one beside the
+  // conditional.
+  absl::flat_hash_map<const Instruction*, ValueId> last;
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    const Op& op = graph.ops[i];
+    if (op.kind == OpKind::kInstruction && op.results.size() == 1) {
+      last[op.instruction] = op.results[0];
+    } else if (op.kind == OpKind::kSelectBranch) {
+      const auto found = last.find(&(*op.computation)[op.instruction->operands[0]]);
+      if (found != last.end()) predicates[i] = found->second;
+    }
+  }
+  return predicates;
 }
 
 std::vector<bool> ReachedFromOutputs(const Graph& graph) {

@@ -42,6 +42,10 @@ struct BatchPropagation {
 BatchPropagation PropagateBatch(const Graph& graph, const std::vector<OpId>& data,
                                 const std::vector<bool>& may_be_data);
 
+// By OpId: of a conditional's result what chooses the branch, where that is an operator's result;
+// else invalid. It is no operand of the result.
+std::vector<ValueId> BranchPredicates(const Graph& graph);
+
 // Entry parameters whose first dimension is that of an output of rank 1 or more, by position in
 // Graph::parameters: for programs that say in no other way which parameter is data.
 std::vector<bool> ReachedFromOutputs(const Graph& graph);

@@ -72,6 +72,7 @@ class RoleAssigner {
         split_(*split),
         statistic_(graph.values.size()),
         sum_(graph.values.size()),
+        predicates_(BranchPredicates(graph)),
         carries_(graph.ops.size(), nullptr) {
     for (const Carry& carry : graph.carries) {
       carries_[graph[carry.parameter].producer.index()] = &carry;
@@ -128,9 +129,14 @@ class RoleAssigner {
       statistic_[v.index()] = true;
       open.push_back(v);
     };
+    const auto need_predicate = [&](const Op& op) {
+      const ValueId v = predicates_[static_cast<size_t>(&op - graph_.ops.data())];
+      if (v.valid()) need(v);
+    };
     for (const Op& op : graph_.ops) {
       if (op.kind == OpKind::kOutput || !WorksOnPart(op)) continue;
       for (ValueId v : op.operands) need(v);
+      need_predicate(op);
     }
     // A split value that a loop carries may come from a statistic.
     for (const Carry& carry : graph_.carries) {
@@ -147,6 +153,7 @@ class RoleAssigner {
         continue;
       }
       for (ValueId operand : Producer(v).operands) need(operand);
+      need_predicate(Producer(v));
     }
   }
 
@@ -263,6 +270,11 @@ class RoleAssigner {
     for (const BatchPropagation::Obstacle& obstacle : batch_.obstacles) {
       Obstruct(obstacle.op, obstacle.why);
     }
+    for (size_t l = 0; l < graph_.loops.size(); ++l) {
+      if (once_each_[l] && !graph_.loops[l].trip_count_known) {
+        Obstruct(graph_.loops[l].begin, "is in a loop that may run as long as the samples say");
+      }
+    }
     for (size_t i = 0; i < graph_.ops.size(); ++i) {
       const Op& op = graph_.ops[i];
       for (ValueId v : op.results) {
@@ -290,8 +302,9 @@ class RoleAssigner {
   const BatchPropagation& batch_;
   const std::vector<int32_t>& tied_;
   BatchSplit& split_;
-  std::vector<bool> statistic_, sum_;  // by ValueId
-  std::vector<const Carry*> carries_;  // by OpId: of loop parameters and exits
+  std::vector<bool> statistic_, sum_;      // by ValueId
+  const std::vector<ValueId> predicates_;  // of conditionals, by OpId of their results
+  std::vector<const Carry*> carries_;      // by OpId: of loop parameters and exits
   std::map<ValueId, std::vector<const Carry*>> carried_by_;  // as init or next
   std::vector<bool> once_each_;                              // by loop: runs for every micro-batch
   std::map<OpId, std::string> obstructions_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "meshwright/inter/batch_propagation.h"
 #include "meshwright/sharding/rule.h"
 #include "meshwright/sharding/rule_builder.h"
 
@@ -109,6 +110,7 @@ UnitGraph BuildUnitGraph(const Graph& graph, const BatchSplit& batch) {
   result.of_op.assign(graph.ops.size(), -1);
   result.of_value.assign(graph.values.size(), -1);
   result.users.resize(graph.values.size());
+  const std::vector<ValueId> predicates = BranchPredicates(graph);
   std::vector<int32_t> of_loop(graph.loops.size(), -1);
   std::vector<int32_t> exit_loop(graph.ops.size(), -1);
   for (const Carry& carry : graph.carries) {
@@ -136,7 +138,10 @@ UnitGraph BuildUnitGraph(const Graph& graph, const BatchSplit& batch) {
         unit.role = batch.roles[v.index()];
       }
     }
-    if (loop < 0) unit.inputs = op.operands;
+    if (loop < 0) {
+      unit.inputs = op.operands;
+      if (predicates[i].valid()) unit.inputs.push_back(predicates[i]);
+    }
     if (loop < 0 || leaves) {
       unit.outputs.insert(unit.outputs.end(), op.results.begin(), op.results.end());
     }

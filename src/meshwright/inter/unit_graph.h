@@ -15,7 +15,8 @@ struct Unit {
   int32_t loop = -1;   // in Graph::loops
   bool heavy = false;  // a matrix product, a convolution and the like, or a loop with one
   double flops = 0;    // per step; of ops other than heavy ones an estimate
-  // What it takes from other units; of a loop the initial values of what it carries.
+  // What it takes from other units; of a loop the initial values of what it carries; of a
+  // conditional's result also what chooses the branch.
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   BatchRole role = BatchRole::kConstant;  // the strongest of what is in it: kSplit before
