@@ -10,12 +10,13 @@ namespace {
 
 bool IsScalar(const Graph& graph, ValueId v) { return graph[v].shape.elements() == 1; }
 
-// A scalar made of scalars.
+// A scalar made of scalars, or one repeated.
 bool IsScalarOp(const Graph& graph, const Op& op) {
   const auto scalar = [&](ValueId v) { return IsScalar(graph, v); };
   return op.kind == OpKind::kInstruction && !op.results.empty() &&
          std::all_of(op.operands.begin(), op.operands.end(), scalar) &&
-         std::all_of(op.results.begin(), op.results.end(), scalar);
+         (op.instruction->opcode == Opcode::kBroadcast ||
+          std::all_of(op.results.begin(), op.results.end(), scalar));
 }
 
 class Placer {
