@@ -3,6 +3,7 @@
 #include <cmath>
 #include <filesystem>
 #include <random>
+#include <set>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -113,6 +114,80 @@ TEST(SliceTest, LoopThatComputesAgain) {
   ASSERT_NE(program, nullptr);
   ASSERT_EQ(program->layers.loops.size(), 2u);
   ExpectStagesCompute(*program);
+}
+
+// Every phase of all stages of some layers each: what one slice needs, another one has.
+void ExpectSlices(const SlicedProgram& program, int32_t layers, int64_t micro_batches) {
+  using Key = std::tuple<ValueId, int32_t, int32_t, int32_t>;
+  std::set<Key> made;
+  std::vector<std::pair<Key, std::string>> needed;
+  std::vector<int64_t> delivered(program.graph.outputs.size());
+  for (int32_t layer = 0; layer < program.layers.count; layer += layers) {
+    for (const Phase phase : {Phase::kForward, Phase::kBackward, Phase::kUpdate}) {
+      SliceRequest request;
+      request.begin = layer;
+      request.end = std::min(layer + layers, program.layers.count);
+      request.forward = phase == Phase::kForward;
+      request.backward = phase == Phase::kBackward;
+      request.update = phase == Phase::kUpdate;
+      request.micro_batches = micro_batches;
+      const absl::StatusOr<ProgramSlice> slice = program.slicer->Slice(request);
+      ASSERT_TRUE(slice.ok()) << "layer " << layer << ": " << slice.status();
+      const auto key = [](const SliceValue& v) { return Key{v.value, v.layer, v.first, v.count}; };
+      for (const SliceValue& v : slice->inputs) {
+        if (v.parameter < 0) needed.emplace_back(key(v), StrCat("layer ", layer, ": ", v.name));
+      }
+      for (size_t i = 0; i < slice->outputs.size(); ++i) {
+        const SliceValue& v = slice->outputs[i];
+        made.insert(key(v));
+        const Op& output = slice->graph[slice->graph.outputs[i]];
+        if (v.output >= 0) delivered[v.output] += slice->graph[output.operands[0]].shape.elements();
+      }
+      for (size_t i = 0; i < slice->graph.ops.size(); ++i) {
+        const OpId origin = slice->origin[i];
+        if (!origin.valid()) continue;
+        ASSERT_EQ(program.graph[origin].kind, slice->graph.ops[i].kind);
+        ASSERT_EQ(program.graph[origin].instruction->opcode,
+                  slice->graph.ops[i].instruction->opcode);
+      }
+    }
+  }
+  for (const auto& [key, what] : needed) EXPECT_TRUE(made.contains(key)) << what;
+  for (size_t i = 0; i < delivered.size(); ++i) {
+    const Shape& shape = program.graph[program.graph[program.graph.outputs[i]].operands[0]].shape;
+    EXPECT_GE(delivered[i], shape.elements() / (shape.rank() > 0 ? micro_batches : 1))
+        << OutputName(program.graph, program.graph.outputs[i]);
+  }
+}
+
+void ExpectSlices(const std::string& path, int32_t most_stages) {
+  SCOPED_TRACE(path);
+  const auto program = Read(path);
+  ASSERT_NE(program, nullptr);
+  const int32_t layers = (program->layers.count + most_stages - 1) / most_stages;
+  for (const int64_t micro_batches : {1, 2}) {
+    ASSERT_NO_FATAL_FAILURE(ExpectSlices(*program, layers, micro_batches));
+  }
+}
+
+TEST(SliceTest, OwnPrograms) {
+  for (const char* name : {"tiny_gpt.train.hlo.txt.gz", "mlp_4096x4.train.hlo.txt.gz",
+                           "llama3_8b.scan.train.hlo.txt.gz", "mlp_adam.train.hlo.txt"}) {
+    ExpectSlices(Data(name), /*most_stages=*/kMostLayers);
+  }
+}
+
+TEST(SliceTest, ReferencePrograms) {
+  size_t count = 0;
+  const std::string path = MESHWRIGHT_SHARED "/hlo";
+  if (std::filesystem::exists(path)) {
+    for (const auto& entry : std::filesystem::directory_iterator(path)) {
+      if (!entry.path().string().ends_with(".hlo.txt.gz")) continue;
+      ExpectSlices(entry.path().string(), /*most_stages=*/4);
+      ++count;
+    }
+  }
+  std::printf("%zu reference programs in ../shared\n", count);
 }
 
 }  // namespace

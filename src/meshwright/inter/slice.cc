@@ -1,5 +1,6 @@
 #include "meshwright/inter/slice.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "meshwright/base/status.h"
@@ -13,7 +14,8 @@ namespace meshwright {
 namespace {
 
 // Fills in `phase` and `origin` of the slice's graph.
-void LabelOps(const BuiltSlice& built, const SliceSelection& selection, ProgramSlice* slice) {
+void LabelOps(const SliceContext& context, const BuiltSlice& built, const SliceSelection& selection,
+              ProgramSlice* slice) {
   const Graph& graph = slice->graph;
   slice->origin.assign(graph.ops.size(), OpId());
   slice->phase.assign(graph.ops.size(), Phase::kForward);
@@ -27,8 +29,13 @@ void LabelOps(const BuiltSlice& built, const SliceSelection& selection, ProgramS
     const auto origin = built.origin.find(op.instruction->name);
     if (origin != built.origin.end()) {
       // Of an instruction with several results there is one op.
-      slice->origin[i] = origin->second[op.kind == OpKind::kInstruction ? 0 : leaf];
-      slice->phase[i] = selection.phase[slice->origin[i].index()];
+      OpId from = origin->second[op.kind == OpKind::kInstruction ? 0 : leaf];
+      if (op.kind == OpKind::kLoopParameter) {
+        const int32_t carry = context.structure.carry[from.index()];
+        from = context.graph[context.graph.carries[carry].parameter].producer;
+      }
+      slice->origin[i] = from;
+      slice->phase[i] = selection.phase[from.index()];
     } else if (const auto phase = built.phase.find(op.instruction->name);
                phase != built.phase.end()) {
       slice->phase[i] = phase->second;
@@ -78,7 +85,7 @@ absl::StatusOr<ProgramSlice> Slicer::Slice(const SliceRequest& request) const {
   ProgramSlice slice;
   slice.module = std::make_unique<const Module>(std::move(built.module));
   MW_ASSIGN_OR_RETURN(slice.graph, BuildGraph(*slice.module));
-  LabelOps(built, selection, &slice);
+  LabelOps(*context_, built, selection, &slice);
   slice.inputs = std::move(selection.inputs);
   slice.outputs = std::move(selection.outputs);
   return slice;
