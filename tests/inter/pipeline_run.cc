@@ -108,6 +108,10 @@ class Run {
     const auto& from = input.role == SliceRole::kSum      ? sums_
                        : input.role == SliceRole::kShared ? shared_
                                                           : values_;
+    if (input.combine != Reduction::kNone && combined_.contains(input.value)) {
+      const auto& [tensor, count] = combined_.at(input.value);
+      if (count == input.count) return tensor;
+    }
     const auto found = from.find(KeyOf(input));
     if (found == from.end()) {
       return absl::InternalError(StrCat("no slice has computed ", input.name, " in role ",
@@ -140,6 +144,7 @@ class Run {
       const SliceValue& output = slice.outputs[i];
       if (output.output >= 0) Deliver(output, out[i], micro_batch);
       if (micro_batch < 0) {
+        if (output.combine != Reduction::kNone) Combined(output, out[i]);
         shared_[KeyOf(output)] = out[i];
         continue;
       }
@@ -150,6 +155,15 @@ class Run {
       values_[KeyOf(output)] = out[i];
     }
     return absl::OkStatus();
+  }
+
+  void Combined(const SliceValue& output, const Tensor& part) {
+    auto [at, fresh] = combined_.try_emplace(output.value, part, 0);
+    auto& [tensor, count] = at->second;
+    count += output.count;
+    for (size_t k = 0; k < part.data.size() && !fresh; ++k) {
+      tensor.data[k] = Combine(output.combine, tensor.data[k], part.data[k]);
+    }
   }
 
   void Deliver(const SliceValue& output, const Tensor& tensor, int64_t micro_batch) {
@@ -171,6 +185,7 @@ class Run {
   std::map<std::tuple<int32_t, bool, bool, UpdatePart>, ProgramSlice> slices_;
   std::map<Key, Tensor> values_;  // of the micro-batch at hand
   std::map<Key, Tensor> sums_, shared_;
+  std::map<ValueId, std::pair<Tensor, int32_t>> combined_;  // over how many layers
   std::vector<Tensor> outputs_;
   std::vector<int64_t> written_;  // elements
 };

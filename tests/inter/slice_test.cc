@@ -90,27 +90,34 @@ void ExpectStagesCompute(const SlicedProgram& program, bool equal_halves = false
 }
 
 TEST(SliceTest, TiedWeightsAndClipping) {
-  const auto program = Read(Data("slice_tied.hlo.txt.gz"), 3);
+  const auto program = Read(Data("pipeline/slice_tied.hlo.txt.gz"), 3);
   ASSERT_NE(program, nullptr);
   ExpectStagesCompute(*program);
 }
 
 TEST(SliceTest, BatchNormTakesStatisticsOfTheMicroBatch) {
-  const auto program = Read(Data("slice_batch_norm.hlo.txt.gz"), 3);
+  const auto program = Read(Data("pipeline/slice_batch_norm.hlo.txt.gz"), 3);
   ASSERT_NE(program, nullptr);
   EXPECT_FALSE(program->batch.statistics.empty());
   ExpectStagesCompute(*program, /*equal_halves=*/true);
 }
 
 TEST(SliceTest, LoopOverLayers) {
-  const auto program = Read(Data("slice_scan.hlo.txt.gz"));
+  const auto program = Read(Data("pipeline/slice_scan.hlo.txt.gz"));
+  ASSERT_NE(program, nullptr);
+  ASSERT_EQ(program->layers.loops.size(), 2u);
+  ExpectStagesCompute(*program);
+}
+
+TEST(SliceTest, ClippingByTheNormOfStackedGradients) {
+  const auto program = Read(Data("pipeline/slice_scan_clip.hlo.txt.gz"));
   ASSERT_NE(program, nullptr);
   ASSERT_EQ(program->layers.loops.size(), 2u);
   ExpectStagesCompute(*program);
 }
 
 TEST(SliceTest, LoopThatComputesAgain) {
-  const auto program = Read(Data("slice_scan_remat.hlo.txt.gz"));
+  const auto program = Read(Data("pipeline/slice_scan_remat.hlo.txt.gz"));
   ASSERT_NE(program, nullptr);
   ASSERT_EQ(program->layers.loops.size(), 2u);
   ExpectStagesCompute(*program);

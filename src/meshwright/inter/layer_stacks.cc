@@ -30,6 +30,8 @@ class StackFinder {
     out_.loop.assign(graph_.values.size(), -1);
     out_.layer_loop.assign(graph_.loops.size(), -1);
     out_.index_dimension.assign(graph_.ops.size(), -1);
+    out_.combines.assign(graph_.ops.size(), Reduction::kNone);
+    out_.combined_loop.assign(graph_.ops.size(), -1);
     for (size_t i = 0; i < layers_.loops.size(); ++i) {
       const LayerLoop& loop = layers_.loops[i];
       MW_RETURN_IF_ERROR(CheckLoop(loop));
@@ -208,10 +210,15 @@ class StackFinder {
     };
     look(op.operands, rule.operands);
     look(op.results, rule.results);
-    if (!agree || rule.factors[factor].kind != FactorKind::kParallel) {
-      return Block(id, "combines layers");
-    }
     const int32_t loop = out_.loop[v.index()];
+    if (!agree) return Block(id, "pairs layers with each other");
+    if (rule.factors[factor].kind == FactorKind::kReduction) {
+      if (!CombinesParts(op, rule.factors[factor].reduction)) return Block(id, "combines layers");
+      out_.combines[id.index()] = rule.factors[factor].reduction;
+      out_.combined_loop[id.index()] = loop;
+    } else if (rule.factors[factor].kind != FactorKind::kParallel) {
+      return Block(id, "needs all layers");
+    }
     const auto mark = [&](const std::vector<ValueId>& values,
                           const std::vector<TensorFactors>& tensors) {
       for (size_t i = 0; i < values.size(); ++i) {
@@ -226,6 +233,23 @@ class StackFinder {
     };
     mark(op.operands, rule.operands);
     mark(op.results, rule.results);
+  }
+
+  // Whether an op of the update phase that combines layers can do it part by part.
+  bool CombinesParts(const Op& op, Reduction reduction) const {
+    const size_t id = static_cast<size_t>(&op - graph_.ops.data());
+    if (layers_.phase[id] != Phase::kUpdate || op.results.size() != 1) return false;
+    switch (reduction) {
+      case Reduction::kMax:
+      case Reduction::kMin:
+      case Reduction::kAnd:
+      case Reduction::kOr:
+        return true;  // an initial value counts any number of times
+      case Reduction::kSum:
+        return op.instruction->opcode != Opcode::kReduce || IsZero(graph_, op.operands[1]);
+      default:
+        return false;
+    }
   }
 
   const Graph& graph_;

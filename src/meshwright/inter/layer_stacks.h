@@ -10,6 +10,7 @@
 #include "meshwright/hlo/graph.h"
 #include "meshwright/inter/layers.h"
 #include "meshwright/inter/program_structure.h"
+#include "meshwright/sharding/sharding.h"
 
 // Arrays that hold something of every layer of a loop over layers, one after the other: parameters
 // that each iteration takes its part of, what it leaves for the backward loop, gradients, and what
@@ -31,6 +32,10 @@ struct LayerStacks {
   absl::flat_hash_map<int32_t, std::vector<int64_t>> counts;
   // By index into Layers::loops: a carry of `counts` that only rises or only falls; -1: none.
   std::vector<int32_t> counter;
+  // By OpId: how an op that combines the layers of stacks does it, if part of the layers gives a
+  // part of the result: these combined in the same way are the whole. Else kNone.
+  std::vector<Reduction> combines;
+  std::vector<int32_t> combined_loop;  // by OpId: whose layers; as `loop`
   // Ops that need all layers of a stack at once, and why.
   absl::flat_hash_map<OpId, std::string> obstacles;
 };

@@ -11,6 +11,7 @@
 #include "meshwright/hlo/module.h"
 #include "meshwright/inter/batch.h"
 #include "meshwright/inter/layers.h"
+#include "meshwright/sharding/sharding.h"
 
 // A part of a program as a program of its own: some layers, some phases, for one micro-batch.
 
@@ -60,6 +61,9 @@ struct SliceValue {
   // and which part of it this is, [first, first + count). -1: no such array.
   int32_t layer_dimension = -1;
   int32_t first = 0, count = 0;
+  // kShared combined over layers of a stack (the sum of a norm): how. An output is of the slice's
+  // layers, an input of all `count` layers of the loop: the outputs of all stages, combined.
+  Reduction combine = Reduction::kNone;
   // What a layer loop carries from layer to layer (`value` is then the carry's parameter): the
   // layer that takes it in. Else -1.
   int32_t layer = -1;

@@ -45,6 +45,9 @@ class Builder {
 
   absl::StatusOr<BuiltSlice> Run() {
     ListRegions();
+    for (const SliceValue& output : selection_.outputs) {
+      if (output.combine != Reduction::kNone) combined_out_[output.value] = InstructionId();
+    }
     Module& module = out_.module;
     CopyTables();
     const Computation& whole = graph_.module->entry_computation();
@@ -298,6 +301,7 @@ class Builder {
     if (output.layer >= 0) {
       return border_out_.at(c_.structure.carry[graph_[output.value].producer.index()]);
     }
+    if (output.combine != Reduction::kNone) return combined_out_.at(output.value);
     MW_ASSIGN_OR_RETURN(const InstructionId id, Lookup(scope, output.value));
     const bool mean = output.role == SliceRole::kSum && request_.micro_batches > 1 &&
                       c_.batch.roles[output.value.index()] == BatchRole::kStatistic;
@@ -389,7 +393,10 @@ class Builder {
       if (IsStackIota(op)) {
         MW_ASSIGN_OR_RETURN(values[i], Combine(scope, Opcode::kAdd, values[i], FirstOf(op), id));
       }
-      scope.values[op.results[i]] = values[i];
+      // What reads a value combined over layers reads that of all layers, which may be an input.
+      scope.values.try_emplace(op.results[i], values[i]);
+      const auto combined = combined_out_.find(op.results[i]);
+      if (combined != combined_out_.end()) combined->second = values[i];
     }
     return absl::OkStatus();
   }
@@ -619,6 +626,8 @@ class Builder {
   std::vector<ComputationId> functions_;  // by computation of the whole module
   absl::flat_hash_map<const Computation*, std::vector<OpId>> regions_;
   absl::flat_hash_map<int32_t, InstructionId> border_in_, border_out_;  // by carry; in the entry
+  // By value: what the slice's layers give of it, see SliceValue::combine.
+  absl::flat_hash_map<ValueId, InstructionId> combined_out_;
   absl::flat_hash_set<OpId> statistics_;
 };
 

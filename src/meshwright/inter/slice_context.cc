@@ -86,7 +86,7 @@ class Placer {
     const int32_t stack = StackOf(op);
     if (stack < 0) return;
     const LayerLoop& loop = c_.layers.loops[stack];
-    place.floating = members.constant;
+    place.floating = members.constant && c_.stacks.combined_loop[id.index()] < 0;
     place.begin = loop.first;
     place.end = loop.first + loop.count;
     place.by_layer = true;
@@ -104,12 +104,12 @@ class Placer {
     return static_cast<Phase>(std::max_element(count, count + 3) - count);
   }
 
-  // The layer loop whose stacks an op computes; -1: none.
+  // The layer loop whose stacks an op computes or combines; -1: none.
   int32_t StackOf(const Op& op) const {
     for (ValueId v : op.results) {
       if (c_.stacks.loop[v.index()] >= 0) return c_.stacks.loop[v.index()];
     }
-    return -1;
+    return c_.stacks.combined_loop[static_cast<size_t>(&op - c_.graph.ops.data())];
   }
 
   SliceContext& c_;

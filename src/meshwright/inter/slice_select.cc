@@ -133,6 +133,7 @@ class Selector {
     const OpId op = graph_[v].producer;
     if (IsParameter(op)) return false;
     if (c_.place[op.index()].floating) return true;
+    if (CombinesPart(op)) return false;
     const int32_t c = c_.structure.carry[op.index()];
     if (graph_[op].kind == OpKind::kLoopExit && OfLayerLoop(c)) {
       const CarryKind kind = KindOfCarry(c_, c);
@@ -141,6 +142,12 @@ class Selector {
       return kind == CarryKind::kStack || Part(op).has_last;
     }
     return Makes(op);
+  }
+
+  // An op that combines layers of a stack, of which the slice has some: gives a part of its value.
+  bool CombinesPart(OpId op) const {
+    const OpPlace& place = c_.place[op.index()];
+    return c_.stacks.combined_loop[op.index()] >= 0 && !Within(place.begin, place.end);
   }
 
   // ---- what is needed ----
@@ -290,19 +297,19 @@ class Selector {
       const OpId op(i);
       if (!c_.structure.live[i] || IsParameter(op) || !Owns(op) || !AtTop(op)) continue;
       for (ValueId v : graph_[op].results) {
+        if (CombinesPart(op)) {
+          MW_RETURN_IF_ERROR(AddCombined(op, v));
+          continue;
+        }
         if (!Available(v)) continue;
         Takers takers;
         std::vector<ValueId> seen;
         FindTakers(v, &takers, &seen);
         if (!takers.any()) continue;
         const Phase phase = c_.place[i].phase;
-        if (phase == Phase::kUpdate && request_.part != UpdatePart::kWhole) {
+        if (phase == Phase::kUpdate) {
           if (request_.part == UpdatePart::kAfterShared) continue;
-          if (after_shared_[i]) {
-            return absl::InvalidArgumentError(
-                StrCat("\"", graph_[op].name, "\" of the update phase needs values of other ",
-                       "layers' update phases and is needed by them in turn"));
-          }
+          MW_RETURN_IF_ERROR(CheckShared(op));
         }
         SliceValue value = Describe(v);
         if (phase == Phase::kUpdate) {
@@ -315,6 +322,25 @@ class Selector {
         AddOutput(std::move(value));
       }
     }
+    return absl::OkStatus();
+  }
+
+  // In parts, values are shared once.
+  absl::Status CheckShared(OpId op) const {
+    if (request_.part == UpdatePart::kWhole || !after_shared_[op.index()]) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        StrCat("\"", graph_[op].name, "\" of the update phase needs values of other layers' ",
+               "update phases and is needed by them in turn"));
+  }
+
+  absl::Status AddCombined(OpId op, ValueId v) {
+    if (request_.part == UpdatePart::kAfterShared) return absl::OkStatus();
+    MW_RETURN_IF_ERROR(CheckShared(op));
+    SliceValue value = Describe(v);
+    value.role = SliceRole::kShared;
+    TakeOp(op);
+    NeedAll();
+    out_.outputs.push_back(std::move(value));
     return absl::OkStatus();
   }
 
@@ -371,12 +397,12 @@ class Selector {
       const OpId op = graph_[v].producer;
       const OpPlace& place = c_.place[op.index()];
       if (!InPart(op)) continue;
-      if (!IsParameter(op) && !place.floating) {
+      if (!IsParameter(op) && !place.floating && !CombinesPart(op)) {
         if (Owns(op) && Available(v)) AddProgramOutput(i);
         continue;
       }
       const bool once = request_.update || (request_.forward && !c_.has_update);
-      const bool placed = !IsParameter(op) && place.begin >= 0;
+      const bool placed = !IsParameter(op) && !CombinesPart(op) && place.begin >= 0;
       if (once && (placed ? Overlaps(place) : request_.begin == 0)) {
         AddProgramOutput(i);
       } else if (once && c_.tied[i] >= 0) {
@@ -406,8 +432,9 @@ class Selector {
   }
 
   bool InPart(OpId op) const {
+    const bool after = request_.part == UpdatePart::kAfterShared;
     return request_.part == UpdatePart::kWhole ||
-           after_shared_[op.index()] == (request_.part == UpdatePart::kAfterShared);
+           (after_shared_[op.index()] || CombinesPart(op)) == after;
   }
 
   // Ops of the slice that depend on shared values. Twice, for what goes around loops.
@@ -473,6 +500,10 @@ class Selector {
         value.parameter = ParameterIndex(op);
       } else {
         MW_ASSIGN_OR_RETURN(value.role, InputRole(v));
+        if (value.combine != Reduction::kNone) {
+          value.first = 0;
+          value.count = c_.layers.loops[c_.stacks.combined_loop[op.index()]].count;
+        }
       }
       out_.inputs.push_back(std::move(value));
     }
@@ -526,6 +557,14 @@ class Selector {
     value.value = v;
     value.dimension = c_.batch.dimension[v.index()];
     value.layer_dimension = c_.stacks.dimension[v.index()];
+    const OpId op = graph_[v].producer;
+    if (const int32_t combined = c_.stacks.combined_loop[op.index()]; combined >= 0) {
+      const LayerLoop& loop = c_.layers.loops[combined];
+      const LoopPart part = PartOf(loop, request_.begin, request_.end);
+      value.combine = c_.stacks.combines[op.index()];
+      value.first = part.low;
+      value.count = part.high - part.low;
+    }
     if (value.layer_dimension >= 0) {
       const LayerLoop& loop = c_.layers.loops[c_.stacks.loop[v.index()]];
       const LoopPart part = PartOf(loop, request_.begin, request_.end);
