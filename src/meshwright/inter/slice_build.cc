@@ -12,6 +12,7 @@
 #include "meshwright/hlo/computation_builder.h"
 #include "meshwright/hlo/element_value.h"
 #include "meshwright/hlo/unique_names.h"
+#include "meshwright/inter/slice_members.h"
 #include "meshwright/inter/slice_shapes.h"
 
 // Computations are built from operators, region by region (ProgramStructure::region): a loop's body
@@ -460,7 +461,7 @@ class Builder {
     const Module& from = *graph_.module;
     const std::vector<int32_t> carried = Carried(loop);
     const bool layers = c_.stacks.layer_loop[loop] >= 0;
-    const LoopPart part = layers ? PartOfLoop(loop) : LoopPart{0, 0, 0, true, true};
+    const LoopPart part = layers ? PartOfLoop(loop) : kWholeLoop;
 
     std::vector<InstructionId> init;
     std::vector<Shape> shapes;

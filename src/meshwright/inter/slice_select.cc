@@ -8,6 +8,9 @@
 #include "absl/status/status.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/inter/slice_checks.h"
+#include "meshwright/inter/slice_members.h"
+#include "meshwright/inter/slice_takers.h"
 #include "meshwright/intra/planner.h"
 
 // Outputs first: what others take from ops of the slice, and outputs of the program. From these
@@ -19,10 +22,10 @@ namespace {
 class Selector {
  public:
   Selector(const SliceContext& context, const SliceRequest& request)
-      : c_(context), graph_(context.graph), request_(request) {}
+      : c_(context), graph_(context.graph), request_(request), members_(context, request) {}
 
   absl::StatusOr<SliceSelection> Run() {
-    MW_RETURN_IF_ERROR(CheckRequest());
+    MW_RETURN_IF_ERROR(CheckRequest(c_, request_));
     out_.op.assign(graph_.ops.size(), false);
     out_.carry.assign(graph_.carries.size(), false);
     needed_.assign(graph_.values.size(), false);
@@ -33,7 +36,7 @@ class Selector {
     AddProgramOutputs();
     FindPhases();
     MW_RETURN_IF_ERROR(AddInputs());
-    MW_RETURN_IF_ERROR(CheckObstacles());
+    MW_RETURN_IF_ERROR(CheckStacks(c_, request_, members_, needed_, out_.op));
     const auto before = [&](const SliceValue& a, const SliceValue& b) { return Key(a) < Key(b); };
     std::sort(out_.inputs.begin(), out_.inputs.end(), before);
     std::sort(out_.outputs.begin(), out_.outputs.end(), before);
@@ -46,108 +49,11 @@ class Selector {
     return {index < 0, index, v.value.value, v.layer};
   }
 
-  absl::Status CheckRequest() const {
-    if (request_.begin < 0 || request_.end > c_.layers.count || request_.begin >= request_.end) {
-      return absl::InvalidArgumentError(StrCat("there are no layers [", request_.begin, ", ",
-                                               request_.end, "); the program has ",
-                                               c_.layers.count));
-    }
-    const bool update_only = request_.update && !request_.forward && !request_.backward;
-    if (request_.part != UpdatePart::kWhole && !update_only) {
-      return absl::InvalidArgumentError("only an update phase by itself has parts");
-    }
-    const int64_t parts = request_.micro_batches;
-    if (parts < 1) {
-      return absl::InvalidArgumentError(
-          StrCat("the number of micro-batches is ", parts, "; it has to be at least 1"));
-    }
-    if (c_.batch.Divides(graph_, parts)) return absl::OkStatus();
-    if (parts > 1 && !c_.batch.indivisible.empty()) {
-      return absl::InvalidArgumentError(
-          StrCat("the batch cannot be divided into micro-batches because of \"",
-                 graph_[c_.batch.indivisible[0]].name, "\""));
-    }
-    for (size_t i = 0; i < graph_.values.size(); ++i) {
-      const int32_t d = c_.batch.dimension[i];
-      if (d < 0 || graph_.values[i].shape.dims[d] % parts == 0) continue;
-      return absl::InvalidArgumentError(StrCat("\"", graph_[graph_.values[i].producer].name,
-                                               "\" cannot be divided into ", parts,
-                                               " micro-batches: the batch is its dimension ", d,
-                                               " of size ", graph_.values[i].shape.dims[d]));
-    }
-    return absl::InvalidArgumentError(
-        StrCat("a batch of ", c_.batch.size, " cannot be divided into ", parts, " micro-batches"));
-  }
-
-  // ---- what belongs to the slice ----
-
-  bool Requested(Phase phase) const {
-    switch (phase) {
-      case Phase::kForward:
-        return request_.forward;
-      case Phase::kBackward:
-        return request_.backward;
-      case Phase::kUpdate:
-        return request_.update;
-    }
-    return false;
-  }
-  bool Recomputed(Phase phase) const {
-    return phase == Phase::kForward && request_.backward && request_.recompute;
-  }
-  bool Overlaps(const OpPlace& place) const {
-    return place.begin < request_.end && place.end > request_.begin;
-  }
-  bool Within(int32_t begin, int32_t end) const {
-    return begin >= request_.begin && end <= request_.end;
-  }
-  bool Makes(OpId op) const {  // also again
-    const OpPlace& place = c_.place[op.index()];
-    return !place.floating && Overlaps(place) &&
-           (Requested(place.phase) || Recomputed(place.phase));
-  }
-  bool Owns(OpId op) const {  // so that others have it from here
-    const OpPlace& place = c_.place[op.index()];
-    return !place.floating && Overlaps(place) && Requested(place.phase);
-  }
-  bool IsParameter(OpId op) const { return graph_[op].parameter >= 0; }
+  // Outside of loops and branches.
   bool AtTop(OpId op) const {
     const OpId whole = c_.structure.whole[op.index()];
     return graph_[op].loop < 0 &&
            c_.structure.region[op.index()] == c_.structure.region[whole.index()];
-  }
-
-  // The part of a layer loop that an exit or parameter belongs to; whole for other loops.
-  LoopPart Part(OpId op) const {
-    const int32_t loop = c_.LayerLoopOf(op);
-    if (loop < 0) return LoopPart{0, 0, 0, true, true};
-    return PartOf(c_.layers.loops[loop], request_.begin, request_.end);
-  }
-  // A carry of a layer loop itself, not of a loop inside.
-  bool OfLayerLoop(int32_t carry) const {
-    return c_.stacks.layer_loop[graph_.carries[carry].loop] >= 0;
-  }
-
-  // Whether the slice computes the value, if it needs it.
-  bool Available(ValueId v) const {
-    const OpId op = graph_[v].producer;
-    if (IsParameter(op)) return false;
-    if (c_.place[op.index()].floating) return true;
-    if (CombinesPart(op)) return false;
-    const int32_t c = c_.structure.carry[op.index()];
-    if (graph_[op].kind == OpKind::kLoopExit && OfLayerLoop(c)) {
-      const CarryKind kind = KindOfCarry(c_, c);
-      if (kind == CarryKind::kInvariant) return true;
-      if (!Makes(op)) return false;
-      return kind == CarryKind::kStack || Part(op).has_last;
-    }
-    return Makes(op);
-  }
-
-  // An op that combines layers of a stack, of which the slice has some: gives a part of its value.
-  bool CombinesPart(OpId op) const {
-    const OpPlace& place = c_.place[op.index()];
-    return c_.stacks.combined_loop[op.index()] >= 0 && !Within(place.begin, place.end);
   }
 
   // ---- what is needed ----
@@ -162,7 +68,7 @@ class Selector {
     while (!open_.empty()) {
       const ValueId v = open_.back();
       open_.pop_back();
-      if (Available(v)) TakeOp(graph_[v].producer);
+      if (members_.Available(v)) TakeOp(graph_[v].producer);
     }
   }
 
@@ -176,7 +82,7 @@ class Selector {
 
   void TakeCarry(OpId op, int32_t c) {
     const Carry& carry = graph_.carries[c];
-    const bool of_layer_loop = OfLayerLoop(c);
+    const bool of_layer_loop = members_.OfLayerLoop(c);
     // What a loop only reads is the same after it.
     if (of_layer_loop && carry.invariant && graph_[op].kind == OpKind::kLoopExit) {
       return Need(carry.init);
@@ -185,7 +91,7 @@ class Selector {
     if (out_.carry[c]) return;
     out_.carry[c] = true;
     Need(carry.next);
-    const LoopPart part = of_layer_loop ? Part(op) : LoopPart{0, 0, 0, true, true};
+    const LoopPart part = of_layer_loop ? members_.Part(op) : kWholeLoop;
     if (part.whole()) {
       Need(carry.init);
       return Need(c_.structure.condition[carry.loop]);
@@ -206,105 +112,18 @@ class Selector {
 
   // ---- outputs ----
 
-  // Who takes a value from the slice.
-  struct Takers {
-    bool other_layers = false;  // in the forward or backward phase
-    bool update = false;        // an update phase that is not in the slice
-    bool same_layers = false;   // another phase of the slice's layers
-    bool any() const { return other_layers || update || same_layers; }
-  };
-
-  // The layers in which `user` reads a value; empty if it does not.
-  std::pair<int32_t, int32_t> Reads(OpId user) const {
-    const OpPlace& place = c_.place[user.index()];
-    const int32_t c = c_.structure.carry[user.index()];
-    if (c < 0 || !OfLayerLoop(c)) return {place.begin, place.end};
-    const LayerLoop& loop = c_.layers.loops[c_.stacks.layer_loop[graph_.carries[c].loop]];
-    switch (KindOfCarry(c_, c)) {
-      case CarryKind::kCount:
-        return {0, 0};
-      case CarryKind::kPlain: {
-        const int32_t layer = loop.reversed ? loop.first + loop.count - 1 : loop.first;
-        return {layer, layer + 1};
-      }
-      default:
-        return {place.begin, place.end};
-    }
-  }
-
-  void FindTakers(ValueId v, Takers* takers, std::vector<ValueId>* seen) const {
-    if (std::find(seen->begin(), seen->end(), v) != seen->end()) return;
-    seen->push_back(v);
-    const bool stack = c_.stacks.dimension[v.index()] >= 0;
-    const auto visit = [&](OpId user) {
-      if (!c_.structure.live[user.index()]) return;
-      if (graph_[user].kind == OpKind::kOutput) {
-        // Its own output the slice delivers itself; one made of floating ops others may.
-        const OpId from = graph_[v].producer;
-        takers->update |= c_.place[from.index()].floating && !DeliversAlone(from);
-        return;
-      }
-      const OpPlace& place = c_.place[user.index()];
-      const int32_t c = c_.structure.carry[user.index()];
-      if (c >= 0 && OfLayerLoop(c) && graph_.carries[c].invariant) {
-        FindTakers(graph_.carries[c].exit, takers, seen);
-      }
-      if (place.floating) {
-        ForEachResult(user, [&](ValueId result) { FindTakers(result, takers, seen); });
-        return;
-      }
-      const auto [begin, end] = Reads(user);
-      if (begin >= end) return;
-      const bool here = stack || Within(begin, end);
-      if (here && Requested(place.phase)) return;
-      if (here && place.phase == Phase::kBackward && request_.recompute && !request_.backward) {
-        return;
-      }
-      if (place.phase == Phase::kUpdate) {
-        takers->update = true;
-      } else {
-        (here ? takers->same_layers : takers->other_layers) = true;
-      }
-    };
-    for (OpId user : graph_[v].users) visit(user);
-    for (OpId user : c_.structure.more_users[v.index()]) visit(user);
-  }
-
-  // Whether no other slice makes an output of the floating op.
-  bool DeliversAlone(OpId op) const {
-    const OpPlace& place = c_.place[op.index()];
-    const bool has_update = request_.update || !c_.has_update;
-    if (!has_update) return false;
-    return place.begin >= 0 ? Within(place.begin, place.end) : Within(0, c_.layers.count);
-  }
-
-  // What the whole of `op` gives away.
-  template <typename Visit>
-  void ForEachResult(OpId op, const Visit& visit) const {
-    const OpId whole = c_.structure.whole[op.index()];
-    const Op& first = graph_[whole];
-    for (ValueId v : first.results) visit(v);
-    if (first.kind != OpKind::kLoopExit && first.kind != OpKind::kSelectBranch) return;
-    for (size_t i = whole.index() + 1; i < graph_.ops.size(); ++i) {
-      const Op& next = graph_.ops[i];
-      if (next.kind != first.kind || next.instruction != first.instruction) return;
-      for (ValueId v : next.results) visit(v);
-    }
-  }
-
   absl::Status AddCrossing() {
     for (size_t i = 0; i < graph_.ops.size(); ++i) {
       const OpId op(i);
-      if (!c_.structure.live[i] || IsParameter(op) || !Owns(op) || !AtTop(op)) continue;
+      if (!c_.structure.live[i] || members_.IsParameter(op) || !members_.Owns(op) || !AtTop(op))
+        continue;
       for (ValueId v : graph_[op].results) {
-        if (CombinesPart(op)) {
+        if (members_.CombinesPart(op)) {
           MW_RETURN_IF_ERROR(AddCombined(op, v));
           continue;
         }
-        if (!Available(v)) continue;
-        Takers takers;
-        std::vector<ValueId> seen;
-        FindTakers(v, &takers, &seen);
+        if (!members_.Available(v)) continue;
+        const Takers takers = FindTakers(c_, request_, members_, v);
         if (!takers.any()) continue;
         const Phase phase = c_.place[i].phase;
         if (phase == Phase::kUpdate) {
@@ -361,7 +180,7 @@ class Selector {
       const LayerLoop& loop = c_.layers.loops[i];
       const OpId exit = c_.structure.first_exit[loop.loop];
       const LoopPart part = PartOf(loop, request_.begin, request_.end);
-      if (!Owns(exit) || part.has_last) continue;
+      if (!members_.Owns(exit) || part.has_last) continue;
       const int32_t first = c_.structure.first_carry[loop.loop];
       for (int32_t c = first; c < first + c_.structure.carry_count[loop.loop]; ++c) {
         const ValueId v = graph_.carries[c].parameter;
@@ -397,13 +216,14 @@ class Selector {
       const OpId op = graph_[v].producer;
       const OpPlace& place = c_.place[op.index()];
       if (!InPart(op)) continue;
-      if (!IsParameter(op) && !place.floating && !CombinesPart(op)) {
-        if (Owns(op) && Available(v)) AddProgramOutput(i);
+      if (!members_.IsParameter(op) && !place.floating && !members_.CombinesPart(op)) {
+        if (members_.Owns(op) && members_.Available(v)) AddProgramOutput(i);
         continue;
       }
       const bool once = request_.update || (request_.forward && !c_.has_update);
-      const bool placed = !IsParameter(op) && !CombinesPart(op) && place.begin >= 0;
-      if (once && (placed ? Overlaps(place) : request_.begin == 0)) {
+      const bool placed =
+          !members_.IsParameter(op) && !members_.CombinesPart(op) && place.begin >= 0;
+      if (once && (placed ? members_.Overlaps(place) : request_.begin == 0)) {
         AddProgramOutput(i);
       } else if (once && c_.tied[i] >= 0) {
         with_state.push_back(i);
@@ -434,7 +254,7 @@ class Selector {
   bool InPart(OpId op) const {
     const bool after = request_.part == UpdatePart::kAfterShared;
     return request_.part == UpdatePart::kWhole ||
-           (after_shared_[op.index()] || CombinesPart(op)) == after;
+           (after_shared_[op.index()] || members_.CombinesPart(op)) == after;
   }
 
   // Ops of the slice that depend on shared values. Twice, for what goes around loops.
@@ -443,12 +263,12 @@ class Selector {
     for (int round = 0; round < 2; ++round) {
       for (size_t i = 0; i < graph_.ops.size(); ++i) {
         const OpId op(i);
-        if (after_shared_[i] || !(Makes(op) || c_.place[i].floating)) continue;
+        if (after_shared_[i] || !(members_.Makes(op) || c_.place[i].floating)) continue;
         ForEachRead(graph_, c_.structure, op, [&](ValueId v) {
           const OpId from = graph_[v].producer;
           const OpPlace& place = c_.place[from.index()];
-          const bool shared = !Available(v) && !IsParameter(from) && !place.floating &&
-                              place.phase == Phase::kUpdate;
+          const bool shared = !members_.Available(v) && !members_.IsParameter(from) &&
+                              !place.floating && place.phase == Phase::kUpdate;
           if (shared || after_shared_[from.index()]) after_shared_[i] = true;
         });
       }
@@ -463,15 +283,15 @@ class Selector {
     const Phase last = c_.has_update ? Phase::kUpdate : Phase::kForward;
     for (size_t i = graph_.ops.size(); i-- > 0;) {
       const OpId whole = c_.structure.whole[i];
-      if (!c_.place[i].floating && !IsParameter(OpId(i))) {
+      if (!c_.place[i].floating && !members_.IsParameter(OpId(i))) {
         out_.phase[i] = c_.place[i].phase;
       } else if (whole != OpId(i)) {
         out_.phase[i] = out_.phase[whole.index()];
       } else {
         out_.phase[i] = last;
-        ForEachResult(OpId(i), [&](ValueId v) {
+        for (ValueId v : ResultsOfWhole(c_, OpId(i))) {
           out_.phase[i] = std::min(out_.phase[i], FirstPhase(v, last));
-        });
+        }
       }
     }
   }
@@ -489,10 +309,10 @@ class Selector {
   absl::Status AddInputs() {
     for (size_t i = 0; i < graph_.values.size(); ++i) {
       const ValueId v(i);
-      if (!needed_[i] || Available(v)) continue;
+      if (!needed_[i] || members_.Available(v)) continue;
       SliceValue value = Describe(v);
       const OpId op = graph_[v].producer;
-      if (IsParameter(op)) {
+      if (members_.IsParameter(op)) {
         const bool data =
             std::find(c_.batch.data.begin(), c_.batch.data.end(), op) != c_.batch.data.end();
         value.role = data ? SliceRole::kData : SliceRole::kState;
@@ -540,7 +360,8 @@ class Selector {
       }
       return UpdateRole(v);
     }
-    if (Within(place.begin, place.end) || (place.by_layer && c_.stacks.dimension[v.index()] >= 0)) {
+    if (members_.Within(place.begin, place.end) ||
+        (place.by_layer && c_.stacks.dimension[v.index()] >= 0)) {
       return SliceRole::kSaved;
     }
     return place.phase == Phase::kForward ? SliceRole::kActivation : SliceRole::kGradient;
@@ -574,46 +395,10 @@ class Selector {
     return value;
   }
 
-  // ---- what cannot be cut ----
-
-  absl::Status CheckObstacles() const {
-    for (size_t i = 0; i < graph_.values.size(); ++i) {
-      const int32_t l = c_.stacks.loop[i];
-      if (!needed_[i] || l < 0) continue;
-      const LayerLoop& loop = c_.layers.loops[l];
-      if (Within(loop.first, loop.first + loop.count)) continue;
-      if (PartOf(loop, request_.begin, request_.end).high == 0) {
-        return absl::InvalidArgumentError(
-            StrCat("\"", graph_[graph_.values[i].producer].name, "\" holds layers ", loop.first,
-                   " to ", loop.first + loop.count - 1, "; layers ", request_.begin, " to ",
-                   request_.end - 1, " need it too"));
-      }
-      MW_RETURN_IF_ERROR(CheckObstacle(graph_.values[i].producer));
-      for (OpId user : graph_.values[i].users) {
-        if (out_.op[user.index()]) MW_RETURN_IF_ERROR(CheckObstacle(user));
-      }
-    }
-    for (size_t i = 0; i < c_.layers.loops.size(); ++i) {
-      const LayerLoop& loop = c_.layers.loops[i];
-      const LoopPart part = PartOf(loop, request_.begin, request_.end);
-      const OpId exit = c_.structure.first_exit[loop.loop];
-      if (!Makes(exit) || part.whole() || c_.stacks.counter[i] >= 0) continue;
-      return absl::InvalidArgumentError(
-          StrCat("the loop \"", graph_[exit].instruction->name,
-                 "\" cannot be cut between its layers: it counts by no constant"));
-    }
-    return absl::OkStatus();
-  }
-  absl::Status CheckObstacle(OpId op) const {
-    const auto obstacle = c_.stacks.obstacles.find(op);
-    if (obstacle == c_.stacks.obstacles.end()) return absl::OkStatus();
-    return absl::InvalidArgumentError(StrCat("\"", graph_[op].name, "\" ", obstacle->second,
-                                             ": its loop cannot be cut between layers"));
-  }
-
   const SliceContext& c_;
   const Graph& graph_;
   const SliceRequest& request_;
+  const SliceMembers members_;
   SliceSelection out_;
   std::vector<bool> needed_;        // by ValueId
   std::vector<bool> border_;        // by carry: comes from the layer before
@@ -622,25 +407,6 @@ class Selector {
 };
 
 }  // namespace
-
-CarryKind KindOfCarry(const SliceContext& context, int32_t carry) {
-  const Carry& c = context.graph.carries[carry];
-  if (context.stacks.counts.contains(carry)) return CarryKind::kCount;
-  if (context.stacks.dimension[c.parameter.index()] >= 0) return CarryKind::kStack;
-  return c.invariant ? CarryKind::kInvariant : CarryKind::kPlain;
-}
-
-LoopPart PartOf(const LayerLoop& loop, int32_t begin, int32_t end) {
-  LoopPart part;
-  part.low = std::clamp(begin - loop.first, 0, loop.count);
-  part.high = std::clamp(end - loop.first, 0, loop.count);
-  if (part.low >= part.high) return LoopPart();
-  part.start = loop.reversed ? loop.count - part.high : part.low;
-  const bool has_low = part.low == 0, has_high = part.high == loop.count;
-  part.has_first = loop.reversed ? has_high : has_low;
-  part.has_last = loop.reversed ? has_low : has_high;
-  return part;
-}
 
 absl::StatusOr<SliceSelection> SelectSlice(const SliceContext& context,
                                            const SliceRequest& request) {

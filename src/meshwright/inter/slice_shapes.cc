@@ -5,7 +5,7 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/element_value.h"
 #include "meshwright/hlo/uniform.h"
-#include "meshwright/inter/slice_select.h"
+#include "meshwright/inter/slice_members.h"
 
 namespace meshwright {
 namespace {
