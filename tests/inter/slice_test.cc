@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <random>
 #include <set>
 #include <string>
@@ -123,10 +124,170 @@ TEST(SliceTest, LoopThatComputesAgain) {
   ExpectStagesCompute(*program);
 }
 
+std::unique_ptr<SlicedProgram> FromText(const std::string& text, int32_t layers) {
+  const absl::StatusOr<Module> module = ParseHloText(text, "test");
+  EXPECT_TRUE(module.ok()) << module.status();
+  absl::StatusOr<std::unique_ptr<SlicedProgram>> program = PrepareProgram(*module, layers);
+  EXPECT_TRUE(program.ok()) << program.status();
+  return program.ok() ? *std::move(program) : nullptr;
+}
+
+// Two layers, with a conditional and a loop that is no loop over layers between them.
+constexpr char kControl[] =
+    R"(HloModule m, input_output_alias={ {0}: (0, {}, may-alias), {1}: (1, {}, may-alias) }
+sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+yes {
+  p = (f32[8,4], f32[4,4]) parameter(0)
+  x = f32[8,4] get-tuple-element(p), index=0
+  w = f32[4,4] get-tuple-element(p), index=1
+  two = f32[] constant(2)
+  twos = f32[8,4] broadcast(two), dimensions={}
+  y = f32[8,4] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT z = f32[8,4] multiply(y, twos)
+}
+no {
+  p = f32[8,4] parameter(0)
+  ROOT z = f32[8,4] tanh(p)
+}
+body {
+  p = (s32[], f32[8,4], f32[4,4]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  h = f32[8,4] get-tuple-element(p), index=1
+  w = f32[4,4] get-tuple-element(p), index=2
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  d = f32[8,4] dot(h, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  k = f32[8,4] tanh(d)
+  ROOT t = (s32[], f32[8,4], f32[4,4]) tuple(j, k, w)
+}
+condition {
+  p = (s32[], f32[8,4], f32[4,4]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  three = s32[] constant(3)
+  ROOT c = pred[] compare(i, three), direction=LT
+}
+ENTRY main {
+  w0 = f32[4,4] parameter(0)
+  w1 = f32[4,4] parameter(1)
+  switch = f32[] parameter(2)
+  x = f32[8,4] parameter(3)
+  zero = f32[] constant(0)
+  half = f32[] constant(0.5)
+  which = pred[] compare(switch, half), direction=LT
+  a = f32[8,4] dot(x, w0), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  pair = (f32[8,4], f32[4,4]) tuple(a, w0)
+  b = f32[8,4] conditional(which, pair, a), true_computation=yes, false_computation=no
+  start = s32[] constant(0)
+  init = (s32[], f32[8,4], f32[4,4]) tuple(start, b, w1)
+  run = (s32[], f32[8,4], f32[4,4]) while(init), condition=condition, body=body
+  h = f32[8,4] get-tuple-element(run), index=1
+  g1 = f32[4,4] dot(b, h), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  back = f32[8,4] dot(h, w1), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  g0 = f32[4,4] dot(x, back), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  n0 = f32[4,4] subtract(w0, g0)
+  n1 = f32[4,4] subtract(w1, g1)
+  loss = f32[] reduce(h, zero), dimensions={0,1}, to_apply=sum
+  ROOT out = (f32[4,4], f32[4,4], f32[], f32[8,4]) tuple(n0, n1, loss, h)
+})";
+
+TEST(SliceTest, ConditionalsAndOtherLoopsStayWhole) {
+  const auto program = FromText(kControl, 2);
+  ASSERT_NE(program, nullptr);
+  ExpectStagesCompute(*program);
+}
+
+TEST(SliceTest, NamesAliasesAndLabels) {
+  const auto program = Read(Data("pipeline/slice_scan.hlo.txt.gz"));
+  ASSERT_NE(program, nullptr);
+  ASSERT_EQ(program->layers.count, 6) << "the input, four iterations, the output";
+  SliceRequest request;
+  request.begin = 2;
+  request.end = 4;
+  request.micro_batches = 2;
+  const absl::StatusOr<ProgramSlice> slice = program->slicer->Slice(request);
+  ASSERT_TRUE(slice.ok()) << slice.status();
+  int states = 0, activations = 0;
+  for (size_t i = 0; i < slice->inputs.size(); ++i) {
+    const SliceValue& v = slice->inputs[i];
+    const OpId parameter = slice->graph.parameters[i];
+    const Shape& shape = slice->graph[slice->graph[parameter].results[0]].shape;
+    EXPECT_EQ(ParameterName(slice->graph, parameter), v.name);
+    if (v.role == SliceRole::kState && v.name.find("layers") != std::string::npos) {
+      ++states;
+      EXPECT_EQ(v.layer_dimension, 0) << v.name;
+      EXPECT_EQ(v.first, 1) << v.name;
+      EXPECT_EQ(v.count, 2) << v.name;
+      EXPECT_EQ(shape.dims[0], 2) << v.name;
+    }
+    if (v.role != SliceRole::kActivation || v.layer < 0) continue;
+    ++activations;
+    EXPECT_EQ(v.layer, 2);
+    EXPECT_THAT(shape.dims, ::testing::ElementsAre(3, 4)) << "half of the batch";
+  }
+  EXPECT_EQ(states, 9) << "three weights with their moments";
+  EXPECT_EQ(activations, 1);
+  int replaced = 0;
+  for (size_t o = 0; o < slice->outputs.size(); ++o) {
+    const int32_t input = slice->graph.output_alias[o];
+    if (input < 0) continue;
+    ++replaced;
+    EXPECT_EQ(slice->outputs[o].role, SliceRole::kState);
+    EXPECT_EQ(program->graph.output_alias[slice->outputs[o].output],
+              slice->inputs[input].parameter);
+  }
+  EXPECT_EQ(replaced, 10) << "and the number of the step";
+  for (const Loop& loop : slice->graph.loops) {
+    EXPECT_TRUE(loop.trip_count_known);
+    EXPECT_EQ(loop.trip_count, 2);
+  }
+}
+
+TEST(SliceTest, Errors) {
+  const auto program = FromText(kControl, 2);
+  ASSERT_NE(program, nullptr);
+  const auto message = [&](int32_t begin, int32_t end, int64_t micro_batches) {
+    SliceRequest request;
+    request.begin = begin;
+    request.end = end;
+    request.micro_batches = micro_batches;
+    return std::string(program->slicer->Slice(request).status().message());
+  };
+  EXPECT_THAT(message(0, 3, 1), HasSubstr("there are no layers [0, 3); the program has 2"));
+  EXPECT_THAT(message(1, 1, 1), HasSubstr("there are no layers [1, 1)"));
+  EXPECT_THAT(message(0, 1, 0), HasSubstr("number of micro-batches is 0"));
+  EXPECT_THAT(message(0, 1, 3), HasSubstr("cannot be divided into 3 micro-batches"));
+  SliceRequest part;
+  part.end = 1;
+  part.part = UpdatePart::kAfterShared;
+  EXPECT_THAT(std::string(program->slicer->Slice(part).status().message()),
+              HasSubstr("only an update phase"));
+}
+
+TEST(SliceTest, SamplesPickedByHandCannotBeDivided) {
+  // What BatchSplit would have to promise is not true of this program.
+  auto program = FromText(R"(HloModule m, input_output_alias={ {}: (0, {}, may-alias) }
+ENTRY main {
+  w = f32[4,4] parameter(0)
+  x = f32[8,4] parameter(1)
+  h = f32[8,4] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  few = f32[4,4] slice(h), slice={[2:6], [0:4]}
+  ROOT y = f32[4,4] dot(few, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+})",
+                          1);
+  ASSERT_NE(program, nullptr);
+  program->batch.indivisible.clear();
+  SliceRequest request;
+  request.end = 1;
+  request.micro_batches = 2;
+  EXPECT_THAT(std::string(program->slicer->Slice(request).status().message()),
+              HasSubstr("\"few\" cannot be divided: it takes some samples only"));
+}
+
 // Every phase of all stages of some layers each: what one slice needs, another one has.
 void ExpectSlices(const SlicedProgram& program, int32_t layers, int64_t micro_batches) {
   using Key = std::tuple<ValueId, int32_t, int32_t, int32_t>;
   std::set<Key> made;
+  std::map<ValueId, int32_t> combined;  // layers that outputs to be combined are made of
   std::vector<std::pair<Key, std::string>> needed;
   std::vector<int64_t> delivered(program.graph.outputs.size());
   for (int32_t layer = 0; layer < program.layers.count; layer += layers) {
@@ -147,6 +308,10 @@ void ExpectSlices(const SlicedProgram& program, int32_t layers, int64_t micro_ba
       for (size_t i = 0; i < slice->outputs.size(); ++i) {
         const SliceValue& v = slice->outputs[i];
         made.insert(key(v));
+        if (v.combine != Reduction::kNone) {
+          // Those of all layers are the whole.
+          made.insert(Key{v.value, -1, 0, combined[v.value] += v.count});
+        }
         const Op& output = slice->graph[slice->graph.outputs[i]];
         if (v.output >= 0) delivered[v.output] += slice->graph[output.operands[0]].shape.elements();
       }
@@ -178,8 +343,11 @@ void ExpectSlices(const std::string& path, int32_t most_stages) {
 }
 
 TEST(SliceTest, OwnPrograms) {
-  for (const char* name : {"tiny_gpt.train.hlo.txt.gz", "mlp_4096x4.train.hlo.txt.gz",
-                           "llama3_8b.scan.train.hlo.txt.gz", "mlp_adam.train.hlo.txt"}) {
+  for (const char* name :
+       {"tiny_gpt.train.hlo.txt.gz", "mlp_4096x4.train.hlo.txt.gz",
+        "llama3_8b.scan.train.hlo.txt.gz", "mlp_adam.train.hlo.txt",
+        "pipeline/encoder_decoder.scan.train.hlo.txt.gz", "pipeline/funnel.train.hlo.txt.gz",
+        "pipeline/tied_clip.train.hlo.txt.gz", "pipeline/alternating.train.hlo.txt.gz"}) {
     ExpectSlices(Data(name), /*most_stages=*/kMostLayers);
   }
 }
