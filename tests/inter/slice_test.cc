@@ -117,6 +117,13 @@ TEST(SliceTest, ClippingByTheNormOfStackedGradients) {
   ExpectStagesCompute(*program);
 }
 
+TEST(SliceTest, LoopThatNumbersItsLayers) {
+  const auto program = Read(Data("pipeline/slice_scan_numbered.hlo.txt.gz"));
+  ASSERT_NE(program, nullptr);
+  ASSERT_EQ(program->layers.loops.size(), 2u);
+  ExpectStagesCompute(*program);
+}
+
 TEST(SliceTest, LoopThatComputesAgain) {
   const auto program = Read(Data("pipeline/slice_scan_remat.hlo.txt.gz"));
   ASSERT_NE(program, nullptr);

@@ -8,8 +8,14 @@
 namespace meshwright {
 namespace {
 
-// Far below where products of two would overflow; no counter gets there.
-constexpr int64_t kLimit = int64_t{1} << 31;
+// Whether `value` is one of `type`, so that nothing has wrapped around. Wider types than 32 bits
+// are taken for that wide: products of two then do not overflow here, and no counter gets there.
+bool Fits(ElementType type, int64_t value) {
+  const bool is_unsigned = ElementTypeName(type).starts_with("u");
+  const int bits = std::min(ElementBits(type), 32) - (is_unsigned ? 0 : 1);
+  const int64_t limit = int64_t{1} << bits;
+  return value < limit && value >= (is_unsigned ? 0 : -limit);
+}
 
 bool IsIntegerScalar(const Shape& shape) { return shape.rank() == 0 && IsInteger(shape.type); }
 
@@ -34,7 +40,7 @@ class Evaluator {
     if (const auto done = done_.find(v); done != done_.end()) return done->second;
     done_[v] = std::nullopt;  // what depends on itself has no value
     std::optional<int64_t> value = Compute(v);
-    if (value.has_value() && (*value >= kLimit || *value <= -kLimit)) value.reset();
+    if (value.has_value() && !Fits(graph_[v].shape.type, *value)) value.reset();
     return done_[v] = value;
   }
 
