@@ -29,6 +29,9 @@ std::optional<bool> Compare(const std::string& direction, int64_t a, int64_t b) 
   return std::nullopt;
 }
 
+// Operators that an index is made of, one after the other; each costs stack.
+constexpr int kMaxDepth = 200;
+
 // Evaluates scalars, given those that a loop carries at one iteration.
 class Evaluator {
  public:
@@ -39,7 +42,10 @@ class Evaluator {
     if (const auto known = known_.find(v); known != known_.end()) return known->second;
     if (const auto done = done_.find(v); done != done_.end()) return done->second;
     done_[v] = std::nullopt;  // what depends on itself has no value
+    if (depth_ >= kMaxDepth) return std::nullopt;
+    ++depth_;
     std::optional<int64_t> value = Compute(v);
+    --depth_;
     if (value.has_value() && !Fits(graph_[v].shape.type, *value)) value.reset();
     return done_[v] = value;
   }
@@ -96,6 +102,7 @@ class Evaluator {
   const Graph& graph_;
   const absl::flat_hash_map<ValueId, int64_t>& known_;
   absl::flat_hash_map<ValueId, std::optional<int64_t>> done_;
+  int depth_ = 0;
 };
 
 }  // namespace

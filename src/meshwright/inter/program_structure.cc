@@ -100,59 +100,65 @@ class StructureFinder {
   }
 
   // Leaf `leaf` of the value of an instruction.
-  ValueId Resolve(const Computation& computation, InstructionId id, int64_t leaf) const {
-    const Instruction& i = computation[id];
-    if (i.opcode != Opcode::kParameter) {
+  ValueId Resolve(const Computation& in, InstructionId id, int64_t leaf) const {
+    const Computation* computation = &in;
+    while (true) {
+      const Instruction& i = (*computation)[id];
       if (const auto op = first_op_.find(&i); op != first_op_.end()) {
         const Op& first = graph_[op->second];
-        if (first.kind == OpKind::kInstruction) return first.results[static_cast<size_t>(leaf)];
+        if (i.opcode != Opcode::kParameter && first.kind == OpKind::kInstruction) {
+          return first.results[static_cast<size_t>(leaf)];
+        }
+        // An op a leaf.
         return graph_.ops[op->second.index() + static_cast<size_t>(leaf)].results[0];
       }
-    }
-    switch (i.opcode) {
-      case Opcode::kTuple:
-        for (InstructionId operand : i.operands) {
-          const int64_t count = LeafCount(computation[operand].shape);
-          if (leaf < count) return Resolve(computation, operand, leaf);
-          leaf -= count;
+      switch (i.opcode) {
+        case Opcode::kTuple: {
+          size_t element = 0;
+          while (element < i.operands.size()) {
+            const int64_t count = LeafCount((*computation)[i.operands[element]].shape);
+            if (leaf < count) break;
+            leaf -= count;
+            ++element;
+          }
+          if (element == i.operands.size()) return ValueId();
+          id = i.operands[element];
+          break;
         }
-        return ValueId();
-      case Opcode::kGetTupleElement: {
-        const Shape& tuple = computation[i.operands[0]].shape;
-        for (int64_t e = 0; e < i.tuple_index; ++e) {
-          leaf += LeafCount(tuple.tuple[static_cast<size_t>(e)]);
+        case Opcode::kGetTupleElement: {
+          const Shape& tuple = (*computation)[i.operands[0]].shape;
+          for (int64_t e = 0; e < i.tuple_index; ++e) {
+            leaf += LeafCount(tuple.tuple[static_cast<size_t>(e)]);
+          }
+          id = i.operands[0];
+          break;
         }
-        return Resolve(computation, i.operands[0], leaf);
+        case Opcode::kParameter: {
+          const auto found = callers_.find(computation);
+          if (found == callers_.end()) return ValueId();
+          const Caller& caller = found->second;
+          if (caller.instruction->opcode == Opcode::kWhile) {
+            const auto loop = loop_of_.find(caller.instruction);
+            if (loop == loop_of_.end()) return ValueId();
+            const int32_t first = out_.first_carry[loop->second];
+            return graph_.carries[static_cast<size_t>(first + leaf)].parameter;
+          }
+          const size_t operand = caller.instruction->opcode == Opcode::kConditional
+                                     ? caller.which + 1
+                                     : static_cast<size_t>(i.parameter_number);
+          id = caller.instruction->operands[operand];
+          computation = caller.computation;
+          break;
+        }
+        case Opcode::kFusion:
+          computation = &module_[i.called[0]];
+          id = computation->root;
+          break;
+        default:
+          if (i.operands.empty()) return ValueId();
+          id = i.operands[0];
       }
-      case Opcode::kParameter:
-        return ResolveParameter(computation, i, leaf);
-      case Opcode::kFusion: {
-        const Computation& fused = module_[i.called[0]];
-        return Resolve(fused, fused.root, leaf);
-      }
-      default:
-        return i.operands.empty() ? ValueId() : Resolve(computation, i.operands[0], leaf);
     }
-  }
-
-  ValueId ResolveParameter(const Computation& computation, const Instruction& parameter,
-                           int64_t leaf) const {
-    const auto found = callers_.find(&computation);
-    if (found == callers_.end()) {
-      const auto op = first_op_.find(&parameter);
-      if (op == first_op_.end()) return ValueId();
-      return graph_.ops[op->second.index() + static_cast<size_t>(leaf)].results[0];
-    }
-    const Caller& caller = found->second;
-    if (caller.instruction->opcode == Opcode::kWhile) {
-      const auto loop = loop_of_.find(caller.instruction);
-      if (loop == loop_of_.end()) return ValueId();
-      return graph_.carries[static_cast<size_t>(out_.first_carry[loop->second] + leaf)].parameter;
-    }
-    const size_t operand = caller.instruction->opcode == Opcode::kConditional
-                               ? caller.which + 1
-                               : static_cast<size_t>(parameter.parameter_number);
-    return Resolve(*caller.computation, caller.instruction->operands[operand], leaf);
   }
 
   absl::Status FindConditions() {
