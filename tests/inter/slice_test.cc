@@ -323,6 +323,7 @@ void ExpectSlices(const SlicedProgram& program, int32_t layers, int64_t micro_ba
         if (v.output >= 0) delivered[v.output] += slice->graph[output.operands[0]].shape.elements();
       }
       for (size_t i = 0; i < slice->graph.ops.size(); ++i) {
+        EXPECT_EQ(slice->phase[i], phase) << slice->graph.ops[i].name << " of layer " << layer;
         const OpId origin = slice->origin[i];
         if (!origin.valid()) continue;
         ASSERT_EQ(program.graph[origin].kind, slice->graph.ops[i].kind);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/verifier.h"
@@ -41,23 +42,35 @@ void LabelOps(const SliceContext& context, const BuiltSlice& built, const SliceS
       slice->phase[i] = phase->second;
     }
   }
-  // What the slicing added, inputs and outputs go with what they are for.
+  for (size_t i = 0; i < graph.parameters.size(); ++i) {
+    slice->phase[graph.parameters[i].index()] = selection.input_phase[i];
+  }
+  // What else the slicing added, and outputs, go with what they are for.
+  absl::flat_hash_map<ValueId, std::vector<OpId>>
+      starts;  // loop parameters by what they start from
+  for (const Carry& carry : graph.carries) {
+    starts[carry.init].push_back(graph[carry.parameter].producer);
+  }
   for (size_t i = graph.ops.size(); i-- > 0;) {
     const Op& op = graph.ops[i];
-    if (slice->origin[i].valid() || built.phase.contains(op.instruction->name)) continue;
-    if (op.kind == OpKind::kOutput) {
-      slice->phase[i] = slice->phase[graph[op.operands[0]].producer.index()];
+    if (op.kind == OpKind::kOutput || slice->origin[i].valid() || op.parameter >= 0 ||
+        built.phase.contains(op.instruction->name)) {
       continue;
     }
-    bool used = false;
+    slice->phase[i] = Phase::kUpdate;
+    const auto serve = [&](OpId user) {
+      if (graph[user].kind == OpKind::kOutput) return;
+      slice->phase[i] = std::min(slice->phase[i], slice->phase[user.index()]);
+    };
     for (ValueId v : op.results) {
-      for (OpId user : graph[v].users) {
-        if (graph[user].kind == OpKind::kOutput) continue;
-        const Phase phase = slice->phase[user.index()];
-        slice->phase[i] = used ? std::min(slice->phase[i], phase) : phase;
-        used = true;
-      }
+      for (OpId user : graph[v].users) serve(user);
+      const auto start = starts.find(v);
+      if (start == starts.end()) continue;
+      for (OpId user : start->second) serve(user);
     }
+  }
+  for (OpId output : graph.outputs) {
+    slice->phase[output.index()] = slice->phase[graph[graph[output].operands[0]].producer.index()];
   }
 }
 

@@ -40,6 +40,11 @@ class Selector {
     const auto before = [&](const SliceValue& a, const SliceValue& b) { return Key(a) < Key(b); };
     std::sort(out_.inputs.begin(), out_.inputs.end(), before);
     std::sort(out_.outputs.begin(), out_.outputs.end(), before);
+    for (const SliceValue& input : out_.inputs) {
+      out_.input_phase.push_back(input.layer >= 0
+                                     ? c_.place[graph_[input.value].producer.index()].phase
+                                     : FirstPhase(input.value, Phase::kUpdate));
+    }
     return std::move(out_);
   }
 

@@ -17,6 +17,7 @@ struct SliceSelection {
   std::vector<Phase>
       phase;  // by OpId, of selected ops: of floating ones, the first that needs them
   std::vector<SliceValue> inputs, outputs;
+  std::vector<Phase> input_phase;  // by input: the first that needs it
 };
 
 absl::StatusOr<SliceSelection> SelectSlice(const SliceContext& context,
