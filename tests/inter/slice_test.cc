@@ -103,6 +103,12 @@ TEST(SliceTest, BatchNormTakesStatisticsOfTheMicroBatch) {
   ExpectStagesCompute(*program, /*equal_halves=*/true);
 }
 
+TEST(SliceTest, SkippedSteps) {
+  const auto program = Read(Data("pipeline/slice_skip.hlo.txt.gz"), 3);
+  ASSERT_NE(program, nullptr);
+  ExpectStagesCompute(*program);
+}
+
 TEST(SliceTest, LoopOverLayers) {
   const auto program = Read(Data("pipeline/slice_scan.hlo.txt.gz"));
   ASSERT_NE(program, nullptr);

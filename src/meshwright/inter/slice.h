@@ -86,10 +86,10 @@ struct ProgramSlice {
 // (hlo/inline_calls.h); it, `batch` and `layers` must outlive the slicer.
 //
 // What depends on no data (masks, casts of weights, the step's number) is computed by every slice
-// that needs it, and so are scalars of the update phase (a clipping factor from the norms of all
-// gradients, bias corrections, the mean loss): only what they are made of is kShared or kSum. An
-// output of the program made in that way comes from the first layers and from every slice that has
-// the state it replaces.
+// that needs it, and so is what the update phase makes of scalars (a clipping factor from the norms
+// of all gradients, bias corrections, the mean loss): only what they are made of is kShared or
+// kSum. An output of the program made in that way comes from the first layers and from every slice
+// that has the state it replaces.
 //
 // With backward and update in one slice, gradients go straight into the update, as if the sum over
 // micro-batches had been made. Statistics over the batch are those of the micro-batch times

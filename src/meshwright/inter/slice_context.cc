@@ -8,23 +8,13 @@
 namespace meshwright {
 namespace {
 
-bool IsScalar(const Graph& graph, ValueId v) { return graph[v].shape.elements() == 1; }
-
-// A scalar made of scalars, or one repeated.
-bool IsScalarOp(const Graph& graph, const Op& op) {
-  const auto scalar = [&](ValueId v) { return IsScalar(graph, v); };
-  return op.kind == OpKind::kInstruction && !op.results.empty() &&
-         std::all_of(op.operands.begin(), op.operands.end(), scalar) &&
-         (op.instruction->opcode == Opcode::kBroadcast ||
-          std::all_of(op.results.begin(), op.results.end(), scalar));
-}
-
 class Placer {
  public:
   explicit Placer(SliceContext* context) : c_(*context) {}
 
   void Run() {
     c_.place.resize(c_.graph.ops.size());
+    of_scalars_.resize(c_.graph.values.size());
     // Wholes first: their parts take over where they are.
     for (size_t i = 0; i < c_.place.size(); ++i) Collect(OpId(i));
     for (size_t i = 0; i < c_.place.size(); ++i) {
@@ -79,8 +69,12 @@ class Placer {
       place.by_layer = true;
       return;
     }
-    place.floating = members.layer < 0 || members.constant ||
-                     (members.phase == Phase::kUpdate && IsScalarOp(c_.graph, op));
+    const bool of_scalars = IsOfScalars(op);
+    place.floating =
+        members.layer < 0 || members.constant || (members.phase == Phase::kUpdate && of_scalars);
+    for (ValueId v : op.results) {
+      of_scalars_[v.index()] = c_.graph[v].shape.elements() == 1 || (place.floating && of_scalars);
+    }
     place.begin = members.layer;
     place.end = members.layer + 1;
     const int32_t stack = StackOf(op);
@@ -90,6 +84,13 @@ class Placer {
     place.begin = loop.first;
     place.end = loop.first + loop.count;
     place.by_layer = true;
+  }
+
+  // Made of scalars alone: a scalar, several in a row, one repeated.
+  bool IsOfScalars(const Op& op) const {
+    if (op.kind != OpKind::kInstruction || op.results.empty() || op.parameter >= 0) return false;
+    return std::all_of(op.operands.begin(), op.operands.end(),
+                       [&](ValueId v) { return of_scalars_[v.index()]; });
   }
 
   // The phase that most ops of a loop have.
@@ -114,6 +115,7 @@ class Placer {
 
   SliceContext& c_;
   std::vector<Members> members_;  // by OpId of the whole
+  std::vector<bool> of_scalars_;  // by ValueId
 };
 
 }  // namespace
