@@ -267,6 +267,7 @@ class LayerCoster {
     for (double relative : kRelativePrices) {
       MW_ASSIGN_OR_RETURN(const IntraPlan plan, planner->Plan(relative * scale));
       MW_RETURN_IF_ERROR(AddWay(relative * scale, plan));
+      if (EverythingFits()) break;
     }
     return std::move(costs_);
   }
@@ -311,7 +312,7 @@ class LayerCoster {
   bool EverythingFits() const {
     double bytes = 0;
     for (size_t k = 0; k < kinds_.size(); ++k) {
-      const SliceCost& cost = costs_.ways[k][0];
+      const SliceCost& cost = costs_.ways[k].back();
       bytes += static_cast<double>(kinds_[k].layers) * (static_cast<double>(cost.state_bytes) +
                                                         static_cast<double>(cost.in_flight_bytes) *
                                                             static_cast<double>(micro_batches_)) +

@@ -36,6 +36,11 @@ using Clock = std::chrono::steady_clock;
 
 // More parts of the batch than this only start more kernels.
 constexpr int64_t kMostMicroBatches = 1024;
+// How near to the optimum layers are planned, and the work that may go into one.
+constexpr double kLayerGap = 5e-3;
+constexpr int64_t kLayerSteps = 50'000'000;
+// How much longer a pipeline may seem, transfers and all, than one that is better when simulated.
+constexpr double kHiddenTransfers = 1.05;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // One way to run a stage: which mesh of the submesh, which way of MeshCosts, recomputation.
@@ -115,15 +120,18 @@ class PipelinePlanner {
     MW_RETURN_IF_ERROR(Analyze());
     MW_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, MicroBatchCounts());
     MW_ASSIGN_OR_RETURN(const std::vector<const ScheduleKind*> schedules, Schedules());
-    for (int64_t count : counts) {
+    // Many micro-batches first: their bubbles are short, so what they find lets the search give up
+    // on the others sooner.
+    for (auto it = counts.rbegin(); it != counts.rend(); ++it) {
       if (Elapsed() > request_.deadline_seconds && !candidates_.empty()) {
         // What was not looked at may be better.
         bound_ = 0;
         break;
       }
-      MW_RETURN_IF_ERROR(Try(count, schedules));
+      MW_RETURN_IF_ERROR(Try(*it, schedules));
     }
-    const bool whole = request_.stages <= 1 && counts[0] == 1 && request_.clusters.size() == 1;
+    const bool whole = request_.stages <= 1 && candidates_.back().micro_batches == 1 &&
+                       request_.clusters.size() == 1;
     if (whole) MW_RETURN_IF_ERROR(TryWhole(*schedules[0]));
     if (best_.stages.empty()) return NothingFits();
     if (!best_.whole) MW_RETURN_IF_ERROR(PlanStages());
@@ -259,6 +267,9 @@ class PipelinePlanner {
     PlannerOptions options = request_.planner;
     options.tie_outputs_by_position = false;
     options.solver.threads = 1;
+    // Stages are planned again in the end; here many thousands of answers are wanted.
+    options.solver.target_gap = kLayerGap;
+    options.solver.max_search_steps = kLayerSteps;
     absl::Status error;
     std::mutex mutex;
     solve::ForEachParallel(work.size(), request_.threads, [&](size_t i) {
@@ -397,23 +408,34 @@ class PipelinePlanner {
   }
 
   void SearchAll(const Candidate& candidate, const std::vector<const ScheduleKind*>& schedules) {
-    for (const ScheduleKind* schedule : schedules) {
-      StageSearchInput input = SearchInput(candidate);
-      input.options = [&](int32_t begin, int32_t end, int32_t submesh) {
-        std::vector<StageOption> stages;
-        for (const Option& option : OptionsOf(candidate, begin, end, submesh))
-          stages.push_back(option.stage);
-        return stages;
-      };
-      input.in_flight = [schedule](int32_t after, int64_t micro_batches) {
-        // As many stages before as make no difference: the last groups fill the same way.
-        const ScheduleShape shape{after + 1, 1, static_cast<int32_t>(micro_batches)};
-        return schedule->in_flight(shape, 0);
-      };
-      const StageSearchResult found = SearchStages(input);
-      if (!found.stages.empty()) Consider(candidate, *schedule, found);
-    }
-    bound_ = std::min(bound_, BoundOf(candidate, schedules));
+    // The bound and the searches know nothing of each other.
+    const double bound_before = bound_;
+    solve::ForEachParallel(2, request_.threads, [&](size_t i) {
+      if (i == 0) {
+        bound_ = std::min(bound_before, BoundOf(candidate, schedules));
+      } else {
+        for (const ScheduleKind* schedule : schedules) SearchFor(candidate, *schedule);
+      }
+    });
+  }
+
+  void SearchFor(const Candidate& candidate, const ScheduleKind& schedule) {
+    StageSearchInput input = SearchInput(candidate);
+    input.options = [&](int32_t begin, int32_t end, int32_t submesh) {
+      std::vector<StageOption> stages;
+      for (const Option& option : OptionsOf(candidate, begin, end, submesh))
+        stages.push_back(option.stage);
+      return stages;
+    };
+    input.in_flight = [&schedule](int32_t after, int64_t micro_batches) {
+      // As many stages before as make no difference: the last groups fill the same way.
+      const ScheduleShape shape{after + 1, 1, static_cast<int32_t>(micro_batches)};
+      return schedule.in_flight(shape, 0);
+    };
+    // Transfers count in full here, while in the simulation computation hides some of them.
+    input.below = best_.seconds * kHiddenTransfers;
+    const StageSearchResult found = SearchStages(input);
+    if (!found.stages.empty()) Consider(candidate, schedule, found);
   }
 
   double BoundOf(const Candidate& candidate,
@@ -432,6 +454,7 @@ class PipelinePlanner {
       return std::vector<StageOption>{{.seconds = best}};
     };
     input.in_flight = [](int32_t, int64_t) { return int64_t{0}; };
+    input.below = bound_ == kInfinity ? 0 : bound_;
     const StageSearchResult found = SearchStages(input);
     return found.stages.empty() ? kInfinity : found.bound;
   }
@@ -498,7 +521,7 @@ class PipelinePlanner {
   // One stage, one micro-batch: the intra-operator planner on every mesh that may beat what was
   // found.
   absl::Status TryWhole(const ScheduleKind& schedule) {
-    const Candidate& candidate = candidates_[0];
+    const Candidate& candidate = candidates_.back();
     const int32_t layers = result_.layers.count;
     const int64_t devices = request_.clusters[0].devices();
     for (size_t s = 0; s < submeshes_.size(); ++s) {

@@ -192,7 +192,7 @@ class StageSearch {
   }
 
   void Search() {
-    best_.seconds = kInfinity;
+    best_.seconds = in_.below > 0 ? in_.below : kInfinity;
     std::priority_queue<Box> boxes;
     const auto add = [&](Box box, double least) {
       box.bound = std::max(box.bound, least + Maxima(box.t0, box.o0));

@@ -40,6 +40,7 @@ struct StageSearchInput {
   // Micro-batches in flight in a stage that `after` stages follow, of `micro_batches`.
   // Must not fall with `after`.
   std::function<int64_t(int32_t after, int64_t micro_batches)> in_flight;
+  double below = 0;              // only solutions that take less are of interest; 0: all
   double deadline_seconds = 60;  // then the best so far, and a bound below it
 };
 
@@ -52,7 +53,7 @@ struct ChosenStage {
 struct StageSearchResult {
   double seconds = 0;  // sum of stages + (micro_batches - 1) * the slowest + the longest `once`
   double bound = 0;    // no way to cut takes less
-  std::vector<ChosenStage> stages;  // empty: nothing fits
+  std::vector<ChosenStage> stages;  // empty: nothing fits, or takes less than `below`
 };
 
 // Minimises `sum of stages + (micro_batches - 1) * slowest stage + longest once_seconds` exactly,
