@@ -137,6 +137,15 @@ class SliceReader {
       return;
     }
     for (ValueId operand : graph_[producer].operands) Keep(operand);
+    // What a loop leaves lies in the buffer that it was carried in.
+    for (const Carry& carry : graph_.carries) {
+      if (carry.exit != v) continue;
+      for (ValueId carried : {carry.parameter, carry.next, carry.init}) {
+        if (!Stored(carried)) continue;
+        kept_.insert(carried);
+        return;
+      }
+    }
   }
 
   void ReadMemory() {
@@ -168,6 +177,9 @@ class SliceReader {
                          PhaseOf(graph_[v].producer) == Phase::kBackward;
         if (sum && states_.insert(v).second) cost_.state_bytes += plan_.bytes[v.index()];
       }
+    }
+    for (const Carry& carry : graph_.carries) {
+      if (PhaseOf(graph_[carry.parameter].producer) == Phase::kBackward) Keep(carry.init);
     }
     for (ValueId v : kept_) cost_.in_flight_bytes += plan_.bytes[v.index()];
     cost_.working_bytes = plan_.peak.bytes;

@@ -41,6 +41,9 @@ constexpr double kLayerGap = 5e-3;
 constexpr int64_t kLayerSteps = 50'000'000;
 // How much longer a pipeline may seem, transfers and all, than one that is better when simulated.
 constexpr double kHiddenTransfers = 1.05;
+// A stage that turns out not to fit is planned again with memory so much dearer, so often.
+constexpr double kDearer = 4;
+constexpr int kMostDearer = 4;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // One way to run a stage: which mesh of the submesh, which way of MeshCosts, recomputation.
@@ -610,7 +613,8 @@ class PipelinePlanner {
         stage.plan = result_.stages[stage.like].plan;
         stage.cost = result_.stages[stage.like].cost;
       } else {
-        MW_RETURN_IF_ERROR(PlanStage(candidate, chosen, option, &stage));
+        const int64_t in_flight = best_.schedule->in_flight(best_.shape, static_cast<int32_t>(i));
+        MW_RETURN_IF_ERROR(PlanStage(candidate, chosen, option, in_flight, &stage));
       }
       stage.times = TimesOf(submeshes_[chosen.submesh], stage.cost, *best_.schedule);
       result_.stages.push_back(std::move(stage));
@@ -618,8 +622,9 @@ class PipelinePlanner {
     return absl::OkStatus();
   }
 
+  // `in_flight`: micro-batches.
   absl::Status PlanStage(const Candidate& candidate, const ChosenStage& chosen,
-                         const Option& option, PipelineStage* stage) {
+                         const Option& option, int64_t in_flight, PipelineStage* stage) {
     const ProgramSlice& slice = *stage->slice;
     const MeshCosts& costs = *candidate.costs[chosen.submesh][option.mesh];
     PlannerOptions options = request_.planner;
@@ -629,16 +634,28 @@ class PipelinePlanner {
     const std::unique_ptr<CostModel> model = request_.cost_model(stage->mesh);
     MW_ASSIGN_OR_RETURN(const std::unique_ptr<PricedPlanner> planner,
                         PricedPlanner::Make(slice.graph, *model, options, TurnOf(slice)));
-    MW_ASSIGN_OR_RETURN(IntraPlan plan, planner->Plan(costs.prices[option.way]));
-    stage->cost = CostOfSlice(slice, plan, candidate.micro_batches);
-    if (option.recompute) {
-      // Layer by layer: besides what enters each layer only one layer's activations are there.
-      stage->cost = Recomputed(stage->cost);
-      stage->cost.in_flight_bytes = option.cost.in_flight_bytes;
-      stage->cost.working_bytes = option.cost.working_bytes;
+    const int64_t memory = request_.memory_bytes[stage->cluster];
+    double price = costs.prices[option.way];
+    for (int tries = 0;; ++tries) {
+      MW_ASSIGN_OR_RETURN(IntraPlan plan, planner->Plan(price));
+      stage->cost = CostOfSlice(slice, plan, candidate.micro_batches);
+      if (option.recompute) {
+        // Layer by layer: besides what enters each layer only one layer's activations are there.
+        stage->cost = Recomputed(stage->cost);
+        stage->cost.in_flight_bytes = option.cost.in_flight_bytes;
+        stage->cost.working_bytes = option.cost.working_bytes;
+      }
+      stage->plan = std::make_shared<const IntraPlan>(std::move(plan));
+      const int64_t bytes = stage->cost.state_bytes + stage->cost.working_bytes +
+                            in_flight * stage->cost.in_flight_bytes;
+      if (bytes <= memory) return absl::OkStatus();
+      if (tries == kMostDearer) {
+        return absl::ResourceExhaustedError(
+            StrCat("no plan of stage ", result_.stages.size(), " was found that fits: layers ",
+                   stage->begin, " to ", stage->end - 1, " need ", bytes, " bytes a device"));
+      }
+      price = price > 0 ? price * kDearer : stage->plan->objective / static_cast<double>(memory);
     }
-    stage->plan = std::make_shared<const IntraPlan>(std::move(plan));
-    return absl::OkStatus();
   }
 
   // Operator by operator the same, in the same order: a plan of one is a plan of the other.
