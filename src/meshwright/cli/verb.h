@@ -30,6 +30,7 @@ const std::vector<Verb>& Verbs();
 // One for each verb_*.cc.
 Action AddPlanVerb(CLI::App& app);
 Action AddEstimateVerb(CLI::App& app);
+Action AddSimulateVerb(CLI::App& app);
 Action AddVerifyVerb(CLI::App& app);
 Action AddSolveVerb(CLI::App& app);
 Action AddReproduceVerb(CLI::App& app);

@@ -9,6 +9,8 @@ const std::vector<Verb>& Verbs() {
        "meshwright plan train.hlo.txt.gz --cluster 2x8xa100-80g --mesh 2x8 --memory 60GiB -o "
        "plan.json\n"
        "meshwright plan train.hlo --cluster 8xh100-sxm --fix \"tok=[x,_]\" --emit sharded.hlo\n"
+       "meshwright plan train.hlo --cluster 16x8xh100-sxm --pipeline auto --emit stages -o "
+       "plan.json\n"
        "meshwright plan - --cluster cluster.yaml --json < train.hlo > plan.json",
        &AddPlanVerb},
       {"estimate", "cost a given sharding; what is not given follows from it as in XLA",
@@ -17,6 +19,10 @@ const std::vector<Verb>& Verbs() {
        "meshwright estimate train.hlo --cluster 8xh100-sxm --mesh 8 --fix-file shardings.txt -o "
        "plan.json",
        &AddEstimateVerb},
+      {"simulate", "run a plan's pipeline event by event",
+       "meshwright simulate plan.json --trace trace.json\n"
+       "meshwright simulate plan.json --schedule zb-h1 --micro-batches 64",
+       &AddSimulateVerb},
       {"verify", "run a plan under JAX and hold it against the compiled program",
        "meshwright verify plan.json --program train.hlo\n"
        "meshwright verify plan.json --program train.hlo --devices gpu --repeats 10 --json",

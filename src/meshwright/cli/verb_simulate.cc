@@ -1,0 +1,56 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_join.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/cli/output.h"
+#include "meshwright/cli/verb.h"
+#include "meshwright/inter/schedule.h"
+#include "meshwright/plan/plan_json.h"
+#include "meshwright/plan/program.h"
+#include "meshwright/plan/simulate_plan.h"
+
+namespace meshwright {
+namespace {
+
+struct SimulateCommand {
+  std::string plan, trace, schedule;
+  int64_t micro_batches = 0;
+  bool json = false;
+};
+
+absl::Status RunSimulate(const SimulateCommand& command) {
+  const OutputFile trace = {"--trace", command.trace};
+  MW_RETURN_IF_ERROR(CheckOutputs({trace}, {command.plan}));
+  MW_ASSIGN_OR_RETURN(const std::string text, ReadInput(command.plan));
+  MW_ASSIGN_OR_RETURN(const Plan plan, ParsePlanJson(text, command.plan));
+  MW_ASSIGN_OR_RETURN(const SimulatedPlan simulated,
+                      SimulatePlan(plan, command.schedule, command.micro_batches));
+  if (!trace.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(trace, TraceJson(simulated)));
+  return PrintOutput(command.json ? SimulationJson(simulated) : SimulationTable(simulated));
+}
+
+}  // namespace
+
+Action AddSimulateVerb(CLI::App& app) {
+  auto command = std::make_shared<SimulateCommand>();
+  app.add_option("PLAN", command->plan, "plan with a pipeline; - for standard input")->required();
+  app.add_option("--trace", command->trace,
+                 "write a trace for Perfetto or chrome://tracing here: a process for each group of "
+                 "devices, rows for computation, communication and bubbles");
+  app.add_option(
+      "--schedule", command->schedule,
+      "another schedule than the plan's: " +
+          absl::StrJoin(ScheduleTable(), ", ", [](std::string* out, const ScheduleKind& kind) {
+            StrAppend(out, kind.name);
+          }));
+  app.add_option("--micro-batches", command->micro_batches,
+                 "another number of micro-batches, each as large as in the plan")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--json", command->json, "print JSON instead of a table");
+  return [command] { return RunSimulate(*command); };
+}
+
+}  // namespace meshwright

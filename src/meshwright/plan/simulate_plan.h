@@ -1,0 +1,39 @@
+#ifndef MESHWRIGHT_PLAN_SIMULATE_PLAN_H_
+#define MESHWRIGHT_PLAN_SIMULATE_PLAN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "meshwright/inter/simulate.h"
+#include "meshwright/plan/plan.h"
+
+namespace meshwright {
+
+// The pipeline of a plan, run event by event.
+struct SimulatedPlan {
+  const ScheduleKind* schedule = nullptr;
+  ScheduleShape shape;
+  std::vector<StageTimes> stages;
+  Simulation simulation;
+};
+
+// Simulates `plan`. `schedule`: another than the plan's; empty: the plan's. `micro_batches`:
+// another number of them, each as large as in the plan; 0: the plan's. Errors: the plan has no
+// pipeline; see CheckShape.
+absl::StatusOr<SimulatedPlan> SimulatePlan(const Plan& plan, const std::string& schedule,
+                                           int64_t micro_batches);
+
+// Tables for people: the step, and each group of devices.
+std::string SimulationTable(const SimulatedPlan& simulated);
+// The same as JSON: seconds, bubble_share, and per group busy_seconds, peak_bytes, peak_in_flight.
+std::string SimulationJson(const SimulatedPlan& simulated);
+// A trace in the Trace Event Format that Perfetto and chrome://tracing show: a process for each
+// group of devices with a row each for computation, communication and bubbles, and a counter of the
+// micro-batches in flight.
+std::string TraceJson(const SimulatedPlan& simulated);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_PLAN_SIMULATE_PLAN_H_

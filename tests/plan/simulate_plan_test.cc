@@ -1,0 +1,71 @@
+#include "meshwright/plan/simulate_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/plan/sample_plan.h"
+
+namespace meshwright {
+namespace {
+
+using Json = nlohmann::json;
+using testing::HasSubstr;
+
+TEST(SimulatePlan, IsWhatThePlanSays) {
+  const Plan plan = SamplePipelinePlan();
+  const absl::StatusOr<SimulatedPlan> simulated = SimulatePlan(plan, "", 0);
+  ASSERT_TRUE(simulated.ok()) << simulated.status();
+  // Two equal stages, eight micro-batches of 10 and 20 ms, transfers of 10 us on the critical path
+  // where the pipeline fills and drains, 1 ms of update.
+  EXPECT_NEAR(simulated->simulation.seconds, 9 * 0.03 + 0.001, 9 * 4e-5);
+  EXPECT_EQ(simulated->simulation.peak_bytes[0], (int64_t{1} << 30) + (2 << 20));
+  EXPECT_THAT(SimulationTable(*simulated), HasSubstr("2 groups, 8 micro-batches, 1f1b: step 27"));
+  const Json json = Json::parse(SimulationJson(*simulated));
+  EXPECT_EQ(json["by_group"].size(), 2);
+  EXPECT_DOUBLE_EQ(json["seconds"], simulated->simulation.seconds);
+}
+
+TEST(SimulatePlan, OtherSchedulesAndCounts) {
+  const Plan plan = SamplePipelinePlan();
+  const absl::StatusOr<SimulatedPlan> zero_bubble = SimulatePlan(plan, "zb-h1", 16);
+  ASSERT_TRUE(zero_bubble.ok()) << zero_bubble.status();
+  EXPECT_LT(zero_bubble->simulation.seconds, SimulatePlan(plan, "1f1b", 16)->simulation.seconds);
+  EXPECT_EQ(SimulatePlan(plan, "none", 0).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(SimulatePlan(SamplePlan(), "", 0).status().message()),
+              HasSubstr("no pipeline"));
+  EXPECT_THAT(std::string(SimulatePlan(plan, "", int64_t{1} << 40).status().message()),
+              HasSubstr("more than can be simulated"));
+}
+
+// Each group's rows hold the whole step: computation and bubbles fill it without overlap.
+TEST(TraceJson, RowsAddUpToTheStep) {
+  const absl::StatusOr<SimulatedPlan> simulated = SimulatePlan(SamplePipelinePlan(), "", 0);
+  ASSERT_TRUE(simulated.ok()) << simulated.status();
+  const Json trace = Json::parse(TraceJson(*simulated));
+  std::map<int, double> filled, free;
+  int transfers = 0, names = 0;
+  for (const Json& event : trace["traceEvents"]) {
+    if (event["ph"] == "M") ++names;
+    if (event["ph"] != "X") continue;
+    const int group = event["pid"], row = event["tid"];
+    if (row == 1) {
+      ++transfers;
+      continue;
+    }
+    filled[group] += event["dur"].get<double>();
+    EXPECT_GE(event["ts"].get<double>() + 1e-6, free[group]) << event;
+    free[group] = event["ts"].get<double>() + event["dur"].get<double>();
+  }
+  EXPECT_EQ(names, 2 * 4);
+  EXPECT_EQ(transfers, 2 * 8);
+  ASSERT_EQ(filled.size(), 2);
+  for (const auto& [group, microseconds] : filled)
+    EXPECT_NEAR(microseconds, simulated->simulation.seconds * 1e6, 1e-3) << group;
+}
+
+}  // namespace
+}  // namespace meshwright
