@@ -159,6 +159,12 @@ class PipelinePlanner {
       return absl::InvalidArgumentError(StrCat(request_.stages, " stages are more than the ",
                                                result_.layers.count, " layers of the program"));
     }
+    int64_t devices = 0;
+    for (const Cluster& cluster : request_.clusters) devices += cluster.devices();
+    if (request_.stages > devices) {
+      return absl::InvalidArgumentError(
+          StrCat(request_.stages, " stages are more than the ", devices, " devices"));
+    }
     result_.warnings = graph_.warnings;
     for (const std::string& warning : result_.batch.warnings) result_.warnings.push_back(warning);
     submeshes_ = Submeshes(request_.clusters);
@@ -365,12 +371,14 @@ class PipelinePlanner {
           const SliceCost& cost = option.cost;
           if (cost.forward < 0) continue;
           const Submesh& devices = submeshes_[submesh];
-          option.stage = {.seconds = cost.forward + cost.backward +
-                                     SendSeconds(devices, cost.activation_bytes) +
-                                     SendSeconds(devices, cost.gradient_bytes),
-                          .once_seconds = cost.update,
-                          .fixed_bytes = cost.state_bytes + cost.working_bytes,
-                          .bytes_in_flight = cost.in_flight_bytes};
+          option.stage = {
+              .seconds = cost.forward + cost.backward +
+                         SendSeconds(devices, cost.activation_bytes) +
+                         SendSeconds(devices, cost.gradient_bytes),
+              .backward_seconds = cost.backward + SendSeconds(devices, cost.gradient_bytes),
+              .once_seconds = cost.update,
+              .fixed_bytes = cost.state_bytes + cost.working_bytes,
+              .bytes_in_flight = cost.in_flight_bytes};
           if (option.stage.fixed_bytes + option.stage.bytes_in_flight > memory) continue;
           options.push_back(option);
         }

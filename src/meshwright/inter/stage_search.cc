@@ -1,12 +1,11 @@
-// Two of the objective's three terms are maxima. With limits on them, no stage slower than t and
-// none whose work once a step takes longer than o, the rest is a sum and dynamic programming finds
-// the least, G(t, o), over suffixes of the layers and the devices they use (Zheng et al. 2022,
-// Alpa, section 5.2, where every possible t is tried). Here limits are searched by branch and
-// bound: of all solutions whose maxima lie in the box (t0, t1] x (o0, o1] none takes less than
+// With a limit on the slowest stage, t, the rest of the objective is a sum and dynamic programming
+// finds the least, G(t), over suffixes of the layers and the devices they use (Zheng et al. 2022,
+// Alpa, section 5.2, where every possible t is tried). Here the limit is searched by branch and
+// bound: of all solutions whose slowest stage lies in (t0, t1] none takes less than
 //
-//   G(t1, o1) + (B - 1) * (least possible t above t0) + (least possible o above o0),
+//   G(t1) + (B - 1) * (least possible t above t0),
 //
-// and the solution that G(t1, o1) belongs to is one to beat. Boxes are halved, the one with the
+// and the solution that G(t1) belongs to is one to beat. Intervals are halved, the one with the
 // lowest bound first, until none is left that could hold a better solution.
 //
 // A suffix is worse than another that uses the same devices if it takes longer and has no fewer
@@ -44,7 +43,7 @@ constexpr double kBelow = 1 - 1e-12;
 constexpr int64_t kMostDirect = int64_t{1} << 22;
 
 struct Choice {
-  double seconds = 0, once = 0;
+  double seconds = 0, backward = 0, once = 0;
   int32_t option = 0;
   int32_t most_after = 0;  // stages that may follow at most, for memory
 };
@@ -52,6 +51,7 @@ struct Choice {
 // A suffix of the layers, cut into stages.
 struct Suffix {
   double seconds = 0;
+  double tail = 0;     // left to do once a step when the backward phases have ended
   int32_t stages = 0;  // that matter, see CountedStages
   int32_t end = 0;     // of the first stage
   int32_t submesh = 0, option = 0;
@@ -150,8 +150,6 @@ class StageSearch {
     first_.back() = static_cast<int32_t>(choices_.size());
     std::sort(seconds_.begin(), seconds_.end());
     seconds_.erase(std::unique(seconds_.begin(), seconds_.end()), seconds_.end());
-    std::sort(onces_.begin(), onces_.end());
-    onces_.erase(std::unique(onces_.begin(), onces_.end()), onces_.end());
     // Beyond this number of stages nothing changes any more.
     counted_ = in_.stages > 0 ? most_stages() : 0;
     for (const Choice& choice : choices_) {
@@ -167,10 +165,9 @@ class StageSearch {
     for (size_t o = 0; o < options.size(); ++o) {
       const int32_t most_after = MostAfter(options[o], memory);
       if (most_after < 0) continue;
-      choices_.push_back(
-          {options[o].seconds, options[o].once_seconds, static_cast<int32_t>(o), most_after});
+      choices_.push_back({options[o].seconds, options[o].backward_seconds, options[o].once_seconds,
+                          static_cast<int32_t>(o), most_after});
       seconds_.push_back(options[o].seconds);
-      onces_.push_back(options[o].once_seconds);
     }
     std::stable_sort(choices_.begin() + static_cast<int64_t>(before), choices_.end(),
                      [](const Choice& a, const Choice& b) { return a.seconds < b.seconds; });
@@ -178,73 +175,50 @@ class StageSearch {
 
   // ---- limits ----
 
-  // Maxima that are seconds_[t0..t1] and onces_[o0..o1].
-  struct Box {
+  // Slowest stages that take seconds_[t0..t1].
+  struct Interval {
     double bound = 0;
-    int32_t t0 = 0, t1 = 0, o0 = 0, o1 = 0;
-    bool operator<(const Box& other) const {  // the lowest bound on top of the queue
-      return std::tie(bound, t0, o0) > std::tie(other.bound, other.t0, other.o0);
+    int32_t t0 = 0, t1 = 0;
+    bool operator<(const Interval& other) const {  // the lowest bound on top of the queue
+      return std::tie(bound, t0) > std::tie(other.bound, other.t0);
     }
   };
 
-  double Maxima(int32_t t, int32_t o) const {
-    return static_cast<double>(in_.micro_batches - 1) * seconds_[t] + onces_[o];
+  double Waiting(int32_t t) const {
+    return static_cast<double>(in_.micro_batches - 1) * seconds_[t];
   }
 
   void Search() {
     best_.seconds = in_.below > 0 ? in_.below : kInfinity;
-    std::priority_queue<Box> boxes;
-    const auto add = [&](Box box, double least) {
-      box.bound = std::max(box.bound, least + Maxima(box.t0, box.o0));
-      if (box.t0 <= box.t1 && box.o0 <= box.o1 && box.bound < best_.seconds) boxes.push(box);
-    };
-    const auto last_t = static_cast<int32_t>(seconds_.size()) - 1;
-    const auto last_o = static_cast<int32_t>(onces_.size()) - 1;
     for (size_t m = 0; m < in_.submeshes.size(); ++m) TryUniform(m);
-    add({0, 0, last_t, 0, last_o}, 0);
-    while (!boxes.empty() && boxes.top().bound < best_.seconds && !Late()) {
-      Box box = boxes.top();
-      boxes.pop();
+    std::priority_queue<Interval> intervals;
+    const auto add = [&](int32_t t0, int32_t t1, double bound, double least) {
+      bound = std::max(bound, least + Waiting(t0));
+      if (bound < best_.seconds) intervals.push({bound, t0, t1});
+    };
+    add(0, static_cast<int32_t>(seconds_.size()) - 1, 0, 0);
+    while (!intervals.empty() && intervals.top().bound < best_.seconds && !Late()) {
+      Interval interval = intervals.top();
+      intervals.pop();
       // The slowest stage counts as often as there are micro-batches.
-      while (box.t1 > box.t0 &&
-             static_cast<double>(in_.micro_batches) * seconds_[box.t1] + onces_[box.o0] >=
-                 best_.seconds)
-        --box.t1;
-      const double least = Solve(box);
-      if (least == kInfinity) continue;
-      // No better: both maxima at least those that were found.
-      box.bound = std::max(box.bound, least + Maxima(box.t0, box.o0));
-      if (box.bound >= best_.seconds) continue;
-      const auto width = [](const std::vector<double>& values, int32_t a, int32_t b) {
-        return values[b] - values[a];
-      };
-      const double times = static_cast<double>(in_.micro_batches - 1);
-      if (times * width(seconds_, box.t0, box.t1) >= width(onces_, box.o0, box.o1)) {
-        if (box.t0 == box.t1) continue;
-        const int32_t middle = Middle(seconds_, box.t0, box.t1);
-        Box low = box, high = box;
-        low.t1 = middle;
-        high.t0 = middle + 1;
-        add(low, least);
-        add(high, least);
-      } else {
-        const int32_t middle = Middle(onces_, box.o0, box.o1);
-        Box low = box, high = box;
-        low.o1 = middle;
-        high.o0 = middle + 1;
-        add(low, least);
-        add(high, least);
-      }
+      while (interval.t1 > interval.t0 &&
+             static_cast<double>(in_.micro_batches) * seconds_[interval.t1] >= best_.seconds)
+        --interval.t1;
+      const double least = Solve(interval);
+      if (least == kInfinity || interval.t0 == interval.t1) continue;
+      const int32_t middle = Middle(interval.t0, interval.t1);
+      add(interval.t0, middle, interval.bound, least);
+      add(middle + 1, interval.t1, interval.bound, least);
     }
     best_.bound = best_.seconds;
-    if (!boxes.empty()) best_.bound = std::min(best_.bound, boxes.top().bound);
+    if (!intervals.empty()) best_.bound = std::min(best_.bound, intervals.top().bound);
   }
 
-  // The last index of the lower half of values[a..b], a < b, by value.
-  static int32_t Middle(const std::vector<double>& values, int32_t a, int32_t b) {
-    const double middle = values[a] + (values[b] - values[a]) / 2;
-    const auto it = std::upper_bound(values.begin() + a, values.begin() + b, middle);
-    return std::clamp(static_cast<int32_t>(it - values.begin()) - 1, a, b - 1);
+  // The last index of the lower half of seconds_[a..b], a < b, by value.
+  int32_t Middle(int32_t a, int32_t b) const {
+    const double middle = seconds_[a] + (seconds_[b] - seconds_[a]) / 2;
+    const auto it = std::upper_bound(seconds_.begin() + a, seconds_.begin() + b, middle);
+    return std::clamp(static_cast<int32_t>(it - seconds_.begin()) - 1, a, b - 1);
   }
 
   // ---- equal submeshes ----
@@ -302,16 +276,16 @@ class StageSearch {
 
   // ---- dynamic programming ----
 
-  bool Allowed(const Choice& choice, const Box& box) const {
-    return choice.seconds <= seconds_[box.t1] && choice.once <= onces_[box.o1];
+  bool Allowed(const Choice& choice, const Interval& interval) const {
+    return choice.seconds <= seconds_[interval.t1];
   }
 
-  // The least sum of stages within the upper limits of `box`; infinite if there is no solution or
-  // none that would be better than the best. Updates the best.
-  double Solve(const Box& box) {
+  // The least sum of stages within the upper limit of `interval`; infinite if there is no solution
+  // or none that would be better than the best. Updates the best.
+  double Solve(const Interval& interval) {
     suffixes_.clear();
     states_.assign(in_.layers + 1, {});
-    MeasurePrefixes(box);
+    MeasurePrefixes(interval);
     suffixes_.push_back({.end = in_.layers});
     states_[in_.layers].push_back({0, 0});
     for (int32_t begin = in_.layers - 1; begin >= 0; --begin) {
@@ -322,7 +296,7 @@ class StageSearch {
         if (states_[end].empty()) continue;
         for (size_t m = 0; m < in_.submeshes.size(); ++m) {
           const int32_t from = first_[Cell(begin, end, m)], to = first_[Cell(begin, end, m) + 1];
-          if (from < to) Extend(box, begin, end, m, {from, to}, &states);
+          if (from < to) Extend(interval, begin, end, m, {from, to}, &states);
         }
       }
     }
@@ -334,11 +308,9 @@ class StageSearch {
     int32_t first = 0;  // suffix
   };
 
-  void Extend(const Box& box, int32_t begin, int32_t end, size_t submesh,
+  void Extend(const Interval& interval, int32_t begin, int32_t end, size_t submesh,
               std::pair<int32_t, int32_t> choices, std::vector<State>* states) {
-    int32_t first = choices.first;
-    while (first < choices.second && !Allowed(choices_[first], box)) ++first;
-    if (first == choices.second) return;
+    if (!Allowed(choices_[choices.first], interval)) return;  // the fastest
     const SubmeshChoice& devices = in_.submeshes[submesh];
     const int64_t code = codes_.Of(devices);
     for (size_t s = 0; s < states_[end].size(); ++s) {
@@ -346,21 +318,27 @@ class StageSearch {
       if (codes_.Used(state.code, devices.type) + devices.devices > in_.devices[devices.type])
         continue;
       const int64_t used = state.code + code;
-      const double most = best_.seconds - LeastBefore(box, begin, used);
+      const double most = best_.seconds - LeastBefore(interval, begin, used);
       if (most <= 0) continue;
       for (int32_t rest = state.first; rest >= 0; rest = suffixes_[rest].next) {
         const int32_t stages = suffixes_[rest].stages;
-        int32_t c = first;
-        while (c < choices.second && (!Allowed(choices_[c], box) || Full(choices_[c], stages))) ++c;
-        if (c == choices.second) continue;
-        const double seconds = suffixes_[rest].seconds + choices_[c].seconds;
-        if (seconds >= most) continue;
         if (in_.stages > 0 && stages + 1 > in_.stages) continue;
-        Add({seconds, CountedStages(stages + 1), end, static_cast<int32_t>(submesh),
-             choices_[c].option, rest},
-            used, states);
+        for (int32_t c = choices.first; c < choices.second; ++c) {
+          const Choice& choice = choices_[c];
+          const double seconds = suffixes_[rest].seconds + choice.seconds;
+          if (seconds >= most || !Allowed(choice, interval)) break;
+          if (Full(choice, stages)) continue;
+          Add({seconds, Tail(choice, suffixes_[rest].tail), CountedStages(stages + 1), end,
+               static_cast<int32_t>(submesh), choice.option, rest},
+              used, states);
+        }
       }
     }
+  }
+
+  // Of a stage with `choice` and the stages after it, whose tail is `rest`.
+  static double Tail(const Choice& choice, double rest) {
+    return std::max(choice.once, rest - choice.backward);
   }
 
   // Whether `stages` stages after it are too many for the choice's memory.
@@ -370,24 +348,24 @@ class StageSearch {
 
   int32_t CountedStages(int32_t stages) const { return std::min(stages, counted_); }
 
-  // What the layers before `begin` add to the objective at least, maxima included, if they get the
-  // devices that `used` leaves; infinite if those are too few or too many. Stages on n devices that
-  // take t seconds are n * t seconds of work, so the slowest, and all together, take no less than
-  // the least possible work divided by the devices.
-  double LeastBefore(const Box& box, int32_t begin, int64_t used) const {
+  // What the layers before `begin` add to the objective at least, waiting for the slowest included,
+  // if they get the devices that `used` leaves; infinite if those are too few or too many. Stages
+  // on n devices that take t seconds are n * t seconds of work, so the slowest, and all together,
+  // take no less than the least possible work divided by the devices.
+  double LeastBefore(const Interval& interval, int32_t begin, int64_t used) const {
     int64_t left = 0;
     for (size_t t = 0; t < in_.devices.size(); ++t) left += in_.devices[t] - codes_.Used(used, t);
     if (left < prefix_least_[begin] || left > prefix_most_[begin]) return kInfinity;
-    if (begin == 0) return Maxima(box.t0, box.o0);
+    if (begin == 0) return Waiting(interval.t0);
     const double spread = prefix_work_[begin] / static_cast<double>(left) * kBelow;
-    if (spread > seconds_[box.t1]) return kInfinity;
-    return std::max(prefix_seconds_[begin], spread) + onces_[box.o0] +
-           static_cast<double>(in_.micro_batches - 1) * std::max(seconds_[box.t0], spread);
+    if (spread > seconds_[interval.t1]) return kInfinity;
+    return std::max(prefix_seconds_[begin], spread) +
+           static_cast<double>(in_.micro_batches - 1) * std::max(seconds_[interval.t0], spread);
   }
 
   // For the layers before each: the least sum of seconds, the least work in device-seconds, and the
   // least and most devices of stages within the limits.
-  void MeasurePrefixes(const Box& box) {
+  void MeasurePrefixes(const Interval& interval) {
     prefix_seconds_.assign(in_.layers + 1, kInfinity);
     prefix_least_.assign(in_.layers + 1, std::numeric_limits<int64_t>::max());
     prefix_most_.assign(in_.layers + 1, -1);
@@ -400,7 +378,7 @@ class StageSearch {
         for (size_t m = 0; m < in_.submeshes.size(); ++m) {
           const size_t cell = Cell(begin, end, m);
           for (int32_t c = first_[cell]; c < first_[cell + 1]; ++c) {
-            if (!Allowed(choices_[c], box)) continue;
+            if (!Allowed(choices_[c], interval)) continue;
             const int64_t devices = in_.submeshes[m].devices;
             prefix_seconds_[end] =
                 std::min(prefix_seconds_[end], prefix_seconds_[begin] + choices_[c].seconds);
@@ -429,9 +407,9 @@ class StageSearch {
     while (*link >= 0) {
       const Suffix& known = suffixes_[*link];
       const bool fewer = exact ? known.stages == suffix.stages : known.stages <= suffix.stages;
-      if (fewer && known.seconds <= suffix.seconds) return;
+      if (fewer && AsGood(known, suffix)) return;
       const bool more = exact ? known.stages == suffix.stages : known.stages >= suffix.stages;
-      if (more && known.seconds >= suffix.seconds) {
+      if (more && AsGood(suffix, known)) {
         *link = known.next;
       } else {
         link = &suffixes_[*link].next;
@@ -441,14 +419,19 @@ class StageSearch {
     suffixes_.push_back(suffix);
   }
 
+  static bool AsGood(const Suffix& a, const Suffix& b) {
+    return a.seconds + std::max(0.0, a.tail - b.tail) <= b.seconds;
+  }
+
   double Judge() {
     double least = kInfinity;
     for (const State& state : states_[0]) {
       if (state.code != codes_.all()) continue;
       for (int32_t s = state.first; s >= 0; s = suffixes_[s].next) {
         if (in_.stages > 0 && suffixes_[s].stages != in_.stages) continue;
-        if (suffixes_[s].seconds >= least) continue;
-        least = suffixes_[s].seconds;
+        const double seconds = suffixes_[s].seconds + suffixes_[s].tail;
+        if (seconds >= least) continue;
+        least = seconds;
         Consider(StagesOf(s));
       }
     }
@@ -465,18 +448,21 @@ class StageSearch {
     return stages;
   }
 
+  const Choice& ChoiceOf(const ChosenStage& stage) const {
+    int32_t c = first_[Cell(stage.begin, stage.end, stage.submesh)];
+    while (choices_[c].option != stage.option) ++c;
+    return choices_[c];
+  }
+
   void Consider(std::vector<ChosenStage> stages) {
-    double sum = 0, slowest = 0, once = 0;
-    for (const ChosenStage& stage : stages) {
-      const size_t cell = Cell(stage.begin, stage.end, stage.submesh);
-      for (int32_t c = first_[cell]; c < first_[cell + 1]; ++c) {
-        if (choices_[c].option != stage.option) continue;
-        sum += choices_[c].seconds;
-        slowest = std::max(slowest, choices_[c].seconds);
-        once = std::max(once, choices_[c].once);
-      }
+    double sum = 0, slowest = 0, tail = 0;
+    for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
+      const Choice& choice = ChoiceOf(*stage);
+      sum += choice.seconds;
+      slowest = std::max(slowest, choice.seconds);
+      tail = Tail(choice, tail);
     }
-    const double seconds = sum + static_cast<double>(in_.micro_batches - 1) * slowest + once;
+    const double seconds = sum + static_cast<double>(in_.micro_batches - 1) * slowest + tail;
     if (seconds >= best_.seconds) return;
     best_.seconds = seconds;
     best_.stages = std::move(stages);
@@ -511,11 +497,11 @@ class StageSearch {
   const StageSearchInput& in_;
   const DeviceCodes codes_;
   const Clock::time_point start_;
-  std::vector<int64_t> in_flight_;       // by stages after
-  std::vector<Choice> choices_;          // by cell, the cheapest first
-  std::vector<int32_t> first_;           // by cell, and the end
-  std::vector<double> seconds_, onces_;  // of all choices, ascending
-  int32_t counted_ = 0;                  // stages beyond this need not be told apart
+  std::vector<int64_t> in_flight_;  // by stages after
+  std::vector<Choice> choices_;     // by cell, the cheapest first
+  std::vector<int32_t> first_;      // by cell, and the end
+  std::vector<double> seconds_;     // of all choices, ascending
+  int32_t counted_ = 0;             // stages beyond this need not be told apart
   std::vector<double> prefix_seconds_, prefix_work_;
   std::vector<int64_t> prefix_least_, prefix_most_;
   std::vector<Suffix> suffixes_;

@@ -23,6 +23,7 @@ struct SubmeshChoice {
 // One way to run layers on a submesh.
 struct StageOption {
   double seconds = 0;           // of one micro-batch, forward and backward, transfers included
+  double backward_seconds = 0;  // of those: until the stage before may go on
   double once_seconds = 0;      // once a step: gradient synchronisation and optimizer
   int64_t fixed_bytes = 0;      // on one device
   int64_t bytes_in_flight = 0;  // on one device, for each micro-batch in flight
@@ -51,13 +52,20 @@ struct ChosenStage {
 };
 
 struct StageSearchResult {
-  double seconds = 0;  // sum of stages + (micro_batches - 1) * the slowest + the longest `once`
-  double bound = 0;    // no way to cut takes less
+  double seconds =
+      0;             // sum of stages + (micro_batches - 1) * the slowest + the first's once_seconds
+  double bound = 0;  // no way to cut takes less
   std::vector<ChosenStage> stages;  // empty: nothing fits, or takes less than `below`
 };
 
-// Minimises `sum of stages + (micro_batches - 1) * slowest stage + longest once_seconds` exactly,
-// unless the deadline is met. Deterministic but for that. stage_search.cc has the method.
+// Minimises exactly, unless the deadline is met,
+//
+//   sum of stages + (micro_batches - 1) * slowest stage + tail,
+//
+// where the tail is what is left to do once a step when the last backward phase, that of the first
+// stage, has ended: a stage i is done with its backward phases so much earlier as those of the
+// stages before it take, so the tail is max over i of (once_i - sum over j < i of backward_j).
+// Deterministic but for the deadline. stage_search.cc has the method.
 StageSearchResult SearchStages(const StageSearchInput& input);
 
 }  // namespace meshwright
