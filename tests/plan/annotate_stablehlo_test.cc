@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "meshwright/intra/names.h"
@@ -15,8 +16,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // `text` with a made-up plan in which every value is replicated but for the given ones (by op
-// name).
-std::string Annotate(const std::string& text, const std::map<std::string, std::string>& shardings) {
+// name). `first_factor_on_x`: operators that the mesh's first axis cuts along their first factor.
+std::string Annotate(const std::string& text, const std::map<std::string, std::string>& shardings,
+                     const std::set<std::string>& first_factor_on_x = {}) {
   Cluster cluster;
   cluster.devices_per_node = 8;
   const Mesh mesh = MakeMesh({2, 4}, cluster);
@@ -26,6 +28,10 @@ std::string Annotate(const std::string& text, const std::map<std::string, std::s
   intra.ops.resize(graph.ops.size());
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph.ops[i];
+    if (first_factor_on_x.contains(op.name)) {
+      intra.ops[i].rule = RuleFor(graph, op);
+      intra.ops[i].strategy = {0, kNoFactor};
+    }
     intra.ops[i].free = op.kind == OpKind::kInstruction && op.operands.empty() && op.parameter < 0;
   }
   for (const Value& value : graph.values) {
@@ -89,6 +95,65 @@ TEST(AnnotateStablehlo, PartsOfSeveralResults) {
   // Scalars and constants are left alone.
   EXPECT_THAT(text, HasSubstr("    %1 = stablehlo.add %i, %one : tensor<i32>\n"));
   EXPECT_THAT(text, HasSubstr("  %c = stablehlo.constant dense<0> : tensor<i32>\n"));
+}
+
+TEST(AnnotateStablehlo, OperandsAsNeededAndResultsAsComputed) {
+  const std::string text =
+      Annotate(R"(func.func @main(%w: tensor<8x8xf32>, %x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %0 = stablehlo.multiply %w, %x : tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}
+)",
+               {{"x", "[x,_]"}}, {"multiply.1"});
+  EXPECT_THAT(text, HasSubstr(R"(
+  %needed0_0 = sdy.sharding_constraint %w <@mesh, [{"x"}, {}]> : tensor<8x8xf32>
+  %planned_0 = stablehlo.multiply %needed0_0, %x : tensor<8x8xf32>
+  %computed_0 = sdy.sharding_constraint %planned_0 <@mesh, [{"x"}, {}]> : tensor<8x8xf32>
+  %0 = sdy.sharding_constraint %computed_0 <@mesh, [{}, {}]> : tensor<8x8xf32>
+  return %0)"));
+}
+
+TEST(AnnotateStablehlo, OnlyWhatMakesAValueComputesIt) {
+  const std::string text = Annotate(R"(module {
+  func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+    %0 = call @f(%x) : (tensor<8xf32>) -> tensor<8xf32>
+    return %0 : tensor<8xf32>
+  }
+  func.func private @f(%x: tensor<8xf32>) -> tensor<8xf32> {
+    %1 = stablehlo.negate %x : tensor<8xf32>
+    return %1 : tensor<8xf32>
+  }
+}
+)",
+                                    {}, {"negate.1"});
+  EXPECT_THAT(text, HasSubstr("%computed_1 = "));
+  EXPECT_THAT(text, HasSubstr("%needed0_1 = "));
+  EXPECT_THAT(text, Not(HasSubstr("%computed_0 = ")));
+  EXPECT_THAT(text, Not(HasSubstr("%needed0_0 = ")));
+}
+
+TEST(AnnotateStablehlo, LoopsStartAsTheyGoOn) {
+  const std::string text = Annotate(R"(func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %y:2 = chlo.top_k(%x, k = 8) : tensor<8xf32> -> (tensor<8xf32>, tensor<8xi32>)
+  %0:2 = stablehlo.while(%i = %c, %v = %y#0) : tensor<i32>, tensor<8xf32>
+  cond {
+    %n = stablehlo.constant dense<5> : tensor<i32>
+    %1 = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %1 : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %1 = stablehlo.add %i, %one : tensor<i32>
+    %2 = stablehlo.negate %v : tensor<8xf32>
+    stablehlo.return %1, %2 : tensor<i32>, tensor<8xf32>
+  }
+  return %0#1 : tensor<8xf32>
+}
+)",
+                                    {{"while.1/carry{1}", "[x]"}, {"while.1{1}", "[x]"}});
+  EXPECT_THAT(text, HasSubstr("  %needed1_0 = sdy.sharding_constraint %planned0_y <@mesh, "
+                              "[{\"x\"}]> : tensor<8xf32>\n"
+                              "  %0:2 = stablehlo.while(%i = %c, %v = %needed1_0)"));
 }
 
 TEST(AnnotateStablehlo, WhatWasThereIsReplaced) {

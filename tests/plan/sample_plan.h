@@ -29,9 +29,26 @@ inline Plan SamplePlan() {
       {0, "state[0]['w']", "f32", {4, 0, 8}, {{"x"}, {}, {"y"}}, 64, MemoryCategory::kParameters},
       {1, "n", "s32", {}, {}, 4, MemoryCategory::kOptimizerState}};
   plan.outputs = {{0, "output", "bf16", {8}, {{"y", "x"}}, 2, MemoryCategory::kGradients}};
-  plan.instructions = {
-      {"dot.1", "dot", {{"x"}, {}}, {}, "m=x", 1, 0.5, {{"all-gather", {"y"}, 2, 9, 1e-9}}},
-      {"sort.1", "sort", {{}}, {{{"x"}}, {{"y"}}}, "replicated", 32, 0, {}}};
+  plan.instructions = {{"dot.1",
+                        "dot",
+                        {{"x"}, {}},
+                        {},
+                        {},
+                        {},
+                        "m=x",
+                        1,
+                        0.5,
+                        {{"all-gather", {"y"}, 2, 9, 1e-9, "w"}}},
+                       {"sort.1",
+                        "sort",
+                        {{}},
+                        {{{"x"}}, {{"y"}}},
+                        {{{"y"}}},
+                        {{{}}, {{}}, {{"x"}}},
+                        "replicated",
+                        32,
+                        0,
+                        {}}};
   plan.warnings = {"trip count of loop \"while.1\" cannot be derived"};
   plan.planning_seconds = 1.5;
   return plan;

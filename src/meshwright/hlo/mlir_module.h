@@ -46,10 +46,11 @@ struct MlirDefinition {
   friend bool operator==(const MlirDefinition&, const MlirDefinition&) = default;
 };
 
-// `%a#1`
-struct MlirPartUse {
+// `%a` or `%a#1` among operands.
+struct MlirUse {
   size_t begin = 0, end = 0;
   MlirValue value = 0;
+  bool is_part = false;  // of a name that stands for several values
 };
 
 struct MlirOperation {
@@ -89,8 +90,8 @@ struct MlirFunction {
   bool is_private = false;
   bool is_declaration = false;
   std::vector<MlirPort> arguments, results;
-  std::vector<const Shape*> types;  // by value
-  std::vector<MlirPartUse> part_uses;
+  std::vector<const Shape*> types;            // by value
+  std::vector<MlirUse> uses;                  // in the order of the text
   std::vector<std::string_view> value_names;  // by value, without the '%'
   MlirRegion body;
 };

@@ -440,7 +440,7 @@ absl::StatusOr<MlirValue> MlirParser::ParseOperand() {
                                 found->second.count, " parts; there is no #", index));
   }
   const MlirValue value = found->second.value + static_cast<MlirValue>(index);
-  if (has_parts) function_->part_uses.push_back({name.position, cursor_.position(), value});
+  function_->uses.push_back({name.position, cursor_.position(), value, has_parts});
   return value;
 }
 

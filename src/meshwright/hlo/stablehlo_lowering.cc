@@ -1,5 +1,6 @@
 #include "meshwright/hlo/stablehlo_lowering.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "meshwright/base/nearest_name.h"
@@ -290,6 +291,25 @@ absl::Status StablehloLowering::LowerUnknown(const MlirOperation& operation) {
   return Emit(operation, std::move(instruction));
 }
 
+void StablehloLowering::AddOperands(const MlirOperation& operation,
+                                    StablehloSource::Operation& source) const {
+  const std::vector<MlirUse>& uses = state_->function->uses;
+  auto use =
+      std::lower_bound(uses.begin(), uses.end(), operation.position,
+                       [](const MlirUse& left, size_t position) { return left.begin < position; });
+  for (const MlirValue operand : operation.operands) {
+    // Some short forms print pairs: `(%a init: %c), (%b init: %d)`.
+    if (use == uses.end() || use->begin >= operation.end || use->value != operand) {
+      source.operands.clear();
+      source.operand_types.clear();
+      return;
+    }
+    source.operands.emplace_back(use->begin, use->end);
+    source.operand_types.push_back(Type(operand));
+    ++use;
+  }
+}
+
 absl::Status StablehloLowering::LowerOperations(const MlirRegion& region) {
   for (size_t i = 0; i + 1 < region.operations.size(); ++i) {
     const MlirOperation& operation = region.operations[i];
@@ -304,6 +324,7 @@ absl::Status StablehloLowering::LowerOperations(const MlirRegion& region) {
     source.end = operation.end;
     source.anchor = operation.anchor;
     source.definitions = operation.definitions;
+    AddOperands(operation, source);
     source.is_constraint = operation.name == "sdy.sharding_constraint";
     if (source.is_constraint && !operation.unnamed.empty()) {
       const MlirAttribute& sharding = operation.unnamed.back();
@@ -390,7 +411,8 @@ absl::StatusOr<ComputationId> StablehloLowering::LowerBody(const MlirFunction& f
   }
   MW_ASSIGN_OR_RETURN(const InstructionId root, is_main ? MainRoot(terminator) : Root(terminator));
   MW_ASSIGN_OR_RETURN(const ComputationId id, FinishFrame(ComputationName(function.name), root));
-  for (const MlirPartUse& use : function.part_uses) {
+  for (const MlirUse& use : function.uses) {
+    if (!use.is_part) continue;
     const Place& place = state.places[Index(use.value)];
     if (place.operation < 0) continue;
     program_.source.part_uses.push_back({use.begin, use.end, place.operation, place.result});

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -20,6 +21,10 @@ struct StablehloSource {
     bool is_constraint = false;  // sdy.sharding_constraint: its sharding stands without a name
     std::vector<MlirDefinition> definitions;
     std::vector<Shape> types;  // of the results
+    // [begin, end) of the operands' names in the text, and their types; empty if they do not stand
+    // there in their order.
+    std::vector<std::pair<size_t, size_t>> operands;
+    std::vector<Shape> operand_types;
   };
   // Result `result` of `operations[operation]` is this instruction.
   struct Result {

@@ -1,6 +1,8 @@
 #include "meshwright/plan/annotate_stablehlo.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_join.h"
@@ -83,14 +85,15 @@ class Annotator {
  public:
   Annotator(std::string_view text, const StablehloSource& source, const Graph& graph,
             const Mesh& mesh, const std::vector<Sharding>& values,
-            const std::vector<Sharding>& outputs)
+            const std::vector<Sharding>& outputs, const Movements& movements)
       : text_(text),
         source_(source),
         graph_(graph),
         free_(AnalyzeFusion(graph).free),
         mesh_(mesh),
         values_(values),
-        outputs_(outputs) {}
+        outputs_(outputs),
+        movements_(movements) {}
 
   std::string Annotate() {
     NameMesh();
@@ -104,6 +107,9 @@ class Annotator {
   }
 
  private:
+  // What stands for `%a#1` at [first, second) of the text.
+  using PartNames = std::map<size_t, std::pair<size_t, std::string>>;
+
   // The mesh of the plan, which may be there already.
   void NameMesh() {
     std::vector<std::pair<std::string, int64_t>> axes;
@@ -144,12 +150,34 @@ class Annotator {
     }
   }
 
-  // The shardings of the results of every operation; empty where there is nothing to say.
-  std::vector<std::vector<std::string>> ResultTexts() const {
-    std::vector<std::vector<std::string>> texts;
+  // How an operand is needed, where that is not how it is kept.
+  struct Operand {
+    ValueId value;
+    std::string sharding;
+  };
+
+  std::optional<Operand> OperandTo(ValueId value, const Sharding& needed) const {
+    if (needed == values_[value.index()] || free_[value.index()]) return std::nullopt;
+    return Operand{value, Text(needed)};
+  }
+
+  // What the plan says of the text's operations.
+  struct Texts {
+    // The shardings of each result, one after the other; none where there is nothing to say.
+    std::vector<std::vector<std::vector<std::string>>> results;
+    // How each operation needs its operands; nothing where that is as they are kept, none at all
+    // if it needs no operand otherwise.
+    std::vector<std::vector<std::optional<Operand>>> operands;
+  };
+
+  Texts FindTexts() const {
+    Texts texts;
     for (const StablehloSource::Operation& operation : source_.operations) {
-      texts.emplace_back(operation.types.size());
+      texts.results.emplace_back(operation.types.size());
     }
+    texts.operands.resize(source_.operations.size());
+    std::map<ValueId, const Carry*> carries;
+    for (const Carry& carry : graph_.carries) carries.emplace(carry.exit, &carry);
     const LeafFinder finder(graph_);
     for (const StablehloSource::Result& result : source_.results) {
       const std::vector<LeafFinder::Leaves>& leaves = finder.leaves(result.computation);
@@ -158,70 +186,128 @@ class Annotator {
       if (leaf.size() != 1 || !leaf[0].valid()) continue;
       const Value& value = graph_[leaf[0]];
       if (value.shape.rank() == 0 || free_[leaf[0].index()]) continue;
-      texts[static_cast<size_t>(result.operation)][static_cast<size_t>(result.result)] =
-          Text(values_[leaf[0].index()]);
+      const auto number = static_cast<size_t>(result.operation);
+      std::vector<std::string>& shardings =
+          texts.results[number][static_cast<size_t>(result.result)];
+      const OpId op = value.producer;
+      std::vector<std::optional<Operand>>& operands = texts.operands[number];
+      // Neither a call whose callee made the value nor one of several results.
+      if (graph_[op].instruction == &(*graph_.module)[result.computation][result.instruction] &&
+          graph_[op].results.size() == 1) {
+        const auto& computed = movements_.computed[op.index()];
+        if (!computed.empty()) shardings.push_back(Text(computed[0]));
+        const auto& needed = movements_.needed[op.index()];
+        for (size_t k = 0; k < needed.size(); ++k) {
+          operands.push_back(OperandTo(graph_[op].operands[k], needed[k]));
+        }
+      } else if (const auto carry = carries.find(leaf[0]); carry != carries.end()) {
+        operands.resize(texts.results[number].size());
+        operands[static_cast<size_t>(result.result)] =
+            OperandTo(carry->second->init, values_[carry->second->parameter.index()]);
+      }
+      shardings.push_back(Text(values_[leaf[0].index()]));
     }
     return texts;
   }
 
   void Operations() {
-    const std::vector<std::vector<std::string>> texts = ResultTexts();
-    for (size_t i = 0; i < texts.size(); ++i) {
-      const StablehloSource::Operation& operation = source_.operations[i];
-      if (operation.is_constraint || !operation.anchor.shardings.empty()) {
-        Replace(operation, texts[i]);
-      } else {
-        Constrain(operation, texts[i]);
-      }
-    }
+    const Texts texts = FindTexts();
+    PartNames part_names;
     for (const StablehloSource::PartUse& use : source_.part_uses) {
       const StablehloSource::Operation& operation =
           source_.operations[static_cast<size_t>(use.operation)];
       const auto result = static_cast<size_t>(use.result);
-      if (texts[static_cast<size_t>(use.operation)][result].empty() ||
+      if (texts.results[static_cast<size_t>(use.operation)][result].empty() ||
           !operation.anchor.shardings.empty()) {
         continue;
       }
-      edits_.push_back({use.begin, use.end, PartName(operation, result)});
+      part_names.emplace(use.begin, std::pair(use.end, PartName(operation, result)));
+    }
+    for (size_t i = 0; i < source_.operations.size(); ++i) {
+      const StablehloSource::Operation& operation = source_.operations[i];
+      if (operation.is_constraint || !operation.anchor.shardings.empty()) {
+        Replace(operation, texts.results[i]);
+        continue;
+      }
+      ConstrainOperands(operation, texts.operands[i], part_names);
+      Constrain(operation, texts.results[i]);
+    }
+    for (auto& [begin, part] : part_names) {
+      edits_.push_back({begin, part.first, std::move(part.second)});
     }
   }
 
   // An operation that has a sharding already.
-  void Replace(const StablehloSource::Operation& operation, std::vector<std::string> texts) {
+  void Replace(const StablehloSource::Operation& operation,
+               const std::vector<std::vector<std::string>>& texts) {
+    std::vector<std::string> kept;
     for (size_t r = 0; r < texts.size(); ++r) {
-      if (!texts[r].empty()) continue;
       const Shape& type = operation.types[r];
-      texts[r] = OpenSdyShardingText(type.is_array() ? type.rank() : 0, mesh_name_);
+      kept.push_back(texts[r].empty()
+                         ? OpenSdyShardingText(type.is_array() ? type.rank() : 0, mesh_name_)
+                         : texts[r].back());
     }
-    const std::string value = operation.is_constraint ? texts[0]
+    const std::string value = operation.is_constraint ? kept[0]
                                                       : StrCat("#sdy.sharding_per_value<[",
-                                                               absl::StrJoin(texts, ", "), "]>");
+                                                               absl::StrJoin(kept, ", "), "]>");
     SetSharding(text_, operation.anchor, value, edits_);
   }
 
+  // Moves what `operation` needs otherwise than it is kept.
+  void ConstrainOperands(const StablehloSource::Operation& operation,
+                         const std::vector<std::optional<Operand>>& needed, PartNames& part_names) {
+    if (needed.size() != operation.operands.size()) return;
+    for (size_t k = 0; k < needed.size(); ++k) {
+      // XLA's conversion may give an operation other operands than its text has.
+      const Shape& type = operation.operand_types[k];
+      if (!needed[k].has_value() || type != graph_[needed[k]->value].shape) continue;
+      const auto [begin, end] = operation.operands[k];
+      std::string from(text_.substr(begin, end - begin));
+      if (const auto part = part_names.find(begin); part != part_names.end()) {
+        from = std::move(part->second.second);
+        part_names.erase(part);
+      }
+      const std::string name =
+          StrCat("%needed", k, "_", DefinedName(operation.definitions[0]).substr(1));
+      edits_.push_back({operation.begin, operation.begin,
+                        StrCat(name, " = sdy.sharding_constraint ", from, " ", needed[k]->sharding,
+                               " : ", MlirTensorText(type), "\n", Indentation(operation.begin))});
+      edits_.push_back({begin, end, name});
+    }
+  }
+
+  std::string_view DefinedName(const MlirDefinition& definition) const {
+    return text_.substr(definition.begin, definition.end - definition.begin);
+  }
+
   void Constrain(const StablehloSource::Operation& operation,
-                 const std::vector<std::string>& texts) {
+                 const std::vector<std::vector<std::string>>& texts) {
     std::string lines;
-    const auto add_line = [&](std::string_view to, std::string_view from, size_t r) {
-      StrAppend(&lines, "\n", Indentation(operation.begin), to, " = sdy.sharding_constraint ", from,
-                " ", texts[r], " : ", MlirTensorText(operation.types[r]));
+    // From `from` through each of `shardings` to `to`.
+    const auto add_lines = [&](std::string_view to, std::string from, size_t r) {
+      for (size_t i = 0; i < texts[r].size(); ++i) {
+        std::string next(to);
+        if (i + 1 < texts[r].size()) next = StrCat("%computed_", to.substr(1));
+        StrAppend(&lines, "\n", Indentation(operation.begin), next, " = sdy.sharding_constraint ",
+                  from, " ", texts[r][i], " : ", MlirTensorText(operation.types[r]));
+        from = std::move(next);
+      }
     };
     size_t r = 0;
     for (const MlirDefinition& definition : operation.definitions) {
-      const std::string_view name =
-          text_.substr(definition.begin, definition.end - definition.begin);
+      const std::string_view name = DefinedName(definition);
       if (definition.count == 1) {
         if (!texts[r].empty()) {
           const std::string unconstrained = StrCat(kPrefix, "_", name.substr(1));
           edits_.push_back({definition.begin, definition.end, unconstrained});
-          add_line(name, unconstrained, r);
+          add_lines(name, unconstrained, r);
         }
         ++r;
         continue;
       }
       for (int32_t part = 0; part < definition.count; ++part, ++r) {
         if (texts[r].empty()) continue;
-        add_line(PartName(operation, r), StrCat(name, "#", part), r);
+        add_lines(PartName(operation, r), StrCat(name, "#", part), r);
       }
     }
     if (!lines.empty()) edits_.push_back({operation.end, operation.end, std::move(lines)});
@@ -256,6 +342,7 @@ class Annotator {
   const Mesh& mesh_;
   const std::vector<Sharding>& values_;
   const std::vector<Sharding>& outputs_;
+  const Movements& movements_;
   std::string mesh_name_;
   std::vector<Edit> edits_;
 };
@@ -265,15 +352,16 @@ class Annotator {
 std::string AnnotateStablehlo(std::string_view text, const StablehloSource& source,
                               const Graph& graph, const Mesh& mesh,
                               const std::vector<Sharding>& values,
-                              const std::vector<Sharding>& outputs) {
-  return Annotator(text, source, graph, mesh, values, outputs).Annotate();
+                              const std::vector<Sharding>& outputs, const Movements& movements) {
+  return Annotator(text, source, graph, mesh, values, outputs, movements).Annotate();
 }
 
 std::string AnnotateStablehlo(std::string_view text, const StablehloSource& source,
                               const Graph& graph, const Mesh& mesh, const IntraPlan& intra,
                               const std::vector<int32_t>& tied) {
   return AnnotateStablehlo(text, source, graph, mesh, intra.shardings,
-                           OutputShardings(graph, mesh, intra, tied));
+                           OutputShardings(graph, mesh, intra, tied),
+                           FindMovements(graph, mesh, intra));
 }
 
 }  // namespace meshwright

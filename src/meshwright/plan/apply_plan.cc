@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/types/span.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/plan/annotate.h"
@@ -45,6 +46,28 @@ absl::StatusOr<Sharding> ToSharding(const PlanSpec& spec, const Mesh& mesh) {
   return sharding;
 }
 
+// `specs` of the values of an operator; none at all, or one for each.
+absl::StatusOr<std::vector<Sharding>> ToShardings(const Graph& graph, const Op& op,
+                                                  const std::vector<PlanSpec>& specs,
+                                                  absl::Span<const ValueId> values,
+                                                  const Mesh& mesh) {
+  std::vector<Sharding> shardings;
+  if (specs.empty()) return shardings;
+  if (specs.size() != values.size()) {
+    return OtherProgram(StrCat(op.name, " has ", values.size(),
+                               " operands or results, in the plan ", specs.size()));
+  }
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (specs[i].size() != graph[values[i]].shape.dims.size()) {
+      return OtherProgram(StrCat("an operand or result of ", op.name, " has ",
+                                 graph[values[i]].shape.dims.size(), " dimensions, in the plan ",
+                                 specs[i].size()));
+    }
+    MW_ASSIGN_OR_RETURN(shardings.emplace_back(), ToSharding(specs[i], mesh));
+  }
+  return shardings;
+}
+
 }  // namespace
 
 absl::StatusOr<AppliedPlan> ApplyPlan(const Graph& graph, const Plan& plan) {
@@ -66,6 +89,12 @@ absl::StatusOr<AppliedPlan> ApplyPlan(const Graph& graph, const Plan& plan) {
       return OtherProgram(StrCat("operator ", i, " is ", instruction.name, " in the plan and ",
                                  op.name, " in the program"));
     }
+    MW_ASSIGN_OR_RETURN(
+        applied.movements.needed.emplace_back(),
+        ToShardings(graph, op, instruction.operand_specs, op.operands, applied.mesh));
+    MW_ASSIGN_OR_RETURN(
+        applied.movements.computed.emplace_back(),
+        ToShardings(graph, op, instruction.computed_specs, op.results, applied.mesh));
     if (op.kind == OpKind::kOutput) {
       MW_ASSIGN_OR_RETURN(Sharding output, ToSharding(instruction.spec, applied.mesh));
       applied.outputs.push_back(std::move(output));
@@ -96,7 +125,7 @@ absl::StatusOr<std::string> AnnotatedFromPlan(const Program& program, const Plan
   if (const auto& stablehlo = program.stablehlo) {
     MW_ASSIGN_OR_RETURN(const AppliedPlan applied, ApplyPlan(program.graph, plan));
     return AnnotateStablehlo(stablehlo->text, stablehlo->source, program.graph, applied.mesh,
-                             applied.values, applied.outputs);
+                             applied.values, applied.outputs, applied.movements);
   }
   MW_ASSIGN_OR_RETURN(const Module module, AnnotateFromPlan(program, plan));
   return WriteInFormat(program.input.kind, module);

@@ -8,6 +8,7 @@
 #include "meshwright/cluster/mesh.h"
 #include "meshwright/hlo/graph.h"
 #include "meshwright/hlo/module.h"
+#include "meshwright/plan/movements.h"
 #include "meshwright/plan/plan.h"
 #include "meshwright/plan/program.h"
 #include "meshwright/sharding/sharding.h"
@@ -19,6 +20,7 @@ struct AppliedPlan {
   Mesh mesh;                      // axes only: names and sizes; the cluster is left empty
   std::vector<Sharding> values;   // by ValueId
   std::vector<Sharding> outputs;  // as they leave the program, in the order of graph.outputs
+  Movements movements;
 };
 
 // Finds for every value of `graph` what `plan` decided. Errors: the plan is of another program

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/status.h"
 #include "meshwright/plan/categorize.h"
+#include "meshwright/plan/movements.h"
 #include "meshwright/plan/output_shardings.h"
 #include "meshwright/plan/version.h"
 
@@ -117,11 +118,19 @@ std::vector<PlanInstruction> Instructions(const Graph& graph, const Mesh& mesh,
     }
     instruction.strategy =
         planned.free ? "free" : StrategyText(planned.rule, planned.strategy, mesh);
+    for (const Sharding& sharding : NeededOperands(graph, mesh, intra, OpId(i))) {
+      instruction.operand_specs.push_back(ToSpec(sharding, mesh));
+    }
+    for (const Sharding& sharding : ComputedResults(graph, mesh, intra, OpId(i))) {
+      instruction.computed_specs.push_back(ToSpec(sharding, mesh));
+    }
     instruction.executions = ToCount(op.multiplicity);
     instruction.seconds = planned.compute_seconds * op.multiplicity;
   }
   for (const PlannedCollective& collective : intra.collectives) {
-    instructions[collective.user.index()].collective.push_back(ToPlan(collective, mesh));
+    PlanCollective& plan =
+        instructions[collective.user.index()].collective.emplace_back(ToPlan(collective, mesh));
+    if (collective.value.valid()) plan.value = graph[graph[collective.value].producer].name;
   }
   return instructions;
 }

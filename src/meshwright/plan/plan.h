@@ -63,6 +63,7 @@ struct PlanCollective {
   int64_t count = 0;              // executions
   int64_t bytes_per_device = 0;   // of the full buffers, see docs/plan-schema.md
   double seconds = 0;
+  std::string value;  // of an instruction: the operator whose result is moved; else empty
   friend bool operator==(const PlanCollective&, const PlanCollective&) = default;
 };
 
@@ -83,6 +84,9 @@ struct PlanInstruction {
   std::string opcode;
   PlanSpec spec;                      // of the (first) result
   std::vector<PlanSpec> other_specs;  // of the further results, if there are any
+  // How the operator needs its operands and computes its results, before what it moves; empty if
+  // that is how the values are kept.
+  std::vector<PlanSpec> operand_specs, computed_specs;
   std::string strategy;    // in factor terms, "m=x, k=y"; "replicated"; see docs/plan-schema.md
   int64_t executions = 1;  // a step
   double seconds = 0;      // of computing, all executions of one step

@@ -240,6 +240,7 @@ absl::Status Read(const Json& json, const std::string& path, PlanCollective& val
       .Member("count", value.count)
       .Member("bytes_per_device", value.bytes_per_device)
       .Member("seconds", value.seconds)
+      .OptionalMember("value", value.value)
       .Finish();
 }
 
@@ -267,6 +268,8 @@ absl::Status Read(const Json& json, const std::string& path, PlanInstruction& va
       .Member("opcode", value.opcode)
       .Member("spec", value.spec)
       .OptionalMember("other_specs", value.other_specs)
+      .OptionalMember("operand_specs", value.operand_specs)
+      .OptionalMember("computed_specs", value.computed_specs)
       .Member("strategy", value.strategy)
       .Member("executions", value.executions)
       .Member("seconds", value.seconds)
@@ -419,9 +422,12 @@ absl::Status CheckAxes(const Part& part, const std::string& path) {
     const PlanInstruction& instruction = part.instructions[i];
     const std::string at = absl::StrCat(path, ".instructions[", i, "]");
     MW_RETURN_IF_ERROR(checker.CheckSpec(instruction.spec, absl::StrCat(at, ".spec")));
-    for (size_t r = 0; r < instruction.other_specs.size(); ++r) {
-      MW_RETURN_IF_ERROR(
-          checker.CheckSpec(instruction.other_specs[r], absl::StrCat(at, ".other_specs[", r, "]")));
+    for (const auto& [key, specs] : {std::pair{".other_specs[", &instruction.other_specs},
+                                     std::pair{".operand_specs[", &instruction.operand_specs},
+                                     std::pair{".computed_specs[", &instruction.computed_specs}}) {
+      for (size_t r = 0; r < specs->size(); ++r) {
+        MW_RETURN_IF_ERROR(checker.CheckSpec((*specs)[r], absl::StrCat(at, key, r, "]")));
+      }
     }
     MW_RETURN_IF_ERROR(
         checker.CheckCollectives(instruction.collective, absl::StrCat(at, ".collective")));

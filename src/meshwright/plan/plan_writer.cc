@@ -51,11 +51,13 @@ Json ToJson(const MemoryByCategory& memory) {
 }
 
 Json ToJson(const PlanCollective& collective) {
-  return {{"kind", collective.kind},
-          {"axes", collective.axes},
-          {"count", collective.count},
-          {"bytes_per_device", collective.bytes_per_device},
-          {"seconds", collective.seconds}};
+  Json json = {{"kind", collective.kind},
+               {"axes", collective.axes},
+               {"count", collective.count},
+               {"bytes_per_device", collective.bytes_per_device},
+               {"seconds", collective.seconds}};
+  if (!collective.value.empty()) json["value"] = collective.value;
+  return json;
 }
 
 Json ToJson(const PlanTensor& tensor) {
@@ -81,6 +83,8 @@ Json ToJson(const PlanInstruction& instruction) {
   Json json = {
       {"name", instruction.name}, {"opcode", instruction.opcode}, {"spec", instruction.spec}};
   if (!instruction.other_specs.empty()) json["other_specs"] = instruction.other_specs;
+  if (!instruction.operand_specs.empty()) json["operand_specs"] = instruction.operand_specs;
+  if (!instruction.computed_specs.empty()) json["computed_specs"] = instruction.computed_specs;
   json["strategy"] = instruction.strategy;
   json["executions"] = instruction.executions;
   json["seconds"] = instruction.seconds;
