@@ -11,10 +11,18 @@ import numpy as np
 import pytest
 from conftest import mlp_arguments, mlp_step
 from jax.sharding import PartitionSpec as P
-from meshwright.verify import checks, collectives
+from meshwright.verify import causes, checks, collectives
 from meshwright.verify.groups import group_axes
 from meshwright.verify.inputs import random_inputs
-from meshwright.verify.report import FAILED, PASSED, SHOWN, bytes_text, seconds_text
+from meshwright.verify.collectives import Move
+from meshwright.verify.report import (
+    EXPLAINED,
+    FAILED,
+    PASSED,
+    SHOWN,
+    bytes_text,
+    seconds_text,
+)
 
 import meshwright as mw
 
@@ -79,7 +87,7 @@ ENTRY %main (x: f32[64], h: bf16[64], i: s32[]) -> f32[8] {
   %h = bf16[64]{0} parameter(1)
   %i = s32[] parameter(2)
   %widened = f32[64]{0} convert(%h)
-  %reduced = (f32[64]{0}, f32[64]{0}) all-reduce(%x, %widened), replica_groups=[2,4]<=[8], to_apply=%add
+  %reduced = (f32[64]{0}, f32[64]{0}) all-reduce(%x, %widened), replica_groups=[2,4]<=[8], to_apply=%add, metadata={op_name="jit(f)/dot_general"}
   %first = f32[64]{0} get-tuple-element(%reduced), index=0
   %second = f32[64]{0} get-tuple-element(%reduced), index=1
   %piece = f32[8]{0} fusion(%first, %i), kind=kLoop, calls=%sliced
@@ -93,33 +101,146 @@ ENTRY %main (x: f32[64], h: bf16[64], i: s32[]) -> f32[8] {
 
 def test_collectives_of_a_compiled_program():
     found = collectives.compiled(COMPILED, MESH, "the CPU")
-    assert {key: (tally.count, tally.bytes) for key, tally in found.tallies.items()} == {
-        ("reduce-scatter", ("y",)): (1, 256),  # only slices of the sum are used
-        ("all-reduce", ("y",)): (1, 128),  # a bf16 value
-        ("all-gather", ("x",)): (5, 5 * 64),  # in a loop of five rounds
-        ("all-to-all", ("x",)): (1, 64),  # its pieces belong together
-    }
-    notes = "; ".join(found.notes)
-    assert "XLA combined 2 all-reduces into one" in notes
-    assert "the CPU all-reduces and slices where a reduce-scatter would do" in notes
-    assert "the CPU moves bf16 values as f32" in notes
+    assert [(m.name, m.kind, m.axes, m.times, m.bytes) for m in found] == [
+        ("reduced[0]", "reduce-scatter", ("y",), 1, 256),  # only slices of the sum are used
+        ("reduced[1]", "all-reduce", ("y",), 1, 128),  # a bf16 value
+        ("exchanged", "all-to-all", ("x",), 1, 64),  # its pieces belong together
+        ("gathered", "all-gather", ("x",), 5, 64),  # in a loop of five rounds
+    ]
+    assert [m.operator for m in found] == ["dot_general", "dot_general", "", ""]
+    assert found[0].undone == (
+        "XLA combined several into one",
+        "the CPU all-reduces and slices where a reduce-scatter would do",
+    )
+    assert found[1].undone == (
+        "XLA combined several into one",
+        "the CPU moves bf16 values as f32",
+    )
+    assert found[2].undone == found[3].undone == ()
+
+
+def test_collectives_of_a_plan():
+    def one(kind, axes, count, total):
+        return {"kind": kind, "axes": axes, "count": count, "bytes_per_device": total}
+
+    rows = [
+        {"name": "a/dot_general.12", "collective": [one("all-reduce", ["y", "x"], 4, 4096)]},
+        {"name": "while.1/carry{1}", "collective": []},
+        {"name": "add", "collective": [{**one("all-gather", ["x"], 1, 64), "value": "mul.1"}]},
+    ]
+    assert collectives.planned(rows, MESH) == [
+        Move("a/dot_general.12", "dot_general", "all-reduce", ("x", "y"), 4, 1024),
+        Move("add", "add", "all-gather", ("x",), 1, 64, "mul.1"),
+    ]
+
+
+def move(kind, size, *traits, name="dot.1", axes="y", times=1, value=""):
+    operator = name.partition(".")[0]
+    return Move(name, operator, kind, (axes,), times, size, value, (), frozenset(traits))
+
+
+BIG = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("planned", "compiled", "cause"),
+    [
+        (move("all-reduce", BIG), move("all-reduce", BIG + BIG // 64), None),  # within 2 %
+        (
+            move("reduce-scatter", BIG),
+            move("all-reduce", BIG),
+            "the sum of a reduce-scatter has other users than slices",
+        ),
+        (
+            move("all-gather", BIG),
+            move("all-gather", 2 * BIG, "narrowed"),
+            "XLA moves f32 before the conversion to 16 bits",
+        ),
+        (
+            move("all-gather", BIG, times=4),
+            move("all-gather", BIG),
+            "XLA took it out of a loop",
+        ),
+        (
+            move("all-to-all", BIG),
+            move("all-gather", 8 * BIG, "sliced", name="x"),
+            "XLA gathers and slices to reshard",
+        ),
+        (
+            move("all-gather", BIG),
+            move("all-reduce", 3 * BIG),
+            "XLA moves another operand or the result of the operator",
+        ),
+        (move("all-gather", 512), None, "a few numbers"),
+        (None, move("all-reduce", 1024), "a few numbers"),
+    ],
+)
+def test_causes(planned, compiled, cause):
+    found = causes.match([m for m in [planned] if m], [m for m in [compiled] if m])
+    assert [difference.cause for difference in found.differences] == ([cause] if cause else [])
+
+
+@pytest.mark.parametrize(
+    ("planned", "compiled"),
+    [
+        (move("all-reduce", BIG), None),
+        (None, move("all-reduce", BIG)),
+        (None, move("all-reduce", BIG, "added")),  # a term of a sum that nobody planned
+        (move("all-gather", BIG), move("all-gather", 2 * BIG, name="add.1")),  # f32 in the plan
+        (move("all-gather", BIG), move("all-gather", BIG, axes="x", name="add.1")),
+        (move("all-to-all", BIG), move("all-gather", BIG, name="add.1")),  # used whole
+    ],
+)
+def test_what_has_no_known_cause(planned, compiled):
+    found = causes.match([m for m in [planned] if m], [m for m in [compiled] if m])
+    assert {difference.cause for difference in found.differences} == {causes.UNEXPLAINED}
+
+
+def test_causes_that_need_another_collective():
+    summed = [move("all-reduce", BIG, name=f"dot.{i}") for i in range(2)]
+    terms = [move("all-reduce", BIG, "added", name=f"dot.{i}") for i in range(3)]
+    found = causes.match(summed, terms)
+    assert len(found.matched) == 2
+    assert [(d.cause, d.compiled) for d in found.differences] == [
+        ("XLA sums each term before the addition that the plan sums after", terms[2])
+    ]
+    users = [move("all-gather", BIG, name=f"dot.{i}", value="w") for i in range(2)]
+    found = causes.match(users, [move("all-gather", BIG, name="dot.7")])
+    assert [(d.cause, d.planned) for d in found.differences] == [
+        ("XLA moves a value once for all its users", users[1])
+    ]
+
+
+def test_the_same_operator_is_matched_first():
+    planned = [move("all-gather", BIG, name="add.1"), move("all-gather", BIG, name="dot.1")]
+    compiled = [move("all-gather", BIG, name="dot.9"), move("all-gather", BIG, name="add.9")]
+    assert causes.match(planned, compiled).matched == [
+        (planned[0], compiled[1]),
+        (planned[1], compiled[0]),
+    ]
 
 
 def test_checks_of_collectives():
-    def tally(count, total):
-        return collectives.Tally(count, total)
-
-    planned = {("all-reduce", ("x",)): tally(2, 100_000), ("all-gather", ("y",)): tally(1, 50_000)}
-    compiled = {("all-reduce", ("x",)): tally(1, 101_900), ("all-to-all", ("x",)): tally(1, 9_000)}
-    found = checks.check_collectives(planned, collectives.Compiled(compiled, ["a cause"]))
+    planned = [move("all-reduce", 50_000, times=2), move("all-gather", 50_000, name="add.1")]
+    compiled = [move("all-reduce", 50_900, times=2), move("all-to-all", 9_000, name="mul")]
+    found = checks.check_collectives(planned, compiled)
     assert [(check.name, check.outcome) for check in found] == [
         ("all-gather y", FAILED),
-        ("all-reduce x", PASSED),  # within 2 %
-        ("all-to-all x", FAILED),
+        ("all-reduce y", PASSED),  # within 2 %
+        ("all-to-all y", FAILED),
+        ("one by one", FAILED),
     ]
-    assert found[-1].remark == "not in the plan"
-    assert found[-1].notes == ["a cause"]
-    assert checks.check_collectives({}, collectives.Compiled({}, []))[0].outcome == PASSED
+    assert found[2].remark == "not in the plan"
+    assert found[3].notes == [
+        "unexplained: planned add.1 (all-gather y), compiled mul (all-to-all y)"
+    ]
+    found = checks.check_collectives([move("reduce-scatter", BIG)], [move("all-reduce", BIG)])
+    assert {check.outcome for check in found} == {EXPLAINED}
+    assert found[-1].notes == [
+        "the sum of a reduce-scatter has other users than slices: "
+        "planned dot.1 (reduce-scatter y) -> compiled dot.1 (all-reduce y)"
+    ]
+    assert checks.check_collectives([], [])[0].outcome == PASSED
 
 
 def test_output_error_is_relative_to_the_change():
@@ -188,7 +309,8 @@ def test_a_plan_that_holds():
     outcomes = {check.name: check.outcome for check in report.checks}
     assert outcomes["numerics"] == PASSED
     assert outcomes["all-reduce x"] == PASSED
-    assert "XLA combined 3 all-reduces into one" in str(report)
+    assert outcomes["one by one"] == PASSED
+    assert "XLA combined several into one: all-reduce" in str(report)
     assert outcomes["memory"] == outcomes["step time"] == SHOWN
     assert report.passed
     assert str(report).endswith("verified")
@@ -197,11 +319,13 @@ def test_a_plan_that_holds():
 
 def test_a_plan_that_does_not_hold():
     document = data_parallel().as_dict()
-    document["collectives"][0]["bytes_per_device"] *= 2
+    for row in document["instructions"]:
+        for collective in row["collective"]:
+            collective["bytes_per_device"] *= 2
     plan = mw.Plan(json.dumps(document), data_parallel().program)
     report = plan.verify(repeats=0)
     assert not report.passed
-    assert "all-reduce x" in str(report)
+    assert "unexplained: planned" in str(report)
     assert str(report).endswith("not verified: see what differs")
 
 

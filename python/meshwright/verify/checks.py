@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from meshwright.verify.collectives import Compiled, Key, Tally
-from meshwright.verify.report import FAILED, PASSED, SHOWN, Check, bytes_text, seconds_text
+from meshwright.verify import causes
+from meshwright.verify.collectives import Move
+from meshwright.verify.report import EXPLAINED, FAILED, PASSED, SHOWN, Check, bytes_text, seconds_text
 
 # Largest error of an output, by the narrowest floating-point type that the program computes in.
 # Sums in another order differ by some units in the last place for each layer they pass through; a
 # wrong sharding is off by factors. f32 allows for the TF32 of GPUs' matrix products.
 TOLERANCES = {"f64": 1e-6, "f32": 5e-3, "f16": 2e-2, "bf16": 5e-2}
 
-BYTES_TOLERANCE = 0.02
-# Bookkeeping of a few numbers (a loss, an overflow flag) is no difference worth failing for.
-SMALL_BYTES = 1024
+# Of a cause, in the report as text; JSON has them all.
+NAMES_SHOWN = 12
 MEMORY_TOLERANCE = 0.10
 TIME_TOLERANCE = 0.25
 
@@ -72,36 +72,82 @@ def check_numerics(
     )
 
 
-def check_collectives(planned: Mapping[Key, Tally], compiled: Compiled) -> list[Check]:
-    """One check for each kind and axes; the causes that can be told follow the last."""
+def check_collectives(planned: Sequence[Move], compiled: Sequence[Move]) -> list[Check]:
+    """One check for each kind and axes, and one of them one by one: every difference, by cause."""
+    matching = causes.match(planned, compiled)
+    unexplained = {
+        (move.kind, move.axes)
+        for difference in matching.differences
+        if difference.cause == causes.UNEXPLAINED
+        for move in (difference.planned, difference.compiled)
+        if move is not None
+    }
     checks = []
-    keys = sorted(planned.keys() | compiled.tallies.keys())
+    keys = sorted({(move.kind, move.axes) for move in (*planned, *compiled)})
     for kind, axes in keys:
-        plan = planned.get((kind, axes), Tally())
-        found = compiled.tallies.get((kind, axes), Tally())
-        difference = found.bytes - plan.bytes
-        near = abs(difference) <= max(BYTES_TOLERANCE * max(plan.bytes, found.bytes), SMALL_BYTES)
-        relative = f"{difference / plan.bytes:+.1%} bytes" if plan.bytes else "not in the plan"
+        plan, found = (
+            [move for move in moves if (move.kind, move.axes) == (kind, axes)]
+            for moves in (planned, compiled)
+        )
+        plan_bytes, found_bytes = (sum(move.total_bytes for move in side) for side in (plan, found))
+        plan_count, found_count = (sum(move.times for move in side) for side in (plan, found))
+        difference = found_bytes - plan_bytes
+        allowed = causes.BYTES_TOLERANCE * max(plan_bytes, found_bytes)
+        near = abs(difference) <= max(allowed, causes.SMALL_BYTES)
+        relative = f"{difference / plan_bytes:+.1%} bytes" if plan_bytes else "not in the plan"
+        outcome = PASSED if near else EXPLAINED
         checks.append(
             Check(
                 f"{kind} {','.join(axes)}",
-                PASSED if near else FAILED,
-                f"{plan.count} x, {bytes_text(plan.bytes)}",
-                f"{found.count} x, {bytes_text(found.bytes)}",
+                FAILED if (kind, axes) in unexplained else outcome,
+                f"{plan_count} x, {bytes_text(plan_bytes)}",
+                f"{found_count} x, {bytes_text(found_bytes)}",
                 relative if difference else "",
                 [],
                 {
-                    "planned_bytes": plan.bytes,
-                    "compiled_bytes": found.bytes,
-                    "planned_count": plan.count,
-                    "compiled_count": found.count,
+                    "planned_bytes": plan_bytes,
+                    "compiled_bytes": found_bytes,
+                    "planned_count": plan_count,
+                    "compiled_count": found_count,
                 },
             )
         )
     if not checks:
-        checks = [Check("collectives", PASSED, "none", "none")]
-    checks[-1].notes = list(compiled.notes)
-    return checks
+        return [Check("collectives", PASSED, "none", "none")]
+    return [*checks, _one_by_one(matching, bool(unexplained), len(planned), len(compiled))]
+
+
+def _one_by_one(
+    matching: causes.Matching, unexplained: bool, planned: int, compiled: int
+) -> Check:
+    by_cause: dict[str, list[str]] = {}
+    for difference in matching.differences:
+        by_cause.setdefault(difference.cause, []).append(str(difference))
+    written: dict[str, list[str]] = {}
+    for move in _compiled(matching):
+        for cause in move.undone:
+            written.setdefault(cause, []).append(str(move))
+    outcome = EXPLAINED if by_cause else PASSED
+    return Check(
+        "one by one",
+        FAILED if unexplained else outcome,
+        f"{planned} x",
+        f"{compiled} x",
+        f"{len(matching.matched)} equal",
+        [_note(cause, names) for cause, names in (*by_cause.items(), *written.items())],
+        {"equal": len(matching.matched), "differences": by_cause, "written_otherwise": written},
+    )
+
+
+def _compiled(matching: causes.Matching) -> list[Move]:
+    moves = [compiled for _, compiled in matching.matched]
+    return moves + [d.compiled for d in matching.differences if d.compiled is not None]
+
+
+def _note(cause: str, names: Sequence[str]) -> str:
+    shown = ", ".join(names[:NAMES_SHOWN])
+    rest = f", and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return f"{cause}: {shown}{rest}"
 
 
 def check_memory(planned: int, measured: int, judged: bool, reason: str) -> Check:

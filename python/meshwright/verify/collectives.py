@@ -1,63 +1,68 @@
-"""The collectives that a compiled program executes, counted as a plan counts them.
+"""The collectives of a plan and of the program compiled from it, one by one in the same terms.
 
 Backends write them otherwise than plans do: XLA combines several into one, a CPU has no
 reduce-scatter (an all-reduce is followed by a slice), no bf16 arithmetic (it is done in f32).
-Each such difference is undone here and noted.
+Each such difference is undone here and stands in `Move.undone`.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from meshwright.verify import flow
 from meshwright.verify.groups import group_axes
-from meshwright.verify.hlo import (
-    Computation,
-    Instruction,
-    Module,
-    array_bytes,
-    called_by,
-    element_bits,
-)
+from meshwright.verify.hlo import Computation, Instruction, Module, array_bytes, called_by
 
 _KINDS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute")
-# What hands a value on without using it up.
-_TRANSPARENT = ("bitcast", "copy", "convert", "reshape", "transpose", "optimization-barrier")
-
-Key = tuple[str, tuple[str, ...]]  # kind, axes
-
-
-@dataclasses.dataclass
-class Tally:
-    count: int = 0
-    bytes: int = 0
+_OP_NAME = re.compile(r'op_name="([^"]*)"')
+# "dot_general.12", "call/dot_general.12" and jax's "jit(f)/transpose/dot_general" are dot_general.
+_BASE = re.compile(r"([^/]*?)(?:\.\d+)*(?:\{[\d,]*\})?$")
 
 
-@dataclasses.dataclass
-class Compiled:
-    """By kind and axes; `notes` say what was undone."""
+@dataclasses.dataclass(frozen=True)
+class Move:
+    """One array that one collective moves."""
 
-    tallies: dict[Key, Tally]
-    notes: list[str]
+    name: str  # of the planned operator that needs it; of the compiled instruction
+    operator: str  # what it belongs to in the source: "dot_general"
+    kind: str
+    axes: tuple[str, ...]  # that a group spans, in the order of the mesh
+    times: int  # executions a step
+    bytes: int  # of the full buffers, of one execution
+    value: str = ""  # what is moved: a planned operator's result; a compiled instruction
+    undone: tuple[str, ...] = ()  # how the backend writes it otherwise
+    traits: frozenset[str] = frozenset()  # of compiled ones: where all users of the result lie
+
+    @property
+    def total_bytes(self) -> int:
+        return self.times * self.bytes
+
+    def __str__(self) -> str:
+        count = f" x{self.times}" if self.times > 1 else ""
+        return f"{self.name} ({self.kind} {','.join(self.axes)}{count})"
 
 
-def planned(collectives: Sequence[Mapping[str, Any]], mesh: Mapping[str, int]) -> dict[Key, Tally]:
-    tallies: dict[Key, Tally] = {}
-    for row in collectives:
-        axes = tuple(name for name in mesh if name in row["axes"])
-        tally = tallies.setdefault((row["kind"], axes), Tally())
-        tally.count += row["count"]
-        tally.bytes += row["bytes_per_device"]
-    return tallies
+def planned(instructions: Sequence[Mapping[str, Any]], mesh: Mapping[str, int]) -> list[Move]:
+    """Those of a plan's `instructions`."""
+    moves = []
+    for row in instructions:
+        for one in row["collective"]:
+            axes = tuple(name for name in mesh if name in one["axes"])
+            times = max(one["count"], 1)
+            size = one["bytes_per_device"] // times
+            operator = _operator(row["name"])
+            value = one.get("value", "")
+            moves.append(Move(row["name"], operator, one["kind"], axes, times, size, value))
+    return moves
 
 
-def compiled(text: str, mesh: Mapping[str, int], backend: str) -> Compiled:
-    """Counts those in `text`, a compiled module whose devices are numbered along `mesh`."""
+def compiled(text: str, mesh: Mapping[str, int], backend: str) -> list[Move]:
+    """Those of `text`, a compiled module whose devices are numbered along `mesh`."""
     module = Module(text)
-    tallies: dict[Key, Tally] = {}
-    noted: Counter[str] = Counter()
+    moves = []
     for computation, instruction, times in module.executions():
         kind = instruction.opcode.removesuffix("-start")
         if kind not in _KINDS:
@@ -65,23 +70,53 @@ def compiled(text: str, mesh: Mapping[str, int], backend: str) -> Compiled:
         axes, size = group_axes(instruction.attributes, mesh)
         if not axes:
             continue  # groups of one device
-        if len(instruction.operands) > 1 and kind != "all-to-all":
-            noted[f"XLA combined {len(instruction.operands)} {kind}s into one"] += times
+        named = _OP_NAME.search(instruction.attributes)
+        operator = _operator(named[1]) if named else ""
         parts = _parts(computation, instruction, kind, size)
-        scattered = _scattered(module, computation, instruction) if kind == "all-reduce" else set()
         for index, (operand, part_bytes) in enumerate(parts):
+            undone = []
+            if len(parts) > 1:
+                undone.append("XLA combined several into one")
+            users = flow.results(computation, instruction, index)
+            traits = frozenset(
+                name
+                for name, judge in _TRAITS.items()
+                if users and all(flow.only_reaches(module, computation, u, judge) for u in users)
+            )
             actual = kind
-            if index in scattered:
+            if kind == "all-reduce" and "sliced" in traits:
                 actual = "reduce-scatter"
-                noted[f"{backend} all-reduces and slices where a reduce-scatter would do"] += times
+                undone.append(f"{backend} all-reduces and slices where a reduce-scatter would do")
             if _widened(module, computation, instruction, operand):
                 part_bytes //= 2
-                noted[f"{backend} moves bf16 values as f32 ({kind})"] += times
-            tally = tallies.setdefault((actual, tuple(axes)), Tally())
-            tally.count += times
-            tally.bytes += times * part_bytes
-    notes = [text if count == 1 else f"{text} ({count} times)" for text, count in noted.items()]
-    return Compiled(tallies, notes)
+                undone.append(f"{backend} moves bf16 values as f32")
+            name = instruction.name if len(parts) == 1 else f"{instruction.name}[{index}]"
+            moves.append(
+                Move(
+                    name,
+                    operator,
+                    actual,
+                    tuple(axes),
+                    times,
+                    part_bytes,
+                    f"{computation.name}/{operand}",
+                    tuple(undone),
+                    traits,
+                )
+            )
+    return moves
+
+
+_TRAITS: dict[str, flow.Judge] = {
+    "sliced": flow.sliced,  # each device uses only its own piece
+    "added": flow.added,
+    "narrowed": flow.narrowed,
+}
+
+
+def _operator(name: str) -> str:
+    match = _BASE.search(name.rstrip("/"))
+    return match[1] if match else name
 
 
 def _parts(
@@ -98,39 +133,6 @@ def _parts(
     return parts
 
 
-def _scattered(module: Module, computation: Computation, instruction: Instruction) -> set[int]:
-    """Which results of an all-reduce each device uses only its own piece of."""
-    if len(instruction.arrays) == 1:
-        return {0} if _only_sliced(module, computation, instruction.name) else set()
-    found = set()
-    users = computation.users[instruction.name]
-    for index in range(len(instruction.arrays)):
-        elements = [user for user in users if user.attribute("index") == str(index)]
-        if elements and all(_only_sliced(module, computation, user.name) for user in elements):
-            found.add(index)
-    return found
-
-
-def _only_sliced(module: Module, computation: Computation, name: str) -> bool:
-    users = computation.users[name]
-    if not users or computation.instructions[name].is_root:
-        return False
-    for user in users:
-        if user.opcode == "dynamic-slice" and user.operands[0] == name:
-            continue
-        if user.opcode in (*_TRANSPARENT, "all-reduce-done"):
-            if not _only_sliced(module, computation, user.name):
-                return False
-        elif user.opcode == "fusion":
-            body = module.computations[called_by(user)[0]]
-            for number, operand in enumerate(user.operands):
-                if operand == name and not _only_sliced(module, body, body.parameter(number)):
-                    return False
-        else:
-            return False
-    return True
-
-
 def _widened(
     module: Module, computation: Computation, instruction: Instruction, operand: str
 ) -> bool:
@@ -140,24 +142,4 @@ def _widened(
         return False
     if any("promoted" in name for name in called_by(instruction)):
         return True
-    return _comes_from_bf16(module, computation, made, 8)
-
-
-def _comes_from_bf16(
-    module: Module, computation: Computation, made: Instruction, depth: int
-) -> bool:
-    """Follows what hands a value on back to a conversion from bf16 (rounding included)."""
-    if depth == 0:
-        return False
-    if made.opcode == "fusion":
-        body = module.computations[called_by(made)[0]]
-        root = next(i for i in body.instructions.values() if i.is_root)
-        return _comes_from_bf16(module, body, root, depth - 1)
-    if not made.operands or made.operands[0] not in computation.instructions:
-        return False
-    source = computation.instructions[made.operands[0]]
-    if made.opcode == "convert":
-        return bool(source.arrays) and element_bits(source.arrays[0][0]) == 16
-    if made.opcode in _TRANSPARENT or made.opcode in ("slice", "broadcast"):
-        return _comes_from_bf16(module, computation, source, depth - 1)
-    return False
+    return flow.comes_from_bf16(module, computation, made)

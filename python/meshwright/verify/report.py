@@ -5,12 +5,16 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-PASSED, FAILED, SHOWN = "ok", "differs", "shown"
+PASSED, EXPLAINED, FAILED, SHOWN = "ok", "explained", "differs", "shown"
 
 
 @dataclasses.dataclass
 class Check:
-    """One comparison. `outcome` SHOWN: the figures are given, but say nothing for or against."""
+    """One comparison.
+
+    `outcome` SHOWN: the figures are given, but say nothing for or against. EXPLAINED: they differ,
+    for causes that the notes name.
+    """
 
     name: str
     outcome: str

@@ -44,7 +44,7 @@ def run(plan: Plan, program: Program, devices: Any, repeats: int, seed: int) -> 
     backend = "the CPU" if device.platform == "cpu" else "the backend"
     found = [_numerics(plan, program, sharded, shardings, inputs, device)]
     found += checks.check_collectives(
-        collectives.planned(plan.collectives, plan.mesh_shape),
+        collectives.planned(plan.ops, plan.mesh_shape),
         collectives.compiled(text, plan.mesh_shape, backend),
     )
     judged, reason = _same_device(plan, device)

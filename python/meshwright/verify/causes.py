@@ -1,0 +1,184 @@
+"""Planned collectives against compiled ones, one by one; a cause for each that differs.
+
+First every planned collective takes the compiled one that equals it in kind, axes, bytes and
+executions, of the same operator if there is one. What is left is held against what XLA is known to
+do, in the order of the tables below: first pairs of a planned and a compiled one, then single ones.
+A cause is given on evidence in the plan and in the compiled program only; what has none stays
+unexplained.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+from meshwright.verify.collectives import Move
+
+BYTES_TOLERANCE = 0.02
+# Bookkeeping of a few numbers (a loss, an overflow flag) is no difference worth failing for.
+SMALL_BYTES = 1024
+
+UNEXPLAINED = "unexplained"
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """What a planned collective became, or only one of the two."""
+
+    cause: str  # UNEXPLAINED: none that is known
+    planned: Move | None
+    compiled: Move | None
+
+    def __str__(self) -> str:
+        sides = (
+            f"planned {self.planned}" if self.planned else "",
+            f"compiled {self.compiled}" if self.compiled else "",
+        )
+        return " -> ".join(side for side in sides if side)
+
+
+@dataclasses.dataclass
+class Matching:
+    matched: list[tuple[Move, Move]]  # equal ones: planned, compiled
+    differences: list[Difference]
+
+
+def match(planned: Sequence[Move], compiled: Sequence[Move]) -> Matching:
+    left, right = list(planned), list(compiled)
+    found = Matching([], [])
+    for same in (_same_operator, _any_operator):
+        found.matched += _pair(left, right, _equal, same)
+    for same in (_same_operator, _any_operator):
+        for cause, holds in _PAIR_CAUSES.items():
+            pairs = _pair(left, right, holds, same)
+            found.differences += [Difference(cause, p, c) for p, c in pairs]
+    for move in left:
+        found.differences.append(Difference(_cause(move, found, _PLANNED_CAUSES), move, None))
+    for move in right:
+        found.differences.append(Difference(_cause(move, found, _COMPILED_CAUSES), None, move))
+    return found
+
+
+PairTest = Callable[[Move, Move], bool]
+
+
+def _same_operator(p: Move, c: Move) -> bool:
+    return bool(p.operator) and p.operator == c.operator
+
+
+def _any_operator(p: Move, c: Move) -> bool:
+    return True
+
+
+def _pair(
+    left: list[Move], right: list[Move], holds: PairTest, same: PairTest
+) -> list[tuple[Move, Move]]:
+    """Takes pairs that go together out of both lists, in the order of the first."""
+    pairs = []
+    for move in list(left):
+        other = next((one for one in right if same(move, one) and holds(move, one)), None)
+        if other is not None:
+            left.remove(move)
+            right.remove(other)
+            pairs.append((move, other))
+    return pairs
+
+
+def _near(planned: int, compiled: int) -> bool:
+    return abs(planned - compiled) <= BYTES_TOLERANCE * max(planned, compiled)
+
+
+def _same_groups(p: Move, c: Move) -> bool:
+    return p.kind == c.kind and p.axes == c.axes
+
+
+def _equal(p: Move, c: Move) -> bool:
+    return _same_groups(p, c) and p.times == c.times and _near(p.bytes, c.bytes)
+
+
+def _kept_whole(p: Move, c: Move) -> bool:
+    return (
+        (p.kind, c.kind) == ("reduce-scatter", "all-reduce")
+        and p.axes == c.axes
+        and p.times == c.times
+        and _near(p.bytes, c.bytes)
+    )
+
+
+def _before_narrowing(p: Move, c: Move) -> bool:
+    return (
+        _same_groups(p, c)
+        and p.times == c.times
+        and _near(2 * p.bytes, c.bytes)
+        and "narrowed" in c.traits
+    )
+
+
+def _out_of_a_loop(p: Move, c: Move) -> bool:
+    return _same_groups(p, c) and p.times > c.times and _near(p.bytes, c.bytes)
+
+
+def _gathered_and_sliced(p: Move, c: Move) -> bool:
+    return (
+        p.kind in ("all-to-all", "collective-permute")
+        and c.kind == "all-gather"
+        and p.times == c.times
+        and "sliced" in c.traits
+    )
+
+
+def _other_side(p: Move, c: Move) -> bool:
+    return _same_operator(p, c) and p.times == c.times and bool({*p.axes} & {*c.axes})
+
+
+_PAIR_CAUSES: dict[str, PairTest] = {
+    "the sum of a reduce-scatter has other users than slices": _kept_whole,
+    "XLA moves f32 before the conversion to 16 bits": _before_narrowing,
+    "XLA took it out of a loop": _out_of_a_loop,
+    "XLA gathers and slices to reshard": _gathered_and_sliced,
+    "XLA moves another operand or the result of the operator": _other_side,
+}
+
+SingleCause = Callable[[Move, Matching], bool]
+
+
+def _few_numbers(move: Move, _: Matching) -> bool:
+    return move.total_bytes <= SMALL_BYTES
+
+
+def _shared(move: Move, found: Matching) -> bool:
+    """Another operator wants the same value moved the same way."""
+    made = [p for p, _ in found.matched] + [d.planned for d in found.differences if d.planned]
+    return bool(move.value) and any(
+        other is not move and other.value == move.value and _same_groups(other, move)
+        for other in made
+    )
+
+
+def _term(move: Move, found: Matching) -> bool:
+    """Its users only add it, and another sum of an array like it is planned and compiled."""
+    sums = found.matched + [
+        (d.planned, d.compiled) for d in found.differences if d.planned and d.compiled
+    ]
+    return (
+        move.kind == "all-reduce"
+        and "added" in move.traits
+        and any(
+            c.kind == "all-reduce" and p.axes == move.axes and _near(p.bytes, move.bytes)
+            for p, c in sums
+        )
+    )
+
+
+_PLANNED_CAUSES: dict[str, SingleCause] = {
+    "a few numbers": _few_numbers,
+    "XLA moves a value once for all its users": _shared,
+}
+_COMPILED_CAUSES: dict[str, SingleCause] = {
+    "a few numbers": _few_numbers,
+    "XLA sums each term before the addition that the plan sums after": _term,
+}
+
+
+def _cause(move: Move, found: Matching, causes: dict[str, SingleCause]) -> str:
+    return next((cause for cause, holds in causes.items() if holds(move, found)), UNEXPLAINED)
