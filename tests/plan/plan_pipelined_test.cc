@@ -1,0 +1,100 @@
+// From a program to a plan with a pipeline, and to the programs of its stages.
+
+#include "meshwright/plan/plan_pipelined.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "meshwright/hlo/text_reader.h"
+#include "meshwright/plan/plan_json.h"
+#include "meshwright/plan/plan_table.h"
+#include "meshwright/plan/stage_modules.h"
+
+namespace meshwright {
+namespace {
+
+using Json = nlohmann::json;
+using testing::HasSubstr;
+
+ProgramRequest Request(const std::string& program) {
+  ProgramRequest request;
+  request.program = MESHWRIGHT_TEST_DATA "/hlo/" + program;
+  request.cluster = "2xh100-sxm";
+  request.pipeline.wanted = true;
+  request.pipeline.stages = 2;
+  request.pipeline.micro_batches = 2;
+  request.cost_model = "roofline";
+  return request;
+}
+
+std::string Message(const absl::StatusOr<PipelinedProgram>& planned) {
+  return std::string(planned.status().message());
+}
+
+TEST(PlanPipelined, ThePlanReadsBackAndItsStagesAreProgramsThatFitTogether) {
+  for (const char* program :
+       {"pipeline/tied_clip.train.hlo.txt.gz", "pipeline/encoder_decoder.scan.train.hlo.txt.gz"}) {
+    SCOPED_TRACE(program);
+    const absl::StatusOr<PipelinedProgram> planned = PlanPipelinedProgram(Request(program));
+    ASSERT_TRUE(planned.ok()) << planned.status();
+    const absl::StatusOr<Plan> read = ParsePlanJson(PlanToJson(planned->plan), "plan.json");
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(*read, planned->plan);
+    EXPECT_THAT(PlanTable(*read), HasSubstr("2 stages, 2 micro-batches, 1f1b"));
+
+    const absl::StatusOr<std::vector<StageFile>> files = StageModules(*planned);
+    ASSERT_TRUE(files.ok()) << files.status();
+    const Json index = Json::parse(files->back().contents);
+    std::set<std::string> named, made, wanted;
+    for (const Json& stage : index["stages"]) {
+      for (const Json& module : stage["modules"]) {
+        named.insert(module["file"]);
+        const auto key = [](const Json& v) {
+          return v["value"].dump() + v["layer"].dump() + v["layers"].dump();
+        };
+        for (const Json& output : module["outputs"]) made.insert(key(output));
+        for (const Json& input : module["inputs"]) {
+          if (input["parameter"].is_null()) wanted.insert(key(input));
+        }
+      }
+    }
+    for (const std::string& value : wanted) EXPECT_TRUE(made.contains(value)) << value;
+    EXPECT_EQ(named.size() + 1, files->size());
+    for (size_t i = 0; i + 1 < files->size(); ++i) {
+      EXPECT_TRUE(named.contains((*files)[i].name));
+      const absl::StatusOr<Module> module = ParseHloText((*files)[i].contents, (*files)[i].name);
+      EXPECT_TRUE(module.ok()) << module.status();
+    }
+  }
+}
+
+TEST(PlanPipelined, WhatDoesNotGoTogetherIsRefused) {
+  ProgramRequest request = Request("pipeline/tied_clip.train.hlo.txt.gz");
+  request.mesh = "2";
+  EXPECT_THAT(Message(PlanPipelinedProgram(request)), HasSubstr("a mesh cannot be given"));
+  request = Request("pipeline/tied_clip.train.hlo.txt.gz");
+  request.fixes = {{"x", "[]", "--fix #1"}};
+  EXPECT_THAT(Message(PlanPipelinedProgram(request)), HasSubstr("cannot be fixed"));
+  request = Request("pipeline/tied_clip.train.hlo.txt.gz");
+  request.cost_model = "alpha_beta";
+  EXPECT_THAT(Message(PlanPipelinedProgram(request)), HasSubstr("unitless"));
+  request = Request("pipeline/tied_clip.train.hlo.txt.gz");
+  request.cluster = "2xh100-sxm+2xh100-sxn";
+  EXPECT_THAT(Message(PlanPipelinedProgram(request)), HasSubstr("h100-sxm"));
+}
+
+TEST(PlanPipelined, NothingFits) {
+  ProgramRequest request = Request("pipeline/tied_clip.train.hlo.txt.gz");
+  request.memory = {MemoryBudget::Kind::kBytes, 100};
+  const absl::StatusOr<PipelinedProgram> planned = PlanPipelinedProgram(request);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  EXPECT_FALSE(planned->pipeline.fits);
+  EXPECT_THAT(PipelineShortageText(*planned), HasSubstr("--memory "));
+}
+
+}  // namespace
+}  // namespace meshwright
