@@ -380,6 +380,30 @@ TEST(Reshard, CheapestOverAllShardingsThreeAxes) {
   CheckAgainstOracle({2, 4, 2}, {1024, 512}, false);
 }
 
+// All ends at once cost what each does alone.
+void CheckTogether(const std::vector<int64_t>& sizes, const std::vector<int64_t>& dims) {
+  const Mesh mesh = TestMesh(sizes);
+  const Shape shape = Shape::Array(ElementType::kF32, dims);
+  const std::vector<Sharding> all = AllShardings(mesh, shape.rank(), /*unreduced=*/true);
+  for (const Sharding& from : all) {
+    const std::vector<double> seconds = PlanReshardings(shape, from, all, mesh, RingPrice(mesh));
+    ASSERT_EQ(seconds.size(), all.size());
+    for (size_t i = 0; i < all.size(); ++i) {
+      const Resharding alone = PlanResharding(shape, from, all[i], mesh, RingPrice(mesh));
+      const std::string what = from.ToString(mesh) + " -> " + all[i].ToString(mesh);
+      ASSERT_EQ(std::isfinite(seconds[i]), alone.possible) << what;
+      if (alone.possible) ASSERT_EQ(seconds[i], alone.seconds) << what;
+    }
+  }
+}
+
+TEST(Reshard, ManyEndsCostWhatEachDoes) {
+  CheckTogether({2, 4}, {512, 256, 8});
+  CheckTogether({2, 4}, {6, 8});
+  CheckTogether({2, 2, 2}, {1024, 512});
+  CheckTogether({2, 4, 2}, {1024, 24});
+}
+
 // With a latency that does not grow with the group, axes go together in one collective.
 TEST(Reshard, CombinesAxesWhereThatIsCheaper) {
   Mesh mesh = TestMesh({2, 4});

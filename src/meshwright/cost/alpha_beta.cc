@@ -29,6 +29,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace meshwright {
@@ -247,6 +248,17 @@ Resharding AlphaBetaCostModel::Reshard(const Shape& shape, const Sharding& from,
     GatherByDimension(shape, from, to, &result);
   }
   return result;
+}
+
+std::vector<double> AlphaBetaCostModel::ReshardSeconds(const Shape& shape, const Sharding& from,
+                                                       std::span<const Sharding> to) const {
+  std::vector<double> seconds;
+  for (const Sharding& end : to) {
+    const Resharding resharding = Reshard(shape, from, end);
+    seconds.push_back(resharding.possible ? resharding.seconds
+                                          : std::numeric_limits<double>::infinity());
+  }
+  return seconds;
 }
 
 }  // namespace meshwright

@@ -44,6 +44,8 @@ class AlphaBetaCostModel : public CostModel {
   // change of dimensions follows as the flavour prices it. What the flavour cannot do costs
   // kAlpaInfinity.
   Resharding Reshard(const Shape& shape, const Sharding& from, const Sharding& to) const override;
+  std::vector<double> ReshardSeconds(const Shape& shape, const Sharding& from,
+                                     std::span<const Sharding> to) const override;
 
  private:
   double Alpha(AxisIndex axis) const;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,9 @@ class CostModel {
   virtual double ParameterSeconds(const Shape& shape, const Sharding& sharding) const { return 0; }
   // Default: PlanResharding with CollectiveSeconds.
   virtual Resharding Reshard(const Shape& shape, const Sharding& from, const Sharding& to) const;
+  // Reshard's seconds to each of `to`, infinite where it is not possible. Default: PlanReshardings.
+  virtual std::vector<double> ReshardSeconds(const Shape& shape, const Sharding& from,
+                                             std::span<const Sharding> to) const;
 
  private:
   Mesh mesh_;

@@ -51,14 +51,30 @@ std::string EdgeCosts::PriceKey(const Shape& shape, const Sharding& from,
   return key;
 }
 
-double EdgeCosts::Price(const Shape& shape, const Sharding& from, const Sharding& to) {
-  if (from == to) return 0;
-  auto [it, inserted] = prices_.try_emplace(PriceKey(shape, from, to), 0);
-  if (inserted) {
-    const Resharding resharding = cost_model_.Reshard(shape, from, to);
-    it->second = resharding.possible ? resharding.seconds : std::numeric_limits<double>::infinity();
+std::vector<double> EdgeCosts::Prices(const Shape& shape, const Sharding& from,
+                                      const std::vector<Sharding>& to,
+                                      const std::vector<int32_t>& columns) {
+  std::vector<double> prices(columns.size(), 0);
+  std::vector<Sharding> unknown;
+  std::vector<std::pair<size_t, size_t>> later;  // of `columns` and of `unknown`
+  absl::flat_hash_map<std::string, size_t> asked;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const Sharding& end = to[columns[i]];
+    if (from == end) continue;
+    std::string key = PriceKey(shape, from, end);
+    if (const auto known = prices_.find(key); known != prices_.end()) {
+      prices[i] = known->second;
+      continue;
+    }
+    const auto [it, inserted] = asked.try_emplace(std::move(key), unknown.size());
+    if (inserted) unknown.push_back(end);
+    later.emplace_back(i, it->second);
   }
-  return it->second;
+  if (unknown.empty()) return prices;
+  const std::vector<double> found = cost_model_.ReshardSeconds(shape, from, unknown);
+  for (const auto& [i, at] : later) prices[i] = found[at];
+  for (auto& [key, at] : asked) prices_.emplace(key, found[at]);
+  return prices;
 }
 
 std::shared_ptr<const solve::Matrix> EdgeCosts::MatrixFor(const Shape& shape,
@@ -81,18 +97,18 @@ std::shared_ptr<const solve::Matrix> EdgeCosts::MatrixFor(const Shape& shape,
   fresh->cols = static_cast<int32_t>(columns.size());
   fresh->cost.reserve(rows.size() * columns.size());
   for (int32_t r : rows) {
-    for (int32_t c : columns) {
-      if (edge.must_equal) {
-        fresh->cost.push_back(from[r] == to[c] ? 0 : solve::kForbidden);
-        continue;
-      }
-      double price = Price(shape, from[r], to[c]);
-      for (size_t i = 0; i < edge.also.size(); ++i) {
-        if (!WantedBefore(lists_, edge, i, c))
-          price += Price(shape, from[r], lists_[edge.also[i]][c]);
-      }
-      fresh->cost.push_back(Ticks(price * edge.multiplicity));
+    if (edge.must_equal) {
+      for (int32_t c : columns) fresh->cost.push_back(from[r] == to[c] ? 0 : solve::kForbidden);
+      continue;
     }
+    std::vector<double> prices = Prices(shape, from[r], to, columns);
+    for (size_t i = 0; i < edge.also.size(); ++i) {
+      const std::vector<double> more = Prices(shape, from[r], lists_[edge.also[i]], columns);
+      for (size_t c = 0; c < columns.size(); ++c) {
+        if (!WantedBefore(lists_, edge, i, columns[c])) prices[c] += more[c];
+      }
+    }
+    for (double price : prices) fresh->cost.push_back(Ticks(price * edge.multiplicity));
   }
   matrix = std::move(fresh);
   return matrix;

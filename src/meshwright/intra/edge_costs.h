@@ -39,9 +39,11 @@ class EdgeCosts {
                                                  const std::vector<int32_t>& columns);
 
  private:
-  // Price of moving a value of `shape` between two shardings, infinite if impossible.
-  double Price(const Shape& shape, const Sharding& from, const Sharding& to);
-  // What that price depends on: the value's size, and of the dimensions that either sharding cuts
+  // Prices of moving a value of `shape` from one sharding to those of `to` that `columns` names,
+  // infinite if impossible.
+  std::vector<double> Prices(const Shape& shape, const Sharding& from,
+                             const std::vector<Sharding>& to, const std::vector<int32_t>& columns);
+  // What such a price depends on: the value's size, and of the dimensions that either sharding cuts
   // what they take, in any order; their sizes only where they do not divide by every mesh axis.
   std::string PriceKey(const Shape& shape, const Sharding& from, const Sharding& to) const;
 

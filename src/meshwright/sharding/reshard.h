@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "meshwright/cluster/collective.h"
@@ -42,7 +43,14 @@ using CollectivePrice = std::function<double(CollectiveKind, const AxisList&, in
 Resharding PlanResharding(const Shape& shape, const Sharding& from, const Sharding& to,
                           const Mesh& mesh, const CollectivePrice& price);
 
-// The same path with every intermediate sharding. A move without a collective is a slice.
+// Resharding::seconds of `from` to each of `to`, infinite where that is not possible. Much faster
+// than one after another, as most of them share a search.
+std::vector<double> PlanReshardings(const Shape& shape, const Sharding& from,
+                                    std::span<const Sharding> to, const Mesh& mesh,
+                                    const CollectivePrice& price);
+
+// The path of PlanResharding with every intermediate sharding. A move without a collective is a
+// slice.
 struct ReshardMove {
   std::optional<CollectiveKind> collective;
   AxisList axes;  // of the collective's groups; of a slice: the axis it cuts along
