@@ -492,29 +492,23 @@ std::vector<ReshardMove> CheapestPath(const Shape& shape, const Sharding& from, 
 }
 
 bool SharesSearch(const Shape& shape, const Sharding& from, const Sharding& to, const Mesh& mesh) {
-  // Where cuts may be uneven, many axes are permuted, or several partial sums are scattered at
-  // once, moves are taken from the end.
-  if (from.unreduced.size() > to.unreduced.size() + 1) return false;
+  // Cuts that no other end may make, and partial sums that are scattered along several axes at once
+  // because the end has them in that order.
+  if (!DividesEvenly(shape, from, mesh) || !DividesEvenly(shape, to, mesh)) return false;
+  const auto summed = [&](AxisIndex axis) {
+    const auto is_axis = [&](AxisIndex other) { return other == axis; };
+    return std::any_of(from.unreduced.begin(), from.unreduced.end(), is_axis);
+  };
   std::vector<bool> moving(mesh.rank(), false);
-  for (const Sharding* end : {&from, &to}) {
-    for (const AxisList& list : end->dims) {
-      for (AxisIndex axis : list) moving[axis] = true;
+  for (AxisIndex axis : from.unreduced) moving[axis] = true;
+  for (size_t d = 0; d < to.dims.size(); ++d) {
+    for (AxisIndex axis : from.dims[d]) moving[axis] = true;
+    for (AxisIndex axis : to.dims[d]) moving[axis] = true;
+    for (size_t i = 1; i < to.dims[d].size(); ++i) {
+      if (summed(to.dims[d][i - 1]) && summed(to.dims[d][i])) return false;
     }
-    for (AxisIndex axis : end->unreduced) moving[axis] = true;
   }
-  size_t axes = 0;
-  int64_t pieces = 1;
-  for (size_t a = 0; a < moving.size(); ++a) {
-    if (!moving[a]) continue;
-    ++axes;
-    pieces *= mesh.axes[a].size;
-  }
-  if (axes > kMaxSharedAxes) return false;
-  for (size_t d = 0; d < from.dims.size(); ++d) {
-    const bool cut = !from.dims[d].empty() || !to.dims[d].empty();
-    if (cut && shape.dims[d] % pieces != 0) return false;
-  }
-  return true;
+  return static_cast<size_t>(std::count(moving.begin(), moving.end(), true)) <= kMaxSharedAxes;
 }
 
 std::vector<double> CheapestSeconds(const Shape& shape, const Sharding& from,
