@@ -34,6 +34,10 @@ class Planner {
 
   absl::StatusOr<IntraPlan> Plan() {
     MW_ASSIGN_OR_RETURN(prepared_, PreparedProblem::Make(graph_, cost_model_, options_));
+    prepared_->problem().usage_limit = options_.budget_bytes;
+    solve::SolverOptions solver = options_.solver;
+    solver.deadline_seconds = Remaining();
+    hints_ = prepared_->ChoicesToStartFrom(solver);
     MW_ASSIGN_OR_RETURN(IntraPlan plan, SolveWithinBudget());
     if (prepared_->propagated() && cost_model_.overlap().has_value()) JudgeAsXlaRuns(&plan);
     plan.warnings = prepared_->WarningsOf(plan);
@@ -51,6 +55,7 @@ class Planner {
     prepared_->problem().usage_limit = limit;
     solve::SolverOptions solver = options_.solver;
     solver.deadline_seconds = Remaining() * share;
+    solver.hints.insert(solver.hints.end(), hints_.begin(), hints_.end());
     if (!hint.empty()) {
       solver.hints.push_back(hint);
       solver.max_search_steps /= kHintedShare;
@@ -146,7 +151,8 @@ class Planner {
   const PlannerOptions& options_;
   const Clock::time_point start_;
   std::unique_ptr<PreparedProblem> prepared_;
-  std::vector<int32_t> choice_;  // that was decoded last
+  std::vector<std::vector<int32_t>> hints_;  // to start the search from
+  std::vector<int32_t> choice_;              // that was decoded last
 };
 
 }  // namespace

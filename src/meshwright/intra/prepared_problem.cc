@@ -7,6 +7,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/intra/decode.h"
+#include "meshwright/intra/joined_axes.h"
 #include "meshwright/intra/names.h"
 #include "meshwright/intra/propagate.h"
 
@@ -95,6 +96,12 @@ ProblemInputs PreparedProblem::Inputs(const std::vector<Interval>& intervals) co
           .pins = pins_,
           .tied = tied_,
           .space = options_.space};
+}
+
+std::vector<std::vector<int32_t>> PreparedProblem::ChoicesToStartFrom(
+    const solve::SolverOptions& solver) const {
+  if (pins_.complete || options_.space != StrategySpace::kFull) return {};
+  return ChoicesOfJoinedAxes(Inputs(intervals_), *sets_, planning_, solver);
 }
 
 IntraPlan PreparedProblem::Decode(const std::vector<int32_t>& choice) const {

@@ -40,6 +40,10 @@ class PreparedProblem {
   // Every sharding follows from those that were given, and XLA's own scheduler is to be judged.
   bool propagated() const { return propagated_; }
 
+  // Choices that a search may start from (joined_axes.h). Each gets a share of what `solver` may
+  // spend.
+  std::vector<std::vector<int32_t>> ChoicesToStartFrom(const solve::SolverOptions& solver) const;
+
   IntraPlan Decode(const std::vector<int32_t>& choice) const;
   // The same if everything that no matrix product waits for runs last (DeferUnneeded).
   IntraPlan DecodeDeferred(const std::vector<int32_t>& choice) const;
