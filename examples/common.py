@@ -19,6 +19,7 @@ def options(description: str, **sizes: int) -> argparse.Namespace:
     parser.add_argument(
         "--memory", help="of a device, such as 60GiB; default: half of what one device would need"
     )
+    parser.add_argument("--deadline", default="5s", help="for the search: its best until then")
     parser.add_argument("--steps", type=int, default=3, help="training steps to run")
     parser.add_argument("--host-devices", type=int, default=8, help="devices where there is no GPU")
     for name, size in sizes.items():
@@ -50,6 +51,7 @@ def train(arguments: argparse.Namespace, step: Callable[..., Any], state: Any, *
         cluster=cluster,
         mesh=arguments.mesh,
         memory=memory,
+        deadline=arguments.deadline,
     )
     print(sharded.plan)
     for number in range(arguments.steps):

@@ -41,5 +41,5 @@ def step(state, x, labels):
 if __name__ == "__main__":
     x = jax.random.normal(jax.random.key(1), (arguments.batch, arguments.inputs))
     labels = jax.random.randint(jax.random.key(2), (arguments.batch,), 0, arguments.classes)
-    params = model.init(jax.random.key(0), x)
+    params = jax.jit(model.init)(jax.random.key(0), x)
     common.train(arguments, step, (params, optimizer.init(params)), x, labels)

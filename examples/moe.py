@@ -81,4 +81,4 @@ def loss(params, text, labels):
 
 if __name__ == "__main__":
     batch = tokens(arguments.batch, arguments.length, arguments.vocab)
-    common.train(arguments, adam_step(loss), adam_state(init(jax.random.key(0))), *batch)
+    common.train(arguments, adam_step(loss), adam_state(jax.jit(init)(jax.random.key(0))), *batch)

@@ -86,7 +86,7 @@ def step(state, images, labels):
 
 
 if __name__ == "__main__":
-    params = init(jax.random.key(0))
+    params = jax.jit(init)(jax.random.key(0))
     size = arguments.image
     images = jax.random.normal(jax.random.key(1), (arguments.batch, size, size, 3))
     labels = jax.random.randint(jax.random.key(2), (arguments.batch,), 0, arguments.classes)

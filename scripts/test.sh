@@ -17,7 +17,6 @@ build/venv/bin/pip wheel -q . --no-build-isolation --no-deps -w build/dist -C bu
   -C cmake.define.MESHWRIGHT_TESTS=ON -C cmake.define.MESHWRIGHT_BENCH=ON  # leaves the build as it is
 build/venv/bin/pip install -q --force-reinstall --no-deps build/dist/meshwright-*.whl
 build/venv/bin/pytest -q tests/python
-build/venv/bin/python examples/gpt.py --layers 1 --steps 1
 
 # Instrumented, unoptimised code is twenty times slower: the searches over thousands of programs, which say nothing about memory
 # errors that the others do not, have been run above and are left out here.

@@ -40,14 +40,15 @@ def planned_function(
     module = _module(program, plan, sharded)
     call = _module_function(module, _shapes(plan.parameters), _shapes(plan.outputs))
     signature = program.signature
-    if signature is None:
-        return call
 
-    def function(*arguments: Any) -> Sequence[Any]:
+    # One name for all: JAX's compilation cache knows a module by its name too.
+    def planned(*arguments: Any) -> Sequence[Any]:
+        if signature is None:
+            return call(*arguments)
         results = call(*(_raw(arguments[index]) for index in signature.kept))
         return [_like(result, leaf) for result, leaf in zip(results, signature.out_leaves)]
 
-    return function
+    return planned
 
 
 def _module(program: Program, plan: Plan, sharded: bool) -> bytes:
