@@ -8,6 +8,7 @@ module has a mesh; here every such text becomes a constraint over the plan's axe
 
 from __future__ import annotations
 
+import io
 import math
 import re
 from collections.abc import Sequence
@@ -89,8 +90,10 @@ def _serialized(module: ir.Module) -> bytes:
     for name in list(module.operation.attributes):
         if name.startswith(("mhlo.", "jax.")):
             del module.operation.attributes[name]
+    bytecode = io.BytesIO()  # older versions of JAX take no modules
+    module.operation.write_bytecode(bytecode)
     # The last argument: other dialects than StableHLO, Shardy's here, are kept as they are.
-    return serialize_portable_artifact(module, hlo.get_current_version(), True)
+    return serialize_portable_artifact(bytecode.getvalue(), hlo.get_current_version(), True)
 
 
 def _keep_argument_attributes(function: Any, names: Sequence[str]) -> None:
