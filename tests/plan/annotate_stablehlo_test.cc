@@ -3,10 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
-#include <set>
 #include <string>
 
+#include "meshwright/base/strings.h"
 #include "meshwright/intra/names.h"
 
 namespace meshwright {
@@ -16,9 +17,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // `text` with a made-up plan in which every value is replicated but for the given ones (by op
-// name). `first_factor_on_x`: operators that the mesh's first axis cuts along their first factor.
+// name). `factor_on_x`: the factor of an operator that the mesh's first axis shards.
 std::string Annotate(const std::string& text, const std::map<std::string, std::string>& shardings,
-                     const std::set<std::string>& first_factor_on_x = {}) {
+                     const std::map<std::string, char>& factor_on_x = {}) {
   Cluster cluster;
   cluster.devices_per_node = 8;
   const Mesh mesh = MakeMesh({2, 4}, cluster);
@@ -28,9 +29,13 @@ std::string Annotate(const std::string& text, const std::map<std::string, std::s
   intra.ops.resize(graph.ops.size());
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph.ops[i];
-    if (first_factor_on_x.contains(op.name)) {
+    if (const auto label = factor_on_x.find(op.name); label != factor_on_x.end()) {
       intra.ops[i].rule = RuleFor(graph, op);
-      intra.ops[i].strategy = {0, kNoFactor};
+      const std::vector<Factor>& factors = intra.ops[i].rule.factors;
+      const auto factor = std::find_if(factors.begin(), factors.end(),
+                                       [&](const Factor& f) { return f.label == label->second; });
+      EXPECT_NE(factor, factors.end()) << op.name;
+      intra.ops[i].strategy = {static_cast<FactorIndex>(factor - factors.begin()), kNoFactor};
     }
     intra.ops[i].free = op.kind == OpKind::kInstruction && op.operands.empty() && op.parameter < 0;
   }
@@ -104,13 +109,40 @@ TEST(AnnotateStablehlo, OperandsAsNeededAndResultsAsComputed) {
   return %0 : tensor<8x8xf32>
 }
 )",
-               {{"x", "[x,_]"}}, {"multiply.1"});
+               {{"x", "[x,_]"}}, {{"multiply.1", 'i'}});
   EXPECT_THAT(text, HasSubstr(R"(
   %needed0_0 = sdy.sharding_constraint %w <@mesh, [{"x"}, {}]> : tensor<8x8xf32>
   %planned_0 = stablehlo.multiply %needed0_0, %x : tensor<8x8xf32>
   %computed_0 = sdy.sharding_constraint %planned_0 <@mesh, [{"x"}, {}]> : tensor<8x8xf32>
   %0 = sdy.sharding_constraint %computed_0 <@mesh, [{}, {}]> : tensor<8x8xf32>
   return %0)"));
+}
+
+TEST(AnnotateStablehlo, PartialSumsAreCombinedAfterTheirAddition) {
+  const auto annotated = [](const std::string& result) {
+    return Annotate(
+        StrCat(
+            R"(func.func @main(%a: tensor<8x8xf32>, %b: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %0 = stablehlo.dot %a, %b : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %1 = stablehlo.dot %b, %a : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %2 = stablehlo.add %0, %1 : tensor<8x8xf32>
+  %3 = stablehlo.multiply %2, )",
+            result, R"( : tensor<8x8xf32>
+  return %3 : tensor<8x8xf32>
+}
+)"),
+        {{"add.1", "[x,_]"}}, {{"dot.1", 'k'}, {"dot.2", 'k'}, {"add.1", '+'}});
+  };
+  const std::string text = annotated("%2");
+  EXPECT_THAT(text, HasSubstr(R"(
+  %0 = sdy.sharding_constraint %planned_0 <@mesh, [{}, {}], unreduced={"x"}> : tensor<8x8xf32>)"));
+  EXPECT_THAT(text, HasSubstr(R"(
+  %planned_2 = stablehlo.add %0, %1 : tensor<8x8xf32>
+  %computed_2 = sdy.sharding_constraint %planned_2 <@mesh, [{}, {}], unreduced={"x"}> : tensor<8x8xf32>
+  %2 = sdy.sharding_constraint %computed_2 <@mesh, [{"x"}, {}]> : tensor<8x8xf32>
+)"));
+  // Another user of a term wants its sum: then both terms are summed up where they are made.
+  EXPECT_THAT(annotated("%1"), Not(HasSubstr("unreduced")));
 }
 
 TEST(AnnotateStablehlo, OnlyWhatMakesAValueComputesIt) {
@@ -125,7 +157,7 @@ TEST(AnnotateStablehlo, OnlyWhatMakesAValueComputesIt) {
   }
 }
 )",
-                                    {}, {"negate.1"});
+                                    {}, {{"negate.1", 'i'}});
   EXPECT_THAT(text, HasSubstr("%computed_1 = "));
   EXPECT_THAT(text, HasSubstr("%needed0_1 = "));
   EXPECT_THAT(text, Not(HasSubstr("%computed_0 = ")));

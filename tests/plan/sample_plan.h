@@ -35,6 +35,7 @@ inline Plan SamplePlan() {
                         {},
                         {},
                         {},
+                        {},
                         "m=x",
                         1,
                         0.5,
@@ -45,6 +46,7 @@ inline Plan SamplePlan() {
                         {{{"x"}}, {{"y"}}},
                         {{{"y"}}},
                         {{{}}, {{}}, {{"x"}}},
+                        {"x"},
                         "replicated",
                         32,
                         0,
@@ -72,7 +74,7 @@ inline Plan SamplePipelinePlan() {
   stage.collectives = {{"all-reduce", {"x"}, 7, 1024, 0.25}};
   stage.parameters = {{0, "w", "f32", {4}, {{"x"}}, 8, MemoryCategory::kParameters}};
   stage.outputs = {{0, "output", "f32", {}, {}, 4, MemoryCategory::kTemporaries}};
-  stage.instructions = {{"add.7", "add", {{"x"}}, {}, {}, {}, "m=x", 8, 0.125, {}}};
+  stage.instructions = {{"add.7", "add", {{"x"}}, {}, {}, {}, {}, "m=x", 8, 0.125, {}}};
   PlanStage next = stage;
   next.first_layer = 3;
   next.end_layer = 6;

@@ -61,6 +61,20 @@ def test_the_program_follows_the_plan_inside():
     assert not communicates("replicated")
 
 
+@pytest.mark.parametrize("spec", ["replicated", "[x,_]"])
+def test_sums_are_combined_after_they_are_added(spec):
+    def fn(a, b, c, d, e):
+        return jnp.tanh(a @ b + c @ d + a @ e)
+
+    arguments = list(np.random.default_rng(0).standard_normal((5, 64, 64), np.float32))
+    rows = P("x", None)
+    fixes = {"a": P(None, "x"), "b": rows, "c": P(None, "x"), "d": rows, "e": rows, "tanh*": spec}
+    sharded = mw.jax.shard(fn, *arguments, cluster=CLUSTER, mesh=8, fix=fixes)
+    assert sum(row["count"] for row in sharded.plan.collectives if "gather" not in row["kind"]) == 1
+    assert len(re.findall(r" all-reduce\(", sharded.compiled.as_text())) == 1
+    assert largest_difference(sharded(*arguments), jax.jit(fn)(*arguments)) < 1e-4
+
+
 def test_abstract_arguments_and_numpy_inputs():
     arguments = mlp_arguments()
     shapes = jax.eval_shape(lambda *a: a, *arguments)

@@ -97,6 +97,7 @@ class Annotator {
 
   std::string Annotate() {
     NameMesh();
+    FindPending();
     Arguments();
     Outputs();
     Operations();
@@ -132,6 +133,62 @@ class Annotator {
 
   std::string Text(const Sharding& sharding) const {
     return SdyShardingText(sharding, mesh_, mesh_name_);
+  }
+
+  // `sharding` with partial sums along `axes`, of those that cut no dimension.
+  std::string PartialText(Sharding sharding, const AxisList& axes) const {
+    for (const AxisIndex axis : axes) {
+      const bool cuts =
+          std::any_of(sharding.dims.begin(), sharding.dims.end(), [&](const AxisList& dim) {
+            return std::find(dim.begin(), dim.end(), axis) != dim.end();
+          });
+      if (!cuts) sharding.unreduced.push_back(axis);
+    }
+    if (!sharding.unreduced.empty()) sharding.reduction = Reduction::kSum;
+    return Text(sharding);
+  }
+
+  std::string KeptText(ValueId value) const {
+    return PartialText(values_[value.index()], KeptPartial(graph_, pending_, value));
+  }
+
+  // Finds the additions of partial sums that the text can say: XLA must not be told that a sum is
+  // partial unless it is also told how to take the operands of what makes it.
+  void FindPending() {
+    std::vector<int32_t> operation_of(graph_.ops.size(), -1);  // -1: none, -2: several
+    const LeafFinder finder(graph_);
+    for (const StablehloSource::Result& result : source_.results) {
+      const std::vector<LeafFinder::Leaves>& leaves = finder.leaves(result.computation);
+      if (leaves.empty()) continue;
+      const LeafFinder::Leaves& leaf = leaves[result.instruction.index()];
+      if (leaf.size() != 1 || !leaf[0].valid()) continue;
+      int32_t& operation = operation_of[graph_[leaf[0]].producer.index()];
+      operation = operation == -1 ? result.operation : -2;
+    }
+    const auto makes_partial = [&](OpId id) {
+      const Op& op = graph_[id];
+      const int32_t number = operation_of[id.index()];
+      if (number < 0 || op.kind != OpKind::kInstruction) return false;
+      const StablehloSource::Operation& operation = source_.operations[static_cast<size_t>(number)];
+      if (operation.is_constraint || !operation.anchor.shardings.empty()) return false;
+      if (!movements_.pending[id.index()].empty()) return true;
+      const Opcode opcode = op.instruction->opcode;
+      if (opcode != Opcode::kDot && opcode != Opcode::kConvolution && opcode != Opcode::kReduce) {
+        return false;
+      }
+      for (size_t k = 0; k < op.operands.size(); ++k) {
+        const Shape& shape = graph_[op.operands[k]].shape;
+        if (shape.rank() == 0) continue;
+        if (k >= operation.operands.size() || operation.operand_types[k] != shape ||
+            free_[op.operands[k].index()]) {
+          return false;
+        }
+      }
+      return operation.operands.size() == op.operands.size();
+    };
+    pending_ = WithPartialOperands(graph_, movements_.pending, [&](OpId op, size_t operand) {
+      return makes_partial(op) && makes_partial(graph_[graph_[op].operands[operand]].producer);
+    });
   }
 
   void Arguments() {
@@ -195,17 +252,32 @@ class Annotator {
       if (graph_[op].instruction == &(*graph_.module)[result.computation][result.instruction] &&
           graph_[op].results.size() == 1) {
         const auto& computed = movements_.computed[op.index()];
-        if (!computed.empty()) shardings.push_back(Text(computed[0]));
+        const AxisList& pending = pending_[op.index()];
+        if (!computed.empty() || !pending.empty()) {
+          shardings.push_back(
+              PartialText(computed.empty() ? values_[leaf[0].index()] : computed[0], pending));
+        }
         const auto& needed = movements_.needed[op.index()];
-        for (size_t k = 0; k < needed.size(); ++k) {
-          operands.push_back(OperandTo(graph_[op].operands[k], needed[k]));
+        const bool makes_partial =
+            pending.empty() && !KeptPartial(graph_, pending_, leaf[0]).empty();
+        for (size_t k = 0; k < graph_[op].operands.size(); ++k) {
+          const ValueId operand = graph_[op].operands[k];
+          const Sharding& kept = values_[operand.index()];
+          if (makes_partial && graph_[operand].shape.rank() > 0) {
+            operands.push_back(Operand{operand, Text(needed.empty() ? kept : needed[k])});
+          } else if (!needed.empty() && pending.empty()) {
+            operands.push_back(OperandTo(operand, needed[k]));
+          } else {
+            operands.emplace_back();
+          }
         }
       } else if (const auto carry = carries.find(leaf[0]); carry != carries.end()) {
         operands.resize(texts.results[number].size());
         operands[static_cast<size_t>(result.result)] =
             OperandTo(carry->second->init, values_[carry->second->parameter.index()]);
       }
-      shardings.push_back(Text(values_[leaf[0].index()]));
+      std::string kept = KeptText(leaf[0]);
+      if (shardings.empty() || shardings.back() != kept) shardings.push_back(std::move(kept));
     }
     return texts;
   }
@@ -343,6 +415,7 @@ class Annotator {
   const std::vector<Sharding>& values_;
   const std::vector<Sharding>& outputs_;
   const Movements& movements_;
+  std::vector<AxisList> pending_;  // of movements_, what can be said
   std::string mesh_name_;
   std::vector<Edit> edits_;
 };

@@ -1,5 +1,6 @@
 #include "meshwright/plan/apply_plan.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -95,6 +96,11 @@ absl::StatusOr<AppliedPlan> ApplyPlan(const Graph& graph, const Plan& plan) {
     MW_ASSIGN_OR_RETURN(
         applied.movements.computed.emplace_back(),
         ToShardings(graph, op, instruction.computed_specs, op.results, applied.mesh));
+    AxisList& pending = applied.movements.pending.emplace_back();
+    for (const std::string& name : instruction.pending_axes) {
+      MW_ASSIGN_OR_RETURN(pending.emplace_back(), FindAxis(applied.mesh, name));
+    }
+    std::sort(pending.begin(), pending.end());
     if (op.kind == OpKind::kOutput) {
       MW_ASSIGN_OR_RETURN(Sharding output, ToSharding(instruction.spec, applied.mesh));
       applied.outputs.push_back(std::move(output));

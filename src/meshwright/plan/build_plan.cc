@@ -102,6 +102,7 @@ PlanTensor ToTensor(const Shape& shape, const Sharding& sharding, const Mesh& me
 std::vector<PlanInstruction> Instructions(const Graph& graph, const Mesh& mesh,
                                           const IntraPlan& intra) {
   std::vector<PlanInstruction> instructions(graph.ops.size());
+  const std::vector<AxisList> pending = PendingAxes(graph, mesh, intra);
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph.ops[i];
     const PlannedOp& planned = intra.ops[i];
@@ -121,9 +122,10 @@ std::vector<PlanInstruction> Instructions(const Graph& graph, const Mesh& mesh,
     for (const Sharding& sharding : NeededOperands(graph, mesh, intra, OpId(i))) {
       instruction.operand_specs.push_back(ToSpec(sharding, mesh));
     }
-    for (const Sharding& sharding : ComputedResults(graph, mesh, intra, OpId(i))) {
+    for (const Sharding& sharding : ComputedResults(graph, mesh, intra, pending, OpId(i))) {
       instruction.computed_specs.push_back(ToSpec(sharding, mesh));
     }
+    instruction.pending_axes = AxisNames(pending[i], mesh);
     instruction.executions = ToCount(op.multiplicity);
     instruction.seconds = planned.compute_seconds * op.multiplicity;
   }

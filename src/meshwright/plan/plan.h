@@ -87,6 +87,8 @@ struct PlanInstruction {
   // How the operator needs its operands and computes its results, before what it moves; empty if
   // that is how the values are kept.
   std::vector<PlanSpec> operand_specs, computed_specs;
+  // Axes along which it adds partial sums and leaves them partial, see docs/plan-schema.md.
+  std::vector<std::string> pending_axes;
   std::string strategy;    // in factor terms, "m=x, k=y"; "replicated"; see docs/plan-schema.md
   int64_t executions = 1;  // a step
   double seconds = 0;      // of computing, all executions of one step

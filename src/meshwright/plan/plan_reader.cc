@@ -270,6 +270,7 @@ absl::Status Read(const Json& json, const std::string& path, PlanInstruction& va
       .OptionalMember("other_specs", value.other_specs)
       .OptionalMember("operand_specs", value.operand_specs)
       .OptionalMember("computed_specs", value.computed_specs)
+      .OptionalMember("pending_axes", value.pending_axes)
       .Member("strategy", value.strategy)
       .Member("executions", value.executions)
       .Member("seconds", value.seconds)
@@ -377,11 +378,15 @@ class AxisChecker {
     return absl::OkStatus();
   }
 
+  absl::Status CheckAxes(const std::vector<std::string>& axes, absl::string_view path) const {
+    absl::flat_hash_set<std::string_view> used;
+    return CheckAxes(axes, path, used);
+  }
+
   absl::Status CheckCollectives(const std::vector<PlanCollective>& list,
                                 absl::string_view path) const {
     for (size_t i = 0; i < list.size(); ++i) {
-      absl::flat_hash_set<std::string_view> used;
-      MW_RETURN_IF_ERROR(CheckAxes(list[i].axes, absl::StrCat(path, "[", i, "].axes"), used));
+      MW_RETURN_IF_ERROR(CheckAxes(list[i].axes, absl::StrCat(path, "[", i, "].axes")));
     }
     return absl::OkStatus();
   }
@@ -429,6 +434,8 @@ absl::Status CheckAxes(const Part& part, const std::string& path) {
         MW_RETURN_IF_ERROR(checker.CheckSpec((*specs)[r], absl::StrCat(at, key, r, "]")));
       }
     }
+    MW_RETURN_IF_ERROR(
+        checker.CheckAxes(instruction.pending_axes, absl::StrCat(at, ".pending_axes")));
     MW_RETURN_IF_ERROR(
         checker.CheckCollectives(instruction.collective, absl::StrCat(at, ".collective")));
   }

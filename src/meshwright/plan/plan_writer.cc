@@ -85,6 +85,7 @@ Json ToJson(const PlanInstruction& instruction) {
   if (!instruction.other_specs.empty()) json["other_specs"] = instruction.other_specs;
   if (!instruction.operand_specs.empty()) json["operand_specs"] = instruction.operand_specs;
   if (!instruction.computed_specs.empty()) json["computed_specs"] = instruction.computed_specs;
+  if (!instruction.pending_axes.empty()) json["pending_axes"] = instruction.pending_axes;
   json["strategy"] = instruction.strategy;
   json["executions"] = instruction.executions;
   json["seconds"] = instruction.seconds;
