@@ -70,6 +70,22 @@ def _attention_shapes(h, kv):
     return {"wq": (h, h), "wk": (h, kv), "wv": (h, kv), "wo": (h, h), "n1": (h,), "n2": (h,)}
 
 
+def mlp(generator, layers=4, h=64, batch=32):
+    """Plain gradient descent."""
+
+    def loss(params, x, y):
+        for w in params[:-1]:
+            x = jax.nn.relu(x @ w)
+        return ((x @ params[-1] - y) ** 2).mean()
+
+    def step(params, x, y):
+        value, grads = jax.value_and_grad(loss)(params, x, y)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), value
+
+    x, y = generator.standard_normal((2, batch, h)).astype(np.float32)
+    return step, (_weights(generator, [(h, h)] * layers), x, y)
+
+
 def gpt(generator, h=32, heads=4, vocab=64, length=16, batch=8):
     shapes = {"embed": (vocab, h), "pos": (length, h), "head": (h, vocab), "norm": (h,)}
     shapes["layer"] = {"up": (h, 4 * h), "down": (4 * h, h), **_attention_shapes(h, h)}
@@ -85,8 +101,24 @@ def gpt(generator, h=32, heads=4, vocab=64, length=16, batch=8):
     return adam(loss), (_state(generator, _weights(generator, shapes)), text, labels)
 
 
-def llama(generator, layers=2, h=32, heads=4, kv_heads=2, ffn=64, vocab=64, length=16, batch=8):
-    """Scanned layers, shared key and value heads, recomputation."""
+def scan(generator, **sizes):
+    """LLaMA with scanned and recomputed layers."""
+    return llama(generator, scanned=True, **sizes)
+
+
+def llama(
+    generator,
+    layers=2,
+    h=32,
+    heads=4,
+    kv_heads=2,
+    ffn=64,
+    vocab=64,
+    length=16,
+    batch=8,
+    scanned=False,
+):
+    """Shared key and value heads, gated layers."""
     layer_shapes = {"gate": (h, ffn), "up": (h, ffn), "down": (ffn, h)}
     layer_shapes |= _attention_shapes(h, h // heads * kv_heads)
     stacked = {name: (layers, *shape) for name, shape in layer_shapes.items()}
@@ -98,7 +130,12 @@ def llama(generator, layers=2, h=32, heads=4, kv_heads=2, ffn=64, vocab=64, leng
         return x + (jax.nn.silu(y @ bf16(w["gate"])) * (y @ bf16(w["up"]))) @ bf16(w["down"]), None
 
     def loss(params, text, labels):
-        x, _ = jax.lax.scan(jax.checkpoint(layer), bf16(params["embed"])[text], params["layers"])
+        x = bf16(params["embed"])[text]
+        if scanned:
+            x, _ = jax.lax.scan(jax.checkpoint(layer), x, params["layers"])
+        else:
+            for number in range(layers):
+                x, _ = layer(x, jax.tree.map(lambda w, n=number: w[n], params["layers"]))
         return cross_entropy(norm(x, params["norm"]) @ bf16(params["head"]), labels)
 
     text, labels = generator.integers(0, vocab, (2, batch, length), np.int32)

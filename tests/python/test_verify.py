@@ -162,6 +162,11 @@ BIG = 1 << 20
             "XLA took it out of a loop",
         ),
         (
+            move("all-gather", 4 * BIG),
+            move("all-gather", BIG, times=4),
+            "XLA moves the slice that each round of a loop uses",
+        ),
+        (
             move("all-to-all", BIG),
             move("all-gather", 8 * BIG, "sliced", name="x"),
             "XLA gathers and slices to reshard",
@@ -186,6 +191,7 @@ def test_causes(planned, compiled, cause):
         (move("all-reduce", BIG), None),
         (None, move("all-reduce", BIG)),
         (None, move("all-reduce", BIG, "added")),  # a term of a sum that nobody planned
+        (None, move("all-gather", BIG, times=4)),  # no slice of anything planned
         (move("all-gather", BIG), move("all-gather", 2 * BIG, name="add.1")),  # f32 in the plan
         (move("all-gather", BIG), move("all-gather", BIG, axes="x", name="add.1")),
         (move("all-to-all", BIG), move("all-gather", BIG, name="add.1")),  # used whole
@@ -205,9 +211,17 @@ def test_causes_that_need_another_collective():
         ("XLA sums each term before the addition that the plan sums after", terms[2])
     ]
     users = [move("all-gather", BIG, name=f"dot.{i}", value="w") for i in range(2)]
-    found = causes.match(users, [move("all-gather", BIG, name="dot.7")])
+    other = move("all-gather", BIG, name="dot.2", value="v")
+    once = [move("all-gather", BIG, name=f"dot.{i}") for i in (7, 8)]
+    found = causes.match([*users, other], once)
     assert [(d.cause, d.planned) for d in found.differences] == [
         ("XLA moves a value once for all its users", users[1])
+    ]
+    slices = [move("all-gather", BIG, name=f"squeeze.{i}", times=4) for i in range(2)]
+    found = causes.match([move("all-gather", 4 * BIG, name="w")], slices)
+    assert [(d.cause, d.compiled) for d in found.differences] == [
+        ("XLA moves the slice that each round of a loop uses", slices[0]),
+        ("XLA moves a slice again instead of keeping it", slices[1]),
     ]
 
 

@@ -1,7 +1,8 @@
 """Planned collectives against compiled ones, one by one; a cause for each that differs.
 
 First every planned collective takes the compiled one that equals it in kind, axes, bytes and
-executions, of the same operator if there is one. What is left is held against what XLA is known to
+executions, of the same operator if there is one; of those that move one value for several users,
+the first takes precedence. What is left is held against what XLA is known to
 do, in the order of the tables below: first pairs of a planned and a compiled one, then single ones.
 A cause is given on evidence in the plan and in the compiled program only; what has none stays
 unexplained.
@@ -19,6 +20,7 @@ BYTES_TOLERANCE = 0.02
 SMALL_BYTES = 1024
 
 UNEXPLAINED = "unexplained"
+_SLICES = "XLA moves the slice that each round of a loop uses"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +46,8 @@ class Matching:
 
 
 def match(planned: Sequence[Move], compiled: Sequence[Move]) -> Matching:
-    left, right = list(planned), list(compiled)
+    left, repeated = _split_repeated(planned)
+    right = list(compiled)
     found = Matching([], [])
     for same in (_same_operator, _any_operator):
         found.matched += _pair(left, right, _equal, same)
@@ -52,11 +55,24 @@ def match(planned: Sequence[Move], compiled: Sequence[Move]) -> Matching:
         for cause, holds in _PAIR_CAUSES.items():
             pairs = _pair(left, right, holds, same)
             found.differences += [Difference(cause, p, c) for p, c in pairs]
-    for move in left:
+    for same in (_same_operator, _any_operator):
+        found.matched += _pair(repeated, right, _equal, same)
+    for move in left + repeated:
         found.differences.append(Difference(_cause(move, found, _PLANNED_CAUSES), move, None))
     for move in right:
         found.differences.append(Difference(_cause(move, found, _COMPILED_CAUSES), None, move))
     return found
+
+
+def _split_repeated(planned: Sequence[Move]) -> tuple[list[Move], list[Move]]:
+    """Those that are the first to move a value in their way, and the others."""
+    seen: set[tuple[object, ...]] = set()
+    first, repeated = [], []
+    for move in planned:
+        key = (move.value, move.kind, move.axes, move.times, move.bytes)
+        (repeated if move.value and key in seen else first).append(move)
+        seen.add(key)
+    return first, repeated
 
 
 PairTest = Callable[[Move, Move], bool]
@@ -118,6 +134,11 @@ def _out_of_a_loop(p: Move, c: Move) -> bool:
     return _same_groups(p, c) and p.times > c.times and _near(p.bytes, c.bytes)
 
 
+def _in_slices(p: Move, c: Move) -> bool:
+    """As much in all, in the rounds of a loop that uses a slice in each."""
+    return _same_groups(p, c) and p.times < c.times and _near(p.total_bytes, c.total_bytes)
+
+
 def _gathered_and_sliced(p: Move, c: Move) -> bool:
     return (
         p.kind in ("all-to-all", "collective-permute")
@@ -135,6 +156,7 @@ _PAIR_CAUSES: dict[str, PairTest] = {
     "the sum of a reduce-scatter has other users than slices": _kept_whole,
     "XLA moves f32 before the conversion to 16 bits": _before_narrowing,
     "XLA took it out of a loop": _out_of_a_loop,
+    _SLICES: _in_slices,
     "XLA gathers and slices to reshard": _gathered_and_sliced,
     "XLA moves another operand or the result of the operator": _other_side,
 }
@@ -147,25 +169,37 @@ def _few_numbers(move: Move, _: Matching) -> bool:
 
 
 def _shared(move: Move, found: Matching) -> bool:
-    """Another operator wants the same value moved the same way."""
-    made = [p for p, _ in found.matched] + [d.planned for d in found.differences if d.planned]
+    """Another operator wants the same value moved the same way, and got it."""
     return bool(move.value) and any(
-        other is not move and other.value == move.value and _same_groups(other, move)
-        for other in made
+        p.value == move.value and _same_groups(p, move) for p, _ in _compiled_pairs(found)
     )
+
+
+def _again(move: Move, found: Matching) -> bool:
+    """What one loop takes slice by slice, another (the backward pass) does too."""
+    return any(
+        difference.cause == _SLICES
+        and difference.compiled is not None
+        and difference.compiled.operator == move.operator
+        and _equal(difference.compiled, move)
+        for difference in found.differences
+    )
+
+
+def _compiled_pairs(found: Matching) -> list[tuple[Move, Move]]:
+    return found.matched + [
+        (d.planned, d.compiled) for d in found.differences if d.planned and d.compiled
+    ]
 
 
 def _term(move: Move, found: Matching) -> bool:
     """Its users only add it, and another sum of an array like it is planned and compiled."""
-    sums = found.matched + [
-        (d.planned, d.compiled) for d in found.differences if d.planned and d.compiled
-    ]
     return (
         move.kind == "all-reduce"
         and "added" in move.traits
         and any(
             c.kind == "all-reduce" and p.axes == move.axes and _near(p.bytes, move.bytes)
-            for p, c in sums
+            for p, c in _compiled_pairs(found)
         )
     )
 
@@ -177,6 +211,7 @@ _PLANNED_CAUSES: dict[str, SingleCause] = {
 _COMPILED_CAUSES: dict[str, SingleCause] = {
     "a few numbers": _few_numbers,
     "XLA sums each term before the addition that the plan sums after": _term,
+    "XLA moves a slice again instead of keeping it": _again,
 }
 
 
