@@ -21,6 +21,8 @@
 #include "meshwright/cli/verb.h"
 #include "meshwright/cluster/units.h"
 #include "meshwright/inter/alpa_layers.h"
+#include "meshwright/inter/alpa_schedules.h"
+#include "meshwright/inter/alpa_stages.h"
 #include "meshwright/solve/alpa_ilp.h"
 #include "meshwright/solve/solution_json.h"
 
@@ -103,10 +105,69 @@ absl::Status ReproduceAlpaLayers(const std::vector<std::string>& files,
   return absl::OkStatus();
 }
 
+// Alpa's tables are of 32-bit floats.
+absl::Status ReproduceAlpaStages(const std::vector<std::string>& files,
+                                 const solve::SolverOptions& options, const RowSink& sink) {
+  constexpr double kTolerance = 1e-5;
+  std::vector<RecordedStages> cases;
+  for (const std::string& file : files) {
+    MW_ASSIGN_OR_RETURN(std::vector<RecordedStages> more, ReadRecordedStages(file));
+    std::move(more.begin(), more.end(), std::back_inserter(cases));
+  }
+  for (const RecordedStages& one : cases) {
+    for (const bool training : {true, false}) {
+      const auto start = std::chrono::steady_clock::now();
+      Row row{StrCat(one.name, training ? " training" : " inference"), one.problem.layers};
+      row.found = training ? TrainingCost(one.problem) : InferenceCost(one.problem);
+      const std::chrono::duration<double, std::milli> time =
+          std::chrono::steady_clock::now() - start;
+      row.recorded = training ? one.training : one.inference;
+      row.milliseconds = time.count();
+      row.outcome = row.found.has_value() ? "optimal" : "infeasible";
+      if (row.found.has_value() != row.recorded.has_value()) {
+        row.deviation = std::numeric_limits<double>::infinity();
+      } else if (row.found.has_value()) {
+        row.deviation =
+            std::abs(*row.found - *row.recorded) / std::max(1e-30, std::abs(*row.recorded));
+        if (*row.found == *row.recorded) row.deviation = 0;
+      }
+      row.ok = row.deviation <= kTolerance;
+      MW_RETURN_IF_ERROR(sink(row));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The cost of a schedule is its clocks; every cell has to be the same.
+absl::Status ReproduceAlpaSchedules(const std::vector<std::string>& files,
+                                    const solve::SolverOptions& options, const RowSink& sink) {
+  std::vector<RecordedSchedule> cases;
+  for (const std::string& file : files) {
+    MW_ASSIGN_OR_RETURN(std::vector<RecordedSchedule> more, ReadRecordedSchedules(file));
+    std::move(more.begin(), more.end(), std::back_inserter(cases));
+  }
+  for (const RecordedSchedule& one : cases) {
+    const auto start = std::chrono::steady_clock::now();
+    const ClockTable table = MakeClockTable(one.schedule, one.meshes, one.micro_batches);
+    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+    Row row{one.name, one.meshes};
+    row.recorded = static_cast<double>(one.table.size());
+    row.found = static_cast<double>(table.size());
+    row.milliseconds = time.count();
+    row.outcome = "schedule";
+    row.ok = table == one.table;
+    row.deviation = row.ok ? 0 : 1;
+    MW_RETURN_IF_ERROR(sink(row));
+  }
+  return absl::OkStatus();
+}
+
 constexpr Reproduction kReproductions[] = {
     {"alpa-ilp", "assignment problems of Alpa, and requests to XLA's auto-sharding solver",
      &ReproduceAlpaIlp},
     {"alpa-layers", "runs of Alpa's clustering of operators into layers", &ReproduceAlpaLayers},
+    {"alpa-stages", "runs of Alpa's dynamic programming over stages", &ReproduceAlpaStages},
+    {"alpa-schedules", "pipeline schedules of Alpa, clock by clock", &ReproduceAlpaSchedules},
 };
 
 absl::StatusOr<const Reproduction*> FindReproduction(const std::string& name) {

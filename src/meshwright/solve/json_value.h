@@ -35,6 +35,7 @@ class JsonValue {
   bool ok() const { return status_->ok(); }
   bool IsObject() const { return json_->is_object(); }
   bool IsList() const { return json_->is_array(); }
+  bool IsNull() const { return json_->is_null(); }
 
   JsonValue At(const char* key) const;                   // an error if there is none
   std::optional<JsonValue> Find(const char* key) const;  // nullopt: absent or null

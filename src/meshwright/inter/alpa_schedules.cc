@@ -1,0 +1,138 @@
+#include "meshwright/inter/alpa_schedules.h"
+
+#include <algorithm>
+#include <map>
+
+#include "meshwright/base/file.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/solve/json_value.h"
+
+namespace meshwright {
+namespace {
+
+using solve::Json;
+using solve::JsonValue;
+
+constexpr int64_t kMostMeshes = 1024;
+constexpr int64_t kMostMicroBatches = 1 << 16;
+
+struct ClassName {
+  std::string_view name;
+  AlpaSchedule schedule;
+};
+constexpr ClassName kClassNames[] = {
+    {"GpipeSchedule", AlpaSchedule::kGpipe},
+    {"PipeDreamFlush", AlpaSchedule::k1F1B},
+    {"OverlapFriendlyPipeDreamSchedule", AlpaSchedule::k1F1BOverlap},
+};
+
+// Forward phases of mesh `mesh` before its first backward phase.
+int32_t WarmUp(AlpaSchedule schedule, int32_t meshes, int32_t micro_batches, int32_t mesh) {
+  const int32_t after = meshes - mesh - 1;
+  switch (schedule) {
+    case AlpaSchedule::kGpipe:
+      return micro_batches;
+    case AlpaSchedule::k1F1B:
+      return std::min(after, micro_batches);
+    case AlpaSchedule::k1F1BOverlap:
+      return std::min(2 * after, micro_batches);
+  }
+  return 0;
+}
+
+// (micro-batch, stage) in the order in which mesh `mesh` runs them.
+std::vector<std::pair<int32_t, int32_t>> OrderOf(AlpaSchedule schedule, int32_t meshes,
+                                                 int32_t micro_batches, int32_t mesh) {
+  std::vector<std::pair<int32_t, int32_t>> order;
+  const int32_t warm_up = WarmUp(schedule, meshes, micro_batches, mesh);
+  for (int32_t m = 0; m < warm_up; ++m) order.emplace_back(m, mesh);
+  for (int32_t m = 0; m < micro_batches; ++m) {
+    if (warm_up + m < micro_batches) order.emplace_back(warm_up + m, mesh);
+    order.emplace_back(m, 2 * meshes - 1 - mesh);
+  }
+  return order;
+}
+
+RecordedSchedule ReadOne(const JsonValue& one) {
+  RecordedSchedule recorded;
+  const JsonValue kind = one.At("cls");
+  const std::string text = kind.Text();
+  const auto* const found = std::find_if(std::begin(kClassNames), std::end(kClassNames),
+                                         [&](const ClassName& c) { return c.name == text; });
+  if (found == std::end(kClassNames)) {
+    kind.Fail(
+        "expected \"GpipeSchedule\", \"PipeDreamFlush\" or \"OverlapFriendlyPipeDreamSchedule\"");
+    return recorded;
+  }
+  recorded.schedule = found->schedule;
+  recorded.meshes = static_cast<int32_t>(one.At("num_mesh").Integer(1, kMostMeshes));
+  recorded.micro_batches =
+      static_cast<int32_t>(one.At("num_microbatch").Integer(1, kMostMicroBatches));
+  recorded.name = StrCat(text, " ", recorded.meshes, "x", recorded.micro_batches);
+  for (const JsonValue& clock : one.At("table").Elements()) {
+    auto& row = recorded.table.emplace_back();
+    for (const JsonValue& cell : clock.Elements(recorded.meshes, "one a mesh")) {
+      row.emplace_back();
+      if (cell.IsNull()) continue;
+      const std::vector<JsonValue> task = cell.Elements(2, "a task: micro-batch, stage");
+      if (!cell.ok()) return recorded;
+      row.back() = {static_cast<int32_t>(task[0].Integer(0, recorded.micro_batches - 1)),
+                    static_cast<int32_t>(task[1].Integer(0, 3 * recorded.meshes - 1))};
+    }
+  }
+  return recorded;
+}
+
+}  // namespace
+
+ClockTable MakeClockTable(AlpaSchedule schedule, int32_t meshes, int32_t micro_batches) {
+  const int32_t last = 2 * (meshes + micro_batches - 1);
+  ClockTable table(last + 1);
+  for (auto& row : table) row.resize(meshes);
+  std::vector<std::vector<std::pair<int32_t, int32_t>>> orders;
+  for (int32_t i = 0; i < meshes; ++i)
+    orders.push_back(OrderOf(schedule, meshes, micro_batches, i));
+  std::vector<size_t> next(meshes, 0);
+  std::map<std::pair<int32_t, int32_t>, int32_t> ran;  // (micro-batch, stage) -> clock
+  for (int32_t clock = 0; clock < last; ++clock) {
+    for (int32_t i = 0; i < meshes; ++i) {
+      if (next[i] == orders[i].size()) continue;
+      const auto [micro_batch, stage] = orders[i][next[i]];
+      if (stage > 0) {
+        const auto before = ran.find({micro_batch, stage - 1});
+        if (before == ran.end() || before->second >= clock) continue;
+      }
+      ran[{micro_batch, stage}] = clock;
+      table[clock][i] = {micro_batch, stage};
+      ++next[i];
+    }
+  }
+  for (int32_t i = 0; i < meshes; ++i) table[last][i] = {micro_batches - 1, 2 * meshes + i};
+  return table;
+}
+
+absl::StatusOr<std::vector<RecordedSchedule>> ParseRecordedSchedules(std::string text,
+                                                                     std::string_view name) {
+  MW_ASSIGN_OR_RETURN(text, MaybeGunzip(std::move(text), name));
+  MW_ASSIGN_OR_RETURN(const Json json, solve::ParseJson(text, name));
+  absl::Status status;
+  const JsonValue root(json, &status);
+  if (!root.IsList()) root.Fail("expected a list of Alpa's schedules");
+  std::vector<RecordedSchedule> cases;
+  for (const JsonValue& one : root.Elements()) {
+    cases.push_back(ReadOne(one));
+    if (!one.ok()) break;
+  }
+  if (root.ok() && cases.empty()) root.Fail("holds no case");
+  if (!status.ok())
+    return absl::Status(status.code(), StrCat(name, ": ", FromAbsl(status.message())));
+  return cases;
+}
+
+absl::StatusOr<std::vector<RecordedSchedule>> ReadRecordedSchedules(const std::string& path) {
+  MW_ASSIGN_OR_RETURN(std::string text, ReadFile(path));
+  return ParseRecordedSchedules(std::move(text), path);
+}
+
+}  // namespace meshwright
