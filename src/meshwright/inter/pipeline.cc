@@ -126,13 +126,10 @@ class PipelinePlanner {
     // Many micro-batches first: their bubbles are short, so what they find lets the search give up
     // on the others sooner.
     for (auto it = counts.rbegin(); it != counts.rend(); ++it) {
-      if (Elapsed() > request_.deadline_seconds && !candidates_.empty()) {
-        // What was not looked at may be better.
-        bound_ = 0;
-        break;
-      }
-      MW_RETURN_IF_ERROR(Try(*it, schedules));
+      if (!Late()) MW_RETURN_IF_ERROR(Try(*it, schedules));
     }
+    // What was not looked at may be better.
+    if (Late()) bound_ = 0;
     const bool whole = request_.stages <= 1 && candidates_.back().micro_batches == 1 &&
                        request_.clusters.size() == 1;
     if (whole) MW_RETURN_IF_ERROR(TryWhole(*schedules[0]));
@@ -144,6 +141,9 @@ class PipelinePlanner {
 
  private:
   double Elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+  // The deadline is over; the first number of micro-batches is looked at in any case.
+  bool Late() const { return !candidates_.empty() && Elapsed() > request_.deadline_seconds; }
 
   void Report(const char* phase, int64_t micro_batches) const {
     if (request_.progress) request_.progress({phase, micro_batches, best_.seconds});
@@ -217,6 +217,7 @@ class PipelinePlanner {
     candidate.micro_batches = micro_batches;
     MW_ASSIGN_OR_RETURN(candidate.kinds, Kinds(micro_batches));
     MW_RETURN_IF_ERROR(CostAll(&candidate));
+    if (Late()) return absl::OkStatus();
     Report("stages", micro_batches);
     candidates_.push_back(std::move(candidate));
     SearchAll(candidates_.back(), schedules);
@@ -282,6 +283,7 @@ class PipelinePlanner {
     absl::Status error;
     std::mutex mutex;
     solve::ForEachParallel(work.size(), request_.threads, [&](size_t i) {
+      if (Late()) return;
       const auto [s, m] = work[i];
       const std::unique_ptr<CostModel> model = request_.cost_model(submeshes_[s].meshes[m]);
       absl::StatusOr<MeshCosts> costs =
@@ -294,7 +296,7 @@ class PipelinePlanner {
         error = costs.status();
       }
     });
-    return Sum(candidate) ? absl::OkStatus() : error;
+    return Sum(candidate) || Late() ? absl::OkStatus() : error;
   }
 
   // False if no layer can be planned anywhere.
