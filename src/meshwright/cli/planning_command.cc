@@ -48,7 +48,12 @@ std::vector<std::string> Inputs(const PlanningOptions& options) {
 absl::Status PrepareFolder(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return absl::OkStatus();
-  if (!std::filesystem::exists(path, error)) return absl::OkStatus();
+  if (!std::filesystem::exists(path, error)) {
+    const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+    if (parent.empty() || std::filesystem::is_directory(parent, error)) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("--emit: the folder ", parent.string(), " does not exist"));
+  }
   return absl::InvalidArgumentError(
       absl::StrCat("--emit: ", path, " is a file; the stages of a pipeline need a folder"));
 }

@@ -537,6 +537,11 @@ class PipelinePlanner {
     const Candidate& candidate = candidates_.back();
     const int32_t layers = result_.layers.count;
     const int64_t devices = request_.clusters[0].devices();
+    int64_t state = 0;
+    for (OpId parameter : graph_.parameters)
+      state += graph_[graph_[parameter].results[0]].shape.bytes();
+    // Even spread over all devices it would not fit, and proving that again takes the planner long.
+    if (state / devices > request_.memory_bytes[0]) return absl::OkStatus();
     for (size_t s = 0; s < submeshes_.size(); ++s) {
       if (submeshes_[s].devices() != devices) continue;
       for (size_t m = 0; m < submeshes_[s].meshes.size(); ++m) {

@@ -59,7 +59,10 @@ absl::StatusOr<PipelineChoice> ParsePipeline(const RequestOptions& options,
   MW_ASSIGN_OR_RETURN(pipeline.micro_batches,
                       ParseCount(options.micro_batches, "auto", StrCat(dashes, "micro-batches")));
   pipeline.schedule = options.schedule;
-  if (options.schedule != "auto") MW_RETURN_IF_ERROR(FindSchedule(options.schedule).status());
+  if (options.schedule != "auto") {
+    const absl::Status known = FindSchedule(options.schedule).status();
+    if (!known.ok()) return AtOption(StrCat(dashes, "schedule"), known);
+  }
   pipeline.recompute = options.recompute;
   pipeline.layers = options.layers;
   pipeline.data = options.data;
