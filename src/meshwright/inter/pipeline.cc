@@ -23,6 +23,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cost/fusion.h"
+#include "meshwright/inter/stage_coster.h"
 #include "meshwright/inter/stage_search.h"
 #include "meshwright/inter/submeshes.h"
 #include "meshwright/intra/names.h"
@@ -45,74 +46,6 @@ constexpr double kHiddenTransfers = 1.05;
 constexpr double kDearer = 4;
 constexpr int kMostDearer = 4;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// One way to run a stage: which mesh of the submesh, which way of MeshCosts, recomputation.
-struct Option {
-  int32_t mesh = 0, way = 0;
-  bool recompute = false;
-  SliceCost cost;
-  StageOption stage;
-};
-
-SliceCost Recomputed(SliceCost cost) {
-  cost.backward += cost.forward;
-  cost.working_bytes += cost.in_flight_bytes - cost.input_bytes;
-  cost.in_flight_bytes = cost.input_bytes;
-  return cost;
-}
-
-// What the layers before each one cost in one way on one mesh, so that a range takes no time to add
-// up. `working_bytes` is a maximum, not a sum: see PipelinePlanner::SumOf.
-struct LayerSums {
-  std::vector<SliceCost> before;    // by layer, and of all
-  std::vector<int32_t> impossible;  // of them, those that cannot run in this way
-};
-
-LayerSums SumLayers(const std::vector<int32_t>& kinds, const std::vector<SliceCost>& costs) {
-  LayerSums sums;
-  sums.before.emplace_back();
-  sums.impossible.push_back(0);
-  for (int32_t kind : kinds) {
-    const SliceCost& layer = costs[kind];
-    SliceCost sum = sums.before.back();
-    const bool possible = layer.forward >= 0;
-    if (possible) {
-      sum.forward += layer.forward;
-      sum.backward += layer.backward;
-      sum.weight_gradient += layer.weight_gradient;
-      sum.update += layer.update;
-      sum.state_bytes += layer.state_bytes;
-      sum.in_flight_bytes += layer.in_flight_bytes;
-      sum.input_bytes += layer.input_bytes;
-    }
-    sums.before.push_back(sum);
-    sums.impossible.push_back(sums.impossible.back() + (possible ? 0 : 1));
-  }
-  return sums;
-}
-
-SliceCost Difference(const SliceCost& end, const SliceCost& begin) {
-  SliceCost sum;
-  sum.forward = end.forward - begin.forward;
-  sum.backward = end.backward - begin.backward;
-  sum.weight_gradient = end.weight_gradient - begin.weight_gradient;
-  sum.update = end.update - begin.update;
-  sum.state_bytes = end.state_bytes - begin.state_bytes;
-  sum.in_flight_bytes = end.in_flight_bytes - begin.in_flight_bytes;
-  sum.input_bytes = end.input_bytes - begin.input_bytes;
-  return sum;
-}
-
-// Everything about one number of micro-batches.
-struct Candidate {
-  int64_t micro_batches = 1;
-  std::vector<LayerKind> kinds;
-  // By submesh and mesh; without value: the layers cannot be planned there.
-  std::vector<std::vector<std::optional<MeshCosts>>> costs;
-  // By submesh, mesh, and way * 2 + whether activations are computed again.
-  std::vector<std::vector<std::vector<LayerSums>>> sums;
-  std::vector<std::vector<std::vector<double>>> bounds_before;  // by submesh, mesh, layer
-};
 
 class PipelinePlanner {
  public:
@@ -168,11 +101,7 @@ class PipelinePlanner {
     result_.warnings = graph_.warnings;
     for (const std::string& warning : result_.batch.warnings) result_.warnings.push_back(warning);
     submeshes_ = Submeshes(request_.clusters);
-    const std::vector<int32_t>& kinds = result_.layers.kind;
-    run_end_.assign(kinds.size(), static_cast<int32_t>(kinds.size()));
-    for (size_t l = kinds.size(); l-- > 1;) {
-      run_end_[l - 1] = kinds[l - 1] == kinds[l] ? run_end_[l] : static_cast<int32_t>(l);
-    }
+    coster_.emplace(result_.layers, submeshes_, request_);
     MW_ASSIGN_OR_RETURN(slicer_, Slicer::Make(graph_, result_.batch, result_.layers));
     return absl::OkStatus();
   }
@@ -213,7 +142,7 @@ class PipelinePlanner {
 
   absl::Status Try(int64_t micro_batches, const std::vector<const ScheduleKind*>& schedules) {
     Report("costs", micro_batches);
-    Candidate candidate;
+    LayerTable candidate;
     candidate.micro_batches = micro_batches;
     MW_ASSIGN_OR_RETURN(candidate.kinds, Kinds(micro_batches));
     MW_RETURN_IF_ERROR(CostAll(&candidate));
@@ -267,7 +196,7 @@ class PipelinePlanner {
     return repeats;
   }
 
-  absl::Status CostAll(Candidate* candidate) {
+  absl::Status CostAll(LayerTable* candidate) {
     std::vector<std::pair<size_t, size_t>> work;
     candidate->costs.resize(submeshes_.size());
     for (size_t s = 0; s < submeshes_.size(); ++s) {
@@ -296,118 +225,10 @@ class PipelinePlanner {
         error = costs.status();
       }
     });
-    return Sum(candidate) || Late() ? absl::OkStatus() : error;
+    return coster_->Sum(candidate) || Late() ? absl::OkStatus() : error;
   }
 
-  // False if no layer can be planned anywhere.
-  bool Sum(Candidate* candidate) const {
-    const std::vector<int32_t>& kinds = result_.layers.kind;
-    bool any = false;
-    candidate->sums.resize(submeshes_.size());
-    candidate->bounds_before.resize(submeshes_.size());
-    for (size_t s = 0; s < submeshes_.size(); ++s) {
-      candidate->sums[s].resize(candidate->costs[s].size());
-      candidate->bounds_before[s].resize(candidate->costs[s].size());
-      for (size_t m = 0; m < candidate->costs[s].size(); ++m) {
-        const std::optional<MeshCosts>& costs = candidate->costs[s][m];
-        if (!costs.has_value()) continue;
-        any = true;
-        for (size_t w = 0; w < costs->layouts.size(); ++w) {
-          std::vector<SliceCost> kept, again;
-          for (const std::vector<SliceCost>& ways : costs->ways) {
-            kept.push_back(ways[w]);
-            again.push_back(ways[w].forward < 0 ? ways[w] : Recomputed(ways[w]));
-          }
-          candidate->sums[s][m].push_back(SumLayers(kinds, kept));
-          candidate->sums[s][m].push_back(SumLayers(kinds, again));
-        }
-        std::vector<double>& bounds = candidate->bounds_before[s][m];
-        bounds.push_back(0);
-        for (int32_t kind : kinds) bounds.push_back(bounds.back() + costs->bound[kind]);
-      }
-    }
-    return any;
-  }
-
-  // Seconds to hand `bytes` of each device of a submesh on to the next stage.
-  double SendSeconds(const Submesh& submesh, int64_t bytes) const {
-    const Cluster& cluster = request_.clusters[submesh.cluster];
-    const bool inside = submesh.devices() * 2 <= cluster.devices_per_node ||
-                        (cluster.nodes == 1 && request_.clusters.size() == 1);
-    const Link& link = inside ? cluster.intra_node : cluster.inter_node;
-    return bytes == 0 ? 0 : link.latency_seconds + static_cast<double>(bytes) / link.achievable();
-  }
-
-  // Of layers [begin, end) in one way; forward < 0: impossible.
-  SliceCost SumOf(const Candidate& candidate, int32_t begin, int32_t end, size_t submesh,
-                  size_t mesh, size_t way, bool recompute) const {
-    const LayerSums& sums = candidate.sums[submesh][mesh][way * 2 + (recompute ? 1 : 0)];
-    if (sums.impossible[end] > sums.impossible[begin]) return {.forward = -1};
-    const MeshCosts& costs = *candidate.costs[submesh][mesh];
-    const std::vector<int32_t>& kinds = result_.layers.kind;
-    SliceCost sum = Difference(sums.before[end], sums.before[begin]);
-    for (int32_t l = begin; l < end; l = run_end_[l]) {
-      const SliceCost& layer = costs.ways[kinds[l]][way];
-      const int64_t working = recompute ? Recomputed(layer).working_bytes : layer.working_bytes;
-      sum.working_bytes = std::max(sum.working_bytes, working);
-    }
-    sum.activation_bytes = costs.ways[kinds[end - 1]][way].activation_bytes;
-    sum.gradient_bytes = costs.ways[kinds[begin]][way].gradient_bytes;
-    return sum;
-  }
-
-  std::vector<Option> OptionsOf(const Candidate& candidate, int32_t begin, int32_t end,
-                                int32_t submesh) const {
-    std::vector<Option> options;
-    const int64_t memory = request_.memory_bytes[submeshes_[submesh].cluster];
-    for (size_t m = 0; m < candidate.costs[submesh].size(); ++m) {
-      if (!candidate.costs[submesh][m].has_value()) continue;
-      for (size_t w = 0; w < candidate.costs[submesh][m]->layouts.size(); ++w) {
-        for (const bool recompute : {false, true}) {
-          if (recompute && !request_.recompute) continue;
-          Option option{.mesh = static_cast<int32_t>(m),
-                        .way = static_cast<int32_t>(w),
-                        .recompute = recompute,
-                        .cost = SumOf(candidate, begin, end, submesh, m, w, recompute),
-                        .stage = {}};
-          const SliceCost& cost = option.cost;
-          if (cost.forward < 0) continue;
-          const Submesh& devices = submeshes_[submesh];
-          option.stage = {
-              .seconds = cost.forward + cost.backward +
-                         SendSeconds(devices, cost.activation_bytes) +
-                         SendSeconds(devices, cost.gradient_bytes),
-              .backward_seconds = cost.backward + SendSeconds(devices, cost.gradient_bytes),
-              .once_seconds = cost.update,
-              .fixed_bytes = cost.state_bytes + cost.working_bytes,
-              .bytes_in_flight = cost.in_flight_bytes};
-          if (option.stage.fixed_bytes + option.stage.bytes_in_flight > memory) continue;
-          options.push_back(option);
-        }
-      }
-    }
-    return Undominated(std::move(options));
-  }
-
-  static bool Dominates(const StageOption& a, const StageOption& b) {
-    return a.seconds <= b.seconds && a.once_seconds <= b.once_seconds &&
-           a.fixed_bytes <= b.fixed_bytes && a.bytes_in_flight <= b.bytes_in_flight;
-  }
-
-  static std::vector<Option> Undominated(std::vector<Option> options) {
-    std::vector<Option> kept;
-    for (const Option& option : options) {
-      const auto dominates = [&](const Option& k) { return Dominates(k.stage, option.stage); };
-      if (std::any_of(kept.begin(), kept.end(), dominates)) continue;
-      kept.erase(std::remove_if(kept.begin(), kept.end(),
-                                [&](const Option& k) { return Dominates(option.stage, k.stage); }),
-                 kept.end());
-      kept.push_back(option);
-    }
-    return kept;
-  }
-
-  StageSearchInput SearchInput(const Candidate& candidate) const {
+  StageSearchInput SearchInput(const LayerTable& candidate) const {
     StageSearchInput input;
     input.layers = result_.layers.count;
     input.memory_bytes = request_.memory_bytes;
@@ -420,7 +241,7 @@ class PipelinePlanner {
     return input;
   }
 
-  void SearchAll(const Candidate& candidate, const std::vector<const ScheduleKind*>& schedules) {
+  void SearchAll(const LayerTable& candidate, const std::vector<const ScheduleKind*>& schedules) {
     // The bound and the searches know nothing of each other.
     const double bound_before = bound_;
     solve::ForEachParallel(2, request_.threads, [&](size_t i) {
@@ -432,11 +253,11 @@ class PipelinePlanner {
     });
   }
 
-  void SearchFor(const Candidate& candidate, const ScheduleKind& schedule) {
+  void SearchFor(const LayerTable& candidate, const ScheduleKind& schedule) {
     StageSearchInput input = SearchInput(candidate);
     input.options = [&](int32_t begin, int32_t end, int32_t submesh) {
       std::vector<StageOption> stages;
-      for (const Option& option : OptionsOf(candidate, begin, end, submesh))
+      for (const StageWay& option : coster_->OptionsOf(candidate, begin, end, submesh))
         stages.push_back(option.stage);
       return stages;
     };
@@ -451,7 +272,7 @@ class PipelinePlanner {
     if (!found.stages.empty()) Consider(candidate, schedule, found);
   }
 
-  double BoundOf(const Candidate& candidate,
+  double BoundOf(const LayerTable& candidate,
                  const std::vector<const ScheduleKind*>& schedules) const {
     const bool shorter_bubble = std::any_of(
         schedules.begin(), schedules.end(),
@@ -473,7 +294,7 @@ class PipelinePlanner {
   }
 
   // Device-seconds that the layers take at least, spread over all devices.
-  double WorkBound(const Candidate& candidate) const {
+  double WorkBound(const LayerTable& candidate) const {
     double work = 0, devices = 0;
     for (const Cluster& cluster : request_.clusters)
       devices += static_cast<double>(cluster.devices());
@@ -498,21 +319,22 @@ class PipelinePlanner {
     times.backward = cost.backward;
     times.weight_gradient = schedule.splits_backward ? cost.weight_gradient : 0;
     times.update = cost.update;
-    times.send_forward = SendSeconds(submesh, cost.activation_bytes);
-    times.send_backward = SendSeconds(submesh, cost.gradient_bytes);
+    times.send_forward = coster_->SendSeconds(submesh, cost.activation_bytes);
+    times.send_backward = coster_->SendSeconds(submesh, cost.gradient_bytes);
     times.fixed_bytes = cost.state_bytes + cost.working_bytes;
     times.bytes_in_flight = cost.in_flight_bytes;
     return times;
   }
 
-  void Consider(const Candidate& candidate, const ScheduleKind& schedule,
+  void Consider(const LayerTable& candidate, const ScheduleKind& schedule,
                 const StageSearchResult& found) {
     const ScheduleShape shape{static_cast<int32_t>(found.stages.size()), 1,
                               static_cast<int32_t>(candidate.micro_batches)};
     std::vector<StageTimes> times;
-    std::vector<Option> options;
+    std::vector<StageWay> options;
     for (const ChosenStage& stage : found.stages) {
-      options.push_back(OptionsOf(candidate, stage.begin, stage.end, stage.submesh)[stage.option]);
+      options.push_back(
+          coster_->OptionsOf(candidate, stage.begin, stage.end, stage.submesh)[stage.option]);
       times.push_back(TimesOf(submeshes_[stage.submesh], options.back().cost, schedule));
     }
     const absl::StatusOr<Simulation> simulation = Simulate(schedule, shape, times);
@@ -534,7 +356,7 @@ class PipelinePlanner {
   // One stage, one micro-batch: the intra-operator planner on every mesh that may beat what was
   // found.
   absl::Status TryWhole(const ScheduleKind& schedule) {
-    const Candidate& candidate = candidates_.back();
+    const LayerTable& candidate = candidates_.back();
     const int32_t layers = result_.layers.count;
     const int64_t devices = request_.clusters[0].devices();
     int64_t state = 0;
@@ -579,13 +401,13 @@ class PipelinePlanner {
 
   absl::StatusOr<PipelinePlan> NothingFits() {
     int64_t least = std::numeric_limits<int64_t>::max();
-    for (const Candidate& candidate : candidates_) {
+    for (const LayerTable& candidate : candidates_) {
       for (size_t s = 0; s < submeshes_.size(); ++s) {
         for (size_t m = 0; m < candidate.costs[s].size(); ++m) {
           if (!candidate.costs[s][m].has_value()) continue;
           for (size_t w = 0; w < candidate.costs[s][m]->layouts.size(); ++w) {
             const SliceCost all =
-                SumOf(candidate, 0, result_.layers.count, s, m, w, request_.recompute);
+                coster_->SumOf(candidate, 0, result_.layers.count, s, m, w, request_.recompute);
             if (all.forward < 0) continue;
             int64_t devices = 0;
             for (const Cluster& cluster : request_.clusters) devices += cluster.devices();
@@ -605,12 +427,12 @@ class PipelinePlanner {
 
   // A stage is planned as a whole at the price of memory that its layers were planned at.
   absl::Status PlanStages() {
-    const Candidate& candidate = candidates_[best_.candidate];
+    const LayerTable& candidate = candidates_[best_.candidate];
     Report("plans", candidate.micro_batches);
     std::map<std::vector<int64_t>, int32_t> known;
     for (size_t i = 0; i < best_.stages.size(); ++i) {
       const ChosenStage& chosen = best_.stages[i];
-      const Option& option = best_.options[i];
+      const StageWay& option = best_.options[i];
       PipelineStage stage;
       stage.begin = chosen.begin;
       stage.end = chosen.end;
@@ -638,8 +460,8 @@ class PipelinePlanner {
   }
 
   // `in_flight`: micro-batches.
-  absl::Status PlanStage(const Candidate& candidate, const ChosenStage& chosen,
-                         const Option& option, int64_t in_flight, PipelineStage* stage) {
+  absl::Status PlanStage(const LayerTable& candidate, const ChosenStage& chosen,
+                         const StageWay& option, int64_t in_flight, PipelineStage* stage) {
     const ProgramSlice& slice = *stage->slice;
     const MeshCosts& costs = *candidate.costs[chosen.submesh][option.mesh];
     PlannerOptions options = request_.planner;
@@ -719,7 +541,7 @@ class PipelinePlanner {
     const ScheduleKind* schedule = nullptr;
     ScheduleShape shape;
     std::vector<ChosenStage> stages;
-    std::vector<Option> options;
+    std::vector<StageWay> options;
     bool whole = false;  // result_ has the only stage already
   };
 
@@ -727,10 +549,10 @@ class PipelinePlanner {
   const PipelineRequest& request_;
   const Clock::time_point start_;
   std::vector<int32_t> tied_;
-  std::vector<int32_t> run_end_;  // by layer: the next one of another kind
+  std::optional<StageCoster> coster_;
   std::unique_ptr<const Slicer> slicer_;
   std::vector<Submesh> submeshes_;
-  std::vector<Candidate> candidates_;
+  std::vector<LayerTable> candidates_;
   Best best_;
   double bound_ = kInfinity;
   PipelinePlan result_;
