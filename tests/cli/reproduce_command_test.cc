@@ -109,5 +109,46 @@ TEST_F(ReproduceCommand, AlpaLayers) {
   EXPECT_THAT(bad.out, IsEmpty());
 }
 
+TEST_F(ReproduceCommand, AlpaStages) {
+  const std::string text = R"([{"name": "one", "num_layers": 1, "num_devices": 2,
+    "num_microbatches": 3, "submesh_choices": [[1, 2]], "compute_cost": [[[[0.5]]]],
+    "max_n_succ_stages": [[[[0]]]], "training_cost": 1.5, "inference_cost": 0.5}])";
+  const auto run = [&](const std::string& cases) {
+    return RunMeshwright({"reproduce", "alpa-stages", folder_.Write("stages.json", cases)});
+  };
+  const RunResult same = run(text);
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_THAT(same.out, HasSubstr("2 cases, 0 differ, largest deviation 0\n"));
+  // Small costs count as much as large ones.
+  const RunResult other = run(absl::StrReplaceAll(text, {{"cost\": 0.5", "cost\": 0.49998"}}));
+  EXPECT_EQ(other.exit_code, 4);
+  EXPECT_THAT(other.out, HasSubstr("1 differ, largest deviation 4e-05"));
+  EXPECT_EQ(run(absl::StrReplaceAll(text, {{"1.5", "null"}})).exit_code, 4);
+  EXPECT_EQ(
+      run(absl::StrReplaceAll(text, {{"[[[[0]]]]", "[[[[-1]]]]"}, {"1.5", "null"}})).exit_code, 0);
+  const RunResult bad = run(absl::StrReplaceAll(text, {{"[[[[0.5]]]]", "[[[0.5]]]"}}));
+  EXPECT_EQ(bad.exit_code, 2);
+  EXPECT_THAT(bad.err, HasSubstr("stages.json: $[0].compute_cost[0][0][0]: found a number"));
+  EXPECT_THAT(bad.out, IsEmpty());
+}
+
+TEST_F(ReproduceCommand, AlpaSchedules) {
+  const std::string text = R"([{"schedule": "gpipe", "cls": "GpipeSchedule", "num_mesh": 1,
+    "num_microbatch": 1, "num_clock": 3, "table": [[[0, 0]], [[0, 1]], [[0, 2]]]}])";
+  const auto run = [&](const std::string& cases) {
+    return RunMeshwright({"reproduce", "alpa-schedules", folder_.Write("tables.json", cases)});
+  };
+  const RunResult same = run(text);
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_THAT(same.out, HasSubstr("1 cases, 0 differ"));
+  const RunResult other = run(absl::StrReplaceAll(text, {{"[0, 1]", "null"}}));
+  EXPECT_EQ(other.exit_code, 4);
+  EXPECT_THAT(other.out, HasSubstr("DIFFERS"));
+  const RunResult bad = run(absl::StrReplaceAll(text, {{"clock\": 3", "clock\": 4"}}));
+  EXPECT_EQ(bad.exit_code, 2);
+  EXPECT_THAT(bad.err, HasSubstr("$[0].table: has 3 clocks"));
+  EXPECT_THAT(bad.out, IsEmpty());
+}
+
 }  // namespace
 }  // namespace meshwright

@@ -77,7 +77,9 @@ TEST(AlpaStagesTest, EqualsEnumeration) {
     }
     Enumeration all{problem};
     all.Extend(0, problem.devices);
-    EXPECT_EQ(TrainingCost(problem).value_or(kInfinity), all.training);
+    const TrainingResult training = TrainingCost(problem, /*deadline_seconds=*/60);
+    EXPECT_TRUE(training.proven);
+    EXPECT_EQ(training.cost.value_or(kInfinity), all.training);
     EXPECT_EQ(InferenceCost(problem).value_or(kInfinity), all.inference);
   }
 }
@@ -99,6 +101,23 @@ TEST(AlpaStagesTest, MalformedFilesSayWhere) {
                    "submesh_choices": [[1, 1]], "compute_cost": [[[[-1]]]],
                    "max_n_succ_stages": [[[[1]]]]}])"),
       "expected a cost of at least 0"));
+  // One layer on one device, with other members.
+  const auto with = [&](const std::string& sizes, const std::string& after,
+                        const std::string& optima) {
+    return message(R"([{"name": "a", "submesh_choices": [[1, 1]], "compute_cost": [[[[1]]]], )" +
+                   sizes + ", \"max_n_succ_stages\": [[[[" + after + "]]]]" + optima + "}]");
+  };
+  const std::string one = R"("num_layers": 1, "num_devices": 1, "num_microbatches": 1)";
+  const std::string optima = R"(, "training_cost": null, "inference_cost": 1)";
+  EXPECT_EQ(with(one, "-7", optima), "");
+  EXPECT_EQ(with(one, "1e12", optima), "");
+  EXPECT_TRUE(absl::StrContains(with(one, "0.5", optima), "max_n_succ_stages[0][0][0][0]"));
+  EXPECT_TRUE(absl::StrContains(with(one, "1", R"(, "training_cost": 1)"), "\"inference_cost\""));
+  EXPECT_TRUE(absl::StrContains(with(one, "1", R"(, "inference_cost": 1)"), "\"training_cost\""));
+  // A small file can ask for more than a search can do.
+  EXPECT_TRUE(absl::StrContains(
+      with(R"("num_layers": 512, "num_devices": 65536, "num_microbatches": 1)", "1", optima),
+      "$[0].num_devices: expected fewer devices for 512 layers"));
 }
 
 TEST(AlpaSchedulesTest, TwoMeshesFourMicroBatches) {
@@ -138,6 +157,35 @@ TEST(AlpaSchedulesTest, TablesAreComplete) {
   }
 }
 
+TEST(AlpaSchedulesTest, InferenceIsForwardOnlyWithAnIdleClock) {
+  const auto none = std::nullopt;
+  const ClockTable table = {{{{0, 0}}, none}, {{{1, 0}}, {{0, 1}}}, {none, {{1, 1}}}, {none, none}};
+  EXPECT_EQ(MakeClockTable(AlpaSchedule::kInference, 2, 2), table);
+}
+
+// A mesh's backward phases are two clocks apart from the first on, and so are forward phases after
+// the warm-up.
+TEST(AlpaSchedulesTest, ClocksOfOneForwardOneBackward) {
+  for (const auto& [schedule, ahead] :
+       {std::pair(AlpaSchedule::k1F1B, 1), std::pair(AlpaSchedule::k1F1BOverlap, 2)}) {
+    for (int32_t n = 1; n <= 7; ++n) {
+      for (int32_t m = 1; m <= 17; ++m) {
+        ClockTable expected(2 * (n + m) - 1);
+        for (auto& row : expected) row.resize(n);
+        for (int32_t i = 0; i < n; ++i) {
+          const int32_t warm_up = ahead * (n - 1 - i), first = 2 * n - 1 - i;
+          for (int32_t k = 0; k < m; ++k) {
+            expected[k <= warm_up ? i + k : first + 2 * (k - warm_up) - 1][i] = {k, i};
+            expected[first + 2 * k][i] = {k, first};
+          }
+          expected.back()[i] = {m - 1, 2 * n + i};
+        }
+        EXPECT_EQ(MakeClockTable(schedule, n, m), expected) << n << "x" << m;
+      }
+    }
+  }
+}
+
 TEST(AlpaSchedulesTest, MalformedFilesSayWhere) {
   const auto message = [](const std::string& text) {
     return std::string(ParseRecordedSchedules(text, "f.json").status().message());
@@ -145,8 +193,19 @@ TEST(AlpaSchedulesTest, MalformedFilesSayWhere) {
   EXPECT_TRUE(absl::StrContains(message(R"([{"cls": "Other"}])"), "$[0].cls"));
   EXPECT_TRUE(absl::StrContains(
       message(
-          R"([{"cls": "GpipeSchedule", "num_mesh": 2, "num_microbatch": 1, "table": [[null]]}])"),
+          R"([{"cls": "GpipeSchedule", "num_mesh": 2, "num_microbatch": 1, "num_clock": 1,
+               "table": [[null]]}])"),
       "one a mesh"));
+  EXPECT_TRUE(absl::StrContains(
+      message(
+          R"([{"cls": "GpipeSchedule", "num_mesh": 1, "num_microbatch": 1, "num_clock": 99999,
+               "table": [[null]]}])"),
+      "$[0].table: has 1 clocks, expected 99999"));
+  EXPECT_TRUE(absl::StrContains(
+      message(
+          R"([{"cls": "GpipeSchedule", "num_mesh": 1024, "num_microbatch": 65536, "num_clock": 0,
+               "table": []}])"),
+      "$[0].num_microbatch: expected a table of at most"));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "meshwright/inter/alpa_schedules.h"
 
 #include <algorithm>
-#include <map>
 
 #include "meshwright/base/file.h"
 #include "meshwright/base/status.h"
@@ -16,6 +15,7 @@ using solve::JsonValue;
 
 constexpr int64_t kMostMeshes = 1024;
 constexpr int64_t kMostMicroBatches = 1 << 16;
+constexpr int64_t kMostCells = 1 << 24;  // of a table
 
 struct ClassName {
   std::string_view name;
@@ -25,13 +25,20 @@ constexpr ClassName kClassNames[] = {
     {"GpipeSchedule", AlpaSchedule::kGpipe},
     {"PipeDreamFlush", AlpaSchedule::k1F1B},
     {"OverlapFriendlyPipeDreamSchedule", AlpaSchedule::k1F1BOverlap},
+    {"InferenceSchedule", AlpaSchedule::kInference},
 };
+
+int32_t Clocks(AlpaSchedule schedule, int32_t meshes, int32_t micro_batches) {
+  const int32_t pass = meshes + micro_batches - 1;
+  return (schedule == AlpaSchedule::kInference ? pass : 2 * pass) + 1;
+}
 
 // Forward phases of mesh `mesh` before its first backward phase.
 int32_t WarmUp(AlpaSchedule schedule, int32_t meshes, int32_t micro_batches, int32_t mesh) {
   const int32_t after = meshes - mesh - 1;
   switch (schedule) {
     case AlpaSchedule::kGpipe:
+    case AlpaSchedule::kInference:
       return micro_batches;
     case AlpaSchedule::k1F1B:
       return std::min(after, micro_batches);
@@ -47,6 +54,7 @@ std::vector<std::pair<int32_t, int32_t>> OrderOf(AlpaSchedule schedule, int32_t 
   std::vector<std::pair<int32_t, int32_t>> order;
   const int32_t warm_up = WarmUp(schedule, meshes, micro_batches, mesh);
   for (int32_t m = 0; m < warm_up; ++m) order.emplace_back(m, mesh);
+  if (schedule == AlpaSchedule::kInference) return order;
   for (int32_t m = 0; m < micro_batches; ++m) {
     if (warm_up + m < micro_batches) order.emplace_back(warm_up + m, mesh);
     order.emplace_back(m, 2 * meshes - 1 - mesh);
@@ -62,7 +70,8 @@ RecordedSchedule ReadOne(const JsonValue& one) {
                                          [&](const ClassName& c) { return c.name == text; });
   if (found == std::end(kClassNames)) {
     kind.Fail(
-        "expected \"GpipeSchedule\", \"PipeDreamFlush\" or \"OverlapFriendlyPipeDreamSchedule\"");
+        "expected \"GpipeSchedule\", \"PipeDreamFlush\", \"OverlapFriendlyPipeDreamSchedule\" or "
+        "\"InferenceSchedule\"");
     return recorded;
   }
   recorded.schedule = found->schedule;
@@ -70,7 +79,18 @@ RecordedSchedule ReadOne(const JsonValue& one) {
   recorded.micro_batches =
       static_cast<int32_t>(one.At("num_microbatch").Integer(1, kMostMicroBatches));
   recorded.name = StrCat(text, " ", recorded.meshes, "x", recorded.micro_batches);
-  for (const JsonValue& clock : one.At("table").Elements()) {
+  if (int64_t{Clocks(recorded.schedule, recorded.meshes, recorded.micro_batches)} *
+          recorded.meshes >
+      kMostCells) {
+    one.At("num_microbatch").Fail(StrCat("expected a table of at most ", kMostCells, " cells"));
+  }
+  const int64_t clocks = one.At("num_clock").Integer(0, kMostCells);
+  const JsonValue table = one.At("table");
+  const std::vector<JsonValue> rows = table.Elements();
+  if (static_cast<int64_t>(rows.size()) != clocks)
+    table.Fail(StrCat("has ", rows.size(), " clocks, expected ", clocks, " (num_clock)"));
+  if (!one.ok()) return recorded;
+  for (const JsonValue& clock : rows) {
     auto& row = recorded.table.emplace_back();
     for (const JsonValue& cell : clock.Elements(recorded.meshes, "one a mesh")) {
       row.emplace_back();
@@ -87,27 +107,29 @@ RecordedSchedule ReadOne(const JsonValue& one) {
 }  // namespace
 
 ClockTable MakeClockTable(AlpaSchedule schedule, int32_t meshes, int32_t micro_batches) {
-  const int32_t last = 2 * (meshes + micro_batches - 1);
+  const int32_t last = Clocks(schedule, meshes, micro_batches) - 1;
   ClockTable table(last + 1);
   for (auto& row : table) row.resize(meshes);
   std::vector<std::vector<std::pair<int32_t, int32_t>>> orders;
   for (int32_t i = 0; i < meshes; ++i)
     orders.push_back(OrderOf(schedule, meshes, micro_batches, i));
   std::vector<size_t> next(meshes, 0);
-  std::map<std::pair<int32_t, int32_t>, int32_t> ran;  // (micro-batch, stage) -> clock
+  // By stage and micro-batch: the clock after it; 0: it has not run.
+  std::vector<std::vector<int32_t>> over(2 * meshes, std::vector<int32_t>(micro_batches, 0));
   for (int32_t clock = 0; clock < last; ++clock) {
     for (int32_t i = 0; i < meshes; ++i) {
       if (next[i] == orders[i].size()) continue;
       const auto [micro_batch, stage] = orders[i][next[i]];
       if (stage > 0) {
-        const auto before = ran.find({micro_batch, stage - 1});
-        if (before == ran.end() || before->second >= clock) continue;
+        const int32_t before = over[stage - 1][micro_batch];
+        if (before == 0 || before > clock) continue;
       }
-      ran[{micro_batch, stage}] = clock;
+      over[stage][micro_batch] = clock + 1;
       table[clock][i] = {micro_batch, stage};
       ++next[i];
     }
   }
+  if (schedule == AlpaSchedule::kInference) return table;
   for (int32_t i = 0; i < meshes; ++i) table[last][i] = {micro_batches - 1, 2 * meshes + i};
   return table;
 }

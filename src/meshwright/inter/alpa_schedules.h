@@ -12,13 +12,13 @@
 
 // Recorded schedules of Alpa:
 //
-//   [{"cls": "GpipeSchedule", "PipeDreamFlush" or "OverlapFriendlyPipeDreamSchedule",
-//     "num_mesh": n, "num_microbatch": m, "table": [clock][mesh] of null or [micro-batch, stage]},
-//     ...]
+//   [{"cls": "GpipeSchedule", "PipeDreamFlush", "OverlapFriendlyPipeDreamSchedule" or
+//     "InferenceSchedule", "num_mesh": n, "num_microbatch": m, "num_clock": clocks of the table,
+//     "table": [clock][mesh] of null or [micro-batch, stage]}, ...]
 //
 // Stages 0..n-1 are forward, n..2n-1 backward (stage 2n-1-i belongs to mesh i), 2n..3n-1 apply the
-// gradients, in the last clock and under the number of the last micro-batch. Other members are
-// ignored.
+// gradients, in the last clock and under the number of the last micro-batch; for inference that
+// clock is idle. Other members are ignored.
 
 namespace meshwright {
 
@@ -30,6 +30,7 @@ enum class AlpaSchedule {
   k1F1B,
   k1F1BOverlap,  // forward phases run ahead by one more for each mesh behind, so that transfers
                  // have a clock of their own
+  kInference,    // forward phases only
 };
 
 struct RecordedSchedule {

@@ -1,6 +1,7 @@
 #include "meshwright/inter/alpa_stages.h"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <utility>
 
@@ -20,6 +21,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int64_t kMostLayers = 512;
 constexpr int64_t kMostDevices = 1 << 16;
 constexpr int64_t kMostMicroBatches = 1 << 30;
+constexpr int64_t kMostInteger = int64_t{1} << 53;  // that JSON holds exactly
+// Of the dynamic programming for inference: half a minute or so.
+constexpr double kMostSteps = 5e10;
 
 std::vector<StageProblem::Configuration> ReadConfigurations(const JsonValue& costs,
                                                             const JsonValue& after) {
@@ -32,7 +36,8 @@ std::vector<StageProblem::Configuration> ReadConfigurations(const JsonValue& cos
     StageProblem::Configuration one;
     one.seconds = seconds[c].Number();
     if (one.seconds < 0) seconds[c].Fail("expected a cost of at least 0");
-    one.max_after = limits[c].Integer(-1, kMostMicroBatches);
+    one.max_after =
+        std::clamp<int64_t>(limits[c].Integer(-kMostInteger, kMostInteger), -1, kMostLayers);
     one.number = static_cast<int32_t>(c);
     configurations.push_back(one);
   }
@@ -57,8 +62,9 @@ void ReadTable(const JsonValue& one, StageProblem* problem) {
 }
 
 std::optional<double> ReadCost(const JsonValue& one, const char* key) {
-  const std::optional<JsonValue> cost = one.Find(key);
-  return cost.has_value() ? std::optional<double>(cost->Number()) : std::nullopt;
+  const JsonValue cost = one.At(key);
+  if (cost.IsNull()) return std::nullopt;
+  return cost.Number();
 }
 
 RecordedStages ReadOne(const JsonValue& one) {
@@ -74,6 +80,12 @@ RecordedStages ReadOne(const JsonValue& one) {
     problem.submeshes.push_back(sizes[0].Integer(1, kMostDevices) *
                                 sizes[1].Integer(1, kMostDevices));
   }
+  const auto layers = static_cast<double>(problem.layers);
+  if (layers * layers * layers / 2 * static_cast<double>(problem.devices) *
+          static_cast<double>(problem.submeshes.size()) >
+      kMostSteps) {
+    one.At("num_devices").Fail(StrCat("expected fewer devices for ", problem.layers, " layers"));
+  }
   ReadTable(one, &problem);
   recorded.training = ReadCost(one, "training_cost");
   recorded.inference = ReadCost(one, "inference_cost");
@@ -82,7 +94,7 @@ RecordedStages ReadOne(const JsonValue& one) {
 
 }  // namespace
 
-std::optional<double> TrainingCost(const StageProblem& problem) {
+TrainingResult TrainingCost(const StageProblem& problem, double deadline_seconds) {
   StageSearchInput input;
   input.layers = problem.layers;
   input.devices = {problem.devices};
@@ -91,7 +103,7 @@ std::optional<double> TrainingCost(const StageProblem& problem) {
   input.memory_bytes = {kMemory};
   for (int64_t devices : problem.submeshes) input.submeshes.push_back({0, devices});
   input.micro_batches = problem.micro_batches;
-  input.deadline_seconds = kInfinity;
+  input.deadline_seconds = deadline_seconds;
   input.in_flight = [](int32_t after, int64_t) { return int64_t{after}; };
   input.options = [&](int32_t begin, int32_t end, int32_t submesh) {
     std::vector<StageOption> options;
@@ -101,9 +113,12 @@ std::optional<double> TrainingCost(const StageProblem& problem) {
     }
     return options;
   };
+  const auto start = std::chrono::steady_clock::now();
   const StageSearchResult found = SearchStages(input);
-  if (found.stages.empty()) return std::nullopt;
-  return found.seconds;
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+  if (found.stages.empty())
+    return {.cost = std::nullopt, .proven = time.count() < deadline_seconds};
+  return {.cost = found.seconds, .proven = found.bound >= found.seconds};
 }
 
 std::optional<double> InferenceCost(const StageProblem& problem) {

@@ -14,7 +14,8 @@
 //   [{"name": ..., "num_layers": l, "num_devices": d, "num_microbatches": b,
 //     "submesh_choices": [[hosts, devices], ...],
 //     "compute_cost": [first layer][last layer][submesh][configuration], null: not allowed,
-//     "max_n_succ_stages": likewise, "training_cost": c or null, "inference_cost": c or null}, ...]
+//     "max_n_succ_stages": likewise, negative: out of memory,
+//     "training_cost": c or null, "inference_cost": c or null}, ...]
 //
 // Other members are ignored.
 
@@ -43,9 +44,13 @@ struct RecordedStages {
   std::optional<double> training, inference;  // nullopt: infeasible
 };
 
+struct TrainingResult {
+  std::optional<double> cost;  // nullopt: there is no way, or none was found
+  bool proven = true;          // false: the deadline was met before the search was over
+};
 // The least `sum of stages + (micro_batches - 1) * slowest`, all devices used, at most
-// Configuration::max_after stages after each; nullopt: there is no way.
-std::optional<double> TrainingCost(const StageProblem& problem);
+// Configuration::max_after stages after each.
+TrainingResult TrainingCost(const StageProblem& problem, double deadline_seconds);
 // The least `number of stages * slowest`, all devices used, memory unlimited.
 std::optional<double> InferenceCost(const StageProblem& problem);
 
