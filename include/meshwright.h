@@ -77,7 +77,8 @@ MW_API mw_result* mw_annotate(const void* program, size_t program_bytes, const c
  *   "format"      "hlo_text" or "hlo_proto", see "kind" in docs/plan-schema.md
  *   "parameters", "outputs"
  *                 JSON lists of the leaves: objects with "name", "dtype", "shape", as in a plan; of
- *                 parameters also "donated": whether an output takes over the buffer */
+ *                 parameters also "donated": whether an output takes over the buffer
+ *   "proto"       of HLO: the program as a serialized HloModuleProto */
 MW_API mw_result* mw_read_program(const void* program, size_t program_bytes);
 
 /* Reads a plan's JSON (`plan_bytes` long) and checks it against the schema. Texts: "plan",

@@ -190,6 +190,11 @@ TEST(Capi, ReadsAProgram) {
                             {"name": "x", "dtype": "f32", "shape": [4096, 1024], "donated": false}])"));
   EXPECT_EQ(Json::parse(Text(program, "outputs"))[1],
             Json::parse(R"({"name": "output[1]", "dtype": "f32", "shape": [4096, 512]})"));
+  const std::string proto = Text(program, "proto");
+  const Result again(mw_read_program(proto.data(), proto.size()));
+  ASSERT_EQ(mw_error(again.get()), nullptr) << mw_message(again.get());
+  EXPECT_EQ(Text(again, "format"), "hlo_proto");
+  EXPECT_EQ(Text(again, "parameters"), Text(program, "parameters"));
 }
 
 TEST(Capi, ReadPlanChecksTheSchema) {

@@ -117,22 +117,30 @@ class StageShardings {
   absl::flat_hash_map<std::pair<ValueId, int32_t>, Sharding> by_value_;
 };
 
-Json ToJson(const SliceValue& value) {
+Json ToJson(const SliceValue& value, int32_t parameter) {
+  const bool combined = value.combine != Reduction::kNone;
   Json json = {
       {"role", RoleName(value.role)}, {"name", value.name}, {"value", value.value.index()}};
-  json["parameter"] = value.parameter >= 0 ? Json(value.parameter) : Json();
+  json["parameter"] = parameter >= 0 ? Json(parameter) : Json();
   json["output"] = value.output >= 0 ? Json(value.output) : Json();
   json["layer"] = value.layer >= 0 ? Json(value.layer) : Json();
   json["layer_dimension"] = value.layer_dimension >= 0 ? Json(value.layer_dimension) : Json();
-  json["layers"] =
-      value.layer_dimension >= 0 ? Json({value.first, value.first + value.count}) : Json();
+  json["layers"] = value.layer_dimension >= 0 || combined
+                       ? Json({value.first, value.first + value.count})
+                       : Json();
+  json["combine"] = combined ? Json(ReductionName(value.combine)) : Json();
   json["batch_dimension"] = value.dimension >= 0 ? Json(value.dimension) : Json();
   return json;
 }
 
-Json ToJson(const std::vector<SliceValue>& values) {
+// `tied`: by output of the program, the parameter that it replaces.
+Json ToJson(const std::vector<SliceValue>& values, const std::vector<int32_t>& tied) {
   Json list = Json::array();
-  for (const SliceValue& value : values) list.push_back(ToJson(value));
+  for (const SliceValue& value : values) {
+    const bool replaces = value.output >= 0;
+    list.push_back(
+        ToJson(value, replaces ? tied[static_cast<size_t>(value.output)] : value.parameter));
+  }
   return list;
 }
 
@@ -146,7 +154,9 @@ Json MeshJson(const Mesh& mesh) {
 class StageWriter {
  public:
   StageWriter(const PipelinedProgram& planned, const Slicer& slicer)
-      : planned_(planned), slicer_(slicer) {}
+      : planned_(planned),
+        slicer_(slicer),
+        tied_(TiedParameters(*planned.graph, /*by_position=*/true)) {}
 
   absl::StatusOr<Json> Write(size_t index) {
     const PipelineStage& stage = planned_.pipeline.stages[index];
@@ -197,12 +207,14 @@ class StageWriter {
     const Mesh& mesh = planned_.pipeline.stages[index].mesh;
     const std::string name = StrCat("stage", index, ".", phase.name, ".hlo.txt");
     files_.push_back({name, ToHloText(AnnotateModule(part.graph, mesh, values, outputs))});
-    (*modules)[phase.name] = {
-        {"file", name}, {"inputs", ToJson(part.inputs)}, {"outputs", ToJson(part.outputs)}};
+    (*modules)[phase.name] = {{"file", name},
+                              {"inputs", ToJson(part.inputs, tied_)},
+                              {"outputs", ToJson(part.outputs, tied_)}};
   }
 
   const PipelinedProgram& planned_;
   const Slicer& slicer_;
+  const std::vector<int32_t> tied_;  // as the slicer has it
   std::vector<StageFile> files_;
 };
 
