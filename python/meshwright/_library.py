@@ -127,6 +127,11 @@ def read_program(program: bytes) -> dict[str, list[dict[str, Any]]]:
     return {name: json.loads(text) for name, text in texts.items()}
 
 
+def program_proto(program: bytes) -> bytes:
+    """A program in HLO as a serialized HloModuleProto."""
+    return _call("mw_read_program", ["proto"], program, len(program))["proto"]
+
+
 def read_plan(plan_json: bytes) -> str:
     """Checks a plan against the schema; returns its table."""
     return _call("mw_read_plan", ["table"], plan_json, len(plan_json))["table"].decode()

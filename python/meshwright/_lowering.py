@@ -55,7 +55,7 @@ def _module(program: Program, plan: Plan, sharded: bool) -> bytes:
     document = plan.to_json().encode()
     annotated = _library.annotate(program.contents, document)  # fails if they do not go together
     if _library.program_format(program.contents) == "stablehlo":
-        return from_text(annotated) if sharded else without_shardings(program.contents)
+        return from_text(annotated) if sharded else without_shardings(program.uncompressed)
     proto = _library.annotated_proto(program.contents, document)
     return from_hlo(proto, list(plan.mesh_shape.items()) if sharded else [])
 

@@ -74,8 +74,12 @@ class Plan:
 
     def __repr__(self) -> str:
         mesh = ",".join(f"{name}={size}" for name, size in self.mesh_shape.items())
+        how = f"mesh {mesh}"
+        if self.stages:
+            stages, parts = len(self.stages), self._data["micro_batches"]
+            how = f"{stages} stage{'s' * (stages > 1)}, {parts} micro-batch{'es' * (parts > 1)}"
         return (
-            f"<Plan for {self._data['cluster']['name']}, mesh {mesh}: "
+            f"<Plan for {self._data['cluster']['name']}, {how}: "
             f"{1e3 * self.step_seconds:.3g} ms, {self.peak_bytes / 2**30:.3g} GiB>"
         )
 
@@ -142,6 +146,11 @@ class Plan:
     @property
     def outputs(self) -> list[Row]:
         return self.as_dict()["outputs"]
+
+    @property
+    def stages(self) -> list[Row]:
+        """The stages of a pipeline; empty without one."""
+        return self.as_dict()["stages"]
 
     @property
     def collectives(self) -> list[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -35,6 +36,13 @@ class Program:
     contents: bytes
     name: str  # for errors, and in the plan
     signature: Signature | None = None  # of programs that came from JAX
+
+    @property
+    def uncompressed(self) -> bytes:
+        try:
+            return gzip.decompress(self.contents)
+        except gzip.BadGzipFile:
+            return self.contents
 
 
 def read_program(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Program:

@@ -3,11 +3,13 @@
 Four comparisons: results of the sharded program with those of one device, on the same random
 inputs; collectives in the compiled program with those of the plan; XLA's memory analysis with the
 planned peak; the measured time of a step with the planned one. The last two say something only on
-devices of the kind that was planned for; elsewhere they are shown and not judged.
+devices of the kind that was planned for; elsewhere they are shown and not judged. Of a plan with a
+pipeline the stages are run as a runtime would run them, and results compared.
 """
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from meshwright import errors
@@ -22,6 +24,7 @@ def verify(
     plan: Plan,
     program: Any = None,
     *,
+    stages: str | os.PathLike[str] | None = None,
     devices: Any = None,
     repeats: int = 5,
     seed: int = 0,
@@ -31,12 +34,12 @@ def verify(
     Args:
       program: what the plan is of (path, text, bytes, Lowered); default: what it was made from, if
         that is at hand.
+      stages: of a plan with a pipeline: the folder of its stages, as `plan --emit` writes it. They
+        are run one after the other, micro-batch by micro-batch, and their results compared.
       devices: to run on; default: the first that JAX has.
       repeats: steps to time; the median counts. 0: the time is not measured.
       seed: of the random inputs.
     """
-    from meshwright.verify.run import run
-
     if program is not None:
         read = read_program(program, (), {})
     elif plan.program is not None:
@@ -46,4 +49,20 @@ def verify(
             "the plan was loaded without its program: verify(plan, program)"
         )
     # The program by its parameters, whatever function it came from.
-    return run(plan, Program(read.contents, read.name), devices, repeats, seed)
+    read = Program(read.contents, read.name)
+    if plan.stages:
+        if stages is None:
+            raise errors.InvalidArgumentError(
+                "the plan has a pipeline: name the folder of its stages (plan --emit DIR) with "
+                "--stages DIR"
+            )
+        from meshwright.verify.pipeline import run_stages
+
+        return run_stages(plan, read, stages, devices, repeats, seed)
+    if stages is not None:
+        raise errors.InvalidArgumentError(
+            f"--stages: found {os.fspath(stages)}, but the plan has no pipeline and so no stages"
+        )
+    from meshwright.verify.run import run
+
+    return run(plan, read, devices, repeats, seed)

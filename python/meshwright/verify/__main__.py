@@ -9,9 +9,12 @@ import re
 import sys
 
 from meshwright import errors
+from meshwright.document import Plan
 
 # Exit codes of the command line: HACKING.md.
 _BAD_INPUT, _CHECK_FAILED, _BUG = 2, 4, 1
+# More of them cost more time to compile for than they show about stages.
+_HOST_DEVICES = 8
 
 
 class _Parser(argparse.ArgumentParser):
@@ -23,11 +26,20 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     parser = _Parser(prog="meshwright verify", add_help=False)
     parser.add_argument("plan")
     parser.add_argument("--program", required=True)
+    parser.add_argument("--stages")
     parser.add_argument("--devices", default="")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true")
     return parser.parse_args(argv)
+
+
+def _needed(plan: Plan) -> int:
+    """Devices of the host: as many as the plan has; of stages that run by turns, not too many."""
+    if not plan.stages:
+        return plan.num_devices
+    needed = 1 + max(max(stage["devices"]) for stage in plan.stages)
+    return min(needed, _HOST_DEVICES)
 
 
 def _choose_devices(text: str, needed: int) -> None:
@@ -46,11 +58,10 @@ def _choose_devices(text: str, needed: int) -> None:
 
 def _run(argv: list[str]) -> int:
     arguments = _arguments(argv)
-    from meshwright.document import Plan
     from meshwright.verify import verify
 
     plan = Plan.load(arguments.plan)
-    _choose_devices(arguments.devices, plan.num_devices)
+    _choose_devices(arguments.devices, _needed(plan))
     try:
         import jax
     except ImportError:
@@ -62,7 +73,13 @@ def _run(argv: list[str]) -> int:
         jax.devices()
     except RuntimeError as error:
         raise errors.InvalidArgumentError(f"--devices: {error}") from None
-    report = verify(plan, arguments.program, repeats=max(arguments.repeats, 0), seed=arguments.seed)
+    report = verify(
+        plan,
+        arguments.program,
+        stages=arguments.stages,
+        repeats=max(arguments.repeats, 0),
+        seed=arguments.seed,
+    )
     print(json.dumps(report.as_dict(), indent=2) if arguments.json else report)
     return 0 if report.passed else _CHECK_FAILED
 

@@ -10,6 +10,9 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.extend.mlir import hlo_to_stablehlo
+from jax.interpreters.mlir import make_ir_context
+from jaxlib.mlir import ir
 
 from meshwright import _library, clusters
 from meshwright._lowering import planned_function
@@ -90,7 +93,7 @@ def _numerics(
     finite = sum(int(np.isfinite(checks._wide(array)).sum()) for array in expected)
     names = [row["name"] for row in plan.outputs]
     return checks.check_numerics(
-        names, errors, finite / sizes if sizes else 1.0, _narrowest(program, plan)
+        names, errors, finite / sizes if sizes else 1.0, narrowest_type(program)
     )
 
 
@@ -113,18 +116,13 @@ def _replaced(plan: Plan, inputs: Sequence[np.ndarray]) -> list[np.ndarray | Non
     return bases
 
 
-def _narrowest(program: Program, plan: Plan) -> str:
+def narrowest_type(program: Program) -> str:
     """The narrowest floating-point type of at least 16 bits that the program computes in."""
     if _library.program_format(program.contents) == "stablehlo":
-        text = program.contents.decode()
+        text = program.uncompressed.decode()
     else:
-        from jax.extend.mlir import hlo_to_stablehlo
-        from jax.interpreters.mlir import make_ir_context
-        from jaxlib.mlir import ir
-
-        proto = _library.annotated_proto(program.contents, plan.to_json().encode())
         with make_ir_context():
-            text = str(ir.Module.parse(hlo_to_stablehlo(proto)))
+            text = str(ir.Module.parse(hlo_to_stablehlo(_library.program_proto(program.contents))))
     for dtype in ("bf16", "f16", "f32"):
         if re.search(rf"[x<]{dtype}>", text):
             return dtype

@@ -16,7 +16,7 @@ namespace meshwright {
 namespace {
 
 struct VerifyCommand {
-  std::string plan, program;
+  std::string plan, program, stages;
   std::string devices;
   int repeats = 5;
   uint64_t seed = 0;
@@ -51,6 +51,7 @@ absl::Status RunVerify(const VerifyCommand& command) {
   const auto add = [&arguments](const char* option, const std::string& value) {
     arguments.insert(arguments.end(), {option, value});
   };
+  if (!command.stages.empty()) add("--stages", command.stages);
   if (!command.devices.empty()) add("--devices", command.devices);
   add("--repeats", absl::StrCat(command.repeats));
   add("--seed", absl::StrCat(command.seed));
@@ -71,6 +72,8 @@ Action AddVerifyVerb(CLI::App& app) {
   const auto command = std::make_shared<VerifyCommand>();
   app.add_option("PLAN", command->plan, "plan.json, as plan and estimate write it")->required();
   app.add_option("--program", command->program, "the program that was planned")->required();
+  app.add_option("--stages", command->stages,
+                 "of a plan with a pipeline: the folder that plan --emit wrote");
   app.add_option("--devices", command->devices,
                  "host:N, N devices of the CPU (default: as many as the plan has), or gpu");
   app.add_option("--repeats", command->repeats, "steps to time; 0: none")

@@ -25,6 +25,7 @@ const std::vector<Verb>& Verbs() {
        &AddSimulateVerb},
       {"verify", "run a plan under JAX and hold it against the compiled program",
        "meshwright verify plan.json --program train.hlo\n"
+       "meshwright verify plan.json --program train.hlo --stages stages\n"
        "meshwright verify plan.json --program train.hlo --devices gpu --repeats 10 --json",
        &AddVerifyVerb},
       {"solve", "solve an assignment problem by itself, with a bound",

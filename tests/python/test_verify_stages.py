@@ -1,0 +1,217 @@
+"""Pipelines: the stages' modules, run one after the other, give what the whole program gives."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import models
+import numpy as np
+import pytest
+from conftest import FLAGS
+from meshwright.verify.report import FAILED, PASSED
+from meshwright.verify.stage_files import read_stage_files
+
+import meshwright as mw
+
+BINARY = Path(
+    os.environ.get("MESHWRIGHT_BINARY")
+    or Path(__file__).parents[2] / "build" / "release" / "meshwright"
+)
+pytestmark = pytest.mark.skipif(not BINARY.exists(), reason="pipelines need the command line")
+
+
+def plan_stages(folder, program, cluster, *options):
+    """The plan and the folder of its stages."""
+    path, stages = folder / "plan.json", folder / "stages"
+    outputs = ["-o", path, "--emit", stages, "--quiet"]
+    command = [BINARY, "plan", program, "--cluster", cluster, "--pipeline", *options, *outputs]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return mw.Plan.load(path), stages
+
+
+def lowered(folder, model, **sizes):
+    fn, arguments = model(np.random.default_rng(0), **sizes)
+    path = folder / "program.hlo.txt"
+    path.write_text(jax.jit(fn).lower(*arguments).as_text(dialect="hlo", debug_info=True))
+    return path
+
+
+def modules(stages):
+    return [module for _, _, module in read_stage_files(stages).modules()]
+
+
+def outcomes(report):
+    return {check.name: check.outcome for check in report.checks}
+
+
+def remarks(report):
+    return {check.name: check.remark for check in report.checks}
+
+
+@pytest.fixture(scope="module")
+def tied(tmp_path_factory):
+    """Clipping by a global norm: two stages whose updates wait for each other."""
+    folder = tmp_path_factory.mktemp("tied")
+    program = folder / "program.hlo.txt.gz"
+    data = Path(__file__).parents[1] / "data" / "hlo" / "pipeline" / "tied_clip.train.hlo.txt.gz"
+    program.write_bytes(data.read_bytes())
+    plan, stages = plan_stages(folder, program, "2xh100-sxm", "2", "--micro-batches", "2")
+    return plan, program, stages
+
+
+def test_updates_that_wait_for_each_other(tied):
+    plan, program, stages = tied
+    report = plan.verify(program, stages=stages, repeats=1)
+    assert report.passed, report
+    assert outcomes(report)["numerics"] == PASSED
+    assert remarks(report)["stage 1 update"] == "one device, in 2 parts"
+    assert all(check.measured for check in report.checks)
+    assert "2 stages, 2 micro-batches" in report.plan
+
+
+def test_unrolled_layers_on_meshes(tmp_path, data):
+    program = data / "tiny_gpt.train.hlo.txt.gz"
+    plan, stages = plan_stages(tmp_path, program, "4xh100-sxm", "2", "--micro-batches", "4")
+    report = plan.verify(program, stages=stages, repeats=0)
+    assert report.passed, report
+    assert remarks(report)["stage 0 forward"] == "x=2"
+
+
+def test_experts_with_fewer_devices_than_planned(tmp_path):
+    program = lowered(tmp_path, models.moe)
+    plan, stages = plan_stages(tmp_path, program, "4xh100-sxm", "2", "--micro-batches", "2")
+    report = plan.verify(program, stages=stages, devices=jax.devices()[:1], repeats=0)
+    assert report.passed, report
+    assert remarks(report)["stage 1 backward"] == "one device instead of x=2"
+    assert report.devices.startswith("1 x host devices")
+    outputs = [value for module in modules(stages) for value in module.outputs]
+    replaced = {value.output: value.parameter for value in outputs if value.role == "state"}
+    assert replaced == {number: number for number in range(len(replaced))}
+
+
+def test_a_loop_over_layers_in_parts(tmp_path):
+    program = lowered(tmp_path, models.llama, layers=4, scanned=True)
+    plan, stages = plan_stages(tmp_path, program, "2xh100-sxm", "2", "--micro-batches", "2")
+    values = [value for module in modules(stages) for value in module.inputs]
+    assert any(value.layers is not None for value in values)
+    report = plan.verify(program, stages=stages, repeats=0)
+    assert report.passed, report
+
+
+def test_norms_combined_over_layers(tmp_path, data):
+    program = data / "pipeline" / "slice_scan_clip.hlo.txt.gz"
+    plan, stages = plan_stages(tmp_path, program, "2xh100-sxm", "2", "--micro-batches", "2")
+    values = [value for module in modules(stages) for value in module.inputs]
+    assert any(value.combine == "sum" for value in values)
+    report = plan.verify(program, stages=stages, repeats=0)
+    assert report.passed, report
+
+
+def copied(folder, stages):
+    copy = folder / "stages"
+    copy.mkdir()
+    for file in stages.iterdir():
+        (copy / file.name).write_bytes(file.read_bytes())
+    return copy
+
+
+def test_a_stage_that_computes_something_else(tmp_path, tied):
+    plan, program, stages = tied
+    copy = copied(tmp_path, stages)
+    backward = copy / "stage0.backward.hlo.txt"
+    text = backward.read_text()
+    changed = text.replace(" subtract(", " add(", 1) if " subtract(" in text else ""
+    assert changed
+    backward.write_text(changed)
+    report = plan.verify(program, stages=copy, repeats=0)
+    assert not report.passed
+    assert outcomes(report)["numerics"] == FAILED
+
+
+def test_a_sum_that_is_not_made(tmp_path, tied):
+    """As by a runtime that forgets a micro-batch's gradient."""
+    plan, program, stages = tied
+    copy = copied(tmp_path, stages)
+    index = json.loads((copy / "stages.json").read_text())
+    for value in index["stages"][1]["modules"]["backward"]["outputs"]:
+        if value["role"] == "sum":
+            value["value"] += 1_000_000
+    (copy / "stages.json").write_text(json.dumps(index))
+    with pytest.raises(mw.InvalidArgumentError, match="which no module before it gives"):
+        plan.verify(program, stages=copy, repeats=0)
+
+
+def run_binary(*arguments):
+    environment = {**os.environ, "MESHWRIGHT_PYTHON": sys.executable, "XLA_FLAGS": FLAGS}
+    command = [str(argument) for argument in (BINARY, "verify", *arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment)
+
+
+def test_the_command(tied):
+    plan, program, stages = tied
+    done = run_binary(
+        *(stages.with_name("plan.json"), "--program", program, "--stages", stages),
+        *("--repeats", "0", "--json"),
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["passed"]
+    assert report["checks"][1]["figures"]["planned"] == plan.stages[0]["seconds"]["forward"]
+
+
+def another(tied, tmp_path, *, program=False, micro_batches=None, index=None, **files):
+    plan, path, stages = tied
+    if program:
+        path = lowered(tmp_path, models.moe)
+    copy = copied(tmp_path, stages)
+    if micro_batches is not None:
+        (tmp_path / "more").mkdir()
+        _, copy = plan_stages(
+            tmp_path / "more", path, "2xh100-sxm", "2", "--micro-batches", str(micro_batches)
+        )
+    if index is not None:
+        (copy / "stages.json").write_text(index)
+    if "missing" in files:
+        (copy / files["missing"]).unlink()
+    if "garbled" in files:
+        (copy / files["garbled"]).write_text("no program")
+    if "swapped" in files:
+        source = copy / f"stage0.{files['swapped']}.hlo.txt"
+        (copy / "stage0.forward.hlo.txt").write_bytes(source.read_bytes())
+    return plan, path, copy
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"program": True}, "the stages are of another program"),
+        ({"micro_batches": 4}, "is of another plan: it has 2 stages and 4 micro-batches"),
+        ({"index": "{"}, "stages.json: Expecting property name"),
+        ({"index": "[]"}, 'expected an object with "micro_batches"'),
+        ({"index": '{"micro_batches": "2"}'}, '"micro_batches": found "2", expected an integer'),
+        ({"index": '{"micro_batches": 2, "stages": []}'}, "found 0 stages and 2 micro-batches"),
+        ({"missing": "stages.json"}, "`meshwright plan --emit` writes it"),
+        ({"garbled": "stage0.forward.hlo.txt"}, "stage0.forward.hlo.txt: .*HloModule"),
+        ({"swapped": "backward"}, "the index names"),
+        ({"missing": "stage1.update-after-shared.hlo.txt"}, "cannot open .*update-after-shared"),
+    ],
+)
+def test_what_does_not_go_together(tmp_path, tied, change, message):
+    plan, program, stages = another(tied, tmp_path, **change)
+    with pytest.raises(mw.Error, match=message):
+        plan.verify(program, stages=stages, repeats=0)
+
+
+def test_pipelines_need_their_stages(tied, tmp_path, step_text):
+    plan, program, stages = tied
+    with pytest.raises(mw.InvalidArgumentError, match="name the folder of its stages"):
+        plan.verify(program)
+    with pytest.raises(mw.InvalidArgumentError, match="the plan has no pipeline"):
+        mw.plan(step_text, cluster="8xh100-sxm", mesh=8).verify(stages=stages)
+    done = run_binary(stages.with_name("plan.json"), "--program", program)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--stages DIR" in done.stderr
