@@ -23,8 +23,8 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cost/fusion.h"
+#include "meshwright/inter/pipeline_search.h"
 #include "meshwright/inter/stage_coster.h"
-#include "meshwright/inter/stage_search.h"
 #include "meshwright/inter/submeshes.h"
 #include "meshwright/intra/names.h"
 #include "meshwright/intra/priced_planner.h"
@@ -40,8 +40,6 @@ constexpr int64_t kMostMicroBatches = 1024;
 // How near to the optimum layers are planned, and the work that may go into one.
 constexpr double kLayerGap = 5e-3;
 constexpr int64_t kLayerSteps = 50'000'000;
-// How much longer a pipeline may seem, transfers and all, than one that is better when simulated.
-constexpr double kHiddenTransfers = 1.05;
 // A stage that turns out not to fit is planned again with memory so much dearer, so often.
 constexpr double kDearer = 4;
 constexpr int kMostDearer = 4;
@@ -66,7 +64,7 @@ class PipelinePlanner {
     const bool whole = request_.stages <= 1 && candidates_.back().micro_batches == 1 &&
                        request_.clusters.size() == 1;
     if (whole) MW_RETURN_IF_ERROR(TryWhole(*schedules[0]));
-    if (best_.stages.empty()) return NothingFits();
+    if (best_.pipeline.stages.empty()) return NothingFits();
     if (!best_.whole) MW_RETURN_IF_ERROR(PlanStages());
     Finish();
     return std::move(result_);
@@ -79,7 +77,7 @@ class PipelinePlanner {
   bool Late() const { return !candidates_.empty() && Elapsed() > request_.deadline_seconds; }
 
   void Report(const char* phase, int64_t micro_batches) const {
-    if (request_.progress) request_.progress({phase, micro_batches, best_.seconds});
+    if (request_.progress) request_.progress({phase, micro_batches, best_.pipeline.seconds});
   }
 
   absl::Status Analyze() {
@@ -102,6 +100,7 @@ class PipelinePlanner {
     for (const std::string& warning : result_.batch.warnings) result_.warnings.push_back(warning);
     submeshes_ = Submeshes(request_.clusters);
     coster_.emplace(result_.layers, submeshes_, request_);
+    search_.emplace(request_, result_.layers, submeshes_, *coster_);
     MW_ASSIGN_OR_RETURN(slicer_, Slicer::Make(graph_, result_.batch, result_.layers));
     return absl::OkStatus();
   }
@@ -228,129 +227,23 @@ class PipelinePlanner {
     return coster_->Sum(candidate) || Late() ? absl::OkStatus() : error;
   }
 
-  StageSearchInput SearchInput(const LayerTable& candidate) const {
-    StageSearchInput input;
-    input.layers = result_.layers.count;
-    input.memory_bytes = request_.memory_bytes;
-    for (const Cluster& cluster : request_.clusters) input.devices.push_back(cluster.devices());
-    for (const Submesh& submesh : submeshes_)
-      input.submeshes.push_back({submesh.cluster, submesh.devices()});
-    input.micro_batches = candidate.micro_batches;
-    input.stages = request_.stages;
-    input.deadline_seconds = std::max(1.0, request_.deadline_seconds - Elapsed());
-    return input;
-  }
-
   void SearchAll(const LayerTable& candidate, const std::vector<const ScheduleKind*>& schedules) {
+    const double deadline = std::max(1.0, request_.deadline_seconds - Elapsed());
+    FoundPipeline best = best_.pipeline;
+    double bound = kInfinity;
     // The bound and the searches know nothing of each other.
-    const double bound_before = bound_;
     solve::ForEachParallel(2, request_.threads, [&](size_t i) {
       if (i == 0) {
-        bound_ = std::min(bound_before, BoundOf(candidate, schedules));
+        bound = search_->Bound(candidate, schedules, bound_, deadline);
       } else {
-        for (const ScheduleKind* schedule : schedules) SearchFor(candidate, *schedule);
+        for (const ScheduleKind* schedule : schedules)
+          search_->Improve(candidate, *schedule, deadline, &best);
       }
     });
-  }
-
-  void SearchFor(const LayerTable& candidate, const ScheduleKind& schedule) {
-    StageSearchInput input = SearchInput(candidate);
-    input.options = [&](int32_t begin, int32_t end, int32_t submesh) {
-      std::vector<StageOption> stages;
-      for (const StageWay& option : coster_->OptionsOf(candidate, begin, end, submesh))
-        stages.push_back(option.stage);
-      return stages;
-    };
-    input.in_flight = [&schedule](int32_t after, int64_t micro_batches) {
-      // As many stages before as make no difference: the last groups fill the same way.
-      const ScheduleShape shape{after + 1, 1, static_cast<int32_t>(micro_batches)};
-      return schedule.in_flight(shape, 0);
-    };
-    // Transfers count in full here, while in the simulation computation hides some of them.
-    input.below = best_.seconds * kHiddenTransfers;
-    const StageSearchResult found = SearchStages(input);
-    if (!found.stages.empty()) Consider(candidate, schedule, found);
-  }
-
-  double BoundOf(const LayerTable& candidate,
-                 const std::vector<const ScheduleKind*>& schedules) const {
-    const bool shorter_bubble = std::any_of(
-        schedules.begin(), schedules.end(),
-        [](const ScheduleKind* schedule) { return schedule->chunks || schedule->splits_backward; });
-    if (shorter_bubble) return WorkBound(candidate);
-    StageSearchInput input = SearchInput(candidate);
-    input.options = [&](int32_t begin, int32_t end, int32_t submesh) {
-      double best = kInfinity;
-      for (const std::vector<double>& before : candidate.bounds_before[submesh]) {
-        if (!before.empty()) best = std::min(best, before[end] - before[begin]);
-      }
-      if (best == kInfinity) return std::vector<StageOption>();
-      return std::vector<StageOption>{{.seconds = best}};
-    };
-    input.in_flight = [](int32_t, int64_t) { return int64_t{0}; };
-    input.below = bound_ == kInfinity ? 0 : bound_;
-    const StageSearchResult found = SearchStages(input);
-    return found.stages.empty() ? kInfinity : found.bound;
-  }
-
-  // Device-seconds that the layers take at least, spread over all devices.
-  double WorkBound(const LayerTable& candidate) const {
-    double work = 0, devices = 0;
-    for (const Cluster& cluster : request_.clusters)
-      devices += static_cast<double>(cluster.devices());
-    for (int32_t l = 0; l < result_.layers.count; ++l) {
-      double least = kInfinity;
-      for (size_t s = 0; s < submeshes_.size(); ++s) {
-        for (const std::optional<MeshCosts>& costs : candidate.costs[s]) {
-          if (!costs.has_value()) continue;
-          least = std::min(least, costs->bound[result_.layers.kind[l]] *
-                                      static_cast<double>(submeshes_[s].devices()));
-        }
-      }
-      work += least;
-    }
-    return work / devices * static_cast<double>(candidate.micro_batches);
-  }
-
-  StageTimes TimesOf(const Submesh& submesh, const SliceCost& cost,
-                     const ScheduleKind& schedule) const {
-    StageTimes times;
-    times.forward = cost.forward;
-    times.backward = cost.backward;
-    times.weight_gradient = schedule.splits_backward ? cost.weight_gradient : 0;
-    times.update = cost.update;
-    times.send_forward = coster_->SendSeconds(submesh, cost.activation_bytes);
-    times.send_backward = coster_->SendSeconds(submesh, cost.gradient_bytes);
-    times.fixed_bytes = cost.state_bytes + cost.working_bytes;
-    times.bytes_in_flight = cost.in_flight_bytes;
-    return times;
-  }
-
-  void Consider(const LayerTable& candidate, const ScheduleKind& schedule,
-                const StageSearchResult& found) {
-    const ScheduleShape shape{static_cast<int32_t>(found.stages.size()), 1,
-                              static_cast<int32_t>(candidate.micro_batches)};
-    std::vector<StageTimes> times;
-    std::vector<StageWay> options;
-    for (const ChosenStage& stage : found.stages) {
-      options.push_back(
-          coster_->OptionsOf(candidate, stage.begin, stage.end, stage.submesh)[stage.option]);
-      times.push_back(TimesOf(submeshes_[stage.submesh], options.back().cost, schedule));
-    }
-    const absl::StatusOr<Simulation> simulation = Simulate(schedule, shape, times);
-    // A schedule may not take these numbers (micro-batches that do not divide by the groups).
-    if (!simulation.ok()) return;
-    for (int32_t g = 0; g < shape.groups; ++g) {
-      const int32_t cluster = submeshes_[found.stages[g].submesh].cluster;
-      if (simulation->peak_bytes[g] > request_.memory_bytes[cluster]) return;
-    }
-    if (!best_.stages.empty() && simulation->seconds >= best_.seconds) return;
-    best_ = {.seconds = simulation->seconds,
-             .candidate = candidates_.size() - 1,
-             .schedule = &schedule,
-             .shape = shape,
-             .stages = found.stages,
-             .options = std::move(options)};
+    bound_ = std::min(bound_, bound);
+    if (best.stages.empty() || best.seconds == best_.pipeline.seconds) return;
+    best_.pipeline = std::move(best);
+    best_.candidate = candidates_.size() - 1;
   }
 
   // One stage, one micro-batch: the intra-operator planner on every mesh that may beat what was
@@ -369,7 +262,7 @@ class PipelinePlanner {
       for (size_t m = 0; m < submeshes_[s].meshes.size(); ++m) {
         if (!candidate.costs[s][m].has_value()) continue;
         const double bound = candidate.bounds_before[s][m][layers];
-        if (!best_.stages.empty() && bound >= best_.seconds) continue;
+        if (!best_.pipeline.stages.empty() && bound >= best_.pipeline.seconds) continue;
         MW_ASSIGN_OR_RETURN(ProgramSlice slice, Slice(0, layers, 1));
         PlannerOptions options = request_.planner;
         options.tie_outputs_by_position = false;
@@ -379,18 +272,18 @@ class PipelinePlanner {
         const std::unique_ptr<CostModel> model = request_.cost_model(submeshes_[s].meshes[m]);
         absl::StatusOr<IntraPlan> plan = PlanIntra(slice.graph, *model, options);
         if (!plan.ok() || !plan->fits) continue;
-        if (!best_.stages.empty() && plan->objective >= best_.seconds) continue;
-        best_ = {.seconds = plan->objective,
-                 .schedule = &schedule,
-                 .shape = {1, 1, 1},
-                 .stages = {{0, layers, static_cast<int32_t>(s), 0}},
-                 .whole = true};
+        if (!best_.pipeline.stages.empty() && plan->objective >= best_.pipeline.seconds) continue;
+        best_.pipeline = {.seconds = plan->objective,
+                          .schedule = &schedule,
+                          .shape = {1, 1, 1},
+                          .stages = {{0, layers, static_cast<int32_t>(s), 0}}};
+        best_.whole = true;
         bound_ = std::min(bound_, plan->bound);
         PipelineStage stage;
         stage.end = layers;
         stage.mesh = submeshes_[s].meshes[m];
         stage.cost = CostOfSlice(slice, *plan, 1);
-        stage.times = TimesOf(submeshes_[s], stage.cost, schedule);
+        stage.times = coster_->TimesOf(submeshes_[s], stage.cost, schedule);
         stage.slice = std::make_shared<const ProgramSlice>(std::move(slice));
         stage.plan = std::make_shared<const IntraPlan>(*std::move(plan));
         result_.stages = {std::move(stage)};
@@ -430,9 +323,9 @@ class PipelinePlanner {
     const LayerTable& candidate = candidates_[best_.candidate];
     Report("plans", candidate.micro_batches);
     std::map<std::vector<int64_t>, int32_t> known;
-    for (size_t i = 0; i < best_.stages.size(); ++i) {
-      const ChosenStage& chosen = best_.stages[i];
-      const StageWay& option = best_.options[i];
+    for (size_t i = 0; i < best_.pipeline.stages.size(); ++i) {
+      const ChosenStage& chosen = best_.pipeline.stages[i];
+      const StageWay& option = best_.pipeline.ways[i];
       PipelineStage stage;
       stage.begin = chosen.begin;
       stage.end = chosen.end;
@@ -445,23 +338,31 @@ class PipelinePlanner {
                           Slice(chosen.begin, chosen.end, candidate.micro_batches));
       stage.slice = std::make_shared<const ProgramSlice>(std::move(slice));
       const auto [it, first] = known.try_emplace(key, static_cast<int32_t>(i));
-      if (!first && Alike(*stage.slice, *result_.stages[it->second].slice)) {
+      if (!first && Alike(*stage.slice, *result_.stages[it->second].slice) &&
+          BytesOf(i, result_.stages[it->second].cost) <= best_.pipeline.memory_bytes[i]) {
         stage.like = it->second;
         stage.plan = result_.stages[stage.like].plan;
         stage.cost = result_.stages[stage.like].cost;
       } else {
-        const int64_t in_flight = best_.schedule->in_flight(best_.shape, static_cast<int32_t>(i));
-        MW_RETURN_IF_ERROR(PlanStage(candidate, chosen, option, in_flight, &stage));
+        MW_RETURN_IF_ERROR(PlanStage(candidate, i, &stage));
       }
-      stage.times = TimesOf(submeshes_[chosen.submesh], stage.cost, *best_.schedule);
+      stage.times =
+          coster_->TimesOf(submeshes_[chosen.submesh], stage.cost, *best_.pipeline.schedule);
       result_.stages.push_back(std::move(stage));
     }
     return absl::OkStatus();
   }
 
-  // `in_flight`: micro-batches.
-  absl::Status PlanStage(const LayerTable& candidate, const ChosenStage& chosen,
-                         const StageWay& option, int64_t in_flight, PipelineStage* stage) {
+  // What stage `i` takes on a device, whatever is in flight.
+  int64_t BytesOf(size_t i, const SliceCost& cost) const {
+    return cost.state_bytes + cost.working_bytes +
+           best_.pipeline.in_flight[i] * cost.in_flight_bytes;
+  }
+
+  // Plans the `i`-th stage of the pipeline found.
+  absl::Status PlanStage(const LayerTable& candidate, size_t i, PipelineStage* stage) {
+    const ChosenStage& chosen = best_.pipeline.stages[i];
+    const StageWay& option = best_.pipeline.ways[i];
     const ProgramSlice& slice = *stage->slice;
     const MeshCosts& costs = *candidate.costs[chosen.submesh][option.mesh];
     PlannerOptions options = request_.planner;
@@ -471,7 +372,7 @@ class PipelinePlanner {
     const std::unique_ptr<CostModel> model = request_.cost_model(stage->mesh);
     MW_ASSIGN_OR_RETURN(const std::unique_ptr<PricedPlanner> planner,
                         PricedPlanner::Make(slice.graph, *model, options, TurnOf(slice)));
-    const int64_t memory = request_.memory_bytes[stage->cluster];
+    const int64_t memory = best_.pipeline.memory_bytes[i];
     double price = costs.prices[option.way];
     for (int tries = 0;; ++tries) {
       MW_ASSIGN_OR_RETURN(IntraPlan plan, planner->Plan(price));
@@ -483,8 +384,7 @@ class PipelinePlanner {
         stage->cost.working_bytes = option.cost.working_bytes;
       }
       stage->plan = std::make_shared<const IntraPlan>(std::move(plan));
-      const int64_t bytes = stage->cost.state_bytes + stage->cost.working_bytes +
-                            in_flight * stage->cost.in_flight_bytes;
+      const int64_t bytes = BytesOf(i, stage->cost);
       if (bytes <= memory) return absl::OkStatus();
       if (tries == kMostDearer) {
         return absl::ResourceExhaustedError(
@@ -515,33 +415,35 @@ class PipelinePlanner {
 
   void Finish() {
     std::vector<StageTimes> times;
+    // A group's stages have the same devices.
+    const size_t groups = best_.pipeline.shape.groups;
     for (size_t c = 0; c < request_.clusters.size(); ++c) {
       std::vector<int64_t> sizes;
-      for (const PipelineStage& stage : result_.stages) {
+      for (size_t g = 0; g < groups; ++g) {
+        const PipelineStage& stage = result_.stages[g];
         if (stage.cluster == static_cast<int32_t>(c)) sizes.push_back(stage.mesh.devices());
       }
       const std::vector<int64_t> first = PlaceParts(sizes);
       size_t next = 0;
-      for (PipelineStage& stage : result_.stages) {
-        if (stage.cluster == static_cast<int32_t>(c)) stage.first_device = first[next++];
+      for (size_t g = 0; g < groups; ++g) {
+        if (result_.stages[g].cluster != static_cast<int32_t>(c)) continue;
+        for (size_t i = g; i < result_.stages.size(); i += groups)
+          result_.stages[i].first_device = first[next];
+        ++next;
       }
     }
     for (const PipelineStage& stage : result_.stages) times.push_back(stage.times);
-    result_.schedule = best_.schedule;
-    result_.shape = best_.shape;
-    result_.simulation = *Simulate(*best_.schedule, best_.shape, times);
+    result_.schedule = best_.pipeline.schedule;
+    result_.shape = best_.pipeline.shape;
+    result_.simulation = *Simulate(*best_.pipeline.schedule, best_.pipeline.shape, times);
     result_.seconds = result_.simulation.seconds;
     result_.bound = std::min(bound_, result_.seconds);
     result_.gap = result_.seconds > 0 ? (result_.seconds - result_.bound) / result_.seconds : 0;
   }
 
   struct Best {
-    double seconds = 0;
+    FoundPipeline pipeline;
     size_t candidate = 0;
-    const ScheduleKind* schedule = nullptr;
-    ScheduleShape shape;
-    std::vector<ChosenStage> stages;
-    std::vector<StageWay> options;
     bool whole = false;  // result_ has the only stage already
   };
 
@@ -550,6 +452,7 @@ class PipelinePlanner {
   const Clock::time_point start_;
   std::vector<int32_t> tied_;
   std::optional<StageCoster> coster_;
+  std::optional<PipelineSearch> search_;
   std::unique_ptr<const Slicer> slicer_;
   std::vector<Submesh> submeshes_;
   std::vector<LayerTable> candidates_;

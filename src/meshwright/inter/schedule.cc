@@ -133,6 +133,19 @@ absl::StatusOr<const ScheduleKind*> FindSchedule(std::string_view name) {
              })));
 }
 
+std::vector<int64_t> InFlightByStage(const ScheduleKind& schedule, const ScheduleShape& shape) {
+  const TaskKind last = schedule.splits_backward ? TaskKind::kWeightGradient : TaskKind::kBackward;
+  std::vector<int64_t> now(static_cast<size_t>(shape.groups) * shape.chunks, 0), most = now;
+  for (const Order& order : schedule.order(shape)) {
+    for (const ScheduledTask& task : order) {
+      if (task.kind == TaskKind::kForward) ++now[task.stage];
+      most[task.stage] = std::max(most[task.stage], now[task.stage]);
+      if (task.kind == last) --now[task.stage];
+    }
+  }
+  return most;
+}
+
 absl::Status CheckShape(const ScheduleKind& schedule, const ScheduleShape& shape) {
   if (shape.groups < 1 || shape.chunks < 1 || shape.micro_batches < 1)
     return absl::InvalidArgumentError("a schedule needs at least one stage and one micro-batch");

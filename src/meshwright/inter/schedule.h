@@ -46,6 +46,9 @@ const std::vector<ScheduleKind>& ScheduleTable();
 // Error: unknown; names what there is.
 absl::StatusOr<const ScheduleKind*> FindSchedule(std::string_view name);
 
+// By stage: micro-batches whose activations it holds at once, at most. `shape` must be valid.
+std::vector<int64_t> InFlightByStage(const ScheduleKind& schedule, const ScheduleShape& shape);
+
 // Whether `schedule` can have this shape. Errors say what would do.
 absl::Status CheckShape(const ScheduleKind& schedule, const ScheduleShape& shape);
 

@@ -115,6 +115,20 @@ double StageCoster::SendSeconds(const Submesh& submesh, int64_t bytes) const {
   return bytes == 0 ? 0 : link.latency_seconds + static_cast<double>(bytes) / link.achievable();
 }
 
+StageTimes StageCoster::TimesOf(const Submesh& submesh, const SliceCost& cost,
+                                const ScheduleKind& schedule) const {
+  StageTimes times;
+  times.forward = cost.forward;
+  times.backward = cost.backward;
+  times.weight_gradient = schedule.splits_backward ? cost.weight_gradient : 0;
+  times.update = cost.update;
+  times.send_forward = SendSeconds(submesh, cost.activation_bytes);
+  times.send_backward = SendSeconds(submesh, cost.gradient_bytes);
+  times.fixed_bytes = cost.state_bytes + cost.working_bytes;
+  times.bytes_in_flight = cost.in_flight_bytes;
+  return times;
+}
+
 SliceCost StageCoster::SumOf(const LayerTable& table, int32_t begin, int32_t end, size_t submesh,
                              size_t mesh, size_t way, bool recompute) const {
   const LayerSums& sums = table.sums[submesh][mesh][way * 2 + (recompute ? 1 : 0)];

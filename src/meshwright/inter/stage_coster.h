@@ -56,6 +56,9 @@ class StageCoster {
   // Seconds to hand `bytes` of each device of a submesh on to the next stage.
   double SendSeconds(const Submesh& submesh, int64_t bytes) const;
 
+  StageTimes TimesOf(const Submesh& submesh, const SliceCost& cost,
+                     const ScheduleKind& schedule) const;
+
   // Of layers [begin, end) in one way; forward < 0: impossible.
   SliceCost SumOf(const LayerTable& table, int32_t begin, int32_t end, size_t submesh, size_t mesh,
                   size_t way, bool recompute) const;
