@@ -68,7 +68,7 @@ class Exhaustive {
       const auto& [option, type] = stages_[i];
       const int64_t in_flight = in_.in_flight(count - 1 - i, in_.micro_batches);
       if (option.fixed_bytes + in_flight * option.bytes_in_flight > in_.memory_bytes[type]) return;
-      sum += option.seconds;
+      sum += option.seconds - option.filled_seconds;
       slowest = std::max(slowest, option.seconds);
       tail = std::max(tail, option.once_seconds - before);
       before += option.backward_seconds;
@@ -98,7 +98,7 @@ double Check(const StageSearchInput& input, const StageSearchResult& result) {
     EXPECT_LE(
         option.fixed_bytes + input.in_flight(after, input.micro_batches) * option.bytes_in_flight,
         input.memory_bytes[submesh.type]);
-    sum += option.seconds;
+    sum += option.seconds - option.filled_seconds;
     slowest = std::max(slowest, option.seconds);
     tail = std::max(tail, option.once_seconds - before);
     before += option.backward_seconds;
@@ -128,6 +128,7 @@ TEST(StageSearchTest, EqualsExhaustiveSearchOnRandomCases) {
     }
     input.micro_batches = draw(1, 6);
     if (draw(0, 3) == 0) input.stages = draw(1, input.layers);
+    const bool filled = draw(0, 2) == 0;
     Table table;
     for (int32_t b = 0; b < input.layers; ++b) {
       for (int32_t e = b + 1; e <= input.layers; ++e) {
@@ -139,7 +140,8 @@ TEST(StageSearchTest, EqualsExhaustiveSearchOnRandomCases) {
                  .backward_seconds = static_cast<double>(draw(0, seconds)),
                  .once_seconds = static_cast<double>(draw(0, 3) == 0 ? draw(0, 40) : 0),
                  .fixed_bytes = draw(0, 60),
-                 .bytes_in_flight = draw(0, 40)});
+                 .bytes_in_flight = draw(0, 40),
+                 .filled_seconds = static_cast<double>(filled ? draw(0, seconds) : 0)});
           }
         }
       }

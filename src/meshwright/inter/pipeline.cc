@@ -5,8 +5,7 @@
 // same for all its layers.
 //
 // The bound is that of the same dynamic programming over the layers' own bounds, memory unlimited.
-// It holds for schedules whose bubble is that of 1F1B or longer; for others it is the time that the
-// work takes if no device is ever idle.
+// For schedules with a shorter bubble than 1F1B's it is the time that the busiest devices take.
 
 #include "meshwright/inter/pipeline.h"
 

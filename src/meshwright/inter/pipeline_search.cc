@@ -15,10 +15,17 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // How much longer a pipeline may seem, transfers and all, than one that is better when simulated.
 constexpr double kHiddenTransfers = 1.05;
 
-std::vector<StageOption> StagesOf(const std::vector<StageWay>& ways) {
+// With G equal stages that take t each, w of it for the weights' gradients, ZB-H1 takes
+// B t + (G - 1) (t - 2 w) for B micro-batches (Qi et al. 2023, table 1, where t = F + B + W).
+std::vector<StageOption> StagesOf(const std::vector<StageWay>& ways, const ScheduleKind& schedule) {
   std::vector<StageOption> stages;
   stages.reserve(ways.size());
-  for (const StageWay& way : ways) stages.push_back(way.stage);
+  for (const StageWay& way : ways) {
+    stages.push_back(way.stage);
+    if (!schedule.splits_backward) continue;
+    StageOption& stage = stages.back();
+    stage.filled_seconds = std::min(stage.seconds, 2 * way.cost.weight_gradient);
+  }
   return stages;
 }
 
@@ -44,7 +51,7 @@ void PipelineSearch::Improve(const LayerTable& table, const ScheduleKind& schedu
   if (schedule.chunks && request_.schedule == "auto") return;
   StageSearchInput input = Input(table, deadline_seconds);
   input.options = [&](int32_t begin, int32_t end, int32_t submesh) {
-    return StagesOf(coster_.OptionsOf(table, begin, end, submesh));
+    return StagesOf(coster_.OptionsOf(table, begin, end, submesh), schedule);
   };
   input.in_flight = [&schedule](int32_t after, int64_t micro_batches) {
     // As many stages before as make no difference: the last groups fill the same way.
@@ -66,18 +73,11 @@ void PipelineSearch::Improve(const LayerTable& table, const ScheduleKind& schedu
 // micro-batches is what is simulated. Each stage may take its share of the device's memory.
 void PipelineSearch::ImproveWithChunks(const LayerTable& table, const ScheduleKind& schedule,
                                        double deadline_seconds, FoundPipeline* best) const {
-  if (request_.clusters.size() != 1) return;  // a group's stages would be of one device type each
-  const int64_t devices = request_.clusters[0].devices();
   for (size_t s = 0; s < submeshes_.size(); ++s) {
-    const int64_t groups = devices / submeshes_[s].devices();
-    if (groups < 2 || devices % submeshes_[s].devices() != 0 || table.micro_batches % groups != 0 ||
-        (request_.stages > 0 && request_.stages != groups))
-      continue;
-    double work = kInfinity;
-    for (const std::vector<double>& before : table.bounds_before[s]) {
-      if (!before.empty()) work = std::min(work, before.back());
-    }
-    work *= static_cast<double>(table.micro_batches) / static_cast<double>(groups);
+    const int64_t groups = GroupsOf(table, s);
+    if (groups == 0) continue;
+    const double work = LeastWork(table, s) * static_cast<double>(table.micro_batches) /
+                        static_cast<double>(groups);
     for (int64_t chunks = 2; chunks * groups <= layers_.count; ++chunks) {
       if (best->seconds > 0 && work >= best->seconds) break;
       const ScheduleShape shape{static_cast<int32_t>(groups), static_cast<int32_t>(chunks),
@@ -93,7 +93,7 @@ void PipelineSearch::ImproveWithChunks(const LayerTable& table, const ScheduleKi
       input.memory_bytes = {request_.memory_bytes[0] / chunks};
       input.micro_batches = table.micro_batches * chunks - groups * (chunks - 1);
       input.options = [&](int32_t begin, int32_t end, int32_t) {
-        return StagesOf(coster_.OptionsOf(table, begin, end, static_cast<int32_t>(s)));
+        return StagesOf(coster_.OptionsOf(table, begin, end, static_cast<int32_t>(s)), schedule);
       };
       input.in_flight = [&in_flight](int32_t after, int64_t) { return in_flight[after]; };
       input.below = best->seconds * kHiddenTransfers;
@@ -141,11 +141,21 @@ bool PipelineSearch::Consider(const LayerTable& table, const ScheduleKind& sched
 double PipelineSearch::Bound(const LayerTable& table,
                              const std::vector<const ScheduleKind*>& schedules, double below,
                              double deadline_seconds) const {
-  const bool shorter_bubble = std::any_of(
-      schedules.begin(), schedules.end(),
-      [](const ScheduleKind* schedule) { return schedule->chunks || schedule->splits_backward; });
-  if (shorter_bubble) return WorkBound(table);
+  double bound = kInfinity;
+  for (const ScheduleKind* schedule : schedules) {
+    bound = std::min(bound, schedule->splits_backward
+                                ? BusiestBound(table, deadline_seconds)
+                                : StagesBound(table, std::min(below, bound), table.micro_batches,
+                                              deadline_seconds));
+    if (schedule->chunks) bound = std::min(bound, ChunksBound(table));
+  }
+  return bound;
+}
+
+double PipelineSearch::StagesBound(const LayerTable& table, double below, int64_t micro_batches,
+                                   double deadline_seconds) const {
   StageSearchInput input = Input(table, deadline_seconds);
+  input.micro_batches = micro_batches;
   input.options = [&](int32_t begin, int32_t end, int32_t submesh) {
     double best = kInfinity;
     for (const std::vector<double>& before : table.bounds_before[submesh]) {
@@ -160,23 +170,47 @@ double PipelineSearch::Bound(const LayerTable& table,
   return found.stages.empty() ? kInfinity : found.bound;
 }
 
-// Device-seconds that the layers take at least, spread over all devices.
-double PipelineSearch::WorkBound(const LayerTable& table) const {
-  double work = 0, devices = 0;
-  for (const Cluster& cluster : request_.clusters)
-    devices += static_cast<double>(cluster.devices());
+// Whatever the bubble, the busiest stage has B micro-batches to run. With M as large as here the
+// objective sum + (M - 1) max is at most (L + M - 1) max.
+double PipelineSearch::BusiestBound(const LayerTable& table, double deadline_seconds) const {
+  constexpr int64_t kMany = int64_t{1} << 20;
+  const double all = StagesBound(table, kInfinity, kMany, deadline_seconds);
+  const double busiest = all / static_cast<double>(kMany + layers_.count - 1);
+  return busiest * static_cast<double>(table.micro_batches);
+}
+
+// The layers' work spread evenly over the groups; and a micro-batch has to pass all layers.
+double PipelineSearch::ChunksBound(const LayerTable& table) const {
+  double bound = kInfinity;
+  for (size_t s = 0; s < submeshes_.size(); ++s) {
+    const int64_t groups = GroupsOf(table, s);
+    if (groups == 0) continue;
+    const double turns = static_cast<double>(table.micro_batches) / static_cast<double>(groups);
+    bound = std::min(bound, LeastWork(table, s) * std::max(1.0, turns));
+  }
+  return bound;
+}
+
+int64_t PipelineSearch::GroupsOf(const LayerTable& table, size_t submesh) const {
+  // A group's stages would have to be of one device type each.
+  if (request_.clusters.size() != 1) return 0;
+  const int64_t devices = request_.clusters[0].devices();
+  const int64_t groups = devices / submeshes_[submesh].devices();
+  const bool divides =
+      devices % submeshes_[submesh].devices() == 0 && table.micro_batches % groups == 0;
+  return groups >= 2 && divides && (request_.stages == 0 || request_.stages == groups) ? groups : 0;
+}
+
+double PipelineSearch::LeastWork(const LayerTable& table, size_t submesh) const {
+  double work = 0;
   for (int32_t l = 0; l < layers_.count; ++l) {
     double least = kInfinity;
-    for (size_t s = 0; s < submeshes_.size(); ++s) {
-      for (const std::optional<MeshCosts>& costs : table.costs[s]) {
-        if (!costs.has_value()) continue;
-        least = std::min(
-            least, costs->bound[layers_.kind[l]] * static_cast<double>(submeshes_[s].devices()));
-      }
+    for (const std::optional<MeshCosts>& costs : table.costs[submesh]) {
+      if (costs.has_value()) least = std::min(least, costs->bound[layers_.kind[l]]);
     }
     work += least;
   }
-  return work / devices * static_cast<double>(table.micro_batches);
+  return work;
 }
 
 }  // namespace meshwright

@@ -46,7 +46,14 @@ class PipelineSearch {
 
  private:
   StageSearchInput Input(const LayerTable& table, double deadline_seconds) const;
-  double WorkBound(const LayerTable& table) const;
+  double StagesBound(const LayerTable& table, double below, int64_t micro_batches,
+                     double deadline_seconds) const;
+  double BusiestBound(const LayerTable& table, double deadline_seconds) const;
+  double ChunksBound(const LayerTable& table) const;
+  // Equal groups of devices, each a submesh, that a schedule with chunks may have; 0: none.
+  int64_t GroupsOf(const LayerTable& table, size_t submesh) const;
+  // Seconds that one micro-batch takes at least through all layers on such submeshes.
+  double LeastWork(const LayerTable& table, size_t submesh) const;
   void ImproveWithChunks(const LayerTable& table, const ScheduleKind& schedule,
                          double deadline_seconds, FoundPipeline* best) const;
   // Whether it was faster.

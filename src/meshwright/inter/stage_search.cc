@@ -44,6 +44,7 @@ constexpr int64_t kMostDirect = int64_t{1} << 22;
 
 struct Choice {
   double seconds = 0, backward = 0, once = 0;
+  double added = 0;  // to the sum of stages: seconds less what is filled
   int32_t option = 0;
   int32_t most_after = 0;  // stages that may follow at most, for memory
 };
@@ -166,7 +167,9 @@ class StageSearch {
       const int32_t most_after = MostAfter(options[o], memory);
       if (most_after < 0) continue;
       choices_.push_back({options[o].seconds, options[o].backward_seconds, options[o].once_seconds,
-                          static_cast<int32_t>(o), most_after});
+                          options[o].seconds - options[o].filled_seconds, static_cast<int32_t>(o),
+                          most_after});
+      filled_ = filled_ || options[o].filled_seconds > 0;
       seconds_.push_back(options[o].seconds);
     }
     std::stable_sort(choices_.begin() + static_cast<int64_t>(before), choices_.end(),
@@ -200,9 +203,9 @@ class StageSearch {
     while (!intervals.empty() && intervals.top().bound < best_.seconds && !Late()) {
       Interval interval = intervals.top();
       intervals.pop();
-      // The slowest stage counts as often as there are micro-batches.
-      while (interval.t1 > interval.t0 &&
-             static_cast<double>(in_.micro_batches) * seconds_[interval.t1] >= best_.seconds)
+      // The slowest stage counts as often as there are micro-batches, what is filled once less.
+      const auto times = static_cast<double>(in_.micro_batches - (filled_ ? 1 : 0));
+      while (interval.t1 > interval.t0 && times * seconds_[interval.t1] >= best_.seconds)
         --interval.t1;
       const double least = Solve(interval);
       if (least == kInfinity || interval.t0 == interval.t1) continue;
@@ -325,9 +328,10 @@ class StageSearch {
         if (in_.stages > 0 && stages + 1 > in_.stages) continue;
         for (int32_t c = choices.first; c < choices.second; ++c) {
           const Choice& choice = choices_[c];
-          const double seconds = suffixes_[rest].seconds + choice.seconds;
-          if (seconds >= most || !Allowed(choice, interval)) break;
-          if (Full(choice, stages)) continue;
+          if (!Allowed(choice, interval)) break;
+          const double seconds = suffixes_[rest].seconds + choice.added;
+          if (seconds >= most && !filled_) break;  // they are in order
+          if (seconds >= most || Full(choice, stages)) continue;
           Add({seconds, Tail(choice, suffixes_[rest].tail), CountedStages(stages + 1), end,
                static_cast<int32_t>(submesh), choice.option, rest},
               used, states);
@@ -359,18 +363,21 @@ class StageSearch {
     if (begin == 0) return Waiting(interval.t0);
     const double spread = prefix_work_[begin] / static_cast<double>(left) * kBelow;
     if (spread > seconds_[interval.t1]) return kInfinity;
-    return std::max(prefix_seconds_[begin], spread) +
+    const double added =
+        filled_ ? prefix_added_[begin] / static_cast<double>(left) * kBelow : spread;
+    return std::max(prefix_seconds_[begin], added) +
            static_cast<double>(in_.micro_batches - 1) * std::max(seconds_[interval.t0], spread);
   }
 
-  // For the layers before each: the least sum of seconds, the least work in device-seconds, and the
-  // least and most devices of stages within the limits.
+  // For the layers before each: the least sum of seconds, the least work in device-seconds, in all
+  // and without what is filled, and the least and most devices of stages within the limits.
   void MeasurePrefixes(const Interval& interval) {
     prefix_seconds_.assign(in_.layers + 1, kInfinity);
     prefix_least_.assign(in_.layers + 1, std::numeric_limits<int64_t>::max());
     prefix_most_.assign(in_.layers + 1, -1);
     prefix_work_.assign(in_.layers + 1, kInfinity);
-    prefix_seconds_[0] = prefix_work_[0] = 0;
+    prefix_added_.assign(in_.layers + 1, kInfinity);
+    prefix_seconds_[0] = prefix_work_[0] = prefix_added_[0] = 0;
     prefix_least_[0] = prefix_most_[0] = 0;
     for (int32_t begin = 0; begin < in_.layers; ++begin) {
       if (prefix_seconds_[begin] == kInfinity) continue;
@@ -381,13 +388,16 @@ class StageSearch {
             if (!Allowed(choices_[c], interval)) continue;
             const int64_t devices = in_.submeshes[m].devices;
             prefix_seconds_[end] =
-                std::min(prefix_seconds_[end], prefix_seconds_[begin] + choices_[c].seconds);
+                std::min(prefix_seconds_[end], prefix_seconds_[begin] + choices_[c].added);
             prefix_work_[end] =
                 std::min(prefix_work_[end],
                          prefix_work_[begin] + choices_[c].seconds * static_cast<double>(devices));
+            prefix_added_[end] =
+                std::min(prefix_added_[end],
+                         prefix_added_[begin] + choices_[c].added * static_cast<double>(devices));
             prefix_least_[end] = std::min(prefix_least_[end], prefix_least_[begin] + devices);
             prefix_most_[end] = std::max(prefix_most_[end], prefix_most_[begin] + devices);
-            break;  // the cheapest; devices are the same for all
+            if (!filled_) break;  // the cheapest; devices are the same for all
           }
         }
       }
@@ -458,7 +468,7 @@ class StageSearch {
     double sum = 0, slowest = 0, tail = 0;
     for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
       const Choice& choice = ChoiceOf(*stage);
-      sum += choice.seconds;
+      sum += choice.added;
       slowest = std::max(slowest, choice.seconds);
       tail = Tail(choice, tail);
     }
@@ -501,8 +511,9 @@ class StageSearch {
   std::vector<Choice> choices_;     // by cell, the cheapest first
   std::vector<int32_t> first_;      // by cell, and the end
   std::vector<double> seconds_;     // of all choices, ascending
+  bool filled_ = false;             // some choice has seconds that are filled
   int32_t counted_ = 0;             // stages beyond this need not be told apart
-  std::vector<double> prefix_seconds_, prefix_work_;
+  std::vector<double> prefix_seconds_, prefix_work_, prefix_added_;
   std::vector<int64_t> prefix_least_, prefix_most_;
   std::vector<Suffix> suffixes_;
   std::vector<std::vector<State>> states_;  // by first layer

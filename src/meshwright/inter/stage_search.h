@@ -27,6 +27,7 @@ struct StageOption {
   double once_seconds = 0;      // once a step: gradient synchronisation and optimizer
   int64_t fixed_bytes = 0;      // on one device
   int64_t bytes_in_flight = 0;  // on one device, for each micro-batch in flight
+  double filled_seconds = 0;    // of `seconds`: done while the stage would wait for others anyway
 };
 
 struct StageSearchInput {
@@ -52,15 +53,14 @@ struct ChosenStage {
 };
 
 struct StageSearchResult {
-  double seconds =
-      0;             // sum of stages + (micro_batches - 1) * the slowest + the first's once_seconds
-  double bound = 0;  // no way to cut takes less
+  double seconds = 0;               // of the objective below
+  double bound = 0;                 // no way to cut takes less
   std::vector<ChosenStage> stages;  // empty: nothing fits, or takes less than `below`
 };
 
 // Minimises exactly, unless the deadline is met,
 //
-//   sum of stages + (micro_batches - 1) * slowest stage + tail,
+//   sum of stages, less filled_seconds + (micro_batches - 1) * slowest stage + tail,
 //
 // where the tail is what is left to do once a step when the last backward phase, that of the first
 // stage, has ended: a stage i is done with its backward phases so much earlier as those of the
