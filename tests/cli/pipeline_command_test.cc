@@ -61,7 +61,9 @@ TEST_F(PipelineCommand, BadValuesSayWhatWouldDo) {
   ExpectBad(Plan({"--pipeline", "2", "--micro-batches", "-1"}), 2, "--micro-batches: found \"-1\"");
   ExpectBad(Plan({"--pipeline", "2", "--schedule", "f1b"}), 2, "--schedule: unknown schedule");
   ExpectBad(Plan({"--pipeline", "3"}), 2, "3 stages are more than the 2 devices");
-  ExpectBad(Plan({"--pipeline", "auto", "--mesh", "2"}), 2, "a mesh cannot be given");
+  ExpectBad(Plan({"--pipeline", "auto", "--mesh", "3"}), 2, "a stage can have 1, 2 devices");
+  ExpectBad(Plan({"--pipeline", "2", "--mesh", "2"}), 2,
+            "2 devices make 1 stages of mesh 2, not 2");
   ExpectBad(Plan({"--pipeline", "auto", "--memory", "1KiB"}), 3, "nothing fits");
   ExpectBad(Plan({"--pipeline", "auto", "--emit", folder_.Path("none/stages")}), 2,
             "does not exist");

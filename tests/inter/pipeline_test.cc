@@ -114,6 +114,28 @@ TEST(PipelineTest, TheBestIsNoWorseThanAnyChoiceMadeForIt) {
   }
 }
 
+// What is done by hand: so many stages, each on the same mesh.
+TEST(PipelineTest, TheBestIsNoWorseThanAnyUniformGrid) {
+  const Inlined program("tiny_gpt.train.hlo.txt.gz");
+  PipelineRequest request = Request({"2x4xh100-sxm"});
+  const absl::StatusOr<PipelinePlan> best = PlanPipeline(program.graph, request);
+  ASSERT_TRUE(best.ok()) << best.status();
+  int grids = 0;
+  for (const char* mesh : {"8", "2x4", "4x2", "4", "2x2", "2", "1"}) {
+    SCOPED_TRACE(mesh);
+    request.mesh = mesh;
+    const absl::StatusOr<PipelinePlan> plan = PlanPipeline(program.graph, request);
+    if (absl::IsInvalidArgument(plan.status())) continue;  // more stages than layers
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    CheckPlan(*plan, request);
+    for (const PipelineStage& stage : plan->stages)
+      EXPECT_EQ(stage.mesh.devices(), plan->stages[0].mesh.devices());
+    EXPECT_LE(best->seconds, plan->seconds * (1 + 1e-3));
+    ++grids;
+  }
+  EXPECT_GE(grids, 5);
+}
+
 TEST(PipelineTest, EverySchedule) {
   const Inlined program("tiny_gpt.train.hlo.txt.gz");
   PipelineRequest request = Request({"4xh100-sxm"});

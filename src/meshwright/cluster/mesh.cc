@@ -138,6 +138,55 @@ bool IsAxisName(const std::string& name) {
                      [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
 }
 
+struct MeshSpec {
+  std::vector<std::string> names;
+  std::vector<int64_t> sizes;
+  int64_t devices = 1;  // capped just above kMaxDevices
+};
+
+absl::Status SpecError(std::string_view spec, const std::string& why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("mesh \"", absl::CHexEscape(std::string(spec.substr(0, 80))), "\": ", why));
+}
+
+absl::StatusOr<MeshSpec> ParseSpec(std::string_view text) {
+  std::string spec(text);
+  absl::StripAsciiWhitespace(&spec);
+  const auto error = [&](const std::string& why) { return SpecError(spec, why); };
+  const bool named = absl::StrContains(spec, '=');
+  MeshSpec result;
+  std::set<std::string> seen;
+  const std::vector<std::string> parts = absl::StrSplit(spec, named ? ',' : 'x');
+  for (std::string part : parts) {
+    std::string name = DefaultName(result.sizes.size());
+    if (named) {
+      const std::vector<std::string> sides = absl::StrSplit(part, '=');
+      if (sides.size() != 2) return error("write every axis as NAME=SIZE, such as \"x=2,y=4\"");
+      name = std::string(absl::StripAsciiWhitespace(sides[0]));
+      part = sides[1];
+      if (!IsAxisName(name)) {
+        return error(absl::StrCat(
+            "\"", absl::CHexEscape(name.substr(0, 40)),
+            "\" is not an axis name; use letters, digits and '_', not a digit first, at most 32"));
+      }
+    }
+    int64_t size = 0;
+    if (!absl::SimpleAtoi(part, &size) || size < 1) {
+      return error(
+          absl::StrCat("\"", absl::CHexEscape(part.substr(0, 40)),
+                       "\" is not an axis size; write for example \"8\", \"2x4\" or \"x=2,y=4\""));
+    }
+    if (!seen.insert(name).second) return error(absl::StrCat("two axes are named \"", name, "\""));
+    if (result.sizes.size() == kMaxRank)
+      return error(absl::StrCat("more than ", kMaxRank, " axes"));
+    // Sizes beyond the limit cannot fit; capping keeps the product from overflowing.
+    result.devices = std::min(size, kMaxDevices + 1) * std::min(result.devices, kMaxDevices + 1);
+    result.names.push_back(std::move(name));
+    result.sizes.push_back(size);
+  }
+  return result;
+}
+
 }  // namespace
 
 int64_t Mesh::devices() const {
@@ -165,51 +214,20 @@ MeshAxis Mesh::Combined(const AxisList& list) const {
 }
 
 absl::StatusOr<Mesh> ParseMesh(std::string_view text, const Cluster& cluster) {
-  std::string spec(text);
-  absl::StripAsciiWhitespace(&spec);
-  const auto error = [&](const std::string& why) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("mesh \"", absl::CHexEscape(spec.substr(0, 80)), "\": ", why));
-  };
-  const bool named = absl::StrContains(spec, '=');
-  std::vector<std::string> names;
-  std::vector<int64_t> sizes;
-  std::set<std::string> seen;
-  int64_t product = 1;
-  const std::vector<std::string> parts = absl::StrSplit(spec, named ? ',' : 'x');
-  for (std::string part : parts) {
-    std::string name = DefaultName(sizes.size());
-    if (named) {
-      const std::vector<std::string> sides = absl::StrSplit(part, '=');
-      if (sides.size() != 2) return error("write every axis as NAME=SIZE, such as \"x=2,y=4\"");
-      name = std::string(absl::StripAsciiWhitespace(sides[0]));
-      part = sides[1];
-      if (!IsAxisName(name)) {
-        return error(absl::StrCat(
-            "\"", absl::CHexEscape(name.substr(0, 40)),
-            "\" is not an axis name; use letters, digits and '_', not a digit first, at most 32"));
-      }
-    }
-    int64_t size = 0;
-    if (!absl::SimpleAtoi(part, &size) || size < 1) {
-      return error(
-          absl::StrCat("\"", absl::CHexEscape(part.substr(0, 40)),
-                       "\" is not an axis size; write for example \"8\", \"2x4\" or \"x=2,y=4\""));
-    }
-    if (!seen.insert(name).second) return error(absl::StrCat("two axes are named \"", name, "\""));
-    if (sizes.size() == kMaxRank) return error(absl::StrCat("more than ", kMaxRank, " axes"));
-    // Sizes beyond the limit cannot fit; capping keeps the product from overflowing.
-    product = std::min(size, kMaxDevices + 1) * std::min(product, kMaxDevices + 1);
-    names.push_back(std::move(name));
-    sizes.push_back(size);
+  MW_ASSIGN_OR_RETURN(const MeshSpec spec, ParseSpec(text));
+  if (spec.devices != cluster.devices()) {
+    const std::string have = spec.devices > kMaxDevices ? absl::StrCat("more than ", kMaxDevices)
+                                                        : absl::StrCat(spec.devices);
+    return SpecError(
+        text, absl::StrCat("its sizes multiply to ", have, ", but the cluster has ",
+                           cluster.devices(), " devices; these fit: ", FittingMeshes(cluster)));
   }
-  if (product != cluster.devices()) {
-    const std::string have =
-        product > kMaxDevices ? absl::StrCat("more than ", kMaxDevices) : absl::StrCat(product);
-    return error(absl::StrCat("its sizes multiply to ", have, ", but the cluster has ",
-                              cluster.devices(), " devices; these fit: ", FittingMeshes(cluster)));
-  }
-  return BuildMesh(names, sizes, cluster);
+  return BuildMesh(spec.names, spec.sizes, cluster);
+}
+
+absl::StatusOr<int64_t> ParseMeshDevices(std::string_view text) {
+  MW_ASSIGN_OR_RETURN(const MeshSpec spec, ParseSpec(text));
+  return spec.devices;
 }
 
 Mesh MakeMesh(const std::vector<int64_t>& sizes, const Cluster& cluster) {

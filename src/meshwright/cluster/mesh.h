@@ -47,6 +47,8 @@ struct Mesh {
 // Errors: malformed, sizes < 1, duplicate names, product differs from the number of devices (says
 // both, and which meshes would fit).
 absl::StatusOr<Mesh> ParseMesh(std::string_view spec, const Cluster& cluster);
+// The product of such a mesh's sizes; beyond kMaxDevices just some number above it.
+absl::StatusOr<int64_t> ParseMeshDevices(std::string_view spec);
 // Mesh of the given sizes with default names. Product must be cluster.devices() (CHECKed).
 Mesh MakeMesh(const std::vector<int64_t>& sizes, const Cluster& cluster);
 // Candidates for `--mesh auto`: every mesh of rank 1 and 2 (outer x inner, both > 1) whose inner

@@ -97,7 +97,19 @@ class PipelinePlanner {
     }
     result_.warnings = graph_.warnings;
     for (const std::string& warning : result_.batch.warnings) result_.warnings.push_back(warning);
-    submeshes_ = Submeshes(request_.clusters);
+    if (request_.mesh.empty()) {
+      submeshes_ = Submeshes(request_.clusters);
+    } else {
+      MW_ASSIGN_OR_RETURN(submeshes_, SubmeshesOf(request_.clusters, request_.mesh));
+      const int64_t groups = devices / submeshes_[0].devices();
+      if (groups > result_.layers.count || (request_.stages > 0 && request_.stages != groups)) {
+        return absl::InvalidArgumentError(StrCat(
+            devices, " devices make ", groups, " stages of mesh ", request_.mesh,
+            request_.stages > 0
+                ? StrCat(", not ", request_.stages)
+                : StrCat(", more than the ", result_.layers.count, " layers of the program")));
+      }
+    }
     coster_.emplace(result_.layers, submeshes_, request_);
     search_.emplace(request_, result_.layers, submeshes_, *coster_);
     MW_ASSIGN_OR_RETURN(slicer_, Slicer::Make(graph_, result_.batch, result_.layers));

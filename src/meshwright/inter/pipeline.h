@@ -35,6 +35,7 @@ struct PipelineRequest {
   std::vector<int64_t> memory_bytes;  // by cluster: that a device may use
   int64_t micro_batches = 0;          // 0: whatever is best
   int32_t stages = 0;                 // 0: whatever is best
+  std::string mesh;                   // of every stage, see ParseMesh; empty: whatever is best
   std::string schedule = "1f1b";      // of ScheduleTable, or "auto"
   bool recompute = true;              // stages may compute activations again
   std::vector<std::string> data;      // see FindBatch

@@ -2,7 +2,12 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <utility>
+
+#include "absl/strings/str_join.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
 
 namespace meshwright {
 namespace {
@@ -54,6 +59,33 @@ std::vector<Submesh> Submeshes(const std::vector<Cluster>& clusters) {
     }
   }
   return submeshes;
+}
+
+absl::StatusOr<std::vector<Submesh>> SubmeshesOf(const std::vector<Cluster>& clusters,
+                                                 std::string_view mesh) {
+  MW_ASSIGN_OR_RETURN(const int64_t devices, ParseMeshDevices(mesh));
+  std::vector<Submesh> submeshes;
+  for (const Submesh& submesh : Submeshes(clusters)) {
+    const Cluster& whole = clusters[submesh.cluster];
+    if (submesh.devices() != devices || whole.devices() % devices != 0) continue;
+    Cluster part = whole;
+    part.nodes = submesh.nodes;
+    part.devices_per_node = submesh.devices_per_node;
+    submeshes.push_back(submesh);
+    MW_ASSIGN_OR_RETURN(Mesh only, ParseMesh(mesh, part));
+    submeshes.back().meshes = {std::move(only)};
+  }
+  if (submeshes.size() == clusters.size()) return submeshes;
+  std::set<int64_t> valid;
+  for (const Submesh& submesh : Submeshes(clusters)) {
+    const bool divides = std::all_of(clusters.begin(), clusters.end(), [&](const Cluster& c) {
+      return c.devices() % submesh.devices() == 0;
+    });
+    if (divides) valid.insert(submesh.devices());
+  }
+  return absl::InvalidArgumentError(StrCat("stages of mesh ", mesh,
+                                           " cannot make up the cluster: a stage can have ",
+                                           absl::StrJoin(valid, ", "), " devices"));
 }
 
 std::vector<int64_t> PlaceParts(const std::vector<int64_t>& sizes) {

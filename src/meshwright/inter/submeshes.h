@@ -2,8 +2,10 @@
 #define MESHWRIGHT_INTER_SUBMESHES_H_
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/cluster/mesh.h"
 
@@ -21,6 +23,11 @@ struct Submesh {
 // powers of two or divide the cluster. Placed from the largest down, no part of a node comes to lie
 // on two. Meshes have one axis, or two of which the inner lies inside a node.
 std::vector<Submesh> Submeshes(const std::vector<Cluster>& clusters);
+
+// Stages of this mesh only, one submesh for each cluster. Errors: see ParseMesh; devices that do
+// not divide the clusters, or lie on parts of nodes (says which numbers would do).
+absl::StatusOr<std::vector<Submesh>> SubmeshesOf(const std::vector<Cluster>& clusters,
+                                                 std::string_view mesh);
 
 // By position in `sizes` (devices of each part, of one cluster): its first device, when the largest
 // are placed first and equals in order.

@@ -17,10 +17,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 absl::Status CheckCombination(const ProgramRequest& request) {
-  if (request.mesh != "auto") {
-    return absl::InvalidArgumentError(
-        "a mesh cannot be given with a pipeline: every stage has its own");
-  }
   if (!request.fixes.empty())
     return absl::InvalidArgumentError("shardings cannot be fixed with a pipeline");
   return absl::OkStatus();
@@ -46,6 +42,7 @@ PipelineRequest ToPipelineRequest(const ProgramRequest& request, const CostModel
     pipeline.memory_bytes.push_back(BudgetBytes(request.memory, cluster));
   pipeline.micro_batches = request.pipeline.micro_batches;
   pipeline.stages = request.pipeline.stages;
+  if (request.mesh != "auto") pipeline.mesh = request.mesh;
   pipeline.schedule = request.pipeline.schedule;
   pipeline.recompute = request.pipeline.recompute;
   pipeline.data = request.pipeline.data;
