@@ -136,6 +136,19 @@ TEST(PipelineTest, TheBestIsNoWorseThanAnyUniformGrid) {
   EXPECT_GE(grids, 5);
 }
 
+// Cut off after the first number of micro-batches: a plan, and a bound that holds for all of them.
+TEST(PipelineTest, TheBoundHoldsWhenTimeIsOver) {
+  const Inlined program("tiny_gpt.train.hlo.txt.gz");
+  PipelineRequest request = Request({"4xh100-sxm"});
+  const absl::StatusOr<PipelinePlan> best = PlanPipeline(program.graph, request);
+  ASSERT_TRUE(best.ok()) << best.status();
+  request.deadline_seconds = 0;
+  const absl::StatusOr<PipelinePlan> plan = PlanPipeline(program.graph, request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  CheckPlan(*plan, request);
+  EXPECT_LE(plan->bound, best->bound);
+}
+
 TEST(PipelineTest, EverySchedule) {
   const Inlined program("tiny_gpt.train.hlo.txt.gz");
   PipelineRequest request = Request({"4xh100-sxm"});

@@ -5,7 +5,8 @@
 // same for all its layers.
 //
 // The bound is that of the same dynamic programming over the layers' own bounds, memory unlimited.
-// For schedules with a shorter bubble than 1F1B's it is the time that the busiest devices take.
+// For schedules with a shorter bubble than 1F1B's it is the time that the busiest devices take, and
+// where the deadline cut the search off that of the arithmetic.
 
 #include "meshwright/inter/pipeline.h"
 
@@ -25,6 +26,7 @@
 #include "meshwright/inter/pipeline_search.h"
 #include "meshwright/inter/stage_coster.h"
 #include "meshwright/inter/submeshes.h"
+#include "meshwright/inter/unit_graph.h"
 #include "meshwright/intra/names.h"
 #include "meshwright/intra/priced_planner.h"
 #include "meshwright/solve/parallel.h"
@@ -59,7 +61,7 @@ class PipelinePlanner {
       if (!Late()) MW_RETURN_IF_ERROR(Try(*it, schedules));
     }
     // What was not looked at may be better.
-    if (Late()) bound_ = 0;
+    if (Late()) bound_ = std::min(bound_, ArithmeticSeconds());
     const bool whole = request_.stages <= 1 && candidates_.back().micro_batches == 1 &&
                        request_.clusters.size() == 1;
     if (whole) MW_RETURN_IF_ERROR(TryWhole(*schedules[0]));
@@ -236,6 +238,25 @@ class PipelinePlanner {
       }
     });
     return coster_->Sum(candidate) || Late() ? absl::OkStatus() : error;
+  }
+
+  // The matrix products alone, spread evenly over all devices at the vendors' peaks.
+  double ArithmeticSeconds() const {
+    double seconds = 0;
+    const auto peak = [this](std::string_view type) {
+      double all = 0;
+      for (const Cluster& cluster : request_.clusters)
+        all += cluster.device.PeakFlops(type) * static_cast<double>(cluster.devices());
+      return all;
+    };
+    for (const Op& op : graph_.ops) {
+      if (!IsHeavy(op)) continue;
+      double fastest = 0;
+      for (ValueId v : op.operands)
+        fastest = std::max(fastest, peak(ElementTypeName(graph_[v].shape.type)));
+      seconds += op.multiplicity * RuleFor(graph_, op).flops / fastest;
+    }
+    return seconds;
   }
 
   void SearchAll(const LayerTable& candidate, const std::vector<const ScheduleKind*>& schedules) {

@@ -36,10 +36,7 @@ Submesh MakeSubmesh(const Cluster& whole, int32_t index, int64_t nodes, int64_t 
   const int64_t devices = nodes * per_node;
   submesh.meshes.push_back(MakeMesh({devices}, part));
   for (int64_t inner = 2; inner <= per_node && inner < devices; ++inner) {
-    const int64_t outer = devices / inner;
-    // Inside a node the order of the axes makes no difference.
-    if (per_node % inner != 0 || (nodes == 1 && outer < inner)) continue;
-    submesh.meshes.push_back(MakeMesh({outer, inner}, part));
+    if (per_node % inner == 0) submesh.meshes.push_back(MakeMesh({devices / inner, inner}, part));
   }
   return submesh;
 }
