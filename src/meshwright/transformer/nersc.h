@@ -95,13 +95,13 @@ struct Evaluation {
 };
 
 // Whether the model can be evaluated at all: every number within bounds, no more heads than
-// embedding. Errors say which number, and what would be valid.
+// embedding or hidden size. Errors say which number, and what would be valid.
 absl::Status CheckModel(const Model& model);
 absl::Status CheckSystem(const System& system);
 
-// Errors: those of CheckModel and CheckSystem; a degree that leaves some GPU without heads, columns
-// or tokens; a batch that does not make one micro-batch; more of a group in one NVLink domain than
-// it has GPUs.
+// Errors: those of CheckModel and CheckSystem; a degree that does not divide what it splits (heads,
+// embedding, layers, batch); more tp2 than tokens; parts of the NVLink domain that do not divide
+// their groups or do not fit in together.
 absl::StatusOr<Evaluation> Evaluate(const Model& model, const System& system, Strategy strategy,
                                     const Config& config, int64_t global_batch);
 
