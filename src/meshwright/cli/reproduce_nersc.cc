@@ -30,8 +30,9 @@ std::string Table(const std::vector<TimedReport>& reports) {
                                      report.records, report.figures, report.differ,
                                      report.largest_deviation, milliseconds,
                                      report.differ == 0 ? "ok" : "DIFFERS"));
-    for (const std::string& difference : report.differences)
+    for (const std::string& difference : report.differences) {
       StrAppend(&text, "  ", difference, "\n");
+    }
     const int64_t more = report.differ - static_cast<int64_t>(report.differences.size());
     if (more > 0) StrAppend(&text, "  and ", more, " more\n");
   }

@@ -108,9 +108,9 @@ namespace {
 // What the products of attention on a grid have in common. Sizes in elements.
 struct GridSizes {
   GridSizes(const AttentionShape& whole, int64_t tp1, int64_t tp2)
-      : rows(static_cast<double>(whole.rows / tp2)),
+      : rows(Share(whole.rows, tp2)),
         columns(static_cast<double>(whole.columns)),
-        width(static_cast<double>(whole.width / tp1)),
+        width(Share(whole.width, tp1)),
         heads(static_cast<double>(whole.batch * whole.heads)),
         queries(heads * rows * width),
         keys(heads * columns * width),
@@ -160,8 +160,7 @@ Operator AttendSumma(const System& system, const AttentionShape& whole, int64_t 
                      int64_t panels, bool rematerialized) {
   const double flop = system.tflop_per_op, element = system.element_gb;
   const GridSizes n(whole, tp1, tp2);
-  const double kept =
-      rematerialized ? 0.0 : n.heads * n.rows * static_cast<double>(whole.columns / tp1);
+  const double kept = rematerialized ? 0.0 : n.heads * n.rows * Share(whole.columns, tp1);
   const double traffic = (n.scores + n.keys + n.queries * static_cast<double>(panels)) * element;
   const double scores_gb = tp1 > 1 ? n.scores * element : 0.0;
   const double values_gb = tp2 > 1 ? n.keys * element : 0.0;

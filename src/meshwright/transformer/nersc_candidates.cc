@@ -69,8 +69,9 @@ std::vector<int64_t> CandidateSpace::Panels(const Pair& pair) const {
   std::vector<int64_t> panels;
   for (int64_t factor = 1; factor < ratio; factor *= 2) {
     const int64_t count = least * factor;
-    if (model_.embedding % count == 0 && model_.embedding / count >= kLeastPanel)
+    if (model_.embedding % count == 0 && model_.embedding / count >= kLeastPanel) {
       panels.push_back(count);
+    }
   }
   return panels;
 }
@@ -133,8 +134,9 @@ absl::StatusOr<int64_t> CandidateSpace::Count() const {
     for (const Pipeline& pipeline : degrees.pipelines) {
       steps += static_cast<int64_t>(degrees.micro_batches.size());
       const auto choices = static_cast<int64_t>(degrees.panels.size() * pipeline.placements.size());
-      for (const int64_t micro_batch : degrees.micro_batches)
+      for (const int64_t micro_batch : degrees.micro_batches) {
         candidates += Fits(micro_batch, pipeline) ? choices : 0;
+      }
       if (candidates > kMostCandidates || steps > kMostSteps) {
         return absl::InvalidArgumentError(
             StrCat("the search has too many candidates: more than ", candidates, " for ", gpus_,

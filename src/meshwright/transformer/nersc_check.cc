@@ -70,8 +70,9 @@ absl::Status CheckSystem(const System& system) {
       {"mask_element_size", system.mask_gb, kLeastNumber},
       {"flops_units", system.tflop_per_op, kLeastNumber},
   };
-  for (const auto& number : numbers)
+  for (const auto& number : numbers) {
     MW_RETURN_IF_ERROR(CheckNumber(number.name, number.value, number.least));
+  }
   MW_RETURN_IF_ERROR(CheckInteger("nvlink_size", system.nvlink_size, 1, kMostDomain));
   return CheckInteger("summa_nb", system.summa_panels, 1, kMostSize);
 }

@@ -70,8 +70,9 @@ void CompareSide(const JsonValue& row, const SideKeys& keys, const TableRow::Sid
 
 void Comparison::Differs(std::string_view what, std::string_view recorded, std::string_view found) {
   ++differ_;
-  if (differences_.size() < kMostDifferences)
+  if (differences_.size() < kMostDifferences) {
     differences_.push_back(StrCat(where_, " ", what, ": recorded ", recorded, ", found ", found));
+  }
 }
 
 void Comparison::Numbers(std::string_view what, double recorded, double found) {
@@ -114,13 +115,19 @@ void Comparison::Text(const JsonValue& record, const char* key, std::string_view
   if (record.ok()) Texts(key, recorded, found);
 }
 
-TableRow MakeRow(const System& system, const Operator& op, const Groups& groups) {
-  const OperatorTime time = TimeOperator(system, op, groups);
-  return {.name = op.name,
-          .weights_gb = op.weights_gb,
-          .activation_gb = op.activation_gb,
-          .forward = {op.forward.tflop, op.forward.transfers, time.forward},
-          .backward = {op.backward.tflop, op.backward.transfers, time.backward}};
+std::vector<TableRow> MakeRows(const System& system, const std::vector<Operator>& module,
+                               const Groups& groups) {
+  std::vector<TableRow> rows;
+  rows.reserve(module.size());
+  for (const Operator& op : module) {
+    const OperatorTime time = TimeOperator(system, op, groups);
+    rows.push_back({.name = op.name,
+                    .weights_gb = op.weights_gb,
+                    .activation_gb = op.activation_gb,
+                    .forward = {op.forward.tflop, op.forward.transfers, time.forward},
+                    .backward = {op.backward.tflop, op.backward.transfers, time.backward}});
+  }
+  return rows;
 }
 
 void CompareRows(const JsonValue& recorded, const std::vector<TableRow>& found,

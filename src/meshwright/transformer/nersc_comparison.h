@@ -56,7 +56,8 @@ struct TableRow {
   };
   Side forward = {}, backward = {};
 };
-TableRow MakeRow(const System& system, const Operator& op, const Groups& groups);
+std::vector<TableRow> MakeRows(const System& system, const std::vector<Operator>& module,
+                               const Groups& groups);
 void CompareRows(const solve::JsonValue& recorded, const std::vector<TableRow>& found,
                  Comparison* comparison);
 

@@ -47,8 +47,9 @@ System ReadSystem(const JsonValue& json) {
                       .mask_gb = number("mask_element_size"),
                       .tflop_per_op = number("flops_units")};
   const JsonValue empirical = json.At("empirical");
-  if (empirical.Boolean())
+  if (empirical.Boolean()) {
     empirical.Fail("the measured times of collectives that this asks for were not published");
+  }
   FailIf(CheckSystem(system), json);
   return system;
 }

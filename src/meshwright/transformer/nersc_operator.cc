@@ -16,13 +16,15 @@ double CommSeconds(const System& system, const Operator& op, const Pass& pass,
                    const Groups& groups) {
   double seconds = 0;
   if (op.panels == 0) {
-    for (const Transfer& one : pass.transfers)
+    for (const Transfer& one : pass.transfers) {
       seconds += CollectiveSeconds(system, one.collective, one.gb, groups[one.axis]);
+    }
     return seconds;
   }
   const auto panels = static_cast<double>(op.panels);
-  for (const Transfer& one : pass.transfers)
+  for (const Transfer& one : pass.transfers) {
     seconds += CollectiveSeconds(system, one.collective, one.gb / panels, groups[one.axis]);
+  }
   // The first panel's transfers are exposed, the others' where they outlast the arithmetic.
   const double busy = std::max(pass.compute_seconds, pass.memory_seconds);
   return seconds + std::max(seconds * panels - busy, 0.0);
@@ -81,8 +83,8 @@ Operator Linear(const System& system, std::string_view name, int64_t batch, int6
                 int64_t out, int64_t split_in, int64_t split_out) {
   const double flop = system.tflop_per_op, element = system.element_gb;
   const auto rows = static_cast<double>(batch * seq);
-  const auto in_local = static_cast<double>(in / split_in);
-  const auto out_local = static_cast<double>(out / split_out);
+  const double in_local = Share(in, split_in);
+  const double out_local = Share(out, split_out);
   const double weights = in_local * out_local * element;
   const double inputs = rows * in_local * element, outputs = rows * out_local * element;
   Operator op{.name = name, .weights_gb = weights, .activation_gb = inputs};
@@ -101,16 +103,16 @@ Operator Linear(const System& system, std::string_view name, int64_t batch, int6
 Operator LinearSumma(const System& system, std::string_view name, int64_t batch, int64_t seq,
                      int64_t in, int64_t out, int64_t tp1, int64_t tp2, int64_t panels) {
   const double flop = system.tflop_per_op, element = system.element_gb;
-  const auto rows = static_cast<double>(batch * (seq / tp2));
+  const double rows = static_cast<double>(batch) * Share(seq, tp2);
   const auto in_whole = static_cast<double>(in);
-  const auto out_local = static_cast<double>(out / tp1);
+  const double out_local = Share(out, tp1);
   const double inputs = rows * in_whole, weights = in_whole * out_local;
   const double outputs = rows * out_local * static_cast<double>(panels);
   const double row_gb = tp1 > 1 ? inputs * element : 0.0;
   const double column_gb = tp2 > 1 ? weights * element : 0.0;
   Operator op{.name = name,
-              .weights_gb = static_cast<double>(in / tp2) * out_local * element,
-              .activation_gb = rows * static_cast<double>(in / tp1) * element,
+              .weights_gb = Share(in, tp2) * out_local * element,
+              .activation_gb = rows * Share(in, tp1) * element,
               .panels = panels};
   op.forward.tflop = rows * out_local * 2 * in_whole * flop;
   op.forward.hbm_gb = (inputs + weights + outputs) * element;
@@ -173,7 +175,7 @@ Operator NormOf(const System& system, std::string_view name, double rows, double
 Operator LayerNorm(const System& system, std::string_view name, int64_t batch, int64_t seq,
                    int64_t embedding, int64_t tp1) {
   const auto width = static_cast<double>(embedding);
-  Operator op = NormOf(system, name, static_cast<double>(batch * (seq / tp1)), width);
+  Operator op = NormOf(system, name, static_cast<double>(batch) * Share(seq, tp1), width);
   const double gb = tp1 > 1 ? static_cast<double>(batch * seq) * width * system.element_gb : 0.0;
   op.forward.transfers = {{Collective::kAllGather, Axis::kTp1, gb}};
   op.backward.transfers = {{Collective::kReduceScatter, Axis::kTp1, gb}};
@@ -182,11 +184,11 @@ Operator LayerNorm(const System& system, std::string_view name, int64_t batch, i
 
 Operator LayerNormSumma(const System& system, std::string_view name, int64_t batch, int64_t seq,
                         int64_t embedding, int64_t tp1, int64_t tp2) {
-  const auto rows = static_cast<double>(batch * (seq / tp2));
+  const double rows = static_cast<double>(batch) * Share(seq, tp2);
   // As published: the width is taken from the sequence's length, not from the embedding's.
-  Operator op = NormOf(system, name, rows, static_cast<double>(seq / tp1));
+  Operator op = NormOf(system, name, rows, Share(seq, tp1));
   const double element = tp1 > 1 ? system.element_gb : 0.0;
-  const auto reduced = static_cast<double>(2 * embedding / tp1 + 2 * batch * seq / tp2);
+  const double reduced = Share(2 * embedding, tp1) + Share(2 * batch * seq, tp2);
   op.forward.transfers = {{Collective::kAllReduce, Axis::kTp1, 2 * rows * element}};
   op.backward.transfers = {{Collective::kAllReduce, Axis::kTp1, reduced * element}};
   return MakeOperator(system, Unit::kVector, op);

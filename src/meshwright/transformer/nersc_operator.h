@@ -15,6 +15,12 @@
 namespace meshwright::transformer::nersc {
 
 // The dimension of tensor parallelism whose GPUs a transfer connects.
+// One of `parts` of `whole`, rounded down.
+inline double Share(int64_t whole, int64_t parts) {
+  const int64_t share = whole / parts;
+  return static_cast<double>(share);
+}
+
 enum class Axis : uint8_t { kTp1, kTp2 };
 
 struct Transfer {

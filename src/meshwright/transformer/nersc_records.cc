@@ -81,14 +81,6 @@ std::optional<Detail> EvaluateRecorded(const JsonValue& json, const JsonValue& p
   return EvaluateInDetail(one.model, one.system, one.strategy, config, one.global_batch);
 }
 
-std::vector<TableRow> RowsOf(const System& system, const std::vector<Operator>& module,
-                             const Groups& groups) {
-  std::vector<TableRow> rows;
-  rows.reserve(module.size());
-  for (const Operator& op : module) rows.push_back(MakeRow(system, op, groups));
-  return rows;
-}
-
 TableRow::Side ExchangeSide(Collective collective, double gb, double seconds) {
   return {.transfers = {{.collective = collective, .gb = gb}},
           .time = {.seconds = seconds, .comm = seconds}};
@@ -98,10 +90,12 @@ void CompareTables(const JsonValue& point, const Case& one, const Detail& detail
                    Comparison* comparison) {
   const double weights = detail.layer.weights_gb, boundary = detail.layer.boundary_gb;
   const Exchange& exchange = detail.exchange;
-  if (const auto rows = point.Find("mlp"); rows.has_value())
-    CompareRows(*rows, RowsOf(one.system, detail.layer.mlp, detail.groups), comparison);
-  if (const auto rows = point.Find("sa"); rows.has_value())
-    CompareRows(*rows, RowsOf(one.system, detail.layer.attention, detail.groups), comparison);
+  if (const auto rows = point.Find("mlp"); rows.has_value()) {
+    CompareRows(*rows, MakeRows(one.system, detail.layer.mlp, detail.groups), comparison);
+  }
+  if (const auto rows = point.Find("sa"); rows.has_value()) {
+    CompareRows(*rows, MakeRows(one.system, detail.layer.attention, detail.groups), comparison);
+  }
   if (const auto rows = point.Find("dp_comm"); rows.has_value()) {
     CompareRows(
         *rows,
@@ -138,8 +132,9 @@ int64_t ReproduceCollective(const JsonValue& record, const std::string& where,
   const double gb = record.At("vol_GB").Number();
   if (gb < 0) record.At("vol_GB").Fail("expected a volume of at least 0");
   if (!record.ok()) return 0;
-  if (*collective == Collective::kPointToPoint && gb > 0 && group.gpus > 2)
+  if (*collective == Collective::kPointToPoint && gb > 0 && group.gpus > 2) {
     record.At("n_gpus").Fail(StrCat("found ", group.gpus, ", expected 2 of a transfer"));
+  }
   comparison->Enter(where);
   comparison->Number(record, "t", CollectiveSeconds(system, *collective, gb, group));
   return 1;
@@ -175,13 +170,15 @@ int64_t ReproduceSearch(const JsonValue& record, const std::string& where, Compa
   const Case one(record.At("case"));
   if (const auto size = record.At("case").Find("nvlink_size"); size.has_value()) {
     const int64_t nvlink_size = ReadSize(*size);
-    if (nvlink_size != one.system.nvlink_size)
+    if (nvlink_size != one.system.nvlink_size) {
       size->Fail(StrCat("found ", nvlink_size, ", the system has ", one.system.nvlink_size));
+    }
   }
   const std::vector<JsonValue> top = record.At("top").Elements();
   const auto ranked = static_cast<int64_t>(top.size());
-  if (ranked > kMostRanked)
+  if (ranked > kMostRanked) {
     record.At("top").Fail(StrCat("has ", ranked, " elements, expected at most ", kMostRanked));
+  }
   if (!record.ok()) return 0;
   const absl::StatusOr<SearchResult> found =
       Search(one.model, one.system, one.strategy,

@@ -49,7 +49,7 @@ double StageTransferSeconds(const System& system, const Config& config, double g
   // As published: links between domains cost nothing, as they are asked for as a transfer among one
   // GPU. What is left is the share of links inside domains.
   const auto links = static_cast<double>(config.pp - 1);
-  const auto slow = static_cast<double>(config.pp / config.nv_pp - 1);
+  const double slow = Share(config.pp, config.nv_pp) - 1;
   return (links - slow) / links * seconds;
 }
 
@@ -103,7 +103,7 @@ Step TimeStep(const Model& model, const System& system, Strategy strategy, const
 
 Memory StepMemory(const Model& model, Strategy strategy, const Config& config, int64_t global_batch,
                   const Layer& layer) {
-  const auto layers = static_cast<double>(model.layers / config.pp);
+  const double layers = Share(model.layers, config.pp);
   Memory memory;
   memory.weights_gb = layer.weights_gb * layers;
   // ZeRO-1: a copy in 32 bits and two moments, 12 bytes for each parameter's 2.
@@ -129,8 +129,8 @@ Detail EvaluateInDetail(const Model& model, const System& system, Strategy strat
   detail.exchange = step.exchange;
 
   // A GPU's passes, all micro-batches and layers of them.
-  const double passes = static_cast<double>(MicroBatches(config, global_batch)) *
-                        static_cast<double>(model.layers / config.pp);
+  const double passes =
+      static_cast<double>(MicroBatches(config, global_batch)) * Share(model.layers, config.pp);
   const auto sum_times = [&](double PassTime::*part) {
     return passes * SumLayer(detail.layer, [&](const Operator& op) {
              const OperatorTime time = TimeOperator(system, op, detail.groups);

@@ -110,10 +110,8 @@ class VariantReproduction {
     const std::vector<Operator> module = MakeModule(model_, system_, variant_.module, options_);
     std::optional<Comparison> best;
     for (const Groups& groups : Placements()) {
-      std::vector<TableRow> rows;
-      for (const Operator& op : module) rows.push_back(MakeRow(system_, op, groups));
       Comparison tried = *comparison;
-      CompareRows(json_.At("rows"), rows, &tried);
+      CompareRows(json_.At("rows"), MakeRows(system_, module, groups), &tried);
       if (!json_.ok()) return;
       if (!best.has_value() || tried.differ() < best->differ()) best = tried;
       if (best->differ() == comparison->differ()) break;
@@ -132,15 +130,17 @@ class VariantReproduction {
     if (!json_.ok()) return;
     const bool one_dimension = Is1d(variant_.module);
     const JsonValue text = json_.At("variant");
-    if (!one_dimension && (!variant_.m1.has_value() || !variant_.m2.has_value()))
+    if (!one_dimension && (!variant_.m1.has_value() || !variant_.m2.has_value())) {
       text.Fail("expected degrees: m1=..., m2=...");
+    }
     if (one_dimension && !variant_.m.has_value()) {
       // The first operator's weights are split by the degree and by nothing else.
       const double whole =
           MakeModule(model_, system_, variant_.module, options_).front().weights_gb;
       variant_.m = NearInteger(whole / rows.front().At("weights_mem").Number());
-      if (!variant_.m.has_value())
+      if (!variant_.m.has_value()) {
         text.Fail("expected a degree, m=...: the table's weights have none");
+      }
     }
     if (!json_.ok()) return;
     options_.tp1 = one_dimension ? *variant_.m : *variant_.m1;
@@ -157,8 +157,9 @@ class VariantReproduction {
       const double one =
           MakeModule(model_, system_, variant_.module, options_).front().activation_gb;
       variant_.b = NearInteger(rows.front().At("activation_buffer").Number() / one);
-      if (!variant_.b.has_value())
+      if (!variant_.b.has_value()) {
         text.Fail("expected a micro-batch, b=...: the table's activations have none");
+      }
     }
     if (json_.ok()) options_.batch = *variant_.b;
   }
@@ -173,14 +174,16 @@ class VariantReproduction {
       if (n1 > most || options_.tp1 % n1 != 0) continue;
       const int64_t rest = std::min(options_.tp2, system_.nvlink_size / n1);
       for (int64_t n2 = variant_.t2.value_or(rest); n2 >= variant_.t2.value_or(1); --n2) {
-        if (n2 <= rest && options_.tp2 % n2 == 0)
+        if (n2 <= rest && options_.tp2 % n2 == 0) {
           placements.push_back({{options_.tp1, n1}, {options_.tp2, n2}});
+        }
       }
     }
-    if (placements.empty())
+    if (placements.empty()) {
       json_.At("variant").Fail(
           "its parts of the NVLink domain do not divide its degrees, or do not "
           "fit in together");
+    }
     return placements;
   }
 
