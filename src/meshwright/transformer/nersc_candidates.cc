@@ -1,6 +1,8 @@
 #include "meshwright/transformer/nersc_candidates.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "meshwright/base/strings.h"
 
@@ -137,12 +139,14 @@ absl::StatusOr<int64_t> CandidateSpace::Count() const {
       for (const int64_t micro_batch : degrees.micro_batches) {
         candidates += Fits(micro_batch, pipeline) ? choices : 0;
       }
-      if (candidates > kMostCandidates || steps > kMostSteps) {
-        return absl::InvalidArgumentError(
-            StrCat("the search has too many candidates: more than ", candidates, " for ", gpus_,
-                   " GPUs in NVLink domains of ", system_.nvlink_size, " and a global batch of ",
-                   global_batch_, "; at most ", kMostCandidates, " are searched"));
-      }
+      if (candidates <= kMostCandidates && steps <= kMostSteps) continue;
+      return absl::InvalidArgumentError(
+          StrCat("the search is too large: ",
+                 candidates > kMostCandidates
+                     ? StrCat("more than ", kMostCandidates, " candidates")
+                     : std::string("the sizes have too many divisors to list its candidates"),
+                 ", for ", gpus_, " GPUs in NVLink domains of ", system_.nvlink_size,
+                 " and a global batch of ", global_batch_));
     }
   }
   return candidates;

@@ -2,7 +2,7 @@
 #define MESHWRIGHT_TRANSFORMER_NERSC_OPERATOR_H_
 
 #include <cstdint>
-#include <span>
+#include <initializer_list>
 #include <string_view>
 #include <vector>
 

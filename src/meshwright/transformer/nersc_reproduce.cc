@@ -1,5 +1,6 @@
 #include "meshwright/transformer/nersc_reproduce.h"
 
+#include <optional>
 #include <utility>
 
 #include "meshwright/base/file.h"
