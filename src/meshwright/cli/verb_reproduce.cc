@@ -18,6 +18,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cli/output.h"
+#include "meshwright/cli/reproduce_nersc.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/cluster/units.h"
 #include "meshwright/inter/alpa_layers.h"
@@ -54,8 +55,10 @@ using RowSink = std::function<absl::Status(const Row&)>;
 struct Reproduction {
   const char* name;
   const char* summary;
+  // One of the two: rows for the common table, or all of the output.
   absl::Status (*run)(const std::vector<std::string>& files, const solve::SolverOptions& options,
                       const RowSink& sink);
+  absl::Status (*print)(const std::vector<std::string>& files, bool json) = nullptr;
 };
 
 absl::Status ReproduceAlpaIlp(const std::vector<std::string>& files,
@@ -173,6 +176,8 @@ constexpr Reproduction kReproductions[] = {
     {"alpa-layers", "runs of Alpa's clustering of operators into layers", &ReproduceAlpaLayers},
     {"alpa-stages", "runs of Alpa's dynamic programming over stages", &ReproduceAlpaStages},
     {"alpa-schedules", "pipeline schedules of Alpa, clock by clock", &ReproduceAlpaSchedules},
+    {"nersc", "collectives, operators, points and searches of NERSC's transformer-perf-estimates",
+     nullptr, &ReproduceNersc},
 };
 
 absl::StatusOr<const Reproduction*> FindReproduction(const std::string& name) {
@@ -219,6 +224,7 @@ absl::Status RunReproduce(const ReproduceCommand& command) {
         StrCat("--deadline: ", deadline.ok() ? "must be more than 0 seconds"
                                              : std::string(deadline.status().message())));
   }
+  if (reproduction->print != nullptr) return reproduction->print(command.files, command.json);
   solve::SolverOptions options;
   options.deadline_seconds = *deadline;
   options.threads = command.threads;

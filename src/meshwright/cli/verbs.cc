@@ -30,9 +30,10 @@ const std::vector<Verb>& Verbs() {
        &AddVerifyVerb},
       {"solve", "solve an assignment problem by itself, with a bound",
        "meshwright solve problem.json.gz --deadline 60s -o solution.json", &AddSolveVerb},
-      {"reproduce", "solve recorded problems of other planners and compare with their optima",
+      {"reproduce", "compute recorded results of other planners again and compare",
        "meshwright reproduce alpa-ilp ilps.json.gz\n"
-       "meshwright reproduce alpa-ilp xla_solver_cases.json --json",
+       "meshwright reproduce alpa-ilp xla_solver_cases.json --json\n"
+       "meshwright reproduce nersc searches.jsonl.gz points.jsonl.gz",
        &AddReproduceVerb},
       {"calibrate", "turn measurements of a device into the curves that plans are priced with",
        "meshwright calibrate --run -o device.yaml\n"

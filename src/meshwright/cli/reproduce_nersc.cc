@@ -1,0 +1,95 @@
+#include "meshwright/cli/reproduce_nersc.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_format.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/cli/output.h"
+#include "meshwright/transformer/nersc_reproduce.h"
+
+namespace meshwright {
+namespace {
+
+using transformer::nersc::FileReport;
+
+struct TimedReport {
+  FileReport report;
+  double milliseconds = 0;
+};
+
+std::string Table(const std::vector<TimedReport>& reports) {
+  std::string text = absl::StrFormat("%-36s %-11s %8s %9s %8s %9s %9s\n", "file", "kind", "records",
+                                     "figures", "differ", "deviation", "ms");
+  for (const auto& [report, milliseconds] : reports) {
+    const std::string name = report.file.substr(report.file.rfind('/') + 1);
+    StrAppend(&text, absl::StrFormat("%-36s %-11s %8d %9d %8d %9.2g %9.2f  %s\n", name, report.kind,
+                                     report.records, report.figures, report.differ,
+                                     report.largest_deviation, milliseconds,
+                                     report.differ == 0 ? "ok" : "DIFFERS"));
+    for (const std::string& difference : report.differences) {
+      StrAppend(&text, "  ", difference, "\n");
+    }
+    const int64_t more = report.differ - static_cast<int64_t>(report.differences.size());
+    if (more > 0) StrAppend(&text, "  and ", more, " more\n");
+  }
+  return text;
+}
+
+nlohmann::ordered_json DeviationJson(double deviation) {
+  return std::isfinite(deviation) ? nlohmann::ordered_json(deviation) : nlohmann::ordered_json();
+}
+
+std::string Document(const std::vector<TimedReport>& reports, int64_t differ, double largest) {
+  nlohmann::ordered_json cases = nlohmann::ordered_json::array();
+  for (const auto& [report, milliseconds] : reports) {
+    cases.push_back({{"name", report.file},
+                     {"kind", report.kind},
+                     {"records", report.records},
+                     {"figures", report.figures},
+                     {"differ", report.differ},
+                     {"deviation", DeviationJson(report.largest_deviation)},
+                     {"differences", report.differences},
+                     {"milliseconds", milliseconds},
+                     {"ok", report.differ == 0}});
+  }
+  const nlohmann::ordered_json document = {{"reproduction", "nersc"},
+                                           {"cases", std::move(cases)},
+                                           {"differ", differ},
+                                           {"largest_deviation", DeviationJson(largest)}};
+  return document.dump(2, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace) +
+         "\n";
+}
+
+}  // namespace
+
+absl::Status ReproduceNersc(const std::vector<std::string>& files, bool json) {
+  std::vector<TimedReport> reports;
+  int64_t differ = 0, figures = 0, files_differ = 0;
+  double largest = 0;
+  for (const std::string& file : files) {
+    const auto start = std::chrono::steady_clock::now();
+    MW_ASSIGN_OR_RETURN(FileReport report, transformer::nersc::ReproduceFile(file));
+    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+    figures += report.figures;
+    differ += report.differ;
+    files_differ += report.differ > 0 ? 1 : 0;
+    largest = std::max(largest, report.largest_deviation);
+    reports.push_back({std::move(report), time.count()});
+  }
+  if (json) {
+    MW_RETURN_IF_ERROR(PrintOutput(Document(reports, files_differ, largest)));
+  } else {
+    MW_RETURN_IF_ERROR(PrintOutput(
+        StrCat(Table(reports), absl::StrFormat("%d files, %d differ, largest deviation %.2g\n",
+                                               reports.size(), files_differ, largest))));
+  }
+  if (differ == 0) return absl::OkStatus();
+  return absl::AbortedError(
+      StrCat(differ, " of ", figures, " recorded figures were not reproduced"));
+}
+
+}  // namespace meshwright
