@@ -51,9 +51,10 @@ enum class PositionKind {
 // Which norm queries and keys pass between projection and scores.
 enum class QkNorm {
   kNone,
-  kPerHead,   // over the elements of each head, one weight per element of a head, shared by the
-              // heads
-  kNoWeight,  // the same without a weight (Llama 4)
+  kPerHead,      // over the elements of each head, one weight per element of a head, shared by the
+                 // heads
+  kNoWeight,     // the same without a weight (Llama 4)
+  kPerHeadBias,  // with a weight and a bias per element of a head (Phi)
 };
 
 // Multi-head latent attention (DeepSeek V2, arXiv:2405.04434, section 2.1): queries and keys+values
@@ -156,9 +157,9 @@ enum class StackRole { kEncoder, kDecoder };
 // Layers one after the other. `layers[i]` is the kind of the i-th layer, an index into `kinds`.
 struct Stack {
   StackRole role = StackRole::kDecoder;
-  std::vector<Layer> kinds;
-  std::vector<int32_t> layers;
-  Norm final_norm;
+  std::vector<Layer> kinds = {};
+  std::vector<int32_t> layers = {};
+  Norm final_norm = {};
 
   const Layer& layer(int64_t i) const { return kinds[layers[i]]; }
   // How many layers are of kind `kind`.
