@@ -20,6 +20,9 @@ absl::StatusOr<Model> ReadHuggingFaceConfig(std::string_view text, std::string_v
 // A YAML map with the key "model".
 absl::StatusOr<Model> ReadShortForm(std::string_view text, std::string_view file);
 
+// A file in one of these forms: YAML by the name's end, else JSON if it begins with a brace.
+absl::StatusOr<Model> ParseModel(std::string_view text, std::string_view file);
+
 // A built-in name (builtin_models.h), or the path of a file in one of these forms or of a folder
 // with a config.json. A name wins over a file of the same name unless it has a slash or a dot.
 absl::StatusOr<Model> LoadModel(const std::string& name_or_path);

@@ -322,10 +322,10 @@ ParameterCounts CountParameters(const std::vector<Tensor>& tensors) {
   ParameterCounts counts;
   for (const Tensor& tensor : tensors) {
     const int64_t elements = tensor.elements();
-    if (!tensor.trained) {
-      counts.untrained = Plus(counts.untrained, elements);
-    } else if (tensor.mtp) {
+    if (tensor.mtp) {
       counts.mtp = Plus(counts.mtp, elements);
+    } else if (!tensor.trained) {
+      counts.untrained = Plus(counts.untrained, elements);
     } else {
       counts.total = Plus(counts.total, elements);
       counts.active = Plus(counts.active, tensor.active_elements);

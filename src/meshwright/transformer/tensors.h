@@ -106,9 +106,9 @@ struct ParameterCounts {
   int64_t total = 0;   // trained, without multi-token prediction
   int64_t active = 0;  // of these, those that take part for one token
   int64_t embedding =
-      0;            // of these, tables of tokens, positions and token types; a tied head's too
-  int64_t mtp = 0;  // trained, of multi-token prediction
-  int64_t untrained = 0;
+      0;  // of these, tables of tokens, positions and token types; a tied head's too
+  int64_t untrained = 0;  // beside them
+  int64_t mtp = 0;        // of multi-token prediction, without what it shares with the model
 };
 ParameterCounts CountParameters(const std::vector<Tensor>& tensors);
 
