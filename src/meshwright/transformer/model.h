@@ -94,7 +94,7 @@ struct Attention {
   int64_t chunk = 0;
   bool sinks = false;      // a learned logit per head that takes part in the softmax (GPT-OSS)
   bool fused_qkv = false;  // checkpoints hold the projections of q, k and v as one tensor
-  std::optional<LatentAttention> latent;
+  std::optional<LatentAttention> latent = std::nullopt;
 
   friend bool operator==(const Attention&, const Attention&) = default;
 };
@@ -185,8 +185,8 @@ struct Embedding {
   int64_t dim = 0;  // elements of a row; where it is not `hidden`, a projection follows (OPT-350m)
   int64_t positions = 0;    // rows of a learned table of positions; 0: none
   int64_t token_types = 0;  // rows of a table of segments (BERT); 0: none
-  Norm norm;
-  std::optional<PatchEmbedding> patches;
+  Norm norm = {};
+  std::optional<PatchEmbedding> patches = std::nullopt;
 
   friend bool operator==(const Embedding&, const Embedding&) = default;
 };

@@ -121,7 +121,8 @@ std::string NameOf(const TensorLayout& layout, Part part, bool bias, const NameC
   const bool starred = name.find('*') != std::string::npos;
   if (IsLayerPart(part)) name = absl::StrCat(layout.layer_prefix, name);
   Choose("{gated?", context.gated, &name);
-  Choose("{one_norm?", context.one_norm, &name);
+  Choose("{bias?", bias, &name);
+  Choose("{two_norms?", context.two_norms, &name);
   Choose("{each_token?", context.each_token, &name);
   return absl::StrCat(absl::StrReplaceAll(name, {{"*", bias ? "bias" : "weight"},
                                                  {"{stack}", ToAbsl(context.stack)},

@@ -14,8 +14,8 @@ namespace meshwright::transformer {
 
 // Text with {layer}, {expert} and {module} left as they are, {stack} for "encoder" or "decoder",
 // {sublayer} for the number of attentions in the layer; * stands for "weight" or "bias". Without *,
-// biases get "_bias" at the end. {gated?a:b} is a if the MLP is gated, else b, and so on with the
-// other conditions of NameContext.
+// biases get "_bias" at the end. {gated?a:b} is a if the MLP is gated, else b, and so on with
+// {two_norms? and {each_token? as in NameContext; {bias?a:b} is a for biases.
 struct TensorName {
   Part part;
   const char* pattern;
@@ -35,7 +35,7 @@ struct NameContext {
   std::string_view stack = "decoder";
   int sublayer = 1;
   bool gated = false;      // the layer's MLP has a gate
-  bool one_norm = false;   // parallel attention and MLP share a norm
+  bool two_norms = false;  // attention and MLP stand side by side, each behind a norm of its own
   bool each_token = true;  // the head is for every token
 };
 

@@ -110,7 +110,7 @@ void Lister::AddLayer(const Stack& stack, const Layer& layer) {
   names_ = {.stack = StackName(stack),
             .sublayer = layer.cross_attention.has_value() ? 2 : 1,
             .gated = layer.mlp.has_value() && layer.mlp->gated,
-            .one_norm = layer.parallel && !layer.mlp_norm.present()};
+            .two_norms = layer.parallel && layer.mlp_norm.present()};
   const int64_t hidden = model_.hidden;
   AddNorm(Part::kAttentionNorm, layer.attention_norm, hidden);
   AddSelfAttention(layer.attention);

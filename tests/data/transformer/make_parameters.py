@@ -1,4 +1,8 @@
-"""Writes parameters.json: how many parameters transformers' own classes have for random configurations.
+"""Writes parameters.json: what transformers' own classes have for random configurations.
+
+Every row has the number of parameters. Some have the tensors, by name (numbers of layers as {layer}), with
+shape and count, where the class names them as checkpoints do; and the floating-point operations of a
+forward pass over one sequence of TOKENS tokens (images: one image) as torch counts them, rotations left out.
 
 Needs PyPI's transformers and torch; models are made on torch's meta device, without memory for weights.
 
@@ -7,12 +11,25 @@ Needs PyPI's transformers and torch; models are made on torch's meta device, wit
 
 import json
 import random
+import re
 import sys
 
 import torch
 import transformers
+from torch.utils.flop_counter import FlopCounterMode
 
 CONFIGURATIONS_PER_CLASS = 10
+DETAILED_PER_CLASS = 2
+TOKENS = 24
+
+# Whose parameters in memory have other names than in checkpoints: experts in one tensor, prefixes.
+RENAMED = {"GPT2Model", "BertModel", "ViTModel", "ViTForImageClassification", "GPTNeoXForCausalLM",
+           "MixtralForCausalLM", "Qwen2MoeForCausalLM", "Qwen3MoeForCausalLM", "PhimoeForCausalLM",
+           "DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM"}
+# Which cannot run without data: routers decide by values. Classifiers of sequences look for padding.
+ROUTED = {"MixtralForCausalLM", "Qwen2MoeForCausalLM", "Qwen3MoeForCausalLM", "PhimoeForCausalLM",
+          "DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM", "GptOssForCausalLM", "Llama4ForCausalLM",
+          "LlamaForSequenceClassification"}
 
 
 def heads(r, hidden_per_head=(8, 16, 24)):
@@ -248,22 +265,56 @@ CLASSES = [
 ]
 
 
-def count(model_type, class_name, fields):
+def build(model_type, class_name, fields):
     config = transformers.AutoConfig.for_model(model_type, **fields)
+    config._attn_implementation = "eager"
     with torch.device("meta"):
-        model = getattr(transformers, class_name)(config)
-    return sum(p.numel() for p in model.parameters())
+        return getattr(transformers, class_name)(config).eval()
+
+
+def tensors(model):
+    found = {}
+    for name, parameter in model.named_parameters():
+        key = re.sub(r"\.\d+\.", ".{layer}.", name, count=1)
+        row = found.setdefault(f"{key} {list(parameter.shape)}", [key, list(parameter.shape), 0])
+        row[2] += 1
+    return list(found.values())
+
+
+def forward_flops(model, class_name):
+    with torch.device("meta"):
+        ids = torch.zeros(1, TOKENS, dtype=torch.long)
+        inputs = {"input_ids": ids}
+        if class_name.startswith("ViT"):
+            c = model.config
+            inputs = {"pixel_values": torch.zeros(1, c.num_channels, c.image_size, c.image_size)}
+        elif class_name.startswith("T5"):
+            inputs["decoder_input_ids"] = ids
+        if class_name.startswith(("Mpt", "Falcon", "Bloom", "GPT", "OPT")):
+            inputs["attention_mask"] = torch.ones(1, TOKENS)
+    counter = FlopCounterMode(display=False, depth=None)
+    with torch.no_grad(), counter:
+        model(**inputs)
+    rotations = sum(sum(counts.values()) for name, counts in counter.get_flop_counts().items()
+                    if name.endswith("rotary_emb"))
+    return counter.get_total_flops() - rotations
 
 
 def main():
     r = random.Random(7)
     rows = []
     for model_type, class_name, make in CLASSES:
-        for _ in range(CONFIGURATIONS_PER_CLASS):
+        for i in range(CONFIGURATIONS_PER_CLASS):
             fields = make(r)
-            parameters = count(model_type, class_name, dict(fields))
-            config = {"model_type": model_type, "architectures": [class_name], **fields}
-            rows.append('{"config": %s, "parameters": %d}' % (json.dumps(config), parameters))
+            model = build(model_type, class_name, dict(fields))
+            row = {"config": {"model_type": model_type, "architectures": [class_name], **fields},
+                   "parameters": sum(p.numel() for p in model.parameters())}
+            if i < DETAILED_PER_CLASS and class_name not in RENAMED:
+                row["tensors"] = tensors(model)
+            if class_name not in ROUTED:
+                row["tokens"] = TOKENS
+                row["forward_flops"] = forward_flops(model, class_name)
+            rows.append(json.dumps(row))
     source = (f"make_parameters.py with transformers {transformers.__version__}, torch {torch.__version__}; "
               "parameters of the class in `architectures`, tied ones once")
     print('{"source": %s,\n "rows": [\n  %s\n]}' % (json.dumps(source), ",\n  ".join(rows)))

@@ -62,7 +62,7 @@ const TensorLayout& BertLayout() {
                 {Part::kPooler, "bert.pooler.dense.*"},
                 {Part::kHeadTransform, "cls.predictions.transform.dense.*"},
                 {Part::kHeadTransformNorm, "cls.predictions.transform.LayerNorm.*"},
-                {Part::kHead, "cls.predictions.decoder.*"},
+                {Part::kHead, "cls.predictions{bias?:.decoder}.*"},
                 {Part::kPooledHead, "cls.seq_relationship.*"}}};
   return *kLayout;
 }

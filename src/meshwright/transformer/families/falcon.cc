@@ -46,8 +46,8 @@ const TensorLayout& FalconLayout() {
   static const TensorLayout* const kLayout =
       new TensorLayout{.layer_prefix = "transformer.h.{layer}.",
                        .names = {{Part::kTokenEmbedding, "transformer.word_embeddings.*"},
-                                 {Part::kAttentionNorm, "{one_norm?input_layernorm:ln_attn}.*"},
-                                 {Part::kMlpNorm, "ln_mlp.*"},
+                                 {Part::kAttentionNorm, "{two_norms?ln_attn:input_layernorm}.*"},
+                                 {Part::kMlpNorm, "{two_norms?ln_mlp:post_attention_layernorm}.*"},
                                  {Part::kQkv, "self_attention.query_key_value.*"},
                                  {Part::kAttentionOutput, "self_attention.dense.*"},
                                  {Part::kMlpUp, "mlp.dense_h_to_4h.*"},
