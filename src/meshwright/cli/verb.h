@@ -35,6 +35,7 @@ Action AddVerifyVerb(CLI::App& app);
 Action AddSolveVerb(CLI::App& app);
 Action AddReproduceVerb(CLI::App& app);
 Action AddCalibrateVerb(CLI::App& app);
+Action AddModelVerb(CLI::App& app);
 Action AddOpsVerb(CLI::App& app);
 Action AddClustersVerb(CLI::App& app);
 

@@ -39,6 +39,11 @@ const std::vector<Verb>& Verbs() {
        "meshwright calibrate --run -o device.yaml\n"
        "meshwright calibrate --from measurements.csv --device h100-sxm -o device.yaml",
        &AddCalibrateVerb},
+      {"model", "describe a transformer: its layers, tensors, parameters and flops",
+       "meshwright model llama3-8b --seq 8192\n"
+       "meshwright model config.json --json\n"
+       "meshwright model --list",
+       &AddModelVerb},
       {"ops", "list the operators and how each can be sharded",
        "meshwright ops\nmeshwright ops dot reshape", &AddOpsVerb},
       {"clusters", "list the devices that --cluster knows", "meshwright clusters",

@@ -1,0 +1,75 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "meshwright/base/status.h"
+#include "meshwright/cli/output.h"
+#include "meshwright/cli/verb.h"
+#include "meshwright/plan/program.h"
+#include "meshwright/transformer/check_model.h"
+#include "meshwright/transformer/model_reader.h"
+#include "meshwright/transformer/model_table.h"
+
+namespace meshwright {
+namespace {
+
+// Sequences are this long where neither the user nor a shorter model says.
+constexpr int64_t kUsualTokens = 4096;
+
+struct ModelCommand {
+  std::string model;
+  int64_t tokens = 0, source_tokens = 0;  // 0: not given
+  bool list = false, json = false;
+};
+
+absl::StatusOr<transformer::Model> ReadModel(const std::string& name) {
+  if (name != "-") return transformer::LoadModel(name);
+  MW_ASSIGN_OR_RETURN(const std::string text, ReadInput(name));
+  return transformer::ParseModel(text, "standard input");
+}
+
+absl::Status RunModel(const ModelCommand& command) {
+  if (command.list) return PrintOutput(transformer::BuiltinModelTable());
+  if (command.model.empty()) {
+    return absl::InvalidArgumentError(
+        "MODEL is required: a name that --list shows, a config.json, or a YAML file");
+  }
+  MW_ASSIGN_OR_RETURN(const transformer::Model model, ReadModel(command.model));
+  transformer::Batch batch;
+  const bool image = model.embedding.patches.has_value();
+  const int64_t longest = model.max_sequence > 0 ? model.max_sequence : kUsualTokens;
+  batch.tokens = image ? longest : std::min(longest, kUsualTokens);
+  if (command.tokens > 0) batch.tokens = command.tokens;
+  batch.source_tokens = command.source_tokens;
+  MW_RETURN_IF_ERROR(CheckSequence(model, batch.tokens));
+  if (command.source_tokens > 0) {
+    if (model.stacks.size() < 2) {
+      return absl::InvalidArgumentError("--source-seq: the model has no encoder beside a decoder");
+    }
+    MW_RETURN_IF_ERROR(CheckSequence(model, command.source_tokens));
+  }
+  return PrintOutput(command.json ? ModelJson(model, batch) : ModelTable(model, batch));
+}
+
+}  // namespace
+
+Action AddModelVerb(CLI::App& app) {
+  const auto command = std::make_shared<ModelCommand>();
+  app.add_option("MODEL", command->model,
+                 "name of a known model, Hugging Face config.json, folder with one, or YAML file "
+                 "(docs/models.md); - for standard input");
+  app.add_option("--seq", command->tokens,
+                 "tokens per sequence; without it the model's longest, at most 4096")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--source-seq", command->source_tokens,
+                 "tokens per sequence of the encoder; without it as many as of the decoder")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--list", command->list, "list the models that are known by name");
+  app.add_flag("--json", command->json,
+               "print JSON, with every tensor and every kind of layer's matrix products");
+  return [command] { return RunModel(*command); };
+}
+
+}  // namespace meshwright

@@ -1,0 +1,29 @@
+#ifndef MESHWRIGHT_TRANSFORMER_BUILTIN_MODELS_H_
+#define MESHWRIGHT_TRANSFORMER_BUILTIN_MODELS_H_
+
+#include <string_view>
+#include <vector>
+
+namespace meshwright::transformer {
+
+struct BuiltinModel {
+  const char* name;    // "llama3-8b"
+  const char* source;  // of the configuration: an address or a paper
+  const char* config;  // as config.json
+};
+
+// In the order of families and sizes.
+const std::vector<BuiltinModel>& BuiltinModels();
+
+// By name, without regard to case and to what stands between words: "LLAMA3_8B" is "llama3-8b".
+// nullptr if there is none.
+const BuiltinModel* FindBuiltinModel(std::string_view name);
+
+// Parts of BuiltinModels(), one for each builtin_models_*.cc.
+std::vector<BuiltinModel> BuiltinGptModels();
+std::vector<BuiltinModel> BuiltinLlamaModels();
+std::vector<BuiltinModel> BuiltinOtherModels();
+
+}  // namespace meshwright::transformer
+
+#endif  // MESHWRIGHT_TRANSFORMER_BUILTIN_MODELS_H_

@@ -1,0 +1,120 @@
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <random>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/match.h"
+#include "meshwright/transformer/builtin_models.h"
+#include "meshwright/transformer/check_model.h"
+#include "meshwright/transformer/model_reader.h"
+#include "meshwright/transformer/model_table.h"
+#include "tests/hlo/mutator.h"
+
+// Damaged descriptions: the readers must answer with a model that can be printed, or with an error
+// of one line that names the file.
+
+namespace meshwright::transformer {
+namespace {
+
+constexpr std::string_view kPieces[] = {"{",
+                                        "}",
+                                        "[",
+                                        "]",
+                                        ":",
+                                        ",",
+                                        "\"",
+                                        "\\",
+                                        "null",
+                                        "true",
+                                        "false",
+                                        "0",
+                                        "-1",
+                                        "1.5",
+                                        "1e9",
+                                        "1e400",
+                                        "\"32\"",
+                                        "\n",
+                                        "1000000000",
+                                        "1099511627776",
+                                        "{}",
+                                        "[]",
+                                        "[[[[",
+                                        "9223372036854775807",
+                                        "18446744073709551616",
+                                        "# ",
+                                        "&a ",
+                                        "*a",
+                                        "<<: ",
+                                        "- ",
+                                        "\t",
+                                        "\xff",
+                                        "\\ud800",
+                                        "\"text_config\": {",
+                                        "\"model_type\": \"vit\", "};
+
+void Check(const absl::StatusOr<Model>& model, const std::string& text) {
+  if (!model.ok()) {
+    const std::string message(model.status().message());
+    ASSERT_TRUE(absl::StartsWith(message, "damaged")) << message << "\n" << text;
+    ASSERT_EQ(message.find('\n'), std::string::npos) << message << "\n" << text;
+    ASSERT_LT(message.size(), 1000u) << text;
+    return;
+  }
+  const int64_t tokens = model->embedding.patches.has_value() ? model->embedding.positions : 1;
+  if (!CheckSequence(*model, tokens).ok()) return;
+  ASSERT_FALSE(ModelTable(*model, {.tokens = tokens}).empty());
+  ASSERT_FALSE(ModelJson(*model, {.tokens = tokens}).empty());
+}
+
+TEST(ReadersFuzz, SurviveDamagedConfigurations) {
+  constexpr uint64_t kSeed = 20;
+  Mutator mutator(kSeed, kPieces);
+  std::cout << "seed " << kSeed << "\n";
+  int readable = 0;
+  for (int round = 0; round < 40; ++round) {
+    for (const BuiltinModel& builtin : BuiltinModels()) {
+      const std::string text = mutator.Mutate(builtin.config);
+      const absl::StatusOr<Model> model = ReadHuggingFaceConfig(text, "damaged");
+      readable += model.ok();
+      ASSERT_NO_FATAL_FAILURE(Check(model, text));
+    }
+  }
+  EXPECT_GT(readable, 100);  // the checks behind the reader are met, too
+}
+
+TEST(ReadersFuzz, SurviveDamagedShortForms) {
+  constexpr std::string_view kForms[] = {
+      "model: {layers: 4, hidden: 64, heads: 4, kv_heads: 2, ffn: 96, gated: true, vocab: 100}\n",
+      "model:\n  name: x\n  layers: 4\n  hidden: 64\n  heads: 4\n  vocab: 100\n  max_seq: 64\n"
+      "  position: learned\n  norm: layer\n  bias: true\n  encoder_layers: 3\n",
+      "model: {layers: 6, hidden: 64, heads: 4, vocab: 100, mtp: 1, window: 8, full_every: 2,\n"
+      "  experts: {count: 8, top_k: 2, ffn: 32, shared_ffn: 16, first: 1, every: 2},\n"
+      "  latent: {q_rank: 8, kv_rank: 8, nope_head_dim: 4, rope_head_dim: 4, v_head_dim: 8}}\n"};
+  constexpr uint64_t kSeed = 21;
+  Mutator mutator(kSeed, kPieces);
+  std::cout << "seed " << kSeed << "\n";
+  int readable = 0;
+  for (int round = 0; round < 1500; ++round) {
+    for (const std::string_view form : kForms) {
+      const std::string text = mutator.Mutate(std::string(form));
+      const absl::StatusOr<Model> model = ReadShortForm(text, "damaged");
+      readable += model.ok();
+      ASSERT_NO_FATAL_FAILURE(Check(model, text));
+    }
+  }
+  EXPECT_GT(readable, 100);
+}
+
+TEST(ReadersFuzz, SurviveDepth) {
+  for (const char* open : {"[", "{\"a\":", "{\"model_type\":\"llama\",\"text_config\":"}) {
+    std::string text;
+    for (int i = 0; i < 20'000; ++i) text += open;
+    Check(ReadHuggingFaceConfig(text, "damaged"), open);
+    Check(ReadShortForm(text, "damaged"), open);
+  }
+}
+
+}  // namespace
+}  // namespace meshwright::transformer
