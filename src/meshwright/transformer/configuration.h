@@ -1,0 +1,52 @@
+#ifndef MESHWRIGHT_TRANSFORMER_CONFIGURATION_H_
+#define MESHWRIGHT_TRANSFORMER_CONFIGURATION_H_
+
+#include <cstdint>
+
+// How the training of a transformer is spread over GPUs: the degrees and choices that
+// Megatron-class frameworks take.
+
+namespace meshwright::transformer {
+
+// What the backward phase computes again instead of keeping.
+enum class Recompute {
+  kNone,       // flash attention's scores only
+  kSelective,  // the attention core (Korthikanti et al. 2022); scores are never kept
+  kFull,       // whole layers: only what enters each is kept
+};
+
+// Of matrix products; weights' master copies and optimizer state are f32 in all.
+enum class Precision { kBf16, kFp16, kFp8, kMxFp8, kNvFp4 };
+
+enum class PipelineKind { k1F1B, kInterleaved, kZeroBubble };
+
+// GPUs = tp cp dp pp. Experts lie over the same GPUs: ep etp divides tp cp dp.
+struct Configuration {
+  int64_t tp = 1;                  // tensor parallel: heads and inner sizes
+  bool sequence_parallel = false;  // norms and residuals over tp as well; needs tp > 1
+  int64_t cp = 1;                  // context parallel: the sequence
+  int64_t dp = 1;                  // data parallel: replicas of the batch
+  int64_t pp = 1;                  // pipeline groups
+  int64_t virtual_stages = 1;      // stages a group runs (kInterleaved)
+  PipelineKind schedule = PipelineKind::k1F1B;
+  int64_t ep = 1;           // expert parallel
+  int64_t etp = 1;          // tensor parallel within an expert
+  int64_t micro_batch = 1;  // sequences a replica works on at once
+  int zero = 0;             // sharded over dp: 1 optimizer state, 2 gradients too, 3 weights too
+  int64_t shard = 0;        // ZeRO's group, a divisor of dp cp (HSDP); 0: all of it
+  Recompute recompute = Recompute::kNone;
+  Precision precision = Precision::kBf16;
+
+  int64_t gpus() const { return tp * cp * dp * pp; }
+  friend bool operator==(const Configuration&, const Configuration&) = default;
+};
+
+// What a step works on.
+struct Workload {
+  int64_t sequence = 0;      // tokens
+  int64_t global_batch = 0;  // sequences
+};
+
+}  // namespace meshwright::transformer
+
+#endif  // MESHWRIGHT_TRANSFORMER_CONFIGURATION_H_

@@ -1,0 +1,74 @@
+#ifndef MESHWRIGHT_TRANSFORMER_STEP_COST_H_
+#define MESHWRIGHT_TRANSFORMER_STEP_COST_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "meshwright/cluster/cluster.h"
+#include "meshwright/transformer/configuration.h"
+#include "meshwright/transformer/model.h"
+
+// Time and memory of a training step by the calibrated model.
+
+namespace meshwright::transformer {
+
+// Seconds of one step, by what the busiest group of GPUs does. The parts add up to `seconds`.
+struct StepTime {
+  double seconds = 0;
+  double compute = 0;               // of layers, embedding and head, recomputation included
+  double tensor_communication = 0;  // the parts of communication that computation does not hide
+  double context_communication = 0;
+  double expert_communication = 0;
+  double data_communication = 0;  // gradients and ZeRO's weights
+  double pipeline_communication = 0;
+  double bubble = 0;
+  double optimizer = 0;
+  double model_flops = 0;  // of the global batch, forward and backward, as MFU counts them
+  double mfu = 0;          // model_flops / (seconds x GPUs x peak of the precision)
+  double hfu = 0;          // the same with what is computed again
+};
+
+// Bytes on one GPU of a pipeline group at its peak.
+struct StageMemory {
+  int64_t weights = 0, gradients = 0, optimizer = 0;
+  int64_t activations = 0;  // of all micro-batches in flight
+  int64_t logits = 0;
+  int64_t communication = 0;  // buffers
+  int64_t framework = 0;      // CUDA context, NCCL, allocator
+  int64_t total() const {
+    return weights + gradients + optimizer + activations + logits + communication + framework;
+  }
+};
+
+struct StepCost {
+  StepTime time;
+  std::vector<StageMemory> memory;  // by pipeline group
+  int64_t peak_bytes = 0;           // of the group that takes most
+};
+
+// Whether `configuration` can run `model` at all. Errors say which degree does not divide what, and
+// what would be valid.
+absl::Status CheckConfiguration(const Model& model, const Workload& workload,
+                                const Cluster& cluster, const Configuration& configuration);
+
+// Everything about a model on a cluster that does not depend on the configuration is made once, and
+// what depends on (tp, cp, ep, etp, micro-batch, precision, recomputation) is kept, so that a
+// search evaluates a million configurations a second. Thread-compatible: one a thread.
+class StepCoster {
+ public:
+  // All must outlive it.
+  StepCoster(const Model& model, const Workload& workload, const Cluster& cluster);
+  ~StepCoster();
+
+  // `configuration` must pass CheckConfiguration.
+  StepCost Cost(const Configuration& configuration);
+
+ private:
+  struct Tables;
+  Tables* tables_;
+};
+
+}  // namespace meshwright::transformer
+
+#endif  // MESHWRIGHT_TRANSFORMER_STEP_COST_H_
