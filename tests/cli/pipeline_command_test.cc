@@ -57,6 +57,8 @@ TEST_F(PipelineCommand, FromTheProgramToTheTrace) {
 }
 
 TEST_F(PipelineCommand, BadValuesSayWhatWouldDo) {
+  for (const char* option : {"--micro-batches", "--schedule", "--layers", "--data"})
+    ExpectBad(Plan({option, "1"}), 2, std::string(option) + " is of pipelines");
   ExpectBad(Plan({"--pipeline", "0"}), 2, "--pipeline: found \"0\", expected auto or a number");
   ExpectBad(Plan({"--pipeline", "2", "--micro-batches", "-1"}), 2, "--micro-batches: found \"-1\"");
   ExpectBad(Plan({"--pipeline", "2", "--schedule", "f1b"}), 2, "--schedule: unknown schedule");

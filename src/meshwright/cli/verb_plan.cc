@@ -37,22 +37,33 @@ Action AddPlanVerb(CLI::App& app) {
   app.add_option("--pipeline", options->search.pipeline,
                  "off; auto: cut the program into as many stages as is best; or their number")
       ->capture_default_str();
-  app.add_option("--micro-batches", options->search.micro_batches,
-                 "pipelines: auto, or the number of parts of the batch")
-      ->capture_default_str();
-  app.add_option("--schedule", options->search.schedule, ScheduleNames())->capture_default_str();
-  app.add_option("--layers", options->search.layers,
-                 "pipelines: layers to cut the program into; 0: as it repeats")
-      ->check(CLI::Range(0, kMostLayers))
-      ->capture_default_str();
-  app.add_option(
-         "--data", options->search.data,
-         "pipelines: parameters that hold the batch in their first dimension (* and ? match "
-         "any characters); else those that the outputs do not replace; repeatable")
-      ->allow_extra_args(false);
-  app.add_flag("!--no-recompute", options->search.recompute,
-               "pipelines: keep all activations for the backward phase");
-  return [options] {
+  std::vector<const CLI::Option*> of_pipelines;
+  of_pipelines.push_back(app.add_option("--micro-batches", options->search.micro_batches,
+                                        "pipelines: auto, or the number of parts of the batch")
+                             ->capture_default_str());
+  of_pipelines.push_back(app.add_option("--schedule", options->search.schedule, ScheduleNames())
+                             ->capture_default_str());
+  of_pipelines.push_back(
+      app.add_option("--layers", options->search.layers,
+                     "pipelines: layers to cut the program into; 0: as it repeats")
+          ->check(CLI::Range(0, kMostLayers))
+          ->capture_default_str());
+  of_pipelines.push_back(
+      app.add_option(
+             "--data", options->search.data,
+             "pipelines: parameters that hold the batch in their first dimension (* and ? match "
+             "any characters); else those that the outputs do not replace; repeatable")
+          ->allow_extra_args(false));
+  of_pipelines.push_back(app.add_flag("!--no-recompute", options->search.recompute,
+                                      "pipelines: keep all activations for the backward phase"));
+  return [options, of_pipelines]() -> absl::Status {
+    for (const CLI::Option* option : of_pipelines) {
+      if (options->search.pipeline != "off" || option->count() == 0) continue;
+      return absl::InvalidArgumentError(
+          StrCat(option->get_name(),
+                 " is of pipelines: give --pipeline auto as well, or a number of "
+                 "stages"));
+    }
     return options->search.pipeline == "off" ? RunPlanning(*options)
                                              : RunPipelinePlanning(*options);
   };

@@ -16,7 +16,8 @@
 // beat; without one the first evaluations, whose limits exclude little, would be slow.
 //
 // One evaluation of G takes O(L^2 M D) for L layers, M submeshes and D devices, less what cannot be
-// completed: suffixes that leave too few or too many devices for the layers before them.
+// completed: suffixes that leave too few or too many devices for the layers before them. One that
+// the deadline cuts off says nothing; its interval keeps the bound it had.
 
 #include "meshwright/inter/stage_search.h"
 
@@ -41,6 +42,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kBelow = 1 - 1e-12;
 // Device counts that are addressed directly; beyond that through a hash table.
 constexpr int64_t kMostDirect = int64_t{1} << 22;
+// States that are extended before the clock is looked at again.
+constexpr size_t kStatesBetweenLooks = 4096;
 
 struct Choice {
   double seconds = 0, backward = 0, once = 0;
@@ -208,6 +211,10 @@ class StageSearch {
       while (interval.t1 > interval.t0 && times * seconds_[interval.t1] >= best_.seconds)
         --interval.t1;
       const double least = Solve(interval);
+      if (cut_) {
+        intervals.push(interval);  // its bound still holds
+        break;
+      }
       if (least == kInfinity || interval.t0 == interval.t1) continue;
       const int32_t middle = Middle(interval.t0, interval.t1);
       add(interval.t0, middle, interval.bound, least);
@@ -293,6 +300,8 @@ class StageSearch {
     states_[in_.layers].push_back({0, 0});
     for (int32_t begin = in_.layers - 1; begin >= 0; --begin) {
       if (prefix_seconds_[begin] == kInfinity) continue;
+      if (Late()) cut_ = true;
+      if (cut_) return kInfinity;
       slots_.Clear(codes_.count());
       std::vector<State>& states = states_[begin];
       for (int32_t end = begin + 1; end <= in_.layers; ++end) {
@@ -300,6 +309,7 @@ class StageSearch {
         for (size_t m = 0; m < in_.submeshes.size(); ++m) {
           const int32_t from = first_[Cell(begin, end, m)], to = first_[Cell(begin, end, m) + 1];
           if (from < to) Extend(interval, begin, end, m, {from, to}, &states);
+          if (cut_) return kInfinity;
         }
       }
     }
@@ -317,6 +327,8 @@ class StageSearch {
     const SubmeshChoice& devices = in_.submeshes[submesh];
     const int64_t code = codes_.Of(devices);
     for (size_t s = 0; s < states_[end].size(); ++s) {
+      if (s % kStatesBetweenLooks == kStatesBetweenLooks - 1 && Late()) cut_ = true;
+      if (cut_) return;
       const State state = states_[end][s];
       if (codes_.Used(state.code, devices.type) + devices.devices > in_.devices[devices.type])
         continue;
@@ -511,6 +523,7 @@ class StageSearch {
   std::vector<Choice> choices_;     // by cell, the cheapest first
   std::vector<int32_t> first_;      // by cell, and the end
   std::vector<double> seconds_;     // of all choices, ascending
+  bool cut_ = false;                // the deadline fell into an evaluation
   bool filled_ = false;             // some choice has seconds that are filled
   int32_t counted_ = 0;             // stages beyond this need not be told apart
   std::vector<double> prefix_seconds_, prefix_work_, prefix_added_;
