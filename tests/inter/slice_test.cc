@@ -109,6 +109,14 @@ TEST(SliceTest, SkippedSteps) {
   ExpectStagesCompute(*program);
 }
 
+// Each layer in a conditional that gives the forward phase its result, and the backward phase what
+// that was computed from; the weights' gradients are chosen by the weights.
+TEST(SliceTest, LayersInConditionals) {
+  const auto program = Read(Data("pipeline/slice_cond.hlo.txt.gz"));
+  ASSERT_NE(program, nullptr);
+  ExpectStagesCompute(*program);
+}
+
 TEST(SliceTest, LoopOverLayers) {
   const auto program = Read(Data("pipeline/slice_scan.hlo.txt.gz"));
   ASSERT_NE(program, nullptr);

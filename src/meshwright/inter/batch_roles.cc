@@ -191,7 +191,16 @@ class RoleAssigner {
     }
     const Reduction combines = batch_.combines[graph_[v].producer.index()];
     if (combines != Reduction::kNone) return combines == Reduction::kSum;
+    if (op.kind == OpKind::kSelectBranch) return SelectsSum(op);
     return op.kind == OpKind::kInstruction && IsLinear(op);
+  }
+
+  // The same branch for all micro-batches, and a sum in each.
+  bool SelectsSum(const Op& op) const {
+    const ValueId predicate = predicates_[static_cast<size_t>(&op - graph_.ops.data())];
+    if (!predicate.valid() || State(predicate) != BatchState::kNone) return false;
+    return std::all_of(op.operands.begin(), op.operands.end(),
+                       [&](ValueId v) { return IsSum(v) || IsZero(graph_, v); });
   }
 
   bool IsLinear(const Op& op) const {

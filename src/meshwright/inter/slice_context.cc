@@ -32,6 +32,7 @@ class Placer {
     int32_t layer = -1;
     Phase phase = Phase::kForward;
     bool constant = true;
+    OpPlace given{.begin = -1};  // of its results
   };
 
   void Collect(OpId id) {
@@ -50,6 +51,13 @@ class Placer {
         c_.structure.region[id.index()] != c_.structure.region[whole.index()]) {
       return;
     }
+    // It is there when the first of that is needed: a conditional may give the forward phase its
+    // result and the backward phase what that was computed from.
+    const OpPlace given{.phase = c_.layers.phase[id.index()], .begin = c_.layers.layer[id.index()]};
+    if (given.begin >= 0 &&
+        (members.given.begin < 0 || given.phase < members.given.phase ||
+         (given.phase == members.given.phase && given.begin > members.given.begin)))
+      members.given = given;
     for (ValueId v : op.results) {
       members.constant &= c_.batch.roles[v.index()] == BatchRole::kConstant;
     }
@@ -57,8 +65,12 @@ class Placer {
 
   void PlaceWhole(OpId id) {
     OpPlace& place = c_.place[id.index()];
-    const Members& members = members_[id.index()];
+    Members& members = members_[id.index()];
     const Op& op = c_.graph[id];
+    if (op.kind == OpKind::kSelectBranch && members.given.begin >= 0) {
+      members.phase = members.given.phase;
+      members.layer = members.given.begin;
+    }
     place.phase = members.phase;
     const int32_t layer_loop = c_.LayerLoopOf(id);
     if (layer_loop >= 0) {
