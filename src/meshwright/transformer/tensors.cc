@@ -302,7 +302,8 @@ std::vector<Tensor> Tensors(const Model& model) {
     end.AddFinalNorm(stack);
     Append(all, end.Take());
     for (Tensor& tensor : all) {
-      if (tensor.part == Part::kFinalNorm && tensor.stack < 0) tensor.stack = int32_t(s);
+      if (tensor.part == Part::kFinalNorm && tensor.stack < 0)
+        tensor.stack = static_cast<int32_t>(s);
     }
   }
   Lister head(model);

@@ -1,6 +1,7 @@
 #include "meshwright/transformer/families/common.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
