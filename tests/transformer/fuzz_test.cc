@@ -1,7 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <iostream>
-#include <random>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -65,7 +66,6 @@ void Check(const absl::StatusOr<Model>& model, const std::string& text) {
   const int64_t tokens = model->embedding.patches.has_value() ? model->embedding.positions : 1;
   if (!CheckSequence(*model, tokens).ok()) return;
   ASSERT_FALSE(ModelTable(*model, {.tokens = tokens}).empty());
-  ASSERT_FALSE(ModelJson(*model, {.tokens = tokens}).empty());
 }
 
 TEST(ReadersFuzz, SurviveDamagedConfigurations) {
@@ -82,6 +82,31 @@ TEST(ReadersFuzz, SurviveDamagedConfigurations) {
     }
   }
   EXPECT_GT(readable, 100);  // the checks behind the reader are met, too
+}
+
+// Every field of every known model, and some that they lack, with every odd value.
+TEST(ReadersFuzz, SurviveOddValues) {
+  const nlohmann::json odd = nlohmann::json::parse(R"([null, true, "32", -1, 0, 1, 3, 0.5, 1048576,
+      268435456, 9223372036854775807, 18446744073709551615, [], {}, [1, 1], ["full_attention"]])");
+  const char* const extra[] = {"architectures",      "layer_types",         "no_rope_layers",
+                               "moe_layers",         "mlp_only_layers",     "head_dim",
+                               "text_config",        "attn_config",         "sliding_window",
+                               "use_sliding_window", "decoder_sparse_step", "num_labels",
+                               "id2label",           "moe_layer_freq",      "expansion_ratio"};
+  std::set<std::string> seen;
+  for (const BuiltinModel& builtin : BuiltinModels()) {
+    nlohmann::json config = nlohmann::json::parse(builtin.config);
+    if (!seen.insert(config["model_type"]).second) continue;
+    for (const char* field : extra) config.emplace(field, nullptr);
+    for (const auto& [field, value] : config.items()) {
+      for (const nlohmann::json& one : odd) {
+        nlohmann::json changed = config;
+        changed[field] = one;
+        const std::string text = changed.dump();
+        ASSERT_NO_FATAL_FAILURE(Check(ReadHuggingFaceConfig(text, "damaged"), text));
+      }
+    }
+  }
 }
 
 TEST(ReadersFuzz, SurviveDamagedShortForms) {

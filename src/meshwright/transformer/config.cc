@@ -110,9 +110,10 @@ Config Config::Nested(std::string_view field) const {
 int64_t Config::Integer(const Value& value, int64_t least, int64_t most) const {
   const Json& json = *value.json;
   // Beyond 63 bits the library gives unsigned integers or floating-point numbers.
-  const bool fits = json.is_number_integer() &&
-                    (!json.is_number_unsigned() || json.get<uint64_t>() <= uint64_t(most)) &&
-                    json.get<int64_t>() >= least && json.get<int64_t>() <= most;
+  const bool fits =
+      json.is_number_integer() &&
+      (!json.is_number_unsigned() || json.get<uint64_t>() <= static_cast<uint64_t>(most)) &&
+      json.get<int64_t>() >= least && json.get<int64_t>() <= most;
   if (fits) return json.get<int64_t>();
   FailPath(value.path, absl::StrCat("expected a whole number from ", least, " to ", most,
                                     ", found ", Quoted(json)));

@@ -120,6 +120,7 @@ class Reader {
 absl::Status Reader::ReadMap(const YAML::Node& node, const std::string& what,
                              const std::vector<Field>& fields) const {
   std::vector<std::string> keys;
+  keys.reserve(fields.size());
   for (const Field& field : fields) keys.push_back(field.key);
   if (!node.IsMap()) {
     return Error(node, absl::StrCat("expected ", what, ", a map of ", absl::StrJoin(keys, ", "),

@@ -193,7 +193,11 @@ void Lister::AddMoe(const Moe& moe) {
   const int64_t hidden = model_.hidden;
   AddMatrix(Part::kRouter, moe.experts, hidden, moe.router_bias);
   if (moe.balance_bias) Add(Part::kBalanceBias, {moe.experts}).trained = false;
-  moe.fused_experts ? AddFusedExperts(moe) : AddExperts(moe);
+  if (moe.fused_experts) {
+    AddFusedExperts(moe);
+  } else {
+    AddExperts(moe);
+  }
   if (moe.shared.ffn == 0) return;
   if (moe.shared.gated) {
     AddMatrix(Part::kSharedExpertGate, moe.shared.ffn, hidden, moe.shared.up_bias);
@@ -298,7 +302,8 @@ std::vector<Tensor> Tensors(const Model& model) {
     end.AddFinalNorm(stack);
     Append(all, end.Take());
     for (Tensor& tensor : all) {
-      if (tensor.part == Part::kFinalNorm && tensor.stack < 0) tensor.stack = int32_t(s);
+      if (tensor.part == Part::kFinalNorm && tensor.stack < 0)
+        tensor.stack = static_cast<int32_t>(s);
     }
   }
   Lister head(model);

@@ -1,6 +1,7 @@
 #include "meshwright/transformer/families/common.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -80,7 +81,9 @@ Attention ReadHeads(const Config& config, int64_t hidden, const AttentionFields&
   attention.kv_heads =
       fields.kv_heads.empty() ? kv_heads : config.Count(fields.kv_heads, kMaxWidth, kv_heads);
   int64_t head_dim = fields.default_head_dim;
-  if (!fields.head_dim.empty()) head_dim = config.CountOrZero(fields.head_dim, kMaxWidth, head_dim);
+  if (!fields.head_dim.empty() && config.Has(fields.head_dim)) {
+    head_dim = config.Count(fields.head_dim, kMaxWidth);
+  }
   if (head_dim == 0) {
     if (hidden % attention.heads != 0) {
       config.Fail(fields.heads,
