@@ -23,6 +23,15 @@ set(MESHWRIGHT_PRECOMPILED
   <algorithm> <functional> <map> <memory> <optional> <string> <string_view> <utility> <vector>
   <absl/container/flat_hash_map.h> <absl/status/statusor.h> <absl/strings/str_join.h>)
 
+# Compiles a target's sources in batches, or one by one with the headers above compiled before them.
+function(meshwright_batch target)
+  if(MESHWRIGHT_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+  else()
+    target_precompile_headers(${target} PRIVATE ${MESHWRIGHT_PRECOMPILED} ${ARGN})
+  endif()
+endfunction()
+
 # meshwright_library(NAME [DEPS target...]): the layer's static library from every .cc beside its CMakeLists.txt.
 function(meshwright_library name)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
@@ -31,7 +40,7 @@ function(meshwright_library name)
   add_library(meshwright_${name} STATIC ${sources})
   target_include_directories(meshwright_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(meshwright_${name} PUBLIC ${ARG_DEPS})
-  target_precompile_headers(meshwright_${name} PRIVATE ${MESHWRIGHT_PRECOMPILED})
+  meshwright_batch(meshwright_${name})
   # For libmeshwright.so. Hidden, as only what the linker may not replace is called directly.
   set_target_properties(meshwright_${name} PROPERTIES
     POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
@@ -48,7 +57,7 @@ function(meshwright_test name)
     MESHWRIGHT_SHARED="${PROJECT_SOURCE_DIR}/../shared")
   # Tests are mostly template code that runs once: optimising it costs more than it saves.
   target_compile_options(${name}_test PRIVATE -O1)
-  target_precompile_headers(${name}_test PRIVATE ${MESHWRIGHT_PRECOMPILED} <gtest/gtest.h>)
+  meshwright_batch(${name}_test <gtest/gtest.h>)
   target_link_libraries(${name}_test PRIVATE meshwright_${name} ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   add_test(NAME ${name}_test COMMAND ${name}_test)
 endfunction()

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/install-deps.sh
 
-cmake --preset release -DMESHWRIGHT_TESTS=ON -DMESHWRIGHT_BENCH=ON >/dev/null
+cmake --preset release -DMESHWRIGHT_UNITY=ON -DMESHWRIGHT_TESTS=ON -DMESHWRIGHT_BENCH=ON >/dev/null
 cmake --build --preset release
 ctest --preset release --no-tests=error -j "$(nproc)"
 
@@ -14,13 +14,13 @@ echo "Python package"
 [ -x build/venv/bin/pytest ] || { python3 -m venv build/venv && build/venv/bin/pip install -q "jax[cpu]>=0.8" flax optax pytest "scikit-build-core>=0.10"; }
 rm -rf build/dist
 build/venv/bin/pip wheel -q . --no-build-isolation --no-deps -w build/dist -C build-dir=build/release \
-  -C cmake.define.MESHWRIGHT_TESTS=ON -C cmake.define.MESHWRIGHT_BENCH=ON  # leaves the build as it is
+  -C cmake.define.MESHWRIGHT_UNITY=ON -C cmake.define.MESHWRIGHT_TESTS=ON -C cmake.define.MESHWRIGHT_BENCH=ON  # leaves the build as it is
 build/venv/bin/pip install -q --force-reinstall --no-deps build/dist/meshwright-*.whl
 build/venv/bin/pytest -q tests/python
 
 # Instrumented, unoptimised code is twenty times slower: the searches over thousands of programs, which say nothing about memory
 # errors that the others do not, have been run above and are left out here.
 echo "sanitized run, without the exhaustive searches that the release run has done"
-cmake --preset asan -DMESHWRIGHT_TESTS=ON -DMESHWRIGHT_BENCH=OFF >/dev/null
+cmake --preset asan -DMESHWRIGHT_UNITY=ON -DMESHWRIGHT_TESTS=ON -DMESHWRIGHT_BENCH=OFF >/dev/null
 cmake --build --preset asan
 GTEST_FILTER='-EnginesTest.*:ProgramsTest.*:*OptimalityTest*:PlanningTest*:*Contest*:CbcTest*:PipelineTest.*:StageSearchTest.Large*' ctest --preset asan --no-tests=error -j "$(nproc)"

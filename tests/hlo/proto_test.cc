@@ -164,7 +164,7 @@ TEST(ProtoTest, FormatsAreToldApart) {
 
 // ---- errors ----
 
-std::string ErrorOf(const proto::HloModuleProto& proto) {
+std::string ProtoErrorOf(const proto::HloModuleProto& proto) {
   const absl::StatusOr<Module> module = ParseHloProto(proto.SerializeAsString(), "f.pb");
   return module.ok() ? "no error" : std::string(FromAbsl(module.status().message()));
 }
@@ -172,11 +172,11 @@ std::string ErrorOf(const proto::HloModuleProto& proto) {
 TEST(ProtoErrorsTest, NameThePlaceAndTheFault) {
   proto::HloModuleProto good;
   ASSERT_TRUE(good.ParseFromString(Contents("mlp_4096x4.train.hlo.pb.gz")));
-  ASSERT_EQ(ErrorOf(good), "no error");
+  ASSERT_EQ(ProtoErrorOf(good), "no error");
   const auto broken = [&](auto&& damage) {
     proto::HloModuleProto proto = good;
     damage(proto, *proto.mutable_computations(0)->mutable_instructions(3));
-    return ErrorOf(proto);
+    return ProtoErrorOf(proto);
   };
   EXPECT_EQ(broken([](auto& m, auto& i) { i.set_opcode("frobnicate"); }),
             "f.pb: computation \"relu.1\": instruction \"max.3\": unknown opcode \"frobnicate\"");

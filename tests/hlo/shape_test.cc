@@ -10,7 +10,7 @@
 namespace meshwright {
 namespace {
 
-Shape Parse(std::string_view text) {
+Shape ParseText(std::string_view text) {
   TextCursor cursor(text, "test");
   absl::StatusOr<Shape> shape = ParseShape(cursor);
   EXPECT_TRUE(shape.ok()) << shape.status();
@@ -40,37 +40,37 @@ TEST(ShapeTest, TextComesBack) {
            "f32[2]{0:P(s32[]{:T(4)})}",
            "(f32[], f32[], f32[], f32[], f32[], /*index=5*/f32[])",
        }) {
-    EXPECT_EQ(Parse(text).ToString(), text);
+    EXPECT_EQ(ParseText(text).ToString(), text);
   }
 }
 
 TEST(ShapeTest, EmptyLayoutIsNoLayout) {
-  EXPECT_EQ(Parse("f32[]{}"), Parse("f32[]"));
-  EXPECT_EQ(Parse("f32[2]{}"), Parse("f32[2]"));
-  EXPECT_NE(Parse("f32[2]{0}"), Parse("f32[2]"));
+  EXPECT_EQ(ParseText("f32[]{}"), ParseText("f32[]"));
+  EXPECT_EQ(ParseText("f32[2]{}"), ParseText("f32[2]"));
+  EXPECT_NE(ParseText("f32[2]{0}"), ParseText("f32[2]"));
 }
 
 TEST(ShapeTest, SpacesAndCommentsDoNotMatter) {
-  EXPECT_EQ(Parse("( f32 [ 2 , 3 ] , /*index=1*/ s32[] )"), Parse("(f32[2,3], s32[])"));
+  EXPECT_EQ(ParseText("( f32 [ 2 , 3 ] , /*index=1*/ s32[] )"), ParseText("(f32[2,3], s32[])"));
 }
 
 TEST(ShapeTest, SameTypeIgnoresLayoutAndDynamicFlags) {
-  EXPECT_TRUE(Parse("(f32[2,<=3]{0,1})").SameType(Parse("(f32[2,3]{1,0})")));
-  EXPECT_FALSE(Parse("f32[2]").SameType(Parse("bf16[2]")));
-  EXPECT_FALSE(Parse("f32[2]").SameType(Parse("f32[2,1]")));
-  EXPECT_FALSE(Parse("(f32[2])").SameType(Parse("(f32[2], f32[2])")));
+  EXPECT_TRUE(ParseText("(f32[2,<=3]{0,1})").SameType(ParseText("(f32[2,3]{1,0})")));
+  EXPECT_FALSE(ParseText("f32[2]").SameType(ParseText("bf16[2]")));
+  EXPECT_FALSE(ParseText("f32[2]").SameType(ParseText("f32[2,1]")));
+  EXPECT_FALSE(ParseText("(f32[2])").SameType(ParseText("(f32[2], f32[2])")));
 }
 
 TEST(ShapeTest, CountsElementsAndBytes) {
-  EXPECT_EQ(Parse("f32[2,3]").elements(), 6);
-  EXPECT_EQ(Parse("f32[2,3]").bytes(), 24);
-  EXPECT_EQ(Parse("f32[]").bytes(), 4);
-  EXPECT_EQ(Parse("pred[7]").bytes(), 7);
-  EXPECT_EQ(Parse("c128[2]").bytes(), 32);
-  EXPECT_EQ(Parse("s4[3]").bytes(), 3);
-  EXPECT_EQ(Parse("(f32[2], (bf16[3], token[]))").bytes(), 14);
-  EXPECT_EQ(Parse("token[]").elements(), 0);
-  EXPECT_EQ(Parse("f32[0,5]").elements(), 0);
+  EXPECT_EQ(ParseText("f32[2,3]").elements(), 6);
+  EXPECT_EQ(ParseText("f32[2,3]").bytes(), 24);
+  EXPECT_EQ(ParseText("f32[]").bytes(), 4);
+  EXPECT_EQ(ParseText("pred[7]").bytes(), 7);
+  EXPECT_EQ(ParseText("c128[2]").bytes(), 32);
+  EXPECT_EQ(ParseText("s4[3]").bytes(), 3);
+  EXPECT_EQ(ParseText("(f32[2], (bf16[3], token[]))").bytes(), 14);
+  EXPECT_EQ(ParseText("token[]").elements(), 0);
+  EXPECT_EQ(ParseText("f32[0,5]").elements(), 0);
 }
 
 TEST(ShapeTest, CountsSaturate) {

@@ -18,7 +18,7 @@
 namespace meshwright {
 namespace {
 
-constexpr std::string_view kPrograms[] = {
+constexpr std::string_view kStablehloPrograms[] = {
     R"(#loc1 = loc("x")
 module @jit_f attributes {mhlo.num_partitions = 8 : i32} {
   sdy.mesh @mesh = <["x"=2, "y"=4]>
@@ -89,57 +89,57 @@ module @jit_f attributes {mhlo.num_partitions = 8 : i32} {
 )",
 };
 
-constexpr std::string_view kPieces[] = {"{",
-                                        "}",
-                                        "(",
-                                        ")",
-                                        "[",
-                                        "]",
-                                        "<",
-                                        ">",
-                                        ",",
-                                        "=",
-                                        ":",
-                                        "\"",
-                                        "\\",
-                                        "->",
-                                        "%",
-                                        "%0",
-                                        "#",
-                                        "#loc1",
-                                        "@",
-                                        "@main",
-                                        "^bb0",
-                                        "dense<",
-                                        "tensor<",
-                                        "x",
-                                        "?",
-                                        "loc(",
-                                        "-1",
-                                        "9223372036854775807",
-                                        "99999999999999999999",
-                                        "4611686018427387904x",
-                                        "array<i64: ",
-                                        "f32",
-                                        "i1",
-                                        "{}",
-                                        "//",
-                                        "\n"};
+constexpr std::string_view kStablehloPieces[] = {"{",
+                                                 "}",
+                                                 "(",
+                                                 ")",
+                                                 "[",
+                                                 "]",
+                                                 "<",
+                                                 ">",
+                                                 ",",
+                                                 "=",
+                                                 ":",
+                                                 "\"",
+                                                 "\\",
+                                                 "->",
+                                                 "%",
+                                                 "%0",
+                                                 "#",
+                                                 "#loc1",
+                                                 "@",
+                                                 "@main",
+                                                 "^bb0",
+                                                 "dense<",
+                                                 "tensor<",
+                                                 "x",
+                                                 "?",
+                                                 "loc(",
+                                                 "-1",
+                                                 "9223372036854775807",
+                                                 "99999999999999999999",
+                                                 "4611686018427387904x",
+                                                 "array<i64: ",
+                                                 "f32",
+                                                 "i1",
+                                                 "{}",
+                                                 "//",
+                                                 "\n"};
 
 TEST(StablehloFuzz, DamagedProgramsGiveAStatus) {
-  for (const std::string_view program : kPrograms) {
+  for (const std::string_view program : kStablehloPrograms) {
     ASSERT_TRUE(ParseStablehlo(program, "f.mlir").ok())
         << ParseStablehlo(program, "f.mlir").status();
   }
   const uint64_t seed = std::random_device{}();
   std::cout << "seed " << seed << "\n";
   SCOPED_TRACE(StrCat("seed ", seed));
-  Mutator mutator(seed, kPieces);
+  Mutator mutator(seed, kStablehloPieces);
   int accepted = 0;
   constexpr int kRounds = 6000;
   for (int round = 0; round < kRounds; ++round) {
-    const std::string text =
-        mutator.Mutate(std::string(kPrograms[mutator.Below(std::size(kPrograms))]));
+    const std::string text = mutator.Mutate(
+        std::string(kStablehloPrograms[mutator.Below(std::size(kStablehloPrograms))]));
     const absl::StatusOr<Module> module = ParseStablehlo(text, "f.mlir");
     if (!module.ok()) {
       const std::string message(module.status().message());
@@ -162,7 +162,7 @@ TEST(StablehloFuzz, DamagedProgramsGiveAStatus) {
 
 // Programs that end anywhere.
 TEST(StablehloFuzz, TruncatedPrograms) {
-  for (const std::string_view program : kPrograms) {
+  for (const std::string_view program : kStablehloPrograms) {
     for (size_t size = 0; size < program.size(); size += 3) {
       const absl::StatusOr<Module> module = ParseStablehlo(program.substr(0, size), "f.mlir");
       EXPECT_TRUE(module.ok() || module.status().message().rfind("f.mlir:", 0) == 0);

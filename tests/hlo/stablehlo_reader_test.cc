@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-Module Read(std::string_view text) {
+Module ReadText(std::string_view text) {
   absl::StatusOr<Module> module = ParseStablehlo(text, "f.mlir");
   EXPECT_TRUE(module.ok()) << module.status() << "\n" << text;
   return module.ok() ? *std::move(module) : Module();
@@ -28,7 +28,7 @@ Module Read(std::string_view text) {
 // The instructions of the entry computation of a function with this body, as text without names of
 // parameters; `signature` is what stands behind @main.
 std::vector<std::string> Entry(std::string_view signature, std::string_view body) {
-  const Module module = Read(StrCat("func.func @main", signature, " {\n", body, "\n}\n"));
+  const Module module = ReadText(StrCat("func.func @main", signature, " {\n", body, "\n}\n"));
   std::vector<std::string> lines;
   if (module.computations.empty()) return lines;
   const Computation& entry = module.entry_computation();
@@ -169,12 +169,12 @@ TEST(StablehloReader, ConstantsOfEveryForm) {
 }
 
 TEST(StablehloReader, Reductions) {
-  const Module short_form = Read(R"(
+  const Module short_form = ReadText(R"(
 func.func @main(%a: tensor<4x8xf32>, %z: tensor<f32>) -> tensor<4xf32> {
   %0 = stablehlo.reduce(%a init: %z) applies stablehlo.add across dimensions = [1] : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 })");
-  const Module generic = Read(R"(
+  const Module generic = ReadText(R"(
 func.func @main(%a: tensor<4x8xf32>, %z: tensor<f32>) -> tensor<4xf32> {
   %0 = "stablehlo.reduce"(%a, %z) <{dimensions = array<i64: 1>}> ({
   ^bb0(%x: tensor<f32>, %y: tensor<f32>):
@@ -188,7 +188,7 @@ func.func @main(%a: tensor<4x8xf32>, %z: tensor<f32>) -> tensor<4xf32> {
               HasSubstr("f32[4] reduce(a, z), dimensions={1}, to_apply=region.1"));
 
   // Left and right of each operand in turn, in the computation all the left ones first.
-  const Module pairs = Read(R"(
+  const Module pairs = ReadText(R"(
 func.func @main(%a: tensor<4xf32>, %i: tensor<4xi32>, %z: tensor<f32>, %n: tensor<i32>) -> tensor<i32> {
   %0:2 = stablehlo.reduce(%a init: %z), (%i init: %n) across dimensions = [0] : (tensor<4xf32>, tensor<4xi32>, tensor<f32>, tensor<i32>) -> (tensor<f32>, tensor<i32>)
    reducer(%p: tensor<f32>, %q: tensor<f32>) (%r: tensor<i32>, %s: tensor<i32>) {
@@ -206,7 +206,7 @@ func.func @main(%a: tensor<4xf32>, %i: tensor<4xi32>, %z: tensor<f32>, %n: tenso
 }
 
 TEST(StablehloReader, LoopsCarryOnlyWhatChanges) {
-  const Module module = Read(R"(
+  const Module module = ReadText(R"(
 func.func @main(%w: tensor<8x8xf32>, %x: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %c = stablehlo.constant dense<0> : tensor<i32>
   %0:3 = stablehlo.while(%i = %c, %u = %w, %v = %x) : tensor<i32>, tensor<8x8xf32>, tensor<8x8xf32>
@@ -231,7 +231,7 @@ func.func @main(%w: tensor<8x8xf32>, %x: tensor<8x8xf32>) -> tensor<8x8xf32> {
 }
 
 TEST(StablehloReader, BranchesTakeWhatTheyUse) {
-  const Module module = Read(R"(
+  const Module module = ReadText(R"(
 func.func @main(%i: tensor<i32>, %x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
   %0 = "stablehlo.case"(%i) ({
     %1 = stablehlo.add %x, %y : tensor<4xf32>
@@ -246,7 +246,7 @@ func.func @main(%i: tensor<i32>, %x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor
 }
 
 TEST(StablehloReader, FunctionsAreReadOnceAndCalled) {
-  const Module module = Read(R"(
+  const Module module = ReadText(R"(
 module @jit_f attributes {mhlo.num_partitions = 8 : i32} {
   func.func public @main(%arg0: tensor<4xf32>) -> (tensor<4xf32> {jax.result_info = "result[0]"}, tensor<4xf32>) {
     %0 = call @g(%arg0) : (tensor<4xf32>) -> tensor<4xf32>
@@ -265,7 +265,7 @@ module @jit_f attributes {mhlo.num_partitions = 8 : i32} {
 }
 
 TEST(StablehloReader, LocationsAreMetadata) {
-  const Module module = Read(R"(
+  const Module module = ReadText(R"(
 #loc1 = loc("state['w']")
 func.func @main(%arg0: tensor<4xf32> loc(#loc1)) -> tensor<4xf32> {
   %0 = stablehlo.tanh %arg0 : tensor<4xf32> loc(#loc5)
@@ -287,7 +287,7 @@ func.func @main(%arg0: tensor<4xf32> loc(#loc1)) -> tensor<4xf32> {
 }
 
 TEST(StablehloReader, DonationAndShardings) {
-  const Module module = Read(R"(
+  const Module module = ReadText(R"(
 module {
   sdy.mesh @m = <["x"=2, "y"=4]>
   func.func @main(%a: tensor<8x8xf32> {tf.aliasing_output = 1 : i32, sdy.sharding = #sdy.sharding<@m, [{"x"}, {"y", ?}]>},

@@ -16,7 +16,7 @@
 namespace meshwright {
 namespace {
 
-constexpr std::string_view kPrograms[] = {
+constexpr std::string_view kHloPrograms[] = {
     R"(HloModule jit_f, input_output_alias={ {0}: (0, {}, may-alias) }, entry_computation_layout={(f32[4,2]{1,0})->f32[4]{0}}
 
 FileNames
@@ -91,7 +91,7 @@ ENTRY e {
 };
 
 // Pieces that tend to meet a reader's assumptions.
-constexpr std::string_view kPieces[] = {
+constexpr std::string_view kHloPieces[] = {
     "{",
     "}",
     "(",
@@ -136,18 +136,18 @@ constexpr std::string_view kPieces[] = {
 };
 
 TEST(TextFuzzTest, DamagedProgramsGiveAStatus) {
-  for (const std::string_view program : kPrograms) {
+  for (const std::string_view program : kHloPrograms) {
     ASSERT_TRUE(ParseHloText(program, "f.hlo").ok()) << ParseHloText(program, "f.hlo").status();
   }
   const uint64_t seed = std::random_device{}();
   std::cout << "seed " << seed << "\n";
   SCOPED_TRACE(StrCat("seed ", seed));
-  Mutator mutator(seed, kPieces);
+  Mutator mutator(seed, kHloPieces);
   int accepted = 0;
   constexpr int kRounds = 6000;
   for (int round = 0; round < kRounds; ++round) {
     const std::string text =
-        mutator.Mutate(std::string(kPrograms[mutator.Below(std::size(kPrograms))]));
+        mutator.Mutate(std::string(kHloPrograms[mutator.Below(std::size(kHloPrograms))]));
     const absl::StatusOr<Module> module = ParseHloText(text, "f.hlo");
     if (!module.ok()) {
       const std::string message(module.status().message());

@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-Module Parse(std::string_view text) {
+Module ParseHlo(std::string_view text) {
   absl::StatusOr<Module> module = ParseHloText(text, "test.hlo");
   EXPECT_TRUE(module.ok()) << module.status();
   return module.ok() ? *std::move(module) : Module();
@@ -23,7 +23,7 @@ Module Parse(std::string_view text) {
 
 // The root of a program whose entry is `body`.
 Instruction ParseRoot(std::string_view body, std::string_view before = "") {
-  const Module module = Parse(StrCat("HloModule m\n", before, "\nENTRY e {\n", body, "\n}\n"));
+  const Module module = ParseHlo(StrCat("HloModule m\n", before, "\nENTRY e {\n", body, "\n}\n"));
   if (!module.entry.valid()) return Instruction();
   return module.entry_computation()[module.entry_computation().root];
 }
@@ -32,7 +32,7 @@ constexpr std::string_view kAdd =
     "add_f32 { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }";
 
 TEST(TextReaderTest, ReadsAProgram) {
-  const Module m = Parse(R"(HloModule jit_f, entry_computation_layout={(f32[2]{0})->f32[2]{0}}
+  const Module m = ParseHlo(R"(HloModule jit_f, entry_computation_layout={(f32[2]{0})->f32[2]{0}}
 
 ENTRY main.3 {
   x.1 = f32[2]{0} parameter(0), metadata={op_name="x"}
@@ -57,11 +57,11 @@ ENTRY main.3 {
 }
 
 TEST(TextReaderTest, BothStylesReadTheSame) {
-  const Module brief = Parse(R"(HloModule m
+  const Module brief = ParseHlo(R"(HloModule m
 f { p = f32[2]{0} parameter(0) ROOT n = f32[2]{0} negate(p) }
 ENTRY e { x = f32[2]{0} parameter(0) ROOT c = f32[2]{0} call(x), to_apply=f }
 )");
-  const Module verbose = Parse(R"(HloModule m
+  const Module verbose = ParseHlo(R"(HloModule m
 %f (p: f32[2]) -> f32[2] {
   %p = f32[2]{0} parameter(0)
   ROOT %n = f32[2]{0} negate(f32[2]{0} %p)
@@ -88,7 +88,7 @@ TEST(TextReaderTest, TheLastInstructionIsTheRootIfNoneIsMarked) {
 }
 
 TEST(TextReaderTest, ReordersForwardReferences) {
-  const Module m = Parse(R"(HloModule m
+  const Module m = ParseHlo(R"(HloModule m
 ENTRY e {
   ROOT z = f32[] call(y), to_apply=later, control-predecessors={w}
   y = f32[] negate(x)
@@ -111,7 +111,7 @@ later { ROOT p = f32[] parameter(0) }
 }
 
 TEST(TextReaderTest, ReadsModuleAttributes) {
-  const Module m = Parse(
+  const Module m = ParseHlo(
       R"(HloModule jit_step, is_scheduled=true, )"
       R"(input_output_alias={ {0}: (1, {}, may-alias), {1,2}: (0, {3}, must-alias), {}: (2, {}) }, )"
       R"(buffer_donor={ (0, {}), (1, {2}) }, )"
@@ -136,7 +136,7 @@ ENTRY e { ROOT t = () tuple() }
 }
 
 TEST(TextReaderTest, ReadsStackFrameTables) {
-  const Module m = Parse(R"(HloModule m
+  const Module m = ParseHlo(R"(HloModule m
 
 FileNames
 1 "/a \"b\".py"
@@ -263,7 +263,7 @@ TEST(TextReaderTest, ReadsGatherAndScatter) {
 }
 
 TEST(TextReaderTest, OrdersCalledComputationsByMeaning) {
-  const Module m = Parse(R"(HloModule m
+  const Module m = ParseHlo(R"(HloModule m
 c { p = (s32[]) parameter(0) ROOT t = pred[] constant(true) }
 b { ROOT p = (s32[]) parameter(0) }
 x { ROOT p = f32[] parameter(0) }
@@ -293,7 +293,7 @@ ENTRY e {
 }
 
 TEST(TextReaderTest, ReadsPrintedAsyncForms) {
-  const Module m = Parse(R"(HloModule m
+  const Module m = ParseHlo(R"(HloModule m
 f { ROOT p = f32[4] parameter(0) }
 ENTRY e {
   x = f32[4] parameter(0)

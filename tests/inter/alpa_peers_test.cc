@@ -3,17 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <limits>
 #include <random>
 
 #include "absl/strings/match.h"
+#include "meshwright/base/infinity.h"
 #include "meshwright/inter/alpa_schedules.h"
 #include "meshwright/inter/alpa_stages.h"
 
 namespace meshwright {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // All ways to cut and to choose, from the first stage on.
 struct Enumeration {

@@ -20,11 +20,11 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // A program and what FindBatch makes of it.
-struct Found {
+struct FoundBatch {
   TestProgram program;
   absl::StatusOr<BatchSplit> batch;
 
-  explicit Found(const std::string& text, const std::vector<std::string>& data = {})
+  explicit FoundBatch(const std::string& text, const std::vector<std::string>& data = {})
       : program(ProgramFromText(text)),
         batch(FindBatch(program.graph, TiedParameters(program.graph, true), data)) {}
 
@@ -57,7 +57,7 @@ std::string Step(const std::string& header, const std::string& lines) {
 }
 
 TEST(FindBatchTest, OneLayerWithLoss) {
-  const Found found(Step("", R"(
+  const FoundBatch found(Step("", R"(
     y = f32[8,4] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
     sixth = f32[] constant(0.125)
     scale = f32[8,4] broadcast(sixth), dimensions={}
@@ -90,7 +90,7 @@ TEST(FindBatchTest, OneLayerWithLoss) {
 }
 
 TEST(FindBatchTest, FollowsReshapesAndTransposes) {
-  const Found found(Step("", R"(
+  const FoundBatch found(Step("", R"(
     rows = f32[32] reshape(x)
     groups = f32[4,2,4] reshape(rows)
     last = f32[2,4,4] transpose(groups), dimensions={1,2,0}
@@ -106,7 +106,7 @@ TEST(FindBatchTest, FollowsReshapesAndTransposes) {
 }
 
 TEST(FindBatchTest, StatisticsAreTheMicroBatchsOwn) {
-  const Found found(Step("", R"(
+  const FoundBatch found(Step("", R"(
     total = f32[4] reduce(x, zero), dimensions={0}, to_apply=sum
     eighth = f32[] constant(0.125)
     eighths = f32[4] broadcast(eighth), dimensions={}
@@ -130,7 +130,7 @@ TEST(FindBatchTest, StatisticsAreTheMicroBatchsOwn) {
 }
 
 TEST(FindBatchTest, TwoStepsInOneProgram) {
-  const Found found(Step("", R"(
+  const FoundBatch found(Step("", R"(
     y = f32[8,4] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
     dw = f32[4,4] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}
     between = f32[4,4] subtract(w, dw)
@@ -152,10 +152,10 @@ TEST(FindBatchTest, MaximumForSamplesAndForTheNextStep) {
     dw = f32[4,4] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}
     new = f32[4,4] subtract(w, dw)
     ROOT out = (f32[4,4], f32[]) tuple(new, )";
-  const Found both(Step("", lines + "top)"));
+  const FoundBatch both(Step("", lines + "top)"));
   ASSERT_TRUE(both.batch.ok()) << both.batch.status();
   EXPECT_THAT(both.Names(both.batch->indivisible), ElementsAre("top"));
-  const Found samples(Step("", lines + "zero)"));
+  const FoundBatch samples(Step("", lines + "zero)"));
   ASSERT_TRUE(samples.batch.ok()) << samples.batch.status();
   EXPECT_THAT(samples.batch->indivisible, IsEmpty());
   EXPECT_THAT(samples.batch->statistics, IsEmpty()) << "no sum to be scaled";
@@ -168,7 +168,7 @@ TEST(FindBatchTest, BranchesFollowTheirPredicate) {
 yes { p = f32[] parameter(0) ROOT r = f32[] multiply(p, p) }
 no { p = f32[] parameter(0) ROOT r = f32[] negate(p) }
 )";
-  const Found found(Step(branches, R"(
+  const FoundBatch found(Step(branches, R"(
     rate = f32[] parameter(2)
     loss = f32[] reduce(x, zero), dimensions={0,1}, to_apply=sum
     fine = pred[] compare(loss, zero), direction=GT
@@ -193,7 +193,7 @@ class ObstacleTest : public ::testing::TestWithParam<Obstacle> {};
 
 TEST_P(ObstacleTest, CannotBeDivided) {
   const Obstacle& obstacle = GetParam();
-  const Found found(Step("", StrCat(obstacle.lines, R"(
+  const FoundBatch found(Step("", StrCat(obstacle.lines, R"(
     new = f32[4,4] add(w, w)
     ROOT out = (f32[4,4], f32[]) tuple(new, y)
   )")));
@@ -242,7 +242,7 @@ INSTANTIATE_TEST_SUITE_P(All, ObstacleTest, ::testing::ValuesIn(kObstacles),
                          [](const auto& info) { return std::string(info.param.name); });
 
 // Three layers in a loop that stacks the gradient of each and adds up that of a shared weight.
-std::string Loop(const std::string& gradient) {
+std::string LoopText(const std::string& gradient) {
   return Step(StrCat(R"(
 body {
   p = (s32[], f32[8,4], f32[3,4,4], f32[4,4], f32[3,8,4]) parameter(0)
@@ -288,7 +288,7 @@ condition {
 }
 
 TEST(FindBatchTest, LoopsStackAndAddUpGradients) {
-  const Found found(Loop("  g = f32[4,4] negate(dw)"));
+  const FoundBatch found(LoopText("  g = f32[4,4] negate(dw)"));
   ASSERT_TRUE(found.batch.ok()) << found.batch.status();
   EXPECT_THAT(found.batch->indivisible, IsEmpty());
   for (const char* sum : {"dw", "g", "row", "next_stack", "next_total", "run/carry{2}",
@@ -306,14 +306,14 @@ TEST(FindBatchTest, LoopsStackAndAddUpGradients) {
 }
 
 TEST(FindBatchTest, OptimizerInsideALoopOverLayersCannotWait) {
-  const Found found(Loop("  g = f32[4,4] tanh(dw)"));
+  const FoundBatch found(LoopText("  g = f32[4,4] tanh(dw)"));
   ASSERT_TRUE(found.batch.ok()) << found.batch.status();
   EXPECT_FALSE(found.batch->indivisible.empty());
   EXPECT_FALSE(found.batch->Divides(found.program.graph, 2));
 }
 
 TEST(FindBatchTest, ForwardProgramsByTheirOutputs) {
-  const Found found(R"(HloModule m
+  const FoundBatch found(R"(HloModule m
 ENTRY main {
   w = f32[8,4] parameter(0)
   x = f32[6,8] parameter(1)
@@ -338,16 +338,16 @@ ENTRY main {
   new = f32[4,4] subtract(w, dw)
   ROOT out = (f32[4,4]) tuple(new)
 })";
-  const Found found(text);
+  const FoundBatch found(text);
   ASSERT_TRUE(found.batch.ok()) << found.batch.status();
   EXPECT_THAT(found.Names(found.batch->data), ElementsAre("tokens", "weight"))
       << "what meets the batch is data too";
   // Named, nothing else is.
-  const Found named(text, {"tok*"});
+  const FoundBatch named(text, {"tok*"});
   ASSERT_TRUE(named.batch.ok()) << named.batch.status();
   EXPECT_THAT(named.batch->warnings,
               ElementsAre(HasSubstr("weight has a dimension for the batch")));
-  const Found both(text, {"tok*", "weight"});
+  const FoundBatch both(text, {"tok*", "weight"});
   ASSERT_TRUE(both.batch.ok()) << both.batch.status();
   EXPECT_THAT(both.batch->warnings, IsEmpty());
 }
@@ -359,19 +359,19 @@ TEST(FindBatchTest, Errors) {
     new = f32[4,4] add(w, w)
     ROOT out = (f32[4,4], f32[8,4]) tuple(new, x))");
   const auto message = [&](const std::vector<std::string>& data) {
-    return std::string(Found(text, data).batch.status().message());
+    return std::string(FoundBatch(text, data).batch.status().message());
   };
   EXPECT_THAT(message({}), HasSubstr("\"x\" and \"b\" have different first dimensions (8 and 5)"));
   EXPECT_THAT(message({"xs"}), HasSubstr("no parameter matches the data input \"xs\"; did you mean "
                                          "\"x\"?"));
   EXPECT_THAT(message({"s"}), HasSubstr("\"s\" (of \"s\") is a scalar"));
   EXPECT_EQ(message({"x"}), "");
-  EXPECT_THAT(std::string(Found(R"(HloModule m
+  EXPECT_THAT(std::string(FoundBatch(R"(HloModule m
 ENTRY main { x = f32[1,4] parameter(0) ROOT y = f32[1,4] tanh(x) })")
                               .batch.status()
                               .message()),
               HasSubstr("found no input that carries the batch"));
-  EXPECT_THAT(std::string(Found(R"(HloModule m
+  EXPECT_THAT(std::string(FoundBatch(R"(HloModule m
 ENTRY main { x = s32[1,4] parameter(0) ROOT y = f32[1,4] convert(x) })")
                               .batch.status()
                               .message()),
@@ -403,7 +403,7 @@ void CheckSplit(const Graph& graph, const BatchSplit& batch) {
   }
 }
 
-void CheckProgram(const std::string& path) {
+void CheckBatch(const std::string& path) {
   SCOPED_TRACE(path);
   const absl::StatusOr<Module> module = ReadHlo(path);
   ASSERT_TRUE(module.ok()) << module.status();
@@ -425,7 +425,7 @@ void CheckProgram(const std::string& path) {
 TEST(FindBatchTest, OwnPrograms) {
   for (const char* name : {"tiny_gpt.train.hlo.txt.gz", "mlp_4096x4.train.hlo.txt.gz",
                            "llama3_8b.scan.train.hlo.txt.gz", "mlp_adam.train.hlo.txt"}) {
-    CheckProgram(StrCat(MESHWRIGHT_TEST_DATA "/hlo/", name));
+    CheckBatch(StrCat(MESHWRIGHT_TEST_DATA "/hlo/", name));
   }
 }
 
@@ -436,7 +436,7 @@ TEST(FindBatchTest, ReferencePrograms) {
     if (!std::filesystem::exists(path)) continue;
     for (const auto& entry : std::filesystem::directory_iterator(path)) {
       if (!entry.path().string().ends_with(".hlo.txt.gz")) continue;
-      CheckProgram(entry.path().string());
+      CheckBatch(entry.path().string());
       ++count;
     }
   }

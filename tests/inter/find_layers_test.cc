@@ -29,13 +29,13 @@ using ::testing::IsEmpty;
 using ::testing::Lt;
 
 // A program with its batch and layers.
-struct Found {
+struct FoundLayers {
   TestProgram program;
   std::vector<int32_t> tied;
   absl::StatusOr<BatchSplit> batch;
   absl::StatusOr<Layers> layers;
 
-  explicit Found(TestProgram p, const LayerOptions& options = {})
+  explicit FoundLayers(TestProgram p, const LayerOptions& options = {})
       : program(std::move(p)),
         tied(TiedParameters(program.graph, true)),
         batch(FindBatch(program.graph, tied, {})),
@@ -44,8 +44,8 @@ struct Found {
       layers = FindLayers(program.graph, AnalyzeFusion(program.graph), *batch, tied, options);
     }
   }
-  explicit Found(const std::string& file, const LayerOptions& options = {})
-      : Found(ProgramFromData(file), options) {}
+  explicit FoundLayers(const std::string& file, const LayerOptions& options = {})
+      : FoundLayers(ProgramFromData(file), options) {}
 
   const Graph& graph() const { return program.graph; }
 
@@ -146,7 +146,7 @@ void CheckLayers(const Graph& graph, const BatchSplit& batch, const Layers& laye
 }
 
 TEST(FindLayersTest, TransformerInBlocks) {
-  const Found found("tiny_gpt.train.hlo.txt.gz");
+  const FoundLayers found("tiny_gpt.train.hlo.txt.gz");
   ASSERT_TRUE(found.layers.ok()) << found.layers.status();
   CheckLayers(found.graph(), *found.batch, *found.layers);
   // Embedding, two blocks, head.
@@ -171,7 +171,7 @@ TEST(FindLayersTest, TransformerInBlocks) {
 }
 
 TEST(FindLayersTest, TiedEmbeddingMaskAndClipping) {
-  const Found found("pipeline/tied_clip.train.hlo.txt.gz");
+  const FoundLayers found("pipeline/tied_clip.train.hlo.txt.gz");
   ASSERT_TRUE(found.layers.ok()) << found.layers.status();
   CheckLayers(found.graph(), *found.batch, *found.layers);
   EXPECT_EQ(found.layers->count, 5);
@@ -186,7 +186,7 @@ TEST(FindLayersTest, TiedEmbeddingMaskAndClipping) {
 }
 
 TEST(FindLayersTest, LoopsOverLayers) {
-  const Found found("pipeline/encoder_decoder.scan.train.hlo.txt.gz");
+  const FoundLayers found("pipeline/encoder_decoder.scan.train.hlo.txt.gz");
   ASSERT_TRUE(found.layers.ok()) << found.layers.status();
   CheckLayers(found.graph(), *found.batch, *found.layers);
   // Two embeddings, three and five layers in loops (one recomputed), the head.
@@ -207,7 +207,7 @@ TEST(FindLayersTest, LoopsOverLayers) {
 }
 
 TEST(FindLayersTest, PeriodOfTwoBlocksWithoutLoss) {
-  const Found found("pipeline/alternating.train.hlo.txt.gz");
+  const FoundLayers found("pipeline/alternating.train.hlo.txt.gz");
   ASSERT_TRUE(found.layers.ok()) << found.layers.status();
   CheckLayers(found.graph(), *found.batch, *found.layers);
   EXPECT_EQ(found.layers->count, 3);
@@ -232,7 +232,7 @@ TEST(FindLayersTest, ClustersWhatDoesNotRepeat) {
   for (int32_t count : {1, 2, 3, 4, 12}) {
     LayerOptions options;
     options.count = count;
-    const Found found("pipeline/funnel.train.hlo.txt.gz", options);
+    const FoundLayers found("pipeline/funnel.train.hlo.txt.gz", options);
     ASSERT_TRUE(found.layers.ok()) << found.layers.status();
     CheckLayers(found.graph(), *found.batch, *found.layers);
     EXPECT_EQ(found.layers->count, count);
@@ -246,7 +246,7 @@ TEST(FindLayersTest, CountsThatDoNotFit) {
   const auto message = [](const char* file, int32_t count) {
     LayerOptions options;
     options.count = count;
-    return std::string(Found(file, options).layers.status().message());
+    return std::string(FoundLayers(file, options).layers.status().message());
   };
   EXPECT_EQ(message("pipeline/funnel.train.hlo.txt.gz", 13),
             "13 layers are wanted, but the forward phase has only 12 matrix products and "
@@ -259,7 +259,8 @@ TEST(FindLayersTest, CountsThatDoNotFit) {
 
 // A loop inside attention, over blocks of keys: a part of its layer.
 TEST(FindLayersTest, OtherLoopsArePartsOfLayers) {
-  const Found found(ProgramFromText(R"(HloModule m, input_output_alias={ {0}: (0, {}, may-alias) }
+  const FoundLayers found(
+      ProgramFromText(R"(HloModule m, input_output_alias={ {0}: (0, {}, may-alias) }
 body {
   p = (s32[], f32[8,4], f32[3,8,4]) parameter(0)
   i = s32[] get-tuple-element(p), index=0
@@ -306,7 +307,7 @@ ENTRY main {
   }
 }
 
-void CheckProgram(const std::string& path) {
+void CheckLayers(const std::string& path) {
   SCOPED_TRACE(path);
   const absl::StatusOr<Module> module = ReadHlo(path);
   ASSERT_TRUE(module.ok()) << module.status();
@@ -326,7 +327,7 @@ void CheckProgram(const std::string& path) {
 TEST(FindLayersTest, OwnPrograms) {
   for (const char* name : {"mlp_4096x4.train.hlo.txt.gz", "llama3_8b.scan.train.hlo.txt.gz",
                            "mlp_adam.train.hlo.txt", "mlp_wide_batch.train.hlo.txt"}) {
-    CheckProgram(StrCat(MESHWRIGHT_TEST_DATA "/hlo/", name));
+    CheckLayers(StrCat(MESHWRIGHT_TEST_DATA "/hlo/", name));
   }
 }
 
@@ -337,7 +338,7 @@ TEST(FindLayersTest, ReferencePrograms) {
     if (!std::filesystem::exists(path)) continue;
     for (const auto& entry : std::filesystem::directory_iterator(path)) {
       if (!entry.path().string().ends_with(".hlo.txt.gz")) continue;
-      CheckProgram(entry.path().string());
+      CheckLayers(entry.path().string());
       ++count;
     }
   }

@@ -58,7 +58,7 @@ TEST(LayerClusteringTest, MoreLayersThanOperators) {
 }
 
 // All ways to cut, with what the definition says of each.
-struct Exhaustive {
+struct AllClusterings {
   const ClusteringProblem& problem;
   double best = INFINITY;
 
@@ -125,7 +125,7 @@ TEST(LayerClusteringTest, NoOtherCutsHaveFewerBytes) {
                                same ? problem.edges[from].bytes : pick(1, 5) * 10.0,
                                same ? 0 : i + 1});
     }
-    Exhaustive exhaustive{problem};
+    AllClusterings exhaustive{problem};
     exhaustive.Cut(0, problem.layers, 0);
     const auto found = ClusterLayers(problem);
     ASSERT_EQ(found.has_value(), std::isfinite(exhaustive.best));

@@ -7,15 +7,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <limits>
 #include <map>
 #include <random>
 #include <tuple>
 
+#include "meshwright/base/infinity.h"
+
 namespace meshwright {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 using Table = std::map<std::tuple<int32_t, int32_t, int32_t>, std::vector<StageOption>>;
 
@@ -27,9 +26,9 @@ void Use(const Table& table, StageSearchInput* input) {
 }
 
 // Tries everything, from the first stage to the last; memory is judged when all stages are known.
-class Exhaustive {
+class AllStages {
  public:
-  explicit Exhaustive(const StageSearchInput& input) : in_(input), left_(input.devices) {}
+  explicit AllStages(const StageSearchInput& input) : in_(input), left_(input.devices) {}
 
   double Run() {
     Extend(0);
@@ -151,7 +150,7 @@ TEST(StageSearchTest, EqualsExhaustiveSearchOnRandomCases) {
       return std::min<int64_t>(after + 1, micro_batches);
     };
     const StageSearchResult result = SearchStages(input);
-    const double expected = Exhaustive(input).Run();
+    const double expected = AllStages(input).Run();
     if (expected == kInfinity) {
       ASSERT_TRUE(result.stages.empty());
       continue;

@@ -18,7 +18,7 @@ namespace meshwright {
 namespace {
 
 using ::testing::HasSubstr;
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 TEST(PlanJson, RoundTripKeepsEverything) {
   const Plan plan = SamplePipelinePlan();
@@ -33,7 +33,7 @@ TEST(PlanJson, EmptyAndUnlimited) {
   const absl::StatusOr<Plan> read = ParsePlanJson(PlanToJson(plan), "plan.json");
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(*read, plan);
-  EXPECT_TRUE(Json::parse(PlanToJson(plan))["budget_bytes"].is_null());
+  EXPECT_TRUE(OrderedJson::parse(PlanToJson(plan))["budget_bytes"].is_null());
 }
 
 TEST(PlanJson, NumbersReadBackBitEqual) {
@@ -55,7 +55,7 @@ TEST(PlanJson, NumbersReadBackBitEqual) {
 }
 
 TEST(PlanJson, KeysComeInTheOrderOfTheSchema) {
-  const Json json = Json::parse(PlanToJson(SamplePipelinePlan()));
+  const OrderedJson json = OrderedJson::parse(PlanToJson(SamplePipelinePlan()));
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.push_back(key);
   EXPECT_THAT(keys, testing::ElementsAre(
@@ -85,15 +85,15 @@ TEST(PlanJson, TextThatIsNotUtf8IsReplaced) {
 // ---- what the reader refuses ----
 
 // The sample's JSON with one place replaced.
-std::string Changed(const std::string& pointer, const Json& value) {
-  Json json = Json::parse(PlanToJson(SamplePipelinePlan()));
-  json[Json::json_pointer(pointer)] = value;
+std::string Changed(const std::string& pointer, const OrderedJson& value) {
+  OrderedJson json = OrderedJson::parse(PlanToJson(SamplePipelinePlan()));
+  json[OrderedJson::json_pointer(pointer)] = value;
   return json.dump();
 }
 
 struct BadPlan {
   std::string pointer;
-  Json value;
+  OrderedJson value;
   std::string message;
 };
 
@@ -119,14 +119,14 @@ TEST(PlanJsonErrors, NamesThePlace) {
       {"/budget_bytes", "much", "p.json: $.budget_bytes: found string"},
       {"/memory_by_category/weights", 1, "p.json: $.memory_by_category: unknown key \"weights\""},
       {"/extra", 1, "p.json: $: unknown key \"extra\"; the keys here are schema, tool_version"},
-      {"/inputs", Json::object(), "p.json: $.inputs: found object, expected a list"},
+      {"/inputs", OrderedJson::object(), "p.json: $.inputs: found object, expected a list"},
       {"/inputs/1/sha256", "abc", "p.json: $.inputs[1].sha256: expected 64 lower-case hex digits"},
       {"/mesh/axes/1/name", "x", "p.json: $.mesh: two axes have the name \"x\""},
       {"/mesh/axes/1/size", 0, "p.json: $.mesh.axes[1].size: found 0, expected at least 1"},
       {"/collectives/0/axes/0", "q",
        "p.json: $.collectives[0].axes: the mesh has no axis \"q\"; it has x, y"},
       {"/parameters/0/spec/2/0", "x", "p.json: $.parameters[0].spec[2]: axis \"x\" is used twice"},
-      {"/parameters/0/spec", Json::array(),
+      {"/parameters/0/spec", OrderedJson::array(),
        "p.json: $.parameters[0].spec: found 0 dimensions, but the shape has 3"},
       {"/parameters/0/category", "stuff",
        "p.json: $.parameters[0].category: unknown category \"stuff\""},
@@ -154,22 +154,22 @@ TEST(PlanJsonErrors, NamesThePlace) {
 
 // Every key but these: the reader misses it and says so.
 TEST(PlanJsonErrors, EveryKeyIsRequired) {
-  const Json sample = Json::parse(PlanToJson(SamplePipelinePlan()));
-  const Json flat = sample.flatten();
+  const OrderedJson sample = OrderedJson::parse(PlanToJson(SamplePipelinePlan()));
+  const OrderedJson flat = sample.flatten();
   std::set<std::string> pointers;
   for (const auto& [pointer, value] : flat.items()) {
-    for (Json::json_pointer p(pointer); !p.empty(); p.pop_back()) {
+    for (OrderedJson::json_pointer p(pointer); !p.empty(); p.pop_back()) {
       if (sample.at(p.parent_pointer()).is_object()) pointers.insert(p.to_string());
     }
   }
   ASSERT_GT(pointers.size(), 60u);
   for (const std::string& pointer : pointers) {
     SCOPED_TRACE(pointer);
-    const Json::json_pointer p(pointer);
+    const OrderedJson::json_pointer p(pointer);
     static const std::set<std::string> kOptional = {"other_specs", "operand_specs",
                                                     "computed_specs", "pending_axes", "value"};
     if (kOptional.contains(p.back())) continue;
-    Json json = sample;
+    OrderedJson json = sample;
     json.at(p.parent_pointer()).erase(p.back());
     const absl::StatusOr<Plan> read = ParsePlanJson(json.dump(), "p.json");
     ASSERT_FALSE(read.ok());
@@ -230,7 +230,7 @@ TEST(PlanJsonErrors, RandomDamageIsNoCrash) {
 
 // ---- the documentation ----
 
-void CollectKeys(const Json& json, std::set<std::string>& keys) {
+void CollectKeys(const OrderedJson& json, std::set<std::string>& keys) {
   if (json.is_object()) {
     for (const auto& [key, value] : json.items()) keys.insert(key);
   }
@@ -245,7 +245,7 @@ TEST(PlanSchemaPage, DocumentsEveryKey) {
   page << file.rdbuf();
   ASSERT_FALSE(page.str().empty());
   std::set<std::string> keys;
-  CollectKeys(Json::parse(PlanToJson(SamplePipelinePlan())), keys);
+  CollectKeys(OrderedJson::parse(PlanToJson(SamplePipelinePlan())), keys);
   ASSERT_GT(keys.size(), 50u);
   for (const std::string& key : keys) {
     EXPECT_THAT(page.str(), HasSubstr("`" + key + "`"))

@@ -13,7 +13,6 @@ namespace {
 using Dims = std::vector<int64_t>;
 
 int64_t Pick(Random& random, const Dims& from) { return from[random() % from.size()]; }
-int64_t Below(Random& random, int64_t n) { return static_cast<int64_t>(random() % n); }
 
 Dims RandomDims(Random& random, int64_t min_rank, int64_t max_rank) {
   Dims dims(static_cast<size_t>(min_rank + Below(random, max_rank - min_rank + 1)));

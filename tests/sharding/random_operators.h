@@ -1,6 +1,7 @@
 #ifndef MESHWRIGHT_TESTS_SHARDING_RANDOM_OPERATORS_H_
 #define MESHWRIGHT_TESTS_SHARDING_RANDOM_OPERATORS_H_
 
+#include <cstdint>
 #include <random>
 #include <string>
 #include <string_view>
@@ -9,6 +10,9 @@
 namespace meshwright {
 
 using Random = std::mt19937;
+
+// In [0, n).
+inline int64_t Below(Random& random, int64_t n) { return static_cast<int64_t>(random() % n); }
 
 // A family of operators of which random ones can be made.
 struct OperatorFamily {

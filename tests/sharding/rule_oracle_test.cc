@@ -26,8 +26,6 @@ using Dims = std::vector<int64_t>;
 
 constexpr uint32_t kSeed = 20261128;
 
-int64_t Below(Random& random, int64_t n) { return static_cast<int64_t>(random() % n); }
-
 Tensor RandomTensor(Random& random, const Shape& shape) {
   Tensor tensor{shape.dims, {}};
   for (int64_t i = 0; i < shape.elements(); ++i) {

@@ -12,7 +12,7 @@ namespace meshwright::solve {
 namespace {
 
 // More than any of them needs; a clock would measure what else the machine does.
-constexpr int64_t kSteps = 100'000'000;
+constexpr int64_t kCaseSteps = 100'000'000;
 
 void ExpectReproduced(const std::string& file, size_t cases) {
   const std::string path = std::string(MESHWRIGHT_SHARED) + "/peers/alpa/" + file;
@@ -28,7 +28,7 @@ void ExpectReproduced(const std::string& file, size_t cases) {
     SCOPED_TRACE(problem.name);
     EXPECT_EQ(problem.cost_scale, 1e6);
     SolverOptions options;
-    options.max_search_steps = kSteps;
+    options.max_search_steps = kCaseSteps;
     const absl::StatusOr<Reproduced> result = Reproduce(problem, options);
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_TRUE(result->agrees) << result->found.value_or(-1) << " instead of "

@@ -147,14 +147,14 @@ TEST(XlaRequestTest, LimitsDepartures) {
   }
 }
 
-struct Damage {
+struct IlpDamage {
   const char* find;
   const char* by;
   const char* message;
 };
 
-void ExpectErrors(const std::string& good, const std::vector<Damage>& damages) {
-  for (const Damage& damage : damages) {
+void ExpectErrors(const std::string& good, const std::vector<IlpDamage>& damages) {
+  for (const IlpDamage& damage : damages) {
     SCOPED_TRACE(absl::StrCat(damage.find, " -> ", damage.by));
     const absl::StatusOr<std::vector<RecordedProblem>> problems =
         ParseRecordedProblems(Replaced(good, damage.find, damage.by), "cases.json");

@@ -24,13 +24,13 @@
 namespace meshwright::solve {
 namespace {
 
-constexpr int64_t kSteps = 20'000'000;
+constexpr int64_t kEngineSteps = 20'000'000;
 
 void ExpectFullSolveAgrees(const Problem& problem, const std::optional<BruteForceResult>& oracle) {
   SolverOptions options;
   options.threads = 1;
   options.deadline_seconds = 60;
-  options.max_search_steps = kSteps;
+  options.max_search_steps = kEngineSteps;
   const absl::StatusOr<Solution> solution = Solve(problem, options);
   ASSERT_TRUE(solution.ok()) << solution.status();
   ASSERT_EQ(solution->outcome, oracle.has_value() ? Outcome::kOptimal : Outcome::kInfeasible);
@@ -57,7 +57,7 @@ void ExpectFullSolveAgrees(const Problem& problem, const std::optional<BruteForc
 // `with_search`: the heuristics too, which take far longer than all others together.
 void ExpectPartsAgree(const Model& model, Int128 optimum, bool with_search) {
   BranchOptions branch;
-  branch.max_steps = kSteps;
+  branch.max_steps = kEngineSteps;
   branch.root_rounds = 5;  // leaves something to branch on
   const BranchResult branched = BranchAndBound(model, branch);
   EXPECT_TRUE(branched.complete && branched.cost == optimum) << "branch and bound";
@@ -77,7 +77,7 @@ void ExpectPartsAgree(const Model& model, Int128 optimum, bool with_search) {
   if (!with_search) return;
 
   OptimiseOptions optimise;
-  optimise.max_steps = kSteps;
+  optimise.max_steps = kEngineSteps;
   optimise.max_table_entries = 0;  // not by elimination, which has been seen already
   optimise.stop = [] { return false; };
   const Optimised optimised = Optimise(model, optimise, {});
@@ -121,7 +121,7 @@ void ExpectCbcAgrees(const Problem& problem) {
   }
 }
 
-std::shared_ptr<const Matrix> MakeMatrix(int32_t rows, int32_t cols, std::vector<int64_t> cost) {
+std::shared_ptr<const Matrix> SharedMatrix(int32_t rows, int32_t cols, std::vector<int64_t> cost) {
   return std::make_shared<const Matrix>(Matrix{rows, cols, std::move(cost)});
 }
 
@@ -158,7 +158,7 @@ TEST(EnginesTest, AgreeOnEveryEdge) {
         for (int i = 0; i < rows * cols; ++i) cost.push_back(kEntries[digits.Next(3)]);
         Problem problem;
         problem.nodes = {{std::vector<int64_t>(rows, 0), {}}, {std::vector<int64_t>(cols, 0), {}}};
-        problem.edges = {{NodeId(size_t{0}), NodeId(size_t{1}), MakeMatrix(rows, cols, cost)}};
+        problem.edges = {{NodeId(size_t{0}), NodeId(size_t{1}), SharedMatrix(rows, cols, cost)}};
         ExpectEnginesAgree(problem, /*with_search=*/code % 8 == 0);
         if (HasFailure()) return;
       }
@@ -171,9 +171,9 @@ TEST(EnginesTest, AgreeOnEveryEdge) {
 // for every usage limit from none to where it does not bind. Usage is 1 for the cheaper strategy,
 // over intervals that overlap in turn.
 TEST(EnginesTest, AgreeOnEverySmallGraph) {
-  const std::shared_ptr<const Matrix> kinds[] = {nullptr, MakeMatrix(2, 2, {0, 1, 1, 0}),
-                                                 MakeMatrix(2, 2, {kForbidden, 0, 0, kForbidden}),
-                                                 MakeMatrix(2, 2, {0, kForbidden, 1, 0})};
+  const std::shared_ptr<const Matrix> kinds[] = {nullptr, SharedMatrix(2, 2, {0, 1, 1, 0}),
+                                                 SharedMatrix(2, 2, {kForbidden, 0, 0, kForbidden}),
+                                                 SharedMatrix(2, 2, {0, kForbidden, 1, 0})};
   for (int n = 1; n <= 4; ++n) {
     const int64_t used = n == 4 ? 3 : 4;
     for (int64_t code = 0; code < Power(used, n * (n - 1) / 2); ++code) {

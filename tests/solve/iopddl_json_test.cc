@@ -75,12 +75,12 @@ TEST(IopddlJsonTest, IgnoresWhatItDoesNotKnow) {
   EXPECT_EQ(problem->name, "small");
 }
 
-struct Damage {
+struct JsonDamage {
   const char* find;
   const char* replace;
   const char* message;
 };
-const Damage kDamages[] = {
+const JsonDamage kJsonDamages[] = {
     {"99}}", "99}", "not JSON"},
     {"[1, 2]", "[1, -2]", "node 0 strategy 1 costs -2"},
     {"[1, 2]", "[1, 2.5]", "2.5 in problem.nodes.costs[0][1] is not a 64-bit integer"},
@@ -122,7 +122,7 @@ const Damage kDamages[] = {
 };
 
 TEST(IopddlJsonTest, ErrorsNameFileAndPlace) {
-  for (const Damage& damage : kDamages) {
+  for (const JsonDamage& damage : kJsonDamages) {
     SCOPED_TRACE(damage.replace);
     std::string text = kSmall;
     text.replace(text.find(damage.find), std::string(damage.find).size(), damage.replace);

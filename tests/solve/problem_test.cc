@@ -57,12 +57,12 @@ TEST(ValidateTest, AcceptsWhatIsWellFormed) {
   EXPECT_TRUE(Validate(Problem()).ok());
 }
 
-struct Damage {
+struct ProblemDamage {
   const char* what;
   void (*apply)(Problem*);
   const char* message;  // part of it
 };
-const Damage kDamages[] = {
+const ProblemDamage kProblemDamages[] = {
     {"no strategies", [](Problem* p) { p->nodes[1].cost.clear(); }, "node 1 has no strategies"},
     {"negative cost", [](Problem* p) { p->nodes[0].cost[1] = -3; }, "node 0 strategy 1 costs -3"},
     {"negative usage", [](Problem* p) { p->nodes[0].usages[0].amount[0] = -1; },
@@ -89,7 +89,7 @@ const Damage kDamages[] = {
 };
 
 TEST(ValidateTest, SaysWhatIsWrong) {
-  for (const Damage& damage : kDamages) {
+  for (const ProblemDamage& damage : kProblemDamages) {
     SCOPED_TRACE(damage.what);
     Problem problem = Pair();
     damage.apply(&problem);

@@ -57,7 +57,7 @@ struct KindRow {
   absl::string_view op;
   CollectiveKind kind;
 };
-constexpr KindRow kKinds[] = {
+constexpr KindRow kKindRows[] = {
     {"all_reduce", CollectiveKind::kAllReduce},         {"all_gather", CollectiveKind::kAllGather},
     {"reduce_scatter", CollectiveKind::kReduceScatter}, {"all_to_all", CollectiveKind::kAllToAll},
     {"send_recv", CollectiveKind::kCollectivePermute},
@@ -79,7 +79,7 @@ std::string HloType(const std::string& type) {
 }
 
 const KindRow* FindKind(absl::string_view op) {
-  for (const KindRow& row : kKinds) {
+  for (const KindRow& row : kKindRows) {
     if (op == row.op) return &row;
   }
   return nullptr;

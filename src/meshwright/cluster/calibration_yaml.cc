@@ -39,9 +39,9 @@ constexpr CollectiveKind kKinds[] = {CollectiveKind::kAllReduce, CollectiveKind:
                                      CollectiveKind::kCollectivePermute};
 constexpr int64_t kMostMembers = int64_t{1} << 20;
 
-class Reader {
+class CalibrationReader {
  public:
-  explicit Reader(std::string_view file) : file_(file) {}
+  explicit CalibrationReader(std::string_view file) : file_(file) {}
 
   absl::StatusOr<Calibration> Read(const YAML::Node& root) const {
     Calibration result;
@@ -222,7 +222,7 @@ std::string CurveText(const TimeCurve& curve) {
 }  // namespace
 
 absl::StatusOr<Calibration> ParseCalibration(std::string_view text, std::string_view file) {
-  const Reader reader(file);
+  const CalibrationReader reader(file);
   // yaml-cpp reports by exceptions; none may leave this function.
   try {
     const YAML::Node root = YAML::Load(std::string(text));

@@ -61,9 +61,9 @@ struct Field {
   std::function<absl::Status(const YAML::Node&)> read;
 };
 
-class Reader {
+class ClusterReader {
  public:
-  explicit Reader(std::string_view file) : file_(file) {}
+  explicit ClusterReader(std::string_view file) : file_(file) {}
 
   absl::StatusOr<Cluster> ReadCluster(const YAML::Node& node) {
     Cluster cluster;
@@ -334,7 +334,7 @@ class Reader {
 }  // namespace
 
 absl::StatusOr<Cluster> ParseClusterYaml(std::string_view text, std::string_view file) {
-  const Reader reader(file);
+  const ClusterReader reader(file);
   // yaml-cpp reports by exceptions; none may leave this function.
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
@@ -346,7 +346,7 @@ absl::StatusOr<Cluster> ParseClusterYaml(std::string_view text, std::string_view
       return reader.ErrorAt(documents[1].Mark(),
                             "a second document starts here; a file describes one cluster");
     }
-    return Reader(file).ReadCluster(documents[0]);
+    return ClusterReader(file).ReadCluster(documents[0]);
   } catch (const YAML::Exception& e) {
     return reader.ErrorAt(e.mark, absl::StrCat("not valid YAML: ", e.msg));
   }

@@ -42,7 +42,7 @@ struct PeakRow {
 };
 
 // DeviceType as constant data, field by field.
-struct Row {
+struct DeviceRow {
   const char* name;
   const char* description;
   int64_t memory_bytes;
@@ -69,7 +69,7 @@ constexpr LinkRow Network(const char* name, double gigabits) {
   return {name, gigabits * kGbit, 6 * kMicro, 0.85};
 }
 
-constexpr Row kRows[] = {
+constexpr DeviceRow kRows[] = {
 
     {
         .name = "h100-sxm",
@@ -324,7 +324,7 @@ Link MakeLink(const LinkRow& row) {
 
 std::vector<DeviceType> MakeDevices() {
   std::vector<DeviceType> devices;
-  for (const Row& row : kRows) {
+  for (const DeviceRow& row : kRows) {
     DeviceType device;
     device.name = row.name;
     device.description = row.description;

@@ -16,9 +16,9 @@ namespace {
 constexpr std::array<absl::string_view, 5> kColumns = {"op", "group", "bytes_or_flops", "dtype",
                                                        "usec"};
 
-class Row {
+class MeasurementRow {
  public:
-  Row(absl::string_view line, int number, std::string_view file)
+  MeasurementRow(absl::string_view line, int number, std::string_view file)
       : fields_(absl::StrSplit(line, ',')), number_(number), file_(file) {}
 
   size_t size() const { return fields_.size(); }
@@ -54,7 +54,7 @@ absl::StatusOr<std::vector<Measurement>> ParseMeasurements(std::string_view text
     ++number;
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
     if (absl::StripAsciiWhitespace(line).empty() || line[0] == '#') continue;
-    const Row row(line, number, file);
+    const MeasurementRow row(line, number, file);
     if (row.size() != kColumns.size()) {
       return row.Error(0, absl::StrCat("found ", row.size(), " columns, expected ",
                                        "op,group,bytes_or_flops,dtype,usec"));

@@ -117,9 +117,9 @@ bool TakesIn(Role role, size_t operand) {
   return false;
 }
 
-class Analysis {
+class FusionAnalysis {
  public:
-  explicit Analysis(const Graph& graph) : graph_(graph) {
+  explicit FusionAnalysis(const Graph& graph) : graph_(graph) {
     for (const Op& op : graph.ops) roles_.push_back(RoleOf(op));
     const size_t values = graph.values.size();
     info_.materialized.assign(values, false);
@@ -397,6 +397,6 @@ class Analysis {
 
 }  // namespace
 
-FusionInfo AnalyzeFusion(const Graph& graph) { return Analysis(graph).Run(); }
+FusionInfo AnalyzeFusion(const Graph& graph) { return FusionAnalysis(graph).Run(); }
 
 }  // namespace meshwright

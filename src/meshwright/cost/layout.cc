@@ -93,9 +93,9 @@ bool ReadableByGemm(const Order& order, const std::vector<int64_t>& batch,
          (same(at, contracting) && same(at + static_cast<int64_t>(contracting.size()), free));
 }
 
-class Analysis {
+class LayoutAnalysis {
  public:
-  Analysis(const Graph& graph, const std::vector<bool>& free) : graph_(graph), free_(free) {
+  LayoutAnalysis(const Graph& graph, const std::vector<bool>& free) : graph_(graph), free_(free) {
     orders_.resize(graph.values.size());
     copies_.resize(graph.ops.size());
   }
@@ -210,7 +210,7 @@ class Analysis {
 }  // namespace
 
 LayoutCopies FindLayoutCopies(const Graph& graph, const std::vector<bool>& free) {
-  return Analysis(graph, free).Run();
+  return LayoutAnalysis(graph, free).Run();
 }
 
 }  // namespace meshwright

@@ -30,9 +30,9 @@
 namespace meshwright {
 namespace {
 
-class Analysis {
+class LivenessAnalysis {
  public:
-  Analysis(const Graph& graph, const FusionInfo& fusion, const Schedule& schedule)
+  LivenessAnalysis(const Graph& graph, const FusionInfo& fusion, const Schedule& schedule)
       : graph_(graph),
         fusion_(fusion),
         schedule_(schedule),
@@ -308,7 +308,7 @@ class Analysis {
 
 std::vector<Interval> Liveness(const Graph& graph, const FusionInfo& fusion,
                                const Schedule& schedule) {
-  return Analysis(graph, fusion, schedule).Run();
+  return LivenessAnalysis(graph, fusion, schedule).Run();
 }
 
 PeakMemory ComputePeak(const std::vector<Interval>& intervals, const std::vector<int64_t>& bytes) {

@@ -249,8 +249,6 @@ int64_t SignExtend(uint64_t bits, int bytes) {
   return static_cast<int64_t>(bits << unused) >> unused;
 }
 
-bool IsSigned(ElementType type) { return ElementTypeName(type)[0] == 's'; }
-
 }  // namespace
 
 int ElementBytes(ElementType type) { return (ElementBits(type) + 7) / 8; }

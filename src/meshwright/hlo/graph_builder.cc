@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/status.h"
+#include "meshwright/hlo/inline_calls.h"
 
 // The walk itself: names, views, the module's boundary, and instructions that only move values
 // about. graph_control.cc translates those that call computations or run asynchronously.
@@ -14,8 +15,6 @@
 namespace meshwright {
 namespace {
 
-// Computations nested deeper than this are refused: each level costs stack.
-constexpr int kMaxDepth = 256;
 // Leaves of all views together; bounds memory where few instructions have huge tuples.
 constexpr size_t kMaxLeaves = size_t{1} << 26;
 
@@ -175,9 +174,9 @@ absl::StatusOr<GraphBuilder::View> GraphBuilder::Enter(const Frame& caller, cons
     return absl::InvalidArgumentError(
         absl::StrFormat("\"%s\" calls computation \"%s\" recursively", call.name, callee.name));
   }
-  if (depth_ >= kMaxDepth) {
+  if (depth_ >= kMaxCallDepth) {
     return absl::InvalidArgumentError(absl::StrFormat(
-        "\"%s\": computations call each other more than %d deep", call.name, kMaxDepth));
+        "\"%s\": computations call each other more than %d deep", call.name, kMaxCallDepth));
   }
   if (arguments.size() != callee.parameters.size()) {
     return absl::InvalidArgumentError(

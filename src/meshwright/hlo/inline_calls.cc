@@ -12,9 +12,6 @@
 namespace meshwright {
 namespace {
 
-// Each level of calls costs stack.
-constexpr int kMaxDepth = 256;
-
 // Whether the instruction runs what it calls as a part of the program: such a computation gets a
 // copy a caller. The others call a function of scalars for every element.
 bool OwnsCallees(Opcode opcode) {
@@ -70,9 +67,9 @@ class Inliner {
     if (active_[id.index()]) {
       return absl::InvalidArgumentError(StrCat("computation \"", in_[id].name, "\" calls itself"));
     }
-    if (depth_ >= kMaxDepth) {
-      return absl::InvalidArgumentError(StrCat("computations call each other more than ", kMaxDepth,
-                                               " deep (at \"", in_[id].name, "\")"));
+    if (depth_ >= kMaxCallDepth) {
+      return absl::InvalidArgumentError(StrCat("computations call each other more than ",
+                                               kMaxCallDepth, " deep (at \"", in_[id].name, "\")"));
     }
     active_[id.index()] = true;
     ++depth_;

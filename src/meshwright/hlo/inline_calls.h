@@ -16,6 +16,9 @@ namespace meshwright {
 // wrong number of arguments, or that grow beyond kMaxInlinedInstructions.
 absl::StatusOr<Module> InlineCalls(const Module& module);
 
+// How deep computations may call each other: each level costs stack.
+inline constexpr int kMaxCallDepth = 256;
+
 }  // namespace meshwright
 
 #endif  // MESHWRIGHT_HLO_INLINE_CALLS_H_

@@ -8,7 +8,7 @@
 namespace meshwright {
 namespace {
 
-constexpr int kMaxDepth = 64;
+constexpr int kMaxLocationDepth = 64;
 constexpr size_t kMaxFused = 16;
 
 }  // namespace
@@ -37,7 +37,7 @@ Metadata MlirLocations::ParseAlias(std::string_view name, int depth) {
 
 Metadata MlirLocations::Parse(TextCursor& cursor, int depth) {
   Metadata metadata;
-  if (depth > kMaxDepth) return metadata;
+  if (depth > kMaxLocationDepth) return metadata;
   if (cursor.Consume('#')) return ParseAlias(MlirName(cursor), depth);
   if (cursor.Peek() == '"') {
     absl::StatusOr<std::string> name = MlirString(cursor);

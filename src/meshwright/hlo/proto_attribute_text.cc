@@ -20,19 +20,6 @@ using proto::HloInstructionProto;
 constexpr std::string_view kPrecisions[] = {"default", "high", "highest", "packed_nibble"};
 constexpr std::string_view kAccuracyModes[] = {"default", "highest"};
 
-template <typename List>
-std::string ListText(const List& values) {
-  return StrCat("{", absl::StrJoin(values, ","), "}");
-}
-
-template <typename List>
-bool ReadList(TextCursor& cursor, List* list) {
-  const absl::StatusOr<std::vector<int64_t>> values = cursor.IntegerList();
-  if (!values.ok()) return false;
-  for (int64_t value : *values) list->Add(static_cast<typename List::value_type>(value));
-  return true;
-}
-
 bool ReadBracketed(TextCursor& cursor, std::string_view open, char close,
                    std::vector<int64_t>* values) {
   if (!cursor.Consume(open)) return false;

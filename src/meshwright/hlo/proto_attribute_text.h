@@ -4,8 +4,12 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/str_join.h"
 #include "absl/types/span.h"
+#include "meshwright/base/strings.h"
 #include "meshwright/hlo/hlo_proto.h"
 #include "meshwright/hlo/text_cursor.h"
 
@@ -56,6 +60,20 @@ bool ReadWindowAttribute(TextCursor& cursor, proto::HloInstructionProto* out);
 // `b01f_01io->b01f`
 std::string DimLabelsAttributeText(const proto::HloInstructionProto& instruction);
 bool ReadDimLabelsAttribute(TextCursor& cursor, proto::HloInstructionProto* out);
+
+// Lists of numbers: `{1,2}`
+template <typename List>
+std::string ListText(const List& values) {
+  return StrCat("{", absl::StrJoin(values, ","), "}");
+}
+
+template <typename List>
+bool ReadList(TextCursor& cursor, List* list) {
+  const absl::StatusOr<std::vector<int64_t>> values = cursor.IntegerList();
+  if (!values.ok()) return false;
+  for (int64_t value : *values) list->Add(static_cast<typename List::value_type>(value));
+  return true;
+}
 
 }  // namespace meshwright
 

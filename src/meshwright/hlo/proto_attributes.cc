@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/hlo/attribute_tables.h"
 #include "meshwright/hlo/proto_attribute_text.h"
 #include "meshwright/hlo/proto_shape.h"
 #include "meshwright/hlo/proto_sharding.h"
@@ -23,11 +24,6 @@ namespace {
 
 using proto::HloInstructionProto;
 
-template <Opcode... kOpcodes>
-bool Is(Opcode opcode) {
-  return ((opcode == kOpcodes) || ...);
-}
-bool Any(Opcode) { return true; }
 constexpr auto IsCustomCall = Is<Opcode::kCustomCall>;
 constexpr auto IsBatchNorm =
     Is<Opcode::kBatchNormTraining, Opcode::kBatchNormInference, Opcode::kBatchNormGrad>;
@@ -62,10 +58,6 @@ constexpr std::string_view kFftTypes[] = {"FFT", "IFFT", "RFFT", "IRFFT"};
 constexpr std::string_view kTransposes[] = {"", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"};
 constexpr std::string_view kPaddingTypes[] = {"", "PADDING_VALID", "PADDING_SAME"};
 constexpr std::string_view kSchedules[] = {"", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST"};
-// The second is what XLA assumes and does not print.
-constexpr std::string_view kApiVersions[] = {"", "", "API_VERSION_STATUS_RETURNING",
-                                             "API_VERSION_STATUS_RETURNING_UNIFIED",
-                                             "API_VERSION_TYPED_FFI"};
 
 // ---- texts of simple types, by field ----
 
@@ -137,23 +129,6 @@ bool ReadQuoted(TextCursor& cursor, HloInstructionProto* out) {
   if (!value.ok()) return false;
   *(out->*kMutable)() = *std::move(value);
   return true;
-}
-
-template <typename List>
-std::string ListText(const List& values) {
-  return StrCat("{", absl::StrJoin(values, ","), "}");
-}
-template <typename List>
-bool ReadList(TextCursor& cursor, List* list) {
-  const absl::StatusOr<std::vector<int64_t>> values = cursor.IntegerList();
-  if (values.ok()) list->Add(values->begin(), values->end());
-  return values.ok();
-}
-
-// How XLA compares values of `type` unless told otherwise.
-std::string_view DefaultComparison(ElementType type) {
-  if (IsInteger(type)) return ElementTypeName(type).starts_with("s") ? "SIGNED" : "UNSIGNED";
-  return type == ElementType::kPred ? "UNSIGNED" : "FLOAT";
 }
 
 std::string ChannelText(const Context& context) {

@@ -1,22 +1,6 @@
 #include "meshwright/hlo/proto_dimensions.h"
 
-#include <cstdint>
-
 namespace meshwright {
-namespace {
-
-template <typename List>
-std::vector<int64_t> FromList(const List& list) {
-  return {list.begin(), list.end()};
-}
-
-template <typename List>
-void ToList(const std::vector<int64_t>& values, List* list) {
-  list->Add(values.begin(), values.end());
-}
-
-}  // namespace
-
 std::vector<WindowDimension> WindowFromProto(const proto::Window& window) {
   std::vector<WindowDimension> result;
   for (const proto::WindowDimension& from : window.dimensions()) {

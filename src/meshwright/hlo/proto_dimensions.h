@@ -1,12 +1,24 @@
 #ifndef MESHWRIGHT_HLO_PROTO_DIMENSIONS_H_
 #define MESHWRIGHT_HLO_PROTO_DIMENSIONS_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "meshwright/hlo/hlo_proto.h"
 #include "meshwright/hlo/module.h"
 
 namespace meshwright {
+
+// Lists of numbers.
+template <typename List>
+std::vector<int64_t> FromList(const List& list) {
+  return {list.begin(), list.end()};
+}
+
+template <typename List>
+void ToList(const std::vector<int64_t>& values, List* list) {
+  list->Add(values.begin(), values.end());
+}
 
 // Attributes that describe dimensions, one to one between Module and proto.
 

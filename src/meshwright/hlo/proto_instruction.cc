@@ -23,16 +23,6 @@ namespace {
 
 using proto::HloInstructionProto;
 
-template <typename List>
-std::vector<int64_t> FromList(const List& list) {
-  return {list.begin(), list.end()};
-}
-
-template <typename List>
-void ToList(const std::vector<int64_t>& values, List* list) {
-  list->Add(values.begin(), values.end());
-}
-
 Metadata MetadataFromProto(const HloInstructionProto& instruction) {
   const proto::OpMetadata& metadata = instruction.metadata();
   Metadata result;

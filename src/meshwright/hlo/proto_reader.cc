@@ -14,6 +14,7 @@
 #include "meshwright/hlo/dependency_order.h"
 #include "meshwright/hlo/hlo_proto.h"
 #include "meshwright/hlo/proto_attributes.h"
+#include "meshwright/hlo/proto_dimensions.h"
 #include "meshwright/hlo/proto_instruction.h"
 #include "meshwright/hlo/proto_shape.h"
 #include "meshwright/hlo/text_cursor.h"
@@ -26,11 +27,6 @@ namespace {
 using proto::HloComputationProto;
 using proto::HloInstructionProto;
 using proto::HloModuleProto;
-
-template <typename List>
-std::vector<int64_t> FromList(const List& list) {
-  return {list.begin(), list.end()};
-}
 
 absl::Status Prefixed(std::string_view prefix, const absl::Status& status) {
   return absl::Status(status.code(), StrCat(prefix, FromAbsl(status.message())));

@@ -24,11 +24,11 @@ std::string Join(const List& list) {
 }
 
 // Shardings of one word, and the words of `last_tile_dims`.
-struct TypeName {
+struct ShardingWord {
   OpSharding::Type type;
   std::string_view name;
 };
-constexpr TypeName kTypeNames[] = {
+constexpr ShardingWord kShardingWords[] = {
     {OpSharding::REPLICATED, "replicated"},
     {OpSharding::MANUAL, "manual"},
     {OpSharding::UNKNOWN, "unknown"},
@@ -122,7 +122,7 @@ absl::StatusOr<std::string> NamedText(const NamedShardingProto& sharding) {
 }
 
 absl::StatusOr<std::string_view> TypeText(int type) {
-  for (const TypeName& entry : kTypeNames) {
+  for (const ShardingWord& entry : kShardingWords) {
     if (entry.type == type) return entry.name;
   }
   return absl::InvalidArgumentError(absl::StrFormat("unknown sharding type %d", type));
@@ -279,9 +279,9 @@ bool ReadNamed(TextCursor& cursor, NamedShardingProto* sharding) {
 bool ReadLastTileDims(TextCursor& cursor, OpSharding* sharding) {
   do {
     const std::string_view word = cursor.Name();
-    const auto* entry = std::find_if(std::begin(kTypeNames), std::end(kTypeNames),
-                                     [&](const TypeName& type) { return type.name == word; });
-    if (entry == std::end(kTypeNames)) return false;
+    const auto* entry = std::find_if(std::begin(kShardingWords), std::end(kShardingWords),
+                                     [&](const ShardingWord& type) { return type.name == word; });
+    if (entry == std::end(kShardingWords)) return false;
     sharding->add_last_tile_dims(entry->type);
   } while (cursor.Consume(','));
   return cursor.Consume('}');
@@ -347,9 +347,9 @@ bool ReadSharding(TextCursor& cursor, bool in_tuple, OpSharding* sharding) {
     sharding->add_tile_assignment_devices(*device);
   } else {
     const std::string_view word = cursor.Name();
-    const auto* entry = std::find_if(std::begin(kTypeNames), std::end(kTypeNames),
-                                     [&](const TypeName& type) { return type.name == word; });
-    if (entry == std::end(kTypeNames)) return false;
+    const auto* entry = std::find_if(std::begin(kShardingWords), std::end(kShardingWords),
+                                     [&](const ShardingWord& type) { return type.name == word; });
+    if (entry == std::end(kShardingWords)) return false;
     sharding->set_type(entry->type);
   }
   return ReadShardGroup(cursor, sharding) && cursor.Consume('}');

@@ -7,6 +7,7 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/hlo_proto.h"
 #include "meshwright/hlo/proto_attributes.h"
+#include "meshwright/hlo/proto_dimensions.h"
 #include "meshwright/hlo/proto_instruction.h"
 #include "meshwright/hlo/proto_shape.h"
 #include "meshwright/hlo/text_cursor.h"
@@ -18,11 +19,6 @@ namespace {
 using proto::HloComputationProto;
 using proto::HloInstructionProto;
 using proto::HloModuleProto;
-
-template <typename List>
-void ToList(const std::vector<int64_t>& values, List* list) {
-  list->Add(values.begin(), values.end());
-}
 
 class ModuleWriter {
  public:

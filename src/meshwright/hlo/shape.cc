@@ -11,50 +11,50 @@
 namespace meshwright {
 namespace {
 
-enum class Kind { kOther, kPredicate, kInteger, kFloat, kComplex };
+enum class TypeKind { kOther, kPredicate, kInteger, kFloat, kComplex };
 
 struct TypeInfo {
   ElementType type;
   std::string_view name;
   int bits;
-  Kind kind;
+  TypeKind kind;
 };
 
 constexpr TypeInfo kTypes[] = {
-    {ElementType::kInvalid, "invalid", 0, Kind::kOther},
-    {ElementType::kPred, "pred", 8, Kind::kPredicate},
-    {ElementType::kS1, "s1", 1, Kind::kInteger},
-    {ElementType::kS2, "s2", 2, Kind::kInteger},
-    {ElementType::kS4, "s4", 4, Kind::kInteger},
-    {ElementType::kS8, "s8", 8, Kind::kInteger},
-    {ElementType::kS16, "s16", 16, Kind::kInteger},
-    {ElementType::kS32, "s32", 32, Kind::kInteger},
-    {ElementType::kS64, "s64", 64, Kind::kInteger},
-    {ElementType::kU1, "u1", 1, Kind::kInteger},
-    {ElementType::kU2, "u2", 2, Kind::kInteger},
-    {ElementType::kU4, "u4", 4, Kind::kInteger},
-    {ElementType::kU8, "u8", 8, Kind::kInteger},
-    {ElementType::kU16, "u16", 16, Kind::kInteger},
-    {ElementType::kU32, "u32", 32, Kind::kInteger},
-    {ElementType::kU64, "u64", 64, Kind::kInteger},
-    {ElementType::kF4E2M1FN, "f4e2m1fn", 4, Kind::kFloat},
-    {ElementType::kF8E5M2, "f8e5m2", 8, Kind::kFloat},
-    {ElementType::kF8E4M3, "f8e4m3", 8, Kind::kFloat},
-    {ElementType::kF8E4M3FN, "f8e4m3fn", 8, Kind::kFloat},
-    {ElementType::kF8E4M3B11FNUZ, "f8e4m3b11fnuz", 8, Kind::kFloat},
-    {ElementType::kF8E5M2FNUZ, "f8e5m2fnuz", 8, Kind::kFloat},
-    {ElementType::kF8E4M3FNUZ, "f8e4m3fnuz", 8, Kind::kFloat},
-    {ElementType::kF8E3M4, "f8e3m4", 8, Kind::kFloat},
-    {ElementType::kF8E8M0FNU, "f8e8m0fnu", 8, Kind::kFloat},
-    {ElementType::kF16, "f16", 16, Kind::kFloat},
-    {ElementType::kBF16, "bf16", 16, Kind::kFloat},
-    {ElementType::kF32, "f32", 32, Kind::kFloat},
-    {ElementType::kF64, "f64", 64, Kind::kFloat},
-    {ElementType::kC64, "c64", 64, Kind::kComplex},
-    {ElementType::kC128, "c128", 128, Kind::kComplex},
-    {ElementType::kTuple, "tuple", 0, Kind::kOther},
-    {ElementType::kOpaque, "opaque", 0, Kind::kOther},
-    {ElementType::kToken, "token", 0, Kind::kOther},
+    {ElementType::kInvalid, "invalid", 0, TypeKind::kOther},
+    {ElementType::kPred, "pred", 8, TypeKind::kPredicate},
+    {ElementType::kS1, "s1", 1, TypeKind::kInteger},
+    {ElementType::kS2, "s2", 2, TypeKind::kInteger},
+    {ElementType::kS4, "s4", 4, TypeKind::kInteger},
+    {ElementType::kS8, "s8", 8, TypeKind::kInteger},
+    {ElementType::kS16, "s16", 16, TypeKind::kInteger},
+    {ElementType::kS32, "s32", 32, TypeKind::kInteger},
+    {ElementType::kS64, "s64", 64, TypeKind::kInteger},
+    {ElementType::kU1, "u1", 1, TypeKind::kInteger},
+    {ElementType::kU2, "u2", 2, TypeKind::kInteger},
+    {ElementType::kU4, "u4", 4, TypeKind::kInteger},
+    {ElementType::kU8, "u8", 8, TypeKind::kInteger},
+    {ElementType::kU16, "u16", 16, TypeKind::kInteger},
+    {ElementType::kU32, "u32", 32, TypeKind::kInteger},
+    {ElementType::kU64, "u64", 64, TypeKind::kInteger},
+    {ElementType::kF4E2M1FN, "f4e2m1fn", 4, TypeKind::kFloat},
+    {ElementType::kF8E5M2, "f8e5m2", 8, TypeKind::kFloat},
+    {ElementType::kF8E4M3, "f8e4m3", 8, TypeKind::kFloat},
+    {ElementType::kF8E4M3FN, "f8e4m3fn", 8, TypeKind::kFloat},
+    {ElementType::kF8E4M3B11FNUZ, "f8e4m3b11fnuz", 8, TypeKind::kFloat},
+    {ElementType::kF8E5M2FNUZ, "f8e5m2fnuz", 8, TypeKind::kFloat},
+    {ElementType::kF8E4M3FNUZ, "f8e4m3fnuz", 8, TypeKind::kFloat},
+    {ElementType::kF8E3M4, "f8e3m4", 8, TypeKind::kFloat},
+    {ElementType::kF8E8M0FNU, "f8e8m0fnu", 8, TypeKind::kFloat},
+    {ElementType::kF16, "f16", 16, TypeKind::kFloat},
+    {ElementType::kBF16, "bf16", 16, TypeKind::kFloat},
+    {ElementType::kF32, "f32", 32, TypeKind::kFloat},
+    {ElementType::kF64, "f64", 64, TypeKind::kFloat},
+    {ElementType::kC64, "c64", 64, TypeKind::kComplex},
+    {ElementType::kC128, "c128", 128, TypeKind::kComplex},
+    {ElementType::kTuple, "tuple", 0, TypeKind::kOther},
+    {ElementType::kOpaque, "opaque", 0, TypeKind::kOther},
+    {ElementType::kToken, "token", 0, TypeKind::kOther},
 };
 
 constexpr size_t kTypeNumbers = 64;  // beyond XLA's largest number, with room
@@ -114,8 +114,13 @@ ElementType ElementTypeFromName(std::string_view name) {
 }
 
 int ElementBits(ElementType type) { return Info(type).bits; }
-bool IsFloating(ElementType type) { return Info(type).kind == Kind::kFloat; }
-bool IsInteger(ElementType type) { return Info(type).kind == Kind::kInteger; }
+bool IsFloating(ElementType type) { return Info(type).kind == TypeKind::kFloat; }
+bool IsInteger(ElementType type) { return Info(type).kind == TypeKind::kInteger; }
+bool IsSigned(ElementType type) { return IsInteger(type) && Info(type).name[0] == 's'; }
+std::string_view DefaultComparison(ElementType type) {
+  if (IsInteger(type)) return IsSigned(type) ? "SIGNED" : "UNSIGNED";
+  return type == ElementType::kPred ? "UNSIGNED" : "FLOAT";
+}
 
 Shape Shape::Array(ElementType type, std::vector<int64_t> dims) {
   Shape shape;
@@ -131,7 +136,7 @@ Shape Shape::Tuple(std::vector<Shape> elements) {
   return shape;
 }
 
-bool Shape::is_array() const { return Info(type).kind != Kind::kOther; }
+bool Shape::is_array() const { return Info(type).kind != TypeKind::kOther; }
 
 int64_t Shape::elements() const {
   if (!is_array()) return 0;

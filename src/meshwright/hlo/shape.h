@@ -56,6 +56,9 @@ ElementType ElementTypeFromName(std::string_view name);
 int ElementBits(ElementType type);
 bool IsFloating(ElementType type);
 bool IsInteger(ElementType type);  // signed or unsigned; not pred
+bool IsSigned(ElementType type);   // a signed integer
+// How values of `type` are compared unless a program says otherwise, in HLO's words.
+std::string_view DefaultComparison(ElementType type);
 
 // A Shape is the type of a value: an array, a tuple of shapes, a token or an opaque value.
 struct Shape {

@@ -66,6 +66,11 @@ bool Contains(absl::Span<const int64_t> values, int64_t value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
+std::vector<int64_t> Joined(std::vector<int64_t> a, const std::vector<int64_t>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
 int64_t WindowedSize(int64_t size, const WindowDimension& window) {
   // 128 bits hold every product of attributes, however absurd.
   using Wide = __int128;

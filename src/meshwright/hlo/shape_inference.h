@@ -90,6 +90,8 @@ Problem CheckArrays(const TypedInstruction& i, size_t begin, size_t end);
 // A problem unless each of `dims` is in [0, rank) and none occurs twice. `what` names the list.
 Problem CheckDimensionList(absl::Span<const int64_t> dims, int64_t rank, std::string_view what);
 bool Contains(absl::Span<const int64_t> values, int64_t value);
+// `a`, then `b`.
+std::vector<int64_t> Joined(std::vector<int64_t> a, const std::vector<int64_t>& b);
 
 // Size of a windowed dimension of size `size`; -1 if it would be negative or beyond 2^62.
 int64_t WindowedSize(int64_t size, const WindowDimension& window);

@@ -25,11 +25,6 @@ Problem CheckPairs(const TypedInstruction& i, const std::vector<int64_t>& lhs_di
   return "";
 }
 
-std::vector<int64_t> Joined(std::vector<int64_t> a, const std::vector<int64_t>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
 void AppendFreeSizes(const Shape& shape, const std::vector<int64_t>& used,
                      std::vector<int64_t>& sizes) {
   for (int64_t d = 0; d < shape.rank(); ++d) {

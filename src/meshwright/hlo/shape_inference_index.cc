@@ -63,11 +63,6 @@ std::vector<int64_t> BatchSizes(const Shape& indices, int64_t index_vector_dim) 
   return sizes;
 }
 
-std::vector<int64_t> Joined(std::vector<int64_t> a, const std::vector<int64_t>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
 }  // namespace
 
 Problem CheckDynamicSlice(const TypedInstruction& i) {

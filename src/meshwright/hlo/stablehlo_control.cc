@@ -240,7 +240,7 @@ absl::Status LowerElement(StablehloLowering& l, const MlirOperation& operation, 
   return l.Emit(operation, std::move(element));
 }
 
-constexpr StablehloOperation kOperations[] = {
+constexpr StablehloOperation kControlOperations[] = {
     {"stablehlo.while", Opcode::kWhile, LowerWhileRow},
     {"stablehlo.case", Opcode::kConditional, LowerBranchesRow},
     {"stablehlo.if", Opcode::kConditional, LowerBranchesRow},
@@ -253,6 +253,6 @@ constexpr StablehloOperation kOperations[] = {
 
 }  // namespace
 
-absl::Span<const StablehloOperation> StablehloControlOperations() { return kOperations; }
+absl::Span<const StablehloOperation> StablehloControlOperations() { return kControlOperations; }
 
 }  // namespace meshwright

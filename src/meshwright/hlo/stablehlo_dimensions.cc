@@ -323,7 +323,7 @@ absl::Status LowerSelectAndScatter(StablehloLowering& l, const MlirOperation& op
   return l.Emit(operation, std::move(scatter));
 }
 
-constexpr StablehloOperation kOperations[] = {
+constexpr StablehloOperation kDimensionOperations[] = {
     {"stablehlo.dot", Opcode::kDot, LowerDot},
     {"stablehlo.dot_general", Opcode::kDot, LowerDot},
     {"chlo.ragged_dot", Opcode::kRaggedDot, LowerRaggedDot},
@@ -336,6 +336,6 @@ constexpr StablehloOperation kOperations[] = {
 
 }  // namespace
 
-absl::Span<const StablehloOperation> StablehloDimensionOperations() { return kOperations; }
+absl::Span<const StablehloOperation> StablehloDimensionOperations() { return kDimensionOperations; }
 
 }  // namespace meshwright

@@ -15,12 +15,6 @@ absl::Status LowerPlain(StablehloLowering& l, const MlirOperation& operation, Op
 
 namespace {
 
-// How HLO compares values of `type` unless told otherwise.
-std::string_view DefaultComparison(ElementType type) {
-  if (IsInteger(type)) return ElementTypeName(type).starts_with("s") ? "SIGNED" : "UNSIGNED";
-  return type == ElementType::kPred ? "UNSIGNED" : "FLOAT";
-}
-
 absl::Status LowerCompare(StablehloLowering& l, const MlirOperation& operation, Opcode opcode) {
   MW_RETURN_IF_ERROR(l.Expect(operation, 2, 1, 0));
   const std::vector<MlirAttribute>& words = operation.unnamed;
@@ -141,7 +135,7 @@ absl::Status LowerReducePrecision(StablehloLowering& l, const MlirOperation& ope
   return l.Emit(operation, std::move(instruction));
 }
 
-constexpr StablehloOperation kOperations[] = {
+constexpr StablehloOperation kElementwiseOperations[] = {
     {"stablehlo.abs", Opcode::kAbs, LowerPlain},
     {"stablehlo.add", Opcode::kAdd, LowerPlain},
     {"stablehlo.and", Opcode::kAnd, LowerPlain},
@@ -215,6 +209,8 @@ constexpr StablehloOperation kOperations[] = {
 
 }  // namespace
 
-absl::Span<const StablehloOperation> StablehloElementwiseOperations() { return kOperations; }
+absl::Span<const StablehloOperation> StablehloElementwiseOperations() {
+  return kElementwiseOperations;
+}
 
 }  // namespace meshwright

@@ -14,7 +14,7 @@ namespace meshwright {
 namespace {
 
 // Functions that call each other deeper than this are refused: each costs stack.
-constexpr size_t kMaxCallDepth = 128;
+constexpr size_t kMaxFunctionDepth = 128;
 
 }  // namespace
 
@@ -364,8 +364,9 @@ absl::StatusOr<ComputationId> StablehloLowering::LowerFunction(const MlirOperati
   if (active_.contains(name)) {
     return Error(caller, StrCat("calls @", name, ", which is being called; recursion is not run"));
   }
-  if (active_.size() > kMaxCallDepth) {
-    return Error(caller, StrCat("functions call each other more than ", kMaxCallDepth, " deep"));
+  if (active_.size() > kMaxFunctionDepth) {
+    return Error(caller,
+                 StrCat("functions call each other more than ", kMaxFunctionDepth, " deep"));
   }
   std::vector<std::string> names;
   for (const MlirFunction& function : mlir_.functions) {

@@ -4,6 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/hlo/attribute_tables.h"
 #include "meshwright/hlo/stablehlo_lowering.h"
 #include "meshwright/hlo/text_metadata.h"
 
@@ -72,15 +73,15 @@ std::string Translate(const WordRow (&rows)[kRows], std::string_view word) {
   }
   return std::string(rows[0].name);
 }
-constexpr WordRow kRngAlgorithms[] = {
+constexpr WordRow kRngAlgorithmWords[] = {
     {"DEFAULT", "rng_default"}, {"THREE_FRY", "rng_three_fry"}, {"PHILOX", "rng_philox"}};
-constexpr WordRow kDistributions[] = {{"UNIFORM", "rng_uniform"}, {"NORMAL", "rng_normal"}};
+constexpr WordRow kDistributionWords[] = {{"UNIFORM", "rng_uniform"}, {"NORMAL", "rng_normal"}};
 
 absl::Status LowerRngBits(StablehloLowering& l, const MlirOperation& operation, Opcode opcode) {
   MW_RETURN_IF_ERROR(l.Expect(operation, 1, 2, 0));
   MW_ASSIGN_OR_RETURN(Instruction rng, l.Prepare(operation, opcode));
   const std::string word = l.Word(l.Find(operation, {"algorithm", "rng_algorithm"}));
-  rng.other.emplace_back("algorithm", Translate(kRngAlgorithms, word));
+  rng.other.emplace_back("algorithm", Translate(kRngAlgorithmWords, word));
   return l.Emit(operation, std::move(rng));
 }
 
@@ -90,7 +91,7 @@ absl::Status LowerRng(StablehloLowering& l, const MlirOperation& operation, Opco
   MW_ASSIGN_OR_RETURN(Instruction rng, l.Prepare(operation, opcode));
   rng.operands.pop_back();
   const std::string word = l.Word(l.Find(operation, {"distribution", "rng_distribution"}));
-  rng.other.emplace_back("distribution", Translate(kDistributions, word));
+  rng.other.emplace_back("distribution", Translate(kDistributionWords, word));
   return l.Emit(operation, std::move(rng));
 }
 
@@ -176,10 +177,6 @@ constexpr TargetRow kTargets[] = {
     {"mhlo.atanh", Opcode::kAtanh, LowerPlain},
 };
 
-constexpr std::string_view kApiVersions[] = {"", "", "API_VERSION_STATUS_RETURNING",
-                                             "API_VERSION_STATUS_RETURNING_UNIFIED",
-                                             "API_VERSION_TYPED_FFI"};
-
 absl::Status LowerCustomCall(StablehloLowering& l, const MlirOperation& operation, Opcode opcode) {
   MW_RETURN_IF_ERROR(l.Expect(operation, -1, -1, 0));
   const MlirAttribute* target = operation.Find("call_target_name");
@@ -220,7 +217,7 @@ absl::Status LowerToken(StablehloLowering& l, const MlirOperation& operation, Op
   return LowerPlain(l, operation, opcode);
 }
 
-constexpr StablehloOperation kOperations[] = {
+constexpr StablehloOperation kOtherOperations[] = {
     {"stablehlo.reduce", Opcode::kReduce, LowerReduce},
     {"stablehlo.map", Opcode::kMap, LowerMap},
     {"stablehlo.sort", Opcode::kSort, LowerSort},
@@ -244,6 +241,6 @@ constexpr StablehloOperation kOperations[] = {
 
 }  // namespace
 
-absl::Span<const StablehloOperation> StablehloOtherOperations() { return kOperations; }
+absl::Span<const StablehloOperation> StablehloOtherOperations() { return kOtherOperations; }
 
 }  // namespace meshwright

@@ -181,7 +181,7 @@ absl::Status LowerDimensionSize(StablehloLowering& l, const MlirOperation& opera
   return l.Emit(operation, std::move(instruction));
 }
 
-constexpr StablehloOperation kOperations[] = {
+constexpr StablehloOperation kShapeOperations[] = {
     {"stablehlo.constant", Opcode::kConstant, LowerConstant},
     {"stablehlo.iota", Opcode::kIota, LowerIota},
     {"stablehlo.broadcast_in_dim", Opcode::kBroadcast, LowerBroadcastInDim},
@@ -199,6 +199,6 @@ constexpr StablehloOperation kOperations[] = {
 
 }  // namespace
 
-absl::Span<const StablehloOperation> StablehloShapeOperations() { return kOperations; }
+absl::Span<const StablehloOperation> StablehloShapeOperations() { return kShapeOperations; }
 
 }  // namespace meshwright

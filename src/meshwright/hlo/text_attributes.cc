@@ -7,17 +7,13 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/hlo/attribute_tables.h"
 #include "meshwright/hlo/text_dimensions.h"
 #include "meshwright/hlo/text_metadata.h"
 
 namespace meshwright {
 namespace {
 
-bool Any(Opcode) { return true; }
-template <Opcode... kOpcodes>
-bool Is(Opcode opcode) {
-  return ((opcode == kOpcodes) || ...);
-}
 constexpr auto IsDot = Is<Opcode::kDot, Opcode::kRaggedDot>;
 constexpr auto IsConvolution = Is<Opcode::kConvolution>;
 constexpr auto IsWindowed =
@@ -25,24 +21,24 @@ constexpr auto IsWindowed =
 constexpr auto IsGather = Is<Opcode::kGather>;
 constexpr auto IsScatter = Is<Opcode::kScatter>;
 
-std::string ListText(const std::vector<int64_t>& values) {
+std::string IntegersText(const std::vector<int64_t>& values) {
   return StrCat("{", absl::StrJoin(values, ","), "}");
 }
 
 // Readers and writers of fields, made from an accessor `Field(instruction) -> member&`.
 template <auto kField>
-absl::Status ReadList(TextCursor& cursor, Instruction& instruction) {
+absl::Status ReadIntegers(TextCursor& cursor, Instruction& instruction) {
   MW_ASSIGN_OR_RETURN(kField(instruction), cursor.IntegerList());
   return absl::OkStatus();
 }
 template <auto kField>
-std::string WriteList(const Instruction& instruction) {
-  return ListText(kField(const_cast<Instruction&>(instruction)));
+std::string WriteIntegers(const Instruction& instruction) {
+  return IntegersText(kField(const_cast<Instruction&>(instruction)));
 }
 template <auto kField>
 std::string WriteListUnlessEmpty(const Instruction& instruction) {
   const auto& values = kField(const_cast<Instruction&>(instruction));
-  return values.empty() ? "" : ListText(values);
+  return values.empty() ? "" : IntegersText(values);
 }
 template <auto kField>
 absl::Status ReadInteger(TextCursor& cursor, Instruction& instruction) {
@@ -107,22 +103,22 @@ bool AlwaysPrintsDimensions(Opcode opcode) {
 constexpr TypedAttribute kTyped[] = {
     {"index", Is<Opcode::kGetTupleElement>, ReadInteger<MW_FIELD(tuple_index)>,
      WriteInteger<MW_FIELD(tuple_index)>},
-    {"dimensions", Any, ReadList<MW_FIELD(dimensions)>,
+    {"dimensions", Any, ReadIntegers<MW_FIELD(dimensions)>,
      [](const Instruction& i) -> std::string {
        const bool print = !i.dimensions.empty() || AlwaysPrintsDimensions(i.opcode);
-       return print ? ListText(i.dimensions) : "";
+       return print ? IntegersText(i.dimensions) : "";
      }},
     {"iota_dimension", Is<Opcode::kIota>, ReadInteger<MW_FIELD(iota_dimension)>,
      WriteInteger<MW_FIELD(iota_dimension)>},
     {"direction", Is<Opcode::kCompare>, ReadDirection, WriteWord<MW_FIELD(direction)>},
-    {"lhs_batch_dims", IsDot, ReadList<MW_FIELD(dot.lhs_batch)>,
+    {"lhs_batch_dims", IsDot, ReadIntegers<MW_FIELD(dot.lhs_batch)>,
      WriteListUnlessEmpty<MW_FIELD(dot.lhs_batch)>},
-    {"lhs_contracting_dims", IsDot, ReadList<MW_FIELD(dot.lhs_contracting)>,
-     WriteList<MW_FIELD(dot.lhs_contracting)>},
-    {"rhs_batch_dims", IsDot, ReadList<MW_FIELD(dot.rhs_batch)>,
+    {"lhs_contracting_dims", IsDot, ReadIntegers<MW_FIELD(dot.lhs_contracting)>,
+     WriteIntegers<MW_FIELD(dot.lhs_contracting)>},
+    {"rhs_batch_dims", IsDot, ReadIntegers<MW_FIELD(dot.rhs_batch)>,
      WriteListUnlessEmpty<MW_FIELD(dot.rhs_batch)>},
-    {"rhs_contracting_dims", IsDot, ReadList<MW_FIELD(dot.rhs_contracting)>,
-     WriteList<MW_FIELD(dot.rhs_contracting)>},
+    {"rhs_contracting_dims", IsDot, ReadIntegers<MW_FIELD(dot.rhs_contracting)>,
+     WriteIntegers<MW_FIELD(dot.rhs_contracting)>},
     {"window", IsWindowed,
      [](TextCursor& cursor, Instruction& i) { return ReadWindow(cursor, i.window); },
      [](const Instruction& i) { return i.window.empty() ? std::string() : WindowText(i.window); }},
@@ -136,39 +132,39 @@ constexpr TypedAttribute kTyped[] = {
     {"slice", Is<Opcode::kSlice>,
      [](TextCursor& cursor, Instruction& i) { return ReadSlice(cursor, i.slice); },
      [](const Instruction& i) { return SliceText(i.slice); }},
-    {"dynamic_slice_sizes", Is<Opcode::kDynamicSlice>, ReadList<MW_FIELD(dynamic_slice_sizes)>,
-     WriteList<MW_FIELD(dynamic_slice_sizes)>},
+    {"dynamic_slice_sizes", Is<Opcode::kDynamicSlice>, ReadIntegers<MW_FIELD(dynamic_slice_sizes)>,
+     WriteIntegers<MW_FIELD(dynamic_slice_sizes)>},
     {"padding", Is<Opcode::kPad>,
      [](TextCursor& cursor, Instruction& i) { return ReadPadding(cursor, i.padding); },
      [](const Instruction& i) { return PaddingText(i.padding); }},
-    {"offset_dims", IsGather, ReadList<MW_FIELD(gather.offset_dims)>,
-     WriteList<MW_FIELD(gather.offset_dims)>},
-    {"collapsed_slice_dims", IsGather, ReadList<MW_FIELD(gather.collapsed_slice_dims)>,
-     WriteList<MW_FIELD(gather.collapsed_slice_dims)>},
-    {"start_index_map", IsGather, ReadList<MW_FIELD(gather.start_index_map)>,
-     WriteList<MW_FIELD(gather.start_index_map)>},
-    {"operand_batching_dims", IsGather, ReadList<MW_FIELD(gather.operand_batching_dims)>,
+    {"offset_dims", IsGather, ReadIntegers<MW_FIELD(gather.offset_dims)>,
+     WriteIntegers<MW_FIELD(gather.offset_dims)>},
+    {"collapsed_slice_dims", IsGather, ReadIntegers<MW_FIELD(gather.collapsed_slice_dims)>,
+     WriteIntegers<MW_FIELD(gather.collapsed_slice_dims)>},
+    {"start_index_map", IsGather, ReadIntegers<MW_FIELD(gather.start_index_map)>,
+     WriteIntegers<MW_FIELD(gather.start_index_map)>},
+    {"operand_batching_dims", IsGather, ReadIntegers<MW_FIELD(gather.operand_batching_dims)>,
      WriteListUnlessEmpty<MW_FIELD(gather.operand_batching_dims)>},
     {"start_indices_batching_dims", IsGather,
-     ReadList<MW_FIELD(gather.start_indices_batching_dims)>,
+     ReadIntegers<MW_FIELD(gather.start_indices_batching_dims)>,
      WriteListUnlessEmpty<MW_FIELD(gather.start_indices_batching_dims)>},
     {"index_vector_dim", IsGather, ReadInteger<MW_FIELD(gather.index_vector_dim)>,
      WriteInteger<MW_FIELD(gather.index_vector_dim)>},
-    {"slice_sizes", IsGather, ReadList<MW_FIELD(gather.slice_sizes)>,
-     WriteList<MW_FIELD(gather.slice_sizes)>},
+    {"slice_sizes", IsGather, ReadIntegers<MW_FIELD(gather.slice_sizes)>,
+     WriteIntegers<MW_FIELD(gather.slice_sizes)>},
     {"indices_are_sorted", IsGather, ReadBool<MW_FIELD(gather.indices_are_sorted)>,
      WriteBoolIfTrue<MW_FIELD(gather.indices_are_sorted)>},
-    {"update_window_dims", IsScatter, ReadList<MW_FIELD(scatter.update_window_dims)>,
-     WriteList<MW_FIELD(scatter.update_window_dims)>},
-    {"inserted_window_dims", IsScatter, ReadList<MW_FIELD(scatter.inserted_window_dims)>,
-     WriteList<MW_FIELD(scatter.inserted_window_dims)>},
+    {"update_window_dims", IsScatter, ReadIntegers<MW_FIELD(scatter.update_window_dims)>,
+     WriteIntegers<MW_FIELD(scatter.update_window_dims)>},
+    {"inserted_window_dims", IsScatter, ReadIntegers<MW_FIELD(scatter.inserted_window_dims)>,
+     WriteIntegers<MW_FIELD(scatter.inserted_window_dims)>},
     {"scatter_dims_to_operand_dims", IsScatter,
-     ReadList<MW_FIELD(scatter.scatter_dims_to_operand_dims)>,
-     WriteList<MW_FIELD(scatter.scatter_dims_to_operand_dims)>},
-    {"input_batching_dims", IsScatter, ReadList<MW_FIELD(scatter.input_batching_dims)>,
+     ReadIntegers<MW_FIELD(scatter.scatter_dims_to_operand_dims)>,
+     WriteIntegers<MW_FIELD(scatter.scatter_dims_to_operand_dims)>},
+    {"input_batching_dims", IsScatter, ReadIntegers<MW_FIELD(scatter.input_batching_dims)>,
      WriteListUnlessEmpty<MW_FIELD(scatter.input_batching_dims)>},
     {"scatter_indices_batching_dims", IsScatter,
-     ReadList<MW_FIELD(scatter.scatter_indices_batching_dims)>,
+     ReadIntegers<MW_FIELD(scatter.scatter_indices_batching_dims)>,
      WriteListUnlessEmpty<MW_FIELD(scatter.scatter_indices_batching_dims)>},
     {"index_vector_dim", IsScatter, ReadInteger<MW_FIELD(scatter.index_vector_dim)>,
      WriteInteger<MW_FIELD(scatter.index_vector_dim)>},

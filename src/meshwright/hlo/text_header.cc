@@ -162,11 +162,11 @@ absl::Status ReadNames(TextCursor& cursor, std::vector<std::string>& names) {
 }
 
 template <typename Row>
-struct NumberField {
+struct RowField {
   std::string_view name;
   int64_t Row::*member;
 };
-constexpr NumberField<FileLocation> kFileLocationFields[] = {
+constexpr RowField<FileLocation> kFileLocationFields[] = {
     {"file_name_id", &FileLocation::file_name_id},
     {"function_name_id", &FileLocation::function_name_id},
     {"line", &FileLocation::line},
@@ -174,13 +174,13 @@ constexpr NumberField<FileLocation> kFileLocationFields[] = {
     {"column", &FileLocation::column},
     {"end_column", &FileLocation::end_column},
 };
-constexpr NumberField<StackFrame> kStackFrameFields[] = {
+constexpr RowField<StackFrame> kStackFrameFields[] = {
     {"file_location_id", &StackFrame::file_location_id},
     {"parent_frame_id", &StackFrame::parent_frame_id},
 };
 
 template <typename Row, size_t kSize>
-absl::Status ReadRows(TextCursor& cursor, const NumberField<Row> (&fields)[kSize],
+absl::Status ReadRows(TextCursor& cursor, const RowField<Row> (&fields)[kSize],
                       std::vector<Row>& rows) {
   return ReadTable(cursor, [&]() -> absl::Status {
     Row& row = rows.emplace_back();
@@ -189,14 +189,14 @@ absl::Status ReadRows(TextCursor& cursor, const NumberField<Row> (&fields)[kSize
       cursor.SkipSpace();
       const size_t at = cursor.position();
       const std::string_view name = cursor.Name();
-      const NumberField<Row>* found = nullptr;
-      for (const NumberField<Row>& field : fields) {
+      const RowField<Row>* found = nullptr;
+      for (const RowField<Row>& field : fields) {
         if (field.name == name) found = &field;
       }
       if (found == nullptr) {
         cursor.set_position(at);
         std::string names;
-        for (const NumberField<Row>& field : fields) StrAppend(&names, field.name, "=, ");
+        for (const RowField<Row>& field : fields) StrAppend(&names, field.name, "=, ");
         return cursor.Expected(StrCat(names, "or '}'"));
       }
       MW_RETURN_IF_ERROR(cursor.Expect("="));
@@ -216,7 +216,7 @@ void AppendNames(std::string_view title, const std::vector<std::string>& names, 
 }
 
 template <typename Row, size_t kSize>
-void AppendRows(std::string_view title, const NumberField<Row> (&fields)[kSize],
+void AppendRows(std::string_view title, const RowField<Row> (&fields)[kSize],
                 const std::vector<Row>& rows, std::string& out) {
   if (rows.empty()) return;
   StrAppend(&out, title, "\n");

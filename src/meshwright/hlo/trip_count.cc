@@ -23,7 +23,7 @@ using Path = std::vector<int64_t>;
 
 // Work and stack that one loop may cost; beyond this its trip count is unknown.
 constexpr int kMaxSteps = 100000;
-constexpr int kMaxDepth = 400;
+constexpr int kMaxEvaluationDepth = 400;
 
 struct Linear {
   int64_t scale = 0;
@@ -61,11 +61,6 @@ std::optional<int64_t> FoldConstants(Opcode opcode, int64_t a, int64_t b) {
     default:
       return std::nullopt;
   }
-}
-
-bool IsSigned(ElementType type) {
-  return type == ElementType::kS8 || type == ElementType::kS16 || type == ElementType::kS32 ||
-         type == ElementType::kS64;
 }
 
 bool FitsIn(ElementType type, Int128 value) {
@@ -219,7 +214,7 @@ std::optional<Linear> LoopAnalysis::EvaluateArithmetic(const Frame& frame,
 
 std::optional<Linear> LoopAnalysis::Evaluate(const Frame& frame, InstructionId id, Path path) {
   if (!id.valid() || id.index() >= frame.computation->instructions.size()) return std::nullopt;
-  if (++steps_ > kMaxSteps || depth_ >= kMaxDepth) return std::nullopt;
+  if (++steps_ > kMaxSteps || depth_ >= kMaxEvaluationDepth) return std::nullopt;
   const DepthGuard guard(depth_);
   const Instruction& instruction = (*frame.computation)[id];
   const std::vector<InstructionId>& operands = instruction.operands;
@@ -273,7 +268,7 @@ std::optional<Linear> LoopAnalysis::Evaluate(const Frame& frame, InstructionId i
 std::optional<LoopAnalysis::Condition> LoopAnalysis::EvaluateCondition(const Frame& frame,
                                                                        InstructionId id) {
   if (!id.valid() || id.index() >= frame.computation->instructions.size()) return std::nullopt;
-  if (++steps_ > kMaxSteps || depth_ >= kMaxDepth) return std::nullopt;
+  if (++steps_ > kMaxSteps || depth_ >= kMaxEvaluationDepth) return std::nullopt;
   const DepthGuard guard(depth_);
   const Instruction& instruction = (*frame.computation)[id];
   switch (instruction.opcode) {

@@ -16,7 +16,7 @@ using solve::JsonValue;
 
 // What clustering may take: a minute or so, and memory for the square of the operators.
 constexpr int64_t kMostOperators = 4096;
-constexpr double kMostSteps = 2e10;
+constexpr double kMostClusteringSteps = 2e10;
 
 ClusteringProblem::Criterion ReadCriterion(const JsonValue& value) {
   const std::string text = value.Text();
@@ -57,7 +57,7 @@ std::optional<Clustering> ReadClustering(const JsonValue& one, int64_t operators
   return clustering;
 }
 
-RecordedClustering ReadOne(const JsonValue& one) {
+RecordedClustering ReadClustering(const JsonValue& one) {
   RecordedClustering recorded;
   recorded.name = one.At("name").Text();
   ClusteringProblem& problem = recorded.problem;
@@ -76,7 +76,7 @@ RecordedClustering ReadOne(const JsonValue& one) {
   problem.edges = ReadEdges(one.At("edges"), operators);
   problem.layers = static_cast<int32_t>(one.At("layer_num").Integer(1, kMostOperators));
   const auto n = static_cast<double>(operators);
-  if (n * n * problem.layers > kMostSteps) {
+  if (n * n * problem.layers > kMostClusteringSteps) {
     one.At("layer_num").Fail(StrCat("expected fewer layers for ", operators, " operators"));
   }
   problem.imbalance = one.At("eps").Number();
@@ -96,7 +96,7 @@ absl::StatusOr<std::vector<RecordedClustering>> ParseRecordedClusterings(std::st
   if (!root.IsList()) root.Fail("expected a list of cases of Alpa's layer clustering");
   std::vector<RecordedClustering> cases;
   for (const JsonValue& one : root.Elements()) {
-    cases.push_back(ReadOne(one));
+    cases.push_back(ReadClustering(one));
     if (!one.ok()) break;
   }
   if (root.ok() && cases.empty()) root.Fail("holds no case");

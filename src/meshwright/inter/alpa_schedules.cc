@@ -14,7 +14,7 @@ using solve::Json;
 using solve::JsonValue;
 
 constexpr int64_t kMostMeshes = 1024;
-constexpr int64_t kMostMicroBatches = 1 << 16;
+constexpr int64_t kMostScheduledMicroBatches = 1 << 16;
 constexpr int64_t kMostCells = 1 << 24;  // of a table
 
 struct ClassName {
@@ -62,7 +62,7 @@ std::vector<std::pair<int32_t, int32_t>> OrderOf(AlpaSchedule schedule, int32_t 
   return order;
 }
 
-RecordedSchedule ReadOne(const JsonValue& one) {
+RecordedSchedule ReadSchedule(const JsonValue& one) {
   RecordedSchedule recorded;
   const JsonValue kind = one.At("cls");
   const std::string text = kind.Text();
@@ -77,7 +77,7 @@ RecordedSchedule ReadOne(const JsonValue& one) {
   recorded.schedule = found->schedule;
   recorded.meshes = static_cast<int32_t>(one.At("num_mesh").Integer(1, kMostMeshes));
   recorded.micro_batches =
-      static_cast<int32_t>(one.At("num_microbatch").Integer(1, kMostMicroBatches));
+      static_cast<int32_t>(one.At("num_microbatch").Integer(1, kMostScheduledMicroBatches));
   recorded.name = StrCat(text, " ", recorded.meshes, "x", recorded.micro_batches);
   if (int64_t{Clocks(recorded.schedule, recorded.meshes, recorded.micro_batches)} *
           recorded.meshes >
@@ -143,7 +143,7 @@ absl::StatusOr<std::vector<RecordedSchedule>> ParseRecordedSchedules(std::string
   if (!root.IsList()) root.Fail("expected a list of Alpa's schedules");
   std::vector<RecordedSchedule> cases;
   for (const JsonValue& one : root.Elements()) {
-    cases.push_back(ReadOne(one));
+    cases.push_back(ReadSchedule(one));
     if (!one.ok()) break;
   }
   if (root.ok() && cases.empty()) root.Fail("holds no case");

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <utility>
 
 #include "meshwright/base/file.h"
+#include "meshwright/base/infinity.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/inter/stage_search.h"
@@ -17,13 +17,12 @@ namespace {
 using solve::Json;
 using solve::JsonValue;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int64_t kMostLayers = 512;
 constexpr int64_t kMostDevices = 1 << 16;
-constexpr int64_t kMostMicroBatches = 1 << 30;
+constexpr int64_t kMostStageMicroBatches = 1 << 30;
 constexpr int64_t kMostInteger = int64_t{1} << 53;  // that JSON holds exactly
 // Of the dynamic programming for inference: half a minute or so.
-constexpr double kMostSteps = 5e10;
+constexpr double kMostStageSteps = 5e10;
 
 std::vector<StageProblem::Configuration> ReadConfigurations(const JsonValue& costs,
                                                             const JsonValue& after) {
@@ -67,13 +66,13 @@ std::optional<double> ReadCost(const JsonValue& one, const char* key) {
   return cost.Number();
 }
 
-RecordedStages ReadOne(const JsonValue& one) {
+RecordedStages ReadStages(const JsonValue& one) {
   RecordedStages recorded;
   recorded.name = one.At("name").Text();
   StageProblem& problem = recorded.problem;
   problem.layers = static_cast<int32_t>(one.At("num_layers").Integer(1, kMostLayers));
   problem.devices = one.At("num_devices").Integer(1, kMostDevices);
-  problem.micro_batches = one.At("num_microbatches").Integer(1, kMostMicroBatches);
+  problem.micro_batches = one.At("num_microbatches").Integer(1, kMostStageMicroBatches);
   for (const JsonValue& submesh : one.At("submesh_choices").Elements()) {
     const std::vector<JsonValue> sizes = submesh.Elements(2, "a submesh: hosts, devices");
     if (!submesh.ok()) break;
@@ -83,7 +82,7 @@ RecordedStages ReadOne(const JsonValue& one) {
   const auto layers = static_cast<double>(problem.layers);
   if (layers * layers * layers / 2 * static_cast<double>(problem.devices) *
           static_cast<double>(problem.submeshes.size()) >
-      kMostSteps) {
+      kMostStageSteps) {
     one.At("num_devices").Fail(StrCat("expected fewer devices for ", problem.layers, " layers"));
   }
   ReadTable(one, &problem);
@@ -159,7 +158,7 @@ absl::StatusOr<std::vector<RecordedStages>> ParseRecordedStages(std::string text
   if (!root.IsList()) root.Fail("expected a list of cases of Alpa's stage dynamic programming");
   std::vector<RecordedStages> cases;
   for (const JsonValue& one : root.Elements()) {
-    cases.push_back(ReadOne(one));
+    cases.push_back(ReadStages(one));
     if (!one.ok()) break;
   }
   if (root.ok() && cases.empty()) root.Fail("holds no case");

@@ -9,7 +9,7 @@
 namespace meshwright {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kFloatInfinity = std::numeric_limits<float>::infinity();
 constexpr double kTie = 1 + 1e-4;
 constexpr int64_t kFewestHeavy = 3;
 
@@ -73,7 +73,7 @@ Table Forbidden(const ClusteringProblem& problem) {
   const double limit = CostLimit(problem);
   const int64_t heavy = std::count(problem.heavy.begin(), problem.heavy.end(), true);
   const int64_t fewest = std::min<int64_t>(kFewestHeavy, heavy / problem.layers);
-  Table forbidden(n + 1, kInfinity);
+  Table forbidden(n + 1, kFloatInfinity);
   for (size_t begin = 0; begin < n; ++begin) {
     int64_t count = 0;
     double cost = 0;
@@ -96,7 +96,7 @@ Table Forbidden(const ClusteringProblem& problem) {
 
 // The best way to cut operators [0, end) into so many slices.
 struct State {
-  float most = kInfinity, sum = kInfinity, imbalance = kInfinity;
+  float most = kFloatInfinity, sum = kFloatInfinity, imbalance = kFloatInfinity;
   int32_t last = -1;  // where the last slice begins
 };
 

@@ -9,7 +9,7 @@
 namespace meshwright {
 namespace {
 
-constexpr int kMaxDepth = 40;  // of index arithmetic
+constexpr int kMaxIndexDepth = 40;  // of index arithmetic
 
 std::optional<int64_t> IntegerConstant(const Instruction& constant) {
   const int bits = ElementBits(constant.shape.type);
@@ -73,7 +73,7 @@ class LoopFinder {
 
   // A scalar of loop `loop` in iteration 0 or 1.
   std::optional<int64_t> Evaluate(ValueId v, int32_t loop, int iteration, int depth = 0) const {
-    if (depth > kMaxDepth) return std::nullopt;
+    if (depth > kMaxIndexDepth) return std::nullopt;
     const Op& op = graph_[graph_[v].producer];
     if (op.kind == OpKind::kLoopParameter) {
       const auto carry = carry_of_.find(v);
@@ -179,7 +179,7 @@ class LoopFinder {
 
   // `v` is an output of unit `f`, perhaps converted or moved since.
   bool ComesFrom(ValueId v, size_t f) const {
-    for (int depth = 0; depth < kMaxDepth; ++depth) {
+    for (int depth = 0; depth < kMaxIndexDepth; ++depth) {
       const auto producer = static_cast<size_t>(units_.of_value[v.index()]);
       if (producer == f) return true;
       const Unit& unit = units_.units[producer];

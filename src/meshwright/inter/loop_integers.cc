@@ -30,7 +30,7 @@ std::optional<bool> Compare(const std::string& direction, int64_t a, int64_t b) 
 }
 
 // Operators that an index is made of, one after the other; each costs stack.
-constexpr int kMaxDepth = 200;
+constexpr int kMaxEvaluationDepth = 200;
 
 // Evaluates scalars, given those that a loop carries at one iteration.
 class Evaluator {
@@ -42,7 +42,7 @@ class Evaluator {
     if (const auto known = known_.find(v); known != known_.end()) return known->second;
     if (const auto done = done_.find(v); done != done_.end()) return done->second;
     done_[v] = std::nullopt;  // what depends on itself has no value
-    if (depth_ >= kMaxDepth) return std::nullopt;
+    if (depth_ >= kMaxEvaluationDepth) return std::nullopt;
     ++depth_;
     std::optional<int64_t> value = Compute(v);
     --depth_;

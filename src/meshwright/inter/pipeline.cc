@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "meshwright/base/infinity.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cost/fusion.h"
@@ -44,7 +45,6 @@ constexpr int64_t kLayerSteps = 50'000'000;
 // A stage that turns out not to fit is planned again with memory so much dearer, so often.
 constexpr double kDearer = 4;
 constexpr int kMostDearer = 4;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 class PipelinePlanner {
  public:

@@ -1,17 +1,16 @@
 #include "meshwright/inter/pipeline_search.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "meshwright/base/infinity.h"
 #include "meshwright/inter/simulate.h"
 
 namespace meshwright {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // How much longer a pipeline may seem, transfers and all, than one that is better when simulated.
 constexpr double kHiddenTransfers = 1.05;
 

@@ -31,13 +31,13 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "meshwright/base/infinity.h"
 
 namespace meshwright {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Sums are rounded: a bound that is not exceeded must not seem to be.
 constexpr double kBelow = 1 - 1e-12;
 // Device counts that are addressed directly; beyond that through a hash table.

@@ -23,26 +23,26 @@
 namespace meshwright {
 namespace {
 
-using Json = nlohmann::json;
+using InputJson = nlohmann::json;
 
 absl::Status ErrorAt(absl::string_view path, absl::string_view message) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", message));
 }
 
-absl::Status WrongType(const Json& json, absl::string_view path, absl::string_view wanted) {
+absl::Status WrongType(const InputJson& json, absl::string_view path, absl::string_view wanted) {
   return ErrorAt(path, absl::StrCat("found ", json.type_name(), ", expected ", wanted));
 }
 
 // ---- plain values ----
 
-absl::Status Read(const Json& json, const std::string& path, std::string& value) {
+absl::Status Read(const InputJson& json, const std::string& path, std::string& value) {
   if (!json.is_string()) return WrongType(json, path, "a string");
   value = json.get_ref<const std::string&>();
   return absl::OkStatus();
 }
 
 // Counts, sizes and bytes: none is negative.
-absl::Status Read(const Json& json, const std::string& path, int64_t& value) {
+absl::Status Read(const InputJson& json, const std::string& path, int64_t& value) {
   constexpr const char* kWanted = "an integer from 0 to 2^63 - 1";
   if (!json.is_number_integer()) return WrongType(json, path, kWanted);
   const bool fits = json.is_number_unsigned()
@@ -53,13 +53,13 @@ absl::Status Read(const Json& json, const std::string& path, int64_t& value) {
   return absl::OkStatus();
 }
 
-absl::Status Read(const Json& json, const std::string& path, uint64_t& value) {
+absl::Status Read(const InputJson& json, const std::string& path, uint64_t& value) {
   if (!json.is_number_unsigned()) return WrongType(json, path, "an integer from 0 to 2^64 - 1");
   value = json.get<uint64_t>();
   return absl::OkStatus();
 }
 
-absl::Status Read(const Json& json, const std::string& path, double& value) {
+absl::Status Read(const InputJson& json, const std::string& path, double& value) {
   if (!json.is_number()) return WrongType(json, path, "a number");
   value = json.get<double>();
   if (!std::isfinite(value)) return ErrorAt(path, "the number is too large");
@@ -67,7 +67,7 @@ absl::Status Read(const Json& json, const std::string& path, double& value) {
 }
 
 template <typename T>
-absl::Status Read(const Json& json, const std::string& path, std::optional<T>& value) {
+absl::Status Read(const InputJson& json, const std::string& path, std::optional<T>& value) {
   if (json.is_null()) {
     value.reset();
     return absl::OkStatus();
@@ -75,7 +75,7 @@ absl::Status Read(const Json& json, const std::string& path, std::optional<T>& v
   return Read(json, path, value.emplace());
 }
 
-absl::Status Read(const Json& json, const std::string& path, MemoryCategory& value) {
+absl::Status Read(const InputJson& json, const std::string& path, MemoryCategory& value) {
   std::string name;
   MW_RETURN_IF_ERROR(Read(json, path, name));
   const std::optional<MemoryCategory> category = MemoryCategoryFromName(name);
@@ -91,7 +91,7 @@ absl::Status Read(const Json& json, const std::string& path, MemoryCategory& val
   return absl::OkStatus();
 }
 
-absl::Status Read(const Json& json, const std::string& path, bool& value) {
+absl::Status Read(const InputJson& json, const std::string& path, bool& value) {
   if (!json.is_boolean()) return WrongType(json, path, "true or false");
   value = json.get<bool>();
   return absl::OkStatus();
@@ -103,22 +103,22 @@ struct MeshMember {
 };
 
 // Declared before the templates that read elements of lists and members of objects.
-absl::Status Read(const Json& json, const std::string& path, PlanInput& value);
-absl::Status Read(const Json& json, const std::string& path, PlanAxis& value);
-absl::Status Read(const Json& json, const std::string& path, PlanCollective& value);
-absl::Status Read(const Json& json, const std::string& path, PlanTensor& value);
-absl::Status Read(const Json& json, const std::string& path, PlanInstruction& value);
-absl::Status Read(const Json& json, const std::string& path, PlanOptions& value);
-absl::Status Read(const Json& json, const std::string& path, PlanCluster& value);
-absl::Status Read(const Json& json, const std::string& path, MeshMember& value);
-absl::Status Read(const Json& json, const std::string& path, MemoryByCategory& value);
-absl::Status Read(const Json& json, const std::string& path, PlanStageSeconds& value);
-absl::Status Read(const Json& json, const std::string& path, PlanStageBytes& value);
-absl::Status Read(const Json& json, const std::string& path, PlanStage& value);
-absl::Status Read(const Json& json, const std::string& path, PlanTransfer& value);
+absl::Status Read(const InputJson& json, const std::string& path, PlanInput& value);
+absl::Status Read(const InputJson& json, const std::string& path, PlanAxis& value);
+absl::Status Read(const InputJson& json, const std::string& path, PlanCollective& value);
+absl::Status Read(const InputJson& json, const std::string& path, PlanTensor& value);
+absl::Status Read(const InputJson& json, const std::string& path, PlanInstruction& value);
+absl::Status Read(const InputJson& json, const std::string& path, PlanOptions& value);
+absl::Status Read(const InputJson& json, const std::string& path, PlanCluster& value);
+absl::Status Read(const InputJson& json, const std::string& path, MeshMember& value);
+absl::Status Read(const InputJson& json, const std::string& path, MemoryByCategory& value);
+absl::Status Read(const InputJson& json, const std::string& path, PlanStageSeconds& value);
+absl::Status Read(const InputJson& json, const std::string& path, PlanStageBytes& value);
+absl::Status Read(const InputJson& json, const std::string& path, PlanStage& value);
+absl::Status Read(const InputJson& json, const std::string& path, PlanTransfer& value);
 
 template <typename T>
-absl::Status Read(const Json& json, const std::string& path, std::vector<T>& value) {
+absl::Status Read(const InputJson& json, const std::string& path, std::vector<T>& value) {
   if (!json.is_array()) return WrongType(json, path, "a list");
   value.resize(json.size());
   for (size_t i = 0; i < json.size(); ++i) {
@@ -131,7 +131,7 @@ absl::Status Read(const Json& json, const std::string& path, std::vector<T>& val
 
 class Reader {
  public:
-  Reader(const Json& json, const std::string& path) : json_(json), path_(path) {
+  Reader(const InputJson& json, const std::string& path) : json_(json), path_(path) {
     if (!json.is_object()) status_ = WrongType(json, path, "an object");
   }
 
@@ -160,20 +160,20 @@ class Reader {
     for (const auto& [key, value] : json_.items()) {
       if (std::find(keys_.begin(), keys_.end(), key) == keys_.end()) {
         return ErrorAt(path_, absl::StrFormat("unknown key %s; the keys here are %s",
-                                              Json(key).dump(), absl::StrJoin(keys_, ", ")));
+                                              InputJson(key).dump(), absl::StrJoin(keys_, ", ")));
       }
     }
     return absl::OkStatus();
   }
 
  private:
-  const Json& json_;
+  const InputJson& json_;
   const std::string& path_;
   std::vector<absl::string_view> keys_;
   absl::Status status_;
 };
 
-absl::Status Read(const Json& json, const std::string& path, PlanInput& value) {
+absl::Status Read(const InputJson& json, const std::string& path, PlanInput& value) {
   MW_RETURN_IF_ERROR(Reader(json, path)
                          .Member("path", value.path)
                          .Member("kind", value.kind)
@@ -185,7 +185,7 @@ absl::Status Read(const Json& json, const std::string& path, PlanInput& value) {
   return absl::OkStatus();
 }
 
-absl::Status Read(const Json& json, const std::string& path, PlanOptions& value) {
+absl::Status Read(const InputJson& json, const std::string& path, PlanOptions& value) {
   return Reader(json, path)
       .Member("mesh", value.mesh)
       .Member("pipeline", value.pipeline)
@@ -197,7 +197,7 @@ absl::Status Read(const Json& json, const std::string& path, PlanOptions& value)
       .Finish();
 }
 
-absl::Status Read(const Json& json, const std::string& path, PlanCluster& value) {
+absl::Status Read(const InputJson& json, const std::string& path, PlanCluster& value) {
   return Reader(json, path)
       .Member("name", value.name)
       .Member("device", value.device)
@@ -207,14 +207,14 @@ absl::Status Read(const Json& json, const std::string& path, PlanCluster& value)
       .Finish();
 }
 
-absl::Status Read(const Json& json, const std::string& path, PlanAxis& value) {
+absl::Status Read(const InputJson& json, const std::string& path, PlanAxis& value) {
   MW_RETURN_IF_ERROR(
       Reader(json, path).Member("name", value.name).Member("size", value.size).Finish());
   if (value.size < 1) return ErrorAt(absl::StrCat(path, ".size"), "found 0, expected at least 1");
   return absl::OkStatus();
 }
 
-absl::Status Read(const Json& json, const std::string& path, MeshMember& value) {
+absl::Status Read(const InputJson& json, const std::string& path, MeshMember& value) {
   MW_RETURN_IF_ERROR(Reader(json, path).Member("axes", value.axes).Finish());
   absl::flat_hash_set<std::string_view> names;
   for (const PlanAxis& axis : value.axes) {
@@ -225,7 +225,7 @@ absl::Status Read(const Json& json, const std::string& path, MeshMember& value) 
   return absl::OkStatus();
 }
 
-absl::Status Read(const Json& json, const std::string& path, MemoryByCategory& value) {
+absl::Status Read(const InputJson& json, const std::string& path, MemoryByCategory& value) {
   Reader reader(json, path);
   for (size_t i = 0; i < value.size(); ++i) {
     reader.Member(MemoryCategoryName(static_cast<MemoryCategory>(i)).data(), value[i]);
@@ -233,7 +233,7 @@ absl::Status Read(const Json& json, const std::string& path, MemoryByCategory& v
   return reader.Finish();
 }
 
-absl::Status Read(const Json& json, const std::string& path, PlanCollective& value) {
+absl::Status Read(const InputJson& json, const std::string& path, PlanCollective& value) {
   return Reader(json, path)
       .Member("kind", value.kind)
       .Member("axes", value.axes)
@@ -244,7 +244,7 @@ absl::Status Read(const Json& json, const std::string& path, PlanCollective& val
       .Finish();
 }
 
-absl::Status Read(const Json& json, const std::string& path, PlanTensor& value) {
+absl::Status Read(const InputJson& json, const std::string& path, PlanTensor& value) {
   MW_RETURN_IF_ERROR(Reader(json, path)
                          .Member("index", value.index)
                          .Member("name", value.name)
@@ -262,7 +262,7 @@ absl::Status Read(const Json& json, const std::string& path, PlanTensor& value) 
   return absl::OkStatus();
 }
 
-absl::Status Read(const Json& json, const std::string& path, PlanInstruction& value) {
+absl::Status Read(const InputJson& json, const std::string& path, PlanInstruction& value) {
   return Reader(json, path)
       .Member("name", value.name)
       .Member("opcode", value.opcode)
@@ -278,7 +278,7 @@ absl::Status Read(const Json& json, const std::string& path, PlanInstruction& va
       .Finish();
 }
 
-absl::Status Read(const Json& json, const std::string& path, PlanStageSeconds& value) {
+absl::Status Read(const InputJson& json, const std::string& path, PlanStageSeconds& value) {
   return Reader(json, path)
       .Member("forward", value.forward)
       .Member("backward", value.backward)
@@ -287,7 +287,7 @@ absl::Status Read(const Json& json, const std::string& path, PlanStageSeconds& v
       .Finish();
 }
 
-absl::Status Read(const Json& json, const std::string& path, PlanStageBytes& value) {
+absl::Status Read(const InputJson& json, const std::string& path, PlanStageBytes& value) {
   return Reader(json, path)
       .Member("fixed", value.fixed)
       .Member("in_flight", value.in_flight)
@@ -295,7 +295,7 @@ absl::Status Read(const Json& json, const std::string& path, PlanStageBytes& val
       .Finish();
 }
 
-absl::Status Read(const Json& json, const std::string& path, PlanStage& value) {
+absl::Status Read(const InputJson& json, const std::string& path, PlanStage& value) {
   MeshMember mesh{value.mesh};
   return Reader(json, path)
       .Member("first_layer", value.first_layer)
@@ -315,7 +315,7 @@ absl::Status Read(const Json& json, const std::string& path, PlanStage& value) {
       .Finish();
 }
 
-absl::Status Read(const Json& json, const std::string& path, PlanTransfer& value) {
+absl::Status Read(const InputJson& json, const std::string& path, PlanTransfer& value) {
   return Reader(json, path)
       .Member("from", value.from)
       .Member("to", value.to)
@@ -325,7 +325,7 @@ absl::Status Read(const Json& json, const std::string& path, PlanTransfer& value
       .Finish();
 }
 
-absl::Status Read(const Json& json, const std::string& path, Plan& value) {
+absl::Status Read(const InputJson& json, const std::string& path, Plan& value) {
   MeshMember mesh{value.mesh};
   return Reader(json, path)
       .Member("schema", value.schema)
@@ -481,7 +481,7 @@ absl::Status CheckStages(const Plan& plan) {
 }
 
 // Before anything else is looked at: another version has other keys.
-absl::Status CheckSchema(const Json& json) {
+absl::Status CheckSchema(const InputJson& json) {
   if (!json.is_object()) return WrongType(json, "$", "an object");
   const auto schema = json.find("schema");
   if (schema == json.end()) return ErrorAt("$", "the key \"schema\" is missing; this is no plan");
@@ -495,7 +495,7 @@ absl::Status CheckSchema(const Json& json) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Plan> ReadDocument(const Json& json) {
+absl::StatusOr<Plan> ReadDocument(const InputJson& json) {
   MW_RETURN_IF_ERROR(CheckSchema(json));
   Plan plan;
   MW_RETURN_IF_ERROR(Read(json, "$", plan));
@@ -507,10 +507,10 @@ absl::StatusOr<Plan> ReadDocument(const Json& json) {
 }  // namespace
 
 absl::StatusOr<Plan> ParsePlanJson(std::string_view text, std::string_view file) {
-  Json json;
+  InputJson json;
   try {
-    json = Json::parse(text);
-  } catch (const Json::exception& error) {
+    json = InputJson::parse(text);
+  } catch (const InputJson::exception& error) {
     // "[json.exception.parse_error.101] parse error at line 3, column 1: ..." without the tag.
     const std::string what = error.what();
     const size_t tag = what.find("] ");

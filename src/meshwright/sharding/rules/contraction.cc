@@ -5,16 +5,11 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "meshwright/sharding/rules/dimension_lists.h"
 #include "meshwright/sharding/rules/rules.h"
 
 namespace meshwright::rules {
 namespace {
-
-constexpr int64_t kNoDim = RuleBuilder::kNoDim;
-
-bool Contains(const std::vector<int64_t>& list, int64_t value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
 
 Reduction SumOf(const Shape& shape) {
   return shape.type == ElementType::kPred ? Reduction::kOr : Reduction::kSum;

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "meshwright/hlo/uniform.h"
+#include "meshwright/sharding/rules/dimension_lists.h"
 #include "meshwright/sharding/rules/rules.h"
 
 // Gather and scatter. Both address their operand through an index array whose dimensions other than
@@ -14,12 +15,6 @@
 
 namespace meshwright::rules {
 namespace {
-
-constexpr int64_t kNoDim = RuleBuilder::kNoDim;
-
-bool Contains(const std::vector<int64_t>& list, int64_t value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
 
 // Position of `value` in `list`, or kNoDim.
 int64_t PositionIn(const std::vector<int64_t>& list, int64_t value) {
