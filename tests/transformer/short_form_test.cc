@@ -14,15 +14,17 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-Model Read(const std::string& text) {
+Model ReadShort(const std::string& text) {
   absl::StatusOr<Model> model = ReadShortForm(text, "model.yaml");
   EXPECT_TRUE(model.ok()) << model.status();
   return model.ok() ? *std::move(model) : Model();
 }
 
-int64_t Parameters(const std::string& text) { return CountParameters(Tensors(Read(text))).total; }
+int64_t Parameters(const std::string& text) {
+  return CountParameters(Tensors(ReadShort(text))).total;
+}
 
-std::string Error(const std::string& text) {
+std::string ShortError(const std::string& text) {
   const absl::StatusOr<Model> model = ReadShortForm(text, "model.yaml");
   EXPECT_FALSE(model.ok());
   return std::string(model.status().message());
@@ -51,17 +53,18 @@ TEST(ShortForm, DescribesKnownModels) {
 }
 
 TEST(ShortForm, PlacesWindowsExpertsAndStacks) {
-  const Model windows = Read(
+  const Model windows = ReadShort(
       "model: {layers: 4, hidden: 8, heads: 2, vocab: 5, window: 16, "
       "full_every: 2}");
   EXPECT_THAT(windows.stacks[0].layers, ElementsAre(0, 1, 0, 1));
   EXPECT_EQ(windows.stacks[0].layer(0).attention.window, 16);
-  const Model experts = Read(
+  const Model experts = ReadShort(
       "model: {layers: 5, hidden: 8, heads: 2, vocab: 5, "
       "experts: {count: 4, top_k: 1, ffn: 8, first: 1, every: 2}}");
   EXPECT_THAT(experts.stacks[0].layers, ElementsAre(0, 1, 0, 1, 0));
   EXPECT_TRUE(experts.stacks[0].layer(1).moe.has_value());
-  const Model both = Read("model: {layers: 2, hidden: 8, heads: 2, vocab: 5, encoder_layers: 3}");
+  const Model both =
+      ReadShort("model: {layers: 2, hidden: 8, heads: 2, vocab: 5, encoder_layers: 3}");
   ASSERT_THAT(both.stacks, SizeIs(2));
   EXPECT_FALSE(both.stacks[0].kinds[0].attention.causal);
   EXPECT_TRUE(both.stacks[1].kinds[0].attention.causal);
@@ -69,32 +72,32 @@ TEST(ShortForm, PlacesWindowsExpertsAndStacks) {
 }
 
 TEST(ShortFormErrors, SayWhereAndWhatIsValid) {
-  EXPECT_THAT(Error("model: {layer: 3}"),
+  EXPECT_THAT(ShortError("model: {layer: 3}"),
               StartsWith("model.yaml:1:9: unknown key \"layer\" in a model; did you mean "
                          "\"layers\"? Valid are name, layers, "));
-  EXPECT_THAT(Error("model: {layers: 3}"), HasSubstr("a model needs the key \"hidden\""));
-  EXPECT_THAT(Error("model: {layers: -3}"),
+  EXPECT_THAT(ShortError("model: {layers: 3}"), HasSubstr("a model needs the key \"hidden\""));
+  EXPECT_THAT(ShortError("model: {layers: -3}"),
               StartsWith("model.yaml:1:17: layers: expected a whole number from 1 to 4096"));
-  EXPECT_THAT(Error("model: {layers: 3, layers: 3}"), HasSubstr("twice"));
-  EXPECT_THAT(Error("model: {gated: maybe}"), HasSubstr("expected true or false"));
-  EXPECT_THAT(Error("model: {norm: batch}"), HasSubstr("norm: valid are rms, layer"));
-  EXPECT_THAT(Error("model: {layers: 1, hidden: 8, vocab: 5, heads: 3}"),
+  EXPECT_THAT(ShortError("model: {layers: 3, layers: 3}"), HasSubstr("twice"));
+  EXPECT_THAT(ShortError("model: {gated: maybe}"), HasSubstr("expected true or false"));
+  EXPECT_THAT(ShortError("model: {norm: batch}"), HasSubstr("norm: valid are rms, layer"));
+  EXPECT_THAT(ShortError("model: {layers: 1, hidden: 8, vocab: 5, heads: 3}"),
               StartsWith("model.yaml:1:48: hidden 8 is no multiple of 3 heads; valid numbers of "
                          "heads near it are 1, 2, 4, 8, or give head_dim"));
-  EXPECT_THAT(Error("model: {layers: 1, hidden: 8, heads: 4, vocab: 5, kv_heads: 3}"),
+  EXPECT_THAT(ShortError("model: {layers: 1, hidden: 8, heads: 4, vocab: 5, kv_heads: 3}"),
               StartsWith("model.yaml:1:61: 4 heads cannot share 3 kv_heads evenly"));
-  EXPECT_THAT(Error("model: {layers: 1, hidden: 8, heads: 4, vocab: 5, gated: true}"),
+  EXPECT_THAT(ShortError("model: {layers: 1, hidden: 8, heads: 4, vocab: 5, gated: true}"),
               HasSubstr("a gated MLP needs the key \"ffn\""));
-  EXPECT_THAT(Error("model: {layers: 1, hidden: 8, heads: 4, vocab: 5, full_every: 2}"),
+  EXPECT_THAT(ShortError("model: {layers: 1, hidden: 8, heads: 4, vocab: 5, full_every: 2}"),
               HasSubstr("there is no window"));
-  EXPECT_THAT(Error("model: {layers: 1, hidden: 8, heads: 4, vocab: 5, position: learned}"),
+  EXPECT_THAT(ShortError("model: {layers: 1, hidden: 8, heads: 4, vocab: 5, position: learned}"),
               HasSubstr("need the key \"max_seq\""));
-  EXPECT_THAT(Error("model: {layers: 1, hidden: 8, heads: 4, vocab: 5, "
-                    "experts: {count: 2, top_k: 3, ffn: 8}}"),
+  EXPECT_THAT(ShortError("model: {layers: 1, hidden: 8, heads: 4, vocab: 5, "
+                         "experts: {count: 2, top_k: 3, ffn: 8}}"),
               HasSubstr("a token cannot go to top_k = 3 of 2 experts"));
-  EXPECT_THAT(Error(""), HasSubstr("the file is empty"));
-  EXPECT_THAT(Error("model: ["), HasSubstr("not valid YAML"));
-  EXPECT_THAT(Error("model: {}\n---\nmodel: {}"), HasSubstr("a second document"));
+  EXPECT_THAT(ShortError(""), HasSubstr("the file is empty"));
+  EXPECT_THAT(ShortError("model: ["), HasSubstr("not valid YAML"));
+  EXPECT_THAT(ShortError("model: {}\n---\nmodel: {}"), HasSubstr("a second document"));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ namespace {
 using ::testing::ContainerEq;
 using Json = nlohmann::json;
 
-Model Read(const std::string& config) {
+Model ReadText(const std::string& config) {
   absl::StatusOr<Model> model = ReadHuggingFaceConfig(config, "config.json");
   EXPECT_TRUE(model.ok()) << model.status();
   return model.ok() ? *std::move(model) : Model();
@@ -53,7 +53,7 @@ TEST_F(TransformersClasses, HaveAsManyParameters) {
   for (const Json& row : golden_["rows"]) {
     const std::string config = row["config"].dump();
     SCOPED_TRACE(config);
-    const Model model = Read(config);
+    const Model model = ReadText(config);
     EXPECT_EQ(CountParameters(Tensors(model)).total, row["parameters"].get<int64_t>());
     families.insert(model.family);
   }
@@ -68,7 +68,7 @@ TEST_F(TransformersClasses, HaveTensorsOfTheseNamesAndShapes) {
     const std::string config = row["config"].dump();
     SCOPED_TRACE(config);
     Counts found, expected;
-    for (const Tensor& tensor : Tensors(Read(config))) {
+    for (const Tensor& tensor : Tensors(ReadText(config))) {
       found[Key(tensor.name, tensor.shape)] += tensor.count;
     }
     for (const Json& tensor : row["tensors"]) {
@@ -86,7 +86,7 @@ TEST_F(TransformersClasses, RunAsManyFlopsForward) {
     ++rows;
     const std::string config = row["config"].dump();
     SCOPED_TRACE(config);
-    const Model model = Read(config);
+    const Model model = ReadText(config);
     const int64_t tokens = model.embedding.patches.has_value() ? model.embedding.positions
                                                                : row["tokens"].get<int64_t>();
     const FlopCounts flops = CountModelFlops(model, {.sequences = 1, .tokens = tokens}).total();

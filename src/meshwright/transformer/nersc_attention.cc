@@ -4,8 +4,8 @@ namespace meshwright::transformer::nersc {
 namespace {
 
 // An AttentionShape's sizes in elements.
-struct Sizes {
-  explicit Sizes(const AttentionShape& shape)
+struct AttentionSizes {
+  explicit AttentionSizes(const AttentionShape& shape)
       : rows(static_cast<double>(shape.rows)),
         columns(static_cast<double>(shape.columns)),
         width(static_cast<double>(shape.width)),
@@ -20,11 +20,15 @@ struct Sizes {
   double scores;
 };
 
-double SoftmaxForwardOps(const Sizes& n) { return 2 * n.scores + n.vectors * (n.columns - 1); }
-double SoftmaxBackwardOps(const Sizes& n) { return 3 * n.scores + n.vectors * (n.columns - 1); }
-double QueryKeyOps(const Sizes& n) { return n.scores * (2 * n.width - 1); }
-double ScoreValueOps(const Sizes& n) { return n.queries * (2 * n.columns - 1); }
-double ScoreQueryOps(const Sizes& n) { return n.keys * (2 * n.rows - 1); }
+double SoftmaxForwardOps(const AttentionSizes& n) {
+  return 2 * n.scores + n.vectors * (n.columns - 1);
+}
+double SoftmaxBackwardOps(const AttentionSizes& n) {
+  return 3 * n.scores + n.vectors * (n.columns - 1);
+}
+double QueryKeyOps(const AttentionSizes& n) { return n.scores * (2 * n.width - 1); }
+double ScoreValueOps(const AttentionSizes& n) { return n.queries * (2 * n.columns - 1); }
+double ScoreQueryOps(const AttentionSizes& n) { return n.keys * (2 * n.rows - 1); }
 
 // Keys (or values, or both) of `gb` are gathered in both passes, their gradients scattered.
 void AddGathers(Gathered gathered, int64_t tp2, double gb, Operator* op) {
@@ -36,7 +40,7 @@ void AddGathers(Gathered gathered, int64_t tp2, double gb, Operator* op) {
 }
 
 Operator SoftmaxOf(const System& system, const AttentionShape& shape, bool recomputed) {
-  const Sizes n(shape);
+  const AttentionSizes n(shape);
   const double gb = n.scores * system.element_gb;
   Operator op{.name = "softmax", .activation_gb = recomputed ? 0.0 : gb, .recomputed = recomputed};
   op.forward = {.tflop = SoftmaxForwardOps(n) * system.tflop_per_op, .hbm_gb = 2 * gb};
@@ -49,7 +53,7 @@ Operator SoftmaxOf(const System& system, const AttentionShape& shape, bool recom
 Operator Logits(const System& system, const AttentionShape& shape, Gathered gathered, int64_t tp2,
                 bool recomputed) {
   const double flop = system.tflop_per_op, element = system.element_gb;
-  const Sizes n(shape);
+  const AttentionSizes n(shape);
   // As published: what is gathered again is not charged for doing so.
   Operator op{.name = "logits",
               .activation_gb = 2 * n.queries * element,
@@ -69,7 +73,7 @@ Operator Softmax(const System& system, const AttentionShape& shape, bool recompu
 Operator Attend(const System& system, const AttentionShape& shape, Gathered gathered, int64_t tp2,
                 bool rematerialized) {
   const double flop = system.tflop_per_op, element = system.element_gb;
-  const Sizes n(shape);
+  const AttentionSizes n(shape);
   const double scores_gb = n.scores * element, queries_gb = n.queries * element;
   Operator op{.name = "attend", .activation_gb = (rematerialized ? 0.0 : scores_gb) + queries_gb};
   op.forward = {.tflop = ScoreValueOps(n) * flop,
@@ -85,7 +89,7 @@ Operator FlashAttention(const System& system, const AttentionShape& shape, Gathe
   const double flop = system.tflop_per_op, element = system.element_gb;
   // Softmax and dropout run on the vector unit, but their time is taken at the matrix unit's rate.
   const double slower = system.matrix_tflops / system.vector_tflops;
-  const Sizes n(shape);
+  const AttentionSizes n(shape);
   const double scores = QueryKeyOps(n) + slower * (SoftmaxForwardOps(n) + n.scores);
   Operator op{.name = "fusedla"};
   op.activation_gb = 3 * n.queries * element;  // queries, keys, values
@@ -105,7 +109,7 @@ Operator FlashAttention(const System& system, const AttentionShape& shape, Gathe
 
 namespace {
 
-// What the products of attention on a grid have in common. Sizes in elements.
+// What the products of attention on a grid have in common. AttentionSizes in elements.
 struct GridSizes {
   GridSizes(const AttentionShape& whole, int64_t tp1, int64_t tp2)
       : rows(Share(whole.rows, tp2)),
@@ -150,7 +154,7 @@ Operator SoftmaxSumma(const System& system, const AttentionShape& whole, int64_t
   local.rows /= tp2;
   local.columns /= tp1;
   Operator op = SoftmaxOf(system, local, recomputed);
-  const double gb = tp1 > 1 ? Sizes(local).vectors * system.element_gb : 0.0;
+  const double gb = tp1 > 1 ? AttentionSizes(local).vectors * system.element_gb : 0.0;
   op.forward.transfers = {{Collective::kAllReduce, Axis::kTp1, gb}};
   op.backward.transfers = op.forward.transfers;
   return MakeOperator(system, Unit::kVector, op);

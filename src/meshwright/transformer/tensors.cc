@@ -30,9 +30,9 @@ int64_t Product(const std::vector<int64_t>& shape) {
 }
 
 // Appends tensors to a list.
-class Lister {
+class TensorLister {
  public:
-  explicit Lister(const Model& model) : model_(model), layout_(LayoutOf(model.family)) {}
+  explicit TensorLister(const Model& model) : model_(model), layout_(LayoutOf(model.family)) {}
 
   void AddEmbedding();
   void AddLayer(const Stack& stack, const Layer& layer);
@@ -83,7 +83,7 @@ class Lister {
   std::vector<Tensor> tensors_;
 };
 
-void Lister::AddEmbedding() {
+void TensorLister::AddEmbedding() {
   const Embedding& embedding = model_.embedding;
   const int64_t hidden = model_.hidden;
   if (embedding.vocabulary > 0) {
@@ -106,7 +106,7 @@ void Lister::AddEmbedding() {
   AddNorm(Part::kEmbeddingNorm, embedding.norm, hidden);
 }
 
-void Lister::AddLayer(const Stack& stack, const Layer& layer) {
+void TensorLister::AddLayer(const Stack& stack, const Layer& layer) {
   names_ = {.stack = StackName(stack),
             .sublayer = layer.cross_attention.has_value() ? 2 : 1,
             .gated = layer.mlp.has_value() && layer.mlp->gated,
@@ -125,7 +125,7 @@ void Lister::AddLayer(const Stack& stack, const Layer& layer) {
   AddNorm(Part::kMlpOutputNorm, layer.mlp_output_norm, hidden);
 }
 
-void Lister::AddSelfAttention(const Attention& a) {
+void TensorLister::AddSelfAttention(const Attention& a) {
   const int64_t hidden = model_.hidden;
   if (a.latent.has_value()) return AddLatentAttention(a);
   const int64_t q = a.heads * a.qk_head_dim;
@@ -144,7 +144,7 @@ void Lister::AddSelfAttention(const Attention& a) {
   AddMatrix(Part::kAttentionOutput, hidden, a.heads * a.v_head_dim, a.o_bias);
 }
 
-void Lister::AddLatentAttention(const Attention& a) {
+void TensorLister::AddLatentAttention(const Attention& a) {
   const int64_t hidden = model_.hidden;
   const LatentAttention& latent = *a.latent;
   const Norm rms = {.kind = NormKind::kRms};
@@ -162,7 +162,7 @@ void Lister::AddLatentAttention(const Attention& a) {
   AddMatrix(Part::kAttentionOutput, hidden, a.heads * a.v_head_dim, a.o_bias);
 }
 
-void Lister::AddQkNorm(const Attention& a) {
+void TensorLister::AddQkNorm(const Attention& a) {
   if (a.qk_norm == QkNorm::kNone || a.qk_norm == QkNorm::kNoWeight) return;
   for (const Part part : {Part::kQueryNorm, Part::kKeyNorm}) {
     Add(part, {a.qk_head_dim});
@@ -170,7 +170,7 @@ void Lister::AddQkNorm(const Attention& a) {
   }
 }
 
-void Lister::AddCrossAttention(const Attention& a) {
+void TensorLister::AddCrossAttention(const Attention& a) {
   const int64_t hidden = model_.hidden;
   AddMatrix(Part::kCrossQuery, a.heads * a.qk_head_dim, hidden, a.q_bias);
   AddMatrix(Part::kCrossKey, a.kv_heads * a.qk_head_dim, hidden, a.k_bias);
@@ -178,7 +178,7 @@ void Lister::AddCrossAttention(const Attention& a) {
   AddMatrix(Part::kCrossAttentionOutput, hidden, a.heads * a.v_head_dim, a.o_bias);
 }
 
-void Lister::AddMlp(const Mlp& mlp) {
+void TensorLister::AddMlp(const Mlp& mlp) {
   const int64_t hidden = model_.hidden;
   if (mlp.gated && mlp.fused_gate_up) {
     AddMatrix(Part::kMlpGateUp, 2 * mlp.ffn, hidden, mlp.up_bias);
@@ -189,7 +189,7 @@ void Lister::AddMlp(const Mlp& mlp) {
   AddMatrix(Part::kMlpDown, hidden, mlp.ffn, mlp.down_bias);
 }
 
-void Lister::AddMoe(const Moe& moe) {
+void TensorLister::AddMoe(const Moe& moe) {
   const int64_t hidden = model_.hidden;
   AddMatrix(Part::kRouter, moe.experts, hidden, moe.router_bias);
   if (moe.balance_bias) Add(Part::kBalanceBias, {moe.experts}).trained = false;
@@ -207,7 +207,7 @@ void Lister::AddMoe(const Moe& moe) {
   if (moe.shared_gate) AddMatrix(Part::kSharedExpertScale, 1, hidden, false);
 }
 
-void Lister::AddExperts(const Moe& moe) {
+void TensorLister::AddExperts(const Moe& moe) {
   const size_t first = tensors_.size();
   const Mlp& expert = moe.expert;
   if (expert.gated) AddMatrix(Part::kExpertGate, expert.ffn, model_.hidden, expert.up_bias);
@@ -219,7 +219,7 @@ void Lister::AddExperts(const Moe& moe) {
   }
 }
 
-void Lister::AddFusedExperts(const Moe& moe) {
+void TensorLister::AddFusedExperts(const Moe& moe) {
   const size_t first = tensors_.size();
   const Mlp& expert = moe.expert;
   const Part up = expert.gated ? Part::kExpertGateUp : Part::kExpertUp;
@@ -234,7 +234,7 @@ void Lister::AddFusedExperts(const Moe& moe) {
   }
 }
 
-void Lister::AddHead() {
+void TensorLister::AddHead() {
   const Head& head = model_.head;
   names_ = {.each_token = head.every_token};
   const int64_t hidden = model_.hidden;
@@ -253,7 +253,7 @@ void Lister::AddHead() {
   if (head.pooled_outputs > 0) AddMatrix(Part::kPooledHead, head.pooled_outputs, head.pooler, true);
 }
 
-void Lister::AddMtp() {
+void TensorLister::AddMtp() {
   const int64_t hidden = model_.hidden;
   const Stack& stack = model_.stacks.back();
   AddNorm(Part::kMtpEmbeddingNorm, stack.final_norm, hidden);
@@ -277,13 +277,13 @@ void Append(std::vector<Tensor>& all, std::vector<Tensor> more) {
 int64_t Tensor::elements() const { return Times(Product(shape), count); }
 
 std::vector<Tensor> LayerTensors(const Model& model, const Stack& stack, const Layer& layer) {
-  Lister lister(model);
+  TensorLister lister(model);
   lister.AddLayer(stack, layer);
   return lister.Take();
 }
 
 std::vector<Tensor> Tensors(const Model& model) {
-  Lister start(model);
+  TensorLister start(model);
   start.AddEmbedding();
   std::vector<Tensor> all = start.Take();
   for (size_t s = 0; s < model.stacks.size(); ++s) {
@@ -298,7 +298,7 @@ std::vector<Tensor> Tensors(const Model& model) {
       }
       if (layers > 0) Append(all, std::move(layer));
     }
-    Lister end(model);
+    TensorLister end(model);
     end.AddFinalNorm(stack);
     Append(all, end.Take());
     for (Tensor& tensor : all) {
@@ -306,11 +306,11 @@ std::vector<Tensor> Tensors(const Model& model) {
         tensor.stack = static_cast<int32_t>(s);
     }
   }
-  Lister head(model);
+  TensorLister head(model);
   head.AddHead();
   Append(all, head.Take());
   if (model.mtp.modules > 0) {
-    Lister mtp(model);
+    TensorLister mtp(model);
     mtp.AddMtp();
     std::vector<Tensor> tensors = mtp.Take();
     for (Tensor& tensor : tensors) {

@@ -11,12 +11,12 @@
 namespace meshwright::transformer {
 namespace {
 
-struct ActivationName {
+struct NamedActivation {
   const char* name;
   Activation activation;
 };
 
-constexpr ActivationName kActivations[] = {
+constexpr NamedActivation kActivations[] = {
     {"gelu", Activation::kGelu},         {"gelu_new", Activation::kGelu},
     {"gelu_fast", Activation::kGelu},    {"gelu_pytorch_tanh", Activation::kGelu},
     {"quick_gelu", Activation::kGelu},   {"relu", Activation::kRelu},
@@ -116,7 +116,7 @@ void SetBiases(Attention& attention, bool qkv, bool output) {
 
 Activation ReadActivation(const Config& config, std::string_view field, std::string_view fallback) {
   const std::string name = config.Text(field, fallback);
-  for (const ActivationName& row : kActivations) {
+  for (const NamedActivation& row : kActivations) {
     if (name == row.name) return row.activation;
   }
   config.Fail(
