@@ -318,6 +318,8 @@ Model DualBound::Reparametrised(Model model) const {
   for (ModelEdge& edge : model.edges) {
     const int64_t at_a = at, at_b = at_a + node_[edge.a].k;
     at = at_b + node_[edge.b].k;
+    const auto first = message_.begin() + at_a, last = message_.begin() + at;
+    if (std::all_of(first, last, [](int64_t t) { return t == 0; })) continue;  // still shared
     auto matrix = std::make_shared<Matrix>(*edge.matrix);
     for (int32_t i = 0; i < matrix->rows; ++i) {
       for (int32_t j = 0; j < matrix->cols; ++j) {

@@ -25,6 +25,7 @@ std::vector<int64_t> Scaled(std::vector<int64_t> cost, int scale) {
 ExactRelaxation::ExactRelaxation(Model model, const OptimiseOptions& options)
     : model_(std::move(model)), options_(options), scale_(CostScale(model_)) {
   options_.prices.clear();
+  options_.enough = -kInfCost;
   options_.improved = nullptr;
   options_.report = nullptr;
   for (const ModelNode& node : model_.nodes)

@@ -45,12 +45,20 @@ constexpr size_t kRecent = 30;
 // Double passes between looks at the bound; the share of the gap that they must bring to go on.
 constexpr int kPassesTogether = 10;
 constexpr double kConverged = 0.005;
-constexpr int kMostMinima = 40;                           // exact ones of the relaxation, in one go
-constexpr int64_t kMinimumPasses = 600;                   // that finding one may take as long as
-constexpr double kMinimaPrecision = 0.01;                 // of the gap
-constexpr int64_t kMoreSteps = 4;                         // than the first one took
-constexpr double kWaverings[] = {0.8, 1.25, 0.93, 1.08};  // of prices
+constexpr int kMostMinima = 40;            // exact ones of the relaxation, in one go
+constexpr int64_t kMinimumPasses = 600;    // that finding one may take as long as
+constexpr double kMinimaPrecision = 0.01;  // of the gap
+constexpr int64_t kMoreSteps = 4;          // than the first one took
+// The same before anything else is known.
+constexpr int64_t kTrialPasses = 40;
+constexpr double kStartPrecision = 0.35;  // of the gap that is asked for
+constexpr double kLeastPrecision = 1e-5;
+constexpr double kShareOfNegligible = 0.3;  // that minima may be off by
+constexpr int64_t kStartCombineSteps = 300'000'000;
+constexpr double kUnknownGap = 0.1;                        // that rows may raise the bound by
+constexpr double kWaverings[] = {0.8, 1.25, 0.93, 1.08};   // of prices
 constexpr double kMostCombined = 0.5, kMostPruned = 0.95;  // of the nodes
+constexpr double kInnerGap = 0.25;  // of models with some strategies only, in gaps asked for
 constexpr int64_t kFirstCombineSteps = 50'000'000;
 constexpr int64_t kFirstTurnSteps = 5'000'000, kLargestTurnSteps = 1'000'000'000;
 
@@ -81,8 +89,14 @@ class Optimiser {
   bool Done() {
     if (best_.bound >= best_.cost) best_.complete = true;
     if (best_.complete || steps_ >= options_.max_steps || options_.stop()) return true;
-    return !best_.choice.empty() && static_cast<double>(best_.cost - best_.bound) <=
-                                        options_.target_gap * static_cast<double>(best_.cost);
+    return !best_.choice.empty() && best_.cost <= std::max(options_.enough, CostThatEnds());
+  }
+
+  // The cost at which the gap is as small as was asked for.
+  Int128 CostThatEnds() const {
+    if (best_.bound <= 0 || options_.target_gap >= 1) return best_.bound;
+    return best_.bound + static_cast<Int128>(static_cast<double>(best_.bound) *
+                                             options_.target_gap / (1 - options_.target_gap));
   }
 
   void Ascend(int rounds) {
@@ -105,6 +119,7 @@ class Optimiser {
       } else {
         const Int128 before = bound_.bound();
         Pass();
+        Offer(bound_.decoded());
         if (round > 20 && bound_.bound() == before) break;
       }
       Remember(bound_.decoded());
@@ -125,39 +140,25 @@ class Optimiser {
     }
   }
 
-  // Raises the bound with exact minima of the relaxation, where those are to be had, and remembers
-  // the choices that prove it: their average keeps the rows.
+  // Exact minima of the relaxation at once, without prices to start from: for models that message
+  // passing nearly solves, such as many equal layers in a row. Then the choices that prove the
+  // bound are combined, which is all there is to do where parts are small.
+  void StartExactly() {
+    if (model_.rows() == 0 || model_.size() <= kTinyModel || !options_.prices.empty()) return;
+    started_exactly_ =
+        RaiseWithMinima(kTrialPasses * bound_.steps_per_pass(),
+                        std::max(kLeastPrecision, kStartPrecision * options_.target_gap));
+    if (!started_exactly_) return;
+    CombineRecent(kStartCombineSteps);
+    if (!Done()) Converge();
+  }
+
+  // Likewise from the prices that ascent has got to.
   void RaiseExactly() {
-    if (model_.rows() == 0 || !exact_minima_ || !ascent_.has_value() || !HasChoice() || Done())
-      return;
+    if (model_.rows() == 0 || !exact_minima_ || !ascent_.has_value() || !HasChoice()) return;
     const Int128 before = best_.bound;
-    const ExactRelaxation relaxation(bound_.Reparametrised(model_), options_);
-    PriceBundle bundle(model_, static_cast<double>(best_.bound) + Room());
-    std::vector<double> prices = bound_.prices();
-    int64_t most_steps = kMinimumPasses * bound_.steps_per_pass();
-    for (int i = 0; i < kMostMinima && !Done(); ++i) {
-      const double cost = std::max(1.0, std::abs(static_cast<double>(best_.cost)));
-      ExactRelaxation::Minimum minimum =
-          relaxation.At(prices, kMinimaPrecision * Room() / cost, most_steps);
-      steps_ += minimum.steps;
-      RaiseBound(minimum.bound);
-      if (i == 0) {
-        exact_minima_ = minimum.complete;
-        most_steps = kMoreSteps * minimum.steps + 20 * bound_.steps_per_pass();
-      }
-      if (!minimum.complete) break;
-      Offer(minimum.choice);
-      bundle.Add(prices, minimum.value, std::move(minimum.choice));
-      prices = bundle.Next(kMinimaPrecision * Room());
-      if (bundle.expected() < kMinimaPrecision * Room()) break;
-    }
-    if (bundle.empty()) return;
-    exact_minima_ &= static_cast<double>(best_.bound - before) > kMinimaPrecision * Room();
-    bound_.SetPrices(bundle.best_prices());
-    Converge();
-    ascent_.emplace(model_, &bound_);
-    for (const Choice& choice : bundle.Weighted()) Remember(choice);
-    if (options_.report) options_.report("exact", best_.bound);
+    exact_minima_ = RaiseWithMinima(kMinimumPasses * bound_.steps_per_pass(), 0) &&
+                    static_cast<double>(best_.bound - before) > kMinimaPrecision * Room();
   }
 
   // Descends from the choices decoded since the last time: for models in which nothing fits so far.
@@ -188,6 +189,11 @@ class Optimiser {
   void Combine(int64_t max_steps) {
     if (model_.size() == 0 || recent_.empty() || Done()) return;
     Waver();
+    CombineRecent(max_steps);
+  }
+
+  void CombineRecent(int64_t max_steps) {
+    if (Done()) return;
     // The newest choices that leave a model small enough to be worth its time.
     size_t count = recent_.size();
     for (int tries = 0; count > 0 && tries < 3; ++tries, count /= 2) {
@@ -283,6 +289,45 @@ class Optimiser {
   const DualBound& bound() const { return bound_; }
 
  private:
+  // Raises the bound with exact minima of the relaxation, and remembers the choices that prove it:
+  // their average keeps the rows. False, and nothing is changed, if the first minimum is not found
+  // in `max_steps`. `precision`: shares of the bound that do not matter.
+  bool RaiseWithMinima(int64_t max_steps, double precision) {
+    if (Done()) return false;
+    // Messages would make equal parts of the model different.
+    const ExactRelaxation relaxation(
+        ascent_.has_value() && !started_exactly_ ? bound_.Reparametrised(model_) : model_,
+        options_);
+    std::optional<PriceBundle> bundle;
+    std::vector<double> prices = bound_.prices();
+    for (int i = 0; i < kMostMinima && !Done(); ++i) {
+      const auto negligible = [&] {
+        return precision > 0 ? precision * BoundScale() : kMinimaPrecision * Room();
+      };
+      const double share = kShareOfNegligible * negligible() / BoundScale();
+      ExactRelaxation::Minimum minimum = relaxation.At(prices, share, max_steps);
+      steps_ += minimum.steps;
+      RaiseBound(minimum.bound);
+      if (!minimum.complete) break;
+      Offer(minimum.choice);
+      if (!bundle.has_value()) {
+        max_steps = kMoreSteps * (minimum.steps + bound_.steps_per_pass());
+        const double value = std::abs(minimum.value);
+        bundle.emplace(model_, minimum.value + (HasChoice() ? Room() : kUnknownGap * value));
+      }
+      bundle->Add(prices, minimum.value, std::move(minimum.choice));
+      prices = bundle->Next(negligible());
+      if (bundle->expected() < negligible()) break;
+    }
+    if (!bundle.has_value()) return false;
+    bound_.SetPrices(bundle->best_prices());
+    if (ascent_.has_value()) Converge();
+    ascent_.emplace(model_, &bound_);
+    for (const Choice& choice : bundle->Weighted()) Remember(choice);
+    if (options_.report) options_.report("exact", best_.bound);
+    return true;
+  }
+
   void Improve(int64_t max_steps) {
     if (search_ == nullptr || search_->cost() > best_.cost) {
       search_ = std::make_unique<NeighbourhoodSearch>(
@@ -310,6 +355,8 @@ class Optimiser {
     if (reduced.model.size() > most * model_.size()) return false;
     OptimiseOptions inner = options_;
     inner.max_steps = std::min(max_steps, options_.max_steps - steps_);
+    inner.target_gap = kInnerGap * options_.target_gap;
+    inner.enough = std::max(options_.enough, CostThatEnds());
     inner.prices = reduced.ProjectPrices(bound_.prices());
     inner.improved = nullptr;
     inner.report = nullptr;
@@ -355,9 +402,11 @@ class Optimiser {
     }
   }
 
+  double BoundScale() const { return std::max(1.0, std::abs(static_cast<double>(best_.bound))); }
+
   // About how much the bound can still rise.
   double Room() const {
-    return best_.choice.empty() ? 1e-3 * std::abs(static_cast<double>(best_.bound))
+    return best_.choice.empty() ? 1e-3 * BoundScale()
                                 : static_cast<double>(best_.cost - best_.bound);
   }
 
@@ -380,6 +429,7 @@ class Optimiser {
   std::unique_ptr<NeighbourhoodSearch> search_;
   Optimised best_;
   int64_t steps_ = 0;
+  bool started_exactly_ = false;
   bool exact_minima_ = true;  // of the relaxation: they can be had and help, as far as is known
 };
 
@@ -401,6 +451,7 @@ Optimised Optimise(const Model& model, const OptimiseOptions& options, std::vect
   }
   Optimiser optimiser(model, options);
   for (const Choice& start : starts) optimiser.Start(start);
+  optimiser.StartExactly();
   std::optional<StrategyMask> open;
   for (int rounds : kAscentRounds) {
     optimiser.Ascend(rounds);
@@ -408,13 +459,13 @@ Optimised Optimise(const Model& model, const OptimiseOptions& options, std::vect
       optimiser.Combine(kFirstCombineSteps);
       optimiser.Prune(kFirstCombineSteps);
     }
-    optimiser.RaiseExactly();
     if (!optimiser.HasChoice()) optimiser.Descend();
     if (model.size() <= kSmallModel) {
       optimiser.Branch(kFirstTurnSteps);
       break;  // Search comes back to both
     }
     if (open = optimiser.Shrink(kShrinkLater); open.has_value()) break;
+    optimiser.RaiseExactly();
   }
   if (options.report) options.report("bound", optimiser.best().bound);
   if (!open.has_value()) open = optimiser.Shrink(kShrinkFirst);

@@ -48,9 +48,10 @@ void PriceBundle::Add(const std::vector<double>& prices, double value, Choice ch
   if (planes_.empty()) {
     centre_ = at;
     best_ = plane.height = value;
-    double norm = 0;
+    const double most = *std::max_element(plane.slope.begin(), plane.slope.end());
+    double norm = most > 0 ? most * most : 0;
     for (size_t r = 0; r < rows; ++r) {
-      if (at[r] > 0 || plane.slope[r] > 0) norm += plane.slope[r] * plane.slope[r];
+      if (at[r] > 0 && plane.slope[r] < most) norm += plane.slope[r] * plane.slope[r];
     }
     if (norm > 0) length_ = std::max(1.0, target_ - value) / norm;
   } else if (value > best_ && value - best_ >= kSerious * expected_) {
@@ -96,13 +97,18 @@ std::vector<double> PriceBundle::PricesAt(std::vector<double> scaled) const {
 // plus length times the average slope, at least 0. Weight is shifted between the two planes that
 // are lowest and highest at those prices, the pair that helps most, until they meet.
 void PriceBundle::Weigh() {
-  // In the other rows prices are and stay zero.
+  // In the other rows prices are and stay zero. Only the most exceeded row of a plane gets a price:
+  // for a plateau one will do, and parts of the model that see equal prices stay equal.
   std::vector<size_t> active;
   for (size_t r = 0; r < centre_.size(); ++r) {
-    const bool exceeded =
-        std::any_of(planes_.begin(), planes_.end(), [r](const Plane& p) { return p.slope[r] > 0; });
-    if (centre_[r] > 0 || exceeded) active.push_back(r);
+    if (centre_[r] > 0) active.push_back(r);
   }
+  for (const Plane& plane : planes_) {
+    const auto most = std::max_element(plane.slope.begin(), plane.slope.end());
+    if (*most > 0) active.push_back(static_cast<size_t>(most - plane.slope.begin()));
+  }
+  std::sort(active.begin(), active.end());
+  active.erase(std::unique(active.begin(), active.end()), active.end());
   double sum = 0;
   for (const Plane& plane : planes_) sum += plane.weight;
   if (sum <= 0) planes_.back().weight = sum = 1;
