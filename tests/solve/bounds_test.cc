@@ -199,6 +199,32 @@ TEST(DualBoundTest, KeepsEveryStrategyWithCostsOfTwoScales) {
   }
 }
 
+// Choices cost the same, and the bound is there at once.
+TEST(DualBoundTest, ReparametrisedModelsStartAtTheBound) {
+  for (uint64_t seed = 1; seed <= 500; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    const std::optional<Model> model = RandomModel(seed);
+    if (!model.has_value()) continue;
+    DualBound bound(*model);
+    RandomSource random(seed);
+    std::vector<double> prices(model->rows());
+    for (double& p : prices) p = static_cast<double>(random.Below(8)) / 4;
+    bound.SetPrices(prices);
+    for (int i = 0; i < 30; ++i) bound.Pass();
+    const Model moved = bound.Reparametrised(*model);
+    ForEveryChoice(*model, [&](const Choice& choice) {
+      EXPECT_TRUE(ModelCost(moved, choice) == ModelCost(*model, choice));
+    });
+    DualBound again(moved);
+    again.SetPrices(prices);
+    again.Pass();
+    // What is lost to rounding comes back with passes.
+    const auto lost = static_cast<Int128>(model->nodes.size() + 2 * model->edges.size() + 1);
+    EXPECT_TRUE(again.bound() >= bound.bound() - lost);
+    if (HasFailure()) return;
+  }
+}
+
 TEST(DualBoundTest, FittingDecodeFits) {
   for (uint64_t seed = 1; seed <= 500; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));

@@ -28,26 +28,38 @@ int64_t EdgeCosts::Ticks(double cost) const {
   return solve::kForbidden;
 }
 
-std::string EdgeCosts::PriceKey(const Shape& shape, const Sharding& from,
-                                const Sharding& to) const {
+EdgeCosts::PriceKey EdgeCosts::PriceKeyOf(const Shape& shape, const Sharding& from,
+                                          const Sharding& to) const {
+  // Between the parts of a key; no axis has such a number.
+  constexpr uint16_t kNext = 0xffff, kUneven = 0xfffe;
+  const auto append_number = [](int64_t number, auto* key) {
+    for (int bits = 0; bits < 64; bits += 16)
+      key->push_back(static_cast<uint16_t>(static_cast<uint64_t>(number) >> bits));
+  };
   const int64_t devices = cost_model_.mesh().devices();
-  absl::InlinedVector<std::string, 6> dims;
+  absl::InlinedVector<absl::InlinedVector<uint16_t, 8>, 4> dims;
   for (size_t d = 0; d < from.dims.size(); ++d) {
     if (from.dims[d].empty() && to.dims[d].empty()) continue;
-    std::string dim(from.dims[d].begin(), from.dims[d].end());
-    dim += '\xff';
-    dim.append(to.dims[d].begin(), to.dims[d].end());
-    if (shape.dims[d] % devices != 0) StrAppend(&dim, "\xfe", shape.dims[d]);
-    dims.push_back(std::move(dim));
+    auto& dim = dims.emplace_back(from.dims[d].begin(), from.dims[d].end());
+    dim.push_back(kNext);
+    dim.insert(dim.end(), to.dims[d].begin(), to.dims[d].end());
+    if (shape.dims[d] % devices != 0) {
+      dim.push_back(kUneven);
+      append_number(shape.dims[d], &dim);
+    }
   }
   std::sort(dims.begin(), dims.end());
-  std::string key =
-      StrCat(shape.bytes(), "/", static_cast<int>(from.reduction), static_cast<int>(to.reduction));
-  key += '\xfd';
-  key.append(from.unreduced.begin(), from.unreduced.end());
-  key += '\xfd';
-  key.append(to.unreduced.begin(), to.unreduced.end());
-  for (const std::string& dim : dims) (key += '\xfd') += dim;
+  PriceKey key;
+  append_number(shape.bytes(), &key);
+  key.push_back(static_cast<uint16_t>(from.reduction));
+  key.push_back(static_cast<uint16_t>(to.reduction));
+  key.insert(key.end(), from.unreduced.begin(), from.unreduced.end());
+  key.push_back(kNext);
+  key.insert(key.end(), to.unreduced.begin(), to.unreduced.end());
+  for (const auto& dim : dims) {
+    key.push_back(kNext);
+    key.insert(key.end(), dim.begin(), dim.end());
+  }
   return key;
 }
 
@@ -57,11 +69,11 @@ std::vector<double> EdgeCosts::Prices(const Shape& shape, const Sharding& from,
   std::vector<double> prices(columns.size(), 0);
   std::vector<Sharding> unknown;
   std::vector<std::pair<size_t, size_t>> later;  // of `columns` and of `unknown`
-  absl::flat_hash_map<std::string, size_t> asked;
+  absl::flat_hash_map<PriceKey, size_t> asked;
   for (size_t i = 0; i < columns.size(); ++i) {
     const Sharding& end = to[columns[i]];
     if (from == end) continue;
-    std::string key = PriceKey(shape, from, end);
+    PriceKey key = PriceKeyOf(shape, from, end);
     if (const auto known = prices_.find(key); known != prices_.end()) {
       prices[i] = known->second;
       continue;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "meshwright/cost/cost_model.h"
 #include "meshwright/intra/candidates.h"
 #include "meshwright/solve/problem.h"
@@ -45,14 +46,15 @@ class EdgeCosts {
                              const std::vector<Sharding>& to, const std::vector<int32_t>& columns);
   // What such a price depends on: the value's size, and of the dimensions that either sharding cuts
   // what they take, in any order; their sizes only where they do not divide by every mesh axis.
-  std::string PriceKey(const Shape& shape, const Sharding& from, const Sharding& to) const;
+  using PriceKey = absl::InlinedVector<uint16_t, 40>;
+  PriceKey PriceKeyOf(const Shape& shape, const Sharding& from, const Sharding& to) const;
 
   const CostModel& cost_model_;
   const ShardingLists& lists_;
   double ticks_;
   mutable bool overflowed_ = false;
   absl::flat_hash_map<std::string, std::shared_ptr<const solve::Matrix>> matrices_;
-  absl::flat_hash_map<std::string, double> prices_;
+  absl::flat_hash_map<PriceKey, double> prices_;
 };
 
 }  // namespace meshwright

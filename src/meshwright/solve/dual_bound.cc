@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "meshwright/solve/fixed_prices.h"
 #include "meshwright/solve/row_room.h"
 #include "meshwright/solve/simd.h"
 
@@ -40,8 +41,8 @@
 namespace meshwright::solve {
 namespace {
 
-constexpr int kPriceBits = 40;  // prices are multiples of 2^-40 scaled cost units
 constexpr int64_t kScaledInf = int64_t{1} << 61;
+constexpr Int128 kMostMoved = kInf / 16;
 
 // out[j] = min over i of in[i] + m[i * cols + j]
 MW_SIMD void MinOverRows(const int64_t* __restrict m, const int64_t* __restrict in,
@@ -71,34 +72,15 @@ MW_SIMD void MinOverCols(const int64_t* __restrict m, const int64_t* __restrict 
   }
 }
 
-int BitsOf(Int128 x) {
-  int bits = 0;
-  for (; x > 0; x >>= 1) ++bits;
-  return bits;
-}
-
-int64_t LargestFinite(const std::vector<int64_t>& cost) {
-  int64_t largest = 0;
-  for (int64_t c : cost) {
-    if (!IsInf(c)) largest = std::max(largest, std::abs(c));
-  }
-  return largest;
-}
-
 }  // namespace
 
 DualBound::DualBound(const Model& model)
     : capacity_(model.capacity), prices_(model.capacity.size(), 0.0) {
   const int32_t n = model.size();
-  Int128 sum = 1;
-  for (const ModelNode& node : model.nodes) sum += LargestFinite(node.cost);
-  absl::flat_hash_map<const Matrix*, std::pair<int32_t, int64_t>> seen;
-  for (const ModelEdge& edge : model.edges) {
-    auto [it, fresh] = seen.try_emplace(edge.matrix.get(), static_cast<int32_t>(seen.size()), 0);
-    if (fresh) it->second.second = LargestFinite(edge.matrix->cost);
-    sum += it->second.second;
-  }
-  scale_ = std::max(0, 46 - BitsOf(sum));
+  absl::flat_hash_map<const Matrix*, int32_t> seen;
+  for (const ModelEdge& edge : model.edges)
+    seen.try_emplace(edge.matrix.get(), static_cast<int32_t>(seen.size()));
+  scale_ = CostScale(model);
   const auto scaled = [this](int64_t c) { return IsInf(c) ? kScaledInf / 2 : c << scale_; };
 
   std::vector<int32_t> degree(n, 0);
@@ -132,7 +114,7 @@ DualBound::DualBound(const Model& model)
   std::vector<bool> filled(seen.size(), false);
   int64_t messages = 0;
   for (const ModelEdge& edge : model.edges) {
-    const int32_t matrix = seen.at(edge.matrix.get()).first;
+    const int32_t matrix = seen.at(edge.matrix.get());
     if (!filled[matrix]) {
       filled[matrix] = true;
       matrices_[matrix] = {edge.matrix->rows, edge.matrix->cols,
@@ -264,27 +246,11 @@ Int128 DualBound::bound() const {
 
 void DualBound::SetPrices(const std::vector<double>& prices) {
   prices_ = prices;
-  const size_t rows = capacity_.size();
-  // Fixed point, so that prefix sums are exact and a segment's price is the sum of its rows'
-  // prices.
-  const double unit = std::ldexp(1.0, scale_ + kPriceBits);
-  std::vector<Int128> before(rows + 1, 0);
-  Int128 earnings = 0;
-  for (size_t r = 0; r < rows; ++r) {
-    // Clamped so that the products below stay within 128 bits; no useful price is near that.
-    const auto price = static_cast<Int128>(std::clamp(prices[r] * unit, 0.0, 0x1p100));
-    const Int128 most = (Int128{1} << 100) / (capacity_[r] + 1);
-    before[r + 1] = before[r] + std::min(price, most);
-    earnings += std::min(price, most) * capacity_[r];
-  }
-  price_constant_ = -((earnings >> kPriceBits) + 1);
+  const FixedPrices fixed(prices, capacity_, scale_);
+  price_constant_ = fixed.constant();
   for (size_t v = 0; v < node_.size(); ++v) {
     int64_t* price = price_.data() + node_[v].at;
-    for (int32_t s = 0; s < node_[v].k; ++s) {
-      Int128 sum = 0;
-      for (const Segment& g : segments_[v]) sum += (before[g.end] - before[g.begin]) * g.amount[s];
-      price[s] = static_cast<int64_t>(std::min<Int128>(sum >> kPriceBits, int64_t{1} << 58));
-    }
+    for (int32_t s = 0; s < node_[v].k; ++s) price[s] = fixed.Of(segments_[v], s);
   }
 }
 
@@ -334,6 +300,44 @@ StrategyMask DualBound::AllowedBelow(Int128 cost) const {
     for (int32_t s = 0; s < node.k; ++s) allowed[v][s] = total[s] < most;
   }
   return allowed;
+}
+
+Model DualBound::Reparametrised(Model model) const {
+  const auto moved = [this](int64_t at) { return message_[at] >> scale_; };
+  Int128 most = 0;  // that sums of costs change by
+  for (size_t v = 0; v < node_.size(); ++v) {
+    for (int32_t i = node_[v].first; i < node_[v].last; ++i) {
+      int64_t largest = 0;
+      for (int32_t s = 0; s < node_[v].k; ++s)
+        largest = std::max(largest, std::abs(moved(links_[i].mine + s)));
+      most += largest;
+    }
+  }
+  if (most > kMostMoved) return model;
+  int64_t at = 0;  // messages are in the order of the model's edges
+  for (ModelEdge& edge : model.edges) {
+    const int64_t at_a = at, at_b = at_a + node_[edge.a].k;
+    at = at_b + node_[edge.b].k;
+    const auto first = message_.begin() + at_a, last = message_.begin() + at;
+    if (std::all_of(first, last, [](int64_t t) { return t == 0; })) continue;  // still shared
+    auto matrix = std::make_shared<Matrix>(*edge.matrix);
+    for (int32_t i = 0; i < matrix->rows; ++i) {
+      for (int32_t j = 0; j < matrix->cols; ++j) {
+        int64_t& entry = matrix->cost[static_cast<int64_t>(i) * matrix->cols + j];
+        if (!IsInf(entry)) entry -= moved(at_a + i) + moved(at_b + j);
+      }
+    }
+    edge.matrix = std::move(matrix);
+    for (int32_t i = 0; i < node_[edge.a].k; ++i) {
+      int64_t& cost = model.nodes[edge.a].cost[i];
+      cost = AddCost(cost, moved(at_a + i));
+    }
+    for (int32_t j = 0; j < node_[edge.b].k; ++j) {
+      int64_t& cost = model.nodes[edge.b].cost[j];
+      cost = AddCost(cost, moved(at_b + j));
+    }
+  }
+  return model;
 }
 
 }  // namespace meshwright::solve

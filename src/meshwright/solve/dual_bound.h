@@ -59,6 +59,11 @@ class DualBound {
   std::vector<double> ExpectedUsage(double temperature) const;
   int64_t steps_per_pass() const { return steps_per_pass_; }
 
+  // `model`, which must be the one of this bound, with what the messages moved between nodes and
+  // edges moved for good: every choice costs what it did, and a DualBound of the result starts
+  // where this one is, but for rounding. For models that are to be reduced and bounded again.
+  Model Reparametrised(Model model) const;
+
  private:
   struct Node {
     int32_t at = 0, k = 0;        // its strategies in cost_ and the like

@@ -9,10 +9,12 @@
 #include "meshwright/solve/branch_and_bound.h"
 #include "meshwright/solve/dual_bound.h"
 #include "meshwright/solve/eliminate.h"
+#include "meshwright/solve/exact_relaxation.h"
 #include "meshwright/solve/local_state.h"
 #include "meshwright/solve/neighbourhood_search.h"
 #include "meshwright/solve/price_annealing.h"
 #include "meshwright/solve/price_ascent.h"
+#include "meshwright/solve/price_bundle.h"
 #include "meshwright/solve/price_descent.h"
 #include "meshwright/solve/reduce.h"
 #include "meshwright/solve/repair.h"
@@ -20,9 +22,9 @@
 // The order of work:
 //   1. exact elimination, if there are no rows and the tables fit;
 //   2. ascent: message passing with prices that are annealed, then refined; in turns with combining
-//   the choices that this decodes;
+//   the choices that this decodes, and with exact minima of the relaxation where those can be had;
 //   3. strategies whose regret reaches the incumbent go, and if that were many the smaller model
-//   starts over;
+//   starts over with the messages and prices that this one got to;
 //   4. turns of neighbourhood search, of combining and, for small models, of branch and bound, with
 //   a growing budget and more ascent in between as the incumbent improves.
 // Budgets are in elementary steps, so that the deadline is the only thing that depends on the
@@ -37,9 +39,26 @@ constexpr int64_t kSmallModel = 600;  // nodes up to which branching on the whol
 constexpr int kAscentRounds[] = {60, 45, 40};
 constexpr int64_t kPortfolioSteps = 3'000'000'000, kMostStarts = 16;
 constexpr int kStartSweeps = 10;
+// Shares of all strategies that are worth starting over without, at first and from a search.
+constexpr double kShrinkFirst = 0.05, kShrinkLater = 0.2;
 constexpr size_t kRecent = 30;
+// Double passes between looks at the bound; the share of the gap that they must bring to go on.
+constexpr int kPassesTogether = 10;
+constexpr double kConverged = 0.005;
+constexpr int kMostMinima = 40;            // exact ones of the relaxation, in one go
+constexpr int64_t kMinimumPasses = 600;    // that finding one may take as long as
+constexpr double kMinimaPrecision = 0.01;  // of the gap
+constexpr int64_t kMoreSteps = 4;          // than the first one took
+// The same before anything else is known.
+constexpr int64_t kTrialPasses = 40;
+constexpr double kStartPrecision = 0.35;  // of the gap that is asked for
+constexpr double kLeastPrecision = 1e-5;
+constexpr double kShareOfNegligible = 0.3;  // that minima may be off by
+constexpr int64_t kStartCombineSteps = 300'000'000;
+constexpr double kUnknownGap = 0.1;                        // that rows may raise the bound by
 constexpr double kWaverings[] = {0.8, 1.25, 0.93, 1.08};   // of prices
 constexpr double kMostCombined = 0.5, kMostPruned = 0.95;  // of the nodes
+constexpr double kInnerGap = 0.25;  // of models with some strategies only, in gaps asked for
 constexpr int64_t kFirstCombineSteps = 50'000'000;
 constexpr int64_t kFirstTurnSteps = 5'000'000, kLargestTurnSteps = 1'000'000'000;
 
@@ -70,8 +89,14 @@ class Optimiser {
   bool Done() {
     if (best_.bound >= best_.cost) best_.complete = true;
     if (best_.complete || steps_ >= options_.max_steps || options_.stop()) return true;
-    return !best_.choice.empty() && static_cast<double>(best_.cost - best_.bound) <=
-                                        options_.target_gap * static_cast<double>(best_.cost);
+    return !best_.choice.empty() && best_.cost <= std::max(options_.enough, CostThatEnds());
+  }
+
+  // The cost at which the gap is as small as was asked for.
+  Int128 CostThatEnds() const {
+    if (best_.bound <= 0 || options_.target_gap >= 1) return best_.bound;
+    return best_.bound + static_cast<Int128>(static_cast<double>(best_.bound) *
+                                             options_.target_gap / (1 - options_.target_gap));
   }
 
   void Ascend(int rounds) {
@@ -81,6 +106,7 @@ class Optimiser {
         RaiseBound(annealing_.best());
         if (annealing_.Cold()) {
           annealing_.RestoreBest();
+          Converge();
           ascent_.emplace(model_, &bound_);
         }
       } else if (model_.rows() > 0) {
@@ -92,8 +118,8 @@ class Optimiser {
         if (ascent_->factor() < 1e-4) break;
       } else {
         const Int128 before = bound_.bound();
-        steps_ += bound_.Pass() + bound_.Pass();
-        RaiseBound(bound_.bound());
+        Pass();
+        Offer(bound_.decoded());
         if (round > 20 && bound_.bound() == before) break;
       }
       Remember(bound_.decoded());
@@ -104,13 +130,35 @@ class Optimiser {
     }
     if (model_.rows() > 0) {
       // Annealing goes on from where it is, however warm that still is.
-      if (ascent_.has_value()) ascent_->RestoreBest();
-      for (int i = 0; i < 6 && !Done(); ++i) {
-        steps_ += bound_.Pass() + bound_.Pass();
-        RaiseBound(bound_.bound());
+      if (ascent_.has_value()) {
+        ascent_->RestoreBest();
+        Converge();
+      } else {
+        for (int i = 0; i < 6 && !Done(); ++i) Pass();
       }
       Offer(bound_.DecodeFitting());
     }
+  }
+
+  // Exact minima of the relaxation at once, without prices to start from: for models that message
+  // passing nearly solves, such as many equal layers in a row. Then the choices that prove the
+  // bound are combined, which is all there is to do where parts are small.
+  void StartExactly() {
+    if (model_.rows() == 0 || model_.size() <= kTinyModel || !options_.prices.empty()) return;
+    started_exactly_ =
+        RaiseWithMinima(kTrialPasses * bound_.steps_per_pass(),
+                        std::max(kLeastPrecision, kStartPrecision * options_.target_gap));
+    if (!started_exactly_) return;
+    CombineRecent(kStartCombineSteps);
+    if (!Done()) Converge();
+  }
+
+  // Likewise from the prices that ascent has got to.
+  void RaiseExactly() {
+    if (model_.rows() == 0 || !exact_minima_ || !ascent_.has_value() || !HasChoice()) return;
+    const Int128 before = best_.bound;
+    exact_minima_ = RaiseWithMinima(kMinimumPasses * bound_.steps_per_pass(), 0) &&
+                    static_cast<double>(best_.bound - before) > kMinimaPrecision * Room();
   }
 
   // Descends from the choices decoded since the last time: for models in which nothing fits so far.
@@ -141,6 +189,11 @@ class Optimiser {
   void Combine(int64_t max_steps) {
     if (model_.size() == 0 || recent_.empty() || Done()) return;
     Waver();
+    CombineRecent(max_steps);
+  }
+
+  void CombineRecent(int64_t max_steps) {
+    if (Done()) return;
     // The newest choices that leave a model small enough to be worth its time.
     size_t count = recent_.size();
     for (int tries = 0; count > 0 && tries < 3; ++tries, count /= 2) {
@@ -178,20 +231,22 @@ class Optimiser {
     if (options_.report) options_.report("prune", best_.bound);
   }
 
-  // Strategies that a better choice can still have, if that is a good deal fewer than all.
-  std::optional<StrategyMask> Shrink() const {
-    if (best_.choice.empty() || best_.complete) return std::nullopt;
+  // Strategies that a better choice can still have, if the share `least` of all can go.
+  std::optional<StrategyMask> Shrink(double least) {
+    if (best_.choice.empty() || Done()) return std::nullopt;
     StrategyMask open = bound_.AllowedBelow(best_.cost);
     int64_t all = 0, removed = 0;
     for (const auto& strategies : open) {
       all += static_cast<int64_t>(strategies.size());
       removed += std::count(strategies.begin(), strategies.end(), false);
     }
-    if (removed * 20 < all) return std::nullopt;
+    if (static_cast<double>(removed) < least * static_cast<double>(all)) return std::nullopt;
     return open;
   }
 
-  void Search() {
+  // Until done, or until enough strategies can go to start over with a smaller model: those that
+  // may stay.
+  std::optional<StrategyMask> Search() {
     if (best_.choice.empty())
       Offer(Repair(model_, near_, bound_.DecodeFitting(), 300, options_.stop));
     int64_t turn = kFirstTurnSteps;
@@ -207,7 +262,9 @@ class Optimiser {
         wait = pause;
       }
       Ascend(10);
+      if (std::optional<StrategyMask> open = Shrink(kShrinkLater); open.has_value()) return open;
     }
+    return std::nullopt;
   }
 
   void Branch(int64_t max_steps) {
@@ -232,6 +289,45 @@ class Optimiser {
   const DualBound& bound() const { return bound_; }
 
  private:
+  // Raises the bound with exact minima of the relaxation, and remembers the choices that prove it:
+  // their average keeps the rows. False, and nothing is changed, if the first minimum is not found
+  // in `max_steps`. `precision`: shares of the bound that do not matter.
+  bool RaiseWithMinima(int64_t max_steps, double precision) {
+    if (Done()) return false;
+    // Messages would make equal parts of the model different.
+    const ExactRelaxation relaxation(
+        ascent_.has_value() && !started_exactly_ ? bound_.Reparametrised(model_) : model_,
+        options_);
+    std::optional<PriceBundle> bundle;
+    std::vector<double> prices = bound_.prices();
+    for (int i = 0; i < kMostMinima && !Done(); ++i) {
+      const auto negligible = [&] {
+        return precision > 0 ? precision * BoundScale() : kMinimaPrecision * Room();
+      };
+      const double share = kShareOfNegligible * negligible() / BoundScale();
+      ExactRelaxation::Minimum minimum = relaxation.At(prices, share, max_steps);
+      steps_ += minimum.steps;
+      RaiseBound(minimum.bound);
+      if (!minimum.complete) break;
+      Offer(minimum.choice);
+      if (!bundle.has_value()) {
+        max_steps = kMoreSteps * (minimum.steps + bound_.steps_per_pass());
+        const double value = std::abs(minimum.value);
+        bundle.emplace(model_, minimum.value + (HasChoice() ? Room() : kUnknownGap * value));
+      }
+      bundle->Add(prices, minimum.value, std::move(minimum.choice));
+      prices = bundle->Next(negligible());
+      if (bundle->expected() < negligible()) break;
+    }
+    if (!bundle.has_value()) return false;
+    bound_.SetPrices(bundle->best_prices());
+    if (ascent_.has_value()) Converge();
+    ascent_.emplace(model_, &bound_);
+    for (const Choice& choice : bundle->Weighted()) Remember(choice);
+    if (options_.report) options_.report("exact", best_.bound);
+    return true;
+  }
+
   void Improve(int64_t max_steps) {
     if (search_ == nullptr || search_->cost() > best_.cost) {
       search_ = std::make_unique<NeighbourhoodSearch>(
@@ -253,12 +349,14 @@ class Optimiser {
     if (!best_.choice.empty()) {
       for (int32_t v = 0; v < model_.size(); ++v) mask[v][best_.choice[v]] = true;
     }
-    const Reduced reduced = Reduce(model_, {}, &mask);
+    const Reduced reduced = Reduce(bound_.Reparametrised(model_), {}, &mask);
     steps_ += 20 * bound_.steps_per_pass();
     if (reduced.infeasible) return true;
     if (reduced.model.size() > most * model_.size()) return false;
     OptimiseOptions inner = options_;
     inner.max_steps = std::min(max_steps, options_.max_steps - steps_);
+    inner.target_gap = kInnerGap * options_.target_gap;
+    inner.enough = std::max(options_.enough, CostThatEnds());
     inner.prices = reduced.ProjectPrices(bound_.prices());
     inner.improved = nullptr;
     inner.report = nullptr;
@@ -279,12 +377,37 @@ class Optimiser {
       std::vector<double> scaled = prices;
       for (double& price : scaled) price *= factor;
       bound_.SetPrices(scaled);
-      steps_ += bound_.Pass() + bound_.Pass();
-      RaiseBound(bound_.bound());
+      Pass();
       Remember(bound_.decoded());
     }
     bound_.SetPrices(prices);
-    for (int i = 0; i < 2; ++i) steps_ += bound_.Pass() + bound_.Pass();
+    for (int i = 0; i < 2; ++i) Pass();
+  }
+
+  void Pass() {
+    steps_ += bound_.Pass() + bound_.Pass();
+    RaiseBound(bound_.bound());
+  }
+
+  // Passes messages at the present prices until that hardly raises the bound. Deep programs have
+  // long chains: at good prices the bound keeps rising for hundreds of passes, and where messages
+  // are far from their fixed point prices are blamed for what messages lack.
+  void Converge() {
+    Pass();  // there is no bound before that if prices are new
+    for (Int128 before = bound_.bound(); !Done();) {
+      for (int i = 0; i < kPassesTogether && !Done(); ++i) Pass();
+      const Int128 now = bound_.bound();
+      if (static_cast<double>(now - before) <= kConverged * Room()) break;
+      before = now;
+    }
+  }
+
+  double BoundScale() const { return std::max(1.0, std::abs(static_cast<double>(best_.bound))); }
+
+  // About how much the bound can still rise.
+  double Room() const {
+    return best_.choice.empty() ? 1e-3 * BoundScale()
+                                : static_cast<double>(best_.cost - best_.bound);
   }
 
   void Remember(const Choice& choice) {
@@ -306,6 +429,8 @@ class Optimiser {
   std::unique_ptr<NeighbourhoodSearch> search_;
   Optimised best_;
   int64_t steps_ = 0;
+  bool started_exactly_ = false;
+  bool exact_minima_ = true;  // of the relaxation: they can be had and help, as far as is known
 };
 
 }  // namespace
@@ -326,6 +451,8 @@ Optimised Optimise(const Model& model, const OptimiseOptions& options, std::vect
   }
   Optimiser optimiser(model, options);
   for (const Choice& start : starts) optimiser.Start(start);
+  optimiser.StartExactly();
+  std::optional<StrategyMask> open;
   for (int rounds : kAscentRounds) {
     optimiser.Ascend(rounds);
     if (model.size() > kTinyModel) {
@@ -337,32 +464,30 @@ Optimised Optimise(const Model& model, const OptimiseOptions& options, std::vect
       optimiser.Branch(kFirstTurnSteps);
       break;  // Search comes back to both
     }
+    if (open = optimiser.Shrink(kShrinkLater); open.has_value()) break;
+    optimiser.RaiseExactly();
   }
   if (options.report) options.report("bound", optimiser.best().bound);
-  if (!optimiser.Done()) {
-    if (std::optional<StrategyMask> open = optimiser.Shrink(); open.has_value()) {
-      const Reduced reduced = Reduce(model, {}, &*open);
-      OptimiseOptions rest = options;
-      rest.prices = reduced.ProjectPrices(optimiser.bound().prices());
-      Optimised& best = optimiser.best();
-      rest.max_steps -= best.steps;
-      if (reduced.infeasible) {
-        best.complete = true;
-      } else {
-        Optimised better = Optimise(reduced.model, rest, {reduced.Project(best.choice)});
-        if (!better.choice.empty() || reduced.model.size() == 0)
-          optimiser.Offer(reduced.Expand(better.choice));
-        // The smaller model holds every choice better than the incumbent was.
-        best.bound = std::max(best.bound, std::min(best.cost, better.bound));
-        best.complete |= better.complete;
-        best.steps += better.steps;
-      }
-      if (best.complete) best.bound = best.cost;
-      return best;
+  if (!open.has_value()) open = optimiser.Shrink(kShrinkFirst);
+  if (!open.has_value()) open = optimiser.Search();
+  Optimised& best = optimiser.best();
+  if (open.has_value() && !optimiser.Done()) {
+    const Reduced reduced = Reduce(optimiser.bound().Reparametrised(model), {}, &*open);
+    OptimiseOptions rest = options;
+    rest.prices = reduced.ProjectPrices(optimiser.bound().prices());
+    rest.max_steps -= best.steps;
+    if (reduced.infeasible) {
+      best.complete = true;
+    } else {
+      Optimised better = Optimise(reduced.model, rest, {reduced.Project(best.choice)});
+      if (!better.choice.empty() || reduced.model.size() == 0)
+        optimiser.Offer(reduced.Expand(better.choice));
+      // The smaller model holds every choice better than the incumbent was.
+      best.bound = std::max(best.bound, std::min(best.cost, better.bound));
+      best.complete |= better.complete;
+      best.steps += better.steps;
     }
   }
-  optimiser.Search();
-  Optimised& best = optimiser.best();
   if (best.complete) best.bound = best.cost;
   return best;
 }

@@ -11,6 +11,7 @@ namespace meshwright::solve {
 
 struct OptimiseOptions {
   double target_gap = 0;
+  Int128 enough = -kInfCost;  // a choice that costs at most this ends the work
   int threads = 1;
   uint64_t seed = 1;
   int64_t max_steps = 0;

@@ -1,0 +1,81 @@
+#include "meshwright/solve/exact_relaxation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "meshwright/solve/fixed_prices.h"
+#include "meshwright/solve/reduce.h"
+
+namespace meshwright::solve {
+namespace {
+
+// Sums of prices beyond this might overflow; no useful ones come near it.
+constexpr Int128 kMostPrices = Int128{1} << 57;
+
+std::vector<int64_t> Scaled(std::vector<int64_t> cost, int scale) {
+  for (int64_t& c : cost) c = IsInf(c) ? kInf : c * (int64_t{1} << scale);
+  return cost;
+}
+
+}  // namespace
+
+ExactRelaxation::ExactRelaxation(Model model, const OptimiseOptions& options)
+    : model_(std::move(model)), options_(options), scale_(CostScale(model_)) {
+  options_.prices.clear();
+  options_.enough = -kInfCost;
+  options_.improved = nullptr;
+  options_.report = nullptr;
+  for (const ModelNode& node : model_.nodes)
+    scaled_.nodes.push_back({Scaled(node.cost, scale_), {}});
+  absl::flat_hash_map<const Matrix*, MatrixRef> seen;
+  for (const ModelEdge& edge : model_.edges) {
+    MatrixRef& matrix = seen[edge.matrix.get()];
+    if (matrix == nullptr) {
+      matrix = std::make_shared<const Matrix>(
+          Matrix{edge.matrix->rows, edge.matrix->cols, Scaled(edge.matrix->cost, scale_)});
+    }
+    scaled_.edges.push_back({edge.a, edge.b, matrix});
+  }
+}
+
+ExactRelaxation::Minimum ExactRelaxation::At(const std::vector<double>& prices, double precision,
+                                             int64_t max_steps) const {
+  Minimum minimum;
+  minimum.bound = -kInfCost;
+  const FixedPrices fixed(prices, model_.capacity, scale_);
+  Model priced = scaled_;
+  Int128 most_prices = 0;
+  for (int32_t v = 0; v < model_.size(); ++v) {
+    int64_t most = 0;
+    for (int32_t s = 0; s < model_.strategies(v); ++s) {
+      const int64_t price = fixed.Of(model_.nodes[v].segments, s);
+      most = std::max(most, price);
+      priced.nodes[v].cost[s] = AddCost(priced.nodes[v].cost[s], price);
+    }
+    most_prices += most;
+  }
+  if (most_prices > kMostPrices) return minimum;
+  priced.constant = fixed.constant() + (model_.constant << scale_);
+  const Reduced reduced = Reduce(std::move(priced));
+  if (reduced.infeasible) return minimum;
+  OptimiseOptions options = options_;
+  options.target_gap = precision;
+  options.max_steps = max_steps;
+  const Optimised found = Optimise(reduced.model, options, {});
+  minimum.steps = found.steps;
+  const Int128 bound = found.complete ? found.cost : found.bound;
+  // Rounded up: model costs are integers.
+  minimum.bound = bound >> scale_;
+  if (minimum.bound << scale_ < bound) ++minimum.bound;
+  if (found.cost >= kInfCost) return minimum;
+  minimum.choice = reduced.Expand(found.choice);
+  minimum.value = std::ldexp(static_cast<double>(found.cost), -scale_);
+  minimum.complete = static_cast<double>(found.cost - bound) <=
+                     precision * std::abs(static_cast<double>(found.cost));
+  return minimum;
+}
+
+}  // namespace meshwright::solve

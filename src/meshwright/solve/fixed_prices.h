@@ -1,0 +1,34 @@
+#ifndef MESHWRIGHT_SOLVE_FIXED_PRICES_H_
+#define MESHWRIGHT_SOLVE_FIXED_PRICES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "meshwright/solve/model.h"
+
+namespace meshwright::solve {
+
+// Row prices as integers, in units of 2^-scale of the model's costs. What usage costs is rounded
+// down and what capacity earns is rounded up, so that relaxing the rows at them gives a bound that
+// needs no error analysis: sum of costs + Of(choice) + constant() <= cost of any feasible choice.
+class FixedPrices {
+ public:
+  // Prices by row, cost per unit of usage, >= 0.
+  FixedPrices(const std::vector<double>& prices, const std::vector<int64_t>& capacity, int scale);
+
+  // Of strategy s of a node with these segments; at most 2^58.
+  int64_t Of(const std::vector<Segment>& segments, int32_t s) const;
+  // -sum of price * capacity, rounded down.
+  Int128 constant() const { return constant_; }
+
+ private:
+  std::vector<Int128> before_;  // by row: sum of the prices of the rows before it
+  Int128 constant_ = 0;
+};
+
+// Bits by which costs of `model` may be scaled up so that sums of them keep to 46 bits.
+int CostScale(const Model& model);
+
+}  // namespace meshwright::solve
+
+#endif  // MESHWRIGHT_SOLVE_FIXED_PRICES_H_
