@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tests/solve/brute_force.h"
@@ -47,6 +50,102 @@ TEST(SolverTest, SolvesThousandsOfRandomProblemsLikeBruteForce) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     ExpectSolvesLikeBruteForce(RandomProblem(seed));
     if (HasFatalFailure()) return;
+  }
+}
+
+// Equal layers in a row that share a row of memory, three operators each with an edge between any
+// two, and one to the next layer.
+struct Layers {
+  static constexpr int kStrategies = 3;
+  int count = 12;
+  int64_t limit = 0;
+  std::vector<int64_t> cost[3], amount[3];
+  Matrix inner[3], next;  // inner[i] joins operators i and (i + 1) % 3
+
+  explicit Layers(uint64_t seed) {
+    RandomSource random(seed);
+    const auto matrix = [&random] {
+      Matrix m{kStrategies, kStrategies, {}};
+      for (int i = 0; i < kStrategies * kStrategies; ++i) m.cost.push_back(random.Below(1000));
+      return m;
+    };
+    int64_t least = 0, most = 0;
+    for (int i = 0; i < 3; ++i) {
+      for (int s = 0; s < kStrategies; ++s) {
+        cost[i].push_back(1000 * s + random.Below(2000));
+        amount[i].push_back(3 * (kStrategies - 1 - s) + random.Below(3));
+      }
+      least += *std::min_element(amount[i].begin(), amount[i].end());
+      most += *std::max_element(amount[i].begin(), amount[i].end());
+      inner[i] = matrix();
+    }
+    next = matrix();
+    limit = count * (2 * least + most) / 3;
+  }
+
+  Problem AsProblem() const {
+    Problem problem;
+    problem.usage_limit = limit;
+    std::vector<std::shared_ptr<const Matrix>> shared;
+    for (const Matrix& m : inner) shared.push_back(std::make_shared<const Matrix>(m));
+    const auto to_next = std::make_shared<const Matrix>(next);
+    for (int32_t layer = 0; layer < count; ++layer) {
+      const int32_t at = 3 * layer;
+      for (int i = 0; i < 3; ++i) problem.nodes.push_back({cost[i], {{0, 1, amount[i]}}});
+      for (int32_t i = 0; i < 3; ++i)
+        problem.edges.push_back({NodeId(at + i), NodeId(at + (i + 1) % 3), shared[i]});
+      if (layer > 0) problem.edges.push_back({NodeId(at - 1), NodeId(at), to_next});
+    }
+    return problem;
+  }
+
+  // By dynamic programming over layers, the last operator's strategy and what has been used.
+  int64_t Optimum() const {
+    constexpr int64_t kNone = int64_t{1} << 60;
+    std::vector<std::vector<int64_t>> best(kStrategies, std::vector<int64_t>(limit + 1, kNone));
+    for (int layer = 0; layer < count; ++layer) {
+      std::vector<std::vector<int64_t>> now(kStrategies, std::vector<int64_t>(limit + 1, kNone));
+      for (int choice = 0; choice < kStrategies * kStrategies * kStrategies; ++choice) {
+        const int32_t s[3] = {choice / 9, choice / 3 % 3, choice % 3};
+        int64_t own = 0, used = 0;
+        for (int i = 0; i < 3; ++i) {
+          own += cost[i][s[i]] + inner[i].at(s[i], s[(i + 1) % 3]);
+          used += amount[i][s[i]];
+        }
+        for (int32_t before = 0; before < (layer > 0 ? kStrategies : 1); ++before) {
+          for (int64_t u = used; u <= limit; ++u) {
+            const int64_t to_here = layer > 0   ? best[before][u - used] + next.at(before, s[0])
+                                    : u == used ? 0
+                                                : kNone;
+            now[s[2]][u] = std::min(now[s[2]][u], to_here + own);
+          }
+        }
+      }
+      best = std::move(now);
+    }
+    int64_t optimum = kNone;
+    for (const auto& by_usage : best)
+      optimum = std::min(optimum, *std::min_element(by_usage.begin(), by_usage.end()));
+    return optimum;
+  }
+};
+
+TEST(SolverTest, MixesTheChoicesOfEqualLayers) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    const Layers layers(seed);
+    const Problem problem = layers.AsProblem();
+    SolverOptions options = TestOptions();
+    options.max_search_steps = 1'000'000'000;
+    options.target_gap = 1e-3;
+    const absl::StatusOr<Solution> solution = Solve(problem, options);
+    ASSERT_TRUE(solution.ok()) << solution.status();
+    ASSERT_FALSE(solution->choice.empty());
+    EXPECT_TRUE(Evaluate(problem, solution->choice).feasible());
+    const int64_t optimum = layers.Optimum();
+    EXPECT_TRUE(solution->bound <= optimum);
+    EXPECT_TRUE(solution->cost >= optimum);
+    EXPECT_LE(solution->gap, 1e-3);
   }
 }
 

@@ -60,6 +60,7 @@ constexpr double kWaverings[] = {0.8, 1.25, 0.93, 1.08};   // of prices
 constexpr double kMostCombined = 0.5, kMostPruned = 0.95;  // of the nodes
 constexpr double kInnerGap = 0.25;  // of models with some strategies only, in gaps asked for
 constexpr int64_t kFirstCombineSteps = 50'000'000;
+constexpr int64_t kTinyTurnSteps = 100'000'000;  // of branching on a tiny model at first
 constexpr int64_t kFirstTurnSteps = 5'000'000, kLargestTurnSteps = 1'000'000'000;
 
 class Optimiser {
@@ -461,7 +462,7 @@ Optimised Optimise(const Model& model, const OptimiseOptions& options, std::vect
     }
     if (!optimiser.HasChoice()) optimiser.Descend();
     if (model.size() <= kSmallModel) {
-      optimiser.Branch(kFirstTurnSteps);
+      optimiser.Branch(model.size() > kTinyModel ? kFirstTurnSteps : kTinyTurnSteps);
       break;  // Search comes back to both
     }
     if (open = optimiser.Shrink(kShrinkLater); open.has_value()) break;
