@@ -1,0 +1,180 @@
+#include "meshwright/transformer/device_parameters.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <cmath>
+#include <utility>
+
+#include "meshwright/base/nearest_name.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+
+namespace meshwright::transformer {
+namespace {
+
+// Fitted by bench/transformer/fit.py on half of the published runs; devices of a generation share
+// all but the fractions of the peak, which their power limits set. Where half of the runs tell
+// nothing, these are the defaults.
+constexpr std::string_view kBuiltin = R"yaml(
+devices:
+  v100: {matmul_16: 0.89389, matmul_8: 0.6, matmul_4: 0.45, half_side: 112.02,
+    attention: 0.50704, memory: 0.88892, kernel_seconds: 4.9386e-06}
+  a100-80g: {matmul_16: 0.79639, matmul_8: 0.6, matmul_4: 0.45, half_side: 122.58,
+    attention: 0.75811, memory: 0.86041, kernel_seconds: 5.3159e-06}
+  a100-40g: {matmul_16: 0.7696, matmul_8: 0.6, matmul_4: 0.45, half_side: 122.58,
+    attention: 0.75811, memory: 0.86041, kernel_seconds: 5.3159e-06}
+  h100-sxm: {matmul_16: 0.67879, matmul_8: 0.64116, matmul_4: 0.45, half_side: 124.41,
+    attention: 0.3727, memory: 0.49084, kernel_seconds: 5.6662e-06}
+  h100-96g: {matmul_16: 0.62815, matmul_8: 0.71324, matmul_4: 0.45, half_side: 124.41,
+    attention: 0.3727, memory: 0.49084, kernel_seconds: 5.6662e-06}
+  h200: {matmul_16: 0.7, matmul_8: 0.6, matmul_4: 0.45, half_side: 124.41, attention: 0.3727,
+    memory: 0.49084, kernel_seconds: 5.6662e-06}
+  b200: {matmul_16: 0.33538, matmul_8: 0.48733, matmul_4: 0.45, half_side: 225.76,
+    attention: 0.84875, memory: 0.94947, kernel_seconds: 1.1049e-05}
+  gb200-nvl72: {matmul_16: 0.53065, matmul_8: 0.5472, matmul_4: 0.39128, half_side: 225.76,
+    attention: 0.84875, memory: 0.94947, kernel_seconds: 1.1049e-05}
+  b300: {matmul_16: 0.3333, matmul_8: 0.6, matmul_4: 0.45, half_side: 225.76, attention: 0.84875,
+    memory: 0.94947, kernel_seconds: 1.1049e-05}
+  gb300-nvl72: {matmul_16: 0.59111, matmul_8: 0.72511, matmul_4: 0.45, half_side: 225.76,
+    attention: 0.84875, memory: 0.94947, kernel_seconds: 1.1049e-05}
+frameworks:
+  megatron: {elementwise: 1.1022, tensor_exposed: 0.29646, expert_exposed: 1.1282,
+    overlap_slowdown: 0.13268, step_seconds: 0.018956}
+  megatron-2021: {score_traffic: 11.588, elementwise: 1.5612, tensor_exposed: 1.1424,
+    expert_exposed: 0.6, overlap_slowdown: 0.17123, step_seconds: 0.020628}
+  fsdp: {attention: 0.54624, elementwise: 0.87277, tensor_exposed: 0.42842, expert_exposed: 0.6,
+    overlap_slowdown: 0.37702, step_seconds: 0.018979}
+)yaml";
+
+template <typename Parameters>
+struct Field {
+  const char* name;
+  double Parameters::*value;
+  double most;
+};
+
+constexpr double kFraction = 1;
+constexpr double kSecond = 1;
+
+constexpr Field<DeviceParameters> kDeviceFields[] = {
+    {"matmul_16", &DeviceParameters::matmul_16, kFraction},
+    {"matmul_8", &DeviceParameters::matmul_8, kFraction},
+    {"matmul_4", &DeviceParameters::matmul_4, kFraction},
+    {"half_side", &DeviceParameters::half_side, 1e6},
+    {"attention", &DeviceParameters::attention, kFraction},
+    {"memory", &DeviceParameters::memory, kFraction},
+    {"kernel_seconds", &DeviceParameters::kernel_seconds, kSecond},
+};
+
+constexpr Field<FrameworkParameters> kFrameworkFields[] = {
+    {"attention", &FrameworkParameters::attention, 10},
+    {"score_traffic", &FrameworkParameters::score_traffic, 100},
+    {"elementwise", &FrameworkParameters::elementwise, 100},
+    {"tensor_exposed", &FrameworkParameters::tensor_exposed, 10},
+    {"expert_exposed", &FrameworkParameters::expert_exposed, 10},
+    {"overlap_slowdown", &FrameworkParameters::overlap_slowdown, 10},
+    {"step_seconds", &FrameworkParameters::step_seconds, 60 * kSecond},
+};
+
+class Reader {
+ public:
+  explicit Reader(std::string_view file) : file_(file) {}
+
+  absl::StatusOr<CostParameters> Read(const YAML::Node& root) const {
+    CostParameters result;
+    if (!root.IsMap()) return ErrorAt(root, "expected a map of devices and frameworks");
+    for (const auto& part : root) {
+      const std::string key = part.first.Scalar();
+      if (key == "devices") {
+        MW_RETURN_IF_ERROR(
+            Names(part.second, kDeviceFields, &DeviceParameters::device, &result.devices));
+      } else if (key == "frameworks") {
+        MW_RETURN_IF_ERROR(Names(part.second, kFrameworkFields, &FrameworkParameters::framework,
+                                 &result.frameworks));
+      } else {
+        return ErrorAt(part.first, StrCat("unknown key \"", key, "\"; valid: devices, frameworks"));
+      }
+    }
+    return result;
+  }
+
+  absl::Status ErrorAt(const YAML::Node& node, std::string_view message) const {
+    return ErrorAt(node.Mark(), message);
+  }
+  absl::Status ErrorAt(const YAML::Mark& mark, std::string_view message) const {
+    return absl::InvalidArgumentError(
+        StrCat(file_, ":", mark.line + 1, ":", mark.column + 1, ": ", message));
+  }
+
+ private:
+  template <typename Parameters, size_t n>
+  absl::Status Names(const YAML::Node& map, const Field<Parameters> (&fields)[n],
+                     std::string Parameters::*name, std::vector<Parameters>* out) const {
+    if (!map.IsMap()) return ErrorAt(map, "expected a map from names to parameters");
+    for (const auto& entry : map) {
+      Parameters& parameters = out->emplace_back();
+      parameters.*name = entry.first.Scalar();
+      if (!entry.second.IsMap()) return ErrorAt(entry.second, "expected a map of parameters");
+      for (const auto& item : entry.second) {
+        MW_RETURN_IF_ERROR(Number(item.first, item.second, fields, &parameters));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  template <typename Parameters, size_t n>
+  absl::Status Number(const YAML::Node& key, const YAML::Node& value,
+                      const Field<Parameters> (&fields)[n], Parameters* out) const {
+    std::vector<std::string> names;
+    for (const Field<Parameters>& field : fields) {
+      names.emplace_back(field.name);
+      if (!key.IsScalar() || key.Scalar() != field.name) continue;
+      double number = 0;
+      if (!value.IsScalar() || !YAML::convert<double>::decode(value, number) ||
+          !std::isfinite(number) || number <= 0 || number > field.most) {
+        return ErrorAt(value,
+                       StrCat(field.name, " must be a number above 0, at most ", field.most));
+      }
+      out->*field.value = number;
+      return absl::OkStatus();
+    }
+    return ErrorAt(key, StrCat("unknown parameter; did you mean \"",
+                               NearestName(key.IsScalar() ? key.Scalar() : "", names), "\"?"));
+  }
+
+  std::string_view file_;
+};
+
+}  // namespace
+
+DeviceParameters CostParameters::Device(std::string_view name) const {
+  for (const DeviceParameters& one : devices) {
+    if (one.device == name) return one;
+  }
+  return {};
+}
+
+FrameworkParameters CostParameters::Framework(std::string_view name) const {
+  for (const FrameworkParameters& one : frameworks) {
+    if (one.framework == name) return one;
+  }
+  return {};
+}
+
+absl::StatusOr<CostParameters> ParseCostParameters(std::string_view text, std::string_view file) {
+  const Reader reader(file);
+  // yaml-cpp reports by exceptions; none may leave this function.
+  try {
+    return reader.Read(YAML::Load(std::string(text)));
+  } catch (const YAML::Exception& e) {
+    return reader.ErrorAt(e.mark, e.msg);
+  }
+}
+
+const CostParameters& BuiltinCostParameters() {
+  static const auto* const kParameters =
+      new CostParameters(ParseCostParameters(kBuiltin, "built-in parameters").value());
+  return *kParameters;
+}
+
+}  // namespace meshwright::transformer
