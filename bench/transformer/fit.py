@@ -35,6 +35,7 @@ FRAMEWORK = {
 FRAMEWORKS = {
     "megatron": FRAMEWORK,
     "megatron-2021": {"score_traffic": 6, **FRAMEWORK},
+    "megatron-26.06": {"expert_kernels": 0.3, **FRAMEWORK},
     "fsdp": {"attention": 1, **FRAMEWORK},
 }
 FRACTIONS = {"matmul_16", "matmul_8", "matmul_4", "attention", "memory"}

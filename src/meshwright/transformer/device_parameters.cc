@@ -17,33 +17,35 @@ namespace {
 // nothing, these are the defaults.
 constexpr std::string_view kBuiltin = R"yaml(
 devices:
-  v100: {matmul_16: 0.89389, matmul_8: 0.6, matmul_4: 0.45, half_side: 112.02,
-    attention: 0.50704, memory: 0.88892, kernel_seconds: 4.9386e-06}
-  a100-80g: {matmul_16: 0.79639, matmul_8: 0.6, matmul_4: 0.45, half_side: 122.58,
-    attention: 0.75811, memory: 0.86041, kernel_seconds: 5.3159e-06}
-  a100-40g: {matmul_16: 0.7696, matmul_8: 0.6, matmul_4: 0.45, half_side: 122.58,
-    attention: 0.75811, memory: 0.86041, kernel_seconds: 5.3159e-06}
-  h100-sxm: {matmul_16: 0.67879, matmul_8: 0.64116, matmul_4: 0.45, half_side: 124.41,
-    attention: 0.3727, memory: 0.49084, kernel_seconds: 5.6662e-06}
-  h100-96g: {matmul_16: 0.62815, matmul_8: 0.71324, matmul_4: 0.45, half_side: 124.41,
-    attention: 0.3727, memory: 0.49084, kernel_seconds: 5.6662e-06}
-  h200: {matmul_16: 0.7, matmul_8: 0.6, matmul_4: 0.45, half_side: 124.41, attention: 0.3727,
-    memory: 0.49084, kernel_seconds: 5.6662e-06}
-  b200: {matmul_16: 0.33538, matmul_8: 0.48733, matmul_4: 0.45, half_side: 225.76,
-    attention: 0.84875, memory: 0.94947, kernel_seconds: 1.1049e-05}
-  gb200-nvl72: {matmul_16: 0.53065, matmul_8: 0.5472, matmul_4: 0.39128, half_side: 225.76,
-    attention: 0.84875, memory: 0.94947, kernel_seconds: 1.1049e-05}
-  b300: {matmul_16: 0.3333, matmul_8: 0.6, matmul_4: 0.45, half_side: 225.76, attention: 0.84875,
-    memory: 0.94947, kernel_seconds: 1.1049e-05}
-  gb300-nvl72: {matmul_16: 0.59111, matmul_8: 0.72511, matmul_4: 0.45, half_side: 225.76,
-    attention: 0.84875, memory: 0.94947, kernel_seconds: 1.1049e-05}
+  v100: {matmul_16: 0.90856, matmul_8: 0.6, matmul_4: 0.45, half_side: 110.13,
+    attention: 0.50789, memory: 0.89809, kernel_seconds: 4.9274e-06}
+  a100-80g: {matmul_16: 0.79392, matmul_8: 0.6, matmul_4: 0.45, half_side: 112.9,
+    attention: 0.76824, memory: 0.90458, kernel_seconds: 5.0623e-06}
+  a100-40g: {matmul_16: 0.77016, matmul_8: 0.6, matmul_4: 0.45, half_side: 112.9,
+    attention: 0.76824, memory: 0.90458, kernel_seconds: 5.0623e-06}
+  h100-sxm: {matmul_16: 0.67781, matmul_8: 0.64968, matmul_4: 0.45, half_side: 113.77,
+    attention: 0.37404, memory: 0.55312, kernel_seconds: 4.9139e-06}
+  h100-96g: {matmul_16: 0.62495, matmul_8: 0.70366, matmul_4: 0.45, half_side: 113.77,
+    attention: 0.37404, memory: 0.55312, kernel_seconds: 4.9139e-06}
+  h200: {matmul_16: 0.7, matmul_8: 0.6, matmul_4: 0.45, half_side: 113.77, attention: 0.37404,
+    memory: 0.55312, kernel_seconds: 4.9139e-06}
+  b200: {matmul_16: 0.37058, matmul_8: 0.53976, matmul_4: 0.45, half_side: 223.34,
+    attention: 0.82251, memory: 0.90464, kernel_seconds: 1.4085e-05}
+  gb200-nvl72: {matmul_16: 0.57907, matmul_8: 0.55423, matmul_4: 0.41667, half_side: 223.34,
+    attention: 0.82251, memory: 0.90464, kernel_seconds: 1.4085e-05}
+  b300: {matmul_16: 0.35439, matmul_8: 0.6, matmul_4: 0.45, half_side: 223.34,
+    attention: 0.82251, memory: 0.90464, kernel_seconds: 1.4085e-05}
+  gb300-nvl72: {matmul_16: 0.61857, matmul_8: 0.7391, matmul_4: 0.45, half_side: 223.34,
+    attention: 0.82251, memory: 0.90464, kernel_seconds: 1.4085e-05}
 frameworks:
-  megatron: {elementwise: 1.1022, tensor_exposed: 0.29646, expert_exposed: 1.1282,
-    overlap_slowdown: 0.13268, step_seconds: 0.018956}
-  megatron-2021: {score_traffic: 11.588, elementwise: 1.5612, tensor_exposed: 1.1424,
-    expert_exposed: 0.6, overlap_slowdown: 0.17123, step_seconds: 0.020628}
-  fsdp: {attention: 0.54624, elementwise: 0.87277, tensor_exposed: 0.42842, expert_exposed: 0.6,
-    overlap_slowdown: 0.37702, step_seconds: 0.018979}
+  megatron: {elementwise: 1.3903, tensor_exposed: 0.33063, expert_exposed: 1.2563,
+    overlap_slowdown: 0.13431, step_seconds: 0.017102}
+  megatron-2021: {score_traffic: 12.051, elementwise: 1.5383, tensor_exposed: 1.1871,
+    expert_exposed: 0.6, overlap_slowdown: 0.17021, step_seconds: 0.020748}
+  megatron-26.06: {expert_kernels: 0.239, elementwise: 0.92226, tensor_exposed: 0.46838,
+    expert_exposed: 0.47637, overlap_slowdown: 0.14138, step_seconds: 0.019928}
+  fsdp: {attention: 0.54094, elementwise: 0.97152, tensor_exposed: 0.43278, expert_exposed: 0.6,
+    overlap_slowdown: 0.37111, step_seconds: 0.019389}
 )yaml";
 
 template <typename Parameters>
@@ -72,6 +74,7 @@ constexpr Field<FrameworkParameters> kFrameworkFields[] = {
     {"elementwise", &FrameworkParameters::elementwise, 100},
     {"tensor_exposed", &FrameworkParameters::tensor_exposed, 10},
     {"expert_exposed", &FrameworkParameters::expert_exposed, 10},
+    {"expert_kernels", &FrameworkParameters::expert_kernels, 100},
     {"overlap_slowdown", &FrameworkParameters::overlap_slowdown, 10},
     {"step_seconds", &FrameworkParameters::step_seconds, 60 * kSecond},
 };

@@ -26,14 +26,16 @@ struct DeviceParameters {
 
 // How a framework runs the same mathematics.
 struct FrameworkParameters {
-  // "megatron" (Megatron-Core, NeMo), "megatron-2021" (before flash attention), "fsdp" (PyTorch's
-  // FSDP: torchtitan, llm-foundry).
+  // "megatron" (Megatron-Core, NeMo), "megatron-2021" (before flash attention), "megatron-26.06"
+  // (from NeMo's container 26.06 on, which runs experts faster), "fsdp" (PyTorch's FSDP:
+  // torchtitan, llm-foundry).
   std::string framework;
   double attention = 1;           // flash attention's speed as a multiple of the device's
   double score_traffic = 0;       // passes of attention's scores through memory, forward; 0: flash
   double elementwise = 1;         // memory traffic as a multiple of fused kernels'
   double tensor_exposed = 0.6;    // fraction of tensor parallel communication not hidden
   double expert_exposed = 0.6;    // ... of expert parallel communication
+  double expert_kernels = 1;      // launched for each expert in a grouped product
   double overlap_slowdown = 0.2;  // of computation while collectives run beside it
   double step_seconds = 0.02;     // a step's fixed work: data, logging, clipping
 };

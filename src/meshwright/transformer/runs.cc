@@ -37,6 +37,28 @@ constexpr GpuWords kGpus[] = {
     {"v100", "", "v100"},
 };
 
+// Columns that have to be numbers even in rows that are not taken.
+constexpr const char* kNumbers[] = {"layers",
+                                    "hidden",
+                                    "ffn",
+                                    "heads",
+                                    "kv_heads",
+                                    "seq",
+                                    "vocab",
+                                    "n_gpus",
+                                    "tp",
+                                    "pp",
+                                    "vpp",
+                                    "cp",
+                                    "ep",
+                                    "mbs",
+                                    "gbs",
+                                    "zero",
+                                    "iteration_time_s",
+                                    "tokens_per_s_per_gpu",
+                                    "tflops_per_gpu",
+                                    "mem_gib"};
+
 // One row, by name of column.
 class RowReader {
  public:
@@ -185,6 +207,15 @@ std::optional<double> SecondsOf(RowReader& row, const Run& run) {
   return counted * static_cast<double>(run.workload.global_batch) / gpus / (*tflops * 1e12);
 }
 
+// "Megatron-Bridge perf summary 26.04.01 NeMo Container" is 26.04; 0: the source names none.
+double NemoContainer(const std::string& source) {
+  const size_t name = source.find(" NeMo Container");
+  if (name == std::string::npos) return 0;
+  const size_t start = source.rfind(' ', name - 1) + 1;
+  double version = 0;
+  return absl::SimpleAtod(source.substr(start, 5), &version) ? version : 0;
+}
+
 absl::StatusOr<Run> RunOf(RowReader& row) {
   Run run;
   const auto incomplete = [](std::string_view what) {
@@ -237,7 +268,10 @@ absl::StatusOr<Run> RunOf(RowReader& row) {
   if (c.virtual_stages > 1) c.schedule = PipelineKind::kInterleaved;
   // Megatron trained in fp16 before flash attention, and recomputed whole layers by default.
   const bool early = !fsdp && c.precision == Precision::kFp16;
-  run.framework = fsdp ? "fsdp" : early ? "megatron-2021" : "megatron";
+  run.framework = fsdp                                         ? "fsdp"
+                  : early                                      ? "megatron-2021"
+                  : NemoContainer(row.Text("source")) >= 26.06 ? "megatron-26.06"
+                                                               : "megatron";
   const std::string recompute = row.Text("recompute");
   c.recompute = Contains(recompute, "selective") ? Recompute::kSelective
                 : Contains(recompute, "full") || (recompute.empty() && early) ? Recompute::kFull
@@ -276,6 +310,7 @@ absl::StatusOr<std::vector<RunPrediction>> PredictRuns(const CsvTable& table, st
     one.gpu = row.Text("gpu");
     one.dtype = row.Text("dtype");
     one.fitted = IsFitted(csv_row);
+    for (const char* column : kNumbers) row.Number(column, /*or_zero=*/true);
     const absl::StatusOr<Run> run = RunOf(row);
     MW_RETURN_IF_ERROR(row.status());
     if (!run.ok()) {

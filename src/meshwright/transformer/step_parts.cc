@@ -119,8 +119,8 @@ void Adder::Product(const Matmul& product, bool low_precision) {
   const double arithmetic =
       flops / (Rate(low_precision) * SideEfficiency(m / experts, n, k, s_.parameters.half_side));
   const double traffic = kBytes * (m * k + experts * n * k + m * n) / bandwidth_;
-  // Grouped products still have a kernel an expert.
-  const double seconds = std::max(arithmetic, traffic) + s_.parameters.kernel_seconds * experts;
+  const double kernels = expert ? std::max(1.0, experts * s_.framework.expert_kernels) : 1;
+  const double seconds = std::max(arithmetic, traffic) + s_.parameters.kernel_seconds * kernels;
   cost.forward += seconds;
   product_forward += seconds;
   cost.backward += product.backward_products * seconds;
