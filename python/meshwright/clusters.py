@@ -11,12 +11,16 @@ from meshwright import _library, errors
 
 # JAX's device_kind, lower case, by device type; the first match counts.
 _KINDS = [
+    (r"gb300", "gb300-nvl72"),
     (r"gb200", "gb200-nvl72"),
+    (r"\bb300", "b300"),
     (r"\bb200", "b200"),
     (r"h200", "h200"),
     (r"h100.*pcie", "h100-pcie"),
+    (r"h100.*96gb", "h100-96g"),
     (r"h100", "h100-sxm"),
     (r"a100.*pcie.*40gb", "a100-40g-pcie"),
+    (r"a100.*40gb", "a100-40g"),
     (r"a100.*80gb", "a100-80g"),
     (r"v100", "v100"),
     (r"a10g", "a10g"),

@@ -38,8 +38,9 @@ TEST(BuiltinDevices, RowsAreCompleteAndPlausible) {
     EXPECT_GE(device.intra_node.achievable(), device.inter_node.achievable());
     EXPECT_LE(device.intra_node.latency_seconds, device.inter_node.latency_seconds);
   }
-  for (const char* name : {"h100-sxm", "h100-pcie", "h200", "b200", "gb200-nvl72", "a100-80g",
-                           "a100-40g-pcie", "v100", "a10g", "l4", "rtx3090", "mi300x", "tpu-v5p"}) {
+  for (const char* name : {"h100-sxm", "h100-pcie", "h200", "b200", "gb200-nvl72", "b300",
+                           "gb300-nvl72", "h100-96g", "a100-80g", "a100-40g", "a100-40g-pcie",
+                           "v100", "a10g", "l4", "rtx3090", "mi300x", "tpu-v5p"}) {
     EXPECT_NE(FindDevice(name), nullptr) << name;
   }
   EXPECT_EQ(FindDevice("abacus"), nullptr);

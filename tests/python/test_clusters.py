@@ -16,7 +16,11 @@ from meshwright import clusters
         ("NVIDIA H200", "h200"),
         ("NVIDIA B200", "b200"),
         ("NVIDIA GB200", "gb200-nvl72"),
+        ("NVIDIA GB300", "gb300-nvl72"),
+        ("NVIDIA B300 SXM6 AC", "b300"),
+        ("NVIDIA H100 96GB HBM2e", "h100-96g"),
         ("NVIDIA A100-SXM4-80GB", "a100-80g"),
+        ("NVIDIA A100-SXM4-40GB", "a100-40g"),
         ("NVIDIA A100-PCIE-40GB", "a100-40g-pcie"),
         ("Tesla V100-SXM2-32GB", "v100"),
         ("NVIDIA A10G", "a10g"),
@@ -26,7 +30,6 @@ from meshwright import clusters
         ("TPU v5", "tpu-v5p"),
         ("NVIDIA L40S", None),
         ("TPU v5 lite", None),
-        ("NVIDIA A100-SXM4-40GB", None),
     ],
 )
 def test_device_type(kind, name):

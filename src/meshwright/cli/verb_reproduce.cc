@@ -19,6 +19,7 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/reproduce_nersc.h"
+#include "meshwright/cli/reproduce_runs.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/cluster/units.h"
 #include "meshwright/inter/alpa_layers.h"
@@ -36,6 +37,7 @@ struct ReproduceCommand {
   std::string deadline = "60s";
   int threads = 2;
   bool json = false;
+  std::string output, parameters;  // of runs only
 };
 
 // One recorded case, whatever it is of.
@@ -58,7 +60,7 @@ struct Reproduction {
   // One of the two: rows for the common table, or all of the output.
   absl::Status (*run)(const std::vector<std::string>& files, const solve::SolverOptions& options,
                       const RowSink& sink);
-  absl::Status (*print)(const std::vector<std::string>& files, bool json) = nullptr;
+  absl::Status (*print)(const ReproduceCommand& command) = nullptr;
 };
 
 absl::Status ReproduceAlpaIlp(const std::vector<std::string>& files,
@@ -177,7 +179,12 @@ constexpr Reproduction kReproductions[] = {
     {"alpa-stages", "runs of Alpa's dynamic programming over stages", &ReproduceAlpaStages},
     {"alpa-schedules", "pipeline schedules of Alpa, clock by clock", &ReproduceAlpaSchedules},
     {"nersc", "collectives, operators, points and searches of NERSC's transformer-perf-estimates",
-     nullptr, &ReproduceNersc},
+     nullptr,
+     [](const ReproduceCommand& command) { return ReproduceNersc(command.files, command.json); }},
+    {"runs", "published training runs as CSV, predicted by the calibrated model", nullptr,
+     [](const ReproduceCommand& command) {
+       return ReproduceRuns(command.files, command.output, command.parameters);
+     }},
 };
 
 absl::StatusOr<const Reproduction*> FindReproduction(const std::string& name) {
@@ -224,7 +231,11 @@ absl::Status RunReproduce(const ReproduceCommand& command) {
         StrCat("--deadline: ", deadline.ok() ? "must be more than 0 seconds"
                                              : std::string(deadline.status().message())));
   }
-  if (reproduction->print != nullptr) return reproduction->print(command.files, command.json);
+  if (reproduction->name != std::string_view("runs") &&
+      !(command.output.empty() && command.parameters.empty())) {
+    return absl::InvalidArgumentError("-o and --parameters are of \"reproduce runs\" only");
+  }
+  if (reproduction->print != nullptr) return reproduction->print(command);
   solve::SolverOptions options;
   options.deadline_seconds = *deadline;
   options.threads = command.threads;
@@ -268,7 +279,8 @@ Action AddReproduceVerb(CLI::App& app) {
     StrAppend(&names, names.empty() ? "" : "; ", one.name, ": ", one.summary);
   }
   app.add_option("WHAT", command->what, names)->required();
-  app.add_option("FILE", command->files, "recorded cases as JSON, gzip or plain")->required();
+  app.add_option("FILE", command->files, "recorded cases as JSON, or a table as CSV; gzip or plain")
+      ->required();
   app.add_option("--deadline", command->deadline, "time for each case, like 60s")
       ->capture_default_str();
   app.add_option("--threads", command->threads, "threads of the search")
@@ -276,6 +288,9 @@ Action AddReproduceVerb(CLI::App& app) {
       ->capture_default_str();
   app.add_flag("--json", command->json,
                "the same as JSON; infeasible costs and infinite deviations are null");
+  app.add_option("-o,--output", command->output, "runs: writes the table with predictions there");
+  app.add_option("--parameters", command->parameters,
+                 "runs: YAML file of device and framework parameters instead of the built-in ones");
   return [command] { return RunReproduce(*command); };
 }
 

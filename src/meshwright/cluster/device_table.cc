@@ -92,6 +92,25 @@ constexpr DeviceRow kRows[] = {
     },
 
     {
+        .name = "h100-96g",
+        .description = "NVIDIA H100 SXM5 96 GB HBM2e (500 W)",
+        .memory_bytes = GiB(96),
+        .memory_bytes_per_second = 2.4e12,
+        .peak_flops = {{"f64", 67 * kTera},
+                       {"f32", 494.7 * kTera},
+                       {"f16", 989.4 * kTera},
+                       {"bf16", 989.4 * kTera},
+                       {"f8e4m3fn", 1978.9 * kTera},
+                       {"f8e5m2", 1978.9 * kTera},
+                       {"s8", 1978.9 * kTera}},
+        .devices_per_node = 8,
+        .intra_node = NvLink("nvlink4", 450),
+        .inter_node = Network("roce400", 400),
+        .source = "torchtitan, benchmarks/asyncTP_llama3_h100_2025-06_torchtitan.md: Grand Teton, "
+                  "2.4 TB/s, 400 Gb/s a GPU, 500 W; compute as h100-sxm",
+    },
+
+    {
         .name = "h100-pcie",
         .description = "NVIDIA H100 PCIe 80 GB",
         .memory_bytes = GiB(80),
@@ -167,6 +186,59 @@ constexpr DeviceRow kRows[] = {
         .intra_node = NvLink("nvlink5", 900),
         .inter_node = Network("ib-ndr400", 400),
         .source = "NVIDIA GB200 NVL72 data sheet, figures of the rack over 72, dense",
+    },
+
+    {
+        .name = "b300",
+        .description = "NVIDIA B300 (HGX, 1100 W)",
+        .memory_bytes = GiB(268),  // 288 GB of HBM3e
+        .memory_bytes_per_second = 8e12,
+        .peak_flops = {{"f64", 1.25 * kTera},
+                       {"f32", 1125 * kTera},
+                       {"f16", 2250 * kTera},
+                       {"bf16", 2250 * kTera},
+                       {"f8e4m3fn", 4500 * kTera},
+                       {"f8e5m2", 4500 * kTera},
+                       {"f4e2m1fn", 13125 * kTera}},
+        .devices_per_node = 8,
+        .intra_node = NvLink("nvlink5", 900),
+        .inter_node = Network("ib-xdr800", 800),
+        .source = "NVIDIA HGX B300 and DGX B300 data sheets",
+    },
+
+    {
+        .name = "gb300-nvl72",
+        .description = "NVIDIA GB300 NVL72, one GPU of 72 in an NVLink domain",
+        .memory_bytes = GiB(258),  // 20 TB over 72
+        .memory_bytes_per_second = 8e12,
+        .peak_flops = {{"f64", 1.3 * kTera},
+                       {"f32", 1250 * kTera},
+                       {"f16", 2500 * kTera},
+                       {"bf16", 2500 * kTera},
+                       {"f8e4m3fn", 5000 * kTera},
+                       {"f8e5m2", 5000 * kTera},
+                       {"f4e2m1fn", 15000 * kTera}},
+        .devices_per_node = 72,
+        .intra_node = NvLink("nvlink5", 900),
+        .inter_node = Network("ib-xdr800", 800),
+        .source = "NVIDIA GB300 NVL72 data sheet, figures of the rack over 72, dense",
+    },
+
+    {
+        .name = "a100-40g",
+        .description = "NVIDIA A100 SXM4 40 GB",
+        .memory_bytes = GiB(40),
+        .memory_bytes_per_second = 1.555e12,
+        .peak_flops = {{"f64", 19.5 * kTera},
+                       {"f32", 156 * kTera},
+                       {"f16", 312 * kTera},
+                       {"bf16", 312 * kTera},
+                       {"s8", 624 * kTera},
+                       {"s4", 1248 * kTera}},
+        .devices_per_node = 8,
+        .intra_node = NvLink("nvlink3", 300),
+        .inter_node = Network("ib-hdr200", 200),
+        .source = "NVIDIA A100 Tensor Core GPU data sheet (1758950, 40 GB SXM)",
     },
 
     {
@@ -295,7 +367,7 @@ constexpr DeviceRow kRows[] = {
     {
         .name = "tpu-v5p",
         .description = "Google TPU v5p",
-        .memory_bytes = GiB(95),
+        .memory_bytes = GiB(96),
         .memory_bytes_per_second = 2765 * kGB,
         .peak_flops = {{"f32", 459 * kTera},
                        {"bf16", 459 * kTera},

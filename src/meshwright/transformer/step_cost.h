@@ -2,11 +2,14 @@
 #define MESHWRIGHT_TRANSFORMER_STEP_COST_H_
 
 #include <cstdint>
+#include <memory>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/transformer/configuration.h"
+#include "meshwright/transformer/device_parameters.h"
 #include "meshwright/transformer/model.h"
 
 // Time and memory of a training step by the calibrated model.
@@ -57,8 +60,10 @@ absl::Status CheckConfiguration(const Model& model, const Workload& workload,
 // search evaluates a million configurations a second. Thread-compatible: one a thread.
 class StepCoster {
  public:
-  // All must outlive it.
-  StepCoster(const Model& model, const Workload& workload, const Cluster& cluster);
+  // `model` and `cluster` must outlive it. `framework` is one of the parameters' (megatron, fsdp).
+  StepCoster(const Model& model, const Workload& workload, const Cluster& cluster,
+             const CostParameters& parameters = BuiltinCostParameters(),
+             std::string_view framework = "megatron");
   ~StepCoster();
 
   // `configuration` must pass CheckConfiguration.
@@ -66,7 +71,7 @@ class StepCoster {
 
  private:
   struct Tables;
-  Tables* tables_;
+  std::unique_ptr<Tables> tables_;
 };
 
 }  // namespace meshwright::transformer

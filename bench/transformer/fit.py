@@ -1,0 +1,115 @@
+"""Fits the parameters of devices and frameworks to published runs.
+
+    fit.py MESHWRIGHT RUNS.csv > parameters.yaml
+
+Only the rows that `meshwright reproduce runs` marks "fitted" count; the others are there to be
+predicted. Devices of a generation share all but the fractions of the peak. Every parameter is the
+default times exp(x); x is held near 0 by a prior, so that what few runs tell about stays physical,
+and outliers count by their distance, not its square. Needs NumPy and SciPy.
+"""
+
+import csv
+import math
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+from scipy.optimize import least_squares
+
+GENERATIONS = [
+    ["v100"],
+    ["a100-80g", "a100-40g"],
+    ["h100-sxm", "h100-96g", "h200"],
+    ["b200", "gb200-nvl72", "b300", "gb300-nvl72"],
+]
+OWN = {"matmul_16": 0.7, "matmul_8": 0.6, "matmul_4": 0.45}
+SHARED = {"half_side": 128, "attention": 0.5, "memory": 0.8, "kernel_seconds": 5e-6}
+FRAMEWORK = {
+    "elementwise": 1.3,
+    "tensor_exposed": 0.6,
+    "expert_exposed": 0.6,
+    "overlap_slowdown": 0.15,
+    "step_seconds": 0.02,
+}
+FRAMEWORKS = {
+    "megatron": FRAMEWORK,
+    "megatron-2021": {"score_traffic": 6, **FRAMEWORK},
+    "megatron-26.06": {"expert_kernels": 0.3, **FRAMEWORK},
+    "fsdp": {"attention": 1, **FRAMEWORK},
+}
+FRACTIONS = {"matmul_16", "matmul_8", "matmul_4", "attention", "memory"}
+PRIORS = {"kernel_seconds": 0.5, "half_side": 0.5}
+NOISE = 0.08  # of a measured time
+
+
+def variables():
+    """(section, names it is for, parameter, default, deviation of the prior)."""
+    for generation in GENERATIONS:
+        for parameter, value in OWN.items():
+            for device in generation:
+                yield "devices", [device], parameter, value, 0.25
+        for parameter, value in SHARED.items():
+            yield "devices", generation, parameter, value, PRIORS.get(parameter, 0.25)
+    for name, parameters in FRAMEWORKS.items():
+        for parameter, value in parameters.items():
+            yield "frameworks", [name], parameter, value, 0.5
+
+
+def document(x):
+    sections = {"devices": {}, "frameworks": {}}
+    for (section, names, parameter, value, _), exponent in zip(variables(), x):
+        number = value * math.exp(exponent)
+        if section == "devices" and parameter in FRACTIONS:
+            number = min(number, 0.95)
+        for name in names:
+            sections[section].setdefault(name, {})[parameter] = number
+    lines = []
+    for section, names in sections.items():
+        lines.append(f"{section}:")
+        for name, parameters in names.items():
+            items = ", ".join(f"{key}: {number:.5g}" for key, number in parameters.items())
+            lines.append(f"  {name}: {{{items}}}")
+    return "\n".join(lines) + "\n"
+
+
+def log_errors(program, runs, x):
+    with tempfile.TemporaryDirectory() as folder:
+        parameters, predicted = f"{folder}/parameters.yaml", f"{folder}/predicted.csv"
+        with open(parameters, "w", encoding="utf-8") as file:
+            file.write(document(x))
+        subprocess.run(
+            [program, "reproduce", "runs", runs, "-o", predicted, "--parameters", parameters],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        with open(predicted, encoding="utf-8", newline="") as file:
+            rows = [row for row in csv.DictReader(file) if row["half"] == "fitted"]
+    return np.array(
+        [
+            math.log(float(row["predicted_seconds"]) / float(row["seconds"]))
+            for row in rows
+            if not row["skipped"]
+        ]
+    )
+
+
+def main():
+    program, runs = sys.argv[1:]
+    deviations = np.array([deviation for *_, deviation in variables()])
+
+    def residuals(x):
+        errors = log_errors(program, runs, x) / NOISE
+        robust = np.sqrt(2 * (np.sqrt(1 + errors**2) - 1))
+        return np.concatenate([robust, 0.7 * x / deviations])
+
+    # Predictions are written with six digits: steps must be well above them. SciPy's are relative
+    # to the variable, which therefore is 1 at the default.
+    result = least_squares(
+        lambda y: residuals(y - 1), np.ones(len(deviations)), max_nfev=25, diff_step=1e-3
+    )
+    print(document(result.x - 1), end="")
+
+
+if __name__ == "__main__":
+    main()

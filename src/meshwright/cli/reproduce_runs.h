@@ -1,0 +1,19 @@
+#ifndef MESHWRIGHT_CLI_REPRODUCE_RUNS_H_
+#define MESHWRIGHT_CLI_REPRODUCE_RUNS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace meshwright {
+
+// `meshwright reproduce runs FILE.csv`: predicts measured training runs and prints the errors.
+// `output` (may be empty) receives the table with columns of predictions, `parameters` (may be
+// empty) is a YAML file that replaces the built-in parameters of devices and frameworks.
+absl::Status ReproduceRuns(const std::vector<std::string>& files, const std::string& output,
+                           const std::string& parameters);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_CLI_REPRODUCE_RUNS_H_

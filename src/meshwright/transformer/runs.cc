@@ -1,0 +1,330 @@
+#include "meshwright/transformer/runs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/transformer/builtin_models.h"
+#include "meshwright/transformer/check_model.h"
+#include "meshwright/transformer/matmuls.h"
+#include "meshwright/transformer/model_reader.h"
+#include "meshwright/transformer/step_cost.h"
+
+namespace meshwright::transformer {
+namespace {
+
+constexpr double kGib = 1073741824.0;
+constexpr int64_t kDefaultVocabulary = 51200;  // GPT-2's, padded as Megatron does
+
+bool Contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// The first built-in device whose words all occur in what a table calls a GPU.
+struct GpuWords {
+  std::string_view word;    // in lower case
+  std::string_view memory;  // that occurs too; empty: any
+  std::string_view device;
+};
+constexpr GpuWords kGpus[] = {
+    {"gb300", "", "gb300-nvl72"}, {"gb200", "", "gb200-nvl72"}, {"b300", "", "b300"},
+    {"b200", "", "b200"},         {"h200", "", "h200"},         {"h100", "96gb", "h100-96g"},
+    {"h100", "", "h100-sxm"},     {"a100", "40gb", "a100-40g"}, {"a100", "", "a100-80g"},
+    {"v100", "", "v100"},
+};
+
+// Columns that have to be numbers even in rows that are not taken.
+constexpr const char* kNumbers[] = {"layers",
+                                    "hidden",
+                                    "ffn",
+                                    "heads",
+                                    "kv_heads",
+                                    "seq",
+                                    "vocab",
+                                    "n_gpus",
+                                    "tp",
+                                    "pp",
+                                    "vpp",
+                                    "cp",
+                                    "ep",
+                                    "mbs",
+                                    "gbs",
+                                    "zero",
+                                    "iteration_time_s",
+                                    "tokens_per_s_per_gpu",
+                                    "tflops_per_gpu",
+                                    "mem_gib"};
+
+// One row, by name of column.
+class RowReader {
+ public:
+  RowReader(const CsvTable& table, const CsvRow& row, std::string_view file)
+      : table_(table), row_(row), file_(file) {}
+
+  std::string Text(std::string_view column) const {
+    for (size_t i = 0; i < table_.header.size(); ++i) {
+      if (table_.header[i] == column) {
+        return std::string(FromAbsl(absl::StripAsciiWhitespace(row_.fields[i])));
+      }
+    }
+    return "";
+  }
+
+  // nullopt if empty. The first field that is no positive number is remembered.
+  std::optional<double> Number(std::string_view column, bool or_zero = false) {
+    const std::string text = Text(column);
+    if (text.empty()) return std::nullopt;
+    double value = 0;
+    if (!absl::SimpleAtod(text, &value) || !std::isfinite(value) || value < 0 ||
+        (value == 0 && !or_zero)) {
+      Fail(column, text, or_zero ? "a number" : "a number above 0");
+      return std::nullopt;
+    }
+    return value;
+  }
+  std::optional<int64_t> Count(std::string_view column, bool or_zero = false) {
+    const std::optional<double> value = Number(column, or_zero);
+    if (!value.has_value()) return std::nullopt;
+    if (*value != std::floor(*value) || *value > 1e12) {
+      Fail(column, Text(column), "a whole number");
+      return std::nullopt;
+    }
+    return static_cast<int64_t>(*value);
+  }
+
+  const absl::Status& status() const { return status_; }
+
+ private:
+  void Fail(std::string_view column, std::string_view text, std::string_view valid) {
+    if (!status_.ok()) return;
+    status_ = absl::InvalidArgumentError(StrCat(file_, ":", row_.line, ": ", column, " is \"", text,
+                                                "\"; it must be ", valid, " or empty"));
+  }
+
+  const CsvTable& table_;
+  const CsvRow& row_;
+  std::string_view file_;
+  absl::Status status_;
+};
+
+// A decoder of the row's sizes.
+Model ModelOfSizes(const std::string& name, int64_t layers, int64_t hidden, int64_t heads,
+                   int64_t kv_heads, int64_t ffn, int64_t vocabulary) {
+  Model model;
+  model.family = "gpt2";
+  model.name = name;
+  model.hidden = hidden;
+  model.embedding.vocabulary = vocabulary;
+  model.embedding.dim = hidden;
+  Layer layer;
+  layer.name = "dense";
+  layer.attention.heads = heads;
+  layer.attention.kv_heads = kv_heads;
+  layer.attention.qk_head_dim = hidden / heads;
+  layer.attention.v_head_dim = hidden / heads;
+  // An inner size other than four times the hidden size is that of gated MLPs.
+  layer.mlp = Mlp{.ffn = ffn, .gated = ffn != 4 * hidden};
+  layer.attention_norm = {.kind = NormKind::kRms};
+  layer.mlp_norm = {.kind = NormKind::kRms};
+  Stack stack;
+  stack.kinds = {layer};
+  stack.layers.assign(layers, 0);
+  stack.final_norm = {.kind = NormKind::kRms};
+  model.stacks = {stack};
+  model.head.outputs = vocabulary;
+  model.head.tied = ffn == 4 * hidden;
+  return model;
+}
+
+// Sizes in the row count before a name; a name must agree with them.
+absl::StatusOr<Model> ModelOf(RowReader& row) {
+  std::string name = row.Text("model");
+  if (const size_t variant = name.find(" ("); variant != std::string::npos) name.resize(variant);
+  const auto layers = row.Count("layers"), hidden = row.Count("hidden");
+  const auto heads = row.Count("heads"), kv_heads = row.Count("kv_heads");
+  const auto ffn = row.Count("ffn"), vocabulary = row.Count("vocab");
+  const bool sized = layers.has_value() && hidden.has_value() && heads.has_value();
+  if (const BuiltinModel* builtin = FindBuiltinModel(name); builtin != nullptr) {
+    MW_ASSIGN_OR_RETURN(Model model, ReadHuggingFaceConfig(builtin->config, builtin->name));
+    if (!sized || (model.layers() == *layers && model.hidden == *hidden)) return model;
+  }
+  if (!sized) return absl::NotFoundError("model's sizes not published, nor a built-in model");
+  if (*layers > kMaxLayers || *hidden > kMaxWidth || *heads > kMaxWidth || *hidden % *heads != 0) {
+    return absl::InvalidArgumentError("model's sizes are not valid");
+  }
+  Model model = ModelOfSizes(name, *layers, *hidden, *heads, kv_heads.value_or(*heads),
+                             ffn.value_or(4 * *hidden), vocabulary.value_or(kDefaultVocabulary));
+  MW_RETURN_IF_ERROR(CheckModel(model));
+  return model;
+}
+
+absl::StatusOr<Precision> PrecisionOf(const std::string& dtype) {
+  if (Contains(dtype, "mx")) return Precision::kMxFp8;
+  if (Contains(dtype, "fp4")) return Precision::kNvFp4;
+  if (Contains(dtype, "fp8")) return Precision::kFp8;
+  if (dtype == "fp16") return Precision::kFp16;
+  if (dtype == "bf16" || dtype.empty()) return Precision::kBf16;
+  return absl::InvalidArgumentError("dtype not known");
+}
+
+absl::StatusOr<Cluster> ClusterOf(const std::string& gpu, int64_t gpus) {
+  const std::string name = absl::AsciiStrToLower(gpu);
+  for (const GpuWords& words : kGpus) {
+    if (!Contains(name, words.word) || !Contains(name, words.memory)) continue;
+    const DeviceType* const device = FindDevice(words.device);
+    if (device == nullptr) break;
+    int64_t inside = std::min<int64_t>(device->devices_per_node, gpus);
+    while (gpus % inside != 0) --inside;
+    Cluster cluster;
+    cluster.name = name;
+    cluster.device = *device;
+    cluster.devices_per_node = inside;
+    cluster.nodes = gpus / inside;
+    cluster.intra_node = device->intra_node;
+    cluster.inter_node = device->inter_node;
+    return cluster;
+  }
+  return absl::NotFoundError("GPU not known");
+}
+
+// What the row says of time, in seconds of a step.
+std::optional<double> SecondsOf(RowReader& row, const Run& run) {
+  const double tokens = static_cast<double>(run.workload.global_batch * run.workload.sequence);
+  const double gpus = static_cast<double>(run.cluster.devices());
+  if (const auto seconds = row.Number("iteration_time_s")) return seconds;
+  if (const auto rate = row.Number("tokens_per_s_per_gpu")) return tokens / gpus / *rate;
+  const auto tflops = row.Number("tflops_per_gpu");
+  if (!tflops.has_value()) return std::nullopt;
+  // Megatron's formula counts every pair of tokens; its earlier one, recomputation as well.
+  const FlopCounts flops =
+      CountModelFlops(run.model, {.sequences = 1, .tokens = run.workload.sequence}).total();
+  const bool again = Contains(row.Text("notes"), "counts recompute");
+  const double counted = flops.dense_forward * (again ? 2 : 1) + flops.dense_backward;
+  return counted * static_cast<double>(run.workload.global_batch) / gpus / (*tflops * 1e12);
+}
+
+// "Megatron-Bridge perf summary 26.04.01 NeMo Container" is 26.04; 0: the source names none.
+double NemoContainer(const std::string& source) {
+  const size_t name = source.find(" NeMo Container");
+  if (name == std::string::npos) return 0;
+  const size_t start = source.rfind(' ', name - 1) + 1;
+  double version = 0;
+  return absl::SimpleAtod(source.substr(start, 5), &version) ? version : 0;
+}
+
+absl::StatusOr<Run> RunOf(RowReader& row) {
+  Run run;
+  const auto incomplete = [](std::string_view what) {
+    return absl::NotFoundError(StrCat(what, " not published"));
+  };
+  MW_ASSIGN_OR_RETURN(run.model, ModelOf(row));
+  const auto gpus = row.Count("n_gpus"), sequence = row.Count("seq"), batch = row.Count("gbs");
+  if (!gpus.has_value()) return incomplete("number of GPUs");
+  if (!sequence.has_value()) return incomplete("sequence length");
+  if (!batch.has_value()) return incomplete("global batch");
+  if (*gpus > kMaxDevices || *sequence > kMaxSequence) {
+    return absl::InvalidArgumentError("GPUs or sequence beyond what is accepted");
+  }
+  MW_ASSIGN_OR_RETURN(run.cluster, ClusterOf(row.Text("gpu"), *gpus));
+  run.workload = {.sequence = *sequence, .global_batch = *batch};
+
+  Configuration& c = run.configuration;
+  MW_ASSIGN_OR_RETURN(c.precision, PrecisionOf(row.Text("dtype")));
+  const auto tp = row.Count("tp"), pp = row.Count("pp");
+  if (!tp.has_value() || !pp.has_value()) return incomplete("tensor or pipeline degree");
+  c.tp = *tp;
+  c.pp = *pp;
+  c.cp = row.Count("cp").value_or(1);
+  c.ep = row.Count("ep").value_or(1);
+  if (c.tp > *gpus || c.cp > *gpus || c.pp > *gpus || *gpus % (c.tp * c.cp) != 0 ||
+      *gpus / (c.tp * c.cp) % c.pp != 0) {
+    return absl::InvalidArgumentError("degrees do not divide the number of GPUs");
+  }
+  c.dp = *gpus / (c.tp * c.cp * c.pp);
+  c.sequence_parallel = c.tp > 1;
+  const auto zero = row.Count("zero", /*or_zero=*/true);
+  const std::string shard = row.Text("fsdp_shard");
+  // FSDP's SHARD_GRAD_OP (2) is close to 3. Megatron-class frameworks shard the optimizer state
+  // unless told otherwise.
+  const bool fsdp = zero.value_or(0) >= 2 || !(shard.empty() || shard == "0" || shard == "no");
+  c.zero = fsdp ? 3 : static_cast<int>(zero.value_or(1));
+  // torchtitan cuts a replica's batch into as many micro-batches as there are stages, Megatron into
+  // single sequences.
+  const int64_t each = std::max<int64_t>(1, *batch / c.dp);
+  const int64_t usual = c.pp == 1 ? each : fsdp ? std::max<int64_t>(1, each / c.pp) : 1;
+  c.micro_batch = row.Count("mbs").value_or(usual);
+  // llm-foundry's micro-batches need not divide: as many as it takes, of equal size.
+  if (*batch % c.dp == 0 && each % c.micro_batch != 0) {
+    int64_t parts = (each + c.micro_batch - 1) / c.micro_batch;
+    while (each % parts != 0) ++parts;
+    c.micro_batch = each / parts;
+  }
+  c.virtual_stages = row.Count("vpp").value_or(1);
+  if (c.pp == 1) c.virtual_stages = 1;
+  if (c.virtual_stages > 1) c.schedule = PipelineKind::kInterleaved;
+  // Megatron trained in fp16 before flash attention, and recomputed whole layers by default.
+  const bool early = !fsdp && c.precision == Precision::kFp16;
+  run.framework = fsdp                                         ? "fsdp"
+                  : early                                      ? "megatron-2021"
+                  : NemoContainer(row.Text("source")) >= 26.06 ? "megatron-26.06"
+                                                               : "megatron";
+  const std::string recompute = row.Text("recompute");
+  c.recompute = Contains(recompute, "selective") ? Recompute::kSelective
+                : Contains(recompute, "full") || (recompute.empty() && early) ? Recompute::kFull
+                                                                              : Recompute::kNone;
+  run.memory_gib = row.Number("mem_gib");
+  const std::optional<double> seconds = SecondsOf(row, run);
+  if (!seconds.has_value()) return incomplete("time");
+  run.seconds = *seconds;
+  MW_RETURN_IF_ERROR(CheckConfiguration(run.model, run.workload, run.cluster, c));
+  return run;
+}
+
+}  // namespace
+
+bool IsFitted(const CsvRow& row) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const std::string& field : row.fields) {
+    for (const char c : field + ",") hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
+  return (hash >> 32 & 1) == 0;
+}
+
+absl::StatusOr<std::vector<RunPrediction>> PredictRuns(const CsvTable& table, std::string_view file,
+                                                       const CostParameters& parameters) {
+  for (const std::string_view column : {"source", "model", "gpu", "n_gpus", "seq", "gbs"}) {
+    if (std::find(table.header.begin(), table.header.end(), column) == table.header.end()) {
+      return absl::InvalidArgumentError(StrCat(file, ":1: no column \"", column, "\""));
+    }
+  }
+  std::vector<RunPrediction> predictions;
+  for (const CsvRow& csv_row : table.rows) {
+    RowReader row(table, csv_row, file);
+    RunPrediction& one = predictions.emplace_back();
+    one.line = csv_row.line;
+    one.source = row.Text("source");
+    one.gpu = row.Text("gpu");
+    one.dtype = row.Text("dtype");
+    one.fitted = IsFitted(csv_row);
+    for (const char* column : kNumbers) row.Number(column, /*or_zero=*/true);
+    const absl::StatusOr<Run> run = RunOf(row);
+    MW_RETURN_IF_ERROR(row.status());
+    if (!run.ok()) {
+      one.skipped = std::string(FromAbsl(run.status().message()));
+      continue;
+    }
+    StepCoster coster(run->model, run->workload, run->cluster, parameters, run->framework);
+    const StepCost cost = coster.Cost(run->configuration);
+    one.seconds = run->seconds;
+    one.predicted_seconds = cost.time.seconds;
+    one.memory_gib = run->memory_gib;
+    one.predicted_gib = static_cast<double>(cost.peak_bytes) / kGib;
+  }
+  return predictions;
+}
+
+}  // namespace meshwright::transformer

@@ -1,0 +1,63 @@
+#ifndef MESHWRIGHT_TRANSFORMER_RUNS_H_
+#define MESHWRIGHT_TRANSFORMER_RUNS_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "meshwright/cluster/cluster.h"
+#include "meshwright/transformer/configuration.h"
+#include "meshwright/transformer/device_parameters.h"
+#include "meshwright/transformer/model.h"
+#include "meshwright/transformer/runs_csv.h"
+
+// Published training runs: what each row of a table says, and what the calibrated model predicts.
+//
+// Columns (any order, others are ignored): source, model, layers, hidden, ffn, heads, kv_heads,
+// seq, vocab, gpu, n_gpus, tp, pp, vpp, cp, ep, mbs, gbs, dtype, recompute, zero, fsdp_shard; of
+// time iteration_time_s or else tokens_per_s_per_gpu or else tflops_per_gpu; mem_gib. Empty fields
+// are not published. What a row leaves out is what its framework does by default; a row whose
+// degrees, batch or time are missing and do not follow is incomplete.
+
+namespace meshwright::transformer {
+
+struct Run {
+  Model model;
+  Cluster cluster;
+  Workload workload;
+  Configuration configuration;
+  std::string framework;             // FrameworkParameters::framework
+  double seconds = 0;                // measured, of a step
+  std::optional<double> memory_gib;  // measured
+};
+
+struct RunPrediction {
+  int line = 0;
+  std::string source, gpu, dtype;
+  bool fitted = false;  // of the half that parameters are fitted on (IsFitted)
+  std::string skipped;  // why there is no prediction; empty if there is one
+  double seconds = 0, predicted_seconds = 0;
+  std::optional<double> memory_gib, predicted_gib;
+
+  double error() const { return predicted_seconds / seconds - 1; }
+};
+
+// Which half a row is of, by a hash (FNV-1a) of its fields.
+bool IsFitted(const CsvRow& row);
+
+// Errors: a column that is needed is missing, a field that should be a number is not one (with
+// file and line).
+absl::StatusOr<std::vector<RunPrediction>> PredictRuns(const CsvTable& table, std::string_view file,
+                                                       const CostParameters& parameters);
+
+// Errors of time by source, GPU and dtype, of memory, and the rows that were skipped, as text.
+std::string RunsReport(const std::vector<RunPrediction>& predictions);
+
+// The table with columns half, seconds, predicted_seconds, error, predicted_mem_gib, skipped.
+std::string PredictedCsv(const CsvTable& table, const std::vector<RunPrediction>& predictions);
+
+}  // namespace meshwright::transformer
+
+#endif  // MESHWRIGHT_TRANSFORMER_RUNS_H_

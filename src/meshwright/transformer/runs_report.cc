@@ -1,0 +1,115 @@
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+
+#include "absl/strings/str_format.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/transformer/runs.h"
+
+namespace meshwright::transformer {
+namespace {
+
+struct ErrorSum {
+  int rows = 0;
+  double absolute = 0, signed_sum = 0, largest = 0;
+
+  void Add(double error) {
+    ++rows;
+    absolute += std::abs(error);
+    signed_sum += error;
+    largest = std::max(largest, std::abs(error));
+  }
+  double mean() const { return rows > 0 ? absolute / rows : 0; }
+};
+
+std::string Percent(const ErrorSum& sum) {
+  return sum.rows > 0 ? absl::StrFormat("%.1f%%", 100 * sum.mean()) : std::string("-");
+}
+
+using Key = std::function<std::string(const RunPrediction&)>;
+
+void AppendTable(std::string_view title, const std::vector<RunPrediction>& predictions,
+                 const Key& key, std::string* out) {
+  struct Sums {
+    ErrorSum all, fitted, other;
+  };
+  std::map<std::string, Sums> sums;
+  for (const RunPrediction& one : predictions) {
+    if (!one.skipped.empty()) continue;
+    Sums& sum = sums[key(one)];
+    sum.all.Add(one.error());
+    (one.fitted ? sum.fitted : sum.other).Add(one.error());
+  }
+  StrAppend(out, absl::StrFormat("%-58s %5s %8s %8s %8s %8s %8s\n", std::string(title), "rows",
+                                 "error", "fitted", "other", "bias", "largest"));
+  for (const auto& [name, sum] : sums) {
+    StrAppend(out, absl::StrFormat("%-58s %5d %8s %8s %8s %+7.1f%% %7.1f%%\n", name, sum.all.rows,
+                                   Percent(sum.all), Percent(sum.fitted), Percent(sum.other),
+                                   100 * sum.all.signed_sum / sum.all.rows, 100 * sum.all.largest));
+  }
+  StrAppend(out, "\n");
+}
+
+}  // namespace
+
+std::string RunsReport(const std::vector<RunPrediction>& predictions) {
+  std::string out;
+  AppendTable(
+      "source", predictions, [](const RunPrediction& one) { return one.source; }, &out);
+  AppendTable(
+      "GPU", predictions, [](const RunPrediction& one) { return one.gpu; }, &out);
+  AppendTable(
+      "dtype", predictions,
+      [](const RunPrediction& one) {
+        return one.dtype.empty() ? std::string("not published") : one.dtype;
+      },
+      &out);
+  AppendTable(
+      "all", predictions, [](const RunPrediction&) { return std::string("all"); }, &out);
+  StrAppend(&out, absl::StrFormat("%6s %10s %10s %8s\n", "line", "memory", "predicted", "error"));
+  for (const RunPrediction& one : predictions) {
+    if (!one.skipped.empty() || !one.memory_gib.has_value()) continue;
+    StrAppend(&out, absl::StrFormat("%6d %6.1f GiB %6.1f GiB %+7.1f%%\n", one.line, *one.memory_gib,
+                                    *one.predicted_gib,
+                                    100 * (*one.predicted_gib / *one.memory_gib - 1)));
+  }
+  std::map<std::string, std::vector<int>> skipped;
+  for (const RunPrediction& one : predictions) {
+    if (!one.skipped.empty()) skipped[one.skipped].push_back(one.line);
+  }
+  for (const auto& [why, lines] : skipped) {
+    StrAppend(&out, "\nnot taken, ", lines.size(), lines.size() == 1 ? " row: " : " rows: ", why,
+              "; lines");
+    for (const int line : lines) StrAppend(&out, " ", line);
+  }
+  if (!skipped.empty()) StrAppend(&out, "\n");
+  return out;
+}
+
+std::string PredictedCsv(const CsvTable& table, const std::vector<RunPrediction>& predictions) {
+  std::vector<std::string> fields = table.header;
+  for (const char* name :
+       {"half", "seconds", "predicted_seconds", "error", "predicted_mem_gib", "skipped"}) {
+    fields.emplace_back(name);
+  }
+  std::string out = CsvLine(fields);
+  for (size_t i = 0; i < table.rows.size(); ++i) {
+    const RunPrediction& one = predictions[i];
+    fields = table.rows[i].fields;
+    fields.emplace_back(one.fitted ? "fitted" : "other");
+    if (one.skipped.empty()) {
+      for (const double value :
+           {one.seconds, one.predicted_seconds, one.error(), *one.predicted_gib}) {
+        fields.push_back(absl::StrFormat("%.6g", value));
+      }
+    } else {
+      fields.resize(fields.size() + 4);
+    }
+    fields.push_back(one.skipped);
+    out += CsvLine(fields);
+  }
+  return out;
+}
+
+}  // namespace meshwright::transformer
