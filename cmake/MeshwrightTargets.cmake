@@ -55,8 +55,10 @@ function(meshwright_test name)
   target_compile_definitions(${name}_test PRIVATE
     MESHWRIGHT_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
     MESHWRIGHT_SHARED="${PROJECT_SOURCE_DIR}/../shared")
-  # Tests are mostly template code that runs once: optimising it costs more than it saves.
-  target_compile_options(${name}_test PRIVATE -O1)
+  # Tests are mostly template code that runs once: optimising it costs more than it saves, instrumented all the more.
+  if(NOT MESHWRIGHT_SANITIZE)
+    target_compile_options(${name}_test PRIVATE -O1)
+  endif()
   meshwright_batch(${name}_test <gtest/gtest.h>)
   target_link_libraries(${name}_test PRIVATE meshwright_${name} ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   add_test(NAME ${name}_test COMMAND ${name}_test)
