@@ -265,7 +265,7 @@ BlockCost EmbeddingCost(const Model& model, const BlockSettings& s) {
   adder.Elementwise(3 * rows * static_cast<double>(model.hidden));
   std::vector<Tensor> tensors;
   for (const Tensor& tensor : Tensors(model)) {
-    if (tensor.stack < 0 && GroupOf(tensor.part) == PartGroup::kEmbedding) {
+    if (tensor.layer_kind < 0 && !tensor.mtp && GroupOf(tensor.part) == PartGroup::kEmbedding) {
       tensors.push_back(tensor);
     }
   }
@@ -290,7 +290,7 @@ BlockCost HeadCost(const Model& model, const BlockSettings& s, double* logits_by
   *logits_bytes = 12 * logits;
   std::vector<Tensor> tensors;
   for (const Tensor& tensor : Tensors(model)) {
-    if (tensor.stack < 0 && GroupOf(tensor.part) != PartGroup::kEmbedding) {
+    if (tensor.layer_kind < 0 && !tensor.mtp && GroupOf(tensor.part) != PartGroup::kEmbedding) {
       tensors.push_back(tensor);
     }
   }
