@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -50,19 +51,35 @@ TEST(PlanPipelined, ThePlanReadsBackAndItsStagesAreProgramsThatFitTogether) {
     ASSERT_TRUE(files.ok()) << files.status();
     const Json index = Json::parse(files->back().contents);
     std::set<std::string> named, made, wanted;
+    // By value that is combined over a loop's layers: the layers that outputs are of, and how many
+    // there have to be.
+    std::map<std::string, std::set<int64_t>> parts;
+    std::map<std::string, size_t> combined;
     for (const Json& stage : index["stages"]) {
       for (const Json& module : stage["modules"]) {
         named.insert(module["file"]);
         const auto key = [](const Json& v) {
           return v["value"].dump() + v["layer"].dump() + v["layers"].dump();
         };
-        for (const Json& output : module["outputs"]) made.insert(key(output));
+        for (const Json& output : module["outputs"]) {
+          made.insert(key(output));
+          if (!output["combine"].is_null()) {
+            for (int64_t layer = output["layers"][0]; layer < output["layers"][1]; ++layer)
+              EXPECT_TRUE(parts[output["value"].dump()].insert(layer).second);
+          }
+        }
         for (const Json& input : module["inputs"]) {
-          if (input["parameter"].is_null()) wanted.insert(key(input));
+          if (!input["parameter"].is_null()) continue;
+          if (input["combine"].is_null()) {
+            wanted.insert(key(input));
+          } else {
+            combined[input["value"].dump()] = input["layers"][1];
+          }
         }
       }
     }
     for (const std::string& value : wanted) EXPECT_TRUE(made.contains(value)) << value;
+    for (const auto& [value, layers] : combined) EXPECT_EQ(parts[value].size(), layers) << value;
     EXPECT_EQ(named.size() + 1, files->size());
     for (size_t i = 0; i + 1 < files->size(); ++i) {
       EXPECT_TRUE(named.contains((*files)[i].name));
@@ -74,8 +91,8 @@ TEST(PlanPipelined, ThePlanReadsBackAndItsStagesAreProgramsThatFitTogether) {
 
 TEST(PlanPipelined, WhatDoesNotGoTogetherIsRefused) {
   ProgramRequest request = Request("pipeline/tied_clip.train.hlo.txt.gz");
-  request.mesh = "2";
-  EXPECT_THAT(Message(PlanPipelinedProgram(request)), HasSubstr("a mesh cannot be given"));
+  request.mesh = "3";
+  EXPECT_THAT(Message(PlanPipelinedProgram(request)), HasSubstr("a stage can have 1, 2 devices"));
   request = Request("pipeline/tied_clip.train.hlo.txt.gz");
   request.fixes = {{"x", "[]", "--fix #1"}};
   EXPECT_THAT(Message(PlanPipelinedProgram(request)), HasSubstr("cannot be fixed"));
