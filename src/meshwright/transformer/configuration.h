@@ -29,6 +29,9 @@ struct Configuration {
   int64_t pp = 1;                  // pipeline groups
   int64_t virtual_stages = 1;      // stages a group runs (kInterleaved)
   PipelineKind schedule = PipelineKind::k1F1B;
+  // Embedding and head count as a layer each when layers are dealt out to stages (Megatron's
+  // --account-for-embedding-in-pipeline-split and --account-for-loss-in-pipeline-split).
+  bool ends_as_layers = false;
   int64_t ep = 1;           // expert parallel
   int64_t etp = 1;          // tensor parallel within an expert
   int64_t micro_batch = 1;  // sequences a replica works on at once

@@ -272,6 +272,8 @@ absl::StatusOr<Run> RunOf(RowReader& row) {
                   : early                                      ? "megatron-2021"
                   : NemoContainer(row.Text("source")) >= 26.06 ? "megatron-26.06"
                                                                : "megatron";
+  const int64_t stages = c.pp * c.virtual_stages, layers = run.model.layers();
+  c.ends_as_layers = !fsdp && layers % stages != 0 && (layers + 2) % stages == 0;
   const std::string recompute = row.Text("recompute");
   c.recompute = Contains(recompute, "selective") ? Recompute::kSelective
                 : Contains(recompute, "full") || (recompute.empty() && early) ? Recompute::kFull

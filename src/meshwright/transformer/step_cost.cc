@@ -28,9 +28,7 @@ constexpr double kFrameworkBytes = 2.0 * kGib;
 constexpr double kFragmentation = 0.085;
 // Bytes read and written by Adam per parameter: gradient, master copy, two moments, weight.
 constexpr double kOptimizerTraffic = 30;
-// Embedding and head count as layers where that makes stages equal (Megatron's
-// --account-for-embedding-in-pipeline-split and -loss-).
-constexpr int64_t kEnds = 2;
+constexpr int64_t kEnds = 2;  // embedding and head, where they count as layers
 constexpr double kZeroBubbleLeft = 1.0 / 3;
 
 absl::Status Divides(int64_t degree, std::string_view what, int64_t whole, std::string_view of) {
@@ -76,10 +74,11 @@ absl::Status CheckConfiguration(const Model& model, const Workload& workload,
       }
     }
   }
-  if (c.pp * c.virtual_stages > model.layers() + kEnds) {
-    return absl::InvalidArgumentError(StrCat("pp ", c.pp, " x ", c.virtual_stages,
-                                             " virtual stages are more than the ", model.layers(),
-                                             " layers, embedding and head"));
+  const int64_t layers = model.layers() + (c.ends_as_layers ? kEnds : 0);
+  if (c.virtual_stages > layers / c.pp) {
+    return absl::InvalidArgumentError(
+        StrCat("pp ", c.pp, " x ", c.virtual_stages, " virtual stages are more than the ",
+               model.layers(), " layers", c.ends_as_layers ? ", embedding and head" : ""));
   }
   MW_RETURN_IF_ERROR(Divides(c.ep * c.etp, "ep x etp", c.tp * c.cp * c.dp, "GPUs of a stage"));
   MW_RETURN_IF_ERROR(Divides(c.cp, "cp", workload.sequence, "tokens of a sequence"));
@@ -215,11 +214,8 @@ StepCost StepCoster::Cost(const Configuration& c) {
     model_flops += b.flops;
     again_flops += b.again_flops;
   };
-  const int64_t stages_all = c.pp * c.virtual_stages;
-  const bool ends =
-      t.model.layers() % stages_all != 0 && (t.model.layers() + kEnds) % stages_all == 0;
-  int64_t index = ends ? 1 : 0;
-  const int64_t layers = t.model.layers() + (ends ? kEnds : 0);
+  int64_t index = c.ends_as_layers ? 1 : 0;
+  const int64_t layers = t.model.layers() + (c.ends_as_layers ? kEnds : 0);
   for (size_t stack = 0; stack < t.model.stacks.size(); ++stack) {
     for (const int32_t kind : t.model.stacks[stack].layers) {
       add(blocks.layers[stack][kind], &groups[index * c.pp / layers]);
