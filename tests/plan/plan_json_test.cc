@@ -28,6 +28,14 @@ TEST(PlanJson, RoundTripKeepsEverything) {
   EXPECT_EQ(PlanToJson(*read), PlanToJson(plan));
 }
 
+TEST(PlanJson, PlansOfModelsRoundTrip) {
+  const Plan plan = SampleModelPlan();
+  const absl::StatusOr<Plan> read = ParsePlanJson(PlanToJson(plan), "plan.json");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, plan);
+  EXPECT_EQ(PlanToJson(*read), PlanToJson(plan));
+}
+
 TEST(PlanJson, EmptyAndUnlimited) {
   Plan plan;
   const absl::StatusOr<Plan> read = ParsePlanJson(PlanToJson(plan), "plan.json");
@@ -97,6 +105,25 @@ struct BadPlan {
   std::string message;
 };
 
+TEST(PlanJsonErrors, NamesThePlaceInPlansOfModels) {
+  const std::vector<BadPlan> cases = {
+      {"/transformer/configuration/tp", 4,
+       "$.transformer.configuration: tp x cp x dp x pp is 8, but the cluster has 4 devices"},
+      {"/transformer/memory", OrderedJson::array(),
+       "$.transformer.memory: found 0 groups, but pp is 2"},
+      {"/transformer/memory/0/logits", -1, "$.transformer.memory[0].logits: found -1"},
+      {"/transformer/alternatives/0/slower_by/bubble", "x",
+       "$.transformer.alternatives[0].slower_by.bubble: found string"},
+      {"/transformer/search/more", 1, "$.transformer.search: unknown key \"more\""},
+  };
+  for (const BadPlan& bad : cases) {
+    OrderedJson json = OrderedJson::parse(PlanToJson(SampleModelPlan()));
+    json[OrderedJson::json_pointer(bad.pointer)] = bad.value;
+    const absl::StatusOr<Plan> read = ParsePlanJson(json.dump(), "p.json");
+    EXPECT_THAT(std::string(read.status().message()), HasSubstr(bad.message));
+  }
+}
+
 TEST(PlanJsonErrors, NamesThePlace) {
   const std::vector<BadPlan> cases = {
       {"/stages/0/seconds/forward", "x", "$.stages[0].seconds.forward: found string"},
@@ -108,7 +135,7 @@ TEST(PlanJsonErrors, NamesThePlace) {
       {"/cross_stage/0/to", 2, "$.cross_stage[0]: there are 2 stages"},
       {"/schedule", nullptr, "$.schedule: found null, expected that of the stages"},
       {"/chunks", 3, "chunks divide the stages"},
-      {"/schema", 1, "p.json: $.schema: found version 1; this program reads version 2 only"},
+      {"/schema", 1, "p.json: $.schema: found version 1; this program reads version 3 only"},
       {"/schema", "one", "p.json: $.schema: found string, expected an integer"},
       {"/objective_seconds", "fast",
        "p.json: $.objective_seconds: found string, expected a number"},

@@ -72,5 +72,17 @@ TEST(PlanTable, EqualStagesShareALine) {
                                "2.00 GiB*\n  * activations are computed again\n"));
 }
 
+TEST(PlanTable, PlansOfModels) {
+  const std::string text = PlanTable(SampleModelPlan());
+  EXPECT_THAT(text, HasSubstr("degrees   tp=2 sp pp=2 vp=2 dp=1 mbs=2 interleaved "
+                              "recompute=selective\n"));
+  EXPECT_THAT(text, HasSubstr("step      2.00 s, 8192 tokens a second and GPU, MFU 40.0 %"));
+  EXPECT_THAT(text, HasSubstr("  compute                     1.50 s   75.0 %\n"));
+  EXPECT_THAT(text, HasSubstr("memory    28.0 GiB of 80.0 GiB on the fullest GPU\n"));
+  EXPECT_THAT(text, HasSubstr("+25.00 %       7 B  tp=2 sp pp=2"));
+  EXPECT_THAT(text, HasSubstr("compute +600 ms, bubble -100 ms\n"));
+  EXPECT_THAT(text, HasSubstr("nvlink4 bandwidth +10 %       -1.20 %\n"));
+}
+
 }  // namespace
 }  // namespace meshwright

@@ -85,6 +85,54 @@ inline Plan SamplePipelinePlan() {
   return plan;
 }
 
+// A plan of a model on two pipeline groups.
+inline Plan SampleModelPlan() {
+  Plan plan;
+  plan.tool_version = "0.1.0";
+  plan.cluster = {"4xh100-sxm", "h100-sxm", 1, 4, int64_t{80} << 30};
+  plan.mesh = {{"pp", 2}, {"dp", 1}, {"cp", 1}, {"tp", 2}};
+  plan.step_seconds = 2;
+  plan.peak_bytes = int64_t{28} << 30;
+  plan.budget_bytes = int64_t{80} << 30;
+  plan.micro_batches = 8;
+  PlanTransformer& part = plan.transformer.emplace();
+  part.model = "small";
+  part.parameters = 8'030'261'248;
+  part.model_flops = 1.5e15;
+  part.sequence = 4096;
+  part.global_batch = 16;
+  part.objective = "time";
+  part.configuration = {.tp = 2,
+                        .sequence_parallel = true,
+                        .cp = 1,
+                        .dp = 1,
+                        .pp = 2,
+                        .virtual_stages = 2,
+                        .schedule = "interleaved",
+                        .ep = 1,
+                        .etp = 1,
+                        .micro_batch = 2,
+                        .zero = 0,
+                        .shard = 0,
+                        .recompute = "selective",
+                        .precision = "bf16"};
+  part.mfu = 0.4;
+  part.hfu = 0.45;
+  part.seconds = {1.5, 0.25, 0, 0, 0, 0.05, 0.15, 0.05};
+  part.memory = {{int64_t{8} << 30, int64_t{4} << 30, int64_t{16} << 30, 6, 5, 4, 3},
+                 {1, 2, 3, 4, 5, 6, 7}};
+  part.search = {100, 40, 30, 60};
+  PlanAlternative& other = part.alternatives.emplace_back();
+  other.configuration = part.configuration;
+  other.configuration.recompute = "full";
+  other.step_seconds = 2.5;
+  other.peak_bytes = 7;
+  other.mfu = 0.32;
+  other.slower_by = {0.6, 0, 0, 0, 0, 0, -0.1, 0};
+  part.sensitivity = {{"nvlink4 bandwidth +10 %", -0.012}};
+  return plan;
+}
+
 }  // namespace meshwright
 
 #endif  // TESTS_PLAN_SAMPLE_PLAN_H_

@@ -4,7 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/cli/model_planning.h"
 #include "meshwright/cli/planning_command.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/inter/layers.h"
@@ -56,7 +58,10 @@ Action AddPlanVerb(CLI::App& app) {
           ->allow_extra_args(false));
   of_pipelines.push_back(app.add_flag("!--no-recompute", options->search.recompute,
                                       "pipelines: keep all activations for the backward phase"));
-  return [options, of_pipelines]() -> absl::Status {
+  const std::shared_ptr<ModelPlanningOptions> model = AddModelPlanningOptions(app);
+  return [options, model, of_pipelines, &app]() -> absl::Status {
+    if (IsModel(options->program, app)) return RunModelPlanning(*options, *model, app);
+    MW_RETURN_IF_ERROR(CheckNoModelOptions(app));
     for (const CLI::Option* option : of_pipelines) {
       if (options->search.pipeline != "off" || option->count() == 0) continue;
       return absl::InvalidArgumentError(

@@ -4,14 +4,17 @@ namespace meshwright {
 
 const std::vector<Verb>& Verbs() {
   static const auto* const kVerbs = new std::vector<Verb>{
-      {"plan", "find the fastest sharding of a program that fits into memory",
+      {"plan",
+       "find the fastest sharding of a program, or degrees of a model, that fit into memory",
        "meshwright plan train.hlo --cluster 8xh100-sxm\n"
        "meshwright plan train.hlo.txt.gz --cluster 2x8xa100-80g --mesh 2x8 --memory 60GiB -o "
        "plan.json\n"
        "meshwright plan train.hlo --cluster 8xh100-sxm --fix \"tok=[x,_]\" --emit sharded.hlo\n"
        "meshwright plan train.hlo --cluster 16x8xh100-sxm --pipeline auto --emit stages -o "
        "plan.json\n"
-       "meshwright plan - --cluster cluster.yaml --json < train.hlo > plan.json",
+       "meshwright plan - --cluster cluster.yaml --json < train.hlo > plan.json\n"
+       "meshwright plan llama3-70b --cluster 64x8xh100-sxm --global-batch 1024 --seq 8192\n"
+       "meshwright plan config.json --cluster 8x8xh100-sxm --global-batch 512 --fix tp=8,pp=2",
        &AddPlanVerb},
       {"estimate", "cost a given sharding; what is not given follows from it as in XLA",
        "meshwright estimate train.hlo --cluster 8xh100-sxm --mesh x=2,y=4 \\\n"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "meshwright/plan/memory_category.h"
+#include "meshwright/plan/plan_transformer.h"
 
 // The Plan: what a search decided, as plain values that mean the same on every machine and without
 // the program at hand. Every command reads or writes it. plan_json.h gives its JSON form,
@@ -16,7 +17,7 @@
 namespace meshwright {
 
 // Version of the JSON form. A reader refuses any other.
-inline constexpr int64_t kPlanSchema = 2;
+inline constexpr int64_t kPlanSchema = 3;
 
 // One list of mesh axis names, major to minor, for each dimension; empty: that dimension is not
 // sharded.
@@ -25,7 +26,7 @@ using PlanSpec = std::vector<std::vector<std::string>>;
 // A file that the plan was made from.
 struct PlanInput {
   std::string path;    // as the user wrote it; "-": standard input
-  std::string kind;    // "hlo_text", "hlo_proto", "stablehlo", "cluster_yaml", "fixes"
+  std::string kind;    // "hlo_text", "hlo_proto", "stablehlo", "cluster_yaml", "fixes", "model"
   std::string sha256;  // of the file as stored, 64 lower-case hex digits
   friend bool operator==(const PlanInput&, const PlanInput&) = default;
 };
@@ -169,6 +170,10 @@ struct Plan {
   double bubble_share = 0;  // of all groups' time, the part in which they do nothing
   std::vector<PlanStage> stages;
   std::vector<PlanTransfer> cross_stage;
+
+  // Plans of models: the degrees of their training. There is no program then, so neither
+  // parameters, outputs and instructions nor stages.
+  std::optional<PlanTransformer> transformer;
 
   std::vector<std::string> warnings;
   double planning_seconds = 0;  // wall clock; the only figure that differs between equal runs

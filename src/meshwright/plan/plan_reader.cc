@@ -66,6 +66,10 @@ absl::Status Read(const InputJson& json, const std::string& path, double& value)
   return absl::OkStatus();
 }
 
+// Declared before what reads optional values and lists of them.
+template <ListsItsMembers T>
+absl::Status Read(const InputJson& json, const std::string& path, T& value);
+
 template <typename T>
 absl::Status Read(const InputJson& json, const std::string& path, std::optional<T>& value) {
   if (json.is_null()) {
@@ -325,6 +329,13 @@ absl::Status Read(const InputJson& json, const std::string& path, PlanTransfer& 
       .Finish();
 }
 
+template <ListsItsMembers T>
+absl::Status Read(const InputJson& json, const std::string& path, T& value) {
+  Reader reader(json, path);
+  T::VisitMembers(value, [&reader](const char* key, auto& member) { reader.Member(key, member); });
+  return reader.Finish();
+}
+
 absl::Status Read(const InputJson& json, const std::string& path, Plan& value) {
   MeshMember mesh{value.mesh};
   return Reader(json, path)
@@ -354,6 +365,7 @@ absl::Status Read(const InputJson& json, const std::string& path, Plan& value) {
       .Member("bubble_share", value.bubble_share)
       .Member("stages", value.stages)
       .Member("cross_stage", value.cross_stage)
+      .OptionalMember("transformer", value.transformer)
       .Member("warnings", value.warnings)
       .Member("planning_seconds", value.planning_seconds)
       .Finish();
@@ -480,6 +492,29 @@ absl::Status CheckStages(const Plan& plan) {
   return absl::OkStatus();
 }
 
+// The degrees are those of the cluster, and every pipeline group has its memory.
+absl::Status CheckTransformer(const Plan& plan) {
+  if (!plan.transformer.has_value()) return absl::OkStatus();
+  const PlanDegrees& degrees = plan.transformer->configuration;
+  double gpus = 1;
+  for (const int64_t degree : {degrees.tp, degrees.cp, degrees.dp, degrees.pp}) {
+    gpus *= static_cast<double>(degree);
+  }
+  const double devices =
+      static_cast<double>(plan.cluster.nodes) * static_cast<double>(plan.cluster.devices_per_node);
+  if (gpus != devices) {
+    return ErrorAt("$.transformer.configuration",
+                   absl::StrFormat("tp x cp x dp x pp is %.0f, but the cluster has %.0f devices",
+                                   gpus, devices));
+  }
+  const size_t groups = plan.transformer->memory.size();
+  if (groups == 0 || static_cast<double>(groups) != static_cast<double>(degrees.pp)) {
+    return ErrorAt("$.transformer.memory",
+                   absl::StrFormat("found %d groups, but pp is %d", groups, degrees.pp));
+  }
+  return absl::OkStatus();
+}
+
 // Before anything else is looked at: another version has other keys.
 absl::Status CheckSchema(const InputJson& json) {
   if (!json.is_object()) return WrongType(json, "$", "an object");
@@ -501,6 +536,7 @@ absl::StatusOr<Plan> ReadDocument(const InputJson& json) {
   MW_RETURN_IF_ERROR(Read(json, "$", plan));
   MW_RETURN_IF_ERROR(CheckAxes(plan, "$"));
   MW_RETURN_IF_ERROR(CheckStages(plan));
+  MW_RETURN_IF_ERROR(CheckTransformer(plan));
   return plan;
 }
 

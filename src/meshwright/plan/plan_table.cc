@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/plan/cost_model_table.h"
 #include "meshwright/plan/program.h"
+#include "meshwright/plan/transformer_table.h"
 
 namespace meshwright {
 namespace {
@@ -295,6 +296,7 @@ std::string SecondsText(double seconds) {
 }
 
 std::string PlanTable(const Plan& plan) {
+  if (plan.transformer.has_value()) return TransformerTable(plan);
   if (!plan.stages.empty()) return PipelineTable(plan);
   std::string text = absl::StrCat("program   ", Fit(ProgramText(plan), kColumns - 10), "\n");
   absl::StrAppend(&text, "cluster   ", Fit(plan.cluster.name, 28), " (", plan.cluster.device,

@@ -72,6 +72,9 @@ Json ToJson(const PlanTensor& tensor) {
 
 Json ToJson(const PlanInstruction& instruction);
 
+template <ListsItsMembers T>
+Json ToJson(const T& value);
+
 template <typename T>
 Json ListToJson(const std::vector<T>& list) {
   Json json = Json::array();
@@ -126,6 +129,26 @@ Json ToJson(const PlanTransfer& transfer) {
 }
 
 Json ToJson(const std::string& text) { return text; }
+
+template <typename T>
+constexpr bool kIsList = false;
+template <typename T>
+constexpr bool kIsList<std::vector<T>> = true;
+
+template <ListsItsMembers T>
+Json ToJson(const T& value) {
+  Json json = Json::object();
+  T::VisitMembers(value, [&json]<typename Member>(const char* key, const Member& member) {
+    if constexpr (ListsItsMembers<Member>) {
+      json[key] = ToJson(member);
+    } else if constexpr (kIsList<Member>) {
+      json[key] = ListToJson(member);
+    } else {
+      json[key] = member;
+    }
+  });
+  return json;
+}
 
 // Writes the members of the document one a line, lists one element a line: a plan is read by people
 // and compared with line-based tools, and a program has tens of thousands of instructions.
@@ -185,6 +208,7 @@ std::string PlanToJson(const Plan& plan) {
   document.Add("bubble_share", plan.bubble_share);
   document.AddList("stages", plan.stages);
   document.AddList("cross_stage", plan.cross_stage);
+  if (plan.transformer.has_value()) document.Add("transformer", ToJson(*plan.transformer));
   document.AddList("warnings", plan.warnings);
   document.Add("planning_seconds", plan.planning_seconds);
   return std::move(document).Finish();

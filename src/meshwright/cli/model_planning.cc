@@ -1,0 +1,190 @@
+#include "meshwright/cli/model_planning.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "meshwright/base/file.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/cli/output.h"
+#include "meshwright/cluster/units.h"
+#include "meshwright/plan/model_sweep.h"
+#include "meshwright/plan/plan_json.h"
+#include "meshwright/plan/plan_model.h"
+#include "meshwright/plan/plan_table.h"
+#include "meshwright/plan/program.h"
+#include "meshwright/plan/sha256.h"
+#include "meshwright/transformer/builtin_models.h"
+#include "meshwright/transformer/model_reader.h"
+
+namespace meshwright {
+namespace {
+
+// Sequences are this long where neither the user nor a shorter model says.
+constexpr int64_t kTokensUnlessGiven = 4096;
+constexpr int64_t kMostSequences = int64_t{1} << 30;
+constexpr int64_t kMostAlternatives = 1000;
+
+constexpr std::initializer_list<const char*> kModelOptions = {
+    "--global-batch", "--seq", "--dtype", "--top", "--objective", "--sweep", "--weak", "--csv"};
+constexpr std::initializer_list<const char*> kProgramOptions = {
+    "--mesh", "--pipeline", "--micro-batches", "--schedule", "--layers",      "--data",
+    "--emit", "--fix-file", "--deadline",      "--seed",     "--no-recompute"};
+
+// The first of `options` that the user gave; null: none.
+const char* FirstGiven(const CLI::App& app, std::initializer_list<const char*> options) {
+  for (const char* const option : options) {
+    if (app.get_option(option)->count() > 0) return option;
+  }
+  return nullptr;
+}
+
+bool BeginsWithBrace(const std::string& path) {
+  std::ifstream file(path);
+  char first = 0;
+  return file >> std::ws && file.get(first) && first == '{';
+}
+
+absl::StatusOr<std::optional<int64_t>> Budget(const std::string& memory, const Cluster& cluster) {
+  if (memory == "device") return std::optional<int64_t>(cluster.device.memory_bytes);
+  if (memory == "unlimited") return std::optional<int64_t>();
+  const absl::StatusOr<int64_t> bytes = ParseBytes(memory);
+  if (bytes.ok()) return std::optional<int64_t>(*bytes);
+  return absl::InvalidArgumentError(absl::StrCat("--memory: ", bytes.status().message()));
+}
+
+absl::StatusOr<transformer::Model> ReadRequestedModel(const std::string& name,
+                                                      std::vector<PlanInput>& inputs) {
+  if (name == "-") {
+    MW_ASSIGN_OR_RETURN(const std::string text, ReadInput(name));
+    inputs.push_back({name, "model", Sha256Hex(text)});
+    return transformer::ParseModel(text, "standard input");
+  }
+  MW_ASSIGN_OR_RETURN(transformer::Model model, transformer::LoadModel(name));
+  std::error_code error;
+  const std::string path =
+      std::filesystem::is_directory(name, error) ? absl::StrCat(name, "/config.json") : name;
+  if (std::filesystem::is_regular_file(path, error)) {
+    MW_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+    inputs.push_back({path, "model", Sha256Hex(text)});
+  }
+  return model;
+}
+
+}  // namespace
+
+std::shared_ptr<ModelPlanningOptions> AddModelPlanningOptions(CLI::App& app) {
+  auto options = std::make_shared<ModelPlanningOptions>();
+  app.add_option("--global-batch", options->global_batch, "models: sequences of a step; required")
+      ->check(CLI::Range(int64_t{1}, kMostSequences));
+  app.add_option("--seq", options->sequence,
+                 "models: tokens per sequence; without it the model's longest, at most 4096")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--dtype", options->dtype,
+                 "models: of matrix products: bf16, fp16, fp8, mxfp8 or nvfp4")
+      ->capture_default_str();
+  app.add_option("--top", options->top, "models: how many of the best to list")
+      ->check(CLI::Range(int64_t{1}, kMostAlternatives))
+      ->capture_default_str();
+  app.add_option("--objective", options->objective,
+                 "models: time; gpus: the fewest that it fits on; or memory")
+      ->capture_default_str();
+  CLI::Option* const sweep =
+      app.add_option("--sweep", options->sweep,
+                     "models: gpus=64..4096: the best plan on 64, 128, ... of the cluster's GPUs");
+  app.add_flag("--weak", options->weak,
+               "models: let the global batch grow with the GPUs of --sweep")
+      ->needs(sweep);
+  app.add_option("--csv", options->csv_path, "models: write the table of --sweep here")
+      ->needs(sweep);
+  return options;
+}
+
+bool IsModel(const std::string& argument, const CLI::App& app) {
+  std::error_code error;
+  const bool asked = FirstGiven(app, kModelOptions) != nullptr;
+  if (argument == "-") return asked;
+  if (!std::filesystem::exists(argument, error)) {
+    return asked || transformer::FindBuiltinModel(argument) != nullptr;
+  }
+  return std::filesystem::is_directory(argument, error) || absl::EndsWith(argument, ".yaml") ||
+         absl::EndsWith(argument, ".yml") || BeginsWithBrace(argument);
+}
+
+absl::Status CheckNoModelOptions(const CLI::App& app) {
+  const char* const option = FirstGiven(app, kModelOptions);
+  if (option == nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      option,
+      " is for models, but this is a program; a model is a name that `meshwright model "
+      "--list` shows, a config.json or a YAML file"));
+}
+
+absl::Status RunModelPlanning(const PlanningOptions& options, const ModelPlanningOptions& model,
+                              const CLI::App& app) {
+  const char* const wrong = FirstGiven(app, kProgramOptions);
+  if (wrong != nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        wrong, " is for programs, but ", options.program,
+        " is a model; its degrees are searched, and --fix tp=8,pp=4 fixes some of them"));
+  }
+  if (options.search.cost_model != "auto" && options.search.cost_model != "calibrated") {
+    return absl::InvalidArgumentError("--cost-model: models have calibrated only");
+  }
+  if (model.global_batch == 0) {
+    return absl::InvalidArgumentError("--global-batch is required: sequences of a step");
+  }
+  const std::optional<ModelObjective> objective = FindModelObjective(model.objective);
+  if (!objective.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat("--objective: found \"", model.objective,
+                                                   "\", expected time, gpus or memory"));
+  }
+  if (!model.sweep.empty() && (options.json || !options.plan_path.empty())) {
+    return absl::InvalidArgumentError(
+        "--sweep makes a plan for every number of GPUs, so neither --json nor -o takes one; --csv "
+        "writes its table");
+  }
+  const OutputFile plan_file = {"-o", options.plan_path}, csv_file = {"--csv", model.csv_path};
+  MW_RETURN_IF_ERROR(
+      CheckOutputs({plan_file, csv_file}, {options.program, options.search.cluster}));
+
+  ModelRequest request;
+  request.objective = *objective;
+  request.top = model.top;
+  request.threads = options.search.threads;
+  request.workload.global_batch = model.global_batch;
+  MW_ASSIGN_OR_RETURN(request.precision, transformer::ParsePrecision(model.dtype));
+  MW_ASSIGN_OR_RETURN(request.fixes, transformer::ParseFixes(options.search.fixes));
+  MW_ASSIGN_OR_RETURN(request.cluster, ParseCluster(options.search.cluster));
+  MW_ASSIGN_OR_RETURN(request.budget_bytes, Budget(options.search.memory, request.cluster));
+  MW_ASSIGN_OR_RETURN(request.model, ReadRequestedModel(options.program, request.inputs));
+  const int64_t longest =
+      request.model.max_sequence > 0 ? request.model.max_sequence : kTokensUnlessGiven;
+  const bool image = request.model.embedding.patches.has_value();
+  request.workload.sequence = model.sequence > 0 ? model.sequence
+                              : image            ? longest
+                                                 : std::min(longest, kTokensUnlessGiven);
+  if (!model.sweep.empty()) {
+    MW_ASSIGN_OR_RETURN(const SweepRange range, ParseSweep(model.sweep));
+    MW_ASSIGN_OR_RETURN(const std::vector<SweepRow> rows, SweepModel(request, range, model.weak));
+    if (!csv_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(csv_file, SweepCsv(rows)));
+    return PrintOutput(SweepTable(rows));
+  }
+  MW_ASSIGN_OR_RETURN(const Plan plan, PlanModel(request));
+  const bool want_json = options.json || !plan_file.path.empty();
+  const std::string json = want_json ? PlanToJson(plan) : std::string();
+  if (!plan_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(plan_file, json));
+  return PrintOutput(options.json ? json : PlanTable(plan));
+}
+
+}  // namespace meshwright

@@ -1,0 +1,44 @@
+#ifndef MESHWRIGHT_PLAN_MODEL_SWEEP_H_
+#define MESHWRIGHT_PLAN_MODEL_SWEEP_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "meshwright/plan/plan.h"
+#include "meshwright/plan/plan_model.h"
+
+// How a model's step scales with the number of GPUs.
+
+namespace meshwright {
+
+struct SweepRange {
+  int64_t first = 1, last = 1;  // GPUs; first, 2 first, 4 first, ... up to last
+};
+// "gpus=64..4096".
+absl::StatusOr<SweepRange> ParseSweep(std::string_view text);
+
+struct SweepRow {
+  int64_t gpus = 0, global_batch = 0;
+  std::optional<Plan> plan;  // none: nothing is legal or fits
+};
+
+// The best plan on each number of GPUs of the request's kind: nodes as its cluster has, or one node
+// that is not full. Strong scaling keeps the global batch, weak scaling lets it grow from that of
+// the request with the GPUs. Errors: a number of GPUs that is not of whole nodes; none fits
+// anywhere (resource exhausted).
+absl::StatusOr<std::vector<SweepRow>> SweepModel(const ModelRequest& request,
+                                                 const SweepRange& range, bool weak);
+
+// Speed-up and efficiency are relative to the first row that has a plan, per GPU.
+std::string SweepTable(const std::vector<SweepRow>& rows);
+// The same with a header line: gpus,global_batch,tp,cp,pp,dp,ep,micro_batch,zero,recompute,
+// step_seconds,tokens_per_second,mfu,efficiency,peak_bytes. Rows without a plan are left empty.
+std::string SweepCsv(const std::vector<SweepRow>& rows);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_PLAN_MODEL_SWEEP_H_

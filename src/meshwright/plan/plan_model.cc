@@ -1,0 +1,253 @@
+#include "meshwright/plan/plan_model.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "meshwright/base/status.h"
+#include "meshwright/plan/plan_table.h"
+#include "meshwright/plan/version.h"
+#include "meshwright/transformer/check_model.h"
+#include "meshwright/transformer/space.h"
+#include "meshwright/transformer/step_cost.h"
+#include "meshwright/transformer/tensors.h"
+
+namespace meshwright {
+namespace {
+
+using transformer::Configuration;
+using transformer::RankedConfiguration;
+using transformer::Ranking;
+using transformer::SearchResult;
+using transformer::Space;
+using transformer::StepCost;
+using transformer::StepCoster;
+using transformer::StepTime;
+
+constexpr std::array<std::string_view, 3> kObjectives = {"time", "gpus", "memory"};
+
+// How often the cluster is doubled to find one on which the model fits.
+constexpr int kMostDoublings = 4;
+
+SearchResult SearchOn(const ModelRequest& request, const Cluster& cluster, Ranking ranking,
+                      int64_t top, std::optional<int64_t> budget) {
+  const Space space(request.model, request.workload, cluster.devices(), request.fixes,
+                    request.precision);
+  const auto make_cost = [&]() -> transformer::CostFunction {
+    auto coster = std::make_shared<StepCoster>(request.model, request.workload, cluster);
+    return [coster](const Configuration& configuration) { return coster->Cost(configuration); };
+  };
+  return Search(
+      space, make_cost,
+      {.top = top, .ranking = ranking, .budget_bytes = budget, .threads = request.threads});
+}
+
+absl::Status CheckOn(const ModelRequest& request, const Cluster& cluster) {
+  return CheckSpace(request.model, request.workload, cluster.devices(), request.fixes,
+                    request.precision);
+}
+
+absl::Status ModelShortage(const ModelRequest& request) {
+  const int64_t budget = request.budget_bytes.value_or(0);
+  const SearchResult least = SearchOn(request, request.cluster, Ranking::kMemory, 1, std::nullopt);
+  const RankedConfiguration& smallest = least.best.front();
+  std::string text = absl::StrFormat(
+      "%s does not fit into %s a GPU on %d GPUs; the least that any of %d configurations needs is "
+      "%s (%s)",
+      request.model.name, BytesText(budget), request.cluster.devices(), least.counts.legal,
+      BytesText(smallest.peak_bytes), ConfigurationText(smallest.configuration));
+  Cluster larger = request.cluster;
+  for (int i = 0; i < kMostDoublings && larger.devices() * 2 <= kMaxDevices; ++i) {
+    larger.nodes *= 2;
+    if (!CheckOn(request, larger).ok()) continue;
+    const SearchResult found = SearchOn(request, larger, Ranking::kMemory, 1, budget);
+    if (found.best.empty()) continue;
+    absl::StrAppend(&text, "; it fits on ", larger.devices(), " GPUs (",
+                    ConfigurationText(found.best.front().configuration), ")");
+    return absl::ResourceExhaustedError(text);
+  }
+  absl::StrAppend(&text, "; ", larger.devices(), " GPUs are not enough either");
+  return absl::ResourceExhaustedError(text);
+}
+
+// Parts of a cluster that are clusters: GPUs of one node, and whole nodes, each a divisor of all.
+std::vector<Cluster> Subclusters(const Cluster& cluster) {
+  std::vector<Cluster> parts;
+  for (int64_t devices = 1; devices < cluster.devices_per_node; ++devices) {
+    if (cluster.devices_per_node % devices != 0) continue;
+    parts.push_back(cluster);
+    parts.back().nodes = 1;
+    parts.back().devices_per_node = devices;
+  }
+  for (int64_t nodes = 1; nodes <= cluster.nodes; ++nodes) {
+    if (cluster.nodes % nodes != 0) continue;
+    parts.push_back(cluster);
+    parts.back().nodes = nodes;
+  }
+  return parts;
+}
+
+PlanDegrees ToPlanDegrees(const Configuration& c) {
+  PlanDegrees degrees;
+  degrees.tp = c.tp;
+  degrees.sequence_parallel = c.sequence_parallel;
+  degrees.cp = c.cp;
+  degrees.dp = c.dp;
+  degrees.pp = c.pp;
+  degrees.virtual_stages = c.virtual_stages;
+  degrees.schedule = PipelineKindName(c.schedule);
+  degrees.ep = c.ep;
+  degrees.etp = c.etp;
+  degrees.micro_batch = c.micro_batch;
+  degrees.zero = c.zero;
+  degrees.shard = c.shard;
+  degrees.recompute = RecomputeName(c.recompute);
+  degrees.precision = PrecisionName(c.precision);
+  return degrees;
+}
+
+// `a`, less `b`.
+PlanStepParts DifferenceOf(const StepTime& a, const StepTime& b) {
+  return {a.compute - b.compute,
+          a.tensor_communication - b.tensor_communication,
+          a.context_communication - b.context_communication,
+          a.expert_communication - b.expert_communication,
+          a.data_communication - b.data_communication,
+          a.pipeline_communication - b.pipeline_communication,
+          a.bubble - b.bubble,
+          a.optimizer - b.optimizer};
+}
+
+std::vector<PlanSensitivity> Sensitivity(const ModelRequest& request, const Cluster& cluster,
+                                         const Configuration& configuration, double seconds) {
+  constexpr double kMore = 1.1;
+  std::vector<PlanSensitivity> all;
+  const auto add = [&](std::string change, const auto& apply) {
+    Cluster changed = cluster;
+    apply(changed);
+    StepCoster coster(request.model, request.workload, changed);
+    all.push_back({std::move(change), coster.Cost(configuration).time.seconds / seconds - 1});
+  };
+  add("peak flops +10 %", [](Cluster& c) {
+    for (auto& [type, flops] : c.device.peak_flops) flops *= kMore;
+  });
+  add("memory bandwidth +10 %", [](Cluster& c) { c.device.memory_bytes_per_second *= kMore; });
+  add(absl::StrCat(cluster.intra_node.name, " bandwidth +10 %"),
+      [](Cluster& c) { c.intra_node.bandwidth_bytes_per_second *= kMore; });
+  add(absl::StrCat(cluster.intra_node.name, " latency +10 %"),
+      [](Cluster& c) { c.intra_node.latency_seconds *= kMore; });
+  if (cluster.nodes == 1) return all;
+  add(absl::StrCat(cluster.inter_node.name, " bandwidth +10 %"),
+      [](Cluster& c) { c.inter_node.bandwidth_bytes_per_second *= kMore; });
+  add(absl::StrCat(cluster.inter_node.name, " latency +10 %"),
+      [](Cluster& c) { c.inter_node.latency_seconds *= kMore; });
+  return all;
+}
+
+void SetModelMemory(const StepCost& cost, Plan& plan) {
+  plan.peak_bytes = cost.peak_bytes;
+  for (const transformer::StageMemory& m : cost.memory) {
+    plan.transformer->memory.push_back({m.weights, m.gradients, m.optimizer, m.activations,
+                                        m.logits, m.communication, m.framework});
+    if (m.total() != cost.peak_bytes) continue;
+    const auto set = [&](MemoryCategory category, int64_t bytes) {
+      plan.memory_by_category[static_cast<size_t>(category)] = bytes;
+    };
+    set(MemoryCategory::kParameters, m.weights);
+    set(MemoryCategory::kOptimizerState, m.optimizer);
+    set(MemoryCategory::kGradients, m.gradients);
+    set(MemoryCategory::kActivations, m.activations + m.logits);
+    set(MemoryCategory::kTemporaries, m.communication + m.framework);
+  }
+}
+
+Plan BuildModelPlan(const ModelRequest& request, const Cluster& cluster,
+                    const SearchResult& result) {
+  StepCoster coster(request.model, request.workload, cluster);
+  const Configuration& best = result.best.front().configuration;
+  const StepCost cost = coster.Cost(best);
+  const StepTime& time = cost.time;
+
+  Plan plan;
+  plan.tool_version = ToolVersion();
+  plan.inputs = request.inputs;
+  plan.options.mesh = "auto";
+  plan.options.pipeline = "auto";
+  plan.options.cost_model = "calibrated";
+  plan.options.threads = request.threads;
+  for (const transformer::SingleFix& fix : SplitFixes(request.fixes)) {
+    plan.options.fixes.push_back(fix.text);
+  }
+  plan.cluster = {cluster.name, cluster.device.name, cluster.nodes, cluster.devices_per_node,
+                  cluster.device.memory_bytes};
+  plan.mesh = {{"pp", best.pp}, {"dp", best.dp}, {"cp", best.cp}, {"tp", best.tp}};
+  plan.objective_seconds = plan.bound_seconds = plan.step_seconds = time.seconds;
+  plan.compute_seconds = time.compute;
+  plan.communication_seconds = time.tensor_communication + time.context_communication +
+                               time.expert_communication + time.data_communication +
+                               time.pipeline_communication;
+  plan.budget_bytes = request.budget_bytes;
+  plan.micro_batches = request.workload.global_batch / (best.dp * best.micro_batch);
+  plan.chunks = best.virtual_stages;
+  plan.bubble_share = time.bubble / time.seconds;
+
+  PlanTransformer& part = plan.transformer.emplace();
+  part.model = request.model.name;
+  part.parameters = CountParameters(Tensors(request.model)).total;
+  part.model_flops = time.model_flops;
+  part.sequence = request.workload.sequence;
+  part.global_batch = request.workload.global_batch;
+  part.objective = kObjectives[static_cast<size_t>(request.objective)];
+  part.configuration = ToPlanDegrees(best);
+  part.mfu = time.mfu;
+  part.hfu = time.hfu;
+  part.seconds = DifferenceOf(time, StepTime());
+  SetModelMemory(cost, plan);
+  part.search = {result.counts.legal, result.counts.evaluated, result.counts.fitting,
+                 result.counts.pruned};
+  for (size_t i = 1; i < result.best.size(); ++i) {
+    const StepCost other = coster.Cost(result.best[i].configuration);
+    part.alternatives.push_back({ToPlanDegrees(result.best[i].configuration), other.time.seconds,
+                                 other.peak_bytes, other.time.mfu, DifferenceOf(other.time, time)});
+  }
+  part.sensitivity = Sensitivity(request, cluster, best, time.seconds);
+  plan.warnings = request.model.notes;
+  return plan;
+}
+
+}  // namespace
+
+std::optional<ModelObjective> FindModelObjective(std::string_view name) {
+  for (size_t i = 0; i < kObjectives.size(); ++i) {
+    if (kObjectives[i] == name) return static_cast<ModelObjective>(i);
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<Plan> PlanModel(const ModelRequest& request) {
+  const auto start = std::chrono::steady_clock::now();
+  MW_RETURN_IF_ERROR(CheckModel(request.model));
+  MW_RETURN_IF_ERROR(CheckSequence(request.model, request.workload.sequence));
+  MW_RETURN_IF_ERROR(CheckOn(request, request.cluster));
+  const bool fewest = request.objective == ModelObjective::kGpus;
+  const Ranking ranking =
+      request.objective == ModelObjective::kMemory ? Ranking::kMemory : Ranking::kTime;
+  for (const Cluster& cluster :
+       fewest ? Subclusters(request.cluster) : std::vector<Cluster>{request.cluster}) {
+    const SearchResult result =
+        SearchOn(request, cluster, ranking, request.top, request.budget_bytes);
+    if (result.best.empty()) continue;
+    Plan plan = BuildModelPlan(request, cluster, result);
+    plan.planning_seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return plan;
+  }
+  return ModelShortage(request);
+}
+
+}  // namespace meshwright

@@ -1,0 +1,142 @@
+#include "meshwright/plan/transformer_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "meshwright/plan/plan_table.h"
+
+namespace meshwright {
+namespace {
+
+struct NamedSeconds {
+  std::string name;
+  double seconds;
+};
+
+// Those that are not 0, the largest first.
+std::vector<NamedSeconds> Largest(const PlanStepParts& parts) {
+  std::vector<NamedSeconds> all;
+  PlanStepParts::VisitMembers(parts, [&](const char* name, double seconds) {
+    if (seconds != 0) all.push_back({absl::StrReplaceAll(name, {{"_", " "}}), seconds});
+  });
+  std::stable_sort(all.begin(), all.end(), [](const NamedSeconds& a, const NamedSeconds& b) {
+    return std::abs(a.seconds) > std::abs(b.seconds);
+  });
+  return all;
+}
+
+std::string StepSection(const PlanTransformer& part, double step) {
+  std::string text;
+  for (const NamedSeconds& one : Largest(part.seconds)) {
+    absl::StrAppendFormat(&text, "  %-24s %9s %6.1f %%\n", one.name, SecondsText(one.seconds),
+                          100 * one.seconds / step);
+  }
+  return text;
+}
+
+std::string GroupMemorySection(const Plan& plan) {
+  const std::string budget = plan.budget_bytes.has_value()
+                                 ? absl::StrCat(" of ", BytesText(*plan.budget_bytes))
+                                 : std::string();
+  std::string text =
+      absl::StrCat("memory    ", BytesText(plan.peak_bytes), budget, " on the fullest GPU\n",
+                   "  group    weights gradients optimizer    activ.    logits"
+                   "     comm. framework\n");
+  const std::vector<PlanGroupBytes>& groups = plan.transformer->memory;
+  for (size_t i = 0; i < groups.size();) {
+    size_t end = i + 1;
+    while (end < groups.size() && groups[end] == groups[i]) ++end;
+    absl::StrAppendFormat(&text, "  %-5s",
+                          end == i + 1 ? absl::StrCat(i) : absl::StrCat(i, "-", end - 1));
+    PlanGroupBytes::VisitMembers(groups[i], [&](const char*, int64_t bytes) {
+      absl::StrAppendFormat(&text, " %9s", BytesText(bytes));
+    });
+    absl::StrAppend(&text, "\n");
+    i = end;
+  }
+  return text;
+}
+
+// The two parts that change most.
+std::string WhyText(const PlanStepParts& slower_by) {
+  constexpr size_t kMostParts = 2;
+  std::vector<NamedSeconds> parts = Largest(slower_by);
+  parts.resize(std::min(parts.size(), kMostParts));
+  return absl::StrJoin(parts, ", ", [](std::string* out, const NamedSeconds& one) {
+    absl::StrAppend(out, one.name, one.seconds > 0 ? " +" : " -",
+                    SecondsText(std::abs(one.seconds)));
+  });
+}
+
+std::string AlternativeSection(const Plan& plan) {
+  if (plan.transformer->alternatives.empty()) return "";
+  std::string text = "next best\n";
+  for (const PlanAlternative& other : plan.transformer->alternatives) {
+    absl::StrAppendFormat(&text, "  %9s %+6.2f %% %9s  %s\n", SecondsText(other.step_seconds),
+                          100 * (other.step_seconds / plan.step_seconds - 1),
+                          BytesText(other.peak_bytes), DegreesText(other.configuration));
+    const std::string why = WhyText(other.slower_by);
+    if (!why.empty()) absl::StrAppend(&text, "                                ", why, "\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string DegreesText(const PlanDegrees& d) {
+  std::string text = absl::StrCat("tp=", d.tp, d.sequence_parallel ? " sp" : "");
+  const auto add = [&](const char* key, int64_t value, int64_t usual) {
+    if (value != usual) absl::StrAppend(&text, " ", key, "=", value);
+  };
+  add("cp", d.cp, 1);
+  absl::StrAppend(&text, " pp=", d.pp);
+  add("vp", d.virtual_stages, 1);
+  absl::StrAppend(&text, " dp=", d.dp);
+  add("ep", d.ep, 1);
+  add("etp", d.etp, 1);
+  absl::StrAppend(&text, " mbs=", d.micro_batch);
+  add("zero", d.zero, 0);
+  add("shard", d.shard, 0);
+  if (d.pp > 1) absl::StrAppend(&text, " ", d.schedule);
+  if (d.recompute != "none") absl::StrAppend(&text, " recompute=", d.recompute);
+  return text;
+}
+
+std::string TransformerTable(const Plan& plan) {
+  const PlanTransformer& part = *plan.transformer;
+  const double tokens = static_cast<double>(part.global_batch) * static_cast<double>(part.sequence);
+  const int64_t gpus = plan.cluster.nodes * plan.cluster.devices_per_node;
+  std::string text = absl::StrFormat(
+      "model     %s, %.4g parameters, %d sequences of %d tokens a step\n", part.model,
+      static_cast<double>(part.parameters), part.global_batch, part.sequence);
+  absl::StrAppendFormat(&text, "cluster   %s: %d x %s\n", plan.cluster.name, gpus,
+                        plan.cluster.device);
+  absl::StrAppend(&text, "degrees   ", DegreesText(part.configuration), "\n");
+  absl::StrAppendFormat(
+      &text, "step      %s, %.0f tokens a second and GPU, MFU %.1f %%, HFU %.1f %%\n",
+      SecondsText(plan.step_seconds), tokens / plan.step_seconds / static_cast<double>(gpus),
+      100 * part.mfu, 100 * part.hfu);
+  absl::StrAppend(&text, StepSection(part, plan.step_seconds), GroupMemorySection(plan),
+                  AlternativeSection(plan));
+  if (!part.sensitivity.empty()) absl::StrAppend(&text, "the step with\n");
+  for (const PlanSensitivity& one : part.sensitivity) {
+    absl::StrAppendFormat(&text, "  %-28s %+6.2f %%\n", one.change, 100 * one.step_change);
+  }
+  absl::StrAppendFormat(&text,
+                        "search    %d configurations, %d costed, %d of them fit, %d pruned by "
+                        "bounds, in %s\n",
+                        part.search.legal, part.search.evaluated, part.search.fitting,
+                        part.search.pruned, SecondsText(plan.planning_seconds));
+  for (const std::string& warning : plan.warnings) {
+    absl::StrAppend(&text, "warning: ", warning, "\n");
+  }
+  return text;
+}
+
+}  // namespace meshwright

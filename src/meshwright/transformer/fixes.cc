@@ -1,0 +1,198 @@
+#include "meshwright/transformer/fixes.h"
+
+#include <array>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "meshwright/base/nearest_name.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+
+namespace meshwright::transformer {
+namespace {
+
+struct IntegerKey {
+  std::string_view name;
+  std::optional<int64_t> Fixes::*fix;
+  int64_t (*value)(const Configuration&);
+  int64_t least, most;
+};
+
+constexpr int64_t kMost = int64_t{1} << 30;
+
+constexpr std::array<IntegerKey, 10> kIntegers = {{
+    {"tp", &Fixes::tp, [](const Configuration& c) { return c.tp; }, 1, kMost},
+    {"cp", &Fixes::cp, [](const Configuration& c) { return c.cp; }, 1, kMost},
+    {"dp", &Fixes::dp, [](const Configuration& c) { return c.dp; }, 1, kMost},
+    {"pp", &Fixes::pp, [](const Configuration& c) { return c.pp; }, 1, kMost},
+    {"vp", &Fixes::virtual_stages, [](const Configuration& c) { return c.virtual_stages; }, 1,
+     kMost},
+    {"ep", &Fixes::ep, [](const Configuration& c) { return c.ep; }, 1, kMost},
+    {"etp", &Fixes::etp, [](const Configuration& c) { return c.etp; }, 1, kMost},
+    {"mbs", &Fixes::micro_batch, [](const Configuration& c) { return c.micro_batch; }, 1, kMost},
+    {"zero", &Fixes::zero, [](const Configuration& c) { return int64_t{c.zero}; }, 0, 3},
+    {"shard", &Fixes::shard, [](const Configuration& c) { return c.shard; }, 0, kMost},
+}};
+
+constexpr std::array<std::string_view, 3> kRecomputes = {"none", "selective", "full"};
+constexpr std::array<std::string_view, 3> kSchedules = {"1f1b", "interleaved", "zero-bubble"};
+constexpr std::array<std::string_view, 5> kPrecisions = {"bf16", "fp16", "fp8", "mxfp8", "nvfp4"};
+
+template <typename Enum, size_t n>
+std::optional<Enum> FindByName(const std::array<std::string_view, n>& names,
+                               std::string_view name) {
+  for (size_t i = 0; i < n; ++i) {
+    if (names[i] == name) return static_cast<Enum>(i);
+  }
+  return std::nullopt;
+}
+
+template <size_t n>
+std::string List(const std::array<std::string_view, n>& names) {
+  return absl::StrJoin(names, ", ",
+                       [](std::string* out, std::string_view name) { StrAppend(out, name); });
+}
+
+absl::Status WrongValue(std::string_view key, std::string_view found, std::string_view valid) {
+  return absl::InvalidArgumentError(StrCat(key, ": found \"", found, "\", expected ", valid));
+}
+
+absl::Status Twice(std::string_view key) {
+  return absl::InvalidArgumentError(StrCat(key, " is given twice"));
+}
+
+template <typename T>
+absl::Status Set(std::string_view key, std::optional<T>& fix, T value) {
+  if (fix.has_value()) return Twice(key);
+  fix = value;
+  return absl::OkStatus();
+}
+
+absl::Status ParseFix(std::string_view key, std::string_view value, Fixes& fixes) {
+  for (const IntegerKey& integer : kIntegers) {
+    if (integer.name != key) continue;
+    int64_t number = 0;
+    if (!absl::SimpleAtoi(ToAbsl(value), &number) || number < integer.least ||
+        number > integer.most) {
+      return WrongValue(key, value,
+                        absl::StrCat("an integer from ", integer.least, " to ", integer.most));
+    }
+    return Set(key, fixes.*integer.fix, number);
+  }
+  if (key == "sp") {
+    if (value == "on" || value == "off") return Set(key, fixes.sequence_parallel, value == "on");
+    return WrongValue(key, value, "on or off");
+  }
+  if (key == "schedule") {
+    const std::optional<PipelineKind> kind = FindPipelineKind(value);
+    if (kind.has_value()) return Set(key, fixes.schedule, *kind);
+    return WrongValue(key, value, absl::StrCat("one of ", List(kSchedules)));
+  }
+  if (key == "recompute") {
+    const std::optional<Recompute> recompute = FindRecompute(value);
+    if (recompute.has_value()) return Set(key, fixes.recompute, *recompute);
+    return WrongValue(key, value, absl::StrCat("one of ", List(kRecomputes)));
+  }
+  std::vector<std::string> keys;
+  for (const IntegerKey& integer : kIntegers) keys.emplace_back(integer.name);
+  for (const char* const other : {"sp", "schedule", "recompute"}) keys.emplace_back(other);
+  return absl::InvalidArgumentError(StrCat("unknown degree \"", key, "\"; the nearest is ",
+                                           NearestName(key, keys), ", of ",
+                                           absl::StrJoin(keys, ", ")));
+}
+
+}  // namespace
+
+std::string_view RecomputeName(Recompute recompute) {
+  return kRecomputes[static_cast<size_t>(recompute)];
+}
+std::string_view PrecisionName(Precision precision) {
+  return kPrecisions[static_cast<size_t>(precision)];
+}
+std::string_view PipelineKindName(PipelineKind schedule) {
+  return kSchedules[static_cast<size_t>(schedule)];
+}
+std::optional<Recompute> FindRecompute(std::string_view name) {
+  return FindByName<Recompute>(kRecomputes, name);
+}
+std::optional<PipelineKind> FindPipelineKind(std::string_view name) {
+  return FindByName<PipelineKind>(kSchedules, name);
+}
+
+absl::StatusOr<Precision> ParsePrecision(std::string_view name) {
+  const std::optional<Precision> precision = FindByName<Precision>(kPrecisions, name);
+  if (precision.has_value()) return *precision;
+  return WrongValue("--dtype", name, absl::StrCat("one of ", List(kPrecisions)));
+}
+
+absl::StatusOr<Fixes> ParseFixes(const std::vector<std::string>& lists) {
+  Fixes fixes;
+  for (const std::string& list : lists) {
+    for (const absl::string_view piece : absl::StrSplit(list, ',')) {
+      const std::string_view text = FromAbsl(absl::StripAsciiWhitespace(piece));
+      const size_t equals = text.find('=');
+      if (equals == std::string_view::npos) {
+        return absl::InvalidArgumentError(
+            StrCat("--fix: found \"", text, "\", expected KEY=VALUE, as tp=8"));
+      }
+      const absl::Status status = ParseFix(text.substr(0, equals), text.substr(equals + 1), fixes);
+      if (!status.ok())
+        return absl::InvalidArgumentError(absl::StrCat("--fix: ", status.message()));
+    }
+  }
+  return fixes;
+}
+
+std::vector<SingleFix> SplitFixes(const Fixes& fixes) {
+  std::vector<SingleFix> split;
+  const auto add = [&](std::string_view key, std::string_view value, auto member) {
+    split.push_back({std::string(key), StrCat(key, "=", value), fixes});
+    (split.back().others.*member).reset();
+  };
+  for (const IntegerKey& integer : kIntegers) {
+    const std::optional<int64_t>& fix = fixes.*integer.fix;
+    if (fix.has_value()) add(integer.name, std::to_string(*fix), integer.fix);
+  }
+  if (fixes.sequence_parallel.has_value()) {
+    add("sp", *fixes.sequence_parallel ? "on" : "off", &Fixes::sequence_parallel);
+  }
+  if (fixes.schedule.has_value()) {
+    add("schedule", PipelineKindName(*fixes.schedule), &Fixes::schedule);
+  }
+  if (fixes.recompute.has_value()) {
+    add("recompute", RecomputeName(*fixes.recompute), &Fixes::recompute);
+  }
+  return split;
+}
+
+std::string FixValue(const Configuration& configuration, std::string_view key) {
+  for (const IntegerKey& integer : kIntegers) {
+    if (integer.name == key) return absl::StrCat(integer.value(configuration));
+  }
+  if (key == "sp") return configuration.sequence_parallel ? "on" : "off";
+  if (key == "schedule") return std::string(PipelineKindName(configuration.schedule));
+  return std::string(RecomputeName(configuration.recompute));
+}
+
+std::string ConfigurationText(const Configuration& configuration) {
+  std::string text;
+  const auto add = [&](std::string_view key) {
+    StrAppend(&text, text.empty() ? "" : " ", key, "=", FixValue(configuration, key));
+  };
+  for (const IntegerKey& integer : kIntegers) {
+    const int64_t value = integer.value(configuration);
+    const bool choice = integer.name == "zero" || integer.name == "shard";
+    if (value > (choice ? 0 : 1)) add(integer.name);
+    if (integer.name == "tp" && configuration.sequence_parallel) absl::StrAppend(&text, " sp");
+  }
+  if (configuration.pp > 1) add("schedule");
+  if (configuration.recompute != Recompute::kNone) add("recompute");
+  return text.empty() ? "one GPU, mbs=1" : text;
+}
+
+}  // namespace meshwright::transformer

@@ -1,0 +1,55 @@
+#ifndef MESHWRIGHT_TRANSFORMER_FIXES_H_
+#define MESHWRIGHT_TRANSFORMER_FIXES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "meshwright/transformer/configuration.h"
+
+// Degrees and choices as users write them: "tp=8,pp=4,recompute=full".
+
+namespace meshwright::transformer {
+
+// What the user decided; what is absent is searched.
+struct Fixes {
+  std::optional<int64_t> tp, cp, dp, pp, virtual_stages, ep, etp, micro_batch, zero, shard;
+  std::optional<bool> sequence_parallel;
+  std::optional<PipelineKind> schedule;
+  std::optional<Recompute> recompute;
+
+  friend bool operator==(const Fixes&, const Fixes&) = default;
+};
+
+// Reads lists of KEY=VALUE; keys are tp, cp, dp, pp, vp, ep, etp, mbs, zero, shard, sp, schedule
+// and recompute. Errors: an unknown key, a value of another kind, a key twice; they say what would
+// be valid.
+absl::StatusOr<Fixes> ParseFixes(const std::vector<std::string>& lists);
+
+// One fix as the user would write it, and the fixes without it.
+struct SingleFix {
+  std::string key, text;  // "tp", "tp=8"
+  Fixes others;
+};
+std::vector<SingleFix> SplitFixes(const Fixes& fixes);
+
+// What `configuration` has at a key: "8", "full".
+std::string FixValue(const Configuration& configuration, std::string_view key);
+
+// "tp=8 sp cp=1 dp=4 pp=4 mbs=2 zero=1 recompute=full": degrees of 1 and choices that are off are
+// left out.
+std::string ConfigurationText(const Configuration& configuration);
+
+std::string_view RecomputeName(Recompute recompute);       // "none", "selective", "full"
+std::string_view PrecisionName(Precision precision);       // "bf16"
+std::string_view PipelineKindName(PipelineKind schedule);  // "1f1b", "interleaved", "zero-bubble"
+std::optional<Recompute> FindRecompute(std::string_view name);
+std::optional<PipelineKind> FindPipelineKind(std::string_view name);
+absl::StatusOr<Precision> ParsePrecision(std::string_view name);
+
+}  // namespace meshwright::transformer
+
+#endif  // MESHWRIGHT_TRANSFORMER_FIXES_H_

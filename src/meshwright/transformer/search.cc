@@ -1,0 +1,186 @@
+#include "meshwright/transformer/search.h"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <thread>
+#include <tuple>
+
+// Degrees are searched in rounds: within a round every degree's search prunes by what earlier
+// rounds found, so that neither the result nor the counts depend on which thread was faster.
+
+namespace meshwright::transformer {
+namespace {
+
+// Degrees that are searched side by side.
+constexpr size_t kRound = 16;
+
+// Parts are added in another order than their sum was; bounds give way by more than that can make.
+constexpr double kRounding = 1 - 1e-9;
+
+// The `size` that rank first.
+class Best {
+ public:
+  Best(Ranking ranking, int64_t size) : ranking_(ranking), size_(static_cast<size_t>(size)) {}
+
+  // Does nothing if it is there already.
+  void Add(const RankedConfiguration& one) {
+    const auto before = [this](const RankedConfiguration& a, const RankedConfiguration& b) {
+      return RanksBefore(ranking_, a, b);
+    };
+    if (full() && !before(one, found_.back())) return;
+    const auto place = std::lower_bound(found_.begin(), found_.end(), one, before);
+    if (place != found_.end() && place->configuration == one.configuration) return;
+    found_.insert(place, one);
+    if (found_.size() > size_) found_.pop_back();
+  }
+
+  bool full() const { return found_.size() == size_; }
+  // What is above cannot enter.
+  double most_seconds() const {
+    const bool bounded = ranking_ == Ranking::kTime && full();
+    return bounded ? found_.back().seconds : std::numeric_limits<double>::infinity();
+  }
+  int64_t most_bytes() const {
+    const bool bounded = ranking_ == Ranking::kMemory && full();
+    return bounded ? found_.back().peak_bytes : std::numeric_limits<int64_t>::max();
+  }
+  const std::vector<RankedConfiguration>& found() const { return found_; }
+
+ private:
+  Ranking ranking_;
+  size_t size_;
+  std::vector<RankedConfiguration> found_;  // in order
+};
+
+// Of all configurations that differ in ZeRO only, from the one without it.
+struct Bound {
+  double seconds = 0;
+  int64_t bytes = 0;
+};
+
+Bound BoundOf(const StepCost& cost) {
+  Bound bound;
+  bound.seconds =
+      (cost.time.seconds - cost.time.data_communication - cost.time.optimizer) * kRounding;
+  for (const StageMemory& stage : cost.memory) {
+    bound.bytes = std::max(bound.bytes, stage.activations + stage.logits);
+  }
+  return bound;
+}
+
+class DegreesSearch {
+ public:
+  DegreesSearch(const Space& space, const SearchOptions& options, const Best& best)
+      : space_(space),
+        budget_(options.budget_bytes.value_or(std::numeric_limits<int64_t>::max())),
+        best_(best) {}
+
+  void Run(const Space::Degrees& degrees, const CostFunction& cost) {
+    const std::vector<Space::Sharding> shardings = space_.Shardings(degrees);
+    for (Configuration member : space_.Families(degrees)) {
+      for (const Recompute recompute : space_.Recomputes()) {
+        member.recompute = recompute;
+        RunShardings(shardings, member, cost);
+      }
+    }
+  }
+
+  const Best& best() const { return best_; }
+  const SearchCounts& counts() const { return counts_; }
+
+ private:
+  void RunShardings(const std::vector<Space::Sharding>& shardings, Configuration member,
+                    const CostFunction& cost_of) {
+    counts_.legal += std::ssize(shardings);
+    size_t i = 0;
+    if (shardings.size() > 1) {
+      member.zero = 0;
+      member.shard = 0;
+      const StepCost cost = cost_of(member);
+      if (shardings.front().zero == 0) {
+        Add(member, cost);
+        ++i;
+      }
+      const Bound bound = BoundOf(cost);
+      if (bound.bytes > std::min(budget_, best_.most_bytes()) ||
+          bound.seconds > best_.most_seconds()) {
+        counts_.pruned += std::ssize(shardings) - static_cast<int64_t>(i);
+        return;
+      }
+    }
+    for (; i < shardings.size(); ++i) {
+      member.zero = shardings[i].zero;
+      member.shard = shardings[i].shard;
+      Add(member, cost_of(member));
+    }
+  }
+
+  void Add(const Configuration& member, const StepCost& cost) {
+    ++counts_.evaluated;
+    if (cost.peak_bytes > budget_) return;
+    ++counts_.fitting;
+    best_.Add({member, cost.time.seconds, cost.peak_bytes});
+  }
+
+  const Space& space_;
+  int64_t budget_;
+  Best best_;
+  SearchCounts counts_;
+};
+
+auto Order(const Configuration& c) {
+  return std::tie(c.tp, c.cp, c.pp, c.dp, c.ep, c.etp, c.sequence_parallel, c.schedule,
+                  c.virtual_stages, c.micro_batch, c.zero, c.shard, c.recompute, c.precision);
+}
+
+}  // namespace
+
+bool ConfigurationBefore(const Configuration& a, const Configuration& b) {
+  return Order(a) < Order(b);
+}
+
+bool RanksBefore(Ranking ranking, const RankedConfiguration& a, const RankedConfiguration& b) {
+  if (ranking == Ranking::kTime) {
+    if (a.seconds != b.seconds) return a.seconds < b.seconds;
+    if (a.peak_bytes != b.peak_bytes) return a.peak_bytes < b.peak_bytes;
+  } else {
+    if (a.peak_bytes != b.peak_bytes) return a.peak_bytes < b.peak_bytes;
+    if (a.seconds != b.seconds) return a.seconds < b.seconds;
+  }
+  return ConfigurationBefore(a.configuration, b.configuration);
+}
+
+SearchResult Search(const Space& space, const std::function<CostFunction()>& make_cost,
+                    const SearchOptions& options) {
+  Best best(options.ranking, options.top);
+  SearchCounts counts;
+  const std::vector<Space::Degrees> all = space.AllDegrees();
+  const size_t threads =
+      std::clamp<size_t>(static_cast<size_t>(options.threads), 1, std::max<size_t>(all.size(), 1));
+  std::vector<CostFunction> costs;
+  for (size_t t = 0; t < threads; ++t) costs.push_back(make_cost());
+  for (size_t first = 0; first < all.size(); first += kRound) {
+    const size_t end = std::min(first + kRound, all.size());
+    std::vector<DegreesSearch> round(end - first, DegreesSearch(space, options, best));
+    std::atomic<size_t> next = first;
+    const auto work = [&](size_t thread) {
+      for (size_t i = next++; i < end; i = next++) round[i - first].Run(all[i], costs[thread]);
+    };
+    {
+      std::vector<std::jthread> others;
+      for (size_t t = 1; t < threads; ++t) others.emplace_back(work, t);
+      work(0);
+    }
+    for (const DegreesSearch& search : round) {
+      for (const RankedConfiguration& one : search.best().found()) best.Add(one);
+      counts.legal += search.counts().legal;
+      counts.evaluated += search.counts().evaluated;
+      counts.fitting += search.counts().fitting;
+      counts.pruned += search.counts().pruned;
+    }
+  }
+  return {best.found(), counts};
+}
+
+}  // namespace meshwright::transformer

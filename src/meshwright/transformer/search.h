@@ -1,0 +1,69 @@
+#ifndef MESHWRIGHT_TRANSFORMER_SEARCH_H_
+#define MESHWRIGHT_TRANSFORMER_SEARCH_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "meshwright/transformer/configuration.h"
+#include "meshwright/transformer/space.h"
+#include "meshwright/transformer/step_cost.h"
+
+// The best configurations of a space, exactly: what is left out cannot be among them.
+
+namespace meshwright::transformer {
+
+// What a configuration costs. What one without ZeRO takes beside data_communication and optimizer,
+// and its activations and logits in each pipeline group, must be no more than the same
+// configuration takes in all with any ZeRO. That is what is pruned by.
+using CostFunction = std::function<StepCost(const Configuration&)>;
+
+// What is best. Equals in the first are told apart by the second, then by the order of
+// ConfigurationBefore.
+enum class Ranking {
+  kTime,    // seconds, then memory
+  kMemory,  // memory of the fullest GPU, then seconds
+};
+
+struct SearchOptions {
+  int64_t top = 10;  // at least 1
+  Ranking ranking = Ranking::kTime;
+  std::optional<int64_t> budget_bytes;  // that a GPU may use; none: unlimited
+  int threads = 2;
+};
+
+struct SearchCounts {
+  int64_t legal = 0;      // configurations of the space
+  int64_t evaluated = 0;  // of these, costed
+  int64_t fitting = 0;    // of those evaluated, within the budget
+  int64_t pruned = 0;     // not evaluated, because a bound shows that they do not fit or are not
+                          // among the best
+  friend bool operator==(const SearchCounts&, const SearchCounts&) = default;
+};
+
+struct RankedConfiguration {
+  Configuration configuration;
+  double seconds = 0;
+  int64_t peak_bytes = 0;
+};
+
+struct SearchResult {
+  std::vector<RankedConfiguration> best;  // in order, at most `top`
+  SearchCounts counts;
+};
+
+// `make_cost` is called once a thread. The result, counts included, does not depend on the number
+// of threads.
+SearchResult Search(const Space& space, const std::function<CostFunction()>& make_cost,
+                    const SearchOptions& options);
+
+// A total order of configurations: fewer tp, cp, pp first, and so on through all members.
+bool ConfigurationBefore(const Configuration& a, const Configuration& b);
+
+// Whether `a` ranks before `b`.
+bool RanksBefore(Ranking ranking, const RankedConfiguration& a, const RankedConfiguration& b);
+
+}  // namespace meshwright::transformer
+
+#endif  // MESHWRIGHT_TRANSFORMER_SEARCH_H_

@@ -1,0 +1,107 @@
+// The search against costing every configuration of its space.
+
+#include "meshwright/transformer/search.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "tests/transformer/space_samples.h"
+
+namespace meshwright::transformer {
+namespace {
+
+// A cost with random weights that keeps to the contract of CostFunction. Coarse, so that there are
+// ties.
+CostFunction RandomCost(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<double> weight(12);
+  for (double& w : weight) w = static_cast<double>(random() % 8);
+  return [weight](const Configuration& c) {
+    const auto share = [](int64_t of, int64_t parts) {
+      return static_cast<double>(of) / static_cast<double>(parts);
+    };
+    StepCost cost;
+    StepTime& time = cost.time;
+    time.compute = weight[0] + weight[1] * share(8, c.tp * c.cp * c.dp) +
+                   static_cast<double>(c.recompute) + 0.25 * share(c.ep, c.etp);
+    time.tensor_communication = weight[2] * static_cast<double>(c.tp - 1) * 0.5;
+    time.bubble = weight[3] * share(c.pp - 1, c.virtual_stages * c.micro_batch);
+    const int64_t group = c.shard > 0 ? c.shard : c.dp * c.cp;
+    time.data_communication = weight[4] * c.zero * 0.5 + (c.zero > 0 ? 0.25 * weight[5] : 0);
+    time.optimizer = weight[6] * share(1, c.zero > 0 ? group : 1);
+    time.seconds = time.compute + time.tensor_communication + time.bubble +
+                   time.data_communication + time.optimizer;
+    for (int64_t stage = 0; stage < c.pp; ++stage) {
+      StageMemory memory;
+      const int64_t weights = 400 / (c.tp * c.pp);
+      memory.weights = weights / (c.zero >= 3 ? group : 1);
+      memory.gradients = weights / (c.zero >= 2 ? group : 1);
+      memory.optimizer = 6 * weights / (c.zero >= 1 ? group : 1);
+      memory.activations =
+          40 * c.micro_batch * (c.pp - stage) * (3 - int64_t(c.recompute)) / (c.tp * c.cp);
+      memory.framework = 3;
+      memory.communication = 5 * c.zero;
+      cost.memory.push_back(memory);
+      cost.peak_bytes = std::max(cost.peak_bytes, memory.total());
+    }
+    return cost;
+  };
+}
+
+SearchResult BruteForce(const Space& space, const CostFunction& cost_of,
+                        const SearchOptions& options) {
+  SearchResult result;
+  for (const Configuration& c : space.All()) {
+    const StepCost cost = cost_of(c);
+    ++result.counts.legal;
+    if (options.budget_bytes.has_value() && cost.peak_bytes > *options.budget_bytes) continue;
+    ++result.counts.fitting;
+    result.best.push_back({c, cost.time.seconds, cost.peak_bytes});
+  }
+  std::sort(result.best.begin(), result.best.end(),
+            [&](const auto& a, const auto& b) { return RanksBefore(options.ranking, a, b); });
+  if (std::ssize(result.best) > options.top) result.best.resize(options.top);
+  return result;
+}
+
+TEST(Search, FindsWhatBruteForceFinds) {
+  int64_t pruned = 0, evaluated = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    const Model model = seed % 3 == 0 ? MixedModel(4, 2, 4, 4) : DenseModel(8, 4, 6);
+    const Workload workload{.sequence = 32, .global_batch = int64_t{8} << random() % 3};
+    const Space space(model, workload, int64_t{4} << random() % 3, Fixes{}, Precision::kBf16);
+    SearchOptions options;
+    options.top = 1 + static_cast<int64_t>(random() % 20);
+    options.ranking = random() % 2 == 0 ? Ranking::kTime : Ranking::kMemory;
+    if (random() % 3 != 0) options.budget_bytes = 60 + static_cast<int64_t>(random() % 800);
+    const CostFunction cost = RandomCost(seed);
+    const SearchResult wanted = BruteForce(space, cost, options);
+    SearchResult found[2];
+    for (const int threads : {1, 3}) {
+      options.threads = threads;
+      found[threads / 2] = Search(
+          space, [&] { return cost; }, options);
+    }
+    for (const SearchResult& result : found) {
+      ASSERT_EQ(result.best.size(), wanted.best.size());
+      for (size_t i = 0; i < wanted.best.size(); ++i) {
+        EXPECT_EQ(result.best[i].configuration, wanted.best[i].configuration) << i;
+        EXPECT_EQ(result.best[i].seconds, wanted.best[i].seconds) << i;
+      }
+      EXPECT_EQ(result.counts, found[0].counts);
+      EXPECT_EQ(result.counts.legal, wanted.counts.legal);
+      EXPECT_EQ(result.counts.legal, result.counts.evaluated + result.counts.pruned);
+    }
+    pruned += found[0].counts.pruned;
+    evaluated += found[0].counts.evaluated;
+  }
+  EXPECT_GT(pruned, evaluated / 10);
+}
+
+}  // namespace
+}  // namespace meshwright::transformer
