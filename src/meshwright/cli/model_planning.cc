@@ -117,8 +117,9 @@ bool IsModel(const std::string& argument, const CLI::App& app) {
   if (!std::filesystem::exists(argument, error)) {
     return asked || transformer::FindBuiltinModel(argument) != nullptr;
   }
-  return std::filesystem::is_directory(argument, error) || absl::EndsWith(argument, ".yaml") ||
-         absl::EndsWith(argument, ".yml") || BeginsWithBrace(argument);
+  return std::filesystem::exists(argument + "/config.json", error) ||
+         absl::EndsWith(argument, ".yaml") || absl::EndsWith(argument, ".yml") ||
+         BeginsWithBrace(argument);
 }
 
 absl::Status CheckNoModelOptions(const CLI::App& app) {

@@ -10,8 +10,8 @@ namespace {
 constexpr size_t kMostPlanes = 60;
 // Share of the expected rise that makes a point the new centre, and that makes steps longer.
 constexpr double kSerious = 0.1, kGood = 0.5;
-constexpr double kLonger = 2, kShorter = 0.5;
-constexpr int kPatience = 3;        // points without a rise before steps get shorter
+constexpr double kLongerStep = 2, kShorterStep = 0.5;
+constexpr int kBundlePatience = 3;  // points without a rise before steps get shorter
 constexpr int kMostLengthened = 2;  // times that steps get longer by this at once
 constexpr double kLengthen = 4;
 constexpr int kMostShifts = 3000;
@@ -56,13 +56,13 @@ void PriceBundle::Add(const std::vector<double>& prices, double value, Choice ch
     if (norm > 0) length_ = std::max(1.0, target_ - value) / norm;
   } else if (value > best_ && value - best_ >= kSerious * expected_) {
     for (Plane& other : planes_) other.height += Rise(other.slope, centre_, at);
-    if (value - best_ >= kGood * expected_) length_ *= kLonger;
+    if (value - best_ >= kGood * expected_) length_ *= kLongerStep;
     centre_ = at;
     best_ = plane.height = value;
     failures_ = 0;
   } else {
     plane.height = value + Rise(plane.slope, at, centre_);
-    if (++failures_ % kPatience == 0) length_ *= kShorter;
+    if (++failures_ % kBundlePatience == 0) length_ *= kShorterStep;
   }
   planes_.push_back(std::move(plane));
   if (planes_.size() > kMostPlanes) DropPlane();

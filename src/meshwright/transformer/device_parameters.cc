@@ -49,7 +49,7 @@ frameworks:
 )yaml";
 
 template <typename Parameters>
-struct Field {
+struct ParameterField {
   const char* name;
   double Parameters::*value;
   double most;
@@ -58,7 +58,7 @@ struct Field {
 constexpr double kFraction = 1;
 constexpr double kSecond = 1;
 
-constexpr Field<DeviceParameters> kDeviceFields[] = {
+constexpr ParameterField<DeviceParameters> kDeviceFields[] = {
     {"matmul_16", &DeviceParameters::matmul_16, kFraction},
     {"matmul_8", &DeviceParameters::matmul_8, kFraction},
     {"matmul_4", &DeviceParameters::matmul_4, kFraction},
@@ -68,7 +68,7 @@ constexpr Field<DeviceParameters> kDeviceFields[] = {
     {"kernel_seconds", &DeviceParameters::kernel_seconds, kSecond},
 };
 
-constexpr Field<FrameworkParameters> kFrameworkFields[] = {
+constexpr ParameterField<FrameworkParameters> kFrameworkFields[] = {
     {"attention", &FrameworkParameters::attention, 10},
     {"score_traffic", &FrameworkParameters::score_traffic, 100},
     {"elementwise", &FrameworkParameters::elementwise, 100},
@@ -79,9 +79,9 @@ constexpr Field<FrameworkParameters> kFrameworkFields[] = {
     {"step_seconds", &FrameworkParameters::step_seconds, 60 * kSecond},
 };
 
-class Reader {
+class ParameterReader {
  public:
-  explicit Reader(std::string_view file) : file_(file) {}
+  explicit ParameterReader(std::string_view file) : file_(file) {}
 
   absl::StatusOr<CostParameters> Read(const YAML::Node& root) const {
     CostParameters result;
@@ -111,7 +111,7 @@ class Reader {
 
  private:
   template <typename Parameters, size_t n>
-  absl::Status Names(const YAML::Node& map, const Field<Parameters> (&fields)[n],
+  absl::Status Names(const YAML::Node& map, const ParameterField<Parameters> (&fields)[n],
                      std::string Parameters::*name, std::vector<Parameters>* out) const {
     if (!map.IsMap()) return ErrorAt(map, "expected a map from names to parameters");
     for (const auto& entry : map) {
@@ -127,9 +127,9 @@ class Reader {
 
   template <typename Parameters, size_t n>
   absl::Status Number(const YAML::Node& key, const YAML::Node& value,
-                      const Field<Parameters> (&fields)[n], Parameters* out) const {
+                      const ParameterField<Parameters> (&fields)[n], Parameters* out) const {
     std::vector<std::string> names;
-    for (const Field<Parameters>& field : fields) {
+    for (const ParameterField<Parameters>& field : fields) {
       names.emplace_back(field.name);
       if (!key.IsScalar() || key.Scalar() != field.name) continue;
       double number = 0;
@@ -165,7 +165,7 @@ FrameworkParameters CostParameters::Framework(std::string_view name) const {
 }
 
 absl::StatusOr<CostParameters> ParseCostParameters(std::string_view text, std::string_view file) {
-  const Reader reader(file);
+  const ParameterReader reader(file);
   // yaml-cpp reports by exceptions; none may leave this function.
   try {
     return reader.Read(YAML::Load(std::string(text)));

@@ -21,10 +21,11 @@
 namespace meshwright::transformer {
 namespace {
 
-constexpr double kGib = 1073741824.0;
 // CUDA context, NCCL's buffers, workspaces of cuBLAS; and the share that the allocator cannot use,
 // on the high side: a plan that does not fit is worse than one with room.
-constexpr double kFrameworkBytes = 2.0 * kGib;
+constexpr double kFrameworkBytes = 2147483648.0;
+constexpr double kGatherBytes = 268435456.0;  // buffers of collectives that are no FSDP
+
 constexpr double kFragmentation = 0.085;
 // Bytes read and written by Adam per parameter: gradient, master copy, two moments, weight.
 constexpr double kOptimizerTraffic = 30;
@@ -326,7 +327,7 @@ StepCost StepCoster::Cost(const Configuration& c) {
     memory.logits = Bytes(one.logits);
     if (replicas > 1) {
       // Two layers' weights and the gradient of one while they are gathered and scattered.
-      memory.communication = Bytes(fsdp ? (2 * 2 + 4) * one.largest_block : 0.25 * kGib);
+      memory.communication = Bytes(fsdp ? (2 * 2 + 4) * one.largest_block : kGatherBytes);
     }
     memory.framework = 0;
     memory.framework =
