@@ -1,6 +1,7 @@
 #include "meshwright/inter/pipeline_search.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -13,6 +14,8 @@ namespace {
 
 // How much longer a pipeline may seem, transfers and all, than one that is better when simulated.
 constexpr double kHiddenTransfers = 1.05;
+// The same for grids, whose search is quick.
+constexpr double kLooseTransfers = 1.5;
 
 // With G equal stages that take t each, w of it for the weights' gradients, ZB-H1 takes
 // B t + (G - 1) (t - 2 w) for B micro-batches (Qi et al. 2023, table 1, where t = F + B + W).
@@ -60,10 +63,54 @@ void PipelineSearch::Improve(const LayerTable& table, const ScheduleKind& schedu
   // Transfers count in full here, while in the simulation computation hides some of them.
   input.below = best->seconds * kHiddenTransfers;
   const StageSearchResult found = SearchStages(input);
-  if (found.stages.empty()) return;
-  const ScheduleShape shape{static_cast<int32_t>(found.stages.size()), 1,
-                            static_cast<int32_t>(table.micro_batches)};
-  Consider(table, schedule, shape, found.stages, best);
+  if (!found.stages.empty()) {
+    const ScheduleShape shape{static_cast<int32_t>(found.stages.size()), 1,
+                              static_cast<int32_t>(table.micro_batches)};
+    Consider(table, schedule, shape, found.stages, StageCoster::kAnyMesh, best);
+  }
+  ImproveWithGrids(table, schedule, deadline_seconds, best);
+}
+
+void PipelineSearch::ImproveWithGrids(const LayerTable& table, const ScheduleKind& schedule,
+                                      double deadline_seconds, FoundPipeline* best) const {
+  if (request_.clusters.size() != 1) return;
+  const auto start = std::chrono::steady_clock::now();
+  const int64_t devices = request_.clusters[0].devices();
+  for (size_t s = 0; s < submeshes_.size(); ++s) {
+    const int64_t groups = devices / submeshes_[s].devices();
+    if (devices % submeshes_[s].devices() != 0 || groups > layers_.count ||
+        (request_.stages > 0 && request_.stages != groups))
+      continue;
+    for (size_t m = 0; m < submeshes_[s].meshes.size(); ++m) {
+      // The first micro-batch passes all stages, the others the busiest.
+      if (table.bounds_before[s][m].empty()) continue;
+      const double all = table.bounds_before[s][m].back();
+      const double least =
+          all + static_cast<double>(table.micro_batches - 1) * all / static_cast<double>(groups);
+      const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+      if (elapsed.count() > deadline_seconds) return;
+      if (best->seconds > 0 && least >= best->seconds) continue;
+      StageSearchInput input = Input(table, deadline_seconds - elapsed.count());
+      input.submeshes = {{0, 1}};
+      input.devices = {groups};
+      input.stages = static_cast<int32_t>(groups);
+      input.options = [&](int32_t begin, int32_t end, int32_t) {
+        return StagesOf(
+            coster_.OptionsOf(table, begin, end, static_cast<int32_t>(s), static_cast<int32_t>(m)),
+            schedule);
+      };
+      input.in_flight = [&schedule](int32_t after, int64_t micro_batches) {
+        return schedule.in_flight({after + 1, 1, static_cast<int32_t>(micro_batches)}, 0);
+      };
+      input.below = best->seconds * kLooseTransfers;
+      StageSearchResult found = SearchStages(input);
+      for (ChosenStage& stage : found.stages) stage.submesh = static_cast<int32_t>(s);
+      if (found.stages.empty()) continue;
+      Consider(table, schedule,
+               {static_cast<int32_t>(groups), 1, static_cast<int32_t>(table.micro_batches)},
+               found.stages, static_cast<int32_t>(m), best);
+    }
+  }
 }
 
 // With G groups of V equal stages that take t each, B micro-batches take B V t, and the bubble
@@ -99,19 +146,19 @@ void PipelineSearch::ImproveWithChunks(const LayerTable& table, const ScheduleKi
       StageSearchResult found = SearchStages(input);
       if (found.stages.empty()) break;
       for (ChosenStage& stage : found.stages) stage.submesh = static_cast<int32_t>(s);
-      if (!Consider(table, schedule, shape, found.stages, best)) break;
+      if (!Consider(table, schedule, shape, found.stages, StageCoster::kAnyMesh, best)) break;
     }
   }
 }
 
 bool PipelineSearch::Consider(const LayerTable& table, const ScheduleKind& schedule,
                               const ScheduleShape& shape, const std::vector<ChosenStage>& stages,
-                              FoundPipeline* best) const {
+                              int32_t mesh, FoundPipeline* best) const {
   FoundPipeline found{.schedule = &schedule, .shape = shape, .stages = stages};
   std::vector<StageTimes> times;
   for (const ChosenStage& stage : stages) {
     found.ways.push_back(
-        coster_.OptionsOf(table, stage.begin, stage.end, stage.submesh)[stage.option]);
+        coster_.OptionsOf(table, stage.begin, stage.end, stage.submesh, mesh)[stage.option]);
     times.push_back(coster_.TimesOf(submeshes_[stage.submesh], found.ways.back().cost, schedule));
   }
   const absl::StatusOr<Simulation> simulation = Simulate(schedule, shape, times);

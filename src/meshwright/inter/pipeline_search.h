@@ -34,7 +34,9 @@ class PipelineSearch {
                  const std::vector<Submesh>& submeshes, const StageCoster& coster)
       : request_(request), layers_(layers), submeshes_(submeshes), coster_(coster) {}
 
-  // Puts what is faster than `best` there. A schedule with chunks is tried with every number of
+  // Puts what is faster than `best` there. Every grid, equal stages of one mesh, is simulated as
+  // well: the search counts transfers in full, so that one of them may be better than what it finds
+  // best. A schedule with chunks is tried with every number of
   // equal groups of devices of one type, and with more and more stages a group as long as that
   // helps; the others with any stages.
   void Improve(const LayerTable& table, const ScheduleKind& schedule, double deadline_seconds,
@@ -56,9 +58,11 @@ class PipelineSearch {
   double LeastWork(const LayerTable& table, size_t submesh) const;
   void ImproveWithChunks(const LayerTable& table, const ScheduleKind& schedule,
                          double deadline_seconds, FoundPipeline* best) const;
-  // Whether it was faster.
+  void ImproveWithGrids(const LayerTable& table, const ScheduleKind& schedule,
+                        double deadline_seconds, FoundPipeline* best) const;
+  // Whether it was faster. The stages' options are those of OptionsOf with `mesh`.
   bool Consider(const LayerTable& table, const ScheduleKind& schedule, const ScheduleShape& shape,
-                const std::vector<ChosenStage>& stages, FoundPipeline* best) const;
+                const std::vector<ChosenStage>& stages, int32_t mesh, FoundPipeline* best) const;
 
   const PipelineRequest& request_;
   const Layers& layers_;

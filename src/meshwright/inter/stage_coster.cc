@@ -147,10 +147,11 @@ SliceCost StageCoster::SumOf(const LayerTable& table, int32_t begin, int32_t end
 }
 
 std::vector<StageWay> StageCoster::OptionsOf(const LayerTable& table, int32_t begin, int32_t end,
-                                             int32_t submesh) const {
+                                             int32_t submesh, int32_t mesh) const {
   std::vector<StageWay> options;
   const int64_t memory = request_.memory_bytes[submeshes_[submesh].cluster];
   for (size_t m = 0; m < table.costs[submesh].size(); ++m) {
+    if (mesh != kAnyMesh && static_cast<size_t>(mesh) != m) continue;
     if (!table.costs[submesh][m].has_value()) continue;
     for (size_t w = 0; w < table.costs[submesh][m]->layouts.size(); ++w) {
       for (const bool recompute : {false, true}) {

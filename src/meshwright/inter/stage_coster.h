@@ -64,9 +64,11 @@ class StageCoster {
                   size_t way, bool recompute) const;
 
   // The ways to run layers [begin, end) on a submesh that fit into memory with one micro-batch in
-  // flight, without those that another is as good as in every respect.
+  // flight, without those that another is as good as in every respect. `mesh`: of the submesh's, or
+  // kAnyMesh.
+  static constexpr int32_t kAnyMesh = -1;
   std::vector<StageWay> OptionsOf(const LayerTable& table, int32_t begin, int32_t end,
-                                  int32_t submesh) const;
+                                  int32_t submesh, int32_t mesh = kAnyMesh) const;
 
  private:
   const Layers& layers_;
