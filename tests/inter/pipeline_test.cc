@@ -188,7 +188,8 @@ TEST(PipelineTest, InterleavedStagesShortenTheBubble) {
 TEST(PipelineTest, LoopsOverLayersAndUnevenNetworks) {
   for (const char* name :
        {"pipeline/funnel.train.hlo.txt.gz", "pipeline/alternating.train.hlo.txt.gz",
-        "pipeline/tied_clip.train.hlo.txt.gz", "pipeline/encoder_decoder.scan.train.hlo.txt.gz"}) {
+        "pipeline/tied_clip.train.hlo.txt.gz", "pipeline/encoder_decoder.scan.train.hlo.txt.gz",
+        "pipeline/reversed.scan.train.hlo.txt.gz"}) {
     SCOPED_TRACE(name);
     const Inlined program(name);
     PipelineRequest request = Request({"2xh100-sxm"});

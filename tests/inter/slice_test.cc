@@ -368,8 +368,9 @@ TEST(SliceTest, OwnPrograms) {
   for (const char* name :
        {"tiny_gpt.train.hlo.txt.gz", "mlp_4096x4.train.hlo.txt.gz",
         "llama3_8b.scan.train.hlo.txt.gz", "mlp_adam.train.hlo.txt",
-        "pipeline/encoder_decoder.scan.train.hlo.txt.gz", "pipeline/funnel.train.hlo.txt.gz",
-        "pipeline/tied_clip.train.hlo.txt.gz", "pipeline/alternating.train.hlo.txt.gz"}) {
+        "pipeline/encoder_decoder.scan.train.hlo.txt.gz", "pipeline/reversed.scan.train.hlo.txt.gz",
+        "pipeline/funnel.train.hlo.txt.gz", "pipeline/tied_clip.train.hlo.txt.gz",
+        "pipeline/alternating.train.hlo.txt.gz"}) {
     ExpectSlices(Data(name), /*most_stages=*/kMostLayers);
   }
 }

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import models
 import numpy as np
 import pytest
@@ -98,6 +99,38 @@ def test_a_loop_over_layers_in_parts(tmp_path):
     plan, stages = plan_stages(tmp_path, program, "2xh100-sxm", "2", "--micro-batches", "2")
     values = [value for module in modules(stages) for value in module.inputs]
     assert any(value.layers is not None for value in values)
+    report = plan.verify(program, stages=stages, repeats=0)
+    assert report.passed, report
+
+
+def scanned(_, **scan):
+    """Six layers in a loop, a training step."""
+
+    def loss(weights, x, y):
+        out, _ = jax.lax.scan(lambda x, w: (jnp.tanh(x @ w), None), x, weights, **scan)
+        return ((out - y) ** 2).mean()
+
+    def step(weights, x, y):
+        value, gradient = jax.value_and_grad(loss)(weights, x, y)
+        return weights - 0.1 * gradient, value
+
+    x = np.ones((16, 64), np.float32)
+    return step, (np.full((6, 64, 64), 0.01, np.float32), x, x)
+
+
+@pytest.mark.parametrize("scan", [{"reverse": True}, {"unroll": 2}], ids=["reversed", "unrolled"])
+def test_loops_with_entries_that_are_not_numbered_as_layers(tmp_path, scan):
+    program = lowered(tmp_path, scanned, **scan)
+    plan, stages = plan_stages(tmp_path, program, "2xh100-sxm", "2", "--micro-batches", "2")
+    parts = {
+        value.layers
+        for module in modules(stages)
+        for value in module.inputs
+        if value.role == "state" and value.layers is not None
+    }
+    assert len(parts) == 2
+    (begin, middle), (after, end) = sorted(parts)
+    assert (begin, end) == (0, 6) and middle == after
     report = plan.verify(program, stages=stages, repeats=0)
     assert report.passed, report
 

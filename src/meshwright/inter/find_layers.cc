@@ -16,9 +16,10 @@ void AddLoops(const UnitGraph& units, const std::vector<LoopOverLayers>& loops,
               const UnitLayers& assigned, Layers* layers) {
   for (const LoopOverLayers& loop : loops) {
     const int32_t first = assigned.layer[loop.unit];
-    layers->loops.push_back({units.units[loop.unit].loop, first, loop.count, false});
+    layers->loops.push_back({units.units[loop.unit].loop, first, loop.count, false, loop.falling});
     if (loop.backward >= 0) {
-      layers->loops.push_back({units.units[loop.backward].loop, first, loop.count, true});
+      layers->loops.push_back(
+          {units.units[loop.backward].loop, first, loop.count, true, loop.falling});
     }
   }
 }

@@ -35,13 +35,6 @@ bool CrossesLayers(SliceRole role) {
   return role == SliceRole::kActivation || role == SliceRole::kGradient;
 }
 
-ValueId InputValue(const ProgramSlice& slice, size_t i) {
-  return slice.graph[slice.graph.parameters[i]].results[0];
-}
-ValueId OutputValue(const ProgramSlice& slice, size_t i) {
-  return slice.graph[slice.graph.outputs[i]].operands[0];
-}
-
 // Reads one plan of a slice.
 class SliceReader {
  public:
@@ -63,7 +56,7 @@ class SliceReader {
     awaited_.assign(graph_.ops.size(), false);
     for (size_t i = 0; i < slice_.outputs.size(); ++i) {
       if (slice_.outputs[i].role == SliceRole::kGradient)
-        awaited_[graph_[OutputValue(slice_, i)].producer.index()] = true;
+        awaited_[graph_[OutputOf(slice_, i)].producer.index()] = true;
     }
     std::vector<OpId> next_of(graph_.values.size());  // carried values: what makes them
     for (const Carry& carry : graph_.carries) {
@@ -150,7 +143,7 @@ class SliceReader {
 
   void ReadMemory() {
     for (size_t i = 0; i < slice_.inputs.size(); ++i) {
-      const ValueId v = InputValue(slice_, i);
+      const ValueId v = InputOf(slice_, i);
       const int64_t bytes = plan_.bytes[v.index()];
       switch (slice_.inputs[i].role) {
         case SliceRole::kState:
@@ -188,7 +181,7 @@ class SliceReader {
     }
     cost_.working_bytes = std::max<int64_t>(0, cost_.working_bytes);
     for (size_t i = 0; i < slice_.outputs.size(); ++i) {
-      const int64_t bytes = plan_.bytes[OutputValue(slice_, i).index()];
+      const int64_t bytes = plan_.bytes[OutputOf(slice_, i).index()];
       if (slice_.outputs[i].role == SliceRole::kActivation) cost_.activation_bytes += bytes;
       if (slice_.outputs[i].role == SliceRole::kGradient) cost_.gradient_bytes += bytes;
     }
@@ -218,8 +211,8 @@ BorderLayout LayoutOf(const ProgramSlice& slice, const IntraPlan& plan) {
     layout.sharding.reduction = Reduction::kNone;
     layout.batch = layout.sharding.dims[border.dimension];
   };
-  for (size_t i = 0; i < slice.inputs.size(); ++i) look(slice.inputs[i], InputValue(slice, i));
-  for (size_t i = 0; i < slice.outputs.size(); ++i) look(slice.outputs[i], OutputValue(slice, i));
+  for (size_t i = 0; i < slice.inputs.size(); ++i) look(slice.inputs[i], InputOf(slice, i));
+  for (size_t i = 0; i < slice.outputs.size(); ++i) look(slice.outputs[i], OutputOf(slice, i));
   return layout;
 }
 
@@ -367,13 +360,13 @@ void GiveBorders(const ProgramSlice& slice, const BorderLayout& layout, const Me
                  PlannerOptions* options) {
   for (size_t i = 0; i < slice.inputs.size(); ++i) {
     if (!CrossesLayers(slice.inputs[i].role)) continue;
-    const Shape& shape = slice.graph[InputValue(slice, i)].shape;
+    const Shape& shape = slice.graph[InputOf(slice, i)].shape;
     options->given_parameters.emplace_back(static_cast<int32_t>(i),
                                            BorderSharding(layout, slice.inputs[i], shape, mesh));
   }
   for (size_t i = 0; i < slice.outputs.size(); ++i) {
     if (!CrossesLayers(slice.outputs[i].role)) continue;
-    const Shape& shape = slice.graph[OutputValue(slice, i)].shape;
+    const Shape& shape = slice.graph[OutputOf(slice, i)].shape;
     options->given_outputs.emplace_back(static_cast<int32_t>(i),
                                         BorderSharding(layout, slice.outputs[i], shape, mesh));
   }

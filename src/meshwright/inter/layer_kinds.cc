@@ -52,6 +52,9 @@ class KindFinder {
       for (int32_t l = loop.first; l < loop.first + loop.count; ++l) {
         loops[l].Add(static_cast<uint64_t>(loop.loop));
       }
+      // What its ends take from elsewhere than a layer, or give to no other, is of another role.
+      if (!TakesFromLayer(loop)) loops[loop.first].Add("first");
+      if (!GivesToLayer(loop)) loops[loop.first + loop.count - 1].Add("last");
     }
     std::vector<int32_t> kinds;
     std::unordered_map<uint64_t, int32_t> known;
@@ -63,6 +66,35 @@ class KindFinder {
   }
 
  private:
+  // Whether another layer than the loop's own makes what the loop starts from, or needs its
+  // results.
+  bool TakesFromLayer(const LayerLoop& loop) const {
+    return std::any_of(graph_.carries.begin(), graph_.carries.end(), [&](const Carry& carry) {
+      return carry.loop == loop.loop && IsElsewhere(graph_[carry.init].producer, loop);
+    });
+  }
+  bool GivesToLayer(const LayerLoop& loop) const {
+    const auto elsewhere = [&](OpId op) { return IsElsewhere(op, loop); };
+    return std::any_of(graph_.carries.begin(), graph_.carries.end(), [&](const Carry& carry) {
+      if (carry.loop != loop.loop) {
+        const OpId init = graph_[carry.init].producer;
+        return carries_[init.index()] != nullptr && carries_[init.index()]->loop == loop.loop &&
+               elsewhere(graph_[carry.parameter].producer);
+      }
+      return carry.exit.valid() && std::any_of(graph_[carry.exit].users.begin(),
+                                               graph_[carry.exit].users.end(), elsewhere);
+    });
+  }
+  bool IsElsewhere(OpId op, const LayerLoop& loop) const {
+    const Carry* const carry = carries_[op.index()];
+    for (const LayerLoop& other : layers_.loops) {
+      if (graph_[op].loop == other.loop || (carry != nullptr && carry->loop == other.loop))
+        return other.first != loop.first;
+    }
+    const int32_t layer = layers_.layer[op.index()];
+    return layer >= 0 && (layer < loop.first || layer >= loop.first + loop.count);
+  }
+
   uint64_t Hash(OpId id) {
     const Op& op = graph_[id];
     Fingerprint f;

@@ -51,6 +51,7 @@ class LoopFinder {
       LoopOverLayers loop;
       loop.unit = static_cast<int32_t>(u);
       loop.count = static_cast<int32_t>(graph_.loops[units_.units[u].loop].trip_count);
+      loop.falling = *descends;
       for (size_t b = u + 1; backward && b < units_.units.size() && loop.backward < 0; ++b) {
         if (!taken[b] && MayBe(b, Phase::kBackward) && Reverses(b, u, *descends)) {
           loop.backward = static_cast<int32_t>(b);

@@ -14,11 +14,12 @@ struct LoopOverLayers {
   int32_t unit = -1;      // in UnitGraph::units
   int32_t backward = -1;  // likewise; -1: the program has no backward phase
   int32_t count = 0;      // iterations, each a layer
+  bool falling = false;   // takes the last entry first
 };
 
 // Outermost loops of a known number of iterations that do heavy work and take one entry of stacked
-// weights in each; the backward loop reads what the forward loop stacked, last entry first. In
-// order.
+// weights in each; the backward loop reads what the forward loop stacked, in the opposite
+// order. In order.
 std::vector<LoopOverLayers> FindLoopsOverLayers(const Graph& graph, const BatchSplit& batch,
                                                 const UnitGraph& units,
                                                 const std::vector<Phase>& phase);

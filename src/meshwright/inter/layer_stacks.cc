@@ -100,8 +100,8 @@ class StackFinder {
     for (size_t c = 0; c < candidates.size(); ++c) {
       bool of_layer = true;
       for (int32_t i = 0; i < loop.count && of_layer; ++i) {
-        const int64_t layer = loop.reversed ? loop.count - 1 - i : i;
-        of_layer = values[c].size() > static_cast<size_t>(i) && values[c][i] == layer;
+        const int64_t entry = loop.reversed != loop.falling ? loop.count - 1 - i : i;
+        of_layer = values[c].size() > static_cast<size_t>(i) && values[c][i] == entry;
       }
       int32_t& dimension = out_.index_dimension[candidates[c].first.index()];
       if (of_layer && dimension < 0) dimension = static_cast<int32_t>(candidates[c].second);

@@ -24,6 +24,7 @@ struct LayerLoop {
   int32_t loop = 0;  // in Graph::loops
   int32_t first = 0, count = 0;
   bool reversed = false;  // iteration i works on layer first + count - 1 - i (a backward loop)
+  bool falling = false;   // the last layer's entries stand first in the arrays (a reversed scan)
 };
 
 struct Layers {

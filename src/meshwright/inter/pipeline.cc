@@ -180,12 +180,30 @@ class PipelinePlanner {
       }
       const bool again = l > 0 && layers.kind[l] == layers.kind[l - 1];
       if (again && kind.repeats.empty()) {
-        MW_ASSIGN_OR_RETURN(const ProgramSlice before, Slice(l - 1, l, micro_batches));
+        MW_ASSIGN_OR_RETURN(ProgramSlice before, Slice(l - 1, l, micro_batches));
         MW_ASSIGN_OR_RETURN(const ProgramSlice after, Slice(l, l + 1, micro_batches));
+        if (!SameBorders(before, after)) continue;  // its numbers would mean other values
         kind.repeats = Repeats(before, after);
+        kind.slice = std::move(before);
       }
     }
     return kinds;
+  }
+
+  // Whether the same inputs and outputs of both are of the same role, shape and side of the batch.
+  static bool SameBorders(const ProgramSlice& a, const ProgramSlice& b) {
+    if (a.inputs.size() != b.inputs.size() || a.outputs.size() != b.outputs.size()) return false;
+    const auto same = [&](const SliceValue& x, ValueId in_a, const SliceValue& y, ValueId in_b) {
+      return x.role == y.role && x.dimension == y.dimension &&
+             a.graph[in_a].shape == b.graph[in_b].shape;
+    };
+    for (size_t i = 0; i < a.inputs.size(); ++i) {
+      if (!same(a.inputs[i], InputOf(a, i), b.inputs[i], InputOf(b, i))) return false;
+    }
+    for (size_t i = 0; i < a.outputs.size(); ++i) {
+      if (!same(a.outputs[i], OutputOf(a, i), b.outputs[i], OutputOf(b, i))) return false;
+    }
+    return true;
   }
 
   // What goes from one layer to the next of its kind and back, as (output, input) of either.

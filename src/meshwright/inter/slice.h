@@ -58,7 +58,7 @@ struct SliceValue {
   int32_t parameter = -1;  // kState, kData: index into Graph::parameters
   int32_t output = -1;     // of outputs of the program: index into Graph::outputs
   // Of arrays that hold something of every layer of a loop: the dimension that runs over layers,
-  // and which part of it this is, [first, first + count). -1: no such array.
+  // and which of its entries these are, [first, first + count). -1: no such array.
   int32_t layer_dimension = -1;
   int32_t first = 0, count = 0;
   // kShared combined over layers of a stack (the sum of a norm): how. An output is of the slice's
@@ -81,6 +81,14 @@ struct ProgramSlice {
   std::vector<OpId> origin;  // by OpId of `graph`: op of the whole program's graph it stands for,
                              // invalid for inputs, outputs and what the slicing added
 };
+
+// The value of `slice.graph` that its `i`-th input or output is.
+inline ValueId InputOf(const ProgramSlice& slice, size_t i) {
+  return slice.graph[slice.graph.parameters[i]].results[0];
+}
+inline ValueId OutputOf(const ProgramSlice& slice, size_t i) {
+  return slice.graph[slice.graph.outputs[i]].operands[0];
+}
 
 // Cuts slices out of one program. `graph` must come from a module without calls
 // (hlo/inline_calls.h); it, `batch` and `layers` must outlive the slicer.

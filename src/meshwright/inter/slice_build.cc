@@ -301,7 +301,7 @@ int64_t SliceBuilder::FirstOf(const Op& op) const {
   const LayerLoop& loop = c_.layers.loops[c_.stacks.loop[op.results[0].index()]];
   const Shape& shape = graph_[op.results[0]].shape;
   return shape.dims[op.instruction->iota_dimension] / loop.count *
-         PartOf(loop, request_.begin, request_.end).low;
+         PartOf(loop, request_.begin, request_.end).entry;
 }
 
 }  // namespace meshwright

@@ -20,11 +20,11 @@ absl::Status SliceBuilder::MoveIndex(Scope& scope, OpId id, int32_t dimension,
                                      std::vector<InstructionId>& leaves) {
   const Op& op = graph_[id];
   if (c_.stacks.dimension[op.operands[0].index()] != dimension) return absl::OkStatus();
-  const int32_t low = PartOfLoop(op.loop).low;
-  if (low == 0) return absl::OkStatus();
+  const int32_t entry = PartOfLoop(op.loop).entry;
+  if (entry == 0) return absl::OkStatus();
   const size_t first = op.instruction->opcode == Opcode::kDynamicSlice ? 1 : 2;
   InstructionId& index = leaves[first + static_cast<size_t>(dimension)];
-  MW_ASSIGN_OR_RETURN(index, Combine(scope, Opcode::kSubtract, index, low, id));
+  MW_ASSIGN_OR_RETURN(index, Combine(scope, Opcode::kSubtract, index, entry, id));
   return absl::OkStatus();
 }
 

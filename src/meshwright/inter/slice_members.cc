@@ -16,6 +16,7 @@ LoopPart PartOf(const LayerLoop& loop, int32_t begin, int32_t end) {
   part.low = std::clamp(begin - loop.first, 0, loop.count);
   part.high = std::clamp(end - loop.first, 0, loop.count);
   if (part.low >= part.high) return LoopPart();
+  part.entry = loop.falling ? loop.count - part.high : part.low;
   part.start = loop.reversed ? loop.count - part.high : part.low;
   const bool has_low = part.low == 0, has_high = part.high == loop.count;
   part.has_first = loop.reversed ? has_high : has_low;

@@ -20,11 +20,13 @@ CarryKind KindOfCarry(const SliceContext& context, int32_t carry);
 // The iterations of a layer loop that belong to layers [begin, end).
 struct LoopPart {
   int32_t low = 0, high = 0;                 // the loop's layers, counted from its first
+  int32_t entry = 0;                         // of arrays that hold something of every layer
   int32_t start = 0;                         // the first iteration
   bool has_first = false, has_last = false;  // iteration
   bool whole() const { return has_first && has_last; }
 };
-inline constexpr LoopPart kWholeLoop = {0, 0, 0, true, true};  // of loops that are no layer loops
+inline constexpr LoopPart kWholeLoop = {0, 0,    0,
+                                        0, true, true};  // of loops that are no layer loops
 LoopPart PartOf(const LayerLoop& loop, int32_t begin, int32_t end);
 
 // Which of the program's ops a request is about. A view: both must outlive it.

@@ -394,8 +394,11 @@ class Selector {
     if (value.layer_dimension >= 0) {
       const LayerLoop& loop = c_.layers.loops[c_.stacks.loop[v.index()]];
       const LoopPart part = PartOf(loop, request_.begin, request_.end);
-      value.first = part.low;
-      value.count = part.high - part.low;
+      // A layer may have several (unrolled loops).
+      const auto entries =
+          static_cast<int32_t>(graph_[v].shape.dims[value.layer_dimension] / loop.count);
+      value.first = part.entry * entries;
+      value.count = (part.high - part.low) * entries;
     }
     return value;
   }
