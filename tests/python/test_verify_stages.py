@@ -135,6 +135,32 @@ def test_loops_with_entries_that_are_not_numbered_as_layers(tmp_path, scan):
     assert report.passed, report
 
 
+def forward_pass(_, more):
+    """Six layers and several results of their output, some of them sums over the batch."""
+
+    def apply(weights, x):
+        for w in weights:
+            x = jnp.tanh(x @ w)
+        return [x.mean(), x, x.sum(0), *(f(x) for f in more)]
+
+    weights = [np.full((64, 64), 0.01 * (i + 1), np.float32) for i in range(6)]
+    return apply, (weights, np.ones((16, 64), np.float32))
+
+
+@pytest.mark.parametrize(
+    "micro_batches, more", [(2, []), (1, [jnp.max, lambda x: x.argmax(-1)])], ids=["two", "one"]
+)
+def test_results_of_a_forward_pass(tmp_path, micro_batches, more):
+    program = lowered(tmp_path, forward_pass, more=more)
+    options = ["2", "--micro-batches", micro_batches, "--data", "x"]
+    plan, stages = plan_stages(tmp_path, program, "2xh100-sxm", *options)
+    index = json.loads((stages / "stages.json").read_text())
+    phases = {phase for stage in index["stages"] for phase in stage["modules"]}
+    assert phases == {"forward", "update"}
+    report = plan.verify(program, stages=stages, repeats=0)
+    assert report.passed, report
+
+
 def test_norms_combined_over_layers(tmp_path, data):
     program = data / "pipeline" / "slice_scan_clip.hlo.txt.gz"
     plan, stages = plan_stages(tmp_path, program, "2xh100-sxm", "2", "--micro-batches", "2")

@@ -100,8 +100,9 @@ class StageStep:
         start = time.perf_counter()
         results = program.run(placed)
         self.seconds[stage, phase].append(time.perf_counter() - start)
+        kept: set[Key] = set()  # a value may be an output of the program and a sum for the update
         for value, result in zip(program.module.outputs, results):
-            self._keep(value, np.asarray(result), micro_batch)
+            self._keep(value, np.asarray(result), micro_batch, kept)
 
     def _input(
         self, value: Value, micro_batch: int | None, rank: int, where: str
@@ -135,7 +136,9 @@ class StageStep:
             )
         return array
 
-    def _keep(self, value: Value, array: np.ndarray, micro_batch: int | None) -> None:
+    def _keep(
+        self, value: Value, array: np.ndarray, micro_batch: int | None, kept: set[Key]
+    ) -> None:
         if value.output is not None:
             self._deliver(value, value.output, array, micro_batch)
         if micro_batch is None:
@@ -144,8 +147,9 @@ class StageStep:
             self._shared[value.key] = array
             return
         self._values[value.key] = array
-        if value.key in self._summed:
+        if value.key in self._summed and value.key not in kept:
             _add(self._sums, value.key, array)
+        kept.add(value.key)
 
     def _combine(self, value: Value, how: str, array: np.ndarray) -> None:
         if how not in _COMBINE:

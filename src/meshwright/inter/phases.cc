@@ -106,17 +106,29 @@ class PhaseFinder {
   }
 
   std::vector<bool> ForwardUnits() const {
-    std::vector<bool> forward(units_.units.size(), true);
+    const std::vector<bool> all(units_.units.size(), true);
     const std::vector<ValueId> gradients = Gradients();
-    if (gradients.empty()) return forward;
+    if (gradients.empty()) return all;
     const std::vector<ValueId> losses = Losses();
-    if (losses.empty()) return NeededByAll(gradients);
-    std::fill(forward.begin(), forward.end(), false);
-    const std::vector<bool> reached = Ancestors(losses);
-    for (size_t i = 0; i < reached.size(); ++i) {
-      if (reached[i]) forward[units_.of_value[i]] = true;
+    std::vector<bool> forward;
+    if (losses.empty()) {
+      forward = NeededByAll(gradients);
+    } else {
+      forward.assign(units_.units.size(), false);
+      const std::vector<bool> reached = Ancestors(losses);
+      for (size_t i = 0; i < reached.size(); ++i) {
+        if (reached[i]) forward[units_.of_value[i]] = true;
+      }
     }
-    return forward;
+    return HasBackward(forward) ? forward : all;
+  }
+
+  // Otherwise the sums are results of a forward pass: all matrix products stand before them.
+  bool HasBackward(const std::vector<bool>& forward) const {
+    for (size_t u = 0; u < forward.size(); ++u) {
+      if (units_.units[u].heavy && IsPerMicroBatch(units_.units[u]) && !forward[u]) return true;
+    }
+    return false;
   }
 
   // Sixty-four gradients a pass.

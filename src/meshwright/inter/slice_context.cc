@@ -22,12 +22,20 @@ class Placer {
     }
     for (size_t i = 0; i < c_.place.size(); ++i) {
       c_.place[i] = c_.place[c_.structure.whole[i].index()];
-      c_.has_update |= !c_.place[i].floating && c_.place[i].phase == Phase::kUpdate &&
-                       c_.graph.ops[i].kind != OpKind::kOutput;
+      if (c_.graph.ops[i].kind == OpKind::kOutput) continue;
+      c_.has_update |= c_.place[i].floating ? IsAfter(c_.graph.ops[i])
+                                            : c_.place[i].phase == Phase::kUpdate;
     }
   }
 
  private:
+  // Computed from sums over all micro-batches.
+  bool IsAfter(const Op& op) const {
+    return std::any_of(op.results.begin(), op.results.end(), [this](ValueId v) {
+      return c_.batch.roles[v.index()] == BatchRole::kAfter;
+    });
+  }
+
   struct Members {
     int32_t layer = -1;
     Phase phase = Phase::kForward;
