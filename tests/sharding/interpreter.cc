@@ -1,10 +1,8 @@
 #include "tests/sharding/interpreter.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <string>
@@ -15,10 +13,6 @@
 
 namespace meshwright {
 namespace {
-
-int64_t Elements(const std::vector<int64_t>& dims) {
-  return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<int64_t>());
-}
 
 bool Contains(const std::vector<int64_t>& list, int64_t value) {
   return std::find(list.begin(), list.end(), value) != list.end();
@@ -36,7 +30,7 @@ struct Call {
 
   Tensor Blank(size_t result = 0) const {
     Tensor out{out_place[result].size, {}};
-    out.data.assign(static_cast<size_t>(Elements(out.dims)), 0);
+    out.data.assign(static_cast<size_t>(ElementCount(out.dims)), 0);
     return out;
   }
   Reduction Body(size_t i = 0) const {
@@ -49,93 +43,17 @@ struct Call {
   }
 };
 
-double Identity(Reduction reduction) {
-  switch (reduction) {
-    case Reduction::kProduct:
-    case Reduction::kAnd:
-      return 1;
-    case Reduction::kMax:
-      return -std::numeric_limits<double>::infinity();
-    case Reduction::kMin:
-      return std::numeric_limits<double>::infinity();
-    default:
-      return 0;
-  }
-}
-
 // Operand `i` at the result's index, or its only element.
 double Argument(const Call& call, size_t i, const Index& index) {
   return call.in[i].dims.empty() ? call.in[i].data[0] : At(call.in[i], index);
 }
 
-bool Compare(const std::string& direction, double a, double b) {
-  if (direction == "EQ") return a == b;
-  if (direction == "NE") return a != b;
-  if (direction == "GT") return a > b;
-  if (direction == "GE") return a >= b;
-  if (direction == "LE") return a <= b;
-  return a < b;
-}
-
-double Scalar(const Call& call, const Index& index) {
-  auto arg = [&](size_t i) { return Argument(call, i, index); };
-  switch (call.instruction.opcode) {
-    case Opcode::kDivide:
-      return IsInteger(call.instruction.shape.type) ? std::trunc(arg(0) / arg(1)) : arg(0) / arg(1);
-    case Opcode::kPower:
-      return std::pow(arg(0), arg(1));
-    case Opcode::kMinimum:
-      return std::min(arg(0), arg(1));
-    case Opcode::kAnd:
-      return arg(0) != 0 && arg(1) != 0;
-    case Opcode::kOr:
-      return arg(0) != 0 || arg(1) != 0;
-    case Opcode::kNot:
-      return arg(0) == 0;
-    case Opcode::kIsFinite:
-      return std::isfinite(arg(0));
-    case Opcode::kAbs:
-      return std::abs(arg(0));
-    case Opcode::kSign:
-      return (arg(0) > 0) - (arg(0) < 0);
-    case Opcode::kExp:
-      return std::exp(arg(0));
-    case Opcode::kLog:
-      return std::log(arg(0));
-    case Opcode::kSqrt:
-      return std::sqrt(arg(0));
-    case Opcode::kRsqrt:
-      return 1 / std::sqrt(arg(0));
-    case Opcode::kTanh:
-      return std::tanh(arg(0));
-    case Opcode::kSin:
-      return std::sin(arg(0));
-    case Opcode::kCos:
-      return std::cos(arg(0));
-    case Opcode::kAdd:
-      return arg(0) + arg(1);
-    case Opcode::kSubtract:
-      return arg(0) - arg(1);
-    case Opcode::kMultiply:
-      return arg(0) * arg(1);
-    case Opcode::kMaximum:
-      return std::max(arg(0), arg(1));
-    case Opcode::kNegate:
-      return -arg(0);
-    case Opcode::kCompare:
-      return Compare(call.instruction.direction, arg(0), arg(1));
-    case Opcode::kSelect:
-      return arg(0) != 0 ? arg(1) : arg(2);
-    case Opcode::kClamp:
-      return std::min(std::max(arg(1), arg(0)), arg(2));
-    default:  // copy, convert
-      return arg(0);
-  }
-}
-
 std::vector<Tensor> Elementwise(const Call& call) {
   Tensor out = call.Blank();
-  ForEachIndex(out.dims, [&](const Index& at) { At(out, at) = Scalar(call, at); });
+  ForEachIndex(out.dims, [&](const Index& at) {
+    At(out, at) =
+        ElementwiseValue(call.instruction, [&](size_t i) { return Argument(call, i, at); });
+  });
   return {out};
 }
 
@@ -214,7 +132,7 @@ std::vector<Tensor> Reduce(const Call& call) {
   std::vector<Tensor> outs;
   for (size_t i = 0; i < inputs; ++i) {
     Tensor out = call.Blank(i);
-    double init = call.first ? call.in[inputs + i].data[0] : Identity(call.Body());
+    double init = call.first ? call.in[inputs + i].data[0] : ReductionIdentity(call.Body());
     std::fill(out.data.begin(), out.data.end(), init);
     ForEachIndex(call.in[i].dims, [&](const Index& from) {
       Index at;
@@ -598,60 +516,6 @@ const std::map<Opcode, Function>& Functions() {
 }
 
 }  // namespace
-
-Placement WholePlacement(const std::vector<int64_t>& dims) {
-  return {std::vector<int64_t>(dims.size(), 0), dims, dims};
-}
-
-void ForEachIndex(const std::vector<int64_t>& dims, const std::function<void(const Index&)>& body) {
-  Index index(dims.size(), 0);
-  for (int64_t count = Elements(dims); count > 0; --count) {
-    body(index);
-    for (size_t d = dims.size(); d-- > 0;) {
-      if (++index[d] < dims[d]) break;
-      index[d] = 0;
-    }
-  }
-}
-
-double& At(Tensor& tensor, const Index& index) {
-  int64_t offset = 0;
-  for (size_t d = 0; d < index.size(); ++d) offset = offset * tensor.dims[d] + index[d];
-  return tensor.data.at(static_cast<size_t>(offset));
-}
-
-double At(const Tensor& tensor, const Index& index) {
-  return At(const_cast<Tensor&>(tensor), index);
-}
-
-Tensor Piece(const Tensor& whole, const Placement& placement) {
-  Tensor piece{placement.size, {}};
-  ForEachIndex(piece.dims, [&](const Index& at) {
-    Index from = at;
-    for (size_t d = 0; d < at.size(); ++d) from[d] += placement.offset[d];
-    piece.data.push_back(At(whole, from));
-  });
-  return piece;
-}
-
-double Combine(Reduction reduction, double a, double b) {
-  switch (reduction) {
-    case Reduction::kSum:
-      return a + b;
-    case Reduction::kProduct:
-      return a * b;
-    case Reduction::kMax:
-      return std::max(a, b);
-    case Reduction::kMin:
-      return std::min(a, b);
-    case Reduction::kAnd:
-      return a != 0 && b != 0;
-    case Reduction::kOr:
-      return a != 0 || b != 0;
-    default:  // a body that keeps its second argument
-      return b;
-  }
-}
 
 std::vector<Tensor> Execute(const Graph& graph, const Op& op, const std::vector<Tensor>& operands,
                             const std::vector<Placement>& operand_places,
