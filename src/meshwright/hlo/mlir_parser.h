@@ -14,7 +14,7 @@
 namespace meshwright {
 
 // The recursive-descent parser behind ParseMlirModule. mlir_parser.cc reads modules, functions,
-// regions and generic operations, mlir_assembly.cc the short forms.
+// regions and generic operations, mlir_assembly.cc the short forms, mlir_value.cc values and types.
 class MlirParser {
  public:
   MlirParser(std::string_view text, std::string_view file_name, const MlirAliases& aliases)
@@ -53,21 +53,10 @@ class MlirParser {
   absl::Status ParseRegionArguments(MlirRegion& region);
   // `: types` and what they say of operands and results.
   absl::Status ParseTypes(const Definitions& defined, MlirOperation& operation);
-  absl::Status CheckOperandTypes(const MlirOperation& operation, const Types& types);
   // `{...}` into `attributes`; notes in `anchor` where an entry could be added.
   absl::Status ParseAttributes(MlirAttributes& attributes, MlirAnchor& anchor);
   // `loc(...)`, if it is there; `end` is where it, or what stands before it, ends.
   absl::Status ParseLocation(size_t& location, size_t* end = nullptr);
-
-  absl::StatusOr<const Shape*> ParseType();
-  absl::StatusOr<Types> ParseTypeList();  // `(a, b)` or `a`
-  // `%a` or `%a#1`, which must be defined.
-  absl::StatusOr<MlirValue> ParseOperand();
-  absl::StatusOr<Defined> ParseValueName();
-  // `count` values that follow each other: `%a#0`, `%a#1`, ...
-  absl::StatusOr<MlirValue> Define(const Defined& name, const Shape* type, int32_t count);
-  absl::Status DefineResults(const Definitions& defined, const Types& types,
-                             MlirOperation& operation);
 
   // ---- mlir_assembly.cc ----
   absl::Status ParseAssembly(const Definitions& defined, MlirOperation& operation);
@@ -80,9 +69,21 @@ class MlirParser {
   absl::Status ParseReduce(const Definitions& defined, MlirOperation& operation);
   absl::Status ParseReducer(MlirOperation& operation);
   absl::Status MakeReducer(MlirOperation& operation, std::string_view applies, size_t position);
+
+  // ---- mlir_value.cc ----
   // A region of its own for names: what is defined after Enter is forgotten at Leave.
   size_t Enter() const { return scope_.size(); }
   void Leave(size_t mark);
+  absl::StatusOr<const Shape*> ParseType();
+  absl::StatusOr<Types> ParseTypeList();  // `(a, b)` or `a`
+  // `%a` or `%a#1`, which must be defined.
+  absl::StatusOr<MlirValue> ParseOperand();
+  absl::StatusOr<Defined> ParseValueName();
+  // `count` values that follow each other: `%a#0`, `%a#1`, ...
+  absl::StatusOr<MlirValue> Define(const Defined& name, const Shape* type, int32_t count);
+  absl::Status DefineResults(const Definitions& defined, const Types& types,
+                             MlirOperation& operation);
+  absl::Status CheckOperandTypes(const MlirOperation& operation, const Types& types);
 
   struct NamedValue {
     MlirValue value = 0;

@@ -48,7 +48,7 @@ class StablehloLowering {
 
   absl::StatusOr<StablehloProgram> Lower();
 
-  // ---- looking at operations ----
+  // ---- looking at operations: stablehlo_attributes.cc ----
   absl::Status Error(const MlirOperation& operation, std::string_view message) const;
   absl::Status ErrorAt(size_t position, std::string_view message) const;
   // The attribute under the first of `names` that is there (short and generic forms differ).
@@ -147,6 +147,7 @@ class StablehloLowering {
   absl::StatusOr<ComputationId> FinishFrame(std::string name, InstructionId root);
   absl::Status LowerInterface(const MlirFunction& main);
   void FindPartitions();
+  // In stablehlo_attributes.cc too.
   absl::StatusOr<std::string> ShardingOf(const MlirAttributes& attributes, size_t leaves) const;
 
   // Values from outside that the regions of an operation use and that are no constants, in order
