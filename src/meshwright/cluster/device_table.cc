@@ -18,7 +18,10 @@
 // Prices: on-demand Linux list price of one device-hour, us-east-1 (AWS) or us-east5 (Google),
 // 2025.
 
+#include <algorithm>
+#include <initializer_list>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "meshwright/cluster/cluster.h"
@@ -41,14 +44,21 @@ struct PeakRow {
   double flops = 0;
 };
 
+struct Peaks {
+  constexpr Peaks(std::initializer_list<PeakRow> peaks) {
+    std::copy(peaks.begin(), peaks.end(), rows);
+  }
+  PeakRow rows[8];
+};
+
 // DeviceType as constant data, field by field.
 struct DeviceRow {
   const char* name;
   const char* description;
   int64_t memory_bytes;
   double memory_bytes_per_second;
-  PeakRow peak_flops[9];
-  int devices_per_node;
+  Peaks peak_flops;
+  int devices_per_node = 8;
   LinkRow intra_node, inter_node;
   double price_per_hour = 0;
   const char* source;
@@ -69,6 +79,14 @@ constexpr LinkRow Network(const char* name, double gigabits) {
   return {name, gigabits * kGbit, 6 * kMicro, 0.85};
 }
 
+// Of chips that are sold with several memories, in several forms.
+constexpr Peaks kH100SxmPeaks = {{"f64", 67 * kTera},          {"f32", 494.7 * kTera},
+                                 {"f16", 989.4 * kTera},       {"bf16", 989.4 * kTera},
+                                 {"f8e4m3fn", 1978.9 * kTera}, {"f8e5m2", 1978.9 * kTera},
+                                 {"s8", 1978.9 * kTera}};
+constexpr Peaks kA100Peaks = {{"f64", 19.5 * kTera}, {"f32", 156 * kTera}, {"f16", 312 * kTera},
+                              {"bf16", 312 * kTera}, {"s8", 624 * kTera},  {"s4", 1248 * kTera}};
+
 constexpr DeviceRow kRows[] = {
 
     {
@@ -76,14 +94,7 @@ constexpr DeviceRow kRows[] = {
         .description = "NVIDIA H100 SXM5 80 GB",
         .memory_bytes = GiB(80),
         .memory_bytes_per_second = 3.35e12,
-        .peak_flops = {{"f64", 67 * kTera},
-                       {"f32", 494.7 * kTera},
-                       {"f16", 989.4 * kTera},
-                       {"bf16", 989.4 * kTera},
-                       {"f8e4m3fn", 1978.9 * kTera},
-                       {"f8e5m2", 1978.9 * kTera},
-                       {"s8", 1978.9 * kTera}},
-        .devices_per_node = 8,
+        .peak_flops = kH100SxmPeaks,
         .intra_node = NvLink("nvlink4", 450),
         .inter_node = Network("ib-ndr400", 400),
         .price_per_hour = 6.88,  // AWS p5.48xlarge, $55.04 / 8
@@ -96,14 +107,7 @@ constexpr DeviceRow kRows[] = {
         .description = "NVIDIA H100 SXM5 96 GB HBM2e (500 W)",
         .memory_bytes = GiB(96),
         .memory_bytes_per_second = 2.4e12,
-        .peak_flops = {{"f64", 67 * kTera},
-                       {"f32", 494.7 * kTera},
-                       {"f16", 989.4 * kTera},
-                       {"bf16", 989.4 * kTera},
-                       {"f8e4m3fn", 1978.9 * kTera},
-                       {"f8e5m2", 1978.9 * kTera},
-                       {"s8", 1978.9 * kTera}},
-        .devices_per_node = 8,
+        .peak_flops = kH100SxmPeaks,
         .intra_node = NvLink("nvlink4", 450),
         .inter_node = Network("roce400", 400),
         .source = "torchtitan, benchmarks/asyncTP_llama3_h100_2025-06_torchtitan.md: Grand Teton, "
@@ -122,7 +126,6 @@ constexpr DeviceRow kRows[] = {
                        {"f8e4m3fn", 1513 * kTera},
                        {"f8e5m2", 1513 * kTera},
                        {"s8", 1513 * kTera}},
-        .devices_per_node = 8,
         .intra_node = Pcie("pcie5", 64),
         .inter_node = Network("ib-hdr200", 200),
         .source =
@@ -134,14 +137,7 @@ constexpr DeviceRow kRows[] = {
         .description = "NVIDIA H200 SXM 141 GB",
         .memory_bytes = GiB(140.4),  // nvidia-smi: 143771 MiB
         .memory_bytes_per_second = 4.8e12,
-        .peak_flops = {{"f64", 67 * kTera},
-                       {"f32", 494.7 * kTera},
-                       {"f16", 989.4 * kTera},
-                       {"bf16", 989.4 * kTera},
-                       {"f8e4m3fn", 1978.9 * kTera},
-                       {"f8e5m2", 1978.9 * kTera},
-                       {"s8", 1978.9 * kTera}},
-        .devices_per_node = 8,
+        .peak_flops = kH100SxmPeaks,
         .intra_node = NvLink("nvlink4", 450),
         .inter_node = Network("ib-ndr400", 400),
         .price_per_hour = 7.91,  // AWS p5en.48xlarge, $63.30 / 8
@@ -161,7 +157,6 @@ constexpr DeviceRow kRows[] = {
                        {"f8e5m2", 4500 * kTera},
                        {"s8", 4500 * kTera},
                        {"f4e2m1fn", 9000 * kTera}},
-        .devices_per_node = 8,
         .intra_node = NvLink("nvlink5", 900),
         .inter_node = Network("ib-ndr400", 400),
         .price_per_hour = 14.24,  // AWS p6-b200.48xlarge, $113.93 / 8
@@ -200,7 +195,6 @@ constexpr DeviceRow kRows[] = {
                        {"f8e4m3fn", 4500 * kTera},
                        {"f8e5m2", 4500 * kTera},
                        {"f4e2m1fn", 13125 * kTera}},
-        .devices_per_node = 8,
         .intra_node = NvLink("nvlink5", 900),
         .inter_node = Network("ib-xdr800", 800),
         .source = "NVIDIA HGX B300 and DGX B300 data sheets",
@@ -229,13 +223,7 @@ constexpr DeviceRow kRows[] = {
         .description = "NVIDIA A100 SXM4 40 GB",
         .memory_bytes = GiB(40),
         .memory_bytes_per_second = 1.555e12,
-        .peak_flops = {{"f64", 19.5 * kTera},
-                       {"f32", 156 * kTera},
-                       {"f16", 312 * kTera},
-                       {"bf16", 312 * kTera},
-                       {"s8", 624 * kTera},
-                       {"s4", 1248 * kTera}},
-        .devices_per_node = 8,
+        .peak_flops = kA100Peaks,
         .intra_node = NvLink("nvlink3", 300),
         .inter_node = Network("ib-hdr200", 200),
         .source = "NVIDIA A100 Tensor Core GPU data sheet (1758950, 40 GB SXM)",
@@ -246,13 +234,7 @@ constexpr DeviceRow kRows[] = {
         .description = "NVIDIA A100 SXM4 80 GB",
         .memory_bytes = GiB(80),
         .memory_bytes_per_second = 2.039e12,
-        .peak_flops = {{"f64", 19.5 * kTera},
-                       {"f32", 156 * kTera},
-                       {"f16", 312 * kTera},
-                       {"bf16", 312 * kTera},
-                       {"s8", 624 * kTera},
-                       {"s4", 1248 * kTera}},
-        .devices_per_node = 8,
+        .peak_flops = kA100Peaks,
         .intra_node = NvLink("nvlink3", 300),
         .inter_node = Network("ib-hdr200", 200),
         .price_per_hour = 3.43,  // AWS p4de.24xlarge, $27.45 / 8
@@ -264,13 +246,7 @@ constexpr DeviceRow kRows[] = {
         .description = "NVIDIA A100 PCIe 40 GB",
         .memory_bytes = GiB(40),
         .memory_bytes_per_second = 1.555e12,
-        .peak_flops = {{"f64", 19.5 * kTera},
-                       {"f32", 156 * kTera},
-                       {"f16", 312 * kTera},
-                       {"bf16", 312 * kTera},
-                       {"s8", 624 * kTera},
-                       {"s4", 1248 * kTera}},
-        .devices_per_node = 8,
+        .peak_flops = kA100Peaks,
         .intra_node = Pcie("pcie4", 32),
         .inter_node = Network("ib-hdr100", 100),
         .source = "NVIDIA A100 Tensor Core GPU data sheet (1758950, 40 GB PCIe)",
@@ -284,7 +260,6 @@ constexpr DeviceRow kRows[] = {
         .peak_flops = {{"f64", 7.8 * kTera},
                        {"f32", 15.7 * kTera},
                        {"f16", 125 * kTera}},  // no TF32, no bf16
-        .devices_per_node = 8,
         .intra_node = NvLink("nvlink2", 150),
         .inter_node = Network("ib-edr50", 50),  // DGX-1: four 100 Gbit/s ports for eight GPUs
         .price_per_hour = 3.90,                 // AWS p3dn.24xlarge, $31.21 / 8
@@ -301,7 +276,6 @@ constexpr DeviceRow kRows[] = {
                        {"bf16", 70 * kTera},
                        {"s8", 140 * kTera},
                        {"s4", 280 * kTera}},
-        .devices_per_node = 8,
         .intra_node = Pcie("pcie4", 32),
         .inter_node = Network("efa-100-shared", 12.5),  // g5.48xlarge: 100 Gbit/s for eight
         .price_per_hour = 2.04,                         // AWS g5.48xlarge, $16.29 / 8
@@ -319,7 +293,6 @@ constexpr DeviceRow kRows[] = {
                        {"f8e4m3fn", 242.5 * kTera},
                        {"f8e5m2", 242.5 * kTera},
                        {"s8", 242.5 * kTera}},
-        .devices_per_node = 8,
         .intra_node = Pcie("pcie4", 32),
         .inter_node =
             Network("eth-100-shared", 12.5),  // g6.48xlarge, g2-standard-96: 100 Gbit/s for eight
@@ -339,7 +312,6 @@ constexpr DeviceRow kRows[] = {
                        {"bf16", 71 * kTera},
                        {"s8", 284 * kTera},
                        {"s4", 568 * kTera}},
-        .devices_per_node = 8,
         .intra_node = Pcie("pcie4", 32),
         .inter_node = Network("eth-100-shared", 12.5),
         .source = "NVIDIA Ampere GA102 GPU architecture white paper, table 3",
@@ -357,7 +329,6 @@ constexpr DeviceRow kRows[] = {
                        {"f8e4m3fnuz", 2614.9 * kTera},
                        {"f8e5m2fnuz", 2614.9 * kTera},
                        {"s8", 2614.9 * kTera}},
-        .devices_per_node = 8,
         // Seven links of 128 GB/s (both directions) to the seven others.
         .intra_node = {"infinity-fabric", 448 * kGB, 4 * kMicro, 0.70},
         .inter_node = Network("roce-400", 400),
@@ -402,7 +373,7 @@ std::vector<DeviceType> MakeDevices() {
     device.description = row.description;
     device.memory_bytes = row.memory_bytes;
     device.memory_bytes_per_second = row.memory_bytes_per_second;
-    for (const PeakRow& peak : row.peak_flops) {
+    for (const PeakRow& peak : row.peak_flops.rows) {
       if (peak.type != nullptr) device.peak_flops[peak.type] = peak.flops;
     }
     device.devices_per_node = row.devices_per_node;
