@@ -3,12 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
 #include <string>
 
 #include "meshwright/cluster/builtin_calibrations.h"
 #include "meshwright/cluster/measurements.h"
+#include "tests/reference_texts.h"
 
 namespace meshwright {
 namespace {
@@ -188,17 +187,18 @@ TEST(BuiltinCalibrationTest, AllParseAndNameDevices) {
 
 // The built-in curves are what the measurements give.
 TEST(BuiltinCalibrationTest, IsWhatCalibrateWrites) {
-  std::ifstream file(MESHWRIGHT_SHARED "/measured/h100x4_micro.csv");
-  if (!file) GTEST_SKIP() << "no measurements in " MESHWRIGHT_SHARED;
-  std::stringstream text;
-  text << file.rdbuf();
-  const auto rows = ParseMeasurements(text.str(), "h100x4_micro.csv");
-  ASSERT_TRUE(rows.ok()) << rows.status();
-  std::vector<std::string> warnings;
-  const auto calibration = Calibrate(*rows, *FindDevice("h100-sxm"), "h100x4_micro.csv", &warnings);
-  EXPECT_THAT(warnings, IsEmpty());
-  ASSERT_TRUE(calibration.ok()) << calibration.status();
-  EXPECT_EQ(CalibrationYaml(*calibration), CalibrationYaml(*FindCalibration("h100-sxm")));
+  for (const ReferenceText& measured :
+       ReferenceTexts("measured/h100x4_micro.csv.gz", "measured/h100x4_micro.csv")) {
+    SCOPED_TRACE(measured.path);
+    const auto rows = ParseMeasurements(measured.text, "h100x4_micro.csv");
+    ASSERT_TRUE(rows.ok()) << rows.status();
+    std::vector<std::string> warnings;
+    const auto calibration =
+        Calibrate(*rows, *FindDevice("h100-sxm"), "h100x4_micro.csv", &warnings);
+    EXPECT_THAT(warnings, IsEmpty());
+    ASSERT_TRUE(calibration.ok()) << calibration.status();
+    EXPECT_EQ(CalibrationYaml(*calibration), CalibrationYaml(*FindCalibration("h100-sxm")));
+  }
 }
 
 }  // namespace

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "meshwright/base/file.h"
 #include "tests/cost/graphs.h"
+#include "tests/reference_texts.h"
 
 namespace meshwright {
 namespace {
@@ -377,16 +377,12 @@ TEST(ScheduleForMemory, ConsumesTemporariesAsSoonAsItCan) {
 // Data parallelism over four devices, as measured: the batch of 32 becomes 8, everything else
 // stays. XLA's peak of the compiled step against ours of the unpartitioned program.
 TEST(ScheduleForMemory, PeakOfADataParallelStepIsNearXlas) {
-  const struct {
-    const char* program;
-    int64_t peak_bytes;  // h100x4_steps.jsonl, dp4
-  } kCases[] = {{"gpt_2048x4", 12'155'478'904}};
-  for (const auto& c : kCases) {
-    const std::string path =
-        std::string(MESHWRIGHT_SHARED) + "/measured/" + c.program + ".hlo.txt.gz";
-    const absl::StatusOr<std::string> text = ReadFileMaybeGzip(path);
-    if (!text.ok()) GTEST_SKIP() << path << " is not here; measured peaks not used";
-    const Program program = ParseProgram(*text);
+  constexpr int64_t kPeakBytes = 12'155'478'904;  // h100x4_steps.jsonl, gpt_2048x4, dp4
+  // The same program, with dp4's shardings in it and without.
+  for (const ReferenceText& step :
+       ReferenceTexts("measured/gpt_2048x4.dp4.hlo.txt.gz", "measured/gpt_2048x4.hlo.txt.gz")) {
+    SCOPED_TRACE(step.path);
+    const Program program = ParseProgram(step.text);
     const FusionInfo fusion = AnalyzeFusion(program.graph);
     const Schedule schedule = ScheduleForMemory(program.graph, fusion);
     ExpectValid(program.graph, fusion, schedule);
@@ -396,9 +392,9 @@ TEST(ScheduleForMemory, PeakOfADataParallelStepIsNearXlas) {
       bytes.push_back(value.shape.bytes() / (batch ? 4 : 1));
     }
     const PeakMemory peak = ComputePeak(Liveness(program.graph, fusion, schedule), bytes);
-    const double ratio = static_cast<double>(peak.bytes) / static_cast<double>(c.peak_bytes);
-    std::cout << path << ": peak " << peak.bytes / 1e9 << " GB at "
-              << program.graph[schedule.order[peak.time]].name << ", XLA " << c.peak_bytes / 1e9
+    const double ratio = static_cast<double>(peak.bytes) / static_cast<double>(kPeakBytes);
+    std::cout << "peak " << peak.bytes / 1e9 << " GB at "
+              << program.graph[schedule.order[peak.time]].name << ", XLA " << kPeakBytes / 1e9
               << " GB, ratio " << ratio << "\n";
     EXPECT_NEAR(ratio, 1, 0.25);
   }

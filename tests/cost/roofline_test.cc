@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "meshwright/cluster/collective.h"
+#include "tests/reference_texts.h"
 
 namespace meshwright {
 namespace {
@@ -83,13 +83,10 @@ TEST(RooflineCostModel, CollectivesAddTheirStart) {
 }
 
 // Matrix products on an H100, longer than 60 us (shorter ones wait for the host, see roofline.cc).
-TEST(RooflineCostModel, CloseToMeasuredProducts) {
-  const std::string path = std::string(MESHWRIGHT_SHARED) + "/measured/h100x4_micro.csv";
-  std::ifstream file(path);
-  if (!file) GTEST_SKIP() << path << " is not here; measured times not used";
-  std::cout << "compared with " << path << "\n";
+void CheckMeasuredProducts(const std::string& measured) {
   const RooflineCostModel model(One());
   std::vector<double> errors;
+  std::istringstream file(measured);
   for (std::string line; std::getline(file, line);) {
     std::istringstream in(line);
     std::string op, group, flops, type, microseconds;
@@ -118,12 +115,10 @@ TEST(RooflineCostModel, CloseToMeasuredProducts) {
   EXPECT_LT(p90, 0.20);
 }
 
-TEST(RooflineCostModel, CloseToMeasuredCopies) {
-  const std::string path = std::string(MESHWRIGHT_SHARED) + "/measured/h100x4_micro.csv";
-  std::ifstream file(path);
-  if (!file) GTEST_SKIP() << path << " is not here; measured times not used";
+void CheckMeasuredCopies(const std::string& measured) {
   const RooflineCostModel model(One());
   int rows = 0;
+  std::istringstream file(measured);
   for (std::string line; std::getline(file, line);) {
     char op[16];
     double bytes = 0, microseconds = 0;
@@ -136,6 +131,24 @@ TEST(RooflineCostModel, CloseToMeasuredCopies) {
     ++rows;
   }
   EXPECT_EQ(rows, 6);
+}
+
+std::vector<ReferenceText> MeasuredKernels() {
+  return ReferenceTexts("measured/h100x4_micro.csv.gz", "measured/h100x4_micro.csv");
+}
+
+TEST(RooflineCostModel, CloseToMeasuredProducts) {
+  for (const ReferenceText& measured : MeasuredKernels()) {
+    SCOPED_TRACE(measured.path);
+    CheckMeasuredProducts(measured.text);
+  }
+}
+
+TEST(RooflineCostModel, CloseToMeasuredCopies) {
+  for (const ReferenceText& measured : MeasuredKernels()) {
+    SCOPED_TRACE(measured.path);
+    CheckMeasuredCopies(measured.text);
+  }
 }
 
 }  // namespace
