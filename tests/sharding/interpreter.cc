@@ -10,6 +10,9 @@
 
 #include "meshwright/hlo/element_value.h"
 #include "meshwright/hlo/reduction.h"
+#include "tests/sharding/element_positions.h"
+#include "tests/sharding/scalar_functions.h"
+#include "tests/sharding/tensor.h"
 
 namespace meshwright {
 namespace {
@@ -84,14 +87,6 @@ std::vector<Tensor> Dot(const Call& call) {
   return {out};
 }
 
-// Position in an input of what window element `w` of output element `o` reads; -1 if that is
-// padding.
-int64_t WindowPosition(const WindowDimension& window, int64_t o, int64_t w, int64_t input) {
-  int64_t p = o * window.stride + w * window.window_dilation - window.padding_low;
-  if (p < 0 || p % window.base_dilation != 0 || p / window.base_dilation >= input) return -1;
-  return p / window.base_dilation;
-}
-
 std::vector<Tensor> Convolution(const Call& call) {
   const ConvolutionDimensions& dims = call.instruction.convolution;
   const Tensor &lhs = call.in[0], &rhs = call.in[1];
@@ -144,12 +139,6 @@ std::vector<Tensor> Reduce(const Call& call) {
     outs.push_back(out);
   }
   return outs;
-}
-
-std::vector<int64_t> WindowSizes(const Instruction& instruction) {
-  std::vector<int64_t> sizes;
-  for (const WindowDimension& window : instruction.window) sizes.push_back(window.size);
-  return sizes;
 }
 
 std::vector<Tensor> ReduceWindow(const Call& call) {
@@ -211,21 +200,6 @@ std::vector<Tensor> Reshape(const Call& call) {
   Tensor out = call.Blank();
   out.data = call.in[0].data;
   return {out};
-}
-
-// Elements in the order of memory under the layout of `shape`.
-std::vector<Index> MemoryOrder(const Shape& shape, const std::vector<int64_t>& dims) {
-  std::vector<int64_t> sizes;
-  for (size_t i = dims.size(); i-- > 0;) sizes.push_back(dims[shape.minor_to_major[i]]);
-  std::vector<Index> order;
-  ForEachIndex(sizes, [&](const Index& major_first) {
-    Index at(dims.size());
-    for (size_t i = 0; i < dims.size(); ++i) {
-      at[shape.minor_to_major[dims.size() - 1 - i]] = major_first[i];
-    }
-    order.push_back(at);
-  });
-  return order;
 }
 
 std::vector<Tensor> Bitcast(const Call& call) {
@@ -351,34 +325,6 @@ std::vector<Tensor> Sort(const Call& call) {
     }
   });
   return outs;
-}
-
-// The index vector of a gather or scatter for one position of the batch.
-Index IndexVector(const Tensor& indices, const Index& batch, int64_t vector_dim, size_t count) {
-  Index vector;
-  for (size_t k = 0; k < count; ++k) {
-    Index at;
-    size_t next = 0;
-    for (size_t d = 0; d < indices.dims.size(); ++d) {
-      at.push_back(static_cast<int64_t>(d) == vector_dim ? static_cast<int64_t>(k) : batch[next++]);
-    }
-    vector.push_back(static_cast<int64_t>(At(indices, at)));
-  }
-  return vector;
-}
-
-// Of the batch dimensions of an index array, the position of its dimension `d`.
-size_t BatchPosition(int64_t d, int64_t vector_dim) {
-  return static_cast<size_t>(d > vector_dim ? d - 1 : d);
-}
-
-// Turns global coordinates into ones of the piece. False if they lie outside of it.
-bool ToLocal(const Placement& place, Index& at) {
-  for (size_t d = 0; d < at.size(); ++d) {
-    at[d] -= place.offset[d];
-    if (at[d] < 0 || at[d] >= place.size[d]) return false;
-  }
-  return true;
 }
 
 std::vector<Tensor> Gather(const Call& call) {
