@@ -103,17 +103,8 @@ class SliceReader {
     for (size_t i = 0; i < graph_.ops.size(); ++i) {
       Add(slice_.phase[i], awaited_[i], plan_.ops[i].compute_seconds * graph_.ops[i].multiplicity);
     }
-    for (const PlannedCollective& c : plan_.collectives) {
-      Phase phase = PhaseOf(c.user);
-      // Sums are reduced for all their users at once, when the first needs them.
-      const std::vector<OpId>& users = graph_[c.value].users;
-      if (c.user == graph_[c.value].producer &&
-          std::all_of(users.begin(), users.end(),
-                      [&](OpId user) { return PhaseOf(user) == Phase::kUpdate; })) {
-        phase = Phase::kUpdate;
-      }
-      Add(phase, awaited_[c.user.index()], c.seconds * c.multiplicity);
-    }
+    for (const PlannedCollective& c : plan_.collectives)
+      Add(PhaseOfCollective(slice_, c), awaited_[c.user.index()], c.seconds * c.multiplicity);
   }
 
   bool Stored(ValueId v) const {
@@ -343,6 +334,17 @@ class LayerCoster {
 };
 
 }  // namespace
+
+Phase PhaseOfCollective(const ProgramSlice& slice, const PlannedCollective& collective) {
+  const Value& value = slice.graph[collective.value];
+  // Sums are reduced for all their users at once, when the first needs them.
+  const auto updates = [&](OpId user) { return slice.phase[user.index()] == Phase::kUpdate; };
+  if (collective.user == value.producer &&
+      std::all_of(value.users.begin(), value.users.end(), updates)) {
+    return Phase::kUpdate;
+  }
+  return slice.phase[collective.user.index()];
+}
 
 SliceCost CostOfSlice(const ProgramSlice& slice, const IntraPlan& plan, int64_t micro_batches) {
   return SliceReader(slice, plan, micro_batches).Read();

@@ -36,6 +36,9 @@ struct SliceCost {
 // multiplicity 1/micro_batches (see ScaleUpdate).
 SliceCost CostOfSlice(const ProgramSlice& slice, const IntraPlan& plan, int64_t micro_batches);
 
+// The phase that a collective of a plan of `slice` is a part of.
+Phase PhaseOfCollective(const ProgramSlice& slice, const PlannedCollective& collective);
+
 // Lets the update phase of `slice` run once in `micro_batches` runs of the rest.
 void ScaleUpdate(ProgramSlice* slice, int64_t micro_batches);
 

@@ -1,8 +1,10 @@
 // For every number of micro-batches: each kind of layer is planned on every submesh and mesh in a
 // few ways (layer_costs.h), sums over layers give the stages' costs, dynamic programming
 // (stage_search.h) cuts the program, and the schedules are simulated. What wins is planned once
-// more stage by stage, each stage as a whole, so that shardings inside it no longer have to be the
-// same for all its layers.
+// more stage by stage (stage_plans.h), each stage as a whole, so that shardings inside it no longer
+// have to be the same for all its layers. Where that takes more memory than the layers promised,
+// the search is made again with less. A single stage for the whole batch is the intra-operator
+// planner's work; it is judged as that planner judges, with collectives beside kernels.
 //
 // The bound is that of the same dynamic programming over the layers' own bounds, memory unlimited.
 // For schedules with a shorter bubble than 1F1B's it is the time that the busiest devices take, and
@@ -24,12 +26,14 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cost/fusion.h"
+#include "meshwright/inter/kind_slices.h"
 #include "meshwright/inter/pipeline_search.h"
+#include "meshwright/inter/side_by_side.h"
 #include "meshwright/inter/stage_coster.h"
+#include "meshwright/inter/stage_plans.h"
 #include "meshwright/inter/submeshes.h"
 #include "meshwright/inter/unit_graph.h"
 #include "meshwright/intra/names.h"
-#include "meshwright/intra/priced_planner.h"
 #include "meshwright/solve/parallel.h"
 
 namespace meshwright {
@@ -42,14 +46,25 @@ constexpr int64_t kMostMicroBatches = 1024;
 // How near to the optimum layers are planned, and the work that may go into one.
 constexpr double kLayerGap = 5e-3;
 constexpr int64_t kLayerSteps = 50'000'000;
-// A stage that turns out not to fit is planned again with memory so much dearer, so often.
-constexpr double kDearer = 4;
-constexpr int kMostDearer = 4;
+// The share of the time that is kept for a single stage, where there may be one.
+constexpr double kWholeShare = 0.25;
+// A search that promised too much is made again with less memory, so often, by so much at least.
+constexpr int kMostSearches = 6;
+constexpr double kLessMemory = 0.97;
+// Where nothing fits: how often twice the memory is tried, and how near what would do is looked
+// for.
+constexpr int kMostDoublings = 40;
+constexpr int kBisections = 7;
+// What a step takes with collectives beside kernels is no less than half of what it takes one by
+// one.
+constexpr double kMostHidden = 0.5;
+// Other numbers of stages that are named where one cannot be had.
+constexpr int32_t kNearbyStages = 8;
 
 class PipelinePlanner {
  public:
   PipelinePlanner(const Graph& graph, const PipelineRequest& request)
-      : graph_(graph), request_(request), start_(Clock::now()) {}
+      : graph_(graph), request_(request), start_(Clock::now()), searched_(request) {}
 
   absl::StatusOr<PipelinePlan> Plan() {
     MW_RETURN_IF_ERROR(Analyze());
@@ -57,16 +72,16 @@ class PipelinePlanner {
     MW_ASSIGN_OR_RETURN(const std::vector<const ScheduleKind*> schedules, Schedules());
     // Many micro-batches first: their bubbles are short, so what they find lets the search give up
     // on the others sooner.
+    may_be_whole_ = request_.stages <= 1 && counts[0] == 1 && request_.clusters.size() == 1;
     for (auto it = counts.rbegin(); it != counts.rend(); ++it) {
       if (!Late()) MW_RETURN_IF_ERROR(Try(*it, schedules));
     }
     // What was not looked at may be better.
     if (Late()) bound_ = std::min(bound_, ArithmeticSeconds());
-    const bool whole = request_.stages <= 1 && candidates_.back().micro_batches == 1 &&
-                       request_.clusters.size() == 1;
-    if (whole) MW_RETURN_IF_ERROR(TryWhole(*schedules[0]));
-    if (best_.pipeline.stages.empty()) return NothingFits();
-    if (!best_.whole) MW_RETURN_IF_ERROR(PlanStages());
+    MW_RETURN_IF_ERROR(PlanBest(request_.memory_bytes, schedules));
+    step_seconds_ = StepSeconds();
+    if (may_be_whole_) MW_RETURN_IF_ERROR(TryWhole(*schedules[0]));
+    if (result_.stages.empty()) return NothingFits(schedules);
     Finish();
     return std::move(result_);
   }
@@ -74,8 +89,12 @@ class PipelinePlanner {
  private:
   double Elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
-  // The deadline is over; the first number of micro-batches is looked at in any case.
-  bool Late() const { return !candidates_.empty() && Elapsed() > request_.deadline_seconds; }
+  // The time for pipelines is over; the first number of micro-batches is looked at in any case.
+  bool Late() const {
+    const double share = may_be_whole_ ? 1 - kWholeShare : 1;
+    return !candidates_.empty() && Elapsed() > share * request_.deadline_seconds;
+  }
+  double Remaining() const { return std::max(1.0, request_.deadline_seconds - Elapsed()); }
 
   void Report(const char* phase, int64_t micro_batches) const {
     if (request_.progress) request_.progress({phase, micro_batches, best_.pipeline.seconds});
@@ -112,10 +131,43 @@ class PipelinePlanner {
                 : StrCat(", more than the ", result_.layers.count, " layers of the program")));
       }
     }
-    coster_.emplace(result_.layers, submeshes_, request_);
-    search_.emplace(request_, result_.layers, submeshes_, *coster_);
-    MW_ASSIGN_OR_RETURN(slicer_, Slicer::Make(graph_, result_.batch, result_.layers));
-    return absl::OkStatus();
+    coster_.emplace(result_.layers, submeshes_, searched_);
+    search_.emplace(searched_, result_.layers, submeshes_, *coster_);
+    absl::StatusOr<std::unique_ptr<const Slicer>> slicer =
+        Slicer::Make(graph_, result_.batch, result_.layers);
+    if (!slicer.ok()) return CannotBeCut(slicer.status());
+    slicer_ = *std::move(slicer);
+    return CheckCover();
+  }
+
+  static absl::Status CannotBeCut(const absl::Status& why) {
+    return absl::FailedPreconditionError(why.message());
+  }
+
+  // Whether so many stages, whatever they take, can be given all devices.
+  bool Covers(int32_t stages) const {
+    StageSearchInput input = search_->Input();
+    input.stages = stages;
+    input.memory_bytes.assign(input.devices.size(), 0);
+    input.options = [](int32_t, int32_t, int32_t) { return std::vector<StageOption>{{}}; };
+    input.in_flight = [](int32_t, int64_t) { return int64_t{0}; };
+    return !SearchStages(input).stages.empty();
+  }
+
+  absl::Status CheckCover() const {
+    if (Covers(request_.stages)) return absl::OkStatus();
+    const auto types = static_cast<int32_t>(request_.clusters.size());
+    const int32_t around = std::max(request_.stages, types);
+    std::vector<int32_t> valid;
+    for (int32_t n = std::max(1, around - kNearbyStages);
+         n <= std::min(result_.layers.count, around + kNearbyStages); ++n) {
+      if (n != request_.stages && Covers(n)) valid.push_back(n);
+    }
+    return absl::InvalidArgumentError(StrCat(
+        request_.stages > 0 ? StrCat(request_.stages, request_.stages > 1 ? " stages" : " stage")
+                            : StrCat("stages of the program's ", result_.layers.count, " layers"),
+        " cannot be made up of all devices, each of one type and an equal part of a node or whole ",
+        "nodes", valid.empty() ? std::string() : StrCat("; ", absl::StrJoin(valid, ", "), " can")));
   }
 
   absl::StatusOr<std::vector<int64_t>> MicroBatchCounts() const {
@@ -129,7 +181,15 @@ class PipelinePlanner {
       return std::vector<int64_t>{request_.micro_batches};
     return absl::InvalidArgumentError(StrCat(
         "a batch of ", result_.batch.size, " cannot be divided into ", request_.micro_batches,
-        " micro-batches; it can into ", absl::StrJoin(counts, ", ")));
+        " micro-batches; it can into ", absl::StrJoin(counts, ", "), Obstacle()));
+  }
+
+  // What keeps the batch from being divided, if an operator does.
+  std::string Obstacle() const {
+    const std::vector<OpId>& indivisible = result_.batch.indivisible;
+    if (indivisible.empty()) return "";
+    return StrCat(" because of \"", graph_[indivisible[0]].name, "\"",
+                  indivisible.size() > 1 ? StrCat(" and ", indivisible.size() - 1, " more") : "");
   }
 
   absl::StatusOr<std::vector<const ScheduleKind*>> Schedules() const {
@@ -142,88 +202,20 @@ class PipelinePlanner {
     return std::vector<const ScheduleKind*>{kind};
   }
 
-  absl::StatusOr<ProgramSlice> Slice(int32_t begin, int32_t end, int64_t micro_batches) const {
-    SliceRequest request;
-    request.begin = begin;
-    request.end = end;
-    request.micro_batches = micro_batches;
-    MW_ASSIGN_OR_RETURN(ProgramSlice slice, slicer_->Slice(request));
-    ScaleUpdate(&slice, micro_batches);
-    return slice;
-  }
-
   absl::Status Try(int64_t micro_batches, const std::vector<const ScheduleKind*>& schedules) {
     Report("costs", micro_batches);
     LayerTable candidate;
     candidate.micro_batches = micro_batches;
-    MW_ASSIGN_OR_RETURN(candidate.kinds, Kinds(micro_batches));
+    absl::StatusOr<std::vector<LayerKind>> kinds =
+        KindSlices(*slicer_, result_.layers, micro_batches);
+    if (!kinds.ok()) return CannotBeCut(kinds.status());
+    candidate.kinds = *std::move(kinds);
     MW_RETURN_IF_ERROR(CostAll(&candidate));
     if (Late()) return absl::OkStatus();
     Report("stages", micro_batches);
     candidates_.push_back(std::move(candidate));
     SearchAll(candidates_.back(), schedules);
     return absl::OkStatus();
-  }
-
-  absl::StatusOr<std::vector<LayerKind>> Kinds(int64_t micro_batches) const {
-    const Layers& layers = result_.layers;
-    const int32_t count = *std::max_element(layers.kind.begin(), layers.kind.end()) + 1;
-    std::vector<LayerKind> kinds(count);
-    std::vector<bool> made(count, false);
-    for (int32_t l = 0; l < layers.count; ++l) {
-      LayerKind& kind = kinds[layers.kind[l]];
-      kind.flops += layers.flops[l];
-      ++kind.layers;
-      if (!made[layers.kind[l]]) {
-        made[layers.kind[l]] = true;
-        MW_ASSIGN_OR_RETURN(kind.slice, Slice(l, l + 1, micro_batches));
-      }
-      const bool again = l > 0 && layers.kind[l] == layers.kind[l - 1];
-      if (again && kind.repeats.empty()) {
-        MW_ASSIGN_OR_RETURN(ProgramSlice before, Slice(l - 1, l, micro_batches));
-        MW_ASSIGN_OR_RETURN(const ProgramSlice after, Slice(l, l + 1, micro_batches));
-        if (!SameBorders(before, after)) continue;  // its numbers would mean other values
-        kind.repeats = Repeats(before, after);
-        kind.slice = std::move(before);
-      }
-    }
-    return kinds;
-  }
-
-  // Whether the same inputs and outputs of both are of the same role, shape and side of the batch.
-  static bool SameBorders(const ProgramSlice& a, const ProgramSlice& b) {
-    if (a.inputs.size() != b.inputs.size() || a.outputs.size() != b.outputs.size()) return false;
-    const auto same = [&](const SliceValue& x, ValueId in_a, const SliceValue& y, ValueId in_b) {
-      return x.role == y.role && x.dimension == y.dimension &&
-             a.graph[in_a].shape == b.graph[in_b].shape;
-    };
-    for (size_t i = 0; i < a.inputs.size(); ++i) {
-      if (!same(a.inputs[i], InputOf(a, i), b.inputs[i], InputOf(b, i))) return false;
-    }
-    for (size_t i = 0; i < a.outputs.size(); ++i) {
-      if (!same(a.outputs[i], OutputOf(a, i), b.outputs[i], OutputOf(b, i))) return false;
-    }
-    return true;
-  }
-
-  // What goes from one layer to the next of its kind and back, as (output, input) of either.
-  static std::vector<std::pair<int32_t, int32_t>> Repeats(const ProgramSlice& before,
-                                                          const ProgramSlice& after) {
-    std::vector<std::pair<int32_t, int32_t>> repeats;
-    const auto match = [&](const ProgramSlice& from, const ProgramSlice& to, SliceRole role) {
-      for (size_t o = 0; o < from.outputs.size(); ++o) {
-        for (size_t i = 0; i < to.inputs.size(); ++i) {
-          const SliceValue& left = from.outputs[o];
-          const SliceValue& taken = to.inputs[i];
-          if (left.role == role && taken.role == role && left.value == taken.value &&
-              left.layer == taken.layer && left.first == taken.first && left.count == taken.count)
-            repeats.emplace_back(static_cast<int32_t>(o), static_cast<int32_t>(i));
-        }
-      }
-    };
-    match(before, after, SliceRole::kActivation);
-    match(after, before, SliceRole::kGradient);
-    return repeats;
   }
 
   absl::Status CostAll(LayerTable* candidate) {
@@ -278,7 +270,7 @@ class PipelinePlanner {
   }
 
   void SearchAll(const LayerTable& candidate, const std::vector<const ScheduleKind*>& schedules) {
-    const double deadline = std::max(1.0, request_.deadline_seconds - Elapsed());
+    const double deadline = Remaining();
     FoundPipeline best = best_.pipeline;
     double bound = kInfinity;
     // The bound and the searches know nothing of each other.
@@ -296,10 +288,67 @@ class PipelinePlanner {
     best_.candidate = candidates_.size() - 1;
   }
 
+  // Every candidate once more, with the memory that searched_ says.
+  void SearchAgain(const std::vector<const ScheduleKind*>& schedules) {
+    best_ = {};
+    for (size_t i = candidates_.size(); i-- > 0;) {
+      FoundPipeline best = best_.pipeline;
+      for (const ScheduleKind* schedule : schedules)
+        search_->Improve(candidates_[i], *schedule, Remaining(), &best);
+      if (best.stages.empty() || best.seconds == best_.pipeline.seconds) continue;
+      best_ = {.pipeline = std::move(best), .candidate = i};
+    }
+  }
+
+  // Plans the stages of the best pipeline, or of one that does fit; none: no stages.
+  absl::Status PlanBest(const std::vector<int64_t>& memory_bytes,
+                        const std::vector<const ScheduleKind*>& schedules) {
+    for (int tries = 0; tries < kMostSearches && !best_.pipeline.stages.empty(); ++tries) {
+      const LayerTable& candidate = candidates_[best_.candidate];
+      Report("plans", candidate.micro_batches);
+      absl::StatusOr<StagePlans> plans =
+          PlanStages(*slicer_, request_, submeshes_, result_.layers, *coster_, candidate,
+                     best_.pipeline, memory_bytes);
+      // Parts that are cut elsewhere than between two layers.
+      if (!plans.ok()) return CannotBeCut(plans.status());
+      if (plans->shortage.bytes == 0) {
+        result_.stages = std::move(plans->stages);
+        return absl::OkStatus();
+      }
+      const int32_t cluster = plans->shortage.cluster;
+      const auto memory = static_cast<double>(memory_bytes[cluster]);
+      const double ratio =
+          std::min(kLessMemory, memory / static_cast<double>(plans->shortage.bytes));
+      int64_t& searched = searched_.memory_bytes[cluster];
+      searched = static_cast<int64_t>(static_cast<double>(searched) * ratio);
+      SearchAgain(schedules);
+    }
+    best_ = {};
+    return absl::OkStatus();
+  }
+
+  // Of the pipeline in result_.stages, with collectives beside kernels.
+  double StepSeconds() const {
+    if (result_.stages.empty()) return kInfinity;
+    std::vector<StageTimes> times;
+    double host = 0;
+    for (size_t i = 0; i < result_.stages.size(); ++i) {
+      const PipelineStage& stage = result_.stages[i];
+      times.push_back(coster_->TimesOf(submeshes_[best_.pipeline.stages[i].submesh],
+                                       stage.side_by_side, *best_.pipeline.schedule));
+      const std::optional<Overlap> overlap = request_.cost_model(stage.mesh)->overlap();
+      if (overlap.has_value()) host = std::max(host, overlap->step_seconds);
+    }
+    return Simulate(*best_.pipeline.schedule, best_.pipeline.shape, times)->seconds + host;
+  }
+
   // One stage, one micro-batch: the intra-operator planner on every mesh that may beat what was
   // found.
   absl::Status TryWhole(const ScheduleKind& schedule) {
-    const LayerTable& candidate = candidates_.back();
+    const LayerTable* candidate = nullptr;
+    for (const LayerTable& table : candidates_) {
+      if (table.micro_batches == 1) candidate = &table;
+    }
     const int32_t layers = result_.layers.count;
     const int64_t devices = request_.clusters[0].devices();
     int64_t state = 0;
@@ -310,157 +359,84 @@ class PipelinePlanner {
     for (size_t s = 0; s < submeshes_.size(); ++s) {
       if (submeshes_[s].devices() != devices) continue;
       for (size_t m = 0; m < submeshes_[s].meshes.size(); ++m) {
-        if (!candidate.costs[s][m].has_value()) continue;
-        const double bound = candidate.bounds_before[s][m][layers];
-        if (!best_.pipeline.stages.empty() && bound >= best_.pipeline.seconds) continue;
-        MW_ASSIGN_OR_RETURN(ProgramSlice slice, Slice(0, layers, 1));
+        const Mesh& mesh = submeshes_[s].meshes[m];
+        const std::unique_ptr<CostModel> model = request_.cost_model(mesh);
+        const double best = step_seconds_;
+        if (candidate != nullptr && candidate->costs[s][m].has_value()) {
+          const double hidden = model->overlap().has_value() ? kMostHidden : 1;
+          if (hidden * candidate->bounds_before[s][m][layers] >= best) continue;
+        }
+        absl::StatusOr<ProgramSlice> slice = SliceToPlan(*slicer_, 0, layers, 1);
+        if (!slice.ok()) return CannotBeCut(slice.status());
         PlannerOptions options = request_.planner;
         options.tie_outputs_by_position = false;
         options.budget_bytes = request_.memory_bytes[0];
         options.solver.threads = request_.threads;
-        options.solver.deadline_seconds = std::max(1.0, request_.deadline_seconds - Elapsed());
-        const std::unique_ptr<CostModel> model = request_.cost_model(submeshes_[s].meshes[m]);
-        absl::StatusOr<IntraPlan> plan = PlanIntra(slice.graph, *model, options);
-        if (!plan.ok() || !plan->fits) continue;
-        if (!best_.pipeline.stages.empty() && plan->objective >= best_.pipeline.seconds) continue;
+        options.solver.deadline_seconds = Remaining();
+        absl::StatusOr<IntraPlan> plan = PlanIntra(slice->graph, *model, options);
+        if (!plan.ok()) continue;
+        if (!plan->fits) whole_bytes_ = std::min(whole_bytes_, plan->smallest_budget);
+        if (!plan->fits || plan->step_seconds >= best) continue;
+        step_seconds_ = plan->step_seconds;
         best_.pipeline = {.seconds = plan->objective,
                           .schedule = &schedule,
                           .shape = {1, 1, 1},
                           .stages = {{0, layers, static_cast<int32_t>(s), 0}}};
-        best_.whole = true;
         bound_ = std::min(bound_, plan->bound);
         PipelineStage stage;
         stage.end = layers;
-        stage.mesh = submeshes_[s].meshes[m];
-        stage.cost = CostOfSlice(slice, *plan, 1);
+        stage.mesh = mesh;
+        stage.cost = CostOfSlice(*slice, *plan, 1);
+        stage.side_by_side = SideBySide(*slice, *plan, *model, 1, /*recompute=*/false, stage.cost);
         stage.times = coster_->TimesOf(submeshes_[s], stage.cost, schedule);
-        stage.slice = std::make_shared<const ProgramSlice>(std::move(slice));
+        stage.slice = std::make_shared<const ProgramSlice>(*std::move(slice));
         stage.plan = std::make_shared<const IntraPlan>(*std::move(plan));
-        result_.stages = {std::move(stage)};
+        result_.stages.clear();
+        result_.stages.push_back(std::move(stage));
       }
     }
     return absl::OkStatus();
   }
 
-  absl::StatusOr<PipelinePlan> NothingFits() {
-    int64_t least = std::numeric_limits<int64_t>::max();
-    for (const LayerTable& candidate : candidates_) {
-      for (size_t s = 0; s < submeshes_.size(); ++s) {
-        for (size_t m = 0; m < candidate.costs[s].size(); ++m) {
-          if (!candidate.costs[s][m].has_value()) continue;
-          for (size_t w = 0; w < candidate.costs[s][m]->layouts.size(); ++w) {
-            const SliceCost all =
-                coster_->SumOf(candidate, 0, result_.layers.count, s, m, w, request_.recompute);
-            if (all.forward < 0) continue;
-            int64_t devices = 0;
-            for (const Cluster& cluster : request_.clusters) devices += cluster.devices();
-            // The whole program on one submesh, its state spread over as many as there are.
-            const int64_t bytes =
-                all.state_bytes * submeshes_[s].devices() / std::max<int64_t>(1, devices) +
-                all.in_flight_bytes + all.working_bytes;
-            least = std::min(least, bytes);
-          }
-        }
-      }
-    }
+  absl::StatusOr<PipelinePlan> NothingFits(const std::vector<const ScheduleKind*>& schedules) {
+    MW_ASSIGN_OR_RETURN(const int64_t smallest, SmallestBytes(schedules));
+    result_ = {};
     result_.fits = false;
-    result_.smallest_bytes = least;
+    result_.smallest_bytes = smallest > 0 ? std::min(smallest, whole_bytes_) : smallest;
     return std::move(result_);
   }
 
-  // A stage is planned as a whole at the price of memory that its layers were planned at.
-  absl::Status PlanStages() {
-    const LayerTable& candidate = candidates_[best_.candidate];
-    Report("plans", candidate.micro_batches);
-    std::map<std::vector<int64_t>, int32_t> known;
-    for (size_t i = 0; i < best_.pipeline.stages.size(); ++i) {
-      const ChosenStage& chosen = best_.pipeline.stages[i];
-      const StageWay& option = best_.pipeline.ways[i];
-      PipelineStage stage;
-      stage.begin = chosen.begin;
-      stage.end = chosen.end;
-      stage.cluster = submeshes_[chosen.submesh].cluster;
-      stage.mesh = submeshes_[chosen.submesh].meshes[option.mesh];
-      stage.recompute = option.recompute;
-      std::vector<int64_t> key = {chosen.submesh, option.mesh, option.way, option.recompute};
-      for (int32_t l = chosen.begin; l < chosen.end; ++l) key.push_back(result_.layers.kind[l]);
-      MW_ASSIGN_OR_RETURN(ProgramSlice slice,
-                          Slice(chosen.begin, chosen.end, candidate.micro_batches));
-      stage.slice = std::make_shared<const ProgramSlice>(std::move(slice));
-      const auto [it, first] = known.try_emplace(key, static_cast<int32_t>(i));
-      if (!first && Alike(*stage.slice, *result_.stages[it->second].slice) &&
-          BytesOf(i, result_.stages[it->second].cost) <= best_.pipeline.memory_bytes[i]) {
-        stage.like = it->second;
-        stage.plan = result_.stages[stage.like].plan;
-        stage.cost = result_.stages[stage.like].cost;
-      } else {
-        MW_RETURN_IF_ERROR(PlanStage(candidate, i, &stage));
-      }
-      stage.times =
-          coster_->TimesOf(submeshes_[chosen.submesh], stage.cost, *best_.pipeline.schedule);
-      result_.stages.push_back(std::move(stage));
+  // Memory of a device with which a pipeline is found, stages planned and all; 0: none is, or not
+  // in time.
+  absl::StatusOr<int64_t> SmallestBytes(const std::vector<const ScheduleKind*>& schedules) {
+    const auto in_time = [this] { return Elapsed() < 2 * request_.deadline_seconds; };
+    const auto found_with = [&](int64_t bytes) {
+      searched_.memory_bytes.assign(searched_.memory_bytes.size(), bytes);
+      SearchAgain(schedules);
+      return !best_.pipeline.stages.empty();
+    };
+    int64_t short_of =
+        *std::max_element(request_.memory_bytes.begin(), request_.memory_bytes.end());
+    int64_t enough = short_of;
+    for (int i = 0; !found_with(enough); ++i) {
+      if (i == kMostDoublings || !in_time() || enough > std::numeric_limits<int64_t>::max() / 2)
+        return 0;
+      short_of = enough;
+      enough *= 2;
     }
-    return absl::OkStatus();
-  }
-
-  // What stage `i` takes on a device, whatever is in flight.
-  int64_t BytesOf(size_t i, const SliceCost& cost) const {
-    return cost.state_bytes + cost.working_bytes +
-           best_.pipeline.in_flight[i] * cost.in_flight_bytes;
-  }
-
-  // Plans the `i`-th stage of the pipeline found.
-  absl::Status PlanStage(const LayerTable& candidate, size_t i, PipelineStage* stage) {
-    const ChosenStage& chosen = best_.pipeline.stages[i];
-    const StageWay& option = best_.pipeline.ways[i];
-    const ProgramSlice& slice = *stage->slice;
-    const MeshCosts& costs = *candidate.costs[chosen.submesh][option.mesh];
-    PlannerOptions options = request_.planner;
-    options.tie_outputs_by_position = false;
-    options.solver.threads = request_.threads;
-    GiveBorders(slice, costs.layouts[option.way], stage->mesh, &options);
-    const std::unique_ptr<CostModel> model = request_.cost_model(stage->mesh);
-    MW_ASSIGN_OR_RETURN(const std::unique_ptr<PricedPlanner> planner,
-                        PricedPlanner::Make(slice.graph, *model, options, TurnOf(slice)));
-    const int64_t memory = best_.pipeline.memory_bytes[i];
-    double price = costs.prices[option.way];
-    for (int tries = 0;; ++tries) {
-      MW_ASSIGN_OR_RETURN(IntraPlan plan, planner->Plan(price));
-      stage->cost = CostOfSlice(slice, plan, candidate.micro_batches);
-      if (option.recompute) {
-        // Layer by layer: besides what enters each layer only one layer's activations are there.
-        stage->cost = Recomputed(stage->cost);
-        stage->cost.in_flight_bytes = option.cost.in_flight_bytes;
-        stage->cost.working_bytes = option.cost.working_bytes;
-      }
-      stage->plan = std::make_shared<const IntraPlan>(std::move(plan));
-      const int64_t bytes = BytesOf(i, stage->cost);
-      if (bytes <= memory) return absl::OkStatus();
-      if (tries == kMostDearer) {
-        return absl::ResourceExhaustedError(
-            StrCat("no plan of stage ", result_.stages.size(), " was found that fits: layers ",
-                   stage->begin, " to ", stage->end - 1, " need ", bytes, " bytes a device"));
-      }
-      price = price > 0 ? price * kDearer : stage->plan->objective / static_cast<double>(memory);
+    for (int i = 0; i < kBisections && in_time(); ++i) {
+      const int64_t middle = short_of + (enough - short_of) / 2;
+      (found_with(middle) ? enough : short_of) = middle;
     }
-  }
-
-  // Operator by operator the same, in the same order: a plan of one is a plan of the other.
-  static bool Alike(const ProgramSlice& a, const ProgramSlice& b) {
-    if (a.graph.ops.size() != b.graph.ops.size() || a.inputs.size() != b.inputs.size() ||
-        a.outputs.size() != b.outputs.size())
-      return false;
-    for (size_t i = 0; i < a.graph.ops.size(); ++i) {
-      const Op& x = a.graph.ops[i];
-      const Op& y = b.graph.ops[i];
-      if (x.kind != y.kind || x.operands != y.operands || x.results != y.results ||
-          x.instruction->opcode != y.instruction->opcode)
-        return false;
-      for (ValueId v : x.results) {
-        if (!(a.graph[v].shape == b.graph[v].shape)) return false;
+    for (int i = 0; i < kMostDoublings && in_time(); ++i) {
+      if (found_with(enough)) {
+        const std::vector<int64_t> memory(request_.memory_bytes.size(), enough);
+        MW_RETURN_IF_ERROR(PlanBest(memory, schedules));
+        if (!result_.stages.empty()) return enough;
       }
+      enough += enough / 16 + 1;
     }
-    return true;
+    return 0;
   }
 
   void Finish() {
@@ -487,6 +463,7 @@ class PipelinePlanner {
     result_.shape = best_.pipeline.shape;
     result_.simulation = *Simulate(*best_.pipeline.schedule, best_.pipeline.shape, times);
     result_.seconds = result_.simulation.seconds;
+    result_.step_seconds = step_seconds_;
     result_.bound = std::min(bound_, result_.seconds);
     result_.gap = result_.seconds > 0 ? (result_.seconds - result_.bound) / result_.seconds : 0;
   }
@@ -494,12 +471,13 @@ class PipelinePlanner {
   struct Best {
     FoundPipeline pipeline;
     size_t candidate = 0;
-    bool whole = false;  // result_ has the only stage already
   };
 
   const Graph& graph_;
   const PipelineRequest& request_;
   const Clock::time_point start_;
+  PipelineRequest searched_;  // the request with the memory that the search may count on
+  bool may_be_whole_ = false;
   std::vector<int32_t> tied_;
   std::optional<StageCoster> coster_;
   std::optional<PipelineSearch> search_;
@@ -508,6 +486,9 @@ class PipelinePlanner {
   std::vector<LayerTable> candidates_;
   Best best_;
   double bound_ = kInfinity;
+  double step_seconds_ = kInfinity;  // of result_.stages
+  // That a device needs for a single stage, where the memory is not enough.
+  int64_t whole_bytes_ = std::numeric_limits<int64_t>::max();
   PipelinePlan result_;
 };
 

@@ -56,28 +56,33 @@ struct PipelineStage {
   int32_t like = -1;  // earlier stage whose slice is alike and whose plan this is, or -1
   std::shared_ptr<const ProgramSlice> slice;  // all phases, for one micro-batch
   std::shared_ptr<const IntraPlan> plan;
-  SliceCost cost;    // of that plan, recomputation included
-  StageTimes times;  // as simulated
+  SliceCost cost;          // of that plan, recomputation included
+  SliceCost side_by_side;  // the same with collectives beside kernels, see side_by_side.h
+  StageTimes times;        // as simulated
 };
 
 struct PipelinePlan {
   bool fits = true;  // false: nothing fits; the plan is empty, `smallest_bytes` says what would do
-  int64_t smallest_bytes = 0;
+  int64_t smallest_bytes = 0;  // 0: not known
   const ScheduleKind* schedule = nullptr;
   ScheduleShape shape;
   Layers layers;
   BatchSplit batch;
   std::vector<PipelineStage> stages;
   Simulation simulation;
-  double seconds = 0;  // of one step: simulation.seconds
+  double seconds = 0;  // of one step, one by one: simulation.seconds
+  // The same with collectives beside kernels and the host's share. The best single stage is the one
+  // of least step_seconds, and taken if it is below that of the best pipeline.
+  double step_seconds = 0;
   double bound = 0;  // no pipeline of this program on these devices under this schedule takes less
   double gap = 0;
   std::vector<std::string> warnings;
 };
 
 // `graph` must come from a module without calls (hlo/inline_calls.h). Errors: a batch that cannot
-// be found or divided as asked, more stages than layers, a schedule that does not take the numbers
-// (each says what would do); out of time.
+// be found or divided as asked, more stages than layers, stages that cannot be made up of the
+// devices (each says what would do). FailedPrecondition: the program cannot be cut as it is
+// written.
 absl::StatusOr<PipelinePlan> PlanPipeline(const Graph& graph, const PipelineRequest& request);
 
 }  // namespace meshwright

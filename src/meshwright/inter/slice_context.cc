@@ -23,8 +23,8 @@ class Placer {
     for (size_t i = 0; i < c_.place.size(); ++i) {
       c_.place[i] = c_.place[c_.structure.whole[i].index()];
       if (c_.graph.ops[i].kind == OpKind::kOutput) continue;
-      c_.has_update |= c_.place[i].floating ? IsAfter(c_.graph.ops[i])
-                                            : c_.place[i].phase == Phase::kUpdate;
+      c_.has_update |=
+          c_.place[i].floating ? IsAfter(c_.graph.ops[i]) : c_.place[i].phase == Phase::kUpdate;
     }
   }
 
