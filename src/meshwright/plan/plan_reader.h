@@ -1,0 +1,36 @@
+#ifndef MESHWRIGHT_PLAN_PLAN_READER_H_
+#define MESHWRIGHT_PLAN_PLAN_READER_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "meshwright/plan/json_reader.h"
+#include "meshwright/plan/plan.h"
+
+// What the readers of a plan's parts have in common; plan_json.h is what others use.
+
+namespace meshwright {
+
+// The object {"axes": [...]}.
+struct MeshMember {
+  std::vector<PlanAxis>& axes;
+};
+
+absl::Status ReadJson(const InputJson& json, const std::string& path, MeshMember& value);
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanCollective& value);
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanTensor& value);
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanInstruction& value);
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanStage& value);
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanTransfer& value);
+
+// What holds across a document of which every part has been read.
+
+// Axes named in specs and collectives are those of the mesh, each once in one array.
+absl::Status CheckAxes(const Plan& plan, const std::string& path);
+absl::Status CheckAxes(const PlanStage& stage, const std::string& path);
+absl::Status CheckPipeline(const Plan& plan);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_PLAN_PLAN_READER_H_
