@@ -134,8 +134,8 @@ TEST_F(PlanCommand, JsonAndFileHoldTheSamePlan) {
   const meshwright::Plan plan = PlanOf(run.out);
   EXPECT_EQ(plan.inputs[0].path, program_);
   EXPECT_EQ(plan.inputs[0].kind, "hlo_text");
-  EXPECT_EQ(plan.cluster.nodes * plan.cluster.devices_per_node, 8);
-  EXPECT_EQ(plan.budget_bytes, plan.cluster.device_memory_bytes);
+  EXPECT_EQ(plan.cluster.parts[0].devices(), 8);
+  EXPECT_EQ(plan.budget_bytes, plan.cluster.parts[0].device_memory_bytes);
   ASSERT_EQ(plan.parameters.size(), 2u);
   EXPECT_EQ(plan.parameters[0].name, "state['w']");
   EXPECT_EQ(plan.parameters[0].category, MemoryCategory::kParameters);

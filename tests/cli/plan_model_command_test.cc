@@ -75,8 +75,8 @@ TEST(PlanModelCommand, FewestGpusFit) {
   const absl::StatusOr<Plan> plan = ParsePlanJson(run.out, "plan");
   ASSERT_TRUE(plan.ok()) << plan.status();
   // 16 bytes a parameter are more than one GPU has.
-  EXPECT_GT(plan->cluster.devices_per_node, 1);
-  EXPECT_LT(plan->cluster.nodes * plan->cluster.devices_per_node, 16);
+  EXPECT_GT(plan->cluster.parts[0].devices_per_node, 1);
+  EXPECT_LT(plan->cluster.parts[0].devices(), 16);
 }
 
 TEST(PlanModelCommand, SweepsNumbersOfGpus) {

@@ -5,8 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -86,6 +88,71 @@ TEST(PlanPipelined, ThePlanReadsBackAndItsStagesAreProgramsThatFitTogether) {
       const absl::StatusOr<Module> module = ParseHloText((*files)[i].contents, (*files)[i].name);
       EXPECT_TRUE(module.ok()) << module.status();
     }
+  }
+}
+
+// Every stage says what its own devices are and have.
+TEST(PlanPipelined, DevicesOfSeveralTypes) {
+  ProgramRequest request = Request("pipeline/tied_clip.train.hlo.txt.gz");
+  request.cluster = "1xh100-sxm+1xa100-40g";
+  const absl::StatusOr<PipelinedProgram> planned = PlanPipelinedProgram(request);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  const Plan& plan = planned->plan;
+  const std::vector<PlanClusterPart> parts = {{"h100-sxm", 1, 1, int64_t{80} << 30},
+                                              {"a100-40g", 1, 1, int64_t{40} << 30}};
+  EXPECT_EQ(plan.cluster, (PlanCluster{"1xh100-sxm+1xa100-40g", parts}));
+  ASSERT_EQ(plan.stages.size(), 2);
+  std::set<int64_t> used;
+  for (const PlanStage& stage : plan.stages) {
+    ASSERT_EQ(stage.devices.size(), 1);
+    used.insert(stage.devices[0]);
+    const PlanClusterPart& part = parts[stage.devices[0]];
+    EXPECT_EQ(stage.device, part.device);
+    EXPECT_EQ(stage.device_memory_bytes, part.device_memory_bytes);
+    EXPECT_EQ(stage.budget_bytes, part.device_memory_bytes);
+    EXPECT_EQ(stage.bytes.peak, stage.bytes.fixed + stage.max_in_flight * stage.bytes.in_flight);
+    EXPECT_EQ(stage.bytes.peak_of_group, stage.bytes.peak);
+  }
+  EXPECT_EQ(used.size(), 2);
+  const auto share = [](int64_t peak, const std::optional<int64_t>& budget) {
+    return static_cast<double>(peak) / static_cast<double>(*budget);
+  };
+  EXPECT_EQ(share(plan.peak_bytes, plan.budget_bytes),
+            std::max(share(plan.stages[0].bytes.peak_of_group, plan.stages[0].budget_bytes),
+                     share(plan.stages[1].bytes.peak_of_group, plan.stages[1].budget_bytes)));
+  const absl::StatusOr<Plan> read = ParsePlanJson(PlanToJson(plan), "plan.json");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, plan);
+  EXPECT_THAT(PlanTable(plan), HasSubstr("1 a100-40g"));
+}
+
+TEST(PlanPipelined, GroupsOfSeveralStages) {
+  ProgramRequest request = Request("tiny_gpt.train.hlo.txt.gz");
+  request.pipeline.stages = 0;
+  request.mesh = "1";
+  request.pipeline.schedule = "interleaved";
+  const absl::StatusOr<PipelinedProgram> planned = PlanPipelinedProgram(request);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  const Plan& plan = planned->plan;
+  ASSERT_GT(plan.chunks, 1);
+  const size_t groups = plan.stages.size() / plan.chunks;
+  for (size_t g = 0; g < groups; ++g) {
+    int64_t fixed = 0, alone = 0, in_flight = 0;
+    const int64_t together = plan.stages[g].bytes.peak_of_group;
+    for (size_t i = g; i < plan.stages.size(); i += groups) {
+      const PlanStage& stage = plan.stages[i];
+      EXPECT_EQ(stage.devices, plan.stages[g].devices);
+      EXPECT_EQ(stage.bytes.peak, stage.bytes.fixed + stage.max_in_flight * stage.bytes.in_flight);
+      EXPECT_EQ(stage.bytes.peak_of_group, together);
+      EXPECT_LE(stage.bytes.peak, together);
+      EXPECT_LE(stage.max_in_flight, plan.micro_batches);
+      fixed += stage.bytes.fixed;
+      alone += stage.bytes.peak;
+      in_flight += stage.max_in_flight;
+    }
+    EXPECT_GT(together, fixed);
+    EXPECT_LE(together, alone);
+    EXPECT_GE(in_flight, planned->pipeline.simulation.peak_in_flight[g]);
   }
 }
 

@@ -72,6 +72,21 @@ TEST(PlanTable, EqualStagesShareALine) {
                                "2.00 GiB*\n  * activations are computed again\n"));
 }
 
+TEST(PlanTable, DevicesOfSeveralTypes) {
+  Plan plan = SamplePipelinePlan();
+  plan.cluster = {"2xh100-sxm+2xa100-40g",
+                  {{"h100-sxm", 1, 2, int64_t{80} << 30}, {"a100-40g", 1, 2, int64_t{40} << 30}}};
+  plan.stages[1].device = "a100-40g";
+  plan.stages[1].device_memory_bytes = int64_t{40} << 30;
+  plan.stages[1].budget_bytes.reset();
+  plan.stages[1].bytes.peak_of_group = int64_t{3} << 30;
+  const std::string table = PlanTable(plan);
+  EXPECT_THAT(table, HasSubstr("\n  h100-sxm      1       2  80.0 GiB   75.0 GiB  2.00 GiB\n"
+                               "  a100-40g      1       2  40.0 GiB  unlimited  3.00 GiB\n"));
+  EXPECT_THAT(table, HasSubstr("\n  0      0-2     2 h100-sxm  2"));
+  EXPECT_THAT(table, HasSubstr("\n  1      3-5     2 a100-40g  2"));
+}
+
 TEST(PlanTable, PlansOfModels) {
   const std::string text = PlanTable(SampleModelPlan());
   EXPECT_THAT(text, HasSubstr("degrees   tp=2 sp pp=2 vp=2 dp=1 mbs=2 interleaved "

@@ -12,7 +12,7 @@ inline Plan SamplePlan() {
   plan.inputs = {{"a \"b\".hlo", "hlo_text", std::string(64, 'a')},
                  {"c.yaml", "cluster_yaml", std::string(64, '0')}};
   plan.options = {"x=2,y=4", "2", "roofline", 12.5, 3, 18446744073709551615u, {"p[0]=[x,_]"}};
-  plan.cluster = {"8xh100-sxm", "h100-sxm", 1, 8, int64_t{80} << 30};
+  plan.cluster = {"8xh100-sxm", {{"h100-sxm", 1, 8, int64_t{80} << 30}}};
   plan.mesh = {{"x", 2}, {"y", 4}};
   plan.objective_seconds = 0.1;
   plan.bound_seconds = 0.09999999999999999;
@@ -65,11 +65,13 @@ inline Plan SamplePipelinePlan() {
   PlanStage stage;
   stage.end_layer = 3;
   stage.device = "h100-sxm";
+  stage.device_memory_bytes = int64_t{80} << 30;
+  stage.budget_bytes = int64_t{75} << 30;
   stage.devices = {0, 1};
   stage.mesh = {{"x", 2}};
   stage.recompute = true;
   stage.seconds = {0.01, 0.02, 0.005, 0.001};
-  stage.bytes = {int64_t{1} << 30, 1 << 20, int64_t{2} << 30};
+  stage.bytes = {int64_t{1} << 30, 1 << 20, (int64_t{1} << 30) + (2 << 20), int64_t{2} << 30};
   stage.max_in_flight = 2;
   stage.collectives = {{"all-reduce", {"x"}, 7, 1024, 0.25}};
   stage.parameters = {{0, "w", "f32", {4}, {{"x"}}, 8, MemoryCategory::kParameters}};
@@ -89,7 +91,7 @@ inline Plan SamplePipelinePlan() {
 inline Plan SampleModelPlan() {
   Plan plan;
   plan.tool_version = "0.1.0";
-  plan.cluster = {"4xh100-sxm", "h100-sxm", 1, 4, int64_t{80} << 30};
+  plan.cluster = {"4xh100-sxm", {{"h100-sxm", 1, 4, int64_t{80} << 30}}};
   plan.mesh = {{"pp", 2}, {"dp", 1}, {"cp", 1}, {"tp", 2}};
   plan.step_seconds = 2;
   plan.peak_bytes = int64_t{28} << 30;

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_join.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/intra/names.h"
@@ -32,14 +31,19 @@ std::vector<int64_t> FirstDevices(const std::vector<Cluster>& clusters) {
   return first;
 }
 
-absl::StatusOr<PlanStage> ToStage(const PipelinePlan& pipeline, size_t index,
-                                  const std::vector<Cluster>& clusters) {
+// `in_flight`: micro-batches that the stage holds at once, at most.
+absl::StatusOr<PlanStage> ToStage(const PipelinePlan& pipeline, size_t index, int64_t in_flight,
+                                  const std::vector<Cluster>& clusters,
+                                  const std::vector<int64_t>& budgets) {
   const PipelineStage& stage = pipeline.stages[index];
   const size_t group = index % static_cast<size_t>(pipeline.shape.groups);
   PlanStage out;
   out.first_layer = stage.begin;
   out.end_layer = stage.end;
   out.device = clusters[stage.cluster].device.name;
+  out.device_memory_bytes = clusters[stage.cluster].device.memory_bytes;
+  const int64_t budget = budgets[stage.cluster];
+  if (budget != solve::kUnlimited) out.budget_bytes = budget;
   out.devices.resize(stage.mesh.devices());
   std::iota(out.devices.begin(), out.devices.end(),
             FirstDevices(clusters)[stage.cluster] + stage.first_device);
@@ -48,8 +52,9 @@ absl::StatusOr<PlanStage> ToStage(const PipelinePlan& pipeline, size_t index,
   out.seconds = {stage.cost.forward, stage.cost.backward, stage.cost.weight_gradient,
                  stage.cost.update};
   out.bytes = {stage.times.fixed_bytes, stage.times.bytes_in_flight,
+               stage.times.fixed_bytes + in_flight * stage.times.bytes_in_flight,
                pipeline.simulation.peak_bytes[group]};
-  out.max_in_flight = pipeline.simulation.peak_in_flight[group];
+  out.max_in_flight = in_flight;
   if (stage.like >= 0) {
     out.same_as = stage.like;
     return out;
@@ -77,13 +82,26 @@ std::vector<PlanTransfer> Transfers(const PipelinePlan& pipeline) {
   return transfers;
 }
 
-// Of the group whose memory is fullest. The categories of a stage as far as the simulation tells
-// them apart.
+// The stage whose devices have the least of their memory left, as a share of it: with devices of
+// several types bytes alone do not tell.
+size_t FullestStage(const std::vector<PlanStage>& stages) {
+  const auto share = [](const PlanStage& stage) {
+    const int64_t all = stage.budget_bytes.value_or(stage.device_memory_bytes);
+    return static_cast<double>(stage.bytes.peak_of_group) / static_cast<double>(all);
+  };
+  return static_cast<size_t>(std::max_element(stages.begin(), stages.end(),
+                                              [&](const PlanStage& a, const PlanStage& b) {
+                                                return share(a) < share(b);
+                                              }) -
+                             stages.begin());
+}
+
+// Of the fullest stage's devices. The categories of a stage as far as the simulation tells them
+// apart.
 void SetMemory(const PipelinePlan& pipeline, Plan* plan) {
-  const std::vector<int64_t>& peaks = pipeline.simulation.peak_bytes;
-  const auto group =
-      static_cast<size_t>(std::max_element(peaks.begin(), peaks.end()) - peaks.begin());
-  plan->peak_bytes = peaks[group];
+  const size_t group = FullestStage(plan->stages) % static_cast<size_t>(pipeline.shape.groups);
+  plan->peak_bytes = plan->stages[group].bytes.peak_of_group;
+  plan->budget_bytes = plan->stages[group].budget_bytes;
   plan->peak_at = StrCat("stage ", group);
   int64_t rest = plan->peak_bytes;
   const auto take = [&](MemoryCategory category, int64_t bytes) {
@@ -102,8 +120,7 @@ void SetMemory(const PipelinePlan& pipeline, Plan* plan) {
       state -= tensor.bytes_per_device;
     }
     take(MemoryCategory::kGradients, std::max<int64_t>(0, state));
-    take(MemoryCategory::kActivations,
-         stage.bytes.in_flight * std::min(stage.max_in_flight, plan->micro_batches));
+    take(MemoryCategory::kActivations, stage.bytes.in_flight * stage.max_in_flight);
   }
   take(MemoryCategory::kTemporaries, rest);
 }
@@ -111,13 +128,11 @@ void SetMemory(const PipelinePlan& pipeline, Plan* plan) {
 }  // namespace
 
 absl::StatusOr<Plan> BuildPipelinePlan(const PipelinePlan& pipeline,
-                                       const std::vector<Cluster>& clusters) {
+                                       const std::vector<Cluster>& clusters,
+                                       const std::vector<int64_t>& budgets) {
   Plan plan;
   plan.tool_version = ToolVersion();
-  const Cluster& first = clusters[0];
-  plan.cluster = {
-      absl::StrJoin(clusters, "+", [](std::string* out, const Cluster& c) { out->append(c.name); }),
-      first.device.name, first.nodes, first.devices_per_node, first.device.memory_bytes};
+  plan.cluster = ToPlanCluster(clusters);
   plan.schedule = std::string(pipeline.schedule->name);
   plan.micro_batches = pipeline.shape.micro_batches;
   plan.chunks = pipeline.shape.chunks;
@@ -125,8 +140,9 @@ absl::StatusOr<Plan> BuildPipelinePlan(const PipelinePlan& pipeline,
   plan.objective_seconds = plan.step_seconds = pipeline.seconds;
   plan.bound_seconds = pipeline.bound;
   plan.gap = pipeline.gap;
+  const std::vector<int64_t> in_flight = InFlightByStage(*pipeline.schedule, pipeline.shape);
   for (size_t i = 0; i < pipeline.stages.size(); ++i) {
-    MW_ASSIGN_OR_RETURN(PlanStage stage, ToStage(pipeline, i, clusters));
+    MW_ASSIGN_OR_RETURN(PlanStage stage, ToStage(pipeline, i, in_flight[i], clusters, budgets));
     plan.stages.push_back(std::move(stage));
     if (pipeline.stages[i].like >= 0) continue;
     const IntraPlan& intra = *pipeline.stages[i].plan;

@@ -1,6 +1,7 @@
 #ifndef MESHWRIGHT_PLAN_BUILD_PIPELINE_PLAN_H_
 #define MESHWRIGHT_PLAN_BUILD_PIPELINE_PLAN_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -10,10 +11,12 @@
 
 namespace meshwright {
 
-// The Plan that says what `pipeline`, which must fit, decided on `clusters`. Fills every field but
-// `inputs`, `options`, `budget_bytes` and `planning_seconds`. Errors: see BuildPlan.
+// The Plan that says what `pipeline`, which must fit, decided on `clusters`. `budgets`: by cluster,
+// bytes that a device may use, or solve::kUnlimited. Fills every field but `inputs`, `options` and
+// `planning_seconds`. Errors: see BuildPlan.
 absl::StatusOr<Plan> BuildPipelinePlan(const PipelinePlan& pipeline,
-                                       const std::vector<Cluster>& clusters);
+                                       const std::vector<Cluster>& clusters,
+                                       const std::vector<int64_t>& budgets);
 
 }  // namespace meshwright
 

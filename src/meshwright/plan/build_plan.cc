@@ -11,6 +11,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "meshwright/base/status.h"
 #include "meshwright/plan/categorize.h"
 #include "meshwright/plan/movements.h"
@@ -207,13 +208,24 @@ absl::Status CheckFinite(const Plan& plan) {
 
 }  // namespace
 
+PlanCluster ToPlanCluster(const std::vector<Cluster>& clusters) {
+  PlanCluster all;
+  all.name = absl::StrJoin(
+      clusters, "+", [](std::string* out, const Cluster& cluster) { out->append(cluster.name); });
+  all.parts.clear();
+  for (const Cluster& cluster : clusters) {
+    all.parts.push_back({cluster.device.name, cluster.nodes, cluster.devices_per_node,
+                         cluster.device.memory_bytes});
+  }
+  return all;
+}
+
 absl::StatusOr<Plan> BuildPlan(const Graph& graph, const Mesh& mesh, const IntraPlan& intra,
                                const std::vector<int32_t>& tied) {
   Plan plan;
   plan.tool_version = ToolVersion();
   const Cluster& cluster = mesh.cluster;
-  plan.cluster = {cluster.name, cluster.device.name, cluster.nodes, cluster.devices_per_node,
-                  cluster.device.memory_bytes};
+  plan.cluster = ToPlanCluster({cluster});
   for (const MeshAxis& axis : mesh.axes) plan.mesh.push_back({axis.name, axis.size});
   plan.objective_seconds = intra.objective;
   plan.bound_seconds = intra.bound;

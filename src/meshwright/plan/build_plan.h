@@ -5,12 +5,16 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "meshwright/cluster/cluster.h"
 #include "meshwright/cluster/mesh.h"
 #include "meshwright/hlo/graph.h"
 #include "meshwright/intra/planner.h"
 #include "meshwright/plan/plan.h"
 
 namespace meshwright {
+
+// The devices of `clusters`, of which there is at least one, as a plan lists them.
+PlanCluster ToPlanCluster(const std::vector<Cluster>& clusters);
 
 // The Plan that says what `intra` decided for `graph` on `mesh`. Fills every field but `inputs`,
 // `options`, `budget_bytes` and `planning_seconds`, which only the caller knows. `tied`: the

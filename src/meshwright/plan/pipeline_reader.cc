@@ -24,6 +24,7 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, PlanStageB
       .Member("fixed", value.fixed)
       .Member("in_flight", value.in_flight)
       .Member("peak", value.peak)
+      .Member("peak_of_group", value.peak_of_group)
       .Finish();
 }
 
@@ -33,6 +34,8 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, PlanStage&
       .Member("first_layer", value.first_layer)
       .Member("end_layer", value.end_layer)
       .Member("device", value.device)
+      .Member("device_memory_bytes", value.device_memory_bytes)
+      .Member("budget_bytes", value.budget_bytes)
       .Member("devices", value.devices)
       .Member("mesh", mesh)
       .Member("recompute", value.recompute)

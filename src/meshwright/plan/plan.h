@@ -17,7 +17,7 @@
 namespace meshwright {
 
 // Version of the JSON form. A reader refuses any other.
-inline constexpr int64_t kPlanSchema = 3;
+inline constexpr int64_t kPlanSchema = 4;
 
 // One list of mesh axis names, major to minor, for each dimension; empty: that dimension is not
 // sharded.
@@ -31,11 +31,19 @@ struct PlanInput {
   friend bool operator==(const PlanInput&, const PlanInput&) = default;
 };
 
-struct PlanCluster {
-  std::string name;  // as the user wrote it
+// Nodes with devices of one type.
+struct PlanClusterPart {
   std::string device;
   int64_t nodes = 1, devices_per_node = 1;
   int64_t device_memory_bytes = 0;
+  int64_t devices() const { return nodes * devices_per_node; }
+  friend bool operator==(const PlanClusterPart&, const PlanClusterPart&) = default;
+};
+
+struct PlanCluster {
+  std::string name;  // as the user wrote it
+  // At least one; more only with a pipeline. Devices are numbered one part after the other.
+  std::vector<PlanClusterPart> parts = std::vector<PlanClusterPart>(1);
   friend bool operator==(const PlanCluster&, const PlanCluster&) = default;
 };
 
@@ -107,21 +115,24 @@ struct PlanStageSeconds {
 
 // Memory of one device of a stage.
 struct PlanStageBytes {
-  int64_t fixed = 0;      // whatever is in flight
-  int64_t in_flight = 0;  // for each micro-batch between its forward and its backward phase
-  int64_t peak = 0;
+  int64_t fixed = 0;          // whatever is in flight
+  int64_t in_flight = 0;      // for each micro-batch between its forward and its backward phase
+  int64_t peak = 0;           // of this stage by itself
+  int64_t peak_of_group = 0;  // with the other stages that run on the same devices
   friend bool operator==(const PlanStageBytes&, const PlanStageBytes&) = default;
 };
 
 struct PlanStage {
   int64_t first_layer = 0, end_layer = 0;  // [first_layer, end_layer)
   std::string device;                      // type
+  int64_t device_memory_bytes = 0;         // that a device has
+  std::optional<int64_t> budget_bytes;     // that a device may use; none: unlimited
   std::vector<int64_t> devices;            // numbers, in the order of the mesh, row-major
   std::vector<PlanAxis> mesh;
   bool recompute = false;  // activations are computed again for the backward phase
   PlanStageSeconds seconds;
   PlanStageBytes bytes;
-  int64_t max_in_flight = 0;  // micro-batches
+  int64_t max_in_flight = 0;  // micro-batches of this stage
   // What the stage runs in a step, as in Plan. Empty if `same_as` names an earlier stage
   // that runs the same.
   std::optional<int64_t> same_as;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "meshwright/base/status.h"
+#include "meshwright/plan/build_plan.h"
 #include "meshwright/plan/plan_table.h"
 #include "meshwright/plan/version.h"
 #include "meshwright/transformer/check_model.h"
@@ -183,8 +184,7 @@ Plan BuildModelPlan(const ModelRequest& request, const Cluster& cluster,
   for (const transformer::SingleFix& fix : SplitFixes(request.fixes)) {
     plan.options.fixes.push_back(fix.text);
   }
-  plan.cluster = {cluster.name, cluster.device.name, cluster.nodes, cluster.devices_per_node,
-                  cluster.device.memory_bytes};
+  plan.cluster = ToPlanCluster({cluster});
   plan.mesh = {{"pp", best.pp}, {"dp", best.dp}, {"cp", best.cp}, {"tp", best.tp}};
   plan.objective_seconds = plan.bound_seconds = plan.step_seconds = time.seconds;
   plan.compute_seconds = time.compute;

@@ -92,7 +92,8 @@ absl::StatusOr<PipelinedProgram> PlanPipelinedProgram(const ProgramRequest& requ
   const PipelineRequest pipeline = ToPipelineRequest(request, *cost_model, planned.clusters);
   MW_ASSIGN_OR_RETURN(planned.pipeline, PlanPipeline(*planned.graph, pipeline));
   if (!planned.pipeline.fits) return planned;
-  MW_ASSIGN_OR_RETURN(planned.plan, BuildPipelinePlan(planned.pipeline, planned.clusters));
+  MW_ASSIGN_OR_RETURN(planned.plan,
+                      BuildPipelinePlan(planned.pipeline, planned.clusters, pipeline.memory_bytes));
   Plan& plan = planned.plan;
   plan.inputs = {planned.program.input};
   plan.inputs.insert(plan.inputs.end(), cluster_inputs.begin(), cluster_inputs.end());
@@ -101,7 +102,6 @@ absl::StatusOr<PipelinedProgram> PlanPipelinedProgram(const ProgramRequest& requ
     if (auto warning = CalibrationWarning(*cost_model, cluster))
       plan.warnings.push_back(*std::move(warning));
   }
-  if (pipeline.memory_bytes[0] != solve::kUnlimited) plan.budget_bytes = pipeline.memory_bytes[0];
   plan.planning_seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return planned;
 }

@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/cluster/cluster.h"
 #include "meshwright/plan/plan_json.h"
 
 namespace meshwright {
@@ -56,14 +57,27 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, PlanOption
       .Finish();
 }
 
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanClusterPart& value) {
+  MW_RETURN_IF_ERROR(ObjectReader(json, path)
+                         .Member("device", value.device)
+                         .Member("nodes", value.nodes)
+                         .Member("devices_per_node", value.devices_per_node)
+                         .Member("device_memory_bytes", value.device_memory_bytes)
+                         .Finish());
+  const double devices =
+      static_cast<double>(value.nodes) * static_cast<double>(value.devices_per_node);
+  if (devices >= 1 && devices <= kMaxDevices) return absl::OkStatus();
+  return JsonErrorAt(path, absl::StrFormat("found %d nodes of %d devices, expected from 1 to %d "
+                                           "devices",
+                                           value.nodes, value.devices_per_node, kMaxDevices));
+}
+
 absl::Status ReadJson(const InputJson& json, const std::string& path, PlanCluster& value) {
-  return ObjectReader(json, path)
-      .Member("name", value.name)
-      .Member("device", value.device)
-      .Member("nodes", value.nodes)
-      .Member("devices_per_node", value.devices_per_node)
-      .Member("device_memory_bytes", value.device_memory_bytes)
-      .Finish();
+  MW_RETURN_IF_ERROR(
+      ObjectReader(json, path).Member("name", value.name).Member("parts", value.parts).Finish());
+  if (value.parts.empty())
+    return JsonErrorAt(absl::StrCat(path, ".parts"), "found none, expected at least one");
+  return absl::OkStatus();
 }
 
 absl::Status ReadJson(const InputJson& json, const std::string& path, PlanAxis& value) {
@@ -184,8 +198,7 @@ absl::Status CheckTransformer(const Plan& plan) {
   for (const int64_t degree : {degrees.tp, degrees.cp, degrees.dp, degrees.pp}) {
     gpus *= static_cast<double>(degree);
   }
-  const double devices =
-      static_cast<double>(plan.cluster.nodes) * static_cast<double>(plan.cluster.devices_per_node);
+  const auto devices = static_cast<double>(plan.cluster.parts[0].devices());
   if (gpus != devices) {
     return JsonErrorAt(
         "$.transformer.configuration",

@@ -197,25 +197,53 @@ std::string StageMeshText(const PlanStage& stage) {
   });
 }
 
-// Equal stages in a row share a line.
+// With several types of devices: how many there are of each, and how full the fullest is.
+std::string DeviceSection(const Plan& plan) {
+  if (plan.cluster.parts.size() == 1) return "";
+  std::vector<std::vector<std::string>> rows = {
+      {"devices", "nodes", "a node", "memory", "may use", "peak"}};
+  int64_t end = 0;
+  for (const PlanClusterPart& part : plan.cluster.parts) {
+    const int64_t first = end;
+    end += part.devices();
+    const PlanStage* fullest = nullptr;
+    for (const PlanStage& stage : plan.stages) {
+      if (stage.devices[0] < first || stage.devices[0] >= end) continue;
+      if (fullest == nullptr || stage.bytes.peak_of_group > fullest->bytes.peak_of_group)
+        fullest = &stage;
+    }
+    rows.push_back({part.device, absl::StrCat(part.nodes), absl::StrCat(part.devices_per_node),
+                    BytesText(part.device_memory_bytes),
+                    fullest == nullptr                  ? "-"
+                    : fullest->budget_bytes.has_value() ? BytesText(*fullest->budget_bytes)
+                                                        : "unlimited",
+                    fullest == nullptr ? "not used" : BytesText(fullest->bytes.peak_of_group)});
+  }
+  return Columns(std::move(rows), {false, true, true, true, true, true});
+}
+
+// Equal stages in a row share a line. Memory is that of the devices, which may run several stages.
 std::string StageSection(const Plan& plan) {
   std::vector<std::vector<std::string>> rows = {
       {"stage", "layers", "devices", "mesh", "forward", "backward", "update", "memory"}};
+  const bool several_types = plan.cluster.parts.size() > 1;
   for (size_t i = 0; i < plan.stages.size();) {
     const PlanStage& first = plan.stages[i];
     size_t end = i + 1;
     while (end < plan.stages.size() && plan.stages[end].same_as.has_value() &&
            *plan.stages[end].same_as ==
-               static_cast<int64_t>(first.same_as.value_or(static_cast<int64_t>(i))))
+               static_cast<int64_t>(first.same_as.value_or(static_cast<int64_t>(i))) &&
+           plan.stages[end].device == first.device)
       ++end;
     const PlanStage& last = plan.stages[end - 1];
     rows.push_back(
         {end == i + 1 ? absl::StrCat(i) : absl::StrCat(i, "-", end - 1),
          absl::StrCat(first.first_layer, "-", last.end_layer - 1),
-         absl::StrCat(end == i + 1 ? "" : absl::StrCat(end - i, " x "), first.devices.size()),
+         absl::StrCat(end == i + 1 ? "" : absl::StrCat(end - i, " x "), first.devices.size(),
+                      several_types ? absl::StrCat(" ", first.device) : ""),
          StageMeshText(first), CostText(plan, first.seconds.forward),
          CostText(plan, first.seconds.backward), CostText(plan, first.seconds.update),
-         absl::StrCat(BytesText(first.bytes.peak), first.recompute ? "*" : "")});
+         absl::StrCat(BytesText(first.bytes.peak_of_group), first.recompute ? "*" : "")});
     i = end;
   }
   std::string text = Columns(std::move(rows), {false, false, true, false, true, true, true, false});
@@ -248,7 +276,8 @@ std::string PipelineTable(const Plan& plan) {
                   CostText(plan, plan.bound_seconds),
                   absl::StrFormat(" (gap %.2f %%), ", 100 * plan.gap), "planned in ",
                   SecondsText(plan.planning_seconds), "\n");
-  return absl::StrCat(text, MemorySection(plan), StageSection(plan), WarningSection(plan));
+  return absl::StrCat(text, MemorySection(plan), DeviceSection(plan), StageSection(plan),
+                      WarningSection(plan));
 }
 
 }  // namespace
@@ -299,8 +328,8 @@ std::string PlanTable(const Plan& plan) {
   if (plan.transformer.has_value()) return TransformerTable(plan);
   if (!plan.stages.empty()) return PipelineTable(plan);
   std::string text = absl::StrCat("program   ", Fit(ProgramText(plan), kColumns - 10), "\n");
-  absl::StrAppend(&text, "cluster   ", Fit(plan.cluster.name, 28), " (", plan.cluster.device,
-                  "), mesh ", MeshText(plan), "\n");
+  absl::StrAppend(&text, "cluster   ", Fit(plan.cluster.name, 28), " (",
+                  plan.cluster.parts[0].device, "), mesh ", MeshText(plan), "\n");
   const bool overlaps = plan.step_seconds != plan.objective_seconds;
   absl::StrAppend(&text, "step      ", CostText(plan, plan.step_seconds), ": compute ",
                   CostText(plan, plan.compute_seconds), ", communication ",

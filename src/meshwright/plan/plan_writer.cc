@@ -1,4 +1,5 @@
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -12,6 +13,11 @@ using Json = nlohmann::ordered_json;
 
 std::string Text(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+template <typename T>
+Json OrNull(const std::optional<T>& value) {
+  return value.has_value() ? Json(*value) : Json();
 }
 
 Json ToJson(const PlanInput& input) {
@@ -29,11 +35,14 @@ Json ToJson(const PlanOptions& options) {
 }
 
 Json ToJson(const PlanCluster& cluster) {
-  return {{"name", cluster.name},
-          {"device", cluster.device},
-          {"nodes", cluster.nodes},
-          {"devices_per_node", cluster.devices_per_node},
-          {"device_memory_bytes", cluster.device_memory_bytes}};
+  Json parts = Json::array();
+  for (const PlanClusterPart& part : cluster.parts) {
+    parts.push_back({{"device", part.device},
+                     {"nodes", part.nodes},
+                     {"devices_per_node", part.devices_per_node},
+                     {"device_memory_bytes", part.device_memory_bytes}});
+  }
+  return {{"name", cluster.name}, {"parts", std::move(parts)}};
 }
 
 Json ToJson(const std::vector<PlanAxis>& mesh) {
@@ -100,6 +109,8 @@ Json ToJson(const PlanStage& stage) {
   return {{"first_layer", stage.first_layer},
           {"end_layer", stage.end_layer},
           {"device", stage.device},
+          {"device_memory_bytes", stage.device_memory_bytes},
+          {"budget_bytes", OrNull(stage.budget_bytes)},
           {"devices", stage.devices},
           {"mesh", ToJson(stage.mesh)},
           {"recompute", stage.recompute},
@@ -111,9 +122,10 @@ Json ToJson(const PlanStage& stage) {
           {"bytes",
            {{"fixed", stage.bytes.fixed},
             {"in_flight", stage.bytes.in_flight},
-            {"peak", stage.bytes.peak}}},
+            {"peak", stage.bytes.peak},
+            {"peak_of_group", stage.bytes.peak_of_group}}},
           {"max_in_flight", stage.max_in_flight},
-          {"same_as", stage.same_as.has_value() ? Json(*stage.same_as) : Json()},
+          {"same_as", OrNull(stage.same_as)},
           {"collectives", ListToJson(stage.collectives)},
           {"parameters", ListToJson(stage.parameters)},
           {"outputs", ListToJson(stage.outputs)},
@@ -195,14 +207,14 @@ std::string PlanToJson(const Plan& plan) {
   document.Add("communication_seconds", plan.communication_seconds);
   document.Add("step_seconds", plan.step_seconds);
   document.Add("peak_bytes", plan.peak_bytes);
-  document.Add("budget_bytes", plan.budget_bytes.has_value() ? Json(*plan.budget_bytes) : Json());
+  document.Add("budget_bytes", OrNull(plan.budget_bytes));
   document.Add("peak_at", plan.peak_at);
   document.Add("memory_by_category", ToJson(plan.memory_by_category));
   document.AddList("collectives", plan.collectives);
   document.AddList("parameters", plan.parameters);
   document.AddList("outputs", plan.outputs);
   document.AddList("instructions", plan.instructions);
-  document.Add("schedule", plan.schedule.has_value() ? Json(*plan.schedule) : Json());
+  document.Add("schedule", OrNull(plan.schedule));
   document.Add("micro_batches", plan.micro_batches);
   document.Add("chunks", plan.chunks);
   document.Add("bubble_share", plan.bubble_share);

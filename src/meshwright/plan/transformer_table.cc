@@ -111,12 +111,12 @@ std::string DegreesText(const PlanDegrees& d) {
 std::string TransformerTable(const Plan& plan) {
   const PlanTransformer& part = *plan.transformer;
   const double tokens = static_cast<double>(part.global_batch) * static_cast<double>(part.sequence);
-  const int64_t gpus = plan.cluster.nodes * plan.cluster.devices_per_node;
+  const PlanClusterPart& devices = plan.cluster.parts[0];
+  const int64_t gpus = devices.devices();
   std::string text = absl::StrFormat(
       "model     %s, %.4g parameters, %d sequences of %d tokens a step\n", part.model,
       static_cast<double>(part.parameters), part.global_batch, part.sequence);
-  absl::StrAppendFormat(&text, "cluster   %s: %d x %s\n", plan.cluster.name, gpus,
-                        plan.cluster.device);
+  absl::StrAppendFormat(&text, "cluster   %s: %d x %s\n", plan.cluster.name, gpus, devices.device);
   absl::StrAppend(&text, "degrees   ", DegreesText(part.configuration), "\n");
   absl::StrAppendFormat(
       &text, "step      %s, %.0f tokens a second and GPU, MFU %.1f %%, HFU %.1f %%\n",
