@@ -56,6 +56,37 @@ TEST_F(PipelineCommand, FromTheProgramToTheTrace) {
   EXPECT_DOUBLE_EQ(nlohmann::json::parse(json.out)["seconds"], read->step_seconds);
 }
 
+TEST_F(PipelineCommand, ThePlanSaysHowItWasMade) {
+  const auto options = [this](std::vector<std::string> more) {
+    more.insert(more.end(), {"--quiet", "--json"});
+    const RunResult run = Plan(more);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return nlohmann::json::parse(run.out)["options"];
+  };
+  const auto given = options({"--pipeline", "2", "--micro-batches", "2", "--schedule", "gpipe",
+                              "--layers", "2", "--data", "tok.1", "--data", "lab*",
+                              "--no-recompute", "--memory", "60GiB", "--mesh", "x=1"});
+  EXPECT_EQ(given["pipeline"], "2");
+  EXPECT_EQ(given["micro_batches"], "2");
+  EXPECT_EQ(given["schedule"], "gpipe");
+  EXPECT_EQ(given["layers"], 2);
+  EXPECT_EQ(given["data"], nlohmann::json({"tok.1", "lab*"}));
+  EXPECT_EQ(given["recompute"], false);
+  EXPECT_EQ(given["memory"], "64424509440");
+  EXPECT_EQ(given["mesh"], "x=1");
+  EXPECT_EQ(given["rest"], "least-cost");
+  const auto usual = options({"--pipeline", "auto", "--schedule", "auto"});
+  EXPECT_EQ(usual["pipeline"], "auto");
+  EXPECT_EQ(usual["micro_batches"], "auto");
+  EXPECT_EQ(usual["schedule"], "auto");
+  EXPECT_EQ(usual["layers"], 0);
+  EXPECT_TRUE(usual["data"].empty());
+  EXPECT_EQ(usual["recompute"], true);
+  EXPECT_EQ(usual["memory"], "device");
+  EXPECT_EQ(usual["mesh"], "auto");
+  EXPECT_EQ(options({"--memory", "unlimited"})["memory"], "unlimited");
+}
+
 TEST_F(PipelineCommand, BadValuesSayWhatWouldDo) {
   for (const char* option : {"--micro-batches", "--schedule", "--layers", "--data"})
     ExpectBad(Plan({option, "1"}), 2, std::string(option) + " is of pipelines");

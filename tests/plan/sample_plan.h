@@ -11,7 +11,20 @@ inline Plan SamplePlan() {
   plan.tool_version = "0.1.0";
   plan.inputs = {{"a \"b\".hlo", "hlo_text", std::string(64, 'a')},
                  {"c.yaml", "cluster_yaml", std::string(64, '0')}};
-  plan.options = {"x=2,y=4", "2", "roofline", 12.5, 3, 18446744073709551615u, {"p[0]=[x,_]"}};
+  plan.options = {"x=2,y=4",
+                  "64",
+                  "2",
+                  "8",
+                  "auto",
+                  6,
+                  {"x*"},
+                  false,
+                  "roofline",
+                  "xla",
+                  12.5,
+                  3,
+                  18446744073709551615u,
+                  {"p[0]=[x,_]"}};
   plan.cluster = {"8xh100-sxm", {{"h100-sxm", 1, 8, int64_t{80} << 30}}};
   plan.mesh = {{"x", 2}, {"y", 4}};
   plan.objective_seconds = 0.1;

@@ -47,11 +47,19 @@ struct PlanCluster {
   friend bool operator==(const PlanCluster&, const PlanCluster&) = default;
 };
 
-// What was asked for, so that the search can be repeated.
+// What was asked for, so that the search can be repeated. Numbers that may be left to the search
+// are text: "auto" or the number.
 struct PlanOptions {
-  std::string mesh;        // "auto" or as the user wrote it
-  std::string pipeline;    // "off", "auto" or the number of stages
-  std::string cost_model;  // "roofline", "alpha_beta"
+  std::string mesh;                    // "auto" or as the user wrote it
+  std::string memory = "device";       // or "unlimited", or bytes
+  std::string pipeline;                // "off", "auto" or the number of stages
+  std::string micro_batches = "auto";  // of pipelines, as are the next four
+  std::string schedule = "1f1b";       // or "auto"
+  int64_t layers = 0;                  // 0: as the program repeats
+  std::vector<std::string> data;       // patterns of parameters that hold the batch
+  bool recompute = true;               // allowed
+  std::string cost_model;              // "roofline", "alpha_beta"
+  std::string rest = "least-cost";     // shardings that were not given: this or "xla"
   double deadline_seconds = 0;
   int64_t threads = 1;
   uint64_t seed = 1;

@@ -178,6 +178,8 @@ Plan BuildModelPlan(const ModelRequest& request, const Cluster& cluster,
   plan.tool_version = ToolVersion();
   plan.inputs = request.inputs;
   plan.options.mesh = "auto";
+  plan.options.memory =
+      request.budget_bytes.has_value() ? absl::StrCat(*request.budget_bytes) : "unlimited";
   plan.options.pipeline = "auto";
   plan.options.cost_model = "calibrated";
   plan.options.threads = request.threads;

@@ -35,6 +35,20 @@ std::string MeshText(const Mesh& mesh) {
   });
 }
 
+std::string AutoOrNumber(int64_t number) { return number == 0 ? "auto" : StrCat(number); }
+
+std::string MemoryText(const MemoryBudget& memory) {
+  switch (memory.kind) {
+    case MemoryBudget::Kind::kDevice:
+      return "device";
+    case MemoryBudget::Kind::kUnlimited:
+      return "unlimited";
+    case MemoryBudget::Kind::kBytes:
+      break;
+  }
+  return StrCat(memory.bytes);
+}
+
 absl::StatusOr<std::vector<Mesh>> ChooseMeshes(const ProgramRequest& request,
                                                const Cluster& cluster) {
   if (request.mesh == "auto") return CandidateMeshes(cluster);
@@ -170,10 +184,16 @@ absl::Status AddClusterInput(const std::string& cluster, std::vector<PlanInput>&
 PlanOptions ToPlanOptions(const ProgramRequest& request, const CostModelRow& cost_model) {
   PlanOptions options;
   options.mesh = request.mesh;
-  options.pipeline = !request.pipeline.wanted       ? "off"
-                     : request.pipeline.stages == 0 ? "auto"
-                                                    : StrCat(request.pipeline.stages);
+  options.memory = MemoryText(request.memory);
+  const PipelineChoice& pipeline = request.pipeline;
+  options.pipeline = pipeline.wanted ? AutoOrNumber(pipeline.stages) : "off";
+  options.micro_batches = AutoOrNumber(pipeline.micro_batches);
+  options.schedule = pipeline.schedule;
+  options.layers = pipeline.layers;
+  options.data = pipeline.data;
+  options.recompute = pipeline.recompute;
   options.cost_model = std::string(cost_model.name);
+  options.rest = request.completion == Completion::kPropagate ? "xla" : "least-cost";
   options.deadline_seconds = request.deadline_seconds;
   options.threads = request.threads;
   options.seed = request.seed;

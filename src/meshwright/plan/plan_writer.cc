@@ -26,8 +26,15 @@ Json ToJson(const PlanInput& input) {
 
 Json ToJson(const PlanOptions& options) {
   return {{"mesh", options.mesh},
+          {"memory", options.memory},
           {"pipeline", options.pipeline},
+          {"micro_batches", options.micro_batches},
+          {"schedule", options.schedule},
+          {"layers", options.layers},
+          {"data", options.data},
+          {"recompute", options.recompute},
           {"cost_model", options.cost_model},
+          {"rest", options.rest},
           {"deadline_seconds", options.deadline_seconds},
           {"threads", options.threads},
           {"seed", options.seed},
