@@ -53,7 +53,7 @@ TEST_F(PipelineCommand, FromTheProgramToTheTrace) {
   const absl::StatusOr<meshwright::Plan> read = ParsePlanJson(ReadText(plan), plan);
   ASSERT_TRUE(read.ok()) << read.status();
   const RunResult json = RunMeshwright({"simulate", plan, "--json"});
-  EXPECT_DOUBLE_EQ(nlohmann::json::parse(json.out)["seconds"], read->step_seconds);
+  EXPECT_DOUBLE_EQ(nlohmann::json::parse(json.out)["seconds"], read->objective_seconds);
 }
 
 TEST_F(PipelineCommand, ThePlanSaysHowItWasMade) {

@@ -254,6 +254,14 @@ TEST(PipelineErrorsTest, SayWhatWouldBeValid) {
   request.stages = 5;
   EXPECT_TRUE(absl::StrContains(message(request), "5 stages are more than the 4 layers"))
       << message(request);
+  request = Request({"3xh100-sxm"});
+  request.stages = 2;
+  EXPECT_TRUE(absl::StrContains(message(request), "2 stages cannot be made up of all devices") &&
+              absl::StrContains(message(request), "; 1, 3 can"))
+      << message(request);
+  request = Request({"3xh100-sxm", "2xa100-80g"});
+  request.stages = 1;
+  EXPECT_TRUE(absl::StrContains(message(request), "1 stage cannot be made up")) << message(request);
   request = Request({"8xh100-sxm"});
   request.micro_batches = 3;
   EXPECT_TRUE(absl::StrContains(message(request), "it can into 1, 2, 4, 8")) << message(request);

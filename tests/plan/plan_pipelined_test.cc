@@ -178,6 +178,29 @@ TEST(PlanPipelined, NothingFits) {
   ASSERT_TRUE(planned.ok()) << planned.status();
   EXPECT_FALSE(planned->pipeline.fits);
   EXPECT_THAT(PipelineShortageText(*planned), HasSubstr("--memory "));
+  // What is named is enough.
+  request.memory.bytes = planned->pipeline.smallest_bytes;
+  const absl::StatusOr<PipelinedProgram> enough = PlanPipelinedProgram(request);
+  ASSERT_TRUE(enough.ok()) << enough.status();
+  EXPECT_TRUE(enough->pipeline.fits);
+}
+
+TEST(PlanPipelined, ProgramsThatCannotBeCutStayWhole) {
+  ProgramRequest request = Request("gpt_tensor.train.hlo.txt.gz");  // a batch of one sample
+  request.pipeline.stages = 0;
+  request.pipeline.micro_batches = 0;
+  const absl::StatusOr<PipelinedProgram> planned = PlanPipelinedProgram(request);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  EXPECT_THAT(planned->whole_because, HasSubstr("nothing to divide"));
+  EXPECT_TRUE(planned->plan.stages.empty());
+  EXPECT_FALSE(planned->plan.parameters.empty());
+  ASSERT_FALSE(planned->plan.warnings.empty());
+  EXPECT_THAT(planned->plan.warnings[0], HasSubstr("not cut into stages: the batch of"));
+  request.pipeline.stages = 2;
+  EXPECT_THAT(Message(PlanPipelinedProgram(request)), HasSubstr("nothing to divide"));
+  request.pipeline.stages = 0;
+  request.pipeline.micro_batches = 2;
+  EXPECT_THAT(Message(PlanPipelinedProgram(request)), HasSubstr("nothing to divide"));
 }
 
 }  // namespace

@@ -149,7 +149,14 @@ absl::Status RunPipelinePlanning(const PlanningOptions& options) {
                       PlanWithProgress(options, std::move(request), &PlanPipelinedProgram));
   if (!planned.pipeline.fits) return absl::ResourceExhaustedError(PipelineShortageText(planned));
 
-  if (!options.emit_path.empty()) MW_RETURN_IF_ERROR(WriteStages(planned, options.emit_path));
+  if (!options.emit_path.empty()) {
+    if (!planned.whole_because.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--emit: there are no stages to write, as the program is not cut: ",
+                       planned.whole_because, "; without --pipeline it is written as one"));
+    }
+    MW_RETURN_IF_ERROR(WriteStages(planned, options.emit_path));
+  }
   const bool want_json = options.json || !plan_file.path.empty();
   const std::string json = want_json ? PlanToJson(planned.plan) : std::string();
   if (!plan_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(plan_file, json));

@@ -94,23 +94,24 @@ absl::StatusOr<BatchSplit> FindBatch(const Graph& graph, const std::vector<int32
     MW_ASSIGN_OR_RETURN(seeds, Matching(graph, data));
   }
   if (seeds.empty()) {
-    return absl::InvalidArgumentError(
-        "found no input that carries the batch; name the data inputs (patterns of parameter "
-        "names)");
+    return absl::FailedPreconditionError(
+        "found no input that carries the batch; name the data inputs (--data, patterns of "
+        "parameter names)");
   }
   for (OpId p : seeds) {
     if (ShapeOf(graph, p).dims[0] == ShapeOf(graph, seeds[0]).dims[0]) continue;
-    return absl::InvalidArgumentError(StrCat(
+    return absl::FailedPreconditionError(StrCat(
         "the data inputs \"", ParameterName(graph, seeds[0]), "\" and \"", ParameterName(graph, p),
         "\" have different first dimensions (", ShapeOf(graph, seeds[0]).dims[0], " and ",
-        ShapeOf(graph, p).dims[0], "); name those that carry the batch"));
+        ShapeOf(graph, p).dims[0], "); name those that carry the batch (--data)"));
   }
   BatchSplit split;
   split.size = ShapeOf(graph, seeds[0]).dims[0];
   if (split.size < 2) {
-    return absl::InvalidArgumentError(StrCat("the batch of \"", ParameterName(graph, seeds[0]),
-                                             "\" is ", split.size,
-                                             ": there is nothing to divide into micro-batches"));
+    return absl::FailedPreconditionError(
+        StrCat("the batch of \"", ParameterName(graph, seeds[0]), "\" is ", split.size,
+               ": there is nothing to divide into micro-batches; if another input carries it, name "
+               "that (--data)"));
   }
   std::vector<bool> may_be_data(graph.parameters.size());
   for (size_t i = 0; i < may_be_data.size(); ++i) may_be_data[i] = data.empty() && !replaced[i];

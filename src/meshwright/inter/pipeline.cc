@@ -463,7 +463,8 @@ class PipelinePlanner {
     result_.shape = best_.pipeline.shape;
     result_.simulation = *Simulate(*best_.pipeline.schedule, best_.pipeline.shape, times);
     result_.seconds = result_.simulation.seconds;
-    result_.step_seconds = step_seconds_;
+    const bool overlaps = request_.cost_model(result_.stages[0].mesh)->overlap().has_value();
+    result_.step_seconds = overlaps ? step_seconds_ : result_.seconds;
     result_.bound = std::min(bound_, result_.seconds);
     result_.gap = result_.seconds > 0 ? (result_.seconds - result_.bound) / result_.seconds : 0;
   }

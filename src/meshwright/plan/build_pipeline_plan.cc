@@ -137,7 +137,8 @@ absl::StatusOr<Plan> BuildPipelinePlan(const PipelinePlan& pipeline,
   plan.micro_batches = pipeline.shape.micro_batches;
   plan.chunks = pipeline.shape.chunks;
   plan.bubble_share = pipeline.simulation.bubble_share;
-  plan.objective_seconds = plan.step_seconds = pipeline.seconds;
+  plan.objective_seconds = pipeline.seconds;
+  plan.step_seconds = pipeline.step_seconds;
   plan.bound_seconds = pipeline.bound;
   plan.gap = pipeline.gap;
   const std::vector<int64_t> in_flight = InFlightByStage(*pipeline.schedule, pipeline.shape);

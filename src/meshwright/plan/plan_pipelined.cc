@@ -10,6 +10,7 @@
 #include "meshwright/plan/build_pipeline_plan.h"
 #include "meshwright/plan/cost_model_table.h"
 #include "meshwright/plan/plan_table.h"
+#include "meshwright/plan/shortage.h"
 
 namespace meshwright {
 namespace {
@@ -66,6 +67,25 @@ PipelineRequest ToPipelineRequest(const ProgramRequest& request, const CostModel
   return pipeline;
 }
 
+// Where a single stage would do as well, a program that cannot be cut is planned as one.
+bool MayStayWhole(const ProgramRequest& request, const std::vector<Cluster>& clusters) {
+  return request.pipeline.stages == 0 && request.pipeline.micro_batches <= 1 &&
+         clusters.size() == 1;
+}
+
+absl::StatusOr<PipelinedProgram> PlanWhole(const ProgramRequest& request, std::string_view contents,
+                                           const absl::Status& why, PipelinedProgram planned) {
+  ProgramRequest whole = request;
+  whole.contents = contents;
+  MW_ASSIGN_OR_RETURN(PlannedProgram program, PlanProgram(whole));
+  if (!program.intra.fits) return absl::ResourceExhaustedError(ShortageText(program));
+  planned.whole_because = FromAbsl(why.message());
+  planned.plan = std::move(program.plan);
+  planned.plan.warnings.insert(planned.plan.warnings.begin(),
+                               StrCat("not cut into stages: ", planned.whole_because));
+  return planned;
+}
+
 }  // namespace
 
 absl::StatusOr<PipelinedProgram> PlanPipelinedProgram(const ProgramRequest& request) {
@@ -81,16 +101,25 @@ absl::StatusOr<PipelinedProgram> PlanPipelinedProgram(const ProgramRequest& requ
                                              " is unitless; a pipeline needs times, as those of "
                                              "roofline or calibrated"));
   }
+  std::string contents;
+  if (request.contents.has_value()) {
+    contents = *request.contents;
+  } else {
+    MW_ASSIGN_OR_RETURN(contents, ReadInput(request.program));
+  }
   MW_ASSIGN_OR_RETURN(planned.program,
-                      request.contents.has_value()
-                          ? ParseProgram(std::string(*request.contents), request.program)
-                          : ReadProgram(request.program));
+                      ParseProgram(contents, request.program == "-" ? "<stdin>" : request.program));
+  planned.program.input.path = request.program;
   MW_ASSIGN_OR_RETURN(Module inlined, InlineCalls(*planned.program.module));
   planned.module = std::make_unique<const Module>(std::move(inlined));
   MW_ASSIGN_OR_RETURN(Graph graph, BuildGraph(*planned.module));
   planned.graph = std::make_unique<const Graph>(std::move(graph));
   const PipelineRequest pipeline = ToPipelineRequest(request, *cost_model, planned.clusters);
-  MW_ASSIGN_OR_RETURN(planned.pipeline, PlanPipeline(*planned.graph, pipeline));
+  absl::StatusOr<PipelinePlan> cut = PlanPipeline(*planned.graph, pipeline);
+  if (absl::IsFailedPrecondition(cut.status()) && MayStayWhole(request, planned.clusters))
+    return PlanWhole(request, contents, cut.status(), std::move(planned));
+  if (!cut.ok()) return cut.status();
+  planned.pipeline = *std::move(cut);
   if (!planned.pipeline.fits) return planned;
   MW_ASSIGN_OR_RETURN(planned.plan,
                       BuildPipelinePlan(planned.pipeline, planned.clusters, pipeline.memory_bytes));
@@ -107,11 +136,11 @@ absl::StatusOr<PipelinedProgram> PlanPipelinedProgram(const ProgramRequest& requ
 }
 
 std::string PipelineShortageText(const PipelinedProgram& planned) {
-  return StrCat(
-      "nothing fits: no way was found to cut the program into stages for these devices; "
-      "with about ",
-      BytesText(planned.pipeline.smallest_bytes), " a device (--memory ",
-      planned.pipeline.smallest_bytes, ") or more devices there is one");
+  const int64_t bytes = planned.pipeline.smallest_bytes;
+  return StrCat("nothing fits: no way was found to cut the program into stages for these devices; ",
+                bytes == 0 ? std::string("it takes more memory, or more devices")
+                           : StrCat("with ", BytesText(bytes), " a device (--memory ", bytes,
+                                    ") or more devices there is one"));
 }
 
 }  // namespace meshwright

@@ -22,6 +22,9 @@ struct PipelinedProgram {
   std::unique_ptr<const Graph> graph;    // of that module; what `pipeline` speaks of
   std::vector<Cluster> clusters;
   PipelinePlan pipeline;  // pipeline.fits false: nothing fits, there is no plan
+  // Why the program is planned as one, without stages: it cannot be cut as it is written, and the
+  // number of stages was left open. Then `pipeline` is empty. Else "".
+  std::string whole_because;
   Plan plan;
 };
 

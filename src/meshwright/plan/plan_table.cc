@@ -272,10 +272,16 @@ std::string PipelineTable(const Plan& plan) {
                   plan.stages.size() == 1 ? " stage, " : " stages, ", plan.micro_batches,
                   plan.micro_batches == 1 ? " micro-batch, " : " micro-batches, ", *plan.schedule,
                   absl::StrFormat(", bubble %.1f %%\n", 100 * plan.bubble_share));
-  absl::StrAppend(&text, "step      ", CostText(plan, plan.step_seconds), ", at least ",
-                  CostText(plan, plan.bound_seconds),
-                  absl::StrFormat(" (gap %.2f %%), ", 100 * plan.gap), "planned in ",
-                  SecondsText(plan.planning_seconds), "\n");
+  const bool overlaps = plan.step_seconds != plan.objective_seconds;
+  absl::StrAppend(
+      &text, "step      ", CostText(plan, plan.step_seconds),
+      overlaps ? absl::StrCat(
+                     " with collectives side by side and the host's share\n          one by one ",
+                     CostText(plan, plan.objective_seconds))
+               : "",
+      ", at least ", CostText(plan, plan.bound_seconds),
+      absl::StrFormat(" (gap %.2f %%), ", 100 * plan.gap), "planned in ",
+      SecondsText(plan.planning_seconds), "\n");
   return absl::StrCat(text, MemorySection(plan), DeviceSection(plan), StageSection(plan),
                       WarningSection(plan));
 }

@@ -169,7 +169,7 @@ absl::StatusOr<SimulatedPlan> SimulatePlan(const Plan& plan, const std::string& 
 std::string SimulationTable(const SimulatedPlan& simulated) {
   const Simulation& simulation = simulated.simulation;
   std::string text = absl::StrFormat(
-      "%d groups, %d micro-batches, %s: step %s, bubble %.1f %%\n", simulated.shape.groups,
+      "%d groups, %d micro-batches, %s: step %s one by one, bubble %.1f %%\n", simulated.shape.groups,
       simulated.shape.micro_batches, std::string(simulated.schedule->name),
       SecondsText(simulation.seconds), 100 * simulation.bubble_share);
   absl::StrAppendFormat(&text, "  %-6s %12s %8s %12s %10s\n", "group", "busy", "", "memory",
