@@ -85,6 +85,7 @@ TEST(FindBatchTest, OneLayerWithLoss) {
   EXPECT_EQ(found.Role("new"), BatchRole::kAfter);
   EXPECT_EQ(found.Role("mean"), BatchRole::kAfter);
   EXPECT_THAT(found.batch->warnings, IsEmpty());
+  EXPECT_THAT(found.batch->several_warning, IsEmpty());
   EXPECT_TRUE(found.batch->Divides(found.program.graph, 4));
   EXPECT_FALSE(found.batch->Divides(found.program.graph, 3));
 }
@@ -125,7 +126,8 @@ TEST(FindBatchTest, StatisticsAreTheMicroBatchsOwn) {
   EXPECT_EQ(found.Role("spread"), BatchRole::kAccumulated);
   EXPECT_EQ(found.Role("new"), BatchRole::kAfter);
   EXPECT_THAT(found.Names(found.batch->statistics), ElementsAre("total"));
-  EXPECT_THAT(found.batch->warnings, ElementsAre(HasSubstr("total combines values")));
+  EXPECT_THAT(found.batch->warnings, IsEmpty());
+  EXPECT_THAT(found.batch->several_warning, HasSubstr("total combines values"));
   EXPECT_TRUE(found.batch->Divides(found.program.graph, 2));
 }
 
@@ -350,6 +352,7 @@ ENTRY main {
   const FoundBatch both(text, {"tok*", "weight"});
   ASSERT_TRUE(both.batch.ok()) << both.batch.status();
   EXPECT_THAT(both.batch->warnings, IsEmpty());
+  EXPECT_THAT(both.batch->several_warning, IsEmpty());
 }
 
 TEST(FindBatchTest, Errors) {

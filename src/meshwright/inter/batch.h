@@ -38,7 +38,10 @@ struct BatchSplit {
   // Ops that cannot work on a part of the batch (a sort along it, its samples' numbers, ...): with
   // any, the program cannot be divided. `warnings` says why.
   std::vector<OpId> indivisible;
-  std::vector<std::string> warnings;  // names what is computed per micro-batch instead of per batch
+  std::vector<std::string> warnings;
+  // Names what is computed per micro-batch instead of per batch; "" if nothing is. Of no matter
+  // with a single micro-batch.
+  std::string several_warning;
 
   // Whether the program can be run in `micro_batches` equal parts: every split dimension divides,
   // and nothing is indivisible unless there is one part.

@@ -268,10 +268,11 @@ class RoleAssigner {
       Obstruct(obstacle.op, obstacle.why);
     }
     if (others < 0) return;
-    split_.warnings.push_back(StrCat(
+    split_.several_warning = StrCat(
         first,
         others > 0 ? StrCat(" and ", others, " more operators combine") : std::string(" combines"),
-        " values over the batch that are needed for every sample: each micro-batch takes its own"));
+        " values over the batch that are needed for every sample: each micro-batch takes its own, "
+        "so the results are not the whole program's (--micro-batches 1 keeps them)");
   }
 
   // Sums that are none, and what comes once a step in the middle of what comes once a micro-batch.

@@ -459,6 +459,8 @@ class PipelinePlanner {
       }
     }
     for (const PipelineStage& stage : result_.stages) times.push_back(stage.times);
+    if (best_.pipeline.shape.micro_batches > 1 && !result_.batch.several_warning.empty())
+      result_.warnings.push_back(result_.batch.several_warning);
     result_.schedule = best_.pipeline.schedule;
     result_.shape = best_.pipeline.shape;
     result_.simulation = *Simulate(*best_.pipeline.schedule, best_.pipeline.shape, times);
