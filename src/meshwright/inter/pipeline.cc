@@ -58,8 +58,6 @@ constexpr int kBisections = 7;
 // What a step takes with collectives beside kernels is no less than half of what it takes one by
 // one.
 constexpr double kMostHidden = 0.5;
-// Other numbers of stages that are named where one cannot be had.
-constexpr int32_t kNearbyStages = 8;
 
 class PipelinePlanner {
  public:
@@ -131,43 +129,19 @@ class PipelinePlanner {
                 : StrCat(", more than the ", result_.layers.count, " layers of the program")));
       }
     }
+    MW_RETURN_IF_ERROR(
+        CheckStageCount(request_.clusters, submeshes_, request_.stages, result_.layers.count));
     coster_.emplace(result_.layers, submeshes_, searched_);
     search_.emplace(searched_, result_.layers, submeshes_, *coster_);
     absl::StatusOr<std::unique_ptr<const Slicer>> slicer =
         Slicer::Make(graph_, result_.batch, result_.layers);
     if (!slicer.ok()) return CannotBeCut(slicer.status());
     slicer_ = *std::move(slicer);
-    return CheckCover();
+    return absl::OkStatus();
   }
 
   static absl::Status CannotBeCut(const absl::Status& why) {
     return absl::FailedPreconditionError(why.message());
-  }
-
-  // Whether so many stages, whatever they take, can be given all devices.
-  bool Covers(int32_t stages) const {
-    StageSearchInput input = search_->Input();
-    input.stages = stages;
-    input.memory_bytes.assign(input.devices.size(), 0);
-    input.options = [](int32_t, int32_t, int32_t) { return std::vector<StageOption>{{}}; };
-    input.in_flight = [](int32_t, int64_t) { return int64_t{0}; };
-    return !SearchStages(input).stages.empty();
-  }
-
-  absl::Status CheckCover() const {
-    if (Covers(request_.stages)) return absl::OkStatus();
-    const auto types = static_cast<int32_t>(request_.clusters.size());
-    const int32_t around = std::max(request_.stages, types);
-    std::vector<int32_t> valid;
-    for (int32_t n = std::max(1, around - kNearbyStages);
-         n <= std::min(result_.layers.count, around + kNearbyStages); ++n) {
-      if (n != request_.stages && Covers(n)) valid.push_back(n);
-    }
-    return absl::InvalidArgumentError(StrCat(
-        request_.stages > 0 ? StrCat(request_.stages, request_.stages > 1 ? " stages" : " stage")
-                            : StrCat("stages of the program's ", result_.layers.count, " layers"),
-        " cannot be made up of all devices, each of one type and an equal part of a node or whole ",
-        "nodes", valid.empty() ? std::string() : StrCat("; ", absl::StrJoin(valid, ", "), " can")));
   }
 
   absl::StatusOr<std::vector<int64_t>> MicroBatchCounts() const {

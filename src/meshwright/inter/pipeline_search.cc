@@ -33,20 +33,15 @@ std::vector<StageOption> StagesOf(const std::vector<StageWay>& ways, const Sched
 
 }  // namespace
 
-StageSearchInput PipelineSearch::Input() const {
+StageSearchInput PipelineSearch::Input(const LayerTable& table, double deadline_seconds) const {
   StageSearchInput input;
   input.layers = layers_.count;
   input.memory_bytes = request_.memory_bytes;
   for (const Cluster& cluster : request_.clusters) input.devices.push_back(cluster.devices());
   for (const Submesh& submesh : submeshes_)
     input.submeshes.push_back({submesh.cluster, submesh.devices()});
-  input.stages = request_.stages;
-  return input;
-}
-
-StageSearchInput PipelineSearch::Input(const LayerTable& table, double deadline_seconds) const {
-  StageSearchInput input = Input();
   input.micro_batches = table.micro_batches;
+  input.stages = request_.stages;
   input.deadline_seconds = deadline_seconds;
   return input;
 }

@@ -46,9 +46,6 @@ class PipelineSearch {
   double Bound(const LayerTable& table, const std::vector<const ScheduleKind*>& schedules,
                double below, double deadline_seconds) const;
 
-  // What every search for stages is given, but for options and memory.
-  StageSearchInput Input() const;
-
  private:
   StageSearchInput Input(const LayerTable& table, double deadline_seconds) const;
   double StagesBound(const LayerTable& table, double below, int64_t micro_batches,

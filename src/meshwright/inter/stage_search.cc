@@ -25,13 +25,14 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <queue>
+#include <span>
 #include <tuple>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "meshwright/base/infinity.h"
+#include "meshwright/inter/device_codes.h"
+#include "meshwright/inter/stage_choices.h"
 
 namespace meshwright {
 namespace {
@@ -40,17 +41,8 @@ using Clock = std::chrono::steady_clock;
 
 // Sums are rounded: a bound that is not exceeded must not seem to be.
 constexpr double kBelow = 1 - 1e-12;
-// Device counts that are addressed directly; beyond that through a hash table.
-constexpr int64_t kMostDirect = int64_t{1} << 22;
 // States that are extended before the clock is looked at again.
 constexpr size_t kStatesBetweenLooks = 4096;
-
-struct Choice {
-  double seconds = 0, backward = 0, once = 0;
-  double added = 0;  // to the sum of stages: seconds less what is filled
-  int32_t option = 0;
-  int32_t most_after = 0;  // stages that may follow at most, for memory
-};
 
 // A suffix of the layers, cut into stages.
 struct Suffix {
@@ -63,48 +55,17 @@ struct Suffix {
   int32_t next = -1;  // with the same layers and devices
 };
 
-// Codes of how many devices of each type are used: mixed radix, in units.
-class DeviceCodes {
- public:
-  explicit DeviceCodes(const StageSearchInput& input) : units_(input.devices.size(), 0) {
-    for (const SubmeshChoice& choice : input.submeshes)
-      units_[choice.type] = std::gcd(units_[choice.type], choice.devices);
-    for (size_t t = 0; t < units_.size(); ++t) {
-      possible_ = possible_ && units_[t] > 0 && input.devices[t] % units_[t] == 0;
-      if (!possible_) return;
-      radix_.push_back(count_);
-      count_ *= input.devices[t] / units_[t] + 1;
-      all_ += radix_[t] * (input.devices[t] / units_[t]);
-    }
-  }
-
-  bool possible() const { return possible_; }  // the submeshes can add up to all devices
-  int64_t count() const { return count_; }
-  int64_t all() const { return all_; }
-  int64_t Of(const SubmeshChoice& choice) const {
-    return radix_[choice.type] * (choice.devices / units_[choice.type]);
-  }
-  // Used of type `type`.
-  int64_t Used(int64_t code, size_t type) const {
-    const int64_t rest = type + 1 < radix_.size() ? code % radix_[type + 1] : code;
-    return rest / radix_[type] * units_[type];
-  }
-
- private:
-  std::vector<int64_t> units_, radix_;
-  int64_t count_ = 1, all_ = 0;
-  bool possible_ = true;
-};
-
 class StageSearch {
  public:
   explicit StageSearch(const StageSearchInput& input)
-      : in_(input), codes_(input), start_(Clock::now()) {}
+      : in_(input),
+        codes_(input),
+        start_(Clock::now()),
+        choices_(input),
+        seconds_(choices_.seconds()) {}
 
   StageSearchResult Run() {
-    if (in_.layers < 1 || !codes_.possible()) return {};
-    AskForOptions();
-    if (seconds_.empty()) return {};
+    if (choices_.seconds().empty()) return {};
     Search();
     if (best_.stages.empty()) return {};
     return std::move(best_);
@@ -113,70 +74,6 @@ class StageSearch {
  private:
   bool Late() const {
     return std::chrono::duration<double>(Clock::now() - start_).count() > in_.deadline_seconds;
-  }
-
-  size_t Cell(int32_t begin, int32_t end, size_t submesh) const {
-    return (static_cast<size_t>(begin) * (in_.layers + 1) + end) * in_.submeshes.size() + submesh;
-  }
-
-  int32_t most_stages() const { return in_.stages > 0 ? in_.stages : in_.layers; }
-
-  // Stages that may follow an option at most so that it fits, or -1.
-  int32_t MostAfter(const StageOption& option, int64_t memory) const {
-    const auto fits = [&](int32_t after) {
-      return option.fixed_bytes + in_flight_[after] * option.bytes_in_flight <= memory;
-    };
-    int32_t low = -1, high = most_stages() - 1;
-    while (low < high) {
-      const int32_t middle = low + (high - low + 1) / 2;
-      if (fits(middle)) {
-        low = middle;
-      } else {
-        high = middle - 1;
-      }
-    }
-    return low;
-  }
-
-  void AskForOptions() {
-    for (int32_t after = 0; after < most_stages(); ++after)
-      in_flight_.push_back(in_.in_flight(after, in_.micro_batches));
-    first_.assign(Cell(in_.layers, 0, 0) + 1, 0);
-    const bool alone = in_.stages == 1;  // other ranges are of no use
-    for (int32_t begin = 0; begin < in_.layers; ++begin) {
-      for (int32_t end = 0; end <= in_.layers; ++end) {
-        for (size_t m = 0; m < in_.submeshes.size(); ++m) {
-          first_[Cell(begin, end, m)] = static_cast<int32_t>(choices_.size());
-          if (end > begin && (!alone || (begin == 0 && end == in_.layers))) Ask(begin, end, m);
-        }
-      }
-    }
-    first_.back() = static_cast<int32_t>(choices_.size());
-    std::sort(seconds_.begin(), seconds_.end());
-    seconds_.erase(std::unique(seconds_.begin(), seconds_.end()), seconds_.end());
-    // Beyond this number of stages nothing changes any more.
-    counted_ = in_.stages > 0 ? most_stages() : 0;
-    for (const Choice& choice : choices_) {
-      if (choice.most_after + 1 < most_stages())
-        counted_ = std::max(counted_, choice.most_after + 1);
-    }
-  }
-
-  void Ask(int32_t begin, int32_t end, size_t submesh) {
-    const size_t before = choices_.size();
-    const int64_t memory = in_.memory_bytes[in_.submeshes[submesh].type];
-    const std::vector<StageOption> options = in_.options(begin, end, static_cast<int32_t>(submesh));
-    for (size_t o = 0; o < options.size(); ++o) {
-      const int32_t most_after = MostAfter(options[o], memory);
-      if (most_after < 0) continue;
-      choices_.push_back({options[o].seconds, options[o].backward_seconds, options[o].once_seconds,
-                          options[o].seconds - options[o].filled_seconds, static_cast<int32_t>(o),
-                          most_after});
-      filled_ = filled_ || options[o].filled_seconds > 0;
-      seconds_.push_back(options[o].seconds);
-    }
-    std::stable_sort(choices_.begin() + static_cast<int64_t>(before), choices_.end(),
-                     [](const Choice& a, const Choice& b) { return a.seconds < b.seconds; });
   }
 
   // ---- limits ----
@@ -207,7 +104,7 @@ class StageSearch {
       Interval interval = intervals.top();
       intervals.pop();
       // The slowest stage counts as often as there are micro-batches, what is filled once less.
-      const auto times = static_cast<double>(in_.micro_batches - (filled_ ? 1 : 0));
+      const auto times = static_cast<double>(in_.micro_batches - (choices_.filled() ? 1 : 0));
       while (interval.t1 > interval.t0 && times * seconds_[interval.t1] >= best_.seconds)
         --interval.t1;
       const double least = Solve(interval);
@@ -254,9 +151,9 @@ class StageSearch {
       for (int32_t begin = 0; begin + s <= in_.layers; ++begin) {
         for (int32_t end = begin + 1; end <= in_.layers; ++end) {
           if (slowest[s - 1][end] == kInfinity) continue;
-          const int32_t c = Cheapest(begin, end, m, s - 1);
-          if (c < 0) continue;
-          const double time = std::max(slowest[s - 1][end], choices_[c].seconds);
+          const StageChoice* const c = choices_.Fastest(begin, end, m, s - 1);
+          if (c == nullptr) continue;
+          const double time = std::max(slowest[s - 1][end], c->seconds);
           if (time >= slowest[s][begin]) continue;
           slowest[s][begin] = time;
           ends[s][begin] = end;
@@ -268,25 +165,16 @@ class StageSearch {
     int32_t begin = 0;
     for (int32_t s = stages; s > 0; --s) {
       const int32_t end = ends[s][begin];
-      const int32_t c = Cheapest(begin, end, m, s - 1);
-      chosen.push_back({begin, end, static_cast<int32_t>(m), choices_[c].option});
+      const StageChoice* const c = choices_.Fastest(begin, end, m, s - 1);
+      chosen.push_back({begin, end, static_cast<int32_t>(m), c->option});
       begin = end;
     }
     Consider(std::move(chosen));
   }
 
-  // The fastest choice that `after` stages may follow, or -1.
-  int32_t Cheapest(int32_t begin, int32_t end, size_t submesh, int32_t after) const {
-    const size_t cell = Cell(begin, end, submesh);
-    for (int32_t c = first_[cell]; c < first_[cell + 1]; ++c) {
-      if (!Full(choices_[c], after)) return c;
-    }
-    return -1;
-  }
-
   // ---- dynamic programming ----
 
-  bool Allowed(const Choice& choice, const Interval& interval) const {
+  bool Allowed(const StageChoice& choice, const Interval& interval) const {
     return choice.seconds <= seconds_[interval.t1];
   }
 
@@ -307,8 +195,8 @@ class StageSearch {
       for (int32_t end = begin + 1; end <= in_.layers; ++end) {
         if (states_[end].empty()) continue;
         for (size_t m = 0; m < in_.submeshes.size(); ++m) {
-          const int32_t from = first_[Cell(begin, end, m)], to = first_[Cell(begin, end, m) + 1];
-          if (from < to) Extend(interval, begin, end, m, {from, to}, &states);
+          const std::span<const StageChoice> choices = choices_.Of(begin, end, m);
+          if (!choices.empty()) Extend(interval, begin, end, m, choices, &states);
           if (cut_) return kInfinity;
         }
       }
@@ -322,8 +210,8 @@ class StageSearch {
   };
 
   void Extend(const Interval& interval, int32_t begin, int32_t end, size_t submesh,
-              std::pair<int32_t, int32_t> choices, std::vector<State>* states) {
-    if (!Allowed(choices_[choices.first], interval)) return;  // the fastest
+              std::span<const StageChoice> choices, std::vector<State>* states) {
+    if (!Allowed(choices.front(), interval)) return;  // the fastest
     const SubmeshChoice& devices = in_.submeshes[submesh];
     const int64_t code = codes_.Of(devices);
     for (size_t s = 0; s < states_[end].size(); ++s) {
@@ -338,12 +226,11 @@ class StageSearch {
       for (int32_t rest = state.first; rest >= 0; rest = suffixes_[rest].next) {
         const int32_t stages = suffixes_[rest].stages;
         if (in_.stages > 0 && stages + 1 > in_.stages) continue;
-        for (int32_t c = choices.first; c < choices.second; ++c) {
-          const Choice& choice = choices_[c];
+        for (const StageChoice& choice : choices) {
           if (!Allowed(choice, interval)) break;
           const double seconds = suffixes_[rest].seconds + choice.added;
-          if (seconds >= most && !filled_) break;  // they are in order
-          if (seconds >= most || Full(choice, stages)) continue;
+          if (seconds >= most && !choices_.filled()) break;  // they are in order
+          if (seconds >= most || choices_.Full(choice, stages)) continue;
           Add({seconds, Tail(choice, suffixes_[rest].tail), CountedStages(stages + 1), end,
                static_cast<int32_t>(submesh), choice.option, rest},
               used, states);
@@ -353,16 +240,11 @@ class StageSearch {
   }
 
   // Of a stage with `choice` and the stages after it, whose tail is `rest`.
-  static double Tail(const Choice& choice, double rest) {
+  static double Tail(const StageChoice& choice, double rest) {
     return std::max(choice.once, rest - choice.backward);
   }
 
-  // Whether `stages` stages after it are too many for the choice's memory.
-  bool Full(const Choice& choice, int32_t stages) const {
-    return choice.most_after + 1 < most_stages() && stages > choice.most_after;
-  }
-
-  int32_t CountedStages(int32_t stages) const { return std::min(stages, counted_); }
+  int32_t CountedStages(int32_t stages) const { return std::min(stages, choices_.counted()); }
 
   // What the layers before `begin` add to the objective at least, waiting for the slowest included,
   // if they get the devices that `used` leaves; infinite if those are too few or too many. Stages
@@ -376,7 +258,7 @@ class StageSearch {
     const double spread = prefix_work_[begin] / static_cast<double>(left) * kBelow;
     if (spread > seconds_[interval.t1]) return kInfinity;
     const double added =
-        filled_ ? prefix_added_[begin] / static_cast<double>(left) * kBelow : spread;
+        choices_.filled() ? prefix_added_[begin] / static_cast<double>(left) * kBelow : spread;
     return std::max(prefix_seconds_[begin], added) +
            static_cast<double>(in_.micro_batches - 1) * std::max(seconds_[interval.t0], spread);
   }
@@ -395,21 +277,20 @@ class StageSearch {
       if (prefix_seconds_[begin] == kInfinity) continue;
       for (int32_t end = begin + 1; end <= in_.layers; ++end) {
         for (size_t m = 0; m < in_.submeshes.size(); ++m) {
-          const size_t cell = Cell(begin, end, m);
-          for (int32_t c = first_[cell]; c < first_[cell + 1]; ++c) {
-            if (!Allowed(choices_[c], interval)) continue;
+          for (const StageChoice& choice : choices_.Of(begin, end, m)) {
+            if (!Allowed(choice, interval)) continue;
             const int64_t devices = in_.submeshes[m].devices;
             prefix_seconds_[end] =
-                std::min(prefix_seconds_[end], prefix_seconds_[begin] + choices_[c].added);
+                std::min(prefix_seconds_[end], prefix_seconds_[begin] + choice.added);
             prefix_work_[end] =
                 std::min(prefix_work_[end],
-                         prefix_work_[begin] + choices_[c].seconds * static_cast<double>(devices));
+                         prefix_work_[begin] + choice.seconds * static_cast<double>(devices));
             prefix_added_[end] =
                 std::min(prefix_added_[end],
-                         prefix_added_[begin] + choices_[c].added * static_cast<double>(devices));
+                         prefix_added_[begin] + choice.added * static_cast<double>(devices));
             prefix_least_[end] = std::min(prefix_least_[end], prefix_least_[begin] + devices);
             prefix_most_[end] = std::max(prefix_most_[end], prefix_most_[begin] + devices);
-            if (!filled_) break;  // the cheapest; devices are the same for all
+            if (!choices_.filled()) break;  // the cheapest; devices are the same for all
           }
         }
       }
@@ -470,16 +351,10 @@ class StageSearch {
     return stages;
   }
 
-  const Choice& ChoiceOf(const ChosenStage& stage) const {
-    int32_t c = first_[Cell(stage.begin, stage.end, stage.submesh)];
-    while (choices_[c].option != stage.option) ++c;
-    return choices_[c];
-  }
-
   void Consider(std::vector<ChosenStage> stages) {
     double sum = 0, slowest = 0, tail = 0;
     for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
-      const Choice& choice = ChoiceOf(*stage);
+      const StageChoice& choice = choices_.Of(*stage);
       sum += choice.added;
       slowest = std::max(slowest, choice.seconds);
       tail = Tail(choice, tail);
@@ -490,52 +365,25 @@ class StageSearch {
     best_.stages = std::move(stages);
   }
 
-  // Where the state with a given code is in a list, or -1.
-  class Slots {
-   public:
-    void Clear(int64_t count) {
-      if (count > kMostDirect) {
-        hashed_ = true;
-        table_.clear();
-        return;
-      }
-      if (direct_.empty()) direct_.assign(count, -1);
-      for (int64_t code : used_) direct_[code] = -1;
-      used_.clear();
-    }
-    int32_t& At(int64_t code) {
-      if (hashed_) return table_.try_emplace(code, -1).first->second;
-      if (direct_[code] < 0) used_.push_back(code);
-      return direct_[code];
-    }
-
-   private:
-    bool hashed_ = false;
-    std::vector<int32_t> direct_;
-    std::vector<int64_t> used_;
-    absl::flat_hash_map<int64_t, int32_t> table_;
-  };
-
   const StageSearchInput& in_;
   const DeviceCodes codes_;
   const Clock::time_point start_;
-  std::vector<int64_t> in_flight_;  // by stages after
-  std::vector<Choice> choices_;     // by cell, the cheapest first
-  std::vector<int32_t> first_;      // by cell, and the end
-  std::vector<double> seconds_;     // of all choices, ascending
-  bool cut_ = false;                // the deadline fell into an evaluation
-  bool filled_ = false;             // some choice has seconds that are filled
-  int32_t counted_ = 0;             // stages beyond this need not be told apart
+  const StageChoices choices_;
+  const std::vector<double>& seconds_;  // of all choices, ascending
+  bool cut_ = false;                    // the deadline fell into an evaluation
   std::vector<double> prefix_seconds_, prefix_work_, prefix_added_;
   std::vector<int64_t> prefix_least_, prefix_most_;
   std::vector<Suffix> suffixes_;
   std::vector<std::vector<State>> states_;  // by first layer
-  Slots slots_;
+  CodeSlots slots_;
   StageSearchResult best_;
 };
 
 }  // namespace
 
-StageSearchResult SearchStages(const StageSearchInput& input) { return StageSearch(input).Run(); }
+StageSearchResult SearchStages(const StageSearchInput& input) {
+  if (input.layers < 1 || !DeviceCodes(input).possible()) return {};
+  return StageSearch(input).Run();
+}
 
 }  // namespace meshwright

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/inter/stage_search.h"
 
 namespace meshwright {
 namespace {
@@ -39,6 +40,24 @@ Submesh MakeSubmesh(const Cluster& whole, int32_t index, int64_t nodes, int64_t 
     if (per_node % inner == 0) submesh.meshes.push_back(MakeMesh({devices / inner, inner}, part));
   }
   return submesh;
+}
+
+// Other numbers of stages that are named where one cannot be had.
+constexpr int32_t kNearbyStages = 8;
+
+// Whether so many stages, whatever they take, can be given all devices.
+bool Covers(const std::vector<Cluster>& clusters, const std::vector<Submesh>& submeshes,
+            int32_t stages, int32_t layers) {
+  StageSearchInput input;
+  input.layers = layers;
+  input.stages = stages;
+  for (const Cluster& cluster : clusters) input.devices.push_back(cluster.devices());
+  for (const Submesh& submesh : submeshes)
+    input.submeshes.push_back({submesh.cluster, submesh.devices()});
+  input.memory_bytes.assign(clusters.size(), 0);
+  input.options = [](int32_t, int32_t, int32_t) { return std::vector<StageOption>{{}}; };
+  input.in_flight = [](int32_t, int64_t) { return int64_t{0}; };
+  return !SearchStages(input).stages.empty();
 }
 
 }  // namespace
@@ -83,6 +102,24 @@ absl::StatusOr<std::vector<Submesh>> SubmeshesOf(const std::vector<Cluster>& clu
   return absl::InvalidArgumentError(StrCat("stages of mesh ", mesh,
                                            " cannot make up the cluster: a stage can have ",
                                            absl::StrJoin(valid, ", "), " devices"));
+}
+
+absl::Status CheckStageCount(const std::vector<Cluster>& clusters,
+                             const std::vector<Submesh>& submeshes, int32_t stages,
+                             int32_t layers) {
+  if (Covers(clusters, submeshes, stages, layers)) return absl::OkStatus();
+  const int32_t around = std::max(stages, static_cast<int32_t>(clusters.size()));
+  std::vector<int32_t> valid;
+  for (int32_t n = std::max(1, around - kNearbyStages);
+       n <= std::min(layers, around + kNearbyStages); ++n) {
+    if (n != stages && Covers(clusters, submeshes, n, layers)) valid.push_back(n);
+  }
+  return absl::InvalidArgumentError(StrCat(
+      stages > 0 ? StrCat(stages, stages > 1 ? " stages" : " stage")
+                 : StrCat("stages of the program's ", layers, " layers"),
+      " cannot be made up of all devices, each of one type and an equal part of a node or whole "
+      "nodes",
+      valid.empty() ? std::string() : StrCat("; ", absl::StrJoin(valid, ", "), " can")));
 }
 
 std::vector<int64_t> PlaceParts(const std::vector<int64_t>& sizes) {

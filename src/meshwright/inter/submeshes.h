@@ -29,6 +29,11 @@ std::vector<Submesh> Submeshes(const std::vector<Cluster>& clusters);
 absl::StatusOr<std::vector<Submesh>> SubmeshesOf(const std::vector<Cluster>& clusters,
                                                  std::string_view mesh);
 
+// Error: `stages` stages (0: any number), at most one a layer, cannot be given submeshes that make
+// up all devices; says which numbers near it can.
+absl::Status CheckStageCount(const std::vector<Cluster>& clusters,
+                             const std::vector<Submesh>& submeshes, int32_t stages, int32_t layers);
+
 // By position in `sizes` (devices of each part, of one cluster): its first device, when the largest
 // are placed first and equals in order.
 std::vector<int64_t> PlaceParts(const std::vector<int64_t>& sizes);
