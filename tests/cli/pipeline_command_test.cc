@@ -56,6 +56,27 @@ TEST_F(PipelineCommand, FromTheProgramToTheTrace) {
   EXPECT_DOUBLE_EQ(nlohmann::json::parse(json.out)["seconds"], read->objective_seconds);
 }
 
+TEST_F(PipelineCommand, SimulationsAreOfLegalPlansAndBounded) {
+  const RunResult made = Plan({"--pipeline", "2", "--micro-batches", "2", "--quiet", "--json"});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const auto simulate = [&](const char* place, const nlohmann::json& value,
+                            const std::string& count) {
+    nlohmann::json plan = nlohmann::json::parse(made.out);
+    plan[nlohmann::json::json_pointer(place)] = value;
+    return RunMeshwright(
+        {"simulate", "-", "--micro-batches", count, "--trace", folder_.Path("trace.json")},
+        plan.dump());
+  };
+  ExpectBad(simulate("/stages/0/seconds/forward", -1, "2"), 2,
+            "$.stages[0].seconds.forward: found -1, expected a number from 0 to 1e+09");
+  ExpectBad(simulate("/stages/1/devices", {0}, "2"), 2, "device 0 is one of stage 0 too");
+  ExpectBad(simulate("/micro_batches", 2, "1000000000"), 2,
+            "1000000000 micro-batches of 2 stages are more than can be simulated; "
+            "--micro-batches takes at most 524288");
+  ExpectBad(simulate("/stages/1/bytes/in_flight", int64_t{1} << 50, "500000"), 2,
+            "a device of stage 1 would hold more than 2^63 - 1 bytes");
+}
+
 TEST_F(PipelineCommand, ThePlanSaysHowItWasMade) {
   const auto options = [this](std::vector<std::string> more) {
     more.insert(more.end(), {"--quiet", "--json"});

@@ -95,6 +95,10 @@ inline Plan SamplePipelinePlan() {
   next.end_layer = 6;
   next.devices = {2, 3};
   next.same_as = 0;
+  next.collectives.clear();
+  next.parameters.clear();
+  next.outputs.clear();
+  next.instructions.clear();
   plan.stages = {stage, next};
   plan.cross_stage = {{0, 1, "forward", 4096, 1e-5}, {1, 0, "backward", 4096, 1e-5}};
   return plan;

@@ -1,18 +1,19 @@
-#include "meshwright/plan/simulate_plan.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "meshwright/plan/simulation_trace.h"
 #include "tests/plan/sample_plan.h"
 
 namespace meshwright {
 namespace {
 
 using Json = nlohmann::json;
+using nlohmann::literals::operator""_json_pointer;
 using testing::HasSubstr;
 
 TEST(SimulatePlan, IsWhatThePlanSays) {
@@ -38,14 +39,24 @@ TEST(SimulatePlan, OtherSchedulesAndCounts) {
   EXPECT_THAT(std::string(SimulatePlan(SamplePlan(), "", 0).status().message()),
               HasSubstr("no pipeline"));
   EXPECT_THAT(std::string(SimulatePlan(plan, "", int64_t{1} << 40).status().message()),
-              HasSubstr("more than can be simulated"));
+              HasSubstr("1099511627776 micro-batches of 2 stages are more than can be simulated; "
+                        "--micro-batches takes at most 524288"));
+}
+
+TEST(SimulatePlan, MemoryBeyondAllCountsIsRefused) {
+  Plan plan = SamplePipelinePlan();
+  plan.stages[1].bytes.in_flight = int64_t{1} << 60;
+  EXPECT_THAT(std::string(SimulatePlan(plan, "gpipe", 8).status().message()),
+              HasSubstr("with 8 micro-batches in flight, a device of stage 1 would hold more than "
+                        "2^63 - 1 bytes"));
+  EXPECT_TRUE(SimulatePlan(plan, "gpipe", 4).ok());
 }
 
 // Each group's rows hold the whole step: computation and bubbles fill it without overlap.
-TEST(TraceJson, RowsAddUpToTheStep) {
+TEST(SimulationTrace, RowsAddUpToTheStep) {
   const absl::StatusOr<SimulatedPlan> simulated = SimulatePlan(SamplePipelinePlan(), "", 0);
   ASSERT_TRUE(simulated.ok()) << simulated.status();
-  const Json trace = Json::parse(TraceJson(*simulated));
+  const Json trace = Json::parse(TraceOf(*simulated).json);
   std::map<int, double> filled, free;
   int transfers = 0, names = 0;
   for (const Json& event : trace["traceEvents"]) {
@@ -65,6 +76,34 @@ TEST(TraceJson, RowsAddUpToTheStep) {
   ASSERT_EQ(filled.size(), 2);
   for (const auto& [group, microseconds] : filled)
     EXPECT_NEAR(microseconds, simulated->simulation.seconds * 1e6, 1e-3) << group;
+}
+
+// A long step's trace ends early, at one time for all groups, and says so.
+TEST(SimulationTrace, ShowsTheFirstOfManyTasks) {
+  const absl::StatusOr<SimulatedPlan> simulated = SimulatePlan(SamplePipelinePlan(), "", 0);
+  ASSERT_TRUE(simulated.ok()) << simulated.status();
+  const size_t all = simulated->simulation.tasks.size();
+  for (size_t most : {size_t{0}, size_t{1}, all / 2, all - 1, all}) {
+    SCOPED_TRACE(most);
+    const SimulationTrace trace = TraceOf(*simulated, most);
+    EXPECT_EQ(trace.tasks, most);
+    EXPECT_EQ(trace.all_tasks, all);
+    const Json json = Json::parse(trace.json);
+    EXPECT_EQ(json.contains("otherData"), most < all);
+    EXPECT_EQ(json.value("/otherData/shown_tasks"_json_pointer, all), most);
+    size_t tasks = 0;
+    std::map<int, double> filled;
+    for (const Json& event : json["traceEvents"]) {
+      if (event["ph"] != "X") continue;
+      EXPECT_LE(event["ts"].get<double>(), trace.seconds * 1e6);
+      if (event["tid"] == 0) ++tasks;
+      if (event["tid"] != 1) filled[event["pid"]] += event["dur"].get<double>();
+    }
+    EXPECT_EQ(tasks, most);
+    // The last task may go on beyond.
+    for (const auto& [group, microseconds] : filled)
+      EXPECT_GE(microseconds + 1e-3, trace.seconds * 1e6) << group;
+  }
 }
 
 }  // namespace

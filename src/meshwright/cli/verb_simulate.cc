@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -9,8 +10,10 @@
 #include "meshwright/cli/verb.h"
 #include "meshwright/inter/schedule.h"
 #include "meshwright/plan/plan_json.h"
+#include "meshwright/plan/plan_table.h"
 #include "meshwright/plan/program.h"
 #include "meshwright/plan/simulate_plan.h"
+#include "meshwright/plan/simulation_trace.h"
 
 namespace meshwright {
 namespace {
@@ -28,7 +31,16 @@ absl::Status RunSimulate(const SimulateCommand& command) {
   MW_ASSIGN_OR_RETURN(const Plan plan, ParsePlanJson(text, command.plan));
   MW_ASSIGN_OR_RETURN(const SimulatedPlan simulated,
                       SimulatePlan(plan, command.schedule, command.micro_batches));
-  if (!trace.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(trace, TraceJson(simulated)));
+  if (!trace.path.empty()) {
+    const SimulationTrace shown = TraceOf(simulated);
+    MW_RETURN_IF_ERROR(WriteOutput(trace, shown.json));
+    if (shown.tasks < shown.all_tasks) {
+      std::fprintf(stderr,
+                   "meshwright: warning: the trace shows the first %zu of %zu tasks, %s of %s\n",
+                   shown.tasks, shown.all_tasks, SecondsText(shown.seconds).c_str(),
+                   SecondsText(simulated.simulation.seconds).c_str());
+    }
+  }
   return PrintOutput(command.json ? SimulationJson(simulated) : SimulationTable(simulated));
 }
 
@@ -47,7 +59,8 @@ Action AddSimulateVerb(CLI::App& app) {
             StrAppend(out, kind.name);
           }));
   app.add_option("--micro-batches", command->micro_batches,
-                 "another number of micro-batches, each as large as in the plan")
+                 "another number of micro-batches, each as large as in the plan; with many the "
+                 "trace shows the first tasks only")
       ->check(CLI::PositiveNumber);
   app.add_flag("--json", command->json, "print JSON instead of a table");
   return [command] { return RunSimulate(*command); };

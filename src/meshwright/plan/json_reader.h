@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -77,6 +78,18 @@ class ObjectReader {
     keys_.push_back(key);
     const auto member = json_.find(key);
     if (member != json_.end()) status_ = ReadJson(*member, absl::StrCat(path_, ".", key), value);
+    return *this;
+  }
+
+  // A double from 0 to `most`.
+  ObjectReader& Amount(const char* key, double& value,
+                       double most = std::numeric_limits<double>::max()) {
+    Member(key, value);
+    if (!status_.ok() || (value >= 0 && value <= most)) return *this;
+    const bool bounded = most < std::numeric_limits<double>::max();
+    status_ = JsonErrorAt(absl::StrCat(path_, ".", key),
+                          absl::StrCat("found ", json_[key].dump(), ", expected a number from 0",
+                                       bounded ? absl::StrCat(" to ", most) : " up"));
     return *this;
   }
 

@@ -1,5 +1,6 @@
 #include "meshwright/plan/plan_reader.h"
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,7 +58,7 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, PlanOption
       .Member("recompute", value.recompute)
       .Member("cost_model", value.cost_model)
       .Member("rest", value.rest)
-      .Member("deadline_seconds", value.deadline_seconds)
+      .Amount("deadline_seconds", value.deadline_seconds)
       .Member("threads", value.threads)
       .Member("seed", value.seed)
       .Member("fixes", value.fixes)
@@ -120,7 +121,7 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, PlanCollec
       .Member("axes", value.axes)
       .Member("count", value.count)
       .Member("bytes_per_device", value.bytes_per_device)
-      .Member("seconds", value.seconds)
+      .Amount("seconds", value.seconds)
       .OptionalMember("value", value.value)
       .Finish();
 }
@@ -154,7 +155,7 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, PlanInstru
       .OptionalMember("pending_axes", value.pending_axes)
       .Member("strategy", value.strategy)
       .Member("executions", value.executions)
-      .Member("seconds", value.seconds)
+      .Amount("seconds", value.seconds)
       .Member("collective", value.collective)
       .Finish();
 }
@@ -169,12 +170,12 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, Plan& valu
       .Member("options", value.options)
       .Member("cluster", value.cluster)
       .Member("mesh", mesh)
-      .Member("objective_seconds", value.objective_seconds)
-      .Member("bound_seconds", value.bound_seconds)
+      .Amount("objective_seconds", value.objective_seconds)
+      .Amount("bound_seconds", value.bound_seconds)
       .Member("gap", value.gap)
-      .Member("compute_seconds", value.compute_seconds)
-      .Member("communication_seconds", value.communication_seconds)
-      .Member("step_seconds", value.step_seconds)
+      .Amount("compute_seconds", value.compute_seconds)
+      .Amount("communication_seconds", value.communication_seconds)
+      .Amount("step_seconds", value.step_seconds)
       .Member("peak_bytes", value.peak_bytes)
       .Member("budget_bytes", value.budget_bytes)
       .Member("peak_at", value.peak_at)
@@ -186,16 +187,30 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, Plan& valu
       .Member("schedule", value.schedule)
       .Member("micro_batches", value.micro_batches)
       .Member("chunks", value.chunks)
-      .Member("bubble_share", value.bubble_share)
+      .Amount("bubble_share", value.bubble_share, 1)
       .Member("stages", value.stages)
       .Member("cross_stage", value.cross_stage)
       .OptionalMember("transformer", value.transformer)
       .Member("warnings", value.warnings)
-      .Member("planning_seconds", value.planning_seconds)
+      .Amount("planning_seconds", value.planning_seconds)
       .Finish();
 }
 
 namespace {
+
+// Tables add these up.
+absl::Status CheckParameterBytes(const Plan& plan) {
+  int64_t left = std::numeric_limits<int64_t>::max();
+  for (size_t i = 0; i < plan.parameters.size(); ++i) {
+    const int64_t bytes = plan.parameters[i].bytes_per_device;
+    if (bytes > left) {
+      return JsonErrorAt(absl::StrCat("$.parameters[", i, "].bytes_per_device"),
+                         "the parameters are more than 2^63 - 1 bytes together");
+    }
+    left -= bytes;
+  }
+  return absl::OkStatus();
+}
 
 // The degrees are those of the cluster, and every pipeline group has its memory.
 absl::Status CheckTransformer(const Plan& plan) {
@@ -241,6 +256,7 @@ absl::StatusOr<Plan> ReadDocument(const InputJson& json) {
   Plan plan;
   MW_RETURN_IF_ERROR(ReadJson(json, "$", plan));
   MW_RETURN_IF_ERROR(CheckAxes(plan, "$"));
+  MW_RETURN_IF_ERROR(CheckParameterBytes(plan));
   MW_RETURN_IF_ERROR(CheckPipeline(plan));
   MW_RETURN_IF_ERROR(CheckTransformer(plan));
   return plan;

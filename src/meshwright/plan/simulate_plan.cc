@@ -16,8 +16,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Tasks beyond this take memory that nobody's trace viewer has.
-constexpr int64_t kMostTasks = int64_t{1} << 24;
+// Stages times micro-batches: some 400 MB and a second or two.
+constexpr int64_t kMostCells = int64_t{1} << 20;
 
 std::vector<StageTimes> TimesOf(const Plan& plan) {
   std::vector<StageTimes> stages;
@@ -38,110 +38,24 @@ std::vector<StageTimes> TimesOf(const Plan& plan) {
   return stages;
 }
 
-std::string_view KindName(TaskKind kind) {
-  switch (kind) {
-    case TaskKind::kForward:
-      return "forward";
-    case TaskKind::kBackward:
-      return "backward";
-    case TaskKind::kWeightGradient:
-      return "weight gradient";
-    case TaskKind::kUpdate:
-      return "update";
-  }
-  return "";
-}
-
-enum Row { kCompute, kCommunication, kBubbles };
-constexpr const char* kRowNames[] = {"compute", "communication", "bubbles"};
-
-double Microseconds(double seconds) { return seconds * 1e6; }
-
-Json Event(std::string name, std::string_view category, int32_t group, Row row, double start,
-           double end) {
-  return {{"name", std::move(name)},
-          {"cat", category},
-          {"ph", "X"},
-          {"ts", Microseconds(start)},
-          {"dur", Microseconds(end - start)},
-          {"pid", group},
-          {"tid", static_cast<int>(row)}};
-}
-
-Json Metadata(const char* name, int32_t group, int row, const std::string& value) {
-  return {{"name", name}, {"ph", "M"}, {"pid", group}, {"tid", row}, {"args", {{"name", value}}}};
-}
-
-class TraceWriter {
- public:
-  explicit TraceWriter(const SimulatedPlan& simulated) : simulated_(simulated) {}
-
-  std::string Write() {
-    for (int32_t g = 0; g < simulated_.shape.groups; ++g) {
-      events_.push_back(Metadata("process_name", g, 0, StrCat("group ", g)));
-      for (int row = 0; row < 3; ++row)
-        events_.push_back(Metadata("thread_name", g, row, kRowNames[row]));
-    }
-    AddTasks();
-    AddTransfers();
-    return Json{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events_)}}.dump() + "\n";
-  }
-
- private:
-  void AddTasks() {
-    const TaskKind last =
-        simulated_.schedule->splits_backward ? TaskKind::kWeightGradient : TaskKind::kBackward;
-    std::vector<double> free(simulated_.shape.groups, 0);
-    std::vector<int64_t> in_flight(simulated_.shape.groups, 0);
-    for (const SimulatedTask& t : simulated_.simulation.tasks) {
-      AddBubble(t.group, free[t.group], t.start);
-      free[t.group] = t.end;
-      const bool update = t.task.kind == TaskKind::kUpdate;
-      Json event =
-          Event(update ? StrCat("update s", t.task.stage)
-                       : StrCat(KindName(t.task.kind), " ", t.task.micro_batch, " s", t.task.stage),
-                KindName(t.task.kind), t.group, kCompute, t.start, t.end);
-      event["args"] = {{"stage", t.task.stage}, {"seconds", t.end - t.start}};
-      if (!update) event["args"]["micro_batch"] = t.task.micro_batch;
-      events_.push_back(std::move(event));
-      if (t.task.kind == TaskKind::kForward) Count(t.group, ++in_flight[t.group], t.start);
-      if (t.task.kind == last) Count(t.group, --in_flight[t.group], t.end);
-    }
-    for (int32_t g = 0; g < simulated_.shape.groups; ++g)
-      AddBubble(g, free[g], simulated_.simulation.seconds);
-  }
-
-  void Count(int32_t group, int64_t in_flight, double time) {
-    events_.push_back({{"name", "in flight"},
-                       {"ph", "C"},
-                       {"ts", Microseconds(time)},
-                       {"pid", group},
-                       {"args", {{"micro_batches", in_flight}}}});
-  }
-
-  void AddBubble(int32_t group, double start, double end) {
-    if (end > start) events_.push_back(Event("bubble", "bubble", group, kBubbles, start, end));
-  }
-
-  void AddTransfers() {
-    for (const SimulatedTransfer& t : simulated_.simulation.transfers) {
-      Json event =
-          Event(StrCat(t.backward ? "gradient " : "activation ", t.micro_batch, " s", t.from,
-                       " to s", t.to),
-                "transfer", t.from % simulated_.shape.groups, kCommunication, t.start, t.end);
-      event["args"] = {{"from", t.from},
-                       {"to", t.to},
-                       {"micro_batch", t.micro_batch},
-                       {"seconds", t.end - t.start}};
-      events_.push_back(std::move(event));
-    }
-  }
-
-  const SimulatedPlan& simulated_;
-  Json events_ = Json::array();
-};
-
 }  // namespace
+
+absl::Status CheckGroupBytes(const Plan& plan, int64_t micro_batches) {
+  using Wide = __int128;
+  const size_t groups = plan.stages.size() / static_cast<size_t>(plan.chunks);
+  for (size_t g = 0; g < groups; ++g) {
+    Wide bytes = 0;
+    for (size_t i = g; i < plan.stages.size(); i += groups) {
+      const PlanStageBytes& stage = plan.stages[i].bytes;
+      bytes += stage.fixed + Wide{stage.in_flight} * micro_batches;
+    }
+    if (bytes <= std::numeric_limits<int64_t>::max()) continue;
+    return absl::InvalidArgumentError(
+        StrCat("with ", micro_batches, micro_batches == 1 ? " micro-batch" : " micro-batches",
+               " in flight, a device of stage ", g, " would hold more than 2^63 - 1 bytes"));
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<SimulatedPlan> SimulatePlan(const Plan& plan, const std::string& schedule,
                                            int64_t micro_batches) {
@@ -154,10 +68,13 @@ absl::StatusOr<SimulatedPlan> SimulatePlan(const Plan& plan, const std::string& 
                       FindSchedule(schedule.empty() ? *plan.schedule : schedule));
   const auto stages = static_cast<int64_t>(plan.stages.size());
   const int64_t count = micro_batches > 0 ? micro_batches : plan.micro_batches;
-  if (count > kMostTasks / stages || count > std::numeric_limits<int32_t>::max()) {
+  if (count > kMostCells / stages) {
     return absl::InvalidArgumentError(
-        StrCat(count, " micro-batches of ", stages, " stages are more than can be simulated"));
+        StrCat(count, " micro-batches of ", stages, stages == 1 ? " stage" : " stages",
+               " are more than can be simulated; --micro-batches takes at most ",
+               std::max<int64_t>(1, kMostCells / stages)));
   }
+  MW_RETURN_IF_ERROR(CheckGroupBytes(plan, count));
   simulated.shape = {static_cast<int32_t>(stages / plan.chunks), static_cast<int32_t>(plan.chunks),
                      static_cast<int32_t>(count)};
   simulated.stages = TimesOf(plan);
@@ -201,7 +118,5 @@ std::string SimulationJson(const SimulatedPlan& simulated) {
                      {"by_group", std::move(groups)}};
   return json.dump(1) + "\n";
 }
-
-std::string TraceJson(const SimulatedPlan& simulated) { return TraceWriter(simulated).Write(); }
 
 }  // namespace meshwright

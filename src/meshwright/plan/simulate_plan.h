@@ -19,9 +19,14 @@ struct SimulatedPlan {
   Simulation simulation;
 };
 
+// Errors if a device of a group could hold more bytes than an int64_t counts, were all
+// `micro_batches` in flight at once.
+absl::Status CheckGroupBytes(const Plan& plan, int64_t micro_batches);
+
 // Simulates `plan`. `schedule`: another than the plan's; empty: the plan's. `micro_batches`:
 // another number of them, each as large as in the plan; 0: the plan's. Errors: the plan has no
-// pipeline; see CheckShape.
+// pipeline; more stages and micro-batches than can be simulated in little time; see
+// CheckGroupBytes, CheckShape.
 absl::StatusOr<SimulatedPlan> SimulatePlan(const Plan& plan, const std::string& schedule,
                                            int64_t micro_batches);
 
@@ -29,10 +34,6 @@ absl::StatusOr<SimulatedPlan> SimulatePlan(const Plan& plan, const std::string& 
 std::string SimulationTable(const SimulatedPlan& simulated);
 // The same as JSON: seconds, bubble_share, and per group busy_seconds, peak_bytes, peak_in_flight.
 std::string SimulationJson(const SimulatedPlan& simulated);
-// A trace in the Trace Event Format that Perfetto and chrome://tracing show: a process for each
-// group of devices with a row each for computation, communication and bubbles, and a counter of the
-// micro-batches in flight.
-std::string TraceJson(const SimulatedPlan& simulated);
 
 }  // namespace meshwright
 
