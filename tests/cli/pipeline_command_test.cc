@@ -113,11 +113,15 @@ TEST_F(PipelineCommand, BadValuesSayWhatWouldDo) {
     ExpectBad(Plan({option, "1"}), 2, std::string(option) + " is of pipelines");
   ExpectBad(Plan({"--pipeline", "0"}), 2, "--pipeline: found \"0\", expected auto or a number");
   ExpectBad(Plan({"--pipeline", "2", "--micro-batches", "-1"}), 2, "--micro-batches: found \"-1\"");
-  ExpectBad(Plan({"--pipeline", "2", "--schedule", "f1b"}), 2, "--schedule: unknown schedule");
+  ExpectBad(
+      Plan({"--pipeline", "2", "--schedule", "f1b"}), 2,
+      "--schedule: unknown schedule \"f1b\"; there are gpipe, 1f1b, interleaved, zb-h1, or auto");
   ExpectBad(Plan({"--pipeline", "3"}), 2, "3 stages are more than the 2 devices");
+  ExpectBad(RunMeshwright({"plan", MESHWRIGHT_TEST_DATA "/hlo/pipeline/tied_clip.train.hlo.txt.gz",
+                           "--cluster", "h100-sxm", "--pipeline", "2"}),
+            2, "2 stages are more than the 1 device");
   ExpectBad(Plan({"--pipeline", "auto", "--mesh", "3"}), 2, "a stage can have 1, 2 devices");
-  ExpectBad(Plan({"--pipeline", "2", "--mesh", "2"}), 2,
-            "2 devices make 1 stages of mesh 2, not 2");
+  ExpectBad(Plan({"--pipeline", "2", "--mesh", "2"}), 2, "2 devices make 1 stage of mesh 2, not 2");
   ExpectBad(Plan({"--pipeline", "auto", "--memory", "1KiB"}), 3, "nothing fits");
   ExpectBad(Plan({"--pipeline", "auto", "--emit", folder_.Path("none/stages")}), 2,
             "does not exist");

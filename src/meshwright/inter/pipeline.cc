@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "meshwright/base/counted.h"
 #include "meshwright/base/infinity.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
@@ -106,13 +107,14 @@ class PipelinePlanner {
                                                    tied_, request_.layers));
     if (request_.stages > result_.layers.count) {
       return absl::InvalidArgumentError(StrCat(request_.stages, " stages are more than the ",
-                                               result_.layers.count, " layers of the program"));
+                                               Counted(result_.layers.count, "layer"),
+                                               " of the program"));
     }
     int64_t devices = 0;
     for (const Cluster& cluster : request_.clusters) devices += cluster.devices();
     if (request_.stages > devices) {
       return absl::InvalidArgumentError(
-          StrCat(request_.stages, " stages are more than the ", devices, " devices"));
+          StrCat(request_.stages, " stages are more than the ", Counted(devices, "device")));
     }
     result_.warnings = graph_.warnings;
     for (const std::string& warning : result_.batch.warnings) result_.warnings.push_back(warning);
@@ -123,10 +125,11 @@ class PipelinePlanner {
       const int64_t groups = devices / submeshes_[0].devices();
       if (groups > result_.layers.count || (request_.stages > 0 && request_.stages != groups)) {
         return absl::InvalidArgumentError(StrCat(
-            devices, " devices make ", groups, " stages of mesh ", request_.mesh,
-            request_.stages > 0
-                ? StrCat(", not ", request_.stages)
-                : StrCat(", more than the ", result_.layers.count, " layers of the program")));
+            Counted(devices, "device"), devices == 1 ? " makes " : " make ",
+            Counted(groups, "stage"), " of mesh ", request_.mesh,
+            request_.stages > 0 ? StrCat(", not ", request_.stages)
+                                : StrCat(", more than the ", Counted(result_.layers.count, "layer"),
+                                         " of the program")));
       }
     }
     MW_RETURN_IF_ERROR(

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "meshwright/base/counted.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/inter/schedule.h"
@@ -67,8 +68,9 @@ class DeviceChecker {
     for (const PlanAxis& axis : stage.mesh) wanted *= static_cast<double>(axis.size);
     const size_t found = stage.devices.size();
     if (wanted != static_cast<double>(found)) {
-      return JsonErrorAt(path, absl::StrFormat("%d device%s, but the mesh has %.0f", found,
-                                               found == 1 ? "" : "s", wanted));
+      return JsonErrorAt(path,
+                         absl::StrFormat("%s, but the mesh has %.0f",
+                                         Counted(static_cast<int64_t>(found), "device"), wanted));
     }
     for (size_t i = 0; i < found; ++i) {
       MW_RETURN_IF_ERROR(CheckDevice(index, i, absl::StrCat(path, ".devices[", i, "]")));
@@ -182,7 +184,7 @@ absl::Status CheckTransfers(const Plan& plan) {
     const std::string path = absl::StrCat("$.cross_stage[", i, "]");
     if (transfer.from >= stages || transfer.to >= stages) {
       return JsonErrorAt(
-          path, absl::StrFormat(stages == 1 ? "there is %d stage" : "there are %d stages", stages));
+          path, StrCat(stages == 1 ? "there is " : "there are ", Counted(stages, "stage")));
     }
     if (transfer.phase != "forward" && transfer.phase != "backward") {
       return JsonErrorAt(

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_split.h"
+#include "meshwright/base/counted.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/inline_calls.h"
@@ -59,7 +60,7 @@ PipelineRequest ToPipelineRequest(const ProgramRequest& request, const CostModel
     pipeline.progress = [&request, start = Clock::now()](const PipelineProgress& progress) {
       const std::string at = progress.micro_batches == 0
                                  ? std::string()
-                                 : StrCat(progress.micro_batches, " micro-batches");
+                                 : Counted(progress.micro_batches, "micro-batch", "micro-batches");
       request.progress({std::chrono::duration<double>(Clock::now() - start).count(), at,
                         progress.phase, std::nullopt});
     };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "meshwright/base/counted.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/plan/plan_json.h"
@@ -75,9 +76,9 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, PlanCluste
   const double devices =
       static_cast<double>(value.nodes) * static_cast<double>(value.devices_per_node);
   if (devices >= 1 && devices <= kMaxDevices) return absl::OkStatus();
-  return JsonErrorAt(path, absl::StrFormat("found %d nodes of %d devices, expected from 1 to %d "
-                                           "devices",
-                                           value.nodes, value.devices_per_node, kMaxDevices));
+  return JsonErrorAt(path, StrCat("found ", Counted(value.nodes, "node"), " of ",
+                                  Counted(value.devices_per_node, "device"),
+                                  ", expected from 1 to ", kMaxDevices, " devices"));
 }
 
 absl::Status ReadJson(const InputJson& json, const std::string& path, PlanCluster& value) {
@@ -230,7 +231,8 @@ absl::Status CheckTransformer(const Plan& plan) {
   const size_t groups = plan.transformer->memory.size();
   if (groups == 0 || static_cast<double>(groups) != static_cast<double>(degrees.pp)) {
     return JsonErrorAt("$.transformer.memory",
-                       absl::StrFormat("found %d groups, but pp is %d", groups, degrees.pp));
+                       StrCat("found ", Counted(static_cast<int64_t>(groups), "group"),
+                              ", but pp is ", degrees.pp));
   }
   return absl::OkStatus();
 }

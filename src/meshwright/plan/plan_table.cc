@@ -13,6 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "meshwright/base/counted.h"
+#include "meshwright/base/strings.h"
 #include "meshwright/plan/cost_model_table.h"
 #include "meshwright/plan/program.h"
 #include "meshwright/plan/transformer_table.h"
@@ -268,10 +270,9 @@ std::string WarningSection(const Plan& plan) {
 std::string PipelineTable(const Plan& plan) {
   std::string text = absl::StrCat("program   ", Fit(ProgramText(plan), kColumns - 10), "\n");
   absl::StrAppend(&text, "cluster   ", Fit(plan.cluster.name, 60), "\n");
-  absl::StrAppend(&text, "pipeline  ", plan.stages.size(),
-                  plan.stages.size() == 1 ? " stage, " : " stages, ", plan.micro_batches,
-                  plan.micro_batches == 1 ? " micro-batch, " : " micro-batches, ", *plan.schedule,
-                  absl::StrFormat(", bubble %.1f %%\n", 100 * plan.bubble_share));
+  absl::StrAppend(&text, "pipeline  ", Counted(static_cast<int64_t>(plan.stages.size()), "stage"),
+                  ", ", Counted(plan.micro_batches, "micro-batch", "micro-batches"), ", ",
+                  *plan.schedule, absl::StrFormat(", bubble %.1f %%\n", 100 * plan.bubble_share));
   const bool overlaps = plan.step_seconds != plan.objective_seconds;
   absl::StrAppend(
       &text, "step      ", CostText(plan, plan.step_seconds),

@@ -61,7 +61,9 @@ absl::StatusOr<PipelineChoice> ParsePipeline(const RequestOptions& options,
   pipeline.schedule = options.schedule;
   if (options.schedule != "auto") {
     const absl::Status known = FindSchedule(options.schedule).status();
-    if (!known.ok()) return AtOption(StrCat(dashes, "schedule"), known);
+    if (!known.ok()) {
+      return absl::InvalidArgumentError(StrCat(dashes, "schedule: ", known.message(), ", or auto"));
+    }
   }
   pipeline.recompute = options.recompute;
   pipeline.layers = options.layers;

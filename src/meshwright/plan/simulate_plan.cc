@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "meshwright/base/counted.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/plan/plan_table.h"
@@ -51,7 +52,7 @@ absl::Status CheckGroupBytes(const Plan& plan, int64_t micro_batches) {
     }
     if (bytes <= std::numeric_limits<int64_t>::max()) continue;
     return absl::InvalidArgumentError(
-        StrCat("with ", micro_batches, micro_batches == 1 ? " micro-batch" : " micro-batches",
+        StrCat("with ", Counted(micro_batches, "micro-batch", "micro-batches"),
                " in flight, a device of stage ", g, " would hold more than 2^63 - 1 bytes"));
   }
   return absl::OkStatus();
@@ -70,7 +71,7 @@ absl::StatusOr<SimulatedPlan> SimulatePlan(const Plan& plan, const std::string& 
   const int64_t count = micro_batches > 0 ? micro_batches : plan.micro_batches;
   if (count > kMostCells / stages) {
     return absl::InvalidArgumentError(
-        StrCat(count, " micro-batches of ", stages, stages == 1 ? " stage" : " stages",
+        StrCat(count, " micro-batches of ", Counted(stages, "stage"),
                " are more than can be simulated; --micro-batches takes at most ",
                std::max<int64_t>(1, kMostCells / stages)));
   }
@@ -86,9 +87,10 @@ absl::StatusOr<SimulatedPlan> SimulatePlan(const Plan& plan, const std::string& 
 std::string SimulationTable(const SimulatedPlan& simulated) {
   const Simulation& simulation = simulated.simulation;
   std::string text = absl::StrFormat(
-      "%d groups, %d micro-batches, %s: step %s one by one, bubble %.1f %%\n", simulated.shape.groups,
-      simulated.shape.micro_batches, std::string(simulated.schedule->name),
-      SecondsText(simulation.seconds), 100 * simulation.bubble_share);
+      "%s, %s, %s: step %s one by one, bubble %.1f %%\n", Counted(simulated.shape.groups, "group"),
+      Counted(simulated.shape.micro_batches, "micro-batch", "micro-batches"),
+      std::string(simulated.schedule->name), SecondsText(simulation.seconds),
+      100 * simulation.bubble_share);
   absl::StrAppendFormat(&text, "  %-6s %12s %8s %12s %10s\n", "group", "busy", "", "memory",
                         "in flight");
   for (int32_t g = 0; g < simulated.shape.groups; ++g) {
