@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,8 +15,10 @@
 namespace meshwright {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class PipelineCommand : public testing::Test {
  protected:
@@ -126,6 +130,98 @@ TEST_F(PipelineCommand, BadValuesSayWhatWouldDo) {
   ExpectBad(Plan({"--pipeline", "auto", "--emit", folder_.Path("none/stages")}), 2,
             "does not exist");
   ExpectBad(RunMeshwright({"simulate", folder_.Path("none.json")}), 2, "none.json");
+}
+
+// A search of minutes must not end at a place that takes no files.
+TEST_F(PipelineCommand, BadPlacesForStagesAreRefusedBeforeTheSearch) {
+  const auto refused = [this](const std::vector<std::string>& places, const std::string& message) {
+    std::vector<std::string> more = {"--pipeline", "2", "--progress"};
+    more.insert(more.end(), places.begin(), places.end());
+    const RunResult run = Plan(more);
+    EXPECT_EQ(run.exit_code, 2);
+    EXPECT_THAT(run.out, IsEmpty());
+    EXPECT_THAT(run.err, HasSubstr(message));
+    EXPECT_THAT(run.err, Not(HasSubstr("micro-batches")));  // as progress says
+  };
+  refused({"--emit", ""}, "--emit: found \"\", expected a name");
+  refused({"-o", ""}, "found \"\", expected a name");
+  refused({"--emit", "-"}, "--emit: - is no folder");
+  refused({"--emit", "/proc/stages"}, "the folder /proc is not writable");
+  refused({"-o", "/proc/plan.json"}, "the folder /proc is not writable");
+  refused({"--emit", folder_.Path("none/stages/")}, "none does not exist");
+  EXPECT_THAT(folder_.Names(), IsEmpty());
+  const std::string file = folder_.Write("file", "");
+  refused({"--emit", file}, "is a file; the stages of a pipeline need a folder");
+  const std::string stages = folder_.Path("stages");
+  for (const std::string& plan : {stages, stages + "/stages.json", stages + "/more/../plan.json"}) {
+    refused({"--emit", stages, "-o", plan}, "takes the stages alone, but -o names " + plan);
+    refused({"--emit", stages + "/", "-o", plan}, "takes the stages alone, but -o names " + plan);
+  }
+  EXPECT_THAT(folder_.Names(), ElementsAre("file"));
+  const RunResult input =
+      RunMeshwright({"plan", MESHWRIGHT_TEST_DATA "/hlo/pipeline/tied_clip.train.hlo.txt.gz",
+                     "--cluster", "h100-sxm+" + file, "--pipeline", "2", "-o", file});
+  EXPECT_EQ(input.exit_code, 2);
+  EXPECT_THAT(input.err, HasSubstr("it is an input of this command"));
+}
+
+TEST_F(PipelineCommand, StagesReplaceThoseOfAnEarlierEmission) {
+  const std::string stages = folder_.Path("stages");
+  const auto names = [&] {
+    std::set<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(stages))
+      found.insert(entry.path().filename());
+    return found;
+  };
+  const auto recorded = [&] {
+    std::set<std::string> found = {"stages.json"};
+    const auto made = nlohmann::json::parse(ReadText(stages + "/stages.json"));
+    for (const auto& stage : made["stages"]) {
+      for (const auto& module : stage["modules"]) found.insert(module["file"]);
+    }
+    return found;
+  };
+  // `--emit DIR/` is the same folder.
+  for (const char* count : {"2", "1", "2"}) {
+    SCOPED_TRACE(count);
+    const RunResult run = Plan({"--pipeline", count, "--emit", stages + "/"});
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_EQ(names(), recorded());
+    EXPECT_EQ(names().contains("stage1.forward.hlo.txt"), *count == '2');
+  }
+  const auto before = names();
+  const std::string index = ReadText(stages + "/stages.json");
+  const auto refused = [&](const std::string& message) {
+    const RunResult run = Plan({"--pipeline", "1", "--emit", stages});
+    EXPECT_EQ(run.exit_code, 2);
+    EXPECT_THAT(run.err, HasSubstr(message));
+    EXPECT_TRUE(names().contains("stage1.forward.hlo.txt"));
+  };
+  folder_.Write("stages/notes.txt", "mine");
+  refused("holds notes.txt, which no earlier --emit of a pipeline wrote");
+  EXPECT_EQ(ReadText(stages + "/notes.txt"), "mine");
+  // An index that claims what no emission writes gives nothing away.
+  nlohmann::json claims = nlohmann::json::parse(index);
+  claims["stages"][0]["modules"]["forward"]["file"] = "notes.txt";
+  folder_.Write("stages/stages.json", claims.dump());
+  refused("which no earlier --emit of a pipeline wrote");
+  EXPECT_EQ(ReadText(stages + "/notes.txt"), "mine");
+  std::filesystem::remove(stages + "/notes.txt");
+  for (const char* damaged : {"", "[]", "{\"stages\": 1}", "{\"stages\": [1]}",
+                              "{\"stages\": [{\"modules\": {\"forward\": {\"file\": 1}}}]}"}) {
+    SCOPED_TRACE(damaged);
+    folder_.Write("stages/stages.json", damaged);
+    refused("which no earlier --emit of a pipeline wrote");
+  }
+  folder_.Write("stages/stages.json", index);
+  EXPECT_EQ(names(), before);
+  // A run that fails leaves the earlier emission.
+  EXPECT_EQ(Plan({"--pipeline", "1", "--memory", "1KiB", "--emit", stages}).exit_code, 3);
+  EXPECT_EQ(names(), before);
+  const RunResult own = RunMeshwright({"plan", stages + "/stage0.forward.hlo.txt", "--cluster",
+                                       "2xh100-sxm", "--pipeline", "1", "--emit", stages});
+  EXPECT_EQ(own.exit_code, 2);
+  EXPECT_THAT(own.err, HasSubstr("an input of this command"));
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ std::shared_ptr<ModelPlanningOptions> AddModelPlanningOptions(CLI::App& app) {
   app.add_flag("--weak", options->weak,
                "models: let the global batch grow with the GPUs of --sweep")
       ->needs(sweep);
-  app.add_option("--csv", options->csv_path, "models: write the table of --sweep here")
+  AddOutputOption(app, "--csv", options->csv_path, "models: write the table of --sweep here")
       ->needs(sweep);
   return options;
 }

@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
@@ -55,13 +57,25 @@ absl::Status CheckWritable(const OutputFile& output) {
   if (!fs::is_directory(folder, error)) {
     return CannotWrite(output, absl::StrCat("the folder ", folder.string(), " does not exist"));
   }
-  if (access(folder.c_str(), W_OK | X_OK) != 0) {
+  if (!CanWriteInto(folder.string())) {
     return CannotWrite(output, absl::StrCat("the folder ", folder.string(), " is not writable"));
   }
   return absl::OkStatus();
 }
 
 }  // namespace
+
+CLI::Option* AddOutputOption(CLI::App& app, const std::string& names, std::string& path,
+                             const std::string& description) {
+  return app.add_option(names, path, description)->check([](const std::string& name) {
+    return std::string(name.empty() ? "found \"\", expected a name" : "");
+  });
+}
+
+bool CanWriteInto(const std::string& path) {
+  std::string probe = absl::StrCat(path, "/.meshwright.XXXXXX");
+  return mkdtemp(probe.data()) != nullptr && rmdir(probe.c_str()) == 0;
+}
 
 absl::Status CheckOutputs(const std::vector<OutputFile>& outputs,
                           const std::vector<std::string>& inputs) {

@@ -7,6 +7,11 @@
 
 #include "absl/status/status.h"
 
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
 namespace meshwright {
 
 // A file that a command will write, and the option that named it.
@@ -14,6 +19,14 @@ struct OutputFile {
   std::string option;  // "-o"
   std::string path;    // empty: not asked for
 };
+
+// Registers an option that names an output; an empty name is refused.
+CLI::Option* AddOutputOption(CLI::App& app, const std::string& names, std::string& path,
+                             const std::string& description);
+
+// Whether something can be made in the folder at `path`, which must be there: makes it and removes
+// it again, as permissions alone do not tell.
+bool CanWriteInto(const std::string& path);
 
 // Before long work: whether the outputs can be written at its end. Errors: a directory, a folder
 // that does not exist or is not writable, a file that is also among `inputs` (paths) or named

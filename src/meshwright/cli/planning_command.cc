@@ -3,17 +3,17 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/progress.h"
+#include "meshwright/cli/stage_folder.h"
 #include "meshwright/plan/cost_model_table.h"
 #include "meshwright/plan/plan_json.h"
 #include "meshwright/plan/plan_pipelined.h"
@@ -39,38 +39,10 @@ absl::StatusOr<Planned> PlanWithProgress(const PlanningOptions& options, Program
 }
 
 std::vector<std::string> Inputs(const PlanningOptions& options) {
-  std::vector<std::string> inputs = {options.program, options.search.cluster};
+  std::vector<std::string> inputs = absl::StrSplit(options.search.cluster, '+');
+  inputs.push_back(options.program);
   inputs.insert(inputs.end(), options.search.fix_files.begin(), options.search.fix_files.end());
   return inputs;
-}
-
-// The folder is made if it is not there; its parent must be.
-absl::Status PrepareFolder(const std::string& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return absl::OkStatus();
-  if (!std::filesystem::exists(path, error)) {
-    const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-    if (parent.empty() || std::filesystem::is_directory(parent, error)) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("--emit: the folder ", parent.string(), " does not exist"));
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("--emit: ", path, " is a file; the stages of a pipeline need a folder"));
-}
-
-absl::Status WriteStages(const PipelinedProgram& planned, const std::string& folder) {
-  MW_ASSIGN_OR_RETURN(const std::vector<StageFile> files, StageModules(planned));
-  std::error_code error;
-  std::filesystem::create_directory(folder, error);
-  if (error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--emit: cannot make the folder ", folder, ": ", error.message()));
-  }
-  for (const StageFile& file : files) {
-    MW_RETURN_IF_ERROR(
-        WriteOutput({"--emit", absl::StrCat(folder, "/", file.name)}, file.contents));
-  }
-  return absl::OkStatus();
 }
 
 std::string CostModelNames() {
@@ -110,9 +82,10 @@ std::shared_ptr<PlanningOptions> AddPlanningOptions(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--seed", options->search.seed, "equal seeds give equal plans")
       ->capture_default_str();
-  app.add_option("-o,--output", options->plan_path,
-                 "write the plan (JSON, docs/plan-schema.md) here");
-  app.add_option("--emit", options->emit_path, "write the program with sharding annotations here");
+  AddOutputOption(app, "-o,--output", options->plan_path,
+                  "write the plan (JSON, docs/plan-schema.md) here");
+  AddOutputOption(app, "--emit", options->emit_path,
+                  "write the program with sharding annotations here");
   app.add_flag("--json", options->json, "print the plan instead of a table");
   CLI::Option* const progress = app.add_flag("--progress", options->progress,
                                              "show progress even if standard error is no terminal");
@@ -140,8 +113,11 @@ absl::Status RunPlanning(const PlanningOptions& options) {
 
 absl::Status RunPipelinePlanning(const PlanningOptions& options) {
   const OutputFile plan_file = {"-o", options.plan_path};
+  const bool emits = !options.emit_path.empty();
+  if (emits) {
+    MW_RETURN_IF_ERROR(CheckStageFolder(options.emit_path, plan_file, Inputs(options)));
+  }
   MW_RETURN_IF_ERROR(CheckOutputs({plan_file}, Inputs(options)));
-  if (!options.emit_path.empty()) MW_RETURN_IF_ERROR(PrepareFolder(options.emit_path));
 
   MW_ASSIGN_OR_RETURN(ProgramRequest request, ToProgramRequest(options.search, "--"));
   request.program = options.program;
@@ -149,16 +125,17 @@ absl::Status RunPipelinePlanning(const PlanningOptions& options) {
                       PlanWithProgress(options, std::move(request), &PlanPipelinedProgram));
   if (!planned.pipeline.fits) return absl::ResourceExhaustedError(PipelineShortageText(planned));
 
-  if (!options.emit_path.empty()) {
-    if (!planned.whole_because.empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--emit: there are no stages to write, as the program is not cut: ",
-                       planned.whole_because, "; without --pipeline it is written as one"));
-    }
-    MW_RETURN_IF_ERROR(WriteStages(planned, options.emit_path));
+  if (emits && !planned.whole_because.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--emit: there are no stages to write, as the program is not cut: ",
+                     planned.whole_because, "; without --pipeline it is written as one"));
   }
   const bool want_json = options.json || !plan_file.path.empty();
   const std::string json = want_json ? PlanToJson(planned.plan) : std::string();
+  if (emits) {
+    MW_ASSIGN_OR_RETURN(const std::vector<StageFile> files, StageModules(planned));
+    MW_RETURN_IF_ERROR(WriteStageFolder(options.emit_path, files));
+  }
   if (!plan_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(plan_file, json));
   return PrintOutput(options.json ? json : PlanTable(planned.plan));
 }

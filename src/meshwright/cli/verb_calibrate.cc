@@ -115,8 +115,8 @@ Action AddCalibrateVerb(CLI::App& app) {
   app.add_option("--worker", options->worker, "the Python program that --run starts");
   app.add_option("--device", options->device, "device type that was measured")
       ->capture_default_str();
-  app.add_option("-o,--output", options->output,
-                 "write the calibration (YAML) here, for `calibration:` in a cluster's file");
+  AddOutputOption(app, "-o,--output", options->output,
+                  "write the calibration (YAML) here, for `calibration:` in a cluster's file");
   return [options] { return RunCalibrate(*options); };
 }
 

@@ -288,7 +288,8 @@ Action AddReproduceVerb(CLI::App& app) {
       ->capture_default_str();
   app.add_flag("--json", command->json,
                "the same as JSON; infeasible costs and infinite deviations are null");
-  app.add_option("-o,--output", command->output, "runs: writes the table with predictions there");
+  AddOutputOption(app, "-o,--output", command->output,
+                  "runs: writes the table with predictions there");
   app.add_option("--parameters", command->parameters,
                  "runs: YAML file of device and framework parameters instead of the built-in ones");
   return [command] { return RunReproduce(*command); };

@@ -49,9 +49,10 @@ absl::Status RunSimulate(const SimulateCommand& command) {
 Action AddSimulateVerb(CLI::App& app) {
   auto command = std::make_shared<SimulateCommand>();
   app.add_option("PLAN", command->plan, "plan with a pipeline; - for standard input")->required();
-  app.add_option("--trace", command->trace,
-                 "write a trace for Perfetto or chrome://tracing here: a process for each group of "
-                 "devices, rows for computation, communication and bubbles");
+  AddOutputOption(
+      app, "--trace", command->trace,
+      "write a trace for Perfetto or chrome://tracing here: a process for each group of "
+      "devices, rows for computation, communication and bubbles");
   app.add_option(
       "--schedule", command->schedule,
       "another schedule than the plan's: " +

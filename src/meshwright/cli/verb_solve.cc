@@ -110,8 +110,8 @@ Action AddSolveVerb(CLI::App& app) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   app.add_option("--seed", command->seed, "equal seeds give equal answers")->capture_default_str();
-  app.add_option("-o,--output", command->output.path,
-                 "write cost, bound, gap, choice and history as JSON");
+  AddOutputOption(app, "-o,--output", command->output.path,
+                  "write cost, bound, gap, choice and history as JSON");
   app.add_flag("--quiet", command->quiet, "no progress on standard error");
   return [command] { return RunSolve(*command); };
 }
