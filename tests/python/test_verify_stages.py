@@ -253,6 +253,7 @@ def another(tied, tmp_path, *, program=False, micro_batches=None, index=None, **
         ({"index": "[]"}, 'expected an object with "micro_batches"'),
         ({"index": '{"micro_batches": "2"}'}, '"micro_batches": found "2", expected an integer'),
         ({"index": '{"micro_batches": 2, "stages": []}'}, "found 0 stages and 2 micro-batches"),
+        ({"index": '{"micro_batches": 1, "stages": []}'}, "found 0 stages and 1 micro-batch, exp"),
         ({"missing": "stages.json"}, "`meshwright plan --emit` writes it"),
         ({"garbled": "stage0.forward.hlo.txt"}, "stage0.forward.hlo.txt: .*HloModule"),
         ({"swapped": "backward"}, "the index names"),
@@ -263,6 +264,66 @@ def test_what_does_not_go_together(tmp_path, tied, change, message):
     plan, program, stages = another(tied, tmp_path, **change)
     with pytest.raises(mw.Error, match=message):
         plan.verify(program, stages=stages, repeats=0)
+
+
+@pytest.mark.parametrize(
+    ("phase", "side", "change", "message"),
+    [
+        (
+            *("forward", "inputs", {"role": "weights"}),
+            '"role": found "weights", expected state, data, activation, gradient or saved',
+        ),
+        ("forward", "inputs", {"role": "result"}, '"role": found "result", expected state, data'),
+        ("forward", "inputs", {"role": "sum"}, '"role": found "sum", expected state, data, acti'),
+        (
+            *("forward", "outputs", {"role": ""}),
+            '"role": found "", expected state, activation, gradient, saved, sum or result',
+        ),
+        ("forward", "outputs", {"role": "data"}, '"role": found "data", expected state, activ'),
+        ("backward", "outputs", {"role": "shared"}, '"role": found "shared", expected state, ac'),
+        (
+            *("update-before-shared", "inputs", {"role": "gradient"}),
+            '"role": found "gradient", expected state, data, saved, sum or shared',
+        ),
+        (
+            *("update-after-shared", "outputs", {"role": "saved"}),
+            '"role": found "saved", expected state, sum, shared or result',
+        ),
+        ("forward", "inputs", {"role": None}, '"role": found null, expected a string'),
+        (
+            *("forward", "inputs", {"role": "state", "parameter": None}),
+            '"parameter": found null, expected the number of a parameter for ".*" of role state',
+        ),
+        (
+            *("forward", "inputs", {"role": "saved", "parameter": 0}),
+            '"parameter": found 0, expected null for ".*" of role saved',
+        ),
+        (
+            *("forward", "outputs", {"role": "result", "output": None}),
+            '"output": found null, expected the number of an output for ".*" of role result',
+        ),
+        (
+            *("update-before-shared", "outputs", {"combine": "mean"}),
+            '"combine": found "mean", expected sum, product, max, min, and or or',
+        ),
+        (
+            *("forward", "inputs", {"batch_dimension": 9}),
+            '"batch_dimension" of ".*": found 9, expected a dimension of an array of shape',
+        ),
+        (
+            *("forward", "inputs", {"layer_dimension": 0, "layers": [0, 1000000]}),
+            r'"layers" of ".*": found \[0, 1000000\], expected a range of the \d+ layers',
+        ),
+    ],
+)
+def test_what_values_cannot_be(tmp_path, tied, phase, side, change, message):
+    plan, program, stages = tied
+    copy = copied(tmp_path, stages)
+    index = json.loads((copy / "stages.json").read_text())
+    index["stages"][0]["modules"][phase][side][0].update(change)
+    (copy / "stages.json").write_text(json.dumps(index))
+    with pytest.raises(mw.InvalidArgumentError, match=message):
+        plan.verify(program, stages=copy, repeats=0)
 
 
 def test_pipelines_need_their_stages(tied, tmp_path, step_text):

@@ -16,6 +16,18 @@ INDEX = "stages.json"
 # In the order in which a stage runs them.
 PHASES = ("forward", "backward", "update", "update-before-shared", "update-after-shared")
 
+# By whether a module is of the update: what its inputs and outputs can be.
+INPUT_ROLES = {
+    False: ("state", "data", "activation", "gradient", "saved"),
+    True: ("state", "data", "saved", "sum", "shared"),
+}
+OUTPUT_ROLES = {
+    False: ("state", "activation", "gradient", "saved", "sum", "result"),
+    True: ("state", "sum", "shared", "result"),
+}
+# Of values that are combined over the layers of a loop.
+COMBINATIONS = ("sum", "product", "max", "min", "and", "or")
+
 # (value, layer, layers): makes an output of one module the input of another.
 Key = tuple[int, "int | None", "tuple[int, int] | None"]
 
@@ -80,8 +92,7 @@ def read_stage_files(folder: str | os.PathLike[str]) -> StageFiles:
     stages = [reader.stage(stage) for stage in reader.get(data, "stages", list)]
     if micro_batches < 1 or not stages:
         raise errors.InvalidArgumentError(
-            f"{index}: found {len(stages)} stages and {micro_batches} micro-batches, expected at "
-            "least one of each"
+            f"{index}: found {_counts(len(stages), micro_batches)}, expected at least one of each"
         )
     return StageFiles(index, micro_batches, stages)
 
@@ -103,8 +114,8 @@ def check_plan(files: StageFiles, plan: Plan) -> None:
     micro_batches = plan.summary["micro_batches"]
     if len(found) != len(planned) or files.micro_batches != micro_batches:
         difference = (
-            f"{len(found)} stages and {files.micro_batches} micro-batches, the plan has "
-            f"{len(planned)} and {micro_batches}"
+            f"{_counts(len(found), files.micro_batches)}, the plan has {len(planned)} and "
+            f"{micro_batches}"
         )
     elif found != planned:
         number = next(i for i, pair in enumerate(zip(found, planned)) if pair[0] != pair[1])
@@ -135,10 +146,45 @@ def check_program(
                     f'{files.index}: {kind} {number} is "{value.name}", the program has {found}: '
                     "the stages are of another program"
                 )
+            _check_dimensions(files, value, rows[number]["shape"])
+
+
+def _check_dimensions(files: StageFiles, value: Value, shape: Sequence[int]) -> None:
+    """Raises an error if what `value` says about an array of the program cannot be."""
+
+    def refuse(key: str, found: object, expected: str) -> None:
+        raise errors.InvalidArgumentError(
+            f'{files.index}: "{key}" of "{value.name}": found {found}, expected {expected}'
+        )
+
+    for key in ("batch_dimension", "layer_dimension"):
+        dimension = getattr(value, key)
+        if dimension is not None and dimension >= len(shape):
+            refuse(key, dimension, f"a dimension of an array of shape {list(shape)}")
+    if value.layer_dimension is not None:
+        size = shape[value.layer_dimension]
+        if value.layers is None or value.layers[1] > size:
+            found = "none" if value.layers is None else list(value.layers)
+            refuse("layers", found, f"a range of the {size} layers of the array")
+    if value.batch_dimension is not None and value.parameter is not None:
+        size = shape[value.batch_dimension]
+        if value.output is None and size % files.micro_batches != 0:
+            refuse(
+                "batch_dimension",
+                value.batch_dimension,
+                f"a dimension that {files.micro_batches} micro-batches divide, not of size {size}",
+            )
 
 
 def _axes(mesh: Mapping[str, Any]) -> list[tuple[str, int]]:
     return [(axis["name"], axis["size"]) for axis in mesh["axes"]]
+
+
+def _counts(stages: int, micro_batches: int) -> str:
+    return (
+        f"{stages} stage{'s' * (stages != 1)} and "
+        f"{micro_batches} micro-batch{'es' * (micro_batches != 1)}"
+    )
 
 
 def _text(first: int, end: int, axes: Sequence[tuple[str, int]]) -> str:
@@ -192,20 +238,43 @@ class _Reader:
         for phase, module in self.get(data, "modules", dict).items():
             if phase not in PHASES:
                 self.refuse("modules", phase, " or ".join(PHASES))
-            modules[phase] = self.module(module)
+            modules[phase] = self.module(module, phase.startswith("update"))
         return Stage(self.index(data, "first_layer"), self.index(data, "end_layer"), axes, modules)
 
-    def module(self, data: Any) -> Module:
+    def module(self, data: Any, update: bool) -> Module:
         file = self.get(data, "file", str)
         if not file or Path(file).name != file:
             self.refuse("file", file, "the name of a file in the same folder")
         return Module(
             self.path.with_name(file),
-            [self.value(value) for value in self.get(data, "inputs", list)],
-            [self.value(value) for value in self.get(data, "outputs", list)],
+            [self.input(value, update) for value in self.get(data, "inputs", list)],
+            [self.output(value, update) for value in self.get(data, "outputs", list)],
         )
 
-    def value(self, data: Any) -> Value:
+    def input(self, data: Any, update: bool) -> Value:
+        value = self.value(data, INPUT_ROLES[update])
+        if (value.role in ("state", "data")) != (value.parameter is not None):
+            wanted = "null" if value.parameter is not None else "the number of a parameter"
+            self.refuse(
+                "parameter", value.parameter, f'{wanted} for "{value.name}" of role {value.role}'
+            )
+        return value
+
+    def output(self, data: Any, update: bool) -> Value:
+        value = self.value(data, OUTPUT_ROLES[update])
+        if value.role in ("state", "result") and value.output is None:
+            self.refuse(
+                "output", None, f'the number of an output for "{value.name}" of role {value.role}'
+            )
+        return value
+
+    def one_of(self, data: Any, key: str, names: Sequence[str], *, optional: bool = False) -> Any:
+        name = self.get(data, key, str, optional=optional)
+        if name is not None and name not in names:
+            self.refuse(key, name, f"{', '.join(names[:-1])} or {names[-1]}")
+        return name
+
+    def value(self, data: Any, roles: Sequence[str]) -> Value:
         layers = self.get(data, "layers", list, optional=True)
         if layers is not None:
             if len(layers) != 2 or not all(type(layer) is int for layer in layers):
@@ -213,7 +282,7 @@ class _Reader:
             if not 0 <= layers[0] < layers[1]:
                 self.refuse("layers", layers, "a range that is not empty")
         return Value(
-            role=self.get(data, "role", str),
+            role=self.one_of(data, "role", roles),
             name=self.get(data, "name", str),
             value=self.index(data, "value"),
             parameter=self.index(data, "parameter", optional=True),
@@ -221,7 +290,7 @@ class _Reader:
             layer=self.index(data, "layer", optional=True),
             layer_dimension=self.index(data, "layer_dimension", optional=True),
             layers=None if layers is None else (layers[0], layers[1]),
-            combine=self.get(data, "combine", str, optional=True),
+            combine=self.one_of(data, "combine", COMBINATIONS, optional=True),
             batch_dimension=self.index(data, "batch_dimension", optional=True),
         )
 

@@ -152,10 +152,6 @@ class StageStep:
         kept.add(value.key)
 
     def _combine(self, value: Value, how: str, array: np.ndarray) -> None:
-        if how not in _COMBINE:
-            raise errors.UnsupportedError(
-                f'{self._files.index}: "{value.name}" is to be combined by "{how}"'
-            )
         before, layers = self._combined.get(value.value, (None, 0))
         whole = array if before is None else _COMBINE[how](before, array)
         self._combined[value.value] = whole, layers + _layers(value)
