@@ -100,10 +100,18 @@ class Plan:
 
     @property
     def num_devices(self) -> int:
+        """Those that run the program: of the mesh, or of all stages."""
+        if self.stages:
+            return len({device for stage in self.stages for device in stage["devices"]})
         count = 1
         for size in self.mesh_shape.values():
             count *= size
         return count
+
+    @property
+    def device_types(self) -> list[Row]:
+        """The devices planned for: type, numbers and memory, a row for each part of the cluster."""
+        return self.as_dict()["cluster"]["parts"]
 
     @property
     def objective_seconds(self) -> float:
@@ -149,7 +157,7 @@ class Plan:
 
     @property
     def stages(self) -> list[Row]:
-        """The stages of a pipeline; empty without one."""
+        """The stages of a pipeline, each with its own devices and memory; empty without one."""
         return self.as_dict()["stages"]
 
     @property

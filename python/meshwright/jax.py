@@ -18,6 +18,10 @@ from meshwright.program import Program, lower
 
 def make_mesh(plan: Plan, devices: Any = None) -> Mesh:
     """The plan's mesh over `devices`: any sequence or array of them, in order."""
+    if plan.stages:
+        raise errors.InvalidArgumentError(
+            "the plan has a pipeline, whose stages have a mesh each: see Plan.stages"
+        )
     everything = jax.devices() if devices is None else list(np.asarray(devices).flat)
     if len(everything) < plan.num_devices:
         raise errors.InvalidArgumentError(

@@ -50,6 +50,10 @@ def test_tables_and_summary():
     plan = mw.plan(mlp_step, *mlp_arguments(), fix={"x": P("x", None)}, **EIGHT)
     assert plan.mesh_shape == {"x": 8}
     assert plan.num_devices == 8
+    memory = 80 * 2**30
+    assert plan.device_types == [
+        {"device": "h100-sxm", "nodes": 1, "devices_per_node": 8, "device_memory_bytes": memory}
+    ]
     assert plan.objective_seconds == plan.summary["objective_seconds"] > 0
     assert plan.peak_bytes == plan.summary["peak_bytes"] > 0
     assert "instructions" not in plan.summary

@@ -170,6 +170,27 @@ def test_norms_combined_over_layers(tmp_path, data):
     assert report.passed, report
 
 
+def test_devices_of_several_types(tmp_path, tied):
+    _, program, _ = tied
+    plan, stages = plan_stages(
+        tmp_path, program, "1xh100-sxm+1xa100-40g", "2", "--micro-batches", "2"
+    )
+    types = [row["device"] for row in plan.device_types]
+    assert types == ["h100-sxm", "a100-40g"]
+    assert plan.num_devices == 2
+    for row in plan.stages:
+        (number,) = row["devices"]
+        assert row["device"] == types[number]
+        assert row["device_memory_bytes"] == plan.device_types[number]["device_memory_bytes"]
+        assert row["budget_bytes"] == row["device_memory_bytes"]
+        assert 0 < row["bytes"]["peak"] == row["bytes"]["peak_of_group"]
+    assert "1 a100-40g" in plan.explain()
+    with pytest.raises(mw.InvalidArgumentError, match="whose stages have a mesh each"):
+        plan.mesh()
+    report = plan.verify(program, stages=stages, repeats=0)
+    assert report.passed, report
+
+
 def copied(folder, stages):
     copy = folder / "stages"
     copy.mkdir()

@@ -62,7 +62,7 @@ def run(plan: Plan, program: Program, devices: Any, repeats: int, seed: int) -> 
 
 def _same_device(plan: Plan, device: Any) -> tuple[bool, str]:
     """Whether figures of time and memory on `device` speak of the plan's device."""
-    wanted = plan.as_dict()["cluster"]["parts"][0]["device"]
+    wanted = plan.device_types[0]["device"]
     if device.platform == "cpu":
         return False, f"host devices are no {wanted}"
     kind = clusters.device_type(device.device_kind)
