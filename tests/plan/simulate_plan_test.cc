@@ -1,11 +1,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
+#include "meshwright/plan/plan_json.h"
+#include "meshwright/plan/plan_table.h"
 #include "meshwright/plan/simulation_trace.h"
 #include "tests/plan/sample_plan.h"
 
@@ -104,6 +109,34 @@ TEST(SimulationTrace, ShowsTheFirstOfManyTasks) {
     for (const auto& [group, microseconds] : filled)
       EXPECT_GE(microseconds + 1e-3, trace.seconds * 1e6) << group;
   }
+}
+
+// Whatever a file says in one place: it is refused, or shown and simulated with figures that are
+// some.
+TEST(SimulatePlan, OfEveryPlanThatReads) {
+  const std::vector<Json> values = {nullptr, -1, 0, 2, 1e9, 1e300, "", "gpipe", int64_t{1} << 62};
+  const Json sample = Json::parse(PlanToJson(SamplePipelinePlan()));
+  const Json leaves = sample.flatten();
+  int read_back = 0;
+  for (const auto& [pointer, leaf] : leaves.items()) {
+    for (const Json& value : values) {
+      SCOPED_TRACE(pointer + " = " + value.dump());
+      Json json = sample;
+      json[Json::json_pointer(pointer)] = value;
+      const absl::StatusOr<Plan> plan = ParsePlanJson(json.dump(), "p.json");
+      if (!plan.ok()) continue;
+      ++read_back;
+      EXPECT_FALSE(PlanTable(*plan).empty());
+      const absl::StatusOr<SimulatedPlan> simulated = SimulatePlan(*plan, "", 4);
+      ASSERT_TRUE(simulated.ok()) << simulated.status();
+      EXPECT_TRUE(std::isfinite(simulated->simulation.seconds));
+      for (const int64_t bytes : simulated->simulation.peak_bytes) EXPECT_GE(bytes, 0);
+      const Json trace = Json::parse(TraceOf(*simulated).json);
+      for (const Json& event : trace["traceEvents"])
+        ASSERT_TRUE(event["ph"] != "X" || event["dur"].get<double>() >= 0) << event;
+    }
+  }
+  EXPECT_GT(read_back, 100);
 }
 
 }  // namespace
