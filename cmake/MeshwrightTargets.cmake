@@ -32,6 +32,14 @@ function(meshwright_batch target)
   endif()
 endfunction()
 
+# How the objects of every layer are compiled.
+function(meshwright_layer_properties target)
+  meshwright_batch(${target})
+  # For libmeshwright.so. Hidden, as only what the linker may not replace is called directly.
+  set_target_properties(${target} PROPERTIES
+    POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+endfunction()
+
 # meshwright_library(NAME [DEPS target...]): the layer's static library from every .cc beside its CMakeLists.txt.
 function(meshwright_library name)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
@@ -40,10 +48,7 @@ function(meshwright_library name)
   add_library(meshwright_${name} STATIC ${sources})
   target_include_directories(meshwright_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(meshwright_${name} PUBLIC ${ARG_DEPS})
-  meshwright_batch(meshwright_${name})
-  # For libmeshwright.so. Hidden, as only what the linker may not replace is called directly.
-  set_target_properties(meshwright_${name} PROPERTIES
-    POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  meshwright_layer_properties(meshwright_${name})
 endfunction()
 
 # meshwright_test(NAME [DEPS target...]): one test program a layer, from every *_test.cc beside its CMakeLists.txt.

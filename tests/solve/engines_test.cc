@@ -102,7 +102,6 @@ void ExpectEnginesAgree(const Problem& problem, bool with_search) {
   const std::optional<BruteForceResult> oracle = BruteForce(problem);
   ExpectFullSolveAgrees(problem, oracle);
   const Compiled compiled = Compile(problem);
-  ASSERT_TRUE(compiled.exact());
   if (compiled.infeasible_time >= 0) {
     EXPECT_FALSE(oracle.has_value());
     return;

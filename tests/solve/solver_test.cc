@@ -221,25 +221,6 @@ TEST(SolverTest, NamesTheTimeAtWhichNothingFits) {
   EXPECT_EQ(solution->infeasible_time, 7);
 }
 
-TEST(SolverTest, CostsWhoseSumDoesNotFit64BitsStillSolve) {
-  Problem problem;
-  const int64_t big = kForbidden - 1;
-  for (int v = 0; v < 12; ++v) {
-    problem.nodes.push_back({{big, big / 2 + v}, {Usage{0, 1, {kUnlimited, kUnlimited / 2}}}});
-  }
-  const absl::StatusOr<Solution> solution = Solve(problem);
-  ASSERT_TRUE(solution.ok());
-  ASSERT_FALSE(solution->choice.empty());
-  Int128 expected = 0;
-  for (int v = 0; v < 12; ++v) expected += big / 2 + v;
-  EXPECT_TRUE(solution->cost == expected);
-  EXPECT_TRUE(solution->bound <= expected);
-  EXPECT_LT(solution->gap, 1e-6);
-  // Usage sums beyond 64 bits: nothing fits, which is known exactly all the same.
-  problem.usage_limit = kUnlimited - 1;
-  EXPECT_EQ(Solve(problem)->outcome, Outcome::kInfeasible);
-}
-
 TEST(SolverTest, HintsAreUsedAndMayBeNonsense) {
   Problem problem = RandomProblem(11);
   const std::optional<BruteForceResult> expected = BruteForce(problem);

@@ -22,7 +22,7 @@
 // Reductions make fixing one node of a core often solve it, so trees are small although bounds are
 // only those of the local polytope. Left out: cuts for rows (covers), learning from failures.
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {
 
 class Search {
@@ -213,4 +213,4 @@ BranchResult BranchAndBound(const Model& model, const BranchOptions& options) {
   return result;
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH

@@ -7,7 +7,7 @@
 
 #include "meshwright/solve/model.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 struct BranchOptions {
   Int128 upper = kInfCost;  // only cheaper choices are wanted
@@ -30,6 +30,6 @@ struct BranchResult {
 // file.
 BranchResult BranchAndBound(const Model& model, const BranchOptions& options);
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
 #endif  // MESHWRIGHT_SOLVE_BRANCH_AND_BOUND_H_

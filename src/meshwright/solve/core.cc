@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 Core::Core(Model model) : capacity_(std::move(model.capacity)), constant_(model.constant) {
   row_now_.resize(capacity_.size());
@@ -72,7 +72,7 @@ void Core::RemoveEdge(int32_t e) {
   edge = Edge();
 }
 
-void Core::AddNodeCost(int32_t v, std::span<const int64_t> cost) {
+void Core::AddNodeCost(int32_t v, std::span<const Number> cost) {
   for (size_t s = 0; s < cost.size(); ++s) nodes_[v].cost[s] = AddCost(nodes_[v].cost[s], cost[s]);
   Queue(v);
 }
@@ -100,8 +100,8 @@ void Core::Tidy(int32_t v) {
       ++i;
     }
   }
-  std::vector<int64_t>& cost = nodes_[v].cost;
-  const int64_t least = *std::min_element(cost.begin(), cost.end());
+  std::vector<Number>& cost = nodes_[v].cost;
+  const Number least = *std::min_element(cost.begin(), cost.end());
   if (IsInf(least)) {
     infeasible_ = true;
     return;
@@ -119,7 +119,7 @@ void Core::Tidy(int32_t v) {
 
 void Core::KeepStrategies(int32_t v, std::vector<int32_t> kept, std::vector<int32_t> replacement) {
   Node& node = nodes_[v];
-  const auto keep = [&kept](std::vector<int64_t>* values) {
+  const auto keep = [&kept](std::vector<Number>* values) {
     for (size_t s = 0; s < kept.size(); ++s) (*values)[s] = (*values)[kept[s]];
     values->resize(kept.size());
   };
@@ -138,7 +138,7 @@ void Core::KeepStrategies(int32_t v, std::vector<int32_t> kept, std::vector<int3
 }
 
 void Core::Merge(int32_t node, int32_t into, std::vector<int32_t> follow) {
-  std::vector<int64_t> cost(follow.size());
+  std::vector<Number> cost(follow.size());
   for (size_t s = 0; s < follow.size(); ++s) cost[s] = nodes_[node].cost[follow[s]];
   AddNodeCost(into, cost);
   const int32_t joint = edge_between_.at(PairKey(node, into));
@@ -159,7 +159,7 @@ void Core::Merge(int32_t node, int32_t into, std::vector<int32_t> follow) {
   if (!nodes_[node].segments.empty()) {
     std::vector<Segment>& segments = nodes_[into].segments;
     for (const Segment& segment : nodes_[node].segments) {
-      Segment moved{segment.begin, segment.end, std::vector<int64_t>(follow.size())};
+      Segment moved{segment.begin, segment.end, std::vector<Number>(follow.size())};
       for (size_t s = 0; s < follow.size(); ++s) moved.amount[s] = segment.amount[follow[s]];
       segments.push_back(std::move(moved));
     }
@@ -199,7 +199,7 @@ void Core::Fix(int32_t v) {
   const std::vector<int32_t> edges = nodes_[v].edges;
   for (int32_t e : edges) {
     const int32_t other = Other(e, v);
-    const std::vector<int64_t> cost = edges_[e].matrix->cost;  // a single row or column
+    const std::vector<Number> cost = edges_[e].matrix->cost;  // a single row or column
     RemoveEdge(e);
     AddNodeCost(other, cost);
   }
@@ -207,7 +207,7 @@ void Core::Fix(int32_t v) {
 }
 
 void Core::MoveRows(const std::vector<int32_t>& to) {
-  std::vector<int64_t> capacity;
+  std::vector<Number> capacity;
   for (size_t r = 0; r < to.size(); ++r) {
     if (to[r] < 0) continue;
     if (to[r] >= static_cast<int32_t>(capacity.size())) capacity.resize(to[r] + 1, kInf);
@@ -244,4 +244,4 @@ Model Core::Extract(std::vector<int32_t>* node_of) const {
   return model;
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH

@@ -10,7 +10,7 @@
 #include "meshwright/solve/model.h"
 #include "meshwright/solve/undo.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 // A model while it is being reduced: nodes and edges disappear, what they cost moves to those that
 // stay, and the log remembers how to get back. The reductions (reduce_*.h) are functions over it;
@@ -25,7 +25,7 @@ class Core {
   struct Node {
     bool alive = true;
     bool queued = false;
-    std::vector<int64_t> cost;
+    std::vector<Number> cost;
     std::vector<Segment> segments;  // disjoint unless `tangled`
     bool tangled = false;           // merges only append; ReduceRows sorts it out
     std::vector<int32_t> edges;     // alive edges only
@@ -47,7 +47,7 @@ class Core {
   int32_t Other(int32_t e, int32_t v) const { return edges_[e].a == v ? edges_[e].b : edges_[e].a; }
   // The edge's matrix with v's strategies as rows.
   MatrixRef MatrixFrom(int32_t e, int32_t v);
-  const std::vector<int64_t>& capacity() const { return capacity_; }
+  const std::vector<Number>& capacity() const { return capacity_; }
   bool infeasible() const { return infeasible_; }
   MatrixPool& pool() { return pool_; }
 
@@ -61,7 +61,7 @@ class Core {
   // Adds `matrix` (rows are a's strategies) to the edge between a and b.
   void AddEdge(int32_t a, int32_t b, const MatrixRef& matrix);
   void RemoveEdge(int32_t e);
-  void AddNodeCost(int32_t v, std::span<const int64_t> cost);
+  void AddNodeCost(int32_t v, std::span<const Number> cost);
   // Moves what can be moved from v's edges to nodes and from v to the constant, drops v's edges
   // that are left with zeros, and removes v's forbidden strategies.
   void Tidy(int32_t v);
@@ -80,7 +80,7 @@ class Core {
     nodes_[v].segments = std::move(segments);
     nodes_[v].tangled = false;
   }
-  void SetCapacity(std::vector<int64_t> capacity) { capacity_ = std::move(capacity); }
+  void SetCapacity(std::vector<Number> capacity) { capacity_ = std::move(capacity); }
   // Row r becomes row to[r], or disappears if that is -1. Several rows becoming one keep the
   // smallest capacity. Segments must be renumbered by the caller.
   void MoveRows(const std::vector<int32_t>& to);
@@ -106,7 +106,7 @@ class Core {
   std::vector<Node> nodes_;
   std::vector<Edge> edges_;
   absl::flat_hash_map<uint64_t, int32_t> edge_between_;
-  std::vector<int64_t> capacity_;
+  std::vector<Number> capacity_;
   std::vector<int32_t> row_now_;
   Int128 constant_ = 0;
   bool infeasible_ = false;
@@ -115,6 +115,6 @@ class Core {
   UndoLog log_;
 };
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
 #endif  // MESHWRIGHT_SOLVE_CORE_H_

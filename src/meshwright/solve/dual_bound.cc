@@ -38,34 +38,34 @@
 // A pass costs one look at every matrix entry. Left out: higher-order consistency (cycles, rows as
 // factors), so on loopy cores a gap to the optimum remains that branching has to close.
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {
 
-constexpr int64_t kScaledInf = int64_t{1} << 61;
+constexpr Number kScaledInf = Number{1} << (kWide ? 96 : 61);
 constexpr Int128 kMostMoved = kInf / 16;
 
 // out[j] = min over i of in[i] + m[i * cols + j]
-MW_SIMD void MinOverRows(const int64_t* __restrict m, const int64_t* __restrict in,
-                         int64_t* __restrict out, int32_t rows, int32_t cols) {
+MW_SIMD void MinOverRows(const Number* __restrict m, const Number* __restrict in,
+                         Number* __restrict out, int32_t rows, int32_t cols) {
   for (int32_t j = 0; j < cols; ++j) out[j] = kScaledInf;
   for (int32_t i = 0; i < rows; ++i) {
-    const int64_t add = in[i];
-    const int64_t* __restrict row = m + static_cast<int64_t>(i) * cols;
+    const Number add = in[i];
+    const Number* __restrict row = m + static_cast<int64_t>(i) * cols;
     for (int32_t j = 0; j < cols; ++j) {
-      const int64_t sum = row[j] + add;
+      const Number sum = row[j] + add;
       out[j] = sum < out[j] ? sum : out[j];
     }
   }
 }
 
 // out[i] = min over j of in[j] + m[i * cols + j]
-MW_SIMD void MinOverCols(const int64_t* __restrict m, const int64_t* __restrict in,
-                         int64_t* __restrict out, int32_t rows, int32_t cols) {
+MW_SIMD void MinOverCols(const Number* __restrict m, const Number* __restrict in,
+                         Number* __restrict out, int32_t rows, int32_t cols) {
   for (int32_t i = 0; i < rows; ++i) {
-    const int64_t* __restrict row = m + static_cast<int64_t>(i) * cols;
-    int64_t least = kScaledInf;
+    const Number* __restrict row = m + static_cast<int64_t>(i) * cols;
+    Number least = kScaledInf;
     for (int32_t j = 0; j < cols; ++j) {
-      const int64_t sum = row[j] + in[j];
+      const Number sum = row[j] + in[j];
       least = sum < least ? sum : least;
     }
     out[i] = least;
@@ -81,7 +81,7 @@ DualBound::DualBound(const Model& model)
   for (const ModelEdge& edge : model.edges)
     seen.try_emplace(edge.matrix.get(), static_cast<int32_t>(seen.size()));
   scale_ = CostScale(model);
-  const auto scaled = [this](int64_t c) { return IsInf(c) ? kScaledInf / 2 : c << scale_; };
+  const auto scaled = [this](Number c) { return IsInf(c) ? kScaledInf / 2 : c << scale_; };
 
   std::vector<int32_t> degree(n, 0);
   for (const ModelEdge& edge : model.edges) {
@@ -90,7 +90,7 @@ DualBound::DualBound(const Model& model)
   }
   int32_t most = 0;
   for (int32_t d : degree) most = std::max(most, d);
-  limit_ = (int64_t{1} << 60) / (most + 4);
+  limit_ = kScaledInf / 2 / (most + 4);
 
   constant_ = model.constant;
   node_.resize(n);
@@ -99,7 +99,7 @@ DualBound::DualBound(const Model& model)
     node_[v] = {at, model.strategies(v), first, first, first};
     at += node_[v].k;
     first += degree[v];
-    for (int64_t c : model.nodes[v].cost) cost_.push_back(scaled(c));
+    for (Number c : model.nodes[v].cost) cost_.push_back(scaled(c));
     segments_.push_back(model.nodes[v].segments);
   }
   price_.assign(at, 0);
@@ -119,7 +119,7 @@ DualBound::DualBound(const Model& model)
       filled[matrix] = true;
       matrices_[matrix] = {edge.matrix->rows, edge.matrix->cols,
                            static_cast<int64_t>(entries_.size())};
-      for (int64_t c : edge.matrix->cost) entries_.push_back(scaled(c));
+      for (Number c : edge.matrix->cost) entries_.push_back(scaled(c));
     }
     const auto at_a = static_cast<int32_t>(messages), at_b = at_a + node_[edge.a].k;
     messages = at_b + node_[edge.b].k;
@@ -152,10 +152,9 @@ void DualBound::Pull(const Node& node, const Link& link) {
   PullInto(node, link, other_work_.data(), message_.data() + link.mine);
 }
 
-void DualBound::PullInto(const Node& node, const Link& link, int64_t* scratch,
-                         int64_t* mine) const {
+void DualBound::PullInto(const Node& node, const Link& link, Number* scratch, Number* mine) const {
   const Scaled& m = matrices_[link.matrix];
-  const int64_t* theirs = message_.data() + link.theirs;
+  const Number* theirs = message_.data() + link.theirs;
   const int32_t k = node_[link.other].k;
   for (int32_t i = 0; i < k; ++i) scratch[i] = -theirs[i];
   if (link.row) {
@@ -166,7 +165,7 @@ void DualBound::PullInto(const Node& node, const Link& link, int64_t* scratch,
   for (int32_t s = 0; s < node.k; ++s) mine[s] = std::min(mine[s], limit_);
 }
 
-void DualBound::CostGiven(int32_t v, bool forward, const Choice& choice, int64_t* work) const {
+void DualBound::CostGiven(int32_t v, bool forward, const Choice& choice, Number* work) const {
   const Node& node = node_[v];
   for (int32_t s = 0; s < node.k; ++s) work[s] = cost_[node.at + s] + price_[node.at + s];
   for (int32_t i = node.first; i < node.last; ++i) {
@@ -177,7 +176,7 @@ void DualBound::CostGiven(int32_t v, bool forward, const Choice& choice, int64_t
     }
     const Scaled& m = matrices_[link.matrix];
     const int64_t u = choice[link.other];
-    const int64_t* entry = entries_.data() + m.at + (link.row ? u : u * m.cols);
+    const Number* entry = entries_.data() + m.at + (link.row ? u : u * m.cols);
     const int64_t stride = link.row ? m.cols : 1;
     for (int32_t s = 0; s < node.k; ++s)
       work[s] = std::min(work[s] + entry[s * stride], kScaledInf);
@@ -187,10 +186,10 @@ void DualBound::CostGiven(int32_t v, bool forward, const Choice& choice, int64_t
 Choice DualBound::DecodeFitting() const {
   Choice choice(node_.size(), 0);
   RowRoom room(capacity_);
-  std::vector<int64_t> work(work_.size());
+  std::vector<Number> work(work_.size());
   for (int32_t v = 0; v < static_cast<int32_t>(node_.size()); ++v) {
     CostGiven(v, true, choice, work.data());
-    int64_t least = std::numeric_limits<int64_t>::max();
+    Number least = 2 * kScaledInf;
     for (int32_t s = 0; s < node_[v].k; ++s) {
       if (work[s] < least && room.Fits(segments_[v], s)) {
         least = work[s];
@@ -212,13 +211,13 @@ int64_t DualBound::Pass() {
     const int32_t push_first = forward_ ? node.split : node.first,
                   push_last = forward_ ? node.last : node.split;
     for (int32_t i = pull_first; i < pull_last; ++i) Pull(node, links_[i]);
-    int64_t* total = total_.data() + node.at;
+    Number* total = total_.data() + node.at;
     for (int32_t s = 0; s < node.k; ++s) total[s] = cost_[node.at + s] + price_[node.at + s];
     for (int32_t i = node.first; i < node.last; ++i) {
-      const int64_t* message = message_.data() + links_[i].mine;
+      const Number* message = message_.data() + links_[i].mine;
       for (int32_t s = 0; s < node.k; ++s) total[s] += message[s];
     }
-    const int64_t least = least_[v] = *std::min_element(total, total + node.k);
+    const Number least = least_[v] = *std::min_element(total, total + node.k);
     CostGiven(v, forward_, decoded_, work_.data());
     decoded_[v] = static_cast<int32_t>(std::min_element(work_.begin(), work_.begin() + node.k) -
                                        work_.begin());
@@ -226,7 +225,7 @@ int64_t DualBound::Pass() {
     if (push_first == push_last) continue;
     for (int32_t s = 0; s < node.k; ++s) work_[s] = (total[s] - least) / parts;
     for (int32_t i = push_first; i < push_last; ++i) {
-      int64_t* message = message_.data() + links_[i].mine;
+      Number* message = message_.data() + links_[i].mine;
       for (int32_t s = 0; s < node.k; ++s) message[s] = std::max(message[s] - work_[s], -limit_);
     }
   }
@@ -236,7 +235,7 @@ int64_t DualBound::Pass() {
 
 Int128 DualBound::bound() const {
   Int128 sum = price_constant_;
-  for (int64_t least : least_) sum += least;
+  for (Number least : least_) sum += least;
   // Rounded up: model costs are integers.
   const Int128 unit = Int128{1} << scale_;
   Int128 whole = sum >> scale_;
@@ -249,7 +248,7 @@ void DualBound::SetPrices(const std::vector<double>& prices) {
   const FixedPrices fixed(prices, capacity_, scale_);
   price_constant_ = fixed.constant();
   for (size_t v = 0; v < node_.size(); ++v) {
-    int64_t* price = price_.data() + node_[v].at;
+    Number* price = price_.data() + node_[v].at;
     for (int32_t s = 0; s < node_[v].k; ++s) price[s] = fixed.Of(segments_[v], s);
   }
 }
@@ -279,11 +278,11 @@ std::vector<double> DualBound::ExpectedUsage(double temperature) const {
 
 StrategyMask DualBound::AllowedBelow(Int128 cost) const {
   Int128 sum = price_constant_;
-  for (int64_t least : least_) sum += least;
+  for (Number least : least_) sum += least;
   // A cost beyond all sums of costs allows everything.
-  const Int128 most = std::min(cost - constant_, Int128{1} << 70) << scale_;
+  const Int128 most = std::min(cost - constant_, Int128{1} << (kWide ? 110 : 70)) << scale_;
   StrategyMask allowed(node_.size());
-  std::vector<int64_t> scratch(work_.size()), message(work_.size());
+  std::vector<Number> scratch(work_.size()), message(work_.size());
   std::vector<Int128> total;
   for (size_t v = 0; v < node_.size(); ++v) {
     // total_ will not do: it is from before the pass pushed parts of it to the neighbours, whose
@@ -307,9 +306,9 @@ Model DualBound::Reparametrised(Model model) const {
   Int128 most = 0;  // that sums of costs change by
   for (size_t v = 0; v < node_.size(); ++v) {
     for (int32_t i = node_[v].first; i < node_[v].last; ++i) {
-      int64_t largest = 0;
+      Number largest = 0;
       for (int32_t s = 0; s < node_[v].k; ++s)
-        largest = std::max(largest, std::abs(moved(links_[i].mine + s)));
+        largest = std::max(largest, Magnitude(moved(links_[i].mine + s)));
       most += largest;
     }
   }
@@ -319,25 +318,25 @@ Model DualBound::Reparametrised(Model model) const {
     const int64_t at_a = at, at_b = at_a + node_[edge.a].k;
     at = at_b + node_[edge.b].k;
     const auto first = message_.begin() + at_a, last = message_.begin() + at;
-    if (std::all_of(first, last, [](int64_t t) { return t == 0; })) continue;  // still shared
+    if (std::all_of(first, last, [](Number t) { return t == 0; })) continue;  // still shared
     auto matrix = std::make_shared<Matrix>(*edge.matrix);
     for (int32_t i = 0; i < matrix->rows; ++i) {
       for (int32_t j = 0; j < matrix->cols; ++j) {
-        int64_t& entry = matrix->cost[static_cast<int64_t>(i) * matrix->cols + j];
+        Number& entry = matrix->cost[static_cast<int64_t>(i) * matrix->cols + j];
         if (!IsInf(entry)) entry -= moved(at_a + i) + moved(at_b + j);
       }
     }
     edge.matrix = std::move(matrix);
     for (int32_t i = 0; i < node_[edge.a].k; ++i) {
-      int64_t& cost = model.nodes[edge.a].cost[i];
+      Number& cost = model.nodes[edge.a].cost[i];
       cost = AddCost(cost, moved(at_a + i));
     }
     for (int32_t j = 0; j < node_[edge.b].k; ++j) {
-      int64_t& cost = model.nodes[edge.b].cost[j];
+      Number& cost = model.nodes[edge.b].cost[j];
       cost = AddCost(cost, moved(at_b + j));
     }
   }
   return model;
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH

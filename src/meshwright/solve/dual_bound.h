@@ -8,7 +8,7 @@
 #include "meshwright/solve/model.h"
 #include "meshwright/solve/reduce.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 // A lower bound of a model by sequential message passing (TRW-S) on its pairwise part and
 // Lagrangian prices on its rows, and the choices that the messages suggest. All arithmetic is on
@@ -84,32 +84,32 @@ class DualBound {
   void Pull(const Node& node, const Link& link);
   // The message that Pull would leave at `node`'s end of `link`. `scratch` holds any node's
   // strategies.
-  void PullInto(const Node& node, const Link& link, int64_t* scratch, int64_t* mine) const;
+  void PullInto(const Node& node, const Link& link, Number* scratch, Number* mine) const;
   // Fills `work` with what v's strategies cost given the choices of the nodes before it (after it
   // if not forward).
-  void CostGiven(int32_t v, bool forward, const Choice& choice, int64_t* work) const;
+  void CostGiven(int32_t v, bool forward, const Choice& choice, Number* work) const;
 
   int scale_ = 0;
-  int64_t limit_ = 0;  // of messages' magnitude
+  Number limit_ = 0;  // of messages' magnitude
   Int128 constant_ = 0;
   std::vector<Node> node_;
   std::vector<Link> links_;
   std::vector<Scaled> matrices_;
-  std::vector<int64_t> entries_;       // of all matrices
-  std::vector<int64_t> cost_, price_;  // by node and strategy
-  std::vector<int64_t> total_;         // cost, price and messages, when the node was last passed
-  std::vector<int64_t> message_;       // by end of edge and strategy
-  std::vector<int64_t> least_;         // by node: minimum of total_
+  std::vector<Number> entries_;       // of all matrices
+  std::vector<Number> cost_, price_;  // by node and strategy
+  std::vector<Number> total_;         // cost, price and messages, when the node was last passed
+  std::vector<Number> message_;       // by end of edge and strategy
+  std::vector<Number> least_;         // by node: minimum of total_
   std::vector<std::vector<Segment>> segments_;
-  std::vector<int64_t> capacity_;
+  std::vector<Number> capacity_;
   std::vector<double> prices_;
   Int128 price_constant_ = 0;  // -sum of price * capacity, scaled, rounded down
   bool forward_ = true;
   int64_t steps_per_pass_ = 0;
   Choice decoded_;
-  std::vector<int64_t> work_, other_work_;
+  std::vector<Number> work_, other_work_;
 };
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
 #endif  // MESHWRIGHT_SOLVE_DUAL_BOUND_H_

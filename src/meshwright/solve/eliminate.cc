@@ -15,13 +15,13 @@
 // Time and memory are the number of table entries (times factors a node), exponential in the width
 // of the order.
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {
 
 // A table over the strategies of `scope`, last node fastest.
 struct Factor {
   std::vector<int32_t> scope;  // ascending
-  std::vector<int64_t> cost;
+  std::vector<Number> cost;
 };
 
 class Bucket {
@@ -53,7 +53,7 @@ class Bucket {
     result.cost.reserve(size);
     std::vector<int32_t> at(neighbours_.size(), 0);
     std::vector<int64_t> offset(views_.size(), 0);
-    std::vector<int64_t> sum(model_.strategies(node_));
+    std::vector<Number> sum(model_.strategies(node_));
     for (size_t entry = 0; entry < size; ++entry) {
       Sum(offset, &sum);
       result.cost.push_back(*std::min_element(sum.begin(), sum.end()));
@@ -76,7 +76,7 @@ class Bucket {
       for (size_t i = 0; i < neighbours_.size(); ++i)
         offset[f] += views_[f].stride[i] * choice[neighbours_[i]];
     }
-    std::vector<int64_t> sum(model_.strategies(node_));
+    std::vector<Number> sum(model_.strategies(node_));
     Sum(offset, &sum);
     const auto best = std::min_element(sum.begin(), sum.end());
     return IsInf(*best) ? -1 : static_cast<int32_t>(best - sum.begin());
@@ -84,16 +84,16 @@ class Bucket {
 
  private:
   struct View {
-    const int64_t* cost;
+    const Number* cost;
     std::vector<int64_t> stride;  // by neighbour
     int64_t own;                  // stride of the node itself
   };
 
-  void Sum(const std::vector<int64_t>& offset, std::vector<int64_t>* sum) const {
-    const std::vector<int64_t>& own = model_.nodes[node_].cost;
+  void Sum(const std::vector<int64_t>& offset, std::vector<Number>* sum) const {
+    const std::vector<Number>& own = model_.nodes[node_].cost;
     std::copy(own.begin(), own.end(), sum->begin());
     for (size_t f = 0; f < views_.size(); ++f) {
-      const int64_t* cost = views_[f].cost + offset[f];
+      const Number* cost = views_[f].cost + offset[f];
       const int64_t stride = views_[f].own;
       for (size_t s = 0; s < sum->size(); ++s) (*sum)[s] = AddCost((*sum)[s], cost[s * stride]);
     }
@@ -153,4 +153,4 @@ std::optional<Choice> EliminateExactly(const Model& model, int64_t max_entries) 
   return choice;
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH

@@ -5,7 +5,7 @@
 #include <queue>
 #include <utility>
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 EliminationOrder OrderByWeight(const Model& model, double max_table) {
   std::vector<std::vector<int32_t>> adjacent(model.size());  // sorted
@@ -56,4 +56,4 @@ EliminationOrder OrderByWeight(const Model& model, double max_table) {
   return order;
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH

@@ -6,7 +6,7 @@
 
 #include "meshwright/solve/model.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 // An order in which a model's nodes can be minimised out one after another. Removing a node joins
 // its neighbours into a clique, and takes a table over node and neighbours.
@@ -26,6 +26,6 @@ struct EliminationOrder {
 // d^2 log n) for degrees d met.
 EliminationOrder OrderByWeight(const Model& model, double max_table);
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
 #endif  // MESHWRIGHT_SOLVE_ELIMINATION_ORDER_H_

@@ -9,14 +9,14 @@
 #include "meshwright/solve/fixed_prices.h"
 #include "meshwright/solve/reduce.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {
 
 // Sums of prices beyond this might overflow; no useful ones come near it.
-constexpr Int128 kMostPrices = Int128{1} << 57;
+constexpr Int128 kMostPrices = Int128{1} << (kWide ? 89 : 57);
 
-std::vector<int64_t> Scaled(std::vector<int64_t> cost, int scale) {
-  for (int64_t& c : cost) c = IsInf(c) ? kInf : c * (int64_t{1} << scale);
+std::vector<Number> Scaled(std::vector<Number> cost, int scale) {
+  for (Number& c : cost) c = IsInf(c) ? kInf : c * (Number{1} << scale);
   return cost;
 }
 
@@ -49,9 +49,9 @@ ExactRelaxation::Minimum ExactRelaxation::At(const std::vector<double>& prices, 
   Model priced = scaled_;
   Int128 most_prices = 0;
   for (int32_t v = 0; v < model_.size(); ++v) {
-    int64_t most = 0;
+    Number most = 0;
     for (int32_t s = 0; s < model_.strategies(v); ++s) {
-      const int64_t price = fixed.Of(model_.nodes[v].segments, s);
+      const Number price = fixed.Of(model_.nodes[v].segments, s);
       most = std::max(most, price);
       priced.nodes[v].cost[s] = AddCost(priced.nodes[v].cost[s], price);
     }
@@ -78,4 +78,4 @@ ExactRelaxation::Minimum ExactRelaxation::At(const std::vector<double>& prices, 
   return minimum;
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH

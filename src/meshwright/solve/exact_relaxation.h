@@ -7,7 +7,7 @@
 #include "meshwright/solve/model.h"
 #include "meshwright/solve/optimise.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 // A model whose rows are relaxed at prices (Lagrangian relaxation), minimised exactly. What message
 // passing leaves open in cycles is closed here. Without rows far more can be reduced than with
@@ -34,6 +34,6 @@ class ExactRelaxation {
   Model scaled_;  // without rows, costs times 2^scale_
 };
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
 #endif  // MESHWRIGHT_SOLVE_EXACT_RELAXATION_H_

@@ -6,11 +6,12 @@
 
 #include "absl/container/flat_hash_map.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {
 
-constexpr int kPriceBits = 40;  // prices are multiples of 2^-40 scaled cost units
+constexpr int kPriceBits = kWide ? 20 : 40;  // prices are multiples of 2^-this scaled cost units
 constexpr int kSumBits = 46;
+constexpr Number kMostPrice = Number{1} << (kWide ? 90 : 58);
 
 int BitsOf(Int128 x) {
   int bits = 0;
@@ -18,17 +19,17 @@ int BitsOf(Int128 x) {
   return bits;
 }
 
-int64_t LargestFinite(const std::vector<int64_t>& cost) {
-  int64_t largest = 0;
-  for (int64_t c : cost) {
-    if (!IsInf(c)) largest = std::max(largest, std::abs(c));
+Number LargestFinite(const std::vector<Number>& cost) {
+  Number largest = 0;
+  for (Number c : cost) {
+    if (!IsInf(c)) largest = std::max(largest, Magnitude(c));
   }
   return largest;
 }
 
 }  // namespace
 
-FixedPrices::FixedPrices(const std::vector<double>& prices, const std::vector<int64_t>& capacity,
+FixedPrices::FixedPrices(const std::vector<double>& prices, const std::vector<Number>& capacity,
                          int scale)
     : before_(capacity.size() + 1, 0) {
   // Fixed point, so that prefix sums are exact and a segment's price is the sum of its rows'
@@ -45,16 +46,24 @@ FixedPrices::FixedPrices(const std::vector<double>& prices, const std::vector<in
   constant_ = -((earnings >> kPriceBits) + 1);
 }
 
-int64_t FixedPrices::Of(const std::vector<Segment>& segments, int32_t s) const {
+Number FixedPrices::Of(const std::vector<Segment>& segments, int32_t s) const {
+  constexpr Int128 kMost = Int128{kMostPrice} << kPriceBits;
   Int128 sum = 0;
-  for (const Segment& g : segments) sum += (before_[g.end] - before_[g.begin]) * g.amount[s];
-  return static_cast<int64_t>(std::min<Int128>(sum >> kPriceBits, int64_t{1} << 58));
+  for (const Segment& g : segments) {
+    // Usages far beyond a capacity may be priced beyond 128 bits.
+    Int128 price = 0;
+    if (__builtin_mul_overflow(before_[g.end] - before_[g.begin], Int128{g.amount[s]}, &price))
+      return kMostPrice;
+    sum += std::min(price, kMost);
+    if (sum >= kMost) return kMostPrice;
+  }
+  return static_cast<Number>(sum >> kPriceBits);
 }
 
 int CostScale(const Model& model) {
   Int128 sum = 1;
   for (const ModelNode& node : model.nodes) sum += LargestFinite(node.cost);
-  absl::flat_hash_map<const Matrix*, int64_t> largest;
+  absl::flat_hash_map<const Matrix*, Number> largest;
   for (const ModelEdge& edge : model.edges) {
     const auto [it, fresh] = largest.try_emplace(edge.matrix.get(), 0);
     if (fresh) it->second = LargestFinite(edge.matrix->cost);
@@ -63,4 +72,4 @@ int CostScale(const Model& model) {
   return std::max(0, kSumBits - BitsOf(sum));
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH

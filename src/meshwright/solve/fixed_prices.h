@@ -6,7 +6,7 @@
 
 #include "meshwright/solve/model.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 // Row prices as integers, in units of 2^-scale of the model's costs. What usage costs is rounded
 // down and what capacity earns is rounded up, so that relaxing the rows at them gives a bound that
@@ -14,10 +14,10 @@ namespace meshwright::solve {
 class FixedPrices {
  public:
   // Prices by row, cost per unit of usage, >= 0.
-  FixedPrices(const std::vector<double>& prices, const std::vector<int64_t>& capacity, int scale);
+  FixedPrices(const std::vector<double>& prices, const std::vector<Number>& capacity, int scale);
 
-  // Of strategy s of a node with these segments; at most 2^58.
-  int64_t Of(const std::vector<Segment>& segments, int32_t s) const;
+  // Of strategy s of a node with these segments; at most 2^58 (wide: 2^90).
+  Number Of(const std::vector<Segment>& segments, int32_t s) const;
   // -sum of price * capacity, rounded down.
   Int128 constant() const { return constant_; }
 
@@ -29,6 +29,6 @@ class FixedPrices {
 // Bits by which costs of `model` may be scaled up so that sums of them keep to 46 bits.
 int CostScale(const Model& model);
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
 #endif  // MESHWRIGHT_SOLVE_FIXED_PRICES_H_

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 ForestDescent::ForestDescent(const Model& model, const Neighbourhoods& near, uint64_t seed)
     : model_(model),
@@ -35,7 +35,8 @@ void ForestDescent::SetPrices(const std::vector<double>& prices) {
         price += (before[g.end] - before[g.begin]) * static_cast<double>(g.amount[s]);
       }
       const double most = static_cast<double>(kInf) / 64;
-      cost_[at_[v] + s] = AddCost(node.cost[s], std::llround(std::min(price, most)));
+      cost_[at_[v] + s] =
+          AddCost(node.cost[s], static_cast<Number>(std::round(std::min(price, most))));
     }
   }
 }
@@ -88,7 +89,7 @@ int64_t ForestDescent::Move(Choice* choice) {
   int64_t steps = 4 * int64_t{model_.size()};
   for (int32_t v : sequence_) {
     const int32_t k = model_.strategies(v);
-    int64_t* weight = weight_.data() + at_[v];
+    Number* weight = weight_.data() + at_[v];
     std::copy_n(cost_.data() + at_[v], k, weight);
     for (const Neighbourhoods::Link& link : near_.of(v)) {
       if (in_forest_[link.other]) continue;
@@ -102,13 +103,13 @@ int64_t ForestDescent::Move(Choice* choice) {
     if (up_[v] == nullptr) continue;
     const Neighbourhoods::Link& link = *up_[v];
     const int32_t k = model_.strategies(v), parents = model_.strategies(link.other);
-    const int64_t* weight = weight_.data() + at_[v];
-    int64_t* parent = weight_.data() + at_[link.other];
-    const int64_t* entry = link.matrix->cost.data();
+    const Number* weight = weight_.data() + at_[v];
+    Number* parent = weight_.data() + at_[link.other];
+    const Number* entry = link.matrix->cost.data();
     const int64_t mine = link.row ? link.matrix->cols : 1,
                   theirs = link.row ? 1 : link.matrix->cols;
     for (int32_t p = 0; p < parents; ++p) {
-      int64_t least = kInf;
+      Number least = kInf;
       for (int32_t s = 0; s < k; ++s)
         least = std::min(least, weight[s] + entry[s * mine + p * theirs]);
       parent[p] = AddCost(parent[p], std::min(least, kInf));
@@ -117,15 +118,15 @@ int64_t ForestDescent::Move(Choice* choice) {
   }
   for (int32_t v : sequence_) {
     const int32_t k = model_.strategies(v);
-    const int64_t* weight = weight_.data() + at_[v];
+    const Number* weight = weight_.data() + at_[v];
     int32_t best = (*choice)[v];  // stays on ties
     const auto cost = [&](int32_t s) {
       return up_[v] == nullptr ? weight[s]
                                : AddCost(weight[s], up_[v]->at(s, (*choice)[up_[v]->other]));
     };
-    int64_t least = cost(best);
+    Number least = cost(best);
     for (int32_t s = 0; s < k; ++s) {
-      if (const int64_t c = cost(s); c < least) {
+      if (const Number c = cost(s); c < least) {
         least = c;
         best = s;
       }
@@ -135,4 +136,4 @@ int64_t ForestDescent::Move(Choice* choice) {
   return steps;
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH

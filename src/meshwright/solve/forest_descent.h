@@ -8,7 +8,7 @@
 #include "meshwright/solve/local_state.h"
 #include "meshwright/solve/model.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 // Improves a choice at given row prices, capacities ignored, by changing many nodes at once: a
 // random set of nodes whose induced graph is a forest is re-chosen *optimally* given the others, by
@@ -33,11 +33,11 @@ class ForestDescent {
   const Model& model_;
   const Neighbourhoods& near_;
   std::mt19937_64 random_;
-  std::vector<size_t> at_;       // of node in cost_ and weight_
-  std::vector<int64_t> cost_;    // with prices
-  std::vector<int64_t> weight_;  // by strategy, during a move
-  std::vector<int32_t> order_;   // permuted anew for every move
-  std::vector<int32_t> tree_;    // union-find over nodes in the forest
+  std::vector<size_t> at_;      // of node in cost_ and weight_
+  std::vector<Number> cost_;    // with prices
+  std::vector<Number> weight_;  // by strategy, during a move
+  std::vector<int32_t> order_;  // permuted anew for every move
+  std::vector<int32_t> tree_;   // union-find over nodes in the forest
   std::vector<bool> in_forest_;
   std::vector<int32_t> sequence_;  // nodes of the forest, parents first
   std::vector<const Neighbourhoods::Link*>
@@ -45,6 +45,6 @@ class ForestDescent {
   std::vector<bool> reached_;
 };
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
 #endif  // MESHWRIGHT_SOLVE_FOREST_DESCENT_H_

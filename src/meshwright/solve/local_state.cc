@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 Neighbourhoods::Neighbourhoods(const Model& model)
     : first_(model.size() + 1, 0), first_user_(model.rows() + 1, 0) {
@@ -53,10 +53,10 @@ LocalState::LocalState(const Model& model, const Neighbourhoods& near, Choice ch
 
 bool LocalState::Feasible() const {
   return cost_ < kInf / 2 &&
-         std::all_of(room().begin(), room().end(), [](int64_t r) { return r >= 0; });
+         std::all_of(room().begin(), room().end(), [](Number r) { return r >= 0; });
 }
 
-void LocalState::CostsOf(int32_t v, std::vector<int64_t>* costs) const {
+void LocalState::CostsOf(int32_t v, std::vector<Number>* costs) const {
   *costs = model_.nodes[v].cost;
   for (const Neighbourhoods::Link& link : near_.of(v)) {
     const int32_t theirs = choice_[link.other];
@@ -91,4 +91,4 @@ bool LocalState::ImproveWith(std::span<const int32_t> nodes, std::span<const int
   return false;
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH

@@ -8,7 +8,7 @@
 #include "meshwright/solve/model.h"
 #include "meshwright/solve/row_room.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 // A model with the edges listed by node: what every search that changes a few nodes at a time
 // needs.
@@ -18,7 +18,7 @@ class Neighbourhoods {
     int32_t other;
     const Matrix* matrix;
     bool row;  // the node itself is the rows
-    int64_t at(int32_t mine, int32_t theirs) const {
+    Number at(int32_t mine, int32_t theirs) const {
       return row ? matrix->at(mine, theirs) : matrix->at(theirs, mine);
     }
   };
@@ -46,10 +46,10 @@ class LocalState {
   const Choice& choice() const { return choice_; }
   Int128 cost() const { return cost_; }  // forbidden entries count kInf
   bool Feasible() const;
-  const std::vector<int64_t>& room() const { return room_.room(); }
+  const std::vector<Number>& room() const { return room_.room(); }
 
   // Cost of v's strategies given its neighbours, with the edges.
-  void CostsOf(int32_t v, std::vector<int64_t>* costs) const;
+  void CostsOf(int32_t v, std::vector<Number>* costs) const;
   void Set(int32_t v, int32_t s);
 
   // Sets all of `nodes` to `strategies`, or leaves all as they were if that is not cheaper or does
@@ -64,6 +64,6 @@ class LocalState {
   RowRoom room_;
 };
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
 #endif  // MESHWRIGHT_SOLVE_LOCAL_STATE_H_

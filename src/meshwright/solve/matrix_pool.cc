@@ -3,11 +3,12 @@
 #include <utility>
 
 #include "absl/hash/hash.h"
+#include "absl/strings/string_view.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 void MatrixPool::Account(const Matrix& m) {
-  bytes_ += static_cast<int64_t>(m.cost.size() * sizeof(int64_t) + sizeof(Entry) + sizeof(Matrix));
+  bytes_ += static_cast<int64_t>(m.cost.size() * sizeof(Number) + sizeof(Entry) + sizeof(Matrix));
   if (bytes_ <= max_bytes_) return;
   // Forgetting everything costs no correctness: matrices in use live on through their references,
   // and later ones are merely no longer recognised as equal to them.
@@ -18,7 +19,9 @@ void MatrixPool::Account(const Matrix& m) {
 }
 
 MatrixRef MatrixPool::Intern(MatrixRef m) {
-  const size_t hash = absl::HashOf(m->rows, m->cols, m->cost);
+  const absl::string_view bytes(reinterpret_cast<const char*>(m->cost.data()),
+                                m->cost.size() * sizeof(Number));
+  const size_t hash = absl::HashOf(m->rows, m->cols, bytes);
   if (auto it = interned_.find(hash); it != interned_.end()) {
     for (const MatrixRef& other : it->second) {
       if (other == m || *other == *m) return other;
@@ -29,7 +32,7 @@ MatrixRef MatrixPool::Intern(MatrixRef m) {
   return m;
 }
 
-MatrixRef MatrixPool::InternVector(std::vector<int64_t> v) {
+MatrixRef MatrixPool::InternVector(std::vector<Number> v) {
   const auto n = static_cast<int32_t>(v.size());
   return Intern(Matrix{1, n, std::move(v)});
 }
@@ -59,8 +62,8 @@ MatrixRef MatrixPool::SelectRows(const MatrixRef& m, const MatrixRef& index) {
   return Cached(Op::kSelectRows, {m, index, nullptr}, [&] {
     Matrix selected{index->cols, m->cols, {}};
     selected.cost.reserve(static_cast<size_t>(index->cols) * m->cols);
-    for (int64_t row : index->cost) {
-      const auto begin = m->cost.begin() + row * m->cols;
+    for (Number row : index->cost) {
+      const auto begin = m->cost.begin() + static_cast<int64_t>(row) * m->cols;
       selected.cost.insert(selected.cost.end(), begin, begin + m->cols);
     }
     return selected;
@@ -84,4 +87,4 @@ MatrixPool::SplitRef MatrixPool::SplitOf(const MatrixRef& m) {
   return splits_.try_emplace(m.get(), m, std::move(ref)).first->second.second;
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH

@@ -10,7 +10,7 @@
 #include "meshwright/solve/min_plus.h"
 #include "meshwright/solve/model.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 // Matrix operations with memory: equal matrices are one object, and an operation on the same
 // objects is done once. Networks repeat layers and compilers emit the same cost matrix for every
@@ -29,7 +29,7 @@ class MatrixPool {
   MatrixRef Intern(MatrixRef m);
   MatrixRef Intern(Matrix m) { return Intern(std::make_shared<const Matrix>(std::move(m))); }
   // Vectors are kept as 1 x n matrices.
-  MatrixRef InternVector(std::vector<int64_t> v);
+  MatrixRef InternVector(std::vector<Number> v);
 
   // For all of these the arguments must be interned; so are the results.
   MatrixRef Transposed(const MatrixRef& m);
@@ -71,6 +71,6 @@ class MatrixPool {
   absl::flat_hash_map<const Matrix*, std::pair<MatrixRef, SplitRef>> splits_;
 };
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
 #endif  // MESHWRIGHT_SOLVE_MATRIX_POOL_H_

@@ -67,9 +67,9 @@ absl::StatusOr<Solution> MinimizePeak(const Problem& problem, const SolverOption
   Int128 low = LeastPeak(problem);  // no smaller limit is feasible
   Int128 high = best.peak;          // feasible
   bool proven = true;               // every limit below `low` is infeasible for certain
-  while (low < high && left() > options.deadline_seconds / 3) {
-    const Int128 middle = low + (high - low) / 2;
-    bare.usage_limit = static_cast<int64_t>(std::min<Int128>(middle, kUnlimited));
+  while (low < high && low < kUnlimited && left() > options.deadline_seconds / 3) {
+    const Int128 middle = std::min<Int128>(low + (high - low) / 2, kUnlimited - 1);
+    bare.usage_limit = static_cast<int64_t>(middle);
     inner.deadline_seconds = std::min(options.deadline_seconds / 12, left());
     inner.hints = {best.choice};
     absl::StatusOr<Solution> tried = Solve(bare, inner);

@@ -3,25 +3,25 @@
 #include <algorithm>
 #include <utility>
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 Int128 ModelCost(const Model& model, const Choice& choice) {
   Int128 sum = model.constant;
   for (int32_t v = 0; v < model.size(); ++v) {
-    const int64_t cost = model.nodes[v].cost[choice[v]];
+    const Number cost = model.nodes[v].cost[choice[v]];
     if (IsInf(cost)) return kInfCost;
     sum += cost;
   }
   for (const ModelEdge& edge : model.edges) {
-    const int64_t cost = edge.matrix->at(choice[edge.a], choice[edge.b]);
+    const Number cost = edge.matrix->at(choice[edge.a], choice[edge.b]);
     if (IsInf(cost)) return kInfCost;
     sum += cost;
   }
   return sum;
 }
 
-std::vector<int64_t> RowUsage(const Model& model, const Choice& choice) {
-  std::vector<int64_t> usage(model.capacity.size() + 1, 0);
+std::vector<Number> RowUsage(const Model& model, const Choice& choice) {
+  std::vector<Number> usage(model.capacity.size() + 1, 0);
   for (int32_t v = 0; v < model.size(); ++v) {
     for (const Segment& segment : model.nodes[v].segments) {
       usage[segment.begin] += segment.amount[choice[v]];
@@ -33,9 +33,9 @@ std::vector<int64_t> RowUsage(const Model& model, const Choice& choice) {
   return usage;
 }
 
-int64_t MaxExcess(const Model& model, const Choice& choice) {
-  const std::vector<int64_t> usage = RowUsage(model, choice);
-  int64_t excess = -kInf;
+Number MaxExcess(const Model& model, const Choice& choice) {
+  const std::vector<Number> usage = RowUsage(model, choice);
+  Number excess = -kInf;
   for (size_t r = 0; r < usage.size(); ++r) excess = std::max(excess, usage[r] - model.capacity[r]);
   return excess;
 }
@@ -43,7 +43,7 @@ int64_t MaxExcess(const Model& model, const Choice& choice) {
 std::vector<Segment> DisjointSegments(std::vector<Segment> segments) {
   std::erase_if(segments, [](const Segment& s) {
     return s.begin >= s.end ||
-           std::all_of(s.amount.begin(), s.amount.end(), [](int64_t a) { return a == 0; });
+           std::all_of(s.amount.begin(), s.amount.end(), [](Number a) { return a == 0; });
   });
   if (segments.empty()) return segments;
   std::sort(segments.begin(), segments.end(), [](const Segment& a, const Segment& b) {
@@ -64,7 +64,7 @@ std::vector<Segment> DisjointSegments(std::vector<Segment> segments) {
     std::erase_if(open, [&](size_t s) { return segments[s].end <= cuts[i]; });
     for (; next < segments.size() && segments[next].begin == cuts[i]; ++next) open.push_back(next);
     if (open.empty()) continue;
-    std::vector<int64_t> amount(width, 0);
+    std::vector<Number> amount(width, 0);
     for (size_t s : open) {
       for (size_t k = 0; k < width; ++k) amount[k] += segments[s].amount[k];
     }
@@ -77,4 +77,4 @@ std::vector<Segment> DisjointSegments(std::vector<Segment> segments) {
   return result;
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "meshwright/solve/problem.h"
+#include "meshwright/solve/number.h"
 
 // The form in which the solver's parts hand problems to each other. It is Problem with three
 // changes:
@@ -17,19 +17,21 @@
 // * a constant has been taken out.
 //
 // Nodes, strategies, edges and rows are dense indices. All finite sums of costs of one assignment
-// stay below kInf / 4 in magnitude and all sums of usage below 2^62: Compile sees to it, and no
-// step makes them larger.
+// stay below kInf / 4 in magnitude and all sums of usage within a Number: FitsNarrow sees to it,
+// and no step makes them larger.
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 // What a forbidden cost is inside the solver: two of them can be added without overflow.
-inline constexpr int64_t kInf = 4'000'000'000'000'000'000;
-inline constexpr bool IsInf(int64_t cost) { return cost >= kInf / 2; }
+inline constexpr Number kInf = kWide ? Number{1} << (kWide ? 94 : 0) : 4'000'000'000'000'000'000;
+inline constexpr bool IsInf(Number cost) { return cost >= kInf / 2; }
 // Sum of two costs; forbidden if either is.
-inline constexpr int64_t AddCost(int64_t a, int64_t b) {
-  const int64_t sum = a + b;
+inline constexpr Number AddCost(Number a, Number b) {
+  const Number sum = a + b;
   return IsInf(sum) ? kInf : sum;
 }
+
+inline constexpr Number Magnitude(Number x) { return x < 0 ? -x : x; }
 
 using MatrixRef = std::shared_ptr<const Matrix>;
 using Choice = std::vector<int32_t>;  // strategy by node
@@ -37,12 +39,12 @@ using Choice = std::vector<int32_t>;  // strategy by node
 // Usage of a node in rows [begin, end), by strategy.
 struct Segment {
   int32_t begin = 0, end = 0;
-  std::vector<int64_t> amount;
+  std::vector<Number> amount;
   friend bool operator==(const Segment&, const Segment&) = default;
 };
 
 struct ModelNode {
-  std::vector<int64_t> cost;
+  std::vector<Number> cost;
   std::vector<Segment> segments;  // disjoint, in order of rows
 };
 
@@ -55,7 +57,7 @@ struct Model {
   Int128 constant = 0;
   std::vector<ModelNode> nodes;
   std::vector<ModelEdge> edges;
-  std::vector<int64_t> capacity;  // by row
+  std::vector<Number> capacity;  // by row
 
   int32_t size() const { return static_cast<int32_t>(nodes.size()); }
   int32_t strategies(int32_t v) const { return static_cast<int32_t>(nodes[v].cost.size()); }
@@ -68,11 +70,11 @@ inline constexpr Int128 kInfCost = Int128{1} << 120;
 Int128 ModelCost(const Model& model, const Choice& choice);
 
 // Usage by row.
-std::vector<int64_t> RowUsage(const Model& model, const Choice& choice);
+std::vector<Number> RowUsage(const Model& model, const Choice& choice);
 
 // Largest excess over a row's capacity; 0 or below if all rows are kept. Lowest possible value
 // without rows.
-int64_t MaxExcess(const Model& model, const Choice& choice);
+Number MaxExcess(const Model& model, const Choice& choice);
 
 inline bool Fits(const Model& model, const Choice& choice) { return MaxExcess(model, choice) <= 0; }
 
@@ -80,6 +82,6 @@ inline bool Fits(const Model& model, const Choice& choice) { return MaxExcess(mo
 // ones and joins equal neighbours.
 std::vector<Segment> DisjointSegments(std::vector<Segment> segments);
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
 #endif  // MESHWRIGHT_SOLVE_MODEL_H_

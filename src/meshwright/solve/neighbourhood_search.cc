@@ -21,7 +21,7 @@
 // A round solves a fixed number of sub-problems from the same choice, on however many threads, and
 // applies the results in order, so that the outcome is the same for any number of threads.
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {
 
 constexpr size_t kTasksPerRound = 8;
@@ -191,4 +191,4 @@ int64_t NeighbourhoodSearch::Round() {
   return steps;
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH

@@ -9,7 +9,7 @@
 #include "meshwright/solve/local_state.h"
 #include "meshwright/solve/model.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 // Large-neighbourhood search: frees a few dozen nodes of a feasible choice, keeps the others, and
 // solves what that leaves by branch and bound. See the .cc file.
@@ -55,6 +55,6 @@ class NeighbourhoodSearch {
   std::vector<double> success_;
 };
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
 #endif  // MESHWRIGHT_SOLVE_NEIGHBOURHOOD_SEARCH_H_

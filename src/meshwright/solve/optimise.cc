@@ -30,7 +30,7 @@
 // Budgets are in elementary steps, so that the deadline is the only thing that depends on the
 // machine.
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {
 
 constexpr int64_t kTinyModel = 100;   // nodes up to which branching needs no better start
@@ -493,4 +493,4 @@ Optimised Optimise(const Model& model, const OptimiseOptions& options, std::vect
   return best;
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH

@@ -7,7 +7,7 @@
 
 #include "meshwright/solve/model.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 struct OptimiseOptions {
   double target_gap = 0;
@@ -34,6 +34,6 @@ struct Optimised {
 // bound in turns. `starts` are choices to begin with, feasible or not.
 Optimised Optimise(const Model& model, const OptimiseOptions& options, std::vector<Choice> starts);
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
 #endif  // MESHWRIGHT_SOLVE_OPTIMISE_H_

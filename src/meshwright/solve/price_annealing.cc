@@ -21,7 +21,7 @@
 // if they stayed. Neighbours then respond together and overshoot; a row whose steps change sign has
 // its damping halved (Riedmiller and Braun, "Rprop", 1993).
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {
 
 constexpr double kStart = 4, kCooling = 0.94;  // in median regrets; per round
@@ -104,11 +104,11 @@ std::vector<int32_t> PriceAnnealing::RowsToMove(const std::vector<double>& usage
   return order;
 }
 
-PriceAnnealing::Moments PriceAnnealing::UsageAt(const Row& row, int64_t capacity,
+PriceAnnealing::Moments PriceAnnealing::UsageAt(const Row& row, Number capacity,
                                                 double rise) const {
   double mean = 0, variance = 0;
   for (const User& user : row.users) {
-    const std::vector<int64_t>& amount = user.segment->amount;
+    const std::vector<Number>& amount = user.segment->amount;
     const double* regret = regret_.data() + at_[user.node];
     double least = std::numeric_limits<double>::infinity();
     for (size_t s = 0; s < amount.size(); ++s) {
@@ -151,7 +151,7 @@ int64_t PriceAnnealing::MovePrice(int32_t r) {
   prices_[r] += rise;
   for (const User& user : row.users) {
     double* regret = regret_.data() + at_[user.node];
-    const std::vector<int64_t>& amount = user.segment->amount;
+    const std::vector<Number>& amount = user.segment->amount;
     for (size_t s = 0; s < amount.size(); ++s) regret[s] += rise * static_cast<double>(amount[s]);
   }
   return steps;
@@ -173,4 +173,4 @@ int64_t PriceAnnealing::Step() {
   return steps;
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH

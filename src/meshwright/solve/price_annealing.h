@@ -8,7 +8,7 @@
 #include "meshwright/solve/dual_bound.h"
 #include "meshwright/solve/model.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 // Finds row prices for a DualBound from nothing, by coordinate ascent on a smoothed bound whose
 // temperature falls. See the .cc file. PriceAscent is for what is then left to gain.
@@ -46,7 +46,7 @@ class PriceAnnealing {
   Row& RowAt(int32_t r);
   std::vector<int32_t> RowsToMove(const std::vector<double>& usage) const;
   // Usage of `row` if its price rose by `rise`.
-  Moments UsageAt(const Row& row, int64_t capacity, double rise) const;
+  Moments UsageAt(const Row& row, Number capacity, double rise) const;
   int64_t MovePrice(int32_t r);
 
   const Model& model_;
@@ -60,6 +60,6 @@ class PriceAnnealing {
   int rounds_ = 0;
 };
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
 #endif  // MESHWRIGHT_SOLVE_PRICE_ANNEALING_H_

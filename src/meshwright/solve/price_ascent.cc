@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {
 
 constexpr double kMemory = 0.4;  // weight of earlier directions
@@ -53,4 +53,4 @@ void PriceAscent::RestoreBest() {
   bound_->SetPrices(prices_);
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH

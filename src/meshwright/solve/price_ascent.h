@@ -7,7 +7,7 @@
 #include "meshwright/solve/dual_bound.h"
 #include "meshwright/solve/model.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 // Raises a DualBound by moving its prices: deflected subgradient steps with Polyak's length. The
 // excess over each row's capacity is that of the *expected* usage, when nodes take strategies with
@@ -38,6 +38,6 @@ class PriceAscent {
   int failures_ = 0;
 };
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
 #endif  // MESHWRIGHT_SOLVE_PRICE_ASCENT_H_

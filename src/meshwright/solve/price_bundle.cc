@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {
 
 constexpr size_t kMostPlanes = 60;
@@ -37,7 +37,7 @@ void PriceBundle::Add(const std::vector<double>& prices, double value, Choice ch
   const size_t rows = centre_.size();
   Plane plane;
   plane.choice = std::move(choice);
-  const std::vector<int64_t> usage = RowUsage(model_, plane.choice);
+  const std::vector<Number> usage = RowUsage(model_, plane.choice);
   plane.slope.resize(rows);
   std::vector<double> at(rows);
   for (size_t r = 0; r < rows; ++r) {
@@ -164,4 +164,4 @@ std::vector<Choice> PriceBundle::Weighted() const {
   return choices;
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH

@@ -6,7 +6,7 @@
 
 #include "meshwright/solve/model.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 // Raises a concave function of the row prices, known through its values and minimisers, by a
 // proximal bundle method (Kiwiel, "Proximity control in bundle methods for convex nondifferentiable
@@ -54,6 +54,6 @@ class PriceBundle {
   int failures_ = 0;
 };
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
 #endif  // MESHWRIGHT_SOLVE_PRICE_BUNDLE_H_

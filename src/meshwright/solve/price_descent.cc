@@ -6,7 +6,7 @@
 #include "meshwright/solve/parallel.h"
 #include "meshwright/solve/repair.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {
 
 constexpr int kForestMoves = 3;  // between changes of prices
@@ -46,7 +46,7 @@ int64_t PriceDescent::Run(int rounds, double gap, const std::function<bool()>& s
       steps += kRepairSweeps * entries_ / 8;
     }
     if (model_.rows() == 0) continue;
-    const std::vector<int64_t> usage = RowUsage(model_, choice_);
+    const std::vector<Number> usage = RowUsage(model_, choice_);
     double norm = 1;
     for (size_t r = 0; r < usage.size(); ++r) {
       const auto excess = static_cast<double>(usage[r] - model_.capacity[r]);
@@ -82,4 +82,4 @@ Choice RunPortfolio(const Model& model, const Neighbourhoods& near,
   return {};
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH

@@ -10,7 +10,7 @@
 #include "meshwright/solve/local_state.h"
 #include "meshwright/solve/model.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 // Looks for cheap feasible choices from one start: forest moves at row prices, while the prices
 // follow what the present choice uses, so that they move around the point where the rows are just
@@ -57,6 +57,6 @@ Choice RunPortfolio(const Model& model, const Neighbourhoods& near,
                     const std::vector<Choice>& starts, const PortfolioOptions& options,
                     int64_t* steps);
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
 #endif  // MESHWRIGHT_SOLVE_PRICE_DESCENT_H_

@@ -48,12 +48,14 @@ struct Node {
 };
 
 // Row-major rows x cols.
-struct Matrix {
+template <typename Entry>
+struct MatrixOf {
   int32_t rows = 0, cols = 0;
-  std::vector<int64_t> cost;  // >= 0
-  int64_t at(int32_t r, int32_t c) const { return cost[static_cast<size_t>(r) * cols + c]; }
-  friend bool operator==(const Matrix&, const Matrix&) = default;
+  std::vector<Entry> cost;  // >= 0
+  Entry at(int32_t r, int32_t c) const { return cost[static_cast<size_t>(r) * cols + c]; }
+  friend bool operator==(const MatrixOf&, const MatrixOf&) = default;
 };
+using Matrix = MatrixOf<int64_t>;
 
 struct Edge {
   NodeId a, b;                           // different nodes; rows are a's strategies, columns b's

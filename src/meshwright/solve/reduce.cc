@@ -20,7 +20,7 @@
 // Left out: dominance by mixtures of strategies, and domination between rows that are not
 // neighbours in time.
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {
 
 constexpr int64_t kFewChanges = 8192;  // changes a sweep are few below nodes / this
@@ -96,4 +96,4 @@ std::vector<double> Reduced::ProjectPrices(const std::vector<double>& prices) co
   return projected;
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH

@@ -7,7 +7,7 @@
 #include "meshwright/solve/model.h"
 #include "meshwright/solve/undo.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 struct ReduceOptions {
   int64_t max_product_steps = int64_t{1} << 24;      // of one degree-2 elimination
@@ -38,6 +38,6 @@ using StrategyMask = std::vector<std::vector<bool>>;
 Reduced Reduce(Model model, const ReduceOptions& options = {},
                const StrategyMask* allowed = nullptr);
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
 #endif  // MESHWRIGHT_SOLVE_REDUCE_H_

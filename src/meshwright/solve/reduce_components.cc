@@ -7,7 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "meshwright/solve/eliminate.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {
 
 // Alive nodes by component, ascending within one.
@@ -53,7 +53,10 @@ std::vector<int64_t> Fingerprint(const Model& model) {
   std::vector<int64_t> print;
   for (const ModelNode& node : model.nodes) {
     print.push_back(static_cast<int64_t>(node.cost.size()));
-    print.insert(print.end(), node.cost.begin(), node.cost.end());
+    for (Number c : node.cost) {
+      print.push_back(static_cast<int64_t>(c));
+      if (kWide) print.push_back(static_cast<int64_t>(c >> (kWide ? 64 : 0)));
+    }
   }
   for (const ModelEdge& edge : model.edges) {
     print.push_back(edge.a);
@@ -93,4 +96,4 @@ int64_t SolveComponents(Core* core, int64_t max_entries) {
   return count;
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH

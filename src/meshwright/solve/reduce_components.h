@@ -5,7 +5,7 @@
 
 #include "meshwright/solve/core.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 // Solves connected components apart: one that uses no row meets the others nowhere, so any of its
 // optima will do. Fixes the nodes of those whose elimination tables stay within `max_entries`
@@ -16,6 +16,6 @@ namespace meshwright::solve {
 // Assumes that the core is tidy and that segments are not tangled.
 int64_t SolveComponents(Core* core, int64_t max_entries);
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
 #endif  // MESHWRIGHT_SOLVE_REDUCE_COMPONENTS_H_

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {
 
 bool UsesNoMore(const Core::Node& node, int32_t b, int32_t a) {
@@ -34,7 +34,7 @@ bool RemoveDominated(Core* core, int32_t v, int64_t max_steps) {
       for (int32_t e : node.edges)
         worse_by.push_back(core->pool().WorseByOf(core->MatrixFrom(e, v)));
     }
-    int64_t sum = node.cost[b] - node.cost[a];
+    Number sum = node.cost[b] - node.cost[a];
     for (const MatrixRef& table : worse_by) {
       sum = AddCost(sum, table->at(a, b));
       if (sum > 0) return false;
@@ -72,4 +72,4 @@ bool RemoveDominated(Core* core, int32_t v, int64_t max_steps) {
   return true;
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH

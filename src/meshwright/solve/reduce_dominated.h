@@ -5,7 +5,7 @@
 
 #include "meshwright/solve/core.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 // Removes strategies a of v for which some b is never worse, whatever the neighbours do:
 //
@@ -18,6 +18,6 @@ namespace meshwright::solve {
 // something was removed.
 bool RemoveDominated(Core* core, int32_t v, int64_t max_steps);
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
 #endif  // MESHWRIGHT_SOLVE_REDUCE_DOMINATED_H_

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {
 
 // The one finite column of every row, or empty if some row has several.
@@ -40,4 +40,4 @@ bool MergeFollowers(Core* core, int32_t v) {
   return false;
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH

@@ -5,7 +5,7 @@
 
 #include "meshwright/solve/core.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 // Functional merge: if every strategy of v allows exactly one of a neighbour (or the other way
 // around), the neighbour has no choice of its own. It joins v, with its edges, cost and usage.
@@ -16,6 +16,6 @@ namespace meshwright::solve {
 // matrices.
 bool MergeFollowers(Core* core, int32_t v);
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
 #endif  // MESHWRIGHT_SOLVE_REDUCE_FOLLOW_H_

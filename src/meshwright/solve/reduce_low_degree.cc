@@ -1,6 +1,6 @@
 #include "meshwright/solve/reduce_low_degree.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 bool EliminateLowDegree(Core* core, int32_t v, int64_t max_steps) {
   if (core->strategies(v) == 1) {
@@ -18,4 +18,4 @@ bool EliminateLowDegree(Core* core, int32_t v, int64_t max_steps) {
   return true;
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH

@@ -5,7 +5,7 @@
 
 #include "meshwright/solve/core.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 // Removes v if it has at most two edges and no usage, or only one strategy:
 //   degree 0: its cheapest strategy;  degree 1: its cheapest strategy for each of the neighbour's,
@@ -16,6 +16,6 @@ namespace meshwright::solve {
 // if v was removed.
 bool EliminateLowDegree(Core* core, int32_t v, int64_t max_steps);
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
 #endif  // MESHWRIGHT_SOLVE_REDUCE_LOW_DEGREE_H_

@@ -5,30 +5,30 @@
 #include <utility>
 #include <vector>
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {
 
 // Smallest value of any range in O(1) after O(n log n).
 class RangeMinimum {
  public:
-  explicit RangeMinimum(const std::vector<int64_t>& values) : levels_{values} {
+  explicit RangeMinimum(const std::vector<Number>& values) : levels_{values} {
     for (size_t width = 1; 2 * width <= values.size(); width *= 2) {
-      const std::vector<int64_t>& half = levels_.back();
-      std::vector<int64_t> level(values.size() - 2 * width + 1);
+      const std::vector<Number>& half = levels_.back();
+      std::vector<Number> level(values.size() - 2 * width + 1);
       for (size_t i = 0; i < level.size(); ++i) level[i] = std::min(half[i], half[i + width]);
       levels_.push_back(std::move(level));
     }
   }
-  int64_t Of(int32_t begin, int32_t end) const {  // begin < end
+  Number Of(int32_t begin, int32_t end) const {  // begin < end
     const int level = std::bit_width(static_cast<uint32_t>(end - begin)) - 1;
     return std::min(levels_[level][begin], levels_[level][end - (1 << level)]);
   }
 
  private:
-  std::vector<std::vector<int64_t>> levels_;
+  std::vector<std::vector<Number>> levels_;
 };
 
-void Accumulate(std::vector<int64_t>* differences) {
+void Accumulate(std::vector<Number>* differences) {
   for (size_t r = 1; r < differences->size(); ++r) (*differences)[r] += (*differences)[r - 1];
 }
 
@@ -43,23 +43,23 @@ void Untangle(Core* core) {
 
 // Takes the usage that all strategies share off the capacities. False if that is too much.
 bool StripShared(Core* core) {
-  std::vector<int64_t> shared(core->capacity().size() + 1, 0);
+  std::vector<Number> shared(core->capacity().size() + 1, 0);
   for (int32_t v = 0; v < core->size(); ++v) {
     if (core->node(v).segments.empty()) continue;
     std::vector<Segment> segments = core->TakeSegments(v);
     bool changed = false;
     for (Segment& s : segments) {
-      const int64_t least = *std::min_element(s.amount.begin(), s.amount.end());
+      const Number least = *std::min_element(s.amount.begin(), s.amount.end());
       if (least == 0) continue;
       changed = true;
       shared[s.begin] += least;
       shared[s.end] -= least;
-      for (int64_t& a : s.amount) a -= least;
+      for (Number& a : s.amount) a -= least;
     }
     core->SetSegments(v, changed ? DisjointSegments(std::move(segments)) : std::move(segments));
   }
   Accumulate(&shared);
-  std::vector<int64_t> capacity = core->capacity();
+  std::vector<Number> capacity = core->capacity();
   bool fits = true;
   for (size_t r = 0; r < capacity.size(); ++r) {
     capacity[r] -= shared[r];
@@ -99,11 +99,11 @@ bool RemoveTooLarge(Core* core) {
 // For every row the one that is kept whenever it is: itself if it must stay, a neighbour, or -1 if
 // it cannot be exceeded.
 std::vector<int32_t> ImpliedBy(const Core& core) {
-  const std::vector<int64_t>& capacity = core.capacity();
+  const std::vector<Number>& capacity = core.capacity();
   const size_t rows = capacity.size();
-  std::vector<int64_t> most(rows + 1, 0);  // sum of largest usages
+  std::vector<Number> most(rows + 1, 0);  // sum of largest usages
   // Sums over nodes of the largest increase (decrease) of usage from row r - 1 to row r.
-  std::vector<int64_t> up(rows + 1, 0), down(rows + 1, 0);
+  std::vector<Number> up(rows + 1, 0), down(rows + 1, 0);
   for (int32_t v = 0; v < core.size(); ++v) {
     const std::vector<Segment>& segments = core.node(v).segments;
     for (size_t i = 0; i < segments.size(); ++i) {
@@ -119,8 +119,8 @@ std::vector<int32_t> ImpliedBy(const Core& core) {
         up[s.end] -= *least;
         down[s.end] += *largest;
       } else {
-        const std::vector<int64_t>& next = segments[i + 1].amount;
-        int64_t increase = next[0] - s.amount[0], decrease = -increase;
+        const std::vector<Number>& next = segments[i + 1].amount;
+        Number increase = next[0] - s.amount[0], decrease = -increase;
         for (size_t k = 1; k < next.size(); ++k) {
           increase = std::max(increase, next[k] - s.amount[k]);
           decrease = std::max(decrease, s.amount[k] - next[k]);
@@ -201,4 +201,4 @@ void ReduceRows(Core* core) {
   }
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH

@@ -3,7 +3,7 @@
 
 #include "meshwright/solve/core.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 // Simplifies the memory side of a core, repeatedly until little changes:
 //
@@ -18,6 +18,6 @@ namespace meshwright::solve {
 // exceeded by the smallest usages. Nodes that changed are queued.
 void ReduceRows(Core* core);
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
 #endif  // MESHWRIGHT_SOLVE_REDUCE_ROWS_H_

@@ -7,7 +7,7 @@
 
 #include "meshwright/solve/simd.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {
 
 // Sum over rows of price * what `amount` exceeds the room by. Room beyond a row's capacity is none.
@@ -85,7 +85,7 @@ class Repairer {
 
   bool ChangeToBest(int32_t v) {
     const auto k = model_.strategies(v);
-    const auto priced = [this](int64_t cost) {
+    const auto priced = [this](Number cost) {
       return IsInf(cost) ? forbidden_price_ : static_cast<double>(cost);
     };
     price_.resize(k);
@@ -150,4 +150,4 @@ Choice Repair(const Model& model, const Neighbourhoods& near, Choice start, int 
   return best;
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH

@@ -7,7 +7,7 @@
 #include "meshwright/solve/local_state.h"
 #include "meshwright/solve/model.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 // Tries to make a choice feasible, and then cheaper, by changing one node at a time to what is
 // cheapest when a forbidden entry and a unit of excess usage have a price. Prices of rows that stay
@@ -17,6 +17,6 @@ namespace meshwright::solve {
 Choice Repair(const Model& model, const Neighbourhoods& near, Choice start, int max_sweeps,
               const std::function<bool()>& stop);
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
 #endif  // MESHWRIGHT_SOLVE_REPAIR_H_

@@ -7,12 +7,12 @@
 
 #include "meshwright/solve/model.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 // What is left of every row's capacity while nodes take and give back strategies.
 class RowRoom {
  public:
-  explicit RowRoom(std::vector<int64_t> capacity) : room_(std::move(capacity)) {}
+  explicit RowRoom(std::vector<Number> capacity) : room_(std::move(capacity)) {}
 
   void Take(const std::vector<Segment>& segments, int32_t s) { Add(segments, s, -1); }
   void GiveBack(const std::vector<Segment>& segments, int32_t s) { Add(segments, s, 1); }
@@ -23,22 +23,22 @@ class RowRoom {
     }
     return true;
   }
-  int64_t Least(int32_t begin, int32_t end) const {
+  Number Least(int32_t begin, int32_t end) const {
     return *std::min_element(room_.begin() + begin, room_.begin() + end);
   }
-  const std::vector<int64_t>& room() const { return room_; }
+  const std::vector<Number>& room() const { return room_; }
 
  private:
-  void Add(const std::vector<Segment>& segments, int32_t s, int64_t sign) {
+  void Add(const std::vector<Segment>& segments, int32_t s, Number sign) {
     for (const Segment& g : segments) {
-      const int64_t amount = sign * g.amount[s];
+      const Number amount = sign * g.amount[s];
       if (amount == 0) continue;
       for (int32_t r = g.begin; r < g.end; ++r) room_[r] += amount;
     }
   }
-  std::vector<int64_t> room_;
+  std::vector<Number> room_;
 };
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
 #endif  // MESHWRIGHT_SOLVE_ROW_ROOM_H_

@@ -31,10 +31,10 @@ struct Progress {
 };
 
 // Memory: beside the problem itself a compiled copy of it, at most 256 MiB of remembered matrix
-// operations while it is reduced, elimination tables of at most 8 * max_table_entries bytes, and for
-// the search about ten times the reduced model: entries of its different matrices, strategies and
-// the rows that each node's usages cover (8 bytes each). A contest instance of 65,000 nodes stays
-// below 1 GiB.
+// operations while it is reduced, elimination tables of at most 8 * max_table_entries bytes, and
+// for the search about ten times the reduced model: entries of its different matrices, strategies
+// and the rows that each node's usages cover (8 bytes each). A contest instance of 65,000 nodes
+// stays below 1 GiB. Where sums of costs or usages need more than 64 bits it is twice that.
 struct SolverOptions {
   double deadline_seconds = 30;  // wall clock; the best so far is returned at it
   int threads = 2;               // the answer depends on it only through the deadline

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {
 
 void Undo(const StrategiesRemoved& step, Choice* choice) {
@@ -14,10 +14,10 @@ void Undo(const Merged& step, Choice* choice) {
 }
 
 void Undo(const Eliminated& step, Choice* choice) {
-  int64_t least = kInf;
+  Number least = kInf;
   int32_t best = 0;
   for (int32_t s = 0; s < step.cost->cols; ++s) {
-    int64_t cost = step.cost->cost[s];
+    Number cost = step.cost->cost[s];
     for (const Eliminated::Neighbour& n : step.neighbours) {
       cost = AddCost(cost, n.matrix->at((*choice)[n.node], s));
     }
@@ -49,4 +49,4 @@ void UndoLog::Project(Choice* choice) const {
     std::visit([choice](const auto& step) { Redo(step, choice); }, step);
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH

@@ -8,7 +8,7 @@
 
 #include "meshwright/solve/model.h"
 
-namespace meshwright::solve {
+namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 // Some strategies of `node` were removed; strategy s now was kept[s] then. replacement[s] is where
 // strategy s of then went: its index now, that of the strategy that dominates it, or -1 if it was
@@ -57,6 +57,6 @@ class UndoLog {
   std::vector<Step> steps_;
 };
 
-}  // namespace meshwright::solve
+}  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
 #endif  // MESHWRIGHT_SOLVE_UNDO_H_

@@ -1,0 +1,24 @@
+#ifndef MESHWRIGHT_SOLVE_SOLVE_IN_WIDTH_H_
+#define MESHWRIGHT_SOLVE_SOLVE_IN_WIDTH_H_
+
+#include "meshwright/solve/problem.h"
+#include "meshwright/solve/solver.h"
+
+namespace meshwright::solve {
+
+// Whether no sum of costs or usages that solving `problem`, which must be valid, can meet exceeds
+// what the narrow numbers hold.
+bool FitsNarrow(const Problem& problem);
+
+// Solve in numbers of either width (number.h). `problem` must be valid, for the narrow ones
+// FitsNarrow.
+inline namespace narrow {
+Solution SolveInWidth(const Problem& problem, const SolverOptions& options);
+}
+namespace wide {
+Solution SolveInWidth(const Problem& problem, const SolverOptions& options);
+}
+
+}  // namespace meshwright::solve
+
+#endif  // MESHWRIGHT_SOLVE_SOLVE_IN_WIDTH_H_
