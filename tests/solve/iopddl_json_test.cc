@@ -57,12 +57,36 @@ TEST(IopddlJsonTest, WritesWhatItReads) {
 TEST(IopddlJsonTest, EqualMatricesComeOutShared) {
   const absl::StatusOr<Problem> problem = ParseIopddl(
       R"({"problem":{"nodes":{"intervals":[[0,0],[0,0],[0,0]],"costs":[[1],[1],[1]],"usages":[[],[],[]]},
-          "edges":{"nodes":[[0,1],[1,2],[0,2]],"costs":[[5],[5],[6]]}}})",
+          "edges":{"nodes":[[0,1],[1,2],[0,2]],"costs":[[5],[5],[6]]},
+          "usage_limit":9223372036854775807}})",
       "shared");
   ASSERT_TRUE(problem.ok()) << problem.status();
   EXPECT_EQ(problem->edges[0].matrix, problem->edges[1].matrix);
   EXPECT_NE(problem->edges[0].matrix, problem->edges[2].matrix);
   EXPECT_EQ(problem->usage_limit, kUnlimited);
+}
+
+// Doubles hold 53 bits; the text of a number holds all of them.
+TEST(IopddlJsonTest, ReadsWholeNumbersInAnyNotationExactly) {
+  const auto read = [](const std::string& number) {
+    std::string text = kSmall;
+    text.replace(text.find("[1, 2]"), 6, "[1, " + number + "]");
+    const absl::StatusOr<Problem> problem = ParseIopddl(text, "number");
+    return problem.ok() ? problem->nodes[0].cost[1] : -1;
+  };
+  EXPECT_EQ(read("5.0"), 5);
+  EXPECT_EQ(read("-0.0"), 0);
+  EXPECT_EQ(read("0e999999999999999999999"), 0);
+  EXPECT_EQ(read("1e18"), kForbidden);
+  EXPECT_EQ(read("1.5E+3"), 1500);
+  EXPECT_EQ(read("1500e-2"), 15);
+  EXPECT_EQ(read("999999999999999999.0"), 999'999'999'999'999'999);
+  EXPECT_EQ(read("1.23456789012345678e17"), 123'456'789'012'345'678);
+  EXPECT_EQ(read("9223372036854775807.000"), kUnlimited);
+  for (const char* number : {"9223372036854775808.0", "1e19", "0.5", "1e-1", "1.23456e2", "15e-1",
+                             "1e-99999999999999999999"}) {
+    EXPECT_EQ(read(number), -1) << number;
+  }
 }
 
 TEST(IopddlJsonTest, IgnoresWhatItDoesNotKnow) {
@@ -107,6 +131,7 @@ const JsonDamage kJsonDamages[] = {
     {"[[1, 0]]", "[[1, 1]]", "edge 0 joins node 1 to itself"},
     {"[[1, 0]]", "[[1, -1]]", "edge 0 names node -1; there are 2 nodes"},
     {"2, 3, 4, 10000", "2, -3, 4, 10000", "edge 0 has a negative cost"},
+    {"\"usage_limit\"", "\"limit\"", "has no problem.usage_limit; 9223372036854775807 is no limit"},
     {"99}}", "-99}}", "usage limit is -99"},
     {"99}}", "1.5}}", "1.5 in problem.usage_limit is not a 64-bit integer"},
     {"99}}", "99, \"usage_limit\": 98}}", "problem.usage_limit occurs twice"},

@@ -11,10 +11,12 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/file.h"
 #include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
 #include "meshwright/solve/json_value.h"
 
 // The files hold millions of numbers, so they are not built as a JSON tree: a SAX handler files
@@ -49,6 +51,40 @@ constexpr const char* kLimitPath = "problem.usage_limit";
 // Each of these and of the above may occur once.
 constexpr const char* kObjectPaths[] = {"problem", "problem.nodes", "problem.edges"};
 
+// The value of a JSON number with a point or an exponent, exactly; nullopt if it is not whole or
+// does not fit.
+std::optional<int64_t> WholeNumber(std::string_view text) {
+  constexpr int64_t kMostShift = 1'000'000'000;  // more than any text is long
+  const bool negative = text.starts_with('-');
+  if (negative) text.remove_prefix(1);
+  int64_t shift = 0;  // of the point to the right
+  if (const size_t e = text.find_first_of("eE"); e != std::string_view::npos) {
+    std::string_view exponent = text.substr(e + 1);
+    if (exponent.starts_with('+')) exponent.remove_prefix(1);
+    if (!absl::SimpleAtoi(ToAbsl(exponent), &shift))
+      shift = exponent.starts_with('-') ? -kMostShift : kMostShift;
+    shift = std::clamp(shift, -kMostShift, kMostShift);
+    text = text.substr(0, e);
+  }
+  std::string digits(text);
+  if (const size_t point = digits.find('.'); point != std::string::npos) {
+    shift -= static_cast<int64_t>(digits.size() - point - 1);
+    digits.erase(point, 1);
+  }
+  const size_t first = digits.find_first_not_of('0');
+  if (first == std::string::npos) return 0;
+  digits.erase(0, first);
+  const size_t last = digits.find_last_not_of('0') + 1;
+  shift += static_cast<int64_t>(digits.size() - last);
+  digits.resize(last);
+  constexpr int64_t kMostDigits = 19;
+  if (shift < 0 || static_cast<int64_t>(last) + shift > kMostDigits) return std::nullopt;
+  digits.append(static_cast<size_t>(shift), '0');
+  int64_t value = 0;
+  if (!absl::SimpleAtoi(digits, &value)) return std::nullopt;
+  return negative ? -value : value;
+}
+
 class Handler {
  public:
   using number_integer_t = nlohmann::json::number_integer_t;
@@ -79,15 +115,16 @@ class Handler {
     }
     return Number(static_cast<int64_t>(value));
   }
-  bool number_float(number_float_t value, const string_t& text) {
-    // Writers in other languages print 1e18 or 5.0; whole numbers are as good as integers.
-    if (!(value > -9.2e18 && value < 9.2e18) ||
-        static_cast<double>(static_cast<int64_t>(value)) != value) {
+  bool number_float(number_float_t, const string_t& text) {
+    // Writers in other languages print 1e18 or 5.0; whole numbers are as good as integers. The text
+    // is read, as doubles hold no more than 53 bits.
+    const std::optional<int64_t> whole = WholeNumber(text);
+    if (!whole.has_value()) {
       if (!Known()) return true;
       return Fail(
           absl::StrCat(text.substr(0, kLongestQuote), " in ", Place(), " is not a 64-bit integer"));
     }
-    return Number(static_cast<int64_t>(value));
+    return Number(*whole);
   }
   bool start_object(size_t) {
     if (array_depth_ > 0 && lists_ != nullptr) return Wrong("an object");
@@ -197,6 +234,8 @@ absl::StatusOr<Problem> Assemble(const std::string& file, RawProblem raw) {
   for (const ListField& field : kListFields) {
     if (!(raw.*field.lists).has_value()) return bad("has no ", field.path);
   }
+  if (!raw.usage_limit.has_value())
+    return bad("has no ", kLimitPath, "; ", kUnlimited, " is no limit");
   const size_t n = raw.node_costs->size();
   if (raw.intervals->size() != n || raw.usages->size() != n) {
     return bad(n, " lists of node costs, ", raw.intervals->size(), " intervals, ",
@@ -208,7 +247,7 @@ absl::StatusOr<Problem> Assemble(const std::string& file, RawProblem raw) {
   }
   Problem problem;
   problem.name = std::move(raw.name);
-  problem.usage_limit = raw.usage_limit.value_or(kUnlimited);
+  problem.usage_limit = *raw.usage_limit;
   problem.nodes.resize(n);
   for (size_t v = 0; v < n; ++v) {
     const std::vector<int64_t>& interval = (*raw.intervals)[v];

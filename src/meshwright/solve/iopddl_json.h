@@ -21,8 +21,8 @@
 namespace meshwright::solve {
 
 // Parses `text`, inflating it first if it is gzip data; `name` stands for it in errors. Equal
-// matrices of different edges come out shared. Missing "usage_limit" means unlimited, keys beyond
-// these are ignored; one of these that occurs twice is an error.
+// matrices of different edges come out shared. All of these keys but the name must be there, once;
+// others are ignored. Costs of 10^18 and more are forbidden, a usage limit of 2^63 - 1 is none.
 absl::StatusOr<Problem> ParseIopddl(std::string text, std::string_view name);
 
 // Reads the file at `path`, gzip or plain.
