@@ -80,6 +80,14 @@ TEST(CommandLine, BadUsage) {
                 "--mesh is required");
 }
 
+TEST(CommandLine, EmptyOutputNames) {
+  const std::string message = ": the name is empty; name a file, or leave the option out";
+  ExpectFailure(RunMeshwright({"simulate", "plan.json", "--trace", ""}), 2, "--trace" + message);
+  ExpectFailure(RunMeshwright({"calibrate", "-o", ""}), 2, "--output" + message);
+  ExpectFailure(RunMeshwright({"reproduce", "runs", "runs.csv", "-o", ""}), 2,
+                "--output" + message);
+}
+
 TEST(CommandLine, Clusters) {
   const RunResult run = RunMeshwright({"clusters"});
   EXPECT_EQ(run.exit_code, 0);
@@ -291,6 +299,7 @@ TEST_F(PlanCommand, BadValues) {
   ExpectFailure(Plan({"--memory", "lots"}), 2, "--memory: ");
   ExpectFailure(Plan({"--deadline", "soon"}), 2, "--deadline: ");
   ExpectFailure(Plan({"--deadline", "0s"}), 2, "--deadline: must be more than 0");
+  ExpectFailure(Plan({"--seed", "-1"}), 2, "--seed: found \"-1\"; a whole number from 0 to");
 }
 
 TEST_F(PlanCommand, BadOutputs) {
@@ -302,6 +311,8 @@ TEST_F(PlanCommand, BadOutputs) {
   ExpectFailure(Plan({"-o", folder_.Path("a"), "--emit", folder_.Path("a")}), 2,
                 "-o names the same file");
   ExpectFailure(Plan({"-o", "-"}), 2, "--json");
+  ExpectFailure(Plan({"-o", ""}), 2, "--output: the name is empty");
+  ExpectFailure(Plan({"--emit", ""}), 2, "--emit: the name is empty");
   std::filesystem::create_symlink(program_, folder_.Path("link"));
   ExpectFailure(Plan({"-o", folder_.Path("link")}), 2, "it is an input of this command");
   EXPECT_EQ(ReadText(program_), before);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/cli/option_checks.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/progress.h"
 #include "meshwright/cli/stage_folder.h"
@@ -81,6 +82,7 @@ std::shared_ptr<PlanningOptions> AddPlanningOptions(CLI::App& app) {
       ->check(CLI::Range(1, kMaxThreads))
       ->capture_default_str();
   app.add_option("--seed", options->search.seed, "equal seeds give equal plans")
+      ->check(IsSeed())
       ->capture_default_str();
   AddOutputOption(app, "-o,--output", options->plan_path,
                   "write the plan (JSON, docs/plan-schema.md) here");

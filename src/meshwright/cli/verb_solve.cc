@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/cli/option_checks.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/cluster/units.h"
@@ -109,7 +110,9 @@ Action AddSolveVerb(CLI::App& app) {
   app.add_option("--threads", command->threads, "threads of the search")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  app.add_option("--seed", command->seed, "equal seeds give equal answers")->capture_default_str();
+  app.add_option("--seed", command->seed, "equal seeds give equal answers")
+      ->check(IsSeed())
+      ->capture_default_str();
   AddOutputOption(app, "-o,--output", command->output.path,
                   "write cost, bound, gap, choice and history as JSON");
   app.add_flag("--quiet", command->quiet, "no progress on standard error");

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "meshwright/cli/option_checks.h"
 #include "meshwright/cli/verb.h"
 
 namespace meshwright {
@@ -79,7 +80,9 @@ Action AddVerifyVerb(CLI::App& app) {
   app.add_option("--repeats", command->repeats, "steps to time; 0: none")
       ->check(CLI::Range(0, kMaxRepeats))
       ->capture_default_str();
-  app.add_option("--seed", command->seed, "of the random inputs")->capture_default_str();
+  app.add_option("--seed", command->seed, "of the random inputs")
+      ->check(IsSeed())
+      ->capture_default_str();
   app.add_flag("--json", command->json, "print JSON instead of a table");
   return [command] { return RunVerify(*command); };
 }

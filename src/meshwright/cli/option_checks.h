@@ -1,0 +1,15 @@
+#ifndef MESHWRIGHT_CLI_OPTION_CHECKS_H_
+#define MESHWRIGHT_CLI_OPTION_CHECKS_H_
+
+#include <CLI/CLI.hpp>
+
+namespace meshwright {
+
+// Checks of the words that users give options, for app.add_option(...)->check(...).
+
+// Of a 64-bit seed: digits, and no more than fit. (CLI11 takes -1 for 2^64 - 1.)
+const CLI::Validator& IsSeed();
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_CLI_OPTION_CHECKS_H_
