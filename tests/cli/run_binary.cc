@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -13,7 +14,12 @@
 
 namespace meshwright {
 
-RunResult RunMeshwright(const std::vector<std::string>& arguments, const std::string& input) {
+namespace {
+
+// Calls watch(pid, file of standard error) while the program runs.
+template <typename Watch>
+RunResult RunWatched(const std::vector<std::string>& arguments, const std::string& input,
+                     const Watch& watch) {
   const ScratchFolder folder;
   const std::string in = folder.Write("in", input);
   const std::string out = folder.Path("out");
@@ -32,6 +38,7 @@ RunResult RunMeshwright(const std::vector<std::string>& arguments, const std::st
     execv(argv[0], argv.data());
     _exit(127);
   }
+  watch(pid, err);
   int status = 0;
   waitpid(pid, &status, 0);
   RunResult result;
@@ -39,6 +46,30 @@ RunResult RunMeshwright(const std::vector<std::string>& arguments, const std::st
   result.out = ReadText(out);
   result.err = ReadText(err);
   return result;
+}
+
+}  // namespace
+
+RunResult RunMeshwright(const std::vector<std::string>& arguments, const std::string& input) {
+  return RunWatched(arguments, input, [](pid_t, const std::string&) {});
+}
+
+RunResult RunMeshwrightAndSignal(const std::vector<std::string>& arguments, const std::string& text,
+                                 int signal) {
+  return RunWatched(arguments, "", [&](pid_t pid, const std::string& err) {
+    const auto ended = [pid] {
+      siginfo_t info = {};
+      return waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == pid;
+    };
+    while (ReadText(err).find(text) == std::string::npos) {
+      if (ended()) {
+        ADD_FAILURE() << "ended without \"" << text << "\" on standard error";
+        return;
+      }
+      usleep(1000);
+    }
+    kill(pid, signal);
+  });
 }
 
 ScratchFolder::ScratchFolder() {

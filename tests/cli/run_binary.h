@@ -15,6 +15,11 @@ struct RunResult {
 // no terminal.
 RunResult RunMeshwright(const std::vector<std::string>& arguments, const std::string& input = "");
 
+// Likewise with `signal` sent once its standard error holds `text`. Fails the test if it ends
+// before.
+RunResult RunMeshwrightAndSignal(const std::vector<std::string>& arguments, const std::string& text,
+                                 int signal);
+
 // A folder of its own for the running test, removed with what is in it at the end.
 class ScratchFolder {
  public:

@@ -3,8 +3,11 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <csignal>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_replace.h"
@@ -39,6 +42,35 @@ std::string Gzip(const std::string& text) {
   out.resize(stream.total_out);
   deflateEnd(&stream);
   return out;
+}
+
+// Nodes with an edge between any two: `forbidden` to have equal strategies, or with random costs.
+std::string CompleteGraph(int nodes, int strategies, bool forbidden) {
+  uint64_t state = 1;
+  const auto random = [&state] {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<int64_t>(state >> 44);
+  };
+  std::vector<std::vector<int64_t>> intervals(nodes, {0, 0}), costs, usages(nodes), ends, matrices;
+  for (int v = 0; v < nodes; ++v) {
+    costs.emplace_back();
+    for (int s = 0; s < strategies; ++s) costs.back().push_back(forbidden ? 0 : random());
+    for (int u = 0; u < v; ++u) {
+      ends.push_back({u, v});
+      matrices.emplace_back();
+      for (int i = 0; i < strategies * strategies; ++i) {
+        const bool same = i / strategies == i % strategies;
+        matrices.back().push_back(!forbidden ? random() : same ? 1'000'000'000'000'000'000 : 0);
+      }
+    }
+  }
+  const nlohmann::json problem = {
+      {"problem",
+       {{"name", "complete"},
+        {"nodes", {{"intervals", intervals}, {"costs", costs}, {"usages", usages}}},
+        {"edges", {{"nodes", ends}, {"costs", matrices}}},
+        {"usage_limit", 1}}}};
+  return problem.dump();
 }
 
 class SolveCommand : public testing::Test {
@@ -86,12 +118,92 @@ TEST_F(SolveCommand, InfeasibleNamesTheTimeThatProvesIt) {
             "meshwright: infeasible: at time 2 even the smallest usages exceed the limit of 6\n");
 }
 
-TEST_F(SolveCommand, InfeasibleByForbiddenCosts) {
-  const RunResult run =
-      Solve(absl::StrReplaceAll(kProblem, {{"[0, 3, 2, 1]", "[0, 3, 1e18, 1e18]"}}));
+TEST_F(SolveCommand, InfeasibleNamesTheEdgeOrNodeOrTimeThatShowsIt) {
+  const auto message = [this](std::vector<std::pair<std::string, std::string>> changes) {
+    const RunResult run = Solve(absl::StrReplaceAll(kProblem, changes));
+    EXPECT_EQ(run.exit_code, 3);
+    EXPECT_EQ(run.out, "[]\n");
+    return run.err;
+  };
+  EXPECT_EQ(message({{"[0, 3, 2, 1]", "[1e18, 1e18, 1e18, 1e18]"}}),
+            "meshwright: infeasible: every entry of edge 0 (nodes 0, 1) is forbidden\n");
+  EXPECT_EQ(message({{"[1, 9]", "[1e18, 2e18]"}}),
+            "meshwright: infeasible: node 1 has no strategy that neither forbidden costs nor the "
+            "usage limit exclude\n");
+  // Each strategy fits by itself, but only the pair (0, 0) is allowed.
+  EXPECT_EQ(message({{"[0, 3, 2, 1]", "[0, 1e18, 1e18, 1e18]"}, {"\": 10", "\": 13"}}),
+            "meshwright: infeasible: at time 2 usage exceeds the limit of 13 whatever is chosen of "
+            "what forbidden costs and other times leave\n");
+}
+
+TEST_F(SolveCommand, InfeasibleForNoSingleReason) {
+  const RunResult run = Solve(CompleteGraph(4, 3, true));
   EXPECT_EQ(run.exit_code, 3);
   EXPECT_EQ(run.out, "[]\n");
   EXPECT_THAT(run.err, StartsWith("meshwright: infeasible: proven by search"));
+}
+
+// Costs just below what is forbidden and usages just below what is no limit: sums need 128 bits.
+TEST_F(SolveCommand, LargestNumbersAreExact) {
+  const RunResult run = Solve(R"({"problem": {"name": "large",
+      "nodes": {"intervals": [[0, 1], [0, 1], [0, 1]],
+                "costs": [[999999999999999999, 999999999999999998], [999999999999999999], [7, 9]],
+                "usages": [[0, 9223372036854775806], [0], [0, 1]]},
+      "edges": {"nodes": [[0, 1]], "costs": [[999999999999999999, 999999999999999999]]},
+      "usage_limit": 9223372036854775806}})");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(run.out,
+            "optimal: cost 3000000000000000003, bound 3000000000000000003, gap 0.0000 %, peak "
+            "usage 9223372036854775806\n[1, 0, 0]\n");
+}
+
+TEST_F(SolveCommand, InterruptedItGivesTheBestAnswerSoFar) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const std::string path = folder_.Path("solution.json");
+    const RunResult run =
+        RunMeshwrightAndSignal({"solve", folder_.Write("problem.json", CompleteGraph(40, 9, false)),
+                                "--deadline", "1000s", "-o", path},
+                               "  cost ", signal);
+    EXPECT_EQ(run.exit_code, 0);
+    EXPECT_THAT(run.out, StartsWith("feasible: cost "));
+    EXPECT_THAT(run.err,
+                HasSubstr("meshwright: interrupted; this is the best answer found so far"));
+    const auto json = nlohmann::json::parse(ReadText(path));
+    EXPECT_EQ(json["outcome"], "feasible");
+    EXPECT_EQ(json["choice"].size(), 40u);
+    EXPECT_GT(json["gap"], 0);
+    EXPECT_EQ(json["improvements"].back()["cost"], json["cost"]);
+  }
+}
+
+TEST_F(SolveCommand, InterruptedBeforeTheFirstAnswerItSaysSo) {
+  const RunResult run =
+      RunMeshwrightAndSignal({"solve", folder_.Write("problem.json", CompleteGraph(15, 14, true)),
+                              "--deadline", "1000s", "-o", folder_.Path("solution.json")},
+                             "] reduce", SIGINT);
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_EQ(run.out, "[]\n");
+  EXPECT_THAT(run.err,
+              HasSubstr("meshwright: interrupted before a feasible assignment was found\n"));
+  EXPECT_THAT(folder_.Names(), testing::ElementsAre("problem.json"));
+}
+
+TEST_F(SolveCommand, WordsThatOptionsDoNotTake) {
+  const auto expect = [this](const std::string& option, const std::string& word,
+                             const std::string& message) {
+    SCOPED_TRACE(option + " " + word);
+    const RunResult run = Solve(kProblem, {option, word});
+    EXPECT_EQ(run.exit_code, 2);
+    EXPECT_THAT(run.err, StartsWith("meshwright: " + message));
+    EXPECT_THAT(run.out, IsEmpty());
+    EXPECT_THAT(folder_.Names(), testing::ElementsAre("problem.json"));
+  };
+  for (const char* seed : {"-1", "18446744073709551616", "1.5", "", "0x1", "1e3", "+1"})
+    expect("--seed", seed, std::string("--seed: found \"") + seed + "\"; a whole number from 0");
+  expect("-o", "", "--output: the name is empty; name a file, or leave the option out");
+  expect("--threads", "0", "--threads: ");
+  expect("--deadline", "0s", "--deadline: must be more than 0 seconds");
+  EXPECT_EQ(Solve(kProblem, {"--seed", "18446744073709551615"}).exit_code, 0);
 }
 
 TEST_F(SolveCommand, MalformedFiles) {
@@ -112,6 +224,7 @@ TEST_F(SolveCommand, MalformedFiles) {
   ExpectBadInput(with("[1, 5]", "[1, -5]"), "node 0 strategy 1 costs -5");
   ExpectBadInput(with("[1, 5]", "[]"), "node 0 has no strategies");
   ExpectBadInput(with("[7, 3]", "[7, -3]"), "node 0 has usage -3");
+  ExpectBadInput(with("usage_limit", "limit"), "has no problem.usage_limit");
   ExpectBadInput(with("[7, 3]", "[7]"), "node 0 has 2 strategies but a usage with 1 amounts");
   ExpectBadInput(with("[2, 5]", "[5, 2]"), "node 1 has a usage over [5, 2)");
   ExpectBadInput(with("[[0, 1]]", "[[0, 2]]"), "edge 0 names node 2");

@@ -43,7 +43,7 @@ int Run(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 done, 2 bad input, 3 nothing fits into memory, 4 a verification or\n"
-      "reproduction failed, 1 a bug in meshwright.\n"
+      "reproduction failed, 130 interrupted, 1 a bug in meshwright.\n"
       "Run `meshwright COMMAND --help` for options and examples of one command.\n");
   std::map<const CLI::App*, Action> actions;
   for (const Verb& verb : Verbs()) {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/cli/interruption.h"
 #include "meshwright/cli/option_checks.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
@@ -57,19 +58,39 @@ absl::Status CheckAnswer(const solve::Problem& problem, const solve::Solution& s
       solve::Int128Text(solution.cost), ", feasible: ", judged.feasible() ? "yes" : "no"));
 }
 
-absl::Status NoAnswer(const solve::Problem& problem, const solve::Solution& solution) {
+// Names the node, edge or time that shows it, where reductions found one.
+std::string WhyInfeasible(const solve::Problem& problem, const solve::Solution& solution) {
+  if (solution.infeasible_time >= 0) {
+    return StrCat("at time ", solution.infeasible_time,
+                  " even the smallest usages exceed the limit of ", problem.usage_limit);
+  }
+  if (const int32_t e = solution.infeasible_edge; e >= 0) {
+    return StrCat("every entry of edge ", e, " (nodes ", problem.edges[e].a.value, ", ",
+                  problem.edges[e].b.value, ") is forbidden");
+  }
+  if (const int32_t v = solution.infeasible_node; v >= 0) {
+    return StrCat("node ", v,
+                  " has no strategy that neither forbidden costs nor the usage limit exclude");
+  }
+  if (solution.crowded_time >= 0) {
+    return StrCat("at time ", solution.crowded_time, " usage exceeds the limit of ",
+                  problem.usage_limit,
+                  " whatever is chosen of what forbidden costs and other times leave");
+  }
+  return "proven by search; no single time, node or edge shows it";
+}
+
+absl::Status NoAnswer(const solve::Problem& problem, const solve::Solution& solution,
+                      bool interrupted) {
   MW_RETURN_IF_ERROR(PrintOutput("[]\n"));
+  if (solution.outcome == solve::Outcome::kUnknown && interrupted) {
+    return absl::ResourceExhaustedError("interrupted before a feasible assignment was found");
+  }
   if (solution.outcome == solve::Outcome::kUnknown) {
     return absl::ResourceExhaustedError(
         "no feasible assignment found before the deadline; --deadline gives it more time");
   }
-  if (solution.infeasible_time >= 0) {
-    return absl::ResourceExhaustedError(StrCat("infeasible: at time ", solution.infeasible_time,
-                                               " even the smallest usages exceed the limit of ",
-                                               problem.usage_limit));
-  }
-  return absl::ResourceExhaustedError(
-      "infeasible: proven by search; no single time point shows it");
+  return absl::ResourceExhaustedError(StrCat("infeasible: ", WhyInfeasible(problem, solution)));
 }
 
 absl::Status RunSolve(const SolveCommand& command) {
@@ -80,15 +101,24 @@ absl::Status RunSolve(const SolveCommand& command) {
   }
   if (*deadline <= 0) return absl::InvalidArgumentError("--deadline: must be more than 0 seconds");
   MW_RETURN_IF_ERROR(CheckOutputs({command.output}, {command.problem}));
+  const Interruption interruption;
   MW_ASSIGN_OR_RETURN(const solve::Problem problem, solve::ReadIopddl(command.problem));
   solve::SolverOptions options;
   options.deadline_seconds = *deadline;
   options.threads = command.threads;
   options.seed = command.seed;
   if (!command.quiet) options.progress = ShowProgress;
-  MW_ASSIGN_OR_RETURN(const solve::Solution solution, solve::Solve(problem, options));
-  if (solution.choice.empty() && !problem.nodes.empty()) return NoAnswer(problem, solution);
+  options.stop = [&interruption] { return interruption.Requested(); };
+  solve::Solution solution;
+  if (!interruption.Requested()) {
+    MW_ASSIGN_OR_RETURN(solution, solve::Solve(problem, options));
+  }
+  if (solution.choice.empty() &&
+      !(problem.nodes.empty() && solution.outcome == solve::Outcome::kOptimal))
+    return NoAnswer(problem, solution, interruption.Requested());
   MW_RETURN_IF_ERROR(CheckAnswer(problem, solution));
+  if (interruption.Requested() && solution.outcome == solve::Outcome::kFeasible)
+    std::fputs("meshwright: interrupted; this is the best answer found so far\n", stderr);
   if (!command.output.path.empty()) {
     MW_RETURN_IF_ERROR(WriteOutput(command.output, solve::SolutionToJson(problem, solution)));
   }
@@ -105,7 +135,10 @@ Action AddSolveVerb(CLI::App& app) {
   app.add_option("problem", command->problem,
                  "assignment problem in the IOPDDL contest's JSON, gzip or plain")
       ->required();
-  app.add_option("--deadline", command->deadline, "time for the search, like 60s")
+  app.add_option("--deadline", command->deadline,
+                 "time for the search, like 60s. At its end, and after an interrupt (Ctrl-C, "
+                 "SIGTERM), the best answer so far is printed and written: exit code 0, or 3 if "
+                 "none was found. A second interrupt ends the program at once")
       ->capture_default_str();
   app.add_option("--threads", command->threads, "threads of the search")
       ->check(CLI::Range(1, 1024))

@@ -103,7 +103,7 @@ void Core::Tidy(int32_t v) {
   std::vector<Number>& cost = nodes_[v].cost;
   const Number least = *std::min_element(cost.begin(), cost.end());
   if (IsInf(least)) {
-    infeasible_ = true;
+    SetNoStrategyLeft(v);
     return;
   }
   constant_ += least;
@@ -192,7 +192,7 @@ void Core::Fix(int32_t v) {
   for (const Segment& segment : nodes_[v].segments) {
     for (int32_t r = segment.begin; r < segment.end; ++r) {
       capacity_[r] -= segment.amount[0];
-      if (capacity_[r] < 0) infeasible_ = true;
+      if (capacity_[r] < 0) SetCrowded(r);
     }
   }
   nodes_[v].segments.clear();
@@ -217,6 +217,19 @@ void Core::MoveRows(const std::vector<int32_t>& to) {
   for (int32_t& row : row_now_) {
     if (row >= 0) row = to[row];
   }
+}
+
+void Core::SetNoStrategyLeft(int32_t v) {
+  if (!infeasible_) empty_node_ = v;
+  infeasible_ = true;
+}
+
+void Core::SetCrowded(int32_t row) {
+  if (!infeasible_) {
+    const auto it = std::find(row_now_.begin(), row_now_.end(), row);
+    crowded_row_ = static_cast<int32_t>(it - row_now_.begin());
+  }
+  infeasible_ = true;
 }
 
 void Core::RemoveNode(int32_t v) {

@@ -49,6 +49,10 @@ class Core {
   MatrixRef MatrixFrom(int32_t e, int32_t v);
   const std::vector<Number>& capacity() const { return capacity_; }
   bool infeasible() const { return infeasible_; }
+  // The first that showed it, -1 if nothing of the kind did: a node without strategies, or a row
+  // (of those in the beginning) that cannot be kept.
+  int32_t empty_node() const { return empty_node_; }
+  int32_t crowded_row() const { return crowded_row_; }
   MatrixPool& pool() { return pool_; }
 
   // --- Worklist ---
@@ -85,6 +89,8 @@ class Core {
   // smallest capacity. Segments must be renumbered by the caller.
   void MoveRows(const std::vector<int32_t>& to);
   void SetInfeasible() { infeasible_ = true; }
+  void SetNoStrategyLeft(int32_t v);
+  void SetCrowded(int32_t row);
 
   // --- Result ---
   // The remaining nodes in order; node_of[i] is where node i of the result was.
@@ -110,6 +116,7 @@ class Core {
   std::vector<int32_t> row_now_;
   Int128 constant_ = 0;
   bool infeasible_ = false;
+  int32_t empty_node_ = -1, crowded_row_ = -1;
   std::vector<int32_t> queue_;
   size_t queue_head_ = 0;
   UndoLog log_;

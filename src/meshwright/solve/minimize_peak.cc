@@ -67,7 +67,8 @@ absl::StatusOr<Solution> MinimizePeak(const Problem& problem, const SolverOption
   Int128 low = LeastPeak(problem);  // no smaller limit is feasible
   Int128 high = best.peak;          // feasible
   bool proven = true;               // every limit below `low` is infeasible for certain
-  while (low < high && low < kUnlimited && left() > options.deadline_seconds / 3) {
+  const auto stopped = [&options] { return options.stop && options.stop(); };
+  while (low < high && low < kUnlimited && left() > options.deadline_seconds / 3 && !stopped()) {
     const Int128 middle = std::min<Int128>(low + (high - low) / 2, kUnlimited - 1);
     bare.usage_limit = static_cast<int64_t>(middle);
     inner.deadline_seconds = std::min(options.deadline_seconds / 12, left());

@@ -68,6 +68,8 @@ Reduced Reduce(Model model, const ReduceOptions& options, const StrategyMask* al
     worthwhile = (core.changes() - before) * kFewChanges > result.original_size;
   } while (!core.infeasible() && core.HasQueued() && worthwhile);
   result.infeasible = core.infeasible();
+  result.empty_node = core.empty_node();
+  result.crowded_row = core.crowded_row();
   result.model = core.Extract(&result.node_of);
   result.row_now = core.row_now();
   result.log = core.TakeLog();

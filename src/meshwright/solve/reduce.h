@@ -18,6 +18,9 @@ struct ReduceOptions {
 // What is left of a model after all exact reductions, and the way back.
 struct Reduced {
   bool infeasible = false;
+  // What showed it, at most one of these and in terms of the original: a node of which no strategy
+  // was left, or a row that what was left exceeded. -1: not that.
+  int32_t empty_node = -1, crowded_row = -1;
   Model model;
   std::vector<int32_t> node_of;  // where node i of `model` was in the original
   std::vector<int32_t> row_now;  // by row of the original: the row that stands for it now, or -1

@@ -41,8 +41,8 @@ void Untangle(Core* core) {
   }
 }
 
-// Takes the usage that all strategies share off the capacities. False if that is too much.
-bool StripShared(Core* core) {
+// Takes the usage that all strategies share off the capacities.
+void StripShared(Core* core) {
   std::vector<Number> shared(core->capacity().size() + 1, 0);
   for (int32_t v = 0; v < core->size(); ++v) {
     if (core->node(v).segments.empty()) continue;
@@ -60,13 +60,11 @@ bool StripShared(Core* core) {
   }
   Accumulate(&shared);
   std::vector<Number> capacity = core->capacity();
-  bool fits = true;
   for (size_t r = 0; r < capacity.size(); ++r) {
     capacity[r] -= shared[r];
-    fits &= capacity[r] >= 0;
+    if (capacity[r] < 0) core->SetCrowded(static_cast<int32_t>(r));
   }
   core->SetCapacity(std::move(capacity));
-  return fits;
 }
 
 // Removes strategies that do not fit by themselves. True if there were any.
@@ -88,7 +86,7 @@ bool RemoveTooLarge(Core* core) {
     if (kept.size() == node.cost.size()) continue;
     removed = true;
     if (kept.empty()) {
-      core->SetInfeasible();
+      core->SetNoStrategyLeft(v);
       return true;
     }
     core->KeepStrategies(v, std::move(kept), std::move(replacement));
@@ -189,10 +187,8 @@ size_t DropRows(Core* core) {
 void ReduceRows(Core* core) {
   Untangle(core);
   while (!core->capacity().empty()) {
-    if (!StripShared(core)) {
-      core->SetInfeasible();
-      return;
-    }
+    StripShared(core);
+    if (core->infeasible()) return;
     const bool removed = RemoveTooLarge(core);
     if (core->infeasible()) return;
     // Dropping rows makes others neighbours. The last few such rounds are not worth a sweep each.

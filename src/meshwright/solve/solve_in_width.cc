@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "meshwright/solve/compile.h"
 #include "meshwright/solve/optimise.h"
 #include "meshwright/solve/reduce.h"
@@ -35,15 +36,31 @@ bool UsableHint(const Problem& problem, const std::vector<int32_t>& hint) {
   return true;
 }
 
+// An edge whose entries are all forbidden; -1 if there is none.
+int32_t ForbiddenEdge(const Problem& problem) {
+  absl::flat_hash_map<const solve::Matrix*, bool> forbidden;
+  for (size_t e = 0; e < problem.edges.size(); ++e) {
+    const solve::Matrix* const matrix = problem.edges[e].matrix.get();
+    const auto [it, fresh] = forbidden.try_emplace(matrix, false);
+    if (fresh) {
+      it->second = std::all_of(matrix->cost.begin(), matrix->cost.end(),
+                               [](int64_t c) { return c >= kForbidden; });
+    }
+    if (it->second) return static_cast<int32_t>(e);
+  }
+  return -1;
+}
+
 }  // namespace
 
 Solution SolveInWidth(const Problem& problem, const SolverOptions& options) {
   const Clock clock;
   Solution solution;
   Compiled compiled = Compile(problem);
-  if (compiled.infeasible_time >= 0) {
+  solution.infeasible_time = compiled.infeasible_time;
+  if (solution.infeasible_time < 0) solution.infeasible_edge = ForbiddenEdge(problem);
+  if (solution.infeasible_time >= 0 || solution.infeasible_edge >= 0) {
     solution.outcome = Outcome::kInfeasible;
-    solution.infeasible_time = compiled.infeasible_time;
     return solution;
   }
   Int128 last_bound = 0;
@@ -61,6 +78,8 @@ Solution SolveInWidth(const Problem& problem, const SolverOptions& options) {
   Optimised optimised;
   if (reduced.infeasible) {
     optimised.complete = true;
+    solution.infeasible_node = reduced.empty_node;
+    if (reduced.crowded_row >= 0) solution.crowded_time = compiled.row_time[reduced.crowded_row];
   } else {
     std::vector<Choice> starts;
     for (const std::vector<int32_t>& hint : options.hints) {
@@ -72,7 +91,9 @@ Solution SolveInWidth(const Problem& problem, const SolverOptions& options) {
     inner.seed = options.seed;
     inner.max_steps = options.max_search_steps;
     inner.max_table_entries = options.max_table_entries;
-    inner.stop = [&] { return clock.seconds() >= options.deadline_seconds; };
+    inner.stop = [&] {
+      return clock.seconds() >= options.deadline_seconds || (options.stop && options.stop());
+    };
     inner.improved = [&](Int128 cost) {
       if (!solution.history.empty() && cost >= solution.cost) return;
       solution.cost = cost;

@@ -48,6 +48,8 @@ struct SolverOptions {
   std::vector<std::vector<int32_t>>
       hints;  // assignments to start from (any length n; may be infeasible)
   std::function<void(const Progress&)> progress;  // called from one thread at a time
+  // Asked often, from any thread: once it says true the search ends as at the deadline.
+  std::function<bool()> stop;
 };
 
 struct Solution {
@@ -60,8 +62,14 @@ struct Solution {
   std::vector<Improvement> history;
   int64_t reduced_nodes = 0;  // nodes left after exact reductions
   int64_t reduced_edges = 0;
-  // If infeasible: a time at which even the smallest usages exceed the limit, or -1.
-  int32_t infeasible_time = -1;
+  // If infeasible, what shows it, as far as that is known without search; at most one is not -1.
+  int32_t infeasible_time = -1;  // at which even the smallest usages exceed the limit
+  int32_t infeasible_edge = -1;  // whose entries are all forbidden
+  // Of which no strategy is left: each is forbidden, by its own costs or those with what is left of
+  // its neighbours, or uses too much together with what cannot be avoided.
+  int32_t infeasible_node = -1;
+  // At which what forbidden costs and usages at other times leave exceeds the limit.
+  int32_t crowded_time = -1;
 };
 
 // Solves `problem` as well as it can until the deadline. Deterministic for given options as long as

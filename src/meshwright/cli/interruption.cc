@@ -1,0 +1,33 @@
+#include "meshwright/cli/interruption.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+
+namespace meshwright {
+namespace {
+
+std::atomic<bool> requested{false};
+static_assert(std::atomic<bool>::is_always_lock_free);  // or a signal handler may not touch it
+
+void EndSoonOrNow(int signal) {
+  if (requested.exchange(true)) _exit(128 + signal);
+}
+
+}  // namespace
+
+Interruption::Interruption() {
+  requested = false;
+  old_interrupt_ = std::signal(SIGINT, EndSoonOrNow);
+  old_terminate_ = std::signal(SIGTERM, EndSoonOrNow);
+}
+
+Interruption::~Interruption() {
+  std::signal(SIGINT, old_interrupt_);
+  std::signal(SIGTERM, old_terminate_);
+}
+
+bool Interruption::Requested() const { return requested; }
+
+}  // namespace meshwright
