@@ -143,8 +143,8 @@ TEST_F(PipelineCommand, BadPlacesForStagesAreRefusedBeforeTheSearch) {
     EXPECT_THAT(run.err, HasSubstr(message));
     EXPECT_THAT(run.err, Not(HasSubstr("micro-batches")));  // as progress says
   };
-  refused({"--emit", ""}, "--emit: found \"\", expected a name");
-  refused({"-o", ""}, "found \"\", expected a name");
+  refused({"--emit", ""}, "--emit: the name is empty; name a file");
+  refused({"-o", ""}, "the name is empty; name a file");
   refused({"--emit", "-"}, "--emit: - is no folder");
   refused({"--emit", "/proc/stages"}, "the folder /proc is not writable");
   refused({"-o", "/proc/plan.json"}, "the folder /proc is not writable");

@@ -128,9 +128,9 @@ absl::Status RunPipelinePlanning(const PlanningOptions& options) {
   if (!planned.pipeline.fits) return absl::ResourceExhaustedError(PipelineShortageText(planned));
 
   if (emits && !planned.whole_because.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--emit: there are no stages to write, as the program is not cut: ",
-                     planned.whole_because, "; without --pipeline it is written as one"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--emit: there are no stages to write, as the program is not cut: ", planned.whole_because,
+        "; without --pipeline it is written as one"));
   }
   const bool want_json = options.json || !plan_file.path.empty();
   const std::string json = want_json ? PlanToJson(planned.plan) : std::string();
