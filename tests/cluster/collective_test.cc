@@ -172,5 +172,22 @@ TEST(CollectiveSeconds, CloseToMeasured) {
   }
 }
 
+TEST(CollectiveLines, AreTheFastestAlgorithmsTimes) {
+  const Mesh mesh = MakeMesh({2, 3, 4, 2}, *ParseCluster("6x8xh100-sxm"));
+  for (const CollectiveKind kind :
+       {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kReduceScatter,
+        CollectiveKind::kAllToAll, CollectiveKind::kCollectivePermute}) {
+    for (const AxisList& axes : {AxisList{0}, {1}, {2}, {3}, {1, 2}, {0, 1, 2, 3}}) {
+      const CollectiveLines lines(mesh, kind, axes);
+      for (int64_t bytes :
+           {int64_t{0}, int64_t{1}, int64_t{4097}, int64_t{1} << 24, int64_t{1234567890123}}) {
+        const double wanted = CollectiveSeconds(mesh, kind, axes, bytes);
+        EXPECT_NEAR(lines.Seconds(bytes), wanted, 1e-13 * wanted)
+            << CollectiveName(kind) << " of " << bytes << " over " << axes.size() << " axes";
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace meshwright

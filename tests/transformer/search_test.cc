@@ -23,7 +23,7 @@ CostFunction RandomCost(uint64_t seed) {
     const auto share = [](int64_t of, int64_t parts) {
       return static_cast<double>(of) / static_cast<double>(parts);
     };
-    StepCost cost;
+    StepFigures cost;
     StepTime& time = cost.time;
     time.compute = weight[0] + weight[1] * share(8, c.tp * c.cp * c.dp) +
                    static_cast<double>(c.recompute) + 0.25 * share(c.ep, c.etp);
@@ -44,7 +44,7 @@ CostFunction RandomCost(uint64_t seed) {
           40 * c.micro_batch * (c.pp - stage) * (3 - int64_t(c.recompute)) / (c.tp * c.cp);
       memory.framework = 3;
       memory.communication = 5 * c.zero;
-      cost.memory.push_back(memory);
+      cost.kept_bytes = std::max(cost.kept_bytes, memory.activations + memory.logits);
       cost.peak_bytes = std::max(cost.peak_bytes, memory.total());
     }
     return cost;
@@ -55,7 +55,7 @@ SearchResult BruteForce(const Space& space, const CostFunction& cost_of,
                         const SearchOptions& options) {
   SearchResult result;
   for (const Configuration& c : space.All()) {
-    const StepCost cost = cost_of(c);
+    const StepFigures cost = cost_of(c);
     ++result.counts.legal;
     if (options.budget_bytes.has_value() && cost.peak_bytes > *options.budget_bytes) continue;
     ++result.counts.fitting;

@@ -140,12 +140,14 @@ double CollectiveSeconds(const Mesh& mesh, CollectiveKind kind, CollectiveAlgori
 
 namespace {
 
+constexpr std::array<CollectiveAlgorithm, 3> kAlgorithms = {
+    CollectiveAlgorithm::kRing, CollectiveAlgorithm::kTree, CollectiveAlgorithm::kHierarchical};
+
 double FastestTime(const Group& group, CollectiveKind kind, int64_t bytes,
                    CollectiveAlgorithm* algorithm) {
   double best = 0;
   bool first = true;
-  for (CollectiveAlgorithm candidate : {CollectiveAlgorithm::kRing, CollectiveAlgorithm::kTree,
-                                        CollectiveAlgorithm::kHierarchical}) {
+  for (const CollectiveAlgorithm candidate : kAlgorithms) {
     const double seconds = Time(group, kind, candidate, static_cast<double>(bytes));
     if (first || seconds < best) {
       best = seconds;
@@ -179,6 +181,16 @@ double CollectiveTimes::Seconds(CollectiveKind kind, const AxisList& axes, int64
   for (AxisIndex axis : axes) set |= size_t{1} << axis;
   if (combined_.empty()) return CollectiveSeconds(mesh_, kind, axes, bytes);
   return FastestTime(MakeGroup(mesh_.cluster, combined_[set]), kind, bytes, nullptr);
+}
+
+CollectiveLines::CollectiveLines(const Mesh& mesh, CollectiveKind kind, const AxisList& axes) {
+  constexpr double kManyBytes = int64_t{1} << 50;
+  const Group group = MakeGroup(mesh.cluster, mesh.Combined(axes));
+  for (size_t i = 0; i < kAlgorithms.size(); ++i) {
+    lines_[i].latency = Time(group, kind, kAlgorithms[i], 0);
+    lines_[i].per_byte =
+        (Time(group, kind, kAlgorithms[i], kManyBytes) - lines_[i].latency) / kManyBytes;
+  }
 }
 
 }  // namespace meshwright

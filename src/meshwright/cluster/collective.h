@@ -1,6 +1,8 @@
 #ifndef MESHWRIGHT_CLUSTER_COLLECTIVE_H_
 #define MESHWRIGHT_CLUSTER_COLLECTIVE_H_
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -52,6 +54,25 @@ class CollectiveTimes {
   Mesh mesh_;
   std::vector<MeshAxis>
       combined_;  // by set of axes, bit a for axis a; empty for meshes of more axes
+};
+
+// One question's answer as a function of bytes: an algorithm's time is a latency and a time a byte,
+// the fastest algorithm's the least of those.
+class CollectiveLines {
+ public:
+  CollectiveLines(const Mesh& mesh, CollectiveKind kind, const AxisList& axes);
+  double Seconds(int64_t bytes) const {
+    double least = lines_[0].At(bytes);
+    for (const Line& line : lines_) least = std::min(least, line.At(bytes));
+    return least;
+  }
+
+ private:
+  struct Line {
+    double latency = 0, per_byte = 0;
+    double At(int64_t bytes) const { return latency + per_byte * static_cast<double>(bytes); }
+  };
+  std::array<Line, 3> lines_;  // ring, tree, hierarchical
 };
 
 }  // namespace meshwright

@@ -41,7 +41,7 @@ SearchResult SearchOn(const ModelRequest& request, const Cluster& cluster, Ranki
                     request.precision);
   const auto make_cost = [&]() -> transformer::CostFunction {
     auto coster = std::make_shared<StepCoster>(request.model, request.workload, cluster);
-    return [coster](const Configuration& configuration) { return coster->Cost(configuration); };
+    return [coster](const Configuration& configuration) { return coster->Figures(configuration); };
   };
   return Search(
       space, make_cost,

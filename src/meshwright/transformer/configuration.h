@@ -15,10 +15,17 @@ enum class Recompute {
   kFull,       // whole layers: only what enters each is kept
 };
 
+inline constexpr int kRecomputeKinds = 3;
+
 // Of matrix products; weights' master copies and optimizer state are f32 in all.
 enum class Precision { kBf16, kFp16, kFp8, kMxFp8, kNvFp4 };
 
+inline constexpr int kPrecisionKinds = 5;
+
 enum class PipelineKind { k1F1B, kInterleaved, kZeroBubble };
+
+// What Configuration::ends_as_layers adds to the layers.
+inline constexpr int64_t kEndsAsLayers = 2;
 
 // GPUs = tp cp dp pp. Experts lie over the same GPUs: ep etp divides tp cp dp.
 struct Configuration {

@@ -59,14 +59,9 @@ struct Bound {
   int64_t bytes = 0;
 };
 
-Bound BoundOf(const StepCost& cost) {
-  Bound bound;
-  bound.seconds =
-      (cost.time.seconds - cost.time.data_communication - cost.time.optimizer) * kRounding;
-  for (const StageMemory& stage : cost.memory) {
-    bound.bytes = std::max(bound.bytes, stage.activations + stage.logits);
-  }
-  return bound;
+Bound BoundOf(const StepFigures& cost) {
+  return {(cost.time.seconds - cost.time.data_communication - cost.time.optimizer) * kRounding,
+          cost.kept_bytes};
 }
 
 class DegreesSearch {
@@ -97,7 +92,7 @@ class DegreesSearch {
     if (shardings.size() > 1) {
       member.zero = 0;
       member.shard = 0;
-      const StepCost cost = cost_of(member);
+      const StepFigures cost = cost_of(member);
       if (shardings.front().zero == 0) {
         Add(member, cost);
         ++i;
@@ -116,7 +111,7 @@ class DegreesSearch {
     }
   }
 
-  void Add(const Configuration& member, const StepCost& cost) {
+  void Add(const Configuration& member, const StepFigures& cost) {
     ++counts_.evaluated;
     if (cost.peak_bytes > budget_) return;
     ++counts_.fitting;

@@ -17,7 +17,7 @@ namespace meshwright::transformer {
 // What a configuration costs. What one without ZeRO takes beside data_communication and optimizer,
 // and its activations and logits in each pipeline group, must be no more than the same
 // configuration takes in all with any ZeRO. That is what is pruned by.
-using CostFunction = std::function<StepCost(const Configuration&)>;
+using CostFunction = std::function<StepFigures(const Configuration&)>;
 
 // What is best. Equals in the first are told apart by the second, then by the order of
 // ConfigurationBefore.

@@ -44,10 +44,15 @@ struct StageMemory {
   }
 };
 
-struct StepCost {
+// What a search compares by.
+struct StepFigures {
   StepTime time;
+  int64_t peak_bytes = 0;  // of the pipeline group that takes most
+  int64_t kept_bytes = 0;  // the most activations and logits of a group
+};
+
+struct StepCost : StepFigures {
   std::vector<StageMemory> memory;  // by pipeline group
-  int64_t peak_bytes = 0;           // of the group that takes most
 };
 
 // Whether `configuration` can run `model` at all. Errors say which degree does not divide what, and
@@ -55,9 +60,10 @@ struct StepCost {
 absl::Status CheckConfiguration(const Model& model, const Workload& workload,
                                 const Cluster& cluster, const Configuration& configuration);
 
-// Everything about a model on a cluster that does not depend on the configuration is made once, and
-// what depends on (tp, cp, ep, etp, micro-batch, precision, recomputation) is kept, so that a
-// search evaluates a million configurations a second. Thread-compatible: one a thread.
+// Costs configurations of one model on one cluster. What depends on the model alone is made once;
+// what depends on all but (virtual stages, schedule, recomputation, ZeRO and its group) is kept
+// until (tp, cp, dp, pp) change, and so a search should go through its space by these.
+// Thread-compatible: one a thread.
 class StepCoster {
  public:
   // `model` and `cluster` must outlive it. `framework` is one of the parameters' (megatron, fsdp).
@@ -67,10 +73,12 @@ class StepCoster {
   ~StepCoster();
 
   // `configuration` must pass CheckConfiguration.
+  StepFigures Figures(const Configuration& configuration);
+  // The same with the memory of every group.
   StepCost Cost(const Configuration& configuration);
 
  private:
-  struct Tables;
+  class Tables;
   std::unique_ptr<Tables> tables_;
 };
 

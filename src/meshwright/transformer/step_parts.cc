@@ -9,7 +9,6 @@
 #include <cmath>
 #include <vector>
 
-#include "meshwright/transformer/matmuls.h"
 #include "meshwright/transformer/tensors.h"
 
 namespace meshwright::transformer {
@@ -64,20 +63,18 @@ bool IsExpert(Part part) {
          part == Part::kExpertDown;
 }
 
-bool LowPrecision(Precision precision) {
-  return precision != Precision::kBf16 && precision != Precision::kFp16;
-}
-
 // Sums costs of operators.
 class Adder {
  public:
   Adder(const BlockSettings& settings)
       : s_(settings),
         c_(settings.configuration),
-        bandwidth_(settings.device.memory_bytes_per_second * settings.parameters.memory) {}
+        sequences_(static_cast<double>(settings.configuration.micro_batch)) {}
 
   void Product(const Matmul& product, bool low_precision);
   void Attention(const Matmul& scores);
+  // Flops alone: of scores, or of values, whose time Attention has.
+  void AddPairs(const Matmul& product);
   // `elements` read and written, forward.
   void Elementwise(double elements);
 
@@ -85,26 +82,20 @@ class Adder {
   double product_forward = 0;  // seconds of `cost.forward`
 
  private:
-  double Rate(bool low_precision) const;
-
   const BlockSettings& s_;
   const Configuration& c_;
-  const double bandwidth_;
+  const double sequences_;
 };
 
-double Adder::Rate(bool low_precision) const {
-  const DeviceParameters& p = s_.parameters;
-  const double wide = s_.device.PeakFlops(c_.precision == Precision::kFp16 ? "f16" : "bf16");
-  if (!low_precision || !LowPrecision(c_.precision)) return wide * p.matmul_16;
-  if (c_.precision == Precision::kNvFp4) return s_.device.PeakFlops("f4e2m1fn") * p.matmul_4;
-  return s_.device.PeakFlops("f8e4m3fn") * p.matmul_8;
+void Adder::AddPairs(const Matmul& product) {
+  cost.flops += 3 * sequences_ * product.Flops(/*dense=*/false);
 }
 
 void Adder::Product(const Matmul& product, bool low_precision) {
   const bool expert = product.kind == MatmulKind::kExperts;
   const Side side = SideOf(product.part);
   const double group = static_cast<double>(expert ? c_.etp : c_.tp);
-  double m = static_cast<double>(product.m) / static_cast<double>(c_.cp);
+  double m = sequences_ * static_cast<double>(product.m) / static_cast<double>(c_.cp);
   double experts = 1;
   if (expert) {
     // Every GPU brings its own share of the tokens, and gets as many rows back, of its experts.
@@ -116,53 +107,66 @@ void Adder::Product(const Matmul& product, bool low_precision) {
   const double n = static_cast<double>(product.n) / (side.column ? group : 1);
   const double k = static_cast<double>(product.k) / (side.row ? group : 1);
   const double flops = 2 * m * n * k;
-  const double arithmetic =
-      flops / (Rate(low_precision) * SideEfficiency(m / experts, n, k, s_.parameters.half_side));
-  const double traffic = kBytes * (m * k + experts * n * k + m * n) / bandwidth_;
+  const double arithmetic = flops / ((low_precision ? s_.rates.products : s_.rates.products_16) *
+                                     SideEfficiency(m / experts, n, k, s_.rates.half_side));
+  const double traffic = kBytes * (m * k + experts * n * k + m * n) / s_.rates.memory_bytes;
   const double kernels = expert ? std::max(1.0, experts * s_.framework.expert_kernels) : 1;
-  const double seconds = std::max(arithmetic, traffic) + s_.parameters.kernel_seconds * kernels;
+  const double seconds = std::max(arithmetic, traffic) + s_.rates.kernel_seconds * kernels;
   cost.forward += seconds;
   product_forward += seconds;
   cost.backward += product.backward_products * seconds;
-  cost.flops += product.Flops(/*dense=*/false) * (1 + product.backward_products);
+  cost.flops += sequences_ * product.Flops(/*dense=*/false) * (1 + product.backward_products);
 }
 
 void Adder::Attention(const Matmul& scores) {
-  const double pairs = static_cast<double>(scores.pairs) * static_cast<double>(scores.batch) /
-                       static_cast<double>(c_.cp * c_.tp);
+  const double batch = sequences_ * static_cast<double>(scores.batch) /
+                       static_cast<double>(c_.cp * c_.tp);  // a GPU's heads
+  const double pairs = static_cast<double>(scores.pairs) * batch;
   const double keys = static_cast<double>(scores.n);
   const double head = static_cast<double>(scores.k);
   const double flops = 4 * pairs * head;
-  const double efficiency = s_.parameters.attention * s_.framework.attention * keys /
-                            (keys + kFlashHalfSequence) *
+  const double efficiency = s_.framework.attention * keys / (keys + kFlashHalfSequence) *
                             std::min(1.0, std::sqrt(head / kFlashHeadDim));
-  const double scores_bytes = kBytes * s_.framework.score_traffic * static_cast<double>(scores.m) *
-                              keys * static_cast<double>(scores.batch) /
-                              static_cast<double>(c_.cp * c_.tp);
-  const double forward = flops / (s_.device.PeakFlops("f16") * efficiency) +
-                         scores_bytes / bandwidth_ + s_.parameters.kernel_seconds;
+  const double scores_bytes =
+      kBytes * s_.framework.score_traffic * static_cast<double>(scores.m) * keys * batch;
+  const double forward = flops / (s_.rates.attention * efficiency) +
+                         scores_bytes / s_.rates.memory_bytes + s_.rates.kernel_seconds;
   cost.forward += forward;
   cost.attention_forward += forward;
   cost.backward += forward * kFlashBackward / kFlashBackwardEfficiency;
 }
 
 void Adder::Elementwise(double elements) {
-  const double seconds =
-      s_.framework.elementwise * kBytes * elements / bandwidth_ + s_.parameters.kernel_seconds;
+  const double seconds = s_.framework.elementwise * kBytes * elements / s_.rates.memory_bytes +
+                         s_.rates.kernel_seconds;
   cost.forward += seconds;
   cost.backward += 2 * seconds;
 }
 
-void AddParameters(const std::vector<Tensor>& tensors, const Configuration& c, BlockCost* cost) {
+void AddParameters(const std::vector<Tensor>& tensors, Block* block) {
   for (const Tensor& tensor : tensors) {
     const Side side = SideOf(tensor.part);
-    const double elements = static_cast<double>(tensor.elements());
-    if (IsExpert(tensor.part)) {
-      cost->expert_parameters += elements / static_cast<double>(c.ep * c.etp);
-    } else {
-      cost->parameters += elements / static_cast<double>(side.column || side.row ? c.tp : 1);
-    }
+    double& sum = IsExpert(tensor.part)     ? block->over_experts
+                  : side.column || side.row ? block->over_tensor
+                                            : block->whole;
+    sum += static_cast<double>(tensor.elements());
   }
+}
+
+// Tensors of no layer that are, or are not, of the embedding.
+std::vector<Tensor> EndTensors(const Model& model, bool embedding) {
+  std::vector<Tensor> tensors;
+  for (const Tensor& tensor : Tensors(model)) {
+    if (tensor.layer_kind >= 0 || tensor.mtp) continue;
+    if ((GroupOf(tensor.part) == PartGroup::kEmbedding) == embedding) tensors.push_back(tensor);
+  }
+  return tensors;
+}
+
+// Parameters on one GPU.
+void SetParameters(const Block& block, const Configuration& c, BlockCost* cost) {
+  cost->parameters = block.whole + block.over_tensor / static_cast<double>(c.tp);
+  cost->expert_parameters = block.over_experts / static_cast<double>(c.ep * c.etp);
 }
 
 }  // namespace
@@ -171,7 +175,54 @@ double SideEfficiency(double m, double n, double k, double half_side) {
   return m / (m + half_side) * n / (n + half_side) * k / (k + half_side);
 }
 
-BlockCost LayerCost(const Model& model, const Stack& stack, const Layer& layer,
+DeviceRates::DeviceRates(const DeviceType& device, const DeviceParameters& parameters,
+                         Precision precision)
+    : products_16(device.PeakFlops(precision == Precision::kFp16 ? "f16" : "bf16") *
+                  parameters.matmul_16),
+      attention(device.PeakFlops("f16") * parameters.attention),
+      memory_bytes(device.memory_bytes_per_second * parameters.memory),
+      half_side(parameters.half_side),
+      kernel_seconds(parameters.kernel_seconds) {
+  switch (precision) {
+    case Precision::kBf16:
+    case Precision::kFp16:
+      peak_flops = device.PeakFlops(precision == Precision::kFp16 ? "f16" : "bf16");
+      products = products_16;
+      break;
+    case Precision::kFp8:
+    case Precision::kMxFp8:
+      peak_flops = device.PeakFlops("f8e4m3fn");
+      products = peak_flops * parameters.matmul_8;
+      break;
+    case Precision::kNvFp4:
+      peak_flops = device.PeakFlops("f4e2m1fn");
+      products = peak_flops * parameters.matmul_4;
+      break;
+  }
+}
+
+Block LayerBlock(const Model& model, const Stack& stack, const Layer& layer, int64_t sequence) {
+  Block block;
+  block.products = LayerMatmuls(model, stack, layer, {.sequences = 1, .tokens = sequence});
+  AddParameters(LayerTensors(model, stack, layer), &block);
+  return block;
+}
+
+Block EmbeddingBlock(const Model& model, int64_t sequence) {
+  Block block;
+  block.products = EmbeddingMatmuls(model, {.sequences = 1, .tokens = sequence});
+  AddParameters(EndTensors(model, /*embedding=*/true), &block);
+  return block;
+}
+
+Block HeadBlock(const Model& model, int64_t sequence) {
+  Block block;
+  block.products = HeadMatmuls(model, {.sequences = 1, .tokens = sequence});
+  AddParameters(EndTensors(model, /*embedding=*/false), &block);
+  return block;
+}
+
+BlockCost LayerCost(const Model& model, const Layer& layer, const Block& block,
                     const BlockSettings& s) {
   const Configuration& c = s.configuration;
   const double tp = static_cast<double>(c.tp);
@@ -184,17 +235,16 @@ BlockCost LayerCost(const Model& model, const Stack& stack, const Layer& layer,
 
   Adder adder(s);
   double kept_products = 0;  // elements that products put out
-  for (const Matmul& product :
-       LayerMatmuls(model, stack, layer, {.sequences = c.micro_batch, .tokens = s.sequence})) {
+  for (const Matmul& product : block.products) {
     if (product.kind == MatmulKind::kScores) {
       adder.Attention(product);
-      adder.cost.flops += 3 * product.Flops(/*dense=*/false);
+      adder.AddPairs(product);
     } else if (product.kind == MatmulKind::kValues) {
-      adder.cost.flops += 3 * product.Flops(/*dense=*/false);
+      adder.AddPairs(product);
     } else {
       adder.Product(product, /*low_precision=*/product.part != Part::kRouter);
       const bool split = SideOf(product.part).column || product.kind == MatmulKind::kExperts;
-      kept_products += static_cast<double>(product.m) / static_cast<double>(c.cp) *
+      kept_products += static_cast<double>(c.micro_batch * product.m) / static_cast<double>(c.cp) *
                        static_cast<double>(product.n) / (split || c.sequence_parallel ? tp : 1);
     }
   }
@@ -223,78 +273,53 @@ BlockCost LayerCost(const Model& model, const Stack& stack, const Layer& layer,
     cost.tensor_passes = layer.moe.has_value() && c.etp == 1 && layer.moe->shared.ffn == 0 ? 2 : 4;
   }
   if (c.cp > 1) cost.context_bytes = rows * keys_values / tp * kBytes;
-  AddParameters(LayerTensors(model, stack, layer), c, &cost);
+  SetParameters(block, c, &cost);
 
   // What each half reads (normed and not), queries to attention's result, and the MLP's inside.
   const double input = residual * kBytes;
   const double all =
       kBytes * (5 * residual + rows * (queries + keys_values + values) / tp + inner) +
       (layer.moe.has_value() ? 2 * cost.expert_bytes : 0);
-  switch (c.recompute) {
-    case Recompute::kNone:
-      cost.saved_bytes = all;
-      break;
-    case Recompute::kSelective:
-      if (s.framework.framework == "fsdp") {
-        // torchtitan keeps every other product and attention's result.
-        cost.saved_bytes = input + kBytes * (rows * values / tp + kept_products / 2);
-        cost.recompute = cost.forward - adder.product_forward / 2 - cost.attention_forward;
-        cost.again_flops = 0;
-      } else {
-        cost.saved_bytes = all;
-      }
-      break;
-    case Recompute::kFull:
-      cost.saved_bytes = input;
-      cost.recompute = cost.forward;
-      cost.again_flops = cost.flops / 3;
-      break;
+  Recomputation& none = cost.again[static_cast<size_t>(Recompute::kNone)];
+  Recomputation& selective = cost.again[static_cast<size_t>(Recompute::kSelective)];
+  Recomputation& full = cost.again[static_cast<size_t>(Recompute::kFull)];
+  none.saved_bytes = all;
+  selective.saved_bytes = all;
+  if (s.framework.framework == "fsdp") {
+    // torchtitan keeps every other product and attention's result.
+    selective.saved_bytes = input + kBytes * (rows * values / tp + kept_products / 2);
+    selective.seconds = cost.forward - adder.product_forward / 2 - cost.attention_forward;
   }
+  full.saved_bytes = input;
+  full.seconds = cost.forward;
+  full.flops = cost.flops / 3;
   cost.transient_bytes = all;
   return cost;
 }
 
-BlockCost EmbeddingCost(const Model& model, const BlockSettings& s) {
+BlockCost EmbeddingCost(const Model& model, const Block& block, const BlockSettings& s) {
   const Configuration& c = s.configuration;
   Adder adder(s);
   const double rows = static_cast<double>(c.micro_batch * s.sequence) / static_cast<double>(c.cp);
-  for (const Matmul& product :
-       EmbeddingMatmuls(model, {.sequences = c.micro_batch, .tokens = s.sequence})) {
-    adder.Product(product, /*low_precision=*/false);
-  }
+  for (const Matmul& product : block.products) adder.Product(product, /*low_precision=*/false);
   adder.Elementwise(3 * rows * static_cast<double>(model.hidden));
-  std::vector<Tensor> tensors;
-  for (const Tensor& tensor : Tensors(model)) {
-    if (tensor.layer_kind < 0 && !tensor.mtp && GroupOf(tensor.part) == PartGroup::kEmbedding) {
-      tensors.push_back(tensor);
-    }
-  }
-  AddParameters(tensors, c, &adder.cost);
+  SetParameters(block, c, &adder.cost);
   return adder.cost;
 }
 
-BlockCost HeadCost(const Model& model, const BlockSettings& s, double* logits_bytes) {
+BlockCost HeadCost(const Model& model, const Block& block, const BlockSettings& s) {
   const Configuration& c = s.configuration;
   Adder adder(s);
   const double rows = static_cast<double>(c.micro_batch * s.sequence) / static_cast<double>(c.cp);
-  for (const Matmul& product :
-       HeadMatmuls(model, {.sequences = c.micro_batch, .tokens = s.sequence})) {
-    adder.Product(product, /*low_precision=*/false);
-  }
+  for (const Matmul& product : block.products) adder.Product(product, /*low_precision=*/false);
   const double logits = model.head.every_token ? rows * static_cast<double>(model.head.outputs) /
                                                      static_cast<double>(c.tp)
                                                : 0;
   // Softmax in f32: read, written in 4 bytes, read for the sum and for the gradient.
   adder.Elementwise(4 * logits);
   // Logits and their gradient in 2 bytes, both in 4.
-  *logits_bytes = 12 * logits;
-  std::vector<Tensor> tensors;
-  for (const Tensor& tensor : Tensors(model)) {
-    if (tensor.layer_kind < 0 && !tensor.mtp && GroupOf(tensor.part) != PartGroup::kEmbedding) {
-      tensors.push_back(tensor);
-    }
-  }
-  AddParameters(tensors, c, &adder.cost);
+  adder.cost.logits_bytes = 12 * logits;
+  SetParameters(block, c, &adder.cost);
   return adder.cost;
 }
 

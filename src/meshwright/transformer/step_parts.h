@@ -1,11 +1,14 @@
 #ifndef MESHWRIGHT_TRANSFORMER_STEP_PARTS_H_
 #define MESHWRIGHT_TRANSFORMER_STEP_PARTS_H_
 
+#include <array>
 #include <cstdint>
+#include <vector>
 
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/transformer/configuration.h"
 #include "meshwright/transformer/device_parameters.h"
+#include "meshwright/transformer/matmuls.h"
 #include "meshwright/transformer/model.h"
 
 // Time and memory of one layer, embedding or head on one GPU, for one micro-batch: what a step is
@@ -13,35 +16,65 @@
 
 namespace meshwright::transformer {
 
+// What the costs of a layer, embedding or head are made from, whatever the configuration.
+struct Block {
+  std::vector<Matmul> products;  // of one sequence
+  // Parameters, by what they are split over: nothing, tp, ep and etp.
+  double whole = 0, over_tensor = 0, over_experts = 0;
+};
+
+Block LayerBlock(const Model& model, const Stack& stack, const Layer& layer, int64_t sequence);
+Block EmbeddingBlock(const Model& model, int64_t sequence);
+Block HeadBlock(const Model& model, int64_t sequence);
+
+// What the backward phase computes again, and what is kept for it.
+struct Recomputation {
+  double seconds = 0;
+  double flops = 0;        // on all GPUs of a micro-batch
+  double saved_bytes = 0;  // activations
+};
+
 struct BlockCost {
   double forward = 0, backward = 0;  // seconds of computation, recomputation excluded
-  double recompute = 0;              // seconds of what the backward phase computes again
   double attention_forward = 0;      // seconds, of `forward`
   double tensor_bytes = 0;           // full buffer of each all-gather or reduce-scatter over tp
   int tensor_passes = 0;             // such collectives forward; backward has as many
   double expert_bytes = 0;           // that a GPU holds before a dispatch over ep; 0: no experts
   double experts_per_token = 0;
-  double context_bytes = 0;           // keys and values that a GPU passes on around cp
-  double parameters = 0;              // on one GPU, all but experts
-  double expert_parameters = 0;       // experts' on one GPU
-  double saved_bytes = 0;             // activations kept for the backward phase
-  double transient_bytes = 0;         // activations that exist while the block is computed
-  double flops = 0, again_flops = 0;  // on all GPUs of a micro-batch: model's, and recomputed
+  double context_bytes = 0;      // keys and values that a GPU passes on around cp
+  double parameters = 0;         // on one GPU, all but experts
+  double expert_parameters = 0;  // experts' on one GPU
+  double transient_bytes = 0;    // activations while the block is computed
+  double logits_bytes = 0;       // logits and their gradients
+  double flops = 0;              // on all GPUs of a micro-batch: model's
+  std::array<Recomputation, kRecomputeKinds> again;  // by Recompute
+};
+
+// What a device does in a second, in one precision of matrix products.
+struct DeviceRates {
+  DeviceRates(const DeviceType& device, const DeviceParameters& parameters, Precision precision);
+
+  double peak_flops;      // of the data sheet
+  double products_16;     // flops of large matrix products in 16 bits
+  double products;        // ... in the precision
+  double attention;       // flops of attention over long sequences
+  double memory_bytes;    // read or written
+  double half_side;       // DeviceParameters'
+  double kernel_seconds;  // DeviceParameters'
 };
 
 struct BlockSettings {
-  const DeviceType& device;
-  const DeviceParameters& parameters;
+  const DeviceRates& rates;
   const FrameworkParameters& framework;
+  // Of which tp, sequence_parallel, cp, ep, etp, micro_batch and precision count.
   const Configuration& configuration;
   int64_t sequence;
 };
 
-BlockCost LayerCost(const Model& model, const Stack& stack, const Layer& layer,
+BlockCost LayerCost(const Model& model, const Layer& layer, const Block& block,
                     const BlockSettings& settings);
-BlockCost EmbeddingCost(const Model& model, const BlockSettings& settings);
-// `logits_bytes` receives what logits and their gradients take.
-BlockCost HeadCost(const Model& model, const BlockSettings& settings, double* logits_bytes);
+BlockCost EmbeddingCost(const Model& model, const Block& block, const BlockSettings& settings);
+BlockCost HeadCost(const Model& model, const Block& block, const BlockSettings& settings);
 
 // Fraction of its peak that an [m, k] x [k, n] product reaches, of those with endless sides.
 double SideEfficiency(double m, double n, double k, double half_side);

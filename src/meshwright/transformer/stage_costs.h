@@ -1,0 +1,98 @@
+#ifndef MESHWRIGHT_TRANSFORMER_STAGE_COSTS_H_
+#define MESHWRIGHT_TRANSFORMER_STAGE_COSTS_H_
+
+#include <array>
+#include <cstdint>
+#include <tuple>
+#include <vector>
+
+#include "absl/container/node_hash_map.h"
+#include "meshwright/cluster/cluster.h"
+#include "meshwright/cluster/collective.h"
+#include "meshwright/transformer/configuration.h"
+#include "meshwright/transformer/device_parameters.h"
+#include "meshwright/transformer/model.h"
+#include "meshwright/transformer/stage_deal.h"
+#include "meshwright/transformer/step_parts.h"
+
+// What each pipeline group takes for one micro-batch, and what that is made from: tables of what
+// does not depend on the whole of a configuration.
+
+namespace meshwright::transformer {
+
+// Sizes of buffers are whole bytes.
+int64_t WholeBytes(double bytes);
+
+// Collectives of groups of GPUs that lie equally far apart.
+class GroupTimes {
+ public:
+  explicit GroupTimes(const Cluster& cluster) : cluster_(cluster) {}
+
+  struct Group {
+    CollectiveLines all_gather, all_to_all, permute;
+  };
+  // Groups of `members` GPUs, `stride` from one to the next; the result stays valid.
+  const Group& Of(int64_t members, int64_t stride);
+
+ private:
+  const Cluster& cluster_;
+  absl::node_hash_map<std::tuple<int64_t, int64_t>, Group> groups_;
+};
+
+// One micro-batch through all layers of a pipeline group.
+struct GroupCost {
+  double forward = 0, backward = 0;            // computation, recomputation in `backward`
+  double tensor = 0, context = 0, expert = 0;  // communication that is exposed
+  double parameters = 0, expert_parameters = 0, largest_block = 0;
+  double saved = 0, transient = 0, logits = 0;  // bytes
+  double communication() const { return tensor + context + expert; }
+  double total() const { return forward + backward + communication(); }
+};
+
+struct PipelineCost {
+  std::vector<GroupCost> groups;  // by content, as StageDeal::contents
+  size_t busiest = 0;             // of `groups`
+  double mean = 0;                // of GroupCost::total() over all groups
+  double flops = 0;               // of a micro-batch, on all GPUs: the model's
+  double again_flops = 0;         // ... and those of recomputation
+};
+
+// Costs of pipeline groups of one model on one cluster.
+class StageCosts {
+ public:
+  // All must outlive it.
+  StageCosts(const Model& model, const Workload& workload, const Cluster& cluster,
+             const DeviceParameters& device, const FrameworkParameters& framework);
+
+  const StageDeal& Deal(const Configuration& c);
+  // By Recompute. Depends on tp, sequence_parallel, cp, dp, pp, ends_as_layers, ep, etp,
+  // micro_batch and precision of `c`.
+  std::vector<PipelineCost> Costs(const Configuration& c, GroupTimes& times);
+
+  const DeviceRates& Rates(Precision precision) const {
+    return rates_[static_cast<size_t>(precision)];
+  }
+
+ private:
+  // One block with its communication, by Recompute.
+  std::array<GroupCost, kRecomputeKinds> Exposed(const BlockCost& block, const Configuration& c,
+                                                 GroupTimes& times) const;
+
+  struct Kind {
+    const Layer* layer;
+    Block block;
+  };
+
+  const Model& model_;
+  const Workload& workload_;
+  const Cluster& cluster_;
+  const FrameworkParameters& framework_;
+  std::vector<DeviceRates> rates_;  // by Precision
+  std::vector<Kind> kinds_;         // of all stacks
+  Block embedding_, head_;
+  absl::node_hash_map<std::tuple<int64_t, bool>, StageDeal> deals_;
+};
+
+}  // namespace meshwright::transformer
+
+#endif  // MESHWRIGHT_TRANSFORMER_STAGE_COSTS_H_

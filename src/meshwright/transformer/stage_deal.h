@@ -1,0 +1,37 @@
+#ifndef MESHWRIGHT_TRANSFORMER_STAGE_DEAL_H_
+#define MESHWRIGHT_TRANSFORMER_STAGE_DEAL_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "meshwright/transformer/model.h"
+
+// How layers are dealt out to pipeline groups.
+
+namespace meshwright::transformer {
+
+// What one or several groups run: equal groups cost the same and are told apart by position only.
+struct GroupContent {
+  // Layers of each kind, kinds of all stacks one after the other (Stack::kinds).
+  std::vector<int64_t> layers;
+  bool embedding = false, head = false;
+  int64_t first = 0;   // position of the first of these groups
+  int64_t groups = 0;  // how many there are
+
+  // Whether a group runs the same.
+  bool Equals(const GroupContent& other) const {
+    return layers == other.layers && embedding == other.embedding && head == other.head;
+  }
+};
+
+struct StageDeal {
+  std::vector<GroupContent> contents;  // in the order of their first groups
+  std::vector<int32_t> content_of;     // by group
+};
+
+// As evenly as it goes, in the order of execution; `ends_as_layers` as in Configuration.
+StageDeal DealLayers(const Model& model, int64_t groups, bool ends_as_layers);
+
+}  // namespace meshwright::transformer
+
+#endif  // MESHWRIGHT_TRANSFORMER_STAGE_DEAL_H_

@@ -1,0 +1,221 @@
+#include "tests/transformer/plain_step_cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "meshwright/cluster/collective.h"
+#include "meshwright/cluster/mesh.h"
+#include "meshwright/transformer/step_parts.h"
+
+namespace meshwright::transformer {
+namespace {
+
+struct PlainGroup {
+  double forward = 0, backward = 0, tensor = 0, context = 0, expert = 0;
+  double parameters = 0, expert_parameters = 0, largest_block = 0;
+  double saved = 0, transient = 0, logits = 0;
+  double communication() const { return tensor + context + expert; }
+  double total() const { return forward + backward + communication(); }
+};
+
+class PlainCoster {
+ public:
+  PlainCoster(const Model& model, const Workload& workload, const Cluster& cluster,
+              const CostParameters& parameters, std::string_view framework, const Configuration& c)
+      : model_(model),
+        workload_(workload),
+        cluster_(cluster),
+        c_(c),
+        framework_(parameters.Framework(framework)),
+        rates_(cluster.device, parameters.Device(cluster.device.name), c.precision),
+        mesh_(MakeMesh({c.pp, c.dp, c.cp, c.tp}, cluster)),
+        expert_mesh_(MakeMesh({c.pp, c.tp * c.cp * c.dp / (c.ep * c.etp), c.ep, c.etp}, cluster)),
+        micro_batches_(static_cast<double>(workload.global_batch / (c.dp * c.micro_batch))),
+        groups_(c.pp) {}
+
+  StepCost Run();
+
+ private:
+  static int64_t Rounded(double bytes) { return std::llround(std::min(bytes, 9e18)); }
+
+  void AddAllBlocks();
+  void Add(const BlockCost& block, PlainGroup* group);
+  void SetTime(StepTime* time) const;
+  double DataSeconds(const PlainGroup& g) const;
+  StageMemory Memory(int64_t position) const;
+  double Stages() const {
+    return c_.schedule == PipelineKind::kInterleaved ? static_cast<double>(c_.virtual_stages) : 1;
+  }
+  double Replicas() const { return static_cast<double>(c_.dp * c_.cp); }
+  double Shard() const { return c_.shard > 0 ? static_cast<double>(c_.shard) : Replicas(); }
+
+  const Model& model_;
+  const Workload& workload_;
+  const Cluster& cluster_;
+  const Configuration& c_;
+  const FrameworkParameters framework_;
+  const DeviceRates rates_;
+  const Mesh mesh_, expert_mesh_;
+  const double micro_batches_;
+  std::vector<PlainGroup> groups_;
+  double flops_ = 0, again_flops_ = 0;
+};
+
+void PlainCoster::Add(const BlockCost& b, PlainGroup* g) {
+  const Recomputation& again = b.again[static_cast<size_t>(c_.recompute)];
+  g->forward += b.forward;
+  g->backward += b.backward + again.seconds;
+  const double passes = c_.recompute == Recompute::kFull && again.seconds > 0 ? 3 : 2;
+  if (b.tensor_passes > 0) {
+    g->tensor += framework_.tensor_exposed * passes * b.tensor_passes *
+                 CollectiveSeconds(mesh_, CollectiveKind::kAllGather, {3}, Rounded(b.tensor_bytes));
+  }
+  if (b.context_bytes > 0) {
+    const double ring = CollectiveSeconds(mesh_, CollectiveKind::kAllGather, {2},
+                                          Rounded(b.context_bytes * static_cast<double>(c_.cp)));
+    g->context += 3 * std::max(0.0, ring - b.attention_forward);
+  }
+  if (b.expert_bytes > 0 && c_.ep > 1) {
+    const double nodes = std::max(
+        1.0, static_cast<double>(c_.ep * c_.etp) / static_cast<double>(cluster_.devices_per_node));
+    const double reached = nodes * (1 - std::pow(1 - 1 / nodes, b.experts_per_token));
+    const double bytes = b.expert_bytes * (nodes > 1 ? reached / b.experts_per_token : 1);
+    g->expert += framework_.expert_exposed * 2 * passes *
+                 CollectiveSeconds(expert_mesh_, CollectiveKind::kAllToAll, {2}, Rounded(bytes));
+  }
+  g->parameters += b.parameters;
+  g->expert_parameters += b.expert_parameters;
+  g->largest_block = std::max(g->largest_block, b.parameters + b.expert_parameters);
+  g->saved += again.saved_bytes;
+  g->transient = std::max(g->transient, b.transient_bytes);
+  g->logits += b.logits_bytes;
+  flops_ += b.flops;
+  again_flops_ += again.flops;
+}
+
+void PlainCoster::AddAllBlocks() {
+  const BlockSettings settings{rates_, framework_, c_, workload_.sequence};
+  int64_t index = c_.ends_as_layers ? 1 : 0;
+  const int64_t layers = model_.layers() + (c_.ends_as_layers ? 2 : 0);
+  for (const Stack& stack : model_.stacks) {
+    for (const int32_t kind : stack.layers) {
+      const Layer& layer = stack.kinds[kind];
+      Add(LayerCost(model_, layer, LayerBlock(model_, stack, layer, workload_.sequence), settings),
+          &groups_[index++ * c_.pp / layers]);
+    }
+  }
+  const BlockCost embedding =
+      EmbeddingCost(model_, EmbeddingBlock(model_, workload_.sequence), settings);
+  Add(embedding, &groups_.front());
+  Add(HeadCost(model_, HeadBlock(model_, workload_.sequence), settings), &groups_.back());
+  if (model_.head.tied && c_.pp > 1) groups_.back().parameters += embedding.parameters;
+}
+
+double PlainCoster::DataSeconds(const PlainGroup& g) const {
+  if (Replicas() == 1) return 0;
+  const auto gather = [&](double bytes) {
+    return CollectiveSeconds(mesh_, CollectiveKind::kAllGather, {1, 2},
+                             Rounded(g.parameters * bytes)) +
+           CollectiveSeconds(expert_mesh_, CollectiveKind::kAllGather, {1},
+                             Rounded(g.expert_parameters * bytes));
+  };
+  const double weights = gather(2), gradients = gather(4), slow = framework_.overlap_slowdown;
+  const auto beside = [&](double communication, double computation) {
+    return std::max(0.0, communication - computation) + slow * std::min(communication, computation);
+  };
+  if (c_.zero == 3) {
+    return (c_.pp > 1 ? 1 : micro_batches_) *
+           (beside(weights, g.forward) + beside(weights + gradients, g.backward));
+  }
+  return beside(weights, g.forward + g.communication() / 3) +
+         beside(gradients, g.backward + g.communication() * 2 / 3);
+}
+
+void PlainCoster::SetTime(StepTime* time) const {
+  const PlainGroup* busiest = &groups_[0];
+  double mean = 0;
+  for (const PlainGroup& group : groups_) {
+    // Equal groups may differ in the last digits.
+    if (group.total() > busiest->total() * (1 + 1e-13)) busiest = &group;
+    mean += group.total() / static_cast<double>(c_.pp);
+  }
+  const PlainGroup& g = *busiest;
+  time->compute = micro_batches_ * (g.forward + g.backward);
+  time->tensor_communication = micro_batches_ * g.tensor;
+  time->context_communication = micro_batches_ * g.context;
+  time->expert_communication = micro_batches_ * g.expert;
+  const double waits = static_cast<double>(c_.pp - 1);
+  time->bubble = waits / Stages() * mean / (c_.schedule == PipelineKind::kZeroBubble ? 3.0 : 1.0);
+  if (c_.pp > 1) {
+    double elements = static_cast<double>(c_.micro_batch * workload_.sequence * model_.hidden) /
+                      static_cast<double>(c_.cp);
+    if (c_.sequence_parallel) elements /= static_cast<double>(c_.tp);
+    const double send =
+        CollectiveSeconds(mesh_, CollectiveKind::kCollectivePermute, {0}, Rounded(2 * elements));
+    time->pipeline_communication =
+        2 * send * waits + 2 * send * (Stages() - 1) * micro_batches_ * framework_.overlap_slowdown;
+  }
+  time->data_communication = DataSeconds(g);
+  time->optimizer = 30 * (g.parameters + g.expert_parameters) / (c_.zero >= 1 ? Shard() : 1) /
+                        rates_.memory_bytes +
+                    framework_.step_seconds;
+  time->seconds = time->compute + time->tensor_communication + time->context_communication +
+                  time->expert_communication + time->data_communication +
+                  time->pipeline_communication + time->bubble + time->optimizer;
+  const double batches = micro_batches_ * static_cast<double>(c_.dp);
+  const double most = time->seconds * static_cast<double>(c_.gpus()) * rates_.peak_flops;
+  time->model_flops = batches * flops_;
+  time->mfu = batches * flops_ / most;
+  time->hfu = batches * (flops_ + again_flops_) / most;
+}
+
+StageMemory PlainCoster::Memory(int64_t position) const {
+  const PlainGroup& g = groups_[position];
+  const double all = g.parameters + g.expert_parameters;
+  const double expert_replicas = static_cast<double>(expert_mesh_.axes[1].size);
+  const auto over = [&](int least_zero) {
+    if (c_.zero < least_zero) return all;
+    return g.parameters / Shard() + g.expert_parameters / std::min(Shard(), expert_replicas);
+  };
+  const bool fsdp = c_.zero == 3;
+  const double kept = fsdp && c_.pp > 1 && Replicas() > 1 ? all : 0;
+  StageMemory memory;
+  memory.weights = Rounded(fsdp ? 4 * over(3) + 2 * kept : 2 * all);
+  memory.gradients = Rounded(4 * (over(2) + kept));
+  memory.optimizer = Rounded((fsdp ? 8 : 12) * over(1));
+  double in_flight = std::min(micro_batches_, static_cast<double>(c_.pp - position));
+  if (Stages() > 1) {
+    const double warm_up = static_cast<double>((c_.pp - position - 1) * 2 + 1) +
+                           (Stages() - 1) * static_cast<double>(c_.pp);
+    in_flight = std::min(micro_batches_ * Stages(), warm_up) / Stages();
+  }
+  memory.activations = Rounded(g.saved * in_flight + g.transient);
+  memory.logits = Rounded(g.logits);
+  if (Replicas() > 1) memory.communication = fsdp ? Rounded(8 * g.largest_block) : 256 << 20;
+  memory.framework = Rounded(2147483648.0 + 0.085 * static_cast<double>(memory.total()));
+  return memory;
+}
+
+StepCost PlainCoster::Run() {
+  AddAllBlocks();
+  StepCost cost;
+  SetTime(&cost.time);
+  for (int64_t i = 0; i < c_.pp; ++i) {
+    const StageMemory memory = Memory(i);
+    cost.memory.push_back(memory);
+    cost.peak_bytes = std::max(cost.peak_bytes, memory.total());
+    cost.kept_bytes = std::max(cost.kept_bytes, memory.activations + memory.logits);
+  }
+  return cost;
+}
+
+}  // namespace
+
+StepCost PlainCost(const Model& model, const Workload& workload, const Cluster& cluster,
+                   const CostParameters& parameters, std::string_view framework,
+                   const Configuration& c) {
+  return PlainCoster(model, workload, cluster, parameters, framework, c).Run();
+}
+
+}  // namespace meshwright::transformer
