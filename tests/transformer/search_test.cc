@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <random>
 #include <vector>
 
+#include "meshwright/transformer/model_reader.h"
 #include "tests/transformer/space_samples.h"
 
 namespace meshwright::transformer {
@@ -101,6 +103,60 @@ TEST(Search, FindsWhatBruteForceFinds) {
     evaluated += found[0].counts.evaluated;
   }
   EXPECT_GT(pruned, evaluated / 10);
+}
+
+struct SearchSample {
+  const char* model;
+  const char* cluster;
+  Workload workload;
+};
+// Small spaces; in some of them little fits.
+constexpr SearchSample kSearchSamples[] = {
+    {"gpt3-1.3b", "8xh100-sxm", {2048, 32}},     {"llama2-70b", "4x8xa100-80g", {4096, 16}},
+    {"mixtral-8x7b", "2x8xh100-sxm", {4096, 8}}, {"deepseek-v3", "4x8xb200", {4096, 4}},
+    {"gpt-oss-20b", "2x6xb200", {2048, 12}},     {"t5-3b", "2x8xa100-40g", {512, 16}},
+};
+
+TEST(Search, FindsWhatBruteForceFindsByTheCalibratedModel) {
+  int64_t pruned = 0, ties = 0;
+  for (const SearchSample& sample : kSearchSamples) {
+    const Model model = *LoadModel(sample.model);
+    const Cluster cluster = *ParseCluster(sample.cluster);
+    const Space space(model, sample.workload, cluster.devices(), Fixes{}, Precision::kBf16);
+    const auto make_cost = [&]() -> CostFunction {
+      auto coster = std::make_shared<StepCoster>(model, sample.workload, cluster);
+      return [coster](const Configuration& c) { return coster->Figures(c); };
+    };
+    const CostFunction cost = make_cost();
+    for (const Ranking ranking : {Ranking::kTime, Ranking::kMemory}) {
+      for (const double part : {1.0, 0.5, 0.25}) {
+        const auto budget =
+            static_cast<int64_t>(part * static_cast<double>(cluster.device.memory_bytes));
+        SCOPED_TRACE(testing::Message() << sample.model << " within " << budget << " bytes, by "
+                                        << (ranking == Ranking::kTime ? "time" : "memory"));
+        const SearchOptions options{
+            .top = part == 1.0 ? 40 : 7, .ranking = ranking, .budget_bytes = budget, .threads = 2};
+        const SearchResult wanted = BruteForce(space, cost, options);
+        const SearchResult found = Search(space, make_cost, options);
+        EXPECT_EQ(found.counts.legal, wanted.counts.legal);
+        ASSERT_EQ(found.best.size(), wanted.best.size());
+        for (size_t i = 0; i < wanted.best.size(); ++i) {
+          const RankedConfiguration& one = wanted.best[i];
+          EXPECT_EQ(found.best[i].configuration, one.configuration)
+              << i << ": " << ConfigurationText(found.best[i].configuration) << ", not "
+              << ConfigurationText(one.configuration);
+          EXPECT_EQ(found.best[i].seconds, one.seconds) << i;
+          EXPECT_EQ(found.best[i].peak_bytes, one.peak_bytes) << i;
+          if (i == 0) continue;
+          const RankedConfiguration& before = wanted.best[i - 1];
+          ties += before.seconds == one.seconds && before.peak_bytes == one.peak_bytes;
+        }
+        pruned += found.counts.pruned;
+      }
+    }
+  }
+  EXPECT_GT(pruned, 1000);
+  EXPECT_GT(ties, 0);
 }
 
 }  // namespace
