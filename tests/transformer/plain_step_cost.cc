@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "meshwright/cluster/collective.h"
 #include "meshwright/cluster/mesh.h"
+#include "meshwright/transformer/stage_deal.h"
 #include "meshwright/transformer/step_parts.h"
 
 namespace meshwright::transformer {
@@ -42,13 +44,33 @@ class PlainCoster {
   void AddAllBlocks();
   void Add(const BlockCost& block, PlainGroup* group);
   void SetTime(StepTime* time) const;
+  // What communication adds to the computation that it runs beside.
+  double Beside(double communication, double computation) const {
+    return std::max(communication, computation) - computation +
+           framework_.overlap_slowdown * std::min(communication, computation);
+  }
+  // Seconds of summing gradients of `parameters` (4 bytes) and of gathering weights (2 bytes), over
+  // `axis` of meshes of this cluster; ZeRO's groups are neighbours on it.
+  struct DataTimes {
+    double weights = 0, gradients = 0;
+  };
+  DataTimes Data(double parameters, int64_t replicas, int64_t shard, int64_t inner) const;
   double DataSeconds(const PlainGroup& g) const;
   StageMemory Memory(int64_t position) const;
   double Stages() const {
     return c_.schedule == PipelineKind::kInterleaved ? static_cast<double>(c_.virtual_stages) : 1;
   }
   double Replicas() const { return static_cast<double>(c_.dp * c_.cp); }
-  double Shard() const { return c_.shard > 0 ? static_cast<double>(c_.shard) : Replicas(); }
+  int64_t Shard() const { return c_.shard > 0 ? c_.shard : c_.dp * c_.cp; }
+  int64_t ExpertReplicas() const { return expert_mesh_.axes[1].size; }
+  // As many of an expert's replicas as can share with no more than Shard().
+  int64_t ExpertShard() const {
+    return c_.shard > 0 ? std::gcd(c_.shard, ExpertReplicas()) : ExpertReplicas();
+  }
+  double Sharded(const PlainGroup& g) const {
+    return g.parameters / static_cast<double>(Shard()) +
+           g.expert_parameters / static_cast<double>(ExpertShard());
+  }
 
   const Model& model_;
   const Workload& workload_;
@@ -72,9 +94,14 @@ void PlainCoster::Add(const BlockCost& b, PlainGroup* g) {
                  CollectiveSeconds(mesh_, CollectiveKind::kAllGather, {3}, Rounded(b.tensor_bytes));
   }
   if (b.context_bytes > 0) {
-    const double ring = CollectiveSeconds(mesh_, CollectiveKind::kAllGather, {2},
-                                          Rounded(b.context_bytes * static_cast<double>(c_.cp)));
-    g->context += 3 * std::max(0.0, ring - b.attention_forward);
+    const double turns = static_cast<double>(c_.cp);
+    const auto send = [&](double bytes) {
+      return CollectiveSeconds(mesh_, CollectiveKind::kCollectivePermute, {2}, Rounded(bytes));
+    };
+    for (int64_t turn = 1; turn < c_.cp; ++turn) {
+      g->context += (passes - 1) * Beside(send(b.context_bytes), b.attention_forward / turns) +
+                    Beside(send(2 * b.context_bytes), b.attention_backward / turns);
+    }
   }
   if (b.expert_bytes > 0 && c_.ep > 1) {
     const double nodes = std::max(
@@ -96,40 +123,57 @@ void PlainCoster::Add(const BlockCost& b, PlainGroup* g) {
 
 void PlainCoster::AddAllBlocks() {
   const BlockSettings settings{rates_, framework_, c_, workload_.sequence};
-  int64_t index = c_.ends_as_layers ? 1 : 0;
-  const int64_t layers = model_.layers() + (c_.ends_as_layers ? 2 : 0);
-  for (const Stack& stack : model_.stacks) {
-    for (const int32_t kind : stack.layers) {
-      const Layer& layer = stack.kinds[kind];
-      Add(LayerCost(model_, layer, LayerBlock(model_, stack, layer, workload_.sequence), settings),
-          &groups_[index++ * c_.pp / layers]);
+  const StageDeal deal = DealLayers(model_, c_.pp, c_.ends_as_layers);
+  for (int64_t group = 0; group < c_.pp; ++group) {
+    const std::vector<int64_t>& layers = deal.contents[deal.content_of[group]].layers;
+    size_t kind = 0;
+    for (const Stack& stack : model_.stacks) {
+      for (const Layer& layer : stack.kinds) {
+        const Block block = LayerBlock(model_, stack, layer, workload_.sequence);
+        for (int64_t i = 0; i < layers[kind]; ++i) {
+          Add(LayerCost(model_, layer, block, settings), &groups_[group]);
+        }
+        ++kind;
+      }
     }
   }
   const BlockCost embedding =
       EmbeddingCost(model_, EmbeddingBlock(model_, workload_.sequence), settings);
   Add(embedding, &groups_.front());
   Add(HeadCost(model_, HeadBlock(model_, workload_.sequence), settings), &groups_.back());
-  if (model_.head.tied && c_.pp > 1) groups_.back().parameters += embedding.parameters;
+  for (int64_t module = 0; module < model_.mtp.modules; ++module) {
+    Add(MtpCost(model_, MtpBlock(model_, workload_.sequence), HeadBlock(model_, workload_.sequence),
+                settings),
+        &groups_.back());
+  }
+  if ((model_.head.tied || model_.mtp.modules > 0) && c_.pp > 1)
+    groups_.back().parameters += embedding.parameters;
+}
+
+PlainCoster::DataTimes PlainCoster::Data(double parameters, int64_t replicas, int64_t shard,
+                                         int64_t inner) const {
+  if (parameters == 0) return {};
+  const Mesh mesh = MakeMesh({c_.pp, replicas / shard, shard, inner}, cluster_);
+  const auto seconds = [&](CollectiveKind kind, AxisIndex axis, double bytes) {
+    return CollectiveSeconds(mesh, kind, {axis}, Rounded(bytes));
+  };
+  return {seconds(CollectiveKind::kAllGather, 2, 2 * parameters),
+          seconds(CollectiveKind::kReduceScatter, 2, 4 * parameters) +
+              seconds(CollectiveKind::kAllReduce, 1, 4 * parameters / static_cast<double>(shard))};
 }
 
 double PlainCoster::DataSeconds(const PlainGroup& g) const {
-  if (Replicas() == 1) return 0;
-  const auto gather = [&](double bytes) {
-    return CollectiveSeconds(mesh_, CollectiveKind::kAllGather, {1, 2},
-                             Rounded(g.parameters * bytes)) +
-           CollectiveSeconds(expert_mesh_, CollectiveKind::kAllGather, {1},
-                             Rounded(g.expert_parameters * bytes));
-  };
-  const double weights = gather(2), gradients = gather(4), slow = framework_.overlap_slowdown;
-  const auto beside = [&](double communication, double computation) {
-    return std::max(0.0, communication - computation) + slow * std::min(communication, computation);
-  };
+  const DataTimes dense = Data(g.parameters, c_.dp * c_.cp, Shard(), c_.tp);
+  const DataTimes experts =
+      Data(g.expert_parameters, ExpertReplicas(), ExpertShard(), c_.ep * c_.etp);
+  const double weights = dense.weights + experts.weights;
+  const double gradients = dense.gradients + experts.gradients;
   if (c_.zero == 3) {
     return (c_.pp > 1 ? 1 : micro_batches_) *
-           (beside(weights, g.forward) + beside(weights + gradients, g.backward));
+           (Beside(weights, g.forward) + Beside(weights + gradients, g.backward));
   }
-  return beside(weights, g.forward + g.communication() / 3) +
-         beside(gradients, g.backward + g.communication() * 2 / 3);
+  return Beside(weights, g.forward + g.communication() / 3) +
+         Beside(gradients, g.backward + g.communication() * 2 / 3);
 }
 
 void PlainCoster::SetTime(StepTime* time) const {
@@ -157,9 +201,9 @@ void PlainCoster::SetTime(StepTime* time) const {
         2 * send * waits + 2 * send * (Stages() - 1) * micro_batches_ * framework_.overlap_slowdown;
   }
   time->data_communication = DataSeconds(g);
-  time->optimizer = 30 * (g.parameters + g.expert_parameters) / (c_.zero >= 1 ? Shard() : 1) /
-                        rates_.memory_bytes +
-                    framework_.step_seconds;
+  time->optimizer =
+      30 * (c_.zero >= 1 ? Sharded(g) : g.parameters + g.expert_parameters) / rates_.memory_bytes +
+      framework_.step_seconds;
   time->seconds = time->compute + time->tensor_communication + time->context_communication +
                   time->expert_communication + time->data_communication +
                   time->pipeline_communication + time->bubble + time->optimizer;
@@ -173,11 +217,7 @@ void PlainCoster::SetTime(StepTime* time) const {
 StageMemory PlainCoster::Memory(int64_t position) const {
   const PlainGroup& g = groups_[position];
   const double all = g.parameters + g.expert_parameters;
-  const double expert_replicas = static_cast<double>(expert_mesh_.axes[1].size);
-  const auto over = [&](int least_zero) {
-    if (c_.zero < least_zero) return all;
-    return g.parameters / Shard() + g.expert_parameters / std::min(Shard(), expert_replicas);
-  };
+  const auto over = [&](int least_zero) { return c_.zero < least_zero ? all : Sharded(g); };
   const bool fsdp = c_.zero == 3;
   const double kept = fsdp && c_.pp > 1 && Replicas() > 1 ? all : 0;
   StageMemory memory;

@@ -149,7 +149,8 @@ TEST(Search, FindsWhatBruteForceFindsByTheCalibratedModel) {
           EXPECT_EQ(found.best[i].peak_bytes, one.peak_bytes) << i;
           if (i == 0) continue;
           const RankedConfiguration& before = wanted.best[i - 1];
-          ties += before.seconds == one.seconds && before.peak_bytes == one.peak_bytes;
+          ties += ranking == Ranking::kTime ? before.seconds == one.seconds
+                                            : before.peak_bytes == one.peak_bytes;
         }
         pruned += found.counts.pruned;
       }

@@ -10,9 +10,11 @@ namespace meshwright::transformer {
 
 // What the backward phase computes again instead of keeping.
 enum class Recompute {
-  kNone,       // flash attention's scores only
-  kSelective,  // the attention core (Korthikanti et al. 2022); scores are never kept
-  kFull,       // whole layers: only what enters each is kept
+  kNone,  // flash attention's scores only
+  // The attention core (Korthikanti et al. 2022), which only saves memory where scores go through
+  // it; FSDP's: every other product and all that is elementwise.
+  kSelective,
+  kFull,  // whole layers: only what enters each is kept
 };
 
 inline constexpr int kRecomputeKinds = 3;

@@ -17,35 +17,35 @@ namespace {
 // nothing, these are the defaults.
 constexpr std::string_view kBuiltin = R"yaml(
 devices:
-  v100: {matmul_16: 0.90856, matmul_8: 0.6, matmul_4: 0.45, half_side: 110.13,
-    attention: 0.50789, memory: 0.89809, kernel_seconds: 4.9274e-06}
-  a100-80g: {matmul_16: 0.79392, matmul_8: 0.6, matmul_4: 0.45, half_side: 112.9,
-    attention: 0.76824, memory: 0.90458, kernel_seconds: 5.0623e-06}
-  a100-40g: {matmul_16: 0.77016, matmul_8: 0.6, matmul_4: 0.45, half_side: 112.9,
-    attention: 0.76824, memory: 0.90458, kernel_seconds: 5.0623e-06}
-  h100-sxm: {matmul_16: 0.67781, matmul_8: 0.64968, matmul_4: 0.45, half_side: 113.77,
-    attention: 0.37404, memory: 0.55312, kernel_seconds: 4.9139e-06}
-  h100-96g: {matmul_16: 0.62495, matmul_8: 0.70366, matmul_4: 0.45, half_side: 113.77,
-    attention: 0.37404, memory: 0.55312, kernel_seconds: 4.9139e-06}
-  h200: {matmul_16: 0.7, matmul_8: 0.6, matmul_4: 0.45, half_side: 113.77, attention: 0.37404,
-    memory: 0.55312, kernel_seconds: 4.9139e-06}
-  b200: {matmul_16: 0.37058, matmul_8: 0.53976, matmul_4: 0.45, half_side: 223.34,
-    attention: 0.82251, memory: 0.90464, kernel_seconds: 1.4085e-05}
-  gb200-nvl72: {matmul_16: 0.57907, matmul_8: 0.55423, matmul_4: 0.41667, half_side: 223.34,
-    attention: 0.82251, memory: 0.90464, kernel_seconds: 1.4085e-05}
-  b300: {matmul_16: 0.35439, matmul_8: 0.6, matmul_4: 0.45, half_side: 223.34,
-    attention: 0.82251, memory: 0.90464, kernel_seconds: 1.4085e-05}
-  gb300-nvl72: {matmul_16: 0.61857, matmul_8: 0.7391, matmul_4: 0.45, half_side: 223.34,
-    attention: 0.82251, memory: 0.90464, kernel_seconds: 1.4085e-05}
+  v100: {matmul_16: 0.91107, matmul_8: 0.6, matmul_4: 0.45, half_side: 110.07, attention: 0.50837,
+    memory: 0.89959, kernel_seconds: 4.9259e-06}
+  a100-80g: {matmul_16: 0.79497, matmul_8: 0.6, matmul_4: 0.45, half_side: 117.6,
+    attention: 0.80599, memory: 0.92166, kernel_seconds: 5.4647e-06}
+  a100-40g: {matmul_16: 0.77098, matmul_8: 0.6, matmul_4: 0.45, half_side: 117.6,
+    attention: 0.80599, memory: 0.92166, kernel_seconds: 5.4647e-06}
+  h100-sxm: {matmul_16: 0.67744, matmul_8: 0.65519, matmul_4: 0.45, half_side: 116.3,
+    attention: 0.39443, memory: 0.55169, kernel_seconds: 4.906e-06}
+  h100-96g: {matmul_16: 0.62445, matmul_8: 0.70406, matmul_4: 0.45, half_side: 116.3,
+    attention: 0.39443, memory: 0.55169, kernel_seconds: 4.906e-06}
+  h200: {matmul_16: 0.7, matmul_8: 0.6, matmul_4: 0.45, half_side: 116.3, attention: 0.39443,
+    memory: 0.55169, kernel_seconds: 4.906e-06}
+  b200: {matmul_16: 0.36476, matmul_8: 0.53804, matmul_4: 0.45, half_side: 199.09,
+    attention: 0.84331, memory: 0.87274, kernel_seconds: 1.3462e-05}
+  gb200-nvl72: {matmul_16: 0.58656, matmul_8: 0.54893, matmul_4: 0.4145, half_side: 199.09,
+    attention: 0.84331, memory: 0.87274, kernel_seconds: 1.3462e-05}
+  b300: {matmul_16: 0.34979, matmul_8: 0.6, matmul_4: 0.45, half_side: 199.09, attention: 0.84331,
+    memory: 0.87274, kernel_seconds: 1.3462e-05}
+  gb300-nvl72: {matmul_16: 0.6664, matmul_8: 0.742, matmul_4: 0.45, half_side: 199.09,
+    attention: 0.84331, memory: 0.87274, kernel_seconds: 1.3462e-05}
 frameworks:
-  megatron: {elementwise: 1.3903, tensor_exposed: 0.33063, expert_exposed: 1.2563,
-    overlap_slowdown: 0.13431, step_seconds: 0.017102}
-  megatron-2021: {score_traffic: 12.051, elementwise: 1.5383, tensor_exposed: 1.1871,
-    expert_exposed: 0.6, overlap_slowdown: 0.17021, step_seconds: 0.020748}
-  megatron-26.06: {expert_kernels: 0.239, elementwise: 0.92226, tensor_exposed: 0.46838,
-    expert_exposed: 0.47637, overlap_slowdown: 0.14138, step_seconds: 0.019928}
-  fsdp: {attention: 0.54094, elementwise: 0.97152, tensor_exposed: 0.43278, expert_exposed: 0.6,
-    overlap_slowdown: 0.37111, step_seconds: 0.019389}
+  megatron: {elementwise: 1.4636, tensor_exposed: 0.32734, expert_exposed: 1.2449,
+    overlap_slowdown: 0.12214, step_seconds: 0.014459}
+  megatron-2021: {score_traffic: 12.03, elementwise: 1.5505, tensor_exposed: 1.1973,
+    expert_exposed: 0.6, overlap_slowdown: 0.17198, step_seconds: 0.020742}
+  megatron-26.06: {expert_kernels: 0.23731, elementwise: 0.9353, tensor_exposed: 0.4694,
+    expert_exposed: 0.486, overlap_slowdown: 0.14123, step_seconds: 0.020212}
+  fsdp: {attention: 0.51473, elementwise: 0.97902, tensor_exposed: 0.42855, expert_exposed: 0.6,
+    overlap_slowdown: 0.3602, step_seconds: 0.019367}
 )yaml";
 
 template <typename Parameters>

@@ -200,8 +200,9 @@ std::optional<double> SecondsOf(RowReader& row, const Run& run) {
   const auto tflops = row.Number("tflops_per_gpu");
   if (!tflops.has_value()) return std::nullopt;
   // Megatron's formula counts every pair of tokens; its earlier one, recomputation as well.
-  const FlopCounts flops =
-      CountModelFlops(run.model, {.sequences = 1, .tokens = run.workload.sequence}).total();
+  const ModelFlops model =
+      CountModelFlops(run.model, {.sequences = 1, .tokens = run.workload.sequence});
+  const FlopCounts flops = model.total() + model.mtp;
   const bool again = Contains(row.Text("notes"), "counts recompute");
   const double counted = flops.dense_forward * (again ? 2 : 1) + flops.dense_backward;
   return counted * static_cast<double>(run.workload.global_batch) / gpus / (*tflops * 1e12);
@@ -272,8 +273,11 @@ absl::StatusOr<Run> RunOf(RowReader& row) {
                   : early                                      ? "megatron-2021"
                   : NemoContainer(row.Text("source")) >= 26.06 ? "megatron-26.06"
                                                                : "megatron";
+  // Hugging Face's classes, which FSDP trains, leave multi-token prediction out.
+  if (fsdp || Contains(row.Text("model"), "w/o MTP")) run.model.mtp.modules = 0;
   const int64_t stages = c.pp * c.virtual_stages, layers = run.model.layers();
-  c.ends_as_layers = !fsdp && layers % stages != 0 && (layers + 2) % stages == 0;
+  c.ends_as_layers =
+      !fsdp && run.model.mtp.modules == 0 && layers % stages != 0 && (layers + 2) % stages == 0;
   const std::string recompute = row.Text("recompute");
   c.recompute = Contains(recompute, "selective") ? Recompute::kSelective
                 : Contains(recompute, "full") || (recompute.empty() && early) ? Recompute::kFull

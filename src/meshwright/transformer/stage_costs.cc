@@ -50,7 +50,8 @@ StageCosts::StageCosts(const Model& model, const Workload& workload, const Clust
       cluster_(cluster),
       framework_(framework),
       embedding_(EmbeddingBlock(model, workload.sequence)),
-      head_(HeadBlock(model, workload.sequence)) {
+      head_(HeadBlock(model, workload.sequence)),
+      mtp_(MtpBlock(model, workload.sequence)) {
   for (int i = 0; i < kPrecisionKinds; ++i) {
     rates_.emplace_back(cluster.device, device, static_cast<Precision>(i));
   }
@@ -76,14 +77,17 @@ std::array<GroupCost, kRecomputeKinds> StageCosts::Exposed(const BlockCost& b,
     tensor = framework_.tensor_exposed * b.tensor_passes *
              times.Of(c.tp, 1).all_gather.Seconds(WholeBytes(b.tensor_bytes));
   }
-  double context = 0;
+  double context_forward = 0, context_backward = 0;
   if (b.context_bytes > 0) {
-    // A ring beside attention, which has to be as fast.
-    const double ring =
-        times.Of(c.cp, c.tp)
-            .all_gather.Seconds(WholeBytes(b.context_bytes * static_cast<double>(c.cp)));
-    context = std::max(0.0, ring - b.attention_forward) +
-              std::max(0.0, 2 * ring - 2 * b.attention_forward);
+    // A ring: cp turns of attention on a chunk, beside all but the last of which the next chunk's
+    // keys and values arrive; backward their gradients travel along.
+    const auto ring = [&](double bytes, double attention) {
+      const double send = times.Of(c.cp, c.tp).permute.Seconds(WholeBytes(bytes));
+      const double turns = static_cast<double>(c.cp);
+      return (turns - 1) * SecondsAdded(send, attention / turns, framework_.overlap_slowdown);
+    };
+    context_forward = ring(b.context_bytes, b.attention_forward);
+    context_backward = ring(2 * b.context_bytes, b.attention_backward);
   }
   double expert = 0;
   if (b.expert_bytes > 0 && c.ep > 1) {
@@ -100,6 +104,7 @@ std::array<GroupCost, kRecomputeKinds> StageCosts::Exposed(const BlockCost& b,
     const Recomputation& again = b.again[i];
     const bool whole = again.seconds > 0 && static_cast<Recompute>(i) == Recompute::kFull;
     const double passes = whole ? 3 : 2;
+    const double context = (passes - 1) * context_forward + context_backward;
     costs[i] = {.forward = b.forward,
                 .backward = b.backward + again.seconds,
                 .tensor = passes * tensor,
@@ -141,9 +146,14 @@ std::vector<PipelineCost> StageCosts::Costs(const Configuration& c, GroupTimes& 
   add(embedding, [](const GroupContent& content) { return int64_t{content.embedding}; });
   add(HeadCost(model_, head_, settings),
       [](const GroupContent& content) { return int64_t{content.head}; });
+  if (model_.mtp.modules > 0) {
+    add(MtpCost(model_, mtp_, head_, settings),
+        [&](const GroupContent& content) { return content.head ? model_.mtp.modules : 0; });
+  }
   for (PipelineCost& cost : costs) {
-    // A tied head's weights lie beside the head as well.
-    if (model_.head.tied && c.pp > 1) cost.groups.back().parameters += embedding.parameters;
+    // A tied head's weights lie beside the head as well, and modules look up tokens there.
+    const bool copied = model_.head.tied || model_.mtp.modules > 0;
+    if (copied && c.pp > 1) cost.groups.back().parameters += embedding.parameters;
     for (size_t i = 0; i < cost.groups.size(); ++i) {
       const double total = cost.groups[i].total();
       if (total > cost.groups[cost.busiest].total()) cost.busiest = i;

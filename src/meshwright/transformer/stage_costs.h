@@ -1,6 +1,7 @@
 #ifndef MESHWRIGHT_TRANSFORMER_STAGE_COSTS_H_
 #define MESHWRIGHT_TRANSFORMER_STAGE_COSTS_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <tuple>
@@ -19,6 +20,13 @@
 // does not depend on the whole of a configuration.
 
 namespace meshwright::transformer {
+
+// What communication beside computation adds to it: what is longer decides, and computation that
+// shares the GPU is slowed down.
+inline double SecondsAdded(double communication, double computation, double slowdown) {
+  return std::max(0.0, communication - computation) +
+         slowdown * std::min(communication, computation);
+}
 
 // Sizes of buffers are whole bytes.
 int64_t WholeBytes(double bytes);
@@ -89,7 +97,7 @@ class StageCosts {
   const FrameworkParameters& framework_;
   std::vector<DeviceRates> rates_;  // by Precision
   std::vector<Kind> kinds_;         // of all stacks
-  Block embedding_, head_;
+  Block embedding_, head_, mtp_;
   absl::node_hash_map<std::tuple<int64_t, bool>, StageDeal> deals_;
 };
 

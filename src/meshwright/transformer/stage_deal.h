@@ -12,11 +12,12 @@ namespace meshwright::transformer {
 
 // What one or several groups run: equal groups cost the same and are told apart by position only.
 struct GroupContent {
-  // Layers of each kind, kinds of all stacks one after the other (Stack::kinds).
+  // Layers of each kind, kinds of all stacks one after the other (Stack::kinds); those of modules
+  // of multi-token prediction among them.
   std::vector<int64_t> layers;
-  bool embedding = false, head = false;
-  int64_t first = 0;   // position of the first of these groups
-  int64_t groups = 0;  // how many there are
+  bool embedding = false, head = false;  // the head comes with those modules
+  int64_t first = 0;                     // position of the first of these groups
+  int64_t groups = 0;                    // how many there are
 
   // Whether a group runs the same.
   bool Equals(const GroupContent& other) const {
@@ -29,7 +30,8 @@ struct StageDeal {
   std::vector<int32_t> content_of;     // by group
 };
 
-// As evenly as it goes, in the order of execution; `ends_as_layers` as in Configuration.
+// As evenly as it goes, in the order of execution. Modules of multi-token prediction lie beside the
+// head and count. `ends_as_layers` as in Configuration; groups: at most the layers.
 StageDeal DealLayers(const Model& model, int64_t groups, bool ends_as_layers);
 
 }  // namespace meshwright::transformer

@@ -7,6 +7,7 @@
 #include "meshwright/transformer/step_cost.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/container/node_hash_map.h"
@@ -23,6 +24,9 @@ constexpr double kGatherBytes = 268435456.0;  // buffers of collectives that are
 constexpr double kFragmentation = 0.085;
 // Bytes read and written by Adam per parameter: gradient, master copy, two moments, weight.
 constexpr double kOptimizerTraffic = 30;
+// Bytes a parameter, of what is gathered and what is summed.
+constexpr double kWeightBytes = 2;
+constexpr double kGradientBytes = 4;
 constexpr double kZeroBubbleLeft = 1.0 / 3;
 
 double Real(int64_t number) { return static_cast<double>(number); }
@@ -44,9 +48,7 @@ struct FamilyHash {
 struct Family {
   std::vector<PipelineCost> pipelines;  // by Recompute
   const StageDeal* deal = nullptr;
-  const GroupTimes::Group* data = nullptr;     // over dp and cp
-  const GroupTimes::Group* experts = nullptr;  // over replicas of the experts
-  double send_seconds = 0;                     // of activations to the next group
+  double send_seconds = 0;  // of activations to the next group
 };
 
 // Degrees as numbers, of one configuration.
@@ -54,14 +56,22 @@ struct Degrees {
   explicit Degrees(const Configuration& c, const Workload& workload)
       : pp(Real(c.pp)),
         micro_batches(Real(workload.global_batch / (c.dp * c.micro_batch))),
-        replicas(Real(c.dp * c.cp)),
-        expert_replicas(Real(c.tp * c.cp * c.dp / (c.ep * c.etp))),
         stages(c.schedule == PipelineKind::kInterleaved ? Real(c.virtual_stages) : 1),
-        shard(c.shard > 0 ? Real(c.shard) : replicas) {}
+        replicas(c.dp * c.cp),
+        expert_replicas(c.tp * c.cp * c.dp / (c.ep * c.etp)),
+        shard(c.shard > 0 ? c.shard : replicas),
+        expert_shard(c.shard > 0 ? std::gcd(c.shard, expert_replicas) : expert_replicas) {}
 
-  double pp, micro_batches, replicas, expert_replicas;
+  double pp, micro_batches;
   double stages;  // that a group runs
-  double shard;   // ZeRO's group
+  int64_t replicas, expert_replicas;
+  // ZeRO's groups. Experts have other replicas, of which only a divisor can share.
+  int64_t shard, expert_shard;
+
+  // Of parameters, with each spread over ZeRO's groups.
+  double Sharded(const GroupCost& g) const {
+    return g.parameters / Real(shard) + g.expert_parameters / Real(expert_shard);
+  }
 };
 
 // The group at `position`, which costs `g`.
@@ -69,9 +79,7 @@ StageMemory MemoryOf(const Configuration& c, const Degrees& d, const GroupCost& 
                      int64_t position) {
   const bool fsdp = c.zero == 3;
   const double all = g.parameters + g.expert_parameters;
-  // Experts have fewer replicas to be sharded over.
-  const double sharded =
-      g.parameters / d.shard + g.expert_parameters / std::min(d.shard, d.expert_replicas);
+  const double sharded = d.Sharded(g);
   // ZeRO 3 keeps the f32 master copy as the weights, and gathers 2-byte copies; with a pipeline
   // those stay, and gradients are whole until they are reduced at the end.
   const bool whole = fsdp && c.pp > 1 && d.replicas > 1;
@@ -108,13 +116,12 @@ class StepCoster::Tables {
         stages_(model, workload_, cluster, device, framework_) {}
 
   const Family& FamilyOf(const Configuration& c);
-  StepFigures Figures(const Configuration& c, const Family& family) const;
+  StepFigures Figures(const Configuration& c, const Family& family);
   const Workload& workload() const { return workload_; }
 
  private:
-  StepTime Time(const Configuration& c, const Degrees& d, const Family& family) const;
-  double DataSeconds(const Configuration& c, const Degrees& d, const Family& family,
-                     const GroupCost& g) const;
+  StepTime Time(const Configuration& c, const Degrees& d, const Family& family);
+  double DataSeconds(const Configuration& c, const Degrees& d, const GroupCost& g);
 
   const Model& model_;
   const Workload workload_;
@@ -141,8 +148,6 @@ const Family& StepCoster::Tables::FamilyOf(const Configuration& c) {
   const int64_t ranks = c.tp * c.cp * c.dp;
   family.pipelines = stages_.Costs(c, times_);
   family.deal = &stages_.Deal(c);
-  family.data = &times_.Of(c.dp * c.cp, c.tp);
-  family.experts = &times_.Of(ranks / (c.ep * c.etp), c.ep * c.etp);
   if (c.pp > 1) {
     const double boundary = Real(c.micro_batch * workload_.sequence) * Real(model_.hidden) * 2 /
                             Real(c.cp * (c.sequence_parallel ? c.tp : 1));
@@ -151,32 +156,36 @@ const Family& StepCoster::Tables::FamilyOf(const Configuration& c) {
   return family;
 }
 
-// Reduce-scatter of gradients and all-gather of weights (ZeRO 0: an all-reduce, which is both).
+// Weights are gathered and gradients reduce-scattered over ZeRO's group (ZeRO 0: an all-reduce,
+// which is both); between groups, each of which has them whole (HSDP), gradients are all-reduced.
 double StepCoster::Tables::DataSeconds(const Configuration& c, const Degrees& d,
-                                       const Family& family, const GroupCost& g) const {
-  if (d.replicas == 1) return 0;
-  const auto gather = [&](double bytes_each) {
-    return family.data->all_gather.Seconds(WholeBytes(g.parameters * bytes_each)) +
-           family.experts->all_gather.Seconds(WholeBytes(g.expert_parameters * bytes_each));
+                                       const GroupCost& g) {
+  if (d.replicas == 1 && d.expert_replicas == 1) return 0;
+  double weights = 0, gradients = 0;
+  const auto add = [&](double parameters, int64_t replicas, int64_t shard, int64_t stride) {
+    if (parameters == 0) return;
+    const GroupTimes::Group& inside = times_.Of(shard, stride);
+    weights += inside.all_gather.Seconds(WholeBytes(kWeightBytes * parameters));
+    gradients += inside.all_gather.Seconds(WholeBytes(kGradientBytes * parameters));
+    if (shard == replicas) return;
+    const GroupTimes::Group& between = times_.Of(replicas / shard, shard * stride);
+    gradients +=
+        2 * between.all_gather.Seconds(WholeBytes(kGradientBytes * parameters / Real(shard)));
   };
-  const double weights = gather(2);
-  const double gradients = gather(4);
+  add(g.parameters, d.replicas, d.shard, c.tp);
+  add(g.expert_parameters, d.expert_replicas, d.expert_shard, c.ep * c.etp);
   const double slow = framework_.overlap_slowdown;
   if (c.zero == 3) {
-    const double each = std::max(weights, g.forward) + slow * std::min(weights, g.forward) -
-                        g.forward + std::max(weights + gradients, g.backward) +
-                        slow * std::min(weights + gradients, g.backward) - g.backward;
+    const double each = SecondsAdded(weights, g.forward, slow) +
+                        SecondsAdded(weights + gradients, g.backward, slow);
     // With a pipeline weights stay gathered, and gradients are summed before they are reduced.
     return (c.pp > 1 ? 1 : d.micro_batches) * each;
   }
-  const double forward = g.forward + g.communication() / 3;
-  const double backward = g.backward + g.communication() * 2 / 3;
-  return std::max(0.0, weights - forward) + std::max(0.0, gradients - backward) +
-         slow * (std::min(weights, forward) + std::min(gradients, backward));
+  return SecondsAdded(weights, g.forward + g.communication() / 3, slow) +
+         SecondsAdded(gradients, g.backward + g.communication() * 2 / 3, slow);
 }
 
-StepTime StepCoster::Tables::Time(const Configuration& c, const Degrees& d,
-                                  const Family& family) const {
+StepTime StepCoster::Tables::Time(const Configuration& c, const Degrees& d, const Family& family) {
   const PipelineCost& pipeline = family.pipelines[static_cast<size_t>(c.recompute)];
   const GroupCost& g = pipeline.groups[pipeline.busiest];
   const DeviceRates& rates = stages_.Rates(c.precision);
@@ -193,10 +202,9 @@ StepTime StepCoster::Tables::Time(const Configuration& c, const Degrees& d,
         d.stages > 1 ? (d.stages - 1) * d.micro_batches * framework_.overlap_slowdown : 0;
     time.pipeline_communication = 2 * family.send_seconds * (d.pp - 1 + between);
   }
-  time.data_communication = DataSeconds(c, d, family, g);
-  time.optimizer = kOptimizerTraffic * (g.parameters + g.expert_parameters) /
-                       ((c.zero >= 1 ? d.shard : 1) * rates.memory_bytes) +
-                   framework_.step_seconds;
+  time.data_communication = DataSeconds(c, d, g);
+  const double updated = c.zero >= 1 ? d.Sharded(g) : g.parameters + g.expert_parameters;
+  time.optimizer = kOptimizerTraffic * updated / rates.memory_bytes + framework_.step_seconds;
   time.seconds = time.compute + time.tensor_communication + time.context_communication +
                  time.expert_communication + time.data_communication + time.pipeline_communication +
                  time.bubble + time.optimizer;
@@ -208,7 +216,7 @@ StepTime StepCoster::Tables::Time(const Configuration& c, const Degrees& d,
   return time;
 }
 
-StepFigures StepCoster::Tables::Figures(const Configuration& c, const Family& family) const {
+StepFigures StepCoster::Tables::Figures(const Configuration& c, const Family& family) {
   const Degrees d(c, workload_);
   const PipelineCost& pipeline = family.pipelines[static_cast<size_t>(c.recompute)];
   StepFigures figures;

@@ -19,6 +19,9 @@ constexpr double kFlashBackward = 2.5;
 constexpr double kFlashBackwardEfficiency = 0.8;  // of the forward's: more shared memory traffic
 constexpr double kFlashHalfSequence = 512;        // keys at which attention reaches half
 constexpr double kFlashHeadDim = 128;             // for which kernels are made
+// Kept of a score where they go through memory: softmax and dropout's result in 2 bytes, its mask
+// (Korthikanti et al. 2022, section 4.1).
+constexpr double kScoreBytes = 5;
 
 struct Side {
   bool column = false;  // outputs are split over the group
@@ -46,6 +49,7 @@ Side SideOf(Part part) {
     case Part::kSharedExpertUp:
     case Part::kTokenEmbedding:
     case Part::kHead:
+    case Part::kMtpProjection:
       return {.column = true};
     case Part::kAttentionOutput:
     case Part::kCrossAttentionOutput:
@@ -80,6 +84,8 @@ class Adder {
 
   BlockCost cost;
   double product_forward = 0;  // seconds of `cost.forward`
+  double attention_flops = 0;  // forward
+  double kept_scores = 0;      // of one GPU, with every pair
 
  private:
   const BlockSettings& s_;
@@ -122,18 +128,24 @@ void Adder::Attention(const Matmul& scores) {
   const double batch = sequences_ * static_cast<double>(scores.batch) /
                        static_cast<double>(c_.cp * c_.tp);  // a GPU's heads
   const double pairs = static_cast<double>(scores.pairs) * batch;
-  const double keys = static_cast<double>(scores.n);
+  // Of a ring's turns each sees the keys of one chunk.
+  const double turns = static_cast<double>(c_.cp);
+  const double keys = static_cast<double>(scores.n) / turns;
   const double head = static_cast<double>(scores.k);
   const double flops = 4 * pairs * head;
   const double efficiency = s_.framework.attention * keys / (keys + kFlashHalfSequence) *
                             std::min(1.0, std::sqrt(head / kFlashHeadDim));
-  const double scores_bytes =
-      kBytes * s_.framework.score_traffic * static_cast<double>(scores.m) * keys * batch;
+  const double scores_bytes = kBytes * s_.framework.score_traffic * static_cast<double>(scores.m) *
+                              static_cast<double>(scores.n) * batch;
   const double forward = flops / (s_.rates.attention * efficiency) +
-                         scores_bytes / s_.rates.memory_bytes + s_.rates.kernel_seconds;
+                         scores_bytes / s_.rates.memory_bytes + turns * s_.rates.kernel_seconds;
+  const double backward = forward * kFlashBackward / kFlashBackwardEfficiency;
   cost.forward += forward;
+  cost.backward += backward;
   cost.attention_forward += forward;
-  cost.backward += forward * kFlashBackward / kFlashBackwardEfficiency;
+  cost.attention_backward += backward;
+  attention_flops += 2 * sequences_ * scores.Flops(/*dense=*/false);
+  kept_scores += static_cast<double>(scores.m) * static_cast<double>(scores.n) * batch;
 }
 
 void Adder::Elementwise(double elements) {
@@ -151,6 +163,20 @@ void AddParameters(const std::vector<Tensor>& tensors, Block* block) {
                                             : block->whole;
     sum += static_cast<double>(tensor.elements());
   }
+}
+
+// The part of the head that multi-token prediction has as well; returns bytes of logits.
+double AddHead(const Model& model, const Block& block, const BlockSettings& s, Adder* adder) {
+  const Configuration& c = s.configuration;
+  for (const Matmul& product : block.products) adder->Product(product, /*low_precision=*/false);
+  const double rows = static_cast<double>(c.micro_batch * s.sequence) / static_cast<double>(c.cp);
+  const double logits = model.head.every_token ? rows * static_cast<double>(model.head.outputs) /
+                                                     static_cast<double>(c.tp)
+                                               : 0;
+  // Softmax in f32: read, written in 4 bytes, read for the sum and for the gradient.
+  adder->Elementwise(4 * logits);
+  // Logits and their gradient in 2 bytes, both in 4.
+  return 12 * logits;
 }
 
 // Tensors of no layer that are, or are not, of the embedding.
@@ -222,6 +248,24 @@ Block HeadBlock(const Model& model, int64_t sequence) {
   return block;
 }
 
+Block MtpBlock(const Model& model, int64_t sequence) {
+  Block block;
+  if (model.mtp.modules == 0) return block;
+  Model one = model;
+  one.mtp.modules = 1;
+  for (const Matmul& product : MtpMatmuls(one, {.sequences = 1, .tokens = sequence})) {
+    if (product.part == Part::kMtpProjection) block.products.push_back(product);
+  }
+  std::vector<Tensor> tensors;
+  for (const Tensor& tensor : Tensors(one)) {
+    const bool own = tensor.part == Part::kMtpProjection || tensor.part == Part::kMtpHiddenNorm ||
+                     tensor.part == Part::kMtpEmbeddingNorm || tensor.part == Part::kMtpFinalNorm;
+    if (own) tensors.push_back(tensor);
+  }
+  AddParameters(tensors, &block);
+  return block;
+}
+
 BlockCost LayerCost(const Model& model, const Layer& layer, const Block& block,
                     const BlockSettings& s) {
   const Configuration& c = s.configuration;
@@ -283,17 +327,23 @@ BlockCost LayerCost(const Model& model, const Layer& layer, const Block& block,
   Recomputation& none = cost.again[static_cast<size_t>(Recompute::kNone)];
   Recomputation& selective = cost.again[static_cast<size_t>(Recompute::kSelective)];
   Recomputation& full = cost.again[static_cast<size_t>(Recompute::kFull)];
-  none.saved_bytes = all;
-  selective.saved_bytes = all;
+  const double statistics = 4 * rows * static_cast<double>(a.heads) / tp;  // of the softmax
+  const double scores = s.framework.score_traffic > 0 ? kScoreBytes * adder.kept_scores : 0;
+  none.saved_bytes = all + (scores > 0 ? scores : statistics);
   if (s.framework.framework == "fsdp") {
     // torchtitan keeps every other product and attention's result.
-    selective.saved_bytes = input + kBytes * (rows * values / tp + kept_products / 2);
+    selective.saved_bytes = input + kBytes * (rows * values / tp + kept_products / 2) + statistics;
     selective.seconds = cost.forward - adder.product_forward / 2 - cost.attention_forward;
+  } else {
+    // Attention's result is what the next product reads: it is kept in any case.
+    selective.saved_bytes = all;
+    selective.seconds = cost.attention_forward;
+    selective.flops = adder.attention_flops;
   }
   full.saved_bytes = input;
   full.seconds = cost.forward;
   full.flops = cost.flops / 3;
-  cost.transient_bytes = all;
+  cost.transient_bytes = none.saved_bytes;
   return cost;
 }
 
@@ -308,19 +358,30 @@ BlockCost EmbeddingCost(const Model& model, const Block& block, const BlockSetti
 }
 
 BlockCost HeadCost(const Model& model, const Block& block, const BlockSettings& s) {
-  const Configuration& c = s.configuration;
   Adder adder(s);
-  const double rows = static_cast<double>(c.micro_batch * s.sequence) / static_cast<double>(c.cp);
-  for (const Matmul& product : block.products) adder.Product(product, /*low_precision=*/false);
-  const double logits = model.head.every_token ? rows * static_cast<double>(model.head.outputs) /
-                                                     static_cast<double>(c.tp)
-                                               : 0;
-  // Softmax in f32: read, written in 4 bytes, read for the sum and for the gradient.
-  adder.Elementwise(4 * logits);
-  // Logits and their gradient in 2 bytes, both in 4.
-  adder.cost.logits_bytes = 12 * logits;
-  SetParameters(block, c, &adder.cost);
+  adder.cost.logits_bytes = AddHead(model, block, s, &adder);
+  SetParameters(block, s.configuration, &adder.cost);
   return adder.cost;
+}
+
+BlockCost MtpCost(const Model& model, const Block& block, const Block& head,
+                  const BlockSettings& s) {
+  const Configuration& c = s.configuration;
+  const double residual = static_cast<double>(c.micro_batch * s.sequence) *
+                          static_cast<double>(model.hidden) /
+                          static_cast<double>(c.cp * (c.sequence_parallel ? c.tp : 1));
+  Adder adder(s);
+  for (const Matmul& product : block.products) adder.Product(product, /*low_precision=*/true);
+  // Norms of the hidden state, of the next token's embedding and before the head; the lookup.
+  adder.Elementwise(9 * residual);
+  adder.cost.logits_bytes = AddHead(model, head, s, &adder);
+  BlockCost cost = adder.cost;
+  SetParameters(block, c, &cost);
+  // Both inputs, and both normed.
+  for (Recomputation& again : cost.again) again.saved_bytes = 4 * residual * kBytes;
+  Recomputation& full = cost.again[static_cast<size_t>(Recompute::kFull)];
+  full.saved_bytes = 2 * residual * kBytes;
+  return cost;
 }
 
 }  // namespace meshwright::transformer

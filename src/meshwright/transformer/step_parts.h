@@ -26,6 +26,8 @@ struct Block {
 Block LayerBlock(const Model& model, const Stack& stack, const Layer& layer, int64_t sequence);
 Block EmbeddingBlock(const Model& model, int64_t sequence);
 Block HeadBlock(const Model& model, int64_t sequence);
+// Of a module of multi-token prediction what is neither its layer nor the head: the projection.
+Block MtpBlock(const Model& model, int64_t sequence);
 
 // What the backward phase computes again, and what is kept for it.
 struct Recomputation {
@@ -36,10 +38,10 @@ struct Recomputation {
 
 struct BlockCost {
   double forward = 0, backward = 0;  // seconds of computation, recomputation excluded
-  double attention_forward = 0;      // seconds, of `forward`
-  double tensor_bytes = 0;           // full buffer of each all-gather or reduce-scatter over tp
-  int tensor_passes = 0;             // such collectives forward; backward has as many
-  double expert_bytes = 0;           // that a GPU holds before a dispatch over ep; 0: no experts
+  double attention_forward = 0, attention_backward = 0;  // of these
+  double tensor_bytes = 0;  // full buffer of each all-gather or reduce-scatter over tp
+  int tensor_passes = 0;    // such collectives forward; backward has as many
+  double expert_bytes = 0;  // that a GPU holds before a dispatch over ep; 0: no experts
   double experts_per_token = 0;
   double context_bytes = 0;      // keys and values that a GPU passes on around cp
   double parameters = 0;         // on one GPU, all but experts
@@ -75,6 +77,9 @@ BlockCost LayerCost(const Model& model, const Layer& layer, const Block& block,
                     const BlockSettings& settings);
 BlockCost EmbeddingCost(const Model& model, const Block& block, const BlockSettings& settings);
 BlockCost HeadCost(const Model& model, const Block& block, const BlockSettings& settings);
+// Of a module beside its layer: the way into it, and the head once more.
+BlockCost MtpCost(const Model& model, const Block& block, const Block& head,
+                  const BlockSettings& settings);
 
 // Fraction of its peak that an [m, k] x [k, n] product reaches, of those with endless sides.
 double SideEfficiency(double m, double n, double k, double half_side);
