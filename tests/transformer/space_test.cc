@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "meshwright/transformer/search.h"
+#include "meshwright/transformer/step_cost.h"
 #include "tests/transformer/space_samples.h"
 
 namespace meshwright::transformer {
@@ -169,6 +170,18 @@ TEST(Fixes, TextReadsBack) {
   c.recompute = Recompute::kFull;
   c.zero = 1;
   EXPECT_EQ(ConfigurationText(c), "tp=8 sp pp=4 vp=2 zero=1 schedule=interleaved recompute=full");
+}
+
+TEST(Space, HasOnlyWhatCheckConfigurationTakes) {
+  const Cluster cluster = *ParseCluster("2x6xh100-sxm");
+  const Workload workload{.sequence = 48, .global_batch = 24};
+  for (const Model& model : {DenseModel(12, 4, 6), MixedModel(12, 6, 4, 4)}) {
+    for (const Configuration& c :
+         Space(model, workload, cluster.devices(), Fixes{}, Precision::kBf16).All()) {
+      const absl::Status status = CheckConfiguration(model, workload, cluster, c);
+      ASSERT_TRUE(status.ok()) << ConfigurationText(c) << ": " << status;
+    }
+  }
 }
 
 }  // namespace

@@ -91,6 +91,90 @@ TEST_F(StepCostTest, RecomputationTradesTimeForMemory) {
   EXPECT_EQ(full.time.mfu < full.time.hfu, true);
 }
 
+// Korthikanti et al. 2022, table 2: 5 a s^2 b bytes a layer, and attention's core again.
+TEST_F(StepCostTest, SelectiveRecomputationDropsScoresWhereTheyAreKept) {
+  const Configuration none{.dp = 8}, selective{.dp = 8, .recompute = Recompute::kSelective};
+  const StepCost early_none = Cost(none, "megatron-2021");
+  const StepCost early = Cost(selective, "megatron-2021");
+  const double scores = 24 * 5 * 16 * 2048.0 * 2048.0;  // 16 heads, 24 layers
+  EXPECT_NEAR(static_cast<double>(early_none.memory[0].activations - early.memory[0].activations),
+              scores, 1e-6 * scores);
+  EXPECT_GT(early.time.compute, early_none.time.compute);
+  EXPECT_GT(early.time.hfu, early.time.mfu);
+  // Flash attention keeps none, but 4 bytes a row of the softmax.
+  const StepCost flash_none = Cost(none), flash = Cost(selective);
+  EXPECT_EQ(flash_none.memory[0].activations - flash.memory[0].activations, 24 * 4 * 16 * 2048);
+  EXPECT_GT(flash.time.compute, flash_none.time.compute);
+}
+
+// Of ZeRO's groups each has the gradients whole, and they are summed between nodes.
+TEST_F(StepCostTest, GroupsOfHsdpSumTheirGradients) {
+  for (const int zero : {1, 2, 3}) {
+    const auto data_seconds = [&](int64_t shard, double bandwidth) {
+      Cluster cluster = *ParseCluster("8x8xh100-sxm");
+      cluster.inter_node.bandwidth_bytes_per_second *= bandwidth;
+      StepCoster coster(model_, workload_, cluster);
+      return coster.Figures({.dp = 64, .zero = zero, .shard = shard}).time.data_communication;
+    };
+    // Weights stay inside nodes; 1.3e9 gradients of 4 bytes, 1/8 of them each, cross twice.
+    const double slow_links = 1e-4;
+    const Link link = ParseCluster("8x8xh100-sxm")->inter_node;
+    const double sum = 2 * 7.0 / 8 * 4 *
+                       static_cast<double>(CountParameters(Tensors(model_)).total) / 8 /
+                       (link.achievable() * slow_links);
+    EXPECT_NEAR(data_seconds(8, slow_links), sum, 0.01 * sum) << zero;
+  }
+}
+
+// Beside a turn's attention the next chunk arrives, twice as much backward.
+TEST_F(StepCostTest, RingsHideBehindTheirTurnsOfAttentionOnly) {
+  const Configuration c{.cp = 4, .dp = 2};
+  Cluster cluster = *ParseCluster("8xh100-sxm");
+  cluster.intra_node.bandwidth_bytes_per_second /= 1000;  // sends take longer than turns
+  cluster.intra_node.latency_seconds = 0;
+  const FrameworkParameters framework = BuiltinCostParameters().Framework("megatron");
+  const DeviceRates rates(cluster.device, BuiltinCostParameters().Device("h100-sxm"), c.precision);
+  const Stack& stack = model_.stacks[0];
+  const BlockCost layer =
+      LayerCost(model_, stack.kinds[0], LayerBlock(model_, stack, stack.kinds[0], 2048),
+                {rates, framework, c, 2048});
+  // Keys and values of 512 tokens.
+  const double send = 2 * 2048 * 512 * 2 / cluster.intra_node.achievable();
+  const double attention = layer.attention_forward + layer.attention_backward;
+  ASSERT_GT(send, layer.attention_backward);
+  const double layers_seconds = 3 * (3 * send - attention / 4 * (1 - framework.overlap_slowdown));
+  const double wanted = 32 * 24 * layers_seconds;  // micro-batches and layers
+  StepCoster coster(model_, workload_, cluster);
+  EXPECT_NEAR(coster.Figures(c).time.context_communication, wanted, 1e-9 * wanted);
+}
+
+// DeepSeek V3's module is 1.6 % of the parameters; it and its pass through the head are 4 % of the
+// flops, by what Megatron-Bridge publishes with and without it (260 and 250 GF a token).
+TEST_F(StepCostTest, CountsMultiTokenPrediction) {
+  model_ = *LoadModel("deepseek-v3");
+  workload_ = {.sequence = 4096, .global_batch = 256};
+  const Configuration c{.dp = 32, .pp = 8, .ep = 32, .zero = 1, .precision = Precision::kFp8};
+  // Without a pipeline, where layers are not dealt out anew.
+  const Configuration flat{.dp = 32, .ep = 32, .precision = Precision::kFp8};
+  const StepCost with = Cost(c), flat_with = Cost(flat);
+  const Model whole = model_;
+  model_.mtp.modules = 0;
+  const StepCost without = Cost(c), flat_without = Cost(flat);
+  EXPECT_GT(flat_with.time.compute, 1.02 * flat_without.time.compute);
+  EXPECT_GT(flat_with.time.expert_communication, flat_without.time.expert_communication);
+  EXPECT_GT(flat_with.memory[0].logits, flat_without.memory[0].logits);
+  EXPECT_NEAR(with.time.model_flops / without.time.model_flops, 1.041, 0.005);
+  int64_t weights = 0;
+  for (size_t i = 0; i < 8; ++i) weights += with.memory[i].weights - without.memory[i].weights;
+  // Experts over 32, the embedding once more, the rest on every GPU.
+  const Moe& moe = *whole.stacks[0].kinds[whole.mtp.kind].moe;
+  const int64_t experts = moe.experts * 3 * moe.expert.ffn * whole.hidden;
+  const int64_t module = CountParameters(Tensors(whole)).mtp;
+  const int64_t embedding = whole.embedding.vocabulary * whole.hidden;
+  EXPECT_NEAR(static_cast<double>(weights),
+              2.0 * static_cast<double>(module - experts + experts / 32 + embedding), 16);
+}
+
 TEST_F(StepCostTest, FasterWithMoreGpusAndLessPrecision) {
   const double one = Cost({.dp = 1}).time.seconds;
   const double eight = Cost({.dp = 8}).time.seconds;
@@ -117,10 +201,27 @@ TEST_F(StepCostTest, RefusesWhatCannotRun) {
   EXPECT_THAT(
       message({.dp = 8, .micro_batch = 3}),
       HasSubstr("micro-batch 3 does not divide 8 sequences of a replica; valid: 1, 2, 4, 8"));
-  EXPECT_THAT(message({.pp = 8, .virtual_stages = 4}),
-              HasSubstr("more than the 24 layers"));
+  EXPECT_THAT(message({.pp = 8, .virtual_stages = 4}), HasSubstr("more than the 24 layers"));
   EXPECT_THAT(message({.dp = 0, .pp = 8}), HasSubstr("dp is 0"));
   EXPECT_THAT(message({.dp = 8, .zero = 4}), HasSubstr("valid: 0, 1, 2, 3"));
+  EXPECT_THAT(message({.dp = 8, .ep = 2}), HasSubstr("a model without experts"));
+}
+
+TEST_F(StepCostTest, RefusesDegreesThatDoNotDivideInnerSizes) {
+  const auto message = [&](const Model& model, std::string_view cluster, const Configuration& c) {
+    return std::string(CheckConfiguration(model, workload_, *ParseCluster(cluster), c).message());
+  };
+  Model model = *LoadModel("llama2-70b");
+  model.stacks[0].kinds[0].mlp->ffn = 27 * 4;
+  EXPECT_THAT(message(model, "8xh100-sxm", {.tp = 8}),
+              HasSubstr("tp 8 does not divide 108 (inner size of the MLPs); valid: 1, 2, 4"));
+  Model experts = *LoadModel("mixtral-8x7b");
+  experts.stacks[0].kinds[0].moe->expert.ffn = 6;
+  EXPECT_THAT(message(experts, "8xh100-sxm", {.tp = 4, .dp = 2, .ep = 2, .etp = 4}),
+              HasSubstr("etp 4 does not divide 6 (inner size of the experts); valid: 1, 2, 3, 6"));
+  EXPECT_EQ(message(experts, "8xh100-sxm", {.tp = 4, .dp = 2, .ep = 4, .etp = 2}), "");
+  EXPECT_THAT(message(experts, "8xh100-sxm", {.tp = 4, .dp = 2, .ep = 3}),
+              HasSubstr("ep 3 does not divide 8 experts; valid: 1, 2, 4, 8"));
 }
 
 TEST(SideEfficiency, GrowsWithEverySide) {

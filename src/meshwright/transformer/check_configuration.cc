@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
@@ -11,14 +12,60 @@
 namespace meshwright::transformer {
 namespace {
 
-absl::Status Divides(int64_t degree, std::string_view what, int64_t whole, std::string_view of) {
-  if (degree >= 1 && whole % degree == 0) return absl::OkStatus();
+constexpr int64_t kMostListed = 4096;  // largest degree that messages list
+
+// Something of a model that a degree has to divide.
+struct Whole {
+  int64_t size;
+  std::string_view of;  // "heads"
+};
+
+// An error says which whole `degree` does not divide, and what divides all of them.
+absl::Status Divides(int64_t degree, std::string_view what, const std::vector<Whole>& wholes) {
+  const auto divides = [&](int64_t divisor) {
+    return [divisor](const Whole& whole) { return whole.size % divisor == 0; };
+  };
+  const auto wrong = std::find_if_not(wholes.begin(), wholes.end(), divides(degree));
+  if (wrong == wholes.end()) return absl::OkStatus();
   std::string valid;
-  for (int64_t d = 1; d <= std::min<int64_t>(whole, 4096); ++d) {
-    if (whole % d == 0) StrAppend(&valid, valid.empty() ? "" : ", ", d);
+  for (int64_t d = 1; d <= std::min(wrong->size, kMostListed); ++d) {
+    if (!std::all_of(wholes.begin(), wholes.end(), divides(d))) continue;
+    StrAppend(&valid, valid.empty() ? "" : ", ", d);
   }
-  return absl::InvalidArgumentError(
-      StrCat(what, " ", degree, " does not divide ", whole, " ", of, "; valid: ", valid));
+  return absl::InvalidArgumentError(StrCat(what, " ", degree, " does not divide ", wrong->size, " ",
+                                           wrong->of, "; valid: ", valid));
+}
+
+absl::Status Divides(int64_t degree, std::string_view what, int64_t whole, std::string_view of) {
+  return Divides(degree, what, {{whole, of}});
+}
+
+// The sizes that are split over tp, ep and etp.
+absl::Status CheckSplits(const Model& model, const Configuration& c) {
+  std::vector<Whole> tensor, experts, inner;
+  for (const Stack& stack : model.stacks) {
+    for (const Layer& layer : stack.kinds) {
+      tensor.push_back({layer.attention.heads, "heads"});
+      if (layer.cross_attention.has_value()) {
+        tensor.push_back({layer.cross_attention->heads, "heads"});
+      }
+      if (layer.mlp.has_value()) tensor.push_back({layer.mlp->ffn, "(inner size of the MLPs)"});
+      if (!layer.moe.has_value()) continue;
+      const Moe& moe = *layer.moe;
+      if (moe.shared.ffn > 0) {
+        tensor.push_back({moe.shared.ffn, "(inner size of the shared experts)"});
+      }
+      experts.push_back({moe.experts, "experts"});
+      inner.push_back({moe.expert.ffn, "(inner size of the experts)"});
+    }
+  }
+  MW_RETURN_IF_ERROR(Divides(c.tp, "tp", tensor));
+  if (experts.empty() && c.ep * c.etp > 1) {
+    return absl::InvalidArgumentError(
+        StrCat("ep ", c.ep, " and etp ", c.etp, " of a model without ", "experts; valid: 1"));
+  }
+  MW_RETURN_IF_ERROR(Divides(c.ep, "ep", experts));
+  return Divides(c.etp, "etp", inner);
 }
 
 }  // namespace
@@ -46,14 +93,7 @@ absl::Status CheckConfiguration(const Model& model, const Workload& workload,
   if (c.sequence_parallel && c.tp == 1) {
     return absl::InvalidArgumentError("sequence parallelism needs tp of at least 2");
   }
-  for (const Stack& stack : model.stacks) {
-    for (const Layer& layer : stack.kinds) {
-      MW_RETURN_IF_ERROR(Divides(c.tp, "tp", layer.attention.heads, "heads"));
-      if (layer.moe.has_value()) {
-        MW_RETURN_IF_ERROR(Divides(c.ep, "ep", layer.moe->experts, "experts"));
-      }
-    }
-  }
+  MW_RETURN_IF_ERROR(CheckSplits(model, c));
   const int64_t layers = model.layers() + (c.ends_as_layers ? kEndsAsLayers : 0);
   if (c.virtual_stages > layers / c.pp) {
     return absl::InvalidArgumentError(
