@@ -162,13 +162,13 @@ TEST(CalibrationYamlTest, ErrorsNameLineAndColumn) {
   EXPECT_THAT(YamlError(""), HasSubstr("c.yaml:1:1: the file is empty"));
   EXPECT_THAT(YamlError("device: a\n"), HasSubstr("needs the key \"matmul\""));
   EXPECT_THAT(YamlError("devise: a\n"),
-              HasSubstr("c.yaml:1:1: unknown key \"devise\"; did you mean"));
+              HasSubstr("c.yaml:1:1: unknown key \"devise\" in a calibration; did you mean"));
   EXPECT_THAT(YamlError("memory: [[5, 2], [4, 3]]\n"),
               HasSubstr("c.yaml:1:18: memory: bytes must rise"));
   EXPECT_THAT(YamlError("overlap_cost: 2\n"),
               HasSubstr("c.yaml:1:15: overlap_cost: expected a number from 0 to 1, found \"2\""));
   EXPECT_THAT(YamlError("collectives: {all-sum: {2: [[1, 1]]}}\n"),
-              HasSubstr("c.yaml:1:15: unknown key \"all-sum\"; did you mean \"all-"));
+              HasSubstr("c.yaml:1:15: unknown key \"all-sum\" in collectives; did you mean \"all-"));
   EXPECT_THAT(YamlError("collectives: {all-reduce: {1: [[1, 1]]}}\n"),
               HasSubstr("expected a number of members from 2"));
   EXPECT_THAT(YamlError("matmul: {bf16: {half_k: 3}}\n"), HasSubstr("bf16 needs an efficiency"));

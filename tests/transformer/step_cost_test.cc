@@ -240,10 +240,10 @@ TEST(CostParameters, AreReadOrRefused) {
     return std::string(ParseCostParameters(text, "p").status().message());
   };
   EXPECT_THAT(message("devices:\n  h200: {matmul_17: 0.5}\n"),
-              HasSubstr("p:2:10: unknown parameter; did you mean \"matmul_16\"?"));
+              HasSubstr("p:2:10: unknown key \"matmul_17\" in h200; did you mean \"matmul_16\"?"));
   EXPECT_THAT(message("devices:\n  h200: {memory: 1.5}\n"),
               HasSubstr("memory must be a number above 0, at most 1"));
-  EXPECT_THAT(message("hosts: {}\n"), HasSubstr("valid: devices, frameworks"));
+  EXPECT_THAT(message("hosts: {}\n"), HasSubstr("Valid are devices, frameworks"));
   EXPECT_THAT(message("[1"), HasSubstr("p:"));
 }
 

@@ -13,8 +13,6 @@
 //     all-reduce:
 //       2: [[1024, 42.3], ...]     # members of the group; bytes of the full buffer, microseconds
 
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -25,9 +23,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "meshwright/base/nearest_name.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/base/yaml.h"
 #include "meshwright/cluster/calibration.h"
 #include "meshwright/cluster/units.h"
 
@@ -39,67 +37,51 @@ constexpr CollectiveKind kKinds[] = {CollectiveKind::kAllReduce, CollectiveKind:
                                      CollectiveKind::kCollectivePermute};
 constexpr int64_t kMostMembers = int64_t{1} << 20;
 
-class CalibrationReader {
+class CalibrationReader : public YamlReader {
  public:
-  explicit CalibrationReader(std::string_view file) : file_(file) {}
+  using YamlReader::YamlReader;
 
-  absl::StatusOr<Calibration> Read(const YAML::Node& root) const {
+  absl::StatusOr<Calibration> Read(std::string_view text) const {
     Calibration result;
     MW_RETURN_IF_ERROR(
-        EachKey(root, "a calibration",
-                [&](const std::string& key, const YAML::Node& name, const YAML::Node& value) {
-                  if (key == "device") return Text(value, key, &result.device);
-                  if (key == "source") return Text(value, key, &result.source);
-                  if (key == "kernel_start")
-                    return Duration(value, key, &result.kernel_start_seconds);
-                  if (key == "step") return Duration(value, key, &result.step_seconds);
-                  if (key == "overlap_cost") return Number(value, key, 0, 1, &result.overlap_cost);
-                  if (key == "matmul") return Matmul(value, &result.matmul);
-                  if (key == "memory") return Curve(value, key, &result.memory);
-                  if (key == "rearrange") return Curve(value, key, &result.rearrange);
-                  if (key == "collectives") return Collectives(value, &result.collectives);
-                  return Unknown(name, key,
-                                 {"device", "source", "kernel_start", "step", "overlap_cost",
-                                  "matmul", "memory", "rearrange", "collectives"});
-                }));
-    for (const auto& [missing, key] :
-         {std::pair{result.device.empty(), "device"}, std::pair{result.matmul.empty(), "matmul"},
-          std::pair{result.memory.empty(), "memory"}}) {
-      if (missing) return Error(root, StrCat("a calibration needs the key \"", key, "\""));
-    }
+        ReadDocument(text, "at least device, matmul and memory", "calibration",
+                     [&](const YAML::Node& root) { return ReadCalibration(root, &result); }));
     if (result.rearrange.empty()) result.rearrange = result.memory;
     return result;
   }
 
-  absl::Status ErrorAt(const YAML::Mark& mark, std::string_view message) const {
-    return absl::InvalidArgumentError(StrCat(file_, ":", std::max(mark.line, 0) + 1, ":",
-                                             std::max(mark.column, 0) + 1, ": ", message));
+ private:
+  absl::Status ReadCalibration(const YAML::Node& root, Calibration* result) const {
+    const auto field = [](const char* key, bool required, auto read) {
+      return Field{key, required, [=](const YAML::Node& node) { return read(node, key); }};
+    };
+    using Node = const YAML::Node&;
+    using Key = const std::string&;
+    return ReadMap(
+        root, "a calibration",
+        {field("device", true,
+               [=, this](Node n, Key k) { return ReadText(n, k, &result->device); }),
+         field("source", false,
+               [=, this](Node n, Key k) { return ReadText(n, k, &result->source); }),
+         field("kernel_start", false,
+               [=, this](Node n, Key k) { return Duration(n, k, &result->kernel_start_seconds); }),
+         field("step", false,
+               [=, this](Node n, Key k) { return Duration(n, k, &result->step_seconds); }),
+         field("overlap_cost", false,
+               [=, this](Node n, Key k) { return Number(n, k, 0, 1, &result->overlap_cost); }),
+         field("matmul", true, [=, this](Node n, Key) { return Matmul(n, &result->matmul); }),
+         field("memory", true, [=, this](Node n, Key k) { return Curve(n, k, &result->memory); }),
+         field("rearrange", false,
+               [=, this](Node n, Key k) { return Curve(n, k, &result->rearrange); }),
+         field("collectives", false,
+               [=, this](Node n, Key) { return Collectives(n, &result->collectives); })});
   }
 
- private:
   using OnKey =
       std::function<absl::Status(const std::string&, const YAML::Node&, const YAML::Node&)>;
 
-  absl::Status Error(const YAML::Node& node, std::string_view message) const {
-    return ErrorAt(node.Mark(), message);
-  }
-
-  static std::string Shown(const YAML::Node& node) {
-    if (node.IsMap()) return "a map";
-    if (node.IsSequence()) return "a list";
-    if (!node.IsScalar()) return "nothing";
-    return StrCat("\"", absl::CHexEscape(node.Scalar().substr(0, 60)), "\"");
-  }
-
-  absl::Status Unknown(const YAML::Node& node, const std::string& key,
-                       const std::vector<std::string>& known) const {
-    return Error(node,
-                 StrCat("unknown key ", Shown(node), "; did you mean \"", NearestName(key, known),
-                        "\"? Valid are ", absl::StrJoin(known, ", ")));
-  }
-
   absl::Status EachKey(const YAML::Node& node, std::string_view what, const OnKey& on_key) const {
-    if (!node.IsMap()) return Error(node, StrCat("expected ", what, ", found ", Shown(node)));
+    if (!node.IsMap()) return Error(node, StrCat("expected ", what, ", found ", Quoted(node)));
     std::vector<std::string> seen;
     for (const auto& entry : node) {
       const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
@@ -111,15 +93,9 @@ class CalibrationReader {
     return absl::OkStatus();
   }
 
-  absl::Status Text(const YAML::Node& node, const std::string& key, std::string* value) const {
-    if (!node.IsScalar() || node.Scalar().empty())
-      return Error(node, StrCat(key, ": expected text, found ", Shown(node)));
-    *value = node.Scalar();
-    return absl::OkStatus();
-  }
-
   absl::Status Duration(const YAML::Node& node, const std::string& key, double* value) const {
-    if (!node.IsScalar()) return Error(node, StrCat(key, ": expected a time, found ", Shown(node)));
+    if (!node.IsScalar())
+      return Error(node, StrCat(key, ": expected a time, found ", Quoted(node)));
     const absl::StatusOr<double> parsed = ParseDuration(node.Scalar());
     if (!parsed.ok()) return Error(node, StrCat(key, ": ", FromAbsl(parsed.status().message())));
     *value = *parsed;
@@ -131,7 +107,7 @@ class CalibrationReader {
     if (!node.IsScalar() || !absl::SimpleAtod(node.Scalar(), value) ||
         !(*value >= least && *value <= most)) {
       return Error(node, StrCat(key, ": expected a number from ", least, " to ", most, ", found ",
-                                Shown(node)));
+                                Quoted(node)));
     }
     return absl::OkStatus();
   }
@@ -148,7 +124,8 @@ class CalibrationReader {
                 if (key == "efficiency") return Number(number, key, 1e-3, 1, &curve.efficiency);
                 if (key == "half_mn") return Number(number, key, 0, 1e6, &curve.half_mn);
                 if (key == "half_k") return Number(number, key, 0, 1e6, &curve.half_k);
-                return Unknown(key_node, key, {"efficiency", "half_mn", "half_k"});
+                return UnknownKey(key_node, "{efficiency, half_mn, half_k}",
+                                  {"efficiency", "half_mn", "half_k"});
               }));
           if (curve.efficiency == 0) return Error(value, StrCat(type, " needs an efficiency"));
           return absl::OkStatus();
@@ -159,11 +136,11 @@ class CalibrationReader {
     constexpr double kMost = 1e18;
     if (!node.IsSequence() || node.size() == 0) {
       return Error(node,
-                   StrCat(key, ": expected a list of [bytes, microseconds], found ", Shown(node)));
+                   StrCat(key, ": expected a list of [bytes, microseconds], found ", Quoted(node)));
     }
     for (const YAML::Node& point : node) {
       if (!point.IsSequence() || point.size() != 2)
-        return Error(point, StrCat(key, ": expected [bytes, microseconds], found ", Shown(point)));
+        return Error(point, StrCat(key, ": expected [bytes, microseconds], found ", Quoted(point)));
       TimeCurve::Point p;
       MW_RETURN_IF_ERROR(Number(point[0], "bytes", 0, kMost, &p.bytes));
       MW_RETURN_IF_ERROR(Number(point[1], "microseconds", 0, kMost, &p.seconds));
@@ -197,16 +174,14 @@ class CalibrationReader {
                   int64_t n = 0;
                   if (!absl::SimpleAtoi(members, &n) || n < 2 || n > kMostMembers) {
                     return Error(members_node, StrCat("expected a number of members from 2, found ",
-                                                      Shown(members_node)));
+                                                      Quoted(members_node)));
                   }
                   return Curve(points, StrCat(kind_name, " of ", n), &(*collectives)[kind][n]);
                 });
           }
-          return Unknown(name, kind_name, known);
+          return UnknownKey(name, "collectives", known);
         });
   }
-
-  const std::string file_;
 };
 
 std::string CurveText(const TimeCurve& curve) {
@@ -222,15 +197,7 @@ std::string CurveText(const TimeCurve& curve) {
 }  // namespace
 
 absl::StatusOr<Calibration> ParseCalibration(std::string_view text, std::string_view file) {
-  const CalibrationReader reader(file);
-  // yaml-cpp reports by exceptions; none may leave this function.
-  try {
-    const YAML::Node root = YAML::Load(std::string(text));
-    if (root.IsNull()) return reader.ErrorAt(YAML::Mark::null_mark(), "the file is empty");
-    return reader.Read(root);
-  } catch (const YAML::Exception& e) {
-    return reader.ErrorAt(e.mark, StrCat("not valid YAML: ", e.msg));
-  }
+  return CalibrationReader(file).Read(text);
 }
 
 std::string CalibrationYaml(const Calibration& calibration) {

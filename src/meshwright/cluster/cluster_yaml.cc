@@ -24,19 +24,11 @@
 // device; `efficiency` is the fraction that large messages reach. Links have to be given where
 // nothing supplies them: intra_node if a node has more than one device, inter_node if there is more
 // than one node.
-//
-// Every map is read through a table of its fields, so unknown and repeated keys are found in one
-// place and errors can name the valid ones.
-
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <functional>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -44,6 +36,7 @@
 #include "meshwright/base/file.h"
 #include "meshwright/base/nearest_name.h"
 #include "meshwright/base/status.h"
+#include "meshwright/base/yaml.h"
 #include "meshwright/cluster/calibration.h"
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/cluster/units.h"
@@ -55,19 +48,24 @@ constexpr const char* kPeakTypes[] = {"f64",      "f32",    "f16",        "bf16"
                                       "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz",
                                       "f4e2m1fn", "s8",     "s4"};
 
-struct Field {
-  std::string key;
-  bool required = false;
-  std::function<absl::Status(const YAML::Node&)> read;
-};
-
-class ClusterReader {
+class ClusterReader : public YamlReader {
  public:
-  explicit ClusterReader(std::string_view file) : file_(file) {}
+  using YamlReader::YamlReader;
 
-  absl::StatusOr<Cluster> ReadCluster(const YAML::Node& node) {
+  absl::StatusOr<Cluster> Read(std::string_view text) const {
+    absl::StatusOr<Cluster> cluster;
+    MW_RETURN_IF_ERROR(
+        ReadDocument(text, "at least \"device: NAME\"", "cluster", [&](const YAML::Node& root) {
+          cluster = ReadCluster(root);
+          return cluster.status();
+        }));
+    return cluster;
+  }
+
+ private:
+  absl::StatusOr<Cluster> ReadCluster(const YAML::Node& node) const {
     Cluster cluster;
-    cluster.name = file_;
+    cluster.name = file();
     cluster.devices_per_node = 0;  // not given
     Overrides intra, inter;
     double price = -1;
@@ -104,13 +102,6 @@ class ClusterReader {
     return cluster;
   }
 
-  absl::Status ErrorAt(const YAML::Mark& mark, const std::string& message) const {
-    // yaml-cpp counts from 0; a null mark (line -1) is an empty document.
-    return absl::InvalidArgumentError(absl::StrCat(file_, ":", std::max(mark.line, 0) + 1, ":",
-                                                   std::max(mark.column, 0) + 1, ": ", message));
-  }
-
- private:
   // The fields of a link that were given.
   struct Overrides {
     std::string name;
@@ -124,56 +115,6 @@ class ClusterReader {
       return link;
     }
   };
-
-  absl::Status Error(const YAML::Node& node, const std::string& message) const {
-    return ErrorAt(node.Mark(), message);
-  }
-
-  static std::string Quoted(const YAML::Node& node) {
-    if (node.IsMap()) return "a map";
-    if (node.IsSequence()) return "a list";
-    if (!node.IsScalar()) return "nothing";
-    return absl::StrCat("\"", absl::CHexEscape(node.Scalar().substr(0, 60)), "\"");
-  }
-
-  // Reads every key of `node` by `fields`; `what` names the map ("a link").
-  absl::Status ReadMap(const YAML::Node& node, const std::string& what,
-                       const std::vector<Field>& fields) const {
-    std::vector<std::string> keys;
-    for (const Field& field : fields) keys.push_back(field.key);
-    if (!node.IsMap()) {
-      return Error(node, absl::StrCat("expected ", what, ", a map of ", absl::StrJoin(keys, ", "),
-                                      "; found ", Quoted(node)));
-    }
-    std::set<std::string> seen;
-    for (const auto& entry : node) {
-      const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
-      const auto field =
-          std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == key; });
-      if (field == fields.end()) {
-        return Error(entry.first, absl::StrCat("unknown key ", Quoted(entry.first), " in ", what,
-                                               "; did you mean \"", NearestName(key, keys),
-                                               "\"? Valid are ", absl::StrJoin(keys, ", ")));
-      }
-      if (!seen.insert(key).second)
-        return Error(entry.first, absl::StrCat("key \"", key, "\" stands here twice"));
-      MW_RETURN_IF_ERROR(field->read(entry.second));
-    }
-    for (const Field& field : fields) {
-      if (field.required && seen.count(field.key) == 0) {
-        return Error(node, absl::StrCat(what, " needs the key \"", field.key, "\""));
-      }
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status ReadText(const YAML::Node& node, const std::string& key, std::string* value) const {
-    if (!node.IsScalar() || node.Scalar().empty()) {
-      return Error(node, absl::StrCat(key, ": expected text, found ", Quoted(node)));
-    }
-    *value = node.Scalar();
-    return absl::OkStatus();
-  }
 
   absl::Status ReadCount(const YAML::Node& node, const std::string& key, int64_t* value) const {
     if (!node.IsScalar() || !absl::SimpleAtoi(node.Scalar(), value) || *value < 1 ||
@@ -206,9 +147,9 @@ class ClusterReader {
                                std::shared_ptr<const Calibration>* calibration) const {
     std::string name;
     MW_RETURN_IF_ERROR(ReadText(node, "calibration", &name));
-    const size_t slash = file_.rfind('/');
+    const size_t slash = file().rfind('/');
     const bool relative = name[0] != '/' && slash != std::string::npos;
-    const std::string path = relative ? file_.substr(0, slash + 1) + name : name;
+    const std::string path = relative ? file().substr(0, slash + 1) + name : name;
     constexpr int64_t kMostBytes = int64_t{1} << 20;
     const absl::StatusOr<std::string> text = ReadFileMaybeGzip(path, kMostBytes);
     if (!text.ok()) return Error(node, absl::StrCat("calibration: ", text.status().message()));
@@ -327,29 +268,12 @@ class ClusterReader {
          {"source", false,
           [&](const YAML::Node& n) { return ReadText(n, "source", &device->source); }}});
   }
-
-  const std::string file_;
 };
 
 }  // namespace
 
 absl::StatusOr<Cluster> ParseClusterYaml(std::string_view text, std::string_view file) {
-  const ClusterReader reader(file);
-  // yaml-cpp reports by exceptions; none may leave this function.
-  try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
-    if (documents.empty() || documents[0].IsNull()) {
-      return reader.ErrorAt(YAML::Mark::null_mark(),
-                            "the file is empty; it needs at least \"device: NAME\"");
-    }
-    if (documents.size() > 1) {
-      return reader.ErrorAt(documents[1].Mark(),
-                            "a second document starts here; a file describes one cluster");
-    }
-    return ClusterReader(file).ReadCluster(documents[0]);
-  } catch (const YAML::Exception& e) {
-    return reader.ErrorAt(e.mark, absl::StrCat("not valid YAML: ", e.msg));
-  }
+  return ClusterReader(file).Read(text);
 }
 
 }  // namespace meshwright

@@ -1,13 +1,11 @@
 #include "meshwright/transformer/device_parameters.h"
 
-#include <yaml-cpp/yaml.h>
-
 #include <cmath>
 #include <utility>
 
-#include "meshwright/base/nearest_name.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/base/yaml.h"
 
 namespace meshwright::transformer {
 namespace {
@@ -79,73 +77,58 @@ constexpr ParameterField<FrameworkParameters> kFrameworkFields[] = {
     {"step_seconds", &FrameworkParameters::step_seconds, 60 * kSecond},
 };
 
-class ParameterReader {
+class ParameterReader : public YamlReader {
  public:
-  explicit ParameterReader(std::string_view file) : file_(file) {}
+  using YamlReader::YamlReader;
 
-  absl::StatusOr<CostParameters> Read(const YAML::Node& root) const {
+  absl::StatusOr<CostParameters> Read(std::string_view text) const {
     CostParameters result;
-    if (!root.IsMap()) return ErrorAt(root, "expected a map of devices and frameworks");
-    for (const auto& part : root) {
-      const std::string key = part.first.Scalar();
-      if (key == "devices") {
-        MW_RETURN_IF_ERROR(
-            Names(part.second, kDeviceFields, &DeviceParameters::device, &result.devices));
-      } else if (key == "frameworks") {
-        MW_RETURN_IF_ERROR(Names(part.second, kFrameworkFields, &FrameworkParameters::framework,
-                                 &result.frameworks));
-      } else {
-        return ErrorAt(part.first, StrCat("unknown key \"", key, "\"; valid: devices, frameworks"));
-      }
-    }
+    MW_RETURN_IF_ERROR(ReadDocument(
+        text, "devices or frameworks", "set of parameters", [&](const YAML::Node& root) {
+          return ReadMap(root, "the file",
+                         {{"devices", false,
+                           [&](const YAML::Node& node) {
+                             return Names(node, kDeviceFields, &DeviceParameters::device,
+                                          &result.devices);
+                           }},
+                          {"frameworks", false, [&](const YAML::Node& node) {
+                             return Names(node, kFrameworkFields, &FrameworkParameters::framework,
+                                          &result.frameworks);
+                           }}});
+        }));
     return result;
-  }
-
-  absl::Status ErrorAt(const YAML::Node& node, std::string_view message) const {
-    return ErrorAt(node.Mark(), message);
-  }
-  absl::Status ErrorAt(const YAML::Mark& mark, std::string_view message) const {
-    return absl::InvalidArgumentError(
-        StrCat(file_, ":", mark.line + 1, ":", mark.column + 1, ": ", message));
   }
 
  private:
   template <typename Parameters, size_t n>
   absl::Status Names(const YAML::Node& map, const ParameterField<Parameters> (&fields)[n],
                      std::string Parameters::*name, std::vector<Parameters>* out) const {
-    if (!map.IsMap()) return ErrorAt(map, "expected a map from names to parameters");
+    if (!map.IsMap()) return Error(map, "expected a map from names to parameters");
     for (const auto& entry : map) {
       Parameters& parameters = out->emplace_back();
-      parameters.*name = entry.first.Scalar();
-      if (!entry.second.IsMap()) return ErrorAt(entry.second, "expected a map of parameters");
-      for (const auto& item : entry.second) {
-        MW_RETURN_IF_ERROR(Number(item.first, item.second, fields, &parameters));
+      MW_RETURN_IF_ERROR(ReadText(entry.first, "name", &(parameters.*name)));
+      std::vector<Field> numbers;
+      for (const ParameterField<Parameters>& field : fields) {
+        numbers.push_back({field.name, false, [&](const YAML::Node& node) {
+                             return Number(node, field, &parameters);
+                           }});
       }
+      MW_RETURN_IF_ERROR(ReadMap(entry.second, parameters.*name, numbers));
     }
     return absl::OkStatus();
   }
 
-  template <typename Parameters, size_t n>
-  absl::Status Number(const YAML::Node& key, const YAML::Node& value,
-                      const ParameterField<Parameters> (&fields)[n], Parameters* out) const {
-    std::vector<std::string> names;
-    for (const ParameterField<Parameters>& field : fields) {
-      names.emplace_back(field.name);
-      if (!key.IsScalar() || key.Scalar() != field.name) continue;
-      double number = 0;
-      if (!value.IsScalar() || !YAML::convert<double>::decode(value, number) ||
-          !std::isfinite(number) || number <= 0 || number > field.most) {
-        return ErrorAt(value,
-                       StrCat(field.name, " must be a number above 0, at most ", field.most));
-      }
-      out->*field.value = number;
-      return absl::OkStatus();
+  template <typename Parameters>
+  absl::Status Number(const YAML::Node& node, const ParameterField<Parameters>& field,
+                      Parameters* out) const {
+    double number = 0;
+    if (!node.IsScalar() || !YAML::convert<double>::decode(node, number) ||
+        !std::isfinite(number) || number <= 0 || number > field.most) {
+      return Error(node, StrCat(field.name, " must be a number above 0, at most ", field.most));
     }
-    return ErrorAt(key, StrCat("unknown parameter; did you mean \"",
-                               NearestName(key.IsScalar() ? key.Scalar() : "", names), "\"?"));
+    out->*field.value = number;
+    return absl::OkStatus();
   }
-
-  std::string_view file_;
 };
 
 }  // namespace
@@ -165,13 +148,7 @@ FrameworkParameters CostParameters::Framework(std::string_view name) const {
 }
 
 absl::StatusOr<CostParameters> ParseCostParameters(std::string_view text, std::string_view file) {
-  const ParameterReader reader(file);
-  // yaml-cpp reports by exceptions; none may leave this function.
-  try {
-    return reader.Read(YAML::Load(std::string(text)));
-  } catch (const YAML::Exception& e) {
-    return reader.ErrorAt(e.mark, e.msg);
-  }
+  return ParameterReader(file).Read(text);
 }
 
 const CostParameters& BuiltinCostParameters() {

@@ -2,27 +2,19 @@
 //
 //   model: {layers: 32, hidden: 4096, heads: 32, kv_heads: 8, ffn: 14336, gated: true, vocab:
 //   128256}
-//
-// Every map is read through a table of its fields, so unknown and repeated keys are found in one
-// place and errors can name the valid ones.
-
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "meshwright/base/nearest_name.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/base/yaml.h"
 #include "meshwright/transformer/check_model.h"
 #include "meshwright/transformer/families/common.h"
 #include "meshwright/transformer/model_reader.h"
@@ -49,28 +41,20 @@ struct Fields {
   int64_t v_head_dim = 0;
 };
 
-struct Field {
-  std::string key;
-  bool required = false;
-  std::function<absl::Status(const YAML::Node&)> read;
-};
-
-class Reader {
+class ShortFormReader : public YamlReader {
  public:
-  explicit Reader(std::string_view file) : file_(file) {}
+  using YamlReader::YamlReader;
 
-  absl::StatusOr<Model> Read(const YAML::Node& root) {
-    MW_RETURN_IF_ERROR(ReadMap(root, "the file", {{"model", true, [this](const YAML::Node& node) {
-                                                     model_ = node.Mark();
-                                                     return ReadModel(node);
-                                                   }}}));
+  absl::StatusOr<Model> Read(std::string_view text) {
+    MW_RETURN_IF_ERROR(ReadDocument(
+        text, "at least \"model: {layers: ..., hidden: ..., heads: ..., vocab: ...}\"", "model",
+        [this](const YAML::Node& root) {
+          return ReadMap(root, "the file", {{"model", true, [this](const YAML::Node& node) {
+                                               model_ = node.Mark();
+                                               return ReadModel(node);
+                                             }}});
+        }));
     return Describe();
-  }
-
-  absl::Status ErrorAt(const YAML::Mark& mark, const std::string& message) const {
-    // yaml-cpp counts from 0; a null mark (line -1) is an empty document.
-    return absl::InvalidArgumentError(absl::StrCat(file_, ":", std::max(mark.line, 0) + 1, ":",
-                                                   std::max(mark.column, 0) + 1, ": ", message));
   }
 
  private:
@@ -79,19 +63,6 @@ class Reader {
     const auto mark = marks_.find(key);
     return ErrorAt(mark != marks_.end() ? mark->second : model_, message);
   }
-  absl::Status Error(const YAML::Node& node, const std::string& message) const {
-    return ErrorAt(node.Mark(), message);
-  }
-
-  static std::string Quoted(const YAML::Node& node) {
-    if (node.IsMap()) return "a map";
-    if (node.IsSequence()) return "a list";
-    if (!node.IsScalar()) return "nothing";
-    return absl::StrCat("\"", absl::CHexEscape(node.Scalar().substr(0, 60)), "\"");
-  }
-
-  absl::Status ReadMap(const YAML::Node& node, const std::string& what,
-                       const std::vector<Field>& fields) const;
   Field Count(const char* key, int64_t least, int64_t most, int64_t* value,
               bool required = false) const;
   Field Flag(const char* key, bool* value) const;
@@ -111,46 +82,13 @@ class Reader {
     return {.kind = kind, .weight = true, .bias = fields_.bias};
   }
 
-  const std::string file_;
   YAML::Mark model_ = YAML::Mark::null_mark();  // of the model's map
   std::map<std::string, YAML::Mark> marks_;     // of its values
   Fields fields_;
 };
 
-absl::Status Reader::ReadMap(const YAML::Node& node, const std::string& what,
-                             const std::vector<Field>& fields) const {
-  std::vector<std::string> keys;
-  keys.reserve(fields.size());
-  for (const Field& field : fields) keys.push_back(field.key);
-  if (!node.IsMap()) {
-    return Error(node, absl::StrCat("expected ", what, ", a map of ", absl::StrJoin(keys, ", "),
-                                    "; found ", Quoted(node)));
-  }
-  std::set<std::string> seen;
-  for (const auto& entry : node) {
-    const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
-    const auto field =
-        std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == key; });
-    if (field == fields.end()) {
-      return Error(entry.first, absl::StrCat("unknown key ", Quoted(entry.first), " in ", what,
-                                             "; did you mean \"", NearestName(key, keys),
-                                             "\"? Valid are ", absl::StrJoin(keys, ", ")));
-    }
-    if (!seen.insert(key).second) {
-      return Error(entry.first, absl::StrCat("key \"", key, "\" stands here twice"));
-    }
-    MW_RETURN_IF_ERROR(field->read(entry.second));
-  }
-  for (const Field& field : fields) {
-    if (field.required && seen.count(field.key) == 0) {
-      return Error(node, absl::StrCat(what, " needs the key \"", field.key, "\""));
-    }
-  }
-  return absl::OkStatus();
-}
-
-Field Reader::Count(const char* key, int64_t least, int64_t most, int64_t* value,
-                    bool required) const {
+YamlReader::Field ShortFormReader::Count(const char* key, int64_t least, int64_t most,
+                                         int64_t* value, bool required) const {
   return {key, required, [=, this](const YAML::Node& node) {
             if (node.IsScalar() && absl::SimpleAtoi(node.Scalar(), value) && *value >= least &&
                 *value <= most) {
@@ -161,7 +99,7 @@ Field Reader::Count(const char* key, int64_t least, int64_t most, int64_t* value
           }};
 }
 
-Field Reader::Flag(const char* key, bool* value) const {
+YamlReader::Field ShortFormReader::Flag(const char* key, bool* value) const {
   return {key, false, [=, this](const YAML::Node& node) {
             if (node.IsScalar() && YAML::convert<bool>::decode(node, *value)) {
               return absl::OkStatus();
@@ -170,7 +108,8 @@ Field Reader::Flag(const char* key, bool* value) const {
           }};
 }
 
-Field Reader::Choice(const char* key, std::vector<std::string> valid, std::string* value) const {
+YamlReader::Field ShortFormReader::Choice(const char* key, std::vector<std::string> valid,
+                                          std::string* value) const {
   return {key, false, [=, this](const YAML::Node& node) {
             if (node.IsScalar() &&
                 std::find(valid.begin(), valid.end(), node.Scalar()) != valid.end()) {
@@ -182,7 +121,7 @@ Field Reader::Choice(const char* key, std::vector<std::string> valid, std::strin
           }};
 }
 
-absl::Status Reader::ReadModel(const YAML::Node& node) {
+absl::Status ShortFormReader::ReadModel(const YAML::Node& node) {
   Fields& f = fields_;
   const Field name = {"name", false, [&](const YAML::Node& n) {
                         if (!n.IsScalar() || n.Scalar().empty()) {
@@ -224,7 +163,7 @@ absl::Status Reader::ReadModel(const YAML::Node& node) {
                   {"latent", false, [this](const YAML::Node& n) { return ReadLatent(n); }}});
 }
 
-absl::Status Reader::ReadExperts(const YAML::Node& node) {
+absl::Status ShortFormReader::ReadExperts(const YAML::Node& node) {
   Fields& f = fields_;
   MW_RETURN_IF_ERROR(
       ReadMap(node, "experts",
@@ -238,7 +177,7 @@ absl::Status Reader::ReadExperts(const YAML::Node& node) {
                                   " experts; valid are 1 to ", f.experts));
 }
 
-absl::Status Reader::ReadLatent(const YAML::Node& node) {
+absl::Status ShortFormReader::ReadLatent(const YAML::Node& node) {
   LatentAttention& latent = fields_.latent;
   return ReadMap(node, "latent",
                  {Count("q_rank", 1, kMaxWidth, &latent.q_rank),
@@ -248,7 +187,7 @@ absl::Status Reader::ReadLatent(const YAML::Node& node) {
                   Count("v_head_dim", 1, kMaxWidth, &fields_.v_head_dim, true)});
 }
 
-Activation Reader::ChosenActivation() const {
+Activation ShortFormReader::ChosenActivation() const {
   if (fields_.activation == "gelu") return Activation::kGelu;
   if (fields_.activation == "relu") return Activation::kRelu;
   if (fields_.activation == "silu") return Activation::kSilu;
@@ -256,7 +195,7 @@ Activation Reader::ChosenActivation() const {
   return fields_.gated ? Activation::kSilu : Activation::kGelu;
 }
 
-absl::StatusOr<Attention> Reader::DescribeAttention() const {
+absl::StatusOr<Attention> ShortFormReader::DescribeAttention() const {
   const Fields& f = fields_;
   Attention attention;
   attention.heads = f.heads;
@@ -292,7 +231,7 @@ absl::StatusOr<Attention> Reader::DescribeAttention() const {
   return attention;
 }
 
-absl::StatusOr<Layer> Reader::DescribeLayer(bool moe) const {
+absl::StatusOr<Layer> ShortFormReader::DescribeLayer(bool moe) const {
   const Fields& f = fields_;
   Layer layer;
   MW_ASSIGN_OR_RETURN(layer.attention, DescribeAttention());
@@ -319,7 +258,7 @@ absl::StatusOr<Layer> Reader::DescribeLayer(bool moe) const {
   return layer;
 }
 
-absl::StatusOr<Model> Reader::Describe() const {
+absl::StatusOr<Model> ShortFormReader::Describe() const {
   const Fields& f = fields_;
   if (f.full_every > 0 && f.window == 0) {
     return ErrorOf("full_every",
@@ -330,7 +269,7 @@ absl::StatusOr<Model> Reader::Describe() const {
                    "learned positions need the key \"max_seq\", the rows of their table");
   }
   Model model;
-  model.name = f.name.empty() ? file_ : f.name;
+  model.name = f.name.empty() ? file() : f.name;
   model.hidden = f.hidden;
   model.max_sequence = f.max_seq;
   model.embedding.vocabulary = f.vocab;
@@ -369,23 +308,7 @@ absl::StatusOr<Model> Reader::Describe() const {
 }  // namespace
 
 absl::StatusOr<Model> ReadShortForm(std::string_view text, std::string_view file) {
-  const Reader reader(file);
-  // yaml-cpp reports by exceptions; none may leave this function.
-  try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
-    if (documents.empty() || documents[0].IsNull()) {
-      return reader.ErrorAt(YAML::Mark::null_mark(),
-                            "the file is empty; it needs at least \"model: {layers: ..., hidden: "
-                            "..., heads: ..., vocab: ...}\"");
-    }
-    if (documents.size() > 1) {
-      return reader.ErrorAt(documents[1].Mark(),
-                            "a second document starts here; a file describes one model");
-    }
-    return Reader(file).Read(documents[0]);
-  } catch (const YAML::Exception& e) {
-    return reader.ErrorAt(e.mark, absl::StrCat("not valid YAML: ", e.msg));
-  }
+  return ShortFormReader(file).Read(text);
 }
 
 }  // namespace meshwright::transformer

@@ -166,6 +166,13 @@ void AppendLayer(Stack& stack, Layer layer) {
   if (same == stack.kinds.end()) stack.kinds.push_back(std::move(layer));
 }
 
+Stack EqualLayers(const Layer& layer, int64_t layers, const Norm& final_norm) {
+  Stack stack;
+  for (int64_t i = 0; i < layers; ++i) AppendLayer(stack, layer);
+  stack.final_norm = final_norm;
+  return stack;
+}
+
 void CheckTopK(const Config& config, std::string_view field, const Moe& moe) {
   if (moe.top_k <= moe.experts) return;
   config.Fail(field, absl::StrCat("a token cannot go to ", moe.top_k, " of ", moe.experts,

@@ -64,6 +64,8 @@ int64_t ReadWindow(const Config& config, std::string_view field, int64_t fallbac
 
 // Appends a layer, as one of the stack's kinds if it has an equal one.
 void AppendLayer(Stack& stack, Layer layer);
+// `layers` times the same, in a decoder.
+Stack EqualLayers(const Layer& layer, int64_t layers, const Norm& final_norm);
 
 // "dense" or "moe", and the span where a stack has several: "moe-sliding".
 std::string LayerName(const Layer& layer);

@@ -37,9 +37,7 @@ void ReadFalcon(const FamilyInput& input, Model* model) {
   const int64_t norms = config.Count("num_ln_in_parallel_attn", 2, grouped ? 2 : 1);
   layer.attention_norm = LayerNorm();
   if (!layer.parallel || norms == 2) layer.mlp_norm = LayerNorm();
-  Stack& stack = model->stacks.emplace_back();
-  for (int64_t i = 0; i < layers; ++i) AppendLayer(stack, layer);
-  stack.final_norm = LayerNorm();
+  model->stacks.push_back(EqualLayers(layer, layers, LayerNorm()));
 }
 
 const TensorLayout& FalconLayout() {

@@ -47,9 +47,7 @@ void ReadGemma(const FamilyInput& input, Model* model) {
   layer.attention = ReadAttention(config, *model, {.default_head_dim = 256});
   layer.mlp = ReadMlp(config);
   layer.attention_norm = layer.mlp_norm = RmsNorm();
-  Stack& stack = model->stacks.emplace_back();
-  for (int64_t i = 0; i < layers; ++i) AppendLayer(stack, layer);
-  stack.final_norm = RmsNorm();
+  model->stacks.push_back(EqualLayers(layer, layers, RmsNorm()));
 }
 
 void ReadGemma2(const FamilyInput& input, Model* model) {

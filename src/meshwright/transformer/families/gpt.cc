@@ -19,12 +19,6 @@ Layer ReadLayer(const Config& config, const Attention& heads, int64_t ffn,
   return layer;
 }
 
-void AppendLayers(const Layer& layer, int64_t layers, Model* model) {
-  Stack& stack = model->stacks.emplace_back();
-  for (int64_t i = 0; i < layers; ++i) AppendLayer(stack, layer);
-  stack.final_norm = LayerNorm();
-}
-
 }  // namespace
 
 void ReadGpt2(const FamilyInput& input, Model* model) {
@@ -42,7 +36,8 @@ void ReadGpt2(const FamilyInput& input, Model* model) {
                 {.heads = "n_head|num_attention_heads", .kv_heads = "", .head_dim = ""});
   heads.position = PositionKind::kNone;
   const int64_t ffn = config.Count("n_inner", kMaxFfn, 4 * model->hidden);
-  AppendLayers(ReadLayer(config, heads, ffn, "activation_function"), layers, model);
+  model->stacks.push_back(
+      EqualLayers(ReadLayer(config, heads, ffn, "activation_function"), layers, LayerNorm()));
 }
 
 void ReadGptNeox(const FamilyInput& input, Model* model) {
@@ -54,7 +49,7 @@ void ReadGptNeox(const FamilyInput& input, Model* model) {
   const bool bias = config.Flag("attention_bias", true);
   SetBiases(layer.attention, bias, bias);
   layer.parallel = config.Flag("use_parallel_residual", true);
-  AppendLayers(layer, layers, model);
+  model->stacks.push_back(EqualLayers(layer, layers, LayerNorm()));
 }
 
 void ReadBloom(const FamilyInput& input, Model* model) {
@@ -71,7 +66,8 @@ void ReadBloom(const FamilyInput& input, Model* model) {
       ReadHeads(config, model->hidden,
                 {.heads = "n_head|num_attention_heads", .kv_heads = "", .head_dim = ""});
   heads.position = PositionKind::kAlibi;
-  AppendLayers(ReadLayer(config, heads, 4 * model->hidden, "hidden_act"), layers, model);
+  model->stacks.push_back(
+      EqualLayers(ReadLayer(config, heads, 4 * model->hidden, "hidden_act"), layers, LayerNorm()));
 }
 
 const TensorLayout& Gpt2Layout() {

@@ -16,13 +16,6 @@ Layer SequentialLayer(const Attention& attention, const Mlp& mlp, const Norm& no
   return layer;
 }
 
-Stack EqualLayers(const Layer& layer, int64_t layers, const Norm& norm) {
-  Stack stack;
-  for (int64_t i = 0; i < layers; ++i) AppendLayer(stack, layer);
-  stack.final_norm = norm;
-  return stack;
-}
-
 // Qwen 2 and 3: `use_sliding_window` gives windows to the layers from `max_window_layers` on.
 void ReadQwenLayers(const Config& config, int64_t layers, Attention attention, Model* model) {
   const Mlp mlp = ReadGatedMlp(config);

@@ -70,9 +70,7 @@ void ReadMixtral(const FamilyInput& input, Model* model) {
   moe.top_k = config.Count("num_experts_per_tok", kMaxExperts, 2);
   moe.expert = ReadGatedMlp(config);
   CheckTopK(config, "num_experts_per_tok", moe);
-  Stack& stack = model->stacks.emplace_back();
-  for (int64_t i = 0; i < layers; ++i) AppendLayer(stack, layer);
-  stack.final_norm = RmsNorm();
+  model->stacks.push_back(EqualLayers(layer, layers, RmsNorm()));
 }
 
 void ReadPhimoe(const FamilyInput& input, Model* model) {

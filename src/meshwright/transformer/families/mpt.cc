@@ -50,9 +50,7 @@ void ReadMpt(const FamilyInput& input, Model* model) {
   layer.mlp = Mlp{.ffn = ratio * model->hidden, .up_bias = bias, .down_bias = bias};
   const Norm norm = {.kind = NormKind::kLayer, .weight = true, .bias = bias};
   layer.attention_norm = layer.mlp_norm = norm;
-  Stack& stack = model->stacks.emplace_back();
-  for (int64_t i = 0; i < layers; ++i) AppendLayer(stack, layer);
-  stack.final_norm = norm;
+  model->stacks.push_back(EqualLayers(layer, layers, norm));
 }
 
 const TensorLayout& MptLayout() {

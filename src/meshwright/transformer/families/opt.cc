@@ -26,9 +26,8 @@ void ReadOpt(const FamilyInput& input, Model* model) {
   layer.mlp->activation = ReadActivation(config, "activation_function", "relu");
   layer.attention_norm = layer.mlp_norm = norm;
   layer.post_norm = !config.Flag("do_layer_norm_before", true);
-  Stack& stack = model->stacks.emplace_back();
-  for (int64_t i = 0; i < layers; ++i) AppendLayer(stack, layer);
-  if (!layer.post_norm && !config.Flag("_remove_final_layer_norm", false)) stack.final_norm = norm;
+  const bool final_norm = !layer.post_norm && !config.Flag("_remove_final_layer_norm", false);
+  model->stacks.push_back(EqualLayers(layer, layers, final_norm ? norm : Norm()));
 }
 
 const TensorLayout& OptLayout() {

@@ -18,9 +18,7 @@ void ReadPhi(const FamilyInput& input, Model* model) {
   layer.mlp->activation = ReadActivation(config, "hidden_act", "gelu_new");
   layer.parallel = true;
   layer.attention_norm = LayerNorm();
-  Stack& stack = model->stacks.emplace_back();
-  for (int64_t i = 0; i < layers; ++i) AppendLayer(stack, layer);
-  stack.final_norm = LayerNorm();
+  model->stacks.push_back(EqualLayers(layer, layers, LayerNorm()));
 }
 
 void ReadPhi3(const FamilyInput& input, Model* model) {
@@ -33,9 +31,7 @@ void ReadPhi3(const FamilyInput& input, Model* model) {
   layer.mlp = ReadGatedMlp(config);
   layer.mlp->fused_gate_up = true;
   layer.attention_norm = layer.mlp_norm = RmsNorm();
-  Stack& stack = model->stacks.emplace_back();
-  for (int64_t i = 0; i < layers; ++i) AppendLayer(stack, layer);
-  stack.final_norm = RmsNorm();
+  model->stacks.push_back(EqualLayers(layer, layers, RmsNorm()));
 }
 
 const TensorLayout& PhiLayout() {
