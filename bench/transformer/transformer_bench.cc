@@ -105,20 +105,10 @@ constexpr CalibratedSearch kCalibrated[] = {
 // Of every configuration time and memory; returns how many there are.
 int64_t CostAll(const Space& space, StepCoster& coster) {
   int64_t count = 0;
-  for (const Space::Degrees& degrees : space.AllDegrees()) {
-    const std::vector<Space::Sharding> shardings = space.Shardings(degrees);
-    for (Configuration configuration : space.Families(degrees)) {
-      for (const Recompute recompute : space.Recomputes()) {
-        configuration.recompute = recompute;
-        for (const Space::Sharding& sharding : shardings) {
-          configuration.zero = sharding.zero;
-          configuration.shard = sharding.shard;
-          const StepFigures figures = coster.Figures(configuration);
-          if (figures.time.seconds > 0 && figures.peak_bytes > 0) ++count;
-        }
-      }
-    }
-  }
+  space.ForEach([&](const Configuration& configuration) {
+    const StepFigures figures = coster.Figures(configuration);
+    if (figures.time.seconds > 0 && figures.peak_bytes > 0) ++count;
+  });
   return count;
 }
 

@@ -10,15 +10,16 @@
 
 namespace meshwright {
 
-absl::Status ReproduceRuns(const std::vector<std::string>& files, const std::string& output,
-                           const std::string& parameters) {
+absl::Status ReproduceRuns(const std::vector<std::string>& files,
+                           const ReproduceRunsOptions& options) {
+  const std::string& parameters = options.parameters;
   if (files.size() != 1) {
     return absl::InvalidArgumentError(
         StrCat("reproduce runs takes one table, not ", files.size(), " files"));
   }
   std::vector<std::string> inputs = files;
   if (!parameters.empty()) inputs.push_back(parameters);
-  const OutputFile predicted{"-o", output};
+  const OutputFile predicted{"-o", options.output};
   MW_RETURN_IF_ERROR(CheckOutputs({predicted}, inputs));
   transformer::CostParameters cost_parameters = transformer::BuiltinCostParameters();
   if (!parameters.empty()) {
@@ -29,8 +30,11 @@ absl::Status ReproduceRuns(const std::vector<std::string>& files, const std::str
   MW_ASSIGN_OR_RETURN(const transformer::CsvTable table, transformer::ParseCsv(text, files[0]));
   MW_ASSIGN_OR_RETURN(const std::vector<transformer::RunPrediction> predictions,
                       transformer::PredictRuns(table, files[0], cost_parameters));
-  if (!output.empty()) {
+  if (!options.output.empty()) {
     MW_RETURN_IF_ERROR(WriteOutput(predicted, transformer::PredictedCsv(table, predictions)));
+  }
+  if (options.rank) {
+    return PrintOutput(transformer::RanksReport(predictions, cost_parameters, options.threads));
   }
   return PrintOutput(transformer::RunsReport(predictions));
 }

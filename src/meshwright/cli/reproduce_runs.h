@@ -11,8 +11,13 @@ namespace meshwright {
 // `meshwright reproduce runs FILE.csv`: predicts measured training runs and prints the errors.
 // `output` (may be empty) receives the table with columns of predictions, `parameters` (may be
 // empty) is a YAML file that replaces the built-in parameters of devices and frameworks.
-absl::Status ReproduceRuns(const std::vector<std::string>& files, const std::string& output,
-                           const std::string& parameters);
+struct ReproduceRunsOptions {
+  std::string output, parameters;
+  bool rank = false;  // print how what was run ranks among all plans, not the errors
+  int threads = 2;    // of ranking
+};
+absl::Status ReproduceRuns(const std::vector<std::string>& files,
+                           const ReproduceRunsOptions& options);
 
 }  // namespace meshwright
 

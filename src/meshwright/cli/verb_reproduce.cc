@@ -37,7 +37,8 @@ struct ReproduceCommand {
   std::string deadline = "60s";
   int threads = 2;
   bool json = false;
-  std::string output, parameters;  // of runs only
+  std::string output, parameters;
+  bool rank = false;  // of runs only
 };
 
 // One recorded case, whatever it is of.
@@ -183,7 +184,10 @@ constexpr Reproduction kReproductions[] = {
      [](const ReproduceCommand& command) { return ReproduceNersc(command.files, command.json); }},
     {"runs", "published training runs as CSV, predicted by the calibrated model", nullptr,
      [](const ReproduceCommand& command) {
-       return ReproduceRuns(command.files, command.output, command.parameters);
+       return ReproduceRuns(command.files, {.output = command.output,
+                                            .parameters = command.parameters,
+                                            .rank = command.rank,
+                                            .threads = command.threads});
      }},
 };
 
@@ -232,8 +236,8 @@ absl::Status RunReproduce(const ReproduceCommand& command) {
                                              : std::string(deadline.status().message())));
   }
   if (reproduction->name != std::string_view("runs") &&
-      !(command.output.empty() && command.parameters.empty())) {
-    return absl::InvalidArgumentError("-o and --parameters are of \"reproduce runs\" only");
+      !(command.output.empty() && command.parameters.empty() && !command.rank)) {
+    return absl::InvalidArgumentError("-o, --parameters and --rank are of \"reproduce runs\" only");
   }
   if (reproduction->print != nullptr) return reproduction->print(command);
   solve::SolverOptions options;
@@ -292,6 +296,9 @@ Action AddReproduceVerb(CLI::App& app) {
                   "runs: writes the table with predictions there");
   app.add_option("--parameters", command->parameters,
                  "runs: YAML file of device and framework parameters instead of the built-in ones");
+  app.add_flag("--rank", command->rank,
+               "runs: prints how each run ranks among all plans of its model, GPUs and batch that "
+               "fit, and what the fastest is (minutes for hundreds of runs)");
   return [command] { return RunReproduce(*command); };
 }
 

@@ -317,7 +317,7 @@ absl::StatusOr<std::vector<RunPrediction>> PredictRuns(const CsvTable& table, st
     one.dtype = row.Text("dtype");
     one.fitted = IsFitted(csv_row);
     for (const char* column : kNumbers) row.Number(column, /*or_zero=*/true);
-    const absl::StatusOr<Run> run = RunOf(row);
+    absl::StatusOr<Run> run = RunOf(row);
     MW_RETURN_IF_ERROR(row.status());
     if (!run.ok()) {
       one.skipped = std::string(FromAbsl(run.status().message()));
@@ -329,6 +329,7 @@ absl::StatusOr<std::vector<RunPrediction>> PredictRuns(const CsvTable& table, st
     one.predicted_seconds = cost.time.seconds;
     one.memory_gib = run->memory_gib;
     one.predicted_gib = static_cast<double>(cost.peak_bytes) / kGib;
+    one.run = *std::move(run);
   }
   return predictions;
 }

@@ -12,6 +12,7 @@
 #include "meshwright/transformer/device_parameters.h"
 #include "meshwright/transformer/model.h"
 #include "meshwright/transformer/runs_csv.h"
+#include "meshwright/transformer/step_cost.h"
 
 // Published training runs: what each row of a table says, and what the calibrated model predicts.
 //
@@ -35,6 +36,7 @@ struct Run {
 
 struct RunPrediction {
   int line = 0;
+  std::optional<Run> run;  // none if skipped
   std::string source, gpu, dtype;
   bool fitted = false;  // of the half that parameters are fitted on (IsFitted)
   std::string skipped;  // why there is no prediction; empty if there is one
@@ -43,6 +45,25 @@ struct RunPrediction {
 
   double error() const { return predicted_seconds / seconds - 1; }
 };
+
+// What was run among all that could have been: the whole space of the row's model, GPUs, batch,
+// sequence and precision, of which those plans count that fit into the GPUs' memory, by the model
+// of the row's framework.
+struct RunRank {
+  bool fits = false;              // what was run, by the model
+  double seconds = 0;             // of what was run, predicted
+  int64_t plans = 0, faster = 0;  // plans that fit, and of these faster than what was run
+  // The same of tuples (tp, cp, pp, ep, etp, micro-batch), each at the best of its plans.
+  int64_t degrees = 0, faster_degrees = 0;
+  std::optional<Configuration> best;  // the fastest; none if nothing fits
+  StepTime best_time, time;           // of that and of what was run
+};
+RunRank RankRun(const Run& run, const CostParameters& parameters);
+
+// Ranks of all rows whose frameworks leave the choice open (FSDP's, which have no degrees, are left
+// out), as a table and a summary by source. Rows of equal questions are worked out once.
+std::string RanksReport(const std::vector<RunPrediction>& predictions,
+                        const CostParameters& parameters, int threads);
 
 // Which half a row is of, by a hash (FNV-1a) of its fields.
 bool IsFitted(const CsvRow& row);

@@ -186,19 +186,7 @@ int64_t Space::Count() const {
 
 std::vector<Configuration> Space::All() const {
   std::vector<Configuration> all;
-  for (const Degrees& degrees : AllDegrees()) {
-    const std::vector<Sharding> shardings = Shardings(degrees);
-    for (Configuration configuration : Families(degrees)) {
-      for (const Recompute recompute : recomputes_) {
-        configuration.recompute = recompute;
-        for (const Sharding& sharding : shardings) {
-          configuration.zero = sharding.zero;
-          configuration.shard = sharding.shard;
-          all.push_back(configuration);
-        }
-      }
-    }
-  }
+  ForEach([&](const Configuration& configuration) { all.push_back(configuration); });
   return all;
 }
 

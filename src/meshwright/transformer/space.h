@@ -52,9 +52,25 @@ class Space {
   };
   std::vector<Sharding> Shardings(const Degrees& degrees) const;
 
-  // All of them, and one by one; for what is small.
+  // All of them, one by one.
+  template <typename Visit>
+  void ForEach(const Visit& visit) const {
+    for (const Degrees& degrees : AllDegrees()) {
+      const std::vector<Sharding> shardings = Shardings(degrees);
+      for (Configuration configuration : Families(degrees)) {
+        for (const Recompute recompute : recomputes_) {
+          configuration.recompute = recompute;
+          for (const Sharding& sharding : shardings) {
+            configuration.zero = sharding.zero;
+            configuration.shard = sharding.shard;
+            visit(configuration);
+          }
+        }
+      }
+    }
+  }
   int64_t Count() const;
-  std::vector<Configuration> All() const;
+  std::vector<Configuration> All() const;  // for what is small
 
   int64_t gpus() const { return gpus_; }
 

@@ -1,0 +1,188 @@
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <map>
+#include <thread>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/transformer/fixes.h"
+#include "meshwright/transformer/runs.h"
+#include "meshwright/transformer/space.h"
+
+namespace meshwright::transformer {
+namespace {
+
+constexpr int64_t kTop = 10;
+// Equal times are added up in different orders.
+constexpr double kFaster = 1 - 1e-9;
+
+auto DegreesOf(const Configuration& c) {
+  return std::tuple(c.tp, c.cp, c.pp, c.ep, c.etp, c.micro_batch);
+}
+
+// What rows that ask the same have in common.
+std::string QuestionOf(const Run& run) {
+  const Configuration& c = run.configuration;
+  return StrCat(run.model.name, "|", run.model.mtp.modules, "|", run.cluster.name, "|",
+                run.cluster.devices(), "|", run.workload.sequence, "|", run.workload.global_batch,
+                "|", run.framework, "|", PrecisionName(c.precision), "|", ConfigurationText(c), "|",
+                c.ends_as_layers ? 1 : 0);
+}
+
+struct StepPart {
+  const char* name;
+  double StepTime::*seconds;
+};
+constexpr std::array<StepPart, 8> kStepParts = {{
+    {"compute", &StepTime::compute},
+    {"tensor", &StepTime::tensor_communication},
+    {"context", &StepTime::context_communication},
+    {"expert", &StepTime::expert_communication},
+    {"data", &StepTime::data_communication},
+    {"pipeline", &StepTime::pipeline_communication},
+    {"bubble", &StepTime::bubble},
+    {"optimizer", &StepTime::optimizer},
+}};
+
+// What the best saves most, in percent of the step: "bubble -5.1 %, tensor -2.0 %".
+std::string SavingsText(const RunRank& rank) {
+  std::vector<std::pair<double, std::string>> savings;
+  for (const StepPart& part : kStepParts) {
+    const double change =
+        (rank.best_time.*part.seconds - rank.time.*part.seconds) / rank.time.seconds;
+    if (change < -0.005) {
+      savings.emplace_back(change, absl::StrFormat("%s %.1f%%", part.name, 100 * change));
+    }
+  }
+  std::sort(savings.begin(), savings.end());
+  std::string text;
+  for (size_t i = 0; i < std::min<size_t>(savings.size(), 2); ++i) {
+    StrAppend(&text, i == 0 ? "" : ", ", savings[i].second);
+  }
+  return text;
+}
+
+std::string RankText(int64_t faster, int64_t of) { return StrCat(faster + 1, "/", of); }
+
+// Time that the best saves, of what was run.
+double GainOf(const RunRank& rank) { return 1 - rank.best_time.seconds / rank.time.seconds; }
+
+struct RankSums {
+  int rows = 0, fitting = 0, top_degrees = 0, top_plans = 0;
+  std::vector<double> gains;
+};
+
+std::string SummaryText(const std::map<std::string, RankSums>& sums) {
+  std::string text = absl::StrFormat("%-58s %5s %5s %10s %10s %12s\n", "source", "rows", "fit",
+                                     StrCat("in top ", kTop), "of plans", "median gain");
+  for (const auto& [source, sum] : sums) {
+    std::vector<double> gains = sum.gains;
+    std::sort(gains.begin(), gains.end());
+    const std::string median =
+        gains.empty() ? "-" : absl::StrFormat("%.1f%%", 100 * gains[gains.size() / 2]);
+    StrAppend(&text, absl::StrFormat("%-58s %5d %5d %10d %10d %12s\n", source, sum.rows,
+                                     sum.fitting, sum.top_degrees, sum.top_plans, median));
+  }
+  return text;
+}
+
+}  // namespace
+
+RunRank RankRun(const Run& run, const CostParameters& parameters) {
+  StepCoster coster(run.model, run.workload, run.cluster, parameters, run.framework);
+  const int64_t budget = run.cluster.device.memory_bytes;
+  RunRank rank;
+  const StepFigures own = coster.Figures(run.configuration);
+  rank.time = own.time;
+  rank.seconds = own.time.seconds;
+  rank.fits = own.peak_bytes <= budget;
+  std::map<decltype(DegreesOf(run.configuration)), double> best_of;
+  const auto own_degrees = DegreesOf(run.configuration);
+  if (rank.fits) best_of[own_degrees] = rank.seconds;
+  const Space space(run.model, run.workload, run.cluster.devices(), Fixes{},
+                    run.configuration.precision);
+  // Visits come in runs of equal degrees.
+  auto degrees = own_degrees;
+  double* best_of_degrees = nullptr;
+  space.ForEach([&](const Configuration& c) {
+    const StepFigures figures = coster.Figures(c);
+    if (figures.peak_bytes > budget) return;
+    const double seconds = figures.time.seconds;
+    ++rank.plans;
+    rank.faster += seconds < rank.seconds * kFaster ? 1 : 0;
+    if (best_of_degrees == nullptr || degrees != DegreesOf(c)) {
+      degrees = DegreesOf(c);
+      best_of_degrees = &best_of.try_emplace(degrees, seconds).first->second;
+    }
+    *best_of_degrees = std::min(*best_of_degrees, seconds);
+    if (rank.best.has_value() && seconds >= rank.best_time.seconds) return;
+    rank.best = c;
+    rank.best_time = figures.time;
+  });
+  const auto own_best = best_of.find(own_degrees);
+  const double limit = own_best != best_of.end() ? own_best->second : rank.seconds;
+  rank.degrees = std::ssize(best_of);
+  for (const auto& [one, seconds] : best_of) {
+    rank.faster_degrees += seconds < limit * kFaster ? 1 : 0;
+  }
+  return rank;
+}
+
+std::string RanksReport(const std::vector<RunPrediction>& predictions,
+                        const CostParameters& parameters, int threads) {
+  std::vector<std::pair<const RunPrediction*, const RunRank*>> rows;
+  std::map<std::string, std::pair<const Run*, RunRank>> questions;
+  for (const RunPrediction& one : predictions) {
+    if (!one.run.has_value() || one.run->framework == "fsdp") continue;
+    auto& question = questions[QuestionOf(*one.run)];
+    question.first = &*one.run;
+    rows.emplace_back(&one, &question.second);
+  }
+  std::vector<std::pair<const Run*, RunRank>*> work;
+  for (auto& [text, question] : questions) work.push_back(&question);
+  {
+    std::atomic<size_t> next = 0;
+    std::vector<std::jthread> workers;
+    for (int t = 0; t < std::max(threads, 1); ++t) {
+      workers.emplace_back([&] {
+        for (size_t i = next++; i < work.size(); i = next++) {
+          work[i]->second = RankRun(*work[i]->first, parameters);
+        }
+      });
+    }
+  }
+
+  std::string out =
+      absl::StrFormat("%6s %-18s %-14s %6s %9s %14s %7s  %s\n", "line", "model", "GPU", "GPUs",
+                      "degrees", "plans", "gain", "run; fastest; saves");
+  std::map<std::string, RankSums> sums;
+  for (const auto& [prediction, rank] : rows) {
+    const Run& run = *prediction->run;
+    RankSums& sum = sums[prediction->source];
+    ++sum.rows;
+    sum.fitting += rank->fits ? 1 : 0;
+    if (rank->best.has_value()) {
+      sum.top_degrees += rank->faster_degrees < kTop ? 1 : 0;
+      sum.top_plans += rank->faster < kTop ? 1 : 0;
+      sum.gains.push_back(GainOf(*rank));
+    }
+    StrAppend(
+        &out,
+        absl::StrFormat(
+            "%6d %-18s %-14s %6d %9s %14s %6.1f%%  %s%s; %s; %s\n", prediction->line,
+            run.model.name, run.cluster.device.name, run.cluster.devices(),
+            RankText(rank->faster_degrees, rank->degrees), RankText(rank->faster, rank->plans),
+            rank->best.has_value() ? 100 * GainOf(*rank) : 0, ConfigurationText(run.configuration),
+            rank->fits ? "" : " (does not fit)",
+            rank->best.has_value() ? ConfigurationText(*rank->best) : std::string("nothing fits"),
+            SavingsText(*rank)));
+  }
+  StrAppend(&out, "\n", SummaryText(sums));
+  return out;
+}
+
+}  // namespace meshwright::transformer
