@@ -25,6 +25,8 @@
 namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {
 
+constexpr int64_t kPoolBytes = int64_t{16} << 20;
+
 class Search {
  public:
   explicit Search(const BranchOptions& options) : options_(options) {}
@@ -43,6 +45,7 @@ class Search {
   }
 
   const BranchOptions& options_;
+  MatrixPool pool_{kPoolBytes};  // nodes of the tree that are near each other differ little
   int64_t steps_ = 0;
   bool cut_short_ = false;
 };
@@ -112,7 +115,7 @@ std::optional<std::pair<Choice, Int128>> Search::Solve(Model model,
   }
   for (const ModelEdge& edge : model.edges)
     steps_ += 2 * static_cast<int64_t>(edge.matrix->cost.size());
-  Reduced reduced = Reduce(std::move(model), {}, allowed);
+  Reduced reduced = Reduce(std::move(model), {}, allowed, &pool_);
   if (reduced.infeasible) return std::nullopt;
   const Model& core = reduced.model;
   std::optional<std::pair<Choice, Int128>> best;

@@ -6,7 +6,8 @@
 
 namespace meshwright::solve::MW_SOLVE_WIDTH {
 
-Core::Core(Model model) : capacity_(std::move(model.capacity)), constant_(model.constant) {
+Core::Core(Model model, MatrixPool* pool)
+    : pool_(pool), capacity_(std::move(model.capacity)), constant_(model.constant) {
   row_now_.resize(capacity_.size());
   std::iota(row_now_.begin(), row_now_.end(), 0);
   nodes_.resize(model.nodes.size());
@@ -19,14 +20,14 @@ Core::Core(Model model) : capacity_(std::move(model.capacity)), constant_(model.
   absl::flat_hash_map<const Matrix*, MatrixRef> interned;  // most edges share their matrix already
   for (ModelEdge& edge : model.edges) {
     MatrixRef& matrix = interned[edge.matrix.get()];
-    if (matrix == nullptr) matrix = pool_.Intern(edge.matrix);
+    if (matrix == nullptr) matrix = pool_->Intern(edge.matrix);
     AddEdge(edge.a, edge.b, matrix);
   }
   for (int32_t v = 0; v < size(); ++v) Queue(v);
 }
 
 MatrixRef Core::MatrixFrom(int32_t e, int32_t v) {
-  return edges_[e].a == v ? edges_[e].matrix : pool_.Transposed(edges_[e].matrix);
+  return edges_[e].a == v ? edges_[e].matrix : pool_->Transposed(edges_[e].matrix);
 }
 
 void Core::Queue(int32_t v) {
@@ -55,7 +56,7 @@ void Core::AddEdge(int32_t a, int32_t b, const MatrixRef& matrix) {
     nodes_[b].edges.push_back(it->second);
   } else {
     Edge& edge = edges_[it->second];
-    edge.matrix = pool_.Sum(edge.matrix, edge.a == a ? matrix : pool_.Transposed(matrix));
+    edge.matrix = pool_->Sum(edge.matrix, edge.a == a ? matrix : pool_->Transposed(matrix));
     edge.tidy = false;
   }
   Queue(a);
@@ -86,7 +87,7 @@ void Core::Tidy(int32_t v) {
       continue;
     }
     edge.tidy = true;
-    MatrixPool::SplitRef split = pool_.SplitOf(edge.matrix);
+    MatrixPool::SplitRef split = pool_->SplitOf(edge.matrix);
     if (split.unchanged) {
       ++i;
       continue;
@@ -125,11 +126,11 @@ void Core::KeepStrategies(int32_t v, std::vector<int32_t> kept, std::vector<int3
   };
   keep(&node.cost);
   for (Segment& segment : node.segments) keep(&segment.amount);
-  const MatrixRef index = pool_.InternVector({kept.begin(), kept.end()});
+  const MatrixRef index = pool_->InternVector({kept.begin(), kept.end()});
   for (int32_t e : node.edges) {
     Edge& edge = edges_[e];
-    const MatrixRef selected = pool_.SelectRows(MatrixFrom(e, v), index);
-    edge.matrix = edge.a == v ? selected : pool_.Transposed(selected);
+    const MatrixRef selected = pool_->SelectRows(MatrixFrom(e, v), index);
+    edge.matrix = edge.a == v ? selected : pool_->Transposed(selected);
     edge.tidy = false;
     Queue(Other(e, v));
   }
@@ -148,11 +149,11 @@ void Core::Merge(int32_t node, int32_t into, std::vector<int32_t> follow) {
   AddNodeCost(into, cost);
   RemoveEdge(joint);
 
-  const MatrixRef index = pool_.InternVector({follow.begin(), follow.end()});
+  const MatrixRef index = pool_->InternVector({follow.begin(), follow.end()});
   const std::vector<int32_t> edges = nodes_[node].edges;
   for (int32_t e : edges) {
     const int32_t other = Other(e, node);
-    const MatrixRef selected = pool_.SelectRows(MatrixFrom(e, node), index);
+    const MatrixRef selected = pool_->SelectRows(MatrixFrom(e, node), index);
     RemoveEdge(e);
     AddEdge(into, other, selected);
   }
@@ -170,14 +171,14 @@ void Core::Merge(int32_t node, int32_t into, std::vector<int32_t> follow) {
 }
 
 void Core::Eliminate(int32_t v) {
-  Eliminated step{v, pool_.InternVector(nodes_[v].cost), {}};
+  Eliminated step{v, pool_->InternVector(nodes_[v].cost), {}};
   const std::vector<int32_t> edges = nodes_[v].edges;
   for (int32_t e : edges) step.neighbours.push_back({Other(e, v), MatrixFrom(e, Other(e, v))});
   for (int32_t e : edges) RemoveEdge(e);
   if (edges.size() == 2) {
     const auto& [a, from_a] = step.neighbours[0];
     const auto& [b, from_b] = step.neighbours[1];
-    AddEdge(a, b, pool_.MinPlusOf(from_a, step.cost, pool_.Transposed(from_b)));
+    AddEdge(a, b, pool_->MinPlusOf(from_a, step.cost, pool_->Transposed(from_b)));
   } else if (edges.size() == 1) {
     AddNodeCost(step.neighbours[0].node,
                 MinPlusVector(*step.neighbours[0].matrix, step.cost->cost));

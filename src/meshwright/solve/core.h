@@ -36,7 +36,8 @@ class Core {
     bool tidy = false;
   };
 
-  explicit Core(Model model);
+  // `pool` must outlive it.
+  Core(Model model, MatrixPool* pool);
 
   // --- Reading ---
   int32_t size() const { return static_cast<int32_t>(nodes_.size()); }
@@ -53,7 +54,7 @@ class Core {
   // (of those in the beginning) that cannot be kept.
   int32_t empty_node() const { return empty_node_; }
   int32_t crowded_row() const { return crowded_row_; }
-  MatrixPool& pool() { return pool_; }
+  MatrixPool& pool() { return *pool_; }
 
   // --- Worklist ---
   void Queue(int32_t v);
@@ -108,7 +109,7 @@ class Core {
   }
   void RemoveNode(int32_t v);
 
-  MatrixPool pool_;
+  MatrixPool* pool_;
   std::vector<Node> nodes_;
   std::vector<Edge> edges_;
   absl::flat_hash_map<uint64_t, int32_t> edge_between_;

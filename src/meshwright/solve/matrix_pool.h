@@ -18,7 +18,8 @@ namespace meshwright::solve::MW_SOLVE_WIDTH {
 // what becomes of them), not with depth.
 //
 // Results are the same as without the pool. What is remembered is dropped when it exceeds
-// `max_bytes`. Not thread-safe; a pool belongs to one reduction.
+// `max_bytes`. Not thread-safe; a pool belongs to one reduction,
+// or to several of models that are much alike, one after another.
 class MatrixPool {
  public:
   explicit MatrixPool(int64_t max_bytes = int64_t{256} << 20) : max_bytes_(max_bytes) {}

@@ -1,5 +1,6 @@
 #include "meshwright/solve/reduce.h"
 
+#include <optional>
 #include <utility>
 
 #include "meshwright/solve/core.h"
@@ -44,10 +45,12 @@ void KeepAllowed(Core* core, const StrategyMask& allowed) {
 
 }  // namespace
 
-Reduced Reduce(Model model, const ReduceOptions& options, const StrategyMask* allowed) {
+Reduced Reduce(Model model, const ReduceOptions& options, const StrategyMask* allowed,
+               MatrixPool* pool) {
   Reduced result;
   result.original_size = model.size();
-  Core core(std::move(model));
+  std::optional<MatrixPool> own;
+  Core core(std::move(model), pool != nullptr ? pool : &own.emplace());
   // Memory first: what it shows to be slack need not be merged along with nodes.
   if (allowed != nullptr) KeepAllowed(&core, *allowed);
   if (!core.infeasible()) ReduceRows(&core);

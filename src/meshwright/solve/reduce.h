@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "meshwright/solve/matrix_pool.h"
 #include "meshwright/solve/model.h"
 #include "meshwright/solve/undo.h"
 
@@ -36,10 +37,11 @@ struct Reduced {
   std::vector<double> ProjectPrices(const std::vector<double>& prices) const;
 };
 
-// Strategies s of v with (*allowed)[v][s] false are removed first, if `allowed` is given.
+// Strategies s of v with (*allowed)[v][s] false are removed first, if `allowed` is given. Models
+// that are much alike are reduced faster with one `pool` for all of them; the results are the same.
 using StrategyMask = std::vector<std::vector<bool>>;
 Reduced Reduce(Model model, const ReduceOptions& options = {},
-               const StrategyMask* allowed = nullptr);
+               const StrategyMask* allowed = nullptr, MatrixPool* pool = nullptr);
 
 }  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
