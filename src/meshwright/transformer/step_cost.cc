@@ -45,7 +45,7 @@ struct FamilyHash {
   size_t operator()(const Configuration& c) const { return absl::HashOf(FamilyTuple(c)); }
 };
 
-struct Family {
+struct FamilyCosts {
   std::vector<PipelineCost> pipelines;  // by Recompute
   const StageDeal* deal = nullptr;
   double send_seconds = 0;  // of activations to the next group
@@ -115,12 +115,12 @@ class StepCoster::Tables {
         times_(cluster),
         stages_(model, workload_, cluster, device, framework_) {}
 
-  const Family& FamilyOf(const Configuration& c);
-  StepFigures Figures(const Configuration& c, const Family& family);
+  const FamilyCosts& FamilyOf(const Configuration& c);
+  StepFigures Figures(const Configuration& c, const FamilyCosts& family);
   const Workload& workload() const { return workload_; }
 
  private:
-  StepTime Time(const Configuration& c, const Degrees& d, const Family& family);
+  StepTime Time(const Configuration& c, const Degrees& d, const FamilyCosts& family);
   double DataSeconds(const Configuration& c, const Degrees& d, const GroupCost& g);
 
   const Model& model_;
@@ -128,12 +128,12 @@ class StepCoster::Tables {
   const FrameworkParameters framework_;
   GroupTimes times_;
   StageCosts stages_;
-  absl::node_hash_map<Configuration, Family, FamilyHash, SameFamily> families_;
-  Configuration last_;                   // that was asked for
-  const Family* last_family_ = nullptr;  // its family
+  absl::node_hash_map<Configuration, FamilyCosts, FamilyHash, SameFamily> families_;
+  Configuration last_;                        // that was asked for
+  const FamilyCosts* last_family_ = nullptr;  // its family
 };
 
-const Family& StepCoster::Tables::FamilyOf(const Configuration& c) {
+const FamilyCosts& StepCoster::Tables::FamilyOf(const Configuration& c) {
   if (last_family_ != nullptr) {
     if (SameFamily()(c, last_)) return *last_family_;
     if (std::tie(c.tp, c.cp, c.dp, c.pp) != std::tie(last_.tp, last_.cp, last_.dp, last_.pp)) {
@@ -142,7 +142,7 @@ const Family& StepCoster::Tables::FamilyOf(const Configuration& c) {
   }
   last_ = c;
   const auto [place, added] = families_.try_emplace(c);
-  Family& family = place->second;
+  FamilyCosts& family = place->second;
   last_family_ = &family;
   if (!added) return family;
   const int64_t ranks = c.tp * c.cp * c.dp;
@@ -185,7 +185,8 @@ double StepCoster::Tables::DataSeconds(const Configuration& c, const Degrees& d,
          SecondsAdded(gradients, g.backward + g.communication() * 2 / 3, slow);
 }
 
-StepTime StepCoster::Tables::Time(const Configuration& c, const Degrees& d, const Family& family) {
+StepTime StepCoster::Tables::Time(const Configuration& c, const Degrees& d,
+                                  const FamilyCosts& family) {
   const PipelineCost& pipeline = family.pipelines[static_cast<size_t>(c.recompute)];
   const GroupCost& g = pipeline.groups[pipeline.busiest];
   const DeviceRates& rates = stages_.Rates(c.precision);
@@ -216,7 +217,7 @@ StepTime StepCoster::Tables::Time(const Configuration& c, const Degrees& d, cons
   return time;
 }
 
-StepFigures StepCoster::Tables::Figures(const Configuration& c, const Family& family) {
+StepFigures StepCoster::Tables::Figures(const Configuration& c, const FamilyCosts& family) {
   const Degrees d(c, workload_);
   const PipelineCost& pipeline = family.pipelines[static_cast<size_t>(c.recompute)];
   StepFigures figures;
@@ -243,7 +244,7 @@ StepFigures StepCoster::Figures(const Configuration& configuration) {
 }
 
 StepCost StepCoster::Cost(const Configuration& c) {
-  const Family& family = tables_->FamilyOf(c);
+  const FamilyCosts& family = tables_->FamilyOf(c);
   const Degrees d(c, tables_->workload());
   const PipelineCost& pipeline = family.pipelines[static_cast<size_t>(c.recompute)];
   StepCost cost{tables_->Figures(c, family), {}};
