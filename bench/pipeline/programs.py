@@ -62,9 +62,9 @@ def main():
             best, which = None, "-"
             for mesh, stages in [] if options.no_grids else grids(nodes, 8):
                 grid, _ = plan(options, program, cluster, "--pipeline", "auto", "--mesh", mesh)
-                if grid is not None and (best is None or grid["objective_seconds"] < best):
-                    best, which = grid["objective_seconds"], f"{stages} x {mesh}"
-            step = found["objective_seconds"]
+                if grid is not None and (best is None or grid["step_seconds"] < best):
+                    best, which = grid["step_seconds"], f"{stages} x {mesh}"
+            step = found["step_seconds"]
             print(f"{name:<34} {8 * nodes:>5} {len(found.get('stages') or [0]):>6} {found.get('micro_batches', 1):>5} {1e3 * step:>9.3f} "
                   f"{1e3 * best if best else 0:>9.3f} {step / best if best else 0:>6.3f} {100 * found['gap']:>6.2f} {seconds:>9.1f}  {which}",
                   flush=True)

@@ -1,21 +1,21 @@
 // Predicted against measured steps: two models under hand-written shardings on 4 H100s, and what
-// XLA says of their memory. The programs carry the shardings (tests/data/measured); the
-// measurements lie with the reference data.
+// XLA says of their memory. The programs carry the shardings.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "meshwright/plan/plan_program.h"
+#include "tests/reference_texts.h"
 
 namespace meshwright {
 namespace {
@@ -25,10 +25,10 @@ struct Step {
   double seconds = 0, bytes = 0;
 };
 
-std::vector<Step> MeasuredSteps() {
+std::vector<Step> ReadSteps(const std::string& text) {
   std::vector<Step> steps;
-  std::ifstream file(MESHWRIGHT_SHARED "/measured/h100x4_steps.jsonl");
-  for (std::string line; std::getline(file, line);) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
     const nlohmann::json row = nlohmann::json::parse(line);
     const int x = row["mesh_x"], y = row["mesh_y"];
     std::string mesh = x > 1 ? absl::StrCat("x=", x) : "";
@@ -67,25 +67,28 @@ double Spearman(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 TEST(AccuracyTest, TimeAndMemoryOfMeasuredSteps) {
-  const std::vector<Step> steps = MeasuredSteps();
-  if (steps.empty()) GTEST_SKIP() << "no measurements in " MESHWRIGHT_SHARED;
-  std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> by_config;
-  double sum = 0;
-  for (const Step& step : steps) {
-    SCOPED_TRACE(step.config + " " + step.strategy);
-    const absl::StatusOr<PlannedProgram> planned = Estimate(step);
-    ASSERT_TRUE(planned.ok()) << planned.status();
-    const double error = planned->plan.step_seconds / step.seconds - 1;
-    EXPECT_LT(std::abs(error), 0.30) << planned->plan.step_seconds << " s";
-    sum += std::abs(error);
-    const auto bytes = static_cast<double>(planned->plan.peak_bytes);
-    EXPECT_LT(std::abs(bytes / step.bytes - 1), 0.10) << bytes << " bytes";
-    by_config[step.config].first.push_back(step.seconds);
-    by_config[step.config].second.push_back(planned->plan.step_seconds);
+  constexpr char kSteps[] = "measured/h100x4_steps.jsonl";
+  for (const ReferenceText& reference : ReferenceTexts(kSteps, kSteps)) {
+    const std::vector<Step> steps = ReadSteps(reference.text);
+    ASSERT_FALSE(steps.empty()) << reference.path;
+    std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> by_config;
+    double sum = 0;
+    for (const Step& step : steps) {
+      SCOPED_TRACE(step.config + " " + step.strategy);
+      const absl::StatusOr<PlannedProgram> planned = Estimate(step);
+      ASSERT_TRUE(planned.ok()) << planned.status();
+      const double error = planned->plan.step_seconds / step.seconds - 1;
+      EXPECT_LT(std::abs(error), 0.30) << planned->plan.step_seconds << " s";
+      sum += std::abs(error);
+      const auto bytes = static_cast<double>(planned->plan.peak_bytes);
+      EXPECT_LT(std::abs(bytes / step.bytes - 1), 0.10) << bytes << " bytes";
+      by_config[step.config].first.push_back(step.seconds);
+      by_config[step.config].second.push_back(planned->plan.step_seconds);
+    }
+    EXPECT_LT(sum / static_cast<double>(steps.size()), 0.12);
+    for (const auto& [config, times] : by_config)
+      EXPECT_GE(Spearman(times.first, times.second), 0.9) << config;
   }
-  EXPECT_LT(sum / static_cast<double>(steps.size()), 0.12);
-  for (const auto& [config, times] : by_config)
-    EXPECT_GE(Spearman(times.first, times.second), 0.9) << config;
 }
 
 }  // namespace
