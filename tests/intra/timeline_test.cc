@@ -96,5 +96,15 @@ TEST_F(TimelineTest, SmallOnesThatDoNotWaitForEachOtherAreCombined) {
   EXPECT_DOUBLE_EQ(Seconds(), 3 + together + cost_model_.ComputeSeconds({.bytes = 4 * 2048}));
 }
 
+// Of a phase: its own kernels and collectives alone, as often as they run.
+TEST_F(TimelineTest, PartsOfAStep) {
+  Move("first", Find("second"), 5);
+  Move("aside", program_.graph.outputs[1], 10);
+  StepRuns runs{std::vector<double>(program_.graph.ops.size(), 0), {2, 0}};
+  runs.ops[Find("first").index()] = 1;
+  runs.ops[Find("second").index()] = 3;
+  EXPECT_DOUBLE_EQ(StepSeconds(program_.graph, cost_model_, {}, plan_, runs), 1 + 2 * 5 + 3);
+}
+
 }  // namespace
 }  // namespace meshwright

@@ -23,6 +23,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "meshwright/base/status.h"
+#include "meshwright/inter/side_by_side.h"
 #include "meshwright/intra/priced_planner.h"
 
 namespace meshwright {
@@ -246,6 +247,7 @@ class LayerCoster {
       if (kinds_[k].flops > kinds_[lead_].flops) lead_ = k;
     }
     costs_.ways.resize(kinds_.size());
+    costs_.beside.resize(kinds_.size());
     for (const LayerKind& kind : kinds_) {
       MW_ASSIGN_OR_RETURN(const double bound, BoundOf(kind.slice, cost_model_, options_));
       costs_.bound.push_back(bound);
@@ -275,15 +277,27 @@ class LayerCoster {
     costs_.layouts.push_back(LayoutOf(kinds_[lead_].slice, plan));
     for (size_t k = 0; k < kinds_.size(); ++k) {
       if (k == lead_) {
-        costs_.ways[k].push_back(CostOfSlice(kinds_[k].slice, plan, micro_batches_));
+        AddCost(k, plan);
         continue;
       }
       PricedPlanner* const planner = Bordered(k);
       absl::StatusOr<IntraPlan> other = planner == nullptr ? OutOfTime() : planner->Plan(price);
-      costs_.ways[k].push_back(other.ok() ? CostOfSlice(kinds_[k].slice, *other, micro_batches_)
-                                          : kImpossible);
+      if (other.ok()) {
+        AddCost(k, *other);
+      } else {
+        costs_.ways[k].push_back(kImpossible);
+        costs_.beside[k].push_back(kImpossible);
+      }
     }
     return absl::OkStatus();
+  }
+
+  void AddCost(size_t k, const IntraPlan& plan) {
+    const ProgramSlice& slice = kinds_[k].slice;
+    const SliceCost cost = CostOfSlice(slice, plan, micro_batches_);
+    costs_.ways[k].push_back(cost);
+    costs_.beside[k].push_back(
+        SideBySide(slice, plan, cost_model_, micro_batches_, /*recompute=*/false, cost));
   }
 
   // The planner of kind `k` with the last way's borders, or nullptr if it cannot have them. Ways

@@ -69,6 +69,8 @@ struct MeshCosts {
   // By way: how the values between layers are laid out. ways[k][w] of all kinds k fit together.
   std::vector<BorderLayout> layouts;
   std::vector<std::vector<SliceCost>> ways;  // by kind, by way; forward < 0: impossible
+  // The same with collectives beside kernels (side_by_side.h).
+  std::vector<std::vector<SliceCost>> beside;
   // By kind: seconds of the forward and backward phases that no way with any borders undercuts.
   std::vector<double> bound;
   std::vector<double> prices;  // by way: of memory, seconds a byte

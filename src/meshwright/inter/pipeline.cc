@@ -3,12 +3,15 @@
 // (stage_search.h) cuts the program, and the schedules are simulated. What wins is planned once
 // more stage by stage (stage_plans.h), each stage as a whole, so that shardings inside it no longer
 // have to be the same for all its layers. Where that takes more memory than the layers promised,
-// the search is made again with less. A single stage for the whole batch is the intra-operator
-// planner's work; it is judged as that planner judges, with collectives beside kernels.
+// the search is made again with less. All of that is done with what layers take one operator after
+// the other, and again with collectives beside kernels; of the two answers, and a single stage for
+// the whole batch, which is the intra-operator planner's work, the one with the shorter step
+// counts.
 //
-// The bound is that of the same dynamic programming over the layers' own bounds, memory unlimited.
-// For schedules with a shorter bubble than 1F1B's it is the time that the busiest devices take, and
-// where the deadline cut the search off that of the arithmetic.
+// The bound is on what operators take one after the other, that of the same dynamic programming
+// over the layers' own bounds, memory unlimited. For schedules with a shorter bubble than 1F1B's it
+// is the time that the busiest devices take, and where the deadline cut the search off that of the
+// arithmetic.
 
 #include "meshwright/inter/pipeline.h"
 
@@ -77,8 +80,9 @@ class PipelinePlanner {
     }
     // What was not looked at may be better.
     if (Late()) bound_ = std::min(bound_, ArithmeticSeconds());
-    MW_RETURN_IF_ERROR(PlanBest(request_.memory_bytes, schedules));
-    step_seconds_ = StepSeconds();
+    MW_RETURN_IF_ERROR(PlanBest(&turns_, request_.memory_bytes, schedules));
+    if (!SameChoice(turns_, beside_))
+      MW_RETURN_IF_ERROR(PlanBest(&beside_, request_.memory_bytes, schedules));
     if (may_be_whole_) MW_RETURN_IF_ERROR(TryWhole(*schedules[0]));
     if (result_.stages.empty()) return NothingFits(schedules);
     Finish();
@@ -86,17 +90,39 @@ class PipelinePlanner {
   }
 
  private:
+  // The tables by one measure of what layers take, and the best pipeline by it.
+  struct Search {
+    std::vector<LayerTable> tables;  // by number of micro-batches that was looked at
+    FoundPipeline best;
+    size_t table = 0;  // of `best`
+  };
+
+  static bool SameChoice(const Search& a, const Search& b) {
+    const auto same_stage = [](const ChosenStage& x, const ChosenStage& y) {
+      return x.begin == y.begin && x.end == y.end && x.submesh == y.submesh;
+    };
+    const auto same_way = [](const StageWay& x, const StageWay& y) {
+      return x.mesh == y.mesh && x.way == y.way && x.recompute == y.recompute;
+    };
+    return a.table == b.table && a.best.schedule == b.best.schedule &&
+           a.best.shape == b.best.shape &&
+           std::equal(a.best.stages.begin(), a.best.stages.end(), b.best.stages.begin(),
+                      b.best.stages.end(), same_stage) &&
+           std::equal(a.best.ways.begin(), a.best.ways.end(), b.best.ways.begin(),
+                      b.best.ways.end(), same_way);
+  }
+
   double Elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
   // The time for pipelines is over; the first number of micro-batches is looked at in any case.
   bool Late() const {
     const double share = may_be_whole_ ? 1 - kWholeShare : 1;
-    return !candidates_.empty() && Elapsed() > share * request_.deadline_seconds;
+    return !turns_.tables.empty() && Elapsed() > share * request_.deadline_seconds;
   }
   double Remaining() const { return std::max(1.0, request_.deadline_seconds - Elapsed()); }
 
   void Report(const char* phase, int64_t micro_batches) const {
-    if (request_.progress) request_.progress({phase, micro_batches, best_.pipeline.seconds});
+    if (request_.progress) request_.progress({phase, micro_batches, turns_.best.seconds});
   }
 
   absl::Status Analyze() {
@@ -134,6 +160,10 @@ class PipelinePlanner {
     }
     MW_RETURN_IF_ERROR(
         CheckStageCount(request_.clusters, submeshes_, request_.stages, result_.layers.count));
+    overlaps_ = std::any_of(submeshes_.begin(), submeshes_.end(), [this](const Submesh& submesh) {
+      return !submesh.meshes.empty() &&
+             request_.cost_model(submesh.meshes[0])->overlap().has_value();
+    });
     coster_.emplace(result_.layers, submeshes_, searched_);
     search_.emplace(searched_, result_.layers, submeshes_, *coster_);
     absl::StatusOr<std::unique_ptr<const Slicer>> slicer =
@@ -186,12 +216,16 @@ class PipelinePlanner {
     absl::StatusOr<std::vector<LayerKind>> kinds =
         KindSlices(*slicer_, result_.layers, micro_batches);
     if (!kinds.ok()) return CannotBeCut(kinds.status());
-    candidate.kinds = *std::move(kinds);
+    candidate.kinds = std::make_shared<const std::vector<LayerKind>>(*std::move(kinds));
     MW_RETURN_IF_ERROR(CostAll(&candidate));
     if (Late()) return absl::OkStatus();
     Report("stages", micro_batches);
-    candidates_.push_back(std::move(candidate));
-    SearchAll(candidates_.back(), schedules);
+    if (overlaps_) {
+      beside_.tables.push_back(Beside(candidate));
+      coster_->Sum(&beside_.tables.back());
+    }
+    turns_.tables.push_back(std::move(candidate));
+    SearchAll(schedules);
     return absl::OkStatus();
   }
 
@@ -215,7 +249,7 @@ class PipelinePlanner {
       const auto [s, m] = work[i];
       const std::unique_ptr<CostModel> model = request_.cost_model(submeshes_[s].meshes[m]);
       absl::StatusOr<MeshCosts> costs =
-          CostLayers(candidate->kinds, *model, candidate->micro_batches,
+          CostLayers(*candidate->kinds, *model, candidate->micro_batches,
                      request_.memory_bytes[submeshes_[s].cluster], options);
       if (costs.ok()) {
         candidate->costs[s][m] = *std::move(costs);
@@ -246,49 +280,53 @@ class PipelinePlanner {
     return seconds;
   }
 
-  void SearchAll(const LayerTable& candidate, const std::vector<const ScheduleKind*>& schedules) {
+  // The last number of micro-batches that was looked at.
+  void SearchAll(const std::vector<const ScheduleKind*>& schedules) {
     const double deadline = Remaining();
-    FoundPipeline best = best_.pipeline;
     double bound = kInfinity;
     // The bound and the searches know nothing of each other.
-    solve::ForEachParallel(2, request_.threads, [&](size_t i) {
+    solve::ForEachParallel(overlaps_ ? 3 : 2, request_.threads, [&](size_t i) {
       if (i == 0) {
-        bound = search_->Bound(candidate, schedules, bound_, deadline);
+        bound = search_->Bound(turns_.tables.back(), schedules, bound_, deadline);
       } else {
-        for (const ScheduleKind* schedule : schedules)
-          search_->Improve(candidate, *schedule, deadline, &best);
+        Search& search = i == 1 ? turns_ : beside_;
+        Improve(&search, search.tables.size() - 1, schedules, deadline);
       }
     });
     bound_ = std::min(bound_, bound);
-    if (best.stages.empty() || best.seconds == best_.pipeline.seconds) return;
-    best_.pipeline = std::move(best);
-    best_.candidate = candidates_.size() - 1;
   }
 
-  // Every candidate once more, with the memory that searched_ says.
-  void SearchAgain(const std::vector<const ScheduleKind*>& schedules) {
-    best_ = {};
-    for (size_t i = candidates_.size(); i-- > 0;) {
-      FoundPipeline best = best_.pipeline;
-      for (const ScheduleKind* schedule : schedules)
-        search_->Improve(candidates_[i], *schedule, Remaining(), &best);
-      if (best.stages.empty() || best.seconds == best_.pipeline.seconds) continue;
-      best_ = {.pipeline = std::move(best), .candidate = i};
-    }
+  void Improve(Search* search, size_t table, const std::vector<const ScheduleKind*>& schedules,
+               double deadline_seconds) const {
+    const double before = search->best.seconds;
+    for (const ScheduleKind* schedule : schedules)
+      search_->Improve(search->tables[table], *schedule, deadline_seconds, &search->best);
+    if (search->best.seconds != before) search->table = table;
   }
 
-  // Plans the stages of the best pipeline, or of one that does fit; none: no stages.
-  absl::Status PlanBest(const std::vector<int64_t>& memory_bytes,
+  // Every table once more, with the memory that searched_ says.
+  void SearchAgain(Search* search, const std::vector<const ScheduleKind*>& schedules) const {
+    search->best = {};
+    for (size_t i = search->tables.size(); i-- > 0;) Improve(search, i, schedules, Remaining());
+  }
+
+  // Plans the stages of the best pipeline that `search` has found, or of one that does fit, and
+  // keeps it if its step is the shortest.
+  absl::Status PlanBest(Search* search, const std::vector<int64_t>& memory_bytes,
                         const std::vector<const ScheduleKind*>& schedules) {
-    for (int tries = 0; tries < kMostSearches && !best_.pipeline.stages.empty(); ++tries) {
-      const LayerTable& candidate = candidates_[best_.candidate];
-      Report("plans", candidate.micro_batches);
-      absl::StatusOr<StagePlans> plans =
-          PlanStages(*slicer_, request_, submeshes_, result_.layers, *coster_, candidate,
-                     best_.pipeline, memory_bytes);
+    searched_.memory_bytes = memory_bytes;
+    for (int tries = 0; tries < kMostSearches && !search->best.stages.empty(); ++tries) {
+      const LayerTable& table = search->tables[search->table];
+      Report("plans", table.micro_batches);
+      absl::StatusOr<StagePlans> plans = PlanStages(*slicer_, request_, submeshes_, result_.layers,
+                                                    *coster_, table, search->best, memory_bytes);
       // Parts that are cut elsewhere than between two layers.
       if (!plans.ok()) return CannotBeCut(plans.status());
       if (plans->shortage.bytes == 0) {
+        const double seconds = StepSeconds(search->best, plans->stages);
+        if (seconds >= step_seconds_) return absl::OkStatus();
+        step_seconds_ = seconds;
+        best_ = search->best;
         result_.stages = std::move(plans->stages);
         return absl::OkStatus();
       }
@@ -298,32 +336,30 @@ class PipelinePlanner {
           std::min(kLessMemory, memory / static_cast<double>(plans->shortage.bytes));
       int64_t& searched = searched_.memory_bytes[cluster];
       searched = static_cast<int64_t>(static_cast<double>(searched) * ratio);
-      SearchAgain(schedules);
+      SearchAgain(search, schedules);
     }
-    best_ = {};
     return absl::OkStatus();
   }
 
-  // Of the pipeline in result_.stages, with collectives beside kernels.
-  double StepSeconds() const {
-    if (result_.stages.empty()) return kInfinity;
+  // With collectives beside kernels, and the host's share.
+  double StepSeconds(const FoundPipeline& pipeline,
+                     const std::vector<PipelineStage>& stages) const {
     std::vector<StageTimes> times;
     double host = 0;
-    for (size_t i = 0; i < result_.stages.size(); ++i) {
-      const PipelineStage& stage = result_.stages[i];
-      times.push_back(coster_->TimesOf(submeshes_[best_.pipeline.stages[i].submesh],
-                                       stage.side_by_side, *best_.pipeline.schedule));
-      const std::optional<Overlap> overlap = request_.cost_model(stage.mesh)->overlap();
+    for (size_t i = 0; i < stages.size(); ++i) {
+      times.push_back(coster_->TimesOf(submeshes_[pipeline.stages[i].submesh],
+                                       stages[i].side_by_side, *pipeline.schedule));
+      const std::optional<Overlap> overlap = request_.cost_model(stages[i].mesh)->overlap();
       if (overlap.has_value()) host = std::max(host, overlap->step_seconds);
     }
-    return Simulate(*best_.pipeline.schedule, best_.pipeline.shape, times)->seconds + host;
+    return Simulate(*pipeline.schedule, pipeline.shape, times)->seconds + host;
   }
 
   // One stage, one micro-batch: the intra-operator planner on every mesh that may beat what was
   // found.
   absl::Status TryWhole(const ScheduleKind& schedule) {
     const LayerTable* candidate = nullptr;
-    for (const LayerTable& table : candidates_) {
+    for (const LayerTable& table : turns_.tables) {
       if (table.micro_batches == 1) candidate = &table;
     }
     const int32_t layers = result_.layers.count;
@@ -355,10 +391,10 @@ class PipelinePlanner {
         if (!plan->fits) whole_bytes_ = std::min(whole_bytes_, plan->smallest_budget);
         if (!plan->fits || plan->step_seconds >= best) continue;
         step_seconds_ = plan->step_seconds;
-        best_.pipeline = {.seconds = plan->objective,
-                          .schedule = &schedule,
-                          .shape = {1, 1, 1},
-                          .stages = {{0, layers, static_cast<int32_t>(s), 0}}};
+        best_ = {.seconds = plan->objective,
+                 .schedule = &schedule,
+                 .shape = {1, 1, 1},
+                 .stages = {{0, layers, static_cast<int32_t>(s), 0}}};
         bound_ = std::min(bound_, plan->bound);
         PipelineStage stage;
         stage.end = layers;
@@ -389,8 +425,8 @@ class PipelinePlanner {
     const auto in_time = [this] { return Elapsed() < 2 * request_.deadline_seconds; };
     const auto found_with = [&](int64_t bytes) {
       searched_.memory_bytes.assign(searched_.memory_bytes.size(), bytes);
-      SearchAgain(schedules);
-      return !best_.pipeline.stages.empty();
+      SearchAgain(&turns_, schedules);
+      return !turns_.best.stages.empty();
     };
     int64_t short_of =
         *std::max_element(request_.memory_bytes.begin(), request_.memory_bytes.end());
@@ -408,7 +444,7 @@ class PipelinePlanner {
     for (int i = 0; i < kMostDoublings && in_time(); ++i) {
       if (found_with(enough)) {
         const std::vector<int64_t> memory(request_.memory_bytes.size(), enough);
-        MW_RETURN_IF_ERROR(PlanBest(memory, schedules));
+        MW_RETURN_IF_ERROR(PlanBest(&turns_, memory, schedules));
         if (!result_.stages.empty()) return enough;
       }
       enough += enough / 16 + 1;
@@ -419,7 +455,7 @@ class PipelinePlanner {
   void Finish() {
     std::vector<StageTimes> times;
     // A group's stages have the same devices.
-    const size_t groups = best_.pipeline.shape.groups;
+    const size_t groups = best_.shape.groups;
     for (size_t c = 0; c < request_.clusters.size(); ++c) {
       std::vector<int64_t> sizes;
       for (size_t g = 0; g < groups; ++g) {
@@ -436,22 +472,16 @@ class PipelinePlanner {
       }
     }
     for (const PipelineStage& stage : result_.stages) times.push_back(stage.times);
-    if (best_.pipeline.shape.micro_batches > 1 && !result_.batch.several_warning.empty())
+    if (best_.shape.micro_batches > 1 && !result_.batch.several_warning.empty())
       result_.warnings.push_back(result_.batch.several_warning);
-    result_.schedule = best_.pipeline.schedule;
-    result_.shape = best_.pipeline.shape;
-    result_.simulation = *Simulate(*best_.pipeline.schedule, best_.pipeline.shape, times);
+    result_.schedule = best_.schedule;
+    result_.shape = best_.shape;
+    result_.simulation = *Simulate(*best_.schedule, best_.shape, times);
     result_.seconds = result_.simulation.seconds;
-    const bool overlaps = request_.cost_model(result_.stages[0].mesh)->overlap().has_value();
-    result_.step_seconds = overlaps ? step_seconds_ : result_.seconds;
+    result_.step_seconds = overlaps_ ? step_seconds_ : result_.seconds;
     result_.bound = std::min(bound_, result_.seconds);
     result_.gap = result_.seconds > 0 ? (result_.seconds - result_.bound) / result_.seconds : 0;
   }
-
-  struct Best {
-    FoundPipeline pipeline;
-    size_t candidate = 0;
-  };
 
   const Graph& graph_;
   const PipelineRequest& request_;
@@ -463,8 +493,10 @@ class PipelinePlanner {
   std::optional<PipelineSearch> search_;
   std::unique_ptr<const Slicer> slicer_;
   std::vector<Submesh> submeshes_;
-  std::vector<LayerTable> candidates_;
-  Best best_;
+  bool overlaps_ = false;  // the cost model knows what runs beside each other
+  Search turns_;           // with one operator after the other
+  Search beside_;          // with collectives beside kernels; empty unless overlaps_
+  FoundPipeline best_;     // that with the stages in result_
   double bound_ = kInfinity;
   double step_seconds_ = kInfinity;  // of result_.stages
   // That a device needs for a single stage, where the memory is not enough.

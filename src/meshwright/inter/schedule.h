@@ -29,6 +29,7 @@ struct ScheduleShape {
   int32_t groups = 1;  // device groups
   int32_t chunks = 1;  // stages a group runs; stage s belongs to group s % groups
   int32_t micro_batches = 1;
+  friend bool operator==(const ScheduleShape&, const ScheduleShape&) = default;
 };
 
 // One row a schedule.

@@ -11,17 +11,12 @@ double PhaseSeconds(const ProgramSlice& slice, const IntraPlan& plan, const Cost
                     Overlap overlap, int64_t micro_batches, Phase phase) {
   overlap.step_seconds = 0;
   const double times = phase == Phase::kUpdate ? static_cast<double>(micro_batches) : 1;
-  Graph graph = slice.graph;
-  for (size_t i = 0; i < graph.ops.size(); ++i)
-    graph.ops[i].multiplicity *= slice.phase[i] == phase ? times : 0;
-  IntraPlan part = plan;
-  part.collectives.clear();
-  for (const PlannedCollective& collective : plan.collectives) {
-    if (PhaseOfCollective(slice, collective) != phase) continue;
-    part.collectives.push_back(collective);
-    part.collectives.back().multiplicity *= times;
-  }
-  return StepSeconds(graph, cost_model, overlap, part);
+  StepRuns runs;
+  for (size_t i = 0; i < slice.graph.ops.size(); ++i)
+    runs.ops.push_back(slice.phase[i] == phase ? slice.graph.ops[i].multiplicity * times : 0);
+  for (const PlannedCollective& c : plan.collectives)
+    runs.collectives.push_back(PhaseOfCollective(slice, c) == phase ? c.multiplicity * times : 0);
+  return StepSeconds(slice.graph, cost_model, overlap, plan, runs);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "meshwright/base/infinity.h"
+
 namespace meshwright {
 namespace {
 
@@ -66,6 +68,27 @@ SliceCost Recomputed(SliceCost cost) {
   cost.working_bytes += cost.in_flight_bytes - cost.input_bytes;
   cost.in_flight_bytes = cost.input_bytes;
   return cost;
+}
+
+LayerTable Beside(const LayerTable& table) {
+  LayerTable beside;
+  beside.micro_batches = table.micro_batches;
+  beside.kinds = table.kinds;
+  beside.costs = table.costs;
+  for (std::vector<std::optional<MeshCosts>>& meshes : beside.costs) {
+    for (std::optional<MeshCosts>& costs : meshes) {
+      if (!costs.has_value()) continue;
+      costs->ways = costs->beside;
+      for (size_t k = 0; k < costs->ways.size(); ++k) {
+        costs->bound[k] = kInfinity;
+        for (const SliceCost& cost : costs->ways[k]) {
+          if (cost.forward < 0) continue;
+          costs->bound[k] = std::min(costs->bound[k], cost.forward + cost.backward);
+        }
+      }
+    }
+  }
+  return beside;
 }
 
 StageCoster::StageCoster(const Layers& layers, const std::vector<Submesh>& submeshes,

@@ -2,6 +2,7 @@
 #define MESHWRIGHT_INTER_STAGE_COSTER_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -36,13 +37,17 @@ struct LayerSums {
 // Everything about one number of micro-batches.
 struct LayerTable {
   int64_t micro_batches = 1;
-  std::vector<LayerKind> kinds;
+  std::shared_ptr<const std::vector<LayerKind>> kinds;
   // By submesh and mesh; without value: the layers cannot be planned there.
   std::vector<std::vector<std::optional<MeshCosts>>> costs;
   // By submesh, mesh, and way * 2 + whether activations are computed again.
   std::vector<std::vector<std::vector<LayerSums>>> sums;
   std::vector<std::vector<std::vector<double>>> bounds_before;  // by submesh, mesh, layer
 };
+
+// `table`, not summed, with collectives beside kernels. What a layer takes at least is then only
+// what it takes in the ways that there are.
+LayerTable Beside(const LayerTable& table);
 
 // `layers`, `submeshes` and `request` must outlive it.
 class StageCoster {

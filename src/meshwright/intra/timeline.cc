@@ -41,8 +41,13 @@ struct Task {
 
 class Simulation {
  public:
-  Simulation(const Graph& graph, const CostModel& cost_model, const IntraPlan& plan)
-      : graph_(graph), cost_model_(cost_model), plan_(plan) {}
+  Simulation(const Graph& graph, const CostModel& cost_model, const IntraPlan& plan,
+             const StepRuns& runs)
+      : graph_(graph), cost_model_(cost_model), plan_(plan), runs_(runs) {
+    for (size_t i = 0; i < plan.collectives.size(); ++i) {
+      if (runs.collectives[i] > 0) collectives_.push_back(static_cast<int32_t>(i));
+    }
+  }
 
   double Run(const Overlap& overlap) {
     MakeKernels();
@@ -59,7 +64,7 @@ class Simulation {
   void MakeKernels() {
     tasks_.resize(graph_.ops.size());
     for (size_t i = 0; i < graph_.ops.size(); ++i) {
-      tasks_[i].seconds = plan_.ops[i].compute_seconds * graph_.ops[i].multiplicity;
+      tasks_[i].seconds = plan_.ops[i].compute_seconds * runs_.ops[i];
       tasks_[i].order = plan_.schedule.time[i];
       for (ValueId v : graph_.ops[i].operands)
         Before(static_cast<int32_t>(graph_[v].producer.index()), static_cast<int32_t>(i));
@@ -77,7 +82,7 @@ class Simulation {
   void MeasureDepths() {
     depth_.assign(graph_.values.size(), 0);
     std::vector<bool> moved(graph_.values.size(), false);
-    for (const PlannedCollective& c : plan_.collectives) moved[c.value.index()] = true;
+    for (int32_t i : collectives_) moved[plan_.collectives[i].value.index()] = true;
     for (const Op& op : graph_.ops) {
       int32_t depth = 0;
       for (ValueId v : op.operands)
@@ -97,14 +102,16 @@ class Simulation {
   void MakeCollectives() {
     std::vector<Combined> open;  // still below the threshold
     int32_t previous = -1;
-    for (size_t i = 0; i < plan_.collectives.size(); ++i) {
-      const PlannedCollective& c = plan_.collectives[i];
-      const bool continues = i > 0 && plan_.collectives[i - 1].value == c.value &&
-                             plan_.collectives[i - 1].user == c.user;
+    const auto at = [this](size_t i) -> const PlannedCollective& {
+      return plan_.collectives[collectives_[i]];
+    };
+    for (size_t i = 0; i < collectives_.size(); ++i) {
+      const PlannedCollective& c = at(i);
+      const double times = runs_.collectives[collectives_[i]];
+      const bool continues = i > 0 && at(i - 1).value == c.value && at(i - 1).user == c.user;
       const bool combinable =
-          c.multiplicity == 1 && !continues &&
-          (i + 1 == plan_.collectives.size() || plan_.collectives[i + 1].value != c.value);
-      const int32_t task = combinable ? Combine(c, &open) : NewTask(c);
+          times == 1 && !continues && (i + 1 == collectives_.size() || at(i + 1).value != c.value);
+      const int32_t task = combinable ? Combine(c, &open) : NewTask(c, times);
       Before(continues ? previous : static_cast<int32_t>(graph_[c.value].producer.index()), task);
       if (c.user == graph_[c.value].producer) {
         for (OpId user : graph_[c.value].users) Before(task, static_cast<int32_t>(user.index()));
@@ -115,9 +122,9 @@ class Simulation {
     }
   }
 
-  int32_t NewTask(const PlannedCollective& c) {
+  int32_t NewTask(const PlannedCollective& c, double times) {
     Task task;
-    task.seconds = (c.seconds + c.rearrange_seconds) * c.multiplicity;
+    task.seconds = (c.seconds + c.rearrange_seconds) * times;
     task.order = plan_.schedule.time[c.user.index()];
     task.collective = true;
     tasks_.push_back(std::move(task));
@@ -150,7 +157,7 @@ class Simulation {
       return found->task;
     }
     if (found != open->end()) open->erase(found);
-    const int32_t task = NewTask(c);
+    const int32_t task = NewTask(c, 1);
     if (c.step.bytes < kCombinedBytes)
       open->push_back(
           {task, depth_[c.value.index()], c.step.bytes, c.seconds, c.rearrange_seconds, c.step});
@@ -203,7 +210,9 @@ class Simulation {
   const Graph& graph_;
   const CostModel& cost_model_;
   const IntraPlan& plan_;
-  std::vector<Task> tasks_;  // ops by OpId, then collectives
+  const StepRuns& runs_;
+  std::vector<int32_t> collectives_;  // those that run
+  std::vector<Task> tasks_;           // ops by OpId, then collectives
   std::vector<int32_t> depth_;
 };
 
@@ -211,7 +220,15 @@ class Simulation {
 
 double StepSeconds(const Graph& graph, const CostModel& cost_model, const Overlap& overlap,
                    const IntraPlan& plan) {
-  return Simulation(graph, cost_model, plan).Run(overlap);
+  StepRuns runs;
+  for (const Op& op : graph.ops) runs.ops.push_back(op.multiplicity);
+  for (const PlannedCollective& c : plan.collectives) runs.collectives.push_back(c.multiplicity);
+  return StepSeconds(graph, cost_model, overlap, plan, runs);
+}
+
+double StepSeconds(const Graph& graph, const CostModel& cost_model, const Overlap& overlap,
+                   const IntraPlan& plan, const StepRuns& runs) {
+  return Simulation(graph, cost_model, plan, runs).Run(overlap);
 }
 
 }  // namespace meshwright
