@@ -36,6 +36,7 @@ Action AddSolveVerb(CLI::App& app);
 Action AddReproduceVerb(CLI::App& app);
 Action AddCalibrateVerb(CLI::App& app);
 Action AddModelVerb(CLI::App& app);
+Action AddBlocksVerb(CLI::App& app);
 Action AddOpsVerb(CLI::App& app);
 Action AddClustersVerb(CLI::App& app);
 

@@ -47,6 +47,10 @@ const std::vector<Verb>& Verbs() {
        "meshwright model config.json --json\n"
        "meshwright model --list",
        &AddModelVerb},
+      {"blocks", "find what a sharding goes through without communication, and what repeats",
+       "meshwright blocks train.hlo --cluster 8xh100-sxm --mesh 8\n"
+       "meshwright blocks train.hlo --cluster 2x8xh100-sxm --mesh 2x8 --json",
+       &AddBlocksVerb},
       {"ops", "list the operators and how each can be sharded",
        "meshwright ops\nmeshwright ops dot reshape", &AddOpsVerb},
       {"clusters", "list the devices that --cluster knows", "meshwright clusters",

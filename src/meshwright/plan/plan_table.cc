@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/plan/columns.h"
 #include "meshwright/plan/cost_model_table.h"
 #include "meshwright/plan/program.h"
 #include "meshwright/plan/transformer_table.h"
@@ -22,7 +23,6 @@
 namespace meshwright {
 namespace {
 
-constexpr size_t kColumns = 80;
 constexpr size_t kMaxParameterRows = 24;
 constexpr size_t kMaxWarnings = 5;
 
@@ -30,40 +30,6 @@ std::string ThreeDigits(double value) {
   // 999.5 and above would round to four digits, which are then all significant.
   if (value >= 99.95) return absl::StrFormat("%.0f", value);
   return absl::StrFormat(value >= 9.995 ? "%.1f" : "%.2f", value);
-}
-
-// `text` in `width` columns; what does not fit loses its middle.
-std::string Fit(const std::string& text, size_t width) {
-  if (text.size() <= width) return text;
-  const size_t tail = (width - 2) / 2;
-  return absl::StrCat(text.substr(0, width - 2 - tail), "..", text.substr(text.size() - tail));
-}
-
-// Columns as wide as their widest cell; the first one gives way if the line is too long.
-std::string Columns(std::vector<std::vector<std::string>> rows, const std::vector<bool>& right) {
-  std::vector<size_t> width(right.size(), 0);
-  for (const auto& row : rows) {
-    for (size_t c = 0; c < row.size(); ++c) width[c] = std::max(width[c], row[c].size());
-  }
-  size_t rest = 2;
-  for (size_t c = 1; c < width.size(); ++c) rest += width[c] + 2;
-  constexpr size_t kMinFirst = 12;
-  width[0] = std::min(width[0], rest + kMinFirst < kColumns ? kColumns - rest : kMinFirst);
-  std::string text;
-  for (auto& row : rows) {
-    std::string line = " ";
-    for (size_t c = 0; c < row.size(); ++c) {
-      const std::string cell = c == 0 ? Fit(row[c], width[c]) : row[c];
-      absl::StrAppend(&line, " ");
-      if (right[c]) line.append(width[c] - cell.size(), ' ');
-      absl::StrAppend(&line, cell);
-      if (!right[c]) line.append(width[c] - cell.size(), ' ');
-      absl::StrAppend(&line, " ");
-    }
-    absl::StripTrailingAsciiWhitespace(&line);
-    absl::StrAppend(&text, line, "\n");
-  }
-  return text;
 }
 
 // A name cut into its numbers (odd places) and what is between them (even places): "layer12/w" is
