@@ -193,6 +193,47 @@ struct Obstacle {
 
 class ObstacleTest : public ::testing::TestWithParam<Obstacle> {};
 
+// What counts the rounds of a loop that goes on as a sum over the batch says depends on that sum,
+// though it is computed from nothing but a constant.
+TEST(FindBatchTest, LoopsFollowWhatKeepsThemGoing) {
+  const FoundBatch found(Step(R"(
+condition {
+  c = (f32[], f32[]) parameter(0)
+  left = f32[] get-tuple-element(c), index=0
+  least = f32[] constant(1)
+  ROOT go = pred[] compare(left, least), direction=GT
+}
+body {
+  c = (f32[], f32[]) parameter(0)
+  left = f32[] get-tuple-element(c), index=0
+  rounds = f32[] get-tuple-element(c), index=1
+  half = f32[] constant(0.5)
+  one = f32[] constant(1)
+  less = f32[] multiply(left, half)
+  more = f32[] add(rounds, one)
+  ROOT next = (f32[], f32[]) tuple(less, more)
+}
+)",
+                              R"(
+    y = f32[8,4] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+    size = f32[] reduce(y, zero), dimensions={0,1}, to_apply=sum
+    init = (f32[], f32[]) tuple(size, zero)
+    run = (f32[], f32[]) while(init), condition=condition, body=body
+    rounds = f32[] get-tuple-element(run), index=1
+    scale = f32[8,4] broadcast(rounds), dimensions={}
+    dy = f32[8,4] multiply(y, scale)
+    dw = f32[4,4] dot(x, dy), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+    new = f32[4,4] subtract(w, dw)
+    ROOT out = (f32[4,4]) tuple(new)
+  )"));
+  ASSERT_TRUE(found.batch.ok()) << found.batch.status();
+  EXPECT_EQ(found.Role("size"), BatchRole::kStatistic);
+  const Graph& graph = found.program.graph;
+  const Op& scale = graph[graph[found.Result("scale")].producer];
+  EXPECT_EQ(found.batch->roles[scale.operands[0].index()], BatchRole::kStatistic);
+  EXPECT_THAT(found.batch->several_warning, HasSubstr("size combines values over the batch"));
+}
+
 TEST_P(ObstacleTest, CannotBeDivided) {
   const Obstacle& obstacle = GetParam();
   const FoundBatch found(Step("", StrCat(obstacle.lines, R"(

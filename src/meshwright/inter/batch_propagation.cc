@@ -68,6 +68,10 @@ class Propagator {
     for (size_t i = 0; i < predicates_.size(); ++i) {
       if (predicates_[i].valid()) chosen_by_[predicates_[i]].push_back(OpId(i));
     }
+    const std::vector<std::vector<ValueId>> controls = LoopControls(graph);
+    for (size_t l = 0; l < controls.size(); ++l) {
+      for (ValueId v : controls[l]) loop_of_control_[v] = static_cast<int32_t>(l);
+    }
     may_be_data_.assign(graph.ops.size(), false);
     for (size_t i = 0; i < graph.parameters.size(); ++i) {
       may_be_data_[graph.parameters[i].index()] = may_be_data[i];
@@ -129,11 +133,22 @@ class Propagator {
     if (const auto chosen = chosen_by_.find(v); chosen != chosen_by_.end()) {
       for (OpId user : chosen->second) Enqueue(user);
     }
+    if (const auto control = loop_of_control_.find(v); control != loop_of_control_.end())
+      Combine(control->second);
     if (carry_of_[v.index()] < 0) return;
     // Around the loop this may come back to the op at hand.
     const OpId visited = std::exchange(visited_, OpId());
     Join(graph_.carries[carry_of_[v.index()]]);
     for (int32_t c : more_carries_[carry_of_[v.index()]]) Join(graph_.carries[c]);
+    visited_ = visited;
+  }
+
+  // What a loop carries depends on how often it runs.
+  void Combine(int32_t loop) {
+    const OpId visited = std::exchange(visited_, OpId());
+    for (const Carry& carry : graph_.carries) {
+      if (carry.loop == loop && !carry.invariant) Raise(carry.parameter, BatchState::kCombined);
+    }
     visited_ = visited;
   }
 
@@ -285,6 +300,7 @@ class Propagator {
   std::vector<int32_t> carry_of_;
   std::vector<bool> may_be_data_;                   // by OpId
   std::map<ValueId, std::vector<OpId>> chosen_by_;  // results of conditionals, by predicate
+  std::map<ValueId, int32_t> loop_of_control_;
   std::vector<ValueId> predicates_;
   std::vector<bool> queued_;
   std::deque<OpId> queue_;
@@ -300,6 +316,18 @@ class Propagator {
 BatchPropagation PropagateBatch(const Graph& graph, const std::vector<OpId>& data,
                                 const std::vector<bool>& may_be_data) {
   return Propagator(graph, may_be_data).Run(data);
+}
+
+std::vector<std::vector<ValueId>> LoopControls(const Graph& graph) {
+  std::vector<std::vector<ValueId>> controls(graph.loops.size());
+  for (const Op& op : graph.ops) {
+    if (op.loop < 0 || graph.loops[op.loop].trip_count_known) continue;
+    for (ValueId v : op.results) {
+      const Shape& shape = graph[v].shape;
+      if (shape.type == ElementType::kPred && shape.rank() == 0) controls[op.loop].push_back(v);
+    }
+  }
+  return controls;
 }
 
 std::vector<ValueId> BranchPredicates(const Graph& graph) {

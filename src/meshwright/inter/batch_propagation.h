@@ -46,6 +46,10 @@ BatchPropagation PropagateBatch(const Graph& graph, const std::vector<OpId>& dat
 // else invalid. It is no operand of the result.
 std::vector<ValueId> BranchPredicates(const Graph& graph);
 
+// By loop: what may decide whether it goes on, its own truth values of rank 0; none of loops whose
+// trip count is known.
+std::vector<std::vector<ValueId>> LoopControls(const Graph& graph);
+
 // Entry parameters whose first dimension is that of an output of rank 1 or more, by position in
 // Graph::parameters: for programs that say in no other way which parameter is data.
 std::vector<bool> ReachedFromOutputs(const Graph& graph);

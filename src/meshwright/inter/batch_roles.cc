@@ -73,6 +73,7 @@ class RoleAssigner {
         statistic_(graph.values.size()),
         sum_(graph.values.size()),
         predicates_(BranchPredicates(graph)),
+        controls_(LoopControls(graph)),
         carries_(graph.ops.size(), nullptr) {
     for (const Carry& carry : graph.carries) {
       carries_[graph[carry.parameter].producer.index()] = &carry;
@@ -150,6 +151,7 @@ class RoleAssigner {
       if (const Carry* carry = carries_[graph_[v].producer.index()]; carry != nullptr) {
         need(carry->init);
         need(carry->next);
+        for (ValueId control : controls_[carry->loop]) need(control);
         continue;
       }
       for (ValueId operand : Producer(v).operands) need(operand);
@@ -187,6 +189,9 @@ class RoleAssigner {
     const Op& op = Producer(v);
     if (const Carry* carry = carries_[graph_[v].producer.index()]; carry != nullptr) {
       const auto fits = [&](ValueId c) { return IsSum(c) || IsZero(graph_, c); };
+      const std::vector<ValueId>& controls = controls_[carry->loop];
+      if (std::any_of(controls.begin(), controls.end(), [&](ValueId c) { return Combined(c); }))
+        return false;
       return fits(carry->init) && (IsSum(carry->next) || carry->next == carry->parameter);
     }
     const Reduction combines = batch_.combines[graph_[v].producer.index()];
@@ -314,7 +319,8 @@ class RoleAssigner {
   BatchSplit& split_;
   std::vector<bool> statistic_, sum_;      // by ValueId
   const std::vector<ValueId> predicates_;  // of conditionals, by OpId of their results
-  std::vector<const Carry*> carries_;      // by OpId: of loop parameters and exits
+  const std::vector<std::vector<ValueId>> controls_;
+  std::vector<const Carry*> carries_;  // by OpId: of loop parameters and exits
   std::map<ValueId, std::vector<const Carry*>> carried_by_;  // as init or next
   std::vector<bool> once_each_;                              // by loop: runs for every micro-batch
   std::map<OpId, std::string> obstructions_;

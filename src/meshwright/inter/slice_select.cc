@@ -132,6 +132,7 @@ class Selector {
         if (!takers.any()) continue;
         const Phase phase = c_.place[i].phase;
         if (phase == Phase::kUpdate) {
+          MW_RETURN_IF_ERROR(CheckTurn(op, v));
           if (request_.part == UpdatePart::kAfterShared) continue;
           MW_RETURN_IF_ERROR(CheckShared(op));
         }
@@ -145,6 +146,19 @@ class Selector {
         }
         AddOutput(std::move(value));
       }
+    }
+    return absl::OkStatus();
+  }
+
+  // The update phase comes last.
+  absl::Status CheckTurn(OpId op, ValueId v) const {
+    for (OpId user : graph_[v].users) {
+      const OpPlace& place = c_.place[user.index()];
+      if (place.floating || place.phase == Phase::kUpdate) continue;
+      return absl::InvalidArgumentError(
+          StrCat("\"", graph_[user].name, "\" of the ",
+                 place.phase == Phase::kForward ? "forward" : "backward", " phase needs \"",
+                 graph_[op].name, "\" of the update phase"));
     }
     return absl::OkStatus();
   }
