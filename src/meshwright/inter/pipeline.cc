@@ -78,6 +78,10 @@ class PipelinePlanner {
     for (auto it = counts.rbegin(); it != counts.rend(); ++it) {
       if (!Late()) MW_RETURN_IF_ERROR(Try(*it, schedules));
     }
+    if (!one_because_.empty()) {
+      result_.warnings.push_back(
+          StrCat("not divided into some numbers of micro-batches: ", one_because_));
+    }
     // What was not looked at may be better.
     if (Late()) bound_ = std::min(bound_, ArithmeticSeconds());
     MW_RETURN_IF_ERROR(PlanBest(&turns_, request_.memory_bytes, schedules));
@@ -215,7 +219,12 @@ class PipelinePlanner {
     candidate.micro_batches = micro_batches;
     absl::StatusOr<std::vector<LayerKind>> kinds =
         KindSlices(*slicer_, result_.layers, micro_batches);
-    if (!kinds.ok()) return CannotBeCut(kinds.status());
+    if (!kinds.ok()) {
+      // What one micro-batch has at hand, several may not.
+      if (micro_batches == 1 || request_.micro_batches > 0) return CannotBeCut(kinds.status());
+      if (one_because_.empty()) one_because_ = FromAbsl(kinds.status().message());
+      return absl::OkStatus();
+    }
     candidate.kinds = std::make_shared<const std::vector<LayerKind>>(*std::move(kinds));
     MW_RETURN_IF_ERROR(CostAll(&candidate));
     if (Late()) return absl::OkStatus();
@@ -234,7 +243,10 @@ class PipelinePlanner {
     candidate->costs.resize(submeshes_.size());
     for (size_t s = 0; s < submeshes_.size(); ++s) {
       candidate->costs[s].resize(submeshes_[s].meshes.size());
-      for (size_t m = 0; m < submeshes_[s].meshes.size(); ++m) work.emplace_back(s, m);
+      for (size_t m = 0; m < submeshes_[s].meshes.size(); ++m) {
+        if (m < submeshes_[s].stage_meshes || candidate->micro_batches == 1)
+          work.emplace_back(s, m);
+      }
     }
     PlannerOptions options = request_.planner;
     options.tie_outputs_by_position = false;
@@ -488,6 +500,7 @@ class PipelinePlanner {
   const Clock::time_point start_;
   PipelineRequest searched_;  // the request with the memory that the search may count on
   bool may_be_whole_ = false;
+  std::string one_because_;  // what keeps the batch from being divided into more than one part
   std::vector<int32_t> tied_;
   std::optional<StageCoster> coster_;
   std::optional<PipelineSearch> search_;

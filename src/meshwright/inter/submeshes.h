@@ -1,7 +1,9 @@
 #ifndef MESHWRIGHT_INTER_SUBMESHES_H_
 #define MESHWRIGHT_INTER_SUBMESHES_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -16,12 +18,15 @@ struct Submesh {
   int32_t cluster = 0;
   int64_t nodes = 1, devices_per_node = 1;
   std::vector<Mesh> meshes;
+  // So many of them, the first, are for any number of micro-batches; the others for one.
+  size_t stage_meshes = std::numeric_limits<size_t>::max();
   int64_t devices() const { return nodes * devices_per_node; }
 };
 
 // Parts of a node, each a divisor of the next larger one, and whole nodes in numbers that are
 // powers of two or divide the cluster. Placed from the largest down, no part of a node comes to lie
-// on two. Meshes have one axis, or two of which the inner lies inside a node.
+// on two. Meshes have one axis, or two of which the inner lies inside a node; all of a single
+// cluster has the others of CandidateMeshes as well.
 std::vector<Submesh> Submeshes(const std::vector<Cluster>& clusters);
 
 // Stages of this mesh only, one submesh for each cluster. Errors: see ParseMesh; devices that do
