@@ -110,6 +110,16 @@ TEST_F(SolveCommand, PrintsTheContestsAnswerLastAndWritesTheRest) {
   }
 }
 
+TEST_F(SolveCommand, ReadsStandardInput) {
+  const RunResult plain = RunMeshwright({"solve", "-", "--quiet"}, kProblem);
+  EXPECT_EQ(plain.exit_code, 0) << plain.err;
+  EXPECT_THAT(plain.out, HasSubstr("optimal: cost"));
+  EXPECT_EQ(RunMeshwright({"solve", "-", "--quiet"}, Gzip(kProblem)).out, plain.out);
+  const RunResult bad = RunMeshwright({"solve", "-"}, "{");
+  EXPECT_EQ(bad.exit_code, 2);
+  EXPECT_THAT(bad.err, HasSubstr("standard input"));
+}
+
 TEST_F(SolveCommand, InfeasibleNamesTheTimeThatProvesIt) {
   const RunResult run = Solve(absl::StrReplaceAll(kProblem, {{"\": 10", "\": 6"}}));
   EXPECT_EQ(run.exit_code, 3);

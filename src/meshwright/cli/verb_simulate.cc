@@ -1,5 +1,7 @@
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -62,7 +64,7 @@ Action AddSimulateVerb(CLI::App& app) {
   app.add_option("--micro-batches", command->micro_batches,
                  "another number of micro-batches, each as large as in the plan; with many the "
                  "trace shows the first tasks only")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(int64_t{1}, int64_t{std::numeric_limits<int32_t>::max()}));
   app.add_flag("--json", command->json, "print JSON instead of a table");
   return [command] { return RunSimulate(*command); };
 }

@@ -4,9 +4,11 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
+#include "meshwright/base/file.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cli/interruption.h"
@@ -14,6 +16,7 @@
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/cluster/units.h"
+#include "meshwright/plan/program.h"
 #include "meshwright/solve/iopddl_json.h"
 #include "meshwright/solve/solution_json.h"
 #include "meshwright/solve/solver.h"
@@ -93,6 +96,13 @@ absl::Status NoAnswer(const solve::Problem& problem, const solve::Solution& solu
   return absl::ResourceExhaustedError(StrCat("infeasible: ", WhyInfeasible(problem, solution)));
 }
 
+absl::StatusOr<solve::Problem> ReadProblem(const std::string& path) {
+  if (path != "-") return solve::ReadIopddl(path);
+  MW_ASSIGN_OR_RETURN(std::string text, ReadInput(path));
+  MW_ASSIGN_OR_RETURN(text, MaybeGunzip(std::move(text), "standard input"));
+  return solve::ParseIopddl(std::move(text), "standard input");
+}
+
 absl::Status RunSolve(const SolveCommand& command) {
   const absl::StatusOr<double> deadline = ParseDuration(command.deadline);
   if (!deadline.ok()) {
@@ -102,7 +112,7 @@ absl::Status RunSolve(const SolveCommand& command) {
   if (*deadline <= 0) return absl::InvalidArgumentError("--deadline: must be more than 0 seconds");
   MW_RETURN_IF_ERROR(CheckOutputs({command.output}, {command.problem}));
   const Interruption interruption;
-  MW_ASSIGN_OR_RETURN(const solve::Problem problem, solve::ReadIopddl(command.problem));
+  MW_ASSIGN_OR_RETURN(const solve::Problem problem, ReadProblem(command.problem));
   solve::SolverOptions options;
   options.deadline_seconds = *deadline;
   options.threads = command.threads;
@@ -132,8 +142,10 @@ absl::Status RunSolve(const SolveCommand& command) {
 
 Action AddSolveVerb(CLI::App& app) {
   const auto command = std::make_shared<SolveCommand>();
-  app.add_option("problem", command->problem,
-                 "assignment problem in the IOPDDL contest's JSON, gzip or plain")
+  app.add_option(
+         "problem", command->problem,
+         "assignment problem in the IOPDDL contest's JSON, gzip or plain, where a usage_limit of "
+         "9223372036854775807 is none; - for standard input")
       ->required();
   app.add_option("--deadline", command->deadline,
                  "time for the search, like 60s. At its end, and after an interrupt (Ctrl-C, "
