@@ -43,7 +43,8 @@ Action AddPlanVerb(CLI::App& app) {
                  "memory a device may use, like 60GiB; device: all it has; or unlimited")
       ->capture_default_str();
   app.add_option("--pipeline", options->search.pipeline,
-                 "off; auto: cut the program into as many stages as is best; or their number")
+                 "off; auto: cut the program into as many stages as is best; or their number "
+                 "(of groups of devices where a schedule gives a group several)")
       ->capture_default_str();
   std::vector<const CLI::Option*> of_pipelines;
   of_pipelines.push_back(app.add_option("--micro-batches", options->search.micro_batches,

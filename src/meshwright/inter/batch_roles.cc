@@ -8,6 +8,7 @@
 #include "meshwright/hlo/reduction.h"
 #include "meshwright/hlo/uniform.h"
 #include "meshwright/inter/statistic_obstacles.h"
+#include "meshwright/intra/planner.h"
 
 // A value combined over the batch is a statistic where a split value needs it, however indirectly.
 // Of the others those are accumulated that are sums over the batch by themselves or linear in such
@@ -304,7 +305,8 @@ class RoleAssigner {
     for (auto& [op, why] : obstructions_) {
       split_.indivisible.push_back(op);
       split_.warnings.push_back(
-          StrCat(graph_[op].name, " ", why, ": the batch cannot be divided into micro-batches"));
+          StrCat(graph_[op].parameter >= 0 ? ParameterName(graph_, op) : graph_[op].name, " ", why,
+                 ": the batch cannot be divided into micro-batches"));
     }
   }
   bool LeavesMicroBatchLoop(OpId op) const {
