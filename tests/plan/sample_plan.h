@@ -116,6 +116,7 @@ inline Plan SampleModelPlan() {
   plan.micro_batches = 8;
   PlanTransformer& part = plan.transformer.emplace();
   part.model = "small";
+  part.description = "model: {layers: 4}\n";
   part.parameters = 8'030'261'248;
   part.model_flops = 1.5e15;
   part.sequence = 4096;

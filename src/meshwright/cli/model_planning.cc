@@ -63,21 +63,27 @@ absl::StatusOr<std::optional<int64_t>> Budget(const std::string& memory, const C
   return absl::InvalidArgumentError(absl::StrCat("--memory: ", bytes.status().message()));
 }
 
+// The model called `name`. `description` becomes the text that it was read from.
 absl::StatusOr<transformer::Model> ReadRequestedModel(const std::string& name,
+                                                      std::string& description,
                                                       std::vector<PlanInput>& inputs) {
   if (name == "-") {
-    MW_ASSIGN_OR_RETURN(const std::string text, ReadInput(name));
-    inputs.push_back({name, "model", Sha256Hex(text)});
-    return transformer::ParseModel(text, "standard input");
+    MW_ASSIGN_OR_RETURN(description, ReadInput(name));
+    inputs.push_back({name, "model", Sha256Hex(description)});
+    return transformer::ParseModel(description, "standard input");
   }
   MW_ASSIGN_OR_RETURN(transformer::Model model, transformer::LoadModel(name));
+  const transformer::BuiltinModel* const builtin = transformer::FindBuiltinModel(name);
+  if (builtin != nullptr && name.find('/') == std::string::npos) {
+    description = builtin->config;
+    return model;
+  }
   std::error_code error;
   const std::string path =
       std::filesystem::is_directory(name, error) ? absl::StrCat(name, "/config.json") : name;
-  if (std::filesystem::is_regular_file(path, error)) {
-    MW_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-    inputs.push_back({path, "model", Sha256Hex(text)});
-  }
+  MW_ASSIGN_OR_RETURN(std::string stored, ReadFile(path));
+  inputs.push_back({path, "model", Sha256Hex(stored)});
+  MW_ASSIGN_OR_RETURN(description, MaybeGunzip(std::move(stored), path));
   return model;
 }
 
@@ -168,7 +174,8 @@ absl::Status RunModelPlanning(const PlanningOptions& options, const ModelPlannin
   MW_ASSIGN_OR_RETURN(request.fixes, transformer::ParseFixes(options.search.fixes));
   MW_ASSIGN_OR_RETURN(request.cluster, ParseCluster(options.search.cluster));
   MW_ASSIGN_OR_RETURN(request.budget_bytes, Budget(options.search.memory, request.cluster));
-  MW_ASSIGN_OR_RETURN(request.model, ReadRequestedModel(options.program, request.inputs));
+  MW_ASSIGN_OR_RETURN(request.model,
+                      ReadRequestedModel(options.program, request.description, request.inputs));
   const int64_t longest =
       request.model.max_sequence > 0 ? request.model.max_sequence : kTokensUnlessGiven;
   const bool image = request.model.embedding.patches.has_value();

@@ -200,6 +200,7 @@ Plan BuildModelPlan(const ModelRequest& request, const Cluster& cluster,
 
   PlanTransformer& part = plan.transformer.emplace();
   part.model = request.model.name;
+  part.description = request.description;
   part.parameters = CountParameters(Tensors(request.model)).total;
   part.model_flops = time.model_flops;
   part.sequence = request.workload.sequence;

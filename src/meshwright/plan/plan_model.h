@@ -26,6 +26,7 @@ std::optional<ModelObjective> FindModelObjective(
 
 struct ModelRequest {
   transformer::Model model;
+  std::string description;  // text that the model was read from
   transformer::Workload workload;
   Cluster cluster;
   transformer::Fixes fixes;

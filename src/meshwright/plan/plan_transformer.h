@@ -126,6 +126,7 @@ struct PlanSearchCounts {
 
 struct PlanTransformer {
   std::string model;
+  std::string description;  // that the model was read from: the text of its config.json or YAML
   int64_t parameters = 0;
   double model_flops = 0;  // of a step, forward and backward
   int64_t sequence = 0, global_batch = 0;
@@ -141,6 +142,7 @@ struct PlanTransformer {
   template <typename Self, typename Visitor>
   static void VisitMembers(Self& self, const Visitor& visit) {
     visit("model", self.model);
+    visit("description", self.description);
     visit("parameters", self.parameters);
     visit("model_flops", self.model_flops);
     visit("sequence", self.sequence);
