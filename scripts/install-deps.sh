@@ -8,7 +8,7 @@ packages=(
   libabsl-dev libcli11-dev nlohmann-json3-dev libyaml-cpp-dev
   zlib1g-dev nettle-dev
   python3-venv
-  libgtest-dev libgmock-dev libbenchmark-dev coinor-libcbc-dev  # tests and benchmarks only
+  libgtest-dev libgmock-dev libbenchmark-dev coinor-libcbc-dev shellcheck  # tests and benchmarks only
 )
 
 missing=()

@@ -32,6 +32,7 @@ Action AddPlanVerb(CLI::App& app);
 Action AddEstimateVerb(CLI::App& app);
 Action AddSimulateVerb(CLI::App& app);
 Action AddVerifyVerb(CLI::App& app);
+Action AddExportVerb(CLI::App& app);
 Action AddSolveVerb(CLI::App& app);
 Action AddReproduceVerb(CLI::App& app);
 Action AddCalibrateVerb(CLI::App& app);

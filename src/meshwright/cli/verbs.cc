@@ -31,6 +31,12 @@ const std::vector<Verb>& Verbs() {
        "meshwright verify plan.json --program train.hlo --stages stages\n"
        "meshwright verify plan.json --program train.hlo --devices gpu --repeats 10 --json",
        &AddVerifyVerb},
+      {"export", "write the launch of a plan: script, configuration, Slurm job, host file",
+       "meshwright export plan.json --to megatron --nodes node1,node2 --data-path corpus -o "
+       "launch\n"
+       "meshwright export plan.json --to torchtitan --alternative 2\n"
+       "meshwright export plan.json --to jax --program train.hlo --script step.py",
+       &AddExportVerb},
       {"solve", "solve an assignment problem by itself, with a bound",
        "meshwright solve problem.json.gz --deadline 60s -o solution.json", &AddSolveVerb},
       {"reproduce", "compute recorded results of other planners again and compare",

@@ -1,0 +1,66 @@
+#include "meshwright/export/layer_split.h"
+
+#include <numeric>
+
+#include "meshwright/transformer/stage_deal.h"
+
+namespace meshwright {
+namespace {
+
+using transformer::Configuration;
+using transformer::GroupContent;
+using transformer::Model;
+
+std::vector<int64_t> Dealt(const Model& model, int64_t stages) {
+  const transformer::StageDeal deal = DealLayers(model, stages, /*ends_as_layers=*/false);
+  std::vector<int64_t> layers;
+  for (const int32_t content : deal.content_of) {
+    const GroupContent& group = deal.contents[content];
+    layers.push_back(std::accumulate(group.layers.begin(), group.layers.end(), int64_t{0}));
+  }
+  layers.back() -= model.mtp.modules;
+  return layers;
+}
+
+}  // namespace
+
+LayerSplit::Kind KindOfSplit(const Model& model, const Configuration& c) {
+  const int64_t stages = c.pp * c.virtual_stages, layers = model.layers();
+  const bool plain = model.mtp.modules == 0;
+  if (stages == 1 || (plain && layers % stages == 0)) return LayerSplit::Kind::kEven;
+  if (plain && c.virtual_stages > 1 && (layers + 1) % stages == 0) {
+    return LayerSplit::Kind::kHeadCounted;
+  }
+  if (plain && c.virtual_stages > 1 && (layers + 2) % stages == 0) {
+    return LayerSplit::Kind::kEndsCounted;
+  }
+  return stages > layers ? LayerSplit::Kind::kImpossible : LayerSplit::Kind::kListed;
+}
+
+LayerSplit SplitLayers(const Model& model, const Configuration& c) {
+  LayerSplit split;
+  split.kind = KindOfSplit(model, c);
+  const int64_t stages = c.pp * c.virtual_stages, layers = model.layers();
+  switch (split.kind) {
+    case LayerSplit::Kind::kEven:
+      split.layers.assign(stages, layers / stages);
+      break;
+    case LayerSplit::Kind::kHeadCounted:
+      split.layers.assign(stages, (layers + 1) / stages);
+      --split.layers.back();
+      break;
+    case LayerSplit::Kind::kEndsCounted:
+      split.layers.assign(stages, (layers + 2) / stages);
+      --split.layers.front();
+      --split.layers.back();
+      break;
+    case LayerSplit::Kind::kListed:
+      split.layers = Dealt(model, stages);
+      break;
+    case LayerSplit::Kind::kImpossible:
+      break;
+  }
+  return split;
+}
+
+}  // namespace meshwright

@@ -1,0 +1,37 @@
+#ifndef MESHWRIGHT_EXPORT_MEGATRON_RULES_H_
+#define MESHWRIGHT_EXPORT_MEGATRON_RULES_H_
+
+#include <cstdint>
+
+#include "meshwright/export/findings.h"
+#include "meshwright/export/model_launch.h"
+
+// What Megatron-Core can express, for Megatron-LM and for Megatron-Bridge (NeMo), which is built on
+// it. Numbers of rules are those of docs/export.md.
+
+namespace meshwright {
+
+// Whether its GPT model can be given the sizes of `model` at all.
+void CheckMegatronModel(const ModelLaunch& launch, Findings& findings);
+
+// Whether `c` can be expressed for that model.
+void CheckMegatronConfiguration(const ModelLaunch& launch, const transformer::Configuration& c,
+                                Findings& findings);
+
+// Gradients or weights are sharded by Megatron-FSDP; optimizer state alone by the distributed
+// optimizer.
+inline bool NeedsMegatronFsdp(const transformer::Configuration& c) { return c.zero >= 2; }
+
+// Copies of a sharded optimizer: groups of `shard` out of dp x cp.
+inline int64_t OptimizerInstances(const transformer::Configuration& c) {
+  return c.zero == 0 || c.shard == 0 ? 1 : c.dp * c.cp / c.shard;
+}
+
+// Micro-batches that a virtual stage runs before the next one of its group
+// (--microbatch-group-size-per-virtual-pipeline-stage): at least pp, and what is left over at the
+// end none or at least pp (core/pipeline_parallel/schedules.py). The smallest of these, usually pp.
+int64_t MicroBatchGroup(int64_t pp, int64_t micro_batches);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_EXPORT_MEGATRON_RULES_H_

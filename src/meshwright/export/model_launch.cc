@@ -1,0 +1,222 @@
+#include "meshwright/export/model_launch.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "meshwright/base/counted.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/cluster/cluster.h"
+#include "meshwright/plan/plan_json.h"
+#include "meshwright/transformer/check_model.h"
+#include "meshwright/transformer/fixes.h"
+#include "meshwright/transformer/model_reader.h"
+
+namespace meshwright {
+namespace {
+
+using transformer::Configuration;
+using OrderedJson = nlohmann::ordered_json;
+
+// As many as `plan` takes; batches in tokens stay below 2^63.
+constexpr int64_t kMostSequences = int64_t{1} << 30;
+
+// Keys of the plan whose meaning the writers here know, or that tell what was found and not what is
+// to be done.
+constexpr std::initializer_list<const char*> kPlanKeys = {
+    "schema",          "tool_version",  "inputs",       "options",
+    "cluster",         "mesh",          "gap",          "objective_seconds",
+    "bound_seconds",   "step_seconds",  "peak_bytes",   "compute_seconds",
+    "budget_bytes",    "peak_at",       "collectives",  "communication_seconds",
+    "parameters",      "outputs",       "instructions", "memory_by_category",
+    "schedule",        "micro_batches", "chunks",       "bubble_share",
+    "stages",          "cross_stage",   "transformer",  "warnings",
+    "planning_seconds"};
+constexpr std::initializer_list<const char*> kClusterKeys = {"name", "parts"};
+constexpr std::initializer_list<const char*> kPartKeys = {"device", "nodes", "devices_per_node",
+                                                          "device_memory_bytes"};
+constexpr std::initializer_list<const char*> kTransformerKeys = {
+    "model",  "description", "parameters",   "model_flops",  "sequence",
+    "memory", "objective",   "global_batch", "seconds",      "configuration",
+    "mfu",    "hfu",         "search",       "alternatives", "sensitivity"};
+constexpr std::initializer_list<const char*> kDegreeKeys = {
+    "tp",  "sequence_parallel", "cp",   "dp",    "pp",        "virtual_stages", "schedule", "ep",
+    "etp", "micro_batch",       "zero", "shard", "recompute", "precision"};
+
+// Every member of `json` is in `known`, or as it is in `neutral`.
+absl::Status CheckKeys(const OrderedJson& json, const OrderedJson& neutral, std::string_view where,
+                       std::initializer_list<const char*> known) {
+  for (const auto& [key, value] : json.items()) {
+    const auto is_key = [&key = key](const char* one) { return key == one; };
+    if (std::any_of(known.begin(), known.end(), is_key)) continue;
+    if (neutral.contains(key) && neutral[key] == value) continue;
+    return absl::InvalidArgumentError(
+        StrCat("the plan decides ", where, key, " = ", value.dump(),
+               ", which export does not know "
+               "how to hand to any framework; plan again without it"));
+  }
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status NotReadable(std::string_view what, const T& value) {
+  return absl::InvalidArgumentError(
+      StrCat("$.transformer.configuration.", what, ": found \"", value, "\", which is unknown"));
+}
+
+absl::StatusOr<Configuration> ToConfiguration(const PlanDegrees& degrees) {
+  Configuration c;
+  for (const auto& [name, value] : {std::pair{"tp", degrees.tp},
+                                    {"cp", degrees.cp},
+                                    {"dp", degrees.dp},
+                                    {"pp", degrees.pp},
+                                    {"virtual_stages", degrees.virtual_stages},
+                                    {"ep", degrees.ep},
+                                    {"etp", degrees.etp},
+                                    {"micro_batch", degrees.micro_batch}}) {
+    if (value >= 1 && value <= kMaxDevices) continue;
+    return absl::InvalidArgumentError(StrCat("$.transformer.configuration.", name, ": found ",
+                                             value, ", expected from 1 to ", kMaxDevices));
+  }
+  const std::optional<transformer::Recompute> recompute =
+      transformer::FindRecompute(degrees.recompute);
+  if (!recompute.has_value()) return NotReadable("recompute", degrees.recompute);
+  const std::optional<transformer::PipelineKind> schedule =
+      transformer::FindPipelineKind(degrees.schedule);
+  if (!schedule.has_value()) return NotReadable("schedule", degrees.schedule);
+  const absl::StatusOr<transformer::Precision> precision =
+      transformer::ParsePrecision(degrees.precision);
+  if (!precision.ok()) return NotReadable("precision", degrees.precision);
+  if (degrees.zero > 3) return NotReadable("zero", degrees.zero);
+  c.tp = degrees.tp;
+  c.sequence_parallel = degrees.sequence_parallel;
+  c.cp = degrees.cp;
+  c.dp = degrees.dp;
+  c.pp = degrees.pp;
+  c.virtual_stages = degrees.virtual_stages;
+  c.schedule = *schedule;
+  c.ep = degrees.ep;
+  c.etp = degrees.etp;
+  c.micro_batch = degrees.micro_batch;
+  c.zero = static_cast<int>(degrees.zero);
+  c.shard = degrees.shard;
+  c.recompute = *recompute;
+  c.precision = *precision;
+  return c;
+}
+
+absl::StatusOr<transformer::Model> ReadDescription(const PlanTransformer& part, bool huggingface) {
+  if (part.description.empty()) {
+    return absl::InvalidArgumentError(
+        "$.transformer.description is empty, so the model's sizes are not known; plan again");
+  }
+  return huggingface ? transformer::ReadHuggingFaceConfig(part.description, part.model)
+                     : transformer::ReadShortForm(part.description, part.model);
+}
+
+// What the plan's reader leaves open because only the degrees of a launch depend on it.
+absl::Status CheckBatch(const ModelLaunch& launch) {
+  const Configuration& c = launch.configuration;
+  if (launch.workload.global_batch < 1 || launch.workload.global_batch > kMostSequences ||
+      launch.workload.sequence < 1 || launch.workload.sequence > transformer::kMaxSequence) {
+    return absl::InvalidArgumentError(
+        StrCat("$.transformer: found a global_batch of ", launch.workload.global_batch,
+               " and a sequence of ", launch.workload.sequence, ", expected from 1 to ",
+               kMostSequences, " and to ", transformer::kMaxSequence));
+  }
+  if (launch.workload.global_batch % (c.dp * c.micro_batch) != 0) {
+    return absl::InvalidArgumentError(
+        StrCat("$.transformer: a global batch of ", launch.workload.global_batch,
+               " sequences is no multiple of dp ", c.dp, " x micro-batch ", c.micro_batch));
+  }
+  const double devices =
+      static_cast<double>(launch.nodes) * static_cast<double>(launch.devices_per_node);
+  const double product = static_cast<double>(c.tp) * static_cast<double>(c.cp) *
+                         static_cast<double>(c.dp) * static_cast<double>(c.pp);
+  if (product != devices) {
+    return absl::InvalidArgumentError(StrCat("$.transformer: tp x cp x dp x pp is ", product,
+                                             ", but the cluster has ", devices, " devices"));
+  }
+  if (c.virtual_stages > transformer::kMaxLayers || c.pp > transformer::kMaxLayers) {
+    return absl::InvalidArgumentError(StrCat("$.transformer.configuration: pp ", c.pp, " x ",
+                                             c.virtual_stages,
+                                             " virtual stages are more than any model has layers"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckNoUnknownDecision(std::string_view plan_json) {
+  const OrderedJson json = OrderedJson::parse(plan_json);
+  const OrderedJson empty = OrderedJson::parse(PlanToJson(Plan()));
+  MW_RETURN_IF_ERROR(CheckKeys(json, empty, "", kPlanKeys));
+  MW_RETURN_IF_ERROR(CheckKeys(json["cluster"], empty["cluster"], "cluster.", kClusterKeys));
+  for (const OrderedJson& part : json["cluster"]["parts"]) {
+    MW_RETURN_IF_ERROR(CheckKeys(part, empty["cluster"]["parts"][0], "cluster.parts.", kPartKeys));
+  }
+  if (!json.contains("transformer")) return absl::OkStatus();
+  Plan neutral;
+  neutral.transformer.emplace().alternatives.emplace_back();
+  const OrderedJson none = OrderedJson::parse(PlanToJson(neutral))["transformer"];
+  const OrderedJson& part = json["transformer"];
+  MW_RETURN_IF_ERROR(CheckKeys(part, none, "transformer.", kTransformerKeys));
+  MW_RETURN_IF_ERROR(CheckKeys(part["configuration"], none["configuration"],
+                               "transformer.configuration.", kDegreeKeys));
+  for (const OrderedJson& alternative : part["alternatives"]) {
+    MW_RETURN_IF_ERROR(CheckKeys(alternative["configuration"], none["configuration"],
+                                 "transformer.alternatives.configuration.", kDegreeKeys));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<NodeCounts> CountNodes(const Plan& plan) {
+  if (plan.cluster.parts.size() > 1) {
+    return absl::InvalidArgumentError(
+        StrCat("the cluster ", plan.cluster.name, " has ",
+               Counted(static_cast<int64_t>(plan.cluster.parts.size()), "type"),
+               " of nodes; all ranks of a launch share their tp, dp and pp, and torchrun starts as "
+               "many processes on every node, so export takes plans for one type: plan for a part "
+               "of it"));
+  }
+  return NodeCounts{plan.cluster.parts[0].nodes, plan.cluster.parts[0].devices_per_node};
+}
+
+absl::StatusOr<ModelLaunch> ReadModelLaunch(const Plan& plan, int64_t alternative) {
+  if (!plan.transformer.has_value()) {
+    return absl::InvalidArgumentError(
+        "the plan is of a program, not of a model; --to jax launches it");
+  }
+  const PlanTransformer& part = *plan.transformer;
+  if (alternative > static_cast<int64_t>(part.alternatives.size())) {
+    return absl::InvalidArgumentError(
+        StrCat("--alternative: found ", alternative, ", but the plan has ",
+               Counted(static_cast<int64_t>(part.alternatives.size()), "alternative"),
+               "; 0 is its best, and plan --top N lists more"));
+  }
+  ModelLaunch launch;
+  MW_ASSIGN_OR_RETURN(const NodeCounts counts, CountNodes(plan));
+  launch.nodes = counts.nodes;
+  launch.devices_per_node = counts.devices_per_node;
+  launch.device = plan.cluster.parts[0].device;
+  launch.description = part.description;
+  const size_t first = part.description.find_first_not_of(" \t\r\n");
+  launch.is_huggingface = first != std::string::npos && part.description[first] == '{';
+  MW_ASSIGN_OR_RETURN(launch.model, ReadDescription(part, launch.is_huggingface));
+  MW_RETURN_IF_ERROR(CheckModel(launch.model));
+  launch.model.name = part.model;
+  launch.workload = {.sequence = part.sequence, .global_batch = part.global_batch};
+  MW_ASSIGN_OR_RETURN(
+      launch.configuration,
+      ToConfiguration(alternative == 0 ? part.configuration
+                                       : part.alternatives[alternative - 1].configuration));
+  MW_RETURN_IF_ERROR(CheckBatch(launch));
+  return launch;
+}
+
+}  // namespace meshwright

@@ -1,0 +1,50 @@
+#ifndef MESHWRIGHT_EXPORT_MODEL_LAUNCH_H_
+#define MESHWRIGHT_EXPORT_MODEL_LAUNCH_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "meshwright/plan/plan.h"
+#include "meshwright/transformer/configuration.h"
+#include "meshwright/transformer/model.h"
+
+// The part of a plan that launches are written from.
+
+namespace meshwright {
+
+// A plan of a model, in the types of transformer/.
+struct ModelLaunch {
+  transformer::Model model;
+  std::string description;      // of the model, as the plan has it
+  bool is_huggingface = false;  // the description is a config.json
+  transformer::Workload workload;
+  transformer::Configuration configuration;
+  int64_t nodes = 1, devices_per_node = 1;
+  std::string device;  // type
+
+  int64_t MicroBatches(const transformer::Configuration& c) const {
+    return workload.global_batch / (c.dp * c.micro_batch);
+  }
+};
+
+// `alternative`: 0 is the plan's best, 1 the next best, ... Errors: the plan is not of a model, is
+// of several device types, or its parts contradict each other.
+absl::StatusOr<ModelLaunch> ReadModelLaunch(const Plan& plan, int64_t alternative);
+
+// An error if the plan, as PlanToJson writes it, holds a decision that this layer does not know: a
+// key that is neither listed in the source nor has the value that an empty plan has. What is not
+// known cannot be launched.
+absl::Status CheckNoUnknownDecision(std::string_view plan_json);
+
+// Nodes of a plan of one device type, whatever it is of.
+struct NodeCounts {
+  int64_t nodes = 1, devices_per_node = 1;
+};
+absl::StatusOr<NodeCounts> CountNodes(const Plan& plan);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_EXPORT_MODEL_LAUNCH_H_

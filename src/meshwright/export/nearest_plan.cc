@@ -1,0 +1,99 @@
+#include "meshwright/export/nearest_plan.h"
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/transformer/fixes.h"
+#include "meshwright/transformer/space.h"
+
+namespace meshwright {
+namespace {
+
+using transformer::Configuration;
+using transformer::Precision;
+
+struct Decision {
+  const char* name;
+  int64_t (*value)(const Configuration& c);
+  bool is_degree;  // counts in powers of two
+};
+
+constexpr std::array<Decision, 14> kDecisions = {{
+    {"tp", [](const Configuration& c) { return c.tp; }, true},
+    {"sp", [](const Configuration& c) { return int64_t{c.sequence_parallel}; }, false},
+    {"cp", [](const Configuration& c) { return c.cp; }, true},
+    {"dp", [](const Configuration& c) { return c.dp; }, true},
+    {"pp", [](const Configuration& c) { return c.pp; }, true},
+    {"vp", [](const Configuration& c) { return c.virtual_stages; }, true},
+    {"schedule", [](const Configuration& c) { return static_cast<int64_t>(c.schedule); }, false},
+    {"ep", [](const Configuration& c) { return c.ep; }, true},
+    {"etp", [](const Configuration& c) { return c.etp; }, true},
+    {"mbs", [](const Configuration& c) { return c.micro_batch; }, true},
+    {"zero", [](const Configuration& c) { return int64_t{c.zero}; }, false},
+    {"shard", [](const Configuration& c) { return c.shard; }, false},
+    {"recompute", [](const Configuration& c) { return static_cast<int64_t>(c.recompute); }, false},
+    {"precision", [](const Configuration& c) { return static_cast<int64_t>(c.precision); }, false},
+}};
+
+// Number of decisions that differ, and by how much.
+std::pair<int, double> DistanceOf(const Configuration& a, const Configuration& b) {
+  int decisions = 0;
+  double powers = 0;
+  for (const Decision& decision : kDecisions) {
+    const int64_t x = decision.value(a), y = decision.value(b);
+    if (x == y) continue;
+    ++decisions;
+    powers += decision.is_degree
+                  ? std::abs(std::log2(static_cast<double>(x) / static_cast<double>(y)))
+                  : std::abs(static_cast<double>(x - y));
+  }
+  return {decisions, powers};
+}
+
+// As the user writes it in --fix.
+std::string DecisionText(const Decision& decision, const Configuration& c) {
+  if (std::string_view(decision.name) == "precision")
+    return std::string(PrecisionName(c.precision));
+  return transformer::FixValue(c, decision.name);
+}
+
+}  // namespace
+
+std::string ChangesText(const Configuration& from, const Configuration& to) {
+  std::string text;
+  for (const Decision& decision : kDecisions) {
+    if (decision.value(from) == decision.value(to)) continue;
+    absl::StrAppend(&text, text.empty() ? "" : ", ", decision.name, " ",
+                    DecisionText(decision, from), " -> ", DecisionText(decision, to));
+  }
+  return text;
+}
+
+std::optional<Configuration> NearestExpressible(const ModelLaunch& launch,
+                                                const ExportTarget& target) {
+  std::optional<Configuration> nearest;
+  std::pair<int, double> least;
+  const Configuration& wanted = launch.configuration;
+  const auto visit = [&](const Configuration& c) {
+    const std::pair<int, double> distance = DistanceOf(wanted, c);
+    if (nearest.has_value() && distance >= least) return;
+    Findings findings(/*wording=*/false);
+    target.check_configuration(launch, c, findings);
+    if (!findings.ok()) return;
+    nearest = c;
+    least = distance;
+  };
+  const auto search = [&](Precision precision) {
+    const transformer::Space space(launch.model, launch.workload,
+                                   launch.nodes * launch.devices_per_node, {}, precision);
+    space.ForEach(visit);
+  };
+  search(wanted.precision);
+  if (wanted.precision != Precision::kBf16) search(Precision::kBf16);
+  return nearest;
+}
+
+}  // namespace meshwright

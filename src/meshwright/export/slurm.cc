@@ -1,0 +1,85 @@
+// Slurm and torchrun around a program of the user's own, which finds the plan's degrees in its
+// environment.
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/export/layer_split.h"
+#include "meshwright/export/node_launcher.h"
+#include "meshwright/export/quoting.h"
+#include "meshwright/export/target.h"
+#include "meshwright/transformer/fixes.h"
+
+namespace meshwright {
+namespace {
+
+using transformer::Configuration;
+
+// The program runs what it likes: nothing of a plan is beyond it but what contradicts itself.
+void CheckSlurmModel(const ModelLaunch&, Findings&) {}
+void CheckSlurmConfiguration(const ModelLaunch& launch, const Configuration& c,
+                             Findings& findings) {
+  findings.Require(c.tp * c.cp * c.dp * c.pp == launch.nodes * launch.devices_per_node,
+                   "degrees: tp x cp x dp x pp must be all GPUs");
+  findings.Require(launch.workload.global_batch % (c.micro_batch * c.dp) == 0,
+                   "batch: micro-batch ", c.micro_batch, " x dp ", c.dp,
+                   " must divide the global batch of ", launch.workload.global_batch);
+}
+
+std::string PlanEnvironment(const ModelLaunch& launch) {
+  const Configuration& c = launch.configuration;
+  std::string text;
+  const auto add = [&](std::string_view name, const auto& value) {
+    StrAppend(&text, "export MESHWRIGHT_", name, "=", ShellWord(StrCat(value)), "\n");
+  };
+  add("MODEL", launch.model.name);
+  add("TP", c.tp);
+  add("SEQUENCE_PARALLEL", c.sequence_parallel ? 1 : 0);
+  add("CP", c.cp);
+  add("DP", c.dp);
+  add("PP", c.pp);
+  add("VIRTUAL_STAGES", c.virtual_stages);
+  add("SCHEDULE", PipelineKindName(c.schedule));
+  add("EP", c.ep);
+  add("ETP", c.etp);
+  add("MICRO_BATCH", c.micro_batch);
+  add("MICRO_BATCHES", launch.MicroBatches(c));
+  add("GLOBAL_BATCH", launch.workload.global_batch);
+  add("SEQUENCE", launch.workload.sequence);
+  add("ZERO", c.zero);
+  add("SHARD", c.shard);
+  add("RECOMPUTE", RecomputeName(c.recompute));
+  add("PRECISION", PrecisionName(c.precision));
+  return text;
+}
+
+absl::StatusOr<Artefacts> WriteSlurm(const ModelLaunch& launch, const ExportOptions& options) {
+  NodeLaunch node;
+  node.title =
+      absl::StrCat(launch.model.name, ", ", transformer::ConfigurationText(launch.configuration));
+  node.job_name = PlainName(launch.model.name);
+  node.nodes = launch.nodes;
+  node.devices_per_node = launch.devices_per_node;
+  node.setup = absl::StrCat(
+      RequiredVariable("script", options.script, "SCRIPT",
+                       "set it to your training program, or export with --script"),
+      "[ -f \"$script\" ] || fail \"there is no $script\"\n\n",
+      "# What the plan decided. The program has to follow it.\n", PlanEnvironment(launch));
+  node.torchrun = "\"$script\"";
+  return NodeLaunchFiles(node, options);
+}
+
+}  // namespace
+
+ExportTarget SlurmTarget() {
+  return {.name = "slurm",
+          .summary = "Slurm and torchrun around your own program, the plan in its environment",
+          .check_model = &CheckSlurmModel,
+          .check_configuration = &CheckSlurmConfiguration,
+          .write_model = &WriteSlurm,
+          .write_program = nullptr,
+          .options = {"--script"}};
+}
+
+}  // namespace meshwright

@@ -1,0 +1,269 @@
+// What single targets express, and what they refuse.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <yaml-cpp/yaml.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "meshwright/export/model_launch.h"
+#include "meshwright/export/nearest_plan.h"
+#include "meshwright/export/target.h"
+#include "meshwright/plan/plan_json.h"
+#include "meshwright/transformer/space.h"
+#include "tests/export/sample_plans.h"
+#include "tests/plan/sample_plan.h"
+
+namespace meshwright {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string RefusalOf(const std::string& target, const SampleRequest& request) {
+  const absl::StatusOr<Artefacts> files =
+      ExportTo(target, SamplePlanOf(request), CompleteOptions());
+  EXPECT_EQ(files.status().code(), absl::StatusCode::kInvalidArgument) << target;
+  return std::string(files.status().message());
+}
+
+TEST(Torchtitan, SaysTheSameInBothForms) {
+  const Plan plan = SamplePlanOf(
+      {.model = "llama3-70b",
+       .cluster = "8x8xh100-sxm",
+       .global_batch = 128,
+       .fixes = "tp=4,sp=on,cp=1,pp=2,dp=8,zero=3,shard=4,schedule=interleaved,vp=4,mbs=1,"
+                "recompute=full"});
+  const absl::StatusOr<Artefacts> files = ExportTo("torchtitan", plan, ExportOptions());
+  ASSERT_TRUE(files.ok()) << files.status();
+  const std::string toml = ContentsOf(*files, "torchtitan.toml");
+  const std::string python = ContentsOf(*files, "meshwright_config.py");
+  for (const char* const both :
+       {"data_parallel_replicate_degree", "data_parallel_shard_degree", "tensor_parallel_degree",
+        "context_parallel_degree", "pipeline_parallel_degree", "pipeline_parallel_layers_per_stage",
+        "pipeline_parallel_first_stage_less_layers", "pipeline_parallel_last_stage_less_layers",
+        "fsdp_reshard_after_forward", "pipeline_parallel_schedule"}) {
+    const auto value = [&](const std::string& text, const std::string& separator) {
+      const size_t at = text.find(std::string(both) + separator);
+      EXPECT_NE(at, std::string::npos) << both;
+      const size_t from = at + std::string(both).size() + separator.size();
+      return text.substr(from, text.find_first_of(",\n", from) - from);
+    };
+    EXPECT_EQ(value(toml, " = "), value(python, "=")) << both;
+  }
+  EXPECT_THAT(toml, HasSubstr("flavor = \"70B\""));
+  EXPECT_THAT(toml,
+              HasSubstr("data_parallel_replicate_degree = 2\ndata_parallel_shard_degree = 4"));
+  EXPECT_THAT(toml, HasSubstr("pipeline_parallel_layers_per_stage = 10"));
+  EXPECT_THAT(toml, HasSubstr("local_batch_size = 16\nglobal_batch_size = 128\nseq_len = 2048"));
+  EXPECT_THAT(python, HasSubstr("num_pp_microbatches=16"));
+  EXPECT_THAT(python, HasSubstr("num_tokens_per_microbatch_per_dp_rank=2048"));
+  EXPECT_THAT(python, HasSubstr("num_tokens_per_train_step=262144"));
+  EXPECT_THAT(python, HasSubstr("config.activation_checkpoint = FullAC.Config()"));
+}
+
+TEST(Torchtitan, RefusesWithItsRules) {
+  EXPECT_THAT(RefusalOf("torchtitan", {.fixes = "zero=1,pp=1"}), HasSubstr("ZeRO 1 cannot be"));
+  EXPECT_THAT(RefusalOf("torchtitan", {.fixes = "zero=3,pp=2,schedule=zero-bubble"}),
+              HasSubstr("zero-bubble schedules have 2 stages"));
+  EXPECT_THAT(
+      RefusalOf("torchtitan", {.model = "qwen3-30b-a3b", .fixes = "zero=3,tp=8,sp=on,pp=1"}),
+      HasSubstr("heads of keys and values"));
+  EXPECT_THAT(RefusalOf("torchtitan", {.model = "gpt3-1.3b"}),
+              HasSubstr("no flavor of these sizes"));
+  EXPECT_THAT(RefusalOf("torchtitan", {.fixes = "zero=0,tp=4,sp=on,pp=1"}),
+              HasSubstr("plain data parallelism goes with no other"));
+  EXPECT_THAT(RefusalOf("torchtitan", {.fixes = "zero=3,pp=1", .precision = "fp8"}),
+              HasSubstr("bf16, not fp8"));
+}
+
+TEST(DeepSpeed, WritesItsJson) {
+  const Plan plan = SamplePlanOf({.fixes = "tp=2,sp=off,cp=1,pp=1,zero=2,mbs=2,recompute=full"});
+  const absl::StatusOr<Artefacts> files = ExportTo("deepspeed", plan, CompleteOptions());
+  ASSERT_TRUE(files.ok()) << files.status();
+  const auto json = nlohmann::json::parse(ContentsOf(*files, "ds_config.json"));
+  EXPECT_EQ(json["train_batch_size"], 64);
+  EXPECT_EQ(json["train_micro_batch_size_per_gpu"], 2);
+  EXPECT_EQ(json["gradient_accumulation_steps"], 4);
+  EXPECT_EQ(json["zero_optimization"]["stage"], 2);
+  EXPECT_EQ(json["tensor_parallel"]["autotp_size"], 2);
+  EXPECT_EQ(json["bf16"]["enabled"], true);
+  EXPECT_EQ(json["fp16"]["enabled"], false);
+  const auto model = nlohmann::json::parse(ContentsOf(*files, "model/config.json"));
+  EXPECT_EQ(model["hidden_size"], 4096);
+  EXPECT_THAT(ContentsOf(*files, "train.py"), HasSubstr("RECOMPUTE = True"));
+}
+
+TEST(DeepSpeed, RefusesWithItsRules) {
+  EXPECT_THAT(RefusalOf("deepspeed", {.fixes = "tp=2,sp=off,pp=1,zero=3"}),
+              HasSubstr("AutoTP trains with ZeRO 0 to 2, not 3"));
+  EXPECT_THAT(RefusalOf("deepspeed", {.fixes = "tp=1,pp=2,zero=2,schedule=1f1b"}),
+              HasSubstr("pipelines go with ZeRO 0 and 1, not with 2"));
+  EXPECT_THAT(RefusalOf("deepspeed", {.fixes = "tp=1,cp=2,pp=1"}), HasSubstr("cp 2 cannot be"));
+  EXPECT_THAT(RefusalOf("deepspeed", {.fixes = "tp=1,cp=1,pp=1,zero=3,shard=8"}),
+              HasSubstr("not over groups of 8"));
+  EXPECT_THAT(RefusalOf("deepspeed",
+                        {.model = "model: {layers: 4, hidden: 64, heads: 4, ffn: 96, vocab: 100}",
+                         .fixes = "tp=1,cp=1,pp=1,zero=0,recompute=none"}),
+              HasSubstr("--script"));
+}
+
+TEST(Accelerate, WritesItsYaml) {
+  const Plan plan =
+      SamplePlanOf({.fixes = "tp=2,sp=off,cp=1,pp=1,dp=8,zero=3,shard=4,mbs=2,recompute=full"});
+  const absl::StatusOr<Artefacts> files = ExportTo("accelerate", plan, CompleteOptions());
+  ASSERT_TRUE(files.ok()) << files.status();
+  const YAML::Node yaml = YAML::Load(ContentsOf(*files, "accelerate.yaml"));
+  EXPECT_EQ(yaml["distributed_type"].as<std::string>(), "FSDP");
+  EXPECT_EQ(yaml["num_machines"].as<int>(), 2);
+  EXPECT_EQ(yaml["num_processes"].as<int>(), 16);
+  EXPECT_EQ(yaml["fsdp_config"]["fsdp_version"].as<int>(), 2);
+  EXPECT_TRUE(yaml["fsdp_config"]["fsdp_reshard_after_forward"].as<bool>());
+  EXPECT_TRUE(yaml["fsdp_config"]["fsdp_activation_checkpointing"].as<bool>());
+  const YAML::Node sizes = yaml["parallelism_config"];
+  EXPECT_EQ(sizes["parallelism_config_dp_replicate_size"].as<int>(), 2);
+  EXPECT_EQ(sizes["parallelism_config_dp_shard_size"].as<int>(), 4);
+  EXPECT_EQ(sizes["parallelism_config_tp_size"].as<int>(), 2);
+  EXPECT_EQ(sizes["parallelism_config_cp_size"].as<int>(), 1);
+}
+
+TEST(Accelerate, RefusesWithItsRules) {
+  EXPECT_THAT(RefusalOf("accelerate", {.fixes = "tp=1,pp=2"}), HasSubstr("pp 2 cannot be"));
+  EXPECT_THAT(RefusalOf("accelerate", {.fixes = "tp=2,sp=off,pp=1,dp=8,zero=0"}),
+              HasSubstr("needs dp_shard above 1"));
+  EXPECT_THAT(RefusalOf("accelerate", {.fixes = "tp=1,cp=1,pp=1,zero=1"}),
+              HasSubstr("ZeRO 1 cannot be"));
+}
+
+TEST(Nemo, HasThePlansDegrees) {
+  const Plan plan = SamplePlanOf(
+      {.fixes = "tp=4,sp=on,cp=1,pp=2,dp=2,mbs=2,schedule=interleaved,vp=4,zero=1,recompute=full"});
+  const absl::StatusOr<Artefacts> files = ExportTo("nemo", plan, CompleteOptions());
+  ASSERT_TRUE(files.ok()) << files.status();
+  const std::string program = ContentsOf(*files, "pretrain.py");
+  for (const char* const field :
+       {"num_layers=32,", "tensor_model_parallel_size=4,", "pipeline_model_parallel_size=2,",
+        "virtual_pipeline_model_parallel_size=4,", "sequence_parallel=True,",
+        "use_distributed_optimizer=True,", "recompute_granularity=\"full\",", "seq_length=2048,",
+        "global_batch_size=64,", "micro_batch_size=2,", "pipeline_dtype=torch.bfloat16,"}) {
+    EXPECT_THAT(program, HasSubstr(field));
+  }
+}
+
+TEST(Jax, TakesPlansOfPrograms) {
+  Plan plan = SamplePlan();
+  const absl::StatusOr<Artefacts> files = ExportTo("jax", plan, ExportOptions());
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_THAT(ContentsOf(*files, "train.py"), HasSubstr("mw.Plan.load"));
+  EXPECT_THAT(ContentsOf(*files, "plan.json"), HasSubstr("\"schema\""));
+  const absl::StatusOr<Artefacts> model = ExportTo("jax", SamplePlanOf({}), ExportOptions());
+  EXPECT_THAT(std::string(model.status().message()), HasSubstr("launches plans of programs"));
+  const absl::StatusOr<Artefacts> other = ExportTo("megatron", plan, ExportOptions());
+  EXPECT_THAT(std::string(other.status().message()), HasSubstr("launches plans of models"));
+}
+
+TEST(Targets, AreFoundByName) {
+  EXPECT_TRUE(FindExportTarget("nemo").ok());
+  const std::string message(FindExportTarget("megatorn").status().message());
+  EXPECT_THAT(message, HasSubstr("did you mean \"megatron\""));
+  EXPECT_THAT(message, HasSubstr("torchtitan, deepspeed, accelerate, nemo, slurm, jax"));
+}
+
+// ---- what a plan may hold ----
+
+// As if a later planner decided more.
+TEST(ModelLaunch, DecisionsThatAreNotKnownAreRefused) {
+  const auto plan = nlohmann::ordered_json::parse(PlanToJson(SamplePlanOf({.top = 2})));
+  ASSERT_TRUE(CheckNoUnknownDecision(plan.dump()).ok());
+  for (const char* const place :
+       {"/placement", "/cluster/groups", "/cluster/parts/0/price", "/transformer/goodput",
+        "/transformer/configuration/offload", "/transformer/alternatives/0/configuration/tp2"}) {
+    nlohmann::ordered_json more = plan;
+    more[nlohmann::ordered_json::json_pointer(place)] = 0.5;
+    const absl::Status status = CheckNoUnknownDecision(more.dump());
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << place;
+    const std::string key = std::string(place).substr(std::string(place).rfind('/') + 1);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(key + " = 0.5"));
+  }
+}
+
+TEST(ModelLaunch, WhatIsNotKnownIsRefused) {
+  Plan plan = SamplePlanOf({});
+  plan.transformer->configuration.schedule = "dualpipe";
+  EXPECT_THAT(std::string(ReadModelLaunch(plan, 0).status().message()), HasSubstr("dualpipe"));
+  plan = SamplePlanOf({});
+  plan.transformer->configuration.recompute = "half";
+  EXPECT_FALSE(ReadModelLaunch(plan, 0).ok());
+  plan = SamplePlanOf({});
+  plan.cluster.parts.push_back(plan.cluster.parts[0]);
+  EXPECT_THAT(std::string(ReadModelLaunch(plan, 0).status().message()), HasSubstr("2 types"));
+  plan = SamplePlanOf({});
+  plan.transformer->description.clear();
+  EXPECT_THAT(std::string(ReadModelLaunch(plan, 0).status().message()), HasSubstr("description"));
+  plan = SamplePlanOf({.top = 3});
+  EXPECT_THAT(std::string(ReadModelLaunch(plan, 3).status().message()),
+              HasSubstr("2 alternatives"));
+  EXPECT_TRUE(ReadModelLaunch(plan, 2).ok());
+  plan.transformer->configuration.micro_batch = 7;
+  EXPECT_FALSE(ReadModelLaunch(plan, 0).ok());
+  plan.transformer->configuration.micro_batch = 0;
+  EXPECT_FALSE(ReadModelLaunch(plan, 0).ok());
+}
+
+// ---- the nearest plan that a target can express ----
+
+int Changes(const transformer::Configuration& a, const transformer::Configuration& b) {
+  int changes = 0;
+  for (const bool differs :
+       {a.tp != b.tp, a.sequence_parallel != b.sequence_parallel, a.cp != b.cp, a.dp != b.dp,
+        a.pp != b.pp, a.virtual_stages != b.virtual_stages, a.schedule != b.schedule, a.ep != b.ep,
+        a.etp != b.etp, a.micro_batch != b.micro_batch, a.zero != b.zero, a.shard != b.shard,
+        a.recompute != b.recompute, a.precision != b.precision}) {
+    changes += differs ? 1 : 0;
+  }
+  return changes;
+}
+
+TEST(NearestPlan, NoneIsNearer) {
+  const Plan plan = SamplePlanOf(
+      {.model = "model: {layers: 6, hidden: 64, heads: 4, ffn: 96, vocab: 100, experts: {count: 4,"
+                " top_k: 2, ffn: 32}}",
+       .cluster = "8xh100-sxm",
+       .global_batch = 16,
+       .sequence = 64});
+  absl::StatusOr<ModelLaunch> launch = ReadModelLaunch(plan, 0);
+  ASSERT_TRUE(launch.ok()) << launch.status();
+  const std::vector<transformer::Configuration> all =
+      transformer::Space(launch->model, launch->workload, 8, {}, transformer::Precision::kBf16)
+          .All();
+  for (const ExportTarget& target : ExportTargets()) {
+    if (target.write_model == nullptr) continue;
+    int refused = 0;
+    for (size_t i = 0; i < all.size() && refused < 40; i += 97) {
+      launch->configuration = all[i];
+      Findings own(false);
+      target.check_configuration(*launch, all[i], own);
+      if (own.ok()) continue;
+      ++refused;
+      int least = 100;
+      for (const transformer::Configuration& other : all) {
+        const int changes = Changes(all[i], other);
+        if (changes >= least) continue;
+        Findings findings(false);
+        target.check_configuration(*launch, other, findings);
+        if (findings.ok()) least = changes;
+      }
+      const std::optional<transformer::Configuration> nearest = NearestExpressible(*launch, target);
+      ASSERT_TRUE(nearest.has_value());
+      EXPECT_EQ(Changes(all[i], *nearest), least) << target.name;
+      Findings findings(false);
+      target.check_configuration(*launch, *nearest, findings);
+      EXPECT_TRUE(findings.ok());
+    }
+    EXPECT_TRUE(refused > 5 || std::string(target.name) == "slurm") << target.name;
+  }
+}
+
+}  // namespace
+}  // namespace meshwright
