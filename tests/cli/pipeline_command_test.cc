@@ -60,6 +60,15 @@ TEST_F(PipelineCommand, FromTheProgramToTheTrace) {
   EXPECT_DOUBLE_EQ(nlohmann::json::parse(json.out)["seconds"], read->objective_seconds);
 }
 
+TEST_F(PipelineCommand, StagesGoToAFolderHere) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder_.Path("."));
+  const RunResult run = Plan({"--pipeline", "2", "--quiet", "--emit", "stages"});
+  std::filesystem::current_path(before);
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(ReadText(folder_.Path("stages/stages.json")), HasSubstr("stage0.forward"));
+}
+
 TEST_F(PipelineCommand, SimulationsAreOfLegalPlansAndBounded) {
   const RunResult made = Plan({"--pipeline", "2", "--micro-batches", "2", "--quiet", "--json"});
   ASSERT_EQ(made.exit_code, 0) << made.err;

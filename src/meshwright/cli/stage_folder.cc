@@ -27,8 +27,10 @@ absl::Status EmitError(const std::string& folder, absl::string_view message) {
 // Absolute, links followed, without a slash at its end.
 fs::path FolderPath(const std::string& folder) {
   std::error_code error;
-  fs::path path = fs::weakly_canonical(folder, error);
-  if (error) path = fs::path(folder).lexically_normal();
+  // Of what does not exist yet weakly_canonical leaves relative paths relative.
+  const fs::path absolute = fs::absolute(folder, error);
+  fs::path path = fs::weakly_canonical(absolute, error);
+  if (error) path = absolute.lexically_normal();
   return path.has_filename() ? path : path.parent_path();
 }
 
