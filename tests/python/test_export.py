@@ -3,9 +3,9 @@
 import ast
 import json
 import os
+import runpy
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import jax
@@ -15,10 +15,10 @@ from conftest import mlp_arguments, mlp_step
 
 import meshwright as mw
 
+tomllib = pytest.importorskip("tomllib")  # Python 3.11
+
 ROOT = Path(__file__).parent.parent.parent
-BINARY = Path(
-    os.environ.get("MESHWRIGHT_BINARY") or ROOT / "build" / "release" / "meshwright"
-)
+BINARY = Path(os.environ.get("MESHWRIGHT_BINARY") or ROOT / "build" / "release" / "meshwright")
 pytestmark = pytest.mark.skipif(not BINARY.exists(), reason="export needs the command line")
 STEP = """
 from conftest import mlp_arguments, mlp_step
@@ -67,14 +67,51 @@ def test_jax_export_trains_and_verifies(tmp_path):
     assert run(launch / "verify.sh", "--repeats", "1", env=environment()).endswith("\nverified\n")
 
 
-def test_pipeline_export_verifies(tmp_path, data):
-    program = data / "pipeline" / "tied_clip.train.hlo.txt.gz"
+LAYERS = """
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+def step(state, x, y):
+    def loss(weights):
+        hidden = x
+        for weight in weights:
+            hidden = hidden + jnp.tanh(hidden @ weight)
+        return ((hidden - y) ** 2).mean()
+
+    value, grads = jax.value_and_grad(loss)(state)
+    return [w - 0.1 * g for w, g in zip(state, grads)], value
+
+
+def make():
+    generator = np.random.default_rng(0)
+    state = [jnp.asarray(0.1 * generator.normal(size=(64, 64)), jnp.float32) for _ in range(4)]
+    x, y = (jnp.asarray(generator.normal(size=(32, 64)), jnp.float32) for _ in range(2))
+    return step, state, lambda number: (x, y)
+"""
+
+
+def test_pipeline_export_trains_and_verifies(tmp_path):
+    script = tmp_path / "step.py"
+    script.write_text(LAYERS)
+    step, state, batches = runpy.run_path(str(script))["make"]()
+    program = tmp_path / "step.hlo.txt"
+    lowered = jax.jit(step, keep_unused=True).lower(state, *batches(0))
+    program.write_text(lowered.as_text(dialect="hlo", debug_info=True))
     plan, stages, launch = tmp_path / "plan.json", tmp_path / "stages", tmp_path / "launch"
     run(BINARY, "plan", program, "--cluster", "2xh100-sxm", "--pipeline", "2", "--micro-batches",
         "2", "-o", plan, "--emit", stages)  # fmt: skip
-    run(BINARY, "export", plan, "--to", "jax", "--program", program, "--stages", stages, "-o", launch)
-    out = run(launch / "verify.sh", "--repeats", "0", env=environment())
-    assert out.endswith("\nverified\n"), out
+    run(BINARY, "export", plan, "--to", "jax", "--program", program, "--stages", stages, "--script",
+        script, "--steps", "2", "-o", launch)  # fmt: skip
+    printed = run(launch / "launch.sh", "--verify", env=environment())
+    losses = [float(line.split()[-1]) for line in printed.splitlines() if line.startswith("step ")]
+    for loss in losses:
+        state, expected = step(state, *batches(0))
+        assert loss == pytest.approx(float(expected), rel=1e-4)
+    assert len(losses) == 2
+    assert printed.endswith("\nverified\n"), printed
+    assert run(launch / "verify.sh", "--repeats", "0", env=environment()).endswith("\nverified\n")
 
 
 def test_another_program_is_refused(tmp_path, step_text):

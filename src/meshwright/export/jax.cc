@@ -25,7 +25,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kTrainer =
-    R"PY("""Runs your training step with JAX, sharded as plan.json says; launch.sh starts it.
+    R"PY("""Runs your training step with JAX as plan.json says; launch.sh starts it.
+
+Sharded over the plan's mesh; of a plan with a pipeline by its stages, one after the other in one
+process, which is for trying it.
 
 The script that you name has a function make() that returns
 
@@ -76,15 +79,23 @@ def main():
 
     plan = mw.Plan.load(HERE / "plan.json")
     step, state, batches, *donated = load_make(arguments.script)()
-    train = mw.jax.shard(
-        step, state, *batches(0), plan=plan, donate_argnums=donated[0] if donated else ()
-    )
+    if plan.stages:
+        from meshwright.staged import Staged
+
+        train = Staged(step, state, *batches(0), plan=plan, stages=HERE / "stages")
+    else:
+        train = mw.jax.shard(
+            step, state, *batches(0), plan=plan, donate_argnums=donated[0] if donated else ()
+        )
     for number in range(arguments.steps):
         state, result = train(state, *batches(number))
         if arguments.process == 0:
             print(f"step {number}: {jax.tree.map(str, result)}", flush=True)
     if arguments.verify:
-        report = train.plan.verify()
+        if plan.stages:
+            report = plan.verify(train.program.contents, stages=HERE / "stages", repeats=0)
+        else:
+            report = train.plan.verify()
         print(report)
         sys.exit(0 if report.passed else 4)
 
@@ -182,29 +193,27 @@ absl::StatusOr<Artefacts> WriteJax(const Plan& plan, const ExportOptions& option
   if (!pipeline && !options.stages.empty()) {
     return absl::InvalidArgumentError("--stages: the plan has no pipeline and so no stages");
   }
-  if (pipeline && (options.stages.empty() || options.program.empty())) {
+  if (pipeline && options.stages.empty()) {
     return absl::InvalidArgumentError(
-        "a plan with a pipeline is exported for `meshwright verify`, which runs its stages by "
-        "turns: give --program and, as plan --emit wrote them, --stages DIR; for one program on "
-        "one mesh, plan with --pipeline off");
+        "--stages: the plan has a pipeline; name the folder of its stages' programs, which plan "
+        "--emit DIR writes");
   }
-  if (pipeline && !options.script.empty()) {
+  if (pipeline && !options.nodes.empty()) {
     return absl::InvalidArgumentError(
-        "--script: JAX trains one program on one mesh, but this plan has a pipeline; plan with "
+        "--nodes: the stages of a pipeline run by turns in one process; for many nodes plan with "
         "--pipeline off");
   }
-  Artefacts files = {{"plan.json", PlanToJson(plan), false}};
-  if (!pipeline) {
-    files.push_back({"train.py", kTrainer, false});
-    for (Artefact& file : JaxLaunchFiles(plan, counts, options)) files.push_back(std::move(file));
+  Artefacts files = {{"plan.json", PlanToJson(plan), false}, {"train.py", kTrainer, false}};
+  const NodeCounts launched = pipeline ? NodeCounts{1, counts.devices_per_node} : counts;
+  for (Artefact& file : JaxLaunchFiles(plan, launched, options)) files.push_back(std::move(file));
+  if (pipeline) {
+    MW_ASSIGN_OR_RETURN(Artefacts stages, StageFiles(options.stages));
+    for (Artefact& file : stages) files.push_back(std::move(file));
   }
   if (options.program.empty()) return files;
   MW_ASSIGN_OR_RETURN(Artefact program, ProgramFile(plan, options.program));
   files.push_back({"verify.sh", VerifyScript(program.name, pipeline), true});
   files.push_back(std::move(program));
-  if (!pipeline) return files;
-  MW_ASSIGN_OR_RETURN(Artefacts stages, StageFiles(options.stages));
-  for (Artefact& file : stages) files.push_back(std::move(file));
   return files;
 }
 
