@@ -1,0 +1,143 @@
+// The slowest stage takes at least the least time in which stages of these groups can take all
+// layers, each as many neighbouring ones as it can in that time. A stage j that takes t of that or
+// more, with w stages behind it, makes a step take at least the work of one micro-batch and (M - 1)
+// t - w F (mixed_schedule.h), and M t in any case; w is less than the number of stages and F at
+// most a known share of t. A larger t costs more in these terms and lets more layers lie on fast
+// groups, so that the least over all t counts; every stage has at least one layer.
+
+#include "meshwright/transformer/mixed_bounds.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace meshwright::transformer {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+MixedBounds::MixedBounds(const MixedCosts& costs) : costs_(costs) {
+  const int64_t layers = costs.layers();
+  // By group and number of layers: the least time of such a stage, wherever it begins.
+  std::vector<std::vector<double>> least(costs.groups(), std::vector<double>(layers + 1, kNever));
+  // By layer: the least that it adds to a stage, on any group.
+  std::vector<double> alone(layers, kNever);
+  least_update_ = kNever;
+  for (size_t group = 0; group < costs.groups(); ++group) {
+    if (costs.slots(group) == 0) continue;
+    for (int64_t first = 0; first < layers; ++first) {
+      for (int64_t count = 1; first + count <= layers; ++count) {
+        const MixedCell& cell = costs.Cell(group, first, count);
+        if (cell.most_in_flight == 0) break;
+        least[group][count] = std::min(least[group][count], cell.both());
+        if (cell.both() > 0) {
+          forward_share_ = std::max(forward_share_, cell.forward / cell.both());
+        }
+        if (count == 1) alone[first] = std::min(alone[first], cell.both());
+        if (first == 0) least_update_ = std::min(least_update_, cell.update);
+      }
+    }
+    for (int64_t count = layers; count-- > 1;) {
+      least[group][count] = std::min(least[group][count], least[group][count + 1]);
+    }
+    for (int64_t count = 1; count <= layers; ++count) {
+      if (least[group][count] < kNever) values_.push_back(least[group][count]);
+    }
+  }
+  std::sort(values_.begin(), values_.end());
+  values_.erase(std::unique(values_.begin(), values_.end()), values_.end());
+  for (size_t group = 0; group < costs.groups(); ++group) {
+    std::vector<int32_t>& most = most_layers_.emplace_back();
+    int32_t count = 0;
+    for (const double value : values_) {
+      while (count < layers && least[group][count + 1] <= value) ++count;
+      most.push_back(count);
+    }
+  }
+  least_layer_.assign(costs.groups(), kNever);
+  for (size_t group = 0; group < costs.groups(); ++group) {
+    if (costs.slots(group) == 0 || layers == 0) continue;
+    least_layer_[group] = least[group][1];
+    if (least[group][1] < kNever) fastest_.push_back(group);
+  }
+  std::sort(fastest_.begin(), fastest_.end(),
+            [&](size_t a, size_t b) { return least_layer_[a] < least_layer_[b]; });
+  least_work_.assign(layers + 1, 0);
+  for (int64_t i = 0; i < layers; ++i) least_work_[i + 1] = least_work_[i] + alone[i];
+}
+
+size_t MixedBounds::LeastSlowest(const StageCounts& stages, int64_t layers) const {
+  const auto enough = [&](size_t value) {
+    int64_t most = 0;
+    for (size_t group = 0; group < costs_.groups(); ++group) {
+      most += int64_t{stages[group]} * most_layers_[group][value];
+    }
+    return most >= layers;
+  };
+  size_t low = 0, high = values_.size();
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (enough(middle)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
+double MixedBounds::LeastSum(const StageCounts& stages, int64_t layers, size_t value) const {
+  int64_t open = layers;
+  double sum = 0;
+  for (const size_t group : fastest_) {
+    open -= stages[group];
+    sum += static_cast<double>(stages[group]) * least_layer_[group];
+  }
+  for (const size_t group : fastest_) {
+    const int64_t more = std::min(open, int64_t{stages[group]} * (most_layers_[group][value] - 1));
+    if (more <= 0) continue;
+    sum += static_cast<double>(more) * least_layer_[group];
+    open -= more;
+  }
+  return sum;
+}
+
+double MixedBounds::Seconds(const StageCounts& stages, int64_t layers,
+                            const PipelineBound& behind) const {
+  const int64_t open = std::accumulate(stages.begin(), stages.end(), int64_t{0});
+  if (open > layers || (open == 0 && layers > 0)) return kNever;
+  const double end = (open > 0 ? least_update_ : 0) + costs_.fixed_seconds();
+  if (open == 0) return behind.seconds() + end;
+  const size_t slowest = LeastSlowest(stages, layers);
+  if (slowest == values_.size()) return kNever;
+  const double t = values_[slowest];
+  const int64_t all = open + behind.stages();
+  // Sends between the open stages, and to the first that is decided.
+  const int64_t sends = behind.stages() > 0 ? open : open - 1;
+  const double least_sends = 2 * static_cast<double>(sends) * costs_.least_send();
+  const double work = least_work_[layers];
+  const double micro_batches = static_cast<double>(costs_.micro_batches());
+  const double more =
+      std::max(0.0, micro_batches - 1 - static_cast<double>(all - 1) * forward_share_);
+  double least = kNever;
+  for (size_t value = slowest; value < values_.size(); ++value) {
+    if (work + more * values_[value] >= least) break;
+    least =
+        std::min(least, std::max(work, LeastSum(stages, layers, value)) + more * values_[value]);
+  }
+  double bound = std::max(work + least_sends + behind.seconds(), micro_batches * t);
+  bound = std::max(bound, least + least_sends + behind.sum());
+  return bound + end;
+}
+
+double MixedBounds::Estimate(const StageCounts& stages) const {
+  const size_t slowest = LeastSlowest(stages, costs_.layers());
+  if (slowest == values_.size()) return kNever;
+  const int64_t count = std::accumulate(stages.begin(), stages.end(), int64_t{0});
+  // As if all stages were like the slowest.
+  return static_cast<double>(costs_.micro_batches() + count - 1) * values_[slowest];
+}
+
+}  // namespace meshwright::transformer
