@@ -17,6 +17,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cli/output.h"
+#include "meshwright/cluster/mixed_cluster.h"
 #include "meshwright/cluster/units.h"
 #include "meshwright/plan/model_sweep.h"
 #include "meshwright/plan/plan_json.h"
@@ -42,7 +43,8 @@ constexpr std::initializer_list<const char*> kProgramOptions = {
     "--emit", "--fix-file", "--deadline",      "--seed",     "--no-recompute"};
 
 // The first of `options` that the user gave; null: none.
-const char* FirstGiven(const CLI::App& app, std::initializer_list<const char*> options) {
+template <typename Options>
+const char* FirstGiven(const CLI::App& app, const Options& options) {
   for (const char* const option : options) {
     if (app.get_option(option)->count() > 0) return option;
   }
@@ -81,6 +83,32 @@ absl::StatusOr<transformer::Model> ReadRequestedModel(const std::string& name,
   return model;
 }
 
+// Tokens of a sequence, where the user may have said how many.
+int64_t SequenceOf(const transformer::Model& model, int64_t given) {
+  if (given > 0) return given;
+  const int64_t longest = model.max_sequence > 0 ? model.max_sequence : kTokensUnlessGiven;
+  const bool image = model.embedding.patches.has_value();
+  return image ? longest : std::min(longest, kTokensUnlessGiven);
+}
+
+absl::Status RunOverGroups(const PlanningOptions& options, const ModelPlanningOptions& model,
+                           const CLI::App& app) {
+  for (const char* const option : {"--sweep", "--top"}) {
+    if (app.get_option(option)->count() == 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(option, " does not go with groups of nodes or costs"));
+  }
+  MixedModelRequest request;
+  request.objective = model.objective;
+  request.csv_path = model.csv_path;
+  request.workload.global_batch = model.global_batch;
+  MW_ASSIGN_OR_RETURN(request.precision, transformer::ParsePrecision(model.dtype));
+  std::vector<PlanInput> inputs;
+  MW_ASSIGN_OR_RETURN(request.model, ReadRequestedModel(options.program, inputs));
+  request.workload.sequence = SequenceOf(request.model, model.sequence);
+  return RunMixedPlanning(options, model.mixed, std::move(request));
+}
+
 }  // namespace
 
 std::shared_ptr<ModelPlanningOptions> AddModelPlanningOptions(CLI::App& app) {
@@ -97,7 +125,7 @@ std::shared_ptr<ModelPlanningOptions> AddModelPlanningOptions(CLI::App& app) {
       ->check(CLI::Range(int64_t{1}, kMostAlternatives))
       ->capture_default_str();
   app.add_option("--objective", options->objective,
-                 "models: time; gpus: the fewest that it fits on; or memory")
+                 "models: time; gpus: the fewest that it fits on; memory; or, with prices, cost")
       ->capture_default_str();
   CLI::Option* const sweep =
       app.add_option("--sweep", options->sweep,
@@ -105,14 +133,16 @@ std::shared_ptr<ModelPlanningOptions> AddModelPlanningOptions(CLI::App& app) {
   app.add_flag("--weak", options->weak,
                "models: let the global batch grow with the GPUs of --sweep")
       ->needs(sweep);
-  AddOutputOption(app, "--csv", options->csv_path, "models: write the table of --sweep here")
-      ->needs(sweep);
+  AddOutputOption(app, "--csv", options->csv_path,
+                  "models: write the table of --sweep or --pareto here");
+  AddMixedPlanningOptions(app, options->mixed);
   return options;
 }
 
 bool IsModel(const std::string& argument, const CLI::App& app) {
   std::error_code error;
-  const bool asked = FirstGiven(app, kModelOptions) != nullptr;
+  const bool asked =
+      FirstGiven(app, kModelOptions) != nullptr || FirstGiven(app, MixedOptionNames()) != nullptr;
   if (argument == "-") return asked;
   if (!std::filesystem::exists(argument, error)) {
     return asked || transformer::FindBuiltinModel(argument) != nullptr;
@@ -123,7 +153,8 @@ bool IsModel(const std::string& argument, const CLI::App& app) {
 }
 
 absl::Status CheckNoModelOptions(const CLI::App& app) {
-  const char* const option = FirstGiven(app, kModelOptions);
+  const char* option = FirstGiven(app, kModelOptions);
+  if (option == nullptr) option = FirstGiven(app, MixedOptionNames());
   if (option == nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       option,
@@ -145,10 +176,18 @@ absl::Status RunModelPlanning(const PlanningOptions& options, const ModelPlannin
   if (model.global_batch == 0) {
     return absl::InvalidArgumentError("--global-batch is required: sequences of a step");
   }
+  const char* const mixed_option = FirstGiven(app, MixedOptionNames());
+  if (IsMixedCluster(options.search.cluster) || mixed_option != nullptr ||
+      model.objective == "cost") {
+    return RunOverGroups(options, model, app);
+  }
+  if (!model.csv_path.empty() && model.sweep.empty()) {
+    return absl::InvalidArgumentError("--csv writes the table of --sweep or --pareto; give one");
+  }
   const std::optional<ModelObjective> objective = FindModelObjective(model.objective);
   if (!objective.has_value()) {
     return absl::InvalidArgumentError(absl::StrCat("--objective: found \"", model.objective,
-                                                   "\", expected time, gpus or memory"));
+                                                   "\", expected time, gpus, memory or cost"));
   }
   if (!model.sweep.empty() && (options.json || !options.plan_path.empty())) {
     return absl::InvalidArgumentError(
@@ -169,12 +208,7 @@ absl::Status RunModelPlanning(const PlanningOptions& options, const ModelPlannin
   MW_ASSIGN_OR_RETURN(request.cluster, ParseCluster(options.search.cluster));
   MW_ASSIGN_OR_RETURN(request.budget_bytes, Budget(options.search.memory, request.cluster));
   MW_ASSIGN_OR_RETURN(request.model, ReadRequestedModel(options.program, request.inputs));
-  const int64_t longest =
-      request.model.max_sequence > 0 ? request.model.max_sequence : kTokensUnlessGiven;
-  const bool image = request.model.embedding.patches.has_value();
-  request.workload.sequence = model.sequence > 0 ? model.sequence
-                              : image            ? longest
-                                                 : std::min(longest, kTokensUnlessGiven);
+  request.workload.sequence = SequenceOf(request.model, model.sequence);
   if (!model.sweep.empty()) {
     MW_ASSIGN_OR_RETURN(const SweepRange range, ParseSweep(model.sweep));
     MW_ASSIGN_OR_RETURN(const std::vector<SweepRow> rows, SweepModel(request, range, model.weak));

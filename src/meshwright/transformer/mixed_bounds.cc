@@ -3,7 +3,8 @@
 // more, with w stages behind it, makes a step take at least the work of one micro-batch and (M - 1)
 // t - w F (mixed_schedule.h), and M t in any case; w is less than the number of stages and F at
 // most a known share of t. A larger t costs more in these terms and lets more layers lie on fast
-// groups, so that the least over all t counts; every stage has at least one layer.
+// groups, so that the least over all t counts; every stage has at least one layer. Memory bounds
+// how many layers stages hold by how many are behind them, and so have micro-batches in flight.
 
 #include "meshwright/transformer/mixed_bounds.h"
 
@@ -24,6 +25,8 @@ MixedBounds::MixedBounds(const MixedCosts& costs) : costs_(costs) {
   std::vector<std::vector<double>> least(costs.groups(), std::vector<double>(layers + 1, kNever));
   // By layer: the least that it adds to a stage, on any group.
   std::vector<double> alone(layers, kNever);
+  // By group and micro-batches in flight: the most layers of a stage, wherever it begins.
+  std::vector<std::vector<int64_t>> most_held(costs.groups(), std::vector<int64_t>(layers + 1));
   least_update_ = kNever;
   for (size_t group = 0; group < costs.groups(); ++group) {
     if (costs.slots(group) == 0) continue;
@@ -32,6 +35,8 @@ MixedBounds::MixedBounds(const MixedCosts& costs) : costs_(costs) {
         const MixedCell& cell = costs.Cell(group, first, count);
         if (cell.most_in_flight == 0) break;
         least[group][count] = std::min(least[group][count], cell.both());
+        int64_t& held = most_held[group][cell.most_in_flight];
+        held = std::max(held, count);
         if (cell.both() > 0) {
           forward_share_ = std::max(forward_share_, cell.forward / cell.both());
         }
@@ -45,6 +50,19 @@ MixedBounds::MixedBounds(const MixedCosts& costs) : costs_(costs) {
     for (int64_t count = 1; count <= layers; ++count) {
       if (least[group][count] < kNever) values_.push_back(least[group][count]);
     }
+  }
+  held_.assign(costs.groups() + 1, std::vector<int64_t>(layers + 1));
+  for (std::vector<int64_t>& held : most_held) {
+    for (int64_t i = layers; i-- > 1;) held[i] = std::max(held[i], held[i + 1]);
+  }
+  for (int64_t behind = 0; behind < layers; ++behind) {
+    const int64_t in_flight = std::min(costs.micro_batches(), behind + 1);
+    int64_t best = 0;
+    for (size_t group = 0; group < costs.groups(); ++group) {
+      held_[group][behind + 1] = held_[group][behind] + most_held[group][in_flight];
+      best = std::max(best, most_held[group][in_flight]);
+    }
+    held_.back()[behind + 1] = held_.back()[behind] + best;
   }
   std::sort(values_.begin(), values_.end());
   values_.erase(std::unique(values_.begin(), values_.end()), values_.end());
@@ -88,6 +106,21 @@ size_t MixedBounds::LeastSlowest(const StageCounts& stages, int64_t layers) cons
   return low;
 }
 
+bool MixedBounds::MayFit(const StageCounts& stages, int64_t layers, int64_t behind) const {
+  // A group's stages hold the most if they are the last ones.
+  const int64_t most = costs_.layers();
+  const auto held = [&](size_t group, int64_t count) {
+    const std::vector<int64_t>& sums = held_[group];
+    return sums[std::min(most, behind + count)] - sums[std::min(most, behind)];
+  };
+  int64_t each = 0, open = 0;
+  for (size_t group = 0; group < costs_.groups(); ++group) {
+    each += held(group, stages[group]);
+    open += stages[group];
+  }
+  return each >= layers && held(costs_.groups(), open) >= layers;
+}
+
 double MixedBounds::LeastSum(const StageCounts& stages, int64_t layers, size_t value) const {
   int64_t open = layers;
   double sum = 0;
@@ -108,6 +141,7 @@ double MixedBounds::Seconds(const StageCounts& stages, int64_t layers,
                             const PipelineBound& behind) const {
   const int64_t open = std::accumulate(stages.begin(), stages.end(), int64_t{0});
   if (open > layers || (open == 0 && layers > 0)) return kNever;
+  if (!MayFit(stages, layers, behind.stages())) return kNever;
   const double end = (open > 0 ? least_update_ : 0) + costs_.fixed_seconds();
   if (open == 0) return behind.seconds() + end;
   const size_t slowest = LeastSlowest(stages, layers);

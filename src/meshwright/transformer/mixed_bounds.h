@@ -33,6 +33,8 @@ class MixedBounds {
   const std::vector<double>& values() const { return values_; }
   // Position among `values` of the least slowest stage; values().size() if there is none.
   size_t LeastSlowest(const StageCounts& stages, int64_t layers) const;
+  // Whether memory may suffice for `layers` layers on that many open stages before `behind` others.
+  bool MayFit(const StageCounts& stages, int64_t layers, int64_t behind) const;
   // The largest share of a stage's time that its forward pass takes.
   double forward_share() const { return forward_share_; }
   // Of both passes of a layer, whatever it is; infinite where the group cannot be used.
@@ -47,6 +49,9 @@ class MixedBounds {
   std::vector<double> values_;
   // By group, then value: the most layers of a stage that takes no longer.
   std::vector<std::vector<int32_t>> most_layers_;
+  // By group, then stages behind: layers that stages with up to so many behind them hold in all;
+  // the last is of the best group for each.
+  std::vector<std::vector<int64_t>> held_;
   std::vector<double> least_work_;  // of so many first layers, wherever they lie
   std::vector<double> least_layer_;
   std::vector<size_t> fastest_;  // groups that can be used, by least_layer_

@@ -41,7 +41,9 @@ constexpr size_t kMostSubClusters = 10'000;  // that are listed
 constexpr int kMostOrders = 24;              // of groups, that are tried for a state
 constexpr int kMostCaps = 6;                 // on the slowest stage, of an order
 constexpr size_t kFirstStates = 2;           // of a family, planned before all others
-constexpr size_t kMostListed = 1024;         // states of a family
+constexpr int64_t kFamilyShare = 30;         // at most one of so many parts of the effort each
+constexpr int64_t kLeastFamilyEffort = 100'000;
+constexpr size_t kMostListed = 1024;   // states of a family
 constexpr double kNearlyOfUse = 0.02;  // slower than the best, of orders that make others tried
 constexpr int64_t kMostKeptCells = 20'000'000;  // of costs in memory, 32 bytes each
 constexpr int64_t kCellEffort = 50;             // of planning, to cost one of them
@@ -134,6 +136,11 @@ class MixedSearcher {
 
   MixedResult Run() {
     MakeFamilies();
+    for (size_t i = 0; i < families_.size(); ++i) {
+      if (!incumbents_.Useful(families_[i].seconds, families_[i].dollars)) continue;
+      Enter(i);
+      PlanFirst();
+    }
     for (size_t i = 0; i < families_.size(); ++i) {
       if (!incumbents_.Useful(families_[i].seconds, families_[i].dollars)) continue;
       if (state_effort_ >= options_.state_effort) {
@@ -254,25 +261,67 @@ class MixedSearcher {
                      [&](const State& a, const State& b) { return key(a) < key(b); });
   }
 
-  // Adds the family's states of use, and plans the most promising.
+  // Plans the most promising of the states that have the fastest groups' stages, or the cheapest,
+  // and then the next ones'.
+  void PlanFirst() {
+    listed_.clear();
+    for (const bool cheapest : {false, true}) {
+      std::vector<size_t> groups(costs_->groups());
+      std::iota(groups.begin(), groups.end(), size_t{0});
+      const auto value = [&](size_t group) {
+        return cheapest ? LayerDollars(group) : bounds_->LeastLayer(group);
+      };
+      std::stable_sort(groups.begin(), groups.end(),
+                       [&](size_t a, size_t b) { return value(a) < value(b); });
+      State state;
+      state.family = family_index_;
+      int64_t count = 0;
+      for (const size_t group : groups) {
+        for (int64_t n = 1; n <= costs_->slots(group) && count < costs_->layers(); ++n, ++count) {
+          state.stages[group] = static_cast<int32_t>(n);
+          state.dollars_per_hour = 0;
+          for (size_t i = 0; i < groups.size(); ++i) {
+            state.dollars_per_hour += Price(i, costs_->Nodes(i, state.stages[i]));
+          }
+          AddState(&state);
+        }
+      }
+    }
+    for (const bool by_cost : {false, true}) {
+      if (by_cost ? options_.objective == MixedObjective::kTime : by_cost_) continue;
+      std::stable_sort(listed_.begin(), listed_.end(), [&](const State& a, const State& b) {
+        return a.estimate * (by_cost ? a.dollars_per_hour : 1) <
+               b.estimate * (by_cost ? b.dollars_per_hour : 1);
+      });
+      for (size_t i = 0; i < std::min(listed_.size(), kFirstStates); ++i) {
+        if (Open(listed_[i].bound, listed_[i].dollars_per_hour)) Plan(listed_[i]);
+      }
+    }
+  }
+
+  // Adds the family's states of use.
   void ListStates() {
     listed_.clear();
     State state;
     state.family = family_index_;
     least_layer_dollars_ = kUnbounded;
+    order_.clear();
     for (size_t group = 0; group < costs_->groups(); ++group) {
       least_layer_dollars_ = std::min(least_layer_dollars_, LayerDollars(group));
+      order_.push_back(group);
     }
+    // Where the effort does not suffice, what lies on the cheapest groups alone comes first.
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](size_t a, size_t b) { return LayerDollars(a) > LayerDollars(b); });
+    family_effort_ = 0;
     AddStates(0, costs_->layers(), 0, &state);
+    state_effort_ += family_effort_;
     result_.states += static_cast<int64_t>(listed_.size());
     const auto promise = [&](const State& a, const State& b) {
       return by_cost_ ? a.estimate * a.dollars_per_hour < b.estimate * b.dollars_per_hour
                       : a.estimate < b.estimate;
     };
     std::stable_sort(listed_.begin(), listed_.end(), promise);
-    for (size_t i = 0; i < std::min(listed_.size(), kFirstStates); ++i) {
-      if (Open(listed_[i].bound, listed_[i].dollars_per_hour)) Plan(listed_[i]);
-    }
     for (size_t i = kMostListed; i < listed_.size(); ++i) {
       LeaveOpen(listed_[i].bound, listed_[i].bound * listed_[i].dollars_per_hour / 3600);
     }
@@ -286,13 +335,17 @@ class MixedSearcher {
     return seconds < kUnbounded ? seconds * StagePrice(group, family_->family) / 3600 : kUnbounded;
   }
 
-  // Decides the groups from `group` on; `open` stages may follow. `dollars` is what layers that
-  // have to lie on the groups so far cost more than on the cheapest, for each micro-batch.
-  void AddStates(size_t group, int64_t open, double dollars, State* state) {
-    if (group == costs_->groups()) return AddState(state);
+  // Decides the groups from order_[index] on; `open` stages may follow. `dollars` is what layers
+  // that have to lie on the groups so far cost more than on the cheapest, for each micro-batch.
+  void AddStates(size_t index, int64_t open, double dollars, State* state) {
+    if (index == order_.size()) return AddState(state);
+    const size_t group = order_[index];
     const double before = state->dollars_per_hour;
-    for (int64_t n = 0; n <= std::min(open, costs_->slots(group)); ++n) {
-      if (++state_effort_ > options_.state_effort) {
+    const int64_t most = std::min(open, costs_->slots(group));
+    for (int64_t i = 0; i <= most; ++i) {
+      // What is fast comes first, or what is cheap.
+      const int64_t n = options_.objective == MixedObjective::kTime ? most - i : i;
+      if (++family_effort_ > std::max(options_.state_effort / kFamilyShare, kLeastFamilyEffort)) {
         LeaveOpen(family_->seconds, family_->dollars);
         break;
       }
@@ -301,19 +354,20 @@ class MixedSearcher {
                  : dollars + static_cast<double>(n) * (LayerDollars(group) - least_layer_dollars_);
       state->stages[group] = static_cast<int32_t>(n);
       state->dollars_per_hour = before + Price(group, costs_->Nodes(group, n));
-      if (!Recording() && !AnyUse(group, open - n, more, *state)) continue;
-      AddStates(group + 1, open - n, more, state);
+      if (!Recording() && !AnyUse(index, open - n, more, *state)) continue;
+      AddStates(index + 1, open - n, more, state);
     }
     state->stages[group] = 0;
     state->dollars_per_hour = before;
   }
 
-  // Whether the state can be of use if all groups behind `group` have all the stages they can.
-  bool AnyUse(size_t group, int64_t open, double dollars, const State& state) const {
+  // Whether the state can be of use if all groups behind have all the stages they can.
+  bool AnyUse(size_t index, int64_t open, double dollars, const State& state) const {
     StageCounts stages = state.stages;
-    for (size_t i = group + 1; i < costs_->groups(); ++i) {
-      stages[i] = static_cast<int32_t>(std::min(open, costs_->slots(i)));
+    for (size_t i = index + 1; i < order_.size(); ++i) {
+      stages[order_[i]] = static_cast<int32_t>(std::min(open, costs_->slots(order_[i])));
     }
+    if (!bounds_->MayFit(stages, costs_->layers(), 0)) return false;
     const size_t slowest = bounds_->LeastSlowest(stages, costs_->layers());
     if (slowest == bounds_->values().size()) return false;
     const double micro_batches = static_cast<double>(costs_->micro_batches());
@@ -513,6 +567,8 @@ class MixedSearcher {
   const MixedCosts* costs_ = nullptr;
   const MixedBounds* bounds_ = nullptr;
   double least_layer_dollars_ = 0;
+  std::vector<size_t> order_;  // in which groups are decided
+  int64_t family_effort_ = 0;
   // Of the state at hand: stages that are open, those decided, by group; the last stage first.
   const State* state_ = nullptr;
   StageCounts left_ = {};
