@@ -30,19 +30,18 @@ std::vector<Point> AllPoints(const MixedProblem& problem, size_t most, bool* all
     const MixedCosts costs = coster.Costs(family);
     std::vector<MixedStage> reversed;
     std::vector<int64_t> used(costs.groups());
-    ForEachMixedPlan(costs, reversed, used, costs.layers(),
-                     [&](const std::vector<MixedStage>& stages) {
-                       if (points.size() > most) return;
-                       std::vector<int64_t> count(costs.groups());
-                       for (const MixedStage& stage : stages) ++count[stage.group];
-                       double rate = 0;
-                       for (size_t group = 0; group < count.size(); ++group) {
-                         rate += *PricePerHour(problem.cluster.groups[group],
-                                               costs.Nodes(group, count[group]));
-                       }
-                       const double seconds = MixedSeconds(costs, stages);
-                       points.push_back({seconds, seconds * rate / 3600});
-                     });
+    ForEachMixedPlan(
+        costs, reversed, used, costs.layers(), [&](const std::vector<MixedStage>& stages) {
+          if (points.size() > most) return;
+          std::vector<int64_t> count(costs.groups());
+          for (const MixedStage& stage : stages) ++count[stage.group];
+          double rate = 0;
+          for (size_t group = 0; group < count.size(); ++group) {
+            rate += *PricePerHour(problem.cluster.groups[group], costs.Nodes(group, count[group]));
+          }
+          const double seconds = MixedSeconds(costs, stages);
+          points.push_back({seconds, seconds * rate / 3600});
+        });
     if (points.size() > most) {
       *all = false;
       return {};
@@ -122,21 +121,18 @@ void ExpectSameAsExhaustive(const MixedProblem& problem, std::mt19937_64& random
   const double steps = 1000;
   const MixedResult within = search({.steps = steps, .most_dollars = limit.dollars * steps * 1.01});
   ASSERT_EQ(within.front.size(), 1u);
-  EXPECT_NEAR(within.front[0].seconds / least(seconds,
-                                              [&](const Point& point) {
-                                                return point.dollars <= limit.dollars * 1.01;
-                                              }),
-              1, kTiny);
+  EXPECT_NEAR(
+      within.front[0].seconds /
+          least(seconds, [&](const Point& point) { return point.dollars <= limit.dollars * 1.01; }),
+      1, kTiny);
   const MixedResult by_then = search({.objective = MixedObjective::kCost,
                                       .steps = steps,
                                       .most_seconds = limit.seconds * steps * 1.01});
   ASSERT_EQ(by_then.front.size(), 1u);
-  EXPECT_NEAR(by_then.front[0].step_dollars() / least(dollars,
-                                                      [&](const Point& point) {
-                                                        return point.seconds <=
-                                                               limit.seconds * 1.01;
-                                                      }),
-              1, kTiny);
+  EXPECT_NEAR(
+      by_then.front[0].step_dollars() /
+          least(dollars, [&](const Point& point) { return point.seconds <= limit.seconds * 1.01; }),
+      1, kTiny);
   const MixedResult never =
       search({.steps = steps, .most_seconds = least(seconds, any) * steps * 0.99});
   EXPECT_TRUE(never.front.empty());

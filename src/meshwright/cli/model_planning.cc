@@ -16,6 +16,7 @@
 #include "meshwright/base/file.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/cli/fasop_planning.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cluster/mixed_cluster.h"
 #include "meshwright/cluster/units.h"
@@ -109,6 +110,24 @@ absl::Status RunOverGroups(const PlanningOptions& options, const ModelPlanningOp
   return RunMixedPlanning(options, model.mixed, std::move(request));
 }
 
+absl::Status PlanAsFasop(const PlanningOptions& options, const ModelPlanningOptions& model,
+                         const CLI::App& app) {
+  for (const char* const option :
+       {"--global-batch", "--seq", "--dtype", "--objective", "--sweep", "--fix", "--memory", "-o",
+        "--json", "--max-cost", "--max-time", "--tokens", "--steps", "--profile", "--plot"}) {
+    if (app.get_option(option)->count() == 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(option,
+                     " does not go with --cost-model fasop, which is as published: only "
+                     "--cluster, --top, --pareto and --csv do"));
+  }
+  return RunFasopPlanning({.model = options.program,
+                           .cluster = options.search.cluster,
+                           .top = model.top,
+                           .pareto = model.mixed.pareto,
+                           .csv_path = model.csv_path});
+}
+
 }  // namespace
 
 std::shared_ptr<ModelPlanningOptions> AddModelPlanningOptions(CLI::App& app) {
@@ -170,8 +189,9 @@ absl::Status RunModelPlanning(const PlanningOptions& options, const ModelPlannin
         wrong, " is for programs, but ", options.program,
         " is a model; its degrees are searched, and --fix tp=8,pp=4 fixes some of them"));
   }
+  if (options.search.cost_model == "fasop") return PlanAsFasop(options, model, app);
   if (options.search.cost_model != "auto" && options.search.cost_model != "calibrated") {
-    return absl::InvalidArgumentError("--cost-model: models have calibrated only");
+    return absl::InvalidArgumentError("--cost-model: models have calibrated and fasop only");
   }
   if (model.global_batch == 0) {
     return absl::InvalidArgumentError("--global-batch is required: sequences of a step");
