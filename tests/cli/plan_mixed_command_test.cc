@@ -100,12 +100,12 @@ TEST_F(PlanMixedCommand, MeasuredLayers) {
   std::string profile = "gpu,tp,layer_id,forward_seconds\n";
   for (int layer = 0; layer < 38; ++layer) {
     profile +=
-        "A100,1," + std::to_string(layer) + ",0.002\nA10,1," + std::to_string(layer) + ",0.004\n";
+        "A100,1," + std::to_string(layer) + ",0.002\nA10G,1," + std::to_string(layer) + ",0.004\n";
   }
   const std::string file = folder_.Write("layers.csv", profile);
   const RunResult run = Plan({"--profile", file, "--fix", "tp=1,pp=1,dp=4,mbs=1,recompute=none"});
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("   76 ms    152 ms")) << "38 entries of 2 ms";
+  EXPECT_THAT(run.out, AllOf(HasSubstr("76.0 ms"), HasSubstr("152 ms"))) << "38 entries of 2 ms";
   const RunResult other = RunMeshwright(
       {"plan", "gpt2-xl", "--cluster", cluster_, "--global-batch", "32", "--profile", file});
   EXPECT_EQ(other.exit_code, 2);
@@ -127,11 +127,8 @@ TEST_F(PlanMixedCommand, BadInput) {
   expect({"--csv", folder_.Path("x.csv")}, "--pareto");
   expect({"--fix", "cp=2"}, "cp is not searched over groups of nodes");
   expect({"--sweep", "gpus=1..2"}, "--sweep does not go with groups of nodes");
-  cluster_ = folder_.Write("free.yaml", "groups: [{device: v100, nodes: 1, name: old}]\n");
-  const RunResult free = Plan({"--objective", "cost"});
-  if (free.exit_code != 0) {
-    EXPECT_THAT(free.err, HasSubstr("no price of old is known"));
-  }
+  cluster_ = folder_.Write("free.yaml", "groups: [{device: a100-40g, nodes: 1, name: old}]\n");
+  expect({"--objective", "cost"}, "no price of old is known");
   cluster_ = folder_.Write("new.yaml", "groups: [{device: z9000, nodes: 1}]\n");
   expect({}, "unknown device \"z9000\"");
   cluster_ = folder_.Write("apart.yaml",

@@ -102,7 +102,7 @@ TEST(MixedCluster, Errors) {
   EXPECT_THAT(MixedYamlError("groups: []"),
               HasSubstr("f.yaml:1:9: groups: expected a list of 1 to"));
   EXPECT_THAT(MixedYamlError("groups:\n  - {device: a200, nodes: 2}"),
-              HasSubstr("f.yaml:2:14: unknown device \"a200\"; did you mean \"a100"));
+              HasSubstr("f.yaml:2:14: unknown device \"a200\"; did you mean"));
   EXPECT_THAT(MixedYamlError(head + "  - {device: a10g, nodes: 1}"),
               HasSubstr("no link between a100-40g and a10g; give between_groups"));
   EXPECT_THAT(MixedYamlError(head + "  - {device: a100-40g, nodes: 2}"),

@@ -19,8 +19,8 @@
 namespace meshwright {
 namespace {
 
-using transformer::fasop::Row;
-using transformer::fasop::Setup;
+using FasopRow = transformer::fasop::Row;
+using FasopSetup = transformer::fasop::Setup;
 
 constexpr int64_t kMostFasopNodes = 8;  // of each GPU
 
@@ -29,14 +29,15 @@ constexpr std::pair<const char*, const char*> kSameModels[] = {
 
 struct FasopNodes {
   int64_t a100 = 0, a10 = 0;
-  Setup setup = Setup::kDefault;
+  FasopSetup setup = FasopSetup::kDefault;
 };
 
-absl::StatusOr<FasopNodes> ReadNodes(const std::string& spec) {
+absl::StatusOr<FasopNodes> ReadFasopNodes(const std::string& spec) {
   MW_ASSIGN_OR_RETURN(const MixedCluster cluster, ParseMixedCluster(spec));
   FasopNodes nodes;
   const int64_t per_node = cluster.groups[0].cluster.devices_per_node;
-  nodes.setup = per_node == GpusPerNode(Setup::kPareto) ? Setup::kPareto : Setup::kDefault;
+  nodes.setup =
+      per_node == GpusPerNode(FasopSetup::kPareto) ? FasopSetup::kPareto : FasopSetup::kDefault;
   for (const NodeGroup& group : cluster.groups) {
     const std::string& device = group.cluster.device.name;
     const bool a100 = absl::StartsWith(device, "a100"), a10 = absl::StartsWith(device, "a10");
@@ -53,7 +54,7 @@ absl::StatusOr<FasopNodes> ReadNodes(const std::string& spec) {
   return nodes;
 }
 
-std::string RowText(const Row& row) {
+std::string FasopRowText(const FasopRow& row) {
   const transformer::fasop::Estimate& e = row.estimate;
   return absl::StrFormat("%-16s %3d %4d %3d %4d %10s %11.4g %8.3g%s %8.3g%s  %s\n", row.placement,
                          row.degrees.tp, row.degrees.dp, row.degrees.pp, row.degrees.micro_batch,
@@ -62,11 +63,11 @@ std::string RowText(const Row& row) {
                          e.sharded_over_memory ? "!" : " ", absl::StrJoin(e.partition, "-"));
 }
 
-std::string RowsCsv(const std::vector<Row>& rows) {
+std::string FasopRowsCsv(const std::vector<FasopRow>& rows) {
   std::string csv =
       "mbs,tp,dp,pp,placement,num_a100,num_a10,partition,t,pt,dpt,et,price_per_step,is_oom,mem,"
       "is_zoom,zmem,train_cost\n";
-  for (const Row& row : rows) {
+  for (const FasopRow& row : rows) {
     const transformer::fasop::Estimate& e = row.estimate;
     const auto number = [](double value) { return absl::StrFormat("%.9g", value); };
     const auto gib = [](double value) { return absl::StrFormat("%.6g", value); };
@@ -84,9 +85,9 @@ std::string RowsCsv(const std::vector<Row>& rows) {
 }
 
 // Of rows sorted by time: those than which none is faster and cheaper, and that fit.
-std::vector<Row> FasopFront(const std::vector<Row>& rows) {
-  std::vector<Row> front;
-  for (const Row& row : rows) {
+std::vector<FasopRow> FasopFront(const std::vector<FasopRow>& rows) {
+  std::vector<FasopRow> front;
+  for (const FasopRow& row : rows) {
     if (row.estimate.over_memory) continue;
     if (!front.empty() && row.estimate.step_dollars >= front.back().estimate.step_dollars) continue;
     front.push_back(row);
@@ -103,35 +104,35 @@ absl::Status RunFasopPlanning(const FasopPlanning& planning) {
   }
   MW_ASSIGN_OR_RETURN(const transformer::fasop::Model* const model,
                       transformer::fasop::FindModel(name));
-  MW_ASSIGN_OR_RETURN(const FasopNodes nodes, ReadNodes(planning.cluster));
+  MW_ASSIGN_OR_RETURN(const FasopNodes nodes, ReadFasopNodes(planning.cluster));
   const OutputFile csv_file = {"--csv", planning.csv_path};
   MW_RETURN_IF_ERROR(CheckOutputs({csv_file}, {planning.cluster}));
   const auto start = std::chrono::steady_clock::now();
-  std::vector<Row> rows;
+  std::vector<FasopRow> rows;
   for (int64_t a100 = planning.pareto ? 0 : nodes.a100; a100 <= nodes.a100; ++a100) {
     for (int64_t a10 = planning.pareto ? 0 : nodes.a10; a10 <= nodes.a10; ++a10) {
       if (a100 + a10 == 0) continue;
-      const std::vector<Row> more =
+      const std::vector<FasopRow> more =
           Search(*model, PublishedProfile(*model), nodes.setup, a100, a10);
       rows.insert(rows.end(), more.begin(), more.end());
     }
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+  std::stable_sort(rows.begin(), rows.end(), [](const FasopRow& a, const FasopRow& b) {
     return a.estimate.seconds < b.estimate.seconds;
   });
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::vector<Row> shown = planning.pareto ? FasopFront(rows) : rows;
+  std::vector<FasopRow> shown = planning.pareto ? FasopFront(rows) : rows;
   if (!planning.pareto) {
     shown.resize(std::min(shown.size(), static_cast<size_t>(planning.top)));
   }
   std::string text =
       absl::StrFormat("%-16s %3s %4s %3s %4s %10s %11s %9s %9s  %s\n", "placement", "tp", "dp",
                       "pp", "mbs", "step", "$ a step", "GiB", "sharded", "layers of stages");
-  for (const Row& row : shown) text += RowText(row);
+  for (const FasopRow& row : shown) text += FasopRowText(row);
   absl::StrAppendFormat(&text, "%d configurations in %s; ! is more memory than there is\n",
                         rows.size(), SecondsText(seconds));
-  if (!csv_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(csv_file, RowsCsv(rows)));
+  if (!csv_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(csv_file, FasopRowsCsv(rows)));
   return PrintOutput(text);
 }
 

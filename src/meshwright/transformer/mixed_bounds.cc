@@ -148,9 +148,18 @@ double MixedBounds::Seconds(const StageCounts& stages, int64_t layers,
   if (slowest == values_.size()) return kNever;
   const double t = values_[slowest];
   const int64_t all = open + behind.stages();
-  // Sends between the open stages, and to the first that is decided.
-  const int64_t sends = behind.stages() > 0 ? open : open - 1;
-  const double least_sends = 2 * static_cast<double>(sends) * costs_.least_send();
+  // Sends between the open stages, and to the first that is decided. Each node is entered from
+  // another one, but for the last stage's; one of a group may hold decided stages.
+  const bool decided = behind.stages() > 0;
+  const int64_t sends = decided ? open : open - 1;
+  int64_t nodes = decided ? 0 : -1;
+  for (size_t group = 0; group < costs_.groups(); ++group) {
+    if (stages[group] == 0) continue;
+    const int64_t each = costs_.stages_per_node(group);
+    nodes += (stages[group] + each - 1) / each - (decided ? 1 : 0);
+  }
+  const double least_sends = 2 * (static_cast<double>(nodes) * costs_.least_send_between_nodes() +
+                                  static_cast<double>(sends - nodes) * costs_.least_send());
   const double work = least_work_[layers];
   const double micro_batches = static_cast<double>(costs_.micro_batches());
   const double more =
@@ -162,6 +171,11 @@ double MixedBounds::Seconds(const StageCounts& stages, int64_t layers,
         std::min(least, std::max(work, LeastSum(stages, layers, value)) + more * values_[value]);
   }
   double bound = std::max(work + least_sends + behind.seconds(), micro_batches * t);
+  // As the first stage lets micro-batches in.
+  const int64_t rounds = (costs_.micro_batches() - 1) / all + 1;
+  bound =
+      std::max(bound, static_cast<double>(rounds) * (LeastSum(stages, layers, values_.size() - 1) +
+                                                     least_sends + behind.sum()));
   bound = std::max(bound, least + least_sends + behind.sum());
   return bound + end;
 }

@@ -288,7 +288,7 @@ MixedCosts MixedCoster::Costs(const MixedFamily& family) {
   costs.micro_batches_ = problem.workload.global_batch / (family.dp * family.micro_batch);
   costs.layers_ = layers;
   costs.cells_.resize(groups.size() * layers * (layers + 1));
-  costs.least_send_ = kInfiniteSeconds;
+  costs.least_send_ = costs.least_send_between_ = kInfiniteSeconds;
   const double bytes = parts_->SendBytes(family);
   for (size_t group = 0; group < groups.size(); ++group) {
     const Cluster& cluster = groups[group].cluster;
@@ -311,7 +311,7 @@ MixedCosts MixedCoster::Costs(const MixedFamily& family) {
     costs.send_.push_back(between(bytes));
     costs.send_in_node_.push_back(inside(bytes));
     for (const double seconds : costs.send_.back()) {
-      costs.least_send_ = std::min(costs.least_send_, seconds);
+      costs.least_send_between_ = std::min(costs.least_send_between_, seconds);
     }
     costs.least_send_ = std::min(costs.least_send_, costs.send_in_node_.back());
     const double tied =
@@ -350,6 +350,7 @@ MixedCosts MixedCoster::Costs(const MixedFamily& family) {
       }
     }
   }
+  costs.least_send_ = std::min(costs.least_send_, costs.least_send_between_);
   return costs;
 }
 

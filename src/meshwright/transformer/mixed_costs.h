@@ -89,6 +89,7 @@ class MixedCosts {
     return (behind + 1) % per_node_[to] == 0 ? send_[to][to] : send_in_node_[to];
   }
   double least_send() const { return least_send_; }
+  double least_send_between_nodes() const { return least_send_between_; }
   // Of gradients of weights that the first and the last stage both have (`stages` of group `first`
   // in all); 0 if there are none.
   double TiedSeconds(size_t first, size_t last, int64_t stages) const;
@@ -101,7 +102,7 @@ class MixedCosts {
   std::vector<MixedCell> cells_;
   std::vector<std::vector<double>> send_, tied_;
   std::vector<double> send_in_node_, tied_in_node_;
-  double least_send_ = 0, fixed_seconds_ = 0;
+  double least_send_ = 0, least_send_between_ = 0, fixed_seconds_ = 0;
 };
 
 // What a plan costs in all.

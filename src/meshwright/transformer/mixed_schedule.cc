@@ -77,10 +77,14 @@ void PipelineBound::AddInFront(const PipelineStage& stage) {
   const double first = behind - wait * stage.forward, last = behind - wait * stage.backward;
   double waits = std::max({0.0, first, last});
   if (micro_batches_ >= stages_ + 2) waits = std::max(0.0, first) + std::max(0.0, last);
+  const int64_t rounds = (micro_batches_ - 1) / (stages_ + 1);
+  const int64_t rest = (micro_batches_ - 1) % (stages_ + 1);
+  const double turns = static_cast<double>(rounds + 1) * (stage.both() + behind) +
+                       static_cast<double>(rest) * stage.forward;
   const double work = static_cast<double>(micro_batches_) * stage.both();
   // What holds for a stage behind holds later by this one's passes and sends.
   const double shift = stage.both() + (stages_ > 0 ? 2 * stage.send : 0);
-  seconds_ = std::max(seconds_ + (stages_ > 0 ? shift : 0), work + waits);
+  seconds_ = std::max({seconds_ + (stages_ > 0 ? shift : 0), work + waits, turns});
   sum_ = behind + stage.both();
   ++stages_;
 }

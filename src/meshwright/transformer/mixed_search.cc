@@ -43,7 +43,8 @@ constexpr int kMostCaps = 6;                 // on the slowest stage, of an orde
 constexpr size_t kFirstStates = 2;           // of a family, planned before all others
 constexpr int64_t kFamilyShare = 30;         // at most one of so many parts of the effort each
 constexpr int64_t kLeastFamilyEffort = 100'000;
-constexpr size_t kMostListed = 1024;   // states of a family
+constexpr size_t kMostPolished = 40;        // stages of plans that single moves improve
+constexpr size_t kMostFamilyStates = 1024;  // states of a family
 constexpr double kNearlyOfUse = 0.02;  // slower than the best, of orders that make others tried
 constexpr int64_t kMostKeptCells = 20'000'000;  // of costs in memory, 32 bytes each
 constexpr int64_t kCellEffort = 50;             // of planning, to cost one of them
@@ -322,10 +323,10 @@ class MixedSearcher {
                       : a.estimate < b.estimate;
     };
     std::stable_sort(listed_.begin(), listed_.end(), promise);
-    for (size_t i = kMostListed; i < listed_.size(); ++i) {
+    for (size_t i = kMostFamilyStates; i < listed_.size(); ++i) {
       LeaveOpen(listed_[i].bound, listed_[i].bound * listed_[i].dollars_per_hour / 3600);
     }
-    listed_.resize(std::min(listed_.size(), kMostListed));
+    listed_.resize(std::min(listed_.size(), kMostFamilyStates));
     states_.insert(states_.end(), listed_.begin(), listed_.end());
   }
 
@@ -476,16 +477,57 @@ class MixedSearcher {
       }
     }
     double best = kUnbounded;
-    std::vector<MixedStage> stages;
+    std::vector<MixedStage> stages, best_stages;
     for (size_t cap = low; cap < std::min(values.size(), low + kMostCaps); ++cap) {
       if (!partitioner.Solve(values[cap], &stages, &sum)) continue;
       const double more =
           static_cast<double>(costs_->micro_batches() - 1) - (count - 1) * bounds_->forward_share();
       if (sum + std::max(0.0, more) * values[cap] >= best) break;
-      best = std::min(best, Try(state, stages));
+      const double seconds = Try(state, stages);
+      if (seconds >= best) continue;
+      best = seconds;
+      best_stages = stages;
     }
     plan_effort_ += partitioner.effort();
-    return best;
+    if (best * (1 - kNearlyOfUse) >= incumbents_.Cutoff(state.dollars_per_hour)) return best;
+    return Polish(state, std::move(best_stages), best);
+  }
+
+  // Moves single layers from one stage to another as long as that helps: of partitions with the
+  // same slowest stage and sum, the simulation prefers some. Returns the seconds at the end.
+  double Polish(const State& state, std::vector<MixedStage> stages, double seconds) {
+    if (stages.size() > kMostPolished) return seconds;
+    for (bool better = true; better;) {
+      better = false;
+      for (MixedStage& from : stages) {
+        for (MixedStage& to : stages) {
+          if (&from == &to || from.layers == 1) continue;
+          --from.layers;
+          ++to.layers;
+          const double moved = Fits(stages) ? Try(state, stages) : kUnbounded;
+          if (moved < seconds) {
+            seconds = moved;
+            better = true;
+          } else {
+            ++from.layers;
+            --to.layers;
+          }
+        }
+      }
+    }
+    return seconds;
+  }
+
+  bool Fits(const std::vector<MixedStage>& stages) const {
+    int64_t first = costs_->layers(), in_flight = 0;
+    for (size_t i = stages.size(); i-- > 0;) {
+      first -= stages[i].layers;
+      in_flight = std::min(in_flight + 1, costs_->micro_batches());
+      if (costs_->Cell(stages[i].group, first, stages[i].layers).most_in_flight < in_flight) {
+        return false;
+      }
+    }
+    return true;
   }
 
   // Goes through all plans of a state.
