@@ -138,7 +138,7 @@ void ExpectSameAsExhaustive(const MixedProblem& problem, std::mt19937_64& random
   EXPECT_TRUE(never.front.empty());
 }
 
-TEST(MixedSearchTest, SameAsExhaustiveSearch) {
+TEST(MixedOptimalityTest, SameAsExhaustiveSearch) {
   int compared = 0;
   for (uint64_t seed = 0; seed < 150; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);

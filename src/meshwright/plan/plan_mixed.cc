@@ -68,7 +68,9 @@ absl::Status MixedShortage(const MixedRequest& request) {
   if (fastest.empty()) {
     return absl::InvalidArgumentError(
         "no degrees of parallelism go with the nodes: a stage takes tp dp devices, which have to "
-        "be whole nodes or an equal part of one");
+        "be whole nodes or an equal part of one; dp mbs has to divide the global batch, and leave "
+        "at "
+        "most 16384 micro-batches");
   }
   MixedCoster coster(unlimited.problem);
   const transformer::MixedFigures figures = coster.Figures(fastest.front().plan);

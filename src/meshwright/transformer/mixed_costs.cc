@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "absl/strings/str_join.h"
 #include "meshwright/base/strings.h"
@@ -15,6 +16,8 @@ constexpr double kTiedGradientBytes = 4;  // a parameter that two stages have
 constexpr double kInfiniteSeconds = std::numeric_limits<double>::infinity();
 // A micro-batch of more sequences gains nothing that fewer do not have.
 constexpr int64_t kMostMicroBatch = 64;
+// In a step: more are not simulated.
+constexpr int64_t kMostMicroBatches = int64_t{1} << 14;
 
 double LinkSeconds(const Link& link, double bytes) {
   return link.latency_seconds + bytes / link.achievable();
@@ -225,13 +228,14 @@ MixedCoster::~MixedCoster() = default;
 std::vector<MixedFamily> MixedCoster::Families() const {
   const MixedProblem& problem = parts_->problem();
   const Fixes& fixes = problem.fixes;
-  int64_t most_devices = 0, most_per_node = 0;
+  int64_t most_devices = 0;
+  std::set<int64_t> tensor_degrees;
   for (const NodeGroup& group : problem.cluster.groups) {
     most_devices = std::max(most_devices, group.cluster.devices());
-    most_per_node = std::max(most_per_node, group.cluster.devices_per_node);
+    for (const int64_t tp : DivisorsOf(group.cluster.devices_per_node)) tensor_degrees.insert(tp);
   }
   std::vector<MixedFamily> families;
-  for (int64_t tp = 1; tp <= most_per_node; ++tp) {
+  for (const int64_t tp : tensor_degrees) {
     if (!Allows(fixes.tp, tp)) continue;
     Fixes fixed;
     fixed.tp = tp;
@@ -242,6 +246,7 @@ std::vector<MixedFamily> MixedCoster::Families() const {
       if (!Allows(fixes.dp, dp) || tp * dp > most_devices) continue;
       for (const int64_t micro_batch : DivisorsOf(problem.workload.global_batch / dp)) {
         if (!Allows(fixes.micro_batch, micro_batch) || micro_batch > kMostMicroBatch) continue;
+        if (problem.workload.global_batch / (dp * micro_batch) > kMostMicroBatches) continue;
         for (const int zero : {0, 1}) {
           if (!Allows(fixes.zero, zero) || (zero > 0 && dp == 1)) continue;
           for (int i = 0; i < kRecomputeKinds; ++i) {
@@ -448,8 +453,8 @@ absl::Status CheckMixedProblem(const MixedProblem& problem) {
   }
   for (const NodeGroup& group : problem.cluster.groups) {
     bool found = false;
-    for (int64_t tp = 1; tp <= group.cluster.devices_per_node && !found; ++tp) {
-      found = problem.profile->Find(group.name, tp, 1).has_value() ||
+    for (const int64_t tp : DivisorsOf(group.cluster.devices_per_node)) {
+      found = found || problem.profile->Find(group.name, tp, 1).has_value() ||
               problem.profile->Find(group.cluster.device.name, tp, 1).has_value();
     }
     if (!found) {

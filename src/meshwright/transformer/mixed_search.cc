@@ -46,8 +46,10 @@ constexpr int64_t kLeastFamilyEffort = 100'000;
 constexpr size_t kMostPolished = 40;        // stages of plans that single moves improve
 constexpr size_t kMostFamilyStates = 1024;  // states of a family
 constexpr double kNearlyOfUse = 0.02;  // slower than the best, of orders that make others tried
-constexpr int64_t kMostKeptCells = 20'000'000;  // of costs in memory, 32 bytes each
-constexpr int64_t kCellEffort = 50;             // of planning, to cost one of them
+constexpr int64_t kPassesOfStep = 8;
+constexpr int64_t kMostFirstCells = 40'000'000;  // that are costed before states are listed
+constexpr int64_t kMostKeptCells = 20'000'000;   // of costs in memory, 32 bytes each
+constexpr int64_t kCellEffort = 50;              // of planning, to cost one of them
 
 // What was found, and what can still be of use.
 class Incumbents {
@@ -137,9 +139,11 @@ class MixedSearcher {
 
   MixedResult Run() {
     MakeFamilies();
+    int64_t first_effort = 0;
     for (size_t i = 0; i < families_.size(); ++i) {
       if (!incumbents_.Useful(families_[i].seconds, families_[i].dollars)) continue;
-      Enter(i);
+      if (first_effort > kMostFirstCells) break;
+      first_effort += Enter(i);
       PlanFirst();
     }
     for (size_t i = 0; i < families_.size(); ++i) {
@@ -545,6 +549,8 @@ class MixedSearcher {
   void Extend(int64_t layers, const PipelineBound& behind) {
     const int64_t open = std::accumulate(left_.begin(), left_.end(), int64_t{0});
     if (open == 0) {
+      // A pass that is simulated takes a fraction of what a stage takes here.
+      proof_steps_ += costs_->micro_batches() * behind.stages() / kPassesOfStep;
       Try(*state_, {reversed_.rbegin(), reversed_.rend()});
       return;
     }

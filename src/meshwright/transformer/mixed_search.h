@@ -25,7 +25,7 @@ struct MixedSearchOptions {
   // machine.
   int64_t state_effort = 15'000'000;
   int64_t plan_effort = 1'500'000'000;
-  int64_t proof_effort = 20'000'000;
+  int64_t proof_effort = 80'000'000;
 };
 
 struct MixedChoice {
