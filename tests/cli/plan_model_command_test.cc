@@ -104,7 +104,8 @@ TEST(PlanModelCommand, SaysWhatIsWrong) {
   ExpectRefused(PlanModelOf("llama3-8b", with({"--pipeline", "2"})), 2,
                 "--pipeline is for programs");
   ExpectRefused(PlanModelOf("llama3-8b", with({"--dtype", "f64"})), 2, "expected one of bf16");
-  ExpectRefused(PlanModelOf("llama3-8b", with({"--objective", "cost"})), 2, "time, gpus or memory");
+  ExpectRefused(PlanModelOf("llama3-8b", with({"--objective", "speed"})), 2,
+                "time, gpus, memory or cost");
   ExpectRefused(PlanModelOf("lama3-8b", with({})), 2, "the nearest name is \"llama3-8b\"");
   ExpectRefused(PlanModelOf("llama3-8b", with({"--sweep", "8..16"})), 2,
                 "expected gpus=FIRST..LAST");

@@ -16,7 +16,9 @@
 #include "meshwright/base/file.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/cli/fasop_planning.h"
 #include "meshwright/cli/output.h"
+#include "meshwright/cluster/mixed_cluster.h"
 #include "meshwright/cluster/units.h"
 #include "meshwright/plan/model_sweep.h"
 #include "meshwright/plan/plan_json.h"
@@ -42,7 +44,8 @@ constexpr std::initializer_list<const char*> kProgramOptions = {
     "--emit", "--fix-file", "--deadline",      "--seed",     "--no-recompute"};
 
 // The first of `options` that the user gave; null: none.
-const char* FirstGiven(const CLI::App& app, std::initializer_list<const char*> options) {
+template <typename Options>
+const char* FirstGiven(const CLI::App& app, const Options& options) {
   for (const char* const option : options) {
     if (app.get_option(option)->count() > 0) return option;
   }
@@ -87,6 +90,51 @@ absl::StatusOr<transformer::Model> ReadRequestedModel(const std::string& name,
   return model;
 }
 
+// Tokens of a sequence, where the user may have said how many.
+int64_t SequenceOf(const transformer::Model& model, int64_t given) {
+  if (given > 0) return given;
+  const int64_t longest = model.max_sequence > 0 ? model.max_sequence : kTokensUnlessGiven;
+  const bool image = model.embedding.patches.has_value();
+  return image ? longest : std::min(longest, kTokensUnlessGiven);
+}
+
+absl::Status RunOverGroups(const PlanningOptions& options, const ModelPlanningOptions& model,
+                           const CLI::App& app) {
+  for (const char* const option : {"--sweep", "--top"}) {
+    if (app.get_option(option)->count() == 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(option, " does not go with groups of nodes or costs"));
+  }
+  MixedModelRequest request;
+  request.objective = model.objective;
+  request.csv_path = model.csv_path;
+  request.workload.global_batch = model.global_batch;
+  MW_ASSIGN_OR_RETURN(request.precision, transformer::ParsePrecision(model.dtype));
+  std::vector<PlanInput> inputs;
+  std::string description;  // not kept: these plans cannot be launched
+  MW_ASSIGN_OR_RETURN(request.model, ReadRequestedModel(options.program, description, inputs));
+  request.workload.sequence = SequenceOf(request.model, model.sequence);
+  return RunMixedPlanning(options, model.mixed, std::move(request));
+}
+
+absl::Status PlanAsFasop(const PlanningOptions& options, const ModelPlanningOptions& model,
+                         const CLI::App& app) {
+  for (const char* const option :
+       {"--global-batch", "--seq", "--dtype", "--objective", "--sweep", "--fix", "--memory", "-o",
+        "--json", "--max-cost", "--max-time", "--tokens", "--steps", "--profile", "--plot"}) {
+    if (app.get_option(option)->count() == 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(option,
+                     " does not go with --cost-model fasop, which is as published: only "
+                     "--cluster, --top, --pareto and --csv do"));
+  }
+  return RunFasopPlanning({.model = options.program,
+                           .cluster = options.search.cluster,
+                           .top = model.top,
+                           .pareto = model.mixed.pareto,
+                           .csv_path = model.csv_path});
+}
+
 }  // namespace
 
 std::shared_ptr<ModelPlanningOptions> AddModelPlanningOptions(CLI::App& app) {
@@ -103,7 +151,7 @@ std::shared_ptr<ModelPlanningOptions> AddModelPlanningOptions(CLI::App& app) {
       ->check(CLI::Range(int64_t{1}, kMostAlternatives))
       ->capture_default_str();
   app.add_option("--objective", options->objective,
-                 "models: time; gpus: the fewest that it fits on; or memory")
+                 "models: time; gpus: the fewest that it fits on; memory; or, with prices, cost")
       ->capture_default_str();
   CLI::Option* const sweep =
       app.add_option("--sweep", options->sweep,
@@ -111,14 +159,16 @@ std::shared_ptr<ModelPlanningOptions> AddModelPlanningOptions(CLI::App& app) {
   app.add_flag("--weak", options->weak,
                "models: let the global batch grow with the GPUs of --sweep")
       ->needs(sweep);
-  AddOutputOption(app, "--csv", options->csv_path, "models: write the table of --sweep here")
-      ->needs(sweep);
+  AddOutputOption(app, "--csv", options->csv_path,
+                  "models: write the table of --sweep or --pareto here");
+  AddMixedPlanningOptions(app, options->mixed);
   return options;
 }
 
 bool IsModel(const std::string& argument, const CLI::App& app) {
   std::error_code error;
-  const bool asked = FirstGiven(app, kModelOptions) != nullptr;
+  const bool asked =
+      FirstGiven(app, kModelOptions) != nullptr || FirstGiven(app, MixedOptionNames()) != nullptr;
   if (argument == "-") return asked;
   if (!std::filesystem::exists(argument, error)) {
     return asked || transformer::FindBuiltinModel(argument) != nullptr;
@@ -129,7 +179,8 @@ bool IsModel(const std::string& argument, const CLI::App& app) {
 }
 
 absl::Status CheckNoModelOptions(const CLI::App& app) {
-  const char* const option = FirstGiven(app, kModelOptions);
+  const char* option = FirstGiven(app, kModelOptions);
+  if (option == nullptr) option = FirstGiven(app, MixedOptionNames());
   if (option == nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       option,
@@ -145,16 +196,25 @@ absl::Status RunModelPlanning(const PlanningOptions& options, const ModelPlannin
         wrong, " is for programs, but ", options.program,
         " is a model; its degrees are searched, and --fix tp=8,pp=4 fixes some of them"));
   }
+  if (options.search.cost_model == "fasop") return PlanAsFasop(options, model, app);
   if (options.search.cost_model != "auto" && options.search.cost_model != "calibrated") {
-    return absl::InvalidArgumentError("--cost-model: models have calibrated only");
+    return absl::InvalidArgumentError("--cost-model: models have calibrated and fasop only");
   }
   if (model.global_batch == 0) {
     return absl::InvalidArgumentError("--global-batch is required: sequences of a step");
   }
+  const char* const mixed_option = FirstGiven(app, MixedOptionNames());
+  if (IsMixedCluster(options.search.cluster) || mixed_option != nullptr ||
+      model.objective == "cost") {
+    return RunOverGroups(options, model, app);
+  }
+  if (!model.csv_path.empty() && model.sweep.empty()) {
+    return absl::InvalidArgumentError("--csv writes the table of --sweep or --pareto; give one");
+  }
   const std::optional<ModelObjective> objective = FindModelObjective(model.objective);
   if (!objective.has_value()) {
     return absl::InvalidArgumentError(absl::StrCat("--objective: found \"", model.objective,
-                                                   "\", expected time, gpus or memory"));
+                                                   "\", expected time, gpus, memory or cost"));
   }
   if (!model.sweep.empty() && (options.json || !options.plan_path.empty())) {
     return absl::InvalidArgumentError(
@@ -176,12 +236,7 @@ absl::Status RunModelPlanning(const PlanningOptions& options, const ModelPlannin
   MW_ASSIGN_OR_RETURN(request.budget_bytes, Budget(options.search.memory, request.cluster));
   MW_ASSIGN_OR_RETURN(request.model,
                       ReadRequestedModel(options.program, request.description, request.inputs));
-  const int64_t longest =
-      request.model.max_sequence > 0 ? request.model.max_sequence : kTokensUnlessGiven;
-  const bool image = request.model.embedding.patches.has_value();
-  request.workload.sequence = model.sequence > 0 ? model.sequence
-                              : image            ? longest
-                                                 : std::min(longest, kTokensUnlessGiven);
+  request.workload.sequence = SequenceOf(request.model, model.sequence);
   if (!model.sweep.empty()) {
     MW_ASSIGN_OR_RETURN(const SweepRange range, ParseSweep(model.sweep));
     MW_ASSIGN_OR_RETURN(const std::vector<SweepRow> rows, SweepModel(request, range, model.weak));

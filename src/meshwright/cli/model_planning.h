@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "meshwright/cli/mixed_planning.h"
 #include "meshwright/cli/planning_command.h"
 
 namespace CLI {
@@ -20,6 +21,7 @@ struct ModelPlanningOptions {
   std::string dtype = "bf16", objective = "time";
   std::string sweep, csv_path;  // empty: not wanted
   bool weak = false;
+  MixedPlanningOptions mixed;  // over groups of nodes
 };
 
 // Registers them with `app`.

@@ -18,7 +18,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cli/output.h"
-#include "meshwright/cli/reproduce_nersc.h"
+#include "meshwright/cli/reproduce_files.h"
 #include "meshwright/cli/reproduce_runs.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/cluster/units.h"
@@ -27,6 +27,8 @@
 #include "meshwright/inter/alpa_stages.h"
 #include "meshwright/solve/alpa_ilp.h"
 #include "meshwright/solve/solution_json.h"
+#include "meshwright/transformer/fasop_reproduce.h"
+#include "meshwright/transformer/nersc_reproduce.h"
 
 namespace meshwright {
 namespace {
@@ -181,7 +183,15 @@ constexpr Reproduction kReproductions[] = {
     {"alpa-schedules", "pipeline schedules of Alpa, clock by clock", &ReproduceAlpaSchedules},
     {"nersc", "collectives, operators, points and searches of NERSC's transformer-perf-estimates",
      nullptr,
-     [](const ReproduceCommand& command) { return ReproduceNersc(command.files, command.json); }},
+     [](const ReproduceCommand& command) {
+       return ReproduceFiles("nersc", &transformer::nersc::ReproduceFile, command.files,
+                             command.json);
+     }},
+    {"fasop", "tables of FASOP's searches over A100 and A10 nodes, as CSV", nullptr,
+     [](const ReproduceCommand& command) {
+       return ReproduceFiles("fasop", &transformer::fasop::ReproduceFile, command.files,
+                             command.json);
+     }},
     {"runs", "published training runs as CSV, predicted by the calibrated model", nullptr,
      [](const ReproduceCommand& command) {
        return ReproduceRuns(command.files, {.output = command.output,

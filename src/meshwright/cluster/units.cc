@@ -38,7 +38,7 @@ constexpr Unit kPrefixes[] = {
 
 constexpr Unit kDurations[] = {
     {"", 1},      {"s", 1},      {"ms", 1e-3}, {"us", 1e-6},  {"\xc2\xb5s", 1e-6},
-    {"ns", 1e-9}, {"min", 60.0}, {"m", 60.0},  {"h", 3600.0},
+    {"ns", 1e-9}, {"min", 60.0}, {"m", 60.0},  {"h", 3600.0}, {"d", 86400.0},
 };
 
 constexpr size_t kShown = 60;  // characters of arbitrary input in an error, which stays one line
@@ -127,7 +127,7 @@ absl::StatusOr<double> ParseDuration(std::string_view text) {
   const double scale = SplitNumber(text, &split) ? ScaleOf(split.unit, kDurations) : 0;
   const double value = split.number * scale;
   if (scale == 0 || !std::isfinite(value)) {
-    return Malformed(text, "a duration", "\"30s\", \"3us\", \"5min\" or plain seconds");
+    return Malformed(text, "a duration", "\"30s\", \"3us\", \"5min\", \"10d\" or plain seconds");
   }
   return value;
 }

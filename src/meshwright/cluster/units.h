@@ -18,7 +18,7 @@ namespace meshwright {
 absl::StatusOr<int64_t> ParseBytes(std::string_view text);
 // Bytes per second: "900GB/s", "400Gbit/s", "3.35TB/s", "5e10".
 absl::StatusOr<double> ParseBandwidth(std::string_view text);
-// Seconds: "30s", "3us", "2min", "1h", "1.5" (seconds).
+// Seconds: "30s", "3us", "2min", "1h", "10d", "1.5" (seconds).
 absl::StatusOr<double> ParseDuration(std::string_view text);
 // Operations per second: "989TFLOPS", "1.2 PFLOP/s", "989e12".
 absl::StatusOr<double> ParseFlops(std::string_view text);

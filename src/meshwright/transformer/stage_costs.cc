@@ -6,9 +6,6 @@
 #include "meshwright/cluster/mesh.h"
 
 namespace meshwright::transformer {
-namespace {
-
-// Adds `times` blocks like `block`, one after the other.
 void AddBlocks(const GroupCost& block, int64_t times, GroupCost* sum) {
   const double n = static_cast<double>(times);
   sum->forward += n * block.forward;
@@ -23,8 +20,6 @@ void AddBlocks(const GroupCost& block, int64_t times, GroupCost* sum) {
   sum->transient = std::max(sum->transient, block.transient);
   sum->logits += n * block.logits;
 }
-
-}  // namespace
 
 int64_t WholeBytes(double bytes) {
   return static_cast<int64_t>(std::llround(std::min(bytes, 9e18)));
@@ -159,6 +154,20 @@ std::vector<PipelineCost> StageCosts::Costs(const Configuration& c, GroupTimes& 
       if (total > cost.groups[cost.busiest].total()) cost.busiest = i;
       cost.mean += total * static_cast<double>(deal.contents[i].groups) / static_cast<double>(c.pp);
     }
+  }
+  return costs;
+}
+
+AllBlockCosts StageCosts::Blocks(const Configuration& c, GroupTimes& times) const {
+  const BlockSettings settings{Rates(c.precision), framework_, c, workload_.sequence};
+  AllBlockCosts costs;
+  for (const Kind& kind : kinds_) {
+    costs.layers.push_back(Exposed(LayerCost(model_, *kind.layer, kind.block, settings), c, times));
+  }
+  costs.embedding = Exposed(EmbeddingCost(model_, embedding_, settings), c, times);
+  costs.head = Exposed(HeadCost(model_, head_, settings), c, times);
+  if (model_.mtp.modules > 0) {
+    costs.mtp = Exposed(MtpCost(model_, mtp_, head_, settings), c, times);
   }
   return costs;
 }

@@ -57,6 +57,19 @@ struct GroupCost {
   double total() const { return forward + backward + communication(); }
 };
 
+// Adds `times` blocks like `block`, one after the other.
+void AddBlocks(const GroupCost& block, int64_t times, GroupCost* sum);
+
+// One block by Recompute.
+using BlockGroupCosts = std::array<GroupCost, kRecomputeKinds>;
+
+// One block of each kind.
+struct AllBlockCosts {
+  std::vector<BlockGroupCosts> layers;  // of all stacks, as GroupContent::layers
+  BlockGroupCosts embedding, head;
+  BlockGroupCosts mtp;  // what a module has beside its layer
+};
+
 struct PipelineCost {
   std::vector<GroupCost> groups;  // by content, as StageDeal::contents
   size_t busiest = 0;             // of `groups`
@@ -76,6 +89,8 @@ class StageCosts {
   // By Recompute. Depends on tp, sequence_parallel, cp, dp, pp, ends_as_layers, ep, etp,
   // micro_batch and precision of `c`.
   std::vector<PipelineCost> Costs(const Configuration& c, GroupTimes& times);
+  // What these are made from.
+  AllBlockCosts Blocks(const Configuration& c, GroupTimes& times) const;
 
   const DeviceRates& Rates(Precision precision) const {
     return rates_[static_cast<size_t>(precision)];
@@ -83,8 +98,7 @@ class StageCosts {
 
  private:
   // One block with its communication, by Recompute.
-  std::array<GroupCost, kRecomputeKinds> Exposed(const BlockCost& block, const Configuration& c,
-                                                 GroupTimes& times) const;
+  BlockGroupCosts Exposed(const BlockCost& block, const Configuration& c, GroupTimes& times) const;
 
   struct Kind {
     const Layer* layer;

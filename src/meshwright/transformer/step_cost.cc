@@ -118,10 +118,14 @@ class StepCoster::Tables {
   const FamilyCosts& FamilyOf(const Configuration& c);
   StepFigures Figures(const Configuration& c, const FamilyCosts& family);
   const Workload& workload() const { return workload_; }
+  AllBlockCosts Blocks(const Configuration& c) { return stages_.Blocks(c, times_); }
+  double UpdateSeconds(const Configuration& c, const GroupCost& g);
+  double fixed_seconds() const { return framework_.step_seconds; }
 
  private:
   StepTime Time(const Configuration& c, const Degrees& d, const FamilyCosts& family);
   double DataSeconds(const Configuration& c, const Degrees& d, const GroupCost& g);
+  double OptimizerSeconds(const Configuration& c, const Degrees& d, const GroupCost& g) const;
 
   const Model& model_;
   const Workload workload_;
@@ -185,6 +189,17 @@ double StepCoster::Tables::DataSeconds(const Configuration& c, const Degrees& d,
          SecondsAdded(gradients, g.backward + g.communication() * 2 / 3, slow);
 }
 
+double StepCoster::Tables::OptimizerSeconds(const Configuration& c, const Degrees& d,
+                                            const GroupCost& g) const {
+  const double updated = c.zero >= 1 ? d.Sharded(g) : g.parameters + g.expert_parameters;
+  return kOptimizerTraffic * updated / stages_.Rates(c.precision).memory_bytes;
+}
+
+double StepCoster::Tables::UpdateSeconds(const Configuration& c, const GroupCost& g) {
+  const Degrees d(c, workload_);
+  return DataSeconds(c, d, g) + OptimizerSeconds(c, d, g);
+}
+
 StepTime StepCoster::Tables::Time(const Configuration& c, const Degrees& d,
                                   const FamilyCosts& family) {
   const PipelineCost& pipeline = family.pipelines[static_cast<size_t>(c.recompute)];
@@ -204,8 +219,7 @@ StepTime StepCoster::Tables::Time(const Configuration& c, const Degrees& d,
     time.pipeline_communication = 2 * family.send_seconds * (d.pp - 1 + between);
   }
   time.data_communication = DataSeconds(c, d, g);
-  const double updated = c.zero >= 1 ? d.Sharded(g) : g.parameters + g.expert_parameters;
-  time.optimizer = kOptimizerTraffic * updated / rates.memory_bytes + framework_.step_seconds;
+  time.optimizer = OptimizerSeconds(c, d, g) + framework_.step_seconds;
   time.seconds = time.compute + time.tensor_communication + time.context_communication +
                  time.expert_communication + time.data_communication + time.pipeline_communication +
                  time.bubble + time.optimizer;
@@ -253,5 +267,18 @@ StepCost StepCoster::Cost(const Configuration& c) {
   }
   return cost;
 }
+
+AllBlockCosts StepCoster::Blocks(const Configuration& c) { return tables_->Blocks(c); }
+
+StageMemory StepCoster::GroupMemory(const Configuration& c, const GroupCost& group,
+                                    int64_t position) const {
+  return MemoryOf(c, Degrees(c, tables_->workload()), group, position);
+}
+
+double StepCoster::GroupUpdateSeconds(const Configuration& c, const GroupCost& group) {
+  return tables_->UpdateSeconds(c, group);
+}
+
+double StepCoster::FixedSeconds() const { return tables_->fixed_seconds(); }
 
 }  // namespace meshwright::transformer

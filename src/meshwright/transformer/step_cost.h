@@ -11,6 +11,7 @@
 #include "meshwright/transformer/configuration.h"
 #include "meshwright/transformer/device_parameters.h"
 #include "meshwright/transformer/model.h"
+#include "meshwright/transformer/stage_costs.h"
 
 // Time and memory of a training step by the calibrated model.
 
@@ -76,6 +77,17 @@ class StepCoster {
   StepFigures Figures(const Configuration& configuration);
   // The same with the memory of every group.
   StepCost Cost(const Configuration& configuration);
+
+  // What pipelines are made from whose groups differ in more than their layers.
+  AllBlockCosts Blocks(const Configuration& configuration);
+  // Of the group at `position` of `configuration`.pp.
+  StageMemory GroupMemory(const Configuration& configuration, const GroupCost& group,
+                          int64_t position) const;
+  // What a group does behind its last backward pass: gradients and ZeRO's weights over the
+  // replicas, as far as nothing hides them, and the optimizer.
+  double GroupUpdateSeconds(const Configuration& configuration, const GroupCost& group);
+  // A step's fixed work.
+  double FixedSeconds() const;
 
  private:
   class Tables;

@@ -1,4 +1,4 @@
-#include "meshwright/cli/reproduce_nersc.h"
+#include "meshwright/cli/reproduce_files.h"
 
 #include <algorithm>
 #include <chrono>
@@ -43,7 +43,8 @@ nlohmann::ordered_json DeviationJson(double deviation) {
   return std::isfinite(deviation) ? nlohmann::ordered_json(deviation) : nlohmann::ordered_json();
 }
 
-std::string Document(const std::vector<TimedReport>& reports, int64_t differ, double largest) {
+std::string Document(std::string_view name, const std::vector<TimedReport>& reports, int64_t differ,
+                     double largest) {
   nlohmann::ordered_json cases = nlohmann::ordered_json::array();
   for (const auto& [report, milliseconds] : reports) {
     cases.push_back({{"name", report.file},
@@ -56,7 +57,7 @@ std::string Document(const std::vector<TimedReport>& reports, int64_t differ, do
                      {"milliseconds", milliseconds},
                      {"ok", report.differ == 0}});
   }
-  const nlohmann::ordered_json document = {{"reproduction", "nersc"},
+  const nlohmann::ordered_json document = {{"reproduction", name},
                                            {"cases", std::move(cases)},
                                            {"differ", differ},
                                            {"largest_deviation", DeviationJson(largest)}};
@@ -66,13 +67,14 @@ std::string Document(const std::vector<TimedReport>& reports, int64_t differ, do
 
 }  // namespace
 
-absl::Status ReproduceNersc(const std::vector<std::string>& files, bool json) {
+absl::Status ReproduceFiles(std::string_view name, FileReproduction reproduce,
+                            const std::vector<std::string>& files, bool json) {
   std::vector<TimedReport> reports;
   int64_t differ = 0, figures = 0, files_differ = 0;
   double largest = 0;
   for (const std::string& file : files) {
     const auto start = std::chrono::steady_clock::now();
-    MW_ASSIGN_OR_RETURN(FileReport report, transformer::nersc::ReproduceFile(file));
+    MW_ASSIGN_OR_RETURN(FileReport report, reproduce(file));
     const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
     figures += report.figures;
     differ += report.differ;
@@ -81,7 +83,7 @@ absl::Status ReproduceNersc(const std::vector<std::string>& files, bool json) {
     reports.push_back({std::move(report), time.count()});
   }
   if (json) {
-    MW_RETURN_IF_ERROR(PrintOutput(Document(reports, files_differ, largest)));
+    MW_RETURN_IF_ERROR(PrintOutput(Document(name, reports, files_differ, largest)));
   } else {
     MW_RETURN_IF_ERROR(PrintOutput(
         StrCat(Table(reports), absl::StrFormat("%d files, %d differ, largest deviation %.2g\n",

@@ -1,0 +1,199 @@
+// Plans over groups of nodes of different devices.
+//
+//   heterogeneous_bench nodes [MODEL]   the search as the cluster grows from 64 to 1,024 nodes of
+//                                       four types: a row each, seconds and memory
+//   heterogeneous_bench fasop           on the inputs of FASOP's published runs: FASOP's own choice
+//                                       (the fastest that it does not mark as too large), costed by
+//                                       our model, beside our plan; and the published sweep over 80
+//                                       clusters
+//
+// In the second, layers take what FASOP's authors measured, with the growth that they measured for
+// larger micro-batches, or what the calibrated model says.
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "meshwright/base/status.h"
+#include "meshwright/cluster/mixed_cluster.h"
+#include "meshwright/transformer/fasop.h"
+#include "meshwright/transformer/mixed_search.h"
+#include "meshwright/transformer/model_reader.h"
+
+namespace meshwright::transformer {
+namespace {
+
+double Since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double PeakMib() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+absl::Status Nodes(const std::string& model) {
+  std::printf("%6s %6s %9s %9s %8s %9s\n", "nodes", "GPUs", "step (s)", "gap (%)", "plan (s)",
+              "peak MiB");
+  for (int64_t each = 16; each <= 256; each *= 2) {
+    MixedProblem problem;
+    MW_ASSIGN_OR_RETURN(problem.model, LoadModel(model));
+    problem.workload = {.sequence = 4096, .global_batch = 2048};
+    MW_ASSIGN_OR_RETURN(problem.cluster,
+                        ParseMixedCluster(absl::StrCat(each, "x8xh200+", each, "x8xh100-sxm+", each,
+                                                       "x8xa100-80g+", each, "x8xa100-40g")));
+    const auto start = std::chrono::steady_clock::now();
+    MW_ASSIGN_OR_RETURN(const MixedResult result, SearchMixed(problem, {}));
+    const double seconds = Since(start);
+    const double step = result.front.empty() ? 0 : result.front[0].seconds;
+    std::printf("%6d %6d %9.3f %9.1f %8.2f %9.0f\n", static_cast<int>(4 * each),
+                static_cast<int>(32 * each), step, 100 * (step / result.bound - 1), seconds,
+                PeakMib());
+  }
+  return absl::OkStatus();
+}
+
+struct PublishedRun {
+  const char* table;
+  const char* published;  // model
+  const char* model;      // ours
+  int64_t a100, a10;      // nodes
+};
+constexpr PublishedRun kRuns[] = {{"gpt2XL.homo", "gpt2XL", "gpt2-xl", 0, 8},
+                                  {"gpt2XL.het", "gpt2XL", "gpt2-xl", 1, 7},
+                                  {"bert.homo", "bert", "bert-large", 0, 4},
+                                  {"bert.het", "bert", "bert-large", 1, 3},
+                                  {"T5.homo", "T5", "t5-large", 0, 8}};
+
+// FASOP's nodes with its bandwidths. A node's network is shared by its GPUs, and ours are of a GPU.
+std::string ClusterText(const PublishedRun& run) {
+  std::string text = "groups:\n";
+  const auto add = [&](const char* name, const char* device, fasop::Gpu gpu, int64_t nodes) {
+    if (nodes == 0) return;
+    const fasop::Node node = MakeNode(fasop::Setup::kDefault, gpu);
+    absl::StrAppendFormat(
+        &text,
+        "  - {name: %s, device: %s, nodes: %d, devices_per_node: 4,\n"
+        "     intra_node: {bandwidth: %gGbit/s, efficiency: 1}, inter_node: {bandwidth: %gGbit/s, "
+        "efficiency: 1}}\n",
+        name, device, nodes, node.intra_bits / 1e9,
+        node.inter_bits / 1e9 / static_cast<double>(GpusPerNode(fasop::Setup::kDefault)));
+  };
+  add("A100", "a100-40g", fasop::Gpu::kA100, run.a100);
+  add("A10", "a10g", fasop::Gpu::kA10, run.a10);
+  return text + "between_groups: {bandwidth: 10Gbit/s, latency: 10us, efficiency: 1}\n";
+}
+
+std::string ProfileText(const fasop::Model& model) {
+  constexpr int64_t kMostMeasured = 64;
+  std::string text = "gpu,tp,micro_batch,layer_id,forward_seconds\n";
+  for (const auto& [key, seconds] : PublishedProfile(model)) {
+    for (int64_t b = 1; b <= kMostMeasured; b *= 2) {
+      for (size_t i = 0; i < seconds.size(); ++i) {
+        const double factor = MicroBatchFactor(model, key.first, model.kinds[i], b);
+        absl::StrAppendFormat(&text, "%s,%d,%d,%d,%.17g\n",
+                              key.first == fasop::Gpu::kA100 ? "A100" : "A10", key.second, b, i,
+                              factor * seconds[i]);
+      }
+    }
+  }
+  return text;
+}
+
+// FASOP's plan in our terms: embeddings and head are no layers of their own. Empty if a stage would
+// have no layer.
+MixedPlan ToMixedPlan(const fasop::Model& model, const PublishedRun& run, const fasop::Row& row) {
+  const fasop::Degrees& d = row.degrees;
+  MixedPlan plan;
+  plan.family = {d.tp, d.dp, d.micro_batch, 0, Recompute::kNone};
+  const size_t nodes = row.placement.size();
+  size_t entry = 0;
+  for (size_t i = 0; i < row.estimate.partition.size(); ++i) {
+    int32_t layers = 0;
+    for (int n = 0; n < row.estimate.partition[i]; ++n, ++entry) {
+      const fasop::LayerKind kind = model.kinds[entry];
+      const bool end = kind == fasop::LayerKind::kEmbedding || kind == fasop::LayerKind::kPost;
+      layers += end ? 0 : 1;
+    }
+    if (layers == 0) return {};
+    const char node = row.placement[i * nodes / row.estimate.partition.size()];
+    plan.stages.push_back({run.a100 > 0 && node == 'B' ? 1 : 0, layers});
+  }
+  return plan;
+}
+
+absl::Status Compare(const PublishedRun& run, bool measured) {
+  MW_ASSIGN_OR_RETURN(const fasop::Model* const published, fasop::FindModel(run.published));
+  MixedProblem problem;
+  MW_ASSIGN_OR_RETURN(problem.model, LoadModel(run.model));
+  problem.workload = {published->sequence, published->global_batch};
+  MW_ASSIGN_OR_RETURN(problem.cluster, ParseMixedClusterYaml(ClusterText(run), "cluster"));
+  if (measured) {
+    MW_ASSIGN_OR_RETURN(problem.profile,
+                        LayerProfile::Parse(ProfileText(*published), "profile", run.model));
+  }
+  const auto start = std::chrono::steady_clock::now();
+  MW_ASSIGN_OR_RETURN(const MixedResult ours, SearchMixed(problem, {}));
+  const double seconds = Since(start);
+  MixedCoster coster(problem);
+  for (const fasop::Row& row : Search(*published, PublishedProfile(*published),
+                                      fasop::Setup::kDefault, run.a100, run.a10)) {
+    if (row.estimate.over_memory) continue;
+    const MixedPlan plan = ToMixedPlan(*published, run, row);
+    if (plan.stages.empty()) continue;
+    const MixedFigures figures = coster.Figures(plan);
+    const MixedChoice& best = ours.front[0];
+    const MixedFamily& family = best.plan.family;
+    std::printf("%-12s %-10s %8.3f %8.3f %-5s %8.3f %6.3f %7.1f %7.2f  %s -> %s\n", run.table,
+                measured ? "measured" : "calibrated", row.estimate.seconds, figures.seconds,
+                figures.fits ? "" : "(!)", best.seconds, best.seconds / figures.seconds,
+                100 * (best.seconds / ours.bound - 1), seconds,
+                absl::StrFormat("%s tp%d dp%d pp%d mbs%d", row.placement, row.degrees.tp,
+                                row.degrees.dp, row.degrees.pp, row.degrees.micro_batch)
+                    .c_str(),
+                absl::StrFormat("tp%d dp%d pp%d mbs%d", family.tp, family.dp,
+                                best.plan.stages.size(), family.micro_batch)
+                    .c_str());
+    return absl::OkStatus();
+  }
+  return absl::NotFoundError("FASOP has no plan that fits");
+}
+
+absl::Status Fasop() {
+  std::printf("%-12s %-10s %8s %8s %-5s %8s %6s %7s %7s  %s\n", "run", "layers", "FASOP", "by ours",
+              "", "our step", "ratio", "gap (%)", "plan (s)", "plans");
+  for (const PublishedRun& run : kRuns) {
+    for (const bool measured : {true, false}) MW_RETURN_IF_ERROR(Compare(run, measured));
+  }
+  MW_ASSIGN_OR_RETURN(const fasop::Model* const model, fasop::FindModel("T5"));
+  const auto start = std::chrono::steady_clock::now();
+  const size_t rows =
+      Sweep(*model, PublishedProfile(*model), fasop::Setup::kPareto, /*most=*/8).size();
+  std::printf("sweep over 80 clusters: %d configurations in %.2f s\n", static_cast<int>(rows),
+              Since(start));
+  return absl::OkStatus();
+}
+
+int Main(int argc, char** argv) {
+  const std::string_view what = argc > 1 ? argv[1] : "";
+  absl::Status status =
+      absl::InvalidArgumentError("usage: heterogeneous_bench nodes [MODEL]|fasop");
+  if (what == "nodes") status = Nodes(argc > 2 ? argv[2] : "llama3-70b");
+  if (what == "fasop") status = Fasop();
+  if (!status.ok()) std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
+  return ExitCode(status);
+}
+
+}  // namespace
+}  // namespace meshwright::transformer
+
+int main(int argc, char** argv) { return meshwright::transformer::Main(argc, argv); }

@@ -1,0 +1,74 @@
+#ifndef MESHWRIGHT_CLUSTER_CLUSTER_FIELDS_H_
+#define MESHWRIGHT_CLUSTER_CLUSTER_FIELDS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "meshwright/base/yaml.h"
+#include "meshwright/cluster/cluster.h"
+
+namespace meshwright {
+
+// Readers of what the descriptions of clusters and of groups of nodes have in common;
+// cluster_yaml.cc has the reference.
+class ClusterFields : public YamlReader {
+ public:
+  using YamlReader::YamlReader;
+
+ protected:
+  // The fields of a link that were given.
+  struct Overrides {
+    std::string name;
+    double bandwidth = -1, latency = -1, efficiency = -1;
+
+    Link ApplyTo(Link link) const {
+      if (!name.empty()) link.name = name;
+      if (bandwidth >= 0) link.bandwidth_bytes_per_second = bandwidth;
+      if (latency >= 0) link.latency_seconds = latency;
+      if (efficiency >= 0) link.efficiency = efficiency;
+      return link;
+    }
+  };
+
+  absl::Status ReadCount(const YAML::Node& node, const std::string& key, int64_t* value) const;
+  absl::Status ReadPrice(const YAML::Node& node, double* value) const;
+  absl::Status ReadCostModel(const YAML::Node& node, std::string* name) const;
+  // The path is relative to the folder of the cluster's file.
+  absl::Status ReadCalibration(const YAML::Node& node,
+                               std::shared_ptr<const Calibration>* calibration) const;
+  absl::Status ReadLink(const YAML::Node& node, const std::string& key, Overrides* link) const;
+  // An error if the link is needed and nothing says how fast it is.
+  absl::Status CheckLink(const YAML::Node& node, const std::string& key, const Link& link,
+                         bool needed) const;
+  // A built-in device's name, or a map.
+  absl::Status ReadDevice(const YAML::Node& node, DeviceType* device) const;
+
+ private:
+  // A quantity with a unit (units.h), greater than zero unless `zero_allowed`.
+  template <typename T>
+  absl::Status ReadQuantity(const YAML::Node& node, const std::string& key,
+                            absl::StatusOr<T> (*parse)(std::string_view), bool zero_allowed,
+                            T* value) const {
+    if (!node.IsScalar())
+      return Error(node, absl::StrCat(key, ": expected a quantity, found ", Quoted(node)));
+    const absl::StatusOr<T> parsed = parse(node.Scalar());
+    if (!parsed.ok()) return Error(node, absl::StrCat(key, ": ", parsed.status().message()));
+    if (*parsed == 0 && !zero_allowed)
+      return Error(node, absl::StrCat(key, ": must be more than zero"));
+    *value = *parsed;
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadPeaks(const YAML::Node& node, std::map<std::string, double>* peaks) const;
+  absl::Status FindBuiltin(const YAML::Node& node, const std::string& key,
+                           DeviceType* device) const;
+};
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_CLUSTER_CLUSTER_FIELDS_H_

@@ -1,0 +1,343 @@
+#include "meshwright/plan/mixed_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/plan/plan_table.h"
+#include "meshwright/transformer/runs_csv.h"
+
+namespace meshwright {
+namespace {
+
+using nlohmann::ordered_json;
+using transformer::MixedChoice;
+using transformer::MixedFigures;
+using transformer::MixedObjective;
+using transformer::MixedPlan;
+
+constexpr size_t kMostRows = 20;  // of dominated nodes, in a terminal
+
+bool HasPrices(const MixedRequest& request) {
+  return std::all_of(
+      request.problem.cluster.groups.begin(), request.problem.cluster.groups.end(),
+      [](const NodeGroup& group) { return PricePerHour(group, group.cluster.nodes).has_value(); });
+}
+
+std::string Shown(double seconds) { return SecondsText(seconds); }
+
+// Stages that take the same: "0-3".
+std::string StageRange(size_t first, size_t last) {
+  return first == last ? absl::StrCat(first) : absl::StrCat(first, "-", last);
+}
+
+std::string StageSection(const MixedRequest& request, const MixedPlan& plan,
+                         const MixedFigures& figures) {
+  std::string text = absl::StrFormat("  %-7s %-12s %7s %9s %9s %9s %9s %9s\n", "stage", "nodes of",
+                                     "layers", "forward", "backward", "send", "update", "memory");
+  for (size_t i = 0; i < plan.stages.size();) {
+    size_t end = i + 1;
+    const auto same = [&](size_t j) {
+      const transformer::PipelineStage &a = figures.stages[i], &b = figures.stages[j];
+      return plan.stages[i] == plan.stages[j] && a.forward == b.forward && a.send == b.send &&
+             a.update == b.update &&
+             BytesText(figures.memory[i].total()) == BytesText(figures.memory[j].total());
+    };
+    while (end < plan.stages.size() && same(end)) ++end;
+    const transformer::PipelineStage& stage = figures.stages[i];
+    absl::StrAppendFormat(&text, "  %-7s %-12s %7d %9s %9s %9s %9s %9s\n", StageRange(i, end - 1),
+                          request.problem.cluster.groups[plan.stages[i].group].name,
+                          plan.stages[i].layers, Shown(stage.forward), Shown(stage.backward),
+                          i + 1 == plan.stages.size() ? "" : Shown(stage.send), Shown(stage.update),
+                          BytesText(figures.memory[i].total()));
+    i = end;
+  }
+  return text;
+}
+
+std::string RunLine(const MixedRequest& request, const MixedChoice& choice) {
+  if (!request.has_steps) return "";
+  const double steps = request.options.steps;
+  std::string text =
+      absl::StrFormat("run       %.6g steps: %s", steps, RunTimeText(steps * choice.seconds));
+  if (choice.dollars_per_hour > 0) {
+    absl::StrAppend(&text, ", ", DollarsText(steps * choice.step_dollars()));
+  }
+  return text + "\n";
+}
+
+std::string FrontSection(const MixedRequest& request, const MixedAnswer& answer) {
+  const double steps = request.options.steps;
+  std::string text =
+      absl::StrFormat("front     %d plans, %s\n", answer.result.front.size(),
+                      answer.result.proven ? "none is missing" : "of those that were found");
+  absl::StrAppendFormat(&text, "  %3s %10s %12s  %s\n", "", request.has_steps ? "run" : "step",
+                        "cost", "nodes and degrees");
+  for (size_t i = 0; i < answer.result.front.size(); ++i) {
+    const MixedChoice& choice = answer.result.front[i];
+    absl::StrAppendFormat(&text, "  %3d %10s %12s  %s (%s)\n", i,
+                          RunTimeText(steps * choice.seconds),
+                          DollarsText(steps * choice.step_dollars()),
+                          NodesText(request, choice.nodes), MixedFamilyText(choice.plan));
+  }
+  const std::vector<DominatedNodes> others = Dominated(answer);
+  if (others.empty()) return text;
+  absl::StrAppendFormat(&text, "others    %d choices of nodes%s\n", others.size(),
+                        others.size() > kMostRows ? ", the first of them; --csv has all" : "");
+  for (size_t i = 0; i < std::min(others.size(), kMostRows); ++i) {
+    const DominatedNodes& one = others[i];
+    absl::StrAppendFormat(&text, "  %s%10s %12s  %s: ", one.is_bound ? ">= " : "   ",
+                          RunTimeText(steps * one.seconds), DollarsText(steps * one.dollars),
+                          NodesText(request, one.nodes));
+    absl::StrAppend(&text,
+                    one.by < 0 ? std::string("not decided")
+                               : absl::StrCat("plan ", one.by, " is no slower and no dearer"),
+                    "\n");
+  }
+  return text;
+}
+
+ordered_json PlanJson(const MixedRequest& request, const MixedChoice& choice,
+                      const MixedFigures& figures) {
+  ordered_json nodes = ordered_json::object(), stages = ordered_json::array();
+  const std::vector<NodeGroup>& groups = request.problem.cluster.groups;
+  for (size_t i = 0; i < groups.size(); ++i) nodes[groups[i].name] = choice.nodes[i];
+  int64_t first = 0;
+  for (size_t i = 0; i < choice.plan.stages.size(); ++i) {
+    const transformer::PipelineStage& stage = figures.stages[i];
+    stages.push_back({{"group", groups[choice.plan.stages[i].group].name},
+                      {"device", groups[choice.plan.stages[i].group].cluster.device.name},
+                      {"first_layer", first},
+                      {"layers", choice.plan.stages[i].layers},
+                      {"forward_seconds", stage.forward},
+                      {"backward_seconds", stage.backward},
+                      {"send_seconds", stage.send},
+                      {"update_seconds", stage.update},
+                      {"peak_bytes", figures.memory[i].total()}});
+    first += choice.plan.stages[i].layers;
+  }
+  const transformer::MixedFamily& family = choice.plan.family;
+  ordered_json json = {{"step_seconds", choice.seconds},
+                       {"step_dollars", nullptr},
+                       {"dollars_per_hour", nullptr},
+                       {"nodes", std::move(nodes)},
+                       {"tp", family.tp},
+                       {"sequence_parallel", family.tp > 1},
+                       {"dp", family.dp},
+                       {"pp", choice.plan.stages.size()},
+                       {"micro_batch", family.micro_batch},
+                       {"zero", family.zero},
+                       {"recompute", transformer::RecomputeName(family.recompute)},
+                       {"schedule", "1f1b"},
+                       {"stages", std::move(stages)}};
+  if (HasPrices(request)) {
+    json["step_dollars"] = choice.step_dollars();
+    json["dollars_per_hour"] = choice.dollars_per_hour;
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string DollarsText(double dollars) {
+  return dollars >= 1 ? absl::StrFormat("$%.2f", dollars) : absl::StrFormat("$%.3g", dollars);
+}
+
+std::string RunTimeText(double seconds) {
+  constexpr double kHour = 3600, kDay = 24 * kHour;
+  if (seconds >= 2 * kDay) return absl::StrFormat("%.3g d", seconds / kDay);
+  if (seconds >= 2 * kHour) return absl::StrFormat("%.3g h", seconds / kHour);
+  return SecondsText(seconds);
+}
+
+std::string NodesText(const MixedRequest& request, const std::vector<int64_t>& nodes) {
+  std::string text;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i] == 0) continue;
+    absl::StrAppend(&text, text.empty() ? "" : ", ", nodes[i], " of ",
+                    request.problem.cluster.groups[i].name);
+  }
+  return text;
+}
+
+std::string MixedFamilyText(const MixedPlan& plan) {
+  transformer::Configuration c;
+  c.tp = plan.family.tp;
+  c.sequence_parallel = plan.family.tp > 1;
+  c.dp = plan.family.dp;
+  c.pp = static_cast<int64_t>(plan.stages.size());
+  c.micro_batch = plan.family.micro_batch;
+  c.zero = plan.family.zero;
+  c.recompute = plan.family.recompute;
+  return ConfigurationText(c);
+}
+
+std::string ChoiceText(const MixedRequest& request, const MixedChoice& choice) {
+  const double steps = request.options.steps;
+  std::string text = RunTimeText(steps * choice.seconds);
+  if (choice.dollars_per_hour > 0) {
+    absl::StrAppend(&text, " and ", DollarsText(steps * choice.step_dollars()));
+  }
+  return absl::StrCat(text, " on ", NodesText(request, choice.nodes), " (",
+                      MixedFamilyText(choice.plan), ")");
+}
+
+std::vector<DominatedNodes> Dominated(const MixedAnswer& answer) {
+  std::vector<DominatedNodes> all;
+  for (const transformer::SubCluster& cluster : answer.result.sub_clusters) {
+    const std::vector<MixedChoice>& front = answer.result.front;
+    const auto is = [&](const MixedChoice& choice) { return choice.nodes == cluster.nodes; };
+    if (std::any_of(front.begin(), front.end(), is)) continue;
+    DominatedNodes& one = all.emplace_back();
+    one.nodes = cluster.nodes;
+    one.is_bound = !cluster.best.has_value();
+    one.seconds = one.is_bound ? cluster.bound_seconds : cluster.best->seconds;
+    one.dollars = one.seconds * cluster.dollars_per_hour / 3600;
+    if (!one.is_bound) one.family = MixedFamilyText(cluster.best->plan);
+    for (size_t i = 0; i < front.size() && one.by < 0; ++i) {
+      if (front[i].seconds <= one.seconds && front[i].step_dollars() <= one.dollars) {
+        one.by = static_cast<int32_t>(i);
+      }
+    }
+  }
+  return all;
+}
+
+std::string MixedTable(const MixedRequest& request, const MixedAnswer& answer) {
+  const transformer::MixedResult& result = answer.result;
+  const MixedChoice& best = result.front.front();
+  const transformer::Workload& workload = request.problem.workload;
+  const bool front = request.options.objective == MixedObjective::kPareto;
+  const double tokens = static_cast<double>(workload.global_batch * workload.sequence);
+  std::string text;
+  if (front) text = FrontSection(request, answer) + "the fastest\n";
+  absl::StrAppend(&text, "nodes     ", NodesText(request, best.nodes), "\n", "degrees   ",
+                  MixedFamilyText(best.plan), "\n");
+  absl::StrAppendFormat(&text, "step      %s, %.4g tokens a second\n", Shown(best.seconds),
+                        tokens / best.seconds);
+  if (HasPrices(request)) {
+    absl::StrAppend(&text, "cost      ", DollarsText(best.step_dollars()), " a step, ",
+                    DollarsText(best.dollars_per_hour), " an hour\n");
+  }
+  absl::StrAppend(&text, RunLine(request, best));
+  if (!front) {
+    const bool by_cost = request.options.objective == MixedObjective::kCost;
+    const double value = by_cost ? best.step_dollars() : best.seconds;
+    absl::StrAppendFormat(&text, "at least  %s a step (gap %.2f %%)\n",
+                          by_cost ? DollarsText(result.bound) : Shown(result.bound),
+                          result.bound > 0 ? 100 * (value / result.bound - 1) : 0.0);
+  }
+  absl::StrAppend(&text, StageSection(request, best.plan, answer.figures.front()));
+  absl::StrAppendFormat(
+      &text, "search    %d families, %d numbers of stages, %d plans simulated, in %s\n",
+      result.families, result.states, result.evaluated, Shown(answer.planning_seconds));
+  return text;
+}
+
+std::string MixedCsv(const MixedRequest& request, const MixedAnswer& answer) {
+  const std::vector<NodeGroup>& groups = request.problem.cluster.groups;
+  std::vector<std::string> header = {"on_front"};
+  for (const NodeGroup& group : groups) header.push_back(absl::StrCat("nodes_", group.name));
+  for (const char* const name : {"step_seconds", "step_dollars", "run_seconds", "run_dollars",
+                                 "is_bound", "degrees", "layers", "dominated_by"}) {
+    header.emplace_back(name);
+  }
+  std::string csv = transformer::CsvLine(header);
+  const auto add = [&](bool on_front, const std::vector<int64_t>& nodes, double seconds,
+                       double dollars, bool is_bound, const std::string& degrees,
+                       const std::string& layers, const std::string& by) {
+    std::vector<std::string> row = {on_front ? "1" : "0"};
+    for (const int64_t count : nodes) row.push_back(absl::StrCat(count));
+    for (const double value :
+         {seconds, dollars, seconds * request.options.steps, dollars * request.options.steps}) {
+      row.push_back(absl::StrFormat("%.9g", value));
+    }
+    row.insert(row.end(), {is_bound ? "1" : "0", degrees, layers, by});
+    csv += transformer::CsvLine(row);
+  };
+  for (const MixedChoice& choice : answer.result.front) {
+    const std::string layers = absl::StrJoin(
+        choice.plan.stages, "-", [&](std::string* out, const transformer::MixedStage& stage) {
+          absl::StrAppend(out, groups[stage.group].name, ":", stage.layers);
+        });
+    add(true, choice.nodes, choice.seconds, choice.step_dollars(), false,
+        MixedFamilyText(choice.plan), layers, "");
+  }
+  for (const DominatedNodes& one : Dominated(answer)) {
+    add(false, one.nodes, one.seconds, one.dollars, one.is_bound, one.family, "",
+        one.by < 0 ? "" : absl::StrCat(one.by));
+  }
+  return csv;
+}
+
+std::string MixedPlot(const MixedRequest& request, const MixedAnswer& answer) {
+  const double steps = request.options.steps;
+  ordered_json values = ordered_json::array();
+  for (const MixedChoice& choice : answer.result.front) {
+    values.push_back({{"seconds", choice.seconds * steps},
+                      {"dollars", choice.step_dollars() * steps},
+                      {"kind", "front"},
+                      {"nodes", NodesText(request, choice.nodes)},
+                      {"degrees", MixedFamilyText(choice.plan)}});
+  }
+  for (const DominatedNodes& one : Dominated(answer)) {
+    values.push_back({{"seconds", one.seconds * steps},
+                      {"dollars", one.dollars * steps},
+                      {"kind", one.is_bound ? "no better than this" : "dominated"},
+                      {"nodes", NodesText(request, one.nodes)},
+                      {"degrees", one.family}});
+  }
+  const auto axis = [](const char* field, const char* title) -> ordered_json {
+    return {
+        {"field", field}, {"type", "quantitative"}, {"title", title}, {"scale", {{"zero", false}}}};
+  };
+  const ordered_json document = {
+      {"$schema", "https://vega.github.io/schema/vega-lite/v5.json"},
+      {"title", StrCat(request.problem.model.name, " on ", request.problem.cluster.name)},
+      {"data", {{"values", std::move(values)}}},
+      {"mark", "point"},
+      {"encoding",
+       {{"x", axis("seconds", request.has_steps ? "run (s)" : "step (s)")},
+        {"y", axis("dollars", request.has_steps ? "run ($)" : "step ($)")},
+        {"color", {{"field", "kind"}, {"type", "nominal"}}},
+        {"tooltip", ordered_json::array({{{"field", "nodes"}}, {{"field", "degrees"}}})}}}};
+  return document.dump(2, ' ', /*ensure_ascii=*/true, ordered_json::error_handler_t::replace) +
+         "\n";
+}
+
+std::string MixedJson(const MixedRequest& request, const MixedAnswer& answer) {
+  const transformer::MixedResult& result = answer.result;
+  ordered_json front = ordered_json::array(), others = ordered_json::array();
+  for (size_t i = 0; i < result.front.size(); ++i) {
+    front.push_back(PlanJson(request, result.front[i], answer.figures[i]));
+  }
+  for (const DominatedNodes& one : Dominated(answer)) {
+    others.push_back({{"nodes", one.nodes},
+                      {"step_seconds", one.seconds},
+                      {"step_dollars", one.dollars},
+                      {"is_bound", one.is_bound},
+                      {"degrees", one.family},
+                      {"dominated_by", one.by < 0 ? ordered_json() : ordered_json(one.by)}});
+  }
+  const ordered_json document = {
+      {"kind", "plans over groups of nodes"},
+      {"model", request.problem.model.name},
+      {"cluster", request.problem.cluster.name},
+      {"sequence", request.problem.workload.sequence},
+      {"global_batch", request.problem.workload.global_batch},
+      {"steps", request.has_steps ? ordered_json(request.options.steps) : ordered_json()},
+      {"bound", result.bound},
+      {"proven", result.proven},
+      {"plans", std::move(front)},
+      {"others", std::move(others)},
+      {"planning_seconds", answer.planning_seconds}};
+  return document.dump(2, ' ', /*ensure_ascii=*/true, ordered_json::error_handler_t::replace) +
+         "\n";
+}
+
+}  // namespace meshwright

@@ -1,0 +1,67 @@
+#ifndef MESHWRIGHT_TRANSFORMER_MIXED_SEARCH_H_
+#define MESHWRIGHT_TRANSFORMER_MIXED_SEARCH_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "meshwright/transformer/mixed_costs.h"
+
+namespace meshwright::transformer {
+
+enum class MixedObjective {
+  kTime,
+  kCost,
+  kPareto,  // everything than which nothing is both faster and cheaper
+};
+
+struct MixedSearchOptions {
+  MixedObjective objective = MixedObjective::kTime;
+  double steps = 1;  // of the whole run, which the limits are of
+  std::optional<double> most_seconds = {}, most_dollars = {};
+  // How much work goes into listing what there is to plan, into plans, and into showing that there
+  // are no better ones, counted in steps of the searches, so that results do not depend on the
+  // machine.
+  int64_t state_effort = 15'000'000;
+  int64_t plan_effort = 1'500'000'000;
+  int64_t proof_effort = 80'000'000;
+};
+
+struct MixedChoice {
+  MixedPlan plan;
+  double seconds = 0;           // a step
+  double dollars_per_hour = 0;  // 0 where prices are not known
+  std::vector<int64_t> nodes;   // of each group
+  double step_dollars() const { return seconds * dollars_per_hour / 3600; }
+};
+
+// The nodes that some plans take, and the best found of them.
+struct SubCluster {
+  std::vector<int64_t> nodes;
+  double dollars_per_hour = 0;
+  std::optional<MixedChoice> best;  // none: a bound showed that it would be of no use
+  double bound_seconds = 0;         // no plan on exactly these nodes takes a step of less
+};
+
+struct MixedResult {
+  // The best plan; with kPareto the front, the fastest first. Empty: nothing fits the limits.
+  std::vector<MixedChoice> front;
+  // No plan within the limits takes less: seconds a step, or with kCost dollars a step.
+  double bound = 0;
+  bool proven = false;  // the front is exact
+  // Every choice of nodes, with kPareto; those that were looked at first.
+  std::vector<SubCluster> sub_clusters;
+  int64_t families = 0;   // degrees and choices that all stages have in common
+  int64_t states = 0;     // numbers of stages on each group, of all families
+  int64_t evaluated = 0;  // plans that were simulated
+  int64_t proof_steps = 0;
+};
+
+// Errors: a price that the objective or a limit needs and nothing gives.
+absl::StatusOr<MixedResult> SearchMixed(const MixedProblem& problem,
+                                        const MixedSearchOptions& options);
+
+}  // namespace meshwright::transformer
+
+#endif  // MESHWRIGHT_TRANSFORMER_MIXED_SEARCH_H_

@@ -1,0 +1,77 @@
+#include "meshwright/transformer/layer_profile.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/reference_texts.h"
+
+namespace meshwright::transformer {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kProfileText[] =
+    "gpu,tp,layer_id,forward_seconds,micro_batch,backward_seconds\n"
+    "A100,1,0,1,1,2\n"
+    "A100,1,1,10,1,20\n"
+    "A100,1,0,2,4,5\n"
+    "A100,1,1,25,4,44\n"
+    "A100,4,0,1,1,2\n"
+    "A100,4,1,4,1,8\n";
+
+double ForwardOf(const LayerProfile& profile, int64_t tp, int64_t micro_batch) {
+  const auto found = profile.Find("a100-40g", tp, micro_batch);
+  EXPECT_TRUE(found.has_value());
+  return (*found)[1].forward;
+}
+
+std::string ProfileError(const std::string& text, const std::string& model = "m") {
+  return std::string(LayerProfile::Parse(text, "p.csv", model).status().message());
+}
+
+TEST(LayerProfileTest, Interpolates) {
+  const auto profile = LayerProfile::Parse(kProfileText, "p.csv", "any");
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_EQ(profile->entries(), 2u);
+  EXPECT_EQ(profile->Measured(), "A100 (tp 1, 4)");
+  EXPECT_EQ(profile->Find("A100", 1, 1), (std::vector<LayerTime>{{1, 2}, {10, 20}}));
+  EXPECT_EQ(profile->Find("a100-80g", 1, 4), (std::vector<LayerTime>{{2, 5}, {25, 44}}));
+  EXPECT_DOUBLE_EQ(ForwardOf(*profile, 1, 2), 15) << "between";
+  EXPECT_DOUBLE_EQ(ForwardOf(*profile, 1, 7), 40) << "on the last line";
+  EXPECT_DOUBLE_EQ(ForwardOf(*profile, 4, 3), 12) << "one micro-batch: proportional";
+  // 1/2 lies a third of the way from 1/4 to 1.
+  EXPECT_DOUBLE_EQ(ForwardOf(*profile, 2, 1), 6);
+  EXPECT_FALSE(profile->Find("a100", 8, 1).has_value());
+  EXPECT_FALSE(profile->Find("a1000", 1, 1).has_value());
+  EXPECT_FALSE(profile->Find("h100-sxm", 1, 1).has_value());
+}
+
+TEST(LayerProfileTest, RowsOfOtherModelsAreLeftOut) {
+  const std::string text =
+      "model,gpu,tp,layer_id,forward_seconds\n"
+      "bert,A10,1,0,1\n"
+      "T5,A10,1,0,2\nT5,A10,1,1,3\n";
+  const auto profile = LayerProfile::Parse(text, "p.csv", "t5");
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_EQ(profile->Find("a10", 1, 1), (std::vector<LayerTime>{{2, 4}, {3, 6}}));
+  EXPECT_THAT(ProfileError(text, "gpt"), HasSubstr("no rows of model \"gpt\"; found T5, bert"));
+}
+
+TEST(LayerProfileTest, Errors) {
+  const std::string header = "gpu,tp,layer_id,forward_seconds\n";
+  EXPECT_THAT(ProfileError("gpu,tp,layer_id\n"), HasSubstr("no column \"forward_seconds\""));
+  EXPECT_THAT(ProfileError(header), HasSubstr("no rows"));
+  EXPECT_THAT(ProfileError(header + "A,0,0,1\n"), HasSubstr("p.csv:2: tp: found \"0\""));
+  EXPECT_THAT(ProfileError(header + "A,1,x,1\n"), HasSubstr("layer_id: found \"x\""));
+  EXPECT_THAT(ProfileError(header + "A,1,0,-1\n"), HasSubstr("forward_seconds: found \"-1\""));
+  EXPECT_THAT(ProfileError(header + "A,1,0,1\nA,1,0,1\n"), HasSubstr("stands here twice"));
+  EXPECT_THAT(ProfileError(header + "A,1,0,1\nA,1,2,1\n"), HasSubstr("has 2 entries up to 2"));
+  EXPECT_THAT(ProfileError(header + "A,1,0,1\nA,2,0,1\nA,2,1,1\n"), HasSubstr("expected 0 to 0"));
+  EXPECT_THAT(ProfileError(header + ",1,0,1\n"), HasSubstr("gpu: empty"));
+}
+
+}  // namespace
+}  // namespace meshwright::transformer

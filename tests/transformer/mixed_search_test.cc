@@ -1,0 +1,154 @@
+// The search over groups of nodes against costing every plan.
+
+#include "meshwright/transformer/mixed_search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "tests/transformer/mixed_samples.h"
+
+namespace meshwright::transformer {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Point {
+  double seconds, dollars;
+};
+
+// Every plan's time and cost; empty if there are more than `most`.
+std::vector<Point> AllPoints(const MixedProblem& problem, size_t most, bool* all) {
+  std::vector<Point> points;
+  *all = true;
+  MixedCoster coster(problem);
+  for (const MixedFamily& family : coster.Families()) {
+    const MixedCosts costs = coster.Costs(family);
+    std::vector<MixedStage> reversed;
+    std::vector<int64_t> used(costs.groups());
+    ForEachMixedPlan(
+        costs, reversed, used, costs.layers(), [&](const std::vector<MixedStage>& stages) {
+          if (points.size() > most) return;
+          std::vector<int64_t> count(costs.groups());
+          for (const MixedStage& stage : stages) ++count[stage.group];
+          double rate = 0;
+          for (size_t group = 0; group < count.size(); ++group) {
+            rate += *PricePerHour(problem.cluster.groups[group], costs.Nodes(group, count[group]));
+          }
+          const double seconds = MixedSeconds(costs, stages);
+          points.push_back({seconds, seconds * rate / 3600});
+        });
+    if (points.size() > most) {
+      *all = false;
+      return {};
+    }
+  }
+  return points;
+}
+
+// Those than which none is faster and as cheap, or cheaper and as fast; the fastest first.
+std::vector<Point> Front(std::vector<Point> points) {
+  std::sort(points.begin(), points.end(), [](const Point& a, const Point& b) {
+    return a.seconds != b.seconds ? a.seconds < b.seconds : a.dollars < b.dollars;
+  });
+  std::vector<Point> front;
+  for (const Point& point : points) {
+    if (front.empty() || point.dollars < front.back().dollars) front.push_back(point);
+  }
+  return front;
+}
+
+constexpr double kTiny = 1e-9;
+
+void ExpectSameAsExhaustive(const MixedProblem& problem, std::mt19937_64& random, int* compared) {
+  bool all = false;
+  const std::vector<Point> points = AllPoints(problem, 200'000, &all);
+  if (!all) return;
+  ++*compared;
+  const auto search = [&](MixedSearchOptions options) { return *SearchMixed(problem, options); };
+  const auto least = [&](const auto& value, const auto& allowed) {
+    double best = std::numeric_limits<double>::infinity();
+    for (const Point& point : points) {
+      if (allowed(point)) best = std::min(best, value(point));
+    }
+    return best;
+  };
+  const auto seconds = [](const Point& point) { return point.seconds; };
+  const auto dollars = [](const Point& point) { return point.dollars; };
+  const auto any = [](const Point&) { return true; };
+
+  const MixedResult fastest = search({});
+  EXPECT_TRUE(fastest.proven);
+  const MixedResult cheapest = search({.objective = MixedObjective::kCost});
+  EXPECT_TRUE(cheapest.proven);
+  const MixedResult pareto = search({.objective = MixedObjective::kPareto});
+  EXPECT_TRUE(pareto.proven);
+  if (points.empty()) {
+    EXPECT_TRUE(fastest.front.empty());
+    EXPECT_TRUE(cheapest.front.empty());
+    EXPECT_TRUE(pareto.front.empty());
+    return;
+  }
+  ASSERT_EQ(fastest.front.size(), 1u);
+  EXPECT_NEAR(fastest.front[0].seconds / least(seconds, any), 1, kTiny);
+  EXPECT_EQ(fastest.bound, fastest.front[0].seconds);
+  ASSERT_EQ(cheapest.front.size(), 1u);
+  EXPECT_NEAR(cheapest.front[0].step_dollars() / least(dollars, any), 1, kTiny);
+
+  const std::vector<Point> front = Front(points);
+  std::vector<Point> found;
+  for (const MixedChoice& choice : pareto.front) {
+    found.push_back({choice.seconds, choice.step_dollars()});
+  }
+  // Figures that differ in the last digits only are equal.
+  const auto covers = [](const std::vector<Point>& a, const std::vector<Point>& b) {
+    return std::all_of(b.begin(), b.end(), [&](const Point& point) {
+      return std::any_of(a.begin(), a.end(), [&](const Point& other) {
+        return other.seconds <= point.seconds * (1 + kTiny) &&
+               other.dollars <= point.dollars * (1 + kTiny);
+      });
+    });
+  };
+  EXPECT_TRUE(covers(found, front)) << found.size() << " of " << front.size();
+  EXPECT_TRUE(covers(front, found));
+
+  // The fastest within dollars, and the cheapest within time; both limits of the whole run.
+  const Point& limit = points[random() % points.size()];
+  const double steps = 1000;
+  const MixedResult within = search({.steps = steps, .most_dollars = limit.dollars * steps * 1.01});
+  ASSERT_EQ(within.front.size(), 1u);
+  EXPECT_NEAR(
+      within.front[0].seconds /
+          least(seconds, [&](const Point& point) { return point.dollars <= limit.dollars * 1.01; }),
+      1, kTiny);
+  const MixedResult by_then = search({.objective = MixedObjective::kCost,
+                                      .steps = steps,
+                                      .most_seconds = limit.seconds * steps * 1.01});
+  ASSERT_EQ(by_then.front.size(), 1u);
+  EXPECT_NEAR(
+      by_then.front[0].step_dollars() /
+          least(dollars, [&](const Point& point) { return point.seconds <= limit.seconds * 1.01; }),
+      1, kTiny);
+  const MixedResult never =
+      search({.steps = steps, .most_seconds = least(seconds, any) * steps * 0.99});
+  EXPECT_TRUE(never.front.empty());
+}
+
+TEST(MixedOptimalityTest, SameAsExhaustiveSearch) {
+  int compared = 0;
+  for (uint64_t seed = 0; seed < 150; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    const MixedProblem problem = RandomMixedProblem(random, 6, seed % 3 == 0 ? 12 : 5);
+    ExpectSameAsExhaustive(problem, random, &compared);
+    if (HasFailure()) break;
+  }
+  EXPECT_GT(compared, 100);
+}
+
+}  // namespace
+}  // namespace meshwright::transformer
