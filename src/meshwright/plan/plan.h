@@ -17,7 +17,7 @@
 namespace meshwright {
 
 // Version of the JSON form. A reader refuses any other.
-inline constexpr int64_t kPlanSchema = 4;
+inline constexpr int64_t kPlanSchema = 5;
 
 // One list of mesh axis names, major to minor, for each dimension; empty: that dimension is not
 // sharded.
