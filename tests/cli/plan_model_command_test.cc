@@ -69,8 +69,9 @@ TEST(PlanModelCommand, FixesHold) {
 }
 
 TEST(PlanModelCommand, FewestGpusFit) {
-  const RunResult run = PlanModelOf("llama3-8b", {"--cluster", "2x8xh100-sxm", "--global-batch",
-                                                  "16", "--objective", "gpus", "--json"});
+  const RunResult run =
+      PlanModelOf("llama3-8b", {"--cluster", "2x8xh100-sxm", "--global-batch", "16", "--objective",
+                                "gpus", "--json", "--fix", "offload_optimizer=off"});
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const absl::StatusOr<Plan> plan = ParsePlanJson(run.out, "plan");
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -118,10 +119,137 @@ TEST(PlanModelCommand, SaysWhatIsWrong) {
 }
 
 TEST(PlanModelCommand, SaysWhatIsMissingWhereNothingFits) {
-  const RunResult run = PlanModelOf(
-      "llama3-70b", {"--cluster", "8xh100-sxm", "--global-batch", "8", "--seq", "1024"});
+  const std::vector<std::string> usual = {"--cluster", "8xh100-sxm", "--global-batch",
+                                          "8",         "--seq",      "1024"};
+  std::vector<std::string> on_gpus = usual;
+  on_gpus.insert(on_gpus.end(), {"--fix", "offload_optimizer=off,offload_activations=off"});
+  const RunResult run = PlanModelOf("llama3-70b", on_gpus);
   ExpectRefused(run, 3, "does not fit into 80");
   EXPECT_THAT(run.err, HasSubstr("the least that any of"));
+  // With the host's memory it does.
+  const RunResult offloaded = PlanModelOf("llama3-70b", usual);
+  EXPECT_EQ(offloaded.exit_code, 0) << offloaded.err;
+  EXPECT_THAT(offloaded.out, HasSubstr("offload_optimizer=on"));
+  EXPECT_THAT(offloaded.out, HasSubstr("     host\n"));
+}
+
+absl::StatusOr<Plan> ModelPlanOf(const std::string& model, std::vector<std::string> more) {
+  more.emplace_back("--json");
+  const RunResult run = PlanModelOf(model, more);
+  if (run.exit_code != 0) return absl::InvalidArgumentError(run.err);
+  return ParsePlanJson(run.out, "plan");
+}
+
+TEST(PlanModelCommand, TensorParallelismIsOfTheKindAskedFor) {
+  for (const char* const cost_model : {"calibrated", "nersc"}) {
+    double best = 0;
+    for (const std::string kind : {"1d", "2d", "seqp", "auto"}) {
+      SCOPED_TRACE(testing::Message() << kind << " by " << cost_model);
+      const absl::StatusOr<Plan> plan =
+          ModelPlanOf("gpt3-13b", {"--cluster", "4x8xh100-sxm", "--global-batch", "16", "--seq",
+                                   "2048", "--tp", kind, "--cost-model", cost_model, "--top", "2"});
+      ASSERT_TRUE(plan.ok()) << plan.status();
+      EXPECT_EQ(plan->options.cost_model, cost_model);
+      const PlanDegrees& degrees = plan->transformer->configuration;
+      EXPECT_EQ(degrees.tp2 > 1, kind == "2d" || (kind == "auto" && degrees.tp2 > 1));
+      if (kind == "seqp") {
+        EXPECT_GT(degrees.cp, 1);
+        EXPECT_EQ(degrees.context, "allgather");
+      }
+      double sum = 0;
+      PlanStepParts::VisitMembers(plan->transformer->seconds,
+                                  [&](const char*, double seconds) { sum += seconds; });
+      EXPECT_NEAR(sum, plan->step_seconds, 1e-9 * sum);
+      const PlanPlacement& inside = degrees.inside;
+      EXPECT_THAT(inside.tp * inside.cp * inside.dp * inside.pp, testing::AnyOf(0, 8));
+      if (kind != "auto") {
+        best = best == 0 ? plan->step_seconds : std::min(best, plan->step_seconds);
+      } else {
+        EXPECT_LE(plan->step_seconds, best * (1 + 1e-12));
+      }
+    }
+  }
+}
+
+// What the published search finds, computed by it.
+TEST(PlanModelCommand, PlansByTheNerscModel) {
+  const std::vector<std::string> usual = {"--cluster", "8x8xh200", "--global-batch", "64",
+                                          "--seq",     "2048",     "--cost-model",   "nersc"};
+  const RunResult run = PlanModelOf("gpt3-175b", usual);
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("warning: by the published NERSC model"));
+  std::vector<std::string> fixed = usual;
+  fixed.insert(fixed.end(), {"--fix", "tp=8,pp=8,mbs=1"});
+  const absl::StatusOr<Plan> plan = ModelPlanOf("gpt3-175b", fixed);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->transformer->configuration.tp, 8);
+  EXPECT_EQ(plan->transformer->configuration.pp, 8);
+  EXPECT_EQ(plan->micro_batches, 64);
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), usual.begin(), usual.end());
+    return more;
+  };
+  ExpectRefused(PlanModelOf("llama3-70b", usual), 2, "gated MLPs; the published model knows");
+  ExpectRefused(PlanModelOf("gpt3-175b", with({"--dtype", "fp8"})), 2, "must be bf16 or fp16");
+  ExpectRefused(PlanModelOf("gpt3-175b", with({"--objective", "gpus"})), 2, "must be time");
+  ExpectRefused(PlanModelOf("gpt3-175b", with({"--fix", "recompute=full"})), 2,
+                "none of the configurations that fit");
+  ExpectRefused(PlanModelOf("gpt3-175b", {"--cluster", "8xb300", "--global-batch", "64", "--seq",
+                                          "2048", "--cost-model", "nersc"}),
+                2, "no b300; it knows");
+  ExpectRefused(PlanModelOf("gpt3-175b", {"--cluster", "8xh100-sxm", "--global-batch", "64",
+                                          "--seq", "2048", "--cost-model", "nersc"}),
+                3, "does not fit into 80");
+}
+
+TEST(PlanModelCommand, SaysWhatFailuresLeave) {
+  const std::vector<std::string> usual = {"--cluster", "8x8xh100-sxm", "--global-batch",
+                                          "64",        "--seq",        "4096"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), usual.begin(), usual.end());
+    return more;
+  };
+  const absl::StatusOr<Plan> plan = ModelPlanOf(
+      "llama3-8b",
+      with({"--mtbf", "6400h", "--checkpoint-bandwidth", "100MB/s", "--restart", "5min"}));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_TRUE(plan->transformer->goodput.has_value());
+  const PlanGoodput& goodput = *plan->transformer->goodput;
+  EXPECT_NEAR(goodput.mtbf_seconds, 100 * 3600, 1e-6);
+  EXPECT_NEAR(goodput.checkpoint_seconds, 14 * 8'030'261'248.0 / (64 * 1e8), 1e-6);
+  EXPECT_GT(goodput.share, 0.98);
+  EXPECT_LT(goodput.share, 1);
+  EXPECT_NEAR(goodput.tokens_per_second, goodput.share * 64 * 4096 / plan->step_seconds, 1e-6);
+  EXPECT_FALSE(ModelPlanOf("llama3-8b", usual)->transformer->goodput.has_value());
+  ExpectRefused(PlanModelOf("llama3-8b", with({"--mtbf", "0h"})), 2, "must be more than 0");
+  ExpectRefused(PlanModelOf("llama3-8b", with({"--mtbf", "long"})), 2, "--mtbf: ");
+  ExpectRefused(PlanModelOf("llama3-8b", with({"--mtbf", "1h", "--checkpoint-bandwidth", "0GB/s"})),
+                2, "--checkpoint-bandwidth: ");
+  const RunResult alone = PlanModelOf("llama3-8b", with({"--restart", "1h"}));
+  EXPECT_EQ(alone.exit_code, 2);
+  EXPECT_THAT(alone.err, HasSubstr("--restart requires --mtbf"));
+}
+
+TEST(PlanModelCommand, StateDecidesWhatGradientsTake) {
+  const std::vector<std::string> usual = {
+      "--cluster", "8xh100-sxm", "--global-batch", "8",
+      "--seq",     "1024",       "--fix",          "tp=8,recompute=none"};
+  const absl::StatusOr<Plan> wide = ModelPlanOf("llama3-8b", usual);
+  std::vector<std::string> narrow_options = usual;
+  narrow_options.insert(narrow_options.end(),
+                        {"--grads", "bf16", "--moments", "bf16", "--fused-loss"});
+  const absl::StatusOr<Plan> narrow = ModelPlanOf("llama3-8b", narrow_options);
+  ASSERT_TRUE(wide.ok() && narrow.ok()) << wide.status() << narrow.status();
+  EXPECT_EQ(wide->transformer->memory[0].gradients, 2 * narrow->transformer->memory[0].gradients);
+  EXPECT_EQ(wide->transformer->memory[0].logits, 3 * narrow->transformer->memory[0].logits);
+  EXPECT_EQ(wide->transformer->memory[0].optimizer / 3,
+            narrow->transformer->memory[0].optimizer / 2);
+  ExpectRefused(PlanModelOf("llama3-8b",
+                            {"--cluster", "8xh100-sxm", "--global-batch", "8", "--grads", "fp8"}),
+                2, "expected f32 or bf16");
+  ExpectRefused(
+      PlanModelOf("llama3-8b", {"--cluster", "8xh100-sxm", "--global-batch", "8", "--tp", "3d"}), 2,
+      "expected 1d, 2d, seqp or auto");
 }
 
 }  // namespace

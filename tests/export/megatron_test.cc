@@ -93,7 +93,8 @@ TEST(MegatronPlans, RandomConfigurationsOfSmallModels) {
     const absl::StatusOr<ModelLaunch> launch = ReadModelLaunch(plan, 0);
     ASSERT_TRUE(launch.ok()) << launch.status();
     std::vector<transformer::Configuration> all =
-        transformer::Space(launch->model, launch->workload, 32, {}, transformer::Precision::kBf16)
+        transformer::Space(launch->model, launch->workload, 32, transformer::UsualFixes(),
+                           transformer::Precision::kBf16)
             .All();
     ASSERT_GT(all.size(), 1000u);
     for (int i = 0; i < 1500; ++i) {

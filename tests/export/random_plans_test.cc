@@ -31,7 +31,8 @@ void JudgeSamples(const std::string& name, const std::function<void(const Artefa
   const absl::StatusOr<ModelLaunch> launch = ReadModelLaunch(plan, 0);
   ASSERT_TRUE(launch.ok()) << launch.status();
   const std::vector<transformer::Configuration> all =
-      transformer::Space(launch->model, launch->workload, kGpus, {}, transformer::Precision::kBf16)
+      transformer::Space(launch->model, launch->workload, kGpus, transformer::UsualFixes(),
+                         transformer::Precision::kBf16)
           .All();
   std::mt19937 random(kSeedOfPlans);
   int exported = 0;

@@ -11,6 +11,7 @@
 #include "meshwright/export/nearest_plan.h"
 #include "meshwright/export/target.h"
 #include "meshwright/plan/plan_json.h"
+#include "meshwright/transformer/fixes.h"
 #include "meshwright/transformer/space.h"
 #include "tests/export/sample_plans.h"
 #include "tests/plan/sample_plan.h"
@@ -235,7 +236,8 @@ TEST(NearestPlan, NoneIsNearer) {
   absl::StatusOr<ModelLaunch> launch = ReadModelLaunch(plan, 0);
   ASSERT_TRUE(launch.ok()) << launch.status();
   const std::vector<transformer::Configuration> all =
-      transformer::Space(launch->model, launch->workload, 8, {}, transformer::Precision::kBf16)
+      transformer::Space(launch->model, launch->workload, 8, transformer::UsualFixes(),
+                         transformer::Precision::kBf16)
           .All();
   for (const ExportTarget& target : ExportTargets()) {
     if (target.write_model == nullptr) continue;

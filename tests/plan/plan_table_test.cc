@@ -89,14 +89,25 @@ TEST(PlanTable, DevicesOfSeveralTypes) {
 
 TEST(PlanTable, PlansOfModels) {
   const std::string text = PlanTable(SampleModelPlan());
-  EXPECT_THAT(text, HasSubstr("degrees   tp=2 sp pp=2 vp=2 dp=1 mbs=2 interleaved "
-                              "recompute=selective\n"));
+  EXPECT_THAT(text,
+              HasSubstr("degrees   tp=2 sp pp=2 vp=2 dp=1 mbs=2 interleaved "
+                        "ends=on recompute=selective offload_activations=on in a node: tp 2 x pp "
+                        "2\n"));
   EXPECT_THAT(text, HasSubstr("step      2.00 s, 8192 tokens a second and GPU, MFU 40.0 %"));
   EXPECT_THAT(text, HasSubstr("  compute                     1.50 s   75.0 %\n"));
   EXPECT_THAT(text, HasSubstr("memory    28.0 GiB of 80.0 GiB on the fullest GPU\n"));
+  EXPECT_THAT(text, HasSubstr("     comm. framework      host\n"));
+  EXPECT_THAT(text,
+              HasSubstr("state     master weights f32, moments bf16, gradients f32, loss f32\n"));
+  EXPECT_THAT(text, HasSubstr("goodput   93.0 %, 12346 tokens a second: a failure every 36000 s"));
   EXPECT_THAT(text, HasSubstr("+25.00 %       7 B  tp=2 sp pp=2"));
   EXPECT_THAT(text, HasSubstr("compute +600 ms, bubble -100 ms\n"));
   EXPECT_THAT(text, HasSubstr("nvlink4 bandwidth +10 %       -1.20 %\n"));
+  Plan moved = SampleModelPlan();
+  PlanDegrees& degrees = moved.transformer->configuration;
+  degrees.dp = 2;
+  degrees.inside = {.tp = 1, .tp2 = 1, .cp = 1, .dp = 2, .pp = 2};
+  EXPECT_THAT(PlanTable(moved), HasSubstr("offload_activations=on in a node: dp 2 x pp 2\n"));
 }
 
 }  // namespace

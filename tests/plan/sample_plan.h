@@ -123,24 +123,33 @@ inline Plan SampleModelPlan() {
   part.global_batch = 16;
   part.objective = "time";
   part.configuration = {.tp = 2,
+                        .tp2 = 1,
+                        .panels = 0,
                         .sequence_parallel = true,
                         .cp = 1,
+                        .context = "ring",
                         .dp = 1,
                         .pp = 2,
                         .virtual_stages = 2,
                         .schedule = "interleaved",
+                        .ends_as_layers = true,
                         .ep = 1,
                         .etp = 1,
                         .micro_batch = 2,
                         .zero = 0,
                         .shard = 0,
                         .recompute = "selective",
-                        .precision = "bf16"};
+                        .precision = "bf16",
+                        .inside = {.tp = 2, .tp2 = 1, .cp = 1, .dp = 1, .pp = 2},
+                        .offload_optimizer = false,
+                        .offload_activations = true};
+  part.state = {4, 2, 12};
+  part.goodput = PlanGoodput{36000, 30, 600, 1400, 0.93, 12345.5};
   part.mfu = 0.4;
   part.hfu = 0.45;
-  part.seconds = {1.5, 0.25, 0, 0, 0, 0.05, 0.15, 0.05};
-  part.memory = {{int64_t{8} << 30, int64_t{4} << 30, int64_t{16} << 30, 6, 5, 4, 3},
-                 {1, 2, 3, 4, 5, 6, 7}};
+  part.seconds = {1.5, 0.25, 0, 0, 0, 0.05, 0.01, 0.14, 0.05};
+  part.memory = {{int64_t{8} << 30, int64_t{4} << 30, int64_t{16} << 30, 6, 5, 4, 3, 9},
+                 {1, 2, 3, 4, 5, 6, 7, 8}};
   part.search = {100, 40, 30, 60};
   PlanAlternative& other = part.alternatives.emplace_back();
   other.configuration = part.configuration;
@@ -148,7 +157,7 @@ inline Plan SampleModelPlan() {
   other.step_seconds = 2.5;
   other.peak_bytes = 7;
   other.mfu = 0.32;
-  other.slower_by = {0.6, 0, 0, 0, 0, 0, -0.1, 0};
+  other.slower_by = {0.6, 0, 0, 0, 0, 0, 0, -0.1, 0};
   part.sensitivity = {{"nvlink4 bandwidth +10 %", -0.012}};
   return plan;
 }

@@ -16,7 +16,7 @@ namespace {
 struct PlainGroup {
   double forward = 0, backward = 0, tensor = 0, context = 0, expert = 0;
   double parameters = 0, expert_parameters = 0, largest_block = 0;
-  double saved = 0, transient = 0, logits = 0;
+  double saved = 0, transient = 0, largest_saved = 0, logits = 0;
   double communication() const { return tensor + context + expert; }
   double total() const { return forward + backward + communication(); }
 };
@@ -30,15 +30,45 @@ class PlainCoster {
         cluster_(cluster),
         c_(c),
         framework_(parameters.Framework(framework)),
+        device_(parameters.Device(cluster.device.name)),
         rates_(cluster.device, parameters.Device(cluster.device.name), c.precision),
-        mesh_(MakeMesh({c.pp, c.dp, c.cp, c.tp}, cluster)),
-        expert_mesh_(MakeMesh({c.pp, c.tp * c.cp * c.dp / (c.ep * c.etp), c.ep, c.etp}, cluster)),
+        mesh_(MakeMesh(GridSizes(c), cluster)),
+        expert_mesh_(MakeMesh(ExpertGridSizes(c), cluster)),
         micro_batches_(static_cast<double>(workload.global_batch / (c.dp * c.micro_batch))),
         groups_(c.pp) {}
 
   StepCost Run();
 
  private:
+  // Axes are those between nodes, pp dp cp rows columns, and then those inside; of ranks in order
+  // there are only the first.
+  static std::vector<int64_t> GridSizes(const Configuration& c) {
+    const Placement& in = c.inside;
+    if (in.in_order()) return {c.pp, c.dp, c.cp, c.tp2, c.tp1(), 1, 1, 1, 1, 1};
+    const int64_t columns = in.tp / in.tp2;
+    return {c.pp / in.pp, c.dp / in.dp, c.cp / in.cp, c.tp2 / in.tp2, c.tp1() / columns,
+            in.pp,        in.dp,        in.cp,        in.tp2,         columns};
+  }
+  // The same of pp, experts' replicas, ep and etp. What a node has of a stage is filled from etp
+  // on.
+  static std::vector<int64_t> ExpertGridSizes(const Configuration& c) {
+    std::vector<int64_t> sizes = {c.pp, c.tp * c.cp * c.dp / (c.ep * c.etp), c.ep, c.etp, 1, 1, 1,
+                                  1};
+    if (c.inside.in_order()) return sizes;
+    int64_t left = c.inside.tp * c.inside.cp * c.inside.dp;
+    sizes[4] = c.inside.pp;
+    for (int axis = 3; axis > 0; --axis) {
+      int64_t most = 1;
+      for (int64_t inside = 1; inside <= left; ++inside) {
+        if (left % inside == 0 && sizes[axis] % inside == 0) most = inside;
+      }
+      sizes[axis + 4] = most;
+      left /= most;
+    }
+    for (int axis = 0; axis < 4; ++axis) sizes[axis] /= sizes[axis + 4];
+    return sizes;
+  }
+
   static int64_t Rounded(double bytes) { return std::llround(std::min(bytes, 9e18)); }
 
   void AddAllBlocks();
@@ -54,7 +84,8 @@ class PlainCoster {
   struct DataTimes {
     double weights = 0, gradients = 0;
   };
-  DataTimes Data(double parameters, int64_t replicas, int64_t shard, int64_t inner) const;
+  DataTimes Data(double parameters, int64_t replicas, int64_t shard, int64_t inner,
+                 int64_t inside) const;
   double DataSeconds(const PlainGroup& g) const;
   StageMemory Memory(int64_t position) const;
   double Stages() const {
@@ -62,7 +93,7 @@ class PlainCoster {
   }
   double Replicas() const { return static_cast<double>(c_.dp * c_.cp); }
   int64_t Shard() const { return c_.shard > 0 ? c_.shard : c_.dp * c_.cp; }
-  int64_t ExpertReplicas() const { return expert_mesh_.axes[1].size; }
+  int64_t ExpertReplicas() const { return c_.tp * c_.cp * c_.dp / (c_.ep * c_.etp); }
   // As many of an expert's replicas as can share with no more than Shard().
   int64_t ExpertShard() const {
     return c_.shard > 0 ? std::gcd(c_.shard, ExpertReplicas()) : ExpertReplicas();
@@ -77,6 +108,7 @@ class PlainCoster {
   const Cluster& cluster_;
   const Configuration& c_;
   const FrameworkParameters framework_;
+  const DeviceParameters device_;
   const DeviceRates rates_;
   const Mesh mesh_, expert_mesh_;
   const double micro_batches_;
@@ -89,34 +121,68 @@ void PlainCoster::Add(const BlockCost& b, PlainGroup* g) {
   g->forward += b.forward;
   g->backward += b.backward + again.seconds;
   const double passes = c_.recompute == Recompute::kFull && again.seconds > 0 ? 3 : 2;
+  const auto over = [&](CollectiveKind kind, AxisIndex axis, double bytes) {
+    return CollectiveSeconds(mesh_, kind, {axis, static_cast<AxisIndex>(axis + 5)}, Rounded(bytes));
+  };
+  constexpr AxisIndex kContext = 2, kRows = 3, kColumns = 4;
   if (b.tensor_passes > 0) {
     g->tensor += framework_.tensor_exposed * passes * b.tensor_passes *
-                 CollectiveSeconds(mesh_, CollectiveKind::kAllGather, {3}, Rounded(b.tensor_bytes));
+                 over(CollectiveKind::kAllGather, kColumns, b.tensor_bytes);
+  }
+  if (c_.tp2 > 1) {
+    for (const GridProduct& product : b.grid) {
+      const double panels = static_cast<double>(c_.panels);
+      const double arrive =
+          over(CollectiveKind::kAllGather, kColumns, product.input_bytes / panels) +
+          over(CollectiveKind::kAllGather, kRows, product.weight_bytes / panels);
+      for (int64_t panel = 0; panel < c_.panels; ++panel) {
+        const double forward = panel == 0 ? 0 : product.forward / panels;
+        const double backward = panel == 0 ? 0 : product.backward / panels;
+        g->tensor += panel == 0
+                         ? (passes - 1) * arrive + 2 * arrive
+                         : (passes - 1) * Beside(arrive, forward) + Beside(2 * arrive, backward);
+      }
+    }
+    // Two norms, forward and backward.
+    g->tensor += passes * 2 * over(CollectiveKind::kAllReduce, kColumns, b.norm_bytes);
+    g->tensor += (passes + 1) * over(CollectiveKind::kAllGather, kRows, b.row_context_bytes);
   }
   if (b.context_bytes > 0) {
     const double turns = static_cast<double>(c_.cp);
     const auto send = [&](double bytes) {
-      return CollectiveSeconds(mesh_, CollectiveKind::kCollectivePermute, {2}, Rounded(bytes));
+      return over(CollectiveKind::kCollectivePermute, kContext, bytes);
     };
-    for (int64_t turn = 1; turn < c_.cp; ++turn) {
-      g->context += (passes - 1) * Beside(send(b.context_bytes), b.attention_forward / turns) +
-                    Beside(send(2 * b.context_bytes), b.attention_backward / turns);
+    if (c_.context == ContextKind::kRing) {
+      for (int64_t turn = 1; turn < c_.cp; ++turn) {
+        g->context += (passes - 1) * Beside(send(b.context_bytes), b.attention_forward / turns) +
+                      Beside(send(2 * b.context_bytes), b.attention_backward / turns);
+      }
+    } else if (c_.context == ContextKind::kAllGather) {
+      g->context +=
+          (passes + 1) * over(CollectiveKind::kAllGather, kContext, turns * b.context_bytes);
+    } else {
+      g->context +=
+          passes * over(CollectiveKind::kAllToAll, kContext, b.context_bytes + b.context_out_bytes);
     }
   }
   if (b.expert_bytes > 0 && c_.ep > 1) {
-    const double nodes = std::max(
-        1.0, static_cast<double>(c_.ep * c_.etp) / static_cast<double>(cluster_.devices_per_node));
+    const double nodes =
+        c_.inside.in_order()
+            ? std::max(1.0, static_cast<double>(c_.ep * c_.etp) /
+                                static_cast<double>(cluster_.devices_per_node))
+            : static_cast<double>(expert_mesh_.axes[2].size * expert_mesh_.axes[3].size);
     const double reached = nodes * (1 - std::pow(1 - 1 / nodes, b.experts_per_token));
     const double bytes = b.expert_bytes * (nodes > 1 ? reached / b.experts_per_token : 1);
     g->expert += framework_.expert_exposed * 2 * passes *
-                 CollectiveSeconds(expert_mesh_, CollectiveKind::kAllToAll, {2}, Rounded(bytes));
+                 CollectiveSeconds(expert_mesh_, CollectiveKind::kAllToAll, {2, 6}, Rounded(bytes));
   }
   g->parameters += b.parameters;
   g->expert_parameters += b.expert_parameters;
   g->largest_block = std::max(g->largest_block, b.parameters + b.expert_parameters);
   g->saved += again.saved_bytes;
-  g->transient = std::max(g->transient, b.transient_bytes);
-  g->logits += b.logits_bytes;
+  g->transient = std::max(g->transient, again.transient_bytes);
+  g->largest_saved = std::max(g->largest_saved, again.saved_bytes);
+  g->logits += b.logits;
   flops_ += b.flops;
   again_flops_ += again.flops;
 }
@@ -151,11 +217,25 @@ void PlainCoster::AddAllBlocks() {
 }
 
 PlainCoster::DataTimes PlainCoster::Data(double parameters, int64_t replicas, int64_t shard,
-                                         int64_t inner) const {
+                                         int64_t inner, int64_t inside) const {
   if (parameters == 0) return {};
-  const Mesh mesh = MakeMesh({c_.pp, replicas / shard, shard, inner}, cluster_);
+  std::vector<int64_t> sizes = {c_.pp, replicas / shard, shard, inner, 1, 1, 1};
+  if (!c_.inside.in_order()) {
+    // Of the replicas on a node, as many as can are of one of ZeRO's groups.
+    const int64_t shard_inside = std::gcd(shard, inside);
+    const int64_t node = cluster_.devices_per_node;
+    sizes = {1,
+             replicas / shard / (inside / shard_inside),
+             shard / shard_inside,
+             1,
+             inside / shard_inside,
+             shard_inside,
+             node / inside};
+    sizes[0] = cluster_.nodes / (sizes[1] * sizes[2]);
+  }
+  const Mesh mesh = MakeMesh(sizes, cluster_);
   const auto seconds = [&](CollectiveKind kind, AxisIndex axis, double bytes) {
-    return CollectiveSeconds(mesh, kind, {axis}, Rounded(bytes));
+    return CollectiveSeconds(mesh, kind, {axis, static_cast<AxisIndex>(axis + 3)}, Rounded(bytes));
   };
   return {seconds(CollectiveKind::kAllGather, 2, 2 * parameters),
           seconds(CollectiveKind::kReduceScatter, 2, 4 * parameters) +
@@ -163,9 +243,10 @@ PlainCoster::DataTimes PlainCoster::Data(double parameters, int64_t replicas, in
 }
 
 double PlainCoster::DataSeconds(const PlainGroup& g) const {
-  const DataTimes dense = Data(g.parameters, c_.dp * c_.cp, Shard(), c_.tp);
-  const DataTimes experts =
-      Data(g.expert_parameters, ExpertReplicas(), ExpertShard(), c_.ep * c_.etp);
+  const DataTimes dense =
+      Data(g.parameters, c_.dp * c_.cp, Shard(), c_.tp, c_.inside.dp * c_.inside.cp);
+  const DataTimes experts = Data(g.expert_parameters, ExpertReplicas(), ExpertShard(),
+                                 c_.ep * c_.etp, expert_mesh_.axes[5].size);
   const double weights = dense.weights + experts.weights;
   const double gradients = dense.gradients + experts.gradients;
   if (c_.zero == 3) {
@@ -196,17 +277,29 @@ void PlainCoster::SetTime(StepTime* time) const {
                       static_cast<double>(c_.cp);
     if (c_.sequence_parallel) elements /= static_cast<double>(c_.tp);
     const double send =
-        CollectiveSeconds(mesh_, CollectiveKind::kCollectivePermute, {0}, Rounded(2 * elements));
+        CollectiveSeconds(mesh_, CollectiveKind::kCollectivePermute, {0, 5}, Rounded(2 * elements));
     time->pipeline_communication =
         2 * send * waits + 2 * send * (Stages() - 1) * micro_batches_ * framework_.overlap_slowdown;
   }
   time->data_communication = DataSeconds(g);
-  time->optimizer =
-      30 * (c_.zero >= 1 ? Sharded(g) : g.parameters + g.expert_parameters) / rates_.memory_bytes +
-      framework_.step_seconds;
+  const double updated = c_.zero >= 1 ? Sharded(g) : g.parameters + g.expert_parameters;
+  time->optimizer = framework_.step_seconds;
+  if (c_.offload_optimizer) {
+    // 4 bytes down, 2 up, and the update in between.
+    time->optimizer += updated * (6 / device_.host_link + 30 / device_.host_memory);
+  } else {
+    time->optimizer += 30 * updated / rates_.memory_bytes;
+  }
+  if (c_.offload_activations) {
+    const double copy = g.saved / device_.host_link;
+    time->host_communication = (micro_batches_ + waits / Stages()) *
+                               (Beside(copy, g.forward + g.communication() / 3) +
+                                Beside(copy, g.backward + g.communication() * 2 / 3));
+  }
   time->seconds = time->compute + time->tensor_communication + time->context_communication +
                   time->expert_communication + time->data_communication +
-                  time->pipeline_communication + time->bubble + time->optimizer;
+                  time->pipeline_communication + time->host_communication + time->bubble +
+                  time->optimizer;
   const double batches = micro_batches_ * static_cast<double>(c_.dp);
   const double most = time->seconds * static_cast<double>(c_.gpus()) * rates_.peak_flops;
   time->model_flops = batches * flops_;
@@ -223,15 +316,20 @@ StageMemory PlainCoster::Memory(int64_t position) const {
   StageMemory memory;
   memory.weights = Rounded(fsdp ? 4 * over(3) + 2 * kept : 2 * all);
   memory.gradients = Rounded(4 * (over(2) + kept));
-  memory.optimizer = Rounded((fsdp ? 8 : 12) * over(1));
+  (c_.offload_optimizer ? memory.host : memory.optimizer) = Rounded((fsdp ? 8 : 12) * over(1));
   double in_flight = std::min(micro_batches_, static_cast<double>(c_.pp - position));
   if (Stages() > 1) {
     const double warm_up = static_cast<double>((c_.pp - position - 1) * 2 + 1) +
                            (Stages() - 1) * static_cast<double>(c_.pp);
     in_flight = std::min(micro_batches_ * Stages(), warm_up) / Stages();
   }
-  memory.activations = Rounded(g.saved * in_flight + g.transient);
-  memory.logits = Rounded(g.logits);
+  double on_gpu = g.saved * in_flight;
+  if (c_.offload_activations) {
+    memory.host += Rounded(on_gpu);
+    on_gpu = std::min(on_gpu, 2 * g.largest_saved);
+  }
+  memory.activations = Rounded(on_gpu + g.transient);
+  memory.logits = Rounded(12 * g.logits);
   if (Replicas() > 1) memory.communication = fsdp ? Rounded(8 * g.largest_block) : 256 << 20;
   memory.framework = Rounded(2147483648.0 + 0.085 * static_cast<double>(memory.total()));
   return memory;
@@ -246,6 +344,7 @@ StepCost PlainCoster::Run() {
     cost.memory.push_back(memory);
     cost.peak_bytes = std::max(cost.peak_bytes, memory.total());
     cost.kept_bytes = std::max(cost.kept_bytes, memory.activations + memory.logits);
+    cost.host_bytes = std::max(cost.host_bytes, memory.host);
   }
   return cost;
 }

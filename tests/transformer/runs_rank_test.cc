@@ -28,13 +28,10 @@ Run SmallRun() {
 // Every plan that fits, in the order of the search.
 TEST(RankRun, CountsWhatTheSearchRanksBefore) {
   auto run = SmallRun();
-  const Space space(run.model, run.workload, 16, Fixes{}, Precision::kBf16);
-  const auto make_cost = [&]() -> CostFunction {
-    auto coster = std::make_shared<StepCoster>(run.model, run.workload, run.cluster);
-    return [coster](const Configuration& c) { return coster->Figures(c); };
-  };
+  const Space space(run.model, run.workload, 16, UsualFixes(), Precision::kBf16);
+  const auto make_costs = [&] { return CalibratedCosts(run.model, run.workload, run.cluster); };
   const SearchResult all =
-      Search(space, make_cost,
+      Search(space, make_costs,
              {.top = space.Count(), .budget_bytes = run.cluster.device.memory_bytes, .threads = 1});
   ASSERT_GT(all.best.size(), 100);
   for (const size_t place : {size_t{0}, all.best.size() / 50, all.best.size() - 1}) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <random>
 #include <vector>
@@ -19,7 +20,7 @@ namespace {
 // ties.
 CostFunction RandomCost(uint64_t seed) {
   std::mt19937_64 random(seed);
-  std::vector<double> weight(12);
+  std::vector<double> weight(13);
   for (double& w : weight) w = static_cast<double>(random() % 8);
   return [weight](const Configuration& c) {
     const auto share = [](int64_t of, int64_t parts) {
@@ -28,66 +29,106 @@ CostFunction RandomCost(uint64_t seed) {
     StepFigures cost;
     StepTime& time = cost.time;
     time.compute = weight[0] + weight[1] * share(8, c.tp * c.cp * c.dp) +
-                   static_cast<double>(c.recompute) + 0.25 * share(c.ep, c.etp);
+                   static_cast<double>(c.recompute) + 0.25 * share(c.ep, c.etp) +
+                   0.25 * static_cast<double>(c.context) + 0.25 * share(c.panels, c.tp2);
     time.tensor_communication = weight[2] * static_cast<double>(c.tp - 1) * 0.5;
     time.bubble = weight[3] * share(c.pp - 1, c.virtual_stages * c.micro_batch);
     const int64_t group = c.shard > 0 ? c.shard : c.dp * c.cp;
-    time.data_communication = weight[4] * c.zero * 0.5 + (c.zero > 0 ? 0.25 * weight[5] : 0);
+    const Placement& in = c.inside;
+    time.context_communication = 0.25 * weight[7] * share(c.cp - 1, std::max<int64_t>(in.cp, 1)) +
+                                 0.25 * weight[8] * share(c.pp, std::max<int64_t>(in.pp, 1));
+    time.data_communication = weight[4] * c.zero * 0.5 + (c.zero > 0 ? 0.25 * weight[5] : 0) +
+                              0.25 * weight[9] * share(c.dp - 1, std::max<int64_t>(in.dp, 1));
     time.optimizer = weight[6] * share(1, c.zero > 0 ? group : 1);
-    time.seconds = time.compute + time.tensor_communication + time.bubble +
-                   time.data_communication + time.optimizer;
+    time.host_communication = c.offload_activations ? 0.5 * weight[10] : 0;
+    if (c.offload_optimizer) time.optimizer += 0.5 * weight[11];
+    time.seconds = time.compute + time.tensor_communication + time.context_communication +
+                   time.host_communication + time.bubble + time.data_communication + time.optimizer;
     for (int64_t stage = 0; stage < c.pp; ++stage) {
       StageMemory memory;
       const int64_t weights = 400 / (c.tp * c.pp);
       memory.weights = weights / (c.zero >= 3 ? group : 1);
       memory.gradients = weights / (c.zero >= 2 ? group : 1);
-      memory.optimizer = 6 * weights / (c.zero >= 1 ? group : 1);
+      (c.offload_optimizer ? memory.host : memory.optimizer) =
+          6 * weights / (c.zero >= 1 ? group : 1);
       memory.activations =
-          40 * c.micro_batch * (c.pp - stage) * (3 - int64_t(c.recompute)) / (c.tp * c.cp);
+          40 * c.micro_batch * (c.pp - stage) * (4 - int64_t(c.recompute)) / (c.tp * c.cp);
+      if (c.offload_activations) {
+        memory.host += memory.activations;
+        memory.activations /= 4;
+      }
       memory.framework = 3;
       memory.communication = 5 * c.zero;
       cost.kept_bytes = std::max(cost.kept_bytes, memory.activations + memory.logits);
       cost.peak_bytes = std::max(cost.peak_bytes, memory.total());
+      cost.host_bytes = std::max(cost.host_bytes, memory.host);
     }
     return cost;
   };
 }
 
-SearchResult BruteForce(const Space& space, const CostFunction& cost_of,
-                        const SearchOptions& options) {
-  SearchResult result;
-  for (const Configuration& c : space.All()) {
+// What no placement and no ZeRO changes.
+CostFunctions RandomCosts(uint64_t seed) {
+  const CostFunction figures = RandomCost(seed);
+  return {figures, [figures](const Configuration& c) {
+            const StepFigures cost = figures(c);
+            return StepBound{cost.time.compute + cost.time.tensor_communication + cost.time.bubble,
+                             cost.kept_bytes};
+          }};
+}
+
+struct Costed {
+  RankedConfiguration ranked;
+  int64_t host_bytes;
+};
+
+std::vector<Costed> CostAll(const Space& space, const CostFunction& cost_of) {
+  std::vector<Costed> all;
+  space.ForEach([&](const Configuration& c) {
     const StepFigures cost = cost_of(c);
-    ++result.counts.legal;
-    if (options.budget_bytes.has_value() && cost.peak_bytes > *options.budget_bytes) continue;
+    all.push_back({{c, cost.time.seconds, cost.peak_bytes}, cost.host_bytes});
+  });
+  return all;
+}
+
+SearchResult BruteForce(const std::vector<Costed>& all, const SearchOptions& options) {
+  SearchResult result;
+  result.counts.legal = std::ssize(all);
+  for (const Costed& one : all) {
+    if (options.budget_bytes.has_value() && one.ranked.peak_bytes > *options.budget_bytes) continue;
+    if (options.host_bytes.has_value() && one.host_bytes > *options.host_bytes) continue;
     ++result.counts.fitting;
-    result.best.push_back({c, cost.time.seconds, cost.peak_bytes});
+    result.best.push_back(one.ranked);
   }
-  std::sort(result.best.begin(), result.best.end(),
-            [&](const auto& a, const auto& b) { return RanksBefore(options.ranking, a, b); });
-  if (std::ssize(result.best) > options.top) result.best.resize(options.top);
+  const size_t top = std::min<size_t>(result.best.size(), static_cast<size_t>(options.top));
+  std::partial_sort(
+      result.best.begin(), result.best.begin() + top, result.best.end(),
+      [&](const auto& a, const auto& b) { return RanksBefore(options.ranking, a, b); });
+  result.best.resize(top);
   return result;
 }
 
 TEST(Search, FindsWhatBruteForceFinds) {
   int64_t pruned = 0, evaluated = 0;
-  for (uint64_t seed = 1; seed <= 40; ++seed) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937_64 random(seed);
     const Model model = seed % 3 == 0 ? MixedModel(4, 2, 4, 4) : DenseModel(8, 4, 6);
     const Workload workload{.sequence = 32, .global_batch = int64_t{8} << random() % 3};
-    const Space space(model, workload, int64_t{4} << random() % 3, Fixes{}, Precision::kBf16);
+    const int64_t gpus = int64_t{4} << random() % 3;
+    const Space space(model, workload, gpus, Fixes{}, Precision::kBf16, gpus >> random() % 3);
     SearchOptions options;
     options.top = 1 + static_cast<int64_t>(random() % 20);
     options.ranking = random() % 2 == 0 ? Ranking::kTime : Ranking::kMemory;
     if (random() % 3 != 0) options.budget_bytes = 60 + static_cast<int64_t>(random() % 800);
-    const CostFunction cost = RandomCost(seed);
-    const SearchResult wanted = BruteForce(space, cost, options);
+    if (random() % 2 != 0) options.host_bytes = static_cast<int64_t>(random() % 800);
+    const CostFunctions costs = RandomCosts(seed);
+    const SearchResult wanted = BruteForce(CostAll(space, costs.figures), options);
     SearchResult found[2];
     for (const int threads : {1, 3}) {
       options.threads = threads;
       found[threads / 2] = Search(
-          space, [&] { return cost; }, options);
+          space, [&] { return costs; }, options);
     }
     for (const SearchResult& result : found) {
       ASSERT_EQ(result.best.size(), wanted.best.size());
@@ -112,9 +153,9 @@ struct SearchSample {
 };
 // Small spaces; in some of them little fits.
 constexpr SearchSample kSearchSamples[] = {
-    {"gpt3-1.3b", "8xh100-sxm", {2048, 32}},     {"llama2-70b", "4x8xa100-80g", {4096, 16}},
-    {"mixtral-8x7b", "2x8xh100-sxm", {4096, 8}}, {"deepseek-v3", "4x8xb200", {4096, 4}},
-    {"gpt-oss-20b", "2x6xb200", {2048, 12}},     {"t5-3b", "2x8xa100-40g", {512, 16}},
+    {"gpt3-1.3b", "2x4xh100-sxm", {2048, 8}},    {"llama2-70b", "2x8xa100-80g", {4096, 4}},
+    {"mixtral-8x7b", "2x4xh100-sxm", {4096, 4}}, {"deepseek-v3", "8x4xb200", {4096, 1}},
+    {"gpt-oss-20b", "2x6xb200", {2048, 3}},      {"t5-3b", "2x8xa100-40g", {512, 4}},
 };
 
 TEST(Search, FindsWhatBruteForceFindsByTheCalibratedModel) {
@@ -122,22 +163,23 @@ TEST(Search, FindsWhatBruteForceFindsByTheCalibratedModel) {
   for (const SearchSample& sample : kSearchSamples) {
     const Model model = *LoadModel(sample.model);
     const Cluster cluster = *ParseCluster(sample.cluster);
-    const Space space(model, sample.workload, cluster.devices(), Fixes{}, Precision::kBf16);
-    const auto make_cost = [&]() -> CostFunction {
-      auto coster = std::make_shared<StepCoster>(model, sample.workload, cluster);
-      return [coster](const Configuration& c) { return coster->Figures(c); };
-    };
-    const CostFunction cost = make_cost();
+    const Space space(model, sample.workload, cluster.devices(), Fixes{}, Precision::kBf16,
+                      cluster.devices_per_node);
+    const auto make_costs = [&] { return CalibratedCosts(model, sample.workload, cluster); };
+    const std::vector<Costed> all = CostAll(space, make_costs().figures);
     for (const Ranking ranking : {Ranking::kTime, Ranking::kMemory}) {
       for (const double part : {1.0, 0.5, 0.25}) {
         const auto budget =
             static_cast<int64_t>(part * static_cast<double>(cluster.device.memory_bytes));
         SCOPED_TRACE(testing::Message() << sample.model << " within " << budget << " bytes, by "
                                         << (ranking == Ranking::kTime ? "time" : "memory"));
-        const SearchOptions options{
-            .top = part == 1.0 ? 40 : 7, .ranking = ranking, .budget_bytes = budget, .threads = 2};
-        const SearchResult wanted = BruteForce(space, cost, options);
-        const SearchResult found = Search(space, make_cost, options);
+        const SearchOptions options{.top = part == 1.0 ? 40 : 7,
+                                    .ranking = ranking,
+                                    .budget_bytes = budget,
+                                    .host_bytes = budget / 2,
+                                    .threads = 2};
+        const SearchResult wanted = BruteForce(all, options);
+        const SearchResult found = Search(space, make_costs, options);
         EXPECT_EQ(found.counts.legal, wanted.counts.legal);
         ASSERT_EQ(found.best.size(), wanted.best.size());
         for (size_t i = 0; i < wanted.best.size(); ++i) {
@@ -158,6 +200,28 @@ TEST(Search, FindsWhatBruteForceFindsByTheCalibratedModel) {
   }
   EXPECT_GT(pruned, 1000);
   EXPECT_GT(ties, 0);
+}
+
+// Placements that make one kind of communication fast make another slow: the best of each together
+// is a bound, and mostly none reaches it.
+TEST(Search, BoundsAreBelowEveryPlacementAndSharding) {
+  for (const SearchSample& sample : kSearchSamples) {
+    const Model model = *LoadModel(sample.model);
+    const Cluster cluster = *ParseCluster(sample.cluster);
+    const Space space(model, sample.workload, cluster.devices(), Fixes{}, Precision::kBf16,
+                      cluster.devices_per_node);
+    StepCoster coster(model, sample.workload, cluster);
+    double closest = std::numeric_limits<double>::infinity();
+    space.ForEach([&](const Configuration& c) {
+      if (c.micro_batch > 2) return;
+      const StepBound least = coster.Least(c);
+      const StepFigures figures = coster.Figures(c);
+      ASSERT_LE(least.seconds * (1 - 1e-9), figures.time.seconds) << ConfigurationText(c);
+      ASSERT_LE(least.bytes, figures.peak_bytes) << ConfigurationText(c);
+      closest = std::min(closest, figures.time.seconds / least.seconds);
+    });
+    EXPECT_LT(closest, 1.5) << sample.model;
+  }
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ class StepCostTest : public ::testing::Test {
 
 double Sum(const StepTime& t) {
   return t.compute + t.tensor_communication + t.context_communication + t.expert_communication +
-         t.data_communication + t.pipeline_communication + t.bubble + t.optimizer;
+         t.data_communication + t.pipeline_communication + t.host_communication + t.bubble +
+         t.optimizer;
 }
 
 TEST_F(StepCostTest, PartsAddUp) {
@@ -96,7 +97,8 @@ TEST_F(StepCostTest, SelectiveRecomputationDropsScoresWhereTheyAreKept) {
   const Configuration none{.dp = 8}, selective{.dp = 8, .recompute = Recompute::kSelective};
   const StepCost early_none = Cost(none, "megatron-2021");
   const StepCost early = Cost(selective, "megatron-2021");
-  const double scores = 24 * 5 * 16 * 2048.0 * 2048.0;  // 16 heads, 24 layers
+  // 16 heads of 24 layers, but for the one whose scores have just been made again.
+  const double scores = (24 - 1) * 5 * 16 * 2048.0 * 2048.0;
   EXPECT_NEAR(static_cast<double>(early_none.memory[0].activations - early.memory[0].activations),
               scores, 1e-6 * scores);
   EXPECT_GT(early.time.compute, early_none.time.compute);
@@ -173,6 +175,118 @@ TEST_F(StepCostTest, CountsMultiTokenPrediction) {
   const int64_t embedding = whole.embedding.vocabulary * whole.hidden;
   EXPECT_NEAR(static_cast<double>(weights),
               2.0 * static_cast<double>(module - experts + experts / 32 + embedding), 16);
+}
+
+// A node of eight: what of one kind of group leaves it makes room for another kind.
+TEST_F(StepCostTest, PlacementsTradeOneKindOfCommunicationForAnother) {
+  const Configuration in_order{.tp = 8, .sequence_parallel = true, .dp = 8, .zero = 1};
+  Configuration as_ordered = in_order, spread = in_order;
+  as_ordered.inside = {.tp = 8, .cp = 1, .dp = 1, .pp = 1, .tp2 = 1};
+  spread.inside = {.tp = 2, .cp = 1, .dp = 4, .pp = 1, .tp2 = 1};
+  const StepTime ordered = Cost(in_order).time;
+  EXPECT_DOUBLE_EQ(Cost(as_ordered).time.seconds, ordered.seconds);
+  const StepTime other = Cost(spread).time;
+  EXPECT_GT(other.tensor_communication, 2 * ordered.tensor_communication);
+  EXPECT_LT(other.data_communication, ordered.data_communication);
+  EXPECT_EQ(other.compute, ordered.compute);
+}
+
+// A grid does the same arithmetic, and sends inputs along rows and weights along columns.
+TEST_F(StepCostTest, GridsSendWhatSummaSends) {
+  const Configuration flat{.tp = 8, .sequence_parallel = true};
+  Configuration grid = flat;
+  grid.tp2 = 4;
+  grid.panels = 8;
+  EXPECT_DOUBLE_EQ(Cost(grid).time.model_flops, Cost(flat).time.model_flops);
+  EXPECT_EQ(Cost(grid).memory[0].weights, Cost(flat).memory[0].weights);
+  const DeviceRates rates(cluster_.device, BuiltinCostParameters().Device("h100-sxm"),
+                          grid.precision);
+  const FrameworkParameters framework = BuiltinCostParameters().Framework("megatron");
+  const Stack& stack = model_.stacks[0];
+  const BlockCost layer =
+      LayerCost(model_, stack.kinds[0], LayerBlock(model_, stack, stack.kinds[0], 2048),
+                {rates, framework, grid, 2048});
+  // Of the two matrices of the MLP, hidden 2048 and ffn 8192, on 2 columns and 4 rows.
+  ASSERT_GE(layer.grid.size(), 3u);
+  const GridProduct& up = layer.grid[layer.grid.size() - 2];
+  const GridProduct& down = layer.grid.back();
+  EXPECT_DOUBLE_EQ(up.input_bytes, 2.0 * 2048 / 4 * 2048);
+  EXPECT_DOUBLE_EQ(up.weight_bytes, 2.0 * 2048 * 8192 / 2);
+  EXPECT_DOUBLE_EQ(down.input_bytes, 2.0 * 2048 / 4 * 8192);
+  EXPECT_DOUBLE_EQ(down.weight_bytes, 2.0 * 8192 * 2048 / 2);
+  EXPECT_DOUBLE_EQ(layer.row_context_bytes, 2.0 * 2048 * 2 * 2048 / 2);
+}
+
+TEST_F(StepCostTest, OffloadedStateIsTheHosts) {
+  const Configuration on_gpu{.dp = 8, .zero = 1};
+  Configuration offloaded = on_gpu;
+  offloaded.offload_optimizer = true;
+  const StepCost before = Cost(on_gpu), after = Cost(offloaded);
+  EXPECT_EQ(after.memory[0].optimizer, 0);
+  EXPECT_EQ(after.host_bytes, before.memory[0].optimizer);
+  const DeviceParameters device = BuiltinCostParameters().Device("h100-sxm");
+  const double parameters = static_cast<double>(CountParameters(Tensors(model_)).total) / 8;
+  const double framework = BuiltinCostParameters().Framework("megatron").step_seconds;
+  EXPECT_NEAR(after.time.optimizer - framework,
+              parameters * (6 / device.host_link + 30 / device.host_memory), 1e-9);
+  Configuration sent = on_gpu;
+  sent.micro_batch = 8;
+  const StepCost kept = Cost(sent);
+  sent.offload_activations = true;
+  const StepCost copied = Cost(sent);
+  EXPECT_LT(copied.memory[0].activations, kept.memory[0].activations / 4);
+  EXPECT_GT(copied.host_bytes, kept.memory[0].activations / 2);
+  EXPECT_GT(copied.time.host_communication, 0);
+  EXPECT_EQ(copied.time.compute, kept.time.compute);
+}
+
+// Of a layer of GPT: what enters the four products, in one byte instead of two, and attention's
+// result once more for the product behind it.
+TEST_F(StepCostTest, EightBitProductsKeepTheirInputsInOneByte) {
+  const auto saved = [&](Precision precision, const char* framework_name) {
+    const Configuration c{.dp = 8, .precision = precision};
+    const Cluster cluster = *ParseCluster("8xh100-sxm");
+    const DeviceRates rates(cluster.device, BuiltinCostParameters().Device("h100-sxm"), precision);
+    const FrameworkParameters framework = BuiltinCostParameters().Framework(framework_name);
+    const Stack& stack = model_.stacks[0];
+    return LayerCost(model_, stack.kinds[0], LayerBlock(model_, stack, stack.kinds[0], 2048),
+                     {rates, framework, c, 2048});
+  };
+  const auto of = [](const BlockCost& layer, Recompute kind) {
+    return layer.again[static_cast<size_t>(kind)].saved_bytes;
+  };
+  const double rows = 2048, hidden = 2048, ffn = 8192, heads = 16;
+  const BlockCost wide = saved(Precision::kBf16, "megatron");
+  const BlockCost narrow = saved(Precision::kFp8, "megatron");
+  // Korthikanti et al. 2022, table 2: 34 s b h without 2 of dropout; softmax's statistics.
+  EXPECT_DOUBLE_EQ(of(wide, Recompute::kNone), rows * 32 * hidden + 4 * rows * heads);
+  EXPECT_DOUBLE_EQ(of(wide, Recompute::kNone) - of(narrow, Recompute::kNone),
+                   rows * (2 * hidden + ffn - hidden));
+  EXPECT_DOUBLE_EQ(of(saved(Precision::kFp8, "fsdp"), Recompute::kNone),
+                   of(wide, Recompute::kNone));
+  // Norms' and the activation function's results are made again.
+  EXPECT_DOUBLE_EQ(of(wide, Recompute::kNone) - of(wide, Recompute::kModules),
+                   2 * rows * (2 * hidden + ffn));
+  EXPECT_GT(of(wide, Recompute::kModules), of(wide, Recompute::kFull));
+  const auto& modules = wide.again[static_cast<size_t>(Recompute::kModules)];
+  EXPECT_GT(modules.seconds, 0);
+  EXPECT_LT(modules.seconds, wide.forward / 2);
+  EXPECT_EQ(modules.flops, 0);
+}
+
+TEST_F(StepCostTest, StateOptionsDecideWhatAParameterTakes) {
+  const Cluster cluster = *ParseCluster("8xh100-sxm");
+  const int64_t parameters = CountParameters(Tensors(model_)).total;
+  const StateOptions state{.gradient_bytes = 2, .moment_bytes = 2, .logit_bytes = 4};
+  StepCoster narrow(model_, workload_, cluster, BuiltinCostParameters(), "megatron", state);
+  StepCoster wide(model_, workload_, cluster);
+  const Configuration c{.dp = 8};
+  const StepCost less = narrow.Cost(c), more = wide.Cost(c);
+  EXPECT_EQ(less.memory[0].gradients, 2 * parameters);
+  EXPECT_EQ(less.memory[0].optimizer, 8 * parameters);
+  EXPECT_EQ(3 * less.memory[0].logits, more.memory[0].logits);
+  EXPECT_LT(less.time.data_communication, more.time.data_communication);
+  EXPECT_LT(less.time.optimizer, more.time.optimizer);
 }
 
 TEST_F(StepCostTest, FasterWithMoreGpusAndLessPrecision) {

@@ -45,6 +45,7 @@ void ExpectSameSeconds(const StepTime& found, const StepTime& wanted) {
   expect("expert", &StepTime::expert_communication);
   expect("data", &StepTime::data_communication);
   expect("pipeline", &StepTime::pipeline_communication);
+  expect("host", &StepTime::host_communication);
   expect("bubble", &StepTime::bubble);
   expect("optimizer", &StepTime::optimizer);
   EXPECT_NEAR(found.model_flops, wanted.model_flops, 1e-12 * wanted.model_flops);
@@ -60,10 +61,12 @@ void ExpectSameBytes(int64_t found, int64_t wanted) {
 
 TEST(StepFigures, AreThePlainSums) {
   constexpr int kConfigurations = 40;  // of each sample
+  int grids = 0, gathered = 0, ulysses = 0;
   for (const FiguresSample& sample : kFiguresSamples) {
     const Model model = *LoadModel(sample.model);
     const Cluster cluster = *ParseCluster(sample.cluster);
-    const Space space(model, sample.workload, cluster.devices(), Fixes{}, sample.precision);
+    const Space space(model, sample.workload, cluster.devices(), Fixes{}, sample.precision,
+                      cluster.devices_per_node);
     const std::vector<Space::Degrees> degrees = space.AllDegrees();
     ASSERT_FALSE(degrees.empty()) << sample.model;
     StepCoster coster(model, sample.workload, cluster, BuiltinCostParameters(), sample.framework);
@@ -78,11 +81,15 @@ TEST(StepFigures, AreThePlainSums) {
       // Twice the same degrees, so that what is kept is used.
       for (int i = 0; i < 2; ++i) {
         c = families[random() % families.size()];
-        c.recompute = space.Recomputes()[random() % 3];
+        c.recompute = space.Recomputes()[random() % space.Recomputes().size()];
+        const Space::Offload& offload = space.Offloads()[random() % space.Offloads().size()];
+        c.offload_optimizer = offload.optimizer;
+        c.offload_activations = offload.activations;
+        const std::vector<Placement> placements = space.Placements(one, c.tp2);
         const Space::Sharding& sharding = shardings[random() % shardings.size()];
+        c.inside = placements[random() % placements.size()];
         c.zero = sharding.zero;
         c.shard = sharding.shard;
-        c.ends_as_layers = random() % 4 == 0;
         SCOPED_TRACE(testing::Message() << sample.model << " " << ConfigurationText(c));
         const StepCost wanted = PlainCost(model, sample.workload, cluster, BuiltinCostParameters(),
                                           sample.framework, c);
@@ -90,6 +97,10 @@ TEST(StepFigures, AreThePlainSums) {
         ExpectSameSeconds(figures.time, wanted.time);
         ExpectSameBytes(figures.peak_bytes, wanted.peak_bytes);
         ExpectSameBytes(figures.kept_bytes, wanted.kept_bytes);
+        ExpectSameBytes(figures.host_bytes, wanted.host_bytes);
+        grids += c.tp2 > 1 ? 1 : 0;
+        gathered += c.context == ContextKind::kAllGather ? 1 : 0;
+        ulysses += c.context == ContextKind::kUlysses ? 1 : 0;
         const StepCost cost = coster.Cost(c);
         EXPECT_EQ(cost.time.seconds, figures.time.seconds);
         ASSERT_EQ(cost.memory.size(), wanted.memory.size());
@@ -103,6 +114,9 @@ TEST(StepFigures, AreThePlainSums) {
       }
     }
   }
+  EXPECT_GT(grids, 10);
+  EXPECT_GT(gathered, 10);
+  EXPECT_GT(ulysses, 5);
 }
 
 }  // namespace

@@ -36,9 +36,12 @@ namespace {
 constexpr int64_t kTokensUnlessGiven = 4096;
 constexpr int64_t kMostSequences = int64_t{1} << 30;
 constexpr int64_t kMostAlternatives = 1000;
+constexpr double kFusedLogitBytes = 4;  // StateOptions::logit_bytes
 
 constexpr std::initializer_list<const char*> kModelOptions = {
-    "--global-batch", "--seq", "--dtype", "--top", "--objective", "--sweep", "--weak", "--csv"};
+    "--global-batch", "--seq",   "--dtype",      "--top",  "--objective",
+    "--tp",           "--grads", "--moments",    "--mtbf", "--checkpoint-bandwidth",
+    "--restart",      "--sweep", "--fused-loss", "--weak", "--csv"};
 constexpr std::initializer_list<const char*> kProgramOptions = {
     "--mesh", "--pipeline", "--micro-batches", "--schedule", "--layers",      "--data",
     "--emit", "--fix-file", "--deadline",      "--seed",     "--no-recompute"};
@@ -64,6 +67,66 @@ absl::StatusOr<std::optional<int64_t>> Budget(const std::string& memory, const C
   const absl::StatusOr<int64_t> bytes = ParseBytes(memory);
   if (bytes.ok()) return std::optional<int64_t>(*bytes);
   return absl::InvalidArgumentError(absl::StrCat("--memory: ", bytes.status().message()));
+}
+
+absl::StatusOr<ModelCost> ParseModelCost(const std::string& name) {
+  if (name == "auto" || name == "calibrated") return ModelCost::kCalibrated;
+  if (name == "nersc") return ModelCost::kNersc;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--cost-model: found \"", name, "\"; models have calibrated, nersc and fasop"));
+}
+
+// Bytes of an element: f32 or bf16.
+absl::StatusOr<double> ParseStateType(const char* option, const std::string& type) {
+  if (type == "f32") return 4.0;
+  if (type == "bf16") return 2.0;
+  return absl::InvalidArgumentError(
+      absl::StrCat(option, ": found \"", type, "\", expected f32 or bf16"));
+}
+
+// --tp, into fixes that --fix did not set.
+absl::Status ApplyTensor(const std::string& tensor, transformer::Fixes& fixes) {
+  const bool one = tensor == "1d" || tensor == "seqp";
+  if (!one && tensor != "2d" && tensor != "auto") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--tp: found \"", tensor, "\", expected 1d, 2d, seqp or auto"));
+  }
+  // Rows and panels are a grid's.
+  const bool grid = fixes.tp2.value_or(1) > 1 || fixes.panels.value_or(0) > 0;
+  if (!fixes.grid.has_value() && tensor != "auto") fixes.grid = tensor == "2d" || grid;
+  if (tensor != "seqp") return absl::OkStatus();
+  if (fixes.context.has_value()) {
+    return absl::InvalidArgumentError("--tp seqp gathers keys: --fix context goes without it");
+  }
+  fixes.context = transformer::ContextKind::kAllGather;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<double> ParsePositiveDuration(const char* option, const std::string& text,
+                                             bool or_zero) {
+  const absl::StatusOr<double> seconds = ParseDuration(text);
+  if (!seconds.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(option, ": ", seconds.status().message()));
+  }
+  if (*seconds > 0 || or_zero) return *seconds;
+  return absl::InvalidArgumentError(absl::StrCat(option, ": it must be more than 0"));
+}
+
+absl::StatusOr<std::optional<FailureRequest>> ParseFailures(const ModelPlanningOptions& options) {
+  if (options.mtbf.empty()) return std::optional<FailureRequest>();
+  FailureRequest failures;
+  MW_ASSIGN_OR_RETURN(failures.gpu_mtbf_seconds,
+                      ParsePositiveDuration("--mtbf", options.mtbf, /*or_zero=*/false));
+  MW_ASSIGN_OR_RETURN(failures.restart_seconds,
+                      ParsePositiveDuration("--restart", options.restart, /*or_zero=*/true));
+  const absl::StatusOr<double> bandwidth = ParseBandwidth(options.checkpoint_bandwidth);
+  if (!bandwidth.ok() || *bandwidth <= 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--checkpoint-bandwidth: ",
+                     bandwidth.ok() ? "it must be more than 0" : bandwidth.status().message()));
+  }
+  failures.checkpoint_bytes_per_second = *bandwidth;
+  return std::optional<FailureRequest>(failures);
 }
 
 // The model called `name`. `description` becomes the text that it was read from.
@@ -100,7 +163,8 @@ int64_t SequenceOf(const transformer::Model& model, int64_t given) {
 
 absl::Status RunOverGroups(const PlanningOptions& options, const ModelPlanningOptions& model,
                            const CLI::App& app) {
-  for (const char* const option : {"--sweep", "--top"}) {
+  for (const char* const option : {"--sweep", "--top", "--tp", "--grads", "--moments",
+                                   "--fused-loss", "--mtbf", "--cost-model"}) {
     if (app.get_option(option)->count() == 0) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(option, " does not go with groups of nodes or costs"));
@@ -153,6 +217,30 @@ std::shared_ptr<ModelPlanningOptions> AddModelPlanningOptions(CLI::App& app) {
   app.add_option("--objective", options->objective,
                  "models: time; gpus: the fewest that it fits on; memory; or, with prices, cost")
       ->capture_default_str();
+  app.add_option(
+         "--tp", options->tensor,
+         "models: tensor parallelism 1d: over outputs; 2d: SUMMA on a grid; seqp: heads over "
+         "tp and the sequence over cp, with gathered keys; auto: any")
+      ->capture_default_str();
+  app.add_option("--grads", options->gradients,
+                 "models: type that gradients are kept and summed in: f32 or bf16")
+      ->capture_default_str();
+  app.add_option("--moments", options->moments, "models: type of Adam's moments: f32 or bf16")
+      ->capture_default_str();
+  app.add_flag("--fused-loss", options->fused_loss,
+               "models: one kernel makes the gradient of the logits in place");
+  CLI::Option* const mtbf = app.add_option(
+      "--mtbf", options->mtbf,
+      "models: mean time between failures of a GPU with its share of the node, like 50000h: what "
+      "failures and checkpoints leave");
+  app.add_option("--checkpoint-bandwidth", options->checkpoint_bandwidth,
+                 "models: that a GPU writes checkpoints with")
+      ->capture_default_str()
+      ->needs(mtbf);
+  app.add_option("--restart", options->restart,
+                 "models: time from a failure until training goes on")
+      ->capture_default_str()
+      ->needs(mtbf);
   CLI::Option* const sweep =
       app.add_option("--sweep", options->sweep,
                      "models: gpus=64..4096: the best plan on 64, 128, ... of the cluster's GPUs");
@@ -197,9 +285,6 @@ absl::Status RunModelPlanning(const PlanningOptions& options, const ModelPlannin
         " is a model; its degrees are searched, and --fix tp=8,pp=4 fixes some of them"));
   }
   if (options.search.cost_model == "fasop") return PlanAsFasop(options, model, app);
-  if (options.search.cost_model != "auto" && options.search.cost_model != "calibrated") {
-    return absl::InvalidArgumentError("--cost-model: models have calibrated and fasop only");
-  }
   if (model.global_batch == 0) {
     return absl::InvalidArgumentError("--global-batch is required: sequences of a step");
   }
@@ -226,12 +311,18 @@ absl::Status RunModelPlanning(const PlanningOptions& options, const ModelPlannin
       CheckOutputs({plan_file, csv_file}, {options.program, options.search.cluster}));
 
   ModelRequest request;
+  MW_ASSIGN_OR_RETURN(request.cost, ParseModelCost(options.search.cost_model));
+  MW_ASSIGN_OR_RETURN(request.state.gradient_bytes, ParseStateType("--grads", model.gradients));
+  MW_ASSIGN_OR_RETURN(request.state.moment_bytes, ParseStateType("--moments", model.moments));
+  if (model.fused_loss) request.state.logit_bytes = kFusedLogitBytes;
+  MW_ASSIGN_OR_RETURN(request.failures, ParseFailures(model));
   request.objective = *objective;
   request.top = model.top;
   request.threads = options.search.threads;
   request.workload.global_batch = model.global_batch;
   MW_ASSIGN_OR_RETURN(request.precision, transformer::ParsePrecision(model.dtype));
   MW_ASSIGN_OR_RETURN(request.fixes, transformer::ParseFixes(options.search.fixes));
+  MW_RETURN_IF_ERROR(ApplyTensor(model.tensor, request.fixes));
   MW_ASSIGN_OR_RETURN(request.cluster, ParseCluster(options.search.cluster));
   MW_ASSIGN_OR_RETURN(request.budget_bytes, Budget(options.search.memory, request.cluster));
   MW_ASSIGN_OR_RETURN(request.model,

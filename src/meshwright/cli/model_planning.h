@@ -18,8 +18,11 @@ namespace meshwright {
 // What `plan` takes for models only.
 struct ModelPlanningOptions {
   int64_t global_batch = 0, sequence = 0, top = 10;
-  std::string dtype = "bf16", objective = "time";
-  std::string sweep, csv_path;  // empty: not wanted
+  std::string dtype = "bf16", objective = "time", tensor = "1d";
+  std::string gradients = "f32", moments = "f32";
+  bool fused_loss = false;
+  std::string mtbf, checkpoint_bandwidth = "1GB/s", restart = "10min";  // mtbf empty: no failures
+  std::string sweep, csv_path;                                          // empty: not wanted
   bool weak = false;
   MixedPlanningOptions mixed;  // over groups of nodes
 };

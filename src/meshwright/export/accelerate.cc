@@ -9,6 +9,7 @@
 #include "meshwright/export/node_launcher.h"
 #include "meshwright/export/quoting.h"
 #include "meshwright/export/target.h"
+#include "meshwright/export/usual_choices.h"
 #include "meshwright/transformer/fixes.h"
 
 namespace meshwright {
@@ -30,6 +31,8 @@ int64_t ShardSize(const Configuration& c) {
 
 void CheckAccelerateConfiguration(const ModelLaunch& launch, const Configuration& c,
                                   Findings& findings) {
+  RequireUsualChoices(c, findings);
+  RequireRing(c, findings);
   const int64_t world = launch.nodes * launch.devices_per_node;
   findings.Require(c.pp == 1, "degrees: Accelerate's FSDP has no pipelines, so pp ", c.pp,
                    " cannot be; 1 can");

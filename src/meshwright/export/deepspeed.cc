@@ -11,6 +11,7 @@
 #include "meshwright/export/node_launcher.h"
 #include "meshwright/export/quoting.h"
 #include "meshwright/export/target.h"
+#include "meshwright/export/usual_choices.h"
 #include "meshwright/transformer/fixes.h"
 
 namespace meshwright {
@@ -42,6 +43,7 @@ void CheckDeepSpeedSplits(const ModelLaunch& launch, const Configuration& c, Fin
 
 void CheckDeepSpeedConfiguration(const ModelLaunch& launch, const Configuration& c,
                                  Findings& findings) {
+  RequireUsualChoices(c, findings);
   findings.Require(c.tp * c.cp * c.dp * c.pp == launch.nodes * launch.devices_per_node,
                    "degrees: tp x dp x pp must be all GPUs");
   findings.Require(launch.workload.global_batch % (c.micro_batch * c.dp) == 0,

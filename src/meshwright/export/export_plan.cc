@@ -69,9 +69,11 @@ int64_t FirstAlternative(const Plan& plan, const ExportTarget& target) {
 std::string FixOf(const Configuration& from, const Configuration& to) {
   std::vector<std::string> fixes;
   for (const char* const key : {"tp", "sp", "cp", "dp", "pp", "vp", "schedule", "ep", "etp", "mbs",
-                                "zero", "shard", "recompute"}) {
+                                "zero", "shard", "recompute", "context", "ends"}) {
     fixes.push_back(StrCat(key, "=", transformer::FixValue(to, key)));
   }
+  // What no launch is written for.
+  fixes.emplace_back("tensor=1d,place=order,offload_optimizer=off,offload_activations=off");
   std::string text = absl::StrCat("--fix ", absl::StrJoin(fixes, ","));
   if (from.precision != to.precision) {
     StrAppend(&text, " --dtype ", transformer::PrecisionName(to.precision));

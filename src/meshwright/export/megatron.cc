@@ -194,6 +194,7 @@ std::string Setup(const ModelLaunch& launch, const ExportOptions& options) {
   ArgumentArray out;
   out.Add("--tensor-model-parallel-size", c.tp, "--pipeline-model-parallel-size", c.pp,
           "--context-parallel-size", c.cp);
+  if (c.cp > 1) out.Add("--cp-comm-type", ContextCommunication(c.context));
   if (c.sequence_parallel) out.Add("--sequence-parallel");
   AddPipeline(launch, a, out);
   AddSharding(c, out);

@@ -6,6 +6,7 @@
 
 #include "meshwright/base/strings.h"
 #include "meshwright/export/layer_split.h"
+#include "meshwright/export/usual_choices.h"
 #include "meshwright/transformer/fixes.h"
 
 namespace meshwright {
@@ -225,6 +226,7 @@ void CheckMegatronModel(const ModelLaunch& launch, Findings& findings) {
 
 void CheckMegatronConfiguration(const ModelLaunch& launch, const Configuration& c,
                                 Findings& findings) {
+  RequireUsualChoices(c, findings);
   CheckMegatronDegrees(launch, c, findings);
   CheckMegatronLayers(launch, c, findings);
   CheckMegatronPipeline(launch, c, findings);

@@ -18,6 +18,19 @@ void CheckMegatronModel(const ModelLaunch& launch, Findings& findings);
 void CheckMegatronConfiguration(const ModelLaunch& launch, const transformer::Configuration& c,
                                 Findings& findings);
 
+// --cp-comm-type: how context parallelism communicates.
+inline const char* ContextCommunication(transformer::ContextKind kind) {
+  switch (kind) {
+    case transformer::ContextKind::kRing:
+      return "p2p";
+    case transformer::ContextKind::kAllGather:
+      return "all_gather";
+    case transformer::ContextKind::kUlysses:
+      break;
+  }
+  return "a2a";
+}
+
 // Gradients or weights are sharded by Megatron-FSDP; optimizer state alone by the distributed
 // optimizer.
 inline bool NeedsMegatronFsdp(const transformer::Configuration& c) { return c.zero >= 2; }

@@ -41,12 +41,30 @@ constexpr std::initializer_list<const char*> kClusterKeys = {"name", "parts"};
 constexpr std::initializer_list<const char*> kPartKeys = {"device", "nodes", "devices_per_node",
                                                           "device_memory_bytes"};
 constexpr std::initializer_list<const char*> kTransformerKeys = {
-    "model",  "description", "parameters",   "model_flops",  "sequence",
-    "memory", "objective",   "global_batch", "seconds",      "configuration",
-    "mfu",    "hfu",         "search",       "alternatives", "sensitivity"};
-constexpr std::initializer_list<const char*> kDegreeKeys = {
-    "tp",  "sequence_parallel", "cp",   "dp",    "pp",        "virtual_stages", "schedule", "ep",
-    "etp", "micro_batch",       "zero", "shard", "recompute", "precision"};
+    "model",     "description",  "parameters",  "model_flops",   "sequence", "memory",
+    "objective", "global_batch", "seconds",     "configuration", "mfu",      "hfu",
+    "search",    "alternatives", "sensitivity", "goodput"};
+constexpr std::initializer_list<const char*> kDegreeKeys = {"tp",
+                                                            "tp2",
+                                                            "panels",
+                                                            "sequence_parallel",
+                                                            "cp",
+                                                            "context",
+                                                            "dp",
+                                                            "pp",
+                                                            "virtual_stages",
+                                                            "schedule",
+                                                            "ends_as_layers",
+                                                            "ep",
+                                                            "etp",
+                                                            "micro_batch",
+                                                            "zero",
+                                                            "shard",
+                                                            "recompute",
+                                                            "precision",
+                                                            "inside",
+                                                            "offload_optimizer",
+                                                            "offload_activations"};
 
 // Every member of `json` is in `known`, or as it is in `neutral`.
 absl::Status CheckKeys(const OrderedJson& json, const OrderedJson& neutral, std::string_view where,
@@ -72,6 +90,7 @@ absl::Status NotReadable(std::string_view what, const T& value) {
 absl::StatusOr<Configuration> ToConfiguration(const PlanDegrees& degrees) {
   Configuration c;
   for (const auto& [name, value] : {std::pair{"tp", degrees.tp},
+                                    {"tp2", degrees.tp2},
                                     {"cp", degrees.cp},
                                     {"dp", degrees.dp},
                                     {"pp", degrees.pp},
@@ -86,6 +105,9 @@ absl::StatusOr<Configuration> ToConfiguration(const PlanDegrees& degrees) {
   const std::optional<transformer::Recompute> recompute =
       transformer::FindRecompute(degrees.recompute);
   if (!recompute.has_value()) return NotReadable("recompute", degrees.recompute);
+  const std::optional<transformer::ContextKind> context =
+      transformer::FindContextKind(degrees.context);
+  if (!context.has_value()) return NotReadable("context", degrees.context);
   const std::optional<transformer::PipelineKind> schedule =
       transformer::FindPipelineKind(degrees.schedule);
   if (!schedule.has_value()) return NotReadable("schedule", degrees.schedule);
@@ -96,6 +118,17 @@ absl::StatusOr<Configuration> ToConfiguration(const PlanDegrees& degrees) {
   c.tp = degrees.tp;
   c.sequence_parallel = degrees.sequence_parallel;
   c.cp = degrees.cp;
+  c.tp2 = degrees.tp2;
+  c.panels = degrees.panels;
+  c.context = *context;
+  c.ends_as_layers = degrees.ends_as_layers;
+  c.inside = {.tp = degrees.inside.tp,
+              .cp = degrees.inside.cp,
+              .dp = degrees.inside.dp,
+              .pp = degrees.inside.pp,
+              .tp2 = degrees.inside.tp2};
+  c.offload_optimizer = degrees.offload_optimizer;
+  c.offload_activations = degrees.offload_activations;
   c.dp = degrees.dp;
   c.pp = degrees.pp;
   c.virtual_stages = degrees.virtual_stages;

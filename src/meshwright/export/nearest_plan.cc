@@ -21,20 +21,28 @@ struct Decision {
   bool is_degree;  // counts in powers of two
 };
 
-constexpr std::array<Decision, 14> kDecisions = {{
+constexpr std::array<Decision, 20> kDecisions = {{
     {"tp", [](const Configuration& c) { return c.tp; }, true},
     {"sp", [](const Configuration& c) { return int64_t{c.sequence_parallel}; }, false},
+    {"tp2", [](const Configuration& c) { return c.tp2; }, true},
     {"cp", [](const Configuration& c) { return c.cp; }, true},
+    {"context", [](const Configuration& c) { return static_cast<int64_t>(c.context); }, false},
     {"dp", [](const Configuration& c) { return c.dp; }, true},
     {"pp", [](const Configuration& c) { return c.pp; }, true},
     {"vp", [](const Configuration& c) { return c.virtual_stages; }, true},
     {"schedule", [](const Configuration& c) { return static_cast<int64_t>(c.schedule); }, false},
+    {"ends", [](const Configuration& c) { return int64_t{c.ends_as_layers}; }, false},
     {"ep", [](const Configuration& c) { return c.ep; }, true},
     {"etp", [](const Configuration& c) { return c.etp; }, true},
     {"mbs", [](const Configuration& c) { return c.micro_batch; }, true},
     {"zero", [](const Configuration& c) { return int64_t{c.zero}; }, false},
     {"shard", [](const Configuration& c) { return c.shard; }, false},
     {"recompute", [](const Configuration& c) { return static_cast<int64_t>(c.recompute); }, false},
+    {"place", [](const Configuration& c) { return int64_t{!c.inside.in_order()}; }, false},
+    {"offload_optimizer", [](const Configuration& c) { return int64_t{c.offload_optimizer}; },
+     false},
+    {"offload_activations", [](const Configuration& c) { return int64_t{c.offload_activations}; },
+     false},
     {"precision", [](const Configuration& c) { return static_cast<int64_t>(c.precision); }, false},
 }};
 
@@ -87,8 +95,10 @@ std::optional<Configuration> NearestExpressible(const ModelLaunch& launch,
     least = distance;
   };
   const auto search = [&](Precision precision) {
+    transformer::Fixes fixes = transformer::UsualFixes();
+    fixes.context = wanted.context;
     const transformer::Space space(launch.model, launch.workload,
-                                   launch.nodes * launch.devices_per_node, {}, precision);
+                                   launch.nodes * launch.devices_per_node, fixes, precision);
     space.ForEach(visit);
   };
   search(wanted.precision);

@@ -14,6 +14,7 @@
 #include "meshwright/export/node_launcher.h"
 #include "meshwright/export/quoting.h"
 #include "meshwright/export/target.h"
+#include "meshwright/export/usual_choices.h"
 #include "meshwright/transformer/fixes.h"
 
 namespace meshwright {
@@ -96,6 +97,7 @@ void AddBridgeParallelism(const ModelLaunch& launch, const MegatronArchitecture&
   out.Add("tensor_model_parallel_size", c.tp);
   out.Add("pipeline_model_parallel_size", c.pp);
   out.Add("context_parallel_size", c.cp);
+  if (c.cp > 1) out.Add("cp_comm_type", absl::StrCat("\"", ContextCommunication(c.context), "\""));
   out.AddFlag("sequence_parallel", c.sequence_parallel);
   const LayerSplit split = SplitLayers(launch.model, c);
   if (split.kind == LayerSplit::Kind::kListed) {
@@ -314,6 +316,7 @@ std::string BridgeSetup(const ModelLaunch& launch, const ExportOptions& options)
 
 void CheckBridgeConfiguration(const ModelLaunch& launch, const Configuration& c,
                               Findings& findings) {
+  RequireUsualChoices(c, findings);
   CheckMegatronConfiguration(launch, c, findings);
   findings.Require(c.precision != Precision::kNvFp4,
                    "mixed precision: nvfp4 is not written for Megatron-Bridge");

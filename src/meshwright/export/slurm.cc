@@ -9,6 +9,7 @@
 #include "meshwright/export/node_launcher.h"
 #include "meshwright/export/quoting.h"
 #include "meshwright/export/target.h"
+#include "meshwright/export/usual_choices.h"
 #include "meshwright/transformer/fixes.h"
 
 namespace meshwright {
@@ -20,6 +21,7 @@ using transformer::Configuration;
 void CheckSlurmModel(const ModelLaunch&, Findings&) {}
 void CheckSlurmConfiguration(const ModelLaunch& launch, const Configuration& c,
                              Findings& findings) {
+  RequireUsualChoices(c, findings);
   findings.Require(c.tp * c.cp * c.dp * c.pp == launch.nodes * launch.devices_per_node,
                    "degrees: tp x cp x dp x pp must be all GPUs");
   findings.Require(launch.workload.global_batch % (c.micro_batch * c.dp) == 0,
@@ -37,6 +39,7 @@ std::string PlanEnvironment(const ModelLaunch& launch) {
   add("TP", c.tp);
   add("SEQUENCE_PARALLEL", c.sequence_parallel ? 1 : 0);
   add("CP", c.cp);
+  add("CONTEXT", ContextKindName(c.context));
   add("DP", c.dp);
   add("PP", c.pp);
   add("VIRTUAL_STAGES", c.virtual_stages);

@@ -14,6 +14,7 @@
 #include "meshwright/export/node_launcher.h"
 #include "meshwright/export/quoting.h"
 #include "meshwright/export/target.h"
+#include "meshwright/export/usual_choices.h"
 #include "meshwright/transformer/fixes.h"
 
 namespace meshwright {
@@ -138,6 +139,8 @@ void CheckTitanSharding(const Configuration& c, Findings& findings) {
 
 void CheckTitanConfiguration(const ModelLaunch& launch, const Configuration& c,
                              Findings& findings) {
+  RequireUsualChoices(c, findings);
+  RequireRing(c, findings);
   const Layer& layer = launch.model.stacks[0].kinds[0];
   findings.Require(c.tp * c.cp * c.dp * c.pp == launch.nodes * launch.devices_per_node,
                    "degrees: replicate x shard x cp x tp x pp must be all GPUs");

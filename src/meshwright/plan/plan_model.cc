@@ -10,13 +10,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "meshwright/base/status.h"
-#include "meshwright/plan/build_plan.h"
+#include "meshwright/plan/begin_model_plan.h"
+#include "meshwright/plan/plan_by_nersc.h"
 #include "meshwright/plan/plan_table.h"
-#include "meshwright/plan/version.h"
 #include "meshwright/transformer/check_model.h"
+#include "meshwright/transformer/goodput.h"
 #include "meshwright/transformer/space.h"
 #include "meshwright/transformer/step_cost.h"
-#include "meshwright/transformer/tensors.h"
 
 namespace meshwright {
 namespace {
@@ -38,19 +38,24 @@ constexpr int kMostDoublings = 4;
 SearchResult SearchOn(const ModelRequest& request, const Cluster& cluster, Ranking ranking,
                       int64_t top, std::optional<int64_t> budget) {
   const Space space(request.model, request.workload, cluster.devices(), request.fixes,
-                    request.precision);
-  const auto make_cost = [&]() -> transformer::CostFunction {
-    auto coster = std::make_shared<StepCoster>(request.model, request.workload, cluster);
-    return [coster](const Configuration& configuration) { return coster->Figures(configuration); };
-  };
-  return Search(
-      space, make_cost,
-      {.top = top, .ranking = ranking, .budget_bytes = budget, .threads = request.threads});
+                    request.precision, cluster.devices_per_node);
+  const transformer::DeviceParameters device =
+      transformer::BuiltinCostParameters().Device(cluster.device.name);
+  return Search(space,
+                [&] {
+                  return transformer::CalibratedCosts(request.model, request.workload, cluster,
+                                                      request.state);
+                },
+                {.top = top,
+                 .ranking = ranking,
+                 .budget_bytes = budget,
+                 .host_bytes = static_cast<int64_t>(device.host_bytes),
+                 .threads = request.threads});
 }
 
 absl::Status CheckOn(const ModelRequest& request, const Cluster& cluster) {
   return CheckSpace(request.model, request.workload, cluster.devices(), request.fixes,
-                    request.precision);
+                    request.precision, cluster.devices_per_node);
 }
 
 absl::Status ModelShortage(const ModelRequest& request) {
@@ -93,25 +98,6 @@ std::vector<Cluster> Subclusters(const Cluster& cluster) {
   return parts;
 }
 
-PlanDegrees ToPlanDegrees(const Configuration& c) {
-  PlanDegrees degrees;
-  degrees.tp = c.tp;
-  degrees.sequence_parallel = c.sequence_parallel;
-  degrees.cp = c.cp;
-  degrees.dp = c.dp;
-  degrees.pp = c.pp;
-  degrees.virtual_stages = c.virtual_stages;
-  degrees.schedule = PipelineKindName(c.schedule);
-  degrees.ep = c.ep;
-  degrees.etp = c.etp;
-  degrees.micro_batch = c.micro_batch;
-  degrees.zero = c.zero;
-  degrees.shard = c.shard;
-  degrees.recompute = RecomputeName(c.recompute);
-  degrees.precision = PrecisionName(c.precision);
-  return degrees;
-}
-
 // `a`, less `b`.
 PlanStepParts DifferenceOf(const StepTime& a, const StepTime& b) {
   return {a.compute - b.compute,
@@ -120,8 +106,14 @@ PlanStepParts DifferenceOf(const StepTime& a, const StepTime& b) {
           a.expert_communication - b.expert_communication,
           a.data_communication - b.data_communication,
           a.pipeline_communication - b.pipeline_communication,
+          a.host_communication - b.host_communication,
           a.bubble - b.bubble,
           a.optimizer - b.optimizer};
+}
+
+StepCoster CosterOn(const ModelRequest& request, const Cluster& cluster) {
+  return StepCoster(request.model, request.workload, cluster, transformer::BuiltinCostParameters(),
+                    "megatron", request.state);
 }
 
 std::vector<PlanSensitivity> Sensitivity(const ModelRequest& request, const Cluster& cluster,
@@ -131,7 +123,7 @@ std::vector<PlanSensitivity> Sensitivity(const ModelRequest& request, const Clus
   const auto add = [&](std::string change, const auto& apply) {
     Cluster changed = cluster;
     apply(changed);
-    StepCoster coster(request.model, request.workload, changed);
+    StepCoster coster = CosterOn(request, changed);
     all.push_back({std::move(change), coster.Cost(configuration).time.seconds / seconds - 1});
   };
   add("peak flops +10 %", [](Cluster& c) {
@@ -154,7 +146,7 @@ void SetModelMemory(const StepCost& cost, Plan& plan) {
   plan.peak_bytes = cost.peak_bytes;
   for (const transformer::StageMemory& m : cost.memory) {
     plan.transformer->memory.push_back({m.weights, m.gradients, m.optimizer, m.activations,
-                                        m.logits, m.communication, m.framework});
+                                        m.logits, m.communication, m.framework, m.host});
     if (m.total() != cost.peak_bytes) continue;
     const auto set = [&](MemoryCategory category, int64_t bytes) {
       plan.memory_by_category[static_cast<size_t>(category)] = bytes;
@@ -169,44 +161,25 @@ void SetModelMemory(const StepCost& cost, Plan& plan) {
 
 Plan BuildModelPlan(const ModelRequest& request, const Cluster& cluster,
                     const SearchResult& result) {
-  StepCoster coster(request.model, request.workload, cluster);
+  StepCoster coster = CosterOn(request, cluster);
   const Configuration& best = result.best.front().configuration;
   const StepCost cost = coster.Cost(best);
   const StepTime& time = cost.time;
 
-  Plan plan;
-  plan.tool_version = ToolVersion();
-  plan.inputs = request.inputs;
-  plan.options.mesh = "auto";
-  plan.options.memory =
-      request.budget_bytes.has_value() ? absl::StrCat(*request.budget_bytes) : "unlimited";
-  plan.options.pipeline = "auto";
+  Plan plan = BeginModelPlan(request, cluster, best);
   plan.options.cost_model = "calibrated";
-  plan.options.threads = request.threads;
-  for (const transformer::SingleFix& fix : SplitFixes(request.fixes)) {
-    plan.options.fixes.push_back(fix.text);
-  }
-  plan.cluster = ToPlanCluster({cluster});
-  plan.mesh = {{"pp", best.pp}, {"dp", best.dp}, {"cp", best.cp}, {"tp", best.tp}};
   plan.objective_seconds = plan.bound_seconds = plan.step_seconds = time.seconds;
   plan.compute_seconds = time.compute;
   plan.communication_seconds = time.tensor_communication + time.context_communication +
                                time.expert_communication + time.data_communication +
                                time.pipeline_communication;
-  plan.budget_bytes = request.budget_bytes;
-  plan.micro_batches = request.workload.global_batch / (best.dp * best.micro_batch);
-  plan.chunks = best.virtual_stages;
   plan.bubble_share = time.bubble / time.seconds;
 
-  PlanTransformer& part = plan.transformer.emplace();
-  part.model = request.model.name;
-  part.description = request.description;
-  part.parameters = CountParameters(Tensors(request.model)).total;
+  PlanTransformer& part = *plan.transformer;
   part.model_flops = time.model_flops;
-  part.sequence = request.workload.sequence;
-  part.global_batch = request.workload.global_batch;
-  part.objective = kObjectives[static_cast<size_t>(request.objective)];
-  part.configuration = ToPlanDegrees(best);
+  part.state = {static_cast<int64_t>(request.state.gradient_bytes),
+                static_cast<int64_t>(request.state.moment_bytes),
+                static_cast<int64_t>(request.state.logit_bytes)};
   part.mfu = time.mfu;
   part.hfu = time.hfu;
   part.seconds = DifferenceOf(time, StepTime());
@@ -219,23 +192,27 @@ Plan BuildModelPlan(const ModelRequest& request, const Cluster& cluster,
                                  other.peak_bytes, other.time.mfu, DifferenceOf(other.time, time)});
   }
   part.sensitivity = Sensitivity(request, cluster, best, time.seconds);
-  plan.warnings = request.model.notes;
   return plan;
 }
 
-}  // namespace
-
-std::optional<ModelObjective> FindModelObjective(std::string_view name) {
-  for (size_t i = 0; i < kObjectives.size(); ++i) {
-    if (kObjectives[i] == name) return static_cast<ModelObjective>(i);
-  }
-  return std::nullopt;
+// Every model's parameters fit twice into 64 bits.
+void SetGoodput(const ModelRequest& request, Plan& plan) {
+  const FailureRequest& failures = *request.failures;
+  PlanTransformer& part = *plan.transformer;
+  const auto gpus = static_cast<double>(plan.cluster.parts[0].devices());
+  const transformer::Failures all = {
+      .mtbf_seconds = failures.gpu_mtbf_seconds / gpus,
+      .checkpoint_seconds = CheckpointBytes(part.parameters, request.state) /
+                            (gpus * failures.checkpoint_bytes_per_second),
+      .restart_seconds = failures.restart_seconds};
+  const transformer::Goodput goodput = transformer::GoodputOf(all);
+  const double tokens = static_cast<double>(part.global_batch) * static_cast<double>(part.sequence);
+  part.goodput = PlanGoodput{all.mtbf_seconds,    all.checkpoint_seconds,
+                             all.restart_seconds, goodput.interval_seconds,
+                             goodput.share,       goodput.share * tokens / plan.step_seconds};
 }
 
-absl::StatusOr<Plan> PlanModel(const ModelRequest& request) {
-  const auto start = std::chrono::steady_clock::now();
-  MW_RETURN_IF_ERROR(CheckModel(request.model));
-  MW_RETURN_IF_ERROR(CheckSequence(request.model, request.workload.sequence));
+absl::StatusOr<Plan> PlanCalibrated(const ModelRequest& request) {
   MW_RETURN_IF_ERROR(CheckOn(request, request.cluster));
   const bool fewest = request.objective == ModelObjective::kGpus;
   const Ranking ranking =
@@ -244,13 +221,38 @@ absl::StatusOr<Plan> PlanModel(const ModelRequest& request) {
        fewest ? Subclusters(request.cluster) : std::vector<Cluster>{request.cluster}) {
     const SearchResult result =
         SearchOn(request, cluster, ranking, request.top, request.budget_bytes);
-    if (result.best.empty()) continue;
-    Plan plan = BuildModelPlan(request, cluster, result);
-    plan.planning_seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    return plan;
+    if (!result.best.empty()) return BuildModelPlan(request, cluster, result);
   }
   return ModelShortage(request);
+}
+
+}  // namespace
+
+double CheckpointBytes(int64_t parameters, const transformer::StateOptions& state) {
+  return static_cast<double>(parameters) * (2 + 4 + 2 * state.moment_bytes);
+}
+
+std::optional<ModelObjective> FindModelObjective(std::string_view name) {
+  for (size_t i = 0; i < kObjectives.size(); ++i) {
+    if (kObjectives[i] == name) return static_cast<ModelObjective>(i);
+  }
+  return std::nullopt;
+}
+
+std::string_view ModelObjectiveName(ModelObjective objective) {
+  return kObjectives[static_cast<size_t>(objective)];
+}
+
+absl::StatusOr<Plan> PlanModel(const ModelRequest& request) {
+  const auto start = std::chrono::steady_clock::now();
+  MW_RETURN_IF_ERROR(CheckModel(request.model));
+  MW_RETURN_IF_ERROR(CheckSequence(request.model, request.workload.sequence));
+  MW_ASSIGN_OR_RETURN(Plan plan, request.cost == ModelCost::kNersc ? PlanByNersc(request)
+                                                                   : PlanCalibrated(request));
+  if (request.failures.has_value()) SetGoodput(request, plan);
+  plan.planning_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return plan;
 }
 
 }  // namespace meshwright

@@ -23,6 +23,20 @@ enum class ModelObjective {
 };
 std::optional<ModelObjective> FindModelObjective(
     std::string_view name);  // "time", "gpus", "memory"
+std::string_view ModelObjectiveName(ModelObjective objective);
+
+enum class ModelCost {
+  kCalibrated,
+  kNersc,  // transformer/nersc.h
+};
+
+// How often a job fails, and what checkpoints take.
+struct FailureRequest {
+  double gpu_mtbf_seconds = 0;  // mean time between failures of one GPU, its share of the node's
+  // What a GPU writes in a second; training stands still while it does.
+  double checkpoint_bytes_per_second = 0;
+  double restart_seconds = 0;
+};
 
 struct ModelRequest {
   transformer::Model model;
@@ -36,11 +50,18 @@ struct ModelRequest {
   int64_t top = 10;
   int threads = 2;
   std::vector<PlanInput> inputs;
+  ModelCost cost = ModelCost::kCalibrated;
+  transformer::StateOptions state;  // of the calibrated model
+  std::optional<FailureRequest> failures;
 };
 
-// The best configuration by the calibrated model, the next best, and why. Errors: invalid argument
-// for a space without configurations, resource exhausted if none fits (what would is said).
+// The best configuration by the request's model of cost, the next best, and why. Errors: invalid
+// argument for a space without configurations, resource exhausted if none fits (what would is
+// said).
 absl::StatusOr<Plan> PlanModel(const ModelRequest& request);
+
+// Bytes of a checkpoint: weights in 16 bits, master copies and Adam's two moments.
+double CheckpointBytes(int64_t parameters, const transformer::StateOptions& state);
 
 }  // namespace meshwright
 

@@ -2,6 +2,7 @@
 #define MESHWRIGHT_PLAN_PLAN_TRANSFORMER_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,24 +12,48 @@
 
 namespace meshwright {
 
-// transformer::Configuration with choices by name.
-struct PlanDegrees {
-  int64_t tp = 1;
-  bool sequence_parallel = false;
-  int64_t cp = 1, dp = 1, pp = 1, virtual_stages = 1;
-  std::string schedule;
-  int64_t ep = 1, etp = 1, micro_batch = 1, zero = 0, shard = 0;
-  std::string recompute, precision;
+// How many GPUs of each kind of group share a node; all 0: numbered in order.
+struct PlanPlacement {
+  int64_t tp = 0, tp2 = 0, cp = 0, dp = 0, pp = 0;
 
   template <typename Self, typename Visitor>
   static void VisitMembers(Self& self, const Visitor& visit) {
     visit("tp", self.tp);
+    visit("tp2", self.tp2);
+    visit("cp", self.cp);
+    visit("dp", self.dp);
+    visit("pp", self.pp);
+  }
+  friend bool operator==(const PlanPlacement&, const PlanPlacement&) = default;
+};
+
+// transformer::Configuration with choices by name.
+struct PlanDegrees {
+  int64_t tp = 1, tp2 = 1, panels = 0;
+  bool sequence_parallel = false;
+  int64_t cp = 1;
+  std::string context = "ring";
+  int64_t dp = 1, pp = 1, virtual_stages = 1;
+  std::string schedule;
+  bool ends_as_layers = false;
+  int64_t ep = 1, etp = 1, micro_batch = 1, zero = 0, shard = 0;
+  std::string recompute, precision;
+  PlanPlacement inside;
+  bool offload_optimizer = false, offload_activations = false;
+
+  template <typename Self, typename Visitor>
+  static void VisitMembers(Self& self, const Visitor& visit) {
+    visit("tp", self.tp);
+    visit("tp2", self.tp2);
+    visit("panels", self.panels);
     visit("sequence_parallel", self.sequence_parallel);
     visit("cp", self.cp);
+    visit("context", self.context);
     visit("dp", self.dp);
     visit("pp", self.pp);
     visit("virtual_stages", self.virtual_stages);
     visit("schedule", self.schedule);
+    visit("ends_as_layers", self.ends_as_layers);
     visit("ep", self.ep);
     visit("etp", self.etp);
     visit("micro_batch", self.micro_batch);
@@ -36,6 +61,9 @@ struct PlanDegrees {
     visit("shard", self.shard);
     visit("recompute", self.recompute);
     visit("precision", self.precision);
+    visit("inside", self.inside);
+    visit("offload_optimizer", self.offload_optimizer);
+    visit("offload_activations", self.offload_activations);
   }
   friend bool operator==(const PlanDegrees&, const PlanDegrees&) = default;
 };
@@ -45,6 +73,7 @@ struct PlanDegrees {
 struct PlanStepParts {
   double compute = 0, tensor_communication = 0, context_communication = 0;
   double expert_communication = 0, data_communication = 0, pipeline_communication = 0;
+  double host_communication = 0;
   double bubble = 0, optimizer = 0;
 
   template <typename Self, typename Visitor>
@@ -55,16 +84,18 @@ struct PlanStepParts {
     visit("expert_communication", self.expert_communication);
     visit("data_communication", self.data_communication);
     visit("pipeline_communication", self.pipeline_communication);
+    visit("host_communication", self.host_communication);
     visit("bubble", self.bubble);
     visit("optimizer", self.optimizer);
   }
   friend bool operator==(const PlanStepParts&, const PlanStepParts&) = default;
 };
 
-// Bytes on one GPU of a pipeline group.
+// Bytes on one GPU of a pipeline group, and in its host's memory.
 struct PlanGroupBytes {
   int64_t weights = 0, gradients = 0, optimizer = 0, activations = 0, logits = 0;
   int64_t communication = 0, framework = 0;
+  int64_t host = 0;
 
   template <typename Self, typename Visitor>
   static void VisitMembers(Self& self, const Visitor& visit) {
@@ -75,6 +106,7 @@ struct PlanGroupBytes {
     visit("logits", self.logits);
     visit("communication", self.communication);
     visit("framework", self.framework);
+    visit("host", self.host);
   }
   friend bool operator==(const PlanGroupBytes&, const PlanGroupBytes&) = default;
 };
@@ -124,6 +156,40 @@ struct PlanSearchCounts {
   friend bool operator==(const PlanSearchCounts&, const PlanSearchCounts&) = default;
 };
 
+// Bytes that what the framework's options decide takes: of a parameter, and of a logit.
+struct PlanState {
+  int64_t gradient_bytes = 4, moment_bytes = 4, logit_bytes = 12;
+
+  template <typename Self, typename Visitor>
+  static void VisitMembers(Self& self, const Visitor& visit) {
+    visit("gradient_bytes", self.gradient_bytes);
+    visit("moment_bytes", self.moment_bytes);
+    visit("logit_bytes", self.logit_bytes);
+  }
+  friend bool operator==(const PlanState&, const PlanState&) = default;
+};
+
+// Work that is left after failures and checkpoints.
+struct PlanGoodput {
+  double mtbf_seconds = 0;        // of the whole job
+  double checkpoint_seconds = 0;  // that training stands still for each
+  double restart_seconds = 0;
+  double interval_seconds = 0;  // of training between checkpoints
+  double share = 0;             // of the time that is spent on steps which count
+  double tokens_per_second = 0;
+
+  template <typename Self, typename Visitor>
+  static void VisitMembers(Self& self, const Visitor& visit) {
+    visit("mtbf_seconds", self.mtbf_seconds);
+    visit("checkpoint_seconds", self.checkpoint_seconds);
+    visit("restart_seconds", self.restart_seconds);
+    visit("interval_seconds", self.interval_seconds);
+    visit("share", self.share);
+    visit("tokens_per_second", self.tokens_per_second);
+  }
+  friend bool operator==(const PlanGoodput&, const PlanGoodput&) = default;
+};
+
 struct PlanTransformer {
   std::string model;
   std::string description;  // that the model was read from: the text of its config.json or YAML
@@ -132,12 +198,14 @@ struct PlanTransformer {
   int64_t sequence = 0, global_batch = 0;
   std::string objective;
   PlanDegrees configuration;
+  PlanState state;
   double mfu = 0, hfu = 0;
   PlanStepParts seconds;
   std::vector<PlanGroupBytes> memory;  // by pipeline group
   PlanSearchCounts search;
   std::vector<PlanAlternative> alternatives;
   std::vector<PlanSensitivity> sensitivity;
+  std::optional<PlanGoodput> goodput;
 
   template <typename Self, typename Visitor>
   static void VisitMembers(Self& self, const Visitor& visit) {
@@ -149,6 +217,7 @@ struct PlanTransformer {
     visit("global_batch", self.global_batch);
     visit("objective", self.objective);
     visit("configuration", self.configuration);
+    visit("state", self.state);
     visit("mfu", self.mfu);
     visit("hfu", self.hfu);
     visit("seconds", self.seconds);
@@ -156,6 +225,7 @@ struct PlanTransformer {
     visit("search", self.search);
     visit("alternatives", self.alternatives);
     visit("sensitivity", self.sensitivity);
+    visit("goodput", self.goodput);
   }
   friend bool operator==(const PlanTransformer&, const PlanTransformer&) = default;
 };

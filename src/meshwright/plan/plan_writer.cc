@@ -153,6 +153,10 @@ template <typename T>
 constexpr bool kIsList = false;
 template <typename T>
 constexpr bool kIsList<std::vector<T>> = true;
+template <typename T>
+constexpr bool kIsOptional = false;
+template <typename T>
+constexpr bool kIsOptional<std::optional<T>> = true;
 
 template <ListsItsMembers T>
 Json ToJson(const T& value) {
@@ -162,6 +166,8 @@ Json ToJson(const T& value) {
       json[key] = ToJson(member);
     } else if constexpr (kIsList<Member>) {
       json[key] = ListToJson(member);
+    } else if constexpr (kIsOptional<Member>) {
+      json[key] = member.has_value() ? ToJson(*member) : Json(nullptr);
     } else {
       json[key] = member;
     }

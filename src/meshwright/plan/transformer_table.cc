@@ -47,14 +47,19 @@ std::string GroupMemorySection(const Plan& plan) {
   std::string text =
       absl::StrCat("memory    ", BytesText(plan.peak_bytes), budget, " on the fullest GPU\n",
                    "  group    weights gradients optimizer    activ.    logits"
-                   "     comm. framework\n");
+                   "     comm. framework");
   const std::vector<PlanGroupBytes>& groups = plan.transformer->memory;
+  const bool offloads = std::any_of(groups.begin(), groups.end(),
+                                    [](const PlanGroupBytes& one) { return one.host > 0; });
+  if (offloads) absl::StrAppend(&text, "      host");
+  absl::StrAppend(&text, "\n");
   for (size_t i = 0; i < groups.size();) {
     size_t end = i + 1;
     while (end < groups.size() && groups[end] == groups[i]) ++end;
     absl::StrAppendFormat(&text, "  %-5s",
                           end == i + 1 ? absl::StrCat(i) : absl::StrCat(i, "-", end - 1));
-    PlanGroupBytes::VisitMembers(groups[i], [&](const char*, int64_t bytes) {
+    PlanGroupBytes::VisitMembers(groups[i], [&](std::string_view name, int64_t bytes) {
+      if (name == "host" && !offloads) return;
       absl::StrAppendFormat(&text, " %9s", BytesText(bytes));
     });
     absl::StrAppend(&text, "\n");
@@ -87,14 +92,52 @@ std::string AlternativeSection(const Plan& plan) {
   return text;
 }
 
+// "tp 4 x dp 2": groups of more than one GPU.
+std::string PlacementText(const PlanDegrees& d) {
+  std::vector<std::string> parts;
+  const auto add = [&](const char* name, int64_t inside) {
+    if (inside > 1) parts.push_back(absl::StrCat(name, " ", inside));
+  };
+  add("tp", d.inside.tp);
+  add("tp2", d.inside.tp2);
+  add("cp", d.inside.cp);
+  add("dp", d.inside.dp);
+  add("pp", d.inside.pp);
+  return parts.empty() ? "1 GPU" : absl::StrJoin(parts, " x ");
+}
+
+std::string GoodputSection(const PlanTransformer& part) {
+  if (!part.goodput.has_value()) return "";
+  const PlanGoodput& g = *part.goodput;
+  return absl::StrFormat(
+      "goodput   %.1f %%, %.0f tokens a second: a failure every %s, a checkpoint of %s every %s, "
+      "%s to restart\n",
+      100 * g.share, g.tokens_per_second, SecondsText(g.mtbf_seconds),
+      SecondsText(g.checkpoint_seconds), SecondsText(g.interval_seconds),
+      SecondsText(g.restart_seconds));
+}
+
+// What memory depends on beside the degrees.
+std::string StateText(const PlanState& state) {
+  const auto type = [](int64_t bytes) { return bytes == 4 ? "f32" : "bf16"; };
+  return absl::StrFormat("state     master weights f32, moments %s, gradients %s, loss %s\n",
+                         type(state.moment_bytes), type(state.gradient_bytes),
+                         state.logit_bytes > 4   ? "f32"
+                         : state.logit_bytes > 0 ? "fused"
+                                                 : "left out");
+}
+
 }  // namespace
 
 std::string DegreesText(const PlanDegrees& d) {
-  std::string text = absl::StrCat("tp=", d.tp, d.sequence_parallel ? " sp" : "");
+  std::string text = absl::StrCat("tp=", d.tp);
+  if (d.tp2 > 1) absl::StrAppend(&text, " tp2=", d.tp2, " panels=", d.panels);
+  if (d.sequence_parallel) absl::StrAppend(&text, " sp");
   const auto add = [&](const char* key, int64_t value, int64_t usual) {
     if (value != usual) absl::StrAppend(&text, " ", key, "=", value);
   };
   add("cp", d.cp, 1);
+  if (d.context != "ring") absl::StrAppend(&text, " context=", d.context);
   absl::StrAppend(&text, " pp=", d.pp);
   add("vp", d.virtual_stages, 1);
   absl::StrAppend(&text, " dp=", d.dp);
@@ -104,7 +147,13 @@ std::string DegreesText(const PlanDegrees& d) {
   add("zero", d.zero, 0);
   add("shard", d.shard, 0);
   if (d.pp > 1) absl::StrAppend(&text, " ", d.schedule);
+  if (d.ends_as_layers) absl::StrAppend(&text, " ends=on");
   if (d.recompute != "none") absl::StrAppend(&text, " recompute=", d.recompute);
+  if (d.offload_optimizer) absl::StrAppend(&text, " offload_optimizer=on");
+  if (d.offload_activations) absl::StrAppend(&text, " offload_activations=on");
+  if (d.inside.tp > 0) {
+    absl::StrAppend(&text, " in a node: ", PlacementText(d));
+  }
   return text;
 }
 
@@ -122,8 +171,8 @@ std::string TransformerTable(const Plan& plan) {
       &text, "step      %s, %.0f tokens a second and GPU, MFU %.1f %%, HFU %.1f %%\n",
       SecondsText(plan.step_seconds), tokens / plan.step_seconds / static_cast<double>(gpus),
       100 * part.mfu, 100 * part.hfu);
-  absl::StrAppend(&text, StepSection(part, plan.step_seconds), GroupMemorySection(plan),
-                  AlternativeSection(plan));
+  absl::StrAppend(&text, StepSection(part, plan.step_seconds), GoodputSection(part),
+                  GroupMemorySection(plan), StateText(part.state), AlternativeSection(plan));
   if (!part.sensitivity.empty()) absl::StrAppend(&text, "the step with\n");
   for (const PlanSensitivity& one : part.sensitivity) {
     absl::StrAppendFormat(&text, "  %-28s %+6.2f %%\n", one.change, 100 * one.step_change);

@@ -59,13 +59,58 @@ absl::Status CheckSplits(const Model& model, const Configuration& c) {
       inner.push_back({moe.expert.ffn, "(inner size of the experts)"});
     }
   }
-  MW_RETURN_IF_ERROR(Divides(c.tp, "tp", tensor));
+  MW_RETURN_IF_ERROR(
+      Divides(c.tp1(), c.tp2 > 1 ? "tp / tp2, the columns of the grid," : "tp", tensor));
   if (experts.empty() && c.ep * c.etp > 1) {
     return absl::InvalidArgumentError(
         StrCat("ep ", c.ep, " and etp ", c.etp, " of a model without ", "experts; valid: 1"));
   }
   MW_RETURN_IF_ERROR(Divides(c.ep, "ep", experts));
   return Divides(c.etp, "etp", inner);
+}
+
+// Rows, columns and panels of SUMMA, and who has the keys.
+absl::Status CheckGrid(const Model& model, const Workload& workload, const Configuration& c) {
+  if (c.tp2 < 1 || c.tp % c.tp2 != 0) {
+    return absl::InvalidArgumentError(
+        StrCat("tp2 ", c.tp2, " rows do not divide tp ", c.tp, "; it must be a divisor"));
+  }
+  std::vector<Whole> heads, inner = {{model.hidden, "(hidden size)"}};
+  bool plain = model.mtp.modules == 0;
+  for (const Stack& stack : model.stacks) {
+    for (const Layer& layer : stack.kinds) {
+      const Attention& attention = layer.attention;
+      heads.push_back({attention.heads, "heads"});
+      heads.push_back({attention.kv_heads, "heads of keys and values"});
+      inner.push_back({attention.heads * attention.v_head_dim, "(size of all heads)"});
+      if (layer.mlp.has_value()) inner.push_back({layer.mlp->ffn, "(inner size of the MLPs)"});
+      plain = plain && layer.mlp.has_value() && !layer.cross_attention.has_value() &&
+              !attention.latent.has_value();
+    }
+  }
+  if (c.context == ContextKind::kUlysses) {
+    MW_RETURN_IF_ERROR(Divides(c.tp1() * c.cp, "tp x cp of Ulysses", heads));
+  }
+  if (c.tp2 == 1) {
+    if (c.panels == 0) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        StrCat("panels ", c.panels, " without a grid; valid: 0, or tp2 of at least 2"));
+  }
+  if (!plain) {
+    return absl::InvalidArgumentError(StrCat("tp2 ", c.tp2,
+                                             " is for models of plain attention and MLPs, which ",
+                                             model.name, " is not"));
+  }
+  if (!c.sequence_parallel) {
+    return absl::InvalidArgumentError(
+        StrCat("tp2 ", c.tp2, " spreads tokens over rows; sequence parallelism must be on"));
+  }
+  if (c.panels < 1 || c.panels % c.tp1() != 0 || c.panels % c.tp2 != 0) {
+    return absl::InvalidArgumentError(StrCat("panels ", c.panels, " must be a multiple of ",
+                                             c.tp1(), " columns and ", c.tp2, " rows"));
+  }
+  MW_RETURN_IF_ERROR(Divides(c.panels, "panels", inner));
+  return Divides(2 * c.tp2 * c.cp, "2 tp2 cp", workload.sequence, "tokens of a sequence");
 }
 
 }  // namespace
@@ -93,6 +138,7 @@ absl::Status CheckConfiguration(const Model& model, const Workload& workload,
   if (c.sequence_parallel && c.tp == 1) {
     return absl::InvalidArgumentError("sequence parallelism needs tp of at least 2");
   }
+  MW_RETURN_IF_ERROR(CheckGrid(model, workload, c));
   MW_RETURN_IF_ERROR(CheckSplits(model, c));
   const int64_t layers = model.layers() + (c.ends_as_layers ? kEndsAsLayers : 0);
   if (c.virtual_stages > layers / c.pp) {
@@ -106,6 +152,26 @@ absl::Status CheckConfiguration(const Model& model, const Workload& workload,
   MW_RETURN_IF_ERROR(Divides(c.micro_batch, "micro-batch", workload.global_batch / c.dp,
                              "sequences of a replica"));
   if (c.shard > 0) MW_RETURN_IF_ERROR(Divides(c.shard, "shard", c.dp * c.cp, "replicas"));
+  if (!c.inside.in_order()) {
+    const auto [tp, cp, dp, pp, tp2] = c.inside;
+    if (tp2 < 1 || c.tp2 % tp2 != 0 || tp % tp2 != 0 || c.tp1() % (tp / tp2) != 0) {
+      return absl::InvalidArgumentError(StrCat("tp ", tp, " in a node with ", tp2,
+                                               " rows does not fit a grid of ", c.tp1(),
+                                               " columns and ", c.tp2, " rows"));
+    }
+    for (const auto& [name, inside, degree] :
+         {std::tuple{"tp", tp, c.tp}, {"cp", cp, c.cp}, {"dp", dp, c.dp}, {"pp", pp, c.pp}}) {
+      if (inside < 1 || degree % inside != 0) {
+        return absl::InvalidArgumentError(
+            StrCat(name, " ", degree, " has ", inside, " in a node; it must be a divisor"));
+      }
+    }
+    if (tp * cp * dp * pp != cluster.devices_per_node) {
+      return absl::InvalidArgumentError(StrCat("a node with tp ", tp, ", cp ", cp, ", dp ", dp,
+                                               " and pp ", pp, " inside must have its ",
+                                               cluster.devices_per_node, " GPUs"));
+    }
+  }
   if (c.zero < 0 || c.zero > 3) {
     return absl::InvalidArgumentError(StrCat("ZeRO stage ", c.zero, "; valid: 0, 1, 2, 3"));
   }

@@ -27,6 +27,20 @@ std::vector<Configuration> Examples(const Space& space) {
       member.recompute = recompute;
       examples.push_back(member);
     }
+    int64_t tp2 = 0;
+    for (const Configuration& family : families) {
+      if (family.tp2 == tp2) continue;
+      tp2 = family.tp2;
+      for (const Placement& placement : space.Placements(degrees, tp2)) {
+        examples.push_back(family);
+        examples.back().inside = placement;
+      }
+    }
+    for (const Space::Offload& offload : space.Offloads()) {
+      member.offload_optimizer = offload.optimizer;
+      member.offload_activations = offload.activations;
+      examples.push_back(member);
+    }
     for (const Space::Sharding& sharding : space.Shardings(degrees)) {
       member.zero = sharding.zero;
       member.shard = sharding.shard;
@@ -84,18 +98,27 @@ std::string SizesText(const Model& model, const Workload& workload) {
 }  // namespace
 
 absl::Status CheckSpace(const Model& model, const Workload& workload, int64_t gpus,
-                        const Fixes& fixes, Precision precision) {
+                        const Fixes& fixes, Precision precision, std::optional<int64_t> node) {
   const auto examples = [&](const Fixes& these) {
-    return Examples(Space(model, workload, gpus, these, precision));
+    return Examples(Space(model, workload, gpus, these, precision, node));
   };
-  const Space space(model, workload, gpus, fixes, precision);
+  const Space space(model, workload, gpus, fixes, precision, node);
   for (const Space::Degrees& degrees : space.AllDegrees()) {
     if (!space.Families(degrees).empty()) return absl::OkStatus();
   }
   const std::vector<SingleFix> split = SplitFixes(fixes);
   const std::string sizes = SizesText(model, workload);
   // A fix that is impossible by itself, else one that does not go with the others.
-  const std::vector<Configuration> free = examples(Fixes{});
+  Fixes none;
+  none.grid = fixes.grid;  // an option of its own, with a default
+  const std::vector<Configuration> free = examples(none);
+  if (free.empty() && fixes.grid.value_or(false)) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--tp 2d: no grid of %d GPUs or fewer suits (%s); grids need attention of plain heads and "
+        "MLPs in every layer, rows and columns that divide their sizes, and a sequence that twice "
+        "the rows divide",
+        gpus, sizes));
+  }
   for (const SingleFix& fix : split) {
     const std::vector<std::string> values = Values(free, fix.key);
     const std::string value = fix.text.substr(fix.key.size() + 1);
@@ -106,6 +129,7 @@ absl::Status CheckSpace(const Model& model, const Workload& workload, int64_t gp
                         sizes, ValuesText(values)));
   }
   for (const SingleFix& fix : split) {
+    if (fix.key == "tensor") continue;  // what does not go with it is named instead
     const std::vector<std::string> values = Values(examples(fix.others), fix.key);
     if (values.empty()) continue;
     return absl::InvalidArgumentError(
@@ -122,7 +146,7 @@ absl::Status CheckSpace(const Model& model, const Workload& workload, int64_t gp
   }
   std::vector<std::string> counts;
   for (int64_t fewer = gpus - 1; fewer >= 1 && counts.size() < 3; --fewer) {
-    const Space smaller(model, workload, fewer, Fixes{}, precision);
+    const Space smaller(model, workload, fewer, none, precision);
     if (!smaller.AllDegrees().empty()) counts.push_back(absl::StrCat(fewer));
   }
   return absl::InvalidArgumentError(absl::StrFormat(

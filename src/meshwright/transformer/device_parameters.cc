@@ -13,35 +13,51 @@ namespace {
 // Fitted by bench/transformer/fit.py on half of the published runs; devices of a generation share
 // all but the fractions of the peak, which their power limits set. Where half of the runs tell
 // nothing, these are the defaults.
+//
+// Host figures are a GPU's share of the system's, at 75 % of the sheets' bandwidths: DGX-2 (2 Xeon
+// 8168 and 1.5 TB, GPUs by pairs on PCIe 3 x16), DGX A100 (2 EPYC 7742, 16 channels of DDR4-3200, 2
+// or 1 TB, PCIe 4 x16), DGX H100 and H200 (2 Xeon 8480C, 16 x DDR5-4800, 2 TB, PCIe 5 x16), DGX
+// B200 (2 Xeon 8570, 16 x DDR5-5600), DGX B300 (2 Xeon 6776P, 16 x DDR5-6400), GB200 and GB300 (a
+// Grace of 480 GB LPDDR5X at 512 GB/s for two GPUs, NVLink-C2C of 900 GB/s both ways together).
 constexpr std::string_view kBuiltin = R"yaml(
 devices:
   v100: {matmul_16: 0.91107, matmul_8: 0.6, matmul_4: 0.45, half_side: 110.07, attention: 0.50837,
-    memory: 0.89959, kernel_seconds: 4.9259e-06}
+    memory: 0.89959, kernel_seconds: 4.9259e-06,
+    host_link: 6e9, host_memory: 1.2e10, host_bytes: 9e10}
   a100-80g: {matmul_16: 0.79497, matmul_8: 0.6, matmul_4: 0.45, half_side: 117.6,
-    attention: 0.80599, memory: 0.92166, kernel_seconds: 5.4647e-06}
+    attention: 0.80599, memory: 0.92166, kernel_seconds: 5.4647e-06,
+    host_link: 2.4e10, host_memory: 3.8e10, host_bytes: 2.5e11}
   a100-40g: {matmul_16: 0.77098, matmul_8: 0.6, matmul_4: 0.45, half_side: 117.6,
-    attention: 0.80599, memory: 0.92166, kernel_seconds: 5.4647e-06}
+    attention: 0.80599, memory: 0.92166, kernel_seconds: 5.4647e-06,
+    host_link: 2.4e10, host_memory: 3.8e10, host_bytes: 1.2e11}
   h100-sxm: {matmul_16: 0.67744, matmul_8: 0.65519, matmul_4: 0.45, half_side: 116.3,
-    attention: 0.39443, memory: 0.55169, kernel_seconds: 4.906e-06}
+    attention: 0.39443, memory: 0.55169, kernel_seconds: 4.906e-06,
+    host_link: 5e10, host_memory: 5.7e10, host_bytes: 2.5e11}
   h100-96g: {matmul_16: 0.62445, matmul_8: 0.70406, matmul_4: 0.45, half_side: 116.3,
-    attention: 0.39443, memory: 0.55169, kernel_seconds: 4.906e-06}
+    attention: 0.39443, memory: 0.55169, kernel_seconds: 4.906e-06,
+    host_link: 5e10, host_memory: 5.7e10, host_bytes: 2.5e11}
   h200: {matmul_16: 0.7, matmul_8: 0.6, matmul_4: 0.45, half_side: 116.3, attention: 0.39443,
-    memory: 0.55169, kernel_seconds: 4.906e-06}
+    memory: 0.55169, kernel_seconds: 4.906e-06,
+    host_link: 5e10, host_memory: 5.7e10, host_bytes: 2.5e11}
   b200: {matmul_16: 0.36476, matmul_8: 0.53804, matmul_4: 0.45, half_side: 199.09,
-    attention: 0.84331, memory: 0.87274, kernel_seconds: 1.3462e-05}
+    attention: 0.84331, memory: 0.87274, kernel_seconds: 1.3462e-05,
+    host_link: 5e10, host_memory: 6.7e10, host_bytes: 2.5e11}
   gb200-nvl72: {matmul_16: 0.58656, matmul_8: 0.54893, matmul_4: 0.4145, half_side: 199.09,
-    attention: 0.84331, memory: 0.87274, kernel_seconds: 1.3462e-05}
+    attention: 0.84331, memory: 0.87274, kernel_seconds: 1.3462e-05,
+    host_link: 1.7e11, host_memory: 1.9e11, host_bytes: 2.2e11}
   b300: {matmul_16: 0.34979, matmul_8: 0.6, matmul_4: 0.45, half_side: 199.09, attention: 0.84331,
-    memory: 0.87274, kernel_seconds: 1.3462e-05}
+    memory: 0.87274, kernel_seconds: 1.3462e-05,
+    host_link: 5e10, host_memory: 7.6e10, host_bytes: 2.5e11}
   gb300-nvl72: {matmul_16: 0.6664, matmul_8: 0.742, matmul_4: 0.45, half_side: 199.09,
-    attention: 0.84331, memory: 0.87274, kernel_seconds: 1.3462e-05}
+    attention: 0.84331, memory: 0.87274, kernel_seconds: 1.3462e-05,
+    host_link: 1.7e11, host_memory: 1.9e11, host_bytes: 2.2e11}
 frameworks:
   megatron: {elementwise: 1.4636, tensor_exposed: 0.32734, expert_exposed: 1.2449,
-    overlap_slowdown: 0.12214, step_seconds: 0.014459}
+    overlap_slowdown: 0.12214, step_seconds: 0.014459, kept_input: 1}
   megatron-2021: {score_traffic: 12.03, elementwise: 1.5505, tensor_exposed: 1.1973,
     expert_exposed: 0.6, overlap_slowdown: 0.17198, step_seconds: 0.020742}
   megatron-26.06: {expert_kernels: 0.23731, elementwise: 0.9353, tensor_exposed: 0.4694,
-    expert_exposed: 0.486, overlap_slowdown: 0.14123, step_seconds: 0.020212}
+    expert_exposed: 0.486, overlap_slowdown: 0.14123, step_seconds: 0.020212, kept_input: 1}
   fsdp: {attention: 0.51473, elementwise: 0.97902, tensor_exposed: 0.42855, expert_exposed: 0.6,
     overlap_slowdown: 0.3602, step_seconds: 0.019367}
 )yaml";
@@ -64,6 +80,9 @@ constexpr ParameterField<DeviceParameters> kDeviceFields[] = {
     {"attention", &DeviceParameters::attention, kFraction},
     {"memory", &DeviceParameters::memory, kFraction},
     {"kernel_seconds", &DeviceParameters::kernel_seconds, kSecond},
+    {"host_link", &DeviceParameters::host_link, 1e15},
+    {"host_memory", &DeviceParameters::host_memory, 1e15},
+    {"host_bytes", &DeviceParameters::host_bytes, 1e15},
 };
 
 constexpr ParameterField<FrameworkParameters> kFrameworkFields[] = {
@@ -75,6 +94,7 @@ constexpr ParameterField<FrameworkParameters> kFrameworkFields[] = {
     {"expert_kernels", &FrameworkParameters::expert_kernels, 100},
     {"overlap_slowdown", &FrameworkParameters::overlap_slowdown, 10},
     {"step_seconds", &FrameworkParameters::step_seconds, 60 * kSecond},
+    {"kept_input", &FrameworkParameters::kept_input, 2},
 };
 
 class ParameterReader : public YamlReader {

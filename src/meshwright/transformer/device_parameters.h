@@ -22,6 +22,9 @@ struct DeviceParameters {
   double attention = 0.5;        // of the 16-bit peak, flash attention of long sequences
   double memory = 0.8;           // of the memory bandwidth
   double kernel_seconds = 5e-6;  // between the ends of two kernels, beside their work
+  // A GPU's share of its host: bytes a second of the link one way and of the host's memory, as
+  // large copies reach them, and bytes of that memory.
+  double host_link = 2e10, host_memory = 2e10, host_bytes = 1e11;
 };
 
 // How a framework runs the same mathematics.
@@ -38,6 +41,22 @@ struct FrameworkParameters {
   double expert_kernels = 1;      // launched for each expert in a grouped product
   double overlap_slowdown = 0.2;  // of computation while collectives run beside it
   double step_seconds = 0.02;     // a step's fixed work: data, logging, clipping
+  // Bytes kept of each element that enters a product of 8 or 4 bits. Transformer Engine keeps it in
+  // 8; torchao keeps 16 and converts again.
+  double kept_input = 2;
+};
+
+// What training keeps beside weights and activations, where frameworks leave it to their users.
+// These are Megatron-LM's defaults.
+struct StateOptions {
+  double gradient_bytes = 4;  // of a parameter: 4, or 2 (--grad-reduce-in-bf16)
+  double moment_bytes = 4;    // of each of Adam's two: 4, or 2 (--exp-avg-dtype bf16)
+  // Of a logit: 12 with loss and its gradient in f32; 4 where one kernel makes the gradient in
+  // place
+  // (--cross-entropy-loss-fusion).
+  double logit_bytes = 12;
+
+  friend bool operator==(const StateOptions&, const StateOptions&) = default;
 };
 
 struct CostParameters {

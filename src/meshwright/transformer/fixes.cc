@@ -25,8 +25,10 @@ struct IntegerKey {
 
 constexpr int64_t kMost = int64_t{1} << 30;
 
-constexpr std::array<IntegerKey, 10> kIntegers = {{
+constexpr std::array<IntegerKey, 17> kIntegers = {{
     {"tp", &Fixes::tp, [](const Configuration& c) { return c.tp; }, 1, kMost},
+    {"tp2", &Fixes::tp2, [](const Configuration& c) { return c.tp2; }, 1, kMost},
+    {"panels", &Fixes::panels, [](const Configuration& c) { return c.panels; }, 0, kMost},
     {"cp", &Fixes::cp, [](const Configuration& c) { return c.cp; }, 1, kMost},
     {"dp", &Fixes::dp, [](const Configuration& c) { return c.dp; }, 1, kMost},
     {"pp", &Fixes::pp, [](const Configuration& c) { return c.pp; }, 1, kMost},
@@ -37,9 +39,37 @@ constexpr std::array<IntegerKey, 10> kIntegers = {{
     {"mbs", &Fixes::micro_batch, [](const Configuration& c) { return c.micro_batch; }, 1, kMost},
     {"zero", &Fixes::zero, [](const Configuration& c) { return int64_t{c.zero}; }, 0, 3},
     {"shard", &Fixes::shard, [](const Configuration& c) { return c.shard; }, 0, kMost},
+    {"tp_in", &Fixes::tp_inside, [](const Configuration& c) { return c.inside.tp; }, 0, kMost},
+    {"tp2_in", &Fixes::tp2_inside, [](const Configuration& c) { return c.inside.tp2; }, 0, kMost},
+    {"cp_in", &Fixes::cp_inside, [](const Configuration& c) { return c.inside.cp; }, 0, kMost},
+    {"dp_in", &Fixes::dp_inside, [](const Configuration& c) { return c.inside.dp; }, 0, kMost},
+    {"pp_in", &Fixes::pp_inside, [](const Configuration& c) { return c.inside.pp; }, 0, kMost},
 }};
 
-constexpr std::array<std::string_view, 3> kRecomputes = {"none", "selective", "full"};
+// Choices of two, by what they are called.
+struct ChoiceKey {
+  std::string_view name;
+  std::optional<bool> Fixes::*fix;
+  bool (*value)(const Configuration&);
+  std::string_view yes, no;
+};
+
+constexpr std::array<ChoiceKey, 6> kChoices = {{
+    {"sp", &Fixes::sequence_parallel, [](const Configuration& c) { return c.sequence_parallel; },
+     "on", "off"},
+    {"ends", &Fixes::ends_as_layers, [](const Configuration& c) { return c.ends_as_layers; }, "on",
+     "off"},
+    {"place", &Fixes::in_order, [](const Configuration& c) { return c.inside.in_order(); }, "order",
+     "nodes"},
+    {"tensor", &Fixes::grid, [](const Configuration& c) { return c.tp2 > 1; }, "2d", "1d"},
+    {"offload_optimizer", &Fixes::offload_optimizer,
+     [](const Configuration& c) { return c.offload_optimizer; }, "on", "off"},
+    {"offload_activations", &Fixes::offload_activations,
+     [](const Configuration& c) { return c.offload_activations; }, "on", "off"},
+}};
+
+constexpr std::array<std::string_view, 4> kRecomputes = {"none", "selective", "modules", "full"};
+constexpr std::array<std::string_view, 3> kContexts = {"ring", "allgather", "ulysses"};
 constexpr std::array<std::string_view, 3> kSchedules = {"1f1b", "interleaved", "zero-bubble"};
 constexpr std::array<std::string_view, 5> kPrecisions = {"bf16", "fp16", "fp8", "mxfp8", "nvfp4"};
 
@@ -84,9 +114,12 @@ absl::Status ParseFix(std::string_view key, std::string_view value, Fixes& fixes
     }
     return Set(key, fixes.*integer.fix, number);
   }
-  if (key == "sp") {
-    if (value == "on" || value == "off") return Set(key, fixes.sequence_parallel, value == "on");
-    return WrongValue(key, value, "on or off");
+  for (const ChoiceKey& choice : kChoices) {
+    if (choice.name != key) continue;
+    if (value != choice.yes && value != choice.no) {
+      return WrongValue(key, value, StrCat(choice.yes, " or ", choice.no));
+    }
+    return Set(key, fixes.*choice.fix, value == choice.yes);
   }
   if (key == "schedule") {
     const std::optional<PipelineKind> kind = FindPipelineKind(value);
@@ -98,9 +131,15 @@ absl::Status ParseFix(std::string_view key, std::string_view value, Fixes& fixes
     if (recompute.has_value()) return Set(key, fixes.recompute, *recompute);
     return WrongValue(key, value, absl::StrCat("one of ", List(kRecomputes)));
   }
+  if (key == "context") {
+    const std::optional<ContextKind> context = FindContextKind(value);
+    if (context.has_value()) return Set(key, fixes.context, *context);
+    return WrongValue(key, value, absl::StrCat("one of ", List(kContexts)));
+  }
   std::vector<std::string> keys;
   for (const IntegerKey& integer : kIntegers) keys.emplace_back(integer.name);
-  for (const char* const other : {"sp", "schedule", "recompute"}) keys.emplace_back(other);
+  for (const ChoiceKey& choice : kChoices) keys.emplace_back(choice.name);
+  for (const char* const other : {"context", "schedule", "recompute"}) keys.emplace_back(other);
   return absl::InvalidArgumentError(StrCat("unknown degree \"", key, "\"; the nearest is ",
                                            NearestName(key, keys), ", of ",
                                            absl::StrJoin(keys, ", ")));
@@ -114,6 +153,7 @@ std::string_view RecomputeName(Recompute recompute) {
 std::string_view PrecisionName(Precision precision) {
   return kPrecisions[static_cast<size_t>(precision)];
 }
+std::string_view ContextKindName(ContextKind kind) { return kContexts[static_cast<size_t>(kind)]; }
 std::string_view PipelineKindName(PipelineKind schedule) {
   return kSchedules[static_cast<size_t>(schedule)];
 }
@@ -123,11 +163,24 @@ std::optional<Recompute> FindRecompute(std::string_view name) {
 std::optional<PipelineKind> FindPipelineKind(std::string_view name) {
   return FindByName<PipelineKind>(kSchedules, name);
 }
+std::optional<ContextKind> FindContextKind(std::string_view name) {
+  return FindByName<ContextKind>(kContexts, name);
+}
 
 absl::StatusOr<Precision> ParsePrecision(std::string_view name) {
   const std::optional<Precision> precision = FindByName<Precision>(kPrecisions, name);
   if (precision.has_value()) return *precision;
   return WrongValue("--dtype", name, absl::StrCat("one of ", List(kPrecisions)));
+}
+
+Fixes UsualFixes() {
+  Fixes fixes;
+  fixes.in_order = true;
+  fixes.grid = false;
+  fixes.context = ContextKind::kRing;
+  fixes.offload_optimizer = false;
+  fixes.offload_activations = false;
+  return fixes;
 }
 
 absl::StatusOr<Fixes> ParseFixes(const std::vector<std::string>& lists) {
@@ -158,9 +211,11 @@ std::vector<SingleFix> SplitFixes(const Fixes& fixes) {
     const std::optional<int64_t>& fix = fixes.*integer.fix;
     if (fix.has_value()) add(integer.name, std::to_string(*fix), integer.fix);
   }
-  if (fixes.sequence_parallel.has_value()) {
-    add("sp", *fixes.sequence_parallel ? "on" : "off", &Fixes::sequence_parallel);
+  for (const ChoiceKey& choice : kChoices) {
+    const std::optional<bool>& fix = fixes.*choice.fix;
+    if (fix.has_value()) add(choice.name, *fix ? choice.yes : choice.no, choice.fix);
   }
+  if (fixes.context.has_value()) add("context", ContextKindName(*fixes.context), &Fixes::context);
   if (fixes.schedule.has_value()) {
     add("schedule", PipelineKindName(*fixes.schedule), &Fixes::schedule);
   }
@@ -174,7 +229,11 @@ std::string FixValue(const Configuration& configuration, std::string_view key) {
   for (const IntegerKey& integer : kIntegers) {
     if (integer.name == key) return absl::StrCat(integer.value(configuration));
   }
-  if (key == "sp") return configuration.sequence_parallel ? "on" : "off";
+  for (const ChoiceKey& choice : kChoices) {
+    if (choice.name == key)
+      return std::string(choice.value(configuration) ? choice.yes : choice.no);
+  }
+  if (key == "context") return std::string(ContextKindName(configuration.context));
   if (key == "schedule") return std::string(PipelineKindName(configuration.schedule));
   return std::string(RecomputeName(configuration.recompute));
 }
@@ -186,12 +245,17 @@ std::string ConfigurationText(const Configuration& configuration) {
   };
   for (const IntegerKey& integer : kIntegers) {
     const int64_t value = integer.value(configuration);
-    const bool choice = integer.name == "zero" || integer.name == "shard";
+    const bool choice =
+        integer.name == "zero" || integer.name == "shard" || integer.name == "panels";
     if (value > (choice ? 0 : 1)) add(integer.name);
     if (integer.name == "tp" && configuration.sequence_parallel) absl::StrAppend(&text, " sp");
   }
+  if (configuration.context != ContextKind::kRing) add("context");
+  if (configuration.ends_as_layers) add("ends");
   if (configuration.pp > 1) add("schedule");
   if (configuration.recompute != Recompute::kNone) add("recompute");
+  if (configuration.offload_optimizer) add("offload_optimizer");
+  if (configuration.offload_activations) add("offload_activations");
   return text.empty() ? "one GPU, mbs=1" : text;
 }
 

@@ -16,17 +16,26 @@ namespace meshwright::transformer {
 
 // What the user decided; what is absent is searched.
 struct Fixes {
-  std::optional<int64_t> tp, cp, dp, pp, virtual_stages, ep, etp, micro_batch, zero, shard;
-  std::optional<bool> sequence_parallel;
+  std::optional<int64_t> tp, tp2, panels, cp, dp, pp, virtual_stages, ep, etp, micro_batch, zero,
+      shard;
+  std::optional<int64_t> tp_inside, tp2_inside, cp_inside, dp_inside, pp_inside;
+  std::optional<bool> sequence_parallel, ends_as_layers, in_order, grid, offload_optimizer,
+      offload_activations;
+  std::optional<ContextKind> context;
   std::optional<PipelineKind> schedule;
   std::optional<Recompute> recompute;
 
   friend bool operator==(const Fixes&, const Fixes&) = default;
 };
 
-// Reads lists of KEY=VALUE; keys are tp, cp, dp, pp, vp, ep, etp, mbs, zero, shard, sp, schedule
-// and recompute. Errors: an unknown key, a value of another kind, a key twice; they say what would
-// be valid.
+// What frameworks do unless they are told otherwise: GPUs numbered in order, tensor parallelism
+// over outputs, rings, nothing offloaded. All else is searched.
+Fixes UsualFixes();
+
+// Reads lists of KEY=VALUE; keys are tp, tp2, panels, cp, dp, pp, vp, ep, etp, mbs, zero, shard,
+// tp_in, tp2_in, cp_in, dp_in, pp_in (GPUs inside a node), sp, ends, place, tensor (1d, 2d),
+// offload_optimizer, offload_activations, context, schedule and recompute. Errors: an unknown
+// key, a value of another kind, a key twice; they say what would be valid.
 absl::StatusOr<Fixes> ParseFixes(const std::vector<std::string>& lists);
 
 // One fix as the user would write it, and the fixes without it.
@@ -43,11 +52,13 @@ std::string FixValue(const Configuration& configuration, std::string_view key);
 // left out.
 std::string ConfigurationText(const Configuration& configuration);
 
-std::string_view RecomputeName(Recompute recompute);       // "none", "selective", "full"
+std::string_view RecomputeName(Recompute recompute);       // "none", "selective", "modules", "full"
 std::string_view PrecisionName(Precision precision);       // "bf16"
+std::string_view ContextKindName(ContextKind kind);        // "ring", "allgather", "ulysses"
 std::string_view PipelineKindName(PipelineKind schedule);  // "1f1b", "interleaved", "zero-bubble"
 std::optional<Recompute> FindRecompute(std::string_view name);
 std::optional<PipelineKind> FindPipelineKind(std::string_view name);
+std::optional<ContextKind> FindContextKind(std::string_view name);
 absl::StatusOr<Precision> ParsePrecision(std::string_view name);
 
 }  // namespace meshwright::transformer

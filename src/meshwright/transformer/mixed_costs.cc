@@ -169,7 +169,7 @@ MixedCoster::Parts::Blocks MixedCoster::Parts::BlocksOf(size_t group, const Mixe
   if (Slots(group, family) == 0) return blocks;
   blocks.coster = Coster(group, family);
   blocks.configuration = StageConfiguration(family, problem_.precision);
-  const AllBlockCosts all = blocks.coster->Blocks(blocks.configuration);
+  const AllBlockCosts all = blocks.coster->AllBlocks(blocks.configuration);
   const size_t recompute = static_cast<size_t>(family.recompute);
   for (const BlockGroupCosts& kind : all.layers) blocks.kinds.push_back(kind[recompute]);
   blocks.embedding = all.embedding[recompute];

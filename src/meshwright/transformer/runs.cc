@@ -208,6 +208,13 @@ std::optional<double> SecondsOf(RowReader& row, const Run& run) {
   return counted * static_cast<double>(run.workload.global_batch) / gpus / (*tflops * 1e12);
 }
 
+bool HasLatentAttention(const Model& model) {
+  return std::any_of(model.stacks.begin(), model.stacks.end(), [](const Stack& stack) {
+    return std::any_of(stack.kinds.begin(), stack.kinds.end(),
+                       [](const Layer& layer) { return layer.attention.latent.has_value(); });
+  });
+}
+
 // "Megatron-Bridge perf summary 26.04.01 NeMo Container" is 26.04; 0: the source names none.
 double NemoContainer(const std::string& source) {
   const size_t name = source.find(" NeMo Container");
@@ -215,6 +222,19 @@ double NemoContainer(const std::string& source) {
   const size_t start = source.rfind(' ', name - 1) + 1;
   double version = 0;
   return absl::SimpleAtod(source.substr(start, 5), &version) ? version : 0;
+}
+
+// What recipes set. NeMo's and Megatron-Bridge's performance recipes, which MLPerf's submissions
+// use from v5 on, reduce gradients in 16 bits and fuse the loss (grad_reduce_in_fp32 = False,
+// cross_entropy_fusion_impl = "te"); those of models with latent attention keep moments in 16 bits
+// (exp_avg_dtype, exp_avg_sq_dtype).
+StateOptions StateOf(const std::string& source, const Model& model) {
+  StateOptions state;
+  if (!Contains(source, "NeMo") && !Contains(source, "MLPerf Training v5")) return state;
+  state.gradient_bytes = 2;
+  state.logit_bytes = 4;
+  if (HasLatentAttention(model)) state.moment_bytes = 2;
+  return state;
 }
 
 absl::StatusOr<Run> RunOf(RowReader& row) {
@@ -273,6 +293,7 @@ absl::StatusOr<Run> RunOf(RowReader& row) {
                   : early                                      ? "megatron-2021"
                   : NemoContainer(row.Text("source")) >= 26.06 ? "megatron-26.06"
                                                                : "megatron";
+  if (!fsdp) run.state = StateOf(row.Text("source"), run.model);
   // Hugging Face's classes, which FSDP trains, leave multi-token prediction out.
   if (fsdp || Contains(row.Text("model"), "w/o MTP")) run.model.mtp.modules = 0;
   const int64_t stages = c.pp * c.virtual_stages, layers = run.model.layers();
@@ -323,7 +344,8 @@ absl::StatusOr<std::vector<RunPrediction>> PredictRuns(const CsvTable& table, st
       one.skipped = std::string(FromAbsl(run.status().message()));
       continue;
     }
-    StepCoster coster(run->model, run->workload, run->cluster, parameters, run->framework);
+    StepCoster coster(run->model, run->workload, run->cluster, parameters, run->framework,
+                      run->state);
     const StepCost cost = coster.Cost(run->configuration);
     one.seconds = run->seconds;
     one.predicted_seconds = cost.time.seconds;

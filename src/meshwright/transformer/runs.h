@@ -30,6 +30,7 @@ struct Run {
   Workload workload;
   Configuration configuration;
   std::string framework;             // FrameworkParameters::framework
+  StateOptions state;                // of the framework's recipe
   double seconds = 0;                // measured, of a step
   std::optional<double> memory_gib;  // measured
 };
@@ -46,7 +47,8 @@ struct RunPrediction {
   double error() const { return predicted_seconds / seconds - 1; }
 };
 
-// What was run among all that could have been: the whole space of the row's model, GPUs, batch,
+// What was run among all that could have been with what frameworks do unless they are told
+// otherwise (UsualFixes): the whole space of the row's model, GPUs, batch,
 // sequence and precision, of which those plans count that fit into the GPUs' memory, by the model
 // of the row's framework.
 struct RunRank {

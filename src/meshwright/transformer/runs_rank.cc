@@ -29,21 +29,23 @@ std::string QuestionOf(const Run& run) {
   const Configuration& c = run.configuration;
   return StrCat(run.model.name, "|", run.model.mtp.modules, "|", run.cluster.name, "|",
                 run.cluster.devices(), "|", run.workload.sequence, "|", run.workload.global_batch,
-                "|", run.framework, "|", PrecisionName(c.precision), "|", ConfigurationText(c), "|",
-                c.ends_as_layers ? 1 : 0);
+                "|", run.framework, "|", run.state.gradient_bytes, "|", run.state.moment_bytes, "|",
+                run.state.logit_bytes, "|", PrecisionName(c.precision), "|", ConfigurationText(c),
+                "|", c.ends_as_layers ? 1 : 0);
 }
 
 struct StepPart {
   const char* name;
   double StepTime::*seconds;
 };
-constexpr std::array<StepPart, 8> kStepParts = {{
+constexpr std::array<StepPart, 9> kStepParts = {{
     {"compute", &StepTime::compute},
     {"tensor", &StepTime::tensor_communication},
     {"context", &StepTime::context_communication},
     {"expert", &StepTime::expert_communication},
     {"data", &StepTime::data_communication},
     {"pipeline", &StepTime::pipeline_communication},
+    {"host", &StepTime::host_communication},
     {"bubble", &StepTime::bubble},
     {"optimizer", &StepTime::optimizer},
 }};
@@ -93,7 +95,7 @@ std::string SummaryText(const std::map<std::string, RankSums>& sums) {
 }  // namespace
 
 RunRank RankRun(const Run& run, const CostParameters& parameters) {
-  StepCoster coster(run.model, run.workload, run.cluster, parameters, run.framework);
+  StepCoster coster(run.model, run.workload, run.cluster, parameters, run.framework, run.state);
   const int64_t budget = run.cluster.device.memory_bytes;
   RunRank rank;
   const StepFigures own = coster.Figures(run.configuration);
@@ -103,7 +105,7 @@ RunRank RankRun(const Run& run, const CostParameters& parameters) {
   std::map<decltype(DegreesOf(run.configuration)), double> best_of;
   const auto own_degrees = DegreesOf(run.configuration);
   if (rank.fits) best_of[own_degrees] = rank.seconds;
-  const Space space(run.model, run.workload, run.cluster.devices(), Fixes{},
+  const Space space(run.model, run.workload, run.cluster.devices(), UsualFixes(),
                     run.configuration.precision);
   // Visits come in runs of equal degrees.
   auto degrees = own_degrees;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <memory>
 #include <thread>
 #include <tuple>
 
@@ -54,12 +55,7 @@ class Best {
 };
 
 // Of all configurations that differ in ZeRO only, from the one without it.
-struct Bound {
-  double seconds = 0;
-  int64_t bytes = 0;
-};
-
-Bound BoundOf(const StepFigures& cost) {
+StepBound BoundOf(const StepFigures& cost) {
   return {(cost.time.seconds - cost.time.data_communication - cost.time.optimizer) * kRounding,
           cost.kept_bytes};
 }
@@ -69,14 +65,25 @@ class DegreesSearch {
   DegreesSearch(const Space& space, const SearchOptions& options, const Best& best)
       : space_(space),
         budget_(options.budget_bytes.value_or(std::numeric_limits<int64_t>::max())),
+        host_(options.host_bytes.value_or(std::numeric_limits<int64_t>::max())),
         best_(best) {}
 
-  void Run(const Space::Degrees& degrees, const CostFunction& cost) {
+  void Run(const Space::Degrees& degrees, const CostFunctions& costs) {
     const std::vector<Space::Sharding> shardings = space_.Shardings(degrees);
+    std::vector<Placement> placements;
+    int64_t tp2 = 0;  // that they are of
     for (Configuration member : space_.Families(degrees)) {
+      if (member.tp2 != tp2) {
+        tp2 = member.tp2;
+        placements = space_.Placements(degrees, tp2);
+      }
       for (const Recompute recompute : space_.Recomputes()) {
         member.recompute = recompute;
-        RunShardings(shardings, member, cost);
+        for (const Space::Offload& offload : space_.Offloads()) {
+          member.offload_optimizer = offload.optimizer;
+          member.offload_activations = offload.activations;
+          RunPlacements(placements, shardings, member, costs);
+        }
       }
     }
   }
@@ -85,9 +92,29 @@ class DegreesSearch {
   const SearchCounts& counts() const { return counts_; }
 
  private:
+  bool Excludes(const StepBound& least) const {
+    return least.bytes > std::min(budget_, best_.most_bytes()) ||
+           least.seconds > best_.most_seconds();
+  }
+
+  void RunPlacements(const std::vector<Placement>& placements,
+                     const std::vector<Space::Sharding>& shardings, Configuration member,
+                     const CostFunctions& costs) {
+    const int64_t members = std::ssize(shardings) * std::ssize(placements);
+    counts_.legal += members;
+    const StepBound least = costs.least(member);
+    if (Excludes({least.seconds * kRounding, least.bytes})) {
+      counts_.pruned += members;
+      return;
+    }
+    for (const Placement& placement : placements) {
+      member.inside = placement;
+      RunShardings(shardings, member, costs.figures);
+    }
+  }
+
   void RunShardings(const std::vector<Space::Sharding>& shardings, Configuration member,
                     const CostFunction& cost_of) {
-    counts_.legal += std::ssize(shardings);
     size_t i = 0;
     if (shardings.size() > 1) {
       member.zero = 0;
@@ -97,9 +124,7 @@ class DegreesSearch {
         Add(member, cost);
         ++i;
       }
-      const Bound bound = BoundOf(cost);
-      if (bound.bytes > std::min(budget_, best_.most_bytes()) ||
-          bound.seconds > best_.most_seconds()) {
+      if (Excludes(BoundOf(cost))) {
         counts_.pruned += std::ssize(shardings) - static_cast<int64_t>(i);
         return;
       }
@@ -113,26 +138,32 @@ class DegreesSearch {
 
   void Add(const Configuration& member, const StepFigures& cost) {
     ++counts_.evaluated;
-    if (cost.peak_bytes > budget_) return;
+    if (cost.peak_bytes > budget_ || cost.host_bytes > host_) return;
     ++counts_.fitting;
     best_.Add({member, cost.time.seconds, cost.peak_bytes});
   }
 
   const Space& space_;
-  int64_t budget_;
+  int64_t budget_, host_;
   Best best_;
   SearchCounts counts_;
 };
 
 auto Order(const Configuration& c) {
   return std::tie(c.tp, c.cp, c.pp, c.dp, c.ep, c.etp, c.sequence_parallel, c.schedule,
-                  c.virtual_stages, c.micro_batch, c.zero, c.shard, c.recompute, c.precision);
+                  c.virtual_stages, c.micro_batch, c.zero, c.shard, c.recompute, c.precision,
+                  c.ends_as_layers, c.tp2, c.panels, c.context, c.offload_optimizer,
+                  c.offload_activations);
 }
+
+// The more of the inner degrees share a node, the earlier: ranks in order come first.
+auto PlacementOrder(const Placement& p) { return std::tuple(-p.tp, p.tp2, -p.cp, -p.dp, -p.pp); }
 
 }  // namespace
 
 bool ConfigurationBefore(const Configuration& a, const Configuration& b) {
-  return Order(a) < Order(b);
+  const auto left = Order(a), right = Order(b);
+  return left != right ? left < right : PlacementOrder(a.inside) < PlacementOrder(b.inside);
 }
 
 bool RanksBefore(Ranking ranking, const RankedConfiguration& a, const RankedConfiguration& b) {
@@ -146,15 +177,23 @@ bool RanksBefore(Ranking ranking, const RankedConfiguration& a, const RankedConf
   return ConfigurationBefore(a.configuration, b.configuration);
 }
 
-SearchResult Search(const Space& space, const std::function<CostFunction()>& make_cost,
+CostFunctions CalibratedCosts(const Model& model, const Workload& workload, const Cluster& cluster,
+                              const StateOptions& state) {
+  auto coster = std::make_shared<StepCoster>(model, workload, cluster, BuiltinCostParameters(),
+                                             "megatron", state);
+  return {[coster](const Configuration& c) { return coster->Figures(c); },
+          [coster](const Configuration& c) { return coster->Least(c); }};
+}
+
+SearchResult Search(const Space& space, const std::function<CostFunctions()>& make_costs,
                     const SearchOptions& options) {
   Best best(options.ranking, options.top);
   SearchCounts counts;
   const std::vector<Space::Degrees> all = space.AllDegrees();
   const size_t threads =
       std::clamp<size_t>(static_cast<size_t>(options.threads), 1, std::max<size_t>(all.size(), 1));
-  std::vector<CostFunction> costs;
-  for (size_t t = 0; t < threads; ++t) costs.push_back(make_cost());
+  std::vector<CostFunctions> costs;
+  for (size_t t = 0; t < threads; ++t) costs.push_back(make_costs());
   for (size_t first = 0; first < all.size(); first += kRound) {
     const size_t end = std::min(first + kRound, all.size());
     std::vector<DegreesSearch> round(end - first, DegreesSearch(space, options, best));

@@ -19,6 +19,18 @@ namespace meshwright::transformer {
 // configuration takes in all with any ZeRO. That is what is pruned by.
 using CostFunction = std::function<StepFigures(const Configuration&)>;
 
+// What none takes less than of the configurations that differ from this one in placement and ZeRO
+// only. That is pruned by as well.
+using BoundFunction = std::function<StepBound(const Configuration&)>;
+
+struct CostFunctions {
+  CostFunction figures;
+  BoundFunction least;
+};
+// Those of the calibrated model; `model` and `cluster` must outlive them.
+CostFunctions CalibratedCosts(const Model& model, const Workload& workload, const Cluster& cluster,
+                              const StateOptions& state = {});
+
 // What is best. Equals in the first are told apart by the second, then by the order of
 // ConfigurationBefore.
 enum class Ranking {
@@ -29,7 +41,8 @@ enum class Ranking {
 struct SearchOptions {
   int64_t top = 10;  // at least 1
   Ranking ranking = Ranking::kTime;
-  std::optional<int64_t> budget_bytes;  // that a GPU may use; none: unlimited
+  std::optional<int64_t> budget_bytes = std::nullopt;  // that a GPU may use; none: unlimited
+  std::optional<int64_t> host_bytes = std::nullopt;    // that a GPU may use of its host's memory
   int threads = 2;
 };
 
@@ -53,9 +66,9 @@ struct SearchResult {
   SearchCounts counts;
 };
 
-// `make_cost` is called once a thread. The result, counts included, does not depend on the number
+// `make_costs` is called once a thread. The result, counts included, does not depend on the number
 // of threads.
-SearchResult Search(const Space& space, const std::function<CostFunction()>& make_cost,
+SearchResult Search(const Space& space, const std::function<CostFunctions()>& make_costs,
                     const SearchOptions& options);
 
 // A total order of configurations: fewer tp, cp, pp first, and so on through all members.

@@ -1,11 +1,17 @@
 #include "meshwright/transformer/space.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <utility>
 
+#include "meshwright/transformer/stage_deal.h"
+
 namespace meshwright::transformer {
 namespace {
+
+// Columns of a panel, below which a product reaches little of the peak.
+constexpr int64_t kNarrowestPanel = 128;
 
 std::vector<int64_t> Divisors(int64_t number) {
   std::vector<int64_t> low, high;
@@ -37,17 +43,34 @@ void AddOnce(int64_t number, std::vector<int64_t>& numbers) {
 }  // namespace
 
 Space::Space(const Model& model, const Workload& workload, int64_t gpus, const Fixes& fixes,
-             Precision precision)
+             Precision precision, std::optional<int64_t> node)
     : workload_(workload),
       gpus_(gpus),
       fixes_(fixes),
       precision_(precision),
+      node_(std::min(node.value_or(gpus), gpus)),
       layers_(model.layers()) {
-  for (const Recompute recompute : {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
+  for (const int64_t pp : Divisors(gpus)) {
+    if (pp == 1 || pp > layers_) continue;
+    const StageDeal with = DealLayers(model, pp, true), without = DealLayers(model, pp, false);
+    if (!with.Equals(without)) other_deals_.push_back(pp);
+  }
+  for (const Recompute recompute :
+       {Recompute::kNone, Recompute::kSelective, Recompute::kModules, Recompute::kFull}) {
     if (Allows(fixes.recompute, recompute)) recomputes_.push_back(recompute);
   }
+  for (const bool optimizer : {false, true}) {
+    for (const bool activations : {false, true}) {
+      if (!Allows(fixes.offload_optimizer, optimizer)) continue;
+      if (Allows(fixes.offload_activations, activations)) {
+        offloads_.push_back({optimizer, activations});
+      }
+    }
+  }
+  bool plain = true;  // every layer has attention of heads and an MLP only
   const auto add_attention = [&](const Attention& attention) {
     AddOnce(attention.heads, tensor_sizes_);
+    AddOnce(attention.heads, heads_);
     AddOnce(attention.kv_heads, kv_heads_);
   };
   for (const Stack& stack : model.stacks) {
@@ -55,12 +78,18 @@ Space::Space(const Model& model, const Workload& workload, int64_t gpus, const F
       add_attention(layer.attention);
       if (layer.cross_attention.has_value()) add_attention(*layer.cross_attention);
       if (layer.mlp.has_value()) AddOnce(layer.mlp->ffn, tensor_sizes_);
+      AddOnce(layer.attention.heads * layer.attention.v_head_dim, inner_sizes_);
+      if (layer.mlp.has_value()) AddOnce(layer.mlp->ffn, inner_sizes_);
+      plain = plain && layer.mlp.has_value() && !layer.cross_attention.has_value() &&
+              !layer.attention.latent.has_value();
       if (!layer.moe.has_value()) continue;
       AddOnce(layer.moe->shared.ffn, tensor_sizes_);
       AddOnce(layer.moe->experts, experts_);
       AddOnce(layer.moe->expert.ffn, expert_sizes_);
     }
   }
+  AddOnce(model.hidden, inner_sizes_);
+  if (!plain || model.mtp.modules > 0) inner_sizes_.clear();
 }
 
 bool Space::TensorDegreeFits(int64_t tp) const {
@@ -69,17 +98,96 @@ bool Space::TensorDegreeFits(int64_t tp) const {
                      [&](int64_t heads) { return heads % tp == 0 || tp % heads == 0; });
 }
 
+std::vector<Space::Grid> Space::Grids(int64_t tp, int64_t cp) const {
+  std::vector<Grid> grids;
+  const auto add = [&](int64_t tp2, int64_t panels) {
+    if (Allows(fixes_.tp2, tp2) && Allows(fixes_.panels, panels)) grids.push_back({tp2, panels});
+  };
+  if (TensorDegreeFits(tp) && Allows(fixes_.grid, false)) add(1, 0);
+  if (inner_sizes_.empty() || !Allows(fixes_.grid, true)) return grids;
+  if (!Allows(fixes_.sequence_parallel, true)) return grids;
+  const int64_t least_size = *std::min_element(inner_sizes_.begin(), inner_sizes_.end());
+  for (const int64_t tp2 : Divisors(tp)) {
+    const int64_t tp1 = tp / tp2;
+    if (tp2 == 1 || !TensorDegreeFits(tp1) || workload_.sequence % (2 * tp2 * cp) != 0) continue;
+    for (int64_t panels = std::lcm(tp1, tp2); DividesAll(panels, inner_sizes_); panels *= 2) {
+      if (panels > std::lcm(tp1, tp2) && least_size / panels < kNarrowestPanel) break;
+      add(tp2, panels);
+    }
+  }
+  return grids;
+}
+
+std::vector<ContextKind> Space::Contexts(const Degrees& degrees, int64_t tp2) const {
+  std::vector<ContextKind> all;
+  const auto add = [&](ContextKind kind) {
+    if (Allows(fixes_.context, kind)) all.push_back(kind);
+  };
+  add(ContextKind::kRing);
+  if (degrees.cp == 1) return all;
+  add(ContextKind::kAllGather);
+  const int64_t split = degrees.tp / tp2 * degrees.cp;
+  if (tp2 == 1 && DividesAll(split, heads_) && DividesAll(split, kv_heads_)) {
+    add(ContextKind::kUlysses);
+  }
+  return all;
+}
+
 std::vector<Space::Degrees> Space::AllDegrees() const {
   std::vector<Degrees> all;
   for (const int64_t tp : Divisors(gpus_)) {
-    if (!Allows(fixes_.tp, tp) || !TensorDegreeFits(tp)) continue;
+    if (!Allows(fixes_.tp, tp)) continue;
     for (const int64_t cp : Divisors(gpus_ / tp)) {
+      if (Grids(tp, cp).empty()) continue;
       if (!Allows(fixes_.cp, cp) || (cp > 1 && workload_.sequence % (2 * cp) != 0)) continue;
       for (const int64_t pp : Divisors(gpus_ / tp / cp)) {
         const int64_t dp = gpus_ / tp / cp / pp;
         if (!Allows(fixes_.pp, pp) || pp > layers_) continue;
         if (!Allows(fixes_.dp, dp) || workload_.global_batch % dp != 0) continue;
         all.push_back({tp, cp, pp, dp});
+      }
+    }
+  }
+  return all;
+}
+
+// Ranks in order fill a node with as much of tp as goes in, then of cp, dp and pp; that is first
+// here. Where they do not fill it without a rest, they are one more placement.
+std::vector<Placement> Space::Placements(const Degrees& degrees, int64_t tp2) const {
+  std::vector<Placement> all;
+  const auto add = [&](const Placement& one) {
+    if (Allows(fixes_.tp_inside, one.tp) && Allows(fixes_.tp2_inside, one.tp2) &&
+        Allows(fixes_.cp_inside, one.cp) && Allows(fixes_.dp_inside, one.dp) &&
+        Allows(fixes_.pp_inside, one.pp)) {
+      all.push_back(one);
+    }
+  };
+  int64_t left = node_;
+  bool aligned = true;
+  const int64_t tp1 = degrees.tp / tp2;
+  for (const int64_t degree : {tp1, tp2, degrees.cp, degrees.dp, degrees.pp}) {
+    const int64_t inside = std::min(degree, left);
+    aligned = aligned && degree % inside == 0 && left % inside == 0;
+    left /= inside;
+  }
+  const bool one_node = node_ == gpus_;
+  const bool in_order = fixes_.in_order.value_or(one_node || !aligned);
+  if (in_order) add(Placement{});
+  if (one_node || fixes_.in_order.value_or(false)) return all;
+  std::vector<int64_t> divisors = Divisors(node_);
+  std::reverse(divisors.begin(), divisors.end());
+  for (const int64_t columns : divisors) {
+    if (tp1 % columns != 0) continue;
+    for (const int64_t rows : divisors) {
+      if (tp2 % rows != 0 || node_ / columns % rows != 0) continue;
+      const int64_t tp = columns * rows;
+      for (const int64_t cp : divisors) {
+        if (degrees.cp % cp != 0 || node_ / tp % cp != 0) continue;
+        for (const int64_t dp : divisors) {
+          if (degrees.dp % dp != 0 || node_ / tp / cp % dp != 0) continue;
+          const int64_t pp = node_ / tp / cp / dp;
+          if (degrees.pp % pp == 0) add({tp, cp, dp, pp, rows});
+        }
       }
     }
   }
@@ -116,9 +224,7 @@ std::vector<std::pair<int64_t, int64_t>> Space::ExpertDegrees(const Degrees& deg
 std::vector<Configuration> Space::Families(const Degrees& degrees) const {
   std::vector<Configuration> families;
   const std::vector<Sharding> shardings = Shardings(degrees);
-  if (recomputes_.empty() || shardings.empty()) return families;
-  const std::vector<std::pair<int64_t, int64_t>> expert_degrees = ExpertDegrees(degrees);
-  const int64_t replica_batch = workload_.global_batch / degrees.dp;
+  if (recomputes_.empty() || shardings.empty() || offloads_.empty()) return families;
   Configuration family{.tp = degrees.tp,
                        .cp = degrees.cp,
                        .dp = degrees.dp,
@@ -126,7 +232,27 @@ std::vector<Configuration> Space::Families(const Degrees& degrees) const {
                        .zero = shardings.front().zero,
                        .shard = shardings.front().shard,
                        .recompute = recomputes_.front(),
-                       .precision = precision_};
+                       .precision = precision_,
+                       .offload_optimizer = offloads_.front().optimizer,
+                       .offload_activations = offloads_.front().activations};
+  for (const Grid& grid : Grids(degrees.tp, degrees.cp)) {
+    const std::vector<Placement> placements = Placements(degrees, grid.tp2);
+    if (placements.empty()) continue;
+    family.inside = placements.front();
+    family.tp2 = grid.tp2;
+    family.panels = grid.panels;
+    for (const ContextKind context : Contexts(degrees, grid.tp2)) {
+      family.context = context;
+      AddExpertsAndSchedules(degrees, family, families);
+    }
+  }
+  return families;
+}
+
+void Space::AddExpertsAndSchedules(const Degrees& degrees, Configuration family,
+                                   std::vector<Configuration>& families) const {
+  const std::vector<std::pair<int64_t, int64_t>> expert_degrees = ExpertDegrees(degrees);
+  const int64_t replica_batch = workload_.global_batch / degrees.dp;
   for (const int64_t micro_batch : Divisors(replica_batch)) {
     if (!Allows(fixes_.micro_batch, micro_batch)) continue;
     family.micro_batch = micro_batch;
@@ -135,28 +261,46 @@ std::vector<Configuration> Space::Families(const Degrees& degrees) const {
     for (const int64_t vp : VirtualStages(degrees, replica_batch / micro_batch)) {
       schedules.emplace_back(PipelineKind::kInterleaved, vp);
     }
-    for (const auto& [schedule, virtual_stages] : schedules) {
-      if (!Allows(fixes_.schedule, schedule)) continue;
-      if (!Allows(fixes_.virtual_stages, virtual_stages)) continue;
-      family.schedule = schedule;
-      family.virtual_stages = virtual_stages;
-      for (const auto& [ep, etp] : expert_degrees) {
-        family.ep = ep;
-        family.etp = etp;
-        for (const bool sequence_parallel : {false, true}) {
-          if (!Allows(fixes_.sequence_parallel, sequence_parallel)) continue;
-          if (sequence_parallel &&
-              (degrees.tp == 1 || workload_.sequence % (degrees.tp * degrees.cp) != 0)) {
-            continue;
-          }
-          if (!sequence_parallel && degrees.tp > 1 && ep > 1) continue;
-          family.sequence_parallel = sequence_parallel;
-          families.push_back(family);
+    for (const auto& [ep, etp] : expert_degrees) {
+      family.ep = ep;
+      family.etp = etp;
+      for (const bool sequence_parallel : {false, true}) {
+        if (!Allows(fixes_.sequence_parallel, sequence_parallel)) continue;
+        // Grids spread everything, by rows and columns.
+        if (sequence_parallel && family.tp2 == 1 &&
+            (degrees.tp == 1 || workload_.sequence % (degrees.tp * degrees.cp) != 0)) {
+          continue;
         }
+        if (!sequence_parallel && (family.tp2 > 1 || (degrees.tp > 1 && ep > 1))) continue;
+        family.sequence_parallel = sequence_parallel;
+        AddSchedules(schedules, family, families);
       }
     }
   }
-  return families;
+}
+
+// Ends are outside, so that what is costed once for all schedules comes in a row.
+void Space::AddSchedules(const std::vector<std::pair<PipelineKind, int64_t>>& schedules,
+                         Configuration family, std::vector<Configuration>& families) const {
+  for (const bool ends_as_layers : {false, true}) {
+    if (!Allows(fixes_.ends_as_layers, ends_as_layers)) continue;
+    if (ends_as_layers &&
+        !std::binary_search(other_deals_.begin(), other_deals_.end(), family.pp)) {
+      continue;
+    }
+    family.ends_as_layers = ends_as_layers;
+    for (const auto& [schedule, virtual_stages] : schedules) {
+      if (!Allows(fixes_.schedule, schedule)) continue;
+      if (!Allows(fixes_.virtual_stages, virtual_stages)) continue;
+      if (ends_as_layers && schedule == PipelineKind::kInterleaved &&
+          (layers_ + kEndsAsLayers) % (family.pp * virtual_stages) != 0) {
+        continue;
+      }
+      family.schedule = schedule;
+      family.virtual_stages = virtual_stages;
+      families.push_back(family);
+    }
+  }
 }
 
 std::vector<Space::Sharding> Space::Shardings(const Degrees& degrees) const {
@@ -179,9 +323,13 @@ std::vector<Space::Sharding> Space::Shardings(const Degrees& degrees) const {
 int64_t Space::Count() const {
   int64_t count = 0;
   for (const Degrees& degrees : AllDegrees()) {
-    count += std::ssize(Families(degrees)) * std::ssize(Shardings(degrees));
+    int64_t members = 0;
+    for (const Configuration& family : Families(degrees)) {
+      members += std::ssize(Placements(degrees, family.tp2));
+    }
+    count += members * std::ssize(Shardings(degrees));
   }
-  return count * std::ssize(recomputes_);
+  return count * std::ssize(recomputes_) * std::ssize(offloads_);
 }
 
 std::vector<Configuration> Space::All() const {

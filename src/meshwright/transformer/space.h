@@ -2,6 +2,7 @@
 #define MESHWRIGHT_TRANSFORMER_SPACE_H_
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,13 @@
 // Rules (Megatron-LM's arguments.py, transformer_config.py and parallel_state.py):
 //   tp      divides the heads and the inner sizes of MLPs; divides the heads of keys and values, or
 //           is a multiple of them
+//   tp2     a divisor of tp; columns divide what tp divides otherwise, and rows and columns every
+//           product's inner size; 2 tp2 cp divides the sequence; sp; attention of plain heads and
+//           MLPs only. panels: a multiple of rows and columns that divides every inner size, with
+//           panels of 128 or more where there are several numbers
+//   context ring; gathered keys and values; Ulysses where tp cp divides all heads, those of keys
+//   and
+//           values too
 //   sp      tp > 1, and tp cp divides the sequence; experts over ep > 1 need it where tp > 1
 //   cp      2 cp divides the sequence
 //   pp      at most the layers; stages need not be equal
@@ -24,17 +32,23 @@
 //   zero bubble needs pp > 1
 //   dp mbs  divides the global batch
 //   ep      divides the experts, etp their inner size; ep etp divides tp cp dp
+//   ends    pp > 1, and layers are dealt out otherwise than without it; interleaved: pp vp divides
+//           the layers and two more
 //   shard   a divisor of dp cp; ZeRO needs dp cp > 1
+//   inside  of several nodes: divisors of tp, cp, dp and pp, together the GPUs of a node; experts'
+//           groups lie in each stage's part of a node, first etp, then ep. Ranks in order are one
+//           of these where node ends fall between groups, and else listed beside them
 // Of configurations that are the same only one is listed: without experts ep and etp are 1, without
-// ZeRO and where it spans dp cp shard is 0.
+// ZeRO and where it spans dp cp shard is 0, on one node ranks are in order.
 
 namespace meshwright::transformer {
 
 class Space {
  public:
-  // `model` must have passed CheckModel, `workload` and `gpus` be positive.
+  // `model` must have passed CheckModel, `workload` and `gpus` be positive. `node` GPUs share a
+  // node; without it all do.
   Space(const Model& model, const Workload& workload, int64_t gpus, const Fixes& fixes,
-        Precision precision);
+        Precision precision, std::optional<int64_t> node = std::nullopt);
 
   struct Degrees {
     int64_t tp, cp, pp, dp;
@@ -42,10 +56,16 @@ class Space {
   // All that have a configuration or lack one only for its batch or experts, in ascending order.
   std::vector<Degrees> AllDegrees() const;
 
-  // A family's members differ in recomputation and in how ZeRO shards, and are all legal: each of
-  // Recomputes() with each of Shardings(). Its first member stands for it.
+  // A family's members differ in placement, in recomputation, in what is offloaded and in how ZeRO
+  // shards, and are all legal: each of Placements() with each of Recomputes(), Offloads() and
+  // Shardings(). Its first member stands for it. Those of equal tp2 come in a row.
   std::vector<Configuration> Families(const Degrees& degrees) const;
+  std::vector<Placement> Placements(const Degrees& degrees, int64_t tp2 = 1) const;
   const std::vector<Recompute>& Recomputes() const { return recomputes_; }
+  struct Offload {
+    bool optimizer, activations;
+  };
+  const std::vector<Offload>& Offloads() const { return offloads_; }
   struct Sharding {
     int zero;
     int64_t shard;
@@ -58,12 +78,19 @@ class Space {
     for (const Degrees& degrees : AllDegrees()) {
       const std::vector<Sharding> shardings = Shardings(degrees);
       for (Configuration configuration : Families(degrees)) {
-        for (const Recompute recompute : recomputes_) {
-          configuration.recompute = recompute;
-          for (const Sharding& sharding : shardings) {
-            configuration.zero = sharding.zero;
-            configuration.shard = sharding.shard;
-            visit(configuration);
+        for (const Placement& placement : Placements(degrees, configuration.tp2)) {
+          configuration.inside = placement;
+          for (const Recompute recompute : recomputes_) {
+            configuration.recompute = recompute;
+            for (const Offload& offload : offloads_) {
+              configuration.offload_optimizer = offload.optimizer;
+              configuration.offload_activations = offload.activations;
+              for (const Sharding& sharding : shardings) {
+                configuration.zero = sharding.zero;
+                configuration.shard = sharding.shard;
+                visit(configuration);
+              }
+            }
           }
         }
       }
@@ -76,6 +103,16 @@ class Space {
 
  private:
   bool TensorDegreeFits(int64_t tp) const;
+  // Grids of tp GPUs: rows and panels. One row without panels is no grid.
+  struct Grid {
+    int64_t tp2, panels;
+  };
+  std::vector<Grid> Grids(int64_t tp, int64_t cp) const;
+  std::vector<ContextKind> Contexts(const Degrees& degrees, int64_t tp2) const;
+  void AddExpertsAndSchedules(const Degrees& degrees, Configuration family,
+                              std::vector<Configuration>& families) const;
+  void AddSchedules(const std::vector<std::pair<PipelineKind, int64_t>>& schedules,
+                    Configuration family, std::vector<Configuration>& families) const;
   std::vector<int64_t> VirtualStages(const Degrees& degrees, int64_t micro_batches) const;
   std::vector<std::pair<int64_t, int64_t>> ExpertDegrees(const Degrees& degrees) const;
 
@@ -83,17 +120,22 @@ class Space {
   int64_t gpus_;
   Fixes fixes_;
   Precision precision_;
+  int64_t node_;
   std::vector<Recompute> recomputes_;
   int64_t layers_ = 0;
+  std::vector<int64_t> other_deals_;  // pp for which ends_as_layers changes the deal, ascending
   // tp must divide each; of the heads of keys and values see TensorDegreeFits.
-  std::vector<int64_t> tensor_sizes_, kv_heads_;
+  std::vector<int64_t> tensor_sizes_, heads_, kv_heads_;
+  std::vector<int64_t> inner_sizes_;  // of products, that grids cut; empty: no grids
+  std::vector<Offload> offloads_;
   std::vector<int64_t> experts_, expert_sizes_;  // that ep and etp must divide; empty: no experts
 };
 
 // An error if the space is empty: which fix no value of the others goes with, and what would be
 // valid in its place.
 absl::Status CheckSpace(const Model& model, const Workload& workload, int64_t gpus,
-                        const Fixes& fixes, Precision precision);
+                        const Fixes& fixes, Precision precision,
+                        std::optional<int64_t> node = std::nullopt);
 
 }  // namespace meshwright::transformer
 

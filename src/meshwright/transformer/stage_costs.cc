@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-
-#include "meshwright/cluster/mesh.h"
+#include <limits>
 
 namespace meshwright::transformer {
+
 void AddBlocks(const GroupCost& block, int64_t times, GroupCost* sum) {
   const double n = static_cast<double>(times);
   sum->forward += n * block.forward;
@@ -17,25 +17,13 @@ void AddBlocks(const GroupCost& block, int64_t times, GroupCost* sum) {
   sum->expert_parameters += n * block.expert_parameters;
   sum->largest_block = std::max(sum->largest_block, block.largest_block);
   sum->saved += n * block.saved;
+  sum->largest_saved = std::max(sum->largest_saved, block.saved);
   sum->transient = std::max(sum->transient, block.transient);
   sum->logits += n * block.logits;
 }
 
 int64_t WholeBytes(double bytes) {
   return static_cast<int64_t>(std::llround(std::min(bytes, 9e18)));
-}
-
-const GroupTimes::Group& GroupTimes::Of(int64_t members, int64_t stride) {
-  const auto found = groups_.find(std::tuple(members, stride));
-  if (found != groups_.end()) return found->second;
-  const Mesh mesh = MakeMesh({cluster_.devices() / (members * stride), members, stride}, cluster_);
-  const AxisList axis{1};
-  return groups_
-      .try_emplace(std::tuple(members, stride),
-                   Group{CollectiveLines(mesh, CollectiveKind::kAllGather, axis),
-                         CollectiveLines(mesh, CollectiveKind::kAllToAll, axis),
-                         CollectiveLines(mesh, CollectiveKind::kCollectivePermute, axis)})
-      .first->second;
 }
 
 StageCosts::StageCosts(const Model& model, const Workload& workload, const Cluster& cluster,
@@ -64,74 +52,137 @@ const StageDeal& StageCosts::Deal(const Configuration& c) {
   return deals_.try_emplace(key, DealLayers(model_, c.pp, c.ends_as_layers)).first->second;
 }
 
-std::array<GroupCost, kRecomputeKinds> StageCosts::Exposed(const BlockCost& b,
-                                                           const Configuration& c,
-                                                           GroupTimes& times) const {
-  double tensor = 0;  // seconds of each collective over tp
+StageCosts::Routes StageCosts::RoutesOf(const Configuration& c, GroupTimes& times) const {
+  const GroupLayout layout(c, cluster_.devices_per_node);
+  return {&times.Of(layout.tensor),
+          &times.Of(layout.rows),
+          &times.Of(layout.context),
+          {{&times.Of(layout.experts), layout.expert_nodes}}};
+}
+
+StageCosts::Routes StageCosts::FastestRoutes(const Configuration& c, GroupTimes& times) const {
+  Configuration in_order = c;
+  in_order.inside = {};
+  const GroupLayout layout(in_order, cluster_.devices_per_node);
+  Routes routes = {&times.Of(layout.tensor.Anywhere()),
+                   &times.Of(layout.rows.Anywhere()),
+                   &times.Of(layout.context.Anywhere()),
+                   {{&times.Of(layout.experts), layout.expert_nodes}}};
+  if (c.ep == 1) return routes;
+  for (const int64_t inside : InsideCounts(c.ep, cluster_)) {
+    // Where ep is inside a node, etp may still not be.
+    const auto nodes = static_cast<double>(c.ep / inside);
+    const GroupTimes::Group* const group = &times.Of({c.ep, c.etp, inside});
+    routes.experts.push_back({group, nodes});
+    if (nodes == 1 && c.etp > 1) routes.experts.push_back({group, 2});
+  }
+  return routes;
+}
+
+StageCosts::Phases StageCosts::TensorSeconds(const BlockCost& b, const Configuration& c,
+                                             const Routes& routes) const {
+  Phases seconds;
   if (b.tensor_passes > 0) {
-    tensor = framework_.tensor_exposed * b.tensor_passes *
-             times.Of(c.tp, 1).all_gather.Seconds(WholeBytes(b.tensor_bytes));
+    seconds.forward = framework_.tensor_exposed * b.tensor_passes *
+                      routes.tensor->all_gather.Seconds(WholeBytes(b.tensor_bytes));
+    seconds.backward = seconds.forward;
   }
-  double context_forward = 0, context_backward = 0;
-  if (b.context_bytes > 0) {
-    // A ring: cp turns of attention on a chunk, beside all but the last of which the next chunk's
-    // keys and values arrive; backward their gradients travel along.
-    const auto ring = [&](double bytes, double attention) {
-      const double send = times.Of(c.cp, c.tp).permute.Seconds(WholeBytes(bytes));
-      const double turns = static_cast<double>(c.cp);
-      return (turns - 1) * SecondsAdded(send, attention / turns, framework_.overlap_slowdown);
-    };
-    context_forward = ring(b.context_bytes, b.attention_forward);
-    context_backward = ring(2 * b.context_bytes, b.attention_backward);
+  if (c.tp2 == 1) return seconds;
+  // The first panel is waited for, the others arrive beside the product of the one before. Panels
+  // come from each GPU of a row or column in turn, so that all of them are an all-gather's bytes;
+  // backward, the gradients of both operands each need the panels of one and are summed like the
+  // other.
+  const double panels = static_cast<double>(c.panels), slow = framework_.overlap_slowdown;
+  const auto exposed = [&](double panel, double product) {
+    return panel + (panels - 1) * SecondsAdded(panel, product / panels, slow);
+  };
+  for (const GridProduct& product : b.grid) {
+    const double panel =
+        routes.tensor->all_gather.Seconds(WholeBytes(product.input_bytes / panels)) +
+        routes.rows->all_gather.Seconds(WholeBytes(product.weight_bytes / panels));
+    seconds.forward += exposed(panel, product.forward);
+    seconds.backward += exposed(2 * panel, product.backward);
   }
+  const double norms = 2 * 2 * routes.tensor->all_gather.Seconds(WholeBytes(b.norm_bytes));
+  const double keys = routes.rows->all_gather.Seconds(WholeBytes(b.row_context_bytes));
+  seconds.forward += norms + keys;
+  seconds.backward += norms + 2 * keys;
+  return seconds;
+}
+
+StageCosts::Phases StageCosts::ContextSeconds(const BlockCost& b, const Configuration& c,
+                                              const Routes& routes) const {
+  if (b.context_bytes == 0) return {};
+  const double members = static_cast<double>(c.cp);
+  switch (c.context) {
+    case ContextKind::kRing: {
+      // cp turns of attention on a chunk, beside all but the last of which the next chunk's keys
+      // and values arrive; backward their gradients travel along.
+      const auto ring = [&](double bytes, double attention) {
+        const double send = routes.context->permute.Seconds(WholeBytes(bytes));
+        return (members - 1) * SecondsAdded(send, attention / members, framework_.overlap_slowdown);
+      };
+      return {ring(b.context_bytes, b.attention_forward),
+              ring(2 * b.context_bytes, b.attention_backward)};
+    }
+    case ContextKind::kAllGather: {
+      // Backward gathers again and scatters the gradients. Nothing runs beside.
+      const double once = routes.context->all_gather.Seconds(WholeBytes(members * b.context_bytes));
+      return {once, 2 * once};
+    }
+    case ContextKind::kUlysses:
+      break;
+  }
+  // Queries, keys and values on their way in, what attention gives on its way out.
+  const double both =
+      routes.context->all_to_all.Seconds(WholeBytes(b.context_bytes + b.context_out_bytes));
+  return {both, both};
+}
+
+BlockGroupCosts StageCosts::Exposed(const BlockCost& b, const Configuration& c,
+                                    const Routes& routes) const {
+  const Phases tensor = TensorSeconds(b, c, routes), context = ContextSeconds(b, c, routes);
   double expert = 0;
   if (b.expert_bytes > 0 && c.ep > 1) {
-    // A token goes to every node once, however many of its experts are there (DeepEP).
-    const double nodes = std::max(
-        1.0, static_cast<double>(c.ep * c.etp) / static_cast<double>(cluster_.devices_per_node));
-    const double reached = nodes * (1 - std::pow(1 - 1 / nodes, b.experts_per_token));
-    const double bytes = b.expert_bytes * (nodes > 1 ? reached / b.experts_per_token : 1);
-    expert =
-        framework_.expert_exposed * 2 * times.Of(c.ep, c.etp).all_to_all.Seconds(WholeBytes(bytes));
+    expert = std::numeric_limits<double>::infinity();
+    for (const auto& [group, nodes] : routes.experts) {
+      // A token goes to every node once, however many of its experts are there (DeepEP).
+      const double reached = nodes * (1 - std::pow(1 - 1 / nodes, b.experts_per_token));
+      const double bytes = b.expert_bytes * (nodes > 1 ? reached / b.experts_per_token : 1);
+      expert = std::min(
+          expert, framework_.expert_exposed * 2 * group->all_to_all.Seconds(WholeBytes(bytes)));
+    }
   }
-  std::array<GroupCost, kRecomputeKinds> costs;
+  BlockGroupCosts costs;
   for (int i = 0; i < kRecomputeKinds; ++i) {
     const Recomputation& again = b.again[i];
     const bool whole = again.seconds > 0 && static_cast<Recompute>(i) == Recompute::kFull;
     const double passes = whole ? 3 : 2;
-    const double context = (passes - 1) * context_forward + context_backward;
     costs[i] = {.forward = b.forward,
                 .backward = b.backward + again.seconds,
-                .tensor = passes * tensor,
-                .context = context,
+                .tensor = (passes - 1) * tensor.forward + tensor.backward,
+                .context = (passes - 1) * context.forward + context.backward,
                 .expert = passes * expert,
                 .parameters = b.parameters,
                 .expert_parameters = b.expert_parameters,
                 .largest_block = b.parameters + b.expert_parameters,
                 .saved = again.saved_bytes,
-                .transient = b.transient_bytes,
-                .logits = b.logits_bytes};
+                .transient = again.transient_bytes,
+                .largest_saved = 0,
+                .logits = b.logits};
   }
   return costs;
 }
 
-std::vector<PipelineCost> StageCosts::Costs(const Configuration& c, GroupTimes& times) {
+StageCosts::Blocks StageCosts::BlocksOf(const Configuration& c) {
   const StageDeal& deal = Deal(c);
   const BlockSettings settings{Rates(c.precision), framework_, c, workload_.sequence};
-  std::vector<PipelineCost> costs(kRecomputeKinds);
-  for (PipelineCost& cost : costs) cost.groups.resize(deal.contents.size());
+  Blocks blocks;
+  for (const GroupContent& content : deal.contents) blocks.groups.push_back(content.groups);
   const auto add = [&](const BlockCost& block, const auto& blocks_in) {
-    const std::array<GroupCost, kRecomputeKinds> exposed = Exposed(block, c, times);
-    for (int i = 0; i < kRecomputeKinds; ++i) {
-      for (size_t content = 0; content < deal.contents.size(); ++content) {
-        const int64_t blocks = blocks_in(deal.contents[content]);
-        if (blocks == 0) continue;
-        AddBlocks(exposed[i], blocks, &costs[i].groups[content]);
-        const double all = static_cast<double>(blocks * deal.contents[content].groups);
-        costs[i].flops += all * block.flops;
-        costs[i].again_flops += all * block.again[i].flops;
-      }
-    }
+    Blocks::Use& use = blocks.uses.emplace_back();
+    use.block = block;
+    for (const GroupContent& content : deal.contents) use.times.push_back(blocks_in(content));
   };
   for (size_t kind = 0; kind < kinds_.size(); ++kind) {
     add(LayerCost(model_, *kinds_[kind].layer, kinds_[kind].block, settings),
@@ -145,30 +196,59 @@ std::vector<PipelineCost> StageCosts::Costs(const Configuration& c, GroupTimes& 
     add(MtpCost(model_, mtp_, head_, settings),
         [&](const GroupContent& content) { return content.head ? model_.mtp.modules : 0; });
   }
+  // A tied head's weights lie beside the head as well, and modules look up tokens there.
+  const bool copied = model_.head.tied || model_.mtp.modules > 0;
+  if (copied && c.pp > 1) blocks.copied_parameters = embedding.parameters;
+  return blocks;
+}
+
+std::vector<PipelineCost> StageCosts::Costs(const Blocks& blocks, const Configuration& c,
+                                            GroupTimes& times) const {
+  return CostsOn(blocks, c, RoutesOf(c, times));
+}
+
+std::vector<PipelineCost> StageCosts::LeastCosts(const Blocks& blocks, const Configuration& c,
+                                                 GroupTimes& times) const {
+  return CostsOn(blocks, c, FastestRoutes(c, times));
+}
+
+std::vector<PipelineCost> StageCosts::CostsOn(const Blocks& blocks, const Configuration& c,
+                                              const Routes& routes) const {
+  std::vector<PipelineCost> costs(kRecomputeKinds);
+  for (PipelineCost& cost : costs) cost.groups.resize(blocks.groups.size());
+  for (const auto& [block, times] : blocks.uses) {
+    const BlockGroupCosts exposed = Exposed(block, c, routes);
+    for (int i = 0; i < kRecomputeKinds; ++i) {
+      for (size_t content = 0; content < times.size(); ++content) {
+        if (times[content] == 0) continue;
+        AddBlocks(exposed[i], times[content], &costs[i].groups[content]);
+        const auto all = static_cast<double>(times[content] * blocks.groups[content]);
+        costs[i].flops += all * block.flops;
+        costs[i].again_flops += all * block.again[i].flops;
+      }
+    }
+  }
   for (PipelineCost& cost : costs) {
-    // A tied head's weights lie beside the head as well, and modules look up tokens there.
-    const bool copied = model_.head.tied || model_.mtp.modules > 0;
-    if (copied && c.pp > 1) cost.groups.back().parameters += embedding.parameters;
+    cost.groups.back().parameters += blocks.copied_parameters;
     for (size_t i = 0; i < cost.groups.size(); ++i) {
       const double total = cost.groups[i].total();
       if (total > cost.groups[cost.busiest].total()) cost.busiest = i;
-      cost.mean += total * static_cast<double>(deal.contents[i].groups) / static_cast<double>(c.pp);
+      cost.mean += total * static_cast<double>(blocks.groups[i]) / static_cast<double>(c.pp);
     }
   }
   return costs;
 }
 
-AllBlockCosts StageCosts::Blocks(const Configuration& c, GroupTimes& times) const {
+AllBlockCosts StageCosts::AllBlocks(const Configuration& c, GroupTimes& times) const {
   const BlockSettings settings{Rates(c.precision), framework_, c, workload_.sequence};
+  const Routes routes = RoutesOf(c, times);
+  const auto exposed = [&](const BlockCost& block) { return Exposed(block, c, routes); };
   AllBlockCosts costs;
-  for (const Kind& kind : kinds_) {
-    costs.layers.push_back(Exposed(LayerCost(model_, *kind.layer, kind.block, settings), c, times));
-  }
-  costs.embedding = Exposed(EmbeddingCost(model_, embedding_, settings), c, times);
-  costs.head = Exposed(HeadCost(model_, head_, settings), c, times);
-  if (model_.mtp.modules > 0) {
-    costs.mtp = Exposed(MtpCost(model_, mtp_, head_, settings), c, times);
-  }
+  for (const Kind& kind : kinds_)
+    costs.layers.push_back(exposed(LayerCost(model_, *kind.layer, kind.block, settings)));
+  costs.embedding = exposed(EmbeddingCost(model_, embedding_, settings));
+  costs.head = exposed(HeadCost(model_, head_, settings));
+  if (model_.mtp.modules > 0) costs.mtp = exposed(MtpCost(model_, mtp_, head_, settings));
   return costs;
 }
 

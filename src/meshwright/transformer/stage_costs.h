@@ -9,9 +9,9 @@
 
 #include "absl/container/node_hash_map.h"
 #include "meshwright/cluster/cluster.h"
-#include "meshwright/cluster/collective.h"
 #include "meshwright/transformer/configuration.h"
 #include "meshwright/transformer/device_parameters.h"
+#include "meshwright/transformer/group_layout.h"
 #include "meshwright/transformer/model.h"
 #include "meshwright/transformer/stage_deal.h"
 #include "meshwright/transformer/step_parts.h"
@@ -31,28 +31,14 @@ inline double SecondsAdded(double communication, double computation, double slow
 // Sizes of buffers are whole bytes.
 int64_t WholeBytes(double bytes);
 
-// Collectives of groups of GPUs that lie equally far apart.
-class GroupTimes {
- public:
-  explicit GroupTimes(const Cluster& cluster) : cluster_(cluster) {}
-
-  struct Group {
-    CollectiveLines all_gather, all_to_all, permute;
-  };
-  // Groups of `members` GPUs, `stride` from one to the next; the result stays valid.
-  const Group& Of(int64_t members, int64_t stride);
-
- private:
-  const Cluster& cluster_;
-  absl::node_hash_map<std::tuple<int64_t, int64_t>, Group> groups_;
-};
-
 // One micro-batch through all layers of a pipeline group.
 struct GroupCost {
   double forward = 0, backward = 0;            // computation, recomputation in `backward`
   double tensor = 0, context = 0, expert = 0;  // communication that is exposed
   double parameters = 0, expert_parameters = 0, largest_block = 0;
-  double saved = 0, transient = 0, logits = 0;  // bytes
+  double saved = 0, transient = 0;  // bytes
+  double largest_saved = 0;         // of `saved`, of one block
+  double logits = 0;
   double communication() const { return tensor + context + expert; }
   double total() const { return forward + backward + communication(); }
 };
@@ -86,19 +72,61 @@ class StageCosts {
              const DeviceParameters& device, const FrameworkParameters& framework);
 
   const StageDeal& Deal(const Configuration& c);
-  // By Recompute. Depends on tp, sequence_parallel, cp, dp, pp, ends_as_layers, ep, etp,
-  // micro_batch and precision of `c`.
-  std::vector<PipelineCost> Costs(const Configuration& c, GroupTimes& times);
-  // What these are made from.
-  AllBlockCosts Blocks(const Configuration& c, GroupTimes& times) const;
+
+  // What pipeline groups consist of, without the communication between blocks. Depends on tp, tp2,
+  // panels, sequence_parallel, cp, context, dp, pp, ends_as_layers, ep, etp, micro_batch and
+  // precision of `c`.
+  struct Blocks {
+    struct Use {
+      BlockCost block;
+      std::vector<int64_t> times;  // by content
+    };
+    std::vector<Use> uses;
+    std::vector<int64_t> groups;   // by content
+    double copied_parameters = 0;  // that the last group has beside its blocks
+  };
+  Blocks BlocksOf(const Configuration& c);
+
+  // By Recompute, on GPUs as `c` places them.
+  std::vector<PipelineCost> Costs(const Blocks& blocks, const Configuration& c,
+                                  GroupTimes& times) const;
+  // No more than Costs for any placement: each communication on the fastest of all.
+  std::vector<PipelineCost> LeastCosts(const Blocks& blocks, const Configuration& c,
+                                       GroupTimes& times) const;
+  // One block of each kind, on GPUs as `c` places them. Depends on the same of `c`.
+  AllBlockCosts AllBlocks(const Configuration& c, GroupTimes& times) const;
 
   const DeviceRates& Rates(Precision precision) const {
     return rates_[static_cast<size_t>(precision)];
   }
 
  private:
+  // Where communication goes; of several ways that experts' tokens may take the fastest counts.
+  struct Routes {
+    const GroupTimes::Group* tensor;
+    const GroupTimes::Group* rows;
+    const GroupTimes::Group* context;
+    struct Expert {
+      const GroupTimes::Group* group;
+      double nodes;
+    };
+    std::vector<Expert> experts;
+  };
+  Routes RoutesOf(const Configuration& c, GroupTimes& times) const;
+  Routes FastestRoutes(const Configuration& c, GroupTimes& times) const;
+
+  // What of a block's communication is not hidden, forward and backward.
+  struct Phases {
+    double forward = 0, backward = 0;
+  };
+  Phases TensorSeconds(const BlockCost& b, const Configuration& c, const Routes& routes) const;
+  Phases ContextSeconds(const BlockCost& b, const Configuration& c, const Routes& routes) const;
+
   // One block with its communication, by Recompute.
-  BlockGroupCosts Exposed(const BlockCost& block, const Configuration& c, GroupTimes& times) const;
+  BlockGroupCosts Exposed(const BlockCost& block, const Configuration& c,
+                          const Routes& routes) const;
+  std::vector<PipelineCost> CostsOn(const Blocks& blocks, const Configuration& c,
+                                    const Routes& routes) const;
 
   struct Kind {
     const Layer* layer;

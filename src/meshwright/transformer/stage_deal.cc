@@ -24,6 +24,12 @@ EndLayers LayersOfEnds(const Model& model, int64_t groups, bool ends_as_layers) 
 
 }  // namespace
 
+bool StageDeal::Equals(const StageDeal& other) const {
+  return content_of == other.content_of &&
+         std::equal(contents.begin(), contents.end(), other.contents.begin(), other.contents.end(),
+                    [](const GroupContent& a, const GroupContent& b) { return a.Equals(b); });
+}
+
 StageDeal DealLayers(const Model& model, int64_t groups, bool ends_as_layers) {
   size_t kinds = 0;
   for (const Stack& stack : model.stacks) kinds += stack.kinds.size();

@@ -28,6 +28,9 @@ struct GroupContent {
 struct StageDeal {
   std::vector<GroupContent> contents;  // in the order of their first groups
   std::vector<int32_t> content_of;     // by group
+
+  // Whether every group runs the same.
+  bool Equals(const StageDeal& other) const;
 };
 
 // As evenly as it goes, in the order of execution. Modules of multi-token prediction lie beside the

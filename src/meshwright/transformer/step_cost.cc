@@ -8,9 +8,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <utility>
 
-#include "absl/container/node_hash_map.h"
+#include "meshwright/transformer/group_layout.h"
 #include "meshwright/transformer/stage_costs.h"
 
 namespace meshwright::transformer {
@@ -22,33 +23,44 @@ constexpr double kFrameworkBytes = 2147483648.0;
 constexpr double kGatherBytes = 268435456.0;  // buffers of collectives that are no FSDP
 
 constexpr double kFragmentation = 0.085;
-// Bytes read and written by Adam per parameter: gradient, master copy, two moments, weight.
-constexpr double kOptimizerTraffic = 30;
-// Bytes a parameter, of what is gathered and what is summed.
+// Bytes of a parameter: as it is gathered and multiplied, and its master copy.
 constexpr double kWeightBytes = 2;
-constexpr double kGradientBytes = 4;
+constexpr double kMasterBytes = 4;
+// Layers whose activations are on a GPU while those of all others are in the host's memory: one at
+// work, one on its way.
+constexpr double kLayersOnGpu = 2;
 constexpr double kZeroBubbleLeft = 1.0 / 3;
 
 double Real(int64_t number) { return static_cast<double>(number); }
 
-// What a pipeline's costs depend on, recomputation aside.
+// What blocks cost depends on these; placements and all else differ within a family.
 auto FamilyTuple(const Configuration& c) {
-  return std::tie(c.tp, c.cp, c.dp, c.pp, c.ep, c.etp, c.micro_batch, c.sequence_parallel,
-                  c.ends_as_layers, c.precision);
+  return std::tie(c.tp, c.tp2, c.panels, c.cp, c.context, c.dp, c.pp, c.ep, c.etp, c.micro_batch,
+                  c.sequence_parallel, c.ends_as_layers, c.precision);
 }
-struct SameFamily {
-  bool operator()(const Configuration& a, const Configuration& b) const {
-    return FamilyTuple(a) == FamilyTuple(b);
-  }
-};
-struct FamilyHash {
-  size_t operator()(const Configuration& c) const { return absl::HashOf(FamilyTuple(c)); }
+// Of one placement.
+struct PlacedCosts {
+  Placement placement;
+  std::vector<PipelineCost> pipelines;  // by Recompute
+  double send_seconds = 0;              // of activations to the next group
+  GroupLayout layout;
+  // Groups of data parallelism, by Configuration::shard.
+  struct Data {
+    int64_t shard;
+    const GroupTimes::Group *within, *between, *expert_within, *expert_between;
+  };
+  std::vector<Data> data;
 };
 
 struct FamilyCosts {
-  std::vector<PipelineCost> pipelines;  // by Recompute
+  Configuration configuration;  // any of the family
+  StageCosts::Blocks blocks;
   const StageDeal* deal = nullptr;
-  double send_seconds = 0;  // of activations to the next group
+  double boundary_bytes = 0;        // that a GPU sends to the next group for a micro-batch
+  std::vector<PlacedCosts> placed;  // those asked for
+  // On the fastest of all placements, once asked for.
+  std::vector<PipelineCost> least;
+  double least_send_seconds = 0;
 };
 
 // Degrees as numbers, of one configuration.
@@ -74,9 +86,15 @@ struct Degrees {
   }
 };
 
+// Bytes that Adam reads and writes for a parameter: its gradient, the master copy and two moments
+// both ways, and the weight.
+double OptimizerTraffic(const StateOptions& state) {
+  return state.gradient_bytes + 2 * kMasterBytes + 4 * state.moment_bytes + kWeightBytes;
+}
+
 // The group at `position`, which costs `g`.
-StageMemory MemoryOf(const Configuration& c, const Degrees& d, const GroupCost& g,
-                     int64_t position) {
+StageMemory MemoryOf(const Configuration& c, const Degrees& d, const GroupCost& g, int64_t position,
+                     const StateOptions& state) {
   const bool fsdp = c.zero == 3;
   const double all = g.parameters + g.expert_parameters;
   const double sharded = d.Sharded(g);
@@ -85,16 +103,25 @@ StageMemory MemoryOf(const Configuration& c, const Degrees& d, const GroupCost& 
   const bool whole = fsdp && c.pp > 1 && d.replicas > 1;
   StageMemory memory;
   memory.weights = WholeBytes(fsdp ? 4 * sharded + (whole ? 2 * all : 0) : 2 * all);
-  memory.gradients = WholeBytes(4 * ((c.zero >= 2 ? sharded : all) + (whole ? all : 0)));
-  memory.optimizer = WholeBytes((fsdp ? 8 : 12) * (c.zero >= 1 ? sharded : all));
+  memory.gradients =
+      WholeBytes(state.gradient_bytes * ((c.zero >= 2 ? sharded : all) + (whole ? all : 0)));
+  const double moments = 2 * state.moment_bytes;
+  const int64_t optimizer =
+      WholeBytes((fsdp ? moments : kMasterBytes + moments) * (c.zero >= 1 ? sharded : all));
+  (c.offload_optimizer ? memory.host : memory.optimizer) = optimizer;
   const double behind = d.pp - Real(position);  // this group and those that follow
   double in_flight = std::min(d.micro_batches, behind);
   if (d.stages > 1) {
     const double warm_up = (behind - 1) * 2 + (d.stages - 1) * d.pp + 1;
     in_flight = std::min(d.micro_batches * d.stages, warm_up) / d.stages;
   }
-  memory.activations = WholeBytes(g.saved * in_flight + g.transient);
-  memory.logits = WholeBytes(g.logits);
+  double kept = g.saved * in_flight;
+  if (c.offload_activations) {
+    memory.host += WholeBytes(kept);
+    kept = std::min(kept, kLayersOnGpu * g.largest_saved);
+  }
+  memory.activations = WholeBytes(kept + g.transient);
+  memory.logits = WholeBytes(state.logit_bytes * g.logits);
   if (d.replicas > 1) {
     // Two layers' weights and the gradient of one while they are gathered and scattered.
     memory.communication = WholeBytes(fsdp ? (2 * 2 + 4) * g.largest_block : kGatherBytes);
@@ -108,76 +135,94 @@ StageMemory MemoryOf(const Configuration& c, const Degrees& d, const GroupCost& 
 class StepCoster::Tables {
  public:
   Tables(const Model& model, const Workload& workload, const Cluster& cluster,
-         const DeviceParameters& device, FrameworkParameters framework)
+         const DeviceParameters& device, FrameworkParameters framework, const StateOptions& state)
       : model_(model),
         workload_(workload),
+        device_(device),
         framework_(std::move(framework)),
+        state_(state),
         times_(cluster),
         stages_(model, workload_, cluster, device, framework_) {}
 
-  const FamilyCosts& FamilyOf(const Configuration& c);
-  StepFigures Figures(const Configuration& c, const FamilyCosts& family);
+  FamilyCosts& FamilyOf(const Configuration& c);
+  PlacedCosts& PlacedOf(const Configuration& c, FamilyCosts& family);
+  StepFigures Figures(const Configuration& c);
+  StepBound Least(const Configuration& c);
   const Workload& workload() const { return workload_; }
-  AllBlockCosts Blocks(const Configuration& c) { return stages_.Blocks(c, times_); }
+  AllBlockCosts AllBlocks(const Configuration& c) { return stages_.AllBlocks(c, times_); }
   double UpdateSeconds(const Configuration& c, const GroupCost& g);
   double fixed_seconds() const { return framework_.step_seconds; }
+  const StateOptions& state() const { return state_; }
 
  private:
-  StepTime Time(const Configuration& c, const Degrees& d, const FamilyCosts& family);
-  double DataSeconds(const Configuration& c, const Degrees& d, const GroupCost& g);
+  // What a step takes beside data parallelism and the optimizer, `time->seconds` included.
+  void SetPipelineTime(const Configuration& c, const Degrees& d, const PipelineCost& pipeline,
+                       double send_seconds, StepTime* time) const;
+  StepTime Time(const Configuration& c, const Degrees& d, PlacedCosts& placed);
+  double DataSeconds(const Configuration& c, const Degrees& d, const GroupCost& g,
+                     PlacedCosts& placed);
   double OptimizerSeconds(const Configuration& c, const Degrees& d, const GroupCost& g) const;
 
   const Model& model_;
   const Workload workload_;
+  const DeviceParameters device_;
   const FrameworkParameters framework_;
+  const StateOptions state_;
   GroupTimes times_;
   StageCosts stages_;
-  absl::node_hash_map<Configuration, FamilyCosts, FamilyHash, SameFamily> families_;
-  Configuration last_;                        // that was asked for
-  const FamilyCosts* last_family_ = nullptr;  // its family
+  std::optional<FamilyCosts> last_;  // that was asked for
 };
 
-const FamilyCosts& StepCoster::Tables::FamilyOf(const Configuration& c) {
-  if (last_family_ != nullptr) {
-    if (SameFamily()(c, last_)) return *last_family_;
-    if (std::tie(c.tp, c.cp, c.dp, c.pp) != std::tie(last_.tp, last_.cp, last_.dp, last_.pp)) {
-      families_.clear();
-    }
-  }
-  last_ = c;
-  const auto [place, added] = families_.try_emplace(c);
-  FamilyCosts& family = place->second;
-  last_family_ = &family;
-  if (!added) return family;
-  const int64_t ranks = c.tp * c.cp * c.dp;
-  family.pipelines = stages_.Costs(c, times_);
+FamilyCosts& StepCoster::Tables::FamilyOf(const Configuration& c) {
+  if (last_.has_value() && FamilyTuple(c) == FamilyTuple(last_->configuration)) return *last_;
+  FamilyCosts& family = last_.emplace();
+  family.configuration = c;
+  family.blocks = stages_.BlocksOf(c);
   family.deal = &stages_.Deal(c);
-  if (c.pp > 1) {
-    const double boundary = Real(c.micro_batch * workload_.sequence) * Real(model_.hidden) * 2 /
-                            Real(c.cp * (c.sequence_parallel ? c.tp : 1));
-    family.send_seconds = times_.Of(c.pp, ranks).permute.Seconds(WholeBytes(boundary));
-  }
+  family.boundary_bytes = Real(c.micro_batch * workload_.sequence) * Real(model_.hidden) * 2 /
+                          Real(c.cp * (c.sequence_parallel ? c.tp : 1));
   return family;
+}
+
+PlacedCosts& StepCoster::Tables::PlacedOf(const Configuration& c, FamilyCosts& family) {
+  for (PlacedCosts& placed : family.placed) {
+    if (placed.placement == c.inside) return placed;
+  }
+  PlacedCosts& placed = family.placed.emplace_back(PlacedCosts{
+      c.inside, stages_.Costs(family.blocks, c, times_), 0, GroupLayout(c, times_.node()), {}});
+  if (c.pp > 1) {
+    placed.send_seconds =
+        times_.Of(placed.layout.pipeline).permute.Seconds(WholeBytes(family.boundary_bytes));
+  }
+  return placed;
 }
 
 // Weights are gathered and gradients reduce-scattered over ZeRO's group (ZeRO 0: an all-reduce,
 // which is both); between groups, each of which has them whole (HSDP), gradients are all-reduced.
-double StepCoster::Tables::DataSeconds(const Configuration& c, const Degrees& d,
-                                       const GroupCost& g) {
+double StepCoster::Tables::DataSeconds(const Configuration& c, const Degrees& d, const GroupCost& g,
+                                       PlacedCosts& placed) {
   if (d.replicas == 1 && d.expert_replicas == 1) return 0;
+  auto groups = std::find_if(placed.data.begin(), placed.data.end(),
+                             [&](const PlacedCosts::Data& one) { return one.shard == c.shard; });
+  if (groups == placed.data.end()) {
+    const GroupLayout::Data data = placed.layout.DataOf(d.shard);
+    const GroupLayout::Data experts = placed.layout.ExpertDataOf(d.expert_shard);
+    groups = placed.data.insert(groups, {c.shard, &times_.Of(data.within), &times_.Of(data.between),
+                                         &times_.Of(experts.within), &times_.Of(experts.between)});
+  }
   double weights = 0, gradients = 0;
-  const auto add = [&](double parameters, int64_t replicas, int64_t shard, int64_t stride) {
+  const auto add = [&](double parameters, int64_t replicas, int64_t shard,
+                       const GroupTimes::Group& within, const GroupTimes::Group& between) {
     if (parameters == 0) return;
-    const GroupTimes::Group& inside = times_.Of(shard, stride);
-    weights += inside.all_gather.Seconds(WholeBytes(kWeightBytes * parameters));
-    gradients += inside.all_gather.Seconds(WholeBytes(kGradientBytes * parameters));
+    weights += within.all_gather.Seconds(WholeBytes(kWeightBytes * parameters));
+    gradients += within.all_gather.Seconds(WholeBytes(state_.gradient_bytes * parameters));
     if (shard == replicas) return;
-    const GroupTimes::Group& between = times_.Of(replicas / shard, shard * stride);
-    gradients +=
-        2 * between.all_gather.Seconds(WholeBytes(kGradientBytes * parameters / Real(shard)));
+    gradients += 2 * between.all_gather.Seconds(
+                         WholeBytes(state_.gradient_bytes * parameters / Real(shard)));
   };
-  add(g.parameters, d.replicas, d.shard, c.tp);
-  add(g.expert_parameters, d.expert_replicas, d.expert_shard, c.ep * c.etp);
+  add(g.parameters, d.replicas, d.shard, *groups->within, *groups->between);
+  add(g.expert_parameters, d.expert_replicas, d.expert_shard, *groups->expert_within,
+      *groups->expert_between);
   const double slow = framework_.overlap_slowdown;
   if (c.zero == 3) {
     const double each = SecondsAdded(weights, g.forward, slow) +
@@ -192,37 +237,56 @@ double StepCoster::Tables::DataSeconds(const Configuration& c, const Degrees& d,
 double StepCoster::Tables::OptimizerSeconds(const Configuration& c, const Degrees& d,
                                             const GroupCost& g) const {
   const double updated = c.zero >= 1 ? d.Sharded(g) : g.parameters + g.expert_parameters;
-  return kOptimizerTraffic * updated / stages_.Rates(c.precision).memory_bytes;
+  // Offloaded: gradients go to the host, its cores update (Ren et al. 2021, ZeRO-Offload), and
+  // weights come back, one after the other.
+  const double seconds_each =
+      c.offload_optimizer ? OptimizerTraffic(state_) / device_.host_memory +
+                                (state_.gradient_bytes + kWeightBytes) / device_.host_link
+                          : OptimizerTraffic(state_) / stages_.Rates(c.precision).memory_bytes;
+  return seconds_each * updated;
 }
 
 double StepCoster::Tables::UpdateSeconds(const Configuration& c, const GroupCost& g) {
   const Degrees d(c, workload_);
-  return DataSeconds(c, d, g) + OptimizerSeconds(c, d, g);
+  PlacedCosts placed{c.inside, {}, 0, GroupLayout(c, times_.node()), {}};
+  return DataSeconds(c, d, g, placed) + OptimizerSeconds(c, d, g);
 }
 
-StepTime StepCoster::Tables::Time(const Configuration& c, const Degrees& d,
-                                  const FamilyCosts& family) {
-  const PipelineCost& pipeline = family.pipelines[static_cast<size_t>(c.recompute)];
+void StepCoster::Tables::SetPipelineTime(const Configuration& c, const Degrees& d,
+                                         const PipelineCost& pipeline, double send_seconds,
+                                         StepTime* time) const {
   const GroupCost& g = pipeline.groups[pipeline.busiest];
-  const DeviceRates& rates = stages_.Rates(c.precision);
-  StepTime time;
-  time.compute = d.micro_batches * (g.forward + g.backward);
-  time.tensor_communication = d.micro_batches * g.tensor;
-  time.context_communication = d.micro_batches * g.context;
-  time.expert_communication = d.micro_batches * g.expert;
-  time.bubble = (d.pp - 1) / d.stages * pipeline.mean *
-                (c.schedule == PipelineKind::kZeroBubble ? kZeroBubbleLeft : 1);
+  time->compute = d.micro_batches * (g.forward + g.backward);
+  time->tensor_communication = d.micro_batches * g.tensor;
+  time->context_communication = d.micro_batches * g.context;
+  time->expert_communication = d.micro_batches * g.expert;
+  time->bubble = (d.pp - 1) / d.stages * pipeline.mean *
+                 (c.schedule == PipelineKind::kZeroBubble ? kZeroBubbleLeft : 1);
   if (c.pp > 1) {
     // Between micro-batches sends go beside computation; while filling and draining all wait.
     const double between =
         d.stages > 1 ? (d.stages - 1) * d.micro_batches * framework_.overlap_slowdown : 0;
-    time.pipeline_communication = 2 * family.send_seconds * (d.pp - 1 + between);
+    time->pipeline_communication = 2 * send_seconds * (d.pp - 1 + between);
   }
-  time.data_communication = DataSeconds(c, d, g);
+  time->seconds = time->compute + time->tensor_communication + time->context_communication +
+                  time->expert_communication + time->pipeline_communication + time->bubble;
+}
+
+StepTime StepCoster::Tables::Time(const Configuration& c, const Degrees& d, PlacedCosts& placed) {
+  const PipelineCost& pipeline = placed.pipelines[static_cast<size_t>(c.recompute)];
+  const GroupCost& g = pipeline.groups[pipeline.busiest];
+  const DeviceRates& rates = stages_.Rates(c.precision);
+  StepTime time;
+  SetPipelineTime(c, d, pipeline, placed.send_seconds, &time);
+  time.data_communication = DataSeconds(c, d, g, placed);
   time.optimizer = OptimizerSeconds(c, d, g) + framework_.step_seconds;
-  time.seconds = time.compute + time.tensor_communication + time.context_communication +
-                 time.expert_communication + time.data_communication + time.pipeline_communication +
-                 time.bubble + time.optimizer;
+  if (c.offload_activations) {
+    const double sent = g.saved / device_.host_link, slow = framework_.overlap_slowdown;
+    const double each = SecondsAdded(sent, g.forward + g.communication() / 3, slow) +
+                        SecondsAdded(sent, g.backward + g.communication() * 2 / 3, slow);
+    time.host_communication = each * (d.micro_batches + (d.pp - 1) / d.stages);
+  }
+  time.seconds += time.data_communication + time.host_communication + time.optimizer;
   const double batches = d.micro_batches * Real(c.dp);
   const double most = time.seconds * Real(c.gpus()) * rates.peak_flops;
   time.model_flops = batches * pipeline.flops;
@@ -231,48 +295,81 @@ StepTime StepCoster::Tables::Time(const Configuration& c, const Degrees& d,
   return time;
 }
 
-StepFigures StepCoster::Tables::Figures(const Configuration& c, const FamilyCosts& family) {
+StepFigures StepCoster::Tables::Figures(const Configuration& c) {
   const Degrees d(c, workload_);
-  const PipelineCost& pipeline = family.pipelines[static_cast<size_t>(c.recompute)];
+  FamilyCosts& family = FamilyOf(c);
+  PlacedCosts& placed = PlacedOf(c, family);
+  const PipelineCost& pipeline = placed.pipelines[static_cast<size_t>(c.recompute)];
   StepFigures figures;
-  figures.time = Time(c, d, family);
+  figures.time = Time(c, d, placed);
   // Of equal groups the first has the most micro-batches in flight.
   for (size_t i = 0; i < pipeline.groups.size(); ++i) {
-    const StageMemory memory = MemoryOf(c, d, pipeline.groups[i], family.deal->contents[i].first);
+    const StageMemory memory =
+        MemoryOf(c, d, pipeline.groups[i], family.deal->contents[i].first, state_);
     figures.peak_bytes = std::max(figures.peak_bytes, memory.total());
     figures.kept_bytes = std::max(figures.kept_bytes, memory.activations + memory.logits);
+    figures.host_bytes = std::max(figures.host_bytes, memory.host);
   }
   return figures;
 }
 
+StepBound StepCoster::Tables::Least(const Configuration& c) {
+  const Degrees d(c, workload_);
+  FamilyCosts& family = FamilyOf(c);
+  if (family.least.empty()) {
+    family.least = stages_.LeastCosts(family.blocks, c, times_);
+    if (c.pp > 1) {
+      family.least_send_seconds = times_.Of(GroupShape{c.pp, c.tp * c.cp * c.dp}.Anywhere())
+                                      .permute.Seconds(WholeBytes(family.boundary_bytes));
+    }
+  }
+  const PipelineCost& pipeline = family.least[static_cast<size_t>(c.recompute)];
+  StepTime time;
+  SetPipelineTime(c, d, pipeline, family.least_send_seconds, &time);
+  StepBound least{.seconds = time.seconds + framework_.step_seconds};
+  for (size_t i = 0; i < pipeline.groups.size(); ++i) {
+    const StageMemory memory =
+        MemoryOf(c, d, pipeline.groups[i], family.deal->contents[i].first, state_);
+    least.bytes = std::max(least.bytes, memory.activations + memory.logits);
+  }
+  return least;
+}
+
 StepCoster::StepCoster(const Model& model, const Workload& workload, const Cluster& cluster,
-                       const CostParameters& parameters, std::string_view framework)
+                       const CostParameters& parameters, std::string_view framework,
+                       const StateOptions& state)
     : tables_(std::make_unique<Tables>(model, workload, cluster,
                                        parameters.Device(cluster.device.name),
-                                       parameters.Framework(framework))) {}
+                                       parameters.Framework(framework), state)) {}
 
 StepCoster::~StepCoster() = default;
 
 StepFigures StepCoster::Figures(const Configuration& configuration) {
-  return tables_->Figures(configuration, tables_->FamilyOf(configuration));
+  return tables_->Figures(configuration);
+}
+
+StepBound StepCoster::Least(const Configuration& configuration) {
+  return tables_->Least(configuration);
 }
 
 StepCost StepCoster::Cost(const Configuration& c) {
-  const FamilyCosts& family = tables_->FamilyOf(c);
+  StepCost cost{tables_->Figures(c), {}};
+  FamilyCosts& family = tables_->FamilyOf(c);
   const Degrees d(c, tables_->workload());
-  const PipelineCost& pipeline = family.pipelines[static_cast<size_t>(c.recompute)];
-  StepCost cost{tables_->Figures(c, family), {}};
+  const PipelineCost& pipeline =
+      tables_->PlacedOf(c, family).pipelines[static_cast<size_t>(c.recompute)];
   for (int64_t i = 0; i < c.pp; ++i) {
-    cost.memory.push_back(MemoryOf(c, d, pipeline.groups[family.deal->content_of[i]], i));
+    cost.memory.push_back(
+        MemoryOf(c, d, pipeline.groups[family.deal->content_of[i]], i, tables_->state()));
   }
   return cost;
 }
 
-AllBlockCosts StepCoster::Blocks(const Configuration& c) { return tables_->Blocks(c); }
+AllBlockCosts StepCoster::AllBlocks(const Configuration& c) { return tables_->AllBlocks(c); }
 
 StageMemory StepCoster::GroupMemory(const Configuration& c, const GroupCost& group,
                                     int64_t position) const {
-  return MemoryOf(c, Degrees(c, tables_->workload()), group, position);
+  return MemoryOf(c, Degrees(c, tables_->workload()), group, position, tables_->state());
 }
 
 double StepCoster::GroupUpdateSeconds(const Configuration& c, const GroupCost& group) {

@@ -26,6 +26,7 @@ struct StepTime {
   double expert_communication = 0;
   double data_communication = 0;  // gradients and ZeRO's weights
   double pipeline_communication = 0;
+  double host_communication = 0;  // activations to and from the host
   double bubble = 0;
   double optimizer = 0;
   double model_flops = 0;  // of the global batch, forward and backward, as MFU counts them
@@ -40,6 +41,7 @@ struct StageMemory {
   int64_t logits = 0;
   int64_t communication = 0;  // buffers
   int64_t framework = 0;      // CUDA context, NCCL, allocator
+  int64_t host = 0;           // in the host's memory, and not part of the total
   int64_t total() const {
     return weights + gradients + optimizer + activations + logits + communication + framework;
   }
@@ -50,6 +52,13 @@ struct StepFigures {
   StepTime time;
   int64_t peak_bytes = 0;  // of the pipeline group that takes most
   int64_t kept_bytes = 0;  // the most activations and logits of a group
+  int64_t host_bytes = 0;  // in the host's memory, the most of a group
+};
+
+// What no configuration of several takes less than.
+struct StepBound {
+  double seconds = 0;
+  int64_t bytes = 0;  // of the pipeline group that takes most
 };
 
 struct StepCost : StepFigures {
@@ -62,24 +71,27 @@ absl::Status CheckConfiguration(const Model& model, const Workload& workload,
                                 const Cluster& cluster, const Configuration& configuration);
 
 // Costs configurations of one model on one cluster. What depends on the model alone is made once;
-// what depends on all but (virtual stages, schedule, recomputation, ZeRO and its group) is kept
-// until (tp, cp, dp, pp) change, and so a search should go through its space by these.
+// what depends on all but (placement, virtual stages, schedule, recomputation, ZeRO and its group)
+// is kept until any of these others changes, and so a search should go through its space by them.
 // Thread-compatible: one a thread.
 class StepCoster {
  public:
   // `model` and `cluster` must outlive it. `framework` is one of the parameters' (megatron, fsdp).
   StepCoster(const Model& model, const Workload& workload, const Cluster& cluster,
              const CostParameters& parameters = BuiltinCostParameters(),
-             std::string_view framework = "megatron");
+             std::string_view framework = "megatron", const StateOptions& state = {});
   ~StepCoster();
 
   // `configuration` must pass CheckConfiguration.
   StepFigures Figures(const Configuration& configuration);
-  // The same with the memory of every group.
+  // Of all configurations that differ from this one in placement, ZeRO and its group only.
+  // Transfers to the host are left out of the time.
+  StepBound Least(const Configuration& configuration);
+  // The same as Figures with the memory of every group.
   StepCost Cost(const Configuration& configuration);
 
   // What pipelines are made from whose groups differ in more than their layers.
-  AllBlockCosts Blocks(const Configuration& configuration);
+  AllBlockCosts AllBlocks(const Configuration& configuration);
   // Of the group at `position` of `configuration`.pp.
   StageMemory GroupMemory(const Configuration& configuration, const GroupCost& group,
                           int64_t position) const;

@@ -22,6 +22,7 @@ constexpr double kFlashHeadDim = 128;             // for which kernels are made
 // Kept of a score where they go through memory: softmax and dropout's result in 2 bytes, its mask
 // (Korthikanti et al. 2022, section 4.1).
 constexpr double kScoreBytes = 5;
+constexpr double kSumBytes = 8;  // of a row, for a norm over several GPUs: two sums in 4 bytes
 
 struct Side {
   bool column = false;  // outputs are split over the group
@@ -76,6 +77,7 @@ class Adder {
         sequences_(static_cast<double>(settings.configuration.micro_batch)) {}
 
   void Product(const Matmul& product, bool low_precision);
+  void GridProductOf(const Matmul& product);
   void Attention(const Matmul& scores);
   // Flops alone: of scores, or of values, whose time Attention has.
   void AddPairs(const Matmul& product);
@@ -83,9 +85,10 @@ class Adder {
   void Elementwise(double elements);
 
   BlockCost cost;
-  double product_forward = 0;  // seconds of `cost.forward`
-  double attention_flops = 0;  // forward
-  double kept_scores = 0;      // of one GPU, with every pair
+  double product_forward = 0;                   // seconds of `cost.forward`
+  double latent_forward = 0, latent_flops = 0;  // of the products behind latents, forward
+  double attention_flops = 0;                   // forward
+  double kept_scores = 0;                       // of one GPU, with every pair
 
  private:
   const BlockSettings& s_;
@@ -120,8 +123,35 @@ void Adder::Product(const Matmul& product, bool low_precision) {
   const double seconds = std::max(arithmetic, traffic) + s_.rates.kernel_seconds * kernels;
   cost.forward += seconds;
   product_forward += seconds;
+  if (product.part == Part::kQueryUp || product.part == Part::kKeyValueUp) {
+    latent_forward += seconds;
+    latent_flops += sequences_ * product.Flops(/*dense=*/false);
+  }
   cost.backward += product.backward_products * seconds;
   cost.flops += sequences_ * product.Flops(/*dense=*/false) * (1 + product.backward_products);
+}
+
+// SUMMA (van de Geijn and Watts 1997): every panel of the inner size is a product that adds to the
+// same outputs, which are read and written each time. Backward has two such products.
+void Adder::GridProductOf(const Matmul& product) {
+  const double panels = static_cast<double>(c_.panels);
+  const double m =
+      sequences_ * static_cast<double>(product.m) / static_cast<double>(c_.cp * c_.tp2);
+  const double n = static_cast<double>(product.n) / static_cast<double>(c_.tp1());
+  const double k = static_cast<double>(product.k);
+  const double arithmetic =
+      2 * m * n * k / (s_.rates.products * SideEfficiency(m, n, k / panels, s_.rates.half_side));
+  const double traffic =
+      kBytes * (m * k + n * k + (2 * panels - 1) * m * n) / s_.rates.memory_bytes;
+  const double seconds = std::max(arithmetic, traffic) + s_.rates.kernel_seconds * panels;
+  cost.forward += seconds;
+  product_forward += seconds;
+  cost.backward += product.backward_products * seconds;
+  cost.flops += sequences_ * product.Flops(/*dense=*/false) * (1 + product.backward_products);
+  cost.grid.push_back({.input_bytes = kBytes * m * k,
+                       .weight_bytes = kBytes * n * k,
+                       .forward = seconds,
+                       .backward = product.backward_products * seconds});
 }
 
 void Adder::Attention(const Matmul& scores) {
@@ -129,7 +159,7 @@ void Adder::Attention(const Matmul& scores) {
                        static_cast<double>(c_.cp * c_.tp);  // a GPU's heads
   const double pairs = static_cast<double>(scores.pairs) * batch;
   // Of a ring's turns each sees the keys of one chunk.
-  const double turns = static_cast<double>(c_.cp);
+  const double turns = c_.context == ContextKind::kRing ? static_cast<double>(c_.cp) : 1;
   const double keys = static_cast<double>(scores.n) / turns;
   const double head = static_cast<double>(scores.k);
   const double flops = 4 * pairs * head;
@@ -165,7 +195,7 @@ void AddParameters(const std::vector<Tensor>& tensors, Block* block) {
   }
 }
 
-// The part of the head that multi-token prediction has as well; returns bytes of logits.
+// The part of the head that multi-token prediction has as well; returns the logits on one GPU.
 double AddHead(const Model& model, const Block& block, const BlockSettings& s, Adder* adder) {
   const Configuration& c = s.configuration;
   for (const Matmul& product : block.products) adder->Product(product, /*low_precision=*/false);
@@ -175,8 +205,7 @@ double AddHead(const Model& model, const Block& block, const BlockSettings& s, A
                                                : 0;
   // Softmax in f32: read, written in 4 bytes, read for the sum and for the gradient.
   adder->Elementwise(4 * logits);
-  // Logits and their gradient in 2 bytes, both in 4.
-  return 12 * logits;
+  return logits;
 }
 
 // Tensors of no layer that are, or are not, of the embedding.
@@ -266,6 +295,95 @@ Block MtpBlock(const Model& model, int64_t sequence) {
   return block;
 }
 
+namespace {
+
+// Elements on all GPUs of a tensor parallel group, but where a name says otherwise.
+struct LayerSizes {
+  double residual;                      // on one GPU
+  double queries, keys_values, values;  // of a token
+  double inner;          // on one GPU: enters and leaves the MLP's activation function
+  double kept_products;  // on one GPU: what products put out
+};
+
+// What a layer keeps for the backward phase (Korthikanti et al. 2022, section 4.1, without dropout
+// and scores where attention is flash attention's). Elements that enter a product may be kept in
+// fewer bytes than those that anything else reads.
+void SetKept(const Layer& layer, const BlockSettings& s, const Adder& adder, const LayerSizes& n,
+             BlockCost* cost) {
+  const Configuration& c = s.configuration;
+  const Attention& a = layer.attention;
+  const double tp = static_cast<double>(c.tp);
+  const double rows = static_cast<double>(c.micro_batch * s.sequence) / static_cast<double>(c.cp);
+  const bool low = c.precision != Precision::kBf16 && c.precision != Precision::kFp16;
+  const double read = low ? s.framework.kept_input : kBytes;  // bytes of what enters a product
+  const bool early = s.framework.score_traffic > 0;           // before flash attention
+
+  const double input = n.residual * kBytes;
+  // Before and behind both norms; masks of two dropouts.
+  const double before_norms = 2 * input, behind_norms = 2 * n.residual * read;
+  const double masks = early ? n.residual * kBytes : 0;
+  double latents = 0, made_latents = 0;  // of latent attention: before and behind their norms
+  if (a.latent.has_value()) {
+    const double ranks = static_cast<double>(a.latent->q_rank + a.latent->kv_rank);
+    const double spread = c.sequence_parallel ? tp : 1;
+    latents = rows * (ranks + static_cast<double>(a.latent->rope_head_dim)) / spread * kBytes;
+    made_latents = rows * ranks / spread * read;
+  }
+  const double attended = rows * (n.queries + n.keys_values) / tp * kBytes;
+  // Attention's result is read by its own backward phase, and by the next product.
+  const double result = rows * n.values / tp * (kBytes + (read < kBytes ? read : 0));
+  const bool gated = layer.moe.has_value() ? layer.moe->expert.gated : layer.mlp->gated;
+  const double behind_activation = n.inner / (gated ? 3 : 2);
+  const double before_activation = n.inner - behind_activation;
+  // Tokens as they were sent to the experts. What experts give is not read again: probabilities
+  // scale the activation function's result.
+  const double sent = cost->expert_bytes / kBytes * read;
+  const double scores = early ? kScoreBytes * adder.kept_scores : 0;
+  const double statistics = 4 * rows * static_cast<double>(a.heads) / tp;  // of the softmax
+
+  const double activations = behind_activation * read;
+  const double all = before_norms + behind_norms + masks + latents + made_latents + attended +
+                     result + before_activation * kBytes + activations + sent;
+  // Gradients of the half that has more, and of what enters it; tokens on their way to experts.
+  const double gradients =
+      std::max(attended + rows * n.values / tp * kBytes, n.inner * kBytes + cost->expert_bytes) +
+      2 * input + cost->expert_bytes;
+  Recomputation& none = cost->again[static_cast<size_t>(Recompute::kNone)];
+  Recomputation& selective = cost->again[static_cast<size_t>(Recompute::kSelective)];
+  Recomputation& modules = cost->again[static_cast<size_t>(Recompute::kModules)];
+  Recomputation& full = cost->again[static_cast<size_t>(Recompute::kFull)];
+  none.saved_bytes = all + (early ? scores : statistics);
+  none.transient_bytes = gradients;
+  if (s.framework.framework == "fsdp") {
+    // torchtitan keeps every other product and attention's result.
+    selective.saved_bytes =
+        input + kBytes * (rows * n.values / tp + n.kept_products / 2) + statistics;
+    selective.seconds = cost->forward - adder.product_forward / 2 - cost->attention_forward;
+    selective.transient_bytes = none.saved_bytes;
+  } else {
+    // Attention's result is what the next product reads: it is kept in any case.
+    selective.saved_bytes = all;
+    selective.seconds = cost->attention_forward;
+    selective.flops = adder.attention_flops;
+    selective.transient_bytes = gradients + scores;
+  }
+  modules.saved_bytes = none.saved_bytes - behind_norms - made_latents - activations;
+  modules.seconds = cost->forward - adder.product_forward - cost->attention_forward;
+  if (a.latent.has_value()) {
+    modules.saved_bytes -= attended;
+    modules.seconds += adder.latent_forward;
+    modules.flops = adder.latent_flops;
+  }
+  modules.transient_bytes = gradients + none.saved_bytes - modules.saved_bytes;
+  full.saved_bytes = input;
+  full.seconds = cost->forward;
+  full.flops = cost->flops / 3;
+  // What is computed again goes as its gradients come, of which the first comes from outside.
+  full.transient_bytes = none.saved_bytes + input;
+}
+
+}  // namespace
+
 BlockCost LayerCost(const Model& model, const Layer& layer, const Block& block,
                     const BlockSettings& s) {
   const Configuration& c = s.configuration;
@@ -286,7 +404,11 @@ BlockCost LayerCost(const Model& model, const Layer& layer, const Block& block,
     } else if (product.kind == MatmulKind::kValues) {
       adder.AddPairs(product);
     } else {
-      adder.Product(product, /*low_precision=*/product.part != Part::kRouter);
+      if (c.tp2 > 1) {
+        adder.GridProductOf(product);
+      } else {
+        adder.Product(product, /*low_precision=*/product.part != Part::kRouter);
+      }
       const bool split = SideOf(product.part).column || product.kind == MatmulKind::kExperts;
       kept_products += static_cast<double>(c.micro_batch * product.m) / static_cast<double>(c.cp) *
                        static_cast<double>(product.n) / (split || c.sequence_parallel ? tp : 1);
@@ -312,38 +434,35 @@ BlockCost LayerCost(const Model& model, const Layer& layer, const Block& block,
   }
   adder.Elementwise(inner);
   BlockCost cost = adder.cost;
-  if (c.tp > 1) {
+  if (c.tp2 > 1) {
+    const double rows_bytes = rows / static_cast<double>(c.tp2) * kSumBytes;
+    cost.norm_bytes = c.tp1() > 1 ? rows_bytes : 0;
+    cost.row_context_bytes = rows * keys_values / static_cast<double>(c.tp1()) * kBytes;
+  } else if (c.tp > 1) {
     cost.tensor_bytes = rows * hidden * kBytes;
     cost.tensor_passes = layer.moe.has_value() && c.etp == 1 && layer.moe->shared.ffn == 0 ? 2 : 4;
   }
-  if (c.cp > 1) cost.context_bytes = rows * keys_values / tp * kBytes;
+  if (c.cp > 1) {
+    // Rows of a grid gather keys and values among themselves, and pass them on whole.
+    cost.context_bytes = rows * keys_values / static_cast<double>(c.tp1()) * kBytes;
+    cost.context_out_bytes = rows * (queries + values) / tp * kBytes;
+  }
   SetParameters(block, c, &cost);
 
-  // What each half reads (normed and not), queries to attention's result, and the MLP's inside.
-  const double input = residual * kBytes;
-  const double all =
-      kBytes * (5 * residual + rows * (queries + keys_values + values) / tp + inner) +
-      (layer.moe.has_value() ? 2 * cost.expert_bytes : 0);
-  Recomputation& none = cost.again[static_cast<size_t>(Recompute::kNone)];
-  Recomputation& selective = cost.again[static_cast<size_t>(Recompute::kSelective)];
-  Recomputation& full = cost.again[static_cast<size_t>(Recompute::kFull)];
-  const double statistics = 4 * rows * static_cast<double>(a.heads) / tp;  // of the softmax
-  const double scores = s.framework.score_traffic > 0 ? kScoreBytes * adder.kept_scores : 0;
-  none.saved_bytes = all + (scores > 0 ? scores : statistics);
-  if (s.framework.framework == "fsdp") {
-    // torchtitan keeps every other product and attention's result.
-    selective.saved_bytes = input + kBytes * (rows * values / tp + kept_products / 2) + statistics;
-    selective.seconds = cost.forward - adder.product_forward / 2 - cost.attention_forward;
-  } else {
-    // Attention's result is what the next product reads: it is kept in any case.
-    selective.saved_bytes = all;
-    selective.seconds = cost.attention_forward;
-    selective.flops = adder.attention_flops;
+  SetKept(layer, s, adder, {residual, queries, keys_values, values, inner, kept_products}, &cost);
+  // Keys and values of the whole sequence, and their gradients; the panels at work.
+  double beside = 0;
+  if (c.cp > 1 && c.context == ContextKind::kAllGather) {
+    beside += 2 * static_cast<double>(c.cp) * cost.context_bytes;
   }
-  full.saved_bytes = input;
-  full.seconds = cost.forward;
-  full.flops = cost.flops / 3;
-  cost.transient_bytes = none.saved_bytes;
+  if (c.tp2 > 1) {
+    double panels = 0;
+    for (const GridProduct& product : cost.grid) {
+      panels = std::max(panels, product.input_bytes + product.weight_bytes);
+    }
+    beside += 2 * cost.row_context_bytes + 2 * panels / static_cast<double>(c.panels);
+  }
+  for (Recomputation& again : cost.again) again.transient_bytes += beside;
   return cost;
 }
 
@@ -359,7 +478,7 @@ BlockCost EmbeddingCost(const Model& model, const Block& block, const BlockSetti
 
 BlockCost HeadCost(const Model& model, const Block& block, const BlockSettings& s) {
   Adder adder(s);
-  adder.cost.logits_bytes = AddHead(model, block, s, &adder);
+  adder.cost.logits = AddHead(model, block, s, &adder);
   SetParameters(block, s.configuration, &adder.cost);
   return adder.cost;
 }
@@ -374,7 +493,7 @@ BlockCost MtpCost(const Model& model, const Block& block, const Block& head,
   for (const Matmul& product : block.products) adder.Product(product, /*low_precision=*/true);
   // Norms of the hidden state, of the next token's embedding and before the head; the lookup.
   adder.Elementwise(9 * residual);
-  adder.cost.logits_bytes = AddHead(model, head, s, &adder);
+  adder.cost.logits = AddHead(model, head, s, &adder);
   BlockCost cost = adder.cost;
   SetParameters(block, c, &cost);
   // Both inputs, and both normed.

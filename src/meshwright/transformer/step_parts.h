@@ -32,8 +32,16 @@ Block MtpBlock(const Model& model, int64_t sequence);
 // What the backward phase computes again, and what is kept for it.
 struct Recomputation {
   double seconds = 0;
-  double flops = 0;        // on all GPUs of a micro-batch
-  double saved_bytes = 0;  // activations
+  double flops = 0;            // on all GPUs of a micro-batch
+  double saved_bytes = 0;      // activations
+  double transient_bytes = 0;  // of them and of gradients, beside, while the block is computed
+};
+
+// A product on a grid: its inputs go to all columns, its weight to all rows, panel by panel.
+struct GridProduct {
+  double input_bytes = 0;            // full buffer of a row of GPUs
+  double weight_bytes = 0;           // full buffer of a column of GPUs
+  double forward = 0, backward = 0;  // seconds of the product
 };
 
 struct BlockCost {
@@ -43,12 +51,15 @@ struct BlockCost {
   int tensor_passes = 0;    // such collectives forward; backward has as many
   double expert_bytes = 0;  // that a GPU holds before a dispatch over ep; 0: no experts
   double experts_per_token = 0;
-  double context_bytes = 0;      // keys and values that a GPU passes on around cp
-  double parameters = 0;         // on one GPU, all but experts
-  double expert_parameters = 0;  // experts' on one GPU
-  double transient_bytes = 0;    // activations while the block is computed
-  double logits_bytes = 0;       // logits and their gradients
-  double flops = 0;              // on all GPUs of a micro-batch: model's
+  double context_bytes = 0;      // keys and values of a GPU's tokens, that the others of cp need
+  double context_out_bytes = 0;  // Ulysses: queries, and what attention gives, of these tokens
+  double row_context_bytes = 0;  // keys and values that rows of a grid gather
+  double norm_bytes = 0;         // sums that columns of a grid add up for each norm
+  std::vector<GridProduct> grid;
+  double parameters = 0;                             // on one GPU, all but experts
+  double expert_parameters = 0;                      // experts' on one GPU
+  double logits = 0;                                 // on one GPU
+  double flops = 0;                                  // on all GPUs of a micro-batch: model's
   std::array<Recomputation, kRecomputeKinds> again;  // by Recompute
 };
 
@@ -68,7 +79,8 @@ struct DeviceRates {
 struct BlockSettings {
   const DeviceRates& rates;
   const FrameworkParameters& framework;
-  // Of which tp, sequence_parallel, cp, ep, etp, micro_batch and precision count.
+  // Of which tp, tp2, panels, sequence_parallel, cp, context, ep, etp, micro_batch and precision
+  // count.
   const Configuration& configuration;
   int64_t sequence;
 };

@@ -1,0 +1,27 @@
+#include "meshwright/export/usual_choices.h"
+
+#include "meshwright/transformer/fixes.h"
+
+namespace meshwright {
+
+void RequireUsualChoices(const transformer::Configuration& c, Findings& findings) {
+  findings.Require(c.tp2 == 1,
+                   "tensor parallelism: no framework splits products over a grid, so tp2 ", c.tp2,
+                   " must be 1");
+  findings.Require(c.inside.in_order(),
+                   "ranks: launches number GPUs in order, so place must be order");
+  findings.Require(c.recompute != transformer::Recompute::kModules,
+                   "recomputation: that of single modules is written for no framework");
+  findings.Require(!c.ends_as_layers,
+                   "stages: embedding and head are counted as layers for no framework");
+  findings.Require(!c.offload_optimizer && !c.offload_activations,
+                   "offloading to the host is written for no framework");
+}
+
+void RequireRing(const transformer::Configuration& c, Findings& findings) {
+  findings.Require(c.cp == 1 || c.context == transformer::ContextKind::kRing,
+                   "context parallel: keys and values go around a ring, not by context=",
+                   ContextKindName(c.context));
+}
+
+}  // namespace meshwright

@@ -1,0 +1,17 @@
+#ifndef MESHWRIGHT_EXPORT_USUAL_CHOICES_H_
+#define MESHWRIGHT_EXPORT_USUAL_CHOICES_H_
+
+#include "meshwright/export/findings.h"
+#include "meshwright/transformer/configuration.h"
+
+namespace meshwright {
+
+// Choices that plans can make and that are written for no framework.
+void RequireUsualChoices(const transformer::Configuration& c, Findings& findings);
+
+// The same for frameworks whose context parallelism sends keys and values around a ring.
+void RequireRing(const transformer::Configuration& c, Findings& findings);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_EXPORT_USUAL_CHOICES_H_

@@ -1,0 +1,93 @@
+#include "meshwright/plan/begin_model_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "meshwright/plan/build_plan.h"
+#include "meshwright/plan/version.h"
+#include "meshwright/transformer/fixes.h"
+#include "meshwright/transformer/tensors.h"
+
+namespace meshwright {
+
+namespace {
+
+// Whether a node has as much of tp as goes in, then of cp, dp and pp: then GPUs are numbered in
+// order, which is what every launcher does by itself.
+bool IsAsNumbered(const transformer::Configuration& c) {
+  const transformer::Placement& in = c.inside;
+  if (in.in_order()) return true;
+  int64_t left = in.tp * in.cp * in.dp * in.pp;
+  for (const auto& [inside, degree] : {std::pair{in.tp / in.tp2, c.tp1()},
+                                       {in.tp2, c.tp2},
+                                       {in.cp, c.cp},
+                                       {in.dp, c.dp},
+                                       {in.pp, c.pp}}) {
+    if (inside != std::min(degree, left)) return false;
+    left /= inside;
+  }
+  return true;
+}
+
+}  // namespace
+
+PlanDegrees ToPlanDegrees(const transformer::Configuration& c) {
+  PlanDegrees degrees;
+  degrees.tp = c.tp;
+  degrees.tp2 = c.tp2;
+  degrees.panels = c.panels;
+  degrees.sequence_parallel = c.sequence_parallel;
+  degrees.cp = c.cp;
+  degrees.context = ContextKindName(c.context);
+  degrees.dp = c.dp;
+  degrees.pp = c.pp;
+  degrees.virtual_stages = c.virtual_stages;
+  degrees.schedule = PipelineKindName(c.schedule);
+  degrees.ends_as_layers = c.ends_as_layers;
+  degrees.ep = c.ep;
+  degrees.etp = c.etp;
+  degrees.micro_batch = c.micro_batch;
+  degrees.zero = c.zero;
+  degrees.shard = c.shard;
+  degrees.recompute = RecomputeName(c.recompute);
+  degrees.precision = PrecisionName(c.precision);
+  if (!IsAsNumbered(c)) {
+    degrees.inside = {c.inside.tp, c.inside.tp2, c.inside.cp, c.inside.dp, c.inside.pp};
+  }
+  degrees.offload_optimizer = c.offload_optimizer;
+  degrees.offload_activations = c.offload_activations;
+  return degrees;
+}
+
+Plan BeginModelPlan(const ModelRequest& request, const Cluster& cluster,
+                    const transformer::Configuration& best) {
+  Plan plan;
+  plan.tool_version = ToolVersion();
+  plan.inputs = request.inputs;
+  plan.options.mesh = "auto";
+  plan.options.memory =
+      request.budget_bytes.has_value() ? absl::StrCat(*request.budget_bytes) : "unlimited";
+  plan.options.pipeline = "auto";
+  plan.options.threads = request.threads;
+  for (const transformer::SingleFix& fix : SplitFixes(request.fixes)) {
+    plan.options.fixes.push_back(fix.text);
+  }
+  plan.cluster = ToPlanCluster({cluster});
+  plan.mesh = {{"pp", best.pp}, {"dp", best.dp}, {"cp", best.cp}, {"tp", best.tp}};
+  plan.budget_bytes = request.budget_bytes;
+  plan.micro_batches = request.workload.global_batch / (best.dp * best.micro_batch);
+  plan.chunks = best.virtual_stages;
+  plan.warnings = request.model.notes;
+  PlanTransformer& part = plan.transformer.emplace();
+  part.model = request.model.name;
+  part.description = request.description;
+  part.parameters = CountParameters(Tensors(request.model)).total;
+  part.sequence = request.workload.sequence;
+  part.global_batch = request.workload.global_batch;
+  part.objective = ModelObjectiveName(request.objective);
+  part.configuration = ToPlanDegrees(best);
+  return plan;
+}
+
+}  // namespace meshwright

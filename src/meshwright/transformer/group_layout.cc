@@ -1,0 +1,96 @@
+#include "meshwright/transformer/group_layout.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "meshwright/cluster/mesh.h"
+
+namespace meshwright::transformer {
+namespace {
+
+double RealCount(int64_t count) { return static_cast<double>(count); }
+
+}  // namespace
+
+GroupLayout::GroupLayout(const Configuration& c, int64_t node) {
+  const int64_t stage = c.tp * c.cp * c.dp, expert = c.ep * c.etp;
+  tensor = {c.tp1(), 1};
+  rows = {c.tp2, c.tp1()};
+  context = {c.cp, c.tp};
+  replicas_ = {c.cp * c.dp, c.tp};
+  pipeline = {c.pp, stage};
+  experts = {c.ep, c.etp};
+  expert_replicas_ = {stage / expert, expert};
+  expert_nodes = std::max(1.0, RealCount(expert) / RealCount(node));
+  const Placement& in = c.inside;
+  if (in.in_order()) return;
+  tensor.inside = in.tp / in.tp2;
+  rows.inside = in.tp2;
+  context.inside = in.cp;
+  replicas_.inside = in.cp * in.dp;
+  pipeline.inside = in.pp;
+  // Greatest common divisors fill the part exactly, as it divides the stage's GPUs.
+  const int64_t part = in.tp * in.cp * in.dp;
+  const int64_t etp_inside = std::gcd(c.etp, part);
+  experts.inside = std::gcd(c.ep, part / etp_inside);
+  expert_replicas_.inside = part / etp_inside / experts.inside;
+  expert_nodes = RealCount(expert / (etp_inside * experts.inside));
+}
+
+GroupLayout::Data GroupLayout::Split(const GroupShape& replicas, int64_t shard) const {
+  Data data;
+  data.within = {shard, replicas.stride};
+  data.between = {replicas.members / shard, replicas.stride * shard};
+  if (replicas.inside > 0) {
+    data.within.inside = std::gcd(shard, replicas.inside);
+    data.between.inside = replicas.inside / data.within.inside;
+  }
+  return data;
+}
+
+GroupLayout::Data GroupLayout::DataOf(int64_t shard) const { return Split(replicas_, shard); }
+
+GroupLayout::Data GroupLayout::ExpertDataOf(int64_t shard) const {
+  return Split(expert_replicas_, shard);
+}
+
+std::vector<int64_t> InsideCounts(int64_t members, const Cluster& cluster) {
+  std::vector<int64_t> counts;
+  for (int64_t inside = 1; inside <= std::min(members, cluster.devices_per_node); ++inside) {
+    if (members % inside == 0 && cluster.devices_per_node % inside == 0 &&
+        cluster.nodes % (members / inside) == 0) {
+      counts.push_back(inside);
+    }
+  }
+  return counts;
+}
+
+const GroupTimes::Group& GroupTimes::Of(const GroupShape& shape) {
+  const std::tuple key(shape.members, shape.inside > 0 ? 0 : shape.stride, shape.inside);
+  const auto found = groups_.find(key);
+  if (found != groups_.end()) return found->second;
+  Group& group = groups_[key];
+  const auto add = [&](const std::vector<int64_t>& sizes, const AxisList& axes) {
+    const Mesh mesh = MakeMesh(sizes, cluster_);
+    group.all_gather.Add({mesh, CollectiveKind::kAllGather, axes});
+    group.all_to_all.Add({mesh, CollectiveKind::kAllToAll, axes});
+    group.permute.Add({mesh, CollectiveKind::kCollectivePermute, axes});
+  };
+  const auto add_placed = [&](int64_t inside) {
+    const int64_t nodes = shape.members / inside;
+    add({cluster_.nodes / nodes, nodes, cluster_.devices_per_node / inside, inside},
+        AxisList{1, 3});
+  };
+  if (shape.inside > 0) {
+    add_placed(shape.inside);
+    return group;
+  }
+  add({cluster_.devices() / (shape.members * shape.stride), shape.members, shape.stride},
+      AxisList{1});
+  if (shape.inside == GroupShape::kAnywhere) {
+    for (const int64_t inside : InsideCounts(shape.members, cluster_)) add_placed(inside);
+  }
+  return group;
+}
+
+}  // namespace meshwright::transformer
