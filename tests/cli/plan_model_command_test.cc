@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -172,6 +173,26 @@ TEST(PlanModelCommand, TensorParallelismIsOfTheKindAskedFor) {
 }
 
 // What the published search finds, computed by it.
+// What is given stays; what is left open is as launches have it.
+TEST(PlanModelCommand, LaunchablePlansLeaveOutWhatNoLaunchHas) {
+  const auto configuration = [](const std::string& fixes) {
+    const RunResult run =
+        RunMeshwright({"plan", "llama3-8b", "--cluster", "2x8xh100-sxm", "--global-batch", "64",
+                       "--seq", "8192", "--launchable", "--fix", fixes, "--json"});
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return nlohmann::json::parse(run.out)["transformer"]["configuration"];
+  };
+  const nlohmann::json ring = configuration("cp=2");
+  EXPECT_EQ(ring["context"], "ring");
+  EXPECT_EQ(ring["inside"]["tp"], 0);
+  EXPECT_EQ(ring["offload_optimizer"], false);
+  EXPECT_EQ(ring["ends_as_layers"], false);
+  EXPECT_NE(ring["recompute"], "modules");
+  const nlohmann::json given = configuration("cp=2,context=ulysses,recompute=modules");
+  EXPECT_EQ(given["context"], "ulysses");
+  EXPECT_EQ(given["recompute"], "modules");
+}
+
 TEST(PlanModelCommand, PlansByTheNerscModel) {
   const std::vector<std::string> usual = {"--cluster", "8x8xh200", "--global-batch", "64",
                                           "--seq",     "2048",     "--cost-model",   "nersc"};

@@ -76,6 +76,11 @@ class Checker {
     heads_ = Number("num-attention-heads", 0);
     experts_ = Number("num-experts", 0);
     dp_ = world_ / std::max<int64_t>(1, tp_ * pp_ * cp_);
+    const std::string comm = Text("cp-comm-type");
+    Need(comm.empty() || comm == "p2p" || comm == "all_gather" || comm == "a2a",
+         "cp-comm-type is none of Transformer Engine's");
+    Need(comm != "a2a" || heads_ % (tp_ * cp_) == 0,
+         "cp-comm-type: heads are no multiple of tp cp");
     virtual_ = Number("num-virtual-stages-per-pipeline-rank", 1);
     if (Has("pipeline-model-parallel-layout")) {
       const std::string layout = Text("pipeline-model-parallel-layout");
@@ -90,6 +95,7 @@ class Checker {
     static const std::set<std::string> kKnown = {"tensor-model-parallel-size",
                                                  "pipeline-model-parallel-size",
                                                  "context-parallel-size",
+                                                 "cp-comm-type",
                                                  "expert-model-parallel-size",
                                                  "expert-tensor-parallel-size",
                                                  "sequence-parallel",

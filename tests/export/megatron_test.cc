@@ -10,6 +10,7 @@
 #include "meshwright/export/findings.h"
 #include "meshwright/export/model_launch.h"
 #include "meshwright/export/target.h"
+#include "meshwright/plan/begin_model_plan.h"
 #include "meshwright/transformer/builtin_models.h"
 #include "meshwright/transformer/fixes.h"
 #include "meshwright/transformer/space.h"
@@ -93,27 +94,13 @@ TEST(MegatronPlans, RandomConfigurationsOfSmallModels) {
     const absl::StatusOr<ModelLaunch> launch = ReadModelLaunch(plan, 0);
     ASSERT_TRUE(launch.ok()) << launch.status();
     std::vector<transformer::Configuration> all =
-        transformer::Space(launch->model, launch->workload, 32, transformer::UsualFixes(),
+        transformer::Space(launch->model, launch->workload, 32, transformer::LaunchableFixes(),
                            transformer::Precision::kBf16)
             .All();
     ASSERT_GT(all.size(), 1000u);
     for (int i = 0; i < 1500; ++i) {
       const transformer::Configuration& c = all[random() % all.size()];
-      PlanDegrees& degrees = plan.transformer->configuration;
-      degrees = {c.tp,
-                 c.sequence_parallel,
-                 c.cp,
-                 c.dp,
-                 c.pp,
-                 c.virtual_stages,
-                 std::string(PipelineKindName(c.schedule)),
-                 c.ep,
-                 c.etp,
-                 c.micro_batch,
-                 c.zero,
-                 c.shard,
-                 std::string(RecomputeName(c.recompute)),
-                 "bf16"};
+      plan.transformer->configuration = ToPlanDegrees(c);
       if (!CanExpress(plan, 0)) {
         // The reasons for which a legal configuration is refused.
         EXPECT_TRUE(c.schedule == transformer::PipelineKind::kZeroBubble ||

@@ -13,6 +13,7 @@
 #include "meshwright/export/findings.h"
 #include "meshwright/export/model_launch.h"
 #include "meshwright/export/target.h"
+#include "meshwright/plan/begin_model_plan.h"
 #include "meshwright/transformer/fixes.h"
 #include "meshwright/transformer/space.h"
 #include "tests/export/sample_plans.h"
@@ -31,7 +32,7 @@ void JudgeSamples(const std::string& name, const std::function<void(const Artefa
   const absl::StatusOr<ModelLaunch> launch = ReadModelLaunch(plan, 0);
   ASSERT_TRUE(launch.ok()) << launch.status();
   const std::vector<transformer::Configuration> all =
-      transformer::Space(launch->model, launch->workload, kGpus, transformer::UsualFixes(),
+      transformer::Space(launch->model, launch->workload, kGpus, transformer::LaunchableFixes(),
                          transformer::Precision::kBf16)
           .All();
   std::mt19937 random(kSeedOfPlans);
@@ -41,20 +42,7 @@ void JudgeSamples(const std::string& name, const std::function<void(const Artefa
     Findings findings(/*wording=*/false);
     target.check_configuration(*launch, c, findings);
     if (!findings.ok()) continue;
-    plan.transformer->configuration = {c.tp,
-                                       c.sequence_parallel,
-                                       c.cp,
-                                       c.dp,
-                                       c.pp,
-                                       c.virtual_stages,
-                                       std::string(PipelineKindName(c.schedule)),
-                                       c.ep,
-                                       c.etp,
-                                       c.micro_batch,
-                                       c.zero,
-                                       c.shard,
-                                       std::string(RecomputeName(c.recompute)),
-                                       "bf16"};
+    plan.transformer->configuration = ToPlanDegrees(c);
     ExportOptions options = CompleteOptions();
     options.script = c.pp > 1 && name == "deepspeed" ? "train.py" : "";
     const absl::StatusOr<Artefacts> files = ExportTo(name, plan, options);

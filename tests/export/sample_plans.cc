@@ -30,6 +30,7 @@ absl::StatusOr<Plan> TrySamplePlanOf(const SampleRequest& request) {
   if (!request.fixes.empty()) {
     MW_ASSIGN_OR_RETURN(wanted.fixes, transformer::ParseFixes({request.fixes}));
   }
+  wanted.fixes = transformer::LaunchableFixes(wanted.fixes);
   MW_ASSIGN_OR_RETURN(wanted.precision, transformer::ParsePrecision(request.precision));
   wanted.top = request.top;
   wanted.threads = 1;

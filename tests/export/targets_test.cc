@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -178,8 +179,8 @@ TEST(ModelLaunch, DecisionsThatAreNotKnownAreRefused) {
   const auto plan = nlohmann::ordered_json::parse(PlanToJson(SamplePlanOf({.top = 2})));
   ASSERT_TRUE(CheckNoUnknownDecision(plan.dump()).ok());
   for (const char* const place :
-       {"/placement", "/cluster/groups", "/cluster/parts/0/price", "/transformer/goodput",
-        "/transformer/configuration/offload", "/transformer/alternatives/0/configuration/tp2"}) {
+       {"/placement", "/cluster/groups", "/cluster/parts/0/price", "/transformer/rails",
+        "/transformer/configuration/offload", "/transformer/alternatives/0/configuration/tp3"}) {
     nlohmann::ordered_json more = plan;
     more[nlohmann::ordered_json::json_pointer(place)] = 0.5;
     const absl::Status status = CheckNoUnknownDecision(more.dump());
@@ -187,6 +188,38 @@ TEST(ModelLaunch, DecisionsThatAreNotKnownAreRefused) {
     const std::string key = std::string(place).substr(std::string(place).rfind('/') + 1);
     EXPECT_THAT(std::string(status.message()), HasSubstr(key + " = 0.5"));
   }
+}
+
+// Choices of plans for which no launch is written, each by itself.
+TEST(ModelLaunch, ChoicesThatNoFrameworkHasAreRefused) {
+  const auto refused = [](const std::function<void(PlanDegrees&)>& choose, const char* why) {
+    Plan plan = SamplePlanOf({.fixes = "tp=4,zero=1,schedule=1f1b"});
+    choose(plan.transformer->configuration);
+    for (const ExportTarget& target : ExportTargets()) {
+      if (target.write_model == nullptr) continue;
+      const absl::Status status = ExportPlan(plan, target, 0, CompleteOptions()).status();
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << target.name;
+      EXPECT_THAT(std::string(status.message()), HasSubstr(why)) << target.name;
+    }
+  };
+  refused([](PlanDegrees& d) { d.tp2 = 2, d.panels = 1; }, "products over a grid");
+  refused([](PlanDegrees& d) { d.inside = {.tp = 2, .dp = 4}; }, "place must be order");
+  refused([](PlanDegrees& d) { d.offload_optimizer = true; }, "offloading to the host");
+  refused([](PlanDegrees& d) { d.recompute = "modules"; }, "single modules");
+  refused([](PlanDegrees& d) { d.ends_as_layers = true; }, "counted as layers");
+}
+
+TEST(ModelLaunch, ContextParallelismIsHandedOn) {
+  const Plan ring = SamplePlanOf({.fixes = "cp=2,tp=2,zero=1,schedule=1f1b"});
+  EXPECT_THAT(ContentsOf(*ExportTo("megatron", ring, CompleteOptions()), "launch.sh"),
+              HasSubstr("--cp-comm-type p2p"));
+  const Plan gathered = SamplePlanOf({.fixes = "cp=2,tp=2,zero=1,schedule=1f1b,context=allgather"});
+  EXPECT_THAT(ContentsOf(*ExportTo("megatron", gathered, CompleteOptions()), "launch.sh"),
+              HasSubstr("--cp-comm-type all_gather"));
+  EXPECT_THAT(ContentsOf(*ExportTo("nemo", gathered, CompleteOptions()), "pretrain.py"),
+              HasSubstr("cp_comm_type=\"all_gather\""));
+  EXPECT_THAT(std::string(ExportTo("torchtitan", gathered, CompleteOptions()).status().message()),
+              HasSubstr("context=allgather"));
 }
 
 TEST(ModelLaunch, WhatIsNotKnownIsRefused) {
@@ -236,7 +269,7 @@ TEST(NearestPlan, NoneIsNearer) {
   absl::StatusOr<ModelLaunch> launch = ReadModelLaunch(plan, 0);
   ASSERT_TRUE(launch.ok()) << launch.status();
   const std::vector<transformer::Configuration> all =
-      transformer::Space(launch->model, launch->workload, 8, transformer::UsualFixes(),
+      transformer::Space(launch->model, launch->workload, 8, transformer::LaunchableFixes(),
                          transformer::Precision::kBf16)
           .All();
   for (const ExportTarget& target : ExportTargets()) {

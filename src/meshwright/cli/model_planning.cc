@@ -164,7 +164,7 @@ int64_t SequenceOf(const transformer::Model& model, int64_t given) {
 absl::Status RunOverGroups(const PlanningOptions& options, const ModelPlanningOptions& model,
                            const CLI::App& app) {
   for (const char* const option : {"--sweep", "--top", "--tp", "--grads", "--moments",
-                                   "--fused-loss", "--mtbf", "--cost-model"}) {
+                                   "--fused-loss", "--mtbf", "--cost-model", "--launchable"}) {
     if (app.get_option(option)->count() == 0) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(option, " does not go with groups of nodes or costs"));
@@ -222,6 +222,9 @@ std::shared_ptr<ModelPlanningOptions> AddModelPlanningOptions(CLI::App& app) {
          "models: tensor parallelism 1d: over outputs; 2d: SUMMA on a grid; seqp: heads over "
          "tp and the sequence over cp, with gathered keys; auto: any")
       ->capture_default_str();
+  app.add_flag("--launchable", options->launchable,
+               "models: only what `export` writes launches for: GPUs numbered in order, context "
+               "parallelism by rings, nothing offloaded, whole layers or attention recomputed");
   app.add_option("--grads", options->gradients,
                  "models: type that gradients are kept and summed in: f32 or bf16")
       ->capture_default_str();
@@ -323,6 +326,7 @@ absl::Status RunModelPlanning(const PlanningOptions& options, const ModelPlannin
   MW_ASSIGN_OR_RETURN(request.precision, transformer::ParsePrecision(model.dtype));
   MW_ASSIGN_OR_RETURN(request.fixes, transformer::ParseFixes(options.search.fixes));
   MW_RETURN_IF_ERROR(ApplyTensor(model.tensor, request.fixes));
+  if (model.launchable) request.fixes = transformer::LaunchableFixes(request.fixes);
   MW_ASSIGN_OR_RETURN(request.cluster, ParseCluster(options.search.cluster));
   MW_ASSIGN_OR_RETURN(request.budget_bytes, Budget(options.search.memory, request.cluster));
   MW_ASSIGN_OR_RETURN(request.model,

@@ -21,6 +21,7 @@ struct ModelPlanningOptions {
   std::string dtype = "bf16", objective = "time", tensor = "1d";
   std::string gradients = "f32", moments = "f32";
   bool fused_loss = false;
+  bool launchable = false;
   std::string mtbf, checkpoint_bandwidth = "1GB/s", restart = "10min";  // mtbf empty: no failures
   std::string sweep, csv_path;                                          // empty: not wanted
   bool weak = false;

@@ -95,8 +95,7 @@ std::optional<Configuration> NearestExpressible(const ModelLaunch& launch,
     least = distance;
   };
   const auto search = [&](Precision precision) {
-    transformer::Fixes fixes = transformer::UsualFixes();
-    fixes.context = wanted.context;
+    const transformer::Fixes fixes = transformer::LaunchableFixes({.context = wanted.context});
     const transformer::Space space(launch.model, launch.workload,
                                    launch.nodes * launch.devices_per_node, fixes, precision);
     space.ForEach(visit);

@@ -183,6 +183,24 @@ Fixes UsualFixes() {
   return fixes;
 }
 
+Fixes LaunchableFixes(Fixes fixes) {
+  const Fixes usual = UsualFixes();
+  const auto or_usual = [](auto& fix, const auto& other) {
+    if (!fix.has_value()) fix = other;
+  };
+  const bool placed = fixes.tp_inside.has_value() || fixes.tp2_inside.has_value() ||
+                      fixes.cp_inside.has_value() || fixes.dp_inside.has_value() ||
+                      fixes.pp_inside.has_value();
+  if (!placed) or_usual(fixes.in_order, usual.in_order);
+  or_usual(fixes.grid, usual.grid);
+  or_usual(fixes.context, usual.context);
+  or_usual(fixes.offload_optimizer, usual.offload_optimizer);
+  or_usual(fixes.offload_activations, usual.offload_activations);
+  or_usual(fixes.ends_as_layers, std::optional<bool>(false));
+  fixes.single_modules = false;
+  return fixes;
+}
+
 absl::StatusOr<Fixes> ParseFixes(const std::vector<std::string>& lists) {
   Fixes fixes;
   for (const std::string& list : lists) {

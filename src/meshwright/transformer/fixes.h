@@ -24,6 +24,8 @@ struct Fixes {
   std::optional<ContextKind> context;
   std::optional<PipelineKind> schedule;
   std::optional<Recompute> recompute;
+  bool single_modules =
+      true;  // unless `recompute` says what, that of single modules is searched too
 
   friend bool operator==(const Fixes&, const Fixes&) = default;
 };
@@ -31,6 +33,9 @@ struct Fixes {
 // What frameworks do unless they are told otherwise: GPUs numbered in order, tensor parallelism
 // over outputs, rings, nothing offloaded. All else is searched.
 Fixes UsualFixes();
+// What launches are written for (export/), where `fixes` leaves it open: the same, and embedding
+// and head not counted as layers, nothing but whole layers or attention computed again.
+Fixes LaunchableFixes(Fixes fixes = {});
 
 // Reads lists of KEY=VALUE; keys are tp, tp2, panels, cp, dp, pp, vp, ep, etp, mbs, zero, shard,
 // tp_in, tp2_in, cp_in, dp_in, pp_in (GPUs inside a node), sp, ends, place, tensor (1d, 2d),

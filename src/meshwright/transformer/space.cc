@@ -57,7 +57,9 @@ Space::Space(const Model& model, const Workload& workload, int64_t gpus, const F
   }
   for (const Recompute recompute :
        {Recompute::kNone, Recompute::kSelective, Recompute::kModules, Recompute::kFull}) {
-    if (Allows(fixes.recompute, recompute)) recomputes_.push_back(recompute);
+    const bool searched =
+        recompute != Recompute::kModules || fixes.single_modules || fixes.recompute.has_value();
+    if (searched && Allows(fixes.recompute, recompute)) recomputes_.push_back(recompute);
   }
   for (const bool optimizer : {false, true}) {
     for (const bool activations : {false, true}) {
