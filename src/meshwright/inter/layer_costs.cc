@@ -248,10 +248,7 @@ class LayerCoster {
     }
     costs_.ways.resize(kinds_.size());
     costs_.beside.resize(kinds_.size());
-    for (const LayerKind& kind : kinds_) {
-      MW_ASSIGN_OR_RETURN(const double bound, BoundOf(kind.slice, cost_model_, options_));
-      costs_.bound.push_back(bound);
-    }
+    MW_ASSIGN_OR_RETURN(costs_.bound, LayerBounds(kinds_, cost_model_, options_));
     const ProgramSlice& slice = kinds_[lead_].slice;
     PlannerOptions in_row = options_;
     in_row.ties = kinds_[lead_].repeats;
@@ -395,6 +392,17 @@ OpId TurnOf(const ProgramSlice& slice) {
       turn = OpId(i);
   }
   return turn;
+}
+
+absl::StatusOr<std::vector<double>> LayerBounds(const std::vector<LayerKind>& kinds,
+                                                const CostModel& cost_model,
+                                                const PlannerOptions& options) {
+  std::vector<double> bounds;
+  for (const LayerKind& kind : kinds) {
+    MW_ASSIGN_OR_RETURN(const double bound, BoundOf(kind.slice, cost_model, options));
+    bounds.push_back(bound);
+  }
+  return bounds;
 }
 
 absl::StatusOr<MeshCosts> CostLayers(const std::vector<LayerKind>& kinds,

@@ -83,6 +83,11 @@ absl::StatusOr<MeshCosts> CostLayers(const std::vector<LayerKind>& kinds,
                                      const CostModel& cost_model, int64_t micro_batches,
                                      int64_t memory_bytes, const PlannerOptions& options);
 
+// By kind: seconds of the forward and backward phases that no plan undercuts.
+absl::StatusOr<std::vector<double>> LayerBounds(const std::vector<LayerKind>& kinds,
+                                                const CostModel& cost_model,
+                                                const PlannerOptions& options);
+
 // Options by which a plan of `slice` keeps to `layout` where values cross: adds to `options`.
 void GiveBorders(const ProgramSlice& slice, const BorderLayout& layout, const Mesh& mesh,
                  PlannerOptions* options);

@@ -243,10 +243,7 @@ class PipelinePlanner {
     candidate->costs.resize(submeshes_.size());
     for (size_t s = 0; s < submeshes_.size(); ++s) {
       candidate->costs[s].resize(submeshes_[s].meshes.size());
-      for (size_t m = 0; m < submeshes_[s].meshes.size(); ++m) {
-        if (m < submeshes_[s].stage_meshes || candidate->micro_batches == 1)
-          work.emplace_back(s, m);
-      }
+      for (size_t m = 0; m < submeshes_[s].meshes.size(); ++m) work.emplace_back(s, m);
     }
     PlannerOptions options = request_.planner;
     options.tie_outputs_by_position = false;
@@ -367,59 +364,101 @@ class PipelinePlanner {
     return Simulate(*pipeline.schedule, pipeline.shape, times)->seconds + host;
   }
 
-  // One stage, one micro-batch: the intra-operator planner on every mesh that may beat what was
-  // found.
+  // One stage, one micro-batch: the intra-operator planner on every mesh that it would try without
+  // a pipeline, and that may beat what was found.
   absl::Status TryWhole(const ScheduleKind& schedule) {
-    const LayerTable* candidate = nullptr;
-    for (const LayerTable& table : turns_.tables) {
-      if (table.micro_batches == 1) candidate = &table;
-    }
-    const int32_t layers = result_.layers.count;
     const int64_t devices = request_.clusters[0].devices();
     int64_t state = 0;
     for (OpId parameter : graph_.parameters)
       state += graph_[graph_[parameter].results[0]].shape.bytes();
     // Even spread over all devices it would not fit, and proving that again takes the planner long.
     if (state / devices > request_.memory_bytes[0]) return absl::OkStatus();
-    for (size_t s = 0; s < submeshes_.size(); ++s) {
-      if (submeshes_[s].devices() != devices) continue;
-      for (size_t m = 0; m < submeshes_[s].meshes.size(); ++m) {
-        const Mesh& mesh = submeshes_[s].meshes[m];
-        const std::unique_ptr<CostModel> model = request_.cost_model(mesh);
-        const double best = step_seconds_;
-        if (candidate != nullptr && candidate->costs[s][m].has_value()) {
-          const double hidden = model->overlap().has_value() ? kMostHidden : 1;
-          if (hidden * candidate->bounds_before[s][m][layers] >= best) continue;
-        }
-        absl::StatusOr<ProgramSlice> slice = SliceToPlan(*slicer_, 0, layers, 1);
-        if (!slice.ok()) return CannotBeCut(slice.status());
-        PlannerOptions options = request_.planner;
-        options.tie_outputs_by_position = false;
-        options.budget_bytes = request_.memory_bytes[0];
-        options.solver.threads = request_.threads;
-        options.solver.deadline_seconds = Remaining();
-        absl::StatusOr<IntraPlan> plan = PlanIntra(slice->graph, *model, options);
-        if (!plan.ok()) continue;
-        if (!plan->fits) whole_bytes_ = std::min(whole_bytes_, plan->smallest_budget);
-        if (!plan->fits || plan->step_seconds >= best) continue;
-        step_seconds_ = plan->step_seconds;
-        best_ = {.seconds = plan->objective,
-                 .schedule = &schedule,
-                 .shape = {1, 1, 1},
-                 .stages = {{0, layers, static_cast<int32_t>(s), 0}}};
-        bound_ = std::min(bound_, plan->bound);
-        PipelineStage stage;
-        stage.end = layers;
-        stage.mesh = mesh;
-        stage.cost = CostOfSlice(*slice, *plan, 1);
-        stage.side_by_side = SideBySide(*slice, *plan, *model, 1, /*recompute=*/false, stage.cost);
-        stage.times = coster_->TimesOf(submeshes_[s], stage.cost, schedule);
-        stage.slice = std::make_shared<const ProgramSlice>(*std::move(slice));
-        stage.plan = std::make_shared<const IntraPlan>(*std::move(plan));
-        result_.stages.clear();
-        result_.stages.push_back(std::move(stage));
-      }
+    const auto whole = std::find_if(submeshes_.begin(), submeshes_.end(),
+                                    [&](const Submesh& s) { return s.devices() == devices; });
+    if (whole == submeshes_.end()) return absl::OkStatus();
+    const size_t submesh = whole - submeshes_.begin();
+    whole_begun_ = Elapsed();
+    for (const Mesh& mesh : whole->meshes) MW_RETURN_IF_ERROR(TryWholeOn(mesh, submesh, schedule));
+    if (!request_.mesh.empty()) return absl::OkStatus();
+    for (const Mesh& mesh : CandidateMeshes(request_.clusters[0])) {
+      if (FindMesh(whole->meshes, mesh) == whole->meshes.end())
+        MW_RETURN_IF_ERROR(TryWholeOn(mesh, submesh, schedule));
     }
+    return absl::OkStatus();
+  }
+
+  static std::vector<Mesh>::const_iterator FindMesh(const std::vector<Mesh>& meshes,
+                                                    const Mesh& mesh) {
+    return std::find_if(meshes.begin(), meshes.end(), [&](const Mesh& other) {
+      return std::equal(mesh.axes.begin(), mesh.axes.end(), other.axes.begin(), other.axes.end(),
+                        [](const MeshAxis& x, const MeshAxis& y) { return x.size == y.size; });
+    });
+  }
+
+  // Seconds that one stage takes at least on `mesh`, one operator after the other; nullopt: not
+  // known.
+  std::optional<double> LeastOn(const Mesh& mesh, size_t submesh, const CostModel& model) const {
+    for (const LayerTable& table : turns_.tables) {
+      if (table.micro_batches != 1) continue;
+      const auto known = FindMesh(submeshes_[submesh].meshes, mesh);
+      if (known != submeshes_[submesh].meshes.end()) {
+        const size_t m = known - submeshes_[submesh].meshes.begin();
+        if (!table.costs[submesh][m].has_value()) return std::nullopt;
+        return table.bounds_before[submesh][m].back();
+      }
+      PlannerOptions options = request_.planner;
+      options.tie_outputs_by_position = false;
+      options.solver.threads = 1;
+      options.solver.target_gap = kLayerGap;
+      options.solver.max_search_steps = kLayerSteps;
+      const absl::StatusOr<std::vector<double>> bounds = LayerBounds(*table.kinds, model, options);
+      if (!bounds.ok()) return std::nullopt;
+      double least = 0;
+      for (int32_t kind : result_.layers.kind) least += (*bounds)[kind];
+      return least;
+    }
+    return std::nullopt;
+  }
+
+  absl::Status TryWholeOn(const Mesh& mesh, size_t submesh, const ScheduleKind& schedule) {
+    const std::unique_ptr<CostModel> model = request_.cost_model(mesh);
+    const double best = step_seconds_;
+    const std::optional<double> least = LeastOn(mesh, submesh, *model);
+    const double floor = least.value_or(ArithmeticSeconds());
+    const double hidden = model->overlap().has_value() ? kMostHidden : 1;
+    const bool late = Elapsed() - whole_begun_ > kWholeShare * request_.deadline_seconds;
+    if (late || (least.has_value() && hidden * *least >= best)) {
+      bound_ = std::min(bound_, floor);
+      return absl::OkStatus();
+    }
+    const int32_t layers = result_.layers.count;
+    absl::StatusOr<ProgramSlice> slice = SliceToPlan(*slicer_, 0, layers, 1);
+    if (!slice.ok()) return CannotBeCut(slice.status());
+    PlannerOptions options = request_.planner;
+    options.tie_outputs_by_position = false;
+    options.budget_bytes = request_.memory_bytes[0];
+    options.solver.threads = request_.threads;
+    options.solver.deadline_seconds = Remaining();
+    absl::StatusOr<IntraPlan> plan = PlanIntra(slice->graph, *model, options);
+    bound_ = std::min(bound_, plan.ok() && plan->fits ? std::max(floor, plan->bound) : floor);
+    if (!plan.ok()) return absl::OkStatus();
+    if (!plan->fits) whole_bytes_ = std::min(whole_bytes_, plan->smallest_budget);
+    if (!plan->fits || plan->step_seconds >= best) return absl::OkStatus();
+    step_seconds_ = plan->step_seconds;
+    best_ = {.seconds = plan->objective,
+             .schedule = &schedule,
+             .shape = {1, 1, 1},
+             .stages = {{0, layers, static_cast<int32_t>(submesh), 0}}};
+    PipelineStage stage;
+    stage.end = layers;
+    stage.mesh = mesh;
+    stage.cost = CostOfSlice(*slice, *plan, 1);
+    stage.side_by_side = SideBySide(*slice, *plan, *model, 1, /*recompute=*/false, stage.cost);
+    stage.times = coster_->TimesOf(submeshes_[submesh], stage.cost, schedule);
+    stage.slice = std::make_shared<const ProgramSlice>(*std::move(slice));
+    stage.plan = std::make_shared<const IntraPlan>(*std::move(plan));
+    result_.stages.clear();
+    result_.stages.push_back(std::move(stage));
     return absl::OkStatus();
   }
 
@@ -512,6 +551,7 @@ class PipelinePlanner {
   FoundPipeline best_;     // that with the stages in result_
   double bound_ = kInfinity;
   double step_seconds_ = kInfinity;  // of result_.stages
+  double whole_begun_ = 0;           // when a single stage was first tried
   // That a device needs for a single stage, where the memory is not enough.
   int64_t whole_bytes_ = std::numeric_limits<int64_t>::max();
   PipelinePlan result_;

@@ -42,19 +42,6 @@ Submesh MakeSubmesh(const Cluster& whole, int32_t index, int64_t nodes, int64_t 
   return submesh;
 }
 
-// Everything as one stage: whatever mesh the planner without a pipeline would try.
-void AddWholeMeshes(const Cluster& whole, Submesh* submesh) {
-  submesh->stage_meshes = submesh->meshes.size();
-  for (Mesh& mesh : CandidateMeshes(whole)) {
-    const auto same = [&](const Mesh& other) {
-      return std::equal(mesh.axes.begin(), mesh.axes.end(), other.axes.begin(), other.axes.end(),
-                        [](const MeshAxis& x, const MeshAxis& y) { return x.size == y.size; });
-    };
-    if (std::none_of(submesh->meshes.begin(), submesh->meshes.end(), same))
-      submesh->meshes.push_back(std::move(mesh));
-  }
-}
-
 // Other numbers of stages that are named where one cannot be had.
 constexpr int32_t kNearbyStages = 8;
 
@@ -86,7 +73,6 @@ std::vector<Submesh> Submeshes(const std::vector<Cluster>& clusters) {
       if (whole.nodes % n == 0 || IsPowerOfTwo(n))
         submeshes.push_back(MakeSubmesh(whole, index, n, whole.devices_per_node));
     }
-    if (clusters.size() == 1) AddWholeMeshes(whole, &submeshes.back());
   }
   return submeshes;
 }

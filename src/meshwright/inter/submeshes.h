@@ -1,9 +1,7 @@
 #ifndef MESHWRIGHT_INTER_SUBMESHES_H_
 #define MESHWRIGHT_INTER_SUBMESHES_H_
 
-#include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -18,8 +16,6 @@ struct Submesh {
   int32_t cluster = 0;
   int64_t nodes = 1, devices_per_node = 1;
   std::vector<Mesh> meshes;
-  // So many of them, the first, are for any number of micro-batches; the others for one.
-  size_t stage_meshes = std::numeric_limits<size_t>::max();
   int64_t devices() const { return nodes * devices_per_node; }
 };
 
