@@ -34,7 +34,8 @@ struct BlockContext {
 // of the forward phase, or of the only ones there are: what one choice there means for the others,
 // through the values that they pass on, through the origins that contractions share, and between
 // the result of a contraction and its gradient. Left out are those that some operator cannot
-// follow, and those that leave a partial value to another member. `entries` (ascending) are
+// follow, those that leave a partial value to another member, and those that do not reach every
+// contraction of the forward phase. `entries` (ascending) are
 // contractions that take nothing from members: others of the forward phase may not leave partial
 // values at all.
 std::vector<BlockCut> FindBlockCuts(BlockContext& context, const std::vector<OpId>& ops,

@@ -23,8 +23,8 @@ struct SegmentOptions {
 };
 
 // Covers `kinds` with as few distinct segments as possible; of those covers the one with the fewest
-// combinations: the sum over distinct segments of the product over their blocks of
-// `strategies[kind]` (at least 1).
+// combinations that the search came to: the sum over distinct segments of the product over their
+// blocks of `strategies[kind]` (at least 1).
 SegmentCover CoverWithSegments(const std::vector<int32_t>& kinds,
                                const std::vector<double>& strategies,
                                const SegmentOptions& options);
