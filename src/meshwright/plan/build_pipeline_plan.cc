@@ -119,7 +119,13 @@ void SetMemory(const PipelinePlan& pipeline, Plan* plan) {
       take(tensor.category, tensor.bytes_per_device);
       state -= tensor.bytes_per_device;
     }
-    take(MemoryCategory::kGradients, std::max<int64_t>(0, state));
+    // Beside weights and optimizer state that are sums over micro-batches, and in a program that
+    // trains nothing its weights, as in a plan without a pipeline.
+    const std::vector<Phase>& phases = pipeline.stages[i].slice->phase;
+    const bool trains = std::any_of(phases.begin(), phases.end(),
+                                    [](Phase phase) { return phase != Phase::kForward; });
+    take(trains ? MemoryCategory::kGradients : MemoryCategory::kInputs,
+         std::max<int64_t>(0, state));
     take(MemoryCategory::kActivations, stage.bytes.in_flight * stage.max_in_flight);
   }
   take(MemoryCategory::kTemporaries, rest);
