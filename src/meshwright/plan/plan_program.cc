@@ -232,7 +232,8 @@ absl::StatusOr<PlannedProgram> PlanProgram(const ProgramRequest& request) {
   IntraPlan intra = search.TakeBest();
   const std::vector<int32_t> tied =
       TiedParameters(program.graph, PlannerOptions().tie_outputs_by_position);
-  MW_ASSIGN_OR_RETURN(Plan plan, BuildPlan(program.graph, search.mesh(), intra, tied));
+  MW_ASSIGN_OR_RETURN(Plan plan, BuildPlan(program.graph, search.mesh(), intra, tied,
+                                           FindRoles(program.graph, tied)));
   plan.inputs = std::move(inputs);
   plan.options = ToPlanOptions(request, *cost_model);
   if (auto warning = CalibrationWarning(*cost_model, cluster))
