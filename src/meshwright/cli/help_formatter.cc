@@ -3,51 +3,34 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/base/wrap.h"
 #include "meshwright/cli/option_facts.h"
 #include "meshwright/cli/verb.h"
 
 namespace meshwright {
 namespace {
 
-constexpr size_t kColumns = 80;
 constexpr size_t kDescriptionColumn = 26;
 
-// `text` in lines of `width` columns at most, each paragraph (\n) by itself. A longer word has a
-// line of its own.
-std::vector<std::string> Wrapped(absl::string_view text, size_t width) {
-  std::vector<std::string> lines;
-  for (const absl::string_view paragraph : absl::StrSplit(text, '\n')) {
-    std::string line;
-    for (const absl::string_view word : absl::StrSplit(paragraph, ' ', absl::SkipEmpty())) {
-      if (!line.empty() && line.size() + 1 + word.size() > width) {
-        lines.push_back(std::move(line));
-        line.clear();
-      }
-      absl::StrAppend(&line, line.empty() ? "" : " ", word);
-    }
-    lines.push_back(std::move(line));
-  }
-  return lines;
-}
-
 // `name` with `description` in the column beside it, or below it if it is too long for that.
-std::string Entry(absl::string_view name, absl::string_view description) {
+std::string Entry(std::string_view name, std::string_view description) {
   const std::string margin(kDescriptionColumn, ' ');
-  std::string text = absl::StrCat("  ", name);
+  std::string text = StrCat("  ", name);
   if (text.size() + 2 > kDescriptionColumn) {
     absl::StrAppend(&text, "\n", margin);
   } else {
     text.resize(kDescriptionColumn, ' ');
   }
   return absl::StrCat(text,
-                      absl::StrJoin(Wrapped(description, kColumns - kDescriptionColumn),
+                      absl::StrJoin(Wrapped(description, kTerminalColumns - kDescriptionColumn),
                                     absl::StrCat("\n", margin)),
                       "\n");
 }
@@ -103,14 +86,14 @@ class HelpFormatter : public CLI::Formatter {
       absl::StrAppend(&text, ".");
       if (*verb->details != '\0') absl::StrAppend(&text, "\n\n", verb->details);
     }
-    return absl::StrCat(absl::StrJoin(Wrapped(text, kColumns), "\n"), "\n\n");
+    return absl::StrCat(absl::StrJoin(Wrapped(text, kTerminalColumns), "\n"), "\n\n");
   }
 
   std::string make_footer(const CLI::App* app) const override {
     const Verb* const verb = FindVerb(*app);
     if (verb == nullptr) return app->get_footer();
     return absl::StrCat(
-        "Exit codes:\n  ", absl::StrJoin(Wrapped(verb->exit_codes, kColumns - 2), "\n  "),
+        "Exit codes:\n  ", absl::StrJoin(Wrapped(verb->exit_codes, kTerminalColumns - 2), "\n  "),
         "\n\nExamples:\n  ", absl::StrReplaceAll(verb->examples, {{"\n", "\n  "}}), "\n");
   }
 };

@@ -102,11 +102,12 @@ const std::vector<Verb>& Verbs() {
        "meshwright ops\n"
        "meshwright ops dot reshape",
        &AddOpsVerb,
-       "A line for each opcode of HLO: the factors of its sharding rule and which of them can be "
-       "sharded."},
+       "A line for each opcode of HLO: the factors of operands and result, and which of them are "
+       "summed over."},
       {"clusters", "list the devices that --cluster knows", "meshwright clusters", &AddClustersVerb,
-       "Memory is in GiB, peak rates in TFLOP/s, bandwidths in GB/s, prices in dollars an hour. A "
-       "YAML file describes other devices and clusters."},
+       "Of each: memory and its bandwidth (TB/s), peak rates by type (TFLOP/s), devices of a node, "
+       "bandwidth inside a node and over the network (GB/s of one device, one direction), price "
+       "(dollars an hour). A YAML file describes other devices and clusters."},
       {"help", "explain a command: what it does, its options, defaults and exit codes",
        "meshwright help plan\n"
        "meshwright help --json",
