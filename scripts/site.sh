@@ -8,5 +8,5 @@ cd "$(dirname "$0")/.."
   python3 -m venv build/site-venv
   build/site-venv/bin/pip install -q "mkdocs>=1.6,<2" "mkdocs-material>=9.5,<10"
 }
-NO_MKDOCS_2_WARNING=1 build/site-venv/bin/mkdocs build --strict --quiet
+NO_MKDOCS_2_WARNING=1 build/site-venv/bin/mkdocs build --strict
 echo "build/site/index.html"

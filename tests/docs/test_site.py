@@ -21,8 +21,9 @@ SVG = "{http://www.w3.org/2000/svg}"
 @pytest.fixture(scope="module")
 def site(program, tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
+    # Not --quiet: warnings that are not shown do not fail it.
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],
         cwd=ROOT,
         env={**os.environ, "MESHWRIGHT_BINARY": str(program), "NO_MKDOCS_2_WARNING": "1"},
         check=False,
