@@ -1,0 +1,134 @@
+// The kind of parallelism of every parameter, against its definitions and against plans whose
+// shardings were written by hand.
+
+#include "meshwright/explain/parallelism.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "meshwright/explain/part_summary.h"
+#include "tests/explain/role_oracle.h"
+
+namespace meshwright {
+namespace {
+
+// Compares all weights that are used by a matrix product; returns how many, by kind.
+std::map<std::string, int> ExpectAsOracle(const PlannedProgram& planned) {
+  const std::vector<PlanPart> parts = PartsOf(planned.plan);
+  const std::vector<ParameterParallelism> judged = JudgeParameters(parts[0]);
+  const RoleOracle oracle(planned);
+  std::map<std::string, int> kinds;
+  for (size_t p = 0; p < judged.size(); ++p) {
+    if (planned.plan.parameters[p].category != MemoryCategory::kParameters) continue;
+    const std::optional<std::vector<std::string>> expected = oracle.RolesOf(p);
+    if (!expected.has_value()) continue;
+    std::vector<std::string> roles;
+    for (AxisRole role : judged[p].roles) roles.emplace_back(AxisRoleName(role));
+    EXPECT_EQ(roles, *expected) << planned.plan.parameters[p].name;
+    ++kinds[KindName(judged[p].roles)];
+  }
+  return kinds;
+}
+
+absl::StatusOr<PlannedProgram> EstimateMeasured(const std::string& program,
+                                                const std::string& mesh) {
+  ProgramRequest request;
+  request.program = absl::StrCat(MESHWRIGHT_TEST_DATA, "/measured/", program, ".hlo.txt.gz");
+  request.cluster = "4xh100-sxm";
+  request.mesh = mesh;
+  request.memory.kind = MemoryBudget::Kind::kUnlimited;
+  request.completion = Completion::kPropagate;
+  request.cost_model = "roofline";
+  return PlanProgram(request);
+}
+
+struct HandWritten {
+  std::string program, mesh, headline;
+  std::vector<std::string> kinds;  // that its products' weights have, sorted
+};
+
+TEST(Parallelism, HandWrittenShardingsAreWhatTheirNamesSay) {
+  const std::vector<HandWritten> all = {
+      {"gpt_2048x4.dp4", "x=4", "data parallelism over x (4)", {"data"}},
+      {"gpt_2048x4.fsdp4", "x=4", "FSDP parallelism over x (4)", {"FSDP"}},
+      {"gpt_2048x4.zero1_4", "x=4", "ZeRO-1 parallelism over x (4)", {"ZeRO-1"}},
+      {"gpt_2048x4.tp4", "y=4", "tensor parallelism over y (4)", {"tensor column", "tensor row"}},
+      {"gpt_2048x4.tp4_sp",
+       "y=4",
+       "tensor parallelism over y (4)",
+       {"tensor column", "tensor row"}},
+      {"gpt_2048x4.dp2_tp2",
+       "x=2,y=2",
+       "mixed parallelism: data over x (2), tensor over y (2)",
+       {"mixed"}},
+      {"gpt_2048x4.fsdp2_tp2",
+       "x=2,y=2",
+       "mixed parallelism: FSDP over x (2), tensor over y (2)",
+       {"mixed"}},
+      {"moe_1280x4.dp4", "x=4", "data parallelism over x (4)", {"data"}},
+      {"moe_1280x4.fsdp4", "x=4", "FSDP parallelism over x (4)", {"FSDP"}},
+      {"moe_1280x4.ep4",
+       "x=4",
+       "mixed parallelism: expert and data over x (4)",
+       {"data", "expert"}},
+  };
+  for (const HandWritten& one : all) {
+    SCOPED_TRACE(one.program);
+    const absl::StatusOr<PlannedProgram> planned = EstimateMeasured(one.program, one.mesh);
+    ASSERT_TRUE(planned.ok()) << planned.status();
+    EXPECT_EQ(Headline(Summarize(PartsOf(planned->plan)[0]).axes), one.headline);
+    std::vector<std::string> kinds;
+    for (const auto& [kind, count] : ExpectAsOracle(*planned)) kinds.push_back(kind);
+    EXPECT_EQ(kinds, one.kinds);
+  }
+}
+
+// What the planner finds by itself, also where memory is short and axes are many.
+TEST(Parallelism, PlansAreJudgedAsTheirDefinitionsSay) {
+  int judged = 0;
+  for (const char* program : {"mlp_4096x4.train", "tiny_gpt.train", "llama3_8b.scan.train"}) {
+    for (const char* mesh : {"8", "2x4", "2x2x2"}) {
+      for (const int64_t share : {1, 4}) {
+        SCOPED_TRACE(absl::StrCat(program, " ", mesh, " 1/", share));
+        ProgramRequest request;
+        request.program = absl::StrCat(MESHWRIGHT_TEST_DATA, "/hlo/", program, ".hlo.txt.gz");
+        request.cluster = "8xh100-sxm";
+        request.mesh = mesh;
+        request.cost_model = "roofline";
+        request.memory.kind = MemoryBudget::Kind::kUnlimited;
+        absl::StatusOr<PlannedProgram> planned = PlanProgram(request);
+        ASSERT_TRUE(planned.ok()) << planned.status();
+        if (share > 1) {
+          request.memory = {MemoryBudget::Kind::kBytes, planned->plan.peak_bytes / share};
+          planned = PlanProgram(request);
+          ASSERT_TRUE(planned.ok()) << planned.status();
+          if (!planned->intra.fits) continue;
+        }
+        for (const auto& [kind, count] : ExpectAsOracle(*planned)) judged += count;
+      }
+    }
+  }
+  EXPECT_GT(judged, 100);
+}
+
+TEST(Parallelism, Words) {
+  const std::vector<PlanAxis> mesh = {{"x", 2}, {"y", 4}, {"z", 2}};
+  using enum AxisRole;
+  EXPECT_EQ(KindName({kReplicated, kReplicated}), "replicated");
+  EXPECT_EQ(KindName({kFsdp, kReplicated}), "FSDP");
+  EXPECT_EQ(KindName({kColumn, kRow}), "tensor");
+  EXPECT_EQ(KindName({kColumn, kColumn}), "tensor column");
+  EXPECT_EQ(KindName({kData, kRow}), "mixed");
+  EXPECT_EQ(RolesText({kReplicated, kReplicated, kReplicated}, mesh), "replicated");
+  EXPECT_EQ(RolesText({kFsdp, kColumn, kFsdp}, mesh), "FSDP (x,z), tensor column y");
+}
+
+}  // namespace
+}  // namespace meshwright
