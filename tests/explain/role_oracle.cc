@@ -71,8 +71,9 @@ std::optional<RoleOracle::Product> RoleOracle::FirstProduct(ValueId weight) cons
 bool RoleOracle::StateIsCut(size_t parameter, AxisIndex axis) const {
   const auto key = [&](size_t p) {
     const std::string name = ParameterName(graph_, graph_.parameters[p]);
-    const size_t bracket = name.find("['");
-    return bracket == std::string::npos ? name : name.substr(bracket);
+    // "state[1]['layer0']['wq']", or "state_1___layer0____wq__.1" where there is no metadata.
+    const size_t begin = std::min(name.find("['"), name.find("___"));
+    return begin == std::string::npos ? name : name.substr(begin, name.rfind('.') - begin);
   };
   const auto value = [&](size_t p) { return graph_[graph_.parameters[p]].results[0]; };
   for (size_t p = 0; p < graph_.parameters.size(); ++p) {
@@ -102,9 +103,15 @@ std::string RoleOracle::RoleOf(size_t parameter, const Product& product, AxisInd
     if (!Contains(weight.dims[d], axis)) continue;
     return in(contracting, d) ? "tensor row" : in(batch, d) ? "expert" : "tensor column";
   }
+  // Of the dimensions that only the activations have, the first runs over the batch.
+  const auto& other_batch = left ? dot.rhs_batch : dot.lhs_batch;
+  const auto& other_contracting = left ? dot.rhs_contracting : dot.lhs_contracting;
   std::string work = "replicated";
+  bool batch_seen = false;
   for (size_t d = 0; d < other.dims.size(); ++d) {
-    if (Contains(other.dims[d], axis)) work = d == 0 ? "data" : "sequence";
+    if (in(other_batch, d) || in(other_contracting, d)) continue;
+    if (Contains(other.dims[d], axis)) work = batch_seen ? "sequence" : "data";
+    batch_seen = true;
   }
   const ValueId kept = graph_[graph_.parameters[parameter]].results[0];
   const bool stored = Cuts(planned_.intra.shardings[kept.index()], axis);

@@ -13,7 +13,7 @@ namespace meshwright {
 // program itself: dimension numbers of the product that uses it, and the planner's own strategies.
 // Nothing of the plan document is looked at.
 //
-// For programs whose activations have the batch in dimension 0.
+// For programs whose activations have the batch before the sequence.
 class RoleOracle {
  public:
   explicit RoleOracle(const PlannedProgram& planned);

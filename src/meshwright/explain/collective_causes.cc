@@ -7,13 +7,6 @@
 namespace meshwright {
 namespace {
 
-bool ShowsItsOperand(const PlanInstruction& instruction) {
-  static const auto* const kViews = new absl::flat_hash_set<std::string_view>{
-      "bitcast",        "bitcast-convert", "convert",   "copy", "dynamic-slice",
-      "loop-parameter", "reshape",         "transpose", "slice"};
-  return kViews->contains(instruction.opcode) && !instruction.operands.empty();
-}
-
 bool HaveOneInCommon(const std::vector<std::string>& a, const std::vector<std::string>& b) {
   return std::any_of(a.begin(), a.end(), [&](const std::string& axis) {
     return std::find(b.begin(), b.end(), axis) != b.end();
@@ -21,6 +14,13 @@ bool HaveOneInCommon(const std::vector<std::string>& a, const std::vector<std::s
 }
 
 }  // namespace
+
+bool ShowsItsOperand(const PlanInstruction& instruction) {
+  static const auto* const kViews = new absl::flat_hash_set<std::string_view>{
+      "bitcast",        "bitcast-convert", "convert",   "copy", "dynamic-slice",
+      "loop-parameter", "reshape",         "transpose", "slice"};
+  return kViews->contains(instruction.opcode) && !instruction.operands.empty();
+}
 
 CauseFinder::CauseFinder(const PlanPart& part) : part_(part) {
   size_t parameter = 0;

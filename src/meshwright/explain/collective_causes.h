@@ -11,6 +11,9 @@
 
 namespace meshwright {
 
+// Its result is its first operand with other types or places of its elements, or a part of it.
+bool ShowsItsOperand(const PlanInstruction& instruction);
+
 // Why a collective runs.
 struct CollectiveCause {
   // "adds up partial sums of", "puts together", "cuts anew", "exchanges".

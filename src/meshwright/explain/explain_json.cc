@@ -37,8 +37,12 @@ ExplainJson PartJson(const PlanPart& part) {
                           {"bytes_per_device", group.bytes}});
   }
   for (const LayerRange& range : summary.layers) {
-    layers.push_back(
-        {{"first", range.first}, {"last", range.last}, {"axes", AxesJson(range.axes)}});
+    const auto number = [](const std::optional<int64_t>& layer) {
+      return layer.has_value() ? ExplainJson(*layer) : ExplainJson();
+    };
+    layers.push_back({{"first", number(range.first)},
+                      {"last", number(range.last)},
+                      {"axes", AxesJson(range.axes)}});
   }
   for (const PhaseSeconds& phase : summary.phases) {
     phases.push_back({{"phase", phase.phase},

@@ -37,6 +37,26 @@ double Replicas(const PlanPart& part, const PlanTensor& tensor) {
   return Devices(part.mesh) / DevicesOf(part, AxesOfSpec(tensor.spec));
 }
 
+// On two lines each where one is too short for the names.
+std::string ParameterTable(std::vector<std::vector<std::string>> rows) {
+  const std::vector<bool> right = {false, false, false, true, true, false};
+  if (ColumnsWidth(rows) <= kColumns) return Columns(std::move(rows), right);
+  std::string text;
+  std::vector<std::string> names;
+  for (auto& row : rows) {
+    names.push_back(StrCat("  ", Fit(row[0], kColumns - 2), "\n"));
+    row[0].clear();
+  }
+  const std::string details = Columns(std::move(rows), right);
+  size_t begin = 0;
+  for (const std::string& name : names) {
+    const size_t end = details.find('\n', begin) + 1;
+    StrAppend(&text, name, details.substr(begin, end - begin));
+    begin = end;
+  }
+  return text;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ExplainParameters(const Plan& plan) {
@@ -62,7 +82,7 @@ absl::StatusOr<std::string> ExplainParameters(const Plan& plan) {
                       absl::StrFormat("%.0f", Replicas(part, tensor)),
                       RolesText(judged[p].roles, part.mesh)});
     }
-    StrAppend(&text, Columns(std::move(rows), {false, false, false, true, true, false}));
+    StrAppend(&text, ParameterTable(std::move(rows)));
   }
   return text;
 }

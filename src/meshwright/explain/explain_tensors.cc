@@ -45,8 +45,10 @@ std::string Commas(std::vector<std::string> parts) {
 
 std::string ReaderText(const Plan& plan, const TensorReader& reader) {
   const std::string times = TimesText(reader.count);
-  std::string text = StrCat("    ", Fit(reader.name, 50), times.empty() ? "" : StrCat(" ", times),
-                            ": ", Commas({reader.opcode, reader.phase, Fit(reader.source, 40)}));
+  std::string text =
+      StrCat("    ", Fit(reader.name, 50), times.empty() ? "" : StrCat(" ", times), ": ",
+             Commas({reader.opcode, reader.phase, Fit(reader.source, 40),
+                     reader.through.empty() ? "" : StrCat("through ", Fit(reader.through, 40))}));
   if (!reader.moves && reader.collectives.empty()) return Wrapped(StrCat(text, "; as it is"), 6);
   StrAppend(&text, "; needs it as ", SpecText(reader.needed));
   if (reader.collectives.empty()) {
@@ -86,6 +88,11 @@ std::string TensorText(const Plan& plan, const TensorFacts& facts) {
                                     absl::StrJoin(facts.reduced_axes, ","), " at first"),
                              4));
   }
+  if (!facts.collectives.empty()) {
+    StrAppend(&text, Wrapped(StrCat("  moved once for all who read it: ",
+                                    CollectivesText(plan, facts.collectives)),
+                             4));
+  }
   if (facts.readers.empty()) return text;
   StrAppend(&text, "  read by\n");
   for (size_t i = 0; i < std::min(facts.readers.size(), kMostReaders); ++i)
@@ -96,10 +103,15 @@ std::string TensorText(const Plan& plan, const TensorFacts& facts) {
 }
 
 ExplainJson ToExplainJson(const TensorReader& reader) {
-  return {{"name", reader.name},     {"count", reader.count},
-          {"opcode", reader.opcode}, {"source", reader.source},
-          {"phase", reader.phase},   {"needs", reader.needed},
-          {"moves", reader.moves},   {"collectives", CollectivesJson(reader.collectives)}};
+  return {{"name", reader.name},
+          {"count", reader.count},
+          {"opcode", reader.opcode},
+          {"source", reader.source},
+          {"phase", reader.phase},
+          {"needs", reader.needed},
+          {"through", reader.through},
+          {"moves", reader.moves},
+          {"collectives", CollectivesJson(reader.collectives)}};
 }
 
 ExplainJson ToExplainJson(const TensorFacts& facts) {
@@ -122,6 +134,7 @@ ExplainJson ToExplainJson(const TensorFacts& facts) {
           {"source", facts.source},
           {"layers", facts.layers},
           {"stages", facts.stages},
+          {"collectives", CollectivesJson(facts.collectives)},
           {"readers", std::move(readers)}};
 }
 

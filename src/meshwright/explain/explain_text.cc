@@ -53,15 +53,18 @@ std::string Header(const Plan& plan) {
 // ---- parallelism ----
 
 std::string AxesSection(const PartSummary& summary) {
-  std::vector<std::vector<std::string>> rows;
+  std::string text;
   for (const AxisSummary& axis : summary.axes) {
-    rows.push_back({absl::StrCat("axis ", axis.axis), Counted(axis.devices, "device"),
-                    axis.roles.empty() ? "no weights" : SharesText(axis.roles)});
+    StrAppend(&text,
+              Wrapped(StrCat("  axis ", axis.axis, ", ", Counted(axis.devices, "device"), ": ",
+                             axis.roles.empty() ? "no weights" : SharesText(axis.roles)),
+                      4));
   }
-  return Columns(std::move(rows), {false, true, false});
+  return text;
 }
 
 std::string WeightSection(const PlanPart& part, const PartSummary& summary) {
+  constexpr size_t kTypeColumn = 2;
   std::vector<std::vector<std::string>> rows = {{"parameter", "", "type", "spec", "parallelism"}};
   size_t left_out = 0;
   for (const ParameterGroup& group : summary.parameters) {
@@ -74,7 +77,13 @@ std::string WeightSection(const PlanPart& part, const PartSummary& summary) {
                     RolesText(group.roles, part.mesh)});
   }
   if (rows.size() == 1) return "";
-  std::string text = Columns(std::move(rows), {false, true, false, false, false});
+  std::vector<bool> right = {false, true, false, false, false};
+  // Names tell more than types do.
+  if (ColumnsWidth(rows) > kColumns) {
+    for (auto& row : rows) row.erase(row.begin() + kTypeColumn);
+    right.erase(right.begin() + kTypeColumn);
+  }
+  std::string text = Columns(std::move(rows), right);
   if (left_out > 0)
     absl::StrAppend(&text, "  ... and ", left_out, " more kinds of parameters (--parameters)\n");
   return text;
@@ -94,22 +103,23 @@ std::string StateSection(const PlanPart& part, const PartSummary& summary) {
   }
   if (bytes == 0) return "";
   return absl::StrCat("  optimizer state: ", ShareText(sharded, bytes),
-                      " of it cut over devices that work on different samples\n");
+                      " of it cut over devices that do different work\n");
 }
 
 std::string LayersSection(const PartSummary& summary) {
   const auto axes_text = [](const std::vector<AxisSummary>& axes) {
     return absl::StrJoin(axes, "; ", [](std::string* out, const AxisSummary& axis) {
-      absl::StrAppend(out, axis.axis, ": ", SharesText(axis.roles));
+      absl::StrAppend(out, axis.axis, " ", SharesText(axis.roles));
     });
   };
   std::string text;
   for (size_t i = 0; i < std::min(summary.layers.size(), kMostLayerRanges); ++i) {
     const LayerRange& range = summary.layers[i];
-    const std::string name = range.first == range.last
-                                 ? absl::StrCat("layer ", range.first)
-                                 : absl::StrCat("layers ", range.first, "-", range.last);
-    absl::StrAppend(&text, Wrapped(absl::StrCat("  ", name, "  ", axes_text(range.axes)), 4));
+    const std::string name = !range.first.has_value() ? "in loops, or of all layers"
+                             : range.first == range.last
+                                 ? absl::StrCat("layer ", *range.first)
+                                 : absl::StrCat("layers ", *range.first, "-", *range.last);
+    absl::StrAppend(&text, Wrapped(absl::StrCat("  ", name, ": ", axes_text(range.axes)), 4));
   }
   if (summary.layers.size() > kMostLayerRanges) {
     absl::StrAppend(&text, "  ... and ", summary.layers.size() - kMostLayerRanges,

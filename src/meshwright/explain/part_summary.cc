@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <set>
 #include <string_view>
@@ -123,16 +124,19 @@ bool SameRoles(const std::vector<AxisSummary>& a, const std::vector<AxisSummary>
 std::vector<LayerRange> FindLayers(const PlanPart& part,
                                    const std::vector<ParameterParallelism>& judged,
                                    const std::vector<bool>& weights) {
+  constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
   std::map<int64_t, RoleSums> layers;
   for (size_t p = 0; p < judged.size(); ++p) {
-    if (!weights[p] || !judged[p].layer.has_value()) continue;
-    layers.try_emplace(*judged[p].layer, part.mesh)
+    if (!weights[p]) continue;
+    layers.try_emplace(judged[p].layer.value_or(kNone), part.mesh)
         .first->second.Add(judged[p].roles, WholeBytes(part, part.parameters[p]));
   }
   std::vector<LayerRange> ranges;
   for (const auto& [layer, sums] : layers) {
-    LayerRange range{layer, layer, sums.Axes()};
-    if (!ranges.empty() && ranges.back().last == layer - 1 &&
+    LayerRange range;
+    if (layer != kNone) range.first = range.last = layer;
+    range.axes = sums.Axes();
+    if (!ranges.empty() && layer != kNone && ranges.back().last == layer - 1 &&
         SameRoles(ranges.back().axes, range.axes)) {
       ranges.back().last = layer;
     } else {
@@ -267,10 +271,8 @@ std::string SharesText(const std::vector<RoleShare>& roles) {
   for (const RoleShare& one : roles) {
     const double percent = 100 * one.share;
     if (percent < 0.05) continue;
-    shares.push_back(absl::StrFormat(percent > 99.95 ? "%s"
-                                     : percent < 1   ? "%s %.1f %%"
-                                                     : "%s %.0f %%",
-                                     std::string(AxisRoleName(one.role)), percent));
+    const std::string name(AxisRoleName(one.role));
+    shares.push_back(percent > 99.95 ? name : absl::StrFormat("%s %.3g %%", name, percent));
   }
   return absl::StrJoin(shares, ", ");
 }

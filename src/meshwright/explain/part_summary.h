@@ -2,6 +2,7 @@
 #define MESHWRIGHT_EXPLAIN_PART_SUMMARY_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,8 @@ struct ParameterGroup {
 
 // Consecutive layers whose weights are treated alike.
 struct LayerRange {
-  int64_t first = 0, last = 0;
+  // None: of what is used in no layer of its own (inside loops over layers, or by all).
+  std::optional<int64_t> first, last;
   std::vector<AxisSummary> axes;
 };
 
@@ -68,7 +70,7 @@ struct PhaseSeconds {
 struct PartSummary {
   std::vector<AxisSummary> axes;
   std::vector<ParameterGroup> parameters;    // weights first, then inputs, then state; large first
-  std::vector<LayerRange> layers;            // of weights used in one layer
+  std::vector<LayerRange> layers;            // ascending; at the end what is of none
   std::vector<CollectiveGroup> collectives;  // the dearest first
   std::vector<ResidentGroup> residents;      // the largest first
   std::vector<PhaseSeconds> phases;          // forward, backward, update, unknown

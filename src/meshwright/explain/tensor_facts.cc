@@ -112,9 +112,32 @@ class TensorFinder {
     facts.replicas = devices / DevicesOf(part_, AxesOfSpec(one.spec));
     facts.count = 1;
     facts.stages = part_.stages;
+    for (const PlanCollective& collective : one.collective) {
+      if (collective.value == one.name) AddCollectives({collective}, facts.collectives);
+    }
     for (const auto& [user, operand] : users_[i])
       facts.readers.push_back(ReaderOf(i, user, operand));
+    AddReadersOfViews(i, facts.readers);
     return facts;
+  }
+
+  // A conversion is read by what moves the tensor, more often than not.
+  void AddReadersOfViews(size_t i, std::vector<TensorReader>& readers) const {
+    constexpr size_t kMostViews = 64;
+    std::vector<size_t> views = {i};
+    for (size_t at = 0; at < views.size() && views.size() < kMostViews; ++at) {
+      for (const auto& [user, operand] : users_[views[at]]) {
+        if (operand == 0 && ShowsItsOperand(part_.instructions[user])) views.push_back(user);
+        if (at == 0) continue;
+        TensorReader reader = ReaderOf(views[at], user, operand);
+        reader.through = part_.instructions[views[at]].name;
+        const PlanInstruction& view = part_.instructions[views[at]];
+        for (const PlanCollective& collective : view.collective) {
+          if (collective.value == view.name) AddCollectives({collective}, reader.collectives);
+        }
+        if (reader.moves || !reader.collectives.empty()) readers.push_back(std::move(reader));
+      }
+    }
   }
 
   TensorReader ReaderOf(size_t i, size_t user, size_t operand) const {
@@ -143,27 +166,32 @@ class TensorFinder {
 
 std::string ReaderKey(const TensorReader& reader) {
   return StrCat(FoldedName::Key(reader.name), "|", reader.opcode, "|", reader.source, "|",
-                reader.phase, "|", SpecText(reader.needed));
+                reader.phase, "|", SpecText(reader.needed), "|", FoldedName::Key(reader.through));
 }
 
 // Readers of one tensor that differ in their numbers only.
 void FoldReaders(std::vector<TensorReader>& readers) {
   std::vector<TensorReader> folded;
-  std::vector<FoldedName> names;
+  std::vector<FoldedName> names, through;
   absl::flat_hash_map<std::string, size_t> index;
   for (TensorReader& reader : readers) {
     const auto [it, inserted] = index.try_emplace(ReaderKey(reader), folded.size());
     if (inserted) {
       names.emplace_back().Add(reader.name);
+      through.emplace_back().Add(reader.through);
       folded.push_back(std::move(reader));
       continue;
     }
     TensorReader& same = folded[it->second];
     names[it->second].Add(reader.name);
+    through[it->second].Add(reader.through);
     same.count += reader.count;
     AddCollectives(reader.collectives, same.collectives);
   }
-  for (size_t i = 0; i < folded.size(); ++i) folded[i].name = names[i].text();
+  for (size_t i = 0; i < folded.size(); ++i) {
+    folded[i].name = names[i].text();
+    folded[i].through = through[i].text();
+  }
   readers = std::move(folded);
 }
 
@@ -194,6 +222,7 @@ std::vector<TensorFacts> FoldTensors(std::vector<TensorFacts> all) {
     names[it->second].Add(facts.name);
     op_names[it->second].Add(facts.op_name);
     ++same.count;
+    AddCollectives(facts.collectives, same.collectives);
     same.layers.insert(same.layers.end(), facts.layers.begin(), facts.layers.end());
     same.readers.insert(same.readers.end(), std::make_move_iterator(facts.readers.begin()),
                         std::make_move_iterator(facts.readers.end()));

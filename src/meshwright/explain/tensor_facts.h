@@ -16,6 +16,7 @@ struct TensorReader {
   std::string name, opcode, source, phase;  // the name folded, see FoldedName
   PlanSpec needed;                          // how it wants the tensor
   bool moves = false;                       // that is another than the one it is kept in
+  std::string through;                      // reads a view of it: by which operator, folded
   std::vector<PlanCollective> collectives;  // that bring it there, of all readers together
   int64_t count = 0;
 };
@@ -31,11 +32,14 @@ struct TensorFacts {
   PlanSpec spec, computed;
   bool moved_when_made = false;  // `computed` is not `spec`, or it is summed up first
   std::vector<std::string> reduced_axes;
-  int64_t bytes_per_device = 0;  // each
+  std::vector<PlanCollective> collectives;  // that move it once for all who read it
+  int64_t bytes_per_device = 0;             // each
   double replicas = 1;
   int64_t count = 0;
-  std::vector<TensorReader> readers;  // in program order of the first
-  std::vector<size_t> stages;         // that have it, see PlanPart
+  // In program order of the first. Of what reads it through views (conversions, transposes) only
+  // those that have it moved.
+  std::vector<TensorReader> readers;
+  std::vector<size_t> stages;  // that have it, see PlanPart
 };
 
 // Those of `plan` whose parameter's, output's or instruction's name matches `pattern`; if there are

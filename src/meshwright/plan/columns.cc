@@ -161,6 +161,16 @@ std::string Columns(std::vector<std::vector<std::string>> rows, const std::vecto
   return text;
 }
 
+size_t ColumnsWidth(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<size_t> width;
+  for (const auto& row : rows) {
+    width.resize(std::max(width.size(), row.size()), 0);
+    for (size_t c = 0; c < row.size(); ++c)
+      width[c] = std::max(width[c], DisplayWidth(Printable(row[c])));
+  }
+  return std::accumulate(width.begin(), width.end(), size_t{0}) + 2 * width.size();
+}
+
 std::string Wrapped(std::string_view text, size_t indent) {
   std::string lines;
   size_t used = 0;

@@ -31,6 +31,9 @@ std::string Fit(std::string_view text, size_t width);
 // right. If the line is too long, the first column gives way, then the widest ones.
 std::string Columns(std::vector<std::vector<std::string>> rows, const std::vector<bool>& right);
 
+// Columns that Columns() needs for `rows` if nothing gives way.
+size_t ColumnsWidth(const std::vector<std::vector<std::string>>& rows);
+
 // Words, made printable, in lines that fit; those after the first begin with `indent` spaces. Ends
 // with a newline.
 std::string Wrapped(std::string_view text, size_t indent);

@@ -9,11 +9,11 @@ namespace meshwright {
 namespace {
 
 // A name cut into its numbers (odd places) and what is between them (even places): "layer12/w" is
-// {"layer", "12", "/w"}.
+// {"layer", "12", "/w"}. A `*` counts as a number, so that folded names fold with others.
 std::vector<std::string> NamePieces(std::string_view name) {
   std::vector<std::string> pieces = {""};
   for (char c : name) {
-    const bool digit = absl::ascii_isdigit(static_cast<unsigned char>(c));
+    const bool digit = c == '*' || absl::ascii_isdigit(static_cast<unsigned char>(c));
     if (digit != (pieces.size() % 2 == 0)) pieces.emplace_back();
     pieces.back().push_back(c);
   }
