@@ -1,8 +1,11 @@
 #include "tests/explain/role_oracle.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <set>
 
+#include "meshwright/explain/parallelism.h"
 #include "meshwright/sharding/rule.h"
 
 namespace meshwright {
@@ -128,6 +131,23 @@ std::optional<std::vector<std::string>> RoleOracle::RolesOf(size_t parameter) co
   for (size_t a = 0; a < planned_.mesh.rank(); ++a)
     roles.push_back(RoleOf(parameter, *product, static_cast<AxisIndex>(a)));
   return roles;
+}
+
+std::map<std::string, int> ExpectAsOracle(const PlannedProgram& planned) {
+  const std::vector<PlanPart> parts = PartsOf(planned.plan);
+  const std::vector<ParameterParallelism> judged = JudgeParameters(parts[0]);
+  const RoleOracle oracle(planned);
+  std::map<std::string, int> kinds;
+  for (size_t p = 0; p < judged.size(); ++p) {
+    if (planned.plan.parameters[p].category != MemoryCategory::kParameters) continue;
+    const std::optional<std::vector<std::string>> expected = oracle.RolesOf(p);
+    if (!expected.has_value()) continue;
+    std::vector<std::string> roles;
+    for (AxisRole role : judged[p].roles) roles.emplace_back(AxisRoleName(role));
+    EXPECT_EQ(roles, *expected) << planned.plan.parameters[p].name;
+    ++kinds[KindName(judged[p].roles)];
+  }
+  return kinds;
 }
 
 }  // namespace meshwright

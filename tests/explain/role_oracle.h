@@ -1,6 +1,7 @@
 #ifndef TESTS_EXPLAIN_ROLE_ORACLE_H_
 #define TESTS_EXPLAIN_ROLE_ORACLE_H_
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +35,10 @@ class RoleOracle {
   const PlannedProgram& planned_;
   const Graph& graph_;
 };
+
+// Expects that JudgeParameters says the same of all weights that a matrix product uses; returns how
+// many there are, by kind.
+std::map<std::string, int> ExpectAsOracle(const PlannedProgram& planned);
 
 }  // namespace meshwright
 

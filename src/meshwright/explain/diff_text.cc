@@ -66,9 +66,14 @@ std::string ArraySection(const std::string& title, const std::vector<ChangedArra
                     Or(one.after, "not there"),
                     with_bytes ? SignedBytes(one.bytes_before, one.bytes_after) : ""});
   }
-  std::string text =
-      absl::StrCat(title, ": ", arrays, "\n",
-                   Columns(std::move(rows), {false, true, false, false, false, false, true}));
+  std::vector<bool> right = {false, true, false, false, false, false, true};
+  // Names tell more than types do.
+  constexpr size_t kTypeColumn = 2;
+  if (ColumnsWidth(rows) > kColumns) {
+    for (auto& row : rows) row.erase(row.begin() + kTypeColumn);
+    right.erase(right.begin() + kTypeColumn);
+  }
+  std::string text = absl::StrCat(title, ": ", arrays, "\n", Columns(std::move(rows), right));
   if (groups.size() > kMostArrays)
     absl::StrAppend(&text, "  ... and ", groups.size() - kMostArrays,
                     " more kinds; --json has all\n");

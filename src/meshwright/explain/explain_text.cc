@@ -136,12 +136,12 @@ std::string PartsSection(const Plan& plan, const std::vector<Explained>& all) {
     const PlanStage& last = plan.stages[part.stages.back()];
     absl::StrAppend(
         &text,
-        Wrapped(
-            absl::StrCat("  ", StagesText(part.stages), ": layers ", first.first_layer, "-",
-                         last.end_layer - 1, part.stages.size() > 1 ? " among them, " : ", ",
-                         Counted(static_cast<int64_t>(first.devices.size()), "device"),
-                         " each, mesh ", MeshText(part.mesh), ": ", Headline(all[i].summary.axes)),
-            4));
+        Wrapped(absl::StrCat("  ", StagesText(part.stages), ": layers ", first.first_layer, "-",
+                             last.end_layer - 1, part.stages.size() > 1 ? " among them, " : ", ",
+                             Counted(static_cast<int64_t>(first.devices.size()), "device"),
+                             part.stages.size() > 1 ? " each, mesh " : ", mesh ",
+                             MeshText(part.mesh), ": ", Headline(all[i].summary.axes)),
+                4));
   }
   if (all.size() > kMostParts)
     absl::StrAppend(&text, "  ... and ", all.size() - kMostParts, " more kinds of stages\n");

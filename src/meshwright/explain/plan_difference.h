@@ -48,7 +48,8 @@ struct PlanDifference {
   std::vector<ChangedBytes> memory;            // the peak, then by category
   std::vector<ChangedCollective> collectives;  // the largest change of seconds first
   std::vector<ChangedArrays> parameters;       // the largest change of bytes first
-  std::vector<ChangedArrays> instructions;     // of plans without stages; in program order
+  // Of plans without stages on equal meshes; in program order.
+  std::vector<ChangedArrays> instructions;
   std::vector<ChangedText> stages;
   std::vector<ChangedText> degrees;  // of plans of models
 

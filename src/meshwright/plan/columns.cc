@@ -191,6 +191,7 @@ std::string Wrapped(std::string_view text, size_t indent) {
     used += DisplayWidth(shown) + (begins ? 0 : 1);
     begins = false;
   }
+  absl::StripTrailingAsciiWhitespace(&lines);
   return absl::StrCat(lines, "\n");
 }
 
