@@ -62,13 +62,13 @@ TEST(Columns, EveryLineFitsWhateverTheCells) {
   EXPECT_EQ(Columns({{"a", "12"}, {"bcd", "3"}}, {false, true}), "  a    12\n  bcd   3\n");
 }
 
-TEST(Columns, WrappedBreaksBetweenWords) {
-  EXPECT_EQ(Wrapped("one two", 4), "one two\n");
+TEST(Columns, WrapWordsBreaksBetweenThem) {
+  EXPECT_EQ(WrapWords("one two", 4), "one two\n");
   const std::string text =
-      Wrapped("label     " + std::string(60, 'a') + " bbb " + std::string(90, 'c'), 10);
+      WrapWords("label     " + std::string(60, 'a') + " bbb " + std::string(90, 'c'), 10);
   ExpectLinesFit(text);
   EXPECT_THAT(text, testing::HasSubstr("\n          c"));
-  EXPECT_EQ(Wrapped("  a\nb", 2), "  a\\nb\n");
+  EXPECT_EQ(WrapWords("  a\nb", 2), "  a\\nb\n");
 }
 
 }  // namespace

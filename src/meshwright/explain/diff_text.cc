@@ -45,9 +45,9 @@ std::string TextSection(const std::string& title, const std::vector<ChangedText>
     const ChangedText& one = changes[i];
     // A path may be longer than the screen; both of its ends tell.
     absl::StrAppend(&text,
-                    Wrapped(absl::StrCat("  ", one.what, ": ", Fit(Or(one.before, "nothing"), 76),
-                                         " -> ", Fit(Or(one.after, "nothing"), 76)),
-                            4));
+                    WrapWords(absl::StrCat("  ", one.what, ": ", Fit(Or(one.before, "nothing"), 76),
+                                           " -> ", Fit(Or(one.after, "nothing"), 76)),
+                              4));
   }
   if (changes.size() > kMostTexts)
     absl::StrAppend(&text, "  ... and ", changes.size() - kMostTexts, " more\n");

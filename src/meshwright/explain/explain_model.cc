@@ -36,11 +36,11 @@ std::vector<NamedAmount> LargestFirst(const Parts& parts) {
   return all;
 }
 
-std::string InsideText(int64_t degree, int64_t inside, bool in_order) {
+std::string InsideText(int64_t degree, double inside, bool in_order) {
   if (in_order) return "";
-  if (inside == degree) return "each group within a node";
+  if (inside == static_cast<double>(degree)) return "each group within a node";
   if (inside <= 1) return "each group over as many nodes";
-  return absl::StrCat(inside, " of a group in one node");
+  return absl::StrFormat("%.0f of a group in one node", inside);
 }
 
 std::string DataText(const PlanDegrees& d) {
@@ -117,12 +117,12 @@ std::string AlternativeSection(const Plan& plan) {
                           SecondsText(std::abs(one.amount)));
         });
     StrAppend(
-        &text, Wrapped(StrCat("  ", DegreesText(others[i].configuration)), 4),
-        Wrapped(StrCat("    ", SecondsText(others[i].step_seconds),
-                       absl::StrFormat(" (%+.2f %%)",
-                                       100 * (others[i].step_seconds / plan.step_seconds - 1)),
-                       why.empty() ? "" : StrCat(": ", why)),
-                6));
+        &text, WrapWords(StrCat("  ", DegreesText(others[i].configuration)), 4),
+        WrapWords(StrCat("    ", SecondsText(others[i].step_seconds),
+                         absl::StrFormat(" (%+.2f %%)",
+                                         100 * (others[i].step_seconds / plan.step_seconds - 1)),
+                         why.empty() ? "" : StrCat(": ", why)),
+                  6));
   }
   return text;
 }
@@ -151,7 +151,8 @@ std::vector<DegreeUse> DegreeUses(const Plan& plan) {
     const std::string grid = d.tp2 > 1
                                  ? absl::StrCat("SUMMA on a grid of ", d.tp2, " x ", d.tp / d.tp2)
                                  : "column and row by turns";
-    const int64_t inside = std::max<int64_t>(d.inside.tp, 1) * std::max<int64_t>(d.inside.tp2, 1);
+    const double inside = static_cast<double>(std::max<int64_t>(d.inside.tp, 1)) *
+                          static_cast<double>(std::max<int64_t>(d.inside.tp2, 1));
     uses.push_back({"tensor", d.tp,
                     JoinNonEmpty({grid, d.sequence_parallel ? "norms over the sequence too" : "",
                                   InsideText(d.tp, inside, in_order)})});
@@ -159,7 +160,7 @@ std::vector<DegreeUse> DegreeUses(const Plan& plan) {
   if (d.cp > 1) {
     uses.push_back({"context", d.cp,
                     JoinNonEmpty({absl::StrCat("keys by ", d.context),
-                                  InsideText(d.cp, d.inside.cp, in_order)})});
+                                  InsideText(d.cp, static_cast<double>(d.inside.cp), in_order)})});
   }
   if (d.pp > 1) {
     uses.push_back(
@@ -168,13 +169,13 @@ std::vector<DegreeUse> DegreeUses(const Plan& plan) {
              {d.schedule,
               d.virtual_stages > 1 ? absl::StrCat(d.virtual_stages, " stages a group") : "",
               Counted(plan.micro_batches, "micro-batch", "micro-batches"),
-              InsideText(d.pp, d.inside.pp, in_order)})});
+              InsideText(d.pp, static_cast<double>(d.inside.pp), in_order)})});
   }
   if (d.dp > 1 || d.zero > 0) {
     uses.push_back(
         {d.zero == 3 ? "FSDP" : "data", d.dp,
          JoinNonEmpty({DataText(d), d.shard > 0 ? absl::StrCat("over ", d.shard, " devices") : "",
-                       InsideText(d.dp, d.inside.dp, in_order)})});
+                       InsideText(d.dp, static_cast<double>(d.inside.dp), in_order)})});
   }
   if (d.ep > 1) {
     uses.push_back(
@@ -203,17 +204,17 @@ std::string ExplainModel(const Plan& plan) {
                                 ? absl::StrCat(uses[0].kind, " parallelism over ", uses[0].degree)
                                 : absl::StrCat("mixed parallelism: ", kinds)));
   for (const DegreeUse& use : uses) {
-    StrAppend(&text, Wrapped(absl::StrCat("  ", use.kind, " over ", use.degree,
-                                          use.how.empty() ? "" : ": ", use.how),
-                             4));
+    StrAppend(&text, WrapWords(absl::StrCat("  ", use.kind, " over ", use.degree,
+                                            use.how.empty() ? "" : ": ", use.how),
+                               4));
   }
   const PlanDegrees& d = part.configuration;
   StrAppend(&text,
-            Wrapped(absl::StrCat("  ", Counted(d.micro_batch, "sequence"), " a micro-batch, ",
-                                 d.precision, " products, recomputation: ", d.recompute,
-                                 d.offload_optimizer ? ", optimizer state in the host" : "",
-                                 d.offload_activations ? ", activations in the host" : ""),
-                    4));
+            WrapWords(absl::StrCat("  ", Counted(d.micro_batch, "sequence"), " a micro-batch, ",
+                                   d.precision, " products, recomputation: ", d.recompute,
+                                   d.offload_optimizer ? ", optimizer state in the host" : "",
+                                   d.offload_activations ? ", activations in the host" : ""),
+                      4));
   StrAppend(&text, StepSection(plan),
             Labelled("optimal", absl::StrFormat(
                                     "searched exactly: %d of %d legal configurations costed, %d of "

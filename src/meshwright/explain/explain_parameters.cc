@@ -66,11 +66,11 @@ absl::StatusOr<std::string> ExplainParameters(const Plan& plan) {
     const std::string mesh =
         part.mesh.empty() ? "one device" : StrCat("mesh ", MeshText(part.mesh));
     if (part.stages.empty()) {
-      StrAppend(&text, Wrapped(mesh, 2));
+      StrAppend(&text, WrapWords(mesh, 2));
     } else {
-      StrAppend(&text, Wrapped(StrCat(part.stages.size() == 1 ? "stage " : "stages ",
-                                      absl::StrJoin(part.stages, ","), ", ", mesh),
-                               2));
+      StrAppend(&text, WrapWords(StrCat(part.stages.size() == 1 ? "stage " : "stages ",
+                                        absl::StrJoin(part.stages, ","), ", ", mesh),
+                                 2));
     }
     const std::vector<ParameterParallelism> judged = JudgeParameters(part);
     std::vector<std::vector<std::string>> rows = {

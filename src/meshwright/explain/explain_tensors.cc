@@ -33,7 +33,7 @@ std::string LayersText(const std::vector<int64_t>& layers) {
   if (layers.empty()) return "";
   if (layers.size() == 1) return absl::StrCat("layer ", layers[0]);
   const bool consecutive =
-      layers.back() - layers.front() + 1 == static_cast<int64_t>(layers.size());
+      layers.back() - layers.front() == static_cast<int64_t>(layers.size()) - 1;
   return consecutive ? absl::StrCat("layers ", layers.front(), "-", layers.back())
                      : Counted(static_cast<int64_t>(layers.size()), "layer");
 }
@@ -49,49 +49,50 @@ std::string ReaderText(const Plan& plan, const TensorReader& reader) {
       StrCat("    ", Fit(reader.name, 50), times.empty() ? "" : StrCat(" ", times), ": ",
              Commas({reader.opcode, reader.phase, Fit(reader.source, 40),
                      reader.through.empty() ? "" : StrCat("through ", Fit(reader.through, 40))}));
-  if (!reader.moves && reader.collectives.empty()) return Wrapped(StrCat(text, "; as it is"), 6);
+  if (!reader.moves && reader.collectives.empty()) return WrapWords(StrCat(text, "; as it is"), 6);
   StrAppend(&text, "; needs it as ", SpecText(reader.needed));
   if (reader.collectives.empty()) {
     StrAppend(&text, ", which takes no communication here");
   } else {
     StrAppend(&text, ": ", CollectivesText(plan, reader.collectives));
   }
-  return Wrapped(text, 6);
+  return WrapWords(text, 6);
 }
 
 std::string TensorText(const Plan& plan, const TensorFacts& facts) {
   const std::string times = TimesText(facts.count);
   std::string text =
-      Wrapped(StrCat(Fit(facts.name, 70), times.empty() ? "" : StrCat(" ", times)), 2);
+      WrapWords(StrCat(Fit(facts.name, 70), times.empty() ? "" : StrCat(" ", times)), 2);
   std::string stages;
   if (!facts.stages.empty()) {
     stages =
         StrCat(facts.stages.size() == 1 ? "stage " : "stages ", absl::StrJoin(facts.stages, ","));
   }
-  StrAppend(&text, Wrapped(StrCat("  ", TypeText(facts.type), " kept as ", SpecText(facts.spec),
-                                  ", ", BytesText(facts.bytes_per_device), " a device, ",
-                                  absl::StrFormat("%.0f", facts.replicas),
-                                  facts.replicas == 1 ? " replica" : " replicas",
-                                  stages.empty() ? "" : StrCat(", in ", stages)),
-                           4));
+  StrAppend(&text, WrapWords(StrCat("  ", TypeText(facts.type), " kept as ", SpecText(facts.spec),
+                                    ", ", BytesText(facts.bytes_per_device), " a device, ",
+                                    absl::StrFormat("%.0f", facts.replicas),
+                                    facts.replicas == 1 ? " replica" : " replicas",
+                                    stages.empty() ? "" : StrCat(", in ", stages)),
+                             4));
   if (!facts.parallelism.empty())
-    StrAppend(&text, Wrapped(StrCat("  parallelism: ", facts.parallelism), 4));
+    StrAppend(&text, WrapWords(StrCat("  parallelism: ", facts.parallelism), 4));
   std::string made =
       StrCat("  made by ", Commas({facts.opcode, facts.strategy, facts.phase,
                                    LayersText(facts.layers), Fit(facts.source, 40)}));
   if (!facts.op_name.empty()) StrAppend(&made, ", ", Fit(facts.op_name, 60));
-  StrAppend(&text, Wrapped(made, 4));
+  StrAppend(&text, WrapWords(made, 4));
   if (facts.moved_when_made)
-    StrAppend(&text, Wrapped(StrCat("  computed as ", SpecText(facts.computed), " and moved"), 4));
+    StrAppend(&text,
+              WrapWords(StrCat("  computed as ", SpecText(facts.computed), " and moved"), 4));
   if (!facts.reduced_axes.empty()) {
-    StrAppend(&text, Wrapped(StrCat("  a device has a part of the sum over ",
-                                    absl::StrJoin(facts.reduced_axes, ","), " at first"),
-                             4));
+    StrAppend(&text, WrapWords(StrCat("  a device has a part of the sum over ",
+                                      absl::StrJoin(facts.reduced_axes, ","), " at first"),
+                               4));
   }
   if (!facts.collectives.empty()) {
-    StrAppend(&text, Wrapped(StrCat("  moved once for all who read it: ",
-                                    CollectivesText(plan, facts.collectives)),
-                             4));
+    StrAppend(&text, WrapWords(StrCat("  moved once for all who read it: ",
+                                      CollectivesText(plan, facts.collectives)),
+                               4));
   }
   if (facts.readers.empty()) return text;
   StrAppend(&text, "  read by\n");

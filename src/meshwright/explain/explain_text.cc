@@ -56,9 +56,9 @@ std::string AxesSection(const PartSummary& summary) {
   std::string text;
   for (const AxisSummary& axis : summary.axes) {
     StrAppend(&text,
-              Wrapped(StrCat("  axis ", axis.axis, ", ", Counted(axis.devices, "device"), ": ",
-                             axis.roles.empty() ? "no weights" : SharesText(axis.roles)),
-                      4));
+              WrapWords(StrCat("  axis ", axis.axis, ", ", Counted(axis.devices, "device"), ": ",
+                               axis.roles.empty() ? "no weights" : SharesText(axis.roles)),
+                        4));
   }
   return text;
 }
@@ -119,7 +119,7 @@ std::string LayersSection(const PartSummary& summary) {
                              : range.first == range.last
                                  ? absl::StrCat("layer ", *range.first)
                                  : absl::StrCat("layers ", *range.first, "-", *range.last);
-    absl::StrAppend(&text, Wrapped(absl::StrCat("  ", name, ": ", axes_text(range.axes)), 4));
+    absl::StrAppend(&text, WrapWords(absl::StrCat("  ", name, ": ", axes_text(range.axes)), 4));
   }
   if (summary.layers.size() > kMostLayerRanges) {
     absl::StrAppend(&text, "  ... and ", summary.layers.size() - kMostLayerRanges,
@@ -136,12 +136,12 @@ std::string PartsSection(const Plan& plan, const std::vector<Explained>& all) {
     const PlanStage& last = plan.stages[part.stages.back()];
     absl::StrAppend(
         &text,
-        Wrapped(absl::StrCat("  ", StagesText(part.stages), ": layers ", first.first_layer, "-",
-                             last.end_layer - 1, part.stages.size() > 1 ? " among them, " : ", ",
-                             Counted(static_cast<int64_t>(first.devices.size()), "device"),
-                             part.stages.size() > 1 ? " each, mesh " : ", mesh ",
-                             MeshText(part.mesh), ": ", Headline(all[i].summary.axes)),
-                4));
+        WrapWords(absl::StrCat("  ", StagesText(part.stages), ": layers ", first.first_layer, "-",
+                               last.end_layer - 1, part.stages.size() > 1 ? " among them, " : ", ",
+                               Counted(static_cast<int64_t>(first.devices.size()), "device"),
+                               part.stages.size() > 1 ? " each, mesh " : ", mesh ",
+                               MeshText(part.mesh), ": ", Headline(all[i].summary.axes)),
+                  4));
   }
   if (all.size() > kMostParts)
     absl::StrAppend(&text, "  ... and ", all.size() - kMostParts, " more kinds of stages\n");
@@ -171,7 +171,8 @@ std::string TimeSection(const Plan& plan, const PlanPart& part, const PartSummar
   text = Labelled("time", text);
   if (seconds == 0) return text;
   if (!part.stages.empty())
-    StrAppend(&text, Wrapped(StrCat("  of ", StagesText(part.stages), ", all micro-batches:"), 4));
+    StrAppend(&text,
+              WrapWords(StrCat("  of ", StagesText(part.stages), ", all micro-batches:"), 4));
   std::vector<std::vector<std::string>> rows = {{"", "compute", "communication", "of all"}};
   for (const PhaseSeconds& phase : summary.phases) {
     rows.push_back({phase.phase.empty() ? "phase not known" : phase.phase,
@@ -226,7 +227,7 @@ std::string MemorySection(const Plan& plan, const PlanPart& part, const PartSumm
               out, one.second, " ",
               ShareText(static_cast<double>(one.first), static_cast<double>(plan.peak_bytes)));
         });
-    StrAppend(&text, Wrapped(StrCat("  ", shares), 2));
+    StrAppend(&text, WrapWords(StrCat("  ", shares), 2));
   }
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < std::min(summary.residents.size(), kMostResidents); ++i) {
@@ -237,9 +238,9 @@ std::string MemorySection(const Plan& plan, const PlanPart& part, const PartSumm
   if (rows.empty()) return text;
   StrAppend(&text, part.stages.empty()
                        ? "  what takes most then:\n"
-                       : Wrapped(StrCat("  what takes most when one micro-batch of ",
-                                        StagesText(part.stages), " is at its fullest:"),
-                                 4));
+                       : WrapWords(StrCat("  what takes most when one micro-batch of ",
+                                          StagesText(part.stages), " is at its fullest:"),
+                                   4));
   return StrCat(text, Columns(std::move(rows), {false, true, false, false, true}));
 }
 
@@ -258,19 +259,19 @@ std::string CollectiveSection(const Plan& plan, const PlanPart& part, const Part
                                  CostText(plan, all), " in all"));
   for (size_t i = 0; i < shown; ++i) {
     const CollectiveGroup& group = summary.collectives[i];
-    StrAppend(&text, Wrapped(StrCat("  ", CostText(plan, group.sum.seconds), " (",
-                                    ShareText(group.sum.seconds, all), ")  ", group.sum.kind,
-                                    " over ", absl::StrJoin(group.sum.axes, ","), ", ",
-                                    Counted(group.sum.count, "time"), ", ",
-                                    BytesText(group.sum.bytes_per_device)),
-                             4));
+    StrAppend(&text, WrapWords(StrCat("  ", CostText(plan, group.sum.seconds), " (",
+                                      ShareText(group.sum.seconds, all), ")  ", group.sum.kind,
+                                      " over ", absl::StrJoin(group.sum.axes, ","), ", ",
+                                      Counted(group.sum.count, "time"), ", ",
+                                      BytesText(group.sum.bytes_per_device)),
+                               4));
     std::vector<std::string> where;
     if (!group.phase.empty()) where.push_back(group.phase);
     if (!group.source.empty()) where.push_back(Fit(group.source, 40));
     if (group.places > 1) where.push_back(Counted(group.places, "place"));
-    StrAppend(&text, Wrapped(StrCat("    ", Fit(group.cause, 66), where.empty() ? "" : "; ",
-                                    absl::StrJoin(where, ", ")),
-                             6));
+    StrAppend(&text, WrapWords(StrCat("    ", Fit(group.cause, 66), where.empty() ? "" : "; ",
+                                      absl::StrJoin(where, ", ")),
+                               6));
   }
   return text;
 }

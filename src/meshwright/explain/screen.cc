@@ -17,7 +17,7 @@ namespace meshwright {
 std::string Labelled(std::string_view label, std::string_view text) {
   constexpr size_t kIndent = 10;
   // Words are put in line again, so the gap behind the label is filled with something that is none.
-  std::string lines = Wrapped(StrCat(std::string(kIndent, ' '), text), kIndent);
+  std::string lines = WrapWords(StrCat(std::string(kIndent, ' '), text), kIndent);
   return lines.replace(0, std::min(label.size(), kIndent), label);
 }
 

@@ -224,11 +224,11 @@ absl::StatusOr<WhyNot> AskWhyNot(const Plan& plan, const WhyNotRequest& request)
 }
 
 std::string WhyNotText(const Plan& plan, const WhyNotRequest& request, const WhyNot& answer) {
-  std::string text = Wrapped(StrCat("why not ", absl::StrJoin(request.fixes, " and ")), 4);
+  std::string text = WrapWords(StrCat("why not ", absl::StrJoin(request.fixes, " and ")), 4);
   if (answer.verdict == WhyNot::Verdict::kDoesNotFit) {
     // Lines of their own: what fills memory.
     const size_t line = answer.reason.find('\n');
-    StrAppend(&text, Wrapped(StrCat("  it does not fit: ", answer.reason.substr(0, line)), 4));
+    StrAppend(&text, WrapWords(StrCat("  it does not fit: ", answer.reason.substr(0, line)), 4));
     if (line == std::string::npos) return text;
     size_t begin = line + 1;
     while (begin < answer.reason.size()) {
@@ -238,7 +238,7 @@ std::string WhyNotText(const Plan& plan, const WhyNotRequest& request, const Why
     }
     return text;
   }
-  StrAppend(&text, Wrapped(StrCat("  ", VerdictText(plan, answer)), 4));
+  StrAppend(&text, WrapWords(StrCat("  ", VerdictText(plan, answer)), 4));
   if (answer.verdict == WhyNot::Verdict::kChosen || !answer.plan.has_value()) return text;
   return StrCat(text, DiffText(plan, *answer.plan, answer.difference));
 }

@@ -171,7 +171,7 @@ size_t ColumnsWidth(const std::vector<std::vector<std::string>>& rows) {
   return std::accumulate(width.begin(), width.end(), size_t{0}) + 2 * width.size();
 }
 
-std::string Wrapped(std::string_view text, size_t indent) {
+std::string WrapWords(std::string_view text, size_t indent) {
   std::string lines;
   size_t used = 0;
   bool begins = true;

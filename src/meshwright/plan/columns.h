@@ -35,8 +35,9 @@ std::string Columns(std::vector<std::vector<std::string>> rows, const std::vecto
 size_t ColumnsWidth(const std::vector<std::vector<std::string>>& rows);
 
 // Words, made printable, in lines that fit; those after the first begin with `indent` spaces. Ends
-// with a newline.
-std::string Wrapped(std::string_view text, size_t indent);
+// with a newline. Unlike Wrapped (base/wrap.h), for text with names in it: words that are too long
+// lose their middle.
+std::string WrapWords(std::string_view text, size_t indent);
 
 }  // namespace meshwright
 
