@@ -75,8 +75,9 @@ std::string ArraySection(const std::string& title, const std::vector<ChangedArra
   }
   std::string text = absl::StrCat(title, ": ", arrays, "\n", Columns(std::move(rows), right));
   if (groups.size() > kMostArrays)
-    absl::StrAppend(&text, "  ... and ", groups.size() - kMostArrays,
-                    " more kinds; --json has all\n");
+    absl::StrAppend(&text, "  ... and ",
+                    Counted(static_cast<int64_t>(groups.size() - kMostArrays), "more kind"),
+                    "; --json has all\n");
   return text;
 }
 
@@ -122,8 +123,11 @@ std::string CausesText(const Plan& before, const PlanDifference& difference) {
     }
     absl::StrAppend(&text, Columns(std::move(rows), {false, true, false, false, true, true}));
     if (difference.collectives.size() > kMostCollectives) {
-      absl::StrAppend(&text, "  ... and ", difference.collectives.size() - kMostCollectives,
-                      " more kinds\n");
+      absl::StrAppend(
+          &text, "  ... and ",
+          Counted(static_cast<int64_t>(difference.collectives.size() - kMostCollectives),
+                  "more kind"),
+          "\n");
     }
   }
   rows = {{"memory a device", "before", "after", "change"}};

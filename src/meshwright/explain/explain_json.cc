@@ -34,7 +34,8 @@ ExplainJson PartJson(const PlanPart& part) {
                           {"kind", KindName(group.roles)},
                           {"parallelism", RolesText(group.roles, part.mesh)},
                           {"replicas", group.replicas},
-                          {"bytes_per_device", group.bytes}});
+                          {"bytes_per_device", group.bytes},
+                          {"whole_bytes", group.whole_bytes}});
   }
   for (const LayerRange& range : summary.layers) {
     const auto number = [](const std::optional<int64_t>& layer) {

@@ -66,7 +66,7 @@ std::string AxesSection(const PartSummary& summary) {
 std::string WeightSection(const PlanPart& part, const PartSummary& summary) {
   constexpr size_t kTypeColumn = 2;
   std::vector<std::vector<std::string>> rows = {{"parameter", "", "type", "spec", "parallelism"}};
-  size_t left_out = 0;
+  int64_t left_out = 0;
   for (const ParameterGroup& group : summary.parameters) {
     if (group.category == MemoryCategory::kOptimizerState) continue;
     if (rows.size() > kMostWeights) {
@@ -85,21 +85,21 @@ std::string WeightSection(const PlanPart& part, const PartSummary& summary) {
   }
   std::string text = Columns(std::move(rows), right);
   if (left_out > 0)
-    absl::StrAppend(&text, "  ... and ", left_out, " more kinds of parameters (--parameters)\n");
+    absl::StrAppend(&text, "  ... and ", Counted(left_out, "more kind"),
+                    " of parameters (--parameters)\n");
   return text;
 }
 
 // What of the optimizer's state is cut otherwise than the weights.
-std::string StateSection(const PlanPart& part, const PartSummary& summary) {
+std::string StateSection(const PartSummary& summary) {
   double bytes = 0, sharded = 0;
   for (const ParameterGroup& group : summary.parameters) {
     if (group.category != MemoryCategory::kOptimizerState) continue;
-    const double whole = group.bytes * DevicesOf(part, AxesOfSpec(group.spec));
     const bool zero = std::any_of(group.roles.begin(), group.roles.end(), [](AxisRole role) {
       return role == AxisRole::kFsdp || role == AxisRole::kZero1;
     });
-    bytes += whole;
-    sharded += zero ? whole : 0;
+    bytes += group.whole_bytes;
+    sharded += zero ? group.whole_bytes : 0;
   }
   if (bytes == 0) return "";
   return absl::StrCat("  optimizer state: ", ShareText(sharded, bytes),
@@ -122,8 +122,10 @@ std::string LayersSection(const PartSummary& summary) {
     absl::StrAppend(&text, WrapWords(absl::StrCat("  ", name, ": ", axes_text(range.axes)), 4));
   }
   if (summary.layers.size() > kMostLayerRanges) {
-    absl::StrAppend(&text, "  ... and ", summary.layers.size() - kMostLayerRanges,
-                    " more stretches of layers\n");
+    absl::StrAppend(&text, "  ... and ",
+                    Counted(static_cast<int64_t>(summary.layers.size() - kMostLayerRanges),
+                            "more stretch", "more stretches"),
+                    " of layers\n");
   }
   return text;
 }
@@ -144,7 +146,9 @@ std::string PartsSection(const Plan& plan, const std::vector<Explained>& all) {
                   4));
   }
   if (all.size() > kMostParts)
-    absl::StrAppend(&text, "  ... and ", all.size() - kMostParts, " more kinds of stages\n");
+    absl::StrAppend(&text, "  ... and ",
+                    Counted(static_cast<int64_t>(all.size() - kMostParts), "more kind"),
+                    " of stages\n");
   return text;
 }
 
@@ -319,12 +323,11 @@ std::string ExplainPlan(const Plan& plan) {
       absl::StrAppend(&text, StagesText(longest.part.stages), " in more detail\n");
     absl::StrAppend(&text, AxesSection(longest.summary));
   }
-  absl::StrAppend(&text, WeightSection(longest.part, longest.summary),
-                  StateSection(longest.part, longest.summary), LayersSection(longest.summary),
-                  TimeSection(plan, longest.part, longest.summary),
-                  Labelled("optimal", GapText(plan)),
-                  MemorySection(plan, longest.part, longest.summary),
-                  CollectiveSection(plan, longest.part, longest.summary), LacksSection(plan, all));
+  absl::StrAppend(
+      &text, WeightSection(longest.part, longest.summary), StateSection(longest.summary),
+      LayersSection(longest.summary), TimeSection(plan, longest.part, longest.summary),
+      Labelled("optimal", GapText(plan)), MemorySection(plan, longest.part, longest.summary),
+      CollectiveSection(plan, longest.part, longest.summary), LacksSection(plan, all));
   return text;
 }
 

@@ -100,6 +100,7 @@ std::vector<ParameterGroup> GroupParameters(const PlanPart& part,
     names[it->second].Add(tensor.name);
     ++groups[it->second].count;
     groups[it->second].bytes += static_cast<double>(tensor.bytes_per_device);
+    groups[it->second].whole_bytes += WholeBytes(part, tensor);
   }
   for (size_t i = 0; i < groups.size(); ++i) groups[i].name = names[i].text();
   const auto rank = [](const ParameterGroup& group) {
@@ -109,7 +110,7 @@ std::vector<ParameterGroup> GroupParameters(const PlanPart& part,
   };
   std::stable_sort(groups.begin(), groups.end(),
                    [&](const ParameterGroup& a, const ParameterGroup& b) {
-                     return rank(a) != rank(b) ? rank(a) < rank(b) : a.bytes > b.bytes;
+                     return rank(a) != rank(b) ? rank(a) < rank(b) : a.whole_bytes > b.whole_bytes;
                    });
   return groups;
 }

@@ -35,6 +35,7 @@ struct ParameterGroup {
   std::vector<AxisRole> roles;  // by axis of the mesh
   double replicas = 1;          // devices that have the same bytes
   double bytes = 0;             // on one device, all of them
+  double whole_bytes = 0;       // before they are cut
 };
 
 // Consecutive layers whose weights are treated alike.
@@ -69,7 +70,7 @@ struct PhaseSeconds {
 
 struct PartSummary {
   std::vector<AxisSummary> axes;
-  std::vector<ParameterGroup> parameters;    // weights first, then inputs, then state; large first
+  std::vector<ParameterGroup> parameters;    // weights, inputs, state; the largest first of each
   std::vector<LayerRange> layers;            // ascending; at the end what is of none
   std::vector<CollectiveGroup> collectives;  // the dearest first
   std::vector<ResidentGroup> residents;      // the largest first
