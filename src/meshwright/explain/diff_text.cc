@@ -17,7 +17,7 @@
 namespace meshwright {
 namespace {
 
-constexpr size_t kMostTexts = 20, kMostCollectives = 10, kMostArrays = 12;
+constexpr size_t kMostTexts = 20, kMostChangedCollectives = 10, kMostArrays = 12;
 
 std::string SignedBytes(int64_t before, int64_t after) {
   if (before == after) return "0 B";
@@ -114,7 +114,7 @@ std::string CausesText(const Plan& before, const PlanDifference& difference) {
   std::string text = Columns(std::move(rows), {false, true, true, true, true});
   if (!difference.collectives.empty()) {
     rows = {{"collective", "times", "", "", "bytes", "time"}};
-    for (size_t i = 0; i < std::min(difference.collectives.size(), kMostCollectives); ++i) {
+    for (size_t i = 0; i < std::min(difference.collectives.size(), kMostChangedCollectives); ++i) {
       const auto& [old, now] = difference.collectives[i];
       rows.push_back({absl::StrCat(now.kind, " over ", absl::StrJoin(now.axes, ",")),
                       absl::StrCat(old.count), "->", absl::StrCat(now.count),
@@ -122,10 +122,10 @@ std::string CausesText(const Plan& before, const PlanDifference& difference) {
                       SignedCost(before, old.seconds, now.seconds)});
     }
     absl::StrAppend(&text, Columns(std::move(rows), {false, true, false, false, true, true}));
-    if (difference.collectives.size() > kMostCollectives) {
+    if (difference.collectives.size() > kMostChangedCollectives) {
       absl::StrAppend(
           &text, "  ... and ",
-          Counted(static_cast<int64_t>(difference.collectives.size() - kMostCollectives),
+          Counted(static_cast<int64_t>(difference.collectives.size() - kMostChangedCollectives),
                   "more kind"),
           "\n");
     }

@@ -86,7 +86,7 @@ std::string StepSection(const Plan& plan) {
   return StrCat(text, Columns(std::move(rows), {false, true, true}));
 }
 
-std::string MemorySection(const Plan& plan) {
+std::string FullestGroupSection(const Plan& plan) {
   const PlanGroupBytes& group = FullestGroup(*plan.transformer);
   std::string text = BytesText(plan.peak_bytes);
   if (plan.budget_bytes.has_value()) StrAppend(&text, " of ", BytesText(*plan.budget_bytes));
@@ -220,7 +220,7 @@ std::string ExplainModel(const Plan& plan) {
                                     "searched exactly: %d of %d legal configurations costed, %d of "
                                     "them fit, the others ruled out by bounds",
                                     part.search.evaluated, part.search.legal, part.search.fitting)),
-            MemorySection(plan), AlternativeSection(plan), SensitivitySection(part),
+            FullestGroupSection(plan), AlternativeSection(plan), SensitivitySection(part),
             Labelled("missing",
                      "a plan of a model has degrees, but no program: no operators, tensors and "
                      "collectives to name, and no sources"));

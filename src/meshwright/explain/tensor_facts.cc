@@ -40,10 +40,6 @@ void AddCollectives(const std::vector<PlanCollective>& more, std::vector<PlanCol
   }
 }
 
-struct Names {
-  std::string user, metadata;  // what users call it, and its name in the metadata
-};
-
 // The tensors of one part. Equal ones are put together at the end.
 class TensorFinder {
  public:

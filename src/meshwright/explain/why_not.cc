@@ -140,7 +140,7 @@ bool SameDecisions(const Plan& a, const Plan& b) {
                     });
 }
 
-WhyNot::Verdict Judge(const Plan& plan, const Plan& forced) {
+WhyNot::Verdict VerdictOf(const Plan& plan, const Plan& forced) {
   if (SameDecisions(plan, forced)) return WhyNot::Verdict::kChosen;
   // Sums of the same costs in another order.
   constexpr double kRounding = 1e-9;
@@ -219,7 +219,8 @@ absl::StatusOr<WhyNot> AskWhyNot(const Plan& plan, const WhyNotRequest& request)
   answer.plan->inputs = plan.inputs;
   answer.plan->options.mesh = plan.options.mesh;
   answer.difference = DiffPlans(plan, *answer.plan);
-  answer.verdict = answer.reason.empty() ? Judge(plan, *answer.plan) : WhyNot::Verdict::kDoesNotFit;
+  answer.verdict =
+      answer.reason.empty() ? VerdictOf(plan, *answer.plan) : WhyNot::Verdict::kDoesNotFit;
   return answer;
 }
 
