@@ -139,7 +139,7 @@ absl::Status Compare(const PublishedRun& run, bool measured) {
   MW_ASSIGN_OR_RETURN(problem.cluster, ParseMixedClusterYaml(ClusterText(run), "cluster"));
   if (measured) {
     MW_ASSIGN_OR_RETURN(problem.profile,
-                        LayerProfile::Parse(ProfileText(*published), "profile", run.model));
+                        LayerProfile::Parse(ProfileText(*published), "profile", {run.model}));
   }
   const auto start = std::chrono::steady_clock::now();
   MW_ASSIGN_OR_RETURN(const MixedResult ours, SearchMixed(problem, {}));

@@ -29,11 +29,11 @@ double ForwardOf(const LayerProfile& profile, int64_t tp, int64_t micro_batch) {
 }
 
 std::string ProfileError(const std::string& text, const std::string& model = "m") {
-  return std::string(LayerProfile::Parse(text, "p.csv", model).status().message());
+  return std::string(LayerProfile::Parse(text, "p.csv", {model}).status().message());
 }
 
 TEST(LayerProfileTest, Interpolates) {
-  const auto profile = LayerProfile::Parse(kProfileText, "p.csv", "any");
+  const auto profile = LayerProfile::Parse(kProfileText, "p.csv", {"any"});
   ASSERT_TRUE(profile.ok()) << profile.status();
   EXPECT_EQ(profile->entries(), 2u);
   EXPECT_EQ(profile->Measured(), "A100 (tp 1, 4)");
@@ -54,10 +54,22 @@ TEST(LayerProfileTest, RowsOfOtherModelsAreLeftOut) {
       "model,gpu,tp,layer_id,forward_seconds\n"
       "bert,A10,1,0,1\n"
       "T5,A10,1,0,2\nT5,A10,1,1,3\n";
-  const auto profile = LayerProfile::Parse(text, "p.csv", "t5");
+  const auto profile = LayerProfile::Parse(text, "p.csv", {"t5"});
   ASSERT_TRUE(profile.ok()) << profile.status();
   EXPECT_EQ(profile->Find("a10", 1, 1), (std::vector<LayerTime>{{2, 4}, {3, 6}}));
-  EXPECT_THAT(ProfileError(text, "gpt"), HasSubstr("no rows of model \"gpt\"; found T5, bert"));
+  EXPECT_THAT(ProfileError(text, "gpt"), HasSubstr("no rows of model \"gpt\" (found T5, bert)"));
+}
+
+TEST(LayerProfileTest, RowsOfOtherLengthsAndTypesAreLeftOut) {
+  const std::string text =
+      "gpu,tp,layer_id,forward_seconds,sequence,dtype,kind\n"
+      "A10,1,0,1,512,bf16,layer\nA10,1,0,2,1024,bf16,layer\nA10,1,0,3,1024,fp8,layer\n";
+  const auto profile = LayerProfile::Parse(text, "p.csv", {"any", 1024, "fp8"});
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_EQ(profile->Find("a10", 1, 1), (std::vector<LayerTime>{{3, 6}}));
+  EXPECT_THAT(
+      std::string(LayerProfile::Parse(text, "p.csv", {"any", 2048, "fp8"}).status().message()),
+      HasSubstr("p.csv: no rows of sequence \"2048\" (found 1024, 512), dtype \"fp8\""));
 }
 
 TEST(LayerProfileTest, Errors) {

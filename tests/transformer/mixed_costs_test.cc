@@ -81,7 +81,7 @@ TEST(MixedCostsTest, ProfilesReplaceTimes) {
   problem.cluster = *ParseMixedCluster("2x1xa100-40g");
   problem.profile = *LayerProfile::Parse(
       "gpu,tp,layer_id,forward_seconds\na100,1,0,1\na100,1,1,10\na100,1,2,20\na100,1,3,5\n", "p",
-      "m");
+      {"m"});
   ASSERT_TRUE(CheckMixedProblem(problem).ok());
   MixedCoster coster(problem);
   const MixedFigures figures = coster.Figures({{1, 1, 1, 0, Recompute::kNone}, {{0, 1}, {0, 1}}});
@@ -102,10 +102,11 @@ TEST(MixedCostsTest, Errors) {
   problem.fixes.cp = 2;
   EXPECT_THAT(error(), HasSubstr("--fix: cp is not searched over groups of nodes"));
   problem.fixes.cp.reset();
-  problem.profile = *LayerProfile::Parse("gpu,tp,layer_id,forward_seconds\na100,1,0,1\n", "p", "m");
+  problem.profile =
+      *LayerProfile::Parse("gpu,tp,layer_id,forward_seconds\na100,1,0,1\n", "p", {"m"});
   EXPECT_THAT(error(), HasSubstr("found 1 entries, but small has 2 layers"));
   problem.profile = *LayerProfile::Parse(
-      "gpu,tp,layer_id,forward_seconds\na10,1,0,1\na10,1,1,1\na10,1,2,1\na10,1,3,1\n", "p", "m");
+      "gpu,tp,layer_id,forward_seconds\na10,1,0,1\na10,1,1,1\na10,1,2,1\na10,1,3,1\n", "p", {"m"});
   EXPECT_THAT(error(), HasSubstr("nothing is measured on a100-40g"));
 }
 

@@ -137,8 +137,11 @@ absl::Status RunMixedPlanning(const PlanningOptions& options, const MixedPlannin
   if (!mixed.profile.empty()) {
     MW_ASSIGN_OR_RETURN(const std::string text,
                         ReadFileMaybeGzip(mixed.profile, kMostProfileBytes));
-    MW_ASSIGN_OR_RETURN(problem.profile,
-                        transformer::LayerProfile::Parse(text, mixed.profile, problem.model.name));
+    MW_ASSIGN_OR_RETURN(problem.profile, transformer::LayerProfile::Parse(
+                                             text, mixed.profile,
+                                             {.model = problem.model.name,
+                                              .sequence = problem.workload.sequence,
+                                              .dtype = PrecisionName(problem.precision)}));
   }
   MW_ASSIGN_OR_RETURN(const MixedAnswer answer, PlanMixed(request));
   if (!csv_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(csv_file, MixedCsv(request, answer)));

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/status.h"
@@ -54,7 +55,8 @@ bool IsNamed(std::string_view device, std::string_view name) {
 }
 
 struct ProfileColumns {
-  int64_t model = -1, gpu = -1, tp = -1, layer = -1, forward = -1, micro_batch = -1, backward = -1;
+  int64_t gpu = -1, tp = -1, layer = -1, forward = -1, micro_batch = -1, backward = -1;
+  int64_t model = -1, sequence = -1, dtype = -1;  // that rows are chosen by
 };
 
 absl::StatusOr<ProfileColumns> FindColumns(const std::vector<std::string>& header,
@@ -70,7 +72,9 @@ absl::StatusOr<ProfileColumns> FindColumns(const std::vector<std::string>& heade
              {"layer_id", &columns.layer, true},
              {"forward_seconds", &columns.forward, true},
              {"micro_batch", &columns.micro_batch, false},
-             {"backward_seconds", &columns.backward, false}};
+             {"backward_seconds", &columns.backward, false},
+             {"sequence", &columns.sequence, false},
+             {"dtype", &columns.dtype, false}};
   for (const auto& one : all) {
     const auto found = std::find(header.begin(), header.end(), one.name);
     if (found != header.end()) {
@@ -79,7 +83,7 @@ absl::StatusOr<ProfileColumns> FindColumns(const std::vector<std::string>& heade
       return absl::InvalidArgumentError(StrCat(
           file, ":1: no column \"", one.name,
           "\"; a profile has gpu, tp, layer_id, forward_seconds and may have model, micro_batch, "
-          "backward_seconds"));
+          "backward_seconds, sequence, dtype"));
     }
   }
   return columns;
@@ -115,21 +119,46 @@ class ProfileRow {
   std::string_view file_;
 };
 
+// Leaves rows out whose column says something else than what is wanted.
+class RowFilter {
+ public:
+  RowFilter(int64_t column, std::string_view name, std::string wanted)
+      : column_(wanted.empty() ? -1 : column), name_(name), wanted_(std::move(wanted)) {}
+
+  bool Takes(const ProfileRow& row) {
+    if (column_ < 0) return true;
+    found_.insert(row.Text(column_));
+    return absl::EqualsIgnoreCase(row.Text(column_), wanted_);
+  }
+  // "model "t5" (found bert, gpt)"; empty where it takes everything.
+  std::string Text() const {
+    if (column_ < 0) return "";
+    return StrCat(name_, " \"", wanted_, "\" (found ", absl::StrJoin(found_, ", "), ")");
+  }
+
+ private:
+  int64_t column_;
+  std::string_view name_;
+  std::string wanted_;
+  std::set<std::string> found_;
+};
+
 }  // namespace
 
 absl::StatusOr<LayerProfile> LayerProfile::Parse(std::string_view text, std::string_view file,
-                                                 std::string_view model) {
+                                                 const Subject& subject) {
   MW_ASSIGN_OR_RETURN(const CsvTable table, ParseCsv(text, file));
   MW_ASSIGN_OR_RETURN(const ProfileColumns columns, FindColumns(table.header, file));
   std::map<std::string, std::map<int64_t, std::map<int64_t, std::map<int64_t, LayerTime>>>> read;
-  std::set<std::string> models;
+  const std::string sequence = subject.sequence > 0 ? StrCat(subject.sequence) : "";
+  RowFilter filters[] = {{columns.model, "model", std::string(subject.model)},
+                         {columns.sequence, "sequence", sequence},
+                         {columns.dtype, "dtype", std::string(subject.dtype)}};
   for (const CsvRow& fields : table.rows) {
     const ProfileRow row(fields, file);
-    if (columns.model >= 0) {
-      models.insert(row.Text(columns.model));
-      if (absl::AsciiStrToLower(row.Text(columns.model)) != absl::AsciiStrToLower(ToAbsl(model))) {
-        continue;
-      }
+    if (!std::all_of(std::begin(filters), std::end(filters),
+                     [&](RowFilter& filter) { return filter.Takes(row); })) {
+      continue;
     }
     if (row.Text(columns.gpu).empty()) return row.Error("gpu: empty");
     MW_ASSIGN_OR_RETURN(const int64_t tp, row.Whole(columns.tp, "tp", 1));
@@ -150,10 +179,12 @@ absl::StatusOr<LayerProfile> LayerProfile::Parse(std::string_view text, std::str
     }
   }
   if (read.empty()) {
-    return absl::InvalidArgumentError(models.empty()
-                                          ? StrCat(file, ": no rows")
-                                          : StrCat(file, ": no rows of model \"", model,
-                                                   "\"; found ", absl::StrJoin(models, ", ")));
+    std::string of;
+    for (const RowFilter& filter : filters) {
+      const std::string one = table.rows.empty() ? "" : filter.Text();
+      if (!one.empty()) StrAppend(&of, of.empty() ? " of " : ", ", one);
+    }
+    return absl::InvalidArgumentError(StrCat(file, ": no rows", of));
   }
   LayerProfile profile;
   for (const auto& [gpu, degrees] : read) {

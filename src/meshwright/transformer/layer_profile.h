@@ -26,16 +26,25 @@ struct LayerTime {
 //   model             optional: rows of other models are left out
 //   micro_batch       optional: sequences; 1 without it
 //   backward_seconds  optional: twice the forward time without it
+//   sequence          optional: tokens; rows of other lengths are left out
+//   dtype             optional: of matrix products, "bf16"; rows of others are left out
 //
+// and any others, which are not read.
 // Entries count from 0: embedding, layers, head. Between measured micro-batches times lie on
 // straight lines; below the first they are proportional, and beyond the last the last line goes on
 // (with one, proportional). Between measured tensor degrees they lie on straight lines over 1 / tp.
 class LayerProfile {
  public:
+  // What rows have to be of, where the file has a column for it.
+  struct Subject {
+    std::string_view model;
+    int64_t sequence = 0;    // 0: any
+    std::string_view dtype;  // empty: any
+  };
   // Errors name file and line: missing columns, what is no number, an entry twice or missing, no
-  // row of `model` although there is a column for it.
+  // row of the subject.
   static absl::StatusOr<LayerProfile> Parse(std::string_view text, std::string_view file,
-                                            std::string_view model);
+                                            const Subject& subject);
 
   // Seconds of every entry; none if the device was not measured or the degree lies outside of those
   // that were. `device` is measured if its name is one of the profile's, or begins with it and "-"
