@@ -25,6 +25,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/cluster/mixed_cluster.h"
 #include "meshwright/transformer/fasop.h"
+#include "meshwright/transformer/mixed_costs.h"
 #include "meshwright/transformer/mixed_search.h"
 #include "meshwright/transformer/model_reader.h"
 
@@ -114,7 +115,8 @@ std::string ProfileText(const fasop::Model& model) {
 MixedPlan ToMixedPlan(const fasop::Model& model, const PublishedRun& run, const fasop::Row& row) {
   const fasop::Degrees& d = row.degrees;
   MixedPlan plan;
-  plan.family = {d.tp, d.dp, d.micro_batch, 0, Recompute::kNone};
+  const size_t groups = run.a100 > 0 && run.a10 > 0 ? 2 : 1;
+  plan.family.degrees.assign(groups, {d.tp, d.dp, d.micro_batch});
   const size_t nodes = row.placement.size();
   size_t entry = 0;
   for (size_t i = 0; i < row.estimate.partition.size(); ++i) {
@@ -129,6 +131,17 @@ MixedPlan ToMixedPlan(const fasop::Model& model, const PublishedRun& run, const 
     plan.stages.push_back({run.a100 > 0 && node == 'B' ? 1 : 0, layers});
   }
   return plan;
+}
+
+std::string DegreesText(const MixedProblem& problem, const MixedPlan& plan) {
+  std::string text = absl::StrFormat("pp%d", plan.stages.size());
+  for (size_t i = 0; i < plan.family.degrees.size(); ++i) {
+    const StageDegrees& d = plan.family.degrees[i];
+    if (!d.used()) continue;
+    absl::StrAppendFormat(&text, " %s: tp%d dp%d mbs%d", problem.cluster.groups[i].name, d.tp, d.dp,
+                          d.micro_batch);
+  }
+  return text;
 }
 
 absl::Status Compare(const PublishedRun& run, bool measured) {
@@ -152,7 +165,6 @@ absl::Status Compare(const PublishedRun& run, bool measured) {
     if (plan.stages.empty()) continue;
     const MixedFigures figures = coster.Figures(plan);
     const MixedChoice& best = ours.front[0];
-    const MixedFamily& family = best.plan.family;
     std::printf("%-12s %-10s %8.3f %8.3f %-5s %8.3f %6.3f %7.1f %7.2f  %s -> %s\n", run.table,
                 measured ? "measured" : "calibrated", row.estimate.seconds, figures.seconds,
                 figures.fits ? "" : "(!)", best.seconds, best.seconds / figures.seconds,
@@ -160,9 +172,7 @@ absl::Status Compare(const PublishedRun& run, bool measured) {
                 absl::StrFormat("%s tp%d dp%d pp%d mbs%d", row.placement, row.degrees.tp,
                                 row.degrees.dp, row.degrees.pp, row.degrees.micro_batch)
                     .c_str(),
-                absl::StrFormat("tp%d dp%d pp%d mbs%d", family.tp, family.dp,
-                                best.plan.stages.size(), family.micro_batch)
-                    .c_str());
+                DegreesText(problem, best.plan).c_str());
     return absl::OkStatus();
   }
   return absl::NotFoundError("FASOP has no plan that fits");

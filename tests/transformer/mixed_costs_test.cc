@@ -22,8 +22,8 @@ TEST(MixedCostsTest, TablesSayWhatPlansCost) {
     std::mt19937_64 random(seed);
     const MixedProblem problem = RandomMixedProblem(random, 6, 6);
     MixedCoster coster(problem);
-    for (const MixedFamily& family : coster.Families()) {
-      if (random() % 8 != 0) continue;
+    for (const MixedFamily& family : AllMixedFamilies(problem, MixedFamilySpace(problem, coster))) {
+      if (random() % 32 != 0) continue;
       const MixedCosts costs = coster.Costs(family);
       const MixedBounds bounds(costs);
       std::vector<MixedStage> reversed;
@@ -39,6 +39,9 @@ TEST(MixedCostsTest, TablesSayWhatPlansCost) {
             StageCounts counts = {};
             for (const MixedStage& stage : stages) ++counts[stage.group];
             ASSERT_LE(bounds.Seconds(counts), figures.seconds * (1 + 1e-12));
+            ASSERT_TRUE(bounds.MayBeat(counts, costs.layers(), PipelineBound(costs.micro_batches()),
+                                       figures.seconds * (1 + 1e-12)));
+            ASSERT_LE(bounds.Tightened(counts, 2 * figures.seconds), figures.seconds * (1 + 1e-12));
             for (size_t group = 0; group < costs.groups(); ++group) {
               ASSERT_EQ(figures.nodes[group], costs.Nodes(group, counts[group]));
               ASSERT_LE(figures.nodes[group], problem.cluster.groups[group].cluster.nodes);
@@ -65,7 +68,8 @@ TEST(MixedCostsTest, OneGroupCostsWhatAClusterCosts) {
   c.pp = 2;
   c.micro_batch = 2;
   c.zero = 1;
-  const MixedFigures figures = mixed.Figures({{2, 4, 2, 1, Recompute::kNone}, {{0, 4}, {0, 4}}});
+  const MixedFigures figures =
+      mixed.Figures({{{{2, 4, 2}}, 1, Recompute::kNone}, {{0, 4}, {0, 4}}});
   const StepCost cost = plain.Cost(c);
   EXPECT_NEAR(figures.seconds / cost.time.seconds, 1, 0.05);
   ASSERT_EQ(figures.memory.size(), cost.memory.size());
@@ -84,11 +88,12 @@ TEST(MixedCostsTest, ProfilesReplaceTimes) {
       {"m"});
   ASSERT_TRUE(CheckMixedProblem(problem).ok());
   MixedCoster coster(problem);
-  const MixedFigures figures = coster.Figures({{1, 1, 1, 0, Recompute::kNone}, {{0, 1}, {0, 1}}});
+  const MixedFigures figures =
+      coster.Figures({{{{1, 1, 1}}, 0, Recompute::kNone}, {{0, 1}, {0, 1}}});
   EXPECT_DOUBLE_EQ(figures.stages[0].forward, 11);
   EXPECT_DOUBLE_EQ(figures.stages[0].backward, 22);
   EXPECT_DOUBLE_EQ(figures.stages[1].forward, 25);
-  const MixedFigures again = coster.Figures({{1, 1, 1, 0, Recompute::kFull}, {{0, 1}, {0, 1}}});
+  const MixedFigures again = coster.Figures({{{{1, 1, 1}}, 0, Recompute::kFull}, {{0, 1}, {0, 1}}});
   EXPECT_DOUBLE_EQ(again.stages[0].backward, 22 + 10);
 }
 

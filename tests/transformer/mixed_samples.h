@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "meshwright/transformer/mixed_costs.h"
+#include "meshwright/transformer/mixed_families.h"
 #include "tests/transformer/space_samples.h"
 
 // Small problems over groups of nodes.
@@ -65,6 +66,39 @@ inline MixedProblem RandomMixedProblem(std::mt19937_64& random, int64_t nodes, i
     }
   }
   return problem;
+}
+
+// Every family there is, by going through all choices of degrees of all groups; a group may have
+// none. Plans that do not use a group that a family has degrees for are another family's too.
+inline std::vector<MixedFamily> AllMixedFamilies(const MixedProblem& problem,
+                                                 const MixedFamilySpace& space) {
+  std::vector<MixedFamily> families;
+  const size_t count = problem.cluster.groups.size();
+  for (const int64_t together : space.Together()) {
+    std::vector<std::vector<StageDegrees>> options(count);
+    for (size_t group = 0; group < count; ++group) {
+      options[group] = space.Options(group, together);
+      options[group].emplace_back();
+    }
+    std::vector<size_t> chosen(count);
+    while (true) {
+      MixedFamily family;
+      bool any = false;
+      for (size_t group = 0; group < count; ++group) {
+        family.degrees.push_back(options[group][chosen[group]]);
+        any = any || family.degrees.back().used();
+      }
+      for (const MixedFamilySpace::Choice& choice : space.Choices()) {
+        family.zero = choice.zero;
+        family.recompute = choice.recompute;
+        if (any) families.push_back(family);
+      }
+      size_t group = 0;
+      while (group < count && ++chosen[group] == options[group].size()) chosen[group++] = 0;
+      if (group == count) break;
+    }
+  }
+  return families;
 }
 
 // All ways to put stages of `costs`' groups one behind the other and to deal layers out to them;

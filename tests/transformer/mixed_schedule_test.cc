@@ -51,20 +51,24 @@ TEST(MixedScheduleTest, SameAsTheGeneralSimulation) {
 }
 
 TEST(MixedScheduleTest, BoundsHold) {
-  double closest = 0;
+  double closest = 0, closest_end = 0;
   for (uint64_t seed = 0; seed < 2000; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937_64 random(seed);
     std::vector<PipelineStage> stages = RandomStages(random);
-    for (PipelineStage& stage : stages) stage.update = 0;
     const int64_t micro_batches = 1 + static_cast<int64_t>(random() % 12);
     PipelineBound bound(micro_batches);
     for (size_t i = stages.size(); i-- > 0;) bound.AddInFront(stages[i]);
+    const double end = PipelineSeconds(stages, micro_batches);
+    ASSERT_LE(bound.end_seconds(), end * (1 + 1e-12));
+    for (PipelineStage& stage : stages) stage.update = 0;
     const double seconds = PipelineSeconds(stages, micro_batches);
     ASSERT_LE(bound.seconds(), seconds * (1 + 1e-12));
     closest = std::max(closest, bound.seconds() / seconds);
+    closest_end = std::max(closest_end, bound.end_seconds() / end);
   }
   EXPECT_GT(closest, 0.999999);
+  EXPECT_GT(closest_end, 0.999999);
 }
 
 // Of equal stages without sends the bound is the time.

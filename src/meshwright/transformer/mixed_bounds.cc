@@ -1,14 +1,28 @@
 // The slowest stage takes at least the least time in which stages of these groups can take all
 // layers, each as many neighbouring ones as it can in that time. A stage j that takes t of that or
 // more, with w stages behind it, makes a step take at least the work of one micro-batch and (M - 1)
-// t - w F (mixed_schedule.h), and M t in any case; w is less than the number of stages and F at
-// most a known share of t. A larger t costs more in these terms and lets more layers lie on fast
-// groups, so that the least over all t counts; every stage has at least one layer. Memory bounds
-// how many layers stages hold by how many are behind them, and so have micro-batches in flight.
+// t - u F (mixed_schedule.h), u = min(w, M - 1), and M t in any case; w is less than the number of
+// stages and F at most a known share of t. A larger t costs more in these terms and lets more
+// layers lie on fast groups, so that the least over all t counts; every stage has at least one
+// layer. Memory bounds how many layers stages hold by how many are behind them, and so have
+// micro-batches in flight.
+//
+// Turned round, a step of less than T leaves every place in the pipeline a most t: with W the work
+// and sends of a micro-batch, P and R their parts before and behind the stage, and r = (M - 1) / (w
+// + 1) rounded down,
+//
+//   P + M t,   W + (M - 1) t - u F   and, where r > 0,   W + (M - 1) t + r R - r w t
+//
+// are all less than T (mixed_schedule.h), and so are they with the stage's update and without the
+// backward part of P. So the last stages have to be quick, and the first ones less so. If the
+// stages, each group's at the places where they have most room, have none for all layers, no plan
+// takes less than T. With fractions of layers fast groups are best at the places with most time.
+// And layers that do not fit before or at a place lie behind it, which makes R larger, and so P.
 
 #include "meshwright/transformer/mixed_bounds.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -16,69 +30,56 @@ namespace meshwright::transformer {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kPlaceRounding = 1e-12;
+
+// Ascending, each once.
+void SortValues(std::vector<double>* values) {
+  std::sort(values->begin(), values->end());
+  values->erase(std::unique(values->begin(), values->end()), values->end());
+}
+
+// By value: the most layers of a stage that takes no more, `least` being of each number of layers.
+std::vector<int32_t> MostByValue(const std::vector<double>& values,
+                                 const std::vector<double>& least) {
+  std::vector<int32_t> most;
+  size_t count = 0;
+  for (const double value : values) {
+    while (count + 1 < least.size() && least[count + 1] <= value) ++count;
+    most.push_back(static_cast<int32_t>(count));
+  }
+  return most;
+}
 
 }  // namespace
 
 MixedBounds::MixedBounds(const MixedCosts& costs) : costs_(costs) {
   const int64_t layers = costs.layers();
-  // By group and number of layers: the least time of such a stage, wherever it begins.
-  std::vector<std::vector<double>> least(costs.groups(), std::vector<double>(layers + 1, kNever));
-  // By layer: the least that it adds to a stage, on any group.
-  std::vector<double> alone(layers, kNever);
+  std::vector<double> alone(layers, kNever);  // by layer: the least that it adds to a stage
   // By group and micro-batches in flight: the most layers of a stage, wherever it begins.
   std::vector<std::vector<int64_t>> most_held(costs.groups(), std::vector<int64_t>(layers + 1));
-  least_update_ = kNever;
-  for (size_t group = 0; group < costs.groups(); ++group) {
-    if (costs.slots(group) == 0) continue;
-    for (int64_t first = 0; first < layers; ++first) {
-      for (int64_t count = 1; first + count <= layers; ++count) {
-        const MixedCell& cell = costs.Cell(group, first, count);
-        if (cell.most_in_flight == 0) break;
-        least[group][count] = std::min(least[group][count], cell.both());
-        int64_t& held = most_held[group][cell.most_in_flight];
-        held = std::max(held, count);
-        if (cell.both() > 0) {
-          forward_share_ = std::max(forward_share_, cell.forward / cell.both());
-        }
-        if (count == 1) alone[first] = std::min(alone[first], cell.both());
-        if (first == 0) least_update_ = std::min(least_update_, cell.update);
-      }
-    }
+  ReadCells(&most_held, &alone);
+  MakeHeld(&most_held);
+  const double micro_batches = static_cast<double>(costs.micro_batches());
+  for (LeastStage& least : least_) {
     for (int64_t count = layers; count-- > 1;) {
-      least[group][count] = std::min(least[group][count], least[group][count + 1]);
+      least.both[count] = std::min(least.both[count], least.both[count + 1]);
+      least.update[count] = std::min(least.update[count], least.update[count + 1]);
     }
+    least.whole.push_back(0);
     for (int64_t count = 1; count <= layers; ++count) {
-      if (least[group][count] < kNever) values_.push_back(least[group][count]);
+      least.whole.push_back(micro_batches * least.both[count] + least.update[count]);
+      if (least.both[count] == kNever) continue;
+      values_.push_back(least.both[count]);
+      wholes_.push_back(least.whole[count]);
     }
   }
-  held_.assign(costs.groups() + 1, std::vector<int64_t>(layers + 1));
-  for (std::vector<int64_t>& held : most_held) {
-    for (int64_t i = layers; i-- > 1;) held[i] = std::max(held[i], held[i + 1]);
-  }
-  for (int64_t behind = 0; behind < layers; ++behind) {
-    const int64_t in_flight = std::min(costs.micro_batches(), behind + 1);
-    int64_t best = 0;
-    for (size_t group = 0; group < costs.groups(); ++group) {
-      held_[group][behind + 1] = held_[group][behind] + most_held[group][in_flight];
-      best = std::max(best, most_held[group][in_flight]);
-    }
-    held_.back()[behind + 1] = held_.back()[behind] + best;
-  }
-  std::sort(values_.begin(), values_.end());
-  values_.erase(std::unique(values_.begin(), values_.end()), values_.end());
-  for (size_t group = 0; group < costs.groups(); ++group) {
-    std::vector<int32_t>& most = most_layers_.emplace_back();
-    int32_t count = 0;
-    for (const double value : values_) {
-      while (count < layers && least[group][count + 1] <= value) ++count;
-      most.push_back(count);
-    }
-  }
-  least_layer_.assign(costs.groups(), kNever);
-  for (size_t group = 0; group < costs.groups(); ++group) {
-    if (costs.slots(group) == 0 || layers == 0) continue;
-    least_layer_[group] = least[group][1];
-    if (least[group][1] < kNever) fastest_.push_back(group);
+  SortValues(&values_);
+  SortValues(&wholes_);
+  for (const LeastStage& least : least_) {
+    most_layers_.push_back(MostByValue(values_, least.both));
+    most_of_whole_.push_back(MostByValue(wholes_, least.whole));
+    least_layer_.push_back(least.both[1]);
+    if (least.both[1] < kNever) fastest_.push_back(least_layer_.size() - 1);
   }
   std::sort(fastest_.begin(), fastest_.end(),
             [&](size_t a, size_t b) { return least_layer_[a] < least_layer_[b]; });
@@ -86,15 +87,63 @@ MixedBounds::MixedBounds(const MixedCosts& costs) : costs_(costs) {
   for (int64_t i = 0; i < layers; ++i) least_work_[i + 1] = least_work_[i] + alone[i];
 }
 
-size_t MixedBounds::LeastSlowest(const StageCounts& stages, int64_t layers) const {
+void MixedBounds::ReadCells(std::vector<std::vector<int64_t>>* most_held,
+                            std::vector<double>* alone) {
+  const int64_t layers = costs_.layers();
+  least_update_ = kNever;
+  for (size_t group = 0; group < costs_.groups(); ++group) {
+    LeastStage& least = least_.emplace_back();
+    least.both.assign(layers + 1, kNever);
+    least.update.assign(layers + 1, kNever);
+    least.both[0] = least.update[0] = 0;
+    if (costs_.slots(group) == 0) continue;
+    for (int64_t first = 0; first < layers; ++first) {
+      for (int64_t count = 1; first + count <= layers; ++count) {
+        const MixedCell& cell = costs_.Cell(group, first, count);
+        if (cell.most_in_flight == 0) break;
+        least.both[count] = std::min(least.both[count], cell.both());
+        least.update[count] = std::min(least.update[count], cell.update);
+        int64_t& held = (*most_held)[group][cell.most_in_flight];
+        held = std::max(held, count);
+        if (cell.both() > 0) {
+          forward_share_ = std::max(forward_share_, cell.forward / cell.both());
+          least_forward_share_ = std::min(least_forward_share_, cell.forward / cell.both());
+        }
+        if (count == 1) (*alone)[first] = std::min((*alone)[first], cell.both());
+        if (first == 0) least_update_ = std::min(least_update_, cell.update);
+      }
+    }
+  }
+}
+
+void MixedBounds::MakeHeld(std::vector<std::vector<int64_t>>* most_held) {
+  const int64_t layers = costs_.layers();
+  held_.assign(costs_.groups() + 1, std::vector<int64_t>(layers + 1));
+  for (std::vector<int64_t>& held : *most_held) {
+    for (int64_t i = layers; i-- > 1;) held[i] = std::max(held[i], held[i + 1]);
+  }
+  for (int64_t behind = 0; behind < layers; ++behind) {
+    const int64_t in_flight = std::min(costs_.micro_batches(), behind + 1);
+    int64_t best = 0;
+    for (size_t group = 0; group < costs_.groups(); ++group) {
+      const int64_t held = (*most_held)[group][in_flight];
+      held_[group][behind + 1] = held_[group][behind] + held;
+      best = std::max(best, held);
+    }
+    held_.back()[behind + 1] = held_.back()[behind] + best;
+  }
+}
+
+size_t MixedBounds::LeastEnough(const StageCounts& stages, int64_t layers, size_t values,
+                                const std::vector<std::vector<int32_t>>& most_layers) const {
   const auto enough = [&](size_t value) {
     int64_t most = 0;
     for (size_t group = 0; group < costs_.groups(); ++group) {
-      most += int64_t{stages[group]} * most_layers_[group][value];
+      most += int64_t{stages[group]} * most_layers[group][value];
     }
     return most >= layers;
   };
-  size_t low = 0, high = values_.size();
+  size_t low = 0, high = values;
   while (low < high) {
     const size_t middle = (low + high) / 2;
     if (enough(middle)) {
@@ -137,20 +186,9 @@ double MixedBounds::LeastSum(const StageCounts& stages, int64_t layers, size_t v
   return sum;
 }
 
-double MixedBounds::Seconds(const StageCounts& stages, int64_t layers,
-                            const PipelineBound& behind) const {
-  const int64_t open = std::accumulate(stages.begin(), stages.end(), int64_t{0});
-  if (open > layers || (open == 0 && layers > 0)) return kNever;
-  if (!MayFit(stages, layers, behind.stages())) return kNever;
-  const double end = (open > 0 ? least_update_ : 0) + costs_.fixed_seconds();
-  if (open == 0) return behind.seconds() + end;
-  const size_t slowest = LeastSlowest(stages, layers);
-  if (slowest == values_.size()) return kNever;
-  const double t = values_[slowest];
-  const int64_t all = open + behind.stages();
-  // Sends between the open stages, and to the first that is decided. Each node is entered from
-  // another one, but for the last stage's; one of a group may hold decided stages.
-  const bool decided = behind.stages() > 0;
+double MixedBounds::LeastSends(const StageCounts& stages, int64_t open, bool decided) const {
+  // Each node is entered from another one, but for the last stage's; one of a group may hold
+  // decided stages.
   const int64_t sends = decided ? open : open - 1;
   int64_t nodes = decided ? 0 : -1;
   for (size_t group = 0; group < costs_.groups(); ++group) {
@@ -158,12 +196,27 @@ double MixedBounds::Seconds(const StageCounts& stages, int64_t layers,
     const int64_t each = costs_.stages_per_node(group);
     nodes += (stages[group] + each - 1) / each - (decided ? 1 : 0);
   }
-  const double least_sends = 2 * (static_cast<double>(nodes) * costs_.least_send_between_nodes() +
-                                  static_cast<double>(sends - nodes) * costs_.least_send());
+  return 2 * (static_cast<double>(nodes) * costs_.least_send_between_nodes() +
+              static_cast<double>(sends - nodes) * costs_.least_send());
+}
+
+double MixedBounds::Seconds(const StageCounts& stages, int64_t layers,
+                            const PipelineBound& behind) const {
+  const int64_t open = std::accumulate(stages.begin(), stages.end(), int64_t{0});
+  if (open > layers || (open == 0 && layers > 0)) return kNever;
+  if (!MayFit(stages, layers, behind.stages())) return kNever;
+  const double end = (open > 0 ? least_update_ : 0) + costs_.fixed_seconds();
+  if (open == 0) return std::max(behind.seconds() + end, behind.end_seconds() + end);
+  const size_t slowest = LeastSlowest(stages, layers);
+  if (slowest == values_.size()) return kNever;
+  const double t = values_[slowest];
+  const int64_t all = open + behind.stages();
+  const double least_sends = LeastSends(stages, open, behind.stages() > 0);
   const double work = least_work_[layers];
   const double micro_batches = static_cast<double>(costs_.micro_batches());
   const double more =
-      std::max(0.0, micro_batches - 1 - static_cast<double>(all - 1) * forward_share_);
+      micro_batches - 1 -
+      static_cast<double>(std::min(all, costs_.micro_batches()) - 1) * forward_share_;
   double least = kNever;
   for (size_t value = slowest; value < values_.size(); ++value) {
     if (work + more * values_[value] >= least) break;
@@ -177,7 +230,154 @@ double MixedBounds::Seconds(const StageCounts& stages, int64_t layers,
       std::max(bound, static_cast<double>(rounds) * (LeastSum(stages, layers, values_.size() - 1) +
                                                      least_sends + behind.sum()));
   bound = std::max(bound, least + least_sends + behind.sum());
-  return bound + end;
+  // Updates that end later than the first stage's.
+  const size_t longest = LeastEnough(stages, layers, wholes_.size(), most_of_whole_);
+  const double forward = least_forward_share_ * work + least_sends / 2;
+  const double ends = std::max(longest < wholes_.size() ? wholes_[longest] : kNever,
+                               behind.stages() > 0 ? forward + behind.end_seconds() : 0);
+  return std::max(bound + end, ends + costs_.fixed_seconds());
+}
+
+int64_t MixedBounds::MostLayers(size_t group, const Place& place) const {
+  const LeastStage& least = least_[group];
+  int64_t low = 0, high = costs_.layers();
+  while (low < high) {
+    const int64_t n = (low + high + 1) / 2;
+    bool fits = least.both[n] <= place.both;
+    for (const Place::Whole& whole : place.whole) {
+      fits = fits && whole.factor * least.both[n] + least.update[n] <= whole.limit;
+    }
+    if (fits) {
+      low = n;
+    } else {
+      high = n - 1;
+    }
+  }
+  return low;
+}
+
+bool MixedBounds::HaveRoom(const StageCounts& stages, int64_t layers, int64_t behind) const {
+  const int64_t open = static_cast<int64_t>(places_.size()), most = costs_.layers();
+  longest_.clear();
+  for (Place& place : places_) {
+    longest_.push_back(place.both);
+    place.most_layers = 0;
+  }
+  std::sort(longest_.begin(), longest_.end(), std::greater<>());
+  int64_t each = 0, any = 0;
+  double fractions = 0;
+  size_t next = 0;
+  for (const size_t group : fastest_) {
+    const int64_t count = stages[group];
+    if (count == 0) continue;
+    room_.clear();
+    for (int64_t i = 0; i < open; ++i) {
+      const int64_t at = std::min(most - 1, behind + i);
+      room_.push_back(
+          std::min(MostLayers(group, places_[i]), held_[group][at + 1] - held_[group][at]));
+      places_[i].most_layers = std::max(places_[i].most_layers, room_.back());
+    }
+    std::nth_element(room_.begin(), room_.begin() + (count - 1), room_.end(), std::greater<>());
+    each += std::accumulate(room_.begin(), room_.begin() + count, int64_t{0});
+    for (int64_t i = 0; i < count; ++i) fractions += longest_[next++] / least_layer_[group];
+  }
+  for (const Place& place : places_) {
+    if (place.most_layers == 0) return false;
+    any += place.most_layers;
+  }
+  constexpr double kAlmost = 1 - 1e-9;
+  return each >= layers && any >= layers && fractions >= static_cast<double>(layers) * kAlmost;
+}
+
+void MixedBounds::SetPlaces(int64_t layers, const PipelineBound& behind, double work,
+                            double cutoff) const {
+  const double end = cutoff - costs_.fixed_seconds(), limit = end - least_update_;
+  const double micro_batches = static_cast<double>(costs_.micro_batches());
+  const double send = costs_.least_send();
+  const int64_t open = static_cast<int64_t>(places_.size());
+  int64_t last = 0,
+          first = 0;  // layers that places behind this one can have, and with those before
+  for (const Place& place : places_) first += place.most_layers;
+  for (int64_t i = 0; i < open; ++i) {
+    Place& place = places_[i];
+    const int64_t w = behind.stages() + i, rounds = (costs_.micro_batches() - 1) / (w + 1);
+    const int64_t layers_behind = std::max(i, layers - first);
+    last += place.most_layers;
+    first -= place.most_layers;
+    const int64_t layers_before = std::max(open - 1 - i, layers - last);
+    const double before = static_cast<double>(open - 1 - i);
+    const double passes = least_work_[layers_before];
+    const double rest = behind.sum() + least_work_[layers] - least_work_[layers - layers_behind] +
+                        2 * send * static_cast<double>(behind.stages() > 0 ? i + 1 : i);
+    const double less = std::min(static_cast<double>(w), micro_batches - 1) * forward_share_;
+    const double turns = static_cast<double>(rounds), pairs = static_cast<double>(rounds * w);
+    const auto at_most = [&](double factor, double seconds) {
+      if (factor > 0) place.both = std::min(place.both, seconds / factor);
+    };
+    place.both = (limit - passes - 2 * send * before) / micro_batches;
+    at_most(micro_batches - 1 - less, limit - work);
+    if (rounds > 0) {
+      at_most(micro_batches - 1 - static_cast<double>(w), limit - work - rest);
+      at_most(micro_batches - 1 - pairs, limit - work - turns * rest);
+    }
+    place.both *= 1 + kPlaceRounding;
+    // The first stage has nothing before it, and all but itself behind.
+    const bool is_first = i + 1 == open;
+    const double ends =
+        (end - least_forward_share_ * passes - send * before) * (1 + kPlaceRounding);
+    place.whole = {{{micro_batches, ends},
+                    {micro_batches - less, ends - rest},
+                    {micro_batches - pairs, ends - (rounds > 0 ? turns + 1 : 1) * rest}}};
+    if (rounds == 0) place.whole[2] = place.whole[1];
+    if (is_first) {
+      place.whole[1] = {micro_batches - 1 - less, ends - work};
+      if (rounds > 0) place.whole[2] = {micro_batches - 1 - pairs, ends - work - turns * rest};
+    }
+  }
+}
+
+bool MixedBounds::MayBeat(const StageCounts& stages, int64_t layers, const PipelineBound& behind,
+                          double cutoff) const {
+  constexpr int kRounds = 4;
+  cutoff *= 1 + kPlaceRounding;
+  if (Seconds(stages, layers, behind) >= cutoff) return false;
+  const int64_t open = std::accumulate(stages.begin(), stages.end(), int64_t{0});
+  if (open == 0 || cutoff == kNever) return true;
+  const double sends = LeastSends(stages, open, behind.stages() > 0) + behind.sum();
+  places_.assign(open, Place{kNever, {}, layers});
+  double longest = kNever;
+  int64_t before = -1;
+  // Shorter stages make for more work on slow groups, and for more of it elsewhere.
+  for (int round = 0; round < kRounds; ++round) {
+    const auto value = std::upper_bound(values_.begin(), values_.end(), longest);
+    if (value == values_.begin()) return false;
+    const double work = sends + std::max(least_work_[layers],
+                                         LeastSum(stages, layers, value - values_.begin() - 1));
+    if (work >= cutoff) return false;
+    SetPlaces(layers, behind, work, cutoff);
+    if (!HaveRoom(stages, layers, behind.stages())) return false;
+    longest = 0;
+    int64_t room = 0;
+    for (const Place& place : places_) {
+      longest = std::max(longest, place.both);
+      room += place.most_layers;
+    }
+    if (room == before) break;
+    before = room;
+  }
+  return true;
+}
+
+double MixedBounds::Tightened(const StageCounts& stages, double most) const {
+  constexpr int kHalvings = 12;
+  const PipelineBound none(costs_.micro_batches());
+  double low = Seconds(stages), high = most;
+  if (low >= high || !MayBeat(stages, costs_.layers(), none, high)) return std::max(low, high);
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (low + high) / 2;
+    (MayBeat(stages, costs_.layers(), none, middle) ? high : low) = middle;
+  }
+  return low;
 }
 
 double MixedBounds::Estimate(const StageCounts& stages) const {

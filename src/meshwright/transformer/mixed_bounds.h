@@ -26,13 +26,21 @@ class MixedBounds {
   // ... whose first `layers` layers lie on `stages` stages that are not decided, before those of
   // `behind`.
   double Seconds(const StageCounts& stages, int64_t layers, const PipelineBound& behind) const;
+  // Whether such plans may take less than `cutoff`: what Seconds says, and whether stages have room
+  // for all layers if each keeps to what its place in the pipeline leaves it. Slower than Seconds.
+  bool MayBeat(const StageCounts& stages, int64_t layers, const PipelineBound& behind,
+               double cutoff) const;
+  // What plans with exactly `stages` stages take at least, up to `most`, by that.
+  double Tightened(const StageCounts& stages, double most) const;
   // About what such a plan takes; the smallest is the most promising.
   double Estimate(const StageCounts& stages) const;
 
   // Seconds of both passes that a stage can have, ascending.
   const std::vector<double>& values() const { return values_; }
   // Position among `values` of the least slowest stage; values().size() if there is none.
-  size_t LeastSlowest(const StageCounts& stages, int64_t layers) const;
+  size_t LeastSlowest(const StageCounts& stages, int64_t layers) const {
+    return LeastEnough(stages, layers, values_.size(), most_layers_);
+  }
   // Whether memory may suffice for `layers` layers on that many open stages before `behind` others.
   bool MayFit(const StageCounts& stages, int64_t layers, int64_t behind) const;
   // The largest share of a stage's time that its forward pass takes.
@@ -41,21 +49,58 @@ class MixedBounds {
   double LeastLayer(size_t group) const { return least_layer_[group]; }
 
  private:
+  // By number of layers: the least of a stage of a group, wherever it begins; not falling.
+  struct LeastStage {
+    std::vector<double> both, update;
+    std::vector<double> whole;  // both passes of all micro-batches, and the update
+  };
+
+  void ReadCells(std::vector<std::vector<int64_t>>* most_held, std::vector<double>* alone);
+  void MakeHeld(std::vector<std::vector<int64_t>>* most_held);
+
+  // The least of `values` that lets stages hold all layers, if a stage may take as much;
+  // values.size() if none does.
+  size_t LeastEnough(const StageCounts& stages, int64_t layers, size_t values,
+                     const std::vector<std::vector<int32_t>>& most_layers) const;
   // Least sum of both passes of `layers` layers on `stages` stages, none of which takes more than
   // the value.
   double LeastSum(const StageCounts& stages, int64_t layers, size_t value) const;
+  // Of sends between `open` open stages, and to the first of `decided` others.
+  double LeastSends(const StageCounts& stages, int64_t open, bool decided) const;
+
+  // What a place in the pipeline leaves a stage that takes t for both passes and u to update: t at
+  // most `both`, and factor t + u at most `limit` for each of `whole`.
+  struct Place {
+    struct Whole {
+      double factor, limit;
+    };
+    double both = 0;
+    std::array<Whole, 3> whole = {};
+    int64_t most_layers = 0;  // of a stage of any group that is open
+  };
+  // The places of open stages, the last first, for a step of less than `cutoff`; `work` is of a
+  // micro-batch. Earlier values of `places_` say how many layers lie before and behind at least.
+  void SetPlaces(int64_t layers, const PipelineBound& behind, double work, double cutoff) const;
+  // Whether open stages at these places, before `behind` decided stages, have room for so many
+  // layers.
+  bool HaveRoom(const StageCounts& stages, int64_t layers, int64_t behind) const;
+  int64_t MostLayers(size_t group, const Place& place) const;
 
   const MixedCosts& costs_;
-  std::vector<double> values_;
+  std::vector<LeastStage> least_;        // by group
+  std::vector<double> values_, wholes_;  // of LeastStage::both and LeastStage::whole, ascending
   // By group, then value: the most layers of a stage that takes no longer.
-  std::vector<std::vector<int32_t>> most_layers_;
+  std::vector<std::vector<int32_t>> most_layers_, most_of_whole_;
   // By group, then stages behind: layers that stages with up to so many behind them hold in all;
   // the last is of the best group for each.
   std::vector<std::vector<int64_t>> held_;
   std::vector<double> least_work_;  // of so many first layers, wherever they lie
   std::vector<double> least_layer_;
   std::vector<size_t> fastest_;  // groups that can be used, by least_layer_
-  double forward_share_ = 0, least_update_ = 0;
+  double forward_share_ = 0, least_forward_share_ = 1, least_update_ = 0;
+  mutable std::vector<Place> places_;  // of HaveRoom's caller
+  mutable std::vector<int64_t> room_;
+  mutable std::vector<double> longest_;
 };
 
 }  // namespace meshwright::transformer

@@ -4,59 +4,16 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
-#include <utility>
+#include <tuple>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "meshwright/cluster/mixed_cluster.h"
-#include "meshwright/transformer/fixes.h"
-#include "meshwright/transformer/layer_profile.h"
+#include "meshwright/transformer/mixed_problem.h"
 #include "meshwright/transformer/mixed_schedule.h"
-#include "meshwright/transformer/model.h"
 #include "meshwright/transformer/step_cost.h"
 
-// Training a transformer as a pipeline over nodes of several types, by the calibrated model.
-//
-// Every stage lies on nodes of one group. Tensor and data degree are common to all stages, as is
-// the rest of a MixedFamily. A stage takes tp dp devices: whole nodes, or an equal part of one; so
-// where neither divides the other the group cannot be used. Stages of a group fill its nodes one
-// after the other, from the end of the pipeline: neighbours share a node where a stage is part of
-// one and the later is not the first in it. Which of a group's nodes are used makes no difference.
+// What pipelines over groups of nodes take, by the calibrated model.
 
 namespace meshwright::transformer {
-
-// What all stages have in common.
-struct MixedFamily {
-  int64_t tp = 1, dp = 1, micro_batch = 1;
-  int zero = 0;  // 0 or 1: optimizer states over dp
-  Recompute recompute = Recompute::kNone;
-  friend auto operator<=>(const MixedFamily&, const MixedFamily&) = default;
-};
-
-// The first stage has the embedding as well, the last one the head.
-struct MixedStage {
-  int32_t group = 0;  // of MixedCluster::groups
-  int32_t layers = 0;
-  friend auto operator<=>(const MixedStage&, const MixedStage&) = default;
-};
-
-struct MixedPlan {
-  MixedFamily family;
-  std::vector<MixedStage> stages;  // in the order of the pipeline
-  friend auto operator<=>(const MixedPlan&, const MixedPlan&) = default;
-};
-
-struct MixedProblem {
-  Model model;
-  Workload workload;
-  MixedCluster cluster;
-  Precision precision = Precision::kBf16;
-  Fixes fixes;
-  // That a device of each group may use; none: unlimited. Empty: what it has.
-  std::vector<std::optional<int64_t>> budget_bytes;
-  std::optional<LayerProfile> profile;  // measured times in place of the model's
-};
 
 // What a stage of `layers` layers from `first` on takes on a group.
 struct MixedCell {
@@ -65,28 +22,40 @@ struct MixedCell {
   double both() const { return forward + backward; }
 };
 
+// All stages that a group may have with one choice of degrees.
+struct MixedStageTable {
+  int64_t slots = 0;            // stages that it has nodes for, at most one a layer
+  int64_t per_node = 1;         // 1 if a stage takes whole nodes
+  int64_t nodes_per_stage = 1;  // 1 if a stage is part of one
+  double tied_bytes = 0;        // of gradients that the first and the last stage add up, a device
+  double fixed_seconds = 0;     // of a step
+  std::vector<MixedCell> cells;
+};
+
 // Costs of one family.
 class MixedCosts {
  public:
   int64_t micro_batches() const { return micro_batches_; }
   int64_t layers() const { return layers_; }
-  size_t groups() const { return slots_.size(); }
-  // Stages that a group can take; 0 where it cannot be used.
-  int64_t slots(size_t group) const { return slots_[group]; }
+  size_t groups() const { return tables_.size(); }
+  // Stages that a group can take; 0 where the family does not use it or the profile lacks it.
+  int64_t slots(size_t group) const {
+    return tables_[group] == nullptr ? 0 : tables_[group]->slots;
+  }
   // Stages on each node, 1 if a stage takes whole nodes.
-  int64_t stages_per_node(size_t group) const { return per_node_[group]; }
+  int64_t stages_per_node(size_t group) const { return tables_[group]->per_node; }
   // Nodes that so many stages of a group take.
   int64_t Nodes(size_t group, int64_t stages) const;
 
-  // first + layers at most layers().
+  // first + layers at most layers(); slots(group) at least 1.
   const MixedCell& Cell(size_t group, int64_t first, int64_t layers) const {
-    return cells_[(group * layers_ + first) * (layers_ + 1) + layers];
+    return tables_[group]->cells[first * (layers_ + 1) + layers];
   }
   // Between a stage of `from` and the next one of `to`, behind which `behind` stages of the group
   // `to` follow.
   double SendSeconds(size_t from, size_t to, int64_t behind) const {
     if (from != to) return send_[from][to];
-    return (behind + 1) % per_node_[to] == 0 ? send_[to][to] : send_in_node_[to];
+    return (behind + 1) % stages_per_node(to) == 0 ? send_[to][to] : send_in_node_[to];
   }
   double least_send() const { return least_send_; }
   double least_send_between_nodes() const { return least_send_between_; }
@@ -98,8 +67,7 @@ class MixedCosts {
  private:
   friend class MixedCoster;
   int64_t micro_batches_ = 0, layers_ = 0;
-  std::vector<int64_t> slots_, per_node_, nodes_per_stage_;
-  std::vector<MixedCell> cells_;
+  std::vector<std::shared_ptr<const MixedStageTable>> tables_;  // by group; null: none
   std::vector<std::vector<double>> send_, tied_;
   std::vector<double> send_in_node_, tied_in_node_;
   double least_send_ = 0, least_send_between_ = 0, fixed_seconds_ = 0;
@@ -110,9 +78,12 @@ struct MixedFigures {
   double seconds = 0;          // a step
   std::vector<int64_t> nodes;  // of each group
   std::vector<PipelineStage> stages;
+  std::vector<GroupCost> costs;     // by stage
   std::vector<StageMemory> memory;  // by stage
   bool fits = false;
 };
+
+class MixedBlockMaker;
 
 class MixedCoster {
  public:
@@ -121,30 +92,33 @@ class MixedCoster {
                        const CostParameters& parameters = BuiltinCostParameters());
   ~MixedCoster();
 
-  // Those that fixes and the batch allow.
-  std::vector<MixedFamily> Families() const;
-  // Stages that each group can take.
-  std::vector<int64_t> Slots(const MixedFamily& family) const;
-  // Least seconds of both passes of a layer on each group, whatever it is; infinite where the group
-  // cannot be used.
-  std::vector<double> LeastLayerSeconds(const MixedFamily& family);
+  // Least seconds of both passes of a layer on a group that the family uses, whatever it is;
+  // infinite where the profile has nothing for it.
+  double LeastLayerSeconds(size_t group, const MixedFamily& family);
   MixedCosts Costs(const MixedFamily& family);
+  // Cells that Costs has made so far: tables that families share are made once as long as one of
+  // their costs is there.
+  int64_t cells_made() const { return cells_made_; }
   // Of any plan whose stages have all the model's layers and lie on slots that there are.
   MixedFigures Figures(const MixedPlan& plan);
+  // Bytes that a device of stage `index` sends on for a micro-batch.
+  double SendBytes(const MixedPlan& plan, size_t index) const;
 
  private:
-  class Parts;
-  std::unique_ptr<Parts> parts_;
+  using TableKey = std::tuple<size_t, StageDegrees, int, Recompute>;
+
+  std::shared_ptr<const MixedStageTable> Table(size_t group, const MixedFamily& family);
+  MixedStageTable MakeTable(size_t group, const MixedFamily& family);
+  void SetSends(const MixedFamily& family, MixedCosts* costs) const;
+
+  const MixedProblem& problem_;
+  std::unique_ptr<MixedBlockMaker> blocks_;
+  std::map<TableKey, std::weak_ptr<const MixedStageTable>> tables_;
+  int64_t cells_made_ = 0;
 };
 
 // Seconds of a step. `stages` must have all layers.
 double MixedSeconds(const MixedCosts& costs, const std::vector<MixedStage>& stages);
-
-// Errors: a fix that mixed clusters do not have, a profile of another model or of other devices,
-// more layers than are supported.
-absl::Status CheckMixedProblem(const MixedProblem& problem);
-
-inline constexpr int64_t kMostMixedLayers = 512;
 
 }  // namespace meshwright::transformer
 

@@ -73,10 +73,14 @@ double PipelineSeconds(const std::vector<PipelineStage>& stages, int64_t micro_b
 
 void PipelineBound::AddInFront(const PipelineStage& stage) {
   const double behind = stages_ > 0 ? sum_ + 2 * stage.send : 0;  // R
-  const double wait = static_cast<double>(stages_);               // w
+  const double wait = static_cast<double>(std::min(stages_, micro_batches_ - 1));
   const double first = behind - wait * stage.forward, last = behind - wait * stage.backward;
   double waits = std::max({0.0, first, last});
-  if (micro_batches_ >= stages_ + 2) waits = std::max(0.0, first) + std::max(0.0, last);
+  const int64_t windows = (micro_batches_ - 1) / (stages_ + 1) - 1;  // between first and last
+  if (windows >= 0) {
+    waits = std::max(0.0, first) + std::max(0.0, last) +
+            static_cast<double>(windows) * std::max(0.0, behind - wait * stage.both());
+  }
   const int64_t rounds = (micro_batches_ - 1) / (stages_ + 1);
   const int64_t rest = (micro_batches_ - 1) % (stages_ + 1);
   const double turns = static_cast<double>(rounds + 1) * (stage.both() + behind) +
@@ -84,7 +88,9 @@ void PipelineBound::AddInFront(const PipelineStage& stage) {
   const double work = static_cast<double>(micro_batches_) * stage.both();
   // What holds for a stage behind holds later by this one's passes and sends.
   const double shift = stage.both() + (stages_ > 0 ? 2 * stage.send : 0);
+  const double forward_shift = stage.forward + (stages_ > 0 ? stage.send : 0);
   seconds_ = std::max({seconds_ + (stages_ > 0 ? shift : 0), work + waits, turns});
+  end_seconds_ = std::max(end_seconds_ + forward_shift, seconds_ + stage.update);
   sum_ = behind + stage.both();
   ++stages_;
 }

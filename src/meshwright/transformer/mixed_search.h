@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "meshwright/transformer/mixed_costs.h"
+#include "meshwright/transformer/mixed_problem.h"
 
 namespace meshwright::transformer {
 

@@ -1,0 +1,77 @@
+#ifndef MESHWRIGHT_TRANSFORMER_MIXED_FAMILIES_H_
+#define MESHWRIGHT_TRANSFORMER_MIXED_FAMILIES_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "meshwright/transformer/mixed_costs.h"
+#include "meshwright/transformer/mixed_problem.h"
+
+// The degrees that plans over groups of nodes can have, and bounds that need no tables.
+
+namespace meshwright::transformer {
+
+// What is searched at once.
+struct MixedFamilyRecord {
+  MixedFamily family;
+  // Every group that the family uses has at least one stage: what has fewer is another family's.
+  bool all_groups = false;
+  // No plan of the family takes a step of less, or costs less.
+  double seconds = 0, dollars = 0;
+};
+
+class MixedFamilySpace {
+ public:
+  // All must outlive it.
+  MixedFamilySpace(const MixedProblem& problem, MixedCoster& coster);
+
+  // Sequences that micro-batches may have, in ascending order.
+  const std::vector<int64_t>& Together() const { return together_; }
+  // Degrees that stages of a group may have for that.
+  std::vector<StageDegrees> Options(size_t group, int64_t together) const;
+  // ZeRO's stages and recomputations that may be.
+  struct Choice {
+    int zero;
+    Recompute recompute;
+  };
+  const std::vector<Choice>& Choices() const { return choices_; }
+
+  // Families with the same degrees on all groups that can have them.
+  std::vector<MixedFamilyRecord> Common();
+
+  // Families in which groups differ. `useful` says whether plans of at least so many seconds and
+  // dollars can be of use; what cannot is left out, and of more than `most` families those of the
+  // greatest bounds, of dollars or of seconds, go to `left_out` instead.
+  std::vector<MixedFamilyRecord> Differing(
+      size_t most, bool by_cost, const std::function<bool(double seconds, double dollars)>& useful,
+      const std::function<void(double seconds, double dollars)>& left_out);
+
+ private:
+  struct Option {
+    StageDegrees degrees;
+    int64_t slots = 0;
+    double layer_seconds = 0;  // of both passes of the fastest layer
+    double layer_dollars = 0;
+    double speed() const { return static_cast<double>(slots) / layer_seconds; }
+  };
+  Option Cost(size_t group, const MixedFamily& family);
+  void Bound(const std::vector<Option>& used, MixedFamilyRecord* record) const;
+  bool Takes(const StageDegrees& degrees, const Choice& choice) const;
+
+  const MixedProblem& problem_;
+  MixedCoster& coster_;
+  int64_t layers_ = 0;
+  std::vector<int64_t> tensor_degrees_, together_;
+  std::vector<Choice> choices_;
+  std::map<std::tuple<size_t, StageDegrees, Recompute>, double> layer_seconds_;
+};
+
+// Dollars an hour of a stage at least: its share of nodes at the best price; 0 where none is known.
+double LeastStagePrice(const NodeGroup& group, const StageDegrees& degrees);
+
+}  // namespace meshwright::transformer
+
+#endif  // MESHWRIGHT_TRANSFORMER_MIXED_FAMILIES_H_

@@ -1,0 +1,73 @@
+#ifndef MESHWRIGHT_TRANSFORMER_MIXED_LEDGER_H_
+#define MESHWRIGHT_TRANSFORMER_MIXED_LEDGER_H_
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <vector>
+
+#include "meshwright/transformer/mixed_bounds.h"
+#include "meshwright/transformer/mixed_search.h"
+
+namespace meshwright::transformer {
+
+// What rounding may add to a bound.
+inline constexpr double kMixedBoundRounding = 1e-12;
+
+// Numbers of stages on each group, of a family.
+struct MixedState {
+  size_t family = 0;
+  StageCounts stages = {};
+  std::vector<int64_t> nodes;  // of each group, that they take
+  double dollars_per_hour = 0;
+  double bound = 0, estimate = 0;  // seconds
+
+  double least_dollars() const { return bound * dollars_per_hour / 3600; }
+};
+
+// What a search has found, what can still be of use, and what it leaves open.
+class MixedLedger {
+ public:
+  // `options` must outlive it.
+  explicit MixedLedger(const MixedSearchOptions& options);
+
+  bool by_cost() const { return options_.objective == MixedObjective::kCost; }
+  bool pareto() const { return options_.objective == MixedObjective::kPareto; }
+
+  // A plan of use at this price takes less than this.
+  double Cutoff(double dollars_per_hour) const;
+  // Whether one can take as little as `bound` says.
+  bool Open(double bound, double dollars_per_hour) const {
+    return bound * (1 - kMixedBoundRounding) < Cutoff(dollars_per_hour);
+  }
+  // Whether plans of at least so many seconds and dollars a step can be of use.
+  bool Useful(double seconds, double dollars) const;
+
+  // A plan of a state: it is kept if it is of use.
+  void Add(const MixedState& state, MixedChoice choice);
+  // The search ends without deciding plans of at least that.
+  void LeaveOpen(double seconds, double dollars);
+
+  // Whether choices of nodes are still listed. Their bounds must be known then, useful or not.
+  bool recording() const;
+  // What the state's bound says of its nodes.
+  void RecordBound(const MixedState& state);
+
+  const std::vector<MixedChoice>& front() const { return front_; }
+  // Fills in all but the counts.
+  void Finish(MixedResult* result);
+
+ private:
+  SubCluster* Record(const MixedState& state);
+
+  const MixedSearchOptions& options_;
+  double most_seconds_ = std::numeric_limits<double>::infinity(), most_dollars_ = most_seconds_;
+  std::vector<MixedChoice> front_;
+  std::map<std::vector<int64_t>, SubCluster> sub_clusters_;  // by nodes
+  bool proven_ = true;
+  double open_bound_ = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace meshwright::transformer
+
+#endif  // MESHWRIGHT_TRANSFORMER_MIXED_LEDGER_H_

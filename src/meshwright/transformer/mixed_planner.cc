@@ -1,0 +1,121 @@
+#include "meshwright/transformer/mixed_planner.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "meshwright/transformer/mixed_partition.h"
+
+namespace meshwright::transformer {
+namespace {
+
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+constexpr int kMostOrders = 24;        // of groups, that are tried for a state
+constexpr int kMostCaps = 6;           // on the slowest stage, of an order
+constexpr size_t kMostPolished = 40;   // stages of plans that single moves improve
+constexpr double kNearlyOfUse = 0.02;  // slower than the best, of orders that make others tried
+
+}  // namespace
+
+double MixedPlanner::Try(const MixedAtHand& family, const MixedState& state,
+                         const std::vector<MixedStage>& stages) {
+  ++evaluated_;
+  effort_ += family.costs->micro_batches() * static_cast<int64_t>(stages.size());
+  const double seconds = MixedSeconds(*family.costs, stages);
+  if (ledger_.pareto() || seconds < ledger_.Cutoff(state.dollars_per_hour)) {
+    ledger_.Add(state,
+                {{family.record->family, stages}, seconds, state.dollars_per_hour, state.nodes});
+  }
+  return seconds;
+}
+
+void MixedPlanner::Plan(const MixedAtHand& family, const MixedState& state) {
+  at_ = family;
+  std::vector<int32_t> present;
+  for (size_t group = 0; group < at_.costs->groups(); ++group) {
+    if (state.stages[group] > 0) present.push_back(static_cast<int32_t>(group));
+  }
+  double best = PlanOrder(state, present);
+  if (present.size() == 1) return;
+  best = std::min(best, PlanOrder(state, {present.rbegin(), present.rend()}));
+  if (best * (1 - kNearlyOfUse) >= ledger_.Cutoff(state.dollars_per_hour)) return;
+  int orders = 2;  // the first of all permutations was one of these
+  while (std::next_permutation(present.begin(), present.end()) && orders++ < kMostOrders) {
+    PlanOrder(state, present);
+  }
+}
+
+// The least seconds that were found.
+double MixedPlanner::PlanOrder(const MixedState& state, const std::vector<int32_t>& order) {
+  std::vector<int32_t> groups;
+  for (const int32_t group : order) groups.insert(groups.end(), state.stages[group], group);
+  const double count = static_cast<double>(groups.size());
+  MixedPartitioner partitioner(*at_.costs, groups);
+  const std::vector<double>& values = at_.bounds->values();
+  double sum = 0;
+  // The least cap that can be kept.
+  size_t low = at_.bounds->LeastSlowest(state.stages, at_.costs->layers()), high = values.size();
+  while (low < high) {
+    const size_t middle = low + (high - low) / 8;
+    if (partitioner.Solve(values[middle], nullptr, &sum)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  double best = kUnbounded;
+  std::vector<MixedStage> stages, best_stages;
+  for (size_t cap = low; cap < std::min(values.size(), low + kMostCaps); ++cap) {
+    if (!partitioner.Solve(values[cap], &stages, &sum)) continue;
+    const double more = static_cast<double>(at_.costs->micro_batches() - 1) -
+                        (count - 1) * at_.bounds->forward_share();
+    if (sum + std::max(0.0, more) * values[cap] >= best) break;
+    const double seconds = Try(at_, state, stages);
+    if (seconds >= best) continue;
+    best = seconds;
+    best_stages = stages;
+  }
+  effort_ += partitioner.effort();
+  if (best * (1 - kNearlyOfUse) >= ledger_.Cutoff(state.dollars_per_hour)) return best;
+  return Polish(state, std::move(best_stages), best);
+}
+
+// Moves single layers from one stage to another as long as that helps: of partitions with the same
+// slowest stage and sum, the simulation prefers some. Returns the seconds at the end.
+double MixedPlanner::Polish(const MixedState& state, std::vector<MixedStage> stages,
+                            double seconds) {
+  if (stages.size() > kMostPolished) return seconds;
+  for (bool better = true; better;) {
+    better = false;
+    for (MixedStage& from : stages) {
+      for (MixedStage& to : stages) {
+        if (&from == &to || from.layers == 1) continue;
+        --from.layers;
+        ++to.layers;
+        const double moved = Fits(stages) ? Try(at_, state, stages) : kUnbounded;
+        if (moved < seconds) {
+          seconds = moved;
+          better = true;
+        } else {
+          ++from.layers;
+          --to.layers;
+        }
+      }
+    }
+  }
+  return seconds;
+}
+
+bool MixedPlanner::Fits(const std::vector<MixedStage>& stages) const {
+  int64_t first = at_.costs->layers(), in_flight = 0;
+  for (size_t i = stages.size(); i-- > 0;) {
+    first -= stages[i].layers;
+    in_flight = std::min(in_flight + 1, at_.costs->micro_batches());
+    if (at_.costs->Cell(stages[i].group, first, stages[i].layers).most_in_flight < in_flight) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace meshwright::transformer

@@ -1,0 +1,162 @@
+#include "meshwright/transformer/mixed_states.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace meshwright::transformer {
+namespace {
+
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+constexpr int64_t kFamilyShare = 30;  // a family has at most one of so many parts of the effort
+constexpr int64_t kLeastFamilyEffort = 100'000;
+constexpr size_t kMostFamilyStates = 1024;
+
+}  // namespace
+
+// What a layer costs on a group at least, for each micro-batch.
+double MixedStateLister::LayerDollars(size_t group) const {
+  const double seconds = at_.bounds->LeastLayer(group);
+  if (seconds == kUnbounded) return kUnbounded;
+  return seconds *
+         LeastStagePrice(problem_.cluster.groups[group], at_.record->family.degrees[group]) / 3600;
+}
+
+std::vector<MixedState> MixedStateLister::Promising(const MixedAtHand& family) {
+  at_ = family;
+  listed_.clear();
+  const MixedCosts& costs = *at_.costs;
+  for (const bool cheapest : {false, true}) {
+    std::vector<size_t> groups(costs.groups());
+    std::iota(groups.begin(), groups.end(), size_t{0});
+    const auto value = [&](size_t group) {
+      return cheapest ? LayerDollars(group) : at_.bounds->LeastLayer(group);
+    };
+    std::stable_sort(groups.begin(), groups.end(),
+                     [&](size_t a, size_t b) { return value(a) < value(b); });
+    MixedState state;
+    state.family = at_.index;
+    int64_t count = 0;
+    for (const size_t group : groups) {
+      if (at_.record->all_groups && costs.slots(group) > 0) {
+        state.stages[group] = 1;
+        ++count;
+      }
+    }
+    for (const size_t group : groups) {
+      for (int64_t n = state.stages[group] + 1; n <= costs.slots(group); ++n) {
+        if (count >= costs.layers()) break;
+        ++count;
+        state.stages[group] = static_cast<int32_t>(n);
+        Add(&state);
+      }
+    }
+  }
+  return std::move(listed_);
+}
+
+std::vector<MixedState> MixedStateLister::All(const MixedAtHand& family) {
+  at_ = family;
+  listed_.clear();
+  MixedState state;
+  state.family = at_.index;
+  least_layer_dollars_ = kUnbounded;
+  order_.clear();
+  for (size_t group = 0; group < at_.costs->groups(); ++group) {
+    least_layer_dollars_ = std::min(least_layer_dollars_, LayerDollars(group));
+    order_.push_back(group);
+  }
+  // Where the effort does not suffice, what lies on the cheapest groups alone comes first.
+  std::stable_sort(order_.begin(), order_.end(),
+                   [&](size_t a, size_t b) { return LayerDollars(a) > LayerDollars(b); });
+  family_effort_ = 0;
+  Decide(0, at_.costs->layers(), 0, &state);
+  effort_ += family_effort_;
+  states_ += static_cast<int64_t>(listed_.size());
+  std::stable_sort(listed_.begin(), listed_.end(),
+                   [&](const MixedState& a, const MixedState& b) { return Before(a, b); });
+  for (size_t i = kMostFamilyStates; i < listed_.size(); ++i) {
+    ledger_.LeaveOpen(listed_[i].bound, listed_[i].least_dollars());
+  }
+  listed_.resize(std::min(listed_.size(), kMostFamilyStates));
+  return std::move(listed_);
+}
+
+bool MixedStateLister::Before(const MixedState& a, const MixedState& b) const {
+  return ledger_.by_cost() ? a.estimate * a.dollars_per_hour < b.estimate * b.dollars_per_hour
+                           : a.estimate < b.estimate;
+}
+
+// Decides the groups from order_[index] on; `open` stages may follow. `dollars` is what layers that
+// have to lie on the groups so far cost more than on the cheapest, for each micro-batch.
+void MixedStateLister::Decide(size_t index, int64_t open, double dollars, MixedState* state) {
+  if (index == order_.size()) return Add(state);
+  const size_t group = order_[index];
+  const double before = state->dollars_per_hour;
+  const int64_t slots = at_.costs->slots(group), most = std::min(open, slots);
+  const int64_t least = at_.record->all_groups && slots > 0 ? 1 : 0;
+  for (int64_t i = least; i <= most; ++i) {
+    // What is fast comes first, or what is cheap.
+    const int64_t n = options_.objective == MixedObjective::kTime ? most - (i - least) : i;
+    if (++family_effort_ > std::max(options_.state_effort / kFamilyShare, kLeastFamilyEffort)) {
+      ledger_.LeaveOpen(at_.record->seconds, at_.record->dollars);
+      break;
+    }
+    const double more =
+        n == 0 ? dollars
+               : dollars + static_cast<double>(n) * (LayerDollars(group) - least_layer_dollars_);
+    state->stages[group] = static_cast<int32_t>(n);
+    state->dollars_per_hour =
+        before +
+        PricePerHour(problem_.cluster.groups[group], at_.costs->Nodes(group, n)).value_or(0);
+    if (!ledger_.recording() && !AnyUse(index, open - n, more, *state)) continue;
+    Decide(index + 1, open - n, more, state);
+  }
+  state->stages[group] = 0;
+  state->dollars_per_hour = before;
+}
+
+// Whether the state can be of use if all groups behind have all the stages they can.
+bool MixedStateLister::AnyUse(size_t index, int64_t open, double dollars,
+                              const MixedState& state) const {
+  StageCounts stages = state.stages;
+  for (size_t i = index + 1; i < order_.size(); ++i) {
+    stages[order_[i]] = static_cast<int32_t>(std::min(open, at_.costs->slots(order_[i])));
+  }
+  if (!at_.bounds->MayFit(stages, at_.costs->layers(), 0)) return false;
+  const size_t slowest = at_.bounds->LeastSlowest(stages, at_.costs->layers());
+  if (slowest == at_.bounds->values().size()) return false;
+  const double micro_batches = static_cast<double>(at_.costs->micro_batches());
+  const double seconds = micro_batches * at_.bounds->values()[slowest];
+  if (!ledger_.Open(seconds, state.dollars_per_hour)) return false;
+  // Each stage has a layer at least, and the others cost what they cost at least.
+  const double all =
+      micro_batches * (static_cast<double>(at_.costs->layers()) * least_layer_dollars_ + dollars);
+  return ledger_.Useful(seconds, all * (1 - kMixedBoundRounding));
+}
+
+void MixedStateLister::Add(MixedState* state) {
+  const int64_t count = std::accumulate(state->stages.begin(), state->stages.end(), int64_t{0});
+  if (count == 0 || problem_.fixes.pp.value_or(count) != count) return;
+  state->bound = at_.bounds->Seconds(state->stages);
+  if (state->bound == kUnbounded) return;
+  state->nodes.clear();
+  state->dollars_per_hour = 0;
+  for (size_t group = 0; group < at_.costs->groups(); ++group) {
+    state->nodes.push_back(at_.costs->Nodes(group, state->stages[group]));
+    state->dollars_per_hour +=
+        PricePerHour(problem_.cluster.groups[group], state->nodes.back()).value_or(0);
+  }
+  if (ledger_.recording()) ledger_.RecordBound(*state);
+  const double cutoff = ledger_.Cutoff(state->dollars_per_hour);
+  if (!ledger_.Open(state->bound, state->dollars_per_hour) ||
+      !at_.bounds->MayBeat(state->stages, at_.costs->layers(),
+                           PipelineBound(at_.costs->micro_batches()), cutoff)) {
+    return;
+  }
+  state->estimate = at_.bounds->Estimate(state->stages);
+  listed_.push_back(*state);
+}
+
+}  // namespace meshwright::transformer
