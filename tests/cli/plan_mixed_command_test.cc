@@ -58,20 +58,25 @@ TEST_F(PlanMixedCommand, TheFrontAsTextCsvChartAndJson) {
   const RunResult run =
       Plan({"--pareto", "--steps", "1000", "--csv", csv, "--plot", plot, "--json"});
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  const auto json = nlohmann::json::parse(run.out);
-  EXPECT_TRUE(json["proven"].get<bool>());
-  EXPECT_EQ(json["steps"], 1000);
-  const size_t plans = json["plans"].size(), others = json["others"].size();
+  const auto over = nlohmann::json::parse(run.out)["transformer"]["over_groups"];
+  EXPECT_TRUE(over["proven"].get<bool>());
+  EXPECT_EQ(over["steps"], 1000);
+  const auto& choices = over["choices"];
   // Every choice of up to two nodes of each.
-  EXPECT_EQ(plans + others, 8u);
-  for (size_t i = 1; i < plans; ++i) {
-    EXPECT_GT(json["plans"][i]["step_seconds"], json["plans"][i - 1]["step_seconds"]);
-    EXPECT_LT(json["plans"][i]["step_dollars"], json["plans"][i - 1]["step_dollars"]);
+  EXPECT_EQ(choices.size(), 8u);
+  size_t plans = 0;
+  for (; choices[plans]["on_front"].get<bool>(); ++plans) {
+    EXPECT_TRUE(choices[plans]["beaten_by"].is_null());
+    if (plans == 0) continue;
+    EXPECT_GT(choices[plans]["step_seconds"], choices[plans - 1]["step_seconds"]);
+    EXPECT_LT(choices[plans]["step_dollars"], choices[plans - 1]["step_dollars"]);
   }
-  for (const auto& other : json["others"]) {
-    const auto& by = json["plans"][other["dominated_by"].get<size_t>()];
-    EXPECT_LE(by["step_seconds"], other["step_seconds"]);
-    EXPECT_LE(by["step_dollars"], other["step_dollars"]);
+  EXPECT_GT(plans, 0u);
+  for (size_t i = plans; i < choices.size(); ++i) {
+    const auto& by = choices[choices[i]["beaten_by"].get<size_t>()];
+    EXPECT_TRUE(by["on_front"].get<bool>());
+    EXPECT_LE(by["step_seconds"], choices[i]["step_seconds"]);
+    EXPECT_LE(by["step_dollars"], choices[i]["step_dollars"]);
   }
   const auto table = transformer::ParseCsv(*ReadFile(csv), csv);
   ASSERT_TRUE(table.ok()) << table.status();
@@ -79,6 +84,17 @@ TEST_F(PlanMixedCommand, TheFrontAsTextCsvChartAndJson) {
   const auto chart = nlohmann::json::parse(*ReadFile(plot));
   EXPECT_EQ(chart["data"]["values"].size(), 8u);
   EXPECT_EQ(chart["mark"], "point");
+}
+
+TEST_F(PlanMixedCommand, ThePlanIsRead) {
+  const std::string plan = folder_.Path("plan.json");
+  EXPECT_EQ(Plan({"-o", plan}).exit_code, 0);
+  const auto json = nlohmann::json::parse(*ReadFile(plan));
+  EXPECT_EQ(json["inputs"][0]["kind"], "cluster_yaml");
+  const RunResult simulated = RunMeshwright({"simulate", plan, "--json"});
+  EXPECT_EQ(simulated.exit_code, 0) << simulated.err;
+  EXPECT_NEAR(nlohmann::json::parse(simulated.out)["seconds"].get<double>(),
+              json["step_seconds"].get<double>(), 1e-9);
 }
 
 TEST_F(PlanMixedCommand, WithinLimits) {

@@ -12,7 +12,11 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cluster/units.h"
+#include "meshwright/plan/build_mixed_plan.h"
+#include "meshwright/plan/plan_json.h"
 #include "meshwright/plan/plan_mixed.h"
+#include "meshwright/plan/plan_program.h"
+#include "meshwright/plan/sha256.h"
 
 namespace meshwright {
 namespace {
@@ -129,14 +133,20 @@ absl::Status RunMixedPlanning(const PlanningOptions& options, const MixedPlannin
   transformer::MixedProblem& problem = request.problem;
   MW_ASSIGN_OR_RETURN(problem.fixes, transformer::ParseFixes(options.search.fixes));
   MW_ASSIGN_OR_RETURN(problem.cluster, ParseMixedCluster(options.search.cluster));
+  request.description = std::move(model.description);
+  request.inputs = std::move(model.inputs);
+  MW_RETURN_IF_ERROR(AddClusterInput(options.search.cluster, request.inputs));
   problem.model = std::move(model.model);
   problem.workload = model.workload;
   problem.precision = model.precision;
+  request.memory = options.search.memory;
   MW_RETURN_IF_ERROR(SetBudgets(options.search.memory, &problem));
   MW_RETURN_IF_ERROR(SetLimits(mixed, problem.workload, &request));
   if (!mixed.profile.empty()) {
     MW_ASSIGN_OR_RETURN(const std::string text,
                         ReadFileMaybeGzip(mixed.profile, kMostProfileBytes));
+    MW_ASSIGN_OR_RETURN(const std::string stored, ReadFile(mixed.profile));
+    request.inputs.push_back({mixed.profile, "layer_profile", Sha256Hex(stored)});
     MW_ASSIGN_OR_RETURN(problem.profile, transformer::LayerProfile::Parse(
                                              text, mixed.profile,
                                              {.model = problem.model.name,
@@ -149,7 +159,7 @@ absl::Status RunMixedPlanning(const PlanningOptions& options, const MixedPlannin
     MW_RETURN_IF_ERROR(WriteOutput(plot_file, MixedPlot(request, answer)));
   }
   const bool want_json = options.json || !plan_file.path.empty();
-  const std::string json = want_json ? MixedJson(request, answer) : std::string();
+  const std::string json = want_json ? PlanToJson(BuildMixedPlan(request, answer)) : std::string();
   if (!plan_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(plan_file, json));
   return PrintOutput(options.json ? json : MixedTable(request, answer));
 }

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "meshwright/cli/planning_command.h"
+#include "meshwright/plan/plan.h"
 #include "meshwright/transformer/fixes.h"
 #include "meshwright/transformer/model.h"
 
@@ -33,6 +34,8 @@ void AddMixedPlanningOptions(CLI::App& app, MixedPlanningOptions& options);
 // A model that was read, and what else the command line says of it.
 struct MixedModelRequest {
   transformer::Model model;
+  std::string description;  // text that it was read from
+  std::vector<PlanInput> inputs;
   transformer::Workload workload;
   transformer::Precision precision = transformer::Precision::kBf16;
   std::string objective, csv_path;

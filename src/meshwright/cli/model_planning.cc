@@ -174,9 +174,8 @@ absl::Status RunOverGroups(const PlanningOptions& options, const ModelPlanningOp
   request.csv_path = model.csv_path;
   request.workload.global_batch = model.global_batch;
   MW_ASSIGN_OR_RETURN(request.precision, transformer::ParsePrecision(model.dtype));
-  std::vector<PlanInput> inputs;
-  std::string description;  // not kept: these plans cannot be launched
-  MW_ASSIGN_OR_RETURN(request.model, ReadRequestedModel(options.program, description, inputs));
+  MW_ASSIGN_OR_RETURN(request.model,
+                      ReadRequestedModel(options.program, request.description, request.inputs));
   request.workload.sequence = SequenceOf(request.model, model.sequence);
   return RunMixedPlanning(options, model.mixed, std::move(request));
 }

@@ -60,6 +60,22 @@ PlanDegrees ToPlanDegrees(const transformer::Configuration& c) {
   return degrees;
 }
 
+PlanGroupBytes ToGroupBytes(const transformer::StageMemory& m) {
+  return {m.weights, m.gradients,     m.optimizer, m.activations,
+          m.logits,  m.communication, m.framework, m.host};
+}
+
+void SetMemoryByCategory(const transformer::StageMemory& m, Plan& plan) {
+  const auto set = [&](MemoryCategory category, int64_t bytes) {
+    plan.memory_by_category[static_cast<size_t>(category)] = bytes;
+  };
+  set(MemoryCategory::kParameters, m.weights);
+  set(MemoryCategory::kOptimizerState, m.optimizer);
+  set(MemoryCategory::kGradients, m.gradients);
+  set(MemoryCategory::kActivations, m.activations + m.logits);
+  set(MemoryCategory::kTemporaries, m.communication + m.framework);
+}
+
 Plan BeginModelPlan(const ModelRequest& request, const Cluster& cluster,
                     const transformer::Configuration& best) {
   Plan plan;

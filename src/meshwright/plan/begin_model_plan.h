@@ -5,6 +5,7 @@
 #include "meshwright/plan/plan.h"
 #include "meshwright/plan/plan_model.h"
 #include "meshwright/transformer/configuration.h"
+#include "meshwright/transformer/step_cost.h"
 
 namespace meshwright {
 
@@ -14,6 +15,10 @@ Plan BeginModelPlan(const ModelRequest& request, const Cluster& cluster,
                     const transformer::Configuration& best);
 
 PlanDegrees ToPlanDegrees(const transformer::Configuration& configuration);
+
+// What the memory of the fullest device consists of.
+void SetMemoryByCategory(const transformer::StageMemory& memory, Plan& plan);
+PlanGroupBytes ToGroupBytes(const transformer::StageMemory& memory);
 
 }  // namespace meshwright
 

@@ -23,12 +23,6 @@ using transformer::MixedPlan;
 
 constexpr size_t kMostRows = 20;  // of dominated nodes, in a terminal
 
-bool HasPrices(const MixedRequest& request) {
-  return std::all_of(
-      request.problem.cluster.groups.begin(), request.problem.cluster.groups.end(),
-      [](const NodeGroup& group) { return PricePerHour(group, group.cluster.nodes).has_value(); });
-}
-
 std::string Shown(double seconds) { return SecondsText(seconds); }
 
 // Stages that take the same: "0-3".
@@ -71,6 +65,11 @@ std::string RunLine(const MixedRequest& request, const MixedChoice& choice) {
   return text + "\n";
 }
 
+// Of the best plan on these nodes; empty for a bound.
+std::string OtherDegrees(const MixedRequest& request, const DominatedNodes& one) {
+  return one.choice == nullptr ? "" : MixedDegreesText(request, one.choice->plan);
+}
+
 std::string FrontSection(const MixedRequest& request, const MixedAnswer& answer) {
   const double steps = request.options.steps;
   std::string text =
@@ -83,7 +82,7 @@ std::string FrontSection(const MixedRequest& request, const MixedAnswer& answer)
     absl::StrAppendFormat(&text, "  %3d %10s %12s  %s (%s)\n", i,
                           RunTimeText(steps * choice.seconds),
                           DollarsText(steps * choice.step_dollars()),
-                          NodesText(request, choice.nodes), MixedFamilyText(choice.plan));
+                          NodesText(request, choice.nodes), MixedDegreesText(request, choice.plan));
   }
   const std::vector<DominatedNodes> others = Dominated(answer);
   if (others.empty()) return text;
@@ -91,7 +90,7 @@ std::string FrontSection(const MixedRequest& request, const MixedAnswer& answer)
                         others.size() > kMostRows ? ", the first of them; --csv has all" : "");
   for (size_t i = 0; i < std::min(others.size(), kMostRows); ++i) {
     const DominatedNodes& one = others[i];
-    absl::StrAppendFormat(&text, "  %s%10s %12s  %s: ", one.is_bound ? ">= " : "   ",
+    absl::StrAppendFormat(&text, "  %s%10s %12s  %s: ", one.choice == nullptr ? ">= " : "   ",
                           RunTimeText(steps * one.seconds), DollarsText(steps * one.dollars),
                           NodesText(request, one.nodes));
     absl::StrAppend(&text,
@@ -102,47 +101,13 @@ std::string FrontSection(const MixedRequest& request, const MixedAnswer& answer)
   return text;
 }
 
-ordered_json PlanJson(const MixedRequest& request, const MixedChoice& choice,
-                      const MixedFigures& figures) {
-  ordered_json nodes = ordered_json::object(), stages = ordered_json::array();
-  const std::vector<NodeGroup>& groups = request.problem.cluster.groups;
-  for (size_t i = 0; i < groups.size(); ++i) nodes[groups[i].name] = choice.nodes[i];
-  int64_t first = 0;
-  for (size_t i = 0; i < choice.plan.stages.size(); ++i) {
-    const transformer::PipelineStage& stage = figures.stages[i];
-    stages.push_back({{"group", groups[choice.plan.stages[i].group].name},
-                      {"device", groups[choice.plan.stages[i].group].cluster.device.name},
-                      {"first_layer", first},
-                      {"layers", choice.plan.stages[i].layers},
-                      {"forward_seconds", stage.forward},
-                      {"backward_seconds", stage.backward},
-                      {"send_seconds", stage.send},
-                      {"update_seconds", stage.update},
-                      {"peak_bytes", figures.memory[i].total()}});
-    first += choice.plan.stages[i].layers;
-  }
-  const transformer::MixedFamily& family = choice.plan.family;
-  ordered_json json = {{"step_seconds", choice.seconds},
-                       {"step_dollars", nullptr},
-                       {"dollars_per_hour", nullptr},
-                       {"nodes", std::move(nodes)},
-                       {"tp", family.tp},
-                       {"sequence_parallel", family.tp > 1},
-                       {"dp", family.dp},
-                       {"pp", choice.plan.stages.size()},
-                       {"micro_batch", family.micro_batch},
-                       {"zero", family.zero},
-                       {"recompute", transformer::RecomputeName(family.recompute)},
-                       {"schedule", "1f1b"},
-                       {"stages", std::move(stages)}};
-  if (HasPrices(request)) {
-    json["step_dollars"] = choice.step_dollars();
-    json["dollars_per_hour"] = choice.dollars_per_hour;
-  }
-  return json;
-}
-
 }  // namespace
+
+bool HasPrices(const MixedRequest& request) {
+  return std::all_of(
+      request.problem.cluster.groups.begin(), request.problem.cluster.groups.end(),
+      [](const NodeGroup& group) { return PricePerHour(group, group.cluster.nodes).has_value(); });
+}
 
 std::string DollarsText(double dollars) {
   return dollars >= 1 ? absl::StrFormat("$%.2f", dollars) : absl::StrFormat("$%.3g", dollars);
@@ -165,16 +130,27 @@ std::string NodesText(const MixedRequest& request, const std::vector<int64_t>& n
   return text;
 }
 
-std::string MixedFamilyText(const MixedPlan& plan) {
-  transformer::Configuration c;
-  c.tp = plan.family.tp;
-  c.sequence_parallel = plan.family.tp > 1;
-  c.dp = plan.family.dp;
-  c.pp = static_cast<int64_t>(plan.stages.size());
-  c.micro_batch = plan.family.micro_batch;
-  c.zero = plan.family.zero;
-  c.recompute = plan.family.recompute;
-  return ConfigurationText(c);
+std::string MixedDegreesText(const MixedRequest& request, const MixedPlan& plan) {
+  transformer::MixedFamily family = plan.family;
+  const auto text = [&](const transformer::StageDegrees& degrees) {
+    transformer::Configuration c = StageConfiguration(degrees, family, {});
+    c.pp = static_cast<int64_t>(plan.stages.size());
+    c.zero = family.zero;
+    return ConfigurationText(c);
+  };
+  if (const auto common = family.Common(); common.has_value()) return text(*common);
+  std::string all = absl::StrCat("pp=", plan.stages.size());
+  if (family.zero > 0) absl::StrAppend(&all, " zero=", family.zero);
+  if (family.recompute != transformer::Recompute::kNone) {
+    StrAppend(&all, " recompute=", transformer::RecomputeName(family.recompute));
+  }
+  for (size_t i = 0; i < family.degrees.size(); ++i) {
+    const transformer::StageDegrees& degrees = family.degrees[i];
+    if (!degrees.used()) continue;
+    absl::StrAppend(&all, ", ", request.problem.cluster.groups[i].name, " tp=", degrees.tp,
+                    degrees.tp > 1 ? " sp" : "", " dp=", degrees.dp, " mbs=", degrees.micro_batch);
+  }
+  return all;
 }
 
 std::string ChoiceText(const MixedRequest& request, const MixedChoice& choice) {
@@ -184,7 +160,7 @@ std::string ChoiceText(const MixedRequest& request, const MixedChoice& choice) {
     absl::StrAppend(&text, " and ", DollarsText(steps * choice.step_dollars()));
   }
   return absl::StrCat(text, " on ", NodesText(request, choice.nodes), " (",
-                      MixedFamilyText(choice.plan), ")");
+                      MixedDegreesText(request, choice.plan), ")");
 }
 
 std::vector<DominatedNodes> Dominated(const MixedAnswer& answer) {
@@ -195,10 +171,9 @@ std::vector<DominatedNodes> Dominated(const MixedAnswer& answer) {
     if (std::any_of(front.begin(), front.end(), is)) continue;
     DominatedNodes& one = all.emplace_back();
     one.nodes = cluster.nodes;
-    one.is_bound = !cluster.best.has_value();
-    one.seconds = one.is_bound ? cluster.bound_seconds : cluster.best->seconds;
+    if (cluster.best.has_value()) one.choice = &*cluster.best;
+    one.seconds = one.choice == nullptr ? cluster.bound_seconds : cluster.best->seconds;
     one.dollars = one.seconds * cluster.dollars_per_hour / 3600;
-    if (!one.is_bound) one.family = MixedFamilyText(cluster.best->plan);
     for (size_t i = 0; i < front.size() && one.by < 0; ++i) {
       if (front[i].seconds <= one.seconds && front[i].step_dollars() <= one.dollars) {
         one.by = static_cast<int32_t>(i);
@@ -217,7 +192,7 @@ std::string MixedTable(const MixedRequest& request, const MixedAnswer& answer) {
   std::string text;
   if (front) text = FrontSection(request, answer) + "the fastest\n";
   absl::StrAppend(&text, "nodes     ", NodesText(request, best.nodes), "\n", "degrees   ",
-                  MixedFamilyText(best.plan), "\n");
+                  MixedDegreesText(request, best.plan), "\n");
   absl::StrAppendFormat(&text, "step      %s, %.4g tokens a second\n", Shown(best.seconds),
                         tokens / best.seconds);
   if (HasPrices(request)) {
@@ -266,11 +241,11 @@ std::string MixedCsv(const MixedRequest& request, const MixedAnswer& answer) {
           absl::StrAppend(out, groups[stage.group].name, ":", stage.layers);
         });
     add(true, choice.nodes, choice.seconds, choice.step_dollars(), false,
-        MixedFamilyText(choice.plan), layers, "");
+        MixedDegreesText(request, choice.plan), layers, "");
   }
   for (const DominatedNodes& one : Dominated(answer)) {
-    add(false, one.nodes, one.seconds, one.dollars, one.is_bound, one.family, "",
-        one.by < 0 ? "" : absl::StrCat(one.by));
+    add(false, one.nodes, one.seconds, one.dollars, one.choice == nullptr,
+        OtherDegrees(request, one), "", one.by < 0 ? "" : absl::StrCat(one.by));
   }
   return csv;
 }
@@ -283,14 +258,14 @@ std::string MixedPlot(const MixedRequest& request, const MixedAnswer& answer) {
                       {"dollars", choice.step_dollars() * steps},
                       {"kind", "front"},
                       {"nodes", NodesText(request, choice.nodes)},
-                      {"degrees", MixedFamilyText(choice.plan)}});
+                      {"degrees", MixedDegreesText(request, choice.plan)}});
   }
   for (const DominatedNodes& one : Dominated(answer)) {
     values.push_back({{"seconds", one.seconds * steps},
                       {"dollars", one.dollars * steps},
-                      {"kind", one.is_bound ? "no better than this" : "dominated"},
+                      {"kind", one.choice == nullptr ? "no better than this" : "dominated"},
                       {"nodes", NodesText(request, one.nodes)},
-                      {"degrees", one.family}});
+                      {"degrees", OtherDegrees(request, one)}});
   }
   const auto axis = [](const char* field, const char* title) -> ordered_json {
     return {
@@ -306,36 +281,6 @@ std::string MixedPlot(const MixedRequest& request, const MixedAnswer& answer) {
         {"y", axis("dollars", request.has_steps ? "run ($)" : "step ($)")},
         {"color", {{"field", "kind"}, {"type", "nominal"}}},
         {"tooltip", ordered_json::array({{{"field", "nodes"}}, {{"field", "degrees"}}})}}}};
-  return document.dump(2, ' ', /*ensure_ascii=*/true, ordered_json::error_handler_t::replace) +
-         "\n";
-}
-
-std::string MixedJson(const MixedRequest& request, const MixedAnswer& answer) {
-  const transformer::MixedResult& result = answer.result;
-  ordered_json front = ordered_json::array(), others = ordered_json::array();
-  for (size_t i = 0; i < result.front.size(); ++i) {
-    front.push_back(PlanJson(request, result.front[i], answer.figures[i]));
-  }
-  for (const DominatedNodes& one : Dominated(answer)) {
-    others.push_back({{"nodes", one.nodes},
-                      {"step_seconds", one.seconds},
-                      {"step_dollars", one.dollars},
-                      {"is_bound", one.is_bound},
-                      {"degrees", one.family},
-                      {"dominated_by", one.by < 0 ? ordered_json() : ordered_json(one.by)}});
-  }
-  const ordered_json document = {
-      {"kind", "plans over groups of nodes"},
-      {"model", request.problem.model.name},
-      {"cluster", request.problem.cluster.name},
-      {"sequence", request.problem.workload.sequence},
-      {"global_batch", request.problem.workload.global_batch},
-      {"steps", request.has_steps ? ordered_json(request.options.steps) : ordered_json()},
-      {"bound", result.bound},
-      {"proven", result.proven},
-      {"plans", std::move(front)},
-      {"others", std::move(others)},
-      {"planning_seconds", answer.planning_seconds}};
   return document.dump(2, ' ', /*ensure_ascii=*/true, ordered_json::error_handler_t::replace) +
          "\n";
 }

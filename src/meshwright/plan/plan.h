@@ -256,7 +256,7 @@ struct Plan {
   std::vector<PlanTransfer> cross_stage;
 
   // Plans of models: the degrees of their training. There is no program then, so neither
-  // parameters, outputs and instructions nor stages.
+  // parameters, outputs and instructions, nor stages but over groups of nodes.
   std::optional<PlanTransformer> transformer;
 
   std::vector<std::string> warnings;

@@ -78,12 +78,12 @@ absl::Status MixedShortage(const MixedRequest& request) {
       std::max_element(figures.memory.begin(), figures.memory.end(),
                        [](const auto& a, const auto& b) { return a.total() < b.total(); });
   const int32_t group = fastest.front().plan.stages[fullest - figures.memory.begin()].group;
-  return absl::ResourceExhaustedError(
-      StrCat(request.problem.model.name,
-             " does not fit into the memory of any choice of nodes; the "
-             "fastest plan without a limit (",
-             MixedFamilyText(fastest.front().plan), ") takes ", BytesText(fullest->total()),
-             " on a device of ", request.problem.cluster.groups[group].name));
+  return absl::ResourceExhaustedError(StrCat(
+      request.problem.model.name,
+      " does not fit into the memory of any choice of nodes; the "
+      "fastest plan without a limit (",
+      MixedDegreesText(request, fastest.front().plan), ") takes ", BytesText(fullest->total()),
+      " on a device of ", request.problem.cluster.groups[group].name));
 }
 
 }  // namespace

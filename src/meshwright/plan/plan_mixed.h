@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "meshwright/plan/plan.h"
+#include "meshwright/transformer/mixed_costs.h"
 #include "meshwright/transformer/mixed_search.h"
 
 namespace meshwright {
@@ -13,7 +15,10 @@ namespace meshwright {
 struct MixedRequest {
   transformer::MixedProblem problem;
   transformer::MixedSearchOptions options;
-  bool has_steps = false;  // options.steps was given
+  bool has_steps = false;   // options.steps was given
+  std::string description;  // text that the model was read from
+  std::string memory = "device";
+  std::vector<PlanInput> inputs;
 };
 
 struct MixedAnswer {
@@ -34,9 +39,6 @@ std::string MixedTable(const MixedRequest& request, const MixedAnswer& answer);
 std::string MixedCsv(const MixedRequest& request, const MixedAnswer& answer);
 // The front and the others as a chart of time and cost: a Vega-Lite document with its data.
 std::string MixedPlot(const MixedRequest& request, const MixedAnswer& answer);
-// All of that as JSON.
-std::string MixedJson(const MixedRequest& request, const MixedAnswer& answer);
-
 }  // namespace meshwright
 
 #endif  // MESHWRIGHT_PLAN_PLAN_MIXED_H_

@@ -144,18 +144,9 @@ std::vector<PlanSensitivity> Sensitivity(const ModelRequest& request, const Clus
 
 void SetModelMemory(const StepCost& cost, Plan& plan) {
   plan.peak_bytes = cost.peak_bytes;
-  for (const transformer::StageMemory& m : cost.memory) {
-    plan.transformer->memory.push_back({m.weights, m.gradients, m.optimizer, m.activations,
-                                        m.logits, m.communication, m.framework, m.host});
-    if (m.total() != cost.peak_bytes) continue;
-    const auto set = [&](MemoryCategory category, int64_t bytes) {
-      plan.memory_by_category[static_cast<size_t>(category)] = bytes;
-    };
-    set(MemoryCategory::kParameters, m.weights);
-    set(MemoryCategory::kOptimizerState, m.optimizer);
-    set(MemoryCategory::kGradients, m.gradients);
-    set(MemoryCategory::kActivations, m.activations + m.logits);
-    set(MemoryCategory::kTemporaries, m.communication + m.framework);
+  for (const transformer::StageMemory& memory : cost.memory) {
+    plan.transformer->memory.push_back(ToGroupBytes(memory));
+    if (memory.total() == cost.peak_bytes) SetMemoryByCategory(memory, plan);
   }
 }
 

@@ -195,28 +195,65 @@ absl::Status CheckParameterBytes(const Plan& plan) {
   return absl::OkStatus();
 }
 
+// Of a plan over groups of nodes: every stage is on a group that has nodes, and the parts of the
+// cluster are the groups that do.
+absl::Status CheckOverGroups(const Plan& plan) {
+  const PlanOverGroups& over = *plan.transformer->over_groups;
+  const std::string path = "$.transformer.over_groups";
+  if (plan.stages.empty() || over.stage_groups.size() != plan.stages.size()) {
+    return JsonErrorAt(StrCat(path, ".stage_groups"),
+                       StrCat("found ", over.stage_groups.size(), " of ",
+                              Counted(static_cast<int64_t>(plan.stages.size()), "stage")));
+  }
+  std::vector<const PlanNodeGroup*> used;
+  for (const PlanNodeGroup& group : over.groups) {
+    if (group.used_nodes > 0) used.push_back(&group);
+  }
+  const std::vector<PlanClusterPart>& parts = plan.cluster.parts;
+  bool same = used.size() == parts.size();
+  for (size_t i = 0; same && i < parts.size(); ++i) {
+    same = used[i]->device == parts[i].device && used[i]->used_nodes == parts[i].nodes &&
+           used[i]->devices_per_node == parts[i].devices_per_node;
+  }
+  if (!same) {
+    return JsonErrorAt(StrCat(path, ".groups"),
+                       "the groups with used nodes are not the parts of the cluster");
+  }
+  for (size_t i = 0; i < over.stage_groups.size(); ++i) {
+    const int64_t group = over.stage_groups[i];
+    const std::string place = StrCat(path, ".stage_groups[", i, "]");
+    if (group >= static_cast<int64_t>(over.groups.size()) || over.groups[group].used_nodes == 0) {
+      return JsonErrorAt(place, StrCat("found ", group, ", expected a group with used nodes"));
+    }
+    const std::vector<PlanAxis> mesh = {{"dp", over.groups[group].dp},
+                                        {"tp", over.groups[group].tp}};
+    if (plan.stages[i].mesh != mesh || plan.stages[i].device != over.groups[group].device) {
+      return JsonErrorAt(place, "the stage has other degrees or devices than its group");
+    }
+  }
+  return absl::OkStatus();
+}
+
 // The degrees are those of the cluster, and every pipeline group has its memory.
 absl::Status CheckTransformer(const Plan& plan) {
   if (!plan.transformer.has_value()) return absl::OkStatus();
   const PlanDegrees& degrees = plan.transformer->configuration;
-  double gpus = 1;
-  for (const int64_t degree : {degrees.tp, degrees.cp, degrees.dp, degrees.pp}) {
-    gpus *= static_cast<double>(degree);
-  }
-  const auto devices = static_cast<double>(plan.cluster.parts[0].devices());
-  if (gpus != devices) {
-    return JsonErrorAt(
-        "$.transformer.configuration",
-        absl::StrFormat("tp x cp x dp x pp is %.0f, but the cluster has %.0f devices", gpus,
-                        devices));
-  }
   const size_t groups = plan.transformer->memory.size();
   if (groups == 0 || static_cast<double>(groups) != static_cast<double>(degrees.pp)) {
     return JsonErrorAt("$.transformer.memory",
                        StrCat("found ", Counted(static_cast<int64_t>(groups), "group"),
                               ", but pp is ", degrees.pp));
   }
-  return absl::OkStatus();
+  if (plan.transformer->over_groups.has_value()) return CheckOverGroups(plan);
+  double gpus = 1;
+  for (const int64_t degree : {degrees.tp, degrees.cp, degrees.dp, degrees.pp}) {
+    gpus *= static_cast<double>(degree);
+  }
+  const auto devices = static_cast<double>(plan.cluster.parts[0].devices());
+  if (gpus == devices) return absl::OkStatus();
+  return JsonErrorAt("$.transformer.configuration",
+                     absl::StrFormat("tp x cp x dp x pp is %.0f, but the cluster has %.0f devices",
+                                     gpus, devices));
 }
 
 // Before anything else is looked at: another version has other keys.

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "meshwright/plan/plan_over_groups.h"
+
 // The part of a Plan that only plans of models without a program have: the degrees of a
 // transformer's training. Each struct lists its members once, for the JSON form's writer and reader
 // alike, in the order of the schema.
@@ -206,6 +208,7 @@ struct PlanTransformer {
   std::vector<PlanAlternative> alternatives;
   std::vector<PlanSensitivity> sensitivity;
   std::optional<PlanGoodput> goodput;
+  std::optional<PlanOverGroups> over_groups;  // of groups of nodes; then there are stages as well
 
   template <typename Self, typename Visitor>
   static void VisitMembers(Self& self, const Visitor& visit) {
@@ -226,6 +229,7 @@ struct PlanTransformer {
     visit("alternatives", self.alternatives);
     visit("sensitivity", self.sensitivity);
     visit("goodput", self.goodput);
+    visit("over_groups", self.over_groups);
   }
   friend bool operator==(const PlanTransformer&, const PlanTransformer&) = default;
 };

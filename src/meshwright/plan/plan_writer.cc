@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,9 @@ using Json = nlohmann::ordered_json;
 std::string Text(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
+
+template <typename T>
+requires std::is_arithmetic_v<T> Json ToJson(const T& number) { return number; }
 
 template <typename T>
 Json OrNull(const std::optional<T>& value) {

@@ -130,6 +130,41 @@ std::string StateText(const PlanState& state) {
                                                  : "left out");
 }
 
+// Where the stages lie, what they have of their own, and what that costs.
+std::string OverGroupsSection(const Plan& plan) {
+  if (!plan.transformer->over_groups.has_value()) return "";
+  const PlanOverGroups& over = *plan.transformer->over_groups;
+  std::string text;
+  for (const PlanNodeGroup& group : over.groups) {
+    if (group.used_nodes == 0) continue;
+    absl::StrAppendFormat(&text, "  %-14s %d of %d nodes, tp=%d dp=%d mbs=%d\n", group.name,
+                          group.used_nodes, group.nodes, group.tp, group.dp, group.micro_batch);
+  }
+  absl::StrAppend(&text,
+                  "  stage   nodes of       layers   forward  backward    update    memory\n");
+  for (size_t i = 0; i < plan.stages.size();) {
+    const PlanStage& stage = plan.stages[i];
+    size_t end = i + 1;
+    const auto same = [&](const PlanStage& other) {
+      return over.stage_groups[end] == over.stage_groups[i] && other.seconds == stage.seconds &&
+             other.end_layer - other.first_layer == stage.end_layer - stage.first_layer &&
+             BytesText(other.bytes.peak) == BytesText(stage.bytes.peak);
+    };
+    while (end < plan.stages.size() && same(plan.stages[end])) ++end;
+    absl::StrAppendFormat(&text, "  %-7s %-14s %6d %9s %9s %9s %9s\n",
+                          end == i + 1 ? absl::StrCat(i) : absl::StrCat(i, "-", end - 1),
+                          over.groups[over.stage_groups[i]].name,
+                          stage.end_layer - stage.first_layer, SecondsText(stage.seconds.forward),
+                          SecondsText(stage.seconds.backward), SecondsText(stage.seconds.update),
+                          BytesText(stage.bytes.peak));
+    i = end;
+  }
+  if (over.step_dollars.has_value()) {
+    absl::StrAppendFormat(&text, "cost      $%.4g a step\n", *over.step_dollars);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string DegreesText(const PlanDegrees& d) {
@@ -163,14 +198,18 @@ std::string DegreesText(const PlanDegrees& d) {
 std::string TransformerTable(const Plan& plan) {
   const PlanTransformer& part = *plan.transformer;
   const double tokens = static_cast<double>(part.global_batch) * static_cast<double>(part.sequence);
-  const PlanClusterPart& devices = plan.cluster.parts[0];
-  const int64_t gpus = devices.devices();
+  int64_t gpus = 0;
+  std::string devices;
+  for (const PlanClusterPart& one : plan.cluster.parts) {
+    gpus += one.devices();
+    absl::StrAppend(&devices, devices.empty() ? "" : " + ", one.devices(), " x ", one.device);
+  }
   std::string text =
       Hanging("model     ", absl::StrFormat("%s, %.4g parameters, %d sequences of %d tokens a step",
                                             part.model, static_cast<double>(part.parameters),
                                             part.global_batch, part.sequence));
-  absl::StrAppendFormat(&text, "cluster   %s: %d x %s\n", plan.cluster.name, gpus, devices.device);
-  absl::StrAppend(&text, Hanging("degrees   ", DegreesText(part.configuration)));
+  absl::StrAppend(&text, Hanging("cluster   ", absl::StrCat(plan.cluster.name, ": ", devices)),
+                  Hanging("degrees   ", DegreesText(part.configuration)), OverGroupsSection(plan));
   absl::StrAppendFormat(
       &text, "step      %s, %.0f tokens a second and GPU, MFU %.1f %%, HFU %.1f %%\n",
       SecondsText(plan.step_seconds), tokens / plan.step_seconds / static_cast<double>(gpus),

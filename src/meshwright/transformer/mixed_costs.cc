@@ -170,10 +170,6 @@ void MixedCoster::SetSends(const MixedFamily& family, MixedCosts* costs) const {
   }
 }
 
-double MixedCoster::SendBytes(const MixedPlan& plan, size_t index) const {
-  return ActivationBytes(problem_, plan.family.degrees[plan.stages[index].group]);
-}
-
 MixedFigures MixedCoster::Figures(const MixedPlan& plan) {
   const MixedCosts costs = Costs(plan.family);
   MixedFigures figures;
@@ -184,6 +180,7 @@ MixedFigures MixedCoster::Figures(const MixedPlan& plan) {
   int64_t first = costs.layers();
   figures.stages.resize(count);
   figures.costs.resize(count);
+  figures.send_bytes.resize(count);
   figures.memory.resize(count);
   for (int64_t i = count - 1; i >= 0; --i) {
     const MixedStage& stage = plan.stages[i];
@@ -193,6 +190,7 @@ MixedFigures MixedCoster::Figures(const MixedPlan& plan) {
     PipelineStage& one = figures.stages[i];
     one = MixedBlockMaker::Passes(cost);
     one.update = blocks.UpdateSeconds(cost);
+    figures.send_bytes[i] = ActivationBytes(problem_, plan.family.degrees[stage.group]);
     if (i + 1 < count) {
       const int32_t next = plan.stages[i + 1].group;
       one.send = costs.SendSeconds(stage.group, next, behind[next] - 1);
@@ -206,6 +204,7 @@ MixedFigures MixedCoster::Figures(const MixedPlan& plan) {
     figures.stages[0].update +=
         costs.TiedSeconds(plan.stages.front().group, plan.stages.back().group, count);
   }
+  figures.fixed_seconds = costs.fixed_seconds();
   figures.seconds = PipelineSeconds(figures.stages, costs.micro_batches()) + costs.fixed_seconds();
   for (size_t group = 0; group < costs.groups(); ++group) {
     figures.nodes[group] = costs.Nodes(group, behind[group]);

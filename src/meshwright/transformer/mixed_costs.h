@@ -79,6 +79,8 @@ struct MixedFigures {
   std::vector<int64_t> nodes;  // of each group
   std::vector<PipelineStage> stages;
   std::vector<GroupCost> costs;     // by stage
+  std::vector<double> send_bytes;   // by stage: of a device, for a micro-batch
+  double fixed_seconds = 0;         // of `seconds`, that no stage has
   std::vector<StageMemory> memory;  // by stage
   bool fits = false;
 };
@@ -101,8 +103,6 @@ class MixedCoster {
   int64_t cells_made() const { return cells_made_; }
   // Of any plan whose stages have all the model's layers and lie on slots that there are.
   MixedFigures Figures(const MixedPlan& plan);
-  // Bytes that a device of stage `index` sends on for a micro-batch.
-  double SendBytes(const MixedPlan& plan, size_t index) const;
 
  private:
   using TableKey = std::tuple<size_t, StageDegrees, int, Recompute>;
