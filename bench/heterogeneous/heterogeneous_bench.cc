@@ -1,7 +1,9 @@
 // Plans over groups of nodes of different devices.
 //
-//   heterogeneous_bench nodes [MODEL]   the search as the cluster grows from 64 to 1,024 nodes of
+//   heterogeneous_bench nodes [time|cost|pareto [MODEL]]
+//                                       the search as the cluster grows from 64 to 1,024 nodes of
 //                                       four types: a row each, seconds and memory
+//   heterogeneous_bench random          gaps of 100 random clusters of up to 48 nodes
 //   heterogeneous_bench fasop           on the inputs of FASOP's published runs: FASOP's own choice
 //                                       (the fastest that it does not mark as too large), costed by
 //                                       our model, beside our plan; and the published sweep over 80
@@ -16,6 +18,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,9 +45,25 @@ double PeakMib() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-absl::Status Nodes(const std::string& model) {
-  std::printf("%6s %6s %9s %9s %8s %9s\n", "nodes", "GPUs", "step (s)", "gap (%)", "plan (s)",
-              "peak MiB");
+absl::StatusOr<MixedObjective> FindObjective(std::string_view name) {
+  if (name == "time") return MixedObjective::kTime;
+  if (name == "cost") return MixedObjective::kCost;
+  if (name == "pareto") return MixedObjective::kPareto;
+  return absl::InvalidArgumentError("objectives are time, cost and pareto");
+}
+
+// How much better than the best found a plan could be.
+double Gap(const MixedResult& result, MixedObjective objective) {
+  if (result.front.empty()) return 0;
+  const MixedChoice& best = result.front[0];
+  const double value = objective == MixedObjective::kCost ? best.step_dollars() : best.seconds;
+  return value / result.bound - 1;
+}
+
+absl::Status Nodes(std::string_view objective_name, const std::string& model) {
+  MW_ASSIGN_OR_RETURN(const MixedObjective objective, FindObjective(objective_name));
+  std::printf("%6s %6s %9s %9s %9s %6s %8s %9s\n", "nodes", "GPUs", "step (s)", "step ($)",
+              "gap (%)", "front", "plan (s)", "peak MiB");
   for (int64_t each = 16; each <= 256; each *= 2) {
     MixedProblem problem;
     MW_ASSIGN_OR_RETURN(problem.model, LoadModel(model));
@@ -53,13 +72,53 @@ absl::Status Nodes(const std::string& model) {
                         ParseMixedCluster(absl::StrCat(each, "x8xh200+", each, "x8xh100-sxm+", each,
                                                        "x8xa100-80g+", each, "x8xa100-40g")));
     const auto start = std::chrono::steady_clock::now();
-    MW_ASSIGN_OR_RETURN(const MixedResult result, SearchMixed(problem, {}));
+    MW_ASSIGN_OR_RETURN(const MixedResult result, SearchMixed(problem, {.objective = objective}));
     const double seconds = Since(start);
-    const double step = result.front.empty() ? 0 : result.front[0].seconds;
-    std::printf("%6d %6d %9.3f %9.1f %8.2f %9.0f\n", static_cast<int>(4 * each),
-                static_cast<int>(32 * each), step, 100 * (step / result.bound - 1), seconds,
+    if (result.front.empty()) return absl::NotFoundError("no plan fits");
+    const MixedChoice& best = result.front[0];
+    std::printf("%6d %6d %9.3f %9.2f %9.1f %6d %8.2f %9.0f\n", static_cast<int>(4 * each),
+                static_cast<int>(32 * each), best.seconds, best.step_dollars(),
+                100 * Gap(result, objective), static_cast<int>(result.front.size()), seconds,
                 PeakMib());
+    std::fflush(stdout);
   }
+  return absl::OkStatus();
+}
+
+// Two or three types of nodes, some of each; a model and a batch.
+absl::Status Random() {
+  constexpr int kClusters = 100;
+  constexpr const char* kDevices[] = {"a10g", "v100", "a100-40g", "h100-sxm", "h200"};
+  constexpr const char* kModels[] = {"gpt2-xl", "llama3-8b"};
+  std::vector<double> gaps;
+  double total = 0;
+  int proven = 0;
+  for (int i = 0; i < kClusters; ++i) {
+    std::mt19937_64 random(i);
+    const auto below = [&](uint64_t n) { return random() % n; };
+    MixedProblem problem;
+    MW_ASSIGN_OR_RETURN(problem.model, LoadModel(kModels[below(2)]));
+    problem.workload = {.sequence = 1024, .global_batch = int64_t{32} << below(4)};
+    const size_t first = below(5), types = 2 + below(2);
+    std::string cluster;
+    for (size_t t = 0; t < types; ++t) {
+      absl::StrAppend(&cluster, cluster.empty() ? "" : "+", 1 + below(16), "x", 4 << below(2), "x",
+                      kDevices[(first + t) % 5]);
+    }
+    MW_ASSIGN_OR_RETURN(problem.cluster, ParseMixedCluster(cluster));
+    const auto start = std::chrono::steady_clock::now();
+    MW_ASSIGN_OR_RETURN(const MixedResult result, SearchMixed(problem, {}));
+    total += Since(start);
+    if (result.front.empty()) continue;
+    gaps.push_back(100 * Gap(result, MixedObjective::kTime));
+    proven += result.proven ? 1 : 0;
+  }
+  std::sort(gaps.begin(), gaps.end());
+  std::printf(
+      "%d clusters with a plan: %d proven; gap (%%) median %.1f, 90th of 100 %.1f, most "
+      "%.1f; %.1f s in all\n",
+      static_cast<int>(gaps.size()), proven, gaps[gaps.size() / 2], gaps[gaps.size() * 9 / 10],
+      gaps.back(), total);
   return absl::OkStatus();
 }
 
@@ -195,9 +254,12 @@ absl::Status Fasop() {
 
 int Main(int argc, char** argv) {
   const std::string_view what = argc > 1 ? argv[1] : "";
-  absl::Status status =
-      absl::InvalidArgumentError("usage: heterogeneous_bench nodes [MODEL]|fasop");
-  if (what == "nodes") status = Nodes(argc > 2 ? argv[2] : "llama3-70b");
+  absl::Status status = absl::InvalidArgumentError(
+      "usage: heterogeneous_bench nodes [time|cost|pareto [MODEL]]|random|fasop");
+  if (what == "nodes") {
+    status = Nodes(argc > 2 ? argv[2] : "time", argc > 3 ? argv[3] : "llama3-70b");
+  }
+  if (what == "random") status = Random();
   if (what == "fasop") status = Fasop();
   if (!status.ok()) std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
   return ExitCode(status);

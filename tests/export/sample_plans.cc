@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "meshwright/base/status.h"
+#include "meshwright/export/launch_filter.h"
 #include "meshwright/export/target.h"
 #include "meshwright/plan/plan_model.h"
 #include "meshwright/transformer/builtin_models.h"
@@ -34,6 +35,16 @@ absl::StatusOr<Plan> TrySamplePlanOf(const SampleRequest& request) {
   MW_ASSIGN_OR_RETURN(wanted.precision, transformer::ParsePrecision(request.precision));
   wanted.top = request.top;
   wanted.threads = 1;
+  if (!request.targets.empty()) {
+    MW_ASSIGN_OR_RETURN(const std::vector<const ExportTarget*> targets,
+                        ParseLaunchTargets(request.targets));
+    wanted.taken_by = "--for " + request.targets;
+    ModelLaunch launch;
+    launch.model = wanted.model;
+    launch.SetDescription(wanted.description);
+    launch.workload = wanted.workload;
+    MW_ASSIGN_OR_RETURN(wanted.takes, LaunchFilter(targets, std::move(launch)));
+  }
   return PlanModel(wanted);
 }
 

@@ -18,6 +18,7 @@ struct SampleRequest {
   std::string fixes = "";
   std::string precision = "bf16";
   int64_t top = 10;
+  std::string targets = "";  // that it is planned for
 };
 
 // A plan as `meshwright plan` makes it. Fails the test where there is none.

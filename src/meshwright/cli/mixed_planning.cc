@@ -12,6 +12,7 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cluster/units.h"
+#include "meshwright/export/launch_filter.h"
 #include "meshwright/plan/build_mixed_plan.h"
 #include "meshwright/plan/plan_json.h"
 #include "meshwright/plan/plan_mixed.h"
@@ -70,6 +71,28 @@ absl::Status SetLimits(const MixedPlanningOptions& mixed, const transformer::Wor
                                             : FromAbsl(seconds.status().message())));
   }
   options.most_seconds = *seconds;
+  return absl::OkStatus();
+}
+
+// --for.
+absl::Status SetLaunchTargets(const std::string& list, const std::string& description,
+                              transformer::MixedProblem* problem) {
+  MW_ASSIGN_OR_RETURN(const std::vector<const ExportTarget*> targets, ParseLaunchTargets(list));
+  std::vector<const ExportTarget*> alike;
+  for (const ExportTarget* const target : targets) {
+    if (target->groups == TakesGroups::kNone) {
+      return absl::InvalidArgumentError(
+          StrCat("--for: ", target->name,
+                 " has no launch over groups of nodes; megatron, nemo and slurm do"));
+    }
+    if (target->groups == TakesGroups::kAlike) alike.push_back(target);
+  }
+  ModelLaunch launch;
+  launch.model = problem->model;
+  launch.SetDescription(description);
+  launch.workload = problem->workload;
+  problem->alike = !alike.empty();
+  MW_ASSIGN_OR_RETURN(problem->takes, LaunchFilter(alike, std::move(launch)));
   return absl::OkStatus();
 }
 
@@ -139,6 +162,9 @@ absl::Status RunMixedPlanning(const PlanningOptions& options, const MixedPlannin
   problem.model = std::move(model.model);
   problem.workload = model.workload;
   problem.precision = model.precision;
+  if (!model.launch_targets.empty()) {
+    MW_RETURN_IF_ERROR(SetLaunchTargets(model.launch_targets, request.description, &problem));
+  }
   request.memory = options.search.memory;
   MW_RETURN_IF_ERROR(SetBudgets(options.search.memory, &problem));
   MW_RETURN_IF_ERROR(SetLimits(mixed, problem.workload, &request));

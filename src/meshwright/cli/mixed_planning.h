@@ -39,6 +39,7 @@ struct MixedModelRequest {
   transformer::Workload workload;
   transformer::Precision precision = transformer::Precision::kBf16;
   std::string objective, csv_path;
+  std::string launch_targets;  // "megatron,nemo"; empty: any
 };
 
 // Plans a model over the groups of nodes of `options.search.cluster`.

@@ -20,6 +20,7 @@
 #include "meshwright/cli/output.h"
 #include "meshwright/cluster/mixed_cluster.h"
 #include "meshwright/cluster/units.h"
+#include "meshwright/export/launch_filter.h"
 #include "meshwright/plan/model_sweep.h"
 #include "meshwright/plan/plan_json.h"
 #include "meshwright/plan/plan_model.h"
@@ -41,7 +42,8 @@ constexpr double kFusedLogitBytes = 4;  // StateOptions::logit_bytes
 constexpr std::initializer_list<const char*> kModelOptions = {
     "--global-batch", "--seq",   "--dtype",      "--top",  "--objective",
     "--tp",           "--grads", "--moments",    "--mtbf", "--checkpoint-bandwidth",
-    "--restart",      "--sweep", "--fused-loss", "--weak", "--csv"};
+    "--restart",      "--sweep", "--fused-loss", "--weak", "--csv",
+    "--for"};
 constexpr std::initializer_list<const char*> kProgramOptions = {
     "--mesh", "--pipeline", "--micro-batches", "--schedule", "--layers",      "--data",
     "--emit", "--fix-file", "--deadline",      "--seed",     "--no-recompute"};
@@ -167,9 +169,11 @@ absl::Status RunOverGroups(const PlanningOptions& options, const ModelPlanningOp
                                    "--fused-loss", "--mtbf", "--cost-model", "--launchable"}) {
     if (app.get_option(option)->count() == 0) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat(option, " does not go with groups of nodes or costs"));
+        absl::StrCat(option, " does not go with groups of nodes or costs",
+                     std::string_view(option) == "--launchable" ? "; --for megatron does" : ""));
   }
   MixedModelRequest request;
+  request.launch_targets = model.launch_targets;
   request.objective = model.objective;
   request.csv_path = model.csv_path;
   request.workload.global_batch = model.global_batch;
@@ -178,6 +182,23 @@ absl::Status RunOverGroups(const PlanningOptions& options, const ModelPlanningOp
                       ReadRequestedModel(options.program, request.description, request.inputs));
   request.workload.sequence = SequenceOf(request.model, model.sequence);
   return RunMixedPlanning(options, model.mixed, std::move(request));
+}
+
+// --for.
+absl::Status SetLaunchFilter(const ModelPlanningOptions& model, ModelRequest& request) {
+  if (request.cost == ModelCost::kNersc) {
+    return absl::InvalidArgumentError(
+        "--for does not go with --cost-model nersc, whose plans are not launched");
+  }
+  MW_ASSIGN_OR_RETURN(const std::vector<const ExportTarget*> targets,
+                      ParseLaunchTargets(model.launch_targets));
+  request.taken_by = absl::StrCat("--for ", model.launch_targets);
+  ModelLaunch launch;
+  launch.model = request.model;
+  launch.SetDescription(request.description);
+  launch.workload = request.workload;
+  MW_ASSIGN_OR_RETURN(request.takes, LaunchFilter(targets, std::move(launch)));
+  return absl::OkStatus();
 }
 
 absl::Status PlanAsFasop(const PlanningOptions& options, const ModelPlanningOptions& model,
@@ -225,6 +246,9 @@ std::shared_ptr<ModelPlanningOptions> AddModelPlanningOptions(CLI::App& app) {
   app.add_flag("--launchable", options->launchable,
                "only what `export` writes launches for: GPUs numbered in order, context "
                "parallelism by rings, nothing offloaded, whole layers or attention recomputed");
+  app.add_option("--for", options->launch_targets,
+                 "models: only what `export` can write for each of these targets, like "
+                 "megatron,nemo");
   app.add_option("--grads", options->gradients,
                  "type that gradients are kept and summed in: f32 or bf16")
       ->capture_default_str();
@@ -323,12 +347,14 @@ absl::Status RunModelPlanning(const PlanningOptions& options, const ModelPlannin
   MW_ASSIGN_OR_RETURN(request.precision, transformer::ParsePrecision(model.dtype));
   MW_ASSIGN_OR_RETURN(request.fixes, transformer::ParseFixes(options.search.fixes));
   MW_RETURN_IF_ERROR(ApplyTensor(model.tensor, request.fixes));
-  if (model.launchable) request.fixes = transformer::LaunchableFixes(request.fixes);
+  if (model.launchable || !model.launch_targets.empty())
+    request.fixes = transformer::LaunchableFixes(request.fixes);
   MW_ASSIGN_OR_RETURN(request.cluster, ParseCluster(options.search.cluster));
   MW_ASSIGN_OR_RETURN(request.budget_bytes, Budget(options.search.memory, request.cluster));
   MW_ASSIGN_OR_RETURN(request.model,
                       ReadRequestedModel(options.program, request.description, request.inputs));
   request.workload.sequence = SequenceOf(request.model, model.sequence);
+  if (!model.launch_targets.empty()) MW_RETURN_IF_ERROR(SetLaunchFilter(model, request));
   if (!model.sweep.empty()) {
     MW_ASSIGN_OR_RETURN(const SweepRange range, ParseSweep(model.sweep));
     MW_ASSIGN_OR_RETURN(const std::vector<SweepRow> rows, SweepModel(request, range, model.weak));

@@ -22,6 +22,7 @@ struct ModelPlanningOptions {
   std::string gradients = "f32", moments = "f32";
   bool fused_loss = false;
   bool launchable = false;
+  std::string launch_targets;  // "megatron,nemo"; empty: any
   std::string mtbf, checkpoint_bandwidth = "1GB/s", restart = "10min";  // mtbf empty: no failures
   std::string sweep, csv_path;                                          // empty: not wanted
   bool weak = false;

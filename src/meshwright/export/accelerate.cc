@@ -171,12 +171,7 @@ if __name__ == "__main__":
 absl::StatusOr<Artefacts> WriteAccelerate(const ModelLaunch& launch, const ExportOptions& options) {
   const absl::Status trainable = CheckTrainable(launch, options);
   if (!trainable.ok()) return trainable;
-  NodeLaunch node;
-  node.title = absl::StrCat(launch.model.name, " with Accelerate, ",
-                            transformer::ConfigurationText(launch.configuration));
-  node.job_name = PlainName(launch.model.name);
-  node.nodes = launch.nodes;
-  node.devices_per_node = launch.devices_per_node;
+  NodeLaunch node = LaunchOf(launch, "Accelerate");
   node.setup = TrainerSetup(options);
   node.command = absl::StrCat(
       "accelerate launch --config_file ./accelerate.yaml --machine_rank \"$node_rank\" \\\n"

@@ -169,12 +169,7 @@ absl::StatusOr<Artefacts> WriteDeepSpeed(const ModelLaunch& launch, const Export
                      " stages: name yours with --script, or plan with "
                      "--fix pp=1"));
   }
-  NodeLaunch node;
-  node.title = absl::StrCat(launch.model.name, " with DeepSpeed, ",
-                            transformer::ConfigurationText(launch.configuration));
-  node.job_name = PlainName(launch.model.name);
-  node.nodes = launch.nodes;
-  node.devices_per_node = launch.devices_per_node;
+  NodeLaunch node = LaunchOf(launch, "DeepSpeed");
   node.setup = TrainerSetup(options);
   if (!options.script.empty()) {
     absl::StrAppend(&node.setup, "arguments+=(--deepspeed --deepspeed_config ./ds_config.json)\n");

@@ -44,15 +44,6 @@ std::string OthersFor(const ModelLaunch& launch) {
   return absl::StrJoin(names, ", ");
 }
 
-absl::Status RefuseModel(const ModelLaunch& launch, const ExportTarget& target,
-                         const Findings& findings) {
-  const std::string others = OthersFor(launch);
-  return absl::InvalidArgumentError(
-      absl::StrCat("--to ", target.name, " cannot express ", launch.model.name,
-                   " in any configuration: ", Sentences(findings),
-                   others.empty() ? "" : absl::StrCat("; targets that take this model: ", others)));
-}
-
 // The first of the plan's alternatives that the target can express, 0 if none.
 int64_t FirstAlternative(const Plan& plan, const ExportTarget& target) {
   const auto count = static_cast<int64_t>(plan.transformer->alternatives.size());
@@ -86,6 +77,10 @@ absl::Status RefuseConfiguration(const Plan& plan, const ModelLaunch& launch,
   std::string text =
       absl::StrCat("--to ", target.name, " cannot express ",
                    transformer::ConfigurationText(launch.configuration), ": ", Sentences(findings));
+  if (launch.over_groups.has_value()) {
+    absl::StrAppend(&text, "; plan --for ", target.name, " finds the best that it can");
+    return absl::InvalidArgumentError(text);
+  }
   const std::optional<Configuration> nearest = NearestExpressible(launch, target);
   if (!nearest.has_value()) {
     absl::StrAppend(&text, "; nor any other configuration on ",
@@ -94,7 +89,8 @@ absl::Status RefuseConfiguration(const Plan& plan, const ModelLaunch& launch,
   }
   absl::StrAppend(&text, "; the nearest that it can is ", transformer::ConfigurationText(*nearest),
                   " (", ChangesText(launch.configuration, *nearest), "): plan with ",
-                  FixOf(launch.configuration, *nearest));
+                  FixOf(launch.configuration, *nearest),
+                  ", or for the best that it can with --for ", target.name);
   const int64_t alternative = FirstAlternative(plan, target);
   if (alternative > 0) {
     const double seconds = plan.transformer->alternatives[alternative - 1].step_seconds;
@@ -107,16 +103,57 @@ absl::Status RefuseConfiguration(const Plan& plan, const ModelLaunch& launch,
   return absl::InvalidArgumentError(text);
 }
 
+// Whether the target can run the stages of a plan over groups of nodes.
+absl::Status CheckTakesGroups(const ModelLaunch& launch, const ExportTarget& target) {
+  const StagesOverGroups& over = *launch.over_groups;
+  Findings findings(/*wording=*/true);
+  switch (target.groups) {
+    case TakesGroups::kAny:
+      return absl::OkStatus();
+    case TakesGroups::kAlike:
+      findings.Require(
+          over.same_degrees,
+          "groups: all ranks share tp, dp and the micro-batch, and here groups of nodes "
+          "have their own");
+      findings.Require(over.ranks.equal_processes() > 0,
+                       "groups: every node runs equally many processes, and here some of their "
+                       "devices are left over or nodes differ");
+      findings.Require(over.in_order,
+                       "groups: ranks follow the pipeline, and here a node has stages that do not "
+                       "follow each other");
+      break;
+    case TakesGroups::kNone:
+      findings.Require(false,
+                       "groups: its stages are all alike, and those of a plan over groups of "
+                       "nodes have layers of their own");
+  }
+  if (findings.ok()) return absl::OkStatus();
+  std::vector<std::string> takers;
+  for (const ExportTarget& other : ExportTargets()) {
+    if (other.groups != TakesGroups::kNone) takers.emplace_back(other.name);
+  }
+  const std::string hint =
+      target.groups == TakesGroups::kAlike
+          ? StrCat("plan with --for ", target.name,
+                   ", or export with --to slurm to run a program of ", "your own")
+          : StrCat("targets that take plans over groups of nodes are ",
+                   absl::StrJoin(takers, ", "));
+  return absl::InvalidArgumentError(
+      StrCat("--to ", target.name, " cannot express this plan: ", Sentences(findings), "; ", hint));
+}
+
 absl::StatusOr<Artefacts> ExportModel(const Plan& plan, const ExportTarget& target,
                                       int64_t alternative, const ExportOptions& options) {
   MW_ASSIGN_OR_RETURN(const ModelLaunch launch, ReadModelLaunch(plan, alternative));
-  MW_RETURN_IF_ERROR(CheckLaunchOptions(options, launch.nodes));
-  Findings model(/*wording=*/true);
-  target.check_model(launch, model);
-  if (!model.ok()) return RefuseModel(launch, target, model);
-  Findings configuration(/*wording=*/true);
-  target.check_configuration(launch, launch.configuration, configuration);
-  if (!configuration.ok()) return RefuseConfiguration(plan, launch, target, configuration);
+  MW_RETURN_IF_ERROR(CheckTargetTakesModel(launch, target, "--to"));
+  if (launch.over_groups.has_value()) MW_RETURN_IF_ERROR(CheckTakesGroups(launch, target));
+  // What has degrees of its own in every stage is no configuration.
+  if (!launch.over_groups.has_value() || target.groups != TakesGroups::kAny) {
+    Findings configuration(/*wording=*/true);
+    target.check_configuration(launch, launch.configuration, configuration);
+    if (!configuration.ok()) return RefuseConfiguration(plan, launch, target, configuration);
+  }
+  MW_RETURN_IF_ERROR(CheckLaunchOptions(options, launch.ranks));
   return target.write_model(launch, options);
 }
 
@@ -135,13 +172,26 @@ std::string ExportTargetNames() {
   });
 }
 
-absl::StatusOr<const ExportTarget*> FindExportTarget(std::string_view name) {
+absl::Status CheckTargetTakesModel(const ModelLaunch& launch, const ExportTarget& target,
+                                   std::string_view option) {
+  Findings findings(/*wording=*/true);
+  target.check_model(launch, findings);
+  if (findings.ok()) return absl::OkStatus();
+  const std::string others = OthersFor(launch);
+  return absl::InvalidArgumentError(
+      StrCat(option, " ", target.name, " cannot express ", launch.model.name,
+             " in any configuration: ", Sentences(findings),
+             others.empty() ? "" : absl::StrCat("; targets that take this model: ", others)));
+}
+
+absl::StatusOr<const ExportTarget*> FindExportTarget(std::string_view name,
+                                                     std::string_view option) {
   std::vector<std::string> names;
   for (const ExportTarget& target : ExportTargets()) {
     if (target.name == name) return &target;
     names.emplace_back(target.name);
   }
-  return absl::InvalidArgumentError(StrCat("--to: found \"", name, "\", did you mean \"",
+  return absl::InvalidArgumentError(StrCat(option, ": found \"", name, "\", did you mean \"",
                                            NearestName(name, names), "\"? Targets are ",
                                            ExportTargetNames()));
 }

@@ -170,8 +170,7 @@ Artefacts JaxLaunchFiles(const Plan& plan, const NodeCounts& counts, const Expor
   NodeLaunch node;
   node.title = absl::StrCat("A program planned for ", plan.cluster.name, " with JAX");
   node.job_name = "meshwright-jax";
-  node.nodes = counts.nodes;
-  node.devices_per_node = counts.devices_per_node;
+  node.ranks = EqualNodes(plan.cluster.parts[0].device, counts.nodes, counts.devices_per_node);
   node.setup = absl::StrCat(
       RequiredVariable(
           "script", options.script, "SCRIPT",
@@ -188,7 +187,8 @@ Artefacts JaxLaunchFiles(const Plan& plan, const NodeCounts& counts, const Expor
 
 absl::StatusOr<Artefacts> WriteJax(const Plan& plan, const ExportOptions& options) {
   MW_ASSIGN_OR_RETURN(const NodeCounts counts, CountNodes(plan));
-  MW_RETURN_IF_ERROR(CheckLaunchOptions(options, counts.nodes));
+  MW_RETURN_IF_ERROR(CheckLaunchOptions(
+      options, EqualNodes(plan.cluster.parts[0].device, counts.nodes, counts.devices_per_node)));
   const bool pipeline = !plan.stages.empty();
   if (!pipeline && !options.stages.empty()) {
     return absl::InvalidArgumentError("--stages: the plan has no pipeline and so no stages");

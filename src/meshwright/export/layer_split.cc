@@ -1,5 +1,6 @@
 #include "meshwright/export/layer_split.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "meshwright/transformer/stage_deal.h"
@@ -60,6 +61,19 @@ LayerSplit SplitLayers(const Model& model, const Configuration& c) {
     case LayerSplit::Kind::kImpossible:
       break;
   }
+  return split;
+}
+
+LayerSplit SplitLayers(const ModelLaunch& launch) {
+  if (!launch.over_groups.has_value()) return SplitLayers(launch.model, launch.configuration);
+  LayerSplit split;
+  for (const StagesOverGroups::Stage& stage : launch.over_groups->stages) {
+    split.layers.push_back(stage.layers);
+  }
+  const bool even = std::all_of(split.layers.begin(), split.layers.end(),
+                                [&](int64_t layers) { return layers == split.layers[0]; });
+  const bool plain = launch.model.mtp.modules == 0 || split.layers.size() == 1;
+  split.kind = even && plain ? LayerSplit::Kind::kEven : LayerSplit::Kind::kListed;
   return split;
 }
 

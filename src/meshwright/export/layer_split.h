@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "meshwright/export/model_launch.h"
 #include "meshwright/transformer/configuration.h"
 #include "meshwright/transformer/model.h"
 
@@ -26,6 +27,9 @@ struct LayerSplit {
 // As the planner deals layers out to pp groups (transformer/stage_deal.h) and to virtual stages
 // (transformer/space.h).
 LayerSplit SplitLayers(const transformer::Model& model, const transformer::Configuration& c);
+
+// Of a launch: where the plan is over groups of nodes, as its stages say.
+LayerSplit SplitLayers(const ModelLaunch& launch);
 
 // The kind alone.
 LayerSplit::Kind KindOfSplit(const transformer::Model& model, const transformer::Configuration& c);

@@ -88,7 +88,7 @@ void AddExperts(const MegatronArchitecture& a, const Configuration& c, ArgumentA
 
 void AddPipeline(const ModelLaunch& launch, const MegatronArchitecture& a, ArgumentArray& out) {
   const Configuration& c = launch.configuration;
-  const LayerSplit split = SplitLayers(launch.model, c);
+  const LayerSplit split = SplitLayers(launch);
   if (split.kind == LayerSplit::Kind::kListed) {
     // One of layout, stages and layers a stage only; the layout says how many stages there are.
     out.Add("--pipeline-model-parallel-layout",
@@ -207,12 +207,7 @@ std::string Setup(const ModelLaunch& launch, const ExportOptions& options) {
 }
 
 absl::StatusOr<Artefacts> WriteMegatron(const ModelLaunch& launch, const ExportOptions& options) {
-  NodeLaunch node;
-  node.title = absl::StrCat(launch.model.name, " with Megatron-LM, ",
-                            transformer::ConfigurationText(launch.configuration));
-  node.job_name = PlainName(launch.model.name);
-  node.nodes = launch.nodes;
-  node.devices_per_node = launch.devices_per_node;
+  NodeLaunch node = LaunchOf(launch, "Megatron-LM");
   node.setup = Setup(launch, options);
   node.torchrun = "\"$megatron/pretrain_gpt.py\" \"${arguments[@]}\"";
   return NodeLaunchFiles(node, options);
@@ -228,7 +223,8 @@ ExportTarget MegatronTarget() {
           .write_model = &WriteMegatron,
           .write_program = nullptr,
           .options = {"--data-path", "--tokenizer", "--checkpoint", "--framework", "--steps",
-                      "--learning-rate"}};
+                      "--learning-rate"},
+          .groups = TakesGroups::kAlike};
 }
 
 }  // namespace meshwright

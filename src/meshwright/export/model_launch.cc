@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -167,11 +168,11 @@ absl::Status CheckBatch(const ModelLaunch& launch) {
         StrCat("$.transformer: a global batch of ", launch.workload.global_batch,
                " sequences is no multiple of dp ", c.dp, " x micro-batch ", c.micro_batch));
   }
-  const double devices =
-      static_cast<double>(launch.nodes) * static_cast<double>(launch.devices_per_node);
+  const double devices = static_cast<double>(launch.ranks.processes());
   const double product = static_cast<double>(c.tp) * static_cast<double>(c.cp) *
                          static_cast<double>(c.dp) * static_cast<double>(c.pp);
-  if (product != devices) {
+  // Of groups with degrees of their own the plan's reader has checked each.
+  if (product != devices && !launch.over_groups.has_value()) {
     return absl::InvalidArgumentError(StrCat("$.transformer: tp x cp x dp x pp is ", product,
                                              ", but the cluster has ", devices, " devices"));
   }
@@ -208,6 +209,12 @@ absl::Status CheckNoUnknownDecision(std::string_view plan_json) {
   return absl::OkStatus();
 }
 
+void ModelLaunch::SetDescription(std::string text) {
+  description = std::move(text);
+  const size_t first = description.find_first_not_of(" \t\r\n");
+  is_huggingface = first != std::string::npos && description[first] == '{';
+}
+
 absl::StatusOr<NodeCounts> CountNodes(const Plan& plan) {
   if (plan.cluster.parts.size() > 1) {
     return absl::InvalidArgumentError(
@@ -233,13 +240,19 @@ absl::StatusOr<ModelLaunch> ReadModelLaunch(const Plan& plan, int64_t alternativ
                "; 0 is its best, and plan --top N lists more"));
   }
   ModelLaunch launch;
-  MW_ASSIGN_OR_RETURN(const NodeCounts counts, CountNodes(plan));
-  launch.nodes = counts.nodes;
-  launch.devices_per_node = counts.devices_per_node;
-  launch.device = plan.cluster.parts[0].device;
-  launch.description = part.description;
-  const size_t first = part.description.find_first_not_of(" \t\r\n");
-  launch.is_huggingface = first != std::string::npos && part.description[first] == '{';
+  if (part.over_groups.has_value()) {
+    launch.over_groups = ReadStagesOverGroups(plan);
+    launch.ranks = launch.over_groups->ranks;
+    launch.device = plan.stages[0].device;
+  } else {
+    MW_ASSIGN_OR_RETURN(const NodeCounts counts, CountNodes(plan));
+    launch.device = plan.cluster.parts[0].device;
+    launch.ranks = EqualNodes(launch.device, counts.nodes, counts.devices_per_node);
+  }
+  const int64_t processes = launch.ranks.equal_processes();
+  launch.nodes = processes > 0 ? launch.ranks.nodes() : 1;
+  launch.devices_per_node = processes > 0 ? processes : launch.ranks.processes();
+  launch.SetDescription(part.description);
   MW_ASSIGN_OR_RETURN(launch.model, ReadDescription(part, launch.is_huggingface));
   MW_RETURN_IF_ERROR(CheckModel(launch.model));
   launch.model.name = part.model;

@@ -2,11 +2,13 @@
 #define MESHWRIGHT_EXPORT_MODEL_LAUNCH_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "meshwright/export/node_ranks.h"
 #include "meshwright/plan/plan.h"
 #include "meshwright/transformer/configuration.h"
 #include "meshwright/transformer/model.h"
@@ -22,16 +24,21 @@ struct ModelLaunch {
   bool is_huggingface = false;  // the description is a config.json
   transformer::Workload workload;
   transformer::Configuration configuration;
+  // Over groups whose nodes run different numbers of processes: all processes on one node.
   int64_t nodes = 1, devices_per_node = 1;
-  std::string device;  // type
+  std::string device;  // type; over groups the first stage's
+  NodeRanks ranks;
+  // A plan over groups of nodes. The configuration's degrees are the first stage's then.
+  std::optional<StagesOverGroups> over_groups;
 
+  void SetDescription(std::string text);
   int64_t MicroBatches(const transformer::Configuration& c) const {
     return workload.global_batch / (c.dp * c.micro_batch);
   }
 };
 
 // `alternative`: 0 is the plan's best, 1 the next best, ... Errors: the plan is not of a model, is
-// of several device types, or its parts contradict each other.
+// of several device types without being over groups, or its parts contradict each other.
 absl::StatusOr<ModelLaunch> ReadModelLaunch(const Plan& plan, int64_t alternative);
 
 // An error if the plan, as PlanToJson writes it, holds a decision that this layer does not know: a

@@ -99,7 +99,7 @@ void AddBridgeParallelism(const ModelLaunch& launch, const MegatronArchitecture&
   out.Add("context_parallel_size", c.cp);
   if (c.cp > 1) out.Add("cp_comm_type", absl::StrCat("\"", ContextCommunication(c.context), "\""));
   out.AddFlag("sequence_parallel", c.sequence_parallel);
-  const LayerSplit split = SplitLayers(launch.model, c);
+  const LayerSplit split = SplitLayers(launch);
   if (split.kind == LayerSplit::Kind::kListed) {
     out.Add("pipeline_model_parallel_layout",
             QuotedString(LayoutText(split.layers, a.prediction_modules)));
@@ -323,12 +323,7 @@ void CheckBridgeConfiguration(const ModelLaunch& launch, const Configuration& c,
 }
 
 absl::StatusOr<Artefacts> WriteNemo(const ModelLaunch& launch, const ExportOptions& options) {
-  NodeLaunch node;
-  node.title = absl::StrCat(launch.model.name, " with NeMo (Megatron-Bridge), ",
-                            transformer::ConfigurationText(launch.configuration));
-  node.job_name = PlainName(launch.model.name);
-  node.nodes = launch.nodes;
-  node.devices_per_node = launch.devices_per_node;
+  NodeLaunch node = LaunchOf(launch, "NeMo (Megatron-Bridge)");
   node.setup = BridgeSetup(launch, options);
   node.torchrun = "pretrain.py \"${arguments[@]}\"";
   Artefacts files = NodeLaunchFiles(node, options);
@@ -346,7 +341,8 @@ ExportTarget NemoTarget() {
           .write_model = &WriteNemo,
           .write_program = nullptr,
           .options = {"--data-path", "--tokenizer", "--checkpoint", "--framework", "--steps",
-                      "--learning-rate"}};
+                      "--learning-rate"},
+          .groups = TakesGroups::kAlike};
 }
 
 }  // namespace meshwright

@@ -13,18 +13,11 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/export/quoting.h"
+#include "meshwright/export/slurm_job.h"
+#include "meshwright/transformer/fixes.h"
 
 namespace meshwright {
 namespace {
-
-constexpr const char* kShellHead = R"(#!/usr/bin/env bash
-set -euo pipefail
-
-fail() {
-  printf '%s: %s\n' "${0##*/}" "$1" >&2
-  exit 2
-}
-)";
 
 // Finds the rank of this node in the hostfile. NODES is replaced.
 constexpr const char* kRankOfNode = R"SH(
@@ -57,73 +50,52 @@ node_rank=0
 master_addr=${MASTER_ADDR:-127.0.0.1}
 )";
 
+// Nodes that run different numbers of processes: torchrun adds those of all nodes up.
+std::string ProcessesOfNodes(const NodeRanks& ranks) {
+  std::string text = "# Processes of each node, in the order of ranks.\nprocesses=(";
+  const char* separator = "";
+  for (const NodeRun& run : ranks.runs) {
+    for (int64_t i = 0; i < run.nodes; ++i) {
+      absl::StrAppend(&text, separator, run.processes);
+      separator = " ";
+    }
+  }
+  return text + ")\n";
+}
+
 std::string LaunchScript(const NodeLaunch& launch) {
-  std::string text = absl::StrCat(
-      kShellHead, "\n# ", CommentText(launch.title),
-      ".\n# Run this on every node (job.sbatch does): ", "it starts the ", launch.devices_per_node,
-      " processes of the node it runs on.\n# Arguments are handed on.\n",
-      "cd \"$(dirname \"${BASH_SOURCE[0]}\")\"\n");
+  const int64_t nodes = launch.ranks.nodes(), equal = launch.ranks.equal_processes();
+  std::string text =
+      StrCat(kShellHead, "\n# ", CommentText(launch.title),
+             ".\n# Run this on every node (job.sbatch does): ", "it starts the ",
+             equal > 0 ? absl::StrCat(equal, " ") : "", "processes of the node it runs on.\n",
+             "# Arguments are handed on.\n", "cd \"$(dirname \"${BASH_SOURCE[0]}\")\"\n");
   absl::StrAppend(
-      &text, launch.nodes == 1
-                 ? std::string(kOneNode)
-                 : absl::StrReplaceAll(kRankOfNode, {{"NODES", absl::StrCat(launch.nodes)},
-                                                     {"LAST", absl::StrCat(launch.nodes - 1)}}));
+      &text, nodes == 1 ? std::string(kOneNode)
+                        : absl::StrReplaceAll(kRankOfNode, {{"NODES", absl::StrCat(nodes)},
+                                                            {"LAST", absl::StrCat(nodes - 1)}}));
+  if (equal == 0) absl::StrAppend(&text, ProcessesOfNodes(launch.ranks));
   absl::StrAppend(&text, "master_port=${MASTER_PORT:-29500}\n\n", launch.setup);
   if (launch.torchrun.empty()) {
     absl::StrAppend(&text, "\nexport MASTER_ADDR=$master_addr MASTER_PORT=$master_port ",
                     "NODE_RANK=$node_rank\nexec ", launch.command, "\n");
     return text;
   }
-  absl::StrAppend(&text, "\nexec torchrun --nnodes ", launch.nodes, " --nproc-per-node ",
-                  launch.devices_per_node,
+  absl::StrAppend(&text, "\nexec torchrun --nnodes ", nodes, " --nproc-per-node ",
+                  equal > 0 ? absl::StrCat(equal) : "\"${processes[node_rank]}\"",
                   " --node-rank \"$node_rank\" \\\n"
                   "  --master-addr \"$master_addr\" --master-port \"$master_port\" \\\n  ",
                   launch.torchrun, " \"$@\"\n");
   return text;
 }
 
-// `name`: of one of Slurm's options.
-std::string Directive(std::string_view name, std::string_view value) {
-  return value.empty() ? "" : StrCat("#SBATCH --", name, "=", value, "\n");
-}
-
-std::string SlurmScript(const NodeLaunch& launch, const ExportOptions& options) {
-  std::string text = absl::StrCat(
-      "#!/usr/bin/env bash\n", Directive("job-name", launch.job_name),
-      Directive("nodes", absl::StrCat(launch.nodes)), "#SBATCH --ntasks-per-node=1\n",
-      Directive("gpus-per-node", absl::StrCat(launch.devices_per_node)), "#SBATCH --exclusive\n",
-      Directive("nodelist", absl::StrJoin(options.nodes, ",")),
-      Directive("partition", options.partition), Directive("account", options.account),
-      Directive("time", options.time_limit));
-  std::string_view head = kShellHead;
-  head.remove_prefix(head.find('\n') + 1);
-  StrAppend(&text, "\n# ", CommentText(launch.title),
-            ".\n# Submit it from this folder: sbatch job.sbatch\n", head, R"(
-cd "${SLURM_SUBMIT_DIR:?run this with sbatch}"
-[ -f launch.sh ] || fail "there is no launch.sh in $PWD; submit job.sbatch from the folder it is in"
-)");
-  if (launch.nodes > 1 && options.nodes.empty()) {
-    absl::StrAppend(&text, R"(
-# The nodes that Slurm chose, their ranks fixed in the order it lists them.
-HOSTFILE=hostfile.$SLURM_JOB_ID
-scontrol show hostnames "$SLURM_JOB_NODELIST" >"$HOSTFILE"
-export HOSTFILE
-)");
-  }
-  absl::StrAppend(&text, "\nsrun --ntasks-per-node=1 --kill-on-bad-exit=1");
-  if (!options.image.empty()) {
-    // https://github.com/NVIDIA/pyxis: options of srun.
-    absl::StrAppend(&text, " \\\n  --container-image=", ShellWord(options.image),
-                    " --container-mounts=\"$PWD:$PWD\" --container-workdir=\"$PWD\"");
-  }
-  absl::StrAppend(&text, " \\\n  bash ./launch.sh \"$@\"\n");
-  return text;
-}
-
 std::string HostFile(const NodeLaunch& launch, const ExportOptions& options) {
   std::string text;
-  for (const std::string& node : options.nodes) {
-    absl::StrAppend(&text, node, " slots=", launch.devices_per_node, "\n");
+  size_t node = 0;
+  for (const NodeRun& run : launch.ranks.runs) {
+    for (int64_t i = 0; i < run.nodes; ++i) {
+      absl::StrAppend(&text, options.nodes[node++], " slots=", run.processes, "\n");
+    }
   }
   return text;
 }
@@ -134,21 +106,6 @@ bool IsHostName(const std::string& name) {
   };
   return !name.empty() && name.size() <= 253 && name[0] != '-' && name[0] != '.' &&
          std::all_of(name.begin(), name.end(), fits);
-}
-
-// Words in #SBATCH lines, which know no quotes.
-absl::Status CheckSlurmWord(std::string_view option, const std::string& word,
-                            std::string_view more_characters) {
-  const auto fits = [&](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
-           more_characters.find(c) != std::string_view::npos;
-  };
-  if (std::all_of(word.begin(), word.end(), fits) && (word.empty() || word[0] != '-')) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(StrCat(option, ": found ", QuotedString(word),
-                                           ", expected letters, digits and any of ",
-                                           more_characters));
 }
 
 absl::Status CheckNodes(const std::vector<std::string>& names, int64_t nodes) {
@@ -171,16 +128,28 @@ absl::Status CheckNodes(const std::vector<std::string>& names, int64_t nodes) {
 
 }  // namespace
 
+NodeLaunch LaunchOf(const ModelLaunch& launch, std::string_view framework) {
+  NodeLaunch node;
+  node.title = StrCat(launch.model.name, framework.empty() ? "" : " with ", framework, ", ",
+                      transformer::ConfigurationText(launch.configuration));
+  if (launch.over_groups.has_value() && !launch.over_groups->same_degrees) {
+    node.title = StrCat(launch.model.name, ", stages with degrees of their own");
+  }
+  node.job_name = PlainName(launch.model.name);
+  node.ranks = launch.ranks;
+  return node;
+}
+
 Artefacts NodeLaunchFiles(const NodeLaunch& launch, const ExportOptions& options) {
   Artefacts files = {{"launch.sh", LaunchScript(launch), true},
                      {"job.sbatch", SlurmScript(launch, options), false}};
-  if (launch.nodes > 1 && !options.nodes.empty()) {
+  if (launch.ranks.nodes() > 1 && !options.nodes.empty()) {
     files.push_back({"hostfile", HostFile(launch, options), false});
   }
   return files;
 }
 
-absl::Status CheckLaunchOptions(const ExportOptions& options, int64_t nodes) {
+absl::Status CheckLaunchOptions(const ExportOptions& options, const NodeRanks& ranks) {
   for (const auto& [name, text] :
        {std::pair<const char*, const std::string&>{"--image", options.image},
         {"--framework", options.framework},
@@ -200,8 +169,8 @@ absl::Status CheckLaunchOptions(const ExportOptions& options, int64_t nodes) {
       return absl::InvalidArgumentError("--nodes: found bytes that are not UTF-8");
     }
   }
-  MW_RETURN_IF_ERROR(CheckNodes(options.nodes, nodes));
-  MW_RETURN_IF_ERROR(CheckSlurmWord("--partition", options.partition, "._,-"));
+  MW_RETURN_IF_ERROR(CheckNodes(options.nodes, ranks.nodes()));
+  MW_RETURN_IF_ERROR(PartitionsOf(options, ranks).status());
   MW_RETURN_IF_ERROR(CheckSlurmWord("--account", options.account, "._-"));
   return CheckSlurmWord("--time", options.time_limit, ":-");
 }

@@ -1,7 +1,9 @@
 // Slurm and torchrun around a program of the user's own, which finds the plan's degrees in its
 // environment.
 
+#include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/strings.h"
@@ -29,24 +31,49 @@ void CheckSlurmConfiguration(const ModelLaunch& launch, const Configuration& c,
                    " must divide the global batch of ", launch.workload.global_batch);
 }
 
+// Which layers every stage has, on which ranks: degrees of a plan over groups may differ.
+std::string StagesJson(const StagesOverGroups& over) {
+  nlohmann::ordered_json stages = nlohmann::ordered_json::array();
+  int64_t first = 0;
+  for (const StagesOverGroups::Stage& stage : over.stages) {
+    stages.push_back({{"first_layer", first},
+                      {"end_layer", first + stage.layers},
+                      {"device", stage.device},
+                      {"tp", stage.tp},
+                      {"dp", stage.dp},
+                      {"micro_batch", stage.micro_batch},
+                      {"ranks", stage.ranks}});
+    first += stage.layers;
+  }
+  const nlohmann::ordered_json document = {{"stages", std::move(stages)}};
+  return document.dump(1, ' ', /*ensure_ascii=*/true,
+                       nlohmann::ordered_json::error_handler_t::replace) +
+         "\n";
+}
+
 std::string PlanEnvironment(const ModelLaunch& launch) {
   const Configuration& c = launch.configuration;
+  const bool differing = launch.over_groups.has_value() && !launch.over_groups->same_degrees;
   std::string text;
   const auto add = [&](std::string_view name, const auto& value) {
     StrAppend(&text, "export MESHWRIGHT_", name, "=", ShellWord(StrCat(value)), "\n");
   };
   add("MODEL", launch.model.name);
-  add("TP", c.tp);
-  add("SEQUENCE_PARALLEL", c.sequence_parallel ? 1 : 0);
+  if (launch.over_groups.has_value()) add("STAGES", "stages.json");
+  // Of stages with degrees of their own only stages.json tells these.
+  if (!differing) {
+    add("TP", c.tp);
+    add("SEQUENCE_PARALLEL", c.sequence_parallel ? 1 : 0);
+  }
   add("CP", c.cp);
   add("CONTEXT", ContextKindName(c.context));
-  add("DP", c.dp);
+  if (!differing) add("DP", c.dp);
   add("PP", c.pp);
   add("VIRTUAL_STAGES", c.virtual_stages);
   add("SCHEDULE", PipelineKindName(c.schedule));
   add("EP", c.ep);
   add("ETP", c.etp);
-  add("MICRO_BATCH", c.micro_batch);
+  if (!differing) add("MICRO_BATCH", c.micro_batch);
   add("MICRO_BATCHES", launch.MicroBatches(c));
   add("GLOBAL_BATCH", launch.workload.global_batch);
   add("SEQUENCE", launch.workload.sequence);
@@ -58,19 +85,18 @@ std::string PlanEnvironment(const ModelLaunch& launch) {
 }
 
 absl::StatusOr<Artefacts> WriteSlurm(const ModelLaunch& launch, const ExportOptions& options) {
-  NodeLaunch node;
-  node.title =
-      absl::StrCat(launch.model.name, ", ", transformer::ConfigurationText(launch.configuration));
-  node.job_name = PlainName(launch.model.name);
-  node.nodes = launch.nodes;
-  node.devices_per_node = launch.devices_per_node;
+  NodeLaunch node = LaunchOf(launch, "");
   node.setup = absl::StrCat(
       RequiredVariable("script", options.script, "SCRIPT",
                        "set it to your training program, or export with --script"),
       "[ -f \"$script\" ] || fail \"there is no $script\"\n\n",
       "# What the plan decided. The program has to follow it.\n", PlanEnvironment(launch));
   node.torchrun = "\"$script\"";
-  return NodeLaunchFiles(node, options);
+  Artefacts files = NodeLaunchFiles(node, options);
+  if (launch.over_groups.has_value()) {
+    files.push_back({"stages.json", StagesJson(*launch.over_groups), false});
+  }
+  return files;
 }
 
 }  // namespace
@@ -82,7 +108,8 @@ ExportTarget SlurmTarget() {
           .check_configuration = &CheckSlurmConfiguration,
           .write_model = &WriteSlurm,
           .write_program = nullptr,
-          .options = {"--script"}};
+          .options = {"--script"},
+          .groups = TakesGroups::kAny};
 }
 
 }  // namespace meshwright

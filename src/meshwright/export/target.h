@@ -16,6 +16,14 @@
 
 namespace meshwright {
 
+// Plans over groups of nodes (StagesOverGroups) that a target takes.
+enum class TakesGroups {
+  kNone,
+  kAlike,  // stages with the same degrees, as many processes on every node, ranks along the
+           // pipeline
+  kAny,
+};
+
 struct ExportTarget {
   const char* name;
   const char* summary;
@@ -30,13 +38,19 @@ struct ExportTarget {
   absl::StatusOr<Artefacts> (*write_program)(const Plan& plan, const ExportOptions& options);
   std::vector<std::string>
       options;  // of the command line that it reads, beside those of all targets
+  TakesGroups groups = TakesGroups::kNone;
 };
 
 // Every target, in the order of --help.
 const std::vector<ExportTarget>& ExportTargets();
 std::string ExportTargetNames();  // "megatron, torchtitan, ..."
-// An error names the nearest and all others.
-absl::StatusOr<const ExportTarget*> FindExportTarget(std::string_view name);
+// An error names the nearest and all others; `option` is where the name was given.
+absl::StatusOr<const ExportTarget*> FindExportTarget(std::string_view name,
+                                                     std::string_view option = "--to");
+// Whether the target can express the launch's model in some configuration. An error says which
+// rules it breaks, and which targets take it.
+absl::Status CheckTargetTakesModel(const ModelLaunch& launch, const ExportTarget& target,
+                                   std::string_view option);
 
 // One for each source file.
 ExportTarget MegatronTarget();

@@ -325,12 +325,7 @@ fi
 
 absl::StatusOr<Artefacts> WriteTorchtitan(const ModelLaunch& launch, const ExportOptions& options) {
   const Flavor& flavor = *FlavorOf(launch.model);
-  NodeLaunch node;
-  node.title = absl::StrCat(launch.model.name, " with torchtitan, ",
-                            transformer::ConfigurationText(launch.configuration));
-  node.job_name = PlainName(launch.model.name);
-  node.nodes = launch.nodes;
-  node.devices_per_node = launch.devices_per_node;
+  NodeLaunch node = LaunchOf(launch, "torchtitan");
   node.setup = TitanSetup(options);
   node.torchrun = "-m torchtitan.train \"${arguments[@]}\"";
   Artefacts files = NodeLaunchFiles(node, options);

@@ -26,7 +26,7 @@ using PlanSpec = std::vector<std::vector<std::string>>;
 // A file that the plan was made from.
 struct PlanInput {
   std::string path;    // as the user wrote it; "-": standard input
-  std::string kind;    // "hlo_text", "hlo_proto", "stablehlo", "cluster_yaml", "fixes", "model"
+  std::string kind;    // "hlo_text", "hlo_proto", "stablehlo", "cluster_yaml", "fixes", "model", "layer_profile"
   std::string sha256;  // of the file as stored, 64 lower-case hex digits
   friend bool operator==(const PlanInput&, const PlanInput&) = default;
 };

@@ -50,7 +50,8 @@ SearchResult SearchOn(const ModelRequest& request, const Cluster& cluster, Ranki
                  .ranking = ranking,
                  .budget_bytes = budget,
                  .host_bytes = static_cast<int64_t>(device.host_bytes),
-                 .threads = request.threads});
+                 .threads = request.threads,
+                 .takes = request.takes});
 }
 
 absl::Status CheckOn(const ModelRequest& request, const Cluster& cluster) {
@@ -213,6 +214,13 @@ absl::StatusOr<Plan> PlanCalibrated(const ModelRequest& request) {
     const SearchResult result =
         SearchOn(request, cluster, ranking, request.top, request.budget_bytes);
     if (!result.best.empty()) return BuildModelPlan(request, cluster, result);
+  }
+  if (request.takes &&
+      SearchOn(request, request.cluster, Ranking::kMemory, 1, std::nullopt).best.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(request.taken_by, ": no configuration of ", request.model.name, " on ",
+                     request.cluster.devices(),
+                     " GPUs can be expressed; other numbers of GPUs, batches or fixes may"));
   }
   return ModelShortage(request);
 }

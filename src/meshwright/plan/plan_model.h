@@ -2,6 +2,7 @@
 #define MESHWRIGHT_PLAN_PLAN_MODEL_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,6 +54,9 @@ struct ModelRequest {
   ModelCost cost = ModelCost::kCalibrated;
   transformer::StateOptions state;  // of the calibrated model
   std::optional<FailureRequest> failures;
+  // What may be planned, and in words what that is; null: everything.
+  std::function<bool(const transformer::Configuration&)> takes;
+  std::string taken_by;  // "--for megatron"
 };
 
 // The best configuration by the request's model of cost, the next best, and why. Errors: invalid

@@ -205,12 +205,13 @@ double MixedBounds::Seconds(const StageCounts& stages, int64_t layers,
   const int64_t open = std::accumulate(stages.begin(), stages.end(), int64_t{0});
   if (open > layers || (open == 0 && layers > 0)) return kNever;
   if (!MayFit(stages, layers, behind.stages())) return kNever;
-  const double end = (open > 0 ? least_update_ : 0) + costs_.fixed_seconds();
+  const int64_t all = open + behind.stages();
+  const double end =
+      (open > 0 ? least_update_ + costs_.LeastTied(all) : 0) + costs_.fixed_seconds();
   if (open == 0) return std::max(behind.seconds() + end, behind.end_seconds() + end);
   const size_t slowest = LeastSlowest(stages, layers);
   if (slowest == values_.size()) return kNever;
   const double t = values_[slowest];
-  const int64_t all = open + behind.stages();
   const double least_sends = LeastSends(stages, open, behind.stages() > 0);
   const double work = least_work_[layers];
   const double micro_batches = static_cast<double>(costs_.micro_batches());
@@ -291,10 +292,11 @@ bool MixedBounds::HaveRoom(const StageCounts& stages, int64_t layers, int64_t be
 
 void MixedBounds::SetPlaces(int64_t layers, const PipelineBound& behind, double work,
                             double cutoff) const {
-  const double end = cutoff - costs_.fixed_seconds(), limit = end - least_update_;
+  const int64_t open = static_cast<int64_t>(places_.size());
+  const double tied = costs_.LeastTied(open + behind.stages());
+  const double end = cutoff - costs_.fixed_seconds(), limit = end - least_update_ - tied;
   const double micro_batches = static_cast<double>(costs_.micro_batches());
   const double send = costs_.least_send();
-  const int64_t open = static_cast<int64_t>(places_.size());
   int64_t last = 0,
           first = 0;  // layers that places behind this one can have, and with those before
   for (const Place& place : places_) first += place.most_layers;
@@ -324,7 +326,8 @@ void MixedBounds::SetPlaces(int64_t layers, const PipelineBound& behind, double 
     // The first stage has nothing before it, and all but itself behind.
     const bool is_first = i + 1 == open;
     const double ends =
-        (end - least_forward_share_ * passes - send * before) * (1 + kPlaceRounding);
+        (end - least_forward_share_ * passes - send * before - (is_first ? tied : 0)) *
+        (1 + kPlaceRounding);
     place.whole = {{{micro_batches, ends},
                     {micro_batches - less, ends - rest},
                     {micro_batches - pairs, ends - (rounds > 0 ? turns + 1 : 1) * rest}}};

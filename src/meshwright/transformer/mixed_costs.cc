@@ -53,6 +53,16 @@ double MixedCosts::TiedSeconds(size_t first, size_t last, int64_t stages) const 
   return stages <= stages_per_node(first) ? tied_in_node_[first] : tied_[first][first];
 }
 
+double MixedCosts::LeastTied(int64_t stages) const {
+  if (stages < 2) return 0;
+  double least = least_tied_;
+  for (size_t group = 0; group < groups(); ++group) {
+    if (slots(group) == 0 || stages > stages_per_node(group)) continue;
+    least = std::min(least, tied_in_node_[group]);
+  }
+  return least;
+}
+
 MixedCoster::MixedCoster(const MixedProblem& problem, const CostParameters& parameters)
     : problem_(problem), blocks_(std::make_unique<MixedBlockMaker>(problem, parameters)) {}
 
@@ -135,7 +145,7 @@ void MixedCoster::SetSends(const MixedFamily& family, MixedCosts* costs) const {
   costs->tied_ = costs->send_;
   costs->send_in_node_.assign(count, 0);
   costs->tied_in_node_ = costs->send_in_node_;
-  costs->least_send_ = costs->least_send_between_ = kInfiniteSeconds;
+  costs->least_send_ = costs->least_send_between_ = costs->least_tied_ = kInfiniteSeconds;
   for (size_t a = 0; a < count; ++a) {
     if (costs->slots(a) == 0) continue;
     const StageDegrees& from = family.degrees[a];
@@ -153,6 +163,7 @@ void MixedCoster::SetSends(const MixedFamily& family, MixedCosts* costs) const {
       const bool one_node = a == b && costs->slots(a) <= costs->stages_per_node(a);
       if (one_node) continue;
       costs->least_send_between_ = std::min(costs->least_send_between_, costs->send_[a][b]);
+      costs->least_tied_ = std::min(costs->least_tied_, costs->tied_[a][b]);
     }
     const Cluster& cluster = problem_.cluster.groups[a].cluster;
     if (costs->stages_per_node(a) == 1) continue;
@@ -163,6 +174,7 @@ void MixedCoster::SetSends(const MixedFamily& family, MixedCosts* costs) const {
     costs->least_send_ = std::min(costs->least_send_, costs->send_in_node_[a]);
   }
   costs->least_send_ = std::min(costs->least_send_, costs->least_send_between_);
+  if (costs->least_tied_ == kInfiniteSeconds) costs->least_tied_ = 0;
   // Nothing is sent where there is one stage, nor between nodes where there is one node.
   if (costs->least_send_ == kInfiniteSeconds) costs->least_send_ = 0;
   if (costs->least_send_between_ == kInfiniteSeconds) {

@@ -62,6 +62,8 @@ class MixedCosts {
   // Of gradients of weights that the first and the last stage both have (`stages` of group `first`
   // in all); 0 if there are none.
   double TiedSeconds(size_t first, size_t last, int64_t stages) const;
+  // ... at least, of any two groups and so many stages in all.
+  double LeastTied(int64_t stages) const;
   double fixed_seconds() const { return fixed_seconds_; }
 
  private:
@@ -71,6 +73,7 @@ class MixedCosts {
   std::vector<std::vector<double>> send_, tied_;
   std::vector<double> send_in_node_, tied_in_node_;
   double least_send_ = 0, least_send_between_ = 0, fixed_seconds_ = 0;
+  double least_tied_ = 0;  // between nodes
 };
 
 // What a plan costs in all.

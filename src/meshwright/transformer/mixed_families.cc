@@ -1,4 +1,4 @@
-// A family with differing degrees is found group by group: groups are given degrees, or none, as
+// Families with differing degrees are found group by group: groups are given degrees, or none, as
 // long as the fastest degrees of the groups that are left make a useful bound possible.
 
 #include "meshwright/transformer/mixed_families.h"
@@ -61,7 +61,8 @@ MixedFamilySpace::MixedFamilySpace(const MixedProblem& problem, MixedCoster& cos
     }
   }
   const int64_t batch = problem.workload.global_batch;
-  for (const int64_t together : DivisorsOf(batch)) {
+  divisors_ = DivisorsOf(batch);
+  for (const int64_t together : divisors_) {
     if (batch / together <= kMostMicroBatches) together_.push_back(together);
   }
   for (const int zero : {0, 1}) {
@@ -77,7 +78,8 @@ std::vector<StageDegrees> MixedFamilySpace::Options(size_t group, int64_t togeth
   const NodeGroup& nodes = problem_.cluster.groups[group];
   std::vector<StageDegrees> options;
   for (const int64_t tp : tensor_degrees_) {
-    for (const int64_t dp : DivisorsOf(together)) {
+    for (const int64_t dp : divisors_) {
+      if (together % dp != 0) continue;
       const StageDegrees degrees = {tp, dp, together / dp};
       if (!Allows(problem_.fixes.dp, dp) ||
           !Allows(problem_.fixes.micro_batch, degrees.micro_batch) ||
@@ -177,81 +179,89 @@ std::vector<MixedFamilyRecord> MixedFamilySpace::Common() {
   return records;
 }
 
-std::vector<MixedFamilyRecord> MixedFamilySpace::Differing(
-    size_t most, bool by_cost, const std::function<bool(double seconds, double dollars)>& useful,
-    const std::function<void(double seconds, double dollars)>& left_out) {
-  std::vector<MixedFamilyRecord> records;
-  const size_t count = problem_.cluster.groups.size();
-  if (problem_.alike || count == 1) return records;
-  // Those with the least bounds are kept.
-  const auto later = [&](const MixedFamilyRecord& a, const MixedFamilyRecord& b) {
-    return by_cost ? a.dollars < b.dollars : a.seconds < b.seconds;
-  };
-  const auto keep = [&](MixedFamilyRecord record) {
-    records.push_back(std::move(record));
-    std::push_heap(records.begin(), records.end(), later);
-    if (records.size() <= most) return;
-    std::pop_heap(records.begin(), records.end(), later);
-    left_out(records.back().seconds, records.back().dollars);
-    records.pop_back();
-  };
-  for (const int64_t together : together_) {
-    const double work = static_cast<double>(layers_ * (problem_.workload.global_batch / together));
-    for (const Choice& choice : choices_) {
-      std::vector<std::vector<Option>> options(count);
-      std::vector<double> fastest(count + 1),
-          cheapest(count + 1, kUnbounded);  // of groups from i on
-      for (size_t group = count; group-- > 0;) {
-        double speed = 0;
-        cheapest[group] = cheapest[group + 1];
-        for (const StageDegrees& degrees : Options(group, together)) {
-          MixedFamily family = {std::vector<StageDegrees>(count), choice.zero, choice.recompute};
-          family.degrees[group] = degrees;
-          const Option option = Cost(group, family);
-          if (option.layer_seconds == kUnbounded) continue;
-          options[group].push_back(option);
-          speed = std::max(speed, option.speed());
-          cheapest[group] = std::min(cheapest[group], option.layer_dollars);
-        }
-        fastest[group] = fastest[group + 1] + speed;
+// Goes through the families of one number of sequences and one choice of the rest.
+class MixedFamilySpace::Chooser {
+ public:
+  Chooser(MixedFamilySpace& space, const DifferingSinks& sinks, int64_t together,
+          const Choice& choice)
+      : space_(space),
+        sinks_(sinks),
+        work_(
+            static_cast<double>(space.layers_ * (space.problem_.workload.global_batch / together))),
+        count_(space.problem_.cluster.groups.size()),
+        options_(count_),
+        fastest_(count_ + 1),
+        cheapest_(count_ + 1, kUnbounded) {
+    record_.family = {std::vector<StageDegrees>(count_), choice.zero, choice.recompute};
+    record_.all_groups = true;
+    for (size_t group = count_; group-- > 0;) {
+      cheapest_[group] = cheapest_[group + 1];
+      double speed = 0;
+      for (const StageDegrees& degrees : space.Options(group, together)) {
+        MixedFamily family = record_.family;
+        family.degrees[group] = degrees;
+        const Option option = space.Cost(group, family);
+        if (option.layer_seconds == kUnbounded) continue;
+        options_[group].push_back(option);
+        speed = std::max(speed, option.speed());
+        cheapest_[group] = std::min(cheapest_[group], option.layer_dollars);
       }
-      std::vector<Option> used;
-      MixedFamilyRecord record;
-      record.family = {std::vector<StageDegrees>(count), choice.zero, choice.recompute};
-      record.all_groups = true;
-      const std::function<void(size_t, double, double)> decide = [&](size_t group, double speed,
-                                                                     double dollars) {
-        const double rounding = 1 - kFamilyRounding;
-        if (speed + fastest[group] <= 0 ||
-            !useful(work / (speed + fastest[group]) * rounding,
-                    work * std::min(dollars, cheapest[group]) * rounding)) {
-          return;
-        }
-        if (group == count) {
-          if (used.size() < 2 || record.family.Common().has_value()) return;
-          // Where no stage has replicas ZeRO changes nothing.
-          if (choice.zero > 0 && std::all_of(used.begin(), used.end(), [](const Option& option) {
-                return option.degrees.dp == 1;
-              })) {
-            return;
-          }
-          Bound(used, &record);
-          if (useful(record.seconds, record.dollars)) keep(record);
-          return;
-        }
-        decide(group + 1, speed, dollars);
-        for (const Option& option : options[group]) {
-          record.family.degrees[group] = option.degrees;
-          used.push_back(option);
-          decide(group + 1, speed + option.speed(), std::min(dollars, option.layer_dollars));
-          used.pop_back();
-        }
-        record.family.degrees[group] = {};
-      };
-      decide(0, 0, kUnbounded);
+      fastest_[group] = fastest_[group + 1] + speed;
+      // Where the effort does not suffice, the fastest have been gone through.
+      std::stable_sort(options_[group].begin(), options_[group].end(),
+                       [](const Option& a, const Option& b) { return a.speed() > b.speed(); });
     }
   }
-  return records;
+
+  // Groups before `group` are decided: their stages deal with so many layers in a second, and the
+  // cheapest of them with one for so many dollars.
+  void Decide(size_t group, double speed, double dollars, int64_t* effort) {
+    constexpr double kRounding = 1 - kFamilyRounding;
+    const double all = speed + fastest_[group];
+    if (all <= 0) return;
+    const double least_seconds = work_ / all * kRounding;
+    const double least_dollars = work_ * std::min(dollars, cheapest_[group]) * kRounding;
+    if (!sinks_.useful(least_seconds, least_dollars)) return;
+    if (--*effort < 0) return sinks_.left_out(least_seconds, least_dollars);
+    if (group == count_) return Keep();
+    for (const Option& option : options_[group]) {
+      record_.family.degrees[group] = option.degrees;
+      used_.push_back(option);
+      Decide(group + 1, speed + option.speed(), std::min(dollars, option.layer_dollars), effort);
+      used_.pop_back();
+    }
+    record_.family.degrees[group] = {};
+    Decide(group + 1, speed, dollars, effort);
+  }
+
+ private:
+  void Keep() {
+    if (used_.size() < 2 || record_.family.Common().has_value()) return;
+    // Where no stage has replicas ZeRO changes nothing.
+    const bool replicas = std::any_of(used_.begin(), used_.end(),
+                                      [](const Option& option) { return option.degrees.dp > 1; });
+    if (record_.family.zero > 0 && !replicas) return;
+    space_.Bound(used_, &record_);
+    if (sinks_.useful(record_.seconds, record_.dollars)) sinks_.keep(record_);
+  }
+
+  MixedFamilySpace& space_;
+  const DifferingSinks& sinks_;
+  const double work_;
+  const size_t count_;
+  std::vector<std::vector<Option>> options_;  // by group
+  std::vector<double> fastest_, cheapest_;    // of groups from here on
+  std::vector<Option> used_;
+  MixedFamilyRecord record_;
+};
+
+void MixedFamilySpace::Differing(int64_t effort, const DifferingSinks& sinks) {
+  if (problem_.alike || problem_.cluster.groups.size() == 1) return;
+  for (const int64_t together : together_) {
+    for (const Choice& choice : choices_) {
+      Chooser(*this, sinks, together, choice).Decide(0, 0, kUnbounded, &effort);
+    }
+  }
 }
 
 }  // namespace meshwright::transformer

@@ -42,12 +42,15 @@ class MixedFamilySpace {
   // Families with the same degrees on all groups that can have them.
   std::vector<MixedFamilyRecord> Common();
 
-  // Families in which groups differ. `useful` says whether plans of at least so many seconds and
-  // dollars can be of use; what cannot is left out, and of more than `most` families those of the
-  // greatest bounds, of dollars or of seconds, go to `left_out` instead.
-  std::vector<MixedFamilyRecord> Differing(
-      size_t most, bool by_cost, const std::function<bool(double seconds, double dollars)>& useful,
-      const std::function<void(double seconds, double dollars)>& left_out);
+  // Families in which groups differ, one after the other. Effort is counted in partial families.
+  struct DifferingSinks {
+    // Whether plans of at least so many seconds and dollars can be of use.
+    std::function<bool(double seconds, double dollars)> useful;
+    std::function<void(const MixedFamilyRecord&)> keep;
+    // Bounds of families that are not kept because the effort ended.
+    std::function<void(double seconds, double dollars)> left_out;
+  };
+  void Differing(int64_t effort, const DifferingSinks& sinks);
 
  private:
   struct Option {
@@ -57,6 +60,7 @@ class MixedFamilySpace {
     double layer_dollars = 0;
     double speed() const { return static_cast<double>(slots) / layer_seconds; }
   };
+  class Chooser;
   Option Cost(size_t group, const MixedFamily& family);
   void Bound(const std::vector<Option>& used, MixedFamilyRecord* record) const;
   bool Takes(const StageDegrees& degrees, const Choice& choice) const;
@@ -65,6 +69,7 @@ class MixedFamilySpace {
   MixedCoster& coster_;
   int64_t layers_ = 0;
   std::vector<int64_t> tensor_degrees_, together_;
+  std::vector<int64_t> divisors_;  // of the batch
   std::vector<Choice> choices_;
   std::map<std::tuple<size_t, StageDegrees, Recompute>, double> layer_seconds_;
 };

@@ -50,14 +50,7 @@ class MixedSearcher {
   MixedResult Run() {
     const size_t common = AddFamilies(space_.Common());
     PlanFirst(0, common, kMostFirstCells);
-    const auto useful = [&](double seconds, double dollars) {
-      return ledger_.Useful(seconds, dollars);
-    };
-    const auto left_out = [&](double seconds, double dollars) {
-      ledger_.LeaveOpen(seconds, dollars);
-    };
-    const size_t all =
-        AddFamilies(space_.Differing(kMostDiffering, ledger_.by_cost(), useful, left_out));
+    const size_t all = AddFamilies(DifferingFamilies());
     PlanFirst(common, all, kMostFirstCells);
     ListStates();
     Sort([](const MixedState& state) { return state.estimate; });
@@ -86,6 +79,28 @@ class MixedSearcher {
                      });
     families_.Append(std::move(records));
     return families_.size();
+  }
+
+  // Of more than there is memory for, those with the least bounds.
+  std::vector<MixedFamilyRecord> DifferingFamilies() {
+    std::vector<MixedFamilyRecord> records;
+    const auto before = [&](const MixedFamilyRecord& a, const MixedFamilyRecord& b) {
+      return ledger_.by_cost() ? a.dollars < b.dollars : a.seconds < b.seconds;
+    };
+    space_.Differing(
+        options_.state_effort,
+        {.useful = [&](double seconds, double dollars) { return ledger_.Useful(seconds, dollars); },
+         .keep =
+             [&](const MixedFamilyRecord& record) {
+               records.push_back(record);
+               std::push_heap(records.begin(), records.end(), before);
+               if (records.size() <= kMostDiffering) return;
+               std::pop_heap(records.begin(), records.end(), before);
+               ledger_.LeaveOpen(records.back().seconds, records.back().dollars);
+               records.pop_back();
+             },
+         .left_out = [&](double seconds, double dollars) { ledger_.LeaveOpen(seconds, dollars); }});
+    return records;
   }
 
   bool Useful(size_t family) const {

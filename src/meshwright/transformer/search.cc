@@ -66,6 +66,7 @@ class DegreesSearch {
       : space_(space),
         budget_(options.budget_bytes.value_or(std::numeric_limits<int64_t>::max())),
         host_(options.host_bytes.value_or(std::numeric_limits<int64_t>::max())),
+        takes_(options.takes),
         best_(best) {}
 
   void Run(const Space::Degrees& degrees, const CostFunctions& costs) {
@@ -139,12 +140,14 @@ class DegreesSearch {
   void Add(const Configuration& member, const StepFigures& cost) {
     ++counts_.evaluated;
     if (cost.peak_bytes > budget_ || cost.host_bytes > host_) return;
+    if (takes_ && !takes_(member)) return;
     ++counts_.fitting;
     best_.Add({member, cost.time.seconds, cost.peak_bytes});
   }
 
   const Space& space_;
   int64_t budget_, host_;
+  const std::function<bool(const Configuration&)>& takes_;
   Best best_;
   SearchCounts counts_;
 };

@@ -44,6 +44,8 @@ struct SearchOptions {
   std::optional<int64_t> budget_bytes = std::nullopt;  // that a GPU may use; none: unlimited
   std::optional<int64_t> host_bytes = std::nullopt;    // that a GPU may use of its host's memory
   int threads = 2;
+  // Others are left out, costed or not; called by several threads. Null: all may be taken.
+  std::function<bool(const Configuration&)> takes = nullptr;
 };
 
 struct SearchCounts {

@@ -1,0 +1,28 @@
+#ifndef MESHWRIGHT_EXPORT_LAUNCH_FILTER_H_
+#define MESHWRIGHT_EXPORT_LAUNCH_FILTER_H_
+
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "meshwright/export/model_launch.h"
+#include "meshwright/export/target.h"
+
+// Planning for certain targets: `plan --for megatron,nemo`.
+
+namespace meshwright {
+
+// The targets of a list "megatron,nemo". Errors: one that there is not, is there twice, or takes
+// plans of programs only.
+absl::StatusOr<std::vector<const ExportTarget*>> ParseLaunchTargets(std::string_view list);
+
+// Whether all of them can express a configuration of a model, on as many GPUs as it has. `launch`:
+// the model and its batch; the rest is not used. Errors: one cannot express the model at all; the
+// message says why, and which targets can.
+absl::StatusOr<std::function<bool(const transformer::Configuration&)>> LaunchFilter(
+    const std::vector<const ExportTarget*>& targets, ModelLaunch launch);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_EXPORT_LAUNCH_FILTER_H_
