@@ -71,6 +71,10 @@ absl::Status Nodes(std::string_view objective_name, const std::string& model) {
     MW_ASSIGN_OR_RETURN(problem.cluster,
                         ParseMixedCluster(absl::StrCat(each, "x8xh200+", each, "x8xh100-sxm+", each,
                                                        "x8xa100-80g+", each, "x8xa100-40g")));
+    constexpr double kDollars[] = {5, 4, 2.5, 2};  // an hour of a device
+    for (size_t i = 0; i < problem.cluster.groups.size(); ++i) {
+      problem.cluster.groups[i].on_demand_price = kDollars[i];
+    }
     const auto start = std::chrono::steady_clock::now();
     MW_ASSIGN_OR_RETURN(const MixedResult result, SearchMixed(problem, {.objective = objective}));
     const double seconds = Since(start);
@@ -211,7 +215,8 @@ absl::Status Compare(const PublishedRun& run, bool measured) {
   MW_ASSIGN_OR_RETURN(problem.cluster, ParseMixedClusterYaml(ClusterText(run), "cluster"));
   if (measured) {
     MW_ASSIGN_OR_RETURN(problem.profile,
-                        LayerProfile::Parse(ProfileText(*published), "profile", {run.model}));
+                        LayerProfile::Parse(ProfileText(*published), "profile",
+                                            {.model = run.model, .sequence = 0, .dtype = ""}));
   }
   const auto start = std::chrono::steady_clock::now();
   MW_ASSIGN_OR_RETURN(const MixedResult ours, SearchMixed(problem, {}));

@@ -100,7 +100,7 @@ TEST(MixedPlanDocumentTest, Errors) {
   EXPECT_THAT(error("/stage_groups", nlohmann::json::array()), HasSubstr("stage_groups: found 0"));
   EXPECT_THAT(error("/stage_groups/0", 7), HasSubstr("stage_groups[0]: found 7"));
   EXPECT_THAT(error("/groups/0/used_nodes", 9), HasSubstr("not the parts of the cluster"));
-  EXPECT_THAT(error("/groups/1/device", "v100"), HasSubstr("over_groups"));
+  EXPECT_THAT(error("/groups/0/device", "v100"), HasSubstr("not the parts of the cluster"));
   EXPECT_THAT(error("/choices", 1), HasSubstr("$.transformer.over_groups.choices: found number"));
   EXPECT_THAT(error("/steps", "x"), HasSubstr("$.transformer.over_groups.steps: found string"));
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/plan/plan_table.h"
 #include "meshwright/transformer/runs_csv.h"
@@ -22,6 +23,24 @@ using transformer::MixedObjective;
 using transformer::MixedPlan;
 
 constexpr size_t kMostRows = 20;  // of dominated nodes, in a terminal
+constexpr size_t kColumns = 80;
+constexpr size_t kIndent = 10, kChoiceIndent = 30;  // of what follows a key, or figures
+
+// Lines broken behind commas to fit the screen; those after the first are indented.
+std::string Wrapped(const std::string& text, size_t indent) {
+  std::string all;
+  size_t column = indent;
+  for (absl::string_view part : absl::StrSplit(text, ", ")) {
+    if (!all.empty()) {
+      const bool fits = column + part.size() + 3 <= kColumns;
+      absl::StrAppend(&all, ",", fits ? " " : "\n" + std::string(indent, ' '));
+      column = fits ? column + 2 : indent;
+    }
+    absl::StrAppend(&all, part);
+    column += part.size();
+  }
+  return all;
+}
 
 std::string Shown(double seconds) { return SecondsText(seconds); }
 
@@ -44,7 +63,8 @@ std::string StageSection(const MixedRequest& request, const MixedPlan& plan,
     };
     while (end < plan.stages.size() && same(end)) ++end;
     const transformer::PipelineStage& stage = figures.stages[i];
-    absl::StrAppendFormat(&text, "  %-7s %-12s %7d %9s %9s %9s %9s %9s\n", StageRange(i, end - 1),
+    absl::StrAppendFormat(&text, "  %-7s %-12.12s %7d %9s %9s %9s %9s %9s\n",
+                          StageRange(i, end - 1),
                           request.problem.cluster.groups[plan.stages[i].group].name,
                           plan.stages[i].layers, Shown(stage.forward), Shown(stage.backward),
                           i + 1 == plan.stages.size() ? "" : Shown(stage.send), Shown(stage.update),
@@ -76,13 +96,14 @@ std::string FrontSection(const MixedRequest& request, const MixedAnswer& answer)
       absl::StrFormat("front     %d plans, %s\n", answer.result.front.size(),
                       answer.result.proven ? "none is missing" : "of those that were found");
   absl::StrAppendFormat(&text, "  %3s %10s %12s  %s\n", "", request.has_steps ? "run" : "step",
-                        "cost", "nodes and degrees");
+                        "cost", "nodes, degrees");
   for (size_t i = 0; i < answer.result.front.size(); ++i) {
     const MixedChoice& choice = answer.result.front[i];
-    absl::StrAppendFormat(&text, "  %3d %10s %12s  %s (%s)\n", i,
-                          RunTimeText(steps * choice.seconds),
-                          DollarsText(steps * choice.step_dollars()),
-                          NodesText(request, choice.nodes), MixedDegreesText(request, choice.plan));
+    absl::StrAppendFormat(&text, "  %3d %10s %12s  ", i, RunTimeText(steps * choice.seconds),
+                          DollarsText(steps * choice.step_dollars()));
+    absl::StrAppend(&text, Wrapped(NodesText(request, choice.nodes), kChoiceIndent), "\n",
+                    std::string(kChoiceIndent, ' '),
+                    Wrapped(MixedDegreesText(request, choice.plan), kChoiceIndent), "\n");
   }
   const std::vector<DominatedNodes> others = Dominated(answer);
   if (others.empty()) return text;
@@ -90,12 +111,13 @@ std::string FrontSection(const MixedRequest& request, const MixedAnswer& answer)
                         others.size() > kMostRows ? ", the first of them; --csv has all" : "");
   for (size_t i = 0; i < std::min(others.size(), kMostRows); ++i) {
     const DominatedNodes& one = others[i];
-    absl::StrAppendFormat(&text, "  %s%10s %12s  %s: ", one.choice == nullptr ? ">= " : "   ",
-                          RunTimeText(steps * one.seconds), DollarsText(steps * one.dollars),
-                          NodesText(request, one.nodes));
+    absl::StrAppendFormat(&text, "  %s%11s %12s  ", one.choice == nullptr ? ">=" : "  ",
+                          RunTimeText(steps * one.seconds), DollarsText(steps * one.dollars));
     absl::StrAppend(&text,
-                    one.by < 0 ? std::string("not decided")
-                               : absl::StrCat("plan ", one.by, " is no slower and no dearer"),
+                    Wrapped(absl::StrCat(NodesText(request, one.nodes), ", ",
+                                         one.by < 0 ? std::string("not decided")
+                                                    : absl::StrCat("no better than plan ", one.by)),
+                            kChoiceIndent),
                     "\n");
   }
   return text;
@@ -191,8 +213,8 @@ std::string MixedTable(const MixedRequest& request, const MixedAnswer& answer) {
   const double tokens = static_cast<double>(workload.global_batch * workload.sequence);
   std::string text;
   if (front) text = FrontSection(request, answer) + "the fastest\n";
-  absl::StrAppend(&text, "nodes     ", NodesText(request, best.nodes), "\n", "degrees   ",
-                  MixedDegreesText(request, best.plan), "\n");
+  absl::StrAppend(&text, "nodes     ", Wrapped(NodesText(request, best.nodes), kIndent), "\n",
+                  "degrees   ", Wrapped(MixedDegreesText(request, best.plan), kIndent), "\n");
   absl::StrAppendFormat(&text, "step      %s, %.4g tokens a second\n", Shown(best.seconds),
                         tokens / best.seconds);
   if (HasPrices(request)) {

@@ -68,14 +68,24 @@ MixedCoster::MixedCoster(const MixedProblem& problem, const CostParameters& para
 
 MixedCoster::~MixedCoster() = default;
 
-double MixedCoster::LeastLayerSeconds(size_t group, const MixedFamily& family) {
-  double least = kInfiniteSeconds;
+MixedCoster::LayerBounds MixedCoster::BoundLayers(size_t group, const MixedFamily& family) {
+  LayerBounds bounds = {kInfiniteSeconds, 0};
   const MixedBlocks blocks = blocks_->Make(group, family);
-  if (!blocks.usable) return least;
+  if (!blocks.usable) return bounds;
+  // A stage's share is between those of its blocks.
+  const auto add = [&](const GroupCost& block) {
+    const PipelineStage passes = MixedBlockMaker::Passes(block);
+    if (passes.both() > 0) {
+      bounds.forward_share = std::max(bounds.forward_share, passes.forward / passes.both());
+    }
+    return passes.both();
+  };
   for (const GroupCost* const layer : blocks.layers) {
-    least = std::min(least, MixedBlockMaker::Passes(*layer).both());
+    bounds.seconds = std::min(bounds.seconds, add(*layer));
   }
-  return least;
+  add(blocks.embedding);
+  add(blocks.head);
+  return bounds;
 }
 
 std::shared_ptr<const MixedStageTable> MixedCoster::Table(size_t group, const MixedFamily& family) {

@@ -97,9 +97,12 @@ class MixedCoster {
                        const CostParameters& parameters = BuiltinCostParameters());
   ~MixedCoster();
 
-  // Least seconds of both passes of a layer on a group that the family uses, whatever it is;
-  // infinite where the profile has nothing for it.
-  double LeastLayerSeconds(size_t group, const MixedFamily& family);
+  // Of stages on a group that the family uses, whatever their layers.
+  struct LayerBounds {
+    double seconds = 0;        // of both passes of a layer at least; infinite: nothing was measured
+    double forward_share = 0;  // of a stage's passes at most
+  };
+  LayerBounds BoundLayers(size_t group, const MixedFamily& family);
   MixedCosts Costs(const MixedFamily& family);
   // Cells that Costs has made so far: tables that families share are made once as long as one of
   // their costs is there.

@@ -31,6 +31,15 @@ std::vector<int64_t> DivisorsOf(int64_t number) {
   return low;
 }
 
+// Seconds of a pipeline at least whose slowest stage takes as much for both passes, of which
+// `share` is forward at most, and all stages `pass` (mixed_schedule.h).
+double LeastPipeline(int64_t micro_batches, int64_t stages, double slowest, double pass,
+                     double share) {
+  const double m = static_cast<double>(micro_batches);
+  const double fewer = static_cast<double>(std::min(micro_batches, stages) - 1) * share;
+  return std::max(m * slowest, pass + (m - 1 - fewer) * slowest);
+}
+
 bool Allows(const std::optional<int64_t>& fix, int64_t value) {
   return !fix.has_value() || *fix == value;
 }
@@ -106,15 +115,16 @@ MixedFamilySpace::Option MixedFamilySpace::Cost(size_t group, const MixedFamily&
   option.degrees = family.degrees[group];
   const NodeGroup& nodes = problem_.cluster.groups[group];
   option.slots = std::min(MixedSlots(nodes, option.degrees), layers_);
-  const auto [known, is_new] =
-      layer_seconds_.try_emplace({group, option.degrees, family.recompute}, 0.0);
-  if (is_new) known->second = coster_.LeastLayerSeconds(group, family);
-  option.layer_seconds = known->second;
+  const auto [known, is_new] = layer_bounds_.try_emplace({group, option.degrees, family.recompute});
+  if (is_new) known->second = coster_.BoundLayers(group, family);
+  option.layer_seconds = known->second.seconds;
+  option.forward_share = known->second.forward_share;
   option.layer_dollars = option.layer_seconds * LeastStagePrice(nodes, option.degrees) / 3600;
   return option;
 }
 
-// All stages that there are, perfectly balanced; and all layers where they are cheapest.
+// The fastest stages, perfectly balanced, as many as are best; and all layers where they are
+// cheapest.
 void MixedFamilySpace::Bound(const std::vector<Option>& used, MixedFamilyRecord* record) const {
   std::vector<const Option*> fastest;
   double least_dollars = kUnbounded;
@@ -124,17 +134,23 @@ void MixedFamilySpace::Bound(const std::vector<Option>& used, MixedFamilyRecord*
   }
   std::sort(fastest.begin(), fastest.end(),
             [](const Option* a, const Option* b) { return a->layer_seconds < b->layer_seconds; });
-  int64_t open = std::min(layers_, problem_.fixes.pp.value_or(layers_));
-  double speed = 0;
+  const int64_t micro_batches = problem_.workload.global_batch / record->family.together();
+  const double layers = static_cast<double>(layers_);
+  double share = 0;
+  for (const Option& option : used) share = std::max(share, option.forward_share);
+  const double pass = layers * fastest.front()->layer_seconds;  // of a micro-batch
+  const int64_t most = std::min(layers_, problem_.fixes.pp.value_or(layers_));
+  double speed = 0, least = kUnbounded;
+  int64_t stages = 0;
   for (const Option* option : fastest) {
-    const int64_t taken = std::min(open, option->slots);
-    open -= taken;
-    speed += static_cast<double>(taken) / option->layer_seconds;
+    for (int64_t i = 0; i < option->slots && stages < most; ++i) {
+      speed += 1 / option->layer_seconds;
+      least = std::min(least, LeastPipeline(micro_batches, ++stages, layers / speed, pass, share));
+    }
   }
-  const double work =
-      static_cast<double>(layers_ * (problem_.workload.global_batch / record->family.together()));
-  record->seconds = work / speed * (1 - kFamilyRounding);
-  record->dollars = work * least_dollars * (1 - kFamilyRounding);
+  record->seconds = least * (1 - kFamilyRounding);
+  record->dollars =
+      layers * static_cast<double>(micro_batches) * least_dollars * (1 - kFamilyRounding);
 }
 
 std::vector<MixedFamilyRecord> MixedFamilySpace::Common() {
@@ -186,8 +202,8 @@ class MixedFamilySpace::Chooser {
           const Choice& choice)
       : space_(space),
         sinks_(sinks),
-        work_(
-            static_cast<double>(space.layers_ * (space.problem_.workload.global_batch / together))),
+        micro_batches_(space.problem_.workload.global_batch / together),
+        work_(static_cast<double>(space.layers_ * micro_batches_)),
         count_(space.problem_.cluster.groups.size()),
         options_(count_),
         fastest_(count_ + 1),
@@ -203,6 +219,8 @@ class MixedFamilySpace::Chooser {
         const Option option = space.Cost(group, family);
         if (option.layer_seconds == kUnbounded) continue;
         options_[group].push_back(option);
+        least_layer_ = std::min(least_layer_, option.layer_seconds);
+        share_ = std::max(share_, option.forward_share);
         speed = std::max(speed, option.speed());
         cheapest_[group] = std::min(cheapest_[group], option.layer_dollars);
       }
@@ -219,8 +237,10 @@ class MixedFamilySpace::Chooser {
     constexpr double kRounding = 1 - kFamilyRounding;
     const double all = speed + fastest_[group];
     if (all <= 0) return;
-    const double least_seconds = work_ / all * kRounding;
+    double least_seconds = work_ / all * kRounding;
     const double least_dollars = work_ * std::min(dollars, cheapest_[group]) * kRounding;
+    if (!sinks_.useful(least_seconds, least_dollars)) return;
+    least_seconds = std::max(least_seconds, LeastOfPipelines(all) * kRounding);
     if (!sinks_.useful(least_seconds, least_dollars)) return;
     if (--*effort < 0) return sinks_.left_out(least_seconds, least_dollars);
     if (group == count_) return Keep();
@@ -235,6 +255,18 @@ class MixedFamilySpace::Chooser {
   }
 
  private:
+  // Of pipelines with any number of stages that deal with so many layers in a second together.
+  double LeastOfPipelines(double speed) const {
+    const double layers = static_cast<double>(space_.layers_);
+    double least = kUnbounded;
+    for (int64_t stages = 1; stages <= space_.layers_; ++stages) {
+      const double slowest = layers / std::min(speed, static_cast<double>(stages) / least_layer_);
+      least = std::min(
+          least, LeastPipeline(micro_batches_, stages, slowest, layers * least_layer_, share_));
+    }
+    return least;
+  }
+
   void Keep() {
     if (used_.size() < 2 || record_.family.Common().has_value()) return;
     // Where no stage has replicas ZeRO changes nothing.
@@ -247,7 +279,9 @@ class MixedFamilySpace::Chooser {
 
   MixedFamilySpace& space_;
   const DifferingSinks& sinks_;
+  const int64_t micro_batches_;
   const double work_;
+  double least_layer_ = kUnbounded, share_ = 0;  // of all options
   const size_t count_;
   std::vector<std::vector<Option>> options_;  // by group
   std::vector<double> fastest_, cheapest_;    // of groups from here on

@@ -58,6 +58,7 @@ class MixedFamilySpace {
     int64_t slots = 0;
     double layer_seconds = 0;  // of both passes of the fastest layer
     double layer_dollars = 0;
+    double forward_share = 0;  // of a stage's passes, at most
     double speed() const { return static_cast<double>(slots) / layer_seconds; }
   };
   class Chooser;
@@ -71,7 +72,7 @@ class MixedFamilySpace {
   std::vector<int64_t> tensor_degrees_, together_;
   std::vector<int64_t> divisors_;  // of the batch
   std::vector<Choice> choices_;
-  std::map<std::tuple<size_t, StageDegrees, Recompute>, double> layer_seconds_;
+  std::map<std::tuple<size_t, StageDegrees, Recompute>, MixedCoster::LayerBounds> layer_bounds_;
 };
 
 // Dollars an hour of a stage at least: its share of nodes at the best price; 0 where none is known.
