@@ -228,6 +228,11 @@ std::string MixedTable(const MixedRequest& request, const MixedAnswer& answer) {
     absl::StrAppendFormat(&text, "at least  %s a step (gap %.2f %%)\n",
                           by_cost ? DollarsText(result.bound) : Shown(result.bound),
                           result.bound > 0 ? 100 * (value / result.bound - 1) : 0.0);
+    if (result.common_bound > result.bound && value <= result.common_bound * 2) {
+      absl::StrAppendFormat(
+          &text, "          %s with the same degrees on all groups\n",
+          by_cost ? DollarsText(result.common_bound) : Shown(result.common_bound));
+    }
   }
   absl::StrAppend(&text, StageSection(request, best.plan, answer.figures.front()));
   absl::StrAppendFormat(

@@ -123,6 +123,28 @@ MixedFamilySpace::Option MixedFamilySpace::Cost(size_t group, const MixedFamily&
   return option;
 }
 
+// The least seconds from `least` on in which so many of the fastest stages can take all layers,
+// each a whole number of them.
+double MixedFamilySpace::WholeLayers(const std::vector<const Option*>& fastest, int64_t stages,
+                                     int64_t layers, double least) {
+  constexpr double kAlmostNone = 1e-9;  // of a layer, that rounding may lack
+  while (true) {
+    int64_t taken = 0, open = stages;
+    double next = kUnbounded;
+    for (const Option* option : fastest) {
+      const int64_t each = static_cast<int64_t>(least / option->layer_seconds + kAlmostNone);
+      const int64_t count = std::min(open, option->slots);
+      open -= count;
+      taken += count * each;
+      if (count > 0) {
+        next = std::min(next, static_cast<double>(each + 1) * option->layer_seconds);
+      }
+    }
+    if (taken >= layers) return least;
+    least = next;
+  }
+}
+
 // The fastest stages, perfectly balanced, as many as are best; and all layers where they are
 // cheapest.
 void MixedFamilySpace::Bound(const std::vector<Option>& used, MixedFamilyRecord* record) const {
@@ -144,8 +166,11 @@ void MixedFamilySpace::Bound(const std::vector<Option>& used, MixedFamilyRecord*
   int64_t stages = 0;
   for (const Option* option : fastest) {
     for (int64_t i = 0; i < option->slots && stages < most; ++i) {
+      ++stages;
       speed += 1 / option->layer_seconds;
-      least = std::min(least, LeastPipeline(micro_batches, ++stages, layers / speed, pass, share));
+      least = std::min(
+          least, LeastPipeline(micro_batches, stages,
+                               WholeLayers(fastest, stages, layers_, layers / speed), pass, share));
     }
   }
   record->seconds = least * (1 - kFamilyRounding);

@@ -62,6 +62,8 @@ class MixedFamilySpace {
     double speed() const { return static_cast<double>(slots) / layer_seconds; }
   };
   class Chooser;
+  static double WholeLayers(const std::vector<const Option*>& fastest, int64_t stages,
+                            int64_t layers, double least);
   Option Cost(size_t group, const MixedFamily& family);
   void Bound(const std::vector<Option>& used, MixedFamilyRecord* record) const;
   bool Takes(const StageDegrees& degrees, const Choice& choice) const;

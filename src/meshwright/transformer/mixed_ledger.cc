@@ -98,13 +98,18 @@ void MixedLedger::RecordBound(const MixedState& state) {
   cluster->bound_seconds = std::min(cluster->bound_seconds, state.bound);
 }
 
+double MixedLedger::bound() const {
+  double bound = open_bound_;
+  for (const MixedChoice& choice : front_) {
+    bound = std::min(bound, by_cost() ? choice.step_dollars() : choice.seconds);
+  }
+  return bound;
+}
+
 void MixedLedger::Finish(MixedResult* result) {
   result->front = front_;
   result->proven = proven_;
-  result->bound = open_bound_;
-  for (const MixedChoice& choice : front_) {
-    result->bound = std::min(result->bound, by_cost() ? choice.step_dollars() : choice.seconds);
-  }
+  result->bound = bound();
   for (auto& [nodes, cluster] : sub_clusters_) {
     result->sub_clusters.push_back(std::move(cluster));
   }

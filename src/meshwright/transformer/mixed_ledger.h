@@ -54,7 +54,9 @@ class MixedLedger {
   void RecordBound(const MixedState& state);
 
   const std::vector<MixedChoice>& front() const { return front_; }
-  // Fills in all but the counts.
+  // No plan within the limits takes less: seconds, or by cost dollars; of what was searched so far.
+  double bound() const;
+  // Fills in the front, what it was compared with, and the bound.
   void Finish(MixedResult* result);
 
  private:

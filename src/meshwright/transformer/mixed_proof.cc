@@ -11,7 +11,8 @@ constexpr int64_t kPassesOfStep = 8;
 
 }  // namespace
 
-bool MixedProver::Prove(const MixedAtHand& family, const MixedState& state) {
+bool MixedProver::Prove(const MixedAtHand& family, const MixedState& state, int64_t most) {
+  most_steps_ = most;
   at_ = family;
   state_ = &state;
   left_ = state.stages;

@@ -16,11 +16,10 @@ namespace meshwright::transformer {
 class MixedProver {
  public:
   // All must outlive it.
-  MixedProver(MixedLedger& ledger, MixedPlanner& planner, int64_t effort)
-      : ledger_(ledger), planner_(planner), most_steps_(effort) {}
+  MixedProver(MixedLedger& ledger, MixedPlanner& planner) : ledger_(ledger), planner_(planner) {}
 
-  // False if the effort ended before all plans were decided.
-  bool Prove(const MixedAtHand& family, const MixedState& state);
+  // False if it had taken `most` steps in all before all plans were decided.
+  bool Prove(const MixedAtHand& family, const MixedState& state, int64_t most);
   int64_t steps() const { return steps_; }
 
  private:
@@ -28,8 +27,7 @@ class MixedProver {
 
   MixedLedger& ledger_;
   MixedPlanner& planner_;
-  const int64_t most_steps_;
-  int64_t steps_ = 0;
+  int64_t steps_ = 0, most_steps_ = 0;
   // Of the state at hand: stages that are open, those decided, by group; the last stage first.
   MixedAtHand at_;
   const MixedState* state_ = nullptr;

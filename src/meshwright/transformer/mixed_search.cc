@@ -45,23 +45,14 @@ class MixedSearcher {
         ledger_(options),
         lister_(problem, options, ledger_),
         planner_(ledger_),
-        prover_(ledger_, planner_, options.proof_effort) {}
+        prover_(ledger_, planner_) {}
 
   MixedResult Run() {
-    const size_t common = AddFamilies(space_.Common());
-    PlanFirst(0, common, kMostFirstCells);
-    const size_t all = AddFamilies(DifferingFamilies());
-    PlanFirst(common, all, kMostFirstCells);
-    ListStates();
-    Sort([](const MixedState& state) { return state.estimate; });
-    for (const MixedState& state : states_) {
-      if (planner_.effort() + made_ * kCellEffort >= options_.plan_effort) break;
-      if (ledger_.Open(state.bound, state.dollars_per_hour)) {
-        planner_.Plan(families_.Get(state.family, &made_), state);
-      }
-    }
-    ProveStates();
     MixedResult result;
+    Search(space_.Common());
+    result.common_bound = ledger_.bound();
+    // The best of these makes most of the others useless.
+    Search(DifferingFamilies());
     result.families = static_cast<int64_t>(families_.size());
     result.states = lister_.states();
     result.evaluated = planner_.evaluated();
@@ -71,14 +62,18 @@ class MixedSearcher {
   }
 
  private:
-  // The most promising first; returns how many there are then.
-  size_t AddFamilies(std::vector<MixedFamilyRecord> records) {
+  // Each search has as much effort as the options say.
+  void Search(std::vector<MixedFamilyRecord> records) {
     std::stable_sort(records.begin(), records.end(),
                      [&](const MixedFamilyRecord& a, const MixedFamilyRecord& b) {
                        return ledger_.by_cost() ? a.dollars < b.dollars : a.seconds < b.seconds;
                      });
+    const size_t first = families_.size();
     families_.Append(std::move(records));
-    return families_.size();
+    PlanFirst(first);
+    ListStates(first);
+    PlanStates();
+    ProveStates();
   }
 
   // Of more than there is memory for, those with the least bounds.
@@ -109,9 +104,9 @@ class MixedSearcher {
   }
 
   // Plans the best of each family's promising states, so that bounds have something to beat.
-  void PlanFirst(size_t begin, size_t end, int64_t cells) {
+  void PlanFirst(size_t first) {
     int64_t made = 0;
-    for (size_t i = begin; i < end && made <= cells; ++i) {
+    for (size_t i = first; i < families_.size() && made <= kMostFirstCells; ++i) {
       if (!Useful(i)) continue;
       const MixedAtHand family = families_.Get(i, &made);
       std::vector<MixedState> states = lister_.Promising(family);
@@ -131,16 +126,31 @@ class MixedSearcher {
     }
   }
 
-  void ListStates() {
+  void ListStates(size_t first) {
+    const int64_t before = lister_.effort();
     int64_t made = 0;
-    for (size_t i = 0; i < families_.size(); ++i) {
+    states_.clear();
+    for (size_t i = first; i < families_.size(); ++i) {
       if (!Useful(i)) continue;
-      if (lister_.effort() + made >= options_.state_effort || states_.size() >= kMostStates) {
+      if (lister_.effort() - before + made >= options_.state_effort ||
+          states_.size() >= kMostStates) {
         ledger_.LeaveOpen(families_.record(i).seconds, families_.record(i).dollars);
         continue;
       }
       std::vector<MixedState> states = lister_.All(families_.Get(i, &made));
       std::move(states.begin(), states.end(), std::back_inserter(states_));
+    }
+  }
+
+  void PlanStates() {
+    const int64_t before = planner_.effort();
+    int64_t made = 0;
+    Sort([](const MixedState& state) { return state.estimate; });
+    for (const MixedState& state : states_) {
+      if (planner_.effort() - before + made * kCellEffort >= options_.plan_effort) break;
+      if (ledger_.Open(state.bound, state.dollars_per_hour)) {
+        planner_.Plan(families_.Get(state.family, &made), state);
+      }
     }
   }
 
@@ -167,10 +177,11 @@ class MixedSearcher {
     }
     states_ = std::move(open);
     Sort([](const MixedState& state) { return state.bound; });
+    const int64_t most = prover_.steps() + options_.proof_effort;
     for (const MixedState& state : states_) {
       if (!ledger_.Open(state.bound, state.dollars_per_hour)) continue;
-      if (prover_.steps() + made >= options_.proof_effort ||
-          !prover_.Prove(families_.Get(state.family, &made), state)) {
+      if (prover_.steps() + made >= most ||
+          !prover_.Prove(families_.Get(state.family, &made), state, most - made)) {
         ledger_.LeaveOpen(state.bound, state.least_dollars());
       }
     }
@@ -184,8 +195,7 @@ class MixedSearcher {
   MixedStateLister lister_;
   MixedPlanner planner_;
   MixedProver prover_;
-  std::vector<MixedState> states_;  // of all families
-  int64_t made_ = 0;                // cells, while states are planned
+  std::vector<MixedState> states_;  // of the families that are searched
 };
 
 absl::Status CheckPrices(const MixedProblem& problem, const MixedSearchOptions& options) {

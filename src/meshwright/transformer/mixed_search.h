@@ -22,7 +22,7 @@ struct MixedSearchOptions {
   std::optional<double> most_seconds = {}, most_dollars = {};
   // How much work goes into listing what there is to plan, into plans, and into showing that there
   // are no better ones, counted in steps of the searches, so that results do not depend on the
-  // machine.
+  // machine; once for plans whose groups have the same degrees, and once for the others.
   int64_t state_effort = 15'000'000;
   int64_t plan_effort = 1'500'000'000;
   int64_t proof_effort = 80'000'000;
@@ -49,7 +49,8 @@ struct MixedResult {
   std::vector<MixedChoice> front;
   // No plan within the limits takes less: seconds a step, or with kCost dollars a step.
   double bound = 0;
-  bool proven = false;  // the front is exact
+  double common_bound = 0;  // ... of those whose groups all have the same degrees
+  bool proven = false;      // the front is exact
   // Every choice of nodes, with kPareto; those that were looked at first.
   std::vector<SubCluster> sub_clusters;
   int64_t families = 0;   // degrees and choices that all stages have in common
