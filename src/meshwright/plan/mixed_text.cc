@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/base/wrap.h"
 #include "meshwright/plan/plan_table.h"
 #include "meshwright/transformer/runs_csv.h"
 
@@ -22,25 +22,8 @@ using transformer::MixedFigures;
 using transformer::MixedObjective;
 using transformer::MixedPlan;
 
-constexpr size_t kMostRows = 20;  // of dominated nodes, in a terminal
-constexpr size_t kColumns = 80;
-constexpr size_t kIndent = 10, kChoiceIndent = 30;  // of what follows a key, or figures
-
-// Lines broken behind commas to fit the screen; those after the first are indented.
-std::string Wrapped(const std::string& text, size_t indent) {
-  std::string all;
-  size_t column = indent;
-  for (absl::string_view part : absl::StrSplit(text, ", ")) {
-    if (!all.empty()) {
-      const bool fits = column + part.size() + 3 <= kColumns;
-      absl::StrAppend(&all, ",", fits ? " " : "\n" + std::string(indent, ' '));
-      column = fits ? column + 2 : indent;
-    }
-    absl::StrAppend(&all, part);
-    column += part.size();
-  }
-  return all;
-}
+constexpr size_t kMostRows = 20;      // of dominated nodes, in a terminal
+constexpr size_t kChoiceIndent = 30;  // of what follows figures
 
 std::string Shown(double seconds) { return SecondsText(seconds); }
 
@@ -99,11 +82,12 @@ std::string FrontSection(const MixedRequest& request, const MixedAnswer& answer)
                         "cost", "nodes, degrees");
   for (size_t i = 0; i < answer.result.front.size(); ++i) {
     const MixedChoice& choice = answer.result.front[i];
-    absl::StrAppendFormat(&text, "  %3d %10s %12s  ", i, RunTimeText(steps * choice.seconds),
-                          DollarsText(steps * choice.step_dollars()));
-    absl::StrAppend(&text, Wrapped(NodesText(request, choice.nodes), kChoiceIndent), "\n",
-                    std::string(kChoiceIndent, ' '),
-                    Wrapped(MixedDegreesText(request, choice.plan), kChoiceIndent), "\n");
+    const std::string figures =
+        absl::StrFormat("  %3d %10s %12s  ", i, RunTimeText(steps * choice.seconds),
+                        DollarsText(steps * choice.step_dollars()));
+    absl::StrAppend(
+        &text, Hanging(figures, NodesText(request, choice.nodes)),
+        Hanging(std::string(kChoiceIndent, ' '), MixedDegreesText(request, choice.plan)));
   }
   const std::vector<DominatedNodes> others = Dominated(answer);
   if (others.empty()) return text;
@@ -111,14 +95,14 @@ std::string FrontSection(const MixedRequest& request, const MixedAnswer& answer)
                         others.size() > kMostRows ? ", the first of them; --csv has all" : "");
   for (size_t i = 0; i < std::min(others.size(), kMostRows); ++i) {
     const DominatedNodes& one = others[i];
-    absl::StrAppendFormat(&text, "  %s%11s %12s  ", one.choice == nullptr ? ">=" : "  ",
-                          RunTimeText(steps * one.seconds), DollarsText(steps * one.dollars));
-    absl::StrAppend(&text,
-                    Wrapped(absl::StrCat(NodesText(request, one.nodes), ", ",
-                                         one.by < 0 ? std::string("not decided")
-                                                    : absl::StrCat("no better than plan ", one.by)),
-                            kChoiceIndent),
-                    "\n");
+    const std::string figures =
+        absl::StrFormat("  %s%11s %12s  ", one.choice == nullptr ? ">=" : "  ",
+                        RunTimeText(steps * one.seconds), DollarsText(steps * one.dollars));
+    absl::StrAppend(
+        &text,
+        Hanging(figures, absl::StrCat(NodesText(request, one.nodes), ", ",
+                                      one.by < 0 ? std::string("not decided")
+                                                 : absl::StrCat("no better than plan ", one.by))));
   }
   return text;
 }
@@ -213,8 +197,8 @@ std::string MixedTable(const MixedRequest& request, const MixedAnswer& answer) {
   const double tokens = static_cast<double>(workload.global_batch * workload.sequence);
   std::string text;
   if (front) text = FrontSection(request, answer) + "the fastest\n";
-  absl::StrAppend(&text, "nodes     ", Wrapped(NodesText(request, best.nodes), kIndent), "\n",
-                  "degrees   ", Wrapped(MixedDegreesText(request, best.plan), kIndent), "\n");
+  absl::StrAppend(&text, Hanging("nodes     ", NodesText(request, best.nodes)),
+                  Hanging("degrees   ", MixedDegreesText(request, best.plan)));
   absl::StrAppendFormat(&text, "step      %s, %.4g tokens a second\n", Shown(best.seconds),
                         tokens / best.seconds);
   if (HasPrices(request)) {

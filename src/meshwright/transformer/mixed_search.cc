@@ -34,6 +34,8 @@ constexpr int64_t kMostFirstCells = 40'000'000;  // that are costed before state
 constexpr int64_t kCellEffort = 50;              // of planning, to cost one of them
 constexpr size_t kMostDiffering = 20'000;        // families with differing degrees
 constexpr size_t kMostStates = 300'000;          // in memory
+constexpr int64_t kDifferingShare = 3;           // of the effort, one part of so many
+constexpr int64_t kFirstShare = 4;               // of planning, for the first plans
 
 class MixedSearcher {
  public:
@@ -49,10 +51,10 @@ class MixedSearcher {
 
   MixedResult Run() {
     MixedResult result;
-    Search(space_.Common());
+    Search(space_.Common(), 1);
     result.common_bound = ledger_.bound();
     // The best of these makes most of the others useless.
-    Search(DifferingFamilies());
+    Search(DifferingFamilies(), kDifferingShare);
     result.families = static_cast<int64_t>(families_.size());
     result.states = lister_.states();
     result.evaluated = planner_.evaluated();
@@ -62,8 +64,11 @@ class MixedSearcher {
   }
 
  private:
-  // Each search has as much effort as the options say.
-  void Search(std::vector<MixedFamilyRecord> records) {
+  // With one part of `parts` of the options' effort.
+  void Search(std::vector<MixedFamilyRecord> records, int64_t parts) {
+    most_states_ = options_.state_effort / parts;
+    most_plans_ = options_.plan_effort / parts;
+    most_proof_ = options_.proof_effort / parts;
     std::stable_sort(records.begin(), records.end(),
                      [&](const MixedFamilyRecord& a, const MixedFamilyRecord& b) {
                        return ledger_.by_cost() ? a.dollars < b.dollars : a.seconds < b.seconds;
@@ -83,7 +88,7 @@ class MixedSearcher {
       return ledger_.by_cost() ? a.dollars < b.dollars : a.seconds < b.seconds;
     };
     space_.Differing(
-        options_.state_effort,
+        options_.state_effort / kDifferingShare,
         {.useful = [&](double seconds, double dollars) { return ledger_.Useful(seconds, dollars); },
          .keep =
              [&](const MixedFamilyRecord& record) {
@@ -105,8 +110,10 @@ class MixedSearcher {
 
   // Plans the best of each family's promising states, so that bounds have something to beat.
   void PlanFirst(size_t first) {
+    const int64_t most = planner_.effort() + most_plans_ / kFirstShare;
     int64_t made = 0;
-    for (size_t i = first; i < families_.size() && made <= kMostFirstCells; ++i) {
+    for (size_t i = first; i < families_.size(); ++i) {
+      if (made > kMostFirstCells || planner_.effort() > most) break;
       if (!Useful(i)) continue;
       const MixedAtHand family = families_.Get(i, &made);
       std::vector<MixedState> states = lister_.Promising(family);
@@ -132,8 +139,7 @@ class MixedSearcher {
     states_.clear();
     for (size_t i = first; i < families_.size(); ++i) {
       if (!Useful(i)) continue;
-      if (lister_.effort() - before + made >= options_.state_effort ||
-          states_.size() >= kMostStates) {
+      if (lister_.effort() - before + made >= most_states_ || states_.size() >= kMostStates) {
         ledger_.LeaveOpen(families_.record(i).seconds, families_.record(i).dollars);
         continue;
       }
@@ -147,7 +153,7 @@ class MixedSearcher {
     int64_t made = 0;
     Sort([](const MixedState& state) { return state.estimate; });
     for (const MixedState& state : states_) {
-      if (planner_.effort() - before + made * kCellEffort >= options_.plan_effort) break;
+      if (planner_.effort() - before + made * kCellEffort >= most_plans_) break;
       if (ledger_.Open(state.bound, state.dollars_per_hour)) {
         planner_.Plan(families_.Get(state.family, &made), state);
       }
@@ -177,7 +183,7 @@ class MixedSearcher {
     }
     states_ = std::move(open);
     Sort([](const MixedState& state) { return state.bound; });
-    const int64_t most = prover_.steps() + options_.proof_effort;
+    const int64_t most = prover_.steps() + most_proof_;
     for (const MixedState& state : states_) {
       if (!ledger_.Open(state.bound, state.dollars_per_hour)) continue;
       if (prover_.steps() + made >= most ||
@@ -196,6 +202,7 @@ class MixedSearcher {
   MixedPlanner planner_;
   MixedProver prover_;
   std::vector<MixedState> states_;  // of the families that are searched
+  int64_t most_states_ = 0, most_plans_ = 0, most_proof_ = 0;
 };
 
 absl::Status CheckPrices(const MixedProblem& problem, const MixedSearchOptions& options) {

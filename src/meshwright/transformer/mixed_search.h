@@ -22,7 +22,7 @@ struct MixedSearchOptions {
   std::optional<double> most_seconds = {}, most_dollars = {};
   // How much work goes into listing what there is to plan, into plans, and into showing that there
   // are no better ones, counted in steps of the searches, so that results do not depend on the
-  // machine; once for plans whose groups have the same degrees, and once for the others.
+  // machine. That is for plans whose groups have the same degrees; a third of it is for the others.
   int64_t state_effort = 15'000'000;
   int64_t plan_effort = 1'500'000'000;
   int64_t proof_effort = 80'000'000;
