@@ -89,8 +89,8 @@ absl::Status RefuseConfiguration(const Plan& plan, const ModelLaunch& launch,
   }
   absl::StrAppend(&text, "; the nearest that it can is ", transformer::ConfigurationText(*nearest),
                   " (", ChangesText(launch.configuration, *nearest), "): plan with ",
-                  FixOf(launch.configuration, *nearest),
-                  ", or for the best that it can with --for ", target.name);
+                  FixOf(launch.configuration, *nearest), " (or with --for ", target.name,
+                  " for the best that it can)");
   const int64_t alternative = FirstAlternative(plan, target);
   if (alternative > 0) {
     const double seconds = plan.transformer->alternatives[alternative - 1].step_seconds;

@@ -30,14 +30,14 @@ constexpr int64_t kMostSequences = int64_t{1} << 30;
 // Keys of the plan whose meaning the writers here know, or that tell what was found and not what is
 // to be done.
 constexpr std::initializer_list<const char*> kPlanKeys = {
-    "schema",          "tool_version",  "inputs",       "options",
-    "cluster",         "mesh",          "gap",          "objective_seconds",
-    "bound_seconds",   "step_seconds",  "peak_bytes",   "compute_seconds",
-    "budget_bytes",    "peak_at",       "collectives",  "communication_seconds",
-    "parameters",      "outputs",       "instructions", "memory_by_category",
-    "schedule",        "micro_batches", "chunks",       "bubble_share",
-    "stages",          "cross_stage",   "transformer",  "warnings",
-    "planning_seconds"};
+    "schema",           "tool_version",  "inputs",       "options",
+    "cluster",          "mesh",          "gap",          "objective_seconds",
+    "bound_seconds",    "step_seconds",  "peak_bytes",   "compute_seconds",
+    "budget_bytes",     "peak_at",       "collectives",  "communication_seconds",
+    "parameters",       "outputs",       "instructions", "memory_by_category",
+    "schedule",         "micro_batches", "chunks",       "bubble_share",
+    "stages",           "cross_stage",   "transformer",  "warnings",
+    "planning_seconds", "op_names",      "source_files", "memory_timeline"};
 constexpr std::initializer_list<const char*> kClusterKeys = {"name", "parts"};
 constexpr std::initializer_list<const char*> kPartKeys = {"device", "nodes", "devices_per_node",
                                                           "device_memory_bytes"};
