@@ -54,6 +54,10 @@ devices:
 frameworks:
   megatron: {elementwise: 1.4636, tensor_exposed: 0.32734, expert_exposed: 1.2449,
     overlap_slowdown: 0.12214, step_seconds: 0.014459, kept_input: 1}
+  megatron-23.04: {attention: 0.3, elementwise: 1.4636, tensor_exposed: 0.32734,
+    expert_exposed: 1.2449, overlap_slowdown: 0.12214, step_seconds: 0.014459, kept_input: 1}
+  megatron-23.09: {attention: 0.59, elementwise: 1.4636, tensor_exposed: 0.32734,
+    expert_exposed: 1.2449, overlap_slowdown: 0.12214, step_seconds: 0.014459, kept_input: 1}
   megatron-2021: {score_traffic: 12.03, elementwise: 1.5505, tensor_exposed: 1.1973,
     expert_exposed: 0.6, overlap_slowdown: 0.17198, step_seconds: 0.020742}
   megatron-26.06: {expert_kernels: 0.23731, elementwise: 0.9353, tensor_exposed: 0.4694,

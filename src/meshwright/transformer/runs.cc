@@ -162,7 +162,9 @@ absl::StatusOr<Model> ModelOf(RowReader& row) {
   return model;
 }
 
-absl::StatusOr<Precision> PrecisionOf(const std::string& dtype) {
+absl::StatusOr<Precision> PrecisionOf(const std::string& dtype, const std::string& source) {
+  // NVIDIA's submissions train in 8 bits unless a row says otherwise (config_common.sh, FP8=True).
+  if (dtype.empty() && Contains(source, "MLPerf Training")) return Precision::kFp8;
   if (Contains(dtype, "mx")) return Precision::kMxFp8;
   if (Contains(dtype, "fp4")) return Precision::kNvFp4;
   if (Contains(dtype, "fp8")) return Precision::kFp8;
@@ -224,17 +226,30 @@ double NemoContainer(const std::string& source) {
   return absl::SimpleAtod(source.substr(start, 5), &version) ? version : 0;
 }
 
-// What recipes set. NeMo's and Megatron-Bridge's performance recipes, which MLPerf's submissions
-// use from v5 on, reduce gradients in 16 bits and fuse the loss (grad_reduce_in_fp32 = False,
+// What recipes set. NVIDIA's submissions to MLPerf reduce gradients in 16 bits (grad_sync_dtype: bf16
+// in their distributed_fused_adam.yaml). So do NeMo's and Megatron-Bridge's performance recipes,
+// which submissions use from v5 on, and fuse the loss (grad_reduce_in_fp32 = False,
 // cross_entropy_fusion_impl = "te"); those of models with latent attention keep moments in 16 bits
 // (exp_avg_dtype, exp_avg_sq_dtype).
 StateOptions StateOf(const std::string& source, const Model& model) {
   StateOptions state;
+  if (Contains(source, "MLPerf Training")) state.gradient_bytes = 2;
   if (!Contains(source, "NeMo") && !Contains(source, "MLPerf Training v5")) return state;
   state.gradient_bytes = 2;
   state.logit_bytes = 4;
   if (HasLatentAttention(model)) state.moment_bytes = 2;
   return state;
+}
+
+// How the row's framework runs a model that it does not train with FSDP. Attention's kernels are
+// those of the year: MLPerf v3.0's containers had the first flash attention, v3.1's the second (its
+// Dockerfile installs flash-attn 2.0.8), later ones cuDNN's.
+std::string MegatronOf(const std::string& source, Precision precision) {
+  // Megatron trained in fp16 before flash attention.
+  if (precision == Precision::kFp16) return "megatron-2021";
+  if (Contains(source, "MLPerf Training v3.0")) return "megatron-23.04";
+  if (Contains(source, "MLPerf Training v3.1")) return "megatron-23.09";
+  return NemoContainer(source) >= 26.06 ? "megatron-26.06" : "megatron";
 }
 
 absl::StatusOr<Run> RunOf(RowReader& row) {
@@ -254,7 +269,7 @@ absl::StatusOr<Run> RunOf(RowReader& row) {
   run.workload = {.sequence = *sequence, .global_batch = *batch};
 
   Configuration& c = run.configuration;
-  MW_ASSIGN_OR_RETURN(c.precision, PrecisionOf(row.Text("dtype")));
+  MW_ASSIGN_OR_RETURN(c.precision, PrecisionOf(row.Text("dtype"), row.Text("source")));
   const auto tp = row.Count("tp"), pp = row.Count("pp");
   if (!tp.has_value() || !pp.has_value()) return incomplete("tensor or pipeline degree");
   c.tp = *tp;
@@ -287,12 +302,9 @@ absl::StatusOr<Run> RunOf(RowReader& row) {
   c.virtual_stages = row.Count("vpp").value_or(1);
   if (c.pp == 1) c.virtual_stages = 1;
   if (c.virtual_stages > 1) c.schedule = PipelineKind::kInterleaved;
-  // Megatron trained in fp16 before flash attention, and recomputed whole layers by default.
+  // Megatron recomputed whole layers by default before flash attention.
   const bool early = !fsdp && c.precision == Precision::kFp16;
-  run.framework = fsdp                                         ? "fsdp"
-                  : early                                      ? "megatron-2021"
-                  : NemoContainer(row.Text("source")) >= 26.06 ? "megatron-26.06"
-                                                               : "megatron";
+  run.framework = fsdp ? "fsdp" : MegatronOf(row.Text("source"), c.precision);
   if (!fsdp) run.state = StateOf(row.Text("source"), run.model);
   // Hugging Face's classes, which FSDP trains, leave multi-token prediction out.
   if (fsdp || Contains(row.Text("model"), "w/o MTP")) run.model.mtp.modules = 0;
@@ -346,7 +358,14 @@ absl::StatusOr<std::vector<RunPrediction>> PredictRuns(const CsvTable& table, st
     }
     StepCoster coster(run->model, run->workload, run->cluster, parameters, run->framework,
                       run->state);
-    const StepCost cost = coster.Cost(run->configuration);
+    StepCost cost = coster.Cost(run->configuration);
+    // Megatron-Bridge's recipes recompute what latent attention makes of its latents where memory
+    // is short (recompute_modules), which rows do not say. What was run has fit.
+    if (cost.peak_bytes > run->cluster.device.memory_bytes && HasLatentAttention(run->model) &&
+        Contains(one.source, "Megatron-Bridge") && row.Text("recompute").empty()) {
+      run->configuration.recompute = Recompute::kModules;
+      cost = coster.Cost(run->configuration);
+    }
     one.seconds = run->seconds;
     one.predicted_seconds = cost.time.seconds;
     one.memory_gib = run->memory_gib;

@@ -22,6 +22,7 @@ constexpr double kFlashHeadDim = 128;             // for which kernels are made
 // Kept of a score where they go through memory: softmax and dropout's result in 2 bytes, its mask
 // (Korthikanti et al. 2022, section 4.1).
 constexpr double kScoreBytes = 5;
+constexpr double kNvFp4Bytes = 9.0 / 16;  // 4 bits, and 8 of a scale for each 16 elements
 constexpr double kSumBytes = 8;  // of a row, for a norm over several GPUs: two sums in 4 bytes
 
 struct Side {
@@ -305,6 +306,12 @@ struct LayerSizes {
   double kept_products;  // on one GPU: what products put out
 };
 
+// Of an element that enters a product of 8 or 4 bits.
+double KeptInputBytes(Precision precision, const FrameworkParameters& framework) {
+  const bool converted = framework.kept_input < kBytes;
+  return precision == Precision::kNvFp4 && converted ? kNvFp4Bytes : framework.kept_input;
+}
+
 // What a layer keeps for the backward phase (Korthikanti et al. 2022, section 4.1, without dropout
 // and scores where attention is flash attention's). Elements that enter a product may be kept in
 // fewer bytes than those that anything else reads.
@@ -315,7 +322,7 @@ void SetKept(const Layer& layer, const BlockSettings& s, const Adder& adder, con
   const double tp = static_cast<double>(c.tp);
   const double rows = static_cast<double>(c.micro_batch * s.sequence) / static_cast<double>(c.cp);
   const bool low = c.precision != Precision::kBf16 && c.precision != Precision::kFp16;
-  const double read = low ? s.framework.kept_input : kBytes;  // bytes of what enters a product
+  const double read = low ? KeptInputBytes(c.precision, s.framework) : kBytes;
   const bool early = s.framework.score_traffic > 0;           // before flash attention
 
   const double input = n.residual * kBytes;
