@@ -264,6 +264,9 @@ class Checker {
     const std::string granularity = Text("recompute-granularity");
     if (granularity == "full") {
       Need(Has("recompute-method") && Has("recompute-num-layers"), "17: full");
+      const bool block = Text("recompute-method") == "block";
+      Need(block || Text("recompute-method") == "uniform", "17: a method");
+      Need(Number("recompute-num-layers", 0) >= 1, "17: of layers");
     } else {
       Need(!Has("recompute-method") && !Has("recompute-num-layers"), "17: selective");
     }

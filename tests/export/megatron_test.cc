@@ -157,6 +157,30 @@ TEST(Megatron, SaysWhatThePlanDecided) {
   EXPECT_THAT(script, HasSubstr("exec torchrun --nnodes 2 --nproc-per-node 8 --node-rank"));
 }
 
+// Megatron-LM's and NeMo's names of it.
+TEST(Megatron, SomeLayersOfEachStageAreComputedAgain) {
+  const Plan plan =
+      SamplePlanOf({.fixes = "tp=4,sp=on,cp=1,pp=2,dp=2,mbs=2,schedule=interleaved,vp=4,zero=1,"
+                             "recompute=full,recompute_layers=3"});
+  const absl::StatusOr<Artefacts> files = ExportTo("megatron", plan, CompleteOptions());
+  ASSERT_TRUE(files.ok()) << files.status();
+  const std::string script = ContentsOf(*files, "launch.sh");
+  EXPECT_THAT(BrokenMegatronRules(script, 16), IsEmpty());
+  const MegatronArguments arguments = ReadMegatronArguments(script);
+  EXPECT_EQ(arguments.at("--recompute-granularity")[0], "full");
+  EXPECT_EQ(arguments.at("--recompute-method")[0], "block");
+  EXPECT_EQ(arguments.at("--recompute-num-layers")[0], "3");
+  const absl::StatusOr<Artefacts> nemo = ExportTo("nemo", plan, CompleteOptions());
+  ASSERT_TRUE(nemo.ok()) << nemo.status();
+  const std::string program = ContentsOf(*nemo, "pretrain.py");
+  EXPECT_THAT(program, HasSubstr("recompute_method=\"block\""));
+  EXPECT_THAT(program, HasSubstr("recompute_num_layers=3"));
+  for (const char* const other : {"torchtitan", "deepspeed", "accelerate"}) {
+    EXPECT_THAT(std::string(ExportTo(other, plan, CompleteOptions()).status().message()),
+                HasSubstr("of 3 layers of each stage is written for Megatron-LM and NeMo only"));
+  }
+}
+
 TEST(Megatron, UnevenStagesAreALayout) {
   const Plan plan = SamplePlanOf(
       {.model = "model: {layers: 7, hidden: 512, heads: 8, ffn: 1024, gated: true, vocab: 1000}",

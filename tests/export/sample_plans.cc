@@ -31,6 +31,8 @@ absl::StatusOr<Plan> TrySamplePlanOf(const SampleRequest& request) {
   if (!request.fixes.empty()) {
     MW_ASSIGN_OR_RETURN(wanted.fixes, transformer::ParseFixes({request.fixes}));
   }
+  // Of every layer or none, which all targets can; what says otherwise is asked for.
+  if (!wanted.fixes.recompute_layers.has_value()) wanted.fixes.recompute_layers = 0;
   wanted.fixes = transformer::LaunchableFixes(wanted.fixes);
   MW_ASSIGN_OR_RETURN(wanted.precision, transformer::ParsePrecision(request.precision));
   wanted.top = request.top;

@@ -206,6 +206,13 @@ TEST(ModelLaunch, ChoicesThatNoFrameworkHasAreRefused) {
   refused([](PlanDegrees& d) { d.inside = {.tp = 2, .dp = 4}; }, "place must be order");
   refused([](PlanDegrees& d) { d.offload_optimizer = true; }, "offloading to the host");
   refused([](PlanDegrees& d) { d.recompute = "modules"; }, "single modules");
+  refused(
+      [](PlanDegrees& d) {
+        d.dp = d.dp * d.pp / 2;
+        d.pp = 2;
+        d.recompute = "full", d.recompute_stages = 1;
+      },
+      "in the first 1 pipeline groups alone");
   refused([](PlanDegrees& d) { d.ends_as_layers = true; }, "counted as layers");
 }
 
@@ -253,7 +260,8 @@ int Changes(const transformer::Configuration& a, const transformer::Configuratio
        {a.tp != b.tp, a.sequence_parallel != b.sequence_parallel, a.cp != b.cp, a.dp != b.dp,
         a.pp != b.pp, a.virtual_stages != b.virtual_stages, a.schedule != b.schedule, a.ep != b.ep,
         a.etp != b.etp, a.micro_batch != b.micro_batch, a.zero != b.zero, a.shard != b.shard,
-        a.recompute != b.recompute, a.precision != b.precision}) {
+        a.recompute != b.recompute, a.recompute_layers != b.recompute_layers,
+        a.precision != b.precision}) {
     changes += differs ? 1 : 0;
   }
   return changes;

@@ -91,8 +91,8 @@ TEST(PlanTable, PlansOfModels) {
   const std::string text = PlanTable(SampleModelPlan());
   EXPECT_THAT(text,
               HasSubstr("degrees   tp=2 sp pp=2 vp=2 dp=1 mbs=2 interleaved ends=on "
-                        "recompute=selective\n          offload_activations=on in a node: "
-                        "tp 2 x pp 2\n"));
+                        "recompute=selective\n          recompute_stages=1 "
+                        "offload_activations=on in a node: tp 2 x pp 2\n"));
   EXPECT_THAT(text, HasSubstr("step      2.00 s, 8192 tokens a second and GPU, MFU 40.0 %"));
   EXPECT_THAT(text, HasSubstr("  compute                     1.50 s   75.0 %\n"));
   EXPECT_THAT(text, HasSubstr("memory    28.0 GiB of 80.0 GiB on the fullest GPU\n"));

@@ -168,6 +168,8 @@ inline Plan SampleModelPlan() {
                         .zero = 0,
                         .shard = 0,
                         .recompute = "selective",
+                        .recompute_layers = 0,
+                        .recompute_stages = 1,
                         .precision = "bf16",
                         .inside = {.tp = 2, .tp2 = 1, .cp = 1, .dp = 1, .pp = 2},
                         .offload_optimizer = false,

@@ -72,7 +72,9 @@ class PlainCoster {
   static int64_t Rounded(double bytes) { return std::llround(std::min(bytes, 9e18)); }
 
   void AddAllBlocks();
-  void Add(const BlockCost& block, PlainGroup* group);
+  // `part` of a block is computed again, and the rest of it is not.
+  void Add(const BlockCost& block, double part, PlainGroup* group);
+  void AddAs(const BlockCost& block, Recompute recompute, double part, PlainGroup* sum);
   void SetTime(StepTime* time) const;
   // What communication adds to the computation that it runs beside.
   double Beside(double communication, double computation) const {
@@ -116,11 +118,23 @@ class PlainCoster {
   double flops_ = 0, again_flops_ = 0;
 };
 
-void PlainCoster::Add(const BlockCost& b, PlainGroup* g) {
-  const Recomputation& again = b.again[static_cast<size_t>(c_.recompute)];
+void PlainCoster::Add(const BlockCost& b, double part, PlainGroup* g) {
+  if (part > 0) AddAs(b, c_.recompute, part, g);
+  if (part < 1) AddAs(b, Recompute::kNone, 1 - part, g);
+  g->parameters += b.parameters;
+  g->expert_parameters += b.expert_parameters;
+  g->largest_block = std::max(g->largest_block, b.parameters + b.expert_parameters);
+  g->logits += b.logits;
+  flops_ += b.flops;
+}
+
+void PlainCoster::AddAs(const BlockCost& b, Recompute recompute, double part, PlainGroup* sum) {
+  const Recomputation& again = b.again[static_cast<size_t>(recompute)];
+  PlainGroup block;
+  PlainGroup* const g = &block;
   g->forward += b.forward;
   g->backward += b.backward + again.seconds;
-  const double passes = c_.recompute == Recompute::kFull && again.seconds > 0 ? 3 : 2;
+  const double passes = recompute == Recompute::kFull && again.seconds > 0 ? 3 : 2;
   const auto over = [&](CollectiveKind kind, AxisIndex axis, double bytes) {
     return CollectiveSeconds(mesh_, kind, {axis, static_cast<AxisIndex>(axis + 5)}, Rounded(bytes));
   };
@@ -176,28 +190,34 @@ void PlainCoster::Add(const BlockCost& b, PlainGroup* g) {
     g->expert += framework_.expert_exposed * 2 * passes *
                  CollectiveSeconds(expert_mesh_, CollectiveKind::kAllToAll, {2, 6}, Rounded(bytes));
   }
-  g->parameters += b.parameters;
-  g->expert_parameters += b.expert_parameters;
-  g->largest_block = std::max(g->largest_block, b.parameters + b.expert_parameters);
-  g->saved += again.saved_bytes;
-  g->transient = std::max(g->transient, again.transient_bytes);
-  g->largest_saved = std::max(g->largest_saved, again.saved_bytes);
-  g->logits += b.logits;
-  flops_ += b.flops;
-  again_flops_ += again.flops;
+  sum->forward += part * block.forward;
+  sum->backward += part * block.backward;
+  sum->tensor += part * block.tensor;
+  sum->context += part * block.context;
+  sum->expert += part * block.expert;
+  sum->saved += part * again.saved_bytes;
+  sum->transient = std::max(sum->transient, again.transient_bytes);
+  sum->largest_saved = std::max(sum->largest_saved, again.saved_bytes);
+  again_flops_ += part * again.flops;
 }
 
 void PlainCoster::AddAllBlocks() {
   const BlockSettings settings{rates_, framework_, c_, workload_.sequence};
   const StageDeal deal = DealLayers(model_, c_.pp, c_.ends_as_layers);
+  std::vector<double> parts(c_.pp, 0);
   for (int64_t group = 0; group < c_.pp; ++group) {
     const std::vector<int64_t>& layers = deal.contents[deal.content_of[group]].layers;
+    const auto all = static_cast<double>(std::accumulate(layers.begin(), layers.end(), int64_t{0}));
+    const auto some = static_cast<double>(c_.recompute_layers * c_.virtual_stages);
+    if (c_.recompute_stages == 0 || group < c_.recompute_stages) {
+      parts[group] = some == 0 ? 1 : std::min(1.0, some / all);
+    }
     size_t kind = 0;
     for (const Stack& stack : model_.stacks) {
       for (const Layer& layer : stack.kinds) {
         const Block block = LayerBlock(model_, stack, layer, workload_.sequence);
         for (int64_t i = 0; i < layers[kind]; ++i) {
-          Add(LayerCost(model_, layer, block, settings), &groups_[group]);
+          Add(LayerCost(model_, layer, block, settings), parts[group], &groups_[group]);
         }
         ++kind;
       }
@@ -205,12 +225,13 @@ void PlainCoster::AddAllBlocks() {
   }
   const BlockCost embedding =
       EmbeddingCost(model_, EmbeddingBlock(model_, workload_.sequence), settings);
-  Add(embedding, &groups_.front());
-  Add(HeadCost(model_, HeadBlock(model_, workload_.sequence), settings), &groups_.back());
+  Add(embedding, parts.front(), &groups_.front());
+  Add(HeadCost(model_, HeadBlock(model_, workload_.sequence), settings), parts.back(),
+      &groups_.back());
   for (int64_t module = 0; module < model_.mtp.modules; ++module) {
     Add(MtpCost(model_, MtpBlock(model_, workload_.sequence), HeadBlock(model_, workload_.sequence),
                 settings),
-        &groups_.back());
+        parts.back(), &groups_.back());
   }
   if ((model_.head.tied || model_.mtp.modules > 0) && c_.pp > 1)
     groups_.back().parameters += embedding.parameters;

@@ -16,6 +16,13 @@
 namespace meshwright::transformer {
 namespace {
 
+// Of pipeline groups and layers, of which there are no more than 8 in a stage.
+double RecomputedPart(const Configuration& c) {
+  const auto groups = static_cast<double>(c.recompute_stages == 0 ? c.pp : c.recompute_stages);
+  const auto layers = static_cast<double>(c.recompute_layers == 0 ? 8 : c.recompute_layers);
+  return groups / static_cast<double>(c.pp) * layers / 8;
+}
+
 // A cost with random weights that keeps to the contract of CostFunction. Coarse, so that there are
 // ties.
 CostFunction RandomCost(uint64_t seed) {
@@ -29,8 +36,9 @@ CostFunction RandomCost(uint64_t seed) {
     StepFigures cost;
     StepTime& time = cost.time;
     time.compute = weight[0] + weight[1] * share(8, c.tp * c.cp * c.dp) +
-                   static_cast<double>(c.recompute) + 0.25 * share(c.ep, c.etp) +
-                   0.25 * static_cast<double>(c.context) + 0.25 * share(c.panels, c.tp2);
+                   RecomputedPart(c) * static_cast<double>(c.recompute) +
+                   0.25 * share(c.ep, c.etp) + 0.25 * static_cast<double>(c.context) +
+                   0.25 * share(c.panels, c.tp2);
     time.tensor_communication = weight[2] * static_cast<double>(c.tp - 1) * 0.5;
     time.bubble = weight[3] * share(c.pp - 1, c.virtual_stages * c.micro_batch);
     const int64_t group = c.shard > 0 ? c.shard : c.dp * c.cp;
@@ -51,8 +59,10 @@ CostFunction RandomCost(uint64_t seed) {
       memory.gradients = weights / (c.zero >= 2 ? group : 1);
       (c.offload_optimizer ? memory.host : memory.optimizer) =
           6 * weights / (c.zero >= 1 ? group : 1);
-      memory.activations =
-          40 * c.micro_batch * (c.pp - stage) * (4 - int64_t(c.recompute)) / (c.tp * c.cp);
+      const bool again = c.recompute_stages == 0 || stage < c.recompute_stages;
+      const int64_t layers = c.recompute_layers == 0 ? 8 : c.recompute_layers;
+      memory.activations = 5 * c.micro_batch * (c.pp - stage) *
+                           (32 - (again ? layers * int64_t(c.recompute) : 0)) / (c.tp * c.cp);
       if (c.offload_activations) {
         memory.host += memory.activations;
         memory.activations /= 4;
@@ -70,10 +80,19 @@ CostFunction RandomCost(uint64_t seed) {
 // What no placement and no ZeRO changes.
 CostFunctions RandomCosts(uint64_t seed) {
   const CostFunction figures = RandomCost(seed);
-  return {figures, [figures](const Configuration& c) {
+  return {figures,
+          [figures](const Configuration& c) {
             const StepFigures cost = figures(c);
             return StepBound{cost.time.compute + cost.time.tensor_communication + cost.time.bubble,
                              cost.kept_bytes};
+          },
+          [figures](Configuration c) {
+            const int64_t all = figures(c).kept_bytes;
+            c.recompute = Recompute::kNone;
+            c.recompute_layers = c.recompute_stages = 0;
+            const StepTime time = figures(c).time;
+            // Of the first group, which keeps most whatever it computes again.
+            return StepBound{time.compute + time.tensor_communication + time.bubble, all / 2};
           }};
 }
 
@@ -100,11 +119,21 @@ SearchResult BruteForce(const std::vector<Costed>& all, const SearchOptions& opt
     ++result.counts.fitting;
     result.best.push_back(one.ranked);
   }
-  const size_t top = std::min<size_t>(result.best.size(), static_cast<size_t>(options.top));
-  std::partial_sort(
-      result.best.begin(), result.best.begin() + top, result.best.end(),
-      [&](const auto& a, const auto& b) { return RanksBefore(options.ranking, a, b); });
-  result.best.resize(top);
+  std::sort(result.best.begin(), result.best.end(),
+            [&](const auto& a, const auto& b) { return RanksBefore(options.ranking, a, b); });
+  // One of each that differ in the extent of recomputation only.
+  std::vector<RankedConfiguration> distinct;
+  for (const RankedConfiguration& one : result.best) {
+    if (std::ssize(distinct) == options.top) break;
+    const bool seen = std::any_of(distinct.begin(), distinct.end(), [&](const auto& other) {
+      Configuration same = other.configuration;
+      same.recompute_layers = one.configuration.recompute_layers;
+      same.recompute_stages = one.configuration.recompute_stages;
+      return same == one.configuration;
+    });
+    if (!seen) distinct.push_back(one);
+  }
+  result.best = distinct;
   return result;
 }
 
@@ -216,6 +245,9 @@ TEST(Search, BoundsAreBelowEveryPlacementAndSharding) {
       if (c.micro_batch > 2) return;
       const StepBound least = coster.Least(c);
       const StepFigures figures = coster.Figures(c);
+      const StepBound of_extents = coster.LeastOfExtents(c);
+      ASSERT_LE(of_extents.seconds * (1 - 1e-9), figures.time.seconds) << ConfigurationText(c);
+      ASSERT_LE(of_extents.bytes, figures.peak_bytes) << ConfigurationText(c);
       ASSERT_LE(least.seconds * (1 - 1e-9), figures.time.seconds) << ConfigurationText(c);
       ASSERT_LE(least.bytes, figures.peak_bytes) << ConfigurationText(c);
       closest = std::min(closest, figures.time.seconds / least.seconds);

@@ -138,6 +138,27 @@ void Loop(int64_t first, int64_t last, const Visit& visit) {
   for (int64_t i = first; i <= last; ++i) visit(i);
 }
 
+// Some layers of each stage, and some pipeline groups.
+void AddExtents(const Case& test, Configuration c, std::vector<Configuration>* all) {
+  const bool none = c.recompute == Recompute::kNone;
+  for (c.recompute_stages = 0; c.recompute_stages < (none ? 1 : c.pp); ++c.recompute_stages) {
+    for (c.recompute_layers = 0; c.recompute_layers <= test.model.layers(); ++c.recompute_layers) {
+      if (c.recompute_layers > 0) {
+        if (c.recompute != Recompute::kFull) continue;
+        // Of which stage would that not be every layer?
+        bool fewer = false;
+        for (const GroupContent& group : DealLayers(test.model, c.pp, c.ends_as_layers).contents) {
+          int64_t layers = 0;
+          for (const int64_t of_kind : group.layers) layers += of_kind;
+          fewer = fewer || c.recompute_layers * c.virtual_stages < layers;
+        }
+        if (!fewer) continue;
+      }
+      all->push_back(c);
+    }
+  }
+}
+
 // Members of a family: what is legal whatever else is.
 void AddMembers(const Case& test, const std::vector<Placement>& placements, Configuration c,
                 std::vector<Configuration>* all) {
@@ -150,7 +171,7 @@ void AddMembers(const Case& test, const std::vector<Placement>& placements, Conf
           c.recompute = static_cast<Recompute>(choices / 4);
           c.offload_optimizer = choices % 2 == 1;
           c.offload_activations = choices / 2 % 2 == 1;
-          all->push_back(c);
+          AddExtents(test, c, all);
         }
     }
 }
@@ -203,11 +224,27 @@ TEST(Space, FixesLeaveTheConfigurationsThatHaveThem) {
   test.node = 4;
   const std::vector<Configuration> all =
       Space(test.model, test.workload, test.gpus, Fixes{}, Precision::kBf16, test.node).All();
-  for (const char* const text :
-       {"tp=2", "tp_in=2", "dp_in=1,pp_in=2", "ends=on", "place=nodes", "tensor=1d",
-        "context=ulysses", "recompute=modules", "offload_optimizer=on,offload_activations=off",
-        "cp=2,dp=2", "pp=2,vp=2", "ep=2,etp=2", "mbs=2", "zero=1,dp=4,shard=2", "sp=on",
-        "schedule=zero-bubble", "recompute=full", "shard=0", "zero=0"}) {
+  for (const char* const text : {"tp=2",
+                                 "tp_in=2",
+                                 "dp_in=1,pp_in=2",
+                                 "ends=on",
+                                 "place=nodes",
+                                 "tensor=1d",
+                                 "context=ulysses",
+                                 "recompute=modules",
+                                 "offload_optimizer=on,offload_activations=off",
+                                 "cp=2,dp=2",
+                                 "pp=2,vp=2",
+                                 "ep=2,etp=2",
+                                 "mbs=2",
+                                 "zero=1,dp=4,shard=2",
+                                 "sp=on",
+                                 "schedule=zero-bubble",
+                                 "recompute=full",
+                                 "recompute_layers=1",
+                                 "recompute_layers=0,recompute_stages=1,pp=2",
+                                 "shard=0",
+                                 "zero=0"}) {
     SCOPED_TRACE(text);
     const absl::StatusOr<Fixes> fixes = ParseFixes({text});
     ASSERT_TRUE(fixes.ok()) << fixes.status();
@@ -262,6 +299,8 @@ TEST(SpaceErrors, SayWhatWouldBeValid) {
   EXPECT_THAT(ErrorOf(dense, "tq=4"), HasSubstr("unknown degree \"tq\"; the nearest is tp"));
   EXPECT_THAT(ErrorOf(dense, "tp=x"), HasSubstr("tp: found \"x\", expected an integer from 1"));
   EXPECT_THAT(ErrorOf(dense, "tp=2,tp=2"), HasSubstr("tp is given twice"));
+  EXPECT_THAT(ErrorOf(dense, "recompute_layers=6"), HasSubstr("valid are 0, 1, 2, 3, 4, 5"));
+  EXPECT_THAT(ErrorOf(dense, "recompute_layers=2,pp=4"), HasSubstr("does not go with the other"));
   EXPECT_THAT(ErrorOf(dense, "recompute=some"), HasSubstr("one of none, selective, modules, full"));
   EXPECT_THAT(ErrorOf(Cases()[3], "tensor=2d"), HasSubstr("--tp 2d: no grid of 8 GPUs"));
   EXPECT_THAT(ErrorOf(dense, "tensor=2d,sp=off"), HasSubstr("sp=off is not possible on 8 GPUs"));
@@ -278,6 +317,11 @@ TEST(Fixes, TextReadsBack) {
   c.recompute = Recompute::kFull;
   c.zero = 1;
   EXPECT_EQ(ConfigurationText(c), "tp=8 sp pp=4 vp=2 zero=1 schedule=interleaved recompute=full");
+  c.recompute_layers = 2;
+  c.recompute_stages = 3;
+  EXPECT_EQ(ConfigurationText(c),
+            "tp=8 sp pp=4 vp=2 zero=1 schedule=interleaved recompute=full recompute_layers=2 "
+            "recompute_stages=3");
 }
 
 TEST(Space, HasOnlyWhatCheckConfigurationTakes) {

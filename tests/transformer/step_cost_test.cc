@@ -240,6 +240,77 @@ TEST_F(StepCostTest, OffloadedStateIsTheHosts) {
   EXPECT_EQ(copied.time.compute, kept.time.compute);
 }
 
+// 24 layers in 4 stages of 6.
+TEST_F(StepCostTest, SomeLayersOfSomeStagesAreComputedAgain) {
+  Configuration none{.dp = 2, .pp = 4};
+  none.micro_batch = 1;
+  Configuration all = none;
+  all.recompute = Recompute::kFull;
+  const StepCost kept = Cost(none), again = Cost(all);
+  const auto saved_of = [&](int64_t layers, int64_t stages) {
+    Configuration c = all;
+    c.recompute_layers = layers;
+    c.recompute_stages = stages;
+    return Cost(c);
+  };
+  // A third of every stage.
+  const StepCost third = saved_of(2, 0);
+  EXPECT_NEAR(third.time.compute, kept.time.compute + (again.time.compute - kept.time.compute) / 3,
+              1e-9);
+  EXPECT_GT(third.time.hfu, kept.time.hfu * kept.time.seconds / third.time.seconds);
+  for (int64_t group = 0; group < 4; ++group) {
+    EXPECT_LT(third.memory[group].activations, kept.memory[group].activations);
+    EXPECT_GT(third.memory[group].activations, again.memory[group].activations);
+  }
+  // The first two groups, which have 4 and 3 micro-batches in flight.
+  const StepCost first = saved_of(0, 2);
+  for (int64_t group = 0; group < 4; ++group) {
+    EXPECT_EQ(first.memory[group], group < 2 ? again.memory[group] : kept.memory[group]) << group;
+  }
+  EXPECT_LT(first.peak_bytes, kept.peak_bytes);
+  // The busiest computes as much again as with all of them, the others wait for less.
+  EXPECT_LT(first.time.bubble, again.time.bubble);
+  EXPECT_GT(first.time.bubble, kept.time.bubble);
+}
+
+TEST_F(StepCostTest, ExtentsOfRecomputationAreChecked) {
+  Configuration c{.dp = 2, .pp = 4};
+  const Cluster cluster = *ParseCluster("8xh100-sxm");
+  const auto error = [&] {
+    return std::string(CheckConfiguration(model_, workload_, cluster, c).message());
+  };
+  c.recompute_layers = 2;
+  EXPECT_THAT(error(), HasSubstr("recompute_layers 2 is for recompute=full"));
+  c.recompute = Recompute::kFull;
+  EXPECT_EQ(error(), "");
+  c.recompute_layers = 6;
+  EXPECT_THAT(error(), HasSubstr("recompute_layers 6 of stages of 6 layers"));
+  c.recompute_layers = 0;
+  c.recompute_stages = 4;
+  EXPECT_THAT(error(), HasSubstr("recompute_stages 4 of pp 4; valid: 0 for all"));
+  c.recompute = Recompute::kNone;
+  c.recompute_stages = 1;
+  EXPECT_THAT(error(), HasSubstr("recompute_stages 1 where nothing is recomputed"));
+}
+
+// Inputs of 4-bit products: 4 bits, and 8 of a scale for each 16 elements.
+TEST_F(StepCostTest, FourBitProductsKeepTheirInputsAsTheyAre) {
+  const auto saved = [&](Precision precision) {
+    const Configuration c{.dp = 8, .precision = precision};
+    const Cluster cluster = *ParseCluster("8xb200");
+    const DeviceRates rates(cluster.device, BuiltinCostParameters().Device("b200"), precision);
+    const FrameworkParameters framework = BuiltinCostParameters().Framework("megatron");
+    const Stack& stack = model_.stacks[0];
+    return LayerCost(model_, stack.kinds[0], LayerBlock(model_, stack, stack.kinds[0], 2048),
+                     {rates, framework, c, 2048})
+        .again[0]
+        .saved_bytes;
+  };
+  // Of both norms, attention and the activation function: 3 hidden and ffn.
+  EXPECT_DOUBLE_EQ(saved(Precision::kMxFp8) - saved(Precision::kNvFp4),
+                   2048.0 * (3 * 2048 + 8192) * 7 / 16);
+}
+
 // Of a layer of GPT: what enters the four products, in one byte instead of two, and attention's
 // result once more for the product behind it.
 TEST_F(StepCostTest, EightBitProductsKeepTheirInputsInOneByte) {

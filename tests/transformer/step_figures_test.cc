@@ -61,7 +61,7 @@ void ExpectSameBytes(int64_t found, int64_t wanted) {
 
 TEST(StepFigures, AreThePlainSums) {
   constexpr int kConfigurations = 40;  // of each sample
-  int grids = 0, gathered = 0, ulysses = 0;
+  int some_layers = 0, some_groups = 0, grids = 0, gathered = 0, ulysses = 0;
   for (const FiguresSample& sample : kFiguresSamples) {
     const Model model = *LoadModel(sample.model);
     const Cluster cluster = *ParseCluster(sample.cluster);
@@ -82,6 +82,10 @@ TEST(StepFigures, AreThePlainSums) {
       for (int i = 0; i < 2; ++i) {
         c = families[random() % families.size()];
         c.recompute = space.Recomputes()[random() % space.Recomputes().size()];
+        const std::vector<Space::Extent> extents = space.Extents(c, c.recompute);
+        const Space::Extent& extent = extents[random() % extents.size()];
+        c.recompute_layers = extent.layers;
+        c.recompute_stages = extent.stages;
         const Space::Offload& offload = space.Offloads()[random() % space.Offloads().size()];
         c.offload_optimizer = offload.optimizer;
         c.offload_activations = offload.activations;
@@ -98,6 +102,8 @@ TEST(StepFigures, AreThePlainSums) {
         ExpectSameBytes(figures.peak_bytes, wanted.peak_bytes);
         ExpectSameBytes(figures.kept_bytes, wanted.kept_bytes);
         ExpectSameBytes(figures.host_bytes, wanted.host_bytes);
+        some_layers += c.recompute_layers > 0 ? 1 : 0;
+        some_groups += c.recompute_stages > 0 ? 1 : 0;
         grids += c.tp2 > 1 ? 1 : 0;
         gathered += c.context == ContextKind::kAllGather ? 1 : 0;
         ulysses += c.context == ContextKind::kUlysses ? 1 : 0;
@@ -114,6 +120,8 @@ TEST(StepFigures, AreThePlainSums) {
       }
     }
   }
+  EXPECT_GT(some_layers, 30);
+  EXPECT_GT(some_groups, 30);
   EXPECT_GT(grids, 10);
   EXPECT_GT(gathered, 10);
   EXPECT_GT(ulysses, 5);

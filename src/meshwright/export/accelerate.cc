@@ -32,6 +32,7 @@ int64_t ShardSize(const Configuration& c) {
 void CheckAccelerateConfiguration(const ModelLaunch& launch, const Configuration& c,
                                   Findings& findings) {
   RequireUsualChoices(c, findings);
+  RequireEveryLayer(c, findings);
   RequireRing(c, findings);
   const int64_t world = launch.nodes * launch.devices_per_node;
   findings.Require(c.pp == 1, "degrees: Accelerate's FSDP has no pipelines, so pp ", c.pp,

@@ -59,8 +59,9 @@ int64_t FirstAlternative(const Plan& plan, const ExportTarget& target) {
 
 std::string FixOf(const Configuration& from, const Configuration& to) {
   std::vector<std::string> fixes;
-  for (const char* const key : {"tp", "sp", "cp", "dp", "pp", "vp", "schedule", "ep", "etp", "mbs",
-                                "zero", "shard", "recompute", "context", "ends"}) {
+  for (const char* const key :
+       {"tp", "sp", "cp", "dp", "pp", "vp", "schedule", "ep", "etp", "mbs", "zero", "shard",
+        "recompute", "recompute_layers", "recompute_stages", "context", "ends"}) {
     fixes.push_back(StrCat(key, "=", transformer::FixValue(to, key)));
   }
   // What no launch is written for.

@@ -125,8 +125,10 @@ void AddSharding(const Configuration& c, ArgumentArray& out) {
 
 void AddRecompute(const Configuration& c, ArgumentArray& out) {
   if (c.recompute == Recompute::kFull) {
-    out.Add("--recompute-granularity", "full", "--recompute-method", "uniform",
-            "--recompute-num-layers", 1);
+    // Block: the first of each stage; uniform: all, each by itself.
+    const bool some = c.recompute_layers > 0;
+    out.Add("--recompute-granularity", "full", "--recompute-method", some ? "block" : "uniform",
+            "--recompute-num-layers", some ? c.recompute_layers : 1);
   } else if (c.recompute == Recompute::kSelective) {
     out.Add("--recompute-granularity", "selective", "--recompute-modules", "core_attn");
   }

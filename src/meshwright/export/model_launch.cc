@@ -62,6 +62,8 @@ constexpr std::initializer_list<const char*> kDegreeKeys = {"tp",
                                                             "zero",
                                                             "shard",
                                                             "recompute",
+                                                            "recompute_layers",
+                                                            "recompute_stages",
                                                             "precision",
                                                             "inside",
                                                             "offload_optimizer",
@@ -140,6 +142,8 @@ absl::StatusOr<Configuration> ToConfiguration(const PlanDegrees& degrees) {
   c.zero = static_cast<int>(degrees.zero);
   c.shard = degrees.shard;
   c.recompute = *recompute;
+  c.recompute_layers = degrees.recompute_layers;
+  c.recompute_stages = degrees.recompute_stages;
   c.precision = *precision;
   return c;
 }

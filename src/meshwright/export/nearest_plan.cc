@@ -21,7 +21,7 @@ struct Decision {
   bool is_degree;  // counts in powers of two
 };
 
-constexpr std::array<Decision, 20> kDecisions = {{
+constexpr std::array<Decision, 22> kDecisions = {{
     {"tp", [](const Configuration& c) { return c.tp; }, true},
     {"sp", [](const Configuration& c) { return int64_t{c.sequence_parallel}; }, false},
     {"tp2", [](const Configuration& c) { return c.tp2; }, true},
@@ -38,6 +38,8 @@ constexpr std::array<Decision, 20> kDecisions = {{
     {"zero", [](const Configuration& c) { return int64_t{c.zero}; }, false},
     {"shard", [](const Configuration& c) { return c.shard; }, false},
     {"recompute", [](const Configuration& c) { return static_cast<int64_t>(c.recompute); }, false},
+    {"recompute_layers", [](const Configuration& c) { return c.recompute_layers; }, false},
+    {"recompute_stages", [](const Configuration& c) { return c.recompute_stages; }, false},
     {"place", [](const Configuration& c) { return int64_t{!c.inside.in_order()}; }, false},
     {"offload_optimizer", [](const Configuration& c) { return int64_t{c.offload_optimizer}; },
      false},
@@ -95,7 +97,8 @@ std::optional<Configuration> NearestExpressible(const ModelLaunch& launch,
     least = distance;
   };
   const auto search = [&](Precision precision) {
-    const transformer::Fixes fixes = transformer::LaunchableFixes({.context = wanted.context});
+    transformer::Fixes fixes = transformer::LaunchableFixes({.context = wanted.context});
+    if (wanted.recompute_layers == 0) fixes.recompute_layers = 0;
     const transformer::Space space(launch.model, launch.workload,
                                    launch.nodes * launch.devices_per_node, fixes, precision);
     space.ForEach(visit);

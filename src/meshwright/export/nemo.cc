@@ -3,6 +3,7 @@
 // Megatron-Core's TransformerConfig, and of megatron/bridge/training/config.py; the program follows
 // megatron/bridge/recipes/gpt/vanilla_gpt.py.
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -118,8 +119,8 @@ void AddBridgeParallelism(const ModelLaunch& launch, const MegatronArchitecture&
   }
   if (c.recompute == Recompute::kFull) {
     out.Add("recompute_granularity", "\"full\"");
-    out.Add("recompute_method", "\"uniform\"");
-    out.Add("recompute_num_layers", 1);
+    out.Add("recompute_method", c.recompute_layers > 0 ? "\"block\"" : "\"uniform\"");
+    out.Add("recompute_num_layers", std::max<int64_t>(1, c.recompute_layers));
   } else if (c.recompute == Recompute::kSelective) {
     out.Add("recompute_granularity", "\"selective\"");
     out.Add("recompute_modules", "[\"core_attn\"]");

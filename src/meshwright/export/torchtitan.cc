@@ -140,6 +140,7 @@ void CheckTitanSharding(const Configuration& c, Findings& findings) {
 void CheckTitanConfiguration(const ModelLaunch& launch, const Configuration& c,
                              Findings& findings) {
   RequireUsualChoices(c, findings);
+  RequireEveryLayer(c, findings);
   RequireRing(c, findings);
   const Layer& layer = launch.model.stacks[0].kinds[0];
   findings.Require(c.tp * c.cp * c.dp * c.pp == launch.nodes * launch.devices_per_node,

@@ -12,10 +12,17 @@ void RequireUsualChoices(const transformer::Configuration& c, Findings& findings
                    "ranks: launches number GPUs in order, so place must be order");
   findings.Require(c.recompute != transformer::Recompute::kModules,
                    "recomputation: that of single modules is written for no framework");
+  findings.Require(c.recompute_stages == 0, "recomputation: in the first ", c.recompute_stages,
+                   " pipeline groups alone is written for no framework");
   findings.Require(!c.ends_as_layers,
                    "stages: embedding and head are counted as layers for no framework");
   findings.Require(!c.offload_optimizer && !c.offload_activations,
                    "offloading to the host is written for no framework");
+}
+
+void RequireEveryLayer(const transformer::Configuration& c, Findings& findings) {
+  findings.Require(c.recompute_layers == 0, "recomputation: of ", c.recompute_layers,
+                   " layers of each stage is written for Megatron-LM and NeMo only");
 }
 
 void RequireRing(const transformer::Configuration& c, Findings& findings) {

@@ -9,6 +9,9 @@ namespace meshwright {
 // Choices that plans can make and that are written for no framework.
 void RequireUsualChoices(const transformer::Configuration& c, Findings& findings);
 
+// The same for frameworks that compute all layers again or none.
+void RequireEveryLayer(const transformer::Configuration& c, Findings& findings);
+
 // The same for frameworks whose context parallelism sends keys and values around a ring.
 void RequireRing(const transformer::Configuration& c, Findings& findings);
 

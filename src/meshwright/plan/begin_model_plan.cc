@@ -51,6 +51,8 @@ PlanDegrees ToPlanDegrees(const transformer::Configuration& c) {
   degrees.zero = c.zero;
   degrees.shard = c.shard;
   degrees.recompute = RecomputeName(c.recompute);
+  degrees.recompute_layers = c.recompute_layers;
+  degrees.recompute_stages = c.recompute_stages;
   degrees.precision = PrecisionName(c.precision);
   if (!IsAsNumbered(c)) {
     degrees.inside = {c.inside.tp, c.inside.tp2, c.inside.cp, c.inside.dp, c.inside.pp};

@@ -39,7 +39,9 @@ struct PlanDegrees {
   std::string schedule;
   bool ends_as_layers = false;
   int64_t ep = 1, etp = 1, micro_batch = 1, zero = 0, shard = 0;
-  std::string recompute, precision;
+  std::string recompute;
+  int64_t recompute_layers = 0, recompute_stages = 0;
+  std::string precision;
   PlanPlacement inside;
   bool offload_optimizer = false, offload_activations = false;
 
@@ -62,6 +64,8 @@ struct PlanDegrees {
     visit("zero", self.zero);
     visit("shard", self.shard);
     visit("recompute", self.recompute);
+    visit("recompute_layers", self.recompute_layers);
+    visit("recompute_stages", self.recompute_stages);
     visit("precision", self.precision);
     visit("inside", self.inside);
     visit("offload_optimizer", self.offload_optimizer);

@@ -187,6 +187,8 @@ std::string DegreesText(const PlanDegrees& d) {
   if (d.pp > 1) absl::StrAppend(&text, " ", d.schedule);
   if (d.ends_as_layers) absl::StrAppend(&text, " ends=on");
   if (d.recompute != "none") absl::StrAppend(&text, " recompute=", d.recompute);
+  add("recompute_layers", d.recompute_layers, 0);
+  add("recompute_stages", d.recompute_stages, 0);
   if (d.offload_optimizer) absl::StrAppend(&text, " offload_optimizer=on");
   if (d.offload_activations) absl::StrAppend(&text, " offload_activations=on");
   if (d.inside.tp > 0) {

@@ -7,6 +7,7 @@
 
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/transformer/stage_deal.h"
 #include "meshwright/transformer/step_cost.h"
 
 namespace meshwright::transformer {
@@ -113,6 +114,34 @@ absl::Status CheckGrid(const Model& model, const Workload& workload, const Confi
   return Divides(2 * c.tp2 * c.cp, "2 tp2 cp", workload.sequence, "tokens of a sequence");
 }
 
+// What part of the layers is computed again.
+absl::Status CheckExtent(const Model& model, const Configuration& c) {
+  const bool some = c.recompute_layers != 0;
+  if (some && c.recompute != Recompute::kFull) {
+    return absl::InvalidArgumentError(
+        StrCat("recompute_layers ", c.recompute_layers, " is for recompute=full; valid: 0"));
+  }
+  if (c.recompute_stages != 0 && c.recompute == Recompute::kNone) {
+    return absl::InvalidArgumentError(
+        StrCat("recompute_stages ", c.recompute_stages, " where nothing is recomputed; valid: 0"));
+  }
+  if (c.recompute_stages < 0 || c.recompute_stages >= c.pp) {
+    return absl::InvalidArgumentError(StrCat("recompute_stages ", c.recompute_stages, " of pp ",
+                                             c.pp, "; valid: 0 for all, or fewer than pp"));
+  }
+  int64_t group = 0;
+  for (const GroupContent& content : DealLayers(model, c.pp, c.ends_as_layers).contents) {
+    group = std::max(group, content.all_layers());
+  }
+  const int64_t stage = (group + c.virtual_stages - 1) / c.virtual_stages;
+  if (c.recompute_layers < 0 || c.recompute_layers >= stage) {
+    return absl::InvalidArgumentError(StrCat("recompute_layers ", c.recompute_layers,
+                                             " of stages of ", stage,
+                                             " layers; valid: 0 for all, or fewer than these"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckConfiguration(const Model& model, const Workload& workload,
@@ -172,6 +201,7 @@ absl::Status CheckConfiguration(const Model& model, const Workload& workload,
                                                cluster.devices_per_node, " GPUs"));
     }
   }
+  MW_RETURN_IF_ERROR(CheckExtent(model, c));
   if (c.zero < 0 || c.zero > 3) {
     return absl::InvalidArgumentError(StrCat("ZeRO stage ", c.zero, "; valid: 0, 1, 2, 3"));
   }

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +17,17 @@ namespace {
 
 constexpr size_t kMostValues = 12;
 
+void AddExtents(const Space& space, Configuration member, std::vector<Configuration>& examples) {
+  for (const Recompute recompute : space.Recomputes()) {
+    member.recompute = recompute;
+    for (const Space::Extent& extent : space.Extents(member, recompute)) {
+      member.recompute_layers = extent.layers;
+      member.recompute_stages = extent.stages;
+      examples.push_back(member);
+    }
+  }
+}
+
 // Members of the space that have every value that any of its members has at a key.
 std::vector<Configuration> Examples(const Space& space) {
   std::vector<Configuration> examples;
@@ -23,9 +36,12 @@ std::vector<Configuration> Examples(const Space& space) {
     if (families.empty()) continue;
     examples.insert(examples.end(), families.begin(), families.end());
     Configuration member = families.front();
-    for (const Recompute recompute : space.Recomputes()) {
-      member.recompute = recompute;
-      examples.push_back(member);
+    // Extents depend on these only.
+    std::set<std::pair<int64_t, bool>> extended;
+    for (const Configuration& family : families) {
+      if (extended.emplace(family.virtual_stages, family.ends_as_layers).second) {
+        AddExtents(space, family, examples);
+      }
     }
     int64_t tp2 = 0;
     for (const Configuration& family : families) {

@@ -73,6 +73,10 @@ struct Configuration {
   int zero = 0;             // sharded over dp: 1 optimizer state, 2 gradients too, 3 weights too
   int64_t shard = 0;        // ZeRO's group, a divisor of dp cp (HSDP); 0: all of it
   Recompute recompute = Recompute::kNone;
+  // Of kFull, the layers of each stage that are computed again (Megatron's --recompute-method block
+  // --recompute-num-layers); and the first pipeline groups, which keep most, that compute anything
+  // again. 0: all.
+  int64_t recompute_layers = 0, recompute_stages = 0;
   Precision precision = Precision::kBf16;
   Placement inside = {};
   // Kept in the host's memory: optimizer state, which the host's cores update; what the backward

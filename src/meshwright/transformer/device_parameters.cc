@@ -21,49 +21,49 @@ namespace {
 // Grace of 480 GB LPDDR5X at 512 GB/s for two GPUs, NVLink-C2C of 900 GB/s both ways together).
 constexpr std::string_view kBuiltin = R"yaml(
 devices:
-  v100: {matmul_16: 0.91107, matmul_8: 0.6, matmul_4: 0.45, half_side: 110.07, attention: 0.50837,
-    memory: 0.89959, kernel_seconds: 4.9259e-06,
+  v100: {matmul_16: 0.90951, matmul_8: 0.6, matmul_4: 0.45, half_side: 111.35,
+    attention: 0.5086, memory: 0.89918, kernel_seconds: 4.9569e-06,
     host_link: 6e9, host_memory: 1.2e10, host_bytes: 9e10}
-  a100-80g: {matmul_16: 0.79497, matmul_8: 0.6, matmul_4: 0.45, half_side: 117.6,
-    attention: 0.80599, memory: 0.92166, kernel_seconds: 5.4647e-06,
+  a100-80g: {matmul_16: 0.79385, matmul_8: 0.6, matmul_4: 0.45, half_side: 113.37,
+    attention: 0.80227, memory: 0.90215, kernel_seconds: 5.1137e-06,
     host_link: 2.4e10, host_memory: 3.8e10, host_bytes: 2.5e11}
-  a100-40g: {matmul_16: 0.77098, matmul_8: 0.6, matmul_4: 0.45, half_side: 117.6,
-    attention: 0.80599, memory: 0.92166, kernel_seconds: 5.4647e-06,
+  a100-40g: {matmul_16: 0.76957, matmul_8: 0.6, matmul_4: 0.45, half_side: 113.37,
+    attention: 0.80227, memory: 0.90215, kernel_seconds: 5.1137e-06,
     host_link: 2.4e10, host_memory: 3.8e10, host_bytes: 1.2e11}
-  h100-sxm: {matmul_16: 0.67744, matmul_8: 0.65519, matmul_4: 0.45, half_side: 116.3,
-    attention: 0.39443, memory: 0.55169, kernel_seconds: 4.906e-06,
+  h100-sxm: {matmul_16: 0.67891, matmul_8: 0.64027, matmul_4: 0.45, half_side: 116.71,
+    attention: 0.39302, memory: 0.54545, kernel_seconds: 5.2755e-06,
     host_link: 5e10, host_memory: 5.7e10, host_bytes: 2.5e11}
-  h100-96g: {matmul_16: 0.62445, matmul_8: 0.70406, matmul_4: 0.45, half_side: 116.3,
-    attention: 0.39443, memory: 0.55169, kernel_seconds: 4.906e-06,
+  h100-96g: {matmul_16: 0.62446, matmul_8: 0.70483, matmul_4: 0.45, half_side: 116.71,
+    attention: 0.39302, memory: 0.54545, kernel_seconds: 5.2755e-06,
     host_link: 5e10, host_memory: 5.7e10, host_bytes: 2.5e11}
-  h200: {matmul_16: 0.7, matmul_8: 0.6, matmul_4: 0.45, half_side: 116.3, attention: 0.39443,
-    memory: 0.55169, kernel_seconds: 4.906e-06,
+  h200: {matmul_16: 0.7, matmul_8: 0.6, matmul_4: 0.45, half_side: 116.71, attention: 0.39302,
+    memory: 0.54545, kernel_seconds: 5.2755e-06,
     host_link: 5e10, host_memory: 5.7e10, host_bytes: 2.5e11}
-  b200: {matmul_16: 0.36476, matmul_8: 0.53804, matmul_4: 0.45, half_side: 199.09,
-    attention: 0.84331, memory: 0.87274, kernel_seconds: 1.3462e-05,
+  b200: {matmul_16: 0.32001, matmul_8: 0.56529, matmul_4: 0.45, half_side: 237.09,
+    attention: 0.84117, memory: 0.92343, kernel_seconds: 1.5731e-05,
     host_link: 5e10, host_memory: 6.7e10, host_bytes: 2.5e11}
-  gb200-nvl72: {matmul_16: 0.58656, matmul_8: 0.54893, matmul_4: 0.4145, half_side: 199.09,
-    attention: 0.84331, memory: 0.87274, kernel_seconds: 1.3462e-05,
+  gb200-nvl72: {matmul_16: 0.61075, matmul_8: 0.55253, matmul_4: 0.41859, half_side: 237.09,
+    attention: 0.84117, memory: 0.92343, kernel_seconds: 1.5731e-05,
     host_link: 1.7e11, host_memory: 1.9e11, host_bytes: 2.2e11}
-  b300: {matmul_16: 0.34979, matmul_8: 0.6, matmul_4: 0.45, half_side: 199.09, attention: 0.84331,
-    memory: 0.87274, kernel_seconds: 1.3462e-05,
+  b300: {matmul_16: 0.35325, matmul_8: 0.6, matmul_4: 0.45, half_side: 237.09,
+    attention: 0.84117, memory: 0.92343, kernel_seconds: 1.5731e-05,
     host_link: 5e10, host_memory: 7.6e10, host_bytes: 2.5e11}
-  gb300-nvl72: {matmul_16: 0.6664, matmul_8: 0.742, matmul_4: 0.45, half_side: 199.09,
-    attention: 0.84331, memory: 0.87274, kernel_seconds: 1.3462e-05,
+  gb300-nvl72: {matmul_16: 0.63931, matmul_8: 0.74514, matmul_4: 0.45, half_side: 237.09,
+    attention: 0.84117, memory: 0.92343, kernel_seconds: 1.5731e-05,
     host_link: 1.7e11, host_memory: 1.9e11, host_bytes: 2.2e11}
 frameworks:
-  megatron: {elementwise: 1.4636, tensor_exposed: 0.32734, expert_exposed: 1.2449,
-    overlap_slowdown: 0.12214, step_seconds: 0.014459, kept_input: 1}
-  megatron-23.04: {attention: 0.3, elementwise: 1.4636, tensor_exposed: 0.32734,
-    expert_exposed: 1.2449, overlap_slowdown: 0.12214, step_seconds: 0.014459, kept_input: 1}
-  megatron-23.09: {attention: 0.59, elementwise: 1.4636, tensor_exposed: 0.32734,
-    expert_exposed: 1.2449, overlap_slowdown: 0.12214, step_seconds: 0.014459, kept_input: 1}
-  megatron-2021: {score_traffic: 12.03, elementwise: 1.5505, tensor_exposed: 1.1973,
-    expert_exposed: 0.6, overlap_slowdown: 0.17198, step_seconds: 0.020742}
-  megatron-26.06: {expert_kernels: 0.23731, elementwise: 0.9353, tensor_exposed: 0.4694,
-    expert_exposed: 0.486, overlap_slowdown: 0.14123, step_seconds: 0.020212, kept_input: 1}
-  fsdp: {attention: 0.51473, elementwise: 0.97902, tensor_exposed: 0.42855, expert_exposed: 0.6,
-    overlap_slowdown: 0.3602, step_seconds: 0.019367}
+  megatron: {elementwise: 1.3451, tensor_exposed: 0.33778, expert_exposed: 1.2029,
+    overlap_slowdown: 0.12395, step_seconds: 0.02757, kept_input: 1}
+  megatron-2021: {score_traffic: 11.92, elementwise: 1.5458, tensor_exposed: 1.1951,
+    expert_exposed: 0.6, overlap_slowdown: 0.17173, step_seconds: 0.020818}
+  megatron-26.06: {expert_kernels: 0.22813, elementwise: 0.88553, tensor_exposed: 0.45799,
+    expert_exposed: 0.46786, overlap_slowdown: 0.14053, step_seconds: 0.019957, kept_input: 1}
+  fsdp: {attention: 0.51695, elementwise: 0.96588, tensor_exposed: 0.43111, expert_exposed: 0.6,
+    overlap_slowdown: 0.36031, step_seconds: 0.019078}
+  megatron-23.04: {attention: 0.3, elementwise: 1.3451, tensor_exposed: 0.33778,
+    expert_exposed: 1.2029, overlap_slowdown: 0.12395, step_seconds: 0.02757, kept_input: 1}
+  megatron-23.09: {attention: 0.59, elementwise: 1.3451, tensor_exposed: 0.33778,
+    expert_exposed: 1.2029, overlap_slowdown: 0.12395, step_seconds: 0.02757, kept_input: 1}
 )yaml";
 
 template <typename Parameters>

@@ -29,9 +29,10 @@ struct DeviceParameters {
 
 // How a framework runs the same mathematics.
 struct FrameworkParameters {
-  // "megatron" (Megatron-Core, NeMo), "megatron-2021" (before flash attention), "megatron-26.06"
-  // (from NeMo's container 26.06 on, which runs experts faster), "fsdp" (PyTorch's FSDP:
-  // torchtitan, llm-foundry).
+  // "megatron" (Megatron-Core, NeMo), "megatron-2021" (before flash attention), "megatron-23.04"
+  // and "megatron-23.09" (with the first and the second flash attention, before cuDNN's),
+  // "megatron-26.06" (from NeMo's container 26.06 on, which runs experts faster), "fsdp" (PyTorch's
+  // FSDP: torchtitan, llm-foundry).
   std::string framework;
   double attention = 1;           // flash attention's speed as a multiple of the device's
   double score_traffic = 0;       // passes of attention's scores through memory, forward; 0: flash
@@ -41,8 +42,9 @@ struct FrameworkParameters {
   double expert_kernels = 1;      // launched for each expert in a grouped product
   double overlap_slowdown = 0.2;  // of computation while collectives run beside it
   double step_seconds = 0.02;     // a step's fixed work: data, logging, clipping
-  // Bytes kept of each element that enters a product of 8 or 4 bits. Transformer Engine keeps it in
-  // 8; torchao keeps 16 and converts again.
+  // Bytes kept of each element that enters a product of 8 bits. Transformer Engine keeps it as it
+  // is multiplied, and so that of a product of 4 bits in these; torchao keeps 16 and converts
+  // again.
   double kept_input = 2;
 };
 

@@ -25,7 +25,7 @@ struct IntegerKey {
 
 constexpr int64_t kMost = int64_t{1} << 30;
 
-constexpr std::array<IntegerKey, 17> kIntegers = {{
+constexpr std::array<IntegerKey, 19> kIntegers = {{
     {"tp", &Fixes::tp, [](const Configuration& c) { return c.tp; }, 1, kMost},
     {"tp2", &Fixes::tp2, [](const Configuration& c) { return c.tp2; }, 1, kMost},
     {"panels", &Fixes::panels, [](const Configuration& c) { return c.panels; }, 0, kMost},
@@ -39,6 +39,10 @@ constexpr std::array<IntegerKey, 17> kIntegers = {{
     {"mbs", &Fixes::micro_batch, [](const Configuration& c) { return c.micro_batch; }, 1, kMost},
     {"zero", &Fixes::zero, [](const Configuration& c) { return int64_t{c.zero}; }, 0, 3},
     {"shard", &Fixes::shard, [](const Configuration& c) { return c.shard; }, 0, kMost},
+    {"recompute_layers", &Fixes::recompute_layers,
+     [](const Configuration& c) { return c.recompute_layers; }, 0, kMost},
+    {"recompute_stages", &Fixes::recompute_stages,
+     [](const Configuration& c) { return c.recompute_stages; }, 0, kMost},
     {"tp_in", &Fixes::tp_inside, [](const Configuration& c) { return c.inside.tp; }, 0, kMost},
     {"tp2_in", &Fixes::tp2_inside, [](const Configuration& c) { return c.inside.tp2; }, 0, kMost},
     {"cp_in", &Fixes::cp_inside, [](const Configuration& c) { return c.inside.cp; }, 0, kMost},
@@ -178,6 +182,8 @@ Fixes UsualFixes() {
   fixes.in_order = true;
   fixes.grid = false;
   fixes.context = ContextKind::kRing;
+  fixes.recompute_layers = 0;
+  fixes.recompute_stages = 0;
   fixes.offload_optimizer = false;
   fixes.offload_activations = false;
   return fixes;
@@ -194,6 +200,7 @@ Fixes LaunchableFixes(Fixes fixes) {
   if (!placed) or_usual(fixes.in_order, usual.in_order);
   or_usual(fixes.grid, usual.grid);
   or_usual(fixes.context, usual.context);
+  or_usual(fixes.recompute_stages, usual.recompute_stages);
   or_usual(fixes.offload_optimizer, usual.offload_optimizer);
   or_usual(fixes.offload_activations, usual.offload_activations);
   or_usual(fixes.ends_as_layers, std::optional<bool>(false));
@@ -262,6 +269,7 @@ std::string ConfigurationText(const Configuration& configuration) {
     StrAppend(&text, text.empty() ? "" : " ", key, "=", FixValue(configuration, key));
   };
   for (const IntegerKey& integer : kIntegers) {
+    if (integer.name.substr(0, 9) == "recompute") continue;  // goes with what is recomputed
     const int64_t value = integer.value(configuration);
     const bool choice =
         integer.name == "zero" || integer.name == "shard" || integer.name == "panels";
@@ -272,6 +280,8 @@ std::string ConfigurationText(const Configuration& configuration) {
   if (configuration.ends_as_layers) add("ends");
   if (configuration.pp > 1) add("schedule");
   if (configuration.recompute != Recompute::kNone) add("recompute");
+  if (configuration.recompute_layers > 0) add("recompute_layers");
+  if (configuration.recompute_stages > 0) add("recompute_stages");
   if (configuration.offload_optimizer) add("offload_optimizer");
   if (configuration.offload_activations) add("offload_activations");
   return text.empty() ? "one GPU, mbs=1" : text;

@@ -18,6 +18,7 @@ namespace meshwright::transformer {
 struct Fixes {
   std::optional<int64_t> tp, tp2, panels, cp, dp, pp, virtual_stages, ep, etp, micro_batch, zero,
       shard;
+  std::optional<int64_t> recompute_layers, recompute_stages;
   std::optional<int64_t> tp_inside, tp2_inside, cp_inside, dp_inside, pp_inside;
   std::optional<bool> sequence_parallel, ends_as_layers, in_order, grid, offload_optimizer,
       offload_activations;
@@ -31,16 +32,18 @@ struct Fixes {
 };
 
 // What frameworks do unless they are told otherwise: GPUs numbered in order, tensor parallelism
-// over outputs, rings, nothing offloaded. All else is searched.
+// over outputs, rings, the same recomputed in all layers, nothing offloaded. All else is searched.
 Fixes UsualFixes();
 // What launches are written for (export/), where `fixes` leaves it open: the same, and embedding
-// and head not counted as layers, nothing but whole layers or attention computed again.
+// and head not counted as layers, nothing but whole layers or attention computed again; but of
+// layers any number, the same in all pipeline groups.
 Fixes LaunchableFixes(Fixes fixes = {});
 
 // Reads lists of KEY=VALUE; keys are tp, tp2, panels, cp, dp, pp, vp, ep, etp, mbs, zero, shard,
-// tp_in, tp2_in, cp_in, dp_in, pp_in (GPUs inside a node), sp, ends, place, tensor (1d, 2d),
-// offload_optimizer, offload_activations, context, schedule and recompute. Errors: an unknown
-// key, a value of another kind, a key twice; they say what would be valid.
+// recompute_layers, recompute_stages, tp_in, tp2_in, cp_in, dp_in, pp_in (GPUs inside a node), sp,
+// ends, place, tensor (1d, 2d), offload_optimizer, offload_activations, context, schedule and
+// recompute. Errors: an unknown key, a value of another kind, a key twice; they say what would be
+// valid.
 absl::StatusOr<Fixes> ParseFixes(const std::vector<std::string>& lists);
 
 // One fix as the user would write it, and the fixes without it.

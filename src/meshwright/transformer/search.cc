@@ -19,20 +19,31 @@ constexpr size_t kRound = 16;
 // Parts are added in another order than their sum was; bounds give way by more than that can make.
 constexpr double kRounding = 1 - 1e-9;
 
+bool DiffersInExtentOnly(const Configuration& a, Configuration b) {
+  b.recompute_layers = a.recompute_layers;
+  b.recompute_stages = a.recompute_stages;
+  return a == b;
+}
+
 // The `size` that rank first.
 class Best {
  public:
   Best(Ranking ranking, int64_t size) : ranking_(ranking), size_(static_cast<size_t>(size)) {}
 
-  // Does nothing if it is there already.
+  // Does nothing if it is there already, or a better one that differs in its extent only.
   void Add(const RankedConfiguration& one) {
     const auto before = [this](const RankedConfiguration& a, const RankedConfiguration& b) {
       return RanksBefore(ranking_, a, b);
     };
     if (full() && !before(one, found_.back())) return;
-    const auto place = std::lower_bound(found_.begin(), found_.end(), one, before);
-    if (place != found_.end() && place->configuration == one.configuration) return;
-    found_.insert(place, one);
+    const auto same = std::find_if(found_.begin(), found_.end(), [&](const auto& other) {
+      return DiffersInExtentOnly(one.configuration, other.configuration);
+    });
+    if (same != found_.end()) {
+      if (!before(one, *same)) return;
+      found_.erase(same);
+    }
+    found_.insert(std::lower_bound(found_.begin(), found_.end(), one, before), one);
     if (found_.size() > size_) found_.pop_back();
   }
 
@@ -80,10 +91,11 @@ class DegreesSearch {
       }
       for (const Recompute recompute : space_.Recomputes()) {
         member.recompute = recompute;
+        const std::vector<Space::Extent> extents = space_.Extents(member, recompute);
         for (const Space::Offload& offload : space_.Offloads()) {
           member.offload_optimizer = offload.optimizer;
           member.offload_activations = offload.activations;
-          RunPlacements(placements, shardings, member, costs);
+          RunExtents(placements, shardings, extents, member, costs);
         }
       }
     }
@@ -98,7 +110,42 @@ class DegreesSearch {
            least.seconds > best_.most_seconds();
   }
 
-  void RunPlacements(const std::vector<Placement>& placements,
+  void RunExtents(const std::vector<Placement>& placements,
+                  const std::vector<Space::Sharding>& shardings,
+                  const std::vector<Space::Extent>& extents, Configuration member,
+                  const CostFunctions& costs) {
+    const int64_t members = std::ssize(shardings) * std::ssize(placements);
+    size_t i = 0;
+    if (!extents.empty() && extents[0].layers == 0 && extents[0].stages == 0) {
+      member.recompute_layers = 0;
+      member.recompute_stages = 0;
+      RunPlacements(placements, shardings, member, costs);
+      ++i;
+    }
+    if (i == extents.size()) return;
+    const StepBound least = costs.least_of_extents(member);
+    if (Excludes({least.seconds * kRounding, least.bytes})) {
+      const int64_t left = members * static_cast<int64_t>(extents.size() - i);
+      counts_.legal += left;
+      counts_.pruned += left;
+      return;
+    }
+    for (; i < extents.size(); ++i) {
+      const Space::Extent& extent = extents[i];
+      member.recompute_layers = extent.layers;
+      member.recompute_stages = extent.stages;
+      if (RunPlacements(placements, shardings, member, costs) || extent.layers == 0) continue;
+      // More layers of the same groups take longer still.
+      while (i + 1 < extents.size() && extents[i + 1].stages == extent.stages) {
+        counts_.legal += members;
+        counts_.pruned += members;
+        ++i;
+      }
+    }
+  }
+
+  // Whether there is time for what has the same bound.
+  bool RunPlacements(const std::vector<Placement>& placements,
                      const std::vector<Space::Sharding>& shardings, Configuration member,
                      const CostFunctions& costs) {
     const int64_t members = std::ssize(shardings) * std::ssize(placements);
@@ -106,12 +153,13 @@ class DegreesSearch {
     const StepBound least = costs.least(member);
     if (Excludes({least.seconds * kRounding, least.bytes})) {
       counts_.pruned += members;
-      return;
+      return least.seconds * kRounding <= best_.most_seconds();
     }
     for (const Placement& placement : placements) {
       member.inside = placement;
       RunShardings(shardings, member, costs.figures);
     }
+    return true;
   }
 
   void RunShardings(const std::vector<Space::Sharding>& shardings, Configuration member,
@@ -154,9 +202,9 @@ class DegreesSearch {
 
 auto Order(const Configuration& c) {
   return std::tie(c.tp, c.cp, c.pp, c.dp, c.ep, c.etp, c.sequence_parallel, c.schedule,
-                  c.virtual_stages, c.micro_batch, c.zero, c.shard, c.recompute, c.precision,
-                  c.ends_as_layers, c.tp2, c.panels, c.context, c.offload_optimizer,
-                  c.offload_activations);
+                  c.virtual_stages, c.micro_batch, c.zero, c.shard, c.recompute, c.recompute_layers,
+                  c.recompute_stages, c.precision, c.ends_as_layers, c.tp2, c.panels, c.context,
+                  c.offload_optimizer, c.offload_activations);
 }
 
 // The more of the inner degrees share a node, the earlier: ranks in order come first.
@@ -185,7 +233,8 @@ CostFunctions CalibratedCosts(const Model& model, const Workload& workload, cons
   auto coster = std::make_shared<StepCoster>(model, workload, cluster, BuiltinCostParameters(),
                                              "megatron", state);
   return {[coster](const Configuration& c) { return coster->Figures(c); },
-          [coster](const Configuration& c) { return coster->Least(c); }};
+          [coster](const Configuration& c) { return coster->Least(c); },
+          [coster](const Configuration& c) { return coster->LeastOfExtents(c); }};
 }
 
 SearchResult Search(const Space& space, const std::function<CostFunctions()>& make_costs,

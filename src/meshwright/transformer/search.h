@@ -19,13 +19,16 @@ namespace meshwright::transformer {
 // configuration takes in all with any ZeRO. That is what is pruned by.
 using CostFunction = std::function<StepFigures(const Configuration&)>;
 
-// What none takes less than of the configurations that differ from this one in placement and ZeRO
-// only. That is pruned by as well.
+// What none takes less than of several configurations. That is pruned by as well.
 using BoundFunction = std::function<StepBound(const Configuration&)>;
 
 struct CostFunctions {
   CostFunction figures;
+  // Of those that differ from this one in placement and ZeRO only. Has no fewer seconds where more
+  // layers are recomputed in the same pipeline groups.
   BoundFunction least;
+  // Of those that differ in that extent as well.
+  BoundFunction least_of_extents;
 };
 // Those of the calibrated model; `model` and `cluster` must outlive them.
 CostFunctions CalibratedCosts(const Model& model, const Workload& workload, const Cluster& cluster,
@@ -64,7 +67,9 @@ struct RankedConfiguration {
 };
 
 struct SearchResult {
-  std::vector<RankedConfiguration> best;  // in order, at most `top`
+  // In order, at most `top`. Of those that differ in the extent of recomputation only there is one,
+  // the best.
+  std::vector<RankedConfiguration> best;
   SearchCounts counts;
 };
 

@@ -40,6 +40,13 @@ void AddOnce(int64_t number, std::vector<int64_t>& numbers) {
   }
 }
 
+// The most layers of a group.
+int64_t FullestGroup(const StageDeal& deal) {
+  int64_t most = 0;
+  for (const GroupContent& content : deal.contents) most = std::max(most, content.all_layers());
+  return most;
+}
+
 }  // namespace
 
 Space::Space(const Model& model, const Workload& workload, int64_t gpus, const Fixes& fixes,
@@ -51,9 +58,11 @@ Space::Space(const Model& model, const Workload& workload, int64_t gpus, const F
       node_(std::min(node.value_or(gpus), gpus)),
       layers_(model.layers()) {
   for (const int64_t pp : Divisors(gpus)) {
-    if (pp == 1 || pp > layers_) continue;
+    if (pp > layers_) continue;
     const StageDeal with = DealLayers(model, pp, true), without = DealLayers(model, pp, false);
-    if (!with.Equals(without)) other_deals_.push_back(pp);
+    fullest_group_[{pp, true}] = FullestGroup(with);
+    fullest_group_[{pp, false}] = FullestGroup(without);
+    if (pp > 1 && !with.Equals(without)) other_deals_.push_back(pp);
   }
   for (const Recompute recompute :
        {Recompute::kNone, Recompute::kSelective, Recompute::kModules, Recompute::kFull}) {
@@ -300,9 +309,42 @@ void Space::AddSchedules(const std::vector<std::pair<PipelineKind, int64_t>>& sc
       }
       family.schedule = schedule;
       family.virtual_stages = virtual_stages;
-      families.push_back(family);
+      if (TakeExtent(family)) families.push_back(family);
     }
   }
+}
+
+std::vector<Space::Extent> Space::Extents(const Configuration& family, Recompute recompute) const {
+  std::vector<Extent> all;
+  if (recompute == Recompute::kNone) {
+    if (Allows(fixes_.recompute_layers, int64_t{0}) && Allows(fixes_.recompute_stages, int64_t{0}))
+      all.push_back({0, 0});
+    return all;
+  }
+  const int64_t group = fullest_group_.at({family.pp, family.ends_as_layers});
+  const int64_t stage = (group + family.virtual_stages - 1) / family.virtual_stages;
+  const int64_t layers = recompute == Recompute::kFull ? stage : 1;
+  for (int64_t stages = 0; stages < family.pp; ++stages) {
+    if (!Allows(fixes_.recompute_stages, stages)) continue;
+    for (int64_t some = 0; some < layers; ++some) {
+      if (Allows(fixes_.recompute_layers, some)) all.push_back({some, stages});
+    }
+  }
+  return all;
+}
+
+// Without a fix all recomputations have one.
+bool Space::TakeExtent(Configuration& family) const {
+  if (!fixes_.recompute_layers.has_value() && !fixes_.recompute_stages.has_value()) return true;
+  for (const Recompute recompute : recomputes_) {
+    const std::vector<Extent> extents = Extents(family, recompute);
+    if (extents.empty()) continue;
+    family.recompute = recompute;
+    family.recompute_layers = extents.front().layers;
+    family.recompute_stages = extents.front().stages;
+    return true;
+  }
+  return false;
 }
 
 std::vector<Space::Sharding> Space::Shardings(const Degrees& degrees) const {
@@ -327,11 +369,15 @@ int64_t Space::Count() const {
   for (const Degrees& degrees : AllDegrees()) {
     int64_t members = 0;
     for (const Configuration& family : Families(degrees)) {
-      members += std::ssize(Placements(degrees, family.tp2));
+      int64_t extents = 0;
+      for (const Recompute recompute : recomputes_) {
+        extents += std::ssize(Extents(family, recompute));
+      }
+      members += extents * std::ssize(Placements(degrees, family.tp2));
     }
     count += members * std::ssize(Shardings(degrees));
   }
-  return count * std::ssize(recomputes_) * std::ssize(offloads_);
+  return count * std::ssize(offloads_);
 }
 
 std::vector<Configuration> Space::All() const {

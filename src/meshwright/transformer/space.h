@@ -2,6 +2,7 @@
 #define MESHWRIGHT_TRANSFORMER_SPACE_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -34,6 +35,8 @@
 //   ep      divides the experts, etp their inner size; ep etp divides tp cp dp
 //   ends    pp > 1, and layers are dealt out otherwise than without it; interleaved: pp vp divides
 //           the layers and two more
+//   recompute_layers  with recompute=full: fewer than the fullest stage has
+//   recompute_stages  with any recomputation: fewer than pp
 //   shard   a divisor of dp cp; ZeRO needs dp cp > 1
 //   inside  of several nodes: divisors of tp, cp, dp and pp, together the GPUs of a node; experts'
 //           groups lie in each stage's part of a node, first etp, then ep. Ranks in order are one
@@ -57,11 +60,18 @@ class Space {
   std::vector<Degrees> AllDegrees() const;
 
   // A family's members differ in placement, in recomputation, in what is offloaded and in how ZeRO
-  // shards, and are all legal: each of Placements() with each of Recomputes(), Offloads() and
-  // Shardings(). Its first member stands for it. Those of equal tp2 come in a row.
+  // shards, and are all legal: each of Placements() with each of Recomputes() and its Extents(),
+  // of Offloads() and of Shardings(). Its first member stands for it. Those of equal tp2 come in a
+  // row.
   std::vector<Configuration> Families(const Degrees& degrees) const;
   std::vector<Placement> Placements(const Degrees& degrees, int64_t tp2 = 1) const;
   const std::vector<Recompute>& Recomputes() const { return recomputes_; }
+  // Recomputation of some layers, and in some pipeline groups; more of both as they go on, all
+  // layers and groups first.
+  struct Extent {
+    int64_t layers, stages;
+  };
+  std::vector<Extent> Extents(const Configuration& family, Recompute recompute) const;
   struct Offload {
     bool optimizer, activations;
   };
@@ -82,14 +92,10 @@ class Space {
           configuration.inside = placement;
           for (const Recompute recompute : recomputes_) {
             configuration.recompute = recompute;
-            for (const Offload& offload : offloads_) {
-              configuration.offload_optimizer = offload.optimizer;
-              configuration.offload_activations = offload.activations;
-              for (const Sharding& sharding : shardings) {
-                configuration.zero = sharding.zero;
-                configuration.shard = sharding.shard;
-                visit(configuration);
-              }
+            for (const Extent& extent : Extents(configuration, recompute)) {
+              configuration.recompute_layers = extent.layers;
+              configuration.recompute_stages = extent.stages;
+              ForEachShard(shardings, configuration, visit);
             }
           }
         }
@@ -102,6 +108,19 @@ class Space {
   int64_t gpus() const { return gpus_; }
 
  private:
+  template <typename Visit>
+  void ForEachShard(const std::vector<Sharding>& shardings, Configuration configuration,
+                    const Visit& visit) const {
+    for (const Offload& offload : offloads_) {
+      configuration.offload_optimizer = offload.optimizer;
+      configuration.offload_activations = offload.activations;
+      for (const Sharding& sharding : shardings) {
+        configuration.zero = sharding.zero;
+        configuration.shard = sharding.shard;
+        visit(configuration);
+      }
+    }
+  }
   bool TensorDegreeFits(int64_t tp) const;
   // Grids of tp GPUs: rows and panels. One row without panels is no grid.
   struct Grid {
@@ -113,6 +132,8 @@ class Space {
                               std::vector<Configuration>& families) const;
   void AddSchedules(const std::vector<std::pair<PipelineKind, int64_t>>& schedules,
                     Configuration family, std::vector<Configuration>& families) const;
+  // Gives a family the first recomputation and extent that fixes leave; false if there is none.
+  bool TakeExtent(Configuration& family) const;
   std::vector<int64_t> VirtualStages(const Degrees& degrees, int64_t micro_batches) const;
   std::vector<std::pair<int64_t, int64_t>> ExpertDegrees(const Degrees& degrees) const;
 
@@ -123,6 +144,8 @@ class Space {
   int64_t node_;
   std::vector<Recompute> recomputes_;
   int64_t layers_ = 0;
+  // The most layers that a pipeline group has, by pp and ends_as_layers.
+  std::map<std::pair<int64_t, bool>, int64_t> fullest_group_;
   std::vector<int64_t> other_deals_;  // pp for which ends_as_layers changes the deal, ascending
   // tp must divide each; of the heads of keys and values see TensorDegreeFits.
   std::vector<int64_t> tensor_sizes_, heads_, kv_heads_;

@@ -20,6 +20,71 @@ void AddBlocks(const GroupCost& block, int64_t times, GroupCost* sum) {
   sum->largest_saved = std::max(sum->largest_saved, block.saved);
   sum->transient = std::max(sum->transient, block.transient);
   sum->logits += n * block.logits;
+  sum->again_flops += n * block.again_flops;
+}
+
+void PipelineCost::Sum() {
+  busiest = 0;
+  mean = 0;
+  again_flops = 0;
+  constexpr double kEqual = 1e-13;  // sums of the same in another order
+  double most = -1, all = 0;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (ranges[i].groups == 0) continue;
+    const double total = groups[i].total(), times = static_cast<double>(ranges[i].groups);
+    const bool earlier = ranges[i].first < ranges[busiest].first;
+    if (total > most * (1 + kEqual) || (earlier && total > most * (1 - kEqual))) {
+      most = total;
+      busiest = i;
+    }
+    mean += times * total;
+    again_flops += times * groups[i].again_flops;
+    all += times;
+  }
+  mean /= all;
+}
+
+namespace {
+
+// A group that computes a part of its layers again.
+GroupCost PartlyAgain(const GroupCost& none, const GroupCost& again, double part) {
+  if (part == 1) return again;
+  GroupCost cost = none;
+  const auto add = [&](double GroupCost::*member) {
+    cost.*member += part * (again.*member - none.*member);
+  };
+  for (double GroupCost::*const member :
+       {&GroupCost::forward, &GroupCost::backward, &GroupCost::tensor, &GroupCost::context,
+        &GroupCost::expert, &GroupCost::saved, &GroupCost::again_flops}) {
+    add(member);
+  }
+  cost.transient = std::max(none.transient, again.transient);
+  cost.largest_saved = std::max(none.largest_saved, again.largest_saved);
+  return cost;
+}
+
+}  // namespace
+
+void SetExtent(const PipelineCost& none, const PipelineCost& again, const StageDeal& deal,
+               const Configuration& c, PipelineCost* out) {
+  const size_t contents = deal.contents.size();
+  out->groups.resize(2 * contents);
+  out->ranges.assign(2 * contents, {});
+  const int64_t stages = c.recompute_stages > 0 ? c.recompute_stages : c.pp;
+  for (int64_t position = 0; position < c.pp; ++position) {
+    GroupRange& range = out->ranges[2 * deal.content_of[position] + (position < stages ? 0 : 1)];
+    if (range.groups++ == 0) range.first = position;
+  }
+  for (size_t i = 0; i < contents; ++i) {
+    const int64_t layers = deal.contents[i].all_layers();
+    const int64_t some = c.recompute_layers * c.virtual_stages;
+    const double part =
+        some == 0 || some >= layers ? 1 : static_cast<double>(some) / static_cast<double>(layers);
+    out->groups[2 * i] = PartlyAgain(none.groups[i], again.groups[i], part);
+    out->groups[2 * i + 1] = none.groups[i];
+  }
+  out->flops = again.flops;
+  out->Sum();
 }
 
 int64_t WholeBytes(double bytes) {
@@ -169,7 +234,8 @@ BlockGroupCosts StageCosts::Exposed(const BlockCost& b, const Configuration& c,
                 .saved = again.saved_bytes,
                 .transient = again.transient_bytes,
                 .largest_saved = 0,
-                .logits = b.logits};
+                .logits = b.logits,
+                .again_flops = again.flops};
   }
   return costs;
 }
@@ -178,7 +244,8 @@ StageCosts::Blocks StageCosts::BlocksOf(const Configuration& c) {
   const StageDeal& deal = Deal(c);
   const BlockSettings settings{Rates(c.precision), framework_, c, workload_.sequence};
   Blocks blocks;
-  for (const GroupContent& content : deal.contents) blocks.groups.push_back(content.groups);
+  for (const GroupContent& content : deal.contents)
+    blocks.ranges.push_back({content.first, content.groups});
   const auto add = [&](const BlockCost& block, const auto& blocks_in) {
     Blocks::Use& use = blocks.uses.emplace_back();
     use.block = block;
@@ -215,26 +282,24 @@ std::vector<PipelineCost> StageCosts::LeastCosts(const Blocks& blocks, const Con
 std::vector<PipelineCost> StageCosts::CostsOn(const Blocks& blocks, const Configuration& c,
                                               const Routes& routes) const {
   std::vector<PipelineCost> costs(kRecomputeKinds);
-  for (PipelineCost& cost : costs) cost.groups.resize(blocks.groups.size());
+  for (PipelineCost& cost : costs) {
+    cost.groups.resize(blocks.ranges.size());
+    cost.ranges = blocks.ranges;
+  }
   for (const auto& [block, times] : blocks.uses) {
     const BlockGroupCosts exposed = Exposed(block, c, routes);
     for (int i = 0; i < kRecomputeKinds; ++i) {
       for (size_t content = 0; content < times.size(); ++content) {
         if (times[content] == 0) continue;
         AddBlocks(exposed[i], times[content], &costs[i].groups[content]);
-        const auto all = static_cast<double>(times[content] * blocks.groups[content]);
+        const auto all = static_cast<double>(times[content] * blocks.ranges[content].groups);
         costs[i].flops += all * block.flops;
-        costs[i].again_flops += all * block.again[i].flops;
       }
     }
   }
   for (PipelineCost& cost : costs) {
     cost.groups.back().parameters += blocks.copied_parameters;
-    for (size_t i = 0; i < cost.groups.size(); ++i) {
-      const double total = cost.groups[i].total();
-      if (total > cost.groups[cost.busiest].total()) cost.busiest = i;
-      cost.mean += total * static_cast<double>(blocks.groups[i]) / static_cast<double>(c.pp);
-    }
+    cost.Sum();
   }
   return costs;
 }

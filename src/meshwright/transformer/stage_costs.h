@@ -39,6 +39,7 @@ struct GroupCost {
   double saved = 0, transient = 0;  // bytes
   double largest_saved = 0;         // of `saved`, of one block
   double logits = 0;
+  double again_flops = 0;  // of recomputation, on all GPUs of a micro-batch
   double communication() const { return tensor + context + expert; }
   double total() const { return forward + backward + communication(); }
 };
@@ -56,13 +57,29 @@ struct AllBlockCosts {
   BlockGroupCosts mtp;  // what a module has beside its layer
 };
 
-struct PipelineCost {
-  std::vector<GroupCost> groups;  // by content, as StageDeal::contents
-  size_t busiest = 0;             // of `groups`
-  double mean = 0;                // of GroupCost::total() over all groups
-  double flops = 0;               // of a micro-batch, on all GPUs: the model's
-  double again_flops = 0;         // ... and those of recomputation
+// Pipeline groups that cost the same.
+struct GroupRange {
+  int64_t first = 0;   // position of the first
+  int64_t groups = 0;  // how many there are
 };
+
+struct PipelineCost {
+  std::vector<GroupCost> groups;   // those that differ: by content, as StageDeal::contents
+  std::vector<GroupRange> ranges;  // where they are, of each
+  size_t busiest = 0;              // of `groups`; of equals the one that comes first
+  double mean = 0;                 // of GroupCost::total() over all groups
+  double flops = 0;                // of a micro-batch, on all GPUs: the model's
+  double again_flops = 0;          // ... and those of recomputation
+
+  // `busiest`, `mean` and `again_flops` from the groups.
+  void Sum();
+};
+
+// What `c` computes again of the whole that `again` does, `none` being the same without: in the
+// first pipeline groups, of some layers of each stage. Layers of several kinds are taken evenly.
+// Of every content two groups, of which one may be in no position: that recompute, that do not.
+void SetExtent(const PipelineCost& none, const PipelineCost& again, const StageDeal& deal,
+               const Configuration& c, PipelineCost* out);
 
 // Costs of pipeline groups of one model on one cluster.
 class StageCosts {
@@ -82,8 +99,8 @@ class StageCosts {
       std::vector<int64_t> times;  // by content
     };
     std::vector<Use> uses;
-    std::vector<int64_t> groups;   // by content
-    double copied_parameters = 0;  // that the last group has beside its blocks
+    std::vector<GroupRange> ranges;  // by content
+    double copied_parameters = 0;    // that the last group has beside its blocks
   };
   Blocks BlocksOf(const Configuration& c);
 

@@ -2,6 +2,7 @@
 #define MESHWRIGHT_TRANSFORMER_STAGE_DEAL_H_
 
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "meshwright/transformer/model.h"
@@ -18,6 +19,8 @@ struct GroupContent {
   bool embedding = false, head = false;  // the head comes with those modules
   int64_t first = 0;                     // position of the first of these groups
   int64_t groups = 0;                    // how many there are
+
+  int64_t all_layers() const { return std::accumulate(layers.begin(), layers.end(), int64_t{0}); }
 
   // Whether a group runs the same.
   bool Equals(const GroupContent& other) const {

@@ -7,31 +7,19 @@
 #include "meshwright/transformer/step_cost.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <utility>
 
 #include "meshwright/transformer/group_layout.h"
 #include "meshwright/transformer/stage_costs.h"
+#include "meshwright/transformer/stage_memory.h"
 
 namespace meshwright::transformer {
 namespace {
 
-// CUDA context, NCCL's buffers, workspaces of cuBLAS; and the share that the allocator cannot use,
-// on the high side: a plan that does not fit is worse than one with room.
-constexpr double kFrameworkBytes = 2147483648.0;
-constexpr double kGatherBytes = 268435456.0;  // buffers of collectives that are no FSDP
-
-constexpr double kFragmentation = 0.085;
-// Bytes of a parameter: as it is gathered and multiplied, and its master copy.
-constexpr double kWeightBytes = 2;
-constexpr double kMasterBytes = 4;
-// Layers whose activations are on a GPU while those of all others are in the host's memory: one at
-// work, one on its way.
-constexpr double kLayersOnGpu = 2;
-constexpr double kZeroBubbleLeft = 1.0 / 3;
-
 double Real(int64_t number) { return static_cast<double>(number); }
+
+constexpr double kZeroBubbleLeft = 1.0 / 3;
 
 // What blocks cost depends on these; placements and all else differ within a family.
 auto FamilyTuple(const Configuration& c) {
@@ -63,73 +51,6 @@ struct FamilyCosts {
   double least_send_seconds = 0;
 };
 
-// Degrees as numbers, of one configuration.
-struct Degrees {
-  explicit Degrees(const Configuration& c, const Workload& workload)
-      : pp(Real(c.pp)),
-        micro_batches(Real(workload.global_batch / (c.dp * c.micro_batch))),
-        stages(c.schedule == PipelineKind::kInterleaved ? Real(c.virtual_stages) : 1),
-        replicas(c.dp * c.cp),
-        expert_replicas(c.tp * c.cp * c.dp / (c.ep * c.etp)),
-        shard(c.shard > 0 ? c.shard : replicas),
-        expert_shard(c.shard > 0 ? std::gcd(c.shard, expert_replicas) : expert_replicas) {}
-
-  double pp, micro_batches;
-  double stages;  // that a group runs
-  int64_t replicas, expert_replicas;
-  // ZeRO's groups. Experts have other replicas, of which only a divisor can share.
-  int64_t shard, expert_shard;
-
-  // Of parameters, with each spread over ZeRO's groups.
-  double Sharded(const GroupCost& g) const {
-    return g.parameters / Real(shard) + g.expert_parameters / Real(expert_shard);
-  }
-};
-
-// Bytes that Adam reads and writes for a parameter: its gradient, the master copy and two moments
-// both ways, and the weight.
-double OptimizerTraffic(const StateOptions& state) {
-  return state.gradient_bytes + 2 * kMasterBytes + 4 * state.moment_bytes + kWeightBytes;
-}
-
-// The group at `position`, which costs `g`.
-StageMemory MemoryOf(const Configuration& c, const Degrees& d, const GroupCost& g, int64_t position,
-                     const StateOptions& state) {
-  const bool fsdp = c.zero == 3;
-  const double all = g.parameters + g.expert_parameters;
-  const double sharded = d.Sharded(g);
-  // ZeRO 3 keeps the f32 master copy as the weights, and gathers 2-byte copies; with a pipeline
-  // those stay, and gradients are whole until they are reduced at the end.
-  const bool whole = fsdp && c.pp > 1 && d.replicas > 1;
-  StageMemory memory;
-  memory.weights = WholeBytes(fsdp ? 4 * sharded + (whole ? 2 * all : 0) : 2 * all);
-  memory.gradients =
-      WholeBytes(state.gradient_bytes * ((c.zero >= 2 ? sharded : all) + (whole ? all : 0)));
-  const double moments = 2 * state.moment_bytes;
-  const int64_t optimizer =
-      WholeBytes((fsdp ? moments : kMasterBytes + moments) * (c.zero >= 1 ? sharded : all));
-  (c.offload_optimizer ? memory.host : memory.optimizer) = optimizer;
-  const double behind = d.pp - Real(position);  // this group and those that follow
-  double in_flight = std::min(d.micro_batches, behind);
-  if (d.stages > 1) {
-    const double warm_up = (behind - 1) * 2 + (d.stages - 1) * d.pp + 1;
-    in_flight = std::min(d.micro_batches * d.stages, warm_up) / d.stages;
-  }
-  double kept = g.saved * in_flight;
-  if (c.offload_activations) {
-    memory.host += WholeBytes(kept);
-    kept = std::min(kept, kLayersOnGpu * g.largest_saved);
-  }
-  memory.activations = WholeBytes(kept + g.transient);
-  memory.logits = WholeBytes(state.logit_bytes * g.logits);
-  if (d.replicas > 1) {
-    // Two layers' weights and the gradient of one while they are gathered and scattered.
-    memory.communication = WholeBytes(fsdp ? (2 * 2 + 4) * g.largest_block : kGatherBytes);
-  }
-  memory.framework = WholeBytes(kFrameworkBytes + kFragmentation * Real(memory.total()));
-  return memory;
-}
-
 }  // namespace
 
 class StepCoster::Tables {
@@ -147,7 +68,9 @@ class StepCoster::Tables {
   FamilyCosts& FamilyOf(const Configuration& c);
   PlacedCosts& PlacedOf(const Configuration& c, FamilyCosts& family);
   StepFigures Figures(const Configuration& c);
+  StepCost Cost(const Configuration& c);
   StepBound Least(const Configuration& c);
+  StepBound LeastOfExtents(const Configuration& c);
   const Workload& workload() const { return workload_; }
   AllBlockCosts AllBlocks(const Configuration& c) { return stages_.AllBlocks(c, times_); }
   double UpdateSeconds(const Configuration& c, const GroupCost& g);
@@ -155,10 +78,16 @@ class StepCoster::Tables {
   const StateOptions& state() const { return state_; }
 
  private:
+  // Those of `c` among `pipelines`, which are by Recompute.
+  const PipelineCost& PipelineOf(const Configuration& c, const FamilyCosts& family,
+                                 const std::vector<PipelineCost>& pipelines);
+  // On the fastest of all placements.
+  const std::vector<PipelineCost>& LeastPipelines(const Configuration& c, FamilyCosts& family);
   // What a step takes beside data parallelism and the optimizer, `time->seconds` included.
   void SetPipelineTime(const Configuration& c, const Degrees& d, const PipelineCost& pipeline,
                        double send_seconds, StepTime* time) const;
-  StepTime Time(const Configuration& c, const Degrees& d, PlacedCosts& placed);
+  StepTime Time(const Configuration& c, const Degrees& d, const PipelineCost& pipeline,
+                PlacedCosts& placed);
   double DataSeconds(const Configuration& c, const Degrees& d, const GroupCost& g,
                      PlacedCosts& placed);
   double OptimizerSeconds(const Configuration& c, const Degrees& d, const GroupCost& g) const;
@@ -171,6 +100,7 @@ class StepCoster::Tables {
   GroupTimes times_;
   StageCosts stages_;
   std::optional<FamilyCosts> last_;  // that was asked for
+  PipelineCost extent_;              // the last of some layers or groups
 };
 
 FamilyCosts& StepCoster::Tables::FamilyOf(const Configuration& c) {
@@ -195,6 +125,15 @@ PlacedCosts& StepCoster::Tables::PlacedOf(const Configuration& c, FamilyCosts& f
         times_.Of(placed.layout.pipeline).permute.Seconds(WholeBytes(family.boundary_bytes));
   }
   return placed;
+}
+
+const PipelineCost& StepCoster::Tables::PipelineOf(const Configuration& c,
+                                                   const FamilyCosts& family,
+                                                   const std::vector<PipelineCost>& pipelines) {
+  const PipelineCost& all = pipelines[static_cast<size_t>(c.recompute)];
+  if (c.recompute_layers == 0 && c.recompute_stages == 0) return all;
+  SetExtent(pipelines[static_cast<size_t>(Recompute::kNone)], all, *family.deal, c, &extent_);
+  return extent_;
 }
 
 // Weights are gathered and gradients reduce-scattered over ZeRO's group (ZeRO 0: an all-reduce,
@@ -272,8 +211,8 @@ void StepCoster::Tables::SetPipelineTime(const Configuration& c, const Degrees& 
                   time->expert_communication + time->pipeline_communication + time->bubble;
 }
 
-StepTime StepCoster::Tables::Time(const Configuration& c, const Degrees& d, PlacedCosts& placed) {
-  const PipelineCost& pipeline = placed.pipelines[static_cast<size_t>(c.recompute)];
+StepTime StepCoster::Tables::Time(const Configuration& c, const Degrees& d,
+                                  const PipelineCost& pipeline, PlacedCosts& placed) {
   const GroupCost& g = pipeline.groups[pipeline.busiest];
   const DeviceRates& rates = stages_.Rates(c.precision);
   StepTime time;
@@ -299,13 +238,13 @@ StepFigures StepCoster::Tables::Figures(const Configuration& c) {
   const Degrees d(c, workload_);
   FamilyCosts& family = FamilyOf(c);
   PlacedCosts& placed = PlacedOf(c, family);
-  const PipelineCost& pipeline = placed.pipelines[static_cast<size_t>(c.recompute)];
+  const PipelineCost& pipeline = PipelineOf(c, family, placed.pipelines);
   StepFigures figures;
-  figures.time = Time(c, d, placed);
+  figures.time = Time(c, d, pipeline, placed);
   // Of equal groups the first has the most micro-batches in flight.
   for (size_t i = 0; i < pipeline.groups.size(); ++i) {
-    const StageMemory memory =
-        MemoryOf(c, d, pipeline.groups[i], family.deal->contents[i].first, state_);
+    if (pipeline.ranges[i].groups == 0) continue;
+    const StageMemory memory = MemoryOf(c, d, pipeline.groups[i], pipeline.ranges[i].first, state_);
     figures.peak_bytes = std::max(figures.peak_bytes, memory.total());
     figures.kept_bytes = std::max(figures.kept_bytes, memory.activations + memory.logits);
     figures.host_bytes = std::max(figures.host_bytes, memory.host);
@@ -313,24 +252,63 @@ StepFigures StepCoster::Tables::Figures(const Configuration& c) {
   return figures;
 }
 
+StepCost StepCoster::Tables::Cost(const Configuration& c) {
+  StepCost cost{Figures(c), std::vector<StageMemory>(c.pp)};
+  const Degrees d(c, workload_);
+  FamilyCosts& family = FamilyOf(c);
+  const PipelineCost& pipeline = PipelineOf(c, family, PlacedOf(c, family).pipelines);
+  const bool extent = &pipeline == &extent_;
+  const int64_t stages = c.recompute_stages > 0 ? c.recompute_stages : c.pp;
+  for (int64_t i = 0; i < c.pp; ++i) {
+    const auto content = static_cast<size_t>(family.deal->content_of[i]);
+    const size_t group = extent ? 2 * content + (i < stages ? 0 : 1) : content;
+    cost.memory[i] = MemoryOf(c, d, pipeline.groups[group], i, state_);
+  }
+  return cost;
+}
+
+const std::vector<PipelineCost>& StepCoster::Tables::LeastPipelines(const Configuration& c,
+                                                                    FamilyCosts& family) {
+  if (!family.least.empty()) return family.least;
+  family.least = stages_.LeastCosts(family.blocks, c, times_);
+  if (c.pp > 1) {
+    family.least_send_seconds = times_.Of(GroupShape{c.pp, c.tp * c.cp * c.dp}.Anywhere())
+                                    .permute.Seconds(WholeBytes(family.boundary_bytes));
+  }
+  return family.least;
+}
+
 StepBound StepCoster::Tables::Least(const Configuration& c) {
   const Degrees d(c, workload_);
   FamilyCosts& family = FamilyOf(c);
-  if (family.least.empty()) {
-    family.least = stages_.LeastCosts(family.blocks, c, times_);
-    if (c.pp > 1) {
-      family.least_send_seconds = times_.Of(GroupShape{c.pp, c.tp * c.cp * c.dp}.Anywhere())
-                                      .permute.Seconds(WholeBytes(family.boundary_bytes));
-    }
-  }
-  const PipelineCost& pipeline = family.least[static_cast<size_t>(c.recompute)];
+  const PipelineCost& pipeline = PipelineOf(c, family, LeastPipelines(c, family));
   StepTime time;
   SetPipelineTime(c, d, pipeline, family.least_send_seconds, &time);
   StepBound least{.seconds = time.seconds + framework_.step_seconds};
   for (size_t i = 0; i < pipeline.groups.size(); ++i) {
-    const StageMemory memory =
-        MemoryOf(c, d, pipeline.groups[i], family.deal->contents[i].first, state_);
-    least.bytes = std::max(least.bytes, memory.activations + memory.logits);
+    if (pipeline.ranges[i].groups == 0) continue;
+    least.bytes = std::max(least.bytes, LeastBytes(c, workload_, pipeline.groups[i],
+                                                   pipeline.ranges[i].first, state_));
+  }
+  return least;
+}
+
+// Whatever the extent, no group computes less than without recomputation, nor takes less memory
+// than the lesser of what it takes without and with all of it.
+StepBound StepCoster::Tables::LeastOfExtents(const Configuration& c) {
+  const Degrees d(c, workload_);
+  FamilyCosts& family = FamilyOf(c);
+  const std::vector<PipelineCost>& pipelines = LeastPipelines(c, family);
+  const PipelineCost& none = pipelines[static_cast<size_t>(Recompute::kNone)];
+  const PipelineCost& all = pipelines[static_cast<size_t>(c.recompute)];
+  StepTime time;
+  SetPipelineTime(c, d, none, family.least_send_seconds, &time);
+  StepBound least{.seconds = time.seconds + framework_.step_seconds};
+  const auto bytes = [&](const PipelineCost& pipeline, size_t i) {
+    return LeastBytes(c, workload_, pipeline.groups[i], pipeline.ranges[i].first, state_);
+  };
+  for (size_t i = 0; i < none.groups.size(); ++i) {
+    least.bytes = std::max(least.bytes, std::min(bytes(none, i), bytes(all, i)));
   }
   return least;
 }
@@ -352,17 +330,12 @@ StepBound StepCoster::Least(const Configuration& configuration) {
   return tables_->Least(configuration);
 }
 
-StepCost StepCoster::Cost(const Configuration& c) {
-  StepCost cost{tables_->Figures(c), {}};
-  FamilyCosts& family = tables_->FamilyOf(c);
-  const Degrees d(c, tables_->workload());
-  const PipelineCost& pipeline =
-      tables_->PlacedOf(c, family).pipelines[static_cast<size_t>(c.recompute)];
-  for (int64_t i = 0; i < c.pp; ++i) {
-    cost.memory.push_back(
-        MemoryOf(c, d, pipeline.groups[family.deal->content_of[i]], i, tables_->state()));
-  }
-  return cost;
+StepBound StepCoster::LeastOfExtents(const Configuration& configuration) {
+  return tables_->LeastOfExtents(configuration);
+}
+
+StepCost StepCoster::Cost(const Configuration& configuration) {
+  return tables_->Cost(configuration);
 }
 
 AllBlockCosts StepCoster::AllBlocks(const Configuration& c) { return tables_->AllBlocks(c); }

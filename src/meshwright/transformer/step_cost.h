@@ -12,6 +12,7 @@
 #include "meshwright/transformer/device_parameters.h"
 #include "meshwright/transformer/model.h"
 #include "meshwright/transformer/stage_costs.h"
+#include "meshwright/transformer/stage_memory.h"
 
 // Time and memory of a training step by the calibrated model.
 
@@ -32,19 +33,6 @@ struct StepTime {
   double model_flops = 0;  // of the global batch, forward and backward, as MFU counts them
   double mfu = 0;          // model_flops / (seconds x GPUs x peak of the precision)
   double hfu = 0;          // the same with what is computed again
-};
-
-// Bytes on one GPU of a pipeline group at its peak.
-struct StageMemory {
-  int64_t weights = 0, gradients = 0, optimizer = 0;
-  int64_t activations = 0;  // of all micro-batches in flight
-  int64_t logits = 0;
-  int64_t communication = 0;  // buffers
-  int64_t framework = 0;      // CUDA context, NCCL, allocator
-  int64_t host = 0;           // in the host's memory, and not part of the total
-  int64_t total() const {
-    return weights + gradients + optimizer + activations + logits + communication + framework;
-  }
 };
 
 // What a search compares by.
@@ -87,6 +75,8 @@ class StepCoster {
   // Of all configurations that differ from this one in placement, ZeRO and its group only.
   // Transfers to the host are left out of the time.
   StepBound Least(const Configuration& configuration);
+  // The same of all that differ in the extent of recomputation too.
+  StepBound LeastOfExtents(const Configuration& configuration);
   // The same as Figures with the memory of every group.
   StepCost Cost(const Configuration& configuration);
 
