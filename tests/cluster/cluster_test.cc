@@ -146,6 +146,18 @@ TEST(ParseClusterYaml, ReadsFiles) {
   EXPECT_EQ(cluster->name, folder + "variant.yaml");
 }
 
+TEST(ParseClusterYaml, ReadsFabrics) {
+  const absl::StatusOr<Cluster> rails = ParseClusterYaml(
+      "device: h100-sxm\nnodes: 64\nfabric: {unit_nodes: 32, oversubscription: 2}\n", "c.yaml");
+  ASSERT_TRUE(rails.ok()) << rails.status();
+  EXPECT_EQ(rails->fabric, (Fabric{.unit_nodes = 32, .rails = true, .oversubscription = 2}));
+  const absl::StatusOr<Cluster> racks = ParseClusterYaml(
+      "device: h100-sxm\nnodes: 64\nfabric: {unit_nodes: 4, rails: false}\n", "c.yaml");
+  ASSERT_TRUE(racks.ok()) << racks.status();
+  EXPECT_EQ(racks->fabric, (Fabric{.unit_nodes = 4, .rails = false, .oversubscription = 1}));
+  EXPECT_EQ(ParseCluster("64x8xh100-sxm")->fabric, Fabric{});
+}
+
 TEST(ParseClusterYaml, ErrorsCarryPlaces) {
   const struct {
     const char* text;
@@ -184,6 +196,13 @@ TEST(ParseClusterYaml, ErrorsCarryPlaces) {
       {"device: h100-sxm\nprice_per_hour: -1\n", "c.yaml:2:17: ", "dollars"},
       {"device: {h100-sxm\n", "c.yaml:", "not valid YAML"},
       {"device: h100-sxm\n---\ndevice: v100\n", "c.yaml:3:1: ", "second document"},
+      {"device: h100-sxm\nnodes: 8\nfabric: {unit_nodes: 3}\n",
+       "c.yaml:3:22: ", "unit_nodes 3 does not divide the 8 nodes; expected a divisor"},
+      {"device: h100-sxm\nfabric: {rails: true}\n", "c.yaml:2:9: ", "unit_nodes"},
+      {"device: h100-sxm\nfabric: {unit_nodes: 2, rails: 8}\n", "c.yaml:2:32: ", "true or false"},
+      {"device: h100-sxm\nfabric: {unit_nodes: 2, oversubscription: 0.5}\n",
+       "c.yaml:2:43: ", "a number from 1 to 1000"},
+      {"device: h100-sxm\nfabric: 2\n", "c.yaml:2:9: ", "found"},
       {"device: *nowhere\n", "c.yaml:", "not valid YAML"},
   };
   for (const auto& c : kCases) {

@@ -74,6 +74,59 @@ TEST(CollectiveSeconds, HandComputed) {
   }
 }
 
+// 8 nodes of 2, units of 4 nodes, leaves with half of their ports' bandwidth to the spine. 10 GB/s
+// a port.
+TEST(CollectiveSeconds, TellsUnitsOfTheFabricApart) {
+  Cluster rails = Round(8, 2), flat = rails, none = rails;
+  rails.fabric = {.unit_nodes = 4, .rails = true, .oversubscription = 2};
+  flat.fabric = {.unit_nodes = 4, .rails = false, .oversubscription = 2};
+  const auto bytes_seconds = [](const Cluster& cluster, std::vector<int64_t> sizes,
+                                const AxisList& axes, CollectiveKind kind,
+                                CollectiveAlgorithm algorithm) {
+    const Mesh mesh = MakeMesh(sizes, cluster);
+    return CollectiveSeconds(mesh, kind, algorithm, axes, 1'000'000'000) -
+           CollectiveSeconds(mesh, kind, algorithm, axes, 0);
+  };
+  constexpr CollectiveAlgorithm kRing = CollectiveAlgorithm::kRing,
+                                kHierarchical = CollectiveAlgorithm::kHierarchical;
+  // 4 GPUs of the 4 nodes of a unit, each on its node's port 0 or 1: leaves alone.
+  for (const Cluster& cluster : {rails, flat, none}) {
+    EXPECT_NEAR(bytes_seconds(cluster, {2, 4, 2}, {1}, CollectiveKind::kAllGather, kRing), 75e-3,
+                1e-9);
+    EXPECT_NEAR(bytes_seconds(cluster, {2, 4, 2}, {1}, CollectiveKind::kAllToAll, kRing), 75e-3,
+                1e-9);
+  }
+  // One GPU of each of 8 nodes: of a unit's 4 ports one sends to the other unit, which its links
+  // take at full speed; of all-to-all 4 of 7 parts go there.
+  EXPECT_NEAR(bytes_seconds(rails, {8, 2}, {0}, CollectiveKind::kAllGather, kRing), 87.5e-3, 1e-9);
+  EXPECT_NEAR(bytes_seconds(rails, {8, 2}, {0}, CollectiveKind::kAllToAll, kRing),
+              2 * 4.0 / 7 * 87.5e-3, 1e-9);
+  // Every second node: 2 in a unit. One of them sends out, with its own and the other's links.
+  EXPECT_NEAR(bytes_seconds(rails, {4, 2, 2}, {0}, CollectiveKind::kAllGather, kRing), 75e-3, 1e-9);
+  // Pairs of nodes in different units: all of their traffic takes the spine.
+  EXPECT_NEAR(bytes_seconds(rails, {2, 4, 2}, {0}, CollectiveKind::kAllGather, kRing), 2 * 50e-3,
+              1e-9);
+  EXPECT_NEAR(bytes_seconds(rails, {2, 4, 2}, {0}, CollectiveKind::kCollectivePermute, kRing),
+              2 * 100e-3, 1e-9);
+  EXPECT_NEAR(bytes_seconds(none, {2, 4, 2}, {0}, CollectiveKind::kCollectivePermute, kRing),
+              100e-3, 1e-9);
+  // A ring over both GPUs of a unit's nodes changes rails at every node; rails side by side do not,
+  // nor does a ring where a node has one leaf.
+  const std::vector<int64_t> unit = {2, 8};
+  EXPECT_NEAR(bytes_seconds(rails, unit, {1}, CollectiveKind::kAllGather, kRing), 2 * 87.5e-3,
+              1e-9);
+  EXPECT_NEAR(bytes_seconds(flat, unit, {1}, CollectiveKind::kAllGather, kRing), 87.5e-3, 1e-9);
+  EXPECT_NEAR(bytes_seconds(rails, unit, {1}, CollectiveKind::kAllGather, kHierarchical),
+              3.0 / 4 / 2 * 100e-3, 1e-9);
+  // To 6 GPUs of other nodes, 3 of which are on the same rail.
+  EXPECT_NEAR(bytes_seconds(rails, unit, {1}, CollectiveKind::kAllToAll, kRing), 6.0 / 8 * 100e-3,
+              1e-9);
+  Cluster narrow = rails;
+  narrow.fabric.oversubscription = 4;
+  EXPECT_NEAR(bytes_seconds(narrow, unit, {1}, CollectiveKind::kAllToAll, kRing),
+              4 * 3.0 / 8 * 100e-3, 1e-9);
+}
+
 TEST(CollectiveSeconds, PicksTheFastestAlgorithm) {
   const Mesh mesh = MakeMesh({8}, Round(2, 4));
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::kRing;

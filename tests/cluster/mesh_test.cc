@@ -121,6 +121,35 @@ TEST(MeshAxis, AgreesWithCountingDevices) {
   EXPECT_GT(cases, 500);
 }
 
+// Of every axis list, where units end between groups or groups end in units.
+TEST(MeshAxis, CountsMembersInUnitsOfTheFabric) {
+  Cluster cluster = Of("8x2xh100-sxm");
+  cluster.fabric.unit_nodes = 4;
+  const int64_t devices = cluster.devices(), unit = 4 * 2;
+  for (int64_t a = 1; a <= devices; a *= 2) {
+    for (int64_t b = 1; a * b <= devices; b *= 2) {
+      const int64_t c = devices / a / b;
+      const Mesh mesh = MakeMesh({a, b, c}, cluster);
+      for (const AxisList& list : {AxisList{0}, {1}, {2}, {0, 1}, {1, 2}, {0, 2}, {0, 1, 2}}) {
+        std::map<std::pair<int64_t, int64_t>, int64_t> members;  // group, unit -> count
+        for (int64_t device = 0; device < devices; ++device) {
+          int64_t at[3] = {device / (b * c), device / c % b, device % c};
+          for (AxisIndex axis : list) at[axis] = 0;
+          ++members[{(at[0] * b + at[1]) * c + at[2], device / unit}];
+        }
+        for (const auto& [group, count] : members) {
+          EXPECT_EQ(mesh.Combined(list).group_in_unit, count) << Sizes(mesh);
+        }
+      }
+    }
+  }
+  // Groups of 3 nodes do not fill units of 4: those of one node are sure to be together.
+  Cluster odd = Of("12x2xh100-sxm");
+  odd.fabric.unit_nodes = 4;
+  EXPECT_EQ(MakeMesh({4, 3, 2}, odd).Combined({1, 2}).group_in_unit, 2);
+  EXPECT_EQ(MakeMesh({4, 3, 2}, Of("12x2xh100-sxm")).Combined({1, 2}).group_in_unit, 6);
+}
+
 TEST(CandidateMeshes, BestGuessesFirst) {
   const auto texts = [](const char* spec) {
     std::vector<std::string> result;

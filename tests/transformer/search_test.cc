@@ -179,19 +179,25 @@ struct SearchSample {
   const char* model;
   const char* cluster;
   Workload workload;
+  Fabric fabric = {};
 };
 // Small spaces; in some of them little fits.
 constexpr SearchSample kSearchSamples[] = {
-    {"gpt3-1.3b", "2x4xh100-sxm", {2048, 8}},    {"llama2-70b", "2x8xa100-80g", {4096, 4}},
-    {"mixtral-8x7b", "2x4xh100-sxm", {4096, 4}}, {"deepseek-v3", "8x4xb200", {4096, 1}},
-    {"gpt-oss-20b", "2x6xb200", {2048, 3}},      {"t5-3b", "2x8xa100-40g", {512, 4}},
+    {"gpt3-1.3b", "2x4xh100-sxm", {2048, 8}},
+    {"llama2-70b", "2x8xa100-80g", {4096, 4}},
+    {"mixtral-8x7b", "2x4xh100-sxm", {4096, 4}},
+    {"deepseek-v3", "8x4xb200", {4096, 1}},
+    {"gpt-oss-20b", "2x6xb200", {2048, 3}},
+    {"t5-3b", "2x8xa100-40g", {512, 4}},
+    {"gpt3-1.3b", "4x2xh100-sxm", {2048, 8}, {2, true, 4}},
 };
 
 TEST(Search, FindsWhatBruteForceFindsByTheCalibratedModel) {
   int64_t pruned = 0, ties = 0;
   for (const SearchSample& sample : kSearchSamples) {
     const Model model = *LoadModel(sample.model);
-    const Cluster cluster = *ParseCluster(sample.cluster);
+    Cluster cluster = *ParseCluster(sample.cluster);
+    cluster.fabric = sample.fabric;
     const Space space(model, sample.workload, cluster.devices(), Fixes{}, Precision::kBf16,
                       cluster.devices_per_node);
     const auto make_costs = [&] { return CalibratedCosts(model, sample.workload, cluster); };
@@ -236,7 +242,8 @@ TEST(Search, FindsWhatBruteForceFindsByTheCalibratedModel) {
 TEST(Search, BoundsAreBelowEveryPlacementAndSharding) {
   for (const SearchSample& sample : kSearchSamples) {
     const Model model = *LoadModel(sample.model);
-    const Cluster cluster = *ParseCluster(sample.cluster);
+    Cluster cluster = *ParseCluster(sample.cluster);
+    cluster.fabric = sample.fabric;
     const Space space(model, sample.workload, cluster.devices(), Fixes{}, Precision::kBf16,
                       cluster.devices_per_node);
     StepCoster coster(model, sample.workload, cluster);

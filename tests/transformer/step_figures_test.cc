@@ -20,6 +20,7 @@ struct FiguresSample {
   const char* framework;
   Precision precision;
   Workload workload;
+  Fabric fabric = {};
 };
 
 // Dense, with experts, latent attention, several kinds of layers in turns, encoder and decoder;
@@ -32,6 +33,8 @@ constexpr FiguresSample kFiguresSamples[] = {
     {"gpt-oss-20b", "8x6xb200", "megatron-26.06", Precision::kBf16, {4096, 96}},
     {"gemma3-12b", "2x12xh100-sxm", "megatron", Precision::kBf16, {2048, 48}},
     {"t5-11b", "4x8xa100-80g", "megatron-2021", Precision::kFp16, {512, 64}},
+    {"mixtral-8x7b", "16x4xh100-sxm", "megatron", Precision::kBf16, {4096, 128}, {4, true, 3}},
+    {"gpt3-1.3b", "8x8xh100-sxm", "megatron", Precision::kBf16, {2048, 256}, {2, false, 4}},
 };
 
 void ExpectSameSeconds(const StepTime& found, const StepTime& wanted) {
@@ -64,7 +67,8 @@ TEST(StepFigures, AreThePlainSums) {
   int some_layers = 0, some_groups = 0, grids = 0, gathered = 0, ulysses = 0;
   for (const FiguresSample& sample : kFiguresSamples) {
     const Model model = *LoadModel(sample.model);
-    const Cluster cluster = *ParseCluster(sample.cluster);
+    Cluster cluster = *ParseCluster(sample.cluster);
+    cluster.fabric = sample.fabric;
     const Space space(model, sample.workload, cluster.devices(), Fixes{}, sample.precision,
                       cluster.devices_per_node);
     const std::vector<Space::Degrees> degrees = space.AllDegrees();

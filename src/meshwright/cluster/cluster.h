@@ -56,6 +56,18 @@ inline constexpr int64_t kMaxDevices = int64_t{1} << 20;
 
 struct Calibration;
 
+// Switches between nodes, in two levels: every port on a leaf, every leaf on a spine. The nodes of
+// a unit reach each other's ports over leaves alone: with rails, port i of all of them is on the
+// unit's leaf i ("rail-optimised"), and what goes to another port's rail takes the spine; without,
+// all ports of a unit are on one leaf.
+struct Fabric {
+  int64_t unit_nodes = 0;  // 0: all nodes are one unit, and every port reaches every other alike
+  bool rails = true;
+  double oversubscription = 1;  // bandwidth of a leaf's ports to that of its links to the spine
+
+  friend bool operator==(const Fabric&, const Fabric&) = default;
+};
+
 // A homogeneous cluster: nodes x devices.
 struct Cluster {
   std::string name;  // as the user wrote it
@@ -63,6 +75,7 @@ struct Cluster {
   int64_t nodes = 1;
   int64_t devices_per_node = 1;
   Link intra_node, inter_node;
+  Fabric fabric;
   std::string cost_model;  // that its plans are made with; empty: not said
   std::shared_ptr<const Calibration>
       calibration;  // measured on it; null: the device's built-in one

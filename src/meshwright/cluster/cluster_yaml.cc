@@ -16,6 +16,10 @@
 //     source: where the figures come from
 //   intra_node: {name: nvlink4, bandwidth: 450GB/s, latency: 3us, efficiency: 0.7}
 //   inter_node: {bandwidth: 400Gbit/s, latency: 6us}
+//   fabric:                     # of switches; default: every port reaches every other alike
+//     unit_nodes: 32            # nodes that reach each other over leaves alone; required
+//     rails: true               # port i of each on the unit's leaf i (the default); false: one
+//     leaf oversubscription: 2       # of leaves: ports to links to the spine; default 1
 //   price_per_hour: 2.5         # dollars a device, whatever the device says
 //   calibration: device.yaml    # what `meshwright calibrate` wrote, beside this file
 //   cost_model: calibrated      # roofline or alpha_beta; of plans where no option says otherwise
@@ -32,6 +36,8 @@
 
 namespace meshwright {
 namespace {
+
+constexpr double kMostOversubscribed = 1000;
 
 class ClusterReader : public ClusterFields {
  public:
@@ -68,6 +74,7 @@ class ClusterReader : public ClusterFields {
           [&](const YAML::Node& n) { return ReadLink(n, "intra_node", &intra); }},
          {"inter_node", false,
           [&](const YAML::Node& n) { return ReadLink(n, "inter_node", &inter); }},
+         {"fabric", false, [&](const YAML::Node& n) { return ReadFabric(n, &cluster.fabric); }},
          {"price_per_hour", false, [&](const YAML::Node& n) { return ReadPrice(n, &price); }},
          {"calibration", false,
           [&](const YAML::Node& n) { return ReadCalibration(n, &cluster.calibration); }},
@@ -78,6 +85,12 @@ class ClusterReader : public ClusterFields {
       return Error(node, absl::StrCat("nodes x devices_per_node is ", cluster.devices(),
                                       "; at most ", kMaxDevices, " devices are supported"));
     }
+    const int64_t unit = cluster.fabric.unit_nodes;
+    if (unit > 0 && unit < cluster.nodes && cluster.nodes % unit != 0) {
+      return Error(node["fabric"]["unit_nodes"],
+                   absl::StrCat("unit_nodes ", unit, " does not divide the ", cluster.nodes,
+                                " nodes; expected a divisor, or at least as many"));
+    }
     if (price >= 0) cluster.device.price_per_hour = price;
     cluster.intra_node = intra.ApplyTo(cluster.device.intra_node);
     cluster.inter_node = inter.ApplyTo(cluster.device.inter_node);
@@ -85,6 +98,31 @@ class ClusterReader : public ClusterFields {
         CheckLink(node, "intra_node", cluster.intra_node, cluster.devices_per_node > 1));
     MW_RETURN_IF_ERROR(CheckLink(node, "inter_node", cluster.inter_node, cluster.nodes > 1));
     return cluster;
+  }
+
+  absl::Status ReadFabric(const YAML::Node& node, Fabric* fabric) const {
+    return ReadMap(
+        node, "a fabric",
+        {{"unit_nodes", true,
+          [&](const YAML::Node& n) { return ReadCount(n, "unit_nodes", &fabric->unit_nodes); }},
+         {"rails", false, [&](const YAML::Node& n) { return ReadRails(n, &fabric->rails); }},
+         {"oversubscription", false, [&](const YAML::Node& n) {
+            return ReadOversubscription(n, &fabric->oversubscription);
+          }}});
+  }
+
+  absl::Status ReadRails(const YAML::Node& node, bool* rails) const {
+    if (node.IsScalar() && YAML::convert<bool>::decode(node, *rails)) return absl::OkStatus();
+    return Error(node, "rails must be true or false");
+  }
+
+  absl::Status ReadOversubscription(const YAML::Node& node, double* factor) const {
+    if (node.IsScalar() && YAML::convert<double>::decode(node, *factor) && *factor >= 1 &&
+        *factor <= kMostOversubscribed) {
+      return absl::OkStatus();
+    }
+    return Error(node,
+                 absl::StrCat("oversubscription must be a number from 1 to ", kMostOversubscribed));
   }
 };
 

@@ -31,8 +31,14 @@
 // everything twice. A collective-permute is one message over the slowest link that any pair
 // crosses. Tree has no all-to-all or permute of its own; it is the ring's there.
 //
-// Not modelled: reductions in the switch (NVLS, SHARP), congestion in the network above the first
-// switch, protocol changes of small messages, the start of a kernel (cost/roofline.h adds that).
+// Where the cluster has a fabric (cluster.h), its units are told apart; m of the h nodes share one.
+// Rings between nodes and the rails of the hierarchical algorithm stay on leaves but for one in m
+// of a leaf's ports, so that each gets min(1, m / oversubscription) of its bandwidth; with rails
+// the ring over all members changes them at every node, and gets 1 / oversubscription. All-to-all
+// sends the part of the bytes whose receivers are on other leaves over the spine.
+//
+// Not modelled: reductions in the switch (NVLS, SHARP), routes that collide in the spine, protocol
+// changes of small messages, the start of a kernel (cost/roofline.h adds that).
 
 #include "meshwright/cluster/collective.h"
 
@@ -48,6 +54,10 @@ struct Group {
   double h = 1;  // nodes
   double in_latency = 0, out_latency = 0;
   double in_bandwidth = 1, out_bandwidth = 1;
+  double together = 1;  // of the nodes, in one unit of the fabric
+  bool fabric = false;  // that tells units apart
+  bool rails = true;
+  double oversubscription = 1;
 };
 
 Group MakeGroup(const Cluster& cluster, const MeshAxis& axis) {
@@ -59,6 +69,11 @@ Group MakeGroup(const Cluster& cluster, const MeshAxis& axis) {
   group.out_latency = cluster.inter_node.latency_seconds;
   group.in_bandwidth = cluster.intra_node.achievable();
   group.out_bandwidth = cluster.inter_node.achievable();
+  const Fabric& fabric = cluster.fabric;
+  group.fabric = fabric.unit_nodes > 0;
+  group.rails = fabric.rails;
+  group.oversubscription = fabric.oversubscription;
+  group.together = static_cast<double>(axis.group_in_unit) / group.g;
   return group;
 }
 
@@ -67,11 +82,32 @@ double Transfer(double bytes, double bandwidth) { return bytes > 0 ? bytes / ban
 
 double Steps(double members) { return std::ceil(std::log2(members)); }
 
+// Between neighbours of a ring over nodes, each on the same port of its node. One in `together` of
+// a leaf's ports sends to the spine.
+double RailBandwidth(const Group& group) {
+  if (!group.fabric || group.together >= group.h) return group.out_bandwidth;
+  return group.out_bandwidth * std::min(1.0, group.together / group.oversubscription);
+}
+
+// Between nodes of a ring over all members, which leaves a node by its last port and enters the
+// next by its first.
+double RingBandwidth(const Group& group) {
+  if (!group.fabric || !group.rails || group.g == 1) return RailBandwidth(group);
+  return group.out_bandwidth / group.oversubscription;
+}
+
 // The slowest link that the group crosses.
 double SlowestBandwidth(const Group& group) {
   if (group.h == 1) return group.in_bandwidth;
-  if (group.g == 1) return group.out_bandwidth;
-  return std::min(group.in_bandwidth, group.out_bandwidth);
+  if (group.g == 1) return RailBandwidth(group);
+  return std::min(group.in_bandwidth, RingBandwidth(group));
+}
+
+// Bytes that a member sends to others of `out` beyond its node, `near` of which the leaves reach.
+double Scatter(const Group& group, double bytes, double out, double near) {
+  const double port = Transfer(bytes, group.out_bandwidth);
+  if (!group.fabric || out <= 0) return port;
+  return port * std::max(1.0, (out - near) / out * group.oversubscription);
 }
 
 // One pass over the buffer: an all-gather or a reduce-scatter.
@@ -89,18 +125,19 @@ double OnePass(const Group& group, CollectiveAlgorithm algorithm, double bytes) 
   }
   return (group.g - 1) * group.in_latency + Steps(group.h) * group.out_latency +
          std::max(Transfer((group.g - 1) / group.g * bytes, group.in_bandwidth),
-                  Transfer((group.h - 1) / group.h * bytes / group.g, group.out_bandwidth));
+                  Transfer((group.h - 1) / group.h * bytes / group.g, RailBandwidth(group)));
 }
 
 double AllToAll(const Group& group, CollectiveAlgorithm algorithm, double bytes) {
   if (algorithm == CollectiveAlgorithm::kHierarchical) {
     return (group.g - 1) * group.in_latency + (group.h - 1) * group.out_latency +
            Transfer((group.g - 1) / group.g * bytes, group.in_bandwidth) +
-           Transfer((group.h - 1) / group.h * bytes, group.out_bandwidth);
+           Scatter(group, (group.h - 1) / group.h * bytes, group.h - 1, group.together - 1);
   }
+  const double near = (group.together - 1) * (group.rails ? 1 : group.g);
   return (group.g - 1) * group.in_latency + (group.n - group.g) * group.out_latency +
          std::max(Transfer((group.g - 1) / group.n * bytes, group.in_bandwidth),
-                  Transfer((group.n - group.g) / group.n * bytes, group.out_bandwidth));
+                  Scatter(group, (group.n - group.g) / group.n * bytes, group.n - group.g, near));
 }
 
 double Permute(const Group& group, double bytes) {

@@ -56,6 +56,29 @@ std::vector<int64_t> Strides(const Mesh& mesh) {
   return strides;
 }
 
+// Members of a group along `list` that share `devices` devices in a row, where these are whole
+// inner axes times a divisor of the next; else nothing.
+std::optional<int64_t> MembersAmong(const Mesh& mesh, const AxisList& list, int64_t devices) {
+  int64_t members = 1;
+  int64_t left = devices;  // not yet covered by the axes from the inside out
+  for (size_t axis = mesh.rank(); axis-- > 0 && left > 1;) {
+    const int64_t size = mesh.axes[axis].size;
+    const int64_t inside = std::min(size, left);
+    if (size % inside != 0 || left % inside != 0) return std::nullopt;
+    if (std::find(list.begin(), list.end(), axis) != list.end()) members *= inside;
+    left /= inside;
+  }
+  return members;
+}
+
+// Where units end within groups, those of one node are sure to be together.
+std::optional<int64_t> MembersInUnit(const Mesh& mesh, const AxisList& list) {
+  const Cluster& cluster = mesh.cluster;
+  const int64_t nodes = cluster.fabric.unit_nodes;
+  if (nodes == 0 || nodes >= cluster.nodes) return mesh.Size(list);
+  return MembersAmong(mesh, list, nodes * cluster.devices_per_node);
+}
+
 // How a group along `list` lies over nodes. In the usual case nodes are whole inner axes times a
 // divisor of the next axis; then all groups look alike and the answer is a product. Otherwise (6
 // devices a node, mesh 3x4) groups differ, and the answer is that of the group worst off: the
@@ -65,19 +88,7 @@ MeshAxis Placement(const Mesh& mesh, const AxisList& list) {
   result.size = mesh.Size(list);
   const int64_t per_node = mesh.cluster.devices_per_node;
 
-  std::optional<int64_t> in_node = 1;  // members of a group on one node
-  int64_t left = per_node;             // of a node, not yet covered by the axes from the inside out
-  for (size_t axis = mesh.rank(); axis-- > 0 && left > 1;) {
-    const int64_t size = mesh.axes[axis].size;
-    const int64_t inside = std::min(size, left);
-    if (size % inside != 0 || left % inside != 0) {
-      in_node.reset();
-      break;
-    }
-    if (std::find(list.begin(), list.end(), axis) != list.end()) *in_node *= inside;
-    left /= inside;
-  }
-
+  const std::optional<int64_t> in_node = MembersAmong(mesh, list, per_node);
   if (in_node) {
     result.group_in_node = *in_node;
   } else {
@@ -94,6 +105,7 @@ MeshAxis Placement(const Mesh& mesh, const AxisList& list) {
     }
     result.group_in_node = fewest;
   }
+  result.group_in_unit = MembersInUnit(mesh, list).value_or(result.group_in_node);
   result.crosses_nodes = result.group_in_node < result.size;
   result.groups_per_node =
       result.crosses_nodes ? std::max<int64_t>(1, per_node / result.group_in_node) : 1;

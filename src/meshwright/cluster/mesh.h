@@ -29,6 +29,7 @@ struct MeshAxis {
   // when all groups communicate at once (as SPMD programs do). 1 if !crosses_nodes. With one NIC a
   // device (Link::bandwidth is per device) they do not slow each other.
   int64_t groups_per_node = 1;
+  int64_t group_in_unit = 1;  // members of one group in a unit of Cluster::fabric; all without it
 };
 
 // A logical mesh over a whole cluster: the product of the axis sizes is its number of devices.

@@ -29,11 +29,17 @@ GroupLayout::GroupLayout(const Configuration& c, int64_t node) {
   context.inside = in.cp;
   replicas_.inside = in.cp * in.dp;
   pipeline.inside = in.pp;
+  rows.node_stride = tensor.members / tensor.inside;
+  context.node_stride = c.tp / in.tp;
+  replicas_.node_stride = context.node_stride;
+  pipeline.node_stride = stage / (in.tp * in.cp * in.dp);
   // Greatest common divisors fill the part exactly, as it divides the stage's GPUs.
   const int64_t part = in.tp * in.cp * in.dp;
   const int64_t etp_inside = std::gcd(c.etp, part);
   experts.inside = std::gcd(c.ep, part / etp_inside);
   expert_replicas_.inside = part / etp_inside / experts.inside;
+  experts.node_stride = c.etp / etp_inside;
+  expert_replicas_.node_stride = expert / (etp_inside * experts.inside);
   expert_nodes = RealCount(expert / (etp_inside * experts.inside));
 }
 
@@ -44,6 +50,8 @@ GroupLayout::Data GroupLayout::Split(const GroupShape& replicas, int64_t shard) 
   if (replicas.inside > 0) {
     data.within.inside = std::gcd(shard, replicas.inside);
     data.between.inside = replicas.inside / data.within.inside;
+    data.within.node_stride = replicas.node_stride;
+    data.between.node_stride = replicas.node_stride * (shard / data.within.inside);
   }
   return data;
 }
@@ -66,20 +74,27 @@ std::vector<int64_t> InsideCounts(int64_t members, const Cluster& cluster) {
 }
 
 const GroupTimes::Group& GroupTimes::Of(const GroupShape& shape) {
-  const std::tuple key(shape.members, shape.inside > 0 ? 0 : shape.stride, shape.inside);
+  // Without units it does not matter how far apart nodes are.
+  const bool one_unit = cluster_.fabric.unit_nodes == 0 || shape.node_stride == 0;
+  const int64_t apart = one_unit ? 1 : shape.node_stride;
+  const std::tuple key(shape.members, shape.inside > 0 ? 0 : shape.stride, shape.inside,
+                       one_unit ? 0 : apart);
   const auto found = groups_.find(key);
   if (found != groups_.end()) return found->second;
   Group& group = groups_[key];
+  Cluster cluster = cluster_;
+  if (one_unit) cluster.fabric = {};
   const auto add = [&](const std::vector<int64_t>& sizes, const AxisList& axes) {
-    const Mesh mesh = MakeMesh(sizes, cluster_);
+    const Mesh mesh = MakeMesh(sizes, cluster);
     group.all_gather.Add({mesh, CollectiveKind::kAllGather, axes});
     group.all_to_all.Add({mesh, CollectiveKind::kAllToAll, axes});
     group.permute.Add({mesh, CollectiveKind::kCollectivePermute, axes});
   };
   const auto add_placed = [&](int64_t inside) {
     const int64_t nodes = shape.members / inside;
-    add({cluster_.nodes / nodes, nodes, cluster_.devices_per_node / inside, inside},
-        AxisList{1, 3});
+    add({cluster_.nodes / (nodes * apart), nodes, apart, cluster_.devices_per_node / inside,
+         inside},
+        AxisList{1, 4});
   };
   if (shape.inside > 0) {
     add_placed(shape.inside);

@@ -20,16 +20,19 @@ struct GroupShape {
   int64_t members = 1;
   int64_t stride = 1;  // from one to the next, of ranks in order
   int64_t inside = 0;  // members on each node, of GPUs that are placed; 0: in order
+  // ... from one of their nodes to the next; 0: as if the fabric were one unit.
+  int64_t node_stride = 1;
 
   // As fast as any placement of these members could be, of which `stride` is one.
   static constexpr int64_t kAnywhere = -1;
-  GroupShape Anywhere() const { return {members, stride, kAnywhere}; }
+  GroupShape Anywhere() const { return {members, stride, kAnywhere, 0}; }
 
   friend bool operator==(const GroupShape&, const GroupShape&) = default;
 };
 
 // The groups of a configuration, by its placement. On the part of a node that a stage has, experts
-// lie in the order etp, ep, replicas; ZeRO's groups are neighbours.
+// lie in the order etp, ep, replicas; ZeRO's groups are neighbours. Over nodes groups lie as over
+// ranks: what is left of tp first, then of cp, dp and pp.
 class GroupLayout {
  public:
   // `node`: GPUs of a node.
@@ -80,7 +83,7 @@ class GroupTimes {
 
  private:
   const Cluster& cluster_;
-  absl::node_hash_map<std::tuple<int64_t, int64_t, int64_t>, Group> groups_;
+  absl::node_hash_map<std::tuple<int64_t, int64_t, int64_t, int64_t>, Group> groups_;
 };
 
 // Numbers of members on a node that placements of `members` GPUs can have, ascending.

@@ -137,7 +137,7 @@ StageCosts::Routes StageCosts::FastestRoutes(const Configuration& c, GroupTimes&
   for (const int64_t inside : InsideCounts(c.ep, cluster_)) {
     // Where ep is inside a node, etp may still not be.
     const auto nodes = static_cast<double>(c.ep / inside);
-    const GroupTimes::Group* const group = &times.Of({c.ep, c.etp, inside});
+    const GroupTimes::Group* const group = &times.Of({c.ep, c.etp, inside, 0});
     routes.experts.push_back({group, nodes});
     if (nodes == 1 && c.etp > 1) routes.experts.push_back({group, 2});
   }
