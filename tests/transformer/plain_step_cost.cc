@@ -190,6 +190,15 @@ void PlainCoster::AddAs(const BlockCost& b, Recompute recompute, double part, Pl
     g->expert += framework_.expert_exposed * 2 * passes *
                  CollectiveSeconds(expert_mesh_, CollectiveKind::kAllToAll, {2, 6}, Rounded(bytes));
   }
+  if (c_.etp > 1 && b.expert_bytes > 0) {
+    // Gathered on the way in and scattered on the way out, by each of the GPUs as much as it
+    // brings.
+    const double whole = b.expert_bytes * static_cast<double>(c_.etp);
+    g->expert +=
+        framework_.expert_exposed * passes *
+        (CollectiveSeconds(expert_mesh_, CollectiveKind::kAllGather, {3, 7}, Rounded(whole)) +
+         CollectiveSeconds(expert_mesh_, CollectiveKind::kReduceScatter, {3, 7}, Rounded(whole)));
+  }
   sum->forward += part * block.forward;
   sum->backward += part * block.backward;
   sum->tensor += part * block.tensor;

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "meshwright/cluster/cluster.h"
+#include "meshwright/cluster/collective.h"
+#include "meshwright/cluster/mesh.h"
 #include "meshwright/transformer/model_reader.h"
 #include "meshwright/transformer/step_parts.h"
 #include "meshwright/transformer/tensors.h"
@@ -271,6 +273,29 @@ TEST_F(StepCostTest, SomeLayersOfSomeStagesAreComputedAgain) {
   // The busiest computes as much again as with all of them, the others wait for less.
   EXPECT_LT(first.time.bubble, again.time.bubble);
   EXPECT_GT(first.time.bubble, kept.time.bubble);
+}
+
+// Nothing is for nothing: parts of experts see the tokens of all GPUs that share them.
+TEST_F(StepCostTest, PartsOfExpertsGatherTheirTokens) {
+  const Model model = *LoadModel("mixtral-8x7b");
+  const Cluster cluster = *ParseCluster("2x8xh100-sxm");
+  const Workload workload{.sequence = 4096, .global_batch = 16};
+  StepCoster coster(model, workload, cluster);
+  Configuration whole{.dp = 16};
+  Configuration parts = whole;
+  parts.etp = 8;
+  const StepCost before = coster.Cost(whole), after = coster.Cost(parts);
+  EXPECT_EQ(before.time.expert_communication, 0);
+  // 8 GPUs of a node, each with the 2 experts of its 4096 tokens: gathered and scattered in each
+  // of 32 layers, forward and backward.
+  const Mesh node = MakeMesh({2, 8}, cluster);
+  const double once =
+      CollectiveSeconds(node, CollectiveKind::kAllGather, {1}, int64_t{8} * 4096 * 2 * 4096 * 2);
+  EXPECT_NEAR(after.time.expert_communication,
+              32 * 2 * 2 * once * BuiltinCostParameters().Framework("megatron").expert_exposed,
+              1e-9);
+  parts.inside = {.tp = 1, .cp = 1, .dp = 8, .pp = 1, .tp2 = 1};
+  EXPECT_DOUBLE_EQ(coster.Cost(parts).time.expert_communication, after.time.expert_communication);
 }
 
 TEST_F(StepCostTest, ExtentsOfRecomputationAreChecked) {

@@ -20,6 +20,7 @@ GroupLayout::GroupLayout(const Configuration& c, int64_t node) {
   replicas_ = {c.cp * c.dp, c.tp};
   pipeline = {c.pp, stage};
   experts = {c.ep, c.etp};
+  expert_tensor = {c.etp, 1};
   expert_replicas_ = {stage / expert, expert};
   expert_nodes = std::max(1.0, RealCount(expert) / RealCount(node));
   const Placement& in = c.inside;
@@ -38,6 +39,7 @@ GroupLayout::GroupLayout(const Configuration& c, int64_t node) {
   const int64_t etp_inside = std::gcd(c.etp, part);
   experts.inside = std::gcd(c.ep, part / etp_inside);
   expert_replicas_.inside = part / etp_inside / experts.inside;
+  expert_tensor.inside = etp_inside;
   experts.node_stride = c.etp / etp_inside;
   expert_replicas_.node_stride = expert / (etp_inside * experts.inside);
   expert_nodes = RealCount(expert / (etp_inside * experts.inside));

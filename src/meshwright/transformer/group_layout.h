@@ -39,7 +39,8 @@ class GroupLayout {
   GroupLayout(const Configuration& c, int64_t node);
 
   // Of a grid `tensor` are the columns of a row, `rows` the rows of a column.
-  GroupShape tensor, rows, context, pipeline, experts;
+  // `expert_tensor` are those that share an expert.
+  GroupShape tensor, rows, context, pipeline, experts, expert_tensor;
   double expert_nodes = 1;  // that ep etp GPUs are spread over
 
   // The `shard` replicas that share state, and the groups that have the same part of it.

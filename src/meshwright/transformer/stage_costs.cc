@@ -122,7 +122,8 @@ StageCosts::Routes StageCosts::RoutesOf(const Configuration& c, GroupTimes& time
   return {&times.Of(layout.tensor),
           &times.Of(layout.rows),
           &times.Of(layout.context),
-          {{&times.Of(layout.experts), layout.expert_nodes}}};
+          {{&times.Of(layout.experts), layout.expert_nodes}},
+          &times.Of(layout.expert_tensor)};
 }
 
 StageCosts::Routes StageCosts::FastestRoutes(const Configuration& c, GroupTimes& times) const {
@@ -132,7 +133,8 @@ StageCosts::Routes StageCosts::FastestRoutes(const Configuration& c, GroupTimes&
   Routes routes = {&times.Of(layout.tensor.Anywhere()),
                    &times.Of(layout.rows.Anywhere()),
                    &times.Of(layout.context.Anywhere()),
-                   {{&times.Of(layout.experts), layout.expert_nodes}}};
+                   {{&times.Of(layout.experts), layout.expert_nodes}},
+                   &times.Of(layout.expert_tensor.Anywhere())};
   if (c.ep == 1) return routes;
   for (const int64_t inside : InsideCounts(c.ep, cluster_)) {
     // Where ep is inside a node, etp may still not be.
@@ -217,6 +219,11 @@ BlockGroupCosts StageCosts::Exposed(const BlockCost& b, const Configuration& c,
       expert = std::min(
           expert, framework_.expert_exposed * 2 * group->all_to_all.Seconds(WholeBytes(bytes)));
     }
+  }
+  // Forward the tokens are gathered and the results scattered, backward the other way round.
+  if (b.expert_tensor_bytes > 0) {
+    expert += framework_.expert_exposed * 2 *
+              routes.expert_tensor->all_gather.Seconds(WholeBytes(b.expert_tensor_bytes));
   }
   BlockGroupCosts costs;
   for (int i = 0; i < kRecomputeKinds; ++i) {

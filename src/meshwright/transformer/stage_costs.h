@@ -128,6 +128,7 @@ class StageCosts {
       double nodes;
     };
     std::vector<Expert> experts;
+    const GroupTimes::Group* expert_tensor;
   };
   Routes RoutesOf(const Configuration& c, GroupTimes& times) const;
   Routes FastestRoutes(const Configuration& c, GroupTimes& times) const;

@@ -323,7 +323,7 @@ void SetKept(const Layer& layer, const BlockSettings& s, const Adder& adder, con
   const double rows = static_cast<double>(c.micro_batch * s.sequence) / static_cast<double>(c.cp);
   const bool low = c.precision != Precision::kBf16 && c.precision != Precision::kFp16;
   const double read = low ? KeptInputBytes(c.precision, s.framework) : kBytes;
-  const bool early = s.framework.score_traffic > 0;           // before flash attention
+  const bool early = s.framework.score_traffic > 0;  // before flash attention
 
   const double input = n.residual * kBytes;
   // Before and behind both norms; masks of two dropouts.
@@ -344,7 +344,8 @@ void SetKept(const Layer& layer, const BlockSettings& s, const Adder& adder, con
   const double before_activation = n.inner - behind_activation;
   // Tokens as they were sent to the experts. What experts give is not read again: probabilities
   // scale the activation function's result.
-  const double sent = cost->expert_bytes / kBytes * read;
+  const double at_experts = std::max(cost->expert_bytes, cost->expert_tensor_bytes);
+  const double sent = at_experts / kBytes * read;
   const double scores = early ? kScoreBytes * adder.kept_scores : 0;
   const double statistics = 4 * rows * static_cast<double>(a.heads) / tp;  // of the softmax
 
@@ -353,8 +354,8 @@ void SetKept(const Layer& layer, const BlockSettings& s, const Adder& adder, con
                      result + before_activation * kBytes + activations + sent;
   // Gradients of the half that has more, and of what enters it; tokens on their way to experts.
   const double gradients =
-      std::max(attended + rows * n.values / tp * kBytes, n.inner * kBytes + cost->expert_bytes) +
-      2 * input + cost->expert_bytes;
+      std::max(attended + rows * n.values / tp * kBytes, n.inner * kBytes + at_experts) +
+      2 * input + at_experts;
   Recomputation& none = cost->again[static_cast<size_t>(Recompute::kNone)];
   Recomputation& selective = cost->again[static_cast<size_t>(Recompute::kSelective)];
   Recomputation& modules = cost->again[static_cast<size_t>(Recompute::kModules)];
@@ -437,6 +438,9 @@ BlockCost LayerCost(const Model& model, const Layer& layer, const Block& block,
             rows / tp * static_cast<double>(moe.shared.ffn) * 3;
     adder.Elementwise(4 * chosen * hidden);  // sorting by expert and back
     adder.cost.expert_bytes = chosen * hidden * kBytes;
+    if (c.etp > 1) {
+      adder.cost.expert_tensor_bytes = static_cast<double>(c.etp) * adder.cost.expert_bytes;
+    }
     adder.cost.experts_per_token = static_cast<double>(moe.top_k);
   }
   adder.Elementwise(inner);
@@ -447,7 +451,7 @@ BlockCost LayerCost(const Model& model, const Layer& layer, const Block& block,
     cost.row_context_bytes = rows * keys_values / static_cast<double>(c.tp1()) * kBytes;
   } else if (c.tp > 1) {
     cost.tensor_bytes = rows * hidden * kBytes;
-    cost.tensor_passes = layer.moe.has_value() && c.etp == 1 && layer.moe->shared.ffn == 0 ? 2 : 4;
+    cost.tensor_passes = layer.moe.has_value() && layer.moe->shared.ffn == 0 ? 2 : 4;
   }
   if (c.cp > 1) {
     // Rows of a grid gather keys and values among themselves, and pass them on whole.

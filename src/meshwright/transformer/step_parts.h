@@ -51,6 +51,9 @@ struct BlockCost {
   int tensor_passes = 0;    // such collectives forward; backward has as many
   double expert_bytes = 0;  // that a GPU holds before a dispatch over ep; 0: no experts
   double experts_per_token = 0;
+  // Full buffer of tokens that the GPUs of etp gather for their parts of the experts, and of what
+  // these give, which they sum and scatter. 0: experts are whole.
+  double expert_tensor_bytes = 0;
   double context_bytes = 0;      // keys and values of a GPU's tokens, that the others of cp need
   double context_out_bytes = 0;  // Ulysses: queries, and what attention gives, of these tokens
   double row_context_bytes = 0;  // keys and values that rows of a grid gather
