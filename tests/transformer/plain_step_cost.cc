@@ -82,12 +82,13 @@ class PlainCoster {
            framework_.overlap_slowdown * std::min(communication, computation);
   }
   // Seconds of summing gradients of `parameters` (4 bytes) and of gathering weights (2 bytes), over
-  // `axis` of meshes of this cluster; ZeRO's groups are neighbours on it.
+  // `axis` of meshes of this cluster; ZeRO's groups are neighbours on it. Within it lie `inner`
+  // GPUs, of those that are placed over `inner_nodes` nodes.
   struct DataTimes {
     double weights = 0, gradients = 0;
   };
-  DataTimes Data(double parameters, int64_t replicas, int64_t shard, int64_t inner,
-                 int64_t inside) const;
+  DataTimes Data(double parameters, int64_t replicas, int64_t shard, int64_t inner, int64_t inside,
+                 int64_t inner_nodes) const;
   double DataSeconds(const PlainGroup& g) const;
   StageMemory Memory(int64_t position) const;
   double Stages() const {
@@ -247,7 +248,7 @@ void PlainCoster::AddAllBlocks() {
 }
 
 PlainCoster::DataTimes PlainCoster::Data(double parameters, int64_t replicas, int64_t shard,
-                                         int64_t inner, int64_t inside) const {
+                                         int64_t inner, int64_t inside, int64_t inner_nodes) const {
   if (parameters == 0) return {};
   std::vector<int64_t> sizes = {c_.pp, replicas / shard, shard, inner, 1, 1, 1};
   if (!c_.inside.in_order()) {
@@ -257,11 +258,11 @@ PlainCoster::DataTimes PlainCoster::Data(double parameters, int64_t replicas, in
     sizes = {1,
              replicas / shard / (inside / shard_inside),
              shard / shard_inside,
-             1,
+             inner_nodes,
              inside / shard_inside,
              shard_inside,
              node / inside};
-    sizes[0] = cluster_.nodes / (sizes[1] * sizes[2]);
+    sizes[0] = cluster_.nodes / (sizes[1] * sizes[2] * inner_nodes);
   }
   const Mesh mesh = MakeMesh(sizes, cluster_);
   const auto seconds = [&](CollectiveKind kind, AxisIndex axis, double bytes) {
@@ -274,9 +275,11 @@ PlainCoster::DataTimes PlainCoster::Data(double parameters, int64_t replicas, in
 
 double PlainCoster::DataSeconds(const PlainGroup& g) const {
   const DataTimes dense =
-      Data(g.parameters, c_.dp * c_.cp, Shard(), c_.tp, c_.inside.dp * c_.inside.cp);
-  const DataTimes experts = Data(g.expert_parameters, ExpertReplicas(), ExpertShard(),
-                                 c_.ep * c_.etp, expert_mesh_.axes[5].size);
+      Data(g.parameters, c_.dp * c_.cp, Shard(), c_.tp, c_.inside.dp * c_.inside.cp,
+           c_.tp / std::max<int64_t>(c_.inside.tp, 1));
+  const DataTimes experts =
+      Data(g.expert_parameters, ExpertReplicas(), ExpertShard(), c_.ep * c_.etp,
+           expert_mesh_.axes[5].size, expert_mesh_.axes[2].size * expert_mesh_.axes[3].size);
   const double weights = dense.weights + experts.weights;
   const double gradients = dense.gradients + experts.gradients;
   if (c_.zero == 3) {

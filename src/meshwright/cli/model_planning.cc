@@ -227,7 +227,7 @@ std::shared_ptr<ModelPlanningOptions> AddModelPlanningOptions(CLI::App& app) {
       ->check(CLI::Range(int64_t{1}, kMostSequences));
   app.add_option("--seq", options->sequence,
                  "tokens per sequence; without it the model's longest, at most 4096")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(int64_t{1}, transformer::kMaxSequence));
   app.add_option("--dtype", options->dtype,
                  "type of matrix products: bf16, fp16, fp8, mxfp8 or nvfp4")
       ->capture_default_str();

@@ -62,10 +62,10 @@ Action AddModelVerb(CLI::App& app) {
                  "(docs/models.md); - for standard input");
   app.add_option("--seq", command->tokens,
                  "tokens per sequence; without it the model's longest, at most 4096")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(int64_t{1}, transformer::kMaxSequence));
   app.add_option("--source-seq", command->source_tokens,
                  "tokens per sequence of the encoder; without it as many as of the decoder")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(int64_t{1}, transformer::kMaxSequence));
   app.add_flag("--list", command->list, "list the models that are known by name");
   app.add_flag("--json", command->json,
                "print JSON, with every tensor and every kind of layer's matrix products");
