@@ -31,9 +31,12 @@ void JudgeSamples(const std::string& name, const std::function<void(const Artefa
   Plan plan = SamplePlanOf({.model = "llama3-8b", .cluster = "4x8xh100-sxm", .top = 1});
   const absl::StatusOr<ModelLaunch> launch = ReadModelLaunch(plan, 0);
   ASSERT_TRUE(launch.ok()) << launch.status();
+  // These targets recompute every layer or none.
+  transformer::Fixes every_layer;
+  every_layer.recompute_layers = 0;
   const std::vector<transformer::Configuration> all =
-      transformer::Space(launch->model, launch->workload, kGpus, transformer::LaunchableFixes(),
-                         transformer::Precision::kBf16)
+      transformer::Space(launch->model, launch->workload, kGpus,
+                         transformer::LaunchableFixes(every_layer), transformer::Precision::kBf16)
           .All();
   std::mt19937 random(kSeedOfPlans);
   int exported = 0;
