@@ -113,27 +113,30 @@ std::vector<Costed> CostAll(const Space& space, const CostFunction& cost_of) {
 SearchResult BruteForce(const std::vector<Costed>& all, const SearchOptions& options) {
   SearchResult result;
   result.counts.legal = std::ssize(all);
+  std::vector<const RankedConfiguration*> fitting;
   for (const Costed& one : all) {
     if (options.budget_bytes.has_value() && one.ranked.peak_bytes > *options.budget_bytes) continue;
     if (options.host_bytes.has_value() && one.host_bytes > *options.host_bytes) continue;
-    ++result.counts.fitting;
-    result.best.push_back(one.ranked);
+    fitting.push_back(&one.ranked);
   }
-  std::sort(result.best.begin(), result.best.end(),
-            [&](const auto& a, const auto& b) { return RanksBefore(options.ranking, a, b); });
-  // One of each that differ in the extent of recomputation only.
-  std::vector<RankedConfiguration> distinct;
-  for (const RankedConfiguration& one : result.best) {
-    if (std::ssize(distinct) == options.top) break;
-    const bool seen = std::any_of(distinct.begin(), distinct.end(), [&](const auto& other) {
+  result.counts.fitting = std::ssize(fitting);
+  const auto behind = [&](const RankedConfiguration* a, const RankedConfiguration* b) {
+    return RanksBefore(options.ranking, *b, *a);
+  };
+  std::make_heap(fitting.begin(), fitting.end(), behind);
+  // The best, one of each that differ in the extent of recomputation only.
+  while (!fitting.empty() && std::ssize(result.best) < options.top) {
+    std::pop_heap(fitting.begin(), fitting.end(), behind);
+    const RankedConfiguration& one = *fitting.back();
+    fitting.pop_back();
+    const bool seen = std::any_of(result.best.begin(), result.best.end(), [&](const auto& other) {
       Configuration same = other.configuration;
       same.recompute_layers = one.configuration.recompute_layers;
       same.recompute_stages = one.configuration.recompute_stages;
       return same == one.configuration;
     });
-    if (!seen) distinct.push_back(one);
+    if (!seen) result.best.push_back(one);
   }
-  result.best = distinct;
   return result;
 }
 
@@ -183,13 +186,13 @@ struct SearchSample {
 };
 // Small spaces; in some of them little fits.
 constexpr SearchSample kSearchSamples[] = {
-    {"gpt3-1.3b", "2x4xh100-sxm", {2048, 8}},
-    {"llama2-70b", "2x8xa100-80g", {4096, 4}},
+    {"gpt3-1.3b", "2x4xh100-sxm", {2048, 4}},
+    {"llama2-70b", "2x4xa100-80g", {4096, 2}},
     {"mixtral-8x7b", "2x4xh100-sxm", {4096, 4}},
     {"deepseek-v3", "8x4xb200", {4096, 1}},
     {"gpt-oss-20b", "2x6xb200", {2048, 3}},
-    {"t5-3b", "2x8xa100-40g", {512, 4}},
-    {"gpt3-1.3b", "4x2xh100-sxm", {2048, 8}, {2, true, 4}},
+    {"t5-3b", "2x4xa100-40g", {512, 2}},
+    {"gpt3-1.3b", "4x2xh100-sxm", {2048, 2}, {2, true, 4}},
 };
 
 TEST(Search, FindsWhatBruteForceFindsByTheCalibratedModel) {
