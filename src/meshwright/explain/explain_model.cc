@@ -43,6 +43,18 @@ std::string InsideText(int64_t degree, double inside, bool in_order) {
   return absl::StrFormat("%.0f of a group in one node", inside);
 }
 
+// "full, of 3 layers of each stage, in the first 2 pipeline groups".
+std::string RecomputationText(const PlanDegrees& d) {
+  std::string text = d.recompute;
+  if (d.recompute_layers > 0) {
+    StrAppend(&text, ", of ", Counted(d.recompute_layers, "layer"), " of each stage");
+  }
+  if (d.recompute_stages > 0) {
+    StrAppend(&text, ", in the first ", Counted(d.recompute_stages, "pipeline group"));
+  }
+  return text;
+}
+
 std::string DataText(const PlanDegrees& d) {
   switch (d.zero) {
     case 1:
@@ -211,7 +223,7 @@ std::string ExplainModel(const Plan& plan) {
   const PlanDegrees& d = part.configuration;
   StrAppend(&text,
             WrapWords(absl::StrCat("  ", Counted(d.micro_batch, "sequence"), " a micro-batch, ",
-                                   d.precision, " products, recomputation: ", d.recompute,
+                                   d.precision, " products, recomputation: ", RecomputationText(d),
                                    d.offload_optimizer ? ", optimizer state in the host" : "",
                                    d.offload_activations ? ", activations in the host" : ""),
                       4));
