@@ -16,6 +16,7 @@
 #include "meshwright/plan/program.h"
 #include "meshwright/plan/simulate_plan.h"
 #include "meshwright/plan/simulation_trace.h"
+#include "meshwright/plan/step_trace.h"
 
 namespace meshwright {
 namespace {
@@ -26,11 +27,22 @@ struct SimulateCommand {
   bool json = false;
 };
 
+absl::Status RunStep(const Plan& plan, const OutputFile& trace, bool json) {
+  MW_RETURN_IF_ERROR(CheckHasStep(plan));
+  if (!trace.path.empty()) {
+    MW_RETURN_IF_ERROR(WriteOutput(trace, StepTrace(plan)));
+  }
+  return PrintOutput(json ? StepJson(plan) : StepTable(plan));
+}
+
 absl::Status RunSimulate(const SimulateCommand& command) {
   const OutputFile trace = {"--trace", command.trace};
   MW_RETURN_IF_ERROR(CheckOutputs({trace}, {command.plan}));
   MW_ASSIGN_OR_RETURN(const std::string text, ReadInput(command.plan));
   MW_ASSIGN_OR_RETURN(const Plan plan, ParsePlanJson(text, command.plan));
+  if (plan.stages.empty() && command.schedule.empty() && command.micro_batches == 0) {
+    return RunStep(plan, trace, command.json);
+  }
   MW_ASSIGN_OR_RETURN(const SimulatedPlan simulated,
                       SimulatePlan(plan, command.schedule, command.micro_batches));
   if (!trace.path.empty()) {
@@ -50,11 +62,12 @@ absl::Status RunSimulate(const SimulateCommand& command) {
 
 Action AddSimulateVerb(CLI::App& app) {
   auto command = std::make_shared<SimulateCommand>();
-  app.add_option("PLAN", command->plan, "plan with a pipeline; - for standard input")->required();
+  app.add_option("PLAN", command->plan, "plan of a program; - for standard input")->required();
   AddOutputOption(
       app, "--trace", command->trace,
       "write a trace for Perfetto or chrome://tracing here: a process for each group of "
-      "devices, rows for computation, communication and bubbles");
+      "devices, rows for computation, communication and bubbles, and memory over time; without a "
+      "pipeline the operators and collectives of one step");
   app.add_option(
       "--schedule", command->schedule,
       "another schedule than the plan's: " +

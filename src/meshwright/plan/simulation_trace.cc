@@ -1,19 +1,17 @@
 #include "meshwright/plan/simulation_trace.h"
 
 #include <algorithm>
-#include <limits>
-#include <nlohmann/json.hpp>
+#include <iterator>
 #include <numeric>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "meshwright/base/strings.h"
+#include "meshwright/plan/trace_writer.h"
 
 namespace meshwright {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string_view KindName(TaskKind kind) {
   switch (kind) {
@@ -32,27 +30,14 @@ std::string_view KindName(TaskKind kind) {
 enum Row { kCompute, kCommunication, kBubbles };
 constexpr const char* kRowNames[] = {"compute", "communication", "bubbles"};
 
-double Microseconds(double seconds) { return seconds * 1e6; }
+// What a group's micro-batches in flight come to while its tasks run.
+struct InFlight {
+  int64_t micro_batches = 0, bytes = 0;
+};
 
-Json Event(std::string name, std::string_view category, int32_t group, Row row, double start,
-           double end) {
-  return {{"name", std::move(name)},
-          {"cat", category},
-          {"ph", "X"},
-          {"ts", Microseconds(start)},
-          {"dur", Microseconds(end - start)},
-          {"pid", group},
-          {"tid", static_cast<int>(row)}};
-}
-
-Json Metadata(const char* name, int32_t group, int row, const std::string& value) {
-  return {{"name", name}, {"ph", "M"}, {"pid", group}, {"tid", row}, {"args", {{"name", value}}}};
-}
-
-// Events become text one by one: all of them as JSON values take many times the memory.
-class TraceWriter {
+class PipelineTrace {
  public:
-  TraceWriter(const SimulatedPlan& simulated, size_t most_tasks)
+  PipelineTrace(const SimulatedPlan& simulated, size_t most_tasks)
       : simulated_(simulated),
         tasks_(simulated.simulation.tasks),
         end_(simulated.simulation.seconds) {
@@ -61,21 +46,18 @@ class TraceWriter {
 
   SimulationTrace Write() && {
     for (int32_t g = 0; g < simulated_.shape.groups; ++g) {
-      Add(Metadata("process_name", g, 0, StrCat("group ", g)));
-      for (int row = 0; row < 3; ++row) Add(Metadata("thread_name", g, row, kRowNames[row]));
+      trace_.Name(g, StrCat("group ", g), {kRowNames, std::size(kRowNames)});
     }
     const size_t shown = AddTasks();
     AddTransfers();
-    Json rest = {{"displayTimeUnit", "ms"}};
+    TraceJson rest = TraceJson::object();
     if (shown < tasks_.size()) {
       rest["otherData"] = {{"shown_seconds", end_},
                            {"step_seconds", simulated_.simulation.seconds},
                            {"shown_tasks", shown},
                            {"tasks", tasks_.size()}};
     }
-    std::string json = rest.dump();
-    json.pop_back();  // the closing brace
-    return {StrCat(json, ",\"traceEvents\":[", events_, "\n]}\n"), shown, tasks_.size(), end_};
+    return {std::move(trace_).Write(std::move(rest)), shown, tasks_.size(), end_};
   }
 
  private:
@@ -97,7 +79,8 @@ class TraceWriter {
     const TaskKind last =
         simulated_.schedule->splits_backward ? TaskKind::kWeightGradient : TaskKind::kBackward;
     std::vector<double> free(simulated_.shape.groups, 0);
-    std::vector<int64_t> in_flight(simulated_.shape.groups, 0);
+    std::vector<InFlight> in_flight(simulated_.shape.groups);
+    for (int32_t g = 0; g < simulated_.shape.groups; ++g) Count(g, in_flight[g], 0);
     size_t shown = 0;
     for (size_t i = 0; i < tasks_.size(); ++i) {
       if (!left_out_.empty() && left_out_[i]) continue;
@@ -106,60 +89,67 @@ class TraceWriter {
       AddBubble(t.group, free[t.group], t.start);
       free[t.group] = t.end;
       const bool update = t.task.kind == TaskKind::kUpdate;
-      Json event =
-          Event(update ? StrCat("update s", t.task.stage)
-                       : StrCat(KindName(t.task.kind), " ", t.task.micro_batch, " s", t.task.stage),
-                KindName(t.task.kind), t.group, kCompute, t.start, t.end);
+      TraceJson event =
+          Box(update ? StrCat("update s", t.task.stage)
+                     : StrCat(KindName(t.task.kind), " ", t.task.micro_batch, " s", t.task.stage),
+              KindName(t.task.kind), t.group, kCompute, t.start, t.end);
       event["args"] = {{"stage", t.task.stage}, {"seconds", t.end - t.start}};
       if (!update) event["args"]["micro_batch"] = t.task.micro_batch;
-      Add(event);
-      if (t.task.kind == TaskKind::kForward) Count(t.group, ++in_flight[t.group], t.start);
-      if (t.task.kind == last) Count(t.group, --in_flight[t.group], t.end);
+      trace_.Add(event);
+      InFlight& now = in_flight[t.group];
+      const int64_t bytes = simulated_.stages[t.task.stage].bytes_in_flight;
+      if (t.task.kind == TaskKind::kForward) {
+        now = {now.micro_batches + 1, now.bytes + bytes};
+        Count(t.group, now, t.start);
+      }
+      if (t.task.kind == last) {
+        now = {now.micro_batches - 1, now.bytes - bytes};
+        Count(t.group, now, t.end);
+      }
     }
     for (int32_t g = 0; g < simulated_.shape.groups; ++g) AddBubble(g, free[g], end_);
     return shown;
   }
 
-  void Count(int32_t group, int64_t in_flight, double time) {
-    Add({{"name", "in flight"},
-         {"ph", "C"},
-         {"ts", Microseconds(time)},
-         {"pid", group},
-         {"args", {{"micro_batches", in_flight}}}});
+  void Count(int32_t group, const InFlight& now, double time) {
+    trace_.AddCounter("in flight", group, time, {{"micro_batches", now.micro_batches}});
+    int64_t fixed = 0;
+    for (size_t s = group; s < simulated_.stages.size(); s += simulated_.shape.groups) {
+      fixed += simulated_.stages[s].fixed_bytes;
+    }
+    trace_.AddCounter("memory", group, time, {{"fixed", fixed}, {"in flight", now.bytes}});
   }
 
   void AddBubble(int32_t group, double start, double end) {
-    if (end > start) Add(Event("bubble", "bubble", group, kBubbles, start, end));
+    if (end > start) trace_.Add(Box("bubble", "bubble", group, kBubbles, start, end));
   }
 
   void AddTransfers() {
     for (const SimulatedTransfer& t : simulated_.simulation.transfers) {
       if (!left_out_.empty() && t.start >= end_) continue;
-      Json event =
-          Event(StrCat(t.backward ? "gradient " : "activation ", t.micro_batch, " s", t.from,
-                       " to s", t.to),
-                "transfer", t.from % simulated_.shape.groups, kCommunication, t.start, t.end);
+      TraceJson event =
+          Box(StrCat(t.backward ? "gradient " : "activation ", t.micro_batch, " s", t.from, " to s",
+                     t.to),
+              "transfer", t.from % simulated_.shape.groups, kCommunication, t.start, t.end);
       event["args"] = {{"from", t.from},
                        {"to", t.to},
                        {"micro_batch", t.micro_batch},
                        {"seconds", t.end - t.start}};
-      Add(event);
+      trace_.Add(event);
     }
   }
-
-  void Add(const Json& event) { StrAppend(&events_, events_.empty() ? "\n" : ",\n", event.dump()); }
 
   const SimulatedPlan& simulated_;
   const std::vector<SimulatedTask>& tasks_;
   double end_;                  // of what is shown
   std::vector<bool> left_out_;  // by task; empty: all are shown
-  std::string events_;
+  TraceWriter trace_;
 };
 
 }  // namespace
 
 SimulationTrace TraceOf(const SimulatedPlan& simulated, size_t most_tasks) {
-  return TraceWriter(simulated, most_tasks).Write();
+  return PipelineTrace(simulated, most_tasks).Write();
 }
 
 }  // namespace meshwright

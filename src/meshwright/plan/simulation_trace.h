@@ -18,9 +18,10 @@ struct SimulationTrace {
 };
 
 // A trace in the Trace Event Format that Perfetto and chrome://tracing show: a process for each
-// group of devices with a row each for computation, communication and bubbles, and a counter of the
-// micro-batches in flight. Of steps with more than `most_tasks` tasks the first ones; the key
-// "otherData" says so.
+// group of devices with a row each for computation, communication and bubbles, and counters of the
+// micro-batches in flight and of the memory of a device: what it holds all the time ("fixed") and
+// what the micro-batches in flight take. Of steps with more than `most_tasks` tasks the first ones;
+// the key "otherData" says so.
 SimulationTrace TraceOf(const SimulatedPlan& simulated, size_t most_tasks = kMostTraceTasks);
 
 }  // namespace meshwright
