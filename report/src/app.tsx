@@ -1,0 +1,175 @@
+import { Component, type ComponentChildren } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { type ArrayReference, SharedContext } from "./context";
+import { planNames, type Plan, type Report } from "./data";
+import { type View, viewsOf } from "./views";
+
+type Theme = "light" | "dark";
+
+function preferredTheme(): Theme {
+  return window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+}
+
+function viewInAddress(): string {
+  return window.location.hash.slice(1);
+}
+
+class Guard extends Component<{ children: ComponentChildren }, { message: string | null }> {
+  state = { message: null as string | null };
+
+  componentDidCatch(error: Error): void {
+    this.setState({ message: error.message });
+    console.error(error);
+  }
+
+  render() {
+    if (this.state.message === null) return this.props.children;
+    return (
+      <p class="error" role="alert">
+        This view cannot be shown: {this.state.message}
+      </p>
+    );
+  }
+}
+
+function Brand() {
+  return (
+    <div class="brand">
+      <svg viewBox="0 0 24 24" aria-hidden="true">
+        {[0, 1, 2].flatMap((i) =>
+          [0, 1, 2].map((j) => (
+            <rect
+              key={`${i}${j}`}
+              x={1 + 8 * i}
+              y={1 + 8 * j}
+              width="6"
+              height="6"
+              rx="1.3"
+              fill={`var(--c${(i + j) % 3})`}
+            />
+          )),
+        )}
+      </svg>
+      Meshwright
+    </div>
+  );
+}
+
+function Navigation({ views, current }: { views: View[]; current: View }) {
+  return (
+    <nav aria-label="Views">
+      <ul>
+        {views.map((view) => (
+          <li key={view.id}>
+            <a href={`#${view.id}`} aria-current={view.id === current.id ? "page" : undefined}>
+              {view.title}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+/** `plan` is undefined in a report of sweeps or verifications alone. */
+function noPlan(report: Report): Plan {
+  return { file: "", programs: [], stages: [], tool_version: report.tool_version } as unknown as Plan;
+}
+
+export function App({ report }: { report: Report }) {
+  const [address, setAddress] = useState(viewInAddress);
+  const [number, setNumber] = useState(0);
+  const [theme, setTheme] = useState<Theme>(preferredTheme);
+  const [chosen, choose] = useState<ArrayReference | null>(null);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const moved = useRef(false);
+
+  useEffect(() => {
+    const listen = () => {
+      moved.current = true;
+      setAddress(viewInAddress());
+    };
+    window.addEventListener("hashchange", listen);
+    return () => window.removeEventListener("hashchange", listen);
+  }, []);
+  useEffect(() => {
+    document.documentElement.dataset.theme = theme;
+  }, [theme]);
+
+  const plan = report.plans[number] ?? noPlan(report);
+  const views = useMemo(() => viewsOf(report, plan), [report, plan]);
+  const current = views.find((view) => view.id === address) ?? views[0];
+  useEffect(() => {
+    document.title = `${current.title} - Meshwright report`;
+    if (moved.current) {
+      heading.current?.focus();
+      window.scrollTo(0, 0);
+    }
+  }, [current.id]);
+
+  const shared = useMemo(
+    () => ({
+      report,
+      plan,
+      theme,
+      chosen,
+      choose,
+      go(view: string) {
+        window.location.hash = view;
+      },
+    }),
+    [report, plan, theme, chosen],
+  );
+  const names = planNames(report.plans);
+  return (
+    <SharedContext.Provider value={shared}>
+      <a class="skip" href="#main" onClick={(event) => {
+        event.preventDefault();
+        heading.current?.focus();
+      }}>
+        Skip to the content
+      </a>
+      <div class="shell">
+        <header class="side">
+          <Brand />
+          <Navigation views={views} current={current} />
+          <div class="foot">
+            <button type="button" id="theme" onClick={() => setTheme(theme === "dark" ? "light" : "dark")}>
+              {theme === "dark" ? "Light theme" : "Dark theme"}
+            </button>
+            <p>meshwright {report.tool_version}</p>
+          </div>
+        </header>
+        <main class="main" id="main">
+          {names.length > 1 && !current.ofAll && (
+            <div class="bar">
+              <label>
+                Plan
+                <select
+                  id="plan"
+                  value={String(number)}
+                  onChange={(event) => {
+                    choose(null);
+                    setNumber(Number(event.currentTarget.value));
+                  }}
+                >
+                  {names.map((name, i) => (
+                    <option key={i} value={String(i)}>
+                      {name}
+                    </option>
+                  ))}
+                </select>
+              </label>
+            </div>
+          )}
+          <h1 tabIndex={-1} ref={heading}>
+            {current.title}
+          </h1>
+          <Guard key={`${current.id} ${number}`}>
+            <current.Show />
+          </Guard>
+        </main>
+      </div>
+    </SharedContext.Provider>
+  );
+}

@@ -1,0 +1,330 @@
+// What `meshwright report` puts into the page, as src/meshwright/report writes it. Lists of equal
+// length that begin with the same thing are columns of one table: it halves the page.
+
+export interface Axis {
+  name: string;
+  size: number;
+}
+
+/** For each dimension the axes that cut it, the first into the largest pieces. */
+export type Spec = string[][];
+
+export interface TensorType {
+  dtype: string;
+  shape: number[];
+}
+
+export interface Collective {
+  kind: string;
+  axes: string[];
+  count: number;
+  bytes: number;
+  seconds: number;
+}
+
+export interface Tensor extends TensorType {
+  name: string;
+  spec: Spec;
+  bytes: number;
+  category: string;
+  /** How it is parallel, in words; empty where nothing can be said. */
+  kind: string;
+}
+
+/** The operators, a column each. */
+export interface Instructions {
+  name: string[];
+  opcode: number[];
+  type: number[];
+  spec: number[];
+  strategy: number[];
+  operands: number[][];
+  /** -1: none. */
+  op_name: number[];
+  source: number[];
+  layer: number[];
+  /** Index of `phases`. */
+  phase: number[];
+  /** Index of the program's `nodes`; -1: outside all of them. */
+  node: number[];
+  executions: number[];
+  seconds: number[];
+}
+
+/** One collective of one operator. */
+export interface Move {
+  instruction: number;
+  /** The operator whose result is moved; -1: not known. */
+  value: number;
+  collective: Collective;
+}
+
+/** A distinct part of the network: one layer in one phase, however often it is repeated. */
+export interface Segment {
+  label: string;
+  /** Index of `phases`. */
+  phase: number;
+  operators: number;
+  /** Of one of its repetitions, as are the next two. */
+  seconds: number;
+  communication_seconds: number;
+  /** Between its own operators. */
+  collectives: Collective[];
+}
+
+/** Equal segments in a row. */
+export interface SegmentNode {
+  segment: number;
+  /** A number for each repetition; -1 where there is no layer. */
+  layers: number[];
+  /** Nodes of one block repeat together: A B A B. */
+  block: number;
+}
+
+/** Values that the operators of one node make and those of another take. */
+export interface SegmentEdge {
+  from: number;
+  to: number;
+  values: number;
+  collectives: Collective[];
+}
+
+export interface MemoryPoint {
+  seconds: number;
+  instruction: number;
+  /** In the order of `categories`. */
+  bytes: number[];
+}
+
+/** What a device runs: a plan without a pipeline has one, a pipeline one for each distinct stage. */
+export interface Program {
+  mesh: Axis[];
+  opcodes: string[];
+  types: TensorType[];
+  specs: Spec[];
+  strategies: string[];
+  op_names: string[];
+  sources: string[];
+  instructions: Instructions;
+  moves: Move[];
+  collectives: Collective[];
+  parameters: Tensor[];
+  outputs: Tensor[];
+  /** What each axis of several devices is used for, by the bytes of the weights. */
+  axes: { name: string; use: string }[];
+  segments: Segment[];
+  nodes: SegmentNode[];
+  edges: SegmentEdge[];
+  memory: MemoryPoint[];
+}
+
+export interface Stage {
+  first_layer: number;
+  end_layer: number;
+  device: string;
+  budget: number | null;
+  devices: number[];
+  program: number;
+  recompute: boolean;
+  forward: number;
+  backward: number;
+  weight_gradient: number;
+  update: number;
+  fixed: number;
+  in_flight: number;
+  peak: number;
+  peak_of_group: number;
+  max_in_flight: number;
+  memory: number[];
+}
+
+export interface Transfer {
+  from: number;
+  to: number;
+  phase: string;
+  bytes: number;
+  seconds: number;
+}
+
+/** The pipeline event by event; a column each, times in seconds. */
+export interface Timeline {
+  groups: number;
+  seconds: number;
+  shown_seconds: number;
+  all_tasks: number;
+  group: number[];
+  stage: number[];
+  micro_batch: number[];
+  /** Index of `taskKinds`. */
+  kind: number[];
+  start: number[];
+  end: number[];
+  transfers: { from: number[]; to: number[]; micro_batch: number[]; start: number[]; end: number[] };
+}
+
+export interface Alternative {
+  degrees: string;
+  seconds: number;
+  peak_bytes: number;
+  mfu: number;
+  slower_by: Record<string, number>;
+}
+
+export interface Transformer {
+  model: string;
+  parameters: number;
+  sequence: number;
+  global_batch: number;
+  degrees: string;
+  mfu: number;
+  hfu: number;
+  seconds: Record<string, number>;
+  memory: Record<string, number>[];
+  search: Record<string, number>;
+  alternatives: Alternative[];
+  sensitivity: { change: string; step_change: number }[];
+  goodput: Record<string, number> | null;
+}
+
+export interface Plan {
+  file: string;
+  program_name: string;
+  headline: string[];
+  tool_version: string;
+  in_seconds: boolean;
+  cluster: { name: string; parts: ClusterPart[] };
+  mesh: Axis[];
+  objective: number;
+  bound: number;
+  gap: number;
+  compute: number;
+  communication: number;
+  step: number;
+  peak: number;
+  budget: number | null;
+  peak_at: string;
+  memory: number[];
+  schedule: string | null;
+  micro_batches: number;
+  chunks: number;
+  bubble_share: number;
+  cost_model: string;
+  planning_seconds: number;
+  inputs: { path: string; kind: string; sha256: string }[];
+  fixes: string[];
+  warnings: string[];
+  programs: Program[];
+  stages: Stage[];
+  transfers: Transfer[];
+  timeline: Timeline | null;
+  transformer: Transformer | null;
+}
+
+export interface ClusterPart {
+  device: string;
+  nodes: number;
+  per_node: number;
+  memory: number;
+}
+
+/** Plans of a model over groups of nodes: `meshwright plan --pareto`. */
+export interface Mixed {
+  file: string;
+  model: string;
+  cluster: string;
+  steps: number | null;
+  plans: MixedChoice[];
+  others: MixedChoice[];
+}
+
+export interface MixedChoice {
+  nodes: string;
+  degrees: string;
+  seconds: number;
+  dollars: number | null;
+  /** Only a bound: nothing on these nodes is better. */
+  is_bound: boolean;
+  dominated_by: number;
+  stages: { device: string; first_layer: number; layers: number; peak_bytes: number }[];
+}
+
+/** A step over numbers of devices: `meshwright plan --sweep`. */
+export interface Sweep {
+  file: string;
+  rows: {
+    gpus: number;
+    degrees: string;
+    seconds: number;
+    tokens_per_second: number;
+    mfu: number;
+    efficiency: number;
+    peak_bytes: number;
+  }[];
+}
+
+/** What `meshwright verify --json` found. */
+export interface Verification {
+  file: string;
+  plan: string;
+  devices: string;
+  passed: boolean;
+  checks: {
+    name: string;
+    outcome: string;
+    planned: string;
+    measured: string;
+    remark: string;
+    notes: string[];
+    planned_value: number | null;
+    measured_value: number | null;
+  }[];
+}
+
+export interface Report {
+  tool_version: string;
+  plans: Plan[];
+  mixed: Mixed[];
+  sweeps: Sweep[];
+  verifications: Verification[];
+}
+
+export const phases = ["", "forward", "backward", "update"] as const;
+export const taskKinds = ["forward", "backward", "weight gradient", "update"] as const;
+export const categories = [
+  "parameters",
+  "optimizer state",
+  "inputs",
+  "gradients",
+  "activations",
+  "temporaries",
+] as const;
+
+export function readReport(document: Document): Report {
+  const element = document.getElementById("data");
+  return JSON.parse(element?.textContent ?? "null") as Report;
+}
+
+export function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+/** Stretches of neighbours with the same key. */
+export function runsOf<T>(list: readonly T[], key: (one: T) => string): { first: number; end: number }[] {
+  const runs: { first: number; end: number }[] = [];
+  list.forEach((one, i) => {
+    const last = runs[runs.length - 1];
+    if (last && key(list[last.first]) === key(one)) last.end = i + 1;
+    else runs.push({ first: i, end: i + 1 });
+  });
+  return runs;
+}
+
+export function deviceCount(plan: Plan): number {
+  return sum(plan.cluster.parts.map((part) => part.nodes * part.per_node));
+}
+
+/** Short names that tell the plans of one report apart. */
+export function planNames(plans: readonly Plan[]): string[] {
+  const short = plans.map((plan) => plan.file.replace(/^.*\//, ""));
+  return new Set(short).size === short.length ? short : plans.map((plan) => plan.file);
+}

@@ -1,0 +1,72 @@
+// Figures as the command line prints them: three significant digits and a unit.
+
+import type { Axis, Spec, TensorType } from "./data";
+
+function threeDigits(value: number): string {
+  const size = Math.abs(value);
+  return value.toFixed(size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
+}
+
+export function bytesText(bytes: number): string {
+  if (Math.abs(bytes) < 1024) return `${Math.round(bytes)} B`;
+  const units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+  let value = bytes / 1024;
+  let unit = 0;
+  while (Math.abs(value) >= 1023.5 && unit + 1 < units.length) {
+    value /= 1024;
+    unit += 1;
+  }
+  return `${threeDigits(value)} ${units[unit]}`;
+}
+
+export function secondsText(seconds: number): string {
+  if (seconds === 0) return "0 s";
+  for (const [scale, unit] of [[1, "s"], [1e-3, "ms"], [1e-6, "us"], [1e-9, "ns"]] as const) {
+    if (Math.abs(seconds) >= 0.9995 * scale) return `${threeDigits(seconds / scale)} ${unit}`;
+  }
+  return `${seconds.toPrecision(3)} s`;
+}
+
+/** A cost in seconds, or a plain number where the plan's cost model has no unit. */
+export function costText(cost: number, inSeconds: boolean): string {
+  return inSeconds ? secondsText(cost) : String(Number(cost.toPrecision(6)));
+}
+
+export function percentText(share: number, digits = 1): string {
+  return `${(100 * share).toFixed(digits)} %`;
+}
+
+export function countText(count: number): string {
+  return count.toLocaleString("en-US");
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${countText(count)} ${count === 1 ? one : many}`;
+}
+
+export function meshText(mesh: readonly Axis[]): string {
+  return mesh.map((axis) => `${axis.name}=${axis.size}`).join(", ") || "one device";
+}
+
+export function specText(spec: Spec): string {
+  const entries = spec.map((axes) =>
+    axes.length === 0 ? "_" : axes.length === 1 ? axes[0] : `(${axes.join(",")})`,
+  );
+  return `[${entries.join(",")}]`;
+}
+
+export function typeText(type: TensorType): string {
+  return `${type.dtype}[${type.shape.join(",")}]`;
+}
+
+/** "0-7, 16, 24-31" of numbers in rising order. */
+export function rangesText(numbers: readonly number[]): string {
+  const parts: string[] = [];
+  for (let i = 0; i < numbers.length; ) {
+    let end = i;
+    while (end + 1 < numbers.length && numbers[end + 1] === numbers[end] + 1) end += 1;
+    parts.push(end === i ? `${numbers[i]}` : `${numbers[i]}-${numbers[end]}`);
+    i = end + 1;
+  }
+  return parts.join(", ");
+}

@@ -1,0 +1,161 @@
+// Small pieces that every view uses.
+
+import type { ComponentChildren, CSSProperties, RefObject } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+
+/** A name from outside: shown as it is, whatever it holds, and without effect on what is around it. */
+export function Name({ text, class: style = "" }: { text: string; class?: string }) {
+  return (
+    <bdi class={`name ${style}`} title={text.length > 60 && text.length < 400 ? text : undefined}>
+      {text}
+    </bdi>
+  );
+}
+
+/** `text` with its middle left out where it is longer than `most`. */
+export function shortened(text: string, most: number): string {
+  const letters = Array.from(text.length > 4 * most ? text.slice(0, 2 * most) + text.slice(-2 * most) : text);
+  if (letters.length <= most) return text;
+  const head = Math.ceil((most - 1) / 2);
+  return `${letters.slice(0, head).join("")}…${letters.slice(letters.length - (most - 1 - head)).join("")}`;
+}
+
+export function Legend({ entries }: { entries: [name: string, colour: string][] }) {
+  return (
+    <ul class="legend">
+      {entries.map(([name, colour]) => (
+        <li key={name}>
+          <span class="swatch" style={{ background: colour }} aria-hidden="true" />
+          <bdi>{name}</bdi>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** What may be larger than its place: scrolled by the keyboard too, where there is something to scroll. */
+export function Scroll({ label, style, children }: { label: string; style?: CSSProperties; children: ComponentChildren }) {
+  const reference = useRef<HTMLDivElement>(null);
+  const [scrolls, setScrolls] = useState(false);
+  useEffect(() => {
+    const element = reference.current!;
+    const measure = () =>
+      setScrolls(element.scrollWidth > element.clientWidth || element.scrollHeight > element.clientHeight);
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    return () => observer.disconnect();
+  });
+  return (
+    <div ref={reference} class="scroll" style={style} {...(scrolls ? { tabIndex: 0, role: "group", "aria-label": label } : {})}>
+      {children}
+    </div>
+  );
+}
+
+export interface Column<Row> {
+  title: string;
+  number?: boolean;
+  cell(row: Row): ComponentChildren;
+}
+
+/** A table of few rows; of longer ones the first `most`, and all after a click. */
+export function Table<Row>({
+  caption,
+  columns,
+  rows,
+  most = 40,
+}: {
+  caption: string;
+  columns: Column<NoInfer<Row>>[];
+  rows: Row[];
+  most?: number;
+}) {
+  const [all, setAll] = useState(false);
+  const shown = all ? rows : rows.slice(0, most);
+  return (
+    <Scroll label={caption}>
+      <table>
+        <caption class="hidden">{caption}</caption>
+        <thead>
+          <tr>
+            {columns.map((column, c) =>
+              column.title === "" ? (
+                <td key={c} />
+              ) : (
+                <th key={c} scope="col" class={column.number ? "number" : ""}>
+                  {column.title}
+                </th>
+              ),
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((row, i) => (
+            <tr key={i}>
+              {columns.map((column, c) => (
+                <td key={c} class={column.number ? "number" : ""}>
+                  {column.cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {shown.length < rows.length && (
+        <button type="button" onClick={() => setAll(true)}>
+          Show all {rows.length.toLocaleString("en-US")} rows
+        </button>
+      )}
+    </Scroll>
+  );
+}
+
+/** The width that an element has on the screen. */
+export function useWidth<T extends HTMLElement>(): [RefObject<T | null>, number] {
+  const reference = useRef<T>(null);
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
+    const element = reference.current!;
+    const measure = () => setWidth(Math.floor(element.clientWidth));
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  return [reference, width];
+}
+
+export interface Part {
+  name: string;
+  value: number;
+  colour: string;
+}
+
+/** Parts of a whole, side by side, with their figures below. */
+export function Stack({
+  parts,
+  text,
+  label,
+}: {
+  parts: Part[];
+  text(value: number): string;
+  label: string;
+}) {
+  const shown = parts.filter((part) => part.value > 0);
+  const whole = shown.reduce((total, part) => total + part.value, 0);
+  return (
+    <div>
+      <div class="stack" role="img" aria-label={`${label}: ${shown.map((p) => `${p.name} ${text(p.value)}`).join(", ")}`}>
+        {shown.map((part) => (
+          <span
+            key={part.name}
+            title={`${part.name}: ${text(part.value)}`}
+            style={{ background: part.colour, width: `${(100 * part.value) / whole}%` }}
+          />
+        ))}
+      </div>
+      <Legend entries={shown.map((p) => [`${p.name} ${text(p.value)}`, p.colour])} />
+    </div>
+  );
+}

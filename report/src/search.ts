@@ -1,0 +1,63 @@
+// Finds arrays and operators by name.
+
+import type { ArrayReference } from "./context";
+import { phases, type Program, type Spec, type TensorType } from "./data";
+
+/** What stands for an array in lists. */
+export interface Found extends ArrayReference {
+  name: string;
+  type: TensorType;
+  spec: Spec;
+  /** "parameter", "output" or the opcode. */
+  what: string;
+}
+
+export function find(program: Program, reference: ArrayReference): Found {
+  if (reference.list === "instructions") {
+    const { name, opcode, type, spec } = program.instructions;
+    const i = reference.index;
+    return { ...reference, name: name[i], type: program.types[type[i]], spec: program.specs[spec[i]], what: program.opcodes[opcode[i]] };
+  }
+  const tensor = program[reference.list][reference.index];
+  return { ...reference, name: tensor.name, type: tensor, spec: tensor.spec, what: reference.list === "parameters" ? "parameter" : "output" };
+}
+
+/**
+ * Whether a text fits: a pattern with * and ? must fit the whole of it or of its last part after a
+ * line break, anything else must be in it. Case does not matter.
+ */
+export function matcher(query: string): (text: string) => boolean {
+  const wanted = query.trim().toLowerCase();
+  if (!/[*?]/.test(wanted)) return (text) => text.includes(wanted);
+  const pattern = wanted.replace(/[.+^${}()|[\]\\]/g, "\\$&").replace(/\*+/g, "[^\\n]*").replace(/\?/g, "[^\\n]");
+  const expression = new RegExp(`^${pattern}$`, "mu");
+  return (text) => expression.test(text);
+}
+
+/** Everything that has a name in a program, ready to be searched; a line each for its names. */
+export class Index {
+  private readonly texts: string[] = [];
+  private readonly references: ArrayReference[] = [];
+
+  constructor(program: Program, number: number, lists: ArrayReference["list"][]) {
+    const add = (list: ArrayReference["list"], index: number, text: string) => {
+      this.texts.push(text.toLowerCase());
+      this.references.push({ program: number, list, index });
+    };
+    for (const list of lists) {
+      if (list !== "instructions") {
+        program[list].forEach((tensor, i) => add(list, i, `${tensor.name}\n${tensor.category}\n${tensor.kind}`));
+        continue;
+      }
+      const { name, opcode, op_name, source, phase } = program.instructions;
+      name.forEach((text, i) =>
+        add(list, i, [text, program.opcodes[opcode[i]], program.op_names[op_name[i]] ?? "", program.sources[source[i]] ?? "", phases[phase[i]]].join("\n")),
+      );
+    }
+  }
+
+  search(query: string): ArrayReference[] {
+    const fits = matcher(query);
+    return this.references.filter((_, i) => fits(this.texts[i]));
+  }
+}

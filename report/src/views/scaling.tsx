@@ -1,0 +1,57 @@
+// How a step scales with the number of devices.
+
+import { useShared } from "../context";
+import type { Sweep } from "../data";
+import { bytesText, countText, percentText, secondsText } from "../format";
+import { none, series } from "../palette";
+import { Legend, Name, Table } from "../parts/basic";
+import { XyChart } from "../parts/chart";
+
+function one(sweep: Sweep) {
+  const first = sweep.rows[0];
+  const perSecond = (value: number) => (value >= 1e6 ? `${(value / 1e6).toPrecision(3)} M/s` : value >= 1e3 ? `${(value / 1e3).toPrecision(3)} k/s` : `${value.toPrecision(3)} /s`);
+  const points = sweep.rows.map((row) => ({ x: row.gpus, y: row.tokens_per_second, name: row.degrees, colour: series(0) }));
+  const ideal = sweep.rows.map((row) => ({ x: row.gpus, y: (first.tokens_per_second / first.gpus) * row.gpus }));
+  return (
+    <section class="panel" key={sweep.file}>
+      <h2>
+        <Name text={sweep.file} />
+      </h2>
+      <div class="columns">
+        <XyChart
+          label="Tokens a second by number of GPUs"
+          x={{ title: "GPUs", text: countText, log: true }}
+          y={{ title: "tokens a second", text: perSecond, log: true }}
+          points={points}
+          lines={[{ points, colour: series(0) }, { points: ideal, colour: none, dashed: true }]}
+        />
+        <XyChart
+          label="Efficiency by number of GPUs"
+          x={{ title: "GPUs", text: countText, log: true }}
+          y={{ title: "tokens a second and GPU, relative to the first", text: (value) => percentText(value, 0) }}
+          points={sweep.rows.map((row) => ({ x: row.gpus, y: row.efficiency, name: row.degrees, colour: series(2) }))}
+          lines={[{ points: sweep.rows.map((row) => ({ x: row.gpus, y: row.efficiency })), colour: series(2) }]}
+          fromZero
+        />
+      </div>
+      <Legend entries={[["planned", series(0)], ["as the first, per GPU", none]]} />
+      <Table
+        caption="The sweep's plans"
+        rows={sweep.rows}
+        columns={[
+          { title: "GPUs", number: true, cell: (row) => countText(row.gpus) },
+          { title: "degrees", cell: (row) => row.degrees },
+          { title: "step", number: true, cell: (row) => secondsText(row.seconds) },
+          { title: "tokens a second", number: true, cell: (row) => countText(Math.round(row.tokens_per_second)) },
+          { title: "MFU", number: true, cell: (row) => percentText(row.mfu) },
+          { title: "efficiency", number: true, cell: (row) => percentText(row.efficiency) },
+          { title: "memory", number: true, cell: (row) => bytesText(row.peak_bytes) },
+        ]}
+      />
+    </section>
+  );
+}
+
+export function Scaling() {
+  return <>{useShared().report.sweeps.map(one)}</>;
+}

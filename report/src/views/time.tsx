@@ -1,0 +1,182 @@
+// What a step's time consists of.
+
+import { useMemo, useState } from "preact/hooks";
+import { useShared } from "../context";
+import { type Program, runsOf, sum } from "../data";
+import { bytesText, costText, countText, percentText } from "../format";
+import { collectiveColour, communicationColour, computeColour, series } from "../palette";
+import { Legend, Name, Stack, Table } from "../parts/basic";
+import { Bars } from "../parts/chart";
+import { ProgramChoice, programName } from "../parts/program_choice";
+import { byOpcode, byPhase, dearestMoves } from "../step_breakdown";
+import { timeParts } from "./summary";
+
+function OfProgram({ program, name, number }: { program: Program; name: string; number: number }) {
+  const { plan, choose, go } = useShared();
+  const time = (seconds: number) => costText(seconds, plan.in_seconds);
+  const phases = useMemo(() => byPhase(program), [program]);
+  const opcodes = useMemo(() => byOpcode(program).slice(0, 12), [program]);
+  const dearest = useMemo(() => dearestMoves(program, 25), [program]);
+  return (
+    <>
+      <div class="columns">
+        <div>
+        <section class="panel">
+          <h2>By phase</h2>
+          <Bars
+            label={`Time of ${name} by phase`}
+            text={time}
+            bars={phases.map((phase) => ({
+              name: phase.phase,
+              value: phase.compute + phase.communication,
+              colour: computeColour,
+              parts: [
+                { value: phase.compute, colour: computeColour },
+                { value: phase.communication, colour: communicationColour },
+              ],
+            }))}
+          />
+          <Legend entries={[["computation", computeColour], ["communication", communicationColour]]} />
+        </section>
+        <section class="panel">
+          <h2>Communication by collective</h2>
+          {program.collectives.length === 0 ? (
+            <p>None: nothing is communicated.</p>
+          ) : (
+            <>
+              <Bars
+                label={`Communication of ${name}`}
+                text={time}
+                bars={program.collectives.map((one) => ({ name: `${one.kind} ${one.axes.join(",")}`, value: one.seconds, colour: collectiveColour(one.kind) }))}
+              />
+              <Table
+                caption={`Collectives of ${name}`}
+                rows={program.collectives}
+                columns={[
+                  { title: "collective", cell: (one) => one.kind },
+                  { title: "axes", cell: (one) => <bdi>{one.axes.join(", ")}</bdi> },
+                  { title: "count", number: true, cell: (one) => countText(one.count) },
+                  { title: "bytes", number: true, cell: (one) => bytesText(one.bytes) },
+                  { title: "time", number: true, cell: (one) => time(one.seconds) },
+                ]}
+              />
+            </>
+          )}
+        </section>
+        </div>
+        <section class="panel">
+          <h2>Computation by operator</h2>
+          <Bars label={`Computation of ${name} by operator`} text={time} bars={opcodes.map((one) => ({ name: `${one.opcode} (${countText(one.count)})`, value: one.seconds, colour: computeColour }))} />
+        </section>
+      </div>
+      {dearest.length > 0 && (
+        <section class="panel">
+          <h2>The dearest collectives, and which operators cause them</h2>
+          <Table
+            caption="The dearest collectives"
+            rows={dearest}
+            columns={[
+              { title: "collective", cell: (one) => `${one.kind} ${one.axes.join(",")}` },
+              { title: "time", number: true, cell: (one) => time(one.seconds) },
+              { title: "count", number: true, cell: (one) => countText(one.count) },
+              { title: "bytes", number: true, cell: (one) => bytesText(one.bytes) },
+              {
+                title: "operator",
+                cell: (one) => {
+                  const i = one.instructions[0];
+                  return (
+                    <>
+                      <button
+                        type="button"
+                        class="plain"
+                        onClick={() => {
+                          choose({ program: number, list: "instructions", index: i });
+                          go("network");
+                        }}
+                      >
+                        <Name text={program.instructions.name[i]} />
+                      </button>
+                      {one.instructions.length > 1 && ` and ${countText(one.instructions.length - 1)} like it`}
+                    </>
+                  );
+                },
+              },
+              {
+                title: "from",
+                cell: (one) => {
+                  const i = one.instructions[0];
+                  return <Name class="soft" text={[program.op_names[program.instructions.op_name[i]], program.sources[program.instructions.source[i]]].filter(Boolean).join(" at ")} />;
+                },
+              },
+            ]}
+          />
+        </section>
+      )}
+    </>
+  );
+}
+
+/** Forward, backward and update of each stage, and what is left of the step. */
+function ByStage() {
+  const { plan } = useShared();
+  const time = (seconds: number) => costText(seconds, plan.in_seconds);
+  const groups = plan.stages.length / plan.chunks;
+  const times = Array.from({ length: groups }, (_, g) => {
+    const own = plan.stages.filter((_, s) => s % groups === g);
+    return [
+      plan.micro_batches * sum(own.map((stage) => stage.forward)),
+      plan.micro_batches * sum(own.map((stage) => stage.backward)),
+      sum(own.map((stage) => stage.update)),
+    ];
+  });
+  const one = groups === plan.stages.length ? "stage" : "group";
+  const bars = runsOf(times, (parts) => parts.join()).map(({ first, end }) => ({
+    name: end - first === 1 ? `${one} ${first}` : `${one}s ${first}-${end - 1}, each`,
+    value: sum(times[first]),
+    colour: series(0),
+    parts: times[first].map((value, p) => ({ value, colour: [series(0), series(1), series(4)][p] })),
+  }));
+  return (
+    <section class="panel">
+      <h2>By stage, all micro-batches of a step</h2>
+      <Bars label="Busy time of each stage" text={time} bars={bars} />
+      <Legend entries={[["forward", series(0)], ["backward", series(1)], ["update", series(4)]]} />
+      <p class="soft">
+        The step takes {time(plan.objective)}; what is missing to it, stages wait: {percentText(plan.bubble_share)} of all their time.
+      </p>
+    </section>
+  );
+}
+
+export function Time() {
+  const { plan } = useShared();
+  const [program, setProgram] = useState(0);
+  const time = (seconds: number) => costText(seconds, plan.in_seconds);
+  return (
+    <>
+      <section class="panel">
+        <h2>One step: {time(plan.step)}</h2>
+        <Stack parts={timeParts(plan)} text={time} label="Time of a step" />
+        {plan.step !== plan.objective && (
+          <p class="soft">
+            {plan.step < plan.objective ? `Collectives run beside computation: ${time(plan.objective)} one by one become ${time(plan.step)}.` : `With the host's share ${time(plan.step)}; ${time(plan.objective)} one by one.`}
+          </p>
+        )}
+      </section>
+      {plan.transformer && (
+        <section class="panel">
+          <h2>By part</h2>
+          <Bars label="Time of a step by part" text={time} bars={timeParts(plan).filter((part) => part.value > 0)} />
+        </section>
+      )}
+      {plan.stages.length > 0 && <ByStage />}
+      {plan.programs.length > 1 && (
+        <div class="bar">
+          <ProgramChoice value={program} onChange={setProgram} />
+          <span class="soft">What a device of these stages does in a step, all micro-batches</span>
+        </div>
+      )}
+      {plan.programs[program] && <OfProgram program={plan.programs[program]} name={programName(plan, program)} number={program} />}
+    </>
+  );
+}

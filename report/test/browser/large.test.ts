@@ -1,0 +1,140 @@
+// A program of 50,000 operators, and names that want to be more than names.
+
+import assert from "node:assert/strict";
+import { statSync } from "node:fs";
+import { after, before, test } from "node:test";
+import type { Browser } from "playwright-core";
+import { Folder, launch, Opened, readJson } from "../support";
+
+const folder = new Folder();
+let browser: Browser;
+
+/** The plan of a small program as a pattern: the shape of a document with every key. */
+function pattern(): any {
+  return readJson(folder.plan("pattern.json", "hlo/mlp_adam.train.hlo.txt", "--cluster", "4xh100-sxm", "--mesh", "x=2,y=2"));
+}
+
+before(async () => {
+  browser = await launch();
+});
+
+after(async () => {
+  await browser?.close();
+  folder.remove();
+});
+
+function largePlan(layers: number, perLayer: number): any {
+  const plan = pattern();
+  const weight = { name: "w", opcode: "parameter", dtype: "f32", shape: [64, 64], operands: [], spec: [[], ["y"]], strategy: "free", executions: 1, seconds: 0, collective: [] };
+  plan.instructions = [{ ...weight }];
+  plan.op_names = Array.from({ length: layers }, (_, l) => `jit(step)/layer${l}/dot_general`);
+  plan.source_files = ["model.py"];
+  for (const phase of ["forward", "backward"]) {
+    for (let i = 0; i < layers; i += 1) {
+      const layer = phase === "forward" ? i : layers - 1 - i;
+      for (let k = 0; k < perLayer; k += 1) {
+        const before = plan.instructions.length - 1;
+        plan.instructions.push({
+          ...weight, name: `${phase}.${layer}.${k}`, opcode: k % 5 === 0 ? "dot" : "add", operands: [before, k % 5 === 0 ? 0 : before],
+          op_name: layer, source: [0, k + 1], layer, phase, spec: [["x"], []], strategy: "m=x", seconds: 1e-6 * (1 + (k % 7)),
+          collective: k % 50 === 0 ? [{ kind: "all-reduce", axes: ["y"], count: 1, bytes_per_device: 1 << 20, seconds: 1e-5, value: `${phase}.${layer}.${k}` }] : [],
+        });
+      }
+    }
+  }
+  return plan;
+}
+
+test("50,000 operators: small enough, there within two seconds, and quick to search", async () => {
+  const plan = largePlan(100, 250);
+  assert.ok(plan.instructions.length > 50_000);
+  const html = folder.report("large.html", folder.write("large.json", JSON.stringify(plan)));
+  assert.ok(statSync(html).size < 8 << 20, `${statSync(html).size} bytes`);
+  const begin = Date.now();
+  const opened = await Opened.open(browser, html);
+  await opened.go("Network");
+  assert.ok(Date.now() - begin < 2000 * slowness(), `${Date.now() - begin} ms`);
+  assert.equal(await opened.page.locator("button.segment").count(), 3); // the first forward layer differs from the others
+  await opened.page.fill("#search", "back*.42.17");
+  await opened.page.locator("#found", { hasText: /^1 match$/ }).waitFor();
+  await opened.page.locator("#results-0").click();
+  await opened.page.locator("#details", { hasText: "backward.42.17" }).waitFor();
+  await opened.page.locator("#opened", { hasText: "cheap operators" }).waitFor();
+  for (const view of await opened.views()) await opened.go(view);
+  await opened.go("Timeline");
+  await opened.page.locator("canvas").focus();
+  await opened.page.keyboard.press("n");
+  assert.match(await opened.page.locator("#picked").innerText(), /forward\.0\.0/);
+  await opened.expectClean();
+  await opened.page.close();
+});
+
+/** Shared machines: bounds in seconds hold for one that does nothing else. */
+function slowness(): number {
+  return Number(process.env.MESHWRIGHT_TEST_SLOWNESS ?? "1");
+}
+
+const hostile: Record<string, string> = {
+  markup: "<img src=x onerror=alert(1)><b>bold</b>",
+  script: "</script><script>alert(2)</script><!--",
+  quotes: "\"'`${alert(3)}\\",
+  emoji: "👩‍👩‍👧‍👦😀\u0301",
+  rightToLeft: "\u202eabc \u05d0\u05d1\u05d2 (x)",
+  lines: "a\nb\tc\u2028d\u0000e",
+  long: "long".repeat(2500),
+};
+
+test("hostile names are shown as text, and break nothing", async () => {
+  const plan = pattern();
+  const names = Object.values(hostile);
+  plan.parameters.forEach((tensor: any, i: number) => {
+    if (i < names.length) tensor.name = names[i];
+  });
+  const operators = plan.instructions.filter((one: any) => one.opcode !== "parameter" && one.phase !== undefined);
+  const renamed = new Map<string, string>();
+  operators.slice(0, names.length).forEach((one: any, i: number) => {
+    renamed.set(one.name, names[i]);
+    one.name = names[i];
+  });
+  for (const one of plan.instructions) for (const move of one.collective) move.value = renamed.get(move.value) ?? move.value;
+  plan.op_names = plan.op_names.map((name: string, i: number) => names[i % names.length] + name);
+  plan.source_files = plan.source_files.map(() => hostile.markup);
+  plan.cluster.name = hostile.script;
+  plan.inputs[0].path = hostile.markup;
+  plan.peak_at = hostile.long;
+  plan.warnings = names;
+  const html = folder.report("hostile.html", folder.write("hostile.json", JSON.stringify(plan)));
+  const opened = await Opened.open(browser, html);
+  const summary = await opened.page.locator("main").innerText();
+  assert.ok(summary.includes(hostile.markup));
+  assert.ok(summary.includes(hostile.script));
+  await opened.go("Tensor placement");
+  for (const name of [hostile.markup, hostile.script, hostile.quotes, hostile.emoji, hostile.rightToLeft, hostile.long]) {
+    await opened.page.fill("#search", name.slice(0, 60));
+    await opened.page.locator("#results-0").click();
+    const heading = opened.page.locator("section[aria-label='The chosen array'] h2");
+    assert.equal(await heading.innerText(), name);
+    const width = await opened.page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    assert.ok(width <= 0, `${name.slice(0, 20)} makes the page ${width} pixels too wide`);
+  }
+  await opened.go("Network");
+  await opened.page.fill("#search", "<img");
+  await opened.page.locator("#results-0").click();
+  for (const view of await opened.views()) await opened.go(view);
+  assert.equal(await opened.page.locator("main img").count(), 0);
+  assert.equal(await opened.page.evaluate(() => document.scripts.length), 2);
+  await opened.expectClean();
+  await opened.page.close();
+});
+
+test("a narrow window has no sideways scrolling", async () => {
+  const html = folder.report("narrow.html", folder.write("narrow.json", JSON.stringify(pattern())));
+  const opened = await Opened.open(browser, html, { width: 480 });
+  for (const view of await opened.views()) {
+    await opened.go(view);
+    const width = await opened.page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    assert.ok(width <= 0, `${view}: ${width} pixels too wide`);
+  }
+  await opened.expectClean();
+  await opened.page.close();
+});

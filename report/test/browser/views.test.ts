@@ -1,0 +1,172 @@
+// Every view of every kind of document, as a user clicks through them.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import type { Browser } from "playwright-core";
+import { Folder, launch, meshwright, Opened } from "../support";
+
+const folder = new Folder();
+let browser: Browser;
+let page: string;
+
+const verified = JSON.stringify({
+  plan: "8xh100-sxm, mesh x=2,y=4", devices: "8 x host devices", passed: false,
+  checks: [
+    { name: "all-reduce y", outcome: "ok", planned: "1 x, 8.00 MiB", measured: "1 x, 8.00 MiB", remark: "", notes: [], figures: { planned_bytes: 8, compiled_bytes: 8 } },
+    { name: "step time", outcome: "differs", planned: "1.18 ms", measured: "2.00 ms", remark: "+69 %", notes: ["a note"], figures: { planned: 0.00118, measured: 0.002 } },
+  ],
+});
+
+before(async () => {
+  const one = folder.plan("one.json", "hlo/tiny_gpt.train.hlo.txt.gz", "--cluster", "8xh100-sxm", "--mesh", "x=2,y=4");
+  const other = folder.plan("other.json", "hlo/tiny_gpt.train.hlo.txt.gz", "--cluster", "4xh100-sxm", "--mesh", "4", "--memory", "2GiB");
+  const pipeline = folder.plan("pipeline.json", "hlo/pipeline/tied_clip.train.hlo.txt.gz", "--cluster", "2xh100-sxm", "--pipeline", "2", "--micro-batches", "4");
+  const model = folder.file("model.json");
+  meshwright("plan", "gpt3-1.3b", "--cluster", "2x8xh100-sxm", "--global-batch", "64", "--seq", "2048", "-o", model);
+  const sweep = folder.file("sweep.csv");
+  meshwright("plan", "gpt3-1.3b", "--cluster", "2x8xh100-sxm", "--global-batch", "64", "--seq", "2048", "--sweep", "gpus=4..16", "--csv", sweep);
+  const front = folder.file("front.json");
+  meshwright("plan", "gpt3-1.3b", "--cluster", "1x8xh100-sxm+1x8xa100-80g", "--global-batch", "32", "--seq", "1024", "--pareto", "-o", front);
+  page = folder.report("report.html", one, other, pipeline, model, sweep, front, folder.write("verified.json", verified));
+  browser = await launch();
+});
+
+after(async () => {
+  await browser?.close();
+  folder.remove();
+});
+
+test("every view of every plan opens, in both themes, without an error or a request", async () => {
+  const opened = await Opened.open(browser, page);
+  const seen = new Set<string>();
+  for (const plan of ["0", "1", "2", "3"]) {
+    await opened.go("Summary");
+    await opened.page.selectOption("#plan", plan);
+    for (const view of await opened.views()) {
+      seen.add(view);
+      await opened.go(view);
+      assert.ok((await opened.page.locator("main").innerText()).length > 60, view);
+      await opened.page.locator("#theme").click();
+      await opened.expectClean();
+    }
+  }
+  assert.deepEqual([...seen].sort(), [
+    "Alternatives", "Compare plans", "Memory", "Mesh and devices", "Network", "Predicted and measured", "Scaling",
+    "Summary", "Tensor placement", "Time", "Timeline",
+  ]);
+  await opened.page.close();
+});
+
+test("the figures are those of the plan", async () => {
+  const plan = JSON.parse(readFileSync(folder.file("one.json"), "utf8"));
+  const opened = await Opened.open(browser, page);
+  const text = await opened.page.locator("main").innerText();
+  const table = meshwright("simulate", folder.file("one.json"));
+  assert.match(table, /^one step: /);
+  assert.ok(text.includes("tiny_gpt.train.hlo.txt.gz on 8 x h100-sxm"), text);
+  assert.ok(plan.gap !== 0 || text.includes("optimal"));
+  await opened.go("Tensor placement");
+  await opened.page.fill("#search", plan.parameters[3].name);
+  await opened.page.locator("#results-0").click();
+  const spec = `[${plan.parameters[3].spec.map((axes: string[]) => (axes.length === 0 ? "_" : axes.length === 1 ? axes[0] : `(${axes.join(",")})`)).join(",")}]`;
+  assert.ok((await opened.page.locator("section[aria-label='The chosen array']").innerText()).includes(spec));
+  await opened.expectClean();
+  await opened.page.close();
+});
+
+test("a tensor is found, and its parts are shown", async () => {
+  const opened = await Opened.open(browser, page);
+  await opened.go("Tensor placement");
+  await opened.page.fill("#search", "*wq*");
+  await opened.page.locator("#found", { hasText: "match" }).waitFor();
+  await opened.page.locator("#results").focus();
+  await opened.page.keyboard.press("ArrowDown");
+  const chosen = opened.page.locator("section[aria-label='The chosen array']");
+  assert.match(await chosen.locator("h2").innerText(), /wq/);
+  const parts = await chosen.locator("#tile option").count();
+  assert.ok(parts >= 1);
+  await opened.page.selectOption("#tile", String(parts - 1));
+  assert.match(await chosen.locator("[role=status]").innerText(), /^on \d+ devices?: /);
+  await chosen.locator("summary").click();
+  assert.equal(await chosen.locator("details tbody tr").count(), parts);
+  await opened.expectClean();
+  await opened.page.close();
+});
+
+test("a segment opens to its operators, and an operator says what it is", async () => {
+  const opened = await Opened.open(browser, page);
+  await opened.go("Network");
+  const segment = opened.page.locator("button.segment").first();
+  await segment.click();
+  assert.equal(await segment.getAttribute("aria-expanded"), "true");
+  const operator = opened.page.locator("#opened g.node").first();
+  await operator.focus();
+  await opened.page.keyboard.press("Enter");
+  assert.match(await opened.page.locator("#details").innerText(), /sharding/);
+  await opened.page.fill("#search", "dot");
+  await opened.page.locator("#results-1").click();
+  assert.match(await opened.page.locator("#details").innerText(), /dot/);
+  await segment.click();
+  await opened.expectClean();
+  await opened.page.close();
+});
+
+test("the timeline zooms and reads out its boxes by keyboard", async () => {
+  const opened = await Opened.open(browser, page);
+  await opened.page.selectOption("#plan", "2");
+  await opened.go("Timeline");
+  const canvas = opened.page.locator("canvas").first();
+  await canvas.focus();
+  const whole = await opened.page.locator("#span").first().innerText();
+  await opened.page.keyboard.press("+");
+  await opened.page.keyboard.press("ArrowRight");
+  assert.notEqual(await opened.page.locator("#span").first().innerText(), whole);
+  await opened.page.keyboard.press("0");
+  assert.equal(await opened.page.locator("#span").first().innerText(), whole);
+  await opened.page.keyboard.press("n");
+  assert.match(await opened.page.locator("#picked").first().innerText(), /^Group 0, stage 0: forward of micro-batch 0/);
+  await opened.page.keyboard.press("ArrowDown");
+  assert.match(await opened.page.locator("#picked").first().innerText(), /^Group 1/);
+  const area = (await canvas.boundingBox())!;
+  await opened.page.mouse.click(area.x + 200, area.y + 38);
+  assert.match(await opened.page.locator("#picked").first().innerText(), /^Group 0/);
+  await opened.page.mouse.wheel(0, -300);
+  await opened.page.locator("#span").first().filter({ hasNotText: whole }).waitFor();
+  await opened.expectClean();
+  await opened.page.close();
+});
+
+test("it can be used by keyboard alone, and views take the focus to their heading", async () => {
+  const opened = await Opened.open(browser, page);
+  await opened.page.keyboard.press("Tab");
+  assert.equal(await opened.page.evaluate(() => document.activeElement?.className), "skip");
+  await opened.page.keyboard.press("Tab");
+  await opened.page.keyboard.press("Tab");
+  await opened.page.keyboard.press("Enter");
+  await opened.page.locator("h1", { hasText: "Mesh and devices" }).waitFor();
+  assert.equal(await opened.page.evaluate(() => document.activeElement?.tagName), "H1");
+  await opened.expectClean();
+  await opened.page.close();
+});
+
+test("no view breaks a rule of axe-core, in either theme", async () => {
+  const source = readFileSync("node_modules/axe-core/axe.min.js", "utf8");
+  for (const dark of [false, true]) {
+    const opened = await Opened.open(browser, page, { dark });
+    await opened.page.evaluate(source);
+    for (const plan of ["0", "2", "3"]) {
+      await opened.go("Summary");
+      await opened.page.selectOption("#plan", plan);
+      for (const view of await opened.views()) {
+        await opened.go(view);
+        const violations = await opened.page.evaluate(async () => {
+          const axe = (window as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }).axe;
+          return (await axe.run()).violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html).slice(0, 3).join(" ")}`);
+        });
+        assert.deepEqual(violations, [], `${view}, plan ${plan}, ${dark ? "dark" : "light"}`);
+      }
+    }
+    await opened.page.close();
+  }
+});

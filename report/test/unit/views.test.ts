@@ -1,0 +1,154 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { differences } from "../../src/comparison";
+import type { Plan } from "../../src/data";
+import { bytesText, costText, rangesText, secondsText, specText } from "../../src/format";
+import { groupMemory, thinned } from "../../src/memory_over_time";
+import { layersText, layoutOf } from "../../src/network_layout";
+import { graphOf, membersOf } from "../../src/operator_graph";
+import { shardingColour, shardingName } from "../../src/palette";
+import { shortened } from "../../src/parts/basic";
+import { binaryUnit, tickTexts } from "../../src/parts/chart";
+import { Index } from "../../src/search";
+import { byOpcode, byPhase, dearestMoves } from "../../src/step_breakdown";
+import { stepTimeline } from "../../src/step_timeline";
+import { samplePipeline, sampleProgram } from "../sample";
+
+test("figures have three digits and a unit", () => {
+  assert.equal(bytesText(0), "0 B");
+  assert.equal(bytesText(1023), "1023 B");
+  assert.equal(bytesText(12.34 * 2 ** 30), "12.3 GiB");
+  assert.equal(secondsText(0.001184), "1.18 ms");
+  assert.equal(secondsText(0), "0 s");
+  assert.equal(secondsText(999.6e-6), "1.00 ms");
+  assert.equal(costText(12.5, false), "12.5");
+  assert.equal(rangesText([0, 1, 2, 5, 7, 8]), "0-2, 5, 7-8");
+  assert.equal(specText([["x"], [], ["y", "z"]]), "[x,_,(y,z)]");
+});
+
+test("ticks tell their values apart", () => {
+  assert.deepEqual(tickTexts([0, 1, 2], secondsText), ["0 s", "1.00 s", "2.00 s"]);
+  assert.deepEqual(tickTexts([28.3, 28.32, 28.34], secondsText), ["28.30 s", "28.32 s", "28.34 s"]);
+  assert.deepEqual(tickTexts([1e-3, 1.0001e-3], secondsText), ["1.0000 ms", "1.0001 ms"]);
+  assert.equal(binaryUnit(5 * 2 ** 30), 2 ** 30);
+  assert.equal(binaryUnit(0), 1);
+});
+
+test("long names lose their middle, by whole characters", () => {
+  assert.equal(shortened("abc", 5), "abc");
+  assert.equal(shortened("abcdefgh", 5), "ab…gh");
+  assert.equal(shortened("😀".repeat(5000), 5), "😀😀…😀😀");
+});
+
+test("the one step takes computation and communication, one after the other", () => {
+  const program = sampleProgram(3, 4);
+  const { rows, seconds } = stepTimeline(program, secondsText);
+  const compute = program.instructions.seconds.reduce((a, b) => a + b, 0);
+  assert.ok(Math.abs(seconds - compute - 6e-3) < 1e-12);
+  for (const row of rows) {
+    for (let i = 1; i < row.start.length; i += 1) assert.ok(row.start[i] >= row.end[i - 1] - 1e-12);
+  }
+  assert.match(rows[1].describe(0), /^all-reduce over y for op\.1\.0\.0: from 0 s, takes 1\.00 ms\.$/);
+});
+
+test("the breakdown counts everything once", () => {
+  const program = sampleProgram(3, 4);
+  const phases = byPhase(program);
+  assert.deepEqual(phases.map((one) => one.phase), ["forward", "backward", "update"]);
+  const all = phases.reduce((total, one) => total + one.compute, 0);
+  assert.ok(Math.abs(all - byOpcode(program).reduce((total, one) => total + one.seconds, 0)) < 1e-12);
+  const dearest = dearestMoves(program, 10);
+  assert.equal(dearest.length, 2); // one a phase: layers count as one
+  assert.equal(dearest[0].count, 3);
+});
+
+test("memory of a group follows its micro-batches", () => {
+  const plan = samplePipeline(3);
+  const [first, second] = groupMemory(plan, plan.timeline!);
+  assert.equal(first.fixed, 1000);
+  assert.equal(Math.max(...first.inFlight), 30);
+  assert.equal(Math.max(...second.inFlight), 60);
+  assert.equal(first.inFlight[first.inFlight.length - 1], 0);
+  const thin = thinned([...Array(100).keys()], Array.from({ length: 100 }, (_, i) => (i === 57 ? 9 : 1)), 10);
+  assert.equal(Math.max(...thin.values), 9);
+  assert.ok(thin.times.length <= 11);
+});
+
+test("backward layers stand beside the forward layers", () => {
+  const program = sampleProgram(4, 3);
+  program.nodes = [
+    { segment: 0, layers: [0], block: 0 },
+    { segment: 0, layers: [1, 2, 3], block: 1 },
+    { segment: 1, layers: [3, 2, 1], block: 2 },
+    { segment: 1, layers: [0], block: 3 },
+    { segment: 2, layers: [0, 1, 2, 3], block: 4 },
+  ];
+  const { nodes } = layoutOf(program);
+  assert.equal(nodes[2].y, nodes[1].y);
+  assert.equal(nodes[3].y, nodes[0].y);
+  assert.ok(nodes[1].y > nodes[0].y);
+  assert.ok(nodes[4].x > nodes[2].x && nodes[2].x > nodes[0].x);
+  assert.equal(layersText([3, 2, 1]), "layers 1-3");
+  assert.equal(layersText([-1]), "");
+});
+
+test("segments keep apart", () => {
+  const program = sampleProgram(2, 3);
+  program.nodes = Array.from({ length: 12 }, (_, i) => ({ segment: i % 3, layers: [Math.floor(i / 3)], block: i }));
+  const places = layoutOf(program).nodes.map((one) => `${one.x},${one.y}`);
+  assert.equal(new Set(places).size, places.length);
+});
+
+test("a segment's graph has its operators, and values from outside once", () => {
+  const program = sampleProgram(3, 5);
+  const members = membersOf(program, 0, 1);
+  assert.equal(members.length, 5);
+  const graph = graphOf(program, members, 100);
+  assert.equal(graph.hidden, 0);
+  const outside = graph.nodes.filter((node) => node.text !== "").map((node) => node.text);
+  assert.deepEqual(outside.sort(), ["from forward layer 0", "w.1"]);
+  const carried = graph.edges.filter((edge) => edge.collectives.length > 0);
+  assert.equal(carried.length, 1);
+  assert.equal(graph.nodes[carried[0].from].text, "from forward layer 0");
+});
+
+test("what is left out is seen through", () => {
+  const program = sampleProgram(1, 30);
+  const graph = graphOf(program, membersOf(program, 0, 0), 4);
+  assert.equal(graph.hidden, 26);
+  const own = graph.nodes.flatMap((node, n) => (node.text === "" ? [n] : []));
+  assert.equal(own.length, 4);
+  // A chain stays a chain: each but the first is made from exactly one of the others.
+  for (const n of own.slice(1)) assert.equal(graph.edges.filter((edge) => edge.to === n).length, 1);
+});
+
+test("a search finds by part, by pattern and by source", () => {
+  const program = sampleProgram(12, 3);
+  const index = new Index(program, 0, ["parameters", "instructions"]);
+  assert.equal(index.search("layer1").length, 3 + 3 * (3 + 3 + 1)); // 1, 10 and 11
+  assert.equal(index.search("state[*]['layer1']*").length, 0); // brackets mean themselves
+  assert.equal(index.search("state['layer1?']*").length, 2);
+  assert.equal(index.search("MODEL.py:12").length, program.instructions.name.length);
+  assert.equal(index.search("").length, program.parameters.length + program.instructions.name.length);
+  assert.equal(index.search("(((").length, 0);
+});
+
+test("shardings are told by the axes that cut", () => {
+  const { mesh } = sampleProgram(1, 1);
+  assert.equal(shardingName([["y"], ["x"]], mesh), "x, y");
+  assert.equal(shardingName([[], []], mesh), "replicated");
+  const colours = [[[]], [["x"]], [["y"]], [["x", "y"]]].map((spec) => shardingColour(spec as string[][], mesh));
+  assert.equal(new Set(colours).size, 4);
+  assert.equal(shardingName([["z"]], [{ name: "z", size: 1 }]), "replicated");
+});
+
+test("plans differ in the parameters that they keep differently", () => {
+  const plan = (spec: string[][]): Plan => {
+    const program = sampleProgram(2, 1);
+    program.parameters[1].spec = spec;
+    return { programs: [program], stages: [] } as unknown as Plan;
+  };
+  assert.deepEqual(differences([plan([[], ["y"]]), plan([[], ["y"]])]), []);
+  const changed = differences([plan([[], ["y"]]), plan([["x"], []])]);
+  assert.deepEqual(changed.map((one) => [one.name, ...one.specs]), [["state['layer1']['w']", "[_,y] y=2", "[x,_] x=2"]]);
+});
