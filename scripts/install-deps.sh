@@ -8,8 +8,11 @@ packages=(
   libabsl-dev libcli11-dev nlohmann-json3-dev libyaml-cpp-dev
   zlib1g-dev nettle-dev
   python3-venv
-  libgtest-dev libgmock-dev libbenchmark-dev coinor-libcbc-dev shellcheck  # tests and benchmarks only
+  libgtest-dev libgmock-dev libbenchmark-dev coinor-libcbc-dev shellcheck chromium fonts-dejavu-core  # tests and benchmarks only
 )
+
+# Builds the report's page. Node.js from elsewhere brings its own npm, which Debian's package would clash with.
+command -v npm >/dev/null || packages+=(nodejs npm)
 
 missing=()
 for package in "${packages[@]}"; do

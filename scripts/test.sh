@@ -5,16 +5,21 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/install-deps.sh
 
-cmake --preset release -DMESHWRIGHT_UNITY=ON -DMESHWRIGHT_TESTS=ON -DMESHWRIGHT_BENCH=ON >/dev/null
+cmake --preset release -DMESHWRIGHT_UNITY=ON -DMESHWRIGHT_TESTS=ON -DMESHWRIGHT_BENCH=ON -DMESHWRIGHT_REPORT=ON >/dev/null
 cmake --build --preset release
 ctest --preset release --no-tests=error -j "$(nproc)"
+
+# The page of `meshwright report`: its types, its parts, and all of it in a browser.
+echo "report"
+(cd report && npm run -s check && npm run -s test && npm run -s test:browser)
 
 # The Python package, as a wheel around the library that was just built.
 echo "Python package"
 [ -x build/venv/bin/pytest ] || { python3 -m venv build/venv && build/venv/bin/pip install -q "jax[cpu]>=0.8" flax optax pytest pyyaml "scikit-build-core>=0.10"; }
 rm -rf build/dist
 build/venv/bin/pip wheel -q . --no-build-isolation --no-deps -w build/dist -C build-dir=build/release \
-  -C cmake.define.MESHWRIGHT_UNITY=ON -C cmake.define.MESHWRIGHT_TESTS=ON -C cmake.define.MESHWRIGHT_BENCH=ON  # leaves the build as it is
+  -C cmake.define.MESHWRIGHT_UNITY=ON -C cmake.define.MESHWRIGHT_TESTS=ON -C cmake.define.MESHWRIGHT_BENCH=ON \
+  -C cmake.define.MESHWRIGHT_REPORT=ON  # leaves the build as it is
 build/venv/bin/pip install -q --force-reinstall --no-deps build/dist/meshwright-*.whl
 build/venv/bin/pytest -q tests/python
 
@@ -26,6 +31,6 @@ build/venv/bin/pytest -q tests/docs
 # Instrumented, unoptimised code is twenty times slower: the searches over thousands of programs and the walks through large
 # reference programs, which say nothing about memory errors that the others do not, have been run above and are left out here.
 echo "sanitized run, without the exhaustive searches and the reference programs that the release run has done"
-cmake --preset asan -DMESHWRIGHT_UNITY=ON -DMESHWRIGHT_TESTS=ON -DMESHWRIGHT_BENCH=OFF >/dev/null
+cmake --preset asan -DMESHWRIGHT_UNITY=ON -DMESHWRIGHT_TESTS=ON -DMESHWRIGHT_BENCH=OFF -DMESHWRIGHT_REPORT=OFF >/dev/null
 cmake --build --preset asan
 GTEST_FILTER='-EnginesTest.*:ProgramsTest.*:*OptimalityTest*:PlanningTest*:*Contest*:CbcTest*:PipelineTest.*:StageSearchTest.Large*:*.Reference*:*.SharedPrograms*:Rule.ProgramsAreCovered:AccuracyTest.*:Space.IsEveryLegal*:Space.FixesLeave*:Space.HasOnly*:Search.Finds*:Search.Bounds*:*Plans.ObeyTheRules:MegatronPlans.*:NearestPlan.*' ctest --preset asan --no-tests=error -j "$(nproc)"

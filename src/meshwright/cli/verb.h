@@ -37,6 +37,7 @@ Action AddExplainVerb(CLI::App& app);
 Action AddDiffVerb(CLI::App& app);
 Action AddSimulateVerb(CLI::App& app);
 Action AddVerifyVerb(CLI::App& app);
+Action AddReportVerb(CLI::App& app);
 Action AddExportVerb(CLI::App& app);
 Action AddSolveVerb(CLI::App& app);
 Action AddReproduceVerb(CLI::App& app);

@@ -48,15 +48,18 @@ const std::vector<Verb>& Verbs() {
        "meshwright diff old.json new.json\n"
        "meshwright diff old.json new.json --json",
        &AddDiffVerb,
-       "Prints what was asked for and found otherwise, changes of time, memory and collectives, and "
+       "Prints what was asked for and found otherwise, changes of time, memory and collectives, "
+       "and "
        "what is sharded otherwise, repeated layers together.",
        "0 also if the plans differ, 2 bad input, 1 a bug in meshwright"},
-      {"simulate", "run a plan's pipeline event by event",
+      {"simulate", "run a plan's pipeline, or its one step, event by event",
        "meshwright simulate plan.json --trace trace.json\n"
        "meshwright simulate plan.json --schedule zb-h1 --micro-batches 64",
        &AddSimulateVerb,
        "Prints the time of the step, and of every stage what it computes, sends and waits for. "
-       "The plan stays as it is."},
+       "Without a pipeline it is the step's operators and collectives one after the other. The "
+       "plan "
+       "stays as it is."},
       {"verify", "run a plan under JAX and hold it against the compiled program",
        "meshwright verify plan.json --program train.hlo\n"
        "meshwright verify plan.json --program train.hlo --stages stages\n"
@@ -69,6 +72,17 @@ const std::vector<Verb>& Verbs() {
        "the package meshwright; the environment variable MESHWRIGHT_PYTHON names another than "
        "python3.",
        "0 the plan holds, 2 bad input, 4 a check failed, 1 a bug in meshwright"},
+      {"report", "show plans as a page for the browser, as tables and as a graph",
+       "meshwright report plan.json -o report.html\n"
+       "meshwright report plan.json other.json verified.json -o report.html\n"
+       "meshwright report plan.json --csv tables --dot segments.dot",
+       &AddReportVerb,
+       "The page is one file that opens without a network: what the plan does, the network with "
+       "its "
+       "collectives, where the parts of any tensor lie, memory and time over the step, "
+       "alternatives, "
+       "what was measured, and plans side by side. At least one output must be asked for.",
+       "0 written, 2 bad input, 1 a bug in meshwright"},
       {"export", "write the launch of a plan: script, configuration, Slurm job, host file",
        "meshwright export plan.json --to megatron --nodes node1,node2 \\\n"
        "    --data-path corpus -o launch\n"

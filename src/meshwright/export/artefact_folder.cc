@@ -19,8 +19,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-absl::Status FolderError(const std::string& folder, absl::string_view message) {
-  return absl::InvalidArgumentError(absl::StrCat("-o: ", folder, " ", message));
+// A folder, and the option by which the user named it.
+struct NamedFolder {
+  const std::string& option;
+  const std::string& folder;
+};
+
+absl::Status FolderError(const NamedFolder& named, absl::string_view message) {
+  return absl::InvalidArgumentError(absl::StrCat(named.option, ": ", named.folder, " ", message));
 }
 
 // Absolute, links followed, without a slash at its end.
@@ -39,59 +45,63 @@ mode_t NotMasked(mode_t mode) {
   return mode & ~mask;
 }
 
-absl::Status WriteInto(const fs::path& folder, const Artefact& file) {
+absl::Status WriteInto(const fs::path& folder, const Artefact& file, const std::string& option) {
   const fs::path path = folder / file.name;
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
-  if (error) return FolderError(path.parent_path().string(), error.message());
+  if (error) return FolderError({option, path.parent_path().string()}, error.message());
   MW_RETURN_IF_ERROR(WriteFile(path.string(), file.contents));
   if (file.executable && chmod(path.c_str(), NotMasked(0777)) != 0) {
-    return FolderError(path.string(), std::strerror(errno));
+    return FolderError({option, path.string()}, std::strerror(errno));
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status CheckArtefactFolder(const std::string& folder) {
-  if (folder.empty() || folder == "-") return FolderError("\"" + folder + "\"", "names no folder");
+absl::Status CheckArtefactFolder(const std::string& folder, const std::string& option) {
+  const NamedFolder named = {option, folder};
+  if (folder.empty() || folder == "-") {
+    return FolderError({option, "\"" + folder + "\""}, "names no folder");
+  }
   const fs::path path = WholePath(folder);
   std::error_code error;
   if (fs::is_directory(path, error)) {
     const fs::directory_iterator first(path, error);
-    if (error) return FolderError(folder, absl::StrCat("cannot be read: ", error.message()));
+    if (error) return FolderError(named, absl::StrCat("cannot be read: ", error.message()));
     if (first == fs::directory_iterator()) return absl::OkStatus();
-    return FolderError(folder,
-                       absl::StrCat("holds ", first->path().filename().string(),
-                                    "; nothing is overwritten: name a new or empty folder"));
+    return FolderError(named, absl::StrCat("holds ", first->path().filename().string(),
+                                           "; nothing is overwritten: name a new or empty folder"));
   }
   if (fs::exists(fs::symlink_status(path, error))) {
-    return FolderError(folder, "is a file; a launch needs a folder");
+    return FolderError(named, "is a file; a folder is needed");
   }
   if (!fs::is_directory(path.parent_path(), error)) {
-    return FolderError(folder, absl::StrCat("cannot be made: the folder ",
-                                            path.parent_path().string(), " does not exist"));
+    return FolderError(named, absl::StrCat("cannot be made: the folder ",
+                                           path.parent_path().string(), " does not exist"));
   }
   return absl::OkStatus();
 }
 
-absl::Status WriteArtefactFolder(const std::string& folder, const Artefacts& files) {
-  MW_RETURN_IF_ERROR(CheckArtefactFolder(folder));
+absl::Status WriteArtefactFolder(const std::string& folder, const Artefacts& files,
+                                 const std::string& option) {
+  const NamedFolder named = {option, folder};
+  MW_RETURN_IF_ERROR(CheckArtefactFolder(folder, option));
   const fs::path path = WholePath(folder);
   std::string fresh = (path.parent_path() / ".meshwright.XXXXXX").string();
   if (mkdtemp(fresh.data()) == nullptr) {
-    return FolderError(folder, absl::StrCat("cannot be made: ", std::strerror(errno)));
+    return FolderError(named, absl::StrCat("cannot be made: ", std::strerror(errno)));
   }
   bool done = false;
   const absl::Cleanup tidy = [&] {
     std::error_code ignored;
     if (!done) fs::remove_all(fresh, ignored);
   };
-  for (const Artefact& file : files) MW_RETURN_IF_ERROR(WriteInto(fresh, file));
-  if (chmod(fresh.c_str(), NotMasked(0777)) != 0) return FolderError(folder, std::strerror(errno));
+  for (const Artefact& file : files) MW_RETURN_IF_ERROR(WriteInto(fresh, file, option));
+  if (chmod(fresh.c_str(), NotMasked(0777)) != 0) return FolderError(named, std::strerror(errno));
   // Replaces an empty folder, and fails on any other.
   if (std::rename(fresh.c_str(), path.c_str()) != 0) {
-    return FolderError(folder, absl::StrCat("cannot be made: ", std::strerror(errno)));
+    return FolderError(named, absl::StrCat("cannot be made: ", std::strerror(errno)));
   }
   done = true;
   return absl::OkStatus();

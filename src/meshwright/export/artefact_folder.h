@@ -8,13 +8,14 @@
 
 namespace meshwright {
 
-// Whether `folder` can be made: it is not there or empty, and the folder it lies in is. Errors say
-// what is there instead.
-absl::Status CheckArtefactFolder(const std::string& folder);
+// Whether `folder` can be made: it is not there or empty, and the folder it lies in is. Errors
+// begin with `option`, by which the user named it, and say what is there instead.
+absl::Status CheckArtefactFolder(const std::string& folder, const std::string& option = "-o");
 
 // Makes the folder with all files in it, or nothing: they are written to a folder beside it, which
 // then gets its name. Nothing that exists is replaced.
-absl::Status WriteArtefactFolder(const std::string& folder, const Artefacts& files);
+absl::Status WriteArtefactFolder(const std::string& folder, const Artefacts& files,
+                                 const std::string& option = "-o");
 
 }  // namespace meshwright
 

@@ -1,0 +1,118 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/cli/output.h"
+#include "meshwright/cli/verb.h"
+#include "meshwright/export/artefact_folder.h"
+#include "meshwright/plan/plan_table.h"
+#include "meshwright/plan/program.h"
+#include "meshwright/report/csv_tables.h"
+#include "meshwright/report/documents.h"
+#include "meshwright/report/report_page.h"
+#include "meshwright/report/segment_dot.h"
+
+namespace meshwright {
+namespace {
+
+struct ReportCommand {
+  std::vector<std::string> files;
+  std::string page, csv, dot;
+};
+
+absl::StatusOr<ReportDocuments> ReadDocuments(const std::vector<std::string>& files) {
+  ReportDocuments documents;
+  for (const std::string& file : files) {
+    MW_ASSIGN_OR_RETURN(const std::string text, ReadInput(file));
+    MW_RETURN_IF_ERROR(AddDocument(text, file, documents));
+  }
+  return documents;
+}
+
+absl::StatusOr<Artefacts> TablesOf(const ReportDocuments& documents) {
+  if (documents.plans.empty())
+    return absl::InvalidArgumentError("--csv: none of the files is a plan");
+  Artefacts files;
+  for (CsvFile& file : CsvTables(documents)) {
+    files.push_back({std::move(file.name), std::move(file.contents)});
+  }
+  return files;
+}
+
+absl::StatusOr<std::string> GraphOf(const ReportDocuments& documents) {
+  if (documents.plans.size() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--dot takes one plan, found ", documents.plans.size()));
+  }
+  const Plan& plan = documents.plans[0].second;
+  if (plan.instructions.empty() && plan.stages.empty()) {
+    return absl::InvalidArgumentError(
+        "--dot: the plan of a model has no program, and so no segments");
+  }
+  return SegmentDot(plan);
+}
+
+absl::Status RunReport(const ReportCommand& command) {
+  if (command.page.empty() && command.csv.empty() && command.dot.empty()) {
+    return absl::InvalidArgumentError(
+        "nothing to write; -o FILE writes the report, --csv FOLDER its tables, --dot FILE the "
+        "graph of segments");
+  }
+  const OutputFile page = {"-o", command.page}, dot = {"--dot", command.dot};
+  MW_RETURN_IF_ERROR(CheckOutputs({page, dot}, command.files));
+  if (!command.csv.empty()) {
+    MW_RETURN_IF_ERROR(CheckArtefactFolder(command.csv, "--csv"));
+  }
+  if (!page.path.empty()) {
+    MW_RETURN_IF_ERROR(CheckReportPage());
+  }
+  MW_ASSIGN_OR_RETURN(const ReportDocuments documents, ReadDocuments(command.files));
+  // All is made before anything is written.
+  Artefacts tables;
+  std::string graph, text;
+  if (!command.csv.empty()) {
+    MW_ASSIGN_OR_RETURN(tables, TablesOf(documents));
+  }
+  if (!dot.path.empty()) {
+    MW_ASSIGN_OR_RETURN(graph, GraphOf(documents));
+  }
+  if (!page.path.empty()) {
+    const std::string html = ReportPage(documents);
+    MW_RETURN_IF_ERROR(WriteOutput(page, html));
+    absl::StrAppend(&text, "wrote ", page.path, ", ", BytesText(static_cast<int64_t>(html.size())),
+                    "\n");
+  }
+  if (!dot.path.empty()) {
+    MW_RETURN_IF_ERROR(WriteOutput(dot, graph));
+    absl::StrAppend(&text, "wrote ", dot.path, "\n");
+  }
+  if (!command.csv.empty()) {
+    MW_RETURN_IF_ERROR(WriteArtefactFolder(command.csv, tables, "--csv"));
+    absl::StrAppend(&text, "wrote ", command.csv, "\n");
+    for (const Artefact& file : tables) absl::StrAppend(&text, "  ", file.name, "\n");
+  }
+  return PrintOutput(text);
+}
+
+}  // namespace
+
+Action AddReportVerb(CLI::App& app) {
+  auto command = std::make_shared<ReportCommand>();
+  app.add_option("FILE", command->files,
+                 "plans to show, and to compare; also what verify --json and plan --sweep --csv "
+                 "write; - for standard input")
+      ->required();
+  AddOutputOption(app, "-o,--output", command->page,
+                  "write the report here: one HTML file that opens without a network");
+  AddOutputOption(app, "--csv", command->csv, "make this folder with every table of the plans");
+  AddOutputOption(app, "--dot", command->dot,
+                  "write the graph of the plan's segments here, for Graphviz");
+  return [command] { return RunReport(*command); };
+}
+
+}  // namespace meshwright

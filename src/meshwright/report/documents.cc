@@ -1,0 +1,292 @@
+#include "meshwright/report/documents.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/plan/json_reader.h"
+#include "meshwright/plan/plan_json.h"
+#include "meshwright/transformer/runs_csv.h"
+
+namespace meshwright {
+namespace {
+
+constexpr const char* kSweepHeader = "gpus,global_batch,";
+constexpr const char* kNodesKind = "plans over groups of nodes";
+
+// Members of an object that may have others too.
+class Members {
+ public:
+  Members(const InputJson& json, std::string path) : json_(json), path_(std::move(path)) {
+    if (!json.is_object()) status_ = WrongJsonType(json, path_, "an object");
+  }
+
+  template <typename T>
+  Members& Get(const char* key, T& value) {
+    if (!status_.ok()) return *this;
+    const auto member = json_.find(key);
+    status_ = member == json_.end()
+                  ? JsonErrorAt(path_, absl::StrCat("the key \"", key, "\" is missing"))
+                  : ReadJson(*member, absl::StrCat(path_, ".", key), value);
+    return *this;
+  }
+
+  template <typename Element, typename Read>
+  Members& List(const char* key, std::vector<Element>& list, const Read& read) {
+    if (!status_.ok()) return *this;
+    const auto member = json_.find(key);
+    const std::string path = absl::StrCat(path_, ".", key);
+    if (member == json_.end() || !member->is_array()) {
+      status_ = member == json_.end()
+                    ? JsonErrorAt(path_, absl::StrCat("the key \"", key, "\" is missing"))
+                    : WrongJsonType(*member, path, "a list");
+      return *this;
+    }
+    for (size_t i = 0; i < member->size() && status_.ok(); ++i) {
+      status_ = read((*member)[i], absl::StrCat(path, "[", i, "]"), list.emplace_back());
+    }
+    return *this;
+  }
+
+  const absl::Status& status() const { return status_; }
+
+ private:
+  const InputJson& json_;
+  std::string path_;
+  absl::Status status_;
+};
+
+absl::Status ReadNodesStage(const InputJson& json, const std::string& path,
+                            NodesChoice::Stage& stage) {
+  return Members(json, path)
+      .Get("device", stage.device)
+      .Get("first_layer", stage.first_layer)
+      .Get("layers", stage.layers)
+      .Get("peak_bytes", stage.peak_bytes)
+      .status();
+}
+
+absl::Status ReadChosen(const InputJson& json, const std::string& path, NodesChoice& choice) {
+  int64_t tp = 0, dp = 0, pp = 0, micro_batch = 0, zero = 0;
+  std::string recompute;
+  MW_RETURN_IF_ERROR(Members(json, path)
+                         .Get("step_seconds", choice.step_seconds)
+                         .Get("step_dollars", choice.step_dollars)
+                         .Get("tp", tp)
+                         .Get("dp", dp)
+                         .Get("pp", pp)
+                         .Get("micro_batch", micro_batch)
+                         .Get("zero", zero)
+                         .Get("recompute", recompute)
+                         .List("stages", choice.stages, ReadNodesStage)
+                         .status());
+  choice.degrees = absl::StrCat("tp=", tp, " dp=", dp, " pp=", pp, " mbs=", micro_batch,
+                                " zero=", zero, " recompute=", recompute);
+  const auto nodes = json.find("nodes");
+  if (nodes == json.end() || !nodes->is_object()) {
+    return JsonErrorAt(path, "the key \"nodes\", an object, is missing");
+  }
+  for (const auto& [group, count] : nodes->items()) {
+    int64_t number = 0;
+    MW_RETURN_IF_ERROR(ReadJson(count, absl::StrCat(path, ".nodes"), number));
+    if (number == 0) continue;
+    absl::StrAppend(&choice.nodes, choice.nodes.empty() ? "" : ", ", number, " of ", group);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadOther(const InputJson& json, const std::string& path, NodesChoice& choice) {
+  std::vector<int64_t> nodes;
+  MW_RETURN_IF_ERROR(Members(json, path)
+                         .Get("nodes", nodes)
+                         .Get("step_seconds", choice.step_seconds)
+                         .Get("step_dollars", choice.step_dollars)
+                         .Get("is_bound", choice.is_bound)
+                         .Get("degrees", choice.degrees)
+                         .Get("dominated_by", choice.dominated_by)
+                         .status());
+  choice.nodes = absl::StrCat(absl::StrJoin(nodes, " + "), " nodes");
+  return absl::OkStatus();
+}
+
+absl::Status AddNodesPlans(const InputJson& json, const std::string& file,
+                           ReportDocuments& documents) {
+  NodesPlans plans;
+  plans.file = file;
+  MW_RETURN_IF_ERROR(Members(json, "$")
+                         .Get("model", plans.model)
+                         .Get("cluster", plans.cluster)
+                         .Get("steps", plans.steps)
+                         .List("plans", plans.plans, ReadChosen)
+                         .List("others", plans.others, ReadOther)
+                         .status());
+  documents.nodes_plans.push_back(std::move(plans));
+  return absl::OkStatus();
+}
+
+// The figures that a check compares, under whichever names it gives them.
+void ReadFigures(const InputJson& json, VerifiedCheck& check) {
+  const auto figures = json.find("figures");
+  if (figures == json.end() || !figures->is_object()) return;
+  const auto figure = [&](const char* key) -> std::optional<double> {
+    const auto value = figures->find(key);
+    if (value == figures->end() || !value->is_number()) return std::nullopt;
+    return value->get<double>();
+  };
+  for (const auto& [planned, measured] :
+       {std::pair("planned", "measured"), std::pair("planned_bytes", "compiled_bytes")}) {
+    if (!figure(planned).has_value()) continue;
+    check.planned_value = figure(planned);
+    check.measured_value = figure(measured);
+  }
+}
+
+absl::Status ReadCheck(const InputJson& json, const std::string& path, VerifiedCheck& check) {
+  MW_RETURN_IF_ERROR(Members(json, path)
+                         .Get("name", check.name)
+                         .Get("outcome", check.outcome)
+                         .Get("planned", check.planned)
+                         .Get("measured", check.measured)
+                         .Get("remark", check.remark)
+                         .Get("notes", check.notes)
+                         .status());
+  ReadFigures(json, check);
+  return absl::OkStatus();
+}
+
+absl::Status AddVerification(const InputJson& json, const std::string& file,
+                             ReportDocuments& documents) {
+  Verification verification;
+  verification.file = file;
+  MW_RETURN_IF_ERROR(Members(json, "$")
+                         .Get("plan", verification.plan)
+                         .Get("devices", verification.devices)
+                         .Get("passed", verification.passed)
+                         .List("checks", verification.checks, ReadCheck)
+                         .status());
+  documents.verifications.push_back(std::move(verification));
+  return absl::OkStatus();
+}
+
+// A row by the names of its columns.
+class SweepRowReader {
+ public:
+  SweepRowReader(const transformer::CsvTable& table, const transformer::CsvRow& row,
+                 const std::string& file)
+      : table_(table), row_(row), file_(file) {}
+
+  std::string Text(const std::string& column) {
+    const auto at = std::find(table_.header.begin(), table_.header.end(), column);
+    if (at == table_.header.end()) {
+      Fail(absl::StrCat("the column ", column, " is missing"));
+      return "";
+    }
+    return row_.fields[static_cast<size_t>(at - table_.header.begin())];
+  }
+  double Number(const std::string& column) {
+    const std::string text = Text(column);
+    double value = 0;
+    if (status.ok() && (!absl::SimpleAtod(text, &value) || !std::isfinite(value) || value < 0)) {
+      Fail(absl::StrCat(column, ": found \"", text, "\", expected a number from 0 up"));
+    }
+    return value;
+  }
+  int64_t Count(const std::string& column) {
+    const std::string text = Text(column);
+    int64_t value = 0;
+    if (status.ok() && (!absl::SimpleAtoi(text, &value) || value < 0)) {
+      Fail(absl::StrCat(column, ": found \"", text, "\", expected an integer from 0 up"));
+    }
+    return value;
+  }
+
+  absl::Status status;
+
+ private:
+  void Fail(const std::string& message) {
+    if (status.ok()) {
+      status = absl::InvalidArgumentError(absl::StrCat(file_, ":", row_.line, ": ", message));
+    }
+  }
+
+  const transformer::CsvTable& table_;
+  const transformer::CsvRow& row_;
+  const std::string& file_;
+};
+
+absl::Status AddSweep(std::string_view text, const std::string& file, ReportDocuments& documents) {
+  MW_ASSIGN_OR_RETURN(const transformer::CsvTable table, transformer::ParseCsv(text, file));
+  Sweep sweep;
+  sweep.file = file;
+  for (const transformer::CsvRow& row : table.rows) {
+    SweepRowReader reader(table, row, file);
+    SweepTableRow one;
+    one.gpus = reader.Count("gpus");
+    const bool fits = !reader.Text("step_seconds").empty();
+    if (reader.status.ok() && !fits) continue;
+    one.degrees = absl::StrJoin({"tp", "cp", "pp", "dp", "ep", "micro_batch", "zero", "recompute"},
+                                " ", [&](std::string* out, const char* degree) {
+                                  absl::StrAppend(out, degree, "=", reader.Text(degree));
+                                });
+    one.step_seconds = reader.Number("step_seconds");
+    one.tokens_per_second = reader.Number("tokens_per_second");
+    one.mfu = reader.Number("mfu");
+    one.efficiency = reader.Number("efficiency");
+    one.peak_bytes = reader.Count("peak_bytes");
+    MW_RETURN_IF_ERROR(reader.status);
+    if (one.gpus < 1 || one.step_seconds <= 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(file, ":", row.line, ": a plan needs GPUs and a step longer than 0"));
+    }
+    sweep.rows.push_back(std::move(one));
+  }
+  if (sweep.rows.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(file, ": the sweep has no plan"));
+  }
+  documents.sweeps.push_back(std::move(sweep));
+  return absl::OkStatus();
+}
+
+// Plans begin with their version, so that large ones are parsed once only.
+bool LooksLikePlan(std::string_view text) {
+  constexpr size_t kBeginning = 200;
+  return absl::StrContains(ToAbsl(text.substr(0, kBeginning)), "\"schema\"");
+}
+
+absl::Status InFile(const absl::Status& status, const std::string& file) {
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(StrCat(file, ": ", FromAbsl(status.message())));
+}
+
+}  // namespace
+
+absl::Status AddDocument(std::string_view text, const std::string& file,
+                         ReportDocuments& documents) {
+  if (absl::StartsWith(ToAbsl(text), kSweepHeader)) return AddSweep(text, file, documents);
+  if (!LooksLikePlan(text)) {
+    const InputJson json = InputJson::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (json.is_object() && !json.contains("schema")) {
+      if (json.value("kind", InputJson()) == kNodesKind) {
+        return InFile(AddNodesPlans(json, file, documents), file);
+      }
+      if (json.contains("checks")) return InFile(AddVerification(json, file, documents), file);
+    }
+    if (!json.is_object() || !json.contains("schema")) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          file, json.is_discarded() ? ": is no JSON" : ": is none of our documents",
+          "; a report takes what plan, estimate, verify --json and --sweep --csv write"));
+    }
+  }
+  MW_ASSIGN_OR_RETURN(Plan plan, ParsePlanJson(text, file));
+  documents.plans.emplace_back(file, std::move(plan));
+  return absl::OkStatus();
+}
+
+}  // namespace meshwright

@@ -1,0 +1,212 @@
+#include "meshwright/report/headline.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "meshwright/base/counted.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/explain/part_summary.h"
+#include "meshwright/plan/cost_model_table.h"
+#include "meshwright/plan/plan_table.h"
+#include "meshwright/plan/program.h"
+#include "meshwright/plan/transformer_table.h"
+#include "meshwright/report/device_programs.h"
+
+namespace meshwright {
+namespace {
+
+std::string Percent(double share) { return absl::StrFormat("%.1f %%", 100 * share); }
+
+std::string MeshSizes(const std::vector<PlanAxis>& mesh) {
+  return absl::StrJoin(mesh, ", ", [](std::string* out, const PlanAxis& axis) {
+    absl::StrAppend(out, axis.name, "=", axis.size);
+  });
+}
+
+std::string DevicesText(const Plan& plan) {
+  return absl::StrJoin(plan.cluster.parts, " and ",
+                       [](std::string* out, const PlanClusterPart& part) {
+                         absl::StrAppend(out, part.devices(), " x ", part.device, " in ",
+                                         Counted(part.nodes, "node"));
+                       });
+}
+
+std::string WhereSentence(const Plan& plan) {
+  return absl::StrCat(ProgramName(plan), " on ", DevicesText(plan), ": a step takes ",
+                      PlanCostText(plan, plan.step_seconds), ".");
+}
+
+// How many devices' worth of the weights and their state one device keeps.
+std::string WeightsSentence(const DevicePrograms& programs) {
+  double kept = 0, whole = 0;
+  for (const PlanPart& program : programs.programs) {
+    for (const PlanTensor& tensor : program.parameters) {
+      if (tensor.category != MemoryCategory::kParameters &&
+          tensor.category != MemoryCategory::kOptimizerState) {
+        continue;
+      }
+      double parts = 1;
+      for (const std::vector<std::string>& axes : tensor.spec) {
+        for (const std::string& name : axes) {
+          for (const PlanAxis& axis : program.mesh) {
+            if (axis.name == name) parts *= static_cast<double>(axis.size);
+          }
+        }
+      }
+      kept += static_cast<double>(tensor.bytes_per_device);
+      whole += static_cast<double>(tensor.bytes_per_device) * parts;
+    }
+  }
+  if (whole <= 0) return "";
+  if (kept >= whole) return "Every device keeps all weights that it uses, and their state, whole.";
+  return absl::StrCat("Of the weights that it uses and their state a device keeps ",
+                      Percent(kept / whole), "; the rest lies on others.");
+}
+
+std::string PipelineSentence(const Plan& plan) {
+  const auto stages = static_cast<int64_t>(plan.stages.size());
+  std::set<size_t> sizes;
+  std::set<std::string> meshes;
+  for (const PlanStage& stage : plan.stages) {
+    sizes.insert(stage.devices.size());
+    meshes.insert(MeshSizes(stage.mesh));
+  }
+  const std::string each = sizes.size() == 1
+                               ? absl::StrCat(*sizes.begin())
+                               : absl::StrCat(*sizes.begin(), " to ", *sizes.rbegin());
+  std::string text =
+      absl::StrCat(Counted(stages, "pipeline stage"), " on ", each, " devices each run ",
+                   Counted(plan.micro_batches, "micro-batch", "micro-batches"), " by ",
+                   plan.schedule.value_or(""), "; they wait for ", Percent(plan.bubble_share),
+                   " of their time.");
+  if (meshes.size() == 1) absl::StrAppend(&text, " Each has a mesh ", *meshes.begin(), ".");
+  return text;
+}
+
+// What the meshes are used for: of a pipeline in the kinds of stages, the one with most stages
+// first.
+std::string ParallelismSentence(const Plan& plan) {
+  std::vector<std::pair<std::string, size_t>> kinds;  // with the number of stages
+  for (const PlanPart& program : ProgramsOf(plan).programs) {
+    const std::string kind = Headline(Summarize(program).axes);
+    const auto same = std::find_if(kinds.begin(), kinds.end(),
+                                   [&](const auto& one) { return one.first == kind; });
+    if (same == kinds.end()) {
+      kinds.emplace_back(kind, program.stages.size());
+    } else {
+      same->second += program.stages.size();
+    }
+  }
+  if (kinds.empty()) return "";
+  std::stable_sort(kinds.begin(), kinds.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text = kinds[0].first;
+  text[0] = absl::ascii_toupper(static_cast<unsigned char>(text[0]));
+  if (kinds.size() == 1) return absl::StrCat(text, ".");
+  for (size_t k = 0; k < kinds.size(); ++k) {
+    const std::string where =
+        absl::StrCat(" in ", Counted(static_cast<int64_t>(kinds[k].second), "stage"));
+    if (k == 0) {
+      absl::StrAppend(&text, where);
+    } else {
+      absl::StrAppend(&text, "; ", kinds[k].first, where);
+    }
+  }
+  return absl::StrCat(text, ".");
+}
+
+std::string TimeSentence(const Plan& plan) {
+  const double all = plan.compute_seconds + plan.communication_seconds;
+  if (all <= 0) return "";
+  std::string text = absl::StrCat(
+      plan.stages.empty() ? "Computation takes " : "In the busiest stage computation takes ",
+      PlanCostText(plan, plan.compute_seconds), " and communication ",
+      PlanCostText(plan, plan.communication_seconds), " (",
+      Percent(plan.communication_seconds / all), ")");
+  const PlanCollective* dearest = nullptr;
+  for (const PlanPart& program : ProgramsOf(plan).programs) {
+    for (const PlanCollective& one : program.collectives) {
+      if (dearest == nullptr || one.seconds > dearest->seconds) dearest = &one;
+    }
+  }
+  if (dearest != nullptr) {
+    absl::StrAppend(&text, "; the dearest is ", dearest->kind, " over ",
+                    absl::StrJoin(dearest->axes, ","), ", ", PlanCostText(plan, dearest->seconds));
+  }
+  return absl::StrCat(text, ".");
+}
+
+std::string MemorySentence(const Plan& plan) {
+  std::string text = absl::StrCat("The fullest device holds ", BytesText(plan.peak_bytes));
+  if (plan.budget_bytes.has_value()) {
+    absl::StrAppend(&text, " of ", BytesText(*plan.budget_bytes));
+  }
+  const MemoryByCategory& memory = plan.memory_by_category;
+  const auto largest = std::max_element(memory.begin(), memory.end());
+  if (*largest > 0 && plan.peak_bytes > 0 && !plan.transformer.has_value()) {
+    std::string name(MemoryCategoryName(static_cast<MemoryCategory>(largest - memory.begin())));
+    std::replace(name.begin(), name.end(), '_', ' ');
+    absl::StrAppend(&text, ", ",
+                    Percent(static_cast<double>(*largest) / static_cast<double>(plan.peak_bytes)),
+                    " of it ", name);
+  }
+  return absl::StrCat(text, ".");
+}
+
+std::string OptimalitySentence(const Plan& plan) {
+  if (plan.options.rest == "xla") return "The shardings were given; nothing was searched.";
+  if (plan.gap <= 0) return "No plan is faster, by the same costs: the search is exact.";
+  return absl::StrCat(
+      "By the same costs, one operator after the other, no plan can take less than ",
+      PlanCostText(plan, plan.bound_seconds), "; this one takes ",
+      PlanCostText(plan, plan.objective_seconds), ".");
+}
+
+void AddSentence(std::string sentence, std::vector<std::string>& sentences) {
+  if (!sentence.empty()) sentences.push_back(std::move(sentence));
+}
+
+}  // namespace
+
+std::string PlanCostText(const Plan& plan, double seconds) {
+  const CostModelRow* const row = FindCostModel(plan.options.cost_model);
+  return row == nullptr || row->in_seconds ? SecondsText(seconds)
+                                           : absl::StrFormat("%.6g", seconds);
+}
+
+std::string ProgramName(const Plan& plan) {
+  if (plan.transformer.has_value()) return plan.transformer->model;
+  for (const PlanInput& input : plan.inputs) {
+    if (IsProgramKind(input.kind)) return input.path.substr(input.path.rfind('/') + 1);
+  }
+  return "a program";
+}
+
+std::vector<std::string> Headline(const Plan& plan) {
+  std::vector<std::string> sentences = {WhereSentence(plan)};
+  if (plan.transformer.has_value()) {
+    const PlanTransformer& model = *plan.transformer;
+    AddSentence(
+        absl::StrCat("Degrees: ", DegreesText(model.configuration), ". MFU ", Percent(model.mfu),
+                     ", ", model.global_batch, " sequences of ", model.sequence, " tokens a step."),
+        sentences);
+  } else if (!plan.stages.empty()) {
+    AddSentence(PipelineSentence(plan), sentences);
+  } else {
+    AddSentence(
+        absl::StrCat("All devices run the whole program, on the mesh ", MeshSizes(plan.mesh), "."),
+        sentences);
+  }
+  AddSentence(ParallelismSentence(plan), sentences);
+  AddSentence(WeightsSentence(ProgramsOf(plan)), sentences);
+  if (!plan.transformer.has_value()) AddSentence(TimeSentence(plan), sentences);
+  AddSentence(MemorySentence(plan), sentences);
+  AddSentence(OptimalitySentence(plan), sentences);
+  return sentences;
+}
+
+}  // namespace meshwright

@@ -1,0 +1,22 @@
+#ifndef MESHWRIGHT_REPORT_HEADLINE_H_
+#define MESHWRIGHT_REPORT_HEADLINE_H_
+
+#include <string>
+#include <vector>
+
+#include "meshwright/plan/plan.h"
+
+namespace meshwright {
+
+// What a plan does, in a few sentences for somebody who sees it for the first time.
+std::vector<std::string> Headline(const Plan& plan);
+
+// The program's file or the model's name.
+std::string ProgramName(const Plan& plan);
+
+// A cost in seconds, or a plain number where the plan's cost model has no unit.
+std::string PlanCostText(const Plan& plan, double seconds);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_REPORT_HEADLINE_H_

@@ -1,0 +1,209 @@
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "meshwright/explain/part_summary.h"
+#include "meshwright/plan/plan_table.h"
+#include "meshwright/report/segment_graph.h"
+#include "meshwright/report/view_json.h"
+
+namespace meshwright {
+namespace {
+
+// Values that occur often, each once: `Position` is where it stands in `list`.
+class Pool {
+ public:
+  template <typename Make>
+  int64_t Position(const std::string& key, const Make& make) {
+    const auto [it, inserted] = positions_.try_emplace(key, static_cast<int64_t>(list.size()));
+    if (inserted) list.push_back(make());
+    return it->second;
+  }
+  int64_t Position(const std::string& text) {
+    return Position(text, [&] { return ViewJson(text); });
+  }
+
+  ViewJson list = ViewJson::array();
+
+ private:
+  absl::flat_hash_map<std::string, int64_t> positions_;
+};
+
+// `kinds`: by tensor how it is parallel; empty: nothing is said of any.
+ViewJson TensorsView(const std::vector<PlanTensor>& tensors,
+                     const std::vector<std::string>& kinds) {
+  ViewJson list = ViewJson::array();
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const PlanTensor& tensor = tensors[i];
+    std::string category(MemoryCategoryName(tensor.category));
+    for (char& c : category) c = c == '_' ? ' ' : c;
+    list.push_back({{"name", tensor.name},
+                    {"dtype", tensor.dtype},
+                    {"shape", tensor.shape},
+                    {"spec", tensor.spec},
+                    {"bytes", tensor.bytes_per_device},
+                    {"category", std::move(category)},
+                    {"kind", kinds.empty() ? "" : kinds[i]}});
+  }
+  return list;
+}
+
+ViewJson CollectivesView(const std::vector<PlanCollective>& collectives) {
+  ViewJson list = ViewJson::array();
+  for (const PlanCollective& one : collectives) list.push_back(CollectiveView(one));
+  return list;
+}
+
+// The operators' columns and what they refer to.
+struct OperatorColumns {
+  ViewJson name = ViewJson::array(), opcode = name, type = name, spec = name, strategy = name,
+           operands = name, op_name = name, source = name, layer = name, phase = name, node = name,
+           executions = name, seconds = name, moves = name;
+  Pool opcodes, types, specs, strategies, op_names, sources;
+};
+
+void AddInstruction(const PlanPart& program, const PlanInstruction& one, OperatorColumns& columns) {
+  columns.name.push_back(one.name);
+  columns.opcode.push_back(columns.opcodes.Position(one.opcode));
+  const std::string type =
+      absl::StrCat(one.type.dtype, "[", absl::StrJoin(one.type.shape, ","), "]");
+  columns.type.push_back(columns.types.Position(type, [&] {
+    return ViewJson{{"dtype", one.type.dtype}, {"shape", one.type.shape}};
+  }));
+  columns.spec.push_back(
+      columns.specs.Position(SpecText(one.spec), [&] { return ViewJson(one.spec); }));
+  columns.strategy.push_back(columns.strategies.Position(one.strategy));
+  columns.operands.push_back(one.operands);
+  const std::string& op_name = MetadataName(program, one);
+  columns.op_name.push_back(op_name.empty() ? -1 : columns.op_names.Position(op_name));
+  const std::string source = SourceText(program, one);
+  columns.source.push_back(source.empty() ? -1 : columns.sources.Position(source));
+  columns.executions.push_back(one.executions);
+  columns.seconds.push_back(Shortened(one.seconds));
+}
+
+// What each axis of several devices is used for.
+ViewJson AxesView(const PlanPart& program) {
+  ViewJson list = ViewJson::array();
+  for (const AxisSummary& axis : Summarize(program).axes) {
+    list.push_back({{"name", axis.axis}, {"use", SharesText(axis.roles)}});
+  }
+  return list;
+}
+
+ViewJson SegmentsView(const SegmentGraph& graph) {
+  ViewJson list = ViewJson::array();
+  for (const Segment& segment : graph.segments) {
+    list.push_back({{"label", segment.label},
+                    {"phase", segment.phase},
+                    {"operators", segment.operators},
+                    {"seconds", Shortened(segment.seconds)},
+                    {"communication_seconds", Shortened(segment.communication_seconds)},
+                    {"collectives", CollectivesView(segment.collectives)}});
+  }
+  return list;
+}
+
+ViewJson NodesView(const SegmentGraph& graph) {
+  ViewJson list = ViewJson::array();
+  for (const SegmentNode& node : graph.nodes) {
+    list.push_back({{"segment", node.segment}, {"layers", node.layers}, {"block", node.block}});
+  }
+  return list;
+}
+
+ViewJson EdgesView(const SegmentGraph& graph) {
+  ViewJson list = ViewJson::array();
+  for (const SegmentEdge& edge : graph.edges) {
+    list.push_back({{"from", edge.from},
+                    {"to", edge.to},
+                    {"values", edge.values},
+                    {"collectives", CollectivesView(edge.collectives)}});
+  }
+  return list;
+}
+
+ViewJson MemoryView(const std::optional<PlanMemoryTimeline>& memory) {
+  ViewJson list = ViewJson::array();
+  if (!memory.has_value()) return list;
+  for (const PlanMemoryPoint& point : memory->points) {
+    list.push_back({{"seconds", Shortened(point.seconds)},
+                    {"instruction", point.instruction},
+                    {"bytes", point.bytes}});
+  }
+  return list;
+}
+
+}  // namespace
+
+double Shortened(double value) {
+  double rounded = 0;
+  const std::string text = absl::StrFormat("%.5g", value);
+  return std::isfinite(value) && absl::SimpleAtod(text, &rounded) ? rounded : 0;
+}
+
+ViewJson CollectiveView(const PlanCollective& collective) {
+  return {{"kind", collective.kind},
+          {"axes", collective.axes},
+          {"count", collective.count},
+          {"bytes", collective.bytes_per_device},
+          {"seconds", Shortened(collective.seconds)}};
+}
+
+ViewJson ProgramView(const PlanPart& program) {
+  const SegmentGraph graph = SegmentsOf(program);
+  const std::vector<PlanInstruction>& instructions = program.instructions;
+  absl::flat_hash_map<std::string, size_t> by_name;
+  for (size_t i = 0; i < instructions.size(); ++i) by_name[instructions[i].name] = i;
+  OperatorColumns columns;
+  for (size_t i = 0; i < instructions.size(); ++i) {
+    AddInstruction(program, instructions[i], columns);
+    columns.phase.push_back(graph.phase_of[i]);
+    columns.layer.push_back(graph.layer_of[i]);
+    columns.node.push_back(graph.node_of[i]);
+    for (const PlanCollective& collective : instructions[i].collective) {
+      const auto value = by_name.find(collective.value);
+      columns.moves.push_back(
+          {{"instruction", i},
+           {"value", value == by_name.end() ? -1 : static_cast<int64_t>(value->second)},
+           {"collective", CollectiveView(collective)}});
+    }
+  }
+  return {{"mesh", MeshView(program.mesh)},
+          {"opcodes", std::move(columns.opcodes.list)},
+          {"types", std::move(columns.types.list)},
+          {"specs", std::move(columns.specs.list)},
+          {"strategies", std::move(columns.strategies.list)},
+          {"op_names", std::move(columns.op_names.list)},
+          {"sources", std::move(columns.sources.list)},
+          {"instructions",
+           {{"name", std::move(columns.name)},
+            {"opcode", std::move(columns.opcode)},
+            {"type", std::move(columns.type)},
+            {"spec", std::move(columns.spec)},
+            {"strategy", std::move(columns.strategy)},
+            {"operands", std::move(columns.operands)},
+            {"op_name", std::move(columns.op_name)},
+            {"source", std::move(columns.source)},
+            {"layer", std::move(columns.layer)},
+            {"phase", std::move(columns.phase)},
+            {"node", std::move(columns.node)},
+            {"executions", std::move(columns.executions)},
+            {"seconds", std::move(columns.seconds)}}},
+          {"moves", std::move(columns.moves)},
+          {"collectives", CollectivesView(program.collectives)},
+          {"parameters", TensorsView(program.parameters, ParameterKinds(program))},
+          {"outputs", TensorsView(program.outputs, {})},
+          {"axes", AxesView(program)},
+          {"segments", SegmentsView(graph)},
+          {"nodes", NodesView(graph)},
+          {"edges", EdgesView(graph)},
+          {"memory", MemoryView(program.memory_timeline)}};
+}
+
+}  // namespace meshwright

@@ -1,0 +1,109 @@
+#include "meshwright/report/report_page.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
+#include "meshwright/plan/version.h"
+#include "meshwright/report/page_parts.h"
+#include "meshwright/report/view_json.h"
+
+namespace meshwright {
+namespace {
+
+template <typename T>
+ViewJson ListView(const std::vector<T>& list);
+
+ViewJson ToView(const NodesChoice& choice) {
+  ViewJson stages = ViewJson::array();
+  for (const NodesChoice::Stage& stage : choice.stages) {
+    stages.push_back({{"device", stage.device},
+                      {"first_layer", stage.first_layer},
+                      {"layers", stage.layers},
+                      {"peak_bytes", stage.peak_bytes}});
+  }
+  return {{"nodes", choice.nodes},          {"degrees", choice.degrees},
+          {"seconds", choice.step_seconds}, {"dollars", OrNull(choice.step_dollars)},
+          {"is_bound", choice.is_bound},    {"dominated_by", choice.dominated_by.value_or(-1)},
+          {"stages", std::move(stages)}};
+}
+
+ViewJson ToView(const SweepTableRow& row) {
+  return {{"gpus", row.gpus},
+          {"degrees", row.degrees},
+          {"seconds", row.step_seconds},
+          {"tokens_per_second", row.tokens_per_second},
+          {"mfu", row.mfu},
+          {"efficiency", row.efficiency},
+          {"peak_bytes", row.peak_bytes}};
+}
+
+ViewJson ToView(const VerifiedCheck& check) {
+  return {{"name", check.name},
+          {"outcome", check.outcome},
+          {"planned", check.planned},
+          {"measured", check.measured},
+          {"remark", check.remark},
+          {"notes", check.notes},
+          {"planned_value", OrNull(check.planned_value)},
+          {"measured_value", OrNull(check.measured_value)}};
+}
+
+ViewJson ToView(const NodesPlans& plans) {
+  return {{"file", plans.file},
+          {"model", plans.model},
+          {"cluster", plans.cluster},
+          {"steps", OrNull(plans.steps)},
+          {"plans", ListView(plans.plans)},
+          {"others", ListView(plans.others)}};
+}
+
+ViewJson ToView(const Sweep& sweep) {
+  return {{"file", sweep.file}, {"rows", ListView(sweep.rows)}};
+}
+
+ViewJson ToView(const Verification& verification) {
+  return {{"file", verification.file},
+          {"plan", verification.plan},
+          {"devices", verification.devices},
+          {"passed", verification.passed},
+          {"checks", ListView(verification.checks)}};
+}
+
+template <typename T>
+ViewJson ListView(const std::vector<T>& list) {
+  ViewJson json = ViewJson::array();
+  for (const T& one : list) json.push_back(ToView(one));
+  return json;
+}
+
+}  // namespace
+
+absl::Status CheckReportPage() {
+  if (report_page::kHeadBytes > 0) return absl::OkStatus();
+  return absl::UnimplementedError(
+      "this meshwright was built without the report's page (MESHWRIGHT_REPORT=OFF); --csv and "
+      "--dot work");
+}
+
+std::string ReportData(const ReportDocuments& documents) {
+  ViewJson plans = ViewJson::array();
+  for (const auto& [file, plan] : documents.plans) plans.push_back(PlanView(plan, file));
+  const ViewJson data = {{"tool_version", std::string(ToolVersion())},
+                         {"plans", std::move(plans)},
+                         {"mixed", ListView(documents.nodes_plans)},
+                         {"sweeps", ListView(documents.sweeps)},
+                         {"verifications", ListView(documents.verifications)}};
+  // "<" occurs in strings only. Without it nothing ends the element that holds the data.
+  return absl::StrReplaceAll(data.dump(-1, ' ', false, ViewJson::error_handler_t::replace),
+                             {{"<", "\\u003c"}});
+}
+
+std::string ReportPage(const ReportDocuments& documents) {
+  return absl::StrCat(absl::string_view(report_page::kHead, report_page::kHeadBytes),
+                      ReportData(documents),
+                      absl::string_view(report_page::kTail, report_page::kTailBytes));
+}
+
+}  // namespace meshwright

@@ -1,0 +1,60 @@
+#ifndef MESHWRIGHT_REPORT_SEGMENT_GRAPH_H_
+#define MESHWRIGHT_REPORT_SEGMENT_GRAPH_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "meshwright/plan/plan.h"
+#include "meshwright/report/device_programs.h"
+
+// A program as a few distinct segments: one layer in one phase each, however often it repeats.
+// Layers are equal where their operators are: opcodes, types, shardings, collectives and how they
+// are connected. Names do not count.
+
+namespace meshwright {
+
+// Position in this list; also the order in which phases run.
+inline constexpr const char* kPhaseNames[] = {"", "forward", "backward", "update"};
+int32_t PhaseNumber(const std::string& phase);
+
+struct Segment {
+  std::string label;  // "forward layer", "update"
+  int32_t phase = 0;
+  // Of one of its repetitions, as is all that follows.
+  int64_t operators = 0;
+  double seconds = 0, communication_seconds = 0;
+  std::vector<PlanCollective> collectives;  // between its own operators, by kind and axes
+};
+
+// Equal segments in a row.
+struct SegmentNode {
+  int32_t segment = 0;
+  std::vector<int64_t> layers;  // one for each repetition, in the order they run; -1: no layer
+  // Nodes of one block repeat together, as often as each has layers: A B A B.
+  int32_t block = 0;
+};
+
+// Values that operators of one node make and those of another take.
+struct SegmentEdge {
+  int32_t from = 0, to = 0;  // nodes
+  int64_t values = 0;
+  std::vector<PlanCollective> collectives;  // of all repetitions, by kind and axes
+};
+
+struct SegmentGraph {
+  std::vector<Segment> segments;
+  std::vector<SegmentNode> nodes;  // by phase, then as they run
+  std::vector<SegmentEdge> edges;
+  // By instruction: its node, -1 for parameters, constants and what is made from these alone; and
+  // the phase and the layer by which it was put there.
+  std::vector<int32_t> node_of, phase_of;
+  std::vector<int64_t> layer_of;
+};
+
+// Layers are those of FindPhasesAndLayers. Linear in the program.
+SegmentGraph SegmentsOf(const PlanPart& program);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_REPORT_SEGMENT_GRAPH_H_

@@ -1,0 +1,104 @@
+// Plans as users look at them: report, and the traces of simulate.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/cli/run_binary.h"
+#include "tests/plan/trace_format.h"
+
+namespace meshwright {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+class ReportCommandTest : public testing::Test {
+ protected:
+  std::string Plan(const std::string& name, const std::vector<std::string>& more) const {
+    std::string path = folder_.Path(name);
+    std::vector<std::string> arguments = {"plan"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    arguments.insert(arguments.end(), {"-o", path});
+    const RunResult run = RunMeshwright(arguments);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return path;
+  }
+  std::string OneStep() const {
+    return Plan("step.json", {MESHWRIGHT_TEST_DATA "/hlo/mlp_adam.train.hlo.txt", "--cluster",
+                              "4xh100-sxm", "--mesh", "4"});
+  }
+  static void ExpectBad(const std::vector<std::string>& arguments, const std::string& message) {
+    const RunResult run = RunMeshwright(arguments);
+    EXPECT_EQ(run.exit_code, 2);
+    EXPECT_THAT(run.err, HasSubstr(message));
+    EXPECT_THAT(run.out, IsEmpty());
+  }
+
+  const ScratchFolder folder_;
+};
+
+TEST_F(ReportCommandTest, WritesPageTablesAndGraph) {
+  const std::string plan = OneStep(), page = folder_.Path("r.html"), csv = folder_.Path("tables"),
+                    dot = folder_.Path("s.dot");
+  const RunResult run = RunMeshwright({"report", plan, "-o", page, "--csv", csv, "--dot", dot});
+  if (run.exit_code != 0) {  // built without the page
+    EXPECT_THAT(run.err, HasSubstr("MESHWRIGHT_REPORT=OFF"));
+    EXPECT_THAT(folder_.Names(), ElementsAre("step.json"));
+    const RunResult rest = RunMeshwright({"report", plan, "--csv", csv, "--dot", dot});
+    ASSERT_EQ(rest.exit_code, 0) << rest.err;
+  } else {
+    EXPECT_THAT(ReadText(page), StartsWith("<!doctype html>"));
+    EXPECT_THAT(run.out, HasSubstr("wrote " + page + ", "));
+  }
+  EXPECT_THAT(ReadText(dot), StartsWith("digraph \"mlp_adam.train.hlo.txt\" {"));
+  EXPECT_THAT(ReadText(csv + "/instructions.csv"), StartsWith("plan,stage,name,opcode,"));
+  EXPECT_THAT(ReadText(csv + "/plans.csv"), HasSubstr("step.json,mlp_adam.train.hlo.txt,"));
+}
+
+TEST_F(ReportCommandTest, TracesOneStep) {
+  const std::string plan = OneStep(), trace = folder_.Path("t.json");
+  const RunResult run = RunMeshwright({"simulate", plan, "--trace", trace});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, StartsWith("one step: "));
+  EXPECT_THAT(TraceFaults(ReadText(trace)), IsEmpty());
+  EXPECT_THAT(ReadText(trace), HasSubstr("\"optimizer_state\""));
+  EXPECT_EQ(RunMeshwright({"simulate", plan, "--json"}).exit_code, 0);
+  ExpectBad({"simulate", plan, "--schedule", "1f1b"}, "the plan has no pipeline");
+}
+
+TEST_F(ReportCommandTest, TracesAPipelineWithItsMemory) {
+  const std::string plan =
+      Plan("p.json", {MESHWRIGHT_TEST_DATA "/hlo/pipeline/tied_clip.train.hlo.txt.gz", "--cluster",
+                      "2xh100-sxm", "--pipeline", "2", "--micro-batches", "2"});
+  const std::string trace = folder_.Path("t.json");
+  ASSERT_EQ(RunMeshwright({"simulate", plan, "--trace", trace}).exit_code, 0);
+  EXPECT_THAT(TraceFaults(ReadText(trace)), IsEmpty());
+  EXPECT_THAT(ReadText(trace), HasSubstr("\"memory\""));
+}
+
+TEST_F(ReportCommandTest, BadInputIsNamedAndNothingIsWritten) {
+  const std::string plan = OneStep(), csv = folder_.Path("tables");
+  const std::string model = Plan(
+      "m.json", {"gpt3-1.3b", "--cluster", "8xh100-sxm", "--global-batch", "8", "--seq", "512"});
+  ExpectBad({"report", plan}, "nothing to write; -o FILE writes the report");
+  ExpectBad({"report", folder_.Path("none.json"), "--csv", csv}, "none.json");
+  ExpectBad({"report", plan, "--csv", plan}, "--csv: " + plan + " is a file");
+  ExpectBad({"report", plan, "--dot", plan}, "it is an input of this command");
+  ExpectBad({"report", plan, plan, "--dot", folder_.Path("s.dot")},
+            "--dot takes one plan, found 2");
+  ExpectBad({"report", model, "--csv", csv, "--dot", folder_.Path("s.dot")},
+            "the plan of a model has no program");
+  ExpectBad({"report", folder_.Write("x.json", "{}"), "--csv", csv}, "is none of our documents");
+  ExpectBad({"report", folder_.Write("y.csv", "gpus,global_batch,\n1,1,1\n"), "--csv", csv},
+            "y.csv:2: the column step_seconds is missing");
+  ExpectBad({"simulate", model}, "neither a pipeline nor instructions");
+  EXPECT_THAT(folder_.Names(), ElementsAre("m.json", "step.json", "x.json", "y.csv"));
+}
+
+}  // namespace
+}  // namespace meshwright

@@ -1,0 +1,229 @@
+#include "meshwright/report/segment_graph.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "meshwright/report/layers_by_name.h"
+#include "meshwright/report/segment_dot.h"
+
+namespace meshwright {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// A program without a pipeline, operator by operator.
+class Builder {
+ public:
+  Builder() {
+    plan_.mesh = {{"x", 2}};
+    Add("w", "parameter", {}, -1, "");
+  }
+
+  int64_t Add(const std::string& name, const std::string& opcode, std::vector<int64_t> operands,
+              int64_t layer, const std::string& phase, const std::string& axis = "") {
+    PlanInstruction one;
+    one.name = name;
+    one.opcode = opcode;
+    one.type = {"f32", {8}};
+    one.operands = std::move(operands);
+    if (layer >= 0) one.layer = layer;
+    one.phase = phase;
+    one.spec = {axis.empty() ? std::vector<std::string>() : std::vector<std::string>{axis}};
+    one.strategy = "replicated";
+    one.seconds = 1;
+    plan_.instructions.push_back(one);
+    return static_cast<int64_t>(plan_.instructions.size()) - 1;
+  }
+
+  // One layer: a product with the weights and a sum.
+  int64_t AddLayer(int64_t input, int64_t layer, const std::string& phase,
+                   const std::string& axis = "") {
+    const std::string name = absl::StrCat(phase, layer);
+    const int64_t dot = Add("dot." + name, "dot", {input, 0}, layer, phase, axis);
+    return Add("add." + name, "add", {dot, input}, layer, phase, axis);
+  }
+
+  SegmentGraph Segments() const { return SegmentsOf(ProgramsOf(plan_).programs[0]); }
+  Plan& plan() { return plan_; }
+
+ private:
+  Plan plan_;
+};
+
+std::vector<std::vector<int64_t>> Layers(const SegmentGraph& graph) {
+  std::vector<std::vector<int64_t>> layers;
+  for (const SegmentNode& node : graph.nodes) layers.push_back(node.layers);
+  return layers;
+}
+
+TEST(SegmentGraph, EqualLayersAreOneSegment) {
+  Builder builder;
+  int64_t value = 0;
+  for (int64_t layer = 0; layer < 4; ++layer) value = builder.AddLayer(value, layer, "forward");
+  const SegmentGraph graph = builder.Segments();
+  // The first layer takes the parameter itself, so it is another one.
+  EXPECT_THAT(Layers(graph), ElementsAre(ElementsAre(0), ElementsAre(1, 2, 3)));
+  EXPECT_EQ(graph.segments.size(), 2);
+  EXPECT_EQ(graph.segments[1].operators, 2);
+  EXPECT_DOUBLE_EQ(graph.segments[1].seconds, 2);
+  EXPECT_EQ(graph.segments[1].label, "forward layer");
+  EXPECT_THAT(graph.node_of, ElementsAre(-1, 0, 0, 1, 1, 1, 1, 1, 1));
+  ASSERT_EQ(graph.edges.size(), 1);
+  EXPECT_EQ(graph.edges[0].values, 2);  // the sum takes it again
+}
+
+TEST(SegmentGraph, ShardingsAndTheOrderWithinALayerCountAsTheyShould) {
+  Builder builder;
+  int64_t value = builder.AddLayer(0, 0, "forward");
+  value = builder.AddLayer(value, 1, "forward");
+  // The same layer, with an operator that nobody waits for first.
+  const int64_t dot = builder.Add("d", "dot", {value, 0}, 2, "forward");
+  value = builder.Add("a", "add", {dot, value}, 2, "forward");
+  value = builder.AddLayer(value, 3, "forward", "x");
+  EXPECT_THAT(Layers(builder.Segments()),
+              ElementsAre(ElementsAre(0), ElementsAre(1, 2), ElementsAre(3)));
+}
+
+TEST(SegmentGraph, OrderOfIndependentOperatorsDoesNotMatter) {
+  Builder builder;
+  const auto layer = [&](int64_t number, bool swap) {
+    const std::string n = absl::StrCat(number);
+    const std::vector<std::string> opcodes = swap ? std::vector<std::string>{"tanh", "exponential"}
+                                                  : std::vector<std::string>{"exponential", "tanh"};
+    for (const std::string& opcode : opcodes) builder.Add(opcode + n, opcode, {0}, number, "");
+  };
+  layer(0, false);
+  layer(1, true);
+  EXPECT_THAT(Layers(builder.Segments()), ElementsAre(ElementsAre(0, 1)));
+}
+
+TEST(SegmentGraph, AlternatingLayersAreOneBlock) {
+  Builder builder;
+  for (int64_t layer = 0; layer < 6; ++layer) {
+    builder.Add(absl::StrCat("op", layer), layer % 2 == 0 ? "tanh" : "sine", {0}, layer, "forward");
+  }
+  const SegmentGraph graph = builder.Segments();
+  EXPECT_THAT(Layers(graph), ElementsAre(ElementsAre(0, 2, 4), ElementsAre(1, 3, 5)));
+  EXPECT_EQ(graph.nodes[0].block, graph.nodes[1].block);
+}
+
+// A B A B A: the longest whole repetition counts, what is left stands alone.
+TEST(SegmentGraph, APatternThatBreaksOff) {
+  Builder builder;
+  for (int64_t layer = 0; layer < 5; ++layer) {
+    builder.Add(absl::StrCat("op", layer), layer % 2 == 0 ? "tanh" : "sine", {0}, layer, "forward");
+  }
+  const SegmentGraph graph = builder.Segments();
+  EXPECT_THAT(Layers(graph), ElementsAre(ElementsAre(0, 2), ElementsAre(1, 3), ElementsAre(4)));
+  EXPECT_EQ(graph.nodes[2].segment, graph.nodes[0].segment);
+  EXPECT_NE(graph.nodes[2].block, graph.nodes[0].block);
+}
+
+TEST(SegmentGraph, CollectivesStandWhereTheValueComesFrom) {
+  Builder builder;
+  const int64_t first = builder.AddLayer(0, 0, "forward");
+  const int64_t second = builder.AddLayer(first, 0, "backward");
+  PlanInstruction& dot = builder.plan().instructions[3];
+  dot.collective = {{"all-gather", {"x"}, 1, 64, 0.5, "add.forward0"},
+                    {"all-reduce", {"x"}, 2, 32, 0.25, dot.name},
+                    {"all-reduce", {"x"}, 1, 32, 0.25, dot.name}};
+  EXPECT_EQ(second, 4);
+  const SegmentGraph graph = builder.Segments();
+  ASSERT_EQ(graph.edges.size(), 1);
+  EXPECT_THAT(graph.edges[0].collectives,
+              ElementsAre(PlanCollective{"all-gather", {"x"}, 1, 64, 0.5, ""}));
+  const Segment& backward = graph.segments[graph.nodes[1].segment];
+  EXPECT_THAT(backward.collectives,
+              ElementsAre(PlanCollective{"all-reduce", {"x"}, 3, 64, 0.5, ""}));
+  EXPECT_DOUBLE_EQ(backward.communication_seconds, 1);
+}
+
+// Two layers without any mark but names, there and back, and Adam's update: the weights' own
+// numbers count, not those of the optimizer's state or of the norms.
+TEST(SegmentGraph, LayersByNameWhereThePlanKnowsNone) {
+  Plan plan;
+  plan.mesh = {{"x", 2}};
+  const auto add = [&](const std::string& name, const std::string& opcode,
+                       std::vector<int64_t> operands, const std::string& op_name) {
+    PlanInstruction one;
+    one.name = name;
+    one.opcode = opcode;
+    one.operands = std::move(operands);
+    one.op_name = static_cast<int64_t>(plan.op_names.size());
+    plan.op_names.push_back(op_name);
+    one.strategy = "replicated";
+    plan.instructions.push_back(one);
+    return static_cast<int64_t>(plan.instructions.size()) - 1;
+  };
+  std::vector<int64_t> weights, moments;
+  for (int layer = 0; layer < 3; ++layer) {
+    for (int norm = 1; norm <= 2; ++norm) {
+      add(absl::StrCat("n", layer, norm), "parameter", {},
+          absl::StrCat("state[0]['layer", layer, "']['norm", norm, "']"));
+    }
+    weights.push_back(add(absl::StrCat("w", layer), "parameter", {},
+                          absl::StrCat("state[0]['layer", layer, "']['w']")));
+    moments.push_back(add(absl::StrCat("m", layer), "parameter", {},
+                          absl::StrCat("state[1]['layer", layer, "']['w']")));
+  }
+  const int64_t x = add("x", "parameter", {}, "x");
+  std::vector<int64_t> values = {add("scale", "multiply", {x, x}, "jit(step)/mul")};
+  const auto first = static_cast<size_t>(values[0]);
+  for (const int64_t weight : weights) {
+    values.push_back(add(absl::StrCat("f", weight), "dot", {values.back(), weight}, "jvp()/dot"));
+  }
+  int64_t gradient = values.back();
+  for (int layer = 2; layer >= 0; --layer) {
+    gradient =
+        add(absl::StrCat("b", layer), "dot", {gradient, values[layer + 1]}, "transpose(jvp())/dot");
+    const int64_t clipped = add(absl::StrCat("c", layer), "add", {gradient}, "jit(step)/clip");
+    add(absl::StrCat("u", layer), "add", {clipped, moments[layer]}, "jit(step)/add");
+  }
+  add("norm", "add", {gradient, values[3]}, "jit(step)/norm");
+  const PhasesAndLayers found = FindPhasesAndLayers(ProgramsOf(plan).programs[0]);
+  const auto tail = [&](const auto& list) {
+    return std::vector<int64_t>(list.begin() + static_cast<int64_t>(first), list.end());
+  };
+  EXPECT_THAT(tail(found.phase), ElementsAre(1, 1, 1, 1, 2, 3, 3, 2, 3, 3, 2, 3, 3, 3));
+  EXPECT_THAT(tail(found.layer), ElementsAre(-1, 0, 1, 2, 2, 2, 2, 1, 1, 1, 0, 0, 0, -1));
+  EXPECT_EQ(found.layer[4 + 1], 1);  // state[0]['layer1']['norm2']
+}
+
+TEST(SegmentGraph, LoopsAndEmptyPrograms) {
+  Builder builder;
+  EXPECT_THAT(builder.Segments().nodes, IsEmpty());
+  // Reads what stands after it, as the parameter of a loop does.
+  builder.Add("loop", "loop-parameter", {0, 2}, 0, "forward");
+  builder.Add("body", "tanh", {1}, 0, "forward");
+  EXPECT_EQ(builder.Segments().nodes.size(), 1);
+}
+
+TEST(SegmentGraph, StagesThatRunTheSameShareAProgram) {
+  Plan plan;
+  plan.stages.resize(3);
+  plan.stages[1].same_as = 0;
+  const DevicePrograms programs = ProgramsOf(plan);
+  EXPECT_THAT(programs.of_stage, ElementsAre(0, 0, 1));
+  EXPECT_EQ(&programs.programs[1].instructions, &plan.stages[2].instructions);
+}
+
+TEST(SegmentDot, HasNodesAndEdges) {
+  Builder builder;
+  const int64_t first = builder.AddLayer(0, 0, "forward");
+  builder.AddLayer(first, 1, "forward");
+  builder.plan().inputs = {{"a \"quoted\\ name\n.hlo", "hlo_text", ""}};
+  builder.plan().instructions[3].collective = {{"all-gather", {"x"}, 1, 64, 0.5, "add.forward0"}};
+  const std::string dot = SegmentDot(builder.plan());
+  EXPECT_THAT(dot, HasSubstr(R"(digraph "a \"quoted\\ name\n.hlo" {)"));
+  EXPECT_THAT(dot, HasSubstr(R"(p0_0 [label="forward layer 0\n2 operators, 2.00 s"];)"));
+  EXPECT_THAT(dot, HasSubstr(R"(p0_0 -> p0_1 [label="all-gather x, 64 B, 500 ms", color=red)"));
+}
+
+}  // namespace
+}  // namespace meshwright
