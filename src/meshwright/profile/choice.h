@@ -62,9 +62,11 @@ struct MeasuredCollective {
 // `status`, `error` and `compile_seconds` mean something.
 struct ProfileMeasurement {
   MeasurementStatus status = MeasurementStatus::kMeasured;
-  std::string error;         // one line
-  int32_t samples = 0;       // each the mean of several executions in a row
-  double seconds = 0;        // median of the samples, of one execution
+  std::string error;  // one line
+  // Of one execution each, as the mean of several in a row, in the order in which they were taken.
+  std::vector<double> sample_seconds;
+  int32_t samples = 0;       // how many
+  double seconds = 0;        // median of the samples
   double spread = 0;         // seconds between the first and the third quartile of the samples
   double least_seconds = 0;  // of the fastest sample
   int64_t peak_bytes = 0;    // on one device: arguments, results and temporaries
@@ -78,6 +80,9 @@ struct ProfileEnvironment {
   std::string device;     // as the worker's platform calls it: "NVIDIA H100 80GB HBM3", "cpu"
   std::string driver;     // "cuda 12080", empty on a CPU
   std::string libraries;  // "jax 0.11.0, jaxlib 0.11.0"
+  // Type of the devices, as clusters call it: "h100-sxm". What is planned for another type is
+  // refused; host devices stand for the type that was profiled for.
+  std::string device_type;
   int32_t hosts = 1;
   friend bool operator==(const ProfileEnvironment&, const ProfileEnvironment&) = default;
 };
