@@ -3,16 +3,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "meshwright/blocks/blocks.h"
 #include "meshwright/cluster/mesh.h"
 #include "meshwright/cost/cost_model.h"
 #include "meshwright/hlo/graph.h"
-#include "meshwright/inter/layer_costs.h"
 #include "meshwright/inter/slice.h"
 #include "meshwright/intra/planner.h"
 #include "meshwright/profile/choice.h"
@@ -22,49 +20,59 @@
 
 namespace meshwright {
 
-// A distinct segment.
+// A distinct segment: what lies between two cuts of the network, in all phases.
 struct Segment {
   std::string fingerprint;           // ProfileKey::program
-  std::vector<int32_t> kinds;        // of its blocks
-  std::vector<int32_t> occurrences;  // positions in SegmentSpace::sequence()
-  // Of the first occurrence that stands for all: its blocks (indices into BlockAnalysis::blocks),
-  // and all phases of it as a program.
-  int32_t representative = 0;
+  std::vector<int32_t> occurrences;  // positions in SegmentSpace::sequence(), ascending
+  // Of the first occurrence, which stands for all: its blocks (indices into
+  // BlockAnalysis::blocks), and the program.
   std::vector<int32_t> blocks;
   ProgramSlice slice;
-  std::vector<std::vector<std::string>> strategy_texts;  // by block, by strategy: each once
-  std::vector<std::string> entries, exits;  // layouts of the borders; {""} at the network's ends
-  // "bf16[32,1024,2048]", the widest value at the border; empty at the network's ends.
+  // By block, by strategy: what the leading contraction is cut by, each text once.
+  std::vector<std::vector<std::string>> strategy_texts;
+  // Layouts of the borders, {""} at the network's ends, and the widest value there:
+  // "bf16[32,1024,2048]".
+  std::vector<std::string> entries, exits;
   std::string entry_shape, exit_shape;
 };
 
-// Plans of one segment with some or all of its choices made.
-class SegmentPlanner;
-
+// The segments of a program on a mesh. Where it loops over layers, each iteration is one or more
+// segments of the sequence; they are the same operators, and so have to make the same choice.
 class SegmentSpace {
  public:
-  // `graph`, `mesh` and `cost_model` must outlive it. Errors: see Slicer; no blocks.
+  // `graph`, `mesh` and `cost_model` must outlive it. Errors: the program has nothing to choose
+  // (no matrix products or convolutions), no batch (FindBatch), or cannot be cut (Slicer).
   static absl::StatusOr<std::unique_ptr<SegmentSpace>> Make(const Graph& graph, const Mesh& mesh,
                                                             const CostModel& cost_model);
   ~SegmentSpace();
 
   const std::vector<Segment>& segments() const;
   const std::vector<int32_t>& sequence() const;  // indices into segments()
+  // By position in the sequence: the first position that is the same operators, which must have the
+  // same choice; itself where there is no other. Such a choice has equal entry and exit, unless it
+  // stands alone.
+  const std::vector<int32_t>& same_as() const;
   const std::vector<std::string>& warnings() const;
 
-  // The choices of a segment in the order of their predicted time, fastest first: the next one, or
-  // NotFound when there are no more. Best first over the tree of partial choices; the bound of a
-  // partial choice is the optimum of the planner's own problem with only these decisions made, so
-  // the order is exact for the objective (kernels and collectives one after the other).
-  absl::StatusOr<PredictedChoice> Next(int32_t segment);
-  // The plan of a segment's program under a choice.
+  // The choices of a segment in the order of their cost, cheapest first: the next one; nullopt:
+  // there are no more. See ChoiceSearch: what orders them is the planner's objective, in which
+  // nothing runs beside anything else.
+  absl::StatusOr<std::optional<PredictedChoice>> Next(int32_t segment);
+  // The plan of a segment's program with a choice made. NotFound: no plan has it.
   absl::StatusOr<IntraPlan> Plan(int32_t segment, const SegmentChoice& choice);
-  // Of the whole program with a choice for every position of the sequence.
-  absl::StatusOr<IntraPlan> PlanWhole(const std::vector<SegmentChoice>& choices,
-                                      const PlannerOptions& options) const;
-  // Seconds to move what crosses a border from one layout to the other, there and back (the
-  // gradient), as the cost model has it.
-  double ReshardSeconds(int32_t segment, const std::string& exit, const std::string& entry) const;
+  // The same as a prediction.
+  absl::StatusOr<PredictedChoice> Predict(int32_t segment, const SegmentChoice& choice);
+  // The choice whose PredictedChoice::key this is. Errors: of another segment or mesh.
+  absl::StatusOr<SegmentChoice> ParseKey(int32_t segment, const std::string& key) const;
+
+  // Adds to `options` what makes PlanIntra plan the whole program as `choices`, one for every
+  // position of the sequence, say: how operators work, values and weights are kept.
+  absl::Status GiveChoices(const std::vector<SegmentChoice>& choices, PlannerOptions* options);
+
+  // Seconds to move the widest value at the border behind a segment from one layout to another,
+  // once. What crosses backwards costs the same again.
+  absl::StatusOr<double> ReshardSeconds(int32_t segment, const std::string& from,
+                                        const std::string& to) const;
 
  private:
   struct State;
