@@ -49,7 +49,6 @@ class Cutter {
       begin = at + 1;
     }
     CutNaturally(begin, static_cast<int32_t>(sequence_.units.size()));
-    if (!options_.begins.empty()) return Assign();
     MergeLight();
     if (options_.count > 0 && Count() != options_.count)
       MW_RETURN_IF_ERROR(CutInto(options_.count));
@@ -94,7 +93,6 @@ class Cutter {
   void CutNaturally(int32_t begin, int32_t end) {
     if (begin == end) return;
     const std::vector<int32_t> heavy = HeavyIn(begin, end);
-    if (!options_.begins.empty()) return CutAsGiven(begin, end, heavy);
     std::vector<uint64_t> symbols;
     std::vector<double> flops;
     OpFingerprints fingerprints(graph_);
@@ -128,23 +126,6 @@ class Cutter {
       const auto wanted = static_cast<int32_t>(std::min<double>(std::round(layers), to - from));
       for (int32_t cut : Cluster(part, wanted).value_or(std::vector<int32_t>()))
         cuts.push_back(cut);
-    }
-    AddSegments(begin, end, cuts);
-  }
-
-  // Before every given op but the first of a part, which has all that comes before it.
-  void CutAsGiven(int32_t begin, int32_t end, const std::vector<int32_t>& heavy) {
-    std::vector<int32_t> given;
-    for (OpId op : options_.begins) {
-      const int32_t at = sequence_.position[units_.of_op[op.index()]];
-      if (at >= begin && at < end) given.push_back(at);
-    }
-    std::sort(given.begin(), given.end());
-    std::vector<int32_t> cuts;
-    for (size_t g = 1; g < given.size(); ++g) {
-      const auto here = std::lower_bound(heavy.begin(), heavy.end(), given[g]);
-      if (here == heavy.begin() || here == heavy.end()) continue;
-      cuts.push_back(CutBefore(heavy, static_cast<int32_t>(here - heavy.begin())));
     }
     AddSegments(begin, end, cuts);
   }

@@ -45,10 +45,6 @@ struct Layers {
 struct LayerOptions {
   int32_t count = 0;       // layers wanted; 0: as the program repeats, at most kMostLayers
   double imbalance = 0.5;  // a layer's cost may exceed the average by this share
-  // If not empty: ops of the forward phase, matrix products and the like, that are the first of
-  // their kind in a layer; none that is inside a loop over layers, whose layers are its own. The
-  // cut before each is where the fewest bytes cross. The others play no part then.
-  std::vector<OpId> begins;
 };
 inline constexpr int32_t kMostLayers = 256;
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -14,9 +15,9 @@
 
 namespace meshwright {
 
-// A network cut at the borders of its segments (blocks/segments.h), each a layer in terms of
-// inter/layers.h, so that the rest of the program is divided as for pipelines: every operator of
-// the backward and update phases goes to the segment that it belongs to.
+// A network as a sequence of segments: its layers, as FindLayers cuts them at the network's own
+// repetition, in all phases. (The cover of blocks/segments.h has fewer distinct segments where a
+// network is short, but long ones, with far more combinations of strategies to measure.)
 struct NetworkSegments {
   BatchSplit batch;
   Layers layers;
@@ -26,13 +27,12 @@ struct NetworkSegments {
   std::vector<std::vector<int32_t>> occurrences;  // by distinct segment: layers, ascending
 };
 
-// Outside loops over layers the sequence of `kinds` (FindBlockKinds) is covered with the fewest
-// distinct segments; each iteration of such a loop is a segment, and so is what comes before,
-// between and behind them. Segments are equal if their blocks' kinds are, and all their operators
-// with them (Layers::kind). Errors: FindBatch, FindLayers, Slicer::Make.
-absl::StatusOr<std::unique_ptr<NetworkSegments>> CutNetwork(const Graph& graph,
-                                                            const BlockAnalysis& analysis,
-                                                            const std::vector<int32_t>& kinds);
+// `strategies`: by block, the texts of its strategies. Segments are equal if they are alike
+// operator by operator (Layers::kind), and their blocks have equal strategies. Errors: FindBatch,
+// FindLayers, Slicer::Make.
+absl::StatusOr<std::unique_ptr<NetworkSegments>> CutNetwork(
+    const Graph& graph, const BlockAnalysis& analysis,
+    const std::vector<std::vector<std::string>>& strategies);
 
 }  // namespace meshwright
 

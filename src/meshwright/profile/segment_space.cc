@@ -7,7 +7,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/status.h"
-#include "meshwright/blocks/block_kinds.h"
 #include "meshwright/blocks/blocks.h"
 #include "meshwright/inter/fingerprint.h"
 #include "meshwright/inter/kind_slices.h"
@@ -109,6 +108,7 @@ struct SegmentSpace::State {
   const CostModel& cost_model;
   BlockFinder finder;
   BlockAnalysis analysis;
+  std::vector<std::vector<std::string>> strategy_texts;  // by block, each once
   std::unique_ptr<NetworkSegments> network;
   std::vector<Segment> segments;
   std::vector<Work> work;
@@ -121,7 +121,16 @@ absl::Status SegmentSpace::State::Make() {
     return absl::InvalidArgumentError(
         "the program has no matrix products or convolutions: there is nothing to choose");
   }
-  MW_ASSIGN_OR_RETURN(network, CutNetwork(graph, analysis, FindBlockKinds(graph, analysis)));
+  for (const ParallelBlock& block : analysis.blocks) {
+    std::vector<std::string>& texts = strategy_texts.emplace_back();
+    std::map<std::string, int> times;
+    for (size_t s = 0; s < block.strategies.size(); ++s) {
+      std::string text = finder.StrategyText(block, s);
+      const int before = times[text]++;
+      texts.push_back(before == 0 ? text : absl::StrCat(text, " #", before + 1));
+    }
+  }
+  MW_ASSIGN_OR_RETURN(network, CutNetwork(graph, analysis, strategy_texts));
   for (const std::vector<int32_t>& occurrences : network->occurrences)
     MW_RETURN_IF_ERROR(MakeSegment(occurrences));
   for (int32_t l = 0; l < network->layers.count; ++l) same_as.push_back(l);
@@ -138,15 +147,7 @@ absl::Status SegmentSpace::State::MakeSegment(const std::vector<int32_t>& occurr
   segment.blocks = network->blocks[first];
   MW_ASSIGN_OR_RETURN(segment.slice, SliceToPlan(*network->slicer, first, first + 1, 1));
   segment.fingerprint = SliceFingerprint(segment.slice);
-  for (int32_t b : segment.blocks) {
-    std::vector<std::string>& texts = segment.strategy_texts.emplace_back();
-    std::map<std::string, int> times;
-    for (size_t s = 0; s < analysis.blocks[b].strategies.size(); ++s) {
-      std::string text = finder.StrategyText(analysis.blocks[b], s);
-      const int before = times[text]++;
-      texts.push_back(before == 0 ? text : absl::StrCat(text, " #", before + 1));
-    }
-  }
+  for (int32_t b : segment.blocks) segment.strategy_texts.push_back(strategy_texts[b]);
   Work& here = work.emplace_back();
   here.entry = FindBorder(segment.slice, mesh, &EntersSegment);
   here.exit = FindBorder(segment.slice, mesh, &LeavesSegment);
