@@ -239,6 +239,7 @@ PredictedChoice SegmentSpace::State::Describe(int32_t segment, const SegmentChoi
   const std::optional<Overlap> overlap = cost_model.overlap();
   predicted.seconds =
       std::max(0.0, plan.step_seconds - (overlap.has_value() ? overlap->step_seconds : 0));
+  predicted.objective = plan.objective;
   const SliceCost cost = CostOfSlice(s.slice, plan, 1);
   predicted.state_bytes = cost.state_bytes;
   predicted.kept_bytes = cost.in_flight_bytes;
