@@ -221,12 +221,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         devices = jax.devices()
     except (RuntimeError, ValueError) as error:
         return unusable(f"--devices {arguments.devices}: {_one_line(error)}")
+    from meshwright import clusters
+
     group = _Group(jax)
     line.silent = not group.first
     worker = _Worker(line, group)
     line.say(
         "ready",
         device=devices[0].device_kind,
+        device_type=clusters.device_type(devices[0].device_kind) or "",
         devices=len(devices),
         driver=_driver(jax),
         libraries=_libraries(jax),

@@ -38,6 +38,7 @@ Action AddReproduceVerb(CLI::App& app);
 Action AddCalibrateVerb(CLI::App& app);
 Action AddModelVerb(CLI::App& app);
 Action AddBlocksVerb(CLI::App& app);
+Action AddProfileVerb(CLI::App& app);
 Action AddOpsVerb(CLI::App& app);
 Action AddClustersVerb(CLI::App& app);
 

@@ -57,6 +57,12 @@ const std::vector<Verb>& Verbs() {
        "meshwright blocks train.hlo --cluster 8xh100-sxm --mesh 8\n"
        "meshwright blocks train.hlo --cluster 2x8xh100-sxm --mesh 2x8 --json",
        &AddBlocksVerb},
+      {"profile", "measure what repeats in a program, under the shardings that are worth it",
+       "meshwright profile train.hlo --mesh 4 --db profiles.sqlite\n"
+       "meshwright profile train.hlo --mesh 2x2 --db profiles.sqlite --devices host:4 --budget "
+       "90s\n"
+       "srun meshwright profile train.hlo --mesh 2x8 --db profiles.sqlite --distributed",
+       &AddProfileVerb},
       {"ops", "list the operators and how each can be sharded",
        "meshwright ops\nmeshwright ops dot reshape", &AddOpsVerb},
       {"clusters", "list the devices that --cluster knows", "meshwright clusters",
