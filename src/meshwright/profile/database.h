@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,9 @@ struct Profile {
 // Sets `samples`, `seconds` (the median), `spread` (distance of the quartiles) and `least_seconds`
 // from `sample_seconds`. Quartiles lie between neighbours as numpy's do by default.
 void SummarizeSamples(ProfileMeasurement* measurement);
+
+// "measured", "out of memory", ...
+std::string_view MeasurementStatusName(MeasurementStatus status);
 
 // "segment", or the first word of the other programs: "reshard", ...
 std::string ProfileKind(const ProfileKey& key);

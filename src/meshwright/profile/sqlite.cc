@@ -72,6 +72,11 @@ absl::Status SqliteStatement::Run() {
   return status;
 }
 
+SqliteStatement& SqliteStatement::Reset() {
+  sqlite3_reset(statement_.get());
+  return *this;
+}
+
 int64_t SqliteStatement::Int(int column) const {
   return sqlite3_column_int64(statement_.get(), column);
 }
@@ -92,16 +97,17 @@ bool SqliteStatement::IsNull(int column) const {
 }
 
 absl::StatusOr<SqliteConnection> SqliteConnection::Open(const std::string& path, int flags,
-                                                        double busy_seconds) {
+                                                        double busy_seconds,
+                                                        const std::string& name) {
   SqliteConnection result;
-  result.path_ = path;
+  result.path_ = name.empty() ? path : name;
   sqlite3* connection = nullptr;
-  // A name like ":memory:" is a file's, too.
-  const std::string name =
-      (flags & SQLITE_OPEN_URI) != 0 || path.starts_with('/') ? path : StrCat("./", path);
-  const int code = sqlite3_open_v2(name.c_str(), &connection, flags, nullptr);
+  // Something like ":memory:" is a file's name, too.
+  const bool whole = (flags & SQLITE_OPEN_URI) != 0 || path.starts_with('/');
+  const int code =
+      sqlite3_open_v2((whole ? path : StrCat("./", path)).c_str(), &connection, flags, nullptr);
   result.connection_.reset(connection);
-  if (code != SQLITE_OK) return SqliteError(path, connection, code);
+  if (code != SQLITE_OK) return SqliteError(result.path_, connection, code);
   sqlite3_busy_timeout(connection, static_cast<int>(std::lround(busy_seconds * 1e3)));
   return result;
 }

@@ -29,6 +29,8 @@ class SqliteStatement {
   absl::StatusOr<bool> Step();
   // Runs what returns no rows and makes the statement ready for the next values.
   absl::Status Run();
+  // Ready to be run anew.
+  SqliteStatement& Reset();
 
   // Columns of the row, from 0.
   int64_t Int(int column) const;
@@ -50,9 +52,10 @@ class SqliteStatement {
 
 class SqliteConnection {
  public:
-  // `flags` as of sqlite3_open_v2. Others' locks are waited for up to `busy_seconds`.
+  // `flags` as of sqlite3_open_v2. Others' locks are waited for up to `busy_seconds`. `name`: that
+  // of messages, if `path` is a URI.
   static absl::StatusOr<SqliteConnection> Open(const std::string& path, int flags,
-                                               double busy_seconds);
+                                               double busy_seconds, const std::string& name = "");
 
   absl::StatusOr<SqliteStatement> Prepare(std::string_view sql) const;
   // Runs statements separated by semicolons, without results.
