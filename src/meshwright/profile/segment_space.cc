@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/status.h"
 #include "meshwright/blocks/blocks.h"
+#include "meshwright/hlo/inline_calls.h"
 #include "meshwright/inter/fingerprint.h"
 #include "meshwright/inter/kind_slices.h"
 #include "meshwright/inter/layer_costs.h"
@@ -88,8 +89,8 @@ struct SegmentSpace::State {
     std::unique_ptr<ChoiceSearch> search;
   };
 
-  State(const Graph& g, const Mesh& m, const CostModel& c)
-      : graph(g), mesh(m), cost_model(c), finder(g, m) {}
+  State(std::unique_ptr<const Module> inlined, Graph g, const Mesh& m, const CostModel& c)
+      : module(std::move(inlined)), graph(std::move(g)), mesh(m), cost_model(c), finder(graph, m) {}
 
   absl::Status Make();
   absl::Status MakeSegment(const std::vector<int32_t>& occurrences);
@@ -103,7 +104,10 @@ struct SegmentSpace::State {
                            const IntraPlan& plan) const;
   void Give(const ProgramSlice& slice, const IntraPlan& plan, PlannerOptions* options) const;
 
-  const Graph& graph;
+  // The program without calls, which slices are made from: operators and values have the same
+  // numbers.
+  const std::unique_ptr<const Module> module;
+  const Graph graph;
   const Mesh& mesh;
   const CostModel& cost_model;
   BlockFinder finder;
@@ -277,7 +281,10 @@ SegmentSpace::~SegmentSpace() = default;
 absl::StatusOr<std::unique_ptr<SegmentSpace>> SegmentSpace::Make(const Graph& graph,
                                                                  const Mesh& mesh,
                                                                  const CostModel& cost_model) {
-  auto state = std::make_unique<State>(graph, mesh, cost_model);
+  MW_ASSIGN_OR_RETURN(Module inlined, InlineCalls(*graph.module));
+  auto module = std::make_unique<const Module>(std::move(inlined));
+  MW_ASSIGN_OR_RETURN(Graph own, BuildGraph(*module));
+  auto state = std::make_unique<State>(std::move(module), std::move(own), mesh, cost_model);
   MW_RETURN_IF_ERROR(state->Make());
   return std::unique_ptr<SegmentSpace>(new SegmentSpace(std::move(state)));
 }

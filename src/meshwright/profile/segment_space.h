@@ -40,7 +40,7 @@ struct Segment {
 // segments of the sequence; they are the same operators, and so have to make the same choice.
 class SegmentSpace {
  public:
-  // `graph`, `mesh` and `cost_model` must outlive it. Errors: the program has nothing to choose
+  // `mesh` and `cost_model` must outlive it. Errors: the program has nothing to choose
   // (no matrix products or convolutions), no batch (FindBatch), or cannot be cut (Slicer).
   static absl::StatusOr<std::unique_ptr<SegmentSpace>> Make(const Graph& graph, const Mesh& mesh,
                                                             const CostModel& cost_model);
