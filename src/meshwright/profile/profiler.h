@@ -52,7 +52,8 @@ struct ProfileReport {
   std::string mesh;
   std::vector<SegmentProfile> segments;
   std::vector<int32_t> sequence;
-  int64_t reshardings = 0;  // measured, of those that occur between measured choices
+  int64_t reshardings = 0;  // that were measured, of those that occur between measured choices
+  int64_t missing_reshardings = 0;
   int64_t measured = 0, known = 0, failed = 0;
   bool complete = false;  // nothing is left to measure
   std::vector<std::string> warnings;
@@ -61,22 +62,14 @@ struct ProfileReport {
 // Measures the segments of `graph` on `mesh` with `worker` and stores every measurement in
 // `database` before the next. What the database has for `environment` is not measured again.
 //
-// Choices come in the order of their predicted time beyond the best of their segment; in turn of
-// all segments, so that whenever the budget ends the most promising ones are there. Left out:
-//  * choices that need more memory than a device has by more than a fifth, as predicted;
-//  * those that cannot be part of the fastest plan. Let t* be the least time that was measured of
-//    the segment, R the most that moving from any layout to any other at both borders costs by the
-//    cost model, there and back, and q the largest predicted over measured time so far: then a
-//    choice with a predicted time p above (t* + R) * q * kModelSlack is dearer than the best with
-//    both borders moved, unless the model is wrong by kModelSlack more than it ever was.
-// Behind them the reshardings between borders of measured choices that follow each other.
-// Errors: SegmentSpace::Make, MeasuringWorker::Measure, of the database.
+// Which choices are measured, and in which order: see ChoiceQueue. In the middle and in the end
+// come the reshardings between borders of measured choices that follow each other. Errors:
+// SegmentSpace::Make, MeasuringWorker::Measure, of the database.
 absl::StatusOr<ProfileReport> ProfileSegments(const Graph& graph, const Mesh& mesh,
                                               const CostModel& cost_model,
                                               const ProfileEnvironment& environment,
                                               const ProfileOptions& options,
                                               MeasuringWorker* worker, ProfileDatabase* database);
-inline constexpr double kModelSlack = 1.25;
 
 }  // namespace meshwright
 

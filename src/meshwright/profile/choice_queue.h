@@ -1,0 +1,83 @@
+#ifndef MESHWRIGHT_PROFILE_CHOICE_QUEUE_H_
+#define MESHWRIGHT_PROFILE_CHOICE_QUEUE_H_
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "meshwright/profile/choice.h"
+#include "meshwright/profile/network_times.h"
+#include "meshwright/profile/segment_space.h"
+
+namespace meshwright {
+
+// How far a segment has got.
+struct SegmentState {
+  std::vector<PredictedChoice> ahead;  // looked at, not measured yet
+  bool exhausted = false;              // no other is worth looking at
+  int64_t measured = 0, failed = 0;
+  int64_t skipped = 0;                  // could not be best, or not fit
+  std::optional<PredictedChoice> best;  // the fastest that was measured
+  double best_seconds = std::numeric_limits<double>::infinity(), best_spread = 0;
+  double over = 0;   // the most that was predicted for what was measured, as a ratio
+  double moves = 0;  // R of HopelessFrom
+  std::set<std::string> entries, exits;  // of measured choices
+};
+
+// Which choices of which segments to measure next: those with which the whole network takes least,
+// as predicted (NetworkTimes over all choices that were looked at), so that whenever measuring ends
+// the most promising ones are done. Left out:
+//  * choices that need more memory than a device has by more than a fifth, as predicted;
+//  * those that cannot be part of the fastest plan. Let t be the least time that was measured of
+//    the segment, R the most that moving from any layout to any other costs at both of its borders,
+//    there and back, by the cost model, and q the largest ratio of predicted to measured time so
+//    far. A choice with a predicted time above (t + R) q kModelSlack is dearer than the best one
+//    with both borders moved, unless the model is off by kModelSlack more than it ever was.
+class ChoiceQueue {
+ public:
+  // `known`: what was measured of a choice of a segment before, nullptr: nothing.
+  using Known = std::function<const ProfileMeasurement*(int32_t segment, const std::string& key)>;
+
+  ChoiceQueue(SegmentSpace& space, int64_t memory_bytes, Known known);
+
+  // Looks at a few choices of every segment. `stop` is asked in between.
+  absl::Status Begin(const std::function<bool()>& stop);
+  // The next choice to measure, taken off; nullopt: there are no more.
+  absl::StatusOr<std::optional<std::pair<int32_t, PredictedChoice>>> Next(
+      const std::function<bool()>& stop);
+  // Looks at one more choice, of the segment of which fewest are ahead.
+  absl::Status LookAhead();
+  // What was measured of a choice.
+  void Count(int32_t segment, const PredictedChoice& choice, const ProfileMeasurement& measurement);
+
+  const std::vector<SegmentState>& states() const { return states_; }
+  int64_t known() const { return known_count_; }  // choices that had been measured before
+
+ private:
+  void FindMoves();
+  static double HopelessFrom(const SegmentState& state);
+  absl::StatusOr<bool> LookAt(int32_t segment);
+  void DropHopeless(SegmentState& state);
+  double NetworkSeconds(int32_t segment, const PredictedChoice& choice) const;
+
+  SegmentSpace& space_;
+  const int64_t memory_bytes_;
+  const Known find_known_;
+  std::vector<SegmentState> states_;
+  std::optional<NetworkTimes> times_;
+  bool outdated_ = true;  // times_ does not know of all choices
+  int64_t known_count_ = 0;
+};
+
+inline constexpr double kModelSlack = 1.25;
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_PROFILE_CHOICE_QUEUE_H_
