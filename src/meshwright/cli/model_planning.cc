@@ -43,8 +43,8 @@ constexpr std::initializer_list<const char*> kModelOptions = {
     "--tp",           "--grads", "--moments",    "--mtbf", "--checkpoint-bandwidth",
     "--restart",      "--sweep", "--fused-loss", "--weak", "--csv"};
 constexpr std::initializer_list<const char*> kProgramOptions = {
-    "--mesh", "--pipeline", "--micro-batches", "--schedule", "--layers",      "--data",
-    "--emit", "--fix-file", "--deadline",      "--seed",     "--no-recompute"};
+    "--mesh", "--db",   "--pipeline", "--micro-batches", "--schedule", "--layers",
+    "--data", "--emit", "--fix-file", "--deadline",      "--seed",     "--no-recompute"};
 
 // The first of `options` that the user gave; null: none.
 template <typename Options>

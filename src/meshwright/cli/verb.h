@@ -39,6 +39,7 @@ Action AddCalibrateVerb(CLI::App& app);
 Action AddModelVerb(CLI::App& app);
 Action AddBlocksVerb(CLI::App& app);
 Action AddProfileVerb(CLI::App& app);
+Action AddDbVerb(CLI::App& app);
 Action AddOpsVerb(CLI::App& app);
 Action AddClustersVerb(CLI::App& app);
 

@@ -63,6 +63,13 @@ const std::vector<Verb>& Verbs() {
        "90s\n"
        "srun meshwright profile train.hlo --mesh 2x8 --db profiles.sqlite --distributed",
        &AddProfileVerb},
+      {"db", "look into profile databases, merge, export and prune them",
+       "meshwright db list profiles.sqlite\n"
+       "meshwright db show profiles.sqlite 5b0c\n"
+       "meshwright db merge all.sqlite node1.sqlite node2.sqlite\n"
+       "meshwright db export profiles.sqlite --format csv -o profiles.csv\n"
+       "meshwright db prune profiles.sqlite --older-than 90d",
+       &AddDbVerb},
       {"ops", "list the operators and how each can be sharded",
        "meshwright ops\nmeshwright ops dot reshape", &AddOpsVerb},
       {"clusters", "list the devices that --cluster knows", "meshwright clusters",

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "meshwright/plan/memory_category.h"
+#include "meshwright/plan/plan_segments.h"
 #include "meshwright/plan/plan_transformer.h"
 
 // The Plan: what a search decided, as plain values that mean the same on every machine and without
@@ -17,7 +18,7 @@
 namespace meshwright {
 
 // Version of the JSON form. A reader refuses any other.
-inline constexpr int64_t kPlanSchema = 5;
+inline constexpr int64_t kPlanSchema = 6;
 
 // One list of mesh axis names, major to minor, for each dimension; empty: that dimension is not
 // sharded.
@@ -64,6 +65,7 @@ struct PlanOptions {
   int64_t threads = 1;
   uint64_t seed = 1;
   std::vector<std::string> fixes;  // "NAME=SPEC", in order
+  std::optional<std::string> database;  // of profiles, path
   friend bool operator==(const PlanOptions&, const PlanOptions&) = default;
 };
 
@@ -193,6 +195,10 @@ struct Plan {
   // Plans of models: the degrees of their training. There is no program then, so neither
   // parameters, outputs and instructions nor stages.
   std::optional<PlanTransformer> transformer;
+
+  // Plans with a profile database: by distinct segment and choice, in order of first appearance.
+  std::vector<PlanSegment> segments;
+  std::optional<PlanProfile> profile;
 
   std::vector<std::string> warnings;
   double planning_seconds = 0;  // wall clock; the only figure that differs between equal runs

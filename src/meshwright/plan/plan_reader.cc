@@ -63,6 +63,7 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, PlanOption
       .Member("threads", value.threads)
       .Member("seed", value.seed)
       .Member("fixes", value.fixes)
+      .OptionalMember("database", value.database)
       .Finish();
 }
 
@@ -192,6 +193,8 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, Plan& valu
       .Member("stages", value.stages)
       .Member("cross_stage", value.cross_stage)
       .OptionalMember("transformer", value.transformer)
+      .OptionalMember("segments", value.segments)
+      .OptionalMember("profile", value.profile)
       .Member("warnings", value.warnings)
       .Amount("planning_seconds", value.planning_seconds)
       .Finish();

@@ -36,8 +36,8 @@ struct SegmentChoice {
 struct PredictedChoice {
   SegmentChoice choice;
   std::string key;          // SegmentChoice::Key
-  double seconds = 0;    // of one execution, collectives beside kernels where the model has that
-  double objective = 0;  // the same with everything one after the other: what planning minimises
+  double seconds = 0;       // of one execution, collectives beside kernels where the model has that
+  double objective = 0;     // the same with everything one after the other: what planning minimises
   int64_t state_bytes = 0;  // weights, optimizer state
   int64_t kept_bytes = 0;   // from the forward to the backward phase, inputs included
   int64_t working_bytes = 0;  // what else is in use at most
