@@ -5,7 +5,7 @@ A job is a JSON object:
   kind      "program": `proto`, a path to an annotated HloModuleProto, or "reshard": the identity
   mesh      [["x", 2], ["y", 2]]
   inputs    [{"dtype": "bf16", "shape": [8, 64], "spec": [["x"], []], "below": 50257}]; `below`
-            (integers only) bounds the values
+            (integers only) bounds the values, "positive": true keeps others above 0
   outputs   the same
   state     [[input, output], ...]: the output replaces the donated input in the next execution
 """
@@ -123,7 +123,7 @@ def figures(compiled: Compiled) -> dict[str, Any]:
 def measure(compiled: Compiled, agree: Callable[[int], int]) -> list[float]:
     """Seconds of one execution, several samples. `agree`: what the first process says, everywhere."""
     job = compiled.job
-    arguments = [_array(row, sharding) for row, sharding in zip(job["inputs"], compiled.inputs)]
+    arguments = [array(row, sharding) for row, sharding in zip(job["inputs"], compiled.inputs)]
     # Collectives of several executions at a time may wait for each other's threads on a CPU.
     apart = jax.devices()[0].platform == "cpu"
 
@@ -144,15 +144,18 @@ def measure(compiled: Compiled, agree: Callable[[int], int]) -> list[float]:
     return [run(times) for _ in range(_SAMPLES)]
 
 
-def _array(row: Mapping[str, Any], sharding: NamedSharding) -> Any:
-    shape = tuple(row["shape"])
-    return _maker(shape, row["dtype"], row.get("below", 2), sharding)()
+def array(row: Mapping[str, Any], sharding: NamedSharding) -> Any:
+    """An input: values without a pattern, made on the devices. A product of equal values draws less
+    power than one of a network's, and so do those that an update makes of a root of something
+    negative; equal indices meet in one place."""
+    below, positive = row.get("below", 2), row.get("positive", False)
+    return _maker(tuple(row["shape"]), row["dtype"], below, positive, sharding)()
 
 
 @functools.cache
-def _maker(shape: tuple[int, ...], dtype: str, below: int, sharding: NamedSharding) -> Any:
-    """Makes an array of values without a pattern on the devices: a product of equal values draws
-    less power than one of a network's, and equal indices meet in one place."""
+def _maker(
+    shape: tuple[int, ...], dtype: str, below: int, positive: bool, sharding: NamedSharding
+) -> Any:
     kind = numpy_dtype(dtype)
 
     def make() -> Any:
@@ -171,6 +174,8 @@ def _maker(shape: tuple[int, ...], dtype: str, below: int, sharding: NamedShardi
             return (index % np.uint32(max(below, 1))).astype(kind)
         scale = 1 / math.sqrt(max(shape[-2:], default=1))
         values = index.astype(jnp.float32) / np.float32(2**31) - np.float32(1)
+        if positive:
+            values = (values + np.float32(3)) / np.float32(4)  # 0.5 to 1
         return (values * np.float32(scale)).astype(kind)
 
     return jax.jit(make, out_shardings=sharding)

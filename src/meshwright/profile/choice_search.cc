@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "meshwright/base/status.h"
+#include "meshwright/solve/parallel.h"
 #include "meshwright/solve/solver.h"
 
 namespace meshwright {
@@ -14,8 +15,8 @@ constexpr int64_t kChoiceSteps = 20'000'000;
 
 }  // namespace
 
-ChoiceSearch::ChoiceSearch(std::vector<std::vector<ChoiceOption>> decisions)
-    : decisions_(std::move(decisions)) {
+ChoiceSearch::ChoiceSearch(std::vector<std::vector<ChoiceOption>> decisions, int threads)
+    : decisions_(std::move(decisions)), threads_(threads) {
   options_.tie_outputs_by_position = false;  // slices say what they replace
   options_.solver.target_gap = kChoiceGap;
   options_.solver.max_search_steps = kChoiceSteps;
@@ -24,8 +25,8 @@ ChoiceSearch::ChoiceSearch(std::vector<std::vector<ChoiceOption>> decisions)
 
 absl::StatusOr<std::unique_ptr<ChoiceSearch>> ChoiceSearch::Make(
     const Graph& graph, const CostModel& cost_model,
-    std::vector<std::vector<ChoiceOption>> decisions) {
-  std::unique_ptr<ChoiceSearch> search(new ChoiceSearch(std::move(decisions)));
+    std::vector<std::vector<ChoiceOption>> decisions, int threads) {
+  std::unique_ptr<ChoiceSearch> search(new ChoiceSearch(std::move(decisions), threads));
   MW_ASSIGN_OR_RETURN(search->prepared_,
                       PreparedProblem::Make(graph, cost_model, search->options_));
   search->nodes_ = search->prepared_->problem().nodes;
@@ -49,46 +50,57 @@ bool ChoiceSearch::Apply(const std::vector<int32_t>& prefix) {
   return true;
 }
 
-absl::StatusOr<std::optional<ChoiceSearch::TreeNode>> ChoiceSearch::Solve(
-    const std::vector<int32_t>& prefix) {
-  if (!Apply(prefix)) return std::nullopt;
-  MW_ASSIGN_OR_RETURN(const solve::Solution solution,
-                      solve::Solve(prepared_->problem(), options_.solver));
-  if (!HasAnswer(solution)) return std::nullopt;
-  return TreeNode{static_cast<double>(solution.bound) / prepared_->ticks(), prefix,
-                  solution.choice};
+std::optional<ChoiceSearch::TreeNode> ChoiceSearch::Solve(
+    const solve::Problem& problem, const std::vector<int32_t>& prefix) const {
+  const absl::StatusOr<solve::Solution> solution = solve::Solve(problem, options_.solver);
+  if (!solution.ok() || !HasAnswer(*solution)) return std::nullopt;
+  return TreeNode{static_cast<double>(solution->bound) / prepared_->ticks(), prefix,
+                  solution->choice};
 }
 
-absl::StatusOr<std::optional<std::vector<int32_t>>> ChoiceSearch::Next() {
+std::optional<std::vector<int32_t>> ChoiceSearch::Next() {
   if (!started_) {
     started_ = true;
-    MW_ASSIGN_OR_RETURN(std::optional<TreeNode> root, Solve({}));
-    if (root.has_value()) open_.push(*std::move(root));
+    Apply({});
+    if (std::optional<TreeNode> root = Solve(prepared_->problem(), {}))
+      open_.push(*std::move(root));
   }
   while (!open_.empty()) {
     const TreeNode node = open_.top();
     open_.pop();
     if (node.prefix.size() == decisions_.size()) return node.prefix;
-    std::vector<int32_t> prefix = node.prefix;
-    prefix.push_back(0);
-    for (size_t o = 0; o < decisions_[node.prefix.size()].size(); ++o) {
-      prefix.back() = static_cast<int32_t>(o);
-      if (!Apply(prefix)) continue;
-      if (!solve::Evaluate(prepared_->problem(), node.choice).forbidden) {
-        open_.push({node.bound, prefix, node.choice});
-        continue;
-      }
-      MW_ASSIGN_OR_RETURN(std::optional<TreeNode> child, Solve(prefix));
-      if (!child.has_value()) continue;
-      child->bound = std::max(child->bound, node.bound);
-      open_.push(*std::move(child));
-    }
+    Expand(node);
   }
   return std::nullopt;
 }
 
+void ChoiceSearch::Expand(const TreeNode& node) {
+  std::vector<std::vector<int32_t>> prefixes;
+  std::vector<solve::Problem> problems;
+  for (size_t o = 0; o < decisions_[node.prefix.size()].size(); ++o) {
+    std::vector<int32_t> prefix = node.prefix;
+    prefix.push_back(static_cast<int32_t>(o));
+    if (!Apply(prefix)) continue;
+    if (!solve::Evaluate(prepared_->problem(), node.choice).forbidden) {
+      open_.push({node.bound, std::move(prefix), node.choice});
+      continue;
+    }
+    prefixes.push_back(std::move(prefix));
+    problems.push_back(prepared_->problem());
+  }
+  std::vector<std::optional<TreeNode>> children(problems.size());
+  solve::ForEachParallel(problems.size(), threads_,
+                         [&](size_t i) { children[i] = Solve(problems[i], prefixes[i]); });
+  for (std::optional<TreeNode>& child : children) {
+    if (!child.has_value()) continue;
+    child->bound = std::max(child->bound, node.bound);
+    open_.push(*std::move(child));
+  }
+}
+
 absl::StatusOr<IntraPlan> ChoiceSearch::Plan(const std::vector<int32_t>& options) {
-  MW_ASSIGN_OR_RETURN(const std::optional<TreeNode> node, Solve(options));
+  std::optional<TreeNode> node;
+  if (Apply(options)) node = Solve(prepared_->problem(), options);
   if (!node.has_value()) return absl::NotFoundError("no plan of the segment has this choice");
   return prepared_->Decode(node->choice);
 }

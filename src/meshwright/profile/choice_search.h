@@ -36,10 +36,11 @@ class ChoiceSearch {
   // PreparedProblem.
   static absl::StatusOr<std::unique_ptr<ChoiceSearch>> Make(
       const Graph& graph, const CostModel& cost_model,
-      std::vector<std::vector<ChoiceOption>> decisions);
+      std::vector<std::vector<ChoiceOption>> decisions, int threads);
 
-  // The options of the next leaf, by decision; nullopt: there are no more.
-  absl::StatusOr<std::optional<std::vector<int32_t>>> Next();
+  // The options of the next leaf, by decision; nullopt: there are no more. The answer does not
+  // depend on the number of threads.
+  std::optional<std::vector<int32_t>> Next();
   // The plan with these options, as many decisions as are given. NotFound: no plan has them all.
   absl::StatusOr<IntraPlan> Plan(const std::vector<int32_t>& options);
 
@@ -55,12 +56,15 @@ class ChoiceSearch {
     }
   };
 
-  explicit ChoiceSearch(std::vector<std::vector<ChoiceOption>> decisions);
-  // nullopt: some option is impossible.
-  absl::StatusOr<std::optional<TreeNode>> Solve(const std::vector<int32_t>& prefix);
+  ChoiceSearch(std::vector<std::vector<ChoiceOption>> decisions, int threads);
+  // False: some option is impossible.
   bool Apply(const std::vector<int32_t>& prefix);
+  std::optional<TreeNode> Solve(const solve::Problem& problem,
+                                const std::vector<int32_t>& prefix) const;
+  void Expand(const TreeNode& node);
 
   const std::vector<std::vector<ChoiceOption>> decisions_;
+  const int threads_;
   PlannerOptions options_;
   std::unique_ptr<PreparedProblem> prepared_;
   std::vector<solve::Node> nodes_;  // with nothing forced

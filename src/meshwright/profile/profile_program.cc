@@ -92,7 +92,7 @@ absl::StatusOr<ProfileReport> ProfileProgram(const ProfileRequest& request) {
   const std::unique_ptr<CostModel> cost_model = row->make(mesh);
   ProfileOptions options;
   options.budget_seconds = std::max(0.0, request.budget_seconds - seconds());
-  options.batch = measuring.threads;
+  options.batch = options.threads = measuring.threads;
   options.stop = request.stop;
   options.progress = request.progress;
   MW_ASSIGN_OR_RETURN(ProfileReport report,

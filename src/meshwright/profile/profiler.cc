@@ -254,7 +254,7 @@ absl::StatusOr<ProfileReport> ProfileSegments(const Graph& graph, const Mesh& me
                                               const ProfileOptions& options,
                                               MeasuringWorker* worker, ProfileDatabase* database) {
   MW_ASSIGN_OR_RETURN(const std::unique_ptr<SegmentSpace> space,
-                      SegmentSpace::Make(graph, mesh, cost_model));
+                      SegmentSpace::Make(graph, mesh, cost_model, options.threads));
   return Profiler(mesh, environment, options, *worker, *database, *space).Run();
 }
 

@@ -29,6 +29,7 @@ struct ProfileProgress {
 struct ProfileOptions {
   double budget_seconds = 600;  // from the call on
   int batch = 1;                // programs that are compiled at a time
+  int threads = 2;              // that look at choices
   std::function<bool()> stop;
   std::function<void(const ProfileProgress&)> progress;
 };

@@ -89,7 +89,7 @@ struct SegmentSpace::State {
     std::unique_ptr<ChoiceSearch> search;
   };
 
-  State(std::unique_ptr<const Module> inlined, Graph g, const Mesh& m, const CostModel& c)
+  State(std::unique_ptr<const Module> inlined, Graph g, const Mesh& m, const CostModel& c, int t)
       : module(std::move(inlined)), graph(std::move(g)), mesh(m), cost_model(c), finder(graph, m) {}
 
   absl::Status Make();
@@ -110,6 +110,7 @@ struct SegmentSpace::State {
   const Graph graph;
   const Mesh& mesh;
   const CostModel& cost_model;
+  const int threads;
   BlockFinder finder;
   BlockAnalysis analysis;
   std::vector<std::vector<std::string>> strategy_texts;  // by block, each once
@@ -213,8 +214,8 @@ absl::Status SegmentSpace::State::MakeSearch(const Segment& segment, Work* here)
   for (std::vector<ChoiceOption>& options : decisions) {
     if (options.empty()) options.emplace_back();
   }
-  MW_ASSIGN_OR_RETURN(here->search,
-                      ChoiceSearch::Make(segment.slice.graph, cost_model, std::move(decisions)));
+  MW_ASSIGN_OR_RETURN(here->search, ChoiceSearch::Make(segment.slice.graph, cost_model,
+                                                       std::move(decisions), threads));
   return absl::OkStatus();
 }
 
@@ -280,11 +281,13 @@ SegmentSpace::~SegmentSpace() = default;
 
 absl::StatusOr<std::unique_ptr<SegmentSpace>> SegmentSpace::Make(const Graph& graph,
                                                                  const Mesh& mesh,
-                                                                 const CostModel& cost_model) {
+                                                                 const CostModel& cost_model,
+                                                                 int threads) {
   MW_ASSIGN_OR_RETURN(Module inlined, InlineCalls(*graph.module));
   auto module = std::make_unique<const Module>(std::move(inlined));
   MW_ASSIGN_OR_RETURN(Graph own, BuildGraph(*module));
-  auto state = std::make_unique<State>(std::move(module), std::move(own), mesh, cost_model);
+  auto state =
+      std::make_unique<State>(std::move(module), std::move(own), mesh, cost_model, threads);
   MW_RETURN_IF_ERROR(state->Make());
   return std::unique_ptr<SegmentSpace>(new SegmentSpace(std::move(state)));
 }
@@ -298,7 +301,7 @@ absl::StatusOr<std::optional<PredictedChoice>> SegmentSpace::Next(int32_t segmen
   const Segment& s = state_->segments[segment];
   State::Work& work = state_->work[segment];
   if (work.search == nullptr) MW_RETURN_IF_ERROR(state_->MakeSearch(s, &work));
-  MW_ASSIGN_OR_RETURN(const std::optional<std::vector<int32_t>> options, work.search->Next());
+  const std::optional<std::vector<int32_t>> options = work.search->Next();
   if (!options.has_value()) return std::nullopt;
   SegmentChoice choice;
   choice.entry = s.entries[options->front()];

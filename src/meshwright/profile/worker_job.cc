@@ -56,6 +56,14 @@ int64_t IndexBound(const Graph& graph) {
   return bound == 0 ? kNoTable : bound;
 }
 
+// Whether only updates read an input, as they do moments: roots may be taken of it.
+bool IsOptimizerState(const ProgramSlice& slice, ValueId v) {
+  const std::vector<OpId>& users = slice.graph[v].users;
+  return std::all_of(users.begin(), users.end(), [&](OpId user) {
+    return slice.phase[user.index()] == Phase::kUpdate;
+  });
+}
+
 MeasurementStatus StatusOf(const std::string& text) {
   if (text == "measured") return MeasurementStatus::kMeasured;
   if (text == "out_of_memory") return MeasurementStatus::kOutOfMemory;
@@ -81,6 +89,8 @@ absl::StatusOr<WorkerJob> SegmentJob(const ProgramSlice& slice, const Mesh& mesh
     }
     Json& row = job["inputs"].emplace_back(TensorJson(shape, plan.shardings[v.index()], mesh));
     if (IsInteger(shape.type)) row["below"] = bound;
+    if (slice.inputs[i].role == SliceRole::kState && IsOptimizerState(slice, v))
+      row["positive"] = true;
   }
   for (size_t o = 0; o < slice.outputs.size(); ++o) {
     const Shape& shape = graph[OutputOf(slice, o)].shape;
