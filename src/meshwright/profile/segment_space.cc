@@ -90,7 +90,12 @@ struct SegmentSpace::State {
   };
 
   State(std::unique_ptr<const Module> inlined, Graph g, const Mesh& m, const CostModel& c, int t)
-      : module(std::move(inlined)), graph(std::move(g)), mesh(m), cost_model(c), finder(graph, m) {}
+      : module(std::move(inlined)),
+        graph(std::move(g)),
+        mesh(m),
+        cost_model(c),
+        threads(t),
+        finder(graph, m) {}
 
   absl::Status Make();
   absl::Status MakeSegment(const std::vector<int32_t>& occurrences);
