@@ -16,6 +16,7 @@
 #include "meshwright/plan/sha256.h"
 #include "meshwright/profile/choice_search.h"
 #include "meshwright/profile/network_segments.h"
+#include "meshwright/profile/slice_matching.h"
 
 namespace meshwright {
 namespace {
@@ -107,7 +108,8 @@ struct SegmentSpace::State {
   std::vector<int32_t> OptionsOf(int32_t segment, const SegmentChoice& choice) const;
   PredictedChoice Describe(int32_t segment, const SegmentChoice& choice,
                            const IntraPlan& plan) const;
-  void Give(const ProgramSlice& slice, const IntraPlan& plan, PlannerOptions* options) const;
+  void Give(const Segment& segment, const IntraPlan& plan, const ProgramSlice& slice,
+            PlannerOptions* options) const;
 
   // The program without calls, which slices are made from: operators and values have the same
   // numbers.
@@ -257,27 +259,30 @@ PredictedChoice SegmentSpace::State::Describe(int32_t segment, const SegmentChoi
   return predicted;
 }
 
-// What `plan`, of a slice, decided, for the whole program's own operators and values.
-void SegmentSpace::State::Give(const ProgramSlice& slice, const IntraPlan& plan,
-                               PlannerOptions* options) const {
+// What `plan`, of `segment`, decided, for the whole program's own operators and values that
+// `slice`, another occurrence of it, is made of.
+void SegmentSpace::State::Give(const Segment& segment, const IntraPlan& plan,
+                               const ProgramSlice& slice, PlannerOptions* options) const {
+  const Graph& planned = segment.slice.graph;
+  const std::vector<OpId> match = MatchOps(segment.slice, slice);
   for (size_t i = 0; i < slice.graph.ops.size(); ++i) {
     const OpId origin = slice.origin[i];
-    if (!origin.valid() || plan.ops[i].free) continue;
-    const Op& op = slice.graph.ops[i];
-    options->given_strategies.emplace_back(origin, plan.ops[i].strategy);
+    if (!origin.valid() || !match[i].valid() || plan.ops[match[i].index()].free) continue;
+    options->given_strategies.emplace_back(origin, plan.ops[match[i].index()].strategy);
+    const std::vector<ValueId>& from = planned[match[i]].results;
     const std::vector<ValueId>& results = graph[origin].results;
-    for (size_t r = 0; r < op.results.size() && r < results.size(); ++r)
-      options->given_values.emplace_back(results[r], plan.shardings[op.results[r].index()]);
+    for (size_t r = 0; r < from.size() && r < results.size(); ++r)
+      options->given_values.emplace_back(results[r], plan.shardings[from[r].index()]);
   }
   for (size_t i = 0; i < slice.inputs.size(); ++i) {
-    const SliceValue& input = slice.inputs[i];
-    if (input.parameter < 0) continue;
-    const auto known =
-        std::find_if(options->given_parameters.begin(), options->given_parameters.end(),
-                     [&](const auto& given) { return given.first == input.parameter; });
-    if (known != options->given_parameters.end()) continue;
-    options->given_parameters.emplace_back(input.parameter,
-                                           plan.shardings[InputOf(slice, i).index()]);
+    const OpId same = match[slice.graph.parameters[i].index()];
+    const int32_t parameter = slice.inputs[i].parameter;
+    const auto given = [&](const auto& known) { return known.first == parameter; };
+    if (parameter < 0 || !same.valid() ||
+        std::any_of(options->given_parameters.begin(), options->given_parameters.end(), given))
+      continue;
+    options->given_parameters.emplace_back(parameter,
+                                           plan.shardings[planned[same].results[0].index()]);
   }
 }
 
@@ -369,11 +374,7 @@ absl::Status SegmentSpace::GiveChoices(const std::vector<SegmentChoice>& choices
     const auto layer = static_cast<int32_t>(p);
     MW_ASSIGN_OR_RETURN(const ProgramSlice slice,
                         SliceToPlan(*state_->network->slicer, layer, layer + 1, 1));
-    if (!AreAlike(slice, state_->segments[segment].slice)) {
-      return absl::InternalError(
-          absl::StrCat("segment ", p, " is not like the one that stands for it"));
-    }
-    state_->Give(slice, plan, options);
+    state_->Give(state_->segments[segment], plan, slice, options);
   }
   return absl::OkStatus();
 }

@@ -59,9 +59,8 @@ int64_t IndexBound(const Graph& graph) {
 // Whether only updates read an input, as they do moments: roots may be taken of it.
 bool IsOptimizerState(const ProgramSlice& slice, ValueId v) {
   const std::vector<OpId>& users = slice.graph[v].users;
-  return std::all_of(users.begin(), users.end(), [&](OpId user) {
-    return slice.phase[user.index()] == Phase::kUpdate;
-  });
+  return std::all_of(users.begin(), users.end(),
+                     [&](OpId user) { return slice.phase[user.index()] == Phase::kUpdate; });
 }
 
 MeasurementStatus StatusOf(const std::string& text) {
@@ -106,6 +105,22 @@ absl::StatusOr<WorkerJob> SegmentJob(const ProgramSlice& slice, const Mesh& mesh
   result.json = job.dump();
   result.proto = ToHloProto(AnnotateModule(graph, mesh, plan, tied));
   return result;
+}
+
+std::string ProgramJobJson(const Graph& graph, const Mesh& mesh,
+                           const std::vector<Sharding>& inputs,
+                           const std::vector<Sharding>& outputs) {
+  Json job = {{"kind", "program"}, {"mesh", MeshJson(mesh)}};
+  job["inputs"] = job["outputs"] = job["state"] = Json::array();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Shape& shape = graph[graph[graph.parameters[i]].results[0]].shape;
+    job["inputs"].push_back(TensorJson(shape, inputs[i], mesh));
+  }
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    const Shape& shape = graph[graph[graph.outputs[o]].operands[0]].shape;
+    job["outputs"].push_back(TensorJson(shape, outputs[o], mesh));
+  }
+  return job.dump();
 }
 
 absl::StatusOr<WorkerJob> ReshardingJob(const std::string& shape, const Mesh& mesh,

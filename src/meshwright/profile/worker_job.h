@@ -2,6 +2,7 @@
 #define MESHWRIGHT_PROFILE_WORKER_JOB_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "meshwright/cluster/mesh.h"
@@ -29,6 +30,11 @@ absl::StatusOr<WorkerJob> SegmentJob(const ProgramSlice& slice, const Mesh& mesh
 // Moving an array of `shape`, "bf16[32,1024]", from one sharding to another. Errors: malformed.
 absl::StatusOr<WorkerJob> ReshardingJob(const std::string& shape, const Mesh& mesh,
                                         const std::string& from, const std::string& to);
+
+// The job of running `graph`'s program, whose inputs and outputs are arrays, in these shardings.
+std::string ProgramJobJson(const Graph& graph, const Mesh& mesh,
+                           const std::vector<Sharding>& inputs,
+                           const std::vector<Sharding>& outputs);
 
 // The fields of a `done` event. Error: not such an event.
 absl::StatusOr<ProfileMeasurement> ReadMeasurement(const std::string& event);
