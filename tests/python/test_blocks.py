@@ -1,0 +1,80 @@
+"""Blocks, each compiled by itself under every strategy: nothing is communicated inside.
+
+A block's program has its forward and backward members. What a strategy leaves partial (one of y, dx
+and dw, whatever x w is cut by) is combined outside of the block, but a program must have whole
+results: so it has an all-reduce for that, and these bytes are all that may be communicated.
+"""
+
+import collections
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import jax
+import models
+import numpy as np
+import pytest
+from meshwright import _measuring
+from meshwright.verify import collectives as compiled_collectives
+
+BINARY = Path(
+    os.environ.get("MESHWRIGHT_BINARY")
+    or Path(__file__).parents[2] / "build" / "release" / "meshwright"
+)
+pytestmark = pytest.mark.skipif(not BINARY.exists(), reason="blocks need the command line")
+
+
+def analyse(folder, model, mesh):
+    """The blocks of a model's training step, as JSON, and their programs."""
+    fn, arguments = model(np.random.default_rng(0))
+    program = folder / "program.hlo.txt"
+    program.write_text(jax.jit(fn).lower(*arguments).as_text(dialect="hlo"))
+    devices = str(np.prod([int(size) for size in mesh.split("x")]))
+    words = [BINARY, "blocks", program, "--cluster", f"{devices}xh100-sxm", "--mesh", mesh]
+    words += ["--json", "--emit", folder]
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), json.loads((folder / "index.json").read_text())
+
+
+def communicated(row, folder):
+    """Bytes of the collectives in the compiled program, by kind and axes."""
+    program = _measuring.compile_job(row["job"], (folder / row["proto"]).read_bytes())
+    mesh = dict(map(tuple, row["job"]["mesh"]))
+    found = collections.Counter()
+    for move in compiled_collectives.compiled(program.function.as_text(), mesh, "the CPU"):
+        found[move.kind, move.axes] += move.total_bytes
+    return found
+
+
+@pytest.mark.parametrize(
+    ("model", "mesh"),
+    [
+        (models.mlp, "8"),
+        (models.gpt, "4"),
+        (models.llama, "2x2"),
+        (models.moe, "8"),
+        (models.bert, "4"),
+        (models.t5, "4"),
+        (models.wide_resnet, "4"),
+    ],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_blocks_do_not_communicate(model, mesh, tmp_path):
+    _, rows = analyse(tmp_path, model, mesh)
+    assert rows
+    for row in rows:
+        outside = collections.Counter()
+        for partial in row["partial"]:
+            outside["all-reduce", tuple(partial["axes"])] += partial["bytes"]
+        found = communicated(row, tmp_path)
+        assert found == outside, f"{row['led_by']}: {row['strategy']}"
+
+
+@pytest.mark.parametrize(("model", "most"), [(models.gpt, 4), (models.bert, 4), (models.llama, 4)])
+def test_a_dense_layer_is_four_blocks(model, most, tmp_path):
+    blocks, _ = analyse(tmp_path, model, "2")
+    layers = {models.gpt: 1}.get(model, 2)
+    # And the head.
+    assert len(blocks["blocks"]) <= most * layers + 1
