@@ -13,9 +13,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "meshwright/base/status.h"
+#include "meshwright/cli/calibration_worker.h"
 #include "meshwright/cli/interruption.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
+#include "meshwright/cluster/cluster.h"
 #include "meshwright/cluster/units.h"
 #include "meshwright/plan/request_options.h"
 #include "meshwright/profile/profile_program.h"
@@ -26,6 +28,7 @@ namespace {
 struct ProfileCommand {
   ProfileRequest request;
   std::string budget = "10m", patience = "3m";
+  std::string layers_csv, calibration;  // empty: not asked for
   bool json = false;
 };
 
@@ -68,16 +71,41 @@ void ShowProgress(const ProfileProgress& progress) {
                    .c_str());
 }
 
+// Products, memory-bound operators and collectives of the devices that were profiled.
+absl::Status MeasureCalibration(const ProfileReport& report, const OutputFile& output) {
+  const DeviceType* const device = FindDevice(report.environment.device_type);
+  if (device == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("--calibrate: no device type is known for \"",
+                                                   report.environment.device, "\""));
+  }
+  std::fprintf(stderr, "measuring products, operators and collectives\n");
+  MW_ASSIGN_OR_RETURN(const std::string worker, FindCalibrationWorker(""));
+  MW_ASSIGN_OR_RETURN(const std::string text, RunCalibrationWorker(worker));
+  MW_ASSIGN_OR_RETURN(const std::string yaml, CalibrationFrom(text, worker, *device));
+  return WriteOutput(output, yaml);
+}
+
 absl::Status RunProfile(ProfileCommand& command) {
   MW_RETURN_IF_ERROR(ReadDuration("--budget", command.budget, &command.request.budget_seconds));
   MW_RETURN_IF_ERROR(
       ReadDuration("--patience", command.patience, &command.request.patience_seconds));
   if (command.request.distributed && ProcessNumber() > 0)
     return BecomeWorker(command.request.devices);
+  const OutputFile layers = {"--layers-csv", command.layers_csv};
+  const OutputFile calibration = {"--calibrate", command.calibration};
+  MW_RETURN_IF_ERROR(CheckOutputs({layers, calibration}, {command.request.program}));
+  if (!calibration.path.empty() && command.request.devices != "gpu") {
+    return absl::InvalidArgumentError("--calibrate measures GPUs: it goes with --devices gpu");
+  }
   const Interruption interruption;
   command.request.stop = [&] { return interruption.Requested(); };
   command.request.progress = &ShowProgress;
   MW_ASSIGN_OR_RETURN(const ProfileReport report, ProfileProgram(command.request));
+  if (!layers.path.empty()) {
+    MW_ASSIGN_OR_RETURN(const std::string csv, LayersCsv(report));
+    MW_RETURN_IF_ERROR(WriteOutput(layers, csv));
+  }
+  if (!calibration.path.empty()) MW_RETURN_IF_ERROR(MeasureCalibration(report, calibration));
   return PrintOutput(command.json ? ProfileJson(report) : ProfileTable(report));
 }
 
@@ -113,6 +141,11 @@ Action AddProfileVerb(CLI::App& app) {
       ->capture_default_str();
   app.add_flag("--distributed", request.distributed,
                "one of several processes, as Slurm starts them (srun meshwright profile ...)");
+  AddOutputOption(app, "--layers-csv", command->layers_csv,
+                  "write the times of the network's parts here, for plan --profile");
+  AddOutputOption(app, "--calibrate", command->calibration,
+                  "afterwards measure products, memory-bound operators and collectives, and write "
+                  "the calibration (YAML) here, as calibrate --run does");
   app.add_flag("--json", command->json, "print JSON");
   return [command] { return RunProfile(*command); };
 }

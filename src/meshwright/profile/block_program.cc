@@ -16,6 +16,7 @@
 #include "meshwright/inter/module_writer.h"
 #include "meshwright/plan/annotate.h"
 #include "meshwright/plan/program.h"
+#include "meshwright/profile/operand_constraints.h"
 
 namespace meshwright {
 namespace {
@@ -42,6 +43,24 @@ CutSharding CutShardingOf(const ParallelBlock& block, size_t strategy, ValueId v
     }
   }
   return cut;
+}
+
+// How a member takes its operands, which may cut what all devices have.
+std::vector<Sharding> TakenBy(const ParallelBlock& block, size_t strategy, const Graph& program,
+                              OpId op) {
+  std::vector<Sharding> taken;
+  for (ValueId v : program[op].operands)
+    taken.push_back(Sharding::Replicated(program[v].shape.rank()));
+  const auto& cuts = block.strategies[strategy];
+  for (size_t a = 0; a < cuts.size(); ++a) {
+    if (cuts[a] < 0) continue;
+    const AxisChoice& choice = *block.cuts[cuts[a]].choices.at(op);
+    for (size_t k = 0; k < taken.size(); ++k) {
+      if (choice.operands[k] >= 0)
+        taken[k].dims[choice.operands[k]].push_back(static_cast<AxisIndex>(a));
+    }
+  }
+  return taken;
 }
 
 class BlockBuilder {
@@ -75,6 +94,13 @@ class BlockBuilder {
     out_.module = std::make_unique<const Module>(std::move(writer_.module()));
     MW_ASSIGN_OR_RETURN(out_.graph, BuildGraph(*out_.module));
     FindOrigins();
+    out_.member.resize(out_.graph.ops.size());
+    for (size_t i = 0; i < out_.graph.ops.size(); ++i) {
+      const Op& op = out_.graph.ops[i];
+      if (op.kind != OpKind::kInstruction || op.parameter >= 0) continue;
+      const auto made = made_.find(op.instruction->name);
+      if (made != made_.end()) out_.member[i] = made->second;
+    }
     return std::move(out_);
   }
 
@@ -153,8 +179,8 @@ absl::StatusOr<BlockProgram> MakeBlockProgram(const Graph& program, const BlockA
   return BlockBuilder(program, analysis, block).Run();
 }
 
-BlockJob MakeBlockJob(const BlockProgram& program, const ParallelBlock& block, size_t strategy,
-                      const Mesh& mesh) {
+BlockJob MakeBlockJob(const Graph& whole, const BlockProgram& program, const ParallelBlock& block,
+                      size_t strategy, const Mesh& mesh) {
   const Graph& graph = program.graph;
   std::vector<Sharding> values;
   for (size_t v = 0; v < graph.values.size(); ++v) {
@@ -178,7 +204,12 @@ BlockJob MakeBlockJob(const BlockProgram& program, const ParallelBlock& block, s
     outputs.push_back(std::move(cut.sharding));
   }
   out.job.json = ProgramJobJson(graph, mesh, inputs, outputs);
-  out.job.proto = ToHloProto(AnnotateModule(graph, mesh, values, outputs));
+  std::vector<std::vector<Sharding>> taken(graph.ops.size());
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    if (program.member[i].valid()) taken[i] = TakenBy(block, strategy, whole, program.member[i]);
+  }
+  out.job.proto = ToHloProto(WithOperandConstraints(AnnotateModule(graph, mesh, values, outputs),
+                                                    graph, mesh, values, taken));
   return out;
 }
 
@@ -201,7 +232,8 @@ absl::StatusOr<BlockPrograms> MakeBlockPrograms(const std::string& path,
     MW_ASSIGN_OR_RETURN(const BlockProgram own, MakeBlockProgram(graph, analysis, b));
     for (size_t s = 0; s < block.strategies.size(); ++s) {
       programs.rows.push_back({kinds[b], graph[block.contractions[0]].name,
-                               finder.StrategyText(block, s), MakeBlockJob(own, block, s, mesh)});
+                               finder.StrategyText(block, s),
+                               MakeBlockJob(graph, own, block, s, mesh)});
     }
   }
   return programs;

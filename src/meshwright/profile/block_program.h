@@ -22,6 +22,7 @@ struct BlockProgram {
   Graph graph;                   // of `module`
   std::vector<ValueId> inputs;   // of the whole program: what members take from others
   std::vector<ValueId> outputs;  // likewise: what others take from members
+  std::vector<OpId> member;      // by op of `graph`: of the whole program; invalid: no member
   std::vector<ValueId> origin;   // by value of `graph`: the value of the whole program
 };
 
@@ -41,9 +42,9 @@ struct BlockJob {
   std::vector<PartialOutput> partial;
 };
 
-// A block under one of its strategies, an index into ParallelBlock::strategies.
-BlockJob MakeBlockJob(const BlockProgram& program, const ParallelBlock& block, size_t strategy,
-                      const Mesh& mesh);
+// A block of `whole` under one of its strategies, an index into ParallelBlock::strategies.
+BlockJob MakeBlockJob(const Graph& whole, const BlockProgram& program, const ParallelBlock& block,
+                      size_t strategy, const Mesh& mesh);
 
 // Every kind of block of a program under every strategy that it has.
 struct BlockPrograms {

@@ -35,11 +35,14 @@ struct SegmentChoice {
 // What the cost model makes of a choice. Bytes are on one device.
 struct PredictedChoice {
   SegmentChoice choice;
-  std::string key;          // SegmentChoice::Key
-  double seconds = 0;       // of one execution, collectives beside kernels where the model has that
-  double objective = 0;     // the same with everything one after the other: what planning minimises
-  int64_t state_bytes = 0;  // weights, optimizer state
-  int64_t kept_bytes = 0;   // from the forward to the backward phase, inputs included
+  std::string key;       // SegmentChoice::Key
+  double seconds = 0;    // of one execution, collectives beside kernels where the model has that
+  double objective = 0;  // the same with everything one after the other: what planning minimises
+  // Parts of the objective; the rest is the update of the weights.
+  double forward = 0, backward = 0;
+  bool cuts_batch = false;    // along some axis, at a border
+  int64_t state_bytes = 0;    // weights, optimizer state
+  int64_t kept_bytes = 0;     // from the forward to the backward phase, inputs included
   int64_t working_bytes = 0;  // what else is in use at most
   int64_t peak_bytes() const { return state_bytes + kept_bytes + working_bytes; }
 };

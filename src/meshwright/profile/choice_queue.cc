@@ -77,6 +77,12 @@ void ChoiceQueue::Count(int32_t segment, const PredictedChoice& choice,
   state.exits.insert(choice.choice.exit);
   if (measurement.seconds > 0)
     state.over = std::max(state.over, choice.seconds / measurement.seconds);
+  if (!choice.cuts_batch && measurement.seconds < state.whole_seconds && choice.objective > 0) {
+    // What was measured, in the parts that the cost model sees in it.
+    state.whole_seconds = measurement.seconds;
+    state.whole_forward = measurement.seconds * choice.forward / choice.objective;
+    state.whole_backward = measurement.seconds * choice.backward / choice.objective;
+  }
   if (measurement.seconds < state.best_seconds) {
     state.best_seconds = measurement.seconds;
     state.best_spread = measurement.spread;

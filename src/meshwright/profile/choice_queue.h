@@ -25,6 +25,9 @@ struct SegmentState {
   int64_t measured = 0, failed = 0;
   int64_t skipped = 0;                  // could not be best, or not fit
   std::optional<PredictedChoice> best;  // the fastest that was measured
+  // The fastest with the batch whole at both borders: forward and backward phases.
+  double whole_seconds = std::numeric_limits<double>::infinity();
+  double whole_forward = 0, whole_backward = 0;
   double best_seconds = std::numeric_limits<double>::infinity(), best_spread = 0;
   double over = 0;   // the most that was predicted for what was measured, as a ratio
   double moves = 0;  // R of HopelessFrom

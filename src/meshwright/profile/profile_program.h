@@ -31,6 +31,11 @@ struct ProfileRequest {
 // anything is measured; see ProfileSegments.
 absl::StatusOr<ProfileReport> ProfileProgram(const ProfileRequest& request);
 
+// The network's parts as `plan --profile` takes them (docs/heterogeneous.md), under as much tensor
+// parallelism as the mesh has devices: of each the fastest choice that was measured with the batch
+// whole at its borders. Error: there is none of some part.
+absl::StatusOr<std::string> LayersCsv(const ProfileReport& report);
+
 std::string ProfileTable(const ProfileReport& report);
 // Keys: environment, mesh, segments (a list: fingerprint, times, blocks, choices, measured, failed,
 // skipped, complete, best, seconds, spread, predicted), sequence, reshardings, measured, known,

@@ -66,6 +66,23 @@ std::string ProfileTable(const ProfileReport& report) {
   return text;
 }
 
+absl::StatusOr<std::string> LayersCsv(const ProfileReport& report) {
+  std::string text = "gpu,tp,micro_batch,layer_id,forward_seconds,backward_seconds\n";
+  for (size_t p = 0; p < report.sequence.size(); ++p) {
+    const SegmentProfile& segment = report.segments[static_cast<size_t>(report.sequence[p])];
+    if (segment.whole_forward < 0) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("--layers-csv: of segment ", report.sequence[p],
+                       " no choice was measured that leaves the batch whole: give it more time, or "
+                       "a mesh of 1"));
+    }
+    absl::StrAppendFormat(&text, "%s,%d,%d,%d,%.9g,%.9g\n", report.environment.device_type,
+                          report.mesh_devices, report.batch_size, p, segment.whole_forward,
+                          segment.whole_backward);
+  }
+  return text;
+}
+
 std::string ProfileJson(const ProfileReport& report) {
   nlohmann::ordered_json json;
   json["environment"] = {{"device", report.environment.device},

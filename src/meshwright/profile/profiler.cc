@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <optional>
@@ -200,6 +201,8 @@ class Profiler {
   ProfileReport Report() {
     report_.environment = environment_;
     report_.mesh = ProfileMeshText(mesh_);
+    report_.mesh_devices = mesh_.devices();
+    report_.batch_size = space_.batch_size();
     report_.sequence = space_.sequence();
     report_.known = queue_.known();
     report_.complete = report_.missing_reshardings == 0;
@@ -219,6 +222,10 @@ class Profiler {
       row.skipped = state.skipped;
       row.complete = state.exhausted && state.ahead.empty();
       report_.complete &= row.complete;
+      if (std::isfinite(state.whole_seconds)) {
+        row.whole_forward = state.whole_forward;
+        row.whole_backward = state.whole_backward;
+      }
       if (!state.best.has_value()) continue;
       row.best = state.best->key;
       row.best_seconds = state.best_seconds;

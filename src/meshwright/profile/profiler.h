@@ -43,6 +43,8 @@ struct SegmentProfile {
   int64_t measured = 0, failed = 0;
   int64_t skipped = 0;    // could not be best, see `complete`
   bool complete = false;  // every choice is measured or cannot be best
+  // Seconds of the fastest with the batch whole at both borders; negative: none was measured.
+  double whole_forward = -1, whole_backward = -1;
   // The fastest that was measured, and what was predicted for it.
   std::string best;
   double best_seconds = 0, best_spread = 0, best_predicted = 0;
@@ -51,6 +53,7 @@ struct SegmentProfile {
 struct ProfileReport {
   ProfileEnvironment environment;
   std::string mesh;
+  int64_t mesh_devices = 0, batch_size = 0;
   std::vector<SegmentProfile> segments;
   std::vector<int32_t> sequence;
   int64_t reshardings = 0;  // that were measured, of those that occur between measured choices

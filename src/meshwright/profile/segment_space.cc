@@ -253,6 +253,16 @@ PredictedChoice SegmentSpace::State::Describe(int32_t segment, const SegmentChoi
       std::max(0.0, plan.step_seconds - (overlap.has_value() ? overlap->step_seconds : 0));
   predicted.objective = plan.objective;
   const SliceCost cost = CostOfSlice(s.slice, plan, 1);
+  predicted.forward = cost.forward;
+  predicted.backward = cost.backward;
+  const auto cuts_batch = [&](const Border& border, const std::string& layout) {
+    const auto rank = static_cast<int64_t>(border.shape.dims.size());
+    if (layout.empty()) return false;
+    const absl::StatusOr<Sharding> sharding = ParseSharding(layout, mesh, rank);
+    return sharding.ok() && !sharding->dims[border.batch_dimension].empty();
+  };
+  predicted.cuts_batch =
+      cuts_batch(work[segment].entry, choice.entry) || cuts_batch(work[segment].exit, choice.exit);
   predicted.state_bytes = cost.state_bytes;
   predicted.kept_bytes = cost.in_flight_bytes;
   predicted.working_bytes = cost.working_bytes;
@@ -305,6 +315,7 @@ absl::StatusOr<std::unique_ptr<SegmentSpace>> SegmentSpace::Make(const Graph& gr
 const std::vector<Segment>& SegmentSpace::segments() const { return state_->segments; }
 const std::vector<int32_t>& SegmentSpace::sequence() const { return state_->network->sequence; }
 const std::vector<int32_t>& SegmentSpace::same_as() const { return state_->same_as; }
+int64_t SegmentSpace::batch_size() const { return state_->network->batch.size; }
 const std::vector<std::string>& SegmentSpace::warnings() const { return state_->analysis.warnings; }
 
 absl::StatusOr<std::optional<PredictedChoice>> SegmentSpace::Next(int32_t segment) {

@@ -53,6 +53,7 @@ class SegmentSpace {
   // same choice; itself where there is no other. Such a choice has equal entry and exit, unless it
   // stands alone.
   const std::vector<int32_t>& same_as() const;
+  int64_t batch_size() const;  // of the program, in samples
   const std::vector<std::string>& warnings() const;
 
   // The choices of a segment in the order of their cost, cheapest first: the next one; nullopt:

@@ -13,7 +13,9 @@
 #include "meshwright/hlo/proto_writer.h"
 #include "meshwright/intra/names.h"
 #include "meshwright/plan/annotate.h"
+#include "meshwright/plan/movements.h"
 #include "meshwright/plan/output_shardings.h"
+#include "meshwright/profile/operand_constraints.h"
 
 namespace meshwright {
 namespace {
@@ -103,7 +105,9 @@ absl::StatusOr<WorkerJob> SegmentJob(const ProgramSlice& slice, const Mesh& mesh
   WorkerJob result;
   result.key = std::move(key);
   result.json = job.dump();
-  result.proto = ToHloProto(AnnotateModule(graph, mesh, plan, tied));
+  result.proto =
+      ToHloProto(WithOperandConstraints(AnnotateModule(graph, mesh, plan, tied), graph, mesh,
+                                        plan.shardings, FindMovements(graph, mesh, plan).needed));
   return result;
 }
 
