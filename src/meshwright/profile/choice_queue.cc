@@ -22,11 +22,11 @@ int32_t IndexOf(const std::vector<std::string>& texts, const std::string& text) 
 
 }  // namespace
 
-ChoiceQueue::ChoiceQueue(SegmentSpace& space, int64_t memory_bytes, Known known)
+ChoiceQueue::ChoiceQueue(SegmentSpace& space, int64_t memory_bytes)
     : space_(space),
       memory_bytes_(memory_bytes),
-      find_known_(std::move(known)),
-      states_(space.segments().size()) {
+      states_(space.segments().size()),
+      seen_(space.segments().size()) {
   FindMoves();
 }
 
@@ -90,34 +90,50 @@ void ChoiceQueue::Count(int32_t segment, const PredictedChoice& choice,
   }
 }
 
+// Whether a choice that was not looked at yet may be worth measuring: all of them have a higher
+// objective.
+bool ChoiceQueue::IsWorthMore(const SegmentState& state) {
+  return !state.ended && kMostHidden * state.objective <= HopelessFrom(state);
+}
+
+void ChoiceQueue::Offer(int32_t segment, const PredictedChoice& choice) {
+  const Segment& s = space_.segments()[segment];
+  times_->Offer(segment, IndexOf(s.entries, choice.choice.entry),
+                IndexOf(s.exits, choice.choice.exit), choice.seconds);
+  outdated_ = true;
+}
+
 // False: there is none that is worth it.
 absl::StatusOr<bool> ChoiceQueue::LookAt(int32_t segment) {
   SegmentState& state = states_[segment];
-  if (state.exhausted) return false;
+  if (!IsWorthMore(state)) return false;
   MW_ASSIGN_OR_RETURN(const std::optional<PredictedChoice> next, space_.Next(segment));
-  // All that follow have a higher objective.
-  if (!next.has_value() || kMostHidden * next->objective > HopelessFrom(state)) {
-    state.exhausted = true;
-    return false;
-  }
-  const Segment& s = space_.segments()[segment];
-  times_->Offer(segment, IndexOf(s.entries, next->choice.entry),
-                IndexOf(s.exits, next->choice.exit), next->seconds);
-  outdated_ = true;
-  if (const ProfileMeasurement* measurement = find_known_(segment, next->key)) {
-    ++known_count_;
-    Count(segment, *next, *measurement);
-  } else if (static_cast<double>(next->peak_bytes()) >
-             kMemorySlack * static_cast<double>(memory_bytes_)) {
-    ++state.skipped;
+  state.ended = !next.has_value();
+  if (state.ended) return false;
+  state.objective = std::max(state.objective, next->objective);
+  Offer(segment, *next);
+  if (seen_[segment].contains(next->key)) return true;
+  if (static_cast<double>(next->peak_bytes()) > kMemorySlack * static_cast<double>(memory_bytes_)) {
+    ++state.too_large;
   } else {
     state.ahead.push_back(*next);
   }
   return true;
 }
 
-absl::Status ChoiceQueue::Begin(const std::function<bool()>& stop) {
+absl::Status ChoiceQueue::Begin(const std::vector<std::map<std::string, ProfileMeasurement>>& known,
+                                const std::function<bool()>& stop) {
   for (int32_t s = 0; s < static_cast<int32_t>(states_.size()); ++s) {
+    for (const auto& [key, measurement] : known[s]) {
+      const absl::StatusOr<SegmentChoice> choice = space_.ParseKey(s, key);
+      if (!choice.ok()) continue;  // of another version
+      const absl::StatusOr<PredictedChoice> predicted = space_.Predict(s, *choice);
+      if (!predicted.ok()) continue;
+      seen_[s].insert(key);
+      ++known_;
+      Offer(s, *predicted);
+      Count(s, *predicted, measurement);
+    }
     while (states_[s].ahead.size() < kFirstAhead && !stop()) {
       MW_ASSIGN_OR_RETURN(const bool more, LookAt(s));
       if (!more) break;
@@ -126,23 +142,26 @@ absl::Status ChoiceQueue::Begin(const std::function<bool()>& stop) {
   return absl::OkStatus();
 }
 
+int64_t ChoiceQueue::Hopeless(int32_t segment) const {
+  const SegmentState& state = states_[segment];
+  const double limit = HopelessFrom(state);
+  return std::count_if(state.ahead.begin(), state.ahead.end(),
+                       [&](const PredictedChoice& choice) { return choice.seconds > limit; });
+}
+
+bool ChoiceQueue::IsComplete(int32_t segment) const {
+  const SegmentState& state = states_[segment];
+  return !IsWorthMore(state) && Hopeless(segment) == std::ssize(state.ahead);
+}
+
 absl::Status ChoiceQueue::LookAhead() {
   int32_t least = -1;
   for (int32_t s = 0; s < static_cast<int32_t>(states_.size()); ++s) {
     const SegmentState& state = states_[s];
-    if (state.exhausted || state.ahead.size() >= kMostAhead) continue;
+    if (!IsWorthMore(state) || state.ahead.size() >= kMostAhead) continue;
     if (least < 0 || state.ahead.size() < states_[least].ahead.size()) least = s;
   }
   return least < 0 ? absl::OkStatus() : LookAt(least).status();
-}
-
-void ChoiceQueue::DropHopeless(SegmentState& state) {
-  const double limit = HopelessFrom(state);
-  const auto first =
-      std::remove_if(state.ahead.begin(), state.ahead.end(),
-                     [&](const PredictedChoice& choice) { return choice.seconds > limit; });
-  state.skipped += state.ahead.end() - first;
-  state.ahead.erase(first, state.ahead.end());
 }
 
 double ChoiceQueue::NetworkSeconds(int32_t segment, const PredictedChoice& choice) const {
@@ -157,16 +176,16 @@ absl::StatusOr<std::optional<std::pair<int32_t, PredictedChoice>>> ChoiceQueue::
   size_t index = 0;
   std::pair<double, double> least;
   for (int32_t s = 0; s < static_cast<int32_t>(states_.size()); ++s) {
-    SegmentState& state = states_[s];
-    DropHopeless(state);
-    while (state.ahead.empty() && !stop()) {
+    const SegmentState& state = states_[s];
+    while (Hopeless(s) == std::ssize(state.ahead) && !stop()) {
       MW_ASSIGN_OR_RETURN(const bool more, LookAt(s));
       if (!more) break;
-      DropHopeless(state);
     }
+    const double limit = HopelessFrom(state);
     if (outdated_) times_->Update();
     outdated_ = false;
     for (size_t i = 0; i < state.ahead.size(); ++i) {
+      if (state.ahead[i].seconds > limit) continue;
       const std::pair<double, double> rank = {NetworkSeconds(s, state.ahead[i]),
                                               state.ahead[i].objective};
       if (segment >= 0 && rank >= least) continue;

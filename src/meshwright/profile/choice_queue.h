@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -21,9 +22,10 @@ namespace meshwright {
 // How far a segment has got.
 struct SegmentState {
   std::vector<PredictedChoice> ahead;  // looked at, not measured yet
-  bool exhausted = false;              // no other is worth looking at
+  bool ended = false;                  // there are no more
+  double objective = 0;                // of the last one that was looked at
   int64_t measured = 0, failed = 0;
-  int64_t skipped = 0;                  // could not be best, or not fit
+  int64_t too_large = 0;                // do not fit
   std::optional<PredictedChoice> best;  // the fastest that was measured
   // The fastest with the batch whole at both borders: forward and backward phases.
   double whole_seconds = std::numeric_limits<double>::infinity();
@@ -45,13 +47,12 @@ struct SegmentState {
 //    with both borders moved, unless the model is off by kModelSlack more than it ever was.
 class ChoiceQueue {
  public:
-  // `known`: what was measured of a choice of a segment before, nullptr: nothing.
-  using Known = std::function<const ProfileMeasurement*(int32_t segment, const std::string& key)>;
+  ChoiceQueue(SegmentSpace& space, int64_t memory_bytes);
 
-  ChoiceQueue(SegmentSpace& space, int64_t memory_bytes, Known known);
-
-  // Looks at a few choices of every segment. `stop` is asked in between.
-  absl::Status Begin(const std::function<bool()>& stop);
+  // What was measured before, by segment, by choice; then looks at a few choices of every segment.
+  // Call once, first. `stop` is asked in between.
+  absl::Status Begin(const std::vector<std::map<std::string, ProfileMeasurement>>& known,
+                     const std::function<bool()>& stop);
   // The next choice to measure, taken off; nullopt: there are no more.
   absl::StatusOr<std::optional<std::pair<int32_t, PredictedChoice>>> Next(
       const std::function<bool()>& stop);
@@ -61,22 +62,27 @@ class ChoiceQueue {
   void Count(int32_t segment, const PredictedChoice& choice, const ProfileMeasurement& measurement);
 
   const std::vector<SegmentState>& states() const { return states_; }
-  int64_t known() const { return known_count_; }  // choices that had been measured before
+  int64_t known() const { return known_; }  // choices that had been measured before
+  // Choices of a segment that were looked at and cannot be best.
+  int64_t Hopeless(int32_t segment) const;
+  // Every choice of a segment was measured or cannot be best.
+  bool IsComplete(int32_t segment) const;
 
  private:
   void FindMoves();
   static double HopelessFrom(const SegmentState& state);
   absl::StatusOr<bool> LookAt(int32_t segment);
-  void DropHopeless(SegmentState& state);
+  static bool IsWorthMore(const SegmentState& state);
+  void Offer(int32_t segment, const PredictedChoice& choice);
   double NetworkSeconds(int32_t segment, const PredictedChoice& choice) const;
 
   SegmentSpace& space_;
   const int64_t memory_bytes_;
-  const Known find_known_;
   std::vector<SegmentState> states_;
+  std::vector<std::set<std::string>> seen_;  // by segment: keys that were known
   std::optional<NetworkTimes> times_;
   bool outdated_ = true;  // times_ does not know of all choices
-  int64_t known_count_ = 0;
+  int64_t known_ = 0;
 };
 
 inline constexpr double kModelSlack = 1.25;

@@ -29,7 +29,7 @@ constexpr double kMomentSeconds = 0.1;
 constexpr double kStartSeconds = 300;
 constexpr int kMostAttempts = 2;
 // Workers that go one after the other without measuring anything.
-constexpr int kMostFruitless = 3;
+constexpr int kMostFruitless = 6;
 
 constexpr const char* kWorker = R"(import sys
 try:
@@ -151,7 +151,6 @@ absl::Status MeasuringWorker::Measure(
   std::vector<int> attempts(jobs.size(), 0);
   std::vector<size_t> left, suspects;  // suspects are tried one by one
   for (size_t j = 0; j < jobs.size(); ++j) left.push_back(j);
-  int fruitless = 0;
   while (!left.empty() || !suspects.empty()) {
     std::vector<size_t> batch = std::exchange(left, {});
     if (batch.empty()) {
@@ -161,7 +160,6 @@ absl::Status MeasuringWorker::Measure(
     std::map<size_t, Stage> stages;
     for (size_t j : batch) stages[j] = Stage::kWaiting;
     bool gone = !SendJobs(jobs, batch).ok(), hung = false, idle = false;
-    bool fruitful = false;
     Clock::time_point last = Clock::now();
     while (!gone && !hung && !idle) {
       if (options_.stop && options_.stop()) {
@@ -187,7 +185,8 @@ absl::Status MeasuringWorker::Measure(
       if (kind == "measuring") known->second = Stage::kMeasuring;
       if (kind != "done") continue;
       known->second = Stage::kDone;
-      fruitful = true;
+      fruitless_ = 0;
+      fruitful_ = true;
       MW_ASSIGN_OR_RETURN(ProfileMeasurement measurement, ReadMeasurement(line));
       MW_RETURN_IF_ERROR(done(known->first, std::move(measurement)));
     }
@@ -197,7 +196,7 @@ absl::Status MeasuringWorker::Measure(
     }
     if (idle) continue;
     const std::string how = hung ? "hung" : process_->HowItEnded();
-    fruitless = fruitful ? 0 : fruitless + 1;
+    ++fruitless_;
     for (const auto& [j, stage] : stages) {
       if (stage == Stage::kDone) continue;
       if (stage == Stage::kWaiting || stage == Stage::kCompiled) {
@@ -212,10 +211,10 @@ absl::Status MeasuringWorker::Measure(
       failed.status = hung ? MeasurementStatus::kTimedOut : MeasurementStatus::kFailed;
       failed.error = absl::StrCat("the worker ", how, " while ",
                                   stage == Stage::kCompiling ? "compiling" : "measuring");
-      MW_RETURN_IF_ERROR(done(j, std::move(failed)));
-      fruitless = 0;
+      // Before anything was measured it is rather the worker that is at fault.
+      if (fruitful_) MW_RETURN_IF_ERROR(done(j, std::move(failed)));
     }
-    if (!options_.restart || fruitless >= kMostFruitless) {
+    if (!options_.restart || fruitless_ >= kMostFruitless) {
       return absl::UnavailableError(absl::StrCat(
           "the measuring worker ", how, "; what it measured is stored, run this again to go on"));
     }

@@ -56,6 +56,8 @@ class MeasuringWorker {
   std::unique_ptr<WorkerProcess> process_;
   ProfileEnvironment environment_;
   int64_t devices_ = 0;
+  bool fruitful_ = false;  // something was measured
+  int fruitless_ = 0;      // workers that went since then
 };
 
 // What runs the worker of the Python package with the Python that MESHWRIGHT_PYTHON names

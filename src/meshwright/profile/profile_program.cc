@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "meshwright/base/status.h"
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/plan/plan_program.h"
@@ -20,8 +22,20 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kMostThreads = 16;
 constexpr char kHostDevice[] = "h100-sxm";
+constexpr int64_t kMostHostDevices = 4096;
 
-bool OnHost(const ProfileRequest& request) { return absl::StartsWith(request.devices, "host:"); }
+bool OnHostOption(const std::string& devices) { return absl::StartsWith(devices, "host:"); }
+bool OnHost(const ProfileRequest& request) { return OnHostOption(request.devices); }
+
+absl::Status CheckDevicesOption(const std::string& devices) {
+  int64_t count = 0;
+  const absl::string_view number = absl::StripPrefix(devices, "host:");
+  const bool host = OnHostOption(devices) && absl::SimpleAtoi(number, &count) && count > 0 &&
+                    count <= kMostHostDevices;
+  if (host || devices == "gpu") return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--devices: found \"", devices, "\", expected gpu or host:N"));
+}
 
 int Threads(const ProfileRequest& request) {
   if (request.threads > 0) return request.threads;
@@ -65,6 +79,7 @@ absl::StatusOr<ProfileReport> ProfileProgram(const ProfileRequest& request) {
   // What is quick to check comes first; the worker takes seconds to start.
   if (request.budget_seconds <= 0)
     return absl::InvalidArgumentError("--budget: found 0, expected more than no time");
+  MW_RETURN_IF_ERROR(CheckDevicesOption(request.devices));
   MW_ASSIGN_OR_RETURN(const int64_t mesh_devices, ParseMeshDevices(request.mesh));
   if (!request.cluster.empty()) MW_RETURN_IF_ERROR(ParseCluster(request.cluster).status());
   MW_ASSIGN_OR_RETURN(const Program program, ReadProgram(request.program));

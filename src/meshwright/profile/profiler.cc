@@ -39,15 +39,12 @@ class Profiler {
         database_(database),
         space_(space),
         start_(Clock::now()),
-        queue_(space, mesh.cluster.device.memory_bytes,
-               [this](int32_t segment, const std::string& choice) {
-                 return FindKnown(KeyOf(segment, choice));
-               }) {}
+        queue_(space, mesh.cluster.device.memory_bytes) {}
 
   absl::StatusOr<ProfileReport> Run() {
     MW_RETURN_IF_ERROR(ReadKnown());
     deadline_ = options_.budget_seconds * kFirstShare;
-    MW_RETURN_IF_ERROR(queue_.Begin([this] { return MustStop(); }));
+    MW_RETURN_IF_ERROR(queue_.Begin(KnownChoices(), [this] { return MustStop(); }));
     for (double share : kReshardingTimes) {
       deadline_ = options_.budget_seconds * share;
       MW_RETURN_IF_ERROR(MeasureSegments());
@@ -70,6 +67,18 @@ class Profiler {
     MW_ASSIGN_OR_RETURN(const std::vector<Profile> profiles, database_.Find(filter));
     for (const Profile& profile : profiles) known_[TextOf(profile.key)] = profile.Pooled();
     return absl::OkStatus();
+  }
+
+  // By segment.
+  std::vector<std::map<std::string, ProfileMeasurement>> KnownChoices() const {
+    std::vector<std::map<std::string, ProfileMeasurement>> choices;
+    for (const Segment& segment : space_.segments()) {
+      auto& of_segment = choices.emplace_back();
+      for (const auto& [key, measurement] : known_) {
+        if (std::get<0>(key) == segment.fingerprint) of_segment[std::get<2>(key)] = measurement;
+      }
+    }
+    return choices;
   }
 
   const ProfileMeasurement* FindKnown(const ProfileKey& key) const {
@@ -219,8 +228,8 @@ class Profiler {
         row.choices *= static_cast<double>(texts.size());
       row.measured = state.measured;
       row.failed = state.failed;
-      row.skipped = state.skipped;
-      row.complete = state.exhausted && state.ahead.empty();
+      row.skipped = state.too_large + queue_.Hopeless(static_cast<int32_t>(s));
+      row.complete = queue_.IsComplete(static_cast<int32_t>(s));
       report_.complete &= row.complete;
       if (std::isfinite(state.whole_seconds)) {
         row.whole_forward = state.whole_forward;
