@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <ctime>
+#include <map>
 #include <random>
 #include <string_view>
 
 #include "absl/strings/str_format.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/inter/fingerprint.h"
 #include "meshwright/profile/profile_schema.h"
 
 namespace meshwright {
@@ -109,6 +112,31 @@ absl::StatusOr<std::pair<int64_t, bool>> ProfileRow(const SqliteConnection& conn
                });
 }
 
+// Of all that a run says: SQLite checks the structure of a file, not what its values were.
+int64_t Digest(const ProfileRun& run) {
+  const ProfileMeasurement& m = run.measurement;
+  Fingerprint digest;
+  const auto add = [&](auto number) { digest.Add(std::bit_cast<uint64_t>(number)); };
+  digest.Add(run.id).Add(run.host).Add(m.error).Add(static_cast<uint64_t>(m.status));
+  add(run.unix_seconds);
+  add(m.peak_bytes);
+  add(m.compile_seconds);
+  add(m.sample_seconds.size());
+  for (const double seconds : m.sample_seconds) add(seconds);
+  // In any order, and those of one kind together.
+  std::map<std::string, std::pair<int64_t, int64_t>> collectives;
+  for (const MeasuredCollective& c : m.collectives) {
+    collectives[c.kind].first += c.count;
+    collectives[c.kind].second += c.bytes;
+  }
+  for (const auto& [kind, sums] : collectives) {
+    digest.Add(kind);
+    add(sums.first);
+    add(sums.second);
+  }
+  return std::bit_cast<int64_t>(digest.value());
+}
+
 // Whether the run is new.
 absl::StatusOr<bool> AddRun(const SqliteConnection& connection, int64_t profile,
                             const ProfileRun& run) {
@@ -119,7 +147,8 @@ absl::StatusOr<bool> AddRun(const SqliteConnection& connection, int64_t profile,
   MW_ASSIGN_OR_RETURN(
       SqliteStatement add,
       connection.Prepare("INSERT INTO run (id, profile, unix_seconds, host, status, error, "
-                         "peak_bytes, compile_seconds) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"));
+                         "peak_bytes, compile_seconds, digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, "
+                         "?8, ?9)"));
   add.Bind(1, run.id)
       .Bind(2, profile)
       .Bind(3, run.unix_seconds)
@@ -127,7 +156,8 @@ absl::StatusOr<bool> AddRun(const SqliteConnection& connection, int64_t profile,
       .Bind(5, kStatusNames[static_cast<size_t>(m.status)])
       .Bind(6, m.error)
       .Bind(7, m.peak_bytes)
-      .Bind(8, m.compile_seconds);
+      .Bind(8, m.compile_seconds)
+      .Bind(9, Digest(run));
   MW_RETURN_IF_ERROR(add.Run());
   MW_ASSIGN_OR_RETURN(
       SqliteStatement sample,
@@ -289,11 +319,12 @@ absl::StatusOr<std::vector<Profile>> ProfileDatabase::Find(const ProfileFilter& 
   // One statement each, so that what they read is of one moment.
   MW_ASSIGN_OR_RETURN(
       SqliteStatement rows,
-      connection_.Prepare(StrCat(
-          "SELECT run.id, unix_seconds, host, status, error, peak_bytes, compile_seconds, "
-          "profile.number, environment, program, mesh, choice, description FROM profile JOIN run "
-          "ON run.profile = profile.number WHERE ",
-          kMeant, " ORDER BY environment, program, mesh, choice, unix_seconds, run.id")));
+      connection_.Prepare(
+          StrCat("SELECT run.id, unix_seconds, host, status, error, peak_bytes, compile_seconds, "
+                 "profile.number, environment, program, mesh, choice, description, digest FROM "
+                 "profile JOIN run "
+                 "ON run.profile = profile.number WHERE ",
+                 kMeant, " ORDER BY environment, program, mesh, choice, unix_seconds, run.id")));
   MW_ASSIGN_OR_RETURN(
       SqliteStatement samples,
       connection_.Prepare("SELECT seconds FROM sample WHERE run = ?1 ORDER BY position"));
@@ -325,6 +356,11 @@ absl::StatusOr<std::vector<Profile>> ProfileDatabase::Find(const ProfileFilter& 
       MW_ASSIGN_OR_RETURN(const bool collective, collectives.Step());
       if (!collective) break;
       m.collectives.push_back({collectives.Text(0), collectives.Int(1), collectives.Int(2)});
+    }
+    if (Digest(run) != rows.Int(13)) {
+      return absl::DataLossError(StrCat(connection_.path(), " is damaged: what run ", run.id,
+                                        " of ", profiles.back().key.choice,
+                                        " says is not what was stored"));
     }
     SummarizeSamples(&m);
     profiles.back().runs.push_back(std::move(run));

@@ -62,9 +62,11 @@ class ProfiledPlanner {
         seconds_(seconds) {}
 
   absl::StatusOr<ProfiledPlan> Plan() {
-    MW_ASSIGN_OR_RETURN(space_, SegmentSpace::Make(task_.program.graph, mesh_, *cost_model_));
+    MW_ASSIGN_OR_RETURN(
+        space_, SegmentSpace::Make(task_.program.graph, mesh_, *cost_model_, request_.threads));
     CandidateLimits limits;
-    limits.stop = [this] { return Used() > kCandidateShare * seconds_; };
+    limits.seconds = kCandidateShare * seconds_;
+    limits.only_fastest = task_.budget_bytes == solve::kUnlimited;
     MW_ASSIGN_OR_RETURN(CandidateSpace candidates,
                         CandidateSpace::Make(*space_, mesh_, known_, limits));
     candidates_ = std::make_unique<CandidateSpace>(std::move(candidates));

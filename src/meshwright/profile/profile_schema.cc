@@ -23,7 +23,7 @@ namespace {
 // PRAGMA application_id, by which file(1) could know such files: "MWpr".
 constexpr int64_t kApplicationId = 0x4d577072;
 
-// STRICT and the checks make PRAGMA quick_check find what no version of this program writes.
+// STRICT and the checks make PRAGMA integrity_check find what no version of this program writes.
 constexpr char kTables[] = R"(
 CREATE TABLE environment (
   number INTEGER PRIMARY KEY,
@@ -51,7 +51,8 @@ CREATE TABLE run (
   status TEXT NOT NULL CHECK (status IN ('measured', 'out of memory', 'failed', 'timed out')),
   error TEXT NOT NULL,
   peak_bytes INTEGER NOT NULL CHECK (peak_bytes >= 0),
-  compile_seconds REAL NOT NULL CHECK (compile_seconds >= 0)
+  compile_seconds REAL NOT NULL CHECK (compile_seconds >= 0),
+  digest INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX run_by_profile ON run (profile);
 CREATE TABLE sample (
@@ -113,7 +114,7 @@ absl::Status CheckFormat(const SqliteConnection& connection) {
 }
 
 absl::Status CheckContents(const SqliteConnection& connection) {
-  MW_ASSIGN_OR_RETURN(const std::string found, connection.QueryText("PRAGMA quick_check(1)"));
+  MW_ASSIGN_OR_RETURN(const std::string found, connection.QueryText("PRAGMA integrity_check(1)"));
   if (found != "ok") return absl::DataLossError(StrCat(connection.path(), " is damaged: ", found));
   MW_ASSIGN_OR_RETURN(SqliteStatement orphans, connection.Prepare("PRAGMA foreign_key_check"));
   MW_ASSIGN_OR_RETURN(const bool any, orphans.Step());

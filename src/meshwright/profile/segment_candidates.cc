@@ -1,6 +1,8 @@
 #include "meshwright/profile/segment_candidates.h"
 
 #include <algorithm>
+#include <chrono>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -9,6 +11,12 @@
 
 namespace meshwright {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsOf(Clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
 
 bool HasBackwardPhase(const Segment& segment) {
   const std::vector<SliceValue>& inputs = segment.slice.inputs;
@@ -34,26 +42,57 @@ absl::StatusOr<CandidateSpace> CandidateSpace::Make(SegmentSpace& space, const M
                                                     const CandidateLimits& limits) {
   CandidateSpace made(space, mesh, known);
   made.segments_.resize(space.segments().size());
-  for (size_t s = 0; s < made.segments_.size(); ++s)
-    MW_RETURN_IF_ERROR(made.Collect(static_cast<int32_t>(s), limits));
+  const Clock::time_point start = Clock::now();
+  const size_t count = made.segments_.size();
+  for (size_t s = 0; s < count; ++s) {
+    // What one segment saves goes to the others.
+    const double left = limits.seconds - SecondsOf(Clock::now() - start);
+    MW_RETURN_IF_ERROR(
+        made.Collect(static_cast<int32_t>(s), limits, left / static_cast<double>(count - s)));
+  }
   return made;
 }
 
-absl::Status CandidateSpace::Collect(int32_t segment, const CandidateLimits& limits) {
+// The most that moving both borders of a segment costs, from any layout to any other.
+double CandidateSpace::WorstMoves(int32_t segment) const {
+  const auto worst = [this](int32_t before, const std::vector<std::string>& layouts) {
+    double seconds = 0;
+    for (const std::string& from : layouts) {
+      for (const std::string& to : layouts)
+        seconds = std::max(seconds, PredictedMove(before, from, to));
+    }
+    return seconds;
+  };
+  double entry = 0;
+  const std::vector<int32_t>& sequence = space_.sequence();
+  for (size_t p = 1; p < sequence.size(); ++p) {
+    if (sequence[p] != segment || (p > 1 && sequence[p - 1] == sequence[p - 2])) continue;
+    entry = std::max(entry, worst(sequence[p - 1], space_.segments()[segment].entries));
+  }
+  return entry + worst(segment, space_.segments()[segment].exits);
+}
+
+absl::Status CandidateSpace::Collect(int32_t segment, const CandidateLimits& limits,
+                                     double seconds) {
+  const Clock::time_point start = Clock::now();
+  const double worst_moves = WorstMoves(segment);
+  double cheapest = std::numeric_limits<double>::infinity();
   MW_RETURN_IF_ERROR(AddMeasured(segment));
   SegmentCandidates& all = segments_[segment];
   std::set<std::string> taken;
   for (const SegmentCandidate& candidate : all.list) taken.insert(candidate.predicted.key);
   const std::string mesh = ProfileMeshText(mesh_);
   for (int i = 0; i < limits.most_predicted; ++i) {
-    if (!all.list.empty() && limits.stop && limits.stop()) break;
+    if (!all.list.empty() && SecondsOf(Clock::now() - start) > seconds) break;
     MW_ASSIGN_OR_RETURN(std::optional<PredictedChoice> next, space_.Next(segment));
     if (!next.has_value()) break;
+    cheapest = std::min(cheapest, next->objective);
+    if (limits.only_fastest && next->objective > cheapest + worst_moves) break;
     if (taken.contains(next->key)) continue;
     // What was measured to fail is not tried again.
     if (known_.Find({space_.segments()[segment].fingerprint, mesh, next->key}) != nullptr) continue;
-    const double seconds = next->seconds * all.model_scale;
-    all.list.push_back({*std::move(next), std::nullopt, seconds});
+    const double scaled = next->seconds * all.model_scale;
+    all.list.push_back({*std::move(next), std::nullopt, scaled});
   }
   if (!all.list.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(

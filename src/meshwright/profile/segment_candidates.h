@@ -2,7 +2,6 @@
 #define MESHWRIGHT_PROFILE_SEGMENT_CANDIDATES_H_
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -35,10 +34,13 @@ struct SegmentCandidates {
   int64_t refused = 0;   // that were measured to fail or to need too much memory: not in the list
 };
 
-// How many choices are looked at.
+// How many choices are looked at; one of each segment at least.
 struct CandidateLimits {
-  int most_predicted = 64;     // of a segment
-  std::function<bool()> stop;  // asked between two choices; one of each segment is taken anyway
+  int most_predicted = 256;  // of a segment
+  double seconds = 15;       // of all segments together
+  // Leave out choices that by the planner's objective are dearer than the cheapest of their segment
+  // with both its borders moved, whatever the layouts. Where memory is short they may be needed.
+  bool only_fastest = false;
 };
 
 // A move of what crosses a border between segments, there and, in training, back.
@@ -80,7 +82,8 @@ class CandidateSpace {
  private:
   CandidateSpace(SegmentSpace& space, const Mesh& mesh, const KnownProfiles& known)
       : space_(space), mesh_(mesh), known_(known) {}
-  absl::Status Collect(int32_t segment, const CandidateLimits& limits);
+  absl::Status Collect(int32_t segment, const CandidateLimits& limits, double seconds);
+  double WorstMoves(int32_t segment) const;
   absl::Status AddMeasured(int32_t segment);
 
   SegmentSpace& space_;

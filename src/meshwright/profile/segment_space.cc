@@ -81,6 +81,19 @@ BorderLayout LayoutOf(const Border& border, const Sharding& sharding) {
           sharding};
 }
 
+// Whether operators and values of both have the same numbers.
+bool SameOperators(const Graph& a, const Graph& b) {
+  if (a.ops.size() != b.ops.size() || a.values.size() != b.values.size()) return false;
+  for (size_t i = 0; i < a.ops.size(); ++i) {
+    const Op &x = a.ops[i], &y = b.ops[i];
+    if (x.kind != y.kind || x.operands != y.operands || x.results != y.results) return false;
+    if (x.instruction != nullptr && y.instruction != nullptr &&
+        x.instruction->opcode != y.instruction->opcode)
+      return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 struct SegmentSpace::State {
@@ -275,14 +288,27 @@ void SegmentSpace::State::Give(const Segment& segment, const IntraPlan& plan,
                                const ProgramSlice& slice, PlannerOptions* options) const {
   const Graph& planned = segment.slice.graph;
   const std::vector<OpId> match = MatchOps(segment.slice, slice);
+  // How a value is kept that others use, too, is not for this segment to say: it may well be moved
+  // once for all of them, which the segment by itself has no reason to do.
+  const auto crosses = [&](ValueId value) {
+    return std::any_of(slice.outputs.begin(), slice.outputs.end(), [&](const SliceValue& output) {
+      return output.value == value &&
+             (output.role == SliceRole::kActivation || output.role == SliceRole::kGradient);
+    });
+  };
   for (size_t i = 0; i < slice.graph.ops.size(); ++i) {
     const OpId origin = slice.origin[i];
     if (!origin.valid() || !match[i].valid() || plan.ops[match[i].index()].free) continue;
-    options->given_strategies.emplace_back(origin, plan.ops[match[i].index()].strategy);
+    // Of arrays of all layers a slice has one entry: dimensions of size 1 have no factors.
+    const PlannedOp& op = plan.ops[match[i].index()];
+    if (op.rule.factors.size() == RuleFor(graph, graph[origin]).factors.size())
+      options->given_strategies.emplace_back(origin, op.strategy);
     const std::vector<ValueId>& from = planned[match[i]].results;
     const std::vector<ValueId>& results = graph[origin].results;
-    for (size_t r = 0; r < from.size() && r < results.size(); ++r)
+    for (size_t r = 0; r < from.size() && r < results.size(); ++r) {
+      if (crosses(results[r])) continue;
       options->given_values.emplace_back(results[r], plan.shardings[from[r].index()]);
+    }
   }
   for (size_t i = 0; i < slice.inputs.size(); ++i) {
     const OpId same = match[slice.graph.parameters[i].index()];
@@ -306,6 +332,8 @@ absl::StatusOr<std::unique_ptr<SegmentSpace>> SegmentSpace::Make(const Graph& gr
   MW_ASSIGN_OR_RETURN(Module inlined, InlineCalls(*graph.module));
   auto module = std::make_unique<const Module>(std::move(inlined));
   MW_ASSIGN_OR_RETURN(Graph own, BuildGraph(*module));
+  if (!SameOperators(graph, own))
+    return absl::InternalError("a program has other operators without its calls than with them");
   auto state =
       std::make_unique<State>(std::move(module), std::move(own), mesh, cost_model, threads);
   MW_RETURN_IF_ERROR(state->Make());
