@@ -170,7 +170,7 @@ def test_everything_is_measured_once(step, tmp_path):
     assert report["complete"] and report["measured"] > 3
     again = json.loads(toy_run(step, tmp_path).stdout)
     assert again["measured"] == 0 and again["complete"]
-    assert again["segments"] == report["segments"]
+    assert again["known"] == sum(segment["measured"] for segment in report["segments"])
 
 
 @pytest.mark.parametrize(
