@@ -62,7 +62,7 @@ void ChoiceQueue::FindMoves() {
 
 double ChoiceQueue::HopelessFrom(const SegmentState& state) {
   if (state.measured == 0) return std::numeric_limits<double>::infinity();
-  return (state.best_seconds + state.moves) * state.over * kModelSlack;
+  return (state.best_seconds * state.over + state.moves) * kModelSlack;
 }
 
 void ChoiceQueue::Count(int32_t segment, const PredictedChoice& choice,
