@@ -92,38 +92,36 @@ std::string DatabaseTable(const std::vector<StoredEnvironment>& environments,
 
 std::string ProfilesTable(const std::vector<Profile>& profiles) {
   std::string text;
-  const ProfileKey* last = nullptr;
-  std::vector<std::vector<std::string>> rows;
-  const auto flush = [&] {
-    if (rows.size() > 1)
-      absl::StrAppend(&text, Columns(std::move(rows), {false, true, true, true, true, true}));
-    rows = {{"choice", "seconds", "spread", "samples", "peak", "runs"}};
-  };
-  int64_t environment = -1;
-  for (const Profile& profile : profiles) {
-    const ProfileKey& key = profile.key;
-    if (last == nullptr || profile.environment != environment || last->program != key.program ||
-        last->mesh != key.mesh) {
-      flush();
-      absl::StrAppend(&text,
-                      Fit(absl::StrCat(key.program, profile.description.empty() ? "" : ": ",
-                                       profile.description),
-                          kColumns),
-                      "\n", "mesh ", Fit(key.mesh, 40), ", environment ", profile.environment,
+  for (size_t begin = 0, end = 0; begin < profiles.size(); begin = end) {
+    const Profile& first = profiles[begin];
+    absl::StrAppend(&text,
+                    Fit(absl::StrCat(first.key.program, first.description.empty() ? "" : ": ",
+                                     first.description),
+                        kColumns),
+                    "\n", "mesh ", Fit(first.key.mesh, 40), ", environment ", first.environment,
+                    "\n");
+    // Choices are long, and differ anywhere: each has a line of its own behind the figures.
+    std::vector<std::vector<std::string>> rows = {
+        {"choice", "seconds", "spread", "samples", "peak", "runs"}};
+    std::string choices;
+    for (;
+         end < profiles.size() && profiles[end].environment == first.environment &&
+         profiles[end].key.program == first.key.program && profiles[end].key.mesh == first.key.mesh;
+         ++end) {
+      const ProfileMeasurement m = profiles[end].Pooled();
+      const bool measured = m.status == MeasurementStatus::kMeasured;
+      const std::string number = absl::StrCat(end - begin);
+      rows.push_back(
+          {number, measured ? SecondsText(m.seconds) : std::string(MeasurementStatusName(m.status)),
+           measured ? SecondsText(m.spread) : "-", absl::StrCat(m.samples),
+           measured ? BytesText(m.peak_bytes) : "-", absl::StrCat(profiles[end].runs.size())});
+      absl::StrAppend(&choices,
+                      Fit(absl::StrCat("  ", number, "  ", profiles[end].key.choice), kColumns),
                       "\n");
     }
-    last = &key;
-    environment = profile.environment;
-    const ProfileMeasurement m = profile.Pooled();
-    const bool measured = m.status == MeasurementStatus::kMeasured;
-    rows.push_back(
-        {key.choice,
-         measured ? SecondsText(m.seconds) : std::string(MeasurementStatusName(m.status)),
-         measured ? SecondsText(m.spread) : "-", absl::StrCat(m.samples),
-         measured ? BytesText(m.peak_bytes) : "-", absl::StrCat(profile.runs.size())});
+    absl::StrAppend(&text, Columns(std::move(rows), {true, true, true, true, true, true}), choices);
   }
-  flush();
-  return text.empty() ? "no such profiles\n" : text;
+  return text;
 }
 
 std::string ProfilesJson(const std::vector<StoredEnvironment>& environments,
