@@ -18,6 +18,11 @@ build/venv/bin/pip wheel -q . --no-build-isolation --no-deps -w build/dist -C bu
 build/venv/bin/pip install -q --force-reinstall --no-deps build/dist/meshwright-*.whl
 build/venv/bin/pytest -q tests/python
 
+# The site builds, and what documentation says of commands, keys and screens is so; the tutorial runs.
+echo "documentation"
+[ -x build/venv/bin/mkdocs ] || build/venv/bin/pip install -q "mkdocs>=1.6,<2" "mkdocs-material>=9.5,<10"
+build/venv/bin/pytest -q tests/docs
+
 # Instrumented, unoptimised code is twenty times slower: the searches over thousands of programs and the walks through large
 # reference programs, which say nothing about memory errors that the others do not, have been run above and are left out here.
 echo "sanitized run, without the exhaustive searches and the reference programs that the release run has done"

@@ -6,9 +6,11 @@ of one mesh each, `--mesh`) that has as many stages as the program has layers or
     python bench/pipeline/programs.py --meshwright build/release/meshwright ../shared/hlo/gpt2_345m.train.hlo.txt.gz
 
 Prints the step of the plan found and of the best grid, their ratio (never above 1), the gap, and how long planning took.
+With `--jobs`, grids are planned side by side; the plan found is always planned alone, as its planning time is printed.
 """
 
 import argparse
+import concurrent.futures
 import json
 import pathlib
 import subprocess
@@ -40,6 +42,15 @@ def grids(nodes, per_node):
             yield f"{devices // inner}x{inner}", nodes * per_node // devices
 
 
+def best_grid(options, program, cluster, nodes):
+    """Step of the fastest uniform grid and what it is; None and "-" if there is none."""
+    tried = [] if options.no_grids else list(grids(nodes, 8))
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        plans = pool.map(lambda grid: plan(options, program, cluster, "--pipeline", "auto", "--mesh", grid[0])[0], tried)
+        steps = [(found["step_seconds"], f"{stages} x {mesh}") for (mesh, stages), found in zip(tried, plans) if found is not None]
+    return min(steps, default=(None, "-"))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("programs", nargs="+")
@@ -48,6 +59,7 @@ def main():
     parser.add_argument("--nodes", type=int, nargs="+", default=[1, 8, 32, 128], help="of 8 devices each")
     parser.add_argument("--deadline", default="600s")
     parser.add_argument("--no-grids", action="store_true")
+    parser.add_argument("--jobs", type=int, default=1, help="grids planned side by side")
     options = parser.parse_args()
     print(f"{'program':<34} {'GPUs':>5} {'stages':>6} {'micro':>5} {'step ms':>9} {'grid ms':>9} {'ratio':>6} {'gap %':>6} "
           f"{'planned s':>9}  best grid")
@@ -59,11 +71,7 @@ def main():
             if found is None:
                 print(f"{name:<34} {8 * nodes:>5} {seconds}", flush=True)
                 continue
-            best, which = None, "-"
-            for mesh, stages in [] if options.no_grids else grids(nodes, 8):
-                grid, _ = plan(options, program, cluster, "--pipeline", "auto", "--mesh", mesh)
-                if grid is not None and (best is None or grid["step_seconds"] < best):
-                    best, which = grid["step_seconds"], f"{stages} x {mesh}"
+            best, which = best_grid(options, program, cluster, nodes)
             step = found["step_seconds"]
             print(f"{name:<34} {8 * nodes:>5} {len(found.get('stages') or [0]):>6} {found.get('micro_batches', 1):>5} {1e3 * step:>9.3f} "
                   f"{1e3 * best if best else 0:>9.3f} {step / best if best else 0:>6.3f} {100 * found['gap']:>6.2f} {seconds:>9.1f}  {which}",

@@ -139,13 +139,43 @@ class Plan:
     @property
     def summary(self) -> Row:
         """The figures of the whole plan, without its lists."""
-        lists = ("parameters", "outputs", "instructions", "collectives", "inputs", "warnings")
+        lists = {
+            *("parameters", "outputs", "instructions", "collectives", "inputs", "warnings"),
+            *("op_names", "source_files", "memory_timeline"),
+        }
         return {key: value for key, value in self.as_dict().items() if key not in lists}
 
     @property
     def ops(self) -> list[Row]:
-        """Every operator in program order: spec, strategy, seconds, collectives."""
-        return self.as_dict()["instructions"]
+        """Every operator in program order: what it reads and computes, spec, strategy, seconds,
+        collectives.
+
+        `op_name` and `source` ("file:line") are those of the program's metadata, absent where it
+        says nothing; `operands` are positions in this list.
+        """
+        document = self.as_dict()
+        rows = document["instructions"]
+        for row in rows:
+            if "op_name" in row:
+                row["op_name"] = document["op_names"][row["op_name"]]
+            if "source" in row:
+                file, line = row["source"]
+                row["source"] = f"{document['source_files'][file]}:{line}"
+        return rows
+
+    @property
+    def memory_timeline(self) -> list[Row]:
+        """Memory of one device over the step: bytes by category, the peak as it is.
+
+        Empty where there is no program, and of pipelines: there each of `stages` has its own.
+        """
+        columns = self.as_dict()["memory_timeline"]
+        if columns is None:
+            return []
+        columns.pop("length")
+        return [
+            dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
+        ]
 
     @property
     def parameters(self) -> list[Row]:

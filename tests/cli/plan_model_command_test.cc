@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,15 @@ void ExpectRefused(const RunResult& run, int exit_code, const std::string& messa
   EXPECT_THAT(run.out, IsEmpty());
   EXPECT_THAT(run.err, HasSubstr(message));
   EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
+}
+
+// The best of this space have long names: all of their degrees differ from what is usual.
+TEST(PlanModelCommand, TableFitsATerminal) {
+  const RunResult run = PlanModelOf("llama3-70b", {"--cluster", "8x8xh100-sxm", "--global-batch",
+                                                   "512", "--seq", "4096", "--mtbf", "50000h"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  std::istringstream lines(run.out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
 }
 
 TEST(PlanModelCommand, WritesAPlanThatReadsBack) {

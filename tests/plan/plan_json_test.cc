@@ -66,19 +66,20 @@ TEST(PlanJson, KeysComeInTheOrderOfTheSchema) {
   const OrderedJson json = OrderedJson::parse(PlanToJson(SamplePipelinePlan()));
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.push_back(key);
-  EXPECT_THAT(keys, testing::ElementsAre(
-                        "schema", "tool_version", "inputs", "options", "cluster", "mesh",
-                        "objective_seconds", "bound_seconds", "gap", "compute_seconds",
-                        "communication_seconds", "step_seconds", "peak_bytes", "budget_bytes",
-                        "peak_at", "memory_by_category", "collectives", "parameters", "outputs",
-                        "instructions", "schedule", "micro_batches", "chunks", "bubble_share",
-                        "stages", "cross_stage", "warnings", "planning_seconds"));
+  EXPECT_THAT(
+      keys, testing::ElementsAre(
+                "schema", "tool_version", "inputs", "options", "cluster", "mesh",
+                "objective_seconds", "bound_seconds", "gap", "compute_seconds",
+                "communication_seconds", "step_seconds", "peak_bytes", "budget_bytes", "peak_at",
+                "memory_by_category", "collectives", "parameters", "outputs", "op_names",
+                "source_files", "instructions", "memory_timeline", "schedule", "micro_batches",
+                "chunks", "bubble_share", "stages", "cross_stage", "warnings", "planning_seconds"));
 }
 
 TEST(PlanJson, OneLineAnElement) {
   const std::string text = PlanToJson(SamplePipelinePlan());
-  EXPECT_THAT(text, HasSubstr("\n    {\"name\":\"dot.1\",\"opcode\":\"dot\",\"spec\":[[\"x\"],[]],"
-                              "\"strategy\":\"m=x\",\"executions\":1,\"seconds\":0.5,"));
+  EXPECT_THAT(text, HasSubstr("\n    {\"name\":\"dot.1\",\"opcode\":\"dot\",\"dtype\":\"f32\","
+                              "\"shape\":[4,8],\"operands\":[],\"op_name\":0,\"source\":[1,17],"));
   EXPECT_EQ(text.back(), '\n');
 }
 
@@ -150,7 +151,12 @@ TEST(PlanJsonErrors, NamesThePlace) {
        "$.stages[1].device_memory_bytes: found 5, but device 2"},
       {"/stages/1/same_as", 1, "$.stages[1].same_as: expected an earlier stage"},
       {"/stages/1/outputs", OrderedJson::parse(PlanToJson(SamplePipelinePlan()))["outputs"],
-       "$.stages[1]: expected empty lists of collectives, parameters, outputs and instructions"},
+       "$.stages[1]: expected empty lists of collectives, parameters, outputs and instructions "
+       "and"},
+      {"/stages/1/memory_timeline",
+       OrderedJson::parse(PlanToJson(SamplePipelinePlan()))["memory_timeline"],
+       "$.stages[1]: expected empty lists of collectives, parameters, outputs and instructions "
+       "and"},
       {"/stages/0/seconds/forward", -0.5,
        "$.stages[0].seconds.forward: found -0.5, expected a number from 0 to 1e+09"},
       {"/stages/0/seconds/update", 1e300,
@@ -220,6 +226,36 @@ TEST(PlanJsonErrors, NamesThePlace) {
        "p.json: $.instructions[1].computed_specs[2][0]: the mesh has no axis"},
       {"/instructions/1/pending_axes/0", "z",
        "p.json: $.instructions[1].pending_axes: the mesh has no axis"},
+      {"/instructions/1/reduced_axes/0", "z",
+       "p.json: $.instructions[1].reduced_axes: the mesh has no axis"},
+      {"/instructions/0/spec", OrderedJson::array(),
+       "$.instructions[0].spec: found 0 dimensions, but the shape has 2"},
+      {"/instructions/0/batch_dimension", 2,
+       "$.instructions[0].batch_dimension: found 2, but the shape has 2 dimensions"},
+      {"/instructions/0/phase", "sideways",
+       "$.instructions[0].phase: found \"sideways\", expected forward, backward or update"},
+      {"/instructions/1/operands/0", 2,
+       "$.instructions[1].operands[0]: found 2, but the instructions are numbered from 0 to 1"},
+      {"/instructions/1/operands/1", 1,
+       "$.instructions[1].operands[1]: found 1, expected an instruction before 1"},
+      {"/instructions/1/operand_results",
+       {0},
+       "$.instructions[1].operand_results: expected a number for each operand"},
+      {"/instructions/1/op_name", 2,
+       "$.instructions[1].op_name: found 2, but the op_names are numbered from 0 to 1"},
+      {"/instructions/0/source/0", 9,
+       "$.instructions[0].source[0]: found 9, but the source_files are numbered from 0 to 1"},
+      {"/instructions/0/source",
+       {1},
+       "$.instructions[0].source: found 1 numbers, expected a file and a line"},
+      {"/stages/0/source_files", OrderedJson::array(),
+       "$.stages[0].instructions[0].source[0]: found 0, but there are no source_files"},
+      {"/memory_timeline/instruction/1", 5,
+       "$.memory_timeline.instruction[1]: found 5, but the instructions are numbered from 0 to 1"},
+      {"/memory_timeline/time/1", 0,
+       "$.memory_timeline.time[1]: found 0, expected ascending numbers below 2"},
+      {"/memory_timeline/inputs", {1}, "$.memory_timeline: its lists are not equally long"},
+      {"/memory_timeline/seconds/0", -1, "$.memory_timeline.seconds[0]: expected a number from 0"},
       {"/instructions/0/collective/0/count", true,
        "p.json: $.instructions[0].collective[0].count: found boolean"},
       {"/options/seed", -1,
@@ -248,9 +284,12 @@ TEST(PlanJsonErrors, EveryKeyIsRequired) {
   for (const std::string& pointer : pointers) {
     SCOPED_TRACE(pointer);
     const OrderedJson::json_pointer p(pointer);
-    static const std::set<std::string> kOptional = {"other_specs", "operand_specs",
-                                                    "computed_specs", "pending_axes", "value"};
-    if (kOptional.contains(p.back())) continue;
+    static const std::set<std::string> kOptional = {
+        "other_types",    "operand_results", "op_name",      "source",      "layer",
+        "phase",          "batch_dimension", "at_peak",      "other_specs", "operand_specs",
+        "computed_specs", "pending_axes",    "reduced_axes", "value"};
+    // A transfer's phase is required.
+    if (kOptional.contains(p.back()) && pointer.find("cross_stage") == std::string::npos) continue;
     OrderedJson json = sample;
     json.at(p.parent_pointer()).erase(p.back());
     const absl::StatusOr<Plan> read = ParsePlanJson(json.dump(), "p.json");

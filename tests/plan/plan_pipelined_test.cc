@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -154,6 +155,29 @@ TEST(PlanPipelined, GroupsOfSeveralStages) {
     EXPECT_LE(together, alone);
     EXPECT_GE(in_flight, planned->pipeline.simulation.peak_in_flight[g]);
   }
+}
+
+TEST(PlanPipelined, WeightsOfAProgramThatTrainsNothingAreItsInputs) {
+  ProgramRequest request = Request("");
+  request.program = testing::TempDir() + "/chain.hlo.txt";
+  std::ofstream(request.program) << R"(HloModule chain
+
+ENTRY main {
+  x = f32[64,256] parameter(0)
+  w0 = f32[256,256] parameter(1)
+  w1 = f32[256,256] parameter(2)
+  a = f32[64,256] dot(x, w0), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  b = f32[64,256] tanh(a)
+  c = f32[64,256] dot(b, w1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT d = f32[64,256] tanh(c)
+}
+)";
+  request.pipeline.data = {"x"};
+  const absl::StatusOr<PipelinedProgram> planned = PlanPipelinedProgram(request);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  const MemoryByCategory& memory = planned->plan.memory_by_category;
+  EXPECT_EQ(memory[static_cast<size_t>(MemoryCategory::kGradients)], 0);
+  EXPECT_GE(memory[static_cast<size_t>(MemoryCategory::kInputs)], 256 * 256 * 4);
 }
 
 TEST(PlanPipelined, WhatDoesNotGoTogetherIsRefused) {

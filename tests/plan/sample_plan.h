@@ -42,28 +42,40 @@ inline Plan SamplePlan() {
       {0, "state[0]['w']", "f32", {4, 0, 8}, {{"x"}, {}, {"y"}}, 64, MemoryCategory::kParameters},
       {1, "n", "s32", {}, {}, 4, MemoryCategory::kOptimizerState}};
   plan.outputs = {{0, "output", "bf16", {8}, {{"y", "x"}}, 2, MemoryCategory::kGradients}};
-  plan.instructions = {{"dot.1",
-                        "dot",
-                        {{"x"}, {}},
-                        {},
-                        {},
-                        {},
-                        {},
-                        "m=x",
-                        1,
-                        0.5,
-                        {{"all-gather", {"y"}, 2, 9, 1e-9, "w"}}},
-                       {"sort.1",
-                        "sort",
-                        {{}},
-                        {{{"x"}}, {{"y"}}},
-                        {{{"y"}}},
-                        {{{}}, {{}}, {{"x"}}},
-                        {"x"},
-                        "replicated",
-                        32,
-                        0,
-                        {}}};
+  plan.op_names = {"jit(step)/dot_general", "jit(step)/sort"};
+  plan.source_files = {"model.py", "train.py"};
+  PlanInstruction dot;
+  dot.name = "dot.1";
+  dot.opcode = "dot";
+  dot.type = {"f32", {4, 8}};
+  dot.op_name = 0;
+  dot.source = {1, 17};
+  dot.layer = 3;
+  dot.phase = "forward";
+  dot.batch_dimension = 1;
+  dot.at_peak = PlanResident{64, MemoryCategory::kActivations};
+  dot.spec = {{"x"}, {}};
+  dot.strategy = "m=x";
+  dot.seconds = 0.5;
+  dot.collective = {{"all-gather", {"y"}, 2, 9, 1e-9, "w"}};
+  PlanInstruction sort;
+  sort.name = "sort.1";
+  sort.opcode = "sort";
+  sort.type = {"f32", {4}};
+  sort.other_types = {{"s32", {8}}, {"pred", {}}};
+  sort.operands = {0, 0};
+  sort.operand_results = {0, 1};
+  sort.op_name = 1;
+  sort.spec = {{}};
+  sort.other_specs = {{{"x"}}, {{"y"}}};
+  sort.operand_specs = {{{"y"}}};
+  sort.computed_specs = {{{}}, {{}}, {{"x"}}};
+  sort.pending_axes = {"x"};
+  sort.reduced_axes = {"y"};
+  sort.strategy = "replicated";
+  sort.executions = 32;
+  plan.instructions = {dot, sort};
+  plan.memory_timeline = {2, {{0, 1, 0, {1, 2, 3, 4, 5, 6}}, {1, 0, 0.25, {6, 5, 4, 3, 2, 1}}}};
   plan.options.database = "p.sqlite";
   plan.segments = {
       {std::string(64, 'b'), 3, "[x] > m=x > [_]", "measured", 0.01, 0.001, 12, 0.02, 4096, 7},
@@ -100,7 +112,21 @@ inline Plan SamplePipelinePlan() {
   stage.collectives = {{"all-reduce", {"x"}, 7, 1024, 0.25}};
   stage.parameters = {{0, "w", "f32", {4}, {{"x"}}, 8, MemoryCategory::kParameters}};
   stage.outputs = {{0, "output", "f32", {}, {}, 4, MemoryCategory::kTemporaries}};
-  stage.instructions = {{"add.7", "add", {{"x"}}, {}, {}, {}, {}, "m=x", 8, 0.125, {}}};
+  stage.memory_by_category = {3, 1, 4, 1, 5, 9};
+  PlanInstruction add;
+  add.name = "add.7";
+  add.opcode = "add";
+  add.type = {"f32", {4}};
+  add.op_name = 0;
+  add.source = {0, 7};
+  add.spec = {{"x"}};
+  add.strategy = "m=x";
+  add.executions = 8;
+  add.seconds = 0.125;
+  stage.instructions = {add};
+  stage.op_names = {"add"};
+  stage.source_files = {"layer.py"};
+  stage.memory_timeline = {1, {{0, 0, 0, {9, 8, 7, 6, 5, 4}}}};
   PlanStage next = stage;
   next.first_layer = 3;
   next.end_layer = 6;
@@ -110,6 +136,9 @@ inline Plan SamplePipelinePlan() {
   next.parameters.clear();
   next.outputs.clear();
   next.instructions.clear();
+  next.op_names.clear();
+  next.source_files.clear();
+  next.memory_timeline.reset();
   plan.stages = {stage, next};
   plan.cross_stage = {{0, 1, "forward", 4096, 1e-5}, {1, 0, "backward", 4096, 1e-5}};
   return plan;

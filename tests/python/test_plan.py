@@ -65,6 +65,14 @@ def test_tables_and_summary():
     assert str(plan) == plan.explain()
     assert "8xh100-sxm" in repr(plan)
     assert plan.in_shardings()[1].spec == P("x")
+    assert any(op.get("source", "").rpartition(":")[2].isdigit() for op in plan.ops)
+    assert any("dot_general" in op.get("op_name", "") for op in plan.ops)
+    by_category = (
+        *("parameters", "optimizer_state", "inputs"),
+        *("gradients", "activations", "temporaries"),
+    )
+    totals = [sum(point[key] for key in by_category) for point in plan.memory_timeline]
+    assert max(totals) == plan.peak_bytes
     plan.ops.clear()  # a copy
     assert plan.ops
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import textwrap
 from typing import Any
 
+COLUMNS = 80  # of the table
 PASSED, EXPLAINED, FAILED, SHOWN = "ok", "explained", "differs", "shown"
 
 
@@ -52,13 +54,29 @@ class Report:
             name, outcome, planned, measured, remark = row
             line = (
                 f"  {name:{widths[0]}}  {outcome:{widths[1]}}  {planned:>{widths[2]}}  "
-                f"{measured:>{widths[3]}}  {remark}"
+                f"{measured:>{widths[3]}}"
             )
-            lines.append(line.rstrip())
-            if number:
-                lines += [f"      {note}" for note in self.checks[number - 1].notes]
+            beside = f"{line}  {remark}".rstrip()
+            below = list(self.checks[number - 1].notes) if number else []
+            if len(beside) > COLUMNS:
+                beside, below = line.rstrip(), [remark, *below]
+            lines.append(beside)
+            for note in below:
+                lines += _indented(note)
         lines.append("verified" if self.passed else "not verified: see what differs")
         return "\n".join(lines)
+
+
+def _indented(note: str) -> list[str]:
+    """A line below a row, or several; names are never broken."""
+    return textwrap.wrap(
+        note,
+        COLUMNS,
+        initial_indent=" " * 6,
+        subsequent_indent=" " * 8,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def bytes_text(count: float) -> str:

@@ -10,9 +10,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/cli/help_formatter.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/plan/version.h"
 
@@ -32,23 +32,25 @@ void PrintError(absl::string_view message) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-std::string Footer(const char* examples) {
-  return absl::StrCat("Examples:\n  ", absl::StrReplaceAll(examples, {{"\n", "\n  "}}), "\n");
-}
-
 int Run(int argc, char** argv) {
   CLI::App app("Meshwright plans how to train a neural network on many accelerators.",
                "meshwright");
-  app.set_version_flag("--version", StrCat("meshwright ", ToolVersion()));
+  app.formatter(MakeHelpFormatter());
+  app.set_help_flag("-h,--help", "print this help");
+  app.set_version_flag("--version", StrCat("meshwright ", ToolVersion()), "print the version");
+  // For tests of what documentation quotes: whether a command line is understood, without running
+  // it.
+  bool parse_only = false;
+  app.add_flag("--parse-only", parse_only)->group("");
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 done, 2 bad input, 3 nothing fits into memory, 4 a verification or\n"
       "reproduction failed, 130 interrupted, 1 a bug in meshwright.\n"
-      "Run `meshwright COMMAND --help` for options and examples of one command.\n");
+      "Run `meshwright help COMMAND` for options and examples of one command.\n");
   std::map<const CLI::App*, Action> actions;
   for (const Verb& verb : Verbs()) {
     CLI::App* const command = app.add_subcommand(verb.name, verb.summary);
-    command->footer(Footer(verb.examples));
+    command->group("Commands");
     actions[command] = verb.add_options(*command);
   }
   try {
@@ -62,6 +64,7 @@ int Run(int argc, char** argv) {
     PrintError(absl::StrCat("run `meshwright ", command, "--help` for usage"));
     return kBadInput;
   }
+  if (parse_only) return 0;
   const absl::Status status = actions.at(app.get_subcommands()[0])();
   if (!status.ok()) PrintError(status.message());
   return ExitCode(status);

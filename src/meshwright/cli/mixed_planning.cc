@@ -92,20 +92,18 @@ const std::vector<const char*>& MixedOptionNames() {
 }
 
 void AddMixedPlanningOptions(CLI::App& app, MixedPlanningOptions& options) {
-  app.add_option("--max-cost", options.max_cost, "models: dollars that a whole run may cost")
+  app.add_option("--max-cost", options.max_cost, "dollars that a whole run may cost")
       ->check(CLI::Range(1e-6, kMostDollars));
-  app.add_option("--max-time", options.max_time,
-                 "models: time that a whole run may take, like 10d");
-  app.add_option("--tokens", options.tokens, "models: tokens of a whole run, like 300B");
-  app.add_option("--steps", options.steps, "models: steps of a whole run")
+  app.add_option("--max-time", options.max_time, "time that a whole run may take, like 10d");
+  app.add_option("--tokens", options.tokens, "tokens of a whole run, like 300B");
+  app.add_option("--steps", options.steps, "steps of a whole run")
       ->check(CLI::Range(int64_t{1}, kMostRunSteps));
-  app.add_flag("--pareto", options.pareto,
-               "models: every plan than which none is both faster and cheaper");
+  app.add_flag("--pareto", options.pareto, "every plan than which none is both faster and cheaper");
   app.add_option("--profile", options.profile,
-                 "models: measured layer times as CSV (gpu, tp, layer_id, forward_seconds), in "
+                 "measured layer times as CSV (gpu, tp, layer_id, forward_seconds), in "
                  "place of the model's");
   AddOutputOption(app, "--plot", options.plot_path,
-                  "models: write time and cost of all choices of nodes here, as a Vega-Lite chart");
+                  "write time and cost of all choices of nodes here, as a Vega-Lite chart");
 }
 
 absl::Status RunMixedPlanning(const PlanningOptions& options, const MixedPlanningOptions& mixed,

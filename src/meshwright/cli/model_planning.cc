@@ -203,55 +203,53 @@ absl::Status PlanAsFasop(const PlanningOptions& options, const ModelPlanningOpti
 
 std::shared_ptr<ModelPlanningOptions> AddModelPlanningOptions(CLI::App& app) {
   auto options = std::make_shared<ModelPlanningOptions>();
-  app.add_option("--global-batch", options->global_batch, "models: sequences of a step; required")
+  app.add_option("--global-batch", options->global_batch, "sequences of a step; models need it")
       ->check(CLI::Range(int64_t{1}, kMostSequences));
   app.add_option("--seq", options->sequence,
-                 "models: tokens per sequence; without it the model's longest, at most 4096")
+                 "tokens per sequence; without it the model's longest, at most 4096")
       ->check(CLI::PositiveNumber);
   app.add_option("--dtype", options->dtype,
-                 "models: of matrix products: bf16, fp16, fp8, mxfp8 or nvfp4")
+                 "type of matrix products: bf16, fp16, fp8, mxfp8 or nvfp4")
       ->capture_default_str();
-  app.add_option("--top", options->top, "models: how many of the best to list")
+  app.add_option("--top", options->top, "how many of the best to list")
       ->check(CLI::Range(int64_t{1}, kMostAlternatives))
       ->capture_default_str();
   app.add_option("--objective", options->objective,
-                 "models: time; gpus: the fewest that it fits on; memory; or, with prices, cost")
+                 "what is best: the least time; gpus, the fewest that it fits on; memory; or, with "
+                 "prices, cost")
       ->capture_default_str();
   app.add_option(
          "--tp", options->tensor,
-         "models: tensor parallelism 1d: over outputs; 2d: SUMMA on a grid; seqp: heads over "
+         "kind of tensor parallelism; 1d: over outputs; 2d: SUMMA on a grid; seqp: heads over "
          "tp and the sequence over cp, with gathered keys; auto: any")
       ->capture_default_str();
   app.add_flag("--launchable", options->launchable,
-               "models: only what `export` writes launches for: GPUs numbered in order, context "
+               "only what `export` writes launches for: GPUs numbered in order, context "
                "parallelism by rings, nothing offloaded, whole layers or attention recomputed");
   app.add_option("--grads", options->gradients,
-                 "models: type that gradients are kept and summed in: f32 or bf16")
+                 "type that gradients are kept and summed in: f32 or bf16")
       ->capture_default_str();
-  app.add_option("--moments", options->moments, "models: type of Adam's moments: f32 or bf16")
+  app.add_option("--moments", options->moments, "type of Adam's moments: f32 or bf16")
       ->capture_default_str();
   app.add_flag("--fused-loss", options->fused_loss,
-               "models: one kernel makes the gradient of the logits in place");
+               "one kernel makes the gradient of the logits in place");
   CLI::Option* const mtbf = app.add_option(
       "--mtbf", options->mtbf,
-      "models: mean time between failures of a GPU with its share of the node, like 50000h: what "
+      "mean time between failures of a GPU with its share of the node, like 50000h: what "
       "failures and checkpoints leave");
   app.add_option("--checkpoint-bandwidth", options->checkpoint_bandwidth,
-                 "models: that a GPU writes checkpoints with")
+                 "bandwidth at which a GPU writes checkpoints")
       ->capture_default_str()
       ->needs(mtbf);
-  app.add_option("--restart", options->restart,
-                 "models: time from a failure until training goes on")
+  app.add_option("--restart", options->restart, "time from a failure until training goes on")
       ->capture_default_str()
       ->needs(mtbf);
   CLI::Option* const sweep =
       app.add_option("--sweep", options->sweep,
-                     "models: gpus=64..4096: the best plan on 64, 128, ... of the cluster's GPUs");
-  app.add_flag("--weak", options->weak,
-               "models: let the global batch grow with the GPUs of --sweep")
+                     "gpus=64..4096: the best plan on 64, 128, ... of the cluster's GPUs");
+  app.add_flag("--weak", options->weak, "let the global batch grow with the GPUs of --sweep")
       ->needs(sweep);
-  AddOutputOption(app, "--csv", options->csv_path,
-                  "models: write the table of --sweep or --pareto here");
+  AddOutputOption(app, "--csv", options->csv_path, "write the table of --sweep or --pareto here");
   AddMixedPlanningOptions(app, options->mixed);
   return options;
 }

@@ -67,10 +67,12 @@ absl::Status CheckWritable(const OutputFile& output) {
 
 CLI::Option* AddOutputOption(CLI::App& app, const std::string& names, std::string& path,
                              const std::string& description) {
-  return app.add_option(names, path, description)->check([](const std::string& name) {
-    return std::string(name.empty() ? "the name is empty; name a file, or leave the option out"
-                                    : "");
-  });
+  return app.add_option(names, path, description)
+      ->type_name("PATH")
+      ->check([](const std::string& name) {
+        return std::string(name.empty() ? "the name is empty; name a file, or leave the option out"
+                                        : "");
+      });
 }
 
 bool CanWriteInto(const std::string& path) {

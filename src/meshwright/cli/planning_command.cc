@@ -75,10 +75,10 @@ std::shared_ptr<PlanningOptions> AddPlanningOptions(CLI::App& app) {
   // list.
   app.add_option("--fix", options->search.fixes,
                  "NAME=SPEC: shard the parameter, output or instruction NAME (* and ? match any "
-                 "characters) like SPEC, say [x,_]; repeatable")
+                 "characters) like SPEC, say [x,_]")
       ->allow_extra_args(false);
   app.add_option("--fix-file", options->search.fix_files,
-                 "file with one NAME=SPEC a line, # comments; repeatable")
+                 "file with one NAME=SPEC a line, # comments")
       ->allow_extra_args(false);
   app.add_option("--threads", options->search.threads, "threads of the search")
       ->check(CLI::Range(1, kMaxThreads))

@@ -16,8 +16,7 @@ namespace meshwright {
 namespace {
 
 std::string ScheduleNames() {
-  return absl::StrCat("pipelines: ",
-                      absl::StrJoin(ScheduleTable(), ", ",
+  return absl::StrCat(absl::StrJoin(ScheduleTable(), ", ",
                                     [](std::string* out, const ScheduleKind& kind) {
                                       StrAppend(out, kind.name, " (", kind.description, ")");
                                     }),
@@ -41,7 +40,10 @@ Action AddPlanVerb(CLI::App& app) {
       "transformer: config.json, YAML or a name of `meshwright model --list`");
   app.get_option("--fix")->description(
       "programs: NAME=SPEC shards the parameter, output or instruction NAME (* and ? match any "
-      "characters) like SPEC, say [x,_]; models: degrees like tp=8,pp=4; repeatable");
+      "characters) like SPEC, say [x,_]; models: degrees like tp=8,pp=4");
+  app.get_option("--emit")->description(
+      "write the program with sharding annotations here; with --pipeline a folder with the "
+      "programs of its stages");
   options->search.memory = "device";
   app.add_option("--mesh", options->search.mesh,
                  "logical mesh, of every stage with --pipeline: 8, 2x4 or x=2,y=4; auto tries "
@@ -53,29 +55,29 @@ Action AddPlanVerb(CLI::App& app) {
   app.add_option("--memory", options->search.memory,
                  "memory a device may use, like 60GiB; device: all it has; or unlimited")
       ->capture_default_str();
+  app.option_defaults()->group("Options of pipelines");
   app.add_option("--pipeline", options->search.pipeline,
                  "off; auto: cut the program into as many stages as is best; or their number "
                  "(of groups of devices where a schedule gives a group several)")
       ->capture_default_str();
   std::vector<const CLI::Option*> of_pipelines;
   of_pipelines.push_back(app.add_option("--micro-batches", options->search.micro_batches,
-                                        "pipelines: auto, or the number of parts of the batch")
+                                        "auto, or the number of parts of the batch")
                              ->capture_default_str());
   of_pipelines.push_back(app.add_option("--schedule", options->search.schedule, ScheduleNames())
                              ->capture_default_str());
+  of_pipelines.push_back(app.add_option("--layers", options->search.layers,
+                                        "layers to cut the program into; 0: as it repeats")
+                             ->check(CLI::Range(0, kMostLayers))
+                             ->capture_default_str());
   of_pipelines.push_back(
-      app.add_option("--layers", options->search.layers,
-                     "pipelines: layers to cut the program into; 0: as it repeats")
-          ->check(CLI::Range(0, kMostLayers))
-          ->capture_default_str());
-  of_pipelines.push_back(
-      app.add_option(
-             "--data", options->search.data,
-             "pipelines: parameters that hold the batch in their first dimension (* and ? match "
-             "any characters); else those that the outputs do not replace; repeatable")
+      app.add_option("--data", options->search.data,
+                     "parameters that hold the batch in their first dimension (* and ? match "
+                     "any characters); else those that the outputs do not replace")
           ->allow_extra_args(false));
   of_pipelines.push_back(app.add_flag("!--no-recompute", options->search.recompute,
-                                      "pipelines: keep all activations for the backward phase"));
+                                      "keep all activations for the backward phase"));
+  app.option_defaults()->group("Options of models");
   const std::shared_ptr<ModelPlanningOptions> model = AddModelPlanningOptions(app);
   return [options, model, of_pipelines, &app]() -> absl::Status {
     if (IsModel(options->program, app)) return RunModelPlanning(*options, *model, app);

@@ -143,7 +143,7 @@ absl::Status RunSolve(const SolveCommand& command) {
 Action AddSolveVerb(CLI::App& app) {
   const auto command = std::make_shared<SolveCommand>();
   app.add_option(
-         "problem", command->problem,
+         "PROBLEM", command->problem,
          "assignment problem in the IOPDDL contest's JSON, gzip or plain, where a usage_limit of "
          "9223372036854775807 is none; - for standard input")
       ->required();

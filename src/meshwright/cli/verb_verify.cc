@@ -80,7 +80,7 @@ Action AddVerifyVerb(CLI::App& app) {
   app.add_option("--repeats", command->repeats, "steps to time; 0: none")
       ->check(CLI::Range(0, kMaxRepeats))
       ->capture_default_str();
-  app.add_option("--seed", command->seed, "of the random inputs")
+  app.add_option("--seed", command->seed, "seed of the random inputs")
       ->check(IsSeed())
       ->capture_default_str();
   app.add_flag("--json", command->json, "print JSON instead of a table");

@@ -29,6 +29,10 @@
 namespace meshwright {
 namespace {
 
+// How near to the optimum layers are planned, and the work that may go into one.
+constexpr double kLayerGap = 5e-3;
+constexpr int64_t kLayerSteps = 50'000'000;
+
 // Prices of memory that are tried, in terms of what a byte of the unpriced plan takes of its time.
 constexpr double kRelativePrices[] = {0.02, 0.1, 0.5, 2.5};
 
@@ -392,6 +396,14 @@ OpId TurnOf(const ProgramSlice& slice) {
       turn = OpId(i);
   }
   return turn;
+}
+
+PlannerOptions LayerPlannerOptions(PlannerOptions options) {
+  options.tie_outputs_by_position = false;
+  options.solver.threads = 1;
+  options.solver.target_gap = kLayerGap;
+  options.solver.max_search_steps = kLayerSteps;
+  return options;
 }
 
 absl::StatusOr<std::vector<double>> LayerBounds(const std::vector<LayerKind>& kinds,

@@ -76,6 +76,9 @@ struct MeshCosts {
   std::vector<double> prices;  // by way: of memory, seconds a byte
 };
 
+// `options` as layers are planned with them: on one thread, not tied by position, near the optimum.
+PlannerOptions LayerPlannerOptions(PlannerOptions options);
+
 // Plans every kind on the cost model's mesh, once without regard to memory and, if not all layers
 // together fit into `memory_bytes` a device like that, at several prices of memory. An error if
 // the leading kind cannot be planned.

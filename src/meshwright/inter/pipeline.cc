@@ -32,7 +32,7 @@
 #include "meshwright/cost/fusion.h"
 #include "meshwright/inter/kind_slices.h"
 #include "meshwright/inter/pipeline_search.h"
-#include "meshwright/inter/side_by_side.h"
+#include "meshwright/inter/single_stage.h"
 #include "meshwright/inter/stage_coster.h"
 #include "meshwright/inter/stage_plans.h"
 #include "meshwright/inter/submeshes.h"
@@ -47,9 +47,6 @@ using Clock = std::chrono::steady_clock;
 
 // More parts of the batch than this only start more kernels.
 constexpr int64_t kMostMicroBatches = 1024;
-// How near to the optimum layers are planned, and the work that may go into one.
-constexpr double kLayerGap = 5e-3;
-constexpr int64_t kLayerSteps = 50'000'000;
 // The share of the time that is kept for a single stage, where there may be one.
 constexpr double kWholeShare = 0.25;
 // A search that promised too much is made again with less memory, so often, by so much at least.
@@ -59,9 +56,6 @@ constexpr double kLessMemory = 0.97;
 // for.
 constexpr int kMostDoublings = 40;
 constexpr int kBisections = 7;
-// What a step takes with collectives beside kernels is no less than half of what it takes one by
-// one.
-constexpr double kMostHidden = 0.5;
 
 class PipelinePlanner {
  public:
@@ -83,7 +77,7 @@ class PipelinePlanner {
           StrCat("not divided into some numbers of micro-batches: ", one_because_));
     }
     // What was not looked at may be better.
-    if (Late()) bound_ = std::min(bound_, ArithmeticSeconds());
+    if (Late()) bound_ = std::min(bound_, ArithmeticSeconds(graph_, request_.clusters));
     MW_RETURN_IF_ERROR(PlanBest(&turns_, request_.memory_bytes, schedules));
     if (!SameChoice(turns_, beside_))
       MW_RETURN_IF_ERROR(PlanBest(&beside_, request_.memory_bytes, schedules));
@@ -245,12 +239,8 @@ class PipelinePlanner {
       candidate->costs[s].resize(submeshes_[s].meshes.size());
       for (size_t m = 0; m < submeshes_[s].meshes.size(); ++m) work.emplace_back(s, m);
     }
-    PlannerOptions options = request_.planner;
-    options.tie_outputs_by_position = false;
-    options.solver.threads = 1;
     // Stages are planned again in the end; here many thousands of answers are wanted.
-    options.solver.target_gap = kLayerGap;
-    options.solver.max_search_steps = kLayerSteps;
+    const PlannerOptions options = LayerPlannerOptions(request_.planner);
     absl::Status error;
     std::mutex mutex;
     solve::ForEachParallel(work.size(), request_.threads, [&](size_t i) {
@@ -268,25 +258,6 @@ class PipelinePlanner {
       }
     });
     return coster_->Sum(candidate) || Late() ? absl::OkStatus() : error;
-  }
-
-  // The matrix products alone, spread evenly over all devices at the vendors' peaks.
-  double ArithmeticSeconds() const {
-    double seconds = 0;
-    const auto peak = [this](std::string_view type) {
-      double all = 0;
-      for (const Cluster& cluster : request_.clusters)
-        all += cluster.device.PeakFlops(type) * static_cast<double>(cluster.devices());
-      return all;
-    };
-    for (const Op& op : graph_.ops) {
-      if (!IsHeavy(op)) continue;
-      double fastest = 0;
-      for (ValueId v : op.operands)
-        fastest = std::max(fastest, peak(ElementTypeName(graph_[v].shape.type)));
-      seconds += op.multiplicity * RuleFor(graph_, op).flops / fastest;
-    }
-    return seconds;
   }
 
   // The last number of micro-batches that was looked at.
@@ -364,101 +335,30 @@ class PipelinePlanner {
     return Simulate(*pipeline.schedule, pipeline.shape, times)->seconds + host;
   }
 
-  // One stage, one micro-batch: the intra-operator planner on every mesh that it would try without
-  // a pipeline, and that may beat what was found.
+  // Keeps the best single stage if its step is the shortest.
   absl::Status TryWhole(const ScheduleKind& schedule) {
-    const int64_t devices = request_.clusters[0].devices();
-    int64_t state = 0;
-    for (OpId parameter : graph_.parameters)
-      state += graph_[graph_[parameter].results[0]].shape.bytes();
-    // Even spread over all devices it would not fit, and proving that again takes the planner long.
-    if (state / devices > request_.memory_bytes[0]) return absl::OkStatus();
-    const auto whole = std::find_if(submeshes_.begin(), submeshes_.end(),
-                                    [&](const Submesh& s) { return s.devices() == devices; });
-    if (whole == submeshes_.end()) return absl::OkStatus();
-    const size_t submesh = whole - submeshes_.begin();
-    whole_begun_ = Elapsed();
-    for (const Mesh& mesh : whole->meshes) MW_RETURN_IF_ERROR(TryWholeOn(mesh, submesh, schedule));
-    if (!request_.mesh.empty()) return absl::OkStatus();
-    for (const Mesh& mesh : CandidateMeshes(request_.clusters[0])) {
-      if (FindMesh(whole->meshes, mesh) == whole->meshes.end())
-        MW_RETURN_IF_ERROR(TryWholeOn(mesh, submesh, schedule));
-    }
-    return absl::OkStatus();
-  }
-
-  static std::vector<Mesh>::const_iterator FindMesh(const std::vector<Mesh>& meshes,
-                                                    const Mesh& mesh) {
-    return std::find_if(meshes.begin(), meshes.end(), [&](const Mesh& other) {
-      return std::equal(mesh.axes.begin(), mesh.axes.end(), other.axes.begin(), other.axes.end(),
-                        [](const MeshAxis& x, const MeshAxis& y) { return x.size == y.size; });
-    });
-  }
-
-  // Seconds that one stage takes at least on `mesh`, one operator after the other; nullopt: not
-  // known.
-  std::optional<double> LeastOn(const Mesh& mesh, size_t submesh, const CostModel& model) const {
-    for (const LayerTable& table : turns_.tables) {
-      if (table.micro_batches != 1) continue;
-      const auto known = FindMesh(submeshes_[submesh].meshes, mesh);
-      if (known != submeshes_[submesh].meshes.end()) {
-        const size_t m = known - submeshes_[submesh].meshes.begin();
-        if (!table.costs[submesh][m].has_value()) return std::nullopt;
-        return table.bounds_before[submesh][m].back();
-      }
-      PlannerOptions options = request_.planner;
-      options.tie_outputs_by_position = false;
-      options.solver.threads = 1;
-      options.solver.target_gap = kLayerGap;
-      options.solver.max_search_steps = kLayerSteps;
-      const absl::StatusOr<std::vector<double>> bounds = LayerBounds(*table.kinds, model, options);
-      if (!bounds.ok()) return std::nullopt;
-      double least = 0;
-      for (int32_t kind : result_.layers.kind) least += (*bounds)[kind];
-      return least;
-    }
-    return std::nullopt;
-  }
-
-  absl::Status TryWholeOn(const Mesh& mesh, size_t submesh, const ScheduleKind& schedule) {
-    const std::unique_ptr<CostModel> model = request_.cost_model(mesh);
-    const double best = step_seconds_;
-    const std::optional<double> least = LeastOn(mesh, submesh, *model);
-    const double floor = least.value_or(ArithmeticSeconds());
-    const double hidden = model->overlap().has_value() ? kMostHidden : 1;
-    const bool late = Elapsed() - whole_begun_ > kWholeShare * request_.deadline_seconds;
-    if (late || (least.has_value() && hidden * *least >= best)) {
-      bound_ = std::min(bound_, floor);
-      return absl::OkStatus();
-    }
-    const int32_t layers = result_.layers.count;
-    absl::StatusOr<ProgramSlice> slice = SliceToPlan(*slicer_, 0, layers, 1);
-    if (!slice.ok()) return CannotBeCut(slice.status());
-    PlannerOptions options = request_.planner;
-    options.tie_outputs_by_position = false;
-    options.budget_bytes = request_.memory_bytes[0];
-    options.solver.threads = request_.threads;
-    options.solver.deadline_seconds = Remaining();
-    absl::StatusOr<IntraPlan> plan = PlanIntra(slice->graph, *model, options);
-    bound_ = std::min(bound_, plan.ok() && plan->fits ? std::max(floor, plan->bound) : floor);
-    if (!plan.ok()) return absl::OkStatus();
-    if (!plan->fits) whole_bytes_ = std::min(whole_bytes_, plan->smallest_budget);
-    if (!plan->fits || plan->step_seconds >= best) return absl::OkStatus();
-    step_seconds_ = plan->step_seconds;
-    best_ = {.seconds = plan->objective,
+    absl::StatusOr<SingleStage> single =
+        PlanSingleStage({.graph = graph_,
+                         .slicer = *slicer_,
+                         .request = request_,
+                         .layers = result_.layers,
+                         .submeshes = submeshes_,
+                         .coster = *coster_,
+                         .schedule = schedule,
+                         .tables = turns_.tables,
+                         .step_seconds = step_seconds_,
+                         .seconds = kWholeShare * request_.deadline_seconds,
+                         .deadline_seconds = Remaining()});
+    if (!single.ok()) return CannotBeCut(single.status());
+    bound_ = std::min(bound_, single->bound);
+    whole_bytes_ = single->smallest_bytes;
+    if (!single->stage.has_value()) return absl::OkStatus();
+    step_seconds_ = single->step_seconds;
+    best_ = {.seconds = single->seconds,
              .schedule = &schedule,
              .shape = {1, 1, 1},
-             .stages = {{0, layers, static_cast<int32_t>(submesh), 0}}};
-    PipelineStage stage;
-    stage.end = layers;
-    stage.mesh = mesh;
-    stage.cost = CostOfSlice(*slice, *plan, 1);
-    stage.side_by_side = SideBySide(*slice, *plan, *model, 1, /*recompute=*/false, stage.cost);
-    stage.times = coster_->TimesOf(submeshes_[submesh], stage.cost, schedule);
-    stage.slice = std::make_shared<const ProgramSlice>(*std::move(slice));
-    stage.plan = std::make_shared<const IntraPlan>(*std::move(plan));
-    result_.stages.clear();
-    result_.stages.push_back(std::move(stage));
+             .stages = {{0, result_.layers.count, single->submesh, 0}}};
+    result_.stages.assign(1, *std::move(single->stage));
     return absl::OkStatus();
   }
 
@@ -551,7 +451,6 @@ class PipelinePlanner {
   FoundPipeline best_;     // that with the stages in result_
   double bound_ = kInfinity;
   double step_seconds_ = kInfinity;  // of result_.stages
-  double whole_begun_ = 0;           // when a single stage was first tried
   // That a device needs for a single stage, where the memory is not enough.
   int64_t whole_bytes_ = std::numeric_limits<int64_t>::max();
   PipelinePlan result_;

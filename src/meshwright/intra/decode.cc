@@ -177,7 +177,7 @@ class Decoder {
       Interval copy{plan_.schedule.time[node.op.index()], plan_.schedule.time[node.op.index()] + 1};
       for (OpId user : graph_[node.value].users)
         copy.end = std::max(copy.end, plan_.schedule.time[user.index()] + 1);
-      temporaries_.push_back({copy, BytesPerDevice(graph_[node.value].shape, seen, mesh())});
+      plan_.buffers.push_back({copy, BytesPerDevice(graph_[node.value].shape, seen, mesh())});
     }
   }
 
@@ -201,25 +201,25 @@ class Decoder {
       const auto [known, first] = moved_.try_emplace({edge.value.index(), to}, kNoTemporary);
       if (!first) {
         if (known->second != kNoTemporary) {
-          Interval& interval = temporaries_[known->second].first;
+          Interval& interval = plan_.buffers[known->second].first;
           interval.begin = std::min(interval.begin, time);
           interval.end = std::max(interval.end, time + 1);
         }
         return;
       }
-      if (from.dims != to.dims) known->second = temporaries_.size();  // pushed below
+      if (from.dims != to.dims) known->second = plan_.buffers.size();  // pushed below
     }
     const int64_t rearranged =
         AddCollectives(edge.value, from, to, edge.user, edge.multiplicity).copy_bytes;
     if (from.dims == to.dims) return;  // reduced in place
     const bool to_kept = edge.to == problem_.offered[edge.value.index()];
     const int64_t bytes = BytesPerDevice(graph_[edge.value].shape, to_kept ? from : to, mesh());
-    temporaries_.push_back({{time, time + 1}, bytes});
+    plan_.buffers.push_back({{time, time + 1}, bytes});
     if (!in_.pins.complete) return;
     // A kernel that makes the value writes it in the order the collective needs; what is in memory
     // already is copied while it is still there.
     if (!StoreForMove(edge.value, from, time) && rearranged > 0)
-      temporaries_.push_back({{time, time + 1}, bytes});
+      plan_.buffers.push_back({{time, time + 1}, bytes});
   }
 
   // A collective reads memory, so what was to be fused into its users is written out where it is
@@ -231,7 +231,7 @@ class Decoder {
                        IsElementwise(op.instruction->opcode);
     if (!fused || !stored_.insert(v).second) return fused;
     const int64_t bytes = BytesPerDevice(graph_[v].shape, from, mesh());
-    temporaries_.push_back({{plan_.schedule.time[producer.index()], until + 1}, bytes});
+    plan_.buffers.push_back({{plan_.schedule.time[producer.index()], until + 1}, bytes});
     const Work work{
         .opcode = op.instruction->opcode,
         .element_type = graph_[v].shape.type,
@@ -279,7 +279,7 @@ class Decoder {
     }
     std::vector<Interval> intervals = plan_.intervals;
     std::vector<int64_t> bytes = plan_.bytes;
-    for (const auto& [interval, size] : temporaries_) {
+    for (const auto& [interval, size] : plan_.buffers) {
       intervals.push_back(interval);
       bytes.push_back(size);
     }
@@ -293,8 +293,7 @@ class Decoder {
   const CandidateSets& sets_;
   const std::vector<int32_t>& choice_;
   IntraPlan plan_;
-  std::vector<std::pair<Interval, int64_t>> temporaries_;  // buffers of reshardings: when, bytes
-  // By value and what its users want: index into temporaries_.
+  // By value and what its users want: index into plan_.buffers.
   static constexpr size_t kNoTemporary = ~size_t{0};
   absl::flat_hash_map<std::pair<size_t, Sharding>, size_t> moved_;
   absl::flat_hash_set<ValueId> stored_;  // fused values that a collective needs in memory

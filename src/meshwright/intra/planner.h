@@ -110,8 +110,9 @@ struct IntraPlan {
   // Memory of one device, judged over `schedule` with donation, fusion and the buffers of
   // reshardings.
   Schedule schedule;
-  std::vector<Interval> intervals;  // by ValueId
-  std::vector<int64_t> bytes;       // by ValueId, on one device
+  std::vector<Interval> intervals;                    // by ValueId
+  std::vector<int64_t> bytes;                         // by ValueId, on one device
+  std::vector<std::pair<Interval, int64_t>> buffers;  // of reshardings: when, and bytes
   PeakMemory peak;
   int64_t smallest_budget = 0;  // if !fits: the smallest budget a plan was found for (= peak.bytes)
   std::vector<std::string> warnings;

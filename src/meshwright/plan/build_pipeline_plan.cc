@@ -9,19 +9,22 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/intra/names.h"
 #include "meshwright/plan/build_plan.h"
+#include "meshwright/plan/op_roles.h"
 #include "meshwright/plan/version.h"
 
 namespace meshwright {
 namespace {
 
 // What a stage runs in a step: its slice as often as there are micro-batches.
-absl::StatusOr<Plan> WholeStep(const PipelineStage& stage, int64_t micro_batches) {
-  const auto times = static_cast<double>(micro_batches);
+absl::StatusOr<Plan> WholeStep(const PipelinePlan& pipeline, const PipelineStage& stage,
+                               const Graph& program) {
+  const auto times = static_cast<double>(pipeline.shape.micro_batches);
   Graph graph = stage.slice->graph;
   for (Op& op : graph.ops) op.multiplicity *= times;
   IntraPlan intra = *stage.plan;
   for (PlannedCollective& collective : intra.collectives) collective.multiplicity *= times;
-  return BuildPlan(graph, stage.mesh, intra, TiedParameters(graph, false));
+  return BuildPlan(graph, stage.mesh, intra, TiedParameters(graph, false),
+                   RolesOfStage(pipeline, stage, program));
 }
 
 // First number of each cluster's devices: they are numbered one cluster after the other.
@@ -32,8 +35,8 @@ std::vector<int64_t> FirstDevices(const std::vector<Cluster>& clusters) {
 }
 
 // `in_flight`: micro-batches that the stage holds at once, at most.
-absl::StatusOr<PlanStage> ToStage(const PipelinePlan& pipeline, size_t index, int64_t in_flight,
-                                  const std::vector<Cluster>& clusters,
+absl::StatusOr<PlanStage> ToStage(const PipelinePlan& pipeline, const Graph& program, size_t index,
+                                  int64_t in_flight, const std::vector<Cluster>& clusters,
                                   const std::vector<int64_t>& budgets) {
   const PipelineStage& stage = pipeline.stages[index];
   const size_t group = index % static_cast<size_t>(pipeline.shape.groups);
@@ -59,11 +62,14 @@ absl::StatusOr<PlanStage> ToStage(const PipelinePlan& pipeline, size_t index, in
     out.same_as = stage.like;
     return out;
   }
-  MW_ASSIGN_OR_RETURN(Plan plan, WholeStep(stage, pipeline.shape.micro_batches));
+  MW_ASSIGN_OR_RETURN(Plan plan, WholeStep(pipeline, stage, program));
   out.collectives = std::move(plan.collectives);
   out.parameters = std::move(plan.parameters);
   out.outputs = std::move(plan.outputs);
   out.instructions = std::move(plan.instructions);
+  out.op_names = std::move(plan.op_names);
+  out.source_files = std::move(plan.source_files);
+  out.memory_timeline = std::move(plan.memory_timeline);
   return out;
 }
 
@@ -96,38 +102,56 @@ size_t FullestStage(const std::vector<PlanStage>& stages) {
                              stages.begin());
 }
 
-// Of the fullest stage's devices. The categories of a stage as far as the simulation tells them
-// apart.
-void SetMemory(const PipelinePlan& pipeline, Plan* plan) {
-  const size_t group = FullestStage(plan->stages) % static_cast<size_t>(pipeline.shape.groups);
-  plan->peak_bytes = plan->stages[group].bytes.peak_of_group;
-  plan->budget_bytes = plan->stages[group].budget_bytes;
-  plan->peak_at = StrCat("stage ", group);
-  int64_t rest = plan->peak_bytes;
+// What the stages of `group` hold of its devices' memory, as far as the simulation tells it apart.
+MemoryByCategory MemoryOfGroup(const PipelinePlan& pipeline, const std::vector<PlanStage>& stages,
+                               size_t group) {
+  MemoryByCategory memory{};
+  int64_t rest = stages[group].bytes.peak_of_group;
   const auto take = [&](MemoryCategory category, int64_t bytes) {
     const int64_t taken = std::min(rest, bytes);
-    plan->memory_by_category[static_cast<size_t>(category)] += taken;
+    memory[static_cast<size_t>(category)] += taken;
     rest -= taken;
   };
-  for (size_t i = group; i < plan->stages.size(); i += static_cast<size_t>(pipeline.shape.groups)) {
-    const PlanStage& stage = plan->stages[i];
+  for (size_t i = group; i < stages.size(); i += static_cast<size_t>(pipeline.shape.groups)) {
+    const PlanStage& stage = stages[i];
     int64_t state = pipeline.stages[i].cost.state_bytes;
     for (const PlanTensor& tensor :
-         plan->stages[stage.same_as.value_or(static_cast<int64_t>(i))].parameters) {
+         stages[static_cast<size_t>(stage.same_as.value_or(static_cast<int64_t>(i)))].parameters) {
       const bool weights = tensor.category == MemoryCategory::kParameters;
       if (!weights && tensor.category != MemoryCategory::kOptimizerState) continue;
       take(tensor.category, tensor.bytes_per_device);
       state -= tensor.bytes_per_device;
     }
-    take(MemoryCategory::kGradients, std::max<int64_t>(0, state));
+    // Beside weights and optimizer state that are sums over micro-batches, and in a program that
+    // trains nothing its weights, as in a plan without a pipeline.
+    const std::vector<Phase>& phases = pipeline.stages[i].slice->phase;
+    const bool trains = std::any_of(phases.begin(), phases.end(),
+                                    [](Phase phase) { return phase != Phase::kForward; });
+    take(trains ? MemoryCategory::kGradients : MemoryCategory::kInputs,
+         std::max<int64_t>(0, state));
     take(MemoryCategory::kActivations, stage.bytes.in_flight * stage.max_in_flight);
   }
   take(MemoryCategory::kTemporaries, rest);
+  return memory;
+}
+
+// Of every stage, and of the plan, whose memory is that of the fullest.
+void SetMemory(const PipelinePlan& pipeline, Plan* plan) {
+  const auto groups = static_cast<size_t>(pipeline.shape.groups);
+  for (size_t i = 0; i < plan->stages.size(); ++i) {
+    plan->stages[i].memory_by_category = i < groups ? MemoryOfGroup(pipeline, plan->stages, i)
+                                                    : plan->stages[i % groups].memory_by_category;
+  }
+  const size_t group = FullestStage(plan->stages) % groups;
+  plan->peak_bytes = plan->stages[group].bytes.peak_of_group;
+  plan->budget_bytes = plan->stages[group].budget_bytes;
+  plan->peak_at = StrCat("stage ", group);
+  plan->memory_by_category = plan->stages[group].memory_by_category;
 }
 
 }  // namespace
 
-absl::StatusOr<Plan> BuildPipelinePlan(const PipelinePlan& pipeline,
+absl::StatusOr<Plan> BuildPipelinePlan(const PipelinePlan& pipeline, const Graph& program,
                                        const std::vector<Cluster>& clusters,
                                        const std::vector<int64_t>& budgets) {
   Plan plan;
@@ -143,7 +167,8 @@ absl::StatusOr<Plan> BuildPipelinePlan(const PipelinePlan& pipeline,
   plan.gap = pipeline.gap;
   const std::vector<int64_t> in_flight = InFlightByStage(*pipeline.schedule, pipeline.shape);
   for (size_t i = 0; i < pipeline.stages.size(); ++i) {
-    MW_ASSIGN_OR_RETURN(PlanStage stage, ToStage(pipeline, i, in_flight[i], clusters, budgets));
+    MW_ASSIGN_OR_RETURN(PlanStage stage,
+                        ToStage(pipeline, program, i, in_flight[i], clusters, budgets));
     plan.stages.push_back(std::move(stage));
     if (pipeline.stages[i].like >= 0) continue;
     const IntraPlan& intra = *pipeline.stages[i].plan;

@@ -11,10 +11,10 @@
 
 namespace meshwright {
 
-// The Plan that says what `pipeline`, which must fit, decided on `clusters`. `budgets`: by cluster,
-// bytes that a device may use, or solve::kUnlimited. Fills every field but `inputs`, `options` and
-// `planning_seconds`. Errors: see BuildPlan.
-absl::StatusOr<Plan> BuildPipelinePlan(const PipelinePlan& pipeline,
+// The Plan that says what `pipeline`, which must fit, decided for `program` on `clusters`.
+// `budgets`: by cluster, bytes that a device may use, or solve::kUnlimited. Fills every field but
+// `inputs`, `options` and `planning_seconds`. Errors: see BuildPlan.
+absl::StatusOr<Plan> BuildPipelinePlan(const PipelinePlan& pipeline, const Graph& program,
                                        const std::vector<Cluster>& clusters,
                                        const std::vector<int64_t>& budgets);
 

@@ -13,68 +13,22 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/status.h"
+#include "meshwright/plan/build_instructions.h"
 #include "meshwright/plan/categorize.h"
-#include "meshwright/plan/movements.h"
+#include "meshwright/plan/memory_timeline.h"
 #include "meshwright/plan/output_shardings.h"
+#include "meshwright/plan/to_plan.h"
 #include "meshwright/plan/version.h"
 
 namespace meshwright {
 namespace {
-
-// Counts and byte sums of absurd programs (nested loops of 2^31 rounds) stop at the largest int64.
-int64_t ToCount(double value) {
-  constexpr double kLimit = 9.2e18;
-  return static_cast<int64_t>(std::llround(std::clamp(value, 0.0, kLimit)));
-}
-
-std::vector<std::string> AxisNames(const AxisList& axes, const Mesh& mesh) {
-  std::vector<std::string> names;
-  names.reserve(axes.size());
-  for (AxisIndex axis : axes) names.push_back(mesh.axes[axis].name);
-  return names;
-}
-
-PlanSpec ToSpec(const Sharding& sharding, const Mesh& mesh) {
-  PlanSpec spec;
-  spec.reserve(sharding.dims.size());
-  for (const AxisList& axes : sharding.dims) spec.push_back(AxisNames(axes, mesh));
-  return spec;
-}
-
-// What an op is called in a plan: HLO's opcode, or the part it plays around control flow.
-std::string_view OpcodeText(const Op& op) {
-  switch (op.kind) {
-    case OpKind::kInstruction:
-      return OpcodeName(op.instruction->opcode);
-    case OpKind::kLoopParameter:
-      return "loop-parameter";
-    case OpKind::kLoopExit:
-      return "loop-exit";
-    case OpKind::kSelectBranch:
-      return "select-branch";
-    case OpKind::kOutput:
-      return "output";
-  }
-  return "";
-}
-
-PlanCollective ToPlan(const PlannedCollective& collective, const Mesh& mesh) {
-  PlanCollective plan;
-  plan.kind = CollectiveName(collective.step.kind);
-  plan.axes = AxisNames(collective.step.axes, mesh);
-  plan.count = ToCount(collective.multiplicity);
-  plan.bytes_per_device =
-      ToCount(static_cast<double>(collective.step.bytes) * collective.multiplicity);
-  plan.seconds = collective.seconds * collective.multiplicity;
-  return plan;
-}
 
 // Sums of `collectives` by kind and axes; the slowest first.
 std::vector<PlanCollective> GroupCollectives(const std::vector<PlannedCollective>& collectives,
                                              const Mesh& mesh) {
   std::map<std::pair<std::string, std::vector<std::string>>, PlanCollective> groups;
   for (const PlannedCollective& collective : collectives) {
-    const PlanCollective one = ToPlan(collective, mesh);
+    const PlanCollective one = ToCollective(collective, mesh);
     PlanCollective& group = groups[{one.kind, one.axes}];
     group.kind = one.kind;
     group.axes = one.axes;
@@ -98,44 +52,6 @@ PlanTensor ToTensor(const Shape& shape, const Sharding& sharding, const Mesh& me
   tensor.spec = ToSpec(sharding, mesh);
   tensor.bytes_per_device = BytesPerDevice(shape, sharding, mesh);
   return tensor;
-}
-
-std::vector<PlanInstruction> Instructions(const Graph& graph, const Mesh& mesh,
-                                          const IntraPlan& intra) {
-  std::vector<PlanInstruction> instructions(graph.ops.size());
-  const std::vector<AxisList> pending = PendingAxes(graph, mesh, intra);
-  for (size_t i = 0; i < graph.ops.size(); ++i) {
-    const Op& op = graph.ops[i];
-    const PlannedOp& planned = intra.ops[i];
-    PlanInstruction& instruction = instructions[i];
-    instruction.name = op.name;
-    instruction.opcode = OpcodeText(op);
-    for (size_t r = 0; r < op.results.size(); ++r) {
-      PlanSpec spec = ToSpec(intra.shardings[op.results[r].index()], mesh);
-      if (r == 0) {
-        instruction.spec = std::move(spec);
-      } else {
-        instruction.other_specs.push_back(std::move(spec));
-      }
-    }
-    instruction.strategy =
-        planned.free ? "free" : StrategyText(planned.rule, planned.strategy, mesh);
-    for (const Sharding& sharding : NeededOperands(graph, mesh, intra, OpId(i))) {
-      instruction.operand_specs.push_back(ToSpec(sharding, mesh));
-    }
-    for (const Sharding& sharding : ComputedResults(graph, mesh, intra, pending, OpId(i))) {
-      instruction.computed_specs.push_back(ToSpec(sharding, mesh));
-    }
-    instruction.pending_axes = AxisNames(pending[i], mesh);
-    instruction.executions = ToCount(op.multiplicity);
-    instruction.seconds = planned.compute_seconds * op.multiplicity;
-  }
-  for (const PlannedCollective& collective : intra.collectives) {
-    PlanCollective& plan =
-        instructions[collective.user.index()].collective.emplace_back(ToPlan(collective, mesh));
-    if (collective.value.valid()) plan.value = graph[graph[collective.value].producer].name;
-  }
-  return instructions;
 }
 
 void AddParameters(const Graph& graph, const Mesh& mesh, const IntraPlan& intra,
@@ -221,7 +137,7 @@ PlanCluster ToPlanCluster(const std::vector<Cluster>& clusters) {
 }
 
 absl::StatusOr<Plan> BuildPlan(const Graph& graph, const Mesh& mesh, const IntraPlan& intra,
-                               const std::vector<int32_t>& tied) {
+                               const std::vector<int32_t>& tied, const OpRoles& roles) {
   Plan plan;
   plan.tool_version = ToolVersion();
   const Cluster& cluster = mesh.cluster;
@@ -244,8 +160,9 @@ absl::StatusOr<Plan> BuildPlan(const Graph& graph, const Mesh& mesh, const Intra
 
   plan.collectives = GroupCollectives(intra.collectives, mesh);
   AddParameters(graph, mesh, intra, categories, plan);
-  plan.instructions = Instructions(graph, mesh, intra);
+  AddInstructions(graph, mesh, intra, roles, categories, plan);
   AddOutputs(graph, mesh, intra, tied, categories, plan);
+  plan.memory_timeline = MemoryTimeline(graph, intra, categories);
   plan.warnings = Warnings(graph, intra);
   MW_RETURN_IF_ERROR(CheckFinite(plan));
   return plan;

@@ -9,6 +9,7 @@
 #include "meshwright/cluster/mesh.h"
 #include "meshwright/hlo/graph.h"
 #include "meshwright/intra/planner.h"
+#include "meshwright/plan/op_roles.h"
 #include "meshwright/plan/plan.h"
 
 namespace meshwright {
@@ -22,7 +23,7 @@ PlanCluster ToPlanCluster(const std::vector<Cluster>& clusters);
 //
 // Errors: internal, if a figure of `intra` is not finite (such a plan could not be written).
 absl::StatusOr<Plan> BuildPlan(const Graph& graph, const Mesh& mesh, const IntraPlan& intra,
-                               const std::vector<int32_t>& tied);
+                               const std::vector<int32_t>& tied, const OpRoles& roles);
 
 }  // namespace meshwright
 

@@ -166,13 +166,15 @@ absl::Status CheckStage(const Plan& plan, size_t index) {
                          "expected an earlier stage that has its own lists");
     }
     if (!stage.collectives.empty() || !stage.parameters.empty() || !stage.outputs.empty() ||
-        !stage.instructions.empty()) {
+        !stage.instructions.empty() || stage.memory_timeline.has_value()) {
       return JsonErrorAt(path, absl::StrFormat("expected empty lists of collectives, parameters, "
-                                               "outputs and instructions, as in stage %d",
+                                               "outputs and instructions and no memory_timeline, "
+                                               "as in stage %d",
                                                *stage.same_as));
     }
   }
-  return CheckAxes(stage, path);
+  MW_RETURN_IF_ERROR(CheckAxes(stage, path));
+  return CheckReferences(stage, path);
 }
 
 // Between neighbours, forward to the next and backward to the one before, each once.

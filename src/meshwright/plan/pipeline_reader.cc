@@ -36,6 +36,7 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, PlanStageB
 
 absl::Status ReadJson(const InputJson& json, const std::string& path, PlanStage& value) {
   MeshMember mesh{value.mesh};
+  MemoryMember memory{value.memory_by_category};
   return ObjectReader(json, path)
       .Member("first_layer", value.first_layer)
       .Member("end_layer", value.end_layer)
@@ -48,11 +49,15 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, PlanStage&
       .Member("seconds", value.seconds)
       .Member("bytes", value.bytes)
       .Member("max_in_flight", value.max_in_flight)
+      .Member("memory_by_category", memory)
       .Member("same_as", value.same_as)
       .Member("collectives", value.collectives)
       .Member("parameters", value.parameters)
       .Member("outputs", value.outputs)
+      .Member("op_names", value.op_names)
+      .Member("source_files", value.source_files)
       .Member("instructions", value.instructions)
+      .Member("memory_timeline", value.memory_timeline)
       .Finish();
 }
 

@@ -98,21 +98,80 @@ struct PlanTensor {
   friend bool operator==(const PlanTensor&, const PlanTensor&) = default;
 };
 
+// Type of an array.
+struct PlanType {
+  std::string dtype;  // in HLO's spelling
+  std::vector<int64_t> shape;
+  friend bool operator==(const PlanType&, const PlanType&) = default;
+};
+
+// Where the user's program says what an instruction does.
+struct PlanSource {
+  int64_t file = 0;  // position in the list `source_files` beside the instructions
+  int64_t line = 0;
+  friend bool operator==(const PlanSource&, const PlanSource&) = default;
+};
+
+// What an instruction's results hold of the memory when that is fullest.
+struct PlanResident {
+  int64_t bytes = 0;                                       // on one device
+  MemoryCategory category = MemoryCategory::kTemporaries;  // of the largest of them
+  friend bool operator==(const PlanResident&, const PlanResident&) = default;
+};
+
 struct PlanInstruction {
   std::string name;
   std::string opcode;
-  PlanSpec spec;                      // of the (first) result
-  std::vector<PlanSpec> other_specs;  // of the further results, if there are any
+  // Of the (first) result; of outputs that of the array that leaves the program.
+  PlanType type;
+  std::vector<PlanType> other_types;  // of the further results, if there are any
+  // What it reads: positions in the list that this instruction is in, before its own. A
+  // loop-parameter reads the value before the loop and, behind it, the one that the next iteration
+  // starts with; a loop-exit reads the latter.
+  std::vector<int64_t> operands;
+  std::vector<int64_t> operand_results;  // which result of each; empty: the first of all
+  // From the program's metadata, where that says it: position in the list `op_names` beside.
+  std::optional<int64_t> op_name;
+  std::optional<PlanSource> source;
+  // Where known: the layer (of those that repeat, or that a pipeline is cut between), the phase
+  // ("forward", "backward", "update"; else empty), and the dimension of the (first) result that
+  // runs over the batch.
+  std::optional<int64_t> layer;
+  std::string phase;
+  std::optional<int64_t> batch_dimension;
+  std::optional<PlanResident> at_peak;  // none: nothing
+  PlanSpec spec;                        // of the (first) result
+  std::vector<PlanSpec> other_specs;    // of the further results, if there are any
   // How the operator needs its operands and computes its results, before what it moves; empty if
   // that is how the values are kept.
   std::vector<PlanSpec> operand_specs, computed_specs;
   // Axes along which it adds partial sums and leaves them partial, see docs/plan-schema.md.
   std::vector<std::string> pending_axes;
+  // Axes that cut a dimension over which it sums (or takes the maximum of, ...).
+  std::vector<std::string> reduced_axes;
   std::string strategy;    // in factor terms, "m=x, k=y"; "replicated"; see docs/plan-schema.md
   int64_t executions = 1;  // a step
   double seconds = 0;      // of computing, all executions of one step
   std::vector<PlanCollective> collective;  // that it needs before or after itself, in order
   friend bool operator==(const PlanInstruction&, const PlanInstruction&) = default;
+};
+
+// Memory of one device at one time.
+struct PlanMemoryPoint {
+  int64_t time = 0;         // position in the order in which the instructions run
+  int64_t instruction = 0;  // that runs then: position in the list of instructions
+  double seconds = 0;       // that all before it take, one after the other
+  MemoryByCategory bytes = {};
+  friend bool operator==(const PlanMemoryPoint&, const PlanMemoryPoint&) = default;
+};
+
+// Memory of one device over the step: at most kMemoryPoints points. Each is the fullest time of the
+// stretch that it stands for, so the peak is among them as it is; so are the first and the last.
+inline constexpr int64_t kMemoryPoints = 256;
+struct PlanMemoryTimeline {
+  int64_t length = 0;  // number of times
+  std::vector<PlanMemoryPoint> points;
+  friend bool operator==(const PlanMemoryTimeline&, const PlanMemoryTimeline&) = default;
 };
 
 // Seconds of one stage: of one micro-batch, but `update` once a step.
@@ -142,13 +201,17 @@ struct PlanStage {
   bool recompute = false;  // activations are computed again for the backward phase
   PlanStageSeconds seconds;
   PlanStageBytes bytes;
-  int64_t max_in_flight = 0;  // micro-batches of this stage
+  int64_t max_in_flight = 0;                 // micro-batches of this stage
+  MemoryByCategory memory_by_category = {};  // what bytes.peak_of_group consists of
   // What the stage runs in a step, as in Plan. Empty if `same_as` names an earlier stage
   // that runs the same.
   std::optional<int64_t> same_as;
   std::vector<PlanCollective> collectives;
   std::vector<PlanTensor> parameters, outputs;
   std::vector<PlanInstruction> instructions;
+  std::vector<std::string> op_names, source_files;
+  // Of the phases of one micro-batch, one after the other.
+  std::optional<PlanMemoryTimeline> memory_timeline;
   friend bool operator==(const PlanStage&, const PlanStage&) = default;
 };
 
@@ -183,6 +246,8 @@ struct Plan {
   std::vector<PlanCollective> collectives;
   std::vector<PlanTensor> parameters, outputs;
   std::vector<PlanInstruction> instructions;
+  std::vector<std::string> op_names, source_files;    // each once, see PlanInstruction
+  std::optional<PlanMemoryTimeline> memory_timeline;  // none: no program, or stages have it
 
   // Pipelines. Without one there are no stages and the rest is as it is here.
   std::optional<std::string> schedule;  // of the stages' tasks: "1f1b", ...

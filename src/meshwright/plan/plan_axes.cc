@@ -89,6 +89,8 @@ absl::Status CheckAxesOf(const Part& part, const std::string& path) {
     MW_RETURN_IF_ERROR(
         checker.CheckAxes(instruction.pending_axes, absl::StrCat(at, ".pending_axes")));
     MW_RETURN_IF_ERROR(
+        checker.CheckAxes(instruction.reduced_axes, absl::StrCat(at, ".reduced_axes")));
+    MW_RETURN_IF_ERROR(
         checker.CheckCollectives(instruction.collective, absl::StrCat(at, ".collective")));
   }
   return absl::OkStatus();

@@ -122,8 +122,8 @@ absl::StatusOr<PipelinedProgram> PlanPipelinedProgram(const ProgramRequest& requ
   if (!cut.ok()) return cut.status();
   planned.pipeline = *std::move(cut);
   if (!planned.pipeline.fits) return planned;
-  MW_ASSIGN_OR_RETURN(planned.plan,
-                      BuildPipelinePlan(planned.pipeline, planned.clusters, pipeline.memory_bytes));
+  MW_ASSIGN_OR_RETURN(planned.plan, BuildPipelinePlan(planned.pipeline, *planned.graph,
+                                                      planned.clusters, pipeline.memory_bytes));
   Plan& plan = planned.plan;
   plan.inputs = {planned.program.input};
   plan.inputs.insert(plan.inputs.end(), cluster_inputs.begin(), cluster_inputs.end());

@@ -235,7 +235,7 @@ absl::StatusOr<PlannedProgram> FinishPlanning(const ProgramRequest& request, Pla
                                               std::vector<std::string> warnings) {
   const std::vector<int32_t> tied =
       TiedParameters(task.program.graph, PlannerOptions().tie_outputs_by_position);
-  MW_ASSIGN_OR_RETURN(Plan plan, BuildPlan(task.program.graph, mesh, intra, tied));
+  MW_ASSIGN_OR_RETURN(Plan plan, BuildPlan(task.program.graph, mesh, intra, tied, FindRoles(task.program.graph, tied)));
   plan.inputs = std::move(task.inputs);
   plan.options = ToPlanOptions(request, *task.cost_model);
   if (auto warning = CalibrationWarning(*task.cost_model, task.cluster))

@@ -29,11 +29,6 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, MemoryCate
   return absl::OkStatus();
 }
 
-// The object that plan.h has as an array.
-struct MemoryMember {
-  MemoryByCategory& bytes;
-};
-
 absl::Status ReadJson(const InputJson& json, const std::string& path, PlanInput& value) {
   MW_RETURN_IF_ERROR(ObjectReader(json, path)
                          .Member("path", value.path)
@@ -146,22 +141,6 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, PlanTensor
   return absl::OkStatus();
 }
 
-absl::Status ReadJson(const InputJson& json, const std::string& path, PlanInstruction& value) {
-  return ObjectReader(json, path)
-      .Member("name", value.name)
-      .Member("opcode", value.opcode)
-      .Member("spec", value.spec)
-      .OptionalMember("other_specs", value.other_specs)
-      .OptionalMember("operand_specs", value.operand_specs)
-      .OptionalMember("computed_specs", value.computed_specs)
-      .OptionalMember("pending_axes", value.pending_axes)
-      .Member("strategy", value.strategy)
-      .Member("executions", value.executions)
-      .Amount("seconds", value.seconds)
-      .Member("collective", value.collective)
-      .Finish();
-}
-
 absl::Status ReadJson(const InputJson& json, const std::string& path, Plan& value) {
   MeshMember mesh{value.mesh};
   MemoryMember memory{value.memory_by_category};
@@ -185,7 +164,10 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, Plan& valu
       .Member("collectives", value.collectives)
       .Member("parameters", value.parameters)
       .Member("outputs", value.outputs)
+      .Member("op_names", value.op_names)
+      .Member("source_files", value.source_files)
       .Member("instructions", value.instructions)
+      .Member("memory_timeline", value.memory_timeline)
       .Member("schedule", value.schedule)
       .Member("micro_batches", value.micro_batches)
       .Member("chunks", value.chunks)
@@ -293,6 +275,7 @@ absl::StatusOr<Plan> ReadDocument(const InputJson& json) {
   Plan plan;
   MW_RETURN_IF_ERROR(ReadJson(json, "$", plan));
   MW_RETURN_IF_ERROR(CheckAxes(plan, "$"));
+  MW_RETURN_IF_ERROR(CheckReferences(plan, "$"));
   MW_RETURN_IF_ERROR(CheckParameterBytes(plan));
   MW_RETURN_IF_ERROR(CheckPipeline(plan));
   MW_RETURN_IF_ERROR(CheckTransformer(plan));

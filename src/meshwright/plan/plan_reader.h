@@ -17,7 +17,15 @@ struct MeshMember {
   std::vector<PlanAxis>& axes;
 };
 
+// The object that plan.h has as an array.
+struct MemoryMember {
+  MemoryByCategory& bytes;
+};
+
 absl::Status ReadJson(const InputJson& json, const std::string& path, MeshMember& value);
+absl::Status ReadJson(const InputJson& json, const std::string& path, MemoryCategory& value);
+absl::Status ReadJson(const InputJson& json, const std::string& path, MemoryMember& value);
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanMemoryTimeline& value);
 absl::Status ReadJson(const InputJson& json, const std::string& path, PlanCollective& value);
 absl::Status ReadJson(const InputJson& json, const std::string& path, PlanTensor& value);
 absl::Status ReadJson(const InputJson& json, const std::string& path, PlanInstruction& value);
@@ -29,6 +37,9 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, PlanTransf
 // Axes named in specs and collectives are those of the mesh, each once in one array.
 absl::Status CheckAxes(const Plan& plan, const std::string& path);
 absl::Status CheckAxes(const PlanStage& stage, const std::string& path);
+// Positions of instructions, names and files are those of the lists that they point into.
+absl::Status CheckReferences(const Plan& plan, const std::string& path);
+absl::Status CheckReferences(const PlanStage& stage, const std::string& path);
 absl::Status CheckPipeline(const Plan& plan);
 
 }  // namespace meshwright

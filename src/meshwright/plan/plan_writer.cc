@@ -1,7 +1,9 @@
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "meshwright/plan/plan_json.h"
@@ -88,7 +90,30 @@ Json ToJson(const PlanTensor& tensor) {
           {"category", MemoryCategoryName(tensor.category)}};
 }
 
+Json ToJson(const PlanType& type) { return {{"dtype", type.dtype}, {"shape", type.shape}}; }
+
 Json ToJson(const PlanInstruction& instruction);
+
+// A list for each member of the points: short, and tables of columns are what plots take.
+Json ToJson(const std::optional<PlanMemoryTimeline>& timeline) {
+  if (!timeline.has_value()) return nullptr;
+  std::vector<int64_t> time, instruction;
+  std::vector<double> seconds;
+  std::array<std::vector<int64_t>, kMemoryCategories> bytes;
+  for (const PlanMemoryPoint& point : timeline->points) {
+    time.push_back(point.time);
+    instruction.push_back(point.instruction);
+    seconds.push_back(point.seconds);
+    for (size_t c = 0; c < kMemoryCategories; ++c) bytes[c].push_back(point.bytes[c]);
+  }
+  Json json = {{"length", timeline->length},
+               {"time", std::move(time)},
+               {"instruction", std::move(instruction)},
+               {"seconds", std::move(seconds)}};
+  for (size_t c = 0; c < kMemoryCategories; ++c)
+    json[std::string(MemoryCategoryName(static_cast<MemoryCategory>(c)))] = std::move(bytes[c]);
+  return json;
+}
 
 template <ListsItsMembers T>
 Json ToJson(const T& value);
@@ -101,12 +126,30 @@ Json ListToJson(const std::vector<T>& list) {
 }
 
 Json ToJson(const PlanInstruction& instruction) {
-  Json json = {
-      {"name", instruction.name}, {"opcode", instruction.opcode}, {"spec", instruction.spec}};
+  Json json = {{"name", instruction.name},
+               {"opcode", instruction.opcode},
+               {"dtype", instruction.type.dtype},
+               {"shape", instruction.type.shape}};
+  if (!instruction.other_types.empty()) json["other_types"] = ListToJson(instruction.other_types);
+  json["operands"] = instruction.operands;
+  if (!instruction.operand_results.empty()) json["operand_results"] = instruction.operand_results;
+  if (instruction.op_name.has_value()) json["op_name"] = *instruction.op_name;
+  if (instruction.source.has_value())
+    json["source"] = {instruction.source->file, instruction.source->line};
+  if (instruction.layer.has_value()) json["layer"] = *instruction.layer;
+  if (!instruction.phase.empty()) json["phase"] = instruction.phase;
+  if (instruction.batch_dimension.has_value())
+    json["batch_dimension"] = *instruction.batch_dimension;
+  if (instruction.at_peak.has_value()) {
+    json["at_peak"] = {{"bytes", instruction.at_peak->bytes},
+                       {"category", MemoryCategoryName(instruction.at_peak->category)}};
+  }
+  json["spec"] = instruction.spec;
   if (!instruction.other_specs.empty()) json["other_specs"] = instruction.other_specs;
   if (!instruction.operand_specs.empty()) json["operand_specs"] = instruction.operand_specs;
   if (!instruction.computed_specs.empty()) json["computed_specs"] = instruction.computed_specs;
   if (!instruction.pending_axes.empty()) json["pending_axes"] = instruction.pending_axes;
+  if (!instruction.reduced_axes.empty()) json["reduced_axes"] = instruction.reduced_axes;
   json["strategy"] = instruction.strategy;
   json["executions"] = instruction.executions;
   json["seconds"] = instruction.seconds;
@@ -134,11 +177,15 @@ Json ToJson(const PlanStage& stage) {
             {"peak", stage.bytes.peak},
             {"peak_of_group", stage.bytes.peak_of_group}}},
           {"max_in_flight", stage.max_in_flight},
+          {"memory_by_category", ToJson(stage.memory_by_category)},
           {"same_as", OrNull(stage.same_as)},
           {"collectives", ListToJson(stage.collectives)},
           {"parameters", ListToJson(stage.parameters)},
           {"outputs", ListToJson(stage.outputs)},
-          {"instructions", ListToJson(stage.instructions)}};
+          {"op_names", stage.op_names},
+          {"source_files", stage.source_files},
+          {"instructions", ListToJson(stage.instructions)},
+          {"memory_timeline", ToJson(stage.memory_timeline)}};
 }
 
 Json ToJson(const PlanTransfer& transfer) {
@@ -228,7 +275,10 @@ std::string PlanToJson(const Plan& plan) {
   document.AddList("collectives", plan.collectives);
   document.AddList("parameters", plan.parameters);
   document.AddList("outputs", plan.outputs);
+  document.AddList("op_names", plan.op_names);
+  document.AddList("source_files", plan.source_files);
   document.AddList("instructions", plan.instructions);
+  document.Add("memory_timeline", ToJson(plan.memory_timeline));
   document.Add("schedule", OrNull(plan.schedule));
   document.Add("micro_batches", plan.micro_batches);
   document.Add("chunks", plan.chunks);

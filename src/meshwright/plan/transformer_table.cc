@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "meshwright/base/wrap.h"
 #include "meshwright/plan/plan_table.h"
 
 namespace meshwright {
@@ -83,11 +84,12 @@ std::string AlternativeSection(const Plan& plan) {
   if (plan.transformer->alternatives.empty()) return "";
   std::string text = "next best\n";
   for (const PlanAlternative& other : plan.transformer->alternatives) {
-    absl::StrAppendFormat(&text, "  %9s %+6.2f %% %9s  %s\n", SecondsText(other.step_seconds),
-                          100 * (other.step_seconds / plan.step_seconds - 1),
-                          BytesText(other.peak_bytes), DegreesText(other.configuration));
+    const std::string label = absl::StrFormat(
+        "  %9s %+6.2f %% %9s  ", SecondsText(other.step_seconds),
+        100 * (other.step_seconds / plan.step_seconds - 1), BytesText(other.peak_bytes));
+    absl::StrAppend(&text, Hanging(label, DegreesText(other.configuration)));
     const std::string why = WhyText(other.slower_by);
-    if (!why.empty()) absl::StrAppend(&text, "                                ", why, "\n");
+    if (!why.empty()) absl::StrAppend(&text, Hanging(std::string(label.size(), ' '), why));
   }
   return text;
 }
@@ -109,12 +111,13 @@ std::string PlacementText(const PlanDegrees& d) {
 std::string GoodputSection(const PlanTransformer& part) {
   if (!part.goodput.has_value()) return "";
   const PlanGoodput& g = *part.goodput;
-  return absl::StrFormat(
-      "goodput   %.1f %%, %.0f tokens a second: a failure every %s, a checkpoint of %s every %s, "
-      "%s to restart\n",
-      100 * g.share, g.tokens_per_second, SecondsText(g.mtbf_seconds),
-      SecondsText(g.checkpoint_seconds), SecondsText(g.interval_seconds),
-      SecondsText(g.restart_seconds));
+  return Hanging(
+      "goodput   ",
+      absl::StrFormat("%.1f %%, %.0f tokens a second: a failure every %s, a checkpoint of %s "
+                      "every %s, %s to restart",
+                      100 * g.share, g.tokens_per_second, SecondsText(g.mtbf_seconds),
+                      SecondsText(g.checkpoint_seconds), SecondsText(g.interval_seconds),
+                      SecondsText(g.restart_seconds)));
 }
 
 // What memory depends on beside the degrees.
@@ -162,11 +165,12 @@ std::string TransformerTable(const Plan& plan) {
   const double tokens = static_cast<double>(part.global_batch) * static_cast<double>(part.sequence);
   const PlanClusterPart& devices = plan.cluster.parts[0];
   const int64_t gpus = devices.devices();
-  std::string text = absl::StrFormat(
-      "model     %s, %.4g parameters, %d sequences of %d tokens a step\n", part.model,
-      static_cast<double>(part.parameters), part.global_batch, part.sequence);
+  std::string text =
+      Hanging("model     ", absl::StrFormat("%s, %.4g parameters, %d sequences of %d tokens a step",
+                                            part.model, static_cast<double>(part.parameters),
+                                            part.global_batch, part.sequence));
   absl::StrAppendFormat(&text, "cluster   %s: %d x %s\n", plan.cluster.name, gpus, devices.device);
-  absl::StrAppend(&text, "degrees   ", DegreesText(part.configuration), "\n");
+  absl::StrAppend(&text, Hanging("degrees   ", DegreesText(part.configuration)));
   absl::StrAppendFormat(
       &text, "step      %s, %.0f tokens a second and GPU, MFU %.1f %%, HFU %.1f %%\n",
       SecondsText(plan.step_seconds), tokens / plan.step_seconds / static_cast<double>(gpus),
@@ -177,11 +181,12 @@ std::string TransformerTable(const Plan& plan) {
   for (const PlanSensitivity& one : part.sensitivity) {
     absl::StrAppendFormat(&text, "  %-28s %+6.2f %%\n", one.change, 100 * one.step_change);
   }
-  absl::StrAppendFormat(&text,
-                        "search    %d configurations, %d costed, %d of them fit, %d pruned by "
-                        "bounds, in %s\n",
-                        part.search.legal, part.search.evaluated, part.search.fitting,
-                        part.search.pruned, SecondsText(plan.planning_seconds));
+  absl::StrAppend(
+      &text, Hanging("search    ",
+                     absl::StrFormat("%d configurations, %d costed, %d of them fit, %d pruned by "
+                                     "bounds, in %s",
+                                     part.search.legal, part.search.evaluated, part.search.fitting,
+                                     part.search.pruned, SecondsText(plan.planning_seconds))));
   for (const std::string& warning : plan.warnings) {
     absl::StrAppend(&text, "warning: ", warning, "\n");
   }

@@ -1,0 +1,67 @@
+#include "meshwright/cli/option_facts.h"
+
+#include <CLI/CLI.hpp>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace meshwright {
+namespace {
+
+// CLI11 describes its checks as "INT in [1 - 1024]", "{xla,least-cost}" and "POSITIVE".
+std::string LimitsText(absl::string_view check) {
+  if (check == "POSITIVE") return "more than 0";
+  if (const size_t at = check.find(" in ["); at != absl::string_view::npos) {
+    const absl::string_view range = absl::StripSuffix(check.substr(at + 5), "]");
+    return absl::StrReplaceAll(range, {{" - ", " to "}});
+  }
+  if (absl::ConsumePrefix(&check, "{") && absl::ConsumeSuffix(&check, "}")) {
+    return absl::StrReplaceAll(check, {{",", ", "}});
+  }
+  return std::string(check);
+}
+
+template <typename Options>
+std::vector<std::string> NamesOf(const Options& options) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : options) names.push_back(option->get_name());
+  return names;
+}
+
+}  // namespace
+
+OptionFacts FactsOf(const CLI::Option& option) {
+  OptionFacts facts;
+  facts.argument = option.get_positional();
+  if (facts.argument) facts.names.push_back(option.get_name(/*positional=*/true));
+  for (const std::string& name : option.get_snames()) facts.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) facts.names.push_back("--" + name);
+  facts.description = option.get_description();
+  facts.group = option.get_group();
+  facts.required = option.get_required();
+  facts.needs = NamesOf(option.get_needs());
+  facts.excludes = NamesOf(option.get_excludes());
+  if (option.get_type_size() == 0) return facts;
+  const std::vector<std::string> type = absl::StrSplit(option.get_type_name(), ':');
+  facts.value = type[0] == "UINT" ? "INT" : type[0];
+  facts.limits = absl::StrJoin(
+      type.begin() + 1, type.end(), "; ",
+      [](std::string* out, const std::string& check) { absl::StrAppend(out, LimitsText(check)); });
+  facts.default_value = option.get_default_str();
+  facts.repeatable = option.get_expected_max() == CLI::detail::expected_max_vector_size;
+  return facts;
+}
+
+std::vector<OptionFacts> FactsOf(const CLI::App& command) {
+  std::vector<OptionFacts> all;
+  for (const CLI::Option* option : command.get_options()) {
+    if (!option->get_group().empty()) all.push_back(FactsOf(*option));
+  }
+  return all;
+}
+
+}  // namespace meshwright

@@ -1,0 +1,115 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "meshwright/cli/verb.h"
+#include "tests/cli/run_binary.h"
+
+// What the program says of itself: --help, `help`, and the reference that the site is made from.
+
+namespace meshwright {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+void ExpectFitsATerminal(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+}
+
+TEST(HelpCommand, OfEveryVerbFitsAndIsComplete) {
+  for (const Verb& verb : Verbs()) {
+    SCOPED_TRACE(verb.name);
+    const RunResult run = RunMeshwright({verb.name, "--help"});
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_THAT(run.err, IsEmpty());
+    ExpectFitsATerminal(run.out);
+    const std::string name = verb.name;
+    EXPECT_THAT(run.out,
+                AllOf(HasSubstr("Usage: meshwright " + name), HasSubstr("Exit codes:\n  0 "),
+                      HasSubstr("2 bad input"), HasSubstr("Examples:\n  meshwright " + name)));
+    EXPECT_EQ(RunMeshwright({"help", name}).out, run.out);
+  }
+}
+
+TEST(HelpCommand, OfTheProgram) {
+  const RunResult run = RunMeshwright({"--help"});
+  EXPECT_EQ(run.exit_code, 0);
+  ExpectFitsATerminal(run.out);
+  for (const Verb& verb : Verbs()) EXPECT_THAT(run.out, HasSubstr(std::string("\n  ") + verb.name));
+  EXPECT_THAT(run.out, testing::Not(HasSubstr("parse-only")));
+  EXPECT_EQ(RunMeshwright({"help"}).out, run.out);
+}
+
+TEST(HelpCommand, SaysDefaultsLimitsAndConditions) {
+  const std::string plan = RunMeshwright({"help", "plan"}).out;
+  EXPECT_THAT(plan, HasSubstr("threads of the search (1 to 1024; default: 2)"));
+  EXPECT_THAT(plan, HasSubstr("show no progress (not with --progress)"));
+  EXPECT_THAT(plan, HasSubstr("let the global batch grow with the GPUs of --sweep\n"
+                              "                          (with --sweep)"));
+  EXPECT_THAT(RunMeshwright({"help", "estimate"}).out, HasSubstr("2x4 or x=2,y=4 (needed)"));
+}
+
+TEST(HelpCommand, Errors) {
+  const RunResult unknown = RunMeshwright({"help", "plann"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_EQ(unknown.err,
+            "meshwright: there is no command \"plann\"; did you mean \"plan\"? `meshwright help` "
+            "lists all\n");
+  const RunResult both = RunMeshwright({"help", "plan", "--json"});
+  EXPECT_EQ(both.exit_code, 2);
+  EXPECT_THAT(both.err, HasSubstr("--json prints all commands"));
+}
+
+TEST(Reference, HasEveryVerbWithItsOptions) {
+  const RunResult run = RunMeshwright({"help", "--json"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const nlohmann::json reference = nlohmann::json::parse(run.out);
+  ASSERT_EQ(reference["commands"].size(), Verbs().size());
+  bool threads = false, program = false;
+  for (size_t i = 0; i < Verbs().size(); ++i) {
+    const nlohmann::json& command = reference["commands"][i];
+    EXPECT_EQ(command["name"], Verbs()[i].name);
+    EXPECT_FALSE(command["examples"].empty());
+    for (const nlohmann::json& option : command["options"]) {
+      // An option without a word about it would be one that nobody can use.
+      EXPECT_FALSE(option["description"].get<std::string>().empty()) << option;
+      if (command["name"] != "plan") continue;
+      if (option["names"] == std::vector<std::string>{"--threads"}) {
+        threads = true;
+        EXPECT_EQ(option["value"], "INT");
+        EXPECT_EQ(option["limits"], "1 to 1024");
+        EXPECT_EQ(option["default"], "2");
+        EXPECT_EQ(option["argument"], false);
+      }
+      if (option["names"] == std::vector<std::string>{"PROGRAM"}) {
+        program = true;
+        EXPECT_EQ(option["argument"], true);
+        EXPECT_EQ(option["required"], true);
+      }
+    }
+  }
+  EXPECT_TRUE(threads && program);
+}
+
+// Documentation's command lines are tested so; nothing is read or written.
+TEST(ParseOnly, TellsWhetherACommandLineIsUnderstood) {
+  const RunResult good =
+      RunMeshwright({"--parse-only", "plan", "no_such.hlo", "--cluster", "none"});
+  EXPECT_EQ(good.exit_code, 0) << good.err;
+  EXPECT_THAT(good.out + good.err, IsEmpty());
+  const RunResult bad =
+      RunMeshwright({"--parse-only", "plan", "a.hlo", "--cluster", "c", "--frob"});
+  EXPECT_EQ(bad.exit_code, 2);
+  EXPECT_THAT(bad.err, AllOf(StartsWith("meshwright: "), HasSubstr("--frob")));
+}
+
+}  // namespace
+}  // namespace meshwright
