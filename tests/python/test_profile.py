@@ -59,9 +59,22 @@ def runs(database):
     with sqlite3.connect(database) as connection:
         rows = connection.execute(
             "SELECT profile.program, profile.mesh, profile.choice, COUNT(*) FROM profile "
-            "JOIN run ON run.profile = profile.id GROUP BY profile.id"
+            "JOIN run ON run.profile = profile.number GROUP BY profile.number"
         ).fetchall()
     return {row[:3]: row[3] for row in rows}
+
+
+def has_gone(pid):
+    """Within some seconds."""
+    for _ in range(100):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except FileNotFoundError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.1)
+    return False
 
 
 def test_the_whole_path(gpt, tmp_path):
@@ -78,8 +91,10 @@ def test_the_whole_path(gpt, tmp_path):
     for line in first.stderr:
         if re.search(r"measured [4-9]", line):
             break
+    workers = Path(f"/proc/{first.pid}/task/{first.pid}/children").read_text().split()
     first.send_signal(signal.SIGKILL)
     assert first.wait() == -signal.SIGKILL, "it ended before it could be killed"
+    assert workers and all(map(has_gone, workers))
     before = runs(database)
     assert len(before) >= 4
 
@@ -243,7 +258,7 @@ def test_a_python_without_jax(step, tmp_path):
     assert done.returncode == 2 and "/nowhere/python3" in done.stderr
 
 
-def test_two_processes(step, tmp_path):
+def test_two_processes(gpt, tmp_path):
     """One talks, the other does the same at the same time."""
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
@@ -252,7 +267,7 @@ def test_two_processes(step, tmp_path):
     words = ["--mesh", "4", "--devices", "host:2", "--distributed", "--budget", "15s", "--json"]
     processes = [
         subprocess.Popen(
-            command(step, database, *words),
+            command(gpt, database, *words),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
