@@ -49,7 +49,7 @@ Network RandomNetwork(std::mt19937& random) {
 }
 
 // Tries every way at every position, `way` at one of them.
-double BruteForce(const Network& network, const Way& way) {
+double BruteForceTimes(const Network& network, const Way& way) {
   double least = kNone;
   std::vector<Way> chosen;
   const auto extend = [&](auto&& self, double seconds, bool used) -> void {
@@ -84,7 +84,8 @@ TEST(NetworkTimes, EqualBruteForce) {
     for (const Way& way : network.ways) times.Offer(way.segment, way.entry, way.exit, way.seconds);
     times.Update();
     for (const Way& way : network.ways) {
-      ASSERT_EQ(times.With(way.segment, way.entry, way.exit, way.seconds), BruteForce(network, way))
+      ASSERT_EQ(times.With(way.segment, way.entry, way.exit, way.seconds),
+                BruteForceTimes(network, way))
           << "network " << i;
     }
   }

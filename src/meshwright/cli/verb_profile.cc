@@ -63,7 +63,7 @@ int ProcessNumber() {
   return 0;
 }
 
-void ShowProgress(const ProfileProgress& progress) {
+void ShowProfileProgress(const ProfileProgress& progress) {
   std::fprintf(stderr, "%s\n",
                absl::StrFormat("[%5.1f s, %.0f s left] measured %d, known %d, failed %d: %s",
                                progress.seconds, progress.left_seconds, progress.measured,
@@ -99,7 +99,7 @@ absl::Status RunProfile(ProfileCommand& command) {
   }
   const Interruption interruption;
   command.request.stop = [&] { return interruption.Requested(); };
-  command.request.progress = &ShowProgress;
+  command.request.progress = &ShowProfileProgress;
   MW_ASSIGN_OR_RETURN(const ProfileReport report, ProfileProgram(command.request));
   if (!layers.path.empty()) {
     MW_ASSIGN_OR_RETURN(const std::string csv, LayersCsv(report));

@@ -20,7 +20,7 @@ namespace meshwright {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Json = nlohmann::json;
+using EventJson = nlohmann::json;
 namespace fs = std::filesystem;
 
 // How long to wait for a line at a time, so that `stop` is asked often.
@@ -105,7 +105,7 @@ absl::Status MeasuringWorker::StartProcess() {
           absl::StrFormat("the measuring worker is not ready after %.0f s", kStartSeconds));
     }
   }
-  const Json hello = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const EventJson hello = EventJson::parse(line, nullptr, /*allow_exceptions=*/false);
   if (hello.is_object() && hello.value("event", "") == "unusable")
     return absl::InvalidArgumentError(hello.value("message", "the measuring worker cannot work"));
   if (!hello.is_object() || hello.value("event", "") != "ready")
@@ -125,9 +125,10 @@ std::string MeasuringWorker::ProtoPath(size_t job) const {
 
 absl::Status MeasuringWorker::SendJobs(const std::vector<const WorkerJob*>& jobs,
                                        const std::vector<size_t>& which) {
-  Json command = {{"command", "measure"}, {"threads", options_.threads}, {"jobs", Json::array()}};
+  EventJson command = {
+      {"command", "measure"}, {"threads", options_.threads}, {"jobs", EventJson::array()}};
   for (size_t j : which) {
-    Json job = Json::parse(jobs[j]->json);
+    EventJson job = EventJson::parse(jobs[j]->json);
     job["id"] = j;
     if (!jobs[j]->proto.empty()) {
       job["proto"] = ProtoPath(j);
@@ -175,7 +176,7 @@ absl::Status MeasuringWorker::Measure(
       }
       if (got != WorkerProcess::Got::kLine) continue;
       last = Clock::now();
-      const Json event = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+      const EventJson event = EventJson::parse(line, nullptr, /*allow_exceptions=*/false);
       const std::string kind = event.is_object() ? event.value("event", "") : "";
       idle = kind == "idle";
       const auto known = stages.find(event.is_object() ? event.value("id", size_t{0}) : 0);

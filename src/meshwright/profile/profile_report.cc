@@ -4,8 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/string_view.h"
+#include "meshwright/base/wrap.h"
 #include "meshwright/plan/columns.h"
 #include "meshwright/profile/profile_program.h"
 
@@ -25,25 +24,6 @@ std::string SequenceRuns(const std::vector<int32_t>& sequence) {
     if (end - begin > 1) absl::StrAppend(&text, "x", end - begin);
   }
   return text;
-}
-
-constexpr size_t kWidth = 80;
-
-// `text` in lines of at most kWidth where it has spaces, the second and later ones indented.
-std::string Wrapped(const std::string& text) {
-  std::string out;
-  size_t column = 0;
-  for (const absl::string_view word : absl::StrSplit(text, ' ')) {
-    constexpr absl::string_view kIndent = "\n          ";
-    if (column > 0 && column + 1 + word.size() > kWidth) {
-      absl::StrAppend(&out, kIndent, word);
-      column = kIndent.size() - 1 + word.size();
-      continue;
-    }
-    absl::StrAppend(&out, column > 0 ? " " : "", word);
-    column += (column > 0 ? 1 : 0) + word.size();
-  }
-  return out + "\n";
 }
 
 std::string Milliseconds(double seconds) { return absl::StrFormat("%.3f", 1e3 * seconds); }
@@ -73,7 +53,7 @@ std::string ProfileTable(const ProfileReport& report) {
       &text, Columns(std::move(rows), {false, true, true, true, true, true, true, true, true}));
   for (size_t s = 0; s < report.segments.size(); ++s) {
     if (report.segments[s].measured > 0)
-      text += Wrapped(absl::StrCat("best of ", s, " ", report.segments[s].best));
+      text += Hanging(absl::StrCat("best of ", s, " "), report.segments[s].best);
   }
   absl::StrAppend(&text, "measured  ", report.measured, " now, ", report.known,
                   " known before; reshardings ", report.reshardings, "\n");
@@ -82,8 +62,7 @@ std::string ProfileTable(const ProfileReport& report) {
                     "* not all that could be best is measured: run it again to go on, or plan with "
                     "what\n  there is; the rest is predicted\n");
   }
-  for (const std::string& warning : report.warnings)
-    text += Wrapped(absl::StrCat("warning: ", warning));
+  for (const std::string& warning : report.warnings) text += Hanging("warning: ", warning);
   return text;
 }
 
