@@ -174,7 +174,7 @@ def toy_run(step, folder, *options, **how):
     given = {"--mesh": "4", "--devices": "host:4", "--budget": "20s"}
     given |= dict(zip(options[::2], options[1::2]))
     database = given.pop("--db", folder / "profiles.sqlite")
-    words = [word for pair in given.items() for word in pair]
+    words = [str(word) for pair in given.items() for word in pair]
     return run(step, database, *words, "--json", MESHWRIGHT_PYTHON=toy(folder, **how))
 
 
@@ -186,6 +186,23 @@ def test_everything_is_measured_once(step, tmp_path):
     again = json.loads(toy_run(step, tmp_path).stdout)
     assert again["measured"] == 0 and again["complete"]
     assert again["known"] == sum(segment["measured"] for segment in report["segments"])
+
+
+def test_times_of_layers(step, tmp_path):
+    """A mesh of one device: all there is to choose is nothing, and that is what layers take."""
+    path = tmp_path / "layers.csv"
+    done = toy_run(step, tmp_path, "--mesh", "1", "--layers-csv", path)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["complete"]
+    header, *rows = path.read_text().splitlines()
+    assert header == "gpu,tp,micro_batch,layer_id,forward_seconds,backward_seconds"
+    assert len(rows) == len(report["sequence"])
+    for number, row in enumerate(rows):
+        gpu, tp, batch, layer, forward, backward = row.split(",")
+        assert (gpu, tp, batch, layer) == ("h100-sxm", "1", "16384", str(number))
+        # The rest of the toy's 15 ms is the update.
+        assert 0 < float(forward) < float(backward) < 0.015
 
 
 @pytest.mark.parametrize(
