@@ -26,6 +26,12 @@ std::string SequenceRuns(const std::vector<int32_t>& sequence) {
   return text;
 }
 
+// Millions of millions do not fit a column.
+std::string Count(double count) {
+  constexpr double kMostDigits = 1e6;
+  return count < kMostDigits ? absl::StrFormat("%.0f", count) : absl::StrFormat("%.1e", count);
+}
+
 std::string Milliseconds(double seconds) { return absl::StrFormat("%.3f", 1e3 * seconds); }
 
 }  // namespace
@@ -36,14 +42,13 @@ std::string ProfileTable(const ProfileReport& report) {
   if (environment.hosts > 1) absl::StrAppend(&text, ", ", environment.hosts, " hosts");
   absl::StrAppend(&text, "\nlibraries ", environment.libraries, "\nmesh      ", report.mesh,
                   "\nsequence  ", SequenceRuns(report.sequence), "\n");
-  std::vector<std::vector<std::string>> rows = {{"segment", "times", "blocks", "choices",
-                                                 "measured", "failed", "best ms", "+-",
-                                                 "predicted ms"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"segment", "times", "blocks", "choices", "measured", "failed", "best ms", "+-", "model ms"}};
   for (size_t s = 0; s < report.segments.size(); ++s) {
     const SegmentProfile& segment = report.segments[s];
     const bool measured = segment.measured > 0;
     rows.push_back({absl::StrCat(s, segment.complete ? "" : "*"), absl::StrCat(segment.times),
-                    absl::StrCat(segment.blocks), absl::StrFormat("%.0f", segment.choices),
+                    absl::StrCat(segment.blocks), Count(segment.choices),
                     absl::StrCat(segment.measured), absl::StrCat(segment.failed),
                     measured ? Milliseconds(segment.best_seconds) : "-",
                     measured ? Milliseconds(segment.best_spread) : "-",
@@ -58,9 +63,9 @@ std::string ProfileTable(const ProfileReport& report) {
   absl::StrAppend(&text, "measured  ", report.measured, " now, ", report.known,
                   " known before; reshardings ", report.reshardings, "\n");
   if (!report.complete) {
-    absl::StrAppend(&text,
-                    "* not all that could be best is measured: run it again to go on, or plan with "
-                    "what\n  there is; the rest is predicted\n");
+    text += Hanging("* ",
+                    "not all that could be best is measured: run it again to go on, or plan with "
+                    "what there is; the rest is predicted");
   }
   for (const std::string& warning : report.warnings) text += Hanging("warning: ", warning);
   return text;
