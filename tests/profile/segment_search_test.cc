@@ -36,11 +36,11 @@ Judged Judge(const SegmentProblem& problem, const std::vector<int32_t>& choice) 
 }
 
 // All choices one after the other.
-struct BruteForce {
+struct AllChoices {
   double seconds = kNever;                                    // of the best that fits
   int64_t least_bytes = std::numeric_limits<int64_t>::max();  // of any that is possible
 
-  explicit BruteForce(const SegmentProblem& problem) {
+  explicit AllChoices(const SegmentProblem& problem) {
     std::vector<int32_t> choice(problem.sequence.size(), 0);
     while (true) {
       const Judged judged = Judge(problem, choice);
@@ -97,7 +97,7 @@ SegmentProblem RandomProblem(std::mt19937& random, const Sizes& sizes) {
 
 // Whatever the search says holds; `exact` says whether the best is asked for.
 void ExpectRight(const SegmentProblem& problem, const SegmentSearchResult& result, bool exact) {
-  const BruteForce best(problem);
+  const AllChoices best(problem);
   EXPECT_EQ(result.possible, best.least_bytes != std::numeric_limits<int64_t>::max());
   if (!result.possible) return;
   const Judged judged = Judge(problem, result.choice);

@@ -152,7 +152,16 @@ TEST(SegmentSpace, TheWholePlanIsThatOfItsSegments) {
   ASSERT_TRUE(space.GiveChoices(choices, &options).ok());
   const auto plan = PlanIntra(gpt->program.graph, *gpt->cost_model, options);
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_NEAR(plan->objective, expected, 0.05 * expected);
+  // What crosses borders may be moved once for users on both sides: the whole may take less.
+  EXPECT_LE(plan->objective, 1.05 * expected);
+  int products = 0;
+  for (const auto& [id, strategy] : options.given_strategies) {
+    const Op& op = gpt->program.graph[id];
+    if (op.kind != OpKind::kInstruction || op.instruction->opcode != Opcode::kDot) continue;
+    EXPECT_EQ(plan->ops[id.index()].strategy, strategy) << op.name;
+    ++products;
+  }
+  EXPECT_GT(products, 30);
 }
 
 TEST(MatchOps, FindsOperatorsInAnotherOrder) {

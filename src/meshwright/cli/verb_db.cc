@@ -43,7 +43,7 @@ struct Contents {
   std::vector<Profile> profiles;
 };
 
-absl::StatusOr<Contents> Read(const DbCommand& command) {
+absl::StatusOr<Contents> ReadContents(const DbCommand& command) {
   MW_ASSIGN_OR_RETURN(const ProfileDatabase database,
                       ProfileDatabase::Open(command.file, ProfileDatabase::Access::kRead));
   Contents contents;
@@ -52,14 +52,14 @@ absl::StatusOr<Contents> Read(const DbCommand& command) {
   return contents;
 }
 
-absl::Status RunList(const DbCommand& command) {
-  MW_ASSIGN_OR_RETURN(const Contents contents, Read(command));
+absl::Status RunDbList(const DbCommand& command) {
+  MW_ASSIGN_OR_RETURN(const Contents contents, ReadContents(command));
   return PrintOutput(command.json ? ProfilesJson(contents.environments, contents.profiles)
                                   : DatabaseTable(contents.environments, contents.profiles));
 }
 
-absl::Status RunShow(const DbCommand& command) {
-  MW_ASSIGN_OR_RETURN(const Contents contents, Read(command));
+absl::Status RunDbShow(const DbCommand& command) {
+  MW_ASSIGN_OR_RETURN(const Contents contents, ReadContents(command));
   if (contents.profiles.empty()) {
     return absl::NotFoundError(absl::StrCat(
         command.file, " holds no such profiles; `meshwright db list` says what there is"));
@@ -68,10 +68,10 @@ absl::Status RunShow(const DbCommand& command) {
                                   : ProfilesTable(contents.profiles));
 }
 
-absl::Status RunExport(const DbCommand& command) {
+absl::Status RunDbExport(const DbCommand& command) {
   const OutputFile file = {"-o", command.output};
   MW_RETURN_IF_ERROR(CheckOutputs({file}, {command.file}));
-  MW_ASSIGN_OR_RETURN(const Contents contents, Read(command));
+  MW_ASSIGN_OR_RETURN(const Contents contents, ReadContents(command));
   const std::string text = command.format == "csv"
                                ? ProfilesCsv(contents.environments, contents.profiles)
                                : ProfilesJson(contents.environments, contents.profiles);
@@ -79,7 +79,7 @@ absl::Status RunExport(const DbCommand& command) {
 }
 
 // All sources are read before anything is written.
-absl::Status RunMerge(const DbCommand& command) {
+absl::Status RunDbMerge(const DbCommand& command) {
   std::vector<ProfileDatabase> sources;
   for (const std::string& path : command.from) {
     std::error_code ignored;
@@ -102,7 +102,7 @@ absl::Status RunMerge(const DbCommand& command) {
   return PrintOutput(text);
 }
 
-absl::Status RunPrune(const DbCommand& command) {
+absl::Status RunDbPrune(const DbCommand& command) {
   ProfileFilter filter = command.Filter();
   if (!command.older_than.empty()) {
     const absl::StatusOr<double> age = ParseDuration(command.older_than);
@@ -145,23 +145,23 @@ Action AddDbVerb(CLI::App& app) {
     sub->parse_complete_callback([action, run] { *action = run; });
     return *sub;
   };
-  CLI::App& list = add("list", "environments, and how much was measured in each", &RunList);
+  CLI::App& list = add("list", "environments, and how much was measured in each", &RunDbList);
   AddFilterOptions(list, command);
   list.add_flag("--json", command->json, "print JSON, with all profiles");
-  CLI::App& show = add("show", "what was measured of programs", &RunShow);
+  CLI::App& show = add("show", "what was measured of programs", &RunDbShow);
   show.add_option("PROGRAM", command->program, "its fingerprint or how that begins; default: all");
   AddFilterOptions(show, command);
   show.add_flag("--json", command->json, "print JSON, with all samples");
-  CLI::App& merge = add("merge", "add what other databases have", &RunMerge);
+  CLI::App& merge = add("merge", "add what other databases have", &RunDbMerge);
   merge.add_option("FROM", command->from, "databases, which stay as they are")->required();
-  CLI::App& write = add("export", "write profiles as JSON or CSV", &RunExport);
+  CLI::App& write = add("export", "write profiles as JSON or CSV", &RunDbExport);
   AddFilterOptions(write, command);
   write.add_option("--program", command->program, "its fingerprint or how that begins");
   write.add_option("--format", command->format, "json: with all samples; csv: a line a profile")
       ->check(CLI::IsMember({"json", "csv"}))
       ->capture_default_str();
   AddOutputOption(write, "-o,--output", command->output, "file; default: standard output");
-  CLI::App& prune = add("prune", "remove profiles", &RunPrune);
+  CLI::App& prune = add("prune", "remove profiles", &RunDbPrune);
   AddFilterOptions(prune, command);
   prune.add_option("--program", command->program, "its fingerprint or how that begins");
   prune.add_option("--older-than", command->older_than,

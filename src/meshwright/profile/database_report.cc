@@ -17,7 +17,7 @@
 namespace meshwright {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // Digits of a fingerprint that tables show.
 constexpr size_t kShownDigits = 8;
@@ -40,9 +40,9 @@ const ProfileEnvironment& EnvironmentOf(const Profile& profile,
       ->environment;
 }
 
-Json RunJson(const ProfileRun& run) {
+OrderedJson RunJson(const ProfileRun& run) {
   const ProfileMeasurement& m = run.measurement;
-  Json collectives = Json::array();
+  OrderedJson collectives = OrderedJson::array();
   for (const MeasuredCollective& c : m.collectives)
     collectives.push_back({{"kind", c.kind}, {"count", c.count}, {"bytes", c.bytes}});
   return {{"id", run.id},
@@ -126,7 +126,7 @@ std::string ProfilesTable(const std::vector<Profile>& profiles) {
 
 std::string ProfilesJson(const std::vector<StoredEnvironment>& environments,
                          const std::vector<Profile>& profiles) {
-  Json json{{"environments", Json::array()}, {"profiles", Json::array()}};
+  OrderedJson json{{"environments", OrderedJson::array()}, {"profiles", OrderedJson::array()}};
   for (const StoredEnvironment& e : environments) {
     json["environments"].push_back({{"number", e.number},
                                     {"device", e.environment.device},
@@ -139,7 +139,7 @@ std::string ProfilesJson(const std::vector<StoredEnvironment>& environments,
   }
   for (const Profile& profile : profiles) {
     const ProfileMeasurement m = profile.Pooled();
-    Json runs = Json::array();
+    OrderedJson runs = OrderedJson::array();
     for (const ProfileRun& run : profile.runs) runs.push_back(RunJson(run));
     json["profiles"].push_back({{"environment", profile.environment},
                                 {"program", profile.key.program},
@@ -153,7 +153,7 @@ std::string ProfilesJson(const std::vector<StoredEnvironment>& environments,
                                 {"peak_bytes", m.peak_bytes},
                                 {"runs", std::move(runs)}});
   }
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 std::string ProfilesCsv(const std::vector<StoredEnvironment>& environments,

@@ -77,7 +77,11 @@ absl::Status CheckIsFile(const std::string& path, bool must_exist) {
     if (errno == ENOENT && !must_exist) {
       std::error_code ignored;
       const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-      if (folder.empty() || std::filesystem::is_directory(folder, ignored)) return absl::OkStatus();
+      if (folder.empty() || std::filesystem::is_directory(folder, ignored)) {
+        if (access(folder.empty() ? "." : folder.c_str(), W_OK) == 0) return absl::OkStatus();
+        return absl::FailedPreconditionError(
+            StrCat("cannot make ", path, ": ", std::strerror(errno)));
+      }
       return absl::NotFoundError(
           StrCat("cannot make ", path, ": there is no folder ", folder.string()));
     }

@@ -288,17 +288,14 @@ void SegmentSpace::State::Give(const Segment& segment, const IntraPlan& plan,
                                const ProgramSlice& slice, PlannerOptions* options) const {
   const Graph& planned = segment.slice.graph;
   const std::vector<OpId> match = MatchOps(segment.slice, slice);
-  // What crosses a border is kept as the border says: moved once for all that use it, while the
-  // segment by itself has no reason to do with the moved value what it can do before.
-  absl::flat_hash_map<ValueId, Sharding> crosses;
-  for (size_t o = 0; o < slice.outputs.size(); ++o) {
-    const SliceValue& output = slice.outputs[o];
-    const OpId same = match[slice.graph.outputs[o].index()];
-    if (output.role != SliceRole::kActivation && output.role != SliceRole::kGradient) continue;
-    if (!same.valid() || plan.ops[same.index()].free) continue;
-    const PlannedOp& op = plan.ops[same.index()];
-    crosses.try_emplace(output.value, *OperandSharding(op.rule, op.strategy, 0, mesh));
-  }
+  // How a value is kept that other segments use, too, is not for this one to say: it may well be
+  // moved once for all of them, which the segment by itself has no reason to do.
+  const auto crosses = [&](ValueId value) {
+    return std::any_of(slice.outputs.begin(), slice.outputs.end(), [&](const SliceValue& output) {
+      return output.value == value &&
+             (output.role == SliceRole::kActivation || output.role == SliceRole::kGradient);
+    });
+  };
   for (size_t i = 0; i < slice.graph.ops.size(); ++i) {
     const OpId origin = slice.origin[i];
     if (!origin.valid() || !match[i].valid() || plan.ops[match[i].index()].free) continue;
@@ -309,9 +306,8 @@ void SegmentSpace::State::Give(const Segment& segment, const IntraPlan& plan,
     const std::vector<ValueId>& from = planned[match[i]].results;
     const std::vector<ValueId>& results = graph[origin].results;
     for (size_t r = 0; r < from.size() && r < results.size(); ++r) {
-      const auto border = crosses.find(results[r]);
-      options->given_values.emplace_back(
-          results[r], border == crosses.end() ? plan.shardings[from[r].index()] : border->second);
+      if (crosses(results[r])) continue;
+      options->given_values.emplace_back(results[r], plan.shardings[from[r].index()]);
     }
   }
   for (size_t i = 0; i < slice.inputs.size(); ++i) {
