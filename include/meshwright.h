@@ -82,7 +82,7 @@ MW_API mw_result* mw_annotate(const void* program, size_t program_bytes, const c
 MW_API mw_result* mw_read_program(const void* program, size_t program_bytes);
 
 /* Reads a plan's JSON (`plan_bytes` long) and checks it against the schema. Texts: "plan",
- * "table". */
+ * "table", and "explanation": the plan in words, as `meshwright explain` prints it. */
 MW_API mw_result* mw_read_plan(const char* plan, size_t plan_bytes);
 
 /* What this library knows. Texts, each a JSON list of objects:

@@ -132,9 +132,10 @@ def program_proto(program: bytes) -> bytes:
     return _call("mw_read_program", ["proto"], program, len(program))["proto"]
 
 
-def read_plan(plan_json: bytes) -> str:
-    """Checks a plan against the schema; returns its table."""
-    return _call("mw_read_plan", ["table"], plan_json, len(plan_json))["table"].decode()
+def read_plan(plan_json: bytes) -> tuple[str, str]:
+    """Checks a plan against the schema; returns its table and its explanation."""
+    texts = _call("mw_read_plan", ["table", "explanation"], plan_json, len(plan_json))
+    return texts["table"].decode(), texts["explanation"].decode()
 
 
 def devices() -> list[dict[str, Any]]:

@@ -29,7 +29,7 @@ class Plan:
     def __init__(self, document: str | bytes, program: Program | None = None) -> None:
         """`document`: the JSON; `program`: what it plans, if that is at hand."""
         self._json = document.encode() if isinstance(document, str) else document
-        self._table = _library.read_plan(self._json)
+        self._table, self._explanation = _library.read_plan(self._json)
         self._data: Row = json.loads(self._json)
         self.program = program
 
@@ -67,10 +67,14 @@ class Plan:
         return json.loads(self._json)
 
     def explain(self) -> str:
-        """The plan in short: time, memory, collectives, and how the parameters are sharded."""
-        return self._table
+        """The plan in words, as `meshwright explain` prints it: what kind of parallelism it is,
+        where time goes, what fills memory, the dearest collectives and what causes them.
+        """
+        return self._explanation
 
-    __str__ = explain
+    def __str__(self) -> str:
+        """In short: time, memory, collectives, and how the parameters are sharded."""
+        return self._table
 
     def __repr__(self) -> str:
         mesh = ",".join(f"{name}={size}" for name, size in self.mesh_shape.items())

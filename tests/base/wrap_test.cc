@@ -31,5 +31,11 @@ TEST(Hanging, GoesOnUnderItsBeginning) {
             "ab" + std::string(39, 'x') + " " + std::string(38, 'y') + "\n");
 }
 
+TEST(FirstColumn, IsAsWideForEveryName) {
+  EXPECT_EQ(FirstColumn("name", 6), "name  ");
+  EXPECT_EQ(FirstColumn("name", 4), "name");
+  EXPECT_EQ(FirstColumn("name", 3), "name\n   ");
+}
+
 }  // namespace
 }  // namespace meshwright

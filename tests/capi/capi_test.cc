@@ -204,6 +204,14 @@ TEST(Capi, ReadPlanChecksTheSchema) {
   EXPECT_THAT(mw_message(result.get()), HasSubstr("schema"));
 }
 
+TEST(Capi, ReadPlanExplains) {
+  const Result planned = PlanStep(R"({"cluster": "8xh100-sxm"})");
+  const std::string plan = Text(planned, "plan");
+  const Result result(mw_read_plan(plan.data(), plan.size()));
+  ASSERT_EQ(mw_error(result.get()), nullptr) << mw_message(result.get());
+  EXPECT_THAT(Text(result, "explanation"), HasSubstr("in short  "));
+}
+
 TEST(Capi, TablesListWhatThereIs) {
   const Result result(mw_tables());
   const Json devices = Json::parse(Text(result, "devices"));

@@ -24,6 +24,7 @@ TEST(BlocksCommand, PrintsBlocksAndSegments) {
   EXPECT_THAT(run.out, HasSubstr("blocks    9, with "));
   EXPECT_THAT(run.out, HasSubstr("\nsegments  "));
   EXPECT_THAT(run.out, HasSubstr("\nspace     10^"));
+  ExpectFitsATerminal(run.out);
 }
 
 TEST(BlocksCommand, PrintsTheSameAsJson) {

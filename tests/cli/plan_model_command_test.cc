@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -36,8 +35,7 @@ TEST(PlanModelCommand, TableFitsATerminal) {
   const RunResult run = PlanModelOf("llama3-70b", {"--cluster", "8x8xh100-sxm", "--global-batch",
                                                    "512", "--seq", "4096", "--mtbf", "50000h"});
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  std::istringstream lines(run.out);
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+  ExpectFitsATerminal(run.out);
 }
 
 TEST(PlanModelCommand, WritesAPlanThatReadsBack) {
@@ -98,6 +96,7 @@ TEST(PlanModelCommand, SweepsNumbersOfGpus) {
                                                   "--sweep", "gpus=8..32", "--weak", "--csv", csv});
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("      32      256 "));
+  ExpectFitsATerminal(run.out);
   const std::string text = ReadText(csv);
   EXPECT_THAT(text, HasSubstr("\n8,64,"));
   EXPECT_THAT(text, HasSubstr("\n16,128,"));

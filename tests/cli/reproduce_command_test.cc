@@ -42,10 +42,21 @@ TEST_F(ReproduceCommand, OneLineACaseAndASummary) {
   const RunResult run = Reproduce(kCases);
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.err, IsEmpty());
-  EXPECT_THAT(run.out, MatchesRegex("case +nodes +recorded +found +deviation +ms\n"
+  EXPECT_THAT(run.out, MatchesRegex("case +nodes +recorded +found +off by +ms\n"
                                     "roomy +1 +1.25 +1.25 +0 +[0-9.]+  ok\n"
                                     "full +1 +infeasible +infeasible +0 +[0-9.]+  ok\n"
                                     "2 cases, 0 differ, largest deviation 0\n"));
+}
+
+// A name that is longer than its column stands above its figures.
+TEST_F(ReproduceCommand, TableFitsATerminal) {
+  const std::string name(60, 'n');
+  const RunResult run = Reproduce(absl::StrReplaceAll(
+      kCases, {{"\"roomy\"", "\"" + name + "\""}, {"\"objective\": 1.25", "\"objective\": 1"}}));
+  EXPECT_EQ(run.exit_code, 4) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("\n" + name + "\n"));
+  EXPECT_THAT(run.out, HasSubstr("DIFFERS"));
+  ExpectFitsATerminal(run.out);
 }
 
 TEST_F(ReproduceCommand, JsonSaysTheSame) {

@@ -24,7 +24,7 @@ TEST(ReproduceFasopCommand, OneLineAFileAndASummary) {
                                        FasopFile("bert.het.csv"), FasopFile("T5.homo.csv")});
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.err, IsEmpty());
-  EXPECT_THAT(run.out, MatchesRegex("file +kind +records +figures +differ +deviation +ms\n"
+  EXPECT_THAT(run.out, MatchesRegex("file +kind +records +figures +differ +off by +ms\n"
                                     "gpt2XL.het.csv +gpt2XL +9 +117 +0 .+  ok\n"
                                     "bert.het.csv +bert +9 +117 +0 .+  ok\n"
                                     "T5.homo.csv +T5 +7 +91 +0 .+  ok\n"

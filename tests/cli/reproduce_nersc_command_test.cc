@@ -29,7 +29,7 @@ TEST(ReproduceNerscCommand, OneLineAFileAndASummary) {
                      DataFile("searches.jsonl"), DataFile("op_variants.json")});
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.err, IsEmpty());
-  EXPECT_THAT(run.out, MatchesRegex("file +kind +records +figures +differ +deviation +ms\n"
+  EXPECT_THAT(run.out, MatchesRegex("file +kind +records +figures +differ +off by +ms\n"
                                     "nersc_collectives.json +collectives +17 +17 +0 .+  ok\n"
                                     "nersc_points.jsonl +points +6 +[0-9]+ +0 .+  ok\n"
                                     "nersc_searches.jsonl +searches +2 +[0-9]+ +0 .+  ok\n"

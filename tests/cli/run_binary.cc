@@ -98,6 +98,11 @@ std::vector<std::string> ScratchFolder::Names() const {
   return names;
 }
 
+void ExpectFitsATerminal(const std::string& output) {
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+}
+
 std::string ReadText(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::stringstream text;

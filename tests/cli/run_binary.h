@@ -34,6 +34,9 @@ class ScratchFolder {
   std::string path_;
 };
 
+// Fails the test where a line of `output` has more than 80 columns.
+void ExpectFitsATerminal(const std::string& output);
+
 std::string ReadText(const std::string& path);
 
 }  // namespace meshwright

@@ -15,8 +15,10 @@ namespace {
 class Search {
  public:
   Search(const Graph& graph, const CostModel& cost_model, const FusionInfo& fusion,
-         const std::vector<Interval>& intervals, int64_t budget)
+         const std::vector<Interval>& intervals, int64_t budget,
+         const std::map<size_t, Sharding>& given)
       : graph_(graph), cost_(cost_model), fusion_(fusion), intervals_(intervals), budget_(budget) {
+    for (const auto& [parameter, sharding] : given) given_[graph.parameters[parameter]] = sharding;
     int32_t end = 0;
     for (const Interval& i : intervals) end = std::max(end, i.end);
     usage_.assign(end, 0);
@@ -134,7 +136,9 @@ class Search {
   void DecideParameter(size_t i, double cost) {
     const ValueId v = graph_.ops[i].results[0];
     const Shape& shape = graph_[v].shape;
+    const auto given = given_.find(OpId(i));
     for (const Sharding& stored : AllShardings(v)) {
+      if (given != given_.end() && stored != given->second) continue;
       const bool gathers = graph_[v].users.size() > 1;
       for (const Sharding& seen : gathers ? AllShardings(v) : std::vector<Sharding>{stored}) {
         if (!KeepsAxesOf(seen, stored)) continue;
@@ -172,6 +176,7 @@ class Search {
   const FusionInfo& fusion_;
   const std::vector<Interval>& intervals_;
   const int64_t budget_;
+  std::map<OpId, Sharding> given_;
   std::vector<Rule> rules_;
   std::vector<std::vector<Strategy>> strategies_;
   std::vector<Sharding> seen_;  // by value: what its users see
@@ -184,8 +189,8 @@ class Search {
 
 std::optional<double> BruteForce(const Graph& graph, const CostModel& cost_model,
                                  const FusionInfo& fusion, const std::vector<Interval>& intervals,
-                                 int64_t budget_bytes) {
-  return Search(graph, cost_model, fusion, intervals, budget_bytes).Run();
+                                 int64_t budget_bytes, const std::map<size_t, Sharding>& given) {
+  return Search(graph, cost_model, fusion, intervals, budget_bytes, given).Run();
 }
 
 }  // namespace meshwright

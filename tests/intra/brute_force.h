@@ -2,12 +2,14 @@
 #define TESTS_INTRA_BRUTE_FORCE_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 
 #include "meshwright/cost/cost_model.h"
 #include "meshwright/cost/fusion.h"
 #include "meshwright/cost/liveness.h"
 #include "meshwright/hlo/graph.h"
+#include "meshwright/sharding/sharding.h"
 
 namespace meshwright {
 
@@ -15,10 +17,11 @@ namespace meshwright {
 // operator, every sharding of every value that several operators use, and every storage of every
 // parameter. Shares with the planner the rules, the prices, fusion and liveness, but neither its
 // grouping of operators nor its problem. nullopt if nothing fits. Only for tiny programs without
-// loops.
+// loops. `given`: how parameters (by position in graph.parameters) have to be stored.
 std::optional<double> BruteForce(const Graph& graph, const CostModel& cost_model,
                                  const FusionInfo& fusion, const std::vector<Interval>& intervals,
-                                 int64_t budget_bytes);
+                                 int64_t budget_bytes,
+                                 const std::map<size_t, Sharding>& given = {});
 
 }  // namespace meshwright
 

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // `text` with a made-up plan in which every value is replicated but for the given ones (by op
-// name). `factor_on_x`: the factor of an operator that the mesh's first axis shards.
+// name). `factor_on_x`: the factor of an operator that the mesh's first axis shards, 0: none.
 std::string Annotate(const std::string& text, const std::map<std::string, std::string>& shardings,
                      const std::map<std::string, char>& factor_on_x = {}) {
   Cluster cluster;
@@ -34,8 +34,10 @@ std::string Annotate(const std::string& text, const std::map<std::string, std::s
       const std::vector<Factor>& factors = intra.ops[i].rule.factors;
       const auto factor = std::find_if(factors.begin(), factors.end(),
                                        [&](const Factor& f) { return f.label == label->second; });
-      EXPECT_NE(factor, factors.end()) << op.name;
-      intra.ops[i].strategy = {static_cast<FactorIndex>(factor - factors.begin()), kNoFactor};
+      EXPECT_EQ(factor == factors.end(), label->second == 0) << op.name;
+      intra.ops[i].strategy = {
+          label->second == 0 ? kNoFactor : static_cast<FactorIndex>(factor - factors.begin()),
+          kNoFactor};
     }
     intra.ops[i].free = op.kind == OpKind::kInstruction && op.operands.empty() && op.parameter < 0;
   }
@@ -116,6 +118,20 @@ TEST(AnnotateStablehlo, OperandsAsNeededAndResultsAsComputed) {
   %computed_0 = sdy.sharding_constraint %planned_0 <@mesh, [{"x"}, {}]> : tensor<8x8xf32>
   %0 = sdy.sharding_constraint %computed_0 <@mesh, [{}, {}]> : tensor<8x8xf32>
   return %0)"));
+}
+
+// A number is nowhere to be moved to, what it is the sum of may be.
+TEST(AnnotateStablehlo, OperandsOfNumbers) {
+  const std::string text = Annotate(R"(func.func @main(%x: tensor<8x8xf32>) -> tensor<f32> {
+  %c = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [0, 1] : (tensor<8x8xf32>, tensor<f32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+)",
+                                    {{"x", "[x,_]"}}, {{"reduce.1", '\0'}});
+  EXPECT_THAT(text, HasSubstr(R"(
+  %needed0_0 = sdy.sharding_constraint %x <@mesh, [{}, {}]> : tensor<8x8xf32>
+  %0 = stablehlo.reduce(%needed0_0 init: %c) applies)"));
 }
 
 TEST(AnnotateStablehlo, PartialSumsAreCombinedAfterTheirAddition) {

@@ -79,7 +79,7 @@ TEST(PlanDataFlow, IsThatOfTheGraph) {
 // A matrix product whose contracted dimension is cut has partial sums along that axis, and others
 // have none.
 TEST(PlanDataFlow, ReducedAxesAreThoseOfContractedDimensions) {
-  const absl::StatusOr<PlannedProgram> planned = PlanOnTwoByTwo("tiny_gpt.train.hlo.txt.gz");
+  const absl::StatusOr<PlannedProgram> planned = PlanOnTwoByTwo("mlp_4096x4.train.hlo.txt.gz");
   ASSERT_TRUE(planned.ok()) << planned.status();
   const Graph& graph = planned->program.graph;
   int cut = 0;
@@ -139,7 +139,6 @@ TEST(PlanMemoryTimeline, KeepsThePeakAndNoMoreThanItsPoints) {
     const std::vector<int64_t> bytes = MemoryByTime(planned->intra);
     EXPECT_EQ(plan.memory_timeline->length, static_cast<int64_t>(bytes.size()));
     ASSERT_LE(points.size(), static_cast<size_t>(kMemoryPoints));
-    EXPECT_EQ(points.size(), std::min(bytes.size(), points.size()));
     EXPECT_EQ(points.front().time, 0);
     EXPECT_EQ(points.back().time, static_cast<int64_t>(bytes.size()) - 1);
     int64_t highest = 0;
@@ -154,7 +153,7 @@ TEST(PlanMemoryTimeline, KeepsThePeakAndNoMoreThanItsPoints) {
           EXPECT_EQ(plan.instructions[points[i].instruction].name, plan.peak_at);
         }
       }
-      if (i > 0) EXPECT_GE(points[i].seconds, points[i - 1].seconds);
+      EXPECT_GE(points[i].seconds, i == 0 ? 0 : points[i - 1].seconds);
     }
     EXPECT_EQ(highest, plan.peak_bytes);
     // What is kept at the peak, and buffers, is all there is.

@@ -1,5 +1,6 @@
 """Verification: reading compiled programs, the comparisons, and the whole of it on host devices."""
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -384,6 +385,13 @@ def test_the_worker(tmp_path):
         (["PLAN", "--program", "/no/program"], "cannot open /no/program"),
         (["PLAN"], "--program"),
         (["PLAN", "--program", "p", "--devices", "tpu"], "expected host:N or gpu"),
+        pytest.param(
+            ["PLAN", "--program", "p", "--devices", "gpu"],
+            "--devices gpu: ",
+            marks=pytest.mark.skipif(
+                importlib.util.find_spec("jax_plugins") is not None, reason="there may be GPUs"
+            ),
+        ),
         (["PLAN", "--program", "PLAN"], "expected 'HloModule'"),
         (["PLAN", "--program", "p", "--devices", "host:2"], "the plan is for 8 devices, JAX has 2"),
     ],

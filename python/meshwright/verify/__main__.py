@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import re
 import sys
 
-from meshwright import errors
+from meshwright import _devices, errors
 from meshwright.document import Plan
 
 # Exit codes of the command line: HACKING.md.
@@ -42,26 +40,13 @@ def _needed(plan: Plan) -> int:
     return min(needed, _HOST_DEVICES)
 
 
-def _choose_devices(text: str, needed: int) -> None:
-    """Sets JAX up before it is loaded. "host:8", "host" (as many as needed), "gpu", or nothing."""
-    if text == "gpu":
-        os.environ["JAX_PLATFORMS"] = "cuda,rocm"
-        return
-    match = re.fullmatch(r"host(?::([1-9][0-9]{0,4}))?", text or "host")
-    if match is None:
-        raise errors.InvalidArgumentError(f'--devices: found "{text}", expected host:N or gpu')
-    count = int(match[1] or needed)
-    flags = os.environ.get("XLA_FLAGS", "")
-    os.environ["XLA_FLAGS"] = f"{flags} --xla_force_host_platform_device_count={count}".strip()
-    os.environ["JAX_PLATFORMS"] = "cpu"
-
-
 def _run(argv: list[str]) -> int:
     arguments = _arguments(argv)
     from meshwright.verify import verify
 
     plan = Plan.load(arguments.plan)
-    _choose_devices(arguments.devices, _needed(plan))
+    devices = arguments.devices or "host"
+    _devices.choose(devices, _needed(plan))
     try:
         import jax
     except ImportError:
@@ -69,10 +54,7 @@ def _run(argv: list[str]) -> int:
             f"{sys.executable} has no JAX; install it with: {sys.executable} -m pip install "
             "'jax[cpu]' (or 'jax[cuda12]')"
         ) from None
-    try:
-        jax.devices()
-    except RuntimeError as error:
-        raise errors.InvalidArgumentError(f"--devices: {error}") from None
+    _devices.check(jax, devices)
     report = verify(
         plan,
         arguments.program,

@@ -30,4 +30,9 @@ std::string Hanging(std::string_view label, std::string_view text) {
   return StrCat(label, absl::StrJoin(Wrapped(text, width), StrCat("\n", margin)), "\n");
 }
 
+std::string FirstColumn(std::string_view name, size_t width) {
+  if (name.size() > width) return StrCat(name, "\n", std::string(width, ' '));
+  return StrCat(name, std::string(width - name.size(), ' '));
+}
+
 }  // namespace meshwright

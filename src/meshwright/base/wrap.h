@@ -18,6 +18,10 @@ std::vector<std::string> Wrapped(std::string_view text, size_t width);
 // the beginning of `text`. Ends with a newline.
 std::string Hanging(std::string_view label, std::string_view text);
 
+// `name` as the first column of a table, `width` wide: filled with spaces, or on a line of its own
+// if it is longer.
+std::string FirstColumn(std::string_view name, size_t width);
+
 }  // namespace meshwright
 
 #endif  // MESHWRIGHT_BASE_WRAP_H_

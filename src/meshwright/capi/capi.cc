@@ -15,6 +15,7 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/capi/options_json.h"
 #include "meshwright/capi/tables_json.h"
+#include "meshwright/explain/explain.h"
 #include "meshwright/hlo/proto_writer.h"
 #include "meshwright/plan/apply_plan.h"
 #include "meshwright/plan/plan_json.h"
@@ -194,6 +195,7 @@ mw_result* mw_read_plan(const char* plan, size_t plan_bytes) {
     const auto shared = std::make_shared<const meshwright::Plan>(std::move(read));
     result.writers["plan"] = [shared] { return meshwright::PlanToJson(*shared); };
     result.writers["table"] = [shared] { return meshwright::PlanTable(*shared); };
+    result.writers["explanation"] = [shared] { return meshwright::ExplainPlan(*shared); };
     return absl::OkStatus();
   });
 }

@@ -56,11 +56,11 @@ absl::StatusOr<FasopNodes> ReadFasopNodes(const std::string& spec) {
 
 std::string FasopRowText(const FasopRow& row) {
   const transformer::fasop::Estimate& e = row.estimate;
-  return absl::StrFormat("%-16s %3d %4d %3d %4d %10s %11.4g %8.3g%s %8.3g%s  %s\n", row.placement,
-                         row.degrees.tp, row.degrees.dp, row.degrees.pp, row.degrees.micro_batch,
-                         SecondsText(e.seconds), e.step_dollars, e.memory_gib,
-                         e.over_memory ? "!" : " ", e.sharded_memory_gib,
-                         e.sharded_over_memory ? "!" : " ", absl::StrJoin(e.partition, "-"));
+  return absl::StrFormat("%-16s %3d %4d %3d %4d %10s %11.4g %8.3g%s %8.3g%s\n  layers %s\n",
+                         row.placement, row.degrees.tp, row.degrees.dp, row.degrees.pp,
+                         row.degrees.micro_batch, SecondsText(e.seconds), e.step_dollars,
+                         e.memory_gib, e.over_memory ? "!" : " ", e.sharded_memory_gib,
+                         e.sharded_over_memory ? "!" : "", absl::StrJoin(e.partition, "-"));
 }
 
 std::string FasopRowsCsv(const std::vector<FasopRow>& rows) {
@@ -126,9 +126,8 @@ absl::Status RunFasopPlanning(const FasopPlanning& planning) {
   if (!planning.pareto) {
     shown.resize(std::min(shown.size(), static_cast<size_t>(planning.top)));
   }
-  std::string text =
-      absl::StrFormat("%-16s %3s %4s %3s %4s %10s %11s %9s %9s  %s\n", "placement", "tp", "dp",
-                      "pp", "mbs", "step", "$ a step", "GiB", "sharded", "layers of stages");
+  std::string text = absl::StrFormat("%-16s %3s %4s %3s %4s %10s %11s %9s %9s\n", "placement", "tp",
+                                     "dp", "pp", "mbs", "step", "$ a step", "GiB", "sharded");
   for (const FasopRow& row : shown) text += FasopRowText(row);
   absl::StrAppendFormat(&text, "%d configurations in %s; ! is more memory than there is\n",
                         rows.size(), SecondsText(seconds));

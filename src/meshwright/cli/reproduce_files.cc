@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/base/wrap.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/transformer/nersc_reproduce.h"
 
@@ -22,13 +23,16 @@ struct TimedReport {
 };
 
 std::string Table(const std::vector<TimedReport>& reports) {
-  std::string text = absl::StrFormat("%-36s %-11s %8s %9s %8s %9s %9s\n", "file", "kind", "records",
-                                     "figures", "differ", "deviation", "ms");
+  constexpr size_t kNameColumns = 22;
+  std::string text =
+      absl::StrFormat("%s %-11s %7s %7s %6s %7s %5s\n", FirstColumn("file", kNameColumns), "kind",
+                      "records", "figures", "differ", "off by", "ms");
   for (const auto& [report, milliseconds] : reports) {
     const std::string name = report.file.substr(report.file.rfind('/') + 1);
-    StrAppend(&text, absl::StrFormat("%-36s %-11s %8d %9d %8d %9.2g %9.2f  %s\n", name, report.kind,
-                                     report.records, report.figures, report.differ,
-                                     report.largest_deviation, milliseconds,
+    StrAppend(&text, absl::StrFormat("%s %-11s %7d %7d %6d %7.2g %5s  %s\n",
+                                     FirstColumn(name, kNameColumns), report.kind, report.records,
+                                     report.figures, report.differ, report.largest_deviation,
+                                     MillisecondsText(milliseconds),
                                      report.differ == 0 ? "ok" : "DIFFERS"));
     for (const std::string& difference : report.differences) {
       StrAppend(&text, "  ", difference, "\n");
@@ -66,6 +70,11 @@ std::string Document(std::string_view name, const std::vector<TimedReport>& repo
 }
 
 }  // namespace
+
+std::string MillisecondsText(double milliseconds) {
+  const int decimals = milliseconds < 10 ? 2 : milliseconds < 1000 ? 1 : 0;
+  return absl::StrFormat("%.*f", decimals, milliseconds);
+}
 
 absl::Status ReproduceFiles(std::string_view name, FileReproduction reproduce,
                             const std::vector<std::string>& files, bool json) {

@@ -21,6 +21,9 @@ using FileReproduction =
 absl::Status ReproduceFiles(std::string_view name, FileReproduction reproduce,
                             const std::vector<std::string>& files, bool json);
 
+// In five columns up to 100 seconds.
+std::string MillisecondsText(double milliseconds);
+
 }  // namespace meshwright
 
 #endif  // MESHWRIGHT_CLI_REPRODUCE_FILES_H_

@@ -33,6 +33,8 @@ const std::vector<Verb>& Verbs();
 // One for each verb_*.cc.
 Action AddPlanVerb(CLI::App& app);
 Action AddEstimateVerb(CLI::App& app);
+Action AddExplainVerb(CLI::App& app);
+Action AddDiffVerb(CLI::App& app);
 Action AddSimulateVerb(CLI::App& app);
 Action AddVerifyVerb(CLI::App& app);
 Action AddExportVerb(CLI::App& app);

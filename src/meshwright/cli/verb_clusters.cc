@@ -25,10 +25,10 @@ std::string RowText(const DeviceType& device) {
   for (const char* type : kShownTypes) {
     const auto rate = device.peak_flops.find(type);
     absl::StrAppendFormat(
-        &rates, " %7s",
+        &rates, " %5s",
         rate == device.peak_flops.end() ? "-" : absl::StrFormat("%.0f", rate->second / 1e12));
   }
-  return absl::StrFormat("%-16s %8s %7.2f%s %5d %7.0f %7.0f %6s\n", device.name,
+  return absl::StrFormat("%-16s %8s %5.2f%s %5d %5.0f %7.0f %6s\n", device.name,
                          BytesText(device.memory_bytes), device.memory_bytes_per_second / 1e12,
                          rates, device.devices_per_node,
                          device.intra_node.bandwidth_bytes_per_second / 1e9,
@@ -37,13 +37,12 @@ std::string RowText(const DeviceType& device) {
 
 absl::Status PrintDevices() {
   std::string text =
-      absl::StrFormat("%-16s %8s %7s %7s %7s %7s %5s %7s %7s %6s\n", "device", "memory", "TB/s",
+      absl::StrFormat("%-16s %8s %5s %5s %5s %5s %5s %5s %7s %6s\n", "device", "memory", "TB/s",
                       "bf16", "f16", "f32", "/node", "link", "network", "$/h");
   for (const DeviceType& device : BuiltinDevices()) absl::StrAppend(&text, RowText(device));
-  absl::StrAppend(
-      &text,
-      "Rates in Tflop/s, dense; link (inside a node) and network (between nodes) in GB/s each\n"
-      "way and device; -: not known, or the device has no such rate.\n");
+  absl::StrAppend(&text,
+                  "Rates in Tflop/s, dense; link (inside a node) and network (between nodes) in\n"
+                  "GB/s each way and device; -: not known, or the device has no such rate.\n");
   return PrintOutput(text);
 }
 

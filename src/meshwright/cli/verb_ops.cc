@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/base/wrap.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/sharding/rule_table.h"
@@ -25,12 +26,17 @@ absl::Status CheckNames(const std::vector<std::string>& names) {
   return absl::OkStatus();
 }
 
+// What does not fit stands below.
 std::string RowText(const RuleRow& row) {
-  std::string text(OpcodeName(row.opcode));
-  text.resize(std::max(kNameWidth, text.size() + 2), ' ');
-  StrAppend(&text, row.notation.empty() ? "no rule: replicated" : row.notation);
-  if (!row.remark.empty()) StrAppend(&text, "  -- ", row.remark);
-  return text + "\n";
+  std::string name(OpcodeName(row.opcode));
+  name.resize(std::max(kNameWidth, name.size() + 2), ' ');
+  const std::string rule(row.notation.empty() ? "no rule: replicated" : row.notation);
+  if (row.remark.empty()) return Hanging(name, rule);
+  const std::string remark = StrCat("-- ", row.remark);
+  if (name.size() + rule.size() + 2 + remark.size() <= kTerminalColumns) {
+    return StrCat(name, rule, "  ", remark, "\n");
+  }
+  return StrCat(Hanging(name, rule), Hanging(std::string(name.size(), ' '), remark));
 }
 
 absl::Status PrintRules(const std::vector<std::string>& names) {

@@ -17,6 +17,7 @@
 #include "meshwright/base/nearest_name.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/base/wrap.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/reproduce_files.h"
 #include "meshwright/cli/reproduce_runs.h"
@@ -211,14 +212,17 @@ absl::StatusOr<const Reproduction*> FindReproduction(const std::string& name) {
       StrCat("cannot reproduce \"", name, "\"; did you mean \"", NearestName(name, names), "\"?"));
 }
 
+constexpr size_t kNameColumns = 20;
+
 std::string CostText(const std::optional<double>& cost, std::string_view otherwise) {
-  return cost.has_value() ? absl::StrFormat("%.15g", *cost) : std::string(otherwise);
+  return cost.has_value() ? absl::StrFormat("%.10g", *cost) : std::string(otherwise);
 }
 
 std::string RowText(const Row& row) {
-  return absl::StrFormat("%-36s %6d %18s %18s %9.2g %9.2f  %s\n", row.name, row.nodes,
-                         CostText(row.recorded, "infeasible"), CostText(row.found, row.outcome),
-                         row.deviation, row.milliseconds, row.ok ? "ok" : "DIFFERS");
+  return absl::StrFormat("%s %6d %13s %13s %7.2g %5s  %s\n", FirstColumn(row.name, kNameColumns),
+                         row.nodes, CostText(row.recorded, "infeasible"),
+                         CostText(row.found, row.outcome), row.deviation,
+                         MillisecondsText(row.milliseconds), row.ok ? "ok" : "DIFFERS");
 }
 
 std::string RowJson(const Row& row) {
@@ -258,9 +262,9 @@ absl::Status RunReproduce(const ReproduceCommand& command) {
   std::string json_rows;
   const auto show = [&](const Row& row) {
     if (!command.json && cases == 0) {
-      MW_RETURN_IF_ERROR(
-          PrintOutput(absl::StrFormat("%-36s %6s %18s %18s %9s %9s\n", "case", "nodes", "recorded",
-                                      "found", "deviation", "ms")));
+      MW_RETURN_IF_ERROR(PrintOutput(absl::StrFormat("%s %6s %13s %13s %7s %5s\n",
+                                                     FirstColumn("case", kNameColumns), "nodes",
+                                                     "recorded", "found", "off by", "ms")));
     }
     ++cases;
     differ += row.ok ? 0 : 1;

@@ -34,6 +34,23 @@ const std::vector<Verb>& Verbs() {
        "Shardings come from --fix, --fix-file and annotations in the program. Prints and writes "
        "what `plan` does.",
        "0 a plan, 2 bad input, 3 over the memory of --memory, 1 a bug in meshwright"},
+      {"explain", "say in words what a plan does, and why",
+       "meshwright explain plan.json\n"
+       "meshwright explain plan.json --parameters\n"
+       "meshwright explain plan.json --tensor \"state*wq*\"\n"
+       "meshwright explain plan.json --why-not \"state[0]['layer0']['wq']=[x,_]\"",
+       &AddExplainVerb,
+       "Prints on one screen what kind of parallelism each weight has, where time goes, what fills "
+       "memory, the dearest collectives with what causes them, and how close to optimal the plan "
+       "is. Reads the plan alone; only --why-not plans the program again.",
+       "0 an answer, 2 bad input, 1 a bug in meshwright"},
+      {"diff", "say what changed from one plan to another",
+       "meshwright diff old.json new.json\n"
+       "meshwright diff old.json new.json --json",
+       &AddDiffVerb,
+       "Prints what was asked for and found otherwise, changes of time, memory and collectives, and "
+       "what is sharded otherwise, repeated layers together.",
+       "0 also if the plans differ, 2 bad input, 1 a bug in meshwright"},
       {"simulate", "run a plan's pipeline event by event",
        "meshwright simulate plan.json --trace trace.json\n"
        "meshwright simulate plan.json --schedule zb-h1 --micro-batches 64",

@@ -242,7 +242,7 @@ class Annotator {
       const LeafFinder::Leaves& leaf = leaves[result.instruction.index()];
       if (leaf.size() != 1 || !leaf[0].valid()) continue;
       const Value& value = graph_[leaf[0]];
-      if (value.shape.rank() == 0 || free_[leaf[0].index()]) continue;
+      if (free_[leaf[0].index()]) continue;
       const auto number = static_cast<size_t>(result.operation);
       std::vector<std::string>& shardings =
           texts.results[number][static_cast<size_t>(result.result)];
@@ -275,6 +275,11 @@ class Annotator {
         operands.resize(texts.results[number].size());
         operands[static_cast<size_t>(result.result)] =
             OperandTo(carry->second->init, values_[carry->second->parameter.index()]);
+      }
+      // A number is kept everywhere, but what it is made of may have to be moved.
+      if (value.shape.rank() == 0) {
+        shardings.clear();
+        continue;
       }
       std::string kept = KeptText(leaf[0]);
       if (shardings.empty() || shardings.back() != kept) shardings.push_back(std::move(kept));

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/base/status.h"
+#include "meshwright/base/wrap.h"
 #include "meshwright/blocks/block_kinds.h"
 #include "meshwright/plan/columns.h"
 
@@ -117,10 +118,12 @@ std::string BlocksTable(const BlocksReport& report) {
     absl::StrAppend(&text, Columns(std::move(rows), {false, true, true, true}), "sequence  ",
                     SequenceText(segments.sequence), "\n");
   }
-  absl::StrAppend(&text,
-                  absl::StrFormat("space     10^%.1f with operators by themselves, 10^%.1f with "
-                                  "blocks; %.0f combinations\n          to measure\n",
-                                  report.log10_before, report.log10_after, report.combinations));
+  absl::StrAppend(
+      &text,
+      Hanging("space     ",
+              absl::StrFormat("10^%.1f with operators by themselves, 10^%.1f with blocks; "
+                              "%.0f combinations to measure",
+                              report.log10_before, report.log10_after, report.combinations)));
   for (const std::string& warning : report.analysis.warnings)
     absl::StrAppend(&text, "warning: ", warning, "\n");
   return text;

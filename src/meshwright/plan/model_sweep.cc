@@ -10,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/base/wrap.h"
 #include "meshwright/plan/plan_table.h"
 #include "meshwright/plan/transformer_table.h"
 
@@ -95,8 +96,8 @@ absl::StatusOr<std::vector<SweepRow>> SweepModel(const ModelRequest& request,
 }
 
 std::string SweepTable(const std::vector<SweepRow>& rows) {
-  std::string text = absl::StrFormat("%8s %8s %9s %12s %6s %6s %9s  %s\n", "GPUs", "batch", "step",
-                                     "tokens/s", "MFU", "eff.", "memory", "degrees");
+  std::string text = absl::StrFormat("%8s %8s %9s %12s %6s %6s %9s\n", "GPUs", "batch", "step",
+                                     "tokens/s", "MFU", "eff.", "memory");
   const std::vector<double> efficiencies = Efficiencies(rows);
   for (size_t i = 0; i < rows.size(); ++i) {
     const SweepRow& row = rows[i];
@@ -106,10 +107,11 @@ std::string SweepTable(const std::vector<SweepRow>& rows) {
       continue;
     }
     const Plan& plan = *row.plan;
-    absl::StrAppendFormat(&text, "%9s %12.0f %5.1f%% %5.1f%% %9s  %s\n",
-                          SecondsText(plan.step_seconds), TokensPerSecond(plan),
-                          100 * plan.transformer->mfu, 100 * efficiencies[i],
-                          BytesText(plan.peak_bytes), DegreesText(plan.transformer->configuration));
+    absl::StrAppendFormat(&text, "%9s %12.0f %5.1f%% %5.1f%% %9s\n", SecondsText(plan.step_seconds),
+                          TokensPerSecond(plan), 100 * plan.transformer->mfu, 100 * efficiencies[i],
+                          BytesText(plan.peak_bytes));
+    absl::StrAppend(&text,
+                    Hanging(std::string(9, ' '), DegreesText(plan.transformer->configuration)));
   }
   return text;
 }

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -17,6 +16,7 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/plan/columns.h"
 #include "meshwright/plan/cost_model_table.h"
+#include "meshwright/plan/folded_names.h"
 #include "meshwright/plan/program.h"
 #include "meshwright/plan/transformer_table.h"
 
@@ -31,41 +31,6 @@ std::string ThreeDigits(double value) {
   if (value >= 99.95) return absl::StrFormat("%.0f", value);
   return absl::StrFormat(value >= 9.995 ? "%.1f" : "%.2f", value);
 }
-
-// A name cut into its numbers (odd places) and what is between them (even places): "layer12/w" is
-// {"layer", "12", "/w"}.
-std::vector<std::string> NamePieces(const std::string& name) {
-  std::vector<std::string> pieces = {""};
-  for (char c : name) {
-    const bool digit = absl::ascii_isdigit(static_cast<unsigned char>(c));
-    if (digit != (pieces.size() % 2 == 0)) pieces.emplace_back();
-    pieces.back().push_back(c);
-  }
-  return pieces;
-}
-
-// What names have in common that differ only in their numbers: `*` for every number that varies.
-class NamePattern {
- public:
-  void Add(const std::string& name) {
-    std::vector<std::string> pieces = NamePieces(name);
-    if (pieces_.empty()) pieces_ = pieces;
-    for (size_t i = 1; i < pieces.size(); i += 2) {
-      if (pieces[i] != pieces_[i]) pieces_[i] = "*";
-    }
-  }
-  std::string text() const { return absl::StrJoin(pieces_, ""); }
-
-  // The same for all names that may share a pattern.
-  static std::string Key(const std::string& name) {
-    std::vector<std::string> pieces = NamePieces(name);
-    for (size_t i = 1; i < pieces.size(); i += 2) pieces[i] = "*";
-    return absl::StrJoin(pieces, "");
-  }
-
- private:
-  std::vector<std::string> pieces_;
-};
 
 std::string MeshText(const Plan& plan) {
   return absl::StrJoin(plan.mesh, ",", [](std::string* out, const PlanAxis& axis) {
@@ -124,14 +89,14 @@ std::string CollectiveSection(const Plan& plan) {
 std::string ParameterSection(const Plan& plan) {
   struct Group {
     const PlanTensor* first = nullptr;
-    NamePattern name;
+    FoldedName name;
     int64_t count = 0, bytes = 0;
   };
   std::vector<Group> groups;
   absl::flat_hash_map<std::string, size_t> index;
   for (const PlanTensor& tensor : plan.parameters) {
     const std::string key =
-        absl::StrCat(NamePattern::Key(tensor.name), "|", tensor.dtype, "|",
+        absl::StrCat(FoldedName::Key(tensor.name), "|", tensor.dtype, "|",
                      absl::StrJoin(tensor.shape, ","), "|", SpecText(tensor.spec));
     const auto [it, inserted] = index.try_emplace(key, groups.size());
     if (inserted) groups.push_back({.first = &tensor, .name = {}});

@@ -4,7 +4,9 @@
 #include <map>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/base/wrap.h"
 #include "meshwright/transformer/runs.h"
 
 namespace meshwright::transformer {
@@ -41,11 +43,13 @@ void AppendTable(std::string_view title, const std::vector<RunPrediction>& predi
     sum.all.Add(one.error());
     (one.fitted ? sum.fitted : sum.other).Add(one.error());
   }
-  StrAppend(out, absl::StrFormat("%-58s %5s %8s %8s %8s %8s %8s\n", std::string(title), "rows",
-                                 "error", "fitted", "other", "bias", "largest"));
+  constexpr size_t kNameColumns = 29;
+  StrAppend(out, absl::StrFormat("%s %5s %8s %8s %8s %8s %8s\n", FirstColumn(title, kNameColumns),
+                                 "rows", "error", "fitted", "other", "bias", "largest"));
   for (const auto& [name, sum] : sums) {
-    StrAppend(out, absl::StrFormat("%-58s %5d %8s %8s %8s %+7.1f%% %7.1f%%\n", name, sum.all.rows,
-                                   Percent(sum.all), Percent(sum.fitted), Percent(sum.other),
+    StrAppend(out, absl::StrFormat("%s %5d %8s %8s %8s %+7.1f%% %7.1f%%\n",
+                                   FirstColumn(name, kNameColumns), sum.all.rows, Percent(sum.all),
+                                   Percent(sum.fitted), Percent(sum.other),
                                    100 * sum.all.signed_sum / sum.all.rows, 100 * sum.all.largest));
   }
   StrAppend(out, "\n");
@@ -79,11 +83,10 @@ std::string RunsReport(const std::vector<RunPrediction>& predictions) {
     if (!one.skipped.empty()) skipped[one.skipped].push_back(one.line);
   }
   for (const auto& [why, lines] : skipped) {
-    StrAppend(&out, "\nnot taken, ", lines.size(), lines.size() == 1 ? " row: " : " rows: ", why,
-              "; lines");
-    for (const int line : lines) StrAppend(&out, " ", line);
+    StrAppend(&out, "\n",
+              Hanging("not taken, ", StrCat(lines.size(), lines.size() == 1 ? " row: " : " rows: ",
+                                            why, "; lines ", absl::StrJoin(lines, " "))));
   }
-  if (!skipped.empty()) StrAppend(&out, "\n");
   return out;
 }
 

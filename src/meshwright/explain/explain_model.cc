@@ -1,0 +1,230 @@
+#include "meshwright/explain/explain_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "meshwright/base/counted.h"
+#include "meshwright/explain/screen.h"
+#include "meshwright/plan/columns.h"
+#include "meshwright/plan/plan_table.h"
+#include "meshwright/plan/transformer_table.h"
+
+namespace meshwright {
+namespace {
+
+struct NamedAmount {
+  std::string name;
+  double amount = 0;
+};
+
+// The members of `parts` that are not 0, the largest first.
+template <typename Parts>
+std::vector<NamedAmount> LargestFirst(const Parts& parts) {
+  std::vector<NamedAmount> all;
+  Parts::VisitMembers(parts, [&](const char* name, auto amount) {
+    if (amount != 0)
+      all.push_back({absl::StrReplaceAll(name, {{"_", " "}}), static_cast<double>(amount)});
+  });
+  std::stable_sort(all.begin(), all.end(), [](const NamedAmount& a, const NamedAmount& b) {
+    return std::abs(a.amount) > std::abs(b.amount);
+  });
+  return all;
+}
+
+std::string InsideText(int64_t degree, double inside, bool in_order) {
+  if (in_order) return "";
+  if (inside == static_cast<double>(degree)) return "each group within a node";
+  if (inside <= 1) return "each group over as many nodes";
+  return absl::StrFormat("%.0f of a group in one node", inside);
+}
+
+std::string DataText(const PlanDegrees& d) {
+  switch (d.zero) {
+    case 1:
+      return "optimizer state sharded (ZeRO-1)";
+    case 2:
+      return "optimizer state and gradients sharded (ZeRO-2)";
+    case 3:
+      return "weights, gradients and optimizer state sharded (ZeRO-3, FSDP)";
+    default:
+      return "all state replicated";
+  }
+}
+
+std::string JoinNonEmpty(std::vector<std::string> parts) {
+  std::erase(parts, "");
+  return absl::StrJoin(parts, ", ");
+}
+
+const PlanGroupBytes& FullestGroup(const PlanTransformer& part) {
+  const auto bytes = [](const PlanGroupBytes& group) {
+    double sum = 0;
+    PlanGroupBytes::VisitMembers(group, [&](std::string_view name, int64_t one) {
+      if (name != "host") sum += static_cast<double>(one);
+    });
+    return sum;
+  };
+  return *std::max_element(
+      part.memory.begin(), part.memory.end(),
+      [&](const PlanGroupBytes& a, const PlanGroupBytes& b) { return bytes(a) < bytes(b); });
+}
+
+std::string StepSection(const Plan& plan) {
+  const PlanTransformer& part = *plan.transformer;
+  std::string text = Labelled("time", StrCat(SecondsText(plan.step_seconds), " a step, MFU ",
+                                             absl::StrFormat("%.1f %%, HFU %.1f %%; of that",
+                                                             100 * part.mfu, 100 * part.hfu)));
+  std::vector<std::vector<std::string>> rows;
+  for (const NamedAmount& one : LargestFirst(part.seconds)) {
+    rows.push_back({one.name, SecondsText(one.amount), ShareText(one.amount, plan.step_seconds)});
+  }
+  return StrCat(text, Columns(std::move(rows), {false, true, true}));
+}
+
+std::string FullestGroupSection(const Plan& plan) {
+  const PlanGroupBytes& group = FullestGroup(*plan.transformer);
+  std::string text = BytesText(plan.peak_bytes);
+  if (plan.budget_bytes.has_value()) StrAppend(&text, " of ", BytesText(*plan.budget_bytes));
+  StrAppend(&text, " on the fullest device: ");
+  std::vector<std::string> shares;
+  for (const NamedAmount& one : LargestFirst(group)) {
+    if (one.name == "host") continue;
+    shares.push_back(StrCat(one.name, " ", BytesText(one.amount)));
+  }
+  StrAppend(&text, absl::StrJoin(shares, ", "));
+  if (group.host > 0) StrAppend(&text, "; beside these ", BytesText(group.host), " in the host");
+  return Labelled("memory", text);
+}
+
+std::string AlternativeSection(const Plan& plan) {
+  constexpr size_t kMost = 3, kMostParts = 2;
+  const std::vector<PlanAlternative>& others = plan.transformer->alternatives;
+  if (others.empty()) return "";
+  std::string text =
+      Labelled("next best", others.size() > kMost ? StrCat(kMost, " of ", others.size())
+                                                  : StrCat(others.size(), " in all"));
+  for (size_t i = 0; i < std::min(others.size(), kMost); ++i) {
+    std::vector<NamedAmount> parts = LargestFirst(others[i].slower_by);
+    parts.resize(std::min(parts.size(), kMostParts));
+    const std::string why =
+        absl::StrJoin(parts, ", ", [](std::string* out, const NamedAmount& one) {
+          absl::StrAppend(out, one.name, one.amount > 0 ? " +" : " -",
+                          SecondsText(std::abs(one.amount)));
+        });
+    StrAppend(
+        &text, WrapWords(StrCat("  ", DegreesText(others[i].configuration)), 4),
+        WrapWords(StrCat("    ", SecondsText(others[i].step_seconds),
+                         absl::StrFormat(" (%+.2f %%)",
+                                         100 * (others[i].step_seconds / plan.step_seconds - 1)),
+                         why.empty() ? "" : StrCat(": ", why)),
+                  6));
+  }
+  return text;
+}
+
+std::string SensitivitySection(const PlanTransformer& part) {
+  constexpr size_t kMost = 3;
+  std::vector<PlanSensitivity> all = part.sensitivity;
+  std::stable_sort(all.begin(), all.end(), [](const PlanSensitivity& a, const PlanSensitivity& b) {
+    return std::abs(a.step_change) > std::abs(b.step_change);
+  });
+  if (all.empty()) return "";
+  std::vector<std::vector<std::string>> rows;
+  for (size_t i = 0; i < std::min(all.size(), kMost); ++i)
+    rows.push_back({all[i].change, absl::StrFormat("%+.2f %%", 100 * all[i].step_change)});
+  return StrCat(Labelled("depends", "most on the hardware by these; the step with"),
+                Columns(std::move(rows), {false, true}));
+}
+
+}  // namespace
+
+std::vector<DegreeUse> DegreeUses(const Plan& plan) {
+  const PlanDegrees& d = plan.transformer->configuration;
+  const bool in_order = d.inside.tp == 0;
+  std::vector<DegreeUse> uses;
+  if (d.tp > 1) {
+    const std::string grid = d.tp2 > 1
+                                 ? absl::StrCat("SUMMA on a grid of ", d.tp2, " x ", d.tp / d.tp2)
+                                 : "column and row by turns";
+    const double inside = static_cast<double>(std::max<int64_t>(d.inside.tp, 1)) *
+                          static_cast<double>(std::max<int64_t>(d.inside.tp2, 1));
+    uses.push_back({"tensor", d.tp,
+                    JoinNonEmpty({grid, d.sequence_parallel ? "norms over the sequence too" : "",
+                                  InsideText(d.tp, inside, in_order)})});
+  }
+  if (d.cp > 1) {
+    uses.push_back({"context", d.cp,
+                    JoinNonEmpty({absl::StrCat("keys by ", d.context),
+                                  InsideText(d.cp, static_cast<double>(d.inside.cp), in_order)})});
+  }
+  if (d.pp > 1) {
+    uses.push_back(
+        {"pipeline", d.pp,
+         JoinNonEmpty(
+             {d.schedule,
+              d.virtual_stages > 1 ? absl::StrCat(d.virtual_stages, " stages a group") : "",
+              Counted(plan.micro_batches, "micro-batch", "micro-batches"),
+              InsideText(d.pp, static_cast<double>(d.inside.pp), in_order)})});
+  }
+  if (d.dp > 1 || d.zero > 0) {
+    uses.push_back(
+        {d.zero == 3 ? "FSDP" : "data", d.dp,
+         JoinNonEmpty({DataText(d), d.shard > 0 ? absl::StrCat("over ", d.shard, " devices") : "",
+                       InsideText(d.dp, static_cast<double>(d.inside.dp), in_order)})});
+  }
+  if (d.ep > 1) {
+    uses.push_back(
+        {"expert", d.ep, d.etp > 1 ? absl::StrCat("each expert over ", d.etp, " devices") : ""});
+  }
+  return uses;
+}
+
+std::string ExplainModel(const Plan& plan) {
+  const PlanTransformer& part = *plan.transformer;
+  std::string text =
+      Labelled("model", absl::StrFormat("%s, %.4g parameters, %d sequences of %d tokens a step",
+                                        Fit(part.model, 40), static_cast<double>(part.parameters),
+                                        part.global_batch, part.sequence));
+  StrAppend(&text,
+            Labelled("cluster", absl::StrCat(Fit(plan.cluster.name, 40), ": ",
+                                             Counted(plan.cluster.parts[0].devices(), "device"),
+                                             " of type ", Fit(plan.cluster.parts[0].device, 24))));
+  const std::vector<DegreeUse> uses = DegreeUses(plan);
+  const std::string kinds = absl::StrJoin(uses, ", ", [](std::string* out, const DegreeUse& use) {
+    absl::StrAppend(out, use.kind, " ", use.degree);
+  });
+  StrAppend(&text, Labelled("in short",
+                            uses.empty() ? "no parallelism"
+                            : uses.size() == 1
+                                ? absl::StrCat(uses[0].kind, " parallelism over ", uses[0].degree)
+                                : absl::StrCat("mixed parallelism: ", kinds)));
+  for (const DegreeUse& use : uses) {
+    StrAppend(&text, WrapWords(absl::StrCat("  ", use.kind, " over ", use.degree,
+                                            use.how.empty() ? "" : ": ", use.how),
+                               4));
+  }
+  const PlanDegrees& d = part.configuration;
+  StrAppend(&text,
+            WrapWords(absl::StrCat("  ", Counted(d.micro_batch, "sequence"), " a micro-batch, ",
+                                   d.precision, " products, recomputation: ", d.recompute,
+                                   d.offload_optimizer ? ", optimizer state in the host" : "",
+                                   d.offload_activations ? ", activations in the host" : ""),
+                      4));
+  StrAppend(&text, StepSection(plan),
+            Labelled("optimal", absl::StrFormat(
+                                    "searched exactly: %d of %d legal configurations costed, %d of "
+                                    "them fit, the others ruled out by bounds",
+                                    part.search.evaluated, part.search.legal, part.search.fitting)),
+            FullestGroupSection(plan), AlternativeSection(plan), SensitivitySection(part),
+            Labelled("missing",
+                     "a plan of a model has degrees, but no program: no operators, tensors and "
+                     "collectives to name, and no sources"));
+  return text;
+}
+
+}  // namespace meshwright

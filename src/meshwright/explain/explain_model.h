@@ -1,0 +1,26 @@
+#ifndef MESHWRIGHT_EXPLAIN_EXPLAIN_MODEL_H_
+#define MESHWRIGHT_EXPLAIN_EXPLAIN_MODEL_H_
+
+#include <string>
+#include <vector>
+
+#include "meshwright/plan/plan.h"
+
+namespace meshwright {
+
+// One kind of parallelism that a model is trained with.
+struct DegreeUse {
+  std::string kind;    // "tensor", "context", "data", "pipeline", "expert"
+  int64_t degree = 1;  // devices of a group
+  std::string how;     // "column and row, 8 of a group in one node"
+};
+
+// Those of more than one device. Requires plan.transformer.
+std::vector<DegreeUse> DegreeUses(const Plan& plan);
+
+// ExplainPlan of a plan that was made from a model instead of a program.
+std::string ExplainModel(const Plan& plan);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_EXPLAIN_EXPLAIN_MODEL_H_

@@ -1,0 +1,334 @@
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "meshwright/base/counted.h"
+#include "meshwright/explain/explain.h"
+#include "meshwright/explain/explain_model.h"
+#include "meshwright/explain/part_summary.h"
+#include "meshwright/explain/screen.h"
+#include "meshwright/plan/columns.h"
+#include "meshwright/plan/plan_table.h"
+
+namespace meshwright {
+namespace {
+
+// One screen is worth more than completeness: the rest is in JSON.
+constexpr size_t kMostWeights = 8, kMostLayerRanges = 4, kMostCollectives = 5, kMostResidents = 4;
+constexpr size_t kMostParts = 6;
+
+struct Explained {
+  PlanPart part;
+  PartSummary summary;
+};
+
+std::string StagesText(const std::vector<size_t>& stages) {
+  if (stages.size() == 1) return absl::StrCat("stage ", stages[0]);
+  const bool consecutive = stages.back() - stages.front() + 1 == stages.size();
+  return consecutive ? absl::StrCat("stages ", stages.front(), "-", stages.back())
+                     : absl::StrCat("stages ", absl::StrJoin(stages, ","));
+}
+
+std::string Header(const Plan& plan) {
+  std::string text = Labelled("program", Fit(SubjectText(plan), kColumns - 10));
+  if (plan.stages.empty()) {
+    return absl::StrCat(text, Labelled("cluster", absl::StrCat(Fit(plan.cluster.name, 40),
+                                                               ", mesh ", MeshText(plan.mesh))));
+  }
+  absl::StrAppend(
+      &text, Labelled("cluster", Fit(plan.cluster.name, 60)),
+      Labelled("pipeline", StrCat(Counted(static_cast<int64_t>(plan.stages.size()), "stage"), ", ",
+                                  Counted(plan.micro_batches, "micro-batch", "micro-batches"), ", ",
+                                  plan.schedule.value_or(""),
+                                  absl::StrFormat(", bubble %.1f %%", 100 * plan.bubble_share))));
+  return text;
+}
+
+// ---- parallelism ----
+
+std::string AxesSection(const PartSummary& summary) {
+  std::string text;
+  for (const AxisSummary& axis : summary.axes) {
+    StrAppend(&text,
+              WrapWords(StrCat("  axis ", axis.axis, ", ", Counted(axis.devices, "device"), ": ",
+                               axis.roles.empty() ? "no weights" : SharesText(axis.roles)),
+                        4));
+  }
+  return text;
+}
+
+std::string WeightSection(const PlanPart& part, const PartSummary& summary) {
+  constexpr size_t kTypeColumn = 2;
+  std::vector<std::vector<std::string>> rows = {{"parameter", "", "type", "spec", "parallelism"}};
+  int64_t left_out = 0;
+  for (const ParameterGroup& group : summary.parameters) {
+    if (group.category == MemoryCategory::kOptimizerState) continue;
+    if (rows.size() > kMostWeights) {
+      ++left_out;
+      continue;
+    }
+    rows.push_back({group.name, TimesText(group.count), TypeText(group.type), SpecText(group.spec),
+                    RolesText(group.roles, part.mesh)});
+  }
+  if (rows.size() == 1) return "";
+  std::vector<bool> right = {false, true, false, false, false};
+  // Names tell more than types do.
+  if (ColumnsWidth(rows) > kColumns) {
+    for (auto& row : rows) row.erase(row.begin() + kTypeColumn);
+    right.erase(right.begin() + kTypeColumn);
+  }
+  std::string text = Columns(std::move(rows), right);
+  if (left_out > 0)
+    absl::StrAppend(&text, "  ... and ", Counted(left_out, "more kind"),
+                    " of parameters (--parameters)\n");
+  return text;
+}
+
+// What of the optimizer's state is cut otherwise than the weights.
+std::string StateSection(const PartSummary& summary) {
+  double bytes = 0, sharded = 0;
+  for (const ParameterGroup& group : summary.parameters) {
+    if (group.category != MemoryCategory::kOptimizerState) continue;
+    const bool zero = std::any_of(group.roles.begin(), group.roles.end(), [](AxisRole role) {
+      return role == AxisRole::kFsdp || role == AxisRole::kZero1;
+    });
+    bytes += group.whole_bytes;
+    sharded += zero ? group.whole_bytes : 0;
+  }
+  if (bytes == 0) return "";
+  return absl::StrCat("  optimizer state: ", ShareText(sharded, bytes),
+                      " of it cut over devices that do different work\n");
+}
+
+std::string LayersSection(const PartSummary& summary) {
+  const auto axes_text = [](const std::vector<AxisSummary>& axes) {
+    return absl::StrJoin(axes, "; ", [](std::string* out, const AxisSummary& axis) {
+      absl::StrAppend(out, axis.axis, " ", SharesText(axis.roles));
+    });
+  };
+  std::string text;
+  for (size_t i = 0; i < std::min(summary.layers.size(), kMostLayerRanges); ++i) {
+    const LayerRange& range = summary.layers[i];
+    const std::string name = !range.first.has_value() ? "in loops, or of all layers"
+                             : range.first == range.last
+                                 ? absl::StrCat("layer ", *range.first)
+                                 : absl::StrCat("layers ", *range.first, "-", *range.last);
+    absl::StrAppend(&text, WrapWords(absl::StrCat("  ", name, ": ", axes_text(range.axes)), 4));
+  }
+  if (summary.layers.size() > kMostLayerRanges) {
+    absl::StrAppend(&text, "  ... and ",
+                    Counted(static_cast<int64_t>(summary.layers.size() - kMostLayerRanges),
+                            "more stretch", "more stretches"),
+                    " of layers\n");
+  }
+  return text;
+}
+
+std::string PartsSection(const Plan& plan, const std::vector<Explained>& all) {
+  std::string text;
+  for (size_t i = 0; i < std::min(all.size(), kMostParts); ++i) {
+    const PlanPart& part = all[i].part;
+    const PlanStage& first = plan.stages[part.stages[0]];
+    const PlanStage& last = plan.stages[part.stages.back()];
+    absl::StrAppend(
+        &text,
+        WrapWords(absl::StrCat("  ", StagesText(part.stages), ": layers ", first.first_layer, "-",
+                               last.end_layer - 1, part.stages.size() > 1 ? " among them, " : ", ",
+                               Counted(static_cast<int64_t>(first.devices.size()), "device"),
+                               part.stages.size() > 1 ? " each, mesh " : ", mesh ",
+                               MeshText(part.mesh), ": ", Headline(all[i].summary.axes)),
+                  4));
+  }
+  if (all.size() > kMostParts)
+    absl::StrAppend(&text, "  ... and ",
+                    Counted(static_cast<int64_t>(all.size() - kMostParts), "more kind"),
+                    " of stages\n");
+  return text;
+}
+
+// ---- time ----
+
+double Seconds(const PartSummary& summary) {
+  double seconds = 0;
+  for (const PhaseSeconds& phase : summary.phases) seconds += phase.compute + phase.communication;
+  return seconds;
+}
+
+std::string TimeSection(const Plan& plan, const PlanPart& part, const PartSummary& summary) {
+  std::string text = CostText(plan, plan.step_seconds);
+  StrAppend(&text, " a step");
+  const double seconds = Seconds(summary);
+  if (plan.stages.empty() && plan.step_seconds != plan.objective_seconds) {
+    StrAppend(&text, ", with collectives beside kernels; one after the other ",
+              CostText(plan, plan.objective_seconds));
+  }
+  if (!plan.stages.empty()) {
+    StrAppend(&text, "; a device of the longest stage works for ",
+              CostText(plan, plan.compute_seconds + plan.communication_seconds));
+  }
+  text = Labelled("time", text);
+  if (seconds == 0) return text;
+  if (!part.stages.empty())
+    StrAppend(&text,
+              WrapWords(StrCat("  of ", StagesText(part.stages), ", all micro-batches:"), 4));
+  std::vector<std::vector<std::string>> rows = {{"", "compute", "communication", "of all"}};
+  for (const PhaseSeconds& phase : summary.phases) {
+    rows.push_back({phase.phase.empty() ? "phase not known" : phase.phase,
+                    CostText(plan, phase.compute), CostText(plan, phase.communication),
+                    ShareText(phase.compute + phase.communication, seconds)});
+  }
+  const double computing = summary.contraction_seconds + summary.other_seconds;
+  return StrCat(text, Columns(std::move(rows), {false, true, true, true}),
+                "  matrix products and convolutions are ",
+                ShareText(summary.contraction_seconds, computing), " of computing\n");
+}
+
+std::string GapText(const Plan& plan) {
+  if (plan.options.rest == "xla")
+    return "the shardings were given and spread as XLA does: nothing was searched for";
+  const std::string where = plan.stages.empty() ? "on this mesh" : "under this schedule";
+  if (plan.gap == 0)
+    return StrCat("proven: no plan ", where, " within the memory is faster by these prices");
+  return StrCat("no plan ", where, " within the memory takes less than ",
+                CostText(plan, plan.bound_seconds), " by these prices: at most ",
+                absl::StrFormat("%.3g %%", 100 * plan.gap), " less than this one");
+}
+
+// ---- memory ----
+
+std::string MemorySection(const Plan& plan, const PlanPart& part, const PartSummary& summary) {
+  std::string text = BytesText(plan.peak_bytes);
+  if (plan.budget_bytes.has_value()) StrAppend(&text, " of ", BytesText(*plan.budget_bytes));
+  StrAppend(&text, " a device");
+  if (!plan.peak_at.empty()) StrAppend(&text, ", fullest at ", Fit(plan.peak_at, 60));
+  const auto at = std::find_if(
+      part.instructions.begin(), part.instructions.end(),
+      [&](const PlanInstruction& instruction) { return instruction.name == plan.peak_at; });
+  if (plan.stages.empty() && at != part.instructions.end()) {
+    if (!at->phase.empty()) StrAppend(&text, ", ", at->phase);
+    const std::string source = SourceText(part, *at);
+    if (!source.empty()) StrAppend(&text, ", ", Fit(source, 40));
+  }
+  text = Labelled("memory", text);
+  std::vector<std::pair<int64_t, std::string>> categories;
+  for (size_t i = 0; i < kMemoryCategories; ++i) {
+    if (plan.memory_by_category[i] > 0)
+      categories.emplace_back(plan.memory_by_category[i],
+                              CategoryText(static_cast<MemoryCategory>(i)));
+  }
+  std::stable_sort(categories.begin(), categories.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  if (!categories.empty()) {
+    const std::string shares =
+        absl::StrJoin(categories, ", ", [&](std::string* out, const auto& one) {
+          StrAppend(
+              out, one.second, " ",
+              ShareText(static_cast<double>(one.first), static_cast<double>(plan.peak_bytes)));
+        });
+    StrAppend(&text, WrapWords(StrCat("  ", shares), 2));
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (size_t i = 0; i < std::min(summary.residents.size(), kMostResidents); ++i) {
+    const ResidentGroup& one = summary.residents[i];
+    rows.push_back({one.name, TimesText(one.count), one.source, CategoryText(one.category),
+                    BytesText(one.bytes)});
+  }
+  if (rows.empty()) return text;
+  StrAppend(&text, part.stages.empty()
+                       ? "  what takes most then:\n"
+                       : WrapWords(StrCat("  what takes most when one micro-batch of ",
+                                          StagesText(part.stages), " is at its fullest:"),
+                                   4));
+  return StrCat(text, Columns(std::move(rows), {false, true, false, false, true}));
+}
+
+// ---- collectives ----
+
+std::string CollectiveSection(const Plan& plan, const PlanPart& part, const PartSummary& summary) {
+  if (summary.collectives.empty())
+    return Labelled("dearest", "no collectives: devices do not talk to each other");
+  double all = 0;
+  for (const CollectiveGroup& group : summary.collectives) all += group.sum.seconds;
+  const size_t shown = std::min(summary.collectives.size(), kMostCollectives);
+  std::string text =
+      Labelled("dearest", StrCat("collectives",
+                                 part.stages.empty() ? "" : StrCat(" of ", StagesText(part.stages)),
+                                 ", ", shown, " of ", summary.collectives.size(), " kinds, ",
+                                 CostText(plan, all), " in all"));
+  for (size_t i = 0; i < shown; ++i) {
+    const CollectiveGroup& group = summary.collectives[i];
+    StrAppend(&text, WrapWords(StrCat("  ", CostText(plan, group.sum.seconds), " (",
+                                      ShareText(group.sum.seconds, all), ")  ", group.sum.kind,
+                                      " over ", absl::StrJoin(group.sum.axes, ","), ", ",
+                                      Counted(group.sum.count, "time"), ", ",
+                                      BytesText(group.sum.bytes_per_device)),
+                               4));
+    std::vector<std::string> where;
+    if (!group.phase.empty()) where.push_back(group.phase);
+    if (!group.source.empty()) where.push_back(Fit(group.source, 40));
+    if (group.places > 1) where.push_back(Counted(group.places, "place"));
+    StrAppend(&text, WrapWords(StrCat("    ", Fit(group.cause, 66), where.empty() ? "" : "; ",
+                                      absl::StrJoin(where, ", ")),
+                               6));
+  }
+  return text;
+}
+
+// ---- what is missing ----
+
+std::string LacksSection(const Plan& plan, const std::vector<Explained>& all) {
+  std::vector<std::string> lacks;
+  const PlanPart& part = all[0].part;
+  const auto none = [&](auto has) {
+    return std::none_of(part.instructions.begin(), part.instructions.end(), has);
+  };
+  if (part.instructions.empty()) {
+    lacks.push_back("no operators, so nothing to tell kinds of parallelism from");
+  } else {
+    if (none([](const PlanInstruction& one) { return !one.phase.empty(); }))
+      lacks.push_back("no phases, as the program shows no batch");
+    if (none([](const PlanInstruction& one) { return one.layer.has_value(); }))
+      lacks.push_back("no layers");
+    if (none([](const PlanInstruction& one) { return one.source.has_value(); }))
+      lacks.push_back("no source lines, as the program has none in its metadata");
+  }
+  if (lacks.empty()) return "";
+  return Labelled("missing", StrCat("the plan has ", absl::StrJoin(lacks, "; ")));
+}
+
+}  // namespace
+
+std::string ExplainPlan(const Plan& plan) {
+  if (IsOfModel(plan)) return ExplainModel(plan);
+  std::vector<Explained> all;
+  for (const PlanPart& part : PartsOf(plan)) all.push_back({part, Summarize(part)});
+  // Of a pipeline: the stage that works longest, which the others wait for.
+  const Explained& longest =
+      *std::max_element(all.begin(), all.end(), [](const Explained& a, const Explained& b) {
+        return Seconds(a.summary) < Seconds(b.summary);
+      });
+  std::string text = Header(plan);
+  if (plan.stages.empty()) {
+    absl::StrAppend(&text, Labelled("in short", Headline(longest.summary.axes)),
+                    AxesSection(longest.summary));
+  } else {
+    absl::StrAppend(&text, "in short\n", PartsSection(plan, all));
+    if (all.size() > 1)
+      absl::StrAppend(&text, StagesText(longest.part.stages), " in more detail\n");
+    absl::StrAppend(&text, AxesSection(longest.summary));
+  }
+  absl::StrAppend(
+      &text, WeightSection(longest.part, longest.summary), StateSection(longest.summary),
+      LayersSection(longest.summary), TimeSection(plan, longest.part, longest.summary),
+      Labelled("optimal", GapText(plan)), MemorySection(plan, longest.part, longest.summary),
+      CollectiveSection(plan, longest.part, longest.summary), LacksSection(plan, all));
+  return text;
+}
+
+}  // namespace meshwright

@@ -1,0 +1,306 @@
+#include "meshwright/explain/part_summary.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/explain/collective_causes.h"
+#include "meshwright/plan/folded_names.h"
+#include "meshwright/plan/plan_table.h"
+
+namespace meshwright {
+namespace {
+
+// Bytes of a whole array, from those of a device's part of it.
+double WholeBytes(const PlanPart& part, const PlanTensor& tensor) {
+  return static_cast<double>(tensor.bytes_per_device) * DevicesOf(part, AxesOfSpec(tensor.spec));
+}
+
+// Adds up weights by what each axis is to them.
+class RoleSums {
+ public:
+  explicit RoleSums(const std::vector<PlanAxis>& mesh) : mesh_(mesh), bytes_(mesh.size()) {}
+
+  void Add(const std::vector<AxisRole>& roles, double bytes) {
+    for (size_t a = 0; a < mesh_.size(); ++a) bytes_[a][roles[a]] += bytes;
+    all_ += bytes;
+  }
+
+  std::vector<AxisSummary> Axes() const {
+    std::vector<AxisSummary> axes;
+    for (size_t a = 0; a < mesh_.size(); ++a) {
+      if (mesh_[a].size == 1) continue;
+      AxisSummary& axis = axes.emplace_back();
+      axis.axis = mesh_[a].name;
+      axis.devices = mesh_[a].size;
+      if (all_ == 0) continue;
+      for (const auto& [role, bytes] : bytes_[a]) axis.roles.push_back({role, bytes / all_});
+      std::stable_sort(axis.roles.begin(), axis.roles.end(),
+                       [](const RoleShare& x, const RoleShare& y) { return x.share > y.share; });
+    }
+    return axes;
+  }
+
+ private:
+  const std::vector<PlanAxis>& mesh_;
+  std::vector<std::map<AxisRole, double>> bytes_;  // by axis
+  double all_ = 0;
+};
+
+// A training step's weights; of a program without one, all that is no data.
+std::vector<bool> FindWeights(const PlanPart& part,
+                              const std::vector<ParameterParallelism>& judged) {
+  const auto has = [&](MemoryCategory category) {
+    return std::any_of(part.parameters.begin(), part.parameters.end(),
+                       [&](const PlanTensor& tensor) { return tensor.category == category; });
+  };
+  const bool trains = has(MemoryCategory::kParameters);
+  std::vector<bool> weights;
+  for (size_t p = 0; p < part.parameters.size(); ++p) {
+    const MemoryCategory category = part.parameters[p].category;
+    weights.push_back(trains ? category == MemoryCategory::kParameters
+                             : category == MemoryCategory::kInputs && judged[p].use.has_value());
+  }
+  return weights;
+}
+
+std::vector<ParameterGroup> GroupParameters(const PlanPart& part,
+                                            const std::vector<ParameterParallelism>& judged) {
+  std::vector<ParameterGroup> groups;
+  std::vector<FoldedName> names;
+  absl::flat_hash_map<std::string, size_t> index;
+  double devices = 1;
+  for (const PlanAxis& axis : part.mesh) devices *= static_cast<double>(axis.size);
+  for (size_t p = 0; p < part.parameters.size(); ++p) {
+    const PlanTensor& tensor = part.parameters[p];
+    const std::string key =
+        StrCat(FoldedName::Key(tensor.name), "|", tensor.dtype, "|",
+               absl::StrJoin(tensor.shape, ","), "|", SpecText(tensor.spec), "|",
+               RolesText(judged[p].roles, part.mesh), "|", MemoryCategoryName(tensor.category));
+    const auto [it, inserted] = index.try_emplace(key, groups.size());
+    if (inserted) {
+      names.emplace_back();
+      ParameterGroup& group = groups.emplace_back();
+      group.type = {tensor.dtype, tensor.shape};
+      group.spec = tensor.spec;
+      group.category = tensor.category;
+      group.roles = judged[p].roles;
+      group.replicas = devices / DevicesOf(part, AxesOfSpec(tensor.spec));
+    }
+    names[it->second].Add(tensor.name);
+    ++groups[it->second].count;
+    groups[it->second].bytes += static_cast<double>(tensor.bytes_per_device);
+    groups[it->second].whole_bytes += WholeBytes(part, tensor);
+  }
+  for (size_t i = 0; i < groups.size(); ++i) groups[i].name = names[i].text();
+  const auto rank = [](const ParameterGroup& group) {
+    return group.category == MemoryCategory::kParameters ? 0
+           : group.category == MemoryCategory::kInputs   ? 1
+                                                         : 2;
+  };
+  std::stable_sort(groups.begin(), groups.end(),
+                   [&](const ParameterGroup& a, const ParameterGroup& b) {
+                     return rank(a) != rank(b) ? rank(a) < rank(b) : a.whole_bytes > b.whole_bytes;
+                   });
+  return groups;
+}
+
+bool SameRoles(const std::vector<AxisSummary>& a, const std::vector<AxisSummary>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const AxisSummary& x, const AxisSummary& y) {
+                      return SharesText(x.roles) == SharesText(y.roles);
+                    });
+}
+
+std::vector<LayerRange> FindLayers(const PlanPart& part,
+                                   const std::vector<ParameterParallelism>& judged,
+                                   const std::vector<bool>& weights) {
+  constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
+  std::map<int64_t, RoleSums> layers;
+  for (size_t p = 0; p < judged.size(); ++p) {
+    if (!weights[p]) continue;
+    layers.try_emplace(judged[p].layer.value_or(kNone), part.mesh)
+        .first->second.Add(judged[p].roles, WholeBytes(part, part.parameters[p]));
+  }
+  std::vector<LayerRange> ranges;
+  for (const auto& [layer, sums] : layers) {
+    LayerRange range;
+    if (layer != kNone) range.first = range.last = layer;
+    range.axes = sums.Axes();
+    if (!ranges.empty() && layer != kNone && ranges.back().last == layer - 1 &&
+        SameRoles(ranges.back().axes, range.axes)) {
+      ranges.back().last = layer;
+    } else {
+      ranges.push_back(std::move(range));
+    }
+  }
+  return ranges;
+}
+
+std::vector<CollectiveGroup> GroupCollectives(const PlanPart& part) {
+  const CauseFinder causes(part);
+  struct Building {
+    CollectiveGroup group;
+    FoldedName moved;
+    std::string_view verb;
+  };
+  std::vector<Building> building;
+  absl::flat_hash_map<std::string, size_t> index;
+  for (const PlanInstruction& user : part.instructions) {
+    for (const PlanCollective& collective : user.collective) {
+      const CollectiveCause cause = causes.Find(user, collective);
+      const std::string source = SourceText(part, *cause.at);
+      const std::string key =
+          StrCat(collective.kind, "|", absl::StrJoin(collective.axes, ","), "|", cause.verb, "|",
+                 FoldedName::Key(cause.moved), "|", source, "|", cause.at->phase);
+      const auto [it, inserted] = index.try_emplace(key, building.size());
+      if (inserted) {
+        Building& made = building.emplace_back();
+        made.verb = cause.verb;
+        made.group.sum.kind = collective.kind;
+        made.group.sum.axes = collective.axes;
+        made.group.source = source;
+        made.group.phase = cause.at->phase;
+      }
+      Building& one = building[it->second];
+      one.moved.Add(cause.moved);
+      ++one.group.places;
+      one.group.sum.seconds += collective.seconds;
+      one.group.sum.count = AddCapped(one.group.sum.count, collective.count);
+      one.group.sum.bytes_per_device =
+          AddCapped(one.group.sum.bytes_per_device, collective.bytes_per_device);
+    }
+  }
+  std::vector<CollectiveGroup> groups;
+  for (Building& one : building) {
+    one.group.cause = StrCat(one.verb, " ", one.moved.text());
+    groups.push_back(std::move(one.group));
+  }
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const CollectiveGroup& a, const CollectiveGroup& b) {
+                     return a.sum.seconds > b.sum.seconds;
+                   });
+  return groups;
+}
+
+std::vector<ResidentGroup> GroupResidents(const PlanPart& part) {
+  const CauseFinder causes(part);
+  std::vector<ResidentGroup> groups;
+  std::vector<FoldedName> names;
+  absl::flat_hash_map<std::string, size_t> index;
+  for (size_t i = 0; i < part.instructions.size(); ++i) {
+    const PlanInstruction& instruction = part.instructions[i];
+    if (!instruction.at_peak.has_value()) continue;
+    const std::optional<size_t> parameter =
+        instruction.opcode == "parameter" ? causes.ParameterBehind(i) : std::nullopt;
+    const std::string& name =
+        parameter.has_value() ? part.parameters[*parameter].name : NameOf(part, instruction);
+    const std::string source = SourceText(part, instruction);
+    const MemoryCategory category = instruction.at_peak->category;
+    const std::string key =
+        StrCat(FoldedName::Key(name), "|", source, "|", MemoryCategoryName(category));
+    const auto [it, inserted] = index.try_emplace(key, groups.size());
+    if (inserted) {
+      names.emplace_back();
+      groups.emplace_back();
+      groups.back().source = source;
+      groups.back().category = category;
+    }
+    names[it->second].Add(name);
+    ++groups[it->second].count;
+    groups[it->second].bytes += static_cast<double>(instruction.at_peak->bytes);
+  }
+  for (size_t i = 0; i < groups.size(); ++i) groups[i].name = names[i].text();
+  std::stable_sort(
+      groups.begin(), groups.end(),
+      [](const ResidentGroup& a, const ResidentGroup& b) { return a.bytes > b.bytes; });
+  return groups;
+}
+
+void SumTime(const PlanPart& part, PartSummary& summary) {
+  const std::array<std::string_view, 4> kPhases = {"forward", "backward", "update", ""};
+  std::array<PhaseSeconds, 4> sums;
+  for (size_t i = 0; i < kPhases.size(); ++i) sums[i].phase = kPhases[i];
+  for (const PlanInstruction& instruction : part.instructions) {
+    const auto phase = static_cast<size_t>(
+        std::find(kPhases.begin(), kPhases.end(), instruction.phase) - kPhases.begin());
+    PhaseSeconds& sum = sums[std::min(phase, kPhases.size() - 1)];
+    sum.compute += instruction.seconds;
+    for (const PlanCollective& collective : instruction.collective)
+      sum.communication += collective.seconds;
+    (IsContraction(instruction) ? summary.contraction_seconds : summary.other_seconds) +=
+        instruction.seconds;
+  }
+  for (const PhaseSeconds& sum : sums) {
+    if (sum.compute + sum.communication > 0) summary.phases.push_back(sum);
+  }
+}
+
+std::string_view FamilyName(AxisRole role) { return AxisRoleName(FamilyOf(role)); }
+
+}  // namespace
+
+PartSummary Summarize(const PlanPart& part) {
+  PartSummary summary;
+  const std::vector<ParameterParallelism> judged = JudgeParameters(part);
+  const std::vector<bool> weights = FindWeights(part, judged);
+  RoleSums sums(part.mesh);
+  for (size_t p = 0; p < judged.size(); ++p) {
+    if (weights[p]) sums.Add(judged[p].roles, WholeBytes(part, part.parameters[p]));
+  }
+  summary.axes = sums.Axes();
+  summary.parameters = GroupParameters(part, judged);
+  summary.layers = FindLayers(part, judged, weights);
+  summary.collectives = GroupCollectives(part);
+  summary.residents = GroupResidents(part);
+  SumTime(part, summary);
+  return summary;
+}
+
+std::string SharesText(const std::vector<RoleShare>& roles) {
+  std::vector<std::string> shares;
+  for (const RoleShare& one : roles) {
+    const double percent = 100 * one.share;
+    if (percent < 0.05) continue;
+    const std::string name(AxisRoleName(one.role));
+    shares.push_back(percent > 99.95 ? name : absl::StrFormat("%s %.3g %%", name, percent));
+  }
+  return absl::StrJoin(shares, ", ");
+}
+
+std::string Headline(const std::vector<AxisSummary>& axes) {
+  // A tenth of the weights' bytes is worth a mention.
+  constexpr double kLeastShare = 0.1;
+  std::set<std::string_view> families;
+  std::vector<std::string> with_names, axes_only;
+  for (const AxisSummary& axis : axes) {
+    std::vector<std::string> names;
+    for (const RoleShare& one : axis.roles) {
+      if (one.share < kLeastShare || one.role == AxisRole::kReplicated) continue;
+      std::string name(FamilyName(one.role));
+      if (std::find(names.begin(), names.end(), name) == names.end())
+        names.push_back(std::move(name));
+      families.insert(FamilyName(one.role));
+    }
+    if (names.empty()) continue;
+    axes_only.push_back(absl::StrCat(axis.axis, " (", axis.devices, ")"));
+    with_names.push_back(absl::StrCat(absl::StrJoin(names, " and "), " over ", axes_only.back()));
+  }
+  if (families.empty()) return "no parallelism: every device does the same work";
+  if (families.size() > 1)
+    return absl::StrCat("mixed parallelism: ", absl::StrJoin(with_names, ", "));
+  return absl::StrCat(std::string(*families.begin()), " parallelism over ",
+                      absl::StrJoin(axes_only, " and "));
+}
+
+}  // namespace meshwright

@@ -1,0 +1,92 @@
+#ifndef MESHWRIGHT_EXPLAIN_PART_SUMMARY_H_
+#define MESHWRIGHT_EXPLAIN_PART_SUMMARY_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "meshwright/explain/parallelism.h"
+#include "meshwright/explain/plan_part.h"
+#include "meshwright/plan/memory_category.h"
+#include "meshwright/plan/plan.h"
+
+namespace meshwright {
+
+struct RoleShare {
+  AxisRole role = AxisRole::kReplicated;
+  double share = 0;  // of the weights' bytes, before they are cut
+};
+
+// What an axis of more than one device is used for.
+struct AxisSummary {
+  std::string axis;
+  int64_t devices = 1;
+  std::vector<RoleShare> roles;  // the largest share first; empty: the part has no weights
+};
+
+// Parameters whose names differ only in their numbers and that are treated alike.
+struct ParameterGroup {
+  std::string name;  // folded, see FoldedName
+  int64_t count = 0;
+  PlanType type;
+  PlanSpec spec;
+  MemoryCategory category = MemoryCategory::kParameters;
+  std::vector<AxisRole> roles;  // by axis of the mesh
+  double replicas = 1;          // devices that have the same bytes
+  double bytes = 0;             // on one device, all of them
+  double whole_bytes = 0;       // before they are cut
+};
+
+// Consecutive layers whose weights are treated alike.
+struct LayerRange {
+  // None: of what is used in no layer of its own (inside loops over layers, or by all).
+  std::optional<int64_t> first, last;
+  std::vector<AxisSummary> axes;
+};
+
+// Collectives of one kind and reason at one place of the source, summed over repeated layers.
+struct CollectiveGroup {
+  PlanCollective sum;
+  std::string cause;   // "adds up partial sums of .../dot_general"
+  std::string source;  // "model.py:17" of the operator that causes it; may be empty
+  std::string phase;   // may be empty
+  int64_t places = 0;  // operators
+};
+
+// What instructions of one name and place in the source hold of memory when that is fullest.
+struct ResidentGroup {
+  std::string name, source;
+  MemoryCategory category = MemoryCategory::kTemporaries;
+  int64_t count = 0;
+  double bytes = 0;
+};
+
+// Seconds a step, one after the other, of one phase.
+struct PhaseSeconds {
+  std::string phase;  // empty: the plan does not say which
+  double compute = 0, communication = 0;
+};
+
+struct PartSummary {
+  std::vector<AxisSummary> axes;
+  std::vector<ParameterGroup> parameters;    // weights, inputs, state; the largest first of each
+  std::vector<LayerRange> layers;            // ascending; at the end what is of none
+  std::vector<CollectiveGroup> collectives;  // the dearest first
+  std::vector<ResidentGroup> residents;      // the largest first
+  std::vector<PhaseSeconds> phases;          // forward, backward, update, unknown
+  double contraction_seconds = 0, other_seconds = 0;  // of computing
+};
+
+PartSummary Summarize(const PlanPart& part);
+
+// "tensor parallelism over y (4)", "mixed parallelism: FSDP over x (2), tensor over y (4)", "no
+// parallelism: every device does the same".
+std::string Headline(const std::vector<AxisSummary>& axes);
+
+// "FSDP 98 %, data 2 %".
+std::string SharesText(const std::vector<RoleShare>& roles);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_EXPLAIN_PART_SUMMARY_H_

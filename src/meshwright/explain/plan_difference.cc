@@ -1,0 +1,349 @@
+#include "meshwright/explain/plan_difference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "meshwright/base/counted.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/explain/plan_part.h"
+#include "meshwright/explain/screen.h"
+#include "meshwright/plan/folded_names.h"
+#include "meshwright/plan/plan_table.h"
+
+namespace meshwright {
+namespace {
+
+// ---- what was asked for ----
+
+class TextChanges {
+ public:
+  void Add(const std::string& what, const std::string& before, const std::string& after) {
+    if (before != after) changes_.push_back({what, before, after});
+  }
+  std::vector<ChangedText> Take() { return std::move(changes_); }
+
+ private:
+  std::vector<ChangedText> changes_;
+};
+
+std::string InputText(const PlanInput* input) {
+  constexpr size_t kHashLetters = 12;
+  return input == nullptr ? ""
+                          : StrCat(input->path, " (", input->sha256.substr(0, kHashLetters), ")");
+}
+
+// The `n`-th input of `kind`, or nullptr.
+const PlanInput* InputOf(const Plan& plan, const std::string& kind, size_t n) {
+  for (const PlanInput& input : plan.inputs) {
+    if (input.kind == kind && n-- == 0) return &input;
+  }
+  return nullptr;
+}
+
+// Files of one kind are compared one by one. A file that only moved did not change.
+void CompareInputs(const Plan& before, const Plan& after, TextChanges& changes) {
+  std::vector<std::string> kinds;
+  for (const Plan* plan : {&before, &after}) {
+    for (const PlanInput& input : plan->inputs) {
+      if (std::find(kinds.begin(), kinds.end(), input.kind) == kinds.end())
+        kinds.push_back(input.kind);
+    }
+  }
+  for (const std::string& kind : kinds) {
+    for (size_t n = 0;; ++n) {
+      const PlanInput* const a = InputOf(before, kind, n);
+      const PlanInput* const b = InputOf(after, kind, n);
+      if (a == nullptr && b == nullptr) break;
+      if (a != nullptr && b != nullptr && a->sha256 == b->sha256) continue;
+      changes.Add(StrCat("input ", kind), InputText(a), InputText(b));
+    }
+  }
+}
+
+std::string YesNo(bool value) { return value ? "yes" : "no"; }
+
+void CompareOptions(const PlanOptions& a, const PlanOptions& b, TextChanges& changes) {
+  changes.Add("--mesh", a.mesh, b.mesh);
+  changes.Add("--memory", a.memory, b.memory);
+  changes.Add("--pipeline", a.pipeline, b.pipeline);
+  changes.Add("--micro-batches", a.micro_batches, b.micro_batches);
+  changes.Add("--schedule", a.schedule, b.schedule);
+  changes.Add("--layers", absl::StrCat(a.layers), absl::StrCat(b.layers));
+  changes.Add("--data", absl::StrJoin(a.data, " "), absl::StrJoin(b.data, " "));
+  changes.Add("recomputation allowed", YesNo(a.recompute), YesNo(b.recompute));
+  changes.Add("--cost-model", a.cost_model, b.cost_model);
+  changes.Add("shardings not given", a.rest, b.rest);
+  changes.Add("--deadline", SecondsText(a.deadline_seconds), SecondsText(b.deadline_seconds));
+  changes.Add("--threads", absl::StrCat(a.threads), absl::StrCat(b.threads));
+  changes.Add("--seed", absl::StrCat(a.seed), absl::StrCat(b.seed));
+  changes.Add("--fix", absl::StrJoin(a.fixes, " "), absl::StrJoin(b.fixes, " "));
+}
+
+std::string ClusterText(const PlanCluster& cluster) {
+  return StrCat(cluster.name, ": ",
+                absl::StrJoin(cluster.parts, " + ", [](std::string* out, const auto& part) {
+                  absl::StrAppend(out, part.nodes, " x ", part.devices_per_node, " ", part.device,
+                                  " of ", BytesText(part.device_memory_bytes));
+                }));
+}
+
+// ---- figures ----
+
+void CompareSeconds(const Plan& a, const Plan& b, PlanDifference& difference) {
+  const auto add = [&](const char* what, double before, double after) {
+    if (before != after) difference.seconds.push_back({what, before, after});
+  };
+  difference.seconds.push_back({"step", a.step_seconds, b.step_seconds});
+  add("one after the other", a.objective_seconds, b.objective_seconds);
+  add("compute", a.compute_seconds, b.compute_seconds);
+  add("communication", a.communication_seconds, b.communication_seconds);
+  add("bound", a.bound_seconds, b.bound_seconds);
+  if (!a.transformer.has_value() || !b.transformer.has_value()) return;
+  std::vector<double> before;
+  PlanStepParts::VisitMembers(a.transformer->seconds,
+                              [&](const char*, double seconds) { before.push_back(seconds); });
+  size_t i = 0;
+  PlanStepParts::VisitMembers(b.transformer->seconds, [&](const char* name, double seconds) {
+    const std::string text = absl::StrReplaceAll(name, {{"_", " "}});
+    add(text.c_str(), before[i++], seconds);
+  });
+}
+
+void CompareMemory(const Plan& a, const Plan& b, PlanDifference& difference) {
+  difference.memory.push_back({"peak", a.peak_bytes, b.peak_bytes});
+  for (size_t c = 0; c < kMemoryCategories; ++c) {
+    if (a.memory_by_category[c] == b.memory_by_category[c]) continue;
+    difference.memory.push_back({CategoryText(static_cast<MemoryCategory>(c)),
+                                 a.memory_by_category[c], b.memory_by_category[c]});
+  }
+}
+
+using CollectiveSums = std::map<std::pair<std::string, std::vector<std::string>>, PlanCollective>;
+
+// Of all stages together, or of the plan without any.
+CollectiveSums SumCollectives(const Plan& plan) {
+  CollectiveSums sums;
+  for (const PlanPart& part : PartsOf(plan)) {
+    const size_t times = std::max<size_t>(part.stages.size(), 1);
+    for (const PlanCollective& one : part.collectives) {
+      PlanCollective& sum = sums[{one.kind, one.axes}];
+      sum.kind = one.kind;
+      sum.axes = one.axes;
+      for (size_t i = 0; i < times; ++i) {
+        sum.count = AddCapped(sum.count, one.count);
+        sum.bytes_per_device = AddCapped(sum.bytes_per_device, one.bytes_per_device);
+        sum.seconds += one.seconds;
+      }
+    }
+  }
+  return sums;
+}
+
+void CompareCollectives(const Plan& a, const Plan& b, PlanDifference& difference) {
+  CollectiveSums before = SumCollectives(a);
+  for (auto& [key, after] : SumCollectives(b)) {
+    const auto same = before.find(key);
+    PlanCollective old;
+    old.kind = after.kind;
+    old.axes = after.axes;
+    if (same != before.end()) {
+      old = same->second;
+      before.erase(same);
+    }
+    if (old != after) difference.collectives.push_back({old, after});
+  }
+  for (const auto& [key, old] : before) {
+    PlanCollective none;
+    none.kind = old.kind;
+    none.axes = old.axes;
+    difference.collectives.push_back({old, none});
+  }
+  std::stable_sort(difference.collectives.begin(), difference.collectives.end(),
+                   [](const ChangedCollective& x, const ChangedCollective& y) {
+                     return std::abs(x.after.seconds - x.before.seconds) >
+                            std::abs(y.after.seconds - y.before.seconds);
+                   });
+}
+
+// ---- arrays ----
+
+struct ArrayState {
+  std::string type, spec;
+  int64_t bytes = 0;
+};
+
+// By name, in the order of the plan.
+struct ArrayTable {
+  std::vector<std::string> order;
+  absl::flat_hash_map<std::string, ArrayState> states;
+
+  void Add(const std::string& name, ArrayState state) {
+    if (states.try_emplace(name, std::move(state)).second) order.push_back(name);
+  }
+};
+
+// What is equal in both is left out; the others in groups that changed alike.
+std::vector<ChangedArrays> CompareArrays(const ArrayTable& before, const ArrayTable& after) {
+  std::vector<std::string> names = before.order;
+  for (const std::string& name : after.order) {
+    if (!before.states.contains(name)) names.push_back(name);
+  }
+  std::vector<ChangedArrays> groups;
+  std::vector<FoldedName> folded;
+  absl::flat_hash_map<std::string, size_t> index;
+  for (const std::string& name : names) {
+    const auto a = before.states.find(name);
+    const auto b = after.states.find(name);
+    const ArrayState old = a == before.states.end() ? ArrayState() : a->second;
+    const ArrayState now = b == after.states.end() ? ArrayState() : b->second;
+    if (old.type == now.type && old.spec == now.spec) continue;
+    const std::string type = old.type.empty()       ? now.type
+                             : now.type.empty()     ? old.type
+                             : old.type == now.type ? old.type
+                                                    : StrCat(old.type, " -> ", now.type);
+    const std::string key = StrCat(FoldedName::Key(name), "|", type, "|", old.spec, "|", now.spec);
+    const auto [it, inserted] = index.try_emplace(key, groups.size());
+    if (inserted) {
+      folded.emplace_back();
+      groups.emplace_back();
+      groups.back().type = type;
+      groups.back().before = old.spec;
+      groups.back().after = now.spec;
+    }
+    folded[it->second].Add(name);
+    ChangedArrays& group = groups[it->second];
+    ++group.count;
+    group.bytes_before = AddCapped(group.bytes_before, old.bytes);
+    group.bytes_after = AddCapped(group.bytes_after, now.bytes);
+  }
+  for (size_t i = 0; i < groups.size(); ++i) groups[i].name = folded[i].text();
+  return groups;
+}
+
+ArrayTable ParameterTable(const Plan& plan) {
+  ArrayTable table;
+  for (const PlanPart& part : PartsOf(plan)) {
+    for (const PlanTensor& tensor : part.parameters) {
+      table.Add(tensor.name, {TypeText({tensor.dtype, tensor.shape}), SpecText(tensor.spec),
+                              tensor.bytes_per_device});
+    }
+  }
+  return table;
+}
+
+ArrayTable InstructionTable(const Plan& plan) {
+  ArrayTable table;
+  for (const PlanInstruction& instruction : plan.instructions) {
+    if (instruction.opcode == "parameter") continue;  // listed by the names users know
+    table.Add(instruction.name, {TypeText(instruction.type), SpecText(instruction.spec), 0});
+  }
+  return table;
+}
+
+void CompareParameters(const Plan& a, const Plan& b, PlanDifference& difference) {
+  difference.parameters = CompareArrays(ParameterTable(a), ParameterTable(b));
+  std::stable_sort(difference.parameters.begin(), difference.parameters.end(),
+                   [](const ChangedArrays& x, const ChangedArrays& y) {
+                     const auto size = [](const ChangedArrays& one) {
+                       return std::abs(static_cast<double>(one.bytes_after) -
+                                       static_cast<double>(one.bytes_before));
+                     };
+                     return size(x) > size(y);
+                   });
+}
+
+// ---- stages and degrees ----
+
+std::string StageText(const PlanStage& stage) {
+  return StrCat("layers ", stage.first_layer, "-", stage.end_layer - 1, ", ",
+                Counted(static_cast<int64_t>(stage.devices.size()), stage.device), ", mesh ",
+                MeshText(stage.mesh), stage.recompute ? ", recomputed" : "", ", ",
+                BytesText(stage.bytes.peak_of_group));
+}
+
+// Neighbours that changed alike, but for their layers, are put together.
+void CompareStages(const Plan& a, const Plan& b, PlanDifference& difference) {
+  TextChanges changes;
+  for (size_t i = 0; i < std::max(a.stages.size(), b.stages.size()); ++i) {
+    changes.Add(absl::StrCat("stage ", i), i < a.stages.size() ? StageText(a.stages[i]) : "",
+                i < b.stages.size() ? StageText(b.stages[i]) : "");
+  }
+  difference.stages = changes.Take();
+}
+
+template <typename T>
+std::string ValueText(const T& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return YesNo(value);
+  } else if constexpr (std::is_same_v<T, PlanPlacement>) {
+    std::vector<std::string> parts;
+    PlanPlacement::VisitMembers(value, [&](const char* name, int64_t inside) {
+      parts.push_back(absl::StrCat(name, " ", inside));
+    });
+    return absl::StrJoin(parts, ", ");
+  } else {
+    return absl::StrCat(value);
+  }
+}
+
+void CompareDegrees(const Plan& a, const Plan& b, PlanDifference& difference) {
+  if (!a.transformer.has_value() || !b.transformer.has_value()) return;
+  TextChanges changes;
+  changes.Add("model", a.transformer->model, b.transformer->model);
+  changes.Add("sequence", absl::StrCat(a.transformer->sequence),
+              absl::StrCat(b.transformer->sequence));
+  changes.Add("global batch", absl::StrCat(a.transformer->global_batch),
+              absl::StrCat(b.transformer->global_batch));
+  std::vector<std::string> before;
+  PlanDegrees::VisitMembers(a.transformer->configuration, [&](const char*, const auto& value) {
+    before.push_back(ValueText(value));
+  });
+  size_t i = 0;
+  PlanDegrees::VisitMembers(b.transformer->configuration, [&](const char* name, const auto& value) {
+    changes.Add(name, before[i++], ValueText(value));
+  });
+  difference.degrees = changes.Take();
+}
+
+}  // namespace
+
+PlanDifference DiffPlans(const Plan& before, const Plan& after) {
+  PlanDifference difference;
+  Plan same = after;
+  same.planning_seconds = before.planning_seconds;
+  difference.identical = same == before;
+  TextChanges asked, found;
+  asked.Add("meshwright", before.tool_version, after.tool_version);
+  CompareInputs(before, after, asked);
+  CompareOptions(before.options, after.options, asked);
+  asked.Add("cluster", ClusterText(before.cluster), ClusterText(after.cluster));
+  found.Add("mesh", MeshText(before.mesh), MeshText(after.mesh));
+  found.Add("schedule", before.schedule.value_or("none"), after.schedule.value_or("none"));
+  found.Add("micro-batches", absl::StrCat(before.micro_batches), absl::StrCat(after.micro_batches));
+  found.Add("stages", absl::StrCat(before.stages.size()), absl::StrCat(after.stages.size()));
+  found.Add("stages of a group", absl::StrCat(before.chunks), absl::StrCat(after.chunks));
+  found.Add("gap", ShareText(before.gap, 1), ShareText(after.gap, 1));
+  found.Add("fullest at", before.peak_at, after.peak_at);
+  difference.asked = asked.Take();
+  difference.found = found.Take();
+  CompareSeconds(before, after, difference);
+  CompareMemory(before, after, difference);
+  CompareCollectives(before, after, difference);
+  CompareParameters(before, after, difference);
+  // On another mesh nearly every result is kept otherwise.
+  if (before.stages.empty() && after.stages.empty() && before.mesh == after.mesh)
+    difference.instructions = CompareArrays(InstructionTable(before), InstructionTable(after));
+  CompareStages(before, after, difference);
+  CompareDegrees(before, after, difference);
+  return difference;
+}
+
+}  // namespace meshwright

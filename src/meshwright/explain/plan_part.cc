@@ -1,0 +1,105 @@
+#include "meshwright/explain/plan_part.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+
+namespace meshwright {
+
+std::vector<PlanPart> PartsOf(const Plan& plan) {
+  std::vector<PlanPart> parts;
+  if (plan.stages.empty()) {
+    parts.push_back({plan.mesh,
+                     plan.collectives,
+                     plan.parameters,
+                     plan.outputs,
+                     plan.instructions,
+                     plan.op_names,
+                     plan.source_files,
+                     plan.memory_timeline,
+                     {}});
+    return parts;
+  }
+  for (size_t i = 0; i < plan.stages.size(); ++i) {
+    const PlanStage& stage = plan.stages[i];
+    if (!stage.same_as.has_value()) {
+      parts.push_back({stage.mesh,
+                       stage.collectives,
+                       stage.parameters,
+                       stage.outputs,
+                       stage.instructions,
+                       stage.op_names,
+                       stage.source_files,
+                       stage.memory_timeline,
+                       {i}});
+      continue;
+    }
+    for (PlanPart& part : parts) {
+      if (part.stages[0] == static_cast<size_t>(*stage.same_as)) part.stages.push_back(i);
+    }
+  }
+  return parts;
+}
+
+std::string SourceText(const PlanPart& part, const PlanInstruction& instruction) {
+  if (!instruction.source.has_value()) return "";
+  const std::string& file = part.source_files[static_cast<size_t>(instruction.source->file)];
+  const size_t folder = file.rfind('/');
+  return absl::StrCat(folder == std::string::npos ? file : file.substr(folder + 1), ":",
+                      instruction.source->line);
+}
+
+const std::string& NameOf(const PlanPart& part, const PlanInstruction& instruction) {
+  return instruction.op_name.has_value() ? part.op_names[static_cast<size_t>(*instruction.op_name)]
+                                         : instruction.name;
+}
+
+std::vector<std::string> AxesOfSpec(const PlanSpec& spec) {
+  std::vector<std::string> axes;
+  for (const std::vector<std::string>& dimension : spec)
+    axes.insert(axes.end(), dimension.begin(), dimension.end());
+  return axes;
+}
+
+bool Uses(const PlanSpec& spec, const std::string& axis) {
+  return std::any_of(spec.begin(), spec.end(), [&](const std::vector<std::string>& dimension) {
+    return std::find(dimension.begin(), dimension.end(), axis) != dimension.end();
+  });
+}
+
+const PlanSpec* NeededSpec(const PlanPart& part, const PlanInstruction& instruction, size_t k) {
+  if (k < instruction.operand_specs.size()) return &instruction.operand_specs[k];
+  if (k >= instruction.operands.size()) return nullptr;
+  const PlanInstruction& producer = part.instructions[static_cast<size_t>(instruction.operands[k])];
+  const int64_t result =
+      k < instruction.operand_results.size() ? instruction.operand_results[k] : 0;
+  if (result == 0) return &producer.spec;
+  const auto other = static_cast<size_t>(result - 1);
+  return other < producer.other_specs.size() ? &producer.other_specs[other] : nullptr;
+}
+
+const PlanSpec& ComputedSpec(const PlanInstruction& instruction) {
+  return instruction.computed_specs.empty() ? instruction.spec : instruction.computed_specs[0];
+}
+
+bool IsContraction(const PlanInstruction& instruction) {
+  return instruction.opcode == "dot" || instruction.opcode == "ragged-dot" ||
+         instruction.opcode == "convolution";
+}
+
+int64_t AddCapped(int64_t a, int64_t b) {
+  const int64_t room = std::numeric_limits<int64_t>::max() - a;
+  return b > room ? std::numeric_limits<int64_t>::max() : a + b;
+}
+
+double DevicesOf(const PlanPart& part, const std::vector<std::string>& axes) {
+  double devices = 1;
+  for (const PlanAxis& axis : part.mesh) {
+    if (std::find(axes.begin(), axes.end(), axis.name) != axes.end())
+      devices *= static_cast<double>(axis.size);
+  }
+  return devices;
+}
+
+}  // namespace meshwright

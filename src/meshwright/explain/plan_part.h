@@ -1,0 +1,57 @@
+#ifndef MESHWRIGHT_EXPLAIN_PLAN_PART_H_
+#define MESHWRIGHT_EXPLAIN_PLAN_PART_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "meshwright/plan/plan.h"
+
+namespace meshwright {
+
+// What one mesh runs: a plan without stages, or a stage. Refers to the plan, which must outlive it.
+struct PlanPart {
+  const std::vector<PlanAxis>& mesh;
+  const std::vector<PlanCollective>& collectives;
+  const std::vector<PlanTensor>& parameters;
+  const std::vector<PlanTensor>& outputs;
+  const std::vector<PlanInstruction>& instructions;
+  const std::vector<std::string>& op_names;
+  const std::vector<std::string>& source_files;
+  const std::optional<PlanMemoryTimeline>& memory_timeline;
+  // Stages that are this part, ascending; empty: the plan has none.
+  std::vector<size_t> stages;
+};
+
+// The parts of `plan` that differ: stages that are the same as others come with those.
+std::vector<PlanPart> PartsOf(const Plan& plan);
+
+// "model.py:17"; "" if the program does not say it. Folders in front of the file are left out.
+std::string SourceText(const PlanPart& part, const PlanInstruction& instruction);
+// The metadata's name of it, else its own.
+const std::string& NameOf(const PlanPart& part, const PlanInstruction& instruction);
+
+// Which devices an array is cut over: all axes of its spec.
+std::vector<std::string> AxesOfSpec(const PlanSpec& spec);
+bool Uses(const PlanSpec& spec, const std::string& axis);
+
+// How `instruction` needs its `k`-th operand: as it says, else as that is kept. nullptr: the plan
+// does not say it.
+const PlanSpec* NeededSpec(const PlanPart& part, const PlanInstruction& instruction, size_t k);
+// How it computes its first result, before that is moved to where it is kept.
+const PlanSpec& ComputedSpec(const PlanInstruction& instruction);
+
+// A matrix product or convolution.
+bool IsContraction(const PlanInstruction& instruction);
+
+// a + b, both at least 0; what is more than 2^63 - 1 stays there.
+int64_t AddCapped(int64_t a, int64_t b);
+
+// Devices along `axes`: the product of their sizes.
+double DevicesOf(const PlanPart& part, const std::vector<std::string>& axes);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_EXPLAIN_PLAN_PART_H_

@@ -1,0 +1,65 @@
+#include "meshwright/explain/screen.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/plan/columns.h"
+#include "meshwright/plan/cost_model_table.h"
+#include "meshwright/plan/memory_category.h"
+#include "meshwright/plan/plan_table.h"
+#include "meshwright/plan/program.h"
+
+namespace meshwright {
+
+std::string Labelled(std::string_view label, std::string_view text) {
+  constexpr size_t kIndent = 10;
+  // Words are put in line again, so the gap behind the label is filled with something that is none.
+  std::string lines = WrapWords(StrCat(std::string(kIndent, ' '), text), kIndent);
+  return lines.replace(0, std::min(label.size(), kIndent), label);
+}
+
+std::string MeshText(const std::vector<PlanAxis>& mesh) {
+  return absl::StrJoin(mesh, ",", [](std::string* out, const PlanAxis& axis) {
+    absl::StrAppend(out, axis.name, "=", axis.size);
+  });
+}
+
+std::string TypeText(const PlanType& type) {
+  return absl::StrCat(type.dtype, "[", absl::StrJoin(type.shape, ","), "]");
+}
+
+std::string SubjectText(const Plan& plan) {
+  if (plan.transformer.has_value()) return plan.transformer->model;
+  for (const PlanInput& input : plan.inputs) {
+    if (IsProgramKind(input.kind)) return input.path;
+  }
+  return "not named in the plan";
+}
+
+std::string CategoryText(MemoryCategory category) {
+  std::string name(MemoryCategoryName(category));
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name;
+}
+
+std::string CostText(const Plan& plan, double seconds) {
+  const CostModelRow* const cost_model = FindCostModel(plan.options.cost_model);
+  const bool in_seconds = cost_model == nullptr || cost_model->in_seconds;
+  return in_seconds ? SecondsText(seconds) : absl::StrFormat("%.6g", seconds);
+}
+
+std::string BytesText(double bytes) {
+  constexpr double kMost = 9.2e18;
+  return BytesText(static_cast<int64_t>(std::min(bytes, kMost)));
+}
+
+std::string ShareText(double part, double whole) {
+  return absl::StrFormat("%.3g %%", whole > 0 ? 100 * part / whole : 0.0);
+}
+
+std::string TimesText(int64_t count) { return count == 1 ? "" : absl::StrCat("x", count); }
+
+}  // namespace meshwright

@@ -1,0 +1,42 @@
+#ifndef MESHWRIGHT_EXPLAIN_SCREEN_H_
+#define MESHWRIGHT_EXPLAIN_SCREEN_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "meshwright/explain/part_summary.h"
+#include "meshwright/plan/plan.h"
+
+// Pieces of text that explanations and comparisons of plans have in common. All of it fits the
+// screen.
+
+namespace meshwright {
+
+// "label     text", wrapped under the text; `label` has at most 9 letters.
+std::string Labelled(std::string_view label, std::string_view text);
+
+// "x=2,y=4".
+std::string MeshText(const std::vector<PlanAxis>& mesh);
+// "f32[4,8]".
+std::string TypeText(const PlanType& type);
+// What the plan was made of: the path of its program, or the name of its model.
+std::string SubjectText(const Plan& plan);
+// "optimizer state".
+std::string CategoryText(MemoryCategory category);
+// A cost in seconds, or a plain number where the plan's cost model has no unit.
+std::string CostText(const Plan& plan, double seconds);
+// More bytes than an int64_t counts stay at its largest.
+std::string BytesText(double bytes);
+// "12.3 %"; of nothing "0 %".
+std::string ShareText(double part, double whole);
+// "x4"; "" of one.
+std::string TimesText(int64_t count);
+
+// Whether the plan names no program, but a model.
+inline bool IsOfModel(const Plan& plan) { return plan.transformer.has_value(); }
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_EXPLAIN_SCREEN_H_

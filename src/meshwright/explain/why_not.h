@@ -1,0 +1,54 @@
+#ifndef MESHWRIGHT_EXPLAIN_WHY_NOT_H_
+#define MESHWRIGHT_EXPLAIN_WHY_NOT_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "meshwright/explain/plan_difference.h"
+#include "meshwright/plan/plan.h"
+#include "meshwright/plan/plan_program.h"
+
+// What a plan would cost if some arrays had to be sharded otherwise: everything else is searched
+// for anew, on the plan's mesh and with its options.
+
+namespace meshwright {
+
+struct WhyNotRequest {
+  std::vector<std::string> fixes;  // "NAME=SPEC", see ParseFix; at least one
+  std::string program;             // path; empty: the one that the plan was made from
+  std::function<void(const ProgramProgress&)> progress;  // may be empty
+};
+
+struct WhyNot {
+  enum class Verdict : uint8_t {
+    kChosen,  // it is what the plan does
+    kWorse,   // by the objective
+    kEqual,
+    kBetter,       // the plan's gap allowed for that
+    kDoesNotFit,   // into the memory that the plan may use
+    kUnavailable,  // no strategy of some operator allows it, or another fix contradicts
+  };
+  Verdict verdict = Verdict::kChosen;
+  std::string reason;         // of the last two
+  std::optional<Plan> plan;   // forced; of kDoesNotFit the one of least memory
+  PlanDifference difference;  // from the plan to that
+};
+
+// "chosen", "worse", "equal", "better", "does-not-fit", "unavailable".
+std::string_view VerdictName(WhyNot::Verdict verdict);
+
+// Errors: the plan has a pipeline, or is of a model; a fix that does not parse or names nothing in
+// the plan; the program or the cluster's file cannot be read or is not the plan's (by its hash).
+absl::StatusOr<WhyNot> AskWhyNot(const Plan& plan, const WhyNotRequest& request);
+
+std::string WhyNotText(const Plan& plan, const WhyNotRequest& request, const WhyNot& answer);
+std::string WhyNotJson(const Plan& plan, const WhyNotRequest& request, const WhyNot& answer);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_EXPLAIN_WHY_NOT_H_

@@ -1,0 +1,140 @@
+// The kind of parallelism of every parameter, against its definitions and against plans whose
+// shardings were written by hand.
+
+#include "meshwright/explain/parallelism.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "meshwright/explain/part_summary.h"
+#include "tests/explain/role_oracle.h"
+
+namespace meshwright {
+namespace {
+
+absl::StatusOr<PlannedProgram> EstimateMeasured(const std::string& program,
+                                                const std::string& mesh) {
+  ProgramRequest request;
+  request.program = absl::StrCat(MESHWRIGHT_TEST_DATA, "/measured/", program, ".hlo.txt.gz");
+  request.cluster = "4xh100-sxm";
+  request.mesh = mesh;
+  request.memory.kind = MemoryBudget::Kind::kUnlimited;
+  request.completion = Completion::kPropagate;
+  request.cost_model = "roofline";
+  return PlanProgram(request);
+}
+
+struct HandWritten {
+  std::string program, mesh, headline;
+  std::vector<std::string> kinds;  // that its products' weights have, sorted
+};
+
+TEST(Parallelism, HandWrittenShardingsAreWhatTheirNamesSay) {
+  const std::vector<HandWritten> all = {
+      {"gpt_2048x4.dp4", "x=4", "data parallelism over x (4)", {"data"}},
+      {"gpt_2048x4.fsdp4", "x=4", "FSDP parallelism over x (4)", {"FSDP"}},
+      {"gpt_2048x4.zero1_4", "x=4", "ZeRO-1 parallelism over x (4)", {"ZeRO-1"}},
+      {"gpt_2048x4.tp4", "y=4", "tensor parallelism over y (4)", {"tensor column", "tensor row"}},
+      // XLA puts `wo` together, as its input is cut along the sequence by then.
+      {"gpt_2048x4.tp4_sp",
+       "y=4",
+       "tensor parallelism over y (4)",
+       {"FSDP", "tensor column", "tensor row"}},
+      {"gpt_2048x4.dp2_tp2",
+       "x=2,y=2",
+       "mixed parallelism: data over x (2), tensor over y (2)",
+       {"mixed"}},
+      {"gpt_2048x4.fsdp2_tp2",
+       "x=2,y=2",
+       "mixed parallelism: FSDP over x (2), tensor over y (2)",
+       {"mixed"}},
+      {"moe_1280x4.dp4", "x=4", "data parallelism over x (4)", {"data"}},
+      {"moe_1280x4.fsdp4", "x=4", "FSDP parallelism over x (4)", {"FSDP"}},
+      {"moe_1280x4.ep4",
+       "x=4",
+       "mixed parallelism: expert and data over x (4)",
+       {"data", "expert"}},
+  };
+  for (const HandWritten& one : all) {
+    SCOPED_TRACE(one.program);
+    const absl::StatusOr<PlannedProgram> planned = EstimateMeasured(one.program, one.mesh);
+    ASSERT_TRUE(planned.ok()) << planned.status();
+    EXPECT_EQ(Headline(Summarize(PartsOf(planned->plan)[0]).axes), one.headline);
+    std::vector<std::string> kinds;
+    for (const auto& [kind, count] : ExpectAsOracle(*planned)) kinds.push_back(kind);
+    EXPECT_EQ(kinds, one.kinds);
+  }
+}
+
+// "[x,_]": a random one that divides `shape`.
+std::string RandomSpec(std::mt19937_64& random, const Shape& shape, const Mesh& mesh) {
+  std::vector<std::vector<std::string>> dims(shape.dims.size());
+  std::vector<int64_t> sizes = shape.dims;
+  for (const MeshAxis& axis : mesh.axes) {
+    const size_t d = random() % (dims.size() + 1);
+    if (d == dims.size() || sizes[d] % axis.size != 0) continue;
+    sizes[d] /= axis.size;
+    dims[d].push_back(axis.name);
+  }
+  const auto text = [](std::string* out, const std::vector<std::string>& axes) {
+    absl::StrAppend(out, axes.empty() ? "_" : absl::StrCat("(", absl::StrJoin(axes, ","), ")"));
+  };
+  return absl::StrCat("[", absl::StrJoin(dims, ",", text), "]");
+}
+
+// Weights, optimizer state and data sharded at random; the rest follows as in XLA.
+TEST(Parallelism, RandomShardingsAreJudgedAsTheirDefinitionsSay) {
+  std::map<std::string, int> kinds;
+  for (int seed = 0; seed < 24; ++seed) {
+    std::mt19937_64 random(seed);
+    ProgramRequest request;
+    request.program = seed % 2 == 0 ? MESHWRIGHT_TEST_DATA "/hlo/tiny_gpt.train.hlo.txt.gz"
+                                    : MESHWRIGHT_TEST_DATA "/hlo/mlp_4096x4.train.hlo.txt.gz";
+    request.cluster = "8xh100-sxm";
+    request.mesh = seed % 3 == 0 ? "2x2x2" : seed % 3 == 1 ? "2x4" : "8";
+    request.cost_model = "roofline";
+    request.memory.kind = MemoryBudget::Kind::kUnlimited;
+    request.completion = Completion::kPropagate;
+    const absl::StatusOr<Program> program = ReadProgram(request.program);
+    ASSERT_TRUE(program.ok()) << program.status();
+    const Mesh mesh = *ParseMesh(request.mesh, *ParseCluster(request.cluster));
+    for (OpId parameter : program->graph.parameters) {
+      const Shape& shape = program->graph[program->graph[parameter].results[0]].shape;
+      if (random() % 3 != 0) {
+        request.fixes.push_back(
+            {ParameterName(program->graph, parameter), RandomSpec(random, shape, mesh), ""});
+      }
+    }
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    const absl::StatusOr<PlannedProgram> planned = PlanProgram(request);
+    ASSERT_TRUE(planned.ok()) << planned.status();
+    for (const auto& [kind, count] : ExpectAsOracle(*planned)) kinds[kind] += count;
+  }
+  EXPECT_GT(kinds["mixed"], 50);
+  EXPECT_GT(kinds["FSDP"], 5);
+  EXPECT_GT(kinds["tensor column"], 5);
+  EXPECT_GT(kinds["tensor row"], 5);
+  EXPECT_GT(kinds["data"], 5);
+}
+
+TEST(Parallelism, Words) {
+  const std::vector<PlanAxis> mesh = {{"x", 2}, {"y", 4}, {"z", 2}};
+  using enum AxisRole;
+  EXPECT_EQ(KindName({kReplicated, kReplicated}), "replicated");
+  EXPECT_EQ(KindName({kFsdp, kReplicated}), "FSDP");
+  EXPECT_EQ(KindName({kColumn, kRow}), "tensor");
+  EXPECT_EQ(KindName({kColumn, kColumn}), "tensor column");
+  EXPECT_EQ(KindName({kData, kRow}), "mixed");
+  EXPECT_EQ(RolesText({kReplicated, kReplicated, kReplicated}, mesh), "replicated");
+  EXPECT_EQ(RolesText({kFsdp, kColumn, kFsdp}, mesh), "FSDP (x,z), tensor column y");
+}
+
+}  // namespace
+}  // namespace meshwright

@@ -1,0 +1,206 @@
+#include "meshwright/explain/why_not.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "meshwright/cost/roofline.h"
+#include "meshwright/intra/names.h"
+#include "meshwright/plan/plan_json.h"
+#include "tests/intra/brute_force.h"
+#include "tests/intra/random_program.h"
+#include "tests/intra/test_program.h"
+
+namespace meshwright {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string WriteFile(const std::string& name, const std::string& contents) {
+  const std::string path = testing::TempDir() + "/" + name;
+  std::ofstream(path) << contents;
+  return path;
+}
+
+absl::StatusOr<PlannedProgram> PlanFile(const std::string& path, const std::string& cluster,
+                                        const std::string& mesh) {
+  ProgramRequest request;
+  request.program = path;
+  request.cluster = cluster;
+  request.mesh = mesh;
+  request.cost_model = "roofline";
+  request.memory.kind = MemoryBudget::Kind::kUnlimited;
+  return PlanProgram(request);
+}
+
+absl::StatusOr<PlannedProgram> PlanMlp() {
+  return PlanFile(MESHWRIGHT_TEST_DATA "/hlo/mlp_4096x4.train.hlo.txt.gz", "8xh100-sxm", "2x4");
+}
+
+absl::StatusOr<WhyNot> Ask(const Plan& plan, const std::string& fix) {
+  return AskWhyNot(plan, {{fix}, "", nullptr});
+}
+
+// Every sharding of every parameter of small random programs: the forced plan is as cheap as any
+// that stores the parameter like that, and the verdict is that of trying everything.
+TEST(WhyNot, EqualsBruteForceOnRandomPrograms) {
+  constexpr int kPrograms = 60;
+  const RooflineCostModel cost_model(TestMesh("2", "2xv100"));
+  std::map<WhyNot::Verdict, int> verdicts;
+  int asked = 0;
+  for (int seed = 0; seed < kPrograms; ++seed) {
+    std::mt19937_64 random(seed);
+    const std::string text = RandomProgram(random, 1 + seed % 7);
+    const TestProgram program = ProgramFromText(text);
+    // The oracle knows no outputs that are tied to parameters.
+    const std::vector<int32_t> tied = TiedParameters(program.graph, true);
+    if (std::any_of(tied.begin(), tied.end(), [](int32_t p) { return p >= 0; })) continue;
+    const FusionInfo fusion = AnalyzeFusion(program.graph);
+    const std::vector<Interval> intervals =
+        Liveness(program.graph, fusion, ScheduleForMemory(program.graph, fusion));
+    const std::string path = WriteFile("why_not.hlo", text);
+    const absl::StatusOr<PlannedProgram> planned = PlanFile(path, "2xv100", "2");
+    ASSERT_TRUE(planned.ok()) << planned.status();
+    const std::optional<double> best =
+        BruteForce(program.graph, cost_model, fusion, intervals, solve::kUnlimited);
+    for (size_t p = 0; p < program.graph.parameters.size(); ++p) {
+      const Op& parameter = program.graph[program.graph.parameters[p]];
+      const int64_t rank = program.graph[parameter.results[0]].shape.rank();
+      for (int64_t cut = -1; cut < rank; ++cut) {
+        std::vector<std::string> dims(rank, "_");
+        if (cut >= 0) dims[cut] = "x";
+        const std::string fix =
+            absl::StrCat(ParameterName(program.graph, program.graph.parameters[p]), "=[",
+                         absl::StrJoin(dims, ","), "]");
+        SCOPED_TRACE(absl::StrCat("seed ", seed, " ", fix));
+        Sharding forced = Sharding::Replicated(rank);
+        if (cut >= 0) forced.dims[cut] = {0};
+        const std::optional<double> with = BruteForce(program.graph, cost_model, fusion, intervals,
+                                                      solve::kUnlimited, {{p, forced}});
+        ASSERT_TRUE(with.has_value());
+        const absl::StatusOr<WhyNot> answer = Ask(planned->plan, fix);
+        ASSERT_TRUE(answer.ok()) << answer.status();
+        ASSERT_TRUE(answer->plan.has_value()) << answer->reason;
+        // Costs are rounded to picoseconds.
+        EXPECT_NEAR(answer->plan->objective_seconds, *with, 5e-11);
+        const bool worse = *with > *best + 1e-10;
+        EXPECT_EQ(answer->verdict == WhyNot::Verdict::kWorse, worse);
+        ++verdicts[answer->verdict];
+        ++asked;
+      }
+    }
+  }
+  EXPECT_GT(asked, 100);
+  EXPECT_GT(verdicts[WhyNot::Verdict::kWorse], 20);
+  EXPECT_GT(verdicts[WhyNot::Verdict::kChosen], 20);
+  EXPECT_EQ(verdicts[WhyNot::Verdict::kUnavailable], 0);
+}
+
+// The causes add up to the difference.
+TEST(WhyNot, SaysWhatTheAlternativeCosts) {
+  const absl::StatusOr<PlannedProgram> planned = PlanMlp();
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  const absl::StatusOr<WhyNot> answer = Ask(planned->plan, "p[*]=[_,_]");
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  ASSERT_TRUE(answer->plan.has_value());
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(answer->plan->parameters[i].spec, PlanSpec({{}, {}}));
+  }
+  const WhyNotRequest request = {{"p[*]=[_,_]"}, "", nullptr};
+  const std::string text = WhyNotText(planned->plan, request, *answer);
+  const nlohmann::json json = nlohmann::json::parse(WhyNotJson(planned->plan, request, *answer));
+  EXPECT_EQ(json["forced_objective_seconds"], answer->plan->objective_seconds);
+  double compute = 0, communication = 0;
+  for (const auto& one : json["difference"]["seconds"]) {
+    const double change = one["after"].get<double>() - one["before"].get<double>();
+    if (one["what"] == "compute") compute = change;
+    if (one["what"] == "communication") communication = change;
+  }
+  double collectives = 0;
+  for (const auto& one : json["difference"]["collectives"])
+    collectives += one["seconds_after"].get<double>() - one["seconds_before"].get<double>();
+  EXPECT_NEAR(collectives, communication, 1e-12);
+  EXPECT_NEAR(compute + communication,
+              answer->plan->objective_seconds - planned->plan.objective_seconds, 1e-12);
+  EXPECT_THAT(text,
+              HasSubstr(answer->verdict == WhyNot::Verdict::kWorse ? "it is slower by" : "it is"));
+}
+
+TEST(WhyNot, WhatThePlanDoesIsChosen) {
+  const absl::StatusOr<PlannedProgram> planned = PlanMlp();
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  std::string spec = "[";
+  for (const auto& axes : planned->plan.parameters[0].spec)
+    absl::StrAppend(&spec, spec == "[" ? "" : ",",
+                    axes.empty() ? "_" : absl::StrCat("(", absl::StrJoin(axes, ","), ")"));
+  const absl::StatusOr<WhyNot> answer = Ask(planned->plan, "p[0]=" + spec + "]");
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->verdict, WhyNot::Verdict::kChosen);
+}
+
+TEST(WhyNot, WhatDoesNotDivideCannotBeHad) {
+  const std::string path = WriteFile("odd.hlo",
+                                     "HloModule odd\n"
+                                     "ENTRY e {\n"
+                                     "  p0 = f32[6,8] parameter(0)\n"
+                                     "  ROOT n = f32[6,8] negate(p0)\n"
+                                     "}\n");
+  const absl::StatusOr<PlannedProgram> planned = PlanFile(path, "4xv100", "4");
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  const absl::StatusOr<WhyNot> answer = Ask(planned->plan, "p0=[x,_]");
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->verdict, WhyNot::Verdict::kUnavailable);
+  EXPECT_THAT(answer->reason, HasSubstr("dimension 0 of size 6 does not divide into 4 shards"));
+  EXPECT_THAT(WhyNotText(planned->plan, {{"p0=[x,_]"}, "", nullptr}, *answer),
+              HasSubstr("it cannot be had"));
+}
+
+TEST(WhyNot, WhatTakesTooMuchMemoryDoesNotFit) {
+  ProgramRequest request;
+  request.program = MESHWRIGHT_TEST_DATA "/hlo/mlp_4096x4.train.hlo.txt.gz";
+  request.cluster = "8xh100-sxm";
+  request.mesh = "8";
+  request.cost_model = "roofline";
+  request.memory = {MemoryBudget::Kind::kBytes, int64_t{200} << 20};
+  const absl::StatusOr<PlannedProgram> planned = PlanProgram(request);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  ASSERT_TRUE(planned->intra.fits);
+  const absl::StatusOr<WhyNot> answer = Ask(planned->plan, "p[*]=[_,_]");
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->verdict, WhyNot::Verdict::kDoesNotFit);
+  EXPECT_THAT(answer->reason, HasSubstr("nothing fits into 200 MiB a device"));
+}
+
+TEST(WhyNot, ErrorsSayWhatIsWrong) {
+  const absl::StatusOr<PlannedProgram> planned = PlanMlp();
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  Plan plan = planned->plan;
+  const auto message = [](const Plan& plan, const std::string& fix, const std::string& program) {
+    const absl::StatusOr<WhyNot> answer = AskWhyNot(plan, {{fix}, program, nullptr});
+    return answer.ok() ? "ok" : std::string(answer.status().message());
+  };
+  EXPECT_THAT(message(plan, "q[0]=[x,_]", ""), HasSubstr("\"q[0]\" matches no parameter"));
+  EXPECT_THAT(message(plan, "p[0]=[q,_]", ""), HasSubstr("--why-not (p[0]=[q,_])"));
+  EXPECT_THAT(message(plan, "p[0]", ""), HasSubstr("--why-not"));
+  EXPECT_THAT(message(plan, "p[0]=[x,_]", MESHWRIGHT_TEST_DATA "/hlo/tiny_gpt.train.hlo.txt.gz"),
+              HasSubstr("is not the program that the plan was made from"));
+  EXPECT_THAT(message(plan, "p[0]=[x,_]", "/nowhere"), HasSubstr("/nowhere"));
+  plan.inputs[0].path = "-";
+  EXPECT_THAT(message(plan, "p[0]=[x,_]", ""), HasSubstr("give the program with --program"));
+  plan.options.memory = "lots";
+  EXPECT_THAT(message(plan, "p[0]=[x,_]", ""), HasSubstr("$.options.memory: found \"lots\""));
+  plan.stages.emplace_back();
+  EXPECT_THAT(message(plan, "p[0]=[x,_]", ""), HasSubstr("without a pipeline"));
+  plan.transformer.emplace();
+  EXPECT_THAT(message(plan, "p[0]=[x,_]", ""), HasSubstr("of a model"));
+}
+
+}  // namespace
+}  // namespace meshwright
