@@ -6,7 +6,7 @@ set -euo pipefail
 packages=(
   cmake ninja-build g++ pkg-config
   libabsl-dev libcli11-dev nlohmann-json3-dev libyaml-cpp-dev
-  zlib1g-dev nettle-dev
+  zlib1g-dev nettle-dev libsqlite3-dev
   python3-venv
   libgtest-dev libgmock-dev libbenchmark-dev coinor-libcbc-dev shellcheck chromium fonts-dejavu-core  # tests and benchmarks only
 )

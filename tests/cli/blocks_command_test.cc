@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -41,6 +43,27 @@ TEST(BlocksCommand, PrintsTheSameAsJson) {
   EXPECT_TRUE(json["warnings"].empty());
 }
 
+TEST(BlocksCommand, EmitsEveryKindUnderEveryStrategy) {
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / "meshwright_emitted_blocks";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  const RunResult run = RunMeshwright(
+      {"blocks", kGpt, "--cluster", "2xh100-sxm", "--mesh", "2", "--emit", folder.string()});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  std::ifstream file(folder / "index.json");
+  const nlohmann::json index = nlohmann::json::parse(file);
+  ASSERT_GT(index.size(), 10U);
+  for (const nlohmann::json& row : index) {
+    EXPECT_TRUE(std::filesystem::exists(folder / row["proto"].get<std::string>()));
+    EXPECT_EQ(row["job"]["kind"], "program");
+    EXPECT_EQ(row["job"]["mesh"][0][1], 2);
+    // Nothing is partial where nothing is cut.
+    if (row["strategy"] == "replicated") EXPECT_TRUE(row["partial"].empty());
+  }
+  std::filesystem::remove_all(folder);
+}
+
 TEST(BlocksCommand, RefusesWhatItCannotRead) {
   const auto expect = [](const RunResult& run, const std::string& message) {
     EXPECT_EQ(run.exit_code, 2);
@@ -51,6 +74,9 @@ TEST(BlocksCommand, RefusesWhatItCannotRead) {
   expect(RunMeshwright({"blocks", "/nowhere", "--cluster", "4xh100-sxm", "--mesh", "4"}),
          "/nowhere");
   expect(RunMeshwright({"blocks", kGpt, "--mesh", "4"}), "--cluster");
+  expect(RunMeshwright({"blocks", kGpt, "--cluster", "4xh100-sxm", "--mesh", "4", "--emit",
+                        "/nowhere/folder"}),
+         "/nowhere/folder");
 }
 
 }  // namespace

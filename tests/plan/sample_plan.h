@@ -76,6 +76,17 @@ inline Plan SamplePlan() {
   sort.executions = 32;
   plan.instructions = {dot, sort};
   plan.memory_timeline = {2, {{0, 1, 0, {1, 2, 3, 4, 5, 6}}, {1, 0, 0.25, {6, 5, 4, 3, 2, 1}}}};
+  plan.options.database = "p.sqlite";
+  plan.segments = {
+      {std::string(64, 'b'), 3, "[x] > m=x > [_]", "measured", 0.01, 0.001, 12, 0.02, 4096, 7},
+      {std::string(64, 'c'), 1, "- > n=y > -", "predicted", 0.02, 0, 0, 0.03, 8192, 1}};
+  plan.profile = {PlanEnvironment{"NVIDIA H100", "h100-sxm", "cuda 12080", "jax 0.6.0", 2},
+                  0.06,
+                  0.05,
+                  true,
+                  99,
+                  -0.001,
+                  {{"f32[8]", "[x]", "[_]", 2, "measured", 0.001, 0.0001, 5}}};
   plan.warnings = {"trip count of loop \"while.1\" cannot be derived"};
   plan.planning_seconds = 1.5;
   return plan;

@@ -101,6 +101,81 @@ def gpt(generator, h=32, heads=4, vocab=64, length=16, batch=8):
     return adam(loss), (_state(generator, _weights(generator, shapes)), text, labels)
 
 
+def _biased(w, x, name):
+    return x @ bf16(w[name]) + bf16(w[name + "_b"])
+
+
+def _heads(x, heads):
+    batch, length, h = x.shape
+    return x.reshape(batch, length, heads, h // heads)
+
+
+def bert(generator, layers=2, h=32, heads=4, vocab=64, length=16, batch=8):
+    """An encoder with biases, normalised behind each part, that predicts masked tokens."""
+    shapes = {"embed": (vocab, h), "pos": (length, h), "head": (h, vocab)}
+    layer_shapes = {"up": (h, 4 * h), "up_b": (4 * h,), "down": (4 * h, h), "down_b": (h,)}
+    layer_shapes |= {f"w{n}": (h, h) for n in "qkvo"} | {f"w{n}_b": (h,) for n in "qkvo"}
+    layer_shapes |= {"n1": (h,), "n2": (h,)}
+    shapes |= {f"layer{i}": layer_shapes for i in range(layers)}
+
+    def loss(params, text, labels, shown):
+        x = bf16(params["embed"])[text] + bf16(params["pos"])
+        for i in range(layers):
+            w = params[f"layer{i}"]
+            q, k, v = (_heads(_biased(w, x, f"w{n}"), heads) for n in "qkv")
+            scores = jnp.einsum("bqhd,bshd->bhqs", q, k).astype(jnp.float32)
+            odds = bf16(jax.nn.softmax(jnp.where(shown[:, None, None, :], scores, -1e9), -1))
+            mixed = jnp.einsum("bhqs,bshd->bqhd", odds, v).reshape(x.shape)
+            x = norm(x + _biased(w, mixed, "wo"), w["n1"])
+            x = norm(x + _biased(w, jax.nn.gelu(_biased(w, x, "up")), "down"), w["n2"])
+        return cross_entropy(x @ bf16(params["head"]), labels)
+
+    text, labels = generator.integers(0, vocab, (2, batch, length), np.int32)
+    shown = generator.integers(0, 2, (batch, length)).astype(bool)
+    return adam(loss), (_state(generator, _weights(generator, shapes)), text, labels, shown)
+
+
+def t5(generator, layers=2, h=32, heads=4, vocab=64, length=16, batch=8):
+    """An encoder and a decoder that attends to it, with biases by relative position."""
+    attention_shapes = {f"w{n}": (h, h) for n in "qkvo"}
+    crossed = {f"c{n}": (h, h) for n in "qkvo"}
+    rest = {"up": (h, 4 * h), "down": (4 * h, h), "n1": (h,), "n2": (h,)}
+    shapes = {"embed": (vocab, h), "head": (h, vocab), "near": (heads, length, length)}
+    shapes |= {f"encoder{i}": attention_shapes | rest for i in range(layers)}
+    shapes |= {f"decoder{i}": attention_shapes | crossed | rest | {"n3": (h,)} for i in range(layers)}
+
+    def attend(w, x, source, prefix, bias):
+        q = _heads(x @ bf16(w[prefix + "q"]), heads)
+        k, v = (_heads(source @ bf16(w[prefix + n]), heads) for n in "kv")
+        scores = jnp.einsum("bqhd,bshd->bhqs", q, k).astype(jnp.float32) + bias
+        mixed = jnp.einsum("bhqs,bshd->bqhd", bf16(jax.nn.softmax(scores, -1)), v)
+        return mixed.reshape(x.shape) @ bf16(w[prefix + "o"])
+
+    def feed(w, x):
+        return jax.nn.relu(norm(x, w["n2"]) @ bf16(w["up"])) @ bf16(w["down"])
+
+    def loss(params, source, text, labels):
+        near = params["near"][None]
+        y = bf16(params["embed"])[source]
+        for i in range(layers):
+            w = params[f"encoder{i}"]
+            z = norm(y, w["n1"])
+            y = y + attend(w, z, z, "w", near)
+            y = y + feed(w, y)
+        x = bf16(params["embed"])[text]
+        causal = jnp.where(jnp.tril(jnp.ones((length, length), bool)), near, -1e9)
+        for i in range(layers):
+            w = params[f"decoder{i}"]
+            z = norm(x, w["n1"])
+            x = x + attend(w, z, z, "w", causal)
+            x = x + attend(w, norm(x, w["n3"]), y, "c", 0)
+            x = x + feed(w, x)
+        return cross_entropy(x @ bf16(params["head"]), labels)
+
+    batches = generator.integers(0, vocab, (3, batch, length), np.int32)
+    return adam(loss), (_state(generator, _weights(generator, shapes)), *batches)
+
+
 def scan(generator, **sizes):
     """LLaMA with scanned and recomputed layers."""
     return llama(generator, scanned=True, **sizes)

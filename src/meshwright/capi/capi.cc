@@ -23,6 +23,7 @@
 #include "meshwright/plan/plan_table.h"
 #include "meshwright/plan/shortage.h"
 #include "meshwright/plan/version.h"
+#include "meshwright/profile/plan_profiled.h"
 
 struct mw_result {
   const char* error = nullptr;
@@ -84,7 +85,8 @@ absl::Status FillPlan(const CapiOptions& options, std::string_view program, mw_r
   MW_ASSIGN_OR_RETURN(ProgramRequest request, ToProgramRequest(options.search, ""));
   request.program = options.program;
   request.contents = program;
-  MW_ASSIGN_OR_RETURN(PlannedProgram made, PlanProgram(request));
+  MW_ASSIGN_OR_RETURN(PlannedProgram made, request.database.empty() ? PlanProgram(request)
+                                                                    : PlanProfiledProgram(request));
   if (!made.intra.fits) return absl::ResourceExhaustedError(ShortageText(made));
   const auto planned = std::make_shared<const PlannedProgram>(std::move(made));
   result.writers["plan"] = [planned] { return PlanToJson(planned->plan); };

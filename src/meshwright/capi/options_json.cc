@@ -79,6 +79,12 @@ constexpr KeyRow kKeys[] = {
     {"fix", [](const InputJson& json, CapiOptions& o) { return Read(json, o.search.fixes); }},
     {"fix-file",
      [](const InputJson& json, CapiOptions& o) { return Read(json, o.search.fix_files); }},
+    {"db",
+     [](const InputJson& json, CapiOptions& o) {
+       MW_RETURN_IF_ERROR(Read(json, o.search.db));
+       if (!o.search.db.empty()) return absl::OkStatus();
+       return absl::InvalidArgumentError("found \"\", expected the name of a file");
+     }},
     {"threads",
      [](const InputJson& json, CapiOptions& o) {
        uint64_t threads = 0;

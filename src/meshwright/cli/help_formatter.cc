@@ -47,7 +47,9 @@ std::string DescriptionText(const OptionFacts& facts) {
   return absl::StrCat(facts.description, " (", absl::StrJoin(notes, "; "), ")");
 }
 
+// nullptr also for commands of a verb, whatever they are called.
 const Verb* FindVerb(const CLI::App& app) {
+  if (app.get_parent() == nullptr || app.get_parent()->get_parent() != nullptr) return nullptr;
   const auto& verbs = Verbs();
   const auto found = std::find_if(verbs.begin(), verbs.end(),
                                   [&app](const Verb& verb) { return app.get_name() == verb.name; });

@@ -22,6 +22,7 @@
 #include "meshwright/plan/plan_table.h"
 #include "meshwright/plan/shortage.h"
 #include "meshwright/plan/stage_modules.h"
+#include "meshwright/profile/plan_profiled.h"
 
 namespace meshwright {
 namespace {
@@ -42,6 +43,7 @@ absl::StatusOr<Planned> PlanWithProgress(const PlanningOptions& options, Program
 std::vector<std::string> Inputs(const PlanningOptions& options) {
   std::vector<std::string> inputs = absl::StrSplit(options.search.cluster, '+');
   inputs.push_back(options.program);
+  if (!options.search.db.empty()) inputs.push_back(options.search.db);
   inputs.insert(inputs.end(), options.search.fix_files.begin(), options.search.fix_files.end());
   return inputs;
 }
@@ -102,8 +104,9 @@ absl::Status RunPlanning(const PlanningOptions& options) {
 
   MW_ASSIGN_OR_RETURN(ProgramRequest request, ToProgramRequest(options.search, "--"));
   request.program = options.program;
+  const auto plan = request.database.empty() ? &PlanProgram : &PlanProfiledProgram;
   MW_ASSIGN_OR_RETURN(const PlannedProgram planned,
-                      PlanWithProgress(options, std::move(request), &PlanProgram));
+                      PlanWithProgress(options, std::move(request), plan));
   if (!planned.intra.fits) return absl::ResourceExhaustedError(ShortageText(planned));
 
   const bool want_json = options.json || !plan_file.path.empty();

@@ -44,6 +44,8 @@ Action AddReproduceVerb(CLI::App& app);
 Action AddCalibrateVerb(CLI::App& app);
 Action AddModelVerb(CLI::App& app);
 Action AddBlocksVerb(CLI::App& app);
+Action AddProfileVerb(CLI::App& app);
+Action AddDbVerb(CLI::App& app);
 Action AddOpsVerb(CLI::App& app);
 Action AddClustersVerb(CLI::App& app);
 Action AddHelpVerb(CLI::App& app);

@@ -3,22 +3,44 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "meshwright/base/status.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/plan/blocks_report.h"
+#include "meshwright/profile/block_program.h"
 
 namespace meshwright {
 namespace {
 
 struct BlocksCommand {
   std::string program, cluster, mesh;
+  std::string folder;  // for programs of blocks; empty: none
   bool json = false;
 };
+
+absl::Status EmitBlocks(const BlocksCommand& command) {
+  if (command.program == "-") {
+    return absl::InvalidArgumentError("--emit reads the program a second time: name a file");
+  }
+  if (!CanWriteInto(command.folder)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--emit: ", command.folder, " is no folder that can be written into"));
+  }
+  MW_ASSIGN_OR_RETURN(const BlockPrograms programs,
+                      MakeBlockPrograms(command.program, command.cluster, command.mesh));
+  for (size_t r = 0; r < programs.rows.size(); ++r) {
+    MW_RETURN_IF_ERROR(WriteOutput({"--emit", absl::StrCat(command.folder, "/", BlockProtoName(r))},
+                                   programs.rows[r].job.job.proto));
+  }
+  return WriteOutput({"--emit", absl::StrCat(command.folder, "/index.json")},
+                     BlockProgramsIndex(programs));
+}
 
 absl::Status RunBlocks(const BlocksCommand& command) {
   MW_ASSIGN_OR_RETURN(const BlocksReport report,
                       ReportBlocks(command.program, command.cluster, command.mesh));
+  if (!command.folder.empty()) MW_RETURN_IF_ERROR(EmitBlocks(command));
   return PrintOutput(command.json ? BlocksJson(report) : BlocksTable(report));
 }
 
@@ -33,6 +55,9 @@ Action AddBlocksVerb(CLI::App& app) {
       ->required();
   app.add_option("--mesh", command->mesh, "logical mesh, 8, 2x4 or x=2,y=4")->required();
   app.add_flag("--json", command->json, "print JSON, with the names of all members");
+  AddOutputOption(app, "--emit", command->folder,
+                  "write every kind of block under every strategy into this folder, as programs "
+                  "with shardings");
   return [command] { return RunBlocks(*command); };
 }
 

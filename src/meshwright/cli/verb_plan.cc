@@ -23,6 +23,14 @@ std::string ScheduleNames() {
                       ", or auto");
 }
 
+absl::Status CheckDatabaseOption(const RequestOptions& search) {
+  if (search.db.empty())
+    return absl::InvalidArgumentError("--db: found \"\", expected the name of a file");
+  if (search.pipeline == "off") return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "--db cannot be combined with --pipeline: stages are not planned from measurements");
+}
+
 }  // namespace
 
 Action AddPlanVerb(CLI::App& app) {
@@ -41,6 +49,9 @@ Action AddPlanVerb(CLI::App& app) {
                  "logical mesh, of every stage with --pipeline: 8, 2x4 or x=2,y=4; auto tries "
                  "those that suit the cluster")
       ->capture_default_str();
+  app.add_option("--db", options->search.db,
+                 "profile database of `meshwright profile`: what was measured of the program's "
+                 "segments goes before what is predicted of them");
   app.add_option("--memory", options->search.memory,
                  "memory a device may use, like 60GiB; device: all it has; or unlimited")
       ->capture_default_str();
@@ -71,6 +82,9 @@ Action AddPlanVerb(CLI::App& app) {
   return [options, model, of_pipelines, &app]() -> absl::Status {
     if (IsModel(options->program, app)) return RunModelPlanning(*options, *model, app);
     MW_RETURN_IF_ERROR(CheckNoModelOptions(app));
+    if (app.get_option("--db")->count() > 0) {
+      MW_RETURN_IF_ERROR(CheckDatabaseOption(options->search));
+    }
     for (const CLI::Option* option : of_pipelines) {
       if (options->search.pipeline != "off" || option->count() == 0) continue;
       return absl::InvalidArgumentError(

@@ -129,6 +129,25 @@ const std::vector<Verb>& Verbs() {
        &AddBlocksVerb,
        "Prints CFP's ParallelBlocks of a training step, the ways to cut each, and the distinct "
        "segments that the program is made of."},
+      {"profile", "measure what repeats in a program, under the shardings that are worth it",
+       "meshwright profile train.hlo --mesh 4 --db profiles.sqlite\n"
+       "meshwright profile train.hlo --mesh 2x2 --db profiles.sqlite --devices host:4 \\\n"
+       "    --budget 90s\n"
+       "srun meshwright profile train.hlo --mesh 2x8 --db profiles.sqlite --distributed",
+       &AddProfileVerb,
+       "Compiles and runs the distinct segments of a training step one by one, and stores every "
+       "measurement before the next: it can be killed, and goes on where it was. `plan --db` "
+       "plans with what was measured. Needs Python with JAX and the package meshwright; the "
+       "environment variable MESHWRIGHT_PYTHON names another than python3."},
+      {"db", "look into profile databases, merge, export and prune them",
+       "meshwright db list profiles.sqlite\n"
+       "meshwright db show profiles.sqlite 5b0c\n"
+       "meshwright db merge all.sqlite node1.sqlite node2.sqlite\n"
+       "meshwright db export profiles.sqlite --format csv -o profiles.csv\n"
+       "meshwright db prune profiles.sqlite --older-than 90d",
+       &AddDbVerb,
+       "Of measurements that `profile` stored, by environment (devices, driver, libraries), program, "
+       "mesh and choice. Merging takes runs that are new; samples of several runs count together."},
       {"ops", "list the operators and how each can be sharded",
        "meshwright ops\n"
        "meshwright ops dot reshape",

@@ -57,6 +57,11 @@ struct PlannerOptions {
   bool tie_outputs_by_position = true;
   // Shardings that are given by position in Graph::parameters and Graph::outputs.
   std::vector<std::pair<int32_t, Sharding>> given_parameters, given_outputs;
+  // How operators must work and values be kept. An operator or value that takes no decision of its
+  // own (it follows another, or is made wherever it is needed) is left alone, and so is one without
+  // such a strategy.
+  std::vector<std::pair<OpId, Strategy>> given_strategies;
+  std::vector<std::pair<ValueId, Sharding>> given_values;
   // Further ties: (output, parameter), by position in Graph::outputs and Graph::parameters.
   std::vector<std::pair<int32_t, int32_t>> ties;
   // A plan within a thousandth of the optimum is as good as the prices it is made from; the search

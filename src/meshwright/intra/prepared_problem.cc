@@ -84,6 +84,8 @@ absl::Status PreparedProblem::Build() {
   groups_ = FormGroups(graph_, fusion_, pinned);
   sets_ = std::make_unique<CandidateSets>(graph_, fusion_, groups_, cost_model_, options_.space);
   MW_ASSIGN_OR_RETURN(planning_, BuildProblem(Inputs(intervals_), sets_.get()));
+  for (const auto& [op, strategy] : options_.given_strategies) ForceStrategy(op, strategy);
+  for (const auto& [value, sharding] : options_.given_values) ForceValue(value, sharding);
   return absl::OkStatus();
 }
 
@@ -102,6 +104,50 @@ std::vector<std::vector<int32_t>> PreparedProblem::ChoicesToStartFrom(
     const solve::SolverOptions& solver) const {
   if (pins_.complete || options_.space != StrategySpace::kFull) return {};
   return ChoicesOfJoinedAxes(Inputs(intervals_), *sets_, planning_, solver);
+}
+
+bool PreparedProblem::Force(solve::NodeId node, absl::FunctionRef<bool(int32_t)> keep) {
+  const std::vector<int32_t>& allowed = planning_.nodes[node.index()].allowed;
+  std::vector<int64_t>& cost = planning_.problem.nodes[node.index()].cost;
+  bool possible = false;
+  for (size_t s = 0; s < allowed.size(); ++s)
+    possible |= keep(allowed[s]) && cost[s] < solve::kForbidden;
+  for (size_t s = 0; possible && s < allowed.size(); ++s) {
+    if (!keep(allowed[s])) cost[s] = solve::kForbidden;
+  }
+  return possible;
+}
+
+bool PreparedProblem::ForceStrategy(OpId op, const Strategy& strategy) {
+  const solve::NodeId node = planning_.node_of_op[op.index()];
+  if (!node.valid() || !groups_.is_leader(op)) return false;
+  const PlanningNode& planning = planning_.nodes[node.index()];
+  if (planning.kind != PlanningNode::Kind::kGroup) return false;
+  return Force(node, [&](int32_t s) { return planning.set->strategies[s] == strategy; });
+}
+
+bool PreparedProblem::ForceValue(ValueId value, const Sharding& sharding) {
+  const Port& offered = planning_.offered[value.index()];
+  if (!offered.node.valid()) return false;
+  const PlanningNode::Kind kind = planning_.nodes[offered.node.index()].kind;
+  if (kind != PlanningNode::Kind::kShared && kind != PlanningNode::Kind::kLoopValue) return false;
+  const std::vector<Sharding>& list = sets_->lists()[offered.list];
+  return Force(offered.node, [&](int32_t s) { return list[s] == sharding; });
+}
+
+bool PreparedProblem::ForceParameter(int32_t parameter, const Sharding& sharding) {
+  const solve::NodeId node = planning_.node_of_op[graph_.parameters[parameter].index()];
+  if (!node.valid()) return true;
+  const std::vector<Sharding>& stored = sets_->lists()[planning_.nodes[node.index()].set->stored];
+  return Force(node, [&](int32_t s) { return stored[s] == sharding; });
+}
+
+bool PreparedProblem::ForceOutput(int32_t output, const Sharding& sharding) {
+  const solve::NodeId node = planning_.node_of_op[graph_.outputs[output].index()];
+  if (!node.valid()) return true;
+  const std::vector<Sharding>& leaves =
+      sets_->lists()[planning_.nodes[node.index()].set->operands[0]];
+  return Force(node, [&](int32_t s) { return leaves[s] == sharding; });
 }
 
 IntraPlan PreparedProblem::Decode(const std::vector<int32_t>& choice) const {

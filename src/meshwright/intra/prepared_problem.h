@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "meshwright/cost/cost_model.h"
 #include "meshwright/cost/fusion.h"
@@ -44,6 +45,15 @@ class PreparedProblem {
   // spend.
   std::vector<std::vector<int32_t>> ChoicesToStartFrom(const solve::SolverOptions& solver) const;
 
+  // Take from the problem every other choice than that `op` works by `strategy`, that a value is
+  // kept, an entry parameter stored or an output left in `sharding`. False, and nothing is taken
+  // away, where there is no such choice; so it is for operators and values that take no decision of
+  // their own. Parameters that nobody uses and outputs that replace parameters give true.
+  bool ForceStrategy(OpId op, const Strategy& strategy);
+  bool ForceValue(ValueId value, const Sharding& sharding);
+  bool ForceParameter(int32_t parameter, const Sharding& sharding);  // position in the graph
+  bool ForceOutput(int32_t output, const Sharding& sharding);        // likewise
+
   IntraPlan Decode(const std::vector<int32_t>& choice) const;
   // The same if everything that no matrix product waits for runs last (DeferUnneeded).
   IntraPlan DecodeDeferred(const std::vector<int32_t>& choice) const;
@@ -51,6 +61,8 @@ class PreparedProblem {
  private:
   PreparedProblem(const Graph& graph, const CostModel& cost_model, const PlannerOptions& options);
   absl::Status Build();
+  // Leaves the strategies of a node that `keep` holds for, by index into its set; false: none.
+  bool Force(solve::NodeId node, absl::FunctionRef<bool(int32_t strategy)> keep);
   ProblemInputs Inputs(const std::vector<Interval>& intervals) const;
 
   const Graph& graph_;

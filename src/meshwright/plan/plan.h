@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "meshwright/plan/memory_category.h"
+#include "meshwright/plan/plan_segments.h"
 #include "meshwright/plan/plan_transformer.h"
 
 // The Plan: what a search decided, as plain values that mean the same on every machine and without
@@ -64,6 +65,7 @@ struct PlanOptions {
   int64_t threads = 1;
   uint64_t seed = 1;
   std::vector<std::string> fixes;  // "NAME=SPEC", in order
+  std::optional<std::string> database;  // of profiles, path
   friend bool operator==(const PlanOptions&, const PlanOptions&) = default;
 };
 
@@ -258,6 +260,10 @@ struct Plan {
   // Plans of models: the degrees of their training. There is no program then, so neither
   // parameters, outputs and instructions, nor stages but over groups of nodes.
   std::optional<PlanTransformer> transformer;
+
+  // Plans with a profile database: by distinct segment and choice, in order of first appearance.
+  std::vector<PlanSegment> segments;
+  std::optional<PlanProfile> profile;
 
   std::vector<std::string> warnings;
   double planning_seconds = 0;  // wall clock; the only figure that differs between equal runs

@@ -200,6 +200,7 @@ PlanOptions ToPlanOptions(const ProgramRequest& request, const CostModelRow& cos
   for (const Fix& fix : request.fixes) {
     options.fixes.push_back(absl::StrCat(fix.pattern, "=", fix.spec));
   }
+  if (!request.database.empty()) options.database = request.database;
   return options;
 }
 
@@ -211,37 +212,48 @@ std::optional<std::string> CalibrationWarning(const CostModelRow& cost_model,
                 "`meshwright calibrate` measures");
 }
 
-absl::StatusOr<PlannedProgram> PlanProgram(const ProgramRequest& request) {
-  const Clock::time_point start = Clock::now();
+absl::StatusOr<PlanningTask> PreparePlanning(const ProgramRequest& request) {
+  PlanningTask task;
+  task.start = Clock::now();
   // What is quick to check comes first: a large program takes a moment to read.
-  MW_ASSIGN_OR_RETURN(const Cluster cluster, ParseCluster(request.cluster));
-  MW_ASSIGN_OR_RETURN(const CostModelRow* const cost_model,
-                      ChooseCostModel(request.cost_model, cluster));
-  MW_ASSIGN_OR_RETURN(const std::vector<Mesh> meshes, ChooseMeshes(request, cluster));
-  MW_ASSIGN_OR_RETURN(Program program,
+  MW_ASSIGN_OR_RETURN(task.cluster, ParseCluster(request.cluster));
+  MW_ASSIGN_OR_RETURN(task.cost_model, ChooseCostModel(request.cost_model, task.cluster));
+  MW_ASSIGN_OR_RETURN(task.meshes, ChooseMeshes(request, task.cluster));
+  MW_ASSIGN_OR_RETURN(task.program,
                       request.contents.has_value()
                           ? ParseProgram(std::string(*request.contents), request.program)
                           : ReadProgram(request.program));
-  std::vector<PlanInput> inputs = {program.input};
-  MW_RETURN_IF_ERROR(AddClusterInput(request.cluster, inputs));
-  inputs.insert(inputs.end(), request.more_inputs.begin(), request.more_inputs.end());
+  task.inputs = {task.program.input};
+  MW_RETURN_IF_ERROR(AddClusterInput(request.cluster, task.inputs));
+  task.inputs.insert(task.inputs.end(), request.more_inputs.begin(), request.more_inputs.end());
+  task.budget_bytes = BudgetBytes(request.memory, task.cluster);
+  return task;
+}
 
-  const int64_t budget_bytes = BudgetBytes(request.memory, cluster);
-  MeshSearch search(request, program.graph, *cost_model, budget_bytes);
-  MW_RETURN_IF_ERROR(search.Run(meshes));
-  IntraPlan intra = search.TakeBest();
+absl::StatusOr<PlannedProgram> FinishPlanning(const ProgramRequest& request, PlanningTask task,
+                                              Mesh mesh, IntraPlan intra,
+                                              std::vector<std::string> warnings) {
   const std::vector<int32_t> tied =
-      TiedParameters(program.graph, PlannerOptions().tie_outputs_by_position);
-  MW_ASSIGN_OR_RETURN(Plan plan, BuildPlan(program.graph, search.mesh(), intra, tied,
-                                           FindRoles(program.graph, tied)));
-  plan.inputs = std::move(inputs);
-  plan.options = ToPlanOptions(request, *cost_model);
-  if (auto warning = CalibrationWarning(*cost_model, cluster))
+      TiedParameters(task.program.graph, PlannerOptions().tie_outputs_by_position);
+  MW_ASSIGN_OR_RETURN(Plan plan, BuildPlan(task.program.graph, mesh, intra, tied, FindRoles(task.program.graph, tied)));
+  plan.inputs = std::move(task.inputs);
+  plan.options = ToPlanOptions(request, *task.cost_model);
+  if (auto warning = CalibrationWarning(*task.cost_model, task.cluster))
     plan.warnings.push_back(*std::move(warning));
-  if (budget_bytes != solve::kUnlimited) plan.budget_bytes = budget_bytes;
-  for (std::string& warning : search.Warnings()) plan.warnings.push_back(std::move(warning));
-  plan.planning_seconds = SecondsSince(start);
-  return PlannedProgram{std::move(program), search.mesh(), tied, std::move(intra), std::move(plan)};
+  if (task.budget_bytes != solve::kUnlimited) plan.budget_bytes = task.budget_bytes;
+  for (std::string& warning : warnings) plan.warnings.push_back(std::move(warning));
+  plan.planning_seconds = SecondsSince(task.start);
+  return PlannedProgram{std::move(task.program), std::move(mesh), tied, std::move(intra),
+                        std::move(plan)};
+}
+
+absl::StatusOr<PlannedProgram> PlanProgram(const ProgramRequest& request) {
+  MW_ASSIGN_OR_RETURN(PlanningTask task, PreparePlanning(request));
+  MeshSearch search(request, task.program.graph, *task.cost_model, task.budget_bytes);
+  MW_RETURN_IF_ERROR(search.Run(task.meshes));
+  IntraPlan intra = search.TakeBest();
+  return FinishPlanning(request, std::move(task), search.mesh(), std::move(intra),
+                        search.Warnings());
 }
 
 Module Annotated(const PlannedProgram& planned) {

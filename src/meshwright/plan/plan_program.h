@@ -1,6 +1,7 @@
 #ifndef MESHWRIGHT_PLAN_PLAN_PROGRAM_H_
 #define MESHWRIGHT_PLAN_PLAN_PROGRAM_H_
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -62,6 +63,7 @@ struct ProgramRequest {
   std::vector<Fix> fixes;
   Completion completion = Completion::kLeastCost;
   PipelineChoice pipeline;             // for PlanPipelinedProgram
+  std::string database;                // of profiles, for PlanProfiledProgram; empty: none
   std::vector<PlanInput> more_inputs;  // files that the fixes came from
   int threads = 2;
   uint64_t seed = 1;
@@ -78,8 +80,25 @@ struct PlannedProgram {
   Plan plan;
 };
 
-// Errors: whatever is wrong with the request or the files that it names; that nothing was found in
-// time. request.pipeline plays no part.
+// What planning starts from: the request with what it names read.
+struct PlanningTask {
+  std::chrono::steady_clock::time_point start;
+  Cluster cluster;
+  const CostModelRow* cost_model = nullptr;
+  std::vector<Mesh> meshes;  // to be tried
+  Program program;
+  std::vector<PlanInput> inputs;
+  int64_t budget_bytes = 0;
+};
+// Errors: whatever is wrong with the request or the files that it names.
+absl::StatusOr<PlanningTask> PreparePlanning(const ProgramRequest& request);
+// `intra`, a plan of the task's program on `mesh`, as a document with `warnings` added.
+absl::StatusOr<PlannedProgram> FinishPlanning(const ProgramRequest& request, PlanningTask task,
+                                              Mesh mesh, IntraPlan intra,
+                                              std::vector<std::string> warnings);
+
+// Errors: see PreparePlanning; that nothing was found in time. request.pipeline and
+// request.database play no part.
 absl::StatusOr<PlannedProgram> PlanProgram(const ProgramRequest& request);
 
 // The row of CostModelTable that `name` stands for on `cluster`. Error: unknown.

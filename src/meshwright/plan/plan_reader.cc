@@ -58,6 +58,7 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, PlanOption
       .Member("threads", value.threads)
       .Member("seed", value.seed)
       .Member("fixes", value.fixes)
+      .OptionalMember("database", value.database)
       .Finish();
 }
 
@@ -174,6 +175,8 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, Plan& valu
       .Member("stages", value.stages)
       .Member("cross_stage", value.cross_stage)
       .OptionalMember("transformer", value.transformer)
+      .OptionalMember("segments", value.segments)
+      .OptionalMember("profile", value.profile)
       .Member("warnings", value.warnings)
       .Amount("planning_seconds", value.planning_seconds)
       .Finish();
@@ -256,6 +259,38 @@ absl::Status CheckTransformer(const Plan& plan) {
                                      gpus, devices));
 }
 
+// Of something with basis, seconds and samples.
+template <typename Part>
+absl::Status CheckBasis(const Part& part, const std::string& path) {
+  if (part.basis != "measured" && part.basis != "predicted") {
+    return JsonErrorAt(absl::StrCat(path, ".basis"),
+                       absl::StrCat("found \"", part.basis, "\", expected measured or predicted"));
+  }
+  if ((part.basis == "measured") != (part.samples > 0)) {
+    return JsonErrorAt(absl::StrCat(path, ".samples"),
+                       absl::StrCat("found ", part.samples, ", though ", part.basis));
+  }
+  if (part.seconds < 0 || part.spread < 0)
+    return JsonErrorAt(path, "seconds and their spread are not negative");
+  if (part.occurrences < 1)
+    return JsonErrorAt(absl::StrCat(path, ".occurrences"), "found 0, expected at least 1");
+  return absl::OkStatus();
+}
+
+absl::Status CheckProfile(const Plan& plan) {
+  if (!plan.profile.has_value()) {
+    return plan.segments.empty()
+               ? absl::OkStatus()
+               : JsonErrorAt("$.segments", "found some, but there is no key \"profile\"");
+  }
+  for (size_t i = 0; i < plan.segments.size(); ++i)
+    MW_RETURN_IF_ERROR(CheckBasis(plan.segments[i], absl::StrCat("$.segments[", i, "]")));
+  const std::vector<PlanBorderMove>& moves = plan.profile->moves;
+  for (size_t i = 0; i < moves.size(); ++i)
+    MW_RETURN_IF_ERROR(CheckBasis(moves[i], absl::StrCat("$.profile.moves[", i, "]")));
+  return absl::OkStatus();
+}
+
 // Before anything else is looked at: another version has other keys.
 absl::Status CheckSchema(const InputJson& json) {
   if (!json.is_object()) return WrongJsonType(json, "$", "an object");
@@ -281,6 +316,7 @@ absl::StatusOr<Plan> ReadDocument(const InputJson& json) {
   MW_RETURN_IF_ERROR(CheckParameterBytes(plan));
   MW_RETURN_IF_ERROR(CheckPipeline(plan));
   MW_RETURN_IF_ERROR(CheckTransformer(plan));
+  MW_RETURN_IF_ERROR(CheckProfile(plan));
   return plan;
 }
 

@@ -186,6 +186,47 @@ std::string StageSection(const Plan& plan) {
   return text;
 }
 
+// What a plan with a profile database rests on.
+std::string SegmentSection(const Plan& plan) {
+  if (!plan.profile.has_value()) return "";
+  const PlanProfile& profile = *plan.profile;
+  std::string text = absl::StrCat(
+      "segments  ", CostText(plan, profile.segment_seconds), " of the step, besides them ",
+      CostText(plan, profile.other_seconds), "; ", profile.choices, " choices looked at\n");
+  if (profile.environment.has_value()) {
+    const PlanEnvironment& e = *profile.environment;
+    absl::StrAppend(
+        &text, "          measured on ",
+        Fit(absl::StrCat(e.device, e.driver.empty() ? "" : ", ", e.driver, ", ", e.libraries),
+            kColumns - 22),
+        "\n");
+  }
+  std::vector<std::vector<std::string>> rows = {
+      {"segment", "times", "seconds", "spread", "samples", "model", "peak"}};
+  const auto add = [&](std::string name, const auto& part) -> std::vector<std::string>& {
+    const bool measured = part.samples > 0;
+    rows.push_back({std::move(name), absl::StrCat(part.occurrences), CostText(plan, part.seconds),
+                    measured ? CostText(plan, part.spread) : "-",
+                    measured ? absl::StrCat(part.samples) : "predicted"});
+    return rows.back();
+  };
+  std::vector<std::string> choices;
+  for (const PlanSegment& s : plan.segments) {
+    const std::string name = absl::StrCat(choices.size());
+    std::vector<std::string>& row = add(name, s);
+    row.push_back(CostText(plan, s.model_seconds));
+    row.push_back(BytesText(s.peak_bytes));
+    choices.push_back(absl::StrCat("  ", name, "  ", s.choice));
+  }
+  for (const PlanBorderMove& m : profile.moves) {
+    std::vector<std::string>& row = add(absl::StrCat(m.from, " to ", m.to), m);
+    row.resize(rows[0].size());
+  }
+  absl::StrAppend(&text, Columns(std::move(rows), {false, true, true, true, true, true, true}));
+  for (const std::string& choice : choices) absl::StrAppend(&text, Fit(choice, kColumns), "\n");
+  return text;
+}
+
 std::string WarningSection(const Plan& plan) {
   std::string text;
   for (size_t i = 0; i < std::min(plan.warnings.size(), kMaxWarnings); ++i) {
@@ -278,8 +319,8 @@ std::string PlanTable(const Plan& plan) {
                   overlaps ? "" : " on this mesh",
                   absl::StrFormat(" (gap %.2f %%), ", 100 * plan.gap), "planned in ",
                   SecondsText(plan.planning_seconds), "\n");
-  absl::StrAppend(&text, MemorySection(plan), CollectiveSection(plan), ParameterSection(plan),
-                  WarningSection(plan));
+  absl::StrAppend(&text, SegmentSection(plan), MemorySection(plan), CollectiveSection(plan),
+                  ParameterSection(plan), WarningSection(plan));
   return text;
 }
 

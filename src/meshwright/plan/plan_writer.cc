@@ -31,20 +31,22 @@ Json ToJson(const PlanInput& input) {
 }
 
 Json ToJson(const PlanOptions& options) {
-  return {{"mesh", options.mesh},
-          {"memory", options.memory},
-          {"pipeline", options.pipeline},
-          {"micro_batches", options.micro_batches},
-          {"schedule", options.schedule},
-          {"layers", options.layers},
-          {"data", options.data},
-          {"recompute", options.recompute},
-          {"cost_model", options.cost_model},
-          {"rest", options.rest},
-          {"deadline_seconds", options.deadline_seconds},
-          {"threads", options.threads},
-          {"seed", options.seed},
-          {"fixes", options.fixes}};
+  Json json = {{"mesh", options.mesh},
+               {"memory", options.memory},
+               {"pipeline", options.pipeline},
+               {"micro_batches", options.micro_batches},
+               {"schedule", options.schedule},
+               {"layers", options.layers},
+               {"data", options.data},
+               {"recompute", options.recompute},
+               {"cost_model", options.cost_model},
+               {"rest", options.rest},
+               {"deadline_seconds", options.deadline_seconds},
+               {"threads", options.threads},
+               {"seed", options.seed},
+               {"fixes", options.fixes}};
+  if (options.database.has_value()) json["database"] = *options.database;
+  return json;
 }
 
 Json ToJson(const PlanCluster& cluster) {
@@ -288,6 +290,10 @@ std::string PlanToJson(const Plan& plan) {
   document.AddList("stages", plan.stages);
   document.AddList("cross_stage", plan.cross_stage);
   if (plan.transformer.has_value()) document.Add("transformer", ToJson(*plan.transformer));
+  if (plan.profile.has_value()) {
+    document.AddList("segments", plan.segments);
+    document.Add("profile", ToJson(*plan.profile));
+  }
   document.AddList("warnings", plan.warnings);
   document.Add("planning_seconds", plan.planning_seconds);
   return std::move(document).Finish();

@@ -98,6 +98,7 @@ absl::StatusOr<ProgramRequest> ToProgramRequest(const RequestOptions& options,
       options.completion == "xla" ? Completion::kPropagate : Completion::kLeastCost;
   request.threads = options.threads;
   request.seed = options.seed;
+  request.database = options.db;
   MW_ASSIGN_OR_RETURN(request.memory, ParseMemory(options.memory, StrCat(dashes, "memory")));
   MW_ASSIGN_OR_RETURN(request.deadline_seconds,
                       ParseDeadline(options.deadline, StrCat(dashes, "deadline")));

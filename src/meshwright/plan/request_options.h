@@ -30,6 +30,7 @@ struct RequestOptions {
   std::vector<std::string> data;       // see FindBatch
   std::vector<std::string> fixes;      // "NAME=SPEC"
   std::vector<std::string> fix_files;  // see ParseFixFile
+  std::string db;                      // profile database to plan with; empty: none
   int threads = 2;                     // 1 to kMaxThreads
   uint64_t seed = 1;
 };

@@ -1,0 +1,243 @@
+"""python3 -m meshwright.profile_worker --devices gpu|host:N: the worker of `meshwright profile`.
+
+Speaks JSON, one object a line. It says first
+
+  {"event": "ready", "device": "...", "devices": 4, "driver": "...", "libraries": "...", "hosts": 1}
+
+or {"event": "unusable", "message": "..."} and ends. Then it takes commands:
+
+  {"command": "measure", "threads": 8, "jobs": [{"id": 7, ...}, ...]}   see _measuring
+  {"command": "stop"}
+
+For every job of a command it says {"event": "compiling", "id": 7}, {"event": "compiled", "id": 7},
+{"event": "measuring", "id": 7} and in the end
+
+  {"event": "done", "id": 7, "status": "measured", "samples": [...], "peak_bytes": ...,
+   "collectives": [...], "compile_seconds": ...}
+
+or `status` "out_of_memory" or "failed", with `error`; after the last one {"event": "idle"}. All jobs
+of a command are compiled, several at a time, before the first is measured: a compiler that tries
+kernels out would disturb what runs beside it.
+
+With several processes (--distributed) each runs this; the first one talks, and hands every command
+on to the others, which do the same at the same time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import json
+import os
+import re
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any, TextIO
+
+_LONGEST_ERROR = 300
+
+
+class _Line:
+    """The way back to whoever gives commands."""
+
+    def __init__(self) -> None:
+        # Nobody else may write there: libraries print.
+        self._file = os.fdopen(os.dup(1), "w", encoding="utf-8")
+        os.dup2(2, 1)
+        self._lock = threading.Lock()
+        self.silent = False
+
+    def say(self, event: str, **fields: Any) -> None:
+        if self.silent:
+            return
+        with self._lock:
+            self._file.write(json.dumps({"event": event, **fields}) + "\n")
+            self._file.flush()
+
+
+class _Group:
+    """The processes that work in lock-step; of a single one nothing is to be done."""
+
+    def __init__(self, jax: Any) -> None:
+        self._jax = jax
+        self.first = jax.process_index() == 0
+        self.alone = jax.process_count() == 1
+
+    def share(self, data: bytes) -> bytes:
+        """What the first process has, in all of them."""
+        if self.alone:
+            return data
+        import numpy as np
+        from jax.experimental import multihost_utils
+
+        first = self.first
+        size = int(multihost_utils.broadcast_one_to_all(np.int64(len(data)), is_source=first))
+        padded = np.frombuffer(data, np.uint8) if first else np.zeros(size, np.uint8)
+        return bytes(np.asarray(multihost_utils.broadcast_one_to_all(padded, is_source=first)))
+
+    def agree(self, number: int) -> int:
+        return number if self.alone else int(self.share(str(number).encode()).decode())
+
+
+def _choose_devices(text: str) -> None:
+    """Sets JAX up before it is loaded."""
+    if text == "gpu":
+        os.environ["JAX_PLATFORMS"] = "cuda,rocm"
+        return
+    match = re.fullmatch(r"host:([1-9][0-9]{0,4})", text)
+    if match is None:
+        raise ValueError(f'--devices: found "{text}", expected host:N or gpu')
+    flags = os.environ.get("XLA_FLAGS", "")
+    os.environ["XLA_FLAGS"] = f"{flags} --xla_force_host_platform_device_count={match[1]}".strip()
+    os.environ["JAX_PLATFORMS"] = "cpu"
+
+
+def _initialize_distributed(jax: Any) -> None:
+    """Slurm and the like tell JAX by themselves; JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and
+    JAX_PROCESS_ID say it elsewhere."""
+    names = ("JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID")
+    values = [os.environ.get(name) for name in names]
+    if jax.config.jax_platforms == "cpu":
+        jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    if all(values):
+        jax.distributed.initialize(values[0], int(values[1] or 0), int(values[2] or 0))
+    else:
+        jax.distributed.initialize()
+
+
+def _driver(jax: Any) -> str:
+    device = jax.devices()[0]
+    if device.platform == "cpu":
+        return ""
+    version = str(device.client.platform_version).split("\n")[-1].strip()
+    return " ".join(version.split())
+
+
+def _libraries(jax: Any) -> str:
+    import jaxlib
+
+    return f"jax {jax.__version__}, jaxlib {jaxlib.__version__}"
+
+
+def _one_line(error: BaseException) -> str:
+    text = f"{type(error).__name__}: {error}"
+    return " ".join(text.split())[:_LONGEST_ERROR]
+
+
+def _failure(error: BaseException) -> dict[str, str]:
+    text = _one_line(error)
+    out_of_memory = "RESOURCE_EXHAUSTED" in str(error)
+    return {"status": "out_of_memory" if out_of_memory else "failed", "error": text}
+
+
+class _Worker:
+    def __init__(self, line: _Line, group: _Group) -> None:
+        from meshwright import _measuring
+
+        self._measuring = _measuring
+        self._line = line
+        self._group = group
+
+    def measure(self, jobs: Sequence[Mapping[str, Any]], threads: int) -> None:
+        protos = [self._proto(job) for job in jobs]
+        # In lock-step: compilers of several hosts may exchange what they find.
+        threads = threads if self._group.alone else 1
+        with concurrent.futures.ThreadPoolExecutor(max(threads, 1)) as pool:
+            compiled = list(pool.map(self._compile, jobs, protos))
+        for job, program in zip(jobs, compiled):
+            self._measure(job, program)
+        self._line.say("idle")
+
+    def _proto(self, job: Mapping[str, Any]) -> bytes:
+        if job["kind"] != "program":
+            return b""
+        proto = b""
+        if self._group.first:
+            with open(job["proto"], "rb") as file:
+                proto = file.read()
+        return self._group.share(proto)
+
+    def _compile(self, job: Mapping[str, Any], proto: bytes) -> Any:
+        self._line.say("compiling", id=job["id"])
+        try:
+            program = self._measuring.compile_job(job, proto)
+        except Exception as error:
+            program = error
+        self._line.say("compiled", id=job["id"])
+        return program
+
+    def _measure(self, job: Mapping[str, Any], program: Any) -> None:
+        self._line.say("measuring", id=job["id"])
+        if isinstance(program, Exception):
+            self._line.say("done", id=job["id"], **_failure(program))
+            return
+        found = {}
+        try:
+            found = self._measuring.figures(program)
+            samples = self._measuring.measure(program, self._group.agree)
+        except Exception as error:
+            self._line.say("done", id=job["id"], **{**found, **_failure(error)})
+            return
+        self._line.say("done", id=job["id"], status="measured", samples=samples, **found)
+
+
+def _serve(commands: TextIO, worker: _Worker, group: _Group) -> None:
+    while True:
+        text = group.share(commands.readline().encode() if group.first else b"")
+        if not text.strip():
+            return  # whoever gave commands is gone
+        command = json.loads(text)
+        if command["command"] == "stop":
+            return
+        worker.measure(command["jobs"], command["threads"])
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="profile_worker")
+    parser.add_argument("--devices", required=True)
+    parser.add_argument("--distributed", action="store_true")
+    arguments = parser.parse_args(argv)
+    line = _Line()
+
+    def unusable(message: str) -> int:
+        line.say("unusable", message=message)
+        return 2
+
+    try:
+        _choose_devices(arguments.devices)
+    except ValueError as error:
+        return unusable(str(error))
+    try:
+        import jax
+    except ImportError:
+        return unusable(
+            f"{sys.executable} has no JAX; install it with: {sys.executable} -m pip install "
+            "'jax[cpu]' (or 'jax[cuda12]'), or name another Python in MESHWRIGHT_PYTHON"
+        )
+    try:
+        if arguments.distributed:
+            _initialize_distributed(jax)
+        devices = jax.devices()
+    except (RuntimeError, ValueError) as error:
+        return unusable(f"--devices {arguments.devices}: {_one_line(error)}")
+    from meshwright import clusters
+
+    group = _Group(jax)
+    line.silent = not group.first
+    worker = _Worker(line, group)
+    line.say(
+        "ready",
+        device=devices[0].device_kind,
+        device_type=clusters.device_type(devices[0].device_kind) or "",
+        devices=len(devices),
+        driver=_driver(jax),
+        libraries=_libraries(jax),
+        hosts=jax.process_count(),
+    )
+    _serve(sys.stdin, worker, group)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

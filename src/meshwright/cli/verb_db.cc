@@ -1,0 +1,173 @@
+#include <CLI/CLI.hpp>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "meshwright/base/counted.h"
+#include "meshwright/base/status.h"
+#include "meshwright/cli/output.h"
+#include "meshwright/cli/verb.h"
+#include "meshwright/cluster/units.h"
+#include "meshwright/profile/database.h"
+#include "meshwright/profile/database_report.h"
+
+namespace meshwright {
+namespace {
+
+struct DbCommand {
+  std::string file;
+  std::vector<std::string> from;
+  std::string program, mesh, kind, format = "json", output, older_than;
+  int64_t environment = 0;
+  bool json = false, failed = false;
+  ProfileFilter Filter() const {
+    ProfileFilter filter;
+    filter.program = program;
+    if (environment > 0) filter.environment = environment;
+    if (!mesh.empty()) filter.mesh = mesh;
+    if (!kind.empty()) filter.kind = kind;
+    if (failed) filter.measured = false;
+    return filter;
+  }
+};
+
+// What of a database a command speaks of.
+struct Contents {
+  std::vector<StoredEnvironment> environments;
+  std::vector<Profile> profiles;
+};
+
+absl::StatusOr<Contents> ReadContents(const DbCommand& command) {
+  MW_ASSIGN_OR_RETURN(const ProfileDatabase database,
+                      ProfileDatabase::Open(command.file, ProfileDatabase::Access::kRead));
+  Contents contents;
+  MW_ASSIGN_OR_RETURN(contents.environments, database.Environments());
+  MW_ASSIGN_OR_RETURN(contents.profiles, database.Find(command.Filter()));
+  return contents;
+}
+
+absl::Status RunDbList(const DbCommand& command) {
+  MW_ASSIGN_OR_RETURN(const Contents contents, ReadContents(command));
+  return PrintOutput(command.json ? ProfilesJson(contents.environments, contents.profiles)
+                                  : DatabaseTable(contents.environments, contents.profiles));
+}
+
+absl::Status RunDbShow(const DbCommand& command) {
+  MW_ASSIGN_OR_RETURN(const Contents contents, ReadContents(command));
+  if (contents.profiles.empty()) {
+    return absl::NotFoundError(absl::StrCat(
+        command.file, " holds no such profiles; `meshwright db list` says what there is"));
+  }
+  return PrintOutput(command.json ? ProfilesJson(contents.environments, contents.profiles)
+                                  : ProfilesTable(contents.profiles));
+}
+
+absl::Status RunDbExport(const DbCommand& command) {
+  const OutputFile file = {"-o", command.output};
+  MW_RETURN_IF_ERROR(CheckOutputs({file}, {command.file}));
+  MW_ASSIGN_OR_RETURN(const Contents contents, ReadContents(command));
+  const std::string text = command.format == "csv"
+                               ? ProfilesCsv(contents.environments, contents.profiles)
+                               : ProfilesJson(contents.environments, contents.profiles);
+  return command.output.empty() ? PrintOutput(text) : WriteOutput(file, text);
+}
+
+// All sources are read before anything is written.
+absl::Status RunDbMerge(const DbCommand& command) {
+  std::vector<ProfileDatabase> sources;
+  for (const std::string& path : command.from) {
+    std::error_code ignored;
+    if (std::filesystem::equivalent(path, command.file, ignored)) {
+      return absl::InvalidArgumentError(absl::StrCat(path, " cannot be merged into itself"));
+    }
+    MW_ASSIGN_OR_RETURN(ProfileDatabase source,
+                        ProfileDatabase::Open(path, ProfileDatabase::Access::kRead));
+    sources.push_back(std::move(source));
+  }
+  MW_ASSIGN_OR_RETURN(ProfileDatabase into,
+                      ProfileDatabase::Open(command.file, ProfileDatabase::Access::kWrite));
+  std::string text;
+  for (const ProfileDatabase& source : sources) {
+    MW_ASSIGN_OR_RETURN(const MergeCounts counts, into.Merge(source));
+    absl::StrAppend(&text, source.path(), ": ", Counted(counts.runs, "new run"), " of ",
+                    Counted(counts.runs + counts.known_runs, "run"), ", ",
+                    Counted(counts.profiles, "new profile"), "\n");
+  }
+  return PrintOutput(text);
+}
+
+absl::Status RunDbPrune(const DbCommand& command) {
+  ProfileFilter filter = command.Filter();
+  if (!command.older_than.empty()) {
+    const absl::StatusOr<double> age = ParseDuration(command.older_than);
+    if (!age.ok())
+      return absl::InvalidArgumentError(absl::StrCat("--older-than: ", age.status().message()));
+    filter.older_than = static_cast<int64_t>(std::time(nullptr)) - static_cast<int64_t>(*age);
+  }
+  const bool all = filter.program.empty() && !filter.environment && !filter.mesh && !filter.kind &&
+                   !filter.measured && !filter.older_than;
+  if (all) {
+    return absl::InvalidArgumentError(
+        "say what to remove: --environment, --program, --mesh, --kind, --failed, --older-than");
+  }
+  // Opening to read first: pruning makes no files.
+  MW_RETURN_IF_ERROR(ProfileDatabase::Open(command.file, ProfileDatabase::Access::kRead).status());
+  MW_ASSIGN_OR_RETURN(ProfileDatabase database,
+                      ProfileDatabase::Open(command.file, ProfileDatabase::Access::kWrite));
+  MW_ASSIGN_OR_RETURN(const int64_t removed, database.Prune(filter));
+  return PrintOutput(absl::StrCat("removed ", Counted(removed, "profile"), "\n"));
+}
+
+void AddFilterOptions(CLI::App& app, const std::shared_ptr<DbCommand>& command) {
+  app.add_option("--environment", command->environment, "number of an environment, see list")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--mesh", command->mesh, "like x=2,y=4");
+  app.add_option("--kind", command->kind, "segment, reshard, ...");
+  app.add_flag("--failed", command->failed, "only what was never measured successfully");
+}
+
+}  // namespace
+
+Action AddDbVerb(CLI::App& app) {
+  const auto command = std::make_shared<DbCommand>();
+  const auto action = std::make_shared<absl::Status (*)(const DbCommand&)>(nullptr);
+  const auto add = [&](const char* name, const char* summary,
+                       absl::Status (*run)(const DbCommand&)) -> CLI::App& {
+    CLI::App* const sub = app.add_subcommand(name, summary);
+    sub->add_option("DATABASE", command->file, "file that `meshwright profile --db` writes")
+        ->required();
+    sub->parse_complete_callback([action, run] { *action = run; });
+    return *sub;
+  };
+  CLI::App& list = add("list", "environments, and how much was measured in each", &RunDbList);
+  AddFilterOptions(list, command);
+  list.add_flag("--json", command->json, "print JSON, with all profiles");
+  CLI::App& show = add("show", "what was measured of programs", &RunDbShow);
+  show.add_option("PROGRAM", command->program, "its fingerprint or how that begins; default: all");
+  AddFilterOptions(show, command);
+  show.add_flag("--json", command->json, "print JSON, with all samples");
+  CLI::App& merge = add("merge", "add what other databases have", &RunDbMerge);
+  merge.add_option("FROM", command->from, "databases, which stay as they are")->required();
+  CLI::App& write = add("export", "write profiles as JSON or CSV", &RunDbExport);
+  AddFilterOptions(write, command);
+  write.add_option("--program", command->program, "its fingerprint or how that begins");
+  write.add_option("--format", command->format, "json: with all samples; csv: a line a profile")
+      ->check(CLI::IsMember({"json", "csv"}))
+      ->capture_default_str();
+  AddOutputOption(write, "-o,--output", command->output, "file; default: standard output");
+  CLI::App& prune = add("prune", "remove profiles", &RunDbPrune);
+  AddFilterOptions(prune, command);
+  prune.add_option("--program", command->program, "its fingerprint or how that begins");
+  prune.add_option("--older-than", command->older_than,
+                   "those last measured longer ago than this, like 90d");
+  app.require_subcommand(1);
+  return [command, action] { return (*action)(*command); };
+}
+
+}  // namespace meshwright

@@ -1,0 +1,227 @@
+#include "meshwright/profile/measuring_worker.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "meshwright/base/status.h"
+
+namespace meshwright {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using EventJson = nlohmann::json;
+namespace fs = std::filesystem;
+
+// How long to wait for a line at a time, so that `stop` is asked often.
+constexpr double kMomentSeconds = 0.1;
+// Loading JAX and finding the devices, also over a network's file system and several hosts.
+constexpr double kStartSeconds = 300;
+constexpr int kMostAttempts = 2;
+// Workers that go one after the other without measuring anything.
+constexpr int kMostFruitless = 6;
+
+constexpr const char* kWorker = R"(import sys
+try:
+    from meshwright.profile_worker import main
+except ModuleNotFoundError as error:
+    if error.name != "meshwright":
+        raise
+    print(f"meshwright: {sys.executable} has no package meshwright; in the repository, run "
+          f"{sys.executable} -m pip install '.[jax]', or name another Python in MESHWRIGHT_PYTHON",
+          file=sys.stderr)
+    sys.exit(2)
+sys.exit(main())
+)";
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+absl::StatusOr<std::string> MakeFolder() {
+  std::error_code error;
+  const fs::path base = fs::temp_directory_path(error);
+  std::string pattern = ((error ? fs::path("/tmp") : base) / "meshwright-XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr)
+    return absl::InvalidArgumentError(absl::StrCat("cannot make a folder ", pattern));
+  return pattern;
+}
+
+// Where a job has got to in the worker.
+enum class Stage : uint8_t { kWaiting, kCompiling, kCompiled, kMeasuring, kDone };
+
+}  // namespace
+
+std::vector<std::string> MeasuringCommand(const std::string& devices, bool distributed) {
+  const char* const named = std::getenv("MESHWRIGHT_PYTHON");
+  std::vector<std::string> command = {named != nullptr && *named != '\0' ? named : "python3", "-c",
+                                      kWorker, "--devices", devices};
+  if (distributed) command.emplace_back("--distributed");
+  return command;
+}
+
+MeasuringWorker::MeasuringWorker(MeasuringOptions options) : options_(std::move(options)) {}
+
+MeasuringWorker::~MeasuringWorker() {
+  process_.reset();
+  std::error_code ignored;
+  if (!folder_.empty()) fs::remove_all(folder_, ignored);
+}
+
+absl::StatusOr<std::unique_ptr<MeasuringWorker>> MeasuringWorker::Start(MeasuringOptions options) {
+  std::unique_ptr<MeasuringWorker> worker(new MeasuringWorker(std::move(options)));
+  MW_ASSIGN_OR_RETURN(worker->folder_, MakeFolder());
+  MW_RETURN_IF_ERROR(worker->StartProcess());
+  return worker;
+}
+
+absl::Status MeasuringWorker::StartProcess() {
+  process_.reset();
+  MW_ASSIGN_OR_RETURN(process_, WorkerProcess::Start(options_.command));
+  const Clock::time_point start = Clock::now();
+  std::string line;
+  while (true) {
+    const WorkerProcess::Got got = process_->Receive(kMomentSeconds, &line);
+    if (got == WorkerProcess::Got::kLine) break;
+    if (got == WorkerProcess::Got::kEnd) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the measuring worker (", options_.command[0], ") ", process_->HowItEnded(),
+                       " before it was ready; see its messages above"));
+    }
+    if (options_.stop && options_.stop())
+      return absl::CancelledError("stopped before the measuring worker was ready");
+    if (SecondsSince(start) > kStartSeconds) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("the measuring worker is not ready after %.0f s", kStartSeconds));
+    }
+  }
+  const EventJson hello = EventJson::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (hello.is_object() && hello.value("event", "") == "unusable")
+    return absl::InvalidArgumentError(hello.value("message", "the measuring worker cannot work"));
+  if (!hello.is_object() || hello.value("event", "") != "ready")
+    return absl::InternalError(absl::StrCat("the measuring worker said: ", line));
+  environment_.device = hello.value("device", "");
+  environment_.driver = hello.value("driver", "");
+  environment_.libraries = hello.value("libraries", "");
+  environment_.device_type = hello.value("device_type", "");
+  environment_.hosts = hello.value("hosts", 1);
+  devices_ = hello.value("devices", int64_t{0});
+  return absl::OkStatus();
+}
+
+std::string MeasuringWorker::ProtoPath(size_t job) const {
+  return absl::StrCat(folder_, "/", job, ".pb");
+}
+
+absl::Status MeasuringWorker::SendJobs(const std::vector<const WorkerJob*>& jobs,
+                                       const std::vector<size_t>& which) {
+  EventJson command = {
+      {"command", "measure"}, {"threads", options_.threads}, {"jobs", EventJson::array()}};
+  for (size_t j : which) {
+    EventJson job = EventJson::parse(jobs[j]->json);
+    job["id"] = j;
+    if (!jobs[j]->proto.empty()) {
+      job["proto"] = ProtoPath(j);
+      std::ofstream file(ProtoPath(j), std::ios::binary);
+      file << jobs[j]->proto;
+      if (!file.flush()) {
+        return absl::ResourceExhaustedError(
+            absl::StrCat(ProtoPath(j), ": cannot be written; TMPDIR names another folder"));
+      }
+    }
+    command["jobs"].push_back(std::move(job));
+  }
+  return process_->Send(command.dump());
+}
+
+absl::Status MeasuringWorker::Measure(
+    const std::vector<const WorkerJob*>& jobs,
+    const std::function<absl::Status(size_t job, ProfileMeasurement)>& done,
+    const std::function<absl::Status()>& meanwhile) {
+  if (process_ == nullptr) MW_RETURN_IF_ERROR(StartProcess());
+  std::vector<int> attempts(jobs.size(), 0);
+  std::vector<size_t> left, suspects;  // suspects are tried one by one
+  for (size_t j = 0; j < jobs.size(); ++j) left.push_back(j);
+  while (!left.empty() || !suspects.empty()) {
+    std::vector<size_t> batch = std::exchange(left, {});
+    if (batch.empty()) {
+      batch = {suspects.back()};
+      suspects.pop_back();
+    }
+    std::map<size_t, Stage> stages;
+    for (size_t j : batch) stages[j] = Stage::kWaiting;
+    bool gone = !SendJobs(jobs, batch).ok(), hung = false, idle = false;
+    Clock::time_point last = Clock::now();
+    while (!gone && !hung && !idle) {
+      if (options_.stop && options_.stop()) {
+        process_.reset();  // in the middle of something
+        return absl::OkStatus();
+      }
+      std::string line;
+      const WorkerProcess::Got got = process_->Receive(kMomentSeconds, &line);
+      gone = got == WorkerProcess::Got::kEnd;
+      if (got == WorkerProcess::Got::kNothing) {
+        hung = SecondsSince(last) > options_.patience_seconds;
+        MW_RETURN_IF_ERROR(meanwhile());
+      }
+      if (got != WorkerProcess::Got::kLine) continue;
+      last = Clock::now();
+      const EventJson event = EventJson::parse(line, nullptr, /*allow_exceptions=*/false);
+      const std::string kind = event.is_object() ? event.value("event", "") : "";
+      idle = kind == "idle";
+      const auto known = stages.find(event.is_object() ? event.value("id", size_t{0}) : 0);
+      if (idle || known == stages.end()) continue;
+      if (kind == "compiling") known->second = Stage::kCompiling;
+      if (kind == "compiled") known->second = Stage::kCompiled;
+      if (kind == "measuring") known->second = Stage::kMeasuring;
+      if (kind != "done") continue;
+      known->second = Stage::kDone;
+      fruitless_ = 0;
+      fruitful_ = true;
+      MW_ASSIGN_OR_RETURN(ProfileMeasurement measurement, ReadMeasurement(line));
+      MW_RETURN_IF_ERROR(done(known->first, std::move(measurement)));
+    }
+    for (size_t j : batch) {
+      std::error_code ignored;
+      fs::remove(ProtoPath(j), ignored);
+    }
+    if (idle) continue;
+    const std::string how = hung ? "hung" : process_->HowItEnded();
+    ++fruitless_;
+    for (const auto& [j, stage] : stages) {
+      if (stage == Stage::kDone) continue;
+      if (stage == Stage::kWaiting || stage == Stage::kCompiled) {
+        left.push_back(j);
+        continue;
+      }
+      if (++attempts[j] < kMostAttempts) {
+        suspects.push_back(j);
+        continue;
+      }
+      ProfileMeasurement failed;
+      failed.status = hung ? MeasurementStatus::kTimedOut : MeasurementStatus::kFailed;
+      failed.error = absl::StrCat("the worker ", how, " while ",
+                                  stage == Stage::kCompiling ? "compiling" : "measuring");
+      // Before anything was measured it is rather the worker that is at fault.
+      if (fruitful_) MW_RETURN_IF_ERROR(done(j, std::move(failed)));
+    }
+    if (!options_.restart || fruitless_ >= kMostFruitless) {
+      return absl::UnavailableError(absl::StrCat(
+          "the measuring worker ", how, "; what it measured is stored, run this again to go on"));
+    }
+    MW_RETURN_IF_ERROR(StartProcess());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace meshwright

@@ -1,0 +1,24 @@
+#ifndef MESHWRIGHT_PROFILE_OPERAND_CONSTRAINTS_H_
+#define MESHWRIGHT_PROFILE_OPERAND_CONSTRAINTS_H_
+
+#include <vector>
+
+#include "meshwright/cluster/mesh.h"
+#include "meshwright/hlo/graph.h"
+#include "meshwright/hlo/module.h"
+#include "meshwright/sharding/sharding.h"
+
+namespace meshwright {
+
+// `module`, an annotated copy of the one that `graph` was built from, with a reshape to its own
+// shape before every operand that an operator takes otherwise than it is kept, annotated so:
+// annotations stand at results only, and without this XLA decides where such an operand is moved.
+// `needed`: by OpId, of all operands; empty: as they are kept (Movements::needed). Operands of
+// operators that take tuples are left alone.
+Module WithOperandConstraints(Module module, const Graph& graph, const Mesh& mesh,
+                              const std::vector<Sharding>& kept,
+                              const std::vector<std::vector<Sharding>>& needed);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_PROFILE_OPERAND_CONSTRAINTS_H_

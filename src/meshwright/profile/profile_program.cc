@@ -1,0 +1,121 @@
+#include "meshwright/profile/profile_program.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "meshwright/base/status.h"
+#include "meshwright/cluster/cluster.h"
+#include "meshwright/plan/plan_program.h"
+#include "meshwright/plan/program.h"
+
+namespace meshwright {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kMostThreads = 16;
+constexpr char kHostDevice[] = "h100-sxm";
+constexpr int64_t kMostHostDevices = 4096;
+
+bool OnHostOption(const std::string& devices) { return absl::StartsWith(devices, "host:"); }
+bool OnHost(const ProfileRequest& request) { return OnHostOption(request.devices); }
+
+absl::Status CheckDevicesOption(const std::string& devices) {
+  int64_t count = 0;
+  const absl::string_view number = absl::StripPrefix(devices, "host:");
+  const bool host = OnHostOption(devices) && absl::SimpleAtoi(number, &count) && count > 0 &&
+                    count <= kMostHostDevices;
+  if (host || devices == "gpu") return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--devices: found \"", devices, "\", expected gpu or host:N"));
+}
+
+int Threads(const ProfileRequest& request) {
+  if (request.threads > 0) return request.threads;
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 2, 1, kMostThreads);
+}
+
+absl::StatusOr<Cluster> ChooseCluster(const ProfileRequest& request, int64_t mesh_devices,
+                                      const ProfileEnvironment& environment) {
+  if (!request.cluster.empty()) return ParseCluster(request.cluster);
+  std::string device = OnHost(request) ? kHostDevice : environment.device_type;
+  if (device.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no device type is known for \"", environment.device,
+                     "\": say with --cluster what these devices are"));
+  }
+  const int64_t hosts = std::max<int64_t>(environment.hosts, 1);
+  return ParseCluster(hosts > 1 && mesh_devices % hosts == 0
+                          ? absl::StrCat(hosts, "x", mesh_devices / hosts, "x", device)
+                          : absl::StrCat(mesh_devices, "x", device));
+}
+
+absl::Status CheckDevices(const ProfileRequest& request, const Mesh& mesh,
+                          const MeasuringWorker& worker, const ProfileEnvironment& environment) {
+  if (mesh.devices() > worker.devices()) {
+    return absl::InvalidArgumentError(absl::StrCat("--mesh ", request.mesh, " has ", mesh.devices(),
+                                                   " devices, --devices ", request.devices, " ",
+                                                   worker.devices()));
+  }
+  const std::string& planned = mesh.cluster.device.name;
+  if (OnHost(request) || environment.device_type.empty() || environment.device_type == planned)
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--cluster ", request.cluster, " is of ", planned,
+                                                 ", but the devices here are ", environment.device,
+                                                 " (", environment.device_type, ")"));
+}
+
+}  // namespace
+
+absl::StatusOr<ProfileReport> ProfileProgram(const ProfileRequest& request) {
+  const Clock::time_point start = Clock::now();
+  // What is quick to check comes first; the worker takes seconds to start.
+  if (request.budget_seconds <= 0)
+    return absl::InvalidArgumentError("--budget: found 0, expected more than no time");
+  MW_RETURN_IF_ERROR(CheckDevicesOption(request.devices));
+  MW_ASSIGN_OR_RETURN(const int64_t mesh_devices, ParseMeshDevices(request.mesh));
+  if (!request.cluster.empty()) MW_RETURN_IF_ERROR(ParseCluster(request.cluster).status());
+  MW_ASSIGN_OR_RETURN(const Program program, ReadProgram(request.program));
+  MW_ASSIGN_OR_RETURN(ProfileDatabase database,
+                      ProfileDatabase::Open(request.database, ProfileDatabase::Access::kWrite));
+  MeasuringOptions measuring;
+  measuring.command = MeasuringCommand(request.devices, request.distributed);
+  measuring.threads = Threads(request);
+  measuring.patience_seconds = request.patience_seconds;
+  measuring.restart = !request.distributed;
+  const auto seconds = [start] {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  measuring.stop = [&] {
+    return seconds() > request.budget_seconds || (request.stop && request.stop());
+  };
+  MW_ASSIGN_OR_RETURN(const std::unique_ptr<MeasuringWorker> worker,
+                      MeasuringWorker::Start(measuring));
+  ProfileEnvironment environment = worker->environment();
+  MW_ASSIGN_OR_RETURN(const Cluster cluster, ChooseCluster(request, mesh_devices, environment));
+  MW_ASSIGN_OR_RETURN(const Mesh mesh, ParseMesh(request.mesh, cluster));
+  MW_RETURN_IF_ERROR(CheckDevices(request, mesh, *worker, environment));
+  if (environment.device_type.empty()) environment.device_type = cluster.device.name;
+  MW_ASSIGN_OR_RETURN(const CostModelRow* const row, ChooseCostModel(request.cost_model, cluster));
+  const std::unique_ptr<CostModel> cost_model = row->make(mesh);
+  ProfileOptions options;
+  options.budget_seconds = std::max(0.0, request.budget_seconds - seconds());
+  options.batch = options.threads = measuring.threads;
+  options.stop = request.stop;
+  options.progress = request.progress;
+  MW_ASSIGN_OR_RETURN(ProfileReport report,
+                      ProfileSegments(program.graph, mesh, *cost_model, environment, options,
+                                      worker.get(), &database));
+  if (auto warning = CalibrationWarning(*row, cluster))
+    report.warnings.push_back(*std::move(warning));
+  return report;
+}
+
+}  // namespace meshwright

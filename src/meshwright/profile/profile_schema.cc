@@ -1,0 +1,227 @@
+#include "meshwright/profile/profile_schema.h"
+
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <thread>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_format.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/profile/database.h"
+
+namespace meshwright {
+namespace {
+
+// PRAGMA application_id, by which file(1) could know such files: "MWpr".
+constexpr int64_t kApplicationId = 0x4d577072;
+
+// STRICT and the checks make PRAGMA integrity_check find what no version of this program writes.
+constexpr char kTables[] = R"(
+CREATE TABLE environment (
+  number INTEGER PRIMARY KEY,
+  device TEXT NOT NULL,
+  device_type TEXT NOT NULL,
+  driver TEXT NOT NULL,
+  libraries TEXT NOT NULL,
+  hosts INTEGER NOT NULL CHECK (hosts > 0),
+  UNIQUE (device, device_type, driver, libraries, hosts)
+) STRICT;
+CREATE TABLE profile (
+  number INTEGER PRIMARY KEY,
+  environment INTEGER NOT NULL REFERENCES environment ON DELETE CASCADE,
+  program TEXT NOT NULL,
+  mesh TEXT NOT NULL,
+  choice TEXT NOT NULL,
+  description TEXT NOT NULL,
+  UNIQUE (environment, program, mesh, choice)
+) STRICT;
+CREATE TABLE run (
+  id TEXT NOT NULL PRIMARY KEY CHECK (length(id) = 32),
+  profile INTEGER NOT NULL REFERENCES profile ON DELETE CASCADE,
+  unix_seconds INTEGER NOT NULL,
+  host TEXT NOT NULL,
+  status TEXT NOT NULL CHECK (status IN ('measured', 'out of memory', 'failed', 'timed out')),
+  error TEXT NOT NULL,
+  peak_bytes INTEGER NOT NULL CHECK (peak_bytes >= 0),
+  compile_seconds REAL NOT NULL CHECK (compile_seconds >= 0),
+  digest INTEGER NOT NULL
+) STRICT;
+CREATE INDEX run_by_profile ON run (profile);
+CREATE TABLE sample (
+  run TEXT NOT NULL REFERENCES run ON DELETE CASCADE,
+  position INTEGER NOT NULL,
+  seconds REAL NOT NULL CHECK (seconds > 0 AND seconds < 1e9),
+  PRIMARY KEY (run, position)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE collective (
+  run TEXT NOT NULL REFERENCES run ON DELETE CASCADE,
+  kind TEXT NOT NULL,
+  count INTEGER NOT NULL CHECK (count >= 0),
+  bytes INTEGER NOT NULL CHECK (bytes >= 0),
+  PRIMARY KEY (run, kind)
+) STRICT, WITHOUT ROWID;
+)";
+
+absl::Status CheckIsFile(const std::string& path, bool must_exist) {
+  struct stat info = {};
+  if (path.empty()) return absl::InvalidArgumentError("the profile database has no name");
+  if (stat(path.c_str(), &info) != 0) {
+    if (errno == ENOENT && !must_exist) {
+      std::error_code ignored;
+      const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+      if (folder.empty() || std::filesystem::is_directory(folder, ignored)) {
+        if (access(folder.empty() ? "." : folder.c_str(), W_OK) == 0) return absl::OkStatus();
+        return absl::FailedPreconditionError(
+            StrCat("cannot make ", path, ": ", std::strerror(errno)));
+      }
+      return absl::NotFoundError(
+          StrCat("cannot make ", path, ": there is no folder ", folder.string()));
+    }
+    const std::string message = StrCat("cannot open ", path, ": ", std::strerror(errno));
+    return errno == ENOENT ? absl::NotFoundError(
+                                 StrCat(message, "; `meshwright profile --db ", path, "` makes it"))
+                           : absl::InvalidArgumentError(message);
+  }
+  if (S_ISREG(info.st_mode)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat(path, S_ISDIR(info.st_mode) ? " is a folder" : " is no regular file",
+             ", a profile database is a file"));
+}
+
+absl::Status CheckFormat(const SqliteConnection& connection) {
+  const std::string& path = connection.path();
+  MW_ASSIGN_OR_RETURN(const int64_t application, connection.QueryInt("PRAGMA application_id"));
+  if (application != kApplicationId) {
+    MW_ASSIGN_OR_RETURN(const int64_t pages, connection.QueryInt("PRAGMA page_count"));
+    if (pages == 0) {
+      return absl::InvalidArgumentError(StrCat(
+          path, " is empty, no profile database; `meshwright profile --db` fills such files"));
+    }
+    return absl::InvalidArgumentError(
+        StrCat(path, " is an SQLite database, but not one of profiles"));
+  }
+  MW_ASSIGN_OR_RETURN(const int64_t format, connection.QueryInt("PRAGMA user_version"));
+  if (format == kProfileFormat) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat(path, " is a profile database of format ", format,
+                                           ", this program reads format ", kProfileFormat,
+                                           format > kProfileFormat
+                                               ? " only: a newer Meshwright wrote it"
+                                               : " only: measure again into a new file"));
+}
+
+absl::Status CheckContents(const SqliteConnection& connection) {
+  MW_ASSIGN_OR_RETURN(const std::string found, connection.QueryText("PRAGMA integrity_check(1)"));
+  if (found != "ok") return absl::DataLossError(StrCat(connection.path(), " is damaged: ", found));
+  MW_ASSIGN_OR_RETURN(SqliteStatement orphans, connection.Prepare("PRAGMA foreign_key_check"));
+  MW_ASSIGN_OR_RETURN(const bool any, orphans.Step());
+  if (any) {
+    return absl::DataLossError(StrCat(connection.path(), " is damaged: rows of table ",
+                                      orphans.Text(0), " have lost theirs in ", orphans.Text(2)));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SqliteConnection> Checked(SqliteConnection connection) {
+  MW_RETURN_IF_ERROR(CheckFormat(connection));
+  MW_RETURN_IF_ERROR(CheckContents(connection));
+  return connection;
+}
+
+// Write-ahead logging, so that readers and a writer do not wait for each other. While another
+// process does the same SQLite says "locked" at once, whatever the busy timeout.
+absl::Status SwitchToWal(const SqliteConnection& connection, double busy_seconds) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::duration<double>(busy_seconds);
+  while (true) {
+    const absl::StatusOr<std::string> mode = connection.QueryText("PRAGMA journal_mode = WAL");
+    if (mode.ok() && *mode == "wal") return absl::OkStatus();
+    if (mode.ok() || mode.status().code() != absl::StatusCode::kUnavailable) {
+      // A file system without shared memory: the rollback journal is as safe.
+      return mode.status();
+    }
+    if (Clock::now() >= end) return mode.status();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+// Makes the tables if there is nothing yet. In one transaction and in the file itself, before there
+// is a log: whoever is killed meanwhile leaves an empty file or a whole one.
+absl::Status MakeTables(const SqliteConnection& connection) {
+  MW_ASSIGN_OR_RETURN(SqliteTransaction transaction, SqliteTransaction::Begin(connection));
+  MW_ASSIGN_OR_RETURN(const int64_t tables,
+                      connection.QueryInt("SELECT count(*) FROM sqlite_master"));
+  MW_ASSIGN_OR_RETURN(const int64_t application, connection.QueryInt("PRAGMA application_id"));
+  if (tables > 0 || application != 0) return absl::OkStatus();
+  MW_RETURN_IF_ERROR(
+      connection.Execute(absl::StrFormat("PRAGMA application_id = %d; PRAGMA user_version = %d; %s",
+                                         kApplicationId, kProfileFormat, kTables)));
+  return transaction.Commit();
+}
+
+// Bytes that a URI may not hold as they are become %XX.
+std::string FileUri(const std::string& path) {
+  std::string uri = "file:";
+  for (const char c : std::filesystem::absolute(path).string()) {
+    const bool plain = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '/' || c == '.' ||
+                       c == '-' || c == '_';
+    if (plain) {
+      uri += c;
+    } else {
+      absl::StrAppendFormat(&uri, "%%%02X", static_cast<unsigned char>(c));
+    }
+  }
+  return uri;
+}
+
+}  // namespace
+
+absl::StatusOr<SqliteConnection> OpenProfilesToRead(const std::string& path, double busy_seconds) {
+  MW_RETURN_IF_ERROR(CheckIsFile(path, /*must_exist=*/true));
+  if (access(path.c_str(), R_OK) != 0)
+    return absl::InvalidArgumentError(StrCat("cannot open ", path, ": ", std::strerror(errno)));
+  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+  if (access(path.c_str(), W_OK) == 0 && access(folder.c_str(), W_OK) == 0) {
+    // Only a connection that may write removes the log's files when it is the last to close.
+    MW_ASSIGN_OR_RETURN(SqliteConnection connection,
+                        SqliteConnection::Open(path, SQLITE_OPEN_READWRITE, busy_seconds));
+    MW_RETURN_IF_ERROR(connection.Execute("PRAGMA query_only = ON"));
+    return Checked(std::move(connection));
+  }
+  std::error_code ignored;
+  const std::string log = path + "-wal";
+  if (std::filesystem::exists(log, ignored) && std::filesystem::file_size(log, ignored) > 0) {
+    // Someone writes it, or was killed: what is in the log counts.
+    MW_ASSIGN_OR_RETURN(SqliteConnection connection,
+                        SqliteConnection::Open(path, SQLITE_OPEN_READONLY, busy_seconds));
+    return Checked(std::move(connection));
+  }
+  MW_ASSIGN_OR_RETURN(
+      SqliteConnection connection,
+      SqliteConnection::Open(FileUri(path) + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
+                             busy_seconds, path));
+  return Checked(std::move(connection));
+}
+
+absl::StatusOr<SqliteConnection> OpenProfilesToWrite(const std::string& path, double busy_seconds) {
+  MW_RETURN_IF_ERROR(CheckIsFile(path, /*must_exist=*/false));
+  if (access(path.c_str(), F_OK) == 0 && access(path.c_str(), W_OK) != 0)
+    return absl::FailedPreconditionError(StrCat("cannot write ", path, ": ", std::strerror(errno)));
+  MW_ASSIGN_OR_RETURN(
+      SqliteConnection connection,
+      SqliteConnection::Open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, busy_seconds));
+  MW_RETURN_IF_ERROR(MakeTables(connection));
+  MW_RETURN_IF_ERROR(CheckFormat(connection));
+  MW_RETURN_IF_ERROR(SwitchToWal(connection, busy_seconds));
+  MW_RETURN_IF_ERROR(connection.Execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON"));
+  return Checked(std::move(connection));
+}
+
+}  // namespace meshwright

@@ -1,0 +1,211 @@
+#include "meshwright/profile/plan_profiled.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "meshwright/plan/plan_json.h"
+#include "meshwright/plan/plan_table.h"
+#include "meshwright/profile/database.h"
+#include "meshwright/profile/segment_space.h"
+#include "tests/intra/test_program.h"
+
+namespace meshwright {
+namespace {
+
+using ::testing::HasSubstr;
+
+class PlanProfiled : public ::testing::Test {
+ protected:
+  PlanProfiled()
+      : path_((std::filesystem::path(::testing::TempDir()) /
+               ("plan_profiled." + std::to_string(getpid()) + ".sqlite"))
+                  .string()) {
+    std::filesystem::remove(path_);
+    EXPECT_TRUE(ProfileDatabase::Open(path_, ProfileDatabase::Access::kWrite).ok());
+  }
+  ~PlanProfiled() override { std::filesystem::remove(path_); }
+
+  ProgramRequest Request(const std::string& program, const std::string& cluster,
+                         const std::string& mesh) const {
+    ProgramRequest request;
+    request.program = std::string(MESHWRIGHT_TEST_DATA "/hlo/") + program;
+    request.cluster = cluster;
+    request.mesh = mesh;
+    request.database = path_;
+    request.memory.kind = MemoryBudget::Kind::kUnlimited;
+    request.deadline_seconds = 300;  // what ends searches is their number of steps
+    return request;
+  }
+
+  void Store(const ProfileKey& key, std::vector<double> seconds) const {
+    ProfileMeasurement measurement;
+    measurement.sample_seconds = std::move(seconds);
+    measurement.peak_bytes = 1 << 20;
+    StoreAs(key, measurement);
+  }
+  void StoreAs(const ProfileKey& key, const ProfileMeasurement& measurement) const {
+    auto database = ProfileDatabase::Open(path_, ProfileDatabase::Access::kWrite);
+    ASSERT_TRUE(database.ok());
+    const absl::Status stored = database->Store(
+        {"NVIDIA H100", "cuda 12080", "jax 0.6.0", "h100-sxm", 1}, key, "", measurement);
+    ASSERT_TRUE(stored.ok()) << stored;
+  }
+
+  const std::string path_;
+};
+
+// Nothing measured: what the segments come to, put together, is near the planner's optimum, which
+// nothing beats. The planner counts kernels and collectives one after the other, the segments'
+// times have them side by side; so the optimum is that of the objective alone.
+TEST_F(PlanProfiled, WithoutMeasurementsIsNearTheOptimum) {
+  struct Case {
+    const char *program, *cluster, *mesh;
+    double most;  // of the objective, in terms of the optimum
+  };
+  for (const Case& c :
+       std::initializer_list<Case>{{"mlp_4096x4.train.hlo.txt.gz", "4xh100-sxm", "4", 1.001},
+                                   {"mlp_4096x4.train.hlo.txt.gz", "8xh100-sxm", "2x4", 1.07},
+                                   {"mlp_adam.train.hlo.txt", "4xh100-sxm", "2x2", 1.001},
+                                   {"mlp_wide_batch.train.hlo.txt", "8xh100-sxm", "2x4", 1.001},
+                                   {"tiny_gpt.train.hlo.txt.gz", "4xh100-sxm", "4", 1.001}}) {
+    SCOPED_TRACE(std::string(c.program) + " " + c.mesh);
+    const ProgramRequest request = Request(c.program, c.cluster, c.mesh);
+    const auto ordinary = PlanProgram(request);
+    const auto profiled = PlanProfiledProgram(request);
+    ASSERT_TRUE(ordinary.ok() && profiled.ok()) << profiled.status();
+    const Plan& plan = profiled->plan;
+    EXPECT_GE(plan.objective_seconds, ordinary->plan.bound_seconds * (1 - 1e-6));
+    EXPECT_LE(plan.objective_seconds, ordinary->plan.objective_seconds * c.most);
+    ASSERT_TRUE(plan.profile.has_value());
+    EXPECT_FALSE(plan.profile->environment.has_value());
+    double sum = 0;
+    for (const PlanSegment& segment : plan.segments) {
+      EXPECT_EQ(segment.basis, "predicted");
+      EXPECT_EQ(segment.seconds, segment.model_seconds);
+      sum += segment.seconds * static_cast<double>(segment.occurrences);
+    }
+    for (const PlanBorderMove& move : plan.profile->moves)
+      sum += move.seconds * static_cast<double>(move.occurrences);
+    EXPECT_NEAR(plan.profile->segment_seconds, sum, 1e-9 + 1e-6 * sum);
+    EXPECT_NEAR(plan.step_seconds, sum + plan.profile->other_seconds, 1e-9);
+    EXPECT_LE(plan.profile->bound_seconds, plan.profile->segment_seconds);
+    EXPECT_THAT(plan.warnings, ::testing::Contains(HasSubstr("holds no measurements yet")));
+    const auto read = ParsePlanJson(PlanToJson(plan), "plan");
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(*read, plan);
+  }
+}
+
+// What was measured decides: a choice that runs as fast as nothing else is taken, and the step is
+// composed with its time.
+TEST_F(PlanProfiled, TakesWhatWasMeasuredToBeFast) {
+  const ProgramRequest request = Request("mlp_adam.train.hlo.txt", "4xh100-sxm", "4");
+  const TestProgram program = ProgramFromData("mlp_adam.train.hlo.txt");
+  const Mesh mesh = TestMesh("4", "4xh100-sxm");
+  const auto cluster = ParseCluster("4xh100-sxm");
+  const auto model = (*ChooseCostModel("auto", *cluster))->make(mesh);
+  const auto space = SegmentSpace::Make(program.graph, mesh, *model);
+  ASSERT_TRUE(space.ok()) << space.status();
+  const auto before = PlanProfiledProgram(request);
+  ASSERT_TRUE(before.ok()) << before.status();
+  // Every choice of every segment takes a second, but the last one 0.1 seconds.
+  std::vector<std::string> fastest;
+  for (size_t s = 0; s < (*space)->segments().size(); ++s) {
+    const std::string& fingerprint = (*space)->segments()[s].fingerprint;
+    std::vector<std::string> keys;
+    for (auto next = *(*space)->Next(static_cast<int32_t>(s)); next.has_value();
+         next = *(*space)->Next(static_cast<int32_t>(s)))
+      keys.push_back(next->key);
+    fastest.push_back(keys.back());
+    for (const std::string& key : keys)
+      Store({fingerprint, "x=4", key}, {key == keys.back() ? 0.1 : 1.0});
+  }
+  const auto after = PlanProfiledProgram(request);
+  ASSERT_TRUE(after.ok()) << after.status();
+  const Plan& plan = after->plan;
+  ASSERT_TRUE(plan.profile->environment.has_value());
+  EXPECT_EQ(plan.profile->environment->device, "NVIDIA H100");
+  double sum = 0;
+  for (size_t i = 0; i < plan.segments.size(); ++i) {
+    const PlanSegment& segment = plan.segments[i];
+    EXPECT_EQ(segment.choice, fastest[i]);
+    EXPECT_EQ(segment.basis, "measured");
+    EXPECT_EQ(segment.samples, 1);
+    EXPECT_EQ(segment.seconds, 0.1);
+    EXPECT_EQ(segment.peak_bytes, 1 << 20);
+    sum += 0.1 * static_cast<double>(segment.occurrences);
+  }
+  EXPECT_GE(plan.profile->segment_seconds, sum - 1e-12);
+  EXPECT_NEAR(plan.step_seconds, plan.profile->segment_seconds + plan.profile->other_seconds,
+              1e-12);
+  EXPECT_GE(plan.objective_seconds, before->plan.objective_seconds * (1 - 1e-6));
+  const std::string table = PlanTable(plan);
+  EXPECT_THAT(table, HasSubstr("measured on NVIDIA H100, cuda 12080, jax 0.6.0"));
+  EXPECT_THAT(table, ::testing::Not(HasSubstr("predicted")));
+}
+
+// What ran out of memory or failed is not chosen again, however fast it seems.
+TEST_F(PlanProfiled, LeavesOutWhatFailed) {
+  const ProgramRequest request = Request("mlp_adam.train.hlo.txt", "4xh100-sxm", "4");
+  const auto before = PlanProfiledProgram(request);
+  ASSERT_TRUE(before.ok());
+  ProfileMeasurement failed;
+  failed.status = MeasurementStatus::kOutOfMemory;
+  const PlanSegment& first = before->plan.segments[0];
+  StoreAs({first.fingerprint, "x=4", first.choice}, failed);
+  const auto after = PlanProfiledProgram(request);
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_NE(after->plan.segments[0].choice, first.choice);
+  EXPECT_GE(after->plan.profile->segment_seconds, before->plan.profile->segment_seconds);
+}
+
+TEST_F(PlanProfiled, FitsIntoMemoryOrSaysWhatItDoes) {
+  ProgramRequest request = Request("mlp_adam.train.hlo.txt", "4xh100-sxm", "4");
+  const auto fastest = PlanProfiledProgram(request);
+  ASSERT_TRUE(fastest.ok());
+  request.memory = {MemoryBudget::Kind::kBytes, fastest->plan.peak_bytes / 2};
+  const auto smaller = PlanProfiledProgram(request);
+  ASSERT_TRUE(smaller.ok()) << smaller.status();
+  if (smaller->intra.fits) {
+    EXPECT_LE(smaller->plan.peak_bytes, request.memory.bytes);
+  }
+  request.memory.bytes = 1 << 20;
+  const auto nothing = PlanProfiledProgram(request);
+  ASSERT_TRUE(nothing.ok()) << nothing.status();
+  EXPECT_FALSE(nothing->intra.fits);
+}
+
+TEST_F(PlanProfiled, RefusesWhatItCannotCombine) {
+  const auto refused = [&](const ProgramRequest& request, const std::string& why) {
+    const auto planned = PlanProfiledProgram(request);
+    ASSERT_FALSE(planned.ok()) << why;
+    EXPECT_THAT(std::string(planned.status().message()), HasSubstr(why));
+  };
+  const ProgramRequest good = Request("mlp_adam.train.hlo.txt", "4xh100-sxm", "4");
+  ProgramRequest bad = good;
+  bad.fixes = {{"x", "[x,_]", "--fix #1"}};
+  refused(bad, "--db cannot be combined with --fix");
+  bad = good;
+  bad.completion = Completion::kPropagate;
+  refused(bad, "--rest xla");
+  bad = good;
+  bad.pipeline.wanted = true;
+  refused(bad, "--pipeline");
+  bad = good;
+  bad.cost_model = "alpha_beta";
+  refused(bad, "cost model in seconds");
+  bad = good;
+  bad.database = "no.sqlite";
+  refused(bad, "cannot open no.sqlite");
+  Store({std::string(64, 'a'), "x=4", "-"}, {1});
+  bad = good;
+  bad.cluster = "4xa100-80g";
+  refused(bad, "holds no measurements of a100-80g");
+}
+
+}  // namespace
+}  // namespace meshwright

@@ -1,0 +1,186 @@
+#include "meshwright/profile/segment_space.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "meshwright/plan/cost_model_table.h"
+#include "meshwright/profile/slice_matching.h"
+#include "tests/intra/test_program.h"
+
+namespace meshwright {
+namespace {
+
+struct Space {
+  TestProgram program;
+  Mesh mesh;
+  std::unique_ptr<CostModel> cost_model;
+  std::unique_ptr<SegmentSpace> space;
+};
+
+std::unique_ptr<Space> SpaceOf(const std::string& file, const std::string& mesh,
+                               const std::string& cluster) {
+  auto made = std::make_unique<Space>();
+  made->program = ProgramFromData(file);
+  made->mesh = TestMesh(mesh, cluster);
+  made->cost_model = FindCostModel("calibrated")->make(made->mesh);
+  absl::StatusOr<std::unique_ptr<SegmentSpace>> space =
+      SegmentSpace::Make(made->program.graph, made->mesh, *made->cost_model);
+  EXPECT_TRUE(space.ok()) << space.status();
+  made->space = *std::move(space);
+  return made;
+}
+
+TEST(SegmentSpace, LayersOfANetworkAreOneSegment) {
+  const auto gpt = SpaceOf("tiny_gpt.train.hlo.txt.gz", "4", "4xh100-sxm");
+  const SegmentSpace& space = *gpt->space;
+  EXPECT_EQ(space.sequence(), (std::vector<int32_t>{0, 1, 1, 2}));
+  ASSERT_EQ(space.segments().size(), 3);
+  EXPECT_EQ(space.segments()[1].blocks.size(), 4);
+  EXPECT_EQ(space.segments()[1].occurrences, (std::vector<int32_t>{1, 2}));
+  // Nothing enters the network, or leaves it.
+  EXPECT_EQ(space.segments()[0].entries, std::vector<std::string>{""});
+  EXPECT_EQ(space.segments()[2].exits, std::vector<std::string>{""});
+  EXPECT_EQ(space.segments()[1].entry_shape, space.segments()[1].exit_shape);
+  EXPECT_EQ(space.segments()[0].exits, space.segments()[1].entries);
+  EXPECT_EQ(space.same_as(), (std::vector<int32_t>{0, 1, 2, 3}));
+}
+
+TEST(SegmentSpace, IterationsOfALoopMustChooseAlike) {
+  const auto llama = SpaceOf("llama3_8b.scan.train.hlo.txt.gz", "4", "4xh100-sxm");
+  const std::vector<int32_t>& same = llama->space->same_as();
+  const std::vector<int32_t>& sequence = llama->space->sequence();
+  const auto layers = std::count(same.begin(), same.end(), 1);
+  EXPECT_GT(layers, 4);
+  for (size_t p = 1; p <= static_cast<size_t>(layers); ++p) EXPECT_EQ(sequence[p], sequence[1]);
+}
+
+// Numbers of a program do not depend on the mesh or on names; those of another one differ.
+TEST(SegmentSpace, FingerprintsAreOfTheProgram) {
+  const auto a = SpaceOf("tiny_gpt.train.hlo.txt.gz", "4", "4xh100-sxm");
+  const auto b = SpaceOf("tiny_gpt.train.stablehlo.mlir.gz", "2x2", "4xh100-sxm");
+  std::set<std::string> all;
+  for (size_t s = 0; s < a->space->segments().size(); ++s) {
+    EXPECT_EQ(a->space->segments()[s].fingerprint.size(), 64);
+    all.insert(a->space->segments()[s].fingerprint);
+  }
+  EXPECT_EQ(all.size(), 3);
+  EXPECT_EQ(a->space->segments()[1].fingerprint, b->space->segments()[1].fingerprint);
+}
+
+TEST(SegmentSpace, ChoicesComeCheapestFirstAndOnce) {
+  const auto mlp = SpaceOf("mlp_adam.train.hlo.txt", "2", "2xh100-sxm");
+  SegmentSpace& space = *mlp->space;
+  for (int32_t s = 0; s < static_cast<int32_t>(space.segments().size()); ++s) {
+    double last = 0, best = 0;
+    std::set<std::string> keys;
+    while (true) {
+      const auto next = space.Next(s);
+      ASSERT_TRUE(next.ok()) << next.status();
+      if (!next->has_value()) break;
+      const PredictedChoice& choice = **next;
+      EXPECT_TRUE(keys.insert(choice.key).second) << choice.key;
+      // As far as the solver closes its gap.
+      EXPECT_GE(choice.objective, last * (1 - 2e-3)) << choice.key;
+      last = choice.objective;
+      if (best == 0) best = choice.objective;
+      EXPECT_GT(choice.seconds, 0);
+      EXPECT_GT(choice.peak_bytes(), 0);
+      const auto parsed = space.ParseKey(s, choice.key);
+      ASSERT_TRUE(parsed.ok()) << parsed.status();
+      EXPECT_EQ(*parsed, choice.choice);
+      const auto again = space.Predict(s, choice.choice);
+      ASSERT_TRUE(again.ok());
+      EXPECT_EQ(again->key, choice.key);
+      EXPECT_DOUBLE_EQ(again->objective, choice.objective);
+    }
+    // No plan of the segment is cheaper than its first choice.
+    PlannerOptions options;
+    options.tie_outputs_by_position = false;
+    const auto free = PlanIntra(space.segments()[s].slice.graph, *mlp->cost_model, options);
+    ASSERT_TRUE(free.ok());
+    EXPECT_LE(free->objective, best * (1 + 2e-3));
+    size_t most = space.segments()[s].entries.size() * space.segments()[s].exits.size();
+    for (const auto& texts : space.segments()[s].strategy_texts) most *= texts.size();
+    EXPECT_LE(keys.size(), most);
+    EXPECT_GT(keys.size(), 1);
+  }
+}
+
+TEST(SegmentSpace, KeysOfOtherSegmentsAreRefused) {
+  const auto gpt = SpaceOf("tiny_gpt.train.hlo.txt.gz", "4", "4xh100-sxm");
+  for (const char* key : {"", "m=x", "[x,_,_] > m=x > [x,_,_]", "[q] > m=x | m=x | m=x | m=x > -",
+                          "[x,_,_] > m=x | m=x | m=x | m=x | m=x > [x,_,_]"}) {
+    EXPECT_FALSE(gpt->space->ParseKey(1, key).ok()) << key;
+  }
+}
+
+// The whole program follows the choices of its segments, wherever they stand in it.
+TEST(SegmentSpace, TheWholePlanIsThatOfItsSegments) {
+  const auto gpt = SpaceOf("tiny_gpt.train.hlo.txt.gz", "4", "4xh100-sxm");
+  SegmentSpace& space = *gpt->space;
+  // Not the best of each, so that it would not come out by itself.
+  constexpr int kChosen = 7;
+  std::map<int32_t, PredictedChoice> chosen;
+  for (int32_t s : {0, 1, 2}) {
+    for (int i = 0; i < kChosen; ++i) {
+      const auto next = space.Next(s);
+      ASSERT_TRUE(next.ok());
+      if (next->has_value()) chosen[s] = **next;
+    }
+  }
+  std::vector<SegmentChoice> choices;
+  double expected = 0;
+  for (int32_t s : space.sequence()) {
+    choices.push_back(chosen[s].choice);
+    expected += chosen[s].objective;
+  }
+  for (size_t p = 0; p + 1 < choices.size(); ++p) {
+    for (bool back : {false, true}) {
+      const auto move =
+          space.ReshardSeconds(space.sequence()[p], back ? choices[p + 1].entry : choices[p].exit,
+                               back ? choices[p].exit : choices[p + 1].entry);
+      ASSERT_TRUE(move.ok());
+      expected += *move;
+    }
+  }
+  PlannerOptions options;
+  ASSERT_TRUE(space.GiveChoices(choices, &options).ok());
+  const auto plan = PlanIntra(gpt->program.graph, *gpt->cost_model, options);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  // What crosses borders may be moved once for users on both sides: the whole may take less.
+  EXPECT_LE(plan->objective, 1.05 * expected);
+  int products = 0;
+  for (const auto& [id, strategy] : options.given_strategies) {
+    const Op& op = gpt->program.graph[id];
+    if (op.kind != OpKind::kInstruction || op.instruction->opcode != Opcode::kDot) continue;
+    EXPECT_EQ(plan->ops[id.index()].strategy, strategy) << op.name;
+    ++products;
+  }
+  EXPECT_GT(products, 30);
+}
+
+TEST(MatchOps, FindsOperatorsInAnotherOrder) {
+  const auto gpt = SpaceOf("tiny_gpt.train.hlo.txt.gz", "4", "4xh100-sxm");
+  const ProgramSlice& slice = gpt->space->segments()[1].slice;
+  const std::vector<OpId> match = MatchOps(slice, slice);
+  std::set<OpId> seen;
+  size_t same = 0;
+  for (size_t i = 0; i < match.size(); ++i) {
+    ASSERT_TRUE(match[i].valid());
+    EXPECT_TRUE(seen.insert(match[i]).second);
+    EXPECT_EQ(slice.graph[match[i]].results.size(), slice.graph.ops[i].results.size());
+    same += match[i] == OpId(i);
+  }
+  // Nothing in a transformer's layer is a symmetry but scalars and the like.
+  EXPECT_GT(same, match.size() * 9 / 10);
+  const std::vector<OpId> other = MatchOps(slice, gpt->space->segments()[2].slice);
+  EXPECT_TRUE(std::any_of(other.begin(), other.end(), [](OpId op) { return !op.valid(); }));
+}
+
+}  // namespace
+}  // namespace meshwright

@@ -1,0 +1,94 @@
+"""Blocks, each compiled by itself under every strategy: nothing is communicated inside.
+
+A block's program has its forward and backward members. What a strategy leaves partial (one of y, dx
+and dw, whatever x w is cut by) is combined outside of the block, but a program must have whole
+results: so it has an all-reduce for that, and these bytes are all that may be communicated.
+"""
+
+import collections
+import concurrent.futures
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import jax
+import models
+import numpy as np
+import pytest
+from meshwright import _measuring
+from meshwright.verify import collectives as compiled_collectives
+
+BINARY = Path(
+    os.environ.get("MESHWRIGHT_BINARY")
+    or Path(__file__).parents[2] / "build" / "release" / "meshwright"
+)
+pytestmark = pytest.mark.skipif(not BINARY.exists(), reason="blocks need the command line")
+
+
+def analyse(folder, model, mesh, **sizes):
+    """The blocks of a model's training step, as JSON, and their programs."""
+    fn, arguments = model(np.random.default_rng(0), **sizes)
+    program = folder / "program.hlo.txt"
+    program.write_text(jax.jit(fn).lower(*arguments).as_text(dialect="hlo"))
+    devices = str(np.prod([int(size) for size in mesh.split("x")]))
+    words = [BINARY, "blocks", program, "--cluster", f"{devices}xh100-sxm", "--mesh", mesh]
+    words += ["--json", "--emit", folder]
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), json.loads((folder / "index.json").read_text())
+
+
+def communicated(row, folder):
+    """Bytes of the collectives in the compiled program, by kind and axis: what is combined along two
+    axes may be so at once, or along one after the other."""
+    program = _measuring.compile_job(row["job"], (folder / row["proto"]).read_bytes())
+    mesh = dict(map(tuple, row["job"]["mesh"]))
+    found = collections.Counter()
+    for move in compiled_collectives.compiled(program.function.as_text(), mesh, "the CPU"):
+        for axis in move.axes:
+            found[move.kind, axis] += move.total_bytes
+    return found
+
+
+@pytest.mark.parametrize(
+    ("model", "mesh", "sizes"),
+    [
+        (models.mlp, "2x2", {"layers": 2}),
+        (models.gpt, "4", {}),
+        (models.llama, "4", {"layers": 1}),
+        (models.moe, "8", {}),
+        (models.bert, "4", {"layers": 1}),
+        (models.t5, "4", {"layers": 1}),
+        (models.wide_resnet, "4", {}),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_blocks_do_not_communicate(model, mesh, sizes, tmp_path):
+    _, rows = analyse(tmp_path, model, mesh, **sizes)
+    assert rows
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        all_found = list(pool.map(lambda row: communicated(row, tmp_path), rows))
+    for row, found in zip(rows, all_found):
+        outside = collections.Counter()
+        for partial in row["partial"]:
+            for axis in partial["axes"]:
+                outside["all-reduce", axis] += partial["bytes"]
+        # XLA combines a value once that leaves in two forms.
+        assert found.keys() == outside.keys() and found <= outside, (
+            f"{row['led_by']}: {row['strategy']}"
+        )
+
+
+@pytest.mark.parametrize(
+    ("model", "attentions", "feeds"),
+    [(models.gpt, 1, 1), (models.bert, 2, 2), (models.llama, 2, 2), (models.t5, 2 + 2 * 2, 2 + 2)],
+)
+def test_attention_and_feed_forward_parts_are_two_blocks_each(
+    model, attentions, feeds, tmp_path
+):
+    """Attention begins with queries, keys and values, and ends with the projection; and so, up and
+    down, does what follows. In a decoder that attends to an encoder there are two attentions."""
+    blocks, _ = analyse(tmp_path, model, "2")
+    head = 1
+    assert len(blocks["blocks"]) <= 2 * attentions + 2 * feeds + head

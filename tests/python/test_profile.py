@@ -1,0 +1,307 @@
+"""Profiles: the whole path on host devices, a kill in the middle of it, and workers that fail."""
+
+import json
+import os
+import re
+import signal
+import socket
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import models
+import numpy as np
+import pytest
+from conftest import FLAGS
+
+import meshwright as mw
+
+BINARY = Path(
+    os.environ.get("MESHWRIGHT_BINARY")
+    or Path(__file__).parents[2] / "build" / "release" / "meshwright"
+)
+pytestmark = pytest.mark.skipif(not BINARY.exists(), reason="profiles need the command line")
+
+
+def environment(**more):
+    return {**os.environ, "MESHWRIGHT_PYTHON": sys.executable, "XLA_FLAGS": FLAGS, **more}
+
+
+def command(program, database, *options):
+    words = [BINARY, "profile", program, "--db", database, *options]
+    return [str(word) for word in words]
+
+
+def run(program, database, *options, **variables):
+    return subprocess.run(
+        command(program, database, *options),
+        capture_output=True,
+        text=True,
+        env=environment(**variables),
+        timeout=120,
+    )
+
+
+@pytest.fixture
+def gpt(tmp_path):
+    fn, arguments = models.gpt(np.random.default_rng(0))
+    path = tmp_path / "gpt.mlir"
+    path.write_text(jax.jit(fn).lower(*arguments).as_text(debug_info=True))
+    return path
+
+
+def runs(database):
+    """How often everything was measured, by key."""
+    with sqlite3.connect(database) as connection:
+        rows = connection.execute(
+            "SELECT profile.program, profile.mesh, profile.choice, COUNT(*) FROM profile "
+            "JOIN run ON run.profile = profile.number GROUP BY profile.number"
+        ).fetchall()
+    return {row[:3]: row[3] for row in rows}
+
+
+def has_gone(pid):
+    """Within some seconds."""
+    for _ in range(100):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except FileNotFoundError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_the_whole_path(gpt, tmp_path):
+    """Killed in the middle, a profile goes on where it was; then it is planned from and run."""
+    database = tmp_path / "profiles.sqlite"
+    options = ["--mesh", "4", "--devices", "host:4", "--threads", "1"]
+    first = subprocess.Popen(
+        command(gpt, database, *options, "--budget", "60s"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    for line in first.stderr:
+        if re.search(r"measured [4-9]", line):
+            break
+    workers = Path(f"/proc/{first.pid}/task/{first.pid}/children").read_text().split()
+    first.send_signal(signal.SIGKILL)
+    assert first.wait() == -signal.SIGKILL, "it ended before it could be killed"
+    assert workers and all(map(has_gone, workers))
+    before = runs(database)
+    assert len(before) >= 4
+
+    second = run(gpt, database, *options, "--budget", "20s", "--json")
+    assert second.returncode == 0, second.stderr
+    report = json.loads(second.stdout)
+    after = runs(database)
+    assert before.keys() < after.keys()
+    assert set(after.values()) == {1}, "something was measured twice"
+    assert len(after) == len(before) + report["measured"] + report["failed"]
+    assert report["known"] > 0 and report["failed"] == 0
+    assert all(segment["measured"] for segment in report["segments"])
+
+    plan_path = tmp_path / "plan.json"
+    planned = subprocess.run(
+        [
+            *map(str, [BINARY, "plan", gpt, "--cluster", "4xh100-sxm", "--mesh", "4"]),
+            *map(str, ["--db", database, "-o", plan_path, "--quiet"]),
+        ],
+        capture_output=True,
+        text=True,
+    )
+    assert planned.returncode == 0, planned.stderr
+    plan = json.loads(plan_path.read_text())
+    assert "measured" in {segment["basis"] for segment in plan["segments"]}
+    verified = mw.Plan.load(plan_path).verify(gpt, repeats=0)
+    assert verified.passed, verified
+
+
+# ---- the driver, with workers that do not need JAX ----
+
+HELLO = (
+    '{"event": "ready", "device": "toy", "device_type": "", "devices": 4, "driver": "", '
+    '"libraries": "none", "hosts": 1}'
+)
+TOY = """#!{python}
+import json, os, signal, sys, time
+print('{hello}', flush=True)
+marks = {marks!r}
+
+def first_time(name):
+    path = os.path.join(marks, name)
+    if os.path.exists(path):
+        return False
+    open(path, "w").close()
+    return True
+
+def say(event, job, **more):
+    print(json.dumps({{"event": event, "id": job["id"], **more}}), flush=True)
+
+for line in sys.stdin:
+    for job in json.loads(line)["jobs"]:
+        say("compiling", job)
+        say("compiled", job)
+        say("measuring", job)
+        {misbehave}
+        say("done", job, status="measured", samples=[0.01, 0.02], peak_bytes=1, collectives=[],
+            compile_seconds=0.1)
+    print('{{"event": "idle"}}', flush=True)
+"""
+
+
+@pytest.fixture
+def step(data):
+    return data / "mlp_adam.train.hlo.txt"
+
+
+def toy(folder, misbehave="pass", hello=HELLO):
+    path = folder / "worker"
+    text = TOY.format(python=sys.executable, hello=hello, marks=str(folder), misbehave=misbehave)
+    path.write_text(text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+def toy_run(step, folder, *options, **how):
+    given = {"--mesh": "4", "--devices": "host:4", "--budget": "20s"}
+    given |= dict(zip(options[::2], options[1::2]))
+    database = given.pop("--db", folder / "profiles.sqlite")
+    words = [str(word) for pair in given.items() for word in pair]
+    return run(step, database, *words, "--json", MESHWRIGHT_PYTHON=toy(folder, **how))
+
+
+def test_everything_is_measured_once(step, tmp_path):
+    done = toy_run(step, tmp_path)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["complete"] and report["measured"] > 3
+    again = json.loads(toy_run(step, tmp_path).stdout)
+    assert again["measured"] == 0 and again["complete"]
+    assert again["known"] == sum(segment["measured"] for segment in report["segments"])
+
+
+def test_times_of_layers(step, tmp_path):
+    """A mesh of one device: all there is to choose is nothing, and that is what layers take."""
+    path = tmp_path / "layers.csv"
+    done = toy_run(step, tmp_path, "--mesh", "1", "--layers-csv", path)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["complete"]
+    header, *rows = path.read_text().splitlines()
+    assert header == "gpu,tp,micro_batch,layer_id,forward_seconds,backward_seconds"
+    assert len(rows) == len(report["sequence"])
+    for number, row in enumerate(rows):
+        gpu, tp, batch, layer, forward, backward = row.split(",")
+        assert (gpu, tp, batch, layer) == ("h100-sxm", "1", "16384", str(number))
+        # The rest of the toy's 15 ms is the update.
+        assert 0 < float(forward) < float(backward) < 0.015
+
+
+@pytest.mark.parametrize(
+    "misbehave",
+    [
+        'if first_time("died"): os.kill(os.getpid(), signal.SIGSEGV)',
+        'if first_time("hung"): time.sleep(60)',
+        'if first_time("left"): sys.exit(0)',
+    ],
+)
+def test_a_worker_that_fails_once_loses_nothing(step, tmp_path, misbehave):
+    done = toy_run(step, tmp_path, "--patience", "1s", misbehave=misbehave)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["complete"] and report["failed"] == 0
+
+
+@pytest.mark.parametrize(
+    ("misbehave", "why"),
+    [
+        ("os.kill(os.getpid(), signal.SIGKILL)", "signal 9"),
+        ("time.sleep(60)", "hung while measuring"),
+    ],
+)
+def test_a_program_that_always_fails_is_given_up(step, tmp_path, misbehave, why):
+    # The second of all, in whatever batch it stands; the number in the batch tells it.
+    misbehave = (
+        f"key = json.dumps(job['inputs'] + job['outputs']); bad = os.path.join(marks, 'bad')\n"
+        "        if first_time('first'): pass\n"
+        "        elif first_time('bad') and open(bad, 'w').write(key) or open(bad).read() == key:\n"
+        f"            {misbehave}"
+    )
+    done = toy_run(step, tmp_path, "--patience", "1s", "--threads", "1", misbehave=misbehave)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["failed"] >= 1 and report["measured"] >= 1
+    assert any(why in warning for warning in report["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("options", "how", "message"),
+    [
+        (["--budget", "0s"], {}, "--budget: found \"0s\", expected some time"),
+        (["--budget", "soon"], {}, "--budget"),
+        (["--mesh", "8"], {}, "--mesh 8 has 8 devices, --devices host:4 4"),
+        (["--mesh", "a"], {}, "a"),
+        (["--devices", "tpu"], {}, '--devices: found "tpu", expected gpu or host:N'),
+        (["--cluster", "2xh100-sxm"], {}, "2"),
+        ([], {"hello": '{"event": "unusable", "message": "no JAX here"}'}, "no JAX here"),
+        ([], {"hello": "nonsense"}, "nonsense"),
+        ([], {"misbehave": "sys.exit(3)"}, "exit code 3"),
+        (["--db", "/nowhere/profiles.sqlite"], {}, "/nowhere/profiles.sqlite"),
+    ],
+)
+def test_bad_input(step, tmp_path, options, how, message):
+    done = toy_run(step, tmp_path, *options, **how)
+    assert done.returncode != 0
+    lines = [line for line in done.stderr.splitlines() if line.startswith("meshwright: ")]
+    assert len(lines) == 1 and message in lines[0], done.stderr
+    assert not done.stdout
+
+
+def test_a_python_without_jax(step, tmp_path):
+    done = run(
+        step,
+        tmp_path / "profiles.sqlite",
+        *("--mesh", "4", "--devices", "host:4"),
+        MESHWRIGHT_PYTHON="/nowhere/python3",
+    )
+    assert done.returncode == 2 and "/nowhere/python3" in done.stderr
+
+
+def test_two_processes(gpt, tmp_path):
+    """One talks, the other does the same at the same time."""
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        address = f"localhost:{probe.getsockname()[1]}"
+    database = tmp_path / "profiles.sqlite"
+    words = ["--mesh", "4", "--devices", "host:2", "--distributed", "--budget", "15s", "--json"]
+    processes = [
+        subprocess.Popen(
+            command(gpt, database, *words),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(
+                JAX_COORDINATOR_ADDRESS=address, JAX_NUM_PROCESSES="2", JAX_PROCESS_ID=str(number)
+            ),
+        )
+        for number in range(2)
+    ]
+    try:
+        started = time.monotonic()
+        output, errors = processes[0].communicate(timeout=90)
+        processes[1].communicate(timeout=max(1, 90 - (time.monotonic() - started)))
+    finally:
+        for process in processes:
+            process.kill()
+    assert processes[0].returncode == 0, errors
+    report = json.loads(output)
+    assert report["environment"]["hosts"] == 2
+    assert report["measured"] > 0 and report["failed"] == 0
