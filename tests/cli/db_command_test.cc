@@ -48,7 +48,9 @@ TEST(DbCommand, ListsAndShows) {
   MakeDatabase(path, 1e-3);
   const RunResult list = RunMeshwright({"db", "list", path});
   EXPECT_EQ(list.exit_code, 0) << list.err;
-  EXPECT_THAT(list.out, HasSubstr("NVIDIA H100 80GB HBM3 (h100-sxm)"));
+  EXPECT_THAT(
+      list.out,
+      HasSubstr("NVIDIA H100 80GB HBM3 (h100-sxm), 1 host\n  cuda 12080, jax 0.6.0, jaxlib"));
   EXPECT_THAT(list.out, HasSubstr("segment"));
   EXPECT_THAT(list.out, HasSubstr("reshard"));
   ExpectFits(list.out);

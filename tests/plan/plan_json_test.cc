@@ -66,14 +66,14 @@ TEST(PlanJson, KeysComeInTheOrderOfTheSchema) {
   const OrderedJson json = OrderedJson::parse(PlanToJson(SamplePipelinePlan()));
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.push_back(key);
-  EXPECT_THAT(
-      keys, testing::ElementsAre(
-                "schema", "tool_version", "inputs", "options", "cluster", "mesh",
-                "objective_seconds", "bound_seconds", "gap", "compute_seconds",
-                "communication_seconds", "step_seconds", "peak_bytes", "budget_bytes", "peak_at",
-                "memory_by_category", "collectives", "parameters", "outputs", "op_names",
-                "source_files", "instructions", "memory_timeline", "schedule", "micro_batches",
-                "chunks", "bubble_share", "stages", "cross_stage", "warnings", "planning_seconds"));
+  EXPECT_THAT(keys, testing::ElementsAre(
+                        "schema", "tool_version", "inputs", "options", "cluster", "mesh",
+                        "objective_seconds", "bound_seconds", "gap", "compute_seconds",
+                        "communication_seconds", "step_seconds", "peak_bytes", "budget_bytes",
+                        "peak_at", "memory_by_category", "collectives", "parameters", "outputs",
+                        "op_names", "source_files", "instructions", "memory_timeline", "schedule",
+                        "micro_batches", "chunks", "bubble_share", "stages", "cross_stage",
+                        "segments", "profile", "warnings", "planning_seconds"));
 }
 
 TEST(PlanJson, OneLineAnElement) {
@@ -287,7 +287,8 @@ TEST(PlanJsonErrors, EveryKeyIsRequired) {
     static const std::set<std::string> kOptional = {
         "other_types",    "operand_results", "op_name",      "source",      "layer",
         "phase",          "batch_dimension", "at_peak",      "other_specs", "operand_specs",
-        "computed_specs", "pending_axes",    "reduced_axes", "value"};
+        "computed_specs", "pending_axes",    "reduced_axes", "value",       "database",
+        "segments",       "profile"};
     // A transfer's phase is required.
     if (kOptional.contains(p.back()) && pointer.find("cross_stage") == std::string::npos) continue;
     OrderedJson json = sample;

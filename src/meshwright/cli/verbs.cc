@@ -131,9 +131,10 @@ const std::vector<Verb>& Verbs() {
        "segments that the program is made of."},
       {"profile", "measure what repeats in a program, under the shardings that are worth it",
        "meshwright profile train.hlo --mesh 4 --db profiles.sqlite\n"
-       "meshwright profile train.hlo --mesh 2x2 --db profiles.sqlite --devices host:4 \\\n"
-       "    --budget 90s\n"
-       "srun meshwright profile train.hlo --mesh 2x8 --db profiles.sqlite --distributed",
+       "meshwright profile train.hlo --mesh 2x2 --db profiles.sqlite \\\n"
+       "    --devices host:4 --budget 90s\n"
+       "srun meshwright profile train.hlo --mesh 2x8 --db profiles.sqlite \\\n"
+       "    --distributed",
        &AddProfileVerb,
        "Compiles and runs the distinct segments of a training step one by one, and stores every "
        "measurement before the next: it can be killed, and goes on where it was. `plan --db` "
@@ -146,7 +147,8 @@ const std::vector<Verb>& Verbs() {
        "meshwright db export profiles.sqlite --format csv -o profiles.csv\n"
        "meshwright db prune profiles.sqlite --older-than 90d",
        &AddDbVerb,
-       "Of measurements that `profile` stored, by environment (devices, driver, libraries), program, "
+       "Of measurements that `profile` stored, by environment (devices, driver, libraries), "
+       "program, "
        "mesh and choice. Merging takes runs that are new; samples of several runs count together."},
       {"ops", "list the operators and how each can be sharded",
        "meshwright ops\n"

@@ -11,7 +11,6 @@
 #include "meshwright/base/counted.h"
 #include "meshwright/plan/columns.h"
 #include "meshwright/plan/plan_table.h"
-#include "meshwright/profile/known_profiles.h"
 #include "meshwright/transformer/runs_csv.h"
 
 namespace meshwright {
@@ -75,8 +74,16 @@ std::string DatabaseTable(const std::vector<StoredEnvironment>& environments,
   }
   std::string text;
   for (const StoredEnvironment& e : environments) {
-    absl::StrAppend(&text, "environment ", e.number, "  ",
-                    Fit(EnvironmentText(e.environment), kColumns - 17), "\n");
+    const ProfileEnvironment& where = e.environment;
+    absl::StrAppend(
+        &text, "environment ", e.number, "  ",
+        Fit(absl::StrCat(where.device, " (", where.device_type, "), ",
+                         Counted(where.hosts, "host")),
+            kColumns - 17),
+        "\n  ",
+        Fit(absl::StrCat(where.driver, where.driver.empty() ? "" : ", ", where.libraries),
+            kColumns - 2),
+        "\n");
     std::vector<std::vector<std::string>> rows = {
         {"kind", "mesh", "programs", "profiles", "measured", "latest"}};
     for (const auto& [key, count] : counts) {
