@@ -29,11 +29,12 @@ import argparse
 import concurrent.futures
 import json
 import os
-import re
 import sys
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
+
+from meshwright import _devices, errors
 
 _LONGEST_ERROR = 300
 
@@ -78,19 +79,6 @@ class _Group:
 
     def agree(self, number: int) -> int:
         return number if self.alone else int(self.share(str(number).encode()).decode())
-
-
-def _choose_devices(text: str) -> None:
-    """Sets JAX up before it is loaded."""
-    if text == "gpu":
-        os.environ["JAX_PLATFORMS"] = "cuda,rocm"
-        return
-    match = re.fullmatch(r"host:([1-9][0-9]{0,4})", text)
-    if match is None:
-        raise ValueError(f'--devices: found "{text}", expected host:N or gpu')
-    flags = os.environ.get("XLA_FLAGS", "")
-    os.environ["XLA_FLAGS"] = f"{flags} --xla_force_host_platform_device_count={match[1]}".strip()
-    os.environ["JAX_PLATFORMS"] = "cpu"
 
 
 def _initialize_distributed(jax: Any) -> None:
@@ -205,8 +193,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
 
     try:
-        _choose_devices(arguments.devices)
-    except ValueError as error:
+        _devices.choose(arguments.devices)
+    except errors.InvalidArgumentError as error:
         return unusable(str(error))
     try:
         import jax
@@ -218,7 +206,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if arguments.distributed:
             _initialize_distributed(jax)
+        _devices.check(jax, arguments.devices)
         devices = jax.devices()
+    except errors.InvalidArgumentError as error:
+        return unusable(str(error))
     except (RuntimeError, ValueError) as error:
         return unusable(f"--devices {arguments.devices}: {_one_line(error)}")
     from meshwright import clusters
