@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "meshwright/cluster/calibration.h"
 #include "meshwright/plan/plan_json.h"
 #include "meshwright/plan/plan_table.h"
 #include "meshwright/profile/database.h"
@@ -140,6 +141,8 @@ TEST_F(PlanProfiled, TakesWhatWasMeasuredToBeFast) {
     sum += 0.1 * static_cast<double>(segment.occurrences);
   }
   EXPECT_GE(plan.profile->segment_seconds, sum - 1e-12);
+  // The host's share of a step, which no segment has.
+  EXPECT_GE(plan.profile->other_seconds, FindCalibration("h100-sxm")->step_seconds);
   EXPECT_NEAR(plan.step_seconds, plan.profile->segment_seconds + plan.profile->other_seconds,
               1e-12);
   EXPECT_GE(plan.objective_seconds, before->plan.objective_seconds * (1 - 1e-6));

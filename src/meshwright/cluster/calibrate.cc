@@ -34,10 +34,6 @@ namespace {
 // Start of a kernel in a stream of them, where nothing measured it: the gap that NVIDIA's profilers
 // show between kernels that are launched ahead.
 constexpr double kUsualKernelStart = 2.5e-6;
-// Where nothing measured it: a JAX call with a hundred sharded arguments on the devices of one
-// host, from the last kernel of one step to the first of the next when the host waits for every
-// step: 0.53 ms on one H200, 0.94 ms on two.
-constexpr double kUsualStep = 1e-3;
 // What is this much longer than the shortest of its family does not wait for the host.
 constexpr double kClearOfHost = 1.5;
 // Where nothing measured it: this share of a hidden collective's time comes back as slower kernels,
@@ -208,7 +204,7 @@ class Fit {
     in_program_ = !starts_.empty();
     result_.kernel_start_seconds = in_program_ ? Shortest(starts_) : kUsualKernelStart;
     result_.step_seconds =
-        steps_.empty() ? kUsualStep : *std::max_element(steps_.begin(), steps_.end());
+        steps_.empty() ? kUsualStepSeconds : *std::max_element(steps_.begin(), steps_.end());
     FitMemory();
     for (const auto& [kind, groups] : transfers_) {
       for (const auto& [group, points] : groups)

@@ -51,6 +51,11 @@ struct Calibration {
   friend bool operator==(const Calibration&, const Calibration&) = default;
 };
 
+// Calibration::step_seconds where nothing measured it: a JAX call with a hundred sharded arguments
+// on the devices of one host, from the last kernel of one step to the first of the next when the
+// host waits for every step: 0.53 ms on one H200, 0.94 ms on two.
+inline constexpr double kUsualStepSeconds = 1e-3;
+
 // The calibration that is built in for a device type, or nullptr.
 const Calibration* FindCalibration(std::string_view device);
 

@@ -86,7 +86,9 @@ struct PlanProfile {
   double bound_seconds = 0;  // no choices that were looked at take less within the memory
   bool exact = false;        // none take less than `segment_seconds`
   int64_t choices = 0;       // that were looked at, of all segments together
-  double other_seconds = 0;  // the rest of step_seconds, as the cost model has it; may be < 0
+  // The rest of step_seconds, as the cost model has it; where segments were measured at least the
+  // host's share of a step, else it may be below 0.
+  double other_seconds = 0;
   std::vector<PlanBorderMove> moves;
   friend bool operator==(const PlanProfile&, const PlanProfile&) = default;
 
