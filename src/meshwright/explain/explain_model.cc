@@ -153,10 +153,71 @@ std::string SensitivitySection(const PlanTransformer& part) {
                 Columns(std::move(rows), {false, true}));
 }
 
+// Whether groups of nodes have tensor and data degrees of their own.
+bool DegreesDiffer(const PlanTransformer& part) {
+  if (!part.over_groups.has_value()) return false;
+  const PlanDegrees& d = part.configuration;
+  return std::any_of(part.over_groups->groups.begin(), part.over_groups->groups.end(),
+                     [&](const PlanNodeGroup& group) {
+                       return group.used_nodes > 0 && (group.tp != d.tp || group.dp != d.dp);
+                     });
+}
+
+std::string GroupLines(const PlanOverGroups& over) {
+  std::string text;
+  for (const PlanNodeGroup& group : over.groups) {
+    const std::string name = absl::StrCat("  ", Fit(group.name, 24), ": ");
+    if (group.used_nodes == 0) {
+      StrAppend(&text, WrapWords(absl::StrCat(name, "none of its ", Counted(group.nodes, "node"),
+                                              " of ", Fit(group.device, 24), " is used"),
+                                 4));
+      continue;
+    }
+    StrAppend(&text,
+              WrapWords(absl::StrCat(name, group.used_nodes, " of ", Counted(group.nodes, "node"),
+                                     " of ", group.devices_per_node, " ", Fit(group.device, 24),
+                                     ", ", Counted(group.stages, "stage"), ", tensor ", group.tp,
+                                     ", data ", group.dp, ", ",
+                                     Counted(group.micro_batch, "sequence"), " a micro-batch"),
+                        4));
+  }
+  return text;
+}
+
+std::string CostSection(const Plan& plan) {
+  if (!plan.transformer->over_groups.has_value()) return "";
+  const PlanOverGroups& over = *plan.transformer->over_groups;
+  if (!over.step_dollars.has_value()) return "";
+  std::string text = absl::StrFormat("$%.4g a step", *over.step_dollars);
+  if (over.steps.has_value()) {
+    absl::StrAppendFormat(&text, ", $%.6g and %.4g hours for all %.6g steps",
+                          *over.step_dollars * *over.steps, plan.step_seconds * *over.steps / 3600,
+                          *over.steps);
+  }
+  return Labelled("cost", text);
+}
+
+std::string OptimalSection(const Plan& plan) {
+  const PlanTransformer& part = *plan.transformer;
+  if (!part.over_groups.has_value()) {
+    return Labelled("optimal",
+                    absl::StrFormat("searched exactly: %d of %d legal configurations costed, %d of "
+                                    "them fit, the others ruled out by bounds",
+                                    part.search.evaluated, part.search.legal, part.search.fitting));
+  }
+  if (part.over_groups->proven)
+    return Labelled("optimal", "proven: no choice of nodes and degrees is better");
+  return Labelled("optimal", absl::StrFormat("not proven: no plan takes less than %s a step, this "
+                                             "one may be %.1f %% above the best",
+                                             SecondsText(plan.bound_seconds), 100 * plan.gap));
+}
+
 }  // namespace
 
 std::vector<DegreeUse> DegreeUses(const Plan& plan) {
-  const PlanDegrees& d = plan.transformer->configuration;
+  PlanDegrees d = plan.transformer->configuration;
+  // Those of every group by itself, then.
+  if (DegreesDiffer(*plan.transformer)) d.tp = d.dp = 1;
   const bool in_order = d.inside.tp == 0;
   std::vector<DegreeUse> uses;
   if (d.tp > 1) {
@@ -202,36 +263,41 @@ std::string ExplainModel(const Plan& plan) {
       Labelled("model", absl::StrFormat("%s, %.4g parameters, %d sequences of %d tokens a step",
                                         Fit(part.model, 40), static_cast<double>(part.parameters),
                                         part.global_batch, part.sequence));
-  StrAppend(&text,
-            Labelled("cluster", absl::StrCat(Fit(plan.cluster.name, 40), ": ",
-                                             Counted(plan.cluster.parts[0].devices(), "device"),
-                                             " of type ", Fit(plan.cluster.parts[0].device, 24))));
+  const std::string devices =
+      absl::StrJoin(plan.cluster.parts, ", ", [](std::string* out, const PlanClusterPart& one) {
+        absl::StrAppend(out, Counted(one.devices(), "device"), " of type ", Fit(one.device, 24));
+      });
+  StrAppend(&text, Labelled("cluster", absl::StrCat(Fit(plan.cluster.name, 40), ": ", devices)));
   const std::vector<DegreeUse> uses = DegreeUses(plan);
   const std::string kinds = absl::StrJoin(uses, ", ", [](std::string* out, const DegreeUse& use) {
     absl::StrAppend(out, use.kind, " ", use.degree);
   });
-  StrAppend(&text, Labelled("in short",
-                            uses.empty() ? "no parallelism"
-                            : uses.size() == 1
-                                ? absl::StrCat(uses[0].kind, " parallelism over ", uses[0].degree)
-                                : absl::StrCat("mixed parallelism: ", kinds)));
+  StrAppend(
+      &text,
+      Labelled("in short",
+               uses.empty()          ? "no parallelism"
+               : DegreesDiffer(part) ? absl::StrCat("mixed parallelism: ", kinds,
+                                                    ", tensor and data by groups of nodes")
+               : uses.size() == 1 ? absl::StrCat(uses[0].kind, " parallelism over ", uses[0].degree)
+                                  : absl::StrCat("mixed parallelism: ", kinds)));
   for (const DegreeUse& use : uses) {
     StrAppend(&text, WrapWords(absl::StrCat("  ", use.kind, " over ", use.degree,
                                             use.how.empty() ? "" : ": ", use.how),
                                4));
   }
   const PlanDegrees& d = part.configuration;
+  if (part.over_groups.has_value()) StrAppend(&text, GroupLines(*part.over_groups));
   StrAppend(&text,
-            WrapWords(absl::StrCat("  ", Counted(d.micro_batch, "sequence"), " a micro-batch, ",
+            WrapWords(absl::StrCat("  ",
+                                   part.over_groups.has_value()
+                                       ? ""
+                                       : absl::StrCat(Counted(d.micro_batch, "sequence"),
+                                                      " a micro-batch, "),
                                    d.precision, " products, recomputation: ", RecomputationText(d),
                                    d.offload_optimizer ? ", optimizer state in the host" : "",
                                    d.offload_activations ? ", activations in the host" : ""),
                       4));
-  StrAppend(&text, StepSection(plan),
-            Labelled("optimal", absl::StrFormat(
-                                    "searched exactly: %d of %d legal configurations costed, %d of "
-                                    "them fit, the others ruled out by bounds",
-                                    part.search.evaluated, part.search.legal, part.search.fitting)),
+  StrAppend(&text, StepSection(plan), OptimalSection(plan), CostSection(plan),
             FullestGroupSection(plan), AlternativeSection(plan), SensitivitySection(part),
             Labelled("missing",
                      "a plan of a model has degrees, but no program: no operators, tensors and "
