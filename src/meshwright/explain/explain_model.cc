@@ -207,8 +207,8 @@ std::string OptimalSection(const Plan& plan) {
   }
   if (part.over_groups->proven)
     return Labelled("optimal", "proven: no choice of nodes and degrees is better");
-  return Labelled("optimal", absl::StrFormat("not proven: no plan takes less than %s a step, this "
-                                             "one may be %.1f %% above the best",
+  return Labelled("optimal", absl::StrFormat("not proven: no plan takes less than %s a step, "
+                                             "%.1f %% less than this one",
                                              SecondsText(plan.bound_seconds), 100 * plan.gap));
 }
 

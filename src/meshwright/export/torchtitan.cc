@@ -178,6 +178,8 @@ std::string_view RecomputeMode(Recompute recompute) {
       return "selective";
     case Recompute::kFull:
       return "full";
+    case Recompute::kModules:  // refused by the rules above
+      break;
   }
   return "";
 }

@@ -1,0 +1,61 @@
+// What is said of plans of models over groups of nodes.
+
+#include "meshwright/explain/explain_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/plan/sample_plan.h"
+
+namespace meshwright {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Two stages, one on each of two groups; a third group is not used.
+Plan PlanOverTwoGroups() {
+  Plan plan = SampleModelPlan();
+  plan.cluster.parts = {{"h100-sxm", 1, 4, int64_t{80} << 30}, {"a10g", 3, 4, int64_t{24} << 30}};
+  plan.bound_seconds = 1.5;
+  plan.gap = 0.25;
+  PlanOverGroups& over = plan.transformer->over_groups.emplace();
+  over.groups = {{"fast", "h100-sxm", 1, 4, 1, 1, 2, 1, 2, 8.0},
+                 {"slow", "a10g", 2, 4, 1, 1, 4, 1, 2, 2.0},
+                 {"idle", "a10g", 1, 4, 0, 0, 0, 0, 0, std::nullopt}};
+  over.stage_groups = {0, 1};
+  over.step_dollars = 0.01;
+  over.steps = 3600;
+  return plan;
+}
+
+TEST(ExplainModel, EveryGroupHasItsOwnDegrees) {
+  const std::string text = ExplainModel(PlanOverTwoGroups());
+  EXPECT_THAT(text, HasSubstr("4 devices of type h100-sxm, 12 devices of type a10g"));
+  EXPECT_THAT(text, HasSubstr("tensor and data by groups of nodes"));
+  EXPECT_THAT(text, Not(HasSubstr("tensor over 2")));
+  EXPECT_THAT(text, HasSubstr("  fast: 1 of 1 node of 4 h100-sxm, 1 stage, tensor 2, data 1"));
+  EXPECT_THAT(text, HasSubstr("  slow: 1 of 2 nodes of 4 a10g, 1 stage, tensor 4, data 1"));
+  EXPECT_THAT(text, HasSubstr("  idle: none of its 1 node of a10g is used\n"));
+  EXPECT_THAT(text, HasSubstr("$0.01 a step, $36 and 2 hours for all 3600 steps"));
+}
+
+TEST(ExplainModel, GroupsWithTheSameDegrees) {
+  Plan plan = PlanOverTwoGroups();
+  plan.transformer->over_groups->groups[1].tp = 2;
+  EXPECT_THAT(ExplainModel(plan), HasSubstr("\n  tensor over 2: "));
+}
+
+TEST(ExplainModel, OnlyWhatIsProvenIsCalledSo) {
+  Plan plan = PlanOverTwoGroups();
+  EXPECT_THAT(ExplainModel(plan), HasSubstr("not proven: no plan takes less than 1.50 s a step"));
+  EXPECT_THAT(ExplainModel(plan), HasSubstr("25.0 %"));
+  plan.transformer->over_groups->proven = true;
+  EXPECT_THAT(ExplainModel(plan), HasSubstr("proven: no choice of nodes and degrees is better"));
+  EXPECT_THAT(ExplainModel(SampleModelPlan()), HasSubstr("searched exactly"));
+}
+
+}  // namespace
+}  // namespace meshwright
