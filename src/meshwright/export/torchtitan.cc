@@ -178,7 +178,7 @@ std::string_view RecomputeMode(Recompute recompute) {
       return "selective";
     case Recompute::kFull:
       return "full";
-    case Recompute::kModules:  // refused by the rules above
+    case Recompute::kModules:  // refused by its rules (usual_choices.h)
       break;
   }
   return "";
