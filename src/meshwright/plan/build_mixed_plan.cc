@@ -17,7 +17,6 @@ namespace {
 using transformer::MixedChoice;
 using transformer::MixedFigures;
 using transformer::MixedPlan;
-using transformer::PipelineStage;
 using transformer::StageDegrees;
 using transformer::StageMemory;
 
@@ -75,7 +74,7 @@ void AddStages(const MixedRequest& request, const MixedAnswer& answer, Plan& pla
     const transformer::MixedStage& from = best.plan.stages[i];
     const NodeGroup& group = problem.cluster.groups[from.group];
     const StageDegrees& degrees = best.plan.family.degrees[from.group];
-    const PipelineStage& seconds = figures.stages[i];
+    const transformer::PipelineStage& seconds = figures.stages[i];
     PlanStage& stage = plan.stages.emplace_back();
     stage.first_layer = first;
     stage.end_layer = first += from.layers;

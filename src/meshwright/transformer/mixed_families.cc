@@ -7,12 +7,12 @@
 #include <limits>
 #include <set>
 
+#include "meshwright/base/infinity.h"
 #include "meshwright/transformer/space.h"
 
 namespace meshwright::transformer {
 namespace {
 
-constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 // What rounding may add to a bound.
 constexpr double kFamilyRounding = 1e-12;
 // A micro-batch of more sequences gains nothing that fewer do not have.
@@ -48,8 +48,8 @@ bool Allows(const std::optional<int64_t>& fix, int64_t value) {
 
 double LeastStagePrice(const NodeGroup& group, const StageDegrees& degrees) {
   const double price =
-      std::min(group.on_demand_price.value_or(kUnbounded), group.spot_price.value_or(kUnbounded));
-  return price < kUnbounded ? price * static_cast<double>(degrees.devices()) : 0;
+      std::min(group.on_demand_price.value_or(kInfinity), group.spot_price.value_or(kInfinity));
+  return price < kInfinity ? price * static_cast<double>(degrees.devices()) : 0;
 }
 
 MixedFamilySpace::MixedFamilySpace(const MixedProblem& problem, MixedCoster& coster)
@@ -130,7 +130,7 @@ double MixedFamilySpace::WholeLayers(const std::vector<const Option*>& fastest, 
   constexpr double kAlmostNone = 1e-9;  // of a layer, that rounding may lack
   while (true) {
     int64_t taken = 0, open = stages;
-    double next = kUnbounded;
+    double next = kInfinity;
     for (const Option* option : fastest) {
       const int64_t each = static_cast<int64_t>(least / option->layer_seconds + kAlmostNone);
       const int64_t count = std::min(open, option->slots);
@@ -149,7 +149,7 @@ double MixedFamilySpace::WholeLayers(const std::vector<const Option*>& fastest, 
 // cheapest.
 void MixedFamilySpace::Bound(const std::vector<Option>& used, MixedFamilyRecord* record) const {
   std::vector<const Option*> fastest;
-  double least_dollars = kUnbounded;
+  double least_dollars = kInfinity;
   for (const Option& option : used) {
     fastest.push_back(&option);
     least_dollars = std::min(least_dollars, option.layer_dollars);
@@ -162,7 +162,7 @@ void MixedFamilySpace::Bound(const std::vector<Option>& used, MixedFamilyRecord*
   for (const Option& option : used) share = std::max(share, option.forward_share);
   const double pass = layers * fastest.front()->layer_seconds;  // of a micro-batch
   const int64_t most = std::min(layers_, problem_.fixes.pp.value_or(layers_));
-  double speed = 0, least = kUnbounded;
+  double speed = 0, least = kInfinity;
   int64_t stages = 0;
   for (const Option* option : fastest) {
     for (int64_t i = 0; i < option->slots && stages < most; ++i) {
@@ -205,7 +205,7 @@ std::vector<MixedFamilyRecord> MixedFamilySpace::Common() {
         for (const size_t group : members) {
           record.family.degrees[group] = degrees;
           const Option option = Cost(group, record.family);
-          if (option.layer_seconds < kUnbounded) {
+          if (option.layer_seconds < kInfinity) {
             used.push_back(option);
           } else {
             record.family.degrees[group] = {};
@@ -232,7 +232,7 @@ class MixedFamilySpace::Chooser {
         count_(space.problem_.cluster.groups.size()),
         options_(count_),
         fastest_(count_ + 1),
-        cheapest_(count_ + 1, kUnbounded) {
+        cheapest_(count_ + 1, kInfinity) {
     record_.family = {std::vector<StageDegrees>(count_), choice.zero, choice.recompute};
     record_.all_groups = true;
     for (size_t group = count_; group-- > 0;) {
@@ -242,7 +242,7 @@ class MixedFamilySpace::Chooser {
         MixedFamily family = record_.family;
         family.degrees[group] = degrees;
         const Option option = space.Cost(group, family);
-        if (option.layer_seconds == kUnbounded) continue;
+        if (option.layer_seconds == kInfinity) continue;
         options_[group].push_back(option);
         least_layer_ = std::min(least_layer_, option.layer_seconds);
         share_ = std::max(share_, option.forward_share);
@@ -283,7 +283,7 @@ class MixedFamilySpace::Chooser {
   // Of pipelines with any number of stages that deal with so many layers in a second together.
   double LeastOfPipelines(double speed) const {
     const double layers = static_cast<double>(space_.layers_);
-    double least = kUnbounded;
+    double least = kInfinity;
     for (int64_t stages = 1; stages <= space_.layers_; ++stages) {
       const double slowest = layers / std::min(speed, static_cast<double>(stages) / least_layer_);
       least = std::min(
@@ -306,7 +306,7 @@ class MixedFamilySpace::Chooser {
   const DifferingSinks& sinks_;
   const int64_t micro_batches_;
   const double work_;
-  double least_layer_ = kUnbounded, share_ = 0;  // of all options
+  double least_layer_ = kInfinity, share_ = 0;  // of all options
   const size_t count_;
   std::vector<std::vector<Option>> options_;  // by group
   std::vector<double> fastest_, cheapest_;    // of groups from here on
@@ -318,7 +318,7 @@ void MixedFamilySpace::Differing(int64_t effort, const DifferingSinks& sinks) {
   if (problem_.alike || problem_.cluster.groups.size() == 1) return;
   for (const int64_t together : together_) {
     for (const Choice& choice : choices_) {
-      Chooser(*this, sinks, together, choice).Decide(0, 0, kUnbounded, &effort);
+      Chooser(*this, sinks, together, choice).Decide(0, 0, kInfinity, &effort);
     }
   }
 }

@@ -4,12 +4,12 @@
 #include <limits>
 #include <utility>
 
+#include "meshwright/base/infinity.h"
 #include "meshwright/transformer/mixed_partition.h"
 
 namespace meshwright::transformer {
 namespace {
 
-constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 constexpr int kMostOrders = 24;        // of groups, that are tried for a state
 constexpr int kMostCaps = 6;           // on the slowest stage, of an order
 constexpr size_t kMostPolished = 40;   // stages of plans that single moves improve
@@ -63,7 +63,7 @@ double MixedPlanner::PlanOrder(const MixedState& state, const std::vector<int32_
       low = middle + 1;
     }
   }
-  double best = kUnbounded;
+  double best = kInfinity;
   std::vector<MixedStage> stages, best_stages;
   for (size_t cap = low; cap < std::min(values.size(), low + kMostCaps); ++cap) {
     if (!partitioner.Solve(values[cap], &stages, &sum)) continue;
@@ -92,7 +92,7 @@ double MixedPlanner::Polish(const MixedState& state, std::vector<MixedStage> sta
         if (&from == &to || from.layers == 1) continue;
         --from.layers;
         ++to.layers;
-        const double moved = Fits(stages) ? Try(at_, state, stages) : kUnbounded;
+        const double moved = Fits(stages) ? Try(at_, state, stages) : kInfinity;
         if (moved < seconds) {
           seconds = moved;
           better = true;

@@ -5,10 +5,11 @@
 #include <numeric>
 #include <utility>
 
+#include "meshwright/base/infinity.h"
+
 namespace meshwright::transformer {
 namespace {
 
-constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 constexpr int64_t kFamilyShare = 30;  // a family has at most one of so many parts of the effort
 constexpr int64_t kLeastFamilyEffort = 100'000;
 constexpr size_t kMostFamilyStates = 1024;
@@ -18,7 +19,7 @@ constexpr size_t kMostFamilyStates = 1024;
 // What a layer costs on a group at least, for each micro-batch.
 double MixedStateLister::LayerDollars(size_t group) const {
   const double seconds = at_.bounds->LeastLayer(group);
-  if (seconds == kUnbounded) return kUnbounded;
+  if (seconds == kInfinity) return kInfinity;
   return seconds *
          LeastStagePrice(problem_.cluster.groups[group], at_.record->family.degrees[group]) / 3600;
 }
@@ -61,7 +62,7 @@ std::vector<MixedState> MixedStateLister::All(const MixedAtHand& family) {
   listed_.clear();
   MixedState state;
   state.family = at_.index;
-  least_layer_dollars_ = kUnbounded;
+  least_layer_dollars_ = kInfinity;
   order_.clear();
   for (size_t group = 0; group < at_.costs->groups(); ++group) {
     least_layer_dollars_ = std::min(least_layer_dollars_, LayerDollars(group));
@@ -140,7 +141,7 @@ void MixedStateLister::Add(MixedState* state) {
   const int64_t count = std::accumulate(state->stages.begin(), state->stages.end(), int64_t{0});
   if (count == 0 || problem_.fixes.pp.value_or(count) != count) return;
   state->bound = at_.bounds->Seconds(state->stages);
-  if (state->bound == kUnbounded) return;
+  if (state->bound == kInfinity) return;
   state->nodes.clear();
   state->dollars_per_hour = 0;
   for (size_t group = 0; group < at_.costs->groups(); ++group) {
