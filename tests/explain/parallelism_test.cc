@@ -66,7 +66,7 @@ TEST(Parallelism, HandWrittenShardingsAreWhatTheirNamesSay) {
     SCOPED_TRACE(one.program);
     const absl::StatusOr<PlannedProgram> planned = EstimateMeasured(one.program, one.mesh);
     ASSERT_TRUE(planned.ok()) << planned.status();
-    EXPECT_EQ(Headline(Summarize(PartsOf(planned->plan)[0]).axes), one.headline);
+    EXPECT_EQ(Headline(Summarize(PartsOf(planned->plan)[0])), one.headline);
     std::vector<std::string> kinds;
     for (const auto& [kind, count] : ExpectAsOracle(*planned)) kinds.push_back(kind);
     EXPECT_EQ(kinds, one.kinds);

@@ -138,7 +138,7 @@ TEST(SegmentGraph, CollectivesStandWhereTheValueComesFrom) {
   ASSERT_EQ(graph.edges.size(), 1);
   EXPECT_THAT(graph.edges[0].collectives,
               ElementsAre(PlanCollective{"all-gather", {"x"}, 1, 64, 0.5, ""}));
-  const Segment& backward = graph.segments[graph.nodes[1].segment];
+  const DrawnSegment& backward = graph.segments[graph.nodes[1].segment];
   EXPECT_THAT(backward.collectives,
               ElementsAre(PlanCollective{"all-reduce", {"x"}, 3, 64, 0.5, ""}));
   EXPECT_DOUBLE_EQ(backward.communication_seconds, 1);

@@ -9,7 +9,9 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cli/help_formatter.h"
@@ -28,7 +30,12 @@ void ExitOnInterrupt(int) { _exit(kInterrupted); }
 
 void PrintError(absl::string_view message) {
   const bool ends_line = !message.empty() && message.back() == '\n';
-  const std::string text = absl::StrCat("meshwright: ", message, ends_line ? "" : "\n");
+  std::string text = absl::StrCat("meshwright: ", message, ends_line ? "" : "\n");
+  // What files and arguments hold must not steer the terminal.
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c != '\n' && absl::ascii_iscntrl(c)) text.replace(i, 1, absl::StrFormat("\\x%02x", c));
+  }
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 

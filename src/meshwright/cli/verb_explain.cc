@@ -21,7 +21,8 @@ namespace meshwright {
 namespace {
 
 struct ExplainCommand {
-  std::string plan, tensor, program;
+  std::string plan, program;
+  std::optional<std::string> tensor;
   std::vector<std::string> why_not;
   bool parameters = false, json = false;
 };
@@ -41,9 +42,11 @@ absl::StatusOr<std::string> WhyNotAnswer(const ExplainCommand& command, const Pl
 
 absl::StatusOr<std::string> Explanation(const ExplainCommand& command, const Plan& plan) {
   if (!command.why_not.empty()) return WhyNotAnswer(command, plan);
-  if (!command.tensor.empty()) {
-    return command.json ? ExplainTensorsJson(plan, command.tensor)
-                        : ExplainTensors(plan, command.tensor);
+  if (command.tensor.has_value()) {
+    if (command.tensor->empty())
+      return absl::InvalidArgumentError("--tensor: found \"\", expected a name or pattern");
+    return command.json ? ExplainTensorsJson(plan, *command.tensor)
+                        : ExplainTensors(plan, *command.tensor);
   }
   if (command.parameters)
     return command.json ? ExplainParametersJson(plan) : ExplainParameters(plan);

@@ -69,7 +69,7 @@ ExplainJson PartJson(const PlanPart& part) {
                          {"bytes_per_device", group.bytes}});
   }
   return {{"stages", part.stages},
-          {"headline", Headline(summary.axes)},
+          {"headline", Headline(summary)},
           {"axes", AxesJson(summary.axes)},
           {"parameters", std::move(parameters)},
           {"layers", std::move(layers)},

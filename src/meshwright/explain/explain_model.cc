@@ -114,7 +114,7 @@ std::string FullestGroupSection(const Plan& plan) {
 }
 
 std::string AlternativeSection(const Plan& plan) {
-  constexpr size_t kMost = 3, kMostParts = 2;
+  constexpr size_t kMost = 3;
   const std::vector<PlanAlternative>& others = plan.transformer->alternatives;
   if (others.empty()) return "";
   std::string text =
@@ -122,7 +122,13 @@ std::string AlternativeSection(const Plan& plan) {
                                                   : StrCat(others.size(), " in all"));
   for (size_t i = 0; i < std::min(others.size(), kMost); ++i) {
     std::vector<NamedAmount> parts = LargestFirst(others[i].slower_by);
-    parts.resize(std::min(parts.size(), kMostParts));
+    // As many of the largest as it takes to come near the whole difference.
+    const double change = others[i].step_seconds - plan.step_seconds;
+    double sum = 0;
+    size_t shown = 0;
+    while (shown < parts.size() && (shown == 0 || std::abs(sum - change) > 0.1 * std::abs(change)))
+      sum += parts[shown++].amount;
+    parts.resize(shown);
     const std::string why =
         absl::StrJoin(parts, ", ", [](std::string* out, const NamedAmount& one) {
           absl::StrAppend(out, one.name, one.amount > 0 ? " +" : " -",
@@ -200,10 +206,16 @@ std::string CostSection(const Plan& plan) {
 std::string OptimalSection(const Plan& plan) {
   const PlanTransformer& part = *plan.transformer;
   if (!part.over_groups.has_value()) {
-    return Labelled("optimal",
-                    absl::StrFormat("searched exactly: %d of %d legal configurations costed, %d of "
-                                    "them fit, the others ruled out by bounds",
-                                    part.search.evaluated, part.search.legal, part.search.fitting));
+    const std::string aim = part.objective == "memory" ? "least memory"
+                            : part.objective == "gpus" ? "fewest devices"
+                                                       : "shortest step";
+    return Labelled(
+        "optimal",
+        StrCat(
+            "searched exactly for the ", aim,
+            absl::StrFormat(": %d of %d legal configurations costed, %d of them fit",
+                            part.search.evaluated, part.search.legal, part.search.fitting),
+            part.search.evaluated < part.search.legal ? ", the others ruled out by bounds" : ""));
   }
   if (part.over_groups->proven)
     return Labelled("optimal", "proven: no choice of nodes and degrees is better");
@@ -244,11 +256,14 @@ std::vector<DegreeUse> DegreeUses(const Plan& plan) {
               Counted(plan.micro_batches, "micro-batch", "micro-batches"),
               InsideText(d.pp, static_cast<double>(d.inside.pp), in_order)})});
   }
-  if (d.dp > 1 || d.zero > 0) {
+  // ZeRO shards over the context degree as well.
+  if (d.dp > 1 || (d.zero > 0 && d.cp > 1)) {
+    const char* const kind = d.zero == 3 ? "FSDP" : d.dp > 1 ? "data" : "ZeRO";
     uses.push_back(
-        {d.zero == 3 ? "FSDP" : "data", d.dp,
-         JoinNonEmpty({DataText(d), d.shard > 0 ? absl::StrCat("over ", d.shard, " devices") : "",
-                       InsideText(d.dp, static_cast<double>(d.inside.dp), in_order)})});
+        {kind, d.dp > 1 ? d.dp : d.cp,
+         JoinNonEmpty(
+             {DataText(d), d.shard > 0 ? absl::StrCat("over ", d.shard, " devices") : "",
+              InsideText(d.dp, static_cast<double>(d.inside.dp), in_order || d.dp == 1)})});
   }
   if (d.ep > 1) {
     uses.push_back(

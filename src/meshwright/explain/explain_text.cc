@@ -103,7 +103,7 @@ std::string StateSection(const PartSummary& summary) {
   }
   if (bytes == 0) return "";
   return absl::StrCat("  optimizer state: ", ShareText(sharded, bytes),
-                      " of it cut over devices that do different work\n");
+                      " of it spread by FSDP or ZeRO over devices with other data\n");
 }
 
 std::string LayersSection(const PartSummary& summary) {
@@ -142,7 +142,7 @@ std::string PartsSection(const Plan& plan, const std::vector<Explained>& all) {
                                last.end_layer - 1, part.stages.size() > 1 ? " among them, " : ", ",
                                Counted(static_cast<int64_t>(first.devices.size()), "device"),
                                part.stages.size() > 1 ? " each, mesh " : ", mesh ",
-                               MeshText(part.mesh), ": ", Headline(all[i].summary.axes)),
+                               MeshText(part.mesh), ": ", Headline(all[i].summary)),
                   4));
   }
   if (all.size() > kMostParts)
@@ -165,7 +165,9 @@ std::string TimeSection(const Plan& plan, const PlanPart& part, const PartSummar
   StrAppend(&text, " a step");
   const double seconds = Seconds(summary);
   if (plan.stages.empty() && plan.step_seconds != plan.objective_seconds) {
-    StrAppend(&text, ", with collectives beside kernels; one after the other ",
+    StrAppend(&text,
+              ", the host's share included, with collectives beside kernels; "
+              "these alone, one after the other, ",
               CostText(plan, plan.objective_seconds));
   }
   if (!plan.stages.empty()) {
@@ -189,10 +191,28 @@ std::string TimeSection(const Plan& plan, const PlanPart& part, const PartSummar
                 ShareText(summary.contraction_seconds, computing), " of computing\n");
 }
 
+// What the user decided, which the search and its bound keep to: " with 2 shardings as given".
+std::string GivenText(const Plan& plan) {
+  const PlanOptions& options = plan.options;
+  std::vector<std::string> given;
+  if (!options.fixes.empty())
+    given.push_back(Counted(static_cast<int64_t>(options.fixes.size()), "sharding"));
+  if (!plan.stages.empty()) {
+    if (options.pipeline != "auto") given.push_back(StrCat("--pipeline ", options.pipeline));
+    if (options.micro_batches != "auto")
+      given.push_back(StrCat("--micro-batches ", options.micro_batches));
+    if (options.mesh != "auto") given.push_back(StrCat("--mesh ", options.mesh));
+    if (!options.recompute) given.push_back("--no-recompute");
+  }
+  if (plan.profile.has_value()) given.push_back("the segments chosen by their profiles");
+  return given.empty() ? "" : StrCat(" with ", absl::StrJoin(given, ", "), " as given");
+}
+
 std::string GapText(const Plan& plan) {
   if (plan.options.rest == "xla")
     return "the shardings were given and spread as XLA does: nothing was searched for";
-  const std::string where = plan.stages.empty() ? "on this mesh" : "under this schedule";
+  const std::string where =
+      StrCat(plan.stages.empty() ? "on this mesh" : "under this schedule", GivenText(plan));
   if (plan.gap == 0)
     return StrCat("proven: no plan ", where, " within the memory is faster by these prices");
   return StrCat("no plan ", where, " within the memory takes less than ",
@@ -315,7 +335,7 @@ std::string ExplainPlan(const Plan& plan) {
       });
   std::string text = Header(plan);
   if (plan.stages.empty()) {
-    absl::StrAppend(&text, Labelled("in short", Headline(longest.summary.axes)),
+    absl::StrAppend(&text, Labelled("in short", Headline(longest.summary)),
                     AxesSection(longest.summary));
   } else {
     absl::StrAppend(&text, "in short\n", PartsSection(plan, all));

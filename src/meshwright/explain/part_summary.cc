@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -162,7 +163,7 @@ std::vector<CollectiveGroup> GroupCollectives(const PlanPart& part) {
       const std::string source = SourceText(part, *cause.at);
       const std::string key =
           StrCat(collective.kind, "|", absl::StrJoin(collective.axes, ","), "|", cause.verb, "|",
-                 FoldedName::Key(cause.moved), "|", source, "|", cause.at->phase);
+                 FoldedName::Key(cause.moved), "|", source, "|", user.phase);
       const auto [it, inserted] = index.try_emplace(key, building.size());
       if (inserted) {
         Building& made = building.emplace_back();
@@ -170,7 +171,7 @@ std::vector<CollectiveGroup> GroupCollectives(const PlanPart& part) {
         made.group.sum.kind = collective.kind;
         made.group.sum.axes = collective.axes;
         made.group.source = source;
-        made.group.phase = cause.at->phase;
+        made.group.phase = user.phase;
       }
       Building& one = building[it->second];
       one.moved.Add(cause.moved);
@@ -264,6 +265,10 @@ PartSummary Summarize(const PlanPart& part) {
   summary.collectives = GroupCollectives(part);
   summary.residents = GroupResidents(part);
   SumTime(part, summary);
+  summary.divides_work = std::any_of(
+      part.instructions.begin(), part.instructions.end(), [](const PlanInstruction& instruction) {
+        return absl::StrContains(instruction.strategy, '=') || !instruction.collective.empty();
+      });
   return summary;
 }
 
@@ -278,12 +283,12 @@ std::string SharesText(const std::vector<RoleShare>& roles) {
   return absl::StrJoin(shares, ", ");
 }
 
-std::string Headline(const std::vector<AxisSummary>& axes) {
+std::string Headline(const PartSummary& summary) {
   // A tenth of the weights' bytes is worth a mention.
   constexpr double kLeastShare = 0.1;
   std::set<std::string_view> families;
   std::vector<std::string> with_names, axes_only;
-  for (const AxisSummary& axis : axes) {
+  for (const AxisSummary& axis : summary.axes) {
     std::vector<std::string> names;
     for (const RoleShare& one : axis.roles) {
       if (one.share < kLeastShare || one.role == AxisRole::kReplicated) continue;
@@ -296,7 +301,11 @@ std::string Headline(const std::vector<AxisSummary>& axes) {
     axes_only.push_back(absl::StrCat(axis.axis, " (", axis.devices, ")"));
     with_names.push_back(absl::StrCat(absl::StrJoin(names, " and "), " over ", axes_only.back()));
   }
-  if (families.empty()) return "no parallelism: every device does the same work";
+  if (families.empty()) {
+    return summary.divides_work
+               ? "no kind of parallelism for the weights, but some operators are divided"
+               : "no parallelism: every device does the same work";
+  }
   if (families.size() > 1)
     return absl::StrCat("mixed parallelism: ", absl::StrJoin(with_names, ", "));
   return absl::StrCat(std::string(*families.begin()), " parallelism over ",

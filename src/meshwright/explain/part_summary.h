@@ -76,13 +76,14 @@ struct PartSummary {
   std::vector<ResidentGroup> residents;      // the largest first
   std::vector<PhaseSeconds> phases;          // forward, backward, update, unknown
   double contraction_seconds = 0, other_seconds = 0;  // of computing
+  bool divides_work = false;  // an operator is cut along an axis, or devices talk to each other
 };
 
 PartSummary Summarize(const PlanPart& part);
 
 // "tensor parallelism over y (4)", "mixed parallelism: FSDP over x (2), tensor over y (4)", "no
-// parallelism: every device does the same".
-std::string Headline(const std::vector<AxisSummary>& axes);
+// parallelism: every device does the same work".
+std::string Headline(const PartSummary& summary);
 
 // "FSDP 98 %, data 2 %".
 std::string SharesText(const std::vector<RoleShare>& roles);

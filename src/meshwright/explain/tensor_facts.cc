@@ -257,7 +257,11 @@ absl::StatusOr<std::vector<TensorFacts>> FindTensors(const Plan& plan, std::stri
       StrCat("\"", pattern,
              "\" matches no parameter, output or instruction of the plan; the "
              "nearest is ",
-             NearestName(pattern, names)));
+             NearestName(pattern, names),
+             std::any_of(plan.stages.begin(), plan.stages.end(),
+                         [](const PlanStage& stage) { return stage.same_as.has_value(); })
+                 ? "; stages that are equal to others come with the names of those"
+                 : ""));
 }
 
 int64_t BytesPerDevice(const PlanPart& part, const PlanType& type, const PlanSpec& spec) {

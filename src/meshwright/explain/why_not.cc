@@ -170,6 +170,10 @@ std::string VerdictText(const Plan& plan, const WhyNot& answer) {
              before > 0 ? absl::StrFormat(" (%.3g %%)", 100 * std::abs(after / before - 1)) : "",
              " a step, kernels and collectives one after the other");
   if (answer.verdict == WhyNot::Verdict::kWorse) return StrCat("it is slower by ", how_much);
+  if (plan.options.rest == "xla") {
+    return StrCat("it is faster by ", how_much,
+                  ": the plan's shardings were given, not searched for");
+  }
   return StrCat("it is faster by ", how_much, ": the search for the plan ended within its gap of ",
                 ShareText(plan.gap, 1));
 }

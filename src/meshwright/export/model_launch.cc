@@ -37,7 +37,8 @@ constexpr std::initializer_list<const char*> kPlanKeys = {
     "parameters",       "outputs",       "instructions", "memory_by_category",
     "schedule",         "micro_batches", "chunks",       "bubble_share",
     "stages",           "cross_stage",   "transformer",  "warnings",
-    "planning_seconds", "op_names",      "source_files", "memory_timeline"};
+    "planning_seconds", "op_names",      "source_files", "memory_timeline",
+    "segments",         "profile"};
 constexpr std::initializer_list<const char*> kClusterKeys = {"name", "parts"};
 constexpr std::initializer_list<const char*> kPartKeys = {"device", "nodes", "devices_per_node",
                                                           "device_memory_bytes"};

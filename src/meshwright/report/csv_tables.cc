@@ -181,7 +181,7 @@ void SegmentRows(const Plan& plan, const AddRow& add) {
   ForEachProgram(plan, [&](const PlanPart& program, const std::string& stage) {
     const SegmentGraph graph = SegmentsOf(program);
     for (const SegmentNode& node : graph.nodes) {
-      const Segment& segment = graph.segments[node.segment];
+      const DrawnSegment& segment = graph.segments[node.segment];
       add({stage, kPhaseNames[segment.phase], node.layers[0] < 0 ? "" : NumbersCell(node.layers),
            NumberCell(static_cast<int64_t>(node.layers.size())), NumberCell(segment.operators),
            NumberCell(segment.seconds), NumberCell(segment.communication_seconds)});

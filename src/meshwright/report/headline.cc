@@ -92,7 +92,7 @@ std::string PipelineSentence(const Plan& plan) {
 std::string ParallelismSentence(const Plan& plan) {
   std::vector<std::pair<std::string, size_t>> kinds;  // with the number of stages
   for (const PlanPart& program : ProgramsOf(plan).programs) {
-    const std::string kind = Headline(Summarize(program).axes);
+    const std::string kind = Headline(Summarize(program));
     const auto same = std::find_if(kinds.begin(), kinds.end(),
                                    [&](const auto& one) { return one.first == kind; });
     if (same == kinds.end()) {

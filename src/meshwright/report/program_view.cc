@@ -98,7 +98,7 @@ ViewJson AxesView(const PlanPart& program) {
 
 ViewJson SegmentsView(const SegmentGraph& graph) {
   ViewJson list = ViewJson::array();
-  for (const Segment& segment : graph.segments) {
+  for (const DrawnSegment& segment : graph.segments) {
     list.push_back({{"label", segment.label},
                     {"phase", segment.phase},
                     {"operators", segment.operators},

@@ -45,7 +45,7 @@ std::string CollectiveLines(const Plan& plan, const std::vector<PlanCollective>&
 void AddProgram(const Plan& plan, const SegmentGraph& graph, size_t number, std::string& dot) {
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const SegmentNode& node = graph.nodes[n];
-    const Segment& segment = graph.segments[node.segment];
+    const DrawnSegment& segment = graph.segments[node.segment];
     const std::string layers = LayersText(node.layers);
     std::string label = layers.empty() ? segment.label
                                        : absl::StrCat(kPhaseNames[segment.phase],

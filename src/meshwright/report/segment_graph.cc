@@ -172,7 +172,7 @@ class SegmentFinder {
     const auto [it, inserted] =
         segments_.try_emplace(unit.fingerprint, static_cast<int32_t>(graph_.segments.size()));
     if (inserted) {
-      Segment segment;
+      DrawnSegment segment;
       segment.phase = unit.phase;
       const std::string phase = kPhaseNames[unit.phase];
       segment.label = unit.layer >= 0 ? absl::StrCat(phase, phase.empty() ? "" : " ", "layer")
@@ -208,7 +208,7 @@ class SegmentFinder {
       SlowestFirst(edge.collectives);
       graph_.edges.push_back(std::move(edge));
     }
-    for (Segment& segment : graph_.segments) SlowestFirst(segment.collectives);
+    for (DrawnSegment& segment : graph_.segments) SlowestFirst(segment.collectives);
   }
 
   void AddCollective(int32_t instruction, const PlanCollective& collective,

@@ -18,7 +18,7 @@ namespace meshwright {
 inline constexpr const char* kPhaseNames[] = {"", "forward", "backward", "update"};
 int32_t PhaseNumber(const std::string& phase);
 
-struct Segment {
+struct DrawnSegment {
   std::string label;  // "forward layer", "update"
   int32_t phase = 0;
   // Of one of its repetitions, as is all that follows.
@@ -43,7 +43,7 @@ struct SegmentEdge {
 };
 
 struct SegmentGraph {
-  std::vector<Segment> segments;
+  std::vector<DrawnSegment> segments;
   std::vector<SegmentNode> nodes;  // by phase, then as they run
   std::vector<SegmentEdge> edges;
   // By instruction: its node, -1 for parameters, constants and what is made from these alone; and
