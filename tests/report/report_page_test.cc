@@ -122,7 +122,7 @@ TEST(Headline, SaysWhatThePlanDoes) {
   EXPECT_THAT(Headline(SamplePlan()),
               ElementsAre("a \"b\".hlo on 8 x h100-sxm in 1 node: a step takes 80.0 ms.",
                           "All devices run the whole program, on the mesh x=2, y=4.",
-                          "No parallelism: every device does the same work.",
+                          "No kind of parallelism for the weights, but some operators are divided.",
                           HasSubstr("Of the weights that it uses and their state a device keeps"),
                           HasSubstr("; the dearest is all-reduce over x,y, 250 ms."),
                           HasSubstr("The fullest device holds 1.00 TiB of 8.00 EiB"),

@@ -103,7 +103,7 @@ std::string StateSection(const PartSummary& summary) {
   }
   if (bytes == 0) return "";
   return absl::StrCat("  optimizer state: ", ShareText(sharded, bytes),
-                      " of it spread by FSDP or ZeRO over devices with other data\n");
+                      " of it sharded as FSDP and ZeRO do\n");
 }
 
 std::string LayersSection(const PartSummary& summary) {
@@ -166,9 +166,9 @@ std::string TimeSection(const Plan& plan, const PlanPart& part, const PartSummar
   const double seconds = Seconds(summary);
   if (plan.stages.empty() && plan.step_seconds != plan.objective_seconds) {
     StrAppend(&text,
-              ", the host's share included, with collectives beside kernels; "
-              "these alone, one after the other, ",
-              CostText(plan, plan.objective_seconds));
+              plan.profile.has_value() ? ", put together from its segments"
+                                       : ", with collectives beside kernels and the host's share",
+              "; one after the other ", CostText(plan, plan.objective_seconds));
   }
   if (!plan.stages.empty()) {
     StrAppend(&text, "; a device of the longest stage works for ",
