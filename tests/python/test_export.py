@@ -138,7 +138,7 @@ FIXES = {
 def test_files_parse(target, tmp_path):
     plan, out = tmp_path / "plan.json", tmp_path / "out"
     run(BINARY, "plan", "llama3-8b", "--cluster", "2x8xh100-sxm", "--global-batch", "64", "--seq",
-        "2048", "--launchable", "--fix", FIXES[target], "-o", plan)  # fmt: skip
+        "2048", "--for", target, "--fix", FIXES[target], "-o", plan)  # fmt: skip
     run(BINARY, "export", plan, "--to", target, "-o", out)
     for file in out.rglob("*"):
         if file.suffix == ".py":

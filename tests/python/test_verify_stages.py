@@ -184,7 +184,7 @@ def test_devices_of_several_types(tmp_path, tied):
         assert row["device_memory_bytes"] == plan.device_types[number]["device_memory_bytes"]
         assert row["budget_bytes"] == row["device_memory_bytes"]
         assert 0 < row["bytes"]["peak"] == row["bytes"]["peak_of_group"]
-    assert "1 a100-40g" in plan.explain()
+    assert "1 a100-40g" in str(plan)
     with pytest.raises(mw.InvalidArgumentError, match="whose stages have a mesh each"):
         plan.mesh()
     report = plan.verify(program, stages=stages, repeats=0)
