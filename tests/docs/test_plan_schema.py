@@ -1,8 +1,10 @@
 """docs/plan-schema.md has a row for every key of real plans in the table of its object, and no others."""
 
 import json
+import os
 import re
 import subprocess
+import sys
 
 import pytest
 from pages import ROOT
@@ -10,7 +12,8 @@ from pages import ROOT
 PAGE = (ROOT / "docs" / "plan-schema.md").read_text()
 HLO = ROOT / "tests" / "data" / "hlo"
 # Plans of all kinds: sharding alone, with given shardings and an annotated network, a pipeline over two
-# types of devices, a model with everything that is optional, one over groups of nodes.
+# types of devices, a model with everything that is optional, one over groups of nodes, sharding alone
+# with measured segments.
 PLANS = [
     f"plan {HLO}/tiny_gpt.train.hlo.txt.gz --cluster 8xh100-sxm --mesh 2x4 --memory 20MiB",
     f"plan {HLO}/tiny_gpt.train.hlo.txt.gz --cluster 8xh100-sxm --mesh 8 --memory 8MiB --deadline 5s",
@@ -18,7 +21,9 @@ PLANS = [
     "plan - --cluster 8xh100-sxm --mesh 8 --fix x=[_,x] --fix w=[x,_] --fix v=[x,_]",
     "plan llama3-8b --cluster 2x8xh100-sxm --global-batch 64 --mtbf 50000h",
     "plan llama3-8b --cluster 1x8xh100-sxm+2x8xa100-80g --global-batch 32 --pareto --steps 10",
+    f"plan {HLO}/tiny_gpt.train.hlo.txt.gz --cluster 4xh100-sxm --mesh 4 --db DATABASE",
 ]
+PROFILE = f"profile {HLO}/tiny_gpt.train.hlo.txt.gz --cluster 4xh100-sxm --mesh 4 --devices host:4 --budget 20s"
 # What no network here has: an operator of several results, partial sums that wait for an addition. Read
 # from standard input.
 PROGRAM = """HloModule special
@@ -135,11 +140,18 @@ class Checker:
 
 
 @pytest.fixture(scope="module")
-def plans(program):
+def plans(program, tmp_path_factory):
+    database = str(tmp_path_factory.mktemp("profile") / "profiles.sqlite")
+    subprocess.run(
+        [program, *PROFILE.split(), "--db", database],
+        check=True,
+        capture_output=True,
+        env={**os.environ, "MESHWRIGHT_PYTHON": sys.executable},
+    )
     made = []
     for command in PLANS:
         done = subprocess.run(
-            [program, *command.split(), "--json"],
+            [program, *command.replace("DATABASE", database).split(), "--json"],
             check=False,
             input=PROGRAM,
             capture_output=True,
