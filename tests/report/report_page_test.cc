@@ -119,14 +119,15 @@ TEST(ReportData, OfEveryPlanThatReads) {
 }
 
 TEST(Headline, SaysWhatThePlanDoes) {
-  EXPECT_THAT(Headline(SamplePlan()),
-              ElementsAre("a \"b\".hlo on 8 x h100-sxm in 1 node: a step takes 80.0 ms.",
-                          "All devices run the whole program, on the mesh x=2, y=4.",
-                          "No kind of parallelism for the weights, but some operators are divided.",
-                          HasSubstr("Of the weights that it uses and their state a device keeps"),
-                          HasSubstr("; the dearest is all-reduce over x,y, 250 ms."),
-                          HasSubstr("The fullest device holds 1.00 TiB of 8.00 EiB"),
-                          "The shardings were given; nothing was searched."));
+  EXPECT_THAT(
+      Headline(SamplePlan()),
+      ElementsAre("a \"b\".hlo on 8 x h100-sxm in 1 node: a step takes 80.0 ms.",
+                  "All devices run the whole program, on the mesh x=2, y=4.",
+                  "No kind of parallelism for the weights, but some operators are divided.",
+                  HasSubstr("Of the weights that it uses and their state a device keeps"),
+                  HasSubstr("; the dearest is all-reduce over x,y, 250 ms."),
+                  HasSubstr("The fullest device holds 1.00 TiB of 8.00 EiB"),
+                  "The shardings were given and spread as XLA does: nothing was searched for."));
   EXPECT_THAT(Headline(SamplePipelinePlan()),
               Contains(HasSubstr("2 pipeline stages on 2 devices each run 8 micro-batches by 1f1b; "
                                  "they wait for 12.5 % of their time.")));

@@ -51,7 +51,7 @@ function Cards({ plan }: { plan: Plan }) {
       <Card
         label="How close to optimal"
         value={plan.gap === 0 ? "optimal" : `gap ${percentText(plan.gap, 2)}`}
-        note={`no plan below ${time(plan.bound)} one by one`}
+        note={`bound ${time(plan.bound)} one by one`}
       />
       <Card
         label="Fullest device"

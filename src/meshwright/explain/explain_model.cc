@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "meshwright/base/counted.h"
+#include "meshwright/explain/optimality.h"
 #include "meshwright/explain/screen.h"
 #include "meshwright/plan/columns.h"
 #include "meshwright/plan/plan_table.h"
@@ -203,27 +204,6 @@ std::string CostSection(const Plan& plan) {
   return Labelled("cost", text);
 }
 
-std::string OptimalSection(const Plan& plan) {
-  const PlanTransformer& part = *plan.transformer;
-  if (!part.over_groups.has_value()) {
-    const std::string aim = part.objective == "memory" ? "least memory"
-                            : part.objective == "gpus" ? "fewest devices"
-                                                       : "shortest step";
-    return Labelled(
-        "optimal",
-        StrCat(
-            "searched exactly for the ", aim,
-            absl::StrFormat(": %d of %d legal configurations costed, %d of them fit",
-                            part.search.evaluated, part.search.legal, part.search.fitting),
-            part.search.evaluated < part.search.legal ? ", the others ruled out by bounds" : ""));
-  }
-  if (part.over_groups->proven)
-    return Labelled("optimal", "proven: no choice of nodes and degrees is better");
-  return Labelled("optimal", absl::StrFormat("not proven: no plan takes less than %s a step, "
-                                             "%.1f %% less than this one",
-                                             SecondsText(plan.bound_seconds), 100 * plan.gap));
-}
-
 }  // namespace
 
 std::vector<DegreeUse> DegreeUses(const Plan& plan) {
@@ -312,7 +292,7 @@ std::string ExplainModel(const Plan& plan) {
                                    d.offload_optimizer ? ", optimizer state in the host" : "",
                                    d.offload_activations ? ", activations in the host" : ""),
                       4));
-  StrAppend(&text, StepSection(plan), OptimalSection(plan), CostSection(plan),
+  StrAppend(&text, StepSection(plan), Labelled("optimal", OptimalityText(plan)), CostSection(plan),
             FullestGroupSection(plan), AlternativeSection(plan), SensitivitySection(part),
             Labelled("missing",
                      "a plan of a model has degrees, but no program: no operators, tensors and "

@@ -11,6 +11,7 @@
 #include "meshwright/base/counted.h"
 #include "meshwright/explain/explain.h"
 #include "meshwright/explain/explain_model.h"
+#include "meshwright/explain/optimality.h"
 #include "meshwright/explain/part_summary.h"
 #include "meshwright/explain/screen.h"
 #include "meshwright/plan/columns.h"
@@ -191,35 +192,6 @@ std::string TimeSection(const Plan& plan, const PlanPart& part, const PartSummar
                 ShareText(summary.contraction_seconds, computing), " of computing\n");
 }
 
-// What the user decided, which the search and its bound keep to: " with 2 shardings as given".
-std::string GivenText(const Plan& plan) {
-  const PlanOptions& options = plan.options;
-  std::vector<std::string> given;
-  if (!options.fixes.empty())
-    given.push_back(Counted(static_cast<int64_t>(options.fixes.size()), "sharding"));
-  if (!plan.stages.empty()) {
-    if (options.pipeline != "auto") given.push_back(StrCat("--pipeline ", options.pipeline));
-    if (options.micro_batches != "auto")
-      given.push_back(StrCat("--micro-batches ", options.micro_batches));
-    if (options.mesh != "auto") given.push_back(StrCat("--mesh ", options.mesh));
-    if (!options.recompute) given.push_back("--no-recompute");
-  }
-  if (plan.profile.has_value()) given.push_back("the segments chosen by their profiles");
-  return given.empty() ? "" : StrCat(" with ", absl::StrJoin(given, ", "), " as given");
-}
-
-std::string GapText(const Plan& plan) {
-  if (plan.options.rest == "xla")
-    return "the shardings were given and spread as XLA does: nothing was searched for";
-  const std::string where =
-      StrCat(plan.stages.empty() ? "on this mesh" : "under this schedule", GivenText(plan));
-  if (plan.gap == 0)
-    return StrCat("proven: no plan ", where, " within the memory is faster by these prices");
-  return StrCat("no plan ", where, " within the memory takes less than ",
-                CostText(plan, plan.bound_seconds), " by these prices: at most ",
-                absl::StrFormat("%.3g %%", 100 * plan.gap), " less than this one");
-}
-
 // ---- memory ----
 
 std::string MemorySection(const Plan& plan, const PlanPart& part, const PartSummary& summary) {
@@ -346,7 +318,7 @@ std::string ExplainPlan(const Plan& plan) {
   absl::StrAppend(
       &text, WeightSection(longest.part, longest.summary), StateSection(longest.summary),
       LayersSection(longest.summary), TimeSection(plan, longest.part, longest.summary),
-      Labelled("optimal", GapText(plan)), MemorySection(plan, longest.part, longest.summary),
+      Labelled("optimal", OptimalityText(plan)), MemorySection(plan, longest.part, longest.summary),
       CollectiveSection(plan, longest.part, longest.summary), LacksSection(plan, all));
   return text;
 }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/explain/optimality.h"
 #include "meshwright/explain/part_summary.h"
 #include "meshwright/plan/cost_model_table.h"
 #include "meshwright/plan/plan_table.h"
@@ -128,10 +129,18 @@ std::string TimeSentence(const Plan& plan) {
       PlanCostText(plan, plan.communication_seconds), " (",
       Percent(plan.communication_seconds / all), ")");
   const PlanCollective* dearest = nullptr;
-  for (const PlanPart& program : ProgramsOf(plan).programs) {
-    for (const PlanCollective& one : program.collectives) {
-      if (dearest == nullptr || one.seconds > dearest->seconds) dearest = &one;
-    }
+  double busiest = -1;
+  const DevicePrograms programs = ProgramsOf(plan);
+  for (const PlanPart& program : programs.programs) {
+    double busy = 0;
+    for (const PlanInstruction& instruction : program.instructions) busy += instruction.seconds;
+    for (const PlanCollective& one : program.collectives) busy += one.seconds;
+    if (busy <= busiest) continue;
+    busiest = busy;
+    const auto most = std::max_element(
+        program.collectives.begin(), program.collectives.end(),
+        [](const PlanCollective& x, const PlanCollective& y) { return x.seconds < y.seconds; });
+    dearest = most == program.collectives.end() ? nullptr : &*most;
   }
   if (dearest != nullptr) {
     absl::StrAppend(&text, "; the dearest is ", dearest->kind, " over ",
@@ -158,12 +167,9 @@ std::string MemorySentence(const Plan& plan) {
 }
 
 std::string OptimalitySentence(const Plan& plan) {
-  if (plan.options.rest == "xla") return "The shardings were given; nothing was searched.";
-  if (plan.gap <= 0) return "No plan is faster, by the same costs: the search is exact.";
-  return absl::StrCat(
-      "By the same costs, one operator after the other, no plan can take less than ",
-      PlanCostText(plan, plan.bound_seconds), "; this one takes ",
-      PlanCostText(plan, plan.objective_seconds), ".");
+  std::string text = OptimalityText(plan);
+  text[0] = absl::ascii_toupper(static_cast<unsigned char>(text[0]));
+  return absl::StrCat(text, ".");
 }
 
 void AddSentence(std::string sentence, std::vector<std::string>& sentences) {
@@ -201,7 +207,8 @@ std::vector<std::string> Headline(const Plan& plan) {
         absl::StrCat("All devices run the whole program, on the mesh ", MeshSizes(plan.mesh), "."),
         sentences);
   }
-  AddSentence(ParallelismSentence(plan), sentences);
+  // Degrees say it of a model.
+  if (!plan.transformer.has_value()) AddSentence(ParallelismSentence(plan), sentences);
   AddSentence(WeightsSentence(ProgramsOf(plan)), sentences);
   if (!plan.transformer.has_value()) AddSentence(TimeSentence(plan), sentences);
   AddSentence(MemorySentence(plan), sentences);

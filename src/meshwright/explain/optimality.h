@@ -1,0 +1,16 @@
+#ifndef MESHWRIGHT_EXPLAIN_OPTIMALITY_H_
+#define MESHWRIGHT_EXPLAIN_OPTIMALITY_H_
+
+#include <string>
+
+#include "meshwright/plan/plan.h"
+
+namespace meshwright {
+
+// How near the plan is to the best, by its bound, and what that holds for: "proven: no plan on this
+// mesh with 2 shardings as given within the memory is faster by these prices". No full stop.
+std::string OptimalityText(const Plan& plan);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_EXPLAIN_OPTIMALITY_H_
