@@ -50,7 +50,7 @@ function Cards({ plan }: { plan: Plan }) {
       />
       <Card
         label="How close to optimal"
-        value={plan.gap === 0 ? "optimal" : `gap ${percentText(plan.gap, 2)}`}
+        value={`gap ${percentText(plan.gap, 2)}`}
         note={`bound ${time(plan.bound)} one by one`}
       />
       <Card
