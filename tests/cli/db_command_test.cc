@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "meshwright/profile/database.h"
 #include "tests/cli/run_binary.h"
@@ -124,6 +126,25 @@ TEST(DbCommand, RefusesBadInput) {
   EXPECT_EQ(RunMeshwright({"db", "list", text, "--environment", "-1"}).exit_code, 2);
   EXPECT_EQ(RunMeshwright({"db", "prune", text, "--older-than", "soon"}).exit_code, 2);
   EXPECT_EQ(ReadText(text), "not a database, but long enough to be one");
+}
+
+// A profile writes beside its database, never over it.
+TEST(DbCommand, ProfilesKeepTheirDatabase) {
+  const ScratchFolder folder;
+  const std::string path = folder.Path("p.sqlite"), fresh = folder.Path("new.sqlite"),
+                    program = MESHWRIGHT_TEST_DATA "/hlo/mlp_adam.train.hlo.txt";
+  MakeDatabase(path, 1e-3);
+  const std::string before = ReadText(path);
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {path, path}, {path, path + "-wal"}, {fresh, fresh}};
+  for (const auto& [database, csv] : cases) {
+    const RunResult run = RunMeshwright({"profile", program, "--mesh", "4", "--db", database,
+                                         "--devices", "host:4", "--layers-csv", csv});
+    EXPECT_EQ(run.exit_code, 2);
+    EXPECT_THAT(run.err, HasSubstr("it is an input of this command"));
+  }
+  EXPECT_EQ(ReadText(path), before);
+  EXPECT_EQ(folder.Names(), std::vector<std::string>{"p.sqlite"});
 }
 
 TEST(DbCommand, PlansWithADatabase) {

@@ -93,7 +93,11 @@ absl::Status RunProfile(ProfileCommand& command) {
     return BecomeWorker(command.request.devices);
   const OutputFile layers = {"--layers-csv", command.layers_csv};
   const OutputFile calibration = {"--calibrate", command.calibration};
-  MW_RETURN_IF_ERROR(CheckOutputs({layers, calibration}, {command.request.program}));
+  const std::string& database = command.request.database;
+  // SQLite keeps what it writes in files beside its own first.
+  MW_RETURN_IF_ERROR(CheckOutputs(
+      {layers, calibration}, {command.request.program, database, absl::StrCat(database, "-wal"),
+                              absl::StrCat(database, "-shm")}));
   if (!calibration.path.empty() && command.request.devices != "gpu") {
     return absl::InvalidArgumentError("--calibrate measures GPUs: it goes with --devices gpu");
   }
