@@ -58,7 +58,7 @@ double Gap(const MixedResult& result, MixedObjective objective) {
   if (result.front.empty()) return 0;
   const MixedChoice& best = result.front[0];
   const double value = objective == MixedObjective::kCost ? best.step_dollars() : best.seconds;
-  return value / result.bound - 1;
+  return 1 - result.bound / value;
 }
 
 absl::Status Nodes(std::string_view objective_name, const std::string& model) {
@@ -84,7 +84,7 @@ absl::Status Nodes(std::string_view objective_name, const std::string& model) {
     const double value = objective == MixedObjective::kCost ? best.step_dollars() : best.seconds;
     std::printf("%6d %6d %9.3f %9.2f %9.1f %9.1f %6d %8.2f %9.0f\n", static_cast<int>(4 * each),
                 static_cast<int>(32 * each), best.seconds, best.step_dollars(),
-                100 * Gap(result, objective), 100 * std::max(0.0, value / result.common_bound - 1),
+                100 * Gap(result, objective), 100 * std::max(0.0, 1 - result.common_bound / value),
                 static_cast<int>(result.front.size()), seconds, PeakMib());
     std::fflush(stdout);
   }

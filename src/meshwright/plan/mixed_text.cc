@@ -211,7 +211,7 @@ std::string MixedTable(const MixedRequest& request, const MixedAnswer& answer) {
     const double value = by_cost ? best.step_dollars() : best.seconds;
     absl::StrAppendFormat(&text, "at least  %s a step (gap %.2f %%)\n",
                           by_cost ? DollarsText(result.bound) : Shown(result.bound),
-                          result.bound > 0 ? 100 * (value / result.bound - 1) : 0.0);
+                          100 * std::max(0.0, 1 - result.bound / value));
     if (result.common_bound > result.bound && value <= result.common_bound * 2) {
       absl::StrAppendFormat(
           &text, "          %s with the same degrees on all groups\n",
