@@ -14,6 +14,7 @@
 #include <thread>
 #include <tuple>
 
+#include "absl/cleanup/cleanup.h"
 #include "meshwright/base/file.h"
 #include "meshwright/profile/known_profiles.h"
 
@@ -330,11 +331,16 @@ TEST_F(Database, RefusesDamagedFiles) {
 }
 
 TEST_F(Database, ReadsFilesThatCannotBeWritten) {
-  if (geteuid() == 0) GTEST_SKIP() << "the superuser may write everything";
   const std::string path = Made("a.sqlite");
-  std::filesystem::permissions(path, std::filesystem::perms::owner_read);
-  std::filesystem::permissions(
-      folder_, std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+  std::filesystem::permissions(path, std::filesystem::perms{0444});
+  std::filesystem::permissions(folder_, std::filesystem::perms{0555});
+  // The superuser may write everything.
+  constexpr uid_t kNobody = 65534;
+  const bool superuser = geteuid() == 0;
+  if (superuser) ASSERT_EQ(setresuid(kNobody, kNobody, 0), 0);
+  const absl::Cleanup back = [superuser] {
+    if (superuser) EXPECT_EQ(setresuid(0, 0, 0), 0);
+  };
   const auto read = ProfileDatabase::Open(path, Access::kRead);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->Find({})->size(), 1U);

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "meshwright/base/python_worker.h"
 #include "meshwright/cli/option_checks.h"
 #include "meshwright/cli/verb.h"
 
@@ -24,31 +25,11 @@ struct VerifyCommand {
   bool json = false;
 };
 
-// JAX is needed to compile and run a plan, so the work is done by the Python package; this says
-// what to install where that is missing.
-constexpr const char* kWorker = R"(import sys
-try:
-    from meshwright.verify.__main__ import main
-except ModuleNotFoundError as error:
-    if error.name != "meshwright":
-        raise
-    print(f"meshwright: {sys.executable} has no package meshwright; in the repository, run "
-          f"{sys.executable} -m pip install '.[jax]', or name another Python in MESHWRIGHT_PYTHON",
-          file=sys.stderr)
-    sys.exit(2)
-sys.exit(main())
-)";
-
-std::string Python() {
-  const char* const named = std::getenv("MESHWRIGHT_PYTHON");
-  return named != nullptr && *named != '\0' ? named : "python3";
-}
-
 // Becomes the worker, whose exit code is the command's; returns only if that fails.
 absl::Status RunVerify(const VerifyCommand& command) {
-  const std::string python = Python();
-  std::vector<std::string> arguments = {python,       "-c",        kWorker,
-                                        command.plan, "--program", command.program};
+  std::vector<std::string> arguments = PythonWorker("meshwright.verify.__main__");
+  const std::string python = arguments[0];
+  arguments.insert(arguments.end(), {command.plan, "--program", command.program});
   const auto add = [&arguments](const char* option, const std::string& value) {
     arguments.insert(arguments.end(), {option, value});
   };

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "meshwright/base/python_worker.h"
 #include "meshwright/base/status.h"
 
 namespace meshwright {
@@ -30,19 +31,6 @@ constexpr double kStartSeconds = 300;
 constexpr int kMostAttempts = 2;
 // Workers that go one after the other without measuring anything.
 constexpr int kMostFruitless = 6;
-
-constexpr const char* kWorker = R"(import sys
-try:
-    from meshwright.profile_worker import main
-except ModuleNotFoundError as error:
-    if error.name != "meshwright":
-        raise
-    print(f"meshwright: {sys.executable} has no package meshwright; in the repository, run "
-          f"{sys.executable} -m pip install '.[jax]', or name another Python in MESHWRIGHT_PYTHON",
-          file=sys.stderr)
-    sys.exit(2)
-sys.exit(main())
-)";
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -63,9 +51,8 @@ enum class Stage : uint8_t { kWaiting, kCompiling, kCompiled, kMeasuring, kDone 
 }  // namespace
 
 std::vector<std::string> MeasuringCommand(const std::string& devices, bool distributed) {
-  const char* const named = std::getenv("MESHWRIGHT_PYTHON");
-  std::vector<std::string> command = {named != nullptr && *named != '\0' ? named : "python3", "-c",
-                                      kWorker, "--devices", devices};
+  std::vector<std::string> command = PythonWorker("meshwright.profile_worker");
+  command.insert(command.end(), {"--devices", devices});
   if (distributed) command.emplace_back("--distributed");
   return command;
 }
