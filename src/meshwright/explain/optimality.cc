@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/explain/screen.h"
 #include "meshwright/plan/plan_table.h"
 
 namespace meshwright {
