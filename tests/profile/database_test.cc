@@ -169,8 +169,9 @@ TEST_F(Database, MergesAgainWithoutCountingTwice) {
     ASSERT_TRUE(database->Store(other, Key(0), "", Measured({1})).ok());
   }
   absl::StatusOr<ProfileDatabase> into = ProfileDatabase::Open(a, Access::kWrite);
-  const absl::StatusOr<ProfileDatabase> from = ProfileDatabase::Open(b, Access::kRead);
-  const MergeCounts first = *into->Merge(*from), second = *into->Merge(*from);
+  std::vector<ProfileDatabase> sources;
+  sources.push_back(*ProfileDatabase::Open(b, Access::kRead));
+  const MergeCounts first = into->Merge(sources)->front(), second = into->Merge(sources)->front();
   EXPECT_EQ(first.environments, 1);
   EXPECT_EQ(first.profiles, 3);
   EXPECT_EQ(first.runs, 6);
@@ -277,10 +278,13 @@ TEST_F(Database, RefusesOtherFiles) {
 
 TEST_F(Database, RefusesOtherFormats) {
   const std::string path = Made("a.sqlite");
-  Run(path, "PRAGMA user_version = 2");
-  ExpectRefused(path, "format 2, this program reads format 1 only: a newer Meshwright wrote it");
-  Run(path, "PRAGMA user_version = 0");
-  ExpectRefused(path, "format 0, this program reads format 1 only: measure again");
+  Run(path, "PRAGMA user_version = 3");
+  ExpectRefused(path, "format 3, this program reads format 2 only: a newer Meshwright wrote it");
+  for (const char* older : {"0", "1"}) {
+    Run(path, std::string("PRAGMA user_version = ") + older);
+    ExpectRefused(path, std::string("format ") + older +
+                            ", this program reads format 2 only: measure again into a new file");
+  }
 }
 
 TEST_F(Database, RefusesDamagedFiles) {

@@ -16,7 +16,7 @@ namespace {
 // list for one, must raise kProfileFormat; else measurements of one program could be taken for
 // those of another.
 TEST(Fingerprints, ArePartOfTheFormat) {
-  ASSERT_EQ(kProfileFormat, 1);
+  ASSERT_EQ(kProfileFormat, 2);
   const TestProgram program = ProgramFromData("tiny_gpt.train.hlo.txt.gz");
   const Mesh mesh = TestMesh("4", "4xh100-sxm");
   const auto model = FindCostModel("calibrated")->make(mesh);
@@ -24,12 +24,11 @@ TEST(Fingerprints, ArePartOfTheFormat) {
     const auto space = SegmentSpace::Make(program.graph, mesh, *model);
     ASSERT_TRUE(space.ok()) << space.status();
     std::vector<std::string> fingerprints;
-    for (const Segment& segment : (*space)->segments())
-      fingerprints.push_back(segment.fingerprint);
+    for (const Segment& segment : (*space)->segments()) fingerprints.push_back(segment.fingerprint);
     EXPECT_EQ(fingerprints, (std::vector<std::string>{
-                                "cf418690df231c50fb500d3f334c3baee5b3e9d5df83f68571d47540617f918c",
-                                "57d7751652b47aa501b74451b4e8e2a5ae6a8c5fdef517bb91e679d4cb0206c1",
-                                "4e44aab698ff9c724be8aa74a04ea9156d535621bfcb0b854e50afc0cf2b7455",
+                                "e6b9e93f2e2ee3fde250b7d7d3e1a06df0f25087d6bcf71775d7cd456af258b2",
+                                "9acc7478fb18d587b857fde6d7151671bb1119d06e50c878892a6e49d8d8b7bc",
+                                "fcf7865f8dc2261adf5b6c8ce3e188cbf685238f30e88ef180638d07f6263d07",
                             }));
   }
 }

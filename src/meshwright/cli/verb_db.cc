@@ -1,10 +1,8 @@
 #include <CLI/CLI.hpp>
 #include <ctime>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -16,6 +14,7 @@
 #include "meshwright/cluster/units.h"
 #include "meshwright/profile/database.h"
 #include "meshwright/profile/database_report.h"
+#include "meshwright/profile/merge_databases.h"
 
 namespace meshwright {
 namespace {
@@ -78,26 +77,14 @@ absl::Status RunDbExport(const DbCommand& command) {
   return command.output.empty() ? PrintOutput(text) : WriteOutput(file, text);
 }
 
-// All sources are read before anything is written.
 absl::Status RunDbMerge(const DbCommand& command) {
-  std::vector<ProfileDatabase> sources;
-  for (const std::string& path : command.from) {
-    std::error_code ignored;
-    if (std::filesystem::equivalent(path, command.file, ignored)) {
-      return absl::InvalidArgumentError(absl::StrCat(path, " cannot be merged into itself"));
-    }
-    MW_ASSIGN_OR_RETURN(ProfileDatabase source,
-                        ProfileDatabase::Open(path, ProfileDatabase::Access::kRead));
-    sources.push_back(std::move(source));
-  }
-  MW_ASSIGN_OR_RETURN(ProfileDatabase into,
-                      ProfileDatabase::Open(command.file, ProfileDatabase::Access::kWrite));
+  MW_ASSIGN_OR_RETURN(const std::vector<MergeCounts> counts,
+                      MergeDatabases(command.file, command.from));
   std::string text;
-  for (const ProfileDatabase& source : sources) {
-    MW_ASSIGN_OR_RETURN(const MergeCounts counts, into.Merge(source));
-    absl::StrAppend(&text, source.path(), ": ", Counted(counts.runs, "new run"), " of ",
-                    Counted(counts.runs + counts.known_runs, "run"), ", ",
-                    Counted(counts.profiles, "new profile"), "\n");
+  for (size_t i = 0; i < counts.size(); ++i) {
+    absl::StrAppend(&text, command.from[i], ": ", Counted(counts[i].runs, "new run"), " of ",
+                    Counted(counts[i].runs + counts[i].known_runs, "run"), ", ",
+                    Counted(counts[i].profiles, "new profile"), "\n");
   }
   return PrintOutput(text);
 }

@@ -105,12 +105,16 @@ absl::Status RunProfile(ProfileCommand& command) {
   command.request.stop = [&] { return interruption.Requested(); };
   command.request.progress = &ShowProfileProgress;
   MW_ASSIGN_OR_RETURN(const ProfileReport report, ProfileProgram(command.request));
-  if (!layers.path.empty()) {
+  if (!layers.path.empty() && !interruption.Requested()) {
     MW_ASSIGN_OR_RETURN(const std::string csv, LayersCsv(report));
     MW_RETURN_IF_ERROR(WriteOutput(layers, csv));
   }
-  if (!calibration.path.empty()) MW_RETURN_IF_ERROR(MeasureCalibration(report, calibration));
-  return PrintOutput(command.json ? ProfileJson(report) : ProfileTable(report));
+  if (!calibration.path.empty() && !interruption.Requested())
+    MW_RETURN_IF_ERROR(MeasureCalibration(report, calibration));
+  MW_RETURN_IF_ERROR(PrintOutput(command.json ? ProfileJson(report) : ProfileTable(report)));
+  if (!interruption.Requested()) return absl::OkStatus();
+  return absl::CancelledError(
+      absl::StrCat("interrupted; what was measured is in ", database, ", run this again to go on"));
 }
 
 }  // namespace
@@ -139,6 +143,8 @@ Action AddProfileVerb(CLI::App& app) {
   app.add_option("--patience", command->patience,
                  "time for one program to compile, or to run; then it counts as timed out")
       ->capture_default_str();
+  app.add_flag("--retry", request.retry,
+               "measure again what failed, did not fit or timed out before");
   app.add_option("--threads", request.threads,
                  "programs to compile at a time; 0: half the processors, at most 16")
       ->check(CLI::Range(0, kMaxThreads))

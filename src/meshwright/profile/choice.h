@@ -51,7 +51,7 @@ enum class MeasurementStatus : uint8_t {
   kMeasured,
   kOutOfMemory,  // compiled or ran into the device's memory
   kFailed,       // the compiler or the device refused it: see `error`
-  kTimedOut,     // compiling or running took longer than allowed
+  kTimedOut,     // compiling or running took longer than allowed: see `limit_seconds`
 };
 
 // All executions of one kind of collective in a compiled program.
@@ -63,7 +63,7 @@ struct MeasuredCollective {
 };
 
 // What a worker found out about one program under one choice. Of others than kMeasured only
-// `status`, `error` and `compile_seconds` mean something.
+// `status`, `error`, `compile_seconds` and `limit_seconds` mean something.
 struct ProfileMeasurement {
   MeasurementStatus status = MeasurementStatus::kMeasured;
   std::string error;  // one line
@@ -76,6 +76,7 @@ struct ProfileMeasurement {
   int64_t peak_bytes = 0;    // on one device: arguments, results and temporaries
   std::vector<MeasuredCollective> collectives;  // of the compiled program, by kind
   double compile_seconds = 0;
+  double limit_seconds = 0;  // that it was given, if it timed out
   friend bool operator==(const ProfileMeasurement&, const ProfileMeasurement&) = default;
 };
 

@@ -124,6 +124,12 @@ absl::StatusOr<bool> ChoiceQueue::LookAt(int32_t segment) {
 absl::Status ChoiceQueue::Begin(const std::vector<std::map<std::string, ProfileMeasurement>>& known,
                                 const std::function<bool()>& stop) {
   for (int32_t s = 0; s < static_cast<int32_t>(states_.size()); ++s) {
+    if (!space_.segments()[s].has_program()) {
+      MW_ASSIGN_OR_RETURN(const std::optional<PredictedChoice> nothing, space_.Next(s));
+      if (nothing.has_value()) Offer(s, *nothing);
+      states_[s].ended = true;
+      continue;
+    }
     for (const auto& [key, measurement] : known[s]) {
       const absl::StatusOr<SegmentChoice> choice = space_.ParseKey(s, key);
       if (!choice.ok()) continue;  // of another version
@@ -199,6 +205,10 @@ absl::StatusOr<std::optional<std::pair<int32_t, PredictedChoice>>> ChoiceQueue::
   PredictedChoice choice = std::move(ahead[index]);
   ahead.erase(ahead.begin() + static_cast<std::ptrdiff_t>(index));
   return std::make_pair(segment, std::move(choice));
+}
+
+void ChoiceQueue::GiveBack(std::vector<std::pair<int32_t, PredictedChoice>> choices) {
+  for (auto& [segment, choice] : choices) states_[segment].ahead.push_back(std::move(choice));
 }
 
 }  // namespace meshwright

@@ -56,6 +56,8 @@ class ChoiceQueue {
   // The next choice to measure, taken off; nullopt: there are no more.
   absl::StatusOr<std::optional<std::pair<int32_t, PredictedChoice>>> Next(
       const std::function<bool()>& stop);
+  // Puts choices that Next gave back, to be given again.
+  void GiveBack(std::vector<std::pair<int32_t, PredictedChoice>> choices);
   // Looks at one more choice, of the segment of which fewest are ahead.
   absl::Status LookAhead();
   // What was measured of a choice.

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "meshwright/profile/choice.h"
+#include "meshwright/profile/open_files.h"
 #include "meshwright/profile/sqlite.h"
 
 // What was measured, in an SQLite file that several profilers may write at once. See
@@ -19,7 +20,7 @@
 namespace meshwright {
 
 // Version of the file's tables (PRAGMA user_version). Files of any other are refused.
-inline constexpr int64_t kProfileFormat = 1;
+inline constexpr int64_t kProfileFormat = 2;
 
 // One visit of a profiler to a key.
 struct ProfileRun {
@@ -49,9 +50,13 @@ void SummarizeSamples(ProfileMeasurement* measurement);
 
 // "measured", "out of memory", ...
 std::string_view MeasurementStatusName(MeasurementStatus status);
+std::optional<MeasurementStatus> MeasurementStatusOf(std::string_view name);
 
 // "segment", or the first word of the other programs: "reshard", ...
 std::string ProfileKind(const ProfileKey& key);
+
+// 128 random bits as hexadecimal digits.
+std::string NewRandomId();
 
 struct StoredEnvironment {
   int64_t number = 0;
@@ -79,19 +84,19 @@ struct MergeCounts {
 class ProfileDatabase {
  public:
   enum class Access {
-    kRead,   // the file must be there; it is not changed
+    kRead,   // the file must be there; neither it nor its log is changed
     kWrite,  // made if it is not there
   };
   // Waits up to `busy_seconds` for others' locks, here and in all that follows. Errors: it cannot
   // be opened or (kWrite) written, is not a profile database, is of another format, is damaged
-  // (all of it is checked), stays locked.
+  // (all of it is checked, every run too), stays locked.
   static absl::StatusOr<ProfileDatabase> Open(const std::string& path, Access access,
                                               double busy_seconds = 10);
 
-  // Adds a run, in one transaction: once this returns OK it survives the end of the process and a
-  // loss of power. Of the measurement's samples `sample_seconds` counts, the other figures follow
-  // from it. Errors: locked, full; a measurement that cannot be (samples that are no positive
-  // numbers; none though measured).
+  // Adds a run, in one transaction, and moves it from the log into the file: once this returns OK
+  // it survives the end of the process and a loss of power. Of the measurement's samples
+  // `sample_seconds` counts, the other figures follow from it. Errors: locked, full; a measurement
+  // that cannot be (samples that are no positive numbers; none though measured); see CheckInPlace.
   absl::Status Store(const ProfileEnvironment& environment, const ProfileKey& key,
                      const std::string& description, const ProfileMeasurement& measurement);
 
@@ -100,21 +105,33 @@ class ProfileDatabase {
   absl::StatusOr<std::optional<int64_t>> NumberOf(const ProfileEnvironment& environment) const;
   // By environment, then key. Errors: damaged.
   absl::StatusOr<std::vector<Profile>> Find(const ProfileFilter& filter) const;
+  // nullopt: nothing was measured of it there.
+  absl::StatusOr<std::optional<Profile>> Get(const ProfileEnvironment& environment,
+                                             const ProfileKey& key) const;
 
-  // Adds what `from` has and this has not. Runs are known by their ids, so that merging again, or
-  // by another way, changes nothing; runs of the same key and environment stand side by side.
-  absl::StatusOr<MergeCounts> Merge(const ProfileDatabase& from);
+  // Adds what each of `from` has and this has not: all of it, or with an error nothing. Runs are
+  // known by their ids, so that merging again, or by another way, changes nothing; runs of the same
+  // key and environment stand side by side. Errors: a run of the same id says something else here.
+  absl::StatusOr<std::vector<MergeCounts>> Merge(const std::vector<ProfileDatabase>& from);
 
   // Removes the profiles that `filter` means, and environments that are left without any; says how
   // many profiles.
   absl::StatusOr<int64_t> Prune(const ProfileFilter& filter);
 
+  // Whether the files that this writes are still those at their path. Error: they were removed,
+  // renamed or replaced, and what is written would be lost.
+  absl::Status CheckInPlace() const;
+
   const std::string& path() const { return connection_.path(); }
+  const SqliteConnection& connection() const { return connection_; }
 
  private:
-  explicit ProfileDatabase(SqliteConnection connection) : connection_(std::move(connection)) {}
+  ProfileDatabase(SqliteConnection connection, OpenFiles files)
+      : connection_(std::move(connection)), files_(std::move(files)) {}
+  absl::Status Commit(SqliteTransaction transaction) const;
 
   SqliteConnection connection_;
+  OpenFiles files_;
 };
 
 }  // namespace meshwright

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -14,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "meshwright/base/one_line.h"
 #include "meshwright/base/python_worker.h"
 #include "meshwright/base/status.h"
 
@@ -45,6 +47,16 @@ absl::StatusOr<std::string> MakeFolder() {
   return pattern;
 }
 
+// What a worker says of `key`; "" or `otherwise`: nothing, or something else than a text or number.
+std::string EventText(const EventJson& event, const char* key) {
+  const auto found = event.find(key);
+  return found != event.end() && found->is_string() ? found->get<std::string>() : "";
+}
+int64_t EventNumber(const EventJson& event, const char* key, int64_t otherwise) {
+  const auto found = event.find(key);
+  return found != event.end() && found->is_number_integer() ? found->get<int64_t>() : otherwise;
+}
+
 // Where a job has got to in the worker.
 enum class Stage : uint8_t { kWaiting, kCompiling, kCompiled, kMeasuring, kDone };
 
@@ -68,8 +80,26 @@ MeasuringWorker::~MeasuringWorker() {
 absl::StatusOr<std::unique_ptr<MeasuringWorker>> MeasuringWorker::Start(MeasuringOptions options) {
   std::unique_ptr<MeasuringWorker> worker(new MeasuringWorker(std::move(options)));
   MW_ASSIGN_OR_RETURN(worker->folder_, MakeFolder());
-  MW_RETURN_IF_ERROR(worker->StartProcess());
+  MW_RETURN_IF_ERROR(worker->StartUntilReady());
   return worker;
+}
+
+absl::Status MeasuringWorker::StartUntilReady() {
+  absl::Status status = StartProcess();
+  return status.code() == absl::StatusCode::kUnavailable ? StartAgain(std::move(status)) : status;
+}
+
+// After `last_error`, with which a worker went: until one is ready, or too many went in a row
+// without measuring anything.
+absl::Status MeasuringWorker::StartAgain(absl::Status last_error) {
+  while (options_.restart && ++fruitless_ < kMostFruitless) {
+    last_error = StartProcess();
+    if (last_error.code() != absl::StatusCode::kUnavailable) return last_error;
+  }
+  return absl::UnavailableError(
+      absl::StrCat(last_error.message(),
+                   fruitless_ > 1 ? absl::StrCat(", as did ", fruitless_ - 1, " before it") : "",
+                   fruitful_ ? "; what was measured is stored, run this again to go on" : ""));
 }
 
 absl::Status MeasuringWorker::StartProcess() {
@@ -81,9 +111,11 @@ absl::Status MeasuringWorker::StartProcess() {
     const WorkerProcess::Got got = process_->Receive(kMomentSeconds, &line);
     if (got == WorkerProcess::Got::kLine) break;
     if (got == WorkerProcess::Got::kEnd) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the measuring worker (", options_.command[0], ") ", process_->HowItEnded(),
-                       " before it was ready; see its messages above"));
+      const std::string what = absl::StrCat("the measuring worker (", options_.command[0], ") ",
+                                            process_->HowItEnded(), " before it was ready");
+      // One that somebody killed would do another time; one that gave up would give up again.
+      if (process_->was_killed()) return absl::UnavailableError(what);
+      return absl::InvalidArgumentError(absl::StrCat(what, "; see its messages above"));
     }
     if (options_.stop && options_.stop())
       return absl::CancelledError("stopped before the measuring worker was ready");
@@ -93,16 +125,18 @@ absl::Status MeasuringWorker::StartProcess() {
     }
   }
   const EventJson hello = EventJson::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (hello.is_object() && hello.value("event", "") == "unusable")
-    return absl::InvalidArgumentError(hello.value("message", "the measuring worker cannot work"));
-  if (!hello.is_object() || hello.value("event", "") != "ready")
-    return absl::InternalError(absl::StrCat("the measuring worker said: ", line));
-  environment_.device = hello.value("device", "");
-  environment_.driver = hello.value("driver", "");
-  environment_.libraries = hello.value("libraries", "");
-  environment_.device_type = hello.value("device_type", "");
-  environment_.hosts = hello.value("hosts", 1);
-  devices_ = hello.value("devices", int64_t{0});
+  if (EventText(hello, "event") == "unusable")
+    return absl::InvalidArgumentError(OneLine(EventText(hello, "message")));
+  const int64_t hosts = EventNumber(hello, "hosts", 1);
+  if (EventText(hello, "event") != "ready" || hosts < 1 ||
+      hosts > std::numeric_limits<int32_t>::max())
+    return absl::InternalError(absl::StrCat("the measuring worker said: ", OneLine(line)));
+  environment_.device = OneLine(EventText(hello, "device"));
+  environment_.driver = OneLine(EventText(hello, "driver"));
+  environment_.libraries = OneLine(EventText(hello, "libraries"));
+  environment_.device_type = OneLine(EventText(hello, "device_type"));
+  environment_.hosts = static_cast<int32_t>(hosts);
+  devices_ = EventNumber(hello, "devices", 0);
   return absl::OkStatus();
 }
 
@@ -128,14 +162,22 @@ absl::Status MeasuringWorker::SendJobs(const std::vector<const WorkerJob*>& jobs
     }
     command["jobs"].push_back(std::move(job));
   }
-  return process_->Send(command.dump());
+  // One that has gone is found out by listening to it.
+  process_->Send(command.dump()).IgnoreError();
+  return absl::OkStatus();
 }
 
 absl::Status MeasuringWorker::Measure(
     const std::vector<const WorkerJob*>& jobs,
     const std::function<absl::Status(size_t job, ProfileMeasurement)>& done,
     const std::function<absl::Status()>& meanwhile) {
-  if (process_ == nullptr) MW_RETURN_IF_ERROR(StartProcess());
+  // What is to stop while a worker starts has nothing to lose.
+  const auto unless_cancelled = [](absl::Status status) {
+    return status.code() == absl::StatusCode::kCancelled ? absl::OkStatus() : status;
+  };
+  if (process_ == nullptr) {
+    if (absl::Status status = StartUntilReady(); !status.ok()) return unless_cancelled(status);
+  }
   std::vector<int> attempts(jobs.size(), 0);
   std::vector<size_t> left, suspects;  // suspects are tried one by one
   for (size_t j = 0; j < jobs.size(); ++j) left.push_back(j);
@@ -147,7 +189,8 @@ absl::Status MeasuringWorker::Measure(
     }
     std::map<size_t, Stage> stages;
     for (size_t j : batch) stages[j] = Stage::kWaiting;
-    bool gone = !SendJobs(jobs, batch).ok(), hung = false, idle = false;
+    MW_RETURN_IF_ERROR(SendJobs(jobs, batch));
+    bool gone = false, hung = false, idle = false;
     Clock::time_point last = Clock::now();
     while (!gone && !hung && !idle) {
       if (options_.stop && options_.stop()) {
@@ -164,9 +207,9 @@ absl::Status MeasuringWorker::Measure(
       if (got != WorkerProcess::Got::kLine) continue;
       last = Clock::now();
       const EventJson event = EventJson::parse(line, nullptr, /*allow_exceptions=*/false);
-      const std::string kind = event.is_object() ? event.value("event", "") : "";
+      const std::string kind = EventText(event, "event");
       idle = kind == "idle";
-      const auto known = stages.find(event.is_object() ? event.value("id", size_t{0}) : 0);
+      const auto known = stages.find(static_cast<size_t>(EventNumber(event, "id", -1)));
       if (idle || known == stages.end()) continue;
       if (kind == "compiling") known->second = Stage::kCompiling;
       if (kind == "compiled") known->second = Stage::kCompiled;
@@ -184,7 +227,6 @@ absl::Status MeasuringWorker::Measure(
     }
     if (idle) continue;
     const std::string how = hung ? "hung" : process_->HowItEnded();
-    ++fruitless_;
     for (const auto& [j, stage] : stages) {
       if (stage == Stage::kDone) continue;
       if (stage == Stage::kWaiting || stage == Stage::kCompiled) {
@@ -197,16 +239,15 @@ absl::Status MeasuringWorker::Measure(
       }
       ProfileMeasurement failed;
       failed.status = hung ? MeasurementStatus::kTimedOut : MeasurementStatus::kFailed;
+      failed.limit_seconds = hung ? options_.patience_seconds : 0;
       failed.error = absl::StrCat("the worker ", how, " while ",
                                   stage == Stage::kCompiling ? "compiling" : "measuring");
       // Before anything was measured it is rather the worker that is at fault.
       if (fruitful_) MW_RETURN_IF_ERROR(done(j, std::move(failed)));
     }
-    if (!options_.restart || fruitless_ >= kMostFruitless) {
-      return absl::UnavailableError(absl::StrCat(
-          "the measuring worker ", how, "; what it measured is stored, run this again to go on"));
-    }
-    MW_RETURN_IF_ERROR(StartProcess());
+    absl::Status status =
+        StartAgain(absl::UnavailableError(absl::StrCat("the measuring worker ", how)));
+    if (!status.ok()) return unless_cancelled(status);
   }
   return absl::OkStatus();
 }

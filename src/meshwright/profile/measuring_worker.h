@@ -27,8 +27,9 @@ struct MeasuringOptions {
 // The worker that measures, started again where it goes or hangs.
 class MeasuringWorker {
  public:
-  // Returns once the worker is ready. Errors: it cannot be started or used (no JAX, no such
-  // devices), went before it was ready, was stopped.
+  // Returns once the worker is ready; one that is killed before is started again, some times.
+  // Errors: it cannot be started or used (no JAX, no such devices), ended before it was ready;
+  // Cancelled: was stopped.
   static absl::StatusOr<std::unique_ptr<MeasuringWorker>> Start(MeasuringOptions options);
   ~MeasuringWorker();
 
@@ -38,15 +39,17 @@ class MeasuringWorker {
   // Measures `jobs` and hands every measurement on as soon as it is there, once a job. A job with
   // which the worker went or hung is tried again by itself; if that fails too it counts as failed,
   // or timed out. `meanwhile` is called while the worker is at work. Returns early, without the
-  // rest, when it is to stop. Errors: of `done`; the worker goes whatever it is given, or may not
-  // be started again.
+  // rest, when it is to stop. Errors: of `done`; the worker goes whatever it is given, or before
+  // it is ready again, or may not be started again.
   absl::Status Measure(const std::vector<const WorkerJob*>& jobs,
                        const std::function<absl::Status(size_t job, ProfileMeasurement)>& done,
                        const std::function<absl::Status()>& meanwhile);
 
  private:
   explicit MeasuringWorker(MeasuringOptions options);
+  absl::Status StartUntilReady();
   absl::Status StartProcess();
+  absl::Status StartAgain(absl::Status last_error);
   absl::Status SendJobs(const std::vector<const WorkerJob*>& jobs,
                         const std::vector<size_t>& which);
   std::string ProtoPath(size_t job) const;

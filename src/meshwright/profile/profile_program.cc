@@ -2,18 +2,24 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <memory>
+#include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "meshwright/base/status.h"
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/plan/plan_program.h"
 #include "meshwright/plan/program.h"
+#include "meshwright/profile/profile_schema.h"
+#include "meshwright/profile/segment_space.h"
 
 namespace meshwright {
 namespace {
@@ -72,6 +78,20 @@ absl::Status CheckDevices(const ProfileRequest& request, const Mesh& mesh,
                                                  " (", environment.device_type, ")"));
 }
 
+absl::StatusOr<ProfileDatabase> OpenToProfile(const ProfileRequest& request) {
+  return ProfileDatabase::Open(request.database, ProfileDatabase::Access::kWrite);
+}
+
+// Of a profile that failed: a database that it made, and that holds nothing.
+void RemoveIfEmpty(ProfileDatabase database) {
+  const absl::StatusOr<std::vector<StoredEnvironment>> stored = database.Environments();
+  if (!stored.ok() || !stored->empty()) return;
+  const std::string path = database.path();
+  { const ProfileDatabase closed = std::move(database); }
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+}
+
 }  // namespace
 
 absl::StatusOr<ProfileReport> ProfileProgram(const ProfileRequest& request) {
@@ -83,8 +103,13 @@ absl::StatusOr<ProfileReport> ProfileProgram(const ProfileRequest& request) {
   MW_ASSIGN_OR_RETURN(const int64_t mesh_devices, ParseMeshDevices(request.mesh));
   if (!request.cluster.empty()) MW_RETURN_IF_ERROR(ParseCluster(request.cluster).status());
   MW_ASSIGN_OR_RETURN(const Program program, ReadProgram(request.program));
-  MW_ASSIGN_OR_RETURN(ProfileDatabase database,
-                      ProfileDatabase::Open(request.database, ProfileDatabase::Access::kWrite));
+  MW_RETURN_IF_ERROR(CheckProfilesPath(request.database));
+  std::error_code ignored;
+  const bool is_new = !std::filesystem::exists(request.database, ignored);
+  std::optional<ProfileDatabase> database;
+  if (!is_new) {
+    MW_ASSIGN_OR_RETURN(database, OpenToProfile(request));
+  }
   MeasuringOptions measuring;
   measuring.command = MeasuringCommand(request.devices, request.distributed);
   measuring.threads = Threads(request);
@@ -96,8 +121,15 @@ absl::StatusOr<ProfileReport> ProfileProgram(const ProfileRequest& request) {
   measuring.stop = [&] {
     return seconds() > request.budget_seconds || (request.stop && request.stop());
   };
-  MW_ASSIGN_OR_RETURN(const std::unique_ptr<MeasuringWorker> worker,
-                      MeasuringWorker::Start(measuring));
+  absl::StatusOr<std::unique_ptr<MeasuringWorker>> started = MeasuringWorker::Start(measuring);
+  if (started.status().code() == absl::StatusCode::kCancelled) {
+    if (request.stop && request.stop()) return absl::CancelledError("interrupted");
+    return absl::InvalidArgumentError(
+        absl::StrFormat("--budget of %.0f s was over before the measuring worker was ready: give "
+                        "it more time",
+                        request.budget_seconds));
+  }
+  MW_ASSIGN_OR_RETURN(const std::unique_ptr<MeasuringWorker> worker, std::move(started));
   ProfileEnvironment environment = worker->environment();
   MW_ASSIGN_OR_RETURN(const Cluster cluster, ChooseCluster(request, mesh_devices, environment));
   MW_ASSIGN_OR_RETURN(const Mesh mesh, ParseMesh(request.mesh, cluster));
@@ -105,14 +137,22 @@ absl::StatusOr<ProfileReport> ProfileProgram(const ProfileRequest& request) {
   if (environment.device_type.empty()) environment.device_type = cluster.device.name;
   MW_ASSIGN_OR_RETURN(const CostModelRow* const row, ChooseCostModel(request.cost_model, cluster));
   const std::unique_ptr<CostModel> cost_model = row->make(mesh);
+  MW_ASSIGN_OR_RETURN(const std::unique_ptr<SegmentSpace> space,
+                      SegmentSpace::Make(program.graph, mesh, *cost_model, measuring.threads));
+  if (!database.has_value()) {
+    MW_ASSIGN_OR_RETURN(database, OpenToProfile(request));
+  }
   ProfileOptions options;
   options.budget_seconds = std::max(0.0, request.budget_seconds - seconds());
-  options.batch = options.threads = measuring.threads;
+  options.patience_seconds = request.patience_seconds;
+  options.retry = request.retry;
+  options.batch = measuring.threads;
   options.stop = request.stop;
   options.progress = request.progress;
-  MW_ASSIGN_OR_RETURN(ProfileReport report,
-                      ProfileSegments(program.graph, mesh, *cost_model, environment, options,
-                                      worker.get(), &database));
+  absl::StatusOr<ProfileReport> profiled =
+      ProfileSegments(*space, mesh, environment, options, worker.get(), &*database);
+  if (!profiled.ok() && is_new) RemoveIfEmpty(*std::exchange(database, std::nullopt));
+  MW_ASSIGN_OR_RETURN(ProfileReport report, std::move(profiled));
   if (auto warning = CalibrationWarning(*row, cluster))
     report.warnings.push_back(*std::move(warning));
   return report;

@@ -21,6 +21,7 @@ struct ProfileRequest {
   std::string cost_model = "auto";
   double budget_seconds = 600;
   double patience_seconds = 180;  // for one program to compile or to run
+  bool retry = false;             // what failed, did not fit or timed out before
   int threads = 0;                // that compile; 0: half of the processors there are, 16 at most
   bool distributed = false;       // this is the first of several processes (profile_worker.py)
   std::function<bool()> stop;
@@ -28,7 +29,8 @@ struct ProfileRequest {
 };
 
 // Errors: whatever is wrong with the request, the program, the devices or the database, before
-// anything is measured; see ProfileSegments.
+// anything is measured, and without making a database; see ProfileSegments. Cancelled: stopped
+// before anything could be measured.
 absl::StatusOr<ProfileReport> ProfileProgram(const ProfileRequest& request);
 
 // The network's parts as `plan --profile` takes them (docs/heterogeneous.md), under as much tensor

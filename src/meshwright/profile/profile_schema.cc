@@ -6,16 +6,21 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <thread>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
+#include "meshwright/base/one_line.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/profile/database.h"
+#include "meshwright/profile/write_ahead_log.h"
 
 namespace meshwright {
 namespace {
@@ -31,7 +36,7 @@ CREATE TABLE environment (
   device_type TEXT NOT NULL,
   driver TEXT NOT NULL,
   libraries TEXT NOT NULL,
-  hosts INTEGER NOT NULL CHECK (hosts > 0),
+  hosts INTEGER NOT NULL CHECK (hosts BETWEEN 1 AND 2147483647),
   UNIQUE (device, device_type, driver, libraries, hosts)
 ) STRICT;
 CREATE TABLE profile (
@@ -52,6 +57,7 @@ CREATE TABLE run (
   error TEXT NOT NULL,
   peak_bytes INTEGER NOT NULL CHECK (peak_bytes >= 0),
   compile_seconds REAL NOT NULL CHECK (compile_seconds >= 0),
+  limit_seconds REAL NOT NULL CHECK (limit_seconds >= 0),
   digest INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX run_by_profile ON run (profile);
@@ -67,6 +73,22 @@ CREATE TABLE collective (
   count INTEGER NOT NULL CHECK (count >= 0),
   bytes INTEGER NOT NULL CHECK (bytes >= 0),
   PRIMARY KEY (run, kind)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE ledger (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  runs INTEGER NOT NULL CHECK (runs >= 0),
+  digests INTEGER NOT NULL
+) STRICT;
+INSERT INTO ledger VALUES (1, 0, 0);
+CREATE TABLE claim (
+  environment TEXT NOT NULL,
+  program TEXT NOT NULL,
+  mesh TEXT NOT NULL,
+  choice TEXT NOT NULL,
+  owner TEXT NOT NULL,
+  process TEXT NOT NULL,
+  expires INTEGER NOT NULL,
+  PRIMARY KEY (environment, program, mesh, choice)
 ) STRICT, WITHOUT ROWID;
 )";
 
@@ -117,24 +139,6 @@ absl::Status CheckFormat(const SqliteConnection& connection) {
                                                : " only: measure again into a new file"));
 }
 
-absl::Status CheckContents(const SqliteConnection& connection) {
-  MW_ASSIGN_OR_RETURN(const std::string found, connection.QueryText("PRAGMA integrity_check(1)"));
-  if (found != "ok") return absl::DataLossError(StrCat(connection.path(), " is damaged: ", found));
-  MW_ASSIGN_OR_RETURN(SqliteStatement orphans, connection.Prepare("PRAGMA foreign_key_check"));
-  MW_ASSIGN_OR_RETURN(const bool any, orphans.Step());
-  if (any) {
-    return absl::DataLossError(StrCat(connection.path(), " is damaged: rows of table ",
-                                      orphans.Text(0), " have lost theirs in ", orphans.Text(2)));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<SqliteConnection> Checked(SqliteConnection connection) {
-  MW_RETURN_IF_ERROR(CheckFormat(connection));
-  MW_RETURN_IF_ERROR(CheckContents(connection));
-  return connection;
-}
-
 // Write-ahead logging, so that readers and a writer do not wait for each other. While another
 // process does the same SQLite says "locked" at once, whatever the busy timeout.
 absl::Status SwitchToWal(const SqliteConnection& connection, double busy_seconds) {
@@ -181,39 +185,107 @@ std::string FileUri(const std::string& path) {
   return uri;
 }
 
+bool IsThere(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+bool HasBytes(const std::string& path) {
+  std::error_code ignored;
+  const uintmax_t size = std::filesystem::file_size(path, ignored);
+  return !ignored && size > 0;
+}
+
+absl::StatusOr<SqliteConnection> OfThisFormat(SqliteConnection connection) {
+  MW_RETURN_IF_ERROR(CheckFormat(connection));
+  return connection;
+}
+
+// A database in a folder where SQLite cannot make the file that processes share the log through:
+// copies of file and log can be read, whoever has the originals.
+absl::StatusOr<SqliteConnection> OpenCopy(const std::string& path, double busy_seconds) {
+  std::error_code error;
+  std::string folder = (std::filesystem::temp_directory_path(error) / "meshwright-XXXXXX").string();
+  if (error || mkdtemp(folder.data()) == nullptr) {
+    return absl::FailedPreconditionError(
+        StrCat("cannot read ", path, ": it has a log and lies in a folder that cannot be written, ",
+               "and there is none for temporary files; TMPDIR names one"));
+  }
+  const absl::Cleanup remove = [&folder] {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+  };
+  const std::string copy = folder + "/profiles.sqlite";
+  std::filesystem::copy_file(path, copy, error);
+  if (!error) std::filesystem::copy_file(WriteAheadLogOf(path), WriteAheadLogOf(copy), error);
+  if (error) {
+    return absl::FailedPreconditionError(
+        StrCat("cannot copy ", path, " and its log to ", folder, ": ", error.message()));
+  }
+  MW_ASSIGN_OR_RETURN(SqliteConnection connection,
+                      SqliteConnection::Open(copy, SQLITE_OPEN_READWRITE, busy_seconds, path));
+  // It is open from here on, and lasts as long as that without a name.
+  MW_RETURN_IF_ERROR(connection.QueryInt("PRAGMA schema_version").status());
+  MW_RETURN_IF_ERROR(connection.Execute("PRAGMA query_only = ON"));
+  return OfThisFormat(std::move(connection));
+}
+
 }  // namespace
+
+absl::Status CheckContents(const SqliteConnection& connection) {
+  MW_ASSIGN_OR_RETURN(const std::string found, connection.QueryText("PRAGMA integrity_check(1)"));
+  if (found != "ok")
+    return absl::DataLossError(StrCat(connection.path(), " is damaged: ", OneLine(found)));
+  MW_ASSIGN_OR_RETURN(SqliteStatement orphans, connection.Prepare("PRAGMA foreign_key_check"));
+  MW_ASSIGN_OR_RETURN(const bool any, orphans.Step());
+  if (any) {
+    return absl::DataLossError(StrCat(connection.path(), " is damaged: rows of table ",
+                                      orphans.Text(0), " have lost theirs in ", orphans.Text(2)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckProfilesPath(const std::string& path) {
+  MW_RETURN_IF_ERROR(CheckIsFile(path, /*must_exist=*/false));
+  if (access(path.c_str(), F_OK) == 0 && access(path.c_str(), W_OK) != 0)
+    return absl::FailedPreconditionError(StrCat("cannot write ", path, ": ", std::strerror(errno)));
+  return absl::OkStatus();
+}
 
 absl::StatusOr<SqliteConnection> OpenProfilesToRead(const std::string& path, double busy_seconds) {
   MW_RETURN_IF_ERROR(CheckIsFile(path, /*must_exist=*/true));
   if (access(path.c_str(), R_OK) != 0)
     return absl::InvalidArgumentError(StrCat("cannot open ", path, ": ", std::strerror(errno)));
+  MW_RETURN_IF_ERROR(CheckWriteAheadLog(path));
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+  const std::string log = WriteAheadLogOf(path);
   if (access(path.c_str(), W_OK) == 0 && access(folder.c_str(), W_OK) == 0) {
+    const bool has_log = HasBytes(log);
     // Only a connection that may write removes the log's files when it is the last to close.
     MW_ASSIGN_OR_RETURN(SqliteConnection connection,
                         SqliteConnection::Open(path, SQLITE_OPEN_READWRITE, busy_seconds));
+    if (has_log) connection.KeepLog();
     MW_RETURN_IF_ERROR(connection.Execute("PRAGMA query_only = ON"));
-    return Checked(std::move(connection));
+    return OfThisFormat(std::move(connection));
   }
-  std::error_code ignored;
-  const std::string log = path + "-wal";
-  if (std::filesystem::exists(log, ignored) && std::filesystem::file_size(log, ignored) > 0) {
+  if (IsThere(log)) {
     // Someone writes it, or was killed: what is in the log counts.
     MW_ASSIGN_OR_RETURN(SqliteConnection connection,
                         SqliteConnection::Open(path, SQLITE_OPEN_READONLY, busy_seconds));
-    return Checked(std::move(connection));
+    if (connection.QueryInt("PRAGMA schema_version").ok())
+      return OfThisFormat(std::move(connection));
+    if (HasBytes(log)) return OpenCopy(path, busy_seconds);
   }
   MW_ASSIGN_OR_RETURN(
       SqliteConnection connection,
       SqliteConnection::Open(FileUri(path) + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
                              busy_seconds, path));
-  return Checked(std::move(connection));
+  return OfThisFormat(std::move(connection));
 }
 
 absl::StatusOr<SqliteConnection> OpenProfilesToWrite(const std::string& path, double busy_seconds) {
-  MW_RETURN_IF_ERROR(CheckIsFile(path, /*must_exist=*/false));
-  if (access(path.c_str(), F_OK) == 0 && access(path.c_str(), W_OK) != 0)
-    return absl::FailedPreconditionError(StrCat("cannot write ", path, ": ", std::strerror(errno)));
+  MW_RETURN_IF_ERROR(CheckProfilesPath(path));
+  MW_RETURN_IF_ERROR(CheckWriteAheadLog(path));
   MW_ASSIGN_OR_RETURN(
       SqliteConnection connection,
       SqliteConnection::Open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, busy_seconds));
@@ -221,7 +293,7 @@ absl::StatusOr<SqliteConnection> OpenProfilesToWrite(const std::string& path, do
   MW_RETURN_IF_ERROR(CheckFormat(connection));
   MW_RETURN_IF_ERROR(SwitchToWal(connection, busy_seconds));
   MW_RETURN_IF_ERROR(connection.Execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON"));
-  return Checked(std::move(connection));
+  return connection;
 }
 
 }  // namespace meshwright

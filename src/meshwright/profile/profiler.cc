@@ -3,15 +3,18 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <map>
-#include <memory>
 #include <optional>
+#include <thread>
 #include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "meshwright/base/counted.h"
 #include "meshwright/base/status.h"
 #include "meshwright/profile/choice_queue.h"
+#include "meshwright/profile/measuring_claims.h"
 #include "meshwright/profile/segment_space.h"
 #include "meshwright/profile/worker_job.h"
 
@@ -25,6 +28,10 @@ using Clock = std::chrono::steady_clock;
 constexpr double kFirstShare = 0.1;
 constexpr double kReshardingTimes[] = {0.5, 0.93};
 
+// How long to wait before looking again at what others measure.
+constexpr std::chrono::milliseconds kOthersPause{500};
+
+using SegmentAndChoice = std::pair<int32_t, PredictedChoice>;
 using KeyText = std::tuple<std::string, std::string, std::string>;
 KeyText TextOf(const ProfileKey& key) { return {key.program, key.mesh, key.choice}; }
 
@@ -39,7 +46,9 @@ class Profiler {
         database_(database),
         space_(space),
         start_(Clock::now()),
-        queue_(space, mesh.cluster.device.memory_bytes) {}
+        start_unix_seconds_(std::time(nullptr)),
+        queue_(space, mesh.cluster.device.memory_bytes),
+        claims_(database, environment) {}
 
   absl::StatusOr<ProfileReport> Run() {
     MW_RETURN_IF_ERROR(ReadKnown());
@@ -51,6 +60,17 @@ class Profiler {
       deadline_ = options_.budget_seconds;
       MW_RETURN_IF_ERROR(MeasureReshardings());
     }
+    // What others are at when there is nothing else to do: it is measured in the end, or free.
+    for (bool first = true; !MustStop() && (!taken_.empty() || reshardings_taken_ > 0);
+         first = false) {
+      if (first) Show("waiting for what another profiler measures");
+      std::this_thread::sleep_for(kOthersPause);
+      queue_.GiveBack(std::exchange(taken_, {}));
+      MW_RETURN_IF_ERROR(MeasureSegments());
+      MW_RETURN_IF_ERROR(MeasureReshardings());
+    }
+    MW_RETURN_IF_ERROR(claims_.Release());
+    MW_RETURN_IF_ERROR(database_.CheckInPlace());
     return Report();
   }
 
@@ -65,8 +85,23 @@ class Profiler {
     filter.environment = *number;
     filter.mesh = ProfileMeshText(mesh_);
     MW_ASSIGN_OR_RETURN(const std::vector<Profile> profiles, database_.Find(filter));
-    for (const Profile& profile : profiles) known_[TextOf(profile.key)] = profile.Pooled();
+    for (const Profile& profile : profiles) {
+      if (Suffices(profile)) known_[TextOf(profile.key)] = profile.Pooled();
+    }
     return absl::OkStatus();
+  }
+
+  // Whether what is known is not to be measured again.
+  bool Suffices(const Profile& profile) const {
+    const ProfileMeasurement pooled = profile.Pooled();
+    if (pooled.status == MeasurementStatus::kMeasured) return true;
+    if (options_.retry && profile.latest_unix_seconds() < start_unix_seconds_) return false;
+    return pooled.status != MeasurementStatus::kTimedOut ||
+           pooled.limit_seconds >= options_.patience_seconds;
+  }
+
+  absl::StatusOr<std::vector<ClaimAnswer>> Claim(const std::vector<ProfileKey>& keys) {
+    return claims_.Claim(keys, [this](const Profile& profile) { return Suffices(profile); });
   }
 
   // By segment.
@@ -90,22 +125,45 @@ class Profiler {
     return {space_.segments()[segment].fingerprint, ProfileMeshText(mesh_), choice};
   }
 
+  // As many as are compiled at a time; fewer when there are no more, or it is time to stop.
+  absl::StatusOr<std::vector<SegmentAndChoice>> NextChoices() {
+    std::vector<SegmentAndChoice> chosen;
+    while (static_cast<int>(chosen.size()) < options_.batch && !MustStop()) {
+      MW_ASSIGN_OR_RETURN(auto next, queue_.Next([this] { return MustStop(); }));
+      if (!next.has_value()) break;
+      chosen.push_back(*std::move(next));
+    }
+    return chosen;
+  }
+
   absl::Status MeasureSegments() {
-    const auto stop = [this] { return MustStop(); };
     while (!MustStop()) {
-      std::vector<std::pair<int32_t, PredictedChoice>> chosen;
+      MW_ASSIGN_OR_RETURN(std::vector<SegmentAndChoice> wanted, NextChoices());
+      if (wanted.empty()) break;
+      std::vector<ProfileKey> keys;
+      for (const auto& [segment, choice] : wanted) keys.push_back(KeyOf(segment, choice.key));
+      MW_ASSIGN_OR_RETURN(const std::vector<ClaimAnswer> answers, Claim(keys));
+      std::vector<SegmentAndChoice> chosen;
       std::vector<WorkerJob> jobs;
-      while (static_cast<int>(jobs.size()) < options_.batch && !MustStop()) {
-        MW_ASSIGN_OR_RETURN(auto next, queue_.Next(stop));
-        if (!next.has_value()) break;
-        const auto& [segment, choice] = chosen.emplace_back(*std::move(next));
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        const auto& [segment, choice] = wanted[i];
+        if (answers[i].state == ClaimAnswer::State::kKnown) {
+          queue_.Count(segment, choice, answers[i].known);
+          ++by_others_;
+          continue;
+        }
+        if (answers[i].state == ClaimAnswer::State::kTaken) {
+          taken_.push_back(std::move(wanted[i]));
+          continue;
+        }
         MW_ASSIGN_OR_RETURN(const IntraPlan plan, space_.Plan(segment, choice.choice));
         MW_ASSIGN_OR_RETURN(WorkerJob job, SegmentJob(space_.segments()[segment].slice, mesh_, plan,
-                                                      KeyOf(segment, choice.key)));
+                                                      std::move(keys[i])));
         job.description = absl::StrCat("segment ", segment, " of ", space_.segments().size());
         jobs.push_back(std::move(job));
+        chosen.push_back(std::move(wanted[i]));
       }
-      if (jobs.empty()) break;
+      if (jobs.empty()) continue;
       MW_RETURN_IF_ERROR(worker_.Measure(
           Pointers(jobs),
           [&](size_t j, ProfileMeasurement measurement) -> absl::Status {
@@ -113,7 +171,11 @@ class Profiler {
             queue_.Count(chosen[j].first, chosen[j].second, measurement);
             return absl::OkStatus();
           },
-          [&] { return queue_.LookAhead(); }));
+          [&]() -> absl::Status {
+            MW_RETURN_IF_ERROR(claims_.Renew());
+            return queue_.LookAhead();
+          }));
+      MW_RETURN_IF_ERROR(claims_.Release());
     }
     return absl::OkStatus();
   }
@@ -140,7 +202,7 @@ class Profiler {
     progress.seconds = Seconds();
     progress.left_seconds = std::max(0.0, options_.budget_seconds - progress.seconds);
     progress.measured = report_.measured;
-    progress.known = queue_.known();
+    progress.known = queue_.known() + by_others_;
     progress.failed = report_.failed;
     progress.what = what;
     options_.progress(progress);
@@ -179,7 +241,7 @@ class Profiler {
 
   absl::Status MeasureReshardings() {
     MW_ASSIGN_OR_RETURN(std::vector<WorkerJob> wanted, Reshardings());
-    report_.reshardings = report_.missing_reshardings = 0;
+    report_.reshardings = report_.missing_reshardings = reshardings_taken_ = 0;
     std::vector<WorkerJob> missing;
     for (WorkerJob& job : wanted) {
       if (FindKnown(job.key) == nullptr) {
@@ -189,20 +251,33 @@ class Profiler {
       }
     }
     report_.missing_reshardings = static_cast<int64_t>(missing.size());
+    const auto know = [&](const ProfileKey& key, const ProfileMeasurement& measurement) {
+      ++report_.reshardings;
+      --report_.missing_reshardings;
+      known_[TextOf(key)] = measurement;
+    };
     const auto most = static_cast<size_t>(std::max(options_.batch, 1));
     for (size_t next = 0; next < missing.size() && !MustStop();) {
+      const size_t end = std::min(next + most, missing.size());
+      std::vector<ProfileKey> keys;
+      for (size_t i = next; i < end; ++i) keys.push_back(missing[i].key);
+      MW_ASSIGN_OR_RETURN(const std::vector<ClaimAnswer> answers, Claim(keys));
       std::vector<WorkerJob> jobs;
-      while (next < missing.size() && jobs.size() < most)
-        jobs.push_back(std::move(missing[next++]));
+      for (const ClaimAnswer& answer : answers) {
+        WorkerJob& job = missing[next++];
+        if (answer.state == ClaimAnswer::State::kKnown) know(job.key, answer.known);
+        if (answer.state == ClaimAnswer::State::kTaken) ++reshardings_taken_;
+        if (answer.state == ClaimAnswer::State::kMine) jobs.push_back(std::move(job));
+      }
+      if (jobs.empty()) continue;
       MW_RETURN_IF_ERROR(worker_.Measure(
           Pointers(jobs),
           [&](size_t j, ProfileMeasurement measurement) -> absl::Status {
-            ++report_.reshardings;
-            --report_.missing_reshardings;
-            known_[TextOf(jobs[j].key)] = measurement;
+            know(jobs[j].key, measurement);
             return Store(jobs[j], &measurement);
           },
-          [] { return absl::OkStatus(); }));
+          [&] { return claims_.Renew(); }));
+      MW_RETURN_IF_ERROR(claims_.Release());
     }
     return absl::OkStatus();
   }
@@ -213,7 +288,7 @@ class Profiler {
     report_.mesh_devices = mesh_.devices();
     report_.batch_size = space_.batch_size();
     report_.sequence = space_.sequence();
-    report_.known = queue_.known();
+    report_.known = queue_.known() + by_others_;
     report_.complete = report_.missing_reshardings == 0;
     report_.warnings = space_.warnings();
     for (size_t s = 0; s < space_.segments().size(); ++s) {
@@ -229,9 +304,12 @@ class Profiler {
       row.measured = state.measured;
       row.failed = state.failed;
       row.skipped = state.too_large + queue_.Hopeless(static_cast<int32_t>(s));
-      row.complete = queue_.IsComplete(static_cast<int32_t>(s));
+      const bool taken = std::any_of(
+          taken_.begin(), taken_.end(),
+          [s](const SegmentAndChoice& choice) { return choice.first == static_cast<int32_t>(s); });
+      row.complete = queue_.IsComplete(static_cast<int32_t>(s)) && !taken;
       report_.complete &= row.complete;
-      if (std::isfinite(state.whole_seconds)) {
+      if (std::isfinite(state.whole_seconds) || !segment.has_program()) {
         row.whole_forward = state.whole_forward;
         row.whole_backward = state.whole_backward;
       }
@@ -240,6 +318,11 @@ class Profiler {
       row.best_seconds = state.best_seconds;
       row.best_spread = state.best_spread;
       row.best_predicted = state.best->seconds;
+    }
+    if (!taken_.empty()) {
+      report_.warnings.push_back(absl::StrCat("another profiler is measuring ",
+                                              Counted(std::ssize(taken_), "choice"),
+                                              ", which this one has left to it"));
     }
     if (report_.failed > 0) {
       report_.warnings.push_back(
@@ -255,23 +338,25 @@ class Profiler {
   ProfileDatabase& database_;
   SegmentSpace& space_;
   const Clock::time_point start_;
+  const int64_t start_unix_seconds_;
   double deadline_ = 0;  // seconds from the start
   std::map<KeyText, ProfileMeasurement> known_;
   ChoiceQueue queue_;
+  MeasuringClaims claims_;
+  std::vector<SegmentAndChoice> taken_;  // that others measure
+  int64_t reshardings_taken_ = 0;        // likewise
+  int64_t by_others_ = 0;                // choices that others measured meanwhile
   std::string last_error_;
   ProfileReport report_;
 };
 
 }  // namespace
 
-absl::StatusOr<ProfileReport> ProfileSegments(const Graph& graph, const Mesh& mesh,
-                                              const CostModel& cost_model,
+absl::StatusOr<ProfileReport> ProfileSegments(SegmentSpace& space, const Mesh& mesh,
                                               const ProfileEnvironment& environment,
                                               const ProfileOptions& options,
                                               MeasuringWorker* worker, ProfileDatabase* database) {
-  MW_ASSIGN_OR_RETURN(const std::unique_ptr<SegmentSpace> space,
-                      SegmentSpace::Make(graph, mesh, cost_model, options.threads));
-  return Profiler(mesh, environment, options, *worker, *database, *space).Run();
+  return Profiler(mesh, environment, options, *worker, *database, space).Run();
 }
 
 }  // namespace meshwright

@@ -8,11 +8,10 @@
 
 #include "absl/status/statusor.h"
 #include "meshwright/cluster/mesh.h"
-#include "meshwright/cost/cost_model.h"
-#include "meshwright/hlo/graph.h"
 #include "meshwright/profile/choice.h"
 #include "meshwright/profile/database.h"
 #include "meshwright/profile/measuring_worker.h"
+#include "meshwright/profile/segment_space.h"
 
 namespace meshwright {
 
@@ -28,8 +27,10 @@ struct ProfileProgress {
 
 struct ProfileOptions {
   double budget_seconds = 600;  // from the call on
-  int batch = 1;                // programs that are compiled at a time
-  int threads = 2;              // that look at choices
+  // Of the worker: what timed out with less is tried again.
+  double patience_seconds = 180;
+  bool retry = false;  // what failed, did not fit or timed out before
+  int batch = 1;       // programs that are compiled at a time
   std::function<bool()> stop;
   std::function<void(const ProfileProgress&)> progress;
 };
@@ -63,14 +64,14 @@ struct ProfileReport {
   std::vector<std::string> warnings;
 };
 
-// Measures the segments of `graph` on `mesh` with `worker` and stores every measurement in
-// `database` before the next. What the database has for `environment` is not measured again.
+// Measures the segments of `space` on `mesh` with `worker` and stores every measurement in
+// `database` before the next. What the database has for `environment` is not measured again. Of
+// several processes that do so at once with one database each measures something else.
 //
 // Which choices are measured, and in which order: see ChoiceQueue. In the middle and in the end
 // come the reshardings between borders of measured choices that follow each other. Errors:
-// SegmentSpace::Make, MeasuringWorker::Measure, of the database.
-absl::StatusOr<ProfileReport> ProfileSegments(const Graph& graph, const Mesh& mesh,
-                                              const CostModel& cost_model,
+// of SegmentSpace, MeasuringWorker::Measure, ProfileDatabase.
+absl::StatusOr<ProfileReport> ProfileSegments(SegmentSpace& space, const Mesh& mesh,
                                               const ProfileEnvironment& environment,
                                               const ProfileOptions& options,
                                               MeasuringWorker* worker, ProfileDatabase* database);

@@ -38,11 +38,18 @@ std::string SliceFingerprint(const ProgramSlice& slice) {
     for (ValueId v : graph.ops[i].operands) absl::StrAppend(&text, " ", v.value);
     absl::StrAppend(&text, "\n");
   }
-  for (const SliceValue& input : slice.inputs)
-    absl::StrAppend(&text, static_cast<int>(input.role), " ", input.dimension, "\n");
+  // What crosses the borders, by itself too: parts that only hand values on have no operators.
+  const auto add = [&](const char* what, const SliceValue& value, ValueId v) {
+    absl::StrAppend(&text, what, " ", static_cast<int>(value.role), " ", value.dimension, " ",
+                    v.value, " ", graph[v].shape.ToString(/*with_layout=*/false));
+  };
+  for (size_t i = 0; i < slice.inputs.size(); ++i) {
+    add("in", slice.inputs[i], InputOf(slice, i));
+    absl::StrAppend(&text, "\n");
+  }
   for (size_t o = 0; o < slice.outputs.size(); ++o) {
-    absl::StrAppend(&text, static_cast<int>(slice.outputs[o].role), " ", graph.output_alias[o],
-                    "\n");
+    add("out", slice.outputs[o], OutputOf(slice, o));
+    absl::StrAppend(&text, " ", graph.output_alias[o], "\n");
   }
   return Sha256Hex(text);
 }
@@ -172,6 +179,8 @@ absl::Status SegmentSpace::State::MakeSegment(const std::vector<int32_t>& occurr
   segment.blocks = network->blocks[first];
   MW_ASSIGN_OR_RETURN(segment.slice, SliceToPlan(*network->slicer, first, first + 1, 1));
   segment.fingerprint = SliceFingerprint(segment.slice);
+  // What has no results has no program: there is nothing to choose.
+  if (!segment.has_program()) segment.blocks.clear();
   for (int32_t b : segment.blocks) segment.strategy_texts.push_back(strategy_texts[b]);
   Work& here = work.emplace_back();
   here.entry = FindBorder(segment.slice, mesh, &EntersSegment);

@@ -34,6 +34,10 @@ struct Segment {
   // "bf16[32,1024,2048]".
   std::vector<std::string> entries, exits;
   std::string entry_shape, exit_shape;
+
+  // False: nothing of the layer is left to run, its operators are parts of others. It has a place
+  // in the sequence, one choice that takes no time, and is not measured.
+  bool has_program() const { return !slice.outputs.empty(); }
 };
 
 // The segments of a program on a mesh. Where it loops over layers, each iteration is one or more

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "meshwright/base/one_line.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 
@@ -20,12 +21,17 @@ absl::Status SqliteError(const std::string& path, sqlite3* connection, int code)
     case SQLITE_PERM:
       return absl::FailedPreconditionError(StrCat(path, " cannot be written"));
     case SQLITE_CORRUPT:
-      return absl::DataLossError(StrCat(path, " is damaged: ", sqlite3_errmsg(connection)));
+      return absl::DataLossError(
+          StrCat(path, " is damaged: ", OneLine(sqlite3_errmsg(connection))));
     case SQLITE_NOTADB:
       return absl::InvalidArgumentError(StrCat(path, " is no SQLite database, or is damaged"));
     default:
-      return absl::InvalidArgumentError(StrCat(path, ": ", sqlite3_errmsg(connection)));
+      return absl::InvalidArgumentError(StrCat(path, ": ", OneLine(sqlite3_errmsg(connection))));
   }
+}
+
+void SetBusyTimeout(sqlite3* connection, double seconds) {
+  sqlite3_busy_timeout(connection, static_cast<int>(std::lround(seconds * 1e3)));
 }
 
 }  // namespace
@@ -108,7 +114,8 @@ absl::StatusOr<SqliteConnection> SqliteConnection::Open(const std::string& path,
       sqlite3_open_v2((whole ? path : StrCat("./", path)).c_str(), &connection, flags, nullptr);
   result.connection_.reset(connection);
   if (code != SQLITE_OK) return SqliteError(result.path_, connection, code);
-  sqlite3_busy_timeout(connection, static_cast<int>(std::lround(busy_seconds * 1e3)));
+  result.busy_seconds_ = busy_seconds;
+  SetBusyTimeout(connection, busy_seconds);
   return result;
 }
 
@@ -139,8 +146,26 @@ absl::StatusOr<std::string> SqliteConnection::QueryText(std::string_view sql) co
 
 int64_t SqliteConnection::Changes() const { return sqlite3_changes64(connection_.get()); }
 
+absl::Status SqliteConnection::EmptyLog() const {
+  // Whoever reads is not worth waiting for.
+  sqlite3_busy_timeout(connection_.get(), 500);
+  const absl::Status moved = QueryInt("PRAGMA wal_checkpoint(TRUNCATE)").status();
+  SetBusyTimeout(connection_.get(), busy_seconds_);
+  return moved.code() == absl::StatusCode::kUnavailable ? absl::OkStatus() : moved;
+}
+
+void SqliteConnection::KeepLog() const {
+  sqlite3_db_config(connection_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+}
+
 absl::StatusOr<SqliteTransaction> SqliteTransaction::Begin(const SqliteConnection& connection) {
   MW_RETURN_IF_ERROR(connection.Execute("BEGIN IMMEDIATE"));
+  return SqliteTransaction(connection);
+}
+
+absl::StatusOr<SqliteTransaction> SqliteTransaction::BeginReading(
+    const SqliteConnection& connection) {
+  MW_RETURN_IF_ERROR(connection.Execute("BEGIN"));
   return SqliteTransaction(connection);
 }
 

@@ -64,6 +64,11 @@ class SqliteConnection {
   absl::StatusOr<std::string> QueryText(std::string_view sql) const;
   // Rows that the last statement changed.
   int64_t Changes() const;
+  // Moves what is in the log into the file, as far as nobody reads what is there now.
+  absl::Status EmptyLog() const;
+  // What is in the log stays there when this closes, as the last one that has the file open too:
+  // the file itself is not changed.
+  void KeepLog() const;
 
   const std::string& path() const { return path_; }
 
@@ -75,13 +80,17 @@ class SqliteConnection {
 
   std::unique_ptr<sqlite3, Close> connection_;
   std::string path_;
+  double busy_seconds_ = 0;
 };
 
-// A transaction that writes, from its beginning on: what it reads cannot be changed by others
-// before it ends. Rolled back unless committed.
+// A transaction. Rolled back unless committed.
 class SqliteTransaction {
  public:
+  // One that writes, from its beginning on: what it reads cannot be changed by others before it
+  // ends.
   static absl::StatusOr<SqliteTransaction> Begin(const SqliteConnection& connection);
+  // One that reads: all of it as it is at the first statement.
+  static absl::StatusOr<SqliteTransaction> BeginReading(const SqliteConnection& connection);
   SqliteTransaction(SqliteTransaction&& other) noexcept : connection_(other.connection_) {
     other.connection_ = nullptr;
   }

@@ -73,7 +73,8 @@ void WorkerProcess::Reap() {
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
   ended_ = true;
-  if (WIFSIGNALED(status)) {
+  was_killed_ = WIFSIGNALED(status);
+  if (was_killed_) {
     how_it_ended_ = absl::StrCat("was ended by signal ", WTERMSIG(status), " (",
                                  strsignal(WTERMSIG(status)), ")");
   } else {

@@ -37,6 +37,7 @@ class WorkerProcess {
 
   // After kEnd: "ended with exit code 1", "was ended by signal 9 (Killed)".
   const std::string& HowItEnded() const { return how_it_ended_; }
+  bool was_killed() const { return was_killed_; }  // it ended by a signal
 
  private:
   WorkerProcess(pid_t pid, int socket) : pid_(pid), socket_(socket) {}
@@ -45,7 +46,7 @@ class WorkerProcess {
   const pid_t pid_;
   const int socket_;
   std::string buffer_;
-  bool ended_ = false;
+  bool ended_ = false, was_killed_ = false;
   std::string how_it_ended_;
 };
 

@@ -1,0 +1,25 @@
+#include "meshwright/profile/open_files.h"
+
+#include <sys/stat.h>
+
+namespace meshwright {
+
+OpenFiles::OpenFiles(const std::string& database) {
+  for (const char* suffix : {"", "-wal", "-shm"}) {
+    const std::string path = database + suffix;
+    struct stat info = {};
+    if (stat(path.c_str(), &info) == 0) files_.push_back({path, info.st_dev, info.st_ino});
+  }
+}
+
+std::string OpenFiles::Gone() const {
+  for (const Known& file : files_) {
+    struct stat info = {};
+    if (stat(file.path.c_str(), &info) != 0 || info.st_dev != file.device ||
+        info.st_ino != file.number)
+      return file.path;
+  }
+  return "";
+}
+
+}  // namespace meshwright
