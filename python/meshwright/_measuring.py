@@ -8,6 +8,7 @@ A job is a JSON object:
             (integers only) bounds the values, "positive": true keeps others above 0
   outputs   the same
   state     [[input, output], ...]: the output replaces the donated input in the next execution
+  wait      true: every execution is waited for before the next, which takes the host's share of it
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def measure(compiled: Compiled, agree: Callable[[int], int]) -> list[float]:
     job = compiled.job
     arguments = [array(row, sharding) for row, sharding in zip(job["inputs"], compiled.inputs)]
     # Collectives of several executions at a time may wait for each other's threads on a CPU.
-    apart = jax.devices()[0].platform == "cpu"
+    apart = job.get("wait", False) or jax.devices()[0].platform == "cpu"
 
     def run(times: int) -> float:
         start = time.perf_counter()

@@ -159,7 +159,7 @@ TEST(DbCommand, PlansWithADatabase) {
   EXPECT_THAT(run.out, HasSubstr("predicted"));
   ExpectFits(run.out);
   const nlohmann::json plan = nlohmann::json::parse(ReadText(folder.Path("plan.json")));
-  EXPECT_EQ(plan["schema"], 6);
+  EXPECT_EQ(plan["schema"], 7);
   EXPECT_EQ(plan["options"]["database"], path);
   EXPECT_EQ(plan["profile"]["environment"]["device"], "NVIDIA H100 80GB HBM3");
   EXPECT_FALSE(plan["segments"].empty());

@@ -11,7 +11,9 @@
 #include "meshwright/plan/plan_json.h"
 #include "meshwright/plan/plan_table.h"
 #include "meshwright/profile/database.h"
+#include "meshwright/profile/profiled_planner.h"
 #include "meshwright/profile/segment_space.h"
+#include "meshwright/profile/whole_step.h"
 #include "tests/intra/test_program.h"
 
 namespace meshwright {
@@ -164,6 +166,70 @@ TEST_F(PlanProfiled, LeavesOutWhatFailed) {
   ASSERT_TRUE(after.ok()) << after.status();
   EXPECT_NE(after->plan.segments[0].choice, first.choice);
   EXPECT_GE(after->plan.profile->segment_seconds, before->plan.profile->segment_seconds);
+}
+
+// Of whole steps that were measured the fastest is taken, and its time for the step's.
+TEST_F(PlanProfiled, TakesTheWholeStepThatWasMeasuredToBeFastest) {
+  ProgramRequest request = Request("tiny_gpt.train.hlo.txt.gz", "4xh100-sxm", "4");
+  request.memory = {MemoryBudget::Kind::kBytes, int64_t{1} << 40};
+  const TestProgram program = ProgramFromData("tiny_gpt.train.hlo.txt.gz");
+  const Mesh mesh = TestMesh("4", "4xh100-sxm");
+  const auto cluster = ParseCluster("4xh100-sxm");
+  const auto known = KnownProfiles::Read(path_, *cluster);
+  ASSERT_TRUE(known.ok()) << known.status();
+  ProfiledPlannerOptions options;
+  options.budget_bytes = request.memory.bytes;
+  options.seconds = 300;
+  const auto planner = ProfiledPlanner::Make(program.graph, **ChooseCostModel("auto", *cluster),
+                                             mesh, *known, options);
+  ASSERT_TRUE(planner.ok()) << planner.status();
+  const auto finalists = (*planner)->Finalists(3);
+  ASSERT_TRUE(finalists.ok()) << finalists.status();
+  ASSERT_EQ(finalists->size(), 3);
+  const ProfiledPlan &first = (*finalists)[0], &last = (*finalists)[2];
+  ASSERT_NE(first.step.plan, last.step.plan);
+  ASSERT_FALSE(last.step.segments.empty());
+  EXPECT_LE(first.intra.step_seconds, last.intra.step_seconds);
+  const std::string step = StepProgram(program.graph);
+
+  // Not what another plan took, nor what no plan can be made of.
+  Store({step, "x=4", StepChoice{"0123456789abcdef", last.step.segments}.Text()}, {1e-9});
+  Store({step, "x=4", "nonsense"}, {1e-9});
+  Store({step, "x=2,y=2", first.step.Text()}, {1e-9});
+  auto planned = PlanProfiledProgram(request);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  EXPECT_FALSE(planned->plan.profile->step.has_value());
+  const double composed = planned->plan.step_seconds;
+
+  // If the whole is so far off what it was put together to, so may the first plan be.
+  Store({step, "x=4", last.step.Text()}, {1.0});
+  planned = PlanProfiledProgram(request);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  EXPECT_FALSE(planned->plan.profile->step.has_value());
+  EXPECT_EQ(planned->plan.step_seconds, composed);
+
+  Store({step, "x=4", first.step.Text()}, {2.0, 3.0, 4.0});
+  planned = PlanProfiledProgram(request);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  ASSERT_TRUE(planned->plan.profile->step.has_value());
+  EXPECT_EQ(planned->plan.step_seconds, 1.0);
+  EXPECT_EQ(planned->plan.profile->step->samples, 1);
+  EXPECT_EQ(planned->plan.profile->step->peak_bytes, 1 << 20);
+  EXPECT_DOUBLE_EQ(planned->plan.profile->step->composed_seconds, last.intra.step_seconds);
+  EXPECT_EQ(planned->plan.segments, last.segments);
+  const auto read = ParsePlanJson(PlanToJson(planned->plan), "plan");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, planned->plan);
+  EXPECT_THAT(PlanTable(planned->plan), HasSubstr("step      1.00 s measured as a whole"));
+
+  // What was measured to need more memory than there is does not count.
+  ProfileMeasurement large;
+  large.sample_seconds = {0.5};
+  large.peak_bytes = int64_t{1} << 41;
+  StoreAs({step, "x=4", (*finalists)[1].step.Text()}, large);
+  planned = PlanProfiledProgram(request);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  EXPECT_EQ(planned->plan.step_seconds, 1.0);
 }
 
 TEST_F(PlanProfiled, FitsIntoMemoryOrSaysWhatItDoes) {

@@ -188,6 +188,17 @@ def test_everything_is_measured_once(step, tmp_path):
     assert again["known"] == sum(segment["measured"] for segment in report["segments"])
 
 
+def test_whole_steps_are_measured_in_the_end(step, tmp_path):
+    first = json.loads(toy_run(step, tmp_path, "--finalists", "0").stdout)
+    assert first["steps"] == {"measured": 0, "failed": 0}
+    assert not [key for key in runs(tmp_path / "profiles.sqlite") if key[0].startswith("step ")]
+    second = json.loads(toy_run(step, tmp_path, "--finalists", "2").stdout)
+    assert second["measured"] == second["steps"]["measured"] == 2
+    assert second["steps"]["seconds"] == 0.015
+    steps = [key for key in runs(tmp_path / "profiles.sqlite") if key[0].startswith("step ")]
+    assert len(steps) == 2
+
+
 def test_times_of_layers(step, tmp_path):
     """A mesh of one device: all there is to choose is nothing, and that is what layers take."""
     path = tmp_path / "layers.csv"

@@ -25,6 +25,8 @@
 namespace meshwright {
 namespace {
 
+constexpr int kMostFinalists = 100;
+
 struct ProfileCommand {
   ProfileRequest request;
   std::string budget = "10m", patience = "3m";
@@ -145,6 +147,10 @@ Action AddProfileVerb(CLI::App& app) {
       ->capture_default_str();
   app.add_flag("--retry", request.retry,
                "measure again what failed, did not fit or timed out before");
+  app.add_option("--finalists", request.finalists,
+                 "plans of which a whole step is measured in the end; 0: none")
+      ->check(CLI::Range(0, kMostFinalists))
+      ->capture_default_str();
   app.add_option("--threads", request.threads,
                  "programs to compile at a time; 0: half the processors, at most 16")
       ->check(CLI::Range(0, kMaxThreads))

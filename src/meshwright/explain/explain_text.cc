@@ -167,8 +167,9 @@ std::string TimeSection(const Plan& plan, const PlanPart& part, const PartSummar
   const double seconds = Seconds(summary);
   if (plan.stages.empty() && plan.step_seconds != plan.objective_seconds) {
     StrAppend(&text,
-              plan.profile.has_value() ? ", put together from its segments"
-                                       : ", with collectives beside kernels and the host's share",
+              !plan.profile.has_value() ? ", with collectives beside kernels and the host's share"
+              : plan.profile->step.has_value() ? ", measured as a whole"
+                                               : ", put together from its segments",
               "; one after the other ", CostText(plan, plan.objective_seconds));
   }
   if (!plan.stages.empty()) {

@@ -18,7 +18,7 @@
 namespace meshwright {
 
 // Version of the JSON form. A reader refuses any other.
-inline constexpr int64_t kPlanSchema = 6;
+inline constexpr int64_t kPlanSchema = 7;
 
 // One list of mesh axis names, major to minor, for each dimension; empty: that dimension is not
 // sharded.

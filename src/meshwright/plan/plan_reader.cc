@@ -288,6 +288,14 @@ absl::Status CheckProfile(const Plan& plan) {
   const std::vector<PlanBorderMove>& moves = plan.profile->moves;
   for (size_t i = 0; i < moves.size(); ++i)
     MW_RETURN_IF_ERROR(CheckBasis(moves[i], absl::StrCat("$.profile.moves[", i, "]")));
+  if (const std::optional<PlanMeasuredStep>& step = plan.profile->step; step.has_value()) {
+    if (step->seconds < 0 || step->spread < 0 || step->composed_seconds < 0)
+      return JsonErrorAt("$.profile.step", "seconds and their spread are not negative");
+    if (step->samples < 1) {
+      return JsonErrorAt("$.profile.step.samples",
+                         absl::StrCat("found ", step->samples, ", expected at least 1"));
+    }
+  }
   return absl::OkStatus();
 }
 

@@ -79,6 +79,24 @@ struct PlanEnvironment {
   }
 };
 
+// A whole step under this plan, as it was measured.
+struct PlanMeasuredStep {
+  double seconds = 0, spread = 0;  // median of the samples, distance of their quartiles
+  int64_t samples = 0;
+  double composed_seconds = 0;  // what was expected without it
+  int64_t peak_bytes = 0;       // on one device
+  friend bool operator==(const PlanMeasuredStep&, const PlanMeasuredStep&) = default;
+
+  template <typename Self, typename Visitor>
+  static void VisitMembers(Self& self, const Visitor& visit) {
+    visit("seconds", self.seconds);
+    visit("spread", self.spread);
+    visit("samples", self.samples);
+    visit("composed_seconds", self.composed_seconds);
+    visit("peak_bytes", self.peak_bytes);
+  }
+};
+
 // The search over segments, and what a step consists of besides them.
 struct PlanProfile {
   std::optional<PlanEnvironment> environment;  // none: nothing was measured
@@ -90,6 +108,7 @@ struct PlanProfile {
   // host's share of a step, else it may be below 0.
   double other_seconds = 0;
   std::vector<PlanBorderMove> moves;
+  std::optional<PlanMeasuredStep> step;  // then step_seconds is of it
   friend bool operator==(const PlanProfile&, const PlanProfile&) = default;
 
   template <typename Self, typename Visitor>
@@ -101,6 +120,7 @@ struct PlanProfile {
     visit("choices", self.choices);
     visit("other_seconds", self.other_seconds);
     visit("moves", self.moves);
+    visit("step", self.step);
   }
 };
 

@@ -193,6 +193,13 @@ std::string SegmentSection(const Plan& plan) {
   std::string text = absl::StrCat(
       "segments  ", CostText(plan, profile.segment_seconds), " of the step, besides them ",
       CostText(plan, profile.other_seconds), "; ", profile.choices, " choices looked at\n");
+  if (profile.step.has_value()) {
+    const PlanMeasuredStep& step = *profile.step;
+    text = plan.segments.empty() ? "" : text;
+    absl::StrAppend(&text, "step      ", CostText(plan, step.seconds), " measured as a whole, +- ",
+                    CostText(plan, step.spread), ", ", step.samples, " samples; expected ",
+                    CostText(plan, step.composed_seconds), "\n");
+  }
   if (profile.environment.has_value()) {
     const PlanEnvironment& e = *profile.environment;
     absl::StrAppend(

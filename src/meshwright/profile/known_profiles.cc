@@ -56,13 +56,29 @@ absl::StatusOr<KnownProfiles> KnownProfiles::Read(const std::string& path, const
                                      cluster.device.name,
                                      ": times say nothing about such devices"));
   }
-  MW_ASSIGN_OR_RETURN(const std::vector<Profile> profiles,
-                      database.Find({.environment = chosen.number}));
+  MW_RETURN_IF_ERROR(known.Add(database, chosen.number));
+  return known;
+}
+
+absl::StatusOr<KnownProfiles> KnownProfiles::Of(const ProfileDatabase& database,
+                                                const ProfileEnvironment& environment) {
+  KnownProfiles known;
+  MW_ASSIGN_OR_RETURN(const std::optional<int64_t> number, database.NumberOf(environment));
+  if (!number.has_value()) return known;
+  known.environment_ = environment;
+  MW_RETURN_IF_ERROR(known.Add(database, *number));
+  return known;
+}
+
+absl::Status KnownProfiles::Add(const ProfileDatabase& database, int64_t environment) {
+  ProfileFilter filter;
+  filter.environment = environment;
+  MW_ASSIGN_OR_RETURN(const std::vector<Profile> profiles, database.Find(filter));
   for (const Profile& profile : profiles) {
     const ProfileKey& key = profile.key;
-    known.measurements_.emplace(std::tuple(key.program, key.mesh, key.choice), profile.Pooled());
+    measurements_.emplace(std::tuple(key.program, key.mesh, key.choice), profile.Pooled());
   }
-  return known;
+  return absl::OkStatus();
 }
 
 const ProfileMeasurement* KnownProfiles::Find(const ProfileKey& key) const {

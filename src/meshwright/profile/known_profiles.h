@@ -23,6 +23,10 @@ class KnownProfiles {
   // environment (says of which).
   static absl::StatusOr<KnownProfiles> Read(const std::string& path, const Cluster& cluster);
 
+  // What was measured in just this environment.
+  static absl::StatusOr<KnownProfiles> Of(const ProfileDatabase& database,
+                                          const ProfileEnvironment& environment);
+
   const std::optional<ProfileEnvironment>& environment() const { return environment_; }
   // All runs of a key pooled; nullptr: none.
   const ProfileMeasurement* Find(const ProfileKey& key) const;
@@ -33,6 +37,8 @@ class KnownProfiles {
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
+  absl::Status Add(const ProfileDatabase& database, int64_t environment);
+
   std::optional<ProfileEnvironment> environment_;
   std::map<std::tuple<std::string, std::string, std::string>, ProfileMeasurement>
       measurements_;  // by program, mesh, choice

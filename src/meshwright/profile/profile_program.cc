@@ -27,6 +27,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kMostThreads = 16;
+// Of the budget, for whole steps.
+constexpr double kFinalistShare = 0.2;
 constexpr char kHostDevice[] = "h100-sxm";
 constexpr int64_t kMostHostDevices = 4096;
 
@@ -92,6 +94,35 @@ void RemoveIfEmpty(ProfileDatabase database) {
   std::filesystem::remove(path, ignored);
 }
 
+ProfileProgress ProgressOf(const ProfileReport& report, const ProfileRequest& request,
+                           double seconds, const std::string& what) {
+  ProfileProgress progress;
+  progress.seconds = seconds;
+  progress.left_seconds = std::max(0.0, request.budget_seconds - seconds);
+  progress.measured = report.measured + report.finalists.measured;
+  progress.known = report.known;
+  progress.failed = report.failed + report.finalists.failed;
+  progress.what = what;
+  return progress;
+}
+
+// Goes on from segments, which are in the report, to whole steps.
+absl::Status AddFinalists(const ProfileRequest& request, const Graph& graph,
+                          const CostModelRow& cost_model, const Mesh& mesh, FinalistOptions options,
+                          MeasuringWorker* worker, ProfileDatabase* database,
+                          ProfileReport* report) {
+  options.most = request.finalists;
+  options.retry = request.retry;
+  options.budget_bytes = BudgetBytes(MemoryBudget(), mesh.cluster);
+  MW_ASSIGN_OR_RETURN(
+      report->finalists,
+      MeasureFinalists(graph, cost_model, mesh, report->environment, options, worker, database));
+  report->measured += report->finalists.measured;
+  report->failed += report->finalists.failed;
+  if (!report->finalists.warning.empty()) report->warnings.push_back(report->finalists.warning);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<ProfileReport> ProfileProgram(const ProfileRequest& request) {
@@ -143,7 +174,8 @@ absl::StatusOr<ProfileReport> ProfileProgram(const ProfileRequest& request) {
     MW_ASSIGN_OR_RETURN(database, OpenToProfile(request));
   }
   ProfileOptions options;
-  options.budget_seconds = std::max(0.0, request.budget_seconds - seconds());
+  const double finalist_share = request.finalists > 0 ? kFinalistShare : 0;
+  options.budget_seconds = std::max(0.0, request.budget_seconds * (1 - finalist_share) - seconds());
   options.patience_seconds = request.patience_seconds;
   options.retry = request.retry;
   options.batch = measuring.threads;
@@ -153,6 +185,17 @@ absl::StatusOr<ProfileReport> ProfileProgram(const ProfileRequest& request) {
       ProfileSegments(*space, mesh, environment, options, worker.get(), &*database);
   if (!profiled.ok() && is_new) RemoveIfEmpty(*std::exchange(database, std::nullopt));
   MW_ASSIGN_OR_RETURN(ProfileReport report, std::move(profiled));
+  if (request.finalists > 0 && !measuring.stop()) {
+    FinalistOptions finals;
+    finals.seconds = request.budget_seconds - seconds();
+    finals.threads = measuring.threads;
+    finals.stop = measuring.stop;
+    finals.progress = [&](const std::string& what) {
+      if (request.progress) request.progress(ProgressOf(report, request, seconds(), what));
+    };
+    MW_RETURN_IF_ERROR(AddFinalists(request, program.graph, *row, mesh, std::move(finals),
+                                    worker.get(), &*database, &report));
+  }
   if (auto warning = CalibrationWarning(*row, cluster))
     report.warnings.push_back(*std::move(warning));
   return report;

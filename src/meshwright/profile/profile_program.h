@@ -22,6 +22,7 @@ struct ProfileRequest {
   double budget_seconds = 600;
   double patience_seconds = 180;  // for one program to compile or to run
   bool retry = false;             // what failed, did not fit or timed out before
+  int finalists = 4;              // plans of which whole steps are measured in the end
   int threads = 0;                // that compile; 0: half of the processors there are, 16 at most
   bool distributed = false;       // this is the first of several processes (profile_worker.py)
   std::function<bool()> stop;
@@ -41,7 +42,7 @@ absl::StatusOr<std::string> LayersCsv(const ProfileReport& report);
 std::string ProfileTable(const ProfileReport& report);
 // Keys: environment, mesh, segments (a list: fingerprint, times, blocks, choices, measured, failed,
 // skipped, complete, best, seconds, spread, predicted), sequence, reshardings, measured, known,
-// failed, complete, warnings.
+// failed, steps (measured, failed; seconds, spread, composed of the fastest), complete, warnings.
 std::string ProfileJson(const ProfileReport& report);
 
 }  // namespace meshwright

@@ -62,6 +62,12 @@ std::string ProfileTable(const ProfileReport& report) {
   }
   absl::StrAppend(&text, "measured  ", report.measured, " now, ", report.known,
                   " known before; reshardings ", report.reshardings, "\n");
+  if (const FinalistReport& steps = report.finalists; steps.steps > 0) {
+    absl::StrAppend(&text, "steps     ", steps.steps, " measured as a whole, the fastest ",
+                    Milliseconds(steps.best_seconds), " +- ", Milliseconds(steps.best_spread),
+                    " ms,\n          from its segments ", Milliseconds(steps.best_composed),
+                    " ms\n");
+  }
   if (!report.complete) {
     text += Hanging("* ",
                     "not all that could be best is measured: run it again to go on, or plan with "
@@ -114,6 +120,13 @@ std::string ProfileJson(const ProfileReport& report) {
   json["measured"] = report.measured;
   json["known"] = report.known;
   json["failed"] = report.failed;
+  const FinalistReport& steps = report.finalists;
+  json["steps"] = {{"measured", steps.steps}, {"failed", steps.failed}};
+  if (steps.steps > 0) {
+    json["steps"]["seconds"] = steps.best_seconds;
+    json["steps"]["spread"] = steps.best_spread;
+    json["steps"]["composed"] = steps.best_composed;
+  }
   json["complete"] = report.complete;
   json["warnings"] = report.warnings;
   return json.dump(1) + "\n";

@@ -10,6 +10,7 @@
 #include "meshwright/cluster/mesh.h"
 #include "meshwright/profile/choice.h"
 #include "meshwright/profile/database.h"
+#include "meshwright/profile/finalists.h"
 #include "meshwright/profile/measuring_worker.h"
 #include "meshwright/profile/segment_space.h"
 
@@ -61,6 +62,7 @@ struct ProfileReport {
   int64_t missing_reshardings = 0;
   int64_t measured = 0, known = 0, failed = 0;
   bool complete = false;  // nothing is left to measure
+  FinalistReport finalists;
   std::vector<std::string> warnings;
 };
 

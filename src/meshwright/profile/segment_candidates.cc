@@ -118,6 +118,22 @@ absl::Status CandidateSpace::AddMeasured(int32_t segment) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<SegmentCandidate> CandidateSpace::Candidate(int32_t segment,
+                                                           const std::string& key) const {
+  SegmentCandidate candidate;
+  MW_ASSIGN_OR_RETURN(const SegmentChoice choice, space_.ParseKey(segment, key));
+  MW_ASSIGN_OR_RETURN(candidate.predicted, space_.Predict(segment, choice));
+  const ProfileMeasurement* const measured =
+      known_.Find({space_.segments()[segment].fingerprint, ProfileMeshText(mesh_), key});
+  if (measured != nullptr && measured->status == MeasurementStatus::kMeasured) {
+    candidate.measured = *measured;
+    candidate.seconds = measured->seconds;
+  } else {
+    candidate.seconds = candidate.predicted.seconds * segments_[segment].model_scale;
+  }
+  return candidate;
+}
+
 BorderMove CandidateSpace::Move(int32_t segment, const std::string& exit,
                                 const std::string& entry) const {
   BorderMove move;

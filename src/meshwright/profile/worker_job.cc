@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -14,6 +15,7 @@
 #include "meshwright/intra/names.h"
 #include "meshwright/plan/annotate.h"
 #include "meshwright/plan/movements.h"
+#include "meshwright/plan/op_roles.h"
 #include "meshwright/plan/output_shardings.h"
 #include "meshwright/profile/operand_constraints.h"
 
@@ -58,11 +60,9 @@ int64_t IndexBound(const Graph& graph) {
   return bound == 0 ? kNoTable : bound;
 }
 
-// Whether only updates read an input, as they do moments: roots may be taken of it.
-bool IsOptimizerState(const ProgramSlice& slice, ValueId v) {
-  const std::vector<OpId>& users = slice.graph[v].users;
-  return std::all_of(users.begin(), users.end(),
-                     [&](OpId user) { return slice.phase[user.index()] == Phase::kUpdate; });
+// Whether only updates read a value, as they do moments: roots may be taken of it.
+bool OnlyUpdatesRead(const Graph& graph, ValueId v, absl::FunctionRef<bool(OpId)> is_update) {
+  return std::all_of(graph[v].users.begin(), graph[v].users.end(), is_update);
 }
 
 MeasurementStatus StatusOf(const std::string& text) {
@@ -71,36 +71,35 @@ MeasurementStatus StatusOf(const std::string& text) {
   return MeasurementStatus::kFailed;
 }
 
-}  // namespace
-
-absl::StatusOr<WorkerJob> SegmentJob(const ProgramSlice& slice, const Mesh& mesh,
-                                     const IntraPlan& plan, ProfileKey key) {
-  const Graph& graph = slice.graph;
-  const std::vector<int32_t> tied = TiedParameters(graph, /*by_position=*/false);
+// `tied`: what the plan's outputs follow, `donated`: what becomes the next execution's input.
+absl::StatusOr<WorkerJob> ProgramJob(const Graph& graph, const Mesh& mesh, const IntraPlan& plan,
+                                     const std::vector<int32_t>& tied,
+                                     const std::vector<int32_t>& donated,
+                                     absl::FunctionRef<bool(size_t input)> positive,
+                                     ProfileKey key) {
   const std::vector<Sharding> outputs = OutputShardings(graph, mesh, plan, tied);
   Json job = {{"kind", "program"}, {"mesh", MeshJson(mesh)}};
   job["inputs"] = job["outputs"] = job["state"] = Json::array();
   const int64_t bound = IndexBound(graph);
-  for (size_t i = 0; i < slice.inputs.size(); ++i) {
-    const ValueId v = InputOf(slice, i);
+  for (size_t i = 0; i < graph.parameters.size(); ++i) {
+    const ValueId v = graph[graph.parameters[i]].results[0];
     const Shape& shape = graph[v].shape;
     if (!shape.is_array()) {
       return absl::UnimplementedError(
-          StrCat("\"", slice.inputs[i].name, "\", an input of a segment, is no array"));
+          StrCat("\"", ParameterName(graph, graph.parameters[i]), "\", an input, is no array"));
     }
     Json& row = job["inputs"].emplace_back(TensorJson(shape, plan.shardings[v.index()], mesh));
     if (IsInteger(shape.type)) row["below"] = bound;
-    if (slice.inputs[i].role == SliceRole::kState && IsOptimizerState(slice, v))
-      row["positive"] = true;
+    if (positive(i)) row["positive"] = true;
   }
-  for (size_t o = 0; o < slice.outputs.size(); ++o) {
-    const Shape& shape = graph[OutputOf(slice, o)].shape;
+  for (size_t o = 0; o < graph.outputs.size(); ++o) {
+    const Shape& shape = graph[graph[graph.outputs[o]].operands[0]].shape;
     if (!shape.is_array()) {
       return absl::UnimplementedError(
-          StrCat("\"", slice.outputs[o].name, "\", a result of a segment, is no array"));
+          StrCat("\"", OutputName(graph, graph.outputs[o]), "\", a result, is no array"));
     }
     job["outputs"].push_back(TensorJson(shape, outputs[o], mesh));
-    if (tied[o] >= 0) job["state"].push_back({tied[o], o});
+    if (donated[o] >= 0) job["state"].push_back({donated[o], o});
   }
   WorkerJob result;
   result.key = std::move(key);
@@ -109,6 +108,51 @@ absl::StatusOr<WorkerJob> SegmentJob(const ProgramSlice& slice, const Mesh& mesh
       ToHloProto(WithOperandConstraints(AnnotateModule(graph, mesh, plan, tied), graph, mesh,
                                         plan.shardings, FindMovements(graph, mesh, plan).needed));
   return result;
+}
+
+}  // namespace
+
+absl::StatusOr<WorkerJob> SegmentJob(const ProgramSlice& slice, const Mesh& mesh,
+                                     const IntraPlan& plan, ProfileKey key) {
+  const auto positive = [&slice](size_t i) {
+    return slice.inputs[i].role == SliceRole::kState &&
+           OnlyUpdatesRead(slice.graph, InputOf(slice, i),
+                           [&](OpId user) { return slice.phase[user.index()] == Phase::kUpdate; });
+  };
+  const std::vector<int32_t> tied = TiedParameters(slice.graph, /*by_position=*/false);
+  return ProgramJob(slice.graph, mesh, plan, tied, tied, positive, std::move(key));
+}
+
+absl::StatusOr<WorkerJob> StepJob(const Graph& graph, const Mesh& mesh, const IntraPlan& plan,
+                                  ProfileKey key) {
+  for (const OpId parameter : graph.parameters) {
+    if (!graph[parameter].leaf.empty()) {
+      return absl::UnimplementedError(
+          StrCat("\"", ParameterName(graph, parameter), "\" is part of an input that is a tuple"));
+    }
+  }
+  for (const OpId output : graph.outputs) {
+    if (graph[output].leaf.size() > 1) {
+      return absl::UnimplementedError(
+          StrCat("\"", OutputName(graph, output), "\" is part of a result that is a tuple"));
+    }
+  }
+  const std::vector<int32_t> tied = TiedParameters(graph, PlannerOptions().tie_outputs_by_position);
+  const OpRoles roles = FindRoles(graph, tied);
+  const auto positive = [&](size_t i) {
+    const ValueId v = graph[graph.parameters[i]].results[0];
+    return IsFloating(graph[v].shape.type) && OnlyUpdatesRead(graph, v, [&](OpId user) {
+             return roles.phase[user.index()] == Phase::kUpdate;
+           });
+  };
+  MW_ASSIGN_OR_RETURN(WorkerJob job, ProgramJob(graph, mesh, plan, tied,
+                                                TiedParameters(graph, /*by_position=*/false),
+                                                positive, std::move(key)));
+  job.description = "whole step";
+  // As a training loop sees a step that it waits for, with the host's share of it.
+  job.json.back() = ',';
+  job.json += "\"wait\":true}";
+  return job;
 }
 
 std::string ProgramJobJson(const Graph& graph, const Mesh& mesh,

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "meshwright/cluster/mesh.h"
+#include "meshwright/hlo/graph.h"
 #include "meshwright/hlo/shape.h"
 #include "meshwright/inter/slice.h"
 #include "meshwright/intra/planner.h"
@@ -26,6 +27,10 @@ struct WorkerJob {
 // A segment under `plan`, a plan of its program. Error: an input or output that is no array.
 absl::StatusOr<WorkerJob> SegmentJob(const ProgramSlice& slice, const Mesh& mesh,
                                      const IntraPlan& plan, ProfileKey key);
+
+// A whole step of the program under `plan`. Error: an input or output that is no array.
+absl::StatusOr<WorkerJob> StepJob(const Graph& graph, const Mesh& mesh, const IntraPlan& plan,
+                                  ProfileKey key);
 
 // Moving an array of `shape`, "bf16[32,1024]", from one sharding to another. Errors: malformed.
 absl::StatusOr<WorkerJob> ReshardingJob(const std::string& shape, const Mesh& mesh,

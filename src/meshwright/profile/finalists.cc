@@ -1,0 +1,94 @@
+#include "meshwright/profile/finalists.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "meshwright/base/status.h"
+#include "meshwright/profile/known_profiles.h"
+#include "meshwright/profile/measuring_claims.h"
+#include "meshwright/profile/profiled_planner.h"
+#include "meshwright/profile/whole_step.h"
+#include "meshwright/profile/worker_job.h"
+
+namespace meshwright {
+namespace {
+
+// Of the time, for finding the finalists; the rest is for compiling and running them.
+constexpr double kPlanningShare = 0.4;
+
+void CountStep(const ProfiledPlan& plan, const ProfileMeasurement& measurement,
+               FinalistReport* report) {
+  if (measurement.status != MeasurementStatus::kMeasured) return;
+  if (report->steps++ > 0 && measurement.seconds >= report->best_seconds) return;
+  report->best_seconds = measurement.seconds;
+  report->best_spread = measurement.spread;
+  report->best_composed = plan.intra.step_seconds;
+}
+
+}  // namespace
+
+absl::StatusOr<FinalistReport> MeasureFinalists(const Graph& graph, const CostModelRow& cost_model,
+                                                const Mesh& mesh,
+                                                const ProfileEnvironment& environment,
+                                                const FinalistOptions& options,
+                                                MeasuringWorker* worker,
+                                                ProfileDatabase* database) {
+  FinalistReport report;
+  MW_ASSIGN_OR_RETURN(const KnownProfiles known, KnownProfiles::Of(*database, environment));
+  ProfiledPlannerOptions planning;
+  planning.budget_bytes = options.budget_bytes;
+  planning.seconds = kPlanningShare * options.seconds;
+  planning.threads = options.threads;
+  if (options.progress) options.progress("planning whole steps");
+  MW_ASSIGN_OR_RETURN(const std::unique_ptr<ProfiledPlanner> planner,
+                      ProfiledPlanner::Make(graph, cost_model, mesh, known, planning));
+  MW_ASSIGN_OR_RETURN(const std::vector<ProfiledPlan> finalists, planner->Finalists(options.most));
+  const std::string program = StepProgram(graph);
+  std::vector<ProfileKey> keys;
+  for (const ProfiledPlan& plan : finalists)
+    keys.push_back({program, ProfileMeshText(mesh), plan.step.Text()});
+  MeasuringClaims claims(*database, environment);
+  MW_ASSIGN_OR_RETURN(const std::vector<ClaimAnswer> answers,
+                      claims.Claim(keys, [&options](const Profile& profile) {
+                        return !options.retry ||
+                               profile.Pooled().status == MeasurementStatus::kMeasured;
+                      }));
+  std::vector<const ProfiledPlan*> plans;
+  std::vector<WorkerJob> jobs;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (answers[i].state == ClaimAnswer::State::kKnown)
+      CountStep(finalists[i], answers[i].known, &report);
+    if (answers[i].state != ClaimAnswer::State::kMine) continue;
+    absl::StatusOr<WorkerJob> job = StepJob(graph, mesh, finalists[i].intra, std::move(keys[i]));
+    if (!job.ok()) {
+      report.warning = absl::StrCat("no whole step was measured: ", job.status().message());
+      return report;
+    }
+    plans.push_back(&finalists[i]);
+    jobs.push_back(*std::move(job));
+  }
+  std::vector<const WorkerJob*> pointers;
+  for (const WorkerJob& job : jobs) pointers.push_back(&job);
+  if (jobs.empty() || (options.stop && options.stop())) return report;
+  MW_RETURN_IF_ERROR(worker->Measure(
+      pointers,
+      [&](size_t j, ProfileMeasurement measurement) -> absl::Status {
+        SummarizeSamples(&measurement);
+        MW_RETURN_IF_ERROR(
+            database->Store(environment, jobs[j].key, jobs[j].description, measurement));
+        const bool failed = measurement.status != MeasurementStatus::kMeasured;
+        ++(failed ? report.failed : report.measured);
+        if (failed)
+          report.warning = absl::StrCat("a whole step could not be measured: ", measurement.error);
+        CountStep(*plans[j], measurement, &report);
+        if (options.progress) options.progress("whole steps");
+        return absl::OkStatus();
+      },
+      [&claims] { return claims.Renew(); }));
+  MW_RETURN_IF_ERROR(claims.Release());
+  return report;
+}
+
+}  // namespace meshwright

@@ -1,0 +1,45 @@
+#ifndef MESHWRIGHT_PROFILE_FINALISTS_H_
+#define MESHWRIGHT_PROFILE_FINALISTS_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "meshwright/cluster/mesh.h"
+#include "meshwright/hlo/graph.h"
+#include "meshwright/plan/cost_model_table.h"
+#include "meshwright/profile/database.h"
+#include "meshwright/profile/measuring_worker.h"
+
+namespace meshwright {
+
+struct FinalistOptions {
+  int most = 4;  // plans
+  double seconds = 60;
+  int64_t budget_bytes = 0;  // memory of a device
+  bool retry = false;        // what failed before
+  int threads = 2;           // of planning, and of compiling
+  std::function<bool()> stop;
+  std::function<void(const std::string& what)> progress;
+};
+
+// What is known of the finalists after a profile.
+struct FinalistReport {
+  int64_t steps = 0;                 // plans that are measured as a whole, now or before
+  int64_t measured = 0, failed = 0;  // now
+  double best_seconds = 0, best_spread = 0, best_composed = 0;  // of the fastest; steps > 0
+  std::string warning;                                          // empty: none
+};
+
+// Measures whole steps under the plans that are the most promising by what `database` knows of the
+// program's segments, and stores them there. Errors: of the database, ProfiledPlanner, the worker.
+absl::StatusOr<FinalistReport> MeasureFinalists(const Graph& graph, const CostModelRow& cost_model,
+                                                const Mesh& mesh,
+                                                const ProfileEnvironment& environment,
+                                                const FinalistOptions& options,
+                                                MeasuringWorker* worker, ProfileDatabase* database);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_PROFILE_FINALISTS_H_

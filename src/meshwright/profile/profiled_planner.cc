@@ -1,0 +1,337 @@
+#include "meshwright/profile/profiled_planner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "meshwright/base/status.h"
+#include "meshwright/cluster/calibration.h"
+#include "meshwright/solve/problem.h"
+
+namespace meshwright {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// How often the memory for segments is lowered when the whole plan needs more than they seemed to.
+constexpr int kMostMemoryTries = 4;
+// Of a mesh's time, for looking at choices; the rest is for the plan.
+constexpr double kCandidateShare = 0.5;
+// Plans that are composed to take so many times the best are not worth measuring.
+constexpr double kWorthMeasuring = 1.15;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ProfiledPlanner>> ProfiledPlanner::Make(
+    const Graph& graph, const CostModelRow& cost_model, const Mesh& mesh,
+    const KnownProfiles& known, const ProfiledPlannerOptions& options) {
+  std::unique_ptr<ProfiledPlanner> planner(
+      new ProfiledPlanner(graph, cost_model, mesh, known, options));
+  MW_ASSIGN_OR_RETURN(planner->space_,
+                      SegmentSpace::Make(graph, mesh, *planner->cost_model_, options.threads));
+  CandidateLimits limits;
+  limits.seconds = kCandidateShare * options.seconds;
+  limits.only_fastest = options.budget_bytes == solve::kUnlimited;
+  MW_ASSIGN_OR_RETURN(CandidateSpace candidates,
+                      CandidateSpace::Make(*planner->space_, mesh, known, limits));
+  planner->candidates_ = std::make_unique<CandidateSpace>(std::move(candidates));
+  return planner;
+}
+
+ProfiledPlanner::ProfiledPlanner(const Graph& graph, const CostModelRow& cost_model,
+                                 const Mesh& mesh, const KnownProfiles& known,
+                                 const ProfiledPlannerOptions& options)
+    : graph_(graph),
+      row_(cost_model),
+      mesh_(mesh),
+      known_(known),
+      options_(options),
+      cost_model_(cost_model.make(mesh)),
+      start_(Clock::now()) {}
+
+absl::StatusOr<ProfiledPlan> ProfiledPlanner::Plan() {
+  MW_ASSIGN_OR_RETURN(ProfiledPlan plan, PlanFromSegments());
+  TakeMeasuredStep(&plan);
+  return plan;
+}
+
+absl::StatusOr<std::vector<ProfiledPlan>> ProfiledPlanner::Finalists(int most) {
+  std::vector<ProfiledPlan> finalists;
+  const auto add = [&finalists](ProfiledPlan plan) {
+    const bool known = std::any_of(
+        finalists.begin(), finalists.end(),
+        [&plan](const ProfiledPlan& other) { return other.step.plan == plan.step.plan; });
+    if (plan.intra.fits && !known) finalists.push_back(std::move(plan));
+  };
+  MW_ASSIGN_OR_RETURN(ProfiledPlan first, PlanFromSegments());
+  const double worth = kWorthMeasuring * first.intra.step_seconds;
+  add(std::move(first));
+  MW_ASSIGN_OR_RETURN(ProfiledPlan by_model, PlanByCostModel());
+  add(std::move(by_model));
+  // Choices that differ may come to the same plan.
+  for (int tries = 0; tries < 2 * most && static_cast<int>(finalists.size()) < most; ++tries) {
+    if (choice_.empty() || Used() > options_.seconds) break;
+    LeaveOut(choice_);
+    MW_ASSIGN_OR_RETURN(ProfiledPlan next, PlanFromSegments());
+    if (next.step.segments.empty() || next.intra.step_seconds > worth) break;
+    add(std::move(next));
+  }
+  if (static_cast<int>(finalists.size()) > most) finalists.resize(static_cast<size_t>(most));
+  return finalists;
+}
+
+double ProfiledPlanner::Used() const {
+  return std::chrono::duration<double>(Clock::now() - start_).count();
+}
+
+PlannerOptions ProfiledPlanner::Options() const {
+  PlannerOptions options;
+  options.budget_bytes = options_.budget_bytes;
+  options.space = row_.space;
+  options.solver.deadline_seconds = std::max(1.0, options_.seconds - Used());
+  options.solver.threads = options_.threads;
+  options.solver.seed = options_.seed;
+  return options;
+}
+
+CandidateProblem ProfiledPlanner::Problem(int64_t limit) const {
+  CandidateProblem problem = candidates_->Problem(limit);
+  for (size_t r = 0; r < problem.runs.size(); ++r) {
+    std::vector<SegmentOption>& options = problem.problem.options[r];
+    std::vector<int32_t>& candidates = problem.candidates[r];
+    for (size_t i = candidates.size(); i-- > 0;) {
+      if (!left_out_.contains({problem.runs[r].first, candidates[i]})) continue;
+      options.erase(options.begin() + static_cast<std::ptrdiff_t>(i));
+      candidates.erase(candidates.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+  return problem;
+}
+
+// The choice of the segment that takes most of a step.
+void ProfiledPlanner::LeaveOut(const std::vector<int32_t>& choice) {
+  std::map<std::pair<int32_t, int32_t>, double> seconds;
+  for (size_t p = 0; p < choice.size(); ++p) {
+    const int32_t segment = space_->sequence()[p];
+    seconds[{segment, choice[p]}] += candidates_->segments()[segment].list[choice[p]].seconds;
+  }
+  left_out_.insert(
+      std::max_element(seconds.begin(), seconds.end(), [](const auto& a, const auto& b) {
+        return a.second < b.second;
+      })->first);
+}
+
+absl::StatusOr<ProfiledPlan> ProfiledPlanner::PlanFromSegments() {
+  choice_.clear();
+  int64_t limit = options_.budget_bytes;
+  for (int i = 0; i < kMostMemoryTries && limit > 0; ++i) {
+    const CandidateProblem problem = Problem(limit);
+    if (std::any_of(problem.candidates.begin(), problem.candidates.end(),
+                    [](const auto& of_run) { return of_run.empty(); }))
+      break;
+    const SegmentSearchResult result = SearchSegments(problem.problem);
+    if (!result.possible || !result.fits) break;
+    const std::vector<int32_t> choice = problem.Expand(result.choice);
+    std::vector<const SegmentCandidate*> chosen;
+    for (size_t p = 0; p < choice.size(); ++p)
+      chosen.push_back(&candidates_->segments()[space_->sequence()[p]].list[choice[p]]);
+    MW_ASSIGN_OR_RETURN(IntraPlan intra, PlanWhole(chosen));
+    if (intra.fits) {
+      choice_ = choice;
+      ProfiledPlan plan = Compose(std::move(intra), chosen);
+      plan.profile->bound_seconds = result.bound;
+      plan.profile->exact = result.exact;
+      return plan;
+    }
+    // The least that the whole plan was found to need, beyond what the segments seemed to.
+    const int64_t over = intra.smallest_budget - options_.budget_bytes;
+    limit = std::min(limit, result.kept_bytes + result.working_bytes) - std::max<int64_t>(over, 1);
+  }
+  MW_ASSIGN_OR_RETURN(ProfiledPlan plan, PlanByCostModel());
+  plan.warnings.push_back(
+      "no choices of segments fit into the memory: planned without measurements");
+  return plan;
+}
+
+absl::StatusOr<IntraPlan> ProfiledPlanner::PlanWhole(
+    const std::vector<const SegmentCandidate*>& chosen) {
+  PlannerOptions options = Options();
+  std::vector<SegmentChoice> choices;
+  for (const SegmentCandidate* candidate : chosen) choices.push_back(candidate->predicted.choice);
+  MW_RETURN_IF_ERROR(space_->GiveChoices(choices, &options));
+  return PlanIntra(graph_, *cost_model_, options);
+}
+
+absl::StatusOr<ProfiledPlan> ProfiledPlanner::PlanByCostModel() {
+  ProfiledPlan plan;
+  MW_ASSIGN_OR_RETURN(plan.intra, PlanIntra(graph_, *cost_model_, Options()));
+  plan.step.plan = PlanDigest(graph_, mesh_, plan.intra);
+  return plan;
+}
+
+// The plan that was measured as a whole; nullopt if the same choices lead to another one today, or
+// to none.
+std::optional<ProfiledPlan> ProfiledPlanner::PlanAgain(const StepChoice& choice) {
+  absl::StatusOr<ProfiledPlan> again =
+      choice.segments.empty() ? PlanByCostModel() : PlanWithChoices(choice.segments);
+  if (!again.ok() || !again->intra.fits || again->step.plan != choice.plan) return std::nullopt;
+  return *std::move(again);
+}
+
+absl::StatusOr<ProfiledPlan> ProfiledPlanner::PlanWithChoices(
+    const std::vector<std::string>& keys) {
+  if (keys.size() != space_->sequence().size())
+    return absl::InvalidArgumentError("choices of another sequence");
+  std::map<std::pair<int32_t, std::string>, SegmentCandidate> made;
+  std::vector<const SegmentCandidate*> chosen;
+  for (size_t p = 0; p < keys.size(); ++p) {
+    const int32_t segment = space_->sequence()[p];
+    const auto [entry, is_new] = made.try_emplace({segment, keys[p]});
+    if (is_new) {
+      MW_ASSIGN_OR_RETURN(entry->second, candidates_->Candidate(segment, keys[p]));
+    }
+    chosen.push_back(&entry->second);
+  }
+  MW_ASSIGN_OR_RETURN(IntraPlan intra, PlanWhole(chosen));
+  return Compose(std::move(intra), chosen);
+}
+
+// Replaces `plan` where another was measured to be faster as a whole than `plan` is composed to be,
+// if that is off as far as the other's composition was; and takes what was measured for what was
+// composed.
+void ProfiledPlanner::TakeMeasuredStep(ProfiledPlan* plan) {
+  std::vector<std::pair<StepChoice, const ProfileMeasurement*>> steps;
+  for (const auto& [text, measurement] : known_.Of(StepProgram(graph_), ProfileMeshText(mesh_))) {
+    absl::StatusOr<StepChoice> choice = StepChoice::Parse(text);
+    if (!choice.ok() || measurement->status != MeasurementStatus::kMeasured) continue;
+    if (options_.budget_bytes != solve::kUnlimited &&
+        measurement->peak_bytes > options_.budget_bytes)
+      continue;
+    steps.emplace_back(*std::move(choice), measurement);
+  }
+  std::stable_sort(steps.begin(), steps.end(), [](const auto& a, const auto& b) {
+    return a.second->seconds < b.second->seconds;
+  });
+  const auto is_plan = [plan](const auto& step) { return step.first.plan == plan->step.plan; };
+  const bool known = std::any_of(steps.begin(), steps.end(), is_plan);
+  for (const auto& [choice, measured] : steps) {
+    if (choice.plan != plan->step.plan) {
+      std::optional<ProfiledPlan> other = PlanAgain(choice);
+      if (!other.has_value()) continue;
+      // Without segments there is nothing measured in what it was expected to take.
+      const double off = other->profile.has_value() && plan->profile.has_value()
+                             ? measured->seconds / other->intra.step_seconds
+                             : 1;
+      if (!known && plan->intra.fits && plan->intra.step_seconds * off < measured->seconds) return;
+      *plan = *std::move(other);
+    }
+    if (!plan->profile.has_value()) plan->profile = EmptyProfile();
+    plan->profile->step = PlanMeasuredStep{.seconds = measured->seconds,
+                                           .spread = measured->spread,
+                                           .samples = measured->samples,
+                                           .composed_seconds = plan->intra.step_seconds,
+                                           .peak_bytes = measured->peak_bytes};
+    plan->intra.step_seconds = measured->seconds;
+    return;
+  }
+}
+
+PlanProfile ProfiledPlanner::EmptyProfile() const {
+  PlanProfile profile;
+  if (const std::optional<ProfileEnvironment>& e = known_.environment()) {
+    profile.environment =
+        PlanEnvironment{e->device, e->device_type, e->driver, e->libraries, e->hosts};
+  }
+  for (const SegmentCandidates& all : candidates_->segments())
+    profile.choices += static_cast<int64_t>(all.list.size());
+  return profile;
+}
+
+ProfiledPlan ProfiledPlanner::Compose(IntraPlan intra,
+                                      const std::vector<const SegmentCandidate*>& chosen) const {
+  ProfiledPlan plan;
+  PlanProfile& profile = plan.profile.emplace(EmptyProfile());
+  double by_model = AddSegments(chosen, &plan.segments);
+  by_model += AddMoves(chosen, &profile.moves);
+  for (const PlanSegment& segment : plan.segments)
+    profile.segment_seconds += segment.seconds * static_cast<double>(segment.occurrences);
+  for (const PlanBorderMove& move : profile.moves)
+    profile.segment_seconds += move.seconds * static_cast<double>(move.occurrences);
+  profile.other_seconds = intra.step_seconds - by_model;
+  // A measured segment ran by itself: it has in it whatever XLA runs side by side there, and the
+  // host's share of a step is left out of it. What the cost model expects the whole to save on top
+  // of its own segments is nothing that was measured.
+  if (std::any_of(plan.segments.begin(), plan.segments.end(),
+                  [](const PlanSegment& segment) { return segment.basis == "measured"; }))
+    profile.other_seconds = std::max(profile.other_seconds, HostSeconds());
+  intra.step_seconds = std::max(0.0, profile.segment_seconds + profile.other_seconds);
+  plan.step.plan = PlanDigest(graph_, mesh_, intra);
+  for (const SegmentCandidate* candidate : chosen)
+    plan.step.segments.push_back(candidate->predicted.key);
+  plan.intra = std::move(intra);
+  return plan;
+}
+
+double ProfiledPlanner::HostSeconds() const {
+  const std::optional<Overlap> overlap = cost_model_->overlap();
+  return overlap.has_value() ? overlap->step_seconds : kUsualStepSeconds;
+}
+
+// Returns what the cost model says of all of them.
+double ProfiledPlanner::AddSegments(const std::vector<const SegmentCandidate*>& chosen,
+                                    std::vector<PlanSegment>* out) const {
+  std::map<std::pair<int32_t, std::string>, size_t> known;
+  double by_model = 0;
+  for (size_t p = 0; p < chosen.size(); ++p) {
+    const int32_t segment = space_->sequence()[p];
+    const SegmentCandidate& c = *chosen[p];
+    by_model += c.predicted.seconds;
+    const auto [entry, is_new] = known.try_emplace({segment, c.predicted.key}, out->size());
+    if (!is_new) {
+      ++(*out)[entry->second].occurrences;
+      continue;
+    }
+    const bool measured = c.measured.has_value();
+    out->push_back({.fingerprint = space_->segments()[segment].fingerprint,
+                    .choice = c.predicted.key,
+                    .basis = measured ? "measured" : "predicted",
+                    .seconds = c.seconds,
+                    .spread = measured ? c.measured->spread : 0,
+                    .samples = measured ? c.measured->samples : 0,
+                    .model_seconds = c.predicted.seconds,
+                    .peak_bytes = c.peak_bytes(),
+                    .known_choices = candidates_->segments()[segment].measured});
+  }
+  return by_model;
+}
+
+double ProfiledPlanner::AddMoves(const std::vector<const SegmentCandidate*>& chosen,
+                                 std::vector<PlanBorderMove>* out) const {
+  std::map<std::tuple<std::string, std::string, std::string>, size_t> known;
+  double by_model = 0;
+  for (size_t p = 0; p + 1 < chosen.size(); ++p) {
+    const int32_t segment = space_->sequence()[p];
+    const std::string& from = chosen[p]->predicted.choice.exit;
+    const std::string& to = chosen[p + 1]->predicted.choice.entry;
+    if (from == to) continue;
+    by_model += candidates_->PredictedMove(segment, from, to);
+    const std::string& shape = space_->segments()[segment].exit_shape;
+    const auto [entry, is_new] = known.try_emplace({shape, from, to}, out->size());
+    if (!is_new) {
+      ++(*out)[entry->second].occurrences;
+      continue;
+    }
+    const BorderMove move = candidates_->Move(segment, from, to);
+    out->push_back({.shape = shape,
+                    .from = from,
+                    .to = to,
+                    .basis = move.samples > 0 ? "measured" : "predicted",
+                    .seconds = move.seconds,
+                    .spread = move.spread,
+                    .samples = move.samples});
+  }
+  return by_model;
+}
+
+}  // namespace meshwright

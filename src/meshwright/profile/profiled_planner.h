@@ -1,0 +1,96 @@
+#ifndef MESHWRIGHT_PROFILE_PROFILED_PLANNER_H_
+#define MESHWRIGHT_PROFILE_PROFILED_PLANNER_H_
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "meshwright/cluster/mesh.h"
+#include "meshwright/hlo/graph.h"
+#include "meshwright/intra/planner.h"
+#include "meshwright/plan/cost_model_table.h"
+#include "meshwright/plan/plan_segments.h"
+#include "meshwright/profile/known_profiles.h"
+#include "meshwright/profile/segment_candidates.h"
+#include "meshwright/profile/segment_search.h"
+#include "meshwright/profile/segment_space.h"
+#include "meshwright/profile/whole_step.h"
+
+namespace meshwright {
+
+// A plan on one mesh with what it was composed from.
+struct ProfiledPlan {
+  IntraPlan intra;
+  std::vector<PlanSegment> segments;  // empty: planned by the cost model without segments
+  std::optional<PlanProfile> profile;
+  StepChoice step;
+  std::vector<std::string> warnings;
+};
+
+struct ProfiledPlannerOptions {
+  int64_t budget_bytes = 0;  // of a device; solve::kUnlimited: all that is wanted
+  double seconds = 30;       // for all calls together
+  int threads = 2;
+  uint64_t seed = 1;
+};
+
+// Plans a program on one mesh with what is known of its segments and whole steps there.
+class ProfiledPlanner {
+ public:
+  // All must outlive it. Errors: SegmentSpace::Make, CandidateSpace::Make.
+  static absl::StatusOr<std::unique_ptr<ProfiledPlanner>> Make(
+      const Graph& graph, const CostModelRow& cost_model, const Mesh& mesh,
+      const KnownProfiles& known, const ProfiledPlannerOptions& options);
+
+  // The fastest, as composed from segments or as measured as a whole (docs/profile.md). Errors: see
+  // PlanIntra.
+  absl::StatusOr<ProfiledPlan> Plan();
+
+  // Plans that are worth measuring as a whole, all different, at most so many: the best from
+  // segments, what the cost model alone would choose, and the best without the choice that the
+  // segment with most of the time made in the one before. Those that fit the memory only.
+  absl::StatusOr<std::vector<ProfiledPlan>> Finalists(int most);
+
+ private:
+  ProfiledPlanner(const Graph& graph, const CostModelRow& cost_model, const Mesh& mesh,
+                  const KnownProfiles& known, const ProfiledPlannerOptions& options);
+  double Used() const;
+  PlannerOptions Options() const;
+  absl::StatusOr<ProfiledPlan> PlanFromSegments();
+  absl::StatusOr<ProfiledPlan> PlanByCostModel();
+  absl::StatusOr<ProfiledPlan> PlanWithChoices(const std::vector<std::string>& keys);
+  std::optional<ProfiledPlan> PlanAgain(const StepChoice& choice);
+  void TakeMeasuredStep(ProfiledPlan* plan);
+  CandidateProblem Problem(int64_t limit) const;
+  void LeaveOut(const std::vector<int32_t>& choice);
+  absl::StatusOr<IntraPlan> PlanWhole(const std::vector<const SegmentCandidate*>& chosen);
+  ProfiledPlan Compose(IntraPlan intra, const std::vector<const SegmentCandidate*>& chosen) const;
+  PlanProfile EmptyProfile() const;
+  double HostSeconds() const;
+  double AddSegments(const std::vector<const SegmentCandidate*>& chosen,
+                     std::vector<PlanSegment>* out) const;
+  double AddMoves(const std::vector<const SegmentCandidate*>& chosen,
+                  std::vector<PlanBorderMove>* out) const;
+
+  const Graph& graph_;
+  const CostModelRow& row_;
+  const Mesh& mesh_;
+  const KnownProfiles& known_;
+  const ProfiledPlannerOptions options_;
+  const std::unique_ptr<CostModel> cost_model_;
+  const std::chrono::steady_clock::time_point start_;
+  std::unique_ptr<SegmentSpace> space_;
+  std::unique_ptr<CandidateSpace> candidates_;
+  std::set<std::pair<int32_t, int32_t>> left_out_;  // by segment: candidates
+  std::vector<int32_t> choice_;                     // of the last PlanFromSegments, by position
+};
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_PROFILE_PROFILED_PLANNER_H_
