@@ -124,6 +124,27 @@ def test_the_whole_path(gpt, tmp_path):
     assert verified.passed, verified
 
 
+def test_a_whole_step_is_measured_and_planned_with(tmp_path):
+    fn, arguments = models.mlp(np.random.default_rng(0), layers=1)
+    program, database, path = (tmp_path / name for name in ("mlp.mlir", "db", "plan.json"))
+    program.write_text(jax.jit(fn).lower(*arguments).as_text(debug_info=True))
+    options = ["--mesh", "2", "--devices", "host:2", "--finalists", "2", "--json"]
+    profiled = run(program, database, *options)
+    assert profiled.returncode == 0, profiled.stderr
+    report = json.loads(profiled.stdout)
+    assert report["complete"] and report["steps"]["measured"] >= 1 and report["failed"] == 0
+    words = [BINARY, "plan", program, "--cluster", "2xh100-sxm", "--mesh", "2", "--db", database]
+    planned = subprocess.run(
+        [*map(str, words), "-o", str(path), "--quiet"], capture_output=True, text=True
+    )
+    assert planned.returncode == 0, planned.stderr
+    plan = json.loads(path.read_text())
+    assert plan["profile"]["step"]["samples"] == 7
+    assert plan["step_seconds"] == report["steps"]["seconds"] > 0
+    verified = mw.Plan.load(path).verify(program, repeats=0)
+    assert verified.passed, verified
+
+
 # ---- the driver, with workers that do not need JAX ----
 
 HELLO = (

@@ -1,5 +1,6 @@
 #include "meshwright/profile/finalists.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -9,7 +10,6 @@
 #include "meshwright/profile/known_profiles.h"
 #include "meshwright/profile/measuring_claims.h"
 #include "meshwright/profile/profiled_planner.h"
-#include "meshwright/profile/whole_step.h"
 #include "meshwright/profile/worker_job.h"
 
 namespace meshwright {
@@ -41,14 +41,12 @@ absl::StatusOr<FinalistReport> MeasureFinalists(const Graph& graph, const CostMo
   planning.budget_bytes = options.budget_bytes;
   planning.seconds = kPlanningShare * options.seconds;
   planning.threads = options.threads;
-  if (options.progress) options.progress("planning whole steps");
+  if (options.progress) options.progress(report, "planning whole steps");
   MW_ASSIGN_OR_RETURN(const std::unique_ptr<ProfiledPlanner> planner,
                       ProfiledPlanner::Make(graph, cost_model, mesh, known, planning));
   MW_ASSIGN_OR_RETURN(const std::vector<ProfiledPlan> finalists, planner->Finalists(options.most));
-  const std::string program = StepProgram(graph);
   std::vector<ProfileKey> keys;
-  for (const ProfiledPlan& plan : finalists)
-    keys.push_back({program, ProfileMeshText(mesh), plan.step.Text()});
+  for (const ProfiledPlan& plan : finalists) keys.push_back(planner->StepKey(plan));
   MeasuringClaims claims(*database, environment);
   MW_ASSIGN_OR_RETURN(const std::vector<ClaimAnswer> answers,
                       claims.Claim(keys, [&options](const Profile& profile) {
@@ -61,7 +59,7 @@ absl::StatusOr<FinalistReport> MeasureFinalists(const Graph& graph, const CostMo
     if (answers[i].state == ClaimAnswer::State::kKnown)
       CountStep(finalists[i], answers[i].known, &report);
     if (answers[i].state != ClaimAnswer::State::kMine) continue;
-    absl::StatusOr<WorkerJob> job = StepJob(graph, mesh, finalists[i].intra, std::move(keys[i]));
+    absl::StatusOr<WorkerJob> job = planner->StepJob(finalists[i]);
     if (!job.ok()) {
       report.warning = absl::StrCat("no whole step was measured: ", job.status().message());
       return report;
@@ -69,24 +67,29 @@ absl::StatusOr<FinalistReport> MeasureFinalists(const Graph& graph, const CostMo
     plans.push_back(&finalists[i]);
     jobs.push_back(*std::move(job));
   }
-  std::vector<const WorkerJob*> pointers;
-  for (const WorkerJob& job : jobs) pointers.push_back(&job);
-  if (jobs.empty() || (options.stop && options.stop())) return report;
-  MW_RETURN_IF_ERROR(worker->Measure(
-      pointers,
-      [&](size_t j, ProfileMeasurement measurement) -> absl::Status {
-        SummarizeSamples(&measurement);
-        MW_RETURN_IF_ERROR(
-            database->Store(environment, jobs[j].key, jobs[j].description, measurement));
-        const bool failed = measurement.status != MeasurementStatus::kMeasured;
-        ++(failed ? report.failed : report.measured);
-        if (failed)
-          report.warning = absl::StrCat("a whole step could not be measured: ", measurement.error);
-        CountStep(*plans[j], measurement, &report);
-        if (options.progress) options.progress("whole steps");
-        return absl::OkStatus();
-      },
-      [&claims] { return claims.Renew(); }));
+  const auto batch = static_cast<size_t>(std::max(options.threads, 1));
+  for (size_t begin = 0; begin < jobs.size() && !(options.stop && options.stop()); begin += batch) {
+    std::vector<const WorkerJob*> pointers;
+    for (size_t j = begin; j < std::min(begin + batch, jobs.size()); ++j)
+      pointers.push_back(&jobs[j]);
+    MW_RETURN_IF_ERROR(worker->Measure(
+        pointers,
+        [&](size_t j, ProfileMeasurement measurement) -> absl::Status {
+          const WorkerJob& job = jobs[begin + j];
+          SummarizeSamples(&measurement);
+          MW_RETURN_IF_ERROR(database->Store(environment, job.key, job.description, measurement));
+          const bool failed = measurement.status != MeasurementStatus::kMeasured;
+          ++(failed ? report.failed : report.measured);
+          if (failed) {
+            report.warning =
+                absl::StrCat("a whole step could not be measured: ", measurement.error);
+          }
+          CountStep(*plans[begin + j], measurement, &report);
+          if (options.progress) options.progress(report, job.description);
+          return absl::OkStatus();
+        },
+        [&claims] { return claims.Renew(); }));
+  }
   MW_RETURN_IF_ERROR(claims.Release());
   return report;
 }

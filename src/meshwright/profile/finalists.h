@@ -14,6 +14,14 @@
 
 namespace meshwright {
 
+// What is known of the finalists after a profile.
+struct FinalistReport {
+  int64_t steps = 0;                 // plans that are measured as a whole, now or before
+  int64_t measured = 0, failed = 0;  // now
+  double best_seconds = 0, best_spread = 0, best_composed = 0;  // of the fastest; steps > 0
+  std::string warning;                                          // empty: none
+};
+
 struct FinalistOptions {
   int most = 4;  // plans
   double seconds = 60;
@@ -21,15 +29,7 @@ struct FinalistOptions {
   bool retry = false;        // what failed before
   int threads = 2;           // of planning, and of compiling
   std::function<bool()> stop;
-  std::function<void(const std::string& what)> progress;
-};
-
-// What is known of the finalists after a profile.
-struct FinalistReport {
-  int64_t steps = 0;                 // plans that are measured as a whole, now or before
-  int64_t measured = 0, failed = 0;  // now
-  double best_seconds = 0, best_spread = 0, best_composed = 0;  // of the fastest; steps > 0
-  std::string warning;                                          // empty: none
+  std::function<void(const FinalistReport& report, const std::string& what)> progress;
 };
 
 // Measures whole steps under the plans that are the most promising by what `database` knows of the

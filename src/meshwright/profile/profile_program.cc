@@ -94,14 +94,14 @@ void RemoveIfEmpty(ProfileDatabase database) {
   std::filesystem::remove(path, ignored);
 }
 
-ProfileProgress ProgressOf(const ProfileReport& report, const ProfileRequest& request,
-                           double seconds, const std::string& what) {
+ProfileProgress ProgressOf(const ProfileReport& segments, const FinalistReport& steps,
+                           const ProfileRequest& request, double seconds, const std::string& what) {
   ProfileProgress progress;
   progress.seconds = seconds;
   progress.left_seconds = std::max(0.0, request.budget_seconds - seconds);
-  progress.measured = report.measured + report.finalists.measured;
-  progress.known = report.known;
-  progress.failed = report.failed + report.finalists.failed;
+  progress.measured = segments.measured + steps.measured;
+  progress.known = segments.known;
+  progress.failed = segments.failed + steps.failed;
   progress.what = what;
   return progress;
 }
@@ -190,8 +190,8 @@ absl::StatusOr<ProfileReport> ProfileProgram(const ProfileRequest& request) {
     finals.seconds = request.budget_seconds - seconds();
     finals.threads = measuring.threads;
     finals.stop = measuring.stop;
-    finals.progress = [&](const std::string& what) {
-      if (request.progress) request.progress(ProgressOf(report, request, seconds(), what));
+    finals.progress = [&](const FinalistReport& steps, const std::string& what) {
+      if (request.progress) request.progress(ProgressOf(report, steps, request, seconds(), what));
     };
     MW_RETURN_IF_ERROR(AddFinalists(request, program.graph, *row, mesh, std::move(finals),
                                     worker.get(), &*database, &report));

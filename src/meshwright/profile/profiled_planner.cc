@@ -81,6 +81,14 @@ absl::StatusOr<std::vector<ProfiledPlan>> ProfiledPlanner::Finalists(int most) {
   return finalists;
 }
 
+ProfileKey ProfiledPlanner::StepKey(const ProfiledPlan& plan) const {
+  return {StepProgram(graph_), ProfileMeshText(mesh_), plan.step.Text()};
+}
+
+absl::StatusOr<WorkerJob> ProfiledPlanner::StepJob(const ProfiledPlan& plan) const {
+  return WholeStepJob(space_->graph(), mesh_, plan.intra, StepKey(plan));
+}
+
 double ProfiledPlanner::Used() const {
   return std::chrono::duration<double>(Clock::now() - start_).count();
 }

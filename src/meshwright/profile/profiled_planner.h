@@ -21,6 +21,7 @@
 #include "meshwright/profile/segment_search.h"
 #include "meshwright/profile/segment_space.h"
 #include "meshwright/profile/whole_step.h"
+#include "meshwright/profile/worker_job.h"
 
 namespace meshwright {
 
@@ -56,6 +57,11 @@ class ProfiledPlanner {
   // segments, what the cost model alone would choose, and the best without the choice that the
   // segment with most of the time made in the one before. Those that fit the memory only.
   absl::StatusOr<std::vector<ProfiledPlan>> Finalists(int most);
+
+  // Where a whole step under `plan` is kept in a database, and how to measure it. Error: see
+  // worker_job.h.
+  ProfileKey StepKey(const ProfiledPlan& plan) const;
+  absl::StatusOr<WorkerJob> StepJob(const ProfiledPlan& plan) const;
 
  private:
   ProfiledPlanner(const Graph& graph, const CostModelRow& cost_model, const Mesh& mesh,

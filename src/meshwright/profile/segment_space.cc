@@ -349,6 +349,7 @@ absl::StatusOr<std::unique_ptr<SegmentSpace>> SegmentSpace::Make(const Graph& gr
   return std::unique_ptr<SegmentSpace>(new SegmentSpace(std::move(state)));
 }
 
+const Graph& SegmentSpace::graph() const { return state_->graph; }
 const std::vector<Segment>& SegmentSpace::segments() const { return state_->segments; }
 const std::vector<int32_t>& SegmentSpace::sequence() const { return state_->network->sequence; }
 const std::vector<int32_t>& SegmentSpace::same_as() const { return state_->same_as; }

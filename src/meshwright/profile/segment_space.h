@@ -51,6 +51,8 @@ class SegmentSpace {
                                                             int threads = 2);
   ~SegmentSpace();
 
+  // The program without calls: operators and values have the same numbers, names are unique.
+  const Graph& graph() const;
   const std::vector<Segment>& segments() const;
   const std::vector<int32_t>& sequence() const;  // indices into segments()
   // By position in the sequence: the first position that is the same operators, which must have the

@@ -123,8 +123,8 @@ absl::StatusOr<WorkerJob> SegmentJob(const ProgramSlice& slice, const Mesh& mesh
   return ProgramJob(slice.graph, mesh, plan, tied, tied, positive, std::move(key));
 }
 
-absl::StatusOr<WorkerJob> StepJob(const Graph& graph, const Mesh& mesh, const IntraPlan& plan,
-                                  ProfileKey key) {
+absl::StatusOr<WorkerJob> WholeStepJob(const Graph& graph, const Mesh& mesh, const IntraPlan& plan,
+                                       ProfileKey key) {
   for (const OpId parameter : graph.parameters) {
     if (!graph[parameter].leaf.empty()) {
       return absl::UnimplementedError(

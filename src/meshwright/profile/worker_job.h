@@ -28,9 +28,10 @@ struct WorkerJob {
 absl::StatusOr<WorkerJob> SegmentJob(const ProgramSlice& slice, const Mesh& mesh,
                                      const IntraPlan& plan, ProfileKey key);
 
-// A whole step of the program under `plan`. Error: an input or output that is no array.
-absl::StatusOr<WorkerJob> StepJob(const Graph& graph, const Mesh& mesh, const IntraPlan& plan,
-                                  ProfileKey key);
+// A whole step of the program under `plan`. Names are unique in `graph`'s module. Error: an input
+// or output that is no array.
+absl::StatusOr<WorkerJob> WholeStepJob(const Graph& graph, const Mesh& mesh, const IntraPlan& plan,
+                                       ProfileKey key);
 
 // Moving an array of `shape`, "bf16[32,1024]", from one sharding to another. Errors: malformed.
 absl::StatusOr<WorkerJob> ReshardingJob(const std::string& shape, const Mesh& mesh,
