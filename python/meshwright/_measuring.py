@@ -37,6 +37,11 @@ _SAMPLE_SECONDS = 0.05
 _MOST_EXECUTIONS = 20
 _SAMPLES = 7
 _WARM_UP = 2
+# Devices lower their clocks within the first second of full load. A training run sees what they are
+# then, so measuring begins after as long a time of it.
+_LOAD_SECONDS = 0.4
+_LOAD_SECONDS_OF_STEP = 2.0
+_MOST_LOAD_EXECUTIONS = 2000
 
 
 @dataclasses.dataclass
@@ -126,7 +131,8 @@ def measure(compiled: Compiled, agree: Callable[[int], int]) -> list[float]:
     job = compiled.job
     arguments = [array(row, sharding) for row, sharding in zip(job["inputs"], compiled.inputs)]
     # Collectives of several executions at a time may wait for each other's threads on a CPU.
-    apart = job.get("wait", False) or jax.devices()[0].platform == "cpu"
+    on_cpu = jax.devices()[0].platform == "cpu"
+    apart = job.get("wait", False) or on_cpu
 
     def run(times: int) -> float:
         start = time.perf_counter()
@@ -141,6 +147,10 @@ def measure(compiled: Compiled, agree: Callable[[int], int]) -> list[float]:
 
     run(_WARM_UP)
     once = run(1)
+    if not on_cpu:
+        load = _LOAD_SECONDS_OF_STEP if job.get("wait", False) else _LOAD_SECONDS
+        run(agree(min(max(math.ceil(load / max(once, 1e-6)), 1), _MOST_LOAD_EXECUTIONS)))
+        once = run(1)
     times = agree(int(min(max(math.ceil(_SAMPLE_SECONDS / max(once, 1e-6)), 1), _MOST_EXECUTIONS)))
     return [run(times) for _ in range(_SAMPLES)]
 
