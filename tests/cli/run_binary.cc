@@ -12,6 +12,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "absl/strings/str_replace.h"
+#include "meshwright/base/printable.h"
+
 namespace meshwright {
 
 namespace {
@@ -44,7 +47,8 @@ RunResult RunWatched(const std::vector<std::string>& arguments, const std::strin
   RunResult result;
   result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   result.out = ReadText(out);
-  result.err = ReadText(err);
+  result.err_text = ReadText(err);
+  result.err = absl::StrReplaceAll(result.err_text, {{"\n  ", " "}});
   return result;
 }
 
@@ -100,7 +104,8 @@ std::vector<std::string> ScratchFolder::Names() const {
 
 void ExpectFitsATerminal(const std::string& output) {
   std::istringstream lines(output);
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+  for (std::string line; std::getline(lines, line);)
+    EXPECT_LE(DisplayWidth(line), kColumns) << line;
 }
 
 std::string ReadText(const std::string& path) {

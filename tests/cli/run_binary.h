@@ -8,7 +8,9 @@ namespace meshwright {
 
 struct RunResult {
   int exit_code = -1;  // 128 + N if signal N ended it
-  std::string out, err;
+  std::string out;
+  std::string err;       // messages as they were meant: without the line breaks that wrap them
+  std::string err_text;  // as it was written
 };
 
 // Runs the meshwright binary with `arguments` and `input` as its standard input; standard error is

@@ -132,6 +132,8 @@ void Rename(Plan& plan, const std::function<std::string(const std::string&)>& na
     rename(stage.device);
     tensors(stage.parameters);
     tensors(stage.outputs);
+    for (std::string& own : stage.parameter_names) rename(own);
+    for (std::string& own : stage.output_names) rename(own);
     instructions(stage.instructions);
   }
   if (plan.transformer.has_value()) rename(plan.transformer->model);

@@ -196,10 +196,6 @@ TEST(WhyNot, ErrorsSayWhatIsWrong) {
   EXPECT_THAT(message(plan, "p[0]=[x,_]", ""), HasSubstr("give the program with --program"));
   plan.options.memory = "lots";
   EXPECT_THAT(message(plan, "p[0]=[x,_]", ""), HasSubstr("$.options.memory: found \"lots\""));
-  plan.stages.emplace_back();
-  EXPECT_THAT(message(plan, "p[0]=[x,_]", ""), HasSubstr("without a pipeline"));
-  plan.transformer.emplace();
-  EXPECT_THAT(message(plan, "p[0]=[x,_]", ""), HasSubstr("of a model"));
 }
 
 }  // namespace

@@ -16,9 +16,10 @@ class Search {
  public:
   Search(const Graph& graph, const CostModel& cost_model, const FusionInfo& fusion,
          const std::vector<Interval>& intervals, int64_t budget,
-         const std::map<size_t, Sharding>& given)
+         const std::map<size_t, Sharding>& given, const std::map<size_t, Sharding>& given_outputs)
       : graph_(graph), cost_(cost_model), fusion_(fusion), intervals_(intervals), budget_(budget) {
     for (const auto& [parameter, sharding] : given) given_[graph.parameters[parameter]] = sharding;
+    for (const auto& [output, sharding] : given_outputs) given_[graph.outputs[output]] = sharding;
     int32_t end = 0;
     for (const Interval& i : intervals) end = std::max(end, i.end);
     usage_.assign(end, 0);
@@ -71,7 +72,11 @@ class Search {
     const bool free = !op.results.empty() && fusion_.free[op.results[0].index()];
     if (free) return DecideOp(i + 1, cost);
     if (op.parameter >= 0) return DecideParameter(i, cost);
+    const auto given = given_.find(OpId(i));
     for (const Strategy& strategy : strategies_[i]) {
+      if (given != given_.end() &&
+          *OperandSharding(rules_[i], strategy, 0, mesh()) != given->second)
+        continue;
       double c = cost + Compute(i, strategy);
       bool pending = false;
       for (FactorIndex f : strategy)
@@ -189,8 +194,9 @@ class Search {
 
 std::optional<double> BruteForce(const Graph& graph, const CostModel& cost_model,
                                  const FusionInfo& fusion, const std::vector<Interval>& intervals,
-                                 int64_t budget_bytes, const std::map<size_t, Sharding>& given) {
-  return Search(graph, cost_model, fusion, intervals, budget_bytes, given).Run();
+                                 int64_t budget_bytes, const std::map<size_t, Sharding>& given,
+                                 const std::map<size_t, Sharding>& given_outputs) {
+  return Search(graph, cost_model, fusion, intervals, budget_bytes, given, given_outputs).Run();
 }
 
 }  // namespace meshwright

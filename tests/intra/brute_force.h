@@ -17,11 +17,12 @@ namespace meshwright {
 // operator, every sharding of every value that several operators use, and every storage of every
 // parameter. Shares with the planner the rules, the prices, fusion and liveness, but neither its
 // grouping of operators nor its problem. nullopt if nothing fits. Only for tiny programs without
-// loops. `given`: how parameters (by position in graph.parameters) have to be stored.
+// loops. `given`: how parameters (by position in graph.parameters) have to be stored, and
+// `given_outputs` how outputs (by position in graph.outputs) have to leave.
 std::optional<double> BruteForce(const Graph& graph, const CostModel& cost_model,
                                  const FusionInfo& fusion, const std::vector<Interval>& intervals,
-                                 int64_t budget_bytes,
-                                 const std::map<size_t, Sharding>& given = {});
+                                 int64_t budget_bytes, const std::map<size_t, Sharding>& given = {},
+                                 const std::map<size_t, Sharding>& given_outputs = {});
 
 }  // namespace meshwright
 

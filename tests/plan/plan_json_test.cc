@@ -255,7 +255,20 @@ TEST(PlanJsonErrors, NamesThePlace) {
       {"/memory_timeline/time/1", 0,
        "$.memory_timeline.time[1]: found 0, expected ascending numbers below 2"},
       {"/memory_timeline/inputs", {1}, "$.memory_timeline: its lists are not equally long"},
-      {"/memory_timeline/seconds/0", -1, "$.memory_timeline.seconds[0]: expected a number from 0"},
+      {"/memory_timeline/seconds/0", -1,
+       "$.memory_timeline.seconds[0]: found -1.0, expected a number from 0 to"},
+      {"/stages/1/parameter_names", OrderedJson::array(),
+       "$.stages[1].parameter_names: found 0 names, expected "},
+      {"/stages/0/output_names", {"a"}, "$.stages[0].output_names: found 1 name, expected 0"},
+      {"/gap", 1.5, "$.gap: found 1.5, expected a number from 0 to 1"},
+      {"/gap", -0.1, "$.gap: found -0.1, expected a number from 0 to 1"},
+      {"/step_seconds", 1e300, "$.step_seconds: found 1e+300, expected a number from 0 to 1e+18"},
+      {"/collectives/0/bytes_per_device", -5,
+       "$.collectives[0].bytes_per_device: found -5, expected an integer from 0"},
+      {"/collectives/0/seconds", -5, "$.collectives[0].seconds: found -5, expected a number"},
+      {"/memory_by_category/inputs", int64_t{1} << 62,
+       "$.memory_by_category: the categories are more than the"},
+      {"/profile/segment_seconds", -1, "$.profile.segment_seconds: found -1.0, expected a number"},
       {"/instructions/0/collective/0/count", true,
        "p.json: $.instructions[0].collective[0].count: found boolean"},
       {"/options/seed", -1,
@@ -304,13 +317,57 @@ TEST(PlanJsonErrors, NotJson) {
     const absl::StatusOr<Plan> read = ParsePlanJson(text, "p.json");
     ASSERT_FALSE(read.ok()) << text;
     const std::string message(read.status().message());
-    EXPECT_THAT(message, HasSubstr("p.json: not valid JSON: parse error at line 1, column"));
+    EXPECT_THAT(message, HasSubstr("p.json: not valid JSON, at $"));
+    EXPECT_THAT(message, HasSubstr(": parse error at line 1, column"));
     EXPECT_EQ(message.find('\n'), std::string::npos);
   }
   EXPECT_THAT(std::string(ParsePlanJson("[]", "p.json").status().message()),
               HasSubstr("$: found array, expected an object"));
   EXPECT_THAT(std::string(ParsePlanJson("{}", "p.json").status().message()),
               HasSubstr("this is no plan"));
+}
+
+// Numbers that JSON cannot hold are named by their place, as wrong values are.
+TEST(PlanJsonErrors, WhatIsNoNumberIsNamedByItsPath) {
+  const std::string text = PlanToJson(SamplePlan());
+  const size_t at = text.find("\"seconds\": ", text.find("\"collectives\""));
+  for (const std::string wrong : {"1e999", "NaN", "-Infinity", "inf"}) {
+    SCOPED_TRACE(wrong);
+    std::string damaged = text;
+    const size_t begin = at + 11, end = damaged.find_first_of(",}", begin);
+    damaged.replace(begin, end - begin, wrong);
+    const std::string message(ParsePlanJson(damaged, "p.json").status().message());
+    EXPECT_THAT(message, HasSubstr("p.json: not valid JSON, at $.collectives[0].seconds: "));
+  }
+}
+
+// A plan without stages is for all devices of its cluster.
+TEST(PlanJsonErrors, MeshesHaveTheDevicesOfTheCluster) {
+  Plan plan = SamplePlan();
+  for (const int64_t size : {int64_t{1}, int64_t{3}, int64_t{1} << 62}) {
+    plan.mesh[0].size = size;
+    const absl::StatusOr<Plan> read = ParsePlanJson(PlanToJson(plan), "p.json");
+    EXPECT_THAT(std::string(read.status().message()),
+                HasSubstr("p.json: $.mesh.axes: found a mesh of "));
+  }
+}
+
+TEST(PlanJsonErrors, AmountsOfModelsAreAmounts) {
+  const OrderedJson sample = OrderedJson::parse(PlanToJson(SampleModelPlan()));
+  const std::vector<std::pair<std::string, double>> cases = {
+      {"/transformer/mfu", 1.01},
+      {"/transformer/hfu", -0.1},
+      {"/transformer/model_flops", -1},
+      {"/transformer/seconds/bubble", -1e-3},
+      {"/transformer/seconds/compute", 1e300},
+  };
+  for (const auto& [pointer, value] : cases) {
+    SCOPED_TRACE(pointer);
+    OrderedJson json = sample;
+    json[OrderedJson::json_pointer(pointer)] = value;
+    EXPECT_THAT(std::string(ParsePlanJson(json.dump(), "p.json").status().message()),
+                HasSubstr(", expected a number from 0 to "));
+  }
 }
 
 TEST(PlanJsonErrors, DeepNestingIsNoCrash) {

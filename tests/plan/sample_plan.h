@@ -133,6 +133,9 @@ inline Plan SamplePipelinePlan() {
   next.devices = {2, 3};
   next.same_as = 0;
   next.collectives.clear();
+  for (const PlanTensor& parameter : stage.parameters)
+    next.parameter_names.push_back(parameter.name + ".next");
+  for (const PlanTensor& output : stage.outputs) next.output_names.push_back(output.name + ".next");
   next.parameters.clear();
   next.outputs.clear();
   next.instructions.clear();

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/cli/message.h"
 #include "meshwright/cluster/calibration.h"
 #include "meshwright/cluster/measurements.h"
 
@@ -61,8 +62,7 @@ absl::StatusOr<std::string> CalibrationFrom(const std::string& text, const std::
   std::vector<std::string> warnings;
   const absl::StatusOr<Calibration> calibration =
       Calibrate(rows, device, fs::path(source).filename().string(), &warnings);
-  for (const std::string& warning : warnings)
-    std::fprintf(stderr, "meshwright: warning: %s\n", warning.c_str());
+  for (const std::string& warning : warnings) PrintWarning(warning);
   MW_RETURN_IF_ERROR(calibration.status());
   return CalibrationYaml(*calibration);
 }

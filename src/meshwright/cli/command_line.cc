@@ -9,12 +9,11 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cli/help_formatter.h"
+#include "meshwright/cli/message.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/plan/version.h"
 
@@ -27,17 +26,6 @@ constexpr int kInterrupted = 130;  // 128 + SIGINT, as shells report it
 
 // Files are written in one step at the end, so there is nothing to clean up.
 void ExitOnInterrupt(int) { _exit(kInterrupted); }
-
-void PrintError(absl::string_view message) {
-  const bool ends_line = !message.empty() && message.back() == '\n';
-  std::string text = absl::StrCat("meshwright: ", message, ends_line ? "" : "\n");
-  // What files and arguments hold must not steer the terminal.
-  for (size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    if (c != '\n' && absl::ascii_iscntrl(c)) text.replace(i, 1, absl::StrFormat("\\x%02x", c));
-  }
-  std::fwrite(text.data(), 1, text.size(), stderr);
-}
 
 int Run(int argc, char** argv) {
   CLI::App app("Meshwright plans how to train a neural network on many accelerators.",
@@ -73,7 +61,7 @@ int Run(int argc, char** argv) {
   }
   if (parse_only) return 0;
   const absl::Status status = actions.at(app.get_subcommands()[0])();
-  if (!status.ok()) PrintError(status.message());
+  if (!status.ok()) PrintError(FromAbsl(status.message()));
   return ExitCode(status);
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
+#include "meshwright/base/printable.h"
 
 namespace meshwright {
 namespace {
@@ -29,13 +30,14 @@ void ProgressLine::Show(const ProgramProgress& progress) {
   std::string line =
       absl::StrFormat("[%5.1f s] mesh %s: %s", progress.seconds, progress.mesh, progress.phase);
   if (progress.gap.has_value()) absl::StrAppendFormat(&line, ", gap %.2f %%", 100 * *progress.gap);
+  line = Fit(line, kColumns - 1);
   if (!terminal_) {
     std::fprintf(stderr, "%s\n", line.c_str());
     return;
   }
-  const size_t width = std::max(line.size(), shown_);
-  shown_ = line.size();
-  line.resize(width, ' ');  // covers what was there before
+  const size_t width = DisplayWidth(line);
+  if (width < shown_) line.append(shown_ - width, ' ');  // covers what was there before
+  shown_ = width;
   std::fprintf(stderr, "\r%s", line.c_str());
   std::fflush(stderr);
 }

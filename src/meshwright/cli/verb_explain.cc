@@ -72,13 +72,14 @@ Action AddExplainVerb(CLI::App& app) {
   CLI::Option* const tensor = app.add_option(
       "--tensor", command->tensor,
       "the placement of every parameter, output or instruction of this name (* and ? match any "
-      "characters), who makes it and who moves it");
+      "characters, {0..3,7} these numbers), who makes it and who moves it");
   CLI::Option* const parameters =
       app.add_flag("--parameters", command->parameters, "the placement of every parameter");
   tensor->excludes(parameters);
   app.add_option("--why-not", command->why_not,
-                 "NAME=SPEC, as --fix of `meshwright plan`: what it would cost to shard NAME like "
-                 "SPEC, everything else planned anew; repeatable")
+                 "NAME=SPEC as --fix of `meshwright plan`: what it would cost to shard NAME like "
+                 "SPEC, everything else planned anew; of a pipeline the stages that have the "
+                 "parameter NAME; of a model degrees like tp=4,pp=2; repeatable")
       ->allow_extra_args(false)
       ->excludes(tensor)
       ->excludes(parameters);

@@ -5,9 +5,11 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/inter/schedule.h"
@@ -49,10 +51,9 @@ absl::Status RunSimulate(const SimulateCommand& command) {
     const SimulationTrace shown = TraceOf(simulated);
     MW_RETURN_IF_ERROR(WriteOutput(trace, shown.json));
     if (shown.tasks < shown.all_tasks) {
-      std::fprintf(stderr,
-                   "meshwright: warning: the trace shows the first %zu of %zu tasks, %s of %s\n",
-                   shown.tasks, shown.all_tasks, SecondsText(shown.seconds).c_str(),
-                   SecondsText(simulated.simulation.seconds).c_str());
+      PrintWarning(absl::StrFormat("the trace shows the first %d of %d tasks, %s of %s",
+                                   shown.tasks, shown.all_tasks, SecondsText(shown.seconds),
+                                   SecondsText(simulated.simulation.seconds)));
     }
   }
   return PrintOutput(command.json ? SimulationJson(simulated) : SimulationTable(simulated));

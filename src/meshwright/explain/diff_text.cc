@@ -12,6 +12,7 @@
 #include "meshwright/explain/plan_difference.h"
 #include "meshwright/explain/screen.h"
 #include "meshwright/plan/columns.h"
+#include "meshwright/plan/folded_names.h"
 #include "meshwright/plan/plan_table.h"
 
 namespace meshwright {
@@ -20,18 +21,20 @@ namespace {
 constexpr size_t kMostTexts = 20, kMostChangedCollectives = 10, kMostArrays = 12;
 
 std::string SignedBytes(int64_t before, int64_t after) {
-  if (before == after) return "0 B";
+  if (before == after) return "same";
   const bool more = after > before;
   return absl::StrCat(more ? "+" : "-", BytesText(more ? after - before : before - after));
 }
 
 std::string SignedCost(const Plan& plan, double before, double after) {
+  if (SameUpToRounding(before, after, std::max(std::abs(before), std::abs(after)))) return "same";
   const double change = after - before;
   return absl::StrCat(change < 0 ? "-" : change > 0 ? "+" : "", CostText(plan, std::abs(change)));
 }
 
 std::string RelativeText(double before, double after) {
-  return before > 0 ? absl::StrFormat("%+.2f %%", 100 * (after / before - 1)) : "";
+  if (before <= 0 || SameUpToRounding(before, after, before)) return "";
+  return absl::StrFormat("%+.2f %%", 100 * (after / before - 1));
 }
 
 std::string Or(const std::string& text, const std::string& otherwise) {
@@ -62,8 +65,8 @@ std::string ArraySection(const std::string& title, const std::vector<ChangedArra
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < std::min(groups.size(), kMostArrays); ++i) {
     const ChangedArrays& one = groups[i];
-    rows.push_back({one.name, TimesText(one.count), one.type, Or(one.before, "not there"), "->",
-                    Or(one.after, "not there"),
+    rows.push_back({one.name, TimesText(one.count, one.exact), one.type,
+                    Or(one.before, "not there"), "->", Or(one.after, "not there"),
                     with_bytes ? SignedBytes(one.bytes_before, one.bytes_after) : ""});
   }
   std::vector<bool> right = {false, true, false, false, false, false, true};
@@ -92,6 +95,7 @@ ExplainJson ArraysJson(const std::vector<ChangedArrays>& groups) {
   ExplainJson list = ExplainJson::array();
   for (const ChangedArrays& one : groups) {
     list.push_back({{"name", one.name},
+                    {"exact", one.exact},
                     {"count", one.count},
                     {"type", one.type},
                     {"before", one.before},

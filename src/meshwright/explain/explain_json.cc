@@ -26,13 +26,14 @@ ExplainJson PartJson(const PlanPart& part) {
   ExplainJson residents = ExplainJson::array();
   for (const ParameterGroup& group : summary.parameters) {
     parameters.push_back({{"name", group.name},
+                          {"exact", group.exact},
                           {"count", group.count},
                           {"dtype", group.type.dtype},
                           {"shape", group.type.shape},
                           {"spec", group.spec},
                           {"category", MemoryCategoryName(group.category)},
                           {"kind", KindName(group.roles)},
-                          {"parallelism", RolesText(group.roles, part.mesh)},
+                          {"parallelism", group.parallelism},
                           {"replicas", group.replicas},
                           {"bytes_per_device", group.bytes},
                           {"whole_bytes", group.whole_bytes}});
@@ -63,6 +64,7 @@ ExplainJson PartJson(const PlanPart& part) {
   }
   for (const ResidentGroup& group : summary.residents) {
     residents.push_back({{"name", group.name},
+                         {"exact", group.exact},
                          {"count", group.count},
                          {"source", group.source},
                          {"category", MemoryCategoryName(group.category)},

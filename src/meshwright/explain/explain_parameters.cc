@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,43 @@ double Replicas(const PlanPart& part, const PlanTensor& tensor) {
   return Devices(part.mesh) / DevicesOf(part, AxesOfSpec(tensor.spec));
 }
 
+// A stage, or the whole plan.
+struct MemberOfPart {
+  std::shared_ptr<const PlanPart> part;
+  size_t member = 0;  // of part->stages
+  std::shared_ptr<const std::vector<ParameterParallelism>> judged;
+};
+
+// In the order of the stages.
+std::vector<MemberOfPart> MembersOf(const std::vector<PlanPart>& parts) {
+  std::vector<MemberOfPart> members;
+  for (const PlanPart& one : parts) {
+    const auto part = std::make_shared<const PlanPart>(one);
+    const auto judged =
+        std::make_shared<const std::vector<ParameterParallelism>>(JudgeParameters(one));
+    for (size_t m = 0; m < one.members(); ++m) members.push_back({part, m, judged});
+  }
+  const auto stage = [](const MemberOfPart& at) {
+    return at.part->stages.empty() ? 0 : at.part->stages[at.member];
+  };
+  std::stable_sort(
+      members.begin(), members.end(),
+      [&](const MemberOfPart& a, const MemberOfPart& b) { return stage(a) < stage(b); });
+  return members;
+}
+
+// What users tell apart among parameters, in the order in which they are listed.
+struct KindOfParameter {
+  const char* title;
+  bool (*takes)(MemoryCategory);
+};
+constexpr KindOfParameter kKindsOfParameters[] = {
+    {"parameter", [](MemoryCategory c) { return c == MemoryCategory::kParameters; }},
+    {"optimizer state", [](MemoryCategory c) { return c == MemoryCategory::kOptimizerState; }},
+    {"input", [](MemoryCategory c) {
+       return c != MemoryCategory::kParameters && c != MemoryCategory::kOptimizerState;
+     }}};
+
 // On two lines each where one is too short for the names.
 std::string ParameterTable(std::vector<std::vector<std::string>> rows) {
   const std::vector<bool> right = {false, false, false, true, true, false};
@@ -62,27 +100,27 @@ std::string ParameterTable(std::vector<std::vector<std::string>> rows) {
 absl::StatusOr<std::string> ExplainParameters(const Plan& plan) {
   if (absl::Status status = CheckHasParameters(plan); !status.ok()) return status;
   std::string text;
-  for (const PlanPart& part : PartsOf(plan)) {
+  for (const MemberOfPart& at : MembersOf(PartsOf(plan))) {
     const std::string mesh =
-        part.mesh.empty() ? "one device" : StrCat("mesh ", MeshText(part.mesh));
-    if (part.stages.empty()) {
-      StrAppend(&text, WrapWords(mesh, 2));
-    } else {
-      StrAppend(&text, WrapWords(StrCat(part.stages.size() == 1 ? "stage " : "stages ",
-                                        absl::StrJoin(part.stages, ","), ", ", mesh),
-                                 2));
+        at.part->mesh.empty() ? "one device" : StrCat("mesh ", MeshText(at.part->mesh));
+    StrAppend(&text, WrapWords(at.part->stages.empty()
+                                   ? mesh
+                                   : StrCat("stage ", at.part->stages[at.member], ", ", mesh),
+                               2));
+    for (const KindOfParameter& kind : kKindsOfParameters) {
+      std::vector<std::vector<std::string>> rows = {
+          {kind.title, "type", "spec", "bytes", "replicas", "parallelism"}};
+      for (size_t p = 0; p < at.part->parameters.size(); ++p) {
+        const PlanTensor& tensor = at.part->parameters[p];
+        if (at.part->received[p] || !kind.takes(tensor.category)) continue;
+        rows.push_back({at.part->ParameterName(at.member, p),
+                        TypeText({tensor.dtype, tensor.shape}), SpecText(tensor.spec),
+                        BytesText(tensor.bytes_per_device),
+                        absl::StrFormat("%.0f", Replicas(*at.part, tensor)),
+                        RolesText((*at.judged)[p].roles, at.part->mesh)});
+      }
+      if (rows.size() > 1) StrAppend(&text, ParameterTable(std::move(rows)));
     }
-    const std::vector<ParameterParallelism> judged = JudgeParameters(part);
-    std::vector<std::vector<std::string>> rows = {
-        {"parameter", "type", "spec", "bytes", "replicas", "parallelism"}};
-    for (size_t p = 0; p < part.parameters.size(); ++p) {
-      const PlanTensor& tensor = part.parameters[p];
-      rows.push_back({tensor.name, TypeText({tensor.dtype, tensor.shape}), SpecText(tensor.spec),
-                      BytesText(tensor.bytes_per_device),
-                      absl::StrFormat("%.0f", Replicas(part, tensor)),
-                      RolesText(judged[p].roles, part.mesh)});
-    }
-    StrAppend(&text, ParameterTable(std::move(rows)));
   }
   return text;
 }
@@ -90,16 +128,18 @@ absl::StatusOr<std::string> ExplainParameters(const Plan& plan) {
 absl::StatusOr<std::string> ExplainParametersJson(const Plan& plan) {
   if (absl::Status status = CheckHasParameters(plan); !status.ok()) return status;
   ExplainJson list = ExplainJson::array();
-  for (const PlanPart& part : PartsOf(plan)) {
-    const std::vector<ParameterParallelism> judged = JudgeParameters(part);
+  for (const MemberOfPart& at : MembersOf(PartsOf(plan))) {
+    const PlanPart& part = *at.part;
+    const std::vector<ParameterParallelism>& judged = *at.judged;
     for (size_t p = 0; p < part.parameters.size(); ++p) {
       const PlanTensor& tensor = part.parameters[p];
+      if (part.received[p]) continue;
       ExplainJson roles = ExplainJson::object(), mesh = ExplainJson::object();
       for (size_t a = 0; a < part.mesh.size(); ++a) {
         mesh[part.mesh[a].name] = part.mesh[a].size;
         roles[part.mesh[a].name] = AxisRoleName(judged[p].roles[a]);
       }
-      ExplainJson one = {{"name", tensor.name},
+      ExplainJson one = {{"name", part.ParameterName(at.member, p)},
                          {"dtype", tensor.dtype},
                          {"shape", tensor.shape},
                          {"category", MemoryCategoryName(tensor.category)},
@@ -109,8 +149,14 @@ absl::StatusOr<std::string> ExplainParametersJson(const Plan& plan) {
                          {"replicas", Replicas(part, tensor)},
                          {"kind", KindName(judged[p].roles)},
                          {"roles", std::move(roles)},
-                         {"stages", part.stages}};
-      one["layer"] = judged[p].layer.has_value() ? ExplainJson(*judged[p].layer) : ExplainJson();
+                         {"stages", ExplainJson::array()}};
+      if (!part.stages.empty()) one["stages"].push_back(part.stages[at.member]);
+      const int64_t layers_before = part.stages.empty() ? 0 : part.layer_offset[at.member];
+      one["layer"] = judged[p].layer.has_value() ? ExplainJson(*judged[p].layer + layers_before)
+                                                 : ExplainJson();
+      one["state_of"] = judged[p].state_of.has_value()
+                            ? ExplainJson(part.ParameterName(at.member, *judged[p].state_of))
+                            : ExplainJson();
       one["used_by"] =
           judged[p].use.has_value()
               ? ExplainJson(part.instructions[static_cast<size_t>(*judged[p].use)].name)

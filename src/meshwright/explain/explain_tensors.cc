@@ -14,6 +14,7 @@
 #include "meshwright/explain/screen.h"
 #include "meshwright/explain/tensor_facts.h"
 #include "meshwright/plan/columns.h"
+#include "meshwright/plan/folded_names.h"
 #include "meshwright/plan/plan_table.h"
 
 namespace meshwright {
@@ -32,10 +33,7 @@ std::string CollectivesText(const Plan& plan, const std::vector<PlanCollective>&
 std::string LayersText(const std::vector<int64_t>& layers) {
   if (layers.empty()) return "";
   if (layers.size() == 1) return absl::StrCat("layer ", layers[0]);
-  const bool consecutive =
-      layers.back() - layers.front() == static_cast<int64_t>(layers.size()) - 1;
-  return consecutive ? absl::StrCat("layers ", layers.front(), "-", layers.back())
-                     : Counted(static_cast<int64_t>(layers.size()), "layer");
+  return absl::StrCat("layers ", NumbersText(layers));
 }
 
 std::string Commas(std::vector<std::string> parts) {
@@ -44,7 +42,7 @@ std::string Commas(std::vector<std::string> parts) {
 }
 
 std::string ReaderText(const Plan& plan, const TensorReader& reader) {
-  const std::string times = TimesText(reader.count);
+  const std::string times = TimesText(reader.count, reader.exact);
   std::string text =
       StrCat("    ", Fit(reader.name, 50), times.empty() ? "" : StrCat(" ", times), ": ",
              Commas({reader.opcode, reader.phase, Fit(reader.source, 40),
@@ -60,13 +58,13 @@ std::string ReaderText(const Plan& plan, const TensorReader& reader) {
 }
 
 std::string TensorText(const Plan& plan, const TensorFacts& facts) {
-  const std::string times = TimesText(facts.count);
+  const std::string times = TimesText(facts.count, facts.exact);
   std::string text =
       WrapWords(StrCat(Fit(facts.name, 70), times.empty() ? "" : StrCat(" ", times)), 2);
   std::string stages;
   if (!facts.stages.empty()) {
-    stages =
-        StrCat(facts.stages.size() == 1 ? "stage " : "stages ", absl::StrJoin(facts.stages, ","));
+    stages = StrCat(facts.stages.size() == 1 ? "stage " : "stages ",
+                    NumbersText({facts.stages.begin(), facts.stages.end()}));
   }
   StrAppend(&text, WrapWords(StrCat("  ", TypeText(facts.type), " kept as ", SpecText(facts.spec),
                                     ", ", BytesText(facts.bytes_per_device), " a device, ",
@@ -75,7 +73,11 @@ std::string TensorText(const Plan& plan, const TensorFacts& facts) {
                                     stages.empty() ? "" : StrCat(", in ", stages)),
                              4));
   if (!facts.parallelism.empty())
-    StrAppend(&text, WrapWords(StrCat("  parallelism: ", facts.parallelism), 4));
+    StrAppend(&text, WrapWords(StrCat("  parallelism: ", facts.parallelism,
+                                      facts.state_of.empty() ? ""
+                                                             : StrCat(", optimizer state of ",
+                                                                      Fit(facts.state_of, 50))),
+                               4));
   std::string made =
       StrCat("  made by ", Commas({facts.opcode, facts.strategy, facts.phase,
                                    LayersText(facts.layers), Fit(facts.source, 40)}));
@@ -104,21 +106,18 @@ std::string TensorText(const Plan& plan, const TensorFacts& facts) {
 }
 
 ExplainJson ToExplainJson(const TensorReader& reader) {
-  return {{"name", reader.name},
-          {"count", reader.count},
-          {"opcode", reader.opcode},
-          {"source", reader.source},
-          {"phase", reader.phase},
-          {"needs", reader.needed},
-          {"through", reader.through},
-          {"moves", reader.moves},
-          {"collectives", CollectivesJson(reader.collectives)}};
+  return {{"name", reader.name},     {"exact", reader.exact},
+          {"count", reader.count},   {"opcode", reader.opcode},
+          {"source", reader.source}, {"phase", reader.phase},
+          {"needs", reader.needed},  {"through", reader.through},
+          {"moves", reader.moves},   {"collectives", CollectivesJson(reader.collectives)}};
 }
 
 ExplainJson ToExplainJson(const TensorFacts& facts) {
   ExplainJson readers = ExplainJson::array();
   for (const TensorReader& reader : facts.readers) readers.push_back(ToExplainJson(reader));
   return {{"name", facts.name},
+          {"exact", facts.exact},
           {"count", facts.count},
           {"op_name", facts.op_name},
           {"dtype", facts.type.dtype},
@@ -129,6 +128,7 @@ ExplainJson ToExplainJson(const TensorFacts& facts) {
           {"bytes_per_device", facts.bytes_per_device},
           {"replicas", facts.replicas},
           {"parallelism", facts.parallelism},
+          {"state_of", facts.state_of},
           {"opcode", facts.opcode},
           {"strategy", facts.strategy},
           {"phase", facts.phase},

@@ -12,9 +12,11 @@
 #include "meshwright/explain/explain.h"
 #include "meshwright/explain/explain_model.h"
 #include "meshwright/explain/optimality.h"
+#include "meshwright/explain/parameter_groups.h"
 #include "meshwright/explain/part_summary.h"
 #include "meshwright/explain/screen.h"
 #include "meshwright/plan/columns.h"
+#include "meshwright/plan/folded_names.h"
 #include "meshwright/plan/plan_table.h"
 
 namespace meshwright {
@@ -26,15 +28,12 @@ constexpr size_t kMostParts = 6;
 
 struct Explained {
   PlanPart part;
+  std::vector<ParameterParallelism> judged;
   PartSummary summary;
 };
 
-std::string StagesText(const std::vector<size_t>& stages) {
-  if (stages.size() == 1) return absl::StrCat("stage ", stages[0]);
-  const bool consecutive = stages.back() - stages.front() + 1 == stages.size();
-  return consecutive ? absl::StrCat("stages ", stages.front(), "-", stages.back())
-                     : absl::StrCat("stages ", absl::StrJoin(stages, ","));
-}
+// What is told of a pipeline in detail: the first of the stages that work longest.
+std::string FirstStage(const PlanPart& part) { return absl::StrCat("stage ", part.stages[0]); }
 
 std::string Header(const Plan& plan) {
   std::string text = Labelled("program", Fit(SubjectText(plan), kColumns - 10));
@@ -64,18 +63,18 @@ std::string AxesSection(const PartSummary& summary) {
   return text;
 }
 
-std::string WeightSection(const PlanPart& part, const PartSummary& summary) {
+std::string WeightSection(const std::vector<ParameterGroup>& groups) {
   constexpr size_t kTypeColumn = 2;
   std::vector<std::vector<std::string>> rows = {{"parameter", "", "type", "spec", "parallelism"}};
   int64_t left_out = 0;
-  for (const ParameterGroup& group : summary.parameters) {
+  for (const ParameterGroup& group : groups) {
     if (group.category == MemoryCategory::kOptimizerState) continue;
     if (rows.size() > kMostWeights) {
       ++left_out;
       continue;
     }
-    rows.push_back({group.name, TimesText(group.count), TypeText(group.type), SpecText(group.spec),
-                    RolesText(group.roles, part.mesh)});
+    rows.push_back({group.name, TimesText(group.count, group.exact), TypeText(group.type),
+                    SpecText(group.spec), group.parallelism});
   }
   if (rows.size() == 1) return "";
   std::vector<bool> right = {false, true, false, false, false};
@@ -92,9 +91,9 @@ std::string WeightSection(const PlanPart& part, const PartSummary& summary) {
 }
 
 // What of the optimizer's state is cut otherwise than the weights.
-std::string StateSection(const PartSummary& summary) {
+std::string StateSection(const std::vector<ParameterGroup>& groups) {
   double bytes = 0, sharded = 0;
-  for (const ParameterGroup& group : summary.parameters) {
+  for (const ParameterGroup& group : groups) {
     if (group.category != MemoryCategory::kOptimizerState) continue;
     const bool zero = std::any_of(group.roles.begin(), group.roles.end(), [](AxisRole role) {
       return role == AxisRole::kFsdp || role == AxisRole::kZero1;
@@ -131,24 +130,42 @@ std::string LayersSection(const PartSummary& summary) {
   return text;
 }
 
+// Stages that do alike share a line.
 std::string PartsSection(const Plan& plan, const std::vector<Explained>& all) {
-  std::string text;
-  for (size_t i = 0; i < std::min(all.size(), kMostParts); ++i) {
-    const PlanPart& part = all[i].part;
-    const PlanStage& first = plan.stages[part.stages[0]];
-    const PlanStage& last = plan.stages[part.stages.back()];
-    absl::StrAppend(
-        &text,
-        WrapWords(absl::StrCat("  ", StagesText(part.stages), ": layers ", first.first_layer, "-",
-                               last.end_layer - 1, part.stages.size() > 1 ? " among them, " : ", ",
-                               Counted(static_cast<int64_t>(first.devices.size()), "device"),
-                               part.stages.size() > 1 ? " each, mesh " : ", mesh ",
-                               MeshText(part.mesh), ": ", Headline(all[i].summary)),
-                  4));
+  std::vector<std::string> kinds;
+  std::vector<std::vector<size_t>> stages;
+  for (const Explained& one : all) {
+    const PlanStage& first = plan.stages[one.part.stages[0]];
+    const std::string kind =
+        StrCat(Counted(static_cast<int64_t>(first.devices.size()), "device"),
+               plan.cluster.parts.size() > 1 ? StrCat(" of type ", Fit(first.device, 24)) : "",
+               first.mesh.empty() ? "" : StrCat(", mesh ", MeshText(first.mesh)),
+               first.recompute ? ", recomputed" : "", ": ", Headline(one.summary));
+    const size_t i = std::find(kinds.begin(), kinds.end(), kind) - kinds.begin();
+    if (i == kinds.size()) {
+      kinds.push_back(kind);
+      stages.emplace_back();
+    }
+    stages[i].insert(stages[i].end(), one.part.stages.begin(), one.part.stages.end());
   }
-  if (all.size() > kMostParts)
+  std::string text;
+  for (size_t i = 0; i < std::min(kinds.size(), kMostParts); ++i) {
+    std::sort(stages[i].begin(), stages[i].end());
+    std::vector<int64_t> numbers(stages[i].begin(), stages[i].end()), layers;
+    for (size_t s : stages[i]) {
+      for (int64_t l = plan.stages[s].first_layer; l < plan.stages[s].end_layer; ++l)
+        layers.push_back(l);
+    }
+    const bool several = numbers.size() > 1;
+    absl::StrAppend(
+        &text, WrapWords(StrCat(several ? "  stages " : "  stage ", NumbersText(numbers), ": ",
+                                layers.size() > 1 ? "layers " : "layer ", NumbersText(layers), ", ",
+                                several ? "each on " : "", kinds[i]),
+                         4));
+  }
+  if (kinds.size() > kMostParts)
     absl::StrAppend(&text, "  ... and ",
-                    Counted(static_cast<int64_t>(all.size() - kMostParts), "more kind"),
+                    Counted(static_cast<int64_t>(kinds.size() - kMostParts), "more kind"),
                     " of stages\n");
   return text;
 }
@@ -179,8 +196,7 @@ std::string TimeSection(const Plan& plan, const PlanPart& part, const PartSummar
   text = Labelled("time", text);
   if (seconds == 0) return text;
   if (!part.stages.empty())
-    StrAppend(&text,
-              WrapWords(StrCat("  of ", StagesText(part.stages), ", all micro-batches:"), 4));
+    StrAppend(&text, WrapWords(StrCat("  of ", FirstStage(part), ", all micro-batches:"), 4));
   std::vector<std::vector<std::string>> rows = {{"", "compute", "communication", "of all"}};
   for (const PhaseSeconds& phase : summary.phases) {
     rows.push_back({phase.phase.empty() ? "phase not known" : phase.phase,
@@ -229,14 +245,14 @@ std::string MemorySection(const Plan& plan, const PlanPart& part, const PartSumm
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < std::min(summary.residents.size(), kMostResidents); ++i) {
     const ResidentGroup& one = summary.residents[i];
-    rows.push_back({one.name, TimesText(one.count), one.source, CategoryText(one.category),
-                    BytesText(one.bytes)});
+    rows.push_back({one.name, TimesText(one.count, one.exact), one.source,
+                    CategoryText(one.category), BytesText(one.bytes)});
   }
   if (rows.empty()) return text;
   StrAppend(&text, part.stages.empty()
                        ? "  what takes most then:\n"
                        : WrapWords(StrCat("  what takes most when one micro-batch of ",
-                                          StagesText(part.stages), " is at its fullest:"),
+                                          FirstStage(part), " is at its fullest:"),
                                    4));
   return StrCat(text, Columns(std::move(rows), {false, true, false, false, true}));
 }
@@ -249,11 +265,10 @@ std::string CollectiveSection(const Plan& plan, const PlanPart& part, const Part
   double all = 0;
   for (const CollectiveGroup& group : summary.collectives) all += group.sum.seconds;
   const size_t shown = std::min(summary.collectives.size(), kMostCollectives);
-  std::string text =
-      Labelled("dearest", StrCat("collectives",
-                                 part.stages.empty() ? "" : StrCat(" of ", StagesText(part.stages)),
-                                 ", ", shown, " of ", summary.collectives.size(), " kinds, ",
-                                 CostText(plan, all), " in all"));
+  std::string text = Labelled(
+      "dearest", StrCat("collectives", part.stages.empty() ? "" : StrCat(" of ", FirstStage(part)),
+                        ", ", shown, " of ", summary.collectives.size(), " kinds, ",
+                        CostText(plan, all), " in all"));
   for (size_t i = 0; i < shown; ++i) {
     const CollectiveGroup& group = summary.collectives[i];
     StrAppend(&text, WrapWords(StrCat("  ", CostText(plan, group.sum.seconds), " (",
@@ -300,27 +315,33 @@ std::string LacksSection(const Plan& plan, const std::vector<Explained>& all) {
 std::string ExplainPlan(const Plan& plan) {
   if (IsOfModel(plan)) return ExplainModel(plan);
   std::vector<Explained> all;
-  for (const PlanPart& part : PartsOf(plan)) all.push_back({part, Summarize(part)});
+  for (const PlanPart& part : PartsOf(plan)) {
+    std::vector<ParameterParallelism> judged = JudgeParameters(part);
+    PartSummary summary = Summarize(part, judged);
+    all.push_back({part, std::move(judged), std::move(summary)});
+  }
   // Of a pipeline: the stage that works longest, which the others wait for.
   const Explained& longest =
       *std::max_element(all.begin(), all.end(), [](const Explained& a, const Explained& b) {
         return Seconds(a.summary) < Seconds(b.summary);
       });
   std::string text = Header(plan);
+  std::vector<JudgedPart> parts;
+  for (const Explained& one : all) parts.push_back({one.part, one.judged});
+  const std::vector<ParameterGroup> parameters = GroupParameters(parts);
   if (plan.stages.empty()) {
     absl::StrAppend(&text, Labelled("in short", Headline(longest.summary)),
                     AxesSection(longest.summary));
   } else {
     absl::StrAppend(&text, "in short\n", PartsSection(plan, all));
-    if (all.size() > 1)
-      absl::StrAppend(&text, StagesText(longest.part.stages), " in more detail\n");
-    absl::StrAppend(&text, AxesSection(longest.summary));
   }
-  absl::StrAppend(
-      &text, WeightSection(longest.part, longest.summary), StateSection(longest.summary),
-      LayersSection(longest.summary), TimeSection(plan, longest.part, longest.summary),
-      Labelled("optimal", OptimalityText(plan)), MemorySection(plan, longest.part, longest.summary),
-      CollectiveSection(plan, longest.part, longest.summary), LacksSection(plan, all));
+  absl::StrAppend(&text, WeightSection(parameters), StateSection(parameters));
+  // Of a pipeline the stages say what layers do.
+  if (plan.stages.empty()) absl::StrAppend(&text, LayersSection(longest.summary));
+  absl::StrAppend(&text, TimeSection(plan, longest.part, longest.summary),
+                  Labelled("optimal", OptimalityText(plan)),
+                  MemorySection(plan, longest.part, longest.summary),
+                  CollectiveSection(plan, longest.part, longest.summary), LacksSection(plan, all));
   return text;
 }
 

@@ -142,6 +142,14 @@ class Judge {
     return found;
   }
 
+  // Whether `axis` cuts both in the same dimension.
+  static bool CutAlike(const PlanSpec& state, const PlanSpec& weight, const std::string& axis) {
+    for (size_t d = 0; d < std::min(state.size(), weight.size()); ++d) {
+      if (Uses({state[d]}, axis)) return Uses({weight[d]}, axis);
+    }
+    return false;
+  }
+
   void JudgeState(size_t p, std::vector<ParameterParallelism>& all) const {
     const PlanSpec& spec = part_.parameters[p].spec;
     ParameterParallelism& state = all[p];
@@ -152,8 +160,10 @@ class Judge {
       if (part_.mesh[a].size == 1) continue;
       const bool cut = Uses(spec, part_.mesh[a].name);
       const AxisRole of_weight = weight == nullptr ? AxisRole::kReplicated : weight->roles[a];
-      const bool cuts_use = of_weight == AxisRole::kColumn || of_weight == AxisRole::kRow ||
-                            of_weight == AxisRole::kTensor || of_weight == AxisRole::kExpert;
+      const bool cuts_use =
+          (of_weight == AxisRole::kColumn || of_weight == AxisRole::kRow ||
+           of_weight == AxisRole::kTensor || of_weight == AxisRole::kExpert) &&
+          CutAlike(spec, part_.parameters[*state.state_of].spec, part_.mesh[a].name);
       const bool splits_samples = of_weight == AxisRole::kData ||
                                   of_weight == AxisRole::kSequence ||
                                   of_weight == AxisRole::kFsdp || of_weight == AxisRole::kZero1;

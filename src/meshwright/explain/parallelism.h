@@ -58,8 +58,9 @@ struct ParameterParallelism {
 };
 
 // By position in part.parameters. Optimizer state has the roles of its weight where it is cut like
-// that, kFsdp or kZero1 where it is cut and the weight's use is not. Inputs have kData for axes
-// that cut their batch, kSequence for others. Linear in the program.
+// that, kFsdp or kZero1 where it is cut and the weight's use is not, kStored where its weight is
+// cut otherwise or not at all. Inputs have kData for axes that cut their batch, kSequence for
+// others. Linear in the program.
 std::vector<ParameterParallelism> JudgeParameters(const PlanPart& part);
 
 // Column and row are both tensor parallelism; the others stand for themselves.

@@ -22,11 +22,6 @@
 namespace meshwright {
 namespace {
 
-// Bytes of a whole array, from those of a device's part of it.
-double WholeBytes(const PlanPart& part, const PlanTensor& tensor) {
-  return static_cast<double>(tensor.bytes_per_device) * DevicesOf(part, AxesOfSpec(tensor.spec));
-}
-
 // Adds up weights by what each axis is to them.
 class RoleSums {
  public:
@@ -69,51 +64,11 @@ std::vector<bool> FindWeights(const PlanPart& part,
   std::vector<bool> weights;
   for (size_t p = 0; p < part.parameters.size(); ++p) {
     const MemoryCategory category = part.parameters[p].category;
-    weights.push_back(trains ? category == MemoryCategory::kParameters
-                             : category == MemoryCategory::kInputs && judged[p].use.has_value());
+    weights.push_back(!part.received[p] &&
+                      (trains ? category == MemoryCategory::kParameters
+                              : category == MemoryCategory::kInputs && judged[p].use.has_value()));
   }
   return weights;
-}
-
-std::vector<ParameterGroup> GroupParameters(const PlanPart& part,
-                                            const std::vector<ParameterParallelism>& judged) {
-  std::vector<ParameterGroup> groups;
-  std::vector<FoldedName> names;
-  absl::flat_hash_map<std::string, size_t> index;
-  double devices = 1;
-  for (const PlanAxis& axis : part.mesh) devices *= static_cast<double>(axis.size);
-  for (size_t p = 0; p < part.parameters.size(); ++p) {
-    const PlanTensor& tensor = part.parameters[p];
-    const std::string key =
-        StrCat(FoldedName::Key(tensor.name), "|", tensor.dtype, "|",
-               absl::StrJoin(tensor.shape, ","), "|", SpecText(tensor.spec), "|",
-               RolesText(judged[p].roles, part.mesh), "|", MemoryCategoryName(tensor.category));
-    const auto [it, inserted] = index.try_emplace(key, groups.size());
-    if (inserted) {
-      names.emplace_back();
-      ParameterGroup& group = groups.emplace_back();
-      group.type = {tensor.dtype, tensor.shape};
-      group.spec = tensor.spec;
-      group.category = tensor.category;
-      group.roles = judged[p].roles;
-      group.replicas = devices / DevicesOf(part, AxesOfSpec(tensor.spec));
-    }
-    names[it->second].Add(tensor.name);
-    ++groups[it->second].count;
-    groups[it->second].bytes += static_cast<double>(tensor.bytes_per_device);
-    groups[it->second].whole_bytes += WholeBytes(part, tensor);
-  }
-  for (size_t i = 0; i < groups.size(); ++i) groups[i].name = names[i].text();
-  const auto rank = [](const ParameterGroup& group) {
-    return group.category == MemoryCategory::kParameters ? 0
-           : group.category == MemoryCategory::kInputs   ? 1
-                                                         : 2;
-  };
-  std::stable_sort(groups.begin(), groups.end(),
-                   [&](const ParameterGroup& a, const ParameterGroup& b) {
-                     return rank(a) != rank(b) ? rank(a) < rank(b) : a.whole_bytes > b.whole_bytes;
-                   });
-  return groups;
 }
 
 bool SameRoles(const std::vector<AxisSummary>& a, const std::vector<AxisSummary>& b) {
@@ -148,8 +103,36 @@ std::vector<LayerRange> FindLayers(const PlanPart& part,
   return ranges;
 }
 
+// The phase that a collective is a part of. In a stage, what is summed over micro-batches is
+// reduced once for its users, when the first needs it.
+class PhaseOfCollectives {
+ public:
+  explicit PhaseOfCollectives(const PlanPart& part) : part_(part) {
+    if (part.stages.empty()) return;
+    needed_before_update_.assign(part.instructions.size(), false);
+    for (const PlanInstruction& user : part.instructions) {
+      if (user.phase == "update") continue;
+      for (int64_t operand : user.operands)
+        needed_before_update_[static_cast<size_t>(operand)] = true;
+    }
+  }
+
+  // `user`: in whose list the collective is.
+  std::string_view Of(const PlanInstruction& user, const PlanCollective& collective) const {
+    const size_t i = &user - part_.instructions.data();
+    const bool reduced_last =
+        !part_.stages.empty() && collective.value == user.name && !needed_before_update_[i];
+    return reduced_last ? "update" : std::string_view(user.phase);
+  }
+
+ private:
+  const PlanPart& part_;
+  std::vector<bool> needed_before_update_;  // by instruction
+};
+
 std::vector<CollectiveGroup> GroupCollectives(const PlanPart& part) {
   const CauseFinder causes(part);
+  const PhaseOfCollectives phases(part);
   struct Building {
     CollectiveGroup group;
     FoldedName moved;
@@ -161,9 +144,10 @@ std::vector<CollectiveGroup> GroupCollectives(const PlanPart& part) {
     for (const PlanCollective& collective : user.collective) {
       const CollectiveCause cause = causes.Find(user, collective);
       const std::string source = SourceText(part, *cause.at);
+      const std::string phase(phases.Of(user, collective));
       const std::string key =
           StrCat(collective.kind, "|", absl::StrJoin(collective.axes, ","), "|", cause.verb, "|",
-                 FoldedName::Key(cause.moved), "|", source, "|", user.phase);
+                 FoldedName::Key(cause.moved), "|", source, "|", phase);
       const auto [it, inserted] = index.try_emplace(key, building.size());
       if (inserted) {
         Building& made = building.emplace_back();
@@ -171,7 +155,7 @@ std::vector<CollectiveGroup> GroupCollectives(const PlanPart& part) {
         made.group.sum.kind = collective.kind;
         made.group.sum.axes = collective.axes;
         made.group.source = source;
-        made.group.phase = user.phase;
+        made.group.phase = phase;
       }
       Building& one = building[it->second];
       one.moved.Add(cause.moved);
@@ -184,7 +168,7 @@ std::vector<CollectiveGroup> GroupCollectives(const PlanPart& part) {
   }
   std::vector<CollectiveGroup> groups;
   for (Building& one : building) {
-    one.group.cause = StrCat(one.verb, " ", one.moved.text());
+    one.group.cause = StrCat(one.verb, one.moved.exact() ? " " : " some of ", one.moved.text());
     groups.push_back(std::move(one.group));
   }
   std::stable_sort(groups.begin(), groups.end(),
@@ -221,7 +205,10 @@ std::vector<ResidentGroup> GroupResidents(const PlanPart& part) {
     ++groups[it->second].count;
     groups[it->second].bytes += static_cast<double>(instruction.at_peak->bytes);
   }
-  for (size_t i = 0; i < groups.size(); ++i) groups[i].name = names[i].text();
+  for (size_t i = 0; i < groups.size(); ++i) {
+    groups[i].name = names[i].text();
+    groups[i].exact = names[i].exact();
+  }
   std::stable_sort(
       groups.begin(), groups.end(),
       [](const ResidentGroup& a, const ResidentGroup& b) { return a.bytes > b.bytes; });
@@ -229,18 +216,26 @@ std::vector<ResidentGroup> GroupResidents(const PlanPart& part) {
 }
 
 void SumTime(const PlanPart& part, PartSummary& summary) {
-  const std::array<std::string_view, 4> kPhases = {"forward", "backward", "update", ""};
-  std::array<PhaseSeconds, 4> sums;
+  const std::array<std::string_view, 5> kPhases = {"forward", "recomputation", "backward", "update",
+                                                   ""};
+  std::array<PhaseSeconds, 5> sums;
   for (size_t i = 0; i < kPhases.size(); ++i) sums[i].phase = kPhases[i];
+  const auto sum_of = [&](std::string_view phase) -> PhaseSeconds& {
+    const size_t i = std::find(kPhases.begin(), kPhases.end(), phase) - kPhases.begin();
+    return sums[std::min(i, kPhases.size() - 1)];
+  };
+  const PhaseOfCollectives phases(part);
   for (const PlanInstruction& instruction : part.instructions) {
-    const auto phase = static_cast<size_t>(
-        std::find(kPhases.begin(), kPhases.end(), instruction.phase) - kPhases.begin());
-    PhaseSeconds& sum = sums[std::min(phase, kPhases.size() - 1)];
-    sum.compute += instruction.seconds;
+    const bool twice = part.recompute && instruction.phase == "forward";
+    sum_of(instruction.phase).compute += instruction.seconds;
     for (const PlanCollective& collective : instruction.collective)
-      sum.communication += collective.seconds;
+      sum_of(phases.Of(instruction, collective)).communication += collective.seconds;
     (IsContraction(instruction) ? summary.contraction_seconds : summary.other_seconds) +=
-        instruction.seconds;
+        instruction.seconds * (twice ? 2 : 1);
+  }
+  if (part.recompute) {
+    sum_of("recomputation").compute = sum_of("forward").compute;
+    sum_of("recomputation").communication = sum_of("forward").communication;
   }
   for (const PhaseSeconds& sum : sums) {
     if (sum.compute + sum.communication > 0) summary.phases.push_back(sum);
@@ -251,16 +246,15 @@ std::string_view FamilyName(AxisRole role) { return AxisRoleName(FamilyOf(role))
 
 }  // namespace
 
-PartSummary Summarize(const PlanPart& part) {
+PartSummary Summarize(const PlanPart& part, const std::vector<ParameterParallelism>& judged) {
   PartSummary summary;
-  const std::vector<ParameterParallelism> judged = JudgeParameters(part);
   const std::vector<bool> weights = FindWeights(part, judged);
   RoleSums sums(part.mesh);
   for (size_t p = 0; p < judged.size(); ++p) {
     if (weights[p]) sums.Add(judged[p].roles, WholeBytes(part, part.parameters[p]));
   }
   summary.axes = sums.Axes();
-  summary.parameters = GroupParameters(part, judged);
+  summary.parameters = GroupParameters({{part, judged}});
   summary.layers = FindLayers(part, judged, weights);
   summary.collectives = GroupCollectives(part);
   summary.residents = GroupResidents(part);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "meshwright/explain/parallelism.h"
+#include "meshwright/explain/parameter_groups.h"
 #include "meshwright/explain/plan_part.h"
 #include "meshwright/plan/memory_category.h"
 #include "meshwright/plan/plan.h"
@@ -23,19 +24,6 @@ struct AxisSummary {
   std::string axis;
   int64_t devices = 1;
   std::vector<RoleShare> roles;  // the largest share first; empty: the part has no weights
-};
-
-// Parameters whose names differ only in their numbers and that are treated alike.
-struct ParameterGroup {
-  std::string name;  // folded, see FoldedName
-  int64_t count = 0;
-  PlanType type;
-  PlanSpec spec;
-  MemoryCategory category = MemoryCategory::kParameters;
-  std::vector<AxisRole> roles;  // by axis of the mesh
-  double replicas = 1;          // devices that have the same bytes
-  double bytes = 0;             // on one device, all of them
-  double whole_bytes = 0;       // before they are cut
 };
 
 // Consecutive layers whose weights are treated alike.
@@ -56,30 +44,38 @@ struct CollectiveGroup {
 
 // What instructions of one name and place in the source hold of memory when that is fullest.
 struct ResidentGroup {
-  std::string name, source;
+  std::string name, source;  // the name folded
+  bool exact = true;         // see FoldedName
   MemoryCategory category = MemoryCategory::kTemporaries;
   int64_t count = 0;
   double bytes = 0;
 };
 
-// Seconds a step, one after the other, of one phase.
+// Seconds a step, one after the other, of one phase. Of a stage: a reduction of what is summed over
+// micro-batches is a part of the update, as in its `seconds` (docs/plan-schema.md).
 struct PhaseSeconds {
-  std::string phase;  // empty: the plan does not say which
+  std::string phase;  // "forward", "recomputation", "backward", "update"; empty: not known
   double compute = 0, communication = 0;
 };
 
+// What a part does, of a device in a step. Parameters have the names of all stages that are the
+// part, everything else those of the first.
 struct PartSummary {
   std::vector<AxisSummary> axes;
   std::vector<ParameterGroup> parameters;    // weights, inputs, state; the largest first of each
   std::vector<LayerRange> layers;            // ascending; at the end what is of none
   std::vector<CollectiveGroup> collectives;  // the dearest first
   std::vector<ResidentGroup> residents;      // the largest first
-  std::vector<PhaseSeconds> phases;          // forward, backward, update, unknown
+  std::vector<PhaseSeconds> phases;          // in the order above
   double contraction_seconds = 0, other_seconds = 0;  // of computing
   bool divides_work = false;  // an operator is cut along an axis, or devices talk to each other
 };
 
-PartSummary Summarize(const PlanPart& part);
+// `judged`: see JudgeParameters.
+PartSummary Summarize(const PlanPart& part, const std::vector<ParameterParallelism>& judged);
+inline PartSummary Summarize(const PlanPart& part) {
+  return Summarize(part, JudgeParameters(part));
+}
 
 // "tensor parallelism over y (4)", "mixed parallelism: FSDP over x (2), tensor over y (4)", "no
 // parallelism: every device does the same work".

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/explain/plan_part.h"
@@ -98,16 +99,22 @@ std::string ClusterText(const PlanCluster& cluster) {
 // ---- figures ----
 
 void CompareSeconds(const Plan& a, const Plan& b, PlanDifference& difference) {
+  // Sums of the same costs in another order differ by less than this share of the whole.
+  const double all =
+      std::max({a.step_seconds, b.step_seconds, a.objective_seconds, b.objective_seconds});
   const auto add = [&](const char* what, double before, double after) {
-    if (before != after) difference.seconds.push_back({what, before, after});
+    if (!SameUpToRounding(before, after, all)) difference.seconds.push_back({what, before, after});
   };
   difference.seconds.push_back({"step", a.step_seconds, b.step_seconds});
-  add("one after the other", a.objective_seconds, b.objective_seconds);
+  if (a.step_seconds != a.objective_seconds || b.step_seconds != b.objective_seconds)
+    add("one after the other", a.objective_seconds, b.objective_seconds);
   add("compute", a.compute_seconds, b.compute_seconds);
   add("communication", a.communication_seconds, b.communication_seconds);
   // What was given and not searched for has no bound of its own.
   if (a.options.rest != "xla" && b.options.rest != "xla")
     add("bound", a.bound_seconds, b.bound_seconds);
+  if (!a.stages.empty() && !b.stages.empty() && !a.transformer.has_value())
+    add("bubble", a.objective_seconds * a.bubble_share, b.objective_seconds * b.bubble_share);
   if (!a.transformer.has_value() || !b.transformer.has_value()) return;
   std::vector<double> before;
   PlanStepParts::VisitMembers(a.transformer->seconds,
@@ -160,7 +167,10 @@ void CompareCollectives(const Plan& a, const Plan& b, PlanDifference& difference
       old = same->second;
       before.erase(same);
     }
-    if (old != after) difference.collectives.push_back({old, after});
+    const bool same_but_for_rounding =
+        old.count == after.count && old.bytes_per_device == after.bytes_per_device &&
+        SameUpToRounding(old.seconds, after.seconds, std::max(old.seconds, after.seconds));
+    if (!same_but_for_rounding) difference.collectives.push_back({old, after});
   }
   for (const auto& [key, old] : before) {
     PlanCollective none;
@@ -187,8 +197,24 @@ struct ArrayTable {
   std::vector<std::string> order;
   absl::flat_hash_map<std::string, ArrayState> states;
 
+  // An array that several stages have (a step's number) is kept in all of their ways; its bytes are
+  // those of the device that has most of it.
   void Add(const std::string& name, ArrayState state) {
-    if (states.try_emplace(name, std::move(state)).second) order.push_back(name);
+    const auto [it, inserted] = states.try_emplace(name, state);
+    if (inserted) {
+      order.push_back(name);
+      return;
+    }
+    ArrayState& known = it->second;
+    known.bytes = std::max(known.bytes, state.bytes);
+    AddTo(known.type, state.type);
+    AddTo(known.spec, state.spec);
+  }
+
+ private:
+  static void AddTo(std::string& all, const std::string& one) {
+    const std::vector<absl::string_view> parts = absl::StrSplit(all, " and ");
+    if (std::find(parts.begin(), parts.end(), one) == parts.end()) all += " and " + one;
   }
 };
 
@@ -226,16 +252,23 @@ std::vector<ChangedArrays> CompareArrays(const ArrayTable& before, const ArrayTa
     group.bytes_before = AddCapped(group.bytes_before, old.bytes);
     group.bytes_after = AddCapped(group.bytes_after, now.bytes);
   }
-  for (size_t i = 0; i < groups.size(); ++i) groups[i].name = folded[i].text();
+  for (size_t i = 0; i < groups.size(); ++i) {
+    groups[i].name = folded[i].text();
+    groups[i].exact = folded[i].exact();
+  }
   return groups;
 }
 
 ArrayTable ParameterTable(const Plan& plan) {
   ArrayTable table;
   for (const PlanPart& part : PartsOf(plan)) {
-    for (const PlanTensor& tensor : part.parameters) {
-      table.Add(tensor.name, {TypeText({tensor.dtype, tensor.shape}), SpecText(tensor.spec),
-                              tensor.bytes_per_device});
+    for (size_t m = 0; m < part.members(); ++m) {
+      for (size_t p = 0; p < part.parameters.size(); ++p) {
+        if (part.received[p]) continue;
+        const PlanTensor& tensor = part.parameters[p];
+        table.Add(part.ParameterName(m, p), {TypeText({tensor.dtype, tensor.shape}),
+                                             SpecText(tensor.spec), tensor.bytes_per_device});
+      }
     }
   }
   return table;
@@ -316,6 +349,11 @@ void CompareDegrees(const Plan& a, const Plan& b, PlanDifference& difference) {
 }
 
 }  // namespace
+
+bool SameUpToRounding(double a, double b, double all) {
+  constexpr double kRounding = 1e-9;
+  return std::abs(a - b) <= kRounding * std::abs(all);
+}
 
 PlanDifference DiffPlans(const Plan& before, const Plan& after) {
   PlanDifference difference;

@@ -34,7 +34,8 @@ struct ChangedCollective {
 // Arrays, parameters or results of operators, whose names differ only in their numbers and that
 // changed alike.
 struct ChangedArrays {
-  std::string name;  // folded, see FoldedName
+  std::string name;   // folded, see FoldedName
+  bool exact = true;  // likewise
   int64_t count = 0;
   std::string type;                           // "f32[4,8]"; "f32[4,8] -> bf16[4,8]"
   std::string before, after;                  // how it is kept, "[x,_]"; empty: not there
@@ -57,8 +58,12 @@ struct PlanDifference {
   bool identical = false;
 };
 
-// Only what differs is listed, but in `seconds` the step and in `memory` the peak, which always
-// are.
+// Whether `a` and `b`, parts of sums up to `all`, are equal but for the order in which they were
+// added up.
+bool SameUpToRounding(double a, double b, double all);
+
+// Only what differs by more than rounding is listed, but in `seconds` the step and in `memory` the
+// peak, which always are.
 PlanDifference DiffPlans(const Plan& before, const Plan& after);
 
 // For a terminal; `before` and `after` as in DiffPlans.

@@ -2,10 +2,51 @@
 
 #include <algorithm>
 #include <limits>
+#include <string_view>
+#include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 
 namespace meshwright {
+
+namespace {
+
+// By name of an output: the first and the last stage that has it.
+using StagesOfOutputs = absl::flat_hash_map<std::string_view, std::pair<size_t, size_t>>;
+
+StagesOfOutputs FindOutputs(const Plan& plan) {
+  StagesOfOutputs stages;
+  for (size_t i = 0; i < plan.stages.size(); ++i) {
+    const auto add = [&](std::string_view name) {
+      stages.try_emplace(name, i, i).first->second.second = i;
+    };
+    for (const PlanTensor& output : plan.stages[i].outputs) add(output.name);
+    for (const std::string& name : plan.stages[i].output_names) add(name);
+  }
+  return stages;
+}
+
+std::vector<bool> Received(const PlanStage& stage, size_t i, const StagesOfOutputs& outputs) {
+  std::vector<bool> received;
+  for (const PlanTensor& parameter : stage.parameters) {
+    const auto makers = outputs.find(parameter.name);
+    received.push_back(parameter.category != MemoryCategory::kParameters &&
+                       parameter.category != MemoryCategory::kOptimizerState &&
+                       makers != outputs.end() && makers->second != std::pair(i, i));
+  }
+  return received;
+}
+
+}  // namespace
+
+const std::string& PlanPart::ParameterName(size_t member, size_t parameter) const {
+  return member == 0 ? parameters[parameter].name : (*parameter_names[member])[parameter];
+}
+
+const std::string& PlanPart::OutputName(size_t member, size_t output) const {
+  return member == 0 ? outputs[output].name : (*output_names[member])[output];
+}
 
 std::vector<PlanPart> PartsOf(const Plan& plan) {
   std::vector<PlanPart> parts;
@@ -18,9 +59,14 @@ std::vector<PlanPart> PartsOf(const Plan& plan) {
                      plan.op_names,
                      plan.source_files,
                      plan.memory_timeline,
-                     {}});
+                     {},
+                     {},
+                     {},
+                     {},
+                     std::vector<bool>(plan.parameters.size(), false)});
     return parts;
   }
+  const StagesOfOutputs outputs = FindOutputs(plan);
   for (size_t i = 0; i < plan.stages.size(); ++i) {
     const PlanStage& stage = plan.stages[i];
     if (!stage.same_as.has_value()) {
@@ -32,11 +78,20 @@ std::vector<PlanPart> PartsOf(const Plan& plan) {
                        stage.op_names,
                        stage.source_files,
                        stage.memory_timeline,
-                       {i}});
+                       {i},
+                       {0},
+                       {nullptr},
+                       {nullptr},
+                       Received(stage, i, outputs),
+                       stage.recompute});
       continue;
     }
     for (PlanPart& part : parts) {
-      if (part.stages[0] == static_cast<size_t>(*stage.same_as)) part.stages.push_back(i);
+      if (part.stages[0] != static_cast<size_t>(*stage.same_as)) continue;
+      part.stages.push_back(i);
+      part.layer_offset.push_back(stage.first_layer - plan.stages[part.stages[0]].first_layer);
+      part.parameter_names.push_back(&stage.parameter_names);
+      part.output_names.push_back(&stage.output_names);
     }
   }
   return parts;

@@ -23,9 +23,22 @@ struct PlanPart {
   const std::optional<PlanMemoryTimeline>& memory_timeline;
   // Stages that are this part, ascending; empty: the plan has none.
   std::vector<size_t> stages;
+  // By member of `stages`: how many layers it comes after the first, and what its parameters and
+  // outputs are called. Those of the first are in `parameters` and `outputs`.
+  std::vector<int64_t> layer_offset;
+  std::vector<const std::vector<std::string>*> parameter_names, output_names;
+  // By parameter: it comes from another stage and is none of the program.
+  std::vector<bool> received;
+  bool recompute = false;  // the forward phase runs once more, for the backward phase
+
+  // How often the part is there: as stages, or once.
+  size_t members() const { return stages.empty() ? 1 : stages.size(); }
+  const std::string& ParameterName(size_t member, size_t parameter) const;
+  const std::string& OutputName(size_t member, size_t output) const;
 };
 
-// The parts of `plan` that differ: stages that are the same as others come with those.
+// The parts of `plan` that differ: stages that are the same as others come with those. Takes what
+// the plan's reader checks for granted.
 std::vector<PlanPart> PartsOf(const Plan& plan);
 
 // "model.py:17"; "" if the program does not say it. Folders in front of the file are left out.

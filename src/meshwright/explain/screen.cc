@@ -56,10 +56,24 @@ std::string BytesText(double bytes) {
   return BytesText(static_cast<int64_t>(std::min(bytes, kMost)));
 }
 
+std::string NumbersText(const std::vector<int64_t>& numbers) {
+  constexpr size_t kMostRows = 12;
+  std::vector<std::string> rows;
+  for (size_t begin = 0, end = 0; begin < numbers.size(); begin = end) {
+    for (end = begin + 1; end < numbers.size() && numbers[end] == numbers[end - 1] + 1;) ++end;
+    rows.push_back(end - begin == 1 ? absl::StrCat(numbers[begin])
+                                    : absl::StrCat(numbers[begin], "-", numbers[end - 1]));
+  }
+  if (rows.size() > kMostRows) {
+    const std::string last = rows.back();
+    rows.resize(kMostRows - 2);
+    rows.insert(rows.end(), {"...", last});
+  }
+  return absl::StrJoin(rows, ", ");
+}
+
 std::string ShareText(double part, double whole) {
   return absl::StrFormat("%.3g %%", whole > 0 ? 100 * part / whole : 0.0);
 }
-
-std::string TimesText(int64_t count) { return count == 1 ? "" : absl::StrCat("x", count); }
 
 }  // namespace meshwright

@@ -29,11 +29,11 @@ std::string CategoryText(MemoryCategory category);
 std::string CostText(const Plan& plan, double seconds);
 // More bytes than an int64_t counts stay at its largest.
 std::string BytesText(double bytes);
+// "0-23", "1-2, 4-31": ascending numbers, those of a row put together; more than a dozen rows lose
+// their middle.
+std::string NumbersText(const std::vector<int64_t>& numbers);
 // "12.3 %"; of nothing "0 %".
 std::string ShareText(double part, double whole);
-// "x4"; "" of one.
-std::string TimesText(int64_t count);
-
 // Whether the plan names no program, but a model.
 inline bool IsOfModel(const Plan& plan) { return plan.transformer.has_value(); }
 

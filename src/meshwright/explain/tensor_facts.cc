@@ -46,7 +46,7 @@ class TensorFinder {
   explicit TensorFinder(const PlanPart& part)
       : part_(part),
         causes_(part),
-        roles_(JudgeParameters(part)),
+        judged_(JudgeParameters(part)),
         users_(part.instructions.size()) {
     for (size_t i = 0; i < part.instructions.size(); ++i) {
       const PlanInstruction& user = part.instructions[i];
@@ -56,46 +56,71 @@ class TensorFinder {
     size_t output = 0;
     for (size_t i = 0; i < part.instructions.size(); ++i) {
       const PlanInstruction& one = part.instructions[i];
-      std::string name = one.name;
-      if (one.opcode == "parameter") {
-        if (const auto parameter = causes_.ParameterBehind(i))
-          name = part.parameters[*parameter].name;
-      } else if (one.opcode == "output" && output < part.outputs.size()) {
-        name = part.outputs[output++].name;
-      }
-      names_.push_back(std::move(name));
+      parameter_.push_back(one.opcode == "parameter" ? causes_.ParameterBehind(i) : std::nullopt);
+      output_.push_back(one.opcode == "output" && output < part.outputs.size()
+                            ? std::optional(output++)
+                            : std::nullopt);
     }
   }
 
-  const std::vector<std::string>& names() const { return names_; }
+  // Of all arrays, under the names of all stages.
+  std::vector<std::string> Names() const {
+    std::vector<std::string> names;
+    for (size_t i = 0; i < part_.instructions.size(); ++i) {
+      const bool named = parameter_[i].has_value() || output_[i].has_value();
+      for (size_t m = 0; m < (named ? part_.members() : 1); ++m) names.push_back(NameIn(m, i));
+    }
+    return names;
+  }
 
   std::vector<TensorFacts> Matching(std::string_view pattern, bool by_metadata) const {
     std::vector<TensorFacts> all;
     for (size_t i = 0; i < part_.instructions.size(); ++i) {
       const PlanInstruction& one = part_.instructions[i];
-      const bool matches = by_metadata
-                               ? one.op_name.has_value() && GlobMatch(pattern, NameOf(part_, one))
-                               : GlobMatch(pattern, names_[i]) || GlobMatch(pattern, one.name);
-      if (matches) all.push_back(FactsOf(i));
+      if (parameter_[i].has_value() || output_[i].has_value()) {
+        for (size_t m = 0; m < part_.members(); ++m) {
+          const bool of_first = m == 0 && Matches(pattern, by_metadata, one);
+          if (of_first || (!by_metadata && GlobMatch(pattern, NameIn(m, i))))
+            all.push_back(FactsOf(i, m));
+        }
+      } else if (Matches(pattern, by_metadata, one)) {
+        all.push_back(FactsOf(i, 0));
+        all.back().stages = part_.stages;
+      }
     }
     return all;
   }
 
  private:
-  TensorFacts FactsOf(size_t i) const {
+  bool Matches(std::string_view pattern, bool by_metadata, const PlanInstruction& one) const {
+    return by_metadata ? one.op_name.has_value() && GlobMatch(pattern, NameOf(part_, one))
+                       : GlobMatch(pattern, one.name);
+  }
+
+  // What the array that instruction `i` makes is called in the `m`-th of the stages that are the
+  // part. Only parameters and outputs have names of their own in each.
+  const std::string& NameIn(size_t m, size_t i) const {
+    return parameter_[i].has_value() ? part_.ParameterName(m, *parameter_[i])
+           : output_[i].has_value()  ? part_.OutputName(m, *output_[i])
+                                     : part_.instructions[i].name;
+  }
+
+  TensorFacts FactsOf(size_t i, size_t m) const {
     const PlanInstruction& one = part_.instructions[i];
     TensorFacts facts;
-    facts.name = names_[i];
-    if (one.op_name.has_value() && NameOf(part_, one) != names_[i])
+    facts.name = NameIn(m, i);
+    if (one.op_name.has_value() && NameOf(part_, one) != NameIn(0, i))
       facts.op_name = NameOf(part_, one);
     facts.opcode = one.opcode;
     facts.strategy = one.strategy;
     facts.source = SourceText(part_, one);
     facts.phase = one.phase;
-    if (one.layer.has_value()) facts.layers = {*one.layer};
-    if (one.opcode == "parameter") {
-      if (const auto parameter = causes_.ParameterBehind(i))
-        facts.parallelism = RolesText(roles_[*parameter].roles, part_.mesh);
+    const int64_t layers_before = m < part_.layer_offset.size() ? part_.layer_offset[m] : 0;
+    if (one.layer.has_value()) facts.layers = {*one.layer + layers_before};
+    if (parameter_[i].has_value()) {
+      const ParameterParallelism& judged = judged_[*parameter_[i]];
+      facts.parallelism = RolesText(judged.roles, part_.mesh);
+      if (judged.state_of.has_value()) facts.state_of = part_.ParameterName(m, *judged.state_of);
     }
     facts.type = one.type;
     facts.spec = one.spec;
@@ -107,25 +132,25 @@ class TensorFinder {
     for (const PlanAxis& axis : part_.mesh) devices *= static_cast<double>(axis.size);
     facts.replicas = devices / DevicesOf(part_, AxesOfSpec(one.spec));
     facts.count = 1;
-    facts.stages = part_.stages;
+    if (!part_.stages.empty()) facts.stages = {part_.stages[m]};
     for (const PlanCollective& collective : one.collective) {
       if (collective.value == one.name) AddCollectives({collective}, facts.collectives);
     }
     for (const auto& [user, operand] : users_[i])
-      facts.readers.push_back(ReaderOf(i, user, operand));
-    AddReadersOfViews(i, facts.readers);
+      facts.readers.push_back(ReaderOf(i, user, operand, m));
+    AddReadersOfViews(i, m, facts.readers);
     return facts;
   }
 
   // A conversion is read by what moves the tensor, more often than not.
-  void AddReadersOfViews(size_t i, std::vector<TensorReader>& readers) const {
+  void AddReadersOfViews(size_t i, size_t m, std::vector<TensorReader>& readers) const {
     constexpr size_t kMostViews = 64;
     std::vector<size_t> views = {i};
     for (size_t at = 0; at < views.size() && views.size() < kMostViews; ++at) {
       for (const auto& [user, operand] : users_[views[at]]) {
         if (operand == 0 && ShowsItsOperand(part_.instructions[user])) views.push_back(user);
         if (at == 0) continue;
-        TensorReader reader = ReaderOf(views[at], user, operand);
+        TensorReader reader = ReaderOf(views[at], user, operand, m);
         reader.through = part_.instructions[views[at]].name;
         const PlanInstruction& view = part_.instructions[views[at]];
         for (const PlanCollective& collective : view.collective) {
@@ -136,10 +161,10 @@ class TensorFinder {
     }
   }
 
-  TensorReader ReaderOf(size_t i, size_t user, size_t operand) const {
+  TensorReader ReaderOf(size_t i, size_t user, size_t operand, size_t m) const {
     const PlanInstruction& reads = part_.instructions[user];
     TensorReader reader;
-    reader.name = reads.opcode == "output" ? names_[user] : reads.name;
+    reader.name = NameIn(m, user);
     reader.opcode = reads.opcode;
     reader.source = SourceText(part_, reads);
     reader.phase = reads.phase;
@@ -155,9 +180,10 @@ class TensorFinder {
 
   const PlanPart& part_;
   const CauseFinder causes_;
-  const std::vector<ParameterParallelism> roles_;
+  const std::vector<ParameterParallelism> judged_;
   std::vector<std::vector<std::pair<size_t, size_t>>> users_;  // by instruction: user and operand
-  std::vector<std::string> names_;                             // by instruction
+  // By instruction: which parameter or output of the part it is, if any.
+  std::vector<std::optional<size_t>> parameter_, output_;
 };
 
 std::string ReaderKey(const TensorReader& reader) {
@@ -186,16 +212,18 @@ void FoldReaders(std::vector<TensorReader>& readers) {
   }
   for (size_t i = 0; i < folded.size(); ++i) {
     folded[i].name = names[i].text();
+    folded[i].exact = names[i].exact();
     folded[i].through = through[i].text();
   }
   readers = std::move(folded);
 }
 
 std::string TensorKey(const TensorFacts& facts) {
-  return StrCat(FoldedName::Key(facts.name), "|", FoldedName::Key(facts.op_name), "|", facts.opcode,
-                "|", facts.strategy, "|", facts.source, "|", facts.phase, "|", TypeText(facts.type),
-                "|", SpecText(facts.spec), "|", SpecText(facts.computed), "|", facts.parallelism,
-                "|", absl::StrJoin(facts.stages, ","), "|",
+  return StrCat(FoldedName::Key(facts.name), "|", FoldedName::Key(facts.op_name), "|",
+                FoldedName::Key(facts.state_of), "|", facts.opcode, "|", facts.strategy, "|",
+                facts.source, "|", facts.phase, "|", TypeText(facts.type), "|",
+                SpecText(facts.spec), "|", SpecText(facts.computed), "|", facts.parallelism, "|",
+                facts.bytes_per_device, "|", facts.replicas, "|",
                 absl::StrJoin(facts.readers, ";", [](std::string* out, const TensorReader& reader) {
                   absl::StrAppend(out, ReaderKey(reader));
                 }));
@@ -203,7 +231,7 @@ std::string TensorKey(const TensorFacts& facts) {
 
 std::vector<TensorFacts> FoldTensors(std::vector<TensorFacts> all) {
   std::vector<TensorFacts> folded;
-  std::vector<FoldedName> names, op_names;
+  std::vector<FoldedName> names, op_names, weights;
   absl::flat_hash_map<std::string, size_t> index;
   for (TensorFacts& facts : all) {
     FoldReaders(facts.readers);
@@ -211,21 +239,28 @@ std::vector<TensorFacts> FoldTensors(std::vector<TensorFacts> all) {
     if (inserted) {
       names.emplace_back().Add(facts.name);
       op_names.emplace_back().Add(facts.op_name);
+      weights.emplace_back().Add(facts.state_of);
       folded.push_back(std::move(facts));
       continue;
     }
     TensorFacts& same = folded[it->second];
     names[it->second].Add(facts.name);
     op_names[it->second].Add(facts.op_name);
+    weights[it->second].Add(facts.state_of);
     ++same.count;
     AddCollectives(facts.collectives, same.collectives);
+    same.stages.insert(same.stages.end(), facts.stages.begin(), facts.stages.end());
     same.layers.insert(same.layers.end(), facts.layers.begin(), facts.layers.end());
     same.readers.insert(same.readers.end(), std::make_move_iterator(facts.readers.begin()),
                         std::make_move_iterator(facts.readers.end()));
   }
   for (size_t i = 0; i < folded.size(); ++i) {
     folded[i].name = names[i].text();
+    folded[i].exact = names[i].exact();
     folded[i].op_name = op_names[i].text();
+    folded[i].state_of = weights[i].text();
+    const std::set<size_t> stages(folded[i].stages.begin(), folded[i].stages.end());
+    folded[i].stages.assign(stages.begin(), stages.end());
     std::set<int64_t> layers(folded[i].layers.begin(), folded[i].layers.end());
     folded[i].layers.assign(layers.begin(), layers.end());
     FoldReaders(folded[i].readers);
@@ -245,7 +280,10 @@ absl::StatusOr<std::vector<TensorFacts>> FindTensors(const Plan& plan, std::stri
       std::vector<TensorFacts> more = finder.Matching(pattern, by_metadata);
       found.insert(found.end(), std::make_move_iterator(more.begin()),
                    std::make_move_iterator(more.end()));
-      if (!by_metadata) names.insert(names.end(), finder.names().begin(), finder.names().end());
+      if (by_metadata) continue;
+      std::vector<std::string> all = finder.Names();
+      names.insert(names.end(), std::make_move_iterator(all.begin()),
+                   std::make_move_iterator(all.end()));
     }
     if (!found.empty()) return FoldTensors(std::move(found));
   }
@@ -257,11 +295,7 @@ absl::StatusOr<std::vector<TensorFacts>> FindTensors(const Plan& plan, std::stri
       StrCat("\"", pattern,
              "\" matches no parameter, output or instruction of the plan; the "
              "nearest is ",
-             NearestName(pattern, names),
-             std::any_of(plan.stages.begin(), plan.stages.end(),
-                         [](const PlanStage& stage) { return stage.same_as.has_value(); })
-                 ? "; stages that are equal to others come with the names of those"
-                 : ""));
+             NearestName(pattern, names)));
 }
 
 int64_t BytesPerDevice(const PlanPart& part, const PlanType& type, const PlanSpec& spec) {

@@ -14,6 +14,7 @@ namespace meshwright {
 // How one operator, of equal ones of repeated layers, reads a tensor.
 struct TensorReader {
   std::string name, opcode, source, phase;  // the name folded, see FoldedName
+  bool exact = true;                        // likewise
   PlanSpec needed;                          // how it wants the tensor
   bool moves = false;                       // that is another than the one it is kept in
   std::string through;                      // reads a view of it: by which operator, folded
@@ -24,10 +25,12 @@ struct TensorReader {
 // A tensor, or equal ones of repeated layers.
 struct TensorFacts {
   std::string name;     // folded
+  bool exact = true;    // see FoldedName
   std::string op_name;  // folded; that of its maker in the program's metadata; may be empty
   std::string opcode, strategy, source, phase;  // of what makes it
   std::string parallelism;                      // of parameters: see RolesText; else empty
-  std::vector<int64_t> layers;                  // ascending; empty: not known
+  std::string state_of;         // of optimizer state, where known: its weight, folded
+  std::vector<int64_t> layers;  // ascending; empty: not known
   PlanType type;
   PlanSpec spec, computed;
   bool moved_when_made = false;  // `computed` is not `spec`, or it is summed up first
@@ -39,7 +42,7 @@ struct TensorFacts {
   // In program order of the first. Of what reads it through views (conversions, transposes) only
   // those that have it moved.
   std::vector<TensorReader> readers;
-  std::vector<size_t> stages;  // that have it, see PlanPart
+  std::vector<size_t> stages;  // that have it, ascending
 };
 
 // Those of `plan` whose parameter's, output's or instruction's name matches `pattern`; if there are

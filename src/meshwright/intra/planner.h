@@ -24,8 +24,8 @@ namespace meshwright {
 
 // A sharding the user insists on. `pattern` is matched against the names of entry parameters
 // (metadata op_name such as "state[0]['layer0']['wq']", else the instruction's name), of outputs
-// ("output[3]", "output[0][2]"), and of instructions; `*` stands for any characters and `?` for
-// one; everything else is literal.
+// ("output[3]", "output[0][2]"), and of instructions; `*` stands for any characters, `?` for
+// one and "{0..3,7}" for these numbers, see GlobMatch; everything else is literal.
 struct Fix {
   std::string pattern;
   std::string spec;    // see ParseSharding

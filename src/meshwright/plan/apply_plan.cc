@@ -36,17 +36,6 @@ absl::StatusOr<AxisIndex> FindAxis(const Mesh& mesh, const std::string& name) {
   return absl::InvalidArgumentError(StrCat("the plan's mesh has no axis \"", name, "\""));
 }
 
-absl::StatusOr<Sharding> ToSharding(const PlanSpec& spec, const Mesh& mesh) {
-  Sharding sharding = Sharding::Replicated(static_cast<int64_t>(spec.size()));
-  for (size_t d = 0; d < spec.size(); ++d) {
-    for (const std::string& name : spec[d]) {
-      MW_ASSIGN_OR_RETURN(const AxisIndex axis, FindAxis(mesh, name));
-      sharding.dims[d].push_back(axis);
-    }
-  }
-  return sharding;
-}
-
 // `specs` of the values of an operator; none at all, or one for each.
 absl::StatusOr<std::vector<Sharding>> ToShardings(const Graph& graph, const Op& op,
                                                   const std::vector<PlanSpec>& specs,
@@ -70,6 +59,17 @@ absl::StatusOr<std::vector<Sharding>> ToShardings(const Graph& graph, const Op& 
 }
 
 }  // namespace
+
+absl::StatusOr<Sharding> ToSharding(const PlanSpec& spec, const Mesh& mesh) {
+  Sharding sharding = Sharding::Replicated(static_cast<int64_t>(spec.size()));
+  for (size_t d = 0; d < spec.size(); ++d) {
+    for (const std::string& name : spec[d]) {
+      MW_ASSIGN_OR_RETURN(const AxisIndex axis, FindAxis(mesh, name));
+      sharding.dims[d].push_back(axis);
+    }
+  }
+  return sharding;
+}
 
 absl::StatusOr<AppliedPlan> ApplyPlan(const Graph& graph, const Plan& plan) {
   if (!plan.stages.empty()) {

@@ -23,6 +23,9 @@ struct AppliedPlan {
   Movements movements;
 };
 
+// `spec` on `mesh`. Error: an axis that the mesh does not have.
+absl::StatusOr<Sharding> ToSharding(const PlanSpec& spec, const Mesh& mesh);
+
 // Finds for every value of `graph` what `plan` decided. Errors: the plan is of another program
 // (names the first operator that differs).
 absl::StatusOr<AppliedPlan> ApplyPlan(const Graph& graph, const Plan& plan);

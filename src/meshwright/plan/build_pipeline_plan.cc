@@ -1,19 +1,41 @@
 #include "meshwright/plan/build_pipeline_plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <utility>
 
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/inter/layer_costs.h"
 #include "meshwright/intra/names.h"
 #include "meshwright/plan/build_plan.h"
+#include "meshwright/plan/categorize.h"
+#include "meshwright/plan/memory_timeline.h"
 #include "meshwright/plan/op_roles.h"
 #include "meshwright/plan/version.h"
 
 namespace meshwright {
 namespace {
+
+// One micro-batch's phases one after the other. In the slice the update runs as the part of it that
+// falls to a micro-batch.
+PlanMemoryTimeline TimelineOfStage(const PipelineStage& stage, const std::vector<int32_t>& tied,
+                                   double micro_batches) {
+  const ProgramSlice& slice = *stage.slice;
+  Graph graph = slice.graph;
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    if (slice.phase[i] == Phase::kUpdate) graph.ops[i].multiplicity *= micro_batches;
+  }
+  IntraPlan intra = *stage.plan;
+  for (PlannedCollective& collective : intra.collectives) {
+    if (PhaseOfCollective(slice, collective) == Phase::kUpdate)
+      collective.multiplicity *= micro_batches;
+  }
+  return MemoryTimeline(graph, intra,
+                        CategorizeValues(graph, tied, intra.schedule, intra.intervals));
+}
 
 // What a stage runs in a step: its slice as often as there are micro-batches.
 absl::StatusOr<Plan> WholeStep(const PipelinePlan& pipeline, const PipelineStage& stage,
@@ -23,8 +45,30 @@ absl::StatusOr<Plan> WholeStep(const PipelinePlan& pipeline, const PipelineStage
   for (Op& op : graph.ops) op.multiplicity *= times;
   IntraPlan intra = *stage.plan;
   for (PlannedCollective& collective : intra.collectives) collective.multiplicity *= times;
-  return BuildPlan(graph, stage.mesh, intra, TiedParameters(graph, false),
-                   RolesOfStage(pipeline, stage, program));
+  const std::vector<int32_t> tied = TiedParameters(graph, false);
+  MW_ASSIGN_OR_RETURN(
+      Plan plan, BuildPlan(graph, stage.mesh, intra, tied, RolesOfStage(pipeline, stage, program)));
+  plan.memory_timeline = TimelineOfStage(stage, tied, times);
+  return plan;
+}
+
+// What a device of a stage does in a step, computing and in collectives. The forward phase runs
+// twice where its activations are computed again.
+std::pair<double, double> BusySeconds(const PipelineStage& stage, double micro_batches) {
+  const ProgramSlice& slice = *stage.slice;
+  const IntraPlan& plan = *stage.plan;
+  double compute = plan.compute, communication = plan.communication;
+  if (stage.recompute) {
+    for (size_t i = 0; i < slice.graph.ops.size(); ++i) {
+      if (slice.phase[i] == Phase::kForward)
+        compute += plan.ops[i].compute_seconds * slice.graph.ops[i].multiplicity;
+    }
+    for (const PlannedCollective& collective : plan.collectives) {
+      if (PhaseOfCollective(slice, collective) == Phase::kForward)
+        communication += collective.seconds * collective.multiplicity;
+    }
+  }
+  return {compute * micro_batches, communication * micro_batches};
 }
 
 // First number of each cluster's devices: they are numbered one cluster after the other.
@@ -58,18 +102,18 @@ absl::StatusOr<PlanStage> ToStage(const PipelinePlan& pipeline, const Graph& pro
                stage.times.fixed_bytes + in_flight * stage.times.bytes_in_flight,
                pipeline.simulation.peak_bytes[group]};
   out.max_in_flight = in_flight;
+  // Values are what they are to the program: its parameters and outputs by their names, what comes
+  // from other stages and goes there by the operator that makes it.
+  const auto name = [](const SliceValue& value) { return value.name; };
   if (stage.like >= 0) {
     out.same_as = stage.like;
+    std::transform(stage.slice->inputs.begin(), stage.slice->inputs.end(),
+                   std::back_inserter(out.parameter_names), name);
+    std::transform(stage.slice->outputs.begin(), stage.slice->outputs.end(),
+                   std::back_inserter(out.output_names), name);
     return out;
   }
-  MW_ASSIGN_OR_RETURN(Plan plan, WholeStep(pipeline, stage, program));
-  out.collectives = std::move(plan.collectives);
-  out.parameters = std::move(plan.parameters);
-  out.outputs = std::move(plan.outputs);
-  out.instructions = std::move(plan.instructions);
-  out.op_names = std::move(plan.op_names);
-  out.source_files = std::move(plan.source_files);
-  out.memory_timeline = std::move(plan.memory_timeline);
+  MW_RETURN_IF_ERROR(SetStageLists(pipeline, stage, program, &out));
   return out;
 }
 
@@ -151,6 +195,21 @@ void SetMemory(const PipelinePlan& pipeline, Plan* plan) {
 
 }  // namespace
 
+absl::Status SetStageLists(const PipelinePlan& pipeline, const PipelineStage& stage,
+                           const Graph& program, PlanStage* out) {
+  MW_ASSIGN_OR_RETURN(Plan plan, WholeStep(pipeline, stage, program));
+  out->collectives = std::move(plan.collectives);
+  out->parameters = std::move(plan.parameters);
+  out->outputs = std::move(plan.outputs);
+  for (size_t i = 0; i < out->outputs.size(); ++i)
+    out->outputs[i].name = stage.slice->outputs[i].name;
+  out->instructions = std::move(plan.instructions);
+  out->op_names = std::move(plan.op_names);
+  out->source_files = std::move(plan.source_files);
+  out->memory_timeline = std::move(plan.memory_timeline);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Plan> BuildPipelinePlan(const PipelinePlan& pipeline, const Graph& program,
                                        const std::vector<Cluster>& clusters,
                                        const std::vector<int64_t>& budgets) {
@@ -172,11 +231,11 @@ absl::StatusOr<Plan> BuildPipelinePlan(const PipelinePlan& pipeline, const Graph
     plan.stages.push_back(std::move(stage));
     if (pipeline.stages[i].like >= 0) continue;
     const IntraPlan& intra = *pipeline.stages[i].plan;
-    const auto times = static_cast<double>(plan.micro_batches);
-    if ((intra.compute + intra.communication) * times >
-        plan.compute_seconds + plan.communication_seconds) {
-      plan.compute_seconds = intra.compute * times;
-      plan.communication_seconds = intra.communication * times;
+    const auto [compute, communication] =
+        BusySeconds(pipeline.stages[i], static_cast<double>(plan.micro_batches));
+    if (compute + communication > plan.compute_seconds + plan.communication_seconds) {
+      plan.compute_seconds = compute;
+      plan.communication_seconds = communication;
     }
     plan.warnings.insert(plan.warnings.end(), intra.warnings.begin(), intra.warnings.end());
   }

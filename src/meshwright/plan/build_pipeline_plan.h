@@ -18,6 +18,12 @@ absl::StatusOr<Plan> BuildPipelinePlan(const PipelinePlan& pipeline, const Graph
                                        const std::vector<Cluster>& clusters,
                                        const std::vector<int64_t>& budgets);
 
+// Fills what `out` lists of a step: collectives, parameters, outputs, instructions and the names and
+// files that these have, and the memory over time. Of `pipeline` the micro-batches, layers and batch
+// are looked at.
+absl::Status SetStageLists(const PipelinePlan& pipeline, const PipelineStage& stage,
+                           const Graph& program, PlanStage* out);
+
 }  // namespace meshwright
 
 #endif  // MESHWRIGHT_PLAN_BUILD_PIPELINE_PLAN_H_

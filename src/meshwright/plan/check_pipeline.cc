@@ -140,6 +140,15 @@ class DeviceChecker {
   absl::flat_hash_map<int64_t, size_t> users_;  // by device: the last stage that has it
 };
 
+// Of a stage that is the same as another: it has lists of names as long as the lists of that one.
+absl::Status CheckNames(const std::vector<std::string>& names, size_t count, const char* key,
+                        const std::string& path) {
+  if (names.size() == count) return absl::OkStatus();
+  return JsonErrorAt(absl::StrCat(path, ".", key),
+                     absl::StrFormat("found %s, expected %d",
+                                     Counted(static_cast<int64_t>(names.size()), "name"), count));
+}
+
 absl::Status CheckStage(const Plan& plan, size_t index) {
   const PlanStage& stage = plan.stages[index];
   const std::string path = absl::StrCat("$.stages[", index, "]");
@@ -173,6 +182,12 @@ absl::Status CheckStage(const Plan& plan, size_t index) {
                                                *stage.same_as));
     }
   }
+  const PlanStage* const same =
+      stage.same_as.has_value() ? &plan.stages[static_cast<size_t>(*stage.same_as)] : nullptr;
+  MW_RETURN_IF_ERROR(CheckNames(stage.parameter_names, same == nullptr ? 0 : same->parameters.size(),
+                                "parameter_names", path));
+  MW_RETURN_IF_ERROR(CheckNames(stage.output_names, same == nullptr ? 0 : same->outputs.size(),
+                                "output_names", path));
   MW_RETURN_IF_ERROR(CheckAxes(stage, path));
   return CheckReferences(stage, path);
 }

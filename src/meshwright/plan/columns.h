@@ -6,26 +6,11 @@
 #include <string_view>
 #include <vector>
 
-// Text for a terminal. Names come from users: they may be in any script, of any length, or an
-// attempt to write over the screen.
+#include "meshwright/base/printable.h"
+
+// Tables and paragraphs for a terminal, names and all (base/printable.h).
 
 namespace meshwright {
-
-// Of every screen.
-inline constexpr size_t kColumns = 80;
-
-// Columns that `text` (UTF-8) takes at most: letters of two bytes are one wide, those of more bytes
-// may be two. Exact for Latin, Greek, Cyrillic, Hebrew and Arabic letters, for East Asian ones and
-// for emoji.
-size_t DisplayWidth(std::string_view text);
-
-// `text` as what a terminal shows without acting on it: control characters and those that turn the
-// direction of writing as escapes (\n, \x1b, \u202e), what is not UTF-8 as U+FFFD.
-std::string Printable(std::string_view text);
-
-// `text`, made printable, in `width` columns, which are at least 4; what does not fit loses its
-// middle.
-std::string Fit(std::string_view text, size_t width);
 
 // Cells, made printable, in columns as wide as their widest cell, `right` where they are set flush
 // right. If the line is too long, the first column gives way, then the widest ones.

@@ -107,8 +107,10 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, PlanMemory
           absl::StrCat(path, ".time[", i, "]"),
           absl::StrCat("found ", point.time, ", expected ascending numbers below ", value.length));
     }
-    if (!(point.seconds >= 0)) {
-      return JsonErrorAt(absl::StrCat(path, ".seconds[", i, "]"), "expected a number from 0 up");
+    if (!(point.seconds >= 0 && point.seconds <= kMostCost)) {
+      return JsonErrorAt(absl::StrCat(path, ".seconds[", i, "]"),
+                         absl::StrCat("found ", InputJson(point.seconds).dump(),
+                                      ", expected a number from 0 to ", kMostCost));
     }
     for (size_t c = 0; c < kMemoryCategories; ++c) point.bytes[c] = bytes[c][i];
   }

@@ -40,7 +40,8 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, uint64_t& 
 absl::Status ReadJson(const InputJson& json, const std::string& path, double& value) {
   if (!json.is_number()) return WrongJsonType(json, path, "a number");
   value = json.get<double>();
-  if (!std::isfinite(value)) return JsonErrorAt(path, "the number is too large");
+  if (!std::isfinite(value))
+    return JsonErrorAt(path, absl::StrCat("found ", json.dump(), ", expected a finite number"));
   return absl::OkStatus();
 }
 
@@ -49,7 +50,5 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, bool& valu
   value = json.get<bool>();
   return absl::OkStatus();
 }
-
-// The object {"axes": [...]}.
 
 }  // namespace meshwright

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -54,6 +53,10 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, std::vecto
   return absl::OkStatus();
 }
 
+// Of seconds, or of a cost without a unit: far beyond what anything takes, and small enough for
+// sums of many.
+inline constexpr double kMostCost = 1e18;
+
 // Hands out the members of one JSON object by key and remembers which it gave, so that a misspelt
 // key is found as well as a missing one.
 class ObjectReader {
@@ -82,14 +85,12 @@ class ObjectReader {
   }
 
   // A double from 0 to `most`.
-  ObjectReader& Amount(const char* key, double& value,
-                       double most = std::numeric_limits<double>::max()) {
+  ObjectReader& Amount(const char* key, double& value, double most = kMostCost) {
     Member(key, value);
     if (!status_.ok() || (value >= 0 && value <= most)) return *this;
-    const bool bounded = most < std::numeric_limits<double>::max();
-    status_ = JsonErrorAt(absl::StrCat(path_, ".", key),
-                          absl::StrCat("found ", json_[key].dump(), ", expected a number from 0",
-                                       bounded ? absl::StrCat(" to ", most) : " up"));
+    status_ = JsonErrorAt(
+        absl::StrCat(path_, ".", key),
+        absl::StrCat("found ", json_[key].dump(), ", expected a number from 0 to ", most));
     return *this;
   }
 

@@ -54,6 +54,8 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, PlanStage&
       .Member("collectives", value.collectives)
       .Member("parameters", value.parameters)
       .Member("outputs", value.outputs)
+      .Member("parameter_names", value.parameter_names)
+      .Member("output_names", value.output_names)
       .Member("op_names", value.op_names)
       .Member("source_files", value.source_files)
       .Member("instructions", value.instructions)

@@ -204,10 +204,12 @@ struct PlanStage {
   int64_t max_in_flight = 0;                 // micro-batches of this stage
   MemoryByCategory memory_by_category = {};  // what bytes.peak_of_group consists of
   // What the stage runs in a step, as in Plan. Empty if `same_as` names an earlier stage
-  // that runs the same.
+  // that runs the same, under other names.
   std::optional<int64_t> same_as;
   std::vector<PlanCollective> collectives;
   std::vector<PlanTensor> parameters, outputs;
+  // With `same_as`: what its own parameters and outputs are called, in the order of that stage's.
+  std::vector<std::string> parameter_names, output_names;
   std::vector<PlanInstruction> instructions;
   std::vector<std::string> op_names, source_files;
   // Of the phases of one micro-batch, one after the other.

@@ -24,18 +24,6 @@ absl::Status CheckCombination(const ProgramRequest& request) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Cluster>> ParseClusters(const std::string& text,
-                                                   std::vector<PlanInput>& inputs) {
-  std::vector<Cluster> clusters;
-  const std::vector<std::string> parts = absl::StrSplit(text, '+');
-  for (const std::string& part : parts) {
-    MW_ASSIGN_OR_RETURN(Cluster cluster, ParseCluster(part));
-    clusters.push_back(std::move(cluster));
-    MW_RETURN_IF_ERROR(AddClusterInput(part, inputs));
-  }
-  return clusters;
-}
-
 PipelineRequest ToPipelineRequest(const ProgramRequest& request, const CostModelRow& cost_model,
                                   const std::vector<Cluster>& clusters) {
   PipelineRequest pipeline;
@@ -88,6 +76,18 @@ absl::StatusOr<PipelinedProgram> PlanWhole(const ProgramRequest& request, std::s
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<Cluster>> ParseClusters(const std::string& text,
+                                                   std::vector<PlanInput>& inputs) {
+  std::vector<Cluster> clusters;
+  const std::vector<std::string> parts = absl::StrSplit(text, '+');
+  for (const std::string& part : parts) {
+    MW_ASSIGN_OR_RETURN(Cluster cluster, ParseCluster(part));
+    clusters.push_back(std::move(cluster));
+    MW_RETURN_IF_ERROR(AddClusterInput(part, inputs));
+  }
+  return clusters;
+}
 
 absl::StatusOr<PipelinedProgram> PlanPipelinedProgram(const ProgramRequest& request) {
   const Clock::time_point start = Clock::now();

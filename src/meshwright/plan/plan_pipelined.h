@@ -33,6 +33,10 @@ struct PipelinedProgram {
 // PlanPipeline.
 absl::StatusOr<PipelinedProgram> PlanPipelinedProgram(const ProgramRequest& request);
 
+// The clusters that `text` names, joined by `+`; a file among them is added to `inputs`.
+absl::StatusOr<std::vector<Cluster>> ParseClusters(const std::string& text,
+                                                   std::vector<PlanInput>& inputs);
+
 // What to say if nothing fits.
 std::string PipelineShortageText(const PipelinedProgram& planned);
 

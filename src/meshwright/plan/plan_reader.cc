@@ -153,7 +153,7 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, Plan& valu
       .Member("mesh", mesh)
       .Amount("objective_seconds", value.objective_seconds)
       .Amount("bound_seconds", value.bound_seconds)
-      .Member("gap", value.gap)
+      .Amount("gap", value.gap, 1)
       .Amount("compute_seconds", value.compute_seconds)
       .Amount("communication_seconds", value.communication_seconds)
       .Amount("step_seconds", value.step_seconds)
@@ -315,6 +315,53 @@ absl::Status CheckSchema(const InputJson& json) {
   return absl::OkStatus();
 }
 
+// The path of the value that broken JSON ends in.
+std::string PlaceOfError(std::string_view text) {
+  struct Level {
+    bool list = false;
+    std::string key;
+    int64_t position = 0;
+  };
+  std::vector<Level> levels;
+  const auto count = [&] {
+    if (!levels.empty() && levels.back().list) ++levels.back().position;
+  };
+  const auto follow = [&](int, InputJson::parse_event_t event, InputJson& parsed) {
+    switch (event) {
+      case InputJson::parse_event_t::object_start:
+      case InputJson::parse_event_t::array_start:
+        levels.push_back({event == InputJson::parse_event_t::array_start, "", 0});
+        break;
+      case InputJson::parse_event_t::object_end:
+      case InputJson::parse_event_t::array_end:
+        levels.pop_back();
+        count();
+        break;
+      case InputJson::parse_event_t::key:
+        levels.back().key = parsed.get<std::string>();
+        break;
+      case InputJson::parse_event_t::value:
+        count();
+        break;
+    }
+    return true;
+  };
+  try {
+    static_cast<void>(InputJson::parse(text, follow));
+  } catch (const InputJson::exception&) {
+    // That it is broken is known; `levels` says where.
+  }
+  std::string path = "$";
+  for (const Level& level : levels) {
+    if (level.list) {
+      absl::StrAppend(&path, "[", level.position, "]");
+    } else if (!level.key.empty()) {
+      absl::StrAppend(&path, ".", level.key);
+    }
+  }
+  return path;
+}
+
 absl::StatusOr<Plan> ReadDocument(const InputJson& json) {
   MW_RETURN_IF_ERROR(CheckSchema(json));
   Plan plan;
@@ -324,6 +371,7 @@ absl::StatusOr<Plan> ReadDocument(const InputJson& json) {
   MW_RETURN_IF_ERROR(CheckParameterBytes(plan));
   MW_RETURN_IF_ERROR(CheckPipeline(plan));
   MW_RETURN_IF_ERROR(CheckTransformer(plan));
+  MW_RETURN_IF_ERROR(CheckAmounts(plan));
   MW_RETURN_IF_ERROR(CheckProfile(plan));
   return plan;
 }
@@ -339,7 +387,8 @@ absl::StatusOr<Plan> ParsePlanJson(std::string_view text, std::string_view file)
     const std::string what = error.what();
     const size_t tag = what.find("] ");
     return absl::InvalidArgumentError(
-        StrCat(file, ": not valid JSON: ", tag == std::string::npos ? what : what.substr(tag + 2)));
+        StrCat(file, ": not valid JSON, at ", PlaceOfError(text), ": ",
+               tag == std::string::npos ? what : what.substr(tag + 2)));
   }
   absl::StatusOr<Plan> plan = ReadDocument(json);
   if (plan.ok()) return plan;

@@ -41,6 +41,8 @@ absl::Status CheckAxes(const PlanStage& stage, const std::string& path);
 absl::Status CheckReferences(const Plan& plan, const std::string& path);
 absl::Status CheckReferences(const PlanStage& stage, const std::string& path);
 absl::Status CheckPipeline(const Plan& plan);
+// Figures are ones that a plan can have.
+absl::Status CheckAmounts(const Plan& plan);
 
 }  // namespace meshwright
 

@@ -112,7 +112,7 @@ std::string ParameterSection(const Plan& plan) {
   for (size_t i = 0; i < std::min(groups.size(), kMaxParameterRows); ++i) {
     const Group& group = groups[i];
     rows.push_back(
-        {group.name.text(), group.count > 1 ? absl::StrCat("x", group.count) : std::string(),
+        {group.name.text(), TimesText(group.count, group.name.exact()),
          absl::StrCat(group.first->dtype, "[", absl::StrJoin(group.first->shape, ","), "]"),
          SpecText(group.first->spec), BytesText(group.bytes)});
   }

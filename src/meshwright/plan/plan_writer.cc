@@ -186,6 +186,8 @@ Json ToJson(const PlanStage& stage) {
           {"collectives", ListToJson(stage.collectives)},
           {"parameters", ListToJson(stage.parameters)},
           {"outputs", ListToJson(stage.outputs)},
+          {"parameter_names", stage.parameter_names},
+          {"output_names", stage.output_names},
           {"op_names", stage.op_names},
           {"source_files", stage.source_files},
           {"instructions", ListToJson(stage.instructions)},

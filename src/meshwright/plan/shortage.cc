@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "meshwright/base/printable.h"
 #include "meshwright/plan/plan_table.h"
 
 namespace meshwright {
@@ -28,12 +29,12 @@ std::string ShortageText(const PlannedProgram& planned) {
       BytesText(planned.plan.budget_bytes.value_or(0)), BytesText(intra.smallest_budget),
       intra.smallest_budget);
   const size_t count = std::min(intra.peak.live.size(), kMaxTensors);
-  absl::StrAppend(&text, "largest of ", intra.peak.live.size(), " tensors alive at its peak, at ",
-                  planned.plan.peak_at, ":\n");
+  absl::StrAppend(&text, "  largest of ", intra.peak.live.size(), " tensors alive at its peak, at ",
+                  Printable(planned.plan.peak_at), ":\n");
   for (size_t i = 0; i < count; ++i) {
     const ValueId value = intra.peak.live[i];
-    absl::StrAppendFormat(&text, "  %10s  %s %s %s\n", BytesText(intra.bytes[value.index()]),
-                          ValueName(graph, value),
+    absl::StrAppendFormat(&text, "    %10s  %s %s %s\n", BytesText(intra.bytes[value.index()]),
+                          Printable(ValueName(graph, value)),
                           graph[value].shape.ToString(/*with_layout=*/false),
                           intra.shardings[value.index()].ToString(planned.mesh));
   }

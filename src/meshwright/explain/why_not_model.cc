@@ -1,0 +1,181 @@
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/strip.h"
+#include "meshwright/base/file.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/cluster/mixed_cluster.h"
+#include "meshwright/cluster/units.h"
+#include "meshwright/explain/why_not_inputs.h"
+#include "meshwright/explain/why_not_kinds.h"
+#include "meshwright/plan/build_mixed_plan.h"
+#include "meshwright/plan/plan_mixed.h"
+#include "meshwright/plan/plan_model.h"
+#include "meshwright/transformer/fixes.h"
+#include "meshwright/transformer/model_reader.h"
+
+// Degrees in place of shardings: "tp=4,pp=2".
+
+namespace meshwright {
+namespace {
+
+using transformer::Fixes;
+using transformer::SingleFix;
+
+// What was asked for, over what the plan was made with.
+struct AskedDegrees {
+  Fixes fixes;
+  std::vector<SingleFix> asked;
+};
+
+absl::StatusOr<AskedDegrees> ParseAskedDegrees(const Plan& plan, const WhyNotRequest& request) {
+  AskedDegrees degrees;
+  absl::StatusOr<Fixes> asked = transformer::ParseFixes(request.fixes);
+  if (!asked.ok()) {
+    return absl::InvalidArgumentError(
+        StrCat("--why-not: ", FromAbsl(absl::StripPrefix(asked.status().message(), "--fix: ")),
+               "; the plan is of a model, which has degrees like tp=4,pp=2"));
+  }
+  degrees.asked = transformer::SplitFixes(*asked);
+  std::vector<std::string> all;
+  for (const SingleFix& one : degrees.asked) all.push_back(one.text);
+  MW_ASSIGN_OR_RETURN(const Fixes planned, transformer::ParseFixes(plan.options.fixes));
+  for (const SingleFix& one : transformer::SplitFixes(planned)) {
+    const bool overridden =
+        std::any_of(degrees.asked.begin(), degrees.asked.end(),
+                    [&](const SingleFix& other) { return other.key == one.key; });
+    if (!overridden) all.push_back(one.text);
+  }
+  MW_ASSIGN_OR_RETURN(degrees.fixes, transformer::ParseFixes(all));
+  return degrees;
+}
+
+absl::StatusOr<transformer::Model> ModelOf(const PlanTransformer& part) {
+  const bool json = !part.description.empty() && part.description[0] == '{';
+  MW_ASSIGN_OR_RETURN(
+      transformer::Model model,
+      transformer::ParseModel(
+          part.description, json ? "$.transformer.description" : "$.transformer.description.yaml"));
+  model.name = part.model;
+  return model;
+}
+
+absl::StatusOr<Plan> PlanModelWith(const Plan& plan, const Fixes& fixes) {
+  const PlanTransformer& part = *plan.transformer;
+  ModelRequest request;
+  MW_ASSIGN_OR_RETURN(request.model, ModelOf(part));
+  request.description = part.description;
+  request.workload.sequence = part.sequence;
+  request.workload.global_batch = part.global_batch;
+  MW_ASSIGN_OR_RETURN(const std::string name, PlannedCluster(plan));
+  MW_ASSIGN_OR_RETURN(request.cluster, ParseCluster(name));
+  // With the fewest devices as its aim a plan has a part of the cluster.
+  request.cluster.nodes = plan.cluster.parts[0].nodes;
+  request.cluster.devices_per_node = plan.cluster.parts[0].devices_per_node;
+  request.objective = part.objective == "memory" ? ModelObjective::kMemory : ModelObjective::kTime;
+  request.fixes = fixes;
+  MW_ASSIGN_OR_RETURN(request.precision, transformer::ParsePrecision(part.configuration.precision));
+  request.budget_bytes = plan.budget_bytes;
+  request.top = static_cast<int64_t>(part.alternatives.size()) + 1;
+  request.threads = static_cast<int>(std::clamp<int64_t>(plan.options.threads, 1, 1024));
+  request.inputs = plan.inputs;
+  request.cost = plan.options.cost_model == "nersc" ? ModelCost::kNersc : ModelCost::kCalibrated;
+  request.state.gradient_bytes = static_cast<double>(part.state.gradient_bytes);
+  request.state.moment_bytes = static_cast<double>(part.state.moment_bytes);
+  request.state.logit_bytes = static_cast<double>(part.state.logit_bytes);
+  return PlanModel(request);
+}
+
+absl::StatusOr<std::optional<int64_t>> BytesOfMemory(const std::string& memory) {
+  if (memory == "unlimited") return std::optional<int64_t>();
+  const absl::StatusOr<int64_t> bytes = ParseBytes(memory);
+  if (bytes.ok()) return std::optional<int64_t>(*bytes);
+  return absl::InvalidArgumentError(
+      StrCat("$.options.memory: found \"", memory, "\", expected device, unlimited or bytes"));
+}
+
+absl::StatusOr<Plan> PlanGroupsWith(const Plan& plan, const Fixes& fixes) {
+  const PlanTransformer& part = *plan.transformer;
+  const PlanOverGroups& over = *part.over_groups;
+  MixedRequest request;
+  transformer::MixedProblem& problem = request.problem;
+  MW_ASSIGN_OR_RETURN(problem.model, ModelOf(part));
+  request.description = part.description;
+  problem.workload.sequence = part.sequence;
+  problem.workload.global_batch = part.global_batch;
+  MW_ASSIGN_OR_RETURN(const std::string name, PlannedCluster(plan));
+  MW_ASSIGN_OR_RETURN(problem.cluster, ParseMixedCluster(name));
+  problem.fixes = fixes;
+  MW_ASSIGN_OR_RETURN(problem.precision, transformer::ParsePrecision(part.configuration.precision));
+  request.memory = plan.options.memory;
+  if (request.memory != "device") {
+    MW_ASSIGN_OR_RETURN(const std::optional<int64_t> budget, BytesOfMemory(request.memory));
+    problem.budget_bytes.assign(problem.cluster.groups.size(), budget);
+  }
+  request.options.objective = part.objective == "cost" ? transformer::MixedObjective::kCost
+                                                       : transformer::MixedObjective::kTime;
+  request.has_steps = over.steps.has_value();
+  if (request.has_steps) request.options.steps = *over.steps;
+  request.options.most_seconds = over.most_seconds;
+  request.options.most_dollars = over.most_dollars;
+  request.inputs = plan.inputs;
+  MW_ASSIGN_OR_RETURN(const std::string profile, ReadPlannedInput(plan, "layer_profile"));
+  if (!profile.empty()) {
+    MW_ASSIGN_OR_RETURN(const std::string text, MaybeGunzip(profile, "the profile"));
+    MW_ASSIGN_OR_RETURN(problem.profile, transformer::LayerProfile::Parse(
+                                             text, "the profile",
+                                             {.model = problem.model.name,
+                                              .sequence = problem.workload.sequence,
+                                              .dtype = PrecisionName(problem.precision)}));
+  }
+  MW_ASSIGN_OR_RETURN(const MixedAnswer answer, PlanMixed(request));
+  return BuildMixedPlan(request, answer);
+}
+
+// What the plan is the best by.
+double AimOf(const Plan& plan) {
+  const PlanTransformer& part = *plan.transformer;
+  if (part.objective == "memory") return static_cast<double>(plan.peak_bytes);
+  if (part.objective == "cost" && part.over_groups.has_value())
+    return part.over_groups->step_dollars.value_or(plan.step_seconds);
+  return plan.step_seconds;
+}
+
+bool SameDegrees(const Plan& a, const Plan& b) {
+  return a.transformer->configuration == b.transformer->configuration && a.stages == b.stages;
+}
+
+}  // namespace
+
+absl::StatusOr<WhyNot> AskOfModel(const Plan& plan, const WhyNotRequest& request) {
+  if (!request.program.empty()) {
+    return absl::InvalidArgumentError(
+        "--program: the plan is of a model, which it holds itself; leave the option out");
+  }
+  MW_ASSIGN_OR_RETURN(const AskedDegrees degrees, ParseAskedDegrees(plan, request));
+  absl::StatusOr<Plan> planned = plan.transformer->over_groups.has_value()
+                                     ? PlanGroupsWith(plan, degrees.fixes)
+                                     : PlanModelWith(plan, degrees.fixes);
+  WhyNot answer;
+  const bool full = absl::IsResourceExhausted(planned.status());
+  if (full || absl::IsInvalidArgument(planned.status())) {
+    answer.verdict = full ? WhyNot::Verdict::kDoesNotFit : WhyNot::Verdict::kUnavailable;
+    answer.reason = std::string(planned.status().message());
+    return answer;
+  }
+  if (!planned.ok()) return planned.status();
+  answer.plan = *std::move(planned);
+  answer.plan->transformer->objective = plan.transformer->objective;
+  answer.plan->transformer->goodput = plan.transformer->goodput;
+  answer.difference = DiffPlans(plan, *answer.plan);
+  answer.verdict = SameDegrees(plan, *answer.plan) ? WhyNot::Verdict::kChosen
+                                                   : CompareCosts(AimOf(plan), AimOf(*answer.plan));
+  return answer;
+}
+
+}  // namespace meshwright

@@ -1,0 +1,81 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/cluster/mesh.h"
+#include "meshwright/explain/screen.h"
+#include "meshwright/explain/tensor_facts.h"
+#include "meshwright/explain/why_not_inputs.h"
+#include "meshwright/explain/why_not_kinds.h"
+#include "meshwright/plan/fix_option.h"
+#include "meshwright/plan/shortage.h"
+#include "meshwright/sharding/sharding.h"
+
+namespace meshwright {
+namespace {
+
+// A sharding that cannot be had is an answer; one that cannot be read, or of nothing, is an error.
+absl::StatusOr<std::vector<Fix>> ParseAsked(const Plan& plan, const Mesh& mesh,
+                                            const std::vector<std::string>& texts) {
+  std::vector<Fix> fixes;
+  for (const std::string& text : texts) {
+    MW_ASSIGN_OR_RETURN(Fix fix, ParseFix(text, "--why-not"));
+    MW_ASSIGN_OR_RETURN(const std::vector<TensorFacts> tensors, FindTensors(plan, fix.pattern));
+    for (const TensorFacts& tensor : tensors) {
+      const absl::Status status =
+          ParseSharding(fix.spec, mesh, static_cast<int64_t>(tensor.type.shape.size())).status();
+      if (status.ok()) continue;
+      return absl::InvalidArgumentError(StrCat("--why-not (", text, "): ", tensor.name, " ",
+                                               TypeText(tensor.type), ": ", status.message()));
+    }
+    fixes.push_back(std::move(fix));
+  }
+  return fixes;
+}
+
+bool SameDecisions(const Plan& a, const Plan& b) {
+  return a.parameters == b.parameters && a.outputs == b.outputs &&
+         std::equal(a.instructions.begin(), a.instructions.end(), b.instructions.begin(),
+                    b.instructions.end(), [](const PlanInstruction& x, const PlanInstruction& y) {
+                      return x.name == y.name && x.spec == y.spec && x.strategy == y.strategy;
+                    });
+}
+
+}  // namespace
+
+absl::StatusOr<WhyNot> AskOfProgram(const Plan& plan, const WhyNotRequest& request) {
+  MW_ASSIGN_OR_RETURN(ProgramRequest forced, PlannedRequest(plan));
+  MW_ASSIGN_OR_RETURN(const Cluster cluster, ParseCluster(forced.cluster));
+  MW_ASSIGN_OR_RETURN(const Mesh mesh, ParseMesh(forced.mesh, cluster));
+  MW_ASSIGN_OR_RETURN(const std::vector<Fix> asked, ParseAsked(plan, mesh, request.fixes));
+  MW_ASSIGN_OR_RETURN(const std::string contents, ReadPlannedProgram(plan, request.program));
+  forced.program = ProgramOf(plan)->path;
+  forced.contents = contents;
+  forced.fixes.insert(forced.fixes.end(), asked.begin(), asked.end());
+  forced.progress = request.progress;
+
+  WhyNot answer;
+  absl::StatusOr<PlannedProgram> planned = PlanProgram(forced);
+  if (absl::IsInvalidArgument(planned.status())) {
+    answer.verdict = WhyNot::Verdict::kUnavailable;
+    answer.reason = std::string(planned.status().message());
+    return answer;
+  }
+  if (!planned.ok()) return planned.status();
+  if (!planned->intra.fits) answer.reason = ShortageText(*planned);
+  answer.plan = std::move(planned->plan);
+  answer.plan->inputs = plan.inputs;
+  answer.plan->options.mesh = plan.options.mesh;
+  answer.difference = DiffPlans(plan, *answer.plan);
+  answer.verdict = !answer.reason.empty() ? WhyNot::Verdict::kDoesNotFit
+                   : SameDecisions(plan, *answer.plan)
+                       ? WhyNot::Verdict::kChosen
+                       : CompareCosts(plan.objective_seconds, answer.plan->objective_seconds);
+  return answer;
+}
+
+}  // namespace meshwright
