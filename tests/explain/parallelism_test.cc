@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "meshwright/explain/explain.h"
 #include "meshwright/explain/part_summary.h"
 #include "tests/explain/role_oracle.h"
 
@@ -134,6 +136,59 @@ TEST(Parallelism, Words) {
   EXPECT_EQ(KindName({kData, kRow}), "mixed");
   EXPECT_EQ(RolesText({kReplicated, kReplicated, kReplicated}, mesh), "replicated");
   EXPECT_EQ(RolesText({kFsdp, kColumn, kFsdp}, mesh), "FSDP (x,z), tensor column y");
+}
+
+// Optimizer state is no weight: it has its weight's role where it is cut like it, and is only
+// stored in parts where it is cut otherwise.
+TEST(Parallelism, OptimizerStateIsToldApartFromItsWeight) {
+  struct StateCase {
+    std::string weight, state, weight_role, state_role;
+  };
+  const std::vector<StateCase> cases = {
+      {"[_,x]", "[_,x]", "tensor column x", "tensor column x"},
+      {"[_,x]", "[x,_]", "tensor column x", "stored x"},
+      {"[_,_]", "[x,_]", "ZeRO-1 x", "ZeRO-1 x"},
+      {"[_,_]", "[_,_]", "data x", "data x"},
+      {"[x,_]", "[x,_]", "FSDP x", "FSDP x"},
+      {"[x,_]", "[_,_]", "FSDP x", "data x"},
+  };
+  for (const StateCase& one : cases) {
+    SCOPED_TRACE(absl::StrCat(one.weight, " ", one.state));
+    const bool tensor = one.weight == "[_,x]";
+    ProgramRequest request;
+    request.program = MESHWRIGHT_TEST_DATA "/hlo/tiny_gpt.train.hlo.txt.gz";
+    request.cluster = "4xh100-sxm";
+    request.mesh = "4";
+    request.cost_model = "roofline";
+    request.memory.kind = MemoryBudget::Kind::kUnlimited;
+    request.completion = Completion::kPropagate;
+    request.fixes = {{"state[0]['layer0']['w1']", one.weight, ""},
+                     {"state[1]['layer0']['w1']", one.state, ""},
+                     {"tok", tensor ? "[_,_]" : "[x,_]", ""}};
+    const absl::StatusOr<PlannedProgram> planned = PlanProgram(request);
+    ASSERT_TRUE(planned.ok()) << planned.status();
+    const PlanPart part = PartsOf(planned->plan)[0];
+    const std::vector<ParameterParallelism> judged = JudgeParameters(part);
+    const auto position = [&](const std::string& name) {
+      for (size_t p = 0; p < part.parameters.size(); ++p) {
+        if (part.parameters[p].name == name) return p;
+      }
+      return part.parameters.size();
+    };
+    const size_t weight = position("state[0]['layer0']['w1']");
+    const size_t state = position("state[1]['layer0']['w1']");
+    ASSERT_LT(std::max(weight, state), part.parameters.size());
+    EXPECT_EQ(part.parameters[state].category, MemoryCategory::kOptimizerState);
+    EXPECT_EQ(judged[state].state_of, weight);
+    EXPECT_EQ(RolesText(judged[weight].roles, part.mesh), one.weight_role);
+    EXPECT_EQ(RolesText(judged[state].roles, part.mesh), one.state_role);
+    // Listed by itself, under what it is.
+    const std::string list = *ExplainParameters(planned->plan);
+    EXPECT_LT(list.find("state[0]['layer0']['w1']"), list.find("optimizer state"));
+    EXPECT_GT(list.find("state[1]['layer0']['w1']"), list.find("optimizer state"));
+    EXPECT_THAT(*ExplainTensors(planned->plan, "state[1]['layer0']['w1']"),
+                ::testing::HasSubstr("optimizer state of state[0]['layer0']['w1']"));
+  }
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/status.h"
+#include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cluster/mixed_cluster.h"
 #include "meshwright/plan/plan_table.h"
@@ -132,7 +133,7 @@ absl::Status RunFasopPlanning(const FasopPlanning& planning) {
   absl::StrAppendFormat(&text, "%d configurations in %s; ! is more memory than there is\n",
                         rows.size(), SecondsText(seconds));
   if (!csv_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(csv_file, FasopRowsCsv(rows)));
-  return PrintOutput(text);
+  return PrintScreen(text);
 }
 
 }  // namespace meshwright

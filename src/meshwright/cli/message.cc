@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "meshwright/base/printable.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/cli/output.h"
 
 namespace meshwright {
 namespace {
@@ -58,6 +59,14 @@ std::string MessageText(std::string_view message) {
   std::string text;
   for (const std::string& line : lines) absl::StrAppend(&text, WrappedLine(line), "\n");
   return text;
+}
+
+absl::Status PrintScreen(std::string_view text) {
+  std::string screen;
+  for (const absl::string_view line : absl::StrSplit(ToAbsl(text), '\n'))
+    StrAppend(&screen, WrappedLine(FromAbsl(line)), "\n");
+  screen.pop_back();  // what the text itself ends with
+  return PrintOutput(screen);
 }
 
 void PrintError(std::string_view message) {

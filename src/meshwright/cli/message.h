@@ -4,7 +4,10 @@
 #include <string>
 #include <string_view>
 
-// What goes to standard error: errors and warnings.
+#include "absl/status/status.h"
+
+// What people read on a terminal: errors and warnings on standard error, answers on standard
+// output.
 
 namespace meshwright {
 
@@ -12,6 +15,10 @@ namespace meshwright {
 // names and files hold does not steer the terminal; words and lines of any length stay readable.
 // Its own line breaks are those that two spaces follow; all others are shown as \n.
 std::string MessageText(std::string_view message);
+
+// Standard output: `text` in lines that fit a terminal, and that do not steer it. Errors: see
+// PrintOutput, which is for documents (JSON, CSV).
+absl::Status PrintScreen(std::string_view text);
 
 void PrintError(std::string_view message);
 void PrintWarning(std::string_view message);

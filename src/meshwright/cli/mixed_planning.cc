@@ -10,6 +10,7 @@
 #include "meshwright/base/file.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cluster/units.h"
 #include "meshwright/export/launch_filter.h"
@@ -187,7 +188,7 @@ absl::Status RunMixedPlanning(const PlanningOptions& options, const MixedPlannin
   const bool want_json = options.json || !plan_file.path.empty();
   const std::string json = want_json ? PlanToJson(BuildMixedPlan(request, answer)) : std::string();
   if (!plan_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(plan_file, json));
-  return PrintOutput(options.json ? json : MixedTable(request, answer));
+  return options.json ? PrintOutput(json) : PrintScreen(MixedTable(request, answer));
 }
 
 }  // namespace meshwright

@@ -17,6 +17,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cli/fasop_planning.h"
+#include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cluster/mixed_cluster.h"
 #include "meshwright/cluster/units.h"
@@ -359,13 +360,13 @@ absl::Status RunModelPlanning(const PlanningOptions& options, const ModelPlannin
     MW_ASSIGN_OR_RETURN(const SweepRange range, ParseSweep(model.sweep));
     MW_ASSIGN_OR_RETURN(const std::vector<SweepRow> rows, SweepModel(request, range, model.weak));
     if (!csv_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(csv_file, SweepCsv(rows)));
-    return PrintOutput(SweepTable(rows));
+    return PrintScreen(SweepTable(rows));
   }
   MW_ASSIGN_OR_RETURN(const Plan plan, PlanModel(request));
   const bool want_json = options.json || !plan_file.path.empty();
   const std::string json = want_json ? PlanToJson(plan) : std::string();
   if (!plan_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(plan_file, json));
-  return PrintOutput(options.json ? json : PlanTable(plan));
+  return options.json ? PrintOutput(json) : PrintScreen(PlanTable(plan));
 }
 
 }  // namespace meshwright

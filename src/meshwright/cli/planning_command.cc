@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/cli/message.h"
 #include "meshwright/cli/option_checks.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/progress.h"
@@ -113,7 +114,7 @@ absl::Status RunPlanning(const PlanningOptions& options) {
   const std::string json = want_json ? PlanToJson(planned.plan) : std::string();
   if (!emit_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(emit_file, AnnotatedText(planned)));
   if (!plan_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(plan_file, json));
-  return PrintOutput(options.json ? json : PlanTable(planned.plan));
+  return options.json ? PrintOutput(json) : PrintScreen(PlanTable(planned.plan));
 }
 
 absl::Status RunPipelinePlanning(const PlanningOptions& options) {
@@ -142,7 +143,7 @@ absl::Status RunPipelinePlanning(const PlanningOptions& options) {
     MW_RETURN_IF_ERROR(WriteStageFolder(options.emit_path, files));
   }
   if (!plan_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(plan_file, json));
-  return PrintOutput(options.json ? json : PlanTable(planned.plan));
+  return options.json ? PrintOutput(json) : PrintScreen(PlanTable(planned.plan));
 }
 
 }  // namespace meshwright

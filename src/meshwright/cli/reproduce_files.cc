@@ -9,6 +9,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
+#include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/transformer/nersc_reproduce.h"
 
@@ -94,7 +95,7 @@ absl::Status ReproduceFiles(std::string_view name, FileReproduction reproduce,
   if (json) {
     MW_RETURN_IF_ERROR(PrintOutput(Document(name, reports, files_differ, largest)));
   } else {
-    MW_RETURN_IF_ERROR(PrintOutput(
+    MW_RETURN_IF_ERROR(PrintScreen(
         StrCat(Table(reports), absl::StrFormat("%d files, %d differ, largest deviation %.2g\n",
                                                reports.size(), files_differ, largest))));
   }

@@ -3,6 +3,7 @@
 #include "meshwright/base/file.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/transformer/device_parameters.h"
 #include "meshwright/transformer/runs.h"
@@ -34,9 +35,9 @@ absl::Status ReproduceRuns(const std::vector<std::string>& files,
     MW_RETURN_IF_ERROR(WriteOutput(predicted, transformer::PredictedCsv(table, predictions)));
   }
   if (options.rank) {
-    return PrintOutput(transformer::RanksReport(predictions, cost_parameters, options.threads));
+    return PrintScreen(transformer::RanksReport(predictions, cost_parameters, options.threads));
   }
-  return PrintOutput(transformer::RunsReport(predictions));
+  return PrintScreen(transformer::RunsReport(predictions));
 }
 
 }  // namespace meshwright

@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/status.h"
+#include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/plan/blocks_report.h"
@@ -41,7 +42,7 @@ absl::Status RunBlocks(const BlocksCommand& command) {
   MW_ASSIGN_OR_RETURN(const BlocksReport report,
                       ReportBlocks(command.program, command.cluster, command.mesh));
   if (!command.folder.empty()) MW_RETURN_IF_ERROR(EmitBlocks(command));
-  return PrintOutput(command.json ? BlocksJson(report) : BlocksTable(report));
+  return command.json ? PrintOutput(BlocksJson(report)) : PrintScreen(BlocksTable(report));
 }
 
 }  // namespace

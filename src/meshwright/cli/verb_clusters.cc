@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/cluster/cluster.h"
@@ -43,7 +44,7 @@ absl::Status PrintDevices() {
   absl::StrAppend(&text,
                   "Rates in Tflop/s, dense; link (inside a node) and network (between nodes) in\n"
                   "GB/s each way and device; -: not known, or the device has no such rate.\n");
-  return PrintOutput(text);
+  return PrintScreen(text);
 }
 
 }  // namespace

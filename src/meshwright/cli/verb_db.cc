@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/base/status.h"
+#include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/cluster/units.h"
@@ -53,8 +54,8 @@ absl::StatusOr<Contents> ReadContents(const DbCommand& command) {
 
 absl::Status RunDbList(const DbCommand& command) {
   MW_ASSIGN_OR_RETURN(const Contents contents, ReadContents(command));
-  return PrintOutput(command.json ? ProfilesJson(contents.environments, contents.profiles)
-                                  : DatabaseTable(contents.environments, contents.profiles));
+  return command.json ? PrintOutput(ProfilesJson(contents.environments, contents.profiles))
+                      : PrintScreen(DatabaseTable(contents.environments, contents.profiles));
 }
 
 absl::Status RunDbShow(const DbCommand& command) {
@@ -63,8 +64,8 @@ absl::Status RunDbShow(const DbCommand& command) {
     return absl::NotFoundError(absl::StrCat(
         command.file, " holds no such profiles; `meshwright db list` says what there is"));
   }
-  return PrintOutput(command.json ? ProfilesJson(contents.environments, contents.profiles)
-                                  : ProfilesTable(contents.profiles));
+  return command.json ? PrintOutput(ProfilesJson(contents.environments, contents.profiles))
+                      : PrintScreen(ProfilesTable(contents.profiles));
 }
 
 absl::Status RunDbExport(const DbCommand& command) {
@@ -86,7 +87,7 @@ absl::Status RunDbMerge(const DbCommand& command) {
                     Counted(counts[i].runs + counts[i].known_runs, "run"), ", ",
                     Counted(counts[i].profiles, "new profile"), "\n");
   }
-  return PrintOutput(text);
+  return PrintScreen(text);
 }
 
 absl::Status RunDbPrune(const DbCommand& command) {

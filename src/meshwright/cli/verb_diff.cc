@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "meshwright/base/status.h"
+#include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/explain/plan_difference.h"
@@ -29,7 +30,8 @@ absl::Status RunDiff(const DiffCommand& command) {
   MW_ASSIGN_OR_RETURN(const Plan before, ReadPlan(command.before));
   MW_ASSIGN_OR_RETURN(const Plan after, ReadPlan(command.after));
   const PlanDifference difference = DiffPlans(before, after);
-  return PrintOutput(command.json ? DiffJson(difference) : DiffText(before, after, difference));
+  return command.json ? PrintOutput(DiffJson(difference))
+                      : PrintScreen(DiffText(before, after, difference));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/progress.h"
 #include "meshwright/cli/verb.h"
@@ -61,7 +62,7 @@ absl::Status RunExplain(const ExplainCommand& command) {
   MW_ASSIGN_OR_RETURN(const std::string text, ReadInput(command.plan));
   MW_ASSIGN_OR_RETURN(const Plan plan, ParsePlanJson(text, command.plan));
   MW_ASSIGN_OR_RETURN(const std::string answer, Explanation(command, plan));
-  return PrintOutput(answer);
+  return command.json ? PrintOutput(answer) : PrintScreen(answer);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "meshwright/base/file.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/export/artefact_folder.h"
@@ -116,7 +117,7 @@ absl::Status RunExport(ExportCommand command, const CLI::App& app) {
   MW_RETURN_IF_ERROR(WriteArtefactFolder(command.folder, files));
   std::string table = absl::StrCat("wrote ", command.folder, "\n");
   for (const Artefact& file : files) absl::StrAppend(&table, "  ", file.name, "\n");
-  return PrintOutput(table);
+  return PrintScreen(table);
 }
 
 }  // namespace

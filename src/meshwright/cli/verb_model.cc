@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "meshwright/base/status.h"
+#include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/plan/program.h"
@@ -31,7 +32,7 @@ absl::StatusOr<transformer::Model> ReadModel(const std::string& name) {
 }
 
 absl::Status RunModel(const ModelCommand& command) {
-  if (command.list) return PrintOutput(transformer::BuiltinModelTable());
+  if (command.list) return PrintScreen(transformer::BuiltinModelTable());
   if (command.model.empty()) {
     return absl::InvalidArgumentError(
         "MODEL is required: a name that --list shows, a config.json, or a YAML file");
@@ -50,7 +51,8 @@ absl::Status RunModel(const ModelCommand& command) {
     }
     MW_RETURN_IF_ERROR(CheckSequence(model, command.source_tokens));
   }
-  return PrintOutput(command.json ? ModelJson(model, batch) : ModelTable(model, batch));
+  return command.json ? PrintOutput(ModelJson(model, batch))
+                      : PrintScreen(ModelTable(model, batch));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
+#include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/sharding/rule_table.h"
@@ -48,7 +49,7 @@ absl::Status PrintRules(const std::vector<std::string>& names) {
         std::find(names.begin(), names.end(), std::string(OpcodeName(row.opcode))) != names.end();
     if (wanted) absl::StrAppend(&text, RowText(row));
   }
-  return PrintOutput(text);
+  return PrintScreen(text);
 }
 
 }  // namespace

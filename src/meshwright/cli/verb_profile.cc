@@ -15,6 +15,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/cli/calibration_worker.h"
 #include "meshwright/cli/interruption.h"
+#include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/cluster/cluster.h"
@@ -113,7 +114,8 @@ absl::Status RunProfile(ProfileCommand& command) {
   }
   if (!calibration.path.empty() && !interruption.Requested())
     MW_RETURN_IF_ERROR(MeasureCalibration(report, calibration));
-  MW_RETURN_IF_ERROR(PrintOutput(command.json ? ProfileJson(report) : ProfileTable(report)));
+  MW_RETURN_IF_ERROR(command.json ? PrintOutput(ProfileJson(report))
+                                  : PrintScreen(ProfileTable(report)));
   if (!interruption.Requested()) return absl::OkStatus();
   return absl::CancelledError(
       absl::StrCat("interrupted; what was measured is in ", database, ", run this again to go on"));

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/export/artefact_folder.h"
@@ -96,7 +97,7 @@ absl::Status RunReport(const ReportCommand& command) {
     absl::StrAppend(&text, "wrote ", command.csv, "\n");
     for (const Artefact& file : tables) absl::StrAppend(&text, "  ", file.name, "\n");
   }
-  return PrintOutput(text);
+  return PrintScreen(text);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
+#include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/reproduce_files.h"
 #include "meshwright/cli/reproduce_runs.h"
@@ -262,14 +263,14 @@ absl::Status RunReproduce(const ReproduceCommand& command) {
   std::string json_rows;
   const auto show = [&](const Row& row) {
     if (!command.json && cases == 0) {
-      MW_RETURN_IF_ERROR(PrintOutput(absl::StrFormat("%s %6s %13s %13s %7s %5s\n",
+      MW_RETURN_IF_ERROR(PrintScreen(absl::StrFormat("%s %6s %13s %13s %7s %5s\n",
                                                      FirstColumn("case", kNameColumns), "nodes",
                                                      "recorded", "found", "off by", "ms")));
     }
     ++cases;
     differ += row.ok ? 0 : 1;
     largest = std::max(largest, row.deviation);
-    if (!command.json) return PrintOutput(RowText(row));
+    if (!command.json) return PrintScreen(RowText(row));
     StrAppend(&json_rows, cases == 1 ? "\n    " : ",\n    ", RowJson(row));
     return absl::OkStatus();
   };

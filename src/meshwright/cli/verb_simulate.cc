@@ -34,7 +34,7 @@ absl::Status RunStep(const Plan& plan, const OutputFile& trace, bool json) {
   if (!trace.path.empty()) {
     MW_RETURN_IF_ERROR(WriteOutput(trace, StepTrace(plan)));
   }
-  return PrintOutput(json ? StepJson(plan) : StepTable(plan));
+  return json ? PrintOutput(StepJson(plan)) : PrintScreen(StepTable(plan));
 }
 
 absl::Status RunSimulate(const SimulateCommand& command) {
@@ -56,7 +56,8 @@ absl::Status RunSimulate(const SimulateCommand& command) {
                                    SecondsText(simulated.simulation.seconds)));
     }
   }
-  return PrintOutput(command.json ? SimulationJson(simulated) : SimulationTable(simulated));
+  return command.json ? PrintOutput(SimulationJson(simulated))
+                      : PrintScreen(SimulationTable(simulated));
 }
 
 }  // namespace

@@ -7,11 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "meshwright/base/columns.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/explain/json.h"
 #include "meshwright/explain/plan_difference.h"
 #include "meshwright/explain/screen.h"
-#include "meshwright/plan/columns.h"
 #include "meshwright/plan/folded_names.h"
 #include "meshwright/plan/plan_table.h"
 

@@ -8,10 +8,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "meshwright/base/columns.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/explain/optimality.h"
 #include "meshwright/explain/screen.h"
-#include "meshwright/plan/columns.h"
 #include "meshwright/plan/plan_table.h"
 #include "meshwright/plan/transformer_table.h"
 

@@ -8,13 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "meshwright/base/columns.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/explain/explain.h"
 #include "meshwright/explain/json.h"
 #include "meshwright/explain/parallelism.h"
 #include "meshwright/explain/screen.h"
-#include "meshwright/plan/columns.h"
 #include "meshwright/plan/plan_table.h"
 
 // As Alpa's users asked for placements: each parameter by itself, in program order.

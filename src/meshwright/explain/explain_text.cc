@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "meshwright/base/columns.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/explain/explain.h"
 #include "meshwright/explain/explain_model.h"
@@ -15,7 +16,6 @@
 #include "meshwright/explain/parameter_groups.h"
 #include "meshwright/explain/part_summary.h"
 #include "meshwright/explain/screen.h"
-#include "meshwright/plan/columns.h"
 #include "meshwright/plan/folded_names.h"
 #include "meshwright/plan/plan_table.h"
 
@@ -25,6 +25,8 @@ namespace {
 // One screen is worth more than completeness: the rest is in JSON.
 constexpr size_t kMostWeights = 8, kMostLayerRanges = 4, kMostCollectives = 5, kMostResidents = 4;
 constexpr size_t kMostParts = 6;
+// Of a pipeline, whose stages take lines of their own.
+constexpr size_t kMostCollectivesOfStage = 4;
 
 struct Explained {
   PlanPart part;
@@ -245,8 +247,11 @@ std::string MemorySection(const Plan& plan, const PlanPart& part, const PartSumm
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < std::min(summary.residents.size(), kMostResidents); ++i) {
     const ResidentGroup& one = summary.residents[i];
-    rows.push_back({one.name, TimesText(one.count, one.exact), one.source,
-                    CategoryText(one.category), BytesText(one.bytes)});
+    const std::string times = TimesText(one.count, one.exact);
+    // What is cut where the line is too long is the last column: names and where they are from.
+    rows.push_back({BytesText(one.bytes), CategoryText(one.category),
+                    StrCat(one.name, times.empty() ? "" : StrCat(" ", times),
+                           one.source.empty() ? "" : StrCat(", ", one.source))});
   }
   if (rows.empty()) return text;
   StrAppend(&text, part.stages.empty()
@@ -254,7 +259,7 @@ std::string MemorySection(const Plan& plan, const PlanPart& part, const PartSumm
                        : WrapWords(StrCat("  what takes most when one micro-batch of ",
                                           FirstStage(part), " is at its fullest:"),
                                    4));
-  return StrCat(text, Columns(std::move(rows), {false, true, false, false, true}));
+  return StrCat(text, Columns(std::move(rows), {true, false, false}));
 }
 
 // ---- collectives ----
@@ -264,7 +269,8 @@ std::string CollectiveSection(const Plan& plan, const PlanPart& part, const Part
     return Labelled("dearest", "no collectives: devices do not talk to each other");
   double all = 0;
   for (const CollectiveGroup& group : summary.collectives) all += group.sum.seconds;
-  const size_t shown = std::min(summary.collectives.size(), kMostCollectives);
+  const size_t shown = std::min(summary.collectives.size(),
+                                part.stages.empty() ? kMostCollectives : kMostCollectivesOfStage);
   std::string text = Labelled(
       "dearest", StrCat("collectives", part.stages.empty() ? "" : StrCat(" of ", FirstStage(part)),
                         ", ", shown, " of ", summary.collectives.size(), " kinds, ",

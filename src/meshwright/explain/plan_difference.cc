@@ -12,7 +12,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "meshwright/base/counted.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/explain/plan_part.h"
 #include "meshwright/explain/screen.h"
@@ -108,14 +107,18 @@ void CompareSeconds(const Plan& a, const Plan& b, PlanDifference& difference) {
   difference.seconds.push_back({"step", a.step_seconds, b.step_seconds});
   if (a.step_seconds != a.objective_seconds || b.step_seconds != b.objective_seconds)
     add("one after the other", a.objective_seconds, b.objective_seconds);
-  add("compute", a.compute_seconds, b.compute_seconds);
-  add("communication", a.communication_seconds, b.communication_seconds);
+  // Models say more exactly what the step consists of.
+  const bool parts = a.transformer.has_value() && b.transformer.has_value();
+  if (!parts) {
+    add("compute", a.compute_seconds, b.compute_seconds);
+    add("communication", a.communication_seconds, b.communication_seconds);
+  }
   // What was given and not searched for has no bound of its own.
-  if (a.options.rest != "xla" && b.options.rest != "xla")
+  if (!parts && a.options.rest != "xla" && b.options.rest != "xla")
     add("bound", a.bound_seconds, b.bound_seconds);
   if (!a.stages.empty() && !b.stages.empty() && !a.transformer.has_value())
     add("bubble", a.objective_seconds * a.bubble_share, b.objective_seconds * b.bubble_share);
-  if (!a.transformer.has_value() || !b.transformer.has_value()) return;
+  if (!parts) return;
   std::vector<double> before;
   PlanStepParts::VisitMembers(a.transformer->seconds,
                               [&](const char*, double seconds) { before.push_back(seconds); });
@@ -298,10 +301,9 @@ void CompareParameters(const Plan& a, const Plan& b, PlanDifference& difference)
 // ---- stages and degrees ----
 
 std::string StageText(const PlanStage& stage) {
-  return StrCat("layers ", stage.first_layer, "-", stage.end_layer - 1, ", ",
-                Counted(static_cast<int64_t>(stage.devices.size()), stage.device), ", mesh ",
-                MeshText(stage.mesh), stage.recompute ? ", recomputed" : "", ", ",
-                BytesText(stage.bytes.peak_of_group));
+  return StrCat("layers ", stage.first_layer, "-", stage.end_layer - 1, ", ", stage.devices.size(),
+                " x ", stage.device, ", mesh ", MeshText(stage.mesh),
+                stage.recompute ? ", recomputed" : "", ", ", BytesText(stage.bytes.peak_of_group));
 }
 
 // Neighbours that changed alike, but for their layers, are put together.

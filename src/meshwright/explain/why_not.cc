@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "meshwright/base/columns.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/explain/screen.h"
 #include "meshwright/explain/why_not_kinds.h"
-#include "meshwright/plan/columns.h"
 #include "meshwright/plan/plan_table.h"
 
 namespace meshwright {
@@ -61,7 +61,9 @@ std::string VerdictText(const Plan& plan, const WhyNot& answer) {
     case WhyNot::Verdict::kEqual:
       return StrCat("it costs the same, ", CostText(plan, plan.objective_seconds), " a step",
                     IsOfModel(plan) ? "" : " one after the other",
-                    ": the search took one of equals");
+                    plan.stages.empty() || IsOfModel(plan)
+                        ? ": the search took one of equals"
+                        : ": other stages take longer, or the search took one of equals");
     case WhyNot::Verdict::kWorse:
     case WhyNot::Verdict::kBetter:
       break;

@@ -9,11 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "meshwright/base/columns.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/wrap.h"
 #include "meshwright/blocks/block_kinds.h"
-#include "meshwright/plan/columns.h"
 
 namespace meshwright {
 namespace {
@@ -87,9 +87,9 @@ std::string BlocksTable(const BlocksReport& report) {
       absl::StrJoin(report.mesh.axes, ",", [](std::string* out, const MeshAxis& axis) {
         absl::StrAppend(out, axis.name, "=", axis.size);
       });
-  std::string text =
-      absl::StrCat("program   ", report.program.input.path, "\nmesh      ", mesh, "\nblocks    ",
-                   blocks.size(), ", with ", members, " of ", graph.ops.size(), " operators\n");
+  std::string text = absl::StrCat("program   ", Fit(report.program.input.path, kColumns - 10),
+                                  "\nmesh      ", mesh, "\nblocks    ", blocks.size(), ", with ",
+                                  members, " of ", graph.ops.size(), " operators\n");
   std::map<int32_t, std::pair<size_t, int>> by_kind;  // first block, how many
   for (size_t b = 0; b < blocks.size(); ++b)
     ++by_kind.try_emplace(report.kinds[b], b, 0).first->second.second;
@@ -125,7 +125,7 @@ std::string BlocksTable(const BlocksReport& report) {
                               "%.0f combinations to measure",
                               report.log10_before, report.log10_after, report.combinations)));
   for (const std::string& warning : report.analysis.warnings)
-    absl::StrAppend(&text, "warning: ", warning, "\n");
+    absl::StrAppend(&text, WrapWords(absl::StrCat("warning: ", warning), 2));
   return text;
 }
 

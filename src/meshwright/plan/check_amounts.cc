@@ -14,6 +14,8 @@
 namespace meshwright {
 namespace {
 
+constexpr double kMostFlops = 1e30;  // of a step
+
 absl::Status CheckAmount(double value, const std::string& path, double most = kMostCost) {
   if (value >= 0 && value <= most) return absl::OkStatus();
   return JsonErrorAt(path, absl::StrCat("found ", InputJson(value).dump(),
@@ -28,7 +30,7 @@ absl::Status CheckAmountsOf(const T& value, const std::string& path) {
     if (!status.ok()) return;
     const std::string_view name = key;
     const bool share = name == "mfu" || name == "hfu" || name == "share";
-    const double most = share ? 1 : kMostCost;
+    const double most = share ? 1 : name == "model_flops" ? kMostFlops : kMostCost;
     if constexpr (std::is_same_v<Member, double>) {
       status = CheckAmount(member, absl::StrCat(path, ".", key), most);
     } else if constexpr (std::is_same_v<Member, std::optional<double>>) {

@@ -12,9 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "meshwright/base/columns.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/plan/columns.h"
 #include "meshwright/plan/cost_model_table.h"
 #include "meshwright/plan/folded_names.h"
 #include "meshwright/plan/program.h"
@@ -237,7 +237,7 @@ std::string SegmentSection(const Plan& plan) {
 std::string WarningSection(const Plan& plan) {
   std::string text;
   for (size_t i = 0; i < std::min(plan.warnings.size(), kMaxWarnings); ++i) {
-    absl::StrAppend(&text, "warning: ", plan.warnings[i], "\n");
+    absl::StrAppend(&text, WrapWords(absl::StrCat("warning: ", plan.warnings[i]), 2));
   }
   if (plan.warnings.size() > kMaxWarnings) {
     absl::StrAppend(&text, "... and ", plan.warnings.size() - kMaxWarnings,

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "meshwright/base/columns.h"
 #include "meshwright/base/wrap.h"
 #include "meshwright/plan/plan_table.h"
 
@@ -45,28 +46,32 @@ std::string GroupMemorySection(const Plan& plan) {
   const std::string budget = plan.budget_bytes.has_value()
                                  ? absl::StrCat(" of ", BytesText(*plan.budget_bytes))
                                  : std::string();
-  std::string text =
-      absl::StrCat("memory    ", BytesText(plan.peak_bytes), budget, " on the fullest GPU\n",
-                   "  group    weights gradients optimizer    activ.    logits"
-                   "     comm. framework");
+  std::vector<std::vector<std::string>> rows = {
+      {"group", "weights", "gradients", "optimizer", "activ.", "logits", "comm.", "framew."}};
   const std::vector<PlanGroupBytes>& groups = plan.transformer->memory;
-  const bool offloads = std::any_of(groups.begin(), groups.end(),
-                                    [](const PlanGroupBytes& one) { return one.host > 0; });
-  if (offloads) absl::StrAppend(&text, "      host");
-  absl::StrAppend(&text, "\n");
+  std::vector<std::string> in_host;
   for (size_t i = 0; i < groups.size();) {
     size_t end = i + 1;
     while (end < groups.size() && groups[end] == groups[i]) ++end;
-    absl::StrAppendFormat(&text, "  %-5s",
-                          end == i + 1 ? absl::StrCat(i) : absl::StrCat(i, "-", end - 1));
+    std::vector<std::string>& row = rows.emplace_back();
+    row.push_back(end == i + 1 ? absl::StrCat(i) : absl::StrCat(i, "-", end - 1));
     PlanGroupBytes::VisitMembers(groups[i], [&](std::string_view name, int64_t bytes) {
-      if (name == "host" && !offloads) return;
-      absl::StrAppendFormat(&text, " %9s", BytesText(bytes));
+      if (name != "host") {
+        row.push_back(BytesText(bytes));
+      } else if (bytes > 0) {
+        in_host.push_back(absl::StrCat("group ", row[0], " ", BytesText(bytes)));
+      }
     });
-    absl::StrAppend(&text, "\n");
     i = end;
   }
-  return text;
+  std::vector<bool> right(rows[0].size(), true);
+  right[0] = false;
+  return absl::StrCat(
+      "memory    ", BytesText(plan.peak_bytes), budget, " on the fullest GPU\n",
+      Columns(std::move(rows), right),
+      in_host.empty()
+          ? ""
+          : WrapWords(absl::StrCat("  in the host's memory: ", absl::StrJoin(in_host, ", ")), 4));
 }
 
 // The two parts that change most.

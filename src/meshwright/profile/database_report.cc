@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "meshwright/base/columns.h"
 #include "meshwright/base/counted.h"
-#include "meshwright/plan/columns.h"
 #include "meshwright/plan/plan_table.h"
 #include "meshwright/transformer/runs_csv.h"
 

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "meshwright/base/columns.h"
 #include "meshwright/base/wrap.h"
-#include "meshwright/plan/columns.h"
 #include "meshwright/profile/profile_program.h"
 
 namespace meshwright {

@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "meshwright/base/columns.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/transformer/builtin_models.h"
 #include "meshwright/transformer/model_reader.h"
@@ -56,17 +58,22 @@ std::string MlpText(const Mlp& mlp) {
 }
 
 std::string StackText(const Stack& stack) {
+  constexpr size_t kIndent = 33;
   std::string text;
   const char* const role = stack.role == StackRole::kEncoder ? "encoder" : "decoder";
   for (size_t k = 0; k < stack.kinds.size(); ++k) {
     const Layer& layer = stack.kinds[k];
-    absl::StrAppendFormat(&text, "  %-8s %4d x %-14s %s\n", k == 0 ? role : "",
-                          stack.CountOf(static_cast<int32_t>(k)), layer.name,
-                          AttentionText(layer.attention));
+    const std::string what =
+        absl::StrFormat("  %-8s %4d x %-14s ", k == 0 ? role : "",
+                        stack.CountOf(static_cast<int32_t>(k)), Fit(layer.name, 14));
     const std::string more =
         absl::StrCat(layer.cross_attention.has_value() ? "attention to the encoder's output, " : "",
                      FeedforwardText(layer), layer.parallel ? ", beside attention" : "");
-    absl::StrAppendFormat(&text, "  %30s %s\n", "", more);
+    // Words are put in line again, so what stands before them is put in afterwards.
+    const std::string margin(kIndent, ' ');
+    std::string attention = WrapWords(margin + AttentionText(layer.attention), kIndent + 2);
+    attention.replace(0, std::min(kIndent, what.size()), what);
+    StrAppend(&text, attention, WrapWords(margin + more, kIndent + 2));
   }
   return text;
 }
@@ -82,6 +89,26 @@ struct TensorRow {
   int64_t elements = 0;
 };
 
+// Names are what users look for: where they do not fit beside the figures, these stand below them.
+std::string TensorColumns(std::vector<std::vector<std::string>> rows) {
+  const std::vector<bool> right = {false, false, true, true};
+  if (ColumnsWidth(rows) < kColumns) return Columns(std::move(rows), right);
+  std::string text;
+  std::vector<std::string> names;
+  for (auto& row : rows) {
+    names.push_back(std::move(row[0]));
+    row[0] = "    ";
+  }
+  const std::string figures = Columns(rows, right);
+  size_t begin = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const size_t end = figures.find('\n', begin) + 1;
+    StrAppend(&text, "  ", Fit(names[i], kColumns - 2), "\n", figures.substr(begin, end - begin));
+    begin = end;
+  }
+  return text;
+}
+
 std::string TensorsText(const std::vector<Tensor>& tensors) {
   std::array<std::vector<TensorRow>, static_cast<size_t>(PartGroup::kGroups)> groups;
   for (const Tensor& tensor : tensors) {
@@ -93,20 +120,18 @@ std::string TensorsText(const std::vector<Tensor>& tensors) {
     row->count += tensor.count;
     row->elements += tensor.elements();
   }
-  std::string text =
-      absl::StrFormat("%-66s %-20s %7s %19s\n", "tensor", "shape", "count", "parameters");
+  std::vector<std::vector<std::string>> rows = {{"tensor", "shape", "count", "parameters"}};
   for (size_t g = 0; g < groups.size(); ++g) {
     if (groups[g].empty()) continue;
     int64_t sum = 0;
     for (const TensorRow& row : groups[g]) sum += row.elements;
-    absl::StrAppendFormat(&text, "%-95s %19s\n", GroupName(static_cast<PartGroup>(g)),
-                          Grouped(sum));
+    rows.push_back({std::string(GroupName(static_cast<PartGroup>(g))), "", "", Grouped(sum)});
     for (const TensorRow& row : groups[g]) {
-      absl::StrAppendFormat(&text, "  %-64s %-20s %7d %19s\n", row.tensor->name,
-                            ShapeText(row.tensor->shape), row.count, Grouped(row.elements));
+      rows.push_back({StrCat("  ", row.tensor->name), ShapeText(row.tensor->shape),
+                      absl::StrCat(row.count), Grouped(row.elements)});
     }
   }
-  return text;
+  return TensorColumns(std::move(rows));
 }
 
 std::string ParametersText(const Model& model, const ParameterCounts& counts) {
@@ -122,7 +147,10 @@ std::string ParametersText(const Model& model, const ParameterCounts& counts) {
   if (counts.mtp > 0) {
     absl::StrAppend(&text, "\n", Grouped(counts.mtp), " more for multi-token prediction");
   }
-  return text + "\n";
+  std::string lines;
+  for (const absl::string_view line : absl::StrSplit(text, '\n'))
+    StrAppend(&lines, WrapWords(FromAbsl(line), 2));
+  return lines;
 }
 
 std::string FlopRow(const char* name, const FlopCounts& flops, double tokens) {
@@ -144,15 +172,15 @@ std::string FlopsText(const Model& model, const Batch& batch) {
   if (flops.mtp.forward > 0) {
     absl::StrAppend(&text, FlopRow("multi-token prediction", flops.mtp, tokens));
   }
-  absl::StrAppend(&text, "Sequences of ", batch.tokens, " tokens");
+  std::string note = absl::StrCat("Sequences of ", batch.tokens, " tokens");
   if (model.stacks.size() > 1) {
-    absl::StrAppend(&text, " from ", batch.source_tokens > 0 ? batch.source_tokens : batch.tokens,
+    absl::StrAppend(&note, " from ", batch.source_tokens > 0 ? batch.source_tokens : batch.tokens,
                     ", per token of both");
   }
-  absl::StrAppend(&text,
+  absl::StrAppend(&note,
                   "; matrix products only, two flops per multiply-add. dense: every pair of "
-                  "tokens\ncomputed, also those that masks and windows leave out.\n");
-  return text;
+                  "tokens computed, also those that masks and windows leave out.");
+  return absl::StrCat(text, WrapWords(note, 0));
 }
 
 }  // namespace
@@ -197,14 +225,15 @@ std::string ModelTable(const Model& model, const Batch& batch) {
     absl::StrAppend(&text, ", sequences of up to ", model.max_sequence, " tokens");
   }
   if (!model.family.empty()) absl::StrAppend(&text, " (", model.family, ")");
-  absl::StrAppend(&text, "\n");
+  text = WrapWords(text, 2);
   for (const Stack& stack : model.stacks) absl::StrAppend(&text, StackText(stack));
   if (model.mtp.modules > 0) {
     absl::StrAppend(&text, "  ", model.mtp.modules, " module", model.mtp.modules > 1 ? "s" : "",
                     " for multi-token prediction, each with a layer of kind ",
-                    model.stacks.back().kinds[model.mtp.kind].name, "\n");
+                    Fit(model.stacks.back().kinds[model.mtp.kind].name, 20), "\n");
   }
-  for (const std::string& note : model.notes) absl::StrAppend(&text, "  ", note, "\n");
+  for (const std::string& note : model.notes)
+    absl::StrAppend(&text, WrapWords(absl::StrCat("  ", note), 4));
   const std::vector<Tensor> tensors = Tensors(model);
   absl::StrAppend(&text, "\n", TensorsText(tensors), "\n",
                   ParametersText(model, CountParameters(tensors)), "\n", FlopsText(model, batch));
@@ -212,13 +241,17 @@ std::string ModelTable(const Model& model, const Batch& batch) {
 }
 
 std::string BuiltinModelTable() {
+  constexpr size_t kSourceIndent = 4;
   std::string text =
-      absl::StrFormat("%-18s %-12s %20s  %s\n", "model", "family", "parameters", "source");
+      absl::StrFormat("%-22s %-16s %20s\n    source\n", "model", "family", "parameters");
   for (const BuiltinModel& builtin : BuiltinModels()) {
     const absl::StatusOr<Model> model = LoadModel(builtin.name);
     if (!model.ok()) continue;  // tests read every one
-    absl::StrAppendFormat(&text, "%-18s %-12s %20s  %s\n", builtin.name, model->family,
-                          Grouped(CountParameters(Tensors(*model)).total), builtin.source);
+    absl::StrAppend(
+        &text,
+        absl::StrFormat("%-22s %-16s %20s\n", builtin.name, model->family,
+                        Grouped(CountParameters(Tensors(*model)).total)),
+        WrapWords(StrCat(std::string(kSourceIndent, ' '), builtin.source), kSourceIndent + 2));
   }
   return text;
 }

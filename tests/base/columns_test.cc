@@ -1,4 +1,4 @@
-#include "meshwright/plan/columns.h"
+#include "meshwright/base/columns.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-#ifndef MESHWRIGHT_PLAN_COLUMNS_H_
-#define MESHWRIGHT_PLAN_COLUMNS_H_
+#ifndef MESHWRIGHT_BASE_COLUMNS_H_
+#define MESHWRIGHT_BASE_COLUMNS_H_
 
 #include <cstddef>
 #include <string>
@@ -26,4 +26,4 @@ std::string WrapWords(std::string_view text, size_t indent);
 
 }  // namespace meshwright
 
-#endif  // MESHWRIGHT_PLAN_COLUMNS_H_
+#endif  // MESHWRIGHT_BASE_COLUMNS_H_
