@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "meshwright/base/staged_file.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 
@@ -22,19 +23,6 @@ namespace {
 absl::Status SystemError(std::string_view what, std::string_view path, int error) {
   const std::string message = StrCat(what, " ", path, ": ", std::strerror(error));
   return error == ENOENT ? absl::NotFoundError(message) : absl::InvalidArgumentError(message);
-}
-
-// Writes all of `data`; short writes are continued.
-bool WriteAll(int fd, std::string_view data) {
-  while (!data.empty()) {
-    const ssize_t n = write(fd, data.data(), data.size());
-    if (n < 0) {
-      if (errno == EINTR) continue;
-      return false;
-    }
-    data.remove_prefix(static_cast<size_t>(n));
-  }
-  return true;
 }
 
 bool IsGzip(std::string_view data) {
@@ -140,21 +128,8 @@ absl::StatusOr<std::string> ReadFileMaybeGzip(const std::string& path, int64_t m
 }
 
 absl::Status WriteFile(const std::string& path, std::string_view data) {
-  // A temporary beside the target, so that rename() is within one file system and atomic.
-  std::string temporary = StrCat(path, ".XXXXXX");
-  const int fd = mkostemp(temporary.data(), O_CLOEXEC);
-  if (fd < 0) return SystemError("cannot write", path, errno);
-  absl::Cleanup remove = [&temporary] { unlink(temporary.c_str()); };
-  // mkostemp makes the file private; give it the mode a plain open() would.
-  const mode_t mask = umask(0);
-  umask(mask);
-  const bool ok = WriteAll(fd, data) && fchmod(fd, 0666 & ~mask) == 0;
-  const int error = errno;
-  if (close(fd) != 0 && ok) return SystemError("cannot write", path, errno);
-  if (!ok) return SystemError("cannot write", path, error);
-  if (rename(temporary.c_str(), path.c_str()) != 0) return SystemError("cannot write", path, errno);
-  std::move(remove).Cancel();
-  return absl::OkStatus();
+  MW_ASSIGN_OR_RETURN(StagedFile staged, StagedFile::Make(path, data));
+  return staged.Commit();
 }
 
 }  // namespace meshwright

@@ -12,6 +12,7 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
+#include "meshwright/cli/staged_outputs.h"
 #include "meshwright/cluster/units.h"
 #include "meshwright/export/launch_filter.h"
 #include "meshwright/plan/build_mixed_plan.h"
@@ -181,13 +182,15 @@ absl::Status RunMixedPlanning(const PlanningOptions& options, const MixedPlannin
                                               .dtype = PrecisionName(problem.precision)}));
   }
   MW_ASSIGN_OR_RETURN(const MixedAnswer answer, PlanMixed(request));
-  if (!csv_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(csv_file, MixedCsv(request, answer)));
+  StagedOutputs outputs;
+  if (!csv_file.path.empty()) MW_RETURN_IF_ERROR(outputs.Add(csv_file, MixedCsv(request, answer)));
   if (!plot_file.path.empty()) {
-    MW_RETURN_IF_ERROR(WriteOutput(plot_file, MixedPlot(request, answer)));
+    MW_RETURN_IF_ERROR(outputs.Add(plot_file, MixedPlot(request, answer)));
   }
   const bool want_json = options.json || !plan_file.path.empty();
   const std::string json = want_json ? PlanToJson(BuildMixedPlan(request, answer)) : std::string();
-  if (!plan_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(plan_file, json));
+  MW_RETURN_IF_ERROR(outputs.Add(plan_file, json));
+  MW_RETURN_IF_ERROR(outputs.Commit());
   return options.json ? PrintOutput(json) : PrintScreen(MixedTable(request, answer));
 }
 

@@ -38,7 +38,6 @@ bool SameFile(const std::string& a, const std::string& b) {
   return Target(a) == Target(b);
 }
 
-// Devices and pipes cannot be replaced, only written into.
 bool IsSpecial(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -99,6 +98,10 @@ absl::Status CheckOutputs(const std::vector<OutputFile>& outputs,
   }
   return absl::OkStatus();
 }
+
+std::string OutputTarget(const std::string& path) { return Target(path).string(); }
+
+bool IsSpecialOutput(const std::string& path) { return IsSpecial(Target(path)); }
 
 absl::Status WriteOutput(const OutputFile& output, std::string_view data) {
   const fs::path target = Target(output.path);

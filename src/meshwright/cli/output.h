@@ -34,6 +34,11 @@ bool CanWriteInto(const std::string& path);
 absl::Status CheckOutputs(const std::vector<OutputFile>& outputs,
                           const std::vector<std::string>& inputs);
 
+// The file that a path leads to through links, whether it exists or not.
+std::string OutputTarget(const std::string& path);
+// A device or pipe, which cannot be replaced, only written into.
+bool IsSpecialOutput(const std::string& path);
+
 // Replaces a regular file in one step; follows symbolic links; writes into devices and pipes.
 absl::Status WriteOutput(const OutputFile& output, std::string_view data);
 

@@ -16,6 +16,7 @@
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/progress.h"
 #include "meshwright/cli/stage_folder.h"
+#include "meshwright/cli/staged_outputs.h"
 #include "meshwright/plan/cost_model_table.h"
 #include "meshwright/plan/plan_json.h"
 #include "meshwright/plan/plan_pipelined.h"
@@ -112,8 +113,10 @@ absl::Status RunPlanning(const PlanningOptions& options) {
 
   const bool want_json = options.json || !plan_file.path.empty();
   const std::string json = want_json ? PlanToJson(planned.plan) : std::string();
-  if (!emit_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(emit_file, AnnotatedText(planned)));
-  if (!plan_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(plan_file, json));
+  StagedOutputs outputs;
+  if (!emit_file.path.empty()) MW_RETURN_IF_ERROR(outputs.Add(emit_file, AnnotatedText(planned)));
+  MW_RETURN_IF_ERROR(outputs.Add(plan_file, json));
+  MW_RETURN_IF_ERROR(outputs.Commit());
   return options.json ? PrintOutput(json) : PrintScreen(PlanTable(planned.plan));
 }
 
@@ -138,11 +141,13 @@ absl::Status RunPipelinePlanning(const PlanningOptions& options) {
   }
   const bool want_json = options.json || !plan_file.path.empty();
   const std::string json = want_json ? PlanToJson(planned.plan) : std::string();
+  StagedOutputs outputs;
+  MW_RETURN_IF_ERROR(outputs.Add(plan_file, json));
   if (emits) {
     MW_ASSIGN_OR_RETURN(const std::vector<StageFile> files, StageModules(planned));
     MW_RETURN_IF_ERROR(WriteStageFolder(options.emit_path, files));
   }
-  if (!plan_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(plan_file, json));
+  MW_RETURN_IF_ERROR(outputs.Commit());
   return options.json ? PrintOutput(json) : PrintScreen(PlanTable(planned.plan));
 }
 

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/file.h"
 #include "meshwright/base/status.h"
@@ -83,28 +83,54 @@ absl::Status CheckArtefactFolder(const std::string& folder, const std::string& o
   return absl::OkStatus();
 }
 
+StagedFolder::StagedFolder(std::string temporary, std::string folder, std::string option)
+    : temporary_(std::move(temporary)), folder_(std::move(folder)), option_(std::move(option)) {}
+
+StagedFolder::StagedFolder(StagedFolder&& other) noexcept
+    : temporary_(std::exchange(other.temporary_, "")),
+      folder_(std::move(other.folder_)),
+      option_(std::move(other.option_)) {}
+
+StagedFolder& StagedFolder::operator=(StagedFolder&& other) noexcept {
+  std::swap(temporary_, other.temporary_);
+  std::swap(folder_, other.folder_);
+  std::swap(option_, other.option_);
+  return *this;
+}
+
+StagedFolder::~StagedFolder() {
+  std::error_code ignored;
+  if (!temporary_.empty()) fs::remove_all(temporary_, ignored);
+}
+
+absl::StatusOr<StagedFolder> StagedFolder::Make(const std::string& folder, const Artefacts& files,
+                                                const std::string& option) {
+  MW_RETURN_IF_ERROR(CheckArtefactFolder(folder, option));
+  std::string fresh = (WholePath(folder).parent_path() / ".meshwright.XXXXXX").string();
+  if (mkdtemp(fresh.data()) == nullptr) {
+    return FolderError({option, folder}, absl::StrCat("cannot be made: ", std::strerror(errno)));
+  }
+  StagedFolder staged(fresh, folder, option);
+  for (const Artefact& file : files) MW_RETURN_IF_ERROR(WriteInto(fresh, file, option));
+  if (chmod(fresh.c_str(), NotMasked(0777)) != 0) {
+    return FolderError({option, folder}, std::strerror(errno));
+  }
+  return staged;
+}
+
+absl::Status StagedFolder::Commit() {
+  // Replaces an empty folder, and fails on any other.
+  if (std::rename(temporary_.c_str(), WholePath(folder_).c_str()) != 0) {
+    return FolderError({option_, folder_}, absl::StrCat("cannot be made: ", std::strerror(errno)));
+  }
+  temporary_.clear();
+  return absl::OkStatus();
+}
+
 absl::Status WriteArtefactFolder(const std::string& folder, const Artefacts& files,
                                  const std::string& option) {
-  const NamedFolder named = {option, folder};
-  MW_RETURN_IF_ERROR(CheckArtefactFolder(folder, option));
-  const fs::path path = WholePath(folder);
-  std::string fresh = (path.parent_path() / ".meshwright.XXXXXX").string();
-  if (mkdtemp(fresh.data()) == nullptr) {
-    return FolderError(named, absl::StrCat("cannot be made: ", std::strerror(errno)));
-  }
-  bool done = false;
-  const absl::Cleanup tidy = [&] {
-    std::error_code ignored;
-    if (!done) fs::remove_all(fresh, ignored);
-  };
-  for (const Artefact& file : files) MW_RETURN_IF_ERROR(WriteInto(fresh, file, option));
-  if (chmod(fresh.c_str(), NotMasked(0777)) != 0) return FolderError(named, std::strerror(errno));
-  // Replaces an empty folder, and fails on any other.
-  if (std::rename(fresh.c_str(), path.c_str()) != 0) {
-    return FolderError(named, absl::StrCat("cannot be made: ", std::strerror(errno)));
-  }
-  done = true;
-  return absl::OkStatus();
+  MW_ASSIGN_OR_RETURN(StagedFolder staged, StagedFolder::Make(folder, files, option));
+  return staged.Commit();
 }
 
 }  // namespace meshwright

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "meshwright/export/artefact.h"
 
 namespace meshwright {
@@ -12,8 +13,28 @@ namespace meshwright {
 // begin with `option`, by which the user named it, and say what is there instead.
 absl::Status CheckArtefactFolder(const std::string& folder, const std::string& option = "-o");
 
-// Makes the folder with all files in it, or nothing: they are written to a folder beside it, which
-// then gets its name. Nothing that exists is replaced.
+// A folder with all its files beside the place where it will stand. Until Commit() nothing is seen
+// of it, and without Commit() nothing is left of it.
+class StagedFolder {
+ public:
+  // Errors are those of CheckArtefactFolder, and of the file that cannot be written.
+  static absl::StatusOr<StagedFolder> Make(const std::string& folder, const Artefacts& files,
+                                           const std::string& option = "-o");
+
+  StagedFolder(StagedFolder&& other) noexcept;
+  StagedFolder& operator=(StagedFolder&& other) noexcept;
+  ~StagedFolder();
+
+  // Gives it its name, in one step. Nothing that exists is replaced.
+  absl::Status Commit();
+
+ private:
+  StagedFolder(std::string temporary, std::string folder, std::string option);
+
+  std::string temporary_, folder_, option_;  // the first empty: nothing to tidy away
+};
+
+// Makes the folder with all files in it, or nothing.
 absl::Status WriteArtefactFolder(const std::string& folder, const Artefacts& files,
                                  const std::string& option = "-o");
 
