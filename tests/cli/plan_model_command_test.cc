@@ -104,6 +104,22 @@ TEST(PlanModelCommand, SweepsNumbersOfGpus) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4);
 }
 
+TEST(PlanModelCommand, ASweepsPlanIsTheOneOnTheMostGpusAndHasAllInShort) {
+  const ScratchFolder folder;
+  const std::string path = folder.Path("p.json");
+  const RunResult run = PlanModelOf("llama3-8b", {"--cluster", "8xh100-sxm", "--global-batch", "64",
+                                                  "--sweep", "gpus=1..16", "-o", path});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const nlohmann::json plan = nlohmann::json::parse(ReadText(path));
+  EXPECT_EQ(plan["cluster"]["name"], "2x8xh100-sxm");
+  const nlohmann::json& sweep = plan["transformer"]["sweep"];
+  ASSERT_GT(sweep.size(), 2);
+  EXPECT_EQ(sweep.back()["gpus"], 16);
+  EXPECT_EQ(sweep.back()["step_seconds"], plan["step_seconds"]);
+  EXPECT_EQ(sweep[0]["efficiency"], 1);
+  EXPECT_EQ(RunMeshwright({"explain", path}).exit_code, 0);
+}
+
 TEST(PlanModelCommand, SaysWhatIsWrong) {
   const std::vector<std::string> usual = {"--cluster", "8xh100-sxm", "--global-batch", "16"};
   const auto with = [&](std::vector<std::string> more) {

@@ -19,6 +19,7 @@
 #include "meshwright/cli/fasop_planning.h"
 #include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
+#include "meshwright/cli/staged_outputs.h"
 #include "meshwright/cluster/mixed_cluster.h"
 #include "meshwright/cluster/units.h"
 #include "meshwright/export/launch_filter.h"
@@ -270,7 +271,8 @@ std::shared_ptr<ModelPlanningOptions> AddModelPlanningOptions(CLI::App& app) {
       ->needs(mtbf);
   CLI::Option* const sweep =
       app.add_option("--sweep", options->sweep,
-                     "gpus=64..4096: the best plan on 64, 128, ... of the cluster's GPUs");
+                     "gpus=64..4096: the best plan on 64, 128, ... of the cluster's GPUs; -o has "
+                     "the one on the most, and all in short");
   app.add_flag("--weak", options->weak, "let the global batch grow with the GPUs of --sweep")
       ->needs(sweep);
   AddOutputOption(app, "--csv", options->csv_path, "write the table of --sweep or --pareto here");
@@ -326,11 +328,6 @@ absl::Status RunModelPlanning(const PlanningOptions& options, const ModelPlannin
     return absl::InvalidArgumentError(absl::StrCat("--objective: found \"", model.objective,
                                                    "\", expected time, gpus, memory or cost"));
   }
-  if (!model.sweep.empty() && (options.json || !options.plan_path.empty())) {
-    return absl::InvalidArgumentError(
-        "--sweep makes a plan for every number of GPUs, so neither --json nor -o takes one; --csv "
-        "writes its table");
-  }
   const OutputFile plan_file = {"-o", options.plan_path}, csv_file = {"--csv", model.csv_path};
   MW_RETURN_IF_ERROR(
       CheckOutputs({plan_file, csv_file}, {options.program, options.search.cluster}));
@@ -356,14 +353,18 @@ absl::Status RunModelPlanning(const PlanningOptions& options, const ModelPlannin
                       ReadRequestedModel(options.program, request.description, request.inputs));
   request.workload.sequence = SequenceOf(request.model, model.sequence);
   if (!model.launch_targets.empty()) MW_RETURN_IF_ERROR(SetLaunchFilter(model, request));
+  const bool want_json = options.json || !plan_file.path.empty();
   if (!model.sweep.empty()) {
     MW_ASSIGN_OR_RETURN(const SweepRange range, ParseSweep(model.sweep));
     MW_ASSIGN_OR_RETURN(const std::vector<SweepRow> rows, SweepModel(request, range, model.weak));
-    if (!csv_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(csv_file, SweepCsv(rows)));
-    return PrintScreen(SweepTable(rows));
+    const std::string json = want_json ? PlanToJson(SweptPlan(rows)) : std::string();
+    StagedOutputs outputs;
+    MW_RETURN_IF_ERROR(outputs.Add(csv_file, SweepCsv(rows)));
+    MW_RETURN_IF_ERROR(outputs.Add(plan_file, json));
+    MW_RETURN_IF_ERROR(outputs.Commit());
+    return options.json ? PrintOutput(json) : PrintScreen(SweepTable(rows));
   }
   MW_ASSIGN_OR_RETURN(const Plan plan, PlanModel(request));
-  const bool want_json = options.json || !plan_file.path.empty();
   const std::string json = want_json ? PlanToJson(plan) : std::string();
   if (!plan_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(plan_file, json));
   return options.json ? PrintOutput(json) : PrintScreen(PlanTable(plan));

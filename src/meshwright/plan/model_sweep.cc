@@ -77,7 +77,6 @@ absl::StatusOr<std::vector<SweepRow>> SweepModel(const ModelRequest& request,
   bool any = false;
   for (int64_t gpus = range.first; gpus <= range.last; gpus *= 2) {
     ModelRequest one = request;
-    one.top = 1;
     MW_ASSIGN_OR_RETURN(one.cluster, Resized(request.cluster, gpus));
     if (weak) one.workload.global_batch *= gpus / range.first;
     absl::StatusOr<Plan> plan = PlanModel(one);
@@ -93,6 +92,21 @@ absl::StatusOr<std::vector<SweepRow>> SweepModel(const ModelRequest& request,
   }
   if (!any) return last_shortage;
   return rows;
+}
+
+Plan SweptPlan(const std::vector<SweepRow>& rows) {
+  const std::vector<double> efficiencies = Efficiencies(rows);
+  Plan swept;
+  std::vector<PlanSweepRow> sweep;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].plan.has_value()) continue;
+    swept = *rows[i].plan;
+    sweep.push_back({rows[i].gpus, rows[i].global_batch, swept.transformer->configuration,
+                     swept.step_seconds, TokensPerSecond(swept), swept.transformer->mfu,
+                     efficiencies[i], swept.peak_bytes});
+  }
+  swept.transformer->sweep = std::move(sweep);
+  return swept;
 }
 
 std::string SweepTable(const std::vector<SweepRow>& rows) {

@@ -33,6 +33,9 @@ struct SweepRow {
 absl::StatusOr<std::vector<SweepRow>> SweepModel(const ModelRequest& request,
                                                  const SweepRange& range, bool weak);
 
+// The plan on the most GPUs, with all rows that have one. `rows` must have such a row.
+Plan SweptPlan(const std::vector<SweepRow>& rows);
+
 // Speed-up and efficiency are relative to the first row that has a plan, per GPU.
 std::string SweepTable(const std::vector<SweepRow>& rows);
 // The same with a header line: gpus,global_batch,tp,cp,pp,dp,ep,micro_batch,zero,recompute,

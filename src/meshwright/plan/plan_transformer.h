@@ -196,6 +196,28 @@ struct PlanGoodput {
   friend bool operator==(const PlanGoodput&, const PlanGoodput&) = default;
 };
 
+// The best on another number of GPUs, and the plan's own among them.
+struct PlanSweepRow {
+  int64_t gpus = 0, global_batch = 0;
+  PlanDegrees configuration;
+  double step_seconds = 0, tokens_per_second = 0, mfu = 0;
+  double efficiency = 0;  // tokens a second and GPU, relative to the first row's
+  int64_t peak_bytes = 0;
+
+  template <typename Self, typename Visitor>
+  static void VisitMembers(Self& self, const Visitor& visit) {
+    visit("gpus", self.gpus);
+    visit("global_batch", self.global_batch);
+    visit("configuration", self.configuration);
+    visit("step_seconds", self.step_seconds);
+    visit("tokens_per_second", self.tokens_per_second);
+    visit("mfu", self.mfu);
+    visit("efficiency", self.efficiency);
+    visit("peak_bytes", self.peak_bytes);
+  }
+  friend bool operator==(const PlanSweepRow&, const PlanSweepRow&) = default;
+};
+
 struct PlanTransformer {
   std::string model;
   std::string description;  // that the model was read from: the text of its config.json or YAML
@@ -211,6 +233,7 @@ struct PlanTransformer {
   PlanSearchCounts search;
   std::vector<PlanAlternative> alternatives;
   std::vector<PlanSensitivity> sensitivity;
+  std::vector<PlanSweepRow> sweep;  // with --sweep: what fits, by rising number of GPUs
   std::optional<PlanGoodput> goodput;
   std::optional<PlanOverGroups> over_groups;  // of groups of nodes; then there are stages as well
 
@@ -232,6 +255,7 @@ struct PlanTransformer {
     visit("search", self.search);
     visit("alternatives", self.alternatives);
     visit("sensitivity", self.sensitivity);
+    visit("sweep", self.sweep);
     visit("goodput", self.goodput);
     visit("over_groups", self.over_groups);
   }
