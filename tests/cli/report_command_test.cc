@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "meshwright/transformer/runs_csv.h"
 #include "tests/cli/run_binary.h"
 #include "tests/plan/trace_format.h"
 
@@ -58,6 +60,55 @@ TEST_F(ReportCommandTest, WritesPageTablesAndGraph) {
   EXPECT_THAT(ReadText(dot), StartsWith("digraph \"mlp_adam.train.hlo.txt\" {"));
   EXPECT_THAT(ReadText(csv + "/instructions.csv"), StartsWith("plan,stage,name,opcode,"));
   EXPECT_THAT(ReadText(csv + "/plans.csv"), HasSubstr("step.json,mlp_adam.train.hlo.txt,"));
+}
+
+// Segments take together what the plan does, gathers of outputs too.
+TEST_F(ReportCommandTest, SegmentsAddUpToThePlan) {
+  const std::string plan =
+      Plan("p.json", {MESHWRIGHT_TEST_DATA "/hlo/pipeline/tied_clip.train.hlo.txt.gz", "--cluster",
+                      "4xh100-sxm", "--mesh", "4"});
+  const std::string csv = folder_.Path("tables");
+  ASSERT_EQ(RunMeshwright({"report", plan, "--csv", csv}).exit_code, 0);
+  const auto cell = [](const transformer::CsvTable& table, const transformer::CsvRow& row,
+                       const std::string& column) {
+    const auto at = std::find(table.header.begin(), table.header.end(), column);
+    return std::stod(row.fields.at(static_cast<size_t>(at - table.header.begin())));
+  };
+  const auto read = [&](const std::string& name) {
+    return *transformer::ParseCsv(ReadText(csv + "/" + name), name);
+  };
+  double sum = 0;
+  const transformer::CsvTable segments = read("segments.csv"), plans = read("plans.csv");
+  for (const transformer::CsvRow& row : segments.rows) {
+    sum += cell(segments, row, "times") *
+           (cell(segments, row, "seconds") + cell(segments, row, "communication_seconds"));
+  }
+  const double expected = cell(plans, plans.rows[0], "objective_seconds");
+  EXPECT_NEAR(sum, expected, 1e-9 * expected);
+}
+
+// The last output has no room: the others are not there either, nor is what was begun of them.
+TEST_F(ReportCommandTest, AllOutputsOrNone) {
+  const std::string plan = OneStep(), csv = folder_.Path("tables"), dot = folder_.Path("s.dot");
+  ExpectBad({"report", plan, "--csv", csv, "--dot", "/dev/full"}, "--dot: cannot write /dev/full");
+  const std::string file = folder_.Write("file", "");
+  ExpectBad({"report", plan, "--dot", dot, "--csv", file + "/tables"}, "--csv");
+  EXPECT_THAT(folder_.Names(), ElementsAre("file", "step.json"));
+}
+
+TEST_F(ReportCommandTest, PlansOverGroupsHaveTablesButNoGraph) {
+  const std::string plan =
+      Plan("groups.json", {"gpt3-1.3b", "--cluster", "1x8xh100-sxm+1x8xa100-80g", "--global-batch",
+                           "16", "--seq", "512", "--pareto"});
+  const std::string csv = folder_.Path("tables"), dot = folder_.Path("s.dot");
+  ExpectBad({"report", plan, "--csv", csv, "--dot", dot}, "the plan of a model has no program");
+  EXPECT_THAT(folder_.Names(), ElementsAre("groups.json"));
+  ASSERT_EQ(RunMeshwright({"report", plan, "--csv", csv}).exit_code, 0);
+  EXPECT_THAT(ReadText(csv + "/node_choices.csv"), HasSubstr("groups.json,0,"));
+  EXPECT_THAT(ReadText(csv + "/stages.csv"), HasSubstr("groups.json,0,"));
+  const std::string trace = folder_.Path("t.json");
+  ASSERT_EQ(RunMeshwright({"simulate", plan, "--trace", trace}).exit_code, 0);
+  EXPECT_THAT(TraceFaults(ReadText(trace)), IsEmpty());
 }
 
 TEST_F(ReportCommandTest, TracesOneStep) {

@@ -24,16 +24,6 @@ constexpr const char* kVerified = R"({
     {"name": "step time", "outcome": "shown", "planned": "1 ms", "measured": "2 ms",
      "remark": "not judged", "notes": [], "figures": {"planned": 0.001, "measured": 0.002}}]})";
 
-constexpr const char* kNodesPlans = R"({
-  "kind": "plans over groups of nodes", "model": "llama", "cluster": "a+b", "steps": 100,
-  "bound": 1.0, "proven": true,
-  "plans": [{"step_seconds": 2.0, "step_dollars": null, "nodes": {"fast": 2, "slow": 0}, "tp": 8,
-             "dp": 2, "pp": 1, "micro_batch": 1, "zero": 1, "recompute": "none",
-             "stages": [{"device": "h100-sxm", "first_layer": 0, "layers": 32, "peak_bytes": 9,
-                         "forward_seconds": 1}]}],
-  "others": [{"nodes": [1, 1], "step_seconds": 3.0, "step_dollars": 0.5, "is_bound": true,
-              "degrees": "", "dominated_by": 0}]})";
-
 constexpr const char* kSweep =
     "gpus,global_batch,tp,cp,pp,dp,ep,micro_batch,zero,recompute,step_seconds,tokens_per_second,"
     "mfu,efficiency,peak_bytes\n"
@@ -53,8 +43,8 @@ std::string Fault(const std::string& text) {
 
 TEST(Documents, EachKindIsToldByWhatItHolds) {
   ReportDocuments documents;
-  for (const std::string& text : {PlanToJson(SamplePlan()), std::string(kVerified),
-                                  std::string(kNodesPlans), std::string(kSweep)}) {
+  for (const std::string& text :
+       {PlanToJson(SamplePlan()), std::string(kVerified), std::string(kSweep)}) {
     const absl::Status status = Read(text, documents);
     ASSERT_TRUE(status.ok()) << status;
   }
@@ -66,15 +56,9 @@ TEST(Documents, EachKindIsToldByWhatItHolds) {
   EXPECT_FALSE(checks[0].planned_value.has_value());
   EXPECT_EQ(checks[1].measured_value, 9);
   EXPECT_EQ(checks[2].planned_value, 0.001);
-  ASSERT_EQ(documents.nodes_plans.size(), 1);
-  EXPECT_EQ(documents.nodes_plans[0].plans[0].nodes, "2 of fast");
-  EXPECT_EQ(documents.nodes_plans[0].plans[0].degrees,
-            "tp=8 dp=2 pp=1 mbs=1 zero=1 recompute=none");
-  EXPECT_EQ(documents.nodes_plans[0].others[0].dominated_by, 0);
   ASSERT_EQ(documents.sweeps.size(), 1);
   ASSERT_EQ(documents.sweeps[0].rows.size(), 1);  // nothing fits on 16
-  EXPECT_EQ(documents.sweeps[0].rows[0].degrees,
-            "tp=8 cp=1 pp=1 dp=1 ep=1 micro_batch=1 zero=0 recompute=none");
+  EXPECT_EQ(documents.sweeps[0].rows[0].degrees, "tp=8 micro_batch=1 zero=0 recompute=none");
 }
 
 TEST(Documents, WhatIsNoneOfThemIsRefused) {
@@ -93,14 +77,11 @@ TEST(Documents, FaultsSayWhere) {
   std::string text = kVerified;
   text.replace(text.find("\"ok\""), 4, "7");
   EXPECT_THAT(Fault(text), HasSubstr("f: $.checks[0].outcome"));
-  text = kNodesPlans;
-  text.replace(text.find("\"layers\""), 8, "\"lairs\"");
-  EXPECT_THAT(Fault(text), HasSubstr("$.plans[0].stages[0]: the key \"layers\" is missing"));
 }
 
 // Any part left out: an error, or a document; never a crash.
 TEST(Documents, CutShort) {
-  for (const std::string whole : {kVerified, kNodesPlans, kSweep}) {
+  for (const std::string whole : {kVerified, kSweep}) {
     for (size_t length = 0; length < whole.size(); length += 7) {
       ReportDocuments documents;
       const absl::Status status = Read(whole.substr(0, length), documents);

@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "meshwright/plan/plan_json.h"
 #include "meshwright/report/csv_tables.h"
 #include "meshwright/report/headline.h"
@@ -22,24 +24,58 @@ using testing::HasSubstr;
 using testing::Not;
 using PageJson = nlohmann::json;
 
+// A pipeline over two groups of nodes, with the front that it is on.
+Plan SampleGroupsPlan() {
+  Plan plan = SampleModelPlan();
+  plan.cluster.parts = {{"h100-sxm", 1, 4, int64_t{80} << 30}, {"l40s", 2, 2, int64_t{48} << 30}};
+  plan.schedule = "1f1b";
+  plan.mesh = {{"pp", 2}};
+  for (int64_t s = 0; s < 2; ++s) {
+    PlanStage& stage = plan.stages.emplace_back();
+    stage.first_layer = s;
+    stage.end_layer = s + 1;
+    stage.device = s == 0 ? "h100-sxm" : "l40s";
+    stage.budget_bytes = int64_t{40} << 30;
+    for (int64_t d = 0; d < 4; ++d) stage.devices.push_back(4 * s + d);
+    stage.mesh = {{"dp", 2}, {"tp", 2}};
+    stage.seconds = {0.01, 0.02, 0, 0.005};
+    stage.bytes = {100, 10, 120, 120};
+    stage.max_in_flight = 2;
+  }
+  plan.cross_stage = {{0, 1, "forward", 4096, 1e-5}, {1, 0, "backward", 4096, 1e-5}};
+  PlanTransformer& model = *plan.transformer;
+  model.objective = "pareto";
+  model.goodput.reset();
+  PlanOverGroups& over = model.over_groups.emplace();
+  over.groups = {{"fast", "h100-sxm", 1, 4, 1, 1, 2, 2, 1, 16.0},
+                 {"slow", "l40s", 3, 2, 2, 1, 2, 2, 1, 4.0},
+                 {"spare", "l40s", 1, 2, 0, 0, 0, 0, 0, std::nullopt}};
+  over.stage_groups = {0, 1};
+  over.steps = 1e6;
+  over.step_dollars = 0.01;
+  over.choices = {{{1, 2, 0}, 2, 0.01, "pp=2", false, true, std::nullopt, {0, 1}, {1, 1}},
+                  {{0, 2, 0}, 4, 0.005, "pp=1", false, true, std::nullopt, {1}, {2}},
+                  {{0, 1, 0}, 9, 0.1, "", true, false, 1, {}, {}}};
+  return plan;
+}
+
 ReportDocuments AllKinds() {
   ReportDocuments documents;
   documents.plans = {{"one.json", SamplePlan()},
                      {"pipeline.json", SamplePipelinePlan()},
-                     {"model.json", SampleModelPlan()}};
+                     {"model.json", SampleModelPlan()},
+                     {"groups.json", SampleGroupsPlan()}};
   documents.sweeps = {{"sweep.csv", {{8, "tp=8", 1, 2, 3, 4, 5}}}};
   documents.verifications = {
       {"v.json", "p", "d", true, {{"memory", "ok", "1", "2", "", {}, 1, 2}}}};
-  documents.nodes_plans = {{"n.json", "m", "c", 5, {{"2 of a", "tp=1", 1, 2}}, {}}};
   return documents;
 }
 
 TEST(ReportData, HoldsEveryDocument) {
   const PageJson data = PageJson::parse(ReportData(AllKinds()));
-  ASSERT_EQ(data["plans"].size(), 3);
+  ASSERT_EQ(data["plans"].size(), 4);
   EXPECT_EQ(data["sweeps"][0]["rows"][0]["gpus"], 8);
   EXPECT_EQ(data["verifications"][0]["checks"][0]["measured_value"], 2);
-  EXPECT_EQ(data["mixed"][0]["plans"][0]["nodes"], "2 of a");
   const PageJson& program = data["plans"][0]["programs"][0];
   EXPECT_EQ(program["instructions"]["name"], PageJson({"dot.1", "sort.1"}));
   EXPECT_EQ(program["sources"], PageJson({"train.py:17"}));
@@ -52,6 +88,33 @@ TEST(ReportData, HoldsEveryDocument) {
   EXPECT_EQ(pipeline["timeline"]["group"].size(), pipeline["timeline"]["all_tasks"]);
   EXPECT_EQ(data["plans"][2]["transformer"]["alternatives"].size(), 1);
   EXPECT_TRUE(data["plans"][2]["timeline"].is_null());
+}
+
+// Stages over groups of nodes have no operators: nothing is drawn of them, everything else is.
+TEST(ReportData, OfAPlanOverGroups) {
+  const PageJson plan = PageJson::parse(ReportData(AllKinds()))["plans"][3];
+  EXPECT_TRUE(plan["programs"].empty());
+  EXPECT_EQ(plan["stages"][1]["program"], -1);
+  EXPECT_EQ(plan["stages"][1]["mesh"][0]["name"], "dp");
+  EXPECT_FALSE(plan["timeline"].is_null());
+  const PageJson& over = plan["transformer"]["over_groups"];
+  EXPECT_EQ(over["stage_groups"], PageJson({0, 1}));
+  EXPECT_EQ(over["groups"][1]["used_nodes"], 2);
+  EXPECT_TRUE(over["groups"][2]["dollars_per_hour"].is_null());
+  EXPECT_EQ(over["choices"].size(), 3);
+  EXPECT_EQ(over["choices"][1]["dollars"], 0.005);
+  EXPECT_EQ(over["choices"][2]["beaten_by"], 1);
+  EXPECT_EQ(over["dollars"], 0.01);
+}
+
+TEST(ReportData, OfAModel) {
+  const PageJson model = PageJson::parse(ReportData(AllKinds()))["plans"][2]["transformer"];
+  EXPECT_TRUE(model["over_groups"].is_null());
+  EXPECT_EQ(model["goodput"]["share"], 0.93);
+  EXPECT_EQ(model["sizes"]["ep"], 1);
+  EXPECT_EQ(model["placement"]["pp"], 2);
+  ASSERT_EQ(model["sweep"].size(), 2);
+  EXPECT_EQ(model["sweep"][1]["gpus"], 4);
 }
 
 // Every column of the operators is as long as the others: the page counts on it.
@@ -97,7 +160,8 @@ TEST(ReportPage, IsOneFileThatMayLoadNothing) {
 TEST(ReportData, OfEveryPlanThatReads) {
   const std::vector<PageJson> values = {nullptr, -1, 0, 2, 1e300, "", "gpipe", int64_t{1} << 62};
   int read = 0;
-  for (const Plan& sample : {SamplePlan(), SamplePipelinePlan(), SampleModelPlan()}) {
+  for (const Plan& sample :
+       {SamplePlan(), SamplePipelinePlan(), SampleModelPlan(), SampleGroupsPlan()}) {
     const PageJson whole = PageJson::parse(PlanToJson(sample));
     const PageJson leaves = whole.flatten();
     for (const auto& [pointer, leaf] : leaves.items()) {
@@ -118,9 +182,18 @@ TEST(ReportData, OfEveryPlanThatReads) {
   EXPECT_GT(read, 300);
 }
 
+// Sentences without the marks that keep names apart.
+std::vector<std::string> PlainHeadline(const Plan& plan) {
+  std::vector<std::string> sentences;
+  for (const std::string& sentence : Headline(plan)) {
+    sentences.push_back(absl::StrReplaceAll(sentence, {{"\u2068", ""}, {"\u2069", ""}}));
+  }
+  return sentences;
+}
+
 TEST(Headline, SaysWhatThePlanDoes) {
   EXPECT_THAT(
-      Headline(SamplePlan()),
+      PlainHeadline(SamplePlan()),
       ElementsAre("a \"b\".hlo on 8 x h100-sxm in 1 node: a step takes 80.0 ms.",
                   "All devices run the whole program, on the mesh x=2, y=4.",
                   "No kind of parallelism for the weights, but some operators are divided.",
@@ -128,10 +201,47 @@ TEST(Headline, SaysWhatThePlanDoes) {
                   HasSubstr("; the dearest is all-reduce over x,y, 250 ms."),
                   HasSubstr("The fullest device holds 1.00 TiB of 8.00 EiB"),
                   "The shardings were given and spread as XLA does: nothing was searched for."));
-  EXPECT_THAT(Headline(SamplePipelinePlan()),
+  EXPECT_THAT(PlainHeadline(SamplePipelinePlan()),
               Contains(HasSubstr("2 pipeline stages on 2 devices each run 8 micro-batches by 1f1b; "
                                  "they wait for 12.5 % of their time.")));
-  EXPECT_THAT(Headline(SampleModelPlan()), Contains(HasSubstr("Degrees: tp=2 sp")));
+  EXPECT_THAT(PlainHeadline(SampleModelPlan()), Contains(HasSubstr("Degrees: tp=2 sp")));
+  EXPECT_THAT(PlainHeadline(SampleModelPlan()),
+              Contains("Failures and checkpoints leave 93.0 % of the time, 1.235e+04 tokens a "
+                       "second; a checkpoint every 1400 s is best."));
+}
+
+TEST(Headline, OfAPlanOverGroups) {
+  const std::vector<std::string> sentences = PlainHeadline(SampleGroupsPlan());
+  EXPECT_THAT(sentences,
+              Contains("A pipeline of 2 stages runs 8 micro-batches: 1 stage on 1 of 1 node of "
+                       "fast (tensor 2, data 2, 1 sequence a micro-batch); 1 stage on 2 of 3 nodes "
+                       "of slow (tensor 2, data 2, 1 sequence a micro-batch); nothing on spare."));
+  EXPECT_THAT(sentences,
+              Contains("A step costs $0.01; all 1e+06 steps take 23.1 d and cost $10000.00."));
+  EXPECT_THAT(sentences,
+              Contains("It is one of 2 plans on the front of time and cost: of 3 choices of nodes "
+                       "none is both faster and cheaper."));
+}
+
+// Whatever a name does to the direction of text, it does to itself alone: marks that open or close
+// isolation stand around names only.
+TEST(Headline, NamesAreKeptApart) {
+  Plan plan = SamplePlan();
+  plan.inputs[0].path = "a\u2069\u202eb.hlo";
+  EXPECT_THAT(Headline(plan)[0],
+              HasSubstr("\u2068a\u202eb.hlo\u2069 on 8 x \u2068h100-sxm\u2069 in 1 node"));
+}
+
+// Two equal stages that cut their weights in two, and one that keeps its own whole.
+TEST(Headline, EqualStagesCountAsOftenAsThereAre) {
+  Plan plan = SamplePipelinePlan();
+  plan.stages[0].parameters = {{0, "w", "f32", {4}, {{"x"}}, 8, MemoryCategory::kParameters}};
+  PlanStage last = plan.stages[0];
+  last.parameters = {{0, "v", "f32", {4}, {{}}, 16, MemoryCategory::kParameters}};
+  plan.stages.push_back(last);
+  // 8 + 8 + 16 bytes of 16 + 16 + 16.
+  EXPECT_THAT(PlainHeadline(plan), Contains("Of the weights that it uses and their state a device "
+                                            "keeps 66.7 %; the rest lies on others."));
 }
 
 TEST(CsvTables, HaveTheColumnsOfTheirHeader) {
@@ -143,11 +253,12 @@ TEST(CsvTables, HaveTheColumnsOfTheirHeader) {
     EXPECT_EQ(table->header[0], "plan");
     EXPECT_FALSE(table->rows.empty()) << file.name;
   }
-  EXPECT_THAT(names, ElementsAre("alternatives.csv", "collectives.csv", "group_memory.csv",
-                                 "instruction_collectives.csv", "instructions.csv", "memory.csv",
-                                 "outputs.csv", "parameters.csv", "plans.csv", "segments.csv",
-                                 "sensitivity.csv", "stages.csv", "step_parts.csv", "timeline.csv",
-                                 "transfers.csv"));
+  EXPECT_THAT(names,
+              ElementsAre("alternatives.csv", "collectives.csv", "group_memory.csv",
+                          "instruction_collectives.csv", "instructions.csv", "memory.csv",
+                          "node_choices.csv", "node_groups.csv", "outputs.csv", "parameters.csv",
+                          "plans.csv", "segments.csv", "sensitivity.csv", "stages.csv",
+                          "step_parts.csv", "sweep.csv", "timeline.csv", "transfers.csv"));
 }
 
 TEST(CsvTables, QuoteWhatNeedsIt) {

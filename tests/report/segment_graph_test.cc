@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "meshwright/report/layers_by_name.h"
 #include "meshwright/report/segment_dot.h"
 
@@ -36,7 +38,7 @@ class Builder {
     one.phase = phase;
     one.spec = {axis.empty() ? std::vector<std::string>() : std::vector<std::string>{axis}};
     one.strategy = "replicated";
-    one.seconds = 1;
+    one.seconds = opcode == "parameter" ? 0 : 1;
     plan_.instructions.push_back(one);
     return static_cast<int64_t>(plan_.instructions.size()) - 1;
   }
@@ -49,7 +51,9 @@ class Builder {
     return Add("add." + name, "add", {dot, input}, layer, phase, axis);
   }
 
-  SegmentGraph Segments() const { return SegmentsOf(ProgramsOf(plan_).programs[0]); }
+  SegmentGraph Segments(int64_t micro_batches = 1) const {
+    return SegmentsOf(ProgramsOf(plan_).programs[0], micro_batches);
+  }
   Plan& plan() { return plan_; }
 
  private:
@@ -195,6 +199,111 @@ TEST(SegmentGraph, LayersByNameWhereThePlanKnowsNone) {
   EXPECT_EQ(found.layer[4 + 1], 1);  // state[0]['layer1']['norm2']
 }
 
+// Parameters that are named by HLO: numbers that only tell instructions apart.
+TEST(SegmentGraph, NumbersOfInstructionsAreNoLayers) {
+  for (const bool with_names : {false, true}) {
+    Plan plan;
+    plan.mesh = {{"x", 2}};
+    for (const std::string name :
+         {"while.51/carry{1}", "while.88/carry{2}", "Arg_0.3", "Arg_1.7"}) {
+      PlanInstruction one;
+      one.name = name;
+      one.opcode = "parameter";
+      if (with_names && !absl::StartsWith(name, "Arg")) {
+        one.op_name = static_cast<int64_t>(plan.op_names.size());
+        plan.op_names.push_back(name);
+      }
+      plan.instructions.push_back(one);
+    }
+    const PhasesAndLayers found = FindPhasesAndLayers(ProgramsOf(plan).programs[0]);
+    EXPECT_THAT(found.layer, ElementsAre(-1, -1, -1, -1)) << with_names;
+  }
+}
+
+TEST(SegmentGraph, NumbersThatAreAPartOfAPathAreLayers) {
+  for (const std::string name : {"p['layers'][*]['w']", "layers.*.w", "h/*/w", "block_*"}) {
+    Plan plan;
+    plan.mesh = {{"x", 2}};
+    for (const std::string number : {"3", "4"}) {
+      PlanInstruction& one = plan.instructions.emplace_back();
+      one.opcode = "parameter";
+      one.op_name = static_cast<int64_t>(plan.op_names.size());
+      plan.op_names.push_back(absl::StrReplaceAll(name, {{"*", number}}));
+    }
+    EXPECT_THAT(FindPhasesAndLayers(ProgramsOf(plan).programs[0]).layer, ElementsAre(3, 4)) << name;
+  }
+}
+
+// A stage whose layers are all in a loop has none of its own, whatever its parameters are called.
+TEST(SegmentGraph, StagesHaveTheLayersThatPlanningFound) {
+  Plan plan;
+  PlanStage& stage = plan.stages.emplace_back();
+  for (const std::string name : {"w0", "w1"}) {
+    PlanInstruction& one = stage.instructions.emplace_back();
+    one.opcode = "parameter";
+    one.op_name = static_cast<int64_t>(stage.op_names.size());
+    stage.op_names.push_back(name);
+  }
+  EXPECT_THAT(FindPhasesAndLayers(ProgramsOf(plan).programs[0]).layer, ElementsAre(-1, -1));
+}
+
+// Layers in a loop of 30 rounds between two that are not, of 4 micro-batches.
+TEST(SegmentGraph, ALoopIsASegmentByHowOftenItGoesRound) {
+  Builder builder;
+  int64_t value = builder.AddLayer(0, 0, "forward");
+  for (int k = 0; k < 2; ++k)
+    value = builder.Add(absl::StrCat("loop", k), "dot", {value, 0}, -1, "forward");
+  value = builder.AddLayer(value, 31, "forward");
+  builder.Add("scale", "multiply", {value}, -1, "forward");
+  builder.Add("update", "add", {value}, -1, "update");
+  for (PlanInstruction& one : builder.plan().instructions) {
+    one.executions = absl::StartsWith(one.name, "loop") ? 120 : one.phase == "update" ? 1 : 4;
+  }
+  const SegmentGraph graph = builder.Segments(4);
+  std::vector<std::string> labels;
+  for (const SegmentNode& node : graph.nodes) labels.push_back(graph.segments[node.segment].label);
+  EXPECT_THAT(labels, ElementsAre("forward, outside the layers", "forward layer",
+                                  "forward, in a loop of 30 rounds", "forward layer",
+                                  "update, outside the layers"));
+  EXPECT_EQ(graph.segments[graph.nodes[2].segment].rounds, 30);
+  EXPECT_EQ(graph.segments[graph.nodes[2].segment].operators, 2);
+}
+
+// Whatever takes time is in a segment: all together take what the program does, and outputs, which
+// may be gathered, do not keep equal layers apart.
+TEST(SegmentGraph, TimesAddUp) {
+  Builder builder;
+  int64_t value = builder.AddLayer(0, 0, "forward");
+  std::vector<int64_t> made;
+  for (int64_t layer = 1; layer < 4; ++layer) {
+    value = builder.AddLayer(value, layer, "forward");
+    made.push_back(value);
+  }
+  for (const int64_t one : made) {
+    const int64_t output = builder.Add(absl::StrCat("output", one), "output", {one}, -1, "");
+    PlanInstruction& instruction = builder.plan().instructions[output];
+    instruction.seconds = 0;
+    instruction.strategy = absl::StrCat("as w", one);
+    instruction.collective = {{"all-gather", {"x"}, 1, 64, 0.25, instruction.name}};
+  }
+  PlanInstruction& constant = builder.plan().instructions[builder.Add("c", "constant", {}, -1, "")];
+  constant.strategy = "free";
+  constant.seconds = 0.125;
+  double expected = 0, sum = 0;
+  for (const PlanInstruction& one : builder.plan().instructions) {
+    expected += one.seconds;
+    for (const PlanCollective& move : one.collective) expected += move.seconds;
+  }
+  const SegmentGraph graph = builder.Segments();
+  for (const SegmentNode& node : graph.nodes) {
+    const DrawnSegment& segment = graph.segments[node.segment];
+    sum +=
+        static_cast<double>(node.layers.size()) * (segment.seconds + segment.communication_seconds);
+  }
+  EXPECT_DOUBLE_EQ(sum, expected);
+  EXPECT_THAT(Layers(graph), ElementsAre(ElementsAre(0), ElementsAre(1, 2, 3), ElementsAre(-1)));
+}
+
 TEST(SegmentGraph, LoopsAndEmptyPrograms) {
   Builder builder;
   EXPECT_THAT(builder.Segments().nodes, IsEmpty());
@@ -208,9 +317,19 @@ TEST(SegmentGraph, StagesThatRunTheSameShareAProgram) {
   Plan plan;
   plan.stages.resize(3);
   plan.stages[1].same_as = 0;
+  for (const size_t s : {0, 2}) plan.stages[s].instructions.resize(1);
   const DevicePrograms programs = ProgramsOf(plan);
   EXPECT_THAT(programs.of_stage, ElementsAre(0, 0, 1));
   EXPECT_EQ(&programs.programs[1].instructions, &plan.stages[2].instructions);
+}
+
+TEST(SegmentGraph, StagesWithoutOperatorsHaveNoProgram) {
+  Plan plan;
+  plan.stages.resize(3);
+  EXPECT_THAT(ProgramsOf(plan).programs, IsEmpty());
+  EXPECT_THAT(ProgramsOf(plan).of_stage, IsEmpty());
+  plan.stages.clear();
+  EXPECT_THAT(ProgramsOf(plan).programs, IsEmpty());
 }
 
 TEST(SegmentDot, HasNodesAndEdges) {

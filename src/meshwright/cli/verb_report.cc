@@ -9,11 +9,13 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
+#include "meshwright/cli/staged_outputs.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/export/artefact_folder.h"
 #include "meshwright/plan/plan_table.h"
 #include "meshwright/plan/program.h"
 #include "meshwright/report/csv_tables.h"
+#include "meshwright/report/device_programs.h"
 #include "meshwright/report/documents.h"
 #include "meshwright/report/report_page.h"
 #include "meshwright/report/segment_dot.h"
@@ -51,9 +53,10 @@ absl::StatusOr<std::string> GraphOf(const ReportDocuments& documents) {
         absl::StrCat("--dot takes one plan, found ", documents.plans.size()));
   }
   const Plan& plan = documents.plans[0].second;
-  if (plan.instructions.empty() && plan.stages.empty()) {
+  if (ProgramsOf(plan).programs.empty()) {
     return absl::InvalidArgumentError(
-        "--dot: the plan of a model has no program, and so no segments");
+        "--dot: the plan of a model has no program, and so no segments; --csv and -o show what it "
+        "has");
   }
   return SegmentDot(plan);
 }
@@ -73,30 +76,26 @@ absl::Status RunReport(const ReportCommand& command) {
     MW_RETURN_IF_ERROR(CheckReportPage());
   }
   MW_ASSIGN_OR_RETURN(const ReportDocuments documents, ReadDocuments(command.files));
-  // All is made before anything is written.
-  Artefacts tables;
-  std::string graph, text;
-  if (!command.csv.empty()) {
-    MW_ASSIGN_OR_RETURN(tables, TablesOf(documents));
-  }
-  if (!dot.path.empty()) {
-    MW_ASSIGN_OR_RETURN(graph, GraphOf(documents));
-  }
+  StagedOutputs outputs;
+  std::string text;
   if (!page.path.empty()) {
     const std::string html = ReportPage(documents);
-    MW_RETURN_IF_ERROR(WriteOutput(page, html));
+    MW_RETURN_IF_ERROR(outputs.Add(page, html));
     absl::StrAppend(&text, "wrote ", page.path, ", ", BytesText(static_cast<int64_t>(html.size())),
                     "\n");
   }
   if (!dot.path.empty()) {
-    MW_RETURN_IF_ERROR(WriteOutput(dot, graph));
+    MW_ASSIGN_OR_RETURN(const std::string graph, GraphOf(documents));
+    MW_RETURN_IF_ERROR(outputs.Add(dot, graph));
     absl::StrAppend(&text, "wrote ", dot.path, "\n");
   }
   if (!command.csv.empty()) {
-    MW_RETURN_IF_ERROR(WriteArtefactFolder(command.csv, tables, "--csv"));
+    MW_ASSIGN_OR_RETURN(const Artefacts tables, TablesOf(documents));
+    MW_RETURN_IF_ERROR(outputs.AddFolder({"--csv", command.csv}, tables));
     absl::StrAppend(&text, "wrote ", command.csv, "\n");
     for (const Artefact& file : tables) absl::StrAppend(&text, "  ", file.name, "\n");
   }
+  MW_RETURN_IF_ERROR(outputs.Commit());
   return PrintScreen(text);
 }
 

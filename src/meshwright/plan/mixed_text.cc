@@ -116,7 +116,9 @@ bool HasPrices(const MixedRequest& request) {
 }
 
 std::string DollarsText(double dollars) {
-  return dollars >= 1 ? absl::StrFormat("$%.2f", dollars) : absl::StrFormat("$%.3g", dollars);
+  constexpr double kShort = 1e12;  // no longer a number of some digits
+  return dollars >= 1 && dollars < kShort ? absl::StrFormat("$%.2f", dollars)
+                                          : absl::StrFormat("$%.3g", dollars);
 }
 
 std::string RunTimeText(double seconds) {

@@ -23,8 +23,9 @@ using AddRow = std::function<void(CsvCells)>;
 // Reads back to the same value.
 std::string NumberCell(double value) { return absl::StrFormat("%.17g", value); }
 std::string NumberCell(int64_t value) { return absl::StrCat(value); }
-std::string NumberCell(const std::optional<int64_t>& value) {
-  return value.has_value() ? absl::StrCat(*value) : "";
+template <typename T>
+std::string NumberCell(const std::optional<T>& value) {
+  return value.has_value() ? NumberCell(*value) : "";
 }
 std::string WordsCell(const std::vector<std::string>& words) { return absl::StrJoin(words, " "); }
 std::string NumbersCell(const std::vector<int64_t>& numbers) { return absl::StrJoin(numbers, " "); }
@@ -179,7 +180,7 @@ void InstructionCollectiveRows(const Plan& plan, const AddRow& add) {
 
 void SegmentRows(const Plan& plan, const AddRow& add) {
   ForEachProgram(plan, [&](const PlanPart& program, const std::string& stage) {
-    const SegmentGraph graph = SegmentsOf(program);
+    const SegmentGraph graph = SegmentsOf(program, plan.micro_batches);
     for (const SegmentNode& node : graph.nodes) {
       const DrawnSegment& segment = graph.segments[node.segment];
       add({stage, kPhaseNames[segment.phase], node.layers[0] < 0 ? "" : NumbersCell(node.layers),
@@ -238,6 +239,35 @@ void SensitivityRows(const Plan& plan, const AddRow& add) {
   if (!plan.transformer.has_value()) return;
   for (const PlanSensitivity& one : plan.transformer->sensitivity) {
     add({one.change, NumberCell(one.step_change)});
+  }
+}
+
+void SweepRows(const Plan& plan, const AddRow& add) {
+  if (!plan.transformer.has_value()) return;
+  for (const PlanSweepRow& row : plan.transformer->sweep) {
+    add({NumberCell(row.gpus), NumberCell(row.global_batch), DegreesText(row.configuration),
+         NumberCell(row.step_seconds), NumberCell(row.tokens_per_second), NumberCell(row.mfu),
+         NumberCell(row.efficiency), NumberCell(row.peak_bytes)});
+  }
+}
+
+void NodeGroupRows(const Plan& plan, const AddRow& add) {
+  if (!plan.transformer.has_value() || !plan.transformer->over_groups.has_value()) return;
+  for (const PlanNodeGroup& group : plan.transformer->over_groups->groups) {
+    add({group.name, group.device, NumberCell(group.nodes), NumberCell(group.devices_per_node),
+         NumberCell(group.used_nodes), NumberCell(group.stages), NumberCell(group.tp),
+         NumberCell(group.dp), NumberCell(group.micro_batch), NumberCell(group.dollars_per_hour)});
+  }
+}
+
+void NodeChoiceRows(const Plan& plan, const AddRow& add) {
+  if (!plan.transformer.has_value() || !plan.transformer->over_groups.has_value()) return;
+  const std::vector<PlanNodeChoice>& choices = plan.transformer->over_groups->choices;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    const PlanNodeChoice& one = choices[i];
+    add({NumberCell(static_cast<int64_t>(i)), NumbersCell(one.nodes), NumberCell(one.step_seconds),
+         NumberCell(one.step_dollars), one.is_bound ? "1" : "0", one.on_front ? "1" : "0",
+         NumberCell(one.beaten_by), one.degrees, NumbersCell(one.groups), NumbersCell(one.layers)});
   }
 }
 
@@ -303,6 +333,18 @@ std::vector<TableOfPlans> Tables() {
        &GroupMemoryRows},
       {"alternatives", {"rank", "degrees", "step_seconds", "peak_bytes", "mfu"}, &AlternativeRows},
       {"sensitivity", {"change", "step_change"}, &SensitivityRows},
+      {"sweep",
+       {"gpus", "global_batch", "degrees", "step_seconds", "tokens_per_second", "mfu", "efficiency",
+        "peak_bytes"},
+       &SweepRows},
+      {"node_groups",
+       {"group", "device", "nodes", "devices_per_node", "used_nodes", "stages", "tp", "dp",
+        "micro_batch", "dollars_per_hour"},
+       &NodeGroupRows},
+      {"node_choices",
+       {"choice", "nodes", "step_seconds", "step_dollars", "is_bound", "on_front", "beaten_by",
+        "degrees", "groups", "layers"},
+       &NodeChoiceRows},
   };
 }
 

@@ -1,13 +1,20 @@
 #include "meshwright/report/device_programs.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "meshwright/explain/parallelism.h"
 
 namespace meshwright {
 
 DevicePrograms ProgramsOf(const Plan& plan) {
   DevicePrograms result;
-  if (plan.stages.empty() && plan.instructions.empty()) return result;
-  result.programs = PartsOf(plan);
+  std::vector<PlanPart> parts = PartsOf(plan);
+  if (std::all_of(parts.begin(), parts.end(),
+                  [](const PlanPart& part) { return part.instructions.empty(); })) {
+    return result;
+  }
+  result.programs = std::move(parts);
   result.of_stage.resize(plan.stages.size());
   for (size_t p = 0; p < result.programs.size(); ++p) {
     for (const size_t stage : result.programs[p].stages) result.of_stage[stage] = p;

@@ -13,11 +13,11 @@ namespace meshwright {
 // What devices run, by kind. Refers to the plan.
 struct DevicePrograms {
   std::vector<PlanPart> programs;  // distinct ones, in the order of their first stages
-  std::vector<size_t> of_stage;    // by stage: index of `programs`
+  std::vector<size_t> of_stage;    // by stage: index of `programs`; empty if there are none
 };
 
-// One program without a pipeline (none if the plan has no instructions), else one for each distinct
-// stage.
+// One program without a pipeline, else one for each distinct stage. None if the plan has no
+// instructions: plans of models do not, those over groups of nodes with their stages either.
 DevicePrograms ProgramsOf(const Plan& plan);
 
 // How each of its parameters is parallel, in the field's words: "FSDP x, tensor column y".

@@ -19,7 +19,6 @@ namespace meshwright {
 namespace {
 
 constexpr const char* kSweepHeader = "gpus,global_batch,";
-constexpr const char* kNodesKind = "plans over groups of nodes";
 
 // Members of an object that may have others too.
 class Members {
@@ -62,74 +61,6 @@ class Members {
   std::string path_;
   absl::Status status_;
 };
-
-absl::Status ReadNodesStage(const InputJson& json, const std::string& path,
-                            NodesChoice::Stage& stage) {
-  return Members(json, path)
-      .Get("device", stage.device)
-      .Get("first_layer", stage.first_layer)
-      .Get("layers", stage.layers)
-      .Get("peak_bytes", stage.peak_bytes)
-      .status();
-}
-
-absl::Status ReadChosen(const InputJson& json, const std::string& path, NodesChoice& choice) {
-  int64_t tp = 0, dp = 0, pp = 0, micro_batch = 0, zero = 0;
-  std::string recompute;
-  MW_RETURN_IF_ERROR(Members(json, path)
-                         .Get("step_seconds", choice.step_seconds)
-                         .Get("step_dollars", choice.step_dollars)
-                         .Get("tp", tp)
-                         .Get("dp", dp)
-                         .Get("pp", pp)
-                         .Get("micro_batch", micro_batch)
-                         .Get("zero", zero)
-                         .Get("recompute", recompute)
-                         .List("stages", choice.stages, ReadNodesStage)
-                         .status());
-  choice.degrees = absl::StrCat("tp=", tp, " dp=", dp, " pp=", pp, " mbs=", micro_batch,
-                                " zero=", zero, " recompute=", recompute);
-  const auto nodes = json.find("nodes");
-  if (nodes == json.end() || !nodes->is_object()) {
-    return JsonErrorAt(path, "the key \"nodes\", an object, is missing");
-  }
-  for (const auto& [group, count] : nodes->items()) {
-    int64_t number = 0;
-    MW_RETURN_IF_ERROR(ReadJson(count, absl::StrCat(path, ".nodes"), number));
-    if (number == 0) continue;
-    absl::StrAppend(&choice.nodes, choice.nodes.empty() ? "" : ", ", number, " of ", group);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ReadOther(const InputJson& json, const std::string& path, NodesChoice& choice) {
-  std::vector<int64_t> nodes;
-  MW_RETURN_IF_ERROR(Members(json, path)
-                         .Get("nodes", nodes)
-                         .Get("step_seconds", choice.step_seconds)
-                         .Get("step_dollars", choice.step_dollars)
-                         .Get("is_bound", choice.is_bound)
-                         .Get("degrees", choice.degrees)
-                         .Get("dominated_by", choice.dominated_by)
-                         .status());
-  choice.nodes = absl::StrCat(absl::StrJoin(nodes, " + "), " nodes");
-  return absl::OkStatus();
-}
-
-absl::Status AddNodesPlans(const InputJson& json, const std::string& file,
-                           ReportDocuments& documents) {
-  NodesPlans plans;
-  plans.file = file;
-  MW_RETURN_IF_ERROR(Members(json, "$")
-                         .Get("model", plans.model)
-                         .Get("cluster", plans.cluster)
-                         .Get("steps", plans.steps)
-                         .List("plans", plans.plans, ReadChosen)
-                         .List("others", plans.others, ReadOther)
-                         .status());
-  documents.nodes_plans.push_back(std::move(plans));
-  return absl::OkStatus();
-}
 
 // The figures that a check compares, under whichever names it gives them.
 void ReadFigures(const InputJson& json, VerifiedCheck& check) {
@@ -207,6 +138,20 @@ class SweepRowReader {
     return value;
   }
 
+  // Those of more than one, and the rest of the configuration: "tp=8 dp=4 micro_batch=1 zero=1".
+  std::string Degrees() {
+    std::vector<std::string> words;
+    for (const char* const degree : {"tp", "cp", "pp", "dp", "ep"}) {
+      if (const std::string text = Text(degree); text != "1") {
+        words.push_back(absl::StrCat(degree, "=", text));
+      }
+    }
+    for (const char* const choice : {"micro_batch", "zero", "recompute"}) {
+      words.push_back(absl::StrCat(choice, "=", Text(choice)));
+    }
+    return absl::StrJoin(words, " ");
+  }
+
   absl::Status status;
 
  private:
@@ -231,10 +176,7 @@ absl::Status AddSweep(std::string_view text, const std::string& file, ReportDocu
     one.gpus = reader.Count("gpus");
     const bool fits = !reader.Text("step_seconds").empty();
     if (reader.status.ok() && !fits) continue;
-    one.degrees = absl::StrJoin({"tp", "cp", "pp", "dp", "ep", "micro_batch", "zero", "recompute"},
-                                " ", [&](std::string* out, const char* degree) {
-                                  absl::StrAppend(out, degree, "=", reader.Text(degree));
-                                });
+    one.degrees = reader.Degrees();
     one.step_seconds = reader.Number("step_seconds");
     one.tokens_per_second = reader.Number("tokens_per_second");
     one.mfu = reader.Number("mfu");
@@ -273,9 +215,6 @@ absl::Status AddDocument(std::string_view text, const std::string& file,
   if (!LooksLikePlan(text)) {
     const InputJson json = InputJson::parse(text, nullptr, /*allow_exceptions=*/false);
     if (json.is_object() && !json.contains("schema")) {
-      if (json.value("kind", InputJson()) == kNodesKind) {
-        return InFile(AddNodesPlans(json, file, documents), file);
-      }
       if (json.contains("checks")) return InFile(AddVerification(json, file, documents), file);
     }
     if (!json.is_object() || !json.contains("schema")) {

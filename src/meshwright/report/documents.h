@@ -15,26 +15,6 @@
 
 namespace meshwright {
 
-// A plan over groups of nodes, as `meshwright plan --objective cost -o` and the like write it.
-struct NodesChoice {
-  std::string nodes, degrees;
-  double step_seconds = 0;
-  std::optional<double> step_dollars;
-  bool is_bound = false;  // only a bound: none on these nodes is better
-  std::optional<int64_t> dominated_by;
-  struct Stage {
-    std::string device;
-    int64_t first_layer = 0, layers = 0, peak_bytes = 0;
-  };
-  std::vector<Stage> stages;
-};
-
-struct NodesPlans {
-  std::string file, model, cluster;
-  std::optional<double> steps;  // of the run
-  std::vector<NodesChoice> plans, others;
-};
-
 // A table that `meshwright plan --sweep --csv` wrote; rows without a plan are left out.
 struct SweepTableRow {
   int64_t gpus = 0;
@@ -61,7 +41,6 @@ struct Verification {
 
 struct ReportDocuments {
   std::vector<std::pair<std::string, Plan>> plans;  // with the names of their files
-  std::vector<NodesPlans> nodes_plans;
   std::vector<Sweep> sweeps;
   std::vector<Verification> verifications;
 };

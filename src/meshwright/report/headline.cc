@@ -7,11 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/explain/optimality.h"
 #include "meshwright/explain/part_summary.h"
 #include "meshwright/plan/cost_model_table.h"
+#include "meshwright/plan/mixed_text.h"
 #include "meshwright/plan/plan_table.h"
 #include "meshwright/plan/program.h"
 #include "meshwright/plan/transformer_table.h"
@@ -20,31 +22,44 @@
 namespace meshwright {
 namespace {
 
+// A name inside a sentence: whatever it holds, it turns round only itself. Marks that would end the
+// isolation are left out (Unicode Standard Annex 9, section 2.7).
+std::string Isolated(const std::string& name) {
+  constexpr const char* kFirstStrongIsolate = "\u2068";
+  constexpr const char* kPopIsolate = "\u2069";
+  return absl::StrCat(
+      kFirstStrongIsolate,
+      absl::StrReplaceAll(name, {{"\u2066", ""}, {"\u2067", ""}, {"\u2068", ""}, {"\u2069", ""}}),
+      kPopIsolate);
+}
+
 std::string Percent(double share) { return absl::StrFormat("%.1f %%", 100 * share); }
 
 std::string MeshSizes(const std::vector<PlanAxis>& mesh) {
   return absl::StrJoin(mesh, ", ", [](std::string* out, const PlanAxis& axis) {
-    absl::StrAppend(out, axis.name, "=", axis.size);
+    absl::StrAppend(out, Isolated(axis.name), "=", axis.size);
   });
 }
 
 std::string DevicesText(const Plan& plan) {
   return absl::StrJoin(plan.cluster.parts, " and ",
                        [](std::string* out, const PlanClusterPart& part) {
-                         absl::StrAppend(out, part.devices(), " x ", part.device, " in ",
+                         absl::StrAppend(out, part.devices(), " x ", Isolated(part.device), " in ",
                                          Counted(part.nodes, "node"));
                        });
 }
 
 std::string WhereSentence(const Plan& plan) {
-  return absl::StrCat(ProgramName(plan), " on ", DevicesText(plan), ": a step takes ",
+  return absl::StrCat(Isolated(ProgramName(plan)), " on ", DevicesText(plan), ": a step takes ",
                       PlanCostText(plan, plan.step_seconds), ".");
 }
 
-// How many devices' worth of the weights and their state one device keeps.
+// How many devices' worth of the weights and their state one device keeps: of a pipeline the mean
+// over its stages, equal ones counting as often as there are.
 std::string WeightsSentence(const DevicePrograms& programs) {
   double kept = 0, whole = 0;
   for (const PlanPart& program : programs.programs) {
+    const double times = std::max<double>(1, static_cast<double>(program.stages.size()));
     for (const PlanTensor& tensor : program.parameters) {
       if (tensor.category != MemoryCategory::kParameters &&
           tensor.category != MemoryCategory::kOptimizerState) {
@@ -58,8 +73,8 @@ std::string WeightsSentence(const DevicePrograms& programs) {
           }
         }
       }
-      kept += static_cast<double>(tensor.bytes_per_device);
-      whole += static_cast<double>(tensor.bytes_per_device) * parts;
+      kept += times * static_cast<double>(tensor.bytes_per_device);
+      whole += times * static_cast<double>(tensor.bytes_per_device) * parts;
     }
   }
   if (whole <= 0) return "";
@@ -144,7 +159,8 @@ std::string TimeSentence(const Plan& plan) {
   }
   if (dearest != nullptr) {
     absl::StrAppend(&text, "; the dearest is ", dearest->kind, " over ",
-                    absl::StrJoin(dearest->axes, ","), ", ", PlanCostText(plan, dearest->seconds));
+                    Isolated(absl::StrJoin(dearest->axes, ",")), ", ",
+                    PlanCostText(plan, dearest->seconds));
   }
   return absl::StrCat(text, ".");
 }
@@ -164,6 +180,70 @@ std::string MemorySentence(const Plan& plan) {
                     " of it ", name);
   }
   return absl::StrCat(text, ".");
+}
+
+std::string DegreesSentence(const PlanTransformer& model) {
+  return absl::StrCat("Degrees: ", DegreesText(model.configuration), ".");
+}
+
+// Of a plan over groups of nodes: which it takes, and how the stages on them are divided.
+std::string GroupsSentence(const Plan& plan) {
+  const std::vector<PlanNodeGroup>& groups = plan.transformer->over_groups->groups;
+  std::string text = absl::StrCat(
+      plan.stages.size() == 1 ? "One stage runs "
+                              : absl::StrCat("A pipeline of ", plan.stages.size(), " stages runs "),
+      Counted(plan.micro_batches, "micro-batch", "micro-batches"), ": ");
+  std::vector<std::string> used, unused;
+  for (const PlanNodeGroup& group : groups) {
+    if (group.used_nodes == 0) {
+      unused.push_back(Isolated(group.name));
+      continue;
+    }
+    used.push_back(absl::StrCat(Counted(group.stages, "stage"), " on ", group.used_nodes, " of ",
+                                Counted(group.nodes, "node"), " of ", Isolated(group.name),
+                                " (tensor ", group.tp, ", data ", group.dp, ", ",
+                                Counted(group.micro_batch, "sequence"), " a micro-batch)"));
+  }
+  absl::StrAppend(&text, absl::StrJoin(used, "; "));
+  if (!unused.empty()) {
+    absl::StrAppend(&text, "; nothing on ", absl::StrJoin(unused, ", "));
+  }
+  return absl::StrCat(text, ".");
+}
+
+std::string WorkSentence(const PlanTransformer& model) {
+  return absl::StrCat("A step is ", Counted(model.global_batch, "sequence"), " of ",
+                      Counted(model.sequence, "token"), ", at an MFU of ", Percent(model.mfu), ".");
+}
+
+std::string DollarsSentence(const Plan& plan) {
+  const PlanOverGroups& over = *plan.transformer->over_groups;
+  if (!over.step_dollars.has_value()) return "";
+  std::string text = absl::StrCat("A step costs ", DollarsText(*over.step_dollars));
+  if (over.steps.has_value()) {
+    absl::StrAppend(&text, "; all ", absl::StrFormat("%.6g", *over.steps), " steps take ",
+                    RunTimeText(*over.steps * plan.step_seconds), " and cost ",
+                    DollarsText(*over.steps * *over.step_dollars));
+  }
+  return absl::StrCat(text, ".");
+}
+
+std::string FrontSentence(const PlanOverGroups& over) {
+  const auto front = std::count_if(over.choices.begin(), over.choices.end(),
+                                   [](const PlanNodeChoice& one) { return one.on_front; });
+  if (front == 0) return "";
+  return absl::StrCat(
+      front == 1 ? "It is alone on the front of time and cost"
+                 : absl::StrCat("It is one of ", front, " plans on the front of time and cost"),
+      ": of ", Counted(static_cast<int64_t>(over.choices.size()), "choice"),
+      " of nodes none is both faster and cheaper.");
+}
+
+std::string GoodputSentence(const PlanGoodput& goodput) {
+  return absl::StrCat("Failures and checkpoints leave ", Percent(goodput.share), " of the time, ",
+                      absl::StrFormat("%.4g", goodput.tokens_per_second),
+                      " tokens a second; a checkpoint every ",
+                      RunTimeText(goodput.interval_seconds), " is best.");
 }
 
 std::string OptimalitySentence(const Plan& plan) {
@@ -196,10 +276,14 @@ std::vector<std::string> Headline(const Plan& plan) {
   std::vector<std::string> sentences = {WhereSentence(plan)};
   if (plan.transformer.has_value()) {
     const PlanTransformer& model = *plan.transformer;
-    AddSentence(
-        absl::StrCat("Degrees: ", DegreesText(model.configuration), ". MFU ", Percent(model.mfu),
-                     ", ", model.global_batch, " sequences of ", model.sequence, " tokens a step."),
-        sentences);
+    AddSentence(model.over_groups.has_value() ? GroupsSentence(plan) : DegreesSentence(model),
+                sentences);
+    AddSentence(WorkSentence(model), sentences);
+    if (model.over_groups.has_value()) {
+      AddSentence(DollarsSentence(plan), sentences);
+      AddSentence(FrontSentence(*model.over_groups), sentences);
+    }
+    if (model.goodput.has_value()) AddSentence(GoodputSentence(*model.goodput), sentences);
   } else if (!plan.stages.empty()) {
     AddSentence(PipelineSentence(plan), sentences);
   } else {

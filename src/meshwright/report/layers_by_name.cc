@@ -1,69 +1,17 @@
 #include "meshwright/report/layers_by_name.h"
 
 #include <algorithm>
-#include <set>
 #include <string>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "meshwright/report/layer_names.h"
 #include "meshwright/report/segment_graph.h"
 
 namespace meshwright {
 namespace {
 
 constexpr int32_t kForwardPhase = 1, kBackwardPhase = 2, kUpdatePhase = 3;
-
-bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
-
-// A name without its numbers, and these.
-struct CountedName {
-  std::string pattern;
-  std::vector<int64_t> numbers;  // -1: too large to be a count
-  std::vector<bool> named;       // stands behind a letter or "_": "layer3", not "state[0]"
-};
-
-CountedName Split(const std::string& name) {
-  CountedName result;
-  for (size_t i = 0; i < name.size();) {
-    if (!IsDigit(name[i])) {
-      result.pattern.push_back(name[i++]);
-      continue;
-    }
-    size_t end = i;
-    while (end < name.size() && IsDigit(name[end])) ++end;
-    int64_t number = 0;
-    const bool counts = absl::SimpleAtoi(absl::string_view(name).substr(i, end - i), &number);
-    result.numbers.push_back(counts ? number : -1);
-    const char before = i == 0 ? ' ' : name[i - 1];
-    result.named.push_back(absl::ascii_isalpha(static_cast<unsigned char>(before)) ||
-                           before == '_');
-    result.pattern.push_back('*');
-    i = end;
-  }
-  return result;
-}
-
-// The place among a pattern's numbers that counts layers: one that is named, if there is any, and
-// takes the most values; -1: none takes several.
-int64_t CountingPlace(const std::vector<CountedName>& names) {
-  int64_t best = -1;
-  size_t best_values = 1;
-  bool best_named = false;
-  for (size_t place = 0; place < names[0].numbers.size(); ++place) {
-    std::set<int64_t> values;
-    for (const CountedName& name : names) values.insert(name.numbers[place]);
-    const bool named = names[0].named[place];
-    if (values.size() < 2 || (best_named && !named)) continue;
-    if (values.size() > best_values || (named && !best_named)) {
-      best = static_cast<int64_t>(place);
-      best_values = values.size();
-      best_named = named;
-    }
-  }
-  return best;
-}
 
 class NameReader {
  public:
@@ -85,20 +33,22 @@ class NameReader {
  private:
   void ReadParameters() {
     std::vector<size_t> parameters;
-    std::vector<CountedName> names;
-    absl::flat_hash_map<std::string, std::vector<CountedName>> by_pattern;
+    std::vector<std::string> names;
     for (size_t i = 0; i < instructions_.size(); ++i) {
-      if (instructions_[i].opcode != "parameter") continue;
+      // Without a name of the user's there is only HLO's own, which counts instructions.
       const std::string& name = MetadataName(program_, instructions_[i]);
+      if (instructions_[i].opcode != "parameter" || name.empty()) continue;
       parameters.push_back(i);
-      names.push_back(Split(name.empty() ? instructions_[i].name : name));
-      by_pattern[names.back().pattern].push_back(names.back());
+      names.push_back(name);
     }
-    absl::flat_hash_map<std::string, int64_t> places;
-    for (const auto& [pattern, list] : by_pattern) places[pattern] = CountingPlace(list);
+    const std::vector<LayerInName> layers = LayersInNames(names);
     for (size_t k = 0; k < parameters.size(); ++k) {
-      const int64_t place = places[names[k].pattern];
-      if (place >= 0) result_.layer[parameters[k]] = names[k].numbers[place];
+      int64_t layer = 0;
+      // Others are too large to be a count.
+      if (layers[k].place >= 0 &&
+          absl::SimpleAtoi(names[k].substr(layers[k].begin, layers[k].length), &layer)) {
+        result_.layer[parameters[k]] = layer;
+      }
     }
   }
 
@@ -156,7 +106,10 @@ class NameReader {
 
 PhasesAndLayers FindPhasesAndLayers(const PlanPart& program) {
   const std::vector<PlanInstruction>& instructions = program.instructions;
-  const bool known = std::any_of(instructions.begin(), instructions.end(),
+  // A pipeline is cut between layers that planning found, so what a stage says of none is in none:
+  // a loop over layers, say.
+  const bool known = !program.stages.empty() ||
+                     std::any_of(instructions.begin(), instructions.end(),
                                  [](const PlanInstruction& i) { return i.layer.has_value(); });
   if (!known) {
     PhasesAndLayers read = NameReader(program).Read();

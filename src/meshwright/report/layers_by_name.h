@@ -16,8 +16,7 @@ struct PhasesAndLayers {
 
 // Phases and layers as planning found them. Where it found no layers, because the program shows no
 // batch or is not trained, they are read off names, for pictures only: parameters are of the layer
-// that their names count ("state[0]['layer3']['w']": of all numbers in names that differ in numbers
-// only, the one that takes the most values), operators of the last layer whose parameters went into
+// that their names count (layer_names.h), operators of the last layer whose parameters went into
 // them; on the way back, which JAX's "transpose(" tells, of the first.
 PhasesAndLayers FindPhasesAndLayers(const PlanPart& program);
 

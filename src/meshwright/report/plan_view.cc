@@ -7,8 +7,8 @@
 
 #include "meshwright/plan/cost_model_table.h"
 #include "meshwright/plan/simulate_plan.h"
-#include "meshwright/plan/transformer_table.h"
 #include "meshwright/report/headline.h"
+#include "meshwright/report/layer_names.h"
 #include "meshwright/report/view_json.h"
 
 namespace meshwright {
@@ -25,27 +25,43 @@ ViewJson ClusterView(const PlanCluster& cluster) {
   return {{"name", cluster.name}, {"parts", std::move(parts)}};
 }
 
+// Which number in the name of each parameter counts layers. Stages tell it together, as one by
+// itself may have a single layer.
+void AddLayerPlaces(const DevicePrograms& programs, ViewJson& views) {
+  std::vector<std::string> names;
+  for (const PlanPart& program : programs.programs) {
+    for (const PlanTensor& tensor : program.parameters) names.push_back(tensor.name);
+  }
+  const std::vector<LayerInName> layers = LayersInNames(names);
+  size_t next = 0;
+  for (ViewJson& view : views) {
+    for (ViewJson& tensor : view["parameters"]) tensor["layer_place"] = layers[next++].place;
+  }
+}
+
 ViewJson StagesView(const Plan& plan, const DevicePrograms& programs) {
   ViewJson stages = ViewJson::array();
   for (size_t i = 0; i < plan.stages.size(); ++i) {
     const PlanStage& stage = plan.stages[i];
-    stages.push_back({{"first_layer", stage.first_layer},
-                      {"end_layer", stage.end_layer},
-                      {"device", stage.device},
-                      {"budget", OrNull(stage.budget_bytes)},
-                      {"devices", stage.devices},
-                      {"program", programs.of_stage[i]},
-                      {"recompute", stage.recompute},
-                      {"forward", Shortened(stage.seconds.forward)},
-                      {"backward", Shortened(stage.seconds.backward)},
-                      {"weight_gradient", Shortened(stage.seconds.weight_gradient)},
-                      {"update", Shortened(stage.seconds.update)},
-                      {"fixed", stage.bytes.fixed},
-                      {"in_flight", stage.bytes.in_flight},
-                      {"peak", stage.bytes.peak},
-                      {"peak_of_group", stage.bytes.peak_of_group},
-                      {"max_in_flight", stage.max_in_flight},
-                      {"memory", stage.memory_by_category}});
+    stages.push_back(
+        {{"first_layer", stage.first_layer},
+         {"end_layer", stage.end_layer},
+         {"device", stage.device},
+         {"budget", OrNull(stage.budget_bytes)},
+         {"devices", stage.devices},
+         {"mesh", MeshView(stage.mesh)},
+         {"program", programs.programs.empty() ? -1 : static_cast<int64_t>(programs.of_stage[i])},
+         {"recompute", stage.recompute},
+         {"forward", Shortened(stage.seconds.forward)},
+         {"backward", Shortened(stage.seconds.backward)},
+         {"weight_gradient", Shortened(stage.seconds.weight_gradient)},
+         {"update", Shortened(stage.seconds.update)},
+         {"fixed", stage.bytes.fixed},
+         {"in_flight", stage.bytes.in_flight},
+         {"peak", stage.bytes.peak},
+         {"peak_of_group", stage.bytes.peak_of_group},
+         {"max_in_flight", stage.max_in_flight},
+         {"memory", stage.memory_by_category}});
   }
   return stages;
 }
@@ -118,40 +134,6 @@ ViewJson TimelineView(const SimulatedPlan& simulated) {
             {"end", std::move(received)}}}};
 }
 
-// Numbers by the names that the schema gives them.
-template <ListsItsMembers T>
-ViewJson NumbersOf(const T& value) {
-  ViewJson json = ViewJson::object();
-  T::VisitMembers(value, [&json](const char* key, const auto& member) { json[key] = member; });
-  return json;
-}
-
-ViewJson TransformerView(const PlanTransformer& model) {
-  ViewJson memory = ViewJson::array(), alternatives = memory, sensitivity = memory;
-  for (const PlanGroupBytes& group : model.memory) memory.push_back(NumbersOf(group));
-  for (const PlanAlternative& one : model.alternatives) {
-    alternatives.push_back({{"degrees", DegreesText(one.configuration)},
-                            {"seconds", one.step_seconds},
-                            {"peak_bytes", one.peak_bytes},
-                            {"mfu", one.mfu},
-                            {"slower_by", NumbersOf(one.slower_by)}});
-  }
-  for (const PlanSensitivity& one : model.sensitivity) sensitivity.push_back(NumbersOf(one));
-  return {{"model", model.model},
-          {"parameters", model.parameters},
-          {"sequence", model.sequence},
-          {"global_batch", model.global_batch},
-          {"degrees", DegreesText(model.configuration)},
-          {"mfu", model.mfu},
-          {"hfu", model.hfu},
-          {"seconds", NumbersOf(model.seconds)},
-          {"memory", std::move(memory)},
-          {"search", NumbersOf(model.search)},
-          {"alternatives", std::move(alternatives)},
-          {"sensitivity", std::move(sensitivity)},
-          {"goodput", model.goodput.has_value() ? NumbersOf(*model.goodput) : ViewJson()}};
-}
-
 }  // namespace
 
 ViewJson MeshView(const std::vector<PlanAxis>& mesh) {
@@ -164,8 +146,9 @@ ViewJson PlanView(const Plan& plan, const std::string& file) {
   const DevicePrograms programs = ProgramsOf(plan);
   ViewJson program_views = ViewJson::array(), inputs = program_views;
   for (const PlanPart& program : programs.programs) {
-    program_views.push_back(ProgramView(program));
+    program_views.push_back(ProgramView(program, plan.micro_batches));
   }
+  AddLayerPlaces(programs, program_views);
   for (const PlanInput& input : plan.inputs) {
     inputs.push_back({{"path", input.path}, {"kind", input.kind}, {"sha256", input.sha256}});
   }

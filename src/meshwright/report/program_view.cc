@@ -101,6 +101,7 @@ ViewJson SegmentsView(const SegmentGraph& graph) {
   for (const DrawnSegment& segment : graph.segments) {
     list.push_back({{"label", segment.label},
                     {"phase", segment.phase},
+                    {"rounds", segment.rounds},
                     {"operators", segment.operators},
                     {"seconds", Shortened(segment.seconds)},
                     {"communication_seconds", Shortened(segment.communication_seconds)},
@@ -155,8 +156,8 @@ ViewJson CollectiveView(const PlanCollective& collective) {
           {"seconds", Shortened(collective.seconds)}};
 }
 
-ViewJson ProgramView(const PlanPart& program) {
-  const SegmentGraph graph = SegmentsOf(program);
+ViewJson ProgramView(const PlanPart& program, int64_t micro_batches) {
+  const SegmentGraph graph = SegmentsOf(program, micro_batches);
   const std::vector<PlanInstruction>& instructions = program.instructions;
   absl::flat_hash_map<std::string, size_t> by_name;
   for (size_t i = 0; i < instructions.size(); ++i) by_name[instructions[i].name] = i;

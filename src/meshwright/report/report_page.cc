@@ -15,20 +15,6 @@ namespace {
 template <typename T>
 ViewJson ListView(const std::vector<T>& list);
 
-ViewJson ToView(const NodesChoice& choice) {
-  ViewJson stages = ViewJson::array();
-  for (const NodesChoice::Stage& stage : choice.stages) {
-    stages.push_back({{"device", stage.device},
-                      {"first_layer", stage.first_layer},
-                      {"layers", stage.layers},
-                      {"peak_bytes", stage.peak_bytes}});
-  }
-  return {{"nodes", choice.nodes},          {"degrees", choice.degrees},
-          {"seconds", choice.step_seconds}, {"dollars", OrNull(choice.step_dollars)},
-          {"is_bound", choice.is_bound},    {"dominated_by", choice.dominated_by.value_or(-1)},
-          {"stages", std::move(stages)}};
-}
-
 ViewJson ToView(const SweepTableRow& row) {
   return {{"gpus", row.gpus},
           {"degrees", row.degrees},
@@ -48,15 +34,6 @@ ViewJson ToView(const VerifiedCheck& check) {
           {"notes", check.notes},
           {"planned_value", OrNull(check.planned_value)},
           {"measured_value", OrNull(check.measured_value)}};
-}
-
-ViewJson ToView(const NodesPlans& plans) {
-  return {{"file", plans.file},
-          {"model", plans.model},
-          {"cluster", plans.cluster},
-          {"steps", OrNull(plans.steps)},
-          {"plans", ListView(plans.plans)},
-          {"others", ListView(plans.others)}};
 }
 
 ViewJson ToView(const Sweep& sweep) {
@@ -92,7 +69,6 @@ std::string ReportData(const ReportDocuments& documents) {
   for (const auto& [file, plan] : documents.plans) plans.push_back(PlanView(plan, file));
   const ViewJson data = {{"tool_version", std::string(ToolVersion())},
                          {"plans", std::move(plans)},
-                         {"mixed", ListView(documents.nodes_plans)},
                          {"sweeps", ListView(documents.sweeps)},
                          {"verifications", ListView(documents.verifications)}};
   // "<" occurs in strings only. Without it nothing ends the element that holds the data.

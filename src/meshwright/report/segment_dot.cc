@@ -85,7 +85,7 @@ std::string SegmentDot(const Plan& plan) {
             ? ""
             : absl::StrCat(stages.size() == 1 ? "stage " : "stages ", absl::StrJoin(stages, ", "));
     absl::StrAppend(&dot, "  subgraph cluster_", p, " {\n    label=", Quoted(label), ";\n");
-    AddProgram(plan, SegmentsOf(programs.programs[p]), p, dot);
+    AddProgram(plan, SegmentsOf(programs.programs[p], plan.micro_batches), p, dot);
     dot += "  }\n";
   }
   return dot + "}\n";

@@ -8,9 +8,10 @@
 #include "meshwright/plan/plan.h"
 #include "meshwright/report/device_programs.h"
 
-// A program as a few distinct segments: one layer in one phase each, however often it repeats.
-// Layers are equal where their operators are: opcodes, types, shardings, collectives and how they
-// are connected. Names do not count.
+// A program as a few distinct segments: one layer in one phase each, however often it repeats. Of
+// what belongs to no layer each loop is one, by how often it goes round. Layers are equal where
+// their operators are: opcodes, types, shardings, collectives and how they are connected. Names do
+// not count.
 
 namespace meshwright {
 
@@ -19,9 +20,11 @@ inline constexpr const char* kPhaseNames[] = {"", "forward", "backward", "update
 int32_t PhaseNumber(const std::string& phase);
 
 struct DrawnSegment {
-  std::string label;  // "forward layer", "update"
+  std::string label;  // "forward layer", "update", "backward, in a loop of 32 rounds"
   int32_t phase = 0;
-  // Of one of its repetitions, as is all that follows.
+  int64_t rounds = 1;  // of a loop: how often it goes round in one run of the phase
+  // Of one of its repetitions, as is all that follows; of times the mean, as fusion may make equal
+  // operators differ.
   int64_t operators = 0;
   double seconds = 0, communication_seconds = 0;
   std::vector<PlanCollective> collectives;  // between its own operators, by kind and axes
@@ -46,14 +49,16 @@ struct SegmentGraph {
   std::vector<DrawnSegment> segments;
   std::vector<SegmentNode> nodes;  // by phase, then as they run
   std::vector<SegmentEdge> edges;
-  // By instruction: its node, -1 for parameters, constants and what is made from these alone; and
-  // the phase and the layer by which it was put there.
+  // By instruction: its node, -1 for what neither takes time nor computes (parameters, constants,
+  // what is made from these alone); and the phase and the layer by which it was put there.
   std::vector<int32_t> node_of, phase_of;
   std::vector<int64_t> layer_of;
 };
 
-// Layers are those of FindPhasesAndLayers. Linear in the program.
-SegmentGraph SegmentsOf(const PlanPart& program);
+// Layers are those of FindPhasesAndLayers. `micro_batches`: how often forward and backward run in a
+// step. Linear in the program. Times add up: of all nodes, each as often as it has layers, they are
+// those of all instructions.
+SegmentGraph SegmentsOf(const PlanPart& program, int64_t micro_batches = 1);
 
 }  // namespace meshwright
 

@@ -21,7 +21,8 @@ inline constexpr size_t kMostShownTasks = 40'000;
 
 // `file`: what the user calls the plan.
 ViewJson PlanView(const Plan& plan, const std::string& file);
-ViewJson ProgramView(const PlanPart& program);
+ViewJson ProgramView(const PlanPart& program, int64_t micro_batches);
+ViewJson TransformerView(const PlanTransformer& model);
 ViewJson CollectiveView(const PlanCollective& collective);
 
 ViewJson MeshView(const std::vector<PlanAxis>& mesh);
