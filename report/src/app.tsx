@@ -2,7 +2,9 @@ import { Component, type ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type ArrayReference, SharedContext } from "./context";
 import { planNames, type Plan, type Report } from "./data";
-import { type View, viewsOf } from "./views";
+import { Nothing } from "./parts/basic";
+import { shortened } from "./text";
+import { allViews, type View } from "./views";
 
 type Theme = "light" | "dark";
 
@@ -55,13 +57,13 @@ function Brand() {
   );
 }
 
-function Navigation({ views, current }: { views: View[]; current: View }) {
+function Navigation({ current, empty }: { current: View; empty(view: View): boolean }) {
   return (
     <nav aria-label="Views">
       <ul>
-        {views.map((view) => (
+        {allViews().map((view) => (
           <li key={view.id}>
-            <a href={`#${view.id}`} aria-current={view.id === current.id ? "page" : undefined}>
+            <a href={`#${view.id}`} aria-current={view.id === current.id ? "page" : undefined} class={empty(view) ? "empty" : undefined}>
               {view.title}
             </a>
           </li>
@@ -97,8 +99,11 @@ export function App({ report }: { report: Report }) {
   }, [theme]);
 
   const plan = report.plans[number] ?? noPlan(report);
-  const views = useMemo(() => viewsOf(report, plan), [report, plan]);
-  const current = views.find((view) => view.id === address) ?? views[0];
+  const empty = (view: View): boolean => view.missing(report, plan) !== null;
+  const views = allViews();
+  // A report of sweeps or measurements alone begins with these.
+  const current = views.find((view) => view.id === address) ?? views.find((view) => !empty(view)) ?? views[0];
+  const missing = current.missing(report, plan);
   useEffect(() => {
     document.title = `${current.title} - Meshwright report`;
     if (moved.current) {
@@ -132,7 +137,7 @@ export function App({ report }: { report: Report }) {
       <div class="shell">
         <header class="side">
           <Brand />
-          <Navigation views={views} current={current} />
+          <Navigation current={current} empty={empty} />
           <div class="foot">
             <button type="button" id="theme" onClick={() => setTheme(theme === "dark" ? "light" : "dark")}>
               {theme === "dark" ? "Light theme" : "Dark theme"}
@@ -155,7 +160,7 @@ export function App({ report }: { report: Report }) {
                 >
                   {names.map((name, i) => (
                     <option key={i} value={String(i)}>
-                      {name}
+                      {shortened(name, 60)}
                     </option>
                   ))}
                 </select>
@@ -165,9 +170,13 @@ export function App({ report }: { report: Report }) {
           <h1 tabIndex={-1} ref={heading}>
             {current.title}
           </h1>
-          <Guard key={`${current.id} ${number}`}>
-            <current.Show />
-          </Guard>
+          {missing ? (
+            <Nothing {...missing} />
+          ) : (
+            <Guard key={`${current.id} ${number}`}>
+              <current.Show />
+            </Guard>
+          )}
         </main>
       </div>
     </SharedContext.Provider>

@@ -1,6 +1,8 @@
 // What `meshwright report` puts into the page, as src/meshwright/report writes it. Lists of equal
 // length that begin with the same thing are columns of one table: it halves the page.
 
+import { sumOf } from "./numbers";
+
 export interface Axis {
   name: string;
   size: number;
@@ -23,6 +25,8 @@ export interface Collective {
 }
 
 export interface Tensor extends TensorType {
+  /** Which number in the name counts layers, from 0; -1: none. Of parameters only. */
+  layer_place?: number;
   name: string;
   spec: Spec;
   bytes: number;
@@ -64,6 +68,8 @@ export interface Segment {
   label: string;
   /** Index of `phases`. */
   phase: number;
+  /** Of a loop outside the layers: how often it goes round; else 1. */
+  rounds: number;
   operators: number;
   /** Of one of its repetitions, as are the next two. */
   seconds: number;
@@ -124,6 +130,8 @@ export interface Stage {
   device: string;
   budget: number | null;
   devices: number[];
+  mesh: Axis[];
+  /** Index of the plan's programs; -1: it has none. */
   program: number;
   recompute: boolean;
   forward: number;
@@ -175,7 +183,12 @@ export interface Transformer {
   parameters: number;
   sequence: number;
   global_batch: number;
+  objective: string;
   degrees: string;
+  /** tp, cp, pp, dp, ep, etp. */
+  sizes: Record<string, number>;
+  /** null: devices are numbered in the order of the mesh. */
+  placement: Placement | null;
   mfu: number;
   hfu: number;
   seconds: Record<string, number>;
@@ -183,12 +196,78 @@ export interface Transformer {
   search: Record<string, number>;
   alternatives: Alternative[];
   sensitivity: { change: string; step_change: number }[];
-  goodput: Record<string, number> | null;
+  sweep: SweepRow[];
+  goodput: Goodput | null;
+  over_groups: OverGroups | null;
+}
+
+/** What failures and checkpoints leave. */
+export interface Goodput {
+  mtbf_seconds: number;
+  checkpoint_seconds: number;
+  restart_seconds: number;
+  interval_seconds: number;
+  share: number;
+  tokens_per_second: number;
+}
+
+/** How many devices of each group share a node; `rows`: those of all groups of tp. */
+export interface Placement {
+  tp: number;
+  tp2: number;
+  cp: number;
+  dp: number;
+  pp: number;
+  rows: number;
+}
+
+/** Nodes that are alike, and what the stages on them have in common. */
+export interface NodeGroup {
+  name: string;
+  device: string;
+  nodes: number;
+  per_node: number;
+  used_nodes: number;
+  stages: number;
+  tp: number;
+  dp: number;
+  micro_batch: number;
+  dollars_per_hour: number | null;
+}
+
+/** A choice of nodes: on the front of time and cost, or beaten by one that is. */
+export interface NodeChoice {
+  /** Of each group. */
+  nodes: number[];
+  seconds: number;
+  dollars: number | null;
+  degrees: string;
+  /** Only a bound: nothing on these nodes is better. */
+  is_bound: boolean;
+  on_front: boolean;
+  beaten_by: number | null;
+  /** By stage; of the front only. */
+  groups: number[];
+  layers: number[];
+}
+
+/** What a plan over groups of nodes takes of them, and what it could take. */
+export interface OverGroups {
+  groups: NodeGroup[];
+  /** By stage: index of `groups`. */
+  stage_groups: number[];
+  steps: number | null;
+  most_seconds: number | null;
+  most_dollars: number | null;
+  /** Of a step. */
+  dollars: number | null;
+  choices: NodeChoice[];
 }
 
 export interface Plan {
   file: string;
   program_name: string;
+  /** Sentences, names in them between U+2068 and U+2069. */
   headline: string[];
   tool_version: string;
   in_seconds: boolean;
@@ -227,39 +306,20 @@ export interface ClusterPart {
   memory: number;
 }
 
-/** Plans of a model over groups of nodes: `meshwright plan --pareto`. */
-export interface Mixed {
-  file: string;
-  model: string;
-  cluster: string;
-  steps: number | null;
-  plans: MixedChoice[];
-  others: MixedChoice[];
-}
-
-export interface MixedChoice {
-  nodes: string;
+export interface SweepRow {
+  gpus: number;
   degrees: string;
   seconds: number;
-  dollars: number | null;
-  /** Only a bound: nothing on these nodes is better. */
-  is_bound: boolean;
-  dominated_by: number;
-  stages: { device: string; first_layer: number; layers: number; peak_bytes: number }[];
+  tokens_per_second: number;
+  mfu: number;
+  efficiency: number;
+  peak_bytes: number;
 }
 
-/** A step over numbers of devices: `meshwright plan --sweep`. */
+/** A step over numbers of devices: the table of `meshwright plan --sweep --csv`. */
 export interface Sweep {
   file: string;
-  rows: {
-    gpus: number;
-    degrees: string;
-    seconds: number;
-    tokens_per_second: number;
-    mfu: number;
-    efficiency: number;
-    peak_bytes: number;
-  }[];
+  rows: SweepRow[];
 }
 
 /** What `meshwright verify --json` found. */
@@ -283,7 +343,6 @@ export interface Verification {
 export interface Report {
   tool_version: string;
   plans: Plan[];
-  mixed: Mixed[];
   sweeps: Sweep[];
   verifications: Verification[];
 }
@@ -304,9 +363,7 @@ export function readReport(document: Document): Report {
   return JSON.parse(element?.textContent ?? "null") as Report;
 }
 
-export function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
-}
+export const sum = sumOf;
 
 /** Stretches of neighbours with the same key. */
 export function runsOf<T>(list: readonly T[], key: (one: T) => string): { first: number; end: number }[] {
@@ -321,6 +378,12 @@ export function runsOf<T>(list: readonly T[], key: (one: T) => string): { first:
 
 export function deviceCount(plan: Plan): number {
   return sum(plan.cluster.parts.map((part) => part.nodes * part.per_node));
+}
+
+/** Sweeps by themselves, and those that plans have. */
+export function sweepsOf(report: Report): Sweep[] {
+  const own = report.plans.flatMap((plan) => (plan.transformer && plan.transformer.sweep.length > 0 ? [{ file: plan.file, rows: plan.transformer.sweep }] : []));
+  return [...own, ...report.sweeps];
 }
 
 /** Short names that tell the plans of one report apart. */

@@ -1,13 +1,19 @@
 // Figures as the command line prints them: three significant digits and a unit.
 
 import type { Axis, Spec, TensorType } from "./data";
+import { finite } from "./numbers";
+import { visible } from "./text";
+
+const tooLong = 1e7; // from here on a power of ten is read faster than digits are counted
 
 function threeDigits(value: number): string {
   const size = Math.abs(value);
+  if (size >= tooLong) return finite(value).toPrecision(3);
   return value.toFixed(size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
 }
 
 export function bytesText(bytes: number): string {
+  bytes = finite(bytes);
   if (Math.abs(bytes) < 1024) return `${Math.round(bytes)} B`;
   const units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
   let value = bytes / 1024;
@@ -20,6 +26,7 @@ export function bytesText(bytes: number): string {
 }
 
 export function secondsText(seconds: number): string {
+  seconds = finite(seconds);
   if (seconds === 0) return "0 s";
   for (const [scale, unit] of [[1, "s"], [1e-3, "ms"], [1e-6, "us"], [1e-9, "ns"]] as const) {
     if (Math.abs(seconds) >= 0.9995 * scale) return `${threeDigits(seconds / scale)} ${unit}`;
@@ -27,17 +34,39 @@ export function secondsText(seconds: number): string {
   return `${seconds.toPrecision(3)} s`;
 }
 
+/** The time of a whole run. */
+export function runTimeText(seconds: number): string {
+  seconds = finite(seconds);
+  const hour = 3600;
+  if (seconds >= 48 * hour) return `${threeDigits(seconds / (24 * hour))} d`;
+  return seconds >= 2 * hour ? `${threeDigits(seconds / hour)} h` : secondsText(seconds);
+}
+
+/** What ticks of times of runs are multiples of. */
+export function runTimeUnit(seconds: number): number {
+  const hour = 3600;
+  return seconds >= 48 * hour ? 24 * hour : seconds >= 2 * hour ? hour : 1;
+}
+
+export function dollarsText(dollars: number): string {
+  dollars = finite(dollars);
+  if (dollars >= tooLong) return `$${dollars.toPrecision(4)}`;
+  return dollars >= 1 ? `$${dollars.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 })}` : `$${dollars.toPrecision(3)}`;
+}
+
 /** A cost in seconds, or a plain number where the plan's cost model has no unit. */
 export function costText(cost: number, inSeconds: boolean): string {
-  return inSeconds ? secondsText(cost) : String(Number(cost.toPrecision(6)));
+  return inSeconds ? secondsText(cost) : String(Number(finite(cost).toPrecision(6)));
 }
 
 export function percentText(share: number, digits = 1): string {
-  return `${(100 * share).toFixed(digits)} %`;
+  const percent = finite(100 * share);
+  return `${Math.abs(percent) >= tooLong ? percent.toPrecision(3) : percent.toFixed(digits)} %`;
 }
 
 export function countText(count: number): string {
-  return count.toLocaleString("en-US");
+  count = finite(count);
+  return Math.abs(count) < 1e15 ? count.toLocaleString("en-US") : count.toPrecision(4);
 }
 
 export function plural(count: number, one: string, many = `${one}s`): string {
@@ -45,18 +74,25 @@ export function plural(count: number, one: string, many = `${one}s`): string {
 }
 
 export function meshText(mesh: readonly Axis[]): string {
-  return mesh.map((axis) => `${axis.name}=${axis.size}`).join(", ") || "one device";
+  return mesh.map((axis) => `${visible(axis.name)}=${axis.size}`).join(", ") || "one device";
 }
 
 export function specText(spec: Spec): string {
   const entries = spec.map((axes) =>
     axes.length === 0 ? "_" : axes.length === 1 ? axes[0] : `(${axes.join(",")})`,
   );
-  return `[${entries.join(",")}]`;
+  return visible(`[${entries.join(",")}]`);
 }
 
 export function typeText(type: TensorType): string {
   return `${type.dtype}[${type.shape.join(",")}]`;
+}
+
+/** "1st", "2nd", "113th" */
+export function ordinal(number: number): string {
+  const last = number % 100;
+  const ending = last > 10 && last < 14 ? "th" : (["th", "st", "nd", "rd"][number % 10] ?? "th");
+  return `${countText(number)}${ending}`;
 }
 
 /** "0-7, 16, 24-31" of numbers in rising order. */

@@ -62,6 +62,13 @@ export function zoomed(span: Span, factor: number, anchor: number, whole: Span, 
   return within({ from: anchor - share * length, to: anchor + (1 - share) * length }, whole);
 }
 
+/** What stays in its place when no pointer says it: the picked box if it is seen, else the middle. */
+export function anchorOf(span: Span, picked: Span | null): number {
+  const middle = (one: Span) => one.from + (one.to - one.from) / 2;
+  if (!picked || picked.to < span.from || picked.from > span.to) return middle(span);
+  return middle({ from: Math.max(picked.from, span.from), to: Math.min(picked.to, span.to) });
+}
+
 /** `span` moved so that it lies within `whole`. */
 export function within(span: Span, whole: Span): Span {
   const length = Math.min(span.to - span.from, whole.to - whole.from);

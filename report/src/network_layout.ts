@@ -65,7 +65,7 @@ export function layoutOf(program: Program): Layout {
     nodes: placed,
     frames,
     columns: columns.map((phase, c) => ({ phase, x: c * (box.width + box.gapX) + left })),
-    width: columns.length * (box.width + box.gapX) - box.gapX + left + 14,
+    width: Math.max(1, columns.length) * (box.width + box.gapX) - box.gapX + left + 14,
     height: (1 + Math.max(0, ...row)) * (box.height + box.gapY) + top,
   };
 }

@@ -1,7 +1,7 @@
 // Finds arrays and operators by name.
 
 import type { ArrayReference } from "./context";
-import { phases, type Program, type Spec, type TensorType } from "./data";
+import { type Move, phases, type Program, type Spec, type TensorType } from "./data";
 
 /** What stands for an array in lists. */
 export interface Found extends ArrayReference {
@@ -60,4 +60,31 @@ export class Index {
     const fits = matcher(query);
     return this.references.filter((_, i) => fits(this.texts[i]));
   }
+}
+
+/** The operators that stand for parameters, by their own names and by those of the metadata. */
+export function parameterOperators(program: Program): Map<string, number> {
+  const { name, opcode, op_name } = program.instructions;
+  const result = new Map<string, number>();
+  name.forEach((text, i) => {
+    if (program.opcodes[opcode[i]] !== "parameter") return;
+    result.set(text, i);
+    if (op_name[i] >= 0) result.set(program.op_names[op_name[i]], i);
+  });
+  return result;
+}
+
+/** The operator that makes or stands for an array; outputs have none of their own. */
+export function operatorOf(program: Program, reference: ArrayReference, names: Map<string, number>): number | undefined {
+  if (reference.list === "instructions") return reference.index;
+  if (reference.list !== "parameters") return undefined;
+  return names.get(program.parameters[reference.index].name);
+}
+
+/** Operators that read the result of one, and the collectives that move it for them. */
+export function usesOf(program: Program, operator: number): { users: number[]; moves: Move[] } {
+  return {
+    users: program.instructions.operands.flatMap((operands, i) => (operands.includes(operator) ? [i] : [])),
+    moves: program.moves.filter((move) => move.value === operator),
+  };
 }

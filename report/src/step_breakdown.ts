@@ -1,6 +1,19 @@
 // The time of a program's step by what takes it.
 
-import { type Collective, phases, type Program } from "./data";
+import { type Collective, phases, type Plan, type Program, sum } from "./data";
+
+/** What each group of devices does in a step: forward and backward of all micro-batches, the update once. */
+export function stageTimes(plan: Plan): [forward: number, backward: number, update: number][] {
+  const groups = plan.stages.length / plan.chunks;
+  return Array.from({ length: groups }, (_, g) => {
+    const own = plan.stages.filter((_, s) => s % groups === g);
+    return [
+      plan.micro_batches * sum(own.map((stage) => stage.forward)),
+      plan.micro_batches * sum(own.map((stage) => stage.backward)),
+      sum(own.map((stage) => stage.update)),
+    ];
+  });
+}
 
 export interface PhaseTime {
   phase: string;

@@ -3,6 +3,7 @@
 
 import type { Program } from "./data";
 import type { GanttRow } from "./gantt";
+import { shortened } from "./text";
 
 export function stepTimeline(
   program: Program,
@@ -50,7 +51,7 @@ export function stepTimeline(
         0,
         compute,
         (i) => program.opcodes[instructions.opcode[i]],
-        (i) => `${instructions.name[i]} (${program.opcodes[instructions.opcode[i]]})`,
+        (i) => `${shortened(instructions.name[i], 300)} (${program.opcodes[instructions.opcode[i]]})`,
       ),
       row(
         "communication",
@@ -58,7 +59,7 @@ export function stepTimeline(
         communication,
         (m) => moves[m].collective.kind,
         (m) =>
-          `${moves[m].collective.kind} over ${moves[m].collective.axes.join(", ")} for ${instructions.name[moves[m].instruction]}`,
+          `${moves[m].collective.kind} over ${moves[m].collective.axes.join(", ")} for ${shortened(instructions.name[moves[m].instruction], 300)}`,
       ),
     ],
     seconds: now,

@@ -4,7 +4,7 @@
 // its axes, the first into the largest pieces; uneven parts are padded, so the last ones may be
 // shorter or empty.
 
-import type { Axis, Spec } from "./data";
+import type { Axis, Placement, Spec } from "./data";
 
 export interface Range {
   begin: number;
@@ -40,6 +40,23 @@ export function coordinates(mesh: readonly Axis[], device: number): number[] {
     device = Math.floor(device / mesh[i].size);
   }
   return result;
+}
+
+/**
+ * The same where a model's plan places its groups: a device's number is its node's, then its place in
+ * the node, both row-major over pp, dp, cp, rows and columns of tp (docs/plan-schema.md, "Degrees").
+ */
+export function placedCoordinates(mesh: readonly Axis[], placement: Placement, device: number): number[] {
+  const sizeOf = (name: string): number => mesh.find((axis) => axis.name === name)?.size ?? 1;
+  const inside = [placement.pp, placement.dp, placement.cp, placement.tp2, placement.tp / placement.tp2];
+  const whole = [sizeOf("pp"), sizeOf("dp"), sizeOf("cp"), placement.rows, sizeOf("tp") / placement.rows];
+  const axes = (sizes: number[]): Axis[] => sizes.map((size) => ({ name: "", size }));
+  const perNode = inside.reduce((product, size) => product * size, 1);
+  const node = coordinates(axes(whole.map((size, i) => size / inside[i])), Math.floor(device / perNode));
+  const local = coordinates(axes(inside), device % perNode);
+  const [pp, dp, cp, row, column] = node.map((at, i) => at * inside[i] + local[i]);
+  const at: Record<string, number> = { pp, dp, cp, tp: row * whole[4] + column };
+  return mesh.map((axis) => at[axis.name] ?? 0);
 }
 
 export function tilingOf(shape: readonly number[], spec: Spec, mesh: readonly Axis[]): Tiling {

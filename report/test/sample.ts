@@ -47,7 +47,7 @@ export function sampleProgram(layers: number, perLayer: number): Program {
   const all = Array.from({ length: layers }, (_, l) => l);
   const node = (segment: number, list: number[]): SegmentNode => ({ segment, layers: list, block: segment });
   const segment = (phase: number, label: string): Segment => ({
-    label, phase, operators: phase === 3 ? 1 : perLayer, seconds: 2e-3, communication_seconds: phase === 3 ? 0 : 1e-3,
+    label, phase, rounds: 1, operators: phase === 3 ? 1 : perLayer, seconds: 2e-3, communication_seconds: phase === 3 ? 0 : 1e-3,
     collectives: phase === 3 ? [] : [{ kind: "all-reduce", axes: ["y"], count: 1, bytes: 1 << 20, seconds: 1e-3 }],
   });
   return {
@@ -102,4 +102,19 @@ export function samplePipeline(microBatches: number): Plan {
   timeline.seconds = timeline.shown_seconds = 3 * microBatches + 3;
   timeline.all_tasks = timeline.group.length;
   return { stages: [stage(0), stage(1)], chunks: 1, micro_batches: microBatches, programs: [sampleProgram(1, 2)], timeline } as unknown as Plan;
+}
+
+/** The plan of a model on two pipeline groups, with experts over all four devices. */
+export function sampleModel(): Plan {
+  const seconds = Object.fromEntries(
+    ["compute", "tensor_communication", "context_communication", "expert_communication", "data_communication", "pipeline_communication", "host_communication", "bubble", "optimizer"].map((name, i) => [name, i + 1]),
+  );
+  return {
+    programs: [], stages: [], timeline: null, mesh: [{ name: "pp", size: 2 }, { name: "dp", size: 1 }, { name: "cp", size: 1 }, { name: "tp", size: 2 }],
+    budget: 100,
+    transformer: {
+      model: "m", objective: "time", degrees: "tp=2 pp=2 ep=4", sizes: { tp: 2, cp: 1, pp: 2, dp: 1, ep: 4, etp: 1 }, placement: null, seconds,
+      memory: [{ weights: 1, host: 0 }], alternatives: [], sensitivity: [], sweep: [], goodput: null, over_groups: null,
+    },
+  } as unknown as Plan;
 }

@@ -5,7 +5,8 @@ import { type ArrayReference, useShared } from "../context";
 import { plural, specText, typeText } from "../format";
 import { shardingColour } from "../palette";
 import { find, Index } from "../search";
-import { shortened } from "./basic";
+import { shortened } from "../text";
+import { useWidth } from "./basic";
 import { LongList } from "./list";
 
 const same = (a: ArrayReference, b: ArrayReference | null): boolean =>
@@ -30,8 +31,11 @@ export function ArraySearch({
   const index = useMemo(() => new Index(data, program, lists), [data, lists.join()]);
   const found = useMemo(() => index.search(query), [index, query]);
   const selected = found.findIndex((one) => same(one, chosen));
+  const [box, width] = useWidth<HTMLDivElement>();
+  const narrow = width < 420;
   return (
     <search>
+      <div ref={box} />
       <div class="bar">
         <label>
           {label}
@@ -53,9 +57,9 @@ export function ArraySearch({
         label={label}
         count={found.length}
         height={height}
-        template="minmax(8rem, 2.2fr) minmax(4rem, 1fr) minmax(5rem, 1.2fr) minmax(4rem, 1fr)"
+        template={narrow ? "minmax(0, 2fr) minmax(0, 1fr)" : "minmax(0, 2.2fr) minmax(0, 1fr) minmax(0, 1.2fr) minmax(0, 1fr)"}
         of={query}
-        titles={["name", "what", "type", "sharding"]}
+        titles={narrow ? ["name", "sharding"] : ["name", "what", "type", "sharding"]}
         selected={selected}
         onSelect={(i) => onPick(found[i])}
         row={(i) => {
@@ -63,8 +67,8 @@ export function ArraySearch({
           return (
             <>
               <bdi>{shortened(one.name, 90)}</bdi>
-              <span class="soft">{one.what}</span>
-              <span class="mono">{typeText(one.type)}</span>
+              {!narrow && <span class="soft">{one.what}</span>}
+              {!narrow && <span class="mono">{typeText(one.type)}</span>}
               <span>
                 <span class="swatch" style={{ display: "inline-block", background: shardingColour(one.spec, data.mesh), marginRight: "0.4rem" }} aria-hidden="true" />
                 <bdi class="mono">{specText(one.spec)}</bdi>

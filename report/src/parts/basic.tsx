@@ -2,22 +2,53 @@
 
 import type { ComponentChildren, CSSProperties, RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { shareOf, sumOf } from "../numbers";
+import { partsOf, piecesOf, visible } from "../text";
 
 /** A name from outside: shown as it is, whatever it holds, and without effect on what is around it. */
 export function Name({ text, class: style = "" }: { text: string; class?: string }) {
   return (
-    <bdi class={`name ${style}`} title={text.length > 60 && text.length < 400 ? text : undefined}>
-      {text}
+    <bdi class={`name ${style}`} title={text.length > 60 && text.length < 400 ? visible(text) : undefined}>
+      <Characters text={text} />
     </bdi>
   );
 }
 
-/** `text` with its middle left out where it is longer than `most`. */
-export function shortened(text: string, most: number): string {
-  const letters = Array.from(text.length > 4 * most ? text.slice(0, 2 * most) + text.slice(-2 * most) : text);
-  if (letters.length <= most) return text;
-  const head = Math.ceil((most - 1) / 2);
-  return `${letters.slice(0, head).join("")}…${letters.slice(letters.length - (most - 1 - head)).join("")}`;
+/** All characters of a text, those too that are not seen by themselves. */
+function Characters({ text }: { text: string }) {
+  return (
+    <>
+      {piecesOf(text).map((piece, i) =>
+        piece.code === "" ? (
+          piece.text
+        ) : (
+          <span key={i} class="unseen" data-code={piece.code}>
+            {piece.text}
+          </span>
+        ),
+      )}
+    </>
+  );
+}
+
+/** A sentence from src/meshwright/report: names in it are kept apart from the words around them. */
+export function Sentence({ text }: { text: string }) {
+  return <>{partsOf(text).map((part, i) => (i % 2 === 1 ? <Name key={i} text={part} class="inline" /> : <Characters key={i} text={part} />))}</>;
+}
+
+/** Why a view, or a part of one, has nothing to show, and what would change that. */
+export function Nothing({ why, command }: { why: string; command?: string }) {
+  return (
+    <p class="nothing">
+      {why}
+      {command && (
+        <>
+          {" "}
+          <code>{command}</code>
+        </>
+      )}
+    </p>
+  );
 }
 
 export function Legend({ entries }: { entries: [name: string, colour: string][] }) {
@@ -26,7 +57,7 @@ export function Legend({ entries }: { entries: [name: string, colour: string][] 
       {entries.map(([name, colour]) => (
         <li key={name}>
           <span class="swatch" style={{ background: colour }} aria-hidden="true" />
-          <bdi>{name}</bdi>
+          <bdi>{visible(name)}</bdi>
         </li>
       ))}
     </ul>
@@ -142,8 +173,10 @@ export function Stack({
   text(value: number): string;
   label: string;
 }) {
-  const shown = parts.filter((part) => part.value > 0);
-  const whole = shown.reduce((total, part) => total + part.value, 0);
+  const all = sumOf(parts.map((part) => part.value));
+  // What rounding leaves of a difference is no part.
+  const shown = parts.filter((part) => part.value > 1e-9 * all);
+  const whole = sumOf(shown.map((part) => part.value));
   return (
     <div>
       <div class="stack" role="img" aria-label={`${label}: ${shown.map((p) => `${p.name} ${text(p.value)}`).join(", ")}`}>
@@ -151,7 +184,7 @@ export function Stack({
           <span
             key={part.name}
             title={`${part.name}: ${text(part.value)}`}
-            style={{ background: part.colour, width: `${(100 * part.value) / whole}%` }}
+            style={{ background: part.colour, width: `${100 * shareOf(part.value, whole)}%` }}
           />
         ))}
       </div>

@@ -3,7 +3,9 @@
 import { scaleLinear, scaleLog } from "d3-scale";
 import { area, line, stack, curveStepAfter } from "d3-shape";
 import type { ComponentChildren } from "preact";
+import { finite, sumOf } from "../numbers";
 import { useWidth } from "./basic";
+import { shortened } from "../text";
 
 const margin = { top: 12, right: 16, bottom: 42, left: 74 };
 
@@ -16,8 +18,8 @@ interface AxisOptions {
   title: string;
   text(value: number): string;
   log?: boolean;
-  /** Of bytes: ticks at round numbers of KiB, MiB, ... */
-  binary?: boolean;
+  /** What ticks are round numbers of, by the largest value: binaryUnit of bytes. */
+  unit?(most: number): number;
 }
 
 /** The largest power of 1024 that is not above `value`. */
@@ -39,22 +41,46 @@ export function tickTexts(ticks: readonly number[], text: (value: number) => str
   return ticks.map((tick) => `${(tick / exact).toFixed(digits)} ${unit[0]}`);
 }
 
+/** Of ticks of a logarithmic axis the powers of 2, if it has several. */
+function powersOf2(ticks: number[]): number[] {
+  const powers = ticks.filter((tick) => Number.isInteger(Math.log2(tick)));
+  return powers.length > 1 ? powers : ticks;
+}
+
 function scaleOf(options: AxisOptions, domain: [number, number], range: [number, number]): Scale {
-  if (options.log) return scaleLog().base(2).domain(domain).range(range) as unknown as Scale;
-  const unit = options.binary ? binaryUnit(domain[1]) : 1;
+  if (options.log) {
+    const log = scaleLog().base(2).domain(domain).range(range);
+    return Object.assign((value: number) => placed(log(value), range), { ticks: (count?: number) => powersOf2(log.ticks(count)) });
+  }
+  const unit = options.unit?.(domain[1]) ?? 1;
   const scale = scaleLinear().domain([domain[0] / unit, domain[1] / unit]).nice().range(range);
-  return Object.assign((value: number) => scale(value / unit), {
+  return Object.assign((value: number) => placed(scale(value / unit), range), {
     ticks: (count?: number) => scale.ticks(count).map((tick) => tick * unit),
   });
 }
 
-function spread(values: number[], fromZero: boolean): [number, number] {
-  const low = fromZero ? 0 : Math.min(...values);
-  const high = Math.max(...values, fromZero ? 0 : -Infinity);
-  if (!Number.isFinite(low) || !Number.isFinite(high)) return [0, 1];
-  const room = fromZero ? 0 : 0.06 * (high - low || Math.abs(high) || 1);
-  return [low - room, high + room || 1];
+const hugest = 1e250; // above it, and below its inverse, scales leave the range of numbers
+
+/** What an axis reaches over: all values and some room, or of logarithmic ones some factor. */
+export function spread(values: readonly number[], options: { fromZero?: boolean; log?: boolean }): [number, number] {
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of values) {
+    if (options.log && value <= 0) continue;
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
+  if (low > high) return [options.log ? 1 : 0, options.log ? 2 : 1];
+  const within = (value: number, least: number) => Math.min(hugest, Math.max(least, value));
+  [low, high] = [within(low, options.log ? 1 / hugest : -hugest), within(high, options.log ? 1 / hugest : -hugest)];
+  if (options.log) return [low / 1.15, high * 1.15];
+  if (options.fromZero) return [Math.min(0, low), Math.max(0, high) || 1];
+  const room = 0.06 * (high - low || Math.abs(high) || 1);
+  return [low - room, high + room];
 }
+
+/** A place on the screen: numbers beyond what scales can take stand at its edge. */
+const placed = (at: number, range: readonly [number, number]): number =>
+  Number.isFinite(at) ? at : range[0];
 
 function Frame({
   label,
@@ -76,7 +102,7 @@ function Frame({
   children: ComponentChildren;
 }) {
   const bottom = height - margin.bottom;
-  const [xTicks, yTicks] = [xScale.ticks(Math.max(2, Math.floor(width / 130))), yScale.ticks(5)];
+  const [xTicks, yTicks] = [xScale.ticks(Math.max(2, Math.floor(width / (x.log ? 50 : 130)))), yScale.ticks(5)];
   const [xTexts, yTexts] = [tickTexts(xTicks, x.text), tickTexts(yTicks, y.text)];
   return (
     <svg width={width} height={height} role="img" aria-label={label}>
@@ -118,6 +144,7 @@ export function XyChart({
   y,
   points,
   lines = [],
+  limits = [],
   height = 300,
   fromZero = false,
 }: {
@@ -126,15 +153,17 @@ export function XyChart({
   y: AxisOptions;
   points: Point[];
   lines?: { points: { x: number; y: number }[]; colour: string; dashed?: boolean }[];
+  /** Lines across at an x or a y. */
+  limits?: { x?: number; y?: number; name: string }[];
   height?: number;
   fromZero?: boolean;
 }) {
   const [box, width] = useWidth<HTMLDivElement>();
   const all = [...points, ...lines.flatMap((one) => one.points)];
-  const xs = all.map((p) => p.x);
-  const xDomain: [number, number] = x.log ? [Math.min(...xs) / 1.15, Math.max(...xs) * 1.15] : spread(xs, false);
-  const xScale = scaleOf(x, xDomain, [margin.left, width - margin.right]);
-  const yScale = scaleOf(y, spread(all.map((p) => p.y), fromZero), [height - margin.bottom, margin.top]);
+  const xs = [...all.map((p) => p.x), ...limits.flatMap((one) => one.x ?? [])];
+  const ys = [...all.map((p) => p.y), ...limits.flatMap((one) => one.y ?? [])];
+  const xScale = scaleOf(x, spread(xs, { log: x.log }), [margin.left, Math.max(margin.left + 1, width - margin.right)]);
+  const yScale = scaleOf(y, spread(ys, { log: y.log, fromZero }), [height - margin.bottom, margin.top]);
   const path = line<{ x: number; y: number }>((p) => xScale(p.x), (p) => yScale(p.y));
   return (
     <div ref={box}>
@@ -152,6 +181,21 @@ export function XyChart({
               style={{ stroke: one.colour, fill: "none" }}
             />
           ))}
+          {limits.map((one, i) => {
+            const at = one.x === undefined ? yScale(one.y ?? 0) : xScale(one.x);
+            return (
+              <g key={i}>
+                {one.x === undefined ? (
+                  <line x1={margin.left} x2={width - margin.right} y1={at} y2={at} stroke-dasharray="6 4" style={{ stroke: "var(--bad)" }} />
+                ) : (
+                  <line x1={at} x2={at} y1={margin.top} y2={height - margin.bottom} stroke-dasharray="6 4" style={{ stroke: "var(--bad)" }} />
+                )}
+                <text class="tick" x={one.x === undefined ? width - margin.right : at - 5} y={one.x === undefined ? at - 5 : margin.top + 10} text-anchor="end">
+                  {one.name}
+                </text>
+              </g>
+            );
+          })}
           {points.map((p, i) => (
             <circle
               key={i}
@@ -190,8 +234,7 @@ export function AreaChart({
   height?: number;
 }) {
   const [box, width] = useWidth<HTMLDivElement>();
-  const totals = times.map((_, i) => layers.reduce((total, layer) => total + layer.values[i], 0));
-  const peak = Math.max(0, ...totals);
+  const peak = times.reduce((most, _, i) => Math.max(most, sumOf(layers.map((layer) => layer.values[i]))), 0);
   const showLimit = limit !== undefined && limit.value < 2.5 * peak;
   const xScale = scaleLinear().domain([times[0], times[times.length - 1]]).range([margin.left, width - margin.right]) as unknown as Scale;
   const yScale = scaleOf(y, [0, showLimit ? Math.max(peak, limit.value) : peak || 1], [height - margin.bottom, margin.top]);
@@ -208,7 +251,7 @@ export function AreaChart({
       {width > 0 && (
         <Frame {...{ label, width, height, x, y, xScale, yScale }}>
           {stacked.map((layer, k) => (
-            <path key={k} d={shape(layer as unknown as [number, number][]) ?? ""} style={{ fill: layers[k].colour }}>
+            <path key={k} d={shape(layer as unknown as [number, number][]) ?? ""} style={{ fill: layers[k].colour, stroke: "var(--panel)", strokeWidth: 0.6 }}>
               <title>{layers[k].name}</title>
             </path>
           ))}
@@ -262,12 +305,12 @@ export function Bars({
             return (
               <g key={i} transform={`translate(0 ${i * row})`}>
                 <text x={names} y={17} text-anchor="end">
-                  {bar.name.length > names / 6.6 ? `${bar.name.slice(0, Math.floor(names / 6.6) - 1)}…` : bar.name}
-                  <title>{bar.name}</title>
+                  {shortened(bar.name, Math.max(6, Math.floor(names / 6.6)))}
+                  <title>{shortened(bar.name, 400)}</title>
                 </text>
                 {parts.map((part, p) => {
                   const a = scale(from);
-                  from += part.value;
+                  from = finite(from + part.value);
                   const b = scale(from);
                   return (
                     <rect key={p} x={Math.min(a, b)} y={4} width={Math.max(0.5, Math.abs(b - a))} height={row - 9} rx="2" style={{ fill: part.colour }} />

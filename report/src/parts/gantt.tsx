@@ -1,11 +1,12 @@
-// A timeline that can be zoomed: wheel or +/- zooms, dragging or the arrows move, a click or Tab's
-// neighbours (n, p) pick a box, whose description is read out.
+// A timeline that can be zoomed: wheel or +/- zooms, dragging or the arrows move, a click or n and p
+// pick a box, whose description is read out.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useShared } from "../context";
 import { secondsText } from "../format";
-import { firstAfter, forEachVisible, type GanttRow, type Span, within, zoomed } from "../gantt";
-import { resolved } from "../palette";
+import { anchorOf, firstAfter, forEachVisible, type GanttRow, type Span, within, zoomed } from "../gantt";
+import { inkOn, resolved } from "../palette";
+import { visible } from "../text";
 import { useWidth } from "./basic";
 
 const rowHeight = 26;
@@ -72,7 +73,7 @@ function paint(
       if (b - a > 26) {
         const label = row.label(i);
         if (label && context.measureText(label).width < b - a - 6) {
-          context.fillStyle = "#10141a";
+          context.fillStyle = inkOn(fills[row.colour[i]]);
           context.textAlign = "center";
           context.fillText(label, (a + b) / 2, y + rowHeight / 2);
         }
@@ -87,7 +88,7 @@ function paint(
   context.restore();
   context.fillStyle = ink;
   context.textAlign = "left";
-  rows.forEach((row, r) => context.fillText(row.name, 4, top + (r + 0.5) * rowHeight, left - 10));
+  rows.forEach((row, r) => context.fillText(visible(row.name), 4, top + (r + 0.5) * rowHeight, left - 10));
 }
 
 export function Gantt({
@@ -112,14 +113,17 @@ export function Gantt({
   const drag = useRef<{ x: number; span: Span; moved: boolean } | null>(null);
   const { theme } = useShared();
   const least = whole.to * 1e-6;
-  useEffect(() => setSpan(whole), [rows, seconds]);
+  const picked = pick && rows[pick.row] ? { from: rows[pick.row].start[pick.box], to: rows[pick.row].end[pick.box] } : null;
+  useEffect(() => {
+    setSpan(whole);
+    setPick(null);
+  }, [rows, seconds]);
   useEffect(() => {
     if (canvas.current && width > 0) paint(canvas.current, rows, colours, span, pick, text);
   }, [rows, span, pick, width, theme]);
 
   const timeAt = (x: number) => span.from + ((x - left) / (width - left)) * (span.to - span.from);
-  const zoom = (factor: number, anchor = (span.from + span.to) / 2) =>
-    setSpan((now) => zoomed(now, factor, anchor, whole, least));
+  const zoom = (factor: number, anchor?: number) => setSpan((now) => zoomed(now, factor, anchor ?? anchorOf(now, picked), whole, least));
   const shift = (share: number) =>
     setSpan((now) => {
       const by = share * (now.to - now.from);
@@ -235,8 +239,8 @@ export function Gantt({
           }}
         />
       </div>
-      <p class="status" id="picked" role="status">
-        {pick ? rows[pick.row].describe(pick.box) : "Click a box, or press n, to see what it is."}
+      <p class="status text" id="picked" role="status">
+        {pick && picked ? visible(rows[pick.row].describe(pick.box)) : "Click a box, or press n, to see what it is."}
       </p>
     </div>
   );

@@ -3,7 +3,7 @@ import type { Collective, Program } from "../data";
 import { bytesText, costText, specText, typeText } from "../format";
 import { graphOf, operatorBox } from "../operator_graph";
 import { communicationColour, shardingColour } from "../palette";
-import { shortened } from "./basic";
+import { shortened } from "../text";
 
 const readable = 70;
 const most = 600;

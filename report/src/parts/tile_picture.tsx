@@ -3,15 +3,15 @@
 import { useState } from "preact/hooks";
 import type { Axis, Spec } from "../data";
 import { countText, plural, rangesText } from "../format";
+import { none, spectrum } from "../palette";
 import { sliceText, tilingOf } from "../tiles";
-import { Table } from "./basic";
+import { Scroll, Table } from "./basic";
 
 const mostDrawn = 4096;
 
 /** As many colours as tiles, neighbours well apart. */
 export function tileColour(tile: number, count: number): string {
-  const hue = (360 * tile) / Math.max(1, count);
-  return count === 1 ? "var(--none)" : `hsl(${hue.toFixed(1)} 52% ${tile % 2 === 0 ? 62 : 52}%)`;
+  return count === 1 ? none : spectrum(tile, count);
 }
 
 interface Cell {
@@ -77,56 +77,60 @@ export function TilePicture({
       <div class="columns">
         <div>
           <h3>The array</h3>
-          <svg
-            width={columns * wide + 2}
-            height={rows * size + 2}
-            class="pick"
-            role="img"
-            aria-label={`${name}: ${plural(count, "part")}`}
-          >
-            {cells.map((cell, t) => (
-              <rect
-                key={t}
-                x={1 + cell.column * wide}
-                y={1 + cell.row * size}
-                width={wide - (wide > 6 ? 1 : 0)}
-                height={size - (size > 6 ? 1 : 0)}
-                style={{ fill: tileColour(t, count), stroke: t === current ? "var(--ink)" : "none", strokeWidth: 2, cursor: "pointer" }}
-                onClick={() => choose(t)}
-              >
-                <title>{sliceText(tiling.tiles[t].ranges)}</title>
-              </rect>
-            ))}
-          </svg>
+          <Scroll label="The array" style={{ maxHeight: "32rem" }}>
+            <svg
+              width={columns * wide + 2}
+              height={rows * size + 2}
+              class="pick"
+              role="img"
+              aria-label={`${name}: ${plural(count, "part")}`}
+            >
+              {cells.map((cell, t) => (
+                <rect
+                  key={t}
+                  x={1 + cell.column * wide}
+                  y={1 + cell.row * size}
+                  width={wide - (wide > 6 ? 1 : 0)}
+                  height={size - (size > 6 ? 1 : 0)}
+                  style={{ fill: tileColour(t, count), stroke: t === current ? "var(--ink)" : "none", strokeWidth: 2, cursor: "pointer" }}
+                  onClick={() => choose(t)}
+                >
+                  <title>{sliceText(tiling.tiles[t].ranges)}</title>
+                </rect>
+              ))}
+            </svg>
+          </Scroll>
           <p class="soft">{arrangement(shape, tiling.parts)}</p>
         </div>
         <div>
           <h3>The devices</h3>
-          <svg
-            width={Math.min(drawn, line) * box * sets + 8 * sets}
-            height={(Math.ceil(Math.ceil(drawn / line) / sets) || 1) * (box + 4)}
-            role="img"
-            aria-label={`${plural(devices.length, "device")}, a row for every node; those with the chosen part are outlined`}
-          >
-            {Array.from({ length: drawn }, (_, i) => {
-              const at = place(i);
-              const own = tiling.tileOf[i];
-              return (
-                <rect
-                  key={i}
-                  x={at.x + 1}
-                  y={at.y + 1}
-                  width={box - 2}
-                  height={box - 2}
-                  rx={box > 10 ? 2 : 0}
-                  style={{ fill: tileColour(own, count), stroke: own === current ? "var(--ink)" : "none", strokeWidth: box > 10 ? 2 : 1, cursor: "pointer" }}
-                  onClick={() => choose(own)}
-                >
-                  <title>{`device ${devices[i]}: ${sliceText(tiling.tiles[own].ranges)}`}</title>
-                </rect>
-              );
-            })}
-          </svg>
+          <Scroll label="The devices" style={{ maxHeight: "32rem" }}>
+            <svg
+              width={Math.min(drawn, line) * box * sets + 8 * sets}
+              height={(Math.ceil(Math.ceil(drawn / line) / sets) || 1) * (box + 4)}
+              role="img"
+              aria-label={`${plural(devices.length, "device")}, a row for every node; those with the chosen part are outlined`}
+            >
+              {Array.from({ length: drawn }, (_, i) => {
+                const at = place(i);
+                const own = tiling.tileOf[i];
+                return (
+                  <rect
+                    key={i}
+                    x={at.x + 1}
+                    y={at.y + 1}
+                    width={box - 2}
+                    height={box - 2}
+                    rx={box > 10 ? 2 : 0}
+                    style={{ fill: tileColour(own, count), stroke: own === current ? "var(--ink)" : "none", strokeWidth: box > 10 ? 2 : 1, cursor: "pointer" }}
+                    onClick={() => choose(own)}
+                  >
+                    <title>{`device ${devices[i]}: ${sliceText(tiling.tiles[own].ranges)}`}</title>
+                  </rect>
+                );
+              })}
+            </svg>
+          </Scroll>
           {drawn < devices.length && <p class="soft">The first {countText(drawn)} devices are drawn.</p>}
         </div>
       </div>

@@ -2,11 +2,12 @@
 
 import { useState } from "preact/hooks";
 import { useShared } from "../context";
-import { deviceCount, type Plan } from "../data";
-import { bytesText, costText, countText, meshText, plural, rangesText } from "../format";
-import { series } from "../palette";
-import { Legend, Scroll, Table } from "../parts/basic";
-import { coordinates } from "../tiles";
+import { type Axis, deviceCount, type OverGroups, type Plan, type Program, type Stage } from "../data";
+import { bytesText, costText, countText, dollarsText, meshText, ordinal, plural, rangesText } from "../format";
+import { spectrum } from "../palette";
+import { Legend, Name, Nothing, Scroll, Table } from "../parts/basic";
+import { shortened, visible } from "../text";
+import { coordinates, placedCoordinates } from "../tiles";
 
 const mostNodes = 512;
 
@@ -19,10 +20,11 @@ interface Place {
 /** What every device of the cluster does. */
 export function places(plan: Plan): Map<number, Place> {
   const result = new Map<number, Place>();
-  const add = (devices: readonly number[] | null, mesh: Plan["mesh"], stage: number, group: number) => {
+  const placement = plan.transformer?.placement ?? null;
+  const add = (devices: readonly number[] | null, mesh: readonly Axis[], stage: number, group: number) => {
     const count = devices?.length ?? Math.min(deviceCount(plan), 1 << 16);
     for (let i = 0; i < count; i += 1) {
-      const where = coordinates(mesh, i);
+      const where = devices === null && placement ? placedCoordinates(mesh, placement, i) : coordinates(mesh, i);
       const at = Object.fromEntries(mesh.map((axis, a) => [axis.name, where[a]]));
       const device = devices?.[i] ?? i;
       if (!result.has(device)) result.set(device, { stage, group, at });
@@ -30,18 +32,22 @@ export function places(plan: Plan): Map<number, Place> {
   };
   if (plan.stages.length === 0) add(null, plan.mesh, 0, 0);
   const groups = plan.stages.length / plan.chunks;
-  plan.stages.forEach((stage, s) => add(stage.devices, plan.programs[stage.program].mesh, s, s % groups));
+  plan.stages.forEach((stage, s) => add(stage.devices, stage.mesh, s, s % groups));
   return result;
 }
 
-function spectrum(i: number, count: number): string {
-  return count <= 8 ? series(i) : `hsl(${((360 * i) / count).toFixed(1)} 52% ${i % 2 ? 52 : 63}%)`;
+/** "links between nodes", for the sentence about the mesh. */
+function orderText(plan: Plan): string {
+  if (plan.transformer?.placement) {
+    return "Devices are placed: of every group that shares a node as many as fit it stand next to each other.";
+  }
+  return `Devices are laid over the mesh ${meshText(plan.mesh)} row-major, the last axis within reach of the fastest links.`;
 }
 
 export function Cluster() {
   const { plan } = useShared();
   const pipeline = plan.stages.length > 0;
-  const meshes = pipeline ? plan.programs.map((program) => program.mesh) : [plan.mesh];
+  const meshes = pipeline ? plan.stages.map((stage) => stage.mesh) : [plan.mesh];
   const axes = [...new Set(meshes.flatMap((mesh) => mesh.filter((a) => a.size > 1).map((a) => a.name)))];
   const choices = [...(pipeline ? ["group"] : []), ...axes];
   const [by, setBy] = useState(choices[0] ?? "");
@@ -57,38 +63,47 @@ export function Cluster() {
   return (
     <>
       <p>
-        {plural(deviceCount(plan), "device")}: {plan.cluster.parts.map((part) => `${plural(part.nodes, "node")} of ${part.per_node} ${part.device} with ${bytesText(part.memory)} each`).join(", ")}.{" "}
+        {plural(deviceCount(plan), "device")}: {plan.cluster.parts.map((part) => `${plural(part.nodes, "node")} of ${part.per_node} ${visible(part.device)} with ${bytesText(part.memory)} each`).join(", ")}.{" "}
         {pipeline
           ? `Every group of devices runs ${plan.chunks === 1 ? "a stage" : plural(plan.chunks, "stage")} of the pipeline; within it a mesh shards the arrays.`
-          : `Devices are laid over the mesh ${meshText(plan.mesh)} row-major, the last axis within reach of the fastest links.`}
+          : orderText(plan)}
       </p>
       <section class="panel">
-        <div class="bar">
+        {choices.length === 0 && <Nothing why="One device does everything, so there is no axis to colour by." />}
+        {choices.length > 0 && <div class="bar">
           <label>
             Colour by
             <select id="by" value={by} onChange={(event) => setBy(event.currentTarget.value)}>
               {choices.map((choice) => (
                 <option key={choice} value={choice}>
-                  {choice === "group" ? "pipeline group" : `mesh axis ${choice}`}
+                  {choice === "group" ? "pipeline group" : `mesh axis ${shortened(choice, 30)}`}
                 </option>
               ))}
             </select>
           </label>
-        </div>
+        </div>}
         {plan.cluster.parts.map((part, p) => {
           const start = first;
           first += part.nodes * part.per_node;
           return <Nodes key={p} start={start} nodes={part.nodes} perNode={part.per_node} device={part.device} valueOf={valueOf} count={count} by={by} />;
         })}
         {count <= 24 ? (
-          <Legend entries={Array.from({ length: count }, (_, i) => [by === "group" ? `group ${i}` : `${by} = ${i}`, spectrum(i, count)])} />
+          <Legend entries={Array.from({ length: count }, (_, i) => [by === "group" ? `group ${i}` : by === "" ? "used" : `${by} = ${i}`, spectrum(i, count)])} />
         ) : (
           <p class="soft">{plural(count, "colour")}, in order of the hue.</p>
         )}
       </section>
+      {plan.transformer?.over_groups && (
+        <section class="panel">
+          <h2>Groups of nodes</h2>
+          <NodeGroups over={plan.transformer.over_groups} />
+        </section>
+      )}
       <section class="panel">
         <h2>{pipeline ? "Stages" : "Mesh"}</h2>
+        {pipeline && <p>Forward and backward of each of {plural(plan.micro_batches, "micro-batch", "micro-batches")}, and the update of a step.</p>}
         {pipeline ? <Stages plan={plan} /> : <MeshTable plan={plan} />}
+        {plan.transformer && <Experts sizes={plan.transformer.sizes} />}
       </section>
     </>
   );
@@ -166,6 +181,17 @@ function Nodes({
 function MeshTable({ plan }: { plan: Plan }) {
   const strides = plan.mesh.map((_, a) => plan.mesh.slice(a + 1).reduce((product, axis) => product * axis.size, 1));
   const perNode = plan.cluster.parts[0].per_node;
+  const placement = plan.transformer?.placement ?? null;
+  const linkText = (axis: Axis, stride: number): string => {
+    if (placement) return (placement[axis.name as "tp"] ?? 0) >= axis.size ? "within a node" : "between nodes";
+    return axis.size * stride <= perNode ? "within a node" : "between nodes";
+  };
+  const uses: Record<string, string> = {
+    pp: "pipeline: each has layers of its own",
+    dp: "data: each has sequences of its own",
+    cp: "context: each has tokens of its own",
+    tp: "tensor: each has a part of every product",
+  };
   return (
     <Table
       caption="Axes of the mesh"
@@ -173,9 +199,45 @@ function MeshTable({ plan }: { plan: Plan }) {
       columns={[
         { title: "axis", cell: ({ axis }) => <bdi>{axis.name}</bdi> },
         { title: "size", number: true, cell: ({ axis }) => axis.size },
-        { title: "devices of a group", cell: ({ axis, stride }) => (axis.size === 1 ? "one" : stride === 1 ? "next to each other" : `every ${countText(stride)}th`) },
-        { title: "used for", cell: ({ axis }) => plan.programs[0]?.axes.find((one) => one.name === axis.name)?.use ?? "" },
-        { title: "links", cell: ({ axis, stride }) => (axis.size === 1 ? "none" : axis.size * stride <= perNode ? "within a node" : "between nodes") },
+        ...(placement
+          ? [{ title: "of a group in a node", number: true, cell: ({ axis }: { axis: Axis }) => placement[axis.name as "tp"] ?? "" }]
+          : [{ title: "devices of a group", cell: ({ axis, stride }: { axis: Axis; stride: number }) => (axis.size === 1 ? "one" : stride === 1 ? "next to each other" : `every ${ordinal(stride)}`) }]),
+        { title: "used for", cell: ({ axis }) => plan.programs[0]?.axes.find((one) => one.name === axis.name)?.use ?? (plan.transformer ? uses[axis.name] ?? "" : "") },
+        { title: "links", cell: ({ axis, stride }) => (axis.size === 1 ? "none" : linkText(axis, stride)) },
+      ]}
+    />
+  );
+}
+
+function usesOf(program: Program): string {
+  return program.axes.map((one) => (program.axes.length === 1 ? one.use : `${visible(one.name)}: ${one.use}`)).join("; ");
+}
+
+/** Experts lie on devices that other axes number. */
+function Experts({ sizes }: { sizes: Record<string, number> }) {
+  if (sizes.ep < 2) return null;
+  return (
+    <p>
+      Experts lie on the same devices: each group of {countText(sizes.ep)} (ep) shares them out{sizes.etp > 1 ? `, and ${countText(sizes.etp)} (etp) cut each` : ""}.
+    </p>
+  );
+}
+
+/** What the groups of nodes are used for. */
+function NodeGroups({ over }: { over: OverGroups }) {
+  return (
+    <Table
+      caption="Groups of nodes"
+      rows={over.groups}
+      columns={[
+        { title: "group", cell: (group) => <Name text={group.name} /> },
+        { title: "nodes", cell: (group) => `${countText(group.used_nodes)} of ${countText(group.nodes)}` },
+        { title: "each", cell: (group) => <>{countText(group.per_node)} <Name text={group.device} /></> },
+        { title: "stages", number: true, cell: (group) => (group.stages === 0 ? "none" : countText(group.stages)) },
+        { title: "tensor", number: true, cell: (group) => (group.stages === 0 ? "" : countText(group.tp)) },
+        { title: "data", number: true, cell: (group) => (group.stages === 0 ? "" : countText(group.dp)) },
+        { title: "micro-batch", number: true, cell: (group) => (group.stages === 0 ? "" : plural(group.micro_batch, "sequence")) },
+        { title: "cost", number: true, cell: (group) => (group.dollars_per_hour === null ? "no price" : `${dollarsText(group.dollars_per_hour)} an hour`) },
       ]}
     />
   );
@@ -183,6 +245,7 @@ function MeshTable({ plan }: { plan: Plan }) {
 
 function Stages({ plan }: { plan: Plan }) {
   const time = (seconds: number) => costText(seconds, plan.in_seconds);
+  const over = plan.transformer?.over_groups;
   return (
     <Table
       caption="Stages of the pipeline"
@@ -190,13 +253,14 @@ function Stages({ plan }: { plan: Plan }) {
       rows={plan.stages.map((stage, number) => ({ stage, number }))}
       columns={[
         { title: "stage", cell: ({ number }) => number },
+        ...(over ? [{ title: "nodes of", cell: ({ number }: { number: number }) => <Name text={over.groups[over.stage_groups[number]].name} /> }] : []),
         { title: "layers", cell: ({ stage }) => (stage.end_layer - stage.first_layer === 1 ? stage.first_layer : `${stage.first_layer}-${stage.end_layer - 1}`) },
-        { title: "devices", cell: ({ stage }) => `${rangesText([...stage.devices].sort((a, b) => a - b))} (${stage.device})` },
-        { title: "mesh", cell: ({ stage }) => <bdi>{meshText(plan.programs[stage.program].mesh)}</bdi> },
-        { title: "used for", cell: ({ stage }) => plan.programs[stage.program].axes.map((one) => (plan.programs[stage.program].axes.length === 1 ? one.use : `${one.name}: ${one.use}`)).join("; ") },
-        { title: "forward", number: true, cell: ({ stage }) => time(stage.forward) },
-        { title: "backward", number: true, cell: ({ stage }) => time(stage.backward) },
-        { title: "update", number: true, cell: ({ stage }) => time(stage.update) },
+        { title: "devices", cell: ({ stage }) => <><span class="together">{rangesText([...stage.devices].sort((a, b) => a - b))}</span> <Name class="soft" text={stage.device} /></> },
+        { title: "mesh", cell: ({ stage }) => <bdi class="together">{shortened(meshText(stage.mesh), 40)}</bdi> },
+        ...(plan.programs.length > 0 ? [{ title: "used for", cell: ({ stage }: { stage: Stage }) => usesOf(plan.programs[stage.program]) }] : []),
+        { title: "forward, each", number: true, cell: ({ stage }) => time(stage.forward) },
+        { title: "backward, each", number: true, cell: ({ stage }) => time(stage.backward) },
+        { title: "update, once", number: true, cell: ({ stage }) => time(stage.update) },
         { title: "memory", number: true, cell: ({ stage }) => bytesText(stage.peak_of_group) },
         { title: "recomputes", cell: ({ stage }) => (stage.recompute ? "yes" : "no") },
       ]}

@@ -4,10 +4,13 @@ import { useMemo } from "preact/hooks";
 import { differences } from "../comparison";
 import { useShared } from "../context";
 import { categories, deviceCount, planNames, type Plan } from "../data";
-import { bytesText, costText, countText, meshText, percentText, plural } from "../format";
+import { bytesText, costText, countText, dollarsText, meshText, percentText, plural } from "../format";
+import { shareOf } from "../numbers";
 import { categoryColours, series } from "../palette";
-import { Legend, Name, Scroll, Table } from "../parts/basic";
+import { Legend, Name, Nothing, Scroll, Table } from "../parts/basic";
 import { Bars, XyChart } from "../parts/chart";
+import { shortened } from "../text";
+import { degreesText } from "./summary";
 
 interface Row {
   title: string;
@@ -18,7 +21,7 @@ const rows: Row[] = [
   { title: "program", cell: (plan) => plan.program_name },
   { title: "cluster", cell: (plan) => plan.cluster.name },
   { title: "devices", cell: (plan) => countText(deviceCount(plan)) },
-  { title: "mesh", cell: (plan) => (plan.stages.length > 0 ? [...new Set(plan.programs.map((p) => meshText(p.mesh)))].join("; ") : meshText(plan.mesh)) },
+  { title: "mesh", cell: (plan) => (plan.stages.length > 0 ? [...new Set(plan.stages.map((stage) => meshText(stage.mesh)))].join("; ") : meshText(plan.mesh)) },
   { title: "pipeline", cell: (plan) => (plan.stages.length > 0 ? `${plural(plan.stages.length, "stage")}, ${plural(plan.micro_batches, "micro-batch", "micro-batches")}, ${plan.schedule}` : "none") },
   { title: "bubble", cell: (plan) => (plan.stages.length > 0 ? percentText(plan.bubble_share) : "") },
   { title: "step", cell: (plan) => costText(plan.step, plan.in_seconds) },
@@ -27,10 +30,14 @@ const rows: Row[] = [
   { title: "communication", cell: (plan) => (plan.transformer ? "" : costText(plan.communication, plan.in_seconds)) },
   { title: "bound", cell: (plan) => costText(plan.bound, plan.in_seconds) },
   { title: "memory", cell: (plan) => bytesText(plan.peak) },
-  { title: "degrees", cell: (plan) => plan.transformer?.degrees ?? "" },
+  { title: "degrees", cell: (plan) => (plan.transformer ? (plan.transformer.over_groups ? degreesText(plan) : plan.transformer.degrees) : "") },
+  { title: "MFU", cell: (plan) => (plan.transformer ? percentText(plan.transformer.mfu) : "") },
+  { title: "cost of a step", cell: (plan) => { const dollars = plan.transformer?.over_groups?.dollars ?? null; return dollars === null ? "" : dollarsText(dollars); } },
+  { title: "goodput", cell: (plan) => (plan.transformer?.goodput ? percentText(plan.transformer.goodput.share) : "") },
   { title: "cost model", cell: (plan) => plan.cost_model },
 ];
 
+/** How much longer than the best. */
 function slower(ratio: number): string {
   return ratio < 2 ? `+${percentText(ratio - 1)}` : `${ratio >= 1000 ? countText(Math.round(ratio)) : ratio.toPrecision(3)} times`;
 }
@@ -71,7 +78,7 @@ export function Compare() {
                     {plans.map((plan, i) => (
                       <td key={i}>
                         <Name text={row.cell(plan)} />
-                        {row.title === "step" && plan !== best && <span class="soft"> ({slower(plan.step / best.step)})</span>}
+                        {row.title === "step" && plan !== best && <span class="soft"> ({slower(shareOf(plan.step, best.step))})</span>}
                       </td>
                     ))}
                   </tr>
@@ -113,9 +120,13 @@ export function Compare() {
           </section>
         )}
       </div>
+      {withPrograms.length < 2 && <Nothing why="Plans of models place no tensors, so there is nothing more to compare: tensors that are kept differently are shown of plans of programs." />}
       {withPrograms.length > 1 && (
         <section class="panel">
           <h2>Parameters that are kept differently</h2>
+          {new Set(plans.filter((plan) => plan.programs.length > 0).map((plan) => plan.inputs[0]?.sha256)).size > 1 && (
+            <p>The plans are of different files; parameters of the same name are taken for the same.</p>
+          )}
           {changed.length === 0 ? (
             <p>None.</p>
           ) : (
@@ -124,11 +135,12 @@ export function Compare() {
               rows={changed}
               columns={[
                 { title: "parameter", cell: (one) => <Name text={one.name} /> },
+                { title: "", number: true, cell: (one) => (one.count === 1 ? "" : `×${countText(one.count)}`) },
                 { title: "type", cell: (one) => <code>{one.type}</code> },
                 ...withPrograms.map((name, i) => ({
-                  title: name,
+                  title: shortened(name, 40),
                   cell: (one: (typeof changed)[number]) =>
-                    one.specs[i] === "" ? <span class="soft">not there</span> : <><bdi class="mono">{one.specs[i]}</bdi> <span class="soft">{bytesText(one.bytes[i])}</span></>,
+                    one.specs[i] === "" ? <span class="soft">not there</span> : <><Name class="mono" text={one.specs[i]} /> <span class="soft">{bytesText(one.bytes[i])}</span></>,
                 })),
               ]}
             />

@@ -1,5 +1,5 @@
 import type { ComponentType } from "preact";
-import type { Plan, Report } from "../data";
+import { type Plan, type Report, sweepsOf } from "../data";
 import { Choices } from "./choices";
 import { Cluster } from "./cluster";
 import { Compare } from "./compare";
@@ -12,65 +12,108 @@ import { Summary } from "./summary";
 import { Time } from "./time";
 import { Timeline } from "./timeline";
 
+/** Why a view has nothing to show, and what would change that. */
+export interface Missing {
+  why: string;
+  command?: string;
+}
+
 export interface View {
   id: string;
   title: string;
   /** It shows all plans of the report rather than one. */
   ofAll: boolean;
   Show: ComponentType;
-  /** Whether there is anything to see. */
-  has(report: Report, plan: Plan): boolean;
+  /** Null where there is something to see. */
+  missing(report: Report, plan: Plan): Missing | null;
 }
 
-const hasPlan = (report: Report): boolean => report.plans.length > 0;
-const hasProgram = (_: Report, plan: Plan): boolean => plan.programs.length > 0;
+const noPlans: Missing = { why: "This report was made without a plan.", command: "meshwright report plan.json -o report.html" };
+
+function ofPlan(of: (plan: Plan) => Missing | null): View["missing"] {
+  return (report, plan) => (report.plans.length === 0 ? noPlans : of(plan));
+}
+
+function withoutProgram(plan: Plan, what: string): Missing | null {
+  if (plan.programs.length > 0) return null;
+  if (plan.transformer) {
+    return {
+      why: `This is the plan of a model: it has degrees of parallelism, but no program, and so no ${what}. The plan of a program (HLO or StableHLO) has them:`,
+      command: "meshwright plan program.hlo.txt --cluster 8xh100-sxm -o plan.json",
+    };
+  }
+  return { why: `The plan lists no operators, and so no ${what}.` };
+}
+
+const always = ofPlan(() => null);
 
 const views: View[] = [
-  { id: "summary", title: "Summary", ofAll: false, Show: Summary, has: hasPlan },
-  { id: "cluster", title: "Mesh and devices", ofAll: false, Show: Cluster, has: hasPlan },
-  { id: "network", title: "Network", ofAll: false, Show: Network, has: hasProgram },
-  { id: "placement", title: "Tensor placement", ofAll: false, Show: Placement, has: hasProgram },
-  { id: "memory", title: "Memory", ofAll: false, Show: Memory, has: hasPlan },
+  { id: "summary", title: "Summary", ofAll: false, Show: Summary, missing: always },
+  { id: "cluster", title: "Mesh and devices", ofAll: false, Show: Cluster, missing: always },
+  { id: "network", title: "Network", ofAll: false, Show: Network, missing: ofPlan((plan) => withoutProgram(plan, "operators to draw")) },
+  { id: "placement", title: "Tensor placement", ofAll: false, Show: Placement, missing: ofPlan((plan) => withoutProgram(plan, "tensors to place")) },
+  { id: "memory", title: "Memory", ofAll: false, Show: Memory, missing: always },
   {
     id: "timeline",
     title: "Timeline",
     ofAll: false,
     Show: Timeline,
-    has: (_, plan) => Boolean(plan.timeline) || plan.programs.length > 0,
+    missing: ofPlan((plan) => (plan.timeline ? null : withoutProgram(plan, "operators to follow in time; Time says what a step consists of"))),
   },
-  { id: "time", title: "Time", ofAll: false, Show: Time, has: hasPlan },
+  { id: "time", title: "Time", ofAll: false, Show: Time, missing: always },
   {
     id: "choices",
     title: "Alternatives",
-    ofAll: true,
+    ofAll: false,
     Show: Choices,
-    has: (report) =>
-      report.mixed.length > 0 || report.plans.some((plan) => plan.transformer !== null),
+    missing: ofPlan((plan) =>
+      plan.transformer
+        ? null
+        : {
+            why: "The plan of a program is the best that was found, and the search keeps no others. What a sharding of your own would cost is told by",
+            command: "meshwright explain plan.json --why-not 'NAME=SPEC'",
+          },
+    ),
   },
   {
     id: "scaling",
     title: "Scaling",
     ofAll: true,
     Show: Scaling,
-    has: (report) => report.sweeps.length > 0,
+    missing: (report) =>
+      sweepsOf(report).length > 0
+        ? null
+        : {
+            why: "No plan of this report was swept over numbers of devices. Models can be:",
+            command: "meshwright plan MODEL --cluster CLUSTER --global-batch N --sweep gpus=8..512 -o plan.json",
+          },
   },
   {
     id: "measured",
     title: "Predicted and measured",
     ofAll: true,
     Show: Measured,
-    has: (report) => report.verifications.length > 0,
+    missing: (report) =>
+      report.verifications.length > 0
+        ? null
+        : {
+            why: "No plan of this report was run. What a run finds goes to the report beside its plan:",
+            command: "meshwright verify plan.json --json > verified.json",
+          },
   },
   {
     id: "compare",
     title: "Compare plans",
     ofAll: true,
     Show: Compare,
-    has: (report) => report.plans.length > 1,
+    missing: (report) =>
+      report.plans.length > 1
+        ? null
+        : { why: "There is nothing to compare with: a report of several plans has them side by side.", command: "meshwright report plan.json other.json -o report.html" },
   },
 ];
 
-/** The views that have something to show. */
-export function viewsOf(report: Report, plan: Plan): View[] {
-  return views.filter((view) => view.has(report, plan));
+/** All views: those that have nothing to show say why. */
+export function allViews(): readonly View[] {
+  return views;
 }

@@ -2,12 +2,13 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { useShared } from "../context";
-import { categories, type Program, sum, type Timeline } from "../data";
+import { categories, type Program, type Stage, sum, type Timeline } from "../data";
 import { bytesText, costText, percentText } from "../format";
 import { groupMemory, thinned } from "../memory_over_time";
+import { shareOf } from "../numbers";
 import { categoryColours, series } from "../palette";
 import { Legend, Name, Stack, Table } from "../parts/basic";
-import { AreaChart } from "../parts/chart";
+import { AreaChart, binaryUnit } from "../parts/chart";
 import { ProgramChoice, programName, stagesOf } from "../parts/program_choice";
 import { memoryParts, transformerMemory } from "./summary";
 
@@ -25,8 +26,8 @@ function OverProgram({ program, title, budget }: { program: Program; title: stri
       <h2>{title}</h2>
       <AreaChart
         label={`${title}: memory of one device by what it is for`}
-        x={{ title: "time, operators one after the other", text: (t) => costText(t, plan.in_seconds) }}
-        y={{ title: "memory", text: bytesText, binary: true }}
+        x={{ title: plan.stages.length > 0 ? "time of all micro-batches, operators one after the other" : "time, operators one after the other", text: (t) => costText(t, plan.in_seconds) }}
+        y={{ title: "memory", text: bytesText, unit: binaryUnit }}
         times={points.map((point) => point.seconds)}
         layers={used.map((c) => ({ name: categories[c], colour: categoryColours[c], values: points.map((point) => point.bytes[c]) }))}
         limit={budget === null ? undefined : { value: budget, name: `limit ${bytesText(budget)}` }}
@@ -83,7 +84,7 @@ function OverPipeline({ tasks }: { tasks: Timeline }) {
       <AreaChart
         label={`Memory of a device of group ${group} over the step`}
         x={{ title: "time of the simulated step", text: (t) => costText(t, plan.in_seconds) }}
-        y={{ title: "memory", text: bytesText, binary: true }}
+        y={{ title: "memory", text: bytesText, unit: binaryUnit }}
         times={thin.times}
         layers={[
           { name: "weights, state and what computing needs", colour: series(0), values: thin.times.map(() => one.fixed) },
@@ -104,6 +105,10 @@ function OverPipeline({ tasks }: { tasks: Timeline }) {
   );
 }
 
+function budgetShare(stage: Stage): string {
+  return stage.budget === null ? "no limit" : percentText(shareOf(stage.peak_of_group, stage.budget));
+}
+
 function StageTable() {
   const { plan } = useShared();
   return (
@@ -121,7 +126,7 @@ function StageTable() {
             cell: ({ stage }: { stage: (typeof plan.stages)[number] }) => bytesText(stage.memory[c]),
           })),
           { title: "all on the device", number: true, cell: ({ stage }) => bytesText(stage.peak_of_group) },
-          { title: "of what it may use", number: true, cell: ({ stage }) => (stage.budget === null ? "no limit" : percentText(stage.peak_of_group / (stage.budget || 1))) },
+          { title: "of what it may use", number: true, cell: ({ stage }) => budgetShare(stage) },
           { title: "micro-batches in flight", number: true, cell: ({ stage }) => stage.max_in_flight },
         ]}
       />
@@ -133,6 +138,7 @@ function TransformerGroups() {
   const { plan } = useShared();
   const groups = plan.transformer!.memory;
   const keys = Object.keys(groups[0] ?? {});
+  const over = plan.transformer!.over_groups;
   return (
     <section class="panel">
       <h2>By pipeline group</h2>
@@ -142,6 +148,14 @@ function TransformerGroups() {
         rows={groups.map((group, number) => ({ group, number }))}
         columns={[
           { title: "group", cell: ({ number }) => number },
+          ...(over ? [{ title: "nodes of", cell: ({ number }: { number: number }) => <Name text={over.groups[over.stage_groups[number]].name} /> }] : []),
+          ...(over
+            ? [
+                { title: "all", number: true, cell: ({ number }: { number: number }) => bytesText(plan.stages[number].peak_of_group) },
+                { title: "of what it may use", number: true, cell: ({ number }: { number: number }) => budgetShare(plan.stages[number]) },
+                { title: "micro-batches in flight", number: true, cell: ({ number }: { number: number }) => plan.stages[number].max_in_flight },
+              ]
+            : []),
           ...keys.map((key) => ({ title: key === "host" ? "in the host" : key, number: true, cell: ({ group }: { group: Record<string, number> }) => bytesText(group[key]) })),
         ]}
       />
@@ -171,7 +185,7 @@ export function Memory() {
         <Stack parts={parts} text={bytesText} label="Memory of the fullest device" />
       </section>
       {plan.timeline && <OverPipeline tasks={plan.timeline} />}
-      {plan.stages.length > 0 && <StageTable />}
+      {plan.stages.length > 0 && !plan.transformer && <StageTable />}
       {plan.transformer && <TransformerGroups />}
       {plan.programs.length > 1 && (
         <div class="bar">

@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { type ArrayReference, useShared } from "../context";
-import { type Collective, phases, type Program } from "../data";
+import { type Collective, phases, type Program, type Segment } from "../data";
 import { bytesText, costText, countText, meshText, plural, specText, typeText } from "../format";
 import { box, layersText, layoutOf } from "../network_layout";
 import { membersOf } from "../operator_graph";
@@ -11,9 +11,11 @@ import { ArraySearch } from "../parts/array_search";
 import { Legend, Name, Scroll, Table } from "../parts/basic";
 import { collectiveText, OperatorPicture } from "../parts/operator_picture";
 import { ProgramChoice } from "../parts/program_choice";
+import { operatorOf, parameterOperators } from "../search";
 
 const lists: ArrayReference["list"][] = ["parameters", "outputs", "instructions"];
-const outside = "outside the layers";
+/** What a segment without a layer is. */
+const outsideText = (segment: Segment): string => (segment.rounds > 1 ? `in a loop, ${countText(segment.rounds)} rounds` : "outside the layers");
 const phaseTitles = ["Elsewhere", "Forward", "Backward", "Update"];
 
 interface Share {
@@ -105,7 +107,7 @@ function Segments({ program, current, onPick }: { program: Program; current: num
                 }}
               >
                 <span style={{ display: "flex", justifyContent: "space-between", gap: "6px", fontWeight: 600, whiteSpace: "nowrap" }}>
-                  <bdi style={{ overflow: "hidden", textOverflow: "ellipsis" }}>{layersText(program.nodes[node].layers) || outside}</bdi>
+                  <bdi style={{ overflow: "hidden", textOverflow: "ellipsis" }}>{layersText(program.nodes[node].layers) || outsideText(segment)}</bdi>
                   {times > 1 && <span>×{times}</span>}
                 </span>
                 <span class="soft" style={{ display: "block", fontSize: "12px", whiteSpace: "nowrap" }}>
@@ -187,7 +189,7 @@ function Opened({ program, number, node, layer, onLayer }: { program: Program; n
   return (
     <section class="panel" id="opened" aria-label={`Segment ${segment.label}`}>
       <h2>
-        {[phaseTitles[segment.phase], layersText(layers) || outside].join(": ")}
+        {[phaseTitles[segment.phase], layersText(layers) || outsideText(segment)].join(": ")}
       </h2>
       <div class="bar">
         {layers.length > 1 && (
@@ -290,7 +292,7 @@ export function Network() {
   const names = useMemo(() => parameterOperators(program), [program]);
   const pick = (reference: ArrayReference) => {
     // A parameter is an operator too: its users are of interest here.
-    const instruction = reference.list === "instructions" ? undefined : operatorOf(program, reference, names);
+    const instruction = operatorOf(program, reference, names);
     choose(instruction === undefined ? reference : { program: number, list: "instructions", index: instruction });
   };
   return (
@@ -327,21 +329,4 @@ export function Network() {
       </div>
     </>
   );
-}
-
-/** The operators that stand for parameters, by their own names and by those of the metadata. */
-function parameterOperators(program: Program): Map<string, number> {
-  const { name, opcode, op_name } = program.instructions;
-  const result = new Map<string, number>();
-  name.forEach((text, i) => {
-    if (program.opcodes[opcode[i]] !== "parameter") return;
-    result.set(text, i);
-    if (op_name[i] >= 0) result.set(program.op_names[op_name[i]], i);
-  });
-  return result;
-}
-
-function operatorOf(program: Program, reference: ArrayReference, names: Map<string, number>): number | undefined {
-  if (reference.list !== "parameters") return undefined;
-  return names.get(program.parameters[reference.index].name);
 }

@@ -1,14 +1,15 @@
 // Where each part of a chosen array lies.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { type ArrayReference, useShared } from "../context";
 import type { Program } from "../data";
-import { bytesText, meshText, specText, typeText } from "../format";
-import { Name } from "../parts/basic";
+import { bytesText, costText, countText, meshText, plural, specText, typeText } from "../format";
+import { Name, Table } from "../parts/basic";
 import { ArraySearch } from "../parts/array_search";
 import { ProgramChoice, programName, stagesOf } from "../parts/program_choice";
 import { TilePicture } from "../parts/tile_picture";
-import { find } from "../search";
+import { collectiveText } from "../parts/operator_picture";
+import { find, operatorOf, parameterOperators, usesOf } from "../search";
 import { meshSize } from "../tiles";
 
 const lists: ArrayReference["list"][] = ["parameters", "outputs", "instructions"];
@@ -52,6 +53,61 @@ export function Placement() {
         <p class="soft">
           {programName(plan, program)} are equal; the picture shows the devices of stage {stages[0]}.
         </p>
+      )}
+    </>
+  );
+}
+
+/** Who makes the array, who reads it, and which collectives move it on the way. */
+function Uses({ reference }: { reference: ArrayReference }) {
+  const { plan, choose } = useShared();
+  const program = plan.programs[reference.program];
+  const names = useMemo(() => parameterOperators(program), [program]);
+  const operator = operatorOf(program, reference, names);
+  const uses = useMemo(() => (operator === undefined ? null : usesOf(program, operator)), [program, operator]);
+  if (operator === undefined || uses === null) return null;
+  const { name, operands, opcode } = program.instructions;
+  const link = (index: number) => (
+    <button type="button" class="plain" onClick={() => choose({ program: reference.program, list: "instructions", index })}>
+      <Name text={name[index]} />
+    </button>
+  );
+  const most = 8;
+  return (
+    <>
+      <dl class="facts">
+        <dt>made from</dt>
+        <dd>
+          {operands[operator].length === 0 && (program.opcodes[opcode[operator]] === "parameter" ? "nothing: the program is given it" : "nothing")}
+          {[...new Set(operands[operator])].slice(0, most).map((index) => (
+            <div key={index}>{link(index)}</div>
+          ))}
+        </dd>
+        <dt>read by</dt>
+        <dd>
+          {uses.users.length === 0 && "nobody"}
+          {uses.users.slice(0, most).map((index) => (
+            <div key={index}>{link(index)}</div>
+          ))}
+          {uses.users.length > most && `and ${countText(uses.users.length - most)} more`}
+        </dd>
+      </dl>
+      <h3>What moves it</h3>
+      {uses.moves.length === 0 ? (
+        <p>No collective: whoever reads it takes it as it lies.</p>
+      ) : (
+        <Table
+          caption={`Collectives that move it, ${plural(uses.moves.length, "place")}`}
+          most={most}
+          rows={[...uses.moves].sort((a, b) => b.collective.seconds - a.collective.seconds)}
+          columns={[
+            { title: "collective", cell: (move) => collectiveText(move.collective) },
+            { title: "for", cell: (move) => link(move.instruction) },
+            { title: "count", number: true, cell: (move) => countText(move.collective.count) },
+            { title: "bytes", number: true, cell: (move) => bytesText(move.collective.bytes) },
+            { title: "time", number: true, cell: (move) => costText(move.collective.seconds, plan.in_seconds) },
+          ]}
+        />
       )}
     </>
   );
@@ -105,6 +161,7 @@ function Chosen({ reference }: { reference: ArrayReference }) {
           perNode={part.per_node}
         />
       )}
+      <Uses reference={reference} />
     </section>
   );
 }

@@ -1,7 +1,7 @@
 // How a step scales with the number of devices.
 
 import { useShared } from "../context";
-import type { Sweep } from "../data";
+import { type Sweep, sweepsOf } from "../data";
 import { bytesText, countText, percentText, secondsText } from "../format";
 import { none, series } from "../palette";
 import { Legend, Name, Table } from "../parts/basic";
@@ -40,7 +40,7 @@ function one(sweep: Sweep) {
         rows={sweep.rows}
         columns={[
           { title: "GPUs", number: true, cell: (row) => countText(row.gpus) },
-          { title: "degrees", cell: (row) => row.degrees },
+          { title: "degrees", cell: (row) => <Name text={row.degrees} /> },
           { title: "step", number: true, cell: (row) => secondsText(row.seconds) },
           { title: "tokens a second", number: true, cell: (row) => countText(Math.round(row.tokens_per_second)) },
           { title: "MFU", number: true, cell: (row) => percentText(row.mfu) },
@@ -53,5 +53,5 @@ function one(sweep: Sweep) {
 }
 
 export function Scaling() {
-  return <>{useShared().report.sweeps.map(one)}</>;
+  return <>{sweepsOf(useShared().report).map(one)}</>;
 }

@@ -1,8 +1,10 @@
 import { useShared } from "../context";
 import { categories, deviceCount, type Plan, sum } from "../data";
-import { bytesText, costText, countText, meshText, percentText, plural, secondsText } from "../format";
-import { categoryColours, series } from "../palette";
-import { Name, type Part, Stack, Table } from "../parts/basic";
+import { bytesText, costText, countText, dollarsText, meshText, percentText, plural, runTimeText, secondsText } from "../format";
+import { shareOf } from "../numbers";
+import { categoryColours, communicationColour, computeColour, partColour, stepPartColour, waitingColour } from "../palette";
+import { Name, Nothing, type Part, Sentence, Stack, Table } from "../parts/basic";
+import { visible } from "../text";
 
 function Card({ label, value, note }: { label: string; value: string; note: string }) {
   return (
@@ -17,25 +19,64 @@ function Card({ label, value, note }: { label: string; value: string; note: stri
 /** What a step consists of: of a pipeline the share of all groups' time. */
 export function timeParts(plan: Plan): Part[] {
   if (plan.transformer) {
-    return Object.entries(plan.transformer.seconds).map(([name, value], i) => ({
+    return Object.entries(plan.transformer.seconds).map(([name, value]) => ({
       name: name.replaceAll("_", " "),
       value,
-      colour: series(i),
+      colour: stepPartColour(name),
     }));
   }
   const parts = [
-    { name: "computation", value: plan.compute, colour: series(0) },
-    { name: "communication", value: plan.communication, colour: series(3) },
+    { name: "computation", value: plan.compute, colour: computeColour },
+    { name: "communication", value: plan.communication, colour: communicationColour },
   ];
   const idle = plan.objective - plan.compute - plan.communication;
   if (plan.stages.length > 1 && idle > 0) {
-    parts.push({ name: "waiting, of the busiest stage", value: idle, colour: "var(--none)" });
+    parts.push({ name: "waiting, of the busiest stage", value: idle, colour: waitingColour });
   }
   return parts;
 }
 
 export function memoryParts(bytes: readonly number[]): Part[] {
   return categories.map((name, i) => ({ name, value: bytes[i], colour: categoryColours[i] }));
+}
+
+/** The degrees of a model's training, those of more than one: `ep` lies on the same devices as others. */
+export function degreesText(plan: Plan): string {
+  const model = plan.transformer!;
+  const sizes = { ...model.sizes };
+  if (model.over_groups) {
+    // Those of the first stage; groups may differ.
+    for (const degree of ["tp", "dp"] as const) {
+      const all = new Set(model.over_groups.groups.filter((group) => group.used_nodes > 0).map((group) => group[degree]));
+      if (all.size > 1) sizes[degree] = 1;
+    }
+    sizes.pp = plan.stages.length;
+  }
+  return Object.entries(sizes).flatMap(([name, size]) => (size > 1 ? [`${name}\u00a0${size}`] : [])).join(", ");
+}
+
+function DollarsCard({ plan }: { plan: Plan }) {
+  const over = plan.transformer?.over_groups;
+  if (!over) return null;
+  if (over.dollars === null) return <Card label="Cost" value="no price" note="the groups of nodes have none" />;
+  const rates = over.groups.map((group) => (group.used_nodes > 0 ? group.dollars_per_hour ?? 0 : 0)).reduce((a, b) => a + b, 0);
+  return over.steps === null ? (
+    <Card label="Cost of a step" value={dollarsText(over.dollars)} note={`${dollarsText(rates)} an hour`} />
+  ) : (
+    <Card label="Cost of the run" value={dollarsText(over.dollars * over.steps)} note={`${runTimeText(plan.step * over.steps)} at ${dollarsText(rates)} an hour`} />
+  );
+}
+
+function GoodputCard({ plan }: { plan: Plan }) {
+  const goodput = plan.transformer?.goodput;
+  if (!goodput) return null;
+  return (
+    <Card
+      label="Goodput, with failures"
+      value={percentText(goodput.share)}
+      note={`${countText(Math.round(goodput.tokens_per_second))} tokens a second; a failure every ${runTimeText(goodput.mtbf_seconds)}, a checkpoint every ${runTimeText(goodput.interval_seconds)}`}
+    />
+  );
 }
 
 function Cards({ plan }: { plan: Plan }) {
@@ -56,26 +97,30 @@ function Cards({ plan }: { plan: Plan }) {
       <Card
         label="Fullest device"
         value={bytesText(plan.peak)}
-        note={plan.budget === null ? "no limit set" : `${percentText(plan.peak / (plan.budget || 1))} of ${bytesText(plan.budget)}`}
+        note={plan.budget === null ? "no limit set" : `${percentText(shareOf(plan.peak, plan.budget))} of ${bytesText(plan.budget)}`}
       />
       <Card
         label="Devices"
         value={countText(deviceCount(plan))}
-        note={plan.cluster.parts.map((part) => `${part.nodes} x ${part.per_node} ${part.device}`).join(" + ")}
+        note={plan.cluster.parts.map((part) => `${part.nodes} x ${part.per_node} ${visible(part.device)}`).join(" + ")}
       />
-      {plan.stages.length > 0 ? (
+      {plan.transformer && (
+        <Card
+          label="Degrees"
+          value={degreesText(plan) || "one device"}
+          note={`MFU ${percentText(plan.transformer.mfu)}, HFU ${percentText(plan.transformer.hfu)}`}
+        />
+      )}
+      {plan.stages.length > 0 && (
         <Card
           label="Pipeline"
           value={plural(plan.stages.length, "stage")}
           note={`${plan.schedule}, ${plural(plan.micro_batches, "micro-batch", "micro-batches")}, bubble ${percentText(plan.bubble_share)}`}
         />
-      ) : (
-        <Card
-          label={plan.transformer ? "Degrees" : "Mesh"}
-          value={plan.transformer ? plan.mesh.filter((a) => a.size > 1).map((a) => `${a.name} ${a.size}`).join(", ") || "one device" : meshText(plan.mesh)}
-          note={plan.transformer ? `MFU ${percentText(plan.transformer.mfu)}, HFU ${percentText(plan.transformer.hfu)}` : `cost model ${plan.cost_model}`}
-        />
       )}
+      {plan.stages.length === 0 && !plan.transformer && <Card label="Mesh" value={meshText(plan.mesh)} note={`cost model ${plan.cost_model}`} />}
+      <DollarsCard plan={plan} />
+      <GoodputCard plan={plan} />
     </div>
   );
 }
@@ -89,7 +134,7 @@ export function Summary() {
       <ul class="headline">
         {plan.headline.map((sentence, i) => (
           <li key={i} class="text">
-            {sentence}
+            <Sentence text={sentence} />
           </li>
         ))}
       </ul>
@@ -99,7 +144,7 @@ export function Summary() {
           <h2>Where the time goes</h2>
           <Stack parts={timeParts(plan)} text={time} label="Time of a step" />
           <p class="soft">
-            {plan.transformer ? "Of one step; communication is what computation does not hide." : plan.stages.length > 0 ? "Of the stage that is busy longest." : "As if nothing ran side by side."}
+            {plan.transformer?.over_groups ? "Of the first stage; communication is what computation does not hide." : plan.transformer ? "Of one step; communication is what computation does not hide." : plan.stages.length > 0 ? "Of the stage that is busy longest." : "As if nothing ran side by side."}
           </p>
         </section>
         <section class="panel">
@@ -117,8 +162,8 @@ export function Summary() {
           <h2>Warnings</h2>
           <ul>
             {plan.warnings.slice(0, 50).map((warning, i) => (
-              <li key={i} class="text">
-                {warning}
+              <li key={i}>
+                <Name text={warning} class="full" />
               </li>
             ))}
           </ul>
@@ -127,7 +172,8 @@ export function Summary() {
       )}
       <section class="panel">
         <h2>Made from</h2>
-        <Table
+        {plan.inputs.length === 0 && <Nothing why="No file: the model and the cluster are built in." />}
+        {plan.inputs.length > 0 && <Table
           caption="Files that the plan was made from"
           rows={plan.inputs}
           columns={[
@@ -135,7 +181,7 @@ export function Summary() {
             { title: "kind", cell: (input) => input.kind.replaceAll("_", " ") },
             { title: "SHA-256", cell: (input) => <code title={input.sha256}>{input.sha256.slice(0, 16)}…</code> },
           ]}
-        />
+        />}
         <dl class="facts">
           <dt>plan</dt>
           <dd>
@@ -147,11 +193,11 @@ export function Summary() {
           </dd>
           {plan.fixes.length > 0 && (
             <>
-              <dt>shardings given</dt>
+              <dt>{plan.transformer ? "degrees given" : "shardings given"}</dt>
               <dd class="full">
                 {plan.fixes.map((fix, i) => (
                   <div key={i}>
-                    <bdi class="mono">{fix}</bdi>
+                    <Name class="mono" text={fix} />
                   </div>
                 ))}
               </dd>
@@ -168,8 +214,10 @@ export function transformerMemory(plan: Plan): Part[] {
   const groups = plan.transformer?.memory ?? [];
   const total = (group: Record<string, number>) =>
     sum(Object.entries(group).map(([key, bytes]) => (key === "host" ? 0 : bytes)));
-  const fullest = groups.reduce((a, b) => (total(b) > total(a) ? b : a), groups[0] ?? {});
-  return Object.entries(fullest)
+  // Stages may be on devices of different sizes.
+  const fullness = (g: number) => shareOf(total(groups[g]), plan.stages[g]?.budget ?? plan.budget ?? 1);
+  const fullest = groups.reduce((best, _, g) => (fullness(g) > fullness(best) ? g : best), 0);
+  return Object.entries(groups[fullest] ?? {})
     .filter(([key]) => key !== "host")
-    .map(([name, value], i) => ({ name, value, colour: series(i) }));
+    .map(([name, value], i) => ({ name, value, colour: partColour(i) }));
 }

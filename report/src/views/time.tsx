@@ -4,11 +4,11 @@ import { useMemo, useState } from "preact/hooks";
 import { useShared } from "../context";
 import { type Program, runsOf, sum } from "../data";
 import { bytesText, costText, countText, percentText } from "../format";
-import { collectiveColour, communicationColour, computeColour, series } from "../palette";
+import { collectiveColour, communicationColour, computeColour, taskColours } from "../palette";
 import { Legend, Name, Stack, Table } from "../parts/basic";
 import { Bars } from "../parts/chart";
 import { ProgramChoice, programName } from "../parts/program_choice";
-import { byOpcode, byPhase, dearestMoves } from "../step_breakdown";
+import { byOpcode, byPhase, dearestMoves, stageTimes } from "../step_breakdown";
 import { timeParts } from "./summary";
 
 function OfProgram({ program, name, number }: { program: Program; name: string; number: number }) {
@@ -121,26 +121,20 @@ function ByStage() {
   const { plan } = useShared();
   const time = (seconds: number) => costText(seconds, plan.in_seconds);
   const groups = plan.stages.length / plan.chunks;
-  const times = Array.from({ length: groups }, (_, g) => {
-    const own = plan.stages.filter((_, s) => s % groups === g);
-    return [
-      plan.micro_batches * sum(own.map((stage) => stage.forward)),
-      plan.micro_batches * sum(own.map((stage) => stage.backward)),
-      sum(own.map((stage) => stage.update)),
-    ];
-  });
+  const times = stageTimes(plan);
+  const colours = [taskColours[0], taskColours[1], taskColours[3]];
   const one = groups === plan.stages.length ? "stage" : "group";
   const bars = runsOf(times, (parts) => parts.join()).map(({ first, end }) => ({
     name: end - first === 1 ? `${one} ${first}` : `${one}s ${first}-${end - 1}, each`,
     value: sum(times[first]),
-    colour: series(0),
-    parts: times[first].map((value, p) => ({ value, colour: [series(0), series(1), series(4)][p] })),
+    colour: taskColours[0],
+    parts: times[first].map((value, p) => ({ value, colour: colours[p] })),
   }));
   return (
     <section class="panel">
       <h2>By stage, all micro-batches of a step</h2>
       <Bars label="Busy time of each stage" text={time} bars={bars} />
-      <Legend entries={[["forward", series(0)], ["backward", series(1)], ["update", series(4)]]} />
+      <Legend entries={[["forward", colours[0]], ["backward", colours[1]], ["update, once a step", colours[2]]]} />
       <p class="soft">
         The step takes {time(plan.objective)}; what is missing to it, stages wait: {percentText(plan.bubble_share)} of all their time.
       </p>
@@ -156,7 +150,7 @@ export function Time() {
     <>
       <section class="panel">
         <h2>One step: {time(plan.step)}</h2>
-        <Stack parts={timeParts(plan)} text={time} label="Time of a step" />
+        {plan.transformer?.over_groups ? <p>Stages differ; what each does is below.</p> : <Stack parts={timeParts(plan)} text={time} label="Time of a step" />}
         {plan.step !== plan.objective && (
           <p class="soft">
             {plan.step < plan.objective ? `Collectives run beside computation: ${time(plan.objective)} one by one become ${time(plan.step)}.` : `With the host's share ${time(plan.step)}; ${time(plan.objective)} one by one.`}
@@ -165,8 +159,8 @@ export function Time() {
       </section>
       {plan.transformer && (
         <section class="panel">
-          <h2>By part</h2>
-          <Bars label="Time of a step by part" text={time} bars={timeParts(plan).filter((part) => part.value > 0)} />
+          <h2>{plan.transformer.over_groups ? "By part, of the first stage" : "By part"}</h2>
+          <Bars label="Time of a step by part" text={time} bars={timeParts(plan).filter((part) => part.value > 1e-9 * plan.step)} />
         </section>
       )}
       {plan.stages.length > 0 && <ByStage />}

@@ -6,10 +6,12 @@ import { type Program, sum, taskKinds, type Timeline as Tasks } from "../data";
 import { costText, percentText, plural } from "../format";
 import type { GanttRow } from "../gantt";
 import { communicationColour, computeColour, series, taskColours } from "../palette";
-import { Legend, Table } from "../parts/basic";
+import { shareOf } from "../numbers";
+import { Legend, Name, Table } from "../parts/basic";
 import { Gantt } from "../parts/gantt";
 import { ProgramChoice, programName } from "../parts/program_choice";
 import { stepTimeline } from "../step_timeline";
+import { shortened } from "../text";
 
 const pipelineColours = [...taskColours, series(6), series(7)];
 const transferColour = 4; // and 5: gradients
@@ -21,14 +23,15 @@ function byRow(count: number, rowOf: readonly number[], start: readonly number[]
   return rows;
 }
 
-export function pipelineRows(tasks: Tasks, text: (seconds: number) => string, transfers: boolean): GanttRow[] {
+/** `nameOf`: what a group of devices is called. */
+export function pipelineRows(tasks: Tasks, text: (seconds: number) => string, transfers: boolean, nameOf: (group: number) => string = String): GanttRow[] {
   const rows: GanttRow[] = [];
   const lists = byRow(tasks.groups, tasks.group, tasks.start);
   const sent = byRow(tasks.groups, tasks.transfers.from.map((s) => s % tasks.groups), tasks.transfers.start);
   for (let g = 0; g < tasks.groups; g += 1) {
     const list = lists[g];
     rows.push({
-      name: `group ${g}`,
+      name: `group ${nameOf(g)}`,
       start: Float64Array.from(list, (i) => tasks.start[i]),
       end: Float64Array.from(list, (i) => tasks.end[i]),
       colour: Uint8Array.from(list, (i) => tasks.kind[i]),
@@ -36,7 +39,7 @@ export function pipelineRows(tasks: Tasks, text: (seconds: number) => string, tr
       describe: (b) => {
         const i = list[b];
         const what = tasks.micro_batch[i] < 0 ? "" : ` of micro-batch ${tasks.micro_batch[i]}`;
-        return `Group ${g}, stage ${tasks.stage[i]}: ${taskKinds[tasks.kind[i]]}${what}, from ${text(tasks.start[i])}, takes ${text(tasks.end[i] - tasks.start[i])}.`;
+        return `Group ${nameOf(g)}, stage ${tasks.stage[i]}: ${taskKinds[tasks.kind[i]]}${what}, from ${text(tasks.start[i])}, takes ${text(tasks.end[i] - tasks.start[i])}.`;
       },
     });
     if (!transfers) continue;
@@ -66,7 +69,9 @@ function Pipeline({ tasks }: { tasks: Tasks }) {
   const { plan } = useShared();
   const [transfers, setTransfers] = useState(false);
   const text = (seconds: number) => costText(seconds, plan.in_seconds);
-  const rows = useMemo(() => pipelineRows(tasks, text, transfers), [tasks, transfers]);
+  const over = plan.transformer?.over_groups;
+  const nameOf = (group: number): string => (over ? `${group} on ${shortened(over.groups[over.stage_groups[group]].name, 12)}` : String(group));
+  const rows = useMemo(() => pipelineRows(tasks, text, transfers, nameOf), [tasks, transfers]);
   const busy = Array.from({ length: tasks.groups }, () => [0, 0, 0, 0]);
   tasks.group.forEach((g, i) => {
     busy[g][tasks.kind[i]] += tasks.end[i] - tasks.start[i];
@@ -111,13 +116,13 @@ function Pipeline({ tasks }: { tasks: Tasks }) {
           most={12}
           rows={busy.map((parts, g) => ({ parts, g }))}
           columns={[
-            { title: "group", cell: ({ g }) => g },
+            { title: "group", cell: ({ g }) => (over ? <Name text={nameOf(g)} /> : g) },
             ...taskKinds.map((kind, k) => ({
               title: kind,
               number: true,
               cell: ({ parts }: { parts: number[] }) => text(parts[k]),
             })).filter((_, k) => busy.some((parts) => parts[k] > 0)),
-            { title: "busy", number: true, cell: ({ parts }) => percentText(sum(parts) / (tasks.shown_seconds || 1)) },
+            { title: "busy", number: true, cell: ({ parts }) => percentText(shareOf(sum(parts), tasks.shown_seconds)) },
           ]}
         />
       </div>

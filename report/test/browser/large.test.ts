@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
-import { Folder, launch, Opened, readJson } from "../support";
+import { Folder, launch, meshwright, Opened, readJson } from "../support";
 
 const folder = new Folder();
 let browser: Browser;
@@ -123,6 +123,83 @@ test("hostile names are shown as text, and break nothing", async () => {
   for (const view of await opened.views()) await opened.go(view);
   assert.equal(await opened.page.locator("main img").count(), 0);
   assert.equal(await opened.page.evaluate(() => document.scripts.length), 2);
+  await opened.expectClean();
+  await opened.page.close();
+});
+
+test("names of 10,000 characters, and those that turn text round, widen nothing and turn nothing else", async () => {
+  const plan = pattern();
+  plan.inputs[0].path = `${hostile.rightToLeft}.hlo`;
+  plan.cluster.name = hostile.long;
+  plan.cluster.parts[0].device = `dev${hostile.long}`;
+  plan.mesh.axes[0].name = "x";
+  plan.options.fixes = [`${hostile.long}=[x]`];
+  plan.warnings = [hostile.long];
+  plan.peak_at = hostile.long;
+  plan.op_names = plan.op_names.map((name: string) => name + hostile.long);
+  plan.source_files = plan.source_files.map((name: string) => name + hostile.long);
+  plan.parameters.forEach((tensor: any) => (tensor.name += hostile.long));
+  const file = folder.write(`${"n".repeat(200)}.json`, JSON.stringify(plan));
+  const opened = await Opened.open(browser, folder.report("wide.html", file, folder.write("other.json", JSON.stringify(pattern()))), { width: 360 });
+  const first = opened.page.locator(".headline li").first();
+  // The name is apart, its mark is shown, and what follows is read from left to right.
+  assert.equal(await first.locator("bdi").first().innerText(), `${hostile.rightToLeft}.hlo`);
+  assert.equal(await first.locator(".unseen").first().getAttribute("data-code"), "U+202E");
+  assert.equal(await first.evaluate((element) => getComputedStyle(element).direction), "ltr");
+  for (const view of await opened.views()) {
+    await opened.go(view);
+    for (const segment of await opened.page.locator("button.segment").all()) await segment.click();
+    const width = await opened.page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    assert.ok(width <= 0, `${view}: ${width} pixels too wide`);
+  }
+  await opened.expectClean();
+  await opened.page.close();
+});
+
+/** Every number of a document in turn as extreme as the reader takes it. */
+function extremes(plan: any): any[] {
+  const results: any[] = [];
+  for (const [key, value] of [["seconds", 1e9], ["seconds", 5e-324], ["seconds", 0], ["bytes", 0], ["bytes", 2 ** 62]] as const) {
+    const change = (one: any, name: string): any => {
+      if (Array.isArray(one)) return one.map((element) => change(element, name));
+      if (one !== null && typeof one === "object") return Object.fromEntries(Object.entries(one).map(([k, v]) => [k, change(v, k)]));
+      return typeof one === "number" && (name.endsWith(`_${key}`) || name === key) ? value : one;
+    };
+    results.push(change(plan, ""));
+  }
+  return results;
+}
+
+test("extreme figures are shown as figures", async () => {
+  const model = folder.file("model.json");
+  meshwright("plan", "gpt3-1.3b", "--cluster", "8xh100-sxm", "--global-batch", "8", "--seq", "512", "--mtbf", "50000h", "-o", model);
+  const pipeline = folder.plan("pipe.json", "hlo/pipeline/tied_clip.train.hlo.txt.gz", "--cluster", "2xh100-sxm", "--pipeline", "2", "--micro-batches", "2");
+  const huge = readJson(model);
+  for (const key of ["step_seconds", "objective_seconds", "bound_seconds", "compute_seconds", "communication_seconds", "gap"]) huge[key] = 1.7e308;
+  huge.transformer.mfu = huge.transformer.hfu = 1e300;
+  for (const part of Object.keys(huge.transformer.seconds)) huge.transformer.seconds[part] = 1e308;
+  const files: string[] = [];
+  for (const plan of [...extremes(pattern()), ...extremes(readJson(model)), ...extremes(readJson(pipeline)), huge]) {
+    const file = folder.write(`extreme${files.length}.json`, JSON.stringify(plan));
+    try {
+      meshwright("report", file, "--csv", folder.file(`tables${files.length}`));
+      files.push(file);
+    } catch {
+      // The reader refuses it: there is nothing to show.
+    }
+  }
+  assert.ok(files.length >= 10, `${files.length} plans`);
+  const opened = await Opened.open(browser, folder.report("extreme.html", ...files));
+  for (let plan = 0; plan < files.length; plan += 1) {
+    await opened.go("Summary");
+    await opened.page.selectOption("#plan", String(plan));
+    for (const view of await opened.views()) {
+      await opened.go(view);
+      const main = opened.page.locator("main");
+      assert.doesNotMatch(await main.innerText(), /NaN|Infinity|undefined/, `${view} of ${files[plan]}`);
+      assert.doesNotMatch(await main.innerHTML(), /="[^"]*(NaN|Infinity)/, `${view} of ${files[plan]}`);
+    }
+  }
   await opened.expectClean();
   await opened.page.close();
 });

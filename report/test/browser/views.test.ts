@@ -18,6 +18,12 @@ const verified = JSON.stringify({
   ],
 });
 
+const mixedCluster = `groups:
+  - {name: fast, device: a100-80g, devices_per_node: 4, nodes: 2, price_per_hour: 4}
+  - {name: slow, device: a10g, devices_per_node: 4, nodes: 3, price_per_hour: 1}
+between_groups: {bandwidth: 5GB/s, latency: 20us}
+`;
+
 before(async () => {
   const one = folder.plan("one.json", "hlo/tiny_gpt.train.hlo.txt.gz", "--cluster", "8xh100-sxm", "--mesh", "x=2,y=4");
   const other = folder.plan("other.json", "hlo/tiny_gpt.train.hlo.txt.gz", "--cluster", "4xh100-sxm", "--mesh", "4", "--memory", "2GiB");
@@ -25,9 +31,9 @@ before(async () => {
   const model = folder.file("model.json");
   meshwright("plan", "gpt3-1.3b", "--cluster", "2x8xh100-sxm", "--global-batch", "64", "--seq", "2048", "-o", model);
   const sweep = folder.file("sweep.csv");
-  meshwright("plan", "gpt3-1.3b", "--cluster", "2x8xh100-sxm", "--global-batch", "64", "--seq", "2048", "--sweep", "gpus=4..16", "--csv", sweep);
+  meshwright("plan", "gpt3-1.3b", "--cluster", "2x8xh100-sxm", "--global-batch", "64", "--seq", "2048", "--sweep", "gpus=4..16", "--csv", sweep, "-o", folder.file("swept.json"));
   const front = folder.file("front.json");
-  meshwright("plan", "gpt3-1.3b", "--cluster", "1x8xh100-sxm+1x8xa100-80g", "--global-batch", "32", "--seq", "1024", "--pareto", "-o", front);
+  meshwright("plan", "gpt3-1.3b", "--cluster", folder.write("mixed.yaml", mixedCluster), "--global-batch", "32", "--seq", "1024", "--tokens", "1B", "--pareto", "-o", front);
   page = folder.report("report.html", one, other, pipeline, model, sweep, front, folder.write("verified.json", verified));
   browser = await launch();
 });
@@ -40,7 +46,7 @@ after(async () => {
 test("every view of every plan opens, in both themes, without an error or a request", async () => {
   const opened = await Opened.open(browser, page);
   const seen = new Set<string>();
-  for (const plan of ["0", "1", "2", "3"]) {
+  for (const plan of ["0", "1", "2", "3", "4"]) {
     await opened.go("Summary");
     await opened.page.selectOption("#plan", plan);
     for (const view of await opened.views()) {
@@ -71,6 +77,60 @@ test("the figures are those of the plan", async () => {
   await opened.page.locator("#results-0").click();
   const spec = `[${plan.parameters[3].spec.map((axes: string[]) => (axes.length === 0 ? "_" : axes.length === 1 ? axes[0] : `(${axes.join(",")})`)).join(",")}]`;
   assert.ok((await opened.page.locator("section[aria-label='The chosen array']").innerText()).includes(spec));
+  await opened.expectClean();
+  await opened.page.close();
+});
+
+test("a plan over groups of nodes has its front, its costs and its pipeline; what it has none of is said", async () => {
+  const plan = JSON.parse(readFileSync(folder.file("front.json"), "utf8"));
+  const opened = await Opened.open(browser, folder.report("groups.html", folder.file("front.json")));
+  const main = opened.page.locator("main");
+  const over = plan.transformer.over_groups;
+  assert.ok(over.choices.length > 2);
+  assert.match(await main.innerText(), /Cost of the run\n\$[0-9]/);
+  assert.match(await main.innerText(), /A step costs \$/);
+  await opened.go("Alternatives");
+  const chart = opened.page.locator("svg[role=img][aria-label^='Time and cost of the whole run']");
+  assert.ok((await chart.locator("circle").count()) >= over.choices.filter((one: any) => one.on_front).length);
+  assert.equal(await opened.page.locator("main tbody tr").count(), over.choices.length);
+  for (const view of ["Network", "Tensor placement"]) {
+    await opened.go(view);
+    assert.match(await main.innerText(), /This is the plan of a model: it has degrees of parallelism, but no program/);
+  }
+  await opened.go("Timeline");
+  assert.equal(await opened.page.locator("canvas").count(), 1);
+  await opened.go("Mesh and devices");
+  assert.match(await main.innerText(), /Groups of nodes/);
+  assert.equal(await opened.page.locator("svg rect[width^='-'], svg rect[height^='-'], svg[width^='-']").count(), 0);
+  await opened.go("Compare plans");
+  assert.match(await main.innerText(), /nothing to compare with/);
+  await opened.expectClean();
+  await opened.page.close();
+});
+
+test("a plan of a sweep shows how it scales, as the table by itself does", async () => {
+  for (const file of ["swept.json", "sweep.csv"]) {
+    const opened = await Opened.open(browser, folder.report(`${file}.html`, folder.file(file)));
+    await opened.go("Scaling");
+    const chart = opened.page.locator("svg[role=img][aria-label='Tokens a second by number of GPUs']");
+    assert.equal(await chart.locator("circle").count(), 3);
+    assert.doesNotMatch(await chart.innerHTML(), /NaN/);
+    await opened.expectClean();
+    await opened.page.close();
+  }
+});
+
+test("at 360 pixels no view of any plan scrolls sideways", async () => {
+  const opened = await Opened.open(browser, page, { width: 360 });
+  for (const plan of ["0", "2", "3", "4"]) {
+    await opened.go("Summary");
+    await opened.page.selectOption("#plan", plan);
+    for (const view of await opened.views()) {
+      await opened.go(view);
+      const width = await opened.page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+      assert.ok(width <= 0, `${view}, plan ${plan}: ${width} pixels too wide`);
+    }
+  }
   await opened.expectClean();
   await opened.page.close();
 });
@@ -155,7 +215,7 @@ test("no view breaks a rule of axe-core, in either theme", async () => {
   for (const dark of [false, true]) {
     const opened = await Opened.open(browser, page, { dark });
     await opened.page.evaluate(source);
-    for (const plan of ["0", "2", "3"]) {
+    for (const plan of ["0", "2", "3", "4"]) {
       await opened.go("Summary");
       await opened.page.selectOption("#plan", plan);
       for (const view of await opened.views()) {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { firstAfter, forEachVisible, type GanttRow, within, zoomed } from "../../src/gantt";
+import { anchorOf, firstAfter, forEachVisible, type GanttRow, within, zoomed } from "../../src/gantt";
 
 function rowOf(boxes: [number, number][]): GanttRow {
   return {
@@ -42,4 +42,17 @@ test("zooming keeps the anchor and stays within the whole", () => {
   const least = zoomed({ from: 10, to: 12 }, 0.01, 11, whole, 1);
   assert.ok(Math.abs(least.to - least.from - 1) < 1e-12);
   assert.deepEqual(within({ from: -20, to: 10 }, whole), { from: 0, to: 30 });
+});
+
+test("keys zoom about the middle of what is seen, or about the box that is picked", () => {
+  const span = { from: 20, to: 40 };
+  assert.equal(anchorOf(span, null), 30);
+  assert.equal(anchorOf(span, { from: 24, to: 26 }), 25);
+  assert.equal(anchorOf(span, { from: 0, to: 24 }), 22); // its part that is seen
+  assert.equal(anchorOf(span, { from: 50, to: 60 }), 30);
+  // However often, what is picked stays in sight.
+  let now = { from: 0, to: 100 };
+  const picked = { from: 90, to: 91 };
+  for (let i = 0; i < 20; i += 1) now = zoomed(now, 0.6, anchorOf(now, picked), { from: 0, to: 100 }, 1e-4);
+  assert.ok(now.from >= 90 && now.to <= 91, JSON.stringify(now));
 });

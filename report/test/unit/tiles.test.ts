@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Axis, Spec } from "../../src/data";
-import { coordinates, meshSize, sliceText, tilingOf } from "../../src/tiles";
+import { coordinates, meshSize, placedCoordinates, sliceText, tilingOf } from "../../src/tiles";
 
 test("devices are laid over the mesh row-major", () => {
   const mesh = [{ name: "x", size: 2 }, { name: "y", size: 4 }];
@@ -86,4 +86,22 @@ test("every element of random arrays lies where an element-wise count says", () 
       assert.deepEqual(found[0].devices, keepers(shape, spec, mesh, element), `round ${round}`);
     }
   }
+});
+
+test("devices that are placed: each group has as many on a node as it should, and every place is taken once", () => {
+  const mesh = [{ name: "pp", size: 2 }, { name: "dp", size: 4 }, { name: "cp", size: 1 }, { name: "tp", size: 4 }];
+  const placement = { pp: 2, dp: 2, cp: 1, tp2: 1, tp: 2, rows: 2 };
+  const all = Array.from({ length: 32 }, (_, device) => placedCoordinates(mesh, placement, device));
+  assert.equal(new Set(all.map(String)).size, 32);
+  assert.deepEqual(all[0], [0, 0, 0, 0]);
+  const others = (at: number[], axis: number) => at.filter((_, a) => a !== axis).join();
+  for (const [axis, inside] of [[0, 2], [1, 2], [3, 2]]) {
+    for (let node = 0; node < 4; node += 1) {
+      const local = all.slice(8 * node, 8 * node + 8);
+      for (const at of local) assert.equal(local.filter((one) => others(one, axis) === others(at, axis)).length, inside);
+    }
+  }
+  // Without a placement of its own the numbering is the mesh's.
+  const inOrder = { pp: 1, dp: 2, cp: 1, tp2: 1, tp: 4, rows: 1 };
+  for (let device = 0; device < 32; device += 1) assert.deepEqual(placedCoordinates(mesh, inOrder, device), coordinates(mesh, device));
 });

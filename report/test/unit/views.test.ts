@@ -1,16 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { differences } from "../../src/comparison";
-import type { Plan } from "../../src/data";
 import { bytesText, costText, rangesText, secondsText, specText } from "../../src/format";
 import { groupMemory, thinned } from "../../src/memory_over_time";
 import { layersText, layoutOf } from "../../src/network_layout";
 import { graphOf, membersOf } from "../../src/operator_graph";
 import { shardingColour, shardingName } from "../../src/palette";
-import { shortened } from "../../src/parts/basic";
 import { binaryUnit, tickTexts } from "../../src/parts/chart";
-import { Index } from "../../src/search";
-import { byOpcode, byPhase, dearestMoves } from "../../src/step_breakdown";
+import { Index, operatorOf, parameterOperators, usesOf } from "../../src/search";
+import { byOpcode, byPhase, dearestMoves, stageTimes } from "../../src/step_breakdown";
 import { stepTimeline } from "../../src/step_timeline";
 import { samplePipeline, sampleProgram } from "../sample";
 
@@ -32,12 +29,6 @@ test("ticks tell their values apart", () => {
   assert.deepEqual(tickTexts([1e-3, 1.0001e-3], secondsText), ["1.0000 ms", "1.0001 ms"]);
   assert.equal(binaryUnit(5 * 2 ** 30), 2 ** 30);
   assert.equal(binaryUnit(0), 1);
-});
-
-test("long names lose their middle, by whole characters", () => {
-  assert.equal(shortened("abc", 5), "abc");
-  assert.equal(shortened("abcdefgh", 5), "ab…gh");
-  assert.equal(shortened("😀".repeat(5000), 5), "😀😀…😀😀");
 });
 
 test("the one step takes computation and communication, one after the other", () => {
@@ -142,13 +133,19 @@ test("shardings are told by the axes that cut", () => {
   assert.equal(shardingName([["z"]], [{ name: "z", size: 1 }]), "replicated");
 });
 
-test("plans differ in the parameters that they keep differently", () => {
-  const plan = (spec: string[][]): Plan => {
-    const program = sampleProgram(2, 1);
-    program.parameters[1].spec = spec;
-    return { programs: [program], stages: [] } as unknown as Plan;
-  };
-  assert.deepEqual(differences([plan([[], ["y"]]), plan([[], ["y"]])]), []);
-  const changed = differences([plan([[], ["y"]]), plan([["x"], []])]);
-  assert.deepEqual(changed.map((one) => [one.name, ...one.specs]), [["state['layer1']['w']", "[_,y] y=2", "[x,_] x=2"]]);
+test("a stage's step is its micro-batches and one update, and a group's all of its stages", () => {
+  const plan = samplePipeline(5);
+  assert.deepEqual(stageTimes(plan), [[5, 10, 0.5], [5, 10, 0.5]]);
+  plan.chunks = 2;
+  assert.deepEqual(stageTimes(plan), [[10, 20, 1]]);
+});
+
+test("who reads an array, and what moves it", () => {
+  const program = sampleProgram(3, 4);
+  const names = parameterOperators(program);
+  const weight = operatorOf(program, { program: 0, list: "parameters", index: 1 }, new Map([["state['layer1']['w']", 1]]))!;
+  assert.deepEqual(usesOf(program, weight).users.map((i) => program.instructions.name[i]), ["op.1.1.0", "op.2.1.0", "update.1"]);
+  const before = program.instructions.name.indexOf("op.1.0.3");
+  assert.equal(usesOf(program, before).moves.length, 1); // the all-reduce of the next layer's product
+  assert.equal(operatorOf(program, { program: 0, list: "outputs", index: 0 }, names), undefined);
 });
