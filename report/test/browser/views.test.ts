@@ -91,6 +91,7 @@ test("a plan over groups of nodes has its front, its costs and its pipeline; wha
   assert.match(await main.innerText(), /A step costs \$/);
   await opened.go("Alternatives");
   const chart = opened.page.locator("svg[role=img][aria-label^='Time and cost of the whole run']");
+  await chart.locator("circle").first().waitFor();
   assert.ok((await chart.locator("circle").count()) >= over.choices.filter((one: any) => one.on_front).length);
   assert.equal(await opened.page.locator("main tbody tr").count(), over.choices.length);
   for (const view of ["Network", "Tensor placement"]) {
@@ -113,6 +114,7 @@ test("a plan of a sweep shows how it scales, as the table by itself does", async
     const opened = await Opened.open(browser, folder.report(`${file}.html`, folder.file(file)));
     await opened.go("Scaling");
     const chart = opened.page.locator("svg[role=img][aria-label='Tokens a second by number of GPUs']");
+    await chart.locator("circle").first().waitFor();
     assert.equal(await chart.locator("circle").count(), 3);
     assert.doesNotMatch(await chart.innerHTML(), /NaN/);
     await opened.expectClean();

@@ -184,8 +184,9 @@ void SegmentRows(const Plan& plan, const AddRow& add) {
     for (const SegmentNode& node : graph.nodes) {
       const DrawnSegment& segment = graph.segments[node.segment];
       add({stage, kPhaseNames[segment.phase], node.layers[0] < 0 ? "" : NumbersCell(node.layers),
-           NumberCell(static_cast<int64_t>(node.layers.size())), NumberCell(segment.operators),
-           NumberCell(segment.seconds), NumberCell(segment.communication_seconds)});
+           NumberCell(static_cast<int64_t>(node.layers.size())), NumberCell(segment.rounds),
+           NumberCell(segment.operators), NumberCell(segment.seconds),
+           NumberCell(segment.communication_seconds)});
     }
   });
 }
@@ -320,7 +321,8 @@ std::vector<TableOfPlans> Tables() {
        {"stage", "instruction", "value", "kind", "axes", "count", "bytes_per_device", "seconds"},
        &InstructionCollectiveRows},
       {"segments",
-       {"stage", "phase", "layers", "times", "operators", "seconds", "communication_seconds"},
+       {"stage", "phase", "layers", "times", "rounds", "operators", "seconds",
+        "communication_seconds"},
        &SegmentRows},
       {"memory", MemoryHeader({"stage", "time", "seconds", "instruction"}), &MemoryRows},
       {"timeline",
