@@ -12,7 +12,7 @@ from pages import ROOT
 PAGE = (ROOT / "docs" / "plan-schema.md").read_text()
 HLO = ROOT / "tests" / "data" / "hlo"
 # Plans of all kinds: sharding alone, with given shardings and an annotated network, a pipeline over two
-# types of devices, a model with everything that is optional, one over groups of nodes, sharding alone
+# types of devices, a model with everything that is optional, one of a sweep, one over groups of nodes, sharding alone
 # with measured segments.
 PLANS = [
     f"plan {HLO}/tiny_gpt.train.hlo.txt.gz --cluster 8xh100-sxm --mesh 2x4 --memory 20MiB",
@@ -20,6 +20,7 @@ PLANS = [
     f"plan {HLO}/tiny_gpt.train.hlo.txt.gz --cluster 4xh100-sxm+4xa100-80g --pipeline 2 --deadline 5s",
     "plan - --cluster 8xh100-sxm --mesh 8 --fix x=[_,x] --fix w=[x,_] --fix v=[x,_]",
     "plan llama3-8b --cluster 2x8xh100-sxm --global-batch 64 --mtbf 50000h",
+    "plan llama3-8b --cluster 8xh100-sxm --global-batch 16 --sweep gpus=4..8",
     "plan llama3-8b --cluster 1x8xh100-sxm+2x8xa100-80g --global-batch 32 --pareto --steps 10",
     f"plan {HLO}/tiny_gpt.train.hlo.txt.gz --cluster 4xh100-sxm --mesh 4 --db DATABASE",
 ]

@@ -297,7 +297,7 @@ export function Bars({
   return (
     <div ref={box}>
       {width > 0 && (
-        <svg width={width} height={row * bars.length + 4} role="img" aria-label={`${label}: ${bars.slice(0, 30).map((b) => `${b.name} ${text(b.value)}`).join(", ")}`}>
+        <svg width={width} height={row * bars.length + 4} role="img" aria-label={`${label}: ${bars.slice(0, 30).map((b) => `${shortened(b.name, 100)} ${text(b.value)}`).join(", ")}`}>
           {bars.map((bar, i) => {
             let from = 0;
             const parts = bar.parts ?? [{ value: bar.value, colour: bar.colour }];

@@ -9,7 +9,7 @@ const readable = 70;
 const most = 600;
 
 export function collectiveText(one: Collective): string {
-  return `${one.kind} ${one.axes.join(",")}`;
+  return `${one.kind} ${shortened(one.axes.join(","), 60)}`;
 }
 
 function pathOf(points: { x: number; y: number }[]): string {
@@ -106,7 +106,7 @@ export function OperatorPicture({
                   <rect width={operatorBox.width} height="26" rx="13" style={{ fill: "none", stroke: "var(--line)", strokeDasharray: "4 3" }} />
                   <text class="tick" x={operatorBox.width / 2} y="17" text-anchor="middle">
                     {shortened(node.text, 27)}
-                    <title>{node.text.slice(0, 400)}</title>
+                    <title>{shortened(node.text, 400)}</title>
                   </text>
                 </g>
               );
@@ -121,7 +121,7 @@ export function OperatorPicture({
                 transform={`translate(${left} ${node.y - operatorBox.height / 2})`}
                 tabindex={0}
                 role="button"
-                aria-label={`${instructions.name[i].slice(0, 100)}, ${program.opcodes[instructions.opcode[i]]}, ${specText(spec)}${made.map((one) => `, ${collectiveText(one)}`).join("")}`}
+                aria-label={`${shortened(instructions.name[i], 100)}, ${program.opcodes[instructions.opcode[i]]}, ${specText(spec)}${made.map((one) => `, ${collectiveText(one)}`).join("")}`}
                 onClick={() => onPick(i)}
                 onKeyDown={(event) => {
                   if (event.key !== "Enter" && event.key !== " ") return;
@@ -146,7 +146,7 @@ export function OperatorPicture({
                     {made.length > 1 ? ` +${made.length - 1}` : ""}
                   </text>
                 )}
-                <title>{instructions.name[i].slice(0, 400)}</title>
+                <title>{shortened(instructions.name[i], 400)}</title>
               </g>
             );
           })}

@@ -136,7 +136,7 @@ function Nodes({
   return (
     <Scroll label={`${plural(nodes, "node")} of ${device}`}>
       <h2>
-        {plural(nodes, "node")} of {perNode} <bdi>{device}</bdi>
+        {plural(nodes, "node")} of {perNode} <Name text={device} />
       </h2>
       <svg
         width={columns * (width + 8)}
@@ -197,7 +197,7 @@ function MeshTable({ plan }: { plan: Plan }) {
       caption="Axes of the mesh"
       rows={plan.mesh.map((axis, a) => ({ axis, stride: strides[a] }))}
       columns={[
-        { title: "axis", cell: ({ axis }) => <bdi>{axis.name}</bdi> },
+        { title: "axis", cell: ({ axis }) => <Name text={axis.name} /> },
         { title: "size", number: true, cell: ({ axis }) => axis.size },
         ...(placement
           ? [{ title: "of a group in a node", number: true, cell: ({ axis }: { axis: Axis }) => placement[axis.name as "tp"] ?? "" }]

@@ -35,7 +35,7 @@ function one(verification: Verification) {
         <Name text={verification.plan} />
       </h2>
       <p>
-        Run on <bdi>{verification.devices}</bdi>:{" "}
+        Run on <Name text={verification.devices} class="inline" />:{" "}
         <strong class={verification.passed ? "good" : "bad"}>{verification.passed ? "verified" : "not verified"}</strong>
       </p>
       <Legend entries={[["planned", series(0)], ["measured", series(1)]]} />

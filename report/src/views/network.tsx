@@ -187,7 +187,7 @@ function Opened({ program, number, node, layer, onLayer }: { program: Program; n
   const members = useMemo(() => membersOf(program, node, layer), [program, node, layer]);
   const picked = chosen?.list === "instructions" && chosen.program === number ? chosen.index : -1;
   return (
-    <section class="panel" id="opened" aria-label={`Segment ${segment.label}`}>
+    <section class="panel" id="opened" aria-label={`Segment: ${segment.label}`}>
       <h2>
         {[phaseTitles[segment.phase], layersText(layers) || outsideText(segment)].join(": ")}
       </h2>

@@ -10,6 +10,7 @@ import { ProgramChoice, programName, stagesOf } from "../parts/program_choice";
 import { TilePicture } from "../parts/tile_picture";
 import { collectiveText } from "../parts/operator_picture";
 import { find, operatorOf, parameterOperators, usesOf } from "../search";
+import { shortened } from "../text";
 import { meshSize } from "../tiles";
 
 const lists: ArrayReference["list"][] = ["parameters", "outputs", "instructions"];
@@ -153,7 +154,7 @@ function Chosen({ reference }: { reference: ArrayReference }) {
       ) : (
         <TilePicture
           key={`${reference.list} ${reference.index}`}
-          name={one.name.slice(0, 200)}
+          name={shortened(one.name, 200)}
           shape={one.type.shape}
           spec={one.spec}
           mesh={program.mesh}

@@ -7,6 +7,7 @@ import { bytesText, costText, countText, percentText } from "../format";
 import { collectiveColour, communicationColour, computeColour, taskColours } from "../palette";
 import { Legend, Name, Stack, Table } from "../parts/basic";
 import { Bars } from "../parts/chart";
+import { collectiveText } from "../parts/operator_picture";
 import { ProgramChoice, programName } from "../parts/program_choice";
 import { byOpcode, byPhase, dearestMoves, stageTimes } from "../step_breakdown";
 import { timeParts } from "./summary";
@@ -47,14 +48,14 @@ function OfProgram({ program, name, number }: { program: Program; name: string; 
               <Bars
                 label={`Communication of ${name}`}
                 text={time}
-                bars={program.collectives.map((one) => ({ name: `${one.kind} ${one.axes.join(",")}`, value: one.seconds, colour: collectiveColour(one.kind) }))}
+                bars={program.collectives.map((one) => ({ name: collectiveText(one), value: one.seconds, colour: collectiveColour(one.kind) }))}
               />
               <Table
                 caption={`Collectives of ${name}`}
                 rows={program.collectives}
                 columns={[
                   { title: "collective", cell: (one) => one.kind },
-                  { title: "axes", cell: (one) => <bdi>{one.axes.join(", ")}</bdi> },
+                  { title: "axes", cell: (one) => <Name text={one.axes.join(", ")} /> },
                   { title: "count", number: true, cell: (one) => countText(one.count) },
                   { title: "bytes", number: true, cell: (one) => bytesText(one.bytes) },
                   { title: "time", number: true, cell: (one) => time(one.seconds) },
@@ -76,7 +77,7 @@ function OfProgram({ program, name, number }: { program: Program; name: string; 
             caption="The dearest collectives"
             rows={dearest}
             columns={[
-              { title: "collective", cell: (one) => `${one.kind} ${one.axes.join(",")}` },
+              { title: "collective", cell: (one) => collectiveText(one) },
               { title: "time", number: true, cell: (one) => time(one.seconds) },
               { title: "count", number: true, cell: (one) => countText(one.count) },
               { title: "bytes", number: true, cell: (one) => bytesText(one.bytes) },
