@@ -64,9 +64,31 @@ TEST(DbCommand, ListsAndShows) {
   const RunResult all = RunMeshwright({"db", "show", path});
   EXPECT_THAT(all.out, HasSubstr("out of memory"));
   ExpectFits(all.out);
-  const RunResult none = RunMeshwright({"db", "show", path, "b"});
-  EXPECT_EQ(none.exit_code, 2);
-  EXPECT_THAT(none.err, HasSubstr("no such profiles"));
+}
+
+TEST(DbCommand, FindsWhatAFilterMeansOrSaysThatThereIsNothing) {
+  const ScratchFolder folder;
+  const std::string path = folder.Path("p.sqlite");
+  MakeDatabase(path, 1e-3);
+  const std::string all = RunMeshwright({"db", "show", path}).out;
+  for (const char* mesh : {"4", "x=4"}) {
+    const RunResult show = RunMeshwright({"db", "show", path, "--mesh", mesh});
+    EXPECT_EQ(show.exit_code, 0) << show.err;
+    EXPECT_EQ(show.out, all);
+  }
+  for (const char* verb : {"list", "show", "export"}) {
+    for (const auto& filter : std::vector<std::pair<std::string, std::string>>{
+             {"--mesh", "2x2"}, {"--kind", "gemm"}, {"--environment", "7"}}) {
+      const RunResult none = RunMeshwright({"db", verb, path, filter.first, filter.second});
+      EXPECT_EQ(none.exit_code, 2) << verb << filter.first;
+      EXPECT_THAT(none.out, IsEmpty());
+      EXPECT_THAT(none.err, HasSubstr("holds no such profiles"));
+    }
+    const RunResult malformed = RunMeshwright({"db", verb, path, "--mesh", "4x"});
+    EXPECT_EQ(malformed.exit_code, 2);
+    EXPECT_THAT(malformed.err, HasSubstr("--mesh: "));
+  }
+  EXPECT_EQ(RunMeshwright({"db", "show", path, "b"}).exit_code, 2);
 }
 
 TEST(DbCommand, ExportsBothForms) {
@@ -87,6 +109,9 @@ TEST(DbCommand, ExportsBothForms) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
   EXPECT_THAT(text, HasSubstr("\"[x,_,_] > m=x | k=x, \"\"n\"\"=x > [_,_,_] #0\""));
   EXPECT_EQ(RunMeshwright({"db", "export", path, "-o", path}).exit_code, 2);
+  // What a file holds does not act on a terminal.
+  const RunResult failed = RunMeshwright({"db", "export", path, "--format", "csv", "--failed"});
+  EXPECT_THAT(failed.out, HasSubstr(",no\\nroom\n"));
 }
 
 TEST(DbCommand, MergesAndPrunes) {
@@ -121,6 +146,7 @@ TEST(DbCommand, RefusesBadInput) {
   }
   EXPECT_EQ(RunMeshwright({"db", "prune", folder.Path("none"), "--failed"}).exit_code, 2);
   EXPECT_EQ(RunMeshwright({"db", "merge", folder.Path("none"), folder.Path("no")}).exit_code, 2);
+  EXPECT_EQ(RunMeshwright({"db", "merge", folder.Path("none"), text}).exit_code, 2);
   EXPECT_EQ(folder.Names(), std::vector<std::string>{"text"});
   EXPECT_EQ(RunMeshwright({"db"}).exit_code, 2);
   EXPECT_EQ(RunMeshwright({"db", "list", text, "--environment", "-1"}).exit_code, 2);
@@ -161,7 +187,8 @@ TEST(DbCommand, PlansWithADatabase) {
   const nlohmann::json plan = nlohmann::json::parse(ReadText(folder.Path("plan.json")));
   EXPECT_EQ(plan["schema"], 7);
   EXPECT_EQ(plan["options"]["database"], path);
-  EXPECT_EQ(plan["profile"]["environment"]["device"], "NVIDIA H100 80GB HBM3");
+  EXPECT_FALSE(plan["profile"].contains("environment"));  // nothing of this program was measured
+  EXPECT_THAT(run.out, HasSubstr("holds no measurements of this program"));
   EXPECT_FALSE(plan["segments"].empty());
   const std::vector<std::pair<std::vector<std::string>, std::string>> bad = {
       {{"--pipeline", "2"}, "--db cannot be combined with --pipeline"},
@@ -177,6 +204,13 @@ TEST(DbCommand, PlansWithADatabase) {
     EXPECT_EQ(refused.exit_code, 2);
     EXPECT_THAT(refused.err, HasSubstr(why));
   }
+  const RunResult unknown = RunMeshwright({"plan", program, "--cluster", "4xh100-sxm", "--mesh",
+                                           "4", "--db", path, "--db-environment", "7"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("--db-environment: found 7, expected the number of one"));
+  EXPECT_EQ(RunMeshwright({"plan", program, "--cluster", "4xh100-sxm", "--db-environment", "1"})
+                .exit_code,
+            2);
   const RunResult empty =
       RunMeshwright({"plan", program, "--cluster", "4xh100-sxm", "--mesh", "4", "--db", ""});
   EXPECT_EQ(empty.exit_code, 2);

@@ -16,7 +16,6 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "meshwright/base/file.h"
-#include "meshwright/profile/known_profiles.h"
 
 namespace meshwright {
 namespace {
@@ -351,36 +350,6 @@ TEST_F(Database, ReadsFilesThatCannotBeWritten) {
   const auto write = ProfileDatabase::Open(path, Access::kWrite);
   ASSERT_FALSE(write.ok());
   EXPECT_THAT(std::string(write.status().message()), HasSubstr("cannot write " + path));
-}
-
-TEST_F(Database, KnownProfilesAreOfOneEnvironment) {
-  const std::string path = Made("a.sqlite");
-  const auto known = [&](const std::string& cluster) {
-    return KnownProfiles::Read(path, *ParseCluster(cluster));
-  };
-  EXPECT_EQ(known("4xh100-sxm")->environment(), kDevice);
-  EXPECT_TRUE(known("4xh100-sxm")->warnings().empty());
-  EXPECT_NE(known("4xh100-sxm")->Find(Key(0)), nullptr);
-  EXPECT_EQ(known("4xh100-sxm")->Of(Key(0).program, "x=4").size(), 1U);
-  EXPECT_EQ(known("4xh100-sxm")->Of(Key(0).program, "x=8").size(), 0U);
-  for (const char* foreign : {"4xa100-80g", "2x8xh100-sxm"}) {
-    const auto refused = known(foreign);
-    ASSERT_FALSE(refused.ok());
-    EXPECT_THAT(std::string(refused.status().message()), HasSubstr("holds no measurements of"));
-    EXPECT_THAT(std::string(refused.status().message()), HasSubstr("NVIDIA H100 80GB HBM3"));
-  }
-  // A later environment goes before, but not one of a host that stands for such devices.
-  absl::StatusOr<ProfileDatabase> database = ProfileDatabase::Open(path, Access::kWrite);
-  ProfileEnvironment later = kDevice, host = kDevice;
-  later.libraries = "jax 0.7.0";
-  host.device = "cpu";
-  ASSERT_TRUE(database->Store(later, Key(1), "", Measured({1})).ok());
-  ASSERT_TRUE(database->Store(host, Key(2), "", Measured({1})).ok());
-  const auto mixed = known("4xh100-sxm");
-  EXPECT_EQ(mixed->environment(), later);
-  EXPECT_EQ(mixed->Find(Key(0)), nullptr);
-  EXPECT_NE(mixed->Find(Key(1)), nullptr);
-  EXPECT_EQ(mixed->warnings().size(), 2U);
 }
 
 }  // namespace

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "meshwright/cluster/calibration.h"
 #include "meshwright/plan/plan_json.h"
@@ -151,6 +153,112 @@ TEST_F(PlanProfiled, TakesWhatWasMeasuredToBeFast) {
   const std::string table = PlanTable(plan);
   EXPECT_THAT(table, HasSubstr("measured on NVIDIA H100, cuda 12080, jax 0.6.0"));
   EXPECT_THAT(table, ::testing::Not(HasSubstr("predicted")));
+}
+
+// Measured times are twenty times those predicted, as on a host's processors. On every mesh that
+// was not measured a plan seems faster by that; it is no better for it.
+TEST_F(PlanProfiled, ComparesMeshesOnWhichAsMuchWasMeasured) {
+  ProgramRequest request = Request("mlp_adam.train.hlo.txt", "4xh100-sxm", "auto");
+  const TestProgram program = ProgramFromData("mlp_adam.train.hlo.txt");
+  const auto cluster = ParseCluster("4xh100-sxm");
+  const auto measure = [&](const std::string& spec, double times, size_t segments) {
+    const Mesh mesh = TestMesh(spec, "4xh100-sxm");
+    const auto model = (*ChooseCostModel("auto", *cluster))->make(mesh);
+    const auto space = SegmentSpace::Make(program.graph, mesh, *model);
+    ASSERT_TRUE(space.ok()) << space.status();
+    for (size_t s = 0; s < std::min(segments, (*space)->segments().size()); ++s) {
+      for (int i = 0; i < 40; ++i) {
+        const auto next = *(*space)->Next(static_cast<int32_t>(s));
+        if (!next.has_value()) break;
+        Store({(*space)->segments()[s].fingerprint, ProfileMeshText(mesh), next->key},
+              {times * next->seconds});
+      }
+    }
+  };
+  const auto plan_of = [&] {
+    absl::StatusOr<PlannedProgram> planned = PlanProfiledProgram(request);
+    EXPECT_TRUE(planned.ok()) << planned.status();
+    return planned->plan;
+  };
+  const auto mesh_of = [](const Plan& plan) {
+    std::vector<int64_t> sizes;
+    for (const PlanAxis& axis : plan.mesh) sizes.push_back(axis.size);
+    return sizes;
+  };
+  constexpr size_t kAll = 100;
+  // Some of the segments: better than nothing.
+  measure("2x2", 20, 1);
+  Plan plan = plan_of();
+  EXPECT_EQ(mesh_of(plan), (std::vector<int64_t>{2, 2}));
+  EXPECT_THAT(plan.warnings, ::testing::Contains(HasSubstr("left out: less was measured there")));
+  EXPECT_TRUE(plan.profile->environment.has_value());
+  // All of them, and another mesh: both are compared, others are not.
+  measure("2x2", 20, kAll);
+  measure("4", 40, kAll);
+  plan = plan_of();
+  EXPECT_EQ(mesh_of(plan), (std::vector<int64_t>{2, 2}));
+  EXPECT_THAT(plan.warnings, ::testing::Not(::testing::Contains(HasSubstr("x=4 "))));
+  // What says "measured" was measured.
+  for (const PlanSegment& segment : plan.segments)
+    EXPECT_EQ(segment.basis, segment.samples > 0 ? "measured" : "predicted");
+  EXPECT_TRUE(std::any_of(plan.segments.begin(), plan.segments.end(),
+                          [](const PlanSegment& s) { return s.basis == "measured"; }));
+  // A mesh of which nothing is known has only predictions, and does not say otherwise.
+  request.cluster = "8xh100-sxm";
+  request.mesh = "8";
+  plan = plan_of();
+  EXPECT_FALSE(plan.profile->environment.has_value());
+  EXPECT_THAT(plan.warnings, ::testing::Contains(HasSubstr("no measurements of this program")));
+  EXPECT_THAT(PlanTable(plan), ::testing::Not(HasSubstr("measured on")));
+}
+
+// Predictions of a segment that was not measured, and of moves, are off as much as those of the
+// others.
+TEST_F(PlanProfiled, ScalesWhatIsPredictedLikeTheRest) {
+  const ProgramRequest request = Request("tiny_gpt.train.hlo.txt.gz", "4xh100-sxm", "4");
+  const TestProgram program = ProgramFromData("tiny_gpt.train.hlo.txt.gz");
+  const Mesh mesh = TestMesh("4", "4xh100-sxm");
+  const auto cluster = ParseCluster("4xh100-sxm");
+  const auto model = (*ChooseCostModel("auto", *cluster))->make(mesh);
+  const auto space = SegmentSpace::Make(program.graph, mesh, *model);
+  ASSERT_TRUE(space.ok()) << space.status();
+  const auto next = *(*space)->Next(0);
+  Store({(*space)->segments()[0].fingerprint, "x=4", next->key}, {50 * next->seconds});
+  const auto planned = PlanProfiledProgram(request);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  int predicted = 0;
+  for (const PlanSegment& segment : planned->plan.segments) {
+    if (segment.basis == "measured") continue;
+    ++predicted;
+    EXPECT_NEAR(segment.seconds, 50 * segment.model_seconds, 1e-9 * segment.seconds);
+  }
+  EXPECT_GT(predicted, 0);
+}
+
+// Layers whose operators are all in one conditional: some of the parts have no program.
+TEST_F(PlanProfiled, PartsWithoutProgramAreNotMeasured) {
+  const ProgramRequest request = Request("pipeline/slice_cond.hlo.txt.gz", "4xh100-sxm", "4");
+  const auto planned = PlanProfiledProgram(request);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  const TestProgram program = ProgramFromData("pipeline/slice_cond.hlo.txt.gz");
+  const Mesh mesh = TestMesh("4", "4xh100-sxm");
+  const auto model = FindCostModel("calibrated")->make(mesh);
+  const auto space = SegmentSpace::Make(program.graph, mesh, *model);
+  ASSERT_TRUE(space.ok()) << space.status();
+  std::set<std::string> with, without;
+  for (const Segment& segment : (*space)->segments()) {
+    (segment.has_program() ? with : without).insert(segment.fingerprint);
+    if (segment.has_program()) continue;
+    EXPECT_TRUE(segment.blocks.empty());
+  }
+  EXPECT_FALSE(without.empty());
+  EXPECT_EQ(with.size() + std::count_if((*space)->segments().begin(), (*space)->segments().end(),
+                                        [](const Segment& s) { return !s.has_program(); }),
+            (*space)->segments().size());
+  std::set<std::string> planned_segments;
+  for (const PlanSegment& segment : planned->plan.segments)
+    planned_segments.insert(segment.fingerprint);
+  EXPECT_EQ(planned_segments, with);
 }
 
 // What ran out of memory or failed is not chosen again, however fast it seems.

@@ -151,6 +151,7 @@ HELLO = (
     '{"event": "ready", "device": "toy", "device_type": "", "devices": 4, "driver": "", '
     '"libraries": "none", "hosts": 1}'
 )
+SILENT = "' + str(time.sleep(60)) + '"  # for a minute
 TOY = """#!{python}
 import json, os, signal, sys, time
 print('{hello}', flush=True)
@@ -186,8 +187,11 @@ def step(data):
 def toy(folder, misbehave="pass", hello=HELLO):
     path = folder / "worker"
     text = TOY.format(python=sys.executable, hello=hello, marks=str(folder), misbehave=misbehave)
-    path.write_text(text)
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    # One that runs cannot be written.
+    if not path.exists() or path.read_text() != text:
+        path.unlink(missing_ok=True)
+        path.write_text(text)
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return str(path)
 
 
@@ -272,6 +276,209 @@ def test_a_program_that_always_fails_is_given_up(step, tmp_path, misbehave, why)
     report = json.loads(done.stdout)
     assert report["failed"] >= 1 and report["measured"] >= 1
     assert any(why in warning for warning in report["warnings"])
+
+
+def start_toy(step, folder, *options, **how):
+    words = ["--mesh", "4", "--devices", "host:4", "--budget", "60s", "--json", *options]
+    return subprocess.Popen(
+        command(step, folder / "profiles.sqlite", *words),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(MESHWRIGHT_PYTHON=toy(folder, **how)),
+    )
+
+
+def test_profilers_at_once_share_the_work(step, tmp_path):
+    processes = [start_toy(step, tmp_path, misbehave="time.sleep(0.02)") for _ in range(3)]
+    reports = []
+    for process in processes:
+        output, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors
+        reports.append(json.loads(output))
+    measured = runs(tmp_path / "profiles.sqlite")
+    assert set(measured.values()) == {1}
+    assert sum(report["measured"] for report in reports) == len(measured)
+    assert all(report["complete"] for report in reports)
+    # Whoever comes last has something to do, too.
+    assert all(report["measured"] > 0 for report in reports)
+
+
+def test_what_a_killed_profiler_was_at_is_free(step, tmp_path):
+    first = start_toy(step, tmp_path, misbehave="time.sleep(0 if first_time('one') else 60)")
+    for line in first.stderr:
+        if "measured 1" in line:
+            break
+    time.sleep(0.5)
+    with sqlite3.connect(tmp_path / "profiles.sqlite") as connection:
+        assert connection.execute("SELECT COUNT(*) FROM claim").fetchone()[0] > 0
+    first.kill()
+    first.wait()
+    begun = time.monotonic()
+    done = toy_run(step, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["complete"]
+    assert time.monotonic() - begun < 15
+    assert set(runs(tmp_path / "profiles.sqlite").values()) == {1}
+
+
+@pytest.mark.parametrize("moment", range(6))
+def test_killed_at_any_moment_nothing_is_lost(step, tmp_path, moment):
+    database = tmp_path / "profiles.sqlite"
+    first = start_toy(step, tmp_path, misbehave="time.sleep(0.01)")
+    for line in first.stderr:
+        if "measured 1," in line:
+            break
+    time.sleep(0.037 * moment)
+    first.kill()
+    told = re.findall(r"measured (\d+)", line + first.stderr.read())
+    first.wait()
+    before = runs(database)
+    assert len(before) >= int(told[-1])
+    done = toy_run(step, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["complete"]
+    after = runs(database)
+    assert before.items() <= after.items() and set(after.values()) == {1}
+
+
+def test_interrupted_it_says_what_there_is(step, tmp_path):
+    first = start_toy(step, tmp_path, misbehave="time.sleep(0.05)")
+    for line in first.stderr:
+        if "measured 2," in line:
+            break
+    first.send_signal(signal.SIGINT)
+    output, errors = first.communicate(timeout=30)
+    assert first.returncode == 130
+    assert errors.splitlines()[-1].startswith("meshwright: interrupted; what was measured is in ")
+    report = json.loads(output)
+    assert report["measured"] == len(runs(tmp_path / "profiles.sqlite"))
+    again = json.loads(toy_run(step, tmp_path).stdout)
+    assert again["complete"] and again["known"] > 0
+
+
+def test_interrupted_before_it_could_begin(step, tmp_path):
+    first = start_toy(step, tmp_path, hello=SILENT)
+    time.sleep(1)
+    first.send_signal(signal.SIGINT)
+    _, errors = first.communicate(timeout=30)
+    assert first.returncode == 130 and errors == "meshwright: interrupted\n"
+    assert not (tmp_path / "profiles.sqlite").exists()
+
+
+def test_a_worker_killed_when_time_is_nearly_over(step, tmp_path):
+    """The next one is not ready in time: that is no reason to fail."""
+    misbehave = (
+        "n = len(os.listdir(marks)); open(os.path.join(marks, f'm{n}'), 'w').close()\n"
+        "        if n > 4: open(os.path.join(marks, 'late'), 'w').close();"
+        " os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    path = Path(toy(tmp_path, misbehave=misbehave))
+    head = "import json, os, signal, sys, time\n"
+    path.write_text(
+        path.read_text().replace(
+            head, head + f"if os.path.exists({str(tmp_path / 'late')!r}): time.sleep(60)\n"
+        )
+    )
+    done = run(
+        step,
+        tmp_path / "profiles.sqlite",
+        *("--mesh", "4", "--devices", "host:4", "--budget", "6s", "--json"),
+        MESHWRIGHT_PYTHON=str(path),
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["measured"] == len(runs(tmp_path / "profiles.sqlite")) > 0
+    assert not report["complete"]
+
+
+def test_a_worker_that_is_killed_before_it_is_ready_is_started_again(step, tmp_path):
+    path = Path(toy(tmp_path))
+    head = "import json, os, signal, sys, time\n"
+    mark = str(tmp_path / "early")
+    path.write_text(
+        path.read_text().replace(
+            head,
+            head + f"if not os.path.exists({mark!r}):\n"
+            f"    open({mark!r}, 'w').close(); os.kill(os.getpid(), signal.SIGKILL)\n",
+        )
+    )
+    words = ("--mesh", "4", "--devices", "host:4", "--budget", "20s", "--json")
+    done = run(step, tmp_path / "a.sqlite", *words, MESHWRIGHT_PYTHON=str(path))
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["complete"]
+    path.write_text(path.read_text().replace("if not os.path.exists", "if True or os.path.exists"))
+    done = run(step, tmp_path / "b.sqlite", *words, MESHWRIGHT_PYTHON=str(path))
+    assert done.returncode == 2
+    assert "was ended by signal 9 (Killed) before it was ready, as did 5 before it" in done.stderr
+    assert not (tmp_path / "b.sqlite").exists()
+
+
+def test_what_failed_is_tried_again_when_asked(step, tmp_path):
+    """What timed out also when there is more patience than there was."""
+    hang = (
+        "if not first_time('first') and not os.path.exists(os.path.join(marks, 'cured')):"
+        " time.sleep(60)"
+    )
+    options = ("--patience", "0.3s", "--threads", "1")
+    done = toy_run(step, tmp_path, *options, "--budget", "1.8s", misbehave=hang)
+    assert done.returncode == 0, done.stderr
+    first = json.loads(done.stdout)
+    assert first["failed"] > 0 and first["measured"] == 1
+    (tmp_path / "cured").touch()
+    again = json.loads(toy_run(step, tmp_path, *options, misbehave=hang).stdout)
+    assert again["failed"] == 0 and sum(s["failed"] for s in again["segments"]) == first["failed"]
+    longer = ("--patience", "0.5s", "--threads", "1")
+    patient = json.loads(toy_run(step, tmp_path, *longer, misbehave=hang).stdout)
+    assert patient["complete"] and not any(s["failed"] for s in patient["segments"])
+
+
+def test_what_does_not_fit_is_tried_again_when_asked(step, tmp_path):
+    fail = (
+        "if not os.path.exists(os.path.join(marks, 'cured')) and not first_time('first'):\n"
+        "            say('done', job, status='out_of_memory', error='full'); continue"
+    )
+    first = json.loads(toy_run(step, tmp_path, misbehave=fail).stdout)
+    assert first["failed"] > 0 and first["measured"] == 1
+    (tmp_path / "cured").touch()
+    again = json.loads(toy_run(step, tmp_path, misbehave=fail).stdout)
+    assert sum(s["failed"] for s in again["segments"]) > 0
+    words = ("--mesh", "4", "--devices", "host:4", "--budget", "20s", "--json", "--retry")
+    worker = toy(tmp_path, misbehave=fail)
+    done = run(step, tmp_path / "profiles.sqlite", *words, MESHWRIGHT_PYTHON=worker)
+    retried = json.loads(done.stdout)
+    assert retried["complete"] and not any(s["failed"] for s in retried["segments"])
+
+
+def test_a_database_that_is_taken_away(step, tmp_path):
+    first = start_toy(step, tmp_path, misbehave="time.sleep(0.05)")
+    for line in first.stderr:
+        if "measured 2," in line:
+            break
+    (tmp_path / "profiles.sqlite").unlink()
+    output, errors = first.communicate(timeout=30)
+    assert first.returncode == 2 and not output
+    assert "profiles.sqlite was removed or replaced while this wrote to it" in errors
+    assert not (tmp_path / "profiles.sqlite").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "how"),
+    [
+        ((), {"hello": '{"event": "unusable", "message": "no JAX\\\\nhere"}'}),
+        ((), {"hello": '{"event": "ready", "hosts": "many", "devices": "all"}'}),
+        ((), {"misbehave": "sys.exit(3)"}),
+        (("--mesh", "8"), {}),
+        (("--budget", "0.1s"), {"hello": SILENT}),
+    ],
+)
+def test_a_start_that_fails_leaves_nothing(step, tmp_path, options, how):
+    done = toy_run(step, tmp_path, *options, **how)
+    assert done.returncode == 2 and not done.stdout
+    assert [line for line in done.stderr.splitlines() if not line.startswith("[")][-1].startswith(
+        "meshwright: "
+    )
+    assert not list(tmp_path.glob("profiles.sqlite*"))
 
 
 @pytest.mark.parametrize(

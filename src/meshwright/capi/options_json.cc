@@ -85,6 +85,13 @@ constexpr KeyRow kKeys[] = {
        if (!o.search.db.empty()) return absl::OkStatus();
        return absl::InvalidArgumentError("found \"\", expected the name of a file");
      }},
+    {"db-environment",
+     [](const InputJson& json, CapiOptions& o) {
+       uint64_t number = 0;
+       MW_RETURN_IF_ERROR(ReadInteger(json, 1, std::numeric_limits<int64_t>::max(), number));
+       o.search.db_environment = static_cast<int64_t>(number);
+       return absl::OkStatus();
+     }},
     {"threads",
      [](const InputJson& json, CapiOptions& o) {
        uint64_t threads = 0;

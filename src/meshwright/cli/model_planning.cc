@@ -47,8 +47,9 @@ constexpr std::initializer_list<const char*> kModelOptions = {
     "--restart",      "--sweep", "--fused-loss", "--weak", "--csv",
     "--for"};
 constexpr std::initializer_list<const char*> kProgramOptions = {
-    "--mesh", "--db",   "--pipeline", "--micro-batches", "--schedule", "--layers",
-    "--data", "--emit", "--fix-file", "--deadline",      "--seed",     "--no-recompute"};
+    "--mesh",     "--db",     "--db-environment", "--pipeline", "--micro-batches",
+    "--schedule", "--layers", "--data",           "--emit",     "--fix-file",
+    "--deadline", "--seed",   "--no-recompute"};
 
 // The first of `options` that the user gave; null: none.
 template <typename Options>

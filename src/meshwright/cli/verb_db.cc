@@ -1,8 +1,10 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <ctime>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -26,11 +28,16 @@ struct DbCommand {
   std::string program, mesh, kind, format = "json", output, older_than;
   int64_t environment = 0;
   bool json = false, failed = false;
-  ProfileFilter Filter() const {
+  absl::StatusOr<ProfileFilter> Filter() const {
     ProfileFilter filter;
     filter.program = program;
     if (environment > 0) filter.environment = environment;
-    if (!mesh.empty()) filter.mesh = mesh;
+    if (!mesh.empty()) {
+      absl::StatusOr<std::string> text = ProfileMeshText(mesh);
+      if (!text.ok())
+        return absl::InvalidArgumentError(absl::StrCat("--mesh: ", text.status().message()));
+      filter.mesh = *std::move(text);
+    }
     if (!kind.empty()) filter.kind = kind;
     if (failed) filter.measured = false;
     return filter;
@@ -44,11 +51,23 @@ struct Contents {
 };
 
 absl::StatusOr<Contents> ReadContents(const DbCommand& command) {
+  MW_ASSIGN_OR_RETURN(const ProfileFilter filter, command.Filter());
   MW_ASSIGN_OR_RETURN(const ProfileDatabase database,
                       ProfileDatabase::Open(command.file, ProfileDatabase::Access::kRead));
   Contents contents;
-  MW_ASSIGN_OR_RETURN(contents.environments, database.Environments());
-  MW_ASSIGN_OR_RETURN(contents.profiles, database.Find(command.Filter()));
+  MW_ASSIGN_OR_RETURN(contents.profiles, database.Find(filter));
+  MW_ASSIGN_OR_RETURN(std::vector<StoredEnvironment> all, database.Environments());
+  if (contents.profiles.empty() && !all.empty()) {
+    return absl::NotFoundError(absl::StrCat(command.file,
+                                            " holds no such profiles; `meshwright db "
+                                            "list ",
+                                            command.file, "` says what there is"));
+  }
+  for (StoredEnvironment& e : all) {
+    if (std::any_of(contents.profiles.begin(), contents.profiles.end(),
+                    [&](const Profile& profile) { return profile.environment == e.number; }))
+      contents.environments.push_back(std::move(e));
+  }
   return contents;
 }
 
@@ -60,10 +79,6 @@ absl::Status RunDbList(const DbCommand& command) {
 
 absl::Status RunDbShow(const DbCommand& command) {
   MW_ASSIGN_OR_RETURN(const Contents contents, ReadContents(command));
-  if (contents.profiles.empty()) {
-    return absl::NotFoundError(absl::StrCat(
-        command.file, " holds no such profiles; `meshwright db list` says what there is"));
-  }
   return command.json ? PrintOutput(ProfilesJson(contents.environments, contents.profiles))
                       : PrintScreen(ProfilesTable(contents.profiles));
 }
@@ -91,7 +106,7 @@ absl::Status RunDbMerge(const DbCommand& command) {
 }
 
 absl::Status RunDbPrune(const DbCommand& command) {
-  ProfileFilter filter = command.Filter();
+  MW_ASSIGN_OR_RETURN(ProfileFilter filter, command.Filter());
   if (!command.older_than.empty()) {
     const absl::StatusOr<double> age = ParseDuration(command.older_than);
     if (!age.ok())
@@ -115,7 +130,7 @@ absl::Status RunDbPrune(const DbCommand& command) {
 void AddFilterOptions(CLI::App& app, const std::shared_ptr<DbCommand>& command) {
   app.add_option("--environment", command->environment, "number of an environment, see list")
       ->check(CLI::PositiveNumber);
-  app.add_option("--mesh", command->mesh, "like x=2,y=4");
+  app.add_option("--mesh", command->mesh, "like 4, 2x4 or x=2,y=4");
   app.add_option("--kind", command->kind, "segment, reshard, ...");
   app.add_flag("--failed", command->failed, "only what was never measured successfully");
 }

@@ -52,6 +52,11 @@ Action AddPlanVerb(CLI::App& app) {
   app.add_option("--db", options->search.db,
                  "profile database of `meshwright profile`: what was measured of the program's "
                  "segments goes before what is predicted of them");
+  app.add_option("--db-environment", options->search.db_environment,
+                 "number of the environment in that database whose measurements count (see `db "
+                 "list`); needed where several have some of the program")
+      ->check(CLI::PositiveNumber)
+      ->needs("--db");
   app.add_option("--memory", options->search.memory,
                  "memory a device may use, like 60GiB; device: all it has; or unlimited")
       ->capture_default_str();

@@ -22,6 +22,7 @@
 #include "meshwright/cluster/units.h"
 #include "meshwright/plan/request_options.h"
 #include "meshwright/profile/profile_program.h"
+#include "meshwright/profile/write_ahead_log.h"
 
 namespace meshwright {
 namespace {
@@ -99,8 +100,8 @@ absl::Status RunProfile(ProfileCommand& command) {
   const std::string& database = command.request.database;
   // SQLite keeps what it writes in files beside its own first.
   MW_RETURN_IF_ERROR(CheckOutputs(
-      {layers, calibration}, {command.request.program, database, absl::StrCat(database, "-wal"),
-                              absl::StrCat(database, "-shm")}));
+      {layers, calibration},
+      {command.request.program, database, WriteAheadLogOf(database), SharedMemoryOf(database)}));
   if (!calibration.path.empty() && command.request.devices != "gpu") {
     return absl::InvalidArgumentError("--calibrate measures GPUs: it goes with --devices gpu");
   }

@@ -64,6 +64,7 @@ struct ProgramRequest {
   Completion completion = Completion::kLeastCost;
   PipelineChoice pipeline;             // for PlanPipelinedProgram
   std::string database;                // of profiles, for PlanProfiledProgram; empty: none
+  int64_t database_environment = 0;    // number of one in it; 0: the one that knows the program
   std::vector<PlanInput> more_inputs;  // files that the fixes came from
   int threads = 2;
   uint64_t seed = 1;

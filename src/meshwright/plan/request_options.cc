@@ -99,6 +99,7 @@ absl::StatusOr<ProgramRequest> ToProgramRequest(const RequestOptions& options,
   request.threads = options.threads;
   request.seed = options.seed;
   request.database = options.db;
+  request.database_environment = options.db_environment;
   MW_ASSIGN_OR_RETURN(request.memory, ParseMemory(options.memory, StrCat(dashes, "memory")));
   MW_ASSIGN_OR_RETURN(request.deadline_seconds,
                       ParseDeadline(options.deadline, StrCat(dashes, "deadline")));

@@ -31,6 +31,7 @@ struct RequestOptions {
   std::vector<std::string> fixes;      // "NAME=SPEC"
   std::vector<std::string> fix_files;  // see ParseFixFile
   std::string db;                      // profile database to plan with; empty: none
+  int64_t db_environment = 0;          // number of one in it; 0: the one that knows the program
   int threads = 2;                     // 1 to kMaxThreads
   uint64_t seed = 1;
 };

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "meshwright/base/status.h"
 
 namespace meshwright {
 
@@ -15,6 +16,13 @@ std::string ProfileMeshText(const Mesh& mesh) {
   return absl::StrJoin(mesh.axes, ",", [](std::string* out, const MeshAxis& axis) {
     absl::StrAppend(out, axis.name, "=", axis.size);
   });
+}
+
+absl::StatusOr<std::string> ProfileMeshText(std::string_view spec) {
+  Cluster any;  // of as many devices
+  MW_ASSIGN_OR_RETURN(any.devices_per_node, ParseMeshDevices(spec));
+  MW_ASSIGN_OR_RETURN(const Mesh mesh, ParseMesh(spec, any));
+  return ProfileMeshText(mesh);
 }
 
 ProfileKey ReshardingKey(const std::string& shape, const Mesh& mesh, const std::string& from,

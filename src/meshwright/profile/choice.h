@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "meshwright/cluster/mesh.h"
 
 // What there is to choose for a segment of a network, and what was measured of a choice. These are
@@ -104,6 +106,8 @@ struct ProfileKey {
 
 // "x=2,y=2", as in ProfileKey::mesh.
 std::string ProfileMeshText(const Mesh& mesh);
+// The same of a mesh as users write it, "4" or "2x2". Errors: see ParseMesh.
+absl::StatusOr<std::string> ProfileMeshText(std::string_view spec);
 // ProfileKey::program and ::choice of moving an array of `shape`, "bf16[32,1024,2048]", from one
 // sharding to another, once.
 ProfileKey ReshardingKey(const std::string& shape, const Mesh& mesh, const std::string& from,

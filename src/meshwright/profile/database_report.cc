@@ -18,19 +18,12 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// Digits of a fingerprint that tables show.
-constexpr size_t kShownDigits = 8;
-
 std::string TimeText(int64_t unix_seconds) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixSeconds(unix_seconds),
                           absl::UTCTimeZone());
 }
 
 std::string DayText(int64_t unix_seconds) { return TimeText(unix_seconds).substr(0, 10); }
-
-std::string ShownProgram(const ProfileKey& key) {
-  return ProfileKind(key) == "segment" ? key.program.substr(0, kShownDigits) : key.program;
-}
 
 const ProfileEnvironment& EnvironmentOf(const Profile& profile,
                                         const std::vector<StoredEnvironment>& environments) {
@@ -165,15 +158,18 @@ std::string ProfilesJson(const std::vector<StoredEnvironment>& environments,
 
 std::string ProfilesCsv(const std::vector<StoredEnvironment>& environments,
                         const std::vector<Profile>& profiles) {
-  std::string text = transformer::CsvLine(
-      {"device", "device_type", "driver", "libraries", "hosts", "program", "mesh", "choice",
+  std::string text;
+  const auto add = [&text](std::vector<std::string> fields) {
+    for (std::string& field : fields) field = Printable(field);
+    text += transformer::CsvLine(fields);
+  };
+  add({"device", "device_type", "driver", "libraries", "hosts", "program", "mesh", "choice",
        "status", "seconds", "spread", "samples", "peak_bytes", "runs", "latest", "error"});
   const auto number = [](double value) { return absl::StrFormat("%.17g", value); };
   for (const Profile& profile : profiles) {
     const ProfileEnvironment& e = EnvironmentOf(profile, environments);
     const ProfileMeasurement m = profile.Pooled();
-    text += transformer::CsvLine(
-        {e.device, e.device_type, e.driver, e.libraries, absl::StrCat(e.hosts), profile.key.program,
+    add({e.device, e.device_type, e.driver, e.libraries, absl::StrCat(e.hosts), profile.key.program,
          profile.key.mesh, profile.key.choice, std::string(MeasurementStatusName(m.status)),
          number(m.seconds), number(m.spread), absl::StrCat(m.samples), absl::StrCat(m.peak_bytes),
          absl::StrCat(profile.runs.size()), TimeText(profile.latest_unix_seconds()), m.error});

@@ -22,7 +22,7 @@ std::string ProfilesTable(const std::vector<Profile>& profiles);
 // peak_bytes, compile_seconds, collectives)). Times are in UTC, as in RFC 3339.
 std::string ProfilesJson(const std::vector<StoredEnvironment>& environments,
                          const std::vector<Profile>& profiles);
-// A line a profile, RFC 4180.
+// A line a profile, RFC 4180; control characters as escapes, "\x1b".
 std::string ProfilesCsv(const std::vector<StoredEnvironment>& environments,
                         const std::vector<Profile>& profiles);
 

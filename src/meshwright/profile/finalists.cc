@@ -18,6 +18,13 @@ namespace {
 // Of the time, for finding the finalists; the rest is for compiling and running them.
 constexpr double kPlanningShare = 0.4;
 
+// Whether what is known of a step is not to be measured again.
+bool Suffices(const ProfileMeasurement& known, const FinalistOptions& options) {
+  if (known.status == MeasurementStatus::kMeasured) return true;
+  return !options.retry && (known.status != MeasurementStatus::kTimedOut ||
+                            known.limit_seconds >= options.patience_seconds);
+}
+
 void CountStep(const ProfiledPlan& plan, const ProfileMeasurement& measurement,
                FinalistReport* report) {
   if (measurement.status != MeasurementStatus::kMeasured) return;
@@ -50,8 +57,7 @@ absl::StatusOr<FinalistReport> MeasureFinalists(const Graph& graph, const CostMo
   MeasuringClaims claims(*database, environment);
   MW_ASSIGN_OR_RETURN(const std::vector<ClaimAnswer> answers,
                       claims.Claim(keys, [&options](const Profile& profile) {
-                        return !options.retry ||
-                               profile.Pooled().status == MeasurementStatus::kMeasured;
+                        return Suffices(profile.Pooled(), options);
                       }));
   std::vector<const ProfiledPlan*> plans;
   std::vector<WorkerJob> jobs;

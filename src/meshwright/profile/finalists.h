@@ -26,8 +26,10 @@ struct FinalistOptions {
   int most = 4;  // plans
   double seconds = 60;
   int64_t budget_bytes = 0;  // memory of a device
-  bool retry = false;        // what failed before
-  int threads = 2;           // of planning, and of compiling
+  // See ProfileOptions.
+  double patience_seconds = 180;
+  bool retry = false;
+  int threads = 2;  // of planning, and of compiling
   std::function<bool()> stop;
   std::function<void(const FinalistReport& report, const std::string& what)> progress;
 };

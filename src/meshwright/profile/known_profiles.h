@@ -1,8 +1,10 @@
 #ifndef MESHWRIGHT_PROFILE_KNOWN_PROFILES_H_
 #define MESHWRIGHT_PROFILE_KNOWN_PROFILES_H_
 
+#include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -14,22 +16,35 @@
 
 namespace meshwright {
 
-// What a database knows for plans on a cluster, of one environment.
+// Of what a plan wants to know measurements.
+struct ProfilesWanted {
+  std::set<std::string> programs;   // fingerprints of segments, StepProgram of the whole
+  std::vector<std::string> meshes;  // as in ProfileKey::mesh
+  int64_t environment = 0;          // number in the database; 0: the one that has them
+};
+
+// What a database knows for plans of a program on a cluster, of one environment.
 class KnownProfiles {
  public:
   // Takes the environment whose devices are of the cluster's type, on as many hosts as it has
-  // nodes; of several the one in which was measured last, but one of real devices before hosts that
-  // stand for them. Errors: see ProfileDatabase::Open; there are measurements, but none of such an
-  // environment (says of which).
-  static absl::StatusOr<KnownProfiles> Read(const std::string& path, const Cluster& cluster);
+  // nodes, and in which a segment was measured, or failed, on one of the meshes; none where that is
+  // nowhere, and says so. Of hosts that stand for devices only if there is no such environment of
+  // real ones. Errors: see ProfileDatabase::Open; there are several such environments, or
+  // measurements, but none of the cluster's type and nodes (both name them); `wanted` names one
+  // that is not there or is of something else.
+  static absl::StatusOr<KnownProfiles> Read(const std::string& path, const Cluster& cluster,
+                                            const ProfilesWanted& wanted);
 
   // What was measured in just this environment.
   static absl::StatusOr<KnownProfiles> Of(const ProfileDatabase& database,
                                           const ProfileEnvironment& environment);
 
+  // nullopt: nothing is known.
   const std::optional<ProfileEnvironment>& environment() const { return environment_; }
   // All runs of a key pooled; nullptr: none.
   const ProfileMeasurement* Find(const ProfileKey& key) const;
+  // How many choices of a program were measured on a mesh.
+  int64_t Measured(const std::string& program, const std::string& mesh) const;
   // Those of a program on a mesh, by choice.
   std::vector<std::pair<std::string, const ProfileMeasurement*>> Of(const std::string& program,
                                                                     const std::string& mesh) const;

@@ -44,7 +44,7 @@ absl::StatusOr<std::vector<MergeCounts>> MergeDatabases(const std::string& into,
   const std::string made = StrCat(into, ".", NewRandomId());
   const absl::Cleanup remove = [&made] {
     std::error_code ignored;
-    for (const std::string& path : {made, WriteAheadLogOf(made), made + "-shm"})
+    for (const std::string& path : {made, WriteAheadLogOf(made), SharedMemoryOf(made)})
       std::filesystem::remove(path, ignored);
   };
   MW_ASSIGN_OR_RETURN(std::vector<MergeCounts> counts, MergeInto(made, sources));

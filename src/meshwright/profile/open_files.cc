@@ -2,11 +2,13 @@
 
 #include <sys/stat.h>
 
+#include "meshwright/profile/write_ahead_log.h"
+
 namespace meshwright {
 
 OpenFiles::OpenFiles(const std::string& database) {
-  for (const char* suffix : {"", "-wal", "-shm"}) {
-    const std::string path = database + suffix;
+  for (const std::string& path :
+       {DatabaseFileOf(database), WriteAheadLogOf(database), SharedMemoryOf(database)}) {
     struct stat info = {};
     if (stat(path.c_str(), &info) == 0) files_.push_back({path, info.st_dev, info.st_ino});
   }

@@ -112,6 +112,7 @@ absl::Status AddFinalists(const ProfileRequest& request, const Graph& graph,
                           MeasuringWorker* worker, ProfileDatabase* database,
                           ProfileReport* report) {
   options.most = request.finalists;
+  options.patience_seconds = request.patience_seconds;
   options.retry = request.retry;
   options.budget_bytes = BudgetBytes(MemoryBudget(), mesh.cluster);
   MW_ASSIGN_OR_RETURN(

@@ -240,6 +240,7 @@ void ProfiledPlanner::TakeMeasuredStep(ProfiledPlan* plan) {
                                            .samples = measured->samples,
                                            .composed_seconds = plan->intra.step_seconds,
                                            .peak_bytes = measured->peak_bytes};
+    plan->profile->environment = WhereMeasured();
     plan->intra.step_seconds = measured->seconds;
     return;
   }
@@ -247,13 +248,15 @@ void ProfiledPlanner::TakeMeasuredStep(ProfiledPlan* plan) {
 
 PlanProfile ProfiledPlanner::EmptyProfile() const {
   PlanProfile profile;
-  if (const std::optional<ProfileEnvironment>& e = known_.environment()) {
-    profile.environment =
-        PlanEnvironment{e->device, e->device_type, e->driver, e->libraries, e->hosts};
-  }
   for (const SegmentCandidates& all : candidates_->segments())
     profile.choices += static_cast<int64_t>(all.list.size());
   return profile;
+}
+
+std::optional<PlanEnvironment> ProfiledPlanner::WhereMeasured() const {
+  const std::optional<ProfileEnvironment>& e = known_.environment();
+  if (!e.has_value()) return std::nullopt;
+  return PlanEnvironment{e->device, e->device_type, e->driver, e->libraries, e->hosts};
 }
 
 ProfiledPlan ProfiledPlanner::Compose(IntraPlan intra,
@@ -270,9 +273,11 @@ ProfiledPlan ProfiledPlanner::Compose(IntraPlan intra,
   // A measured segment ran by itself: it has in it whatever XLA runs side by side there, and the
   // host's share of a step is left out of it. What the cost model expects the whole to save on top
   // of its own segments is nothing that was measured.
-  if (std::any_of(plan.segments.begin(), plan.segments.end(),
-                  [](const PlanSegment& segment) { return segment.basis == "measured"; }))
-    profile.other_seconds = std::max(profile.other_seconds, HostSeconds());
+  const auto is_measured = [](const auto& part) { return part.basis == "measured"; };
+  const bool any_segment = std::any_of(plan.segments.begin(), plan.segments.end(), is_measured);
+  if (any_segment) profile.other_seconds = std::max(profile.other_seconds, HostSeconds());
+  if (any_segment || std::any_of(profile.moves.begin(), profile.moves.end(), is_measured))
+    profile.environment = WhereMeasured();
   intra.step_seconds = std::max(0.0, profile.segment_seconds + profile.other_seconds);
   plan.step.plan = PlanDigest(graph_, mesh_, intra);
   for (const SegmentCandidate* candidate : chosen)
@@ -295,6 +300,7 @@ double ProfiledPlanner::AddSegments(const std::vector<const SegmentCandidate*>& 
     const int32_t segment = space_->sequence()[p];
     const SegmentCandidate& c = *chosen[p];
     by_model += c.predicted.seconds;
+    if (!space_->segments()[segment].has_program()) continue;
     const auto [entry, is_new] = known.try_emplace({segment, c.predicted.key}, out->size());
     if (!is_new) {
       ++(*out)[entry->second].occurrences;

@@ -78,6 +78,7 @@ class ProfiledPlanner {
   absl::StatusOr<IntraPlan> PlanWhole(const std::vector<const SegmentCandidate*>& chosen);
   ProfiledPlan Compose(IntraPlan intra, const std::vector<const SegmentCandidate*>& chosen) const;
   PlanProfile EmptyProfile() const;
+  std::optional<PlanEnvironment> WhereMeasured() const;
   double HostSeconds() const;
   double AddSegments(const std::vector<const SegmentCandidate*>& chosen,
                      std::vector<PlanSegment>* out) const;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <ctime>
 #include <map>
 #include <optional>
 #include <thread>
@@ -46,7 +45,6 @@ class Profiler {
         database_(database),
         space_(space),
         start_(Clock::now()),
-        start_unix_seconds_(std::time(nullptr)),
         queue_(space, mesh.cluster.device.memory_bytes),
         claims_(database, environment) {}
 
@@ -86,6 +84,7 @@ class Profiler {
     filter.mesh = ProfileMeshText(mesh_);
     MW_ASSIGN_OR_RETURN(const std::vector<Profile> profiles, database_.Find(filter));
     for (const Profile& profile : profiles) {
+      if (options_.retry) runs_before_[TextOf(profile.key)] = profile.runs.size();
       if (Suffices(profile)) known_[TextOf(profile.key)] = profile.Pooled();
     }
     return absl::OkStatus();
@@ -95,7 +94,8 @@ class Profiler {
   bool Suffices(const Profile& profile) const {
     const ProfileMeasurement pooled = profile.Pooled();
     if (pooled.status == MeasurementStatus::kMeasured) return true;
-    if (options_.retry && profile.latest_unix_seconds() < start_unix_seconds_) return false;
+    const auto before = runs_before_.find(TextOf(profile.key));
+    if (before != runs_before_.end() && profile.runs.size() <= before->second) return false;
     return pooled.status != MeasurementStatus::kTimedOut ||
            pooled.limit_seconds >= options_.patience_seconds;
   }
@@ -338,9 +338,9 @@ class Profiler {
   ProfileDatabase& database_;
   SegmentSpace& space_;
   const Clock::time_point start_;
-  const int64_t start_unix_seconds_;
   double deadline_ = 0;  // seconds from the start
   std::map<KeyText, ProfileMeasurement> known_;
+  std::map<KeyText, size_t> runs_before_;  // that there were, if those that failed do not count
   ChoiceQueue queue_;
   MeasuringClaims claims_;
   std::vector<SegmentAndChoice> taken_;  // that others measure

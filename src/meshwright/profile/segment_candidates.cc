@@ -44,6 +44,8 @@ absl::StatusOr<CandidateSpace> CandidateSpace::Make(SegmentSpace& space, const M
   made.segments_.resize(space.segments().size());
   const Clock::time_point start = Clock::now();
   const size_t count = made.segments_.size();
+  for (size_t s = 0; s < count; ++s) made.AddMeasured(static_cast<int32_t>(s));
+  made.ScaleModel();
   for (size_t s = 0; s < count; ++s) {
     // What one segment saves goes to the others.
     const double left = limits.seconds - SecondsOf(Clock::now() - start);
@@ -77,7 +79,6 @@ absl::Status CandidateSpace::Collect(int32_t segment, const CandidateLimits& lim
   const Clock::time_point start = Clock::now();
   const double worst_moves = WorstMoves(segment);
   double cheapest = std::numeric_limits<double>::infinity();
-  MW_RETURN_IF_ERROR(AddMeasured(segment));
   SegmentCandidates& all = segments_[segment];
   std::set<std::string> taken;
   for (const SegmentCandidate& candidate : all.list) taken.insert(candidate.predicted.key);
@@ -99,7 +100,7 @@ absl::Status CandidateSpace::Collect(int32_t segment, const CandidateLimits& lim
       absl::StrCat("segment ", segment, " cannot be run in any of the ways that were looked at"));
 }
 
-absl::Status CandidateSpace::AddMeasured(int32_t segment) {
+void CandidateSpace::AddMeasured(int32_t segment) {
   SegmentCandidates& all = segments_[segment];
   std::vector<double> ratios;
   const std::string& fingerprint = space_.segments()[segment].fingerprint;
@@ -108,14 +109,43 @@ absl::Status CandidateSpace::AddMeasured(int32_t segment) {
       ++all.refused;
       continue;
     }
-    MW_ASSIGN_OR_RETURN(const SegmentChoice choice, space_.ParseKey(segment, key));
-    MW_ASSIGN_OR_RETURN(PredictedChoice predicted, space_.Predict(segment, choice));
-    if (predicted.seconds > 0) ratios.push_back(measurement->seconds / predicted.seconds);
-    all.list.push_back({std::move(predicted), *measurement, measurement->seconds});
+    // A choice of another version of this program cannot be made.
+    const absl::StatusOr<SegmentChoice> choice = space_.ParseKey(segment, key);
+    if (!choice.ok()) continue;
+    absl::StatusOr<PredictedChoice> predicted = space_.Predict(segment, *choice);
+    if (!predicted.ok()) continue;
+    if (predicted->seconds > 0) ratios.push_back(measurement->seconds / predicted->seconds);
+    all.list.push_back({*std::move(predicted), *measurement, measurement->seconds});
   }
   all.measured = static_cast<int64_t>(all.list.size());
   if (!ratios.empty()) all.model_scale = MedianOf(std::move(ratios));
-  return absl::OkStatus();
+}
+
+// What was measured says how far off the rest is.
+void CandidateSpace::ScaleModel() {
+  std::vector<double> scales;
+  for (const SegmentCandidates& all : segments_) {
+    if (all.measured > 0) scales.push_back(all.model_scale);
+  }
+  if (!scales.empty()) move_scale_ = MedianOf(std::move(scales));
+  for (SegmentCandidates& all : segments_) {
+    if (all.measured == 0) all.model_scale = move_scale_;
+  }
+  std::vector<double> moves;
+  for (size_t s = 0; s < segments_.size(); ++s) {
+    const Segment& segment = space_.segments()[s];
+    for (const std::string& from : segment.exits) {
+      for (const std::string& to : segment.exits) {
+        const ProfileMeasurement* const measured =
+            known_.Find(ReshardingKey(segment.exit_shape, mesh_, from, to));
+        if (measured == nullptr || measured->status != MeasurementStatus::kMeasured) continue;
+        const double predicted =
+            space_.ReshardSeconds(static_cast<int32_t>(s), from, to).value_or(0);
+        if (predicted > 0) moves.push_back(measured->seconds / predicted);
+      }
+    }
+  }
+  if (!moves.empty()) move_scale_ = MedianOf(std::move(moves));
 }
 
 absl::StatusOr<SegmentCandidate> CandidateSpace::Candidate(int32_t segment,
@@ -150,7 +180,7 @@ BorderMove CandidateSpace::Move(int32_t segment, const std::string& exit,
       return;
     }
     // Where layouts are not those of the same value nothing is known to move.
-    const double seconds = space_.ReshardSeconds(segment, from, to).value_or(0);
+    const double seconds = space_.ReshardSeconds(segment, from, to).value_or(0) * move_scale_;
     move.seconds += seconds;
     if (seconds > 0) move.samples = 0;
   };

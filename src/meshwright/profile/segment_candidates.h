@@ -27,8 +27,8 @@ struct SegmentCandidate {
 struct SegmentCandidates {
   std::vector<SegmentCandidate>
       list;  // cheapest first, as predicted; then what was measured besides
-  // How far predictions of this segment are off: the median of measured over predicted times; 1 if
-  // nothing was measured.
+  // How far predictions of this segment are off: the median of measured over predicted times; if
+  // nothing of it was measured, the median of those of the others; 1 if nothing was at all.
   double model_scale = 1;
   int64_t measured = 0;  // choices
   int64_t refused = 0;   // that were measured to fail or to need too much memory: not in the list
@@ -73,7 +73,8 @@ class CandidateSpace {
   const std::vector<SegmentCandidates>& segments() const { return segments_; }
   // The choice with this key, whether it is listed or not. Errors: SegmentSpace::ParseKey, Predict.
   absl::StatusOr<SegmentCandidate> Candidate(int32_t segment, const std::string& key) const;
-  // Of what leaves `segment` in layout `exit`, for one that wants `entry`.
+  // Of what leaves `segment` in layout `exit`, for one that wants `entry`. What was not measured is
+  // predicted, times as much as predictions of moves, else those of segments, are off.
   BorderMove Move(int32_t segment, const std::string& exit, const std::string& entry) const;
   // Seconds of the same by the cost model alone.
   double PredictedMove(int32_t segment, const std::string& exit, const std::string& entry) const;
@@ -86,12 +87,14 @@ class CandidateSpace {
       : space_(space), mesh_(mesh), known_(known) {}
   absl::Status Collect(int32_t segment, const CandidateLimits& limits, double seconds);
   double WorstMoves(int32_t segment) const;
-  absl::Status AddMeasured(int32_t segment);
+  void AddMeasured(int32_t segment);
+  void ScaleModel();
 
   SegmentSpace& space_;
   const Mesh& mesh_;
   const KnownProfiles& known_;
   std::vector<SegmentCandidates> segments_;
+  double move_scale_ = 1;
 };
 
 }  // namespace meshwright

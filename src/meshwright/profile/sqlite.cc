@@ -148,7 +148,7 @@ int64_t SqliteConnection::Changes() const { return sqlite3_changes64(connection_
 
 absl::Status SqliteConnection::EmptyLog() const {
   // Whoever reads is not worth waiting for.
-  sqlite3_busy_timeout(connection_.get(), 500);
+  sqlite3_busy_timeout(connection_.get(), 200);
   const absl::Status moved = QueryInt("PRAGMA wal_checkpoint(TRUNCATE)").status();
   SetBusyTimeout(connection_.get(), busy_seconds_);
   return moved.code() == absl::StatusCode::kUnavailable ? absl::OkStatus() : moved;

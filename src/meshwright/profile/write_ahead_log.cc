@@ -62,8 +62,9 @@ class LogChecksum {
   uint32_t first_ = 0, second_ = 0;
 };
 
-// What of a log is not what SQLite writes; empty: nothing.
-std::string DamageOf(std::string_view log) {
+}  // namespace
+
+std::string WriteAheadLogDamage(std::string_view log) {
   if (log.size() < kLogHeaderBytes) return "";  // nothing was written yet
   constexpr uint32_t kMagic = 0x377f0682;       // the last bit: of which endianness checksums are
   const uint32_t magic = BigEndian(log), page = BigEndian(log.substr(8));
@@ -74,7 +75,6 @@ std::string DamageOf(std::string_view log) {
   const uint32_t salt = BigEndian(log.substr(16));
   const size_t step = kFrameHeaderBytes + page;
   size_t number = 0;
-  // An incomplete frame at the end is one that was being written.
   for (size_t at = kLogHeaderBytes; at + step <= log.size(); at += step, ++number) {
     const std::string_view frame = log.substr(at, step);
     if (frame.substr(8, 8) != log.substr(16, 8)) {
@@ -89,7 +89,19 @@ std::string DamageOf(std::string_view log) {
   return "";
 }
 
-}  // namespace
+std::string DatabaseFileOf(const std::string& database) {
+  std::error_code error;
+  const std::filesystem::path file = std::filesystem::canonical(database, error);
+  return error ? database : file.string();
+}
+
+std::string WriteAheadLogOf(const std::string& database) {
+  return DatabaseFileOf(database) + "-wal";
+}
+
+std::string SharedMemoryOf(const std::string& database) {
+  return DatabaseFileOf(database) + "-shm";
+}
 
 absl::Status CheckWriteAheadLog(const std::string& database) {
   const std::string path = WriteAheadLogOf(database);
@@ -101,7 +113,7 @@ absl::Status CheckWriteAheadLog(const std::string& database) {
     const absl::StatusOr<std::string> log = ReadFile(path);
     if (!log.ok() && !std::filesystem::exists(path, ignored)) return absl::OkStatus();
     MW_RETURN_IF_ERROR(log.status());
-    damage = DamageOf(*log);
+    damage = WriteAheadLogDamage(*log);
     if (damage.empty()) return absl::OkStatus();
   }
   return absl::DataLossError(StrCat(database, " is damaged: ", damage, " of its log ", path,
