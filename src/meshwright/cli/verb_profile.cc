@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "meshwright/base/printable.h"
 #include "meshwright/base/status.h"
 #include "meshwright/cli/calibration_worker.h"
 #include "meshwright/cli/interruption.h"
@@ -69,9 +70,10 @@ int ProcessNumber() {
 
 void ShowProfileProgress(const ProfileProgress& progress) {
   std::fprintf(stderr, "%s\n",
-               absl::StrFormat("[%5.1f s, %.0f s left] measured %d, known %d, failed %d: %s",
-                               progress.seconds, progress.left_seconds, progress.measured,
-                               progress.known, progress.failed, progress.what)
+               Fit(absl::StrFormat("[%5.1f s, %.0f s left] measured %d, known %d, failed %d: %s",
+                                   progress.seconds, progress.left_seconds, progress.measured,
+                                   progress.known, progress.failed, progress.what),
+                   kColumns)
                    .c_str());
 }
 

@@ -138,11 +138,12 @@ std::string PartsSection(const Plan& plan, const std::vector<Explained>& all) {
   std::vector<std::vector<size_t>> stages;
   for (const Explained& one : all) {
     const PlanStage& first = plan.stages[one.part.stages[0]];
-    const std::string kind =
-        StrCat(Counted(static_cast<int64_t>(first.devices.size()), "device"),
-               plan.cluster.parts.size() > 1 ? StrCat(" of type ", Fit(first.device, 24)) : "",
-               first.mesh.empty() ? "" : StrCat(", mesh ", MeshText(first.mesh)),
-               first.recompute ? ", recomputed" : "", ": ", Headline(one.summary));
+    const bool alone = first.devices.size() == 1;
+    const std::string kind = StrCat(
+        Counted(static_cast<int64_t>(first.devices.size()), "device"),
+        plan.cluster.parts.size() > 1 ? StrCat(" of type ", Fit(first.device, 24)) : "",
+        alone ? "" : StrCat(", mesh ", MeshText(first.mesh)), first.recompute ? ", recomputed" : "",
+        alone ? "" : StrCat(": ", Headline(one.summary)));
     const size_t i = std::find(kinds.begin(), kinds.end(), kind) - kinds.begin();
     if (i == kinds.size()) {
       kinds.push_back(kind);
