@@ -69,7 +69,9 @@ TEST(ModelCommand, TakesFilesFoldersAndStandardInput) {
 TEST(ModelCommand, ListsWhatItKnows) {
   const RunResult run = RunMeshwright({"model", "--list"});
   EXPECT_EQ(run.exit_code, 0);
-  EXPECT_THAT(run.out, HasSubstr("deepseek-v3        deepseek_v3       671,026,404,352  https://"));
+  EXPECT_THAT(
+      run.out,
+      HasSubstr("deepseek-v3            deepseek_v3           671,026,404,352\n    https://"));
 }
 
 TEST(ModelCommand, SaysWhatIsWrong) {

@@ -159,7 +159,7 @@ TEST(PlanModelCommand, SaysWhatIsMissingWhereNothingFits) {
   const RunResult offloaded = PlanModelOf("llama3-70b", usual);
   EXPECT_EQ(offloaded.exit_code, 0) << offloaded.err;
   EXPECT_THAT(offloaded.out, HasSubstr("offload_optimizer=on"));
-  EXPECT_THAT(offloaded.out, HasSubstr("     host\n"));
+  EXPECT_THAT(offloaded.out, HasSubstr("  in the host's memory: group 0"));
 }
 
 absl::StatusOr<Plan> ModelPlanOf(const std::string& model, std::vector<std::string> more) {

@@ -45,7 +45,7 @@ TEST(WhyNotModels, IsTheBestPlanWithTheseDegrees) {
   const Plan plan = *ParsePlanJson(PlanToJson(*PlanModel(GptRequest({}))), "p.json");
   int worse = 0;
   for (const std::string degrees :
-       {"tp=4,pp=2", "tp=1", "pp=4", "mbs=2", "zero=1", "recompute=full", "tp=2,sp=off", "dp=16"}) {
+       {"tp=4,pp=2", "tp=1", "pp=4", "mbs=2", "zero=1", "recompute=full", "zero=0", "dp=16"}) {
     SCOPED_TRACE(degrees);
     const absl::StatusOr<Plan> wanted = PlanModel(GptRequest({degrees}));
     ASSERT_TRUE(wanted.ok()) << wanted.status();

@@ -25,6 +25,7 @@ class ParameterGrouper {
     for (size_t i = 0; i < groups_.size(); ++i) {
       groups_[i].name = names_[i].text();
       groups_[i].exact = names_[i].exact();
+      groups_[i].count = names_[i].names();
     }
     const auto rank = [](const ParameterGroup& group) {
       return group.category == MemoryCategory::kParameters ? 0
@@ -62,7 +63,6 @@ class ParameterGrouper {
     }
     names_[it->second].Add(name);
     ParameterGroup& group = groups_[it->second];
-    ++group.count;
     if (member == 0) group.bytes += static_cast<double>(tensor.bytes_per_device);
     group.whole_bytes += WholeBytes(part, tensor);
   }

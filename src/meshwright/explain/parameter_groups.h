@@ -16,7 +16,7 @@ namespace meshwright {
 struct ParameterGroup {
   std::string name;   // folded, see FoldedName
   bool exact = true;  // likewise
-  int64_t count = 0;
+  int64_t count = 0;  // names: of an array that several stages have, or have parts of, one
   PlanType type;
   PlanSpec spec;
   MemoryCategory category = MemoryCategory::kParameters;

@@ -22,6 +22,8 @@ class FoldedName {
   // match more: see exact().
   std::string text() const;
   bool exact() const;
+  // How many different names were added.
+  int64_t names() const { return static_cast<int64_t>(names_.size()); }
 
   // The same for all names that fold into one.
   static std::string Key(std::string_view name);

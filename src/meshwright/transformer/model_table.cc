@@ -58,22 +58,19 @@ std::string MlpText(const Mlp& mlp) {
 }
 
 std::string StackText(const Stack& stack) {
-  constexpr size_t kIndent = 33;
+  constexpr size_t kIndent = 6;
+  const std::string margin(kIndent, ' ');
   std::string text;
   const char* const role = stack.role == StackRole::kEncoder ? "encoder" : "decoder";
   for (size_t k = 0; k < stack.kinds.size(); ++k) {
     const Layer& layer = stack.kinds[k];
-    const std::string what =
-        absl::StrFormat("  %-8s %4d x %-14s ", k == 0 ? role : "",
-                        stack.CountOf(static_cast<int32_t>(k)), Fit(layer.name, 14));
     const std::string more =
         absl::StrCat(layer.cross_attention.has_value() ? "attention to the encoder's output, " : "",
                      FeedforwardText(layer), layer.parallel ? ", beside attention" : "");
-    // Words are put in line again, so what stands before them is put in afterwards.
-    const std::string margin(kIndent, ' ');
-    std::string attention = WrapWords(margin + AttentionText(layer.attention), kIndent + 2);
-    attention.replace(0, std::min(kIndent, what.size()), what);
-    StrAppend(&text, attention, WrapWords(margin + more, kIndent + 2));
+    absl::StrAppendFormat(&text, "  %-8s %4d x %s\n", k == 0 ? role : "",
+                          stack.CountOf(static_cast<int32_t>(k)), Fit(layer.name, 60));
+    StrAppend(&text, WrapWords(margin + AttentionText(layer.attention), kIndent + 2),
+              WrapWords(margin + more, kIndent + 2));
   }
   return text;
 }
@@ -103,7 +100,16 @@ std::string TensorColumns(std::vector<std::vector<std::string>> rows) {
   size_t begin = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
     const size_t end = figures.find('\n', begin) + 1;
-    StrAppend(&text, "  ", Fit(names[i], kColumns - 2), "\n", figures.substr(begin, end - begin));
+    std::string line = StrCat("  ", Fit(names[i], kColumns - 2));
+    std::string beside = figures.substr(begin, end - begin);
+    // Where there is nothing but a sum, it stands beside the name.
+    const bool sum_only = rows[i][1].empty() && line.size() < beside.find_first_not_of(' ');
+    if (sum_only) {
+      beside.replace(0, line.size(), line);
+      StrAppend(&text, beside);
+    } else {
+      StrAppend(&text, line, "\n", beside);
+    }
     begin = end;
   }
   return text;
