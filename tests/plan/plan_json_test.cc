@@ -268,7 +268,8 @@ TEST(PlanJsonErrors, NamesThePlace) {
        "$.collectives[0].bytes_per_device: found -5, expected an integer from 0"},
       {"/collectives/0/seconds", -5, "$.collectives[0].seconds: found -5, expected a number"},
       {"/memory_by_category/inputs", int64_t{1} << 62,
-       "$.memory_by_category: the categories are more than the"},
+       "$.memory_by_category.inputs: found 4611686018427387904, with which the categories are more "
+       "than peak_bytes; expected at most "},
       {"/profile/segment_seconds", -1, "$.profile.segment_seconds: found -1.0, expected a number"},
       {"/instructions/0/collective/0/count", true,
        "p.json: $.instructions[0].collective[0].count: found boolean"},

@@ -1,11 +1,13 @@
-#include <cmath>
-#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
 #include "meshwright/plan/plan_reader.h"
 
 // What figures of a document may be, beyond what their types say: amounts are not negative, shares
@@ -73,9 +75,12 @@ absl::Status CheckMemory(const MemoryByCategory& memory, int64_t whole, const st
   int64_t left = whole;
   for (size_t c = 0; c < memory.size(); ++c) {
     if (memory[c] > left) {
+      const std::string_view name = MemoryCategoryName(static_cast<MemoryCategory>(c));
       return JsonErrorAt(
-          absl::StrCat(path, ".memory_by_category"),
-          absl::StrFormat("the categories are more than the %d bytes of %s together", whole, of));
+          absl::StrCat(path, ".memory_by_category.", ToAbsl(name)),
+          absl::StrFormat("found %d, with which the categories are more than %s; expected at most "
+                          "%d in all",
+                          memory[c], of, whole));
     }
     left -= memory[c];
   }
