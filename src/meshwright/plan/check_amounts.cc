@@ -54,6 +54,7 @@ absl::Status CheckTransformerAmounts(const PlanTransformer& part) {
   MW_RETURN_IF_ERROR(CheckAmountsOf(part, path));
   MW_RETURN_IF_ERROR(CheckAmountsOf(part.seconds, path + ".seconds"));
   MW_RETURN_IF_ERROR(CheckListOf(part.alternatives, path + ".alternatives"));
+  MW_RETURN_IF_ERROR(CheckListOf(part.sweep, path + ".sweep"));
   for (size_t i = 0; i < part.sensitivity.size(); ++i) {
     const double change = part.sensitivity[i].step_change;
     if (change >= -1 && change <= kMostCost) continue;
@@ -114,6 +115,8 @@ absl::Status CheckAmounts(const Plan& plan) {
   if (plan.profile.has_value()) {
     MW_RETURN_IF_ERROR(CheckAmount(plan.profile->segment_seconds, "$.profile.segment_seconds"));
     MW_RETURN_IF_ERROR(CheckAmount(plan.profile->bound_seconds, "$.profile.bound_seconds"));
+    if (plan.profile->step.has_value())
+      MW_RETURN_IF_ERROR(CheckAmountsOf(*plan.profile->step, "$.profile.step"));
   }
   for (size_t i = 0; i < plan.segments.size(); ++i) {
     MW_RETURN_IF_ERROR(CheckAmount(plan.segments[i].model_seconds,
