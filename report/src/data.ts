@@ -211,6 +211,30 @@ export interface Goodput {
   tokens_per_second: number;
 }
 
+/** A segment of the network: what one execution takes, as measured or by the cost model. */
+export interface ProfiledSegment {
+  fingerprint: string;
+  occurrences: number;
+  choice: string;
+  /** "measured" or "predicted". */
+  basis: string;
+  seconds: number;
+  spread: number;
+  samples: number;
+  model_seconds: number;
+  peak_bytes: number;
+}
+
+/** What was measured for a plan with a profile database. */
+export interface Profile {
+  environment: { device: string; device_type: string; driver: string; libraries: string; hosts: number } | null;
+  segment_seconds: number;
+  other_seconds: number;
+  /** A whole step under this plan. */
+  step: { seconds: number; spread: number; samples: number; composed_seconds: number; peak_bytes: number } | null;
+  segments: ProfiledSegment[];
+}
+
 /** How many devices of each group share a node; `rows`: those of all groups of tp. */
 export interface Placement {
   tp: number;
@@ -296,6 +320,7 @@ export interface Plan {
   stages: Stage[];
   transfers: Transfer[];
   timeline: Timeline | null;
+  profile: Profile | null;
   transformer: Transformer | null;
 }
 

@@ -110,7 +110,7 @@ export function sampleModel(): Plan {
     ["compute", "tensor_communication", "context_communication", "expert_communication", "data_communication", "pipeline_communication", "host_communication", "bubble", "optimizer"].map((name, i) => [name, i + 1]),
   );
   return {
-    programs: [], stages: [], timeline: null, mesh: [{ name: "pp", size: 2 }, { name: "dp", size: 1 }, { name: "cp", size: 1 }, { name: "tp", size: 2 }],
+    programs: [], stages: [], timeline: null, profile: null, mesh: [{ name: "pp", size: 2 }, { name: "dp", size: 1 }, { name: "cp", size: 1 }, { name: "tp", size: 2 }],
     budget: 100,
     transformer: {
       model: "m", objective: "time", degrees: "tp=2 pp=2 ep=4", sizes: { tp: 2, cp: 1, pp: 2, dp: 1, ep: 4, etp: 1 }, placement: null, seconds,

@@ -107,6 +107,22 @@ TEST(ReportData, OfAPlanOverGroups) {
   EXPECT_EQ(over["dollars"], 0.01);
 }
 
+// What was measured stands beside what the cost model says.
+TEST(ReportData, OfAPlanWithAProfile) {
+  Plan plan = SamplePlan();
+  plan.profile->step = PlanMeasuredStep{0.07, 0.001, 9, 0.08, 4096};
+  ReportDocuments documents;
+  documents.plans = {{"p.json", plan}, {"other.json", SampleModelPlan()}};
+  const PageJson plans = PageJson::parse(ReportData(documents))["plans"];
+  const PageJson& profile = plans[0]["profile"];
+  EXPECT_EQ(profile["environment"]["device"], "NVIDIA H100");
+  EXPECT_EQ(profile["step"]["composed_seconds"], 0.08);
+  ASSERT_EQ(profile["segments"].size(), 2);
+  EXPECT_EQ(profile["segments"][0]["model_seconds"], 0.02);
+  EXPECT_EQ(profile["segments"][1]["basis"], "predicted");
+  EXPECT_TRUE(plans[1]["profile"].is_null());
+}
+
 TEST(ReportData, OfAModel) {
   const PageJson model = PageJson::parse(ReportData(AllKinds()))["plans"][2]["transformer"];
   EXPECT_TRUE(model["over_groups"].is_null());
@@ -253,12 +269,12 @@ TEST(CsvTables, HaveTheColumnsOfTheirHeader) {
     EXPECT_EQ(table->header[0], "plan");
     EXPECT_FALSE(table->rows.empty()) << file.name;
   }
-  EXPECT_THAT(names,
-              ElementsAre("alternatives.csv", "collectives.csv", "group_memory.csv",
-                          "instruction_collectives.csv", "instructions.csv", "memory.csv",
-                          "node_choices.csv", "node_groups.csv", "outputs.csv", "parameters.csv",
-                          "plans.csv", "segments.csv", "sensitivity.csv", "stages.csv",
-                          "step_parts.csv", "sweep.csv", "timeline.csv", "transfers.csv"));
+  EXPECT_THAT(names, ElementsAre("alternatives.csv", "collectives.csv", "group_memory.csv",
+                                 "instruction_collectives.csv", "instructions.csv", "memory.csv",
+                                 "node_choices.csv", "node_groups.csv", "outputs.csv",
+                                 "parameters.csv", "plans.csv", "profiled_segments.csv",
+                                 "segments.csv", "sensitivity.csv", "stages.csv", "step_parts.csv",
+                                 "sweep.csv", "timeline.csv", "transfers.csv"));
 }
 
 TEST(CsvTables, QuoteWhatNeedsIt) {

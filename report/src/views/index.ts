@@ -94,10 +94,10 @@ const views: View[] = [
     ofAll: true,
     Show: Measured,
     missing: (report) =>
-      report.verifications.length > 0
+      report.verifications.length > 0 || report.plans.some((plan) => plan.profile !== null)
         ? null
         : {
-            why: "No plan of this report was run. What a run finds goes to the report beside its plan:",
+            why: "No plan of this report was run, or made with measured segments. What a run finds goes to the report beside its plan:",
             command: "meshwright verify plan.json --json > verified.json",
           },
   },

@@ -1,32 +1,34 @@
-// What `meshwright verify` measured, beside what the plan said.
+// What was measured, beside what was planned: by `meshwright verify`, or by `meshwright profile` before
+// the plan was made.
 
 import { useShared } from "../context";
-import type { Verification } from "../data";
-import { percentText } from "../format";
+import type { Plan, Profile, Verification } from "../data";
+import { costText, countText, percentText } from "../format";
+import { shareOf } from "../numbers";
 import { series } from "../palette";
 import { Legend, Name, Table } from "../parts/basic";
 
-type Check = Verification["checks"][number];
-
 const words: Record<string, string> = { ok: "ok", explained: "explained", differs: "differs", shown: "shown" };
 
-function Pair({ check }: { check: Check }) {
-  const { planned_value: planned, measured_value: measured } = check;
+/** Two bars, one below the other. */
+function Pair({ planned, measured, text }: { planned: number | null; measured: number | null; text: string }) {
   if (planned === null || measured === null) return null;
   const most = Math.max(planned, measured) || 1;
   return (
-    <div role="img" aria-label={`planned ${check.planned}, measured ${check.measured}`}>
+    <div role="img" aria-label={text}>
       {[
         [planned, series(0)],
         [measured, series(1)],
       ].map(([value, colour], i) => (
         <div class="meter" key={i} style={{ marginTop: "3px" }}>
-          <span style={{ width: `${(100 * Number(value)) / most}%`, background: String(colour) }} />
+          <span style={{ width: `${100 * shareOf(Number(value), most)}%`, background: String(colour) }} />
         </div>
       ))}
     </div>
   );
 }
+
+const difference = (planned: number | null, measured: number | null): string => (planned ? percentText(shareOf(measured ?? 0, planned) - 1) : "");
 
 function one(verification: Verification) {
   return (
@@ -48,8 +50,8 @@ function one(verification: Verification) {
           { title: "", cell: (check) => <span class={check.outcome === "ok" ? "good" : check.outcome === "differs" ? "bad" : "soft"}>{words[check.outcome] ?? check.outcome}</span> },
           { title: "planned", number: true, cell: (check) => check.planned },
           { title: "measured", number: true, cell: (check) => check.measured },
-          { title: "difference", number: true, cell: (check) => (check.planned_value ? percentText((check.measured_value ?? 0) / check.planned_value - 1) : "") },
-          { title: "", cell: (check) => <Pair check={check} /> },
+          { title: "difference", number: true, cell: (check) => difference(check.planned_value, check.measured_value) },
+          { title: "", cell: (check) => <Pair planned={check.planned_value} measured={check.measured_value} text={`planned ${check.planned}, measured ${check.measured}`} /> },
           {
             title: "remark",
             cell: (check) => (
@@ -69,6 +71,52 @@ function one(verification: Verification) {
   );
 }
 
+/** What a plan with a profile database rests on. */
+function Profiled({ plan, profile }: { plan: Plan; profile: Profile }) {
+  const time = (seconds: number) => costText(seconds, plan.in_seconds);
+  const { environment, step, segments } = profile;
+  const rows = [
+    ...(step ? [{ what: "the whole step", times: 1, model: step.composed_seconds, seconds: step.seconds, spread: step.spread, samples: step.samples }] : []),
+    ...segments.map((one) => ({ what: one.choice, times: one.occurrences, model: one.model_seconds, seconds: one.seconds, spread: one.spread, samples: one.samples })),
+  ];
+  return (
+    <section class="panel">
+      <h2>
+        <Name text={plan.file} />
+      </h2>
+      {environment ? (
+        <p>
+          Measured on <Name text={environment.device} class="inline" /> with <Name text={environment.libraries} class="inline" />, before the plan was made.
+        </p>
+      ) : (
+        <p>Nothing was measured: its times are the cost model's.</p>
+      )}
+      <Legend entries={[[step ? "by the cost model; the step by its segments" : "by the cost model", series(0)], ["measured, the median", series(1)]]} />
+      <Table
+        caption="Segments of the network, one execution"
+        most={100}
+        rows={rows}
+        columns={[
+          { title: "segment, and what was chosen for it", cell: (row) => <Name text={row.what} /> },
+          { title: "times", number: true, cell: (row) => countText(row.times) },
+          { title: "planned", number: true, cell: (row) => time(row.model) },
+          { title: "measured", number: true, cell: (row) => (row.samples > 0 ? time(row.seconds) : "not measured") },
+          { title: "spread", number: true, cell: (row) => (row.samples > 0 ? time(row.spread) : "") },
+          { title: "samples", number: true, cell: (row) => (row.samples > 0 ? countText(row.samples) : "") },
+          { title: "difference", number: true, cell: (row) => (row.samples > 0 ? difference(row.model, row.seconds) : "") },
+          { title: "", cell: (row) => (row.samples > 0 ? <Pair planned={row.model} measured={row.seconds} text={`planned ${time(row.model)}, measured ${time(row.seconds)}`} /> : null) },
+        ]}
+      />
+    </section>
+  );
+}
+
 export function Measured() {
-  return <>{useShared().report.verifications.map(one)}</>;
+  const { report } = useShared();
+  return (
+    <>
+      {report.plans.map((plan, i) => plan.profile && <Profiled key={i} plan={plan} profile={plan.profile} />)}
+      {report.verifications.map(one)}
+    </>
+  );
 }

@@ -122,6 +122,27 @@ test("a plan of a sweep shows how it scales, as the table by itself does", async
   }
 });
 
+test("a plan with a profile database shows what was measured beside what the model says", async () => {
+  const plan = JSON.parse(readFileSync(folder.file("one.json"), "utf8"));
+  const segment = { fingerprint: "b".repeat(64), occurrences: 3, choice: "[x] > m=x > [_]", basis: "measured", seconds: 0.01, spread: 0.001, samples: 12, model_seconds: 0.02, peak_bytes: 4096, known_choices: 7 };
+  plan.segments = [segment, { ...segment, choice: "- > n=y > -", basis: "predicted", samples: 0, spread: 0 }];
+  plan.profile = {
+    environment: { device: "NVIDIA H100", device_type: "h100-sxm", driver: "cuda 12080", libraries: "jax 0.6.0", hosts: 1 },
+    segment_seconds: 0.03, bound_seconds: 0.03, exact: true, choices: 9, other_seconds: 0.001, moves: [],
+    step: { seconds: 0.04, spread: 0.001, samples: 5, composed_seconds: 0.031, peak_bytes: 4096 },
+  };
+  plan.options.database = "p.sqlite";
+  const opened = await Opened.open(browser, folder.report("profiled.html", folder.write("profiled.json", JSON.stringify(plan))));
+  await opened.go("Predicted and measured");
+  const rows = await opened.page.locator("main tbody tr").allInnerTexts();
+  assert.equal(rows.length, 3);
+  assert.match(rows[0], /^the whole step\t1\t31\.0 ms\t40\.0 ms\t1\.00 ms\t5\t29\.0 %/);
+  assert.match(rows[1], /20\.0 ms\t10\.0 ms\t.*-50\.0 %/);
+  assert.match(rows[2], /not measured/);
+  await opened.expectClean();
+  await opened.page.close();
+});
+
 test("at 360 pixels no view of any plan scrolls sideways", async () => {
   const opened = await Opened.open(browser, page, { width: 360 });
   for (const plan of ["0", "2", "3", "4"]) {

@@ -58,7 +58,7 @@ test("axes reach over all values, logarithmic ones only over those that have a l
 test("every view of every kind of plan shows something or says why not", () => {
   const report = (plan: Plan): Report => ({ tool_version: "", plans: [plan], sweeps: [], verifications: [] });
   const titles = (plan: Plan, show: boolean) => allViews().filter((view) => (view.missing(report(plan), plan) === null) === show).map((view) => view.id);
-  const program = { programs: [sampleProgram(1, 1)], stages: [], transformer: null, timeline: null } as unknown as Plan;
+  const program = { programs: [sampleProgram(1, 1)], stages: [], transformer: null, timeline: null, profile: null } as unknown as Plan;
   assert.deepEqual(titles(program, false), ["choices", "scaling", "measured", "compare"]);
   assert.deepEqual(titles(sampleModel(), false), ["network", "placement", "timeline", "scaling", "measured", "compare"]);
   const mixed = { ...sampleModel(), timeline: {} } as unknown as Plan;

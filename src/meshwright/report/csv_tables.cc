@@ -252,6 +252,14 @@ void SweepRows(const Plan& plan, const AddRow& add) {
   }
 }
 
+void ProfiledSegmentRows(const Plan& plan, const AddRow& add) {
+  for (const PlanSegment& one : plan.segments) {
+    add({one.fingerprint, NumberCell(one.occurrences), one.choice, one.basis,
+         NumberCell(one.seconds), NumberCell(one.spread), NumberCell(one.samples),
+         NumberCell(one.model_seconds), NumberCell(one.peak_bytes)});
+  }
+}
+
 void NodeGroupRows(const Plan& plan, const AddRow& add) {
   if (!plan.transformer.has_value() || !plan.transformer->over_groups.has_value()) return;
   for (const PlanNodeGroup& group : plan.transformer->over_groups->groups) {
@@ -339,6 +347,10 @@ std::vector<TableOfPlans> Tables() {
        {"gpus", "global_batch", "degrees", "step_seconds", "tokens_per_second", "mfu", "efficiency",
         "peak_bytes"},
        &SweepRows},
+      {"profiled_segments",
+       {"fingerprint", "occurrences", "choice", "basis", "seconds", "spread", "samples",
+        "model_seconds", "peak_bytes"},
+       &ProfiledSegmentRows},
       {"node_groups",
        {"group", "device", "nodes", "devices_per_node", "used_nodes", "stages", "tp", "dp",
         "micro_batch", "dollars_per_hour"},

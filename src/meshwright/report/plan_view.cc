@@ -193,6 +193,7 @@ ViewJson PlanView(const Plan& plan, const std::string& file) {
           {"stages", StagesView(plan, programs)},
           {"transfers", TransfersView(plan)},
           {"timeline", std::move(timeline)},
+          {"profile", ProfileView(plan)},
           {"transformer",
            plan.transformer.has_value() ? TransformerView(*plan.transformer) : ViewJson()}};
 }

@@ -9,14 +9,6 @@
 namespace meshwright {
 namespace {
 
-// Numbers by the names that the schema gives them.
-template <ListsItsMembers T>
-ViewJson NumbersOf(const T& value) {
-  ViewJson json = ViewJson::object();
-  T::VisitMembers(value, [&json](const char* key, const auto& member) { json[key] = member; });
-  return json;
-}
-
 ViewJson NodeGroupView(const PlanNodeGroup& group) {
   return {{"name", group.name},
           {"device", group.device},
@@ -62,7 +54,7 @@ ViewJson SizesOf(const PlanDegrees& degrees) {
 // How devices are numbered, where not in order.
 ViewJson PlacementView(const PlanDegrees& degrees) {
   if (degrees.inside.tp == 0) return ViewJson();
-  ViewJson placement = NumbersOf(degrees.inside);
+  ViewJson placement = MembersOf(degrees.inside);
   placement["rows"] = std::max<int64_t>(1, degrees.tp2);
   return placement;
 }
@@ -71,15 +63,15 @@ ViewJson PlacementView(const PlanDegrees& degrees) {
 
 ViewJson TransformerView(const PlanTransformer& model) {
   ViewJson memory = ViewJson::array(), alternatives = memory, sensitivity = memory, sweep = memory;
-  for (const PlanGroupBytes& group : model.memory) memory.push_back(NumbersOf(group));
+  for (const PlanGroupBytes& group : model.memory) memory.push_back(MembersOf(group));
   for (const PlanAlternative& one : model.alternatives) {
     alternatives.push_back({{"degrees", DegreesText(one.configuration)},
                             {"seconds", one.step_seconds},
                             {"peak_bytes", one.peak_bytes},
                             {"mfu", one.mfu},
-                            {"slower_by", NumbersOf(one.slower_by)}});
+                            {"slower_by", MembersOf(one.slower_by)}});
   }
-  for (const PlanSensitivity& one : model.sensitivity) sensitivity.push_back(NumbersOf(one));
+  for (const PlanSensitivity& one : model.sensitivity) sensitivity.push_back(MembersOf(one));
   for (const PlanSweepRow& row : model.sweep) {
     sweep.push_back({{"gpus", row.gpus},
                      {"degrees", DegreesText(row.configuration)},
@@ -99,13 +91,13 @@ ViewJson TransformerView(const PlanTransformer& model) {
           {"placement", PlacementView(model.configuration)},
           {"mfu", model.mfu},
           {"hfu", model.hfu},
-          {"seconds", NumbersOf(model.seconds)},
+          {"seconds", MembersOf(model.seconds)},
           {"memory", std::move(memory)},
-          {"search", NumbersOf(model.search)},
+          {"search", MembersOf(model.search)},
           {"alternatives", std::move(alternatives)},
           {"sensitivity", std::move(sensitivity)},
           {"sweep", std::move(sweep)},
-          {"goodput", model.goodput.has_value() ? NumbersOf(*model.goodput) : ViewJson()},
+          {"goodput", model.goodput.has_value() ? MembersOf(*model.goodput) : ViewJson()},
           {"over_groups",
            model.over_groups.has_value() ? OverGroupsView(*model.over_groups) : ViewJson()}};
 }

@@ -22,6 +22,8 @@ inline constexpr size_t kMostShownTasks = 40'000;
 // `file`: what the user calls the plan.
 ViewJson PlanView(const Plan& plan, const std::string& file);
 ViewJson ProgramView(const PlanPart& program, int64_t micro_batches);
+// What was measured for the plan; null without a profile database.
+ViewJson ProfileView(const Plan& plan);
 ViewJson TransformerView(const PlanTransformer& model);
 ViewJson CollectiveView(const PlanCollective& collective);
 
@@ -30,6 +32,14 @@ ViewJson MeshView(const std::vector<PlanAxis>& mesh);
 template <typename T>
 ViewJson OrNull(const std::optional<T>& value) {
   return value.has_value() ? ViewJson(*value) : ViewJson();
+}
+
+// Numbers and texts by the names that the schema gives them.
+template <ListsItsMembers T>
+ViewJson MembersOf(const T& value) {
+  ViewJson json = ViewJson::object();
+  T::VisitMembers(value, [&json](const char* key, const auto& member) { json[key] = member; });
+  return json;
 }
 
 // With five significant digits, which is more than a page shows and a third of the text.
