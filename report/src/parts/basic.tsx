@@ -73,8 +73,9 @@ export function Scroll({ label, style, children }: { label: string; style?: CSSP
     const measure = () =>
       setScrolls(element.scrollWidth > element.clientWidth || element.scrollHeight > element.clientHeight);
     measure();
+    // What is inside may grow by itself: charts are drawn when their width is known.
     const observer = new ResizeObserver(measure);
-    observer.observe(element);
+    for (const one of [element, ...element.children]) observer.observe(one);
     return () => observer.disconnect();
   });
   return (
