@@ -2,7 +2,8 @@
 
 import type { Axis, Plan, Spec, Tensor } from "./data";
 import { specText } from "./format";
-import { layerFolded, withLayer } from "./layer_names";
+import { layerFolded } from "./layer_names";
+import { aliasesOf } from "./search";
 
 export interface Difference {
   /** The number of the layer as * where there are several. */
@@ -26,10 +27,7 @@ function placementText(spec: Spec, mesh: readonly Axis[]): string {
   return [specText(spec), ...spec.flat().map((axis) => `${axis}=${sizes.get(axis)}`)].join(" ");
 }
 
-/**
- * Every parameter by its name. A stage that is equal to an earlier one is listed there, with the
- * names of that one's layers: its own are as many layers further on.
- */
+/** Every parameter by its name; those of a stage that is equal to an earlier one have their own. */
 function kept(plan: Plan): Map<string, Kept> {
   const result = new Map<string, Kept>();
   const add = (name: string, tensor: Tensor, placement: string) => {
@@ -38,12 +36,11 @@ function kept(plan: Plan): Map<string, Kept> {
     else if (!known.placements.includes(placement)) known.placements.push(placement);
   };
   plan.programs.forEach((program, p) => {
-    const stages = plan.stages.filter((stage) => stage.program === p);
-    const shifts = stages.length === 0 ? [0] : stages.map((stage) => stage.first_layer - stages[0].first_layer);
-    for (const tensor of program.parameters) {
+    const aliases = aliasesOf(plan, p);
+    program.parameters.forEach((tensor, i) => {
       const placement = placementText(tensor.spec, program.mesh);
-      for (const shift of shifts) add(withLayer(tensor.name, tensor.layer_place ?? -1, shift), tensor, placement);
-    }
+      for (const name of [tensor.name, ...(aliases[i] ?? [])]) add(name, tensor, placement);
+    });
   });
   return result;
 }

@@ -133,6 +133,8 @@ export interface Stage {
   mesh: Axis[];
   /** Index of the plan's programs; -1: it has none. */
   program: number;
+  /** Of a stage that is equal to an earlier one: what its own parameters are called, as that one lists them. */
+  parameter_names: string[];
   recompute: boolean;
   forward: number;
   backward: number;

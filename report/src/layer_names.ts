@@ -3,17 +3,8 @@
 
 const number = /[0-9]+/g;
 
-function replaced(name: string, place: number, by: (layer: string) => string): string {
-  let at = 0;
-  return place < 0 ? name : name.replace(number, (value) => (at++ === place ? by(value) : value));
-}
-
-/** The name of the same parameter `shift` layers further on. */
-export function withLayer(name: string, place: number, shift: number): string {
-  return shift === 0 ? name : replaced(name, place, (layer) => String(Number(layer) + shift));
-}
-
-/** The name with * for its layer. */
+/** The name with * for its layer, the `place`-th number in it. */
 export function layerFolded(name: string, place: number): string {
-  return replaced(name, place, () => "*");
+  let at = 0;
+  return place < 0 ? name : name.replace(number, (value) => (at++ === place ? "*" : value));
 }

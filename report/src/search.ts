@@ -1,7 +1,7 @@
 // Finds arrays and operators by name.
 
 import type { ArrayReference } from "./context";
-import { type Move, phases, type Program, type Spec, type TensorType } from "./data";
+import { type Move, phases, type Plan, type Program, type Spec, type TensorType } from "./data";
 
 /** What stands for an array in lists. */
 export interface Found extends ArrayReference {
@@ -34,19 +34,26 @@ export function matcher(query: string): (text: string) => boolean {
   return (text) => expression.test(text);
 }
 
+/** What the parameters of a program are called in the stages that are equal to the one that lists them. */
+export function aliasesOf(plan: Plan, program: number): string[][] {
+  const own = plan.stages.filter((stage) => stage.program === program && stage.parameter_names.length > 0);
+  return own.length === 0 ? [] : plan.programs[program].parameters.map((_, i) => own.map((stage) => stage.parameter_names[i]));
+}
+
 /** Everything that has a name in a program, ready to be searched; a line each for its names. */
 export class Index {
   private readonly texts: string[] = [];
   private readonly references: ArrayReference[] = [];
 
-  constructor(program: Program, number: number, lists: ArrayReference["list"][]) {
+  /** `aliases`: by parameter what it is called in other stages. */
+  constructor(program: Program, number: number, lists: ArrayReference["list"][], aliases: string[][] = []) {
     const add = (list: ArrayReference["list"], index: number, text: string) => {
       this.texts.push(text.toLowerCase());
       this.references.push({ program: number, list, index });
     };
     for (const list of lists) {
       if (list !== "instructions") {
-        program[list].forEach((tensor, i) => add(list, i, `${tensor.name}\n${tensor.category}\n${tensor.kind}`));
+        program[list].forEach((tensor, i) => add(list, i, [tensor.name, tensor.category, tensor.kind, ...(list === "parameters" ? aliases[i] ?? [] : [])].join("\n")));
         continue;
       }
       const { name, opcode, op_name, source, phase } = program.instructions;

@@ -74,7 +74,7 @@ export function sampleProgram(layers: number, perLayer: number): Program {
 /** Two stages of one program, as GPipe runs `microBatches`. */
 export function samplePipeline(microBatches: number): Plan {
   const stage = (s: number) => ({
-    first_layer: s, end_layer: s + 1, device: "d", budget: 1 << 30, devices: [4 * s, 4 * s + 1, 4 * s + 2, 4 * s + 3], program: 0,
+    first_layer: s, end_layer: s + 1, device: "d", budget: 1 << 30, devices: [4 * s, 4 * s + 1, 4 * s + 2, 4 * s + 3], program: 0, parameter_names: [],
     recompute: false, forward: 1, backward: 2, weight_gradient: 0, update: 0.5, fixed: 1000, in_flight: 10 * (s + 1),
     peak: 0, peak_of_group: 0, max_in_flight: microBatches, memory: [0, 0, 0, 0, 0, 0],
   });

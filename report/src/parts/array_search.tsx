@@ -4,7 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { type ArrayReference, useShared } from "../context";
 import { plural, specText, typeText } from "../format";
 import { shardingColour } from "../palette";
-import { find, Index } from "../search";
+import { aliasesOf, find, Index } from "../search";
 import { shortened } from "../text";
 import { useWidth } from "./basic";
 import { LongList } from "./list";
@@ -28,7 +28,7 @@ export function ArraySearch({
   const { plan, chosen } = useShared();
   const [query, setQuery] = useState("");
   const data = plan.programs[program];
-  const index = useMemo(() => new Index(data, program, lists), [data, lists.join()]);
+  const index = useMemo(() => new Index(data, program, lists, aliasesOf(plan, program)), [data, lists.join()]);
   const found = useMemo(() => index.search(query), [index, query]);
   const selected = found.findIndex((one) => same(one, chosen));
   const [box, width] = useWidth<HTMLDivElement>();

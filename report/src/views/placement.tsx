@@ -9,7 +9,7 @@ import { ArraySearch } from "../parts/array_search";
 import { ProgramChoice, programName, stagesOf } from "../parts/program_choice";
 import { TilePicture } from "../parts/tile_picture";
 import { collectiveText } from "../parts/operator_picture";
-import { find, operatorOf, parameterOperators, usesOf } from "../search";
+import { aliasesOf, find, operatorOf, parameterOperators, usesOf } from "../search";
 import { shortened } from "../text";
 import { meshSize } from "../tiles";
 
@@ -119,6 +119,7 @@ function Chosen({ reference }: { reference: ArrayReference }) {
   const program = plan.programs[reference.program];
   const one = find(program, reference);
   const tensor = reference.list === "instructions" ? null : program[reference.list][reference.index];
+  const others = reference.list === "parameters" ? [...new Set(aliasesOf(plan, reference.program)[reference.index])].filter((name) => name !== one.name) : [];
   const first = stagesOf(plan, reference.program)[0];
   const device = first === undefined ? plan.cluster.parts[0].device : plan.stages[first].device;
   const part = plan.cluster.parts.find((p) => p.device === device) ?? plan.cluster.parts[0];
@@ -130,6 +131,18 @@ function Chosen({ reference }: { reference: ArrayReference }) {
       <dl class="facts">
         <dt>what</dt>
         <dd>{tensor ? `${one.what}; its memory counts as ${tensor.category}` : one.what}</dd>
+        {others.length > 0 && (
+          <>
+            <dt>in equal stages</dt>
+            <dd class="full">
+              {others.map((name, i) => (
+                <div key={i}>
+                  <Name text={name} />
+                </div>
+              ))}
+            </dd>
+          </>
+        )}
         <dt>type</dt>
         <dd class="mono">{typeText(one.type)}</dd>
         <dt>sharding</dt>

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { differences } from "../../src/comparison";
 import type { Axis, Plan, Program, Spec } from "../../src/data";
-import { layerFolded, withLayer } from "../../src/layer_names";
+import { layerFolded } from "../../src/layer_names";
 import { sampleProgram } from "../sample";
 
 /** A program whose parameters are these, all with the same spec. */
@@ -17,7 +17,7 @@ const weights = (first: number, end: number) => Array.from({ length: end - first
 function pipelineOf(stages: number, spec: Spec): Plan {
   return {
     programs: [programOf(weights(0, 2), spec, mesh)],
-    stages: Array.from({ length: stages }, (_, s) => ({ program: 0, first_layer: 2 * s, end_layer: 2 * s + 2 })),
+    stages: Array.from({ length: stages }, (_, s) => ({ program: 0, parameter_names: s === 0 ? [] : weights(2 * s, 2 * s + 2) })),
   } as unknown as Plan;
 }
 
@@ -41,20 +41,19 @@ test("what only one plan has is not there in the other, but for what stages hand
   assert.deepEqual(longer.map((one) => [one.name, one.count, ...one.specs]), [["state[0]['layer*']['w']", 2, "[x,_] x=2", ""]]);
   const plan = pipelineOf(4, [["x"], []]);
   plan.programs[0].parameters.push({ ...plan.programs[0].parameters[0], name: "add.7", category: "inputs" });
+  for (const stage of plan.stages.slice(1)) stage.parameter_names.push("add.8");
   assert.deepEqual(differences([whole(8, [["x"], []]), plan]), []);
 });
 
 test("stages that share a name may keep their parts of it differently", () => {
   const stacked = (specs: Spec[]): Plan =>
-    ({ programs: specs.map((spec) => programOf(["stack['w']"], spec, mesh)), stages: specs.map((_, s) => ({ program: s, first_layer: s, end_layer: s + 1 })) }) as unknown as Plan;
+    ({ programs: specs.map((spec) => programOf(["stack['w']"], spec, mesh)), stages: specs.map((_, s) => ({ program: s, parameter_names: [] })) }) as unknown as Plan;
   assert.deepEqual(differences([stacked([[["x"], []], [["x"], []]]), stacked([[["x"], []]])]), []);
   const [row] = differences([stacked([[["x"], []], [[], ["x"]]]), stacked([[["x"], []]])]);
   assert.deepEqual(row.specs, ["[x,_] x=2 or [_,x] x=2", "[x,_] x=2"]);
 });
 
-test("only the number that counts layers is moved, or folded", () => {
-  assert.equal(withLayer("s[0]['layer1']['norm1']", 1, 3), "s[0]['layer4']['norm1']");
+test("only the number that counts layers is folded", () => {
   assert.equal(layerFolded("s[1]['layer19']['norm2']", 1), "s[1]['layer*']['norm2']");
   assert.equal(layerFolded("while.51/carry{1}", -1), "while.51/carry{1}");
-  assert.equal(withLayer("x", -1, 3), "x");
 });

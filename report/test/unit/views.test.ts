@@ -6,7 +6,7 @@ import { layersText, layoutOf } from "../../src/network_layout";
 import { graphOf, membersOf } from "../../src/operator_graph";
 import { shardingColour, shardingName } from "../../src/palette";
 import { binaryUnit, tickTexts } from "../../src/parts/chart";
-import { Index, operatorOf, parameterOperators, usesOf } from "../../src/search";
+import { aliasesOf, Index, operatorOf, parameterOperators, usesOf } from "../../src/search";
 import { byOpcode, byPhase, dearestMoves, stageTimes } from "../../src/step_breakdown";
 import { stepTimeline } from "../../src/step_timeline";
 import { samplePipeline, sampleProgram } from "../sample";
@@ -148,4 +148,12 @@ test("who reads an array, and what moves it", () => {
   const before = program.instructions.name.indexOf("op.1.0.3");
   assert.equal(usesOf(program, before).moves.length, 1); // the all-reduce of the next layer's product
   assert.equal(operatorOf(program, { program: 0, list: "outputs", index: 0 }, names), undefined);
+});
+
+test("a parameter is found by what it is called in an equal stage", () => {
+  const plan = samplePipeline(1);
+  plan.stages[1].parameter_names = ["state['layer9']['w']"];
+  assert.deepEqual(aliasesOf(plan, 0), [["state['layer9']['w']"]]);
+  const found = new Index(plan.programs[0], 0, ["parameters"], aliasesOf(plan, 0)).search("*layer9*");
+  assert.deepEqual(found.map((one) => one.index), [0]);
 });

@@ -51,6 +51,7 @@ ViewJson StagesView(const Plan& plan, const DevicePrograms& programs) {
          {"devices", stage.devices},
          {"mesh", MeshView(stage.mesh)},
          {"program", programs.programs.empty() ? -1 : static_cast<int64_t>(programs.of_stage[i])},
+         {"parameter_names", stage.parameter_names},
          {"recompute", stage.recompute},
          {"forward", Shortened(stage.seconds.forward)},
          {"backward", Shortened(stage.seconds.backward)},
