@@ -420,7 +420,7 @@ def test_what_failed_is_tried_again_when_asked(step, tmp_path):
         "if not first_time('first') and not os.path.exists(os.path.join(marks, 'cured')):"
         " time.sleep(60)"
     )
-    options = ("--patience", "0.3s", "--threads", "1")
+    options = ("--patience", "0.3s", "--threads", "1", "--finalists", "0")
     done = toy_run(step, tmp_path, *options, "--budget", "1.8s", misbehave=hang)
     assert done.returncode == 0, done.stderr
     first = json.loads(done.stdout)
@@ -428,7 +428,7 @@ def test_what_failed_is_tried_again_when_asked(step, tmp_path):
     (tmp_path / "cured").touch()
     again = json.loads(toy_run(step, tmp_path, *options, misbehave=hang).stdout)
     assert again["failed"] == 0 and sum(s["failed"] for s in again["segments"]) == first["failed"]
-    longer = ("--patience", "0.5s", "--threads", "1")
+    longer = ("--patience", "0.5s", "--threads", "1", "--finalists", "0")
     patient = json.loads(toy_run(step, tmp_path, *longer, misbehave=hang).stdout)
     assert patient["complete"] and not any(s["failed"] for s in patient["segments"])
 
@@ -438,12 +438,13 @@ def test_what_does_not_fit_is_tried_again_when_asked(step, tmp_path):
         "if not os.path.exists(os.path.join(marks, 'cured')) and not first_time('first'):\n"
         "            say('done', job, status='out_of_memory', error='full'); continue"
     )
-    first = json.loads(toy_run(step, tmp_path, misbehave=fail).stdout)
+    segments = ("--finalists", "0")
+    first = json.loads(toy_run(step, tmp_path, *segments, misbehave=fail).stdout)
     assert first["failed"] > 0 and first["measured"] == 1
     (tmp_path / "cured").touch()
-    again = json.loads(toy_run(step, tmp_path, misbehave=fail).stdout)
+    again = json.loads(toy_run(step, tmp_path, *segments, misbehave=fail).stdout)
     assert sum(s["failed"] for s in again["segments"]) > 0
-    words = ("--mesh", "4", "--devices", "host:4", "--budget", "20s", "--json", "--retry")
+    words = ("--mesh", "4", "--devices", "host:4", "--budget", "20s", "--json", "--retry", *segments)
     worker = toy(tmp_path, misbehave=fail)
     done = run(step, tmp_path / "profiles.sqlite", *words, MESHWRIGHT_PYTHON=worker)
     retried = json.loads(done.stdout)

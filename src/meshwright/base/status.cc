@@ -13,8 +13,6 @@ int ExitCode(const absl::Status& status) {
       return 3;
     case absl::StatusCode::kAborted:
       return 4;
-    case absl::StatusCode::kCancelled:
-      return 130;  // 128 + SIGINT, as shells report it
     default:
       return 2;
   }

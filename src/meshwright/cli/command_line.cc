@@ -62,7 +62,7 @@ int Run(int argc, char** argv) {
   if (parse_only) return 0;
   const absl::Status status = actions.at(app.get_subcommands()[0])();
   if (!status.ok()) PrintError(FromAbsl(status.message()));
-  return ExitCode(status);
+  return status.code() == absl::StatusCode::kCancelled ? kInterrupted : ExitCode(status);
 }
 
 }  // namespace

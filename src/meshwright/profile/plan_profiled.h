@@ -20,7 +20,9 @@ namespace meshwright {
 //
 // Plans are compared on one footing only. Meshes on which every segment was measured go before
 // those on which some were, and these before those on which none was: the latter are looked at
-// where no plan of the former fits into the memory. A warning names the meshes left out.
+// where no plan of the former fits into the memory. A warning names the meshes left out. Where a
+// whole step was measured on each of the others, these times decide, else what the plans are put
+// together to.
 //
 // Errors: see PlanProgram, KnownProfiles::Read, SegmentSpace::Make; with fixes, shardings that
 // follow as in XLA or cost models without seconds.

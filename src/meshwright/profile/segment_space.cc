@@ -9,13 +9,12 @@
 #include "meshwright/base/status.h"
 #include "meshwright/blocks/blocks.h"
 #include "meshwright/hlo/inline_calls.h"
-#include "meshwright/inter/fingerprint.h"
 #include "meshwright/inter/kind_slices.h"
 #include "meshwright/inter/layer_costs.h"
 #include "meshwright/intra/candidates.h"
-#include "meshwright/plan/sha256.h"
 #include "meshwright/profile/choice_search.h"
 #include "meshwright/profile/network_segments.h"
+#include "meshwright/profile/slice_fingerprint.h"
 #include "meshwright/profile/slice_matching.h"
 
 namespace meshwright {
@@ -27,31 +26,6 @@ bool EntersSegment(SliceRole role, bool input) {
 }
 bool LeavesSegment(SliceRole role, bool input) {
   return role == (input ? SliceRole::kGradient : SliceRole::kActivation);
-}
-
-std::string SliceFingerprint(const ProgramSlice& slice) {
-  const Graph& graph = slice.graph;
-  OpFingerprints fingerprints(graph);
-  std::string text;
-  for (size_t i = 0; i < graph.ops.size(); ++i) {
-    absl::StrAppend(&text, absl::Hex(fingerprints.Of(OpId(i)), absl::kZeroPad16));
-    for (ValueId v : graph.ops[i].operands) absl::StrAppend(&text, " ", v.value);
-    absl::StrAppend(&text, "\n");
-  }
-  // What crosses the borders, by itself too: parts that only hand values on have no operators.
-  const auto add = [&](const char* what, const SliceValue& value, ValueId v) {
-    absl::StrAppend(&text, what, " ", static_cast<int>(value.role), " ", value.dimension, " ",
-                    v.value, " ", graph[v].shape.ToString(/*with_layout=*/false));
-  };
-  for (size_t i = 0; i < slice.inputs.size(); ++i) {
-    add("in", slice.inputs[i], InputOf(slice, i));
-    absl::StrAppend(&text, "\n");
-  }
-  for (size_t o = 0; o < slice.outputs.size(); ++o) {
-    add("out", slice.outputs[o], OutputOf(slice, o));
-    absl::StrAppend(&text, " ", graph.output_alias[o], "\n");
-  }
-  return Sha256Hex(text);
 }
 
 // The widest value at a border, what can be done with it, and what that means for all that cross.
