@@ -205,7 +205,9 @@ TEST_F(DatabaseSafety, FindsADamagedLog) {
     std::string bad = whole;
     bad[at] = static_cast<char>(bad[at] + 1);
     EXPECT_NE(WriteAheadLogDamage(bad), "") << at;
-    if (at == 7007) ASSERT_TRUE(WriteFile(log, bad).ok());
+    if (at == 7007) {
+      ASSERT_TRUE(WriteFile(log, bad).ok());
+    }
   }
   for (const Access access : {Access::kRead, Access::kWrite}) {
     EXPECT_THAT(WhyRefused(path, access),

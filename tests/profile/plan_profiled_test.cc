@@ -283,7 +283,7 @@ TEST_F(PlanProfiled, TakesTheWholeStepThatWasMeasuredToBeFastest) {
   const TestProgram program = ProgramFromData("tiny_gpt.train.hlo.txt.gz");
   const Mesh mesh = TestMesh("4", "4xh100-sxm");
   const auto cluster = ParseCluster("4xh100-sxm");
-  const auto known = KnownProfiles::Read(path_, *cluster);
+  const auto known = KnownProfiles::Read(path_, *cluster, {});
   ASSERT_TRUE(known.ok()) << known.status();
   ProfiledPlannerOptions options;
   options.budget_bytes = request.memory.bytes;
