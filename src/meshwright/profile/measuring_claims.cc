@@ -95,6 +95,7 @@ absl::StatusOr<std::vector<ClaimAnswer>> MeasuringClaims::Claim(
     MW_ASSIGN_OR_RETURN(answers.emplace_back(), ClaimOne(key, now, suffices));
   }
   MW_RETURN_IF_ERROR(transaction.Commit());
+  MW_RETURN_IF_ERROR(connection.EmptyLog());
   any_ = true;
   renewed_ = std::chrono::steady_clock::now();
   return answers;
@@ -151,7 +152,7 @@ absl::Status MeasuringClaims::Renew() {
                                        std::time(nullptr) + kClaimSeconds, " WHERE owner = ?1"),
                                 owner_));
   renewed_ = std::chrono::steady_clock::now();
-  return absl::OkStatus();
+  return database_.connection().EmptyLog();
 }
 
 absl::Status MeasuringClaims::Release() {
@@ -159,7 +160,7 @@ absl::Status MeasuringClaims::Release() {
   MW_RETURN_IF_ERROR(
       BindAndRun(database_.connection(), "DELETE FROM claim WHERE owner = ?1", owner_));
   any_ = false;
-  return absl::OkStatus();
+  return database_.connection().EmptyLog();
 }
 
 }  // namespace meshwright
