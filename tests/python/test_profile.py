@@ -64,6 +64,11 @@ def runs(database):
     return {row[:3]: row[3] for row in rows}
 
 
+def unwrapped(message):
+    """As it was before it was made to fit a terminal."""
+    return " ".join(message.split())
+
+
 def has_gone(pid):
     """Within some seconds."""
     for _ in range(100):
@@ -350,7 +355,7 @@ def test_interrupted_it_says_what_there_is(step, tmp_path):
     first.send_signal(signal.SIGINT)
     output, errors = first.communicate(timeout=30)
     assert first.returncode == 130
-    assert errors.splitlines()[-1].startswith("meshwright: interrupted; what was measured is in ")
+    assert "meshwright: interrupted; what was measured is in " in unwrapped(errors)
     report = json.loads(output)
     assert report["measured"] == len(runs(tmp_path / "profiles.sqlite"))
     again = json.loads(toy_run(step, tmp_path).stdout)
@@ -410,7 +415,9 @@ def test_a_worker_that_is_killed_before_it_is_ready_is_started_again(step, tmp_p
     path.write_text(path.read_text().replace("if not os.path.exists", "if True or os.path.exists"))
     done = run(step, tmp_path / "b.sqlite", *words, MESHWRIGHT_PYTHON=str(path))
     assert done.returncode == 2
-    assert "was ended by signal 9 (Killed) before it was ready, as did 5 before it" in done.stderr
+    assert "was ended by signal 9 (Killed) before it was ready, as did 5 before it" in unwrapped(
+        done.stderr
+    )
     assert not (tmp_path / "b.sqlite").exists()
 
 
@@ -459,7 +466,7 @@ def test_a_database_that_is_taken_away(step, tmp_path):
     (tmp_path / "profiles.sqlite").unlink()
     output, errors = first.communicate(timeout=30)
     assert first.returncode == 2 and not output
-    assert "profiles.sqlite was removed or replaced while this wrote to it" in errors
+    assert "profiles.sqlite was removed or replaced while this wrote to it" in unwrapped(errors)
     assert not (tmp_path / "profiles.sqlite").exists()
 
 
@@ -476,9 +483,7 @@ def test_a_database_that_is_taken_away(step, tmp_path):
 def test_a_start_that_fails_leaves_nothing(step, tmp_path, options, how):
     done = toy_run(step, tmp_path, *options, **how)
     assert done.returncode == 2 and not done.stdout
-    assert [line for line in done.stderr.splitlines() if not line.startswith("[")][-1].startswith(
-        "meshwright: "
-    )
+    assert [line[:12] for line in done.stderr.splitlines()].count("meshwright: ") == 1
     assert not list(tmp_path.glob("profiles.sqlite*"))
 
 
