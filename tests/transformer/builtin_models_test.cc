@@ -48,6 +48,9 @@ TEST(BuiltinModels, AreFoundHoweverTheyAreWritten) {
   }
   EXPECT_STREQ(FindBuiltinModel("GPT3-13B")->name, "gpt3-13b");
   EXPECT_STREQ(FindBuiltinModel("GPT3-1.3B")->name, "gpt3-1.3b");
+  EXPECT_STREQ(FindBuiltinModel("DeepSeek V3 671B")->name, "deepseek-v3");
+  EXPECT_STREQ(FindBuiltinModel("Qwen3 MoE 30B")->name, "qwen3-30b-a3b");
+  EXPECT_EQ(FindBuiltinModel("configs/llama3-8b"), nullptr);
   EXPECT_EQ(FindBuiltinModel(""), nullptr);
   EXPECT_EQ(FindBuiltinModel("llama3"), nullptr);
   EXPECT_THAT(std::string(LoadModel("llama3-8c").status().message()),

@@ -6,6 +6,7 @@
 #include <string>
 #include <tuple>
 
+#include "absl/strings/str_split.h"
 #include "meshwright/base/file.h"
 #include "meshwright/transformer/model_reader.h"
 #include "meshwright/transformer/runs.h"
@@ -14,6 +15,7 @@
 namespace meshwright::transformer {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 Run SmallRun() {
@@ -77,6 +79,8 @@ TEST(RanksReport, HasARowARunAndOneASource) {
   const std::string report = RanksReport(runs, BuiltinCostParameters(), 2);
   EXPECT_EQ(report, RanksReport(runs, BuiltinCostParameters(), 1));
   int ranked = 0;
+  for (const absl::string_view line : absl::StrSplit(report, '\n')) EXPECT_LE(line.size(), 80u);
+  EXPECT_THAT(report, ContainsRegex("\n  because  [a-z]+ [0-9.e-]+ -> [0-9.e-]+ s \\([-+]"));
   for (const RunPrediction& one : runs) {
     if (!one.run.has_value() || one.run->framework == "fsdp") continue;
     ++ranked;

@@ -56,6 +56,58 @@ TEST(PredictRuns, RefusesBadTables) {
             "f:2: n_gpus is \"0\"; it must be a number above 0 or empty");
 }
 
+// Spellings, and what follows from other columns.
+TEST(PredictRuns, ReadsWhatTablesCallThings) {
+  const std::string header =
+      "source,model,layers,hidden,ffn,heads,kv_heads,experts,topk,gpu,n_gpus,tp,pp,dp,ep,mbs,"
+      "grad_accum,seq,gbs,dtype,zero,iteration_time_s\n";
+  const auto read = [&](const std::string& row) {
+    const CsvTable table = ParseCsv(header + row + "\n", "f").value();
+    return PredictRuns(table, "f", BuiltinCostParameters()).value()[0];
+  };
+  const auto gpu = [&](const std::string& name) -> std::string {
+    const RunPrediction one = read("x,Llama3 8B,,,,,,,," + name + ",8,2,1,,,1,,2048,8,BF16,1,1");
+    return one.run.has_value() ? one.run->cluster.device.name : one.skipped;
+  };
+  EXPECT_EQ(gpu("A100-SXM4-40GB"), "a100-40g");
+  EXPECT_EQ(gpu("a100-40g"), "a100-40g");
+  EXPECT_EQ(gpu("A100 40 GB"), "a100-40g");
+  EXPECT_EQ(gpu("A100-PCIe-40GB"), "a100-40g-pcie");
+  EXPECT_EQ(gpu("A100 PCIe 80GB"), "GPU not known");
+  EXPECT_EQ(gpu("NVIDIA H100 80GB HBM3"), "h100-sxm");
+  EXPECT_EQ(gpu("H100-PCIe"), "h100-pcie");
+  EXPECT_EQ(gpu("DGX-GB300"), "gb300-nvl72");
+  EXPECT_EQ(gpu("GH200"), "GPU not known");
+  EXPECT_EQ(gpu("MI300X"), "mi300x");
+  EXPECT_EQ(gpu("MI250"), "GPU not known");
+  const auto precision = [&](const std::string& dtype) {
+    const RunPrediction one =
+        read("x,meta-llama/Llama-3.1-8B,,,,,,,,H100,8,2,1,,,1,,2048,8," + dtype + ",1,1");
+    EXPECT_TRUE(one.run.has_value()) << one.skipped;
+    return one.run->configuration.precision;
+  };
+  EXPECT_EQ(precision("amp_bf16"), Precision::kBf16);
+  EXPECT_EQ(precision("BFloat16"), Precision::kBf16);
+  EXPECT_EQ(precision("float16"), Precision::kFp16);
+  EXPECT_EQ(precision("FP8-CS"), Precision::kFp8);
+  EXPECT_EQ(precision("MXFP8"), Precision::kMxFp8);
+  // 2 x 2 x 4 GPUs, and 3 x 5 sequences for each of 4 replicas.
+  const RunPrediction derived = read("x,Qwen3 MoE 30B,,,,,,,,H100,,2,2,4,4,3,5,2048,,bf16,1,1");
+  ASSERT_TRUE(derived.run.has_value()) << derived.skipped;
+  EXPECT_EQ(derived.run->cluster.devices(), 16);
+  EXPECT_EQ(derived.run->workload.global_batch, 60);
+  // Sizes in the row, with experts.
+  const RunPrediction experts =
+      read("x,own,32,4096,14336,32,8,8,2,H100,16,2,1,,8,1,,4096,64,bf16,1,1");
+  const RunPrediction dense = read("x,own,32,4096,14336,32,8,,,H100,16,2,1,,1,1,,4096,64,bf16,1,1");
+  ASSERT_TRUE(experts.run.has_value()) << experts.skipped;
+  ASSERT_TRUE(dense.run.has_value()) << dense.skipped;
+  EXPECT_EQ(experts.run->configuration.ep, 8);
+  EXPECT_GT(experts.predicted_seconds, 1.3 * dense.predicted_seconds);
+  EXPECT_THAT(read("x,own,32,4096,14336,32,8,8,,H100,16,2,1,,8,1,,4096,64,bf16,1,1").skipped,
+              HasSubstr("experts per token"));
+}
+
 // What docs/accuracy-runs.md claims of the table beside the project.
 TEST(PredictRuns, PublishedRunsWithinTheirBounds) {
   const std::string path = MESHWRIGHT_SHARED "/measured/public_runs.csv";

@@ -1,6 +1,7 @@
 #include "meshwright/transformer/builtin_models.h"
 
 #include <string>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 
@@ -22,6 +23,24 @@ std::string Normalised(std::string_view name) {
   return letters;
 }
 
+// What tables of published runs call models by, as Normalised() has it.
+constexpr std::pair<std::string_view, const char*> kOtherNames[] = {
+    {"deepseekr1", "deepseek-v3"},
+    {"deepseekv3671b", "deepseek-v3"},
+    {"gpt3", "gpt3-175b"},
+    {"kimik21t", "kimi-k2"},
+    {"llama3405b", "llama3.1-405b"},
+    {"llama318b", "llama3.1-8b"},
+    {"llama3170b", "llama3.1-70b"},
+    {"llama31405b", "llama3.1-405b"},
+    {"megatronturing530b", "megatron-530b"},
+    {"qwen3235b", "qwen3-235b-a22b"},
+    {"qwen330b", "qwen3-30b-a3b"},
+    {"qwen3moe235b", "qwen3-235b-a22b"},
+    {"qwen3moe30b", "qwen3-30b-a3b"},
+    {"turing530b", "megatron-530b"},
+};
+
 }  // namespace
 
 const std::vector<BuiltinModel>& BuiltinModels() {
@@ -36,7 +55,10 @@ const std::vector<BuiltinModel>& BuiltinModels() {
 }
 
 const BuiltinModel* FindBuiltinModel(std::string_view name) {
-  const std::string wanted = Normalised(name);
+  std::string wanted = Normalised(name);
+  for (const auto& [other, builtin] : kOtherNames) {
+    if (wanted == other) wanted = Normalised(builtin);
+  }
   for (const BuiltinModel& model : BuiltinModels()) {
     if (Normalised(model.name) == wanted) return &model;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -24,18 +25,42 @@ bool Contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// The first built-in device whose words all occur in what a table calls a GPU.
+// The first built-in device whose words all occur in what a table calls a GPU, of which only
+// letters and digits count.
 struct GpuWords {
   std::string_view word;    // in lower case
-  std::string_view memory;  // that occurs too; empty: any
-  std::string_view device;
+  std::string_view other;   // that occurs too: memory or form; empty: any
+  std::string_view device;  // empty: not among the built-in ones, but like one of those that follow
 };
 constexpr GpuWords kGpus[] = {
-    {"gb300", "", "gb300-nvl72"}, {"gb200", "", "gb200-nvl72"}, {"b300", "", "b300"},
-    {"b200", "", "b200"},         {"h200", "", "h200"},         {"h100", "96gb", "h100-96g"},
-    {"h100", "", "h100-sxm"},     {"a100", "40gb", "a100-40g"}, {"a100", "", "a100-80g"},
+    {"gb300", "", "gb300-nvl72"},
+    {"gb200", "", "gb200-nvl72"},
+    {"gh200", "", ""},
+    {"b300", "", "b300"},
+    {"b200", "", "b200"},
+    {"h200", "", "h200"},
+    {"h100", "96g", "h100-96g"},
+    {"h100", "pcie", "h100-pcie"},
+    {"h100", "nvl", ""},
+    {"h100", "", "h100-sxm"},
+    {"a100", "40gpcie", "a100-40g-pcie"},
+    {"a100", "pcie40g", "a100-40g-pcie"},
+    {"a100", "pcie", ""},
+    {"a100", "40g", "a100-40g"},
+    {"a100", "", "a100-80g"},
     {"v100", "", "v100"},
+    {"mi300x", "", "mi300x"},
+    {"v5p", "", "tpu-v5p"},
+    {"a10g", "", "a10g"},
 };
+
+std::string LettersAndDigits(std::string_view text) {
+  std::string letters;
+  for (const char c : text) {
+    if (absl::ascii_isalnum(static_cast<unsigned char>(c))) letters += absl::ascii_tolower(c);
+  }
+  return letters;
+}
 
 // Columns that have to be numbers even in rows that are not taken.
 constexpr const char* kNumbers[] = {"layers",
@@ -45,7 +70,12 @@ constexpr const char* kNumbers[] = {"layers",
                                     "kv_heads",
                                     "seq",
                                     "vocab",
+                                    "experts",
+                                    "topk",
                                     "n_gpus",
+                                    "dp",
+                                    "etp",
+                                    "grad_accum",
                                     "tp",
                                     "pp",
                                     "vpp",
@@ -144,6 +174,7 @@ Model ModelOfSizes(const std::string& name, int64_t layers, int64_t hidden, int6
 absl::StatusOr<Model> ModelOf(RowReader& row) {
   std::string name = row.Text("model");
   if (const size_t variant = name.find(" ("); variant != std::string::npos) name.resize(variant);
+  name.erase(0, name.rfind('/') + 1);  // the organisation, as of meta-llama/Llama-3.1-8B
   const auto layers = row.Count("layers"), hidden = row.Count("hidden");
   const auto heads = row.Count("heads"), kv_heads = row.Count("kv_heads");
   const auto ffn = row.Count("ffn"), vocabulary = row.Count("vocab");
@@ -158,31 +189,46 @@ absl::StatusOr<Model> ModelOf(RowReader& row) {
   }
   Model model = ModelOfSizes(name, *layers, *hidden, *heads, kv_heads.value_or(*heads),
                              ffn.value_or(4 * *hidden), vocabulary.value_or(kDefaultVocabulary));
+  const auto experts = row.Count("experts", /*or_zero=*/true);
+  if (experts.value_or(0) > 1) {
+    // `ffn` is then that of an expert, and every layer has experts.
+    const auto top_k = row.Count("topk");
+    if (!top_k.has_value() || !ffn.has_value()) {
+      return absl::NotFoundError("experts per token or their inner size not published");
+    }
+    Layer& layer = model.stacks[0].kinds[0];
+    layer.name = "moe";
+    layer.moe = Moe{.experts = *experts, .top_k = *top_k, .expert = *layer.mlp, .shared = {}};
+    layer.mlp.reset();
+  }
   MW_RETURN_IF_ERROR(CheckModel(model));
   return model;
 }
 
-absl::StatusOr<Precision> PrecisionOf(const std::string& dtype, const std::string& source) {
+absl::StatusOr<Precision> PrecisionOf(const std::string& text, const std::string& source) {
+  const std::string dtype = LettersAndDigits(text);
   // NVIDIA's submissions train in 8 bits unless a row says otherwise (config_common.sh, FP8=True).
   if (dtype.empty() && Contains(source, "MLPerf Training")) return Precision::kFp8;
   if (Contains(dtype, "mx")) return Precision::kMxFp8;
   if (Contains(dtype, "fp4")) return Precision::kNvFp4;
   if (Contains(dtype, "fp8")) return Precision::kFp8;
-  if (dtype == "fp16") return Precision::kFp16;
-  if (dtype == "bf16" || dtype.empty()) return Precision::kBf16;
+  if (Contains(dtype, "bf16") || Contains(dtype, "bfloat16") || dtype.empty()) {
+    return Precision::kBf16;
+  }
+  if (Contains(dtype, "fp16") || Contains(dtype, "float16")) return Precision::kFp16;
   return absl::InvalidArgumentError("dtype not known");
 }
 
 absl::StatusOr<Cluster> ClusterOf(const std::string& gpu, int64_t gpus) {
-  const std::string name = absl::AsciiStrToLower(gpu);
+  const std::string name = LettersAndDigits(gpu);
   for (const GpuWords& words : kGpus) {
-    if (!Contains(name, words.word) || !Contains(name, words.memory)) continue;
+    if (!Contains(name, words.word) || !Contains(name, words.other)) continue;
     const DeviceType* const device = FindDevice(words.device);
     if (device == nullptr) break;
     int64_t inside = std::min<int64_t>(device->devices_per_node, gpus);
     while (gpus % inside != 0) --inside;
     Cluster cluster;
-    cluster.name = name;
+    cluster.name = absl::AsciiStrToLower(gpu);
     cluster.device = *device;
     cluster.devices_per_node = inside;
     cluster.nodes = gpus / inside;
@@ -226,9 +272,9 @@ double NemoContainer(const std::string& source) {
   return absl::SimpleAtod(source.substr(start, 5), &version) ? version : 0;
 }
 
-// What recipes set. NVIDIA's submissions to MLPerf reduce gradients in 16 bits (grad_sync_dtype: bf16
-// in their distributed_fused_adam.yaml). So do NeMo's and Megatron-Bridge's performance recipes,
-// which submissions use from v5 on, and fuse the loss (grad_reduce_in_fp32 = False,
+// What recipes set. NVIDIA's submissions to MLPerf reduce gradients in 16 bits (grad_sync_dtype:
+// bf16 in their distributed_fused_adam.yaml). So do NeMo's and Megatron-Bridge's performance
+// recipes, which submissions use from v5 on, and fuse the loss (grad_reduce_in_fp32 = False,
 // cross_entropy_fusion_impl = "te"); those of models with latent attention keep moments in 16 bits
 // (exp_avg_dtype, exp_avg_sq_dtype).
 StateOptions StateOf(const std::string& source, const Model& model) {
@@ -258,7 +304,22 @@ absl::StatusOr<Run> RunOf(RowReader& row) {
     return absl::NotFoundError(StrCat(what, " not published"));
   };
   MW_ASSIGN_OR_RETURN(run.model, ModelOf(row));
-  const auto gpus = row.Count("n_gpus"), sequence = row.Count("seq"), batch = row.Count("gbs");
+  const auto sequence = row.Count("seq");
+  auto gpus = row.Count("n_gpus"), batch = row.Count("gbs");
+  const auto product = [&](std::initializer_list<const char*> columns) -> std::optional<int64_t> {
+    int64_t all = 1;
+    for (const char* const column : columns) {
+      const auto one = row.Count(column);
+      if (!one.has_value() || *one > kMaxDevices) return std::nullopt;
+      all = std::min(all * *one, kMaxDevices + 1);
+    }
+    return all;
+  };
+  // What follows from other columns. Without context parallelism its column may be empty.
+  if (!gpus.has_value()) {
+    gpus = row.Text("cp").empty() ? product({"tp", "pp", "dp"}) : product({"tp", "pp", "cp", "dp"});
+  }
+  if (!batch.has_value()) batch = product({"mbs", "grad_accum", "dp"});
   if (!gpus.has_value()) return incomplete("number of GPUs");
   if (!sequence.has_value()) return incomplete("sequence length");
   if (!batch.has_value()) return incomplete("global batch");
@@ -276,6 +337,7 @@ absl::StatusOr<Run> RunOf(RowReader& row) {
   c.pp = *pp;
   c.cp = row.Count("cp").value_or(1);
   c.ep = row.Count("ep").value_or(1);
+  c.etp = row.Count("etp").value_or(1);
   if (c.tp > *gpus || c.cp > *gpus || c.pp > *gpus || *gpus % (c.tp * c.cp) != 0 ||
       *gpus / (c.tp * c.cp) % c.pp != 0) {
     return absl::InvalidArgumentError("degrees do not divide the number of GPUs");

@@ -17,10 +17,11 @@
 // Published training runs: what each row of a table says, and what the calibrated model predicts.
 //
 // Columns (any order, others are ignored): source, model, layers, hidden, ffn, heads, kv_heads,
-// seq, vocab, gpu, n_gpus, tp, pp, vpp, cp, ep, mbs, gbs, dtype, recompute, zero, fsdp_shard; of
-// time iteration_time_s or else tokens_per_s_per_gpu or else tflops_per_gpu; mem_gib. Empty fields
-// are not published. What a row leaves out is what its framework does by default; a row whose
-// degrees, batch or time are missing and do not follow is incomplete.
+// seq, vocab, experts, topk, gpu, n_gpus, tp, pp, vpp, cp, ep, etp, dp, mbs, gbs, grad_accum,
+// dtype, recompute, zero, fsdp_shard; of time iteration_time_s or else tokens_per_s_per_gpu or else
+// tflops_per_gpu; mem_gib. Empty fields are not published. What a row leaves out is what its
+// framework does by default; a row whose degrees, batch or time are missing and do not follow is
+// incomplete.
 
 namespace meshwright::transformer {
 
@@ -63,7 +64,8 @@ struct RunRank {
 RunRank RankRun(const Run& run, const CostParameters& parameters);
 
 // Ranks of all rows whose frameworks leave the choice open (FSDP's, which have no degrees, are left
-// out), as a table and a summary by source. Rows of equal questions are worked out once.
+// out): each with the fastest plan and the parts of the step that it saves, and a summary by
+// source. Rows of equal questions are worked out once.
 std::string RanksReport(const std::vector<RunPrediction>& predictions,
                         const CostParameters& parameters, int threads);
 

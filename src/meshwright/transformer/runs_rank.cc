@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_format.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/base/wrap.h"
 #include "meshwright/transformer/fixes.h"
 #include "meshwright/transformer/runs.h"
 #include "meshwright/transformer/space.h"
@@ -50,22 +51,21 @@ constexpr std::array<StepPart, 9> kStepParts = {{
     {"optimizer", &StepTime::optimizer},
 }};
 
-// What the best saves most, in percent of the step: "bubble -5.1 %, tensor -2.0 %".
-std::string SavingsText(const RunRank& rank) {
-  std::vector<std::pair<double, std::string>> savings;
+// What the best takes less time for, and what more, of parts that make half a percent of the step:
+// "tensor 1.20 -> 0.90 s (-3.0 %), bubble 0.10 -> 0.20 s (+1.0 %)". All parts add up to the step.
+std::string ChangesText(const RunRank& rank) {
+  std::vector<std::pair<double, std::string>> changes;
   for (const StepPart& part : kStepParts) {
-    const double change =
-        (rank.best_time.*part.seconds - rank.time.*part.seconds) / rank.time.seconds;
-    if (change < -0.005) {
-      savings.emplace_back(change, absl::StrFormat("%s %.1f%%", part.name, 100 * change));
-    }
+    const double before = rank.time.*part.seconds, after = rank.best_time.*part.seconds;
+    const double change = (after - before) / rank.time.seconds;
+    if (std::abs(change) < 0.005) continue;
+    changes.emplace_back(change, absl::StrFormat("%s %.3g -> %.3g s (%+.1f %%)", part.name, before,
+                                                 after, 100 * change));
   }
-  std::sort(savings.begin(), savings.end());
+  std::sort(changes.begin(), changes.end());
   std::string text;
-  for (size_t i = 0; i < std::min<size_t>(savings.size(), 2); ++i) {
-    StrAppend(&text, i == 0 ? "" : ", ", savings[i].second);
-  }
-  return text;
+  for (const auto& [change, one] : changes) StrAppend(&text, text.empty() ? "" : ", ", one);
+  return text.empty() ? "no part by half a percent of the step" : text;
 }
 
 std::string RankText(int64_t faster, int64_t of) { return StrCat(faster + 1, "/", of); }
@@ -73,20 +73,47 @@ std::string RankText(int64_t faster, int64_t of) { return StrCat(faster + 1, "/"
 // Time that the best saves, of what was run.
 double GainOf(const RunRank& rank) { return 1 - rank.best_time.seconds / rank.time.seconds; }
 
+// A known answer: what was run, the fastest, and which parts of the step make the difference.
+void AppendRank(const RunPrediction& prediction, const RunRank& rank, std::string* out) {
+  const Run& run = *prediction.run;
+  StrAppend(
+      out,
+      Hanging(StrCat("line ", prediction.line, "  "),
+              StrCat(run.model.name, " on ", run.cluster.devices(), " x ", run.cluster.device.name,
+                     ", ", PrecisionName(run.configuration.precision), ": rank ",
+                     RankText(rank.faster_degrees, rank.degrees), " of degrees, ",
+                     RankText(rank.faster, rank.plans), " of plans")),
+      Hanging("  run      ", StrCat(ConfigurationText(run.configuration),
+                                    absl::StrFormat(", %.4g s%s", rank.time.seconds,
+                                                    rank.fits ? "" : ", does not fit"))));
+  if (!rank.best.has_value()) {
+    StrAppend(out, Hanging("  fastest  ", "nothing fits"), "\n");
+    return;
+  }
+  const bool same = *rank.best == run.configuration;
+  StrAppend(out, Hanging("  fastest  ", same ? std::string("that")
+                                             : StrCat(ConfigurationText(*rank.best),
+                                                      absl::StrFormat(", %.4g s (%+.1f %%)",
+                                                                      rank.best_time.seconds,
+                                                                      -100 * GainOf(rank)))));
+  if (!same) StrAppend(out, Hanging("  because  ", ChangesText(rank)));
+  StrAppend(out, "\n");
+}
+
 struct RankSums {
   int rows = 0, fitting = 0, top_degrees = 0, top_plans = 0;
   std::vector<double> gains;
 };
 
 std::string SummaryText(const std::map<std::string, RankSums>& sums) {
-  std::string text = absl::StrFormat("%-58s %5s %5s %10s %10s %12s\n", "source", "rows", "fit",
-                                     StrCat("in top ", kTop), "of plans", "median gain");
+  std::string text = absl::StrFormat("%-39s %5s %5s %9s %9s %8s\n", "source", "rows", "fit",
+                                     StrCat("in top ", kTop), "of plans", "gain");
   for (const auto& [source, sum] : sums) {
     std::vector<double> gains = sum.gains;
     std::sort(gains.begin(), gains.end());
     const std::string median =
         gains.empty() ? "-" : absl::StrFormat("%.1f%%", 100 * gains[gains.size() / 2]);
-    StrAppend(&text, absl::StrFormat("%-58s %5d %5d %10d %10d %12s\n", source, sum.rows,
+    StrAppend(&text, absl::StrFormat("%s %5d %5d %9d %9d %8s\n", FirstColumn(source, 39), sum.rows,
                                      sum.fitting, sum.top_degrees, sum.top_plans, median));
   }
   return text;
@@ -158,9 +185,7 @@ std::string RanksReport(const std::vector<RunPrediction>& predictions,
     }
   }
 
-  std::string out =
-      absl::StrFormat("%6s %-18s %-14s %6s %9s %14s %7s  %s\n", "line", "model", "GPU", "GPUs",
-                      "degrees", "plans", "gain", "run; fastest; saves");
+  std::string out;
   std::map<std::string, RankSums> sums;
   for (const auto& [prediction, rank] : rows) {
     const Run& run = *prediction->run;
@@ -172,18 +197,9 @@ std::string RanksReport(const std::vector<RunPrediction>& predictions,
       sum.top_plans += rank->faster < kTop ? 1 : 0;
       sum.gains.push_back(GainOf(*rank));
     }
-    StrAppend(
-        &out,
-        absl::StrFormat(
-            "%6d %-18s %-14s %6d %9s %14s %6.1f%%  %s%s; %s; %s\n", prediction->line,
-            run.model.name, run.cluster.device.name, run.cluster.devices(),
-            RankText(rank->faster_degrees, rank->degrees), RankText(rank->faster, rank->plans),
-            rank->best.has_value() ? 100 * GainOf(*rank) : 0, ConfigurationText(run.configuration),
-            rank->fits ? "" : " (does not fit)",
-            rank->best.has_value() ? ConfigurationText(*rank->best) : std::string("nothing fits"),
-            SavingsText(*rank)));
+    AppendRank(*prediction, *rank, &out);
   }
-  StrAppend(&out, "\n", SummaryText(sums));
+  StrAppend(&out, SummaryText(sums));
   return out;
 }
 
