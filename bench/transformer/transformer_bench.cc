@@ -122,7 +122,7 @@ struct SearchRow {
 SearchRow TimeSearch(const CalibratedSearch& one, const Model& model, const Cluster& cluster,
                      const Fixes& fixes, int64_t repeat) {
   const Space space(model, one.workload, cluster.devices(), fixes, one.precision,
-                    cluster.devices_per_node);
+                    cluster.devices_per_node, cluster.fabric.unit_nodes);
   SearchRow row;
   row.seconds = Fastest(repeat, [&] {
     row.counts = Search(space, [&] { return CalibratedCosts(model, one.workload, cluster); },
@@ -143,7 +143,7 @@ absl::Status RunCalibrated(const Options& options) {
     MW_ASSIGN_OR_RETURN(const Model model, LoadModel(one.model));
     MW_ASSIGN_OR_RETURN(const Cluster cluster, ParseCluster(one.cluster));
     const Space space(model, one.workload, cluster.devices(), UsualFixes(), one.precision,
-                      cluster.devices_per_node);
+                      cluster.devices_per_node, cluster.fabric.unit_nodes);
     int64_t legal = 0;
     const double all_seconds = Fastest(options.repeat, [&] {
       StepCoster coster(model, one.workload, cluster);

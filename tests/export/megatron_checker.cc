@@ -96,6 +96,11 @@ class Checker {
                                                  "pipeline-model-parallel-size",
                                                  "context-parallel-size",
                                                  "cp-comm-type",
+                                                 "use-tp-pp-dp-mapping",
+                                                 "optimizer-cpu-offload",
+                                                 "optimizer-offload-fraction",
+                                                 "use-precision-aware-optimizer",
+                                                 "cpu-offloading-num-layers",
                                                  "expert-model-parallel-size",
                                                  "expert-tensor-parallel-size",
                                                  "sequence-parallel",
@@ -273,6 +278,18 @@ class Checker {
     Need(!Has("distribute-saved-activations"), "17: distributed activations");
     Need(!Has("use-torch-fsdp2") || (pp_ == 1 && ep_ == 1), "18: torch FSDP 2");
     Need(!Has("cpu-offloading-num-layers") || (pp_ == 1 && granularity.empty()), "19: offloading");
+    Need(!Has("cpu-offloading-num-layers") || (Number("cpu-offloading-num-layers", 0) >= 1 &&
+                                               Number("cpu-offloading-num-layers", 0) < layers_),
+         "19: fewer than all layers");
+    const double away = std::atof(Text("optimizer-offload-fraction").c_str());
+    Need(Has("optimizer-offload-fraction") == Has("optimizer-cpu-offload"), "19: a fraction");
+    Need(!Has("optimizer-cpu-offload") ||
+             (away > 0 && away <= 1 && Has("use-precision-aware-optimizer") &&
+              Has("use-distributed-optimizer") && !Has("use-megatron-fsdp")),
+         "19: offloading the optimizer");
+    Need(!Has("use-tp-pp-dp-mapping") ||
+             (cp_ == 1 && ep_ == 1 && !Has("use-megatron-fsdp") && (experts_ == 0 || etp_ == tp_)),
+         "ranks along the pipeline first");
     Need(Has("bf16") != Has("fp16"), "20: one of bf16 and fp16, which the pipeline's type follows");
     const bool fsdp = Has("use-megatron-fsdp");
     Need(!fsdp || Text("ckpt-format") == "fsdp_dtensor", "Megatron-FSDP's checkpoints");

@@ -14,6 +14,7 @@
 #include "meshwright/plan/plan_json.h"
 #include "meshwright/transformer/fixes.h"
 #include "meshwright/transformer/space.h"
+#include "tests/export/megatron_checker.h"
 #include "tests/export/sample_plans.h"
 #include "tests/plan/sample_plan.h"
 
@@ -203,8 +204,9 @@ TEST(ModelLaunch, ChoicesThatNoFrameworkHasAreRefused) {
     }
   };
   refused([](PlanDegrees& d) { d.tp2 = 2, d.panels = 1; }, "products over a grid");
-  refused([](PlanDegrees& d) { d.inside = {.tp = 2, .dp = 4}; }, "place must be order");
-  refused([](PlanDegrees& d) { d.offload_optimizer = true; }, "offloading to the host");
+  refused([](PlanDegrees& d) { d.inside = {.tp = 2, .dp = 4}; }, "ranks: ");
+  refused([](PlanDegrees& d) { d.inside = {.tp = 2, .tp2 = 1, .cp = 1, .dp = 4, .pp = 1}; },
+          "ranks: ");
   refused([](PlanDegrees& d) { d.recompute = "modules"; }, "single modules");
   refused(
       [](PlanDegrees& d) {
@@ -214,6 +216,55 @@ TEST(ModelLaunch, ChoicesThatNoFrameworkHasAreRefused) {
       },
       "in the first 1 pipeline groups alone");
   refused([](PlanDegrees& d) { d.ends_as_layers = true; }, "counted as layers");
+}
+
+// Both orders of ranks, and what is offloaded: Megatron has options for them, others have not.
+TEST(ModelLaunch, MegatronNumbersThePipelineFirst) {
+  Plan plan = SamplePlanOf({.fixes = "tp=4,pp=2,dp=2,zero=1,schedule=1f1b"});
+  plan.transformer->configuration.inside = {.tp = 4, .tp2 = 1, .cp = 1, .dp = 1, .pp = 2};
+  const std::string script =
+      ContentsOf(*ExportTo("megatron", plan, CompleteOptions()), "launch.sh");
+  EXPECT_THAT(script, HasSubstr("--use-tp-pp-dp-mapping"));
+  EXPECT_THAT(BrokenMegatronRules(script, 16), testing::IsEmpty());
+  EXPECT_THAT(ContentsOf(*ExportTo("nemo", plan, CompleteOptions()), "pretrain.py"),
+              HasSubstr("use_tp_pp_dp_mapping=True"));
+  EXPECT_THAT(std::string(ExportTo("torchtitan", plan, CompleteOptions()).status().message()),
+              HasSubstr("place must be order"));
+  plan.transformer->configuration.zero = 3;
+  EXPECT_THAT(std::string(ExportTo("megatron", plan, CompleteOptions()).status().message()),
+              HasSubstr("does not go with Megatron-FSDP"));
+  const Plan usual = SamplePlanOf({.fixes = "tp=4,pp=2,dp=2,zero=1,schedule=1f1b"});
+  EXPECT_THAT(ContentsOf(*ExportTo("megatron", usual, CompleteOptions()), "launch.sh"),
+              testing::Not(HasSubstr("mapping")));
+}
+
+TEST(ModelLaunch, MegatronOffloads) {
+  const Plan plan = SamplePlanOf(
+      {.fixes = "tp=4,pp=1,zero=1,recompute=none,offload_optimizer=on,offload_percent=30,"
+                "offload_activations=on,offload_layers=5"});
+  const std::string script =
+      ContentsOf(*ExportTo("megatron", plan, CompleteOptions()), "launch.sh");
+  EXPECT_THAT(script, HasSubstr("--optimizer-cpu-offload --optimizer-offload-fraction 0.3 "
+                                "--use-precision-aware-optimizer\n"));
+  EXPECT_THAT(script, HasSubstr("--cpu-offloading-num-layers 5\n"));
+  EXPECT_THAT(BrokenMegatronRules(script, 16), testing::IsEmpty());
+  const std::string program = ContentsOf(*ExportTo("nemo", plan, CompleteOptions()), "pretrain.py");
+  EXPECT_THAT(program, HasSubstr("optimizer.optimizer_offload_fraction = 0.3\n"));
+  EXPECT_THAT(program, HasSubstr("cpu_offloading_num_layers=5,\n"));
+  const auto refusal = [&](const char* target, const std::function<void(PlanDegrees&)>& choose) {
+    Plan other = plan;
+    choose(other.transformer->configuration);
+    return std::string(ExportTo(target, other, CompleteOptions()).status().message());
+  };
+  EXPECT_THAT(refusal("torchtitan", [](PlanDegrees&) {}), HasSubstr("Megatron-LM and NeMo only"));
+  EXPECT_THAT(refusal("megatron", [](PlanDegrees& d) { d.offload_layers = 0; }),
+              HasSubstr("fewer than all layers"));
+  EXPECT_THAT(refusal("megatron", [](PlanDegrees& d) { d.recompute = "full"; }),
+              HasSubstr("does not go with recomputation"));
+  EXPECT_THAT(refusal("megatron", [](PlanDegrees& d) { d.zero = 0; }),
+              HasSubstr("with the distributed optimizer"));
+  EXPECT_THAT(refusal("megatron", [](PlanDegrees& d) { d.offload_percent = 35; }),
+              HasSubstr("offload_percent: found \"35\""));
 }
 
 TEST(ModelLaunch, ContextParallelismIsHandedOn) {

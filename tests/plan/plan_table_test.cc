@@ -91,7 +91,8 @@ TEST(PlanTable, PlansOfModels) {
   const std::string text = PlanTable(SampleModelPlan());
   EXPECT_THAT(text, HasSubstr("degrees   tp=2 sp pp=2 vp=2 dp=1 mbs=2 interleaved ends=on "
                               "recompute=selective\n          recompute_stages=1 "
-                              "offload_activations=on in a node: tp 2 x pp 2\n"));
+                              "offload_activations=on offload_layers=3 in a node:\n"
+                              "          tp 2 x pp 2\n"));
   EXPECT_THAT(text, HasSubstr("step      2.00 s, 8192 tokens a second and GPU, MFU 40.0 %"));
   EXPECT_THAT(text, HasSubstr("  compute                     1.50 s   75.0 %\n"));
   EXPECT_THAT(text, HasSubstr("memory    28.0 GiB of 80.0 GiB on the fullest GPU\n"));
@@ -107,7 +108,15 @@ TEST(PlanTable, PlansOfModels) {
   PlanDegrees& degrees = moved.transformer->configuration;
   degrees.dp = 2;
   degrees.inside = {.tp = 1, .tp2 = 1, .cp = 1, .dp = 2, .pp = 2};
+  degrees.offload_layers = 0;
   EXPECT_THAT(PlanTable(moved), HasSubstr("offload_activations=on in a node: dp 2 x pp 2\n"));
+  degrees.unit = {.tp = 2, .tp2 = 1, .cp = 1, .dp = 1, .pp = 4};
+  degrees.offload_optimizer = true;
+  degrees.offload_percent = 40;
+  const std::string placed = PlanTable(moved);
+  EXPECT_THAT(placed, HasSubstr("offload_optimizer=on offload_percent=40"));
+  EXPECT_THAT(placed,
+              HasSubstr("in a node: dp 2 x pp 2; nodes in a unit: tp 2 x\n          pp 4\n"));
 }
 
 }  // namespace

@@ -186,8 +186,11 @@ inline Plan SampleModelPlan() {
                         .recompute_stages = 1,
                         .precision = "bf16",
                         .inside = {.tp = 2, .tp2 = 1, .cp = 1, .dp = 1, .pp = 2},
+                        .unit = {},
                         .offload_optimizer = false,
-                        .offload_activations = true};
+                        .offload_percent = 0,
+                        .offload_activations = true,
+                        .offload_layers = 3};
   part.state = {4, 2, 12};
   part.goodput = PlanGoodput{36000, 30, 600, 1400, 0.93, 12345.5};
   part.mfu = 0.4;

@@ -40,32 +40,46 @@ class PlainCoster {
   StepCost Run();
 
  private:
-  // Axes are those between nodes, pp dp cp rows columns, and then those inside; of ranks in order
-  // there are only the first.
+  // Axes are those between units, pp dp cp rows columns, then between nodes of a unit, and then
+  // inside nodes; of ranks in order there are only the first.
   static std::vector<int64_t> GridSizes(const Configuration& c) {
-    const Placement& in = c.inside;
-    if (in.in_order()) return {c.pp, c.dp, c.cp, c.tp2, c.tp1(), 1, 1, 1, 1, 1};
-    const int64_t columns = in.tp / in.tp2;
-    return {c.pp / in.pp, c.dp / in.dp, c.cp / in.cp, c.tp2 / in.tp2, c.tp1() / columns,
-            in.pp,        in.dp,        in.cp,        in.tp2,         columns};
-  }
-  // The same of pp, experts' replicas, ep and etp. What a node has of a stage is filled from etp
-  // on.
-  static std::vector<int64_t> ExpertGridSizes(const Configuration& c) {
-    std::vector<int64_t> sizes = {c.pp, c.tp * c.cp * c.dp / (c.ep * c.etp), c.ep, c.etp, 1, 1, 1,
-                                  1};
-    if (c.inside.in_order()) return sizes;
-    int64_t left = c.inside.tp * c.inside.cp * c.inside.dp;
-    sizes[4] = c.inside.pp;
-    for (int axis = 3; axis > 0; --axis) {
-      int64_t most = 1;
-      for (int64_t inside = 1; inside <= left; ++inside) {
-        if (left % inside == 0 && sizes[axis] % inside == 0) most = inside;
+    std::vector<int64_t> sizes = {c.pp, c.dp, c.cp, c.tp2, c.tp1()};
+    sizes.resize(15, 1);
+    size_t level = 10;
+    for (const Placement& in : {c.inside, c.unit}) {
+      if (!in.in_order()) {
+        const int64_t parts[] = {in.pp, in.dp, in.cp, in.tp2, in.tp / in.tp2};
+        for (size_t i = 0; i < 5; ++i) {
+          sizes[level + i] = parts[i];
+          sizes[i] /= parts[i];
+        }
       }
-      sizes[axis + 4] = most;
-      left /= most;
+      level -= 5;
     }
-    for (int axis = 0; axis < 4; ++axis) sizes[axis] /= sizes[axis + 4];
+    return sizes;
+  }
+  // The same of pp, experts' replicas, ep and etp. What a node or a unit has of a stage is filled
+  // from etp on.
+  static std::vector<int64_t> ExpertGridSizes(const Configuration& c) {
+    std::vector<int64_t> sizes = {c.pp, c.tp * c.cp * c.dp / (c.ep * c.etp), c.ep, c.etp};
+    sizes.resize(12, 1);
+    int level = 8;
+    for (const Placement& in : {c.inside, c.unit}) {
+      if (!in.in_order()) {
+        int64_t left = in.tp * in.cp * in.dp;
+        sizes[level] = in.pp;
+        for (int axis = 3; axis > 0; --axis) {
+          int64_t most = 1;
+          for (int64_t inside = 1; inside <= left; ++inside) {
+            if (left % inside == 0 && sizes[axis] % inside == 0) most = inside;
+          }
+          sizes[axis + level] = most;
+          left /= most;
+        }
+        for (int axis = 0; axis < 4; ++axis) sizes[axis] /= sizes[axis + level];
+      }
+      level -= 4;
+    }
     return sizes;
   }
 
@@ -83,16 +97,34 @@ class PlainCoster {
   }
   // Seconds of summing gradients of `parameters` (4 bytes) and of gathering weights (2 bytes), over
   // `axis` of meshes of this cluster; ZeRO's groups are neighbours on it. Within it lie `inner`
-  // GPUs, of those that are placed over `inner_nodes` nodes.
+  // GPUs, of those that are placed over `inner_nodes` nodes. `in_unit` nodes of it are in a unit.
   struct DataTimes {
     double weights = 0, gradients = 0;
   };
   DataTimes Data(double parameters, int64_t replicas, int64_t shard, int64_t inner, int64_t inside,
-                 int64_t inner_nodes) const;
+                 int64_t in_unit, int64_t inner_nodes) const;
   double DataSeconds(const PlainGroup& g) const;
   StageMemory Memory(int64_t position) const;
   double Stages() const {
     return c_.schedule == PipelineKind::kInterleaved ? static_cast<double>(c_.virtual_stages) : 1;
+  }
+  // Shares that are in the host's memory.
+  double StateAway() const {
+    if (!c_.offload_optimizer) return 0;
+    return c_.offload_percent == 0 ? 1 : static_cast<double>(c_.offload_percent) * 0.01;
+  }
+  double KeptAway(int64_t position) const {
+    if (!c_.offload_activations) return 0;
+    const StageDeal deal = DealLayers(model_, c_.pp, c_.ends_as_layers);
+    const std::vector<int64_t>& layers = deal.contents[deal.content_of[position]].layers;
+    const auto all = static_cast<double>(std::accumulate(layers.begin(), layers.end(), int64_t{0}));
+    const auto some = static_cast<double>(c_.offload_layers * c_.virtual_stages);
+    return some == 0 ? 1 : std::min(1.0, some / all);
+  }
+  int64_t ExpertNodes() const {
+    int64_t nodes = 1;
+    for (const size_t axis : {2, 3, 6, 7}) nodes *= expert_mesh_.axes[axis].size;
+    return nodes;
   }
   double Replicas() const { return static_cast<double>(c_.dp * c_.cp); }
   int64_t Shard() const { return c_.shard > 0 ? c_.shard : c_.dp * c_.cp; }
@@ -137,7 +169,9 @@ void PlainCoster::AddAs(const BlockCost& b, Recompute recompute, double part, Pl
   g->backward += b.backward + again.seconds;
   const double passes = recompute == Recompute::kFull && again.seconds > 0 ? 3 : 2;
   const auto over = [&](CollectiveKind kind, AxisIndex axis, double bytes) {
-    return CollectiveSeconds(mesh_, kind, {axis, static_cast<AxisIndex>(axis + 5)}, Rounded(bytes));
+    return CollectiveSeconds(
+        mesh_, kind, {axis, static_cast<AxisIndex>(axis + 5), static_cast<AxisIndex>(axis + 10)},
+        Rounded(bytes));
   };
   constexpr AxisIndex kContext = 2, kRows = 3, kColumns = 4;
   if (b.tensor_passes > 0) {
@@ -181,15 +215,15 @@ void PlainCoster::AddAs(const BlockCost& b, Recompute recompute, double part, Pl
     }
   }
   if (b.expert_bytes > 0 && c_.ep > 1) {
-    const double nodes =
-        c_.inside.in_order()
-            ? std::max(1.0, static_cast<double>(c_.ep * c_.etp) /
-                                static_cast<double>(cluster_.devices_per_node))
-            : static_cast<double>(expert_mesh_.axes[2].size * expert_mesh_.axes[3].size);
+    const double nodes = c_.inside.in_order()
+                             ? std::max(1.0, static_cast<double>(c_.ep * c_.etp) /
+                                                 static_cast<double>(cluster_.devices_per_node))
+                             : static_cast<double>(ExpertNodes());
     const double reached = nodes * (1 - std::pow(1 - 1 / nodes, b.experts_per_token));
     const double bytes = b.expert_bytes * (nodes > 1 ? reached / b.experts_per_token : 1);
-    g->expert += framework_.expert_exposed * 2 * passes *
-                 CollectiveSeconds(expert_mesh_, CollectiveKind::kAllToAll, {2, 6}, Rounded(bytes));
+    g->expert +=
+        framework_.expert_exposed * 2 * passes *
+        CollectiveSeconds(expert_mesh_, CollectiveKind::kAllToAll, {2, 6, 10}, Rounded(bytes));
   }
   if (c_.etp > 1 && b.expert_bytes > 0) {
     // Gathered on the way in and scattered on the way out, by each of the GPUs as much as it
@@ -197,8 +231,9 @@ void PlainCoster::AddAs(const BlockCost& b, Recompute recompute, double part, Pl
     const double whole = b.expert_bytes * static_cast<double>(c_.etp);
     g->expert +=
         framework_.expert_exposed * passes *
-        (CollectiveSeconds(expert_mesh_, CollectiveKind::kAllGather, {3, 7}, Rounded(whole)) +
-         CollectiveSeconds(expert_mesh_, CollectiveKind::kReduceScatter, {3, 7}, Rounded(whole)));
+        (CollectiveSeconds(expert_mesh_, CollectiveKind::kAllGather, {3, 7, 11}, Rounded(whole)) +
+         CollectiveSeconds(expert_mesh_, CollectiveKind::kReduceScatter, {3, 7, 11},
+                           Rounded(whole)));
   }
   sum->forward += part * block.forward;
   sum->backward += part * block.backward;
@@ -248,25 +283,40 @@ void PlainCoster::AddAllBlocks() {
 }
 
 PlainCoster::DataTimes PlainCoster::Data(double parameters, int64_t replicas, int64_t shard,
-                                         int64_t inner, int64_t inside, int64_t inner_nodes) const {
+                                         int64_t inner, int64_t inside, int64_t in_unit,
+                                         int64_t inner_nodes) const {
   if (parameters == 0) return {};
-  std::vector<int64_t> sizes = {c_.pp, replicas / shard, shard, inner, 1, 1, 1};
+  std::vector<int64_t> sizes = {c_.pp, replicas / shard, shard, inner, 1, 1, 1, 1, 1, 1};
   if (!c_.inside.in_order()) {
-    // Of the replicas on a node, as many as can are of one of ZeRO's groups.
+    // Of the replicas on a node, as many as can are of one of ZeRO's groups; of a unit too.
     const int64_t shard_inside = std::gcd(shard, inside);
     const int64_t node = cluster_.devices_per_node;
     sizes = {1,
              replicas / shard / (inside / shard_inside),
              shard / shard_inside,
              inner_nodes,
+             1,
+             1,
+             1,
              inside / shard_inside,
              shard_inside,
              node / inside};
-    sizes[0] = cluster_.nodes / (sizes[1] * sizes[2] * inner_nodes);
+    if (!c_.unit.in_order()) {
+      const int64_t shard_in_unit = std::gcd(sizes[2], in_unit);
+      sizes[3] = 1;
+      sizes[4] = in_unit / shard_in_unit;
+      sizes[5] = shard_in_unit;
+      sizes[6] = cluster_.fabric.unit_nodes / in_unit;
+      sizes[1] /= sizes[4];
+      sizes[2] /= sizes[5];
+    }
+    sizes[0] = cluster_.nodes / (sizes[1] * sizes[2] * sizes[3] * sizes[4] * sizes[5] * sizes[6]);
   }
   const Mesh mesh = MakeMesh(sizes, cluster_);
   const auto seconds = [&](CollectiveKind kind, AxisIndex axis, double bytes) {
-    return CollectiveSeconds(mesh, kind, {axis, static_cast<AxisIndex>(axis + 3)}, Rounded(bytes));
+    return CollectiveSeconds(
+        mesh, kind, {axis, static_cast<AxisIndex>(axis + 3), static_cast<AxisIndex>(axis + 6)},
+        Rounded(bytes));
   };
   return {seconds(CollectiveKind::kAllGather, 2, 2 * parameters),
           seconds(CollectiveKind::kReduceScatter, 2, 4 * parameters) +
@@ -276,10 +326,10 @@ PlainCoster::DataTimes PlainCoster::Data(double parameters, int64_t replicas, in
 double PlainCoster::DataSeconds(const PlainGroup& g) const {
   const DataTimes dense =
       Data(g.parameters, c_.dp * c_.cp, Shard(), c_.tp, c_.inside.dp * c_.inside.cp,
-           c_.tp / std::max<int64_t>(c_.inside.tp, 1));
+           c_.unit.dp * c_.unit.cp, c_.tp / std::max<int64_t>(c_.inside.tp, 1));
   const DataTimes experts =
       Data(g.expert_parameters, ExpertReplicas(), ExpertShard(), c_.ep * c_.etp,
-           expert_mesh_.axes[5].size, expert_mesh_.axes[2].size * expert_mesh_.axes[3].size);
+           expert_mesh_.axes[9].size, expert_mesh_.axes[5].size, ExpertNodes());
   const double weights = dense.weights + experts.weights;
   const double gradients = dense.gradients + experts.gradients;
   if (c_.zero == 3) {
@@ -309,22 +359,20 @@ void PlainCoster::SetTime(StepTime* time) const {
     double elements = static_cast<double>(c_.micro_batch * workload_.sequence * model_.hidden) /
                       static_cast<double>(c_.cp);
     if (c_.sequence_parallel) elements /= static_cast<double>(c_.tp);
-    const double send =
-        CollectiveSeconds(mesh_, CollectiveKind::kCollectivePermute, {0, 5}, Rounded(2 * elements));
+    const double send = CollectiveSeconds(mesh_, CollectiveKind::kCollectivePermute, {0, 5, 10},
+                                          Rounded(2 * elements));
     time->pipeline_communication =
         2 * send * waits + 2 * send * (Stages() - 1) * micro_batches_ * framework_.overlap_slowdown;
   }
   time->data_communication = DataSeconds(g);
   const double updated = c_.zero >= 1 ? Sharded(g) : g.parameters + g.expert_parameters;
   time->optimizer = framework_.step_seconds;
-  if (c_.offload_optimizer) {
-    // 4 bytes down, 2 up, and the update in between.
-    time->optimizer += updated * (6 / device_.host_link + 30 / device_.host_memory);
-  } else {
-    time->optimizer += 30 * updated / rates_.memory_bytes;
-  }
+  // 4 bytes down, 2 up, and the update in between.
+  time->optimizer += StateAway() * updated * (6 / device_.host_link + 30 / device_.host_memory);
+  time->optimizer += (1 - StateAway()) * updated * 30 / rates_.memory_bytes;
   if (c_.offload_activations) {
-    const double copy = g.saved / device_.host_link;
+    const auto busiest_at = static_cast<int64_t>(busiest - groups_.data());
+    const double copy = KeptAway(busiest_at) * g.saved / device_.host_link;
     time->host_communication = (micro_batches_ + waits / Stages()) *
                                (Beside(copy, g.forward + g.communication() / 3) +
                                 Beside(copy, g.backward + g.communication() * 2 / 3));
@@ -349,7 +397,9 @@ StageMemory PlainCoster::Memory(int64_t position) const {
   StageMemory memory;
   memory.weights = Rounded(fsdp ? 4 * over(3) + 2 * kept : 2 * all);
   memory.gradients = Rounded(4 * (over(2) + kept));
-  (c_.offload_optimizer ? memory.host : memory.optimizer) = Rounded((fsdp ? 8 : 12) * over(1));
+  const double state = (fsdp ? 8 : 12) * over(1);
+  memory.host = Rounded(StateAway() * state);
+  memory.optimizer = Rounded((1 - StateAway()) * state);
   double in_flight = std::min(micro_batches_, static_cast<double>(c_.pp - position));
   if (Stages() > 1) {
     const double warm_up = static_cast<double>((c_.pp - position - 1) * 2 + 1) +
@@ -357,10 +407,9 @@ StageMemory PlainCoster::Memory(int64_t position) const {
     in_flight = std::min(micro_batches_ * Stages(), warm_up) / Stages();
   }
   double on_gpu = g.saved * in_flight;
-  if (c_.offload_activations) {
-    memory.host += Rounded(on_gpu);
-    on_gpu = std::min(on_gpu, 2 * g.largest_saved);
-  }
+  const double kept_away = KeptAway(position) * on_gpu;
+  memory.host += Rounded(kept_away);
+  on_gpu = on_gpu - kept_away + std::min(kept_away, 2 * g.largest_saved);
   memory.activations = Rounded(on_gpu + g.transient);
   memory.logits = Rounded(12 * g.logits);
   if (Replicas() > 1) memory.communication = fsdp ? Rounded(8 * g.largest_block) : 256 << 20;

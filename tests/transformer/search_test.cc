@@ -27,7 +27,7 @@ double RecomputedPart(const Configuration& c) {
 // ties.
 CostFunction RandomCost(uint64_t seed) {
   std::mt19937_64 random(seed);
-  std::vector<double> weight(13);
+  std::vector<double> weight(14);
   for (double& w : weight) w = static_cast<double>(random() % 8);
   return [weight](const Configuration& c) {
     const auto share = [](int64_t of, int64_t parts) {
@@ -48,25 +48,35 @@ CostFunction RandomCost(uint64_t seed) {
     time.data_communication = weight[4] * c.zero * 0.5 + (c.zero > 0 ? 0.25 * weight[5] : 0) +
                               0.25 * weight[9] * share(c.dp - 1, std::max<int64_t>(in.dp, 1));
     time.optimizer = weight[6] * share(1, c.zero > 0 ? group : 1);
-    time.host_communication = c.offload_activations ? 0.5 * weight[10] : 0;
-    if (c.offload_optimizer) time.optimizer += 0.5 * weight[11];
+    // Of layers, of which there are no more than 8 in a stage.
+    const double state_away = !c.offload_optimizer     ? 0
+                              : c.offload_percent == 0 ? 1
+                                                       : share(c.offload_percent, 100);
+    const int64_t layers_away = !c.offload_activations  ? 0
+                                : c.offload_layers == 0 ? 8
+                                                        : std::min<int64_t>(c.offload_layers, 6);
+    time.host_communication = 0.5 * weight[10] * share(layers_away, 8);
+    time.optimizer += (0.5 + weight[11]) * state_away;
+    time.pipeline_communication = 0.25 * weight[12] * share(c.pp, std::max<int64_t>(c.unit.pp, 1)) +
+                                  0.25 * weight[13] * share(c.tp, std::max<int64_t>(c.unit.tp, 1));
     time.seconds = time.compute + time.tensor_communication + time.context_communication +
-                   time.host_communication + time.bubble + time.data_communication + time.optimizer;
+                   time.pipeline_communication + time.host_communication + time.bubble +
+                   time.data_communication + time.optimizer;
     for (int64_t stage = 0; stage < c.pp; ++stage) {
       StageMemory memory;
       const int64_t weights = 400 / (c.tp * c.pp);
       memory.weights = weights / (c.zero >= 3 ? group : 1);
       memory.gradients = weights / (c.zero >= 2 ? group : 1);
-      (c.offload_optimizer ? memory.host : memory.optimizer) =
-          6 * weights / (c.zero >= 1 ? group : 1);
+      const int64_t state = 6 * weights / (c.zero >= 1 ? group : 1);
+      memory.host = static_cast<int64_t>(state_away * static_cast<double>(state));
+      memory.optimizer = state - memory.host;
       const bool again = c.recompute_stages == 0 || stage < c.recompute_stages;
       const int64_t layers = c.recompute_layers == 0 ? 8 : c.recompute_layers;
       memory.activations = 5 * c.micro_batch * (c.pp - stage) *
                            (32 - (again ? layers * int64_t(c.recompute) : 0)) / (c.tp * c.cp);
-      if (c.offload_activations) {
-        memory.host += memory.activations;
-        memory.activations /= 4;
-      }
+      const int64_t activations_away = memory.activations * layers_away / 8;
+      memory.host += activations_away;
+      memory.activations -= 3 * activations_away / 4;
       memory.framework = 3;
       memory.communication = 5 * c.zero;
       cost.kept_bytes = std::max(cost.kept_bytes, memory.activations + memory.logits);
@@ -84,6 +94,12 @@ CostFunctions RandomCosts(uint64_t seed) {
           [figures](const Configuration& c) {
             const StepFigures cost = figures(c);
             return StepBound{cost.time.compute + cost.time.tensor_communication + cost.time.bubble,
+                             cost.kept_bytes};
+          },
+          [figures](const Configuration& c) {
+            const StepFigures cost = figures(c);
+            return StepBound{cost.time.compute + cost.time.tensor_communication +
+                                 cost.time.context_communication + cost.time.bubble,
                              cost.kept_bytes};
           },
           [figures](Configuration c) {
@@ -117,6 +133,7 @@ SearchResult BruteForce(const std::vector<Costed>& all, const SearchOptions& opt
   for (const Costed& one : all) {
     if (options.budget_bytes.has_value() && one.ranked.peak_bytes > *options.budget_bytes) continue;
     if (options.host_bytes.has_value() && one.host_bytes > *options.host_bytes) continue;
+    if (options.takes && !options.takes(one.ranked.configuration)) continue;
     fitting.push_back(&one.ranked);
   }
   result.counts.fitting = std::ssize(fitting);
@@ -124,7 +141,7 @@ SearchResult BruteForce(const std::vector<Costed>& all, const SearchOptions& opt
     return RanksBefore(options.ranking, *b, *a);
   };
   std::make_heap(fitting.begin(), fitting.end(), behind);
-  // The best, one of each that differ in the extent of recomputation only.
+  // The best, one of each that differ in the extent of recomputation and of offloading only.
   while (!fitting.empty() && std::ssize(result.best) < options.top) {
     std::pop_heap(fitting.begin(), fitting.end(), behind);
     const RankedConfiguration& one = *fitting.back();
@@ -133,6 +150,8 @@ SearchResult BruteForce(const std::vector<Costed>& all, const SearchOptions& opt
       Configuration same = other.configuration;
       same.recompute_layers = one.configuration.recompute_layers;
       same.recompute_stages = one.configuration.recompute_stages;
+      same.offload_percent = one.configuration.offload_percent;
+      same.offload_layers = one.configuration.offload_layers;
       return same == one.configuration;
     });
     if (!seen) result.best.push_back(one);
@@ -145,15 +164,37 @@ TEST(Search, FindsWhatBruteForceFinds) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937_64 random(seed);
-    const Model model = seed % 3 == 0 ? MixedModel(4, 2, 4, 4) : DenseModel(8, 4, 6);
-    const Workload workload{.sequence = 32, .global_batch = int64_t{8} << random() % 3};
-    const int64_t gpus = int64_t{4} << random() % 3;
-    const Space space(model, workload, gpus, Fixes{}, Precision::kBf16, gpus >> random() % 3);
+    Model model = seed % 3 == 0 ? MixedModel(4, 2, 4, 4) : DenseModel(8, 4, 6);
+    Workload workload{.sequence = 32, .global_batch = int64_t{8} << random() % 3};
+    int64_t gpus = int64_t{4} << random() % 3;
+    int64_t node = gpus >> random() % 3, unit = 0;
+    Fixes fixes;
+    fixes.offload_percent = fixes.offload_layers = 0;
+    if (seed % 5 == 1) {
+      // Offloading in part, in a small space.
+      model = DenseModel(2, 2, 6);
+      workload = {.sequence = 16, .global_batch = 4};
+      gpus = 4;
+      node = 4;
+      fixes = *ParseFixes({"tensor=1d,cp=1,ends=off,recompute_stages=0"});
+    } else if (seed % 5 == 2) {
+      node = gpus >= 8 ? 2 : 1;
+      unit = 2;
+      fixes.ends_as_layers = false;
+      fixes.offload_activations = false;
+    }
+    const Space space(model, workload, gpus, fixes, Precision::kBf16, node, unit);
     SearchOptions options;
     options.top = 1 + static_cast<int64_t>(random() % 20);
     options.ranking = random() % 2 == 0 ? Ranking::kTime : Ranking::kMemory;
     if (random() % 3 != 0) options.budget_bytes = 60 + static_cast<int64_t>(random() % 800);
     if (random() % 2 != 0) options.host_bytes = static_cast<int64_t>(random() % 800);
+    // Such as a launch that cannot offload everything.
+    if (random() % 3 == 0) {
+      options.takes = [](const Configuration& c) {
+        return !c.offload_activations || c.offload_layers > 1;
+      };
+    }
     const CostFunctions costs = RandomCosts(seed);
     const SearchResult wanted = BruteForce(CostAll(space, costs.figures), options);
     SearchResult found[2];
@@ -182,7 +223,9 @@ struct SearchSample {
   const char* model;
   const char* cluster;
   Workload workload;
+  const char* fixes = "offload_percent=0,offload_layers=0";
   Fabric fabric = {};
+  Fixes Fixed() const { return *ParseFixes({fixes}); }
 };
 // Small spaces; in some of them little fits.
 constexpr SearchSample kSearchSamples[] = {
@@ -192,7 +235,16 @@ constexpr SearchSample kSearchSamples[] = {
     {"deepseek-v3", "8x4xb200", {4096, 1}},
     {"gpt-oss-20b", "2x6xb200", {2048, 3}},
     {"t5-3b", "2x4xa100-40g", {512, 2}},
-    {"gpt3-1.3b", "4x2xh100-sxm", {2048, 2}, {2, true, 4}},
+    {"gpt3-1.3b", "4x2xh100-sxm", {2048, 2}, "offload_percent=0,offload_layers=0", {2, true, 4}},
+    {"mixtral-8x7b",
+     "8x2xh100-sxm",
+     {4096, 4},
+     "cp=1,tp=2,ends=off,recompute_stages=0,offload_optimizer=off,offload_activations=off",
+     {4, false, 8}},
+    {"llama3-70b",
+     "8xh100-sxm",
+     {1024, 8},
+     "tp=4,pp=2,mbs=1,ends=off,recompute_layers=0,recompute_stages=0"},
 };
 
 TEST(Search, FindsWhatBruteForceFindsByTheCalibratedModel) {
@@ -201,8 +253,8 @@ TEST(Search, FindsWhatBruteForceFindsByTheCalibratedModel) {
     const Model model = *LoadModel(sample.model);
     Cluster cluster = *ParseCluster(sample.cluster);
     cluster.fabric = sample.fabric;
-    const Space space(model, sample.workload, cluster.devices(), Fixes{}, Precision::kBf16,
-                      cluster.devices_per_node);
+    const Space space(model, sample.workload, cluster.devices(), sample.Fixed(), Precision::kBf16,
+                      cluster.devices_per_node, cluster.fabric.unit_nodes);
     const auto make_costs = [&] { return CalibratedCosts(model, sample.workload, cluster); };
     const std::vector<Costed> all = CostAll(space, make_costs().figures);
     for (const Ranking ranking : {Ranking::kTime, Ranking::kMemory}) {
@@ -247,15 +299,23 @@ TEST(Search, BoundsAreBelowEveryPlacementAndSharding) {
     const Model model = *LoadModel(sample.model);
     Cluster cluster = *ParseCluster(sample.cluster);
     cluster.fabric = sample.fabric;
-    const Space space(model, sample.workload, cluster.devices(), Fixes{}, Precision::kBf16,
-                      cluster.devices_per_node);
+    const Space space(model, sample.workload, cluster.devices(), sample.Fixed(), Precision::kBf16,
+                      cluster.devices_per_node, cluster.fabric.unit_nodes);
     StepCoster coster(model, sample.workload, cluster);
     double closest = std::numeric_limits<double>::infinity();
     space.ForEach([&](const Configuration& c) {
       if (c.micro_batch > 2) return;
       const StepBound least = coster.Least(c);
       const StepFigures figures = coster.Figures(c);
-      const StepBound of_extents = coster.LeastOfExtents(c);
+      Configuration all = c;
+      all.offload_percent = all.offload_layers = 0;
+      const StepBound of_extents = coster.LeastOfExtents(all);
+      ASSERT_EQ(coster.Least(all).bytes, least.bytes);
+      if (!c.unit.in_order()) {
+        const StepBound of_units = coster.LeastOfUnits(all);
+        ASSERT_LE(least.seconds * (1 - 1e-9), of_units.seconds) << ConfigurationText(c);
+        ASSERT_LE(of_units.seconds * (1 - 1e-9), figures.time.seconds) << ConfigurationText(c);
+      }
       ASSERT_LE(of_extents.seconds * (1 - 1e-9), figures.time.seconds) << ConfigurationText(c);
       ASSERT_LE(of_extents.bytes, figures.peak_bytes) << ConfigurationText(c);
       ASSERT_LE(least.seconds * (1 - 1e-9), figures.time.seconds) << ConfigurationText(c);

@@ -28,15 +28,36 @@ struct Case {
   int64_t gpus;
   int64_t experts = 0;
   int64_t node = kMaxDevices;  // GPUs of a node
+  int64_t unit = 0;            // nodes of a unit of the fabric
+  bool offloads = false;       // in whole and in part
 };
 
+// Of what is offloaded there are many amounts, so that most cases leave it out.
+Fixes FixesOf(const Case& test) {
+  Fixes fixes;
+  if (test.offloads) return fixes;
+  fixes.offload_optimizer = false;
+  fixes.offload_activations = false;
+  return fixes;
+}
+
 std::vector<Case> Cases() {
-  return {{"grouped queries", DenseModel(8, 2, 6), {.sequence = 48, .global_batch = 24}, 8},
-          {"odd layers", DenseModel(12, 12, 7), {.sequence = 12, .global_batch = 12}, 12},
-          {"one GPU", DenseModel(4, 4, 2), {.sequence = 9, .global_batch = 6}, 1},
-          {"experts", MixedModel(4, 4, 4, 6), {.sequence = 16, .global_batch = 8}, 8, 6},
-          {"two nodes", DenseModel(8, 2, 5), {.sequence = 48, .global_batch = 4}, 8, 0, 4},
-          {"nodes of six", MixedModel(4, 4, 3, 3), {.sequence = 8, .global_batch = 3}, 12, 3, 6}};
+  return {
+      {"grouped queries", DenseModel(8, 2, 6), {.sequence = 48, .global_batch = 24}, 8},
+      {"odd layers", DenseModel(12, 12, 7), {.sequence = 12, .global_batch = 12}, 12},
+      {"one GPU", DenseModel(4, 4, 2), {.sequence = 9, .global_batch = 6}, 1},
+      {"experts", MixedModel(4, 4, 4, 6), {.sequence = 16, .global_batch = 8}, 8, 6},
+      {"two nodes", DenseModel(8, 2, 5), {.sequence = 48, .global_batch = 4}, 8, 0, 4},
+      {"nodes of six", MixedModel(4, 4, 3, 3), {.sequence = 8, .global_batch = 3}, 12, 3, 6},
+      {"units", DenseModel(4, 4, 4), {.sequence = 16, .global_batch = 4}, 16, 0, 2, 4},
+      {"nodes that units do not divide",
+       DenseModel(2, 2, 3),
+       {.sequence = 8, .global_batch = 3},
+       6,
+       0,
+       2,
+       2},
+      {"offloading", DenseModel(2, 2, 5), {.sequence = 8, .global_batch = 2}, 4, 0, 2, 0, true}};
 }
 
 bool IsLegal(const Case& test, const Configuration& c) {
@@ -115,20 +136,41 @@ bool EndsBetweenGroups(const Case& test, const Configuration& c) {
   return true;
 }
 
-std::vector<Placement> NodePlacements(const Case& test, const Configuration& c) {
-  if (test.node >= test.gpus) return {Placement{}};
+// Every way to make `whole` of divisors of the degrees of `c`.
+std::vector<Placement> WaysToFill(int64_t whole, const Configuration& c) {
   std::vector<Placement> all;
-  if (!EndsBetweenGroups(test, c)) all.push_back({});
   for (int64_t tp = 1; tp <= c.tp; ++tp)
     for (int64_t cp = 1; cp <= c.cp; ++cp)
       for (int64_t dp = 1; dp <= c.dp; ++dp)
         for (int64_t pp = 1; pp <= c.pp; ++pp)
           for (int64_t rows = 1; rows <= tp; ++rows)
-            if (tp * cp * dp * pp == test.node && tp % rows == 0 && c.tp2 % rows == 0 &&
+            if (tp * cp * dp * pp == whole && tp % rows == 0 && c.tp2 % rows == 0 &&
                 c.tp / c.tp2 % (tp / rows) == 0 && c.cp % cp == 0 && c.dp % dp == 0 &&
                 c.pp % pp == 0) {
               all.push_back({tp, cp, dp, pp, rows});
             }
+  return all;
+}
+
+std::vector<Space::Layout> NodePlacements(const Case& test, const Configuration& c) {
+  if (test.node >= test.gpus) return {Space::Layout{}};
+  std::vector<Space::Layout> all;
+  if (!EndsBetweenGroups(test, c)) all.push_back({});
+  const int64_t nodes = test.gpus / test.node;
+  const bool units = test.unit > 0 && nodes % test.unit == 0 && nodes > test.unit;
+  for (const Placement& inside : WaysToFill(test.node, c)) {
+    if (!units) {
+      all.push_back({inside, {}});
+      continue;
+    }
+    Configuration left = c;
+    left.tp /= inside.tp;
+    left.tp2 /= inside.tp2;
+    left.cp /= inside.cp;
+    left.dp /= inside.dp;
+    left.pp /= inside.pp;
+    for (const Placement& unit : WaysToFill(test.unit, left)) all.push_back({inside, unit});
+  }
   return all;
 }
 
@@ -159,19 +201,35 @@ void AddExtents(const Case& test, Configuration c, std::vector<Configuration>* a
   }
 }
 
+// What is offloaded, and how much of it.
+void AddOffloads(const Case& test, Configuration c, std::vector<Configuration>* all) {
+  for (const bool optimizer : {false, true})
+    for (const bool activations : {false, true})
+      for (c.offload_percent = 0; c.offload_percent < 100; ++c.offload_percent)
+        for (c.offload_layers = 0; c.offload_layers < test.model.layers(); ++c.offload_layers) {
+          c.offload_optimizer = optimizer;
+          c.offload_activations = activations;
+          if ((optimizer || activations) && !test.offloads) continue;
+          if (c.offload_percent > 0 && (!optimizer || c.offload_percent % 10 != 0)) continue;
+          bool fewer = c.offload_layers == 0;
+          for (const GroupContent& group : DealLayers(test.model, c.pp, c.ends_as_layers).contents)
+            fewer = fewer || (activations && c.offload_layers * c.virtual_stages < group.layers[0]);
+          if (fewer) AddExtents(test, c, all);
+        }
+}
+
 // Members of a family: what is legal whatever else is.
-void AddMembers(const Case& test, const std::vector<Placement>& placements, Configuration c,
+void AddMembers(const Case& test, const std::vector<Space::Layout>& layouts, Configuration c,
                 std::vector<Configuration>* all) {
   for (c.zero = 0; c.zero <= 3; ++c.zero)
     for (c.shard = 0; c.shard <= test.gpus; ++c.shard) {
       if (!IsLegal(test, c)) continue;
-      for (const Placement& placement : placements)
-        for (int choices = 0; choices < 4 * kRecomputeKinds; ++choices) {
-          c.inside = placement;
-          c.recompute = static_cast<Recompute>(choices / 4);
-          c.offload_optimizer = choices % 2 == 1;
-          c.offload_activations = choices / 2 % 2 == 1;
-          AddExtents(test, c, all);
+      for (const Space::Layout& layout : layouts)
+        for (int choice = 0; choice < kRecomputeKinds; ++choice) {
+          c.inside = layout.inside;
+          c.unit = layout.unit;
+          c.recompute = static_cast<Recompute>(choice);
+          AddOffloads(test, c, all);
         }
     }
 }
@@ -186,7 +244,7 @@ std::vector<Configuration> Naive(const Case& test) {
         if (c.gpus() != n) return;
         for (c.tp2 = 1; c.tp2 <= tp; ++c.tp2) {
           if (tp % c.tp2 != 0) continue;
-          const std::vector<Placement> placements = NodePlacements(test, c);
+          const std::vector<Space::Layout> layouts = NodePlacements(test, c);
           for (c.panels = 0; c.panels <= n; ++c.panels)
             for (c.micro_batch = 1; c.micro_batch <= test.workload.global_batch; ++c.micro_batch)
               for (c.virtual_stages = 1; c.virtual_stages <= test.model.layers();
@@ -198,7 +256,7 @@ std::vector<Configuration> Naive(const Case& test) {
                       c.context = static_cast<ContextKind>(choices / 3 % 3);
                       c.sequence_parallel = choices / 9 % 2 == 1;
                       c.ends_as_layers = choices / 18 == 1;
-                      if (IsLegal(test, c)) AddMembers(test, placements, c, &all);
+                      if (IsLegal(test, c)) AddMembers(test, layouts, c, &all);
                     }
         }
       });
@@ -210,7 +268,8 @@ std::vector<Configuration> Naive(const Case& test) {
 TEST(Space, IsEveryLegalConfigurationOnce) {
   for (const Case& test : Cases()) {
     SCOPED_TRACE(test.name);
-    const Space space(test.model, test.workload, test.gpus, Fixes{}, Precision::kBf16, test.node);
+    const Space space(test.model, test.workload, test.gpus, FixesOf(test), Precision::kBf16,
+                      test.node, test.unit);
     std::vector<Configuration> found = space.All(), naive = Naive(test);
     EXPECT_EQ(space.Count(), std::ssize(naive));
     std::sort(found.begin(), found.end(), ConfigurationBefore);
@@ -219,37 +278,22 @@ TEST(Space, IsEveryLegalConfigurationOnce) {
   }
 }
 
-TEST(Space, FixesLeaveTheConfigurationsThatHaveThem) {
-  Case test = Cases()[3];
-  test.node = 4;
-  const std::vector<Configuration> all =
-      Space(test.model, test.workload, test.gpus, Fixes{}, Precision::kBf16, test.node).All();
-  for (const char* const text : {"tp=2",
-                                 "tp_in=2",
-                                 "dp_in=1,pp_in=2",
-                                 "ends=on",
-                                 "place=nodes",
-                                 "tensor=1d",
-                                 "context=ulysses",
-                                 "recompute=modules",
-                                 "offload_optimizer=on,offload_activations=off",
-                                 "cp=2,dp=2",
-                                 "pp=2,vp=2",
-                                 "ep=2,etp=2",
-                                 "mbs=2",
-                                 "zero=1,dp=4,shard=2",
-                                 "sp=on",
-                                 "schedule=zero-bubble",
-                                 "recompute=full",
-                                 "recompute_layers=1",
-                                 "recompute_layers=0,recompute_stages=1,pp=2",
-                                 "shard=0",
-                                 "zero=0"}) {
+// `texts` beside the fixes of the case.
+void ExpectWhatHasTheFixes(const Case& test, const std::vector<std::string>& texts) {
+  const auto all_with = [&](const Fixes& fixes) {
+    return Space(test.model, test.workload, test.gpus, fixes, Precision::kBf16, test.node,
+                 test.unit)
+        .All();
+  };
+  const std::vector<Configuration> all = all_with(FixesOf(test));
+  for (const std::string& text : texts) {
     SCOPED_TRACE(text);
-    const absl::StatusOr<Fixes> fixes = ParseFixes({text});
-    ASSERT_TRUE(fixes.ok()) << fixes.status();
+    const absl::StatusOr<Fixes> parsed = ParseFixes({text});
+    ASSERT_TRUE(parsed.ok()) << parsed.status();
+    Fixes fixes = *parsed;
+    if (!test.offloads) fixes.offload_optimizer = fixes.offload_activations = false;
     std::vector<Configuration> wanted;
-    const std::vector<SingleFix> split = SplitFixes(*fixes);
+    const std::vector<SingleFix> split = SplitFixes(fixes);
     for (const Configuration& c : all) {
       if (std::all_of(split.begin(), split.end(), [&](const SingleFix& fix) {
             return fix.key + "=" + FixValue(c, fix.key) == fix.text;
@@ -258,10 +302,37 @@ TEST(Space, FixesLeaveTheConfigurationsThatHaveThem) {
       }
     }
     ASSERT_FALSE(wanted.empty());
-    EXPECT_TRUE(
-        Space(test.model, test.workload, test.gpus, *fixes, Precision::kBf16, test.node).All() ==
-        wanted);
+    EXPECT_TRUE(all_with(fixes) == wanted);
   }
+}
+
+TEST(Space, FixesLeaveTheConfigurationsThatHaveThem) {
+  Case test = Cases()[3];
+  test.node = 4;
+  ExpectWhatHasTheFixes(test, {"tp=2",
+                               "tp_in=2",
+                               "dp_in=1,pp_in=2",
+                               "ends=on",
+                               "place=nodes",
+                               "tensor=1d",
+                               "context=ulysses",
+                               "recompute=modules",
+                               "cp=2,dp=2",
+                               "pp=2,vp=2",
+                               "ep=2,etp=2",
+                               "mbs=2",
+                               "zero=1,dp=4,shard=2",
+                               "sp=on",
+                               "schedule=zero-bubble",
+                               "recompute=full",
+                               "recompute_layers=1",
+                               "recompute_layers=0,recompute_stages=1,pp=2",
+                               "shard=0",
+                               "zero=0"});
+  ExpectWhatHasTheFixes(Cases()[6], {"tp_unit=2", "dp_unit=1,pp_unit=4", "cp_unit=2"});
+  ExpectWhatHasTheFixes(Cases()[8],
+                        {"offload_optimizer=on,offload_activations=off", "offload_percent=30",
+                         "offload_layers=2", "offload_activations=on,offload_layers=0", "pp=2"});
 }
 
 // What a launcher does that knows nothing of nodes.
@@ -271,18 +342,18 @@ TEST(Space, RanksInOrderAreOnePlacement) {
   const Space in_order(test.model, test.workload, test.gpus, *ParseFixes({"place=order"}),
                        Precision::kBf16, test.node);
   for (const Space::Degrees& degrees : all.AllDegrees()) {
-    EXPECT_EQ(in_order.Placements(degrees), std::vector<Placement>(1));
+    EXPECT_EQ(in_order.Placements(degrees), std::vector<Space::Layout>(1));
   }
-  const std::vector<Placement> wanted = {{4, 1, 1, 1, 1}, {2, 1, 2, 1, 1}};
+  const std::vector<Space::Layout> wanted = {{{4, 1, 1, 1, 1}, {}}, {{2, 1, 2, 1, 1}, {}}};
   EXPECT_EQ(all.Placements({.tp = 4, .cp = 1, .pp = 1, .dp = 2}), wanted);
 }
 
 std::string ErrorOf(const Case& test, const std::string& fixes) {
   const absl::StatusOr<Fixes> parsed = ParseFixes({fixes});
   if (!parsed.ok()) return std::string(parsed.status().message());
-  return std::string(
-      CheckSpace(test.model, test.workload, test.gpus, *parsed, Precision::kBf16, test.node)
-          .message());
+  return std::string(CheckSpace(test.model, test.workload, test.gpus, *parsed, Precision::kBf16,
+                                test.node, test.unit)
+                         .message());
 }
 
 TEST(SpaceErrors, SayWhatWouldBeValid) {
@@ -306,6 +377,12 @@ TEST(SpaceErrors, SayWhatWouldBeValid) {
   EXPECT_THAT(ErrorOf(dense, "tensor=2d,sp=off"), HasSubstr("sp=off is not possible on 8 GPUs"));
   EXPECT_THAT(ErrorOf(Cases()[4], "tp_in=3"), HasSubstr("valid are 1, 2, 4"));
   EXPECT_THAT(ErrorOf(dense, "place=rail"), HasSubstr("expected order or nodes"));
+  EXPECT_THAT(ErrorOf(Cases()[6], "pp_unit=3"), HasSubstr("valid are 1, 2, 4"));
+  EXPECT_THAT(ErrorOf(dense, "pp_unit=2"), HasSubstr("valid are 0"));
+  EXPECT_THAT(ErrorOf(dense, "offload_layers=6"), HasSubstr("valid are 0, 1, 2, 3, 4, 5"));
+  EXPECT_THAT(ErrorOf(dense, "offload_percent=35"), HasSubstr("valid are 0, 10, 20, 30, 40"));
+  EXPECT_THAT(ErrorOf(dense, "offload_percent=30,offload_optimizer=off"),
+              HasSubstr("does not go with the other fixes"));
   const Case lonely = {"", DenseModel(4, 4, 2), {.sequence = 9, .global_batch = 6}, 7};
   EXPECT_THAT(ErrorOf(lonely, "zero=0"), HasSubstr("no degrees make use of 7 GPUs"));
   EXPECT_THAT(ErrorOf(lonely, "zero=0"), HasSubstr("are 6, 4, 3"));
@@ -325,15 +402,27 @@ TEST(Fixes, TextReadsBack) {
 }
 
 TEST(Space, HasOnlyWhatCheckConfigurationTakes) {
-  const Cluster cluster = *ParseCluster("2x6xh100-sxm");
-  const Workload workload{.sequence = 48, .global_batch = 24};
-  for (const Model& model : {DenseModel(12, 4, 6), MixedModel(12, 6, 4, 4)}) {
-    for (const Configuration& c : Space(model, workload, cluster.devices(), Fixes{},
-                                        Precision::kBf16, cluster.devices_per_node)
-                                      .All()) {
-      const absl::Status status = CheckConfiguration(model, workload, cluster, c);
-      ASSERT_TRUE(status.ok()) << ConfigurationText(c) << ": " << status;
-    }
+  struct Sample {
+    const char* cluster;
+    int64_t unit_nodes;
+    Model model;
+    Workload workload;
+    const char* fixes;
+  };
+  const char* const whole = "offload_percent=0,offload_layers=0";
+  for (const Sample& sample :
+       std::vector<Sample>{{"2x6xh100-sxm", 0, DenseModel(12, 4, 6), {48, 24}, whole},
+                           {"2x6xh100-sxm", 0, MixedModel(12, 6, 4, 4), {48, 24}, whole},
+                           {"4x2xh100-sxm", 2, MixedModel(4, 4, 3, 4), {8, 4}, whole},
+                           {"2x2xh100-sxm", 0, DenseModel(2, 2, 5), {8, 2}, "tensor=1d"}}) {
+    Cluster cluster = *ParseCluster(sample.cluster);
+    cluster.fabric.unit_nodes = sample.unit_nodes;
+    Space(sample.model, sample.workload, cluster.devices(), *ParseFixes({sample.fixes}),
+          Precision::kBf16, cluster.devices_per_node, sample.unit_nodes)
+        .ForEach([&](const Configuration& c) {
+          const absl::Status status = CheckConfiguration(sample.model, sample.workload, cluster, c);
+          ASSERT_TRUE(status.ok()) << ConfigurationText(c) << ": " << status;
+        });
   }
 }
 

@@ -35,6 +35,7 @@ constexpr FiguresSample kFiguresSamples[] = {
     {"t5-11b", "4x8xa100-80g", "megatron-2021", Precision::kFp16, {512, 64}},
     {"mixtral-8x7b", "16x4xh100-sxm", "megatron", Precision::kBf16, {4096, 128}, {4, true, 3}},
     {"gpt3-1.3b", "8x8xh100-sxm", "megatron", Precision::kBf16, {2048, 256}, {2, false, 4}},
+    {"deepseek-v2", "12x8xh100-sxm", "megatron", Precision::kBf16, {4096, 96}, {6, true, 2}},
 };
 
 void ExpectSameSeconds(const StepTime& found, const StepTime& wanted) {
@@ -64,13 +65,14 @@ void ExpectSameBytes(int64_t found, int64_t wanted) {
 
 TEST(StepFigures, AreThePlainSums) {
   constexpr int kConfigurations = 40;  // of each sample
+  int units = 0, some_offloaded = 0;
   int some_layers = 0, some_groups = 0, grids = 0, gathered = 0, ulysses = 0;
   for (const FiguresSample& sample : kFiguresSamples) {
     const Model model = *LoadModel(sample.model);
     Cluster cluster = *ParseCluster(sample.cluster);
     cluster.fabric = sample.fabric;
     const Space space(model, sample.workload, cluster.devices(), Fixes{}, sample.precision,
-                      cluster.devices_per_node);
+                      cluster.devices_per_node, cluster.fabric.unit_nodes);
     const std::vector<Space::Degrees> degrees = space.AllDegrees();
     ASSERT_FALSE(degrees.empty()) << sample.model;
     StepCoster coster(model, sample.workload, cluster, BuiltinCostParameters(), sample.framework);
@@ -93,9 +95,14 @@ TEST(StepFigures, AreThePlainSums) {
         const Space::Offload& offload = space.Offloads()[random() % space.Offloads().size()];
         c.offload_optimizer = offload.optimizer;
         c.offload_activations = offload.activations;
-        const std::vector<Placement> placements = space.Placements(one, c.tp2);
+        const Space::Amounts amounts = space.AmountsOf(c, offload);
+        c.offload_percent = amounts.percents[random() % amounts.percents.size()];
+        c.offload_layers = amounts.layers[random() % amounts.layers.size()];
+        const std::vector<Space::Layout> layouts = space.Placements(one, c.tp2);
         const Space::Sharding& sharding = shardings[random() % shardings.size()];
-        c.inside = placements[random() % placements.size()];
+        const Space::Layout& layout = layouts[random() % layouts.size()];
+        c.inside = layout.inside;
+        c.unit = layout.unit;
         c.zero = sharding.zero;
         c.shard = sharding.shard;
         SCOPED_TRACE(testing::Message() << sample.model << " " << ConfigurationText(c));
@@ -106,6 +113,8 @@ TEST(StepFigures, AreThePlainSums) {
         ExpectSameBytes(figures.peak_bytes, wanted.peak_bytes);
         ExpectSameBytes(figures.kept_bytes, wanted.kept_bytes);
         ExpectSameBytes(figures.host_bytes, wanted.host_bytes);
+        units += c.unit.in_order() ? 0 : 1;
+        some_offloaded += c.offload_percent > 0 && c.offload_layers > 0 ? 1 : 0;
         some_layers += c.recompute_layers > 0 ? 1 : 0;
         some_groups += c.recompute_stages > 0 ? 1 : 0;
         grids += c.tp2 > 1 ? 1 : 0;
@@ -124,6 +133,8 @@ TEST(StepFigures, AreThePlainSums) {
       }
     }
   }
+  EXPECT_GT(units, 60);
+  EXPECT_GT(some_offloaded, 40);
   EXPECT_GT(some_layers, 30);
   EXPECT_GT(some_groups, 30);
   EXPECT_GT(grids, 10);

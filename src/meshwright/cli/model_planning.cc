@@ -248,7 +248,8 @@ std::shared_ptr<ModelPlanningOptions> AddModelPlanningOptions(CLI::App& app) {
       ->capture_default_str();
   app.add_flag("--launchable", options->launchable,
                "only what `export` writes launches for: GPUs numbered in order, context "
-               "parallelism by rings, nothing offloaded, whole layers or attention recomputed");
+               "parallelism by rings, nothing offloaded unless fixed, whole layers or attention "
+               "recomputed");
   app.add_option("--for", options->launch_targets,
                  "models: only what `export` can write for each of these targets, like "
                  "megatron,nemo");

@@ -56,6 +56,43 @@ std::string RecomputationText(const PlanDegrees& d) {
   return text;
 }
 
+// ", 30 % of the optimizer state in the host, activations of 4 layers of each stage in the host".
+std::string OffloadText(const PlanDegrees& d) {
+  std::string text;
+  if (d.offload_optimizer) {
+    StrAppend(&text, ", ", d.offload_percent > 0 ? StrCat(d.offload_percent, " % of the ") : "",
+              "optimizer state in the host");
+  }
+  if (d.offload_activations) {
+    StrAppend(&text, ", activations ",
+              d.offload_layers > 0
+                  ? StrCat("of ", Counted(d.offload_layers, "layer"), " of each stage ")
+                  : "",
+              "in the host");
+  }
+  return text;
+}
+
+// "tp 2 x dp 8", of what a node or a unit has more than one of.
+std::string SharedText(const PlanPlacement& in) {
+  std::vector<std::string> parts;
+  PlanPlacement::VisitMembers(in, [&](const char* name, int64_t count) {
+    if (count > 1) parts.push_back(StrCat(name, " ", count));
+  });
+  return parts.empty() ? "one of each" : absl::StrJoin(parts, " x ");
+}
+
+// How GPUs lie on nodes and nodes in the fabric, where that is not as they are numbered.
+std::string PlacementLines(const PlanDegrees& d) {
+  if (d.inside.tp == 0) return "";
+  std::string text = StrCat("  GPUs of a node: ", SharedText(d.inside));
+  if (d.unit.tp > 0) {
+    StrAppend(&text, "; nodes of a unit of the fabric: ", SharedText(d.unit),
+              "; over the spine: what is left of each");
+  }
+  return WrapWords(text, 4);
+}
+
 std::string DataText(const PlanDegrees& d) {
   switch (d.zero) {
     case 1:
@@ -281,17 +318,16 @@ std::string ExplainModel(const Plan& plan) {
                                4));
   }
   const PlanDegrees& d = part.configuration;
+  StrAppend(&text, PlacementLines(d));
   if (part.over_groups.has_value()) StrAppend(&text, GroupLines(*part.over_groups));
-  StrAppend(&text,
-            WrapWords(absl::StrCat("  ",
-                                   part.over_groups.has_value()
-                                       ? ""
-                                       : absl::StrCat(Counted(d.micro_batch, "sequence"),
-                                                      " a micro-batch, "),
-                                   d.precision, " products, recomputation: ", RecomputationText(d),
-                                   d.offload_optimizer ? ", optimizer state in the host" : "",
-                                   d.offload_activations ? ", activations in the host" : ""),
-                      4));
+  StrAppend(&text, WrapWords(absl::StrCat("  ",
+                                          part.over_groups.has_value()
+                                              ? ""
+                                              : absl::StrCat(Counted(d.micro_batch, "sequence"),
+                                                             " a micro-batch, "),
+                                          d.precision, " products, recomputation: ",
+                                          RecomputationText(d), OffloadText(d)),
+                             4));
   StrAppend(&text, StepSection(plan), Labelled("optimal", OptimalityText(plan)), CostSection(plan),
             FullestGroupSection(plan), AlternativeSection(plan), SensitivitySection(part),
             Labelled("missing",

@@ -33,6 +33,8 @@ void CheckAccelerateConfiguration(const ModelLaunch& launch, const Configuration
                                   Findings& findings) {
   RequireUsualChoices(c, findings);
   RequireEveryLayer(c, findings);
+  RequireUsualRanks(c, findings);
+  RequireNoOffload(c, findings);
   RequireRing(c, findings);
   const int64_t world = launch.nodes * launch.devices_per_node;
   findings.Require(c.pp == 1, "degrees: Accelerate's FSDP has no pipelines, so pp ", c.pp,

@@ -45,6 +45,8 @@ void CheckDeepSpeedConfiguration(const ModelLaunch& launch, const Configuration&
                                  Findings& findings) {
   RequireUsualChoices(c, findings);
   RequireEveryLayer(c, findings);
+  RequireUsualRanks(c, findings);
+  RequireNoOffload(c, findings);
   findings.Require(c.tp * c.cp * c.dp * c.pp == launch.nodes * launch.devices_per_node,
                    "degrees: tp x dp x pp must be all GPUs");
   findings.Require(launch.workload.global_batch % (c.micro_batch * c.dp) == 0,

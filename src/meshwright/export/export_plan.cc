@@ -59,13 +59,33 @@ int64_t FirstAlternative(const Plan& plan, const ExportTarget& target) {
 
 std::string FixOf(const Configuration& from, const Configuration& to) {
   std::vector<std::string> fixes;
-  for (const char* const key :
-       {"tp", "sp", "cp", "dp", "pp", "vp", "schedule", "ep", "etp", "mbs", "zero", "shard",
-        "recompute", "recompute_layers", "recompute_stages", "context", "ends"}) {
+  for (const char* const key : {"tp",
+                                "sp",
+                                "cp",
+                                "dp",
+                                "pp",
+                                "vp",
+                                "schedule",
+                                "ep",
+                                "etp",
+                                "mbs",
+                                "zero",
+                                "shard",
+                                "recompute",
+                                "recompute_layers",
+                                "recompute_stages",
+                                "context",
+                                "ends",
+                                "tensor",
+                                "place",
+                                "offload_optimizer",
+                                "offload_activations"}) {
     fixes.push_back(StrCat(key, "=", transformer::FixValue(to, key)));
   }
-  // What no launch is written for.
-  fixes.emplace_back("tensor=1d,place=order,offload_optimizer=off,offload_activations=off");
+  for (const char* const key : {"offload_percent", "offload_layers"}) {
+    const std::string value = transformer::FixValue(to, key);
+    if (value != "0") fixes.push_back(StrCat(key, "=", value));
+  }
   std::string text = absl::StrCat("--fix ", absl::StrJoin(fixes, ","));
   if (from.precision != to.precision) {
     StrAppend(&text, " --dtype ", transformer::PrecisionName(to.precision));

@@ -17,6 +17,7 @@
 #include "meshwright/export/quoting.h"
 #include "meshwright/export/target.h"
 #include "meshwright/transformer/fixes.h"
+#include "meshwright/transformer/stage_memory.h"
 
 namespace meshwright {
 namespace {
@@ -134,6 +135,14 @@ void AddRecompute(const Configuration& c, ArgumentArray& out) {
   }
 }
 
+void AddOffload(const Configuration& c, ArgumentArray& out) {
+  if (c.offload_optimizer) {
+    out.Add("--optimizer-cpu-offload", "--optimizer-offload-fraction", OffloadedState(c),
+            "--use-precision-aware-optimizer");
+  }
+  if (c.offload_activations) out.Add("--cpu-offloading-num-layers", c.offload_layers);
+}
+
 void AddPrecision(const Configuration& c, ArgumentArray& out) {
   out.Add(c.precision == Precision::kFp16 ? "--fp16" : "--bf16");
   if (c.precision == Precision::kFp8) out.Add("--fp8-format", "hybrid");
@@ -198,9 +207,11 @@ std::string Setup(const ModelLaunch& launch, const ExportOptions& options) {
           "--context-parallel-size", c.cp);
   if (c.cp > 1) out.Add("--cp-comm-type", ContextCommunication(c.context));
   if (c.sequence_parallel) out.Add("--sequence-parallel");
+  if (NumbersPipelineFirst(c)) out.Add("--use-tp-pp-dp-mapping");
   AddPipeline(launch, a, out);
   AddSharding(c, out);
   AddRecompute(c, out);
+  AddOffload(c, out);
   AddPrecision(c, out);
   AddArchitecture(a, out);
   AddExperts(a, c, out);

@@ -189,6 +189,39 @@ void CheckMegatronSharding(const ModelLaunch& launch, const Configuration& c, Fi
   findings.Require(c.precision != Precision::kFp16, "rule 16: Megatron-FSDP does not go with fp16");
 }
 
+// Orders of ranks: parallel_state.py and the option's help, which leaves out cp, ep and
+// Megatron-FSDP.
+void CheckMegatronRanks(const ModelLaunch& launch, const Configuration& c, Findings& findings) {
+  findings.Require(RankOrderOf(c).has_value(),
+                   "ranks: Megatron numbers GPUs along tp, cp, dp, pp or tp, cp, pp, dp, and this "
+                   "placement is neither; fix place=order, or plan with --for");
+  if (!NumbersPipelineFirst(c)) return;
+  bool experts = false;
+  for (const Stack& stack : launch.model.stacks) {
+    for (const Layer& layer : stack.kinds) experts = experts || layer.moe.has_value();
+  }
+  findings.Require(c.cp == 1 && c.ep == 1 && (!experts || c.etp == c.tp),
+                   "ranks: --use-tp-pp-dp-mapping goes with cp 1, ep 1 and etp = tp only");
+  findings.Require(!NeedsMegatronFsdp(c),
+                   "ranks: --use-tp-pp-dp-mapping does not go with Megatron-FSDP (ZeRO ", c.zero,
+                   ")");
+}
+
+// The hybrid optimizer needs the distributed one (optimizer_config.py).
+void CheckMegatronOffload(const ModelLaunch& launch, const Configuration& c, Findings& findings) {
+  findings.Require(!c.offload_optimizer || c.zero == 1,
+                   "rule 19: the optimizer is offloaded with the distributed optimizer (ZeRO 1) "
+                   "only");
+  if (!c.offload_activations) return;
+  findings.Require(c.pp == 1, "rule 19: activations are offloaded without a pipeline only");
+  findings.Require(c.recompute == transformer::Recompute::kNone,
+                   "rule 19: offloading activations does not go with recomputation");
+  findings.Require(c.offload_layers > 0 && c.offload_layers < launch.model.layers(),
+                   "rule 19: activations of fewer than all layers can be offloaded; fix "
+                   "offload_layers to ",
+                   launch.model.layers() - 1, " or less");
+}
+
 }  // namespace
 
 int64_t MicroBatchGroup(int64_t pp, int64_t micro_batches) {
@@ -231,6 +264,8 @@ void CheckMegatronConfiguration(const ModelLaunch& launch, const Configuration& 
   CheckMegatronLayers(launch, c, findings);
   CheckMegatronPipeline(launch, c, findings);
   CheckMegatronSharding(launch, c, findings);
+  CheckMegatronRanks(launch, c, findings);
+  CheckMegatronOffload(launch, c, findings);
 }
 
 }  // namespace meshwright

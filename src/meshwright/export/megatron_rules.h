@@ -5,6 +5,7 @@
 
 #include "meshwright/export/findings.h"
 #include "meshwright/export/model_launch.h"
+#include "meshwright/transformer/rank_order.h"
 
 // What Megatron-Core can express, for Megatron-LM and for Megatron-Bridge (NeMo), which is built on
 // it. Numbers of rules are those of docs/export.md.
@@ -34,6 +35,11 @@ inline const char* ContextCommunication(transformer::ContextKind kind) {
 // Gradients or weights are sharded by Megatron-FSDP; optimizer state alone by the distributed
 // optimizer.
 inline bool NeedsMegatronFsdp(const transformer::Configuration& c) { return c.zero >= 2; }
+
+// GPUs are numbered along the pipeline before replicas (--use-tp-pp-dp-mapping).
+inline bool NumbersPipelineFirst(const transformer::Configuration& c) {
+  return RankOrderOf(c) == transformer::RankOrder::kPipelineThenData;
+}
 
 // Copies of a sharded optimizer: groups of `shard` out of dp x cp.
 inline int64_t OptimizerInstances(const transformer::Configuration& c) {

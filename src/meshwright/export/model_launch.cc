@@ -67,8 +67,11 @@ constexpr std::initializer_list<const char*> kDegreeKeys = {"tp",
                                                             "recompute_stages",
                                                             "precision",
                                                             "inside",
+                                                            "unit",
                                                             "offload_optimizer",
-                                                            "offload_activations"};
+                                                            "offload_percent",
+                                                            "offload_activations",
+                                                            "offload_layers"};
 
 // Every member of `json` is in `known`, or as it is in `neutral`.
 absl::Status CheckKeys(const OrderedJson& json, const OrderedJson& neutral, std::string_view where,
@@ -89,6 +92,10 @@ template <typename T>
 absl::Status NotReadable(std::string_view what, const T& value) {
   return absl::InvalidArgumentError(
       StrCat("$.transformer.configuration.", what, ": found \"", value, "\", which is unknown"));
+}
+
+transformer::Placement ToPlacement(const PlanPlacement& in) {
+  return {.tp = in.tp, .cp = in.cp, .dp = in.dp, .pp = in.pp, .tp2 = in.tp2};
 }
 
 absl::StatusOr<Configuration> ToConfiguration(const PlanDegrees& degrees) {
@@ -119,6 +126,9 @@ absl::StatusOr<Configuration> ToConfiguration(const PlanDegrees& degrees) {
       transformer::ParsePrecision(degrees.precision);
   if (!precision.ok()) return NotReadable("precision", degrees.precision);
   if (degrees.zero > 3) return NotReadable("zero", degrees.zero);
+  if (degrees.offload_percent >= 100 || degrees.offload_percent % transformer::kOffloadStep != 0) {
+    return NotReadable("offload_percent", degrees.offload_percent);
+  }
   c.tp = degrees.tp;
   c.sequence_parallel = degrees.sequence_parallel;
   c.cp = degrees.cp;
@@ -126,13 +136,12 @@ absl::StatusOr<Configuration> ToConfiguration(const PlanDegrees& degrees) {
   c.panels = degrees.panels;
   c.context = *context;
   c.ends_as_layers = degrees.ends_as_layers;
-  c.inside = {.tp = degrees.inside.tp,
-              .cp = degrees.inside.cp,
-              .dp = degrees.inside.dp,
-              .pp = degrees.inside.pp,
-              .tp2 = degrees.inside.tp2};
+  c.inside = ToPlacement(degrees.inside);
+  c.unit = ToPlacement(degrees.unit);
   c.offload_optimizer = degrees.offload_optimizer;
+  c.offload_percent = degrees.offload_percent;
   c.offload_activations = degrees.offload_activations;
+  c.offload_layers = degrees.offload_layers;
   c.dp = degrees.dp;
   c.pp = degrees.pp;
   c.virtual_stages = degrees.virtual_stages;

@@ -21,7 +21,7 @@ struct Decision {
   bool is_degree;  // counts in powers of two
 };
 
-constexpr std::array<Decision, 22> kDecisions = {{
+constexpr std::array<Decision, 24> kDecisions = {{
     {"tp", [](const Configuration& c) { return c.tp; }, true},
     {"sp", [](const Configuration& c) { return int64_t{c.sequence_parallel}; }, false},
     {"tp2", [](const Configuration& c) { return c.tp2; }, true},
@@ -43,8 +43,10 @@ constexpr std::array<Decision, 22> kDecisions = {{
     {"place", [](const Configuration& c) { return int64_t{!c.inside.in_order()}; }, false},
     {"offload_optimizer", [](const Configuration& c) { return int64_t{c.offload_optimizer}; },
      false},
+    {"offload_percent", [](const Configuration& c) { return c.offload_percent; }, false},
     {"offload_activations", [](const Configuration& c) { return int64_t{c.offload_activations}; },
      false},
+    {"offload_layers", [](const Configuration& c) { return c.offload_layers; }, false},
     {"precision", [](const Configuration& c) { return static_cast<int64_t>(c.precision); }, false},
 }};
 
@@ -96,15 +98,24 @@ std::optional<Configuration> NearestExpressible(const ModelLaunch& launch,
     nearest = c;
     least = distance;
   };
-  const auto search = [&](Precision precision) {
+  const auto search = [&](Precision precision, bool offload) {
     transformer::Fixes fixes = transformer::LaunchableFixes({.context = wanted.context});
+    if (offload) {
+      fixes.offload_optimizer = wanted.offload_optimizer;
+      fixes.offload_activations = wanted.offload_activations;
+      fixes.offload_percent = wanted.offload_percent;
+      fixes.offload_layers = wanted.offload_layers;
+    }
     if (wanted.recompute_layers == 0) fixes.recompute_layers = 0;
     const transformer::Space space(launch.model, launch.workload,
                                    launch.nodes * launch.devices_per_node, fixes, precision);
     space.ForEach(visit);
   };
-  search(wanted.precision);
-  if (wanted.precision != Precision::kBf16) search(Precision::kBf16);
+  for (const bool offload : {true, false}) {
+    if (offload && !wanted.offload_optimizer && !wanted.offload_activations) continue;
+    search(wanted.precision, offload);
+    if (wanted.precision != Precision::kBf16) search(Precision::kBf16, offload);
+  }
   return nearest;
 }
 

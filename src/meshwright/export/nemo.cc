@@ -17,6 +17,7 @@
 #include "meshwright/export/target.h"
 #include "meshwright/export/usual_choices.h"
 #include "meshwright/transformer/fixes.h"
+#include "meshwright/transformer/stage_memory.h"
 
 namespace meshwright {
 namespace {
@@ -125,6 +126,11 @@ void AddBridgeParallelism(const ModelLaunch& launch, const MegatronArchitecture&
     out.Add("recompute_granularity", "\"selective\"");
     out.Add("recompute_modules", "[\"core_attn\"]");
   }
+  if (c.offload_activations) {
+    out.AddFlag("cpu_offloading", true);
+    out.Add("cpu_offloading_num_layers", c.offload_layers);
+    out.AddFlag("cpu_offloading_weights", false);
+  }
   out.Add("seq_length", launch.workload.sequence);
   if (NeedsMegatronFsdp(c)) {
     out.AddFlag("init_model_with_meta_device", true);
@@ -190,6 +196,14 @@ from megatron.core.activations import squared_relu
 from megatron.core.distributed import DistributedDataParallelConfig
 )";
 
+// Lines of Python, behind those of the optimizer.
+std::string OptimizerOffload(const Configuration& c) {
+  if (!c.offload_optimizer) return "";
+  return absl::StrCat(
+      "\n    optimizer.optimizer_cpu_offload = True\n    optimizer.optimizer_offload_fraction = ",
+      OffloadedState(c), "\n    optimizer.use_precision_aware_optimizer = True");
+}
+
 std::string BridgeProgram(const ModelLaunch& launch) {
   const Configuration& c = launch.configuration;
   const MegatronArchitecture a = ArchitectureOf(launch);
@@ -240,7 +254,7 @@ def main():
         min_lr=0.1 * arguments.learning_rate,
     )
     optimizer.use_distributed_optimizer = )",
-            c.zero > 0 ? "True" : "False", R"(
+            c.zero > 0 ? "True" : "False", OptimizerOffload(c), R"(
     config = ConfigContainer(
         model=model(),
         train=TrainingConfig(
@@ -266,7 +280,8 @@ def main():
         ),
         rng=RNGConfig(seed=1234),
         dist=DistributedInitConfig(use_megatron_fsdp=)",
-            NeedsMegatronFsdp(c) ? "True" : "False", R"(),
+            NeedsMegatronFsdp(c) ? "True" : "False",
+            NumbersPipelineFirst(c) ? ", use_tp_pp_dp_mapping=True" : "", R"(),
         mixed_precision=")",
             BridgePrecision(c.precision), R"(",
     )

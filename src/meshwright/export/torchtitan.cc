@@ -141,6 +141,8 @@ void CheckTitanConfiguration(const ModelLaunch& launch, const Configuration& c,
                              Findings& findings) {
   RequireUsualChoices(c, findings);
   RequireEveryLayer(c, findings);
+  RequireUsualRanks(c, findings);
+  RequireNoOffload(c, findings);
   RequireRing(c, findings);
   const Layer& layer = launch.model.stacks[0].kinds[0];
   findings.Require(c.tp * c.cp * c.dp * c.pp == launch.nodes * launch.devices_per_node,

@@ -1,6 +1,7 @@
 #include "meshwright/export/usual_choices.h"
 
 #include "meshwright/transformer/fixes.h"
+#include "meshwright/transformer/rank_order.h"
 
 namespace meshwright {
 
@@ -8,16 +9,22 @@ void RequireUsualChoices(const transformer::Configuration& c, Findings& findings
   findings.Require(c.tp2 == 1,
                    "tensor parallelism: no framework splits products over a grid, so tp2 ", c.tp2,
                    " must be 1");
-  findings.Require(c.inside.in_order(),
-                   "ranks: launches number GPUs in order, so place must be order");
   findings.Require(c.recompute != transformer::Recompute::kModules,
                    "recomputation: that of single modules is written for no framework");
   findings.Require(c.recompute_stages == 0, "recomputation: in the first ", c.recompute_stages,
                    " pipeline groups alone is written for no framework");
   findings.Require(!c.ends_as_layers,
                    "stages: embedding and head are counted as layers for no framework");
+}
+
+void RequireUsualRanks(const transformer::Configuration& c, Findings& findings) {
+  findings.Require(RankOrderOf(c) == transformer::RankOrder::kDataThenPipeline,
+                   "ranks: launches number GPUs in order, so place must be order");
+}
+
+void RequireNoOffload(const transformer::Configuration& c, Findings& findings) {
   findings.Require(!c.offload_optimizer && !c.offload_activations,
-                   "offloading to the host is written for no framework");
+                   "offloading to the host is written for Megatron-LM and NeMo only");
 }
 
 void RequireEveryLayer(const transformer::Configuration& c, Findings& findings) {

@@ -12,6 +12,12 @@ void RequireUsualChoices(const transformer::Configuration& c, Findings& findings
 // The same for frameworks that compute all layers again or none.
 void RequireEveryLayer(const transformer::Configuration& c, Findings& findings);
 
+// The same for frameworks that number GPUs along replicas before the pipeline only.
+void RequireUsualRanks(const transformer::Configuration& c, Findings& findings);
+
+// The same for frameworks that keep everything on the GPUs, as they are launched.
+void RequireNoOffload(const transformer::Configuration& c, Findings& findings);
+
 // The same for frameworks whose context parallelism sends keys and values around a ring.
 void RequireRing(const transformer::Configuration& c, Findings& findings);
 

@@ -7,27 +7,15 @@
 #include "meshwright/plan/build_plan.h"
 #include "meshwright/plan/version.h"
 #include "meshwright/transformer/fixes.h"
+#include "meshwright/transformer/rank_order.h"
 #include "meshwright/transformer/tensors.h"
 
 namespace meshwright {
 
 namespace {
 
-// Whether a node has as much of tp as goes in, then of cp, dp and pp: then GPUs are numbered in
-// order, which is what every launcher does by itself.
-bool IsAsNumbered(const transformer::Configuration& c) {
-  const transformer::Placement& in = c.inside;
-  if (in.in_order()) return true;
-  int64_t left = in.tp * in.cp * in.dp * in.pp;
-  for (const auto& [inside, degree] : {std::pair{in.tp / in.tp2, c.tp1()},
-                                       {in.tp2, c.tp2},
-                                       {in.cp, c.cp},
-                                       {in.dp, c.dp},
-                                       {in.pp, c.pp}}) {
-    if (inside != std::min(degree, left)) return false;
-    left /= inside;
-  }
-  return true;
+PlanPlacement ToPlanPlacement(const transformer::Placement& in) {
+  return {in.tp, in.tp2, in.cp, in.dp, in.pp};
 }
 
 }  // namespace
@@ -54,11 +42,15 @@ PlanDegrees ToPlanDegrees(const transformer::Configuration& c) {
   degrees.recompute_layers = c.recompute_layers;
   degrees.recompute_stages = c.recompute_stages;
   degrees.precision = PrecisionName(c.precision);
-  if (!IsAsNumbered(c)) {
-    degrees.inside = {c.inside.tp, c.inside.tp2, c.inside.cp, c.inside.dp, c.inside.pp};
+  // Numbered in order is what every launcher does by itself.
+  if (RankOrderOf(c) != transformer::RankOrder::kDataThenPipeline) {
+    degrees.inside = ToPlanPlacement(c.inside);
+    degrees.unit = ToPlanPlacement(c.unit);
   }
   degrees.offload_optimizer = c.offload_optimizer;
+  degrees.offload_percent = c.offload_percent;
   degrees.offload_activations = c.offload_activations;
+  degrees.offload_layers = c.offload_layers;
   return degrees;
 }
 

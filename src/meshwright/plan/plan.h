@@ -27,7 +27,8 @@ using PlanSpec = std::vector<std::vector<std::string>>;
 // A file that the plan was made from.
 struct PlanInput {
   std::string path;    // as the user wrote it; "-": standard input
-  std::string kind;    // "hlo_text", "hlo_proto", "stablehlo", "cluster_yaml", "fixes", "model", "layer_profile"
+  std::string kind;    // "hlo_text", "hlo_proto", "stablehlo", "cluster_yaml", "fixes", "model",
+                       // "layer_profile"
   std::string sha256;  // of the file as stored, 64 lower-case hex digits
   friend bool operator==(const PlanInput&, const PlanInput&) = default;
 };
@@ -64,7 +65,7 @@ struct PlanOptions {
   double deadline_seconds = 0;
   int64_t threads = 1;
   uint64_t seed = 1;
-  std::vector<std::string> fixes;  // "NAME=SPEC", in order
+  std::vector<std::string> fixes;       // "NAME=SPEC", in order
   std::optional<std::string> database;  // of profiles, path
   friend bool operator==(const PlanOptions&, const PlanOptions&) = default;
 };

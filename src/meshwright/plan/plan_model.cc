@@ -38,7 +38,7 @@ constexpr int kMostDoublings = 4;
 SearchResult SearchOn(const ModelRequest& request, const Cluster& cluster, Ranking ranking,
                       int64_t top, std::optional<int64_t> budget) {
   const Space space(request.model, request.workload, cluster.devices(), request.fixes,
-                    request.precision, cluster.devices_per_node);
+                    request.precision, cluster.devices_per_node, cluster.fabric.unit_nodes);
   const transformer::DeviceParameters device =
       transformer::BuiltinCostParameters().Device(cluster.device.name);
   return Search(space,
@@ -56,7 +56,7 @@ SearchResult SearchOn(const ModelRequest& request, const Cluster& cluster, Ranki
 
 absl::Status CheckOn(const ModelRequest& request, const Cluster& cluster) {
   return CheckSpace(request.model, request.workload, cluster.devices(), request.fixes,
-                    request.precision, cluster.devices_per_node);
+                    request.precision, cluster.devices_per_node, cluster.fabric.unit_nodes);
 }
 
 absl::Status ModelShortage(const ModelRequest& request) {

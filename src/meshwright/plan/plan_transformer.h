@@ -14,7 +14,8 @@
 
 namespace meshwright {
 
-// How many GPUs of each kind of group share a node; all 0: numbered in order.
+// How many GPUs of each kind of group share a node, or nodes a unit of the fabric; all 0: numbered
+// in order.
 struct PlanPlacement {
   int64_t tp = 0, tp2 = 0, cp = 0, dp = 0, pp = 0;
 
@@ -42,8 +43,11 @@ struct PlanDegrees {
   std::string recompute;
   int64_t recompute_layers = 0, recompute_stages = 0;
   std::string precision;
-  PlanPlacement inside;
-  bool offload_optimizer = false, offload_activations = false;
+  PlanPlacement inside, unit;
+  bool offload_optimizer = false;
+  int64_t offload_percent = 0;
+  bool offload_activations = false;
+  int64_t offload_layers = 0;
 
   template <typename Self, typename Visitor>
   static void VisitMembers(Self& self, const Visitor& visit) {
@@ -68,8 +72,11 @@ struct PlanDegrees {
     visit("recompute_stages", self.recompute_stages);
     visit("precision", self.precision);
     visit("inside", self.inside);
+    visit("unit", self.unit);
     visit("offload_optimizer", self.offload_optimizer);
+    visit("offload_percent", self.offload_percent);
     visit("offload_activations", self.offload_activations);
+    visit("offload_layers", self.offload_layers);
   }
   friend bool operator==(const PlanDegrees&, const PlanDegrees&) = default;
 };

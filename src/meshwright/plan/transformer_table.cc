@@ -100,17 +100,17 @@ std::string AlternativeSection(const Plan& plan) {
 }
 
 // "tp 4 x dp 2": groups of more than one GPU.
-std::string PlacementText(const PlanDegrees& d) {
+std::string PlacementText(const PlanPlacement& in, const char* one) {
   std::vector<std::string> parts;
   const auto add = [&](const char* name, int64_t inside) {
     if (inside > 1) parts.push_back(absl::StrCat(name, " ", inside));
   };
-  add("tp", d.inside.tp);
-  add("tp2", d.inside.tp2);
-  add("cp", d.inside.cp);
-  add("dp", d.inside.dp);
-  add("pp", d.inside.pp);
-  return parts.empty() ? "1 GPU" : absl::StrJoin(parts, " x ");
+  add("tp", in.tp);
+  add("tp2", in.tp2);
+  add("cp", in.cp);
+  add("dp", in.dp);
+  add("pp", in.pp);
+  return parts.empty() ? one : absl::StrJoin(parts, " x ");
 }
 
 std::string GoodputSection(const PlanTransformer& part) {
@@ -195,9 +195,14 @@ std::string DegreesText(const PlanDegrees& d) {
   add("recompute_layers", d.recompute_layers, 0);
   add("recompute_stages", d.recompute_stages, 0);
   if (d.offload_optimizer) absl::StrAppend(&text, " offload_optimizer=on");
+  add("offload_percent", d.offload_percent, 0);
   if (d.offload_activations) absl::StrAppend(&text, " offload_activations=on");
+  add("offload_layers", d.offload_layers, 0);
   if (d.inside.tp > 0) {
-    absl::StrAppend(&text, " in a node: ", PlacementText(d));
+    absl::StrAppend(&text, " in a node: ", PlacementText(d.inside, "1 GPU"));
+  }
+  if (d.unit.tp > 0) {
+    absl::StrAppend(&text, "; nodes in a unit: ", PlacementText(d.unit, "1"));
   }
   return text;
 }

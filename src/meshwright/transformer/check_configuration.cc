@@ -114,6 +114,79 @@ absl::Status CheckGrid(const Model& model, const Workload& workload, const Confi
   return Divides(2 * c.tp2 * c.cp, "2 tp2 cp", workload.sequence, "tokens of a sequence");
 }
 
+// The most layers of a stage.
+int64_t FullestStage(const Model& model, const Configuration& c) {
+  int64_t group = 0;
+  for (const GroupContent& content : DealLayers(model, c.pp, c.ends_as_layers).contents) {
+    group = std::max(group, content.all_layers());
+  }
+  return (group + c.virtual_stages - 1) / c.virtual_stages;
+}
+
+// How many of `degrees` are on each `where`, which holds `whole`.
+absl::Status CheckPlacement(const Placement& in, const Configuration& degrees,
+                            std::string_view where, std::string_view what, int64_t whole) {
+  if (in.tp2 < 1 || degrees.tp2 % in.tp2 != 0 || in.tp % in.tp2 != 0 || in.tp < 1 ||
+      degrees.tp1() % (in.tp / in.tp2) != 0) {
+    return absl::InvalidArgumentError(StrCat("tp ", in.tp, " in a ", where, " with ", in.tp2,
+                                             " rows does not fit a grid of ", degrees.tp1(),
+                                             " columns and ", degrees.tp2, " rows"));
+  }
+  for (const auto& [name, inside, degree] : {std::tuple{"tp", in.tp, degrees.tp},
+                                             {"cp", in.cp, degrees.cp},
+                                             {"dp", in.dp, degrees.dp},
+                                             {"pp", in.pp, degrees.pp}}) {
+    if (inside < 1 || degree % inside != 0) {
+      return absl::InvalidArgumentError(
+          StrCat(name, " ", degree, " has ", inside, " in a ", where, "; it must be a divisor"));
+    }
+  }
+  if (in.tp * in.cp * in.dp * in.pp == whole) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat("a ", where, " with tp ", in.tp, ", cp ", in.cp, ", dp ",
+                                           in.dp, " and pp ", in.pp, " inside must have its ",
+                                           whole, " ", what));
+}
+
+absl::Status CheckPlacements(const Cluster& cluster, const Configuration& c) {
+  if (c.inside.in_order()) {
+    if (c.unit.in_order()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "nodes are placed in units, but the GPUs on them are in order; place both");
+  }
+  MW_RETURN_IF_ERROR(CheckPlacement(c.inside, c, "node", "GPUs", cluster.devices_per_node));
+  if (c.unit.in_order()) return absl::OkStatus();
+  const int64_t unit = cluster.fabric.unit_nodes;
+  if (unit == 0 || unit >= cluster.nodes) {
+    return absl::InvalidArgumentError(
+        "nodes are placed in units, but all nodes of the cluster are one; valid: none");
+  }
+  Configuration nodes = c;
+  nodes.tp2 /= c.inside.tp2;
+  nodes.tp /= c.inside.tp;
+  nodes.cp /= c.inside.cp;
+  nodes.dp /= c.inside.dp;
+  nodes.pp /= c.inside.pp;
+  return CheckPlacement(c.unit, nodes, "unit", "nodes", unit);
+}
+
+absl::Status CheckOffload(const Model& model, const Configuration& c) {
+  if (c.offload_percent != 0 &&
+      (!c.offload_optimizer || c.offload_percent < 0 || c.offload_percent >= 100 ||
+       c.offload_percent % kOffloadStep != 0)) {
+    return absl::InvalidArgumentError(
+        StrCat("offload_percent ", c.offload_percent, "; valid: 0 for all, or with the optimizer ",
+               "offloaded multiples of ", kOffloadStep, " below 100"));
+  }
+  if (c.offload_layers == 0) return absl::OkStatus();
+  const int64_t stage = FullestStage(model, c);
+  if (c.offload_activations && c.offload_layers > 0 && c.offload_layers < stage) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      StrCat("offload_layers ", c.offload_layers, " of stages of ", stage,
+             " layers; valid: 0 for all, or with activations offloaded fewer than these"));
+}
+
 // What part of the layers is computed again.
 absl::Status CheckExtent(const Model& model, const Configuration& c) {
   const bool some = c.recompute_layers != 0;
@@ -129,11 +202,7 @@ absl::Status CheckExtent(const Model& model, const Configuration& c) {
     return absl::InvalidArgumentError(StrCat("recompute_stages ", c.recompute_stages, " of pp ",
                                              c.pp, "; valid: 0 for all, or fewer than pp"));
   }
-  int64_t group = 0;
-  for (const GroupContent& content : DealLayers(model, c.pp, c.ends_as_layers).contents) {
-    group = std::max(group, content.all_layers());
-  }
-  const int64_t stage = (group + c.virtual_stages - 1) / c.virtual_stages;
+  const int64_t stage = FullestStage(model, c);
   if (c.recompute_layers < 0 || c.recompute_layers >= stage) {
     return absl::InvalidArgumentError(StrCat("recompute_layers ", c.recompute_layers,
                                              " of stages of ", stage,
@@ -181,26 +250,8 @@ absl::Status CheckConfiguration(const Model& model, const Workload& workload,
   MW_RETURN_IF_ERROR(Divides(c.micro_batch, "micro-batch", workload.global_batch / c.dp,
                              "sequences of a replica"));
   if (c.shard > 0) MW_RETURN_IF_ERROR(Divides(c.shard, "shard", c.dp * c.cp, "replicas"));
-  if (!c.inside.in_order()) {
-    const auto [tp, cp, dp, pp, tp2] = c.inside;
-    if (tp2 < 1 || c.tp2 % tp2 != 0 || tp % tp2 != 0 || c.tp1() % (tp / tp2) != 0) {
-      return absl::InvalidArgumentError(StrCat("tp ", tp, " in a node with ", tp2,
-                                               " rows does not fit a grid of ", c.tp1(),
-                                               " columns and ", c.tp2, " rows"));
-    }
-    for (const auto& [name, inside, degree] :
-         {std::tuple{"tp", tp, c.tp}, {"cp", cp, c.cp}, {"dp", dp, c.dp}, {"pp", pp, c.pp}}) {
-      if (inside < 1 || degree % inside != 0) {
-        return absl::InvalidArgumentError(
-            StrCat(name, " ", degree, " has ", inside, " in a node; it must be a divisor"));
-      }
-    }
-    if (tp * cp * dp * pp != cluster.devices_per_node) {
-      return absl::InvalidArgumentError(StrCat("a node with tp ", tp, ", cp ", cp, ", dp ", dp,
-                                               " and pp ", pp, " inside must have its ",
-                                               cluster.devices_per_node, " GPUs"));
-    }
-  }
+  MW_RETURN_IF_ERROR(CheckPlacements(cluster, c));
+  MW_RETURN_IF_ERROR(CheckOffload(model, c));
   MW_RETURN_IF_ERROR(CheckExtent(model, c));
   if (c.zero < 0 || c.zero > 3) {
     return absl::InvalidArgumentError(StrCat("ZeRO stage ", c.zero, "; valid: 0, 1, 2, 3"));

@@ -28,6 +28,21 @@ void AddExtents(const Space& space, Configuration member, std::vector<Configurat
   }
 }
 
+void AddAmounts(const Space& space, Configuration member, std::vector<Configuration>& examples) {
+  for (const Space::Offload& offload : space.Offloads()) {
+    member.offload_optimizer = offload.optimizer;
+    member.offload_activations = offload.activations;
+    const Space::Amounts amounts = space.AmountsOf(member, offload);
+    for (const int64_t percent : amounts.percents) {
+      member.offload_percent = percent;
+      for (const int64_t layers : amounts.layers) {
+        member.offload_layers = layers;
+        examples.push_back(member);
+      }
+    }
+  }
+}
+
 // Members of the space that have every value that any of its members has at a key.
 std::vector<Configuration> Examples(const Space& space) {
   std::vector<Configuration> examples;
@@ -36,26 +51,23 @@ std::vector<Configuration> Examples(const Space& space) {
     if (families.empty()) continue;
     examples.insert(examples.end(), families.begin(), families.end());
     Configuration member = families.front();
-    // Extents depend on these only.
+    // Extents and amounts depend on these only.
     std::set<std::pair<int64_t, bool>> extended;
     for (const Configuration& family : families) {
       if (extended.emplace(family.virtual_stages, family.ends_as_layers).second) {
         AddExtents(space, family, examples);
+        AddAmounts(space, family, examples);
       }
     }
     int64_t tp2 = 0;
     for (const Configuration& family : families) {
       if (family.tp2 == tp2) continue;
       tp2 = family.tp2;
-      for (const Placement& placement : space.Placements(degrees, tp2)) {
+      for (const Space::Layout& layout : space.Placements(degrees, tp2)) {
         examples.push_back(family);
-        examples.back().inside = placement;
+        examples.back().inside = layout.inside;
+        examples.back().unit = layout.unit;
       }
-    }
-    for (const Space::Offload& offload : space.Offloads()) {
-      member.offload_optimizer = offload.optimizer;
-      member.offload_activations = offload.activations;
-      examples.push_back(member);
     }
     for (const Space::Sharding& sharding : space.Shardings(degrees)) {
       member.zero = sharding.zero;
@@ -114,11 +126,12 @@ std::string SizesText(const Model& model, const Workload& workload) {
 }  // namespace
 
 absl::Status CheckSpace(const Model& model, const Workload& workload, int64_t gpus,
-                        const Fixes& fixes, Precision precision, std::optional<int64_t> node) {
+                        const Fixes& fixes, Precision precision, std::optional<int64_t> node,
+                        std::optional<int64_t> unit) {
   const auto examples = [&](const Fixes& these) {
-    return Examples(Space(model, workload, gpus, these, precision, node));
+    return Examples(Space(model, workload, gpus, these, precision, node, unit));
   };
-  const Space space(model, workload, gpus, fixes, precision, node);
+  const Space space(model, workload, gpus, fixes, precision, node, unit);
   for (const Space::Degrees& degrees : space.AllDegrees()) {
     if (!space.Families(degrees).empty()) return absl::OkStatus();
   }

@@ -37,11 +37,15 @@ inline constexpr int kPrecisionKinds = 5;
 
 enum class PipelineKind { k1F1B, kInterleaved, kZeroBubble };
 
+// Steps of Configuration::offload_percent.
+inline constexpr int64_t kOffloadStep = 10;
+
 // What Configuration::ends_as_layers adds to the layers.
 inline constexpr int64_t kEndsAsLayers = 2;
 
-// How many GPUs of each kind of group share a node; together they are the node. All 0: GPUs are
-// numbered tp first, then cp, dp and pp, as Megatron-LM's ranks are, and nodes are cut from that.
+// How many GPUs of each kind of group share a node, or nodes a unit of the fabric (Fabric, in
+// cluster/cluster.h); together they are the node or the unit. All 0: they are numbered tp first,
+// then cp, dp and pp, as Megatron-LM's ranks are, and nodes and units are cut from that.
 struct Placement {
   int64_t tp = 0, cp = 0, dp = 0, pp = 0;
   int64_t tp2 = 0;  // of those of tp, along Configuration::tp2
@@ -78,10 +82,16 @@ struct Configuration {
   // again. 0: all.
   int64_t recompute_layers = 0, recompute_stages = 0;
   Precision precision = Precision::kBf16;
-  Placement inside = {};
+  // On the GPUs of a node, and on the nodes of a unit. The second needs the first, and a fabric
+  // that tells units apart.
+  Placement inside = {}, unit = {};
   // Kept in the host's memory: optimizer state, which the host's cores update; what the backward
   // phase needs, but for the layers at work.
   bool offload_optimizer = false, offload_activations = false;
+  // How much of either: of the optimizer state a multiple of kOffloadStep percent (Megatron's
+  // --optimizer-offload-fraction), of each stage as many layers (--cpu-offloading-num-layers). 0:
+  // all.
+  int64_t offload_percent = 0, offload_layers = 0;
 
   int64_t gpus() const { return tp * cp * dp * pp; }
   int64_t tp1() const { return tp / tp2; }  // columns of the grid

@@ -25,7 +25,7 @@ struct IntegerKey {
 
 constexpr int64_t kMost = int64_t{1} << 30;
 
-constexpr std::array<IntegerKey, 19> kIntegers = {{
+constexpr std::array<IntegerKey, 26> kIntegers = {{
     {"tp", &Fixes::tp, [](const Configuration& c) { return c.tp; }, 1, kMost},
     {"tp2", &Fixes::tp2, [](const Configuration& c) { return c.tp2; }, 1, kMost},
     {"panels", &Fixes::panels, [](const Configuration& c) { return c.panels; }, 0, kMost},
@@ -48,6 +48,15 @@ constexpr std::array<IntegerKey, 19> kIntegers = {{
     {"cp_in", &Fixes::cp_inside, [](const Configuration& c) { return c.inside.cp; }, 0, kMost},
     {"dp_in", &Fixes::dp_inside, [](const Configuration& c) { return c.inside.dp; }, 0, kMost},
     {"pp_in", &Fixes::pp_inside, [](const Configuration& c) { return c.inside.pp; }, 0, kMost},
+    {"tp_unit", &Fixes::tp_unit, [](const Configuration& c) { return c.unit.tp; }, 0, kMost},
+    {"tp2_unit", &Fixes::tp2_unit, [](const Configuration& c) { return c.unit.tp2; }, 0, kMost},
+    {"cp_unit", &Fixes::cp_unit, [](const Configuration& c) { return c.unit.cp; }, 0, kMost},
+    {"dp_unit", &Fixes::dp_unit, [](const Configuration& c) { return c.unit.dp; }, 0, kMost},
+    {"pp_unit", &Fixes::pp_unit, [](const Configuration& c) { return c.unit.pp; }, 0, kMost},
+    {"offload_percent", &Fixes::offload_percent,
+     [](const Configuration& c) { return c.offload_percent; }, 0, 99},
+    {"offload_layers", &Fixes::offload_layers,
+     [](const Configuration& c) { return c.offload_layers; }, 0, kMost},
 }};
 
 // Choices of two, by what they are called.
@@ -196,8 +205,13 @@ Fixes LaunchableFixes(Fixes fixes) {
   };
   const bool placed = fixes.tp_inside.has_value() || fixes.tp2_inside.has_value() ||
                       fixes.cp_inside.has_value() || fixes.dp_inside.has_value() ||
-                      fixes.pp_inside.has_value();
-  if (!placed) or_usual(fixes.in_order, usual.in_order);
+                      fixes.pp_inside.has_value() || fixes.tp_unit.has_value() ||
+                      fixes.tp2_unit.has_value() || fixes.cp_unit.has_value() ||
+                      fixes.dp_unit.has_value() || fixes.pp_unit.has_value();
+  if (!placed && !fixes.in_order.has_value()) {
+    fixes.in_order = usual.in_order;
+    fixes.both_rank_orders = true;
+  }
   or_usual(fixes.grid, usual.grid);
   or_usual(fixes.context, usual.context);
   or_usual(fixes.recompute_stages, usual.recompute_stages);
@@ -269,7 +283,9 @@ std::string ConfigurationText(const Configuration& configuration) {
     StrAppend(&text, text.empty() ? "" : " ", key, "=", FixValue(configuration, key));
   };
   for (const IntegerKey& integer : kIntegers) {
-    if (integer.name.substr(0, 9) == "recompute") continue;  // goes with what is recomputed
+    // These go with what is recomputed and offloaded.
+    if (integer.name.substr(0, 9) == "recompute" || integer.name.substr(0, 7) == "offload")
+      continue;
     const int64_t value = integer.value(configuration);
     const bool choice =
         integer.name == "zero" || integer.name == "shard" || integer.name == "panels";
@@ -283,7 +299,9 @@ std::string ConfigurationText(const Configuration& configuration) {
   if (configuration.recompute_layers > 0) add("recompute_layers");
   if (configuration.recompute_stages > 0) add("recompute_stages");
   if (configuration.offload_optimizer) add("offload_optimizer");
+  if (configuration.offload_percent > 0) add("offload_percent");
   if (configuration.offload_activations) add("offload_activations");
+  if (configuration.offload_layers > 0) add("offload_layers");
   return text.empty() ? "one GPU, mbs=1" : text;
 }
 

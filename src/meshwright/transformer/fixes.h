@@ -20,6 +20,8 @@ struct Fixes {
       shard;
   std::optional<int64_t> recompute_layers, recompute_stages;
   std::optional<int64_t> tp_inside, tp2_inside, cp_inside, dp_inside, pp_inside;
+  std::optional<int64_t> tp_unit, tp2_unit, cp_unit, dp_unit, pp_unit;
+  std::optional<int64_t> offload_percent, offload_layers;
   std::optional<bool> sequence_parallel, ends_as_layers, in_order, grid, offload_optimizer,
       offload_activations;
   std::optional<ContextKind> context;
@@ -27,6 +29,8 @@ struct Fixes {
   std::optional<Recompute> recompute;
   bool single_modules =
       true;  // unless `recompute` says what, that of single modules is searched too
+  // Of GPUs that are numbered in order, both orders are searched.
+  bool both_rank_orders = false;
 
   friend bool operator==(const Fixes&, const Fixes&) = default;
 };
@@ -36,12 +40,13 @@ struct Fixes {
 Fixes UsualFixes();
 // What launches are written for (export/), where `fixes` leaves it open: the same, and embedding
 // and head not counted as layers, nothing but whole layers or attention computed again; but of
-// layers any number, the same in all pipeline groups.
+// layers any number, the same in all pipeline groups, and GPUs numbered in either order.
 Fixes LaunchableFixes(Fixes fixes = {});
 
 // Reads lists of KEY=VALUE; keys are tp, tp2, panels, cp, dp, pp, vp, ep, etp, mbs, zero, shard,
-// recompute_layers, recompute_stages, tp_in, tp2_in, cp_in, dp_in, pp_in (GPUs inside a node), sp,
-// ends, place, tensor (1d, 2d), offload_optimizer, offload_activations, context, schedule and
+// recompute_layers, recompute_stages, tp_in, tp2_in, cp_in, dp_in, pp_in (GPUs inside a node),
+// tp_unit, tp2_unit, cp_unit, dp_unit, pp_unit (nodes in a unit), offload_percent, offload_layers,
+// sp, ends, place, tensor (1d, 2d), offload_optimizer, offload_activations, context, schedule and
 // recompute. Errors: an unknown key, a value of another kind, a key twice; they say what would be
 // valid.
 absl::StatusOr<Fixes> ParseFixes(const std::vector<std::string>& lists);

@@ -43,6 +43,32 @@ GroupLayout::GroupLayout(const Configuration& c, int64_t node) {
   experts.node_stride = c.etp / etp_inside;
   expert_replicas_.node_stride = expert / (etp_inside * experts.inside);
   expert_nodes = RealCount(expert / (etp_inside * experts.inside));
+  if (!c.unit.in_order()) PlaceNodes(c, etp_inside);
+}
+
+// The nodes of a unit, as the GPUs of a node above.
+void GroupLayout::PlaceNodes(const Configuration& c, int64_t etp_inside) {
+  const Placement& unit = c.unit;
+  tensor.unit = unit.tp / unit.tp2;
+  rows.unit = unit.tp2;
+  context.unit = unit.cp;
+  replicas_.unit = unit.cp * unit.dp;
+  pipeline.unit = unit.pp;
+  const int64_t part = unit.tp * unit.cp * unit.dp;
+  expert_tensor.unit = std::gcd(c.etp / etp_inside, part);
+  experts.unit = std::gcd(c.ep / experts.inside, part / expert_tensor.unit);
+  expert_replicas_.unit = part / expert_tensor.unit / experts.unit;
+}
+
+GroupLayout GroupLayout::InOneUnit(const Configuration& c, int64_t node) {
+  GroupLayout layout(c, node);
+  for (GroupShape* const shape :
+       {&layout.tensor, &layout.rows, &layout.context, &layout.pipeline, &layout.experts,
+        &layout.expert_tensor, &layout.replicas_, &layout.expert_replicas_}) {
+    shape->node_stride = 0;
+    shape->unit = 0;
+  }
+  return layout;
 }
 
 GroupLayout::Data GroupLayout::Split(const GroupShape& replicas, int64_t shard) const {
@@ -54,6 +80,10 @@ GroupLayout::Data GroupLayout::Split(const GroupShape& replicas, int64_t shard) 
     data.between.inside = replicas.inside / data.within.inside;
     data.within.node_stride = replicas.node_stride;
     data.between.node_stride = replicas.node_stride * (shard / data.within.inside);
+    if (replicas.unit > 0) {
+      data.within.unit = std::gcd(shard / data.within.inside, replicas.unit);
+      data.between.unit = replicas.unit / data.within.unit;
+    }
   }
   return data;
 }
@@ -79,8 +109,9 @@ const GroupTimes::Group& GroupTimes::Of(const GroupShape& shape) {
   // Without units it does not matter how far apart nodes are.
   const bool one_unit = cluster_.fabric.unit_nodes == 0 || shape.node_stride == 0;
   const int64_t apart = one_unit ? 1 : shape.node_stride;
+  const int64_t unit = one_unit ? 0 : shape.unit;
   const std::tuple key(shape.members, shape.inside > 0 ? 0 : shape.stride, shape.inside,
-                       one_unit ? 0 : apart);
+                       one_unit || unit > 0 ? 0 : apart, unit);
   const auto found = groups_.find(key);
   if (found != groups_.end()) return found->second;
   Group& group = groups_[key];
@@ -98,6 +129,14 @@ const GroupTimes::Group& GroupTimes::Of(const GroupShape& shape) {
          inside},
         AxisList{1, 4});
   };
+  if (unit > 0) {
+    const int64_t inside = shape.inside, units = shape.members / inside / unit;
+    const int64_t unit_nodes = cluster_.fabric.unit_nodes;
+    add({cluster_.nodes / unit_nodes / units, units, unit_nodes / unit, unit,
+         cluster_.devices_per_node / inside, inside},
+        AxisList{1, 3, 5});
+    return group;
+  }
   if (shape.inside > 0) {
     add_placed(shape.inside);
     return group;

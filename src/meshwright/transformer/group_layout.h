@@ -22,6 +22,7 @@ struct GroupShape {
   int64_t inside = 0;  // members on each node, of GPUs that are placed; 0: in order
   // ... from one of their nodes to the next; 0: as if the fabric were one unit.
   int64_t node_stride = 1;
+  int64_t unit = 0;  // of their nodes, those in each unit, of nodes that are placed; 0: in order
 
   // As fast as any placement of these members could be, of which `stride` is one.
   static constexpr int64_t kAnywhere = -1;
@@ -30,13 +31,16 @@ struct GroupShape {
   friend bool operator==(const GroupShape&, const GroupShape&) = default;
 };
 
-// The groups of a configuration, by its placement. On the part of a node that a stage has, experts
-// lie in the order etp, ep, replicas; ZeRO's groups are neighbours. Over nodes groups lie as over
-// ranks: what is left of tp first, then of cp, dp and pp.
+// The groups of a configuration, by its placement. On the part of a node, or of a unit, that a
+// stage has, experts lie in the order etp, ep, replicas; ZeRO's groups are neighbours. Nodes that
+// are not placed lie as ranks do: what is left of tp first, then of cp, dp and pp.
 class GroupLayout {
  public:
   // `node`: GPUs of a node.
   GroupLayout(const Configuration& c, int64_t node);
+
+  // The same as if the fabric were one unit: no group is slower. `c` must place its GPUs.
+  static GroupLayout InOneUnit(const Configuration& c, int64_t node);
 
   // Of a grid `tensor` are the columns of a row, `rows` the rows of a column.
   // `expert_tensor` are those that share an expert.
@@ -52,6 +56,7 @@ class GroupLayout {
 
  private:
   Data Split(const GroupShape& replicas, int64_t shard) const;
+  void PlaceNodes(const Configuration& c, int64_t etp_inside);
 
   GroupShape replicas_, expert_replicas_;
 };
@@ -84,7 +89,7 @@ class GroupTimes {
 
  private:
   const Cluster& cluster_;
-  absl::node_hash_map<std::tuple<int64_t, int64_t, int64_t, int64_t>, Group> groups_;
+  absl::node_hash_map<std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t>, Group> groups_;
 };
 
 // Numbers of members on a node that placements of `members` GPUs can have, ascending.

@@ -14,9 +14,11 @@
 
 namespace meshwright::transformer {
 
-// What a configuration costs. What one without ZeRO takes beside data_communication and optimizer,
-// and its activations and logits in each pipeline group, must be no more than the same
-// configuration takes in all with any ZeRO. That is what is pruned by.
+// What a configuration costs. What one without ZeRO takes beside data_communication,
+// host_communication and optimizer, and its activations and logits in each pipeline group, must be
+// no more than the same configuration takes in all with any ZeRO, and with less offloaded. Where
+// more is offloaded, a GPU must have no more in memory, its host no less, and the step take no less
+// time; by offload_percent strictly. That is what is pruned by.
 using CostFunction = std::function<StepFigures(const Configuration&)>;
 
 // What none takes less than of several configurations. That is pruned by as well.
@@ -24,9 +26,11 @@ using BoundFunction = std::function<StepBound(const Configuration&)>;
 
 struct CostFunctions {
   CostFunction figures;
-  // Of those that differ from this one in placement and ZeRO only. Has no fewer seconds where more
-  // layers are recomputed in the same pipeline groups.
+  // Of those that differ from this one in placement, ZeRO and how much is offloaded only. Has no
+  // fewer seconds where more layers are recomputed in the same pipeline groups.
   BoundFunction least;
+  // The same of those that have this one's GPUs on each node.
+  BoundFunction least_of_units;
   // Of those that differ in that extent as well.
   BoundFunction least_of_extents;
 };
@@ -54,7 +58,7 @@ struct SearchOptions {
 struct SearchCounts {
   int64_t legal = 0;      // configurations of the space
   int64_t evaluated = 0;  // of these, costed
-  int64_t fitting = 0;    // of those evaluated, within the budget
+  int64_t fitting = 0;    // of those evaluated, compared with the best: within the budget and taken
   int64_t pruned = 0;     // not evaluated, because a bound shows that they do not fit or are not
                           // among the best
   friend bool operator==(const SearchCounts&, const SearchCounts&) = default;
@@ -67,8 +71,8 @@ struct RankedConfiguration {
 };
 
 struct SearchResult {
-  // In order, at most `top`. Of those that differ in the extent of recomputation only there is one,
-  // the best.
+  // In order, at most `top`. Of those that differ only in the extent of recomputation and in how
+  // much is offloaded there is one, the best.
   std::vector<RankedConfiguration> best;
   SearchCounts counts;
 };

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "meshwright/transformer/rank_order.h"
 #include "meshwright/transformer/stage_deal.h"
 
 namespace meshwright::transformer {
@@ -40,6 +41,37 @@ void AddOnce(int64_t number, std::vector<int64_t>& numbers) {
   }
 }
 
+// Nodes of a unit, 0 where `nodes` are not several whole ones.
+int64_t UnitsOf(int64_t nodes, int64_t unit) {
+  return unit > 0 && unit < nodes && nodes % unit == 0 ? unit : 0;
+}
+
+struct Sides {
+  int64_t columns, rows, cp, dp, pp;
+};
+
+// Every way to make `whole` of a divisor of each of `sides`, with most of the first ones first.
+template <typename Visit>
+void ForEachPlacement(const Sides& sides, int64_t whole, const Visit& visit) {
+  std::vector<int64_t> divisors = Divisors(whole);
+  std::reverse(divisors.begin(), divisors.end());
+  for (const int64_t columns : divisors) {
+    if (sides.columns % columns != 0) continue;
+    for (const int64_t rows : divisors) {
+      if (sides.rows % rows != 0 || whole / columns % rows != 0) continue;
+      const int64_t tp = columns * rows;
+      for (const int64_t cp : divisors) {
+        if (sides.cp % cp != 0 || whole / tp % cp != 0) continue;
+        for (const int64_t dp : divisors) {
+          if (sides.dp % dp != 0 || whole / tp / cp % dp != 0) continue;
+          const int64_t pp = whole / tp / cp / dp;
+          if (sides.pp % pp == 0) visit(Placement{tp, cp, dp, pp, rows});
+        }
+      }
+    }
+  }
+}
+
 // The most layers of a group.
 int64_t FullestGroup(const StageDeal& deal) {
   int64_t most = 0;
@@ -50,12 +82,13 @@ int64_t FullestGroup(const StageDeal& deal) {
 }  // namespace
 
 Space::Space(const Model& model, const Workload& workload, int64_t gpus, const Fixes& fixes,
-             Precision precision, std::optional<int64_t> node)
+             Precision precision, std::optional<int64_t> node, std::optional<int64_t> unit)
     : workload_(workload),
       gpus_(gpus),
       fixes_(fixes),
       precision_(precision),
       node_(std::min(node.value_or(gpus), gpus)),
+      unit_(UnitsOf(gpus / node_, unit.value_or(0))),
       layers_(model.layers()) {
   for (const int64_t pp : Divisors(gpus)) {
     if (pp > layers_) continue;
@@ -162,15 +195,45 @@ std::vector<Space::Degrees> Space::AllDegrees() const {
   return all;
 }
 
+void Space::AddUnits(const Degrees& degrees, int64_t tp2, const Placement& inside,
+                     std::vector<Layout>& all) const {
+  const auto add = [&](const Placement& unit) {
+    if (Allows(fixes_.tp_unit, unit.tp) && Allows(fixes_.tp2_unit, unit.tp2) &&
+        Allows(fixes_.cp_unit, unit.cp) && Allows(fixes_.dp_unit, unit.dp) &&
+        Allows(fixes_.pp_unit, unit.pp)) {
+      all.push_back({inside, unit});
+    }
+  };
+  if (unit_ == 0 || inside.in_order()) return add({});
+  ForEachPlacement({.columns = degrees.tp / tp2 / (inside.tp / inside.tp2),
+                    .rows = tp2 / inside.tp2,
+                    .cp = degrees.cp / inside.cp,
+                    .dp = degrees.dp / inside.dp,
+                    .pp = degrees.pp / inside.pp},
+                   unit_, add);
+}
+
+// Where units are told apart but do not divide the nodes, only what is in order is known.
+void Space::AddOtherOrder(const Degrees& degrees, int64_t tp2, std::vector<Layout>& all) const {
+  Configuration c{
+      .tp = degrees.tp, .tp2 = tp2, .cp = degrees.cp, .dp = degrees.dp, .pp = degrees.pp};
+  const std::optional<NumberedPlacements> other =
+      NumberedInOrder(c, RankOrder::kPipelineThenData, node_, unit_);
+  if (!other.has_value()) return;
+  c.inside = other->inside;
+  c.unit = other->unit;
+  if (RankOrderOf(c) == RankOrder::kPipelineThenData) all.push_back({c.inside, c.unit});
+}
+
 // Ranks in order fill a node with as much of tp as goes in, then of cp, dp and pp; that is first
 // here. Where they do not fill it without a rest, they are one more placement.
-std::vector<Placement> Space::Placements(const Degrees& degrees, int64_t tp2) const {
-  std::vector<Placement> all;
+std::vector<Space::Layout> Space::Placements(const Degrees& degrees, int64_t tp2) const {
+  std::vector<Layout> all;
   const auto add = [&](const Placement& one) {
     if (Allows(fixes_.tp_inside, one.tp) && Allows(fixes_.tp2_inside, one.tp2) &&
         Allows(fixes_.cp_inside, one.cp) && Allows(fixes_.dp_inside, one.dp) &&
         Allows(fixes_.pp_inside, one.pp)) {
-      all.push_back(one);
+      AddUnits(degrees, tp2, one, all);
     }
   };
   int64_t left = node_;
@@ -184,24 +247,14 @@ std::vector<Placement> Space::Placements(const Degrees& degrees, int64_t tp2) co
   const bool one_node = node_ == gpus_;
   const bool in_order = fixes_.in_order.value_or(one_node || !aligned);
   if (in_order) add(Placement{});
-  if (one_node || fixes_.in_order.value_or(false)) return all;
-  std::vector<int64_t> divisors = Divisors(node_);
-  std::reverse(divisors.begin(), divisors.end());
-  for (const int64_t columns : divisors) {
-    if (tp1 % columns != 0) continue;
-    for (const int64_t rows : divisors) {
-      if (tp2 % rows != 0 || node_ / columns % rows != 0) continue;
-      const int64_t tp = columns * rows;
-      for (const int64_t cp : divisors) {
-        if (degrees.cp % cp != 0 || node_ / tp % cp != 0) continue;
-        for (const int64_t dp : divisors) {
-          if (degrees.dp % dp != 0 || node_ / tp / cp % dp != 0) continue;
-          const int64_t pp = node_ / tp / cp / dp;
-          if (degrees.pp % pp == 0) add({tp, cp, dp, pp, rows});
-        }
-      }
-    }
+  if (one_node) return all;
+  if (fixes_.in_order.value_or(false)) {
+    if (fixes_.both_rank_orders) AddOtherOrder(degrees, tp2, all);
+    return all;
   }
+  ForEachPlacement(
+      {.columns = tp1, .rows = tp2, .cp = degrees.cp, .dp = degrees.dp, .pp = degrees.pp}, node_,
+      add);
   return all;
 }
 
@@ -243,13 +296,12 @@ std::vector<Configuration> Space::Families(const Degrees& degrees) const {
                        .zero = shardings.front().zero,
                        .shard = shardings.front().shard,
                        .recompute = recomputes_.front(),
-                       .precision = precision_,
-                       .offload_optimizer = offloads_.front().optimizer,
-                       .offload_activations = offloads_.front().activations};
+                       .precision = precision_};
   for (const Grid& grid : Grids(degrees.tp, degrees.cp)) {
-    const std::vector<Placement> placements = Placements(degrees, grid.tp2);
-    if (placements.empty()) continue;
-    family.inside = placements.front();
+    const std::vector<Layout> layouts = Placements(degrees, grid.tp2);
+    if (layouts.empty()) continue;
+    family.inside = layouts.front().inside;
+    family.unit = layouts.front().unit;
     family.tp2 = grid.tp2;
     family.panels = grid.panels;
     for (const ContextKind context : Contexts(degrees, grid.tp2)) {
@@ -309,9 +361,14 @@ void Space::AddSchedules(const std::vector<std::pair<PipelineKind, int64_t>>& sc
       }
       family.schedule = schedule;
       family.virtual_stages = virtual_stages;
-      if (TakeExtent(family)) families.push_back(family);
+      if (TakeExtent(family) && TakeOffload(family)) families.push_back(family);
     }
   }
+}
+
+int64_t Space::FullestStage(const Configuration& family) const {
+  const int64_t group = fullest_group_.at({family.pp, family.ends_as_layers});
+  return (group + family.virtual_stages - 1) / family.virtual_stages;
 }
 
 std::vector<Space::Extent> Space::Extents(const Configuration& family, Recompute recompute) const {
@@ -321,9 +378,7 @@ std::vector<Space::Extent> Space::Extents(const Configuration& family, Recompute
       all.push_back({0, 0});
     return all;
   }
-  const int64_t group = fullest_group_.at({family.pp, family.ends_as_layers});
-  const int64_t stage = (group + family.virtual_stages - 1) / family.virtual_stages;
-  const int64_t layers = recompute == Recompute::kFull ? stage : 1;
+  const int64_t layers = recompute == Recompute::kFull ? FullestStage(family) : 1;
   for (int64_t stages = 0; stages < family.pp; ++stages) {
     if (!Allows(fixes_.recompute_stages, stages)) continue;
     for (int64_t some = 0; some < layers; ++some) {
@@ -342,6 +397,34 @@ bool Space::TakeExtent(Configuration& family) const {
     family.recompute = recompute;
     family.recompute_layers = extents.front().layers;
     family.recompute_stages = extents.front().stages;
+    return true;
+  }
+  return false;
+}
+
+Space::Amounts Space::AmountsOf(const Configuration& family, const Offload& offload) const {
+  Amounts amounts;
+  for (int64_t percent = kOffloadStep; offload.optimizer && percent < 100;
+       percent += kOffloadStep) {
+    if (Allows(fixes_.offload_percent, percent)) amounts.percents.push_back(percent);
+  }
+  if (Allows(fixes_.offload_percent, int64_t{0})) amounts.percents.push_back(0);
+  const int64_t stage = offload.activations ? FullestStage(family) : 0;
+  for (int64_t layers = 1; layers < stage; ++layers) {
+    if (Allows(fixes_.offload_layers, layers)) amounts.layers.push_back(layers);
+  }
+  if (Allows(fixes_.offload_layers, int64_t{0})) amounts.layers.push_back(0);
+  return amounts;
+}
+
+bool Space::TakeOffload(Configuration& family) const {
+  for (const Offload& offload : offloads_) {
+    const Amounts amounts = AmountsOf(family, offload);
+    if (amounts.count() == 0) continue;
+    family.offload_optimizer = offload.optimizer;
+    family.offload_activations = offload.activations;
+    family.offload_percent = amounts.percents.front();
+    family.offload_layers = amounts.layers.front();
     return true;
   }
   return false;
@@ -373,11 +456,13 @@ int64_t Space::Count() const {
       for (const Recompute recompute : recomputes_) {
         extents += std::ssize(Extents(family, recompute));
       }
-      members += extents * std::ssize(Placements(degrees, family.tp2));
+      int64_t amounts = 0;
+      for (const Offload& offload : offloads_) amounts += AmountsOf(family, offload).count();
+      members += extents * amounts * std::ssize(Placements(degrees, family.tp2));
     }
     count += members * std::ssize(Shardings(degrees));
   }
-  return count * std::ssize(offloads_);
+  return count;
 }
 
 std::vector<Configuration> Space::All() const {

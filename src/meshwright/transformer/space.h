@@ -41,8 +41,14 @@
 //   inside  of several nodes: divisors of tp, cp, dp and pp, together the GPUs of a node; experts'
 //           groups lie in each stage's part of a node, first etp, then ep. Ranks in order are one
 //           of these where node ends fall between groups, and else listed beside them
+//   unit    where the fabric has several, of placed GPUs: divisors of what is left of tp, cp, dp
+//           and pp, together the nodes of a unit. Every order of these over the nodes is among them
+//           but those in which units end within groups, which leave no two nodes of any in a unit
+//   offload_percent, offload_layers  of what is offloaded: multiples of kOffloadStep below 100;
+//           fewer than the fullest stage has
 // Of configurations that are the same only one is listed: without experts ep and etp are 1, without
-// ZeRO and where it spans dp cp shard is 0, on one node ranks are in order.
+// ZeRO and where it spans dp cp shard is 0, on one node ranks are in order, in one unit and of
+// ranks in order unit is absent.
 
 namespace meshwright::transformer {
 
@@ -50,8 +56,11 @@ class Space {
  public:
   // `model` must have passed CheckModel, `workload` and `gpus` be positive. `node` GPUs share a
   // node; without it all do.
+  // `unit` nodes share a unit of the fabric; without it, or where it is no divisor of
+  // all, units are not told apart.
   Space(const Model& model, const Workload& workload, int64_t gpus, const Fixes& fixes,
-        Precision precision, std::optional<int64_t> node = std::nullopt);
+        Precision precision, std::optional<int64_t> node = std::nullopt,
+        std::optional<int64_t> unit = std::nullopt);
 
   struct Degrees {
     int64_t tp, cp, pp, dp;
@@ -61,10 +70,15 @@ class Space {
 
   // A family's members differ in placement, in recomputation, in what is offloaded and in how ZeRO
   // shards, and are all legal: each of Placements() with each of Recomputes() and its Extents(),
-  // of Offloads() and of Shardings(). Its first member stands for it. Those of equal tp2 come in a
-  // row.
+  // of Offloads() and its Amounts(), and of Shardings(). Its first member stands for it. Those of
+  // equal tp2 come in a row.
   std::vector<Configuration> Families(const Degrees& degrees) const;
-  std::vector<Placement> Placements(const Degrees& degrees, int64_t tp2 = 1) const;
+  struct Layout {
+    Placement inside, unit;
+    friend bool operator==(const Layout&, const Layout&) = default;
+  };
+  // Those of equal `inside` come in a row.
+  std::vector<Layout> Placements(const Degrees& degrees, int64_t tp2 = 1) const;
   const std::vector<Recompute>& Recomputes() const { return recomputes_; }
   // Recomputation of some layers, and in some pipeline groups; more of both as they go on, all
   // layers and groups first.
@@ -76,6 +90,13 @@ class Space {
     bool optimizer, activations;
   };
   const std::vector<Offload>& Offloads() const { return offloads_; }
+  // More and more of it is offloaded: each percentage with each number of layers, 0, which is all,
+  // last.
+  struct Amounts {
+    std::vector<int64_t> percents, layers;
+    int64_t count() const { return std::ssize(percents) * std::ssize(layers); }
+  };
+  Amounts AmountsOf(const Configuration& family, const Offload& offload) const;
   struct Sharding {
     int zero;
     int64_t shard;
@@ -88,8 +109,9 @@ class Space {
     for (const Degrees& degrees : AllDegrees()) {
       const std::vector<Sharding> shardings = Shardings(degrees);
       for (Configuration configuration : Families(degrees)) {
-        for (const Placement& placement : Placements(degrees, configuration.tp2)) {
-          configuration.inside = placement;
+        for (const Layout& layout : Placements(degrees, configuration.tp2)) {
+          configuration.inside = layout.inside;
+          configuration.unit = layout.unit;
           for (const Recompute recompute : recomputes_) {
             configuration.recompute = recompute;
             for (const Extent& extent : Extents(configuration, recompute)) {
@@ -114,14 +136,28 @@ class Space {
     for (const Offload& offload : offloads_) {
       configuration.offload_optimizer = offload.optimizer;
       configuration.offload_activations = offload.activations;
-      for (const Sharding& sharding : shardings) {
-        configuration.zero = sharding.zero;
-        configuration.shard = sharding.shard;
-        visit(configuration);
+      const Amounts amounts = AmountsOf(configuration, offload);
+      for (const int64_t percent : amounts.percents) {
+        configuration.offload_percent = percent;
+        for (const int64_t layers : amounts.layers) {
+          configuration.offload_layers = layers;
+          for (const Sharding& sharding : shardings) {
+            configuration.zero = sharding.zero;
+            configuration.shard = sharding.shard;
+            visit(configuration);
+          }
+        }
       }
     }
   }
   bool TensorDegreeFits(int64_t tp) const;
+  // The most layers of a stage of `family`.
+  int64_t FullestStage(const Configuration& family) const;
+  // GPUs numbered along the pipeline before replicas, if that is another placement.
+  void AddOtherOrder(const Degrees& degrees, int64_t tp2, std::vector<Layout>& all) const;
+  // Every way to put a unit's nodes together from what `inside` leaves over of the degrees.
+  void AddUnits(const Degrees& degrees, int64_t tp2, const Placement& inside,
+                std::vector<Layout>& all) const;
   // Grids of tp GPUs: rows and panels. One row without panels is no grid.
   struct Grid {
     int64_t tp2, panels;
@@ -134,6 +170,8 @@ class Space {
                     Configuration family, std::vector<Configuration>& families) const;
   // Gives a family the first recomputation and extent that fixes leave; false if there is none.
   bool TakeExtent(Configuration& family) const;
+  // The same of what is offloaded, and how much of it.
+  bool TakeOffload(Configuration& family) const;
   std::vector<int64_t> VirtualStages(const Degrees& degrees, int64_t micro_batches) const;
   std::vector<std::pair<int64_t, int64_t>> ExpertDegrees(const Degrees& degrees) const;
 
@@ -142,6 +180,7 @@ class Space {
   Fixes fixes_;
   Precision precision_;
   int64_t node_;
+  int64_t unit_;  // 0: units are not told apart
   std::vector<Recompute> recomputes_;
   int64_t layers_ = 0;
   // The most layers that a pipeline group has, by pp and ends_as_layers.
@@ -158,7 +197,8 @@ class Space {
 // valid in its place.
 absl::Status CheckSpace(const Model& model, const Workload& workload, int64_t gpus,
                         const Fixes& fixes, Precision precision,
-                        std::optional<int64_t> node = std::nullopt);
+                        std::optional<int64_t> node = std::nullopt,
+                        std::optional<int64_t> unit = std::nullopt);
 
 }  // namespace meshwright::transformer
 

@@ -117,8 +117,7 @@ const StageDeal& StageCosts::Deal(const Configuration& c) {
   return deals_.try_emplace(key, DealLayers(model_, c.pp, c.ends_as_layers)).first->second;
 }
 
-StageCosts::Routes StageCosts::RoutesOf(const Configuration& c, GroupTimes& times) const {
-  const GroupLayout layout(c, cluster_.devices_per_node);
+StageCosts::Routes StageCosts::RoutesOf(const GroupLayout& layout, GroupTimes& times) {
   return {&times.Of(layout.tensor),
           &times.Of(layout.rows),
           &times.Of(layout.context),
@@ -128,7 +127,7 @@ StageCosts::Routes StageCosts::RoutesOf(const Configuration& c, GroupTimes& time
 
 StageCosts::Routes StageCosts::FastestRoutes(const Configuration& c, GroupTimes& times) const {
   Configuration in_order = c;
-  in_order.inside = {};
+  in_order.inside = in_order.unit = {};
   const GroupLayout layout(in_order, cluster_.devices_per_node);
   Routes routes = {&times.Of(layout.tensor.Anywhere()),
                    &times.Of(layout.rows.Anywhere()),
@@ -242,7 +241,8 @@ BlockGroupCosts StageCosts::Exposed(const BlockCost& b, const Configuration& c,
                 .transient = again.transient_bytes,
                 .largest_saved = 0,
                 .logits = b.logits,
-                .again_flops = again.flops};
+                .again_flops = again.flops,
+                .layers = 0};
   }
   return costs;
 }
@@ -251,8 +251,10 @@ StageCosts::Blocks StageCosts::BlocksOf(const Configuration& c) {
   const StageDeal& deal = Deal(c);
   const BlockSettings settings{Rates(c.precision), framework_, c, workload_.sequence};
   Blocks blocks;
-  for (const GroupContent& content : deal.contents)
+  for (const GroupContent& content : deal.contents) {
     blocks.ranges.push_back({content.first, content.groups});
+    blocks.layers.push_back(content.all_layers());
+  }
   const auto add = [&](const BlockCost& block, const auto& blocks_in) {
     Blocks::Use& use = blocks.uses.emplace_back();
     use.block = block;
@@ -277,8 +279,8 @@ StageCosts::Blocks StageCosts::BlocksOf(const Configuration& c) {
 }
 
 std::vector<PipelineCost> StageCosts::Costs(const Blocks& blocks, const Configuration& c,
-                                            GroupTimes& times) const {
-  return CostsOn(blocks, c, RoutesOf(c, times));
+                                            const GroupLayout& layout, GroupTimes& times) const {
+  return CostsOn(blocks, c, RoutesOf(layout, times));
 }
 
 std::vector<PipelineCost> StageCosts::LeastCosts(const Blocks& blocks, const Configuration& c,
@@ -292,6 +294,7 @@ std::vector<PipelineCost> StageCosts::CostsOn(const Blocks& blocks, const Config
   for (PipelineCost& cost : costs) {
     cost.groups.resize(blocks.ranges.size());
     cost.ranges = blocks.ranges;
+    for (size_t i = 0; i < cost.groups.size(); ++i) cost.groups[i].layers = blocks.layers[i];
   }
   for (const auto& [block, times] : blocks.uses) {
     const BlockGroupCosts exposed = Exposed(block, c, routes);
@@ -313,7 +316,7 @@ std::vector<PipelineCost> StageCosts::CostsOn(const Blocks& blocks, const Config
 
 AllBlockCosts StageCosts::AllBlocks(const Configuration& c, GroupTimes& times) const {
   const BlockSettings settings{Rates(c.precision), framework_, c, workload_.sequence};
-  const Routes routes = RoutesOf(c, times);
+  const Routes routes = RoutesOf(GroupLayout(c, cluster_.devices_per_node), times);
   const auto exposed = [&](const BlockCost& block) { return Exposed(block, c, routes); };
   AllBlockCosts costs;
   for (const Kind& kind : kinds_)

@@ -40,6 +40,7 @@ struct GroupCost {
   double largest_saved = 0;         // of `saved`, of one block
   double logits = 0;
   double again_flops = 0;  // of recomputation, on all GPUs of a micro-batch
+  int64_t layers = 0;      // of the group, where a part of them can be offloaded
   double communication() const { return tensor + context + expert; }
   double total() const { return forward + backward + communication(); }
 };
@@ -100,13 +101,14 @@ class StageCosts {
     };
     std::vector<Use> uses;
     std::vector<GroupRange> ranges;  // by content
+    std::vector<int64_t> layers;     // by content, of all kinds
     double copied_parameters = 0;    // that the last group has beside its blocks
   };
   Blocks BlocksOf(const Configuration& c);
 
-  // By Recompute, on GPUs as `c` places them.
+  // By Recompute, on GPUs as `layout` places them.
   std::vector<PipelineCost> Costs(const Blocks& blocks, const Configuration& c,
-                                  GroupTimes& times) const;
+                                  const GroupLayout& layout, GroupTimes& times) const;
   // No more than Costs for any placement: each communication on the fastest of all.
   std::vector<PipelineCost> LeastCosts(const Blocks& blocks, const Configuration& c,
                                        GroupTimes& times) const;
@@ -130,7 +132,7 @@ class StageCosts {
     std::vector<Expert> experts;
     const GroupTimes::Group* expert_tensor;
   };
-  Routes RoutesOf(const Configuration& c, GroupTimes& times) const;
+  static Routes RoutesOf(const GroupLayout& layout, GroupTimes& times);
   Routes FastestRoutes(const Configuration& c, GroupTimes& times) const;
 
   // What of a block's communication is not hidden, forward and backward.

@@ -32,6 +32,17 @@ double Degrees::Sharded(const GroupCost& g) const {
   return g.parameters / RealNumber(shard) + g.expert_parameters / RealNumber(expert_shard);
 }
 
+double OffloadedState(const Configuration& c) {
+  if (!c.offload_optimizer) return 0;
+  return c.offload_percent == 0 ? 1 : RealNumber(c.offload_percent) / 100;
+}
+
+double OffloadedActivations(const Configuration& c, const GroupCost& g) {
+  if (!c.offload_activations) return 0;
+  const int64_t some = c.offload_layers * c.virtual_stages;
+  return some == 0 || some >= g.layers ? 1 : RealNumber(some) / RealNumber(g.layers);
+}
+
 double OptimizerTraffic(const StateOptions& state) {
   return state.gradient_bytes + 2 * kMasterBytes + 4 * state.moment_bytes + kWeightBytes;
 }
@@ -49,9 +60,11 @@ StageMemory MemoryOf(const Configuration& c, const Degrees& d, const GroupCost& 
   memory.gradients =
       WholeBytes(state.gradient_bytes * ((c.zero >= 2 ? sharded : all) + (whole ? all : 0)));
   const double moments = 2 * state.moment_bytes;
-  const int64_t optimizer =
-      WholeBytes((fsdp ? moments : kMasterBytes + moments) * (c.zero >= 1 ? sharded : all));
-  (c.offload_optimizer ? memory.host : memory.optimizer) = optimizer;
+  const double optimizer =
+      (fsdp ? moments : kMasterBytes + moments) * (c.zero >= 1 ? sharded : all);
+  const double state_share = OffloadedState(c);
+  memory.host = WholeBytes(state_share * optimizer);
+  memory.optimizer = WholeBytes((1 - state_share) * optimizer);
   const double behind = d.pp - RealNumber(position);  // this group and those that follow
   double in_flight = std::min(d.micro_batches, behind);
   if (d.stages > 1) {
@@ -60,8 +73,9 @@ StageMemory MemoryOf(const Configuration& c, const Degrees& d, const GroupCost& 
   }
   double kept = g.saved * in_flight;
   if (c.offload_activations) {
-    memory.host += WholeBytes(kept);
-    kept = std::min(kept, kLayersOnGpu * g.largest_saved);
+    const double away = OffloadedActivations(c, g) * kept;
+    memory.host += WholeBytes(away);
+    kept += std::min(away, kLayersOnGpu * g.largest_saved) - away;
   }
   memory.activations = WholeBytes(kept + g.transient);
   memory.logits = WholeBytes(state.logit_bytes * g.logits);
@@ -78,6 +92,7 @@ int64_t LeastBytes(const Configuration& c, const Workload& workload, const Group
                    int64_t position, const StateOptions& state) {
   Configuration sharded = c;
   sharded.shard = 0;
+  sharded.offload_percent = sharded.offload_layers = 0;
   const Degrees degrees(sharded, workload);
   sharded.zero = 2;
   const int64_t gradients = MemoryOf(sharded, degrees, g, position, state).total();

@@ -43,6 +43,11 @@ struct Degrees {
   double Sharded(const GroupCost& g) const;
 };
 
+// Of optimizer state, and of what the backward phase needs of a group, the share that is in the
+// host's memory.
+double OffloadedState(const Configuration& c);
+double OffloadedActivations(const Configuration& c, const GroupCost& g);
+
 // Bytes that Adam reads and writes for a parameter: its gradient, the master copy and two moments
 // both ways, and the weight.
 double OptimizerTraffic(const StateOptions& state);
@@ -51,7 +56,8 @@ double OptimizerTraffic(const StateOptions& state);
 StageMemory MemoryOf(const Configuration& c, const Degrees& d, const GroupCost& g, int64_t position,
                      const StateOptions& state);
 
-// No more than what it takes with any ZeRO over any group.
+// No more than what it takes with any ZeRO over any group, and however much of what `c` offloads
+// is.
 int64_t LeastBytes(const Configuration& c, const Workload& workload, const GroupCost& g,
                    int64_t position, const StateOptions& state);
 

@@ -28,7 +28,7 @@ auto FamilyTuple(const Configuration& c) {
 }
 // Of one placement.
 struct PlacedCosts {
-  Placement placement;
+  Placement inside, unit;
   std::vector<PipelineCost> pipelines;  // by Recompute
   double send_seconds = 0;              // of activations to the next group
   GroupLayout layout;
@@ -44,8 +44,9 @@ struct FamilyCosts {
   Configuration configuration;  // any of the family
   StageCosts::Blocks blocks;
   const StageDeal* deal = nullptr;
-  double boundary_bytes = 0;        // that a GPU sends to the next group for a micro-batch
-  std::vector<PlacedCosts> placed;  // those asked for
+  double boundary_bytes = 0;             // that a GPU sends to the next group for a micro-batch
+  std::vector<PlacedCosts> placed;       // those asked for
+  std::vector<PlacedCosts> in_one_unit;  // by `inside` alone, as if the fabric were one unit
   // On the fastest of all placements, once asked for.
   std::vector<PipelineCost> least;
   double least_send_seconds = 0;
@@ -67,9 +68,11 @@ class StepCoster::Tables {
 
   FamilyCosts& FamilyOf(const Configuration& c);
   PlacedCosts& PlacedOf(const Configuration& c, FamilyCosts& family);
+  PlacedCosts Place(const Configuration& c, const FamilyCosts& family, const GroupLayout& layout);
   StepFigures Figures(const Configuration& c);
   StepCost Cost(const Configuration& c);
   StepBound Least(const Configuration& c);
+  StepBound LeastOfUnits(const Configuration& c);
   StepBound LeastOfExtents(const Configuration& c);
   const Workload& workload() const { return workload_; }
   AllBlockCosts AllBlocks(const Configuration& c) { return stages_.AllBlocks(c, times_); }
@@ -81,6 +84,9 @@ class StepCoster::Tables {
   // Those of `c` among `pipelines`, which are by Recompute.
   const PipelineCost& PipelineOf(const Configuration& c, const FamilyCosts& family,
                                  const std::vector<PipelineCost>& pipelines);
+  // Of `c` on `pipelines`, whatever ZeRO and how much is offloaded.
+  StepBound BoundOn(const Configuration& c, const FamilyCosts& family,
+                    const std::vector<PipelineCost>& pipelines, double send_seconds);
   // On the fastest of all placements.
   const std::vector<PipelineCost>& LeastPipelines(const Configuration& c, FamilyCosts& family);
   // What a step takes beside data parallelism and the optimizer, `time->seconds` included.
@@ -116,13 +122,18 @@ FamilyCosts& StepCoster::Tables::FamilyOf(const Configuration& c) {
 
 PlacedCosts& StepCoster::Tables::PlacedOf(const Configuration& c, FamilyCosts& family) {
   for (PlacedCosts& placed : family.placed) {
-    if (placed.placement == c.inside) return placed;
+    if (placed.inside == c.inside && placed.unit == c.unit) return placed;
   }
-  PlacedCosts& placed = family.placed.emplace_back(PlacedCosts{
-      c.inside, stages_.Costs(family.blocks, c, times_), 0, GroupLayout(c, times_.node()), {}});
+  return family.placed.emplace_back(Place(c, family, GroupLayout(c, times_.node())));
+}
+
+PlacedCosts StepCoster::Tables::Place(const Configuration& c, const FamilyCosts& family,
+                                      const GroupLayout& layout) {
+  PlacedCosts placed{c.inside, c.unit, stages_.Costs(family.blocks, c, layout, times_),
+                     0,        layout, {}};
   if (c.pp > 1) {
     placed.send_seconds =
-        times_.Of(placed.layout.pipeline).permute.Seconds(WholeBytes(family.boundary_bytes));
+        times_.Of(layout.pipeline).permute.Seconds(WholeBytes(family.boundary_bytes));
   }
   return placed;
 }
@@ -178,16 +189,16 @@ double StepCoster::Tables::OptimizerSeconds(const Configuration& c, const Degree
   const double updated = c.zero >= 1 ? d.Sharded(g) : g.parameters + g.expert_parameters;
   // Offloaded: gradients go to the host, its cores update (Ren et al. 2021, ZeRO-Offload), and
   // weights come back, one after the other.
-  const double seconds_each =
-      c.offload_optimizer ? OptimizerTraffic(state_) / device_.host_memory +
-                                (state_.gradient_bytes + kWeightBytes) / device_.host_link
-                          : OptimizerTraffic(state_) / stages_.Rates(c.precision).memory_bytes;
-  return seconds_each * updated;
+  const double share = OffloadedState(c);
+  const double on_host = OptimizerTraffic(state_) / device_.host_memory +
+                         (state_.gradient_bytes + kWeightBytes) / device_.host_link;
+  const double on_gpu = OptimizerTraffic(state_) / stages_.Rates(c.precision).memory_bytes;
+  return (share * on_host + (1 - share) * on_gpu) * updated;
 }
 
 double StepCoster::Tables::UpdateSeconds(const Configuration& c, const GroupCost& g) {
   const Degrees d(c, workload_);
-  PlacedCosts placed{c.inside, {}, 0, GroupLayout(c, times_.node()), {}};
+  PlacedCosts placed{c.inside, c.unit, {}, 0, GroupLayout(c, times_.node()), {}};
   return DataSeconds(c, d, g, placed) + OptimizerSeconds(c, d, g);
 }
 
@@ -220,7 +231,8 @@ StepTime StepCoster::Tables::Time(const Configuration& c, const Degrees& d,
   time.data_communication = DataSeconds(c, d, g, placed);
   time.optimizer = OptimizerSeconds(c, d, g) + framework_.step_seconds;
   if (c.offload_activations) {
-    const double sent = g.saved / device_.host_link, slow = framework_.overlap_slowdown;
+    const double sent = OffloadedActivations(c, g) * g.saved / device_.host_link;
+    const double slow = framework_.overlap_slowdown;
     const double each = SecondsAdded(sent, g.forward + g.communication() / 3, slow) +
                         SecondsAdded(sent, g.backward + g.communication() * 2 / 3, slow);
     time.host_communication = each * (d.micro_batches + (d.pp - 1) / d.stages);
@@ -279,11 +291,29 @@ const std::vector<PipelineCost>& StepCoster::Tables::LeastPipelines(const Config
 }
 
 StepBound StepCoster::Tables::Least(const Configuration& c) {
-  const Degrees d(c, workload_);
   FamilyCosts& family = FamilyOf(c);
-  const PipelineCost& pipeline = PipelineOf(c, family, LeastPipelines(c, family));
+  const std::vector<PipelineCost>& pipelines = LeastPipelines(c, family);
+  return BoundOn(c, family, pipelines, family.least_send_seconds);
+}
+
+StepBound StepCoster::Tables::LeastOfUnits(const Configuration& c) {
+  FamilyCosts& family = FamilyOf(c);
+  auto placed = std::find_if(family.in_one_unit.begin(), family.in_one_unit.end(),
+                             [&](const PlacedCosts& one) { return one.inside == c.inside; });
+  if (placed == family.in_one_unit.end()) {
+    placed = family.in_one_unit.insert(placed,
+                                       Place(c, family, GroupLayout::InOneUnit(c, times_.node())));
+  }
+  return BoundOn(c, family, placed->pipelines, placed->send_seconds);
+}
+
+StepBound StepCoster::Tables::BoundOn(const Configuration& c, const FamilyCosts& family,
+                                      const std::vector<PipelineCost>& pipelines,
+                                      double send_seconds) {
+  const Degrees d(c, workload_);
+  const PipelineCost& pipeline = PipelineOf(c, family, pipelines);
   StepTime time;
-  SetPipelineTime(c, d, pipeline, family.least_send_seconds, &time);
+  SetPipelineTime(c, d, pipeline, send_seconds, &time);
   StepBound least{.seconds = time.seconds + framework_.step_seconds};
   for (size_t i = 0; i < pipeline.groups.size(); ++i) {
     if (pipeline.ranges[i].groups == 0) continue;
@@ -328,6 +358,10 @@ StepFigures StepCoster::Figures(const Configuration& configuration) {
 
 StepBound StepCoster::Least(const Configuration& configuration) {
   return tables_->Least(configuration);
+}
+
+StepBound StepCoster::LeastOfUnits(const Configuration& configuration) {
+  return tables_->LeastOfUnits(configuration);
 }
 
 StepBound StepCoster::LeastOfExtents(const Configuration& configuration) {

@@ -72,10 +72,12 @@ class StepCoster {
 
   // `configuration` must pass CheckConfiguration.
   StepFigures Figures(const Configuration& configuration);
-  // Of all configurations that differ from this one in placement, ZeRO and its group only.
-  // Transfers to the host are left out of the time.
+  // Of all configurations that differ from this one in placement, ZeRO and its group, and in how
+  // much is offloaded only. Transfers to the host are left out of the time.
   StepBound Least(const Configuration& configuration);
-  // The same of all that differ in the extent of recomputation too.
+  // The same of those that have this one's GPUs on each node, which it must say. Not less.
+  StepBound LeastOfUnits(const Configuration& configuration);
+  // The same as Least of all that differ in the extent of recomputation too.
   StepBound LeastOfExtents(const Configuration& configuration);
   // The same as Figures with the memory of every group.
   StepCost Cost(const Configuration& configuration);
