@@ -33,7 +33,7 @@ ModelRequest GptRequest(const std::vector<std::string>& fixes) {
   return request;
 }
 
-WhyNot Ask(const Plan& plan, const std::string& degrees) {
+WhyNot AskDegrees(const Plan& plan, const std::string& degrees) {
   absl::StatusOr<WhyNot> answer = AskWhyNot(plan, {{degrees}, "", nullptr});
   EXPECT_TRUE(answer.ok()) << answer.status();
   return answer.ok() ? *std::move(answer) : WhyNot();
@@ -49,7 +49,7 @@ TEST(WhyNotModels, IsTheBestPlanWithTheseDegrees) {
     SCOPED_TRACE(degrees);
     const absl::StatusOr<Plan> wanted = PlanModel(GptRequest({degrees}));
     ASSERT_TRUE(wanted.ok()) << wanted.status();
-    const WhyNot answer = Ask(plan, degrees);
+    const WhyNot answer = AskDegrees(plan, degrees);
     if (answer.verdict == WhyNot::Verdict::kChosen) {
       EXPECT_EQ(plan.transformer->configuration, wanted->transformer->configuration);
       continue;
@@ -73,8 +73,8 @@ TEST(WhyNotModels, IsTheBestPlanWithTheseDegrees) {
 TEST(WhyNotModels, SaysWhyItIsNot) {
   const Plan plan = *PlanModel(GptRequest({}));
   const std::string chosen = "tp=" + std::to_string(plan.transformer->configuration.tp);
-  EXPECT_EQ(Ask(plan, chosen).verdict, WhyNot::Verdict::kChosen);
-  const WhyNot odd = Ask(plan, "tp=7");
+  EXPECT_EQ(AskDegrees(plan, chosen).verdict, WhyNot::Verdict::kChosen);
+  const WhyNot odd = AskDegrees(plan, "tp=7");
   EXPECT_EQ(odd.verdict, WhyNot::Verdict::kUnavailable);
   EXPECT_FALSE(odd.reason.empty());
   const WhyNotRequest request = {{"tp=8,dp=1"}, "", nullptr};
@@ -97,7 +97,7 @@ TEST(WhyNotModels, SaysWhyItIsNot) {
 // What the plan was asked to keep to gives way to what is asked now.
 TEST(WhyNotModels, AsksInPlaceOfThePlansOwnFixes) {
   const Plan plan = *PlanModel(GptRequest({"tp=8", "pp=2"}));
-  const WhyNot answer = Ask(plan, "tp=1");
+  const WhyNot answer = AskDegrees(plan, "tp=1");
   ASSERT_TRUE(answer.plan.has_value()) << answer.reason;
   EXPECT_EQ(answer.plan->transformer->configuration.tp, 1);
   EXPECT_EQ(answer.plan->transformer->configuration.pp, 2);
@@ -109,7 +109,7 @@ TEST(WhyNotModels, OfLittleMemoryDoesNotFit) {
   request.model = *transformer::LoadModel("llama2-13b");
   request.description = transformer::FindBuiltinModel("llama2-13b")->config;
   const Plan plan = *PlanModel(request);
-  const WhyNot answer = Ask(plan, "dp=16,zero=0,recompute=none");
+  const WhyNot answer = AskDegrees(plan, "dp=16,zero=0,recompute=none");
   EXPECT_EQ(answer.verdict, WhyNot::Verdict::kDoesNotFit);
   EXPECT_THAT(answer.reason, HasSubstr("does not fit into"));
 }
@@ -126,7 +126,7 @@ TEST(WhyNotModels, OverGroupsOfNodes) {
     forced.problem.fixes = *transformer::ParseFixes({degrees});
     const absl::StatusOr<MixedAnswer> wanted = PlanMixed(forced);
     ASSERT_TRUE(wanted.ok()) << wanted.status();
-    const WhyNot answer = Ask(plan, degrees);
+    const WhyNot answer = AskDegrees(plan, degrees);
     if (answer.verdict == WhyNot::Verdict::kChosen) continue;
     ASSERT_TRUE(answer.plan.has_value()) << answer.reason;
     EXPECT_DOUBLE_EQ(answer.plan->step_seconds, BuildMixedPlan(forced, *wanted).step_seconds);
