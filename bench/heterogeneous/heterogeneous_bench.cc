@@ -5,6 +5,8 @@
 //                                       four types: a row each, seconds and memory; "same" is
 //                                       the gap to plans with the same degrees on all groups
 //   heterogeneous_bench random          gaps of 40 random clusters of up to 24 nodes
+//   heterogeneous_bench degrees         what degrees that differ between stages of one group would
+//                                       gain (degrees_by_stage.h)
 //   heterogeneous_bench fasop           on the inputs of FASOP's published runs: FASOP's own choice
 //                                       (the fastest that it does not mark as too large), costed by
 //                                       our model, beside our plan; and the published sweep over 80
@@ -26,6 +28,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "bench/heterogeneous/degrees_by_stage.h"
 #include "meshwright/base/status.h"
 #include "meshwright/cluster/mixed_cluster.h"
 #include "meshwright/transformer/fasop.h"
@@ -203,7 +206,8 @@ std::string DegreesText(const MixedProblem& problem, const MixedPlan& plan) {
   for (size_t i = 0; i < plan.family.degrees.size(); ++i) {
     const StageDegrees& d = plan.family.degrees[i];
     if (!d.used()) continue;
-    absl::StrAppendFormat(&text, " %s: tp%d dp%d mbs%d", problem.cluster.groups[i].name, d.tp, d.dp,
+    absl::StrAppendFormat(&text, " %s: tp%d dp%d mbs%d", problem.cluster.groups[plan.family.Group(i)].name, d.tp,
+                          d.dp,
                           d.micro_batch);
   }
   return text;
@@ -262,11 +266,12 @@ absl::Status Fasop() {
 int Main(int argc, char** argv) {
   const std::string_view what = argc > 1 ? argv[1] : "";
   absl::Status status = absl::InvalidArgumentError(
-      "usage: heterogeneous_bench nodes [time|cost|pareto [MODEL]]|random|fasop");
+      "usage: heterogeneous_bench nodes [time|cost|pareto [MODEL]]|random|degrees|fasop");
   if (what == "nodes") {
     status = Nodes(argc > 2 ? argv[2] : "time", argc > 3 ? argv[3] : "llama3-70b");
   }
   if (what == "random") status = Random();
+  if (what == "degrees") status = CompareDegreesByStage();
   if (what == "fasop") status = Fasop();
   if (!status.ok()) std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
   return ExitCode(status);

@@ -27,7 +27,7 @@ TEST(MixedCostsTest, TablesSayWhatPlansCost) {
       const MixedCosts costs = coster.Costs(family);
       const MixedBounds bounds(costs);
       std::vector<MixedStage> reversed;
-      std::vector<int64_t> used(costs.groups());
+      std::vector<int64_t> used(costs.lanes());
       int plans = 0;
       ForEachMixedPlan(
           costs, reversed, used, costs.layers(), [&](const std::vector<MixedStage>& stages) {
@@ -37,14 +37,18 @@ TEST(MixedCostsTest, TablesSayWhatPlansCost) {
             ASSERT_TRUE(figures.fits);
             ASSERT_NEAR(MixedSeconds(costs, stages) / figures.seconds, 1, 1e-12);
             StageCounts counts = {};
-            for (const MixedStage& stage : stages) ++counts[stage.group];
+            for (const MixedStage& stage : stages) ++counts[stage.lane];
             ASSERT_LE(bounds.Seconds(counts), figures.seconds * (1 + 1e-12));
             ASSERT_TRUE(bounds.MayBeat(counts, costs.layers(), PipelineBound(costs.micro_batches()),
                                        figures.seconds * (1 + 1e-12)));
             ASSERT_LE(bounds.Tightened(counts, 2 * figures.seconds), figures.seconds * (1 + 1e-12));
+            std::vector<int64_t> nodes(costs.groups());
+            for (size_t lane = 0; lane < costs.lanes(); ++lane) {
+              nodes[costs.Group(lane)] += costs.Nodes(lane, counts[lane]);
+            }
+            ASSERT_EQ(figures.nodes, nodes);
             for (size_t group = 0; group < costs.groups(); ++group) {
-              ASSERT_EQ(figures.nodes[group], costs.Nodes(group, counts[group]));
-              ASSERT_LE(figures.nodes[group], problem.cluster.groups[group].cluster.nodes);
+              ASSERT_LE(nodes[group], problem.cluster.groups[group].cluster.nodes);
             }
           });
     }

@@ -68,30 +68,35 @@ inline MixedProblem RandomMixedProblem(std::mt19937_64& random, int64_t nodes, i
   return problem;
 }
 
-// Every family there is, by going through all choices of degrees of all groups; a group may have
-// none. Plans that do not use a group that a family has degrees for are another family's too.
+// Every family there is, by going through all choices of degrees of all groups: none, any, or any
+// two. Plans that do not use a lane that a family has are another family's too.
 inline std::vector<MixedFamily> AllMixedFamilies(const MixedProblem& problem,
                                                  const MixedFamilySpace& space) {
   std::vector<MixedFamily> families;
   const size_t count = problem.cluster.groups.size();
   for (const int64_t together : space.Together()) {
-    std::vector<std::vector<StageDegrees>> options(count);
+    std::vector<std::vector<std::vector<StageDegrees>>> options(count);
     for (size_t group = 0; group < count; ++group) {
-      options[group] = space.Options(group, together);
+      const std::vector<StageDegrees> all = space.Options(group, together);
       options[group].emplace_back();
+      for (const StageDegrees& degrees : all) options[group].push_back({degrees});
+      for (size_t a = 0; a < all.size(); ++a) {
+        for (size_t b = a + 1; b < all.size(); ++b) options[group].push_back({all[a], all[b]});
+      }
     }
     std::vector<size_t> chosen(count);
     while (true) {
       MixedFamily family;
-      bool any = false;
       for (size_t group = 0; group < count; ++group) {
-        family.degrees.push_back(options[group][chosen[group]]);
-        any = any || family.degrees.back().used();
+        for (const StageDegrees& degrees : options[group][chosen[group]]) {
+          family.degrees.push_back(degrees);
+          family.groups.push_back(static_cast<int32_t>(group));
+        }
       }
       for (const MixedFamilySpace::Choice& choice : space.Choices()) {
         family.zero = choice.zero;
         family.recompute = choice.recompute;
-        if (any) families.push_back(family);
+        if (!family.degrees.empty()) families.push_back(family);
       }
       size_t group = 0;
       while (group < count && ++chosen[group] == options[group].size()) chosen[group++] = 0;
@@ -101,7 +106,20 @@ inline std::vector<MixedFamily> AllMixedFamilies(const MixedProblem& problem,
   return families;
 }
 
-// All ways to put stages of `costs`' groups one behind the other and to deal layers out to them;
+// Whether groups have the nodes for so many stages on each lane.
+inline bool HaveNodes(const MixedCosts& costs, const std::vector<int64_t>& stages) {
+  std::vector<int64_t> nodes(costs.groups());
+  for (size_t lane = 0; lane < costs.lanes(); ++lane) {
+    if (stages[lane] > costs.slots(lane)) return false;
+    nodes[costs.Group(lane)] += costs.Nodes(lane, stages[lane]);
+  }
+  for (size_t group = 0; group < costs.groups(); ++group) {
+    if (nodes[group] > costs.GroupNodes(group)) return false;
+  }
+  return true;
+}
+
+// All ways to put stages of `costs`' lanes one behind the other and to deal layers out to them;
 // `visit` gets those that fit.
 template <typename Visit>
 void ForEachMixedPlan(const MixedCosts& costs, std::vector<MixedStage>& reversed,
@@ -110,18 +128,17 @@ void ForEachMixedPlan(const MixedCosts& costs, std::vector<MixedStage>& reversed
     visit(std::vector<MixedStage>(reversed.rbegin(), reversed.rend()));
     return;
   }
-  for (size_t group = 0; group < costs.groups(); ++group) {
-    if (used[group] == costs.slots(group)) continue;
-    ++used[group];
-    for (int64_t n = 1; n <= layers; ++n) {
+  for (size_t lane = 0; lane < costs.lanes(); ++lane) {
+    ++used[lane];
+    for (int64_t n = 1; n <= layers && HaveNodes(costs, used); ++n) {
       const int64_t in_flight =
           std::min(costs.micro_batches(), static_cast<int64_t>(reversed.size()) + 1);
-      if (costs.Cell(group, layers - n, n).most_in_flight < in_flight) continue;
-      reversed.push_back({static_cast<int32_t>(group), static_cast<int32_t>(n)});
+      if (costs.Cell(lane, layers - n, n).most_in_flight < in_flight) continue;
+      reversed.push_back({static_cast<int32_t>(lane), static_cast<int32_t>(n)});
       ForEachMixedPlan(costs, reversed, used, layers - n, visit);
       reversed.pop_back();
     }
-    --used[group];
+    --used[lane];
   }
 }
 

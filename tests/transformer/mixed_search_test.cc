@@ -21,29 +21,42 @@ struct Point {
   double seconds, dollars;
 };
 
+// Plans whose groups have degrees of their own, and those in which a group has several.
+struct Differing {
+  int by_group = 0, by_stage = 0;
+};
+
 // Every plan's time and cost; empty if there are more than `most`.
-std::vector<Point> AllPoints(const MixedProblem& problem, size_t most, bool* all, int* differing) {
+std::vector<Point> AllPoints(const MixedProblem& problem, size_t most, bool* all,
+                             Differing* differing) {
   std::vector<Point> points;
   *all = true;
   MixedCoster coster(problem);
   for (const MixedFamily& family : AllMixedFamilies(problem, MixedFamilySpace(problem, coster))) {
     const MixedCosts costs = coster.Costs(family);
     std::vector<MixedStage> reversed;
-    std::vector<int64_t> used(costs.groups());
+    std::vector<int64_t> used(costs.lanes());
     ForEachMixedPlan(
         costs, reversed, used, costs.layers(), [&](const std::vector<MixedStage>& stages) {
           if (points.size() > most) return;
-          std::vector<int64_t> count(costs.groups());
-          for (const MixedStage& stage : stages) ++count[stage.group];
+          std::vector<int64_t> count(costs.lanes()), nodes(costs.groups());
+          for (const MixedStage& stage : stages) ++count[stage.lane];
+          for (size_t lane = 0; lane < count.size(); ++lane) {
+            // The plan is costed where every lane has stages.
+            if (count[lane] == 0) return;
+            nodes[costs.Group(lane)] += costs.Nodes(lane, count[lane]);
+          }
           double rate = 0;
-          for (size_t group = 0; group < count.size(); ++group) {
-            // The plan is costed where every group with degrees has stages.
-            if (family.degrees[group].used() && count[group] == 0) return;
-            rate += *PricePerHour(problem.cluster.groups[group], costs.Nodes(group, count[group]));
+          for (size_t group = 0; group < nodes.size(); ++group) {
+            rate += *PricePerHour(problem.cluster.groups[group], nodes[group]);
           }
           const double seconds = MixedSeconds(costs, stages);
           points.push_back({seconds, seconds * rate / 3600});
-          *differing += family.Common().has_value() ? 0 : 1;
+          if (family.ByStage()) {
+            ++differing->by_stage;
+          } else if (!family.Common().has_value()) {
+            ++differing->by_group;
+          }
         });
     if (points.size() > most) {
       *all = false;
@@ -68,12 +81,13 @@ std::vector<Point> Front(std::vector<Point> points) {
 constexpr double kTiny = 1e-9;
 
 void ExpectSameAsExhaustive(const MixedProblem& problem, std::mt19937_64& random, int* compared,
-                            int* differing) {
+                            Differing* differing) {
   bool all = false;
-  int plans = 0;
+  Differing plans;
   const std::vector<Point> points = AllPoints(problem, 200'000, &all, &plans);
   if (!all) return;
-  *differing += plans;
+  differing->by_group += plans.by_group;
+  differing->by_stage += plans.by_stage;
   ++*compared;
   const auto search = [&](MixedSearchOptions options) { return *SearchMixed(problem, options); };
   const auto least = [&](const auto& value, const auto& allowed) {
@@ -145,7 +159,8 @@ void ExpectSameAsExhaustive(const MixedProblem& problem, std::mt19937_64& random
 }
 
 TEST(MixedOptimalityTest, SameAsExhaustiveSearch) {
-  int compared = 0, differing = 0;
+  int compared = 0;
+  Differing differing;
   for (uint64_t seed = 0; seed < 150; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937_64 random(seed);
@@ -154,7 +169,8 @@ TEST(MixedOptimalityTest, SameAsExhaustiveSearch) {
     if (HasFailure()) break;
   }
   EXPECT_GT(compared, 80);
-  EXPECT_GT(differing, 100'000) << "plans whose groups have degrees of their own";
+  EXPECT_GT(differing.by_group, 100'000) << "plans whose groups have degrees of their own";
+  EXPECT_GT(differing.by_stage, 100'000) << "plans with several degrees in a group";
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ struct NodeGroup {
   // `spot_nodes` in the order of price are spot, the others on demand.
   std::optional<double> on_demand_price, spot_price;
   int64_t spot_nodes = 0;
+  std::string place = {};  // "file:line:column" that describes it; empty: no file does
 };
 
 // A cluster of several types of nodes.

@@ -147,6 +147,8 @@ class MixedClusterReader : public ClusterFields {
          {"calibration", false,
           [&](const YAML::Node& n) { return ReadCalibration(n, &cluster.calibration); }}}));
     if (group->name.empty()) group->name = cluster.device.name;
+    group->place =
+        absl::StrCat(file(), ":", node.Mark().line + 1, ":", node.Mark().column + 1);
     cluster.name = group->name;
     cluster.devices_per_node = per_node > 0 ? per_node : cluster.device.devices_per_node;
     if (nodes == 0 && available.on_demand + available.spot == 0) {

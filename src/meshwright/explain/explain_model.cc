@@ -207,6 +207,12 @@ bool DegreesDiffer(const PlanTransformer& part) {
                      });
 }
 
+std::string GroupDegrees(const PlanNodeGroup& group) {
+  if (group.tp == 0) return " of different degrees";
+  return absl::StrCat(", tensor ", group.tp, ", data ", group.dp, ", ",
+                      Counted(group.micro_batch, "sequence"), " a micro-batch");
+}
+
 std::string GroupLines(const PlanOverGroups& over) {
   std::string text;
   for (const PlanNodeGroup& group : over.groups) {
@@ -220,9 +226,7 @@ std::string GroupLines(const PlanOverGroups& over) {
     StrAppend(&text,
               WrapWords(absl::StrCat(name, group.used_nodes, " of ", Counted(group.nodes, "node"),
                                      " of ", group.devices_per_node, " ", Fit(group.device, 24),
-                                     ", ", Counted(group.stages, "stage"), ", tensor ", group.tp,
-                                     ", data ", group.dp, ", ",
-                                     Counted(group.micro_batch, "sequence"), " a micro-batch"),
+                                     ", ", Counted(group.stages, "stage"), GroupDegrees(group)),
                         4));
   }
   return text;

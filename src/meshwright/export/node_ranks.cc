@@ -124,6 +124,11 @@ StagesOverGroups ReadStagesOverGroups(const Plan& plan) {
            group.micro_batch,
            stage.device,
            {}};
+    if (group.tp == 0) {  // stages of the group differ
+      one.dp = stage.mesh[0].size;
+      one.tp = stage.mesh[1].size;
+      one.micro_batch = plan.transformer->global_batch / plan.micro_batches / one.dp;
+    }
     for (const int64_t device : stage.devices) one.ranks.push_back(rank_of[device]);
     const StagesOverGroups::Stage& first = all.stages.front();
     all.same_degrees = all.same_degrees && one.tp == first.tp && one.dp == first.dp &&

@@ -20,37 +20,41 @@ using transformer::MixedPlan;
 using transformer::StageDegrees;
 using transformer::StageMemory;
 
-// Numbers the devices of stages.
+// Numbers the devices of stages: group by group, and in each the nodes of one lane after those of
+// another.
 class DeviceNumbers {
  public:
-  DeviceNumbers(const MixedRequest& request, const MixedChoice& choice)
-      : groups_(request.problem.cluster.groups), plan_(choice.plan) {
+  DeviceNumbers(const MixedRequest& request, const MixedPlan& plan)
+      : groups_(request.problem.cluster.groups),
+        plan_(plan),
+        stages_(plan.family.degrees.size()),
+        first_(stages_.size()) {
+    for (const transformer::MixedStage& stage : plan.stages) ++stages_[stage.lane];
     int64_t next = 0;
     for (size_t group = 0; group < groups_.size(); ++group) {
-      first_.push_back(next);
-      next += choice.nodes[group] * groups_[group].cluster.devices_per_node;
+      for (size_t lane = 0; lane < stages_.size(); ++lane) {
+        if (plan.family.Group(lane) != group || stages_[lane] == 0) continue;
+        first_[lane] = next;
+        next += MixedNodes(groups_[group], plan.family.degrees[lane], stages_[lane]) *
+                groups_[group].cluster.devices_per_node;
+      }
     }
-    left_.assign(groups_.size(), 0);
-    for (const transformer::MixedStage& stage : plan_.stages) ++left_[stage.group];
+    left_ = stages_;
   }
 
-  // Of the next stage. Where a stage is part of a node, the group's last ones fill theirs, and the
+  // Of the next stage. Where a stage is part of a node, the lane's last ones fill theirs, and the
   // first node may be left with some room.
   std::vector<int64_t> Next(size_t index) {
-    const size_t group = plan_.stages[index].group;
-    const int64_t devices = plan_.family.degrees[group].devices();
-    const int64_t per_node = groups_[group].cluster.devices_per_node;
-    const int64_t behind = --left_[group];
-    int64_t stages = 0;  // of the group
-    for (const transformer::MixedStage& stage : plan_.stages) {
-      stages += stage.group == plan_.stages[index].group ? 1 : 0;
-    }
-    int64_t first = first_[group] + (stages - 1 - behind) * devices;
+    const size_t lane = plan_.stages[index].lane;
+    const int64_t devices = plan_.family.degrees[lane].devices();
+    const int64_t per_node = groups_[plan_.family.Group(lane)].cluster.devices_per_node;
+    const int64_t stages = stages_[lane], behind = --left_[lane];
+    int64_t first = first_[lane] + (stages - 1 - behind) * devices;
     if (devices < per_node) {
       const int64_t parts = per_node / devices, nodes = (stages + parts - 1) / parts;
       const int64_t node = nodes - 1 - behind / parts;
       const int64_t in_node = std::min(parts, stages - behind / parts * parts);
-      first = first_[group] + node * per_node + (in_node - 1 - behind % parts) * devices;
+      first = first_[lane] + node * per_node + (in_node - 1 - behind % parts) * devices;
     }
     std::vector<int64_t> numbers(devices);
     std::iota(numbers.begin(), numbers.end(), first);
@@ -60,27 +64,28 @@ class DeviceNumbers {
  private:
   const std::vector<NodeGroup>& groups_;
   const MixedPlan& plan_;
-  std::vector<int64_t> first_, left_;
+  std::vector<int64_t> stages_, first_, left_;  // by lane; those that come are left
 };
 
 void AddStages(const MixedRequest& request, const MixedAnswer& answer, Plan& plan) {
   const transformer::MixedProblem& problem = request.problem;
   const MixedChoice& best = answer.result.front.front();
   const MixedFigures& figures = answer.figures.front();
-  DeviceNumbers numbers(request, best);
+  DeviceNumbers numbers(request, best.plan);
   const auto count = static_cast<int64_t>(best.plan.stages.size());
   int64_t first = 0;
   for (int64_t i = 0; i < count; ++i) {
     const transformer::MixedStage& from = best.plan.stages[i];
-    const NodeGroup& group = problem.cluster.groups[from.group];
-    const StageDegrees& degrees = best.plan.family.degrees[from.group];
+    const size_t from_group = best.plan.family.Group(from.lane);
+    const NodeGroup& group = problem.cluster.groups[from_group];
+    const StageDegrees& degrees = best.plan.family.degrees[from.lane];
     const transformer::PipelineStage& seconds = figures.stages[i];
     PlanStage& stage = plan.stages.emplace_back();
     stage.first_layer = first;
     stage.end_layer = first += from.layers;
     stage.device = group.cluster.device.name;
     stage.device_memory_bytes = group.cluster.device.memory_bytes;
-    stage.budget_bytes = problem.Budget(from.group);
+    stage.budget_bytes = problem.Budget(from_group);
     stage.devices = numbers.Next(i);
     stage.mesh = {{"dp", degrees.dp}, {"tp", degrees.tp}};
     stage.recompute = best.plan.family.recompute != transformer::Recompute::kNone;
@@ -92,7 +97,7 @@ void AddStages(const MixedRequest& request, const MixedAnswer& answer, Plan& pla
     stage.bytes.peak = stage.bytes.peak_of_group = memory.total();
     stage.bytes.fixed = memory.total() - stage.bytes.in_flight * in_flight;
     plan.transformer->memory.push_back(ToGroupBytes(memory));
-    plan.transformer->over_groups->stage_groups.push_back(from.group);
+    plan.transformer->over_groups->stage_groups.push_back(static_cast<int64_t>(from_group));
     if (i + 1 == count) break;
     for (const char* const phase : {"forward", "backward"}) {
       const bool forward = phase[0] == 'f';
@@ -164,7 +169,7 @@ void AddChoices(const MixedRequest& request, const MixedAnswer& answer, PlanOver
     PlanNodeChoice& one = over.choices.emplace_back(ToNodeChoice(request, choice));
     one.on_front = true;
     for (const transformer::MixedStage& stage : choice.plan.stages) {
-      one.groups.push_back(stage.group);
+      one.groups.push_back(static_cast<int64_t>(choice.plan.family.Group(stage.lane)));
       one.layers.push_back(stage.layers);
     }
   }
@@ -191,13 +196,16 @@ void SetOverGroups(const MixedRequest& request, const MixedAnswer& answer, PlanO
     group.used_nodes = best.nodes[i];
     group.dollars_per_hour = PricePerHour(groups[i], best.nodes[i]);
     if (group.used_nodes == 0) continue;
-    const StageDegrees& degrees = best.plan.family.degrees[i];
+    StageDegrees degrees;  // none where stages of the group differ
+    for (const transformer::MixedStage& stage : best.plan.stages) {
+      if (best.plan.family.Group(stage.lane) != i) continue;
+      const StageDegrees& own = best.plan.family.degrees[stage.lane];
+      if (group.stages++ == 0) degrees = own;
+      if (degrees != own) degrees = {};
+    }
     group.tp = degrees.tp;
     group.dp = degrees.dp;
     group.micro_batch = degrees.micro_batch;
-    for (const transformer::MixedStage& stage : best.plan.stages) {
-      group.stages += static_cast<size_t>(stage.group) == i ? 1 : 0;
-    }
   }
   if (request.has_steps) over.steps = request.options.steps;
   over.most_seconds = request.options.most_seconds;
@@ -223,7 +231,7 @@ Plan BuildMixedPlan(const MixedRequest& request, const MixedAnswer& answer) {
   const MixedChoice& best = answer.result.front.front();
   const MixedFigures& figures = answer.figures.front();
   // Where degrees differ, those of the first stage.
-  const StageDegrees& degrees = best.plan.family.degrees[best.plan.stages.front().group];
+  const StageDegrees& degrees = best.plan.family.degrees[best.plan.stages.front().lane];
   transformer::Configuration c = StageConfiguration(degrees, best.plan.family, problem.precision);
   c.zero = best.plan.family.zero;
   c.pp = static_cast<int64_t>(best.plan.stages.size());

@@ -48,7 +48,7 @@ std::string StageSection(const MixedRequest& request, const MixedPlan& plan,
     const transformer::PipelineStage& stage = figures.stages[i];
     absl::StrAppendFormat(&text, "  %-7s %-12.12s %7d %9s %9s %9s %9s %9s\n",
                           StageRange(i, end - 1),
-                          request.problem.cluster.groups[plan.stages[i].group].name,
+                          request.problem.cluster.groups[plan.family.Group(plan.stages[i].lane)].name,
                           plan.stages[i].layers, Shown(stage.forward), Shown(stage.backward),
                           i + 1 == plan.stages.size() ? "" : Shown(stage.send), Shown(stage.update),
                           BytesText(figures.memory[i].total()));
@@ -155,7 +155,7 @@ std::string MixedDegreesText(const MixedRequest& request, const MixedPlan& plan)
   for (size_t i = 0; i < family.degrees.size(); ++i) {
     const transformer::StageDegrees& degrees = family.degrees[i];
     if (!degrees.used()) continue;
-    absl::StrAppend(&all, ", ", request.problem.cluster.groups[i].name, " tp=", degrees.tp,
+    absl::StrAppend(&all, ", ", request.problem.cluster.groups[family.Group(i)].name, " tp=", degrees.tp,
                     degrees.tp > 1 ? " sp" : "", " dp=", degrees.dp, " mbs=", degrees.micro_batch);
   }
   return all;
@@ -251,7 +251,7 @@ std::string MixedCsv(const MixedRequest& request, const MixedAnswer& answer) {
   for (const MixedChoice& choice : answer.result.front) {
     const std::string layers = absl::StrJoin(
         choice.plan.stages, "-", [&](std::string* out, const transformer::MixedStage& stage) {
-          absl::StrAppend(out, groups[stage.group].name, ":", stage.layers);
+          absl::StrAppend(out, groups[choice.plan.family.Group(stage.lane)].name, ":", stage.layers);
         });
     add(true, choice.nodes, choice.seconds, choice.step_dollars(), false,
         MixedDegreesText(request, choice.plan), layers, "");

@@ -69,15 +69,15 @@ absl::Status MixedShortage(const MixedRequest& request) {
     return absl::InvalidArgumentError(
         "no degrees of parallelism go with the nodes: a stage takes tp dp devices, which have to "
         "be whole nodes or an equal part of one; dp mbs has to divide the global batch, and leave "
-        "at "
-        "most 16384 micro-batches");
+        "at most 16384 micro-batches");
   }
   MixedCoster coster(unlimited.problem);
   const transformer::MixedFigures figures = coster.Figures(fastest.front().plan);
   const auto fullest =
       std::max_element(figures.memory.begin(), figures.memory.end(),
                        [](const auto& a, const auto& b) { return a.total() < b.total(); });
-  const int32_t group = fastest.front().plan.stages[fullest - figures.memory.begin()].group;
+  const transformer::MixedPlan& plan = fastest.front().plan;
+  const size_t group = plan.family.Group(plan.stages[fullest - figures.memory.begin()].lane);
   return absl::ResourceExhaustedError(StrCat(
       request.problem.model.name,
       " does not fit into the memory of any choice of nodes; the "

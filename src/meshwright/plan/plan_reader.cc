@@ -198,6 +198,20 @@ absl::Status CheckParameterBytes(const Plan& plan) {
   return absl::OkStatus();
 }
 
+// Of a stage in a group whose stages differ.
+absl::Status CheckOwnDegrees(const Plan& plan, size_t stage) {
+  const std::string place = StrCat("$.stages[", stage, "].mesh");
+  const std::vector<PlanAxis>& mesh = plan.stages[stage].mesh;
+  if (mesh.size() != 2 || mesh[0].name != "dp" || mesh[1].name != "tp") {
+    return JsonErrorAt(place, "expected the axes dp and tp, as its group's stages differ");
+  }
+  const int64_t replicas = plan.micro_batches * mesh[0].size;
+  if (replicas > 0 && plan.transformer->global_batch % replicas == 0) return absl::OkStatus();
+  return JsonErrorAt(place, StrCat(plan.micro_batches, " micro-batches of dp ", mesh[0].size,
+                                   " do not divide the global batch of ",
+                                   plan.transformer->global_batch));
+}
+
 // Of a plan over groups of nodes: every stage is on a group that has nodes, and the parts of the
 // cluster are the groups that do.
 absl::Status CheckOverGroups(const Plan& plan) {
@@ -228,9 +242,10 @@ absl::Status CheckOverGroups(const Plan& plan) {
     if (group >= static_cast<int64_t>(over.groups.size()) || over.groups[group].used_nodes == 0) {
       return JsonErrorAt(place, StrCat("found ", group, ", expected a group with used nodes"));
     }
-    const std::vector<PlanAxis> mesh = {{"dp", over.groups[group].dp},
-                                        {"tp", over.groups[group].tp}};
-    if (plan.stages[i].mesh != mesh || plan.stages[i].device != over.groups[group].device) {
+    const PlanNodeGroup& of = over.groups[group];
+    if (of.tp == 0) MW_RETURN_IF_ERROR(CheckOwnDegrees(plan, i));
+    const std::vector<PlanAxis> mesh = {{"dp", of.dp}, {"tp", of.tp}};
+    if ((of.tp > 0 && plan.stages[i].mesh != mesh) || plan.stages[i].device != of.device) {
       return JsonErrorAt(place, "the stage has other degrees or devices than its group");
     }
   }

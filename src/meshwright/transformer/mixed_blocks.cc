@@ -51,8 +51,8 @@ StepCoster* MixedBlockMaker::Coster(size_t group, const StageDegrees& degrees) {
   return coster.get();
 }
 
-MixedBlocks MixedBlockMaker::Make(size_t group, const MixedFamily& family) {
-  const StageDegrees& degrees = family.degrees[group];
+MixedBlocks MixedBlockMaker::Make(size_t group, const MixedFamily& family,
+                                  const StageDegrees& degrees) {
   MixedBlocks blocks;
   blocks.coster = Coster(group, degrees);
   blocks.configuration = StageConfiguration(degrees, family, problem_.precision);
@@ -68,14 +68,14 @@ MixedBlocks MixedBlockMaker::Make(size_t group, const MixedFamily& family) {
   }
   for (const int32_t kind : layer_kinds_) blocks.layers.push_back(&blocks.kinds[kind]);
   blocks.usable = true;
-  if (problem_.profile.has_value()) Measure(group, family, all, &blocks);
+  if (problem_.profile.has_value()) Measure(group, family, degrees, all, &blocks);
   return blocks;
 }
 
-void MixedBlockMaker::Measure(size_t group, const MixedFamily& family, const AllBlockCosts& all,
+void MixedBlockMaker::Measure(size_t group, const MixedFamily& family,
+                              const StageDegrees& degrees, const AllBlockCosts& all,
                               MixedBlocks* blocks) const {
   const NodeGroup& nodes = problem_.cluster.groups[group];
-  const StageDegrees& degrees = family.degrees[group];
   std::optional<std::vector<LayerTime>> measured =
       problem_.profile->Find(nodes.name, degrees.tp, degrees.micro_batch);
   if (!measured.has_value()) {

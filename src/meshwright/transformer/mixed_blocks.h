@@ -43,8 +43,8 @@ class MixedBlockMaker {
   MixedBlockMaker(const MixedProblem& problem, const CostParameters& parameters);
 
   int64_t layers() const { return static_cast<int64_t>(layer_kinds_.size()); }
-  // `group` must be one that the family uses.
-  MixedBlocks Make(size_t group, const MixedFamily& family);
+  // `degrees` are those of one of the family's lanes on the group.
+  MixedBlocks Make(size_t group, const MixedFamily& family, const StageDegrees& degrees);
 
   // Of layers [first, first + count).
   GroupCost Stage(const MixedBlocks& blocks, int64_t first, int64_t count) const;
@@ -55,8 +55,8 @@ class MixedBlockMaker {
 
  private:
   StepCoster* Coster(size_t group, const StageDegrees& degrees);
-  void Measure(size_t group, const MixedFamily& family, const AllBlockCosts& all,
-               MixedBlocks* blocks) const;
+  void Measure(size_t group, const MixedFamily& family, const StageDegrees& degrees,
+               const AllBlockCosts& all, MixedBlocks* blocks) const;
 
   const MixedProblem& problem_;
   const CostParameters& parameters_;

@@ -1,9 +1,9 @@
-// The slowest stage takes at least the least time in which stages of these groups can take all
+// The slowest stage takes at least the least time in which stages of these lanes can take all
 // layers, each as many neighbouring ones as it can in that time. A stage j that takes t of that or
 // more, with w stages behind it, makes a step take at least the work of one micro-batch and (M - 1)
 // t - u F (mixed_schedule.h), u = min(w, M - 1), and M t in any case; w is less than the number of
 // stages and F at most a known share of t. A larger t costs more in these terms and lets more
-// layers lie on fast groups, so that the least over all t counts; every stage has at least one
+// layers lie on fast lanes, so that the least over all t counts; every stage has at least one
 // layer. Memory bounds how many layers stages hold by how many are behind them, and so have
 // micro-batches in flight.
 //
@@ -15,8 +15,8 @@
 //
 // are all less than T (mixed_schedule.h), and so are they with the stage's update and without the
 // backward part of P. So the last stages have to be quick, and the first ones less so. If the
-// stages, each group's at the places where they have most room, have none for all layers, no plan
-// takes less than T. With fractions of layers fast groups are best at the places with most time.
+// stages, each lane's at the places where they have most room, have none for all layers, no plan
+// takes less than T. With fractions of layers fast lanes are best at the places with most time.
 // And layers that do not fit before or at a place lie behind it, which makes R larger, and so P.
 
 #include "meshwright/transformer/mixed_bounds.h"
@@ -55,8 +55,8 @@ std::vector<int32_t> MostByValue(const std::vector<double>& values,
 MixedBounds::MixedBounds(const MixedCosts& costs) : costs_(costs) {
   const int64_t layers = costs.layers();
   std::vector<double> alone(layers, kNever);  // by layer: the least that it adds to a stage
-  // By group and micro-batches in flight: the most layers of a stage, wherever it begins.
-  std::vector<std::vector<int64_t>> most_held(costs.groups(), std::vector<int64_t>(layers + 1));
+  // By lane and micro-batches in flight: the most layers of a stage, wherever it begins.
+  std::vector<std::vector<int64_t>> most_held(costs.lanes(), std::vector<int64_t>(layers + 1));
   ReadCells(&most_held, &alone);
   MakeHeld(&most_held);
   const double micro_batches = static_cast<double>(costs.micro_batches());
@@ -91,19 +91,19 @@ void MixedBounds::ReadCells(std::vector<std::vector<int64_t>>* most_held,
                             std::vector<double>* alone) {
   const int64_t layers = costs_.layers();
   least_update_ = kNever;
-  for (size_t group = 0; group < costs_.groups(); ++group) {
+  for (size_t lane = 0; lane < costs_.lanes(); ++lane) {
     LeastStage& least = least_.emplace_back();
     least.both.assign(layers + 1, kNever);
     least.update.assign(layers + 1, kNever);
     least.both[0] = least.update[0] = 0;
-    if (costs_.slots(group) == 0) continue;
+    if (costs_.slots(lane) == 0) continue;
     for (int64_t first = 0; first < layers; ++first) {
       for (int64_t count = 1; first + count <= layers; ++count) {
-        const MixedCell& cell = costs_.Cell(group, first, count);
+        const MixedCell& cell = costs_.Cell(lane, first, count);
         if (cell.most_in_flight == 0) break;
         least.both[count] = std::min(least.both[count], cell.both());
         least.update[count] = std::min(least.update[count], cell.update);
-        int64_t& held = (*most_held)[group][cell.most_in_flight];
+        int64_t& held = (*most_held)[lane][cell.most_in_flight];
         held = std::max(held, count);
         if (cell.both() > 0) {
           forward_share_ = std::max(forward_share_, cell.forward / cell.both());
@@ -118,16 +118,16 @@ void MixedBounds::ReadCells(std::vector<std::vector<int64_t>>* most_held,
 
 void MixedBounds::MakeHeld(std::vector<std::vector<int64_t>>* most_held) {
   const int64_t layers = costs_.layers();
-  held_.assign(costs_.groups() + 1, std::vector<int64_t>(layers + 1));
+  held_.assign(costs_.lanes() + 1, std::vector<int64_t>(layers + 1));
   for (std::vector<int64_t>& held : *most_held) {
     for (int64_t i = layers; i-- > 1;) held[i] = std::max(held[i], held[i + 1]);
   }
   for (int64_t behind = 0; behind < layers; ++behind) {
     const int64_t in_flight = std::min(costs_.micro_batches(), behind + 1);
     int64_t best = 0;
-    for (size_t group = 0; group < costs_.groups(); ++group) {
-      const int64_t held = (*most_held)[group][in_flight];
-      held_[group][behind + 1] = held_[group][behind] + held;
+    for (size_t lane = 0; lane < costs_.lanes(); ++lane) {
+      const int64_t held = (*most_held)[lane][in_flight];
+      held_[lane][behind + 1] = held_[lane][behind] + held;
       best = std::max(best, held);
     }
     held_.back()[behind + 1] = held_.back()[behind] + best;
@@ -138,8 +138,8 @@ size_t MixedBounds::LeastEnough(const StageCounts& stages, int64_t layers, size_
                                 const std::vector<std::vector<int32_t>>& most_layers) const {
   const auto enough = [&](size_t value) {
     int64_t most = 0;
-    for (size_t group = 0; group < costs_.groups(); ++group) {
-      most += int64_t{stages[group]} * most_layers[group][value];
+    for (size_t lane = 0; lane < costs_.lanes(); ++lane) {
+      most += int64_t{stages[lane]} * most_layers[lane][value];
     }
     return most >= layers;
   };
@@ -156,45 +156,45 @@ size_t MixedBounds::LeastEnough(const StageCounts& stages, int64_t layers, size_
 }
 
 bool MixedBounds::MayFit(const StageCounts& stages, int64_t layers, int64_t behind) const {
-  // A group's stages hold the most if they are the last ones.
+  // A lane's stages hold the most if they are the last ones.
   const int64_t most = costs_.layers();
-  const auto held = [&](size_t group, int64_t count) {
-    const std::vector<int64_t>& sums = held_[group];
+  const auto held = [&](size_t lane, int64_t count) {
+    const std::vector<int64_t>& sums = held_[lane];
     return sums[std::min(most, behind + count)] - sums[std::min(most, behind)];
   };
   int64_t each = 0, open = 0;
-  for (size_t group = 0; group < costs_.groups(); ++group) {
-    each += held(group, stages[group]);
-    open += stages[group];
+  for (size_t lane = 0; lane < costs_.lanes(); ++lane) {
+    each += held(lane, stages[lane]);
+    open += stages[lane];
   }
-  return each >= layers && held(costs_.groups(), open) >= layers;
+  return each >= layers && held(costs_.lanes(), open) >= layers;
 }
 
 double MixedBounds::LeastSum(const StageCounts& stages, int64_t layers, size_t value) const {
   int64_t open = layers;
   double sum = 0;
-  for (const size_t group : fastest_) {
-    open -= stages[group];
-    sum += static_cast<double>(stages[group]) * least_layer_[group];
+  for (const size_t lane : fastest_) {
+    open -= stages[lane];
+    sum += static_cast<double>(stages[lane]) * least_layer_[lane];
   }
-  for (const size_t group : fastest_) {
-    const int64_t more = std::min(open, int64_t{stages[group]} * (most_layers_[group][value] - 1));
+  for (const size_t lane : fastest_) {
+    const int64_t more = std::min(open, int64_t{stages[lane]} * (most_layers_[lane][value] - 1));
     if (more <= 0) continue;
-    sum += static_cast<double>(more) * least_layer_[group];
+    sum += static_cast<double>(more) * least_layer_[lane];
     open -= more;
   }
   return sum;
 }
 
 double MixedBounds::LeastSends(const StageCounts& stages, int64_t open, bool decided) const {
-  // Each node is entered from another one, but for the last stage's; one of a group may hold
+  // Each node is entered from another one, but for the last stage's; one of a lane may hold
   // decided stages.
   const int64_t sends = decided ? open : open - 1;
   int64_t nodes = decided ? 0 : -1;
-  for (size_t group = 0; group < costs_.groups(); ++group) {
-    if (stages[group] == 0) continue;
-    const int64_t each = costs_.stages_per_node(group);
-    nodes += (stages[group] + each - 1) / each - (decided ? 1 : 0);
+  for (size_t lane = 0; lane < costs_.lanes(); ++lane) {
+    if (stages[lane] == 0) continue;
+    const int64_t each = costs_.stages_per_node(lane);
+    nodes += (stages[lane] + each - 1) / each - (decided ? 1 : 0);
   }
   return 2 * (static_cast<double>(nodes) * costs_.least_send_between_nodes() +
               static_cast<double>(sends - nodes) * costs_.least_send());
@@ -239,8 +239,8 @@ double MixedBounds::Seconds(const StageCounts& stages, int64_t layers,
   return std::max(bound + end, ends + costs_.fixed_seconds());
 }
 
-int64_t MixedBounds::MostLayers(size_t group, const Place& place) const {
-  const LeastStage& least = least_[group];
+int64_t MixedBounds::MostLayers(size_t lane, const Place& place) const {
+  const LeastStage& least = least_[lane];
   int64_t low = 0, high = costs_.layers();
   while (low < high) {
     const int64_t n = (low + high + 1) / 2;
@@ -268,19 +268,19 @@ bool MixedBounds::HaveRoom(const StageCounts& stages, int64_t layers, int64_t be
   int64_t each = 0, any = 0;
   double fractions = 0;
   size_t next = 0;
-  for (const size_t group : fastest_) {
-    const int64_t count = stages[group];
+  for (const size_t lane : fastest_) {
+    const int64_t count = stages[lane];
     if (count == 0) continue;
     room_.clear();
     for (int64_t i = 0; i < open; ++i) {
       const int64_t at = std::min(most - 1, behind + i);
       room_.push_back(
-          std::min(MostLayers(group, places_[i]), held_[group][at + 1] - held_[group][at]));
+          std::min(MostLayers(lane, places_[i]), held_[lane][at + 1] - held_[lane][at]));
       places_[i].most_layers = std::max(places_[i].most_layers, room_.back());
     }
     std::nth_element(room_.begin(), room_.begin() + (count - 1), room_.end(), std::greater<>());
     each += std::accumulate(room_.begin(), room_.begin() + count, int64_t{0});
-    for (int64_t i = 0; i < count; ++i) fractions += longest_[next++] / least_layer_[group];
+    for (int64_t i = 0; i < count; ++i) fractions += longest_[next++] / least_layer_[lane];
   }
   for (const Place& place : places_) {
     if (place.most_layers == 0) return false;
@@ -350,7 +350,7 @@ bool MixedBounds::MayBeat(const StageCounts& stages, int64_t layers, const Pipel
   places_.assign(open, Place{kNever, {}, layers});
   double longest = kNever;
   int64_t before = -1;
-  // Shorter stages make for more work on slow groups, and for more of it elsewhere.
+  // Shorter stages make for more work on slow lanes, and for more of it elsewhere.
   for (int round = 0; round < kRounds; ++round) {
     const auto value = std::upper_bound(values_.begin(), values_.end(), longest);
     if (value == values_.begin()) return false;

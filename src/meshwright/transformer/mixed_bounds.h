@@ -10,16 +10,16 @@
 
 namespace meshwright::transformer {
 
-// Stages on each group; 0 beyond the cluster's groups.
-using StageCounts = std::array<int32_t, kMostNodeGroups>;
+// Stages on each lane; 0 beyond those of the family.
+using StageCounts = std::array<int32_t, kMostMixedLanes>;
 
-// Lower bounds on plans of one family, by how many stages lie on each group.
+// Lower bounds on plans of one family, by how many stages lie on each lane.
 class MixedBounds {
  public:
   // `costs` must outlive it.
   explicit MixedBounds(const MixedCosts& costs);
 
-  // Of plans with exactly `stages` stages on each group; infinite if there are none.
+  // Of plans with exactly `stages` stages on each lane; infinite if there are none.
   double Seconds(const StageCounts& stages) const {
     return Seconds(stages, costs_.layers(), PipelineBound(costs_.micro_batches()));
   }
@@ -45,11 +45,11 @@ class MixedBounds {
   bool MayFit(const StageCounts& stages, int64_t layers, int64_t behind) const;
   // The largest share of a stage's time that its forward pass takes.
   double forward_share() const { return forward_share_; }
-  // Of both passes of a layer, whatever it is; infinite where the group cannot be used.
-  double LeastLayer(size_t group) const { return least_layer_[group]; }
+  // Of both passes of a layer, whatever it is; infinite where the lane cannot be used.
+  double LeastLayer(size_t lane) const { return least_layer_[lane]; }
 
  private:
-  // By number of layers: the least of a stage of a group, wherever it begins; not falling.
+  // By number of layers: the least of a stage of a lane, wherever it begins; not falling.
   struct LeastStage {
     std::vector<double> both, update;
     std::vector<double> whole;  // both passes of all micro-batches, and the update
@@ -76,7 +76,7 @@ class MixedBounds {
     };
     double both = 0;
     std::array<Whole, 3> whole = {};
-    int64_t most_layers = 0;  // of a stage of any group that is open
+    int64_t most_layers = 0;  // of a stage of any lane that is open
   };
   // The places of open stages, the last first, for a step of less than `cutoff`; `work` is of a
   // micro-batch. Earlier values of `places_` say how many layers lie before and behind at least.
@@ -84,19 +84,19 @@ class MixedBounds {
   // Whether open stages at these places, before `behind` decided stages, have room for so many
   // layers.
   bool HaveRoom(const StageCounts& stages, int64_t layers, int64_t behind) const;
-  int64_t MostLayers(size_t group, const Place& place) const;
+  int64_t MostLayers(size_t lane, const Place& place) const;
 
   const MixedCosts& costs_;
-  std::vector<LeastStage> least_;        // by group
+  std::vector<LeastStage> least_;        // by lane
   std::vector<double> values_, wholes_;  // of LeastStage::both and LeastStage::whole, ascending
-  // By group, then value: the most layers of a stage that takes no longer.
+  // By lane, then value: the most layers of a stage that takes no longer.
   std::vector<std::vector<int32_t>> most_layers_, most_of_whole_;
-  // By group, then stages behind: layers that stages with up to so many behind them hold in all;
-  // the last is of the best group for each.
+  // By lane, then stages behind: layers that stages with up to so many behind them hold in all;
+  // the last is of the best lane for each.
   std::vector<std::vector<int64_t>> held_;
   std::vector<double> least_work_;  // of so many first layers, wherever they lie
   std::vector<double> least_layer_;
-  std::vector<size_t> fastest_;  // groups that can be used, by least_layer_
+  std::vector<size_t> fastest_;  // lanes that can be used, by least_layer_
   double forward_share_ = 0, least_forward_share_ = 1, least_update_ = 0;
   mutable std::vector<Place> places_;  // of HaveRoom's caller
   mutable std::vector<int64_t> room_;

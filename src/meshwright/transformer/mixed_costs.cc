@@ -41,9 +41,15 @@ double ActivationBytes(const MixedProblem& problem, const StageDegrees& degrees)
 
 }  // namespace
 
-int64_t MixedCosts::Nodes(size_t group, int64_t stages) const {
+int64_t MixedCosts::SlotsOn(size_t lane, int64_t nodes) const {
+  if (tables_[lane] == nullptr) return 0;
+  const MixedStageTable& table = *tables_[lane];
+  return std::min(table.slots, nodes / table.nodes_per_stage * table.per_node);
+}
+
+int64_t MixedCosts::Nodes(size_t lane, int64_t stages) const {
   if (stages == 0) return 0;
-  const MixedStageTable& table = *tables_[group];
+  const MixedStageTable& table = *tables_[lane];
   return table.per_node > 1 ? (stages + table.per_node - 1) / table.per_node
                             : stages * table.nodes_per_stage;
 }
@@ -56,9 +62,9 @@ double MixedCosts::TiedSeconds(size_t first, size_t last, int64_t stages) const 
 double MixedCosts::LeastTied(int64_t stages) const {
   if (stages < 2) return 0;
   double least = least_tied_;
-  for (size_t group = 0; group < groups(); ++group) {
-    if (slots(group) == 0 || stages > stages_per_node(group)) continue;
-    least = std::min(least, tied_in_node_[group]);
+  for (size_t lane = 0; lane < lanes(); ++lane) {
+    if (slots(lane) == 0 || stages > stages_per_node(lane)) continue;
+    least = std::min(least, tied_in_node_[lane]);
   }
   return least;
 }
@@ -68,9 +74,10 @@ MixedCoster::MixedCoster(const MixedProblem& problem, const CostParameters& para
 
 MixedCoster::~MixedCoster() = default;
 
-MixedCoster::LayerBounds MixedCoster::BoundLayers(size_t group, const MixedFamily& family) {
-  LayerBounds bounds = {kInfiniteSeconds, 0};
-  const MixedBlocks blocks = blocks_->Make(group, family);
+MixedCoster::LayerBounds MixedCoster::BoundLayers(size_t group, const MixedFamily& family,
+                                                  const StageDegrees& degrees) {
+  LayerBounds bounds = {kInfiniteSeconds, 0, kInfiniteSeconds, 0};
+  const MixedBlocks blocks = blocks_->Make(group, family, degrees);
   if (!blocks.usable) return bounds;
   // A stage's share is between those of its blocks.
   const auto add = [&](const GroupCost& block) {
@@ -80,32 +87,35 @@ MixedCoster::LayerBounds MixedCoster::BoundLayers(size_t group, const MixedFamil
     }
     return passes.both();
   };
+  bounds.fixed = blocks.coster->FixedSeconds();
   for (const GroupCost* const layer : blocks.layers) {
     bounds.seconds = std::min(bounds.seconds, add(*layer));
+    bounds.update = std::min(bounds.update, blocks.UpdateSeconds(*layer));
   }
   add(blocks.embedding);
   add(blocks.head);
   return bounds;
 }
 
-std::shared_ptr<const MixedStageTable> MixedCoster::Table(size_t group, const MixedFamily& family) {
-  const StageDegrees& degrees = family.degrees[group];
+std::shared_ptr<const MixedStageTable> MixedCoster::Table(size_t lane, const MixedFamily& family) {
+  const StageDegrees& degrees = family.degrees[lane];
   std::weak_ptr<const MixedStageTable>& kept =
-      tables_[{group, degrees, family.ZeroOf(degrees), family.recompute}];
+      tables_[{family.Group(lane), degrees, family.ZeroOf(degrees), family.recompute}];
   std::shared_ptr<const MixedStageTable> table = kept.lock();
   if (table == nullptr) {
-    table = std::make_shared<const MixedStageTable>(MakeTable(group, family));
+    table = std::make_shared<const MixedStageTable>(MakeTable(lane, family));
     kept = table;
     cells_made_ += static_cast<int64_t>(table->cells.size());
   }
   return table;
 }
 
-MixedStageTable MixedCoster::MakeTable(size_t group, const MixedFamily& family) {
+MixedStageTable MixedCoster::MakeTable(size_t lane, const MixedFamily& family) {
+  const size_t group = family.Group(lane);
   const NodeGroup& nodes = problem_.cluster.groups[group];
-  const StageDegrees& degrees = family.degrees[group];
+  const StageDegrees& degrees = family.degrees[lane];
   const int64_t layers = blocks_->layers(), per_node = nodes.cluster.devices_per_node;
-  const MixedBlocks blocks = blocks_->Make(group, family);
+  const MixedBlocks blocks = blocks_->Make(group, family, degrees);
   MixedStageTable table;
   table.slots = blocks.usable ? std::min(MixedSlots(nodes, degrees), layers) : 0;
   table.per_node = std::max<int64_t>(1, per_node / degrees.devices());
@@ -139,18 +149,23 @@ MixedCosts MixedCoster::Costs(const MixedFamily& family) {
   MixedCosts costs;
   costs.micro_batches_ = problem_.workload.global_batch / family.together();
   costs.layers_ = blocks_->layers();
-  for (size_t group = 0; group < family.degrees.size(); ++group) {
-    const bool used = family.degrees[group].used();
-    costs.tables_.push_back(used ? Table(group, family) : nullptr);
-    if (used)
-      costs.fixed_seconds_ = std::max(costs.fixed_seconds_, costs.tables_[group]->fixed_seconds);
+  for (const NodeGroup& group : problem_.cluster.groups) {
+    costs.nodes_.push_back(group.cluster.nodes);
+  }
+  for (size_t lane = 0; lane < family.degrees.size(); ++lane) {
+    costs.groups_.push_back(family.Group(lane));
+    const bool used = family.degrees[lane].used();
+    costs.tables_.push_back(used ? Table(lane, family) : nullptr);
+    if (used) {
+      costs.fixed_seconds_ = std::max(costs.fixed_seconds_, costs.tables_[lane]->fixed_seconds);
+    }
   }
   SetSends(family, &costs);
   return costs;
 }
 
 void MixedCoster::SetSends(const MixedFamily& family, MixedCosts* costs) const {
-  const size_t count = costs->groups();
+  const size_t count = costs->lanes();
   costs->send_.assign(count, std::vector<double>(count));
   costs->tied_ = costs->send_;
   costs->send_in_node_.assign(count, 0);
@@ -163,7 +178,7 @@ void MixedCoster::SetSends(const MixedFamily& family, MixedCosts* costs) const {
     for (size_t b = 0; b < count; ++b) {
       if (costs->slots(b) == 0) continue;
       // A group of one node has no link, and no second node to send to.
-      const Link& link = problem_.cluster.links[a][b];
+      const Link& link = problem_.cluster.links[family.Group(a)][family.Group(b)];
       if (link.bandwidth_bytes_per_second <= 0) continue;
       const StageDegrees& to = family.degrees[b];
       costs->send_[a][b] = ReshardingSeconds(link, from, sent, to, ActivationBytes(problem_, to));
@@ -175,7 +190,7 @@ void MixedCoster::SetSends(const MixedFamily& family, MixedCosts* costs) const {
       costs->least_send_between_ = std::min(costs->least_send_between_, costs->send_[a][b]);
       costs->least_tied_ = std::min(costs->least_tied_, costs->tied_[a][b]);
     }
-    const Cluster& cluster = problem_.cluster.groups[a].cluster;
+    const Cluster& cluster = problem_.cluster.groups[family.Group(a)].cluster;
     if (costs->stages_per_node(a) == 1) continue;
     costs->send_in_node_[a] = ReshardingSeconds(cluster.intra_node, from, sent, from, sent);
     if (tied > 0) {
@@ -196,8 +211,7 @@ MixedFigures MixedCoster::Figures(const MixedPlan& plan) {
   const MixedCosts costs = Costs(plan.family);
   MixedFigures figures;
   figures.fits = true;
-  figures.nodes.resize(costs.groups());
-  std::vector<int64_t> behind(costs.groups());  // stages of each group behind this one
+  std::vector<int64_t> behind(costs.lanes());  // stages of each lane behind this one
   const int64_t count = static_cast<int64_t>(plan.stages.size());
   int64_t first = costs.layers();
   figures.stages.resize(count);
@@ -207,50 +221,53 @@ MixedFigures MixedCoster::Figures(const MixedPlan& plan) {
   for (int64_t i = count - 1; i >= 0; --i) {
     const MixedStage& stage = plan.stages[i];
     first -= stage.layers;
-    const MixedBlocks blocks = blocks_->Make(stage.group, plan.family);
+    const StageDegrees& degrees = plan.family.degrees[stage.lane];
+    const size_t group = plan.family.Group(stage.lane);
+    const MixedBlocks blocks = blocks_->Make(group, plan.family, degrees);
     const GroupCost& cost = figures.costs[i] = blocks_->Stage(blocks, first, stage.layers);
     PipelineStage& one = figures.stages[i];
     one = MixedBlockMaker::Passes(cost);
     one.update = blocks.UpdateSeconds(cost);
-    figures.send_bytes[i] = ActivationBytes(problem_, plan.family.degrees[stage.group]);
+    figures.send_bytes[i] = ActivationBytes(problem_, degrees);
     if (i + 1 < count) {
-      const int32_t next = plan.stages[i + 1].group;
-      one.send = costs.SendSeconds(stage.group, next, behind[next] - 1);
+      const int32_t next = plan.stages[i + 1].lane;
+      one.send = costs.SendSeconds(stage.lane, next, behind[next] - 1);
     }
     figures.memory[i] = blocks.Memory(cost, std::min(costs.micro_batches(), count - i));
-    const std::optional<int64_t> budget = problem_.Budget(stage.group);
+    const std::optional<int64_t> budget = problem_.Budget(group);
     if (budget.has_value() && figures.memory[i].total() > *budget) figures.fits = false;
-    ++behind[stage.group];
+    ++behind[stage.lane];
   }
   if (count > 1) {
     figures.stages[0].update +=
-        costs.TiedSeconds(plan.stages.front().group, plan.stages.back().group, count);
+        costs.TiedSeconds(plan.stages.front().lane, plan.stages.back().lane, count);
   }
   figures.fixed_seconds = costs.fixed_seconds();
   figures.seconds = PipelineSeconds(figures.stages, costs.micro_batches()) + costs.fixed_seconds();
-  for (size_t group = 0; group < costs.groups(); ++group) {
-    figures.nodes[group] = costs.Nodes(group, behind[group]);
+  figures.nodes.resize(costs.groups());
+  for (size_t lane = 0; lane < costs.lanes(); ++lane) {
+    figures.nodes[costs.Group(lane)] += costs.Nodes(lane, behind[lane]);
   }
   return figures;
 }
 
 double MixedSeconds(const MixedCosts& costs, const std::vector<MixedStage>& stages) {
   std::vector<PipelineStage> run(stages.size());
-  std::vector<int64_t> behind(costs.groups());
+  std::vector<int64_t> behind(costs.lanes());
   int64_t first = costs.layers();
   for (size_t i = stages.size(); i-- > 0;) {
     const MixedStage& stage = stages[i];
     first -= stage.layers;
-    const MixedCell& cell = costs.Cell(stage.group, first, stage.layers);
+    const MixedCell& cell = costs.Cell(stage.lane, first, stage.layers);
     run[i] = {cell.forward, cell.backward, 0, cell.update};
     if (i + 1 < stages.size()) {
-      const int32_t next = stages[i + 1].group;
-      run[i].send = costs.SendSeconds(stage.group, next, behind[next] - 1);
+      const int32_t next = stages[i + 1].lane;
+      run[i].send = costs.SendSeconds(stage.lane, next, behind[next] - 1);
     }
-    ++behind[stage.group];
+    ++behind[stage.lane];
   }
   if (stages.size() > 1) {
-    run[0].update += costs.TiedSeconds(stages.front().group, stages.back().group,
+    run[0].update += costs.TiedSeconds(stages.front().lane, stages.back().lane,
                                        static_cast<int64_t>(stages.size()));
   }
   return PipelineSeconds(run, costs.micro_batches()) + costs.fixed_seconds();

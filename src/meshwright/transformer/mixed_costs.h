@@ -37,39 +37,45 @@ class MixedCosts {
  public:
   int64_t micro_batches() const { return micro_batches_; }
   int64_t layers() const { return layers_; }
-  size_t groups() const { return tables_.size(); }
-  // Stages that a group can take; 0 where the family does not use it or the profile lacks it.
-  int64_t slots(size_t group) const {
-    return tables_[group] == nullptr ? 0 : tables_[group]->slots;
-  }
+  size_t lanes() const { return tables_.size(); }
+  size_t groups() const { return nodes_.size(); }
+  size_t Group(size_t lane) const { return groups_[lane]; }
+  int64_t GroupNodes(size_t group) const { return nodes_[group]; }  // that there are
+  // Stages that a lane can take if it has all its group's nodes; 0 where the family does not use it
+  // or the profile lacks it.
+  int64_t slots(size_t lane) const { return tables_[lane] == nullptr ? 0 : tables_[lane]->slots; }
+  // ... if it has so many nodes.
+  int64_t SlotsOn(size_t lane, int64_t nodes) const;
   // Stages on each node, 1 if a stage takes whole nodes.
-  int64_t stages_per_node(size_t group) const { return tables_[group]->per_node; }
-  // Nodes that so many stages of a group take.
-  int64_t Nodes(size_t group, int64_t stages) const;
+  int64_t stages_per_node(size_t lane) const { return tables_[lane]->per_node; }
+  // Nodes that so many stages of a lane take.
+  int64_t Nodes(size_t lane, int64_t stages) const;
 
-  // first + layers at most layers(); slots(group) at least 1.
-  const MixedCell& Cell(size_t group, int64_t first, int64_t layers) const {
-    return tables_[group]->cells[first * (layers_ + 1) + layers];
+  // first + layers at most layers(); slots(lane) at least 1.
+  const MixedCell& Cell(size_t lane, int64_t first, int64_t layers) const {
+    return tables_[lane]->cells[first * (layers_ + 1) + layers];
   }
-  // Between a stage of `from` and the next one of `to`, behind which `behind` stages of the group
-  // `to` follow.
+  // Between a stage of lane `from` and the next one of `to`, behind which `behind` stages of the
+  // lane `to` follow.
   double SendSeconds(size_t from, size_t to, int64_t behind) const {
     if (from != to) return send_[from][to];
     return (behind + 1) % stages_per_node(to) == 0 ? send_[to][to] : send_in_node_[to];
   }
   double least_send() const { return least_send_; }
   double least_send_between_nodes() const { return least_send_between_; }
-  // Of gradients of weights that the first and the last stage both have (`stages` of group `first`
-  // in all); 0 if there are none.
+  // Of gradients of weights that the first and the last stage both have (`stages` of the pipeline
+  // in all), by their lanes; 0 if there are none.
   double TiedSeconds(size_t first, size_t last, int64_t stages) const;
-  // ... at least, of any two groups and so many stages in all.
+  // ... at least, of any two lanes and so many stages in all.
   double LeastTied(int64_t stages) const;
   double fixed_seconds() const { return fixed_seconds_; }
 
  private:
   friend class MixedCoster;
   int64_t micro_batches_ = 0, layers_ = 0;
-  std::vector<std::shared_ptr<const MixedStageTable>> tables_;  // by group; null: none
+  std::vector<std::shared_ptr<const MixedStageTable>> tables_;  // by lane; null: none
+  std::vector<size_t> groups_;                                  // by lane
+  std::vector<int64_t> nodes_;                                  // by group
   std::vector<std::vector<double>> send_, tied_;
   std::vector<double> send_in_node_, tied_in_node_;
   double least_send_ = 0, least_send_between_ = 0, fixed_seconds_ = 0;
@@ -97,12 +103,14 @@ class MixedCoster {
                        const CostParameters& parameters = BuiltinCostParameters());
   ~MixedCoster();
 
-  // Of stages on a group that the family uses, whatever their layers.
+  // Of stages with these degrees on a group, whatever their layers.
   struct LayerBounds {
     double seconds = 0;        // of both passes of a layer at least; infinite: nothing was measured
     double forward_share = 0;  // of a stage's passes at most
+    double update = 0;         // of a stage at least
+    double fixed = 0;          // of a step
   };
-  LayerBounds BoundLayers(size_t group, const MixedFamily& family);
+  LayerBounds BoundLayers(size_t group, const MixedFamily& family, const StageDegrees& degrees);
   MixedCosts Costs(const MixedFamily& family);
   // Cells that Costs has made so far: tables that families share are made once as long as one of
   // their costs is there.
@@ -113,8 +121,8 @@ class MixedCoster {
  private:
   using TableKey = std::tuple<size_t, StageDegrees, int, Recompute>;
 
-  std::shared_ptr<const MixedStageTable> Table(size_t group, const MixedFamily& family);
-  MixedStageTable MakeTable(size_t group, const MixedFamily& family);
+  std::shared_ptr<const MixedStageTable> Table(size_t lane, const MixedFamily& family);
+  MixedStageTable MakeTable(size_t lane, const MixedFamily& family);
   void SetSends(const MixedFamily& family, MixedCosts* costs) const;
 
   const MixedProblem& problem_;

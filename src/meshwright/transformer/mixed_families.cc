@@ -1,5 +1,6 @@
-// Families with differing degrees are found group by group: groups are given degrees, or none, as
-// long as the fastest degrees of the groups that are left make a useful bound possible.
+// Families with differing degrees are found group by group: groups are given degrees, or none, or
+// two of them, as long as the fastest degrees of the groups that are left make a useful bound
+// possible.
 
 #include "meshwright/transformer/mixed_families.h"
 
@@ -31,20 +32,16 @@ std::vector<int64_t> DivisorsOf(int64_t number) {
   return low;
 }
 
-// Seconds of a pipeline at least whose slowest stage takes as much for both passes, of which
-// `share` is forward at most, and all stages `pass` (mixed_schedule.h).
-double LeastPipeline(int64_t micro_batches, int64_t stages, double slowest, double pass,
-                     double share) {
-  const double m = static_cast<double>(micro_batches);
-  const double fewer = static_cast<double>(std::min(micro_batches, stages) - 1) * share;
-  return std::max(m * slowest, pass + (m - 1 - fewer) * slowest);
-}
-
 bool Allows(const std::optional<int64_t>& fix, int64_t value) {
   return !fix.has_value() || *fix == value;
 }
 
 }  // namespace
+
+double LeastLanePrice(const NodeGroup& group, const StageDegrees& degrees) {
+  return LeastStagePrice(group, degrees) / static_cast<double>(degrees.devices()) *
+         static_cast<double>(MixedNodes(group, degrees, 1) * group.cluster.devices_per_node);
+}
 
 double LeastStagePrice(const NodeGroup& group, const StageDegrees& degrees) {
   const double price =
@@ -110,72 +107,46 @@ bool MixedFamilySpace::Takes(const StageDegrees& degrees, const Choice& choice) 
   return problem_.takes(StageConfiguration(degrees, family, problem_.precision));
 }
 
-MixedFamilySpace::Option MixedFamilySpace::Cost(size_t group, const MixedFamily& family) {
-  Option option;
-  option.degrees = family.degrees[group];
+MixedLane MixedFamilySpace::Cost(size_t group, const StageDegrees& degrees, const Choice& choice) {
+  MixedLane lane;
+  lane.group = group;
+  lane.degrees = degrees;
   const NodeGroup& nodes = problem_.cluster.groups[group];
-  option.slots = std::min(MixedSlots(nodes, option.degrees), layers_);
-  const auto [known, is_new] = layer_bounds_.try_emplace({group, option.degrees, family.recompute});
-  if (is_new) known->second = coster_.BoundLayers(group, family);
-  option.layer_seconds = known->second.seconds;
-  option.forward_share = known->second.forward_share;
-  option.layer_dollars = option.layer_seconds * LeastStagePrice(nodes, option.degrees) / 3600;
-  return option;
+  lane.slots = std::min(MixedSlots(nodes, degrees), layers_);
+  const auto [known, is_new] = layer_bounds_.try_emplace({group, degrees, choice.zero, choice.recompute});
+  if (is_new) {
+    MixedFamily family;
+    family.zero = choice.zero;
+    family.recompute = choice.recompute;
+    known->second = coster_.BoundLayers(group, family, degrees);
+  }
+  lane.layer_seconds = known->second.seconds;
+  lane.forward_share = known->second.forward_share;
+  lane.update_seconds = known->second.update;
+  lane.fixed_seconds = known->second.fixed;
+  lane.layer_dollars = lane.layer_seconds * LeastStagePrice(nodes, degrees) / 3600;
+  return lane;
 }
 
-// The least seconds from `least` on in which so many of the fastest stages can take all layers,
-// each a whole number of them.
-double MixedFamilySpace::WholeLayers(const std::vector<const Option*>& fastest, int64_t stages,
-                                     int64_t layers, double least) {
-  constexpr double kAlmostNone = 1e-9;  // of a layer, that rounding may lack
-  while (true) {
-    int64_t taken = 0, open = stages;
-    double next = kInfinity;
-    for (const Option* option : fastest) {
-      const int64_t each = static_cast<int64_t>(least / option->layer_seconds + kAlmostNone);
-      const int64_t count = std::min(open, option->slots);
-      open -= count;
-      taken += count * each;
-      if (count > 0) {
-        next = std::min(next, static_cast<double>(each + 1) * option->layer_seconds);
-      }
+// All layers on the fastest stages, and where they are cheapest.
+void MixedFamilySpace::Bound(const std::vector<MixedLane>& lanes, MixedFamilyRecord* record) const {
+  double least_dollars = kInfinity, others = 0, rate = 0;
+  for (const MixedLane& lane : lanes) least_dollars = std::min(least_dollars, lane.layer_dollars);
+  if (record->all_lanes) {
+    // A layer at least lies on each lane, and a stage's nodes are paid for the whole step.
+    for (const MixedLane& lane : lanes) {
+      others += lane.layer_dollars - least_dollars;
+      rate += LeastLanePrice(problem_.cluster.groups[lane.group], lane.degrees);
     }
-    if (taken >= layers) return least;
-    least = next;
   }
-}
-
-// The fastest stages, perfectly balanced, as many as are best; and all layers where they are
-// cheapest.
-void MixedFamilySpace::Bound(const std::vector<Option>& used, MixedFamilyRecord* record) const {
-  std::vector<const Option*> fastest;
-  double least_dollars = kInfinity;
-  for (const Option& option : used) {
-    fastest.push_back(&option);
-    least_dollars = std::min(least_dollars, option.layer_dollars);
-  }
-  std::sort(fastest.begin(), fastest.end(),
-            [](const Option* a, const Option* b) { return a->layer_seconds < b->layer_seconds; });
-  const int64_t micro_batches = problem_.workload.global_batch / record->family.together();
-  const double layers = static_cast<double>(layers_);
-  double share = 0;
-  for (const Option& option : used) share = std::max(share, option.forward_share);
-  const double pass = layers * fastest.front()->layer_seconds;  // of a micro-batch
+  const int64_t micro_batches = problem_.workload.global_batch / lanes.front().degrees.together();
   const int64_t most = std::min(layers_, problem_.fixes.pp.value_or(layers_));
-  double speed = 0, least = kInfinity;
-  int64_t stages = 0;
-  for (const Option* option : fastest) {
-    for (int64_t i = 0; i < option->slots && stages < most; ++i) {
-      ++stages;
-      speed += 1 / option->layer_seconds;
-      least = std::min(
-          least, LeastPipeline(micro_batches, stages,
-                               WholeLayers(fastest, stages, layers_, layers / speed), pass, share));
-    }
-  }
-  record->seconds = least * (1 - kFamilyRounding);
-  record->dollars =
-      layers * static_cast<double>(micro_batches) * least_dollars * (1 - kFamilyRounding);
+  record->seconds =
+      LeastFamilySeconds(problem_.cluster.groups, lanes, {layers_, micro_batches, most}) *
+      (1 - kFamilyRounding);
+  const double all = static_cast<double>(layers_) * least_dollars + others;
+  record->dollars = std::max(static_cast<double>(micro_batches) * all * (1 - kFamilyRounding),
+                             record->seconds * rate / 3600);
 }
 
 std::vector<MixedFamilyRecord> MixedFamilySpace::Common() {
@@ -201,15 +172,12 @@ std::vector<MixedFamilyRecord> MixedFamilySpace::Common() {
         if ((choice.zero > 0 && degrees.dp == 1) || !Takes(degrees, choice)) continue;
         MixedFamilyRecord record;
         record.family = {std::vector<StageDegrees>(groups.size()), choice.zero, choice.recompute};
-        std::vector<Option> used;
+        std::vector<MixedLane> used;
         for (const size_t group : members) {
+          const MixedLane lane = Cost(group, degrees, choice);
+          if (lane.layer_seconds == kInfinity) continue;
           record.family.degrees[group] = degrees;
-          const Option option = Cost(group, record.family);
-          if (option.layer_seconds < kInfinity) {
-            used.push_back(option);
-          } else {
-            record.family.degrees[group] = {};
-          }
+          used.push_back(lane);
         }
         if (used.empty()) continue;
         Bound(used, &record);
@@ -223,36 +191,72 @@ std::vector<MixedFamilyRecord> MixedFamilySpace::Common() {
 // Goes through the families of one number of sequences and one choice of the rest.
 class MixedFamilySpace::Chooser {
  public:
-  Chooser(MixedFamilySpace& space, const DifferingSinks& sinks, int64_t together,
+  Chooser(MixedFamilySpace& space, const Sinks& sinks, Kind kind, int64_t together,
           const Choice& choice)
       : space_(space),
         sinks_(sinks),
+        kind_(kind),
+        choice_(choice),
         micro_batches_(space.problem_.workload.global_batch / together),
         work_(static_cast<double>(space.layers_ * micro_batches_)),
         count_(space.problem_.cluster.groups.size()),
+        most_stages_(std::min(space.layers_, space.problem_.fixes.pp.value_or(space.layers_))),
         options_(count_),
+        least_layer_(count_, kInfinity),
+        least_update_(count_, kInfinity),
+        chosen_(count_),
         fastest_(count_ + 1),
         cheapest_(count_ + 1, kInfinity) {
-    record_.family = {std::vector<StageDegrees>(count_), choice.zero, choice.recompute};
-    record_.all_groups = true;
     for (size_t group = count_; group-- > 0;) {
+      ListOptions(group, together);
+      fastest_[group] = fastest_[group + 1];
       cheapest_[group] = cheapest_[group + 1];
-      double speed = 0;
-      for (const StageDegrees& degrees : space.Options(group, together)) {
-        MixedFamily family = record_.family;
-        family.degrees[group] = degrees;
-        const Option option = space.Cost(group, family);
-        if (option.layer_seconds == kInfinity) continue;
-        options_[group].push_back(option);
-        least_layer_ = std::min(least_layer_, option.layer_seconds);
-        share_ = std::max(share_, option.forward_share);
-        speed = std::max(speed, option.speed());
-        cheapest_[group] = std::min(cheapest_[group], option.layer_dollars);
-      }
-      fastest_[group] = fastest_[group + 1] + speed;
       // Where the effort does not suffice, the fastest have been gone through.
       std::stable_sort(options_[group].begin(), options_[group].end(),
-                       [](const Option& a, const Option& b) { return a.speed() > b.speed(); });
+                       [](const Option& a, const Option& b) { return a.speed > b.speed; });
+      if (!options_[group].empty()) fastest_[group] += options_[group].front().speed;
+      for (const Option& option : options_[group]) {
+        cheapest_[group] = std::min(cheapest_[group], option.dollars);
+      }
+    }
+  }
+
+  void Run(int64_t* effort) { Decide(0, 0, kInfinity, effort); }
+
+ private:
+  // The lanes that a group may have: one, or two that share its nodes.
+  struct Option {
+    std::vector<MixedLane> lanes;
+    double speed = 0;          // layers in a second, of all its nodes
+    double dollars = 0;        // of a layer at least
+    double layer_seconds = 0;  // of the fastest stage
+  };
+
+  void ListOptions(size_t group, int64_t together) {
+    const NodeGroup& nodes = space_.problem_.cluster.groups[group];
+    std::vector<MixedLane> lanes;
+    for (const StageDegrees& degrees : space_.Options(group, together)) {
+      const MixedLane lane = space_.Cost(group, degrees, choice_);
+      if (lane.layer_seconds == kInfinity) continue;
+      lanes.push_back(lane);
+      least_layer_[group] = std::min(least_layer_[group], lane.layer_seconds);
+      least_update_[group] = std::min(least_update_[group], lane.update_seconds);
+      share_ = std::max(share_, lane.forward_share);
+    }
+    std::vector<Option>& options = options_[group];
+    for (const MixedLane& lane : lanes) {
+      options.push_back({{lane}, lane.speed(), lane.layer_dollars, lane.layer_seconds});
+    }
+    if (kind_ == Kind::kByGroup) return;
+    for (size_t a = 0; a < lanes.size(); ++a) {
+      for (size_t b = a + 1; b < lanes.size(); ++b) {
+        const double speed = MostSharedSpeed(nodes, lanes[a], lanes[b], space_.layers_);
+        if (speed == 0) continue;  // there are too few nodes for both
+        options.push_back({{lanes[a], lanes[b]},
+                           speed,
+                           std::min(lanes[a].layer_dollars, lanes[b].layer_dollars),
+                           std::min(lanes[a].layer_seconds, lanes[b].layer_seconds)});
+      }
     }
   }
 
@@ -263,62 +267,102 @@ class MixedFamilySpace::Chooser {
     const double all = speed + fastest_[group];
     if (all <= 0) return;
     double least_seconds = work_ / all * kRounding;
-    const double least_dollars = work_ * std::min(dollars, cheapest_[group]) * kRounding;
+    const double cheapest = std::min(dollars, cheapest_[group]);
+    double others = 0, rate = 0;  // as in Bound
+    for (const MixedLane& lane : lanes_) {
+      others += lane.layer_dollars - cheapest;
+      rate += LeastLanePrice(space_.problem_.cluster.groups[lane.group], lane.degrees);
+    }
+    double least_dollars =
+        (work_ * cheapest + static_cast<double>(micro_batches_) * others) * kRounding;
     if (!sinks_.useful(least_seconds, least_dollars)) return;
-    least_seconds = std::max(least_seconds, LeastOfPipelines(all) * kRounding);
+    least_seconds = std::max(least_seconds, LeastFrom(group) * kRounding);
+    least_dollars = std::max(least_dollars, least_seconds * rate / 3600);
     if (!sinks_.useful(least_seconds, least_dollars)) return;
     if (--*effort < 0) return sinks_.left_out(least_seconds, least_dollars);
     if (group == count_) return Keep();
     for (const Option& option : options_[group]) {
-      record_.family.degrees[group] = option.degrees;
-      used_.push_back(option);
-      Decide(group + 1, speed + option.speed(), std::min(dollars, option.layer_dollars), effort);
-      used_.pop_back();
+      chosen_[group] = &option;
+      lanes_.insert(lanes_.end(), option.lanes.begin(), option.lanes.end());
+      Decide(group + 1, speed + option.speed, std::min(dollars, option.dollars), effort);
+      lanes_.resize(lanes_.size() - option.lanes.size());
     }
-    record_.family.degrees[group] = {};
+    chosen_[group] = nullptr;
     Decide(group + 1, speed, dollars, effort);
   }
 
- private:
-  // Of pipelines with any number of stages that deal with so many layers in a second together.
-  double LeastOfPipelines(double speed) const {
-    const double layers = static_cast<double>(space_.layers_);
-    double least = kInfinity;
-    for (int64_t stages = 1; stages <= space_.layers_; ++stages) {
-      const double slowest = layers / std::min(speed, static_cast<double>(stages) / least_layer_);
-      least = std::min(
-          least, LeastPipeline(micro_batches_, stages, slowest, layers * least_layer_, share_));
+  // Of pipelines on the decided lanes and on what there may be on the groups from `group` on.
+  double LeastFrom(size_t group) {
+    pools_.clear();
+    double update = kInfinity, fixed = 0;
+    for (size_t decided = 0; decided < group; ++decided) {
+      if (chosen_[decided] == nullptr) continue;
+      for (const MixedLane& lane : chosen_[decided]->lanes) {
+        update = std::min(update, lane.update_seconds);
+        fixed = std::max(fixed, lane.fixed_seconds);
+      }
+      pools_.push_back({chosen_[decided]->layer_seconds, chosen_[decided]->speed});
     }
-    return least;
+    for (size_t open = group; open < count_; ++open) {
+      if (options_[open].empty()) continue;
+      pools_.push_back({least_layer_[open], options_[open].front().speed});
+      update = std::min(update, least_update_[open]);
+    }
+    std::sort(pools_.begin(), pools_.end(), [](const StagePool& a, const StagePool& b) {
+      return a.layer_seconds < b.layer_seconds;
+    });
+    return LeastPooledSeconds(pools_, {space_.layers_, micro_batches_, most_stages_}, share_) +
+           update + fixed;
   }
 
   void Keep() {
-    if (used_.size() < 2 || record_.family.Common().has_value()) return;
+    if (lanes_.size() < 2) return;
+    MixedFamilyRecord record;
+    record.all_lanes = true;
+    MixedFamily& family = record.family;
+    family.zero = choice_.zero;
+    family.recompute = choice_.recompute;
+    bool replicas = false;
+    for (const MixedLane& lane : lanes_) {
+      family.degrees.push_back(lane.degrees);
+      family.groups.push_back(static_cast<int32_t>(lane.group));
+      replicas = replicas || lane.degrees.dp > 1;
+    }
     // Where no stage has replicas ZeRO changes nothing.
-    const bool replicas = std::any_of(used_.begin(), used_.end(),
-                                      [](const Option& option) { return option.degrees.dp > 1; });
-    if (record_.family.zero > 0 && !replicas) return;
-    space_.Bound(used_, &record_);
-    if (sinks_.useful(record_.seconds, record_.dollars)) sinks_.keep(record_);
+    if (family.zero > 0 && !replicas) return;
+    const bool mine = kind_ == Kind::kByStage ? family.ByStage() : !family.Common().has_value();
+    if (!mine) return;
+    space_.Bound(lanes_, &record);
+    if (sinks_.useful(record.seconds, record.dollars)) sinks_.keep(record);
   }
 
   MixedFamilySpace& space_;
-  const DifferingSinks& sinks_;
+  const Sinks& sinks_;
+  const Kind kind_;
+  const Choice choice_;
   const int64_t micro_batches_;
   const double work_;
-  double least_layer_ = kInfinity, share_ = 0;  // of all options
+  double share_ = 0;  // of all options
   const size_t count_;
+  const int64_t most_stages_;
   std::vector<std::vector<Option>> options_;  // by group
+  std::vector<double> least_layer_, least_update_;
+  std::vector<const Option*> chosen_;  // of decided groups; null: none
+  std::vector<StagePool> pools_;
   std::vector<double> fastest_, cheapest_;    // of groups from here on
-  std::vector<Option> used_;
-  MixedFamilyRecord record_;
+  std::vector<MixedLane> lanes_;              // of the groups that are decided
 };
 
-void MixedFamilySpace::Differing(int64_t effort, const DifferingSinks& sinks) {
-  if (problem_.alike || problem_.cluster.groups.size() == 1) return;
+void MixedFamilySpace::Differing(Kind kind, int64_t effort, const Sinks& sinks) {
+  if (problem_.alike || (kind == Kind::kByGroup && problem_.cluster.groups.size() == 1)) return;
+  // Each has its part, and what those before it left.
+  int64_t parts = static_cast<int64_t>(together_.size() * choices_.size());
   for (const int64_t together : together_) {
     for (const Choice& choice : choices_) {
-      Chooser(*this, sinks, together, choice).Decide(0, 0, kInfinity, &effort);
+      int64_t part = effort / parts--;
+      effort -= part;
+      Chooser(*this, sinks, kind, together, choice).Run(&part);
+      effort += std::max<int64_t>(0, part);
     }
   }
 }

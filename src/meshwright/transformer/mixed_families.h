@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "meshwright/transformer/mixed_costs.h"
+#include "meshwright/transformer/mixed_family_bound.h"
 #include "meshwright/transformer/mixed_problem.h"
 
 // The degrees that plans over groups of nodes can have, and bounds that need no tables.
@@ -17,8 +18,8 @@ namespace meshwright::transformer {
 // What is searched at once.
 struct MixedFamilyRecord {
   MixedFamily family;
-  // Every group that the family uses has at least one stage: what has fewer is another family's.
-  bool all_groups = false;
+  // Every lane that the family uses has at least one stage: what has fewer is another family's.
+  bool all_lanes = false;
   // No plan of the family takes a step of less, or costs less.
   double seconds = 0, dollars = 0;
 };
@@ -42,30 +43,22 @@ class MixedFamilySpace {
   // Families with the same degrees on all groups that can have them.
   std::vector<MixedFamilyRecord> Common();
 
-  // Families in which groups differ, one after the other. Effort is counted in partial families.
-  struct DifferingSinks {
+  // Other families, one after the other: those in which groups differ, or in which at least one
+  // group has stages of two different degrees. Effort is counted in partial families.
+  enum class Kind { kByGroup, kByStage };
+  struct Sinks {
     // Whether plans of at least so many seconds and dollars can be of use.
     std::function<bool(double seconds, double dollars)> useful;
     std::function<void(const MixedFamilyRecord&)> keep;
     // Bounds of families that are not kept because the effort ended.
     std::function<void(double seconds, double dollars)> left_out;
   };
-  void Differing(int64_t effort, const DifferingSinks& sinks);
+  void Differing(Kind kind, int64_t effort, const Sinks& sinks);
 
  private:
-  struct Option {
-    StageDegrees degrees;
-    int64_t slots = 0;
-    double layer_seconds = 0;  // of both passes of the fastest layer
-    double layer_dollars = 0;
-    double forward_share = 0;  // of a stage's passes, at most
-    double speed() const { return static_cast<double>(slots) / layer_seconds; }
-  };
   class Chooser;
-  static double WholeLayers(const std::vector<const Option*>& fastest, int64_t stages,
-                            int64_t layers, double least);
-  Option Cost(size_t group, const MixedFamily& family);
-  void Bound(const std::vector<Option>& used, MixedFamilyRecord* record) const;
+  MixedLane Cost(size_t group, const StageDegrees& degrees, const Choice& choice);
+  void Bound(const std::vector<MixedLane>& lanes, MixedFamilyRecord* record) const;
   bool Takes(const StageDegrees& degrees, const Choice& choice) const;
 
   const MixedProblem& problem_;
@@ -74,11 +67,14 @@ class MixedFamilySpace {
   std::vector<int64_t> tensor_degrees_, together_;
   std::vector<int64_t> divisors_;  // of the batch
   std::vector<Choice> choices_;
-  std::map<std::tuple<size_t, StageDegrees, Recompute>, MixedCoster::LayerBounds> layer_bounds_;
+  std::map<std::tuple<size_t, StageDegrees, int, Recompute>, MixedCoster::LayerBounds>
+      layer_bounds_;
 };
 
 // Dollars an hour of a stage at least: its share of nodes at the best price; 0 where none is known.
 double LeastStagePrice(const NodeGroup& group, const StageDegrees& degrees);
+// ... of the nodes of one stage, which are paid for whole.
+double LeastLanePrice(const NodeGroup& group, const StageDegrees& degrees);
 
 }  // namespace meshwright::transformer
 

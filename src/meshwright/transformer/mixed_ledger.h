@@ -14,7 +14,7 @@ namespace meshwright::transformer {
 // What rounding may add to a bound.
 inline constexpr double kMixedBoundRounding = 1e-12;
 
-// Numbers of stages on each group, of a family.
+// Numbers of stages on each lane, of a family.
 struct MixedState {
   size_t family = 0;
   StageCounts stages = {};

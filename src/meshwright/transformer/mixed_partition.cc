@@ -10,15 +10,15 @@ constexpr double kNoPartition = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-MixedPartitioner::MixedPartitioner(const MixedCosts& costs, const std::vector<int32_t>& groups)
+MixedPartitioner::MixedPartitioner(const MixedCosts& costs, const std::vector<int32_t>& lanes)
     : costs_(costs),
-      groups_(groups),
-      sums_((groups.size() + 1) * (costs.layers() + 1)),
-      taken_((groups.size() + 1) * (costs.layers() + 1)) {}
+      lanes_(lanes),
+      sums_((lanes.size() + 1) * (costs.layers() + 1)),
+      taken_((lanes.size() + 1) * (costs.layers() + 1)) {}
 
 bool MixedPartitioner::Solve(double cap, std::vector<MixedStage>* stages, double* sum) {
   const int64_t layers = costs_.layers(), width = layers + 1;
-  const int64_t count = static_cast<int64_t>(groups_.size());
+  const int64_t count = static_cast<int64_t>(lanes_.size());
   if (count > layers) return false;
   std::fill(sums_.begin(), sums_.end(), kNoPartition);
   sums_[count * width + layers] = 0;
@@ -30,7 +30,7 @@ bool MixedPartitioner::Solve(double cap, std::vector<MixedStage>* stages, double
       double best = kNoPartition;
       int32_t taken = 0;
       for (int64_t n = 1; first + n <= layers - (count - 1 - i); ++n) {
-        const MixedCell& cell = costs_.Cell(groups_[i], first, n);
+        const MixedCell& cell = costs_.Cell(lanes_[i], first, n);
         if (cell.most_in_flight < in_flight || cell.both() > cap) break;
         ++effort_;
         const double all = cell.both() + behind[first + n];
@@ -50,7 +50,7 @@ bool MixedPartitioner::Solve(double cap, std::vector<MixedStage>* stages, double
   int64_t first = 0;
   for (int64_t i = 0; i < count; ++i) {
     const int32_t taken = taken_[i * width + first];
-    stages->push_back({groups_[i], taken});
+    stages->push_back({lanes_[i], taken});
     first += taken;
   }
   return true;

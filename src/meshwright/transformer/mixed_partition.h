@@ -8,13 +8,13 @@
 
 namespace meshwright::transformer {
 
-// The layers of each stage where the groups of all stages are decided, by dynamic programming from
+// The layers of each stage where the lanes of all stages are decided, by dynamic programming from
 // the last stage to the first: of the partitions without a stage slower than a cap, one with the
 // least sum of both passes over all stages. What is sent does not depend on the partition.
 class MixedPartitioner {
  public:
-  // Both must outlive it; `groups` in the order of the pipeline.
-  MixedPartitioner(const MixedCosts& costs, const std::vector<int32_t>& groups);
+  // Both must outlive it; `lanes` in the order of the pipeline.
+  MixedPartitioner(const MixedCosts& costs, const std::vector<int32_t>& lanes);
 
   // False if there is none. `sum` is of both passes, `stages` (may be null) receives the partition.
   bool Solve(double cap, std::vector<MixedStage>* stages, double* sum);
@@ -22,7 +22,7 @@ class MixedPartitioner {
 
  private:
   const MixedCosts& costs_;
-  const std::vector<int32_t>& groups_;
+  const std::vector<int32_t>& lanes_;
   std::vector<double> sums_;    // by stage and first layer, of it and those behind
   std::vector<int32_t> taken_;  // ... and its number of layers
   int64_t effort_ = 0;

@@ -10,7 +10,7 @@
 namespace meshwright::transformer {
 namespace {
 
-constexpr int kMostOrders = 24;        // of groups, that are tried for a state
+constexpr int kMostOrders = 24;        // of lanes, that are tried for a state
 constexpr int kMostCaps = 6;           // on the slowest stage, of an order
 constexpr size_t kMostPolished = 40;   // stages of plans that single moves improve
 constexpr double kNearlyOfUse = 0.02;  // slower than the best, of orders that make others tried
@@ -32,8 +32,8 @@ double MixedPlanner::Try(const MixedAtHand& family, const MixedState& state,
 void MixedPlanner::Plan(const MixedAtHand& family, const MixedState& state) {
   at_ = family;
   std::vector<int32_t> present;
-  for (size_t group = 0; group < at_.costs->groups(); ++group) {
-    if (state.stages[group] > 0) present.push_back(static_cast<int32_t>(group));
+  for (size_t lane = 0; lane < at_.costs->lanes(); ++lane) {
+    if (state.stages[lane] > 0) present.push_back(static_cast<int32_t>(lane));
   }
   double best = PlanOrder(state, present);
   if (present.size() == 1) return;
@@ -47,10 +47,10 @@ void MixedPlanner::Plan(const MixedAtHand& family, const MixedState& state) {
 
 // The least seconds that were found.
 double MixedPlanner::PlanOrder(const MixedState& state, const std::vector<int32_t>& order) {
-  std::vector<int32_t> groups;
-  for (const int32_t group : order) groups.insert(groups.end(), state.stages[group], group);
-  const double count = static_cast<double>(groups.size());
-  MixedPartitioner partitioner(*at_.costs, groups);
+  std::vector<int32_t> lanes;
+  for (const int32_t lane : order) lanes.insert(lanes.end(), state.stages[lane], lane);
+  const double count = static_cast<double>(lanes.size());
+  MixedPartitioner partitioner(*at_.costs, lanes);
   const std::vector<double>& values = at_.bounds->values();
   double sum = 0;
   // The least cap that can be kept.
@@ -111,7 +111,7 @@ bool MixedPlanner::Fits(const std::vector<MixedStage>& stages) const {
   for (size_t i = stages.size(); i-- > 0;) {
     first -= stages[i].layers;
     in_flight = std::min(in_flight + 1, at_.costs->micro_batches());
-    if (at_.costs->Cell(stages[i].group, first, stages[i].layers).most_in_flight < in_flight) {
+    if (at_.costs->Cell(stages[i].lane, first, stages[i].layers).most_in_flight < in_flight) {
       return false;
     }
   }

@@ -9,7 +9,7 @@
 
 namespace meshwright::transformer {
 
-// Makes good plans of a state: for orders of the groups, the stages of each next to each other,
+// Makes good plans of a state: for orders of the lanes, the stages of each next to each other,
 // layers are dealt out by dynamic programming (mixed_partition.h) with caps on the slowest stage
 // from the least possible upwards, and the pipelines simulated.
 class MixedPlanner {
@@ -17,7 +17,7 @@ class MixedPlanner {
   // `ledger` must outlive it.
   explicit MixedPlanner(MixedLedger& ledger) : ledger_(ledger) {}
 
-  // The groups in their order and in the opposite order, and where that is nearly of use in every
+  // The lanes in their order and in the opposite order, and where that is nearly of use in every
   // order.
   void Plan(const MixedAtHand& family, const MixedState& state);
   // Simulates one plan of the state; returns its seconds.

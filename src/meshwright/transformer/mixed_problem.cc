@@ -1,9 +1,19 @@
 #include "meshwright/transformer/mixed_problem.h"
 
+#include <set>
+
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 
 namespace meshwright::transformer {
+
+bool MixedFamily::ByStage() const {
+  std::set<size_t> seen;
+  for (size_t lane = 0; lane < degrees.size(); ++lane) {
+    if (degrees[lane].used() && !seen.insert(Group(lane)).second) return true;
+  }
+  return false;
+}
 
 std::optional<StageDegrees> MixedFamily::Common() const {
   std::optional<StageDegrees> common;
@@ -35,12 +45,23 @@ Configuration StageConfiguration(const StageDegrees& degrees, const MixedFamily&
   return c;
 }
 
-int64_t MixedSlots(const NodeGroup& group, const StageDegrees& degrees) {
+int64_t MixedSlots(const NodeGroup& group, const StageDegrees& degrees, int64_t nodes) {
   if (!degrees.used()) return 0;
   const int64_t per_node = group.cluster.devices_per_node, devices = degrees.devices();
   if (per_node % degrees.tp != 0) return 0;
-  if (per_node % devices == 0) return group.cluster.nodes * (per_node / devices);
-  return devices % per_node == 0 ? group.cluster.nodes / (devices / per_node) : 0;
+  if (per_node % devices == 0) return nodes * (per_node / devices);
+  return devices % per_node == 0 ? nodes / (devices / per_node) : 0;
+}
+
+int64_t MixedSlots(const NodeGroup& group, const StageDegrees& degrees) {
+  return MixedSlots(group, degrees, group.cluster.nodes);
+}
+
+int64_t MixedNodes(const NodeGroup& group, const StageDegrees& degrees, int64_t stages) {
+  const int64_t per_node = group.cluster.devices_per_node, devices = degrees.devices();
+  if (devices >= per_node) return stages * (devices / per_node);
+  const int64_t each = per_node / devices;
+  return (stages + each - 1) / each;
 }
 
 namespace {

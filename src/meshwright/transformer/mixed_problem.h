@@ -14,19 +14,19 @@
 
 // Training a transformer as a pipeline over nodes of several types.
 //
-// Every stage lies on nodes of one group. All stages of a group have its tensor and data degree; a
-// stage takes tp dp devices: whole nodes, or an equal part of one; so where neither divides the
-// other the group cannot be used. Micro-batches are the same sequences on every stage: dp times the
-// sequences that a replica runs at once is one number for all groups. Stages of a group fill its
-// nodes one after the other, from the end of the pipeline: neighbours share a node where a stage is
-// part of one and the later is not the first in it. Which of a group's nodes are used makes no
-// difference.
+// Every stage lies on nodes of one group. The stages of a group that have the same tensor and data
+// degree are a lane, and nodes belong to one lane. A stage takes tp dp devices: whole nodes, or an
+// equal part of one; so where neither divides the other the group cannot have these degrees.
+// Micro-batches are the same sequences on every stage: dp times the sequences that a replica runs
+// at once is one number for all lanes. Stages of a lane fill its nodes one after the other, from
+// the end of the pipeline: neighbours share a node where a stage is part of one and the later is
+// not the first in it. Which of a group's nodes are used makes no difference.
 
 namespace meshwright::transformer {
 
-// Of all stages of a group.
+// Of all stages of a lane.
 struct StageDegrees {
-  int64_t tp = 0, dp = 0;   // 0: the group has no stages
+  int64_t tp = 0, dp = 0;   // 0: the lane has no stages
   int64_t micro_batch = 0;  // sequences that a replica runs at once
   bool used() const { return tp > 0; }
   int64_t devices() const { return tp * dp; }
@@ -36,22 +36,26 @@ struct StageDegrees {
 
 // What the stages of a plan have in common.
 struct MixedFamily {
-  std::vector<StageDegrees> degrees;  // by group
+  std::vector<StageDegrees> degrees;  // by lane
   int zero = 0;                       // 0 or 1: optimizer states over each stage's dp
   Recompute recompute = Recompute::kNone;
+  std::vector<int32_t> groups = {};  // by lane; empty: each group is one, in their order
 
-  // The degrees of the groups that are used, where these are the same; else none.
+  size_t Group(size_t lane) const { return groups.empty() ? lane : groups[lane]; }
+  // Whether some group has stages of different degrees.
+  bool ByStage() const;
+  // The degrees of the lanes that are used, where these are the same; else none.
   std::optional<StageDegrees> Common() const;
   // ZeRO's stage with these degrees: there is nothing to shard over without replicas.
   int ZeroOf(const StageDegrees& degrees) const { return degrees.dp > 1 ? zero : 0; }
-  // Sequences of a micro-batch; 0 if no group is used.
+  // Sequences of a micro-batch; 0 if no lane is used.
   int64_t together() const;
   friend auto operator<=>(const MixedFamily&, const MixedFamily&) = default;
 };
 
 // The first stage has the embedding as well, the last one the head.
 struct MixedStage {
-  int32_t group = 0;  // of MixedCluster::groups
+  int32_t lane = 0;  // of MixedFamily::degrees
   int32_t layers = 0;
   friend auto operator<=>(const MixedStage&, const MixedStage&) = default;
 };
@@ -87,8 +91,16 @@ struct MixedProblem {
 Configuration StageConfiguration(const StageDegrees& degrees, const MixedFamily& family,
                                  Precision precision);
 
-// Stages of these degrees that a group has nodes for; 0 if they cannot be aligned with its nodes.
+// The largest number of lanes of a plan.
+inline constexpr size_t kMostMixedLanes = 2 * kMostNodeGroups;
+
+// Stages of these degrees that so many nodes of a group have room for; 0 if they cannot be aligned
+// with nodes.
+int64_t MixedSlots(const NodeGroup& group, const StageDegrees& degrees, int64_t nodes);
+// ... all that there are.
 int64_t MixedSlots(const NodeGroup& group, const StageDegrees& degrees);
+// Nodes that so many stages take.
+int64_t MixedNodes(const NodeGroup& group, const StageDegrees& degrees, int64_t stages);
 
 // Errors: a fix that mixed clusters do not have, a profile of another model or of other devices,
 // more layers than are supported.

@@ -16,7 +16,7 @@ bool MixedProver::Prove(const MixedAtHand& family, const MixedState& state, int6
   at_ = family;
   state_ = &state;
   left_ = state.stages;
-  behind_.assign(at_.costs->groups(), 0);
+  behind_.assign(at_.costs->lanes(), 0);
   reversed_.clear();
   exhausted_ = false;
   Extend(at_.costs->layers(), PipelineBound(at_.costs->micro_batches()));
@@ -33,18 +33,18 @@ void MixedProver::Extend(int64_t layers, const PipelineBound& behind) {
     return;
   }
   const int64_t in_flight = std::min(costs.micro_batches(), behind.stages() + 1);
-  for (size_t group = 0; group < costs.groups() && !exhausted_; ++group) {
-    if (left_[group] == 0) continue;
+  for (size_t lane = 0; lane < costs.lanes() && !exhausted_; ++lane) {
+    if (left_[lane] == 0) continue;
     double send = 0;
     if (!reversed_.empty()) {
-      const int32_t next = reversed_.back().group;
-      send = costs.SendSeconds(group, next, behind_[next] - 1);
+      const int32_t next = reversed_.back().lane;
+      send = costs.SendSeconds(lane, next, behind_[next] - 1);
     }
-    --left_[group];
-    ++behind_[group];
+    --left_[lane];
+    ++behind_[lane];
     for (int64_t n = open == 1 ? layers : 1; n <= layers - (open - 1); ++n) {
       if (++steps_ >= most_steps_) exhausted_ = true;
-      const MixedCell& cell = costs.Cell(group, layers - n, n);
+      const MixedCell& cell = costs.Cell(lane, layers - n, n);
       if (exhausted_ || cell.most_in_flight < in_flight) break;
       PipelineBound next = behind;
       next.AddInFront({cell.forward, cell.backward, send, cell.update});
@@ -52,12 +52,12 @@ void MixedProver::Extend(int64_t layers, const PipelineBound& behind) {
       if (!at_.bounds->MayBeat(left_, layers - n, next, ledger_.Cutoff(state_->dollars_per_hour))) {
         continue;
       }
-      reversed_.push_back({static_cast<int32_t>(group), static_cast<int32_t>(n)});
+      reversed_.push_back({static_cast<int32_t>(lane), static_cast<int32_t>(n)});
       Extend(layers - n, next);
       reversed_.pop_back();
     }
-    ++left_[group];
-    --behind_[group];
+    ++left_[lane];
+    --behind_[lane];
   }
 }
 

@@ -11,7 +11,7 @@
 namespace meshwright::transformer {
 
 // Goes through all plans of states, stage by stage from the last to the first, over all orders of
-// groups and numbers of layers, as far as a bound on the stages so far and on what must come before
+// lanes and numbers of layers, as far as a bound on the stages so far and on what must come before
 // is of use. What is cut off cannot be better.
 class MixedProver {
  public:
@@ -28,7 +28,7 @@ class MixedProver {
   MixedLedger& ledger_;
   MixedPlanner& planner_;
   int64_t steps_ = 0, most_steps_ = 0;
-  // Of the state at hand: stages that are open, those decided, by group; the last stage first.
+  // Of the state at hand: stages that are open, those decided, by lane; the last stage first.
   MixedAtHand at_;
   const MixedState* state_ = nullptr;
   StageCounts left_ = {};

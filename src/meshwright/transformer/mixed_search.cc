@@ -1,9 +1,9 @@
-// Families of degrees, then states: how many stages lie on each group, which is all that matters of
+// Families of degrees, then states: how many stages lie on each lane, which is all that matters of
 // the nodes that are used, as those of a group are alike. So the work grows with numbers of nodes,
 // not with the ways to choose and order them.
 //
 // 1. Families in which all groups have the same degrees come first, then those in which they
-//    differ. A family is left out by the time that its stages, all of them, perfectly balanced,
+//    differ, then those in which a group has two lanes. A family is left out by the time that its stages, all of them, perfectly balanced,
 //    would take, and by the dollars that its layers cost on the cheapest group (mixed_families.h).
 // 2. Every state of the others has a bound (mixed_bounds.h) and a price (mixed_states.h). Those of
 //    use are planned in the order of promise (mixed_planner.h).
@@ -17,8 +17,8 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
 #include "meshwright/transformer/mixed_at_hand.h"
 #include "meshwright/transformer/mixed_families.h"
 #include "meshwright/transformer/mixed_ledger.h"
@@ -54,7 +54,11 @@ class MixedSearcher {
     Search(space_.Common(), 1);
     result.common_bound = ledger_.bound();
     // The best of these makes most of the others useless.
-    Search(DifferingFamilies(), kDifferingShare);
+    Search(DifferingFamilies(MixedFamilySpace::Kind::kByGroup), kDifferingShare);
+    result.by_group_bound = ledger_.bound();
+    if (options_.by_stage) {
+      Search(DifferingFamilies(MixedFamilySpace::Kind::kByStage), kDifferingShare);
+    }
     result.families = static_cast<int64_t>(families_.size());
     result.states = lister_.states();
     result.evaluated = planner_.evaluated();
@@ -82,13 +86,13 @@ class MixedSearcher {
   }
 
   // Of more than there is memory for, those with the least bounds.
-  std::vector<MixedFamilyRecord> DifferingFamilies() {
+  std::vector<MixedFamilyRecord> DifferingFamilies(MixedFamilySpace::Kind kind) {
     std::vector<MixedFamilyRecord> records;
     const auto before = [&](const MixedFamilyRecord& a, const MixedFamilyRecord& b) {
       return ledger_.by_cost() ? a.dollars < b.dollars : a.seconds < b.seconds;
     };
     space_.Differing(
-        options_.state_effort / kDifferingShare,
+        kind, options_.state_effort / kDifferingShare,
         {.useful = [&](double seconds, double dollars) { return ledger_.Useful(seconds, dollars); },
          .keep =
              [&](const MixedFamilyRecord& record) {
@@ -211,8 +215,8 @@ absl::Status CheckPrices(const MixedProblem& problem, const MixedSearchOptions& 
   }
   for (const NodeGroup& group : problem.cluster.groups) {
     if (PricePerHour(group, group.cluster.nodes).has_value()) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "no price of ", group.name,
+    return absl::InvalidArgumentError(StrCat(
+        group.place, group.place.empty() ? "" : ": ", "no price of ", group.name,
         " is known; give price_per_hour: ... (dollars a device) of the group in the cluster's "
         "file"));
   }

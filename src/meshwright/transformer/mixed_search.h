@@ -20,9 +20,11 @@ struct MixedSearchOptions {
   MixedObjective objective = MixedObjective::kTime;
   double steps = 1;  // of the whole run, which the limits are of
   std::optional<double> most_seconds = {}, most_dollars = {};
+  bool by_stage = true;  // stages of a group may have different degrees
   // How much work goes into listing what there is to plan, into plans, and into showing that there
   // are no better ones, counted in steps of the searches, so that results do not depend on the
-  // machine. That is for plans whose groups have the same degrees; a third of it is for the others.
+  // machine. That is for plans whose groups have the same degrees; a third of it is for those in
+  // which groups differ, and a third for those in which stages of a group do.
   int64_t state_effort = 15'000'000;
   int64_t plan_effort = 1'500'000'000;
   int64_t proof_effort = 80'000'000;
@@ -49,12 +51,13 @@ struct MixedResult {
   std::vector<MixedChoice> front;
   // No plan within the limits takes less: seconds a step, or with kCost dollars a step.
   double bound = 0;
-  double common_bound = 0;  // ... of those whose groups all have the same degrees
+  double common_bound = 0;    // ... of those whose groups all have the same degrees
+  double by_group_bound = 0;  // ... of those with the same degrees on all stages of a group
   bool proven = false;      // the front is exact
   // Every choice of nodes, with kPareto; those that were looked at first.
   std::vector<SubCluster> sub_clusters;
   int64_t families = 0;   // degrees and choices that all stages have in common
-  int64_t states = 0;     // numbers of stages on each group, of all families
+  int64_t states = 0;     // numbers of stages on each lane, of all families
   int64_t evaluated = 0;  // plans that were simulated
   int64_t proof_steps = 0;
 };

@@ -16,12 +16,24 @@ constexpr size_t kMostFamilyStates = 1024;
 
 }  // namespace
 
-// What a layer costs on a group at least, for each micro-batch.
-double MixedStateLister::LayerDollars(size_t group) const {
-  const double seconds = at_.bounds->LeastLayer(group);
+// What a layer costs on a lane at least, for each micro-batch.
+double MixedStateLister::LayerDollars(size_t lane) const {
+  const double seconds = at_.bounds->LeastLayer(lane);
   if (seconds == kInfinity) return kInfinity;
+  const MixedFamily& family = at_.record->family;
   return seconds *
-         LeastStagePrice(problem_.cluster.groups[group], at_.record->family.degrees[group]) / 3600;
+         LeastStagePrice(problem_.cluster.groups[family.Group(lane)], family.degrees[lane]) / 3600;
+}
+
+// Stages that a lane has room for beside those of its group's other lanes.
+int64_t MixedStateLister::Room(const StageCounts& stages, size_t lane) const {
+  const MixedCosts& costs = *at_.costs;
+  int64_t left = costs.GroupNodes(costs.Group(lane));
+  for (size_t other = 0; other < costs.lanes(); ++other) {
+    if (other == lane || costs.Group(other) != costs.Group(lane)) continue;
+    left -= costs.Nodes(other, stages[other]);
+  }
+  return costs.SlotsOn(lane, left);
 }
 
 std::vector<MixedState> MixedStateLister::Promising(const MixedAtHand& family) {
@@ -29,27 +41,28 @@ std::vector<MixedState> MixedStateLister::Promising(const MixedAtHand& family) {
   listed_.clear();
   const MixedCosts& costs = *at_.costs;
   for (const bool cheapest : {false, true}) {
-    std::vector<size_t> groups(costs.groups());
-    std::iota(groups.begin(), groups.end(), size_t{0});
-    const auto value = [&](size_t group) {
-      return cheapest ? LayerDollars(group) : at_.bounds->LeastLayer(group);
+    std::vector<size_t> lanes(costs.lanes());
+    std::iota(lanes.begin(), lanes.end(), size_t{0});
+    const auto value = [&](size_t lane) {
+      return cheapest ? LayerDollars(lane) : at_.bounds->LeastLayer(lane);
     };
-    std::stable_sort(groups.begin(), groups.end(),
+    std::stable_sort(lanes.begin(), lanes.end(),
                      [&](size_t a, size_t b) { return value(a) < value(b); });
     MixedState state;
     state.family = at_.index;
     int64_t count = 0;
-    for (const size_t group : groups) {
-      if (at_.record->all_groups && costs.slots(group) > 0) {
-        state.stages[group] = 1;
+    for (const size_t lane : lanes) {
+      if (at_.record->all_lanes && costs.slots(lane) > 0) {
+        state.stages[lane] = 1;
         ++count;
       }
     }
-    for (const size_t group : groups) {
-      for (int64_t n = state.stages[group] + 1; n <= costs.slots(group); ++n) {
+    for (const size_t lane : lanes) {
+      const int64_t room = Room(state.stages, lane);
+      for (int64_t n = state.stages[lane] + 1; n <= room; ++n) {
         if (count >= costs.layers()) break;
         ++count;
-        state.stages[group] = static_cast<int32_t>(n);
+        state.stages[lane] = static_cast<int32_t>(n);
         Add(&state);
       }
     }
@@ -64,11 +77,11 @@ std::vector<MixedState> MixedStateLister::All(const MixedAtHand& family) {
   state.family = at_.index;
   least_layer_dollars_ = kInfinity;
   order_.clear();
-  for (size_t group = 0; group < at_.costs->groups(); ++group) {
-    least_layer_dollars_ = std::min(least_layer_dollars_, LayerDollars(group));
-    order_.push_back(group);
+  for (size_t lane = 0; lane < at_.costs->lanes(); ++lane) {
+    least_layer_dollars_ = std::min(least_layer_dollars_, LayerDollars(lane));
+    order_.push_back(lane);
   }
-  // Where the effort does not suffice, what lies on the cheapest groups alone comes first.
+  // Where the effort does not suffice, what lies on the cheapest lanes alone comes first.
   std::stable_sort(order_.begin(), order_.end(),
                    [&](size_t a, size_t b) { return LayerDollars(a) > LayerDollars(b); });
   family_effort_ = 0;
@@ -89,14 +102,13 @@ bool MixedStateLister::Before(const MixedState& a, const MixedState& b) const {
                            : a.estimate < b.estimate;
 }
 
-// Decides the groups from order_[index] on; `open` stages may follow. `dollars` is what layers that
-// have to lie on the groups so far cost more than on the cheapest, for each micro-batch.
+// Decides the lanes from order_[index] on; `open` stages may follow. `dollars` is what layers that
+// have to lie on the lanes so far cost more than on the cheapest, for each micro-batch.
 void MixedStateLister::Decide(size_t index, int64_t open, double dollars, MixedState* state) {
   if (index == order_.size()) return Add(state);
-  const size_t group = order_[index];
-  const double before = state->dollars_per_hour;
-  const int64_t slots = at_.costs->slots(group), most = std::min(open, slots);
-  const int64_t least = at_.record->all_groups && slots > 0 ? 1 : 0;
+  const size_t lane = order_[index];
+  const int64_t room = Room(state->stages, lane), most = std::min(open, room);
+  const int64_t least = at_.record->all_lanes && at_.costs->slots(lane) > 0 ? 1 : 0;
   for (int64_t i = least; i <= most; ++i) {
     // What is fast comes first, or what is cheap.
     const int64_t n = options_.objective == MixedObjective::kTime ? most - (i - least) : i;
@@ -106,24 +118,34 @@ void MixedStateLister::Decide(size_t index, int64_t open, double dollars, MixedS
     }
     const double more =
         n == 0 ? dollars
-               : dollars + static_cast<double>(n) * (LayerDollars(group) - least_layer_dollars_);
-    state->stages[group] = static_cast<int32_t>(n);
-    state->dollars_per_hour =
-        before +
-        PricePerHour(problem_.cluster.groups[group], at_.costs->Nodes(group, n)).value_or(0);
+               : dollars + static_cast<double>(n) * (LayerDollars(lane) - least_layer_dollars_);
+    state->stages[lane] = static_cast<int32_t>(n);
+    SetPrice(state);
     if (!ledger_.recording() && !AnyUse(index, open - n, more, *state)) continue;
     Decide(index + 1, open - n, more, state);
   }
-  state->stages[group] = 0;
-  state->dollars_per_hour = before;
+  state->stages[lane] = 0;
 }
 
-// Whether the state can be of use if all groups behind have all the stages they can.
+void MixedStateLister::SetPrice(MixedState* state) const {
+  const MixedCosts& costs = *at_.costs;
+  state->nodes.assign(costs.groups(), 0);
+  for (size_t lane = 0; lane < costs.lanes(); ++lane) {
+    state->nodes[costs.Group(lane)] += costs.Nodes(lane, state->stages[lane]);
+  }
+  state->dollars_per_hour = 0;
+  for (size_t group = 0; group < costs.groups(); ++group) {
+    state->dollars_per_hour +=
+        PricePerHour(problem_.cluster.groups[group], state->nodes[group]).value_or(0);
+  }
+}
+
+// Whether the state can be of use if all lanes behind have all the stages they can.
 bool MixedStateLister::AnyUse(size_t index, int64_t open, double dollars,
                               const MixedState& state) const {
   StageCounts stages = state.stages;
   for (size_t i = index + 1; i < order_.size(); ++i) {
-    stages[order_[i]] = static_cast<int32_t>(std::min(open, at_.costs->slots(order_[i])));
+    stages[order_[i]] = static_cast<int32_t>(std::min(open, Room(state.stages, order_[i])));
   }
   if (!at_.bounds->MayFit(stages, at_.costs->layers(), 0)) return false;
   const size_t slowest = at_.bounds->LeastSlowest(stages, at_.costs->layers());
@@ -142,13 +164,7 @@ void MixedStateLister::Add(MixedState* state) {
   if (count == 0 || problem_.fixes.pp.value_or(count) != count) return;
   state->bound = at_.bounds->Seconds(state->stages);
   if (state->bound == kInfinity) return;
-  state->nodes.clear();
-  state->dollars_per_hour = 0;
-  for (size_t group = 0; group < at_.costs->groups(); ++group) {
-    state->nodes.push_back(at_.costs->Nodes(group, state->stages[group]));
-    state->dollars_per_hour +=
-        PricePerHour(problem_.cluster.groups[group], state->nodes.back()).value_or(0);
-  }
+  SetPrice(state);
   if (ledger_.recording()) ledger_.RecordBound(*state);
   const double cutoff = ledger_.Cutoff(state->dollars_per_hour);
   if (!ledger_.Open(state->bound, state->dollars_per_hour) ||

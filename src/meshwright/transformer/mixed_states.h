@@ -9,7 +9,7 @@
 
 namespace meshwright::transformer {
 
-// Lists how many stages may lie on each group of a family.
+// Lists how many stages may lie on each lane of a family.
 class MixedStateLister {
  public:
   // All must outlive it.
@@ -17,7 +17,7 @@ class MixedStateLister {
                    MixedLedger& ledger)
       : problem_(problem), options_(options), ledger_(ledger) {}
 
-  // As many stages as there may be on the fastest groups, or on the cheapest, and then on the next
+  // As many stages as there may be on the fastest lanes, or on the cheapest, and then on the next
   // ones: few of them, and among them good ones.
   std::vector<MixedState> Promising(const MixedAtHand& family);
   // All that can be of use, the most promising first. What there is no effort for is left open.
@@ -26,7 +26,9 @@ class MixedStateLister {
   int64_t states() const { return states_; }  // that All found, those that it dropped included
 
  private:
-  double LayerDollars(size_t group) const;
+  double LayerDollars(size_t lane) const;
+  int64_t Room(const StageCounts& stages, size_t lane) const;
+  void SetPrice(MixedState* state) const;
   void Decide(size_t index, int64_t open, double dollars, MixedState* state);
   bool AnyUse(size_t index, int64_t open, double dollars, const MixedState& state) const;
   void Add(MixedState* state);
@@ -40,7 +42,7 @@ class MixedStateLister {
   MixedAtHand at_;
   std::vector<MixedState> listed_;
   double least_layer_dollars_ = 0;
-  std::vector<size_t> order_;  // in which groups are decided
+  std::vector<size_t> order_;  // in which lanes are decided
   int64_t family_effort_ = 0;
 };
 

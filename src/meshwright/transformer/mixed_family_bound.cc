@@ -1,0 +1,221 @@
+// With t the slowest stage's time for both passes, p stages, M micro-batches and W the work of one of
+// these, a pipeline takes W + (M - 1) t - u F at least (mixed_schedule.h), u = min(p, M) - 1, F at
+// most a share f of t; so c t + W, c = M - 1 - f u. A larger t lets more layers lie on fast stages,
+// so that W falls, and c t + W is convex in t and piecewise linear: the least is at its corners.
+//
+// Of pools only the sum v of speeds is known. Stage i takes t_i <= t and has a layer at least, so its
+// speed r_i is 1 / t_i or more; the speed that is not used is the sum of (t - t_i) r_i = v t - L, L
+// being the layers. Then with g_i = t - t_i the sum of g_i / (t - g_i) is at most v t - L, and as g
+// is concave in that the sum of g_i is largest if all are equal. So with x = p + v t - L
+//
+//   W = p t - sum of g_i >= p^2 t / x,   c t + W >= (p^2 + p^2 (L - p) / x + c x + c (L - p)) / v,
+//
+// which is least for x = p sqrt((L - p) / c), and x is p or more.
+//
+// Where two lanes share a group's nodes, each way to divide these has a bound. Of many nodes the
+// ways are taken in ranges: of each range one lane has the most nodes, and the other what the least
+// of these leave.
+
+#include "meshwright/transformer/mixed_family_bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "meshwright/base/infinity.h"
+
+namespace meshwright::transformer {
+namespace {
+
+constexpr int64_t kMostRanges = 16;  // of ways to divide nodes, of all groups together
+
+// The least seconds from `least` on in which so many of the fastest stages can take all layers,
+// each a whole number of them.
+double WholeLayers(const std::vector<MixedLane>& fastest, int64_t stages, int64_t layers,
+                   double least) {
+  constexpr double kAlmostNone = 1e-9;  // of a layer, that rounding may lack
+  while (true) {
+    int64_t taken = 0, open = stages;
+    double next = kInfinity;
+    for (const MixedLane& lane : fastest) {
+      const int64_t each = static_cast<int64_t>(least / lane.layer_seconds + kAlmostNone);
+      const int64_t count = std::min(open, lane.slots);
+      open -= count;
+      taken += count * each;
+      if (count > 0) next = std::min(next, static_cast<double>(each + 1) * lane.layer_seconds);
+    }
+    if (taken >= layers) return least;
+    least = next;
+  }
+}
+
+// c of so many stages.
+double Factor(int64_t micro_batches, int64_t stages, double share) {
+  return static_cast<double>(micro_batches - 1) -
+         share * static_cast<double>(std::min(micro_batches, stages) - 1);
+}
+
+// Layers are dealt out to the fastest first: up to rate t - taken on each, which are in ascending
+// order of seconds a layer.
+struct Taker {
+  double layer_seconds = 0, rate = 0, taken = 0;
+};
+
+// The least of c t + work of all layers, for t from `least` on.
+double LeastWithWork(const std::vector<Taker>& takers, double layers, double c, double least) {
+  const auto value = [&](double t) {
+    double open = layers, work = 0;
+    for (const Taker& taker : takers) {
+      const double here = std::min(open, std::max(0.0, taker.rate * t - taker.taken));
+      work += here * taker.layer_seconds;
+      open -= here;
+    }
+    return c * t + work + open * takers.back().layer_seconds;
+  };
+  double best = value(least), rate = 0, taken = 0;
+  for (const Taker& taker : takers) {
+    rate += taker.rate;
+    taken += taker.taken;
+    const double corner = (layers + taken) / rate;
+    if (corner > least) best = std::min(best, value(corner));
+  }
+  return best;
+}
+
+// Of lanes that have their slots whatever the others have.
+double LeastOfSlots(std::vector<MixedLane> fastest, const MixedPipelines& pipelines) {
+  std::sort(fastest.begin(), fastest.end(), [](const MixedLane& a, const MixedLane& b) {
+    return a.layer_seconds < b.layer_seconds;
+  });
+  const double layers = static_cast<double>(pipelines.layers);
+  const double micro_batches = static_cast<double>(pipelines.micro_batches);
+  double share = 0;
+  for (const MixedLane& lane : fastest) share = std::max(share, lane.forward_share);
+  double speed = 0, least = kInfinity, first_layers = 0;
+  int64_t stages = 0;
+  std::vector<Taker> takers;
+  for (const MixedLane& lane : fastest) {
+    takers.push_back({lane.layer_seconds, 0, 0});
+    for (int64_t i = 0; i < lane.slots && stages < pipelines.most_stages; ++i) {
+      ++stages;
+      speed += 1 / lane.layer_seconds;
+      first_layers += lane.layer_seconds;
+      takers.back().rate += 1 / lane.layer_seconds;
+      takers.back().taken += 1;
+      const double slowest =
+          std::max(lane.layer_seconds,
+                   WholeLayers(fastest, stages, pipelines.layers, layers / speed));
+      if (micro_batches * slowest >= least) continue;
+      const double all =
+          first_layers + LeastWithWork(takers, layers - static_cast<double>(stages),
+                                       Factor(pipelines.micro_batches, stages, share), slowest);
+      least = std::min(least, std::max(micro_batches * slowest, all));
+    }
+  }
+  return least;
+}
+
+class NodeDivider {
+ public:
+  NodeDivider(const std::vector<NodeGroup>& groups, std::vector<MixedLane> lanes,
+              const MixedPipelines& pipelines)
+      : groups_(groups), lanes_(std::move(lanes)), pipelines_(pipelines) {
+    const int64_t shared = Shared();
+    while (Power(ranges_, shared) > kMostRanges) --ranges_;
+  }
+
+  double Least(size_t lane) {
+    if (lane == lanes_.size()) return LeastOfSlots(lanes_, pipelines_);
+    if (!SharesWithNext(lane)) return Least(lane + 1);
+    MixedLane &a = lanes_[lane], &b = lanes_[lane + 1];
+    const NodeGroup& group = groups_[a.group];
+    const int64_t first = MixedNodes(group, a.degrees, 1);
+    const int64_t last = group.cluster.nodes - MixedNodes(group, b.degrees, 1);
+    const int64_t ways = last - first + 1, ranges = std::min(ranges_, ways);
+    double least = kInfinity;
+    for (int64_t i = 0; i < ranges; ++i) {
+      const int64_t from = first + ways * i / ranges, to = first + ways * (i + 1) / ranges - 1;
+      a.slots = std::min(pipelines_.layers, MixedSlots(group, a.degrees, to));
+      b.slots =
+          std::min(pipelines_.layers, MixedSlots(group, b.degrees, group.cluster.nodes - from));
+      least = std::min(least, Least(lane + 2));
+    }
+    return least;
+  }
+
+ private:
+  static int64_t Power(int64_t base, int64_t exponent) {
+    int64_t power = 1;
+    for (; exponent > 0; --exponent) power *= base;
+    return power;
+  }
+  bool SharesWithNext(size_t lane) const {
+    return lane + 1 < lanes_.size() && lanes_[lane].group == lanes_[lane + 1].group;
+  }
+  int64_t Shared() const {
+    int64_t shared = 0;
+    for (size_t lane = 0; lane < lanes_.size(); ++lane) shared += SharesWithNext(lane) ? 1 : 0;
+    return shared;
+  }
+
+  const std::vector<NodeGroup>& groups_;
+  std::vector<MixedLane> lanes_;
+  const MixedPipelines& pipelines_;
+  int64_t ranges_ = kMostRanges;  // of a group's ways
+};
+
+}  // namespace
+
+double LeastPooledSeconds(const std::vector<StagePool>& pools, const MixedPipelines& pipelines,
+                          double forward_share) {
+  const double layers = static_cast<double>(pipelines.layers);
+  double speed = 0;
+  std::vector<Taker> takers;
+  for (const StagePool& pool : pools) {
+    speed += pool.speed;
+    takers.push_back({pool.layer_seconds, pool.speed, 0});
+  }
+  const double slowest = layers / speed;
+  double least = kInfinity, with_work = 0;
+  int64_t block = 0;  // of numbers of stages: what the last of them leaves is of all
+  for (int64_t stages = 1; stages <= pipelines.most_stages; ++stages) {
+    if (stages > block) {
+      block = std::min(2 * stages, pipelines.most_stages);
+      with_work = LeastWithWork(
+          takers, layers, Factor(pipelines.micro_batches, block, forward_share), slowest);
+    }
+    if (with_work >= least) continue;
+    const double c = Factor(pipelines.micro_batches, stages, forward_share);
+    const double p = static_cast<double>(stages), others = layers - p;
+    const double x = c > 0 ? std::max(p, p * std::sqrt(others / c)) : kInfinity;
+    const double balanced = (p * p + p * p * others / x + (c > 0 ? c * x : 0) + c * others) / speed;
+    least = std::min(least, std::max(balanced, with_work));
+  }
+  return std::max(least, static_cast<double>(pipelines.micro_batches) * slowest);
+}
+
+double LeastFamilySeconds(const std::vector<NodeGroup>& groups, std::vector<MixedLane> lanes,
+                          const MixedPipelines& pipelines) {
+  double update = kInfinity, fixed = 0;
+  for (const MixedLane& lane : lanes) {
+    update = std::min(update, lane.update_seconds);
+    fixed = std::max(fixed, lane.fixed_seconds);
+  }
+  return NodeDivider(groups, std::move(lanes), pipelines).Least(0) + update + fixed;
+}
+
+double MostSharedSpeed(const NodeGroup& group, const MixedLane& a, const MixedLane& b,
+                       int64_t layers) {
+  const int64_t nodes = group.cluster.nodes;
+  double most = 0;
+  for (int64_t n = MixedNodes(group, a.degrees, 1); n <= nodes - MixedNodes(group, b.degrees, 1);
+       ++n) {
+    const auto slots = [&](const MixedLane& lane, int64_t on) {
+      return static_cast<double>(std::min(layers, MixedSlots(group, lane.degrees, on)));
+    };
+    most = std::max(most, slots(a, n) / a.layer_seconds + slots(b, nodes - n) / b.layer_seconds);
+  }
+  return most;
+}
+
+}  // namespace meshwright::transformer
