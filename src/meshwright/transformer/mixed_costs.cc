@@ -145,6 +145,13 @@ MixedStageTable MixedCoster::MakeTable(size_t lane, const MixedFamily& family) {
   return table;
 }
 
+double MixedCoster::SendSeconds(size_t from, const StageDegrees& degrees, size_t to,
+                                const StageDegrees& other_degrees) const {
+  return ReshardingSeconds(problem_.cluster.links[from][to], degrees,
+                           ActivationBytes(problem_, degrees), other_degrees,
+                           ActivationBytes(problem_, other_degrees));
+}
+
 MixedCosts MixedCoster::Costs(const MixedFamily& family) {
   MixedCosts costs;
   costs.micro_batches_ = problem_.workload.global_batch / family.together();
@@ -174,14 +181,14 @@ void MixedCoster::SetSends(const MixedFamily& family, MixedCosts* costs) const {
   for (size_t a = 0; a < count; ++a) {
     if (costs->slots(a) == 0) continue;
     const StageDegrees& from = family.degrees[a];
-    const double sent = ActivationBytes(problem_, from), tied = costs->tables_[a]->tied_bytes;
+    const double tied = costs->tables_[a]->tied_bytes;
     for (size_t b = 0; b < count; ++b) {
       if (costs->slots(b) == 0) continue;
       // A group of one node has no link, and no second node to send to.
       const Link& link = problem_.cluster.links[family.Group(a)][family.Group(b)];
       if (link.bandwidth_bytes_per_second <= 0) continue;
       const StageDegrees& to = family.degrees[b];
-      costs->send_[a][b] = ReshardingSeconds(link, from, sent, to, ActivationBytes(problem_, to));
+      costs->send_[a][b] = SendSeconds(family.Group(a), from, family.Group(b), to);
       if (tied > 0) {
         costs->tied_[a][b] = ReshardingSeconds(link, from, tied, to, costs->tables_[b]->tied_bytes);
       }
@@ -192,6 +199,7 @@ void MixedCoster::SetSends(const MixedFamily& family, MixedCosts* costs) const {
     }
     const Cluster& cluster = problem_.cluster.groups[family.Group(a)].cluster;
     if (costs->stages_per_node(a) == 1) continue;
+    const double sent = ActivationBytes(problem_, from);
     costs->send_in_node_[a] = ReshardingSeconds(cluster.intra_node, from, sent, from, sent);
     if (tied > 0) {
       costs->tied_in_node_[a] = ReshardingSeconds(cluster.intra_node, from, tied, from, tied);

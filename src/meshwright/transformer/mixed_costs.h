@@ -111,6 +111,9 @@ class MixedCoster {
     double fixed = 0;          // of a step
   };
   LayerBounds BoundLayers(size_t group, const MixedFamily& family, const StageDegrees& degrees);
+  // Between stages on two groups, or on different nodes of one.
+  double SendSeconds(size_t from, const StageDegrees& degrees, size_t to,
+                     const StageDegrees& other_degrees) const;
   MixedCosts Costs(const MixedFamily& family);
   // Cells that Costs has made so far: tables that families share are made once as long as one of
   // their costs is there.

@@ -14,6 +14,8 @@
 namespace meshwright::transformer {
 namespace {
 
+// Of a family's bound, in partial families.
+constexpr int64_t kBoundEffort = 10;
 // What rounding may add to a bound.
 constexpr double kFamilyRounding = 1e-12;
 // A micro-batch of more sequences gains nothing that fewer do not have.
@@ -130,7 +132,7 @@ MixedLane MixedFamilySpace::Cost(size_t group, const StageDegrees& degrees, cons
 
 // All layers on the fastest stages, and where they are cheapest.
 void MixedFamilySpace::Bound(const std::vector<MixedLane>& lanes, MixedFamilyRecord* record) const {
-  double least_dollars = kInfinity, others = 0, rate = 0;
+  double least_dollars = kInfinity, others = 0, rate = 0, sends = 0;
   for (const MixedLane& lane : lanes) least_dollars = std::min(least_dollars, lane.layer_dollars);
   if (record->all_lanes) {
     // A layer at least lies on each lane, and a stage's nodes are paid for the whole step.
@@ -138,11 +140,21 @@ void MixedFamilySpace::Bound(const std::vector<MixedLane>& lanes, MixedFamilyRec
       others += lane.layer_dollars - least_dollars;
       rate += LeastLanePrice(problem_.cluster.groups[lane.group], lane.degrees);
     }
+    // The pipeline goes from lane to lane at least once for each but the first.
+    double least = kInfinity;
+    for (size_t a = 0; a < lanes.size(); ++a) {
+      for (size_t b = 0; b < a; ++b) {
+        least = std::min(least, coster_.SendSeconds(lanes[a].group, lanes[a].degrees,
+                                                    lanes[b].group, lanes[b].degrees));
+      }
+    }
+    if (lanes.size() > 1) sends = 2 * static_cast<double>(lanes.size() - 1) * least;
   }
   const int64_t micro_batches = problem_.workload.global_batch / lanes.front().degrees.together();
   const int64_t most = std::min(layers_, problem_.fixes.pp.value_or(layers_));
   record->seconds =
-      LeastFamilySeconds(problem_.cluster.groups, lanes, {layers_, micro_batches, most}) *
+      LeastFamilySeconds(problem_.cluster.groups, lanes,
+                         {layers_, micro_batches, most, sends}) *
       (1 - kFamilyRounding);
   const double all = static_cast<double>(layers_) * least_dollars + others;
   record->dollars = std::max(static_cast<double>(micro_batches) * all * (1 - kFamilyRounding),
@@ -280,7 +292,7 @@ class MixedFamilySpace::Chooser {
     least_dollars = std::max(least_dollars, least_seconds * rate / 3600);
     if (!sinks_.useful(least_seconds, least_dollars)) return;
     if (--*effort < 0) return sinks_.left_out(least_seconds, least_dollars);
-    if (group == count_) return Keep();
+    if (group == count_) return Keep(effort);
     for (const Option& option : options_[group]) {
       chosen_[group] = &option;
       lanes_.insert(lanes_.end(), option.lanes.begin(), option.lanes.end());
@@ -315,7 +327,7 @@ class MixedFamilySpace::Chooser {
            update + fixed;
   }
 
-  void Keep() {
+  void Keep(int64_t* effort) {
     if (lanes_.size() < 2) return;
     MixedFamilyRecord record;
     record.all_lanes = true;
@@ -332,6 +344,7 @@ class MixedFamilySpace::Chooser {
     if (family.zero > 0 && !replicas) return;
     const bool mine = kind_ == Kind::kByStage ? family.ByStage() : !family.Common().has_value();
     if (!mine) return;
+    *effort -= kBoundEffort;
     space_.Bound(lanes_, &record);
     if (sinks_.useful(record.seconds, record.dollars)) sinks_.keep(record);
   }

@@ -27,7 +27,7 @@
 namespace meshwright::transformer {
 namespace {
 
-constexpr int64_t kMostRanges = 16;  // of ways to divide nodes, of all groups together
+constexpr int64_t kMostRanges = 8;  // of ways to divide nodes, of all groups together
 
 // The least seconds from `least` on in which so many of the fastest stages can take all layers,
 // each a whole number of them.
@@ -82,8 +82,9 @@ double LeastWithWork(const std::vector<Taker>& takers, double layers, double c, 
   return best;
 }
 
-// Of lanes that have their slots whatever the others have.
-double LeastOfSlots(std::vector<MixedLane> fastest, const MixedPipelines& pipelines) {
+// Of lanes that have their slots whatever the others have; at most `least`.
+double LeastOfSlots(std::vector<MixedLane> fastest, const MixedPipelines& pipelines,
+                    double least) {
   std::sort(fastest.begin(), fastest.end(), [](const MixedLane& a, const MixedLane& b) {
     return a.layer_seconds < b.layer_seconds;
   });
@@ -91,7 +92,7 @@ double LeastOfSlots(std::vector<MixedLane> fastest, const MixedPipelines& pipeli
   const double micro_batches = static_cast<double>(pipelines.micro_batches);
   double share = 0;
   for (const MixedLane& lane : fastest) share = std::max(share, lane.forward_share);
-  double speed = 0, least = kInfinity, first_layers = 0;
+  double speed = 0, first_layers = pipelines.sends;
   int64_t stages = 0;
   std::vector<Taker> takers;
   for (const MixedLane& lane : fastest) {
@@ -102,13 +103,17 @@ double LeastOfSlots(std::vector<MixedLane> fastest, const MixedPipelines& pipeli
       first_layers += lane.layer_seconds;
       takers.back().rate += 1 / lane.layer_seconds;
       takers.back().taken += 1;
-      const double slowest =
-          std::max(lane.layer_seconds,
-                   WholeLayers(fastest, stages, pipelines.layers, layers / speed));
-      if (micro_batches * slowest >= least) continue;
-      const double all =
-          first_layers + LeastWithWork(takers, layers - static_cast<double>(stages),
-                                       Factor(pipelines.micro_batches, stages, share), slowest);
+      const double others = layers - static_cast<double>(stages);
+      const double c = Factor(pipelines.micro_batches, stages, share);
+      const auto no_better = [&](double slowest) {
+        return micro_batches * slowest >= least ||
+               first_layers + others * fastest.front().layer_seconds + c * slowest >= least;
+      };
+      double slowest = std::max(lane.layer_seconds, layers / speed);
+      if (no_better(slowest)) continue;
+      slowest = WholeLayers(fastest, stages, pipelines.layers, slowest);
+      if (no_better(slowest)) continue;
+      const double all = first_layers + LeastWithWork(takers, others, c, slowest);
       least = std::min(least, std::max(micro_batches * slowest, all));
     }
   }
@@ -124,21 +129,21 @@ class NodeDivider {
     while (Power(ranges_, shared) > kMostRanges) --ranges_;
   }
 
-  double Least(size_t lane) {
-    if (lane == lanes_.size()) return LeastOfSlots(lanes_, pipelines_);
-    if (!SharesWithNext(lane)) return Least(lane + 1);
+  // Of the lanes from `lane` on; at most `least`.
+  double Least(size_t lane, double least) {
+    if (lane == lanes_.size()) return LeastOfSlots(lanes_, pipelines_, least);
+    if (!SharesWithNext(lane)) return Least(lane + 1, least);
     MixedLane &a = lanes_[lane], &b = lanes_[lane + 1];
     const NodeGroup& group = groups_[a.group];
     const int64_t first = MixedNodes(group, a.degrees, 1);
     const int64_t last = group.cluster.nodes - MixedNodes(group, b.degrees, 1);
     const int64_t ways = last - first + 1, ranges = std::min(ranges_, ways);
-    double least = kInfinity;
     for (int64_t i = 0; i < ranges; ++i) {
       const int64_t from = first + ways * i / ranges, to = first + ways * (i + 1) / ranges - 1;
       a.slots = std::min(pipelines_.layers, MixedSlots(group, a.degrees, to));
       b.slots =
           std::min(pipelines_.layers, MixedSlots(group, b.degrees, group.cluster.nodes - from));
-      least = std::min(least, Least(lane + 2));
+      least = Least(lane + 2, least);
     }
     return least;
   }
@@ -201,7 +206,7 @@ double LeastFamilySeconds(const std::vector<NodeGroup>& groups, std::vector<Mixe
     update = std::min(update, lane.update_seconds);
     fixed = std::max(fixed, lane.fixed_seconds);
   }
-  return NodeDivider(groups, std::move(lanes), pipelines).Least(0) + update + fixed;
+  return NodeDivider(groups, std::move(lanes), pipelines).Least(0, kInfinity) + update + fixed;
 }
 
 double MostSharedSpeed(const NodeGroup& group, const MixedLane& a, const MixedLane& b,

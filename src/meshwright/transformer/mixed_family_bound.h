@@ -26,6 +26,7 @@ struct MixedLane {
 struct MixedPipelines {
   int64_t layers = 0, micro_batches = 0;
   int64_t most_stages = 0;
+  double sends = 0;  // of a micro-batch, there and back, at least
 };
 
 // Some stages that together deal with `speed` layers in a second at most, none of them with a layer
