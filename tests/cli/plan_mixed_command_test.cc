@@ -144,7 +144,7 @@ TEST_F(PlanMixedCommand, BadInput) {
   expect({"--fix", "cp=2"}, "cp is not searched over groups of nodes");
   expect({"--sweep", "gpus=1..2"}, "--sweep does not go with groups of nodes");
   cluster_ = folder_.Write("free.yaml", "groups: [{device: a100-40g, nodes: 1, name: old}]\n");
-  expect({"--objective", "cost"}, "no price of old is known");
+  expect({"--objective", "cost"}, "free.yaml:1:10: no price of old is known");
   cluster_ = folder_.Write("new.yaml", "groups: [{device: z9000, nodes: 1}]\n");
   expect({}, "unknown device \"z9000\"");
   cluster_ = folder_.Write("apart.yaml",

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -158,6 +159,38 @@ TEST(LaunchOverGroups, SlurmTellsEveryStagesDegrees) {
   std::sort(ranks.begin(), ranks.end());
   for (size_t i = 0; i < ranks.size(); ++i) EXPECT_EQ(ranks[i], static_cast<int64_t>(i));
   EXPECT_THAT(ContentsOf(*files, "launch.sh"), HasSubstr("MESHWRIGHT_STAGES=stages.json"));
+}
+
+TEST(LaunchOverGroups, StagesOfAGroupHaveTheirOwnDegrees) {
+  const absl::StatusOr<Plan> plan =
+      GroupPlanOf({"groups:\n  - {name: many, device: a100-40g, nodes: 3}\n"
+                   "  - {name: one, device: h100-sxm, nodes: 1}\n"
+                   "between_groups: {bandwidth: 10GB/s, latency: 20us}\n"});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const std::vector<PlanNodeGroup>& groups = plan->transformer->over_groups->groups;
+  EXPECT_TRUE(std::any_of(groups.begin(), groups.end(), [](const PlanNodeGroup& group) {
+    return group.stages > 1 && group.tp == 0;
+  }));
+  ExportOptions options = CompleteOptions();
+  options.script = "train.py";
+  const absl::StatusOr<Artefacts> files = ExportTo("slurm", *plan, options);
+  ASSERT_TRUE(files.ok()) << files.status();
+  const auto stages = nlohmann::json::parse(ContentsOf(*files, "stages.json"))["stages"];
+  ASSERT_EQ(stages.size(), plan->stages.size());
+  std::set<int64_t> ranks;
+  for (const auto& stage : stages) {
+    EXPECT_EQ(
+        stage["dp"].get<int64_t>() * stage["micro_batch"].get<int64_t>() * plan->micro_batches, 64);
+    EXPECT_EQ(stage["ranks"].size(), stage["tp"].get<size_t>() * stage["dp"].get<size_t>());
+    for (const auto& rank : stage["ranks"]) EXPECT_TRUE(ranks.insert(rank).second);
+  }
+  EXPECT_EQ(static_cast<int64_t>(ranks.size()), *ranks.rbegin() + 1);
+  EXPECT_THAT(std::string(ExportTo("megatron", *plan, CompleteOptions()).status().message()),
+              HasSubstr("all ranks share tp, dp and the micro-batch"));
+  // A stage's degrees are checked.
+  Plan other = *plan;
+  other.stages[0].mesh[0].size *= 7;
+  EXPECT_FALSE(ParsePlanJson(PlanToJson(other), "plan.json").ok());
 }
 
 TEST(LaunchOverGroups, Errors) {

@@ -23,7 +23,7 @@ TEST(MixedCostsTest, TablesSayWhatPlansCost) {
     const MixedProblem problem = RandomMixedProblem(random, 6, 6);
     MixedCoster coster(problem);
     for (const MixedFamily& family : AllMixedFamilies(problem, MixedFamilySpace(problem, coster))) {
-      if (random() % 32 != 0) continue;
+      if (random() % 256 != 0) continue;
       const MixedCosts costs = coster.Costs(family);
       const MixedBounds bounds(costs);
       std::vector<MixedStage> reversed;

@@ -119,6 +119,18 @@ void ExpectSameAsExhaustive(const MixedProblem& problem, std::mt19937_64& random
   ASSERT_EQ(cheapest.front.size(), 1u);
   EXPECT_NEAR(cheapest.front[0].step_dollars() / least(dollars, any), 1, kTiny);
 
+  // Where the effort does not suffice the bound holds nevertheless.
+  for (const int64_t effort : {10, 1'000, 100'000}) {
+    for (const bool by_cost : {false, true}) {
+      const MixedResult early =
+          search({.objective = by_cost ? MixedObjective::kCost : MixedObjective::kTime,
+                  .state_effort = effort,
+                  .plan_effort = effort,
+                  .proof_effort = effort});
+      EXPECT_LE(early.bound, (by_cost ? least(dollars, any) : least(seconds, any)) * (1 + kTiny));
+    }
+  }
+
   const std::vector<Point> front = Front(points);
   std::vector<Point> found;
   for (const MixedChoice& choice : pareto.front) {

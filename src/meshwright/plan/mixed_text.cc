@@ -32,6 +32,17 @@ std::string StageRange(size_t first, size_t last) {
   return first == last ? absl::StrCat(first) : absl::StrCat(first, "-", last);
 }
 
+// "0-3,5"
+std::string StagesOf(const MixedPlan& plan, size_t lane) {
+  std::string text;
+  for (size_t i = 0; i < plan.stages.size(); ++i) {
+    const size_t first = i;
+    while (i < plan.stages.size() && static_cast<size_t>(plan.stages[i].lane) == lane) ++i;
+    if (i > first) absl::StrAppend(&text, text.empty() ? "" : ",", StageRange(first, i - 1));
+  }
+  return text;
+}
+
 std::string StageSection(const MixedRequest& request, const MixedPlan& plan,
                          const MixedFigures& figures) {
   std::string text = absl::StrFormat("  %-7s %-12s %7s %9s %9s %9s %9s %9s\n", "stage", "nodes of",
@@ -46,12 +57,12 @@ std::string StageSection(const MixedRequest& request, const MixedPlan& plan,
     };
     while (end < plan.stages.size() && same(end)) ++end;
     const transformer::PipelineStage& stage = figures.stages[i];
-    absl::StrAppendFormat(&text, "  %-7s %-12.12s %7d %9s %9s %9s %9s %9s\n",
-                          StageRange(i, end - 1),
-                          request.problem.cluster.groups[plan.family.Group(plan.stages[i].lane)].name,
-                          plan.stages[i].layers, Shown(stage.forward), Shown(stage.backward),
-                          i + 1 == plan.stages.size() ? "" : Shown(stage.send), Shown(stage.update),
-                          BytesText(figures.memory[i].total()));
+    absl::StrAppendFormat(
+        &text, "  %-7s %-12.12s %7d %9s %9s %9s %9s %9s\n", StageRange(i, end - 1),
+        request.problem.cluster.groups[plan.family.Group(plan.stages[i].lane)].name,
+        plan.stages[i].layers, Shown(stage.forward), Shown(stage.backward),
+        i + 1 == plan.stages.size() ? "" : Shown(stage.send), Shown(stage.update),
+        BytesText(figures.memory[i].total()));
     i = end;
   }
   return text;
@@ -155,8 +166,10 @@ std::string MixedDegreesText(const MixedRequest& request, const MixedPlan& plan)
   for (size_t i = 0; i < family.degrees.size(); ++i) {
     const transformer::StageDegrees& degrees = family.degrees[i];
     if (!degrees.used()) continue;
-    absl::StrAppend(&all, ", ", request.problem.cluster.groups[family.Group(i)].name, " tp=", degrees.tp,
-                    degrees.tp > 1 ? " sp" : "", " dp=", degrees.dp, " mbs=", degrees.micro_batch);
+    absl::StrAppend(&all, ", ", request.problem.cluster.groups[family.Group(i)].name,
+                    " tp=", degrees.tp, degrees.tp > 1 ? " sp" : "", " dp=", degrees.dp,
+                    " mbs=", degrees.micro_batch);
+    if (family.ByStage()) absl::StrAppend(&all, " in stages ", StagesOf(plan, i));
   }
   return all;
 }
@@ -214,11 +227,13 @@ std::string MixedTable(const MixedRequest& request, const MixedAnswer& answer) {
     absl::StrAppendFormat(&text, "at least  %s a step (gap %.2f %%)\n",
                           by_cost ? DollarsText(result.bound) : Shown(result.bound),
                           100 * std::max(0.0, 1 - result.bound / value));
-    if (result.common_bound > result.bound && value <= result.common_bound * 2) {
-      absl::StrAppendFormat(
-          &text, "          %s with the same degrees on all groups\n",
-          by_cost ? DollarsText(result.common_bound) : Shown(result.common_bound));
-    }
+    const auto add = [&](double bound, const char* of) {
+      if (bound <= result.bound || value > bound * 2) return;
+      absl::StrAppendFormat(&text, "          %s with the same degrees %s\n",
+                            by_cost ? DollarsText(bound) : Shown(bound), of);
+    };
+    add(result.by_group_bound, "on all stages of a group");
+    add(result.common_bound, "on all groups");
   }
   absl::StrAppend(&text, StageSection(request, best.plan, answer.figures.front()));
   absl::StrAppendFormat(
@@ -251,7 +266,8 @@ std::string MixedCsv(const MixedRequest& request, const MixedAnswer& answer) {
   for (const MixedChoice& choice : answer.result.front) {
     const std::string layers = absl::StrJoin(
         choice.plan.stages, "-", [&](std::string* out, const transformer::MixedStage& stage) {
-          absl::StrAppend(out, groups[choice.plan.family.Group(stage.lane)].name, ":", stage.layers);
+          absl::StrAppend(out, groups[choice.plan.family.Group(stage.lane)].name, ":",
+                          stage.layers);
         });
     add(true, choice.nodes, choice.seconds, choice.step_dollars(), false,
         MixedDegreesText(request, choice.plan), layers, "");

@@ -72,9 +72,8 @@ MixedBlocks MixedBlockMaker::Make(size_t group, const MixedFamily& family,
   return blocks;
 }
 
-void MixedBlockMaker::Measure(size_t group, const MixedFamily& family,
-                              const StageDegrees& degrees, const AllBlockCosts& all,
-                              MixedBlocks* blocks) const {
+void MixedBlockMaker::Measure(size_t group, const MixedFamily& family, const StageDegrees& degrees,
+                              const AllBlockCosts& all, MixedBlocks* blocks) const {
   const NodeGroup& nodes = problem_.cluster.groups[group];
   std::optional<std::vector<LayerTime>> measured =
       problem_.profile->Find(nodes.name, degrees.tp, degrees.micro_batch);

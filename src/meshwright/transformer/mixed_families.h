@@ -1,9 +1,10 @@
 #ifndef MESHWRIGHT_TRANSFORMER_MIXED_FAMILIES_H_
 #define MESHWRIGHT_TRANSFORMER_MIXED_FAMILIES_H_
 
+#include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -43,21 +44,18 @@ class MixedFamilySpace {
   // Families with the same degrees on all groups that can have them.
   std::vector<MixedFamilyRecord> Common();
 
-  // Other families, one after the other: those in which groups differ, or in which at least one
-  // group has stages of two different degrees. Effort is counted in partial families.
-  enum class Kind { kByGroup, kByStage };
-  struct Sinks {
-    // Whether plans of at least so many seconds and dollars can be of use.
-    std::function<bool(double seconds, double dollars)> useful;
-    std::function<void(const MixedFamilyRecord&)> keep;
-    // Bounds of families that are not kept because the effort ended.
-    std::function<void(double seconds, double dollars)> left_out;
-  };
-  void Differing(Kind kind, int64_t effort, const Sinks& sinks);
+  // What stages of these degrees on a group take at least.
+  MixedLane Lane(size_t group, const StageDegrees& degrees, const Choice& choice);
+  // The family of plans with stages on all these lanes; none where its ZeRO changes nothing, as no
+  // stage has replicas.
+  std::optional<MixedFamilyRecord> Record(const std::vector<MixedLane>& lanes,
+                                          const Choice& choice) const;
+
+  const MixedProblem& problem() const { return problem_; }
+  int64_t layers() const { return layers_; }
+  int64_t most_stages() const { return std::min(layers_, problem_.fixes.pp.value_or(layers_)); }
 
  private:
-  class Chooser;
-  MixedLane Cost(size_t group, const StageDegrees& degrees, const Choice& choice);
   void Bound(const std::vector<MixedLane>& lanes, MixedFamilyRecord* record) const;
   bool Takes(const StageDegrees& degrees, const Choice& choice) const;
 

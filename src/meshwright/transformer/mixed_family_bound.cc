@@ -1,12 +1,13 @@
-// With t the slowest stage's time for both passes, p stages, M micro-batches and W the work of one of
-// these, a pipeline takes W + (M - 1) t - u F at least (mixed_schedule.h), u = min(p, M) - 1, F at
-// most a share f of t; so c t + W, c = M - 1 - f u. A larger t lets more layers lie on fast stages,
-// so that W falls, and c t + W is convex in t and piecewise linear: the least is at its corners.
+// With t the slowest stage's time for both passes, p stages, M micro-batches and W the work of one
+// of these, a pipeline takes W + (M - 1) t - u F at least (mixed_schedule.h), u = min(p, M) - 1, F
+// at most a share f of t; so c t + W, c = M - 1 - f u. A larger t lets more layers lie on fast
+// stages, so that W falls, and c t + W is convex in t and piecewise linear: the least is at its
+// corners.
 //
-// Of pools only the sum v of speeds is known. Stage i takes t_i <= t and has a layer at least, so its
-// speed r_i is 1 / t_i or more; the speed that is not used is the sum of (t - t_i) r_i = v t - L, L
-// being the layers. Then with g_i = t - t_i the sum of g_i / (t - g_i) is at most v t - L, and as g
-// is concave in that the sum of g_i is largest if all are equal. So with x = p + v t - L
+// Of pools only the sum v of speeds is known. Stage i takes t_i <= t and has a layer at least, so
+// its speed r_i is 1 / t_i or more; the speed that is not used is the sum of (t - t_i) r_i = v t -
+// L, L being the layers. Then with g_i = t - t_i the sum of g_i / (t - g_i) is at most v t - L, and
+// as g is concave in that the sum of g_i is largest if all are equal. So with x = p + v t - L
 //
 //   W = p t - sum of g_i >= p^2 t / x,   c t + W >= (p^2 + p^2 (L - p) / x + c x + c (L - p)) / v,
 //
@@ -83,8 +84,7 @@ double LeastWithWork(const std::vector<Taker>& takers, double layers, double c, 
 }
 
 // Of lanes that have their slots whatever the others have; at most `least`.
-double LeastOfSlots(std::vector<MixedLane> fastest, const MixedPipelines& pipelines,
-                    double least) {
+double LeastOfSlots(std::vector<MixedLane> fastest, const MixedPipelines& pipelines, double least) {
   std::sort(fastest.begin(), fastest.end(), [](const MixedLane& a, const MixedLane& b) {
     return a.layer_seconds < b.layer_seconds;
   });
@@ -171,6 +171,21 @@ class NodeDivider {
 
 }  // namespace
 
+namespace {
+
+// With T the seconds, stage i takes (T - W) c_i at most, c_i = 1 / (M - 1 - f u_i), u_i from p - 1
+// of the first stage to 0. All the speed is in `fastest` stages at least, at best the first ones:
+// the first stage's time over what it would be if all stages had as much, at least. As c_i is
+// convex in u_i, their mean is at most that of the largest and the least.
+double AheadOfEven(int64_t micro_batches, int64_t stages, double fastest, double share) {
+  if (stages > micro_batches || micro_batches == 1) return 1;
+  const double p = static_cast<double>(stages), with = std::clamp(fastest, 1.0, p);
+  const double m = static_cast<double>(micro_batches - 1);
+  return 2 / (1 + (m - share * (p - 1)) / (m - share * (p - with)));
+}
+
+}  // namespace
+
 double LeastPooledSeconds(const std::vector<StagePool>& pools, const MixedPipelines& pipelines,
                           double forward_share) {
   const double layers = static_cast<double>(pipelines.layers);
@@ -180,23 +195,27 @@ double LeastPooledSeconds(const std::vector<StagePool>& pools, const MixedPipeli
     speed += pool.speed;
     takers.push_back({pool.layer_seconds, pool.speed, 0});
   }
-  const double slowest = layers / speed;
+  const double even = layers / speed;
+  const double fastest = speed * pools.front().layer_seconds;  // as many stages have all the speed
   double least = kInfinity, with_work = 0;
-  int64_t block = 0;  // of numbers of stages: what the last of them leaves is of all
+  int64_t block = 0;  // of numbers of stages: what holds of all of them
   for (int64_t stages = 1; stages <= pipelines.most_stages; ++stages) {
+    const double p = static_cast<double>(stages), others = layers - p;
+    const double slowest =
+        even * AheadOfEven(pipelines.micro_batches, stages, fastest, forward_share);
     if (stages > block) {
       block = std::min(2 * stages, pipelines.most_stages);
-      with_work = LeastWithWork(
-          takers, layers, Factor(pipelines.micro_batches, block, forward_share), slowest);
+      with_work = LeastWithWork(takers, layers,
+                                Factor(pipelines.micro_batches, block, forward_share), slowest);
     }
     if (with_work >= least) continue;
     const double c = Factor(pipelines.micro_batches, stages, forward_share);
-    const double p = static_cast<double>(stages), others = layers - p;
-    const double x = c > 0 ? std::max(p, p * std::sqrt(others / c)) : kInfinity;
+    const double least_x = p + speed * slowest - layers;
+    const double x = c > 0 ? std::max(least_x, p * std::sqrt(others / c)) : kInfinity;
     const double balanced = (p * p + p * p * others / x + (c > 0 ? c * x : 0) + c * others) / speed;
     least = std::min(least, std::max(balanced, with_work));
   }
-  return std::max(least, static_cast<double>(pipelines.micro_batches) * slowest);
+  return std::max(least, static_cast<double>(pipelines.micro_batches) * even);
 }
 
 double LeastFamilySeconds(const std::vector<NodeGroup>& groups, std::vector<MixedLane> lanes,

@@ -16,7 +16,7 @@ struct MixedLane {
   int64_t slots = 0;         // stages, at most one a layer, if it has all nodes of its group
   double layer_seconds = 0;  // of both passes of the fastest layer
   double layer_dollars = 0;
-  double forward_share = 0;  // of a stage's passes, at most
+  double forward_share = 0;                      // of a stage's passes, at most
   double update_seconds = 0, fixed_seconds = 0;  // at least, behind the last backward pass
 
   double speed() const { return static_cast<double>(slots) / layer_seconds; }
@@ -46,7 +46,7 @@ double LeastFamilySeconds(const std::vector<NodeGroup>& groups, std::vector<Mixe
 
 // Layers in a second at most of two lanes that share their group's nodes, each with a stage.
 double MostSharedSpeed(const NodeGroup& group, const MixedLane& a, const MixedLane& b,
-                        int64_t layers);
+                       int64_t layers);
 
 }  // namespace meshwright::transformer
 

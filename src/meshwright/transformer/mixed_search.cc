@@ -3,8 +3,9 @@
 // not with the ways to choose and order them.
 //
 // 1. Families in which all groups have the same degrees come first, then those in which they
-//    differ, then those in which a group has two lanes. A family is left out by the time that its stages, all of them, perfectly balanced,
-//    would take, and by the dollars that its layers cost on the cheapest group (mixed_families.h).
+//    differ, then those in which a group has two lanes. A family is left out by the time that its
+//    stages, all of them, perfectly balanced, would take, and by the dollars that its layers cost
+//    on the cheapest group (mixed_families.h).
 // 2. Every state of the others has a bound (mixed_bounds.h) and a price (mixed_states.h). Those of
 //    use are planned in the order of promise (mixed_planner.h).
 // 3. What the bounds leave is gone through (mixed_proof.h); so if the effort suffices, the answer
@@ -21,6 +22,7 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/transformer/mixed_at_hand.h"
 #include "meshwright/transformer/mixed_families.h"
+#include "meshwright/transformer/mixed_family_chooser.h"
 #include "meshwright/transformer/mixed_ledger.h"
 #include "meshwright/transformer/mixed_planner.h"
 #include "meshwright/transformer/mixed_proof.h"
@@ -35,6 +37,7 @@ constexpr int64_t kCellEffort = 50;              // of planning, to cost one of 
 constexpr size_t kMostDiffering = 20'000;        // families with differing degrees
 constexpr size_t kMostStates = 300'000;          // in memory
 constexpr int64_t kDifferingShare = 3;           // of the effort, one part of so many
+constexpr int kMostImprovements = 10;            // of the best plan, by families near its own
 constexpr int64_t kFirstShare = 4;               // of planning, for the first plans
 
 class MixedSearcher {
@@ -54,10 +57,12 @@ class MixedSearcher {
     Search(space_.Common(), 1);
     result.common_bound = ledger_.bound();
     // The best of these makes most of the others useless.
-    Search(DifferingFamilies(MixedFamilySpace::Kind::kByGroup), kDifferingShare);
+    Search(DifferingFamilies(MixedFamilyKind::kByGroup), kDifferingShare);
     result.by_group_bound = ledger_.bound();
     if (options_.by_stage) {
-      Search(DifferingFamilies(MixedFamilySpace::Kind::kByStage), kDifferingShare);
+      for (int i = 0; i < kMostImprovements && Improve(); ++i) {
+      }
+      Search(DifferingFamilies(MixedFamilyKind::kByStage), kDifferingShare);
     }
     result.families = static_cast<int64_t>(families_.size());
     result.states = lister_.states();
@@ -86,13 +91,13 @@ class MixedSearcher {
   }
 
   // Of more than there is memory for, those with the least bounds.
-  std::vector<MixedFamilyRecord> DifferingFamilies(MixedFamilySpace::Kind kind) {
+  std::vector<MixedFamilyRecord> DifferingFamilies(MixedFamilyKind kind) {
     std::vector<MixedFamilyRecord> records;
     const auto before = [&](const MixedFamilyRecord& a, const MixedFamilyRecord& b) {
       return ledger_.by_cost() ? a.dollars < b.dollars : a.seconds < b.seconds;
     };
-    space_.Differing(
-        kind, options_.state_effort / kDifferingShare,
+    ListDifferingFamilies(
+        space_, kind, options_.state_effort / kDifferingShare,
         {.useful = [&](double seconds, double dollars) { return ledger_.Useful(seconds, dollars); },
          .keep =
              [&](const MixedFamilyRecord& record) {
@@ -105,6 +110,22 @@ class MixedSearcher {
              },
          .left_out = [&](double seconds, double dollars) { ledger_.LeaveOpen(seconds, dollars); }});
     return records;
+  }
+
+  // Plans families near the best plan's, as there may be too many to go through all of them; false
+  // if that was of no use.
+  bool Improve() {
+    if (ledger_.pareto() || ledger_.front().empty()) return false;
+    const auto value = [&] {
+      const MixedChoice& best = ledger_.front().front();
+      return ledger_.by_cost() ? best.step_dollars() : best.seconds;
+    };
+    const double before = value();
+    most_plans_ = options_.plan_effort / kDifferingShare;
+    const size_t first = families_.size();
+    families_.Append(NeighbouringFamilies(space_, ledger_.front().front().plan));
+    PlanFirst(first);
+    return value() < before;
   }
 
   bool Useful(size_t family) const {

@@ -53,7 +53,7 @@ struct MixedResult {
   double bound = 0;
   double common_bound = 0;    // ... of those whose groups all have the same degrees
   double by_group_bound = 0;  // ... of those with the same degrees on all stages of a group
-  bool proven = false;      // the front is exact
+  bool proven = false;        // the front is exact
   // Every choice of nodes, with kPareto; those that were looked at first.
   std::vector<SubCluster> sub_clusters;
   int64_t families = 0;   // degrees and choices that all stages have in common

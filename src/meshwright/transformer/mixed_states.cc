@@ -40,7 +40,10 @@ std::vector<MixedState> MixedStateLister::Promising(const MixedAtHand& family) {
   at_ = family;
   listed_.clear();
   const MixedCosts& costs = *at_.costs;
-  for (const bool cheapest : {false, true}) {
+  const bool by_stage = at_.record->family.ByStage();
+  for (const auto& [cheapest, halves] :
+       {std::pair(false, false), {true, false}, {false, true}, {true, true}}) {
+    if (halves && !by_stage) continue;
     std::vector<size_t> lanes(costs.lanes());
     std::iota(lanes.begin(), lanes.end(), size_t{0});
     const auto value = [&](size_t lane) {
@@ -57,8 +60,16 @@ std::vector<MixedState> MixedStateLister::Promising(const MixedAtHand& family) {
         ++count;
       }
     }
+    std::vector<size_t> seen;  // groups
     for (const size_t lane : lanes) {
-      const int64_t room = Room(state.stages, lane);
+      int64_t room = Room(state.stages, lane);
+      // Of two lanes that share nodes, the first has all that it can, or half.
+      const size_t group = costs.Group(lane);
+      if (halves && std::find(seen.begin(), seen.end(), group) == seen.end()) {
+        room = std::max<int64_t>(state.stages[lane],
+                                 std::min(room, costs.SlotsOn(lane, costs.GroupNodes(group) / 2)));
+      }
+      seen.push_back(group);
       for (int64_t n = state.stages[lane] + 1; n <= room; ++n) {
         if (count >= costs.layers()) break;
         ++count;
