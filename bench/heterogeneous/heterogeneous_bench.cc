@@ -206,8 +206,8 @@ std::string DegreesText(const MixedProblem& problem, const MixedPlan& plan) {
   for (size_t i = 0; i < plan.family.degrees.size(); ++i) {
     const StageDegrees& d = plan.family.degrees[i];
     if (!d.used()) continue;
-    absl::StrAppendFormat(&text, " %s: tp%d dp%d mbs%d", problem.cluster.groups[plan.family.Group(i)].name, d.tp,
-                          d.dp,
+    absl::StrAppendFormat(&text, " %s: tp%d dp%d mbs%d",
+                          problem.cluster.groups[plan.family.Group(i)].name, d.tp, d.dp,
                           d.micro_batch);
   }
   return text;

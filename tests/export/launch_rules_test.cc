@@ -118,7 +118,8 @@ std::vector<RuleCase> RuleCases() {
          Of(l).zero = 2;
        },
        "pipelines go with ZeRO 0 and 1"},
-      {"deepspeed", kDense, [](ModelLaunch& l) { Of(l).zero = 3; }, "AutoTP trains with ZeRO 0 to 2"},
+      {"deepspeed", kDense, [](ModelLaunch& l) { Of(l).zero = 3; },
+       "AutoTP trains with ZeRO 0 to 2"},
       {"deepspeed", kDense, [](ModelLaunch& l) { Of(l).precision = Precision::kFp8; },
        "bf16 or fp16, not fp8"},
 

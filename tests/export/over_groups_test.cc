@@ -182,7 +182,7 @@ TEST(LaunchOverGroups, StagesOfAGroupHaveTheirOwnDegrees) {
     EXPECT_EQ(
         stage["dp"].get<int64_t>() * stage["micro_batch"].get<int64_t>() * plan->micro_batches, 64);
     EXPECT_EQ(stage["ranks"].size(), stage["tp"].get<size_t>() * stage["dp"].get<size_t>());
-    for (const auto& rank : stage["ranks"]) EXPECT_TRUE(ranks.insert(rank).second);
+    for (const auto& rank : stage["ranks"]) EXPECT_TRUE(ranks.insert(rank.get<int64_t>()).second);
   }
   EXPECT_EQ(static_cast<int64_t>(ranks.size()), *ranks.rbegin() + 1);
   EXPECT_THAT(std::string(ExportTo("megatron", *plan, CompleteOptions()).status().message()),
