@@ -175,7 +175,7 @@ TEST(LaunchRules, EachIsCheckedAndHasANearestPlan) {
   for (const RuleCase& rule : RuleCases()) {
     SCOPED_TRACE(std::string(rule.target) + ": " + rule.says);
     const Plan plan =
-        SamplePlanOf({.model = rule.model, .fixes = "tp=4,sp=on,cp=1,pp=1,dp=4,ep=1,etp=4,mbs=1"});
+        SamplePlanOf({.model = rule.model, .fixes = "tp=4,sp=on,cp=1,pp=1,dp=4,mbs=1"});
     absl::StatusOr<ModelLaunch> launch = ReadModelLaunch(plan, 0);
     ASSERT_TRUE(launch.ok()) << launch.status();
     rule.breaks(*launch);
@@ -195,7 +195,7 @@ TEST(LaunchRules, EachIsCheckedAndHasANearestPlan) {
 // Rules 6, 7, 9, 10, 13, 17, 18, 19, 20 and 21 are about how a configuration is said.
 TEST(LaunchRules, ScriptsObeyThoseAboutOptions) {
   for (const char* const fixes :
-       {"tp=4,sp=on,pp=4,dp=1,vp=1,zero=1,schedule=1f1b,recompute=full",
+       {"tp=4,sp=on,pp=2,dp=2,zero=1,schedule=1f1b,recompute=full",
         "tp=2,sp=on,pp=2,dp=4,vp=4,zero=1,schedule=interleaved,recompute=selective",
         "tp=1,pp=1,dp=16,zero=3,recompute=none", "tp=2,sp=off,cp=2,pp=1,dp=4,zero=1"}) {
     SCOPED_TRACE(fixes);

@@ -173,6 +173,7 @@ TEST(LaunchOverGroups, StagesOfAGroupHaveTheirOwnDegrees) {
   }));
   ExportOptions options = CompleteOptions();
   options.script = "train.py";
+  options.partition = "many=a,one=b";
   const absl::StatusOr<Artefacts> files = ExportTo("slurm", *plan, options);
   ASSERT_TRUE(files.ok()) << files.status();
   const auto stages = nlohmann::json::parse(ContentsOf(*files, "stages.json"))["stages"];
