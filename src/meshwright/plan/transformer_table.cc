@@ -142,8 +142,12 @@ std::string OverGroupsSection(const Plan& plan) {
   std::string text;
   for (const PlanNodeGroup& group : over.groups) {
     if (group.used_nodes == 0) continue;
-    absl::StrAppendFormat(&text, "  %-14s %d of %d nodes, tp=%d dp=%d mbs=%d\n", group.name,
-                          group.used_nodes, group.nodes, group.tp, group.dp, group.micro_batch);
+    const std::string degrees =
+        group.tp == 0
+            ? "degrees by stage"
+            : absl::StrFormat("tp=%d dp=%d mbs=%d", group.tp, group.dp, group.micro_batch);
+    absl::StrAppendFormat(&text, "  %-14s %d of %d nodes, %s\n", group.name, group.used_nodes,
+                          group.nodes, degrees);
   }
   absl::StrAppend(&text,
                   "  stage   nodes of       layers   forward  backward    update    memory\n");

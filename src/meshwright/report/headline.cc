@@ -199,10 +199,13 @@ std::string GroupsSentence(const Plan& plan) {
       unused.push_back(Isolated(group.name));
       continue;
     }
+    const std::string degrees =
+        group.tp == 0 ? "of different degrees"
+                      : absl::StrCat("tensor ", group.tp, ", data ", group.dp, ", ",
+                                     Counted(group.micro_batch, "sequence"), " a micro-batch");
     used.push_back(absl::StrCat(Counted(group.stages, "stage"), " on ", group.used_nodes, " of ",
-                                Counted(group.nodes, "node"), " of ", Isolated(group.name),
-                                " (tensor ", group.tp, ", data ", group.dp, ", ",
-                                Counted(group.micro_batch, "sequence"), " a micro-batch)"));
+                                Counted(group.nodes, "node"), " of ", Isolated(group.name), " (",
+                                degrees, ")"));
   }
   absl::StrAppend(&text, absl::StrJoin(used, "; "));
   if (!unused.empty()) {
