@@ -223,6 +223,12 @@ function Experts({ sizes }: { sizes: Record<string, number> }) {
   );
 }
 
+/** Of a group's stages; 0 where they differ. */
+function degreeText(group: OverGroups["groups"][number], degree: number): string {
+  if (group.stages === 0) return "";
+  return degree === 0 ? "by stage" : countText(degree);
+}
+
 /** What the groups of nodes are used for. */
 function NodeGroups({ over }: { over: OverGroups }) {
   return (
@@ -234,9 +240,9 @@ function NodeGroups({ over }: { over: OverGroups }) {
         { title: "nodes", cell: (group) => `${countText(group.used_nodes)} of ${countText(group.nodes)}` },
         { title: "each", cell: (group) => <>{countText(group.per_node)} <Name text={group.device} /></> },
         { title: "stages", number: true, cell: (group) => (group.stages === 0 ? "none" : countText(group.stages)) },
-        { title: "tensor", number: true, cell: (group) => (group.stages === 0 ? "" : countText(group.tp)) },
-        { title: "data", number: true, cell: (group) => (group.stages === 0 ? "" : countText(group.dp)) },
-        { title: "micro-batch", number: true, cell: (group) => (group.stages === 0 ? "" : plural(group.micro_batch, "sequence")) },
+        { title: "tensor", number: true, cell: (group) => degreeText(group, group.tp) },
+        { title: "data", number: true, cell: (group) => degreeText(group, group.dp) },
+        { title: "micro-batch", number: true, cell: (group) => (group.micro_batch === 0 ? degreeText(group, 0) : plural(group.micro_batch, "sequence")) },
         { title: "cost", number: true, cell: (group) => (group.dollars_per_hour === null ? "no price" : `${dollarsText(group.dollars_per_hour)} an hour`) },
       ]}
     />

@@ -45,10 +45,10 @@ export function degreesText(plan: Plan): string {
   const model = plan.transformer!;
   const sizes = { ...model.sizes };
   if (model.over_groups) {
-    // Those of the first stage; groups may differ.
+    // Those of the first stage; groups may differ, and stages of a group (0).
     for (const degree of ["tp", "dp"] as const) {
       const all = new Set(model.over_groups.groups.filter((group) => group.used_nodes > 0).map((group) => group[degree]));
-      if (all.size > 1) sizes[degree] = 1;
+      if (all.size > 1 || all.has(0)) sizes[degree] = 1;
     }
     sizes.pp = plan.stages.length;
   }
