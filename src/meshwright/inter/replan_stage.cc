@@ -10,8 +10,8 @@ namespace {
 // A stage that does not fit is planned again with memory so much dearer, so often. The first price
 // is that at which the bytes of all that a device holds weigh as much as the stage's seconds, over
 // kFirstShare.
-constexpr double kDearer = 4, kFirstShare = 64;
-constexpr int kMostDearer = 8;
+constexpr double kPriceStep = 4, kFirstShare = 64;
+constexpr int kMostPriceSteps = 8;
 
 }  // namespace
 
@@ -34,13 +34,13 @@ absl::StatusOr<ReplannedStage> ReplanStage(const Slicer& slicer, const CostModel
     MW_ASSIGN_OR_RETURN(IntraPlan plan, planner->Plan(price));
     out.cost = CostOfSlice(*out.slice, plan, request.micro_batches);
     out.fits = request.fits(out.cost);
-    if (out.fits || tries == kMostDearer) {
+    if (out.fits || tries == kMostPriceSteps) {
       out.plan = std::make_shared<const IntraPlan>(std::move(plan));
       return out;
     }
     const double bytes = static_cast<double>(out.cost.state_bytes + out.cost.working_bytes +
                                              out.cost.in_flight_bytes);
-    price = price > 0 ? price * kDearer : plan.objective / bytes / kFirstShare;
+    price = price > 0 ? price * kPriceStep : plan.objective / bytes / kFirstShare;
   }
 }
 
