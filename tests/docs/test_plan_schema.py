@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 
+import jax
 import pytest
 from pages import ROOT
 
@@ -23,8 +24,13 @@ PLANS = [
     "plan llama3-8b --cluster 8xh100-sxm --global-batch 16 --sweep gpus=4..8",
     "plan llama3-8b --cluster 1x8xh100-sxm+2x8xa100-80g --global-batch 32 --pareto --steps 10",
     f"plan {HLO}/tiny_gpt.train.hlo.txt.gz --cluster 4xh100-sxm --mesh 4 --db DATABASE",
+    "plan STEP --cluster 2xh100-sxm --mesh 2 --db DATABASE",
 ]
-PROFILE = f"profile {HLO}/tiny_gpt.train.hlo.txt.gz --cluster 4xh100-sxm --mesh 4 --devices host:4 --budget 20s"
+PROFILES = [
+    f"profile {HLO}/tiny_gpt.train.hlo.txt.gz --cluster 4xh100-sxm --mesh 4 --devices host:4 --budget 20s",
+    # So small that all of it is measured, whole steps too.
+    "profile STEP --cluster 2xh100-sxm --mesh 2 --devices host:2 --budget 100s",
+]
 # What no network here has: an operator of several results, partial sums that wait for an addition. Read
 # from standard input.
 PROGRAM = """HloModule special
@@ -140,19 +146,33 @@ class Checker:
                         self.check_inline(one, meaning, f"{where}.{key}")
 
 
+def train(w, x):
+    loss, gradient = jax.value_and_grad(lambda w: ((x @ w) ** 2).mean())(w)
+    return w - 0.1 * gradient, loss
+
+
 @pytest.fixture(scope="module")
 def plans(program, tmp_path_factory):
-    database = str(tmp_path_factory.mktemp("profile") / "profiles.sqlite")
-    subprocess.run(
-        [program, *PROFILE.split(), "--db", database],
-        check=True,
-        capture_output=True,
-        env={**os.environ, "MESHWRIGHT_PYTHON": sys.executable},
-    )
+    folder = tmp_path_factory.mktemp("profile")
+    step = folder / "step.mlir"
+    shapes = [jax.ShapeDtypeStruct(shape, "float32") for shape in ((16, 16), (32, 16))]
+    step.write_text(jax.jit(train, donate_argnums=0).lower(*shapes).as_text(debug_info=True))
+
+    def words(command):
+        named = command.replace("DATABASE", str(folder / "profiles.sqlite"))
+        return [program, *named.replace("STEP", str(step)).split()]
+
+    for command in PROFILES:
+        subprocess.run(
+            words(command + " --db DATABASE"),
+            check=True,
+            capture_output=True,
+            env={**os.environ, "MESHWRIGHT_PYTHON": sys.executable},
+        )
     made = []
     for command in PLANS:
         done = subprocess.run(
-            [program, *command.replace("DATABASE", database).split(), "--json"],
+            [*words(command), "--json"],
             check=False,
             input=PROGRAM,
             capture_output=True,
