@@ -185,7 +185,8 @@ std::string TimeSection(const Plan& plan, const PlanPart& part, const PartSummar
   std::string text = CostText(plan, plan.step_seconds);
   StrAppend(&text, " a step");
   const double seconds = Seconds(summary);
-  if (plan.stages.empty() && plan.step_seconds != plan.objective_seconds) {
+  const bool overlaps = plan.step_seconds != plan.objective_seconds;
+  if (overlaps) {
     StrAppend(&text,
               !plan.profile.has_value() ? ", with collectives beside kernels and the host's share"
               : plan.profile->step.has_value() ? ", measured as a whole"
@@ -193,7 +194,9 @@ std::string TimeSection(const Plan& plan, const PlanPart& part, const PartSummar
               "; one after the other ", CostText(plan, plan.objective_seconds));
   }
   if (!plan.stages.empty()) {
-    StrAppend(&text, "; a device of the longest stage works for ",
+    StrAppend(&text,
+              overlaps ? ", of which a device of the longest stage works for "
+                       : "; a device of the longest stage works for ",
               CostText(plan, plan.compute_seconds + plan.communication_seconds));
   }
   text = Labelled("time", text);
