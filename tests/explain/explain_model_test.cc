@@ -48,6 +48,37 @@ TEST(ExplainModel, GroupsWithTheSameDegrees) {
   EXPECT_THAT(ExplainModel(plan), HasSubstr("\n  tensor over 2: "));
 }
 
+TEST(ExplainModel, ShardedStateIsSaidWhateverTheDegreesOfGroups) {
+  Plan plan = PlanOverTwoGroups();
+  EXPECT_THAT(ExplainModel(plan), Not(HasSubstr("ZeRO")));
+  plan.transformer->configuration.zero = 1;
+  plan.transformer->over_groups->groups[0].dp = 2;
+  EXPECT_THAT(ExplainModel(plan),
+              HasSubstr("\n  optimizer state sharded (ZeRO-1) over each stage's data degree, "));
+  plan.transformer->configuration.dp = 2;
+  for (PlanNodeGroup& group : plan.transformer->over_groups->groups) {
+    group.tp = plan.transformer->configuration.tp;
+    group.dp = 2;
+  }
+  EXPECT_THAT(ExplainModel(plan), HasSubstr("\n  data over 2: optimizer state sharded (ZeRO-1)"));
+}
+
+// The parts of the step are those of the first stage; the bubble of `simulate` is of all.
+TEST(ExplainModel, BubbleSaysWhoseItIs) {
+  Plan plan = PlanOverTwoGroups();
+  plan.bubble_share = 0.125;
+  EXPECT_THAT(ExplainModel(plan), HasSubstr("; bubble 12.5 % of all"));
+  EXPECT_THAT(ExplainModel(plan), HasSubstr("of a device of stage 0\n"));
+  EXPECT_THAT(ExplainModel(SampleModelPlan()), HasSubstr("HFU 45.0 %; of that\n"));
+}
+
+TEST(ExplainModel, GoodputIsTold) {
+  Plan plan = SampleModelPlan();
+  EXPECT_THAT(ExplainModel(plan), HasSubstr("\ngoodput   93 % of the time, 1.235e+04 tokens"));
+  plan.transformer->goodput.reset();
+  EXPECT_THAT(ExplainModel(plan), Not(HasSubstr("goodput")));
+}
+
 TEST(ExplainModel, OnlyWhatIsProvenIsCalledSo) {
   Plan plan = PlanOverTwoGroups();
   EXPECT_THAT(ExplainModel(plan), HasSubstr("not proven: the best may be up to 25 % faster"));

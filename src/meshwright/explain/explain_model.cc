@@ -126,14 +126,35 @@ const PlanGroupBytes& FullestGroup(const PlanTransformer& part) {
 
 std::string StepSection(const Plan& plan) {
   const PlanTransformer& part = *plan.transformer;
-  std::string text = Labelled("time", StrCat(SecondsText(plan.step_seconds), " a step, MFU ",
-                                             absl::StrFormat("%.1f %%, HFU %.1f %%; of that",
-                                                             100 * part.mfu, 100 * part.hfu)));
+  std::string text =
+      absl::StrFormat("%s a step, MFU %.1f %%, HFU %.1f %%", SecondsText(plan.step_seconds),
+                      100 * part.mfu, 100 * part.hfu);
+  // The parts are those of one stage there, which waits for another share of the step than others.
+  if (part.over_groups.has_value()) {
+    absl::StrAppendFormat(&text, "; bubble %.1f %% of all stages' time; of a device of stage 0",
+                          100 * plan.bubble_share);
+  } else {
+    StrAppend(&text, "; of that");
+  }
+  text = Labelled("time", text);
   std::vector<std::vector<std::string>> rows;
   for (const NamedAmount& one : LargestFirst(part.seconds)) {
     rows.push_back({one.name, SecondsText(one.amount), ShareText(one.amount, plan.step_seconds)});
   }
   return StrCat(text, Columns(std::move(rows), {false, true, true}));
+}
+
+std::string GoodputSection(const PlanTransformer& part) {
+  if (!part.goodput.has_value()) return "";
+  const PlanGoodput& goodput = *part.goodput;
+  return Labelled(
+      "goodput",
+      absl::StrFormat("%.4g %% of the time, %.4g tokens a second: a failure every %s and %s to "
+                      "restart, a checkpoint of %s every %s",
+                      100 * goodput.share, goodput.tokens_per_second,
+                      SecondsText(goodput.mtbf_seconds), SecondsText(goodput.restart_seconds),
+                      SecondsText(goodput.checkpoint_seconds),
+                      SecondsText(goodput.interval_seconds)));
 }
 
 std::string FullestGroupSection(const Plan& plan) {
@@ -247,6 +268,11 @@ std::string CostSection(const Plan& plan) {
 
 }  // namespace
 
+std::string StateOverGroups(const PlanTransformer& part) {
+  if (!part.over_groups.has_value() || part.configuration.zero == 0) return "";
+  return StrCat(DataText(part.configuration), " over each stage's data degree");
+}
+
 std::vector<DegreeUse> DegreeUses(const Plan& plan) {
   PlanDegrees d = plan.transformer->configuration;
   // Those of every group by itself, then.
@@ -323,8 +349,11 @@ std::string ExplainModel(const Plan& plan) {
   }
   const PlanDegrees& d = part.configuration;
   StrAppend(&text, PlacementLines(d));
+  // Else it stands with the one data degree.
+  const std::string state =
+      DegreesDiffer(part) && d.zero > 0 ? StrCat(StateOverGroups(part), ", ") : "";
   if (part.over_groups.has_value()) StrAppend(&text, GroupLines(*part.over_groups));
-  StrAppend(&text, WrapWords(absl::StrCat("  ",
+  StrAppend(&text, WrapWords(absl::StrCat("  ", state,
                                           part.over_groups.has_value()
                                               ? ""
                                               : absl::StrCat(Counted(d.micro_batch, "sequence"),
@@ -332,8 +361,9 @@ std::string ExplainModel(const Plan& plan) {
                                           d.precision, " products, recomputation: ",
                                           RecomputationText(d), OffloadText(d)),
                              4));
-  StrAppend(&text, StepSection(plan), Labelled("optimal", OptimalityText(plan)), CostSection(plan),
-            FullestGroupSection(plan), AlternativeSection(plan), SensitivitySection(part),
+  StrAppend(&text, StepSection(plan), GoodputSection(part),
+            Labelled("optimal", OptimalityText(plan)), CostSection(plan), FullestGroupSection(plan),
+            AlternativeSection(plan), SensitivitySection(part),
             Labelled("missing",
                      "a plan of a model has degrees, but no program: no operators, tensors and "
                      "collectives to name, and no sources"));

@@ -18,6 +18,10 @@ struct DegreeUse {
 // Those of more than one device. Requires plan.transformer.
 std::vector<DegreeUse> DegreeUses(const Plan& plan);
 
+// How a plan over groups of nodes keeps the optimizer's state, where it is sharded: "optimizer
+// state sharded (ZeRO-1) over each stage's data degree"; else "".
+std::string StateOverGroups(const PlanTransformer& part);
+
 // ExplainPlan of a plan that was made from a model instead of a program.
 std::string ExplainModel(const Plan& plan);
 

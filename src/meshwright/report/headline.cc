@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/explain/explain_model.h"
 #include "meshwright/explain/optimality.h"
 #include "meshwright/explain/part_summary.h"
 #include "meshwright/plan/cost_model_table.h"
@@ -211,6 +212,8 @@ std::string GroupsSentence(const Plan& plan) {
   if (!unused.empty()) {
     absl::StrAppend(&text, "; nothing on ", absl::StrJoin(unused, ", "));
   }
+  const std::string state = StateOverGroups(*plan.transformer);
+  if (!state.empty()) absl::StrAppend(&text, "; ", state);
   return absl::StrCat(text, ".");
 }
 
