@@ -107,6 +107,20 @@ TEST(ExplainPipelines, RowsAddUpToTheStage) {
   EXPECT_GT(recomputed, 0);
 }
 
+// What groups of devices do and how long they wait, on the average, is the step.
+TEST(ExplainPipelines, CausesOfADifferenceAddUpToIt) {
+  for (const Plan& before : Pipelines()) {
+    for (const Plan& after : Pipelines()) {
+      double causes = 0;
+      for (const ChangedSeconds& one : DiffPlans(before, after).seconds) {
+        if (one.what.ends_with(", mean")) causes += one.after - one.before;
+      }
+      const double whole = after.objective_seconds - before.objective_seconds;
+      EXPECT_NEAR(causes, whole, 1e-8 * (after.objective_seconds + before.objective_seconds));
+    }
+  }
+}
+
 TEST(ExplainPipelines, StagesThatAreAlikeHaveTheirOwnNames) {
   int alike = 0;
   for (const Plan& plan : Pipelines()) {
@@ -186,7 +200,9 @@ TEST(ExplainPipelines, WhatStagesHandOnIsNoParameter) {
     }
   }
   EXPECT_GE(received, 2);
-  EXPECT_THAT(ExplainPlan(plan), HasSubstr("  stages 0-1: layers 0-3, each on 2 devices, mesh x=2"));
+  EXPECT_THAT(
+      ExplainPlan(plan),
+      HasSubstr("  stages 0-1: layers 0-3, each on 2 devices, mesh x=2"));
 }
 
 // A change in a stage that names another as its own is found under its names.

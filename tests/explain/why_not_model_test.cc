@@ -94,6 +94,18 @@ TEST(WhyNotModels, SaysWhyItIsNot) {
               HasSubstr("--program"));
 }
 
+// Options have defaults that plans record; what is asked now are no options.
+TEST(WhyNotModels, NamesNoOptionThatWasNotGiven) {
+  const Plan plan = *PlanModel(GptRequest({"tensor=1d"}));
+  const WhyNotRequest request = {{"tp=8,dp=1"}, "", nullptr};
+  const absl::StatusOr<WhyNot> answer = AskWhyNot(plan, request);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  ASSERT_EQ(answer->difference.asked.size(), 1u);
+  EXPECT_EQ(answer->difference.asked[0].what, "kept to");
+  EXPECT_EQ(answer->difference.asked[0].before, "");
+  EXPECT_EQ(answer->difference.asked[0].after, "tp=8 dp=1");
+}
+
 // What the plan was asked to keep to gives way to what is asked now.
 TEST(WhyNotModels, AsksInPlaceOfThePlansOwnFixes) {
   const Plan plan = *PlanModel(GptRequest({"tp=8", "pp=2"}));

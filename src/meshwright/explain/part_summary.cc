@@ -215,7 +215,19 @@ std::vector<ResidentGroup> GroupResidents(const PlanPart& part) {
   return groups;
 }
 
-void SumTime(const PlanPart& part, PartSummary& summary) {
+void SumKinds(const PlanPart& part, PartSummary& summary) {
+  for (const PlanInstruction& instruction : part.instructions) {
+    const bool twice = part.recompute && instruction.phase == "forward";
+    (IsContraction(instruction) ? summary.contraction_seconds : summary.other_seconds) +=
+        instruction.seconds * (twice ? 2 : 1);
+  }
+}
+
+std::string_view FamilyName(AxisRole role) { return AxisRoleName(FamilyOf(role)); }
+
+}  // namespace
+
+std::vector<PhaseSeconds> PhasesOf(const PlanPart& part) {
   const std::array<std::string_view, 5> kPhases = {"forward", "recomputation", "backward", "update",
                                                    ""};
   std::array<PhaseSeconds, 5> sums;
@@ -226,25 +238,20 @@ void SumTime(const PlanPart& part, PartSummary& summary) {
   };
   const PhaseOfCollectives phases(part);
   for (const PlanInstruction& instruction : part.instructions) {
-    const bool twice = part.recompute && instruction.phase == "forward";
     sum_of(instruction.phase).compute += instruction.seconds;
     for (const PlanCollective& collective : instruction.collective)
       sum_of(phases.Of(instruction, collective)).communication += collective.seconds;
-    (IsContraction(instruction) ? summary.contraction_seconds : summary.other_seconds) +=
-        instruction.seconds * (twice ? 2 : 1);
   }
   if (part.recompute) {
     sum_of("recomputation").compute = sum_of("forward").compute;
     sum_of("recomputation").communication = sum_of("forward").communication;
   }
+  std::vector<PhaseSeconds> found;
   for (const PhaseSeconds& sum : sums) {
-    if (sum.compute + sum.communication > 0) summary.phases.push_back(sum);
+    if (sum.compute + sum.communication > 0) found.push_back(sum);
   }
+  return found;
 }
-
-std::string_view FamilyName(AxisRole role) { return AxisRoleName(FamilyOf(role)); }
-
-}  // namespace
 
 PartSummary Summarize(const PlanPart& part, const std::vector<ParameterParallelism>& judged) {
   PartSummary summary;
@@ -258,7 +265,8 @@ PartSummary Summarize(const PlanPart& part, const std::vector<ParameterParalleli
   summary.layers = FindLayers(part, judged, weights);
   summary.collectives = GroupCollectives(part);
   summary.residents = GroupResidents(part);
-  SumTime(part, summary);
+  summary.phases = PhasesOf(part);
+  SumKinds(part, summary);
   summary.divides_work = std::any_of(
       part.instructions.begin(), part.instructions.end(), [](const PlanInstruction& instruction) {
         return absl::StrContains(instruction.strategy, '=') || !instruction.collective.empty();

@@ -66,7 +66,7 @@ struct PartSummary {
   std::vector<LayerRange> layers;            // ascending; at the end what is of none
   std::vector<CollectiveGroup> collectives;  // the dearest first
   std::vector<ResidentGroup> residents;      // the largest first
-  std::vector<PhaseSeconds> phases;          // in the order above
+  std::vector<PhaseSeconds> phases;          // see PhasesOf
   double contraction_seconds = 0, other_seconds = 0;  // of computing
   bool divides_work = false;  // an operator is cut along an axis, or devices talk to each other
 };
@@ -76,6 +76,9 @@ PartSummary Summarize(const PlanPart& part, const std::vector<ParameterParalleli
 inline PartSummary Summarize(const PlanPart& part) {
   return Summarize(part, JudgeParameters(part));
 }
+
+// The phases of `part` that take time, in the order of PhaseSeconds.
+std::vector<PhaseSeconds> PhasesOf(const PlanPart& part);
 
 // "tensor parallelism over y (4)", "mixed parallelism: FSDP over x (2), tensor over y (4)", "no
 // parallelism: every device does the same work".

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/explain/part_summary.h"
 #include "meshwright/explain/plan_part.h"
 #include "meshwright/explain/screen.h"
 #include "meshwright/plan/folded_names.h"
@@ -70,7 +72,26 @@ void CompareInputs(const Plan& before, const Plan& after, TextChanges& changes) 
 
 std::string YesNo(bool value) { return value ? "yes" : "no"; }
 
-void CompareOptions(const PlanOptions& a, const PlanOptions& b, TextChanges& changes) {
+// What a search was kept to. Plans of models record --tensor, which has a default, among it.
+struct KeptTo {
+  std::vector<std::string> fixes, tensor;
+};
+
+KeptTo KeptToBy(const Plan& plan) {
+  KeptTo kept;
+  for (const std::string& fix : plan.options.fixes) {
+    constexpr std::string_view kTensor = "tensor=";
+    if (plan.transformer.has_value() && fix.starts_with(kTensor)) {
+      kept.tensor.push_back(fix.substr(kTensor.size()));
+    } else {
+      kept.fixes.push_back(fix);
+    }
+  }
+  return kept;
+}
+
+void CompareOptions(const Plan& before, const Plan& after, TextChanges& changes) {
+  const PlanOptions &a = before.options, &b = after.options;
   changes.Add("--mesh", a.mesh, b.mesh);
   changes.Add("--memory", a.memory, b.memory);
   changes.Add("--pipeline", a.pipeline, b.pipeline);
@@ -84,7 +105,9 @@ void CompareOptions(const PlanOptions& a, const PlanOptions& b, TextChanges& cha
   changes.Add("--deadline", SecondsText(a.deadline_seconds), SecondsText(b.deadline_seconds));
   changes.Add("--threads", absl::StrCat(a.threads), absl::StrCat(b.threads));
   changes.Add("--seed", absl::StrCat(a.seed), absl::StrCat(b.seed));
-  changes.Add("--fix", absl::StrJoin(a.fixes, " "), absl::StrJoin(b.fixes, " "));
+  const KeptTo kept_a = KeptToBy(before), kept_b = KeptToBy(after);
+  changes.Add("--fix", absl::StrJoin(kept_a.fixes, " "), absl::StrJoin(kept_b.fixes, " "));
+  changes.Add("--tensor", absl::StrJoin(kept_a.tensor, " "), absl::StrJoin(kept_b.tensor, " "));
 }
 
 std::string ClusterText(const PlanCluster& cluster) {
@@ -96,6 +119,33 @@ std::string ClusterText(const PlanCluster& cluster) {
 }
 
 // ---- figures ----
+
+// What the time of one step, one operator after the other, consists of.
+struct StepCauses {
+  double compute = 0, communication = 0, bubble = 0;
+};
+
+// Of a pipeline the means over its groups of devices. A group computes, communicates or waits until
+// the step ends, so that the three add up to the step; what the busiest stage does and what all
+// wait for do not.
+StepCauses CausesOf(const Plan& plan) {
+  if (plan.stages.empty() || plan.transformer.has_value())
+    return {plan.compute_seconds, plan.communication_seconds, 0};
+  StepCauses causes;
+  for (const PlanPart& part : PartsOf(plan)) {
+    const auto stages = static_cast<double>(part.stages.size());
+    for (const PhaseSeconds& phase : PhasesOf(part)) {
+      causes.compute += stages * phase.compute;
+      causes.communication += stages * phase.communication;
+    }
+  }
+  const double groups = static_cast<double>(plan.stages.size()) /
+                        static_cast<double>(std::max<int64_t>(1, plan.chunks));
+  causes.compute /= groups;
+  causes.communication /= groups;
+  causes.bubble = plan.objective_seconds * plan.bubble_share;
+  return causes;
+}
 
 void CompareSeconds(const Plan& a, const Plan& b, PlanDifference& difference) {
   // Sums of the same costs in another order differ by less than this share of the whole.
@@ -110,14 +160,15 @@ void CompareSeconds(const Plan& a, const Plan& b, PlanDifference& difference) {
   // Models say more exactly what the step consists of.
   const bool parts = a.transformer.has_value() && b.transformer.has_value();
   if (!parts) {
-    add("compute", a.compute_seconds, b.compute_seconds);
-    add("communication", a.communication_seconds, b.communication_seconds);
+    const StepCauses before = CausesOf(a), after = CausesOf(b);
+    const bool means = !a.stages.empty() || !b.stages.empty();
+    add(means ? "compute, mean" : "compute", before.compute, after.compute);
+    add(means ? "communication, mean" : "communication", before.communication, after.communication);
+    add("bubble, mean", before.bubble, after.bubble);
   }
   // What was given and not searched for has no bound of its own.
   if (!parts && a.options.rest != "xla" && b.options.rest != "xla")
     add("bound", a.bound_seconds, b.bound_seconds);
-  if (!a.stages.empty() && !b.stages.empty() && !a.transformer.has_value())
-    add("bubble", a.objective_seconds * a.bubble_share, b.objective_seconds * b.bubble_share);
   if (!parts) return;
   std::vector<double> before;
   PlanStepParts::VisitMembers(a.transformer->seconds,
@@ -365,7 +416,7 @@ PlanDifference DiffPlans(const Plan& before, const Plan& after) {
   TextChanges asked, found;
   asked.Add("meshwright", before.tool_version, after.tool_version);
   CompareInputs(before, after, asked);
-  CompareOptions(before.options, after.options, asked);
+  CompareOptions(before, after, asked);
   asked.Add("cluster", ClusterText(before.cluster), ClusterText(after.cluster));
   found.Add("mesh", MeshText(before.mesh), MeshText(after.mesh));
   found.Add("schedule", before.schedule.value_or("none"), after.schedule.value_or("none"));

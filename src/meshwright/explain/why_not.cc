@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/columns.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/explain/json.h"
 #include "meshwright/explain/screen.h"
 #include "meshwright/explain/why_not_kinds.h"
 #include "meshwright/plan/plan_table.h"
@@ -107,8 +108,16 @@ WhyNot::Verdict CompareCosts(double plan, double alternative) {
 }
 
 absl::StatusOr<WhyNot> AskWhyNot(const Plan& plan, const WhyNotRequest& request) {
-  if (IsOfModel(plan)) return AskOfModel(plan, request);
-  return plan.stages.empty() ? AskOfProgram(plan, request) : AskOfPipeline(plan, request);
+  absl::StatusOr<WhyNot> answer = IsOfModel(plan)       ? AskOfModel(plan, request)
+                                  : plan.stages.empty() ? AskOfProgram(plan, request)
+                                                        : AskOfPipeline(plan, request);
+  if (!answer.ok()) return answer;
+  // Asked by --why-not, and not by the options that would make such a plan.
+  for (ChangedText& one : answer->difference.asked) {
+    if (one.what == "--fix") one.what = "kept to";
+    if (one.what == "--tensor") one.what = "tensor";
+  }
+  return answer;
 }
 
 std::string WhyNotText(const Plan& plan, const WhyNotRequest& request, const WhyNot& answer) {
@@ -141,7 +150,7 @@ std::string WhyNotJson(const Plan& plan, const WhyNotRequest& request, const Why
   json["difference"] = answer.plan.has_value()
                            ? nlohmann::ordered_json::parse(DiffJson(answer.difference))
                            : nlohmann::ordered_json();
-  return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return JsonText(json);
 }
 
 }  // namespace meshwright
