@@ -126,6 +126,51 @@ TEST(Parallelism, RandomShardingsAreJudgedAsTheirDefinitionsSay) {
   EXPECT_GT(kinds["data"], 5);
 }
 
+// What is not cut over its batch is cut as the weights are, or along the sequence.
+TEST(Parallelism, InputsCutInFeaturesAreNoSequences) {
+  const auto role = [](const std::string& program, const std::vector<Fix>& fixes,
+                       const std::string& input) {
+    ProgramRequest request;
+    request.program = absl::StrCat(MESHWRIGHT_TEST_DATA, "/hlo/", program, ".train.hlo.txt.gz");
+    request.cluster = "4xh100-sxm";
+    request.mesh = "4";
+    request.cost_model = "roofline";
+    request.completion = Completion::kPropagate;
+    request.fixes = fixes;
+    const absl::StatusOr<PlannedProgram> planned = PlanProgram(request);
+    EXPECT_TRUE(planned.ok()) << planned.status();
+    if (!planned.ok()) return std::string();
+    const PlanPart part = PartsOf(planned->plan)[0];
+    const std::vector<ParameterParallelism> judged = JudgeParameters(part);
+    for (size_t p = 0; p < part.parameters.size(); ++p) {
+      if (part.parameters[p].name == input) return RolesText(judged[p].roles, part.mesh);
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(role("mlp_4096x4", {{"p[3]", "[_,x]", ""}, {"y", "[_,x]", ""}}, "y"), "tensor x");
+  EXPECT_EQ(role("mlp_4096x4", {{"p[0]", "[x,_]", ""}, {"x", "[_,x]", ""}}, "x"), "tensor x");
+  EXPECT_EQ(role("mlp_4096x4", {{"y", "[x,_]", ""}, {"x", "[x,_]", ""}}, "y"), "data x");
+  EXPECT_EQ(role("tiny_gpt", {{"tok", "[_,x]", ""}, {"lab", "[_,x]", ""}}, "tok"), "sequence x");
+}
+
+// What a tenth of the weights or most of a layer's do is said, and so is what is not divided.
+TEST(Parallelism, HeadlineNamesAllThatIsMixed) {
+  using enum AxisRole;
+  PartSummary summary;
+  summary.axes = {{"x", 2, {{kRow, 0.8}, {kReplicated, 0.18}, {kData, 0.02}}},
+                  {"y", 4, {{kColumn, 0.97}, {kData, 0.03}}}};
+  EXPECT_EQ(Headline(summary),
+            "mixed parallelism: tensor and replicated over x (2), tensor over y (4)");
+  summary.layers = {{0, 2, {{"x", 2, {{kData, 0.998}}}, {"y", 4, {{kData, 0.998}}}}},
+                    {3, 9, {{"x", 2, {{kRow, 1}}}, {"y", 4, {{kColumn, 1}}}}}};
+  EXPECT_EQ(
+      Headline(summary),
+      "mixed parallelism: tensor, data and replicated over x (2), tensor and data over y (4)");
+  summary.axes = {{"x", 2, {{kRow, 0.97}, {kReplicated, 0.03}}}, {"y", 4, {{kReplicated, 1}}}};
+  summary.layers.clear();
+  EXPECT_EQ(Headline(summary), "tensor parallelism over x (2)");
+}
+
 TEST(Parallelism, Words) {
   const std::vector<PlanAxis> mesh = {{"x", 2}, {"y", 4}, {"z", 2}};
   using enum AxisRole;

@@ -184,9 +184,51 @@ class Judge {
       const PlanSpec& spec = part_.parameters[p].spec;
       for (size_t d = 0; d < spec.size(); ++d) {
         if (!Uses({spec[d]}, part_.mesh[a].name)) continue;
-        one.roles[a] = d == batch ? AxisRole::kData : AxisRole::kSequence;
+        one.roles[a] = d == batch                              ? AxisRole::kData
+                       : IsCutAsWeights(p, part_.mesh[a].name) ? AxisRole::kTensor
+                                                               : AxisRole::kSequence;
       }
     }
+  }
+
+  // Whether `axis` cuts input `p` in a dimension of features, as it cuts the weights of the product
+  // that reads it, or of the one whose result it is compared with (labels).
+  bool IsCutAsWeights(size_t p, const std::string& axis) const {
+    const std::optional<WeightUse> use = FindUse(parameters_[p]);
+    if (!use.has_value()) return false;
+    const PlanInstruction& user = At(use->instruction);
+    if (IsContraction(user)) return CutsWeight(user, axis);
+    if (IsNotElementwise(user)) return false;
+    std::vector<size_t> open;
+    for (size_t k = 0; k < user.operands.size(); ++k) {
+      if (k != use->operand) open.push_back(static_cast<size_t>(user.operands[k]));
+    }
+    absl::flat_hash_set<size_t> seen(open.begin(), open.end());
+    while (!open.empty()) {
+      const PlanInstruction& maker = At(open.back());
+      open.pop_back();
+      if (IsContraction(maker)) {
+        if (CutsWeight(maker, axis)) return true;
+        continue;
+      }
+      if (IsNotElementwise(maker) || maker.opcode == "reshape") continue;
+      for (int64_t operand : maker.operands) {
+        if (seen.insert(static_cast<size_t>(operand)).second)
+          open.push_back(static_cast<size_t>(operand));
+      }
+    }
+    return false;
+  }
+
+  // Whether `axis` cuts an operand of `product` that no sample is in.
+  bool CutsWeight(const PlanInstruction& product, const std::string& axis) const {
+    for (size_t k = 0; k < product.operands.size(); ++k) {
+      const PlanSpec* const spec = NeededSpec(part_, product, k);
+      if (spec != nullptr && Uses(*spec, axis) &&
+          !At(static_cast<size_t>(product.operands[k])).batch_dimension.has_value())
+        return true;
+    }
+    return false;
   }
 
   // ---- weights ----

@@ -285,23 +285,52 @@ std::string SharesText(const std::vector<RoleShare>& roles) {
   return absl::StrJoin(shares, ", ");
 }
 
+// "a", "a and b", "a, b and c".
+std::string AndText(const std::vector<std::string>& names) {
+  const std::string before = absl::StrJoin(names.begin(), names.end() - 1, ", ");
+  return before.empty() ? names.back() : absl::StrCat(before, " and ", names.back());
+}
+
+// Whether `role` is worth a mention for `axis`: a tenth of the weights' bytes has it, or most of
+// those of some layer, however small that is.
+bool IsTold(const PartSummary& summary, size_t axis, const RoleShare& one) {
+  constexpr double kOfAll = 0.1, kOfLayer = 0.5;
+  if (one.share >= kOfAll) return true;
+  return std::any_of(summary.layers.begin(), summary.layers.end(), [&](const LayerRange& range) {
+    const std::vector<RoleShare>& roles = range.axes[axis].roles;
+    return range.first.has_value() &&
+           std::any_of(roles.begin(), roles.end(), [&](const RoleShare& other) {
+             return other.role == one.role && other.share >= kOfLayer;
+           });
+  });
+}
+
 std::string Headline(const PartSummary& summary) {
-  // A tenth of the weights' bytes is worth a mention.
-  constexpr double kLeastShare = 0.1;
   std::set<std::string_view> families;
   std::vector<std::string> with_names, axes_only;
-  for (const AxisSummary& axis : summary.axes) {
+  for (size_t a = 0; a < summary.axes.size(); ++a) {
+    const AxisSummary& axis = summary.axes[a];
     std::vector<std::string> names;
+    bool replicates = false;
     for (const RoleShare& one : axis.roles) {
-      if (one.share < kLeastShare || one.role == AxisRole::kReplicated) continue;
+      if (!IsTold(summary, a, one)) continue;
+      if (one.role == AxisRole::kReplicated) {
+        replicates = true;
+        continue;
+      }
       std::string name(FamilyName(one.role));
       if (std::find(names.begin(), names.end(), name) == names.end())
         names.push_back(std::move(name));
       families.insert(FamilyName(one.role));
     }
+    // An axis that divides some weights and not others is used in two ways.
+    if (replicates && !names.empty()) {
+      names.emplace_back(AxisRoleName(AxisRole::kReplicated));
+      families.insert(AxisRoleName(AxisRole::kReplicated));
+    }
     if (names.empty()) continue;
     axes_only.push_back(absl::StrCat(axis.axis, " (", axis.devices, ")"));
-    with_names.push_back(absl::StrCat(absl::StrJoin(names, " and "), " over ", axes_only.back()));
+    with_names.push_back(absl::StrCat(AndText(names), " over ", axes_only.back()));
   }
   if (families.empty()) {
     return summary.divides_work
