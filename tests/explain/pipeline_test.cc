@@ -202,7 +202,7 @@ TEST(ExplainPipelines, WhatStagesHandOnIsNoParameter) {
   EXPECT_GE(received, 2);
   EXPECT_THAT(
       ExplainPlan(plan),
-      HasSubstr("  stages 0-1: layers 0-3, each on 2 devices, mesh x=2"));
+      HasSubstr("  stages 0-1: before layer 0, layers 0-1, after layer 1, each on 2 devices"));
 }
 
 // A change in a stage that names another as its own is found under its names.

@@ -1,9 +1,11 @@
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "meshwright/explain/explain.h"
 #include "meshwright/explain/explain_model.h"
 #include "meshwright/explain/json.h"
+#include "meshwright/explain/layer_labels.h"
 #include "meshwright/explain/part_summary.h"
 
 namespace meshwright {
@@ -19,8 +21,9 @@ ExplainJson AxesJson(const std::vector<AxisSummary>& axes) {
   return list;
 }
 
-ExplainJson PartJson(const PlanPart& part) {
-  const PartSummary summary = Summarize(part);
+ExplainJson PartJson(const JudgedPart& judged, const LayerLabels& labels) {
+  const PlanPart& part = judged.part;
+  const PartSummary summary = Summarize(part, judged.judged);
   ExplainJson parameters = ExplainJson::array(), layers = ExplainJson::array();
   ExplainJson phases = ExplainJson::array(), collectives = ExplainJson::array();
   ExplainJson residents = ExplainJson::array();
@@ -42,7 +45,8 @@ ExplainJson PartJson(const PlanPart& part) {
     const auto number = [](const std::optional<int64_t>& layer) {
       return layer.has_value() ? ExplainJson(*layer) : ExplainJson();
     };
-    layers.push_back({{"first", number(range.first)},
+    layers.push_back({{"name", LayerRangeText(range, labels)},
+                      {"first", number(range.first)},
                       {"last", number(range.last)},
                       {"axes", AxesJson(range.axes)}});
   }
@@ -101,7 +105,14 @@ std::string ExplainPlanJson(const Plan& plan) {
     return JsonText(json);
   }
   ExplainJson parts = ExplainJson::array();
-  for (const PlanPart& part : PartsOf(plan)) parts.push_back(PartJson(part));
+  const std::vector<PlanPart> all = PartsOf(plan);
+  std::vector<std::vector<ParameterParallelism>> judged;
+  judged.reserve(all.size());
+  std::vector<JudgedPart> judged_parts;
+  for (const PlanPart& part : all)
+    judged_parts.push_back({part, judged.emplace_back(JudgeParameters(part))});
+  const LayerLabels labels(judged_parts);
+  for (const JudgedPart& part : judged_parts) parts.push_back(PartJson(part, labels));
   json["parts"] = std::move(parts);
   return JsonText(json);
 }

@@ -12,6 +12,7 @@
 #include "meshwright/base/counted.h"
 #include "meshwright/explain/explain.h"
 #include "meshwright/explain/explain_model.h"
+#include "meshwright/explain/layer_labels.h"
 #include "meshwright/explain/optimality.h"
 #include "meshwright/explain/parameter_groups.h"
 #include "meshwright/explain/part_summary.h"
@@ -108,7 +109,7 @@ std::string StateSection(const std::vector<ParameterGroup>& groups) {
                       " of it sharded as FSDP and ZeRO do\n");
 }
 
-std::string LayersSection(const PartSummary& summary) {
+std::string LayersSection(const PartSummary& summary, const LayerLabels& labels) {
   const auto axes_text = [](const std::vector<AxisSummary>& axes) {
     return absl::StrJoin(axes, "; ", [](std::string* out, const AxisSummary& axis) {
       absl::StrAppend(out, axis.axis, " ", SharesText(axis.roles));
@@ -117,10 +118,7 @@ std::string LayersSection(const PartSummary& summary) {
   std::string text;
   for (size_t i = 0; i < std::min(summary.layers.size(), kMostLayerRanges); ++i) {
     const LayerRange& range = summary.layers[i];
-    const std::string name = !range.first.has_value() ? "in loops, or of all layers"
-                             : range.first == range.last
-                                 ? absl::StrCat("layer ", *range.first)
-                                 : absl::StrCat("layers ", *range.first, "-", *range.last);
+    const std::string name = LayerRangeText(range, labels);
     absl::StrAppend(&text, WrapWords(absl::StrCat("  ", name, ": ", axes_text(range.axes)), 4));
   }
   if (summary.layers.size() > kMostLayerRanges) {
@@ -133,7 +131,8 @@ std::string LayersSection(const PartSummary& summary) {
 }
 
 // Stages that do alike share a line.
-std::string PartsSection(const Plan& plan, const std::vector<Explained>& all) {
+std::string PartsSection(const Plan& plan, const std::vector<Explained>& all,
+                         const LayerLabels& labels) {
   std::vector<std::string> kinds;
   std::vector<std::vector<size_t>> stages;
   for (const Explained& one : all) {
@@ -162,8 +161,7 @@ std::string PartsSection(const Plan& plan, const std::vector<Explained>& all) {
     const bool several = numbers.size() > 1;
     absl::StrAppend(
         &text, WrapWords(StrCat(several ? "  stages " : "  stage ", NumbersText(numbers), ": ",
-                                layers.size() > 1 ? "layers " : "layer ", NumbersText(layers), ", ",
-                                several ? "each on " : "", kinds[i]),
+                                labels.Text(layers), ", ", several ? "each on " : "", kinds[i]),
                          4));
   }
   if (kinds.size() > kMostParts)
@@ -339,15 +337,16 @@ std::string ExplainPlan(const Plan& plan) {
   std::vector<JudgedPart> parts;
   for (const Explained& one : all) parts.push_back({one.part, one.judged});
   const std::vector<ParameterGroup> parameters = GroupParameters(parts);
+  const LayerLabels labels(parts);
   if (plan.stages.empty()) {
     absl::StrAppend(&text, Labelled("in short", Headline(longest.summary)),
                     AxesSection(longest.summary));
   } else {
-    absl::StrAppend(&text, "in short\n", PartsSection(plan, all));
+    absl::StrAppend(&text, "in short\n", PartsSection(plan, all, labels));
   }
   absl::StrAppend(&text, WeightSection(parameters), StateSection(parameters));
   // Of a pipeline the stages say what layers do.
-  if (plan.stages.empty()) absl::StrAppend(&text, LayersSection(longest.summary));
+  if (plan.stages.empty()) absl::StrAppend(&text, LayersSection(longest.summary, labels));
   absl::StrAppend(&text, TimeSection(plan, longest.part, longest.summary),
                   Labelled("optimal", OptimalityText(plan)),
                   MemorySection(plan, longest.part, longest.summary),

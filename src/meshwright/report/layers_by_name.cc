@@ -5,7 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
-#include "meshwright/report/layer_names.h"
+#include "meshwright/explain/layer_names.h"
 #include "meshwright/report/segment_graph.h"
 
 namespace meshwright {

@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "meshwright/explain/layer_names.h"
 #include "meshwright/plan/cost_model_table.h"
 #include "meshwright/plan/simulate_plan.h"
 #include "meshwright/report/headline.h"
-#include "meshwright/report/layer_names.h"
 #include "meshwright/report/view_json.h"
 
 namespace meshwright {

@@ -1,5 +1,5 @@
-#ifndef MESHWRIGHT_REPORT_LAYER_NAMES_H_
-#define MESHWRIGHT_REPORT_LAYER_NAMES_H_
+#ifndef MESHWRIGHT_EXPLAIN_LAYER_NAMES_H_
+#define MESHWRIGHT_EXPLAIN_LAYER_NAMES_H_
 
 #include <cstdint>
 #include <string>
@@ -29,4 +29,4 @@ std::vector<LayerInName> LayersInNames(const std::vector<std::string>& names);
 
 }  // namespace meshwright
 
-#endif  // MESHWRIGHT_REPORT_LAYER_NAMES_H_
+#endif  // MESHWRIGHT_EXPLAIN_LAYER_NAMES_H_

@@ -1,4 +1,4 @@
-#include "meshwright/report/layer_names.h"
+#include "meshwright/explain/layer_names.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "meshwright/report/layer_names.h"
+#include "meshwright/explain/layer_names.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
