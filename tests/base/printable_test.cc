@@ -18,6 +18,13 @@ TEST(Printable, WhatIsNotToBeSeenIsEscaped) {
   EXPECT_EQ(Printable("שלום 世界 🚀 é"), "שלום 世界 🚀 é");
 }
 
+TEST(Printable, JsonStaysTheSameJson) {
+  EXPECT_EQ(JsonPrintable("{\n \"a\u202eb\": \"\u00ad\u007f\"\n}"),
+            "{\n \"a\\u202eb\": \"\\u00ad\\u007f\"\n}");
+  EXPECT_EQ(JsonPrintable("\"tag\U000e0041\""), "\"tag\\udb40\\udc41\"");
+  EXPECT_EQ(JsonPrintable("\"שלום 世界 🚀 é\""), "\"שלום 世界 🚀 é\"");
+}
+
 TEST(Printable, LongNamesAreCutAndTheirLengthIsSaid) {
   EXPECT_EQ(Shortened("short", 10), "short");
   const std::string cut = Shortened(std::string(10000, 'n'), 60);

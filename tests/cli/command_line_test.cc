@@ -65,6 +65,12 @@ TEST(CommandLine, HelpAndVersion) {
   EXPECT_THAT(version.out, testing::MatchesRegex("meshwright [0-9]+\\.[0-9]+\\.[0-9]+\n"));
 }
 
+// One error, and a hint that is no second one.
+TEST(CommandLine, BadUsageIsOneError) {
+  EXPECT_EQ(RunMeshwright({"explain"}).err,
+            "meshwright: PLAN is required\n  run `meshwright explain --help` for usage\n");
+}
+
 TEST(CommandLine, BadUsage) {
   ExpectFailure(RunMeshwright({}), 2, "subcommand is required");
   ExpectFailure(RunMeshwright({"frobnicate"}), 2, "run `meshwright --help` for usage");

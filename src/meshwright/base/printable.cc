@@ -126,6 +126,25 @@ std::string Printable(std::string_view text) {
   return printable;
 }
 
+std::string JsonPrintable(std::string_view text) {
+  std::string printable;
+  while (!text.empty()) {
+    const auto [bytes, code] = FirstLetter(text);
+    // Those of ASCII are escaped in strings already, or stand between values.
+    if (code < 0x7f || !IsInvisible(code)) {
+      printable.append(text.substr(0, bytes));
+    } else if (code < 0x10000) {
+      absl::StrAppendFormat(&printable, "\\u%04x", code);
+    } else {
+      const int32_t rest = code - 0x10000;
+      absl::StrAppendFormat(&printable, "\\u%04x\\u%04x", 0xd800 + (rest >> 10),
+                            0xdc00 + (rest & 0x3ff));
+    }
+    text.remove_prefix(bytes);
+  }
+  return printable;
+}
+
 std::string Fit(std::string_view text, size_t width) {
   return FitPrintable(Printable(text), width);
 }

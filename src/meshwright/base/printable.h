@@ -24,6 +24,11 @@ size_t DisplayWidth(std::string_view text);
 // what is not UTF-8 as U+FFFD.
 std::string Printable(std::string_view text);
 
+// JSON `text` of the same meaning, in which a terminal acts on nothing: the same characters, which
+// JSON allows in strings alone, as \u and four digits, two of them (UTF-16) beyond U+FFFF. Line
+// breaks between values stay.
+std::string JsonPrintable(std::string_view text);
+
 // `text`, made printable, in `width` columns, which are at least 4; what does not fit loses its
 // middle.
 std::string Fit(std::string_view text, size_t width);

@@ -52,11 +52,10 @@ int Run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    PrintError(error.what());
     const auto chosen = app.get_subcommands();
     const std::string command =
         chosen.empty() ? std::string() : absl::StrCat(chosen[0]->get_name(), " ");
-    PrintError(absl::StrCat("run `meshwright ", command, "--help` for usage"));
+    PrintError(absl::StrCat(error.what(), "\n  run `meshwright ", command, "--help` for usage"));
     return kBadInput;
   }
   if (parse_only) return 0;

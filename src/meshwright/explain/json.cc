@@ -1,9 +1,11 @@
 #include "meshwright/explain/json.h"
 
+#include "meshwright/base/printable.h"
+
 namespace meshwright {
 
 std::string JsonText(const ExplainJson& json) {
-  return json.dump(1, ' ', false, ExplainJson::error_handler_t::replace) + "\n";
+  return JsonPrintable(json.dump(1, ' ', false, ExplainJson::error_handler_t::replace)) + "\n";
 }
 
 ExplainJson CollectivesJson(const std::vector<PlanCollective>& collectives) {
