@@ -50,6 +50,19 @@ TEST(BuiltinModels, AreFoundHoweverTheyAreWritten) {
   EXPECT_STREQ(FindBuiltinModel("GPT3-1.3B")->name, "gpt3-1.3b");
   EXPECT_STREQ(FindBuiltinModel("DeepSeek V3 671B")->name, "deepseek-v3");
   EXPECT_STREQ(FindBuiltinModel("Qwen3 MoE 30B")->name, "qwen3-30b-a3b");
+  const std::pair<const char*, const char*> kSpellings[] = {
+      {"Nemotron-340B", "nemotron-4-340b"},      {"Nemotron4 340B", "nemotron-4-340b"},
+      {"NVIDIA Nemotron-15B", "nemotron-4-15b"}, {"Nemotron-4-15B", "nemotron-4-15b"},
+      {"NEMOTRON-22B", "nemotron-3-22b"},        {"nemotron3_8b", "nemotron-3-8b"},
+      {"Meta-Llama-3-8B", "llama3-8b"},          {"Meta Llama 3.1 405B", "llama3.1-405b"},
+      {"OpenAI GPT-OSS-120B", "gpt-oss-120b"},   {"nvidia/nemotron-4-340b", "nemotron-4-340b"}};
+  for (const auto& [spelling, name] : kSpellings) {
+    ASSERT_NE(FindBuiltinModel(spelling), nullptr) << spelling;
+    EXPECT_STREQ(FindBuiltinModel(spelling)->name, name) << spelling;
+  }
+  EXPECT_EQ(FindBuiltinModel("nvidia"), nullptr);
+  EXPECT_EQ(FindBuiltinModel("nvidia nvidia nemotron-4-340b"), nullptr);
+  EXPECT_EQ(FindBuiltinModel("Nemotron 3 Super"), nullptr);
   EXPECT_EQ(FindBuiltinModel("configs/llama3-8b"), nullptr);
   EXPECT_EQ(FindBuiltinModel(""), nullptr);
   EXPECT_EQ(FindBuiltinModel("llama3"), nullptr);

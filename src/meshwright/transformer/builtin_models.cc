@@ -34,12 +34,34 @@ constexpr std::pair<std::string_view, const char*> kOtherNames[] = {
     {"llama3170b", "llama3.1-70b"},
     {"llama31405b", "llama3.1-405b"},
     {"megatronturing530b", "megatron-530b"},
+    {"nemotron15b", "nemotron-4-15b"},
+    {"nemotron22b", "nemotron-3-22b"},
+    {"nemotron340b", "nemotron-4-340b"},
+    {"nemotron422b", "nemotron-3-22b"},  // NeMo's own alias
+    {"nemotron8b", "nemotron-3-8b"},
     {"qwen3235b", "qwen3-235b-a22b"},
     {"qwen330b", "qwen3-30b-a3b"},
     {"qwen3moe235b", "qwen3-235b-a22b"},
     {"qwen3moe30b", "qwen3-30b-a3b"},
     {"turing530b", "megatron-530b"},
 };
+
+// Who publishes models, before whose names tables and repositories write them: "Meta-Llama-3-8B".
+constexpr std::string_view kVendors[] = {"alibaba",  "deepseekai", "facebook",  "google",
+                                         "meta",     "microsoft",  "mistralai", "moonshotai",
+                                         "mosaicml", "nvidia",     "openai",    "tiiuae"};
+
+// By its name as Normalised() has it.
+const BuiltinModel* FindNormalised(std::string_view wanted) {
+  std::string name(wanted);
+  for (const auto& [other, builtin] : kOtherNames) {
+    if (wanted == other) name = Normalised(builtin);
+  }
+  for (const BuiltinModel& model : BuiltinModels()) {
+    if (Normalised(model.name) == name) return &model;
+  }
+  return nullptr;
+}
 
 }  // namespace
 
@@ -55,12 +77,10 @@ const std::vector<BuiltinModel>& BuiltinModels() {
 }
 
 const BuiltinModel* FindBuiltinModel(std::string_view name) {
-  std::string wanted = Normalised(name);
-  for (const auto& [other, builtin] : kOtherNames) {
-    if (wanted == other) wanted = Normalised(builtin);
-  }
-  for (const BuiltinModel& model : BuiltinModels()) {
-    if (Normalised(model.name) == wanted) return &model;
+  const std::string wanted = Normalised(name);
+  if (const BuiltinModel* const found = FindNormalised(wanted); found != nullptr) return found;
+  for (const std::string_view vendor : kVendors) {
+    if (wanted.starts_with(vendor)) return FindNormalised(wanted.substr(vendor.size()));
   }
   return nullptr;
 }

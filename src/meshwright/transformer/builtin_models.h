@@ -16,7 +16,8 @@ struct BuiltinModel {
 const std::vector<BuiltinModel>& BuiltinModels();
 
 // By name, without regard to case and to what stands between words: "LLAMA3_8B" is "llama3-8b".
-// Some models have other names beside: "Qwen3 MoE 30B". nullptr if there is none.
+// Some models have other names beside ("Qwen3 MoE 30B", "Nemotron-340B"), and all may have their
+// vendor's before them ("Meta-Llama-3-8B"). nullptr if there is none.
 const BuiltinModel* FindBuiltinModel(std::string_view name);
 
 // Parts of BuiltinModels(), one for each builtin_models_*.cc.
