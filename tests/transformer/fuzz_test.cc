@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <iostream>
+#include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <set>
 #include <string>
 #include <string_view>
@@ -128,6 +131,89 @@ TEST(ReadersFuzz, SurviveDamagedShortForms) {
       readable += model.ok();
       ASSERT_NO_FATAL_FAILURE(Check(model, text));
     }
+  }
+  EXPECT_GT(readable, 100);
+}
+
+// Every field of the short form, alone and in pairs, with every odd value.
+TEST(ReadersFuzz, SurviveOddShortForms) {
+  constexpr std::string_view kOdd[] = {
+      "",
+      "~",
+      "null",
+      "true",
+      "no",
+      "'4'",
+      "\"4\"",
+      "0",
+      "-1",
+      "1",
+      "3",
+      "4096",
+      "1.5",
+      "4.0",
+      "1e3",
+      "0x10",
+      "017",
+      "1_000",
+      "+4",
+      " 4 ",
+      "4 4",
+      ".inf",
+      ".nan",
+      "4096.0",
+      "[]",
+      "{}",
+      "[4]",
+      "{4: 4}",
+      "rms",
+      "learned",
+      "silu",
+      "*a",
+      "&a 4",
+      "!!int 4",
+      "!x 4",
+      "99999999999999999999",
+      "16777216",
+      "268435456",
+      "1099511627776",
+      "9223372036854775807",
+      "{count: 8, top_k: 2, ffn: 32}",
+      "{count: 8, top_k: 2, ffn: 32, first: 4096, every: 4096}",
+      "{kv_rank: 8, nope_head_dim: 4, rope_head_dim: 4, v_head_dim: 8}",
+      "{q_rank: 1, kv_rank: 1, nope_head_dim: 1048576, rope_head_dim: 1048576, v_head_dim: 1}"};
+  constexpr std::string_view kKeys[] = {
+      "name",           "layers",  "hidden",  "heads",      "kv_heads", "head_dim", "ffn",
+      "vocab",          "max_seq", "gated",   "bias",       "qkv_bias", "tied",     "qk_norm",
+      "parallel",       "causal",  "norm",    "activation", "position", "window",   "full_every",
+      "encoder_layers", "mtp",     "experts", "latent",     "Layers"};
+  const auto form = [](const std::map<std::string_view, std::string_view>& changed) {
+    std::map<std::string_view, std::string_view> values = {
+        {"layers", "4"}, {"hidden", "64"}, {"heads", "4"}, {"vocab", "100"}};
+    for (const auto& [key, value] : changed) values[key] = value;
+    std::string text = "model:\n";
+    for (const auto& [key, value] : values)
+      text += "  " + std::string(key) + ": " + std::string(value) + "\n";
+    return text;
+  };
+  int readable = 0;
+  const auto check = [&](const std::string& text) {
+    const absl::StatusOr<Model> model = ReadShortForm(text, "damaged");
+    readable += model.ok();
+    Check(model, text);
+  };
+  for (const std::string_view key : kKeys) {
+    for (const std::string_view odd : kOdd) {
+      ASSERT_NO_FATAL_FAILURE(check(form({{key, odd}})));
+    }
+  }
+  constexpr uint64_t kSeed = 22;
+  std::cout << "seed " << kSeed << "\n";
+  std::mt19937_64 random(kSeed);
+  const auto any = [&](const auto& all) { return all[random() % std::size(all)]; };
+  for (int round = 0; round < 3000; ++round) {
+    ASSERT_NO_FATAL_FAILURE(
+        check(form({{any(kKeys), any(kOdd)}, {any(kKeys), any(kOdd)}, {any(kKeys), any(kOdd)}})));
   }
   EXPECT_GT(readable, 100);
 }

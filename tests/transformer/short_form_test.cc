@@ -95,6 +95,11 @@ TEST(ShortFormErrors, SayWhereAndWhatIsValid) {
   EXPECT_THAT(ShortError("model: {layers: 1, hidden: 8, heads: 4, vocab: 5, "
                          "experts: {count: 2, top_k: 3, ffn: 8}}"),
               HasSubstr("a token cannot go to top_k = 3 of 2 experts"));
+  EXPECT_EQ(ShortError("model: {name: four, layers: 1, hidden: 8, heads: 4, vocab: 5, "
+                       "latent: {kv_rank: 1, nope_head_dim: 1048576, rope_head_dim: 1048576, "
+                       "v_head_dim: 1}}"),
+            "model.yaml:1:8: layer kind dense: attention: the heads together have more than "
+            "4194304 elements");
   EXPECT_THAT(ShortError(""), HasSubstr("the file is empty"));
   EXPECT_THAT(ShortError("model: ["), HasSubstr("not valid YAML"));
   EXPECT_THAT(ShortError("model: {}\n---\nmodel: {}"), HasSubstr("a second document"));

@@ -301,7 +301,10 @@ absl::StatusOr<Model> ShortFormReader::Describe() const {
   for (int64_t i = 0; i < f.layers; ++i) MW_RETURN_IF_ERROR(append(stack, i));
   stack.final_norm = ChosenNorm();
   model.mtp = {.modules = f.mtp, .kind = stack.layers.back()};
-  MW_RETURN_IF_ERROR(CheckModel(model));
+  // Its errors name the model; a reader of the file needs the line instead.
+  if (const absl::Status status = CheckModel(model); !status.ok()) {
+    return ErrorAt(model_, std::string(status.message().substr(model.name.size() + 2)));
+  }
   return model;
 }
 
