@@ -227,6 +227,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         hosts=jax.process_count(),
     )
     _serve(sys.stdin, worker, group)
+    if arguments.distributed:
+        jax.distributed.shutdown()  # all at once: one that goes by itself ends the others
     return 0
 
 

@@ -19,6 +19,7 @@ using ::testing::HasSubstr;
 
 struct Point {
   double seconds, dollars;
+  std::vector<int64_t> nodes;  // of each group
 };
 
 // Plans whose groups have degrees of their own, and those in which a group has several.
@@ -51,7 +52,7 @@ std::vector<Point> AllPoints(const MixedProblem& problem, size_t most, bool* all
                          rate += *PricePerHour(problem.cluster.groups[group], nodes[group]);
                        }
                        const double seconds = MixedSeconds(costs, stages);
-                       points.push_back({seconds, seconds * rate / 3600});
+                       points.push_back({seconds, seconds * rate / 3600, nodes});
                        if (family.ByStage()) {
                          ++differing->by_stage;
                        } else if (!family.Common().has_value()) {
@@ -132,7 +133,7 @@ void ExpectSameAsExhaustive(const MixedProblem& problem, std::mt19937_64& random
   const std::vector<Point> front = Front(points);
   std::vector<Point> found;
   for (const MixedChoice& choice : pareto.front) {
-    found.push_back({choice.seconds, choice.step_dollars()});
+    found.push_back({choice.seconds, choice.step_dollars(), choice.nodes});
   }
   // Figures that differ in the last digits only are equal.
   const auto covers = [](const std::vector<Point>& a, const std::vector<Point>& b) {
@@ -143,6 +144,11 @@ void ExpectSameAsExhaustive(const MixedProblem& problem, std::mt19937_64& random
       });
     });
   };
+  // On the nodes that are no good nothing takes less than is said of them.
+  for (const SubCluster& cluster : pareto.sub_clusters) {
+    const auto on_nodes = [&](const Point& point) { return point.nodes == cluster.nodes; };
+    EXPECT_LE(cluster.bound_seconds, least(seconds, on_nodes) * (1 + kTiny));
+  }
   EXPECT_TRUE(covers(found, front)) << found.size() << " of " << front.size();
   EXPECT_TRUE(covers(front, found));
 

@@ -49,6 +49,9 @@ absl::StatusOr<double> ParseTokens(const std::string& text) {
 absl::Status SetLimits(const MixedPlanningOptions& mixed, const transformer::Workload& workload,
                        MixedRequest* request) {
   transformer::MixedSearchOptions& options = request->options;
+  if (std::isnan(mixed.max_cost)) {
+    return absl::InvalidArgumentError("--max-cost: found nan, expected dollars of a whole run");
+  }
   if (mixed.steps > 0 && !mixed.tokens.empty()) {
     return absl::InvalidArgumentError("--steps and --tokens say the same; give one of them");
   }

@@ -369,7 +369,7 @@ absl::Status RunModelPlanning(const PlanningOptions& options, const ModelPlannin
   MW_ASSIGN_OR_RETURN(const Plan plan, PlanModel(request));
   const std::string json = want_json ? PlanToJson(plan) : std::string();
   if (!plan_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(plan_file, json));
-  return options.json ? PrintOutput(json) : PrintScreen(PlanTable(plan));
+  return PrintPlan(options, plan, json);
 }
 
 }  // namespace meshwright

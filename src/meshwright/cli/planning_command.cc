@@ -99,6 +99,11 @@ std::shared_ptr<PlanningOptions> AddPlanningOptions(CLI::App& app) {
   return options;
 }
 
+absl::Status PrintPlan(const PlanningOptions& options, const Plan& plan, const std::string& json) {
+  if (options.json) return PrintOutput(json);
+  return PrintScreen(options.explain ? ExplainPlan(plan) : PlanTable(plan));
+}
+
 absl::Status RunPlanning(const PlanningOptions& options) {
   const OutputFile plan_file = {"-o", options.plan_path};
   const OutputFile emit_file = {"--emit", options.emit_path};
@@ -117,7 +122,7 @@ absl::Status RunPlanning(const PlanningOptions& options) {
   if (!emit_file.path.empty()) MW_RETURN_IF_ERROR(outputs.Add(emit_file, AnnotatedText(planned)));
   MW_RETURN_IF_ERROR(outputs.Add(plan_file, json));
   MW_RETURN_IF_ERROR(outputs.Commit());
-  return options.json ? PrintOutput(json) : PrintScreen(PlanTable(planned.plan));
+  return PrintPlan(options, planned.plan, json);
 }
 
 absl::Status RunPipelinePlanning(const PlanningOptions& options) {
@@ -148,7 +153,7 @@ absl::Status RunPipelinePlanning(const PlanningOptions& options) {
     MW_RETURN_IF_ERROR(WriteStageFolder(options.emit_path, files));
   }
   MW_RETURN_IF_ERROR(outputs.Commit());
-  return options.json ? PrintOutput(json) : PrintScreen(PlanTable(planned.plan));
+  return PrintPlan(options, planned.plan, json);
 }
 
 }  // namespace meshwright

@@ -19,7 +19,7 @@ struct PlanningOptions {
   std::string program;
   RequestOptions search;
   std::string plan_path, emit_path;  // empty: not wanted
-  bool json = false, progress = false, quiet = false;
+  bool json = false, explain = false, progress = false, quiet = false;
 };
 
 // Registers all of them but --mesh and --memory, whose defaults and meaning differ, with `app`. The

@@ -348,7 +348,7 @@ std::string ExplainPlan(const Plan& plan) {
   // Of a pipeline the stages say what layers do.
   if (plan.stages.empty()) absl::StrAppend(&text, LayersSection(longest.summary, labels));
   absl::StrAppend(&text, TimeSection(plan, longest.part, longest.summary),
-                  Labelled("optimal", OptimalityText(plan)),
+                  SegmentTable(plan), Labelled("optimal", OptimalityText(plan)),
                   MemorySection(plan, longest.part, longest.summary),
                   CollectiveSection(plan, longest.part, longest.summary), LacksSection(plan, all));
   return text;

@@ -112,8 +112,9 @@ std::string FrontSection(const MixedRequest& request, const MixedAnswer& answer)
     absl::StrAppend(
         &text,
         Hanging(figures, absl::StrCat(NodesText(request, one.nodes), ", ",
-                                      one.by < 0 ? std::string("not decided")
-                                                 : absl::StrCat("no better than plan ", one.by))));
+                                      one.by >= 0 ? absl::StrCat("no better than plan ", one.by)
+                                      : answer.result.proven ? "no better than the front"
+                                                             : "not decided")));
   }
   return text;
 }

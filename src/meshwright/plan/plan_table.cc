@@ -186,8 +186,41 @@ std::string StageSection(const Plan& plan) {
   return text;
 }
 
-// What a plan with a profile database rests on.
-std::string SegmentSection(const Plan& plan) {
+std::string WarningSection(const Plan& plan) {
+  std::string text;
+  for (size_t i = 0; i < std::min(plan.warnings.size(), kMaxWarnings); ++i) {
+    absl::StrAppend(&text, WrapWords(absl::StrCat("warning: ", plan.warnings[i]), 2));
+  }
+  if (plan.warnings.size() > kMaxWarnings) {
+    absl::StrAppend(&text, "... and ", plan.warnings.size() - kMaxWarnings,
+                    " more warnings in the plan\n");
+  }
+  return text;
+}
+
+std::string PipelineTable(const Plan& plan) {
+  std::string text = absl::StrCat("program   ", Fit(ProgramText(plan), kColumns - 10), "\n");
+  absl::StrAppend(&text, "cluster   ", Fit(plan.cluster.name, 60), "\n");
+  absl::StrAppend(&text, "pipeline  ", Counted(static_cast<int64_t>(plan.stages.size()), "stage"),
+                  ", ", Counted(plan.micro_batches, "micro-batch", "micro-batches"), ", ",
+                  *plan.schedule, absl::StrFormat(", bubble %.1f %%\n", 100 * plan.bubble_share));
+  const bool overlaps = plan.step_seconds != plan.objective_seconds;
+  absl::StrAppend(
+      &text, "step      ", CostText(plan, plan.step_seconds),
+      overlaps ? absl::StrCat(
+                     " with collectives side by side and the host's share\n          one by one ",
+                     CostText(plan, plan.objective_seconds))
+               : "",
+      ", at least ", CostText(plan, plan.bound_seconds),
+      absl::StrFormat(" (gap %.2f %%), ", 100 * plan.gap), "planned in ",
+      SecondsText(plan.planning_seconds), "\n");
+  return absl::StrCat(text, MemorySection(plan), DeviceSection(plan), StageSection(plan),
+                      WarningSection(plan));
+}
+
+}  // namespace
+
+std::string SegmentTable(const Plan& plan) {
   if (!plan.profile.has_value()) return "";
   const PlanProfile& profile = *plan.profile;
   std::string text = absl::StrCat(
@@ -233,40 +266,6 @@ std::string SegmentSection(const Plan& plan) {
   for (const std::string& choice : choices) absl::StrAppend(&text, Fit(choice, kColumns), "\n");
   return text;
 }
-
-std::string WarningSection(const Plan& plan) {
-  std::string text;
-  for (size_t i = 0; i < std::min(plan.warnings.size(), kMaxWarnings); ++i) {
-    absl::StrAppend(&text, WrapWords(absl::StrCat("warning: ", plan.warnings[i]), 2));
-  }
-  if (plan.warnings.size() > kMaxWarnings) {
-    absl::StrAppend(&text, "... and ", plan.warnings.size() - kMaxWarnings,
-                    " more warnings in the plan\n");
-  }
-  return text;
-}
-
-std::string PipelineTable(const Plan& plan) {
-  std::string text = absl::StrCat("program   ", Fit(ProgramText(plan), kColumns - 10), "\n");
-  absl::StrAppend(&text, "cluster   ", Fit(plan.cluster.name, 60), "\n");
-  absl::StrAppend(&text, "pipeline  ", Counted(static_cast<int64_t>(plan.stages.size()), "stage"),
-                  ", ", Counted(plan.micro_batches, "micro-batch", "micro-batches"), ", ",
-                  *plan.schedule, absl::StrFormat(", bubble %.1f %%\n", 100 * plan.bubble_share));
-  const bool overlaps = plan.step_seconds != plan.objective_seconds;
-  absl::StrAppend(
-      &text, "step      ", CostText(plan, plan.step_seconds),
-      overlaps ? absl::StrCat(
-                     " with collectives side by side and the host's share\n          one by one ",
-                     CostText(plan, plan.objective_seconds))
-               : "",
-      ", at least ", CostText(plan, plan.bound_seconds),
-      absl::StrFormat(" (gap %.2f %%), ", 100 * plan.gap), "planned in ",
-      SecondsText(plan.planning_seconds), "\n");
-  return absl::StrCat(text, MemorySection(plan), DeviceSection(plan), StageSection(plan),
-                      WarningSection(plan));
-}
-
-}  // namespace
 
 std::string SpecText(const PlanSpec& spec) {
   std::string text = "[";
@@ -326,7 +325,7 @@ std::string PlanTable(const Plan& plan) {
                   overlaps ? "" : " on this mesh",
                   absl::StrFormat(" (gap %.2f %%), ", 100 * plan.gap), "planned in ",
                   SecondsText(plan.planning_seconds), "\n");
-  absl::StrAppend(&text, SegmentSection(plan), MemorySection(plan), CollectiveSection(plan),
+  absl::StrAppend(&text, SegmentTable(plan), MemorySection(plan), CollectiveSection(plan),
                   ParameterSection(plan), WarningSection(plan));
   return text;
 }

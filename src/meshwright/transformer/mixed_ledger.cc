@@ -73,6 +73,7 @@ void MixedLedger::Add(const MixedState& state, MixedChoice choice) {
 }
 
 void MixedLedger::LeaveOpen(double seconds, double dollars) {
+  LeaveOut(seconds);
   const double rounding = 1 - kMixedBoundRounding;
   if (!Useful(seconds * rounding, dollars * rounding)) return;
   proven_ = false;
@@ -94,7 +95,7 @@ SubCluster* MixedLedger::Record(const MixedState& state) {
 
 void MixedLedger::RecordBound(const MixedState& state) {
   SubCluster* const cluster = Record(state);
-  if (cluster == nullptr) return;
+  if (cluster == nullptr) return LeaveOut(state.bound);
   cluster->bound_seconds = std::min(cluster->bound_seconds, state.bound);
 }
 
@@ -111,6 +112,7 @@ void MixedLedger::Finish(MixedResult* result) {
   result->proven = proven_;
   result->bound = bound();
   for (auto& [nodes, cluster] : sub_clusters_) {
+    cluster.bound_seconds = std::min(cluster.bound_seconds, left_out_);
     result->sub_clusters.push_back(std::move(cluster));
   }
 }

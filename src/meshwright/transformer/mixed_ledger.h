@@ -1,6 +1,7 @@
 #ifndef MESHWRIGHT_TRANSFORMER_MIXED_LEDGER_H_
 #define MESHWRIGHT_TRANSFORMER_MIXED_LEDGER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -52,6 +53,9 @@ class MixedLedger {
   bool recording() const;
   // What the state's bound says of its nodes.
   void RecordBound(const MixedState& state);
+  // Plans on whatever nodes that take at least so many seconds are left out: bounds of nodes are
+  // not of them alone.
+  void LeaveOut(double seconds) { left_out_ = std::min(left_out_, seconds); }
 
   const std::vector<MixedChoice>& front() const { return front_; }
   // No plan within the limits takes less: seconds, or by cost dollars; of what was searched so far.
@@ -67,6 +71,7 @@ class MixedLedger {
   std::vector<MixedChoice> front_;
   std::map<std::vector<int64_t>, SubCluster> sub_clusters_;  // by nodes
   bool proven_ = true;
+  double left_out_ = std::numeric_limits<double>::infinity();  // see LeaveOut
   double open_bound_ = std::numeric_limits<double>::infinity();
 };
 

@@ -98,7 +98,12 @@ class MixedSearcher {
     };
     ListDifferingFamilies(
         space_, kind, options_.state_effort / kDifferingShare,
-        {.useful = [&](double seconds, double dollars) { return ledger_.Useful(seconds, dollars); },
+        {.useful =
+             [&](double seconds, double dollars) {
+               const bool useful = ledger_.Useful(seconds, dollars);
+               if (!useful) ledger_.LeaveOut(seconds);
+               return useful;
+             },
          .keep =
              [&](const MixedFamilyRecord& record) {
                records.push_back(record);
@@ -163,7 +168,10 @@ class MixedSearcher {
     int64_t made = 0;
     states_.clear();
     for (size_t i = first; i < families_.size(); ++i) {
-      if (!Useful(i)) continue;
+      if (!Useful(i)) {
+        ledger_.LeaveOut(families_.record(i).seconds);
+        continue;
+      }
       if (lister_.effort() - before + made >= most_states_ || states_.size() >= kMostStates) {
         ledger_.LeaveOpen(families_.record(i).seconds, families_.record(i).dollars);
         continue;

@@ -132,7 +132,10 @@ void MixedStateLister::Decide(size_t index, int64_t open, double dollars, MixedS
                : dollars + static_cast<double>(n) * (LayerDollars(lane) - least_layer_dollars_);
     state->stages[lane] = static_cast<int32_t>(n);
     SetPrice(state);
-    if (!ledger_.recording() && !AnyUse(index, open - n, more, *state)) continue;
+    if (!ledger_.recording() && !AnyUse(index, open - n, more, *state)) {
+      ledger_.LeaveOut(at_.record->seconds);
+      continue;
+    }
     Decide(index + 1, open - n, more, state);
   }
   state->stages[lane] = 0;
@@ -176,7 +179,7 @@ void MixedStateLister::Add(MixedState* state) {
   state->bound = at_.bounds->Seconds(state->stages);
   if (state->bound == kInfinity) return;
   SetPrice(state);
-  if (ledger_.recording()) ledger_.RecordBound(*state);
+  if (ledger_.pareto()) ledger_.RecordBound(*state);
   const double cutoff = ledger_.Cutoff(state->dollars_per_hour);
   if (!ledger_.Open(state->bound, state->dollars_per_hour) ||
       !at_.bounds->MayBeat(state->stages, at_.costs->layers(),
