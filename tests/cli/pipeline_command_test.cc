@@ -174,6 +174,15 @@ TEST_F(PipelineCommand, BadPlacesForStagesAreRefusedBeforeTheSearch) {
   EXPECT_THAT(input.err, HasSubstr("it is an input of this command"));
 }
 
+// The plan has no room: there are no stages of it either.
+TEST_F(PipelineCommand, PlanAndStagesAreWrittenTogether) {
+  const RunResult run =
+      Plan({"--pipeline", "2", "-o", "/dev/full", "--emit", folder_.Path("stages")});
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("-o: cannot write /dev/full"));
+  EXPECT_THAT(folder_.Names(), IsEmpty());
+}
+
 TEST_F(PipelineCommand, StagesReplaceThoseOfAnEarlierEmission) {
   const std::string stages = folder_.Path("stages");
   const auto names = [&] {

@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -96,6 +98,55 @@ TEST_F(ReportCommandTest, AllOutputsOrNone) {
   EXPECT_THAT(folder_.Names(), ElementsAre("file", "step.json"));
 }
 
+// Names that lead to one place are found before anything is written.
+TEST_F(ReportCommandTest, OutputsHavePlacesOfTheirOwn) {
+  const std::string plan = OneStep(), c = folder_.Path("c");
+  const std::string inside = folder_.Path("d/a.dot");
+  std::filesystem::create_directory(folder_.Path("d"));
+  std::filesystem::create_symlink("c", folder_.Path("link"));
+  for (const std::string& same :
+       {c, folder_.Path("./c"), folder_.Path("d/../c"), folder_.Path("link")}) {
+    ExpectBad({"report", plan, "--csv", c, "--dot", same}, "--dot writes a file of that name");
+    ExpectBad({"report", plan, "--csv", c + "/", "--dot", same}, "--dot writes a file of that");
+  }
+  ExpectBad({"report", plan, "--csv", folder_.Path("d"), "--dot", inside},
+            "it is made as a whole, and --dot writes " + inside + " into it");
+  EXPECT_THAT(folder_.Names(), ElementsAre("d", "link", "step.json"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.Path("d")));
+}
+
+// Of a file that is not there yet, too, however the name is written.
+TEST_F(ReportCommandTest, RelativeNamesOfOneFileAreOne) {
+  const std::string plan = OneStep();
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder_.Path("."));
+  const RunResult run = RunMeshwright({"report", plan, "-o", "a", "--dot", "./a"});
+  const RunResult folder = RunMeshwright({"report", plan, "--csv", "./a", "--dot", "a"});
+  std::filesystem::current_path(before);
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("--dot: cannot write ./a: -o names the same file"));
+  EXPECT_EQ(folder.exit_code, 2);
+  EXPECT_THAT(folder.err, HasSubstr("--csv: cannot write ./a: --dot writes a file of that name"));
+  EXPECT_THAT(folder_.Names(), ElementsAre("step.json"));
+}
+
+// Files that grow beyond the limit are errors as any other, and nothing of them is left.
+TEST_F(ReportCommandTest, LimitsOfFilesAreErrors) {
+  const std::string plan = OneStep();
+  rlimit old = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old), 0);
+  rlimit little = old;
+  little.rlim_cur = 1024;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
+  const RunResult run = RunMeshwright({"report", plan, "--dot", folder_.Path("s.dot")});
+  const RunResult tables = RunMeshwright({"report", plan, "--csv", folder_.Path("tables")});
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &old), 0);
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("File too large"));
+  EXPECT_EQ(tables.exit_code, 2);
+  EXPECT_THAT(folder_.Names(), ElementsAre("step.json"));
+}
+
 TEST_F(ReportCommandTest, PlansOverGroupsHaveTablesButNoGraph) {
   const std::string plan =
       Plan("groups.json", {"gpt3-1.3b", "--cluster", "1x8xh100-sxm+1x8xa100-80g", "--global-batch",
@@ -137,6 +188,7 @@ TEST_F(ReportCommandTest, BadInputIsNamedAndNothingIsWritten) {
   const std::string model = Plan(
       "m.json", {"gpt3-1.3b", "--cluster", "8xh100-sxm", "--global-batch", "8", "--seq", "512"});
   ExpectBad({"report", plan}, "nothing to write; -o FILE writes the report");
+  ExpectBad({"report", "-", plan, "-", "--csv", csv}, "- is named more than once");
   ExpectBad({"report", folder_.Path("none.json"), "--csv", csv}, "none.json");
   ExpectBad({"report", plan, "--csv", plan}, "--csv: " + plan + " is a file");
   ExpectBad({"report", plan, "--dot", plan}, "it is an input of this command");

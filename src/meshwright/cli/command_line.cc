@@ -68,6 +68,8 @@ int Run(int argc, char** argv) {
 
 int RunCommandLine(int argc, char** argv) {
   std::signal(SIGINT, ExitOnInterrupt);
+  // Files longer than the limit (ulimit -f) are errors of write(), as full disks are.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return Run(argc, argv);
   } catch (const std::exception& error) {

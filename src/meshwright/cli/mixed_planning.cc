@@ -14,6 +14,7 @@
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/staged_outputs.h"
 #include "meshwright/cluster/units.h"
+#include "meshwright/explain/explain.h"
 #include "meshwright/export/launch_filter.h"
 #include "meshwright/plan/build_mixed_plan.h"
 #include "meshwright/plan/plan_json.h"
@@ -194,6 +195,7 @@ absl::Status RunMixedPlanning(const PlanningOptions& options, const MixedPlannin
   const std::string json = want_json ? PlanToJson(BuildMixedPlan(request, answer)) : std::string();
   MW_RETURN_IF_ERROR(outputs.Add(plan_file, json));
   MW_RETURN_IF_ERROR(outputs.Commit());
+  if (options.explain) return PrintScreen(ExplainPlan(BuildMixedPlan(request, answer)));
   return options.json ? PrintOutput(json) : PrintScreen(MixedTable(request, answer));
 }
 

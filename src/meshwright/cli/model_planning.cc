@@ -206,9 +206,9 @@ absl::Status SetLaunchFilter(const ModelPlanningOptions& model, ModelRequest& re
 
 absl::Status PlanAsFasop(const PlanningOptions& options, const ModelPlanningOptions& model,
                          const CLI::App& app) {
-  for (const char* const option :
-       {"--global-batch", "--seq", "--dtype", "--objective", "--sweep", "--fix", "--memory", "-o",
-        "--json", "--max-cost", "--max-time", "--tokens", "--steps", "--profile", "--plot"}) {
+  for (const char* const option : {"--global-batch", "--seq", "--dtype", "--objective", "--sweep",
+                                   "--fix", "--memory", "-o", "--json", "--explain", "--max-cost",
+                                   "--max-time", "--tokens", "--steps", "--profile", "--plot"}) {
     if (app.get_option(option)->count() == 0) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(option,
@@ -357,6 +357,10 @@ absl::Status RunModelPlanning(const PlanningOptions& options, const ModelPlannin
   if (!model.launch_targets.empty()) MW_RETURN_IF_ERROR(SetLaunchFilter(model, request));
   const bool want_json = options.json || !plan_file.path.empty();
   if (!model.sweep.empty()) {
+    if (options.explain) {
+      return absl::InvalidArgumentError(
+          "--explain is of one plan; a --sweep has one for each number of devices");
+    }
     MW_ASSIGN_OR_RETURN(const SweepRange range, ParseSweep(model.sweep));
     MW_ASSIGN_OR_RETURN(const std::vector<SweepRow> rows, SweepModel(request, range, model.weak));
     const std::string json = want_json ? PlanToJson(SweptPlan(rows)) : std::string();

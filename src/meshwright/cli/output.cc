@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -25,11 +26,20 @@ absl::Status CannotWrite(const OutputFile& output, absl::string_view reason) {
       absl::StrCat(output.option, ": cannot write ", output.path, ": ", reason));
 }
 
-// The file that a path leads to, whether it exists or not.
+// The file that a path leads to, whether it exists or not; absolute.
 fs::path Target(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as Linux follows
   std::error_code error;
-  const fs::path target = fs::weakly_canonical(path, error);
-  return error ? fs::path(path) : target;
+  // First of all absolute: where no part of a path exists, weakly_canonical() leaves it relative.
+  fs::path target = fs::absolute(path, error);
+  for (int links = 0; links < kMostLinks; ++links) {
+    const fs::path canonical = fs::weakly_canonical(target, error);
+    if (error) return target.lexically_normal();
+    // A link to what does not exist is not followed.
+    if (!fs::is_symlink(fs::symlink_status(canonical, error))) return canonical;
+    target = canonical.parent_path() / fs::read_symlink(canonical, error);
+  }
+  return target;
 }
 
 bool SameFile(const std::string& a, const std::string& b) {
@@ -77,6 +87,25 @@ CLI::Option* AddOutputOption(CLI::App& app, const std::string& names, std::strin
 bool CanWriteInto(const std::string& path) {
   std::string probe = absl::StrCat(path, "/.meshwright.XXXXXX");
   return mkdtemp(probe.data()) != nullptr && rmdir(probe.c_str()) == 0;
+}
+
+absl::Status CheckFolderApart(const OutputFile& folder, const std::vector<OutputFile>& outputs) {
+  if (folder.path.empty()) return absl::OkStatus();
+  fs::path path = Target(folder.path);
+  if (!path.has_filename()) path = path.parent_path();  // "tables/"
+  for (const OutputFile& output : outputs) {
+    if (output.path.empty()) continue;
+    const fs::path target = Target(output.path);
+    if (target == path) {
+      return CannotWrite(folder, absl::StrCat(output.option, " writes a file of that name"));
+    }
+    if (std::mismatch(path.begin(), path.end(), target.begin(), target.end()).first == path.end()) {
+      return CannotWrite(folder,
+                         absl::StrCat("it is made as a whole, and ", output.option, " writes ",
+                                      output.path, " into it; name another folder"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckOutputs(const std::vector<OutputFile>& outputs,

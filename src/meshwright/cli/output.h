@@ -34,6 +34,10 @@ bool CanWriteInto(const std::string& path);
 absl::Status CheckOutputs(const std::vector<OutputFile>& outputs,
                           const std::vector<std::string>& inputs);
 
+// Likewise whether a new folder, empty of all but its own files, can be made beside the outputs.
+// Errors: its name is that of an output, or one lies in it. What is there already is not looked at.
+absl::Status CheckFolderApart(const OutputFile& folder, const std::vector<OutputFile>& outputs);
+
 // The file that a path leads to through links, whether it exists or not.
 std::string OutputTarget(const std::string& path);
 // A device or pipe, which cannot be replaced, only written into.

@@ -17,6 +17,7 @@
 #include "meshwright/cli/progress.h"
 #include "meshwright/cli/stage_folder.h"
 #include "meshwright/cli/staged_outputs.h"
+#include "meshwright/explain/explain.h"
 #include "meshwright/plan/cost_model_table.h"
 #include "meshwright/plan/plan_json.h"
 #include "meshwright/plan/plan_pipelined.h"
@@ -150,9 +151,10 @@ absl::Status RunPipelinePlanning(const PlanningOptions& options) {
   MW_RETURN_IF_ERROR(outputs.Add(plan_file, json));
   if (emits) {
     MW_ASSIGN_OR_RETURN(const std::vector<StageFile> files, StageModules(planned));
-    MW_RETURN_IF_ERROR(WriteStageFolder(options.emit_path, files));
+    MW_RETURN_IF_ERROR(outputs.Commit([&] { return WriteStageFolder(options.emit_path, files); }));
+  } else {
+    MW_RETURN_IF_ERROR(outputs.Commit());
   }
-  MW_RETURN_IF_ERROR(outputs.Commit());
   return PrintPlan(options, planned.plan, json);
 }
 

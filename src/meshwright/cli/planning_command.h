@@ -31,6 +31,9 @@ std::shared_ptr<PlanningOptions> AddPlanningOptions(CLI::App& app);
 // exhausted; the message says what would).
 absl::Status RunPlanning(const PlanningOptions& options);
 
+// A plan on standard output as asked for: `json`, which is its document, words, or a table.
+absl::Status PrintPlan(const PlanningOptions& options, const Plan& plan, const std::string& json);
+
 // The same for a pipeline; --emit names a folder, which receives the stages' programs.
 absl::Status RunPipelinePlanning(const PlanningOptions& options);
 

@@ -26,18 +26,12 @@ absl::Status EmitError(const std::string& folder, absl::string_view message) {
 
 // Absolute, links followed, without a slash at its end.
 fs::path FolderPath(const std::string& folder) {
-  std::error_code error;
-  // Of what does not exist yet weakly_canonical leaves relative paths relative.
-  const fs::path absolute = fs::absolute(folder, error);
-  fs::path path = fs::weakly_canonical(absolute, error);
-  if (error) path = absolute.lexically_normal();
+  const fs::path path = OutputTarget(folder);
   return path.has_filename() ? path : path.parent_path();
 }
 
 bool LiesIn(const std::string& file, const fs::path& folder) {
-  std::error_code error;
-  const fs::path path = fs::weakly_canonical(file, error);
-  if (error) return false;
+  const fs::path path = OutputTarget(file);
   return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first ==
          folder.end();
 }

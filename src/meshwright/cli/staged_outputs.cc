@@ -22,8 +22,9 @@ absl::Status StagedOutputs::AddFolder(const OutputFile& output, const Artefacts&
   return absl::OkStatus();
 }
 
-absl::Status StagedOutputs::Commit() {
+absl::Status StagedOutputs::Commit(absl::FunctionRef<absl::Status()> more) {
   for (const auto& [output, data] : special_) MW_RETURN_IF_ERROR(WriteOutput(output, data));
+  MW_RETURN_IF_ERROR(more());
   // Folders may find their places taken meanwhile.
   for (StagedFolder& folder : folders_) MW_RETURN_IF_ERROR(folder.Commit());
   for (StagedFile& file : files_) MW_RETURN_IF_ERROR(file.Commit());

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "meshwright/base/staged_file.h"
 #include "meshwright/cli/output.h"
@@ -22,7 +23,9 @@ class StagedOutputs {
   absl::Status Add(const OutputFile& output, std::string_view data);
   absl::Status AddFolder(const OutputFile& output, const Artefacts& files);
 
-  absl::Status Commit();
+  // `more`: what is written by itself; it comes after devices and pipes, where an error leaves
+  // nothing behind, and before files get their names.
+  absl::Status Commit(absl::FunctionRef<absl::Status()> more = [] { return absl::OkStatus(); });
 
  private:
   std::vector<std::pair<OutputFile, std::string>> special_;

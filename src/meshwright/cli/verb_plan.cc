@@ -57,6 +57,9 @@ Action AddPlanVerb(CLI::App& app) {
                  "list`); needed where several have some of the program")
       ->check(CLI::PositiveNumber)
       ->needs("--db");
+  app.add_flag("--explain", options->explain,
+               "print the plan in words, as `meshwright explain` does, in place of the table")
+      ->excludes("--json");
   app.add_option("--memory", options->search.memory,
                  "memory a device may use, like 60GiB; device: all it has; or unlimited")
       ->capture_default_str();

@@ -18,6 +18,7 @@
 #include "meshwright/cli/interruption.h"
 #include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
+#include "meshwright/cli/staged_outputs.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/cluster/units.h"
@@ -78,7 +79,7 @@ void ShowProfileProgress(const ProfileProgress& progress) {
 }
 
 // Products, memory-bound operators and collectives of the devices that were profiled.
-absl::Status MeasureCalibration(const ProfileReport& report, const OutputFile& output) {
+absl::StatusOr<std::string> MeasureCalibration(const ProfileReport& report) {
   const DeviceType* const device = FindDevice(report.environment.device_type);
   if (device == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat("--calibrate: no device type is known for \"",
@@ -87,8 +88,7 @@ absl::Status MeasureCalibration(const ProfileReport& report, const OutputFile& o
   std::fprintf(stderr, "measuring products, operators and collectives\n");
   MW_ASSIGN_OR_RETURN(const std::string worker, FindCalibrationWorker(""));
   MW_ASSIGN_OR_RETURN(const std::string text, RunCalibrationWorker(worker));
-  MW_ASSIGN_OR_RETURN(const std::string yaml, CalibrationFrom(text, worker, *device));
-  return WriteOutput(output, yaml);
+  return CalibrationFrom(text, worker, *device);
 }
 
 absl::Status RunProfile(ProfileCommand& command) {
@@ -111,12 +111,16 @@ absl::Status RunProfile(ProfileCommand& command) {
   command.request.stop = [&] { return interruption.Requested(); };
   command.request.progress = &ShowProfileProgress;
   MW_ASSIGN_OR_RETURN(const ProfileReport report, ProfileProgram(command.request));
+  StagedOutputs outputs;
   if (!layers.path.empty() && !interruption.Requested()) {
     MW_ASSIGN_OR_RETURN(const std::string csv, LayersCsv(report));
-    MW_RETURN_IF_ERROR(WriteOutput(layers, csv));
+    MW_RETURN_IF_ERROR(outputs.Add(layers, csv));
   }
-  if (!calibration.path.empty() && !interruption.Requested())
-    MW_RETURN_IF_ERROR(MeasureCalibration(report, calibration));
+  if (!calibration.path.empty() && !interruption.Requested()) {
+    MW_ASSIGN_OR_RETURN(const std::string yaml, MeasureCalibration(report));
+    MW_RETURN_IF_ERROR(outputs.Add(calibration, yaml));
+  }
+  MW_RETURN_IF_ERROR(outputs.Commit());
   MW_RETURN_IF_ERROR(command.json ? PrintOutput(ProfileJson(report))
                                   : PrintScreen(ProfileTable(report)));
   if (!interruption.Requested()) return absl::OkStatus();

@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -67,9 +68,13 @@ absl::Status RunReport(const ReportCommand& command) {
         "nothing to write; -o FILE writes the report, --csv FOLDER its tables, --dot FILE the "
         "graph of segments");
   }
+  if (std::count(command.files.begin(), command.files.end(), "-") > 1) {
+    return absl::InvalidArgumentError("- is named more than once; standard input has one document");
+  }
   const OutputFile page = {"-o", command.page}, dot = {"--dot", command.dot};
   MW_RETURN_IF_ERROR(CheckOutputs({page, dot}, command.files));
   if (!command.csv.empty()) {
+    MW_RETURN_IF_ERROR(CheckFolderApart({"--csv", command.csv}, {page, dot}));
     MW_RETURN_IF_ERROR(CheckArtefactFolder(command.csv, "--csv"));
   }
   if (!page.path.empty()) {
