@@ -95,6 +95,28 @@ export interface SegmentEdge {
   collectives: Collective[];
 }
 
+/** Of a device in a step. */
+export interface PhaseTime {
+  /** "forward", "recomputation", "backward", "update"; empty: not known. */
+  phase: string;
+  compute: number;
+  communication: number;
+}
+
+/** Collectives of one kind and reason at one place of the source, summed over repeated layers. */
+export interface CausedCollectives {
+  collective: Collective;
+  /** What it does to what: "puts together state['wq']"; names of repeated layers are folded. */
+  cause: string;
+  /** "model.py:17"; may be empty. */
+  source: string;
+  phase: string;
+  /** Operators that have such a collective. */
+  places: number;
+  /** The first operator that causes it. */
+  instruction: number;
+}
+
 export interface MemoryPoint {
   seconds: number;
   instruction: number;
@@ -106,6 +128,8 @@ export interface MemoryPoint {
 export interface Program {
   mesh: Axis[];
   opcodes: string[];
+  /** Of `opcodes`: those whose result is their first operand with other types or places of its elements, or a part of it. */
+  views: number[];
   types: TensorType[];
   specs: Spec[];
   strategies: string[];
@@ -116,8 +140,13 @@ export interface Program {
   collectives: Collective[];
   parameters: Tensor[];
   outputs: Tensor[];
+  /** The forward phase runs once more, for the backward phase. */
+  recompute: boolean;
   /** What each axis of several devices is used for, by the bytes of the weights. */
   axes: { name: string; use: string }[];
+  phases: PhaseTime[];
+  /** The dearest first; not all. */
+  dearest: CausedCollectives[];
   segments: Segment[];
   nodes: SegmentNode[];
   edges: SegmentEdge[];
@@ -352,7 +381,10 @@ export interface Sweep {
 /** What `meshwright verify --json` found. */
 export interface Verification {
   file: string;
+  /** What it says of the plan. */
   plan: string;
+  /** Of the report's plans, the one that was verified; null: none of them. */
+  plan_index: number | null;
   devices: string;
   passed: boolean;
   checks: {

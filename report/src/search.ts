@@ -2,6 +2,7 @@
 
 import type { ArrayReference } from "./context";
 import { type Move, phases, type Plan, type Program, type Spec, type TensorType } from "./data";
+import { globMatcher, isGlob } from "./glob";
 
 /** What stands for an array in lists. */
 export interface Found extends ArrayReference {
@@ -22,16 +23,11 @@ export function find(program: Program, reference: ArrayReference): Found {
   return { ...reference, name: tensor.name, type: tensor, spec: tensor.spec, what: reference.list === "parameters" ? "parameter" : "output" };
 }
 
-/**
- * Whether a text fits: a pattern with * and ? must fit the whole of it or of its last part after a
- * line break, anything else must be in it. Case does not matter.
- */
-export function matcher(query: string): (text: string) => boolean {
-  const wanted = query.trim().toLowerCase();
-  if (!/[*?]/.test(wanted)) return (text) => text.includes(wanted);
-  const pattern = wanted.replace(/[.+^${}()|[\]\\]/g, "\\$&").replace(/\*+/g, "[^\\n]*").replace(/\?/g, "[^\\n]");
-  const expression = new RegExp(`^${pattern}$`, "mu");
-  return (text) => expression.test(text);
+/** Tells texts that fit a query, or `null` where it is no pattern and has but to be in a text. */
+function patternOf(wanted: string): ((text: string) => boolean) | null {
+  if (!isGlob(wanted)) return null;
+  const fits = globMatcher(wanted);
+  return (text) => text.split("\n").some(fits);
 }
 
 /** What the parameters of a program are called in the stages that are equal to the one that lists them. */
@@ -63,9 +59,17 @@ export class Index {
     }
   }
 
+  /**
+   * Those with the query in a name; a pattern must fit the whole of one, and a part where that finds
+   * nothing. Case does not matter.
+   */
   search(query: string): ArrayReference[] {
-    const fits = matcher(query);
-    return this.references.filter((_, i) => fits(this.texts[i]));
+    const wanted = query.trim().toLowerCase();
+    const found = (fits: (text: string) => boolean) => this.references.filter((_, i) => fits(this.texts[i]));
+    const fits = patternOf(wanted);
+    if (fits === null) return found((text) => text.includes(wanted));
+    const whole = found(fits);
+    return whole.length > 0 ? whole : found(patternOf(`*${wanted}*`)!);
   }
 }
 
@@ -88,10 +92,25 @@ export function operatorOf(program: Program, reference: ArrayReference, names: M
   return names.get(program.parameters[reference.index].name);
 }
 
-/** Operators that read the result of one, and the collectives that move it for them. */
-export function usesOf(program: Program, operator: number): { users: number[]; moves: Move[] } {
+/** A collective that moves an array. */
+export interface ArrayMove extends Move {
+  /** The operator whose result is a view of the array and is what moves; -1: the array itself. */
+  through: number;
+}
+
+/** Operators that read the result of one, and the collectives that move it for them, or views of it further along. */
+export function usesOf(program: Program, operator: number): { users: number[]; moves: ArrayMove[] } {
+  const { instructions, moves } = program;
+  const mostViews = 64;
+  const isView = program.opcodes.map((_, i) => program.views.includes(i));
+  const views = [operator];
+  for (let at = 0; at < views.length && views.length < mostViews; at += 1) {
+    instructions.operands.forEach((operands, i) => {
+      if (operands[0] === views[at] && isView[instructions.opcode[i]]) views.push(i);
+    });
+  }
   return {
-    users: program.instructions.operands.flatMap((operands, i) => (operands.includes(operator) ? [i] : [])),
-    moves: program.moves.filter((move) => move.value === operator),
+    users: instructions.operands.flatMap((operands, i) => (operands.includes(operator) ? [i] : [])),
+    moves: views.flatMap((view, at) => moves.filter((move) => move.value === view).map((move) => ({ ...move, through: at === 0 ? -1 : view }))),
   };
 }

@@ -53,6 +53,7 @@ export function sampleProgram(layers: number, perLayer: number): Program {
   return {
     mesh: [{ name: "x", size: 2 }, { name: "y", size: 2 }],
     opcodes,
+    views: [],
     types: [{ dtype: "f32", shape: [8, 8] }, { dtype: "f32", shape: [16, 8] }],
     specs: [[["x"], []], [["x"], ["y"]], [[], ["y"]]],
     strategies: ["m=x"],
@@ -63,7 +64,10 @@ export function sampleProgram(layers: number, perLayer: number): Program {
     collectives: [{ kind: "all-reduce", axes: ["y"], count: 2 * layers, bytes: layers << 21, seconds: 2e-3 * layers }],
     parameters: weights.map((_, l) => ({ name: `state['layer${l}']['w']`, dtype: "f32", shape: [8, 8], spec: [[], ["y"]], bytes: 128, category: "parameters", kind: "" })),
     outputs: [],
+    recompute: false,
     axes: [{ name: "x", use: "data 100 %" }],
+    phases: [],
+    dearest: [],
     segments: [segment(1, "forward layer"), segment(2, "backward layer"), segment(3, "update layer")],
     nodes: [node(0, all), node(1, [...all].reverse()), node(2, all)],
     edges: [{ from: 0, to: 1, values: 1, collectives: [] }, { from: 1, to: 2, values: layers, collectives: [] }],

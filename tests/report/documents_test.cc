@@ -90,5 +90,21 @@ TEST(Documents, CutShort) {
   }
 }
 
+// As Python's verify calls plans.
+TEST(Documents, VerificationsFindTheirPlans) {
+  ReportDocuments documents;
+  documents.plans = {
+      {"a.json", SampleModelPlan()}, {"b.json", SamplePlan()}, {"c.json", SamplePipelinePlan()}};
+  const auto plan_of = [&](const std::string& plan) {
+    Verification verification;
+    verification.plan = plan;
+    return VerifiedPlan(verification, documents);
+  };
+  EXPECT_EQ(plan_of("Plan for 8xh100-sxm, mesh x=2,y=4: 80 ms, 1.02e+03 GiB"), 1);
+  EXPECT_EQ(plan_of("Plan for 8xh100-sxm, 2 stages, 8 micro-batches: 80 ms, 1.02e+03 GiB"), 2);
+  EXPECT_EQ(plan_of("Plan for 8xh100-sxm, mesh x=2,y=4: 81 ms, 1.02e+03 GiB"), std::nullopt);
+  EXPECT_EQ(plan_of(""), std::nullopt);
+}
+
 }  // namespace
 }  // namespace meshwright

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_replace.h"
+#include "meshwright/explain/explain.h"
 #include "meshwright/plan/plan_json.h"
 #include "meshwright/report/csv_tables.h"
 #include "meshwright/report/headline.h"
@@ -88,6 +89,63 @@ TEST(ReportData, HoldsEveryDocument) {
   EXPECT_EQ(pipeline["timeline"]["group"].size(), pipeline["timeline"]["all_tasks"]);
   EXPECT_EQ(data["plans"][2]["transformer"]["alternatives"].size(), 1);
   EXPECT_TRUE(data["plans"][2]["timeline"].is_null());
+}
+
+// An operator that a plan of collectives needs.
+PlanInstruction Summed(const std::string& name, int64_t line, std::vector<std::string> partial) {
+  PlanInstruction dot;
+  dot.name = name;
+  dot.opcode = "dot";
+  dot.type = {"f32", {4, 8}};
+  dot.op_name = 0;
+  dot.source = {1, line};
+  dot.spec = {{"x"}, {}};
+  dot.strategy = "m=x";
+  dot.pending_axes = std::move(partial);
+  return dot;
+}
+
+// A row for every place in the source, and the operator that makes the sum, not the one that the
+// collective waits for.
+TEST(ReportData, DearestCollectivesAreThoseOfExplain) {
+  Plan plan = SamplePlan();
+  plan.instructions = {Summed("dot.1", 59, {"x"}), Summed("dot.2", 60, {"x"}),
+                       Summed("dot.3", 60, {"x"}), Summed("transpose.4", 99, {})};
+  plan.instructions[3].collective = {{"all-reduce", {"x"}, 1, 64, 0.25, "dot.1"},
+                                     {"all-reduce", {"x"}, 1, 64, 0.375, "dot.2"},
+                                     {"all-reduce", {"x"}, 1, 64, 0.5, "dot.3"}};
+  ReportDocuments documents;
+  documents.plans = {{"p.json", plan}};
+  const PageJson program = PageJson::parse(ReportData(documents))["plans"][0]["programs"][0],
+                 part = PageJson::parse(ExplainPlanJson(plan))["parts"][0];
+  const PageJson& dearest = program["dearest"];
+  ASSERT_EQ(dearest.size(), 2);
+  ASSERT_EQ(part["collectives"].size(), 2);
+  for (size_t i = 0; i < 2; ++i) {
+    const PageJson& collective = dearest[i]["collective"];
+    EXPECT_EQ(collective["kind"], part["collectives"][i]["kind"]);
+    EXPECT_EQ(collective["seconds"], part["collectives"][i]["seconds"]);
+    for (const char* const key : {"cause", "source", "places", "phase"})
+      EXPECT_EQ(dearest[i][key], part["collectives"][i][key]);
+  }
+  EXPECT_EQ(dearest[0]["source"], "train.py:60");
+  EXPECT_EQ(dearest[0]["instruction"], 1);
+  EXPECT_EQ(dearest[0]["places"], 2);
+  EXPECT_EQ(dearest[1]["source"], "train.py:59");
+  EXPECT_EQ(dearest[1]["instruction"], 0);
+}
+
+// The forward phase of a stage that is recomputed runs twice; the second time is a phase.
+TEST(ReportData, PhasesAreThoseOfExplain) {
+  Plan plan = SamplePipelinePlan();
+  plan.stages[0].instructions[0].phase = "forward";
+  ReportDocuments documents;
+  documents.plans = {{"p.json", plan}};
+  const PageJson program = PageJson::parse(ReportData(documents))["plans"][0]["programs"][0];
+  EXPECT_EQ(program["recompute"], true);
+  ASSERT_EQ(program["phases"].size(), 2);
+  EXPECT_EQ(program["phases"][1]["phase"], "recomputation");
+  EXPECT_EQ(program["phases"][1]["compute"], 0.125);
 }
 
 // Stages over groups of nodes have no operators: nothing is drawn of them, everything else is.

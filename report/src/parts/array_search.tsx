@@ -43,7 +43,7 @@ export function ArraySearch({
             type="search"
             id="search"
             size={34}
-            placeholder="part of a name, or a pattern with *"
+            placeholder="part of a name, or a pattern: * ? {0..3}"
             value={query}
             onInput={(event) => setQuery(event.currentTarget.value)}
           />

@@ -30,13 +30,21 @@ function Pair({ planned, measured, text }: { planned: number | null; measured: n
 
 const difference = (planned: number | null, measured: number | null): string => (planned ? percentText(shareOf(measured ?? 0, planned) - 1) : "");
 
-function one(verification: Verification) {
+function one(verification: Verification, plans: readonly Plan[]) {
+  const plan = verification.plan_index === null ? undefined : plans[verification.plan_index];
   return (
     <section class="panel" key={verification.file}>
       <h2>
         <Name text={verification.plan} />
       </h2>
       <p>
+        {plan ? (
+          <>
+            The plan of <Name text={plan.file} class="inline" />.{" "}
+          </>
+        ) : (
+          plans.length > 0 && <strong>Of none of the plans in this report. </strong>
+        )}
         Run on <Name text={verification.devices} class="inline" />:{" "}
         <strong class={verification.passed ? "good" : "bad"}>{verification.passed ? "verified" : "not verified"}</strong>
       </p>
@@ -116,7 +124,7 @@ export function Measured() {
   return (
     <>
       {report.plans.map((plan, i) => plan.profile && <Profiled key={i} plan={plan} profile={plan.profile} />)}
-      {report.verifications.map(one)}
+      {report.verifications.map((verification) => one(verification, report.plans))}
     </>
   );
 }

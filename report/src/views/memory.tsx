@@ -26,7 +26,7 @@ function OverProgram({ program, title, budget }: { program: Program; title: stri
       <h2>{title}</h2>
       <AreaChart
         label={`${title}: memory of one device by what it is for`}
-        x={{ title: plan.stages.length > 0 ? "time of all micro-batches, operators one after the other" : "time, operators one after the other", text: (t) => costText(t, plan.in_seconds) }}
+        x={{ title: plan.stages.length > 0 ? "time of one micro-batch, operators one after the other" : "time, operators one after the other", text: (t) => costText(t, plan.in_seconds) }}
         y={{ title: "memory", text: bytesText, unit: binaryUnit }}
         times={points.map((point) => point.seconds)}
         layers={used.map((c) => ({ name: categories[c], colour: categoryColours[c], values: points.map((point) => point.bytes[c]) }))}

@@ -9,7 +9,7 @@ import { ArraySearch } from "../parts/array_search";
 import { ProgramChoice, programName, stagesOf } from "../parts/program_choice";
 import { TilePicture } from "../parts/tile_picture";
 import { collectiveText } from "../parts/operator_picture";
-import { aliasesOf, find, operatorOf, parameterOperators, usesOf } from "../search";
+import { aliasesOf, type ArrayMove, find, operatorOf, parameterOperators, usesOf } from "../search";
 import { shortened } from "../text";
 import { meshSize } from "../tiles";
 
@@ -74,6 +74,7 @@ function Uses({ reference }: { reference: ArrayReference }) {
     </button>
   );
   const most = 8;
+  const throughViews = uses.moves.some((move) => move.through >= 0);
   return (
     <>
       <dl class="facts">
@@ -95,7 +96,7 @@ function Uses({ reference }: { reference: ArrayReference }) {
       </dl>
       <h3>What moves it</h3>
       {uses.moves.length === 0 ? (
-        <p>No collective: whoever reads it takes it as it lies.</p>
+        <p>No collective: whoever reads it, or a view of it, takes it as it lies.</p>
       ) : (
         <Table
           caption={`Collectives that move it, ${plural(uses.moves.length, "place")}`}
@@ -104,6 +105,7 @@ function Uses({ reference }: { reference: ArrayReference }) {
           columns={[
             { title: "collective", cell: (move) => collectiveText(move.collective) },
             { title: "for", cell: (move) => link(move.instruction) },
+            ...(throughViews ? [{ title: "through", cell: (move: ArrayMove) => (move.through < 0 ? "" : link(move.through)) }] : []),
             { title: "count", number: true, cell: (move) => countText(move.collective.count) },
             { title: "bytes", number: true, cell: (move) => bytesText(move.collective.bytes) },
             { title: "time", number: true, cell: (move) => costText(move.collective.seconds, plan.in_seconds) },

@@ -193,7 +193,7 @@ export function Summary() {
           </dd>
           {plan.fixes.length > 0 && (
             <>
-              <dt>{plan.transformer ? "degrees given" : "shardings given"}</dt>
+              <dt>{plan.transformer ? "search kept to" : "shardings given"}</dt>
               <dd class="full">
                 {plan.fixes.map((fix, i) => (
                   <div key={i}>

@@ -9,15 +9,13 @@ import { Legend, Name, Stack, Table } from "../parts/basic";
 import { Bars } from "../parts/chart";
 import { collectiveText } from "../parts/operator_picture";
 import { ProgramChoice, programName } from "../parts/program_choice";
-import { byOpcode, byPhase, dearestMoves, stageTimes } from "../step_breakdown";
+import { byOpcode, stageTimes } from "../step_breakdown";
 import { timeParts } from "./summary";
 
 function OfProgram({ program, name, number }: { program: Program; name: string; number: number }) {
   const { plan, choose, go } = useShared();
   const time = (seconds: number) => costText(seconds, plan.in_seconds);
-  const phases = useMemo(() => byPhase(program), [program]);
   const opcodes = useMemo(() => byOpcode(program).slice(0, 12), [program]);
-  const dearest = useMemo(() => dearestMoves(program, 25), [program]);
   return (
     <>
       <div class="columns">
@@ -27,8 +25,8 @@ function OfProgram({ program, name, number }: { program: Program; name: string; 
           <Bars
             label={`Time of ${name} by phase`}
             text={time}
-            bars={phases.map((phase) => ({
-              name: phase.phase,
+            bars={program.phases.map((phase) => ({
+              name: phase.phase || "elsewhere",
               value: phase.compute + phase.communication,
               colour: computeColour,
               parts: [
@@ -70,44 +68,37 @@ function OfProgram({ program, name, number }: { program: Program; name: string; 
           <Bars label={`Computation of ${name} by operator`} text={time} bars={opcodes.map((one) => ({ name: `${one.opcode} (${countText(one.count)})`, value: one.seconds, colour: computeColour }))} />
         </section>
       </div>
-      {dearest.length > 0 && (
+      {program.dearest.length > 0 && (
         <section class="panel">
           <h2>The dearest collectives, and which operators cause them</h2>
           <Table
             caption="The dearest collectives"
-            rows={dearest}
+            rows={program.dearest}
             columns={[
-              { title: "collective", cell: (one) => collectiveText(one) },
-              { title: "time", number: true, cell: (one) => time(one.seconds) },
-              { title: "count", number: true, cell: (one) => countText(one.count) },
-              { title: "bytes", number: true, cell: (one) => bytesText(one.bytes) },
+              { title: "collective", cell: (one) => collectiveText(one.collective) },
+              { title: "time", number: true, cell: (one) => time(one.collective.seconds) },
+              { title: "count", number: true, cell: (one) => countText(one.collective.count) },
+              { title: "bytes", number: true, cell: (one) => bytesText(one.collective.bytes) },
+              { title: "why", cell: (one) => <Name text={one.cause} /> },
+              { title: "phase", cell: (one) => one.phase },
+              { title: "source", cell: (one) => <Name text={one.source} /> },
               {
                 title: "operator",
-                cell: (one) => {
-                  const i = one.instructions[0];
-                  return (
-                    <>
-                      <button
-                        type="button"
-                        class="plain"
-                        onClick={() => {
-                          choose({ program: number, list: "instructions", index: i });
-                          go("network");
-                        }}
-                      >
-                        <Name text={program.instructions.name[i]} />
-                      </button>
-                      {one.instructions.length > 1 && ` and ${countText(one.instructions.length - 1)} like it`}
-                    </>
-                  );
-                },
-              },
-              {
-                title: "from",
-                cell: (one) => {
-                  const i = one.instructions[0];
-                  return <Name class="soft" text={[program.op_names[program.instructions.op_name[i]], program.sources[program.instructions.source[i]]].filter(Boolean).join(" at ")} />;
-                },
+                cell: (one) => (
+                  <>
+                    <button
+                      type="button"
+                      class="plain"
+                      onClick={() => {
+                        choose({ program: number, list: "instructions", index: one.instruction });
+                        go("network");
+                      }}
+                    >
+                      <Name text={program.instructions.name[one.instruction]} />
+                    </button>
+                    {one.places > 1 && `, the first of ${countText(one.places)} places`}
+                  </>
+                ),
               },
             ]}
           />

@@ -4,11 +4,12 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
-import { Folder, launch, meshwright, Opened } from "../support";
+import { data, Folder, launch, meshwright, Opened } from "../support";
 
 const folder = new Folder();
 let browser: Browser;
 let page: string;
+let fsdp: string; // a program whose shardings are given: FSDP over 4 devices
 
 const verified = JSON.stringify({
   plan: "8xh100-sxm, mesh x=2,y=4", devices: "8 x host devices", passed: false,
@@ -30,6 +31,8 @@ before(async () => {
   const pipeline = folder.plan("pipeline.json", "hlo/pipeline/tied_clip.train.hlo.txt.gz", "--cluster", "2xh100-sxm", "--pipeline", "2", "--micro-batches", "4");
   const model = folder.file("model.json");
   meshwright("plan", "gpt3-1.3b", "--cluster", "2x8xh100-sxm", "--global-batch", "64", "--seq", "2048", "-o", model);
+  fsdp = folder.file("fsdp.json");
+  meshwright("estimate", data("measured/gpt_2048x4.fsdp4.hlo.txt.gz"), "--cluster", "4xh100-sxm", "--mesh", "4", "-o", fsdp);
   const sweep = folder.file("sweep.csv");
   meshwright("plan", "gpt3-1.3b", "--cluster", "2x8xh100-sxm", "--global-batch", "64", "--seq", "2048", "--sweep", "gpus=4..16", "--csv", sweep, "-o", folder.file("swept.json"));
   const front = folder.file("front.json");
@@ -77,6 +80,67 @@ test("the figures are those of the plan", async () => {
   await opened.page.locator("#results-0").click();
   const spec = `[${plan.parameters[3].spec.map((axes: string[]) => (axes.length === 0 ? "_" : axes.length === 1 ? axes[0] : `(${axes.join(",")})`)).join(",")}]`;
   assert.ok((await opened.page.locator("section[aria-label='The chosen array']").innerText()).includes(spec));
+  await opened.expectClean();
+  await opened.page.close();
+});
+
+test("the dearest collectives are those of explain, with their causes and lines", async () => {
+  for (const file of [fsdp, folder.file("pipeline.json")]) {
+    const { parts } = JSON.parse(meshwright("explain", file, "--json"));
+    const opened = await Opened.open(browser, folder.report("dearest.html", file));
+    await opened.go("Time");
+    const expected = parts[0].collectives.slice(0, 8);
+    assert.equal(expected.length, file === fsdp ? 8 : 0);
+    const rows = opened.page.getByRole("table", { name: "The dearest collectives" }).locator("tbody tr");
+    for (const [r, one] of expected.entries()) {
+      const cells = await rows.nth(r).locator("td, th").allInnerTexts();
+      assert.equal(cells[0], `${one.kind} ${one.axes.join(",")}`);
+      assert.deepEqual([cells[2], cells[4], cells[5], cells[6]], [String(one.count), one.cause, one.phase, one.source]);
+    }
+    for (const one of parts[0].phases) {
+      if (one.phase !== "") assert.ok((await opened.page.getByRole("img", { name: /by phase/ }).textContent())!.includes(one.phase));
+    }
+    await opened.expectClean();
+    await opened.page.close();
+  }
+});
+
+test("what moves an array further along is shown, as explain --tensor has it", async () => {
+  const plan = JSON.parse(readFileSync(fsdp, "utf8"));
+  const opened = await Opened.open(browser, folder.report("further.html", fsdp));
+  await opened.go("Tensor placement");
+  const section = opened.page.locator("section[aria-label='The chosen array']");
+  let through = 0;
+  for (const { name } of plan.parameters) {
+    const [tensor] = JSON.parse(meshwright("explain", fsdp, "--tensor", name, "--json")).tensors;
+    const moved = tensor.readers.filter((one: any) => one.collectives.length > 0);
+    if (moved.length === 0 || through > 4) continue;
+    await opened.page.fill("#search", name);
+    await opened.page.locator("#results-0").click();
+    const text = await section.innerText();
+    for (const reader of moved) {
+      for (const one of reader.collectives) assert.ok(text.includes(`${one.kind} ${one.axes.join(",")}`), `${name}: ${text}`);
+      if (reader.through === "") continue;
+      through += 1;
+      assert.match(text, /through/);
+    }
+  }
+  assert.ok(through > 0);
+  await opened.expectClean();
+  await opened.page.close();
+});
+
+test("a verification says which plan it is of", async () => {
+  const plan = JSON.parse(readFileSync(folder.file("one.json"), "utf8"));
+  const three = (value: number) => Number(value.toPrecision(3));
+  const figures = `${three(1e3 * plan.step_seconds)} ms, ${three(plan.peak_bytes / 2 ** 30)} GiB`;
+  const own = folder.write("own.json", JSON.stringify({ ...JSON.parse(verified), plan: `Plan for 8xh100-sxm, mesh x=2,y=4: ${figures}` }));
+  const opened = await Opened.open(browser, folder.report("verified.html", folder.file("one.json"), folder.file("verified.json"), own));
+  await opened.go("Predicted and measured");
+  const text = await opened.page.locator("main").innerText();
+  assert.equal(text.split("Of none of the plans in this report.").length, 2);
+  assert.equal(text.split("The plan of ").length, 2);
+  assert.ok(text.includes("one.json"));
   await opened.expectClean();
   await opened.page.close();
 });

@@ -7,7 +7,7 @@ import { graphOf, membersOf } from "../../src/operator_graph";
 import { shardingColour, shardingName } from "../../src/palette";
 import { binaryUnit, tickTexts } from "../../src/parts/chart";
 import { aliasesOf, Index, operatorOf, parameterOperators, usesOf } from "../../src/search";
-import { byOpcode, byPhase, dearestMoves, stageTimes } from "../../src/step_breakdown";
+import { byOpcode, stageTimes } from "../../src/step_breakdown";
 import { stepTimeline } from "../../src/step_timeline";
 import { samplePipeline, sampleProgram } from "../sample";
 
@@ -42,15 +42,14 @@ test("the one step takes computation and communication, one after the other", ()
   assert.match(rows[1].describe(0), /^all-reduce over y for op\.1\.0\.0: from 0 s, takes 1\.00 ms\.$/);
 });
 
-test("the breakdown counts everything once", () => {
+test("the breakdown counts everything once, and what is recomputed twice", () => {
   const program = sampleProgram(3, 4);
-  const phases = byPhase(program);
-  assert.deepEqual(phases.map((one) => one.phase), ["forward", "backward", "update"]);
-  const all = phases.reduce((total, one) => total + one.compute, 0);
-  assert.ok(Math.abs(all - byOpcode(program).reduce((total, one) => total + one.seconds, 0)) < 1e-12);
-  const dearest = dearestMoves(program, 10);
-  assert.equal(dearest.length, 2); // one a phase: layers count as one
-  assert.equal(dearest[0].count, 3);
+  const { phase, seconds } = program.instructions;
+  const total = (wanted: (i: number) => boolean) => seconds.reduce((all, one, i) => all + (wanted(i) ? one : 0), 0);
+  const all = () => byOpcode(program).reduce((sum, one) => sum + one.seconds, 0);
+  assert.ok(Math.abs(all() - total(() => true)) < 1e-12);
+  program.recompute = true;
+  assert.ok(Math.abs(all() - total(() => true) - total((i) => phase[i] === 1)) < 1e-12);
 });
 
 test("memory of a group follows its micro-batches", () => {
@@ -119,6 +118,9 @@ test("a search finds by part, by pattern and by source", () => {
   assert.equal(index.search("layer1").length, 3 + 3 * (3 + 3 + 1)); // 1, 10 and 11
   assert.equal(index.search("state[*]['layer1']*").length, 0); // brackets mean themselves
   assert.equal(index.search("state['layer1?']*").length, 2);
+  assert.equal(index.search("layer1*").length, 3 + 3 * (3 + 3 + 1)); // no whole name, but parts
+  assert.equal(index.search("state['layer{0..3,11}']['w']").length, 5);
+  assert.equal(index.search("LAYER{1}").length, 1 + 3 + 3 + 1);
   assert.equal(index.search("MODEL.py:12").length, program.instructions.name.length);
   assert.equal(index.search("").length, program.parameters.length + program.instructions.name.length);
   assert.equal(index.search("(((").length, 0);
@@ -148,6 +150,13 @@ test("who reads an array, and what moves it", () => {
   const before = program.instructions.name.indexOf("op.1.0.3");
   assert.equal(usesOf(program, before).moves.length, 1); // the all-reduce of the next layer's product
   assert.equal(operatorOf(program, { program: 0, list: "outputs", index: 0 }, names), undefined);
+  // A conversion is what moves, for others further along.
+  const first = program.instructions.name.indexOf("op.1.0.2");
+  assert.equal(usesOf(program, first).moves.length, 0);
+  program.views = [program.instructions.opcode[before]];
+  const [through] = usesOf(program, first).moves;
+  assert.equal(program.instructions.name[through.through], "op.1.0.3");
+  assert.equal(program.instructions.name[through.instruction], "op.1.1.0");
 });
 
 test("a parameter is found by what it is called in an equal stage", () => {

@@ -156,6 +156,7 @@ std::vector<CollectiveGroup> GroupCollectives(const PlanPart& part) {
         made.group.sum.axes = collective.axes;
         made.group.source = source;
         made.group.phase = phase;
+        made.group.at = static_cast<size_t>(cause.at - part.instructions.data());
       }
       Building& one = building[it->second];
       one.moved.Add(cause.moved);

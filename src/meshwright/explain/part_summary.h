@@ -1,6 +1,7 @@
 #ifndef MESHWRIGHT_EXPLAIN_PART_SUMMARY_H_
 #define MESHWRIGHT_EXPLAIN_PART_SUMMARY_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -40,6 +41,7 @@ struct CollectiveGroup {
   std::string source;  // "model.py:17" of the operator that causes it; may be empty
   std::string phase;   // may be empty
   int64_t places = 0;  // operators
+  size_t at = 0;       // position of the first operator that causes it
 };
 
 // What instructions of one name and place in the source hold of memory when that is fullest.

@@ -6,9 +6,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "meshwright/base/counted.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/plan/json_reader.h"
@@ -207,7 +209,30 @@ absl::Status InFile(const absl::Status& status, const std::string& file) {
   return absl::InvalidArgumentError(StrCat(file, ": ", FromAbsl(status.message())));
 }
 
+// As Python calls a plan, whose verify writes it (__repr__ in python/meshwright/document.py).
+std::string VerifiedAs(const Plan& plan) {
+  const std::string how =
+      plan.stages.empty()
+          ? absl::StrCat("mesh ", absl::StrJoin(plan.mesh, ",",
+                                                [](std::string* out, const PlanAxis& axis) {
+                                                  absl::StrAppend(out, axis.name, "=", axis.size);
+                                                }))
+          : absl::StrCat(Counted(static_cast<int64_t>(plan.stages.size()), "stage"), ", ",
+                         Counted(plan.micro_batches, "micro-batch", "micro-batches"));
+  return absl::StrFormat("Plan for %s, %s: %.3g ms, %.3g GiB", plan.cluster.name, how,
+                         1e3 * plan.step_seconds,
+                         static_cast<double>(plan.peak_bytes) / (int64_t{1} << 30));
+}
+
 }  // namespace
+
+std::optional<size_t> VerifiedPlan(const Verification& verification,
+                                   const ReportDocuments& documents) {
+  for (size_t i = 0; i < documents.plans.size(); ++i) {
+    if (VerifiedAs(documents.plans[i].second) == verification.plan) return i;
+  }
+  return std::nullopt;
+}
 
 absl::Status AddDocument(std::string_view text, const std::string& file,
                          ReportDocuments& documents) {

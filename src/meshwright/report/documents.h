@@ -45,6 +45,10 @@ struct ReportDocuments {
   std::vector<Verification> verifications;
 };
 
+// Which of the plans a verification is of, by what it says of it; none: another.
+std::optional<size_t> VerifiedPlan(const Verification& verification,
+                                   const ReportDocuments& documents);
+
 // Adds what `text`, the contents of `file`, turns out to be. Errors name the file and the place in
 // it, or what it would have to be.
 absl::Status AddDocument(std::string_view text, const std::string& file,

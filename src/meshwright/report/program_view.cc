@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -7,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "meshwright/explain/collective_causes.h"
 #include "meshwright/explain/part_summary.h"
 #include "meshwright/plan/plan_table.h"
 #include "meshwright/report/segment_graph.h"
@@ -65,11 +68,14 @@ struct OperatorColumns {
            operands = name, op_name = name, source = name, layer = name, phase = name, node = name,
            executions = name, seconds = name, moves = name;
   Pool opcodes, types, specs, strategies, op_names, sources;
+  std::set<int64_t> views;  // of `opcodes`
 };
 
 void AddInstruction(const PlanPart& program, const PlanInstruction& one, OperatorColumns& columns) {
   columns.name.push_back(one.name);
-  columns.opcode.push_back(columns.opcodes.Position(one.opcode));
+  const int64_t opcode = columns.opcodes.Position(one.opcode);
+  columns.opcode.push_back(opcode);
+  if (ShowsItsOperand(one)) columns.views.insert(opcode);
   const std::string type =
       absl::StrCat(one.type.dtype, "[", absl::StrJoin(one.type.shape, ","), "]");
   columns.type.push_back(columns.types.Position(type, [&] {
@@ -88,10 +94,36 @@ void AddInstruction(const PlanPart& program, const PlanInstruction& one, Operato
 }
 
 // What each axis of several devices is used for.
-ViewJson AxesView(const PlanPart& program) {
+ViewJson AxesView(const PartSummary& summary) {
   ViewJson list = ViewJson::array();
-  for (const AxisSummary& axis : Summarize(program).axes) {
+  for (const AxisSummary& axis : summary.axes) {
     list.push_back({{"name", axis.axis}, {"use", SharesText(axis.roles)}});
+  }
+  return list;
+}
+
+ViewJson PhasesView(const PartSummary& summary) {
+  ViewJson list = ViewJson::array();
+  for (const PhaseSeconds& one : summary.phases) {
+    list.push_back({{"phase", one.phase},
+                    {"compute", Shortened(one.compute)},
+                    {"communication", Shortened(one.communication)}});
+  }
+  return list;
+}
+
+// The dearest collectives by what causes them, as `explain` has them.
+ViewJson DearestView(const PartSummary& summary) {
+  constexpr size_t kMost = 25;
+  ViewJson list = ViewJson::array();
+  for (size_t i = 0; i < std::min(summary.collectives.size(), kMost); ++i) {
+    const CollectiveGroup& group = summary.collectives[i];
+    list.push_back({{"collective", CollectiveView(group.sum)},
+                    {"cause", group.cause},
+                    {"source", group.source},
+                    {"phase", group.phase},
+                    {"places", group.places},
+                    {"instruction", group.at}});
   }
   return list;
 }
@@ -158,6 +190,7 @@ ViewJson CollectiveView(const PlanCollective& collective) {
 
 ViewJson ProgramView(const PlanPart& program, int64_t micro_batches) {
   const SegmentGraph graph = SegmentsOf(program, micro_batches);
+  const PartSummary summary = Summarize(program);
   const std::vector<PlanInstruction>& instructions = program.instructions;
   absl::flat_hash_map<std::string, size_t> by_name;
   for (size_t i = 0; i < instructions.size(); ++i) by_name[instructions[i].name] = i;
@@ -177,6 +210,7 @@ ViewJson ProgramView(const PlanPart& program, int64_t micro_batches) {
   }
   return {{"mesh", MeshView(program.mesh)},
           {"opcodes", std::move(columns.opcodes.list)},
+          {"views", columns.views},
           {"types", std::move(columns.types.list)},
           {"specs", std::move(columns.specs.list)},
           {"strategies", std::move(columns.strategies.list)},
@@ -200,7 +234,10 @@ ViewJson ProgramView(const PlanPart& program, int64_t micro_batches) {
           {"collectives", CollectivesView(program.collectives)},
           {"parameters", TensorsView(program.parameters, ParameterKinds(program))},
           {"outputs", TensorsView(program.outputs, {})},
-          {"axes", AxesView(program)},
+          {"recompute", program.recompute},
+          {"axes", AxesView(summary)},
+          {"phases", PhasesView(summary)},
+          {"dearest", DearestView(summary)},
           {"segments", SegmentsView(graph)},
           {"nodes", NodesView(graph)},
           {"edges", EdgesView(graph)},

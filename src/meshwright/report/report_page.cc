@@ -40,19 +40,24 @@ ViewJson ToView(const Sweep& sweep) {
   return {{"file", sweep.file}, {"rows", ListView(sweep.rows)}};
 }
 
-ViewJson ToView(const Verification& verification) {
-  return {{"file", verification.file},
-          {"plan", verification.plan},
-          {"devices", verification.devices},
-          {"passed", verification.passed},
-          {"checks", ListView(verification.checks)}};
-}
-
 template <typename T>
 ViewJson ListView(const std::vector<T>& list) {
   ViewJson json = ViewJson::array();
   for (const T& one : list) json.push_back(ToView(one));
   return json;
+}
+
+ViewJson VerificationsView(const ReportDocuments& documents) {
+  ViewJson list = ViewJson::array();
+  for (const Verification& one : documents.verifications) {
+    list.push_back({{"file", one.file},
+                    {"plan", one.plan},
+                    {"plan_index", OrNull(VerifiedPlan(one, documents))},
+                    {"devices", one.devices},
+                    {"passed", one.passed},
+                    {"checks", ListView(one.checks)}});
+  }
+  return list;
 }
 
 }  // namespace
@@ -70,7 +75,7 @@ std::string ReportData(const ReportDocuments& documents) {
   const ViewJson data = {{"tool_version", std::string(ToolVersion())},
                          {"plans", std::move(plans)},
                          {"sweeps", ListView(documents.sweeps)},
-                         {"verifications", ListView(documents.verifications)}};
+                         {"verifications", VerificationsView(documents)}};
   // "<" occurs in strings only. Without it nothing ends the element that holds the data.
   return absl::StrReplaceAll(data.dump(-1, ' ', false, ViewJson::error_handler_t::replace),
                              {{"<", "\\u003c"}});
