@@ -97,13 +97,16 @@ TEST(WhyNotModels, SaysWhyItIsNot) {
 // Options have defaults that plans record; what is asked now are no options.
 TEST(WhyNotModels, NamesNoOptionThatWasNotGiven) {
   const Plan plan = *PlanModel(GptRequest({"tensor=1d"}));
-  const WhyNotRequest request = {{"tp=8,dp=1"}, "", nullptr};
+  const WhyNotRequest request = {{"pp=4,mbs=2"}, "", nullptr};
   const absl::StatusOr<WhyNot> answer = AskWhyNot(plan, request);
   ASSERT_TRUE(answer.ok()) << answer.status();
+  ASSERT_TRUE(answer->plan.has_value()) << answer->reason;
   ASSERT_EQ(answer->difference.asked.size(), 1u);
   EXPECT_EQ(answer->difference.asked[0].what, "kept to");
   EXPECT_EQ(answer->difference.asked[0].before, "");
-  EXPECT_EQ(answer->difference.asked[0].after, "tp=8 dp=1");
+  EXPECT_EQ(answer->difference.asked[0].after, "pp=4 mbs=2");
+  const WhyNot odd = AskDegrees(plan, "tp=7");
+  EXPECT_EQ(odd.reason.rfind("tp=7 is not possible", 0), 0u) << odd.reason;
 }
 
 // What the plan was asked to keep to gives way to what is asked now.

@@ -165,7 +165,7 @@ absl::StatusOr<WhyNot> AskOfModel(const Plan& plan, const WhyNotRequest& request
   const bool full = absl::IsResourceExhausted(planned.status());
   if (full || absl::IsInvalidArgument(planned.status())) {
     answer.verdict = full ? WhyNot::Verdict::kDoesNotFit : WhyNot::Verdict::kUnavailable;
-    answer.reason = std::string(planned.status().message());
+    answer.reason = std::string(absl::StripPrefix(planned.status().message(), "--fix: "));
     return answer;
   }
   if (!planned.ok()) return planned.status();
