@@ -67,7 +67,7 @@ TEST(CommandLine, HelpAndVersion) {
 
 // One error, and a hint that is no second one.
 TEST(CommandLine, BadUsageIsOneError) {
-  EXPECT_EQ(RunMeshwright({"explain"}).err,
+  EXPECT_EQ(RunMeshwright({"explain"}).err_text,
             "meshwright: PLAN is required\n  run `meshwright explain --help` for usage\n");
 }
 

@@ -75,6 +75,8 @@ TEST_F(PlanMixedCommand, TheFrontAsTextCsvChartAndJson) {
   for (size_t i = plans; i < choices.size(); ++i) {
     const auto& by = choices[choices[i]["beaten_by"].get<size_t>()];
     EXPECT_TRUE(by["on_front"].get<bool>());
+    // Of bounds what was looked at is beaten, which takes more than they say.
+    if (choices[i]["is_bound"].get<bool>()) continue;
     EXPECT_LE(by["step_seconds"], choices[i]["step_seconds"]);
     EXPECT_LE(by["step_dollars"], choices[i]["step_dollars"]);
   }

@@ -196,8 +196,10 @@ std::vector<DominatedNodes> Dominated(const MixedAnswer& answer) {
     if (cluster.best.has_value()) one.choice = &*cluster.best;
     one.seconds = one.choice == nullptr ? cluster.bound_seconds : cluster.best->seconds;
     one.dollars = one.seconds * cluster.dollars_per_hour / 3600;
+    const double looked_at = one.choice == nullptr ? cluster.listed_seconds : one.seconds;
     for (size_t i = 0; i < front.size() && one.by < 0; ++i) {
-      if (front[i].seconds <= one.seconds && front[i].step_dollars() <= one.dollars) {
+      if (front[i].seconds <= looked_at &&
+          front[i].step_dollars() <= looked_at * cluster.dollars_per_hour / 3600) {
         one.by = static_cast<int32_t>(i);
       }
     }

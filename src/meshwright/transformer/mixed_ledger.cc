@@ -112,6 +112,7 @@ void MixedLedger::Finish(MixedResult* result) {
   result->proven = proven_;
   result->bound = bound();
   for (auto& [nodes, cluster] : sub_clusters_) {
+    cluster.listed_seconds = cluster.bound_seconds;
     cluster.bound_seconds = std::min(cluster.bound_seconds, left_out_);
     result->sub_clusters.push_back(std::move(cluster));
   }

@@ -44,6 +44,8 @@ struct SubCluster {
   double dollars_per_hour = 0;
   std::optional<MixedChoice> best;  // none: a bound showed that it would be of no use
   double bound_seconds = 0;         // no plan on exactly these nodes takes a step of less
+  // Nor do those that were looked at of less than this. The others are no better than the front.
+  double listed_seconds = 0;
 };
 
 struct MixedResult {
