@@ -547,7 +547,7 @@ def test_two_processes(gpt, tmp_path):
     finally:
         for process in processes:
             process.kill()
-    assert processes[0].returncode == 0, errors
+    assert [process.returncode for process in processes] == [0, 0], errors
     report = json.loads(output)
     assert report["environment"]["hosts"] == 2
     assert report["measured"] > 0 and report["failed"] == 0

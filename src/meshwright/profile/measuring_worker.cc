@@ -31,6 +31,8 @@ constexpr double kMomentSeconds = 0.1;
 // Loading JAX and finding the devices, also over a network's file system and several hosts.
 constexpr double kStartSeconds = 300;
 constexpr int kMostAttempts = 2;
+// For the command that a worker of several processes is at.
+constexpr double kFinishSeconds = 15;
 // Workers that go one after the other without measuring anything.
 constexpr int kMostFruitless = 6;
 
@@ -72,9 +74,15 @@ std::vector<std::string> MeasuringCommand(const std::string& devices, bool distr
 MeasuringWorker::MeasuringWorker(MeasuringOptions options) : options_(std::move(options)) {}
 
 MeasuringWorker::~MeasuringWorker() {
-  process_.reset();
+  EndProcess();
   std::error_code ignored;
   if (!folder_.empty()) fs::remove_all(folder_, ignored);
+}
+
+// Of several processes none may go before the others: JAX ends those that are left, as failed.
+void MeasuringWorker::EndProcess() {
+  if (process_ != nullptr && !options_.restart) process_->Finish(kFinishSeconds);
+  process_.reset();
 }
 
 absl::StatusOr<std::unique_ptr<MeasuringWorker>> MeasuringWorker::Start(MeasuringOptions options) {
@@ -194,7 +202,7 @@ absl::Status MeasuringWorker::Measure(
     Clock::time_point last = Clock::now();
     while (!gone && !hung && !idle) {
       if (options_.stop && options_.stop()) {
-        process_.reset();  // in the middle of something
+        EndProcess();  // in the middle of something
         return absl::OkStatus();
       }
       std::string line;

@@ -49,6 +49,7 @@ class MeasuringWorker {
   explicit MeasuringWorker(MeasuringOptions options);
   absl::Status StartUntilReady();
   absl::Status StartProcess();
+  void EndProcess();
   absl::Status StartAgain(absl::Status last_error);
   absl::Status SendJobs(const std::vector<const WorkerJob*>& jobs,
                         const std::vector<size_t>& which);

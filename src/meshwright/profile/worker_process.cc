@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 
@@ -66,6 +67,16 @@ absl::Status WorkerProcess::Send(std::string_view line) {
     sent += static_cast<size_t>(n);
   }
   return absl::OkStatus();
+}
+
+void WorkerProcess::Finish(double seconds) {
+  using Clock = std::chrono::steady_clock;
+  shutdown(socket_, SHUT_WR);
+  const Clock::time_point start = Clock::now();
+  std::string ignored;
+  double left = seconds;
+  while (left > 0 && Receive(left, &ignored) != Got::kEnd)
+    left = seconds - std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 void WorkerProcess::Reap() {

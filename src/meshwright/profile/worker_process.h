@@ -27,6 +27,9 @@ class WorkerProcess {
   // Error: it is gone.
   absl::Status Send(std::string_view line);
 
+  // Lets it come to its own end, which it does when it has nothing left to read; for so long.
+  void Finish(double seconds);
+
   enum class Got {
     kLine,
     kNothing,  // in the given time
