@@ -100,13 +100,22 @@ TEST(MixedCluster, Errors) {
   const std::string head = "groups:\n  - {device: a100-40g, nodes: 2}\n";
   EXPECT_THAT(MixedYamlError(""), HasSubstr("groups"));
   EXPECT_THAT(MixedYamlError("groups: []"),
-              HasSubstr("f.yaml:1:9: groups: expected a list of 1 to"));
+              HasSubstr("f.yaml:1:9: groups: expected a list of 1 to 8 groups of nodes, found an "
+                        "empty list"));
   EXPECT_THAT(MixedYamlError("groups:\n  - {device: a200, nodes: 2}"),
               HasSubstr("f.yaml:2:14: unknown device \"a200\"; did you mean"));
   EXPECT_THAT(MixedYamlError(head + "  - {device: a10g, nodes: 1}"),
               HasSubstr("no link between a100-40g and a10g; give between_groups"));
   EXPECT_THAT(MixedYamlError(head + "  - {device: a100-40g, nodes: 2}"),
-              HasSubstr("two groups are called \"a100-40g\""));
+              HasSubstr("f.yaml:3:5: two groups are called \"a100-40g\", the first at 2:5"));
+  const std::string pair = "  - {device: a10g, nodes: 1}\nlinks:\n";
+  const std::string link = ", link: {bandwidth: 1GB/s}}\n";
+  EXPECT_THAT(MixedYamlError(head + pair + "  - {between: [a100-40g, a10g]" + link +
+                             "  - {between: [a10g, a100-40g]" + link),
+              HasSubstr("f.yaml:6:5: the link between a10g and a100-40g is described twice, first "
+                        "at 5:5"));
+  EXPECT_THAT(MixedYamlError("groups:\n  - {device: a10g, nodes: 2,\n     nodes: 3}"),
+              HasSubstr("f.yaml:3:6: key \"nodes\" stands here twice; the first is at 2:20"));
   EXPECT_THAT(MixedYamlError("groups:\n  - {device: a10g}"), HasSubstr("needs the key \"nodes\""));
   EXPECT_THAT(MixedYamlError("groups:\n  - {device: a10g, nodes: 2, available: 3}"),
               HasSubstr("available: found 3 of the 2 nodes"));

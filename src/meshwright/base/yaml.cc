@@ -1,7 +1,7 @@
 #include "meshwright/base/yaml.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_join.h"
@@ -38,14 +38,16 @@ absl::Status YamlReader::ReadMap(const YAML::Node& node, std::string_view what,
     return Error(node, StrCat("expected ", what, ", a map of ", absl::StrJoin(keys, ", "),
                               "; found ", Quoted(node)));
   }
-  std::set<std::string> seen;
+  std::map<std::string, YAML::Mark> seen;
   for (const auto& entry : node) {
     const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
     const auto field =
         std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == key; });
     if (field == fields.end()) return UnknownKey(entry.first, what, keys);
-    if (!seen.insert(key).second) {
-      return Error(entry.first, StrCat("key \"", key, "\" stands here twice"));
+    const auto [first, is_new] = seen.try_emplace(key, entry.first.Mark());
+    if (!is_new) {
+      return Error(entry.first, StrCat("key \"", key, "\" stands here twice; the first is at ",
+                                       first->second.line + 1, ":", first->second.column + 1));
     }
     MW_RETURN_IF_ERROR(field->read(entry.second));
   }

@@ -25,7 +25,7 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -57,6 +57,11 @@ class MixedClusterReader : public ClusterFields {
     size_t a, b;
     Overrides link;
   };
+
+  // "LINE:COLUMN" of the file.
+  static std::string Place(const YAML::Mark& mark) {
+    return absl::StrCat(mark.line + 1, ":", mark.column + 1);
+  }
 
   absl::StatusOr<MixedCluster> ReadMixed(const YAML::Node& root) const {
     MixedCluster mixed;
@@ -111,16 +116,21 @@ class MixedClusterReader : public ClusterFields {
 
   absl::Status ReadGroups(const YAML::Node& node, std::vector<NodeGroup>* groups) const {
     if (!node.IsSequence() || node.size() == 0 || node.size() > kMostNodeGroups) {
+      const std::string found = !node.IsSequence() ? Quoted(node)
+                                : node.size() == 0 ? "an empty list"
+                                                   : absl::StrCat(node.size(), " of them");
       return Error(node, absl::StrCat("groups: expected a list of 1 to ", kMostNodeGroups,
-                                      " groups of nodes, found ", Quoted(node)));
+                                      " groups of nodes, found ", found));
     }
-    std::set<std::string> names;
+    std::map<std::string, YAML::Mark> names;
     for (const YAML::Node& entry : node) {
       NodeGroup& group = groups->emplace_back();
       MW_RETURN_IF_ERROR(ReadGroup(entry, &group));
-      if (!names.insert(group.name).second) {
-        return Error(entry, absl::StrCat("two groups are called \"", group.name,
-                                         "\"; give them names of their own"));
+      const auto [first, is_new] = names.try_emplace(group.name, entry.Mark());
+      if (!is_new) {
+        return Error(entry,
+                     absl::StrCat("two groups are called \"", group.name, "\", the first at ",
+                                  Place(first->second), "; give them names of their own"));
       }
     }
     return absl::OkStatus();
@@ -147,8 +157,7 @@ class MixedClusterReader : public ClusterFields {
          {"calibration", false,
           [&](const YAML::Node& n) { return ReadCalibration(n, &cluster.calibration); }}}));
     if (group->name.empty()) group->name = cluster.device.name;
-    group->place =
-        absl::StrCat(file(), ":", node.Mark().line + 1, ":", node.Mark().column + 1);
+    group->place = absl::StrCat(file(), ":", node.Mark().line + 1, ":", node.Mark().column + 1);
     cluster.name = group->name;
     cluster.devices_per_node = per_node > 0 ? per_node : cluster.device.devices_per_node;
     if (nodes == 0 && available.on_demand + available.spot == 0) {
@@ -228,12 +237,19 @@ class MixedClusterReader : public ClusterFields {
                                       "found ",
                                       Quoted(node)));
     }
+    std::map<std::pair<size_t, size_t>, YAML::Mark> places;
     for (const YAML::Node& entry : node) {
       PairLink pair = {};
       MW_RETURN_IF_ERROR(ReadMap(
           entry, "a link of two groups",
           {{"between", true, [&](const YAML::Node& n) { return ReadPair(n, groups, &pair); }},
            {"link", true, [&](const YAML::Node& n) { return ReadLink(n, "link", &pair.link); }}}));
+      const auto [first, is_new] = places.try_emplace(std::minmax(pair.a, pair.b), entry.Mark());
+      if (!is_new) {
+        return Error(entry, absl::StrCat("the link between ", groups[pair.a].name, " and ",
+                                         groups[pair.b].name, " is described twice, first at ",
+                                         Place(first->second), "; leave one of them out"));
+      }
       pairs->push_back(std::move(pair));
     }
     return absl::OkStatus();
