@@ -1,12 +1,14 @@
 #include "meshwright/plan/begin_model_plan.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "meshwright/plan/build_plan.h"
 #include "meshwright/plan/version.h"
 #include "meshwright/transformer/fixes.h"
+#include "meshwright/transformer/precision_support.h"
 #include "meshwright/transformer/rank_order.h"
 #include "meshwright/transformer/tensors.h"
 
@@ -89,6 +91,8 @@ Plan BeginModelPlan(const ModelRequest& request, const Cluster& cluster,
   plan.micro_batches = request.workload.global_batch / (best.dp * best.micro_batch);
   plan.chunks = best.virtual_stages;
   plan.warnings = request.model.notes;
+  const std::string unsupported = PrecisionWarning(cluster.device, request.precision);
+  if (!unsupported.empty()) plan.warnings.push_back(unsupported);
   PlanTransformer& part = plan.transformer.emplace();
   part.model = request.model.name;
   part.description = request.description;
