@@ -207,6 +207,17 @@ TEST(Launch, SlurmJobSaysWhatItNeeds) {
   EXPECT_THAT(ContentsOf(*free, "job.sbatch"), HasSubstr("scontrol show hostnames"));
 }
 
+TEST(Launch, TakesTimesAsSlurmDoes) {
+  const Plan plan = SamplePlanOf({.fixes = "zero=1,schedule=1f1b"});
+  for (const char* const time : {"90", "90:30", "24:00:00", "2-12", "2-12:30", "2-12:30:05",
+                                 "UNLIMITED", "infinite", "0", ""}) {
+    ExportOptions options = CompleteOptions();
+    options.time_limit = time;
+    const absl::StatusOr<Artefacts> files = ExportTo("megatron", plan, options);
+    EXPECT_TRUE(files.ok()) << time << ": " << files.status();
+  }
+}
+
 TEST(Launch, BadOptionsSayWhatIsValid) {
   const Plan plan = PlanFor("megatron");
   const auto refused = [&](auto change) {
@@ -228,7 +239,12 @@ TEST(Launch, BadOptionsSayWhatIsValid) {
   EXPECT_THAT(refused([](auto& o) { o.partition = "a\n#SBATCH --wrap=x"; }),
               HasSubstr("--partition"));
   EXPECT_THAT(refused([](auto& o) { o.account = "a b"; }), HasSubstr("--account"));
-  EXPECT_THAT(refused([](auto& o) { o.time_limit = "1 hour"; }), HasSubstr("--time"));
+  for (const char* const time :
+       {"1 hour", "abc", "1:2:3:4", "1-", "-1", "1-2:3:4:5", ":30", "1:"}) {
+    EXPECT_THAT(refused([&](auto& o) { o.time_limit = time; }), HasSubstr("--time: found")) << time;
+  }
+  EXPECT_THAT(refused([](auto& o) { o.partition = "gpu,"; }), HasSubstr("--partition"));
+  EXPECT_THAT(refused([](auto& o) { o.account = "a\tb"; }), HasSubstr("--account"));
   EXPECT_THAT(refused([](auto& o) { o.data_path = "\xff"; }),
               HasSubstr("--data-path: found bytes"));
 }

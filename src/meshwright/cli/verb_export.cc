@@ -93,9 +93,24 @@ absl::Status CheckTargetTakes(const ExportTarget& target, const CLI::App& app) {
   return absl::OkStatus();
 }
 
+// What is given says something.
+absl::Status CheckNothingEmpty(const CLI::App& app) {
+  for (const char* const option :
+       {"--nodes", "--hostfile", "--partition", "--account", "--time", "--image", "--framework",
+        "--data-path", "--tokenizer", "--checkpoint", "--script", "--program", "--stages"}) {
+    for (const std::string& value : app.get_option(option)->results()) {
+      if (!value.empty()) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(option, ": found \"\"; leave the option out, or say what it is"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status RunExport(ExportCommand command, const CLI::App& app) {
   MW_ASSIGN_OR_RETURN(const ExportTarget* const target, FindExportTarget(command.target));
   MW_RETURN_IF_ERROR(CheckTargetTakes(*target, app));
+  MW_RETURN_IF_ERROR(CheckNothingEmpty(app));
   MW_ASSIGN_OR_RETURN(const std::string text, ReadInput(command.plan));
   MW_ASSIGN_OR_RETURN(const Plan plan, ParsePlanJson(text, command.plan));
   if (!command.hostfile.empty()) {

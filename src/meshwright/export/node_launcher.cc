@@ -172,7 +172,7 @@ absl::Status CheckLaunchOptions(const ExportOptions& options, const NodeRanks& r
   MW_RETURN_IF_ERROR(CheckNodes(options.nodes, ranks.nodes()));
   MW_RETURN_IF_ERROR(PartitionsOf(options, ranks).status());
   MW_RETURN_IF_ERROR(CheckSlurmWord("--account", options.account, "._-"));
-  return CheckSlurmWord("--time", options.time_limit, ":-");
+  return CheckSlurmTime("--time", options.time_limit);
 }
 
 std::string RequiredVariable(const std::string& variable, const std::string& value,

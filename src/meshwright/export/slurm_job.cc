@@ -1,6 +1,7 @@
 #include "meshwright/export/slurm_job.h"
 
 #include <algorithm>
+#include <regex>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -123,6 +124,19 @@ absl::Status CheckSlurmWord(std::string_view option, const std::string& word,
                                            more_characters));
 }
 
+absl::Status CheckSlurmTime(std::string_view option, const std::string& text) {
+  // sbatch(1), --time.
+  static const auto* const kForms = new std::regex(
+      "[0-9]{1,9}|[0-9]{1,9}(:[0-9]{1,9}){1,2}|[0-9]{1,9}-[0-9]{1,9}(:[0-9]{1,9}){0,2}|"
+      "infinite|unlimited",
+      std::regex::icase);
+  if (text.empty() || std::regex_match(text, *kForms)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat(option, ": found ", QuotedString(text),
+             ", expected one of Slurm's forms: MINUTES, MINUTES:SECONDS, HOURS:MINUTES:SECONDS, "
+             "DAYS-HOURS, DAYS-HOURS:MINUTES, DAYS-HOURS:MINUTES:SECONDS or infinite"));
+}
+
 absl::StatusOr<std::vector<std::string>> PartitionsOf(const ExportOptions& options,
                                                       const NodeRanks& ranks) {
   const size_t kinds = ranks.kinds.size();
@@ -132,6 +146,12 @@ absl::StatusOr<std::vector<std::string>> PartitionsOf(const ExportOptions& optio
       });
   if (options.partition.find('=') == std::string::npos) {
     MW_RETURN_IF_ERROR(CheckSlurmWord("--partition", options.partition, "._,-"));
+    const std::vector<std::string> choices = absl::StrSplit(options.partition, ',');
+    if (choices.size() > 1 && std::find(choices.begin(), choices.end(), "") != choices.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("--partition: found ",
+                                                     QuotedString(options.partition),
+                                                     ", expected a name between commas"));
+    }
     if (kinds == 1 || !options.nodes.empty()) {
       return std::vector<std::string>(kinds, options.partition);
     }

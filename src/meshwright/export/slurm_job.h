@@ -32,6 +32,9 @@ std::string SlurmScript(const NodeLaunch& launch, const ExportOptions& options);
 absl::Status CheckSlurmWord(std::string_view option, const std::string& word,
                             std::string_view more_characters);
 
+// One of the forms in which Slurm takes a time limit, or empty.
+absl::Status CheckSlurmTime(std::string_view option, const std::string& text);
+
 // The partition of each kind of nodes; empty: none was named. --partition names one for all, or
 // "fast=gpu-a,slow=gpu-b". Errors: kinds that are unknown, left out or there twice; several kinds
 // and neither a partition for each nor names of the nodes.
