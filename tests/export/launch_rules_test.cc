@@ -106,6 +106,18 @@ std::vector<RuleCase> RuleCases() {
          Of(l).dp = 2;
        },
        "rule 16: ZeRO 3 is Megatron-FSDP"},
+      {"megatron", kDense,
+       [](ModelLaunch& l) {
+         Of(l).recompute = Recompute::kFull;
+         Of(l).recompute_layers = 40;
+       },
+       "rule 17: recompute_layers 40 are more than the 32 layers"},
+      {"megatron", kDense,
+       [](ModelLaunch& l) {
+         Of(l).precision = Precision::kFp8;
+         l.ranks.kinds[0].device = "a100-80g";
+       },
+       "has fp8 on devices with hardware for it only, and a100-80g has none"},
       {"nemo", kDense, [](ModelLaunch& l) { Of(l).micro_batch = 3; }, "rule 3: "},
       {"nemo", kDense, [](ModelLaunch& l) { Of(l).precision = Precision::kNvFp4; }, "nvfp4"},
 

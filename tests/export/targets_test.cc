@@ -298,7 +298,8 @@ TEST(ModelLaunch, WhatIsNotKnownIsRefused) {
               HasSubstr("2 alternatives"));
   EXPECT_TRUE(ReadModelLaunch(plan, 2).ok());
   plan.transformer->configuration.micro_batch = 7;
-  EXPECT_FALSE(ReadModelLaunch(plan, 0).ok());
+  EXPECT_THAT(std::string(ExportTo("megatron", plan, CompleteOptions()).status().message()),
+              HasSubstr("rule 3: "));
   plan.transformer->configuration.micro_batch = 0;
   EXPECT_FALSE(ReadModelLaunch(plan, 0).ok());
 }

@@ -51,7 +51,9 @@ std::string MessageText(std::string_view message) {
   const std::string all = StrCat("meshwright: ", message);
   std::vector<std::string> lines;
   size_t begin = 0;
-  for (size_t end = all.find("\n  "); end != std::string::npos; end = all.find("\n  ", begin)) {
+  for (size_t end = all.find('\n'); end != std::string::npos; end = all.find('\n', end + 1)) {
+    const bool breaks = all.compare(end + 1, 2, "  ") == 0 || (end > 0 && all[end - 1] == '\\');
+    if (!breaks) continue;
     lines.push_back(all.substr(begin, end - begin));
     begin = end + 1;
   }

@@ -13,7 +13,8 @@ namespace meshwright {
 
 // `message` behind "meshwright: " in lines that fit a terminal, with a newline at its end. What
 // names and files hold does not steer the terminal; words and lines of any length stay readable.
-// Its own line breaks are those that two spaces follow; all others are shown as \n.
+// Its own line breaks are those that two spaces follow or a backslash precedes, as in commands for
+// a shell, whose lines fit already (export/command_text.h); all others are shown as \n.
 std::string MessageText(std::string_view message);
 
 // Standard output: `text` in lines that fit a terminal, and that do not steer it. Errors: see

@@ -87,7 +87,9 @@ absl::StatusOr<std::string> PlannedCluster(const Plan& plan) {
     if (input.kind != "cluster_yaml") continue;
     MW_RETURN_IF_ERROR(ReadSame(input.path, input, "cluster's file").status());
     // The plan has the name in the file; of several, joined by `+`, it is not told which is whose.
-    if (files > 1 || plan.cluster.name.find('+') != std::string::npos) {
+    // Groups of nodes are of one file.
+    const bool groups = plan.transformer.has_value() && plan.transformer->over_groups.has_value();
+    if (files > 1 || (!groups && plan.cluster.name.find('+') != std::string::npos)) {
       return absl::InvalidArgumentError(
           "--why-not needs a cluster of one file, or of device types by name");
     }

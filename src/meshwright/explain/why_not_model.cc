@@ -1,23 +1,19 @@
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/strip.h"
-#include "meshwright/base/file.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/cluster/mixed_cluster.h"
-#include "meshwright/cluster/units.h"
+#include "meshwright/explain/planned_groups.h"
 #include "meshwright/explain/why_not_inputs.h"
 #include "meshwright/explain/why_not_kinds.h"
 #include "meshwright/plan/build_mixed_plan.h"
 #include "meshwright/plan/plan_mixed.h"
 #include "meshwright/plan/plan_model.h"
 #include "meshwright/transformer/fixes.h"
-#include "meshwright/transformer/model_reader.h"
 
 // Degrees in place of shardings: "tp=4,pp=2".
 
@@ -55,20 +51,10 @@ absl::StatusOr<AskedDegrees> ParseAskedDegrees(const Plan& plan, const WhyNotReq
   return degrees;
 }
 
-absl::StatusOr<transformer::Model> ModelOf(const PlanTransformer& part) {
-  const bool json = !part.description.empty() && part.description[0] == '{';
-  MW_ASSIGN_OR_RETURN(
-      transformer::Model model,
-      transformer::ParseModel(
-          part.description, json ? "$.transformer.description" : "$.transformer.description.yaml"));
-  model.name = part.model;
-  return model;
-}
-
 absl::StatusOr<Plan> PlanModelWith(const Plan& plan, const Fixes& fixes) {
   const PlanTransformer& part = *plan.transformer;
   ModelRequest request;
-  MW_ASSIGN_OR_RETURN(request.model, ModelOf(part));
+  MW_ASSIGN_OR_RETURN(request.model, PlannedModel(part));
   request.description = part.description;
   request.workload.sequence = part.sequence;
   request.workload.global_batch = part.global_batch;
@@ -91,48 +77,9 @@ absl::StatusOr<Plan> PlanModelWith(const Plan& plan, const Fixes& fixes) {
   return PlanModel(request);
 }
 
-absl::StatusOr<std::optional<int64_t>> BytesOfMemory(const std::string& memory) {
-  if (memory == "unlimited") return std::optional<int64_t>();
-  const absl::StatusOr<int64_t> bytes = ParseBytes(memory);
-  if (bytes.ok()) return std::optional<int64_t>(*bytes);
-  return absl::InvalidArgumentError(
-      StrCat("$.options.memory: found \"", memory, "\", expected device, unlimited or bytes"));
-}
-
 absl::StatusOr<Plan> PlanGroupsWith(const Plan& plan, const Fixes& fixes) {
-  const PlanTransformer& part = *plan.transformer;
-  const PlanOverGroups& over = *part.over_groups;
-  MixedRequest request;
-  transformer::MixedProblem& problem = request.problem;
-  MW_ASSIGN_OR_RETURN(problem.model, ModelOf(part));
-  request.description = part.description;
-  problem.workload.sequence = part.sequence;
-  problem.workload.global_batch = part.global_batch;
-  MW_ASSIGN_OR_RETURN(const std::string name, PlannedCluster(plan));
-  MW_ASSIGN_OR_RETURN(problem.cluster, ParseMixedCluster(name));
-  problem.fixes = fixes;
-  MW_ASSIGN_OR_RETURN(problem.precision, transformer::ParsePrecision(part.configuration.precision));
-  request.memory = plan.options.memory;
-  if (request.memory != "device") {
-    MW_ASSIGN_OR_RETURN(const std::optional<int64_t> budget, BytesOfMemory(request.memory));
-    problem.budget_bytes.assign(problem.cluster.groups.size(), budget);
-  }
-  request.options.objective = part.objective == "cost" ? transformer::MixedObjective::kCost
-                                                       : transformer::MixedObjective::kTime;
-  request.has_steps = over.steps.has_value();
-  if (request.has_steps) request.options.steps = *over.steps;
-  request.options.most_seconds = over.most_seconds;
-  request.options.most_dollars = over.most_dollars;
-  request.inputs = plan.inputs;
-  MW_ASSIGN_OR_RETURN(const std::string profile, ReadPlannedInput(plan, "layer_profile"));
-  if (!profile.empty()) {
-    MW_ASSIGN_OR_RETURN(const std::string text, MaybeGunzip(profile, "the profile"));
-    MW_ASSIGN_OR_RETURN(problem.profile, transformer::LayerProfile::Parse(
-                                             text, "the profile",
-                                             {.model = problem.model.name,
-                                              .sequence = problem.workload.sequence,
-                                              .dtype = PrecisionName(problem.precision)}));
-  }
+  MW_ASSIGN_OR_RETURN(MixedRequest request, PlannedGroupsRequest(plan));
+  request.problem.fixes = fixes;
   MW_ASSIGN_OR_RETURN(const MixedAnswer answer, PlanMixed(request));
   return BuildMixedPlan(request, answer);
 }

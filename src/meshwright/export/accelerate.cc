@@ -76,6 +76,10 @@ void CheckAccelerateConfiguration(const ModelLaunch& launch, const Configuration
                    "fsdp_activation_checkpointing: whole layers or none");
 }
 
+bool AccelerateNeedsScript(const ModelLaunch& launch, const Configuration&) {
+  return !IsTrainable(launch);
+}
+
 std::string AccelerateYaml(const ModelLaunch& launch) {
   const Configuration& c = launch.configuration;
   const int64_t world = launch.nodes * launch.devices_per_node;
@@ -200,7 +204,8 @@ ExportTarget AccelerateTarget() {
           .check_configuration = &CheckAccelerateConfiguration,
           .write_model = &WriteAccelerate,
           .write_program = nullptr,
-          .options = {"--data-path", "--checkpoint", "--script", "--steps", "--learning-rate"}};
+          .options = {"--data-path", "--checkpoint", "--script", "--steps", "--learning-rate"},
+          .needs_script = &AccelerateNeedsScript};
 }
 
 }  // namespace meshwright

@@ -78,6 +78,10 @@ void CheckDeepSpeedConfiguration(const ModelLaunch& launch, const Configuration&
                    "recomputation: whole layers or none; the attention core alone is not written");
 }
 
+bool DeepSpeedNeedsScript(const ModelLaunch& launch, const Configuration& c) {
+  return c.pp > 1 || !IsTrainable(launch);
+}
+
 std::string DeepSpeedJson(const ModelLaunch& launch) {
   const Configuration& c = launch.configuration;
   const bool half = c.precision == Precision::kFp16;
@@ -196,7 +200,8 @@ ExportTarget DeepSpeedTarget() {
           .check_configuration = &CheckDeepSpeedConfiguration,
           .write_model = &WriteDeepSpeed,
           .write_program = nullptr,
-          .options = {"--data-path", "--checkpoint", "--script", "--steps", "--learning-rate"}};
+          .options = {"--data-path", "--checkpoint", "--script", "--steps", "--learning-rate"},
+          .needs_script = &DeepSpeedNeedsScript};
 }
 
 }  // namespace meshwright

@@ -68,6 +68,10 @@ def loss_of(logits, targets):
 
 }  // namespace
 
+bool IsTrainable(const ModelLaunch& launch) {
+  return launch.is_huggingface && IsCausalText(launch.model);
+}
+
 absl::Status CheckTrainable(const ModelLaunch& launch, const ExportOptions& options) {
   if (!options.script.empty()) return absl::OkStatus();
   if (!launch.is_huggingface) {

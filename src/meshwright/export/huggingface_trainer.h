@@ -12,8 +12,9 @@
 
 namespace meshwright {
 
-// An error if there is no script and the model is none that transformers trains as a causal
-// language model.
+// Whether transformers trains the model as a causal language model.
+bool IsTrainable(const ModelLaunch& launch);
+// An error if there is no script and it does not.
 absl::Status CheckTrainable(const ModelLaunch& launch, const ExportOptions& options);
 
 // The model's config.json, for transformers.

@@ -18,8 +18,8 @@ namespace meshwright {
 absl::StatusOr<std::vector<const ExportTarget*>> ParseLaunchTargets(std::string_view list);
 
 // Whether all of them can express a configuration of a model, on as many GPUs as it has. `launch`:
-// the model and its batch; the rest is not used. Errors: one cannot express the model at all; the
-// message says why, and which targets can.
+// the model, its batch and the kinds of nodes; the rest is not used. Errors: one cannot express the
+// model at all; the message says why, and which targets can.
 absl::StatusOr<std::function<bool(const transformer::Configuration&)>> LaunchFilter(
     const std::vector<const ExportTarget*>& targets, ModelLaunch launch);
 

@@ -4,10 +4,15 @@
 
 #include "meshwright/export/megatron_rules.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "meshwright/base/strings.h"
+#include "meshwright/cluster/cluster.h"
 #include "meshwright/export/layer_split.h"
 #include "meshwright/export/usual_choices.h"
 #include "meshwright/transformer/fixes.h"
+#include "meshwright/transformer/precision_support.h"
 
 namespace meshwright {
 namespace {
@@ -222,6 +227,32 @@ void CheckMegatronOffload(const ModelLaunch& launch, const Configuration& c, Fin
                    launch.model.layers() - 1, " or less");
 }
 
+// Transformer Engine checks the device before it runs products of 8 and 4 bits
+// (transformer_engine/pytorch/fp8.py).
+void CheckMegatronPrecision(const ModelLaunch& launch, const Configuration& c, Findings& findings) {
+  if (c.precision == Precision::kBf16 || c.precision == Precision::kFp16) return;
+  for (const NodeRanks::Kind& kind : launch.ranks.kinds) {
+    const DeviceType* const device = FindDevice(kind.device);
+    findings.Require(device == nullptr || transformer::HasPrecision(*device, c.precision),
+                     "precision: Transformer Engine has ", PrecisionName(c.precision),
+                     " on devices with hardware for it only, and ", kind.device, " has none");
+  }
+}
+
+// Of some layers of each stage.
+void CheckMegatronRecompute(const ModelLaunch& launch, const Configuration& c, Findings& findings) {
+  if (c.recompute_layers == 0) return;
+  int64_t fullest = 0;
+  const std::vector<int64_t> layers = SplitLayers(launch.model, c).layers;
+  for (int64_t group = 0; group < c.pp; ++group) {
+    int64_t sum = 0;
+    for (size_t stage = group; stage < layers.size(); stage += c.pp) sum += layers[stage];
+    fullest = std::max(fullest, sum);
+  }
+  findings.Require(c.recompute_layers <= fullest, "rule 17: recompute_layers ", c.recompute_layers,
+                   " are more than the ", fullest, " layers of the fullest stage");
+}
+
 }  // namespace
 
 int64_t MicroBatchGroup(int64_t pp, int64_t micro_batches) {
@@ -266,6 +297,8 @@ void CheckMegatronConfiguration(const ModelLaunch& launch, const Configuration& 
   CheckMegatronSharding(launch, c, findings);
   CheckMegatronRanks(launch, c, findings);
   CheckMegatronOffload(launch, c, findings);
+  CheckMegatronPrecision(launch, c, findings);
+  CheckMegatronRecompute(launch, c, findings);
 }
 
 }  // namespace meshwright

@@ -83,7 +83,8 @@ absl::Status CheckKeys(const OrderedJson& json, const OrderedJson& neutral, std:
     return absl::InvalidArgumentError(
         StrCat("the plan decides ", where, key, " = ", value.dump(),
                ", which export does not know "
-               "how to hand to any framework; plan again without it"));
+               "how to hand to any framework; plan again without ",
+               key == "state" ? "--grads, --moments and --fused-loss" : "it"));
   }
   return absl::OkStatus();
 }
@@ -177,18 +178,12 @@ absl::Status CheckBatch(const ModelLaunch& launch) {
                " and a sequence of ", launch.workload.sequence, ", expected from 1 to ",
                kMostSequences, " and to ", transformer::kMaxSequence));
   }
-  if (launch.workload.global_batch % (c.dp * c.micro_batch) != 0) {
-    return absl::InvalidArgumentError(
-        StrCat("$.transformer: a global batch of ", launch.workload.global_batch,
-               " sequences is no multiple of dp ", c.dp, " x micro-batch ", c.micro_batch));
-  }
-  const double devices = static_cast<double>(launch.ranks.processes());
+  // Whether they fit the batch and the devices, targets say by their rules.
   const double product = static_cast<double>(c.tp) * static_cast<double>(c.cp) *
                          static_cast<double>(c.dp) * static_cast<double>(c.pp);
-  // Of groups with degrees of their own the plan's reader has checked each.
-  if (product != devices && !launch.over_groups.has_value()) {
-    return absl::InvalidArgumentError(StrCat("$.transformer: tp x cp x dp x pp is ", product,
-                                             ", but the cluster has ", devices, " devices"));
+  if (product > static_cast<double>(kMaxDevices) && !launch.over_groups.has_value()) {
+    return absl::InvalidArgumentError(StrCat("$.transformer.configuration: tp x cp x dp x pp is ",
+                                             product, ", expected at most ", kMaxDevices));
   }
   if (c.virtual_stages > transformer::kMaxLayers || c.pp > transformer::kMaxLayers) {
     return absl::InvalidArgumentError(StrCat("$.transformer.configuration: pp ", c.pp, " x ",
@@ -263,6 +258,7 @@ absl::StatusOr<ModelLaunch> ReadModelLaunch(const Plan& plan, int64_t alternativ
     launch.device = plan.cluster.parts[0].device;
     launch.ranks = EqualNodes(launch.device, counts.nodes, counts.devices_per_node);
   }
+  launch.budget_bytes = plan.budget_bytes;
   const int64_t processes = launch.ranks.equal_processes();
   launch.nodes = processes > 0 ? launch.ranks.nodes() : 1;
   launch.devices_per_node = processes > 0 ? processes : launch.ranks.processes();

@@ -26,7 +26,8 @@ struct ModelLaunch {
   transformer::Configuration configuration;
   // Over groups whose nodes run different numbers of processes: all processes on one node.
   int64_t nodes = 1, devices_per_node = 1;
-  std::string device;  // type; over groups the first stage's
+  std::string device;                   // type; over groups the first stage's
+  std::optional<int64_t> budget_bytes;  // that a device may use; none: unlimited
   NodeRanks ranks;
   // A plan over groups of nodes. The configuration's degrees are the first stage's then.
   std::optional<StagesOverGroups> over_groups;

@@ -2,12 +2,17 @@
 
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/cluster/cluster.h"
 #include "meshwright/transformer/fixes.h"
 #include "meshwright/transformer/space.h"
+#include "meshwright/transformer/step_cost.h"
 
 namespace meshwright {
 namespace {
@@ -72,6 +77,20 @@ std::string DecisionText(const Decision& decision, const Configuration& c) {
   return transformer::FixValue(c, decision.name);
 }
 
+// The GPUs of a launch, to see what fits: memory does not depend on their speed and links, which a
+// plan does not have.
+Cluster ClusterForMemory(const ModelLaunch& launch) {
+  Cluster cluster;
+  const DeviceType* const builtin = FindDevice(launch.device);
+  cluster.device = builtin != nullptr ? *builtin : BuiltinDevices().front();
+  cluster.device.name = launch.device;
+  cluster.nodes = launch.nodes;
+  cluster.devices_per_node = launch.devices_per_node;
+  cluster.intra_node = cluster.device.intra_node;
+  cluster.inter_node = cluster.device.inter_node;
+  return cluster;
+}
+
 }  // namespace
 
 std::string ChangesText(const Configuration& from, const Configuration& to) {
@@ -85,21 +104,36 @@ std::string ChangesText(const Configuration& from, const Configuration& to) {
 }
 
 std::optional<Configuration> NearestExpressible(const ModelLaunch& launch,
-                                                const ExportTarget& target) {
+                                                const ExportTarget& target,
+                                                const NearestOptions& options) {
   std::optional<Configuration> nearest;
-  std::pair<int, double> least;
+  std::tuple<bool, int, double> least;
   const Configuration& wanted = launch.configuration;
+  const Cluster cluster = ClusterForMemory(launch);
+  transformer::StepCoster coster(launch.model, launch.workload, cluster);
+  const int64_t host_bytes =
+      static_cast<int64_t>(transformer::BuiltinCostParameters().Device(launch.device).host_bytes);
+  const auto fits = [&](const Configuration& c) {
+    const transformer::StepFigures figures = coster.Figures(c);
+    return figures.host_bytes <= host_bytes &&
+           (!launch.budget_bytes.has_value() || figures.peak_bytes <= *launch.budget_bytes);
+  };
   const auto visit = [&](const Configuration& c) {
-    const std::pair<int, double> distance = DistanceOf(wanted, c);
+    const auto [decisions, powers] = DistanceOf(wanted, c);
+    const bool needs_script =
+        !options.has_script && target.needs_script != nullptr && target.needs_script(launch, c);
+    const std::tuple<bool, int, double> distance = {needs_script, decisions, powers};
     if (nearest.has_value() && distance >= least) return;
     Findings findings(/*wording=*/false);
     target.check_configuration(launch, c, findings);
-    if (!findings.ok()) return;
+    if (!findings.ok() || (options.has_to_fit && !fits(c))) return;
     nearest = c;
     least = distance;
   };
-  const auto search = [&](Precision precision, bool offload) {
-    transformer::Fixes fixes = transformer::LaunchableFixes({.context = wanted.context});
+  const auto search = [&](Precision precision, transformer::ContextKind context, bool offload) {
+    transformer::Fixes fixes;
+    fixes.context = context;
+    fixes = transformer::LaunchableFixes(fixes);
     if (offload) {
       fixes.offload_optimizer = wanted.offload_optimizer;
       fixes.offload_activations = wanted.offload_activations;
@@ -111,10 +145,15 @@ std::optional<Configuration> NearestExpressible(const ModelLaunch& launch,
                                    launch.nodes * launch.devices_per_node, fixes, precision);
     space.ForEach(visit);
   };
-  for (const bool offload : {true, false}) {
-    if (offload && !wanted.offload_optimizer && !wanted.offload_activations) continue;
-    search(wanted.precision, offload);
-    if (wanted.precision != Precision::kBf16) search(Precision::kBf16, offload);
+  std::set<Precision> precisions = {wanted.precision, Precision::kBf16};
+  std::set<transformer::ContextKind> contexts = {wanted.context, transformer::ContextKind::kRing};
+  for (const Precision precision : precisions) {
+    for (const transformer::ContextKind context : contexts) {
+      for (const bool offload : {true, false}) {
+        if (offload && !wanted.offload_optimizer && !wanted.offload_activations) continue;
+        search(precision, context, offload);
+      }
+    }
   }
   return nearest;
 }

@@ -39,6 +39,8 @@ struct ExportTarget {
   std::vector<std::string>
       options;  // of the command line that it reads, beside those of all targets
   TakesGroups groups = TakesGroups::kNone;
+  // Whether it runs a configuration by a program of the user's own only; null: never.
+  bool (*needs_script)(const ModelLaunch& launch, const transformer::Configuration& c) = nullptr;
 };
 
 // Every target, in the order of --help.

@@ -147,6 +147,9 @@ void CheckTitanConfiguration(const ModelLaunch& launch, const Configuration& c,
   const Layer& layer = launch.model.stacks[0].kinds[0];
   findings.Require(c.tp * c.cp * c.dp * c.pp == launch.nodes * launch.devices_per_node,
                    "degrees: replicate x shard x cp x tp x pp must be all GPUs");
+  findings.Require(launch.workload.global_batch % (c.micro_batch * c.dp) == 0,
+                   "batch: micro-batch ", c.micro_batch, " x dp ", c.dp,
+                   " must divide the global batch of ", launch.workload.global_batch);
   findings.Require(layer.attention.kv_heads % c.tp == 0, "tensor parallel: tp ", c.tp,
                    " must divide the ", layer.attention.kv_heads, " heads of keys and values");
   findings.Require(layer.attention.heads % c.tp == 0, "tensor parallel: tp ", c.tp,

@@ -205,8 +205,17 @@ void SetGoodput(const ModelRequest& request, Plan& plan) {
 }
 
 absl::StatusOr<Plan> PlanCalibrated(const ModelRequest& request) {
-  MW_RETURN_IF_ERROR(CheckOn(request, request.cluster));
   const bool fewest = request.objective == ModelObjective::kGpus;
+  absl::Status legal = CheckOn(request, request.cluster);
+  ModelRequest within = request;
+  // Fixed degrees may be those of a part of the cluster.
+  for (const Cluster& part :
+       fewest && !legal.ok() ? Subclusters(request.cluster) : std::vector<Cluster>{}) {
+    if (!CheckOn(request, part).ok()) continue;
+    within.cluster = part;
+    legal = absl::OkStatus();
+  }
+  MW_RETURN_IF_ERROR(legal);
   const Ranking ranking =
       request.objective == ModelObjective::kMemory ? Ranking::kMemory : Ranking::kTime;
   for (const Cluster& cluster :
@@ -216,13 +225,13 @@ absl::StatusOr<Plan> PlanCalibrated(const ModelRequest& request) {
     if (!result.best.empty()) return BuildModelPlan(request, cluster, result);
   }
   if (request.takes &&
-      SearchOn(request, request.cluster, Ranking::kMemory, 1, std::nullopt).best.empty()) {
+      SearchOn(within, within.cluster, Ranking::kMemory, 1, std::nullopt).best.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(request.taken_by, ": no configuration of ", request.model.name, " on ",
-                     request.cluster.devices(),
+                     within.cluster.devices(),
                      " GPUs can be expressed; other numbers of GPUs, batches or fixes may"));
   }
-  return ModelShortage(request);
+  return ModelShortage(within);
 }
 
 }  // namespace

@@ -1,0 +1,258 @@
+#include "meshwright/export/group_rules.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "meshwright/base/counted.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/cluster/cluster.h"
+#include "meshwright/cluster/units.h"
+#include "meshwright/explain/planned_groups.h"
+#include "meshwright/export/launch_filter.h"
+#include "meshwright/export/nearest_plan.h"
+#include "meshwright/export/plan_again.h"
+#include "meshwright/export/refusal.h"
+#include "meshwright/plan/build_mixed_plan.h"
+#include "meshwright/plan/mixed_text.h"
+#include "meshwright/transformer/fixes.h"
+#include "meshwright/transformer/mixed_search.h"
+
+namespace meshwright {
+namespace {
+
+using transformer::Configuration;
+using transformer::Fixes;
+using transformer::MixedChoice;
+using transformer::MixedObjective;
+using transformer::StageDegrees;
+
+// Degrees of the plan's stages, those of the most devices first.
+std::vector<StageDegrees> DegreesByDevices(const StagesOverGroups& over) {
+  std::map<StageDegrees, int64_t> devices;
+  for (const StagesOverGroups::Stage& stage : over.stages) {
+    const StageDegrees degrees = {stage.tp, stage.dp, stage.micro_batch};
+    devices[degrees] += degrees.devices();
+  }
+  std::vector<std::pair<int64_t, StageDegrees>> order;
+  for (const auto& [degrees, count] : devices) order.emplace_back(-count, degrees);
+  std::sort(order.begin(), order.end());
+  std::vector<StageDegrees> all;
+  for (const auto& [count, degrees] : order) all.push_back(degrees);
+  return all;
+}
+
+// What is kept of the plan's decisions: fewer and fewer.
+struct Kept {
+  bool tp, dp, micro_batch, pp, others;
+};
+constexpr Kept kKept[] = {
+    {true, true, true, true, true},     {true, true, true, false, true},
+    {true, true, false, false, true},   {true, true, false, false, false},
+    {true, false, false, true, false},  {true, false, false, false, false},
+    {false, false, false, true, false}, {false, false, false, false, false},
+};
+
+Fixes FixesKept(const Kept& kept, const StageDegrees& degrees, const Configuration& c) {
+  Fixes fixes;
+  if (kept.tp) fixes.tp = degrees.tp;
+  if (kept.dp) fixes.dp = degrees.dp;
+  if (kept.micro_batch) fixes.micro_batch = degrees.micro_batch;
+  if (kept.pp) fixes.pp = c.pp;
+  if (kept.others) {
+    fixes.zero = c.zero;
+    fixes.recompute = c.recompute;
+  }
+  return fixes;
+}
+
+// The best within `request`'s fixes; none if there is no plan, or the target does not run it after
+// all.
+std::optional<MixedChoice> BestTaken(const MixedRequest& request, const ExportTarget& target) {
+  const absl::StatusOr<transformer::MixedResult> result =
+      SearchMixed(request.problem, request.options);
+  if (!result.ok() || result->front.empty()) return std::nullopt;
+  MixedAnswer answer;
+  answer.result = *result;
+  answer.result.front.resize(1);
+  transformer::MixedCoster coster(request.problem);
+  answer.figures.push_back(coster.Figures(answer.result.front[0].plan));
+  const absl::StatusOr<ModelLaunch> launch = ReadModelLaunch(BuildMixedPlan(request, answer), 0);
+  if (!launch.ok()) return std::nullopt;
+  Findings findings(/*wording=*/false);
+  CheckTakesGroups(*launch, target, findings);
+  target.check_configuration(*launch, launch->configuration, findings);
+  if (!findings.ok()) return std::nullopt;
+  return answer.result.front[0];
+}
+
+// Over the same groups, all of whose stages have the same degrees.
+std::string NearestAlike(const Plan& plan, const ModelLaunch& launch, const ExportTarget& target) {
+  const absl::StatusOr<MixedRequest> planned = PlannedGroupsRequest(plan);
+  if (!planned.ok()) {
+    return StrCat(planned.status().message(), ", so the nearest is not known; plan with --for ",
+                  target.name);
+  }
+  MixedRequest request = *planned;
+  request.problem.alike = true;
+  ModelLaunch of_filter = launch;
+  of_filter.over_groups.reset();
+  auto takes = LaunchFilter({&target}, std::move(of_filter));
+  if (!takes.ok()) return std::string(takes.status().message());
+  request.problem.takes = *std::move(takes);
+  request.options.most_seconds.reset();
+  request.options.most_dollars.reset();
+  request.options.proof_effort = 0;  // any plan will do, without a bound
+  for (const Kept& kept : kKept) {
+    for (const StageDegrees& degrees : DegreesByDevices(*launch.over_groups)) {
+      request.problem.fixes = FixesKept(kept, degrees, launch.configuration);
+      std::optional<MixedChoice> choice = BestTaken(request, target);
+      if (!choice.has_value()) continue;
+      // What is named is what these alone leave.
+      const StageDegrees common = *choice->plan.family.Common();
+      Configuration c;
+      c.pp = static_cast<int64_t>(choice->plan.stages.size());
+      c.zero = choice->plan.family.zero;
+      c.recompute = choice->plan.family.recompute;
+      request.problem.fixes = FixesKept(kKept[0], common, c);
+      choice = BestTaken(request, target);
+      if (!choice.has_value()) continue;
+      PlanAgain again = {.cluster = ClusterWord(plan),
+                         .fixes = {},
+                         .precision = launch.configuration.precision,
+                         .over_groups = true};
+      for (const transformer::SingleFix& fix : SplitFixes(request.problem.fixes)) {
+        again.fixes.push_back(fix.text);
+      }
+      if (request.options.objective == MixedObjective::kCost) {
+        again.more.push_back({"--objective", "cost"});
+      }
+      return StrCat("the nearest that it can is ", MixedDegreesText(request, choice->plan), " on ",
+                    NodesText(request, choice->nodes),
+                    absl::StrFormat(", whose step takes %.3g times as long",
+                                    choice->seconds / plan.step_seconds),
+                    ", which is planned by", PlanAgainText(plan, target, again),
+                    "\n  (without --fix: the best that it can)");
+    }
+  }
+  return "nor any other plan over these nodes; --to slurm runs a program of your own";
+}
+
+// The part of a launch over groups that lies on one of them, as if there were no others; none of
+// devices that have no name.
+std::optional<ModelLaunch> OnGroupAlone(const Plan& plan, const ModelLaunch& launch, size_t index,
+                                        int64_t nodes) {
+  const PlanNodeGroup& group = plan.transformer->over_groups->groups[index];
+  const DeviceType* const device = FindDevice(group.device);
+  if (device == nullptr) return std::nullopt;
+  ModelLaunch alone = launch;
+  alone.over_groups.reset();
+  alone.device = group.device;
+  alone.nodes = nodes;
+  alone.devices_per_node = group.devices_per_node;
+  alone.ranks = EqualNodes(group.device, nodes, group.devices_per_node);
+  alone.budget_bytes = device->memory_bytes;
+  const std::string& memory = plan.options.memory;
+  if (memory == "unlimited") alone.budget_bytes.reset();
+  if (memory != "unlimited" && memory != "device") {
+    const absl::StatusOr<int64_t> bytes = ParseBytes(memory);
+    if (!bytes.ok()) return std::nullopt;
+    alone.budget_bytes = *bytes;
+  }
+  if (group.tp > 0) {
+    alone.configuration.tp = group.tp;
+    alone.configuration.dp = group.dp;
+    alone.configuration.micro_batch = group.micro_batch;
+    alone.configuration.pp = group.stages;
+  }
+  return alone;
+}
+
+// On the nodes of one group, those with the most devices first: what the plan uses, then all.
+std::string NearestAlone(const Plan& plan, const ModelLaunch& launch, const ExportTarget& target,
+                         const NearestOptions& options) {
+  const std::vector<PlanNodeGroup>& groups = plan.transformer->over_groups->groups;
+  std::vector<std::pair<size_t, int64_t>> candidates;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (groups[i].used_nodes > 0) candidates.emplace_back(i, groups[i].used_nodes);
+    if (groups[i].used_nodes < groups[i].nodes) candidates.emplace_back(i, groups[i].nodes);
+  }
+  const auto rank = [&](const std::pair<size_t, int64_t>& one) {
+    const PlanNodeGroup& group = groups[one.first];
+    return std::pair(one.second == group.used_nodes ? 0 : 1, -one.second * group.devices_per_node);
+  };
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  // What needs no program of the user's own goes before what does.
+  for (const bool script : {false, true}) {
+    for (const auto& [index, nodes] : candidates) {
+      const PlanNodeGroup& group = groups[index];
+      const std::optional<ModelLaunch> alone = OnGroupAlone(plan, launch, index, nodes);
+      if (!alone.has_value()) continue;
+      const std::optional<Configuration> found = NearestExpressible(*alone, target, options);
+      if (!found.has_value()) continue;
+      const bool needs_script = !options.has_script && target.needs_script != nullptr &&
+                                target.needs_script(*alone, *found);
+      if (needs_script != script) continue;
+      const PlanAgain again = {
+          .cluster = absl::StrCat(nodes, "x", group.devices_per_node, "x", group.device),
+          .fixes = FixesOf(*found, launch.model),
+          .precision = found->precision,
+          .needs_script = needs_script};
+      return StrCat("the nearest that it can is on ", Counted(nodes, "node"), " of ", group.name,
+                    " alone: ", transformer::ConfigurationText(*found), ", which is planned by",
+                    PlanAgainText(plan, target, again));
+    }
+  }
+  return "nor any plan on the nodes of one group that has a built-in device type";
+}
+
+}  // namespace
+
+void CheckTakesGroups(const ModelLaunch& launch, const ExportTarget& target, Findings& findings) {
+  const StagesOverGroups& over = *launch.over_groups;
+  switch (target.groups) {
+    case TakesGroups::kAny:
+      return;
+    case TakesGroups::kAlike:
+      findings.Require(
+          over.same_degrees,
+          "groups: all ranks share tp, dp and the micro-batch, and here groups of nodes "
+          "have their own");
+      findings.Require(over.ranks.equal_processes() > 0,
+                       "groups: every node runs equally many processes, and here some of their "
+                       "devices are left over or nodes differ");
+      findings.Require(over.in_order,
+                       "groups: ranks follow the pipeline, and here a node has stages that do not "
+                       "follow each other");
+      return;
+    case TakesGroups::kNone:
+      findings.Require(false,
+                       "groups: its stages are all alike, and those of a plan over groups of "
+                       "nodes have layers of their own");
+  }
+}
+
+absl::Status RefuseGroups(const Plan& plan, const ModelLaunch& launch, const ExportTarget& target,
+                          const ExportOptions& options, const Findings& findings) {
+  std::string text =
+      absl::StrCat("--to ", target.name, " cannot express this plan: ", SentencesText(findings));
+  if (target.groups != TakesGroups::kNone) {
+    return absl::InvalidArgumentError(StrCat(text, "; ", NearestAlike(plan, launch, target)));
+  }
+  std::vector<std::string> takers;
+  for (const ExportTarget& other : ExportTargets()) {
+    if (other.groups != TakesGroups::kNone) takers.emplace_back(other.name);
+  }
+  return absl::InvalidArgumentError(StrCat(
+      text, "; targets that take plans over groups of nodes are ", absl::StrJoin(takers, ", "),
+      "; ", NearestAlone(plan, launch, target, {.has_script = !options.script.empty()})));
+}
+
+}  // namespace meshwright

@@ -1,0 +1,24 @@
+#ifndef MESHWRIGHT_EXPORT_REFUSAL_H_
+#define MESHWRIGHT_EXPORT_REFUSAL_H_
+
+#include "absl/status/status.h"
+#include "meshwright/export/export_options.h"
+#include "meshwright/export/target.h"
+
+// Why a target cannot express a plan, and the nearest plan that it can.
+
+namespace meshwright {
+
+// The first few of what was found, each once.
+std::string SentencesText(const Findings& findings);
+
+// Of a plan whose configuration breaks the target's rules (`findings`): these, and a command for
+// the nearest plan that breaks none and fits into memory. Where nothing on as many GPUs is, one on
+// more or on fewer.
+absl::Status RefuseConfiguration(const Plan& plan, const ModelLaunch& launch,
+                                 const ExportTarget& target, const ExportOptions& options,
+                                 const Findings& findings);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_EXPORT_REFUSAL_H_
