@@ -32,6 +32,21 @@ std::string ProfileError(const std::string& text, const std::string& model = "m"
   return std::string(LayerProfile::Parse(text, "p.csv", {model}).status().message());
 }
 
+// Names as others write them: FASOP's "gpt2XL" and "A10" are gpt2-xl and a10g.
+TEST(LayerProfileTest, KnowsModelsAndDevicesByOtherNames) {
+  const std::string text =
+      "model,gpu,tp,layer_id,forward_seconds\ngpt2XL,A10,1,0,1\nT5,A10,1,0,2\n";
+  const auto profile = LayerProfile::Parse(text, "p.csv", {"gpt2-xl"});
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  ASSERT_TRUE(profile->Find("a10g", 1, 1).has_value());
+  EXPECT_EQ((*profile->Find("a10g", 1, 1))[0].forward, 1);
+  EXPECT_FALSE(profile->Find("a100-40g", 1, 1).has_value());
+  EXPECT_THAT(ProfileError(text, "gpt2-large"),
+              HasSubstr("no rows of model \"gpt2-large\" (found \"T5\", \"gpt2XL\")"));
+  EXPECT_THAT(ProfileError("model,gpu,tp,layer_id,forward_seconds\n,A10,1,0,1\n"),
+              HasSubstr("(found \"\")"));
+}
+
 TEST(LayerProfileTest, Interpolates) {
   const auto profile = LayerProfile::Parse(kProfileText, "p.csv", {"any"});
   ASSERT_TRUE(profile.ok()) << profile.status();
@@ -57,7 +72,8 @@ TEST(LayerProfileTest, RowsOfOtherModelsAreLeftOut) {
   const auto profile = LayerProfile::Parse(text, "p.csv", {"t5"});
   ASSERT_TRUE(profile.ok()) << profile.status();
   EXPECT_EQ(profile->Find("a10", 1, 1), (std::vector<LayerTime>{{2, 4}, {3, 6}}));
-  EXPECT_THAT(ProfileError(text, "gpt"), HasSubstr("no rows of model \"gpt\" (found T5, bert)"));
+  EXPECT_THAT(ProfileError(text, "gpt"),
+              HasSubstr("no rows of model \"gpt\" (found \"T5\", \"bert\")"));
 }
 
 TEST(LayerProfileTest, RowsOfOtherLengthsAndTypesAreLeftOut) {
@@ -69,7 +85,7 @@ TEST(LayerProfileTest, RowsOfOtherLengthsAndTypesAreLeftOut) {
   EXPECT_EQ(profile->Find("a10", 1, 1), (std::vector<LayerTime>{{3, 6}}));
   EXPECT_THAT(
       std::string(LayerProfile::Parse(text, "p.csv", {"any", 2048, "fp8"}).status().message()),
-      HasSubstr("p.csv: no rows of sequence \"2048\" (found 1024, 512), dtype \"fp8\""));
+      HasSubstr("p.csv: no rows of sequence \"2048\" (found \"1024\", \"512\")"));
 }
 
 TEST(LayerProfileTest, Errors) {

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "meshwright/cluster/cluster.h"
+#include "meshwright/cluster/device_names.h"
 
 namespace meshwright {
 namespace {
@@ -428,7 +429,7 @@ const std::vector<DeviceType>& BuiltinDevices() {
 
 const DeviceType* FindDevice(std::string_view name) {
   for (const DeviceType& device : BuiltinDevices()) {
-    if (device.name == name) return &device;
+    if (IsSameName(device.name, name)) return &device;
   }
   return nullptr;
 }

@@ -85,4 +85,9 @@ const BuiltinModel* FindBuiltinModel(std::string_view name) {
   return nullptr;
 }
 
+bool IsSameModel(std::string_view a, std::string_view b) {
+  const BuiltinModel* const builtin = FindBuiltinModel(a);
+  return Normalised(a) == Normalised(b) || (builtin != nullptr && builtin == FindBuiltinModel(b));
+}
+
 }  // namespace meshwright::transformer

@@ -20,6 +20,10 @@ const std::vector<BuiltinModel>& BuiltinModels();
 // vendor's before them ("Meta-Llama-3-8B"). nullptr if there is none.
 const BuiltinModel* FindBuiltinModel(std::string_view name);
 
+// Whether two names are of one model: the same without regard to case and to what stands between
+// words, or of the same built-in model.
+bool IsSameModel(std::string_view a, std::string_view b);
+
 // Parts of BuiltinModels(), one for each builtin_models_*.cc.
 std::vector<BuiltinModel> BuiltinGptModels();
 std::vector<BuiltinModel> BuiltinLlamaModels();

@@ -6,12 +6,12 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/cluster/device_names.h"
+#include "meshwright/transformer/builtin_models.h"
 #include "meshwright/transformer/runs_csv.h"
 
 namespace meshwright::transformer {
@@ -46,12 +46,6 @@ std::vector<LayerTime> AtMicroBatch(const std::map<int64_t, std::vector<LayerTim
   const double first = static_cast<double>(below->first);
   return Between(below->second, above->second,
                  (at - first) / (static_cast<double>(above->first) - first));
-}
-
-bool IsNamed(std::string_view device, std::string_view name) {
-  const std::string lower = absl::AsciiStrToLower(ToAbsl(device));
-  const std::string prefix = absl::AsciiStrToLower(ToAbsl(name));
-  return lower == prefix || lower.rfind(prefix + "-", 0) == 0;
 }
 
 struct ProfileColumns {
@@ -122,24 +116,34 @@ class ProfileRow {
 // Leaves rows out whose column says something else than what is wanted.
 class RowFilter {
  public:
-  RowFilter(int64_t column, std::string_view name, std::string wanted)
-      : column_(wanted.empty() ? -1 : column), name_(name), wanted_(std::move(wanted)) {}
+  // `same`: whether two texts mean the same.
+  RowFilter(int64_t column, std::string_view name, std::string wanted,
+            bool (*same)(std::string_view, std::string_view) = IsSameName)
+      : column_(wanted.empty() ? -1 : column),
+        name_(name),
+        wanted_(std::move(wanted)),
+        same_(same) {}
 
   bool Takes(const ProfileRow& row) {
     if (column_ < 0) return true;
     found_.insert(row.Text(column_));
-    return absl::EqualsIgnoreCase(row.Text(column_), wanted_);
+    return same_(row.Text(column_), wanted_);
   }
-  // "model "t5" (found bert, gpt)"; empty where it takes everything.
+  // `model "t5" (found "bert", "gpt")`; empty where it takes everything, or
+  // was left nothing.
   std::string Text() const {
-    if (column_ < 0) return "";
-    return StrCat(name_, " \"", wanted_, "\" (found ", absl::StrJoin(found_, ", "), ")");
+    if (column_ < 0 || found_.empty()) return "";
+    const std::string found = absl::StrJoin(
+        found_, ", ",
+        [](std::string* out, const std::string& one) { StrAppend(out, "\"", one, "\""); });
+    return StrCat(name_, " \"", wanted_, "\" (found ", found, ")");
   }
 
  private:
   int64_t column_;
   std::string_view name_;
   std::string wanted_;
+  bool (*same_)(std::string_view, std::string_view);
   std::set<std::string> found_;
 };
 
@@ -151,7 +155,7 @@ absl::StatusOr<LayerProfile> LayerProfile::Parse(std::string_view text, std::str
   MW_ASSIGN_OR_RETURN(const ProfileColumns columns, FindColumns(table.header, file));
   std::map<std::string, std::map<int64_t, std::map<int64_t, std::map<int64_t, LayerTime>>>> read;
   const std::string sequence = subject.sequence > 0 ? StrCat(subject.sequence) : "";
-  RowFilter filters[] = {{columns.model, "model", std::string(subject.model)},
+  RowFilter filters[] = {{columns.model, "model", std::string(subject.model), IsSameModel},
                          {columns.sequence, "sequence", sequence},
                          {columns.dtype, "dtype", std::string(subject.dtype)}};
   for (const CsvRow& fields : table.rows) {
@@ -208,7 +212,7 @@ absl::StatusOr<LayerProfile> LayerProfile::Parse(std::string_view text, std::str
 std::optional<std::vector<LayerTime>> LayerProfile::Find(std::string_view device, int64_t tp,
                                                          int64_t micro_batch) const {
   for (const auto& [name, degrees] : devices_) {
-    if (!IsNamed(device, name)) continue;
+    if (!IsNameOfDevice(name, device)) continue;
     const auto above = degrees.lower_bound(tp);
     if (above == degrees.end()) return std::nullopt;
     if (above->first == tp) return AtMicroBatch(above->second, micro_batch);

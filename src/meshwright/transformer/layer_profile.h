@@ -23,7 +23,7 @@ struct LayerTime {
 // values with the columns
 //
 //   gpu, tp, layer_id, forward_seconds
-//   model             optional: rows of other models are left out
+//   model             optional: rows of other models (IsSameModel) are left out
 //   micro_batch       optional: sequences; 1 without it
 //   backward_seconds  optional: twice the forward time without it
 //   sequence          optional: tokens; rows of other lengths are left out
@@ -47,8 +47,7 @@ class LayerProfile {
                                             const Subject& subject);
 
   // Seconds of every entry; none if the device was not measured or the degree lies outside of those
-  // that were. `device` is measured if its name is one of the profile's, or begins with it and "-"
-  // ("a100-40g" with "A100"), whatever the case.
+  // that were. `device` is measured if one of the profile's names means it (IsNameOfDevice).
   std::optional<std::vector<LayerTime>> Find(std::string_view device, int64_t tp,
                                              int64_t micro_batch) const;
   size_t entries() const { return entries_; }
