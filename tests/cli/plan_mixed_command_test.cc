@@ -53,6 +53,33 @@ TEST_F(PlanMixedCommand, TheFastestAndTheCheapest) {
   EXPECT_THAT(cheapest.out, AllOf(HasSubstr("run       30518 steps: "), HasSubstr(", $")));
 }
 
+TEST_F(PlanMixedCommand, AnyPlanOfTheFrontIsWritten) {
+  const RunResult first = Plan({"--pareto", "--json"});
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const auto choices = nlohmann::json::parse(first.out)["transformer"]["over_groups"]["choices"];
+  size_t points = 0;
+  for (const auto& choice : choices) points += choice["on_front"].get<bool>() ? 1 : 0;
+  ASSERT_GE(points, 2u);
+  for (size_t point = 0; point < points; ++point) {
+    const RunResult run = Plan({"--pareto", "--point", std::to_string(point), "--json"});
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    const auto plan = nlohmann::json::parse(run.out);
+    EXPECT_EQ(plan["step_seconds"], choices[point]["step_seconds"]);
+    size_t group = 0;
+    for (const auto& nodes : choices[point]["nodes"]) {
+      EXPECT_EQ(plan["transformer"]["over_groups"]["groups"][group++]["used_nodes"], nodes);
+    }
+    EXPECT_EQ(plan["transformer"]["over_groups"]["choices"], choices);
+  }
+  const RunResult beyond = Plan({"--pareto", "--point", std::to_string(points)});
+  EXPECT_EQ(beyond.exit_code, 2);
+  EXPECT_THAT(beyond.err, HasSubstr("--point: found"));
+  EXPECT_EQ(Plan({"--point", "1"}).exit_code, 2);
+  const RunResult both = Plan({"--pareto", "--objective", "cost"});
+  EXPECT_EQ(both.exit_code, 2);
+  EXPECT_THAT(both.err, HasSubstr("leave --objective out"));
+}
+
 TEST_F(PlanMixedCommand, TheFrontAsTextCsvChartAndJson) {
   const std::string csv = folder_.Path("front.csv"), plot = folder_.Path("front.json");
   const RunResult run =

@@ -7,6 +7,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "meshwright/base/counted.h"
 #include "meshwright/base/file.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
@@ -27,6 +28,7 @@ namespace {
 
 constexpr int64_t kMostRunSteps = int64_t{1} << 40;
 constexpr double kMostDollars = 1e15;
+constexpr int64_t kLastPoint = 1'000'000;
 constexpr int64_t kMostProfileBytes = int64_t{1} << 28;
 
 // "300e9" or "15T": tokens of a whole run.
@@ -97,6 +99,9 @@ absl::Status SetLaunchTargets(const std::string& list, const std::string& descri
   launch.model = problem->model;
   launch.SetDescription(description);
   launch.workload = problem->workload;
+  for (const NodeGroup& group : problem->cluster.groups) {
+    launch.ranks.kinds.push_back({group.name, group.cluster.device.name});
+  }
   problem->alike = !alike.empty();
   MW_ASSIGN_OR_RETURN(problem->takes, LaunchFilter(alike, std::move(launch)));
   return absl::OkStatus();
@@ -119,8 +124,9 @@ absl::Status SetBudgets(const std::string& memory, transformer::MixedProblem* pr
 }  // namespace
 
 const std::vector<const char*>& MixedOptionNames() {
-  static const auto* const kNames = new std::vector<const char*>{
-      "--max-cost", "--max-time", "--tokens", "--steps", "--pareto", "--profile", "--plot"};
+  static const auto* const kNames =
+      new std::vector<const char*>{"--max-cost", "--max-time", "--tokens",  "--steps",
+                                   "--pareto",   "--point",    "--profile", "--plot"};
   return *kNames;
 }
 
@@ -131,7 +137,13 @@ void AddMixedPlanningOptions(CLI::App& app, MixedPlanningOptions& options) {
   app.add_option("--tokens", options.tokens, "tokens of a whole run, like 300B");
   app.add_option("--steps", options.steps, "steps of a whole run")
       ->check(CLI::Range(int64_t{1}, kMostRunSteps));
-  app.add_flag("--pareto", options.pareto, "every plan than which none is both faster and cheaper");
+  CLI::Option* const pareto = app.add_flag("--pareto", options.pareto,
+                                           "every plan than which none is both faster and cheaper");
+  app.add_option("--point", options.point,
+                 "the plan of the front that -o, --json and --explain give; 0: the fastest")
+      ->check(CLI::Range(int64_t{0}, kLastPoint))
+      ->capture_default_str()
+      ->needs(pareto);
   app.add_option("--profile", options.profile,
                  "measured layer times as CSV (gpu, tp, layer_id, forward_seconds), in "
                  "place of the model's");
@@ -185,7 +197,13 @@ absl::Status RunMixedPlanning(const PlanningOptions& options, const MixedPlannin
                                               .sequence = problem.workload.sequence,
                                               .dtype = PrecisionName(problem.precision)}));
   }
-  MW_ASSIGN_OR_RETURN(const MixedAnswer answer, PlanMixed(request));
+  MW_ASSIGN_OR_RETURN(MixedAnswer answer, PlanMixed(request));
+  const auto points = static_cast<int64_t>(answer.result.front.size());
+  if (mixed.point >= points) {
+    return absl::InvalidArgumentError(StrCat("--point: found ", mixed.point, ", but the front has ",
+                                             Counted(points, "plan"), ", 0 to ", points - 1));
+  }
+  answer.chosen = static_cast<size_t>(mixed.point);
   StagedOutputs outputs;
   if (!csv_file.path.empty()) MW_RETURN_IF_ERROR(outputs.Add(csv_file, MixedCsv(request, answer)));
   if (!plot_file.path.empty()) {

@@ -23,6 +23,7 @@ struct MixedPlanningOptions {
   double max_cost = 0;                               // 0: not given
   int64_t steps = 0;                                 // 0: not given
   bool pareto = false;
+  int64_t point = 0;  // of the front, that is written
 };
 
 // The options by name.

@@ -26,6 +26,7 @@
 #include "meshwright/plan/model_sweep.h"
 #include "meshwright/plan/plan_json.h"
 #include "meshwright/plan/plan_model.h"
+#include "meshwright/plan/plan_program.h"
 #include "meshwright/plan/plan_table.h"
 #include "meshwright/plan/program.h"
 #include "meshwright/plan/sha256.h"
@@ -175,6 +176,11 @@ absl::Status RunOverGroups(const PlanningOptions& options, const ModelPlanningOp
         absl::StrCat(option, " does not go with groups of nodes or costs",
                      std::string_view(option) == "--launchable" ? "; --for megatron does" : ""));
   }
+  if (model.mixed.pareto && app.get_option("--objective")->count() > 0) {
+    return absl::InvalidArgumentError(
+        "--pareto gives the plans of least time, of least cost and all between; leave --objective "
+        "out, and choose one of them by --point");
+  }
   MixedModelRequest request;
   request.launch_targets = model.launch_targets;
   request.objective = model.objective;
@@ -200,15 +206,18 @@ absl::Status SetLaunchFilter(const ModelPlanningOptions& model, ModelRequest& re
   launch.model = request.model;
   launch.SetDescription(request.description);
   launch.workload = request.workload;
+  launch.ranks.kinds = {{request.cluster.device.name, request.cluster.device.name}};
   MW_ASSIGN_OR_RETURN(request.takes, LaunchFilter(targets, std::move(launch)));
   return absl::OkStatus();
 }
 
 absl::Status PlanAsFasop(const PlanningOptions& options, const ModelPlanningOptions& model,
                          const CLI::App& app) {
-  for (const char* const option : {"--global-batch", "--seq", "--dtype", "--objective", "--sweep",
-                                   "--fix", "--memory", "-o", "--json", "--explain", "--max-cost",
-                                   "--max-time", "--tokens", "--steps", "--profile", "--plot"}) {
+  for (const char* const option :
+       {"--global-batch", "--seq",   "--dtype",   "--objective", "--sweep",      "--fix",
+        "--memory",       "-o",      "--json",    "--explain",   "--max-cost",   "--max-time",
+        "--tokens",       "--steps", "--profile", "--plot",      "--point",      "--for",
+        "--launchable",   "--tp",    "--grads",   "--moments",   "--fused-loss", "--mtbf"}) {
     if (app.get_option(option)->count() == 0) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(option,
@@ -353,6 +362,7 @@ absl::Status RunModelPlanning(const PlanningOptions& options, const ModelPlannin
   MW_ASSIGN_OR_RETURN(request.budget_bytes, Budget(options.search.memory, request.cluster));
   MW_ASSIGN_OR_RETURN(request.model,
                       ReadRequestedModel(options.program, request.description, request.inputs));
+  MW_RETURN_IF_ERROR(AddClusterInput(options.search.cluster, request.inputs));
   request.workload.sequence = SequenceOf(request.model, model.sequence);
   if (!model.launch_targets.empty()) MW_RETURN_IF_ERROR(SetLaunchFilter(model, request));
   const bool want_json = options.json || !plan_file.path.empty();

@@ -69,8 +69,8 @@ class DeviceNumbers {
 
 void AddStages(const MixedRequest& request, const MixedAnswer& answer, Plan& plan) {
   const transformer::MixedProblem& problem = request.problem;
-  const MixedChoice& best = answer.result.front.front();
-  const MixedFigures& figures = answer.figures.front();
+  const MixedChoice& best = answer.result.front[answer.chosen];
+  const MixedFigures& figures = answer.figures[answer.chosen];
   DeviceNumbers numbers(request, best.plan);
   const auto count = static_cast<int64_t>(best.plan.stages.size());
   int64_t first = 0;
@@ -185,7 +185,7 @@ void AddChoices(const MixedRequest& request, const MixedAnswer& answer, PlanOver
 }
 
 void SetOverGroups(const MixedRequest& request, const MixedAnswer& answer, PlanOverGroups& over) {
-  const MixedChoice& best = answer.result.front.front();
+  const MixedChoice& best = answer.result.front[answer.chosen];
   const std::vector<NodeGroup>& groups = request.problem.cluster.groups;
   for (size_t i = 0; i < groups.size(); ++i) {
     PlanNodeGroup& group = over.groups.emplace_back();
@@ -228,8 +228,8 @@ void SetPeak(const MixedFigures& figures, Plan& plan) {
 
 Plan BuildMixedPlan(const MixedRequest& request, const MixedAnswer& answer) {
   const transformer::MixedProblem& problem = request.problem;
-  const MixedChoice& best = answer.result.front.front();
-  const MixedFigures& figures = answer.figures.front();
+  const MixedChoice& best = answer.result.front[answer.chosen];
+  const MixedFigures& figures = answer.figures[answer.chosen];
   // Where degrees differ, those of the first stage.
   const StageDegrees& degrees = best.plan.family.degrees[best.plan.stages.front().lane];
   transformer::Configuration c = StageConfiguration(degrees, best.plan.family, problem.precision);
@@ -263,7 +263,7 @@ Plan BuildMixedPlan(const MixedRequest& request, const MixedAnswer& answer) {
   plan.bound_seconds = plan.step_seconds * (1 - plan.gap);
   plan.schedule = "1f1b";
   plan.micro_batches = problem.workload.global_batch / degrees.together();
-  plan.warnings = problem.model.notes;
+  plan.warnings = MixedWarnings(request, answer);
   plan.planning_seconds = answer.planning_seconds;
 
   PlanTransformer& part = plan.transformer.emplace();

@@ -6,9 +6,9 @@
 
 namespace meshwright {
 
-// The plan of an answer: the first of its front, whose stages are those of a pipeline, with the
-// other choices of nodes beside it. The cluster's parts are the nodes that it takes of each group,
-// numbered so that a group's stages lie on them in the order of the pipeline.
+// The plan of an answer: the chosen one of its front, whose stages are those of a pipeline, with
+// the other choices of nodes beside it. The cluster's parts are the nodes that it takes of each
+// group, numbered so that a group's stages lie on them in the order of the pipeline.
 Plan BuildMixedPlan(const MixedRequest& request, const MixedAnswer& answer);
 
 }  // namespace meshwright

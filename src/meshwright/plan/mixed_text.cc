@@ -11,6 +11,7 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
 #include "meshwright/plan/plan_table.h"
+#include "meshwright/transformer/precision_support.h"
 #include "meshwright/transformer/runs_csv.h"
 
 namespace meshwright {
@@ -207,14 +208,31 @@ std::vector<DominatedNodes> Dominated(const MixedAnswer& answer) {
   return all;
 }
 
+std::vector<std::string> MixedWarnings(const MixedRequest& request, const MixedAnswer& answer) {
+  std::vector<std::string> warnings = request.problem.model.notes;
+  const MixedChoice& choice = answer.result.front[answer.chosen];
+  for (size_t i = 0; i < choice.nodes.size(); ++i) {
+    if (choice.nodes[i] == 0) continue;
+    const std::string warning = transformer::PrecisionWarning(
+        request.problem.cluster.groups[i].cluster.device, request.problem.precision);
+    if (!warning.empty()) warnings.push_back(warning);
+  }
+  return warnings;
+}
+
 std::string MixedTable(const MixedRequest& request, const MixedAnswer& answer) {
   const transformer::MixedResult& result = answer.result;
-  const MixedChoice& best = result.front.front();
+  const MixedChoice& best = result.front[answer.chosen];
   const transformer::Workload& workload = request.problem.workload;
   const bool front = request.options.objective == MixedObjective::kPareto;
   const double tokens = static_cast<double>(workload.global_batch * workload.sequence);
   std::string text;
-  if (front) text = FrontSection(request, answer) + "the fastest\n";
+  if (front) {
+    text = FrontSection(request, answer);
+    if (result.front.size() > 1) {
+      absl::StrAppend(&text, "plan ", answer.chosen, ", which -o writes (--point N: another)\n");
+    }
+  }
   absl::StrAppend(&text, Hanging("nodes     ", NodesText(request, best.nodes)),
                   Hanging("degrees   ", MixedDegreesText(request, best.plan)));
   absl::StrAppendFormat(&text, "step      %s, %.4g tokens a second\n", Shown(best.seconds),
@@ -238,10 +256,13 @@ std::string MixedTable(const MixedRequest& request, const MixedAnswer& answer) {
     add(result.by_group_bound, "on all stages of a group");
     add(result.common_bound, "on all groups");
   }
-  absl::StrAppend(&text, StageSection(request, best.plan, answer.figures.front()));
+  absl::StrAppend(&text, StageSection(request, best.plan, answer.figures[answer.chosen]));
   absl::StrAppendFormat(
       &text, "search    %d families, %d numbers of stages, %d plans simulated, in %s\n",
       result.families, result.states, result.evaluated, Shown(answer.planning_seconds));
+  for (const std::string& warning : MixedWarnings(request, answer)) {
+    absl::StrAppend(&text, "warning: ", warning, "\n");
+  }
   return text;
 }
 

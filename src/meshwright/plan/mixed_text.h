@@ -18,6 +18,8 @@ std::string NodesText(const MixedRequest& request, const std::vector<int64_t>& n
 // "tp=2 sp dp=4 pp=16 mbs=1 zero=1 recompute=full"; where they differ "pp=16 zero=1, fast tp=4 sp
 // dp=2 mbs=2, slow tp=2 sp dp=4 mbs=1".
 std::string MixedDegreesText(const MixedRequest& request, const transformer::MixedPlan& plan);
+// What has to be said of the chosen plan: of the model, and of devices that it takes.
+std::vector<std::string> MixedWarnings(const MixedRequest& request, const MixedAnswer& answer);
 bool HasPrices(const MixedRequest& request);
 // "12.3 d and $1234.56 on 2 of fast, 4 of a10 (tp=2 ...)"; of a step without a number of steps.
 std::string ChoiceText(const MixedRequest& request, const transformer::MixedChoice& choice);

@@ -24,6 +24,7 @@ struct MixedRequest {
 struct MixedAnswer {
   transformer::MixedResult result;
   std::vector<transformer::MixedFigures> figures;  // of each plan of the front
+  size_t chosen = 0;                               // of the front: the one that is written
   double planning_seconds = 0;
 };
 
@@ -32,8 +33,8 @@ struct MixedAnswer {
 // fastest.
 absl::StatusOr<MixedAnswer> PlanMixed(const MixedRequest& request);
 
-// The best plan and its stages; with a front, its plans and why the other choices of nodes are not
-// among them.
+// The chosen plan and its stages; with a front, its plans and why the other choices of nodes are
+// not among them.
 std::string MixedTable(const MixedRequest& request, const MixedAnswer& answer);
 // One row for each choice of nodes that was looked at, those of the front first.
 std::string MixedCsv(const MixedRequest& request, const MixedAnswer& answer);
