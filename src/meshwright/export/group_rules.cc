@@ -144,19 +144,50 @@ std::string NearestAlike(const Plan& plan, const ModelLaunch& launch, const Expo
   return "nor any other plan over these nodes; --to slurm runs a program of your own";
 }
 
+// Nodes of one group, or some devices of one of its nodes.
+struct GroupPart {
+  const PlanNodeGroup* group;
+  int64_t nodes, devices_per_node;
+  bool fewer;  // than the plan has of the group
+};
+
+// How many other numbers of a group's nodes are tried.
+constexpr int64_t kMostOtherCounts = 8;
+
+// What the plan uses of each group, then all of it, then fewer and fewer; the most devices first.
+std::vector<GroupPart> GroupParts(const std::vector<PlanNodeGroup>& groups) {
+  std::vector<std::pair<std::pair<int, int64_t>, GroupPart>> ranked;
+  for (const PlanNodeGroup& group : groups) {
+    const auto add = [&](int rank, int64_t nodes, int64_t devices) {
+      ranked.push_back({{rank, -nodes * devices}, {&group, nodes, devices, rank == 2}});
+    };
+    const int64_t per_node = group.devices_per_node;
+    if (group.used_nodes > 0) add(0, group.used_nodes, per_node);
+    if (group.used_nodes < group.nodes) add(1, group.nodes, per_node);
+    const int64_t step = std::max<int64_t>(1, group.nodes / kMostOtherCounts);
+    for (int64_t nodes = group.nodes - step; nodes >= 1; nodes -= step) add(2, nodes, per_node);
+    for (int64_t devices = per_node / 2; devices >= 1; devices /= 2) add(2, 1, devices);
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<GroupPart> parts;
+  for (const auto& [rank, part] : ranked) parts.push_back(part);
+  return parts;
+}
+
 // The part of a launch over groups that lies on one of them, as if there were no others; none of
 // devices that have no name.
-std::optional<ModelLaunch> OnGroupAlone(const Plan& plan, const ModelLaunch& launch, size_t index,
-                                        int64_t nodes) {
-  const PlanNodeGroup& group = plan.transformer->over_groups->groups[index];
+std::optional<ModelLaunch> OnGroupAlone(const Plan& plan, const ModelLaunch& launch,
+                                        const GroupPart& part) {
+  const PlanNodeGroup& group = *part.group;
   const DeviceType* const device = FindDevice(group.device);
   if (device == nullptr) return std::nullopt;
   ModelLaunch alone = launch;
   alone.over_groups.reset();
   alone.device = group.device;
-  alone.nodes = nodes;
-  alone.devices_per_node = group.devices_per_node;
-  alone.ranks = EqualNodes(group.device, nodes, group.devices_per_node);
+  alone.nodes = part.nodes;
+  alone.devices_per_node = part.devices_per_node;
+  alone.ranks = EqualNodes(group.device, part.nodes, part.devices_per_node);
   alone.budget_bytes = device->memory_bytes;
   const std::string& memory = plan.options.memory;
   if (memory == "unlimited") alone.budget_bytes.reset();
@@ -174,26 +205,14 @@ std::optional<ModelLaunch> OnGroupAlone(const Plan& plan, const ModelLaunch& lau
   return alone;
 }
 
-// On the nodes of one group, those with the most devices first: what the plan uses, then all.
 std::string NearestAlone(const Plan& plan, const ModelLaunch& launch, const ExportTarget& target,
                          const NearestOptions& options) {
-  const std::vector<PlanNodeGroup>& groups = plan.transformer->over_groups->groups;
-  std::vector<std::pair<size_t, int64_t>> candidates;
-  for (size_t i = 0; i < groups.size(); ++i) {
-    if (groups[i].used_nodes > 0) candidates.emplace_back(i, groups[i].used_nodes);
-    if (groups[i].used_nodes < groups[i].nodes) candidates.emplace_back(i, groups[i].nodes);
-  }
-  const auto rank = [&](const std::pair<size_t, int64_t>& one) {
-    const PlanNodeGroup& group = groups[one.first];
-    return std::pair(one.second == group.used_nodes ? 0 : 1, -one.second * group.devices_per_node);
-  };
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
-  // What needs no program of the user's own goes before what does.
-  for (const bool script : {false, true}) {
-    for (const auto& [index, nodes] : candidates) {
-      const PlanNodeGroup& group = groups[index];
-      const std::optional<ModelLaunch> alone = OnGroupAlone(plan, launch, index, nodes);
+  // What needs no program of the user's own goes before what does, and that before fewer devices.
+  for (const auto& [fewer, script] :
+       {std::pair(false, false), {false, true}, {true, false}, {true, true}}) {
+    for (const GroupPart& part : GroupParts(plan.transformer->over_groups->groups)) {
+      if (part.fewer != fewer) continue;
+      const std::optional<ModelLaunch> alone = OnGroupAlone(plan, launch, part);
       if (!alone.has_value()) continue;
       const std::optional<Configuration> found = NearestExpressible(*alone, target, options);
       if (!found.has_value()) continue;
@@ -201,11 +220,14 @@ std::string NearestAlone(const Plan& plan, const ModelLaunch& launch, const Expo
                                 target.needs_script(*alone, *found);
       if (needs_script != script) continue;
       const PlanAgain again = {
-          .cluster = absl::StrCat(nodes, "x", group.devices_per_node, "x", group.device),
+          .cluster = absl::StrCat(part.nodes, "x", part.devices_per_node, "x", part.group->device),
           .fixes = FixesOf(*found, launch.model),
           .precision = found->precision,
           .needs_script = needs_script};
-      return StrCat("the nearest that it can is on ", Counted(nodes, "node"), " of ", group.name,
+      const std::string where = part.devices_per_node < part.group->devices_per_node
+                                    ? Counted(part.devices_per_node, "device") + " of a node"
+                                    : Counted(part.nodes, "node");
+      return StrCat("the nearest that it can is on ", where, " of ", part.group->name,
                     " alone: ", transformer::ConfigurationText(*found), ", which is planned by",
                     PlanAgainText(plan, target, again));
     }

@@ -13,6 +13,7 @@
 #include "meshwright/plan/mixed_text.h"
 #include "meshwright/plan/plan_table.h"
 #include "meshwright/transformer/check_model.h"
+#include "meshwright/transformer/precision_support.h"
 
 namespace meshwright {
 namespace {
@@ -67,10 +68,17 @@ absl::Status MixedShortage(const MixedRequest& request) {
   MW_ASSIGN_OR_RETURN(const std::vector<MixedChoice> fastest,
                       SearchWith(unlimited, MixedObjective::kTime, /*keep_time=*/false));
   if (fastest.empty()) {
-    return absl::InvalidArgumentError(
+    std::string text =
         "no degrees of parallelism go with the nodes: a stage takes tp dp devices, which have to "
         "be whole nodes or an equal part of one; dp mbs has to divide the global batch, and leave "
-        "at most 16384 micro-batches");
+        "at most 16384 micro-batches";
+    // What launches are written for may be of devices that have the type.
+    for (const NodeGroup& group : request.problem.cluster.groups) {
+      const std::string unsupported =
+          PrecisionWarning(group.cluster.device, request.problem.precision);
+      if (request.problem.takes && !unsupported.empty()) StrAppend(&text, "; ", unsupported);
+    }
+    return absl::InvalidArgumentError(text);
   }
   MixedCoster coster(unlimited.problem);
   const transformer::MixedFigures figures = coster.Figures(fastest.front().plan);

@@ -15,6 +15,7 @@
 #include "meshwright/plan/plan_table.h"
 #include "meshwright/transformer/check_model.h"
 #include "meshwright/transformer/goodput.h"
+#include "meshwright/transformer/precision_support.h"
 #include "meshwright/transformer/space.h"
 #include "meshwright/transformer/step_cost.h"
 
@@ -226,10 +227,12 @@ absl::StatusOr<Plan> PlanCalibrated(const ModelRequest& request) {
   }
   if (request.takes &&
       SearchOn(within, within.cluster, Ranking::kMemory, 1, std::nullopt).best.empty()) {
+    const std::string unsupported = PrecisionWarning(within.cluster.device, request.precision);
     return absl::InvalidArgumentError(
         absl::StrCat(request.taken_by, ": no configuration of ", request.model.name, " on ",
                      within.cluster.devices(),
-                     " GPUs can be expressed; other numbers of GPUs, batches or fixes may"));
+                     " GPUs can be expressed; other numbers of GPUs, batches or fixes may",
+                     unsupported.empty() ? "" : "; ", unsupported));
   }
   return ModelShortage(within);
 }
