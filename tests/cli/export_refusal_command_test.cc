@@ -156,6 +156,12 @@ TEST_F(ExportRefusalTest, PrefersWhatNeedsNoProgram) {
   EXPECT_TRUE(ExportsOrNames("deepspeed"));
   const RunResult own = RunMeshwright({"export", plan_, "--to", "deepspeed", "--script", "x.py"});
   EXPECT_THAT(own.err, HasSubstr("(zero 2 -> 1)"));
+  ASSERT_TRUE(Plans({"llama3-8b", "--cluster", "2x8xh100-sxm", "--global-batch", "32", "--seq",
+                     "2048", "--for", "deepspeed", "--fix", "tp=1,cp=1,pp=2"}));
+  const RunResult pipeline = RunMeshwright({"export", plan_, "--to", "deepspeed"});
+  EXPECT_THAT(pipeline.err, HasSubstr("script: this is run by a program of your own only"));
+  EXPECT_THAT(pipeline.err, HasSubstr("pp 2 -> 1"));
+  EXPECT_TRUE(ExportsOrNames("deepspeed"));
 }
 
 }  // namespace

@@ -25,12 +25,18 @@ constexpr size_t kMostSentences = 6;
 constexpr int kMostDoublings = 4;
 constexpr int64_t kMostSmaller = 16;
 
+// Whether a launch is run by a program of the user's own only, and there is none.
+bool LacksScript(const ModelLaunch& launch, const Configuration& c, const ExportTarget& target,
+                 bool has_script) {
+  return !has_script && target.needs_script != nullptr && target.needs_script(launch, c);
+}
+
 // The first of the plan's alternatives that the target can express, 0 if none.
-int64_t FirstAlternative(const Plan& plan, const ExportTarget& target) {
+int64_t FirstAlternative(const Plan& plan, const ExportTarget& target, bool has_script) {
   const auto count = static_cast<int64_t>(plan.transformer->alternatives.size());
   for (int64_t i = 1; i <= count; ++i) {
     const absl::StatusOr<ModelLaunch> other = ReadModelLaunch(plan, i);
-    if (!other.ok()) continue;
+    if (!other.ok() || LacksScript(*other, other->configuration, target, has_script)) continue;
     Findings findings(/*wording=*/false);
     target.check_configuration(*other, other->configuration, findings);
     if (findings.ok()) return i;
@@ -119,8 +125,7 @@ std::string NearestText(const Plan& plan, const ModelLaunch& launch, const Expor
                         const ExportOptions& options) {
   const NearestOptions own = {.has_script = !options.script.empty()};
   const auto needs_script = [&](const Nearest& nearest) {
-    return !own.has_script && target.needs_script != nullptr &&
-           target.needs_script(nearest.launch, nearest.configuration);
+    return LacksScript(nearest.launch, nearest.configuration, target, own.has_script);
   };
   const auto described = [&](const Nearest& nearest) {
     return StrCat(transformer::ConfigurationText(nearest.configuration), " (",
@@ -172,13 +177,21 @@ std::string SentencesText(const Findings& findings) {
   return absl::StrCat(absl::StrJoin(shown, "; "), more > 0 ? "; ..." : "");
 }
 
+void CheckRunsAsItIs(const ModelLaunch& launch, const ExportTarget& target,
+                     const ExportOptions& options, Findings& findings) {
+  if (!LacksScript(launch, launch.configuration, target, !options.script.empty())) return;
+  const std::optional<Configuration> other = NearestExpressible(launch, target);
+  findings.Require(!other.has_value() || LacksScript(launch, *other, target, /*has_script=*/false),
+                   "script: this is run by a program of your own only, which --script names");
+}
+
 absl::Status RefuseConfiguration(const Plan& plan, const ModelLaunch& launch,
                                  const ExportTarget& target, const ExportOptions& options,
                                  const Findings& findings) {
   std::string text = absl::StrCat("--to ", target.name, " cannot express ",
                                   transformer::ConfigurationText(launch.configuration), ": ",
                                   SentencesText(findings), "; ");
-  const int64_t alternative = FirstAlternative(plan, target);
+  const int64_t alternative = FirstAlternative(plan, target, !options.script.empty());
   if (alternative > 0) {
     const double seconds = plan.transformer->alternatives[alternative - 1].step_seconds;
     absl::StrAppend(&text, "of this plan's alternatives the best that it can is number ",

@@ -12,6 +12,11 @@ namespace meshwright {
 // The first few of what was found, each once.
 std::string SentencesText(const Findings& findings);
 
+// Whether the target runs a launch, which breaks none of its rules, without a program of the user's
+// own, where it runs some plan so; without one nothing is found, and the target says what it needs.
+void CheckRunsAsItIs(const ModelLaunch& launch, const ExportTarget& target,
+                     const ExportOptions& options, Findings& findings);
+
 // Of a plan whose configuration breaks the target's rules (`findings`): these, and a command for
 // the nearest plan that breaks none and fits into memory. Where nothing on as many GPUs is, one on
 // more or on fewer.
