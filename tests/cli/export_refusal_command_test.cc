@@ -145,6 +145,16 @@ TEST_F(ExportRefusalTest, NamesRingsForUlysses) {
   }
 }
 
+TEST_F(ExportRefusalTest, NamesPlansWithTheUsualState) {
+  ASSERT_TRUE(Plans({"llama3-8b", "--cluster", "2x8xh100-sxm", "--global-batch", "32", "--seq",
+                     "2048", "--for", "megatron", "--grads", "bf16", "--fused-loss"}));
+  const RunResult run = RunMeshwright({"export", plan_, "--to", "megatron"});
+  EXPECT_THAT(run.err, HasSubstr("state: gradients and moments of 16 bits"));
+  EXPECT_THAT(run.err, HasSubstr("(the same degrees)"));
+  EXPECT_TRUE(ExportsOrNames("megatron"));
+  EXPECT_TRUE(ExportsOrNames("slurm"));
+}
+
 // What DeepSpeed runs as it is goes before a pipeline, which takes a program of the user's own.
 TEST_F(ExportRefusalTest, PrefersWhatNeedsNoProgram) {
   ASSERT_TRUE(Plans({"llama3-8b", "--cluster", "2x8xh100-sxm", "--global-batch", "32", "--seq",

@@ -39,6 +39,10 @@ absl::StatusOr<Artefacts> ExportModel(const Plan& plan, const ExportTarget& targ
   if (findings.ok() && (!over_groups || target.groups != TakesGroups::kAny)) {
     target.check_configuration(launch, launch.configuration, findings);
   }
+  findings.Require(
+      plan.transformer->state == PlanState(),
+      "state: gradients and moments of 16 bits and the fused loss (--grads, --moments, "
+      "--fused-loss) are written for no framework");
   if (findings.ok() && !over_groups) CheckRunsAsItIs(launch, target, options, findings);
   if (!findings.ok()) {
     return over_groups ? RefuseGroups(plan, launch, target, options, findings)

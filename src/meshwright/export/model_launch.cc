@@ -43,9 +43,9 @@ constexpr std::initializer_list<const char*> kClusterKeys = {"name", "parts"};
 constexpr std::initializer_list<const char*> kPartKeys = {"device", "nodes", "devices_per_node",
                                                           "device_memory_bytes"};
 constexpr std::initializer_list<const char*> kTransformerKeys = {
-    "model",     "description",  "parameters",  "model_flops",   "sequence",   "memory",
-    "objective", "global_batch", "seconds",     "configuration", "mfu",        "hfu",
-    "search",    "alternatives", "sensitivity", "goodput",       "over_groups"};
+    "model",     "description",  "parameters",  "model_flops",   "sequence",    "memory",
+    "objective", "global_batch", "seconds",     "configuration", "mfu",         "hfu",
+    "search",    "alternatives", "sensitivity", "goodput",       "over_groups", "state"};
 constexpr std::initializer_list<const char*> kDegreeKeys = {"tp",
                                                             "tp2",
                                                             "panels",
@@ -83,8 +83,7 @@ absl::Status CheckKeys(const OrderedJson& json, const OrderedJson& neutral, std:
     return absl::InvalidArgumentError(
         StrCat("the plan decides ", where, key, " = ", value.dump(),
                ", which export does not know "
-               "how to hand to any framework; plan again without ",
-               key == "state" ? "--grads, --moments and --fused-loss" : "it"));
+               "how to hand to any framework; plan again without it"));
   }
   return absl::OkStatus();
 }

@@ -33,6 +33,7 @@ bool LacksScript(const ModelLaunch& launch, const Configuration& c, const Export
 
 // The first of the plan's alternatives that the target can express, 0 if none.
 int64_t FirstAlternative(const Plan& plan, const ExportTarget& target, bool has_script) {
+  if (plan.transformer->state != PlanState()) return 0;  // which they share
   const auto count = static_cast<int64_t>(plan.transformer->alternatives.size());
   for (int64_t i = 1; i <= count; ++i) {
     const absl::StatusOr<ModelLaunch> other = ReadModelLaunch(plan, i);
@@ -128,8 +129,9 @@ std::string NearestText(const Plan& plan, const ModelLaunch& launch, const Expor
     return LacksScript(nearest.launch, nearest.configuration, target, own.has_script);
   };
   const auto described = [&](const Nearest& nearest) {
+    const std::string changes = ChangesText(launch.configuration, nearest.configuration);
     return StrCat(transformer::ConfigurationText(nearest.configuration), " (",
-                  ChangesText(launch.configuration, nearest.configuration), ")",
+                  changes.empty() ? "the same degrees" : changes, ")",
                   needs_script(nearest)
                       ? StrCat(", which ", target.name, " runs by a program of your own only")
                       : "");
