@@ -130,6 +130,9 @@ absl::Status RunExport(ExportCommand command, const CLI::App& app) {
   MW_ASSIGN_OR_RETURN(const Artefacts files,
                       ExportPlan(plan, *target, command.alternative, command.options));
   MW_RETURN_IF_ERROR(WriteArtefactFolder(command.folder, files));
+  if (plan.transformer.has_value()) {
+    for (const std::string& warning : plan.warnings) PrintWarning(warning);
+  }
   std::string table = absl::StrCat("wrote ", command.folder, "\n");
   for (const Artefact& file : files) absl::StrAppend(&table, "  ", file.name, "\n");
   return PrintScreen(table);
