@@ -145,6 +145,22 @@ TEST_F(ExportRefusalTest, NamesRingsForUlysses) {
   }
 }
 
+// The plan of a sweep is one like any other, on a part of the cluster where the sweep ends there.
+TEST_F(ExportRefusalTest, TakesPlansOfSweeps) {
+  const std::string cluster =
+      folder_.Write("lab.yaml",
+                    "name: lab\ndevice: {name: own, memory: 48GiB, memory_bandwidth: 1TB/s, "
+                    "peak_flops: {bf16: 200TFLOPS}}\nnodes: 2\ndevices_per_node: 4\n"
+                    "intra_node: {bandwidth: 50GB/s, latency: 5us}\n"
+                    "inter_node: {bandwidth: 10GB/s, latency: 10us}\n");
+  for (const char* const sweep : {"gpus=4..8", "gpus=2..4"}) {
+    ASSERT_TRUE(Plans({"gpt2", "--cluster", cluster, "--global-batch", "32", "--seq", "512",
+                       "--sweep", sweep, "--fix", "zero=1", "--launchable"}));
+    EXPECT_FALSE(ExportsOrNames("megatron")) << sweep;
+    EXPECT_TRUE(ExportsOrNames("accelerate")) << sweep;
+  }
+}
+
 TEST_F(ExportRefusalTest, NamesPlansWithTheUsualState) {
   ASSERT_TRUE(Plans({"llama3-8b", "--cluster", "2x8xh100-sxm", "--global-batch", "32", "--seq",
                      "2048", "--for", "megatron", "--grads", "bf16", "--fused-loss"}));

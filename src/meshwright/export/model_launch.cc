@@ -43,9 +43,10 @@ constexpr std::initializer_list<const char*> kClusterKeys = {"name", "parts"};
 constexpr std::initializer_list<const char*> kPartKeys = {"device", "nodes", "devices_per_node",
                                                           "device_memory_bytes"};
 constexpr std::initializer_list<const char*> kTransformerKeys = {
-    "model",     "description",  "parameters",  "model_flops",   "sequence",    "memory",
-    "objective", "global_batch", "seconds",     "configuration", "mfu",         "hfu",
-    "search",    "alternatives", "sensitivity", "goodput",       "over_groups", "state"};
+    "model",   "description", "parameters",   "model_flops",  "sequence",
+    "memory",  "objective",   "global_batch", "seconds",      "configuration",
+    "mfu",     "hfu",         "search",       "alternatives", "sensitivity",
+    "goodput", "over_groups", "state",        "sweep"};
 constexpr std::initializer_list<const char*> kDegreeKeys = {"tp",
                                                             "tp2",
                                                             "panels",
