@@ -20,23 +20,34 @@ of a command are compiled, several at a time, before the first is measured: a co
 kernels out would disturb what runs beside it.
 
 With several processes (--distributed) each runs this; the first one talks, and hands every command
-on to the others, which do the same at the same time.
+on to the others, which do the same at the same time. What went wrong in one of them did so in all.
+If one is gone, which is no property of what was measured, the others end: {"event": "lost",
+"message": "..."} is the last thing that the first one says then.
 """
 
 from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import contextlib
 import json
 import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 from meshwright import _devices, errors
 
 _LONGEST_ERROR = 300
+# How collectives and JAX's coordination service name what becomes of those who wait for a process
+# that is gone, or that does not answer.
+_GONE = ("DEADLINE_EXCEEDED", "UNAVAILABLE", "Gloo", "oordination service")
+_EXIT_LOST = 3
+
+
+class _Lost(Exception):
+    """Another process of a group is gone."""
 
 
 class _Line:
@@ -73,12 +84,36 @@ class _Group:
         from jax.experimental import multihost_utils
 
         first = self.first
-        size = int(multihost_utils.broadcast_one_to_all(np.int64(len(data)), is_source=first))
-        padded = np.frombuffer(data, np.uint8) if first else np.zeros(size, np.uint8)
-        return bytes(np.asarray(multihost_utils.broadcast_one_to_all(padded, is_source=first)))
+        with self._together():
+            size = int(multihost_utils.broadcast_one_to_all(np.int64(len(data)), is_source=first))
+            padded = np.frombuffer(data, np.uint8) if first else np.zeros(size, np.uint8)
+            return bytes(np.asarray(multihost_utils.broadcast_one_to_all(padded, is_source=first)))
 
     def agree(self, number: int) -> int:
         return number if self.alone else int(self.share(str(number).encode()).decode())
+
+    def failed(self, error: Exception | None) -> Exception | None:
+        """What went wrong here, or else in another process, as they all say; None: nothing."""
+        if self.alone:
+            return error
+        if error is not None and any(word in str(error) for word in _GONE):
+            raise _Lost(_one_line(error)) from error
+        import numpy as np
+        from jax.experimental import multihost_utils
+
+        with self._together():
+            fine = np.asarray(multihost_utils.process_allgather(np.int64(error is None)))
+        if error is None and not fine.all():
+            return RuntimeError(f"it failed in process {int(fine.argmin())}")
+        return error
+
+    @contextlib.contextmanager
+    def _together(self) -> Iterator[None]:
+        """What fails here does so for want of the others."""
+        try:
+            yield
+        except Exception as error:
+            raise _Lost(_one_line(error)) from error
 
 
 def _initialize_distributed(jax: Any) -> None:
@@ -157,17 +192,23 @@ class _Worker:
 
     def _measure(self, job: Mapping[str, Any], program: Any) -> None:
         self._line.say("measuring", id=job["id"])
-        if isinstance(program, Exception):
-            self._line.say("done", id=job["id"], **_failure(program))
-            return
-        found = {}
-        try:
-            found = self._measuring.figures(program)
-            samples = self._measuring.measure(program, self._group.agree)
-        except Exception as error:
-            self._line.say("done", id=job["id"], **{**found, **_failure(error)})
-            return
-        self._line.say("done", id=job["id"], status="measured", samples=samples, **found)
+        found: dict[str, Any] = {}
+        error: Exception | None = program if isinstance(program, Exception) else None
+        # What did not compile somewhere runs nowhere.
+        error = self._group.failed(error)
+        if error is None:
+            try:
+                found = self._measuring.figures(program)
+                found["samples"] = self._measuring.measure(program, self._group.agree)
+            except _Lost:
+                raise
+            except Exception as raised:
+                error = raised
+            error = self._group.failed(error)
+        if error is not None:
+            found.pop("samples", None)
+        result = {"status": "measured"} if error is None else _failure(error)
+        self._line.say("done", id=job["id"], **result, **found)
 
 
 def _serve(commands: TextIO, worker: _Worker, group: _Group) -> None:
@@ -226,7 +267,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         libraries=_libraries(jax),
         hosts=jax.process_count(),
     )
-    _serve(sys.stdin, worker, group)
+    try:
+        _serve(sys.stdin, worker, group)
+    except _Lost as error:
+        message = f"a process of this profile is gone or does not answer: {error}"
+        line.say("lost", message=message)
+        if not group.first:
+            print(f"process {jax.process_index()}: {message}", file=sys.stderr, flush=True)
+        os._exit(_EXIT_LOST)  # an end in order waits for the others
     if arguments.distributed:
         jax.distributed.shutdown()  # all at once: one that goes by itself ends the others
     return 0

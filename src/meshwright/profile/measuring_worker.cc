@@ -217,6 +217,12 @@ absl::Status MeasuringWorker::Measure(
       const EventJson event = EventJson::parse(line, nullptr, /*allow_exceptions=*/false);
       const std::string kind = EventText(event, "event");
       idle = kind == "idle";
+      if (kind == "lost") {
+        // Which says nothing of what was being measured.
+        return absl::UnavailableError(
+            absl::StrCat(OneLine(EventText(event, "message")),
+                         "; what was measured is stored, run this again to go on"));
+      }
       const auto known = stages.find(static_cast<size_t>(EventNumber(event, "id", -1)));
       if (idle || known == stages.end()) continue;
       if (kind == "compiling") known->second = Stage::kCompiling;

@@ -40,7 +40,7 @@ class MeasuringWorker {
   // which the worker went or hung is tried again by itself; if that fails too it counts as failed,
   // or timed out. `meanwhile` is called while the worker is at work. Returns early, without the
   // rest, when it is to stop. Errors: of `done`; the worker goes whatever it is given, or before
-  // it is ready again, or may not be started again.
+  // it is ready again, or may not be started again; Unavailable: of several processes one is gone.
   absl::Status Measure(const std::vector<const WorkerJob*>& jobs,
                        const std::function<absl::Status(size_t job, ProfileMeasurement)>& done,
                        const std::function<absl::Status()>& meanwhile);
