@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <set>
 
@@ -23,6 +24,7 @@ namespace meshwright {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using Access = ProfileDatabase::Access;
 
@@ -275,6 +277,35 @@ TEST_F(DatabaseSafety, NoticesThatItsFilesWereTaken) {
     std::filesystem::remove_all(folder_);
   }
   std::filesystem::create_directories(folder_);
+}
+
+TEST_F(DatabaseSafety, NoticesThatItsFileWasChanged) {
+  const std::string other = *ReadFile(MadeWith("other.sqlite", 3));
+  struct Way {
+    std::string content;
+    bool at_once;  // when something is written
+  };
+  for (const Way& way :
+       {Way{"", true}, Way{other.substr(0, 20000), true}, Way{std::string(90000, 'x'), true},
+        Way{other, false}, Way{other.substr(0, 30000) + std::string(90000, 'x'), false}}) {
+    SCOPED_TRACE(way.content.size());
+    const std::string path = MadeWith("a.sqlite", 1);
+    absl::StatusOr<ProfileDatabase> database = ProfileDatabase::Open(path, Access::kWrite);
+    ASSERT_TRUE(StoreOne(*database, 1).ok());
+    ASSERT_TRUE(database->CheckStored().ok());
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << way.content;  // no other file
+    if (way.at_once) {
+      const absl::Status stored = StoreOne(*database, 2);
+      EXPECT_EQ(stored.code(), absl::StatusCode::kFailedPrecondition);
+      EXPECT_THAT(std::string(stored.message()), AnyOf(HasSubstr(path + " was truncated while"),
+                                                       HasSubstr(path + " was overwritten while")));
+    }
+    const absl::Status checked = database->CheckStored();
+    EXPECT_EQ(checked.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(checked.message()), HasSubstr("while this wrote to it: "));
+    database = absl::CancelledError();
+    std::filesystem::remove(path);
+  }
 }
 
 // SQLite keeps the log beside the file itself.

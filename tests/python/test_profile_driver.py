@@ -147,7 +147,9 @@ def test_a_program_that_always_fails_is_given_up(step, tmp_path, misbehave, why)
 
 
 def start_toy(step, folder, *options, **how):
-    words = ["--mesh", "4", "--devices", "host:4", "--budget", "60s", "--json", *options]
+    words = ["--mesh", "4", "--devices", "host:4", "--json", *options]
+    if "--budget" not in options:
+        words += ["--budget", "60s"]
     return subprocess.Popen(
         command(step, folder / "profiles.sqlite", *words),
         stdout=subprocess.PIPE,
@@ -341,16 +343,42 @@ def test_a_process_that_is_lost(step, tmp_path):
     assert report["complete"] and report["known"] == 1 and report["failed"] == 0
 
 
-def test_a_database_that_is_taken_away(step, tmp_path):
-    first = start_toy(step, tmp_path, misbehave="time.sleep(0.05)")
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("removed", "profiles.sqlite was removed or replaced while this wrote to it"),
+        ("truncated", "profiles.sqlite was truncated while this wrote to it"),
+        # The profile ends before it writes again.
+        ("cut", "is lost, at least in part: "),
+    ],
+)
+def test_a_database_that_is_taken_away(step, tmp_path, how, message):
+    hang = how == "cut" and "time.sleep(0 if first_time('one') or first_time('two') else 60)"
+    first = start_toy(
+        step,
+        tmp_path,
+        *("--budget", "3s" if hang else "60s", "--threads", "1"),
+        misbehave=hang or "time.sleep(0.05)",
+    )
     for line in first.stderr:
         if "measured 2," in line:
             break
-    (tmp_path / "profiles.sqlite").unlink()
+    path = tmp_path / "profiles.sqlite"
+    if how == "removed":
+        path.unlink()
+    else:
+        time.sleep(0.2)
+        size = path.stat().st_size
+        with path.open("r+b") as file:
+            if how == "truncated":
+                file.truncate(size // 2)
+            else:
+                file.seek(size // 2)
+                file.write(b"x" * 4096)
     output, errors = first.communicate(timeout=30)
     assert first.returncode == 2 and not output
-    assert "profiles.sqlite was removed or replaced while this wrote to it" in unwrapped(errors)
-    assert not (tmp_path / "profiles.sqlite").exists()
+    assert message in unwrapped(errors)
+    assert path.exists() == (how != "removed")
 
 
 @pytest.mark.parametrize(

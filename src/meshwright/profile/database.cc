@@ -116,17 +116,40 @@ absl::StatusOr<ProfileDatabase> ProfileDatabase::Open(const std::string& path, A
   return ProfileDatabase(std::move(connection), OpenFiles(path));
 }
 
-absl::Status ProfileDatabase::CheckInPlace() const {
-  const std::string gone = files_.Gone();
-  if (gone.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      StrCat(gone, " was removed or replaced while this wrote to it: what was measured since ",
-             "is lost"));
+absl::Status ProfileDatabase::CheckInPlace() {
+  const auto lost = [](const std::string& path, std::string_view how) {
+    return absl::FailedPreconditionError(
+        StrCat(path, " was ", how, " while this wrote to it: what was measured since is lost"));
+  };
+  if (const std::string gone = files_.Gone(); !gone.empty())
+    return lost(gone, "removed or replaced");
+  if (files_.HasShrunk()) return lost(path(), "truncated");
+  MW_ASSIGN_OR_RETURN(const bool is_ours, BeginsAsProfiles(connection_));
+  return is_ours ? absl::OkStatus() : lost(path(), "overwritten");
+}
+
+absl::Status ProfileDatabase::CheckStored() {
+  MW_RETURN_IF_ERROR(CheckInPlace());
+  const auto lost = [this](std::string_view how) {
+    return absl::FailedPreconditionError(
+        StrCat("what was measured is lost, at least in part: ", path(),
+               " was truncated or overwritten while this wrote to it: ", how));
+  };
+  // This connection remembers what it read.
+  const absl::StatusOr<ProfileDatabase> now =
+      Open(path(), Access::kRead, connection_.busy_seconds());
+  if (now.status().code() == absl::StatusCode::kUnavailable) return now.status();  // locked
+  if (!now.ok()) return lost(FromAbsl(now.status().message()));
+  for (const std::string& id : stored_) {
+    MW_ASSIGN_OR_RETURN(const bool is_there, HasRun(now->connection_, id));
+    if (!is_there) return lost(StrCat("it has no run ", id));
+  }
+  return absl::OkStatus();
 }
 
 // Into the file itself: what is in the log is lost with the log. A reader that takes its time may
 // be in the way; then a later commit does it.
-absl::Status ProfileDatabase::Commit(SqliteTransaction transaction) const {
+absl::Status ProfileDatabase::Commit(SqliteTransaction transaction) {
   MW_RETURN_IF_ERROR(CheckInPlace());
   MW_RETURN_IF_ERROR(transaction.Commit());
   MW_RETURN_IF_ERROR(connection_.EmptyLog());
@@ -141,11 +164,13 @@ absl::Status ProfileDatabase::Store(const ProfileEnvironment& environment, const
   MW_ASSIGN_OR_RETURN(const auto environment_row, EnvironmentRow(connection_, environment));
   MW_ASSIGN_OR_RETURN(const auto profile_row,
                       ProfileRow(connection_, environment_row.first, key, description));
-  MW_RETURN_IF_ERROR(
-      AddRun(connection_, profile_row.first, environment, key,
-             {NewRandomId(), static_cast<int64_t>(std::time(nullptr)), HostName(), measurement})
-          .status());
-  return Commit(std::move(transaction));
+  std::string id = NewRandomId();
+  MW_RETURN_IF_ERROR(AddRun(connection_, profile_row.first, environment, key,
+                            {id, static_cast<int64_t>(std::time(nullptr)), HostName(), measurement})
+                         .status());
+  MW_RETURN_IF_ERROR(Commit(std::move(transaction)));
+  stored_.push_back(std::move(id));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<StoredEnvironment>> ProfileDatabase::Environments() const {

@@ -118,9 +118,13 @@ class ProfileDatabase {
   // many profiles.
   absl::StatusOr<int64_t> Prune(const ProfileFilter& filter);
 
-  // Whether the files that this writes are still those at their path. Error: they were removed,
-  // renamed or replaced, and what is written would be lost.
-  absl::Status CheckInPlace() const;
+  // Whether the files that this writes are still those at their path, and the database's own one
+  // begins as it did and is no shorter. Error: they were removed, renamed, replaced, truncated or
+  // overwritten, and what is written would be lost.
+  absl::Status CheckInPlace();
+  // Whether whoever opens the file now finds all runs in it that Store added, and nothing damaged.
+  // Errors: of CheckInPlace and Open; a run is missing.
+  absl::Status CheckStored();
 
   const std::string& path() const { return connection_.path(); }
   const SqliteConnection& connection() const { return connection_; }
@@ -128,10 +132,11 @@ class ProfileDatabase {
  private:
   ProfileDatabase(SqliteConnection connection, OpenFiles files)
       : connection_(std::move(connection)), files_(std::move(files)) {}
-  absl::Status Commit(SqliteTransaction transaction) const;
+  absl::Status Commit(SqliteTransaction transaction);
 
   SqliteConnection connection_;
   OpenFiles files_;
+  std::vector<std::string> stored_;  // ids of runs that Store added
 };
 
 }  // namespace meshwright

@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <utility>
+
 #include "meshwright/profile/write_ahead_log.h"
 
 namespace meshwright {
@@ -12,6 +14,13 @@ OpenFiles::OpenFiles(const std::string& database) {
     struct stat info = {};
     if (stat(path.c_str(), &info) == 0) files_.push_back({path, info.st_dev, info.st_ino});
   }
+  HasShrunk();
+}
+
+bool OpenFiles::HasShrunk() {
+  struct stat info = {};
+  if (files_.empty() || stat(files_[0].path.c_str(), &info) != 0) return false;  // it is gone
+  return info.st_size < std::exchange(bytes_, info.st_size);
 }
 
 std::string OpenFiles::Gone() const {

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ class OpenFiles {
   explicit OpenFiles(const std::string& database);
   // The path of one that is no longer there, or where another file is now; empty: there is none.
   std::string Gone() const;
+  // Whether the database's own file is shorter than it was when this was last asked, or made:
+  // SQLite, as profiles use it, never makes it so.
+  bool HasShrunk();
 
  private:
   struct Known {
@@ -24,7 +28,8 @@ class OpenFiles {
     dev_t device;
     ino_t number;
   };
-  std::vector<Known> files_;
+  std::vector<Known> files_;  // the first: the database's own
+  int64_t bytes_ = 0;         // of that
 };
 
 }  // namespace meshwright

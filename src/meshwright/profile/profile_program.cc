@@ -87,7 +87,7 @@ absl::StatusOr<ProfileDatabase> OpenToProfile(const ProfileRequest& request) {
 // Of a profile that failed: a database that it made, and that holds nothing.
 void RemoveIfEmpty(ProfileDatabase database) {
   const absl::StatusOr<std::vector<StoredEnvironment>> stored = database.Environments();
-  if (!stored.ok() || !stored->empty()) return;
+  if (!stored.ok() || !stored->empty() || !database.CheckInPlace().ok()) return;
   const std::string path = database.path();
   { const ProfileDatabase closed = std::move(database); }
   std::error_code ignored;
@@ -197,6 +197,7 @@ absl::StatusOr<ProfileReport> ProfileProgram(const ProfileRequest& request) {
     MW_RETURN_IF_ERROR(AddFinalists(request, program.graph, *row, mesh, std::move(finals),
                                     worker.get(), &*database, &report));
   }
+  MW_RETURN_IF_ERROR(database->CheckStored());
   if (auto warning = CalibrationWarning(*row, cluster))
     report.warnings.push_back(*std::move(warning));
   return report;

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
@@ -243,6 +244,15 @@ absl::Status CheckContents(const SqliteConnection& connection) {
                                       orphans.Text(0), " have lost theirs in ", orphans.Text(2)));
   }
   return absl::OkStatus();
+}
+
+// https://sqlite.org/fileformat2.html#the_database_header
+absl::StatusOr<bool> BeginsAsProfiles(const SqliteConnection& connection) {
+  constexpr std::string_view kMagic("SQLite format 3\0", 16), kApplication = "MWpr";
+  constexpr size_t kApplicationAt = 68;
+  MW_ASSIGN_OR_RETURN(const std::string header,
+                      connection.FirstBytes(kApplicationAt + kApplication.size()));
+  return header.starts_with(kMagic) && header.ends_with(kApplication);
 }
 
 absl::Status CheckProfilesPath(const std::string& path) {

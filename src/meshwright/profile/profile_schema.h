@@ -23,6 +23,10 @@ absl::StatusOr<SqliteConnection> OpenProfilesToWrite(const std::string& path, do
 // one where there is none. Errors: see OpenProfilesToWrite.
 absl::Status CheckProfilesPath(const std::string& path);
 
+// Whether the file itself begins as one of this format does, whatever the connection remembers.
+// Error: it cannot be read.
+absl::StatusOr<bool> BeginsAsProfiles(const SqliteConnection& connection);
+
 // Whether SQLite finds everything as it must be in the whole file. Errors: damaged.
 absl::Status CheckContents(const SqliteConnection& connection);
 

@@ -2,7 +2,9 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "meshwright/base/one_line.h"
 #include "meshwright/base/status.h"
@@ -152,6 +154,20 @@ absl::Status SqliteConnection::EmptyLog() const {
   const absl::Status moved = QueryInt("PRAGMA wal_checkpoint(TRUNCATE)").status();
   SetBusyTimeout(connection_.get(), busy_seconds_);
   return moved.code() == absl::StatusCode::kUnavailable ? absl::OkStatus() : moved;
+}
+
+absl::StatusOr<std::string> SqliteConnection::FirstBytes(size_t count) const {
+  // Through SQLite: who opens and closes the file otherwise ends all locks that this process has.
+  sqlite3_file* file = nullptr;
+  int code = sqlite3_file_control(connection_.get(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  sqlite3_int64 size = 0;
+  if (code == SQLITE_OK) code = file->pMethods->xFileSize(file, &size);
+  std::string bytes(std::min(count, static_cast<size_t>(size)), '\0');
+  if (code == SQLITE_OK && !bytes.empty())
+    code = file->pMethods->xRead(file, bytes.data(), static_cast<int>(bytes.size()), 0);
+  if (code == SQLITE_IOERR_SHORT_READ) return "";  // truncated just now
+  return code == SQLITE_OK ? absl::StatusOr<std::string>(std::move(bytes))
+                           : SqliteError(path_, connection_.get(), code);
 }
 
 void SqliteConnection::KeepLog() const {

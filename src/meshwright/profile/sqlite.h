@@ -66,11 +66,15 @@ class SqliteConnection {
   int64_t Changes() const;
   // Moves what is in the log into the file, as far as nobody reads what is there now.
   absl::Status EmptyLog() const;
+  // The first bytes of the file as they are there now, whatever of it is remembered; fewer of a
+  // file that is shorter.
+  absl::StatusOr<std::string> FirstBytes(size_t count) const;
   // What is in the log stays there when this closes, as the last one that has the file open too:
   // the file itself is not changed.
   void KeepLog() const;
 
   const std::string& path() const { return path_; }
+  double busy_seconds() const { return busy_seconds_; }
 
  private:
   struct Close {

@@ -188,6 +188,11 @@ absl::StatusOr<bool> AddRun(const SqliteConnection& connection, int64_t profile,
   return true;
 }
 
+absl::StatusOr<bool> HasRun(const SqliteConnection& connection, const std::string& id) {
+  MW_ASSIGN_OR_RETURN(SqliteStatement find, connection.Prepare("SELECT 1 FROM run WHERE id = ?1"));
+  return find.Bind(1, id).Step();
+}
+
 const char kProfilesMeant[] =
     "(?1 IS NULL OR profile.environment = ?1) AND substr(profile.program, 1, length(?2)) = ?2 AND "
     "(?3 IS NULL OR profile.mesh = ?3) AND (?4 IS NULL OR profile.choice = ?4) AND "

@@ -30,6 +30,8 @@ absl::StatusOr<bool> AddRun(const SqliteConnection& connection, int64_t profile,
                             const ProfileEnvironment& environment, const ProfileKey& key,
                             const ProfileRun& run);
 
+absl::StatusOr<bool> HasRun(const SqliteConnection& connection, const std::string& id);
+
 // The condition of a filter on rows of profile, and its parameters.
 extern const char kProfilesMeant[];
 void BindProfilesMeant(const ProfileFilter& filter, SqliteStatement& statement);
