@@ -5,14 +5,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <set>
+#include <thread>
 
 #include "absl/cleanup/cleanup.h"
 #include "meshwright/base/file.h"
+#include "meshwright/base/strings.h"
 #include "meshwright/profile/database.h"
 #include "meshwright/profile/merge_databases.h"
 #include "meshwright/profile/stored_runs.h"
@@ -111,6 +114,8 @@ TEST_F(DatabaseSafety, FindsWhatWasChanged) {
                              "UPDATE profile SET program = 'b' WHERE number = 2",
                              "UPDATE profile SET mesh = 'x=8' WHERE number = 2",
                              "UPDATE profile SET choice = '[_] > m=x > [_]' WHERE number = 2",
+                             "UPDATE profile SET description = 'head' WHERE number = 2",
+                             "UPDATE profile SET digest = 7 WHERE number = 2",
                              "UPDATE run SET profile = 1 WHERE profile = 2",
                              "UPDATE run SET unix_seconds = 7",
                              "UPDATE run SET host = 'elsewhere'",
@@ -122,6 +127,8 @@ TEST_F(DatabaseSafety, FindsWhatWasChanged) {
                              "UPDATE run SET digest = 7",
                              "UPDATE sample SET seconds = 7",
                              "UPDATE sample SET position = 2 WHERE position = 0",
+                             "UPDATE sample SET position = 2 WHERE position = 1",
+                             "UPDATE sample SET position = position - 1",
                              "DELETE FROM sample WHERE position = 1",
                              "UPDATE collective SET kind = 'all-gather'",
                              "UPDATE collective SET count = 7",
@@ -137,6 +144,33 @@ TEST_F(DatabaseSafety, FindsWhatWasChanged) {
     for (const Access access : {Access::kRead, Access::kWrite})
       EXPECT_THAT(WhyRefused(path, access), AllOf(HasSubstr("is damaged: "), HasSubstr(path)));
   }
+}
+
+TEST_F(DatabaseSafety, RefusesWhatItDidNotMake) {
+  const std::string path = MadeWith("a.sqlite", 1);
+  const std::string whole = *ReadFile(path);
+  const std::vector<std::pair<const char*, const char*>> changes = {
+      {"DROP TABLE claim", "it has no table claim"},
+      {"DROP TABLE ledger", "it has no table ledger"},
+      {"DROP INDEX run_by_profile", "it has no index run_by_profile"},
+      {"CREATE TABLE notes (text)", "it has a table notes, which is not its own"},
+      {"CREATE VIEW fast AS SELECT * FROM run", "it has a view fast, which"},
+      {"CREATE INDEX by_host ON run (host)", "it has an index by_host, which"},
+      {"CREATE TRIGGER t AFTER INSERT ON run BEGIN DELETE FROM sample; END",
+       "it has a trigger t, which"},
+      {"ALTER TABLE run ADD COLUMN note TEXT", "its table run is not what it was made as"},
+      {"DROP TABLE claim; CREATE VIEW claim AS SELECT 1", "its table claim is not what"}};
+  for (const auto& [change, why] : changes) {
+    SCOPED_TRACE(change);
+    ASSERT_TRUE(WriteFile(path, whole).ok());
+    Sql(path, change);
+    for (const Access access : {Access::kRead, Access::kWrite})
+      EXPECT_THAT(WhyRefused(path, access), HasSubstr(StrCat(path, " is damaged: ", why)));
+  }
+  // What SQLite makes for itself.
+  ASSERT_TRUE(WriteFile(path, whole).ok());
+  Sql(path, "ANALYZE; VACUUM");
+  EXPECT_TRUE(ProfileDatabase::Open(path, Access::kWrite).ok());
 }
 
 TEST_F(DatabaseSafety, RefusesCountsThatDoNotFit) {
@@ -175,6 +209,25 @@ TEST_F(DatabaseSafety, WhatIsStoredIsInTheFileItself) {
     ASSERT_TRUE(copy.ok()) << copy.status();
     EXPECT_EQ(copy->Find({})->size(), i + 1U);
   }
+}
+
+// SQLite cannot tell a log that was cut off between two transactions from one that was never
+// longer.
+TEST_F(DatabaseSafety, LeavesNothingInTheLogInTheEnd) {
+  const std::string path = MadeWith("a.sqlite", 1);
+  absl::StatusOr<ProfileDatabase> database = ProfileDatabase::Open(path, Access::kWrite);
+  const absl::StatusOr<SqliteConnection> reader = SqliteConnection::Open(path, 2, 1);
+  ASSERT_TRUE(reader->Execute("BEGIN; SELECT count(*) FROM run").ok());
+  ASSERT_TRUE(StoreOne(*database, 1).ok());
+  EXPECT_GT(std::filesystem::file_size(WriteAheadLogOf(path)), 0U);
+  std::thread slow([&reader] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    EXPECT_TRUE(reader->Execute("COMMIT").ok());
+  });
+  const absl::Status concluded = database->Conclude();
+  slow.join();
+  EXPECT_TRUE(concluded.ok()) << concluded;
+  EXPECT_EQ(std::filesystem::file_size(WriteAheadLogOf(path)), 0U);
 }
 
 TEST_F(DatabaseSafety, ReadingChangesNothing) {
@@ -292,7 +345,7 @@ TEST_F(DatabaseSafety, NoticesThatItsFileWasChanged) {
     const std::string path = MadeWith("a.sqlite", 1);
     absl::StatusOr<ProfileDatabase> database = ProfileDatabase::Open(path, Access::kWrite);
     ASSERT_TRUE(StoreOne(*database, 1).ok());
-    ASSERT_TRUE(database->CheckStored().ok());
+    ASSERT_TRUE(database->Conclude().ok());
     std::ofstream(path, std::ios::binary | std::ios::trunc) << way.content;  // no other file
     if (way.at_once) {
       const absl::Status stored = StoreOne(*database, 2);
@@ -300,7 +353,7 @@ TEST_F(DatabaseSafety, NoticesThatItsFileWasChanged) {
       EXPECT_THAT(std::string(stored.message()), AnyOf(HasSubstr(path + " was truncated while"),
                                                        HasSubstr(path + " was overwritten while")));
     }
-    const absl::Status checked = database->CheckStored();
+    const absl::Status checked = database->Conclude();
     EXPECT_EQ(checked.code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(std::string(checked.message()), HasSubstr("while this wrote to it: "));
     database = absl::CancelledError();
@@ -358,7 +411,8 @@ TEST_F(DatabaseSafety, MergesAllOrNothing) {
     const ProfileRun run = ProfileDatabase::Open(a, Access::kRead)->Find({})->front().runs[0];
     const auto other = ProfileDatabase::Open(e, Access::kWrite);
     const int64_t where = EnvironmentRow(other->connection(), environment_)->first;
-    const int64_t profile = ProfileRow(other->connection(), where, SafetyKey(9), "")->first;
+    const int64_t profile =
+        ProfileRow(other->connection(), where, environment_, SafetyKey(9), "")->first;
     ASSERT_TRUE(*AddRun(other->connection(), profile, environment_, SafetyKey(9), run));
   }
   refused(a, {b, e}, "cannot merge " + e + ": run ");

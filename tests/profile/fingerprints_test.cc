@@ -16,7 +16,7 @@ namespace {
 // list for one, must raise kProfileFormat; else measurements of one program could be taken for
 // those of another.
 TEST(Fingerprints, ArePartOfTheFormat) {
-  ASSERT_EQ(kProfileFormat, 2);
+  ASSERT_EQ(kProfileFormat, 3);
   const TestProgram program = ProgramFromData("tiny_gpt.train.hlo.txt.gz");
   const Mesh mesh = TestMesh("4", "4xh100-sxm");
   const auto model = FindCostModel("calibrated")->make(mesh);

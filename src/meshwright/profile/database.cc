@@ -13,6 +13,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/profile/profile_schema.h"
+#include "meshwright/profile/profile_tables.h"
 #include "meshwright/profile/stored_runs.h"
 
 namespace meshwright {
@@ -110,6 +111,7 @@ absl::StatusOr<ProfileDatabase> ProfileDatabase::Open(const std::string& path, A
   {
     MW_ASSIGN_OR_RETURN(const SqliteTransaction reading,
                         SqliteTransaction::BeginReading(connection));
+    MW_RETURN_IF_ERROR(CheckTables(connection));
     MW_RETURN_IF_ERROR(CheckContents(connection));
     MW_RETURN_IF_ERROR(CheckRuns(connection));
   }
@@ -128,8 +130,9 @@ absl::Status ProfileDatabase::CheckInPlace() {
   return is_ours ? absl::OkStatus() : lost(path(), "overwritten");
 }
 
-absl::Status ProfileDatabase::CheckStored() {
+absl::Status ProfileDatabase::Conclude() {
   MW_RETURN_IF_ERROR(CheckInPlace());
+  MW_RETURN_IF_ERROR(connection_.EmptyLog(connection_.busy_seconds()));
   const auto lost = [this](std::string_view how) {
     return absl::FailedPreconditionError(
         StrCat("what was measured is lost, at least in part: ", path(),
@@ -162,8 +165,8 @@ absl::Status ProfileDatabase::Store(const ProfileEnvironment& environment, const
   MW_RETURN_IF_ERROR(CheckMeasurement(measurement));
   MW_ASSIGN_OR_RETURN(SqliteTransaction transaction, SqliteTransaction::Begin(connection_));
   MW_ASSIGN_OR_RETURN(const auto environment_row, EnvironmentRow(connection_, environment));
-  MW_ASSIGN_OR_RETURN(const auto profile_row,
-                      ProfileRow(connection_, environment_row.first, key, description));
+  MW_ASSIGN_OR_RETURN(const auto profile_row, ProfileRow(connection_, environment_row.first,
+                                                         environment, key, description));
   std::string id = NewRandomId();
   MW_RETURN_IF_ERROR(AddRun(connection_, profile_row.first, environment, key,
                             {id, static_cast<int64_t>(std::time(nullptr)), HostName(), measurement})
@@ -222,8 +225,9 @@ absl::StatusOr<std::vector<MergeCounts>> ProfileDatabase::Merge(
             return e.number == profile.environment;
           })->environment;
       MW_ASSIGN_OR_RETURN(const auto environment_row, EnvironmentRow(connection_, environment));
-      MW_ASSIGN_OR_RETURN(const auto profile_row, ProfileRow(connection_, environment_row.first,
-                                                             profile.key, profile.description));
+      MW_ASSIGN_OR_RETURN(const auto profile_row,
+                          ProfileRow(connection_, environment_row.first, environment, profile.key,
+                                     profile.description));
       counts.environments += environment_row.second;
       counts.profiles += profile_row.second;
       for (const ProfileRun& run : profile.runs) {
@@ -238,6 +242,7 @@ absl::StatusOr<std::vector<MergeCounts>> ProfileDatabase::Merge(
     }
   }
   MW_RETURN_IF_ERROR(Commit(std::move(transaction)));
+  MW_RETURN_IF_ERROR(connection_.EmptyLog(connection_.busy_seconds()));
   return all;
 }
 
@@ -252,6 +257,7 @@ absl::StatusOr<int64_t> ProfileDatabase::Prune(const ProfileFilter& filter) {
       "DELETE FROM environment WHERE number NOT IN (SELECT environment FROM profile)"));
   MW_RETURN_IF_ERROR(RewriteLedger(connection_));
   MW_RETURN_IF_ERROR(Commit(std::move(transaction)));
+  MW_RETURN_IF_ERROR(connection_.EmptyLog(connection_.busy_seconds()));
   return profiles;
 }
 

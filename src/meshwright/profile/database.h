@@ -20,7 +20,7 @@
 namespace meshwright {
 
 // Version of the file's tables (PRAGMA user_version). Files of any other are refused.
-inline constexpr int64_t kProfileFormat = 2;
+inline constexpr int64_t kProfileFormat = 3;
 
 // One visit of a profiler to a key.
 struct ProfileRun {
@@ -122,9 +122,10 @@ class ProfileDatabase {
   // begins as it did and is no shorter. Error: they were removed, renamed, replaced, truncated or
   // overwritten, and what is written would be lost.
   absl::Status CheckInPlace();
-  // Whether whoever opens the file now finds all runs in it that Store added, and nothing damaged.
+  // Leaves nothing in the log, if readers let it (they are waited for), and finds out whether
+  // whoever opens the file now finds all runs in it that Store added, and nothing damaged.
   // Errors: of CheckInPlace and Open; a run is missing.
-  absl::Status CheckStored();
+  absl::Status Conclude();
 
   const std::string& path() const { return connection_.path(); }
   const SqliteConnection& connection() const { return connection_; }

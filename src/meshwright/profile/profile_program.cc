@@ -197,7 +197,7 @@ absl::StatusOr<ProfileReport> ProfileProgram(const ProfileRequest& request) {
     MW_RETURN_IF_ERROR(AddFinalists(request, program.graph, *row, mesh, std::move(finals),
                                     worker.get(), &*database, &report));
   }
-  MW_RETURN_IF_ERROR(database->CheckStored());
+  MW_RETURN_IF_ERROR(database->Conclude());
   if (auto warning = CalibrationWarning(*row, cluster))
     report.warnings.push_back(*std::move(warning));
   return report;

@@ -21,6 +21,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/profile/database.h"
+#include "meshwright/profile/profile_tables.h"
 #include "meshwright/profile/write_ahead_log.h"
 
 namespace meshwright {
@@ -28,70 +29,6 @@ namespace {
 
 // PRAGMA application_id, by which file(1) could know such files: "MWpr".
 constexpr int64_t kApplicationId = 0x4d577072;
-
-// STRICT and the checks make PRAGMA integrity_check find what no version of this program writes.
-constexpr char kTables[] = R"(
-CREATE TABLE environment (
-  number INTEGER PRIMARY KEY,
-  device TEXT NOT NULL,
-  device_type TEXT NOT NULL,
-  driver TEXT NOT NULL,
-  libraries TEXT NOT NULL,
-  hosts INTEGER NOT NULL CHECK (hosts BETWEEN 1 AND 2147483647),
-  UNIQUE (device, device_type, driver, libraries, hosts)
-) STRICT;
-CREATE TABLE profile (
-  number INTEGER PRIMARY KEY,
-  environment INTEGER NOT NULL REFERENCES environment ON DELETE CASCADE,
-  program TEXT NOT NULL,
-  mesh TEXT NOT NULL,
-  choice TEXT NOT NULL,
-  description TEXT NOT NULL,
-  UNIQUE (environment, program, mesh, choice)
-) STRICT;
-CREATE TABLE run (
-  id TEXT NOT NULL PRIMARY KEY CHECK (length(id) = 32),
-  profile INTEGER NOT NULL REFERENCES profile ON DELETE CASCADE,
-  unix_seconds INTEGER NOT NULL,
-  host TEXT NOT NULL,
-  status TEXT NOT NULL CHECK (status IN ('measured', 'out of memory', 'failed', 'timed out')),
-  error TEXT NOT NULL,
-  peak_bytes INTEGER NOT NULL CHECK (peak_bytes >= 0),
-  compile_seconds REAL NOT NULL CHECK (compile_seconds >= 0),
-  limit_seconds REAL NOT NULL CHECK (limit_seconds >= 0),
-  digest INTEGER NOT NULL
-) STRICT;
-CREATE INDEX run_by_profile ON run (profile);
-CREATE TABLE sample (
-  run TEXT NOT NULL REFERENCES run ON DELETE CASCADE,
-  position INTEGER NOT NULL,
-  seconds REAL NOT NULL CHECK (seconds > 0 AND seconds < 1e9),
-  PRIMARY KEY (run, position)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE collective (
-  run TEXT NOT NULL REFERENCES run ON DELETE CASCADE,
-  kind TEXT NOT NULL,
-  count INTEGER NOT NULL CHECK (count >= 0),
-  bytes INTEGER NOT NULL CHECK (bytes >= 0),
-  PRIMARY KEY (run, kind)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE ledger (
-  one INTEGER PRIMARY KEY CHECK (one = 1),
-  runs INTEGER NOT NULL CHECK (runs >= 0),
-  digests INTEGER NOT NULL
-) STRICT;
-INSERT INTO ledger VALUES (1, 0, 0);
-CREATE TABLE claim (
-  environment TEXT NOT NULL,
-  program TEXT NOT NULL,
-  mesh TEXT NOT NULL,
-  choice TEXT NOT NULL,
-  owner TEXT NOT NULL,
-  process TEXT NOT NULL,
-  expires INTEGER NOT NULL,
-  PRIMARY KEY (environment, program, mesh, choice)
-) STRICT, WITHOUT ROWID;
-)";
 
 absl::Status CheckIsFile(const std::string& path, bool must_exist) {
   struct stat info = {};
@@ -167,7 +104,7 @@ absl::Status MakeTables(const SqliteConnection& connection) {
   if (tables > 0 || application != 0) return absl::OkStatus();
   MW_RETURN_IF_ERROR(
       connection.Execute(absl::StrFormat("PRAGMA application_id = %d; PRAGMA user_version = %d; %s",
-                                         kApplicationId, kProfileFormat, kTables)));
+                                         kApplicationId, kProfileFormat, kProfileTables)));
   return transaction.Commit();
 }
 

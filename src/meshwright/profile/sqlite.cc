@@ -148,9 +148,8 @@ absl::StatusOr<std::string> SqliteConnection::QueryText(std::string_view sql) co
 
 int64_t SqliteConnection::Changes() const { return sqlite3_changes64(connection_.get()); }
 
-absl::Status SqliteConnection::EmptyLog() const {
-  // Whoever reads is not worth waiting for.
-  sqlite3_busy_timeout(connection_.get(), 200);
+absl::Status SqliteConnection::EmptyLog(double seconds) const {
+  SetBusyTimeout(connection_.get(), seconds);
   const absl::Status moved = QueryInt("PRAGMA wal_checkpoint(TRUNCATE)").status();
   SetBusyTimeout(connection_.get(), busy_seconds_);
   return moved.code() == absl::StatusCode::kUnavailable ? absl::OkStatus() : moved;

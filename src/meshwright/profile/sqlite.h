@@ -64,8 +64,9 @@ class SqliteConnection {
   absl::StatusOr<std::string> QueryText(std::string_view sql) const;
   // Rows that the last statement changed.
   int64_t Changes() const;
-  // Moves what is in the log into the file, as far as nobody reads what is there now.
-  absl::Status EmptyLog() const;
+  // Moves what is in the log into the file. Readers that are in the middle of something are waited
+  // for so long; then it is left to a later call, or to whoever closes the file last.
+  absl::Status EmptyLog(double seconds = 0.2) const;
   // The first bytes of the file as they are there now, whatever of it is remembered; fewer of a
   // file that is shorter.
   absl::StatusOr<std::string> FirstBytes(size_t count) const;

@@ -34,16 +34,29 @@ absl::StatusOr<std::pair<int64_t, bool>> RowOf(const SqliteConnection& connectio
   return std::pair{row, true};
 }
 
-// Of all that a run says, and of what it says that: SQLite checks the structure of a file, not what
-// its values were.
+// SQLite checks the structure of a file, not what its values were: digests do.
+void AddKey(const ProfileEnvironment& environment, const ProfileKey& key, Fingerprint* digest) {
+  digest->Add(environment.device).Add(environment.device_type).Add(environment.driver);
+  digest->Add(environment.libraries).Add(static_cast<uint64_t>(environment.hosts));
+  digest->Add(key.program).Add(key.mesh).Add(key.choice);
+}
+
+// Of a row of profile. What a run says is not in it, so that it says the same in every database.
+int64_t ProfileDigest(const ProfileEnvironment& environment, const ProfileKey& key,
+                      const std::string& description) {
+  Fingerprint digest;
+  AddKey(environment, key, &digest);
+  digest.Add(description);
+  return std::bit_cast<int64_t>(digest.value());
+}
+
+// Of all that a run says, and of what it says that.
 int64_t RunDigest(const ProfileEnvironment& environment, const ProfileKey& key,
                   const ProfileRun& run) {
   const ProfileMeasurement& m = run.measurement;
   Fingerprint digest;
   const auto add = [&](auto number) { digest.Add(std::bit_cast<uint64_t>(number)); };
-  digest.Add(environment.device).Add(environment.device_type).Add(environment.driver);
-  digest.Add(environment.libraries).Add(static_cast<uint64_t>(environment.hosts));
-  digest.Add(key.program).Add(key.mesh).Add(key.choice);
+  AddKey(environment, key, &digest);
   digest.Add(run.id).Add(run.host).Add(m.error).Add(static_cast<uint64_t>(m.status));
   add(run.unix_seconds);
   add(m.peak_bytes);
@@ -124,19 +137,22 @@ absl::StatusOr<std::pair<int64_t, bool>> EnvironmentRow(const SqliteConnection& 
 }
 
 absl::StatusOr<std::pair<int64_t, bool>> ProfileRow(const SqliteConnection& connection,
-                                                    int64_t environment, const ProfileKey& key,
+                                                    int64_t environment_row,
+                                                    const ProfileEnvironment& environment,
+                                                    const ProfileKey& key,
                                                     const std::string& description) {
   return RowOf(connection,
                "SELECT number FROM profile WHERE environment = ?1 AND program = ?2 AND mesh = ?3 "
                "AND choice = ?4",
-               "INSERT INTO profile (environment, program, mesh, choice, description) VALUES "
-               "(?1, ?2, ?3, ?4, ?5)",
+               "INSERT INTO profile (environment, program, mesh, choice, description, digest) "
+               "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
                [&](SqliteStatement& statement) {
-                 statement.Bind(1, environment)
+                 statement.Bind(1, environment_row)
                      .Bind(2, key.program)
                      .Bind(3, key.mesh)
                      .Bind(4, key.choice)
-                     .Bind(5, description);
+                     .Bind(5, description)
+                     .Bind(6, ProfileDigest(environment, key, description));
                });
 }
 
@@ -251,15 +267,16 @@ absl::StatusOr<std::vector<Profile>> ReadProfiles(const SqliteConnection& connec
       SqliteStatement rows,
       connection.Prepare(StrCat(
           "SELECT run.id, unix_seconds, host, status, error, peak_bytes, compile_seconds, "
-          "limit_seconds, digest, profile.number, environment.number, program, mesh, choice, "
-          "description, device, driver, libraries, device_type, hosts FROM environment JOIN "
+          "limit_seconds, run.digest, profile.number, environment.number, program, mesh, choice, "
+          "description, device, driver, libraries, device_type, hosts, profile.digest FROM "
+          "environment JOIN "
           "profile ON profile.environment = environment.number JOIN run ON run.profile = "
           "profile.number WHERE ",
           kProfilesMeant,
           " ORDER BY environment.number, program, mesh, choice, unix_seconds, run.id")));
   MW_ASSIGN_OR_RETURN(
       SqliteStatement samples,
-      connection.Prepare("SELECT seconds FROM sample WHERE run = ?1 ORDER BY position"));
+      connection.Prepare("SELECT seconds, position FROM sample WHERE run = ?1 ORDER BY position"));
   MW_ASSIGN_OR_RETURN(
       SqliteStatement collectives,
       connection.Prepare("SELECT kind, count, bytes FROM collective WHERE run = ?1 ORDER BY kind"));
@@ -269,10 +286,16 @@ absl::StatusOr<std::vector<Profile>> ReadProfiles(const SqliteConnection& connec
   while (true) {
     MW_ASSIGN_OR_RETURN(const bool more, rows.Step());
     if (!more) return profiles;
+    const ProfileEnvironment environment = {rows.Text(15), rows.Text(16), rows.Text(17),
+                                            rows.Text(18), static_cast<int32_t>(rows.Int(19))};
     if (rows.Int(9) != last) {
-      profiles.push_back(
-          {rows.Int(10), {rows.Text(11), rows.Text(12), rows.Text(13)}, rows.Text(14), {}});
+      const Profile& profile = profiles.emplace_back(
+          Profile{rows.Int(10), {rows.Text(11), rows.Text(12), rows.Text(13)}, rows.Text(14), {}});
       last = rows.Int(9);
+      if (ProfileDigest(environment, profile.key, profile.description) != rows.Int(20)) {
+        return absl::DataLossError(StrCat(connection.path(), " is damaged: profile ", last,
+                                          " says something else than was stored"));
+      }
     }
     MW_ASSIGN_OR_RETURN(ProfileRun run, ReadRun(connection, rows));
     ProfileMeasurement& m = run.measurement;
@@ -280,6 +303,9 @@ absl::StatusOr<std::vector<Profile>> ReadProfiles(const SqliteConnection& connec
     while (true) {
       MW_ASSIGN_OR_RETURN(const bool sample, samples.Step());
       if (!sample) break;
+      if (samples.Int(1) != static_cast<int64_t>(m.sample_seconds.size()))
+        return DamagedRun(connection, run.id,
+                          StrCat(" has a sample ", samples.Int(1), " out of place"));
       m.sample_seconds.push_back(samples.Double(0));
     }
     collectives.Reset().Bind(1, run.id);
@@ -288,8 +314,6 @@ absl::StatusOr<std::vector<Profile>> ReadProfiles(const SqliteConnection& connec
       if (!collective) break;
       m.collectives.push_back({collectives.Text(0), collectives.Int(1), collectives.Int(2)});
     }
-    const ProfileEnvironment environment = {rows.Text(15), rows.Text(16), rows.Text(17),
-                                            rows.Text(18), static_cast<int32_t>(rows.Int(19))};
     if (RunDigest(environment, profiles.back().key, run) != rows.Int(8)) {
       return DamagedRun(connection, run.id, " says something else than was stored");
     }

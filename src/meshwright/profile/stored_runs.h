@@ -20,8 +20,11 @@ namespace meshwright {
 // profile's description is that of whoever measured first.
 absl::StatusOr<std::pair<int64_t, bool>> EnvironmentRow(const SqliteConnection& connection,
                                                         const ProfileEnvironment& environment);
+// `environment_row` is that of `environment`.
 absl::StatusOr<std::pair<int64_t, bool>> ProfileRow(const SqliteConnection& connection,
-                                                    int64_t environment, const ProfileKey& key,
+                                                    int64_t environment_row,
+                                                    const ProfileEnvironment& environment,
+                                                    const ProfileKey& key,
                                                     const std::string& description);
 
 // Adds a run of the profile in row `profile`, which is of `environment` and `key`; whether it is
