@@ -46,17 +46,19 @@ class PlanProfiled : public ::testing::Test {
     return request;
   }
 
-  void Store(const ProfileKey& key, std::vector<double> seconds) const {
+  void Store(const ProfileKey& key, std::vector<double> seconds,
+             const std::string& description = "") const {
     ProfileMeasurement measurement;
     measurement.sample_seconds = std::move(seconds);
     measurement.peak_bytes = 1 << 20;
-    StoreAs(key, measurement);
+    StoreAs(key, measurement, description);
   }
-  void StoreAs(const ProfileKey& key, const ProfileMeasurement& measurement) const {
+  void StoreAs(const ProfileKey& key, const ProfileMeasurement& measurement,
+               const std::string& description = "") const {
     auto database = ProfileDatabase::Open(path_, ProfileDatabase::Access::kWrite);
     ASSERT_TRUE(database.ok());
     const absl::Status stored = database->Store(
-        {"NVIDIA H100", "cuda 12080", "jax 0.6.0", "h100-sxm", 1}, key, "", measurement);
+        {"NVIDIA H100", "cuda 12080", "jax 0.6.0", "h100-sxm", 1}, key, description, measurement);
     ASSERT_TRUE(stored.ok()) << stored;
   }
 
@@ -301,22 +303,23 @@ TEST_F(PlanProfiled, TakesTheWholeStepThatWasMeasuredToBeFastest) {
   const std::string step = StepProgram(program.graph);
 
   // Not what another plan took, nor what no plan can be made of.
-  Store({step, "x=4", StepChoice{"0123456789abcdef", last.step.segments}.Text()}, {1e-9});
-  Store({step, "x=4", "nonsense"}, {1e-9});
-  Store({step, "x=2,y=2", first.step.Text()}, {1e-9});
+  Store({step, "x=4", "0123456789abcdef"}, {1e-9}, last.step.Way());
+  Store({step, "x=4", "nonsense"}, {1e-9}, last.step.Way());
+  Store({step, "x=4", "fedcba9876543210"}, {1e-9}, "nonsense");
+  Store({step, "x=2,y=2", first.step.plan}, {1e-9}, first.step.Way());
   auto planned = PlanProfiledProgram(request);
   ASSERT_TRUE(planned.ok()) << planned.status();
   EXPECT_FALSE(planned->plan.profile->step.has_value());
   const double composed = planned->plan.step_seconds;
 
   // If the whole is so far off what it was put together to, so may the first plan be.
-  Store({step, "x=4", last.step.Text()}, {1.0});
+  Store({step, "x=4", last.step.plan}, {1.0}, last.step.Way());
   planned = PlanProfiledProgram(request);
   ASSERT_TRUE(planned.ok()) << planned.status();
   EXPECT_FALSE(planned->plan.profile->step.has_value());
   EXPECT_EQ(planned->plan.step_seconds, composed);
 
-  Store({step, "x=4", first.step.Text()}, {2.0, 3.0, 4.0});
+  Store({step, "x=4", first.step.plan}, {2.0, 3.0, 4.0}, first.step.Way());
   planned = PlanProfiledProgram(request);
   ASSERT_TRUE(planned.ok()) << planned.status();
   ASSERT_TRUE(planned->plan.profile->step.has_value());
@@ -334,10 +337,17 @@ TEST_F(PlanProfiled, TakesTheWholeStepThatWasMeasuredToBeFastest) {
   ProfileMeasurement large;
   large.sample_seconds = {0.5};
   large.peak_bytes = int64_t{1} << 41;
-  StoreAs({step, "x=4", (*finalists)[1].step.Text()}, large);
+  StoreAs({step, "x=4", (*finalists)[1].step.plan}, large, (*finalists)[1].step.Way());
   planned = PlanProfiledProgram(request);
   ASSERT_TRUE(planned.ok()) << planned.status();
   EXPECT_EQ(planned->plan.step_seconds, 1.0);
+
+  // By whichever choices one comes to a plan, it is one plan.
+  Store({step, "x=4", last.step.plan}, {1.5, 2.0}, "whole step: by the cost model");
+  planned = PlanProfiledProgram(request);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  EXPECT_EQ(planned->plan.step_seconds, 1.5);
+  EXPECT_EQ(planned->plan.profile->step->samples, 3);
 }
 
 TEST_F(PlanProfiled, FitsIntoMemoryOrSaysWhatItDoes) {

@@ -19,20 +19,21 @@ TEST(WholeStep, ChoicesAreReadAsWritten) {
                                {"fedcba9876543210",
                                 {"- >  > [_,_]", "[_,_] > m=x | k=x > [_,_]",
                                  "[_,_] > m=x | k=x > [_,_]", "- >  > -"}}}) {
-    const auto read = StepChoice::Parse(choice.Text());
+    const auto read = StepChoice::Parse(choice.plan, choice.Way());
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(*read, choice);
   }
-  EXPECT_EQ((StepChoice{"0123456789abcdef", {"a", "b", "b", "a"}}).Text(),
-            "0123456789abcdef 1 a ; 2 b ; 1 a");
+  EXPECT_EQ((StepChoice{"0123456789abcdef", {"a", "b", "b", "a"}}).Way(),
+            "whole step: 1 a ; 2 b ; 1 a");
 }
 
 TEST(WholeStep, RefusesMalformedChoices) {
-  for (const char* text :
-       {"", "0123", "0123456789ABCDEF", "0123456789abcdef 1", "0123456789abcdef 0 a",
-        "0123456789abcdef -1 a", "0123456789abcdef a", "0123456789abcdef 1 a ; ",
-        "0123456789abcdef 99999999999 a", "0123456789abcdef 600000 a ; 600000 b"}) {
-    const auto read = StepChoice::Parse(text);
+  for (const char* plan : {"", "0123", "0123456789ABCDEF", "0123456789abcdef 1"})
+    EXPECT_FALSE(StepChoice::Parse(plan, "whole step: 1 a").ok()) << plan;
+  for (const char* text : {"", "whole step", "whole step: ", "whole step: 1", "whole step: 0 a",
+                           "whole step: -1 a", "whole step: a", "whole step: 1 a ; ",
+                           "whole step: 99999999999 a", "1 a", "whole step: 600000 a ; 600000 b"}) {
+    const auto read = StepChoice::Parse("0123456789abcdef", text);
     ASSERT_FALSE(read.ok()) << text;
     EXPECT_THAT(read.status().message(), HasSubstr("is no choice for a whole step"));
   }

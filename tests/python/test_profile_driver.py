@@ -81,15 +81,36 @@ def test_everything_is_measured_once(step, tmp_path):
     assert again["known"] == sum(segment["measured"] for segment in report["segments"])
 
 
+def steps_of(database):
+    return [key for key in runs(database) if key[0].startswith("step ")]
+
+
 def test_whole_steps_are_measured_in_the_end(step, tmp_path):
     first = json.loads(toy_run(step, tmp_path, "--finalists", "0").stdout)
     assert first["steps"] == {"measured": 0, "failed": 0}
-    assert not [key for key in runs(tmp_path / "profiles.sqlite") if key[0].startswith("step ")]
+    assert not steps_of(tmp_path / "profiles.sqlite")
     second = json.loads(toy_run(step, tmp_path, "--finalists", "2").stdout)
     assert second["measured"] == second["steps"]["measured"] == 2
     assert second["steps"]["seconds"] == 0.015
-    steps = [key for key in runs(tmp_path / "profiles.sqlite") if key[0].startswith("step ")]
-    assert len(steps) == 2
+    assert len(steps_of(tmp_path / "profiles.sqlite")) == 2
+
+
+def test_the_fastest_of_all_whole_steps_is_told(step, tmp_path):
+    """Not only of those that this profile looked at."""
+    faster_each = (
+        "if job.get('wait'):\n"
+        "            n = len(os.listdir(marks)); open(os.path.join(marks, f'{n}'), 'w').close()\n"
+        "            say('done', job, status='measured', samples=[1e-3 / n]); continue"
+    )
+    done = toy_run(step, tmp_path, "--finalists", "4", misbehave=faster_each)
+    first = json.loads(done.stdout)["steps"]
+    steps = steps_of(tmp_path / "profiles.sqlite")
+    assert first["measured"] == len(steps) > 2
+    second = json.loads(toy_run(step, tmp_path, "--finalists", "2").stdout)
+    assert second["measured"] == 0 and second["steps"] == first
+    with sqlite3.connect(tmp_path / "profiles.sqlite") as connection:
+        (least,) = connection.execute("SELECT min(seconds) FROM sample").fetchone()
+    assert first["seconds"] == least
 
 
 def test_times_of_layers(step, tmp_path):

@@ -32,6 +32,10 @@ const ProfileEnvironment& EnvironmentOf(const Profile& profile,
       ->environment;
 }
 
+std::string WithDescription(const std::string& what, const std::string& description) {
+  return description.empty() ? what : absl::StrCat(what, ": ", description);
+}
+
 OrderedJson RunJson(const ProfileRun& run) {
   const ProfileMeasurement& m = run.measurement;
   OrderedJson collectives = OrderedJson::array();
@@ -94,30 +98,37 @@ std::string ProfilesTable(const std::vector<Profile>& profiles) {
   std::string text;
   for (size_t begin = 0, end = 0; begin < profiles.size(); begin = end) {
     const Profile& first = profiles[begin];
-    absl::StrAppend(&text,
-                    Fit(absl::StrCat(first.key.program, first.description.empty() ? "" : ": ",
-                                     first.description),
-                        kColumns),
-                    "\n", "mesh ", Fit(first.key.mesh, 40), ", environment ", first.environment,
-                    "\n");
+    while (end < profiles.size() && profiles[end].environment == first.environment &&
+           profiles[end].key.program == first.key.program &&
+           profiles[end].key.mesh == first.key.mesh)
+      ++end;
+    // What they have in common stands at the top; how a whole step came about does not.
+    const bool common = std::all_of(
+        profiles.begin() + static_cast<std::ptrdiff_t>(begin),
+        profiles.begin() + static_cast<std::ptrdiff_t>(end),
+        [&first](const Profile& profile) { return profile.description == first.description; });
+    absl::StrAppend(
+        &text, Fit(WithDescription(first.key.program, common ? first.description : ""), kColumns),
+        "\n", "mesh ", Fit(first.key.mesh, 40), ", environment ", first.environment, "\n");
     // Choices are long, and differ anywhere: each has a line of its own behind the figures.
     std::vector<std::vector<std::string>> rows = {
         {"choice", "seconds", "spread", "samples", "peak", "runs"}};
     std::string choices;
-    for (;
-         end < profiles.size() && profiles[end].environment == first.environment &&
-         profiles[end].key.program == first.key.program && profiles[end].key.mesh == first.key.mesh;
-         ++end) {
-      const ProfileMeasurement m = profiles[end].Pooled();
+    for (size_t i = begin; i < end; ++i) {
+      const Profile& profile = profiles[i];
+      const ProfileMeasurement m = profile.Pooled();
       const bool measured = m.status == MeasurementStatus::kMeasured;
-      const std::string number = absl::StrCat(end - begin);
+      const std::string number = absl::StrCat(i - begin);
       rows.push_back(
           {number, measured ? SecondsText(m.seconds) : std::string(MeasurementStatusName(m.status)),
            measured ? SecondsText(m.spread) : "-", absl::StrCat(m.samples),
-           measured ? BytesText(m.peak_bytes) : "-", absl::StrCat(profiles[end].runs.size())});
-      absl::StrAppend(&choices,
-                      Fit(absl::StrCat("  ", number, "  ", profiles[end].key.choice), kColumns),
-                      "\n");
+           measured ? BytesText(m.peak_bytes) : "-", absl::StrCat(profile.runs.size())});
+      absl::StrAppend(
+          &choices,
+          Fit(absl::StrCat("  ", number, "  ",
+                           WithDescription(profile.key.choice, common ? "" : profile.description)),
+              kColumns),
+          "\n");
     }
     absl::StrAppend(&text, Columns(std::move(rows), {true, true, true, true, true, true}), choices);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -25,13 +26,35 @@ bool Suffices(const ProfileMeasurement& known, const FinalistOptions& options) {
                             known.limit_seconds >= options.patience_seconds);
 }
 
-void CountStep(const ProfiledPlan& plan, const ProfileMeasurement& measurement,
-               FinalistReport* report) {
-  if (measurement.status != MeasurementStatus::kMeasured) return;
-  if (report->steps++ > 0 && measurement.seconds >= report->best_seconds) return;
-  report->best_seconds = measurement.seconds;
-  report->best_spread = measurement.spread;
-  report->best_composed = plan.intra.step_seconds;
+// All that the database has of whole steps by now, and the one of them that a plan would be taken
+// of.
+absl::Status CountSteps(const ProfileDatabase& database, const ProfileEnvironment& environment,
+                        const std::vector<ProfiledPlan>& finalists, ProfiledPlanner* planner,
+                        FinalistReport* report) {
+  MW_ASSIGN_OR_RETURN(const KnownProfiles known, KnownProfiles::Of(database, environment));
+  bool found = false;
+  for (const auto& [choice, measured] : planner->MeasuredSteps(known)) {
+    ++report->steps;
+    if (found) continue;
+    const auto planned = std::find_if(
+        finalists.begin(), finalists.end(),
+        [&plan = choice.plan](const ProfiledPlan& other) { return other.step.plan == plan; });
+    double composed = 0;
+    if (planned != finalists.end()) {
+      composed = planned->intra.step_seconds;
+    } else {
+      const std::optional<ProfiledPlan> again = planner->PlanAgain(choice);
+      if (!again.has_value()) continue;
+      composed = again->intra.step_seconds;
+    }
+    found = true;
+    report->best_seconds = measured->seconds;
+    report->best_spread = measured->spread;
+    report->best_composed = composed;
+  }
+  // Of none of them there is a plan any more.
+  if (!found) report->steps = 0;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -59,18 +82,14 @@ absl::StatusOr<FinalistReport> MeasureFinalists(const Graph& graph, const CostMo
                       claims.Claim(keys, [&options](const Profile& profile) {
                         return Suffices(profile.Pooled(), options);
                       }));
-  std::vector<const ProfiledPlan*> plans;
   std::vector<WorkerJob> jobs;
   for (size_t i = 0; i < keys.size(); ++i) {
-    if (answers[i].state == ClaimAnswer::State::kKnown)
-      CountStep(finalists[i], answers[i].known, &report);
     if (answers[i].state != ClaimAnswer::State::kMine) continue;
     absl::StatusOr<WorkerJob> job = planner->StepJob(finalists[i]);
     if (!job.ok()) {
       report.warning = absl::StrCat("no whole step was measured: ", job.status().message());
       return report;
     }
-    plans.push_back(&finalists[i]);
     jobs.push_back(*std::move(job));
   }
   const auto batch = static_cast<size_t>(std::max(options.threads, 1));
@@ -90,13 +109,13 @@ absl::StatusOr<FinalistReport> MeasureFinalists(const Graph& graph, const CostMo
             report.warning =
                 absl::StrCat("a whole step could not be measured: ", measurement.error);
           }
-          CountStep(*plans[begin + j], measurement, &report);
-          if (options.progress) options.progress(report, job.description);
+          if (options.progress) options.progress(report, "whole step");
           return absl::OkStatus();
         },
         [&claims] { return claims.Renew(); }));
   }
   MW_RETURN_IF_ERROR(claims.Release());
+  MW_RETURN_IF_ERROR(CountSteps(*database, environment, finalists, planner.get(), &report));
   return report;
 }
 

@@ -16,10 +16,13 @@ namespace meshwright {
 
 // What is known of the finalists after a profile.
 struct FinalistReport {
-  int64_t steps = 0;                 // plans that are measured as a whole, now or before
+  // Plans that the database has as measured as a whole, whoever did it; those that do not fit the
+  // memory do not count, nor do any if none of them can be planned again.
+  int64_t steps = 0;
   int64_t measured = 0, failed = 0;  // now
-  double best_seconds = 0, best_spread = 0, best_composed = 0;  // of the fastest; steps > 0
-  std::string warning;                                          // empty: none
+  // Of the fastest of `steps` that can be planned again, if there are any.
+  double best_seconds = 0, best_spread = 0, best_composed = 0;
+  std::string warning;  // empty: none
 };
 
 struct FinalistOptions {
@@ -35,7 +38,9 @@ struct FinalistOptions {
 };
 
 // Measures whole steps under the plans that are the most promising by what `database` knows of the
-// program's segments, and stores them there. Errors: of the database, ProfiledPlanner, the worker.
+// program's segments, and stores them there; a plan that is there as a whole is not measured again,
+// by whichever choices of segments it came about. Errors: of the database, ProfiledPlanner, the
+// worker.
 absl::StatusOr<FinalistReport> MeasureFinalists(const Graph& graph, const CostModelRow& cost_model,
                                                 const Mesh& mesh,
                                                 const ProfileEnvironment& environment,

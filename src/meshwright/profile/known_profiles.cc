@@ -125,7 +125,8 @@ absl::Status KnownProfiles::Add(const ProfileDatabase& database, int64_t environ
   MW_ASSIGN_OR_RETURN(const std::vector<Profile> profiles, database.Find(filter));
   for (const Profile& profile : profiles) {
     const ProfileKey& key = profile.key;
-    measurements_.emplace(std::tuple(key.program, key.mesh, key.choice), profile.Pooled());
+    known_.emplace(std::tuple(key.program, key.mesh, key.choice),
+                   Known{profile.Pooled(), profile.description});
   }
   return absl::OkStatus();
 }
@@ -138,18 +139,22 @@ int64_t KnownProfiles::Measured(const std::string& program, const std::string& m
 }
 
 const ProfileMeasurement* KnownProfiles::Find(const ProfileKey& key) const {
-  const auto found = measurements_.find({key.program, key.mesh, key.choice});
-  return found == measurements_.end() ? nullptr : &found->second;
+  const auto found = known_.find({key.program, key.mesh, key.choice});
+  return found == known_.end() ? nullptr : &found->second.measurement;
+}
+
+std::string KnownProfiles::DescriptionOf(const ProfileKey& key) const {
+  const auto found = known_.find({key.program, key.mesh, key.choice});
+  return found == known_.end() ? "" : found->second.description;
 }
 
 std::vector<std::pair<std::string, const ProfileMeasurement*>> KnownProfiles::Of(
     const std::string& program, const std::string& mesh) const {
   std::vector<std::pair<std::string, const ProfileMeasurement*>> found;
-  for (auto at = measurements_.lower_bound({program, mesh, ""});
-       at != measurements_.end() && std::get<0>(at->first) == program &&
-       std::get<1>(at->first) == mesh;
+  for (auto at = known_.lower_bound({program, mesh, ""});
+       at != known_.end() && std::get<0>(at->first) == program && std::get<1>(at->first) == mesh;
        ++at) {
-    found.emplace_back(std::get<2>(at->first), &at->second);
+    found.emplace_back(std::get<2>(at->first), &at->second.measurement);
   }
   return found;
 }

@@ -43,6 +43,8 @@ class KnownProfiles {
   const std::optional<ProfileEnvironment>& environment() const { return environment_; }
   // All runs of a key pooled; nullptr: none.
   const ProfileMeasurement* Find(const ProfileKey& key) const;
+  // Its Profile::description; empty: none.
+  std::string DescriptionOf(const ProfileKey& key) const;
   // How many choices of a program were measured on a mesh.
   int64_t Measured(const std::string& program, const std::string& mesh) const;
   // Those of a program on a mesh, by choice.
@@ -55,8 +57,12 @@ class KnownProfiles {
   absl::Status Add(const ProfileDatabase& database, int64_t environment);
 
   std::optional<ProfileEnvironment> environment_;
-  std::map<std::tuple<std::string, std::string, std::string>, ProfileMeasurement>
-      measurements_;  // by program, mesh, choice
+  struct Known {
+    ProfileMeasurement measurement;
+    std::string description;
+  };
+  std::map<std::tuple<std::string, std::string, std::string>, Known>
+      known_;  // by program, mesh, choice
   std::vector<std::string> warnings_;
 };
 

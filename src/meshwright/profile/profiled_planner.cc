@@ -82,11 +82,14 @@ absl::StatusOr<std::vector<ProfiledPlan>> ProfiledPlanner::Finalists(int most) {
 }
 
 ProfileKey ProfiledPlanner::StepKey(const ProfiledPlan& plan) const {
-  return {StepProgram(graph_), ProfileMeshText(mesh_), plan.step.Text()};
+  return {StepProgram(graph_), ProfileMeshText(mesh_), plan.step.plan};
 }
 
 absl::StatusOr<WorkerJob> ProfiledPlanner::StepJob(const ProfiledPlan& plan) const {
-  return WholeStepJob(space_->graph(), mesh_, plan.intra, StepKey(plan));
+  MW_ASSIGN_OR_RETURN(WorkerJob job,
+                      WholeStepJob(space_->graph(), mesh_, plan.intra, StepKey(plan)));
+  job.description = plan.step.Way();
+  return job;
 }
 
 double ProfiledPlanner::Used() const {
@@ -178,8 +181,6 @@ absl::StatusOr<ProfiledPlan> ProfiledPlanner::PlanByCostModel() {
   return plan;
 }
 
-// The plan that was measured as a whole; nullopt if the same choices lead to another one today, or
-// to none.
 std::optional<ProfiledPlan> ProfiledPlanner::PlanAgain(const StepChoice& choice) {
   absl::StatusOr<ProfiledPlan> again =
       choice.segments.empty() ? PlanByCostModel() : PlanWithChoices(choice.segments);
@@ -205,13 +206,13 @@ absl::StatusOr<ProfiledPlan> ProfiledPlanner::PlanWithChoices(
   return Compose(std::move(intra), chosen);
 }
 
-// Replaces `plan` where another was measured to be faster as a whole than `plan` is composed to be,
-// if that is off as far as the other's composition was; and takes what was measured for what was
-// composed.
-void ProfiledPlanner::TakeMeasuredStep(ProfiledPlan* plan) {
+std::vector<std::pair<StepChoice, const ProfileMeasurement*>> ProfiledPlanner::MeasuredSteps(
+    const KnownProfiles& known) const {
   std::vector<std::pair<StepChoice, const ProfileMeasurement*>> steps;
-  for (const auto& [text, measurement] : known_.Of(StepProgram(graph_), ProfileMeshText(mesh_))) {
-    absl::StatusOr<StepChoice> choice = StepChoice::Parse(text);
+  const std::string program = StepProgram(graph_), mesh = ProfileMeshText(mesh_);
+  for (const auto& [digits, measurement] : known.Of(program, mesh)) {
+    absl::StatusOr<StepChoice> choice =
+        StepChoice::Parse(digits, known.DescriptionOf({program, mesh, digits}));
     if (!choice.ok() || measurement->status != MeasurementStatus::kMeasured) continue;
     if (options_.budget_bytes != solve::kUnlimited &&
         measurement->peak_bytes > options_.budget_bytes)
@@ -221,6 +222,14 @@ void ProfiledPlanner::TakeMeasuredStep(ProfiledPlan* plan) {
   std::stable_sort(steps.begin(), steps.end(), [](const auto& a, const auto& b) {
     return a.second->seconds < b.second->seconds;
   });
+  return steps;
+}
+
+// Replaces `plan` where another was measured to be faster as a whole than `plan` is composed to be,
+// if that is off as far as the other's composition was; and takes what was measured for what was
+// composed.
+void ProfiledPlanner::TakeMeasuredStep(ProfiledPlan* plan) {
+  const auto steps = MeasuredSteps(known_);
   const auto is_plan = [plan](const auto& step) { return step.first.plan == plan->step.plan; };
   const bool known = std::any_of(steps.begin(), steps.end(), is_plan);
   for (const auto& [choice, measured] : steps) {

@@ -58,6 +58,14 @@ class ProfiledPlanner {
   // segment with most of the time made in the one before. Those that fit the memory only.
   absl::StatusOr<std::vector<ProfiledPlan>> Finalists(int most);
 
+  // Whole steps of the program that are measured and fit the memory, the fastest first. Pointers
+  // are into `known`.
+  std::vector<std::pair<StepChoice, const ProfileMeasurement*>> MeasuredSteps(
+      const KnownProfiles& known) const;
+  // The plan that was measured as a whole; nullopt if the same choices lead to another one today,
+  // or to none.
+  std::optional<ProfiledPlan> PlanAgain(const StepChoice& choice);
+
   // Where a whole step under `plan` is kept in a database, and how to measure it. Error: see
   // worker_job.h.
   ProfileKey StepKey(const ProfiledPlan& plan) const;
@@ -71,7 +79,6 @@ class ProfiledPlanner {
   absl::StatusOr<ProfiledPlan> PlanFromSegments();
   absl::StatusOr<ProfiledPlan> PlanByCostModel();
   absl::StatusOr<ProfiledPlan> PlanWithChoices(const std::vector<std::string>& keys);
-  std::optional<ProfiledPlan> PlanAgain(const StepChoice& choice);
   void TakeMeasuredStep(ProfiledPlan* plan);
   CandidateProblem Problem(int64_t limit) const;
   void LeaveOut(const std::vector<int32_t>& choice);

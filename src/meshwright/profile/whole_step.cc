@@ -3,6 +3,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/inter/fingerprint.h"
 #include "meshwright/plan/movements.h"
@@ -13,6 +14,7 @@ namespace {
 
 constexpr size_t kDigestDigits = 16;
 constexpr int64_t kMostPositions = 1'000'000;
+constexpr char kWholeStep[] = "whole step: ", kByCostModel[] = "whole step: by the cost model";
 constexpr char kBetweenRuns[] = " ; ";
 
 bool IsDigest(absl::string_view text) {
@@ -39,29 +41,30 @@ std::string StepProgram(const Graph& graph) {
   return absl::StrCat("step ", Sha256Hex(text));
 }
 
-std::string StepChoice::Text() const {
-  std::string text = plan;
+std::string StepChoice::Way() const {
+  if (segments.empty()) return kByCostModel;
+  std::string text = kWholeStep;
   for (size_t begin = 0, end = 0; begin < segments.size(); begin = end) {
     while (end < segments.size() && segments[end] == segments[begin]) ++end;
-    absl::StrAppend(&text, begin == 0 ? " " : kBetweenRuns, end - begin, " ", segments[begin]);
+    absl::StrAppend(&text, begin == 0 ? "" : kBetweenRuns, end - begin, " ", segments[begin]);
   }
   return text;
 }
 
-absl::StatusOr<StepChoice> StepChoice::Parse(const std::string& text) {
-  const auto malformed = [&text] {
+absl::StatusOr<StepChoice> StepChoice::Parse(const std::string& plan, const std::string& way) {
+  const auto malformed = [&] {
     return absl::InvalidArgumentError(
-        StrCat("\"", text,
-               "\" is no choice for a whole step: expected 16 hexadecimal digits, "
-               "then how often each segment's choice follows itself, and the choice"));
+        StrCat("\"", plan, "\", \"", way,
+               "\" is no choice for a whole step: expected 16 hexadecimal digits, and "
+               "how often each segment's choice follows itself, and the choice"));
   };
   StepChoice choice;
-  const std::pair<absl::string_view, absl::string_view> parts =
-      absl::StrSplit(text, absl::MaxSplits(' ', 1));
-  if (!IsDigest(parts.first)) return malformed();
-  choice.plan = std::string(parts.first);
-  if (parts.second.empty()) return choice;
-  for (const absl::string_view run : absl::StrSplit(parts.second, kBetweenRuns)) {
+  if (!IsDigest(plan)) return malformed();
+  choice.plan = plan;
+  if (way == kByCostModel) return choice;
+  absl::string_view runs = way;
+  if (!absl::ConsumePrefix(&runs, kWholeStep)) return malformed();
+  for (const absl::string_view run : absl::StrSplit(runs, kBetweenRuns)) {
     const std::pair<absl::string_view, absl::string_view> words =
         absl::StrSplit(run, absl::MaxSplits(' ', 1));
     int64_t times = 0;

@@ -21,17 +21,19 @@ std::string StepProgram(const Graph& graph);
 
 // How a plan of a whole step came about, so that it can be made again.
 struct StepChoice {
-  // 16 hexadecimal digits of how the plan keeps and moves every value: if the same choices lead to
-  // another plan, by another version or with other options, what was measured is not of it.
+  // 16 hexadecimal digits of how the plan keeps and moves every value, ProfileKey::choice: what is
+  // measured of it is of the plan, whichever choices lead to it. If the same choices lead to
+  // another plan, by another version or with other options, what was measured is not of that.
   std::string plan;
   // PredictedChoice::key by position of SegmentSpace::sequence(); empty: planned by the cost model
   // without segments.
   std::vector<std::string> segments;
 
-  // ProfileKey::choice, equal segments in a row as one: "4f0c... 1 [..] ; 24 [..] > [..] ; 1 [..]".
-  std::string Text() const;
+  // Profile::description of the plan, equal segments in a row as one: "whole step: 1 [..] ;
+  // 24 [..] > [..] ; 1 [..]", "whole step: by the cost model".
+  std::string Way() const;
   // Error: malformed.
-  static absl::StatusOr<StepChoice> Parse(const std::string& text);
+  static absl::StatusOr<StepChoice> Parse(const std::string& plan, const std::string& way);
   friend bool operator==(const StepChoice&, const StepChoice&) = default;
 };
 

@@ -148,7 +148,6 @@ absl::StatusOr<WorkerJob> WholeStepJob(const Graph& graph, const Mesh& mesh, con
   MW_ASSIGN_OR_RETURN(WorkerJob job, ProgramJob(graph, mesh, plan, tied,
                                                 TiedParameters(graph, /*by_position=*/false),
                                                 positive, std::move(key)));
-  job.description = "whole step";
   // As a training loop sees a step that it waits for, with the host's share of it.
   job.json.back() = ',';
   job.json += "\"wait\":true}";
