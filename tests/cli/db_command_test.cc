@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "meshwright/profile/database.h"
 #include "tests/cli/run_binary.h"
 
@@ -37,6 +39,11 @@ void MakeDatabase(const std::string& path, double seconds, int choices = 2) {
   failed.error = "no\nroom";
   ASSERT_TRUE(
       database->Store(environment, {"reshard bf16[8,8]", "x=4", "[x,_] > [_,x]"}, "", failed).ok());
+}
+
+// As a message was before it was made to fit a terminal.
+std::string Unwrapped(const std::string& message) {
+  return absl::StrReplaceAll(message, {{"\n  ", " "}});
 }
 
 void ExpectFits(const std::string& text) {
@@ -76,13 +83,18 @@ TEST(DbCommand, FindsWhatAFilterMeansOrSaysThatThereIsNothing) {
     EXPECT_EQ(show.exit_code, 0) << show.err;
     EXPECT_EQ(show.out, all);
   }
-  for (const char* verb : {"list", "show", "export"}) {
+  for (const char* verb : {"list", "show", "export", "prune"}) {
     for (const auto& filter : std::vector<std::pair<std::string, std::string>>{
              {"--mesh", "2x2"}, {"--kind", "gemm"}, {"--environment", "7"}}) {
       const RunResult none = RunMeshwright({"db", verb, path, filter.first, filter.second});
       EXPECT_EQ(none.exit_code, 2) << verb << filter.first;
       EXPECT_THAT(none.out, IsEmpty());
-      EXPECT_THAT(none.err, HasSubstr("holds no such profiles"));
+      EXPECT_THAT(
+          Unwrapped(none.err),
+          HasSubstr(absl::StrCat("p.sqlite holds no profiles of ", filter.first, " ", filter.second,
+                                 "; it has environment 1; mesh x=4; kinds "
+                                 "reshard, segment; 2 programs, 1 profile that failed; "
+                                 "last measured 20")));
     }
     const RunResult malformed = RunMeshwright({"db", verb, path, "--mesh", "4x"});
     EXPECT_EQ(malformed.exit_code, 2);
@@ -129,10 +141,14 @@ TEST(DbCommand, MergesAndPrunes) {
   const RunResult nothing = RunMeshwright({"db", "prune", c});
   EXPECT_EQ(nothing.exit_code, 2);
   EXPECT_THAT(nothing.err, HasSubstr("say what to remove"));
-  EXPECT_EQ(RunMeshwright({"db", "prune", c, "--older-than", "1d"}).out, "removed 0 profiles\n");
+  const RunResult old = RunMeshwright({"db", "prune", c, "--older-than", "1d", "--mesh", "4"});
+  EXPECT_EQ(old.exit_code, 2);
+  EXPECT_THAT(Unwrapped(old.err),
+              HasSubstr("holds no profiles of --mesh 4 --older-than 1d; it has"));
   EXPECT_EQ(RunMeshwright({"db", "prune", c, "--failed"}).out, "removed 1 profile\n");
   EXPECT_EQ(RunMeshwright({"db", "prune", c, "--environment", "1"}).out, "removed 3 profiles\n");
   EXPECT_EQ(RunMeshwright({"db", "list", c}).out, "no measurements\n");
+  EXPECT_THAT(RunMeshwright({"db", "prune", c, "--failed"}).err, HasSubstr("no measurements"));
 }
 
 TEST(DbCommand, RefusesBadInput) {

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/base/status.h"
 #include "meshwright/cli/message.h"
@@ -40,7 +41,24 @@ struct DbCommand {
     }
     if (!kind.empty()) filter.kind = kind;
     if (failed) filter.measured = false;
+    if (!older_than.empty()) {
+      const absl::StatusOr<double> age = ParseDuration(older_than);
+      if (!age.ok())
+        return absl::InvalidArgumentError(absl::StrCat("--older-than: ", age.status().message()));
+      filter.older_than = static_cast<int64_t>(std::time(nullptr)) - static_cast<int64_t>(*age);
+    }
     return filter;
+  }
+  // As the user gave it; empty: there is none.
+  std::string FilterText() const {
+    std::vector<std::string> words;
+    if (!program.empty()) words.push_back(absl::StrCat("program ", program));
+    if (environment > 0) words.push_back(absl::StrCat("--environment ", environment));
+    if (!mesh.empty()) words.push_back(absl::StrCat("--mesh ", mesh));
+    if (!kind.empty()) words.push_back(absl::StrCat("--kind ", kind));
+    if (failed) words.emplace_back("--failed");
+    if (!older_than.empty()) words.push_back(absl::StrCat("--older-than ", older_than));
+    return absl::StrJoin(words, " ");
   }
 };
 
@@ -50,6 +68,7 @@ struct Contents {
   std::vector<Profile> profiles;
 };
 
+// Error: a filter means nothing of what there is.
 absl::StatusOr<Contents> ReadContents(const DbCommand& command) {
   MW_ASSIGN_OR_RETURN(const ProfileFilter filter, command.Filter());
   MW_ASSIGN_OR_RETURN(const ProfileDatabase database,
@@ -57,11 +76,12 @@ absl::StatusOr<Contents> ReadContents(const DbCommand& command) {
   Contents contents;
   MW_ASSIGN_OR_RETURN(contents.profiles, database.Find(filter));
   MW_ASSIGN_OR_RETURN(std::vector<StoredEnvironment> all, database.Environments());
-  if (contents.profiles.empty() && !all.empty()) {
-    return absl::NotFoundError(absl::StrCat(command.file,
-                                            " holds no such profiles; `meshwright db "
-                                            "list ",
-                                            command.file, "` says what there is"));
+  if (const std::string what = command.FilterText(); contents.profiles.empty() && !what.empty()) {
+    MW_ASSIGN_OR_RETURN(const std::vector<Profile> there, database.Find({}));
+    return absl::NotFoundError(there.empty()
+                                   ? absl::StrCat(command.file, " holds no measurements")
+                                   : absl::StrCat(command.file, " holds no profiles of ", what,
+                                                  "; it has ", ContentsText(there)));
   }
   for (StoredEnvironment& e : all) {
     if (std::any_of(contents.profiles.begin(), contents.profiles.end(),
@@ -106,21 +126,13 @@ absl::Status RunDbMerge(const DbCommand& command) {
 }
 
 absl::Status RunDbPrune(const DbCommand& command) {
-  MW_ASSIGN_OR_RETURN(ProfileFilter filter, command.Filter());
-  if (!command.older_than.empty()) {
-    const absl::StatusOr<double> age = ParseDuration(command.older_than);
-    if (!age.ok())
-      return absl::InvalidArgumentError(absl::StrCat("--older-than: ", age.status().message()));
-    filter.older_than = static_cast<int64_t>(std::time(nullptr)) - static_cast<int64_t>(*age);
-  }
-  const bool all = filter.program.empty() && !filter.environment && !filter.mesh && !filter.kind &&
-                   !filter.measured && !filter.older_than;
-  if (all) {
+  if (command.FilterText().empty()) {
     return absl::InvalidArgumentError(
         "say what to remove: --environment, --program, --mesh, --kind, --failed, --older-than");
   }
-  // Opening to read first: pruning makes no files.
-  MW_RETURN_IF_ERROR(ProfileDatabase::Open(command.file, ProfileDatabase::Access::kRead).status());
+  MW_ASSIGN_OR_RETURN(const ProfileFilter filter, command.Filter());
+  // Reading first: pruning makes no files, and nothing to remove is an error.
+  MW_RETURN_IF_ERROR(ReadContents(command).status());
   MW_ASSIGN_OR_RETURN(ProfileDatabase database,
                       ProfileDatabase::Open(command.file, ProfileDatabase::Access::kWrite));
   MW_ASSIGN_OR_RETURN(const int64_t removed, database.Prune(filter));

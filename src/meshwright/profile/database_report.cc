@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "meshwright/base/columns.h"
 #include "meshwright/base/counted.h"
@@ -92,6 +94,27 @@ std::string DatabaseTable(const std::vector<StoredEnvironment>& environments,
     absl::StrAppend(&text, Columns(std::move(rows), {false, false, true, true, true, false}));
   }
   return text;
+}
+
+std::string ContentsText(const std::vector<Profile>& profiles) {
+  std::set<std::string> environments, meshes, kinds, programs, days;
+  int64_t failed = 0;
+  for (const Profile& profile : profiles) {
+    environments.insert(absl::StrCat(profile.environment));
+    meshes.insert(profile.key.mesh);
+    kinds.insert(ProfileKind(profile.key));
+    programs.insert(profile.key.program);
+    days.insert(DayText(profile.latest_unix_seconds()));
+    failed += profile.Pooled().status != MeasurementStatus::kMeasured;
+  }
+  const auto named = [](const char* one, const char* several, const std::set<std::string>& names) {
+    return absl::StrCat(names.size() == 1 ? one : several, " ", absl::StrJoin(names, ", "));
+  };
+  return absl::StrCat(named("environment", "environments", environments), "; ",
+                      named("mesh", "meshes", meshes), "; ", named("kind", "kinds", kinds), "; ",
+                      Counted(programs.size(), "program"), ", ", Counted(failed, "profile"),
+                      " that failed; last measured ", *days.begin(),
+                      days.size() > 1 ? absl::StrCat(" to ", *days.rbegin()) : "");
 }
 
 std::string ProfilesTable(const std::vector<Profile>& profiles) {

@@ -13,6 +13,9 @@ namespace meshwright {
 // Environments, and for each kind of program on each mesh how many profiles there are.
 std::string DatabaseTable(const std::vector<StoredEnvironment>& environments,
                           const std::vector<Profile>& profiles);
+// What filters may ask for, of one profile or more: "environment 1; meshes x=2, x=4; kinds reshard,
+// segment; 3 programs, 1 profile that failed; last measured 2026-11-02 to 2026-11-29".
+std::string ContentsText(const std::vector<Profile>& profiles);
 // Every profile: program, choice, what was measured.
 std::string ProfilesTable(const std::vector<Profile>& profiles);
 
