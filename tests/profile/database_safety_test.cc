@@ -13,13 +13,13 @@
 #include <set>
 #include <thread>
 
-#include "absl/cleanup/cleanup.h"
 #include "meshwright/base/file.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/profile/database.h"
 #include "meshwright/profile/merge_databases.h"
 #include "meshwright/profile/stored_runs.h"
 #include "meshwright/profile/write_ahead_log.h"
+#include "tests/profile/without_rights.h"
 
 // What is never lost, mixed up or changed without a word.
 
@@ -292,16 +292,7 @@ TEST_F(DatabaseSafety, ReadsALogInAFolderThatCannotBeWritten) {
   const std::string path = KilledWithALog("a.sqlite", 2, 3);
   std::filesystem::remove(path + "-shm");
   const std::set<std::string> names = Names();
-  for (const std::string& name : names) {
-    std::filesystem::permissions(folder_ / name, std::filesystem::perms{0444});
-  }
-  std::filesystem::permissions(folder_, std::filesystem::perms{0555});
-  constexpr uid_t kNobody = 65534;
-  const bool superuser = geteuid() == 0;
-  if (superuser) ASSERT_EQ(setresuid(kNobody, kNobody, 0), 0);
-  const absl::Cleanup back = [superuser] {
-    if (superuser) EXPECT_EQ(setresuid(0, 0, 0), 0);
-  };
+  const WithoutRights without_rights(folder_);
   const auto database = ProfileDatabase::Open(path, Access::kRead);
   ASSERT_TRUE(database.ok()) << database.status();
   EXPECT_EQ(database->Find({})->size(), 5U);

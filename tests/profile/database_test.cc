@@ -14,8 +14,8 @@
 #include <thread>
 #include <tuple>
 
-#include "absl/cleanup/cleanup.h"
 #include "meshwright/base/file.h"
+#include "tests/profile/without_rights.h"
 
 namespace meshwright {
 namespace {
@@ -335,15 +335,7 @@ TEST_F(Database, RefusesDamagedFiles) {
 
 TEST_F(Database, ReadsFilesThatCannotBeWritten) {
   const std::string path = Made("a.sqlite");
-  std::filesystem::permissions(path, std::filesystem::perms{0444});
-  std::filesystem::permissions(folder_, std::filesystem::perms{0555});
-  // The superuser may write everything.
-  constexpr uid_t kNobody = 65534;
-  const bool superuser = geteuid() == 0;
-  if (superuser) ASSERT_EQ(setresuid(kNobody, kNobody, 0), 0);
-  const absl::Cleanup back = [superuser] {
-    if (superuser) EXPECT_EQ(setresuid(0, 0, 0), 0);
-  };
+  const WithoutRights without_rights(folder_);
   const auto read = ProfileDatabase::Open(path, Access::kRead);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->Find({})->size(), 1U);
