@@ -121,13 +121,14 @@ def test_times_of_layers(step, tmp_path):
     report = json.loads(done.stdout)
     assert report["complete"]
     header, *rows = path.read_text().splitlines()
-    assert header == "gpu,tp,micro_batch,layer_id,forward_seconds,backward_seconds"
+    names = "gpu,tp,micro_batch,layer_id,forward_seconds,backward_seconds,update_seconds"
+    assert header == names
     assert len(rows) == len(report["sequence"])
     for number, row in enumerate(rows):
-        gpu, tp, batch, layer, forward, backward = row.split(",")
+        gpu, tp, batch, layer, forward, backward, update = row.split(",")
         assert (gpu, tp, batch, layer) == ("h100-sxm", "1", "16384", str(number))
-        # The rest of the toy's 15 ms is the update.
         assert 0 < float(forward) < float(backward) < 0.015
+        assert float(forward) + float(backward) + float(update) == pytest.approx(0.015)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ struct SegmentState {
   int64_t measured = 0, failed = 0;
   int64_t too_large = 0;                // do not fit
   std::optional<PredictedChoice> best;  // the fastest that was measured
-  // The fastest with the batch whole at both borders: forward and backward phases.
+  // The fastest with the batch whole at both borders, and its phases: what is left is the update.
   double whole_seconds = std::numeric_limits<double>::infinity();
   double whole_forward = 0, whole_backward = 0;
   double best_seconds = std::numeric_limits<double>::infinity(), best_spread = 0;

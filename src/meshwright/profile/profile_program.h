@@ -36,7 +36,8 @@ absl::StatusOr<ProfileReport> ProfileProgram(const ProfileRequest& request);
 
 // The network's parts as `plan --profile` takes them (docs/heterogeneous.md), under as much tensor
 // parallelism as the mesh has devices: of each the fastest choice that was measured with the batch
-// whole at its borders. Error: there is none of some part.
+// whole at its borders; with the seconds of its update, which `plan --profile` does not read: how
+// optimizer state is kept is for a plan to choose. Error: there is none of some part.
 absl::StatusOr<std::string> LayersCsv(const ProfileReport& report);
 
 std::string ProfileTable(const ProfileReport& report);

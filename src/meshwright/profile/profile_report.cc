@@ -78,7 +78,8 @@ std::string ProfileTable(const ProfileReport& report) {
 }
 
 absl::StatusOr<std::string> LayersCsv(const ProfileReport& report) {
-  std::string text = "gpu,tp,micro_batch,layer_id,forward_seconds,backward_seconds\n";
+  std::string text =
+      "gpu,tp,micro_batch,layer_id,forward_seconds,backward_seconds,update_seconds\n";
   for (size_t p = 0; p < report.sequence.size(); ++p) {
     const SegmentProfile& segment = report.segments[static_cast<size_t>(report.sequence[p])];
     if (segment.whole_forward < 0) {
@@ -87,9 +88,9 @@ absl::StatusOr<std::string> LayersCsv(const ProfileReport& report) {
                        " no choice was measured that leaves the batch whole: give it more time, or "
                        "a mesh of 1"));
     }
-    absl::StrAppendFormat(&text, "%s,%d,%d,%d,%.9g,%.9g\n", report.environment.device_type,
+    absl::StrAppendFormat(&text, "%s,%d,%d,%d,%.9g,%.9g,%.9g\n", report.environment.device_type,
                           report.mesh_devices, report.batch_size, p, segment.whole_forward,
-                          segment.whole_backward);
+                          segment.whole_backward, segment.whole_update);
   }
   return text;
 }

@@ -312,6 +312,10 @@ class Profiler {
       if (std::isfinite(state.whole_seconds) || !segment.has_program()) {
         row.whole_forward = state.whole_forward;
         row.whole_backward = state.whole_backward;
+        row.whole_update =
+            segment.has_program()
+                ? std::max(0.0, state.whole_seconds - state.whole_forward - state.whole_backward)
+                : 0;
       }
       if (!state.best.has_value()) continue;
       row.best = state.best->key;

@@ -45,8 +45,9 @@ struct SegmentProfile {
   int64_t measured = 0, failed = 0;
   int64_t skipped = 0;    // could not be best, see `complete`
   bool complete = false;  // every choice is measured or cannot be best
-  // Seconds of the fastest with the batch whole at both borders; negative: none was measured.
-  double whole_forward = -1, whole_backward = -1;
+  // Seconds of the fastest with the batch whole at both borders, which add up to what was measured;
+  // negative: none was.
+  double whole_forward = -1, whole_backward = -1, whole_update = -1;
   // The fastest that was measured, and what was predicted for it.
   std::string best;
   double best_seconds = 0, best_spread = 0, best_predicted = 0;
