@@ -60,6 +60,30 @@ TEST(SegmentSpace, IterationsOfALoopMustChooseAlike) {
 }
 
 // Numbers of a program do not depend on the mesh or on names; those of another one differ.
+// Nothing replaces this input, and it leads to the first dimension of the output.
+TEST(SegmentSpace, WhateverCanBeTheBatchIsTakenForIt) {
+  const TestProgram program = ProgramFromText(R"(HloModule step
+ENTRY main {
+  w = f32[64,64] parameter(0)
+  s = f32[64,64] sine(w)
+  ROOT y = f32[64,64] dot(s, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+})");
+  const Mesh mesh = TestMesh("2", "2xh100-sxm");
+  const auto model = FindCostModel("calibrated")->make(mesh);
+  const auto space = SegmentSpace::Make(program.graph, mesh, *model);
+  ASSERT_TRUE(space.ok()) << space.status();
+  EXPECT_EQ((*space)->batch_size(), 64);
+  const TestProgram vectors = ProgramFromText(R"(HloModule step
+ENTRY main {
+  w = f32[64] parameter(0)
+  ROOT y = f32[] dot(w, w), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+})");
+  const auto none = SegmentSpace::Make(vectors.graph, mesh, *model);
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.status().message(),
+            "no segments without a batch: found no input that carries the batch");
+}
+
 TEST(SegmentSpace, FingerprintsAreOfTheProgram) {
   const auto a = SpaceOf("tiny_gpt.train.hlo.txt.gz", "4", "4xh100-sxm");
   const auto b = SpaceOf("tiny_gpt.train.stablehlo.mlir.gz", "2x2", "4xh100-sxm");

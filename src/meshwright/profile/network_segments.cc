@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
 #include "meshwright/cost/fusion.h"
 #include "meshwright/intra/names.h"
 
@@ -48,7 +49,14 @@ absl::StatusOr<std::unique_ptr<NetworkSegments>> CutNetwork(
     const std::vector<std::vector<std::string>>& strategies) {
   auto out = std::make_unique<NetworkSegments>();
   const std::vector<int32_t> tied = TiedParameters(graph, /*by_position=*/true);
-  MW_ASSIGN_OR_RETURN(out->batch, FindBatch(graph, tied, {}));
+  absl::StatusOr<BatchSplit> batch = FindBatch(graph, tied, {});
+  if (!batch.ok()) {
+    // Behind it stands how to name the data, which is for pipelines.
+    const absl::string_view why = batch.status().message();
+    return absl::Status(batch.status().code(), StrCat("no segments without a batch: ",
+                                                      FromAbsl(why.substr(0, why.find("; ")))));
+  }
+  out->batch = *std::move(batch);
   MW_ASSIGN_OR_RETURN(out->layers,
                       FindLayers(graph, AnalyzeFusion(graph), out->batch, tied, LayerOptions()));
   MW_ASSIGN_OR_RETURN(out->slicer, Slicer::Make(graph, out->batch, out->layers));
