@@ -75,8 +75,7 @@ absl::Status BindAndRun(const SqliteConnection& connection, std::string_view sql
 
 }  // namespace
 
-MeasuringClaims::MeasuringClaims(const ProfileDatabase& database,
-                                 const ProfileEnvironment& environment)
+MeasuringClaims::MeasuringClaims(ProfileDatabase& database, const ProfileEnvironment& environment)
     : database_(database),
       environment_(environment),
       where_(StrCat(EnvironmentText(environment), " ", environment.hosts)),
@@ -94,6 +93,8 @@ absl::StatusOr<std::vector<ClaimAnswer>> MeasuringClaims::Claim(
   for (const ProfileKey& key : keys) {
     MW_ASSIGN_OR_RETURN(answers.emplace_back(), ClaimOne(key, now, suffices));
   }
+  // What is written might make up for what was taken from the file, so that nobody notices.
+  MW_RETURN_IF_ERROR(database_.CheckInPlace());
   MW_RETURN_IF_ERROR(transaction.Commit());
   MW_RETURN_IF_ERROR(connection.EmptyLog());
   any_ = true;
@@ -147,6 +148,7 @@ absl::Status MeasuringClaims::RemoveEnded(int64_t now) const {
 
 absl::Status MeasuringClaims::Renew() {
   if (!any_ || std::chrono::steady_clock::now() - renewed_ < kRenewal) return absl::OkStatus();
+  MW_RETURN_IF_ERROR(database_.CheckInPlace());
   MW_RETURN_IF_ERROR(BindAndRun(database_.connection(),
                                 StrCat("UPDATE claim SET expires = ",
                                        std::time(nullptr) + kClaimSeconds, " WHERE owner = ?1"),
@@ -157,6 +159,7 @@ absl::Status MeasuringClaims::Renew() {
 
 absl::Status MeasuringClaims::Release() {
   if (!any_) return absl::OkStatus();
+  MW_RETURN_IF_ERROR(database_.CheckInPlace());
   MW_RETURN_IF_ERROR(
       BindAndRun(database_.connection(), "DELETE FROM claim WHERE owner = ?1", owner_));
   any_ = false;

@@ -30,13 +30,13 @@ struct ClaimAnswer {
 class MeasuringClaims {
  public:
   // `database`, which must outlive it, is open for writing.
-  MeasuringClaims(const ProfileDatabase& database, const ProfileEnvironment& environment);
+  MeasuringClaims(ProfileDatabase& database, const ProfileEnvironment& environment);
   ~MeasuringClaims();  // releases
   MeasuringClaims(const MeasuringClaims&) = delete;
   MeasuringClaims& operator=(const MeasuringClaims&) = delete;
 
   // By key. `suffices`: whether what is known of a key is enough, so that it is not claimed.
-  // Errors: of the database.
+  // Errors: of the database, ProfileDatabase::CheckInPlace.
   absl::StatusOr<std::vector<ClaimAnswer>> Claim(
       const std::vector<ProfileKey>& keys, const std::function<bool(const Profile&)>& suffices);
   // To be called often while something claimed is measured; mostly does nothing.
@@ -48,7 +48,7 @@ class MeasuringClaims {
   absl::StatusOr<ClaimAnswer> ClaimOne(const ProfileKey& key, int64_t now,
                                        const std::function<bool(const Profile&)>& suffices) const;
 
-  const ProfileDatabase& database_;
+  ProfileDatabase& database_;
   const ProfileEnvironment environment_;
   const std::string where_;  // the environment, as claims name it
   const std::string owner_;  // unique everywhere
