@@ -44,6 +44,12 @@ def data() -> Path:
     return DATA
 
 
+@pytest.fixture
+def step() -> Path:
+    """A training step, as HLO text."""
+    return DATA / "mlp_adam.train.hlo.txt"
+
+
 def mlp_step(state, x, y):
     """A layer forward and back, plain gradient descent."""
 

@@ -1,4 +1,4 @@
-"""Profiles measured by JAX on host devices: the whole path, a kill in the middle of it, processes."""
+"""Profiles measured by JAX on host devices: the whole path, a kill in the middle, processes."""
 
 import json
 import re
