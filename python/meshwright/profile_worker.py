@@ -41,8 +41,8 @@ from meshwright import _devices, errors
 
 _LONGEST_ERROR = 300
 # How collectives and JAX's coordination service name what becomes of those who wait for a process
-# that is gone, or that does not answer.
-_GONE = ("DEADLINE_EXCEEDED", "UNAVAILABLE", "Gloo", "oordination service")
+# that is gone, or that does not answer. Other errors may be the program's: then all can say so.
+_GONE = ("DEADLINE_EXCEEDED", "UNAVAILABLE")
 _EXIT_LOST = 3
 
 
