@@ -97,10 +97,12 @@ struct ProfileEnvironment {
 // What was measured: with the environment the key of a measurement in a database.
 struct ProfileKey {
   // Of a segment: 64 hexadecimal digits, of its program (operators, types, shapes, attributes and
-  // data flow; no names). Of a resharding: "reshard bf16[32,1024,2048]".
+  // data flow; no names). Of a resharding: "reshard bf16[32,1024,2048]". Of a whole step:
+  // StepProgram.
   std::string program;
-  std::string mesh;    // "x=2,y=2"
-  std::string choice;  // PredictedChoice::key; of a resharding "[x,_,_] > [_,_,_]"
+  std::string mesh;  // "x=2,y=2"
+  // PredictedChoice::key; of a resharding "[x,_,_] > [_,_,_]"; of a whole step StepChoice::plan.
+  std::string choice;
   friend bool operator==(const ProfileKey&, const ProfileKey&) = default;
 };
 

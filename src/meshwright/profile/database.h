@@ -35,7 +35,9 @@ struct ProfileRun {
 struct Profile {
   int64_t environment = 0;  // its number in this file
   ProfileKey key;
-  std::string description;       // for people: what the program is; may be empty
+  // By whoever measured it first: what the program is, for people; may be empty. Of a whole step
+  // how it is planned again, StepChoice::Way.
+  std::string description;
   std::vector<ProfileRun> runs;  // by time; at least one
 
   // All runs together: samples of those that measured are pooled, the peak is the highest of them,
