@@ -57,16 +57,16 @@ void JudgeSamples(const std::string& name, const std::function<void(const Artefa
   EXPECT_GE(exported, 50);
 }
 
-// The number behind `name = ` in TOML, `otherwise` where it is not there.
-int64_t TomlNumber(const std::string& toml, const std::string& name, int64_t otherwise) {
-  const size_t at = toml.find("\n" + name + " = ");
-  return at == std::string::npos ? otherwise : std::stoll(toml.substr(at + name.size() + 4));
+// The number behind ` name=` in Python, `otherwise` where it is not there.
+int64_t KeywordNumber(const std::string& python, const std::string& name, int64_t otherwise) {
+  const size_t at = python.find(" " + name + "=");
+  return at == std::string::npos ? otherwise : std::stoll(python.substr(at + name.size() + 2));
 }
 
 TEST(TorchtitanPlans, ObeyTheRules) {
   JudgeSamples("torchtitan", [](const Artefacts& files) {
-    const std::string toml = ContentsOf(files, "torchtitan.toml");
-    const auto number = [&](const char* name) { return TomlNumber(toml, name, 1); };
+    const std::string python = ContentsOf(files, "meshwright_config.py");
+    const auto number = [&](const char* name) { return KeywordNumber(python, name, 1); };
     const int64_t replicas = number("data_parallel_replicate_degree"),
                   shard = number("data_parallel_shard_degree"),
                   tp = number("tensor_parallel_degree"), cp = number("context_parallel_degree"),
@@ -82,7 +82,7 @@ TEST(TorchtitanPlans, ObeyTheRules) {
     const int64_t stages = (layers + per_stage - 1) / per_stage;
     EXPECT_EQ(stages % pp, 0);
     EXPECT_LE(stages, layers);
-    const bool many = toml.find("\"Interleaved1F1B\"") != std::string::npos;
+    const bool many = python.find("\"Interleaved1F1B\"") != std::string::npos;
     EXPECT_EQ(stages / pp > 1, many);
     EXPECT_EQ(local % number("pipeline_parallel_microbatch_size"), 0);
     EXPECT_GE(local / number("pipeline_parallel_microbatch_size"), pp);

@@ -61,9 +61,23 @@ TEST(Torchtitan, SaysTheSameInBothForms) {
   EXPECT_THAT(toml, HasSubstr("pipeline_parallel_layers_per_stage = 10"));
   EXPECT_THAT(toml, HasSubstr("local_batch_size = 16\nglobal_batch_size = 128\nseq_len = 2048"));
   EXPECT_THAT(python, HasSubstr("num_pp_microbatches=16"));
+  EXPECT_THAT(python, HasSubstr("pipeline_parallel_microbatch_size=1"));
+  EXPECT_THAT(python, HasSubstr("disable_cuda_graphs=True"));
+  EXPECT_THAT(python, HasSubstr("local_batch_size=16,\n            global_batch_size=128,\n"
+                                "            seq_len=2048"));
   EXPECT_THAT(python, HasSubstr("num_tokens_per_microbatch_per_dp_rank=2048"));
   EXPECT_THAT(python, HasSubstr("num_tokens_per_train_step=262144"));
   EXPECT_THAT(python, HasSubstr("config.activation_checkpoint = FullAC.Config()"));
+}
+
+TEST(Torchtitan, WritesNoTomlOfWhatItsVersionsCannot) {
+  const Plan plan = SamplePlanOf({.fixes = "tp=2,sp=off,cp=1,pp=1,zero=2"});
+  const absl::StatusOr<Artefacts> files = ExportTo("torchtitan", plan, CompleteOptions());
+  ASSERT_TRUE(files.ok()) << files.status();
+  for (const Artefact& file : *files) EXPECT_NE(file.name, "torchtitan.toml");
+  EXPECT_THAT(ContentsOf(*files, "launch.sh"), HasSubstr("needs torchtitan 0.3 or later"));
+  EXPECT_THAT(ContentsOf(*files, "meshwright_config.py"),
+              HasSubstr("enable_sequence_parallel=False"));
 }
 
 TEST(Torchtitan, RefusesWithItsRules) {

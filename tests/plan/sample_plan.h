@@ -24,7 +24,8 @@ inline Plan SamplePlan() {
                   12.5,
                   3,
                   18446744073709551615u,
-                  {"p[0]=[x,_]"}};
+                  {"p[0]=[x,_]"},
+                  {}};
   plan.cluster = {"8xh100-sxm", {{"h100-sxm", 1, 8, int64_t{80} << 30}}};
   plan.mesh = {{"x", 2}, {"y", 4}};
   plan.objective_seconds = 0.1;

@@ -1,4 +1,4 @@
-// torchtitan, in both of its forms: the TOML file that it read until 23 February 2026
+// torchtitan, in both of its forms: the TOML file that it read until 0.2
 // (torchtitan/config/job_config.py), and a Python module with a function that returns a
 // Trainer.Config (--module, --config; torchtitan/config/manager.py and parallelism.py as of August
 // 2026). docs/export.md has the rules.
@@ -157,9 +157,12 @@ void CheckTitanConfiguration(const ModelLaunch& launch, const Configuration& c,
   findings.Require(c.cp == 1 || launch.workload.sequence % (2 * c.cp) == 0,
                    "context parallel: 2 x cp ", c.cp, " must divide the sequence of ",
                    launch.workload.sequence, " tokens");
-  findings.Require(!c.sequence_parallel || launch.workload.sequence % (c.tp * c.cp) == 0,
-                   "tensor parallel: with sequence parallelism tp ", c.tp, " x cp ", c.cp,
-                   " must divide the sequence of ", launch.workload.sequence, " tokens");
+  // trainer.py: each GPU's two parts of a ring are divided again.
+  const int64_t parts = c.tp * (c.cp > 1 ? 2 * c.cp : 1);
+  findings.Require(!c.sequence_parallel || launch.workload.sequence % parts == 0,
+                   "tensor parallel: with sequence parallelism ", parts, " parts (tp ", c.tp,
+                   c.cp > 1 ? absl::StrCat(" x 2 x cp ", c.cp) : "",
+                   ") must divide the sequence of ", launch.workload.sequence, " tokens");
   CheckTitanSharding(c, findings);
   CheckTitanPipeline(launch, c, findings);
   findings.Require(c.etp == 1, "expert parallel: experts are not split, so etp ", c.etp,
@@ -189,28 +192,33 @@ std::string_view RecomputeMode(Recompute recompute) {
   return "";
 }
 
+/// Sequences that a rank takes at once: a pipeline takes all of a step and splits them itself.
+int64_t LocalBatch(const ModelLaunch& launch) {
+  const Configuration& c = launch.configuration;
+  return c.pp > 1 ? c.micro_batch * launch.MicroBatches(c) : c.micro_batch;
+}
+
+/// Versions with TOML split sequences wherever they split tensors.
+bool TomlCanExpress(const Configuration& c) { return c.tp == 1 || c.sequence_parallel; }
+
 std::string TitanToml(const ModelLaunch& launch, const Flavor& flavor,
                       const ExportOptions& options) {
   const Configuration& c = launch.configuration;
-  const int64_t micro_batches = launch.MicroBatches(c);
   std::string text = absl::StrCat(
       "# ", CommentText(launch.model.name), ", ", transformer::ConfigurationText(c),
-      ".\n# For torchtitan before 23 February 2026; later versions read meshwright_config.py.\n"
+      ".\n# For torchtitan 0.2 and earlier; 0.3 and later read meshwright_config.py.\n"
       "# launch.sh gives the tokenizer, the steps and the learning rate.\n\n"
       "[job]\ndump_folder = \"./outputs\"\ndescription = ",
       QuotedString(absl::StrCat(launch.model.name, " ", transformer::ConfigurationText(c))),
       "\n\n[metrics]\nlog_freq = 1\n\n[model]\nname = \"", flavor.module, "\"\nflavor = \"",
-      flavor.flavor, "\"\n\n[optimizer]\nname = \"AdamW\"\n\n[training]\nlocal_batch_size = ",
-      c.pp > 1 ? c.micro_batch * micro_batches : c.micro_batch,
+      flavor.flavor,
+      "\"\n\n[optimizer]\nname = \"AdamW\"\n\n[training]\nlocal_batch_size = ", LocalBatch(launch),
       "\nglobal_batch_size = ", launch.workload.global_batch,
       "\nseq_len = ", launch.workload.sequence, "\nmax_norm = 1.0\ndataset = \"c4\"\n");
   StrAppend(&text, "\n[parallelism]\ndata_parallel_replicate_degree = ", c.dp / TitanShard(c),
             "\ndata_parallel_shard_degree = ", TitanShard(c), "\nfsdp_reshard_after_forward = \"",
             c.zero == 3 ? "always" : "never", "\"\ntensor_parallel_degree = ", c.tp,
             "\ncontext_parallel_degree = ", c.cp, "\npipeline_parallel_degree = ", c.pp, "\n");
-  if (c.tp > 1 && !c.sequence_parallel) {
-    absl::StrAppend(&text, "enable_sequence_parallel = false\n");
-  }
   if (c.pp > 1) {
     const TitanSplit split = TitanSplitOf(launch.model, c);
     absl::StrAppend(&text, "pipeline_parallel_schedule = \"",
@@ -235,12 +243,10 @@ std::string TitanToml(const ModelLaunch& launch, const Flavor& flavor,
 std::string TitanPython(const ModelLaunch& launch, const Flavor& flavor,
                         const ExportOptions& options) {
   const Configuration& c = launch.configuration;
-  const int64_t micro_batches = launch.MicroBatches(c);
   const int64_t sequence = launch.workload.sequence;
   std::string text =
       absl::StrCat("# ", CommentText(launch.model.name), ", ", transformer::ConfigurationText(c),
-                   ".\n# For torchtitan from August 2026; versions before 23 February 2026 read "
-                   "torchtitan.toml.\n"
+                   ".\n# For torchtitan from 0.3 on; 0.2 and earlier read torchtitan.toml.\n"
                    "# --module meshwright_config --config meshwright\n\n"
                    "import os\n\n"
                    "from torchtitan.components.optimizer import default_adamw\n"
@@ -259,15 +265,28 @@ def put(section, **values):
 def meshwright():
     config = config_registry.)",
                    flavor.function, R"(()
-    put(
-        config.training,
-        num_tokens_per_microbatch_per_dp_rank=)",
-                   c.micro_batch * sequence, R"(,
-        num_tokens_per_train_step=)",
-                   launch.workload.global_batch * sequence, R"(,
-        max_context_length=)",
+    if hasattr(config.training, "local_batch_size"):
+        # 0.3 counts sequences.
+        put(
+            config.training,
+            local_batch_size=)",
+                   LocalBatch(launch), R"(,
+            global_batch_size=)",
+                   launch.workload.global_batch, R"(,
+            seq_len=)",
                    sequence, R"(,
-    )
+        )
+    else:
+        # After 0.3 tokens are counted.
+        put(
+            config.training,
+            num_tokens_per_microbatch_per_dp_rank=)",
+                   c.micro_batch * sequence, R"(,
+            num_tokens_per_train_step=)",
+                   launch.workload.global_batch * sequence, R"(,
+            max_context_length=)",
+                   sequence, R"(,
+        )
     put(
         config.parallelism,
         data_parallel_replicate_degree=)",
@@ -290,10 +309,25 @@ def meshwright():
                     c.virtual_stages > 1 ? "Interleaved1F1B" : "1F1B",
                     "\",\n        pipeline_parallel_layers_per_stage=", split.layers_per_stage,
                     ",\n        pipeline_parallel_first_stage_less_layers=", split.first_less,
-                    ",\n        pipeline_parallel_last_stage_less_layers=", split.last_less,
-                    ",\n        num_pp_microbatches=", micro_batches, ",\n");
+                    ",\n        pipeline_parallel_last_stage_less_layers=", split.last_less, ",\n");
   }
-  absl::StrAppend(&text, "        expert_parallel_degree=", c.ep, ",\n    )\n",
+  absl::StrAppend(&text, "        expert_parallel_degree=", c.ep, ",\n    )\n");
+  if (c.pp > 1) {
+    absl::StrAppend(&text,
+                    R"(    if hasattr(config.parallelism, "pipeline_parallel_microbatch_size"):
+        put(config.parallelism, pipeline_parallel_microbatch_size=)",
+                    c.micro_batch, R"()
+    else:
+        put(config.parallelism, num_pp_microbatches=)",
+                    launch.MicroBatches(c), ")\n");
+  }
+  if (c.pp > 1 || c.ep > 1) {
+    // 0.3's trainer.py refuses CUDA graphs with a pipeline and with the usual exchange of experts.
+    absl::StrAppend(&text, R"(    if hasattr(config.training, "disable_cuda_graphs"):
+        put(config.training, disable_cuda_graphs=True)
+)");
+  }
+  absl::StrAppend(&text,
                   "    config.optimizer = default_adamw(lr=float(os.environ[\"LEARNING_RATE\"]))\n"
                   "    config.activation_checkpoint = ",
                   c.recompute == Recompute::kFull        ? "FullAC.Config()"
@@ -307,7 +341,7 @@ def meshwright():
   return absl::StrCat(text, "    return config\n");
 }
 
-std::string TitanSetup(const ExportOptions& options) {
+std::string TitanSetup(const Configuration& c, const ExportOptions& options) {
   std::string text =
       absl::StrCat(TrainingLength(options),
                    RequiredVariable("assets", options.tokenizer, "HF_ASSETS",
@@ -321,9 +355,14 @@ std::string TitanSetup(const ExportOptions& options) {
 export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
 arguments=(--training.steps "$steps")
 if python3 -c 'import torchtitan.config.job_config' 2>/dev/null; then
-  # Before 23 February 2026.
-  arguments+=(--job.config_file ./torchtitan.toml --optimizer.lr "$learning_rate" --model.hf_assets_path "$assets")
-else
+)",
+                  TomlCanExpress(c)
+                      ? "  # 0.2 and earlier.\n"
+                        "  arguments+=(--job.config_file ./torchtitan.toml --optimizer.lr "
+                        "\"$learning_rate\" --model.hf_assets_path \"$assets\")\n"
+                      : "  fail 'tensor parallelism without sequence parallelism needs torchtitan "
+                        "0.3 or later'\n",
+                  R"(else
   arguments+=(--module meshwright_config --config meshwright --hf_assets_path "$assets")
   export LEARNING_RATE=$learning_rate
 fi
@@ -334,10 +373,12 @@ fi
 absl::StatusOr<Artefacts> WriteTorchtitan(const ModelLaunch& launch, const ExportOptions& options) {
   const Flavor& flavor = *FlavorOf(launch.model);
   NodeLaunch node = LaunchOf(launch, "torchtitan");
-  node.setup = TitanSetup(options);
+  node.setup = TitanSetup(launch.configuration, options);
   node.torchrun = "-m torchtitan.train \"${arguments[@]}\"";
   Artefacts files = NodeLaunchFiles(node, options);
-  files.push_back({"torchtitan.toml", TitanToml(launch, flavor, options), false});
+  if (TomlCanExpress(launch.configuration)) {
+    files.push_back({"torchtitan.toml", TitanToml(launch, flavor, options), false});
+  }
   files.push_back({"meshwright_config.py", TitanPython(launch, flavor, options), false});
   return files;
 }
@@ -345,15 +386,13 @@ absl::StatusOr<Artefacts> WriteTorchtitan(const ModelLaunch& launch, const Expor
 }  // namespace
 
 ExportTarget TorchtitanTarget() {
-  return {
-      .name = "torchtitan",
-      .summary =
-          "torchtitan: the TOML of versions before 23 February 2026, and the Python of later ones",
-      .check_model = &CheckTitanModel,
-      .check_configuration = &CheckTitanConfiguration,
-      .write_model = &WriteTorchtitan,
-      .write_program = nullptr,
-      .options = {"--tokenizer", "--checkpoint", "--framework", "--steps", "--learning-rate"}};
+  return {.name = "torchtitan",
+          .summary = "torchtitan: the TOML of versions up to 0.2, and the Python of later ones",
+          .check_model = &CheckTitanModel,
+          .check_configuration = &CheckTitanConfiguration,
+          .write_model = &WriteTorchtitan,
+          .write_program = nullptr,
+          .options = {"--tokenizer", "--checkpoint", "--framework", "--steps", "--learning-rate"}};
 }
 
 }  // namespace meshwright
