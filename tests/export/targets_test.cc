@@ -163,7 +163,9 @@ TEST(Nemo, HasThePlansDegrees) {
        {"num_layers=32,", "tensor_model_parallel_size=4,", "pipeline_model_parallel_size=2,",
         "virtual_pipeline_model_parallel_size=4,", "sequence_parallel=True,",
         "use_distributed_optimizer=True,", "recompute_granularity=\"full\",", "seq_length=2048,",
-        "global_batch_size=64,", "micro_batch_size=2,", "pipeline_dtype=torch.bfloat16,"}) {
+        "global_batch_size=64,", "micro_batch_size=2,", "pipeline_dtype=torch.bfloat16,",
+        "validation=bridge.ValidationConfig(**validation)",
+        "TrainingConfig(**train, **validation)"}) {
     EXPECT_THAT(program, HasSubstr(field));
   }
 }

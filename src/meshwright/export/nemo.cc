@@ -178,6 +178,7 @@ import torch
 import torch.nn.functional as F
 from megatron.bridge.models.gpt_provider import GPTModelProvider
 from megatron.bridge.recipes.utils.optimizer_utils import distributed_fused_adam_with_cosine_annealing
+from megatron.bridge.training import config as bridge
 from megatron.bridge.training.config import (
     CheckpointConfig,
     ConfigContainer,
@@ -188,7 +189,6 @@ from megatron.bridge.training.config import (
     RNGConfig,
     TokenizerConfig,
     TrainingConfig,
-    ValidationConfig,
 )
 from megatron.bridge.training.gpt_step import forward_step
 from megatron.bridge.training.pretrain import pretrain
@@ -239,6 +239,21 @@ def tokenizer(arguments):
     return TokenizerConfig(tokenizer_type="HuggingFaceTokenizer", tokenizer_model=arguments.tokenizer)
 
 
+def training(arguments):
+    train = dict(
+        train_iters=arguments.steps,
+        global_batch_size=)",
+            launch.workload.global_batch, R"(,
+        micro_batch_size=)",
+            c.micro_batch, R"(,
+    )
+    # Nothing is validated. Up to 0.3 that is part of the training.
+    validation = dict(eval_interval=arguments.steps, eval_iters=0)
+    if hasattr(bridge, "ValidationConfig"):
+        return dict(train=TrainingConfig(**train), validation=bridge.ValidationConfig(**validation))
+    return dict(train=TrainingConfig(**train, **validation))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data-path", required=True)
@@ -257,14 +272,7 @@ def main():
             c.zero > 0 ? "True" : "False", OptimizerOffload(c), R"(
     config = ConfigContainer(
         model=model(),
-        train=TrainingConfig(
-            train_iters=arguments.steps,
-            global_batch_size=)",
-            launch.workload.global_batch, R"(,
-            micro_batch_size=)",
-            c.micro_batch, R"(,
-        ),
-        validation=ValidationConfig(eval_interval=arguments.steps, eval_iters=0),
+        **training(arguments),
         optimizer=optimizer,
         scheduler=scheduler,
         ddp=sharding(),
