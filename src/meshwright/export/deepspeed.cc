@@ -85,8 +85,11 @@ bool DeepSpeedNeedsScript(const ModelLaunch& launch, const Configuration& c) {
 std::string DeepSpeedJson(const ModelLaunch& launch) {
   const Configuration& c = launch.configuration;
   const bool half = c.precision == Precision::kFp16;
-  nlohmann::ordered_json json = {
-      {"train_batch_size", launch.workload.global_batch},
+  nlohmann::ordered_json json;
+  // AutoTP counts the GPUs of a tensor parallel group as replicas there (runtime/config.py), though
+  // they see the same data: the size of a step is left to what follows.
+  if (c.tp == 1) json["train_batch_size"] = launch.workload.global_batch;
+  json.update(nlohmann::ordered_json{
       {"train_micro_batch_size_per_gpu", c.micro_batch},
       {"gradient_accumulation_steps", launch.MicroBatches(c)},
       {"gradient_clipping", 1.0},
@@ -96,7 +99,7 @@ std::string DeepSpeedJson(const ModelLaunch& launch) {
       {"optimizer",
        // The program sets the learning rate.
        {{"type", "AdamW"}, {"params", {{"betas", {0.9, 0.95}}, {"weight_decay", 0.1}}}}},
-      {"zero_optimization", {{"stage", c.zero}}}};
+      {"zero_optimization", {{"stage", c.zero}}}});
   if (c.zero > 0) {
     json["zero_optimization"]["overlap_comm"] = true;
     json["zero_optimization"]["contiguous_gradients"] = true;

@@ -229,6 +229,8 @@ std::string TitanToml(const ModelLaunch& launch, const Flavor& flavor,
                     "\npipeline_parallel_microbatch_size = ", c.micro_batch, "\n");
   }
   if (flavor.experts > 0) absl::StrAppend(&text, "expert_parallel_degree = ", c.ep, "\n");
+  // Plans count fused kernels, in time and memory.
+  absl::StrAppend(&text, "\n[compile]\nenable = true\n");
   StrAppend(&text, "\n[activation_checkpoint]\nmode = \"", RecomputeMode(c.recompute), "\"\n");
   if (c.recompute == Recompute::kSelective)
     absl::StrAppend(&text, "selective_ac_option = \"op\"\n");
@@ -328,6 +330,7 @@ def meshwright():
 )");
   }
   absl::StrAppend(&text,
+                  "    put(config.compile, enable=True)\n"
                   "    config.optimizer = default_adamw(lr=float(os.environ[\"LEARNING_RATE\"]))\n"
                   "    config.activation_checkpoint = ",
                   c.recompute == Recompute::kFull        ? "FullAC.Config()"
