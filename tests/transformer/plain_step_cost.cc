@@ -21,6 +21,38 @@ struct PlainGroup {
   double total() const { return forward + backward + communication(); }
 };
 
+// Units of time in which a group of `groups` has nothing to do, if the forward pass of a
+// micro-batch, its gradients of inputs and those of weights take one each: by playing the schedule
+// in which gradients of inputs go first, then as many micro-batches forward as 1F1B holds, and
+// gradients of weights last (ZB-H1).
+double ZeroBubbleIdle(int64_t groups, int64_t micro_batches) {
+  // More micro-batches are computed without a gap.
+  const int64_t count = std::min(micro_batches, 2 * groups);
+  // By group and pass, when each micro-batch's result is there.
+  std::vector<std::vector<int64_t>> forward(groups), back(groups);
+  std::vector<int64_t> weights(groups);
+  const auto there = [](const std::vector<int64_t>& done, size_t i, int64_t now) {
+    return i < done.size() && done[i] <= now;
+  };
+  int64_t now = 0;
+  for (; std::any_of(weights.begin(), weights.end(), [&](int64_t w) { return w < count; }); ++now) {
+    for (int64_t g = 0; g < groups; ++g) {
+      const size_t sent = forward[g].size(), returned = back[g].size();
+      if (there(forward[g], returned, now) &&
+          (g == groups - 1 || there(back[g + 1], returned, now))) {
+        back[g].push_back(now + 1);
+      } else if (static_cast<int64_t>(sent) < count &&
+                 static_cast<int64_t>(sent - returned) < groups - g &&
+                 (g == 0 || there(forward[g - 1], sent, now))) {
+        forward[g].push_back(now + 1);
+      } else if (weights[g] < static_cast<int64_t>(returned)) {
+        ++weights[g];
+      }
+    }
+  }
+  return static_cast<double>(now - 3 * count);
+}
+
 class PlainCoster {
  public:
   PlainCoster(const Model& model, const Workload& workload, const Cluster& cluster,
@@ -337,7 +369,8 @@ double PlainCoster::DataSeconds(const PlainGroup& g) const {
            (Beside(weights, g.forward) + Beside(weights + gradients, g.backward));
   }
   return Beside(weights, g.forward + g.communication() / 3) +
-         Beside(gradients, g.backward + g.communication() * 2 / 3);
+         (c_.zero == 2 && c_.pp == 1 ? micro_batches_ : 1) *
+             Beside(gradients, g.backward + g.communication() * 2 / 3);
 }
 
 void PlainCoster::SetTime(StepTime* time) const {
@@ -354,7 +387,10 @@ void PlainCoster::SetTime(StepTime* time) const {
   time->context_communication = micro_batches_ * g.context;
   time->expert_communication = micro_batches_ * g.expert;
   const double waits = static_cast<double>(c_.pp - 1);
-  time->bubble = waits / Stages() * mean / (c_.schedule == PipelineKind::kZeroBubble ? 3.0 : 1.0);
+  time->bubble = waits / Stages() * mean;
+  if (c_.schedule == PipelineKind::kZeroBubble) {
+    time->bubble = mean / 3 * ZeroBubbleIdle(c_.pp, static_cast<int64_t>(micro_batches_));
+  }
   if (c_.pp > 1) {
     double elements = static_cast<double>(c_.micro_batch * workload_.sequence * model_.hidden) /
                       static_cast<double>(c_.cp);
@@ -393,7 +429,7 @@ StageMemory PlainCoster::Memory(int64_t position) const {
   const double all = g.parameters + g.expert_parameters;
   const auto over = [&](int least_zero) { return c_.zero < least_zero ? all : Sharded(g); };
   const bool fsdp = c_.zero == 3;
-  const double kept = fsdp && c_.pp > 1 && Replicas() > 1 ? all : 0;
+  const double kept = c_.zero > 1 && c_.pp > 1 && Replicas() > 1 ? all : 0;
   StageMemory memory;
   memory.weights = Rounded(fsdp ? 4 * over(3) + 2 * kept : 2 * all);
   memory.gradients = Rounded(4 * (over(2) + kept));

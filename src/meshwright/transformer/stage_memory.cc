@@ -1,6 +1,7 @@
 #include "meshwright/transformer/stage_memory.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace meshwright::transformer {
@@ -53,8 +54,8 @@ StageMemory MemoryOf(const Configuration& c, const Degrees& d, const GroupCost& 
   const double all = g.parameters + g.expert_parameters;
   const double sharded = d.Sharded(g);
   // ZeRO 3 keeps the f32 master copy as the weights, and gathers 2-byte copies; with a pipeline
-  // those stay, and gradients are whole until they are reduced at the end.
-  const bool whole = fsdp && c.pp > 1 && d.replicas > 1;
+  // those stay, and gradients are whole until they are reduced at the end (of ZeRO 2, too).
+  const bool whole = c.zero >= 2 && c.pp > 1 && d.replicas > 1;
   StageMemory memory;
   memory.weights = WholeBytes(fsdp ? 4 * sharded + (whole ? 2 * all : 0) : 2 * all);
   memory.gradients =
@@ -87,17 +88,20 @@ StageMemory MemoryOf(const Configuration& c, const Degrees& d, const GroupCost& 
   return memory;
 }
 
-// ZeRO 2 over all replicas takes no more than 0 and 1, and a larger group no more than a smaller.
+// Over all replicas ZeRO 1 takes no more than 0, and a larger group no more than a smaller.
 int64_t LeastBytes(const Configuration& c, const Workload& workload, const GroupCost& g,
                    int64_t position, const StateOptions& state) {
   Configuration sharded = c;
   sharded.shard = 0;
   sharded.offload_percent = sharded.offload_layers = 0;
   const Degrees degrees(sharded, workload);
-  sharded.zero = 2;
-  const int64_t gradients = MemoryOf(sharded, degrees, g, position, state).total();
-  sharded.zero = 3;
-  return std::min(gradients, MemoryOf(sharded, degrees, g, position, state).total());
+  int64_t least = std::numeric_limits<int64_t>::max();
+  // With a pipeline ZeRO 2 takes more than 1, else less.
+  for (const int zero : {c.pp > 1 ? 1 : 2, 3}) {
+    sharded.zero = zero;
+    least = std::min(least, MemoryOf(sharded, degrees, g, position, state).total());
+  }
+  return least;
 }
 
 }  // namespace meshwright::transformer

@@ -1,8 +1,9 @@
 // A step is m micro-batches through p groups of stages. The busiest group computes m times; before
 // and after it waits for the others to fill and drain: (p - 1) / v micro-batches' worth of the mean
-// group, v virtual stages each (Narayanan et al. 2021, section 2.2); zero-bubble schedules leave a
-// third of it (Qi et al. 2024, ZB-H1). Gradients are reduced beside the last backward and weights
-// gathered beside the first forward computation; with ZeRO 3 both happen beside every micro-batch.
+// group, v virtual stages each (Narayanan et al. 2021, section 2.2); zero-bubble schedules leave
+// less of it (Qi et al. 2024, ZB-H1). Gradients are reduced beside the last backward and weights
+// gathered beside the first forward computation; with ZeRO 2 gradients are reduced beside every
+// micro-batch, and with ZeRO 3 weights are gathered beside each, too.
 
 #include "meshwright/transformer/step_cost.h"
 
@@ -19,7 +20,13 @@ namespace {
 
 double Real(int64_t number) { return static_cast<double>(number); }
 
-constexpr double kZeroBubbleLeft = 1.0 / 3;
+// Of what 1F1B waits. One micro-batch goes forward and back through p groups, which leaves out the
+// gradients of weights, a third of its work; those of up to p - 1 earlier micro-batches fill gaps.
+// With p micro-batches or more that is ZB-H1's third.
+double ZeroBubbleLeft(const Degrees& d) {
+  if (d.pp == 1) return 0;
+  return (2 - (std::min(d.micro_batches, d.pp) - 1) / (d.pp - 1)) / 3;
+}
 
 // What blocks cost depends on these; placements and all else differ within a family.
 auto FamilyTuple(const Configuration& c) {
@@ -180,8 +187,10 @@ double StepCoster::Tables::DataSeconds(const Configuration& c, const Degrees& d,
     // With a pipeline weights stay gathered, and gradients are summed before they are reduced.
     return (c.pp > 1 ? 1 : d.micro_batches) * each;
   }
+  // So they are with ZeRO 2; without a pipeline each micro-batch's are added to a shard.
+  const double times = c.zero == 2 && c.pp == 1 ? d.micro_batches : 1;
   return SecondsAdded(weights, g.forward + g.communication() / 3, slow) +
-         SecondsAdded(gradients, g.backward + g.communication() * 2 / 3, slow);
+         times * SecondsAdded(gradients, g.backward + g.communication() * 2 / 3, slow);
 }
 
 double StepCoster::Tables::OptimizerSeconds(const Configuration& c, const Degrees& d,
@@ -211,7 +220,7 @@ void StepCoster::Tables::SetPipelineTime(const Configuration& c, const Degrees& 
   time->context_communication = d.micro_batches * g.context;
   time->expert_communication = d.micro_batches * g.expert;
   time->bubble = (d.pp - 1) / d.stages * pipeline.mean *
-                 (c.schedule == PipelineKind::kZeroBubble ? kZeroBubbleLeft : 1);
+                 (c.schedule == PipelineKind::kZeroBubble ? ZeroBubbleLeft(d) : 1);
   if (c.pp > 1) {
     // Between micro-batches sends go beside computation; while filling and draining all wait.
     const double between =

@@ -235,7 +235,8 @@ DeviceRates::DeviceRates(const DeviceType& device, const DeviceParameters& param
                          Precision precision)
     : products_16(device.PeakFlops(precision == Precision::kFp16 ? "f16" : "bf16") *
                   parameters.matmul_16),
-      attention(device.PeakFlops("f16") * parameters.attention),
+      attention(device.PeakFlops(precision == Precision::kFp16 ? "f16" : "bf16") *
+                parameters.attention),
       memory_bytes(device.memory_bytes_per_second * parameters.memory),
       half_side(parameters.half_side),
       kernel_seconds(parameters.kernel_seconds) {
