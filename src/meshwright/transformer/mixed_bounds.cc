@@ -5,24 +5,11 @@
 // stages and F at most a known share of t. A larger t costs more in these terms and lets more
 // layers lie on fast lanes, so that the least over all t counts; every stage has at least one
 // layer. Memory bounds how many layers stages hold by how many are behind them, and so have
-// micro-batches in flight.
-//
-// Turned round, a step of less than T leaves every place in the pipeline a most t: with W the work
-// and sends of a micro-batch, P and R their parts before and behind the stage, and r = (M - 1) / (w
-// + 1) rounded down,
-//
-//   P + M t,   W + (M - 1) t - u F   and, where r > 0,   W + (M - 1) t + r R - r w t
-//
-// are all less than T (mixed_schedule.h), and so are they with the stage's update and without the
-// backward part of P. So the last stages have to be quick, and the first ones less so. If the
-// stages, each lane's at the places where they have most room, have none for all layers, no plan
-// takes less than T. With fractions of layers fast lanes are best at the places with most time.
-// And layers that do not fit before or at a place lie behind it, which makes R larger, and so P.
+// micro-batches in flight. What a step of less than T leaves each place: mixed_places.cc.
 
 #include "meshwright/transformer/mixed_bounds.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -30,7 +17,6 @@ namespace meshwright::transformer {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr double kPlaceRounding = 1e-12;
 
 // Ascending, each once.
 void SortValues(std::vector<double>* values) {
@@ -232,163 +218,21 @@ double MixedBounds::Seconds(const StageCounts& stages, int64_t layers,
                                                      least_sends + behind.sum()));
   bound = std::max(bound, least + least_sends + behind.sum());
   // Updates that end later than the first stage's.
-  const size_t longest = LeastEnough(stages, layers, wholes_.size(), most_of_whole_);
+  const size_t longest = LeastLongest(stages, layers);
   const double forward = least_forward_share_ * work + least_sends / 2;
   const double ends = std::max(longest < wholes_.size() ? wholes_[longest] : kNever,
                                behind.stages() > 0 ? forward + behind.end_seconds() : 0);
   return std::max(bound + end, ends + costs_.fixed_seconds());
 }
 
-int64_t MixedBounds::MostLayers(size_t lane, const Place& place) const {
-  const LeastStage& least = least_[lane];
-  int64_t low = 0, high = costs_.layers();
-  while (low < high) {
-    const int64_t n = (low + high + 1) / 2;
-    bool fits = least.both[n] <= place.both;
-    for (const Place::Whole& whole : place.whole) {
-      fits = fits && whole.factor * least.both[n] + least.update[n] <= whole.limit;
-    }
-    if (fits) {
-      low = n;
-    } else {
-      high = n - 1;
-    }
-  }
-  return low;
-}
-
-bool MixedBounds::HaveRoom(const StageCounts& stages, int64_t layers, int64_t behind) const {
-  const int64_t open = static_cast<int64_t>(places_.size()), most = costs_.layers();
-  longest_.clear();
-  for (Place& place : places_) {
-    longest_.push_back(place.both);
-    place.most_layers = 0;
-  }
-  std::sort(longest_.begin(), longest_.end(), std::greater<>());
-  int64_t each = 0, any = 0;
-  double fractions = 0;
-  size_t next = 0;
-  for (const size_t lane : fastest_) {
-    const int64_t count = stages[lane];
-    if (count == 0) continue;
-    room_.clear();
-    for (int64_t i = 0; i < open; ++i) {
-      const int64_t at = std::min(most - 1, behind + i);
-      room_.push_back(
-          std::min(MostLayers(lane, places_[i]), held_[lane][at + 1] - held_[lane][at]));
-      places_[i].most_layers = std::max(places_[i].most_layers, room_.back());
-    }
-    std::nth_element(room_.begin(), room_.begin() + (count - 1), room_.end(), std::greater<>());
-    each += std::accumulate(room_.begin(), room_.begin() + count, int64_t{0});
-    for (int64_t i = 0; i < count; ++i) fractions += longest_[next++] / least_layer_[lane];
-  }
-  for (const Place& place : places_) {
-    if (place.most_layers == 0) return false;
-    any += place.most_layers;
-  }
-  constexpr double kAlmost = 1 - 1e-9;
-  return each >= layers && any >= layers && fractions >= static_cast<double>(layers) * kAlmost;
-}
-
-void MixedBounds::SetPlaces(int64_t layers, const PipelineBound& behind, double work,
-                            double cutoff) const {
-  const int64_t open = static_cast<int64_t>(places_.size());
-  const double tied = costs_.LeastTied(open + behind.stages());
-  const double end = cutoff - costs_.fixed_seconds(), limit = end - least_update_ - tied;
-  const double micro_batches = static_cast<double>(costs_.micro_batches());
-  const double send = costs_.least_send();
-  int64_t last = 0,
-          first = 0;  // layers that places behind this one can have, and with those before
-  for (const Place& place : places_) first += place.most_layers;
-  for (int64_t i = 0; i < open; ++i) {
-    Place& place = places_[i];
-    const int64_t w = behind.stages() + i, rounds = (costs_.micro_batches() - 1) / (w + 1);
-    const int64_t layers_behind = std::max(i, layers - first);
-    last += place.most_layers;
-    first -= place.most_layers;
-    const int64_t layers_before = std::max(open - 1 - i, layers - last);
-    const double before = static_cast<double>(open - 1 - i);
-    const double passes = least_work_[layers_before];
-    const double rest = behind.sum() + least_work_[layers] - least_work_[layers - layers_behind] +
-                        2 * send * static_cast<double>(behind.stages() > 0 ? i + 1 : i);
-    const double less = std::min(static_cast<double>(w), micro_batches - 1) * forward_share_;
-    const double turns = static_cast<double>(rounds), pairs = static_cast<double>(rounds * w);
-    const auto at_most = [&](double factor, double seconds) {
-      if (factor > 0) place.both = std::min(place.both, seconds / factor);
-    };
-    place.both = (limit - passes - 2 * send * before) / micro_batches;
-    at_most(micro_batches - 1 - less, limit - work);
-    if (rounds > 0) {
-      at_most(micro_batches - 1 - static_cast<double>(w), limit - work - rest);
-      at_most(micro_batches - 1 - pairs, limit - work - turns * rest);
-    }
-    place.both *= 1 + kPlaceRounding;
-    // The first stage has nothing before it, and all but itself behind.
-    const bool is_first = i + 1 == open;
-    const double ends =
-        (end - least_forward_share_ * passes - send * before - (is_first ? tied : 0)) *
-        (1 + kPlaceRounding);
-    place.whole = {{{micro_batches, ends},
-                    {micro_batches - less, ends - rest},
-                    {micro_batches - pairs, ends - (rounds > 0 ? turns + 1 : 1) * rest}}};
-    if (rounds == 0) place.whole[2] = place.whole[1];
-    if (is_first) {
-      place.whole[1] = {micro_batches - 1 - less, ends - work};
-      if (rounds > 0) place.whole[2] = {micro_batches - 1 - pairs, ends - work - turns * rest};
-    }
-  }
-}
-
-bool MixedBounds::MayBeat(const StageCounts& stages, int64_t layers, const PipelineBound& behind,
-                          double cutoff) const {
-  constexpr int kRounds = 4;
-  cutoff *= 1 + kPlaceRounding;
-  if (Seconds(stages, layers, behind) >= cutoff) return false;
-  const int64_t open = std::accumulate(stages.begin(), stages.end(), int64_t{0});
-  if (open == 0 || cutoff == kNever) return true;
-  const double sends = LeastSends(stages, open, behind.stages() > 0) + behind.sum();
-  places_.assign(open, Place{kNever, {}, layers});
-  double longest = kNever;
-  int64_t before = -1;
-  // Shorter stages make for more work on slow lanes, and for more of it elsewhere.
-  for (int round = 0; round < kRounds; ++round) {
-    const auto value = std::upper_bound(values_.begin(), values_.end(), longest);
-    if (value == values_.begin()) return false;
-    const double work = sends + std::max(least_work_[layers],
-                                         LeastSum(stages, layers, value - values_.begin() - 1));
-    if (work >= cutoff) return false;
-    SetPlaces(layers, behind, work, cutoff);
-    if (!HaveRoom(stages, layers, behind.stages())) return false;
-    longest = 0;
-    int64_t room = 0;
-    for (const Place& place : places_) {
-      longest = std::max(longest, place.both);
-      room += place.most_layers;
-    }
-    if (room == before) break;
-    before = room;
-  }
-  return true;
-}
-
-double MixedBounds::Tightened(const StageCounts& stages, double most) const {
-  constexpr int kHalvings = 12;
-  const PipelineBound none(costs_.micro_batches());
-  double low = Seconds(stages), high = most;
-  if (low >= high || !MayBeat(stages, costs_.layers(), none, high)) return std::max(low, high);
-  for (int i = 0; i < kHalvings; ++i) {
-    const double middle = (low + high) / 2;
-    (MayBeat(stages, costs_.layers(), none, middle) ? high : low) = middle;
-  }
-  return low;
-}
-
 double MixedBounds::Estimate(const StageCounts& stages) const {
   const size_t slowest = LeastSlowest(stages, costs_.layers());
   if (slowest == values_.size()) return kNever;
   const int64_t count = std::accumulate(stages.begin(), stages.end(), int64_t{0});
+  const size_t longest = LeastLongest(stages, costs_.layers());
+  if (longest == wholes_.size()) return kNever;
   // As if all stages were like the slowest.
-  return static_cast<double>(costs_.micro_batches() + count - 1) * values_[slowest];
+  return wholes_[longest] + static_cast<double>(count - 1) * values_[slowest];
 }
 
 }  // namespace meshwright::transformer

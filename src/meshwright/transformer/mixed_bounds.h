@@ -1,6 +1,7 @@
 #ifndef MESHWRIGHT_TRANSFORMER_MIXED_BOUNDS_H_
 #define MESHWRIGHT_TRANSFORMER_MIXED_BOUNDS_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -12,6 +13,24 @@ namespace meshwright::transformer {
 
 // Stages on each lane; 0 beyond those of the family.
 using StageCounts = std::array<int32_t, kMostMixedLanes>;
+
+// What a place in the pipeline leaves a stage that takes t for both passes and u to update: t at
+// most `both`, and factor t + u at most `limit` for each of `whole`.
+struct MixedPlace {
+  struct Whole {
+    double factor, limit;
+  };
+  double both = 0;
+  std::array<Whole, 3> whole = {};
+  int64_t most_layers = 0;  // of a stage of any lane that is open
+
+  bool Takes(double seconds, double update) const {
+    return seconds <= both && std::all_of(whole.begin(), whole.end(), [&](const Whole& one) {
+             return one.factor * seconds + update <= one.limit;
+           });
+  }
+  bool Takes(const MixedCell& cell) const { return Takes(cell.both(), cell.update); }
+};
 
 // Lower bounds on plans of one family, by how many stages lie on each lane.
 class MixedBounds {
@@ -30,6 +49,12 @@ class MixedBounds {
   // for all layers if each keeps to what its place in the pipeline leaves it. Slower than Seconds.
   bool MayBeat(const StageCounts& stages, int64_t layers, const PipelineBound& behind,
                double cutoff) const;
+  // By number of stages behind, what places leave in plans with exactly `stages` stages that take
+  // less than `cutoff`, a finite number; null if there are none.
+  const std::vector<MixedPlace>* Places(const StageCounts& stages, double cutoff) const {
+    const PipelineBound none(costs_.micro_batches());
+    return MayBeat(stages, costs_.layers(), none, cutoff) ? &places_ : nullptr;
+  }
   // What plans with exactly `stages` stages take at least, up to `most`, by that.
   double Tightened(const StageCounts& stages, double most) const;
   // About what such a plan takes; the smallest is the most promising.
@@ -62,29 +87,27 @@ class MixedBounds {
   // values.size() if none does.
   size_t LeastEnough(const StageCounts& stages, int64_t layers, size_t values,
                      const std::vector<std::vector<int32_t>>& most_layers) const;
+  // ... of passes of all micro-batches and the update.
+  size_t LeastLongest(const StageCounts& stages, int64_t layers) const {
+    return LeastEnough(stages, layers, wholes_.size(), most_of_whole_);
+  }
   // Least sum of both passes of `layers` layers on `stages` stages, none of which takes more than
   // the value.
   double LeastSum(const StageCounts& stages, int64_t layers, size_t value) const;
   // Of sends between `open` open stages, and to the first of `decided` others.
   double LeastSends(const StageCounts& stages, int64_t open, bool decided) const;
 
-  // What a place in the pipeline leaves a stage that takes t for both passes and u to update: t at
-  // most `both`, and factor t + u at most `limit` for each of `whole`.
-  struct Place {
-    struct Whole {
-      double factor, limit;
-    };
-    double both = 0;
-    std::array<Whole, 3> whole = {};
-    int64_t most_layers = 0;  // of a stage of any lane that is open
-  };
   // The places of open stages, the last first, for a step of less than `cutoff`; `work` is of a
   // micro-batch. Earlier values of `places_` say how many layers lie before and behind at least.
   void SetPlaces(int64_t layers, const PipelineBound& behind, double work, double cutoff) const;
   // Whether open stages at these places, before `behind` decided stages, have room for so many
   // layers.
   bool HaveRoom(const StageCounts& stages, int64_t layers, int64_t behind) const;
-  int64_t MostLayers(size_t lane, const Place& place) const;
+  // Layers of a stage of the lane that a place has room for, `behind` stages being behind it.
+  int64_t MostLayers(size_t lane, const MixedPlace& place, int64_t behind) const;
+  int64_t MostLayersAtEnds(size_t lane, int64_t i, int64_t most, int64_t layers,
+                           int64_t behind) const;
+  void FindRoom(size_t lane, int64_t layers, int64_t behind) const;
 
   const MixedCosts& costs_;
   std::vector<LeastStage> least_;        // by lane
@@ -98,7 +121,7 @@ class MixedBounds {
   std::vector<double> least_layer_;
   std::vector<size_t> fastest_;  // lanes that can be used, by least_layer_
   double forward_share_ = 0, least_forward_share_ = 1, least_update_ = 0;
-  mutable std::vector<Place> places_;  // of HaveRoom's caller
+  mutable std::vector<MixedPlace> places_;  // of HaveRoom's caller
   mutable std::vector<int64_t> room_;
   mutable std::vector<double> longest_;
 };

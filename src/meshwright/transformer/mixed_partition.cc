@@ -16,7 +16,8 @@ MixedPartitioner::MixedPartitioner(const MixedCosts& costs, const std::vector<in
       sums_((lanes.size() + 1) * (costs.layers() + 1)),
       taken_((lanes.size() + 1) * (costs.layers() + 1)) {}
 
-bool MixedPartitioner::Solve(double cap, std::vector<MixedStage>* stages, double* sum) {
+bool MixedPartitioner::Solve(const std::vector<MixedPlace>& places,
+                             std::vector<MixedStage>* stages) {
   const int64_t layers = costs_.layers(), width = layers + 1;
   const int64_t count = static_cast<int64_t>(lanes_.size());
   if (count > layers) return false;
@@ -31,7 +32,7 @@ bool MixedPartitioner::Solve(double cap, std::vector<MixedStage>* stages, double
       int32_t taken = 0;
       for (int64_t n = 1; first + n <= layers - (count - 1 - i); ++n) {
         const MixedCell& cell = costs_.Cell(lanes_[i], first, n);
-        if (cell.most_in_flight < in_flight || cell.both() > cap) break;
+        if (cell.most_in_flight < in_flight || !places[count - 1 - i].Takes(cell)) break;
         ++effort_;
         const double all = cell.both() + behind[first + n];
         if (all < best) {
@@ -43,9 +44,7 @@ bool MixedPartitioner::Solve(double cap, std::vector<MixedStage>* stages, double
       taken_[i * width + first] = taken;
     }
   }
-  *sum = sums_[0];
-  if (*sum == kNoPartition) return false;
-  if (stages == nullptr) return true;
+  if (sums_[0] == kNoPartition) return false;
   stages->clear();
   int64_t first = 0;
   for (int64_t i = 0; i < count; ++i) {

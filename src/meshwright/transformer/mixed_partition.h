@@ -4,20 +4,22 @@
 #include <cstdint>
 #include <vector>
 
+#include "meshwright/transformer/mixed_bounds.h"
 #include "meshwright/transformer/mixed_costs.h"
 
 namespace meshwright::transformer {
 
 // The layers of each stage where the lanes of all stages are decided, by dynamic programming from
-// the last stage to the first: of the partitions without a stage slower than a cap, one with the
-// least sum of both passes over all stages. What is sent does not depend on the partition.
+// the last stage to the first: of the partitions whose stages keep to what their places leave them,
+// one with the least sum of both passes over all stages. What is sent does not depend on the
+// partition.
 class MixedPartitioner {
  public:
   // Both must outlive it; `lanes` in the order of the pipeline.
   MixedPartitioner(const MixedCosts& costs, const std::vector<int32_t>& lanes);
 
-  // False if there is none. `sum` is of both passes, `stages` (may be null) receives the partition.
-  bool Solve(double cap, std::vector<MixedStage>* stages, double* sum);
+  // By number of stages behind, what a place leaves. False if there is no partition.
+  bool Solve(const std::vector<MixedPlace>& places, std::vector<MixedStage>* stages);
   int64_t effort() const { return effort_; }  // partial partitions that were looked at
 
  private:

@@ -1,7 +1,6 @@
 #include "meshwright/transformer/mixed_planner.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "meshwright/base/infinity.h"
@@ -11,7 +10,9 @@ namespace meshwright::transformer {
 namespace {
 
 constexpr int kMostOrders = 24;        // of lanes, that are tried for a state
-constexpr int kMostCaps = 6;           // on the slowest stage, of an order
+constexpr int kPartitions = 6;         // of an order, in less and less time
+constexpr int64_t kPlaceEffort = 20;   // of a place and a lane
+constexpr int kDoublings = 8;          // of an order's estimate, until there is a plan
 constexpr size_t kMostPolished = 40;   // stages of plans that single moves improve
 constexpr double kNearlyOfUse = 0.02;  // slower than the best, of orders that make others tried
 
@@ -49,31 +50,33 @@ void MixedPlanner::Plan(const MixedAtHand& family, const MixedState& state) {
 double MixedPlanner::PlanOrder(const MixedState& state, const std::vector<int32_t>& order) {
   std::vector<int32_t> lanes;
   for (const int32_t lane : order) lanes.insert(lanes.end(), state.stages[lane], lane);
-  const double count = static_cast<double>(lanes.size());
   MixedPartitioner partitioner(*at_.costs, lanes);
-  const std::vector<double>& values = at_.bounds->values();
-  double sum = 0;
-  // The least cap that can be kept.
-  size_t low = at_.bounds->LeastSlowest(state.stages, at_.costs->layers()), high = values.size();
-  while (low < high) {
-    const size_t middle = low + (high - low) / 8;
-    if (partitioner.Solve(values[middle], nullptr, &sum)) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
-  }
-  double best = kInfinity;
+  double best = kInfinity, low = state.bound;
   std::vector<MixedStage> stages, best_stages;
-  for (size_t cap = low; cap < std::min(values.size(), low + kMostCaps); ++cap) {
-    if (!partitioner.Solve(values[cap], &stages, &sum)) continue;
-    const double more = static_cast<double>(at_.costs->micro_batches() - 1) -
-                        (count - 1) * at_.bounds->forward_share();
-    if (sum + std::max(0.0, more) * values[cap] >= best) break;
+  // Plans of a step that may take less than `most`.
+  const auto plan = [&](double most) {
+    effort_ += static_cast<int64_t>(lanes.size() * order.size()) * kPlaceEffort;
+    const std::vector<MixedPlace>* const places = at_.bounds->Places(state.stages, most);
+    if (places == nullptr || !partitioner.Solve(*places, &stages)) return false;
     const double seconds = Try(at_, state, stages);
-    if (seconds >= best) continue;
-    best = seconds;
-    best_stages = stages;
+    if (seconds < best) {
+      best = seconds;
+      best_stages = stages;
+    }
+    return true;
+  };
+  const double nearly = ledger_.Cutoff(state.dollars_per_hour) / (1 - kNearlyOfUse);
+  double high = std::min(nearly, 2 * std::max(state.estimate, state.bound));
+  bool any = plan(high);
+  // Without a plan so far there may be nothing that is nearly as good as the estimate.
+  for (int i = 0; !any && high < nearly && i < kDoublings; ++i) {
+    high = std::min(nearly, 2 * high);
+    any = plan(high);
+  }
+  for (int i = 0; any && i < kPartitions; ++i) {
+    high = std::min(high, best);
+    const double middle = (low + high) / 2;
+    (plan(middle) ? high : low) = middle;
   }
   effort_ += partitioner.effort();
   if (best * (1 - kNearlyOfUse) >= ledger_.Cutoff(state.dollars_per_hour)) return best;

@@ -10,8 +10,8 @@
 namespace meshwright::transformer {
 
 // Makes good plans of a state: for orders of the lanes, the stages of each next to each other,
-// layers are dealt out by dynamic programming (mixed_partition.h) with caps on the slowest stage
-// from the least possible upwards, and the pipelines simulated.
+// layers are dealt out by dynamic programming (mixed_partition.h) within what a step of less and
+// less time leaves each place, and the pipelines simulated.
 class MixedPlanner {
  public:
   // `ledger` must outlive it.
