@@ -55,6 +55,7 @@ MixedFamilySpace::MixedFamilySpace(const MixedProblem& problem, MixedCoster& cos
   for (const int64_t tp : degrees) {
     Fixes fixed;
     fixed.tp = tp;
+    fixed.grid = false;  // tensors are cut in one dimension
     if (Allows(fixes.tp, tp) &&
         !Space(problem.model, problem.workload, tp, fixed, problem.precision)
              .AllDegrees()
