@@ -64,6 +64,13 @@ TEST(LayerProfileTest, Interpolates) {
   EXPECT_FALSE(profile->Find("h100-sxm", 1, 1).has_value());
 }
 
+TEST(LayerProfileTest, LargerMicroBatchesTakeNoLessThanTheLargestMeasured) {
+  const auto profile = LayerProfile::Parse(
+      "gpu,tp,layer_id,micro_batch,forward_seconds\nA,1,0,1,4\nA,1,0,2,3\n", "p.csv", {"any"});
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_EQ(profile->Find("A", 1, 64), (std::vector<LayerTime>{{3, 6}}));
+}
+
 TEST(LayerProfileTest, RowsOfOtherModelsAreLeftOut) {
   const std::string text =
       "model,gpu,tp,layer_id,forward_seconds\n"
@@ -95,6 +102,11 @@ TEST(LayerProfileTest, Errors) {
   EXPECT_THAT(ProfileError(header + "A,0,0,1\n"), HasSubstr("p.csv:2: tp: found \"0\""));
   EXPECT_THAT(ProfileError(header + "A,1,x,1\n"), HasSubstr("layer_id: found \"x\""));
   EXPECT_THAT(ProfileError(header + "A,1,0,-1\n"), HasSubstr("forward_seconds: found \"-1\""));
+  EXPECT_THAT(ProfileError(header + "A,1,0,1\nA,1,1,0\n"),
+              HasSubstr("p.csv:3: forward_seconds: found \"0\", expected measured seconds, from "
+                        "1e-09 to 1e+06"));
+  EXPECT_THAT(ProfileError("gpu,tp,layer_id,forward_seconds,backward_seconds\nA,1,0,1,0\n"),
+              HasSubstr("p.csv:2: backward_seconds: found \"0\""));
   EXPECT_THAT(ProfileError(header + "A,1,0,1\nA,1,0,1\n"), HasSubstr("stands here twice"));
   EXPECT_THAT(ProfileError(header + "A,1,0,1\nA,1,2,1\n"), HasSubstr("has 2 entries up to 2"));
   EXPECT_THAT(ProfileError(header + "A,1,0,1\nA,2,0,1\nA,2,1,1\n"), HasSubstr("expected 0 to 0"));

@@ -19,6 +19,9 @@ namespace {
 
 constexpr int64_t kMostProfiled = 1'000'000;  // of any whole number in a profile
 
+// Of a pass of a layer: a device does not do less than that, nor does anybody wait for more.
+constexpr double kLeastSeconds = 1e-9, kMostSeconds = 1e6;
+
 LayerTime Between(const LayerTime& a, const LayerTime& b, double share) {
   return {a.forward + share * (b.forward - a.forward),
           a.backward + share * (b.backward - a.backward)};
@@ -41,11 +44,18 @@ std::vector<LayerTime> AtMicroBatch(const std::map<int64_t, std::vector<LayerTim
     const std::vector<LayerTime> none(seconds.size());
     return Between(none, seconds, at / static_cast<double>(only));
   }
-  if (above == measured.end()) above = std::prev(above);
+  const bool beyond = above == measured.end();
+  if (beyond) above = std::prev(above);
   const auto below = std::prev(above);
   const double first = static_cast<double>(below->first);
-  return Between(below->second, above->second,
-                 (at - first) / (static_cast<double>(above->first) - first));
+  std::vector<LayerTime> seconds = Between(
+      below->second, above->second, (at - first) / (static_cast<double>(above->first) - first));
+  // More sequences take no less than those that were measured, whichever way the line falls.
+  for (size_t i = 0; beyond && i < seconds.size(); ++i) {
+    seconds[i].forward = std::max(seconds[i].forward, above->second[i].forward);
+    seconds[i].backward = std::max(seconds[i].backward, above->second[i].backward);
+  }
+  return seconds;
 }
 
 struct ProfileColumns {
@@ -100,12 +110,12 @@ class ProfileRow {
                         least, " to ", kMostProfiled));
   }
   absl::StatusOr<double> Seconds(int64_t column, std::string_view name) const {
-    constexpr double kMostSeconds = 1e6;
     double value = 0;
-    if (absl::SimpleAtod(Text(column), &value) && value >= 0 && value <= kMostSeconds) {
+    if (absl::SimpleAtod(Text(column), &value) && value >= kLeastSeconds && value <= kMostSeconds) {
       return value;
     }
-    return Error(StrCat(name, ": found \"", Text(column), "\", expected seconds"));
+    return Error(StrCat(name, ": found \"", Text(column), "\", expected measured seconds, from ",
+                        kLeastSeconds, " to ", kMostSeconds));
   }
 
  private:
