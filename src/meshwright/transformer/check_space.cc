@@ -100,7 +100,8 @@ std::string ValuesText(std::vector<std::string> values) {
   return absl::StrCat(absl::StrJoin(values, ", "), more ? ", ..." : "");
 }
 
-// "96 heads, 8 of keys and values, 28672 wide MLPs": what the degrees must divide.
+}  // namespace
+
 std::string SizesText(const Model& model, const Workload& workload) {
   std::vector<std::string> parts;
   const auto add = [&](std::string text) {
@@ -122,8 +123,6 @@ std::string SizesText(const Model& model, const Workload& workload) {
                       "; the global batch is ", workload.global_batch, " sequences of ",
                       workload.sequence, " tokens");
 }
-
-}  // namespace
 
 absl::Status CheckSpace(const Model& model, const Workload& workload, int64_t gpus,
                         const Fixes& fixes, Precision precision, std::optional<int64_t> node,

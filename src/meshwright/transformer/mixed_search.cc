@@ -20,6 +20,7 @@
 
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/transformer/check_mixed_degrees.h"
 #include "meshwright/transformer/mixed_at_hand.h"
 #include "meshwright/transformer/mixed_families.h"
 #include "meshwright/transformer/mixed_family_chooser.h"
@@ -257,6 +258,7 @@ absl::Status CheckPrices(const MixedProblem& problem, const MixedSearchOptions& 
 absl::StatusOr<MixedResult> SearchMixed(const MixedProblem& problem,
                                         const MixedSearchOptions& options) {
   MW_RETURN_IF_ERROR(CheckMixedProblem(problem));
+  MW_RETURN_IF_ERROR(CheckMixedDegrees(problem));
   MW_RETURN_IF_ERROR(CheckPrices(problem, options));
   return MixedSearcher(problem, options).Run();
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -192,6 +193,9 @@ class Space {
   std::vector<Offload> offloads_;
   std::vector<int64_t> experts_, expert_sizes_;  // that ep and etp must divide; empty: no experts
 };
+
+// "96 heads, 8 of keys and values, 28672 wide MLPs": what the degrees must divide.
+std::string SizesText(const Model& model, const Workload& workload);
 
 // An error if the space is empty: which fix no value of the others goes with, and what would be
 // valid in its place.
