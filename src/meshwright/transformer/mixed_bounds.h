@@ -57,6 +57,11 @@ class MixedBounds {
   }
   // What plans with exactly `stages` stages take at least, up to `most`, by that.
   double Tightened(const StageCounts& stages, double most) const;
+  // By lane and number of stages behind: layers that a stage has at most, in a pipeline of `stages`
+  // stages of any lanes that takes less than `cutoff`, both passes of a micro-batch taking `passes`
+  // or more on all of them. False if there is none.
+  using LayersByPlace = std::vector<std::vector<int32_t>>;
+  bool MostLayersByPlace(int64_t stages, double passes, double cutoff, LayersByPlace* most) const;
   // About what such a plan takes; the smallest is the most promising.
   double Estimate(const StageCounts& stages) const;
 

@@ -153,20 +153,29 @@ double MixedCoster::SendSeconds(size_t from, const StageDegrees& degrees, size_t
 }
 
 MixedCosts MixedCoster::Costs(const MixedFamily& family) {
+  MixedCosts costs = CostsOfAny(family);
+  for (const auto& table : costs.tables_) {
+    if (table != nullptr)
+      costs.fixed_seconds_ = std::max(costs.fixed_seconds_, table->fixed_seconds);
+  }
+  return costs;
+}
+
+MixedCosts MixedCoster::CostsOfAny(const MixedFamily& family) {
   MixedCosts costs;
   costs.micro_batches_ = problem_.workload.global_batch / family.together();
   costs.layers_ = blocks_->layers();
   for (const NodeGroup& group : problem_.cluster.groups) {
     costs.nodes_.push_back(group.cluster.nodes);
   }
+  double fixed = kInfiniteSeconds;
   for (size_t lane = 0; lane < family.degrees.size(); ++lane) {
     costs.groups_.push_back(family.Group(lane));
     const bool used = family.degrees[lane].used();
     costs.tables_.push_back(used ? Table(lane, family) : nullptr);
-    if (used) {
-      costs.fixed_seconds_ = std::max(costs.fixed_seconds_, costs.tables_[lane]->fixed_seconds);
-    }
+    if (used) fixed = std::min(fixed, costs.tables_[lane]->fixed_seconds);
   }
+  costs.fixed_seconds_ = fixed;
   SetSends(family, &costs);
   return costs;
 }

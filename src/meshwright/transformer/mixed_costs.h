@@ -115,6 +115,9 @@ class MixedCoster {
   double SendSeconds(size_t from, const StageDegrees& degrees, size_t to,
                      const StageDegrees& other_degrees) const;
   MixedCosts Costs(const MixedFamily& family);
+  // Of plans that use any of the family's lanes, of which there may be more than kMostMixedLanes:
+  // the seconds that no stage has are the least of a lane.
+  MixedCosts CostsOfAny(const MixedFamily& family);
   // Cells that Costs has made so far: tables that families share are made once as long as one of
   // their costs is there.
   int64_t cells_made() const { return cells_made_; }

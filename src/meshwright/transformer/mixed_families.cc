@@ -155,6 +155,17 @@ void MixedFamilySpace::Bound(const std::vector<MixedLane>& lanes, MixedFamilyRec
                              record->seconds * rate / 3600);
 }
 
+MixedCosts MixedFamilySpace::CostsOfAny(const std::vector<MixedLane>& lanes, const Choice& choice) {
+  MixedFamily family;
+  family.zero = choice.zero;
+  family.recompute = choice.recompute;
+  for (const MixedLane& lane : lanes) {
+    family.degrees.push_back(lane.degrees);
+    family.groups.push_back(static_cast<int32_t>(lane.group));
+  }
+  return coster_.CostsOfAny(family);
+}
+
 std::optional<MixedFamilyRecord> MixedFamilySpace::Record(const std::vector<MixedLane>& lanes,
                                                           const Choice& choice) const {
   MixedFamilyRecord record;

@@ -51,8 +51,16 @@ class MixedFamilySpace {
   std::optional<MixedFamilyRecord> Record(const std::vector<MixedLane>& lanes,
                                           const Choice& choice) const;
 
+  // What stages of all these lanes take, whichever a plan uses; and how many cells that has to
+  // cost.
+  MixedCosts CostsOfAny(const std::vector<MixedLane>& lanes, const Choice& choice);
+  int64_t Cells(const std::vector<MixedLane>& lanes) const {
+    return static_cast<int64_t>(lanes.size()) * layers_ * (layers_ + 1);
+  }
+
   const MixedProblem& problem() const { return problem_; }
   int64_t layers() const { return layers_; }
+  int64_t least_stages() const { return problem_.fixes.pp.value_or(1); }
   int64_t most_stages() const { return std::min(layers_, problem_.fixes.pp.value_or(layers_)); }
 
  private:

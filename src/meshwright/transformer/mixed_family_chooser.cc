@@ -1,14 +1,17 @@
 // Families are found group by group: groups are given degrees, or none, or two of them, as long as
-// the fastest degrees of the groups that are left make a useful bound possible.
+// the fastest degrees of the groups that are left make a useful bound possible. Where that leaves
+// too many, those are left out for which there is no room (mixed_room.h).
 
 #include "meshwright/transformer/mixed_family_chooser.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "meshwright/base/infinity.h"
+#include "meshwright/transformer/mixed_room.h"
 
 namespace meshwright::transformer {
 namespace {
@@ -17,25 +20,33 @@ namespace {
 constexpr double kChooserRounding = 1e-12;
 // Of a family's bound, in partial families.
 constexpr int64_t kBoundEffort = 10;
+// Of a room, as many as take the time of a partial family.
+constexpr int64_t kRoomSteps = 500;
 
 // The lanes that a group may have: one, or two that share its nodes.
 struct LaneChoice {
   std::vector<MixedLane> lanes;
-  double speed = 0;          // layers in a second, of all its nodes
-  double dollars = 0;        // of a layer at least
-  double layer_seconds = 0;  // of the fastest stage
+  std::vector<size_t> positions;  // of these lanes among all
+  double speed = 0;               // layers in a second, of all its nodes
+  double dollars = 0;             // of a layer at least
+  double layer_seconds = 0;       // of the fastest stage
 };
 
+// `all` grows by the group's lanes.
 std::vector<LaneChoice> LaneChoices(MixedFamilySpace& space, size_t group, int64_t together,
-                                    const MixedFamilySpace::Choice& choice, bool pairs) {
+                                    const MixedFamilySpace::Choice& choice, bool pairs,
+                                    std::vector<MixedLane>* all) {
   std::vector<LaneChoice> choices;
   std::vector<MixedLane> lanes;
+  const size_t first = all->size();
   for (const StageDegrees& degrees : space.Options(group, together)) {
     const MixedLane lane = space.Lane(group, degrees, choice);
     if (lane.layer_seconds == kInfinity) continue;
+    choices.push_back(
+        {{lane}, {first + lanes.size()}, lane.speed(), lane.layer_dollars, lane.layer_seconds});
     lanes.push_back(lane);
-    choices.push_back({{lane}, lane.speed(), lane.layer_dollars, lane.layer_seconds});
   }
+  all->insert(all->end(), lanes.begin(), lanes.end());
   if (!pairs) return choices;
   const NodeGroup& nodes = space.problem().cluster.groups[group];
   for (size_t a = 0; a < lanes.size(); ++a) {
@@ -43,6 +54,7 @@ std::vector<LaneChoice> LaneChoices(MixedFamilySpace& space, size_t group, int64
       const double speed = MostSharedSpeed(nodes, lanes[a], lanes[b], space.layers());
       if (speed == 0) continue;  // there are too few nodes for both
       choices.push_back({{lanes[a], lanes[b]},
+                         {first + a, first + b},
                          speed,
                          std::min(lanes[a].layer_dollars, lanes[b].layer_dollars),
                          std::min(lanes[a].layer_seconds, lanes[b].layer_seconds)});
@@ -72,7 +84,7 @@ class FamilyChooser {
         cheapest_(count_ + 1, kInfinity) {
     for (size_t group = count_; group-- > 0;) {
       options_[group] =
-          LaneChoices(space, group, together, choice, kind == MixedFamilyKind::kByStage);
+          LaneChoices(space, group, together, choice, kind == MixedFamilyKind::kByStage, &all_);
       fastest_[group] = fastest_[group + 1];
       cheapest_[group] = cheapest_[group + 1];
       // Where the effort does not suffice, the fastest have been gone through.
@@ -95,6 +107,7 @@ class FamilyChooser {
     mode_ = Mode::kTrial;
     Decide(0, 0, kInfinity, &trial);
     mode_ = trial >= 0 ? Mode::kAll : Mode::kShared;
+    if (mode_ == Mode::kShared && !MakeRoom()) return;
     Decide(0, 0, kInfinity, effort);
   }
 
@@ -125,10 +138,16 @@ class FamilyChooser {
     least_dollars = std::max(least_dollars, least_seconds * rate / 3600);
     if (!sinks_.useful(least_seconds, least_dollars)) return;
     if (mode_ == Mode::kTrial && *effort < 0) return;
+    if (room_ != nullptr) {
+      const int64_t before = room_->steps();
+      const bool may_hold = room_->MayHold(positions_, group);
+      *effort -= (room_->steps() - before) / kRoomSteps;
+      if (!may_hold) return;
+    }
     int64_t left = group == count_ ? 0 : static_cast<int64_t>(options_[group].size()) + 1;
     *effort -= group == count_ ? kBoundEffort : 1;
     if (mode_ == Mode::kShared && *effort < left) {
-      return sinks_.left_out(least_seconds, least_dollars);
+      return sinks_.left_out(std::max(least_seconds, LeastOfAny()), least_dollars);
     }
     if (group == count_) return Keep();
     const auto go_on = [&](double new_speed, double new_dollars) {
@@ -142,11 +161,30 @@ class FamilyChooser {
     for (const LaneChoice& option : options_[group]) {
       chosen_[group] = &option;
       lanes_.insert(lanes_.end(), option.lanes.begin(), option.lanes.end());
+      positions_.insert(positions_.end(), option.positions.begin(), option.positions.end());
       go_on(speed + option.speed, std::min(dollars, option.dollars));
       lanes_.resize(lanes_.size() - option.lanes.size());
+      positions_.resize(lanes_.size());
     }
     chosen_[group] = nullptr;
     go_on(speed, dollars);
+  }
+
+  // False if no degrees can be of use. Worth its time where families are left out.
+  bool MakeRoom() {
+    const double cutoff = sinks_.cutoff();
+    if (all_.empty() || cutoff == kInfinity) return true;
+    costs_ = space_.CostsOfAny(all_, choice_);
+    room_ = std::make_unique<MixedRoom>(space_.problem().cluster.groups, costs_,
+                                        space_.least_stages(), most_stages_);
+    return room_->SetCutoff(cutoff);
+  }
+
+  // What no family takes less than.
+  double LeastOfAny() {
+    if (room_ == nullptr) return 0;
+    if (!least_of_any_.has_value()) least_of_any_ = room_->LeastSeconds();
+    return *least_of_any_;
   }
 
   // Of pipelines on the decided lanes and on what there may be on the groups from `group` on.
@@ -181,8 +219,10 @@ class FamilyChooser {
       same = same && lanes_[i].degrees == lanes_[0].degrees;
     }
     if (kind_ == MixedFamilyKind::kByStage ? !shared : same) return;
-    const std::optional<MixedFamilyRecord> record = space_.Record(lanes_, choice_);
+    std::optional<MixedFamilyRecord> record = space_.Record(lanes_, choice_);
+    if (room_ != nullptr && !room_->MayHold(positions_)) return;
     if (record.has_value() && sinks_.useful(record->seconds, record->dollars)) {
+      record->seconds = std::max(record->seconds, LeastOfAny());
       sinks_.keep(*record);
     }
   }
@@ -203,6 +243,11 @@ class FamilyChooser {
   std::vector<StagePool> pools_;
   std::vector<double> fastest_, cheapest_;  // of groups from here on
   std::vector<MixedLane> lanes_;            // of the groups that are decided
+  std::vector<size_t> positions_;           // ... among `all_`
+  std::vector<MixedLane> all_;              // of all groups
+  MixedCosts costs_;                        // of these
+  std::unique_ptr<MixedRoom> room_;         // null: not made
+  std::optional<double> least_of_any_;      // see LeastOfAny
 };
 
 }  // namespace
@@ -232,9 +277,10 @@ std::vector<MixedFamilyRecord> NeighbouringFamilies(MixedFamilySpace& space,
   const MixedFamilySpace::Choice choice = {family.zero, family.recompute};
   std::set<int32_t> used;
   for (const MixedStage& stage : plan.stages) used.insert(stage.lane);
+  std::vector<MixedLane> all;
   for (size_t group = 0; group < space.problem().cluster.groups.size(); ++group) {
     std::vector<LaneChoice> options =
-        LaneChoices(space, group, family.together(), choice, /*pairs=*/true);
+        LaneChoices(space, group, family.together(), choice, /*pairs=*/true, &all);
     options.emplace_back();  // none
     for (const LaneChoice& option : options) {
       std::vector<MixedLane> lanes = option.lanes;

@@ -19,6 +19,8 @@ enum class MixedFamilyKind {
 struct MixedFamilySinks {
   // Whether plans of at least so many seconds and dollars can be of use.
   std::function<bool(double seconds, double dollars)> useful;
+  // Plans of use take a step of less than that, whatever they cost.
+  std::function<double()> cutoff;
   std::function<void(const MixedFamilyRecord&)> keep;
   // Bounds of families that are not kept because the effort ended.
   std::function<void(double seconds, double dollars)> left_out;

@@ -36,6 +36,11 @@ double MixedLedger::Cutoff(double dollars_per_hour) const {
   return cutoff;
 }
 
+double MixedLedger::LargestCutoff() const {
+  return options_.objective == MixedObjective::kTime ? Cutoff(0)
+                                                     : std::numeric_limits<double>::infinity();
+}
+
 bool MixedLedger::Useful(double seconds, double dollars) const {
   if (seconds > most_seconds_ || dollars > most_dollars_) return false;
   return std::none_of(front_.begin(), front_.end(), [&](const MixedChoice& choice) {

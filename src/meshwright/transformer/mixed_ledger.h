@@ -37,6 +37,8 @@ class MixedLedger {
 
   // A plan of use at this price takes less than this.
   double Cutoff(double dollars_per_hour) const;
+  // ... at whatever price; infinite where that depends on it.
+  double LargestCutoff() const;
   // Whether one can take as little as `bound` says.
   bool Open(double bound, double dollars_per_hour) const {
     return bound * (1 - kMixedBoundRounding) < Cutoff(dollars_per_hour);

@@ -175,6 +175,38 @@ bool MixedBounds::MayBeat(const StageCounts& stages, int64_t layers, const Pipel
   return true;
 }
 
+bool MixedBounds::MostLayersByPlace(int64_t stages, double passes, double cutoff,
+                                    LayersByPlace* most) const {
+  const int64_t layers = costs_.layers();
+  const PipelineBound none(costs_.micro_batches());
+  const double work = std::max(passes, least_work_[layers]) +
+                      2 * static_cast<double>(stages - 1) * costs_.least_send();
+  if (work >= cutoff) return false;
+  places_.assign(stages, MixedPlace{kInfinity, {}, layers - (stages - 1)});
+  most->resize(costs_.lanes());
+  for (int round = 0; round < kPlaceRounds; ++round) {
+    SetPlaces(layers, none, work, cutoff * (1 + kPlaceRounding));
+    for (MixedPlace& place : places_) place.most_layers = 0;
+    for (size_t lane = 0; lane < costs_.lanes(); ++lane) {
+      std::vector<int32_t>& here = (*most)[lane];
+      here.assign(stages, 0);
+      if (costs_.slots(lane) == 0) continue;
+      FindRoom(lane, layers, 0);
+      for (int64_t i = 0; i < stages; ++i) {
+        here[i] = static_cast<int32_t>(room_[i]);
+        places_[i].most_layers = std::max(places_[i].most_layers, room_[i]);
+      }
+    }
+    int64_t any = 0;
+    for (const MixedPlace& place : places_) {
+      if (place.most_layers == 0) return false;
+      any += place.most_layers;
+    }
+    if (any < layers) return false;
+  }
+  return true;
+}
+
 double MixedBounds::Tightened(const StageCounts& stages, double most) const {
   constexpr int kHalvings = 12;
   const PipelineBound none(costs_.micro_batches());

@@ -105,6 +105,7 @@ class MixedSearcher {
                if (!useful) ledger_.LeaveOut(seconds);
                return useful;
              },
+         .cutoff = [&] { return ledger_.LargestCutoff(); },
          .keep =
              [&](const MixedFamilyRecord& record) {
                records.push_back(record);
