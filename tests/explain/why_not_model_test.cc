@@ -131,8 +131,8 @@ TEST(WhyNotModels, OfLittleMemoryDoesNotFit) {
 
 TEST(WhyNotModels, OverGroupsOfNodes) {
   MixedRequest request;
-  request.problem.model = *transformer::LoadModel("gpt2-xl");
-  request.description = transformer::FindBuiltinModel("gpt2-xl")->config;
+  request.problem.model = *transformer::LoadModel("gpt2-medium");
+  request.description = transformer::FindBuiltinModel("gpt2-medium")->config;
   request.problem.workload = {.sequence = 1024, .global_batch = 64};
   request.problem.cluster = *ParseMixedCluster("1x8xh100-sxm+1x8xa100-80g");
   const Plan plan = BuildMixedPlan(request, *PlanMixed(request));

@@ -76,7 +76,8 @@ TEST(LaunchOverGroups, MegatronRunsWhatIsPlannedForIt) {
           SCOPED_TRACE(absl::StrCat(cluster, batch, " ", fixes));
           const absl::StatusOr<Plan> plan = GroupPlanOf({cluster, batch, {fixes}, "megatron,nemo"});
           if (!plan.ok()) {
-            EXPECT_THAT(std::string(plan.status().message()), HasSubstr("no degrees"));
+            EXPECT_THAT(std::string(plan.status().message()),
+                        testing::AnyOf(HasSubstr("no degrees"), HasSubstr(" is not possible")));
             continue;
           }
           ++exported;
