@@ -4,7 +4,6 @@
 #include "meshwright/transformer/check_mixed_degrees.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -16,14 +15,6 @@
 #include "meshwright/transformer/space.h"
 
 namespace meshwright::transformer {
-namespace {
-
-// What stages can have.
-struct MixedDegrees {
-  std::map<std::string, std::set<int64_t>> values;  // by key: tp, dp, mbs, zero
-  int64_t most_stages = 0;
-  bool empty() const { return values.empty(); }
-};
 
 MixedDegrees DegreesWith(MixedProblem problem, const Fixes& fixes) {
   problem.fixes = fixes;
@@ -55,6 +46,8 @@ MixedDegrees DegreesWith(MixedProblem problem, const Fixes& fixes) {
   }
   return degrees;
 }
+
+namespace {
 
 // "--fix: pp=99 is not possible over 2x4 fast, 7x4 slow (WHY); VALID".
 absl::Status NotPossible(const MixedProblem& problem, const std::string& what,

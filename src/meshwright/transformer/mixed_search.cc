@@ -11,6 +11,7 @@
 // 3. What the bounds leave is gone through (mixed_proof.h); so if the effort suffices, the answer
 //    is the best of all plans, and else the least bound of what is left says how far it can be
 //    from it.
+// 4. Then parts of all plans, each with one value of one degree, are searched for better ones.
 
 #include "meshwright/transformer/mixed_search.h"
 
@@ -18,6 +19,7 @@
 #include <string>
 #include <utility>
 
+#include "meshwright/base/infinity.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/transformer/check_mixed_degrees.h"
@@ -40,11 +42,15 @@ constexpr size_t kMostStates = 300'000;          // in memory
 constexpr int64_t kDifferingShare = 3;           // of the effort, one part of so many
 constexpr int kMostImprovements = 10;            // of the best plan, by families near its own
 constexpr int64_t kFirstShare = 4;               // of planning, for the first plans
+constexpr int64_t kPartsShare = 4;               // of all effort, for parts of what is searched
+constexpr int64_t kMostPartStages = 12;          // of parts with one number of stages
 
 class MixedSearcher {
  public:
-  MixedSearcher(const MixedProblem& problem, const MixedSearchOptions& options)
+  // `whole`: not a part of a search; bounds of what a part leaves out are not asked for.
+  MixedSearcher(const MixedProblem& problem, const MixedSearchOptions& options, bool whole)
       : options_(options),
+        whole_(whole),
         coster_(problem),
         space_(problem, coster_),
         families_(coster_),
@@ -105,7 +111,7 @@ class MixedSearcher {
                if (!useful) ledger_.LeaveOut(seconds);
                return useful;
              },
-         .cutoff = [&] { return ledger_.LargestCutoff(); },
+         .cutoff = [&] { return whole_ ? ledger_.LargestCutoff() : kInfinity; },
          .keep =
              [&](const MixedFamilyRecord& record) {
                records.push_back(record);
@@ -229,6 +235,7 @@ class MixedSearcher {
   }
 
   const MixedSearchOptions& options_;
+  const bool whole_;
   MixedCoster coster_;
   MixedFamilySpace space_;
   MixedFamilyTables families_;
@@ -254,6 +261,45 @@ absl::Status CheckPrices(const MixedProblem& problem, const MixedSearchOptions& 
   return absl::OkStatus();
 }
 
+// Searches what has one value of one degree only, for each of them: fewer plans, of which more are
+// looked at. What is better than the result becomes its front.
+void SearchEachDegree(const MixedProblem& problem, MixedSearchOptions options,
+                      MixedResult* result) {
+  MixedProblem part = problem;
+  std::vector<Fixes> parts;
+  const auto add = [&](std::optional<int64_t> Fixes::*fix, int64_t value) {
+    if ((problem.fixes.*fix).has_value()) return;
+    parts.push_back(problem.fixes);
+    parts.back().*fix = value;
+  };
+  const MixedDegrees degrees = DegreesWith(problem, problem.fixes);
+  for (const auto& [key, fix] : {std::pair("tp", &Fixes::tp), std::pair("dp", &Fixes::dp),
+                                 std::pair("mbs", &Fixes::micro_batch)}) {
+    for (const int64_t value : degrees.values.at(key)) add(fix, value);
+  }
+  const int64_t stages = std::min(degrees.most_stages, problem.model.layers());
+  for (int64_t value = 1; value <= std::min(stages, kMostPartStages); ++value) {
+    add(&Fixes::pp, value);
+  }
+  const int64_t share = kPartsShare * std::max<int64_t>(1, std::ssize(parts));
+  options.state_effort /= share;
+  options.plan_effort /= share;
+  options.proof_effort /= share;
+  for (const Fixes& fixes : parts) {
+    part.fixes = fixes;
+    const MixedChoice& best = result->front.front();
+    if (options.objective == MixedObjective::kCost) {
+      options.most_dollars = best.step_dollars() * options.steps;
+    } else {
+      options.most_seconds = best.seconds * options.steps;
+    }
+    const MixedResult found = MixedSearcher(part, options, /*whole=*/false).Run();
+    result->evaluated += found.evaluated;
+    result->proof_steps += found.proof_steps;
+    if (!found.front.empty()) result->front = found.front;
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<MixedResult> SearchMixed(const MixedProblem& problem,
@@ -261,7 +307,10 @@ absl::StatusOr<MixedResult> SearchMixed(const MixedProblem& problem,
   MW_RETURN_IF_ERROR(CheckMixedProblem(problem));
   MW_RETURN_IF_ERROR(CheckMixedDegrees(problem));
   MW_RETURN_IF_ERROR(CheckPrices(problem, options));
-  return MixedSearcher(problem, options).Run();
+  MixedResult result = MixedSearcher(problem, options, /*whole=*/true).Run();
+  const bool single = options.objective != MixedObjective::kPareto && !result.front.empty();
+  if (single && !result.proven) SearchEachDegree(problem, options, &result);
+  return result;
 }
 
 }  // namespace meshwright::transformer
