@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <set>
 #include <string>
@@ -23,13 +24,13 @@ struct Space {
 };
 
 std::unique_ptr<Space> SpaceOf(const std::string& file, const std::string& mesh,
-                               const std::string& cluster) {
+                               const std::string& cluster, int threads = 2) {
   auto made = std::make_unique<Space>();
   made->program = ProgramFromData(file);
   made->mesh = TestMesh(mesh, cluster);
   made->cost_model = FindCostModel("calibrated")->make(made->mesh);
   absl::StatusOr<std::unique_ptr<SegmentSpace>> space =
-      SegmentSpace::Make(made->program.graph, made->mesh, *made->cost_model);
+      SegmentSpace::Make(made->program.graph, made->mesh, *made->cost_model, threads);
   EXPECT_TRUE(space.ok()) << space.status();
   made->space = *std::move(space);
   return made;
@@ -133,6 +134,41 @@ TEST(SegmentSpace, ChoicesComeCheapestFirstAndOnce) {
     EXPECT_LE(keys.size(), most);
     EXPECT_GT(keys.size(), 1);
   }
+}
+
+// Where it was stopped, and how many threads it has, do not show in what comes.
+TEST(SegmentSpace, ChoicesComeInTheSameOrderHoweverOftenStopped) {
+  constexpr int kChoices = 12;
+  const auto keys = [](const Space& made, int32_t segment, bool stopped) {
+    std::vector<std::string> all;
+    int stops = 0;
+    while (all.size() < kChoices) {
+      // Later and later, as what is stopped in the middle begins again.
+      std::atomic<int> asked = 0;
+      const auto stop = [&] { return stopped && ++asked > 100 * stops; };
+      const auto next = made.space->Next(segment, stop);
+      if (next.status().code() == absl::StatusCode::kCancelled) {
+        ++stops;
+        continue;
+      }
+      EXPECT_TRUE(next.ok() && next->has_value()) << next.status();
+      if (!next.ok() || !next->has_value()) break;
+      all.push_back((*next)->key);
+    }
+    EXPECT_EQ(stops > 0, stopped);
+    return all;
+  };
+  const auto spaces = [](int threads) {
+    return SpaceOf("tiny_gpt.train.hlo.txt.gz", "2x2", "4xh100-sxm", threads);
+  };
+  const std::vector<std::string> expected = keys(*spaces(1), 1, false);
+  EXPECT_EQ(keys(*spaces(3), 1, false), expected);
+  EXPECT_EQ(keys(*spaces(1), 1, true), expected);
+}
+
+TEST(SegmentSpace, StopsAtOnce) {
+  const auto gpt = SpaceOf("tiny_gpt.train.hlo.txt.gz", "2x2x2", "8xh100-sxm");
+  EXPECT_EQ(gpt->space->Next(1, [] { return true; }).status().code(), absl::StatusCode::kCancelled);
 }
 
 TEST(SegmentSpace, KeysOfOtherSegmentsAreRefused) {

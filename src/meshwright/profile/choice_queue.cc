@@ -103,11 +103,13 @@ void ChoiceQueue::Offer(int32_t segment, const PredictedChoice& choice) {
   outdated_ = true;
 }
 
-// False: there is none that is worth it.
-absl::StatusOr<bool> ChoiceQueue::LookAt(int32_t segment) {
+// False: there is none that is worth it, or none before `stop` says true.
+absl::StatusOr<bool> ChoiceQueue::LookAt(int32_t segment, const std::function<bool()>& stop) {
   SegmentState& state = states_[segment];
   if (!IsWorthMore(state)) return false;
-  MW_ASSIGN_OR_RETURN(const std::optional<PredictedChoice> next, space_.Next(segment));
+  absl::StatusOr<std::optional<PredictedChoice>> found = space_.Next(segment, stop);
+  if (found.status().code() == absl::StatusCode::kCancelled) return false;
+  MW_ASSIGN_OR_RETURN(const std::optional<PredictedChoice> next, std::move(found));
   state.ended = !next.has_value();
   if (state.ended) return false;
   state.objective = std::max(state.objective, next->objective);
@@ -121,16 +123,13 @@ absl::StatusOr<bool> ChoiceQueue::LookAt(int32_t segment) {
   return true;
 }
 
-absl::Status ChoiceQueue::Begin(const std::vector<std::map<std::string, ProfileMeasurement>>& known,
-                                const std::function<bool()>& stop) {
+absl::Status ChoiceQueue::CountKnown(
+    const std::vector<std::map<std::string, ProfileMeasurement>>& known,
+    const std::function<bool()>& stop) {
   for (int32_t s = 0; s < static_cast<int32_t>(states_.size()); ++s) {
-    if (!space_.segments()[s].has_program()) {
-      MW_ASSIGN_OR_RETURN(const std::optional<PredictedChoice> nothing, space_.Next(s));
-      if (nothing.has_value()) Offer(s, *nothing);
-      states_[s].ended = true;
-      continue;
-    }
+    if (!space_.segments()[s].has_program()) continue;
     for (const auto& [key, measurement] : known[s]) {
+      if (stop()) return absl::OkStatus();
       const absl::StatusOr<SegmentChoice> choice = space_.ParseKey(s, key);
       if (!choice.ok()) continue;  // of another version
       const absl::StatusOr<PredictedChoice> predicted = space_.Predict(s, *choice);
@@ -140,8 +139,20 @@ absl::Status ChoiceQueue::Begin(const std::vector<std::map<std::string, ProfileM
       Offer(s, *predicted);
       Count(s, *predicted, measurement);
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ChoiceQueue::LookAtFirst(const std::function<bool()>& stop) {
+  for (int32_t s = 0; s < static_cast<int32_t>(states_.size()); ++s) {
+    if (!space_.segments()[s].has_program()) {
+      MW_ASSIGN_OR_RETURN(const std::optional<PredictedChoice> nothing, space_.Next(s));
+      if (nothing.has_value()) Offer(s, *nothing);
+      states_[s].ended = true;
+      continue;
+    }
     while (states_[s].ahead.size() < kFirstAhead && !stop()) {
-      MW_ASSIGN_OR_RETURN(const bool more, LookAt(s));
+      MW_ASSIGN_OR_RETURN(const bool more, LookAt(s, stop));
       if (!more) break;
     }
   }
@@ -160,14 +171,14 @@ bool ChoiceQueue::IsComplete(int32_t segment) const {
   return !IsWorthMore(state) && Hopeless(segment) == std::ssize(state.ahead);
 }
 
-absl::Status ChoiceQueue::LookAhead() {
+absl::Status ChoiceQueue::LookAhead(const std::function<bool()>& stop) {
   int32_t least = -1;
   for (int32_t s = 0; s < static_cast<int32_t>(states_.size()); ++s) {
     const SegmentState& state = states_[s];
     if (!IsWorthMore(state) || state.ahead.size() >= kMostAhead) continue;
     if (least < 0 || state.ahead.size() < states_[least].ahead.size()) least = s;
   }
-  return least < 0 ? absl::OkStatus() : LookAt(least).status();
+  return least < 0 ? absl::OkStatus() : LookAt(least, stop).status();
 }
 
 double ChoiceQueue::NetworkSeconds(int32_t segment, const PredictedChoice& choice) const {
@@ -184,7 +195,7 @@ absl::StatusOr<std::optional<std::pair<int32_t, PredictedChoice>>> ChoiceQueue::
   for (int32_t s = 0; s < static_cast<int32_t>(states_.size()); ++s) {
     const SegmentState& state = states_[s];
     while (Hopeless(s) == std::ssize(state.ahead) && !stop()) {
-      MW_ASSIGN_OR_RETURN(const bool more, LookAt(s));
+      MW_ASSIGN_OR_RETURN(const bool more, LookAt(s, stop));
       if (!more) break;
     }
     const double limit = HopelessFrom(state);

@@ -49,17 +49,21 @@ class ChoiceQueue {
  public:
   ChoiceQueue(SegmentSpace& space, int64_t memory_bytes);
 
-  // What was measured before, by segment, by choice; then looks at a few choices of every segment.
-  // Call once, first. `stop` is asked in between.
-  absl::Status Begin(const std::vector<std::map<std::string, ProfileMeasurement>>& known,
-                     const std::function<bool()>& stop);
-  // The next choice to measure, taken off; nullopt: there are no more.
+  // Counts what was measured before, by segment, by choice, as far as it gets until `stop` says
+  // true. Call once, first.
+  absl::Status CountKnown(const std::vector<std::map<std::string, ProfileMeasurement>>& known,
+                          const std::function<bool()>& stop);
+  // Looks at a few choices of every segment, until `stop` says true. Call once, second.
+  absl::Status LookAtFirst(const std::function<bool()>& stop);
+  // The next choice to measure, taken off; nullopt: there are no more, or `stop` says true before
+  // there is one.
   absl::StatusOr<std::optional<std::pair<int32_t, PredictedChoice>>> Next(
       const std::function<bool()>& stop);
   // Puts choices that Next gave back, to be given again.
   void GiveBack(std::vector<std::pair<int32_t, PredictedChoice>> choices);
-  // Looks at one more choice, of the segment of which fewest are ahead.
-  absl::Status LookAhead();
+  // Looks at one more choice, of the segment of which fewest are ahead, if that comes up before
+  // `stop` says true.
+  absl::Status LookAhead(const std::function<bool()>& stop);
   // What was measured of a choice.
   void Count(int32_t segment, const PredictedChoice& choice, const ProfileMeasurement& measurement);
 
@@ -73,7 +77,7 @@ class ChoiceQueue {
  private:
   void FindMoves();
   static double HopelessFrom(const SegmentState& state);
-  absl::StatusOr<bool> LookAt(int32_t segment);
+  absl::StatusOr<bool> LookAt(int32_t segment, const std::function<bool()>& stop);
   static bool IsWorthMore(const SegmentState& state);
   void Offer(int32_t segment, const PredictedChoice& choice);
   double NetworkSeconds(int32_t segment, const PredictedChoice& choice) const;

@@ -71,10 +71,16 @@ absl::StatusOr<FinalistReport> MeasureFinalists(const Graph& graph, const CostMo
   planning.budget_bytes = options.budget_bytes;
   planning.seconds = kPlanningShare * options.seconds;
   planning.threads = options.threads;
+  planning.stop = options.stop;
   if (options.progress) options.progress(report, "planning whole steps");
-  MW_ASSIGN_OR_RETURN(const std::unique_ptr<ProfiledPlanner> planner,
-                      ProfiledPlanner::Make(graph, cost_model, mesh, known, planning));
-  MW_ASSIGN_OR_RETURN(const std::vector<ProfiledPlan> finalists, planner->Finalists(options.most));
+  const auto stopped = [&options] { return options.stop && options.stop(); };
+  absl::StatusOr<std::unique_ptr<ProfiledPlanner>> made =
+      ProfiledPlanner::Make(graph, cost_model, mesh, known, planning);
+  if (!made.ok() && stopped()) return report;
+  MW_ASSIGN_OR_RETURN(const std::unique_ptr<ProfiledPlanner> planner, std::move(made));
+  absl::StatusOr<std::vector<ProfiledPlan>> planned = planner->Finalists(options.most);
+  if (!planned.ok() && stopped()) return report;
+  MW_ASSIGN_OR_RETURN(const std::vector<ProfiledPlan> finalists, std::move(planned));
   std::vector<ProfileKey> keys;
   for (const ProfiledPlan& plan : finalists) keys.push_back(planner->StepKey(plan));
   MeasuringClaims claims(*database, environment);
@@ -93,7 +99,7 @@ absl::StatusOr<FinalistReport> MeasureFinalists(const Graph& graph, const CostMo
     jobs.push_back(*std::move(job));
   }
   const auto batch = static_cast<size_t>(std::max(options.threads, 1));
-  for (size_t begin = 0; begin < jobs.size() && !(options.stop && options.stop()); begin += batch) {
+  for (size_t begin = 0; begin < jobs.size() && !stopped(); begin += batch) {
     std::vector<const WorkerJob*> pointers;
     for (size_t j = begin; j < std::min(begin + batch, jobs.size()); ++j)
       pointers.push_back(&jobs[j]);

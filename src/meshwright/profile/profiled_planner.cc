@@ -32,6 +32,7 @@ absl::StatusOr<std::unique_ptr<ProfiledPlanner>> ProfiledPlanner::Make(
                       SegmentSpace::Make(graph, mesh, *planner->cost_model_, options.threads));
   CandidateLimits limits;
   limits.seconds = kCandidateShare * options.seconds;
+  limits.stop = options.stop;
   limits.only_fastest = options.budget_bytes == solve::kUnlimited;
   MW_ASSIGN_OR_RETURN(CandidateSpace candidates,
                       CandidateSpace::Make(*planner->space_, mesh, known, limits));
@@ -102,6 +103,7 @@ PlannerOptions ProfiledPlanner::Options() const {
   options.space = row_.space;
   options.solver.deadline_seconds = std::max(1.0, options_.seconds - Used());
   options.solver.threads = options_.threads;
+  options.solver.stop = options_.stop;
   options.solver.seed = options_.seed;
   return options;
 }

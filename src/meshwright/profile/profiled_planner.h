@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -39,12 +40,14 @@ struct ProfiledPlannerOptions {
   double seconds = 30;       // for all calls together
   int threads = 2;
   uint64_t seed = 1;
+  std::function<bool()> stop;  // asked often; once it says true all comes to an end
 };
 
 // Plans a program on one mesh with what is known of its segments and whole steps there.
 class ProfiledPlanner {
  public:
-  // All must outlive it. Errors: SegmentSpace::Make, CandidateSpace::Make.
+  // All must outlive it. Errors: SegmentSpace::Make, CandidateSpace::Make; anything at all once
+  // `options.stop` says true, as of all its functions.
   static absl::StatusOr<std::unique_ptr<ProfiledPlanner>> Make(
       const Graph& graph, const CostModelRow& cost_model, const Mesh& mesh,
       const KnownProfiles& known, const ProfiledPlannerOptions& options);

@@ -27,6 +27,9 @@ using Clock = std::chrono::steady_clock;
 constexpr double kFirstShare = 0.1;
 constexpr double kReshardingTimes[] = {0.5, 0.93};
 
+// How long to look at choices before listening to the worker again.
+constexpr double kLookAheadSeconds = 0.5;
+
 // How long to wait before looking again at what others measure.
 constexpr std::chrono::milliseconds kOthersPause{500};
 
@@ -50,8 +53,10 @@ class Profiler {
 
   absl::StatusOr<ProfileReport> Run() {
     MW_RETURN_IF_ERROR(ReadKnown());
-    deadline_ = options_.budget_seconds * kFirstShare;
-    MW_RETURN_IF_ERROR(queue_.Begin(KnownChoices(), [this] { return MustStop(); }));
+    deadline_ = options_.budget_seconds;
+    MW_RETURN_IF_ERROR(queue_.CountKnown(KnownChoices(), [this] { return MustStop(); }));
+    deadline_ = Seconds() + (options_.budget_seconds - Seconds()) * kFirstShare;
+    MW_RETURN_IF_ERROR(queue_.LookAtFirst([this] { return MustStop(); }));
     for (double share : kReshardingTimes) {
       deadline_ = options_.budget_seconds * share;
       MW_RETURN_IF_ERROR(MeasureSegments());
@@ -173,7 +178,8 @@ class Profiler {
           },
           [&]() -> absl::Status {
             MW_RETURN_IF_ERROR(claims_.Renew());
-            return queue_.LookAhead();
+            const double until = Seconds() + kLookAheadSeconds;
+            return queue_.LookAhead([&] { return MustStop() || Seconds() > until; });
           }));
       MW_RETURN_IF_ERROR(claims_.Release());
     }

@@ -44,7 +44,8 @@ absl::StatusOr<CandidateSpace> CandidateSpace::Make(SegmentSpace& space, const M
   made.segments_.resize(space.segments().size());
   const Clock::time_point start = Clock::now();
   const size_t count = made.segments_.size();
-  for (size_t s = 0; s < count; ++s) made.AddMeasured(static_cast<int32_t>(s));
+  for (size_t s = 0; s < count; ++s)
+    MW_RETURN_IF_ERROR(made.AddMeasured(static_cast<int32_t>(s), limits));
   made.ScaleModel();
   for (size_t s = 0; s < count; ++s) {
     // What one segment saves goes to the others.
@@ -84,8 +85,14 @@ absl::Status CandidateSpace::Collect(int32_t segment, const CandidateLimits& lim
   for (const SegmentCandidate& candidate : all.list) taken.insert(candidate.predicted.key);
   const std::string mesh = ProfileMeshText(mesh_);
   for (int i = 0; i < limits.most_predicted; ++i) {
-    if (!all.list.empty() && SecondsOf(Clock::now() - start) > seconds) break;
-    MW_ASSIGN_OR_RETURN(std::optional<PredictedChoice> next, space_.Next(segment));
+    // There must be one, however long it takes.
+    const auto is_over = [&] {
+      return (limits.stop && limits.stop()) ||
+             (!all.list.empty() && SecondsOf(Clock::now() - start) > seconds);
+    };
+    absl::StatusOr<std::optional<PredictedChoice>> found = space_.Next(segment, is_over);
+    if (found.status().code() == absl::StatusCode::kCancelled && !all.list.empty()) break;
+    MW_ASSIGN_OR_RETURN(std::optional<PredictedChoice> next, std::move(found));
     if (!next.has_value()) break;
     cheapest = std::min(cheapest, next->objective);
     if (limits.only_fastest && next->objective > cheapest + worst_moves) break;
@@ -100,7 +107,7 @@ absl::Status CandidateSpace::Collect(int32_t segment, const CandidateLimits& lim
       absl::StrCat("segment ", segment, " cannot be run in any of the ways that were looked at"));
 }
 
-void CandidateSpace::AddMeasured(int32_t segment) {
+absl::Status CandidateSpace::AddMeasured(int32_t segment, const CandidateLimits& limits) {
   SegmentCandidates& all = segments_[segment];
   std::vector<double> ratios;
   const std::string& fingerprint = space_.segments()[segment].fingerprint;
@@ -109,6 +116,7 @@ void CandidateSpace::AddMeasured(int32_t segment) {
       ++all.refused;
       continue;
     }
+    if (limits.stop && limits.stop()) return absl::CancelledError("stopped");
     // A choice of another version of this program cannot be made.
     const absl::StatusOr<SegmentChoice> choice = space_.ParseKey(segment, key);
     if (!choice.ok()) continue;
@@ -119,6 +127,7 @@ void CandidateSpace::AddMeasured(int32_t segment) {
   }
   all.measured = static_cast<int64_t>(all.list.size());
   if (!ratios.empty()) all.model_scale = MedianOf(std::move(ratios));
+  return absl::OkStatus();
 }
 
 // What was measured says how far off the rest is.

@@ -2,6 +2,7 @@
 #define MESHWRIGHT_PROFILE_SEGMENT_CANDIDATES_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -41,6 +42,7 @@ struct CandidateLimits {
   // Leave out choices that by the planner's objective are dearer than the cheapest of their segment
   // with both its borders moved, whatever the layouts. Where memory is short they may be needed.
   bool only_fastest = false;
+  std::function<bool()> stop;  // asked often; once it says true looking at choices ends
 };
 
 // A move of what crosses a border between segments, there and, in training, back.
@@ -65,7 +67,7 @@ struct CandidateProblem {
 class CandidateSpace {
  public:
   // All must outlive it. Errors: see SegmentSpace::Next; a segment without any choice that can be
-  // had.
+  // had; Cancelled: was stopped before every segment had one.
   static absl::StatusOr<CandidateSpace> Make(SegmentSpace& space, const Mesh& mesh,
                                              const KnownProfiles& known,
                                              const CandidateLimits& limits);
@@ -87,7 +89,7 @@ class CandidateSpace {
       : space_(space), mesh_(mesh), known_(known) {}
   absl::Status Collect(int32_t segment, const CandidateLimits& limits, double seconds);
   double WorstMoves(int32_t segment) const;
-  void AddMeasured(int32_t segment);
+  absl::Status AddMeasured(int32_t segment, const CandidateLimits& limits);
   void ScaleModel();
 
   SegmentSpace& space_;

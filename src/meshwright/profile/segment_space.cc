@@ -89,7 +89,7 @@ struct SegmentSpace::State {
         graph(std::move(g)),
         mesh(m),
         cost_model(c),
-        threads(t),
+        memories(static_cast<size_t>(std::max(t, 1))),
         finder(graph, m) {}
 
   absl::Status Make();
@@ -111,7 +111,7 @@ struct SegmentSpace::State {
   const Graph graph;
   const Mesh& mesh;
   const CostModel& cost_model;
-  const int threads;
+  std::vector<solve::SolverMemory> memories;  // one a thread
   BlockFinder finder;
   BlockAnalysis analysis;
   std::vector<std::vector<std::string>> strategy_texts;  // by block, each once
@@ -218,7 +218,7 @@ absl::Status SegmentSpace::State::MakeSearch(const Segment& segment, Work* here)
     if (options.empty()) options.emplace_back();
   }
   MW_ASSIGN_OR_RETURN(here->search, ChoiceSearch::Make(segment.slice.graph, cost_model,
-                                                       std::move(decisions), threads));
+                                                       std::move(decisions), memories));
   return absl::OkStatus();
 }
 
@@ -330,11 +330,12 @@ const std::vector<int32_t>& SegmentSpace::same_as() const { return state_->same_
 int64_t SegmentSpace::batch_size() const { return state_->network->batch.size; }
 const std::vector<std::string>& SegmentSpace::warnings() const { return state_->analysis.warnings; }
 
-absl::StatusOr<std::optional<PredictedChoice>> SegmentSpace::Next(int32_t segment) {
+absl::StatusOr<std::optional<PredictedChoice>> SegmentSpace::Next(
+    int32_t segment, const std::function<bool()>& stop) {
   const Segment& s = state_->segments[segment];
   State::Work& work = state_->work[segment];
   if (work.search == nullptr) MW_RETURN_IF_ERROR(state_->MakeSearch(s, &work));
-  const std::optional<std::vector<int32_t>> options = work.search->Next();
+  MW_ASSIGN_OR_RETURN(const std::optional<std::vector<int32_t>> options, work.search->Next(stop));
   if (!options.has_value()) return std::nullopt;
   SegmentChoice choice;
   choice.entry = s.entries[options->front()];

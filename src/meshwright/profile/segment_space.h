@@ -2,6 +2,7 @@
 #define MESHWRIGHT_PROFILE_SEGMENT_SPACE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -64,8 +65,10 @@ class SegmentSpace {
 
   // The choices of a segment in the order of their cost, cheapest first: the next one; nullopt:
   // there are no more. See ChoiceSearch: what orders them is the planner's objective, in which
-  // nothing runs beside anything else.
-  absl::StatusOr<std::optional<PredictedChoice>> Next(int32_t segment);
+  // nothing runs beside anything else. Errors: Cancelled, once `stop` says true; another call goes
+  // on.
+  absl::StatusOr<std::optional<PredictedChoice>> Next(int32_t segment,
+                                                      const std::function<bool()>& stop = nullptr);
   // The plan of a segment's program with a choice made. NotFound: no plan has it.
   absl::StatusOr<IntraPlan> Plan(int32_t segment, const SegmentChoice& choice);
   // The same as a prediction.

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "meshwright/solve/compile.h"
+#include "meshwright/solve/matrix_pool.h"
+#include "meshwright/solve/number.h"
 #include "meshwright/solve/optimise.h"
 #include "meshwright/solve/reduce.h"
 
@@ -51,9 +54,17 @@ int32_t ForbiddenEdge(const Problem& problem) {
   return -1;
 }
 
+// The one that `memory` has; null without it.
+MatrixPool* PoolOf(SolverMemory* memory) {
+  if (memory == nullptr) return nullptr;
+  std::shared_ptr<void>& part = kWide ? memory->wide : memory->narrow;
+  if (part == nullptr) part = std::make_shared<MatrixPool>(memory->max_bytes);
+  return static_cast<MatrixPool*>(part.get());
+}
+
 }  // namespace
 
-Solution SolveInWidth(const Problem& problem, const SolverOptions& options) {
+Solution SolveInWidth(const Problem& problem, const SolverOptions& options, SolverMemory* memory) {
   const Clock clock;
   Solution solution;
   Compiled compiled = Compile(problem);
@@ -71,7 +82,7 @@ Solution SolveInWidth(const Problem& problem, const SolverOptions& options) {
     options.progress(progress);
   };
   report("reduce", 0);
-  const Reduced reduced = Reduce(std::move(compiled.model));
+  const Reduced reduced = Reduce(std::move(compiled.model), {}, nullptr, PoolOf(memory));
   solution.reduced_nodes = reduced.model.size();
   solution.reduced_edges = static_cast<int64_t>(reduced.model.edges.size());
 

@@ -3,6 +3,7 @@
 
 #include "meshwright/solve/problem.h"
 #include "meshwright/solve/solver.h"
+#include "meshwright/solve/solver_memory.h"
 
 namespace meshwright::solve {
 
@@ -11,12 +12,14 @@ namespace meshwright::solve {
 bool FitsNarrow(const Problem& problem);
 
 // Solve in numbers of either width (number.h). `problem` must be valid, for the narrow ones
-// FitsNarrow.
+// FitsNarrow; `memory` may be null.
 inline namespace narrow {
-Solution SolveInWidth(const Problem& problem, const SolverOptions& options);
+Solution SolveInWidth(const Problem& problem, const SolverOptions& options,
+                      SolverMemory* memory = nullptr);
 }
 namespace wide {
-Solution SolveInWidth(const Problem& problem, const SolverOptions& options);
+Solution SolveInWidth(const Problem& problem, const SolverOptions& options,
+                      SolverMemory* memory = nullptr);
 }
 
 }  // namespace meshwright::solve

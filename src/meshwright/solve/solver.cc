@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "meshwright/solve/model.h"
 #include "meshwright/solve/solve_in_width.h"
+#include "meshwright/solve/solver_memory.h"
 
 namespace meshwright::solve {
 namespace {
@@ -44,10 +45,15 @@ bool FitsNarrow(const Problem& problem) {
   return costs <= kMostNarrowCosts && (!limited || usages <= kMostNarrowUsages);
 }
 
-absl::StatusOr<Solution> Solve(const Problem& problem, const SolverOptions& options) {
+absl::StatusOr<Solution> Solve(const Problem& problem, const SolverOptions& options,
+                               SolverMemory* memory) {
   if (absl::Status status = Validate(problem); !status.ok()) return status;
-  return FitsNarrow(problem) ? narrow::SolveInWidth(problem, options)
-                             : wide::SolveInWidth(problem, options);
+  return FitsNarrow(problem) ? narrow::SolveInWidth(problem, options, memory)
+                             : wide::SolveInWidth(problem, options, memory);
+}
+
+absl::StatusOr<Solution> Solve(const Problem& problem, const SolverOptions& options) {
+  return Solve(problem, options, nullptr);
 }
 
 }  // namespace meshwright::solve
