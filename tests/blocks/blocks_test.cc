@@ -99,6 +99,15 @@ TEST(Blocks, OfAScannedLlama) {
   EXPECT_EQ(found.analysis.blocks[2].contractions.size(), 6U);  // gate and what it gates
 }
 
+// Layers that take their weights out of one stack, each at an index of its own, no loop.
+TEST(Blocks, OfLayersWithStackedWeights) {
+  const TestProgram program = ProgramFromData("llama_stacked.train.hlo.txt.gz");
+  const Found found = Analyze(program, "2x2", "4xh100-sxm");
+  // Of the first and the last layer some operators are others.
+  EXPECT_EQ(found.sequence,
+            (std::vector<int32_t>{0, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 5, 1, 2, 6, 7}));
+}
+
 // More devices than heads of keys: those cannot be cut with what they meet.
 TEST(Blocks, HeadsThatCannotBeCutStandAlone) {
   const TestProgram program = ProgramFromData("llama3_8b.scan.train.hlo.txt.gz");

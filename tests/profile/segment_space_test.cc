@@ -51,6 +51,12 @@ TEST(SegmentSpace, LayersOfANetworkAreOneSegment) {
   EXPECT_EQ(space.same_as(), (std::vector<int32_t>{0, 1, 2, 3}));
 }
 
+// The optimizer of the whole stack is with the first of the layers.
+TEST(SegmentSpace, LayersWithStackedWeightsAreOneSegment) {
+  const auto llama = SpaceOf("llama_stacked.train.hlo.txt.gz", "2x2", "4xh100-sxm");
+  EXPECT_EQ(llama->space->sequence(), (std::vector<int32_t>{0, 1, 2, 2, 2, 3}));
+}
+
 TEST(SegmentSpace, IterationsOfALoopMustChooseAlike) {
   const auto llama = SpaceOf("llama3_8b.scan.train.hlo.txt.gz", "4", "4xh100-sxm");
   const std::vector<int32_t>& same = llama->space->same_as();

@@ -8,7 +8,7 @@
 namespace meshwright {
 
 std::vector<int32_t> FindBlockKinds(const Graph& graph, const BlockAnalysis& analysis) {
-  OpFingerprints fingerprints(graph);
+  OpFingerprints fingerprints(graph, Entries::kAlike);
   std::vector<uint64_t> hash(graph.ops.size(), 0);
   std::vector<int32_t> kinds;
   std::unordered_map<uint64_t, int32_t> known;

@@ -3,6 +3,13 @@
 #include <array>
 
 namespace meshwright {
+namespace {
+
+// In place of a slice's start, limit and stride, or of a padding's low, high and interior, of which
+// the first and the last are never negative.
+constexpr std::array<int64_t, 3> kAnyEntry = {-1, -1, -1};
+
+}  // namespace
 
 Fingerprint& Fingerprint::Add(std::string_view text) {
   Add(text.size());
@@ -57,11 +64,15 @@ void OpFingerprints::AddAttributes(const Instruction& op, Fingerprint& f) {
   f.Add(s.input_batching_dims).Add(s.scatter_indices_batching_dims);
   add(s.index_vector_dim);
   for (const SliceDimension& d : op.slice) {
-    for (int64_t number : std::array{d.start, d.limit, d.stride}) add(number);
+    const bool any = entries_ == Entries::kAlike && d.limit - d.start == 1;
+    for (int64_t number : any ? kAnyEntry : std::array{d.start, d.limit, d.stride}) add(number);
   }
   f.Add(op.dynamic_slice_sizes);
-  for (const PaddingDimension& d : op.padding) {
-    for (int64_t number : std::array{d.low, d.high, d.interior}) add(number);
+  for (size_t i = 0; i < op.padding.size(); ++i) {
+    const PaddingDimension& d = op.padding[i];
+    const bool any = entries_ == Entries::kAlike && i < op.shape.dims.size() && d.low >= 0 &&
+                     d.high >= 0 && op.shape.dims[i] - d.low - d.high == 1;
+    for (int64_t number : any ? kAnyEntry : std::array{d.low, d.high, d.interior}) add(number);
   }
   f.Add(op.direction).Add(op.custom_call_target).Add(op.literal.data);
   for (const auto& [name, value] : op.other) f.Add(name).Add(value);

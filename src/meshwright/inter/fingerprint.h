@@ -32,10 +32,17 @@ class Fingerprint {
   uint64_t state_ = 0x51ed270b35ea4d5f;
 };
 
+// Whether it counts which entry of a dimension is taken (a slice of size 1), or which it becomes (a
+// size of 1 that is padded). It does for what is computed; it does not for what that costs and for
+// how shardings go through it, as a dimension that is cut or padded is never sharded. So layers are
+// alike whose weights are entries of one stack.
+enum class Entries : uint8_t { kByIndex, kAlike };
+
 // Fingerprints of operators of one graph.
 class OpFingerprints {
  public:
-  explicit OpFingerprints(const Graph& graph) : graph_(graph) {}
+  explicit OpFingerprints(const Graph& graph, Entries entries = Entries::kByIndex)
+      : graph_(graph), entries_(entries) {}
   // Opcode, attributes, called computations, shapes of operands and results.
   uint64_t Of(OpId op);
 
@@ -44,6 +51,7 @@ class OpFingerprints {
   void AddAttributes(const Instruction& instruction, Fingerprint& fingerprint);
 
   const Graph& graph_;
+  const Entries entries_;
   std::unordered_map<int32_t, uint64_t> computations_;
 };
 

@@ -19,7 +19,7 @@ class KindFinder {
       : graph_(graph),
         layers_(layers),
         shared_(shared),
-        fingerprints_(graph),
+        fingerprints_(graph, Entries::kAlike),
         carries_(graph.ops.size(), nullptr),
         hash_(graph.ops.size()),
         in_layer_loop_(graph.ops.size()) {

@@ -43,6 +43,7 @@ class UpdateAssigner {
     if (layers_.stacked[u] >= 0) return;
     int32_t first = -1, home = -1;
     bool several = false, sums = false, only_shared = true, any_shared = false;
+    bool goes_on = false;  // with an array that is a sum of several layers already
     for (ValueId v : unit.inputs) {
       const auto producer = static_cast<size_t>(units_.of_value[v.index()]);
       const BatchRole role = units_.units[producer].role;
@@ -58,6 +59,7 @@ class UpdateAssigner {
       if (layer < 0) continue;
       const bool shared = shared_[producer];
       any_shared |= shared;
+      goes_on |= shared && IsAddition(unit) && !spread_[producer] && graph_[v].shape.rank() > 0;
       if (shared && (sums || home >= 0)) continue;
       if (!shared && !sums) {
         sums = true;
@@ -72,12 +74,17 @@ class UpdateAssigner {
       only_shared = false;
     }
     layers_.layer[u] = std::max(first, 0);
-    // The next of the sums that make a norm is shared like the last; a gradient times the norm is
-    // not.
+    // The next of the sums that make a norm, or the gradient of a stack of all layers' weights, is
+    // shared like the last; a gradient times the norm is not.
     const bool scalar = std::all_of(unit.outputs.begin(), unit.outputs.end(),
                                     [&](ValueId v) { return graph_[v].shape.rank() == 0; });
-    shared_[u] = several || only_shared || (any_shared && scalar);
+    shared_[u] = several || only_shared || (any_shared && scalar) || goes_on;
     spread_[u] = only_shared && !scalar;
+  }
+
+  bool IsAddition(const Unit& unit) const {
+    const Op& op = graph_[unit.op];
+    return op.kind == OpKind::kInstruction && op.instruction->opcode == Opcode::kAdd;
   }
 
   int32_t FirstOf(int32_t loop) const { return layers_.layer[loops_[loop].unit]; }

@@ -8,7 +8,7 @@ namespace meshwright {
 
 std::string SliceFingerprint(const ProgramSlice& slice) {
   const Graph& graph = slice.graph;
-  OpFingerprints fingerprints(graph);
+  OpFingerprints fingerprints(graph, Entries::kAlike);
   std::string text;
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     absl::StrAppend(&text, absl::Hex(fingerprints.Of(OpId(i)), absl::kZeroPad16));

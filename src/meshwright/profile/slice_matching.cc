@@ -14,7 +14,7 @@ namespace {
 using Colours = std::vector<uint64_t>;  // by OpId
 
 Colours FirstColours(const ProgramSlice& slice) {
-  OpFingerprints fingerprints(slice.graph);
+  OpFingerprints fingerprints(slice.graph, Entries::kAlike);
   Colours colours;
   for (size_t i = 0; i < slice.graph.ops.size(); ++i)
     colours.push_back(Fingerprint().Add(fingerprints.Of(OpId(i))).value());
