@@ -159,8 +159,8 @@ def _constrain(operation: ir.Operation, texts: Sequence[str], axes: Axes) -> Non
 def _is_filled(operation: ir.Operation) -> bool:
     """Whether every user makes the value anew; one sharding for all would only bind them."""
     if operation.name == "stablehlo.broadcast_in_dim":
-        maker = operation.operands[0].owner
-        return isinstance(maker, ir.Operation) and maker.name == "stablehlo.constant"
+        maker = operation.operands[0].owner  # an operation, a view of one, or a block
+        return not isinstance(maker, ir.Block) and maker.operation.name == "stablehlo.constant"
     return operation.name in ("stablehlo.constant", "stablehlo.iota")
 
 

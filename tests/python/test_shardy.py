@@ -1,7 +1,9 @@
 """HLO's tile assignments as axes of a mesh."""
 
 import pytest
-from meshwright._shardy import parse_tiles
+from jax.interpreters.mlir import make_ir_context
+from jaxlib.mlir import ir
+from meshwright._shardy import _is_filled, parse_tiles
 from meshwright.errors import InternalError
 
 MESH = [("x", 2), ("y", 4)]
@@ -31,3 +33,19 @@ def test_axes_of_one_device_shard_nothing():
 def test_what_is_not_tiled():
     with pytest.raises(InternalError):
         parse_tiles("{manual}", 1, MESH)
+
+
+def test_what_every_user_makes_anew():
+    text = """
+    func.func @main(%given: tensor<f32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) {
+      %one = stablehlo.constant dense<1.0> : tensor<f32>
+      %made = stablehlo.negate %one : tensor<f32>
+      %0 = stablehlo.broadcast_in_dim %one, dims = [] : (tensor<f32>) -> tensor<8xf32>
+      %1 = stablehlo.broadcast_in_dim %made, dims = [] : (tensor<f32>) -> tensor<8xf32>
+      %2 = stablehlo.broadcast_in_dim %given, dims = [] : (tensor<f32>) -> tensor<8xf32>
+      return %0, %1, %2 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+    }"""
+    with make_ir_context():
+        module = ir.Module.parse(text)
+        found = [_is_filled(op.operation) for op in module.body.operations[0].body.blocks[0]]
+    assert found == [True, False, True, False, False, False]

@@ -16,13 +16,18 @@
 #include "meshwright/capi/options_json.h"
 #include "meshwright/capi/tables_json.h"
 #include "meshwright/explain/explain.h"
+#include "meshwright/hlo/graph.h"
+#include "meshwright/hlo/inline_calls.h"
+#include "meshwright/hlo/module.h"
 #include "meshwright/hlo/proto_writer.h"
+#include "meshwright/plan/annotate.h"
 #include "meshwright/plan/apply_plan.h"
 #include "meshwright/plan/plan_json.h"
 #include "meshwright/plan/plan_program.h"
 #include "meshwright/plan/plan_table.h"
 #include "meshwright/plan/shortage.h"
 #include "meshwright/plan/version.h"
+#include "meshwright/profile/operand_constraints.h"
 #include "meshwright/profile/plan_profiled.h"
 
 struct mw_result {
@@ -96,17 +101,37 @@ absl::Status FillPlan(const CapiOptions& options, std::string_view program, mw_r
   return absl::OkStatus();
 }
 
+// A program for a plan's annotations, as something to be run: without calls, as a function that is
+// called several times has one annotation for all of them.
+struct Runnable {
+  Module module;
+  Graph graph;  // of `module`: operators and values have the numbers that they have with calls
+};
+
+absl::StatusOr<std::shared_ptr<const Runnable>> WithoutCalls(const Program& program) {
+  auto runnable = std::make_shared<Runnable>();
+  MW_ASSIGN_OR_RETURN(runnable->module, InlineCalls(*program.module));
+  MW_ASSIGN_OR_RETURN(runnable->graph, BuildGraph(runnable->module));
+  return runnable;
+}
+
 absl::Status FillAnnotated(std::string_view program, std::string_view plan_json,
                            mw_result& result) {
   MW_ASSIGN_OR_RETURN(const Plan plan, ParsePlanJson(plan_json, "plan"));
   MW_ASSIGN_OR_RETURN(Program made, ParseProgram(std::string(program), "program"));
-  MW_RETURN_IF_ERROR(ApplyPlan(made.graph, plan).status());
+  MW_ASSIGN_OR_RETURN(AppliedPlan found, ApplyPlan(made.graph, plan));
+  const auto applied = std::make_shared<const AppliedPlan>(std::move(found));
   const auto read = std::make_shared<const Program>(std::move(made));
   const auto shared = std::make_shared<const Plan>(plan);
-  // Neither can fail: the plan is of this program.
+  // Cannot fail: the plan is of this program.
   result.writers["program"] = [read, shared] { return *AnnotatedFromPlan(*read, *shared); };
-  result.writers["proto"] = [read, shared] {
-    return ToHloProto(*AnnotateFromPlan(*read, *shared));
+  MW_ASSIGN_OR_RETURN(const std::shared_ptr<const Runnable> runnable, WithoutCalls(*read));
+  // What an operator takes otherwise is moved right before it, as AnnotateStablehlo does.
+  result.writers["proto"] = [runnable, applied] {
+    const AppliedPlan& a = *applied;
+    return ToHloProto(
+        WithOperandConstraints(AnnotateModule(runnable->graph, a.mesh, a.values, a.outputs),
+                               runnable->graph, a.mesh, a.values, a.movements.needed));
   };
   return absl::OkStatus();
 }
