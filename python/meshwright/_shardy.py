@@ -27,6 +27,7 @@ _MESH = "mesh"
 _TEXT = "mhlo.sharding"
 _SHARDING = "sdy.sharding"
 _FRONTEND = "mhlo.frontend_attributes"  # where Shardy's annotations travel through HLO
+_UNREDUCED = "meshwright.unreduced"  # the planner's own among them
 _CONSTRAINTS = ("Sharding", "xla.sdy.FuncResultSharding")
 _TILES = re.compile(
     r"\{devices=\[([0-9,]+)\](?:<=\[([0-9,]+)\](?:T\(([0-9,]+)\))?|([0-9,]+))"
@@ -121,13 +122,14 @@ def _annotate(operation: ir.Operation, axes: Axes) -> None:
     """Takes annotations off an operation and puts the plan's in their place."""
     attributes = operation.attributes
     text = ir.StringAttr(attributes[_TEXT]).value if _TEXT in attributes else None
+    unreduced = _unreduced(attributes)
     for name in (_TEXT, _FRONTEND):
         if name in attributes:
             del attributes[name]
     if text is not None and axes and not _is_filled(operation):
         texts = _parts(text)
         if len(texts) == len(operation.results):
-            _constrain(operation, texts, axes)
+            _constrain(operation, texts, axes, unreduced)
     # The program's own constraints name meshes that are not there; the plan has its say above.
     if _is_constraint(operation):
         operation.results[0].replace_all_uses_with(operation.operands[0])
@@ -140,7 +142,17 @@ def _is_constraint(operation: ir.Operation) -> bool:
     return ir.StringAttr(operation.attributes["call_target_name"]).value in _CONSTRAINTS
 
 
-def _constrain(operation: ir.Operation, texts: Sequence[str], axes: Axes) -> None:
+def _unreduced(attributes: Any) -> list[str]:
+    """The axes along which the planner says that an operation's result is a partial sum."""
+    if _FRONTEND not in attributes:
+        return []
+    named = {entry.name: entry.attr for entry in ir.DictAttr(attributes[_FRONTEND])}  # type: ignore[attr-defined]
+    return ir.StringAttr(named[_UNREDUCED]).value.split(",") if _UNREDUCED in named else []
+
+
+def _constrain(
+    operation: ir.Operation, texts: Sequence[str], axes: Axes, unreduced: Sequence[str]
+) -> None:
     """Hands the results on through constraints.
 
     Not as the operation's own `sdy.sharding`: on its way through HLO, XLA keeps shardings of
@@ -149,7 +161,8 @@ def _constrain(operation: ir.Operation, texts: Sequence[str], axes: Axes) -> Non
     for result, text in zip(operation.results, texts):
         if not isinstance(result.type, ir.RankedTensorType) or not result.type.rank:
             continue
-        sharding = ir.Attribute.parse(f"#sdy.sharding{_sharding(text, result.type, axes)}")
+        value = _sharding(text, result.type, axes, unreduced)
+        sharding = ir.Attribute.parse(f"#sdy.sharding{value}")
         with ir.InsertionPoint(operation):
             constraint = sdy.ShardingConstraintOp(result, sharding).operation
         constraint.move_after(operation)
@@ -186,10 +199,12 @@ def _parts(text: str) -> list[str]:
     return re.findall(r"\{[^{}]*\}", text) if text.startswith("{{") else [text]
 
 
-def _sharding(text: str, type: ir.Type, axes: Axes) -> str:
+def _sharding(text: str, type: ir.Type, axes: Axes, unreduced: Sequence[str] = ()) -> str:
     dims = parse_tiles(text, ir.RankedTensorType(type).rank, axes)
     entries = ", ".join("{" + ", ".join(f'"{axis}"' for axis in dim) + "}" for dim in dims)
-    return f"<@{_MESH}, [{entries}]>"
+    # An axis that cuts a dimension has nothing left to add up.
+    partial = ", ".join(f'"{name}"' for name in unreduced if not any(name in dim for dim in dims))
+    return f"<@{_MESH}, [{entries}]{', unreduced={' + partial + '}' if partial else ''}>"
 
 
 def parse_tiles(text: str, rank: int, axes: Axes) -> list[list[str]]:

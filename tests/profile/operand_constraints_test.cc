@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,47 @@ TEST(WithOperandConstraints, LeavesTheRestAlone) {
   EXPECT_EQ(ToHloText(c.Constrained()), ToHloText(*c.program.module));
   c.NeededBy("y");  // as they are kept
   EXPECT_EQ(ToHloText(c.Constrained()), ToHloText(*c.program.module));
+}
+
+// Terms that are contracted over an axis, added, and combined behind the addition.
+TEST(WithMovements, SaysWhatIsAPartialSum) {
+  const TestProgram program = ProgramFromText(R"(HloModule m
+
+ENTRY main {
+  x = f32[8,16] parameter(0)
+  v = f32[16,4] parameter(1)
+  w = f32[16,4] parameter(2)
+  a = f32[8,4] dot(x, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  b = f32[8,4] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  c = f32[8,4] add(a, b)
+  ROOT d = f32[8,4] negate(c)
+}
+)");
+  const Mesh mesh = TestMesh("2", "2xh100-sxm");
+  std::vector<Sharding> kept;
+  for (const Value& value : program.graph.values)
+    kept.push_back(Sharding::Replicated(value.shape.rank()));
+  const size_t count = program.graph.ops.size();
+  Movements movements;
+  movements.needed.resize(count);
+  movements.computed.resize(count);
+  movements.pending.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    if (program.graph.ops[i].name == "c") movements.pending[i] = {0};
+  }
+  const Module module = WithMovements(*program.module, program.graph, mesh, kept, movements);
+  EXPECT_TRUE(VerifyModule(module, "m").ok());
+  std::map<std::string, std::string> partial, sharding;
+  for (const Instruction& instruction : module.computations[module.entry.index()].instructions) {
+    for (const auto& [name, axes] : instruction.frontend_attributes)
+      if (name == kUnreduced) partial[instruction.name] = axes;
+    sharding[instruction.name] = instruction.sharding;
+  }
+  EXPECT_EQ(partial, (std::map<std::string, std::string>{{"a", "x"}, {"b", "x"}, {"c", "x"}}));
+  EXPECT_EQ(sharding["c.kept"], "{replicated}");
+  for (const char* operand : {"a.operand0", "a.operand1", "b.operand0", "b.operand1"})
+    EXPECT_EQ(sharding[operand], "{replicated}") << operand;
+  EXPECT_FALSE(sharding.contains("c.operand0"));
 }
 
 }  // namespace

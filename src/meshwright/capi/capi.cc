@@ -129,9 +129,9 @@ absl::Status FillAnnotated(std::string_view program, std::string_view plan_json,
   // What an operator takes otherwise is moved right before it, as AnnotateStablehlo does.
   result.writers["proto"] = [runnable, applied] {
     const AppliedPlan& a = *applied;
+    Module annotated = AnnotateModule(runnable->graph, a.mesh, a.values, a.outputs);
     return ToHloProto(
-        WithOperandConstraints(AnnotateModule(runnable->graph, a.mesh, a.values, a.outputs),
-                               runnable->graph, a.mesh, a.values, a.movements.needed));
+        WithMovements(std::move(annotated), runnable->graph, a.mesh, a.values, a.movements));
   };
   return absl::OkStatus();
 }

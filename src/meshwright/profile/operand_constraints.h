@@ -6,6 +6,7 @@
 #include "meshwright/cluster/mesh.h"
 #include "meshwright/hlo/graph.h"
 #include "meshwright/hlo/module.h"
+#include "meshwright/plan/movements.h"
 #include "meshwright/sharding/sharding.h"
 
 namespace meshwright {
@@ -18,6 +19,14 @@ namespace meshwright {
 Module WithOperandConstraints(Module module, const Graph& graph, const Mesh& mesh,
                               const std::vector<Sharding>& kept,
                               const std::vector<std::vector<Sharding>>& needed);
+
+// The same for all that a plan moves: results that are computed otherwise than they are kept have a
+// reshape behind them, and partial sums that are added before they are combined the frontend
+// attribute kUnreduced, the names of axes with commas between them. XLA does not check that claim,
+// so what makes them has all of its operands constrained. `graph`: of a module without calls.
+inline constexpr char kUnreduced[] = "meshwright.unreduced";
+Module WithMovements(Module module, const Graph& graph, const Mesh& mesh,
+                     const std::vector<Sharding>& kept, const Movements& movements);
 
 }  // namespace meshwright
 
