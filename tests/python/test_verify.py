@@ -8,6 +8,7 @@ import sys
 
 import jax
 import jax.numpy as jnp
+import models
 import numpy as np
 import pytest
 from conftest import mlp_arguments, mlp_step
@@ -353,6 +354,21 @@ def test_a_wrong_program_is_noticed():
     )
     assert checks.check_numerics(names, errors, 1.0, "bf16").outcome == FAILED
     assert checks.check_numerics(names, [1e-4], 0.1, "f32").outcome == FAILED  # nothing to compare
+
+
+# Functions that several layers share, constants that are filled into arrays, partial sums that are
+# added first: in HLO what they are is not in the annotations of values alone.
+@pytest.mark.parametrize(
+    ("family", "sizes", "memory"),
+    [(models.mlp, {"layers": 8}, "150KiB"), (models.gpt, {}, "150KiB")],
+)
+def test_programs_in_hlo_compile_to_what_is_planned(family, sizes, memory):
+    step, arguments = family(np.random.default_rng(0), **sizes)
+    program = jax.jit(step).lower(*arguments).as_text(dialect="hlo").encode()
+    report = mw.plan(program, cluster="8xh100-sxm", mesh=8, memory=memory).verify(repeats=0)
+    one_by_one = next(check for check in report.checks if check.name == "one by one")
+    assert one_by_one.outcome in (PASSED, EXPLAINED), str(report)
+    assert report.passed, str(report)
 
 
 def worker(*arguments, **environment):

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/cost/fusion.h"
 #include "meshwright/sharding/hlo_sharding.h"
 
 namespace meshwright {
@@ -21,6 +22,7 @@ struct Constraints {
   // reshape behind it, which all users take, unless that has no annotation.
   std::string computed, computed_unreduced;
   std::string kept, kept_unreduced;
+  bool free = false;  // no annotation at all: every user makes the result anew
 };
 
 // By computation, by instruction.
@@ -83,6 +85,7 @@ Computation Rebuilt(const Computation& computation, const std::map<size_t, Const
       SetUnreduced(c.kept_unreduced, &reshape);
       SetUnreduced(c.computed_unreduced, &instruction);
       if (!c.computed.empty()) instruction.sharding = c.computed;
+      if (c.free) instruction.sharding.clear();
       reshape.name = StrCat(instruction.name, ".kept");
       reshape.opcode = Opcode::kReshape;
       reshape.shape = instruction.shape;
@@ -122,14 +125,16 @@ Module WithConstraints(Module module, const ConstraintsOf& at) {
 }
 
 // Whether what `op` makes can be said to be a partial sum: its operands can be constrained.
-bool CanMakePartialSums(const Graph& graph, const Op& op, bool adds_them) {
+bool CanMakePartialSums(const Graph& graph, const std::vector<bool>& free, const Op& op,
+                        bool adds_them) {
   if (!TakesItsOperands(op) || op.results.size() != 1) return false;
   if (adds_them) return true;
   const Opcode opcode = op.instruction->opcode;
   if (opcode != Opcode::kDot && opcode != Opcode::kConvolution && opcode != Opcode::kReduce)
     return false;
-  return std::all_of(op.operands.begin(), op.operands.end(),
-                     [&](ValueId v) { return graph[v].shape.is_array(); });
+  return std::all_of(op.operands.begin(), op.operands.end(), [&](ValueId v) {
+    return graph[v].shape.is_array() && (graph[v].shape.rank() == 0 || !free[v.index()]);
+  });
 }
 
 std::string AxisNames(const AxisList& axes, const Mesh& mesh) {
@@ -148,8 +153,9 @@ Module WithOperandConstraints(Module module, const Graph& graph, const Mesh& mes
 
 Module WithMovements(Module module, const Graph& graph, const Mesh& mesh,
                      const std::vector<Sharding>& kept, const Movements& movements) {
+  const std::vector<bool> free = AnalyzeFusion(graph).free;  // by ValueId
   const auto can_be_partial = [&](OpId op) {
-    return CanMakePartialSums(graph, graph[op], !movements.pending[op.index()].empty());
+    return CanMakePartialSums(graph, free, graph[op], !movements.pending[op.index()].empty());
   };
   const std::vector<AxisList> pending =
       WithPartialOperands(graph, movements.pending, [&](OpId op, size_t operand) {
@@ -157,11 +163,19 @@ Module WithMovements(Module module, const Graph& graph, const Mesh& mesh,
       });
   ConstraintsOf at = OperandConstraints(graph, mesh, kept, movements.needed);
   const InstructionNumbers numbers(graph);
+  const auto erase_free = [&](const Op& op, Constraints& here) {
+    for (size_t k = 0; k < op.operands.size(); ++k) {
+      if (free[op.operands[k].index()]) here.operands.erase(k);
+    }
+  };
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph.ops[i];
     if (op.kind != OpKind::kInstruction || op.results.size() != 1) continue;
     const ValueId value = op.results[0];
     if (!graph[value].shape.is_array() || graph[value].shape.rank() == 0) continue;
+    if (free[value.index()]) numbers.At(op, &at).free = true;
+    if (TakesItsOperands(op)) erase_free(op, numbers.At(op, &at));
+    if (free[value.index()]) continue;
     const std::vector<Sharding>&computed = movements.computed[i], &needed = movements.needed[i];
     const AxisList partial = KeptPartial(graph, pending, value);
     if (pending[i].empty() && partial.empty() && computed.empty()) continue;
