@@ -145,6 +145,7 @@ TEST(Accelerate, WritesItsYaml) {
   EXPECT_EQ(sizes["parallelism_config_dp_shard_size"].as<int>(), 4);
   EXPECT_EQ(sizes["parallelism_config_tp_size"].as<int>(), 2);
   EXPECT_EQ(sizes["parallelism_config_cp_size"].as<int>(), 1);
+  EXPECT_THAT(ContentsOf(*files, "train.py"), HasSubstr("REDUCE_EACH = True"));
 }
 
 TEST(Accelerate, RefusesWithItsRules) {

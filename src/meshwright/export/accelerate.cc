@@ -115,11 +115,13 @@ std::string AccelerateProgram(const ModelLaunch& launch) {
   return absl::StrCat(
       "\"\"\"Trains a language model from scratch with Accelerate; launch.sh starts it.\"\"\"\n\n"
       "import argparse\nimport math\n\nimport numpy\nimport torch\nfrom accelerate import "
-      "Accelerator\n"
+      "Accelerator\nfrom accelerate.utils import GradientAccumulationPlugin\n"
       "from transformers import AutoConfig, AutoModelForCausalLM\n",
       HuggingFaceCommon(launch), "\n\nTENSOR_PARALLEL = ", c.tp,
       // With FSDP Accelerate does that itself.
-      "\nRECOMPUTE = ", c.recompute == Recompute::kFull && c.zero == 0 ? "True" : "False", R"(
+      "\nRECOMPUTE = ", c.recompute == Recompute::kFull && c.zero == 0 ? "True" : "False",
+      // A shard's gradients are reduced each time, as planned; else they would be kept whole.
+      "\nREDUCE_EACH = ", c.zero >= 2 ? "True" : "False", R"(
 
 
 def make_model(accelerator):
@@ -137,7 +139,8 @@ def make_model(accelerator):
 def main():
     arguments = read_arguments()
     torch.manual_seed(1234)
-    accelerator = Accelerator(gradient_accumulation_steps=MICRO_BATCHES)
+    accumulation = GradientAccumulationPlugin(num_steps=MICRO_BATCHES, sync_each_batch=REDUCE_EACH)
+    accelerator = Accelerator(gradient_accumulation_plugin=accumulation)
     model = make_model(accelerator)
     if RECOMPUTE:
         model.gradient_checkpointing_enable()
