@@ -49,9 +49,9 @@ TEST(PredictRuns, RefusesBadTables) {
   };
   EXPECT_EQ(message("source,model\n"), "f:1: no column \"gpu\"");
   EXPECT_EQ(message("source,model,gpu,n_gpus,seq,gbs\nx,secret,h100,8,2048,many\n"),
-            "f:2: gbs is \"many\"; it must be a number or empty");
+            "f:2: gbs is \"many\"; it must be a number above 0 or empty");
   EXPECT_EQ(message("source,model,gpu,n_gpus,seq,gbs\nx,gpt2,h100,8,2048,2.5\n"),
-            "f:2: gbs is \"2.5\"; it must be a whole number or empty");
+            "f:2: gbs is \"2.5\"; it must be a whole number of at most 1e12 or empty");
   EXPECT_EQ(message("source,model,gpu,n_gpus,seq,gbs\nx,gpt2,h100,0,2048,8\n"),
             "f:2: n_gpus is \"0\"; it must be a number above 0 or empty");
 }
@@ -98,13 +98,13 @@ TEST(PredictRuns, ReadsWhatTablesCallThings) {
   EXPECT_EQ(derived.run->workload.global_batch, 60);
   // Sizes in the row, with experts.
   const RunPrediction experts =
-      read("x,own,32,4096,14336,32,8,8,2,H100,16,2,1,,8,1,,4096,64,bf16,1,1");
-  const RunPrediction dense = read("x,own,32,4096,14336,32,8,,,H100,16,2,1,,1,1,,4096,64,bf16,1,1");
+      read("x,own,32,4096,14336,32,8,8,2,H100,16,2,1,,8,1,,4096,64,bf16,1,4");
+  const RunPrediction dense = read("x,own,32,4096,14336,32,8,,,H100,16,2,1,,1,1,,4096,64,bf16,1,4");
   ASSERT_TRUE(experts.run.has_value()) << experts.skipped;
   ASSERT_TRUE(dense.run.has_value()) << dense.skipped;
   EXPECT_EQ(experts.run->configuration.ep, 8);
   EXPECT_GT(experts.predicted_seconds, 1.3 * dense.predicted_seconds);
-  EXPECT_THAT(read("x,own,32,4096,14336,32,8,8,,H100,16,2,1,,8,1,,4096,64,bf16,1,1").skipped,
+  EXPECT_THAT(read("x,own,32,4096,14336,32,8,8,,H100,16,2,1,,8,1,,4096,64,bf16,1,4").skipped,
               HasSubstr("experts per token"));
 }
 
@@ -147,7 +147,7 @@ TEST(PredictRuns, TakesModelsByTheNamesOfTables) {
   const std::string header = "source,model,gpu,n_gpus,tp,pp,mbs,seq,gbs,dtype,iteration_time_s\n";
   const auto read = [&](const std::string& name) {
     const CsvTable table =
-        ParseCsv(header + "x," + name + ",h100,64,8,4,1,4096,32,fp8,1\n", "f").value();
+        ParseCsv(header + "x," + name + ",h100,64,8,4,1,4096,32,fp8,4\n", "f").value();
     return PredictRuns(table, "f", BuiltinCostParameters()).value()[0];
   };
   const RunPrediction known = read("nemotron-4-340b");

@@ -13,6 +13,8 @@
 #include "meshwright/transformer/check_model.h"
 #include "meshwright/transformer/matmuls.h"
 #include "meshwright/transformer/model_reader.h"
+#include "meshwright/transformer/runs_check.h"
+#include "meshwright/transformer/runs_row.h"
 #include "meshwright/transformer/step_cost.h"
 
 namespace meshwright::transformer {
@@ -61,85 +63,6 @@ std::string LettersAndDigits(std::string_view text) {
   }
   return letters;
 }
-
-// Columns that have to be numbers even in rows that are not taken.
-constexpr const char* kNumbers[] = {"layers",
-                                    "hidden",
-                                    "ffn",
-                                    "heads",
-                                    "kv_heads",
-                                    "seq",
-                                    "vocab",
-                                    "experts",
-                                    "topk",
-                                    "n_gpus",
-                                    "dp",
-                                    "etp",
-                                    "grad_accum",
-                                    "tp",
-                                    "pp",
-                                    "vpp",
-                                    "cp",
-                                    "ep",
-                                    "mbs",
-                                    "gbs",
-                                    "zero",
-                                    "iteration_time_s",
-                                    "tokens_per_s_per_gpu",
-                                    "tflops_per_gpu",
-                                    "mem_gib"};
-
-// One row, by name of column.
-class RowReader {
- public:
-  RowReader(const CsvTable& table, const CsvRow& row, std::string_view file)
-      : table_(table), row_(row), file_(file) {}
-
-  std::string Text(std::string_view column) const {
-    for (size_t i = 0; i < table_.header.size(); ++i) {
-      if (table_.header[i] == column) {
-        return std::string(FromAbsl(absl::StripAsciiWhitespace(row_.fields[i])));
-      }
-    }
-    return "";
-  }
-
-  // nullopt if empty. The first field that is no positive number is remembered.
-  std::optional<double> Number(std::string_view column, bool or_zero = false) {
-    const std::string text = Text(column);
-    if (text.empty()) return std::nullopt;
-    double value = 0;
-    if (!absl::SimpleAtod(text, &value) || !std::isfinite(value) || value < 0 ||
-        (value == 0 && !or_zero)) {
-      Fail(column, text, or_zero ? "a number" : "a number above 0");
-      return std::nullopt;
-    }
-    return value;
-  }
-  std::optional<int64_t> Count(std::string_view column, bool or_zero = false) {
-    const std::optional<double> value = Number(column, or_zero);
-    if (!value.has_value()) return std::nullopt;
-    if (*value != std::floor(*value) || *value > 1e12) {
-      Fail(column, Text(column), "a whole number");
-      return std::nullopt;
-    }
-    return static_cast<int64_t>(*value);
-  }
-
-  const absl::Status& status() const { return status_; }
-
- private:
-  void Fail(std::string_view column, std::string_view text, std::string_view valid) {
-    if (!status_.ok()) return;
-    status_ = absl::InvalidArgumentError(StrCat(file_, ":", row_.line, ": ", column, " is \"", text,
-                                                "\"; it must be ", valid, " or empty"));
-  }
-
-  const CsvTable& table_;
-  const CsvRow& row_;
-  std::string_view file_;
-  absl::Status status_;
-};
 
 // A decoder of the row's sizes.
 Model ModelOfSizes(const std::string& name, int64_t layers, int64_t hidden, int64_t heads,
@@ -340,29 +263,36 @@ absl::StatusOr<Run> RunOf(RowReader& row) {
   c.etp = row.Count("etp").value_or(1);
   if (c.tp > *gpus || c.cp > *gpus || c.pp > *gpus || *gpus % (c.tp * c.cp) != 0 ||
       *gpus / (c.tp * c.cp) % c.pp != 0) {
-    return absl::InvalidArgumentError("degrees do not divide the number of GPUs");
+    return absl::InvalidArgumentError(StrCat("tp ", c.tp, ", cp ", c.cp, " and pp ", c.pp,
+                                             " do not divide the ", *gpus, " GPUs"));
   }
   c.dp = *gpus / (c.tp * c.cp * c.pp);
   c.sequence_parallel = c.tp > 1;
   const auto zero = row.Count("zero", /*or_zero=*/true);
-  const std::string shard = row.Text("fsdp_shard");
+  if (zero.value_or(0) > 3) {
+    return absl::InvalidArgumentError(StrCat("zero ", *zero, "; valid: 0, 1, 2, 3"));
+  }
+  MW_ASSIGN_OR_RETURN(const FsdpShard shard, FsdpShardOf(row, c));
   // FSDP's SHARD_GRAD_OP (2) is close to 3. Megatron-class frameworks shard the optimizer state
   // unless told otherwise.
-  const bool fsdp = zero.value_or(0) >= 2 || !(shard.empty() || shard == "0" || shard == "no");
+  const bool fsdp = zero.value_or(0) >= 2 || shard.sharded;
   c.zero = fsdp ? 3 : static_cast<int>(zero.value_or(1));
+  c.shard = shard.group;
   // torchtitan cuts a replica's batch into as many micro-batches as there are stages, Megatron into
   // single sequences.
   const int64_t each = std::max<int64_t>(1, *batch / c.dp);
   const int64_t usual = c.pp == 1 ? each : fsdp ? std::max<int64_t>(1, each / c.pp) : 1;
-  c.micro_batch = row.Count("mbs").value_or(usual);
+  const auto parts = row.Count("mbs").has_value() ? std::nullopt : row.Count("grad_accum");
+  c.micro_batch =
+      row.Count("mbs").value_or(parts.has_value() ? std::max<int64_t>(1, each / *parts) : usual);
   // llm-foundry's micro-batches need not divide: as many as it takes, of equal size.
-  if (*batch % c.dp == 0 && each % c.micro_batch != 0) {
-    int64_t parts = (each + c.micro_batch - 1) / c.micro_batch;
-    while (each % parts != 0) ++parts;
-    c.micro_batch = each / parts;
+  if (Contains(row.Text("source"), "llm-foundry") && *batch % c.dp == 0 && c.micro_batch <= each &&
+      each % c.micro_batch != 0) {
+    int64_t equal = (each + c.micro_batch - 1) / c.micro_batch;
+    while (each % equal != 0) ++equal;
+    c.micro_batch = each / equal;
   }
   c.virtual_stages = row.Count("vpp").value_or(1);
-  if (c.pp == 1) c.virtual_stages = 1;
   if (c.virtual_stages > 1) c.schedule = PipelineKind::kInterleaved;
   // Megatron recomputed whole layers by default before flash attention.
   const bool early = !fsdp && c.precision == Precision::kFp16;
@@ -373,15 +303,16 @@ absl::StatusOr<Run> RunOf(RowReader& row) {
   const int64_t stages = c.pp * c.virtual_stages, layers = run.model.layers();
   c.ends_as_layers =
       !fsdp && run.model.mtp.modules == 0 && layers % stages != 0 && (layers + 2) % stages == 0;
-  const std::string recompute = row.Text("recompute");
-  c.recompute = Contains(recompute, "selective") ? Recompute::kSelective
-                : Contains(recompute, "full") || (recompute.empty() && early) ? Recompute::kFull
-                                                                              : Recompute::kNone;
+  MW_ASSIGN_OR_RETURN(const std::optional<Recompute> recompute, RecomputeOf(row));
+  c.recompute = recompute.value_or(early ? Recompute::kFull : Recompute::kNone);
   run.memory_gib = row.Number("mem_gib");
   const std::optional<double> seconds = SecondsOf(row, run);
   if (!seconds.has_value()) return incomplete("time");
   run.seconds = *seconds;
+  MW_RETURN_IF_ERROR(CheckGivenDegrees(row, run.model, c));
   MW_RETURN_IF_ERROR(CheckConfiguration(run.model, run.workload, run.cluster, c));
+  MW_ASSIGN_OR_RETURN(run.note, CheckAccumulation(row, run.workload, c));
+  MW_RETURN_IF_ERROR(CheckMeasured(run));
   return run;
 }
 
@@ -411,7 +342,7 @@ absl::StatusOr<std::vector<RunPrediction>> PredictRuns(const CsvTable& table, st
     one.gpu = row.Text("gpu");
     one.dtype = row.Text("dtype");
     one.fitted = IsFitted(csv_row);
-    for (const char* column : kNumbers) row.Number(column, /*or_zero=*/true);
+    row.CheckNumbers();
     absl::StatusOr<Run> run = RunOf(row);
     MW_RETURN_IF_ERROR(row.status());
     if (!run.ok()) {
@@ -431,6 +362,7 @@ absl::StatusOr<std::vector<RunPrediction>> PredictRuns(const CsvTable& table, st
     one.seconds = run->seconds;
     one.predicted_seconds = cost.time.seconds;
     one.memory_gib = run->memory_gib;
+    one.note = run->note;
     one.predicted_gib = static_cast<double>(cost.peak_bytes) / kGib;
     one.run = *std::move(run);
   }

@@ -21,7 +21,7 @@
 // dtype, recompute, zero, fsdp_shard; of time iteration_time_s or else tokens_per_s_per_gpu or else
 // tflops_per_gpu; mem_gib. Empty fields are not published. What a row leaves out is what its
 // framework does by default; a row whose degrees, batch or time are missing and do not follow is
-// incomplete.
+// incomplete. What a row does say is followed, or the row is not taken (runs_check.h).
 
 namespace meshwright::transformer {
 
@@ -34,6 +34,7 @@ struct Run {
   StateOptions state;                // of the framework's recipe
   double seconds = 0;                // measured, of a step
   std::optional<double> memory_gib;  // measured
+  std::string note;                  // what the row says that is not followed; empty: nothing
 };
 
 struct RunPrediction {
@@ -42,6 +43,7 @@ struct RunPrediction {
   std::string source, gpu, dtype;
   bool fitted = false;  // of the half that parameters are fitted on (IsFitted)
   std::string skipped;  // why there is no prediction; empty if there is one
+  std::string note;     // Run::note
   double seconds = 0, predicted_seconds = 0;
   std::optional<double> memory_gib, predicted_gib;
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "meshwright/base/counted.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
 #include "meshwright/transformer/runs.h"
@@ -55,6 +56,20 @@ void AppendTable(std::string_view title, const std::vector<RunPrediction>& predi
   StrAppend(out, "\n");
 }
 
+// The lines of all rows that say the same in `words`.
+void AppendLines(std::string_view what, const std::vector<RunPrediction>& predictions,
+                 std::string RunPrediction::*words, std::string* out) {
+  std::map<std::string, std::vector<int>> lines_of;
+  for (const RunPrediction& one : predictions) {
+    if (!(one.*words).empty()) lines_of[one.*words].push_back(one.line);
+  }
+  for (const auto& [why, lines] : lines_of) {
+    StrAppend(out, "\n",
+              Hanging(StrCat(what, ", "), StrCat(Counted(std::ssize(lines), "row"), ": ", why,
+                                                 "; lines ", absl::StrJoin(lines, " "))));
+  }
+}
+
 }  // namespace
 
 std::string RunsReport(const std::vector<RunPrediction>& predictions) {
@@ -78,15 +93,8 @@ std::string RunsReport(const std::vector<RunPrediction>& predictions) {
                                     *one.predicted_gib,
                                     100 * (*one.predicted_gib / *one.memory_gib - 1)));
   }
-  std::map<std::string, std::vector<int>> skipped;
-  for (const RunPrediction& one : predictions) {
-    if (!one.skipped.empty()) skipped[one.skipped].push_back(one.line);
-  }
-  for (const auto& [why, lines] : skipped) {
-    StrAppend(&out, "\n",
-              Hanging("not taken, ", StrCat(lines.size(), lines.size() == 1 ? " row: " : " rows: ",
-                                            why, "; lines ", absl::StrJoin(lines, " "))));
-  }
+  AppendLines("taken", predictions, &RunPrediction::note, &out);
+  AppendLines("not taken", predictions, &RunPrediction::skipped, &out);
   return out;
 }
 
