@@ -2,8 +2,9 @@
 
     fit.py MESHWRIGHT RUNS.csv > parameters.yaml
 
-Only the rows that `meshwright reproduce runs` marks "fitted" count; the others are there to be
-predicted. Devices of a generation share all but the fractions of the peak. Every parameter is the
+Only half of the rows count, the others are there to be predicted: those that the built-in
+parameters were fitted on, or of a table without such rows those with an even key. The parameters
+name them, so that `meshwright reproduce runs --parameters` tells them apart. Devices of a generation share all but the fractions of the peak. Every parameter is the
 default times exp(x); x is held near 0 by a prior, so that what few runs tell about stays physical,
 and outliers count by their distance, not its square. Needs NumPy and SciPy.
 """
@@ -60,7 +61,7 @@ def variables():
             yield "frameworks", [name], parameter, value, 0.5
 
 
-def document(x):
+def document(x, keys):
     sections = {"devices": {}, "frameworks": {}}
     for (section, names, parameter, value, _), exponent in zip(variables(), x):
         number = value * math.exp(exponent)
@@ -80,36 +81,49 @@ def document(x):
         for name, parameters in names.items():
             items = ", ".join(f"{key}: {number:.5g}" for key, number in parameters.items())
             lines.append(f"  {name}: {{{items}}}")
+    lines.append("fitted_runs:")
+    lines += [f"  - '{key}'" for key in sorted(keys)]
     return "\n".join(lines) + "\n"
 
 
-def log_errors(program, runs, x):
+def predict(program, runs, parameters=None):
+    """The rows that are taken, with what is predicted by a document of parameters."""
     with tempfile.TemporaryDirectory() as folder:
-        parameters, predicted = f"{folder}/parameters.yaml", f"{folder}/predicted.csv"
-        with open(parameters, "w", encoding="utf-8") as file:
-            file.write(document(x))
-        subprocess.run(
-            [program, "reproduce", "runs", runs, "-o", predicted, "--parameters", parameters],
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
+        predicted = f"{folder}/predicted.csv"
+        command = [program, "reproduce", "runs", runs, "-o", predicted]
+        if parameters is not None:
+            command += ["--parameters", f"{folder}/parameters.yaml"]
+            with open(command[-1], "w", encoding="utf-8") as file:
+                file.write(parameters)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         with open(predicted, encoding="utf-8", newline="") as file:
-            rows = [row for row in csv.DictReader(file) if row["half"] == "fitted"]
+            return [row for row in csv.DictReader(file) if not row["skipped"]]
+
+
+def rows_to_fit(program, runs):
+    """Their keys."""
+    rows = predict(program, runs)
+    known = {row["key"] for row in rows if row["half"] == "fitted"}
+    return known or {row["key"] for row in rows if int(row["key"], 16) % 2 == 0}
+
+
+def log_errors(program, runs, keys, x):
     return np.array(
         [
             math.log(float(row["predicted_seconds"]) / float(row["seconds"]))
-            for row in rows
-            if not row["skipped"]
+            for row in predict(program, runs, document(x, keys))
+            if row["key"] in keys
         ]
     )
 
 
 def main():
     program, runs = sys.argv[1:]
+    keys = rows_to_fit(program, runs)
     deviations = np.array([deviation for *_, deviation in variables()])
 
     def residuals(x):
-        errors = log_errors(program, runs, x) / NOISE
+        errors = log_errors(program, runs, keys, x) / NOISE
         robust = np.sqrt(2 * (np.sqrt(1 + errors**2) - 1))
         return np.concatenate([robust, 0.7 * x / deviations])
 
@@ -118,7 +132,7 @@ def main():
     result = least_squares(
         lambda y: residuals(y - 1), np.ones(len(deviations)), max_nfev=25, diff_step=1e-3
     )
-    print(document(result.x - 1), end="")
+    print(document(result.x - 1, keys), end="")
 
 
 if __name__ == "__main__":

@@ -101,6 +101,24 @@ TEST_F(ReproduceCommand, BadInput) {
   EXPECT_EQ(Reproduce(kCases, {folder_.Path("none.json")}).exit_code, 2);
 }
 
+TEST(ReproduceRunsCommand, PrintsTablesOrJson) {
+  const std::string table = MESHWRIGHT_TEST_DATA "/transformer/runs.csv";
+  for (const bool rank : {false, true}) {
+    std::vector<std::string> arguments = {"reproduce", "runs", table};
+    if (rank) arguments.emplace_back("--rank");
+    const RunResult text = RunMeshwright(arguments);
+    EXPECT_EQ(text.exit_code, 0) << text.err;
+    EXPECT_THAT(text.out, HasSubstr("source  "));
+    arguments.emplace_back("--json");
+    const RunResult run = RunMeshwright(arguments);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    const auto json = nlohmann::json::parse(run.out);
+    EXPECT_EQ(json["reproduction"], "runs");
+    EXPECT_EQ(json.contains("ranks"), rank);
+    EXPECT_EQ(json.contains("cases"), !rank);
+  }
+}
+
 TEST_F(ReproduceCommand, AlpaLayers) {
   const std::string text = R"([{"name": "two", "edges": [[0, 1, 8]], "non_trivial": [1, 1],
     "compute_costs": [1, 1], "layer_num": 2, "eps": 0.5, "criteria": "flops",

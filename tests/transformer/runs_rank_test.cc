@@ -76,8 +76,8 @@ TEST(RanksReport, HasARowARunAndOneASource) {
   const std::string path = MESHWRIGHT_TEST_DATA "/transformer/runs.csv";
   const auto runs =
       PredictRuns(ParseCsv(*ReadFile(path), path).value(), path, BuiltinCostParameters()).value();
-  const std::string report = RanksReport(runs, BuiltinCostParameters(), 2);
-  EXPECT_EQ(report, RanksReport(runs, BuiltinCostParameters(), 1));
+  const std::string report = RanksReport(RankRuns(runs, BuiltinCostParameters(), 2));
+  EXPECT_EQ(report, RanksReport(RankRuns(runs, BuiltinCostParameters(), 1)));
   int ranked = 0;
   for (const absl::string_view line : absl::StrSplit(report, '\n')) EXPECT_LE(line.size(), 80u);
   EXPECT_THAT(report, ContainsRegex("\n  because  [a-z]+ [0-9.e-]+ -> [0-9.e-]+ s \\([-+]"));

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,7 +40,7 @@ TEST(PredictRuns, TakesCompleteRowsAndSaysWhyNotOthers) {
   const absl::StatusOr<CsvTable> predicted = ParseCsv(PredictedCsv(table, runs), "out");
   ASSERT_TRUE(predicted.ok()) << predicted.status();
   EXPECT_EQ(predicted->rows.size(), table.rows.size());
-  EXPECT_EQ(predicted->header.size(), table.header.size() + 6);
+  EXPECT_EQ(predicted->header.size(), table.header.size() + 7);
 }
 
 TEST(PredictRuns, RefusesBadTables) {
@@ -117,11 +118,13 @@ TEST(PredictRuns, PublishedRunsWithinTheirBounds) {
   CsvTable table;
   double sum = 0;
   int rows = 0;
+  std::set<std::string> fitted;
   std::map<std::string, std::pair<double, int>> of_source;
   for (const RunPrediction& one : Predict(path, &table)) {
     if (!one.skipped.empty()) continue;
     sum += std::abs(one.error());
     ++rows;
+    if (one.fitted) fitted.insert(one.key);
     of_source[one.source].first += std::abs(one.error());
     ++of_source[one.source].second;
     if (one.memory_gib.has_value()) {
@@ -130,6 +133,7 @@ TEST(PredictRuns, PublishedRunsWithinTheirBounds) {
     }
   }
   EXPECT_GE(rows, 300);
+  EXPECT_EQ(fitted, BuiltinCostParameters().fitted_runs);
   EXPECT_LE(sum / rows, 0.1);
   for (const auto& [source, errors] : of_source) {
     const double mean = errors.first / errors.second;

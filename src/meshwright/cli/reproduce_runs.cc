@@ -34,10 +34,14 @@ absl::Status ReproduceRuns(const std::vector<std::string>& files,
   if (!options.output.empty()) {
     MW_RETURN_IF_ERROR(WriteOutput(predicted, transformer::PredictedCsv(table, predictions)));
   }
-  if (options.rank) {
-    return PrintScreen(transformer::RanksReport(predictions, cost_parameters, options.threads));
+  if (!options.rank) {
+    return options.json ? PrintOutput(transformer::RunsJson(predictions))
+                        : PrintScreen(transformer::RunsReport(predictions));
   }
-  return PrintScreen(transformer::RunsReport(predictions));
+  const std::vector<transformer::RankedRun> ranks =
+      transformer::RankRuns(predictions, cost_parameters, options.threads);
+  return options.json ? PrintOutput(transformer::RanksJson(ranks))
+                      : PrintScreen(transformer::RanksReport(ranks));
 }
 
 }  // namespace meshwright

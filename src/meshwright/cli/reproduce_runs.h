@@ -15,6 +15,7 @@ struct ReproduceRunsOptions {
   std::string output, parameters;
   bool rank = false;  // print how what was run ranks among all plans, not the errors
   int threads = 2;    // of ranking
+  bool json = false;  // print JSON, not tables
 };
 absl::Status ReproduceRuns(const std::vector<std::string>& files,
                            const ReproduceRunsOptions& options);

@@ -199,7 +199,8 @@ constexpr Reproduction kReproductions[] = {
        return ReproduceRuns(command.files, {.output = command.output,
                                             .parameters = command.parameters,
                                             .rank = command.rank,
-                                            .threads = command.threads});
+                                            .threads = command.threads,
+                                            .json = command.json});
      }},
 };
 

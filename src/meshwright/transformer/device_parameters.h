@@ -1,6 +1,7 @@
 #ifndef MESHWRIGHT_TRANSFORMER_DEVICE_PARAMETERS_H_
 #define MESHWRIGHT_TRANSFORMER_DEVICE_PARAMETERS_H_
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,6 +65,7 @@ struct StateOptions {
 struct CostParameters {
   std::vector<DeviceParameters> devices;
   std::vector<FrameworkParameters> frameworks;
+  std::set<std::string> fitted_runs;  // that they were fitted on, by key (runs_key.h)
 
   // Those of the device; of one that is not listed, the defaults above.
   DeviceParameters Device(std::string_view name) const;
@@ -71,7 +73,8 @@ struct CostParameters {
 };
 
 // YAML: `devices` and `frameworks`, maps from names to maps from the fields above to numbers more
-// than 0 (at most 1 for fractions of a peak). Errors carry file:line:column.
+// than 0 (at most 1 for fractions of a peak); `fitted_runs`, a list of keys. Errors carry
+// file:line:column.
 absl::StatusOr<CostParameters> ParseCostParameters(std::string_view text, std::string_view file);
 
 // Fitted to published runs; docs/accuracy-runs.md says how.

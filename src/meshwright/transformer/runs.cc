@@ -14,6 +14,7 @@
 #include "meshwright/transformer/matmuls.h"
 #include "meshwright/transformer/model_reader.h"
 #include "meshwright/transformer/runs_check.h"
+#include "meshwright/transformer/runs_key.h"
 #include "meshwright/transformer/runs_row.h"
 #include "meshwright/transformer/step_cost.h"
 
@@ -318,14 +319,6 @@ absl::StatusOr<Run> RunOf(RowReader& row) {
 
 }  // namespace
 
-bool IsFitted(const CsvRow& row) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const std::string& field : row.fields) {
-    for (const char c : field + ",") hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  }
-  return (hash >> 32 & 1) == 0;
-}
-
 absl::StatusOr<std::vector<RunPrediction>> PredictRuns(const CsvTable& table, std::string_view file,
                                                        const CostParameters& parameters) {
   for (const std::string_view column : {"source", "model", "gpu", "n_gpus", "seq", "gbs"}) {
@@ -341,7 +334,8 @@ absl::StatusOr<std::vector<RunPrediction>> PredictRuns(const CsvTable& table, st
     one.source = row.Text("source");
     one.gpu = row.Text("gpu");
     one.dtype = row.Text("dtype");
-    one.fitted = IsFitted(csv_row);
+    one.key = RunKey(row);
+    one.fitted = parameters.fitted_runs.contains(one.key);
     row.CheckNumbers();
     absl::StatusOr<Run> run = RunOf(row);
     MW_RETURN_IF_ERROR(row.status());

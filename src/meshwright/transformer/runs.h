@@ -41,7 +41,8 @@ struct RunPrediction {
   int line = 0;
   std::optional<Run> run;  // none if skipped
   std::string source, gpu, dtype;
-  bool fitted = false;  // of the half that parameters are fitted on (IsFitted)
+  std::string key;      // runs_key.h
+  bool fitted = false;  // whether the parameters were fitted on it (CostParameters::fitted_runs)
   std::string skipped;  // why there is no prediction; empty if there is one
   std::string note;     // Run::note
   double seconds = 0, predicted_seconds = 0;
@@ -65,14 +66,19 @@ struct RunRank {
 };
 RunRank RankRun(const Run& run, const CostParameters& parameters);
 
-// Ranks of all rows whose frameworks leave the choice open (FSDP's, which have no degrees, are left
-// out): each with the fastest plan and the parts of the step that it saves, and a summary by
-// source. Rows of equal questions are worked out once.
-std::string RanksReport(const std::vector<RunPrediction>& predictions,
-                        const CostParameters& parameters, int threads);
+// Of all rows whose frameworks leave the choice open (FSDP's, which have no degrees, are left out).
+// Rows of equal questions are worked out once. They point to `predictions`.
+struct RankedRun {
+  const RunPrediction* prediction = nullptr;
+  RunRank rank;
+};
+std::vector<RankedRun> RankRuns(const std::vector<RunPrediction>& predictions,
+                                const CostParameters& parameters, int threads);
 
-// Which half a row is of, by a hash (FNV-1a) of its fields.
-bool IsFitted(const CsvRow& row);
+// Each with the fastest plan and the parts of the step that it saves, and a summary by source.
+std::string RanksReport(const std::vector<RankedRun>& ranks);
+// {"reproduction": "runs", "ranks": [...]}.
+std::string RanksJson(const std::vector<RankedRun>& ranks);
 
 // Errors: a column that is needed is missing, a field that should be a number is not one (with
 // file and line).
@@ -81,8 +87,11 @@ absl::StatusOr<std::vector<RunPrediction>> PredictRuns(const CsvTable& table, st
 
 // Errors of time by source, GPU and dtype, of memory, and the rows that were skipped, as text.
 std::string RunsReport(const std::vector<RunPrediction>& predictions);
+// The same as {"reproduction": "runs", "cases": [...], "errors": {...}}; what a row has not, or is
+// not predicted, is null.
+std::string RunsJson(const std::vector<RunPrediction>& predictions);
 
-// The table with columns half, seconds, predicted_seconds, error, predicted_mem_gib, skipped.
+// The table with columns half, seconds, predicted_seconds, error, predicted_mem_gib, skipped, key.
 std::string PredictedCsv(const CsvTable& table, const std::vector<RunPrediction>& predictions);
 
 }  // namespace meshwright::transformer

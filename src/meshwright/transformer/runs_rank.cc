@@ -161,17 +161,21 @@ RunRank RankRun(const Run& run, const CostParameters& parameters) {
   return rank;
 }
 
-std::string RanksReport(const std::vector<RunPrediction>& predictions,
-                        const CostParameters& parameters, int threads) {
-  std::vector<std::pair<const RunPrediction*, const RunRank*>> rows;
-  std::map<std::string, std::pair<const Run*, RunRank>> questions;
+std::vector<RankedRun> RankRuns(const std::vector<RunPrediction>& predictions,
+                                const CostParameters& parameters, int threads) {
+  struct Question {
+    const Run* run = nullptr;
+    RunRank rank;
+  };
+  std::vector<std::pair<const RunPrediction*, const Question*>> rows;
+  std::map<std::string, Question> questions;
   for (const RunPrediction& one : predictions) {
     if (!one.run.has_value() || one.run->framework == "fsdp") continue;
-    auto& question = questions[QuestionOf(*one.run)];
-    question.first = &*one.run;
-    rows.emplace_back(&one, &question.second);
+    Question& question = questions[QuestionOf(*one.run)];
+    question.run = &*one.run;
+    rows.emplace_back(&one, &question);
   }
-  std::vector<std::pair<const Run*, RunRank>*> work;
+  std::vector<Question*> work;
   for (auto& [text, question] : questions) work.push_back(&question);
   {
     std::atomic<size_t> next = 0;
@@ -179,25 +183,29 @@ std::string RanksReport(const std::vector<RunPrediction>& predictions,
     for (int t = 0; t < std::max(threads, 1); ++t) {
       workers.emplace_back([&] {
         for (size_t i = next++; i < work.size(); i = next++) {
-          work[i]->second = RankRun(*work[i]->first, parameters);
+          work[i]->rank = RankRun(*work[i]->run, parameters);
         }
       });
     }
   }
+  std::vector<RankedRun> ranks;
+  for (const auto& [prediction, question] : rows) ranks.push_back({prediction, question->rank});
+  return ranks;
+}
 
+std::string RanksReport(const std::vector<RankedRun>& ranks) {
   std::string out;
   std::map<std::string, RankSums> sums;
-  for (const auto& [prediction, rank] : rows) {
-    const Run& run = *prediction->run;
+  for (const auto& [prediction, rank] : ranks) {
     RankSums& sum = sums[prediction->source];
     ++sum.rows;
-    sum.fitting += rank->fits ? 1 : 0;
-    if (rank->best.has_value()) {
-      sum.top_degrees += rank->faster_degrees < kTop ? 1 : 0;
-      sum.top_plans += rank->faster < kTop ? 1 : 0;
-      sum.gains.push_back(GainOf(*rank));
+    sum.fitting += rank.fits ? 1 : 0;
+    if (rank.best.has_value()) {
+      sum.top_degrees += rank.faster_degrees < kTop ? 1 : 0;
+      sum.top_plans += rank.faster < kTop ? 1 : 0;
+      sum.gains.push_back(GainOf(rank));
     }
-    AppendRank(*prediction, *rank, &out);
+    AppendRank(*prediction, rank, &out);
   }
   StrAppend(&out, SummaryText(sums));
   return out;

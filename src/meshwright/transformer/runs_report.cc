@@ -1,7 +1,6 @@
-#include <algorithm>
-#include <cmath>
-#include <functional>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -9,49 +8,26 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
 #include "meshwright/transformer/runs.h"
+#include "meshwright/transformer/runs_errors.h"
 
 namespace meshwright::transformer {
 namespace {
-
-struct ErrorSum {
-  int rows = 0;
-  double absolute = 0, signed_sum = 0, largest = 0;
-
-  void Add(double error) {
-    ++rows;
-    absolute += std::abs(error);
-    signed_sum += error;
-    largest = std::max(largest, std::abs(error));
-  }
-  double mean() const { return rows > 0 ? absolute / rows : 0; }
-};
 
 std::string Percent(const ErrorSum& sum) {
   return sum.rows > 0 ? absl::StrFormat("%.1f%%", 100 * sum.mean()) : std::string("-");
 }
 
-using Key = std::function<std::string(const RunPrediction&)>;
-
-void AppendTable(std::string_view title, const std::vector<RunPrediction>& predictions,
-                 const Key& key, std::string* out) {
-  struct Sums {
-    ErrorSum all, fitted, other;
-  };
-  std::map<std::string, Sums> sums;
-  for (const RunPrediction& one : predictions) {
-    if (!one.skipped.empty()) continue;
-    Sums& sum = sums[key(one)];
-    sum.all.Add(one.error());
-    (one.fitted ? sum.fitted : sum.other).Add(one.error());
-  }
+void AppendTable(const RunGrouping& grouping, const std::vector<RunPrediction>& predictions,
+                 std::string* out) {
   constexpr size_t kNameColumns = 29;
-  StrAppend(out, absl::StrFormat("%s %5s %8s %8s %8s %8s %8s\n", FirstColumn(title, kNameColumns),
-                                 "rows", "error", "fitted", "other", "bias", "largest"));
-  for (const auto& [name, sum] : sums) {
+  StrAppend(
+      out, absl::StrFormat("%s %5s %8s %8s %8s %8s %8s\n", FirstColumn(grouping.name, kNameColumns),
+                           "rows", "error", "fitted", "other", "bias", "largest"));
+  for (const auto& [name, sum] : ErrorsBy(grouping, predictions)) {
     StrAppend(out, absl::StrFormat("%s %5d %8s %8s %8s %+7.1f%% %7.1f%%\n",
                                    FirstColumn(name, kNameColumns), sum.all.rows, Percent(sum.all),
-                                   Percent(sum.fitted), Percent(sum.other),
-                                   100 * sum.all.signed_sum / sum.all.rows, 100 * sum.all.largest));
+                                   Percent(sum.fitted), Percent(sum.other), 100 * sum.all.bias(),
+                                   100 * sum.all.largest));
   }
   StrAppend(out, "\n");
 }
@@ -74,18 +50,7 @@ void AppendLines(std::string_view what, const std::vector<RunPrediction>& predic
 
 std::string RunsReport(const std::vector<RunPrediction>& predictions) {
   std::string out;
-  AppendTable(
-      "source", predictions, [](const RunPrediction& one) { return one.source; }, &out);
-  AppendTable(
-      "GPU", predictions, [](const RunPrediction& one) { return one.gpu; }, &out);
-  AppendTable(
-      "dtype", predictions,
-      [](const RunPrediction& one) {
-        return one.dtype.empty() ? std::string("not published") : one.dtype;
-      },
-      &out);
-  AppendTable(
-      "all", predictions, [](const RunPrediction&) { return std::string("all"); }, &out);
+  for (const RunGrouping& grouping : kRunGroupings) AppendTable(grouping, predictions, &out);
   StrAppend(&out, absl::StrFormat("%6s %10s %10s %8s\n", "line", "memory", "predicted", "error"));
   for (const RunPrediction& one : predictions) {
     if (!one.skipped.empty() || !one.memory_gib.has_value()) continue;
@@ -101,7 +66,7 @@ std::string RunsReport(const std::vector<RunPrediction>& predictions) {
 std::string PredictedCsv(const CsvTable& table, const std::vector<RunPrediction>& predictions) {
   std::vector<std::string> fields = table.header;
   for (const char* name :
-       {"half", "seconds", "predicted_seconds", "error", "predicted_mem_gib", "skipped"}) {
+       {"half", "seconds", "predicted_seconds", "error", "predicted_mem_gib", "skipped", "key"}) {
     fields.emplace_back(name);
   }
   std::string out = CsvLine(fields);
@@ -118,6 +83,7 @@ std::string PredictedCsv(const CsvTable& table, const std::vector<RunPrediction>
       fields.resize(fields.size() + 4);
     }
     fields.push_back(one.skipped);
+    fields.push_back(one.key);
     out += CsvLine(fields);
   }
   return out;
