@@ -18,5 +18,11 @@ TEST(NearestNameTest, FirstOfTheNearest) {
   EXPECT_EQ(NearestName("anything", {}), "");
 }
 
+TEST(NearestNameTest, GoesOnBehindTheWordBeforeOtherWords) {
+  EXPECT_EQ(NearestName("h100", {"h200", "h100-pcie", "h100-sxm"}), "h100-sxm");
+  EXPECT_EQ(NearestName("h100", {"h200", "h1000"}), "h200");
+  EXPECT_EQ(NearestName("", {"-a", "b"}), "b");
+}
+
 }  // namespace
 }  // namespace meshwright

@@ -3,11 +3,17 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace meshwright {
 namespace {
 
 constexpr size_t kMaxLength = 64;
+
+bool BeginsWithWord(std::string_view name, std::string_view word) {
+  if (word.empty() || name.substr(0, word.size()) != word) return false;
+  return name.size() == word.size() || name[word.size()] == '-' || name[word.size()] == '_';
+}
 
 }  // namespace
 
@@ -28,10 +34,13 @@ int EditDistance(std::string_view a, std::string_view b) {
 
 std::string NearestName(std::string_view word, const std::vector<std::string>& names) {
   std::string nearest;
-  int nearest_distance = std::numeric_limits<int>::max();
+  std::pair<bool, int> nearest_distance = {true, std::numeric_limits<int>::max()};
   for (const std::string& name : names) {
-    const int distance =
-        EditDistance(word.substr(0, kMaxLength), std::string_view(name).substr(0, kMaxLength));
+    // All of the word and more ("h100", "h100-sxm") is nearer than another word ("h200").
+    const bool is_other = !BeginsWithWord(name, word);
+    const std::pair distance = {
+        is_other,
+        EditDistance(word.substr(0, kMaxLength), std::string_view(name).substr(0, kMaxLength))};
     if (distance < nearest_distance) {
       nearest_distance = distance;
       nearest = name;

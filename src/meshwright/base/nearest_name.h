@@ -13,7 +13,8 @@ namespace meshwright {
 int EditDistance(std::string_view a, std::string_view b);
 
 // The one of `names` nearest to `word` by edit distance, the first of equals; empty if there are
-// none. Only the first 64 characters of each count.
+// none. Only the first 64 characters of each count. Names that go on behind the whole word ("h100",
+// "h100-sxm") are nearer than all others.
 std::string NearestName(std::string_view word, const std::vector<std::string>& names);
 
 }  // namespace meshwright
