@@ -1,11 +1,17 @@
 // `meshwright plan` of models as users run it.
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "meshwright/plan/plan_json.h"
@@ -104,6 +110,58 @@ TEST(PlanModelCommand, SweepsNumbersOfGpus) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4);
 }
 
+TEST(PlanModelCommand, SaysWhereASweepLeavesTheCluster) {
+  const ScratchFolder folder;
+  const std::string path = folder.Path("p.json");
+  const auto sweep = [&](const std::string& range) {
+    return PlanModelOf("llama3-8b", {"--cluster", "2x8xh100-sxm", "--global-batch", "64", "--sweep",
+                                     range, "-o", path});
+  };
+  const RunResult inside = sweep("gpus=8..16");
+  EXPECT_EQ(inside.out.find("note:"), std::string::npos);
+  EXPECT_TRUE(nlohmann::json::parse(ReadText(path))["warnings"].empty());
+  const RunResult beyond = sweep("gpus=8..32");
+  EXPECT_THAT(beyond.out, HasSubstr("note: 32 GPUs are more than the 16 of 2x8xh100-sxm"));
+  ExpectFitsATerminal(beyond.out);
+  EXPECT_THAT(nlohmann::json::parse(ReadText(path))["warnings"].dump(), HasSubstr("more than"));
+}
+
+TEST(PlanModelCommand, DrawsTheScalingCurve) {
+  const ScratchFolder folder;
+  const std::string path = folder.Path("chart.json");
+  const RunResult run = PlanModelOf("llama3-8b", {"--cluster", "2x8xh100-sxm", "--global-batch",
+                                                  "64", "--sweep", "gpus=8..16", "--plot", path});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const nlohmann::json chart = nlohmann::json::parse(ReadText(path));
+  EXPECT_EQ(chart["$schema"], "https://vega.github.io/schema/vega-lite/v5.json");
+  const nlohmann::json& values = chart["data"]["values"];
+  ASSERT_EQ(values.size(), 4);  // a plan and a linear one on each number
+  EXPECT_EQ(values[0]["gpus"], 8);
+  EXPECT_EQ(values[0]["tokens_per_second"], values[1]["tokens_per_second"]);
+  EXPECT_NEAR(values[3]["tokens_per_second"].get<double>(),
+              2 * values[1]["tokens_per_second"].get<double>(), 1e-3);
+  for (const char* const field : {"x", "y", "color"}) {
+    EXPECT_TRUE(values[0].contains(chart["encoding"][field]["field"])) << field;
+  }
+}
+
+// What is read of a pipe is gone.
+TEST(PlanModelCommand, ReadsPipes) {
+  const ScratchFolder folder;
+  const std::string file = folder.Path("p.json"), pipe = folder.Path("pipe");
+  const std::string model = "model: {layers: 4, hidden: 256, heads: 4, vocab: 1000}\n";
+  ASSERT_EQ(mkfifo(pipe.c_str(), S_IRUSR | S_IWUSR), 0);
+  std::thread writer([&] { std::ofstream(pipe) << model; });
+  const RunResult run =
+      PlanModelOf(pipe, {"--cluster", "2xh100-sxm", "--global-batch", "4", "-o", file});
+  const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK);  // where nothing has read
+  writer.join();
+  close(reader);
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const nlohmann::json plan = nlohmann::json::parse(ReadText(file));
+  EXPECT_EQ(plan["transformer"]["description"], model);
+}
+
 TEST(PlanModelCommand, ASweepsPlanIsTheOneOnTheMostGpusAndHasAllInShort) {
   const ScratchFolder folder;
   const std::string path = folder.Path("p.json");
@@ -118,6 +176,13 @@ TEST(PlanModelCommand, ASweepsPlanIsTheOneOnTheMostGpusAndHasAllInShort) {
   EXPECT_EQ(sweep.back()["step_seconds"], plan["step_seconds"]);
   EXPECT_EQ(sweep[0]["efficiency"], 1);
   EXPECT_EQ(RunMeshwright({"explain", path}).exit_code, 0);
+}
+
+TEST(PlanModelCommand, TakesTheContextOfSequencesWhereItIsGiven) {
+  const RunResult run =
+      PlanModelOf("llama3-8b", {"--cluster", "8xh100-sxm", "--global-batch", "16", "--tp", "seqp",
+                                "--fix", "cp=2,context=allgather"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
 }
 
 TEST(PlanModelCommand, SaysWhatIsWrong) {
@@ -141,6 +206,23 @@ TEST(PlanModelCommand, SaysWhatIsWrong) {
                 "expected gpus=FIRST..LAST");
   ExpectRefused(PlanModelOf("llama3-8b", with({"--sweep", "gpus=12..24"})), 2,
                 "not whole nodes of 8");
+  ExpectRefused(PlanModelOf("llama3-8b", with({"--sweep", "gpus=8..16", "--objective", "gpus"})), 2,
+                "--objective gpus finds the fewest GPUs");
+  for (const char* const option : {"--csv", "--plot"}) {
+    ExpectRefused(PlanModelOf("llama3-8b", with({option, "x"})), 2, "give one");
+  }
+  ExpectRefused(PlanModelOf("llama3-8b", with({"--tp", "seqp", "--fix", "context=ring"})), 2,
+                "--tp seqp gathers keys (context=allgather), but --fix has context=ring");
+  ExpectRefused(PlanModelOf("llama3-8b", with({"--mtbf", "1e300h"})), 2, "at most 1e12 seconds");
+  for (const char* const bandwidth : {"1e-300B/s", "0B/s", "1e300B/s"}) {
+    ExpectRefused(
+        PlanModelOf("llama3-8b", with({"--mtbf", "50000h", "--checkpoint-bandwidth", bandwidth})),
+        2, "expected from 1kB/s to 1e6GB/s");
+  }
+  const ScratchFolder folder;
+  std::filesystem::create_directory(folder.Path("empty"));
+  ExpectRefused(PlanModelOf(folder.Path("empty"), with({})), 2, "empty/config.json: No such file");
+  ExpectRefused(PlanModelOf(folder.Write("nothing", ""), with({})), 2, "the file is empty");
   ExpectRefused(PlanModelOf("llama3-8b", {"--cluster", "8xh100-sxm"}), 2, "--global-batch is");
   ExpectRefused(
       PlanModelOf(MESHWRIGHT_TEST_DATA "/hlo/pipeline/tied_clip.train.hlo.txt.gz", with({})), 2,
@@ -216,9 +298,15 @@ TEST(PlanModelCommand, LaunchablePlansLeaveOutWhatNoLaunchHas) {
   EXPECT_EQ(ring["offload_optimizer"], false);
   EXPECT_EQ(ring["ends_as_layers"], false);
   EXPECT_NE(ring["recompute"], "modules");
-  const nlohmann::json given = configuration("cp=2,context=ulysses,recompute=modules");
+  const nlohmann::json given = configuration("cp=2,context=ulysses,recompute=selective");
   EXPECT_EQ(given["context"], "ulysses");
-  EXPECT_EQ(given["recompute"], "modules");
+  EXPECT_EQ(given["recompute"], "selective");
+  // What no target takes is not planned, whoever asks for it.
+  for (const char* const fixes : {"ends=on,pp=2", "recompute=modules"}) {
+    const RunResult run = PlanModelOf("llama3-8b", {"--cluster", "2x8xh100-sxm", "--global-batch",
+                                                    "64", "--launchable", "--fix", fixes});
+    EXPECT_EQ(run.exit_code, 2) << fixes;
+  }
 }
 
 TEST(PlanModelCommand, PlansByTheNerscModel) {

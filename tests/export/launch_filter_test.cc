@@ -90,6 +90,20 @@ TEST(LaunchFilterTest, TheBestOfAllIsNotForAll) {
   EXPECT_GT(refused, 0);
 }
 
+TEST(LaunchFilterTest, AnyTargetWillDo) {
+  const ModelLaunch launch = *ReadModelLaunch(SamplePlanOf({.fixes = "tp=4,sp=on,pp=2"}), 0);
+  const auto takes = AnyLaunchFilter(launch);
+  transformer::Configuration c = launch.configuration;
+  EXPECT_TRUE(takes(c));
+  c.ends_as_layers = true;  // of no target
+  EXPECT_FALSE(takes(c));
+  c = launch.configuration;
+  c.recompute = transformer::Recompute::kFull;
+  c.recompute_layers = 2;  // of Megatron-LM's, not of all
+  EXPECT_TRUE(takes(c));
+  EXPECT_FALSE((*LaunchFilter(*ParseLaunchTargets("slurm"), launch))(c));
+}
+
 TEST(LaunchFilterTest, Errors) {
   const auto error = [](const char* list) {
     return std::string(ParseLaunchTargets(list).status().message());

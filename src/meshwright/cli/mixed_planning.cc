@@ -148,7 +148,8 @@ void AddMixedPlanningOptions(CLI::App& app, MixedPlanningOptions& options) {
                  "measured layer times as CSV (gpu, tp, layer_id, forward_seconds), in "
                  "place of the model's");
   AddOutputOption(app, "--plot", options.plot_path,
-                  "write time and cost of all choices of nodes here, as a Vega-Lite chart");
+                  "write a Vega-Lite chart here: of --pareto time and cost of all choices of "
+                  "nodes, of --sweep tokens a second by GPUs");
 }
 
 absl::Status RunMixedPlanning(const PlanningOptions& options, const MixedPlanningOptions& mixed,

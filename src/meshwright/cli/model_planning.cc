@@ -13,25 +13,21 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "meshwright/base/file.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cli/fasop_planning.h"
 #include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
-#include "meshwright/cli/staged_outputs.h"
+#include "meshwright/cli/requested_model.h"
+#include "meshwright/cli/sweep_planning.h"
 #include "meshwright/cluster/mixed_cluster.h"
 #include "meshwright/cluster/units.h"
 #include "meshwright/export/launch_filter.h"
-#include "meshwright/plan/model_sweep.h"
 #include "meshwright/plan/plan_json.h"
 #include "meshwright/plan/plan_model.h"
 #include "meshwright/plan/plan_program.h"
 #include "meshwright/plan/plan_table.h"
-#include "meshwright/plan/program.h"
-#include "meshwright/plan/sha256.h"
 #include "meshwright/transformer/builtin_models.h"
-#include "meshwright/transformer/model_reader.h"
 
 namespace meshwright {
 namespace {
@@ -41,6 +37,8 @@ constexpr int64_t kTokensUnlessGiven = 4096;
 constexpr int64_t kMostSequences = int64_t{1} << 30;
 constexpr int64_t kMostAlternatives = 1000;
 constexpr double kFusedLogitBytes = 4;  // StateOptions::logit_bytes
+constexpr double kMostSeconds = 1e12;   // between failures, and to restart
+constexpr double kSlowestCheckpoints = 1e3, kFastestCheckpoints = 1e15;  // bytes a second
 
 constexpr std::initializer_list<const char*> kModelOptions = {
     "--global-batch", "--seq",   "--dtype",      "--top",  "--objective",
@@ -101,10 +99,13 @@ absl::Status ApplyTensor(const std::string& tensor, transformer::Fixes& fixes) {
   const bool grid = fixes.tp2.value_or(1) > 1 || fixes.panels.value_or(0) > 0;
   if (!fixes.grid.has_value() && tensor != "auto") fixes.grid = tensor == "2d" || grid;
   if (tensor != "seqp") return absl::OkStatus();
-  if (fixes.context.has_value()) {
-    return absl::InvalidArgumentError("--tp seqp gathers keys: --fix context goes without it");
+  constexpr auto gathered = transformer::ContextKind::kAllGather;
+  if (fixes.context.value_or(gathered) != gathered) {
+    return absl::InvalidArgumentError(
+        StrCat("--tp seqp gathers keys (context=allgather), but --fix has context=",
+               transformer::ContextKindName(*fixes.context)));
   }
-  fixes.context = transformer::ContextKind::kAllGather;
+  fixes.context = gathered;
   return absl::OkStatus();
 }
 
@@ -114,8 +115,10 @@ absl::StatusOr<double> ParsePositiveDuration(const char* option, const std::stri
   if (!seconds.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(option, ": ", seconds.status().message()));
   }
-  if (*seconds > 0 || or_zero) return *seconds;
-  return absl::InvalidArgumentError(absl::StrCat(option, ": it must be more than 0"));
+  if ((*seconds > 0 || or_zero) && *seconds <= kMostSeconds) return *seconds;
+  return absl::InvalidArgumentError(absl::StrCat(option, ": found \"", text, "\"; it must be ",
+                                                 or_zero ? "" : "more than 0 and ",
+                                                 "at most 1e12 seconds"));
 }
 
 absl::StatusOr<std::optional<FailureRequest>> ParseFailures(const ModelPlanningOptions& options) {
@@ -126,37 +129,17 @@ absl::StatusOr<std::optional<FailureRequest>> ParseFailures(const ModelPlanningO
   MW_ASSIGN_OR_RETURN(failures.restart_seconds,
                       ParsePositiveDuration("--restart", options.restart, /*or_zero=*/true));
   const absl::StatusOr<double> bandwidth = ParseBandwidth(options.checkpoint_bandwidth);
-  if (!bandwidth.ok() || *bandwidth <= 0) {
+  if (!bandwidth.ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--checkpoint-bandwidth: ",
-                     bandwidth.ok() ? "it must be more than 0" : bandwidth.status().message()));
+        absl::StrCat("--checkpoint-bandwidth: ", bandwidth.status().message()));
+  }
+  if (*bandwidth < kSlowestCheckpoints || *bandwidth > kFastestCheckpoints) {
+    return absl::InvalidArgumentError(absl::StrCat("--checkpoint-bandwidth: found \"",
+                                                   options.checkpoint_bandwidth,
+                                                   "\", expected from 1kB/s to 1e6GB/s for a GPU"));
   }
   failures.checkpoint_bytes_per_second = *bandwidth;
   return std::optional<FailureRequest>(failures);
-}
-
-// The model called `name`. `description` becomes the text that it was read from.
-absl::StatusOr<transformer::Model> ReadRequestedModel(const std::string& name,
-                                                      std::string& description,
-                                                      std::vector<PlanInput>& inputs) {
-  if (name == "-") {
-    MW_ASSIGN_OR_RETURN(description, ReadInput(name));
-    inputs.push_back({name, "model", Sha256Hex(description)});
-    return transformer::ParseModel(description, "standard input");
-  }
-  MW_ASSIGN_OR_RETURN(transformer::Model model, transformer::LoadModel(name));
-  const transformer::BuiltinModel* const builtin = transformer::FindBuiltinModel(name);
-  if (builtin != nullptr && name.find('/') == std::string::npos) {
-    description = builtin->config;
-    return model;
-  }
-  std::error_code error;
-  const std::string path =
-      std::filesystem::is_directory(name, error) ? absl::StrCat(name, "/config.json") : name;
-  MW_ASSIGN_OR_RETURN(std::string stored, ReadFile(path));
-  inputs.push_back({path, "model", Sha256Hex(stored)});
-  MW_ASSIGN_OR_RETURN(description, MaybeGunzip(std::move(stored), path));
-  return model;
 }
 
 // Tokens of a sequence, where the user may have said how many.
@@ -193,20 +176,34 @@ absl::Status RunOverGroups(const PlanningOptions& options, const ModelPlanningOp
   return RunMixedPlanning(options, model.mixed, std::move(request));
 }
 
-// --for.
+// Whether an option is of costs in dollars or of a whole run. --plot is of sweeps as well.
+bool AsksForGroups(const ModelPlanningOptions& model, const CLI::App& app) {
+  if (model.objective == "cost") return true;
+  return std::any_of(MixedOptionNames().begin(), MixedOptionNames().end(), [&](const char* option) {
+    return std::string_view(option) != "--plot" && app.get_option(option)->count() > 0;
+  });
+}
+
+// --for, or --launchable.
 absl::Status SetLaunchFilter(const ModelPlanningOptions& model, ModelRequest& request) {
+  const bool any = model.launch_targets.empty();
+  request.taken_by = any ? "--launchable" : absl::StrCat("--for ", model.launch_targets);
   if (request.cost == ModelCost::kNersc) {
     return absl::InvalidArgumentError(
-        "--for does not go with --cost-model nersc, whose plans are not launched");
+        absl::StrCat(any ? "--launchable" : "--for",
+                     " does not go with --cost-model nersc, whose plans are not launched"));
   }
-  MW_ASSIGN_OR_RETURN(const std::vector<const ExportTarget*> targets,
-                      ParseLaunchTargets(model.launch_targets));
-  request.taken_by = absl::StrCat("--for ", model.launch_targets);
   ModelLaunch launch;
   launch.model = request.model;
   launch.SetDescription(request.description);
   launch.workload = request.workload;
   launch.ranks.kinds = {{request.cluster.device.name, request.cluster.device.name}};
+  if (any) {
+    request.takes = AnyLaunchFilter(std::move(launch));
+    return absl::OkStatus();
+  }
+  MW_ASSIGN_OR_RETURN(const std::vector<const ExportTarget*> targets,
+                      ParseLaunchTargets(model.launch_targets));
   MW_ASSIGN_OR_RETURN(request.takes, LaunchFilter(targets, std::move(launch)));
   return absl::OkStatus();
 }
@@ -256,9 +253,9 @@ std::shared_ptr<ModelPlanningOptions> AddModelPlanningOptions(CLI::App& app) {
          "tp and the sequence over cp, with gathered keys; auto: any")
       ->capture_default_str();
   app.add_flag("--launchable", options->launchable,
-               "only what `export` writes launches for: GPUs numbered in order, context "
-               "parallelism by rings, nothing offloaded unless fixed, whole layers or attention "
-               "recomputed");
+               "only what `export` writes launches for, to one target at least: GPUs numbered in "
+               "order, context parallelism by rings, nothing offloaded unless fixed, whole layers "
+               "or attention recomputed");
   app.add_option("--for", options->launch_targets,
                  "models: only what `export` can write for each of these targets, like "
                  "megatron,nemo");
@@ -282,8 +279,9 @@ std::shared_ptr<ModelPlanningOptions> AddModelPlanningOptions(CLI::App& app) {
       ->needs(mtbf);
   CLI::Option* const sweep =
       app.add_option("--sweep", options->sweep,
-                     "gpus=64..4096: the best plan on 64, 128, ... of the cluster's GPUs; -o has "
-                     "the one on the most, and all in short");
+                     "gpus=64..4096: the best plan on 64, 128, ... GPUs in nodes like the "
+                     "cluster's, also on more than it has; -o has the one on the most, and all in "
+                     "short");
   app.add_flag("--weak", options->weak, "let the global batch grow with the GPUs of --sweep")
       ->needs(sweep);
   AddOutputOption(app, "--csv", options->csv_path, "write the table of --sweep or --pareto here");
@@ -295,7 +293,12 @@ bool IsModel(const std::string& argument, const CLI::App& app) {
   std::error_code error;
   const bool asked =
       FirstGiven(app, kModelOptions) != nullptr || FirstGiven(app, MixedOptionNames()) != nullptr;
-  if (argument == "-") return asked;
+  const bool is_file = std::filesystem::is_regular_file(argument, error);
+  const bool holds_something = is_file && std::filesystem::file_size(argument, error) > 0;
+  // What is no file with something in it cannot be looked at: a pipe would lose what is read.
+  if (argument == "-" || (std::filesystem::exists(argument, error) && !holds_something)) {
+    return asked || std::filesystem::exists(argument + "/config.json", error);
+  }
   if (!std::filesystem::exists(argument, error)) {
     return asked || transformer::FindBuiltinModel(argument) != nullptr;
   }
@@ -326,22 +329,23 @@ absl::Status RunModelPlanning(const PlanningOptions& options, const ModelPlannin
   if (model.global_batch == 0) {
     return absl::InvalidArgumentError("--global-batch is required: sequences of a step");
   }
-  const char* const mixed_option = FirstGiven(app, MixedOptionNames());
-  if (IsMixedCluster(options.search.cluster) || mixed_option != nullptr ||
-      model.objective == "cost") {
+  if (IsMixedCluster(options.search.cluster) || AsksForGroups(model, app)) {
     return RunOverGroups(options, model, app);
   }
-  if (!model.csv_path.empty() && model.sweep.empty()) {
-    return absl::InvalidArgumentError("--csv writes the table of --sweep or --pareto; give one");
+  for (const char* const option : {"--csv", "--plot"}) {
+    if (app.get_option(option)->count() == 0 || !model.sweep.empty()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(option, " writes what --sweep or --pareto finds; give one"));
   }
   const std::optional<ModelObjective> objective = FindModelObjective(model.objective);
   if (!objective.has_value()) {
     return absl::InvalidArgumentError(absl::StrCat("--objective: found \"", model.objective,
                                                    "\", expected time, gpus, memory or cost"));
   }
-  const OutputFile plan_file = {"-o", options.plan_path}, csv_file = {"--csv", model.csv_path};
+  const OutputFile plan_file = {"-o", options.plan_path}, csv_file = {"--csv", model.csv_path},
+                   plot_file = {"--plot", model.mixed.plot_path};
   MW_RETURN_IF_ERROR(
-      CheckOutputs({plan_file, csv_file}, {options.program, options.search.cluster}));
+      CheckOutputs({plan_file, csv_file, plot_file}, {options.program, options.search.cluster}));
 
   ModelRequest request;
   MW_ASSIGN_OR_RETURN(request.cost, ParseModelCost(options.search.cost_model));
@@ -356,31 +360,18 @@ absl::Status RunModelPlanning(const PlanningOptions& options, const ModelPlannin
   MW_ASSIGN_OR_RETURN(request.precision, transformer::ParsePrecision(model.dtype));
   MW_ASSIGN_OR_RETURN(request.fixes, transformer::ParseFixes(options.search.fixes));
   MW_RETURN_IF_ERROR(ApplyTensor(model.tensor, request.fixes));
-  if (model.launchable || !model.launch_targets.empty())
-    request.fixes = transformer::LaunchableFixes(request.fixes);
+  const bool launched = model.launchable || !model.launch_targets.empty();
+  if (launched) request.fixes = transformer::LaunchableFixes(request.fixes);
   MW_ASSIGN_OR_RETURN(request.cluster, ParseCluster(options.search.cluster));
   MW_ASSIGN_OR_RETURN(request.budget_bytes, Budget(options.search.memory, request.cluster));
   MW_ASSIGN_OR_RETURN(request.model,
                       ReadRequestedModel(options.program, request.description, request.inputs));
   MW_RETURN_IF_ERROR(AddClusterInput(options.search.cluster, request.inputs));
   request.workload.sequence = SequenceOf(request.model, model.sequence);
-  if (!model.launch_targets.empty()) MW_RETURN_IF_ERROR(SetLaunchFilter(model, request));
-  const bool want_json = options.json || !plan_file.path.empty();
-  if (!model.sweep.empty()) {
-    if (options.explain) {
-      return absl::InvalidArgumentError(
-          "--explain is of one plan; a --sweep has one for each number of devices");
-    }
-    MW_ASSIGN_OR_RETURN(const SweepRange range, ParseSweep(model.sweep));
-    MW_ASSIGN_OR_RETURN(const std::vector<SweepRow> rows, SweepModel(request, range, model.weak));
-    const std::string json = want_json ? PlanToJson(SweptPlan(rows)) : std::string();
-    StagedOutputs outputs;
-    MW_RETURN_IF_ERROR(outputs.Add(csv_file, SweepCsv(rows)));
-    MW_RETURN_IF_ERROR(outputs.Add(plan_file, json));
-    MW_RETURN_IF_ERROR(outputs.Commit());
-    return options.json ? PrintOutput(json) : PrintScreen(SweepTable(rows));
-  }
+  if (launched) MW_RETURN_IF_ERROR(SetLaunchFilter(model, request));
+  if (!model.sweep.empty()) return RunSweepPlanning(options, model, request);
   MW_ASSIGN_OR_RETURN(const Plan plan, PlanModel(request));
+  const bool want_json = options.json || !plan_file.path.empty();
   const std::string json = want_json ? PlanToJson(plan) : std::string();
   if (!plan_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(plan_file, json));
   return PrintPlan(options, plan, json);

@@ -12,6 +12,38 @@
 #include "meshwright/base/strings.h"
 
 namespace meshwright {
+namespace {
+
+// A launch on each number of GPUs, which decides on the rules that hold. Searches run on several
+// threads.
+class LaunchesByGpus {
+ public:
+  explicit LaunchesByGpus(ModelLaunch launch) : launch_(std::move(launch)) {}
+
+  const ModelLaunch& On(int64_t gpus) {
+    const std::lock_guard lock(mutex_);
+    const auto [place, is_new] = by_gpus_.try_emplace(gpus, launch_);
+    if (is_new) {
+      place->second.nodes = 1;
+      place->second.devices_per_node = gpus;
+    }
+    return place->second;
+  }
+
+ private:
+  const ModelLaunch launch_;
+  std::mutex mutex_;
+  std::map<int64_t, ModelLaunch> by_gpus_;
+};
+
+bool TakesConfiguration(const ExportTarget& target, const ModelLaunch& launch,
+                        const transformer::Configuration& c) {
+  Findings findings(/*wording=*/false);
+  target.check_configuration(launch, c, findings);
+  return findings.ok();
+}
+
+}  // namespace
 
 absl::StatusOr<std::vector<const ExportTarget*>> ParseLaunchTargets(std::string_view list) {
   std::vector<const ExportTarget*> targets;
@@ -35,28 +67,28 @@ absl::StatusOr<std::function<bool(const transformer::Configuration&)>> LaunchFil
   for (const ExportTarget* const target : targets) {
     MW_RETURN_IF_ERROR(CheckTargetTakesModel(launch, *target, "--for"));
   }
-  // Which rules hold depends on the number of GPUs, and searches run on several threads.
-  struct Launches {
-    std::mutex mutex;
-    std::map<int64_t, ModelLaunch> by_gpus;
-  };
-  return [targets, launch = std::move(launch),
-          launches = std::make_shared<Launches>()](const transformer::Configuration& c) {
-    const int64_t gpus = c.tp * c.cp * c.dp * c.pp;
-    const ModelLaunch* on = nullptr;
-    {
-      const std::lock_guard lock(launches->mutex);
-      const auto [place, is_new] = launches->by_gpus.try_emplace(gpus, launch);
-      if (is_new) {
-        place->second.nodes = 1;
-        place->second.devices_per_node = gpus;
-      }
-      on = &place->second;
-    }
+  const auto launches = std::make_shared<LaunchesByGpus>(std::move(launch));
+  return [targets, launches](const transformer::Configuration& c) {
+    const ModelLaunch& on = launches->On(c.gpus());
     return std::all_of(targets.begin(), targets.end(), [&](const ExportTarget* target) {
-      Findings findings(/*wording=*/false);
-      target->check_configuration(*on, c, findings);
-      return findings.ok();
+      return TakesConfiguration(*target, on, c);
+    });
+  };
+}
+
+std::function<bool(const transformer::Configuration&)> AnyLaunchFilter(ModelLaunch launch) {
+  std::vector<const ExportTarget*> targets;
+  for (const ExportTarget& target : ExportTargets()) {
+    if (target.check_model == nullptr) continue;
+    Findings findings(/*wording=*/false);
+    target.check_model(launch, findings);
+    if (findings.ok()) targets.push_back(&target);
+  }
+  const auto launches = std::make_shared<LaunchesByGpus>(std::move(launch));
+  return [targets, launches](const transformer::Configuration& c) {
+    const ModelLaunch& on = launches->On(c.gpus());
+    return std::any_of(targets.begin(), targets.end(), [&](const ExportTarget* target) {
+      return TakesConfiguration(*target, on, c);
     });
   };
 }

@@ -23,6 +23,9 @@ absl::StatusOr<std::vector<const ExportTarget*>> ParseLaunchTargets(std::string_
 absl::StatusOr<std::function<bool(const transformer::Configuration&)>> LaunchFilter(
     const std::vector<const ExportTarget*>& targets, ModelLaunch launch);
 
+// Whether any target can express a configuration, whatever its options: `plan --launchable`.
+std::function<bool(const transformer::Configuration&)> AnyLaunchFilter(ModelLaunch launch);
+
 }  // namespace meshwright
 
 #endif  // MESHWRIGHT_EXPORT_LAUNCH_FILTER_H_

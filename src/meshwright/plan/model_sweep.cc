@@ -1,5 +1,6 @@
 #include "meshwright/plan/model_sweep.h"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -149,6 +150,54 @@ std::string SweepCsv(const std::vector<SweepRow>& rows) {
                           efficiencies[i], plan.peak_bytes);
   }
   return text;
+}
+
+std::string SweepPlot(const std::vector<SweepRow>& rows, std::string_view title) {
+  using nlohmann::ordered_json;
+  const std::vector<double> efficiencies = Efficiencies(rows);
+  ordered_json values = ordered_json::array();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].plan.has_value()) continue;
+    const Plan& plan = *rows[i].plan;
+    const double rate = TokensPerSecond(plan);
+    const auto point = [&](const char* kind, double tokens_per_second) -> ordered_json {
+      return {{"gpus", rows[i].gpus},
+              {"global_batch", rows[i].global_batch},
+              {"tokens_per_second", tokens_per_second},
+              {"kind", kind}};
+    };
+    ordered_json best = point("best plan", rate);
+    best["step_seconds"] = plan.step_seconds;
+    best["efficiency"] = efficiencies[i];
+    best["mfu"] = plan.transformer->mfu;
+    best["degrees"] = DegreesText(plan.transformer->configuration);
+    values.push_back(std::move(best));
+    values.push_back(point("linear", rate / efficiencies[i]));
+  }
+  const auto axis = [](const char* field, const char* name) -> ordered_json {
+    return {{"field", field},
+            {"type", "quantitative"},
+            {"title", name},
+            {"scale", {{"type", "log"}, {"base", 2}}}};
+  };
+  const ordered_json document = {
+      {"$schema", "https://vega.github.io/schema/vega-lite/v5.json"},
+      {"title", title},
+      {"data", {{"values", std::move(values)}}},
+      {"mark", {{"type", "line"}, {"point", true}}},
+      {"encoding",
+       {{"x", axis("gpus", "GPUs")},
+        {"y", axis("tokens_per_second", "tokens a second")},
+        {"color", {{"field", "kind"}, {"type", "nominal"}}},
+        {"tooltip", ordered_json::array({{{"field", "step_seconds"}}, {{"field", "degrees"}}})}}}};
+  return document.dump(2, ' ', /*ensure_ascii=*/true, ordered_json::error_handler_t::replace) +
+         "\n";
+}
+
+std::string SweepNote(const std::vector<SweepRow>& rows, const Cluster& cluster) {
+  if (rows.empty() || rows.back().gpus <= cluster.devices()) return "";
+  return StrCat(rows.back().gpus, " GPUs are more than the ", cluster.devices(), " of ",
+                cluster.name, "; what goes beyond them is planned on more of its nodes");
 }
 
 }  // namespace meshwright

@@ -41,6 +41,10 @@ std::string SweepTable(const std::vector<SweepRow>& rows);
 // The same with a header line: gpus,global_batch,tp,cp,pp,dp,ep,micro_batch,zero,recompute,
 // step_seconds,tokens_per_second,mfu,efficiency,peak_bytes. Rows without a plan are left empty.
 std::string SweepCsv(const std::vector<SweepRow>& rows);
+// Tokens a second by GPUs, beside what they would be if they grew like these, as a Vega-Lite chart.
+std::string SweepPlot(const std::vector<SweepRow>& rows, std::string_view title);
+// What to say where rows are of more GPUs than the cluster has; "": none is.
+std::string SweepNote(const std::vector<SweepRow>& rows, const Cluster& cluster);
 
 }  // namespace meshwright
 

@@ -15,8 +15,6 @@
 namespace meshwright::transformer {
 namespace {
 
-constexpr int64_t kLargestFile = int64_t{16} << 20;
-
 bool IsFolder(const std::string& path) {
   std::error_code error;
   return std::filesystem::is_directory(path, error);
@@ -52,7 +50,7 @@ absl::StatusOr<Model> LoadModel(const std::string& name_or_path) {
   }
   const std::string path =
       IsFolder(name_or_path) ? absl::StrCat(name_or_path, "/config.json") : name_or_path;
-  MW_ASSIGN_OR_RETURN(const std::string text, ReadFileMaybeGzip(path, kLargestFile));
+  MW_ASSIGN_OR_RETURN(const std::string text, ReadFileMaybeGzip(path, kLargestModelFile));
   return ParseModel(text, path);
 }
 

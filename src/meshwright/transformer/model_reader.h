@@ -1,6 +1,7 @@
 #ifndef MESHWRIGHT_TRANSFORMER_MODEL_READER_H_
 #define MESHWRIGHT_TRANSFORMER_MODEL_READER_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,8 @@
 // (docs/models.md). All errors say what would be valid; those of files name file, line and column.
 
 namespace meshwright::transformer {
+
+inline constexpr int64_t kLargestModelFile = int64_t{16} << 20;  // bytes, inflated
 
 // A `config.json` of one of the families of families/families.h. `file` is for errors and becomes
 // the model's name. Fields that are absent have the values that transformers' classes give them,
