@@ -129,6 +129,12 @@ TEST(NerscReproduceTest, DifferencesSayWhere) {
               ElementsAre("1d_gpt3_A100-NVS4_n16384_b4096 n_candidates: recorded 781, found 780"));
   EXPECT_THAT(differences(Replaced(search, {{"\"hbm_capacity\": 80", "\"hbm_capacity\": 40"}})),
               testing::Not(ElementsAre()));
+  EXPECT_THAT(differences(Replaced(search, {{"\"rank\": 1", "\"rank\": 7"}})),
+              ElementsAre(HasSubstr("rank 1 rank: recorded 7, found 1")));
+  const std::string searches = Data("searches.jsonl");
+  const std::string grids = FirstLine(searches.substr(searches.find('\n') + 1));
+  EXPECT_THAT(differences(Replaced(grids, {{"\"tp\": 2", "\"tp\": 16"}})),
+              ElementsAre(HasSubstr("rank 0 tp: recorded 16, found 2")));
   const std::string points = FirstLine(Data("points.jsonl"));
   EXPECT_THAT(differences(Replaced(points, {{"\"reducescatter\"", "\"allgather\""}})),
               ElementsAre(HasSubstr("comm_fwd_type: recorded allgather, found reducescatter")));

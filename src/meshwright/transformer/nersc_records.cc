@@ -200,6 +200,16 @@ int64_t ReproduceSearch(const JsonValue& record, const std::string& where, Compa
     const std::optional<Detail> detail = EvaluateRecorded(entry.At("config"), stats, one);
     if (!detail.has_value()) return 0;
     comparison->Enter(StrCat(where, " rank ", throughputs.size()));
+    if (entry.Find("rank").has_value()) {
+      comparison->Count(entry, "rank", std::ssize(throughputs));
+    }
+    // Of grids both sides are recorded, and their product.
+    const JsonValue config = entry.At("config");
+    if (one.strategy != Strategy::k1d && config.Find("tp").has_value()) {
+      comparison->Count(
+          config, "tp",
+          config.At("tp1").Integer(1, kMostSize) * config.At("tp2").Integer(1, kMostSize));
+    }
     comparison->Number(entry, "throughput", detail->evaluation.throughput);
     comparison->Number(entry, "mem_GB", detail->evaluation.stats.memory_gb);
     CompareStats(stats, detail->evaluation.stats, comparison);
