@@ -158,6 +158,21 @@ TEST(ParseClusterYaml, ReadsFabrics) {
   EXPECT_EQ(ParseCluster("64x8xh100-sxm")->fabric, Fabric{});
 }
 
+TEST(ParseClusterYaml, ReadsSwitchesThatAdd) {
+  const absl::StatusOr<Cluster> cluster = ParseClusterYaml(
+      "device: h100-sxm\nintra_node: {in_network_reduction: true}\n"
+      "inter_node: {latency: 6us, in_network_reduction: false}\n",
+      "c.yaml");
+  ASSERT_TRUE(cluster.ok()) << cluster.status();
+  EXPECT_TRUE(cluster->intra_node.in_network_reduction);
+  EXPECT_FALSE(cluster->inter_node.in_network_reduction);
+  EXPECT_DOUBLE_EQ(cluster->intra_node.bandwidth_bytes_per_second, 450e9);
+  for (const DeviceType& device : BuiltinDevices()) {
+    EXPECT_FALSE(device.intra_node.in_network_reduction) << device.name;
+    EXPECT_FALSE(device.inter_node.in_network_reduction) << device.name;
+  }
+}
+
 TEST(ParseClusterYaml, ErrorsCarryPlaces) {
   const struct {
     const char* text;
@@ -192,6 +207,10 @@ TEST(ParseClusterYaml, ErrorsCarryPlaces) {
        "1e12}}\ndevices_per_node: 1\nnodes: 2\n",
        "c.yaml:1:1: ", "give inter_node"},
       {"device: h100-sxm\nintra_node: {efficiency: 1.5}\n", "c.yaml:2:26: ", "at most 1"},
+      {"device: h100-sxm\nintra_node: {in_network_reduction: 2}\n",
+       "c.yaml:2:36: ", "in_network_reduction: expected true or false, found \"2\""},
+      {"device: h100-sxm\ninter_node: {in_network_reductions: true}\n",
+       "c.yaml:2:14: ", "did you mean \"in_network_reduction\""},
       {"device: h100-sxm\nintra_node: {bandwidth: 0}\n", "c.yaml:2:25: ", "more than zero"},
       {"device: h100-sxm\nprice_per_hour: -1\n", "c.yaml:2:17: ", "dollars"},
       {"device: {h100-sxm\n", "c.yaml:", "not valid YAML"},

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/reference_texts.h"
@@ -125,6 +126,79 @@ TEST(CollectiveSeconds, TellsUnitsOfTheFabricApart) {
   narrow.fabric.oversubscription = 4;
   EXPECT_NEAR(bytes_seconds(narrow, unit, {1}, CollectiveKind::kAllToAll, kRing),
               4 * 3.0 / 8 * 100e-3, 1e-9);
+}
+
+Cluster Adding(Cluster cluster, bool inside, bool between) {
+  cluster.intra_node.in_network_reduction = inside;
+  cluster.inter_node.in_network_reduction = between;
+  return cluster;
+}
+
+// 1 GB over 100 GB/s and 1 us inside nodes, 10 GB/s and 10 us between them.
+TEST(CollectiveSeconds, SwitchesThatAddHandComputed) {
+  const struct {
+    const char* what;
+    int64_t nodes, per_node;
+    bool inside, between;
+    double seconds;
+  } kCases[] = {
+      {"ring of 8 GPUs", 1, 8, false, true, 14e-6 + 17.5e-3},
+      // Each sends all and its part of the sum.
+      {"8 GPUs", 1, 8, true, false, 2e-6 + 11.25e-3},
+      {"3 GPUs: no fewer bytes, but fewer steps", 1, 3, true, false, 2e-6 + 4.0 / 3 * 10e-3},
+      {"2 GPUs would send more", 1, 2, true, false, 2e-6 + 10e-3},
+      {"8 nodes without", 8, 1, true, false, 60e-6 + 175e-3},
+      {"8 nodes", 8, 1, false, true, 20e-6 + 100e-3},
+      {"2 nodes send as much", 2, 1, false, true, 20e-6 + 100e-3},
+      // Rails carry 1/4 of the bytes: the network is the slower.
+      {"4 nodes of 4", 4, 4, true, true, 2e-6 + 20e-6 + 25e-3},
+      {"4 nodes of 4, inside alone", 4, 4, true, false, 2e-6 + 40e-6 + 37.5e-3},
+      {"4 nodes of 4, between alone", 4, 4, false, true, 6e-6 + 20e-6 + 25e-3},
+      // 1/16 each, 6.25 ms: NVLink is the slower.
+      {"4 nodes of 16", 4, 16, true, true, 2e-6 + 20e-6 + 17.0 / 16 * 10e-3},
+  };
+  for (const auto& c : kCases) {
+    SCOPED_TRACE(c.what);
+    const Cluster cluster = Adding(Round(c.nodes, c.per_node), c.inside, c.between);
+    const Mesh mesh = MakeMesh({c.nodes * c.per_node}, cluster);
+    EXPECT_NEAR(CollectiveSeconds(mesh, CollectiveKind::kAllReduce,
+                                  CollectiveAlgorithm::kHierarchical, {0}, 1'000'000'000),
+                c.seconds, 1e-12);
+  }
+}
+
+// No all-reduce is slower, some are faster, and all else is as without.
+TEST(CollectiveSeconds, SwitchesThatAddSlowNothingDown) {
+  int faster = 0;
+  for (const int64_t nodes : {1, 2, 3, 8}) {
+    for (const int64_t per_node : {1, 2, 3, 4, 8}) {
+      Cluster without = Round(nodes, per_node);
+      if (nodes == 8) without.fabric = {.unit_nodes = 4, .rails = true, .oversubscription = 6};
+      const std::vector<int64_t> sizes = {nodes, per_node};
+      const Mesh plain = MakeMesh(sizes, without);
+      for (const auto& [inside, between] : {std::pair(true, false), {false, true}, {true, true}}) {
+        const Mesh adding = MakeMesh(sizes, Adding(without, inside, between));
+        const CollectiveTimes times(adding);
+        for (const AxisList& axes : {AxisList{0}, {1}, {0, 1}}) {
+          for (const CollectiveKind kind : kKinds) {
+            for (const int64_t bytes : {int64_t{1}, int64_t{1} << 20, int64_t{1} << 33}) {
+              const double before = CollectiveSeconds(plain, kind, axes, bytes);
+              const double after = CollectiveSeconds(adding, kind, axes, bytes);
+              EXPECT_EQ(times.Seconds(kind, axes, bytes), after);
+              EXPECT_NEAR(CollectiveLines(adding, kind, axes).Seconds(bytes), after, 1e-12 * after);
+              if (kind == CollectiveKind::kAllReduce) {
+                EXPECT_LE(after, before);
+                faster += after < before ? 1 : 0;
+              } else {
+                EXPECT_EQ(after, before) << CollectiveName(kind);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(faster, 100);
 }
 
 TEST(CollectiveSeconds, PicksTheFastestAlgorithm) {

@@ -10,6 +10,7 @@
 namespace meshwright {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr char kLab[] = R"yaml(name: lab
@@ -62,6 +63,23 @@ TEST(MixedCluster, GroupsLinksPricesAndNodes) {
   EXPECT_EQ(PricePerHour(fast, 2), 16);
   EXPECT_EQ(PricePerHour(fast, 3), 16 + 32);
   EXPECT_EQ(PricePerHour(slow, 5), 5 * 4 * 1.5);
+}
+
+// Between groups there are only sends.
+TEST(MixedCluster, SwitchesAddInGroupsAlone) {
+  const std::string groups =
+      "groups:\n- {device: a100-40g, nodes: 1, intra_node: {in_network_reduction: true}}\n"
+      "- {device: v100, nodes: 1, inter_node: {in_network_reduction: true}}\n";
+  const auto cluster =
+      ParseMixedClusterYaml(groups + "between_groups: {bandwidth: 5GB/s}\n", "f.yaml");
+  ASSERT_TRUE(cluster.ok()) << cluster.status();
+  EXPECT_TRUE(cluster->groups[0].cluster.intra_node.in_network_reduction);
+  EXPECT_FALSE(cluster->groups[0].cluster.inter_node.in_network_reduction);
+  EXPECT_TRUE(cluster->groups[1].cluster.inter_node.in_network_reduction);
+  EXPECT_THAT(MixedYamlError(groups + "between_groups: {in_network_reduction: true}\n"),
+              AllOf(HasSubstr("f.yaml:4:18: unknown key \"in_network_reduction\" in the link "
+                              "between_groups"),
+                    HasSubstr("Valid are name, bandwidth, latency, efficiency")));
 }
 
 TEST(MixedCluster, PricesThatAreNotKnown) {

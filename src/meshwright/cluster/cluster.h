@@ -22,6 +22,9 @@ struct Link {
   // its protocol, the same for every size and group (device_table.cc says where the figures come
   // from).
   double efficiency = 1;
+  // Whether its switches add what passes through them (NVLS in NVLink's, SHARP in InfiniBand's), so
+  // that an all-reduce sends less: collective.cc.
+  bool in_network_reduction = false;
 
   double achievable() const { return bandwidth_bytes_per_second * efficiency; }
 };

@@ -32,6 +32,12 @@ absl::Status ClusterFields::ReadCount(const YAML::Node& node, const std::string&
   return absl::OkStatus();
 }
 
+absl::Status ClusterFields::ReadFlag(const YAML::Node& node, const std::string& key,
+                                     bool* value) const {
+  if (node.IsScalar() && YAML::convert<bool>::decode(node, *value)) return absl::OkStatus();
+  return Error(node, absl::StrCat(key, ": expected true or false, found ", Quoted(node)));
+}
+
 absl::Status ClusterFields::ReadPrice(const YAML::Node& node, double* value) const {
   if (!node.IsScalar() || !absl::SimpleAtod(node.Scalar(), value) ||
       !(*value >= 0 && *value < 1e9)) {
@@ -64,29 +70,34 @@ absl::Status ClusterFields::ReadCalibration(const YAML::Node& node,
   return absl::OkStatus();
 }
 
-absl::Status ClusterFields::ReadLink(const YAML::Node& node, const std::string& key,
+absl::Status ClusterFields::ReadLink(const YAML::Node& node, const std::string& key, LinkUse use,
                                      Overrides* link) const {
-  return ReadMap(
-      node, absl::StrCat("the link ", key),
-      {{"name", false, [&](const YAML::Node& n) { return ReadText(n, "name", &link->name); }},
-       {"bandwidth", false,
-        [&](const YAML::Node& n) {
-          return ReadQuantity(n, "bandwidth", ParseBandwidth, false, &link->bandwidth);
-        }},
-       {"latency", false,
-        [&](const YAML::Node& n) {
-          return ReadQuantity(n, "latency", ParseDuration, true, &link->latency);
-        }},
-       {"efficiency", false, [&](const YAML::Node& n) -> absl::Status {
-          double& value = link->efficiency;
-          if (!n.IsScalar() || !absl::SimpleAtod(n.Scalar(), &value) ||
-              !(value > 0 && value <= 1)) {
-            return Error(n, absl::StrCat("efficiency: expected a fraction of the bandwidth, more "
-                                         "than 0 and at most 1, found ",
-                                         Quoted(n)));
-          }
-          return absl::OkStatus();
-        }}});
+  std::vector<Field> fields = {
+      {"name", false, [&](const YAML::Node& n) { return ReadText(n, "name", &link->name); }},
+      {"bandwidth", false,
+       [&](const YAML::Node& n) {
+         return ReadQuantity(n, "bandwidth", ParseBandwidth, false, &link->bandwidth);
+       }},
+      {"latency", false,
+       [&](const YAML::Node& n) {
+         return ReadQuantity(n, "latency", ParseDuration, true, &link->latency);
+       }},
+      {"efficiency", false, [&](const YAML::Node& n) -> absl::Status {
+         double& value = link->efficiency;
+         if (!n.IsScalar() || !absl::SimpleAtod(n.Scalar(), &value) || !(value > 0 && value <= 1)) {
+           return Error(n, absl::StrCat("efficiency: expected a fraction of the bandwidth, more "
+                                        "than 0 and at most 1, found ",
+                                        Quoted(n)));
+         }
+         return absl::OkStatus();
+       }}};
+  if (use == LinkUse::kCollectives) {
+    fields.push_back({"in_network_reduction", false, [&](const YAML::Node& n) {
+                        return ReadFlag(n, "in_network_reduction",
+                                        &link->in_network_reduction.emplace());
+                      }});
+  }
+  return ReadMap(node, absl::StrCat("the link ", key), fields);
 }
 
 absl::Status ClusterFields::CheckLink(const YAML::Node& node, const std::string& key,

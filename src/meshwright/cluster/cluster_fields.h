@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -21,27 +22,34 @@ class ClusterFields : public YamlReader {
   using YamlReader::YamlReader;
 
  protected:
+  // What goes over a link: collectives of groups, or sends alone, which switches add nothing of.
+  enum class LinkUse { kCollectives, kSends };
+
   // The fields of a link that were given.
   struct Overrides {
     std::string name;
     double bandwidth = -1, latency = -1, efficiency = -1;
+    std::optional<bool> in_network_reduction;
 
     Link ApplyTo(Link link) const {
       if (!name.empty()) link.name = name;
       if (bandwidth >= 0) link.bandwidth_bytes_per_second = bandwidth;
       if (latency >= 0) link.latency_seconds = latency;
       if (efficiency >= 0) link.efficiency = efficiency;
+      link.in_network_reduction = in_network_reduction.value_or(link.in_network_reduction);
       return link;
     }
   };
 
   absl::Status ReadCount(const YAML::Node& node, const std::string& key, int64_t* value) const;
+  absl::Status ReadFlag(const YAML::Node& node, const std::string& key, bool* value) const;
   absl::Status ReadPrice(const YAML::Node& node, double* value) const;
   absl::Status ReadCostModel(const YAML::Node& node, std::string* name) const;
   // The path is relative to the folder of the cluster's file.
   absl::Status ReadCalibration(const YAML::Node& node,
                                std::shared_ptr<const Calibration>* calibration) const;
-  absl::Status ReadLink(const YAML::Node& node, const std::string& key, Overrides* link) const;
+  absl::Status ReadLink(const YAML::Node& node, const std::string& key, LinkUse use,
+                        Overrides* link) const;
   // An error if the link is needed and nothing says how fast it is.
   absl::Status CheckLink(const YAML::Node& node, const std::string& key, const Link& link,
                          bool needed) const;

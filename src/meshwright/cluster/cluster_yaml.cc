@@ -15,11 +15,14 @@
 //     price_per_hour: 2.5       # dollars a device
 //     source: where the figures come from
 //   intra_node: {name: nvlink4, bandwidth: 450GB/s, latency: 3us, efficiency: 0.7}
-//   inter_node: {bandwidth: 400Gbit/s, latency: 6us}
+//   inter_node:
+//     bandwidth: 400Gbit/s
+//     latency: 6us
+//     in_network_reduction: true   # switches add (NVLS, SHARP), and all-reduces make use of it
 //   fabric:                     # of switches; default: every port reaches every other alike
 //     unit_nodes: 32            # nodes that reach each other over leaves alone; required
-//     rails: true               # port i of each on the unit's leaf i (the default); false: one
-//     leaf oversubscription: 2       # of leaves: ports to links to the spine; default 1
+//     rails: true               # port i of each on the unit's leaf i, the default; else one leaf
+//     oversubscription: 2       # of leaves: ports to links to the spine; default 1
 //   price_per_hour: 2.5         # dollars a device, whatever the device says
 //   calibration: device.yaml    # what `meshwright calibrate` wrote, beside this file
 //   cost_model: calibrated      # roofline or alpha_beta; of plans where no option says otherwise
@@ -71,9 +74,13 @@ class ClusterReader : public ClusterFields {
             return ReadCount(n, "devices_per_node", &cluster.devices_per_node);
           }},
          {"intra_node", false,
-          [&](const YAML::Node& n) { return ReadLink(n, "intra_node", &intra); }},
+          [&](const YAML::Node& n) {
+            return ReadLink(n, "intra_node", LinkUse::kCollectives, &intra);
+          }},
          {"inter_node", false,
-          [&](const YAML::Node& n) { return ReadLink(n, "inter_node", &inter); }},
+          [&](const YAML::Node& n) {
+            return ReadLink(n, "inter_node", LinkUse::kCollectives, &inter);
+          }},
          {"fabric", false, [&](const YAML::Node& n) { return ReadFabric(n, &cluster.fabric); }},
          {"price_per_hour", false, [&](const YAML::Node& n) { return ReadPrice(n, &price); }},
          {"calibration", false,
@@ -105,15 +112,11 @@ class ClusterReader : public ClusterFields {
         node, "a fabric",
         {{"unit_nodes", true,
           [&](const YAML::Node& n) { return ReadCount(n, "unit_nodes", &fabric->unit_nodes); }},
-         {"rails", false, [&](const YAML::Node& n) { return ReadRails(n, &fabric->rails); }},
+         {"rails", false,
+          [&](const YAML::Node& n) { return ReadFlag(n, "rails", &fabric->rails); }},
          {"oversubscription", false, [&](const YAML::Node& n) {
             return ReadOversubscription(n, &fabric->oversubscription);
           }}});
-  }
-
-  absl::Status ReadRails(const YAML::Node& node, bool* rails) const {
-    if (node.IsScalar() && YAML::convert<bool>::decode(node, *rails)) return absl::OkStatus();
-    return Error(node, "rails must be true or false");
   }
 
   absl::Status ReadOversubscription(const YAML::Node& node, double* factor) const {

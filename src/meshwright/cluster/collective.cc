@@ -24,11 +24,24 @@
 //    the slower level decides, not the sum.
 //      (g-1) a_in + ceil(log2 h) a_out + max((g-1)/g B / w_in, (h-1)/h B/g / w_out)
 //
-// All-reduce takes each of these twice. All-to-all sends B/n straight to each of the others (NCCL
-// groups sends and receives): g-1 of the messages stay inside the node. Hierarchical all-to-all
-// exchanges inside nodes first, so that a member talks to h-1 others outside (Bruck et al. 1997;
-// the "two-dimensional hierarchical all-to-all" of DeepSpeed-MoE), at the price of moving nearly
-// everything twice. A collective-permute is one message over the slowest link that any pair
+// All-reduce takes each of these twice. Switches that add (Link::in_network_reduction) do better in
+// the hierarchical one; each level does what is faster of both, and is not paid for twice then:
+//
+//  * inside nodes, by loads and stores to all at once (Klenk et al., "An in-network architecture
+//  for
+//    accelerating shared-memory multiprocessor collectives", ISCA 2020; NCCL's NVLS,
+//    multimem.ld_reduce and multimem.st): of every member the switch reads all data once, and the
+//    member receives the sum of its part, sends that, and receives all parts:
+//      2 a_in + (1 + 1/g) B / w_in
+//  * between nodes, up and down a tree of switches (SHARP: Graham et al. 2016; "streaming
+//    aggregation" for large buffers, Graham et al. 2020): every member sends and receives once:
+//      2 a_out + B/g / w_out
+//
+// The other collectives move what they would anyhow; all-to-all sends B/n straight to each of the
+// others (NCCL groups sends and receives): g-1 of the messages stay inside the node. Hierarchical
+// all-to-all exchanges inside nodes first, so that a member talks to h-1 others outside (Bruck et
+// al. 1997; the "two-dimensional hierarchical all-to-all" of DeepSpeed-MoE), at the price of moving
+// nearly everything twice. A collective-permute is one message over the slowest link that any pair
 // crosses. Tree has no all-to-all or permute of its own; it is the ring's there.
 //
 // Where the cluster has a fabric (cluster.h), its units are told apart; m of the h nodes share one.
@@ -37,8 +50,8 @@
 // the ring over all members changes them at every node, and gets 1 / oversubscription. All-to-all
 // sends the part of the bytes whose receivers are on other leaves over the spine.
 //
-// Not modelled: reductions in the switch (NVLS, SHARP), routes that collide in the spine, protocol
-// changes of small messages, the start of a kernel (cost/roofline.h adds that).
+// Not modelled: routes that collide in the spine, protocol changes of small messages, the start of
+// a kernel (cost/roofline.h adds that).
 
 #include "meshwright/cluster/collective.h"
 
@@ -54,8 +67,9 @@ struct Group {
   double h = 1;  // nodes
   double in_latency = 0, out_latency = 0;
   double in_bandwidth = 1, out_bandwidth = 1;
-  double together = 1;  // of the nodes, in one unit of the fabric
-  bool fabric = false;  // that tells units apart
+  bool in_adds = false, out_adds = false;  // switches, for which all-reduces are the faster
+  double together = 1;                     // of the nodes, in one unit of the fabric
+  bool fabric = false;                     // that tells units apart
   bool rails = true;
   double oversubscription = 1;
 };
@@ -69,6 +83,9 @@ Group MakeGroup(const Cluster& cluster, const MeshAxis& axis) {
   group.out_latency = cluster.inter_node.latency_seconds;
   group.in_bandwidth = cluster.intra_node.achievable();
   group.out_bandwidth = cluster.inter_node.achievable();
+  // Two members on a node would send more, two nodes as much.
+  group.in_adds = cluster.intra_node.in_network_reduction && group.g > 2;
+  group.out_adds = cluster.inter_node.in_network_reduction && group.h > 2;
   const Fabric& fabric = cluster.fabric;
   group.fabric = fabric.unit_nodes > 0;
   group.rails = fabric.rails;
@@ -128,6 +145,17 @@ double OnePass(const Group& group, CollectiveAlgorithm algorithm, double bytes) 
                   Transfer((group.h - 1) / group.h * bytes / group.g, RailBandwidth(group)));
 }
 
+// Without switches that add, two passes.
+double HierarchicalAllReduce(const Group& group, double bytes) {
+  const double g = group.g, h = group.h;
+  const double in_steps = group.in_adds ? 1 : g - 1, out_steps = group.out_adds ? 1 : Steps(h);
+  const double in_share = group.in_adds ? 1 + 1 / g : 2 * (g - 1) / g;
+  const double out_share = group.out_adds ? 1 : 2 * (h - 1) / h;
+  return 2 * (in_steps * group.in_latency + out_steps * group.out_latency) +
+         std::max(Transfer(in_share * bytes, group.in_bandwidth),
+                  Transfer(out_share * bytes / g, RailBandwidth(group)));
+}
+
 double AllToAll(const Group& group, CollectiveAlgorithm algorithm, double bytes) {
   if (algorithm == CollectiveAlgorithm::kHierarchical) {
     return (group.g - 1) * group.in_latency + (group.h - 1) * group.out_latency +
@@ -149,6 +177,8 @@ double Time(const Group& group, CollectiveKind kind, CollectiveAlgorithm algorit
   if (group.n <= 1) return 0;
   switch (kind) {
     case CollectiveKind::kAllReduce:
+      if (algorithm == CollectiveAlgorithm::kHierarchical)
+        return HierarchicalAllReduce(group, bytes);
       return 2 * OnePass(group, algorithm, bytes);
     case CollectiveKind::kAllGather:
     case CollectiveKind::kReduceScatter:

@@ -32,8 +32,9 @@ enum class CollectiveAlgorithm { kRing, kTree, kHierarchical };
 // Ring: (n-1) steps of bytes/n each way (Thakur, Rabenseifner, Gropp 2005; NCCL's ring), twice for
 // all-reduce. Tree: double binary tree, latency 2 log2(n), bandwidth as ring (NCCL 2.4).
 // Hierarchical: reduce-scatter inside nodes, all-reduce between nodes on 1/n_in of the bytes,
-// all-gather inside, the levels pipelined. Formulas: collective.cc. These are times on the wire,
-// without the start of a kernel.
+// all-gather inside, the levels pipelined, both of them through switches that add where there are
+// such (Link::in_network_reduction) and that is faster. Formulas: collective.cc. These are times on
+// the wire, without the start of a kernel.
 double CollectiveSeconds(const Mesh& mesh, CollectiveKind kind, CollectiveAlgorithm algorithm,
                          const AxisList& axes, int64_t bytes);
 // The fastest algorithm's time; `algorithm` (may be null) receives which.

@@ -73,7 +73,9 @@ class MixedClusterReader : public ClusterFields {
         {{"name", false, [&](const YAML::Node& n) { return ReadText(n, "name", &mixed.name); }},
          {"groups", true, [&](const YAML::Node& n) { return ReadGroups(n, &mixed.groups); }},
          {"between_groups", false,
-          [&](const YAML::Node& n) { return ReadLink(n, "between_groups", &between); }},
+          [&](const YAML::Node& n) {
+            return ReadLink(n, "between_groups", LinkUse::kSends, &between);
+          }},
          {"links", false, [&](const YAML::Node& n) {
             links.reset(n);
             return absl::OkStatus();
@@ -150,9 +152,13 @@ class MixedClusterReader : public ClusterFields {
          {"devices_per_node", false,
           [&](const YAML::Node& n) { return ReadCount(n, "devices_per_node", &per_node); }},
          {"intra_node", false,
-          [&](const YAML::Node& n) { return ReadLink(n, "intra_node", &intra); }},
+          [&](const YAML::Node& n) {
+            return ReadLink(n, "intra_node", LinkUse::kCollectives, &intra);
+          }},
          {"inter_node", false,
-          [&](const YAML::Node& n) { return ReadLink(n, "inter_node", &inter); }},
+          [&](const YAML::Node& n) {
+            return ReadLink(n, "inter_node", LinkUse::kCollectives, &inter);
+          }},
          {"price_per_hour", false, [&](const YAML::Node& n) { return ReadPrices(n, group); }},
          {"calibration", false,
           [&](const YAML::Node& n) { return ReadCalibration(n, &cluster.calibration); }}}));
@@ -243,7 +249,9 @@ class MixedClusterReader : public ClusterFields {
       MW_RETURN_IF_ERROR(ReadMap(
           entry, "a link of two groups",
           {{"between", true, [&](const YAML::Node& n) { return ReadPair(n, groups, &pair); }},
-           {"link", true, [&](const YAML::Node& n) { return ReadLink(n, "link", &pair.link); }}}));
+           {"link", true, [&](const YAML::Node& n) {
+              return ReadLink(n, "link", LinkUse::kSends, &pair.link);
+            }}}));
       const auto [first, is_new] = places.try_emplace(std::minmax(pair.a, pair.b), entry.Mark());
       if (!is_new) {
         return Error(entry, absl::StrCat("the link between ", groups[pair.a].name, " and ",
