@@ -37,6 +37,7 @@ inline MixedProblem RandomMixedProblem(std::mt19937_64& random, int64_t nodes, i
   }
   problem.workload = {.sequence = 128 << below(3), .global_batch = 1 << below(5)};
   const char* const devices[] = {"v100", "a100-40g", "h100-sxm", "a10g"};
+  const bool adding = heads > 4;  // switches
   const int64_t first = below(4), groups = 1 + below(3);
   int64_t left = std::max(nodes, groups);
   for (int64_t i = 0; i < groups; ++i) {
@@ -47,8 +48,8 @@ inline MixedProblem RandomMixedProblem(std::mt19937_64& random, int64_t nodes, i
     cluster.nodes = 1 + below(left - (groups - 1 - i));
     left -= cluster.nodes;
     cluster.devices_per_node = 1 << below(3);
-    cluster.intra_node = {"inside", between(1e10, 2e11), between(0, 1e-5), 1};
-    cluster.inter_node = {"outside", between(1e9, 2e10), between(0, 5e-5), 1};
+    cluster.intra_node = {"inside", between(1e10, 2e11), between(0, 1e-5), 1, adding};
+    cluster.inter_node = {"outside", between(1e9, 2e10), between(0, 5e-5), 1, adding};
     group.on_demand_price = between(0.5, 5);
     group.spot_nodes = below(cluster.nodes + 1);
     group.spot_price = *group.on_demand_price * between(0.3, 1);

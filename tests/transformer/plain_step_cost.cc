@@ -131,7 +131,7 @@ class PlainCoster {
   // `axis` of meshes of this cluster; ZeRO's groups are neighbours on it. Within it lie `inner`
   // GPUs, of those that are placed over `inner_nodes` nodes. `in_unit` nodes of it are in a unit.
   struct DataTimes {
-    double weights = 0, gradients = 0;
+    double weights = 0, gradients = 0, all_reduce = 0;
   };
   DataTimes Data(double parameters, int64_t replicas, int64_t shard, int64_t inner, int64_t inside,
                  int64_t in_unit, int64_t inner_nodes) const;
@@ -207,8 +207,11 @@ void PlainCoster::AddAs(const BlockCost& b, Recompute recompute, double part, Pl
   };
   constexpr AxisIndex kContext = 2, kRows = 3, kColumns = 4;
   if (b.tensor_passes > 0) {
-    g->tensor += framework_.tensor_exposed * passes * b.tensor_passes *
-                 over(CollectiveKind::kAllGather, kColumns, b.tensor_bytes);
+    const double both = c_.sequence_parallel
+                            ? over(CollectiveKind::kReduceScatter, kColumns, b.tensor_bytes) +
+                                  over(CollectiveKind::kAllGather, kColumns, b.tensor_bytes)
+                            : over(CollectiveKind::kAllReduce, kColumns, b.tensor_bytes);
+    g->tensor += framework_.tensor_exposed * passes * b.tensor_passes / 2 * both;
   }
   if (c_.tp2 > 1) {
     for (const GridProduct& product : b.grid) {
@@ -352,7 +355,8 @@ PlainCoster::DataTimes PlainCoster::Data(double parameters, int64_t replicas, in
   };
   return {seconds(CollectiveKind::kAllGather, 2, 2 * parameters),
           seconds(CollectiveKind::kReduceScatter, 2, 4 * parameters) +
-              seconds(CollectiveKind::kAllReduce, 1, 4 * parameters / static_cast<double>(shard))};
+              seconds(CollectiveKind::kAllReduce, 1, 4 * parameters / static_cast<double>(shard)),
+          seconds(CollectiveKind::kAllReduce, 2, 4 * parameters)};
 }
 
 double PlainCoster::DataSeconds(const PlainGroup& g) const {
@@ -368,9 +372,14 @@ double PlainCoster::DataSeconds(const PlainGroup& g) const {
     return (c_.pp > 1 ? 1 : micro_batches_) *
            (Beside(weights, g.forward) + Beside(weights + gradients, g.backward));
   }
-  return Beside(weights, g.forward + g.communication() / 3) +
-         (c_.zero == 2 && c_.pp == 1 ? micro_batches_ : 1) *
-             Beside(gradients, g.backward + g.communication() * 2 / 3);
+  const double backward = g.backward + g.communication() * 2 / 3;
+  const double passes =
+      Beside(weights, g.forward + g.communication() / 3) +
+      (c_.zero == 2 && c_.pp == 1 ? micro_batches_ : 1) * Beside(gradients, backward);
+  // Where switches add, all gradients may be summed at once.
+  const double all_reduce = dense.all_reduce + experts.all_reduce;
+  if (c_.zero > 0 || all_reduce >= 2 * gradients) return passes;
+  return std::min(passes, Beside(all_reduce, backward));
 }
 
 void PlainCoster::SetTime(StepTime* time) const {

@@ -225,7 +225,14 @@ struct SearchSample {
   Workload workload;
   const char* fixes = "offload_percent=0,offload_layers=0";
   Fabric fabric = {};
+  bool adding = false;  // switches, inside nodes and between them
   Fixes Fixed() const { return *ParseFixes({fixes}); }
+  Cluster OnItsFabric() const {
+    Cluster all = *ParseCluster(cluster);
+    all.fabric = fabric;
+    all.intra_node.in_network_reduction = all.inter_node.in_network_reduction = adding;
+    return all;
+  }
 };
 // Small spaces; in some of them little fits.
 constexpr SearchSample kSearchSamples[] = {
@@ -245,14 +252,25 @@ constexpr SearchSample kSearchSamples[] = {
      "8xh100-sxm",
      {1024, 8},
      "tp=4,pp=2,mbs=1,ends=off,recompute_layers=0,recompute_stages=0"},
+    {"gpt3-1.3b",
+     "2x4xh100-sxm",
+     {2048, 4},
+     "offload_optimizer=off,offload_activations=off",
+     {},
+     true},
+    {"gpt3-1.3b",
+     "4x4xh100-sxm",
+     {2048, 4},
+     "cp=1,tensor=1d,ends=off,recompute_stages=0,offload_optimizer=off,offload_activations=off",
+     {2, true, 4},
+     true},
 };
 
 TEST(Search, FindsWhatBruteForceFindsByTheCalibratedModel) {
   int64_t pruned = 0, ties = 0;
   for (const SearchSample& sample : kSearchSamples) {
     const Model model = *LoadModel(sample.model);
-    Cluster cluster = *ParseCluster(sample.cluster);
-    cluster.fabric = sample.fabric;
+    const Cluster cluster = sample.OnItsFabric();
     const Space space(model, sample.workload, cluster.devices(), sample.Fixed(), Precision::kBf16,
                       cluster.devices_per_node, cluster.fabric.unit_nodes);
     const auto make_costs = [&] { return CalibratedCosts(model, sample.workload, cluster); };
@@ -292,13 +310,34 @@ TEST(Search, FindsWhatBruteForceFindsByTheCalibratedModel) {
   EXPECT_GT(ties, 0);
 }
 
+// Where nothing goes to the host, which runs beside communication too.
+TEST(Search, SwitchesThatAddMakeNothingSlower) {
+  int64_t faster = 0;
+  for (SearchSample sample : kSearchSamples) {
+    if (!sample.adding) continue;
+    const Model model = *LoadModel(sample.model);
+    const Cluster adding = sample.OnItsFabric();
+    sample.adding = false;
+    const Cluster without = sample.OnItsFabric();
+    const Space space(model, sample.workload, adding.devices(), sample.Fixed(), Precision::kBf16,
+                      adding.devices_per_node, adding.fabric.unit_nodes);
+    StepCoster after(model, sample.workload, adding), before(model, sample.workload, without);
+    space.ForEach([&](const Configuration& c) {
+      const double seconds = after.Figures(c).time.seconds;
+      const double most = before.Figures(c).time.seconds;
+      ASSERT_LE(seconds, most * (1 + 1e-12)) << ConfigurationText(c);
+      faster += seconds < 0.99 * most ? 1 : 0;
+    });
+  }
+  EXPECT_GT(faster, 100);
+}
+
 // Placements that make one kind of communication fast make another slow: the best of each together
 // is a bound, and mostly none reaches it.
 TEST(Search, BoundsAreBelowEveryPlacementAndSharding) {
   for (const SearchSample& sample : kSearchSamples) {
     const Model model = *LoadModel(sample.model);
-    Cluster cluster = *ParseCluster(sample.cluster);
-    cluster.fabric = sample.fabric;
+    const Cluster cluster = sample.OnItsFabric();
     const Space space(model, sample.workload, cluster.devices(), sample.Fixed(), Precision::kBf16,
                       cluster.devices_per_node, cluster.fabric.unit_nodes);
     StepCoster coster(model, sample.workload, cluster);

@@ -8,6 +8,7 @@
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/cluster/collective.h"
 #include "meshwright/cluster/mesh.h"
+#include "meshwright/transformer/fixes.h"
 #include "meshwright/transformer/model_reader.h"
 #include "meshwright/transformer/step_parts.h"
 #include "meshwright/transformer/tensors.h"
@@ -127,6 +128,30 @@ TEST_F(StepCostTest, GroupsOfHsdpSumTheirGradients) {
                        static_cast<double>(CountParameters(Tensors(model_)).total) / 8 /
                        (link.achievable() * slow_links);
     EXPECT_NEAR(data_seconds(8, slow_links), sum, 0.01 * sum) << zero;
+  }
+}
+
+// All-reduces alone gain from switches that add: those of tensor parallelism without sequence
+// parallelism, of gradients without ZeRO, and between groups that share state.
+TEST_F(StepCostTest, SwitchesThatAddShortenAllReduces) {
+  const auto time = [&](const Configuration& c, bool adding) {
+    Cluster cluster = *ParseCluster("8x8xh100-sxm");
+    cluster.intra_node.in_network_reduction = cluster.inter_node.in_network_reduction = adding;
+    return StepCoster(model_, workload_, cluster).Figures(c).time;
+  };
+  const Configuration whole{.tp = 8, .dp = 8};
+  // 9/8 of the bytes once for 7/8 twice, and fewer steps.
+  const double tensor = time(whole, true).tensor_communication;
+  EXPECT_GT(tensor, 0.5 * time(whole, false).tensor_communication);
+  EXPECT_LT(tensor, 9.0 / 14 * 1.001 * time(whole, false).tensor_communication);
+  for (const Configuration& c :
+       {whole, Configuration{.dp = 64}, Configuration{.dp = 64, .zero = 1, .shard = 8}}) {
+    EXPECT_LT(time(c, true).seconds, time(c, false).seconds) << ConfigurationText(c);
+  }
+  for (const Configuration& c :
+       {Configuration{.tp = 8, .sequence_parallel = true, .dp = 8, .zero = 1},
+        Configuration{.tp = 2, .cp = 4, .dp = 8, .zero = 2}, Configuration{.dp = 64, .zero = 3}}) {
+    EXPECT_EQ(time(c, true).seconds, time(c, false).seconds) << ConfigurationText(c);
   }
 }
 

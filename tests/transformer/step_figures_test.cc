@@ -21,6 +21,7 @@ struct FiguresSample {
   Precision precision;
   Workload workload;
   Fabric fabric = {};
+  bool adding = false;  // switches, inside nodes and between them
 };
 
 // Dense, with experts, latent attention, several kinds of layers in turns, encoder and decoder;
@@ -36,6 +37,8 @@ constexpr FiguresSample kFiguresSamples[] = {
     {"mixtral-8x7b", "16x4xh100-sxm", "megatron", Precision::kBf16, {4096, 128}, {4, true, 3}},
     {"gpt3-1.3b", "8x8xh100-sxm", "megatron", Precision::kBf16, {2048, 256}, {2, false, 4}},
     {"deepseek-v2", "12x8xh100-sxm", "megatron", Precision::kBf16, {4096, 96}, {6, true, 2}},
+    {"gpt3-1.3b", "8x8xh100-sxm", "megatron", Precision::kBf16, {2048, 256}, {}, true},
+    {"mixtral-8x7b", "16x4xh100-sxm", "fsdp", Precision::kBf16, {4096, 128}, {4, true, 3}, true},
 };
 
 void ExpectSameSeconds(const StepTime& found, const StepTime& wanted) {
@@ -71,6 +74,8 @@ TEST(StepFigures, AreThePlainSums) {
     const Model model = *LoadModel(sample.model);
     Cluster cluster = *ParseCluster(sample.cluster);
     cluster.fabric = sample.fabric;
+    cluster.intra_node.in_network_reduction = sample.adding;
+    cluster.inter_node.in_network_reduction = sample.adding;
     const Space space(model, sample.workload, cluster.devices(), Fixes{}, sample.precision,
                       cluster.devices_per_node, cluster.fabric.unit_nodes);
     const std::vector<Space::Degrees> degrees = space.AllDegrees();

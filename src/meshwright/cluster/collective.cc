@@ -24,25 +24,25 @@
 //    the slower level decides, not the sum.
 //      (g-1) a_in + ceil(log2 h) a_out + max((g-1)/g B / w_in, (h-1)/h B/g / w_out)
 //
-// All-reduce takes each of these twice. Switches that add (Link::in_network_reduction) do better in
-// the hierarchical one; each level does what is faster of both, and is not paid for twice then:
+// All-reduce takes each of these twice. Hierarchical, a level whose switches add what passes
+// through them (Link::in_network_reduction) has it done there where that is faster; all-gather and
+// reduce-scatter have to move what they do anyhow. In place of twice the level's terms above:
 //
-//  * inside nodes, by loads and stores to all at once (Klenk et al., "An in-network architecture
-//  for
-//    accelerating shared-memory multiprocessor collectives", ISCA 2020; NCCL's NVLS,
-//    multimem.ld_reduce and multimem.st): of every member the switch reads all data once, and the
-//    member receives the sum of its part, sends that, and receives all parts:
+//  * inside nodes, by loads and stores that address all members (Klenk et al., "An in-network
+//    architecture for accelerating shared-memory multiprocessor collectives", ISCA 2020; NCCL's
+//    NVLS, multimem.ld_reduce and multimem.st): of each member the switch reads all data once; it
+//    receives the sum of its part, sends that, and receives all parts:
 //      2 a_in + (1 + 1/g) B / w_in
-//  * between nodes, up and down a tree of switches (SHARP: Graham et al. 2016; "streaming
-//    aggregation" for large buffers, Graham et al. 2020): every member sends and receives once:
+//  * between nodes, up and down a tree of switches (SHARP, Graham et al. 2016, and its "streaming
+//    aggregation" of large buffers, Graham et al. 2020): each member sends and receives once:
 //      2 a_out + B/g / w_out
 //
-// The other collectives move what they would anyhow; all-to-all sends B/n straight to each of the
-// others (NCCL groups sends and receives): g-1 of the messages stay inside the node. Hierarchical
-// all-to-all exchanges inside nodes first, so that a member talks to h-1 others outside (Bruck et
-// al. 1997; the "two-dimensional hierarchical all-to-all" of DeepSpeed-MoE), at the price of moving
-// nearly everything twice. A collective-permute is one message over the slowest link that any pair
-// crosses. Tree has no all-to-all or permute of its own; it is the ring's there.
+// All-to-all sends B/n straight to each of the others (NCCL groups sends and receives): g-1 of the
+// messages stay inside the node. Hierarchical all-to-all exchanges inside nodes first, so that a
+// member talks to h-1 others outside (Bruck et al. 1997; the "two-dimensional hierarchical
+// all-to-all" of DeepSpeed-MoE), at the price of moving nearly everything twice. A
+// collective-permute is one message over the slowest link that any pair crosses. Tree has no
+// all-to-all or permute of its own; it is the ring's there.
 //
 // Where the cluster has a fabric (cluster.h), its units are told apart; m of the h nodes share one.
 // Rings between nodes and the rails of the hierarchical algorithm stay on leaves but for one in m

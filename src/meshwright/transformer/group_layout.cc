@@ -119,6 +119,7 @@ const GroupTimes::Group& GroupTimes::Of(const GroupShape& shape) {
   if (one_unit) cluster.fabric = {};
   const auto add = [&](const std::vector<int64_t>& sizes, const AxisList& axes) {
     const Mesh mesh = MakeMesh(sizes, cluster);
+    group.all_reduce.Add({mesh, CollectiveKind::kAllReduce, axes});
     group.all_gather.Add({mesh, CollectiveKind::kAllGather, axes});
     group.all_to_all.Add({mesh, CollectiveKind::kAllToAll, axes});
     group.permute.Add({mesh, CollectiveKind::kCollectivePermute, axes});

@@ -80,7 +80,7 @@ class GroupTimes {
     std::vector<CollectiveLines> all_;
   };
   struct Group {
-    Lines all_gather, all_to_all, permute;
+    Lines all_reduce, all_gather, all_to_all, permute;
   };
   // The result stays valid.
   const Group& Of(const GroupShape& shape);

@@ -149,8 +149,11 @@ StageCosts::Phases StageCosts::TensorSeconds(const BlockCost& b, const Configura
                                              const Routes& routes) const {
   Phases seconds;
   if (b.tensor_passes > 0) {
-    seconds.forward = framework_.tensor_exposed * b.tensor_passes *
-                      routes.tensor->all_gather.Seconds(WholeBytes(b.tensor_bytes));
+    // Without sequence parallelism two passes are one all-reduce.
+    const int64_t bytes = WholeBytes(b.tensor_bytes);
+    const double twice = c.sequence_parallel ? 2 * routes.tensor->all_gather.Seconds(bytes)
+                                             : routes.tensor->all_reduce.Seconds(bytes);
+    seconds.forward = framework_.tensor_exposed * (b.tensor_passes / 2) * twice;
     seconds.backward = seconds.forward;
   }
   if (c.tp2 == 1) return seconds;
@@ -169,7 +172,7 @@ StageCosts::Phases StageCosts::TensorSeconds(const BlockCost& b, const Configura
     seconds.forward += exposed(panel, product.forward);
     seconds.backward += exposed(2 * panel, product.backward);
   }
-  const double norms = 2 * 2 * routes.tensor->all_gather.Seconds(WholeBytes(b.norm_bytes));
+  const double norms = 2 * routes.tensor->all_reduce.Seconds(WholeBytes(b.norm_bytes));
   const double keys = routes.rows->all_gather.Seconds(WholeBytes(b.row_context_bytes));
   seconds.forward += norms + keys;
   seconds.backward += norms + 2 * keys;

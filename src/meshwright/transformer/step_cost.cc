@@ -155,7 +155,8 @@ const PipelineCost& StepCoster::Tables::PipelineOf(const Configuration& c,
 }
 
 // Weights are gathered and gradients reduce-scattered over ZeRO's group (ZeRO 0: an all-reduce,
-// which is both); between groups, each of which has them whole (HSDP), gradients are all-reduced.
+// which is both, or in switches that add a single one); between groups, each of which has them
+// whole (HSDP), gradients are all-reduced.
 double StepCoster::Tables::DataSeconds(const Configuration& c, const Degrees& d, const GroupCost& g,
                                        PlacedCosts& placed) {
   if (d.replicas == 1 && d.expert_replicas == 1) return 0;
@@ -167,15 +168,17 @@ double StepCoster::Tables::DataSeconds(const Configuration& c, const Degrees& d,
     groups = placed.data.insert(groups, {c.shard, &times_.Of(data.within), &times_.Of(data.between),
                                          &times_.Of(experts.within), &times_.Of(experts.between)});
   }
-  double weights = 0, gradients = 0;
+  double weights = 0, gradients = 0, reduced_whole = 0;
   const auto add = [&](double parameters, int64_t replicas, int64_t shard,
                        const GroupTimes::Group& within, const GroupTimes::Group& between) {
     if (parameters == 0) return;
     weights += within.all_gather.Seconds(WholeBytes(kWeightBytes * parameters));
-    gradients += within.all_gather.Seconds(WholeBytes(state_.gradient_bytes * parameters));
+    const int64_t gradient_bytes = WholeBytes(state_.gradient_bytes * parameters);
+    gradients += within.all_gather.Seconds(gradient_bytes);
+    reduced_whole += within.all_reduce.Seconds(gradient_bytes);
     if (shard == replicas) return;
-    gradients += 2 * between.all_gather.Seconds(
-                         WholeBytes(state_.gradient_bytes * parameters / Real(shard)));
+    gradients +=
+        between.all_reduce.Seconds(WholeBytes(state_.gradient_bytes * parameters / Real(shard)));
   };
   add(g.parameters, d.replicas, d.shard, *groups->within, *groups->between);
   add(g.expert_parameters, d.expert_replicas, d.expert_shard, *groups->expert_within,
@@ -189,8 +192,12 @@ double StepCoster::Tables::DataSeconds(const Configuration& c, const Degrees& d,
   }
   // So they are with ZeRO 2; without a pipeline each micro-batch's are added to a shard.
   const double times = c.zero == 2 && c.pp == 1 ? d.micro_batches : 1;
-  return SecondsAdded(weights, g.forward + g.communication() / 3, slow) +
-         times * SecondsAdded(gradients, g.backward + g.communication() * 2 / 3, slow);
+  const double backward = g.backward + g.communication() * 2 / 3;
+  const double in_passes = SecondsAdded(weights, g.forward + g.communication() / 3, slow) +
+                           times * SecondsAdded(gradients, backward, slow);
+  const bool reduced_in_network = c.zero == 0 && c.shard == 0 && reduced_whole < 2 * gradients;
+  return reduced_in_network ? std::min(in_passes, SecondsAdded(reduced_whole, backward, slow))
+                            : in_passes;
 }
 
 double StepCoster::Tables::OptimizerSeconds(const Configuration& c, const Degrees& d,

@@ -48,7 +48,7 @@ struct BlockCost {
   double forward = 0, backward = 0;  // seconds of computation, recomputation excluded
   double attention_forward = 0, attention_backward = 0;  // of these
   double tensor_bytes = 0;  // full buffer of each all-gather or reduce-scatter over tp
-  int tensor_passes = 0;    // such collectives forward; backward has as many
+  int tensor_passes = 0;    // such collectives forward, in pairs; backward has as many
   double expert_bytes = 0;  // that a GPU holds before a dispatch over ep; 0: no experts
   double experts_per_token = 0;
   // Full buffer of tokens that the GPUs of etp gather for their parts of the experts, and of what
