@@ -212,6 +212,8 @@ TEST(ParseClusterYaml, ErrorsCarryPlaces) {
       {"device: h100-sxm\ninter_node: {in_network_reductions: true}\n",
        "c.yaml:2:14: ", "did you mean \"in_network_reduction\""},
       {"device: h100-sxm\nintra_node: {bandwidth: 0}\n", "c.yaml:2:25: ", "more than zero"},
+      {"device: h100-sxm\nintra_node: {bandwidth: 1e-300}\n", "c.yaml:2:25: ", "from 1kB/s to"},
+      {"device: h100-sxm\nintra_node: {latency: 1e300s}\n", "c.yaml:2:23: ", "at most 1000s"},
       {"device: h100-sxm\nprice_per_hour: -1\n", "c.yaml:2:17: ", "dollars"},
       {"device: {h100-sxm\n", "c.yaml:", "not valid YAML"},
       {"device: h100-sxm\n---\ndevice: v100\n", "c.yaml:3:1: ", "second document"},

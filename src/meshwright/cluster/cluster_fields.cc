@@ -76,11 +76,11 @@ absl::Status ClusterFields::ReadLink(const YAML::Node& node, const std::string& 
       {"name", false, [&](const YAML::Node& n) { return ReadText(n, "name", &link->name); }},
       {"bandwidth", false,
        [&](const YAML::Node& n) {
-         return ReadQuantity(n, "bandwidth", ParseBandwidth, false, &link->bandwidth);
+         return ReadQuantity(n, "bandwidth", ParseBandwidth, kBandwidths, &link->bandwidth);
        }},
       {"latency", false,
        [&](const YAML::Node& n) {
-         return ReadQuantity(n, "latency", ParseDuration, true, &link->latency);
+         return ReadQuantity(n, "latency", ParseDuration, kLatencies, &link->latency);
        }},
       {"efficiency", false, [&](const YAML::Node& n) -> absl::Status {
          double& value = link->efficiency;
@@ -112,8 +112,8 @@ absl::Status ClusterFields::ReadPeaks(const YAML::Node& node,
   std::vector<Field> fields;
   for (const std::string type : kPeakTypes) {
     fields.push_back({type, false, [this, type, peaks](const YAML::Node& n) {
-                        return ReadQuantity(n, absl::StrCat("peak_flops ", type), ParseFlops, false,
-                                            &(*peaks)[type]);
+                        return ReadQuantity(n, absl::StrCat("peak_flops ", type), ParseFlops,
+                                            kFlops, &(*peaks)[type]);
                       }});
   }
   MW_RETURN_IF_ERROR(ReadMap(node, "peak_flops", fields));
@@ -158,11 +158,11 @@ absl::Status ClusterFields::ReadDevice(const YAML::Node& node, DeviceType* devic
         [&](const YAML::Node& n) { return ReadText(n, "description", &device->description); }},
        {"memory", !has_base,
         [&](const YAML::Node& n) {
-          return ReadQuantity(n, "memory", ParseBytes, false, &device->memory_bytes);
+          return ReadQuantity(n, "memory", ParseBytes, kMemories, &device->memory_bytes);
         }},
        {"memory_bandwidth", !has_base,
         [&](const YAML::Node& n) {
-          return ReadQuantity(n, "memory_bandwidth", ParseBandwidth, false,
+          return ReadQuantity(n, "memory_bandwidth", ParseBandwidth, kBandwidths,
                               &device->memory_bytes_per_second);
         }},
        {"peak_flops", !has_base,

@@ -57,17 +57,31 @@ class ClusterFields : public YamlReader {
   absl::Status ReadDevice(const YAML::Node& node, DeviceType* device) const;
 
  private:
-  // A quantity with a unit (units.h), greater than zero unless `zero_allowed`.
+  // What no device or link is beyond, so that times stay numbers that can be compared.
+  struct Limits {
+    double least, most;
+    const char* words;
+  };
+  static constexpr Limits kBandwidths = {1e3, 1e18, "from 1kB/s to 1e9GB/s"};
+  static constexpr Limits kLatencies = {0, 1e3, "at most 1000s"};
+  static constexpr Limits kFlops = {1e6, 1e21, "from 1MFLOPS to 1e9TFLOPS"};
+  static constexpr Limits kMemories = {1, 1e18, "at most 1e9GB"};
+
+  // A quantity with a unit (units.h).
   template <typename T>
   absl::Status ReadQuantity(const YAML::Node& node, const std::string& key,
-                            absl::StatusOr<T> (*parse)(std::string_view), bool zero_allowed,
+                            absl::StatusOr<T> (*parse)(std::string_view), const Limits& limits,
                             T* value) const {
     if (!node.IsScalar())
       return Error(node, absl::StrCat(key, ": expected a quantity, found ", Quoted(node)));
     const absl::StatusOr<T> parsed = parse(node.Scalar());
     if (!parsed.ok()) return Error(node, absl::StrCat(key, ": ", parsed.status().message()));
-    if (*parsed == 0 && !zero_allowed)
+    const auto number = static_cast<double>(*parsed);
+    if (number == 0 && limits.least > 0)
       return Error(node, absl::StrCat(key, ": must be more than zero"));
+    if (!(number >= limits.least && number <= limits.most)) {
+      return Error(node, absl::StrCat(key, ": must be ", limits.words, ", found ", Quoted(node)));
+    }
     *value = *parsed;
     return absl::OkStatus();
   }
