@@ -44,6 +44,9 @@ constexpr int kMostImprovements = 10;            // of the best plan, by familie
 constexpr int64_t kFirstShare = 4;               // of planning, for the first plans
 constexpr int64_t kPartsShare = 4;               // of all effort, for parts of what is searched
 constexpr int64_t kMostPartStages = 12;          // of parts with one number of stages
+// Of clusters whose parts are searched: of larger ones a part is as much as all of a smaller one,
+// and cost half as long again as all the rest for nothing better.
+constexpr int64_t kMostPartNodes = 64;
 
 class MixedSearcher {
  public:
@@ -265,6 +268,9 @@ absl::Status CheckPrices(const MixedProblem& problem, const MixedSearchOptions& 
 // looked at. What is better than the result becomes its front.
 void SearchEachDegree(const MixedProblem& problem, MixedSearchOptions options,
                       MixedResult* result) {
+  int64_t nodes = 0;
+  for (const NodeGroup& group : problem.cluster.groups) nodes += group.cluster.nodes;
+  if (nodes > kMostPartNodes) return;
   MixedProblem part = problem;
   std::vector<Fixes> parts;
   const auto add = [&](std::optional<int64_t> Fixes::*fix, int64_t value) {
