@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 
 #include "meshwright/export/target.h"
 #include "tests/export/sample_plans.h"
@@ -112,6 +113,36 @@ TEST_P(EveryTarget, RanksAreTheLinesOfTheHostfile) {
   EXPECT_THAT(output, HasSubstr("twice"));
   EXPECT_EQ(folder.Run("echo node-a >one; HOSTFILE=one bash launch.sh", &output), 2);
   EXPECT_THAT(output, HasSubstr("lists 1 nodes, the plan has 2"));
+}
+
+// Nodes whose names, or whose addresses, differ behind the first dot alone.
+TEST(NodeRank, TheWholeNameGoesBeforeTheShortOne) {
+  ExportOptions options = OptionsFor("megatron");
+  options.framework = ".";
+  Artefacts files = *ExportTo("megatron", PlanFor("megatron"), options);
+  files.push_back({"pretrain_gpt.py", "", false});  // where Megatron is looked for
+  const LaunchFolder folder(files);
+  const auto run = [&](const std::string& hosts, const std::string& name, std::string* output) {
+    return folder.Run("printf '" + hosts + "' >hosts; HOSTFILE=hosts " + "SLURMD_NODENAME=" + name +
+                          " bash launch.sh",
+                      output);
+  };
+  std::string output;
+  for (const auto& [hosts, name, rank] : {std::tuple{"n1.a.com\\nn1.b.com\\n", "n1.a.com", "0"},
+                                          {"n1.a.com\\nn1.b.com\\n", "n1.b.com", "1"},
+                                          {"n1\\nn1.b.com\\n", "n1", "0"},
+                                          {"n1.b.com\\nn2.b.com\\n", "n1", "0"},
+                                          {"10.0.0.1\\n10.0.0.2\\n", "10.0.0.1", "0"},
+                                          {"10.0.0.1\\n10.0.0.2\\n", "10.0.0.2", "1"}}) {
+    SCOPED_TRACE(name);
+    ASSERT_EQ(run(hosts, name, &output), 0) << output;
+    EXPECT_THAT(folder.Read("called-torchrun"),
+                HasSubstr(std::string("--node-rank\n") + rank + "\n"));
+  }
+  EXPECT_EQ(run("n1.a.com\\nn1.b.com\\n", "n1", &output), 2);
+  EXPECT_THAT(output, HasSubstr("n1 may be any of 2 nodes of hosts"));
+  EXPECT_EQ(run("10.0.0.1\\n10.0.0.2\\n", "10.0.0.3", &output), 2);
+  EXPECT_THAT(output, HasSubstr("10.0.0.3 is not in hosts"));
 }
 
 TEST_P(EveryTarget, WhatIsNotGivenIsAskedFor) {

@@ -32,14 +32,25 @@ node_rank=${NODE_RANK:-}
 if [ -z "$node_rank" ]; then
   name=${SLURMD_NODENAME:-$(hostname)}
   read -r -a addresses < <(hostname -I 2>/dev/null || echo) || true
+  # The node's own name, else one of its addresses, else its name without the domain.
+  named=() addressed=() shortened=()
+  is_address='^[0-9.]+$'
   for rank in "${!hosts[@]}"; do
-    for own in "$name" "${name%%.*}" "${addresses[@]}"; do
-      if [ "${hosts[rank]}" = "$own" ] || [ "${hosts[rank]%%.*}" = "$own" ]; then
-        node_rank=$rank
-      fi
-    done
+    host=${hosts[rank]}
+    if [ "$host" = "$name" ]; then
+      named+=("$rank")
+    elif [[ " ${addresses[*]} " == *" $host "* ]]; then
+      addressed+=("$rank")
+    elif [[ ! $host =~ $is_address && ! $name =~ $is_address && ${host%%.*} == "${name%%.*}" ]]; then
+      shortened+=("$rank")
+    fi
   done
-  [ -n "$node_rank" ] || fail "$name is not in $hostfile; list it there, or set NODE_RANK"
+  ranks=("${named[@]}")
+  [ "${#ranks[@]}" -gt 0 ] || ranks=("${addressed[@]}")
+  [ "${#ranks[@]}" -gt 0 ] || ranks=("${shortened[@]}")
+  [ "${#ranks[@]}" -gt 0 ] || fail "$name is not in $hostfile; list it there, or set NODE_RANK"
+  [ "${#ranks[@]}" -eq 1 ] || fail "$name may be any of ${#ranks[@]} nodes of $hostfile; list it there by the name that it has itself, or set NODE_RANK"
+  node_rank=${ranks[0]}
 fi
 [[ $node_rank =~ ^[0-9]+$ && $node_rank -lt NODES ]] || fail "NODE_RANK is $node_rank, expected a number from 0 to LAST"
 master_addr=${MASTER_ADDR:-${hosts[0]}}
