@@ -222,5 +222,23 @@ TEST(LaunchOverGroups, Errors) {
   EXPECT_EQ(error("slurm", "fast=a,slow=b"), "");
 }
 
+TEST(LaunchOverGroups, StagesHaveTheLayersOfTheModel) {
+  const absl::StatusOr<Plan> plan = GroupPlanOf({kTwoKinds, 64, {"tp=8,dp=1,pp=4"}, "megatron"});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ExportOptions options = CompleteOptions();
+  options.partition = "fast=a,slow=b";
+  for (const int64_t end_layer : {31, 33, 144}) {
+    Plan other = *plan;
+    other.stages.back().end_layer = end_layer;
+    const absl::StatusOr<Plan> read = ParsePlanJson(PlanToJson(other), "plan.json");
+    ASSERT_TRUE(read.ok()) << read.status();
+    for (const char* const target : {"megatron", "nemo", "slurm"}) {
+      EXPECT_EQ(ExportTo(target, *read, options).status().message(),
+                absl::StrCat("$.stages[3].end_layer: found ", end_layer,
+                             ", expected the 32 layers of llama3-8b"));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace meshwright

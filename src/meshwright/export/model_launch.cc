@@ -193,6 +193,15 @@ absl::Status CheckBatch(const ModelLaunch& launch) {
   return absl::OkStatus();
 }
 
+// Stages follow one another, as the plan's reader says; it does not know the model's layers.
+absl::Status CheckStageLayers(const Plan& plan, const transformer::Model& model) {
+  const int64_t layers = plan.stages.back().end_layer;
+  if (layers == model.layers()) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat("$.stages[", plan.stages.size() - 1,
+                                           "].end_layer: found ", layers, ", expected the ",
+                                           Counted(model.layers(), "layer"), " of ", model.name));
+}
+
 }  // namespace
 
 absl::Status CheckNoUnknownDecision(std::string_view plan_json) {
@@ -272,6 +281,8 @@ absl::StatusOr<ModelLaunch> ReadModelLaunch(const Plan& plan, int64_t alternativ
       ToConfiguration(alternative == 0 ? part.configuration
                                        : part.alternatives[alternative - 1].configuration));
   MW_RETURN_IF_ERROR(CheckBatch(launch));
+  MW_RETURN_IF_ERROR(CheckSequence(launch.model, launch.workload.sequence));
+  if (launch.over_groups.has_value()) MW_RETURN_IF_ERROR(CheckStageLayers(plan, launch.model));
   return launch;
 }
 
