@@ -93,6 +93,22 @@ TEST(CommandLine, EmptyOutputNames) {
                 "--output" + message);
 }
 
+// Not the argument that follows.
+TEST(CommandLine, EmptyValues) {
+  const std::string message = ": the value is empty; leave the option out or give one";
+  const ScratchFolder folder;
+  ExpectFailure(RunMeshwright({"export", "plan.json", "--to", "megatron",
+                               "--data-path=", "--steps=100", "-o", folder.Path("launch")}),
+                2, "--data-path" + message);
+  ExpectFailure(RunMeshwright({"plan", "--cluster=", "8xh100-sxm", "a.hlo"}), 2,
+                "--cluster" + message);
+  ExpectFailure(RunMeshwright({"simulate", "plan.json", "--trace="}), 2, "--trace" + message);
+  EXPECT_THAT(folder.Names(), IsEmpty());
+  // Behind "--" it is a name, and = may end a value.
+  ExpectFailure(RunMeshwright({"ops", "--", "--dot="}), 2, "unknown operator \"--dot=\"");
+  ExpectFailure(RunMeshwright({"plan", "a.hlo", "--cluster=b="}), 2, "unknown device \"b=\"");
+}
+
 TEST(CommandLine, Clusters) {
   const RunResult run = RunMeshwright({"clusters"});
   EXPECT_EQ(run.exit_code, 0);

@@ -7,6 +7,7 @@
 #include <exception>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -26,6 +27,19 @@ constexpr int kInterrupted = 130;  // 128 + SIGINT, as shells report it
 
 // Files are written in one step at the end, so there is nothing to clean up.
 void ExitOnInterrupt(int) { _exit(kInterrupted); }
+
+// CLI11 takes `--name=` for an option whose value is the next argument.
+absl::Status CheckNoEmptyValue(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    std::string_view word = argv[i];
+    if (word == "--") break;  // arguments follow
+    if (!word.starts_with("--") || word.find('=') != word.size() - 1) continue;
+    word.remove_suffix(1);
+    return absl::InvalidArgumentError(
+        StrCat(word, ": the value is empty; leave the option out or give one"));
+  }
+  return absl::OkStatus();
+}
 
 int Run(int argc, char** argv) {
   CLI::App app("Meshwright plans how to train a neural network on many accelerators.",
@@ -47,6 +61,10 @@ int Run(int argc, char** argv) {
     CLI::App* const command = app.add_subcommand(verb.name, verb.summary);
     command->group("Commands");
     actions[command] = verb.add_options(*command);
+  }
+  if (const absl::Status status = CheckNoEmptyValue(argc, argv); !status.ok()) {
+    PrintError(FromAbsl(status.message()));
+    return kBadInput;
   }
   try {
     app.parse(argc, argv);
