@@ -163,7 +163,7 @@ TEST_F(ExportRefusalTest, TakesPlansOfSweeps) {
 
 TEST_F(ExportRefusalTest, NamesPlansWithTheUsualState) {
   ASSERT_TRUE(Plans({"llama3-8b", "--cluster", "2x8xh100-sxm", "--global-batch", "32", "--seq",
-                     "2048", "--for", "megatron", "--grads", "bf16", "--fused-loss"}));
+                     "2048", "--fix", "place=order", "--grads", "bf16", "--fused-loss"}));
   const RunResult run = RunMeshwright({"export", plan_, "--to", "megatron"});
   EXPECT_THAT(run.err, HasSubstr("state: gradients and moments of 16 bits"));
   EXPECT_THAT(run.err, HasSubstr("(the same degrees)"));

@@ -309,6 +309,23 @@ TEST(PlanModelCommand, LaunchablePlansLeaveOutWhatNoLaunchHas) {
   }
 }
 
+// What `export` refuses for every target is not planned for one.
+TEST(PlanModelCommand, LaunchablePlansHaveTheUsualState) {
+  for (const std::vector<std::string>& target :
+       std::vector<std::vector<std::string>>{{"--launchable"}, {"--for", "nemo"}}) {
+    for (const std::vector<std::string>& state : std::vector<std::vector<std::string>>{
+             {"--grads", "bf16"}, {"--moments", "bf16"}, {"--fused-loss"}}) {
+      std::vector<std::string> options = {"--cluster", "2x8xh100-sxm", "--global-batch", "64"};
+      options.insert(options.end(), target.begin(), target.end());
+      options.insert(options.end(), state.begin(), state.end());
+      const RunResult run = PlanModelOf("llama3-8b", options);
+      EXPECT_EQ(run.exit_code, 2) << state[0];
+      EXPECT_THAT(run.err, HasSubstr("no plan is for " + target[0]));
+      EXPECT_THAT(run.err, HasSubstr("(--grads, --moments, --fused-loss) are written for no"));
+    }
+  }
+}
+
 TEST(PlanModelCommand, PlansByTheNerscModel) {
   const std::vector<std::string> usual = {"--cluster", "8x8xh200", "--global-batch", "64",
                                           "--seq",     "2048",     "--cost-model",   "nersc"};

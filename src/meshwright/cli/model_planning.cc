@@ -23,6 +23,7 @@
 #include "meshwright/cluster/mixed_cluster.h"
 #include "meshwright/cluster/units.h"
 #include "meshwright/export/launch_filter.h"
+#include "meshwright/export/usual_choices.h"
 #include "meshwright/plan/plan_json.h"
 #include "meshwright/plan/plan_model.h"
 #include "meshwright/plan/plan_program.h"
@@ -192,6 +193,10 @@ absl::Status SetLaunchFilter(const ModelPlanningOptions& model, ModelRequest& re
     return absl::InvalidArgumentError(
         absl::StrCat(any ? "--launchable" : "--for",
                      " does not go with --cost-model nersc, whose plans are not launched"));
+  }
+  if (request.state != transformer::StateOptions()) {
+    return absl::InvalidArgumentError(
+        StrCat("no plan is for ", request.taken_by, ": ", kOnlyUsualState));
   }
   ModelLaunch launch;
   launch.model = request.model;

@@ -10,6 +10,7 @@
 #include "meshwright/export/node_launcher.h"
 #include "meshwright/export/refusal.h"
 #include "meshwright/export/target.h"
+#include "meshwright/export/usual_choices.h"
 #include "meshwright/plan/plan_json.h"
 #include "meshwright/transformer/fixes.h"
 
@@ -39,10 +40,7 @@ absl::StatusOr<Artefacts> ExportModel(const Plan& plan, const ExportTarget& targ
   if (findings.ok() && (!over_groups || target.groups != TakesGroups::kAny)) {
     target.check_configuration(launch, launch.configuration, findings);
   }
-  findings.Require(
-      plan.transformer->state == PlanState(),
-      "state: gradients and moments of 16 bits and the fused loss (--grads, --moments, "
-      "--fused-loss) are written for no framework");
+  findings.Require(plan.transformer->state == PlanState(), kOnlyUsualState);
   if (findings.ok() && !over_groups) CheckRunsAsItIs(launch, target, options, findings);
   if (!findings.ok()) {
     return over_groups ? RefuseGroups(plan, launch, target, options, findings)

@@ -1,10 +1,17 @@
 #ifndef MESHWRIGHT_EXPORT_USUAL_CHOICES_H_
 #define MESHWRIGHT_EXPORT_USUAL_CHOICES_H_
 
+#include <string_view>
+
 #include "meshwright/export/findings.h"
 #include "meshwright/transformer/configuration.h"
 
 namespace meshwright {
+
+// Why plans with any but the default state are refused.
+inline constexpr std::string_view kOnlyUsualState =
+    "state: gradients and moments of 16 bits and the fused loss (--grads, --moments, --fused-loss) "
+    "are written for no framework";
 
 // Choices that plans can make and that are written for no framework.
 void RequireUsualChoices(const transformer::Configuration& c, Findings& findings);
