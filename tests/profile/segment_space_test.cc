@@ -91,6 +91,41 @@ ENTRY main {
             "no segments without a batch: found no input that carries the batch");
 }
 
+// A program that ends with a call has the segments of the one without that call.
+TEST(SegmentSpace, ProgramsMayEndWithACall) {
+  const Mesh mesh = TestMesh("2", "2xh100-sxm");
+  const auto model = FindCostModel("calibrated")->make(mesh);
+  const auto fingerprints = [&](const std::string& end) {
+    const TestProgram program = ProgramFromText(R"(HloModule step
+activation {
+  a = f32[32,64] parameter(0)
+  ROOT b = f32[32,64] tanh(a)
+}
+wrapped {
+  a = f32[32,64] parameter(0)
+  ROOT b = f32[32,64] call(a), to_apply=activation
+}
+ENTRY main {
+  x = f32[32,64] parameter(0)
+  w = f32[64,64] parameter(1)
+  y = f32[32,64] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+)" + end + "\n}");
+    const auto space = SegmentSpace::Make(program.graph, mesh, *model);
+    EXPECT_TRUE(space.ok()) << space.status();
+    std::vector<std::string> all;
+    if (!space.ok()) return all;
+    for (const Segment& segment : (*space)->segments()) all.push_back(segment.fingerprint);
+    return all;
+  };
+  const auto without = fingerprints("ROOT z = f32[32,64] tanh(y)");
+  ASSERT_FALSE(without.empty());
+  for (const char* end :
+       {"ROOT z = f32[32,64] call(y), to_apply=activation",
+        "ROOT z = f32[32,64] call(y), to_apply=wrapped",
+        "z = f32[32,64] call(y), to_apply=wrapped ROOT t = (f32[32,64]) tuple(z)"})
+    EXPECT_EQ(fingerprints(end), without) << end;
+}
+
 TEST(SegmentSpace, FingerprintsAreOfTheProgram) {
   const auto a = SpaceOf("tiny_gpt.train.hlo.txt.gz", "4", "4xh100-sxm");
   const auto b = SpaceOf("tiny_gpt.train.stablehlo.mlir.gz", "2x2", "4xh100-sxm");

@@ -11,7 +11,8 @@ namespace meshwright {
 // by one instruction each (copied where several share one); functions of reductions, sorts and the
 // like may stay shared. What computes, its parameters, aliases and metadata stay; names of
 // instructions and computations are unique in the module. What is never called is gone.
-// BuildGraph gives the same operators for both, in the same order.
+// BuildGraph gives the same operators for both, in the same order; outputs stand for another
+// instruction if the entry's root is a call.
 // Errors: those of BuildGraph for computations that call each other in a circle, too deep, with the
 // wrong number of arguments, or that grow beyond kMaxInlinedInstructions.
 absl::StatusOr<Module> InlineCalls(const Module& module);
