@@ -288,6 +288,21 @@ TEST_F(DatabaseSafety, FindsALogThatDoesNotBelong) {
   EXPECT_THAT(WhyRefused(path, Access::kRead), HasSubstr("is damaged"));
 }
 
+TEST_F(DatabaseSafety, LeavesALogAloneWhoseFileIsEmpty) {
+  const std::string path = KilledWithALog("a.sqlite", 2, 3), log = WriteAheadLogOf(path);
+  const std::string whole = *ReadFile(path), log_before = *ReadFile(log);
+  std::filesystem::remove(path + "-shm");
+  ASSERT_TRUE(WriteFile(path, "").ok());
+  for (const Access access : {Access::kRead, Access::kWrite})
+    EXPECT_THAT(WhyRefused(path, access), HasSubstr("is empty, but not its log " + log));
+  EXPECT_EQ(Names(), (std::set<std::string>{"a.sqlite", "a.sqlite-wal"}));
+  EXPECT_EQ(*ReadFile(path), "");
+  EXPECT_EQ(*ReadFile(log), log_before);
+  // Nothing is lost.
+  ASSERT_TRUE(WriteFile(path, whole).ok());
+  EXPECT_EQ(ProfileDatabase::Open(path, Access::kRead)->Find({})->size(), 5U);
+}
+
 TEST_F(DatabaseSafety, ReadsALogInAFolderThatCannotBeWritten) {
   const std::string path = KilledWithALog("a.sqlite", 2, 3);
   std::filesystem::remove(path + "-shm");

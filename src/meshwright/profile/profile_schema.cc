@@ -56,15 +56,17 @@ absl::Status CheckIsFile(const std::string& path, bool must_exist) {
              ", a profile database is a file"));
 }
 
+absl::Status EmptyFileError(const std::string& path) {
+  return absl::InvalidArgumentError(
+      StrCat(path, " is empty, no profile database; `meshwright profile --db` fills such files"));
+}
+
 absl::Status CheckFormat(const SqliteConnection& connection) {
   const std::string& path = connection.path();
   MW_ASSIGN_OR_RETURN(const int64_t application, connection.QueryInt("PRAGMA application_id"));
   if (application != kApplicationId) {
     MW_ASSIGN_OR_RETURN(const int64_t pages, connection.QueryInt("PRAGMA page_count"));
-    if (pages == 0) {
-      return absl::InvalidArgumentError(StrCat(
-          path, " is empty, no profile database; `meshwright profile --db` fills such files"));
-    }
+    if (pages == 0) return EmptyFileError(path);
     return absl::InvalidArgumentError(
         StrCat(path, " is an SQLite database, but not one of profiles"));
   }
@@ -132,6 +134,15 @@ bool HasBytes(const std::string& path) {
   std::error_code ignored;
   const uintmax_t size = std::filesystem::file_size(path, ignored);
   return !ignored && size > 0;
+}
+
+// SQLite removes the log of an empty file when it opens that.
+absl::Status CheckHasNoLogAlone(const std::string& path) {
+  // The log first: whoever makes a database writes to the file before there is a log.
+  const std::string log = WriteAheadLogOf(path);
+  if (!HasBytes(log) || HasBytes(path) || !IsThere(path)) return absl::OkStatus();
+  return absl::DataLossError(StrCat(path, " is empty, but not its log ", log,
+                                    ": put back the file that the log is of, or remove the log"));
 }
 
 absl::StatusOr<SqliteConnection> OfThisFormat(SqliteConnection connection) {
@@ -203,6 +214,8 @@ absl::StatusOr<SqliteConnection> OpenProfilesToRead(const std::string& path, dou
   MW_RETURN_IF_ERROR(CheckIsFile(path, /*must_exist=*/true));
   if (access(path.c_str(), R_OK) != 0)
     return absl::InvalidArgumentError(StrCat("cannot open ", path, ": ", std::strerror(errno)));
+  MW_RETURN_IF_ERROR(CheckHasNoLogAlone(path));
+  if (!HasBytes(path)) return EmptyFileError(path);
   MW_RETURN_IF_ERROR(CheckWriteAheadLog(path));
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
   const std::string log = WriteAheadLogOf(path);
@@ -232,6 +245,7 @@ absl::StatusOr<SqliteConnection> OpenProfilesToRead(const std::string& path, dou
 
 absl::StatusOr<SqliteConnection> OpenProfilesToWrite(const std::string& path, double busy_seconds) {
   MW_RETURN_IF_ERROR(CheckProfilesPath(path));
+  MW_RETURN_IF_ERROR(CheckHasNoLogAlone(path));
   MW_RETURN_IF_ERROR(CheckWriteAheadLog(path));
   MW_ASSIGN_OR_RETURN(
       SqliteConnection connection,
