@@ -366,6 +366,44 @@ TEST_F(PlanProfiled, FitsIntoMemoryOrSaysWhatItDoes) {
   EXPECT_FALSE(nothing->intra.fits);
 }
 
+// Segments need together less than is estimated: a plan made with more memory may fit into less.
+// What is proven under a limit must hold of every such plan.
+TEST_F(PlanProfiled, ProvesNothingByEstimatesOfMemory) {
+  ProgramRequest request = Request("mlp_4096x4.train.hlo.txt.gz", "4xh100-sxm", "4");
+  const auto fastest = PlanProfiledProgram(request);
+  ASSERT_TRUE(fastest.ok()) << fastest.status();
+  const PlanProfile& unlimited = *fastest->plan.profile;
+  EXPECT_TRUE(unlimited.exact);
+  EXPECT_FALSE(unlimited.limited_by_memory());
+  EXPECT_THAT(PlanTable(fastest->plan), ::testing::Not(HasSubstr("as estimated")));
+  request.memory.kind = MemoryBudget::Kind::kBytes;
+  std::vector<Plan> plans = {fastest->plan};
+  int limited = 0;
+  for (int percent = 130; percent >= 70; percent -= 10) {
+    request.memory.bytes = fastest->plan.peak_bytes / 100 * percent;
+    const auto planned = PlanProfiledProgram(request);
+    ASSERT_TRUE(planned.ok()) << planned.status();
+    if (!planned->intra.fits || !planned->plan.profile.has_value()) continue;
+    const PlanProfile& profile = *planned->plan.profile;
+    EXPECT_EQ(profile.exact, !profile.limited_by_memory());
+    EXPECT_LE(profile.bound_seconds, profile.segment_seconds);
+    EXPECT_EQ(profile.limited_by_memory(),
+              PlanTable(planned->plan).find("within memory as estimated") != std::string::npos);
+    limited += profile.limited_by_memory();
+    plans.push_back(planned->plan);
+  }
+  EXPECT_GT(limited, 0);
+  for (const Plan& made : plans) {
+    for (const Plan& other : plans) {
+      const double seconds = other.profile->segment_seconds * (1 + 1e-9);
+      EXPECT_GE(seconds, made.profile->bound_seconds);
+      if (made.profile->exact) {
+        EXPECT_GE(seconds, made.profile->segment_seconds);
+      }
+    }
+  }
+}
+
 TEST_F(PlanProfiled, RefusesWhatItCannotCombine) {
   const auto refused = [&](const ProgramRequest& request, const std::string& why) {
     const auto planned = PlanProfiledProgram(request);

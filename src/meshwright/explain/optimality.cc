@@ -26,7 +26,11 @@ std::string GivenText(const Plan& plan) {
     if (options.mesh != "auto") given.push_back(StrCat("--mesh ", options.mesh));
     if (!options.recompute) given.push_back("--no-recompute");
   }
-  if (plan.profile.has_value()) given.push_back("the segments chosen by their profiles");
+  if (plan.profile.has_value()) {
+    given.push_back(
+        StrCat("the segments chosen by their profiles",
+               plan.profile->limited_by_memory() ? " (within memory as estimated)" : ""));
+  }
   return given.empty() ? "" : StrCat(" with ", absl::StrJoin(given, ", "), " as given");
 }
 

@@ -101,7 +101,7 @@ struct PlanMeasuredStep {
 struct PlanProfile {
   std::optional<PlanEnvironment> environment;  // none: nothing was measured
   double segment_seconds = 0;                  // of a step: of all segments and moves
-  double bound_seconds = 0;  // no choices that were looked at take less within the memory
+  double bound_seconds = 0;  // no choices that were looked at take less, whatever memory they need
   bool exact = false;        // none take less than `segment_seconds`
   int64_t choices = 0;       // that were looked at, of all segments together
   // The rest of step_seconds, as the cost model has it; where segments were measured at least the
@@ -109,6 +109,9 @@ struct PlanProfile {
   double other_seconds = 0;
   std::vector<PlanBorderMove> moves;
   std::optional<PlanMeasuredStep> step;  // then step_seconds is of it
+  // Whether choices that may take less were left out for the memory they seemed to need. That is an
+  // estimate from above: some of them may fit.
+  bool limited_by_memory() const { return !exact && bound_seconds > 0; }
   friend bool operator==(const PlanProfile&, const PlanProfile&) = default;
 
   template <typename Self, typename Visitor>

@@ -226,6 +226,10 @@ std::string SegmentTable(const Plan& plan) {
   std::string text = absl::StrCat(
       "segments  ", CostText(plan, profile.segment_seconds), " of the step, besides them ",
       CostText(plan, profile.other_seconds), "; ", profile.choices, " choices looked at\n");
+  if (profile.limited_by_memory()) {
+    absl::StrAppend(&text, "          within memory as estimated; without its limit at least ",
+                    CostText(plan, profile.bound_seconds), "\n");
+  }
   if (profile.step.has_value()) {
     const PlanMeasuredStep& step = *profile.step;
     text = plan.segments.empty() ? "" : text;

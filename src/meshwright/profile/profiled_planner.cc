@@ -20,6 +20,8 @@ constexpr int kMostMemoryTries = 4;
 constexpr double kCandidateShare = 0.5;
 // Plans that are composed to take so many times the best are not worth measuring.
 constexpr double kWorthMeasuring = 1.15;
+// Of sums of the same numbers in another order.
+constexpr double kSumRounding = 1e-12;
 
 }  // namespace
 
@@ -153,8 +155,7 @@ absl::StatusOr<ProfiledPlan> ProfiledPlanner::PlanFromSegments() {
     if (intra.fits) {
       choice_ = choice;
       ProfiledPlan plan = Compose(std::move(intra), chosen);
-      plan.profile->bound_seconds = result.bound;
-      plan.profile->exact = result.exact;
+      ProveSegments(result.seconds, &*plan.profile);
       return plan;
     }
     // The least that the whole plan was found to need, beyond what the segments seemed to.
@@ -165,6 +166,15 @@ absl::StatusOr<ProfiledPlan> ProfiledPlanner::PlanFromSegments() {
   plan.warnings.push_back(
       "no choices of segments fit into the memory: planned without measurements");
   return plan;
+}
+
+// What segments need together is an estimate from above: choices that seem not to fit may, and only
+// what holds of all choices is certain.
+void ProfiledPlanner::ProveSegments(double seconds, PlanProfile* profile) const {
+  const CandidateProblem all = candidates_->Problem(solve::kUnlimited);
+  const SegmentSearchResult fastest = SearchSegments(all.problem);
+  profile->bound_seconds = std::min(fastest.bound, seconds);
+  profile->exact = fastest.exact && seconds <= fastest.bound * (1 + kSumRounding);
 }
 
 absl::StatusOr<IntraPlan> ProfiledPlanner::PlanWhole(

@@ -80,6 +80,7 @@ class ProfiledPlanner {
   double Used() const;
   PlannerOptions Options() const;
   absl::StatusOr<ProfiledPlan> PlanFromSegments();
+  void ProveSegments(double seconds, PlanProfile* profile) const;
   absl::StatusOr<ProfiledPlan> PlanByCostModel();
   absl::StatusOr<ProfiledPlan> PlanWithChoices(const std::vector<std::string>& keys);
   void TakeMeasuredStep(ProfiledPlan* plan);
