@@ -19,6 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 void MakeDatabase(const std::string& path, double seconds, int choices = 2) {
   absl::StatusOr<ProfileDatabase> database =
@@ -165,7 +166,12 @@ TEST(DbCommand, RefusesBadInput) {
   EXPECT_EQ(RunMeshwright({"db", "merge", folder.Path("none"), text}).exit_code, 2);
   EXPECT_EQ(folder.Names(), std::vector<std::string>{"text"});
   EXPECT_EQ(RunMeshwright({"db"}).exit_code, 2);
-  EXPECT_EQ(RunMeshwright({"db", "list", text, "--environment", "-1"}).exit_code, 2);
+  for (const std::string number : {"0", "-1", "1.5", "9223372036854775808"}) {
+    const RunResult run = RunMeshwright({"db", "list", text, "--environment", number});
+    EXPECT_EQ(run.exit_code, 2);
+    EXPECT_THAT(run.err, StartsWith("meshwright: --environment: found \"" + number +
+                                    "\"; a whole number of more than 0, below 2^63, needed"));
+  }
   EXPECT_EQ(RunMeshwright({"db", "prune", text, "--older-than", "soon"}).exit_code, 2);
   EXPECT_EQ(ReadText(text), "not a database, but long enough to be one");
 }
@@ -224,6 +230,10 @@ TEST(DbCommand, PlansWithADatabase) {
                                            "4", "--db", path, "--db-environment", "7"});
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.err, HasSubstr("--db-environment: found 7, expected the number of one"));
+  const RunResult none = RunMeshwright({"plan", program, "--cluster", "4xh100-sxm", "--mesh", "4",
+                                        "--db", path, "--db-environment", "0"});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("--db-environment: found \"0\"; a whole number of more than 0"));
   EXPECT_EQ(RunMeshwright({"plan", program, "--cluster", "4xh100-sxm", "--db-environment", "1"})
                 .exit_code,
             2);

@@ -25,4 +25,19 @@ const CLI::Validator& IsSeed() {
   return *check;
 }
 
+const CLI::Validator& IsOrdinal() {
+  static const auto* const check = new CLI::Validator(
+      [](std::string& text) {
+        int64_t number = 0;
+        if (std::all_of(text.begin(), text.end(), absl::ascii_isdigit) &&
+            absl::SimpleAtoi(text, &number) && number > 0) {
+          return std::string();
+        }
+        return absl::StrCat("found \"", text,
+                            "\"; a whole number of more than 0, below 2^63, needed");
+      },
+      "");
+  return *check;
+}
+
 }  // namespace meshwright

@@ -10,6 +10,9 @@ namespace meshwright {
 // Of a 64-bit seed: digits, and no more than fit. (CLI11 takes -1 for 2^64 - 1.)
 const CLI::Validator& IsSeed();
 
+// Of a number that counts from 1, of 63 bits. (CLI11's PositiveNumber prints the largest double.)
+const CLI::Validator& IsOrdinal();
+
 }  // namespace meshwright
 
 #endif  // MESHWRIGHT_CLI_OPTION_CHECKS_H_

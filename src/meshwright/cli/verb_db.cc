@@ -13,6 +13,7 @@
 #include "meshwright/base/counted.h"
 #include "meshwright/base/status.h"
 #include "meshwright/cli/message.h"
+#include "meshwright/cli/option_checks.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/cluster/units.h"
@@ -141,7 +142,7 @@ absl::Status RunDbPrune(const DbCommand& command) {
 
 void AddFilterOptions(CLI::App& app, const std::shared_ptr<DbCommand>& command) {
   app.add_option("--environment", command->environment, "number of an environment, see list")
-      ->check(CLI::PositiveNumber);
+      ->check(IsOrdinal());
   app.add_option("--mesh", command->mesh, "like 4, 2x4 or x=2,y=4");
   app.add_option("--kind", command->kind, "segment, reshard, ...");
   app.add_flag("--failed", command->failed, "only what was never measured successfully");

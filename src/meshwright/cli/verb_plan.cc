@@ -7,6 +7,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cli/model_planning.h"
+#include "meshwright/cli/option_checks.h"
 #include "meshwright/cli/planning_command.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/inter/layers.h"
@@ -55,7 +56,7 @@ Action AddPlanVerb(CLI::App& app) {
   app.add_option("--db-environment", options->search.db_environment,
                  "number of the environment in that database whose measurements count (see `db "
                  "list`); needed where several have some of the program")
-      ->check(CLI::PositiveNumber)
+      ->check(IsOrdinal())
       ->needs("--db");
   app.add_flag("--explain", options->explain,
                "print the plan in words, as `meshwright explain` does, in place of the table")
