@@ -71,6 +71,7 @@ def train(launch):
     """What is wrong with a training run, or nothing."""
     here = pathlib.Path(__file__).parent / "without_gpus"
     environment = os.environ | {
+        "PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}",
         "PYTHONPATH": str(here),
         "MASTER_PORT": str(free_port()),
         "DS_ACCELERATOR": "cpu",
