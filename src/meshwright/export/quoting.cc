@@ -25,6 +25,16 @@ std::string ShellWord(std::string_view text) {
   if (!text.empty() && std::all_of(text.begin(), text.end(), IsPlainInShell)) {
     return std::string(text);
   }
+  // shellcheck takes these for what somebody wanted expanded (SC2088, SC2016).
+  if (text.starts_with('~'))
+    return absl::StrCat("\\~", text.size() > 1 ? ShellWord(text.substr(1)) : "");
+  if (text.find_first_of("$`") != std::string_view::npos) {
+    return absl::StrCat(
+        "\"",
+        absl::StrReplaceAll(ToAbsl(text),
+                            {{"\\", "\\\\"}, {"$", "\\$"}, {"`", "\\`"}, {"\"", "\\\""}}),
+        "\"");
+  }
   return absl::StrCat("'", absl::StrReplaceAll(ToAbsl(text), {{"'", "'\\''"}}), "'");
 }
 
