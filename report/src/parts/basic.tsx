@@ -1,7 +1,7 @@
 // Small pieces that every view uses.
 
 import type { ComponentChildren, CSSProperties, RefObject } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { shareOf, sumOf } from "../numbers";
 import { partsOf, piecesOf, visible } from "../text";
 
@@ -68,7 +68,8 @@ export function Legend({ entries }: { entries: [name: string, colour: string][] 
 export function Scroll({ label, style, children }: { label: string; style?: CSSProperties; children: ComponentChildren }) {
   const reference = useRef<HTMLDivElement>(null);
   const [scrolls, setScrolls] = useState(false);
-  useEffect(() => {
+  // Before the first paint: nobody is to meet, even for one frame, a part that scrolls and takes no focus.
+  useLayoutEffect(() => {
     const element = reference.current!;
     const measure = () =>
       setScrolls(element.scrollWidth > element.clientWidth || element.scrollHeight > element.clientHeight);
@@ -147,7 +148,8 @@ export function Table<Row>({
 export function useWidth<T extends HTMLElement>(): [RefObject<T | null>, number] {
   const reference = useRef<T>(null);
   const [width, setWidth] = useState(0);
-  useEffect(() => {
+  // Before the first paint: nobody is to meet, even for one frame, a part that scrolls and takes no focus.
+  useLayoutEffect(() => {
     const element = reference.current!;
     const measure = () => setWidth(Math.floor(element.clientWidth));
     measure();
