@@ -108,6 +108,23 @@ TEST(Blocks, OfLayersWithStackedWeights) {
             (std::vector<int32_t>{0, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 5, 1, 2, 6, 7}));
 }
 
+// Gradients added up in a loop over parts of the batch, and in it the loops over layers.
+TEST(Blocks, OfAScannedLlamaInParts) {
+  const TestProgram program = ProgramFromData("llama_accumulated.scan.train.hlo.txt.gz");
+  const Found found = Analyze(program, "2x2", "4xh100-sxm");
+  ASSERT_EQ(found.analysis.blocks.size(), 5U);
+  std::vector<int32_t> of_a_part;
+  for (int layer = 0; layer < 3; ++layer) of_a_part.insert(of_a_part.end(), {0, 1, 2, 3});
+  of_a_part.push_back(4);
+  std::vector<int32_t> sequence;
+  for (int part = 0; part < 4; ++part)
+    sequence.insert(sequence.end(), of_a_part.begin(), of_a_part.end());
+  EXPECT_EQ(found.sequence, sequence);
+  EXPECT_EQ(found.cover.distinct.size(), 2U);
+  // Gate and what it gates, once more when the layer is computed again, and their gradients.
+  EXPECT_EQ(found.analysis.blocks[2].contractions.size(), 8U);
+}
+
 // More devices than heads of keys: those cannot be cut with what they meet.
 TEST(Blocks, HeadsThatCannotBeCutStandAlone) {
   const TestProgram program = ProgramFromData("llama3_8b.scan.train.hlo.txt.gz");

@@ -31,10 +31,27 @@ def cross_entropy(logits, labels):
     return (jax.nn.logsumexp(logits, -1) - picked).mean()
 
 
-def adam(loss):
+def accumulated(gradients, parts):
+    """`gradients` of a batch in so many parts: the means of the parts' values and gradients."""
+
+    def mean(params, *batch):
+        def add(total, part):
+            return jax.tree.map(jnp.add, total, gradients(params, *part)), None
+
+        apart = jax.tree.map(lambda x: x.reshape(parts, -1, *x.shape[1:]), batch)
+        zero = jnp.float32(0), jax.tree.map(jnp.zeros_like, params)
+        total, _ = jax.lax.scan(add, zero, apart)
+        return jax.tree.map(lambda x: x / parts, total)
+
+    return gradients if parts == 1 else mean
+
+
+def adam(loss, parts=1):
+    gradients = accumulated(jax.value_and_grad(loss), parts)
+
     def step(state, *batch):
         params, mean, square, count = state
-        value, grads = jax.value_and_grad(loss)(params, *batch)
+        value, grads = gradients(params, *batch)
         count = count + 1
         mean = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, mean, grads)
         square = jax.tree.map(lambda v, g: 0.95 * v + 0.05 * g * g, square, grads)
@@ -86,7 +103,7 @@ def mlp(generator, layers=4, h=64, batch=32):
     return step, (_weights(generator, [(h, h)] * layers), x, y)
 
 
-def gpt(generator, h=32, heads=4, vocab=64, length=16, batch=8):
+def gpt(generator, h=32, heads=4, vocab=64, length=16, batch=8, parts=1):
     shapes = {"embed": (vocab, h), "pos": (length, h), "head": (h, vocab), "norm": (h,)}
     shapes["layer"] = {"up": (h, 4 * h), "down": (4 * h, h), **_attention_shapes(h, h)}
 
@@ -98,7 +115,7 @@ def gpt(generator, h=32, heads=4, vocab=64, length=16, batch=8):
         return cross_entropy(norm(x, params["norm"]) @ bf16(params["head"]), labels)
 
     text, labels = generator.integers(0, vocab, (2, batch, length), np.int32)
-    return adam(loss), (_state(generator, _weights(generator, shapes)), text, labels)
+    return adam(loss, parts), (_state(generator, _weights(generator, shapes)), text, labels)
 
 
 def _biased(w, x, name):
@@ -192,6 +209,7 @@ def llama(
     length=16,
     batch=8,
     scanned=False,
+    parts=1,
 ):
     """Shared key and value heads, gated layers."""
     layer_shapes = {"gate": (h, ffn), "up": (h, ffn), "down": (ffn, h)}
@@ -214,7 +232,7 @@ def llama(
         return cross_entropy(norm(x, params["norm"]) @ bf16(params["head"]), labels)
 
     text, labels = generator.integers(0, vocab, (2, batch, length), np.int32)
-    return adam(loss), (_state(generator, _weights(generator, shapes)), text, labels)
+    return adam(loss, parts), (_state(generator, _weights(generator, shapes)), text, labels)
 
 
 def moe(generator, h=32, ffn=64, experts=8, group=32, vocab=64, length=16, batch=8):

@@ -57,6 +57,7 @@ def communicated(row, folder):
         (models.mlp, "2x2", {"layers": 2}),
         (models.gpt, "4", {}),
         (models.llama, "4", {"layers": 1}),
+        (models.gpt, "4", {"parts": 2}),
         (models.moe, "8", {}),
         (models.bert, "4", {"layers": 1}),
         (models.t5, "4", {"layers": 1}),
@@ -92,3 +93,15 @@ def test_attention_and_feed_forward_parts_are_two_blocks_each(
     blocks, _ = analyse(tmp_path, model, "2")
     head = 1
     assert len(blocks["blocks"]) <= 2 * attentions + 2 * feeds + head
+
+
+@pytest.mark.parametrize("model", [models.gpt, models.llama, models.scan])
+def test_parts_of_the_batch_are_cut_as_the_whole(model, tmp_path):
+    """A batch that the program takes apart, to add up gradients in a loop, changes no block."""
+    (whole, _), (parts, _) = (analyse(tmp_path, model, "2", parts=n) for n in (1, 4))
+
+    def shape(blocks):
+        return [(len(b["contractions"]), len(b["strategies"])) for b in blocks["blocks"]]
+
+    assert shape(parts) == shape(whole)
+    assert len(parts["distinct_segments"]) == len(whole["distinct_segments"])

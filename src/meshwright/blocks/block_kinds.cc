@@ -6,6 +6,50 @@
 #include "meshwright/inter/fingerprint.h"
 
 namespace meshwright {
+namespace {
+
+class SequenceWriter {
+ public:
+  SequenceWriter(const Graph& graph, const BlockAnalysis& analysis,
+                 const std::vector<int32_t>& kinds, int64_t most)
+      : graph_(graph), analysis_(analysis), kinds_(kinds), most_(static_cast<double>(most)) {}
+
+  std::vector<int32_t> Run() { return Blocks(0, kinds_.size(), -1, 1); }
+
+ private:
+  // The loop of block `b` that is directly inside of `around`; -1: it is in no other.
+  int32_t LoopOf(size_t b, int32_t around) const {
+    int32_t loop = graph_[analysis_.blocks[b].contractions[0]].loop;
+    while (loop != around && graph_.loops[loop].parent != around) loop = graph_.loops[loop].parent;
+    return loop == around ? -1 : loop;
+  }
+
+  // Of blocks [begin, end), all inside of loop `around`, which itself runs `times` times.
+  std::vector<int32_t> Blocks(size_t begin, size_t end, int32_t around, double times) const {
+    std::vector<int32_t> sequence;
+    for (size_t next = begin; begin < end; begin = next) {
+      const int32_t loop = LoopOf(begin, around);
+      for (next = begin + 1; loop >= 0 && next < end && LoopOf(next, around) == loop;) ++next;
+      if (loop < 0) {
+        sequence.push_back(kinds_[begin]);
+        continue;
+      }
+      double trips = std::max(1.0, graph_.loops[loop].trip_count);
+      std::vector<int32_t> once = Blocks(begin, next, loop, times * trips);
+      if (times * trips * static_cast<double>(once.size()) > most_) trips = 1;
+      for (int64_t i = 0; i < static_cast<int64_t>(trips); ++i)
+        sequence.insert(sequence.end(), once.begin(), once.end());
+    }
+    return sequence;
+  }
+
+  const Graph& graph_;
+  const BlockAnalysis& analysis_;
+  const std::vector<int32_t>& kinds_;
+  const double most_;
+};
+
+}  // namespace
 
 std::vector<int32_t> FindBlockKinds(const Graph& graph, const BlockAnalysis& analysis) {
   OpFingerprints fingerprints(graph, Entries::kAlike);
@@ -47,19 +91,7 @@ std::vector<int32_t> FindBlockKinds(const Graph& graph, const BlockAnalysis& ana
 
 std::vector<int32_t> KindSequence(const Graph& graph, const BlockAnalysis& analysis,
                                   const std::vector<int32_t>& kinds, int64_t most) {
-  std::vector<int32_t> sequence;
-  const auto loop_of = [&](size_t b) { return graph[analysis.blocks[b].contractions[0]].loop; };
-  for (size_t begin = 0, end = 0; begin < kinds.size(); begin = end) {
-    end = begin + 1;
-    while (end < kinds.size() && loop_of(end) == loop_of(begin)) ++end;
-    double times = 1;
-    for (int32_t loop = loop_of(begin); loop >= 0; loop = graph.loops[loop].parent)
-      times *= std::max(1.0, graph.loops[loop].trip_count);
-    if (times * static_cast<double>(end - begin) > static_cast<double>(most)) times = 1;
-    for (int64_t i = 0; i < static_cast<int64_t>(times); ++i)
-      sequence.insert(sequence.end(), kinds.begin() + begin, kinds.begin() + end);
-  }
-  return sequence;
+  return SequenceWriter(graph, analysis, kinds, most).Run();
 }
 
 }  // namespace meshwright

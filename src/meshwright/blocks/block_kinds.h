@@ -15,7 +15,7 @@ namespace meshwright {
 std::vector<int32_t> FindBlockKinds(const Graph& graph, const BlockAnalysis& analysis);
 
 // The kinds in the order in which a step runs their blocks: those inside a loop as often as it goes
-// round. Loops that go round more than `most` times in all count once.
+// round. Loops that would make it longer than `most` count once.
 std::vector<int32_t> KindSequence(const Graph& graph, const BlockAnalysis& analysis,
                                   const std::vector<int32_t>& kinds, int64_t most = 65536);
 

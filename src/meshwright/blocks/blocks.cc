@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "meshwright/blocks/block_growth.h"
 #include "meshwright/inter/batch.h"
 #include "meshwright/inter/fingerprint.h"
+#include "meshwright/inter/own_micro_batches.h"
 #include "meshwright/inter/phases.h"
 #include "meshwright/inter/unit_graph.h"
 #include "meshwright/intra/names.h"
@@ -42,8 +44,11 @@ Roles FindRoles(const Graph& graph, Origins& origins) {
   const absl::StatusOr<BatchSplit> batch = FindBatch(graph, tied, {});
   if (!batch.ok()) return RolesWithoutBatch(graph, origins, batch.status());
   Roles roles;
-  const UnitGraph units = BuildUnitGraph(graph, *batch);
-  const std::vector<Phase> phases = FindPhases(graph, *batch, tied, units);
+  const std::optional<OwnMicroBatches> own = FindOwnMicroBatches(graph, *batch, tied);
+  const BatchSplit& split = own.has_value() ? own->batch : *batch;
+  const UnitGraph units =
+      BuildUnitGraph(graph, split, own.has_value() ? own->loops : std::vector<bool>());
+  const std::vector<Phase> phases = FindPhases(graph, split, tied, units);
   for (size_t i = 0; i < graph.ops.size(); ++i) roles.phases.push_back(phases[units.of_op[i]]);
   for (BatchRole role : batch->roles) roles.constant.push_back(role == BatchRole::kConstant);
   return roles;

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/uniform.h"
-#include "meshwright/sharding/rule.h"
 
 // States only rise (kNone < kCombined < kSplit < kMixed), and an op is looked at again when a state
 // beside it has risen; so every op is looked at a few times, most of them once.
@@ -36,25 +36,6 @@ std::vector<int32_t> CarryOfValue(const Graph& graph, std::vector<std::vector<in
   return first;
 }
 
-FactorIndex MajorFactor(const TensorFactors& tensor, int32_t dimension) {
-  const auto& dim = tensor.dims[static_cast<size_t>(dimension)];
-  return dim.empty() ? kNoFactor : dim[0];
-}
-
-// The dimension of which `factor` is the major one; -1: it is in none. `minor` is set if it stands
-// behind another factor somewhere.
-int32_t DimensionOf(const TensorFactors& tensor, FactorIndex factor, bool* minor) {
-  int32_t found = -1;
-  for (size_t d = 0; d < tensor.dims.size(); ++d) {
-    for (size_t i = 0; i < tensor.dims[d].size(); ++i) {
-      if (tensor.dims[d][i] != factor) continue;
-      if (i > 0 || found >= 0) *minor = true;
-      if (i == 0) found = static_cast<int32_t>(d);
-    }
-  }
-  return found;
-}
-
 class Propagator {
  public:
   Propagator(const Graph& graph, const std::vector<bool>& may_be_data)
@@ -78,11 +59,13 @@ class Propagator {
     }
   }
 
-  BatchPropagation Run(const std::vector<OpId>& data) {
-    batch_ = graph_[graph_[data[0]].results[0]].shape.dims[0];
-    for (OpId parameter : data) {
-      may_be_data_[parameter.index()] = true;
-      Raise(graph_[parameter].results[0], BatchState::kSplit, 0);
+  BatchPropagation Run(const std::vector<BatchSeed>& seeds) {
+    batch_ = graph_[seeds[0].value].shape.dims[static_cast<size_t>(seeds[0].dimension)];
+    for (const BatchSeed& seed : seeds) {
+      const OpId producer = graph_[seed.value].producer;
+      may_be_data_[producer.index()] = true;
+      if (graph_[producer].parameter < 0) given_.insert(producer);
+      Raise(seed.value, BatchState::kSplit, seed.dimension);
     }
     // In program order first: most states come from operands.
     sweeping_ = true;
@@ -178,7 +161,7 @@ class Propagator {
   void Visit(OpId id) {
     const Op& op = graph_[id];
     if (op.kind == OpKind::kLoopParameter || op.kind == OpKind::kLoopExit ||
-        op.kind == OpKind::kOutput) {
+        op.kind == OpKind::kOutput || given_.contains(id)) {
       return;
     }
     visited_ = id;
@@ -299,6 +282,7 @@ class Propagator {
   std::vector<std::vector<int32_t>> more_carries_;
   std::vector<int32_t> carry_of_;
   std::vector<bool> may_be_data_;                   // by OpId
+  absl::flat_hash_set<OpId> given_;                 // what makes seeds that are no parameters
   std::map<ValueId, std::vector<OpId>> chosen_by_;  // results of conditionals, by predicate
   std::map<ValueId, int32_t> loop_of_control_;
   std::vector<ValueId> predicates_;
@@ -313,9 +297,26 @@ class Propagator {
 
 }  // namespace
 
-BatchPropagation PropagateBatch(const Graph& graph, const std::vector<OpId>& data,
+BatchPropagation PropagateBatch(const Graph& graph, const std::vector<BatchSeed>& seeds,
                                 const std::vector<bool>& may_be_data) {
-  return Propagator(graph, may_be_data).Run(data);
+  return Propagator(graph, may_be_data).Run(seeds);
+}
+
+FactorIndex MajorFactor(const TensorFactors& tensor, int32_t dimension) {
+  const auto& dim = tensor.dims[static_cast<size_t>(dimension)];
+  return dim.empty() ? kNoFactor : dim[0];
+}
+
+int32_t DimensionOf(const TensorFactors& tensor, FactorIndex factor, bool* minor) {
+  int32_t found = -1;
+  for (size_t d = 0; d < tensor.dims.size(); ++d) {
+    for (size_t i = 0; i < tensor.dims[d].size(); ++i) {
+      if (tensor.dims[d][i] != factor) continue;
+      if (i > 0 || found >= 0) *minor = true;
+      if (i == 0) found = static_cast<int32_t>(d);
+    }
+  }
+  return found;
 }
 
 std::vector<std::vector<ValueId>> LoopControls(const Graph& graph) {

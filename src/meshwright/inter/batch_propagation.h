@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "meshwright/hlo/graph.h"
-#include "meshwright/sharding/sharding.h"
+#include "meshwright/sharding/rule.h"
 
 // Where the batch goes in a program. The batch dimension of a value is a factor of the sharding
 // rule of its producer and users (sharding/rule.h), so it leads from value to value. What it means
@@ -36,11 +36,25 @@ struct BatchPropagation {
   std::vector<Obstacle> obstacles;
 };
 
-// Spreads the batch from the first dimension of `data`, whose sizes must be equal and above 1.
-// Values that depend on no data are split where an op needs a part of them (a broadcast constant);
-// so are entry parameters which `may_be_data` (by position in Graph::parameters).
-BatchPropagation PropagateBatch(const Graph& graph, const std::vector<OpId>& data,
+// A value that carries the batch, and in which dimension.
+struct BatchSeed {
+  ValueId value;
+  int32_t dimension = 0;
+};
+
+// Spreads the batch from the dimensions of `seeds`, whose sizes must be equal and above 1. Values
+// that depend on no data are split where an op needs a part of them (a broadcast constant); so are
+// entry parameters which `may_be_data` (by position in Graph::parameters). What seeds that are no
+// parameters are computed from stays as it is.
+BatchPropagation PropagateBatch(const Graph& graph, const std::vector<BatchSeed>& seeds,
                                 const std::vector<bool>& may_be_data);
+
+// The major factor of a dimension; kNoFactor: it has size 1.
+FactorIndex MajorFactor(const TensorFactors& tensor, int32_t dimension);
+
+// The dimension of which `factor` is the major one; -1: it is in none. `minor` is set if it stands
+// behind another factor somewhere.
+int32_t DimensionOf(const TensorFactors& tensor, FactorIndex factor, bool* minor);
 
 // By OpId: of a conditional's result what chooses the branch, where that is an operator's result;
 // else invalid. It is no operand of the result.

@@ -115,7 +115,9 @@ absl::StatusOr<BatchSplit> FindBatch(const Graph& graph, const std::vector<int32
   }
   std::vector<bool> may_be_data(graph.parameters.size());
   for (size_t i = 0; i < may_be_data.size(); ++i) may_be_data[i] = data.empty() && !replaced[i];
-  BatchPropagation propagation = PropagateBatch(graph, seeds, may_be_data);
+  std::vector<BatchSeed> values;
+  for (OpId p : seeds) values.push_back({graph[p].results[0]});
+  BatchPropagation propagation = PropagateBatch(graph, values, may_be_data);
   AssignRoles(graph, propagation, tied, &split);
   split.data = std::move(propagation.data);
   return split;

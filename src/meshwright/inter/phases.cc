@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
+
 namespace meshwright {
 namespace {
 
@@ -13,7 +15,17 @@ class PhaseFinder {
         batch_(batch),
         tied_(tied),
         units_(units),
-        phase_(units.units.size(), Phase::kUpdate) {}
+        phase_(units.units.size(), Phase::kUpdate) {
+    for (const Carry& carry : graph.carries) {
+      if (!carry.exit.valid() || units.units[units.of_value[carry.exit.index()]].loop >= 0)
+        continue;
+      const Op& op = graph[graph[carry.next].producer];
+      if (op.kind == OpKind::kInstruction &&
+          op.instruction->opcode == Opcode::kDynamicUpdateSlice &&
+          graph[op.operands[1]].shape.elements() == 1)
+        stacks_.insert(carry.exit);
+    }
+  }
 
   std::vector<Phase> Run() {
     const std::vector<bool> forward = ForwardUnits();
@@ -47,6 +59,9 @@ class PhaseFinder {
     return reached;
   }
 
+  // Of rank 0, or one such entry an iteration.
+  bool IsScalar(ValueId v) const { return graph_[v].shape.rank() == 0 || stacks_.contains(v); }
+
   // Sums of rank 0 from which outputs are computed by scalars alone. Gradients of scalar weights
   // are no losses: new weights are computed from them.
   std::vector<ValueId> Losses() const {
@@ -56,7 +71,7 @@ class PhaseFinder {
       if (Role(v) != BatchRole::kAfter && Role(v) != BatchRole::kAccumulated) continue;
       if (tied_[i] >= 0) {
         weights.push_back(v);
-      } else if (graph_[v].shape.rank() == 0) {
+      } else if (IsScalar(v)) {
         results.push_back(v);
       }
     }
@@ -73,7 +88,7 @@ class PhaseFinder {
         if (!after(v)) continue;
         for (ValueId input : Producer(v).inputs) {
           if (seen[input.index()] || !late(input)) continue;
-          if (scalars && graph_[input].shape.rank() > 0) continue;
+          if (scalars && !IsScalar(input)) continue;
           seen[input.index()] = true;
           stack.push_back(input);
         }
@@ -84,9 +99,7 @@ class PhaseFinder {
     std::vector<ValueId> losses, others;
     for (size_t i = 0; i < graph_.values.size(); ++i) {
       const ValueId v(i);
-      if (!to_results[i] || Role(v) != BatchRole::kAccumulated || graph_[v].shape.rank() > 0) {
-        continue;
-      }
+      if (!to_results[i] || Role(v) != BatchRole::kAccumulated || !IsScalar(v)) continue;
       (to_weights[i] ? others : losses).push_back(v);
     }
     return losses.empty() ? others : losses;
@@ -97,7 +110,7 @@ class PhaseFinder {
     std::vector<ValueId> gradients;
     for (size_t i = 0; i < graph_.values.size(); ++i) {
       const ValueId v(i);
-      if (Role(v) != BatchRole::kAccumulated || graph_[v].shape.rank() == 0) continue;
+      if (Role(v) != BatchRole::kAccumulated || IsScalar(v)) continue;
       const auto late = [&](int32_t u) { return !IsPerMicroBatch(units_.units[u]); };
       const std::vector<int32_t>& users = units_.users[i];
       if (std::any_of(users.begin(), users.end(), late)) gradients.push_back(v);
@@ -173,6 +186,7 @@ class PhaseFinder {
   const BatchSplit& batch_;
   const std::vector<int32_t>& tied_;
   const UnitGraph& units_;
+  absl::flat_hash_set<ValueId> stacks_;  // what loops whose operators are units make of scalars
   std::vector<Phase> phase_;
 };
 

@@ -49,9 +49,15 @@ std::vector<bool> FromData(const Graph& graph, const BatchSplit& batch, const Un
   return data;
 }
 
-int32_t Outermost(const Graph& graph, int32_t loop) {
-  while (loop >= 0 && graph.loops[loop].parent >= 0) loop = graph.loops[loop].parent;
-  return loop;
+bool IsOpened(const std::vector<bool>& opened, int32_t loop) {
+  return !opened.empty() && opened[static_cast<size_t>(loop)];
+}
+
+// The outermost loop around `loop` that is not opened; -1: there is none.
+int32_t Outermost(const Graph& graph, const std::vector<bool>& opened, int32_t loop) {
+  int32_t outermost = -1;
+  for (; loop >= 0 && !IsOpened(opened, loop); loop = graph.loops[loop].parent) outermost = loop;
+  return outermost;
 }
 
 }  // namespace
@@ -105,7 +111,8 @@ std::vector<bool> PrepareData(const Graph& graph, const UnitGraph& units) {
   return prepares;
 }
 
-UnitGraph BuildUnitGraph(const Graph& graph, const BatchSplit& batch) {
+UnitGraph BuildUnitGraph(const Graph& graph, const BatchSplit& batch,
+                         const std::vector<bool>& opened) {
   UnitGraph result;
   result.of_op.assign(graph.ops.size(), -1);
   result.of_value.assign(graph.values.size(), -1);
@@ -114,11 +121,12 @@ UnitGraph BuildUnitGraph(const Graph& graph, const BatchSplit& batch) {
   std::vector<int32_t> of_loop(graph.loops.size(), -1);
   std::vector<int32_t> exit_loop(graph.ops.size(), -1);
   for (const Carry& carry : graph.carries) {
-    if (carry.exit.valid()) exit_loop[graph[carry.exit].producer.index()] = carry.loop;
+    if (carry.exit.valid() && !IsOpened(opened, carry.loop))
+      exit_loop[graph[carry.exit].producer.index()] = carry.loop;
   }
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph.ops[i];
-    int32_t loop = Outermost(graph, op.loop);
+    int32_t loop = Outermost(graph, opened, op.loop);
     const bool leaves = loop < 0 && exit_loop[i] >= 0;
     if (leaves) loop = exit_loop[i];
     int32_t id = loop >= 0 ? of_loop[loop] : -1;
@@ -147,7 +155,11 @@ UnitGraph BuildUnitGraph(const Graph& graph, const BatchSplit& batch) {
     }
   }
   for (const Carry& carry : graph.carries) {
-    if (graph.loops[carry.loop].parent < 0) {
+    if (IsOpened(opened, carry.loop)) {
+      result.units[result.of_value[carry.parameter.index()]].inputs.push_back(carry.init);
+      if (carry.exit.valid())
+        result.units[result.of_value[carry.exit.index()]].inputs = {carry.init, carry.next};
+    } else if (Outermost(graph, opened, carry.loop) == carry.loop) {
       result.units[of_loop[carry.loop]].inputs.push_back(carry.init);
     }
   }

@@ -9,7 +9,7 @@
 
 namespace meshwright {
 
-// One op, or an outermost loop with all that is in it and its exits.
+// One op, or a loop with all that is in it and its exits: the outermost that is not opened.
 struct Unit {
   OpId op;             // of a loop: its first
   int32_t loop = -1;   // in Graph::loops
@@ -30,7 +30,11 @@ struct UnitGraph {
   std::vector<int32_t> of_value;            // by ValueId: the producer
   std::vector<std::vector<int32_t>> users;  // by ValueId: units that take it, each once
 };
-UnitGraph BuildUnitGraph(const Graph& graph, const BatchSplit& batch);
+// `opened`: by loop: what is in it are units of their own. The loops around it must be opened too;
+// none if empty. What such a loop carries comes from before it; after it, from its last iteration
+// too.
+UnitGraph BuildUnitGraph(const Graph& graph, const BatchSplit& batch,
+                         const std::vector<bool>& opened = {});
 
 // Whether the work of such an op dwarfs that of the ops around it.
 bool IsHeavy(const Op& op);
