@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "meshwright/base/file.h"
 #include "meshwright/blocks/block_kinds.h"
 #include "meshwright/blocks/segments.h"
@@ -106,6 +107,65 @@ TEST(Blocks, OfLayersWithStackedWeights) {
   // Of the first and the last layer some operators are others.
   EXPECT_EQ(found.sequence,
             (std::vector<int32_t>{0, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 5, 1, 2, 6, 7}));
+}
+
+// A product, and two that take what it makes and meet again, for each of two parts of the batch;
+// all gradients belong with the products of their part, although both parts have the same weights.
+TEST(Blocks, OfPartsOneAfterTheOther) {
+  std::string text =
+      R"(HloModule t, input_output_alias={ {0}: (0, {}, may-alias), {1}: (1, {}, may-alias), {2}: (2, {}, may-alias) }
+sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+ENTRY main {
+  u = f32[64,64] parameter(0)
+  v = f32[64,64] parameter(1)
+  w = f32[64,64] parameter(2)
+  x = f32[16,64] parameter(3)
+  zero = f32[] constant(0)
+  x1 = f32[8,64] slice(x), slice={[0:8],[0:64]}
+  x2 = f32[8,64] slice(x), slice={[8:16],[0:64]}
+)";
+  for (const char* part : {"1", "2"}) {
+    text += absl::StrReplaceAll(R"(
+  z# = f32[8,64] dot(x#, u), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  a# = f32[8,64] dot(z#, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  b# = f32[8,64] dot(z#, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  y# = f32[8,64] multiply(a#, b#)
+  s# = f32[8,64] tanh(y#)
+  l# = f32[] reduce(s#, zero), dimensions={0,1}, to_apply=sum
+  dy# = f32[8,64] negate(s#)
+  da# = f32[8,64] multiply(dy#, b#)
+  db# = f32[8,64] multiply(dy#, a#)
+  dv# = f32[64,64] dot(z#, da#), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  dw# = f32[64,64] dot(z#, db#), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  za# = f32[8,64] dot(da#, v), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  zb# = f32[8,64] dot(db#, w), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  dz# = f32[8,64] add(za#, zb#)
+  du# = f32[64,64] dot(x#, dz#), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+)",
+                                {{"#", part}});
+  }
+  text += R"(
+  l = f32[] add(l1, l2)
+  du = f32[64,64] add(du1, du2)
+  dv = f32[64,64] add(dv1, dv2)
+  dw = f32[64,64] add(dw1, dw2)
+  u2 = f32[64,64] subtract(u, du)
+  v2 = f32[64,64] subtract(v, dv)
+  w2 = f32[64,64] subtract(w, dw)
+  ROOT r = (f32[64,64], f32[64,64], f32[64,64], f32[]) tuple(u2, v2, w2, l)
+})";
+  const TestProgram program = ProgramFromText(text);
+  const Found found = Analyze(program, "4", "4xh100-sxm");
+  std::vector<std::vector<std::string>> names;
+  for (const ParallelBlock& block : found.analysis.blocks) {
+    std::vector<std::string>& of_block = names.emplace_back();
+    for (OpId op : block.contractions) of_block.push_back(program.graph[op].name);
+  }
+  EXPECT_EQ(names,
+            (std::vector<std::vector<std::string>>{{"z1", "du1"},
+                                                   {"a1", "b1", "dv1", "dw1", "za1", "zb1"},
+                                                   {"z2", "du2"},
+                                                   {"a2", "b2", "dv2", "dw2", "za2", "zb2"}}));
 }
 
 // Gradients added up in a loop over parts of the batch, and in it the loops over layers.

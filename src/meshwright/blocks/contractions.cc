@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -10,7 +12,8 @@
 // For y = x w the backward phase computes dx = dy w' and dw = x' dy. Both share an operand with the
 // forward product, and contract just the dimensions of it that the forward product keeps. Siblings
 // (queries, keys and values) share x as well: which of their weights a dw is for shows from dy,
-// once the dx that takes the same dy is known.
+// once the dx that takes the same dy is known. Where the weights are used again (micro-batches one
+// after the other) a dx may belong to each use, and only both together tell.
 
 namespace meshwright {
 namespace {
@@ -49,7 +52,10 @@ class ContractionMatcher {
         open.push_back(static_cast<int32_t>(c));
       }
     }
-    for (int32_t c : open) Resolve(c);
+    ResolveTogether(open);
+    for (int32_t c : open) {
+      if (contractions_[c].forward == c) Resolve(c);
+    }
     return std::move(contractions_);
   }
 
@@ -122,6 +128,36 @@ class ContractionMatcher {
     contractions_[later].forward = match.forward;
     if (match.gradient)
       gradient_of_.try_emplace(uses_[later][1 - match.operand].root, match.forward);
+  }
+
+  // What several take for the gradient of a result is that of the only one which all of them can
+  // belong with.
+  void ResolveTogether(const std::vector<int32_t>& open) {
+    std::map<ValueId, std::vector<std::pair<int32_t, std::vector<Match>>>> takers;
+    for (int32_t c : open) {
+      std::map<ValueId, std::vector<Match>> by_gradient;
+      for (const Match& match : MatchesOf(c)) {
+        if (match.gradient) by_gradient[uses_[c][1 - match.operand].root].push_back(match);
+      }
+      for (auto& [gradient, matches] : by_gradient)
+        takers[gradient].emplace_back(c, std::move(matches));
+    }
+    for (const auto& [gradient, group] : takers) {
+      if (group.size() < 2 || gradient_of_.contains(gradient)) continue;
+      std::map<int32_t, size_t> votes;
+      for (const auto& [later, matches] : group) {
+        std::set<int32_t> forwards;
+        for (const Match& match : matches) forwards.insert(match.forward);
+        for (int32_t forward : forwards) ++votes[forward];
+      }
+      std::vector<int32_t> common;
+      for (const auto& [forward, count] : votes) {
+        if (count == group.size()) common.push_back(forward);
+      }
+      if (common.size() != 1) continue;
+      for (const auto& [later, matches] : group) contractions_[later].forward = common[0];
+      gradient_of_.try_emplace(gradient, common[0]);
+    }
   }
 
   void Resolve(int32_t later) {
