@@ -135,10 +135,10 @@ ENTRY main {
   dy# = f32[8,64] negate(s#)
   da# = f32[8,64] multiply(dy#, b#)
   db# = f32[8,64] multiply(dy#, a#)
-  dv# = f32[64,64] dot(z#, da#), lhs_contracting_dims={0}, rhs_contracting_dims={0}
-  dw# = f32[64,64] dot(z#, db#), lhs_contracting_dims={0}, rhs_contracting_dims={0}
   za# = f32[8,64] dot(da#, v), lhs_contracting_dims={1}, rhs_contracting_dims={1}
   zb# = f32[8,64] dot(db#, w), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  dv# = f32[64,64] dot(z#, da#), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  dw# = f32[64,64] dot(z#, db#), lhs_contracting_dims={0}, rhs_contracting_dims={0}
   dz# = f32[8,64] add(za#, zb#)
   du# = f32[64,64] dot(x#, dz#), lhs_contracting_dims={0}, rhs_contracting_dims={0}
 )",
@@ -163,9 +163,9 @@ ENTRY main {
   }
   EXPECT_EQ(names,
             (std::vector<std::vector<std::string>>{{"z1", "du1"},
-                                                   {"a1", "b1", "dv1", "dw1", "za1", "zb1"},
+                                                   {"a1", "b1", "za1", "zb1", "dv1", "dw1"},
                                                    {"z2", "du2"},
-                                                   {"a2", "b2", "dv2", "dw2", "za2", "zb2"}}));
+                                                   {"a2", "b2", "za2", "zb2", "dv2", "dw2"}}));
 }
 
 // Gradients added up in a loop over parts of the batch, and in it the loops over layers.
