@@ -212,6 +212,22 @@ ENTRY main {
   EXPECT_EQ(found.analysis.blocks[0].strategies.size(), 4U);  // all alike, and one a dimension
 }
 
+// What norms are made of leads no blocks.
+TEST(Blocks, NotOfInnerProducts) {
+  const TestProgram program = ProgramFromText(R"(HloModule t
+ENTRY main {
+  a = f32[64,64] parameter(0)
+  w = f32[64,64] parameter(1)
+  y = f32[64,64] dot(a, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  rows = f32[64] dot(y, y), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  all = f32[] dot(y, y), lhs_contracting_dims={0,1}, rhs_contracting_dims={0,1}
+  ROOT r = (f32[64,64], f32[64], f32[]) tuple(y, rows, all)
+})");
+  const Found found = Analyze(program, "4", "4xh100-sxm");
+  ASSERT_EQ(found.analysis.blocks.size(), 1U);
+  EXPECT_EQ(found.analysis.blocks[0].contractions.size(), 1U);
+}
+
 TEST(Blocks, OfNothing) {
   const TestProgram program = ProgramFromText(R"(HloModule t
 ENTRY main {

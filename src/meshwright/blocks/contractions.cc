@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -18,10 +19,18 @@
 namespace meshwright {
 namespace {
 
-bool IsContraction(const Op& op) {
+// Inner products (of a norm) are none: they are no more work than a sum.
+bool IsContraction(const Graph& graph, const Op& op) {
   if (op.kind != OpKind::kInstruction || op.operands.size() < 2) return false;
-  const Opcode opcode = op.instruction->opcode;
-  return opcode == Opcode::kDot || opcode == Opcode::kConvolution || opcode == Opcode::kRaggedDot;
+  switch (op.instruction->opcode) {
+    case Opcode::kDot:
+      return graph[op.results[0]].shape.rank() > std::ssize(op.instruction->dot.lhs_batch);
+    case Opcode::kConvolution:
+    case Opcode::kRaggedDot:
+      return true;
+    default:
+      return false;
+  }
 }
 
 // What becomes of one operand's indices, as ranges of its origin.
@@ -195,7 +204,7 @@ std::vector<Contraction> FindContractions(const Graph& graph, const std::vector<
                                           Origins& origins) {
   std::vector<Contraction> contractions;
   for (size_t i = 0; i < graph.ops.size(); ++i) {
-    if (IsContraction(graph.ops[i])) contractions.push_back({OpId(i), phases[i]});
+    if (IsContraction(graph, graph.ops[i])) contractions.push_back({OpId(i), phases[i]});
   }
   return ContractionMatcher(graph, origins, std::move(contractions)).Run();
 }
