@@ -16,9 +16,16 @@ def norm(x, gain):
 
 def attention(w, x, heads, kv_heads):
     b, s, h = x.shape
-    q = (x @ bf16(w["wq"])).reshape(b, s, kv_heads, heads // kv_heads, h // heads)
-    k = (x @ bf16(w["wk"])).reshape(b, s, kv_heads, h // heads)
-    v = (x @ bf16(w["wv"])).reshape(b, s, kv_heads, h // heads)
+    if "wqkv" in w:  # one behind the other
+        qkv = (x @ bf16(w["wqkv"])).reshape(b, s, 3, heads, 1, h // heads)
+        q, k, v = qkv[:, :, 0], qkv[:, :, 1, :, 0], qkv[:, :, 2, :, 0]
+    elif "whqkv" in w:  # of each head side by side
+        qkv = (x @ bf16(w["whqkv"])).reshape(b, s, heads, 3, h // heads)
+        q, k, v = qkv[..., :1, :], qkv[..., 1, :], qkv[..., 2, :]
+    else:
+        q = (x @ bf16(w["wq"])).reshape(b, s, kv_heads, heads // kv_heads, h // heads)
+        k = (x @ bf16(w["wk"])).reshape(b, s, kv_heads, h // heads)
+        v = (x @ bf16(w["wv"])).reshape(b, s, kv_heads, h // heads)
     scores = jnp.einsum("bqkgd,bskd->bkgqs", q, k).astype(jnp.float32)
     scores = jnp.where(jnp.tril(jnp.ones((s, s), bool)), scores, -1e9)
     mixed = jnp.einsum("bkgqs,bskd->bqkgd", bf16(jax.nn.softmax(scores, -1)), v)
@@ -83,8 +90,11 @@ def _state(generator, params):
     return params, mean, jax.tree.map(positive, params), jnp.float32(3)
 
 
-def _attention_shapes(h, kv):
-    return {"wq": (h, h), "wk": (h, kv), "wv": (h, kv), "wo": (h, h), "n1": (h,), "n2": (h,)}
+def _attention_shapes(h, kv, fused=None):
+    rest = {"wo": (h, h), "n1": (h,), "n2": (h,)}
+    if fused is not None:
+        return {fused: (h, 3 * h), **rest}
+    return {"wq": (h, h), "wk": (h, kv), "wv": (h, kv), **rest}
 
 
 def mlp(generator, layers=4, h=64, batch=32):
@@ -103,9 +113,10 @@ def mlp(generator, layers=4, h=64, batch=32):
     return step, (_weights(generator, [(h, h)] * layers), x, y)
 
 
-def gpt(generator, h=32, heads=4, vocab=64, length=16, batch=8, parts=1):
+def gpt(generator, h=32, heads=4, vocab=64, length=16, batch=8, parts=1, fused=None):
+    """`fused`: the name of one weight for queries, keys and values, see attention()."""
     shapes = {"embed": (vocab, h), "pos": (length, h), "head": (h, vocab), "norm": (h,)}
-    shapes["layer"] = {"up": (h, 4 * h), "down": (4 * h, h), **_attention_shapes(h, h)}
+    shapes["layer"] = {"up": (h, 4 * h), "down": (4 * h, h), **_attention_shapes(h, h, fused)}
 
     def loss(params, text, labels):
         w = params["layer"]

@@ -58,6 +58,8 @@ def communicated(row, folder):
         (models.gpt, "4", {}),
         (models.llama, "4", {"layers": 1}),
         (models.gpt, "4", {"parts": 2}),
+        (models.gpt, "4", {"fused": "wqkv"}),
+        (models.gpt, "4", {"fused": "whqkv"}),
         (models.moe, "8", {}),
         (models.bert, "4", {"layers": 1}),
         (models.t5, "4", {"layers": 1}),
@@ -105,3 +107,16 @@ def test_parts_of_the_batch_are_cut_as_the_whole(model, tmp_path):
 
     assert shape(parts) == shape(whole)
     assert len(parts["distinct_segments"]) == len(whole["distinct_segments"])
+
+
+def test_queries_keys_and_values_of_one_weight(tmp_path):
+    """With those of each head side by side a cut of the weight is one of the heads. One behind the
+    other they are cut apart from attention, and a note says what would help."""
+    beside, _ = analyse(tmp_path, models.gpt, "2", fused="whqkv")
+    assert len(beside["blocks"]) == 4 + 1
+    assert "n=x" in beside["blocks"][0]["strategies"]
+    assert beside["notes"] == []
+    behind, _ = analyse(tmp_path, models.gpt, "2", fused="wqkv")
+    assert len(behind["blocks"]) == 5 + 1
+    (note,) = behind["notes"]
+    assert "3x4x8" in note and "4x3x8" in note

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/blocks/block_growth.h"
+#include "meshwright/blocks/parts_in_a_row.h"
 #include "meshwright/inter/batch.h"
 #include "meshwright/inter/fingerprint.h"
 #include "meshwright/inter/own_micro_batches.h"
@@ -89,8 +90,8 @@ BlockAnalysis BlockFinder::Find() {
                        choices_};
   for (size_t c = 0; c < contractions.size(); ++c)
     context.contraction_of[contractions[c].op.index()] = static_cast<int32_t>(c);
-  std::vector<GrowingBlock> grown =
-      JoinContractions(context, roles.phases, WeightOperands(graph_, contractions, roles.constant));
+  const std::vector<int32_t> weight_operands = WeightOperands(graph_, contractions, roles.constant);
+  std::vector<GrowingBlock> grown = JoinContractions(context, roles.phases, weight_operands);
   AttachOperators(context, roles.phases, &grown);
   std::sort(grown.begin(), grown.end(), [](const GrowingBlock& a, const GrowingBlock& b) {
     return a.forward[0] < b.forward[0];
@@ -98,6 +99,8 @@ BlockAnalysis BlockFinder::Find() {
 
   BlockAnalysis analysis;
   analysis.warnings = roles.warnings;
+  analysis.notes =
+      NotesOnPartsInARow(context, roles.phases, roles.constant, weight_operands, grown);
   analysis.block_of.assign(graph_.ops.size(), -1);
   for (GrowingBlock& from : grown) {
     ParallelBlock block;

@@ -30,6 +30,7 @@ struct BlockAnalysis {
   std::vector<ParallelBlock> blocks;  // in the order of their leading contractions
   std::vector<int32_t> block_of;      // by OpId; -1: outside, sharded as its neighbours need
   std::vector<std::string> warnings;
+  std::vector<std::string> notes;  // what keeps blocks apart that another layout would join
 };
 
 // The blocks of `graph` on `mesh`. Every block begins with a contraction of the forward phase, and

@@ -126,6 +126,8 @@ std::string BlocksTable(const BlocksReport& report) {
                               report.log10_before, report.log10_after, report.combinations)));
   for (const std::string& warning : report.analysis.warnings)
     absl::StrAppend(&text, WrapWords(absl::StrCat("warning: ", warning), 2));
+  for (const std::string& note : report.analysis.notes)
+    absl::StrAppend(&text, WrapWords(absl::StrCat("note: ", note), 2));
   return text;
 }
 
@@ -163,6 +165,7 @@ std::string BlocksJson(const BlocksReport& report) {
   json["space_after"] = report.log10_after;
   json["combinations"] = report.combinations;
   json["warnings"] = report.analysis.warnings;
+  json["notes"] = report.analysis.notes;
   return json.dump(1) + "\n";
 }
 

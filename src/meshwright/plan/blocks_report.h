@@ -34,7 +34,7 @@ std::string BlocksTable(const BlocksReport& report);
 
 // Keys: program, mesh, blocks (a list: kind, contractions, operators, strategies),
 // distinct_segments (kinds, times, combinations), exact, sequence (indices of distinct_segments),
-// space_before and space_after (decimal logarithms), combinations, warnings.
+// space_before and space_after (decimal logarithms), combinations, warnings, notes.
 std::string BlocksJson(const BlocksReport& report);
 
 }  // namespace meshwright
