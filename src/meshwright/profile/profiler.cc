@@ -336,7 +336,8 @@ class Profiler {
     }
     if (report_.failed > 0) {
       report_.warnings.push_back(
-          absl::StrCat(report_.failed, " programs could not be measured, the last: ", last_error_));
+          absl::StrCat(Counted(report_.failed, "program"), " could not be measured",
+                       report_.failed > 1 ? ", the last: " : ": ", last_error_));
     }
     return std::move(report_);
   }
