@@ -30,9 +30,11 @@ struct Roles {
 // Without a batch nothing tells data from weights: all is taken for the forward phase, and what
 // operands of contractions are layouts of parameters, for weights.
 Roles RolesWithoutBatch(const Graph& graph, Origins& origins, const absl::Status& why) {
+  // Behind it stands how to name the data, which is for pipelines.
+  const absl::string_view message = why.message().substr(0, why.message().find("; "));
   Roles roles{std::vector<Phase>(graph.ops.size(), Phase::kForward),
               std::vector<bool>(graph.values.size(), false),
-              {absl::StrCat("gradients are not told from the forward phase: ", why.message())}};
+              {absl::StrCat("gradients are not told from the forward phase: ", message)}};
   for (size_t v = 0; v < graph.values.size(); ++v) {
     const Op& op = graph[graph[origins.Of(ValueId(v)).root].producer];
     roles.constant[v] = op.parameter >= 0;
