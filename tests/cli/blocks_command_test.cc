@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 const std::string kGpt = MESHWRIGHT_TEST_DATA "/hlo/tiny_gpt.train.hlo.txt.gz";
 
@@ -47,7 +48,6 @@ TEST(BlocksCommand, EmitsEveryKindUnderEveryStrategy) {
   const std::filesystem::path folder =
       std::filesystem::path(testing::TempDir()) / "meshwright_emitted_blocks";
   std::filesystem::remove_all(folder);
-  std::filesystem::create_directory(folder);
   const RunResult run = RunMeshwright(
       {"blocks", kGpt, "--cluster", "2xh100-sxm", "--mesh", "2", "--emit", folder.string()});
   ASSERT_EQ(run.exit_code, 0) << run.err;
@@ -61,7 +61,27 @@ TEST(BlocksCommand, EmitsEveryKindUnderEveryStrategy) {
     // Nothing is partial where nothing is cut.
     if (row["strategy"] == "replicated") EXPECT_TRUE(row["partial"].empty());
   }
+  const RunResult again = RunMeshwright(
+      {"blocks", kGpt, "--cluster", "2xh100-sxm", "--mesh", "2", "--emit", folder.string()});
+  EXPECT_EQ(again.exit_code, 2);
+  EXPECT_THAT(again.err, HasSubstr("nothing is overwritten: name a new or empty folder"));
   std::filesystem::remove_all(folder);
+}
+
+// Of what another command takes to name the data nothing is said.
+TEST(BlocksCommand, WarnsOfAProgramWithoutABatch) {
+  const std::string path = std::string(testing::TempDir()) + "/meshwright_no_batch.hlo.txt";
+  std::ofstream(path) << R"(HloModule t
+ENTRY main {
+  a = f32[1,64] parameter(0)
+  w = f32[64,64] parameter(1)
+  ROOT y = f32[1,64] dot(a, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+})";
+  const RunResult run = RunMeshwright({"blocks", path, "--cluster", "4xh100-sxm", "--mesh", "4"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("warning: gradients are not told from the forward phase: "));
+  EXPECT_THAT(run.out, Not(HasSubstr("--data")));
+  std::filesystem::remove(path);
 }
 
 TEST(BlocksCommand, RefusesWhatItCannotRead) {

@@ -33,16 +33,16 @@ def analyse(folder, model, mesh, **sizes):
     program.write_text(jax.jit(fn).lower(*arguments).as_text(dialect="hlo"))
     devices = str(np.prod([int(size) for size in mesh.split("x")]))
     words = [BINARY, "blocks", program, "--cluster", f"{devices}xh100-sxm", "--mesh", mesh]
-    words += ["--json", "--emit", folder]
+    words += ["--json", "--emit", folder / "blocks"]
     done = subprocess.run(list(map(str, words)), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout), json.loads((folder / "index.json").read_text())
+    return json.loads(done.stdout), json.loads((folder / "blocks" / "index.json").read_text())
 
 
 def communicated(row, folder):
     """Bytes of the collectives in the compiled program, by kind and axis: what is combined along two
     axes may be so at once, or along one after the other."""
-    program = _measuring.compile_job(row["job"], (folder / row["proto"]).read_bytes())
+    program = _measuring.compile_job(row["job"], (folder / "blocks" / row["proto"]).read_bytes())
     mesh = dict(map(tuple, row["job"]["mesh"]))
     found = collections.Counter()
     for move in compiled_collectives.compiled(program.function.as_text(), mesh, "the CPU"):

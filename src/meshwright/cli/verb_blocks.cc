@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,7 @@
 #include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
+#include "meshwright/export/artefact_folder.h"
 #include "meshwright/plan/blocks_report.h"
 #include "meshwright/profile/block_program.h"
 
@@ -20,25 +22,26 @@ struct BlocksCommand {
   bool json = false;
 };
 
-absl::Status EmitBlocks(const BlocksCommand& command) {
+// Before long work.
+absl::Status CheckEmission(const BlocksCommand& command) {
+  if (command.folder.empty()) return absl::OkStatus();
   if (command.program == "-") {
     return absl::InvalidArgumentError("--emit reads the program a second time: name a file");
   }
-  if (!CanWriteInto(command.folder)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--emit: ", command.folder, " is no folder that can be written into"));
-  }
-  MW_ASSIGN_OR_RETURN(const BlockPrograms programs,
+  return CheckArtefactFolder(command.folder, "--emit");
+}
+
+absl::Status EmitBlocks(const BlocksCommand& command) {
+  MW_ASSIGN_OR_RETURN(BlockPrograms programs,
                       MakeBlockPrograms(command.program, command.cluster, command.mesh));
-  for (size_t r = 0; r < programs.rows.size(); ++r) {
-    MW_RETURN_IF_ERROR(WriteOutput({"--emit", absl::StrCat(command.folder, "/", BlockProtoName(r))},
-                                   programs.rows[r].job.job.proto));
-  }
-  return WriteOutput({"--emit", absl::StrCat(command.folder, "/index.json")},
-                     BlockProgramsIndex(programs));
+  Artefacts files = {{"index.json", BlockProgramsIndex(programs)}};
+  for (size_t r = 0; r < programs.rows.size(); ++r)
+    files.push_back({BlockProtoName(r), std::move(programs.rows[r].job.job.proto)});
+  return WriteArtefactFolder(command.folder, files, "--emit");
 }
 
 absl::Status RunBlocks(const BlocksCommand& command) {
+  MW_RETURN_IF_ERROR(CheckEmission(command));
   MW_ASSIGN_OR_RETURN(const BlocksReport report,
                       ReportBlocks(command.program, command.cluster, command.mesh));
   if (!command.folder.empty()) MW_RETURN_IF_ERROR(EmitBlocks(command));
@@ -57,7 +60,7 @@ Action AddBlocksVerb(CLI::App& app) {
   app.add_option("--mesh", command->mesh, "logical mesh, 8, 2x4 or x=2,y=4")->required();
   app.add_flag("--json", command->json, "print JSON, with the names of all members");
   AddOutputOption(app, "--emit", command->folder,
-                  "write every kind of block under every strategy into this folder, as programs "
+                  "make this folder, with every kind of block under every strategy as a program "
                   "with shardings");
   return [command] { return RunBlocks(*command); };
 }
