@@ -204,6 +204,36 @@ TEST(AnnotateStablehlo, LoopsStartAsTheyGoOn) {
                               "  %0:2 = stablehlo.while(%i = %c, %v = %needed1_0)"));
 }
 
+// XLA refuses branches that end in several shardings.
+TEST(AnnotateStablehlo, BranchesEndAsTheirConditional) {
+  const std::string text =
+      Annotate(R"(func.func @main(%p: tensor<i1>, %x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %0:2 = "stablehlo.if"(%p) ({
+    %1 = stablehlo.negate %x : tensor<8x8xf32>
+    %2:2 = stablehlo.optimization_barrier %1, %x : tensor<8x8xf32>, tensor<8x8xf32>
+    stablehlo.return %2#0, %x : tensor<8x8xf32>, tensor<8x8xf32>
+  }, {
+    %1 = stablehlo.abs %x : tensor<8x8xf32>
+    %c = stablehlo.constant dense<0.0> : tensor<8x8xf32>
+    stablehlo.return %1, %c : tensor<8x8xf32>, tensor<8x8xf32>
+  }) : (tensor<i1>) -> (tensor<8x8xf32>, tensor<8x8xf32>)
+  %3 = stablehlo.add %0#0, %0#1 : tensor<8x8xf32>
+  return %3 : tensor<8x8xf32>
+}
+)",
+               {{"negate.1", "[x,_]"},
+                {"abs.1", "[_,y]"},
+                {"conditional.1{0}", "[_,y]"},
+                {"conditional.1{1}", "[y,x]"}});
+  EXPECT_THAT(text, HasSubstr(R"(
+    %branch0_0_0 = sdy.sharding_constraint %planned0_2 <@mesh, [{}, {"y"}]> : tensor<8x8xf32>
+    %branch0_1_0 = sdy.sharding_constraint %x <@mesh, [{"y"}, {"x"}]> : tensor<8x8xf32>
+    stablehlo.return %branch0_0_0, %branch0_1_0 : tensor<8x8xf32>, tensor<8x8xf32>
+)"));
+  // One is there already, and a constant is made as it is needed.
+  EXPECT_THAT(text, HasSubstr("stablehlo.return %1, %c : "));
+}
+
 TEST(AnnotateStablehlo, WhatWasThereIsReplaced) {
   const std::string text = Annotate(R"(module {
   sdy.mesh @mesh = <["data"=8]>

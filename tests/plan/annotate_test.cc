@@ -164,5 +164,67 @@ ENTRY main {
   EXPECT_EQ(a.of["r"], "{replicated}");
 }
 
+const Instruction& RootOf(const Module& module, const std::string& computation) {
+  for (const Computation& c : module.computations) {
+    if (c.name == computation) return c[c.root];
+  }
+  ADD_FAILURE() << computation;
+  return module.computations[0].instructions[0];
+}
+
+// XLA refuses branches that end in several shardings.
+TEST(AnnotateModule, BranchesEndAsTheirConditional) {
+  Annotated a(
+      R"(
+HloModule m
+yes {
+  py = f32[8,8] parameter(0)
+  ROOT ny = f32[8,8] negate(py)
+}
+no {
+  pn = f32[8,8] parameter(0)
+  ROOT nn = f32[8,8] abs(pn)
+}
+both {
+  pb = f32[8,8] parameter(0)
+  eb = f32[8,8] exponential(pb)
+  ROOT tb = (f32[8,8], f32[8,8]) tuple(eb, pb)
+}
+same {
+  ROOT ps = (f32[8,8], f32[8,8]) parameter(0)
+}
+ENTRY main {
+  c = pred[] parameter(0)
+  x = f32[8,8] parameter(1)
+  r = f32[8,8] conditional(c, x, x), true_computation=yes, false_computation=no
+  z = (f32[8,8], f32[8,8]) tuple(r, x)
+  ROOT q = (f32[8,8], f32[8,8]) conditional(c, x, z), true_computation=both, false_computation=same
+}
+)",
+      {{"ny", "[x,y]"}, {"nn", "[_,y]"}, {"r", "[_,y]"}, {"eb", "[x,_]"}, {"q{1}", "[y,_]"}});
+  const std::string columns = "{devices=[1,4,2]<=[2,4]T(1,0) last_tile_dim_replicate}";
+  EXPECT_EQ(a.of["ny"], "{devices=[2,4]<=[8]}");
+  const Instruction& yes = RootOf(a.module, "yes");
+  EXPECT_EQ(yes.opcode, Opcode::kReshape);
+  EXPECT_EQ(yes.sharding, columns);
+  EXPECT_EQ(a.of["r"], columns);
+  EXPECT_EQ(RootOf(a.module, "no").name, "nn");
+  EXPECT_EQ(RootOf(a.module, "no").sharding, columns);
+  EXPECT_EQ(RootOf(a.module, "both").sharding, a.of["q"]);
+  EXPECT_EQ(RootOf(a.module, "same").sharding, a.of["q"]);
+  const auto ends = [&a](const std::string& computation) {
+    std::string found;
+    for (const Computation& c : a.module.computations) {
+      if (c.name != computation) continue;
+      for (const InstructionId operand : c[c.root].operands)
+        found += std::string(OpcodeName(c[operand].opcode)) + c[operand].sharding + " ";
+    }
+    return found;
+  };
+  const std::string rows = "{devices=[4,1,2]<=[2,4]T(1,0) last_tile_dim_replicate}";
+  EXPECT_EQ(ends("both"), "reshape{replicated} reshape" + rows + " ");
+  EXPECT_EQ(ends("same"), "reshape{replicated} reshape" + rows + " ");
+}
+
 }  // namespace
 }  // namespace meshwright

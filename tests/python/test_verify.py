@@ -371,6 +371,22 @@ def test_programs_in_hlo_compile_to_what_is_planned(family, sizes, memory):
     assert report.passed, str(report)
 
 
+@pytest.mark.parametrize("dialect", ["stablehlo", "hlo"])
+def test_branches_that_compute_their_results_otherwise(dialect):
+    """XLA does not compile branches whose results differ in their shardings."""
+
+    def step(p, x, w):
+        return jax.lax.cond(p, lambda: x @ w, lambda: jnp.tanh(x) @ w)
+
+    array = jnp.ones((32, 32))
+    text = jax.jit(step).lower(True, array, array).as_text(dialect=dialect).encode()
+    rows = mw.plan(text, cluster="4xh100-sxm", mesh=4).as_dict()["instructions"]
+    dots = [row["name"] for row in rows if row["opcode"] == "dot"]
+    fix = {dots[0]: P("x", None), dots[1]: P(None, None)}
+    report = mw.plan(text, cluster="4xh100-sxm", mesh=4, fix=fix).verify(repeats=0)
+    assert {check.name: check.outcome for check in report.checks}["numerics"] == PASSED, report
+
+
 def worker(*arguments, **environment):
     return subprocess.run(
         [sys.executable, "-m", "meshwright.verify", *map(str, arguments)],

@@ -162,7 +162,8 @@ absl::Status StablehloLowering::LowerUnknown(const MlirOperation& operation) {
 }
 
 void StablehloLowering::AddOperands(const MlirOperation& operation,
-                                    StablehloSource::Operation& source) const {
+                                    std::vector<std::pair<size_t, size_t>>& places,
+                                    std::vector<Shape>& types) const {
   const std::vector<MlirUse>& uses = state_->function->uses;
   auto use =
       std::lower_bound(uses.begin(), uses.end(), operation.position,
@@ -170,12 +171,12 @@ void StablehloLowering::AddOperands(const MlirOperation& operation,
   for (const MlirValue operand : operation.operands) {
     // Some short forms print pairs: `(%a init: %c), (%b init: %d)`.
     if (use == uses.end() || use->begin >= operation.end || use->value != operand) {
-      source.operands.clear();
-      source.operand_types.clear();
+      places.clear();
+      types.clear();
       return;
     }
-    source.operands.emplace_back(use->begin, use->end);
-    source.operand_types.push_back(Type(operand));
+    places.emplace_back(use->begin, use->end);
+    types.push_back(Type(operand));
     ++use;
   }
 }
@@ -194,7 +195,7 @@ absl::Status StablehloLowering::LowerOperations(const MlirRegion& region) {
     source.end = operation.end;
     source.anchor = operation.anchor;
     source.definitions = operation.definitions;
-    AddOperands(operation, source);
+    AddOperands(operation, source.operands, source.operand_types);
     source.is_constraint = operation.name == "sdy.sharding_constraint";
     if (source.is_constraint && !operation.unnamed.empty()) {
       const MlirAttribute& sharding = operation.unnamed.back();
@@ -210,6 +211,15 @@ absl::Status StablehloLowering::LowerOperations(const MlirRegion& region) {
       place.operation = number;
       place.result = static_cast<int32_t>(r);
       frame.placed.push_back({number, place.result, place.instruction});
+    }
+    if (row == nullptr || row->opcode != Opcode::kConditional) continue;
+    for (size_t branch = 0; branch < operation.regions.size(); ++branch) {
+      const MlirOperation& terminator = operation.regions[branch].operations.back();
+      StablehloSource::BranchEnd& end = program_.source.branch_ends.emplace_back();
+      end.conditional = number;
+      end.branch = static_cast<int32_t>(branch);
+      end.begin = terminator.position;
+      AddOperands(terminator, end.operands, end.operand_types);
     }
   }
   return absl::OkStatus();

@@ -138,8 +138,9 @@ class StablehloLowering {
 
   absl::StatusOr<ComputationId> LowerBody(const MlirFunction& function, bool is_main);
   absl::Status LowerOperations(const MlirRegion& region);
-  // Where the operands of `operation` stand.
-  void AddOperands(const MlirOperation& operation, StablehloSource::Operation& source) const;
+  // Where the operands of `operation` stand, and their types; nothing unless in their order.
+  void AddOperands(const MlirOperation& operation, std::vector<std::pair<size_t, size_t>>& places,
+                   std::vector<Shape>& types) const;
   absl::Status LowerUnknown(const MlirOperation& operation);
   // The values of a terminator as one root: the value itself or a tuple.
   absl::StatusOr<InstructionId> Root(const MlirOperation& terminator);

@@ -37,9 +37,18 @@ struct StablehloSource {
     size_t begin = 0, end = 0;
     int32_t operation = 0, result = 0;
   };
+  // Where a branch of `operations[conditional]` ends, and what it hands on.
+  struct BranchEnd {
+    int32_t conditional = 0, branch = 0;
+    size_t begin = 0;  // of the terminator in the text
+    // As those of an operation.
+    std::vector<std::pair<size_t, size_t>> operands;
+    std::vector<Shape> operand_types;
+  };
   std::vector<Operation> operations;
   std::vector<Result> results;
   std::vector<PartUse> part_uses;
+  std::vector<BranchEnd> branch_ends;
   std::vector<MlirAnchor> arguments, outputs;  // of the main function
   std::vector<MlirMesh> meshes;
   size_t module_body = 0;  // where the first operation of the module could stand

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "meshwright/plan/branch_results.h"
 #include "meshwright/plan/leaf_finder.h"
 #include "meshwright/plan/output_shardings.h"
 #include "meshwright/sharding/hlo_sharding.h"
@@ -55,6 +56,7 @@ Module AnnotateModule(const Graph& graph, const Mesh& mesh, const std::vector<Sh
       if (!text.empty()) instruction.sharding = text;
     }
   }
+  MoveBranchResults(graph, finder, mesh, values, &module);
   // The outputs leave as the plan says, however their values are kept inside.
   Computation& entry = module.computations[module.entry.index()];
   std::vector<std::string> texts;

@@ -15,7 +15,8 @@ namespace meshwright {
 // the entry parameters, the entry root, and every instruction of the entry computation and of
 // computations that run in one place only (loop bodies and conditions, branches, callees with one
 // call), tuples included; and num_partitions set to the mesh's size. Annotations that were there
-// are replaced.
+// are replaced. Branches end with reshapes to the same shape where the plan keeps what they hand on
+// otherwise than the conditional's result; all other instructions keep their positions.
 //
 // Left without an annotation: instructions of computations that several calls share (they may be
 // sharded differently each time; XLA propagates into them from the calls), bodies of fusions,

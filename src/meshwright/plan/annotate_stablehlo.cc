@@ -222,6 +222,8 @@ class Annotator {
   struct Texts {
     // The shardings of each result, one after the other; none where there is nothing to say.
     std::vector<std::vector<std::vector<std::string>>> results;
+    // Of conditionals, by result: the operator that joins what the branches hand on.
+    std::vector<std::vector<OpId>> joins;
     // How each operation needs its operands; nothing where that is as they are kept, none at all
     // if it needs no operand otherwise.
     std::vector<std::vector<std::optional<Operand>>> operands;
@@ -232,6 +234,7 @@ class Annotator {
     for (const StablehloSource::Operation& operation : source_.operations) {
       texts.results.emplace_back(operation.types.size());
     }
+    texts.joins.resize(source_.operations.size());
     texts.operands.resize(source_.operations.size());
     std::map<ValueId, const Carry*> carries;
     for (const Carry& carry : graph_.carries) carries.emplace(carry.exit, &carry);
@@ -247,6 +250,10 @@ class Annotator {
       std::vector<std::string>& shardings =
           texts.results[number][static_cast<size_t>(result.result)];
       const OpId op = value.producer;
+      if (graph_[op].kind == OpKind::kSelectBranch) {
+        texts.joins[number].resize(texts.results[number].size());
+        texts.joins[number][static_cast<size_t>(result.result)] = op;
+      }
       std::vector<std::optional<Operand>>& operands = texts.operands[number];
       // Neither a call whose callee made the value nor one of several results.
       if (graph_[op].instruction == &(*graph_.module)[result.computation][result.instruction] &&
@@ -309,6 +316,9 @@ class Annotator {
       ConstrainOperands(operation, texts.operands[i], part_names);
       Constrain(operation, texts.results[i]);
     }
+    for (const StablehloSource::BranchEnd& end : source_.branch_ends) {
+      ConstrainBranch(end, texts.joins[static_cast<size_t>(end.conditional)], part_names);
+    }
     for (auto& [begin, part] : part_names) {
       edits_.push_back({begin, part.first, std::move(part.second)});
     }
@@ -338,19 +348,48 @@ class Annotator {
       // XLA's conversion may give an operation other operands than its text has.
       const Shape& type = operation.operand_types[k];
       if (!needed[k].has_value() || type != graph_[needed[k]->value].shape) continue;
-      const auto [begin, end] = operation.operands[k];
-      std::string from(text_.substr(begin, end - begin));
-      if (const auto part = part_names.find(begin); part != part_names.end()) {
-        from = std::move(part->second.second);
-        part_names.erase(part);
-      }
-      const std::string name =
-          StrCat("%needed", k, "_", DefinedName(operation.definitions[0]).substr(1));
-      edits_.push_back({operation.begin, operation.begin,
-                        StrCat(name, " = sdy.sharding_constraint ", from, " ", needed[k]->sharding,
-                               " : ", MlirTensorText(type), "\n", Indentation(operation.begin))});
-      edits_.push_back({begin, end, name});
+      MoveUse(operation.operands[k],
+              StrCat("%needed", k, "_", DefinedName(operation.definitions[0]).substr(1)),
+              needed[k]->sharding, type, operation.begin, part_names);
     }
+  }
+
+  // Moves what a branch hands on to how the conditional's results are kept: XLA refuses branches
+  // whose results are sharded in several ways.
+  void ConstrainBranch(const StablehloSource::BranchEnd& end, const std::vector<OpId>& joins,
+                       PartNames& part_names) {
+    if (joins.size() != end.operands.size()) return;
+    const auto branch = static_cast<size_t>(end.branch);
+    const StablehloSource::Operation& conditional =
+        source_.operations[static_cast<size_t>(end.conditional)];
+    for (size_t k = 0; k < joins.size(); ++k) {
+      if (!joins[k].valid()) continue;
+      const Op& join = graph_[joins[k]];
+      const std::optional<Operand> needed =
+          OperandTo(join.operands[branch], values_[join.results[0].index()]);
+      if (!needed.has_value()) continue;
+      MoveUse(
+          end.operands[k],
+          StrCat("%branch", branch, "_", k, "_", DefinedName(conditional.definitions[0]).substr(1)),
+          needed->sharding, end.operand_types[k], end.begin, part_names);
+    }
+  }
+
+  // Has what stands at `use`, an operand of the operation at `operation`, go through a constraint
+  // called `name`.
+  void MoveUse(const std::pair<size_t, size_t>& use, const std::string& name,
+               std::string_view sharding, const Shape& type, size_t operation,
+               PartNames& part_names) {
+    const auto [begin, end] = use;
+    std::string from(text_.substr(begin, end - begin));
+    if (const auto part = part_names.find(begin); part != part_names.end()) {
+      from = std::move(part->second.second);
+      part_names.erase(part);
+    }
+    edits_.push_back({operation, operation,
+                      StrCat(name, " = sdy.sharding_constraint ", from, " ", sharding, " : ",
+                             MlirTensorText(type), "\n", Indentation(operation))});
+    edits_.push_back({begin, end, name});
   }
 
   std::string_view DefinedName(const MlirDefinition& definition) const {

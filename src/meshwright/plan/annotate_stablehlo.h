@@ -18,10 +18,10 @@ namespace meshwright {
 // into it for Shardy: an `sdy.mesh` of the mesh's axes, `sdy.sharding` on the arguments and results
 // of the main function, an `sdy.sharding_constraint` behind every operation whose values the graph
 // has in one place only, two where the plan moves what was computed, one before an operation that
-// needs an operand otherwise than it is kept, and the number of partitions. Partial sums that the
-// plan adds before it combines them are `unreduced`. Everything else stays
-// as it is, character by character; an operation that is constrained gives its name to the
-// constraint.
+// needs an operand otherwise than it is kept, one at the end of a branch whose conditional keeps
+// its results otherwise, and the number of partitions. Partial sums that the plan adds before it
+// combines them are `unreduced`. Everything else stays as it is, character by character; an
+// operation that is constrained gives its name to the constraint.
 //
 // Constraints, because XLA's Shardy partitioner takes no notice of `sdy.sharding` on an operation.
 // Annotations that were there are replaced, those of values without a plan by open ones, so that
