@@ -26,6 +26,8 @@ def choose(text: str, needed: int | None = None) -> None:
     flags = os.environ.get("XLA_FLAGS", "")
     os.environ["XLA_FLAGS"] = f"{flags} --xla_force_host_platform_device_count={count}".strip()
     os.environ["JAX_PLATFORMS"] = "cpu"
+    # What XLA cannot compile it raises, and logs with a stack trace besides.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 
 def check(jax: Any, text: str) -> None:

@@ -35,3 +35,19 @@ BY_NAME: dict[str, type[Error]] = {
     "infeasible": InfeasibleError,
     "internal": InternalError,
 }
+
+_LONGEST_LINE = 300
+
+
+def one_line(error: BaseException) -> str:
+    """What a library's error is, for a message of one line: its type and the first line it has.
+
+    Compilers go on with listings and stack traces, which say nothing to those who plan.
+    """
+    lines = (" ".join(line.split()) for line in str(error).splitlines())
+    first = next((line for line in lines if line), "")
+    text = f"{type(error).__name__}: {first}" if first else type(error).__name__
+    shown = "".join(character for character in text if character.isprintable()).rstrip(" :")
+    if len(shown) <= _LONGEST_LINE:
+        return shown
+    return shown[: _LONGEST_LINE - 3] + "..."

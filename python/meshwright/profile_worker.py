@@ -39,7 +39,6 @@ from typing import Any, TextIO
 
 from meshwright import _devices, errors
 
-_LONGEST_ERROR = 300
 # How collectives and JAX's coordination service name what becomes of those who wait for a process
 # that is gone, or that does not answer. Other errors may be the program's: then all can say so.
 _GONE = ("DEADLINE_EXCEEDED", "UNAVAILABLE")
@@ -97,7 +96,7 @@ class _Group:
         if self.alone:
             return error
         if error is not None and any(word in str(error) for word in _GONE):
-            raise _Lost(_one_line(error)) from error
+            raise _Lost(errors.one_line(error)) from error
         import numpy as np
         from jax.experimental import multihost_utils
 
@@ -113,7 +112,7 @@ class _Group:
         try:
             yield
         except Exception as error:
-            raise _Lost(_one_line(error)) from error
+            raise _Lost(errors.one_line(error)) from error
 
 
 def _initialize_distributed(jax: Any) -> None:
@@ -143,13 +142,8 @@ def _libraries(jax: Any) -> str:
     return f"jax {jax.__version__}, jaxlib {jaxlib.__version__}"
 
 
-def _one_line(error: BaseException) -> str:
-    text = f"{type(error).__name__}: {error}"
-    return " ".join(text.split())[:_LONGEST_ERROR]
-
-
 def _failure(error: BaseException) -> dict[str, str]:
-    text = _one_line(error)
+    text = errors.one_line(error)
     out_of_memory = "RESOURCE_EXHAUSTED" in str(error)
     return {"status": "out_of_memory" if out_of_memory else "failed", "error": text}
 
@@ -252,7 +246,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except errors.InvalidArgumentError as error:
         return unusable(str(error))
     except (RuntimeError, ValueError) as error:
-        return unusable(f"--devices {arguments.devices}: {_one_line(error)}")
+        return unusable(f"--devices {arguments.devices}: {errors.one_line(error)}")
     from meshwright import clusters
 
     group = _Group(jax)

@@ -1,9 +1,11 @@
 """Workers that fail, which do not need JAX, and profiles that cannot begin."""
 
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
+from meshwright import errors
 from profiles import SILENT, needs_binary, run, runs, toy, toy_run, unwrapped
 
 pytestmark = needs_binary
@@ -131,6 +133,32 @@ def test_what_does_not_fit_is_tried_again_when_asked(step, tmp_path):
     done = run(step, tmp_path / "profiles.sqlite", *words, MESHWRIGHT_PYTHON=worker)
     retried = json.loads(done.stdout)
     assert retried["complete"] and not any(s["failed"] for s in retried["segments"])
+
+
+def test_a_failure_is_told_in_one_line(step, tmp_path):
+    """In warnings and in the database, whatever a compiler says."""
+    fail = (
+        "if not first_time('first'):\n"
+        "            listing = '\\n\\tat f.cc:1\\n*** stack trace ***'\n"
+        "            say('done', job, status='failed', error='bad \\x1b[31m' + 'x' * 999 + listing)\n"
+        "            continue"
+    )
+    report = json.loads(toy_run(step, tmp_path, "--finalists", "0", misbehave=fail).stdout)
+    assert report["failed"] > 1
+    with sqlite3.connect(tmp_path / "profiles.sqlite") as connection:
+        stored = {row[0] for row in connection.execute("SELECT error FROM run")} - {""}
+    assert len(stored) == 1
+    error = stored.pop()
+    assert error.startswith("bad \\x1b[31mxxx") and error.isprintable()
+    assert len(error) < 350 and "stack" not in error and "f.cc" not in error
+    assert f"{report['failed']} programs could not be measured, the last: {error}" in report["warnings"]
+
+
+def test_errors_of_libraries_in_one_line():
+    raised = RuntimeError("\n INTERNAL:  no\tsuch \x1b[1mthing: \n%a = f32[]\n\t\n*** trace ***")
+    assert errors.one_line(raised) == "RuntimeError: INTERNAL: no such [1mthing"
+    assert errors.one_line(KeyError()) == "KeyError"
+    assert len(errors.one_line(RuntimeError("x" * 1000))) == 300
 
 
 def test_a_process_that_is_lost(step, tmp_path):

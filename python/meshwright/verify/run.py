@@ -14,7 +14,7 @@ from jax.extend.mlir import hlo_to_stablehlo
 from jax.interpreters.mlir import make_ir_context
 from jaxlib.mlir import ir
 
-from meshwright import _library, clusters
+from meshwright import _library, clusters, errors
 from meshwright._lowering import planned_function
 from meshwright.document import Plan
 from meshwright.jax import make_mesh, output_shardings, parameter_shardings
@@ -32,17 +32,19 @@ def run(plan: Plan, program: Program, devices: Any, repeats: int, seed: int) -> 
     rows = _library.read_program(program.contents)["parameters"]
     donated = tuple(index for index, row in enumerate(rows) if row["donated"])
     inputs = random_inputs(plan.parameters, seed)
-    sharded = (
-        jax.jit(
-            planned_function(program, plan),
-            in_shardings=tuple(shardings),
-            out_shardings=output_shardings(plan, mesh),
-            donate_argnums=donated,
-            keep_unused=True,
-        )
-        .lower(*inputs)
-        .compile()
-    )
+    lowered = jax.jit(
+        planned_function(program, plan),
+        in_shardings=tuple(shardings),
+        out_shardings=output_shardings(plan, mesh),
+        donate_argnums=donated,
+        keep_unused=True,
+    ).lower(*inputs)
+    try:
+        sharded = lowered.compile()
+    except jax.errors.JaxRuntimeError as error:
+        raise errors.UnsupportedError(
+            f"XLA does not compile the planned program: {errors.one_line(error)}"
+        ) from error
     text = sharded.as_text() or ""
     backend = "the CPU" if device.platform == "cpu" else "the backend"
     found = [_numerics(plan, program, sharded, shardings, inputs, device)]

@@ -6,9 +6,12 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "meshwright/base/one_line.h"
+#include "meshwright/base/printable.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/proto_writer.h"
@@ -69,6 +72,13 @@ MeasurementStatus StatusOf(const std::string& text) {
   if (text == "measured") return MeasurementStatus::kMeasured;
   if (text == "out_of_memory") return MeasurementStatus::kOutOfMemory;
   return MeasurementStatus::kFailed;
+}
+
+// What a worker says of a failure: the first line, in which a terminal acts on nothing.
+std::string ErrorLine(std::string error) {
+  constexpr size_t kLongest = 300;
+  absl::StripLeadingAsciiWhitespace(&error);
+  return Shortened(OneLine(error.substr(0, error.find_first_of("\r\n"))), kLongest);
 }
 
 // `tied`: what the plan's outputs follow, `donated`: what becomes the next execution's input.
@@ -206,7 +216,7 @@ absl::StatusOr<ProfileMeasurement> ReadMeasurement(const std::string& event) {
   ProfileMeasurement measurement;
   try {
     measurement.status = StatusOf(json["status"].get<std::string>());
-    measurement.error = json.value("error", "");
+    measurement.error = ErrorLine(json.value("error", ""));
     measurement.sample_seconds = json.value("samples", std::vector<double>());
     measurement.peak_bytes = json.value("peak_bytes", int64_t{0});
     measurement.compile_seconds = json.value("compile_seconds", 0.0);
