@@ -387,6 +387,14 @@ def test_branches_that_compute_their_results_otherwise(dialect):
     assert {check.name: check.outcome for check in report.checks}["numerics"] == PASSED, report
 
 
+def test_what_xla_does_not_cut_is_planned_whole():
+    """It gathers the operand of an FFT, whatever dimension is sharded."""
+    step = jax.jit(lambda x: jax.lax.fft(jax.lax.complex(x @ x, x), "FFT", (32,)))
+    text = step.lower(jnp.ones((32, 32))).as_text().encode()
+    report = mw.plan(text, cluster="4xh100-sxm", mesh=4).verify(repeats=0)
+    assert report.passed, report
+
+
 def worker(*arguments, **environment):
     return subprocess.run(
         [sys.executable, "-m", "meshwright.verify", *map(str, arguments)],
