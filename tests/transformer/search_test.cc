@@ -219,6 +219,61 @@ TEST(Search, FindsWhatBruteForceFinds) {
   EXPECT_GT(pruned, evaluated / 10);
 }
 
+// Wherever it is stopped: nothing better than the bound is missing, and what is called complete is.
+TEST(Search, StoppedSaysWhatMayBeMissing) {
+  int64_t complete = 0, bounded = 0, empty = 0;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    const Model model = seed % 2 == 0 ? MixedModel(4, 2, 4, 4) : DenseModel(8, 4, 6);
+    const Workload workload{.sequence = 32, .global_batch = 8};
+    Fixes fixes;
+    fixes.offload_percent = fixes.offload_layers = 0;
+    const Space space(model, workload, 8, fixes, Precision::kBf16, 4);
+    const CostFunctions costs = RandomCosts(seed);
+    const std::vector<Costed> all = CostAll(space, costs.figures);
+    for (const Ranking ranking : {Ranking::kTime, Ranking::kMemory}) {
+      SearchOptions options{
+          .top = 3, .ranking = ranking, .budget_bytes = 400, .host_bytes = 400, .threads = 1};
+      const SearchResult wanted = BruteForce(all, options);
+      ASSERT_FALSE(wanted.best.empty());
+      for (int64_t most = 0; most < 1000000; most = most * 3 + 1) {
+        SCOPED_TRACE(testing::Message() << "seed " << seed << ", stopped after " << most);
+        int64_t asked = 0;
+        options.stop = [&] { return asked++ >= most; };
+        const SearchResult found = Search(
+            space, [&] { return costs; }, options);
+        if (found.complete) {
+          ++complete;
+          ASSERT_EQ(found.best.size(), wanted.best.size());
+          for (size_t i = 0; i < wanted.best.size(); ++i) {
+            EXPECT_EQ(found.best[i].configuration, wanted.best[i].configuration) << i;
+          }
+          EXPECT_EQ(found.counts.legal, wanted.counts.legal);
+          EXPECT_EQ(found.counts.legal, found.counts.evaluated + found.counts.pruned);
+          continue;
+        }
+        EXPECT_LE(found.counts.legal, wanted.counts.legal);
+        EXPECT_LE(found.counts.evaluated + found.counts.pruned, found.counts.legal);
+        empty += found.best.empty() ? 1 : 0;
+        for (const RankedConfiguration& one : wanted.best) {
+          const bool is_found = std::any_of(
+              found.best.begin(), found.best.end(),
+              [&](const auto& other) { return other.configuration == one.configuration; });
+          if (is_found) continue;
+          EXPECT_GE(one.seconds, found.unsearched.seconds);
+          EXPECT_GE(one.peak_bytes, found.unsearched.bytes);
+        }
+        if (found.best.empty()) continue;
+        EXPECT_FALSE(RanksBefore(ranking, found.best[0], wanted.best[0]));
+        bounded +=
+            ranking == Ranking::kTime ? found.unsearched.seconds > 0 : found.unsearched.bytes > 0;
+      }
+    }
+  }
+  EXPECT_GT(complete, 20);
+  EXPECT_GT(bounded, 20);
+  EXPECT_GT(empty, 10);
+}
+
 struct SearchSample {
   const char* model;
   const char* cluster;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -53,10 +54,13 @@ struct SearchOptions {
   int threads = 2;
   // Others are left out, costed or not; called by several threads. Null: all may be taken.
   std::function<bool(const Configuration&)> takes = nullptr;
+  // Asked often, by several threads: once it says true the search ends with the best so far. Null:
+  // never.
+  std::function<bool()> stop = nullptr;
 };
 
 struct SearchCounts {
-  int64_t legal = 0;      // configurations of the space
+  int64_t legal = 0;      // configurations of the space, as far as `stop` let them be counted
   int64_t evaluated = 0;  // of these, costed
   int64_t fitting = 0;    // of those evaluated, compared with the best: within the budget and taken
   int64_t pruned = 0;     // not evaluated, because a bound shows that they do not fit or are not
@@ -75,10 +79,15 @@ struct SearchResult {
   // much is offloaded there is one, the best.
   std::vector<RankedConfiguration> best;
   SearchCounts counts;
+  // False: `stop` ended the search before it was over. Else all legal are evaluated or pruned.
+  bool complete = true;
+  // Of what the search did not come to: none that fits takes less. Infinite if it is complete.
+  StepBound unsearched{std::numeric_limits<double>::infinity(),
+                       std::numeric_limits<int64_t>::max()};
 };
 
 // `make_costs` is called once a thread. The result, counts included, does not depend on the number
-// of threads.
+// of threads as long as nothing stops it.
 SearchResult Search(const Space& space, const std::function<CostFunctions()>& make_costs,
                     const SearchOptions& options);
 
