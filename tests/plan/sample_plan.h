@@ -38,7 +38,7 @@ inline Plan SamplePlan() {
   plan.budget_bytes = 9223372036854775807;
   plan.peak_at = "dot.1";
   plan.memory_by_category = {1, 2, 3, 4, 5, 6};
-  plan.collectives = {{"all-reduce", {"x", "y"}, 7, 1024, 0.25}};
+  plan.collectives = {{"all-reduce", {"x", "y"}, 7, 1024, 0.25, ""}};
   plan.parameters = {
       {0, "state[0]['w']", "f32", {4, 0, 8}, {{"x"}, {}, {"y"}}, 64, MemoryCategory::kParameters},
       {1, "n", "s32", {}, {}, 4, MemoryCategory::kOptimizerState}};
@@ -87,7 +87,8 @@ inline Plan SamplePlan() {
                   true,
                   99,
                   -0.001,
-                  {{"f32[8]", "[x]", "[_]", 2, "measured", 0.001, 0.0001, 5}}};
+                  {{"f32[8]", "[x]", "[_]", 2, "measured", 0.001, 0.0001, 5}},
+                  std::nullopt};
   plan.warnings = {"trip count of loop \"while.1\" cannot be derived"};
   plan.planning_seconds = 1.5;
   return plan;
@@ -110,7 +111,7 @@ inline Plan SamplePipelinePlan() {
   stage.seconds = {0.01, 0.02, 0.005, 0.001};
   stage.bytes = {int64_t{1} << 30, 1 << 20, (int64_t{1} << 30) + (2 << 20), int64_t{2} << 30};
   stage.max_in_flight = 2;
-  stage.collectives = {{"all-reduce", {"x"}, 7, 1024, 0.25}};
+  stage.collectives = {{"all-reduce", {"x"}, 7, 1024, 0.25, ""}};
   stage.parameters = {{0, "w", "f32", {4}, {{"x"}}, 8, MemoryCategory::kParameters}};
   stage.outputs = {{0, "output", "f32", {}, {}, 4, MemoryCategory::kTemporaries}};
   stage.memory_by_category = {3, 1, 4, 1, 5, 9};

@@ -80,12 +80,13 @@ ENTRY main {
   const auto space = SegmentSpace::Make(program.graph, mesh, *model);
   ASSERT_TRUE(space.ok()) << space.status();
   EXPECT_EQ((*space)->batch_size(), 64);
-  const TestProgram vectors = ProgramFromText(R"(HloModule step
+  const TestProgram scalar = ProgramFromText(R"(HloModule step
 ENTRY main {
-  w = f32[64] parameter(0)
-  ROOT y = f32[] dot(w, w), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  x = f32[] parameter(0)
+  w = f32[64,64] broadcast(x), dimensions={}
+  ROOT y = f32[64,64] dot(w, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
 })");
-  const auto none = SegmentSpace::Make(vectors.graph, mesh, *model);
+  const auto none = SegmentSpace::Make(scalar.graph, mesh, *model);
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.status().message(),
             "no segments without a batch: found no input that carries the batch");

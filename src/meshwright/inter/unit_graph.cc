@@ -132,7 +132,9 @@ UnitGraph BuildUnitGraph(const Graph& graph, const BatchSplit& batch,
     int32_t id = loop >= 0 ? of_loop[loop] : -1;
     if (id < 0) {
       id = static_cast<int32_t>(result.units.size());
-      result.units.push_back({OpId(i), loop});
+      Unit& added = result.units.emplace_back();
+      added.op = OpId(i);
+      added.loop = loop;
       if (loop >= 0) of_loop[loop] = id;
     }
     Unit& unit = result.units[id];
