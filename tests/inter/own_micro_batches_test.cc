@@ -145,6 +145,65 @@ TEST(OwnMicroBatchesTest, InALoopOverDataThatComesInParts) {
   EXPECT_EQ(step.PhaseOf("dw"), Phase::kBackward);
 }
 
+// A loop over steps, which hands its weights on.
+TEST(OwnMicroBatchesTest, InALoopOverSteps) {
+  const StepInParts step(R"(HloModule m, input_output_alias={ {0}: (0, {}, may-alias) }
+sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+body {
+  p = (s32[], f32[4,4], f32[2], f32[2,3,4], u32[2,2]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  wl = f32[4,4] get-tuple-element(p), index=1
+  losses = f32[2] get-tuple-element(p), index=2
+  xs = f32[2,3,4] get-tuple-element(p), index=3
+  keys = u32[2,2] get-tuple-element(p), index=4
+  one = s32[] constant(1)
+  begin = s32[] constant(0)
+  zero = f32[] constant(0)
+  part = f32[1,3,4] dynamic-slice(xs, i, begin, begin), dynamic_slice_sizes={1,3,4}
+  key = u32[1,2] dynamic-slice(keys, i, begin), dynamic_slice_sizes={1,2}
+  x = f32[3,4] reshape(part)
+  y = f32[3,4] dot(x, wl), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  s = f32[3,4] tanh(y)
+  loss = f32[] reduce(s, zero), dimensions={0,1}, to_apply=sum
+  g = f32[3,4] negate(s)
+  dw = f32[4,4] dot(x, g), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  new = f32[4,4] subtract(wl, dw)
+  row = f32[1] reshape(loss)
+  stacked = f32[2] dynamic-update-slice(losses, row, i)
+  next = s32[] add(i, one)
+  ROOT t = (s32[], f32[4,4], f32[2], f32[2,3,4], u32[2,2]) tuple(next, new, stacked, xs, keys)
+}
+cond {
+  p = (s32[], f32[4,4], f32[2], f32[2,3,4], u32[2,2]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  two = s32[] constant(2)
+  ROOT less = pred[] compare(i, two), direction=LT
+}
+ENTRY main {
+  w = f32[4,4] parameter(0)
+  xs = f32[2,3,4] parameter(1)
+  keys = u32[2,2] parameter(2)
+  i = s32[] constant(0)
+  zero = f32[] constant(0)
+  no_losses = f32[2] broadcast(zero), dimensions={}
+  init = (s32[], f32[4,4], f32[2], f32[2,3,4], u32[2,2]) tuple(i, w, no_losses, xs, keys)
+  loop = (s32[], f32[4,4], f32[2], f32[2,3,4], u32[2,2]) while(init), condition=cond, body=body
+  last = f32[4,4] get-tuple-element(loop), index=1
+  each = f32[2] get-tuple-element(loop), index=2
+  ROOT r = (f32[4,4], f32[2]) tuple(last, each)
+})");
+  ASSERT_TRUE(step.own.has_value());
+  EXPECT_THAT(step.Data(), ElementsAre("part"));
+  const ValueId weight = step.program.graph[step.Named("y")].operands[1];
+  EXPECT_TRUE(step.own->constant[weight.index()]);
+  EXPECT_FALSE(step.own->constant[step.program.graph[step.Named("xs")].results[0].index()]);
+  EXPECT_EQ(step.Role("dw"), BatchRole::kAccumulated);
+  EXPECT_EQ(step.Role("new"), BatchRole::kAfter);
+  for (const char* op : {"y", "loss"}) EXPECT_EQ(step.PhaseOf(op), Phase::kForward) << op;
+  for (const char* op : {"g", "dw"}) EXPECT_EQ(step.PhaseOf(op), Phase::kBackward) << op;
+  EXPECT_EQ(step.PhaseOf("new"), Phase::kUpdate);
+}
+
 TEST(OwnMicroBatchesTest, InALoopThatTakesRowsOfTheBatch) {
   const StepInParts step(
       InALoop("f32[6,4]", "xs = f32[6,4] parameter(1)",

@@ -73,6 +73,17 @@ def adam(loss, parts=1):
     return step
 
 
+def steps(step, arguments, count):
+    """So many steps as one program, all with the same batch."""
+    state, *batch = arguments
+    batches = jax.tree.map(lambda x: jnp.stack([x] * count), batch)
+
+    def run(state, *batches):
+        return jax.lax.scan(lambda state, batch: step(state, *batch), state, batches)
+
+    return run, (state, *batches)
+
+
 def _weights(generator, shapes):
     def make(shape):
         return jnp.asarray(0.1 * generator.standard_normal(shape), jnp.float32)

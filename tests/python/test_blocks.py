@@ -26,9 +26,12 @@ BINARY = Path(
 pytestmark = pytest.mark.skipif(not BINARY.exists(), reason="blocks need the command line")
 
 
-def analyse(folder, model, mesh, **sizes):
-    """The blocks of a model's training step, as JSON, and their programs."""
+def analyse(folder, model, mesh, steps=1, **sizes):
+    """The blocks of a model's training step, or several, as JSON, and their programs."""
     fn, arguments = model(np.random.default_rng(0), **sizes)
+    if steps > 1:
+        fn, arguments = models.steps(fn, arguments, steps)
+    folder.mkdir(exist_ok=True)
     program = folder / "program.hlo.txt"
     program.write_text(jax.jit(fn).lower(*arguments).as_text(dialect="hlo"))
     devices = str(np.prod([int(size) for size in mesh.split("x")]))
@@ -99,24 +102,28 @@ def test_attention_and_feed_forward_parts_are_two_blocks_each(
 
 @pytest.mark.parametrize("model", [models.gpt, models.llama, models.scan])
 def test_parts_of_the_batch_are_cut_as_the_whole(model, tmp_path):
-    """A batch that the program takes apart, to add up gradients in a loop, changes no block."""
-    (whole, _), (parts, _) = (analyse(tmp_path, model, "2", parts=n) for n in (1, 4))
+    """A batch that the program takes apart, to add up gradients in a loop, changes no block; nor
+    does a loop over steps around it."""
+    whole, _ = analyse(tmp_path / "whole", model, "2")
+    parts, _ = analyse(tmp_path / "parts", model, "2", parts=4)
+    steps, _ = analyse(tmp_path / "steps", model, "2", parts=4, steps=2)
 
     def shape(blocks):
         return [(len(b["contractions"]), len(b["strategies"])) for b in blocks["blocks"]]
 
-    assert shape(parts) == shape(whole)
-    assert len(parts["distinct_segments"]) == len(whole["distinct_segments"])
+    for one in parts, steps:
+        assert shape(one) == shape(whole)
+        assert len(one["distinct_segments"]) == len(whole["distinct_segments"])
 
 
 def test_queries_keys_and_values_of_one_weight(tmp_path):
     """With those of each head side by side a cut of the weight is one of the heads. One behind the
     other they are cut apart from attention, and a note says what would help."""
-    beside, _ = analyse(tmp_path, models.gpt, "2", fused="whqkv")
+    beside, _ = analyse(tmp_path / "beside", models.gpt, "2", fused="whqkv")
     assert len(beside["blocks"]) == 4 + 1
     assert "n=x" in beside["blocks"][0]["strategies"]
     assert beside["notes"] == []
-    behind, _ = analyse(tmp_path, models.gpt, "2", fused="wqkv")
+    behind, _ = analyse(tmp_path / "behind", models.gpt, "2", fused="wqkv")
     assert len(behind["blocks"]) == 5 + 1
     (note,) = behind["notes"]
     assert "3x4x8" in note and "4x3x8" in note

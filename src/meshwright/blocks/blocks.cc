@@ -53,7 +53,11 @@ Roles FindRoles(const Graph& graph, Origins& origins) {
       BuildUnitGraph(graph, split, own.has_value() ? own->loops : std::vector<bool>());
   const std::vector<Phase> phases = FindPhases(graph, split, tied, units);
   for (size_t i = 0; i < graph.ops.size(); ++i) roles.phases.push_back(phases[units.of_op[i]]);
-  for (BatchRole role : batch->roles) roles.constant.push_back(role == BatchRole::kConstant);
+  if (own.has_value()) {
+    roles.constant = own->constant;
+  } else {
+    for (BatchRole role : batch->roles) roles.constant.push_back(role == BatchRole::kConstant);
+  }
   return roles;
 }
 

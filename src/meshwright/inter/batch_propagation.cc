@@ -38,8 +38,10 @@ std::vector<int32_t> CarryOfValue(const Graph& graph, std::vector<std::vector<in
 
 class Propagator {
  public:
-  Propagator(const Graph& graph, const std::vector<bool>& may_be_data)
+  Propagator(const Graph& graph, const std::vector<bool>& may_be_data,
+             const std::vector<bool>& handed_on)
       : graph_(graph),
+        handed_on_(handed_on),
         carry_of_(CarryOfValue(graph, &more_carries_)),
         predicates_(BranchPredicates(graph)),
         queued_(graph.ops.size()) {
@@ -138,6 +140,12 @@ class Propagator {
   // A loop's carried value is one thing before, in and after the loop. What comes in may depend on
   // less than what comes around.
   void Join(const Carry& carry) {
+    const auto position = static_cast<size_t>(&carry - graph_.carries.data());
+    if (!handed_on_.empty() && handed_on_[position]) {
+      if (carry.exit.valid() && State(carry.next) != BatchState::kNone)
+        Raise(carry.exit, State(carry.next), out_.dimension[carry.next.index()]);
+      return;
+    }
     ValueId top = carry.init;
     for (ValueId v : {carry.parameter, carry.next, carry.exit}) {
       if (v.valid() && State(v) > State(top)) top = v;
@@ -278,6 +286,7 @@ class Propagator {
   }
 
   const Graph& graph_;
+  const std::vector<bool>& handed_on_;
   int64_t batch_ = 0;
   std::vector<std::vector<int32_t>> more_carries_;
   std::vector<int32_t> carry_of_;
@@ -298,8 +307,9 @@ class Propagator {
 }  // namespace
 
 BatchPropagation PropagateBatch(const Graph& graph, const std::vector<BatchSeed>& seeds,
-                                const std::vector<bool>& may_be_data) {
-  return Propagator(graph, may_be_data).Run(seeds);
+                                const std::vector<bool>& may_be_data,
+                                const std::vector<bool>& handed_on) {
+  return Propagator(graph, may_be_data, handed_on).Run(seeds);
 }
 
 FactorIndex MajorFactor(const TensorFactors& tensor, int32_t dimension) {

@@ -45,9 +45,12 @@ struct BatchSeed {
 // Spreads the batch from the dimensions of `seeds`, whose sizes must be equal and above 1. Values
 // that depend on no data are split where an op needs a part of them (a broadcast constant); so are
 // entry parameters which `may_be_data` (by position in Graph::parameters). What seeds that are no
-// parameters are computed from stays as it is.
+// parameters are computed from stays as it is. `handed_on`, by position in Graph::carries: what
+// comes around is new for the next iteration, which begins with it as the first does with what
+// comes in; empty: none is.
 BatchPropagation PropagateBatch(const Graph& graph, const std::vector<BatchSeed>& seeds,
-                                const std::vector<bool>& may_be_data);
+                                const std::vector<bool>& may_be_data,
+                                const std::vector<bool>& handed_on = {});
 
 // The major factor of a dimension; kNoFactor: it has size 1.
 FactorIndex MajorFactor(const TensorFactors& tensor, int32_t dimension);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "meshwright/hlo/uniform.h"
 #include "meshwright/inter/batch_propagation.h"
 #include "meshwright/inter/batch_roles.h"
 #include "meshwright/sharding/rule.h"
@@ -100,11 +101,17 @@ class PartFinder {
                          graph_[op.operands[0]].shape.dims[static_cast<size_t>(d)];
   }
 
+  // One raw key of JAX's random numbers for each part.
+  static bool IsRandomKey(const Shape& shape) {
+    return shape.type == ElementType::kU32 && shape.elements() <= 4;
+  }
+
   void AddPart(const Op& op) {
     const ValueId v = op.results[0];
     const size_t before = slice_[op.operands[0].index()];
     if (before > 0) parts_[before - 1].again = true;
     const Shape& shape = graph_[v].shape;
+    if (IsRandomKey(shape)) return;
     int32_t d = dimension_[op.operands[0].index()];
     const int64_t size = shape.dims[static_cast<size_t>(d)];
     const int64_t all = graph_[op.operands[0]].shape.dims[static_cast<size_t>(d)];
@@ -122,17 +129,30 @@ class PartFinder {
   std::vector<Part> parts_;
 };
 
+// By ValueId: is computed from one of `parameters`; what a loop carries, before it.
+std::vector<bool> DependOnData(const Graph& graph, const std::vector<OpId>& parameters) {
+  std::vector<bool> depend(graph.values.size());
+  std::vector<ValueId> before(graph.values.size());
+  for (const Carry& carry : graph.carries) before[carry.parameter.index()] = carry.init;
+  for (OpId parameter : parameters) depend[graph[parameter].results[0].index()] = true;
+  for (const Op& op : graph.ops) {
+    bool any = false;
+    for (ValueId v : op.operands) any = any || depend[v.index()];
+    for (ValueId v : op.results) {
+      const ValueId init = before[v.index()];
+      if (any || (init.valid() && depend[init.index()])) depend[v.index()] = true;
+    }
+  }
+  return depend;
+}
+
 }  // namespace
 
 std::optional<OwnMicroBatches> FindOwnMicroBatches(const Graph& graph, const BatchSplit& batch,
                                                    const std::vector<int32_t>& tied) {
   const std::vector<BatchSeed> seeds = PartFinder(graph, batch).Run();
   if (seeds.empty()) return std::nullopt;
-  const BatchPropagation propagation =
-      PropagateBatch(graph, seeds, std::vector<bool>(graph.parameters.size()));
   OwnMicroBatches own;
-  own.batch.size = graph[seeds[0].value].shape.dims[static_cast<size_t>(seeds[0].dimension)];
-  AssignRoles(graph, propagation, tied, &own.batch);
   own.loops.assign(graph.loops.size(), false);
   for (const BatchSeed& seed : seeds) {
     const OpId op = graph[seed.value].producer;
@@ -140,6 +160,18 @@ std::optional<OwnMicroBatches> FindOwnMicroBatches(const Graph& graph, const Bat
     for (int32_t loop = graph[op].loop; loop >= 0; loop = graph.loops[loop].parent)
       own.loops[static_cast<size_t>(loop)] = true;
   }
+  const std::vector<bool> data = DependOnData(graph, batch.data);
+  std::vector<bool> handed_on;
+  for (const Carry& carry : graph.carries) {
+    handed_on.push_back(own.loops[static_cast<size_t>(carry.loop)] && !carry.invariant &&
+                        !data[carry.init.index()] && !IsZero(graph, carry.init));
+  }
+  const BatchPropagation propagation =
+      PropagateBatch(graph, seeds, std::vector<bool>(graph.parameters.size()), handed_on);
+  own.batch.size = graph[seeds[0].value].shape.dims[static_cast<size_t>(seeds[0].dimension)];
+  AssignRoles(graph, propagation, tied, &own.batch);
+  for (size_t v = 0; v < graph.values.size(); ++v)
+    own.constant.push_back(own.batch.roles[v] == BatchRole::kConstant && !data[v]);
   return own;
 }
 

@@ -10,11 +10,13 @@
 namespace meshwright {
 
 // Gradient accumulation that is written into the program: it takes its data apart, in a loop or one
-// part after the other, and adds up what it computes of each.
+// part after the other, and adds up what it computes of each. Or several steps: then a loop hands
+// new weights on to the next part, for which they are as constant as the first ones.
 struct OwnMicroBatches {
   // As FindBatch would say it of a part by itself. `data`: operators that take a part.
   BatchSplit batch;
-  std::vector<bool> loops;  // by loop: goes round for every part, or is around such a loop
+  std::vector<bool> loops;     // by loop: goes round for every part, or is around such a loop
+  std::vector<bool> constant;  // by ValueId: depends on no data, of whatever part
 };
 
 // The program's own micro-batches, whose batch FindBatch found to be `batch`; nullopt: it has none
