@@ -69,7 +69,9 @@ MW_API mw_result* mw_plan(const void* program, size_t program_bytes, const char*
 MW_API mw_result* mw_estimate(const void* program, size_t program_bytes, const char* options);
 
 /* Writes the shardings of a plan (its JSON, `plan_bytes` long) into the program that it was made
- * from. Texts: "program" and "proto", as above. */
+ * from. Texts: "program" and "proto", as above (the latter without calls), and
+ *   "runnable"    the same to be compiled, with all that the plan moves: StableHLO with a function
+ *                 of its own for every call, else "proto" */
 MW_API mw_result* mw_annotate(const void* program, size_t program_bytes, const char* plan,
                               size_t plan_bytes);
 

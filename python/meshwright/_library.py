@@ -104,16 +104,10 @@ def plan(program: bytes, options: Mapping[str, Any], *, estimate: bool = False) 
     return _call(function, ["plan"], program, len(program), text)["plan"]
 
 
-def annotate(program: bytes, plan_json: bytes) -> bytes:
-    """The program with the plan's shardings in it, in the format that it has."""
+def annotated_to_run(program: bytes, plan_json: bytes) -> bytes:
+    """The program with the plan in it, to be compiled: StableHLO text or an HloModuleProto."""
     arguments = (program, len(program), plan_json, len(plan_json))
-    return _call("mw_annotate", ["program"], *arguments)["program"]
-
-
-def annotated_proto(program: bytes, plan_json: bytes) -> bytes:
-    """The same as a serialized HloModuleProto."""
-    arguments = (program, len(program), plan_json, len(plan_json))
-    return _call("mw_annotate", ["proto"], *arguments)["proto"]
+    return _call("mw_annotate", ["runnable"], *arguments)["runnable"]
 
 
 def program_format(program: bytes) -> str:

@@ -52,12 +52,11 @@ def planned_function(
 
 
 def _module(program: Program, plan: Plan, sharded: bool) -> bytes:
-    document = plan.to_json().encode()
-    annotated = _library.annotate(program.contents, document)  # fails if they do not go together
+    # Fails if they do not go together.
+    annotated = _library.annotated_to_run(program.contents, plan.to_json().encode())
     if _library.program_format(program.contents) == "stablehlo":
         return from_text(annotated) if sharded else without_shardings(program.uncompressed)
-    proto = _library.annotated_proto(program.contents, document)
-    return from_hlo(proto, list(plan.mesh_shape.items()) if sharded else [])
+    return from_hlo(annotated, list(plan.mesh_shape.items()) if sharded else [])
 
 
 def _shapes(rows: Sequence[dict[str, Any]]) -> list[jax.ShapeDtypeStruct]:

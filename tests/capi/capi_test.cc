@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 using Json = nlohmann::json;
 
@@ -173,11 +174,44 @@ TEST(Capi, AnnotatesTheProgramFromThePlanAlone) {
   ASSERT_EQ(mw_error(annotated.get()), nullptr) << mw_message(annotated.get());
   EXPECT_EQ(Text(annotated, "program"), Text(made, "program"));
   EXPECT_EQ(Text(annotated, "proto"), Text(made, "proto"));
+  EXPECT_EQ(Text(annotated, "runnable"), Text(annotated, "proto"));
 
   const std::string other = ReadData("hlo/tiny_gpt.train.hlo.pb.gz");
   const Result mismatch(mw_annotate(other.data(), other.size(), plan.data(), plan.size()));
   EXPECT_STREQ(mw_error(mismatch.get()), "invalid argument");
   EXPECT_THAT(mw_message(mismatch.get()), HasSubstr("the plan is of another program"));
+}
+
+// What a plan decides inside of a function, it decides for every call by itself.
+TEST(Capi, WhatRunsHasAFunctionForEveryCall) {
+  const std::string program = R"(module @m {
+  func.func @main(%a: tensor<8x8xf32>, %b: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
+    %0 = call @f(%a) : (tensor<8x8xf32>) -> tensor<8x8xf32>
+    %1 = call @f(%b) : (tensor<8x8xf32>) -> tensor<8x8xf32>
+    return %0, %1 : tensor<8x8xf32>, tensor<8x8xf32>
+  }
+  func.func private @f(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+    %0 = stablehlo.negate %x : tensor<8x8xf32>
+    return %0 : tensor<8x8xf32>
+  }
+}
+)";
+  const Result made(
+      mw_plan(program.data(), program.size(),
+              R"({"cluster": "2xh100-sxm", "mesh": "2", "fix": ["*negate.1=[x,_]", "?=[_,x]"]})"));
+  ASSERT_EQ(mw_error(made.get()), nullptr) << mw_message(made.get());
+  const std::string plan = Text(made, "plan");
+  const Result annotated(mw_annotate(program.data(), program.size(), plan.data(), plan.size()));
+  ASSERT_EQ(mw_error(annotated.get()), nullptr) << mw_message(annotated.get());
+  EXPECT_THAT(Text(annotated, "program"), Not(HasSubstr("sdy.sharding_constraint %x")));
+  const std::string text = Text(annotated, "runnable");
+  EXPECT_THAT(text, HasSubstr("call @f(%a)"));
+  EXPECT_THAT(text, HasSubstr("call @f_1(%b)"));
+  EXPECT_THAT(text, HasSubstr("func.func private @f_1(%x: tensor<8x8xf32>)"));
+  const size_t inside = text.find("sdy.sharding_constraint %x <@mesh, [{\"x\"}, {}]>");
+  ASSERT_NE(inside, std::string::npos) << text;
+  EXPECT_NE(text.find("sdy.sharding_constraint %x <@mesh, [{\"x\"}, {}]>", inside + 1),
+            std::string::npos);
 }
 
 TEST(Capi, ReadsAProgram) {

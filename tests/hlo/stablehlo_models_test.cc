@@ -6,9 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "meshwright/base/file.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/graph.h"
 #include "meshwright/hlo/reader.h"
+#include "meshwright/hlo/separate_functions.h"
+#include "meshwright/hlo/stablehlo_reader.h"
 
 // Whole programs that JAX lowered both to StableHLO and, through XLA, to HLO: our reading of the
 // one must be XLA's.
@@ -28,22 +31,32 @@ std::string Summary(const Graph& graph, const Op& op) {
   return text;
 }
 
-void ExpectSameProgram(const std::string& stablehlo, const std::string& hlo) {
-  SCOPED_TRACE(stablehlo);
-  const absl::StatusOr<Module> ours = ReadHlo(stablehlo);
-  const absl::StatusOr<Module> theirs = ReadHlo(hlo);
-  ASSERT_TRUE(ours.ok()) << ours.status();
-  ASSERT_TRUE(theirs.ok()) << theirs.status();
-  EXPECT_EQ(ours->input_output_alias, theirs->input_output_alias);
-  EXPECT_EQ(ours->buffer_donors, theirs->buffer_donors);
-  const Graph a = BuildGraph(*ours).value();
-  const Graph b = BuildGraph(*theirs).value();
+void ExpectSameModule(const Module& ours, const Module& theirs) {
+  EXPECT_EQ(ours.input_output_alias, theirs.input_output_alias);
+  EXPECT_EQ(ours.buffer_donors, theirs.buffer_donors);
+  const Graph a = BuildGraph(ours).value();
+  const Graph b = BuildGraph(theirs).value();
   EXPECT_EQ(a.output_alias, b.output_alias);
   EXPECT_EQ(a.warnings, b.warnings);
   ASSERT_EQ(a.ops.size(), b.ops.size());
   for (size_t i = 0; i < a.ops.size(); ++i) {
     ASSERT_EQ(Summary(a, a.ops[i]), Summary(b, b.ops[i])) << a.ops[i].name << " " << b.ops[i].name;
   }
+}
+
+void ExpectSameProgram(const std::string& stablehlo, const std::string& hlo) {
+  SCOPED_TRACE(stablehlo);
+  const absl::StatusOr<Module> ours = ReadHlo(stablehlo);
+  const absl::StatusOr<Module> theirs = ReadHlo(hlo);
+  ASSERT_TRUE(ours.ok()) << ours.status();
+  ASSERT_TRUE(theirs.ok()) << theirs.status();
+  ExpectSameModule(*ours, *theirs);
+  // A function for every call does not change what is computed.
+  const std::string separate =
+      SeparateFunctions(ReadFileMaybeGzip(stablehlo).value(), stablehlo).value();
+  const absl::StatusOr<Module> again = ParseStablehlo(separate, stablehlo);
+  ASSERT_TRUE(again.ok()) << again.status();
+  ExpectSameModule(*ours, *again);
 }
 
 // Every NAME.stablehlo.mlir.gz of the folder that has a NAME.hlo.txt.gz beside it.

@@ -204,6 +204,32 @@ TEST(AnnotateStablehlo, LoopsStartAsTheyGoOn) {
                               "  %0:2 = stablehlo.while(%i = %c, %v = %needed1_0)"));
 }
 
+// What a loop only reads is moved before it too, not in every round or for each of its readers.
+TEST(AnnotateStablehlo, LoopsReadAsPlanned) {
+  const std::string text =
+      Annotate(R"(func.func @main(%x: tensor<8xf32>, %w: tensor<8xf32>) -> tensor<8xf32> {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %w2 = stablehlo.multiply %w, %x : tensor<8xf32>
+  %0:3 = stablehlo.while(%i = %c, %u = %w2, %v = %x) : tensor<i32>, tensor<8xf32>, tensor<8xf32>
+  cond {
+    %n = stablehlo.constant dense<5> : tensor<i32>
+    %1 = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %1 : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %1 = stablehlo.add %i, %one : tensor<i32>
+    %2 = stablehlo.add %v, %u : tensor<8xf32>
+    stablehlo.return %1, %u, %2 : tensor<i32>, tensor<8xf32>, tensor<8xf32>
+  }
+  return %0#2 : tensor<8xf32>
+}
+)",
+               {{"multiply.1", "[x]"}});
+  EXPECT_THAT(text, HasSubstr("  %needed1_0 = sdy.sharding_constraint %w2 <@mesh, [{}]> : "
+                              "tensor<8xf32>\n"
+                              "  %0:3 = stablehlo.while(%i = %c, %u = %needed1_0, %v = %x)"));
+}
+
 // XLA refuses branches that end in several shardings.
 TEST(AnnotateStablehlo, BranchesEndAsTheirConditional) {
   const std::string text =

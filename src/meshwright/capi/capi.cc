@@ -20,7 +20,10 @@
 #include "meshwright/hlo/inline_calls.h"
 #include "meshwright/hlo/module.h"
 #include "meshwright/hlo/proto_writer.h"
+#include "meshwright/hlo/separate_functions.h"
+#include "meshwright/hlo/stablehlo_reader.h"
 #include "meshwright/plan/annotate.h"
+#include "meshwright/plan/annotate_stablehlo.h"
 #include "meshwright/plan/apply_plan.h"
 #include "meshwright/plan/plan_json.h"
 #include "meshwright/plan/plan_program.h"
@@ -101,18 +104,27 @@ absl::Status FillPlan(const CapiOptions& options, std::string_view program, mw_r
   return absl::OkStatus();
 }
 
-// A program for a plan's annotations, as something to be run: without calls, as a function that is
-// called several times has one annotation for all of them.
-struct Runnable {
-  Module module;
-  Graph graph;  // of `module`: operators and values have the numbers that they have with calls
-};
+// A program for a plan's annotations, as something to be run: a function that is called several
+// times would have one annotation for all of them. Operators and values have the numbers that they
+// have in the program.
 
-absl::StatusOr<std::shared_ptr<const Runnable>> WithoutCalls(const Program& program) {
-  auto runnable = std::make_shared<Runnable>();
-  MW_ASSIGN_OR_RETURN(runnable->module, InlineCalls(*program.module));
-  MW_ASSIGN_OR_RETURN(runnable->graph, BuildGraph(runnable->module));
-  return runnable;
+// HLO without calls. What an operator takes otherwise is moved right before it, as
+// AnnotateStablehlo does.
+absl::StatusOr<std::string> RunnableProto(const Program& program, const AppliedPlan& plan) {
+  MW_ASSIGN_OR_RETURN(const Module module, InlineCalls(*program.module));
+  MW_ASSIGN_OR_RETURN(const Graph graph, BuildGraph(module));
+  return ToHloProto(WithMovements(AnnotateModule(graph, plan.mesh, plan.values, plan.outputs),
+                                  graph, plan.mesh, plan.values, plan.movements));
+}
+
+// StableHLO with a function of its own for every call.
+absl::StatusOr<std::string> RunnableStablehlo(const StablehloText& program,
+                                              const AppliedPlan& plan) {
+  MW_ASSIGN_OR_RETURN(const std::string text, SeparateFunctions(program.text, "program"));
+  MW_ASSIGN_OR_RETURN(const StablehloProgram read, ReadStablehlo(text, "program"));
+  MW_ASSIGN_OR_RETURN(const Graph graph, BuildGraph(read.module));
+  return AnnotateStablehlo(text, read.source, graph, plan.mesh, plan.values, plan.outputs,
+                           plan.movements);
 }
 
 absl::Status FillAnnotated(std::string_view program, std::string_view plan_json,
@@ -123,15 +135,12 @@ absl::Status FillAnnotated(std::string_view program, std::string_view plan_json,
   const auto applied = std::make_shared<const AppliedPlan>(std::move(found));
   const auto read = std::make_shared<const Program>(std::move(made));
   const auto shared = std::make_shared<const Plan>(plan);
-  // Cannot fail: the plan is of this program.
+  // None can fail: the program was read, and the plan is of it.
   result.writers["program"] = [read, shared] { return *AnnotatedFromPlan(*read, *shared); };
-  MW_ASSIGN_OR_RETURN(const std::shared_ptr<const Runnable> runnable, WithoutCalls(*read));
-  // What an operator takes otherwise is moved right before it, as AnnotateStablehlo does.
-  result.writers["proto"] = [runnable, applied] {
-    const AppliedPlan& a = *applied;
-    Module annotated = AnnotateModule(runnable->graph, a.mesh, a.values, a.outputs);
-    return ToHloProto(
-        WithMovements(std::move(annotated), runnable->graph, a.mesh, a.values, a.movements));
+  result.writers["proto"] = [read, applied] { return *RunnableProto(*read, *applied); };
+  result.writers["runnable"] = [read, applied] {
+    return read->stablehlo ? *RunnableStablehlo(*read->stablehlo, *applied)
+                           : *RunnableProto(*read, *applied);
   };
   return absl::OkStatus();
 }

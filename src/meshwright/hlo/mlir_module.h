@@ -85,7 +85,8 @@ struct MlirPort {
 
 struct MlirFunction {
   std::string_view name;
-  size_t position = 0;
+  size_t begin = 0, end = 0;  // in the text, with its location
+  size_t position = 0;        // behind `func.func`
   int32_t line = 0;
   bool is_private = false;
   bool is_declaration = false;

@@ -78,7 +78,7 @@ absl::Status MlirParser::ParseModuleBody(bool braced) {
       MW_RETURN_IF_ERROR(cursor_.Expect("{", "before the body of the module"));
       MW_RETURN_IF_ERROR(ParseModuleBody(/*braced=*/true));
     } else if (name == "func.func") {
-      MW_RETURN_IF_ERROR(ParseFunction());
+      MW_RETURN_IF_ERROR(ParseFunction(at));
     } else if (name == "sdy.mesh") {
       MW_RETURN_IF_ERROR(ParseMeshOperation());
     } else {
@@ -101,8 +101,9 @@ absl::Status MlirParser::ParseMeshOperation() {
   return ParseLocation(location);
 }
 
-absl::Status MlirParser::ParseFunction() {
+absl::Status MlirParser::ParseFunction(size_t begin) {
   MlirFunction function;
+  function.begin = begin;
   function.position = cursor_.position();
   function.line = cursor_.LineAt(function.position);
   cursor_.ConsumeWord("public");
@@ -128,7 +129,7 @@ absl::Status MlirParser::ParseFunction() {
     }
   }
   size_t location = 0;
-  MW_RETURN_IF_ERROR(ParseLocation(location));
+  MW_RETURN_IF_ERROR(ParseLocation(location, &function.end));
   module_.functions.push_back(std::move(function));
   function_ = nullptr;
   return absl::OkStatus();

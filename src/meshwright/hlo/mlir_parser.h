@@ -38,7 +38,7 @@ class MlirParser {
   // ---- mlir_parser.cc ----
   static bool IsTerminator(std::string_view name);
   absl::Status ParseModuleBody(bool braced);
-  absl::Status ParseFunction();
+  absl::Status ParseFunction(size_t begin);
   absl::Status ParseArguments(MlirFunction& function);
   absl::Status ParseResults(MlirFunction& function);
   absl::Status ParseMeshOperation();

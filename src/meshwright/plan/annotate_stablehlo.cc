@@ -9,77 +9,13 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/cost/fusion.h"
 #include "meshwright/plan/leaf_finder.h"
+#include "meshwright/plan/loop_carries.h"
+#include "meshwright/plan/mlir_edits.h"
 #include "meshwright/plan/output_shardings.h"
 #include "meshwright/sharding/sdy_sharding.h"
 
 namespace meshwright {
 namespace {
-
-// A piece of the text and what takes its place.
-struct Edit {
-  size_t begin = 0, end = 0;
-  std::string text;
-};
-
-std::string Apply(std::string_view text, std::vector<Edit> edits) {
-  std::stable_sort(edits.begin(), edits.end(),
-                   [](const Edit& a, const Edit& b) { return a.begin < b.begin; });
-  std::string result;
-  size_t at = 0;
-  for (const Edit& edit : edits) {
-    StrAppend(&result, text.substr(at, edit.begin - at), edit.text);
-    at = edit.end;
-  }
-  StrAppend(&result, text.substr(at));
-  return result;
-}
-
-// [begin, end) of an entry of a dictionary with the comma that goes with it.
-std::pair<size_t, size_t> WithComma(std::string_view text, std::pair<size_t, size_t> entry) {
-  size_t after = text.find_first_not_of(" \n\r\t", entry.second);
-  if (after != std::string_view::npos && text[after] == ',') {
-    after = text.find_first_not_of(" \n\r\t", after + 1);
-    return {entry.first, std::min(after, text.size())};
-  }
-  const size_t before = text.find_last_not_of(" \n\r\t", entry.first - 1);
-  if (before != std::string_view::npos && text[before] == ',') entry.first = before;
-  return entry;
-}
-
-// The edits that make `value` the anchor's sharding and remove those that are there.
-void SetSharding(std::string_view text, const MlirAnchor& anchor, std::string_view value,
-                 std::vector<Edit>& edits) {
-  const std::string entry = StrCat("sdy.sharding = ", value);
-  if (!anchor.shardings.empty()) {
-    edits.push_back({anchor.shardings[0].first, anchor.shardings[0].second, entry});
-    for (size_t i = 1; i < anchor.shardings.size(); ++i) {
-      const auto [begin, end] = WithComma(text, anchor.shardings[i]);
-      edits.push_back({begin, end, ""});
-    }
-    return;
-  }
-  const size_t at = anchor.position;
-  switch (anchor.form) {
-    case MlirAnchor::Form::kNone:
-      return;
-    case MlirAnchor::Form::kBare:
-      edits.push_back({at, at, StrCat(" {", entry, "}")});
-      return;
-    case MlirAnchor::Form::kInside:
-      edits.push_back({at, at, StrCat(entry, ", ")});
-      return;
-    case MlirAnchor::Form::kInsideEmpty:
-      edits.push_back({at, at, entry});
-      return;
-    case MlirAnchor::Form::kParentheses:
-      edits.push_back({at, at, "("});
-      edits.push_back({anchor.end, anchor.end, StrCat(" {", entry, "})")});
-      return;
-    case MlirAnchor::Form::kReplace:
-      edits.push_back({at, anchor.end, std::string(value)});
-      return;
-  }
-}
 
 class Annotator {
  public:
@@ -104,7 +40,7 @@ class Annotator {
     if (source_.partitions_begin < source_.partitions_end) {
       edits_.push_back({source_.partitions_begin, source_.partitions_end, StrCat(mesh_.devices())});
     }
-    return Apply(text_, std::move(edits_));
+    return ApplyEdits(text_, std::move(edits_));
   }
 
  private:
@@ -236,9 +172,8 @@ class Annotator {
     }
     texts.joins.resize(source_.operations.size());
     texts.operands.resize(source_.operations.size());
-    std::map<ValueId, const Carry*> carries;
-    for (const Carry& carry : graph_.carries) carries.emplace(carry.exit, &carry);
     const LeafFinder finder(graph_);
+    const LoopCarries carries(graph_, source_, finder);
     for (const StablehloSource::Result& result : source_.results) {
       const std::vector<LeafFinder::Leaves>& leaves = finder.leaves(result.computation);
       if (leaves.empty()) continue;
@@ -255,9 +190,14 @@ class Annotator {
         texts.joins[number][static_cast<size_t>(result.result)] = op;
       }
       std::vector<std::optional<Operand>>& operands = texts.operands[number];
-      // Neither a call whose callee made the value nor one of several results.
-      if (graph_[op].instruction == &(*graph_.module)[result.computation][result.instruction] &&
-          graph_[op].results.size() == 1) {
+      if (const Carry* carry = carries.Find(result, leaf[0]); carry != nullptr) {
+        operands.resize(texts.results[number].size());
+        operands[static_cast<size_t>(result.result)] =
+            OperandTo(carry->init, values_[carry->parameter.index()]);
+        // Neither a call whose callee made the value nor one of several results.
+      } else if (graph_[op].instruction ==
+                     &(*graph_.module)[result.computation][result.instruction] &&
+                 graph_[op].results.size() == 1) {
         const auto& computed = movements_.computed[op.index()];
         const AxisList& pending = pending_[op.index()];
         if (!computed.empty() || !pending.empty()) {
@@ -278,10 +218,6 @@ class Annotator {
             operands.emplace_back();
           }
         }
-      } else if (const auto carry = carries.find(leaf[0]); carry != carries.end()) {
-        operands.resize(texts.results[number].size());
-        operands[static_cast<size_t>(result.result)] =
-            OperandTo(carry->second->init, values_[carry->second->parameter.index()]);
       }
       // A number is kept everywhere, but what it is made of may have to be moved.
       if (value.shape.rank() == 0) {
