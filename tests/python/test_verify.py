@@ -1,5 +1,6 @@
 """Verification: reading compiled programs, the comparisons, and the whole of it on host devices."""
 
+import dataclasses
 import importlib.util
 import json
 import os
@@ -174,6 +175,11 @@ BIG = 1 << 20
             "XLA gathers and slices to reshard",
         ),
         (
+            dataclasses.replace(move("all-gather", 8 * BIG), piece_bytes=BIG),
+            move("all-to-all", BIG, name="x"),
+            "XLA exchanges pieces where the plan gathers and slices",
+        ),
+        (
             move("all-gather", BIG),
             move("all-reduce", 3 * BIG),
             "XLA moves another operand or the result of the operator",
@@ -197,6 +203,11 @@ def test_causes(planned, compiled, cause):
         (move("all-gather", BIG), move("all-gather", 2 * BIG, name="add.1")),  # f32 in the plan
         (move("all-gather", BIG), move("all-gather", BIG, axes="x", name="add.1")),
         (move("all-to-all", BIG), move("all-gather", BIG, name="add.1")),  # used whole
+        (move("all-gather", 8 * BIG), move("all-to-all", BIG, name="add.1")),  # wanted whole
+        (
+            dataclasses.replace(move("all-gather", 8 * BIG), piece_bytes=BIG),
+            move("all-to-all", 2 * BIG, name="add.1"),  # more than that
+        ),
     ],
 )
 def test_what_has_no_known_cause(planned, compiled):
@@ -234,6 +245,44 @@ def test_the_same_operator_is_matched_first():
         (planned[0], compiled[1]),
         (planned[1], compiled[0]),
     ]
+
+
+def test_a_better_cause_goes_before_the_same_operator():
+    planned = [move("all-gather", BIG, name="dot.1"), move("reduce-scatter", BIG, name="add.1")]
+    found = causes.match(planned, [move("all-reduce", BIG, name="dot.7")])
+    assert {d.planned.name: d.cause for d in found.differences} == {
+        "add.1": "the sum of a reduce-scatter has other users than slices",
+        "dot.1": causes.UNEXPLAINED,
+    }
+
+
+def test_what_may_be_exchanged_leaves_equals_to_others():
+    planned = [
+        dataclasses.replace(move("all-gather", 8 * BIG, name="a.1"), piece_bytes=BIG),
+        move("all-gather", 8 * BIG, name="b.1"),
+    ]
+    found = causes.match(
+        planned,
+        [move("all-gather", 8 * BIG, name="x.1"), move("all-to-all", BIG, name="x.2")],
+    )
+    assert [p.name for p, _ in found.matched] == ["b.1"]
+    assert [d.cause for d in found.differences] == [
+        "XLA exchanges pieces where the plan gathers and slices"
+    ]
+
+
+def test_pieces_of_what_a_plan_gathers():
+    gather = {"kind": "all-gather", "axes": ["y"], "count": 1, "bytes_per_device": 4096}
+    rows = [
+        {"name": "mul", "operands": [], "spec": [["y"], []], "collective": []},
+        {"name": "a", "operands": [0], "spec": [[], ["y"]], "operand_specs": [[[], ["y"]]]},
+        {"name": "b", "operands": [0], "spec": [[], []], "operand_specs": [[[], []]]},
+        {"name": "c", "operands": [0], "spec": [[], ["y"]]},
+    ]
+    for row, value in zip(rows[1:], ("mul", "mul", "c")):
+        row["collective"] = [{**gather, "value": value}]
+    found = collectives.planned(rows, MESH)
+    assert [one.piece_bytes for one in found] == [1024, 0, 1024]
 
 
 def test_checks_of_collectives():

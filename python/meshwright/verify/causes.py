@@ -47,12 +47,14 @@ class Matching:
 
 def match(planned: Sequence[Move], compiled: Sequence[Move]) -> Matching:
     left, repeated = _split_repeated(planned)
+    # Those that may have become an exchange leave their equals to the others.
+    left.sort(key=lambda move: move.piece_bytes > 0)
     right = list(compiled)
     found = Matching([], [])
     for same in (_same_operator, _any_operator):
         found.matched += _pair(left, right, _equal, same)
-    for same in (_same_operator, _any_operator):
-        for cause, holds in _PAIR_CAUSES.items():
+    for cause, holds in _PAIR_CAUSES.items():
+        for same in (_same_operator, _any_operator):
             pairs = _pair(left, right, holds, same)
             found.differences += [Difference(cause, p, c) for p, c in pairs]
     for same in (_same_operator, _any_operator):
@@ -148,6 +150,17 @@ def _gathered_and_sliced(p: Move, c: Move) -> bool:
     )
 
 
+def _exchanged(p: Move, c: Move) -> bool:
+    """Of an array that is cut along another dimension than before, each device needs a piece."""
+    return (
+        (p.kind, c.kind) == ("all-gather", "all-to-all")
+        and p.axes == c.axes
+        and p.times == c.times
+        and p.piece_bytes > 0
+        and _near(p.piece_bytes, c.bytes)
+    )
+
+
 def _other_side(p: Move, c: Move) -> bool:
     return _same_operator(p, c) and p.times == c.times and bool({*p.axes} & {*c.axes})
 
@@ -158,6 +171,7 @@ _PAIR_CAUSES: dict[str, PairTest] = {
     "XLA took it out of a loop": _out_of_a_loop,
     _SLICES: _in_slices,
     "XLA gathers and slices to reshard": _gathered_and_sliced,
+    "XLA exchanges pieces where the plan gathers and slices": _exchanged,
     "XLA moves another operand or the result of the operator": _other_side,
 }
 

@@ -8,6 +8,7 @@ Each such difference is undone here and stands in `Move.undone`.
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -35,6 +36,8 @@ class Move:
     value: str = ""  # what is moved: a planned operator's result; a compiled instruction
     undone: tuple[str, ...] = ()  # how the backend writes it otherwise
     traits: frozenset[str] = frozenset()  # of compiled ones: where all users of the result lie
+    # Of a planned all-gather behind which each device keeps only a piece: the bytes of one.
+    piece_bytes: int = 0
 
     @property
     def total_bytes(self) -> int:
@@ -55,8 +58,29 @@ def planned(instructions: Sequence[Mapping[str, Any]], mesh: Mapping[str, int]) 
             size = one["bytes_per_device"] // times
             operator = _operator(row["name"])
             value = one.get("value", "")
-            moves.append(Move(row["name"], operator, one["kind"], axes, times, size, value))
+            cut = one["kind"] == "all-gather" and _is_cut(row, value, axes, instructions)
+            piece = size // math.prod(mesh[name] for name in axes) if cut else 0
+            moves.append(
+                Move(row["name"], operator, one["kind"], axes, times, size, value, piece_bytes=piece)
+            )
     return moves
+
+
+def _is_cut(
+    row: Mapping[str, Any],
+    value: str,
+    axes: Sequence[str],
+    instructions: Sequence[Mapping[str, Any]],
+) -> bool:
+    """Whether `axes` cut `value` where `row`, which moves it, wants it: along another dimension."""
+    targets = [row["spec"]] if value == row["name"] else []
+    needed = row.get("operand_specs") or []
+    for operand, spec in zip(row.get("operands", []), needed):
+        if instructions[operand]["name"] == value:
+            targets.append(spec)
+    return bool(targets) and all(
+        {*axes} <= {axis for dim in spec for axis in dim} for spec in targets
+    )
 
 
 def compiled(text: str, mesh: Mapping[str, int], backend: str) -> list[Move]:
