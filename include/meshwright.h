@@ -80,6 +80,8 @@ MW_API mw_result* mw_annotate(const void* program, size_t program_bytes, const c
  *   "parameters", "outputs"
  *                 JSON lists of the leaves: objects with "name", "dtype", "shape", as in a plan; of
  *                 parameters also "donated": whether an output takes over the buffer
+ *   "bounded"     a value with a dimension of which only a bound is known, with its type, as
+ *                 "p" f32[<=64,32]; empty if all sizes are known
  *   "proto"       of HLO: the program as a serialized HloModuleProto */
 MW_API mw_result* mw_read_program(const void* program, size_t program_bytes);
 

@@ -121,6 +121,11 @@ def read_program(program: bytes) -> dict[str, list[dict[str, Any]]]:
     return {name: json.loads(text) for name, text in texts.items()}
 
 
+def bounded_size(program: bytes) -> str:
+    """A value with a dimension of which only a bound is known, with its type; empty: none."""
+    return _call("mw_read_program", ["bounded"], program, len(program))["bounded"].decode()
+
+
 def program_proto(program: bytes) -> bytes:
     """A program in HLO as a serialized HloModuleProto."""
     return _call("mw_read_program", ["proto"], program, len(program))["proto"]

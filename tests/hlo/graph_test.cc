@@ -361,5 +361,23 @@ TEST(GraphTest, BrokenModulesAreErrors) {
   EXPECT_THAT(BuildGraph(Module()).status().message(), HasSubstr("no entry"));
 }
 
+TEST(Graph, SizesThatAreOnlyBoundedAreNamed) {
+  const auto graph_of = [](const std::string& type) {
+    const Module module =
+        ParseHloText("HloModule m\nENTRY e {\n  p = f32[4] parameter(0)\n  q = " + type +
+                         " parameter(1)\n  ROOT n = " + type + " negate(q)\n}\n",
+                     "test.hlo")
+            .value();
+    const Graph graph = BuildGraph(module).value();
+    return std::pair(FindBoundedSize(graph), graph.warnings);
+  };
+  EXPECT_EQ(
+      graph_of("f32[<=64,32]"),
+      std::pair(std::string("\"q\" f32[<=64,32]"),
+                std::vector<std::string>{"\"q\" f32[<=64,32] has a size that is only bounded; "
+                                         "it is taken to be always the bound"}));
+  EXPECT_EQ(graph_of("f32[64,32]"), std::pair(std::string(), std::vector<std::string>()));
+}
+
 }  // namespace
 }  // namespace meshwright

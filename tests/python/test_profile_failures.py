@@ -223,6 +223,15 @@ def test_bad_input(step, tmp_path, options, how, message):
     assert not done.stdout
 
 
+def test_sizes_that_are_only_bounded(tmp_path):
+    program = tmp_path / "bounded.hlo"
+    program.write_text("HloModule m\nENTRY e {\n  ROOT a = f32[<=8,4] parameter(0)\n}\n")
+    done = run(program, tmp_path / "profiles.sqlite", "--mesh", "4", "--devices", "host:4")
+    assert done.returncode == 2 and not done.stdout
+    assert f'{program}: "a" f32[<=8,4] has a size that is only' in unwrapped(done.stderr)
+    assert not list(tmp_path.glob("profiles.sqlite*"))
+
+
 def test_a_python_without_jax(step, tmp_path):
     done = run(
         step,

@@ -482,6 +482,7 @@ def test_the_worker(tmp_path):
             ),
         ),
         (["PLAN", "--program", "PLAN"], "expected 'HloModule'"),
+        (["PLAN", "--program", "BOUNDED"], '"a" f32[<=8,4] has a size that is only bounded'),
         (["PLAN", "--program", "p", "--devices", "host:2"], "the plan is for 8 devices, JAX has 2"),
     ],
 )
@@ -489,7 +490,9 @@ def test_the_worker_names_what_is_wrong(tmp_path, step_text, arguments, message)
     plan_path, program = tmp_path / "plan.json", tmp_path / "program.hlo"
     program.write_text(step_text)
     mw.plan(program, cluster="8xh100-sxm", mesh=8).save(plan_path)
-    names = {"PLAN": plan_path, "p": program}
+    bounded = tmp_path / "bounded.hlo"
+    bounded.write_text("HloModule m\nENTRY e {\n  ROOT a = f32[<=8,4] parameter(0)\n}\n")
+    names = {"PLAN": plan_path, "p": program, "BOUNDED": bounded}
     done = worker(*[names.get(argument, argument) for argument in arguments])
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith("meshwright: ")

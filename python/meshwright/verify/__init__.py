@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from meshwright import errors
+from meshwright import _library, errors
 from meshwright.document import Plan
 from meshwright.program import Program, read_program
 from meshwright.verify.report import Check, Report
@@ -50,6 +50,11 @@ def verify(
         )
     # The program by its parameters, whatever function it came from.
     read = Program(read.contents, read.name)
+    if bounded := _library.bounded_size(read.contents):
+        raise errors.UnsupportedError(
+            f"{read.name}: {bounded} has a size that is only bounded, which JAX cannot run; lower "
+            "the program for sizes that are known"
+        )
     if plan.stages:
         if stages is None:
             raise errors.InvalidArgumentError(

@@ -151,6 +151,7 @@ absl::Status FillProgram(std::string_view program, mw_result& result) {
   result.writers["format"] = [read] { return read->input.kind; };
   result.writers["parameters"] = [read] { return ParametersJson(read->graph); };
   result.writers["outputs"] = [read] { return OutputsJson(read->graph); };
+  result.writers["bounded"] = [read] { return FindBoundedSize(read->graph); };
   if (!read->stablehlo) {
     result.writers["proto"] = [read] { return ToHloProto(*read->module); };
   }

@@ -97,7 +97,8 @@ struct Graph {
   std::vector<OpId> outputs;     // kOutput ops, leaves of the root in order
   std::vector<int32_t>
       output_alias;  // per output: index into `parameters` it shares its buffer with, or -1
-  std::vector<std::string> warnings;  // e.g. a loop whose trip count cannot be derived
+  // E.g. a loop whose trip count cannot be derived, sizes that are only bounded.
+  std::vector<std::string> warnings;
 
   const Op& operator[](OpId id) const { return ops[id.index()]; }
   Op& operator[](OpId id) { return ops[id.index()]; }
@@ -112,6 +113,11 @@ inline constexpr int64_t kMaxInlinedInstructions = int64_t{1} << 22;
 // together, a program that grows beyond reason (kMaxInlinedInstructions) when its calls are
 // inlined.
 absl::StatusOr<Graph> BuildGraph(const Module& module);
+
+// The first value with a dimension of which only a bound is known (`<=` in HLO text), as
+// `"p" f32[<=64,32]`; empty if all sizes are known. Such a program is planned as if sizes were
+// always their bounds; under JAX it cannot be run.
+std::string FindBoundedSize(const Graph& graph);
 
 }  // namespace meshwright
 

@@ -101,6 +101,10 @@ absl::StatusOr<Graph> GraphBuilder::Build() {
   MW_ASSIGN_OR_RETURN(const View root, Visit(entry));
   AddOutputs(*entry.computation, root);
   AddAliases();
+  if (const std::string bounded = FindBoundedSize(graph_); !bounded.empty()) {
+    graph_.warnings.push_back(absl::StrCat(
+        bounded, " has a size that is only bounded; it is taken to be always the bound"));
+  }
   return std::move(graph_);
 }
 

@@ -135,6 +135,12 @@ absl::StatusOr<ProfileReport> ProfileProgram(const ProfileRequest& request) {
   MW_ASSIGN_OR_RETURN(const int64_t mesh_devices, ParseMeshDevices(request.mesh));
   if (!request.cluster.empty()) MW_RETURN_IF_ERROR(ParseCluster(request.cluster).status());
   MW_ASSIGN_OR_RETURN(const Program program, ReadProgram(request.program));
+  if (const std::string bounded = FindBoundedSize(program.graph); !bounded.empty()) {
+    return absl::UnimplementedError(
+        absl::StrCat(program.input.path, ": ", bounded,
+                     " has a size that is only bounded, which JAX cannot run; lower the program "
+                     "for sizes that are known"));
+  }
   MW_RETURN_IF_ERROR(CheckProfilesPath(request.database));
   std::error_code ignored;
   const bool is_new = !std::filesystem::exists(request.database, ignored);
