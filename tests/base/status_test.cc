@@ -11,6 +11,7 @@ TEST(StatusTest, ExitCodeFollowsTheKindOfError) {
   EXPECT_EQ(ExitCode(absl::InvalidArgumentError("")), 2);
   EXPECT_EQ(ExitCode(absl::NotFoundError("")), 2);
   EXPECT_EQ(ExitCode(absl::ResourceExhaustedError("")), 3);
+  EXPECT_EQ(ExitCode(absl::DeadlineExceededError("")), 3);
 }
 
 absl::StatusOr<int> Half(int n) {

@@ -145,6 +145,26 @@ TEST(PlanModelCommand, DrawsTheScalingCurve) {
   }
 }
 
+TEST(PlanModelCommand, DeadlinesEndTheSearch) {
+  const ScratchFolder folder;
+  const std::string model =
+      folder.Write("many.yaml",
+                   "model: {layers: 720, hidden: 5040, heads: 5040, vocab: 1000, ffn: 5040, "
+                   "head_dim: 8}");
+  const std::vector<std::string> on = {"--cluster", "90x8xh100-sxm", "--global-batch", "5040"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), on.begin(), on.end());
+    return PlanModelOf(model, more);
+  };
+  ExpectRefused(with({"--deadline", "1us"}), 3, "was not found before the deadline; --deadline");
+  ExpectRefused(with({"--deadline", "0s"}), 2, "--deadline: must be more than 0 seconds");
+  ExpectRefused(with({"--deadline", "soon"}), 2, "--deadline: ");
+  ExpectRefused(with({"--deadline", "9s", "--cost-model", "nersc"}), 2,
+                "--deadline does not go with --cost-model nersc");
+  ExpectRefused(with({"--deadline", "9s", "--objective", "cost"}), 2,
+                "--deadline does not go with groups of nodes");
+}
+
 // What is read of a pipe is gone.
 TEST(PlanModelCommand, ReadsPipes) {
   const ScratchFolder folder;

@@ -48,6 +48,24 @@ TEST(OptimalityText, ProvenIsTheTimeOfTheBound) {
               Not(HasSubstr("one operator after the other")));
 }
 
+TEST(OptimalityText, OfAModelSaysWhetherTheSearchWasOver) {
+  Plan plan;
+  plan.options.cost_model = "calibrated";
+  PlanTransformer& part = plan.transformer.emplace();
+  part.objective = "time";
+  part.search = {.legal = 100, .evaluated = 10, .fitting = 5, .pruned = 90};
+  EXPECT_THAT(OptimalityText(plan), HasSubstr("searched exactly for the shortest step"));
+  part.search.pruned = 80;
+  EXPECT_THAT(OptimalityText(plan),
+              HasSubstr("not proven for the shortest step: 10 of 100 legal configurations costed, "
+                        "5 of them fit; the search was ended before it was over: this is the "
+                        "best, but the next best may be others"));
+  plan.gap = 0.125;
+  EXPECT_THAT(OptimalityText(plan), HasSubstr("the best may take up to 12.5 % less time"));
+  part.objective = "memory";
+  EXPECT_THAT(OptimalityText(plan), HasSubstr("the best may take up to 12.5 % less memory"));
+}
+
 // A device cannot work for longer than the step that is named beside it.
 TEST(OptimalityText, WorkOfAStageIsAPartOfTheTimeItIsNamedWith) {
   Plan plan = WithTimes(SamplePipelinePlan(), 0.08, 0.1, 0.09);

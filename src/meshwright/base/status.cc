@@ -10,6 +10,7 @@ int ExitCode(const absl::Status& status) {
     case absl::StatusCode::kUnknown:
       return 1;
     case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kDeadlineExceeded:
       return 3;
     case absl::StatusCode::kAborted:
       return 4;

@@ -10,13 +10,14 @@
 // the command line (ExitCode below):
 //   kInvalidArgument, kNotFound, kOutOfRange, kUnimplemented ... bad input
 //   kResourceExhausted ........................................ nothing fits
+//   kDeadlineExceeded ......................................... nothing found in time
 //   kAborted .................................................. a recorded result not reproduced
 //   kInternal ................................................. our bug
 
 namespace meshwright {
 
-// Exit code of the program for `status`: 0 OK, 2 bad input, 3 nothing fits, 4 a recorded result not
-// reproduced, 1 our bug.
+// Exit code of the program for `status`: 0 OK, 2 bad input, 3 nothing fits or was found in time, 4
+// a recorded result not reproduced, 1 our bug.
 int ExitCode(const absl::Status& status);
 
 }  // namespace meshwright

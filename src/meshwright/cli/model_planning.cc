@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
@@ -16,6 +17,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cli/fasop_planning.h"
+#include "meshwright/cli/interruption.h"
 #include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/requested_model.h"
@@ -28,6 +30,8 @@
 #include "meshwright/plan/plan_model.h"
 #include "meshwright/plan/plan_program.h"
 #include "meshwright/plan/plan_table.h"
+#include "meshwright/plan/request_options.h"
+#include "meshwright/plan/transformer_table.h"
 #include "meshwright/transformer/builtin_models.h"
 
 namespace meshwright {
@@ -47,9 +51,8 @@ constexpr std::initializer_list<const char*> kModelOptions = {
     "--restart",      "--sweep", "--fused-loss", "--weak", "--csv",
     "--for"};
 constexpr std::initializer_list<const char*> kProgramOptions = {
-    "--mesh",     "--db",     "--db-environment", "--pipeline", "--micro-batches",
-    "--schedule", "--layers", "--data",           "--emit",     "--fix-file",
-    "--deadline", "--seed",   "--no-recompute"};
+    "--mesh",   "--db",   "--db-environment", "--pipeline", "--micro-batches", "--schedule",
+    "--layers", "--data", "--emit",           "--fix-file", "--seed",          "--no-recompute"};
 
 // The first of `options` that the user gave; null: none.
 template <typename Options>
@@ -153,8 +156,9 @@ int64_t SequenceOf(const transformer::Model& model, int64_t given) {
 
 absl::Status RunOverGroups(const PlanningOptions& options, const ModelPlanningOptions& model,
                            const CLI::App& app) {
-  for (const char* const option : {"--sweep", "--top", "--tp", "--grads", "--moments",
-                                   "--fused-loss", "--mtbf", "--cost-model", "--launchable"}) {
+  for (const char* const option :
+       {"--sweep", "--top", "--tp", "--grads", "--moments", "--fused-loss", "--mtbf",
+        "--cost-model", "--launchable", "--deadline"}) {
     if (app.get_option(option)->count() == 0) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(option, " does not go with groups of nodes or costs",
@@ -216,10 +220,11 @@ absl::Status SetLaunchFilter(const ModelPlanningOptions& model, ModelRequest& re
 absl::Status PlanAsFasop(const PlanningOptions& options, const ModelPlanningOptions& model,
                          const CLI::App& app) {
   for (const char* const option :
-       {"--global-batch", "--seq",   "--dtype",   "--objective", "--sweep",      "--fix",
-        "--memory",       "-o",      "--json",    "--explain",   "--max-cost",   "--max-time",
-        "--tokens",       "--steps", "--profile", "--plot",      "--point",      "--for",
-        "--launchable",   "--tp",    "--grads",   "--moments",   "--fused-loss", "--mtbf"}) {
+       {"--global-batch", "--seq",      "--dtype",      "--objective",  "--sweep",
+        "--fix",          "--memory",   "-o",           "--json",       "--explain",
+        "--max-cost",     "--max-time", "--tokens",     "--steps",      "--profile",
+        "--plot",         "--point",    "--for",        "--launchable", "--tp",
+        "--grads",        "--moments",  "--fused-loss", "--mtbf",       "--deadline"}) {
     if (app.get_option(option)->count() == 0) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(option,
@@ -358,6 +363,13 @@ absl::Status RunModelPlanning(const PlanningOptions& options, const ModelPlannin
   MW_ASSIGN_OR_RETURN(request.state.moment_bytes, ParseStateType("--moments", model.moments));
   if (model.fused_loss) request.state.logit_bytes = kFusedLogitBytes;
   MW_ASSIGN_OR_RETURN(request.failures, ParseFailures(model));
+  if (request.cost == ModelCost::kCalibrated) {
+    MW_ASSIGN_OR_RETURN(request.deadline_seconds,
+                        ParseDeadline(options.search.deadline, "--deadline"));
+  } else if (app.get_option("--deadline")->count() > 0) {
+    return absl::InvalidArgumentError(
+        "--deadline does not go with --cost-model nersc, whose searches are as published");
+  }
   request.objective = *objective;
   request.top = model.top;
   request.threads = options.search.threads;
@@ -374,8 +386,13 @@ absl::Status RunModelPlanning(const PlanningOptions& options, const ModelPlannin
   MW_RETURN_IF_ERROR(AddClusterInput(options.search.cluster, request.inputs));
   request.workload.sequence = SequenceOf(request.model, model.sequence);
   if (launched) MW_RETURN_IF_ERROR(SetLaunchFilter(model, request));
+  const Interruption interruption;
+  request.stop = [&interruption] { return interruption.Requested(); };
   if (!model.sweep.empty()) return RunSweepPlanning(options, model, request);
   MW_ASSIGN_OR_RETURN(const Plan plan, PlanModel(request));
+  if (interruption.Requested() && SearchWasEnded(plan)) {
+    std::fputs("meshwright: interrupted; this is the best plan found so far\n", stderr);
+  }
   const bool want_json = options.json || !plan_file.path.empty();
   const std::string json = want_json ? PlanToJson(plan) : std::string();
   if (!plan_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(plan_file, json));

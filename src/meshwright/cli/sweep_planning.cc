@@ -26,12 +26,12 @@ absl::Status RunSweepPlanning(const PlanningOptions& options, const ModelPlannin
   }
   MW_ASSIGN_OR_RETURN(const SweepRange range, ParseSweep(model.sweep));
   MW_ASSIGN_OR_RETURN(const std::vector<SweepRow> rows, SweepModel(request, range, model.weak));
-  const std::string note = SweepNote(rows, request.cluster);
+  const std::vector<std::string> notes = SweepNotes(rows, request.cluster);
   const bool want_json = options.json || !options.plan_path.empty();
   std::string json;
   if (want_json) {
     Plan plan = SweptPlan(rows);
-    if (!note.empty()) plan.warnings.push_back(note);
+    plan.warnings.insert(plan.warnings.end(), notes.begin(), notes.end());
     json = PlanToJson(plan);
   }
   StagedOutputs outputs;
@@ -42,7 +42,9 @@ absl::Status RunSweepPlanning(const PlanningOptions& options, const ModelPlannin
   MW_RETURN_IF_ERROR(outputs.Add({"-o", options.plan_path}, json));
   MW_RETURN_IF_ERROR(outputs.Commit());
   if (options.json) return PrintOutput(json);
-  return PrintScreen(StrCat(SweepTable(rows), note.empty() ? "" : Hanging("note: ", note)));
+  std::string text = SweepTable(rows);
+  for (const std::string& note : notes) StrAppend(&text, Hanging("note: ", note));
+  return PrintScreen(text);
 }
 
 }  // namespace meshwright

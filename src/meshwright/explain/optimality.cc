@@ -9,6 +9,7 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/explain/screen.h"
 #include "meshwright/plan/plan_table.h"
+#include "meshwright/plan/transformer_table.h"
 
 namespace meshwright {
 namespace {
@@ -61,10 +62,14 @@ std::string OfModel(const Plan& plan) {
     const std::string aim = part.objective == "memory" ? "least memory"
                             : part.objective == "gpus" ? "fewest devices"
                                                        : "shortest step";
-    return StrCat(
-        "searched exactly for the ", aim,
+    const std::string counts =
         absl::StrFormat(": %d of %d legal configurations costed, %d of them fit",
-                        part.search.evaluated, part.search.legal, part.search.fitting),
+                        part.search.evaluated, part.search.legal, part.search.fitting);
+    if (SearchWasEnded(plan)) {
+      return StrCat("not proven for the ", aim, counts, "; ", EndedSearchText(plan));
+    }
+    return StrCat(
+        "searched exactly for the ", aim, counts,
         part.search.evaluated < part.search.legal ? ", the others ruled out by bounds" : "");
   }
   const PlanOverGroups& over = *part.over_groups;

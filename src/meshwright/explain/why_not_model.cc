@@ -69,6 +69,7 @@ absl::StatusOr<Plan> PlanModelWith(const Plan& plan, const Fixes& fixes) {
   request.budget_bytes = plan.budget_bytes;
   request.top = static_cast<int64_t>(part.alternatives.size()) + 1;
   request.threads = static_cast<int>(std::clamp<int64_t>(plan.options.threads, 1, 1024));
+  if (plan.options.deadline_seconds > 0) request.deadline_seconds = plan.options.deadline_seconds;
   request.inputs = plan.inputs;
   request.cost = plan.options.cost_model == "nersc" ? ModelCost::kNersc : ModelCost::kCalibrated;
   request.state.gradient_bytes = static_cast<double>(part.state.gradient_bytes);

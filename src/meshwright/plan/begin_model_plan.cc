@@ -1,6 +1,7 @@
 #include "meshwright/plan/begin_model_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -82,6 +83,9 @@ Plan BeginModelPlan(const ModelRequest& request, const Cluster& cluster,
       request.budget_bytes.has_value() ? absl::StrCat(*request.budget_bytes) : "unlimited";
   plan.options.pipeline = "auto";
   plan.options.threads = request.threads;
+  if (std::isfinite(request.deadline_seconds)) {
+    plan.options.deadline_seconds = request.deadline_seconds;
+  }
   for (const transformer::SingleFix& fix : SplitFixes(request.fixes)) {
     plan.options.fixes.push_back(fix.text);
   }

@@ -89,7 +89,9 @@ absl::StatusOr<std::vector<SweepRow>> SweepModel(const ModelRequest& request,
       any = true;
     } else {
       last_shortage = plan.status();
+      row.in_time = !absl::IsDeadlineExceeded(plan.status());
     }
+    if (request.stop && request.stop()) break;
   }
   if (!any) return last_shortage;
   return rows;
@@ -118,7 +120,8 @@ std::string SweepTable(const std::vector<SweepRow>& rows) {
     const SweepRow& row = rows[i];
     absl::StrAppendFormat(&text, "%8d %8d ", row.gpus, row.global_batch);
     if (!row.plan.has_value()) {
-      absl::StrAppend(&text, "nothing is legal or fits\n");
+      absl::StrAppend(&text, row.in_time ? "nothing is legal or fits\n"
+                                         : "nothing that fits was found in time\n");
       continue;
     }
     const Plan& plan = *row.plan;
@@ -194,10 +197,18 @@ std::string SweepPlot(const std::vector<SweepRow>& rows, std::string_view title)
          "\n";
 }
 
-std::string SweepNote(const std::vector<SweepRow>& rows, const Cluster& cluster) {
-  if (rows.empty() || rows.back().gpus <= cluster.devices()) return "";
-  return StrCat(rows.back().gpus, " GPUs are more than the ", cluster.devices(), " of ",
-                cluster.name, "; what goes beyond them is planned on more of its nodes");
+std::vector<std::string> SweepNotes(const std::vector<SweepRow>& rows, const Cluster& cluster) {
+  std::vector<std::string> notes;
+  if (!rows.empty() && rows.back().gpus > cluster.devices()) {
+    notes.push_back(StrCat(rows.back().gpus, " GPUs are more than the ", cluster.devices(), " of ",
+                           cluster.name,
+                           "; what goes beyond them is planned on more of its nodes"));
+  }
+  for (const SweepRow& row : rows) {
+    if (!row.plan.has_value() || !SearchWasEnded(*row.plan)) continue;
+    notes.push_back(StrCat("on ", row.gpus, " GPUs ", EndedSearchText(*row.plan)));
+  }
+  return notes;
 }
 
 }  // namespace meshwright

@@ -23,13 +23,15 @@ absl::StatusOr<SweepRange> ParseSweep(std::string_view text);
 
 struct SweepRow {
   int64_t gpus = 0, global_batch = 0;
-  std::optional<Plan> plan;  // none: nothing is legal or fits
+  std::optional<Plan> plan;  // none: nothing is legal or fits, or was found in time
+  bool in_time = true;       // false: the search was ended before it found a plan
 };
 
 // The best plan on each number of GPUs of the request's kind: nodes as its cluster has, or one node
 // that is not full. Strong scaling keeps the global batch, weak scaling lets it grow from that of
-// the request with the GPUs. Errors: a number of GPUs that is not of whole nodes; none fits
-// anywhere (resource exhausted).
+// the request with the GPUs. The request's deadline is of each; where it is stopped the rows end.
+// Errors: a number of GPUs that is not of whole nodes; none fits anywhere (resource exhausted) or
+// was found in time (deadline exceeded).
 absl::StatusOr<std::vector<SweepRow>> SweepModel(const ModelRequest& request,
                                                  const SweepRange& range, bool weak);
 
@@ -43,8 +45,8 @@ std::string SweepTable(const std::vector<SweepRow>& rows);
 std::string SweepCsv(const std::vector<SweepRow>& rows);
 // Tokens a second by GPUs, beside what they would be if they grew like these, as a Vega-Lite chart.
 std::string SweepPlot(const std::vector<SweepRow>& rows, std::string_view title);
-// What to say where rows are of more GPUs than the cluster has; "": none is.
-std::string SweepNote(const std::vector<SweepRow>& rows, const Cluster& cluster);
+// What to say where rows are of more GPUs than the cluster has, and where they may not be the best.
+std::vector<std::string> SweepNotes(const std::vector<SweepRow>& rows, const Cluster& cluster);
 
 }  // namespace meshwright
 

@@ -4,12 +4,14 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
 #include "meshwright/plan/begin_model_plan.h"
 #include "meshwright/plan/plan_by_nersc.h"
 #include "meshwright/plan/plan_table.h"
@@ -36,8 +38,36 @@ constexpr std::array<std::string_view, 3> kObjectives = {"time", "gpus", "memory
 // How often the cluster is doubled to find one on which the model fits.
 constexpr int kMostDoublings = 4;
 
+// Of the time that is left, for one search of several.
+constexpr double kShareOfSearches = 0.5;
+
+// When the searches of a request have to end.
+class SearchTime {
+ public:
+  explicit SearchTime(const ModelRequest& request)
+      : request_(request), end_(Now() + request.deadline_seconds) {}
+
+  // For a search that may take `share` of what is left.
+  std::function<bool()> Stop(double share) const {
+    const double now = Now();
+    return [this, end = now + share * std::max(0.0, end_ - now)] {
+      return interrupted() || Now() >= end;
+    };
+  }
+  bool interrupted() const { return request_.stop && request_.stop(); }
+
+ private:
+  static double Now() {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return std::chrono::duration<double>(now).count();
+  }
+
+  const ModelRequest& request_;
+  double end_;
+};
+
 SearchResult SearchOn(const ModelRequest& request, const Cluster& cluster, Ranking ranking,
-                      int64_t top, std::optional<int64_t> budget) {
+                      int64_t top, std::optional<int64_t> budget, std::function<bool()> stop) {
   const Space space(request.model, request.workload, cluster.devices(), request.fixes,
                     request.precision, cluster.devices_per_node, cluster.fabric.unit_nodes);
   const transformer::DeviceParameters device =
@@ -52,7 +82,8 @@ SearchResult SearchOn(const ModelRequest& request, const Cluster& cluster, Ranki
                  .budget_bytes = budget,
                  .host_bytes = static_cast<int64_t>(device.host_bytes),
                  .threads = request.threads,
-                 .takes = request.takes});
+                 .takes = request.takes,
+                 .stop = std::move(stop)});
 }
 
 absl::Status CheckOn(const ModelRequest& request, const Cluster& cluster) {
@@ -60,27 +91,47 @@ absl::Status CheckOn(const ModelRequest& request, const Cluster& cluster) {
                     request.precision, cluster.devices_per_node, cluster.fabric.unit_nodes);
 }
 
-absl::Status ModelShortage(const ModelRequest& request) {
+constexpr std::string_view kMoreTime = "; --deadline gives the search more time";
+
+absl::Status ModelShortage(const ModelRequest& request, const SearchTime& time) {
   const int64_t budget = request.budget_bytes.value_or(0);
-  const SearchResult least = SearchOn(request, request.cluster, Ranking::kMemory, 1, std::nullopt);
-  const RankedConfiguration& smallest = least.best.front();
-  std::string text = absl::StrFormat(
-      "%s does not fit into %s a GPU on %d GPUs; the least that any of %d configurations needs is "
-      "%s (%s)",
-      request.model.name, BytesText(budget), request.cluster.devices(), least.counts.legal,
-      BytesText(smallest.peak_bytes), ConfigurationText(smallest.configuration));
+  std::string text = absl::StrFormat("%s does not fit into %s a GPU on %d GPUs", request.model.name,
+                                     BytesText(budget), request.cluster.devices());
+  const SearchResult least = SearchOn(request, request.cluster, Ranking::kMemory, 1, std::nullopt,
+                                      time.Stop(kShareOfSearches));
+  if (!least.best.empty()) {
+    const RankedConfiguration& smallest = least.best.front();
+    absl::StrAppendFormat(&text, "; the least that any %sof %d configurations needs is %s (%s)",
+                          least.complete ? "" : "that was looked at ", least.counts.legal,
+                          BytesText(smallest.peak_bytes),
+                          ConfigurationText(smallest.configuration));
+  }
   Cluster larger = request.cluster;
+  bool decided = true;
   for (int i = 0; i < kMostDoublings && larger.devices() * 2 <= kMaxDevices; ++i) {
     larger.nodes *= 2;
     if (!CheckOn(request, larger).ok()) continue;
-    const SearchResult found = SearchOn(request, larger, Ranking::kMemory, 1, budget);
+    const SearchResult found =
+        SearchOn(request, larger, Ranking::kMemory, 1, budget, time.Stop(kShareOfSearches));
+    decided = decided && found.complete;
     if (found.best.empty()) continue;
     absl::StrAppend(&text, "; it fits on ", larger.devices(), " GPUs (",
                     ConfigurationText(found.best.front().configuration), ")");
     return absl::ResourceExhaustedError(text);
   }
-  absl::StrAppend(&text, "; ", larger.devices(), " GPUs are not enough either");
+  if (!decided) {
+    StrAppend(&text, "; how many would do was not found in time", kMoreTime);
+  } else {
+    absl::StrAppend(&text, "; ", larger.devices(), " GPUs are not enough either");
+  }
   return absl::ResourceExhaustedError(text);
+}
+
+absl::Status NothingInTime(const ModelRequest& request, const SearchTime& time) {
+  const std::string what = absl::StrCat("a configuration of ", request.model.name, " that fits");
+  return absl::DeadlineExceededError(
+      time.interrupted() ? StrCat("interrupted before ", what, " was found")
+                         : StrCat(what, " was not found before the deadline", kMoreTime));
 }
 
 // Parts of a cluster that are clusters: GPUs of one node, and whole nodes, each a divisor of all.
@@ -152,6 +203,16 @@ void SetModelMemory(const StepCost& cost, Plan& plan) {
   }
 }
 
+// By how much what the search did not come to may be better.
+void SetGap(const SearchResult& result, Ranking ranking, Plan& plan) {
+  const RankedConfiguration& best = result.best.front();
+  const double least = ranking == Ranking::kMemory ? static_cast<double>(result.unsearched.bytes) /
+                                                         static_cast<double>(best.peak_bytes)
+                                                   : result.unsearched.seconds / best.seconds;
+  plan.gap = std::max(0.0, 1 - least);
+  plan.bound_seconds = plan.step_seconds * (1 - plan.gap);
+}
+
 Plan BuildModelPlan(const ModelRequest& request, const Cluster& cluster,
                     const SearchResult& result) {
   StepCoster coster = CosterOn(request, cluster);
@@ -219,22 +280,39 @@ absl::StatusOr<Plan> PlanCalibrated(const ModelRequest& request) {
   MW_RETURN_IF_ERROR(legal);
   const Ranking ranking =
       request.objective == ModelObjective::kMemory ? Ranking::kMemory : Ranking::kTime;
-  for (const Cluster& cluster :
-       fewest ? Subclusters(request.cluster) : std::vector<Cluster>{request.cluster}) {
-    const SearchResult result =
-        SearchOn(request, cluster, ranking, request.top, request.budget_bytes);
-    if (!result.best.empty()) return BuildModelPlan(request, cluster, result);
+  const SearchTime time(request);
+  const std::vector<Cluster> clusters =
+      fewest ? Subclusters(request.cluster) : std::vector<Cluster>{request.cluster};
+  bool decided = true;  // that smaller ones do not do
+  for (size_t i = 0; i < clusters.size(); ++i) {
+    const double share = i + 1 < clusters.size() ? kShareOfSearches : 1;
+    const SearchResult result = SearchOn(request, clusters[i], ranking, request.top,
+                                         request.budget_bytes, time.Stop(share));
+    if (!result.best.empty()) {
+      Plan plan = BuildModelPlan(request, clusters[i], result);
+      SetGap(result, ranking, plan);
+      if (!decided) {
+        plan.warnings.push_back(
+            StrCat("whether fewer GPUs would do was not found in time", kMoreTime));
+      }
+      return plan;
+    }
+    decided = decided && result.complete;
   }
-  if (request.takes &&
-      SearchOn(within, within.cluster, Ranking::kMemory, 1, std::nullopt).best.empty()) {
-    const std::string unsupported = PrecisionWarning(within.cluster.device, request.precision);
-    return absl::InvalidArgumentError(
-        absl::StrCat(request.taken_by, ": no configuration of ", request.model.name, " on ",
-                     within.cluster.devices(),
-                     " GPUs can be expressed; other numbers of GPUs, batches or fixes may",
-                     unsupported.empty() ? "" : "; ", unsupported));
+  if (!decided) return NothingInTime(request, time);
+  if (request.takes) {
+    const SearchResult any = SearchOn(within, within.cluster, Ranking::kMemory, 1, std::nullopt,
+                                      time.Stop(kShareOfSearches));
+    if (any.best.empty() && any.complete) {
+      const std::string unsupported = PrecisionWarning(within.cluster.device, request.precision);
+      return absl::InvalidArgumentError(
+          absl::StrCat(request.taken_by, ": no configuration of ", request.model.name, " on ",
+                       within.cluster.devices(),
+                       " GPUs can be expressed; other numbers of GPUs, batches or fixes may",
+                       unsupported.empty() ? "" : "; ", unsupported));
+    }
   }
-  return ModelShortage(within);
+  return ModelShortage(within, time);
 }
 
 }  // namespace

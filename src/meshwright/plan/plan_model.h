@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -50,6 +51,10 @@ struct ModelRequest {
   ModelObjective objective = ModelObjective::kTime;
   int64_t top = 10;
   int threads = 2;
+  // Wall clock for all searches of the calibrated model; the best so far is planned at it. And
+  // asked often, from any thread: once it says true they end likewise.
+  double deadline_seconds = std::numeric_limits<double>::infinity();
+  std::function<bool()> stop;  // null: never
   std::vector<PlanInput> inputs;
   ModelCost cost = ModelCost::kCalibrated;
   transformer::StateOptions state;  // of the calibrated model
@@ -59,9 +64,10 @@ struct ModelRequest {
   std::string taken_by;  // "--for megatron"
 };
 
-// The best configuration by the request's model of cost, the next best, and why. Errors: invalid
+// The best configuration by the request's model of cost, the next best, and why; where the search
+// was ended before it was over, `gap` says by how much others may be better. Errors: invalid
 // argument for a space without configurations, resource exhausted if none fits (what would is
-// said).
+// said), deadline exceeded if the search was ended before it found one.
 absl::StatusOr<Plan> PlanModel(const ModelRequest& request);
 
 // Bytes of a checkpoint: weights in 16 bits, master copies and Adam's two moments.

@@ -27,15 +27,6 @@ absl::StatusOr<MemoryBudget> ParseMemory(const std::string& text, const std::str
   return MemoryBudget{MemoryBudget::Kind::kBytes, *bytes};
 }
 
-absl::StatusOr<double> ParseDeadline(const std::string& text, const std::string& option) {
-  const absl::StatusOr<double> seconds = ParseDuration(text);
-  if (!seconds.ok()) return AtOption(option, seconds.status());
-  if (*seconds <= 0) {
-    return absl::InvalidArgumentError(StrCat(option, ": must be more than 0 seconds"));
-  }
-  return *seconds;
-}
-
 constexpr int32_t kMostStages = 1 << 20;  // no cluster has more devices
 
 // A positive number, or `word`, which stands for 0.
@@ -87,6 +78,15 @@ absl::Status AddFixes(const RequestOptions& options, std::string_view dashes,
 }
 
 }  // namespace
+
+absl::StatusOr<double> ParseDeadline(const std::string& text, const std::string& option) {
+  const absl::StatusOr<double> seconds = ParseDuration(text);
+  if (!seconds.ok()) return AtOption(option, seconds.status());
+  if (*seconds <= 0) {
+    return absl::InvalidArgumentError(StrCat(option, ": must be more than 0 seconds"));
+  }
+  return *seconds;
+}
 
 absl::StatusOr<ProgramRequest> ToProgramRequest(const RequestOptions& options,
                                                 std::string_view dashes) {

@@ -36,6 +36,9 @@ struct RequestOptions {
   uint64_t seed = 1;
 };
 
+// Seconds that a search may take. Errors name `option`.
+absl::StatusOr<double> ParseDeadline(const std::string& text, const std::string& option);
+
 // The request that `options` describe, the files of fixes read; its program is left empty. Errors
 // name the option at fault, preceded by `dashes` ("--" on the command line).
 absl::StatusOr<ProgramRequest> ToProgramRequest(const RequestOptions& options,

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "meshwright/base/columns.h"
+#include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
 #include "meshwright/plan/plan_table.h"
 
@@ -142,10 +143,9 @@ std::string OverGroupsSection(const Plan& plan) {
   std::string text;
   for (const PlanNodeGroup& group : over.groups) {
     if (group.used_nodes == 0) continue;
-    const std::string degrees =
-        group.tp == 0
-            ? "degrees by stage"
-            : absl::StrFormat("tp=%d dp=%d mbs=%d", group.tp, group.dp, group.micro_batch);
+    const std::string degrees = group.tp == 0 ? "degrees by stage"
+                                              : absl::StrFormat("tp=%d dp=%d mbs=%d", group.tp,
+                                                                group.dp, group.micro_batch);
     absl::StrAppendFormat(&text, "  %-14s %d of %d nodes, %s\n", group.name, group.used_nodes,
                           group.nodes, degrees);
   }
@@ -211,6 +211,21 @@ std::string DegreesText(const PlanDegrees& d) {
   return text;
 }
 
+bool SearchWasEnded(const Plan& plan) {
+  if (!plan.transformer.has_value() || plan.transformer->over_groups.has_value()) return false;
+  const PlanSearchCounts& search = plan.transformer->search;
+  // What the published model of NERSC's leaves out as too large is not counted as pruned.
+  return plan.options.cost_model != "nersc" &&
+         (plan.gap > 0 || search.evaluated + search.pruned < search.legal);
+}
+
+std::string EndedSearchText(const Plan& plan) {
+  constexpr std::string_view kEnded = "the search was ended before it was over: ";
+  if (plan.gap == 0) return StrCat(kEnded, "this is the best, but the next best may be others");
+  return StrCat(kEnded, "the best may take up to ", absl::StrFormat("%.3g %%", 100 * plan.gap),
+                plan.transformer->objective == "memory" ? " less memory" : " less time");
+}
+
 std::string TransformerTable(const Plan& plan) {
   const PlanTransformer& part = *plan.transformer;
   const double tokens = static_cast<double>(part.global_batch) * static_cast<double>(part.sequence);
@@ -242,6 +257,9 @@ std::string TransformerTable(const Plan& plan) {
                                      "bounds, in %s",
                                      part.search.legal, part.search.evaluated, part.search.fitting,
                                      part.search.pruned, SecondsText(plan.planning_seconds))));
+  if (SearchWasEnded(plan)) {
+    absl::StrAppend(&text, Hanging("bound     ", EndedSearchText(plan)));
+  }
   for (const std::string& warning : plan.warnings) {
     absl::StrAppend(&text, "warning: ", warning, "\n");
   }

@@ -11,6 +11,12 @@ namespace meshwright {
 // the next best, and what the hardware changes. `plan.transformer` must be there.
 std::string TransformerTable(const Plan& plan);
 
+// Whether a plan of a model on one cluster is the best that was found before its search was ended,
+// at the deadline or by an interrupt.
+bool SearchWasEnded(const Plan& plan);
+// By how much others may be better than such a plan.
+std::string EndedSearchText(const Plan& plan);
+
 // "tp=8 sp pp=4 dp=2 mbs=1 zero=1": as --fix takes them; what is 1 or off is mostly left out.
 std::string DegreesText(const PlanDegrees& degrees);
 

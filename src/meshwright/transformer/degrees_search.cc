@@ -1,6 +1,7 @@
 #include "meshwright/transformer/degrees_search.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace meshwright::transformer {
@@ -179,25 +180,47 @@ class DegreesSearch::AmountsSearch {
   int64_t costed_ = 0;
 };
 
+int64_t DegreesSearch::CountOf(Configuration family) const {
+  int64_t extents = 0, amounts = 0;
+  for (const Recompute recompute : space_.Recomputes()) {
+    extents += std::ssize(space_.Extents(family, recompute));
+  }
+  for (const Space::Offload& offload : space_.Offloads()) {
+    amounts += space_.AmountsOf(family, offload).count();
+  }
+  return extents * amounts;
+}
+
 DegreesSummary DegreesSearch::Summary(const Space::Degrees& degrees,
                                       const CostFunctions& costs) const {
   DegreesSummary summary;
   const int64_t shardings = std::ssize(space_.Shardings(degrees));
   LayoutsOf layouts(space_, degrees);
-  ForEachMember(space_, degrees,
-                [&](const Configuration& member, const std::vector<Space::Extent>& extents,
-                    const Space::Amounts& amounts) {
-                  summary.legal += std::ssize(extents) * amounts.count() * shardings *
-                                   std::ssize(layouts.At(member.tp2));
-                  Configuration all = member;
-                  all.offload_percent = all.offload_layers = 0;
-                  all.recompute_layers = all.recompute_stages = 0;
-                  const StepBound least = costs.least_of_extents(all);
-                  if (least.bytes > budget_) return true;
-                  summary.least.seconds = std::min(summary.least.seconds, least.seconds);
-                  summary.least.bytes = std::min(summary.least.bytes, least.bytes);
-                  return true;
-                });
+  std::map<std::pair<bool, int64_t>, int64_t> counts;  // of families, by what these depend on
+  StepBound& least = summary.least;
+  const bool by_time = best_.ranking() == Ranking::kTime;
+  // Whether nothing of a family that takes at least `seconds` can change the summary.
+  const auto settled = [&](double seconds) { return by_time && seconds >= least.seconds; };
+  for (Configuration member : space_.Families(degrees)) {
+    int64_t& count = counts[{member.ends_as_layers, member.virtual_stages}];
+    if (count == 0) count = CountOf(member);
+    summary.legal += count * shardings * std::ssize(layouts.At(member.tp2));
+    const double seconds = by_time ? costs.least_of_family(member) : 0;
+    member.offload_percent = member.offload_layers = 0;
+    member.recompute_layers = member.recompute_stages = 0;
+    for (const Recompute recompute : space_.Recomputes()) {
+      member.recompute = recompute;
+      for (const Space::Offload& offload : space_.Offloads()) {
+        member.offload_optimizer = offload.optimizer;
+        member.offload_activations = offload.activations;
+        if (settled(seconds)) continue;
+        const StepBound bound = costs.least_of_extents(member);
+        if (bound.bytes > budget_) continue;
+        least.seconds = std::min(least.seconds, bound.seconds);
+        least.bytes = std::min(least.bytes, bound.bytes);
+      }
+    }
+  }
   return summary;
 }
 

@@ -49,7 +49,7 @@ class BestConfigurations {
 // What is known of all configurations of some degrees before any is costed.
 struct DegreesSummary {
   int64_t legal = 0;
-  // None that fits takes less; infinite if none can.
+  // None that fits takes less of what it is ranked by; infinite if none can.
   StepBound least{std::numeric_limits<double>::infinity(), std::numeric_limits<int64_t>::max()};
 };
 
@@ -85,6 +85,8 @@ class DegreesSearch {
     StepFigures figures;
   };
 
+  // Of a family, how many there are of one placement and sharding.
+  int64_t CountOf(Configuration family) const;
   void RunExtents(const std::vector<Space::Layout>& layouts,
                   const std::vector<Space::Sharding>& shardings,
                   const std::vector<Space::Extent>& extents, Configuration member,

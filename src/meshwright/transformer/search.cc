@@ -72,7 +72,8 @@ CostFunctions CalibratedCosts(const Model& model, const Workload& workload, cons
   return {[coster](const Configuration& c) { return coster->Figures(c); },
           [coster](const Configuration& c) { return coster->Least(c); },
           [coster](const Configuration& c) { return coster->LeastOfUnits(c); },
-          [coster](const Configuration& c) { return coster->LeastOfExtents(c); }};
+          [coster](const Configuration& c) { return coster->LeastOfExtents(c); },
+          [coster](const Configuration& c) { return coster->LeastSecondsOfFamily(c); }};
 }
 
 SearchResult Search(const Space& space, const std::function<CostFunctions()>& make_costs,

@@ -34,6 +34,8 @@ struct CostFunctions {
   BoundFunction least_of_units;
   // Of those that differ in that extent as well.
   BoundFunction least_of_extents;
+  // Seconds that none takes less than of those that differ in recomputation and offloading, too.
+  std::function<double(const Configuration&)> least_of_family;
 };
 // Those of the calibrated model; `model` and `cluster` must outlive them.
 CostFunctions CalibratedCosts(const Model& model, const Workload& workload, const Cluster& cluster,
@@ -81,7 +83,8 @@ struct SearchResult {
   SearchCounts counts;
   // False: `stop` ended the search before it was over. Else all legal are evaluated or pruned.
   bool complete = true;
-  // Of what the search did not come to: none that fits takes less. Infinite if it is complete.
+  // Of what the search did not come to: none that fits takes less of what is ranked by. Infinite if
+  // it is complete.
   StepBound unsearched{std::numeric_limits<double>::infinity(),
                        std::numeric_limits<int64_t>::max()};
 };

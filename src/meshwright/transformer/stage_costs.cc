@@ -87,10 +87,6 @@ void SetExtent(const PipelineCost& none, const PipelineCost& again, const StageD
   out->Sum();
 }
 
-int64_t WholeBytes(double bytes) {
-  return static_cast<int64_t>(std::llround(std::min(bytes, 9e18)));
-}
-
 StageCosts::StageCosts(const Model& model, const Workload& workload, const Cluster& cluster,
                        const DeviceParameters& device, const FrameworkParameters& framework)
     : model_(model),

@@ -28,8 +28,13 @@ inline double SecondsAdded(double communication, double computation, double slow
          slowdown * std::min(communication, computation);
 }
 
-// Sizes of buffers are whole bytes.
-int64_t WholeBytes(double bytes);
+// Sizes of buffers are whole bytes: rounded as by std::llround, which is a call that takes longer
+// than all else of a memory estimate. Not below 0.
+inline int64_t WholeBytes(double bytes) {
+  const double most = std::min(bytes, 9e18);
+  const auto whole = static_cast<int64_t>(most);
+  return whole + (most - static_cast<double>(whole) >= 0.5 ? 1 : 0);
+}
 
 // One micro-batch through all layers of a pipeline group.
 struct GroupCost {

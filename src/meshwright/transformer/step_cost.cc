@@ -81,6 +81,7 @@ class StepCoster::Tables {
   StepBound Least(const Configuration& c);
   StepBound LeastOfUnits(const Configuration& c);
   StepBound LeastOfExtents(const Configuration& c);
+  double LeastSecondsOfFamily(const Configuration& c);
   const Workload& workload() const { return workload_; }
   AllBlockCosts AllBlocks(const Configuration& c) { return stages_.AllBlocks(c, times_); }
   double UpdateSeconds(const Configuration& c, const GroupCost& g);
@@ -339,17 +340,24 @@ StepBound StepCoster::Tables::BoundOn(const Configuration& c, const FamilyCosts&
   return least;
 }
 
-// Whatever the extent, no group computes less than without recomputation, nor takes less memory
-// than the lesser of what it takes without and with all of it.
-StepBound StepCoster::Tables::LeastOfExtents(const Configuration& c) {
+// Whatever is computed again, no group computes less than without recomputation.
+double StepCoster::Tables::LeastSecondsOfFamily(const Configuration& c) {
   const Degrees d(c, workload_);
   FamilyCosts& family = FamilyOf(c);
   const std::vector<PipelineCost>& pipelines = LeastPipelines(c, family);
+  StepTime time;
+  SetPipelineTime(c, d, pipelines[static_cast<size_t>(Recompute::kNone)], family.least_send_seconds,
+                  &time);
+  return time.seconds + framework_.step_seconds;
+}
+
+// Whatever the extent, no group computes less than without recomputation, nor takes less memory
+// than the lesser of what it takes without and with all of it.
+StepBound StepCoster::Tables::LeastOfExtents(const Configuration& c) {
+  StepBound least{.seconds = LeastSecondsOfFamily(c)};
+  const std::vector<PipelineCost>& pipelines = LeastPipelines(c, FamilyOf(c));
   const PipelineCost& none = pipelines[static_cast<size_t>(Recompute::kNone)];
   const PipelineCost& all = pipelines[static_cast<size_t>(c.recompute)];
-  StepTime time;
-  SetPipelineTime(c, d, none, family.least_send_seconds, &time);
-  StepBound least{.seconds = time.seconds + framework_.step_seconds};
   const auto bytes = [&](const PipelineCost& pipeline, size_t i) {
     return LeastBytes(c, workload_, pipeline.groups[i], pipeline.ranges[i].first, state_);
   };
@@ -382,6 +390,10 @@ StepBound StepCoster::LeastOfUnits(const Configuration& configuration) {
 
 StepBound StepCoster::LeastOfExtents(const Configuration& configuration) {
   return tables_->LeastOfExtents(configuration);
+}
+
+double StepCoster::LeastSecondsOfFamily(const Configuration& configuration) {
+  return tables_->LeastSecondsOfFamily(configuration);
 }
 
 StepCost StepCoster::Cost(const Configuration& configuration) {

@@ -79,6 +79,8 @@ class StepCoster {
   StepBound LeastOfUnits(const Configuration& configuration);
   // The same as Least of all that differ in the extent of recomputation too.
   StepBound LeastOfExtents(const Configuration& configuration);
+  // The time of that, which no other recomputation and offloading shortens.
+  double LeastSecondsOfFamily(const Configuration& configuration);
   // The same as Figures with the memory of every group.
   StepCost Cost(const Configuration& configuration);
 
