@@ -23,6 +23,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import export
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from meshwright._lowering import _module_function, numpy_dtype
@@ -69,6 +70,25 @@ def _sharding(mesh: Mesh, spec: Sequence[Sequence[str]]) -> NamedSharding:
 
 def _struct(row: Mapping[str, Any]) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(tuple(row["shape"]), numpy_dtype(row["dtype"]))
+
+
+def warm_up() -> None:
+    """Has JAX load what it loads with the first program, which on a slow machine takes longer than
+    a program may. On a device of this process: others may not be there yet."""
+    row = {"dtype": "f32", "shape": [8], "spec": [[]]}
+    struct = _struct(row)
+    module = export.export(jax.jit(jnp.negative))(struct).mlir_module_serialized
+    sharding = _sharding(Mesh(np.array(jax.local_devices()[:1]), ("x",)), row["spec"])
+    function = jax.jit(
+        _module_function(module, [struct], [struct]),
+        in_shardings=(sharding,),
+        out_shardings=[sharding],
+        keep_unused=True,
+    )
+    job = {"mesh": [["x", 1]], "inputs": [row], "outputs": [row], "state": []}
+    compiled = Compiled(job, function.lower(struct).compile(), [sharding], 0.0)
+    figures(compiled)
+    jax.block_until_ready(compiled.function(array(row, sharding)))
 
 
 def compile_job(job: Job, proto: bytes) -> Compiled:

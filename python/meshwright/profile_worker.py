@@ -156,6 +156,9 @@ class _Worker:
         self._line = line
         self._group = group
 
+    def warm_up(self) -> None:
+        self._measuring.warm_up()
+
     def measure(self, jobs: Sequence[Mapping[str, Any]], threads: int) -> None:
         protos = [self._proto(job) for job in jobs]
         # In lock-step: compilers of several hosts may exchange what they find.
@@ -252,6 +255,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     group = _Group(jax)
     line.silent = not group.first
     worker = _Worker(line, group)
+    try:
+        worker.warm_up()
+    except RuntimeError as error:
+        return unusable(f"--devices {arguments.devices}: {errors.one_line(error)}")
     line.say(
         "ready",
         device=devices[0].device_kind,

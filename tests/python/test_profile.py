@@ -145,6 +145,29 @@ def test_two_processes(gpt, tmp_path):
     assert report["measured"] > 0 and report["failed"] == 0
 
 
+def test_the_first_program_loads_nothing_more():
+    """What JAX loads with it belongs to the start of a worker, which may take its time."""
+    script = """
+import sys
+from meshwright import _devices
+_devices.choose("host:4")
+from meshwright import _measuring
+_measuring.warm_up()
+loaded = set(sys.modules)
+row = {"dtype": "f32", "shape": [8, 8], "spec": [["x"], []]}
+job = {"kind": "reshard", "mesh": [["x", 4]], "inputs": [row], "state": [],
+       "outputs": [{**row, "spec": [[], ["x"]]}]}
+compiled = _measuring.compile_job(job, b"")
+assert _measuring.figures(compiled)["collectives"]
+_measuring.measure(compiled, lambda number: number)
+print(sorted(set(sys.modules) - loaded))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=environment()
+    )
+    assert done.stdout == "[]\n", done.stdout + done.stderr
+
+
 def test_a_process_that_dies_is_no_failure_of_what_was_measured():
     array = {"dtype": "f32", "shape": [8, 8]}
     job = {"kind": "reshard", "mesh": [["x", 2]], "state": []}

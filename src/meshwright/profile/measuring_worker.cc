@@ -241,6 +241,9 @@ absl::Status MeasuringWorker::Measure(
     }
     if (idle) continue;
     const std::string how = hung ? "hung" : process_->HowItEnded();
+    const std::string waited =
+        hung ? absl::StrFormat(" for longer than --patience, %.3g s", options_.patience_seconds)
+             : "";
     for (const auto& [j, stage] : stages) {
       if (stage == Stage::kDone) continue;
       if (stage == Stage::kWaiting || stage == Stage::kCompiled) {
@@ -260,7 +263,7 @@ absl::Status MeasuringWorker::Measure(
       if (fruitful_) MW_RETURN_IF_ERROR(done(j, std::move(failed)));
     }
     absl::Status status =
-        StartAgain(absl::UnavailableError(absl::StrCat("the measuring worker ", how)));
+        StartAgain(absl::UnavailableError(absl::StrCat("the measuring worker ", how, waited)));
     if (!status.ok()) return unless_cancelled(status);
   }
   return absl::OkStatus();
