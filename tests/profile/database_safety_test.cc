@@ -367,6 +367,20 @@ TEST_F(DatabaseSafety, NoticesThatItsFileWasChanged) {
   }
 }
 
+TEST_F(DatabaseSafety, TellsWhatOthersPruned) {
+  const std::string path = MadeWith("a.sqlite", 1);
+  absl::StatusOr<ProfileDatabase> database = ProfileDatabase::Open(path, Access::kWrite);
+  ASSERT_TRUE(StoreOne(*database, 1).ok());
+  ASSERT_TRUE(StoreOne(*database, 2).ok());
+  ASSERT_GT(*ProfileDatabase::Open(path, Access::kWrite)->Prune({}), 0);
+  ASSERT_TRUE(StoreOne(*database, 3).ok());
+  const absl::Status concluded = database->Conclude();
+  EXPECT_EQ(concluded.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(std::string(concluded.message()),
+            "2 of the 3 runs that this stored in " + path +
+                " were removed meanwhile by another program, as `meshwright db prune` does");
+}
+
 // SQLite keeps the log beside the file itself.
 TEST_F(DatabaseSafety, FollowsLinks) {
   std::filesystem::create_directories(folder_ / "real");

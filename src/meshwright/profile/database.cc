@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "absl/strings/str_format.h"
+#include "meshwright/base/counted.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/profile/profile_schema.h"
@@ -143,11 +144,20 @@ absl::Status ProfileDatabase::Conclude() {
       Open(path(), Access::kRead, connection_.busy_seconds());
   if (now.status().code() == absl::StatusCode::kUnavailable) return now.status();  // locked
   if (!now.ok()) return lost(FromAbsl(now.status().message()));
+  int64_t removed = 0;
   for (const std::string& id : stored_) {
     MW_ASSIGN_OR_RETURN(const bool is_there, HasRun(now->connection_, id));
-    if (!is_there) return lost(StrCat("it has no run ", id));
+    if (is_there) continue;
+    // What others remove through SQLite this connection knows of, and of nothing else.
+    MW_ASSIGN_OR_RETURN(const bool was_there, HasRun(connection_, id));
+    if (was_there) return lost(StrCat("it has no run ", id));
+    ++removed;
   }
-  return absl::OkStatus();
+  if (removed == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      StrCat(removed, " of the ", Counted(static_cast<int64_t>(stored_.size()), "run"),
+             " that this stored in ", path(),
+             " were removed meanwhile by another program, as `meshwright db prune` does"));
 }
 
 // Into the file itself: what is in the log is lost with the log. A reader that takes its time may
