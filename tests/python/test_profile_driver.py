@@ -72,6 +72,18 @@ def test_times_of_layers(step, tmp_path):
         assert float(forward) + float(backward) + float(update) == pytest.approx(0.015)
 
 
+def test_times_of_layers_that_were_not_measured(step, tmp_path):
+    """No reason to keep back what was."""
+    fail = "if not first_time('a'): say('done', job, status='failed', error='no'); continue"
+    path = tmp_path / "layers.csv"
+    done = toy_run(step, tmp_path, "--layers-csv", path, misbehave=fail)
+    assert done.returncode == 2, done.stderr
+    report = json.loads(done.stdout)
+    assert report["measured"] == 1
+    assert any("no whole step was measured: segment" in one for one in report["warnings"])
+    assert "--layers-csv" in unwrapped(done.stderr) and not path.exists()
+
+
 def test_profilers_at_once_share_the_work(step, tmp_path):
     processes = [start_toy(step, tmp_path, misbehave="time.sleep(0.02)") for _ in range(3)]
     reports = []

@@ -91,6 +91,21 @@ absl::StatusOr<std::string> MeasureCalibration(const ProfileReport& report) {
   return CalibrationFrom(text, worker, *device);
 }
 
+// The files that were asked for; with an error none.
+absl::Status WriteFiles(const ProfileReport& report, const OutputFile& layers,
+                        const OutputFile& calibration) {
+  StagedOutputs outputs;
+  if (!layers.path.empty()) {
+    MW_ASSIGN_OR_RETURN(const std::string csv, LayersCsv(report));
+    MW_RETURN_IF_ERROR(outputs.Add(layers, csv));
+  }
+  if (!calibration.path.empty()) {
+    MW_ASSIGN_OR_RETURN(const std::string yaml, MeasureCalibration(report));
+    MW_RETURN_IF_ERROR(outputs.Add(calibration, yaml));
+  }
+  return outputs.Commit();
+}
+
 absl::Status RunProfile(ProfileCommand& command) {
   MW_RETURN_IF_ERROR(ReadDuration("--budget", command.budget, &command.request.budget_seconds));
   MW_RETURN_IF_ERROR(
@@ -111,18 +126,12 @@ absl::Status RunProfile(ProfileCommand& command) {
   command.request.stop = [&] { return interruption.Requested(); };
   command.request.progress = &ShowProfileProgress;
   MW_ASSIGN_OR_RETURN(const ProfileReport report, ProfileProgram(command.request));
-  StagedOutputs outputs;
-  if (!layers.path.empty() && !interruption.Requested()) {
-    MW_ASSIGN_OR_RETURN(const std::string csv, LayersCsv(report));
-    MW_RETURN_IF_ERROR(outputs.Add(layers, csv));
-  }
-  if (!calibration.path.empty() && !interruption.Requested()) {
-    MW_ASSIGN_OR_RETURN(const std::string yaml, MeasureCalibration(report));
-    MW_RETURN_IF_ERROR(outputs.Add(calibration, yaml));
-  }
-  MW_RETURN_IF_ERROR(outputs.Commit());
+  const absl::Status written =
+      interruption.Requested() ? absl::OkStatus() : WriteFiles(report, layers, calibration);
+  // What was measured is told, whatever becomes of the files.
   MW_RETURN_IF_ERROR(command.json ? PrintOutput(ProfileJson(report))
                                   : PrintScreen(ProfileTable(report)));
+  MW_RETURN_IF_ERROR(written);
   if (!interruption.Requested()) return absl::OkStatus();
   return absl::CancelledError(
       absl::StrCat("interrupted; what was measured is in ", database, ", run this again to go on"));

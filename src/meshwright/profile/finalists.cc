@@ -76,11 +76,16 @@ absl::StatusOr<FinalistReport> MeasureFinalists(const Graph& graph, const CostMo
   const auto stopped = [&options] { return options.stop && options.stop(); };
   absl::StatusOr<std::unique_ptr<ProfiledPlanner>> made =
       ProfiledPlanner::Make(graph, cost_model, mesh, known, planning);
-  if (!made.ok() && stopped()) return report;
-  MW_ASSIGN_OR_RETURN(const std::unique_ptr<ProfiledPlanner> planner, std::move(made));
+  // What was measured of segments counts all the same.
+  const auto without_steps = [&](const absl::Status& why) {
+    if (!stopped()) report.warning = absl::StrCat("no whole step was measured: ", why.message());
+    return report;
+  };
+  if (!made.ok()) return without_steps(made.status());
+  const std::unique_ptr<ProfiledPlanner> planner = *std::move(made);
   absl::StatusOr<std::vector<ProfiledPlan>> planned = planner->Finalists(options.most);
-  if (!planned.ok() && stopped()) return report;
-  MW_ASSIGN_OR_RETURN(const std::vector<ProfiledPlan> finalists, std::move(planned));
+  if (!planned.ok()) return without_steps(planned.status());
+  const std::vector<ProfiledPlan> finalists = *std::move(planned);
   std::vector<ProfileKey> keys;
   for (const ProfiledPlan& plan : finalists) keys.push_back(planner->StepKey(plan));
   MeasuringClaims claims(*database, environment);
@@ -92,10 +97,7 @@ absl::StatusOr<FinalistReport> MeasureFinalists(const Graph& graph, const CostMo
   for (size_t i = 0; i < keys.size(); ++i) {
     if (answers[i].state != ClaimAnswer::State::kMine) continue;
     absl::StatusOr<WorkerJob> job = planner->StepJob(finalists[i]);
-    if (!job.ok()) {
-      report.warning = absl::StrCat("no whole step was measured: ", job.status().message());
-      return report;
-    }
+    if (!job.ok()) return without_steps(job.status());
     jobs.push_back(*std::move(job));
   }
   const auto batch = static_cast<size_t>(std::max(options.threads, 1));

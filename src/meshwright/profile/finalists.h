@@ -39,8 +39,8 @@ struct FinalistOptions {
 
 // Measures whole steps under the plans that are the most promising by what `database` knows of the
 // program's segments, and stores them there; a plan that is there as a whole is not measured again,
-// by whichever choices of segments it came about. Errors: of the database, ProfiledPlanner, the
-// worker.
+// by whichever choices of segments it came about. Where nothing can be planned, a warning says why.
+// Errors: of the database, the worker.
 absl::StatusOr<FinalistReport> MeasureFinalists(const Graph& graph, const CostModelRow& cost_model,
                                                 const Mesh& mesh,
                                                 const ProfileEnvironment& environment,
