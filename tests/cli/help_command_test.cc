@@ -51,12 +51,30 @@ TEST(HelpCommand, SaysDefaultsLimitsAndConditions) {
   EXPECT_THAT(RunMeshwright({"help", "estimate"}).out, HasSubstr("2x4 or x=2,y=4 (needed)"));
 }
 
+TEST(HelpCommand, KnowsCommandsOfCommands) {
+  for (const char* name : {"list", "show", "merge", "export", "prune"}) {
+    const RunResult run = RunMeshwright({"help", "db", name});
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_EQ(run.out, RunMeshwright({"db", name, "--help"}).out) << name;
+  }
+}
+
 TEST(HelpCommand, Errors) {
   const RunResult unknown = RunMeshwright({"help", "plann"});
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_EQ(unknown.err,
             "meshwright: there is no command \"plann\"; did you mean \"plan\"? `meshwright help` "
             "lists all\n");
+  const RunResult inner = RunMeshwright({"help", "db", "merg"});
+  EXPECT_EQ(inner.exit_code, 2);
+  EXPECT_EQ(
+      inner.err,
+      "meshwright: `meshwright db` has no command \"merg\"; did you mean \"merge\"? `meshwright db "
+      "--help` lists all\n");
+  const RunResult none = RunMeshwright({"help", "plan", "merge"});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_EQ(none.err,
+            "meshwright: `meshwright plan` has no commands of its own; found \"merge\"\n");
   const RunResult both = RunMeshwright({"help", "plan", "--json"});
   EXPECT_EQ(both.exit_code, 2);
   EXPECT_THAT(both.err, HasSubstr("--json prints all commands"));

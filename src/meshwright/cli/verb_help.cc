@@ -15,19 +15,27 @@ namespace meshwright {
 namespace {
 
 struct HelpCommand {
-  std::string command;  // empty: all
+  std::vector<std::string> command;  // and its own commands; empty: all
   bool json = false;
 };
 
-absl::StatusOr<const CLI::App*> FindCommand(const CLI::App& program, const std::string& name) {
+// The command `name` of `parent`, which help calls `title`.
+absl::StatusOr<const CLI::App*> FindCommand(const CLI::App& parent, const std::string& name,
+                                            const std::string& title) {
   std::vector<std::string> names;
-  for (const Verb& verb : Verbs()) names.emplace_back(verb.name);
-  for (const std::string& one : names) {
-    if (one == name) return program.get_subcommand(name);
+  for (const CLI::App* const command : parent.get_subcommands({})) {
+    if (command->get_name() == name) return command;
+    names.push_back(command->get_name());
   }
-  return absl::InvalidArgumentError(absl::StrCat("there is no command \"", name,
-                                                 "\"; did you mean \"", NearestName(name, names),
-                                                 "\"? `meshwright help` lists all"));
+  const bool is_program = parent.get_parent() == nullptr;
+  if (names.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("`", title, "` has no commands of its own; found \"", name, "\""));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      is_program ? "there is no command \"" : absl::StrCat("`", title, "` has no command \""), name,
+      "\"; did you mean \"", NearestName(name, names), "\"? `",
+      is_program ? "meshwright help" : absl::StrCat(title, " --help"), "` lists all"));
 }
 
 absl::Status RunHelp(const HelpCommand& help, const CLI::App& program) {
@@ -40,17 +48,22 @@ absl::Status RunHelp(const HelpCommand& help, const CLI::App& program) {
     return PrintOutput(
         formatter->make_help(&program, program.get_name(), CLI::AppFormatMode::Normal));
   }
-  MW_ASSIGN_OR_RETURN(const CLI::App* const command, FindCommand(program, help.command));
-  return PrintOutput(
-      formatter->make_help(command, absl::StrCat(program.get_name(), " ", command->get_name()),
-                           CLI::AppFormatMode::Normal));
+  const CLI::App* command = &program;
+  std::string title = program.get_name();
+  for (const std::string& name : help.command) {
+    MW_ASSIGN_OR_RETURN(command, FindCommand(*command, name, title));
+    absl::StrAppend(&title, " ", name);
+  }
+  return PrintOutput(formatter->make_help(command, title, CLI::AppFormatMode::Normal));
 }
 
 }  // namespace
 
 Action AddHelpVerb(CLI::App& app) {
   const auto help = std::make_shared<HelpCommand>();
-  app.add_option("COMMAND", help->command, "a command of meshwright; without it all are listed");
+  app.add_option("COMMAND", help->command,
+                 "a command of meshwright, and one of its own, as db merge; without it all are "
+                 "listed");
   app.add_flag("--json", help->json, "print every command and option as JSON");
   return [help, &app] { return RunHelp(*help, *app.get_parent()); };
 }
