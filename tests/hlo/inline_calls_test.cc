@@ -155,6 +155,11 @@ ENTRY main {
            "ROOT r = f32[4] call(n), to_apply=outer",
            "ROOT r = f32[4] call(n), to_apply=same",
            "ROOT r = f32[4] call(a), to_apply=same",
+           "ROOT r = f32[4] call(n), to_apply=same, sharding={devices=[2]<=[2]}",
+           "ROOT r = f32[4] call(a), to_apply=same, sharding={devices=[2]<=[2]}",
+           "r = f32[4] call(n), to_apply=same, sharding={replicated}\nROOT s = f32[4] negate(r)",
+           "r = f32[4] call(n), to_apply=same, sharding={replicated}\n"
+           "ROOT s = f32[4] call(r), to_apply=same, sharding={devices=[2]<=[2]}",
            "ROOT r = (f32[4], f32[4]) call(n), to_apply=pair",
            "r = f32[4] call(n), to_apply=outer ROOT t = (f32[4]) tuple(r)",
            "r = f32[4] call(n), to_apply=outer ROOT t = (f32[4], f32[4]) tuple(n, r)",

@@ -171,9 +171,9 @@ class Inliner {
     const size_t begin = to.instructions.size();
     MW_ASSIGN_OR_RETURN(const InstructionId root, Expand(callee, &call.operands, to));
     Leave(call.called[0]);
-    // What the program asks of the call's value, it asks of the value that takes its place.
-    Instruction& result = to[root];
-    if (root.index() >= begin && result.sharding.empty()) result.sharding = call.sharding;
+    // What the program asks of the call's value, it asks of the value that takes its place: one
+    // from outside where the callee hands an argument on. What was asked of that before goes first.
+    if (to[root].sharding.empty()) to[root].sharding = call.sharding;
     for (size_t i = begin; i < to.instructions.size() && !call.control_predecessors.empty(); ++i) {
       std::vector<InstructionId>& after = to.instructions[i].control_predecessors;
       after.insert(after.end(), call.control_predecessors.begin(), call.control_predecessors.end());
