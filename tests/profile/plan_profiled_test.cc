@@ -404,6 +404,24 @@ TEST_F(PlanProfiled, ProvesNothingByEstimatesOfMemory) {
   }
 }
 
+// What segments seem to need together is an estimate from above; what fits is not left out for it.
+TEST_F(PlanProfiled, FindsTheFastestWhereItFits) {
+  for (const char* program : {"mlp_4096x4.train.hlo.txt.gz", "tiny_gpt.train.hlo.txt.gz"}) {
+    SCOPED_TRACE(program);
+    ProgramRequest request = Request(program, "4xh100-sxm", "4");
+    const auto fastest = PlanProfiledProgram(request);
+    ASSERT_TRUE(fastest.ok()) << fastest.status();
+    request.memory = {MemoryBudget::Kind::kBytes, fastest->plan.peak_bytes};
+    const auto limited = PlanProfiledProgram(request);
+    ASSERT_TRUE(limited.ok()) << limited.status();
+    EXPECT_LE(limited->plan.peak_bytes, request.memory.bytes);
+    ASSERT_TRUE(limited->plan.profile.has_value());
+    EXPECT_NEAR(limited->plan.profile->segment_seconds, fastest->plan.profile->segment_seconds,
+                1e-9 * fastest->plan.profile->segment_seconds);
+    EXPECT_TRUE(limited->plan.profile->exact);
+  }
+}
+
 TEST_F(PlanProfiled, RefusesWhatItCannotCombine) {
   const auto refused = [&](const ProgramRequest& request, const std::string& why) {
     const auto planned = PlanProfiledProgram(request);

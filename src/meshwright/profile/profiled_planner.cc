@@ -14,8 +14,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How often the memory for segments is lowered when the whole plan needs more than they seemed to.
-constexpr int kMostMemoryTries = 4;
+// How often the memory for segments is lowered when the whole plan needs more than they seemed to,
+// and how often of these while they seem to need more than there is.
+constexpr int kMostMemoryTries = 6, kMostTriesAbove = 2;
 // Of a mesh's time, for looking at choices; the rest is for the plan.
 constexpr double kCandidateShare = 0.5;
 // Plans that are composed to take so many times the best are not worth measuring.
@@ -137,10 +138,30 @@ void ProfiledPlanner::LeaveOut(const std::vector<int32_t>& choice) {
       })->first);
 }
 
+// How much choices of segments may seem to need: what there is, and as much more as the whole plan
+// of the fastest choices needs less than these seem to. The estimate counts every segment's
+// activations at every other one's peak.
+absl::StatusOr<int64_t> ProfiledPlanner::SegmentMemory() {
+  const int64_t budget = options_.budget_bytes;
+  const CandidateProblem all = Problem(solve::kUnlimited);
+  if (budget == solve::kUnlimited || std::any_of(all.candidates.begin(), all.candidates.end(),
+                                                 [](const auto& of_run) { return of_run.empty(); }))
+    return budget;
+  const SegmentSearchResult fastest = SearchSegments(all.problem);
+  const int64_t seems = fastest.kept_bytes + fastest.working_bytes;
+  if (!fastest.possible || seems <= budget) return budget;
+  PlannerOptions options = Options();
+  options.budget_bytes = solve::kUnlimited;
+  MW_ASSIGN_OR_RETURN(const IntraPlan whole,
+                      PlanWhole(Chosen(all.Expand(fastest.choice)), options));
+  return budget + std::max<int64_t>(0, seems - whole.peak.bytes);
+}
+
 absl::StatusOr<ProfiledPlan> ProfiledPlanner::PlanFromSegments() {
   choice_.clear();
-  int64_t limit = options_.budget_bytes;
+  MW_ASSIGN_OR_RETURN(int64_t limit, SegmentMemory());
   for (int i = 0; i < kMostMemoryTries && limit > 0; ++i) {
+    if (i >= kMostTriesAbove) limit = std::min(limit, options_.budget_bytes);
     const CandidateProblem problem = Problem(limit);
     if (std::any_of(problem.candidates.begin(), problem.candidates.end(),
                     [](const auto& of_run) { return of_run.empty(); }))
@@ -148,10 +169,8 @@ absl::StatusOr<ProfiledPlan> ProfiledPlanner::PlanFromSegments() {
     const SegmentSearchResult result = SearchSegments(problem.problem);
     if (!result.possible || !result.fits) break;
     const std::vector<int32_t> choice = problem.Expand(result.choice);
-    std::vector<const SegmentCandidate*> chosen;
-    for (size_t p = 0; p < choice.size(); ++p)
-      chosen.push_back(&candidates_->segments()[space_->sequence()[p]].list[choice[p]]);
-    MW_ASSIGN_OR_RETURN(IntraPlan intra, PlanWhole(chosen));
+    const std::vector<const SegmentCandidate*> chosen = Chosen(choice);
+    MW_ASSIGN_OR_RETURN(IntraPlan intra, PlanWhole(chosen, Options()));
     if (intra.fits) {
       choice_ = choice;
       ProfiledPlan plan = Compose(std::move(intra), chosen);
@@ -177,9 +196,17 @@ void ProfiledPlanner::ProveSegments(double seconds, PlanProfile* profile) const 
   profile->exact = fastest.exact && seconds <= fastest.bound * (1 + kSumRounding);
 }
 
+// The candidates that are meant, by position.
+std::vector<const SegmentCandidate*> ProfiledPlanner::Chosen(
+    const std::vector<int32_t>& choice) const {
+  std::vector<const SegmentCandidate*> chosen;
+  for (size_t p = 0; p < choice.size(); ++p)
+    chosen.push_back(&candidates_->segments()[space_->sequence()[p]].list[choice[p]]);
+  return chosen;
+}
+
 absl::StatusOr<IntraPlan> ProfiledPlanner::PlanWhole(
-    const std::vector<const SegmentCandidate*>& chosen) {
-  PlannerOptions options = Options();
+    const std::vector<const SegmentCandidate*>& chosen, PlannerOptions options) {
   std::vector<SegmentChoice> choices;
   for (const SegmentCandidate* candidate : chosen) choices.push_back(candidate->predicted.choice);
   MW_RETURN_IF_ERROR(space_->GiveChoices(choices, &options));
@@ -214,7 +241,7 @@ absl::StatusOr<ProfiledPlan> ProfiledPlanner::PlanWithChoices(
     }
     chosen.push_back(&entry->second);
   }
-  MW_ASSIGN_OR_RETURN(IntraPlan intra, PlanWhole(chosen));
+  MW_ASSIGN_OR_RETURN(IntraPlan intra, PlanWhole(chosen, Options()));
   return Compose(std::move(intra), chosen);
 }
 

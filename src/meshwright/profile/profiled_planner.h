@@ -86,7 +86,10 @@ class ProfiledPlanner {
   void TakeMeasuredStep(ProfiledPlan* plan);
   CandidateProblem Problem(int64_t limit) const;
   void LeaveOut(const std::vector<int32_t>& choice);
-  absl::StatusOr<IntraPlan> PlanWhole(const std::vector<const SegmentCandidate*>& chosen);
+  absl::StatusOr<int64_t> SegmentMemory();
+  std::vector<const SegmentCandidate*> Chosen(const std::vector<int32_t>& choice) const;
+  absl::StatusOr<IntraPlan> PlanWhole(const std::vector<const SegmentCandidate*>& chosen,
+                                      PlannerOptions options);
   ProfiledPlan Compose(IntraPlan intra, const std::vector<const SegmentCandidate*>& chosen) const;
   PlanProfile EmptyProfile() const;
   std::optional<PlanEnvironment> WhereMeasured() const;
