@@ -108,6 +108,18 @@ void ExpectSameAsExhaustive(const MixedProblem& problem, std::mt19937_64& random
   EXPECT_TRUE(fastest.proven);
   const MixedResult cheapest = search({.objective = MixedObjective::kCost});
   EXPECT_TRUE(cheapest.proven);
+  if (!points.empty()) {
+    // Of equals by the objective the best by the other.
+    const double least_seconds = least(seconds, any), least_dollars = least(dollars, any);
+    const double then_dollars = least(
+        dollars, [&](const Point& one) { return one.seconds <= least_seconds * (1 + kTiny); });
+    const double then_seconds = least(
+        seconds, [&](const Point& one) { return one.dollars <= least_dollars * (1 + kTiny); });
+    ASSERT_EQ(fastest.front.size(), 1u);
+    ASSERT_EQ(cheapest.front.size(), 1u);
+    EXPECT_LE(fastest.front[0].step_dollars(), then_dollars * (1 + kTiny));
+    EXPECT_LE(cheapest.front[0].seconds, then_seconds * (1 + kTiny));
+  }
   const MixedResult pareto = search({.objective = MixedObjective::kPareto});
   EXPECT_TRUE(pareto.proven);
   if (points.empty()) {
@@ -120,7 +132,7 @@ void ExpectSameAsExhaustive(const MixedProblem& problem, std::mt19937_64& random
   EXPECT_NEAR(fastest.front[0].seconds / least(seconds, any), 1, kTiny);
   EXPECT_EQ(fastest.bound, fastest.front[0].seconds);
   ASSERT_EQ(cheapest.front.size(), 1u);
-  EXPECT_NEAR(cheapest.front[0].step_dollars() / least(dollars, any), 1, kTiny);
+  EXPECT_NEAR(cheapest.front[0].step_dollars(), least(dollars, any), least(dollars, any) * kTiny);
 
   // Where the effort does not suffice the bound holds nevertheless.
   const int64_t effort = int64_t{10} << random() % 16;
@@ -167,10 +179,9 @@ void ExpectSameAsExhaustive(const MixedProblem& problem, std::mt19937_64& random
                                       .steps = steps,
                                       .most_seconds = limit.seconds * steps * 1.01});
   ASSERT_EQ(by_then.front.size(), 1u);
-  EXPECT_NEAR(
-      by_then.front[0].step_dollars() /
-          least(dollars, [&](const Point& point) { return point.seconds <= limit.seconds * 1.01; }),
-      1, kTiny);
+  const double by_then_dollars =
+      least(dollars, [&](const Point& point) { return point.seconds <= limit.seconds * 1.01; });
+  EXPECT_NEAR(by_then.front[0].step_dollars(), by_then_dollars, by_then_dollars * kTiny);
   const MixedResult never =
       search({.steps = steps, .most_seconds = least(seconds, any) * steps * 0.99});
   EXPECT_TRUE(never.front.empty());
@@ -189,6 +200,36 @@ TEST(MixedOptimalityTest, SameAsExhaustiveSearch) {
   EXPECT_GT(compared, 50);
   EXPECT_GT(differing.by_group, 100'000) << "plans whose groups have degrees of their own";
   EXPECT_GT(differing.by_stage, 100'000) << "plans with several degrees in a group";
+}
+
+// Nodes that cost nothing, or whose groups differ in the price only: many plans are equally cheap
+// or equally fast.
+TEST(MixedOptimalityTest, EqualsAreToldApart) {
+  int compared = 0;
+  Differing differing;
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    MixedProblem problem = RandomMixedProblem(random, seed % 3 == 2 ? 4 : 6, 5);
+    std::vector<NodeGroup>& groups = problem.cluster.groups;
+    for (NodeGroup& group : groups) {
+      if (seed % 3 == 0 || (seed % 3 == 1 && random() % 2 == 0)) {
+        group.on_demand_price = group.spot_price = 0;
+      }
+      if (seed % 3 != 2) continue;
+      const int64_t nodes = group.cluster.nodes;
+      group.cluster = groups[0].cluster;
+      group.cluster.nodes = nodes;
+    }
+    if (seed % 3 == 2) {
+      for (std::vector<Link>& row : problem.cluster.links) {
+        for (Link& link : row) link = groups[0].cluster.inter_node;
+      }
+    }
+    ExpectSameAsExhaustive(problem, random, &compared, &differing);
+    if (HasFailure()) break;
+  }
+  EXPECT_GT(compared, 12);
 }
 
 // Two groups of up to 7 nodes, as in docs/heterogeneous.md, some with slow networks, on which

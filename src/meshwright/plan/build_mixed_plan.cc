@@ -259,7 +259,7 @@ Plan BuildMixedPlan(const MixedRequest& request, const MixedAnswer& answer) {
   plan.objective_seconds = plan.step_seconds = best.seconds;
   const bool by_cost = request.options.objective == transformer::MixedObjective::kCost;
   const double value = by_cost ? best.step_dollars() : best.seconds;
-  plan.gap = std::max(0.0, 1 - answer.result.bound / value);
+  plan.gap = value > 0 ? std::max(0.0, 1 - answer.result.bound / value) : 0;
   plan.bound_seconds = plan.step_seconds * (1 - plan.gap);
   plan.schedule = "1f1b";
   plan.micro_batches = problem.workload.global_batch / degrees.together();

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
+#include "meshwright/cluster/prices.h"
 #include "meshwright/plan/plan_table.h"
 #include "meshwright/transformer/precision_support.h"
 #include "meshwright/transformer/runs_csv.h"
@@ -123,9 +124,7 @@ std::string FrontSection(const MixedRequest& request, const MixedAnswer& answer)
 }  // namespace
 
 bool HasPrices(const MixedRequest& request) {
-  return std::all_of(
-      request.problem.cluster.groups.begin(), request.problem.cluster.groups.end(),
-      [](const NodeGroup& group) { return PricePerHour(group, group.cluster.nodes).has_value(); });
+  return CheckPricesKnown(request.problem.cluster).ok();
 }
 
 std::string DollarsText(double dollars) {

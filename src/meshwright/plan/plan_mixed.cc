@@ -9,7 +9,6 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/cluster/prices.h"
 #include "meshwright/plan/mixed_text.h"
 #include "meshwright/plan/plan_table.h"
 #include "meshwright/transformer/check_model.h"
@@ -101,10 +100,6 @@ absl::StatusOr<MixedAnswer> PlanMixed(const MixedRequest& request) {
   const auto start = std::chrono::steady_clock::now();
   MW_RETURN_IF_ERROR(CheckModel(request.problem.model));
   MW_RETURN_IF_ERROR(CheckSequence(request.problem.model, request.problem.workload.sequence));
-  if (request.options.objective != MixedObjective::kTime ||
-      request.options.most_dollars.has_value()) {
-    MW_RETURN_IF_ERROR(CheckPricesKnown(request.problem.cluster));
-  }
   MixedAnswer answer;
   MW_ASSIGN_OR_RETURN(answer.result, SearchMixed(request.problem, request.options));
   if (answer.result.front.empty()) return MixedShortage(request);

@@ -8,7 +8,20 @@ namespace {
 
 constexpr size_t kMostSubClusters = 10'000;  // that are listed
 
+// What rounding may make of equal figures, less and more.
+constexpr double kLess = 1 - 2 * kMixedBoundRounding, kMore = 1 + 2 * kMixedBoundRounding;
+
 }  // namespace
+
+bool BetterChoice(MixedObjective objective, const MixedChoice& a, const MixedChoice& b) {
+  const bool by_cost = objective == MixedObjective::kCost;
+  const double first = by_cost ? a.step_dollars() : a.seconds,
+               other_first = by_cost ? b.step_dollars() : b.seconds;
+  const double then = by_cost ? a.seconds : a.dollars_per_hour,
+               other_then = by_cost ? b.seconds : b.dollars_per_hour;
+  if (first < other_first * kLess || (first < other_first && then <= other_then)) return true;
+  return first <= other_first * kMore && then < other_then * kLess;
+}
 
 MixedLedger::MixedLedger(const MixedSearchOptions& options) : options_(options) {
   if (options.most_seconds.has_value()) most_seconds_ = *options.most_seconds / options.steps;
@@ -20,39 +33,43 @@ double MixedLedger::Cutoff(double dollars_per_hour) const {
   const double rate = dollars_per_hour / 3600;
   if (rate > 0) cutoff = std::min(cutoff, most_dollars_ / rate);
   // Limits may be met exactly.
-  cutoff *= 1 + 2 * kMixedBoundRounding;
-  switch (options_.objective) {
-    case MixedObjective::kTime:
-      if (!front_.empty()) cutoff = std::min(cutoff, front_[0].seconds);
-      break;
-    case MixedObjective::kCost:
-      if (!front_.empty()) cutoff = std::min(cutoff, front_[0].step_dollars() / rate);
-      break;
-    case MixedObjective::kPareto:
-      for (const MixedChoice& choice : front_) {
-        cutoff = std::min(cutoff, std::max(choice.seconds, choice.step_dollars() / rate));
-      }
+  cutoff *= kMore;
+  // In which a plan at this price costs as much as another.
+  const auto for_as_much = [&](const MixedChoice& choice) {
+    if (rate > 0) return choice.step_dollars() / rate;
+    return choice.dollars_per_hour > 0 ? std::numeric_limits<double>::infinity() : choice.seconds;
+  };
+  for (const MixedChoice& choice : front_) {
+    switch (options_.objective) {
+      case MixedObjective::kTime:
+        // As fast will do on cheaper nodes.
+        cutoff = std::min(
+            cutoff, choice.seconds * (dollars_per_hour < choice.dollars_per_hour ? kMore : 1));
+        break;
+      case MixedObjective::kCost:
+        // As cheap will do in less time, which dearer nodes take then.
+        cutoff = std::min(
+            cutoff, for_as_much(choice) * (dollars_per_hour > choice.dollars_per_hour ? kMore : 1));
+        break;
+      case MixedObjective::kPareto:
+        cutoff = std::min(cutoff, std::max(choice.seconds, for_as_much(choice)));
+    }
   }
   return cutoff;
 }
 
 double MixedLedger::LargestCutoff() const {
-  return options_.objective == MixedObjective::kTime ? Cutoff(0)
-                                                     : std::numeric_limits<double>::infinity();
+  const bool known = options_.objective == MixedObjective::kTime ||
+                     (by_cost() && !front_.empty() && front_[0].dollars_per_hour == 0);
+  return known ? Cutoff(0) : std::numeric_limits<double>::infinity();
 }
 
 bool MixedLedger::Useful(double seconds, double dollars) const {
   if (seconds > most_seconds_ || dollars > most_dollars_) return false;
   return std::none_of(front_.begin(), front_.end(), [&](const MixedChoice& choice) {
-    switch (options_.objective) {
-      case MixedObjective::kTime:
-        return choice.seconds <= seconds;
-      case MixedObjective::kCost:
-        return choice.step_dollars() <= dollars;
-      case MixedObjective::kPareto:
-        break;
-    }
-    return choice.seconds <= seconds && choice.step_dollars() <= dollars;
+    if (choice.seconds <= seconds && choice.step_dollars() <= dollars) return true;
+    if (pareto()) return false;
+    return by_cost() ? choice.step_dollars() * kMore < dollars : choice.seconds * kMore < seconds;
   });
 }
 
@@ -64,7 +81,10 @@ void MixedLedger::Add(const MixedState& state, MixedChoice choice) {
     if (better) cluster->best = choice;
   }
   if (choice.seconds >= Cutoff(choice.dollars_per_hour)) return;
-  if (!pareto()) front_.clear();
+  if (!pareto()) {
+    if (!front_.empty() && !BetterChoice(options_.objective, choice, front_[0])) return;
+    front_.clear();
+  }
   front_.erase(std::remove_if(front_.begin(), front_.end(),
                               [&](const MixedChoice& other) {
                                 return other.seconds >= choice.seconds &&

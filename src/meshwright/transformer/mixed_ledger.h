@@ -15,6 +15,10 @@ namespace meshwright::transformer {
 // What rounding may add to a bound.
 inline constexpr double kMixedBoundRounding = 1e-12;
 
+// Whether `a` is better than `b`: by kCost cheaper, or as cheap and faster, and else faster, or as
+// fast and of cheaper nodes. What differs by less than rounding is equal.
+bool BetterChoice(MixedObjective objective, const MixedChoice& a, const MixedChoice& b);
+
 // Numbers of stages on each lane, of a family.
 struct MixedState {
   size_t family = 0;

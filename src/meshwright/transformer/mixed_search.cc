@@ -16,12 +16,11 @@
 #include "meshwright/transformer/mixed_search.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "meshwright/base/infinity.h"
 #include "meshwright/base/status.h"
-#include "meshwright/base/strings.h"
+#include "meshwright/cluster/prices.h"
 #include "meshwright/transformer/check_mixed_degrees.h"
 #include "meshwright/transformer/mixed_at_hand.h"
 #include "meshwright/transformer/mixed_families.h"
@@ -89,9 +88,7 @@ class MixedSearcher {
     most_plans_ = options_.plan_effort / parts;
     most_proof_ = options_.proof_effort / parts;
     std::stable_sort(records.begin(), records.end(),
-                     [&](const MixedFamilyRecord& a, const MixedFamilyRecord& b) {
-                       return ledger_.by_cost() ? a.dollars < b.dollars : a.seconds < b.seconds;
-                     });
+                     [this](const auto& a, const auto& b) { return Before(a, b); });
     const size_t first = families_.size();
     families_.Append(std::move(records));
     PlanFirst(first);
@@ -100,12 +97,15 @@ class MixedSearcher {
     ProveStates();
   }
 
+  bool Before(const MixedFamilyRecord& a, const MixedFamilyRecord& b) const {
+    return ledger_.by_cost() ? std::pair(a.dollars, a.seconds) < std::pair(b.dollars, b.seconds)
+                             : a.seconds < b.seconds;
+  }
+
   // Of more than there is memory for, those with the least bounds.
   std::vector<MixedFamilyRecord> DifferingFamilies(MixedFamilyKind kind) {
     std::vector<MixedFamilyRecord> records;
-    const auto before = [&](const MixedFamilyRecord& a, const MixedFamilyRecord& b) {
-      return ledger_.by_cost() ? a.dollars < b.dollars : a.seconds < b.seconds;
-    };
+    const auto before = [this](const auto& a, const auto& b) { return Before(a, b); };
     ListDifferingFamilies(
         space_, kind, options_.state_effort / kDifferingShare,
         {.useful =
@@ -132,16 +132,12 @@ class MixedSearcher {
   // if that was of no use.
   bool Improve() {
     if (ledger_.pareto() || ledger_.front().empty()) return false;
-    const auto value = [&] {
-      const MixedChoice& best = ledger_.front().front();
-      return ledger_.by_cost() ? best.step_dollars() : best.seconds;
-    };
-    const double before = value();
+    const MixedChoice before = ledger_.front().front();
     most_plans_ = options_.plan_effort / kDifferingShare;
     const size_t first = families_.size();
-    families_.Append(NeighbouringFamilies(space_, ledger_.front().front().plan));
+    families_.Append(NeighbouringFamilies(space_, before.plan));
     PlanFirst(first);
-    return value() < before;
+    return BetterChoice(options_.objective, ledger_.front().front(), before);
   }
 
   bool Useful(size_t family) const {
@@ -160,11 +156,11 @@ class MixedSearcher {
       std::vector<MixedState> states = lister_.Promising(family);
       for (const bool by_cost : {false, true}) {
         if (by_cost ? options_.objective == MixedObjective::kTime : ledger_.by_cost()) continue;
-        std::stable_sort(states.begin(), states.end(),
-                         [&](const MixedState& a, const MixedState& b) {
-                           return a.estimate * (by_cost ? a.dollars_per_hour : 1) <
-                                  b.estimate * (by_cost ? b.dollars_per_hour : 1);
-                         });
+        std::stable_sort(
+            states.begin(), states.end(), [&](const MixedState& a, const MixedState& b) {
+              return std::pair(a.estimate * (by_cost ? a.dollars_per_hour : 1), a.estimate) <
+                     std::pair(b.estimate * (by_cost ? b.dollars_per_hour : 1), b.estimate);
+            });
         for (size_t s = 0; s < std::min(states.size(), kFirstStates); ++s) {
           if (ledger_.Open(states[s].bound, states[s].dollars_per_hour)) {
             planner_.Plan(family, states[s]);
@@ -207,7 +203,8 @@ class MixedSearcher {
   template <typename Value>
   void Sort(const Value& value) {
     const auto key = [&](const MixedState& state) {
-      return value(state) * (ledger_.by_cost() ? state.dollars_per_hour : 1);
+      const double seconds = value(state);
+      return std::pair(seconds * (ledger_.by_cost() ? state.dollars_per_hour : 1), seconds);
     };
     std::stable_sort(states_.begin(), states_.end(),
                      [&](const MixedState& a, const MixedState& b) { return key(a) < key(b); });
@@ -250,20 +247,6 @@ class MixedSearcher {
   int64_t most_states_ = 0, most_plans_ = 0, most_proof_ = 0;
 };
 
-absl::Status CheckPrices(const MixedProblem& problem, const MixedSearchOptions& options) {
-  if (options.objective == MixedObjective::kTime && !options.most_dollars.has_value()) {
-    return absl::OkStatus();
-  }
-  for (const NodeGroup& group : problem.cluster.groups) {
-    if (PricePerHour(group, group.cluster.nodes).has_value()) continue;
-    return absl::InvalidArgumentError(StrCat(
-        group.place, group.place.empty() ? "" : ": ", "no price of ", group.name,
-        " is known; give price_per_hour: ... (dollars a device) of the group in the cluster's "
-        "file"));
-  }
-  return absl::OkStatus();
-}
-
 // Searches what has one value of one degree only, for each of them: fewer plans, of which more are
 // looked at. What is better than the result becomes its front.
 void SearchEachDegree(const MixedProblem& problem, MixedSearchOptions options,
@@ -296,13 +279,16 @@ void SearchEachDegree(const MixedProblem& problem, MixedSearchOptions options,
     const MixedChoice& best = result->front.front();
     if (options.objective == MixedObjective::kCost) {
       options.most_dollars = best.step_dollars() * options.steps;
+      if (best.dollars_per_hour == 0) options.most_seconds = best.seconds * options.steps;
     } else {
       options.most_seconds = best.seconds * options.steps;
     }
     const MixedResult found = MixedSearcher(part, options, /*whole=*/false).Run();
     result->evaluated += found.evaluated;
     result->proof_steps += found.proof_steps;
-    if (!found.front.empty()) result->front = found.front;
+    if (!found.front.empty() && BetterChoice(options.objective, found.front.front(), best)) {
+      result->front = found.front;
+    }
   }
 }
 
@@ -312,7 +298,9 @@ absl::StatusOr<MixedResult> SearchMixed(const MixedProblem& problem,
                                         const MixedSearchOptions& options) {
   MW_RETURN_IF_ERROR(CheckMixedProblem(problem));
   MW_RETURN_IF_ERROR(CheckMixedDegrees(problem));
-  MW_RETURN_IF_ERROR(CheckPrices(problem, options));
+  if (options.objective != MixedObjective::kTime || options.most_dollars.has_value()) {
+    MW_RETURN_IF_ERROR(CheckPricesKnown(problem.cluster));
+  }
   MixedResult result = MixedSearcher(problem, options, /*whole=*/true).Run();
   const bool single = options.objective != MixedObjective::kPareto && !result.front.empty();
   if (single && !result.proven) SearchEachDegree(problem, options, &result);

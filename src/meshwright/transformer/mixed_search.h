@@ -11,8 +11,8 @@
 namespace meshwright::transformer {
 
 enum class MixedObjective {
-  kTime,
-  kCost,
+  kTime,    // of equally fast ones the cheapest, where all prices are known
+  kCost,    // of equally cheap ones the fastest
   kPareto,  // everything than which nothing is both faster and cheaper
 };
 
@@ -33,7 +33,7 @@ struct MixedSearchOptions {
 struct MixedChoice {
   MixedPlan plan;
   double seconds = 0;           // a step
-  double dollars_per_hour = 0;  // 0 where prices are not known
+  double dollars_per_hour = 0;  // 0 where not all prices are known
   std::vector<int64_t> nodes;   // of each group
   double step_dollars() const { return seconds * dollars_per_hour / 3600; }
 };

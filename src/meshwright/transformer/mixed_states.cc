@@ -109,8 +109,9 @@ std::vector<MixedState> MixedStateLister::All(const MixedAtHand& family) {
 }
 
 bool MixedStateLister::Before(const MixedState& a, const MixedState& b) const {
-  return ledger_.by_cost() ? a.estimate * a.dollars_per_hour < b.estimate * b.dollars_per_hour
-                           : a.estimate < b.estimate;
+  const double rate = ledger_.by_cost() ? a.dollars_per_hour : 1,
+               other_rate = ledger_.by_cost() ? b.dollars_per_hour : 1;
+  return std::pair(a.estimate * rate, a.estimate) < std::pair(b.estimate * other_rate, b.estimate);
 }
 
 // Decides the lanes from order_[index] on; `open` stages may follow. `dollars` is what layers that
@@ -148,9 +149,9 @@ void MixedStateLister::SetPrice(MixedState* state) const {
     state->nodes[costs.Group(lane)] += costs.Nodes(lane, state->stages[lane]);
   }
   state->dollars_per_hour = 0;
+  if (!priced_) return;
   for (size_t group = 0; group < costs.groups(); ++group) {
-    state->dollars_per_hour +=
-        PricePerHour(problem_.cluster.groups[group], state->nodes[group]).value_or(0);
+    state->dollars_per_hour += *PricePerHour(problem_.cluster.groups[group], state->nodes[group]);
   }
 }
 

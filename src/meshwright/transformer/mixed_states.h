@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "meshwright/cluster/prices.h"
 #include "meshwright/transformer/mixed_at_hand.h"
 #include "meshwright/transformer/mixed_ledger.h"
 
@@ -15,7 +16,10 @@ class MixedStateLister {
   // All must outlive it.
   MixedStateLister(const MixedProblem& problem, const MixedSearchOptions& options,
                    MixedLedger& ledger)
-      : problem_(problem), options_(options), ledger_(ledger) {}
+      : problem_(problem),
+        options_(options),
+        ledger_(ledger),
+        priced_(CheckPricesKnown(problem.cluster).ok()) {}
 
   // As many stages as there may be on the fastest lanes, or on the cheapest, and then on the next
   // ones: few of them, and among them good ones.
@@ -37,6 +41,7 @@ class MixedStateLister {
   const MixedProblem& problem_;
   const MixedSearchOptions& options_;
   MixedLedger& ledger_;
+  const bool priced_;  // prices of all nodes are known
   int64_t effort_ = 0, states_ = 0;
   // Of the family at hand.
   MixedAtHand at_;
