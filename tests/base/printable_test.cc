@@ -44,5 +44,11 @@ TEST(Printable, BrokenTextIsWholeAgainWhenPutTogether) {
   EXPECT_EQ(Broken("", 5).size(), 1u);
 }
 
+TEST(Printable, FitLeftTakesItsWidth) {
+  EXPECT_EQ(FitLeft("a\nb", 6), "a\\nb  ");
+  EXPECT_EQ(FitLeft("\u00e9", 3), "\u00e9  ");
+  EXPECT_EQ(FitLeft("0123456789", 6), Fit("0123456789", 6));
+}
+
 }  // namespace
 }  // namespace meshwright

@@ -68,6 +68,17 @@ TEST_F(ExportCommandTest, ReadsHostfilesAndAlternatives) {
   EXPECT_EQ(ReadText(out_ + "/hostfile"), "n1 slots=8\nn0 slots=8\n");
 }
 
+TEST_F(ExportCommandTest, ErrorsOfHostfilesNameThem) {
+  const auto refused = [&](const std::string& text, const std::string& message) {
+    const std::string hosts = folder_.Write("hosts", text);
+    ExpectRefused({"--to", "megatron", "-o", out_, "--hostfile", hosts},
+                  "--hostfile: " + hosts + ": " + message);
+  };
+  refused("n0\nn0\n", "n0 is there twice");
+  refused("n0\n", "found 1 name, but the plan has 2 nodes");
+  refused("n0\nn/1\n", "found \"n/1\", expected a host name");
+}
+
 TEST_F(ExportCommandTest, MakesAFolderHere) {
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(folder_.Path("."));

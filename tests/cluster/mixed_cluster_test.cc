@@ -126,6 +126,18 @@ TEST(MixedCluster, Errors) {
               HasSubstr("no link between a100-40g and a10g; give between_groups"));
   EXPECT_THAT(MixedYamlError(head + "  - {device: a100-40g, nodes: 2}"),
               HasSubstr("f.yaml:3:5: two groups are called \"a100-40g\", the first at 2:5"));
+  for (const char* const name : {"a\\nb", "\\e[31m", "a\\u202eb"}) {
+    EXPECT_THAT(MixedYamlError("groups:\n  - {name: \"" + std::string(name) +
+                               "\", device: a10g, nodes: 1}"),
+                HasSubstr("f.yaml:2:12: name: expected text of one line, without control "
+                          "characters, found"));
+  }
+  std::string nine = "groups:\n";
+  for (int i = 0; i < 9; ++i)
+    nine += "  - {name: g" + std::to_string(i) + ", device: a10g, nodes: 1}\n";
+  EXPECT_THAT(MixedYamlError(nine),
+              HasSubstr("f.yaml:2:3: groups: expected a list of 1 to 8 groups "
+                        "of nodes, found 9 of them"));
   const std::string pair = "  - {device: a10g, nodes: 1}\nlinks:\n";
   const std::string link = ", link: {bandwidth: 1GB/s}}\n";
   EXPECT_THAT(MixedYamlError(head + pair + "  - {between: [a100-40g, a10g]" + link +

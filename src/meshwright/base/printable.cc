@@ -149,6 +149,12 @@ std::string Fit(std::string_view text, size_t width) {
   return FitPrintable(Printable(text), width);
 }
 
+std::string FitLeft(std::string_view text, size_t width) {
+  std::string shown = Fit(text, width);
+  shown.append(width - std::min(width, DisplayWidth(shown)), ' ');
+  return shown;
+}
+
 std::string Shortened(std::string_view text, size_t most) {
   const std::string shown = Printable(text);
   const size_t width = DisplayWidth(shown);

@@ -33,6 +33,9 @@ std::string JsonPrintable(std::string_view text);
 // middle.
 std::string Fit(std::string_view text, size_t width);
 
+// The same with spaces behind it up to that width.
+std::string FitLeft(std::string_view text, size_t width);
+
 // `text`, made printable; if it is wider than `most` columns, the rest of its middle is left out
 // and its width is said in its place: "aaa..(10000 characters)..aaa".
 std::string Shortened(std::string_view text, size_t most);

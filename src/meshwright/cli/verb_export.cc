@@ -115,6 +115,7 @@ absl::Status RunExport(ExportCommand command, const CLI::App& app) {
   MW_ASSIGN_OR_RETURN(const Plan plan, ParsePlanJson(text, command.plan));
   if (!command.hostfile.empty()) {
     MW_ASSIGN_OR_RETURN(command.options.nodes, ReadHostFile(command.hostfile));
+    command.options.nodes_option = absl::StrCat("--hostfile: ", command.hostfile);
   }
   for (std::string* const path :
        {&command.options.framework, &command.options.data_path, &command.options.tokenizer,

@@ -1,7 +1,7 @@
 // The YAML form of a cluster of several types of nodes:
 //
 //   name: mixed                 # for reports; default: the file's name
-//   groups:                     # nodes that are alike
+//   groups:                     # nodes that are alike, up to 8 groups
 //     - name: fast              # default: the device's name
 //       device: a100-40g        # as in cluster_yaml.cc, and likewise the next four
 //       devices_per_node: 8
@@ -31,7 +31,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/nearest_name.h"
+#include "meshwright/base/printable.h"
 #include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
 #include "meshwright/cluster/cluster_fields.h"
 #include "meshwright/cluster/mixed_cluster.h"
 
@@ -58,6 +60,14 @@ class MixedClusterReader : public ClusterFields {
     Overrides link;
   };
 
+  // What tables, scripts and CSV have in their lines.
+  absl::Status ReadName(const YAML::Node& node, std::string* name) const {
+    MW_RETURN_IF_ERROR(ReadText(node, "name", name));
+    if (Printable(*name) == *name) return absl::OkStatus();
+    return Error(node, StrCat("name: expected text of one line, without control characters, found ",
+                              Quoted(node)));
+  }
+
   // "LINE:COLUMN" of the file.
   static std::string Place(const YAML::Mark& mark) {
     return absl::StrCat(mark.line + 1, ":", mark.column + 1);
@@ -70,7 +80,7 @@ class MixedClusterReader : public ClusterFields {
     YAML::Node links;  // read when the groups have names
     MW_RETURN_IF_ERROR(ReadMap(
         root, "a cluster",
-        {{"name", false, [&](const YAML::Node& n) { return ReadText(n, "name", &mixed.name); }},
+        {{"name", false, [&](const YAML::Node& n) { return ReadName(n, &mixed.name); }},
          {"groups", true, [&](const YAML::Node& n) { return ReadGroups(n, &mixed.groups); }},
          {"between_groups", false,
           [&](const YAML::Node& n) {
@@ -145,7 +155,7 @@ class MixedClusterReader : public ClusterFields {
     int64_t nodes = 0, per_node = 0;  // 0: not given
     MW_RETURN_IF_ERROR(ReadMap(
         node, "a group of nodes",
-        {{"name", false, [&](const YAML::Node& n) { return ReadText(n, "name", &group->name); }},
+        {{"name", false, [&](const YAML::Node& n) { return ReadName(n, &group->name); }},
          {"device", true, [&](const YAML::Node& n) { return ReadDevice(n, &cluster.device); }},
          {"nodes", false, [&](const YAML::Node& n) { return ReadCount(n, "nodes", &nodes); }},
          {"available", false, [&](const YAML::Node& n) { return ReadAvailable(n, &available); }},

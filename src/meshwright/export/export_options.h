@@ -11,6 +11,7 @@ namespace meshwright {
 // asks for an environment variable and ends if that is not set.
 struct ExportOptions {
   std::vector<std::string> nodes;              // host names in the order of ranks
+  std::string nodes_option = "--nodes";        // that they come from
   std::string partition, account, time_limit;  // of Slurm
   std::string image;       // container that Slurm starts (pyxis: --container-image)
   std::string framework;   // folder with the framework's sources

@@ -200,8 +200,9 @@ absl::StatusOr<Artefacts> WriteJax(const Plan& plan, const ExportOptions& option
   }
   if (pipeline && !options.nodes.empty()) {
     return absl::InvalidArgumentError(
-        "--nodes: the stages of a pipeline run by turns in one process; for many nodes plan with "
-        "--pipeline off");
+        StrCat(options.nodes_option,
+               ": the stages of a pipeline run by turns in one process; for many nodes plan with "
+               "--pipeline off"));
   }
   Artefacts files = {{"plan.json", PlanToJson(plan), false}, {"train.py", kTrainer, false}};
   const NodeCounts launched = pipeline ? NodeCounts{1, counts.devices_per_node} : counts;

@@ -119,21 +119,23 @@ bool IsHostName(const std::string& name) {
          std::all_of(name.begin(), name.end(), fits);
 }
 
-absl::Status CheckNodes(const std::vector<std::string>& names, int64_t nodes) {
+absl::Status CheckNodes(const ExportOptions& options, int64_t nodes) {
+  const std::vector<std::string>& names = options.nodes;
+  const std::string& option = options.nodes_option;
   std::set<std::string> seen;
   for (const std::string& name : names) {
     if (!IsHostName(name)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--nodes: found ", QuotedString(name),
+          absl::StrCat(option, ": found ", QuotedString(name),
                        ", expected a host name or address: letters, digits and any of .-_"));
     }
     if (!seen.insert(name).second) {
-      return absl::InvalidArgumentError(absl::StrCat("--nodes: ", name, " is there twice"));
+      return absl::InvalidArgumentError(absl::StrCat(option, ": ", name, " is there twice"));
     }
   }
   if (names.empty() || static_cast<int64_t>(names.size()) == nodes) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("--nodes: found ", Counted(static_cast<int64_t>(names.size()), "name"),
+      absl::StrCat(option, ": found ", Counted(static_cast<int64_t>(names.size()), "name"),
                    ", but the plan has ", Counted(nodes, "node")));
 }
 
@@ -177,10 +179,11 @@ absl::Status CheckLaunchOptions(const ExportOptions& options, const NodeRanks& r
   }
   for (const std::string& node : options.nodes) {
     if (!IsUtf8(node)) {
-      return absl::InvalidArgumentError("--nodes: found bytes that are not UTF-8");
+      return absl::InvalidArgumentError(
+          absl::StrCat(options.nodes_option, ": found bytes that are not UTF-8"));
     }
   }
-  MW_RETURN_IF_ERROR(CheckNodes(options.nodes, ranks.nodes()));
+  MW_RETURN_IF_ERROR(CheckNodes(options, ranks.nodes()));
   MW_RETURN_IF_ERROR(PartitionsOf(options, ranks).status());
   MW_RETURN_IF_ERROR(CheckSlurmWord("--account", options.account, "._-"));
   return CheckSlurmTime("--time", options.time_limit);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "meshwright/base/printable.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
 #include "meshwright/cluster/prices.h"
@@ -60,8 +61,8 @@ std::string StageSection(const MixedRequest& request, const MixedPlan& plan,
     while (end < plan.stages.size() && same(end)) ++end;
     const transformer::PipelineStage& stage = figures.stages[i];
     absl::StrAppendFormat(
-        &text, "  %-7s %-12.12s %7d %9s %9s %9s %9s %9s\n", StageRange(i, end - 1),
-        request.problem.cluster.groups[plan.family.Group(plan.stages[i].lane)].name,
+        &text, "  %-7s %s %7d %9s %9s %9s %9s %9s\n", StageRange(i, end - 1),
+        FitLeft(request.problem.cluster.groups[plan.family.Group(plan.stages[i].lane)].name, 12),
         plan.stages[i].layers, Shown(stage.forward), Shown(stage.backward),
         i + 1 == plan.stages.size() ? "" : Shown(stage.send), Shown(stage.update),
         BytesText(figures.memory[i].total()));

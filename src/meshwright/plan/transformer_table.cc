@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "meshwright/base/columns.h"
+#include "meshwright/base/printable.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
 #include "meshwright/plan/plan_table.h"
@@ -146,8 +147,8 @@ std::string OverGroupsSection(const Plan& plan) {
     const std::string degrees = group.tp == 0 ? "degrees by stage"
                                               : absl::StrFormat("tp=%d dp=%d mbs=%d", group.tp,
                                                                 group.dp, group.micro_batch);
-    absl::StrAppendFormat(&text, "  %-14s %d of %d nodes, %s\n", group.name, group.used_nodes,
-                          group.nodes, degrees);
+    absl::StrAppendFormat(&text, "  %s %d of %d nodes, %s\n", FitLeft(group.name, 14),
+                          group.used_nodes, group.nodes, degrees);
   }
   absl::StrAppend(&text,
                   "  stage   nodes of       layers   forward  backward    update    memory\n");
@@ -160,9 +161,9 @@ std::string OverGroupsSection(const Plan& plan) {
              BytesText(other.bytes.peak) == BytesText(stage.bytes.peak);
     };
     while (end < plan.stages.size() && same(plan.stages[end])) ++end;
-    absl::StrAppendFormat(&text, "  %-7s %-14s %6d %9s %9s %9s %9s\n",
+    absl::StrAppendFormat(&text, "  %-7s %s %6d %9s %9s %9s %9s\n",
                           end == i + 1 ? absl::StrCat(i) : absl::StrCat(i, "-", end - 1),
-                          over.groups[over.stage_groups[i]].name,
+                          FitLeft(over.groups[over.stage_groups[i]].name, 14),
                           stage.end_layer - stage.first_layer, SecondsText(stage.seconds.forward),
                           SecondsText(stage.seconds.backward), SecondsText(stage.seconds.update),
                           BytesText(stage.bytes.peak));

@@ -89,7 +89,7 @@ class TableComparison {
           row, StrCat("tp dp pp: found ", gpus, " GPUs on ", nodes, " nodes, expected nodes of ",
                       GpusPerNode(Setup::kDefault), " or ", GpusPerNode(Setup::kPareto)));
     }
-    const Found& found = Results(pareto ? Setup::kPareto : Setup::kDefault, a100, nodes - a100);
+    Found& found = Results(pareto ? Setup::kPareto : Setup::kDefault, a100, nodes - a100);
     const auto estimate = found.find({placement, degrees});
     if (estimate == found.end()) {
       return ErrorAt(row,
@@ -99,7 +99,22 @@ class TableComparison {
     }
     comparison_.Enter(StrCat("line ", row.line));
     ++rows_;
-    return Compare(row, a100, nodes - a100, estimate->second);
+    if (estimate->second.recorded) comparison_.Texts("row", "a second time", "once");
+    estimate->second.recorded = true;
+    return Compare(row, a100, nodes - a100, estimate->second.estimate);
+  }
+
+  // What the searches that the table is of have, and the table does not.
+  void CompareMissing() {
+    for (const auto& [cluster, found] : found_) {
+      for (const auto& [configuration, one] : found) {
+        if (one.recorded) continue;
+        const auto& [placement, degrees] = configuration;
+        comparison_.Enter(absl::StrFormat("placement %s tp %d dp %d pp %d mbs %d", placement,
+                                          degrees.tp, degrees.dp, degrees.pp, degrees.micro_batch));
+        comparison_.Texts("row", "none", absl::StrFormat("%.9g s", one.estimate.seconds));
+      }
+    }
   }
 
   FileReport Report() const {
@@ -109,7 +124,11 @@ class TableComparison {
   }
 
  private:
-  using Found = std::map<std::pair<Placement, Degrees>, Estimate>;
+  struct FoundEstimate {
+    Estimate estimate;
+    bool recorded = false;
+  };
+  using Found = std::map<std::pair<Placement, Degrees>, FoundEstimate>;
 
   absl::Status ErrorAt(const CsvRow& row, std::string_view message) const {
     return absl::InvalidArgumentError(StrCat(file_, ":", row.line, ": ", message));
@@ -162,11 +181,12 @@ class TableComparison {
     return CompareNumber(row, kTrain, found.training_dollars);
   }
 
-  const Found& Results(Setup setup, int64_t a100, int64_t a10) {
+  Found& Results(Setup setup, int64_t a100, int64_t a10) {
     const auto [place, added] = found_.try_emplace(std::tuple(setup, a100, a10));
     if (added) {
       for (Row& row : Search(model_, PublishedProfile(model_), setup, a100, a10)) {
-        place->second.try_emplace({row.placement, row.degrees}, std::move(row.estimate));
+        place->second.try_emplace({row.placement, row.degrees},
+                                  FoundEstimate{std::move(row.estimate)});
       }
     }
     return place->second;
@@ -199,6 +219,7 @@ absl::StatusOr<FileReport> ReproduceText(std::string_view text, std::string_view
   TableComparison comparison(**model, name);
   MW_RETURN_IF_ERROR(comparison.SetHeader(table.header));
   for (const CsvRow& row : table.rows) MW_RETURN_IF_ERROR(comparison.Add(row));
+  comparison.CompareMissing();
   return comparison.Report();
 }
 

@@ -22,8 +22,9 @@
 //
 // Others are ignored. Nodes of four GPUs are those of the published runs, nodes of eight those of
 // the published sweep over clusters. The whole search over a row's cluster is done again, and the
-// row looked up in it. Times and dollars have to agree within 1e-6, relative; memory, which has six
-// digits, in these; all else exactly.
+// row looked up in it; a row that it has and the table has not, or has twice, is a difference.
+// Times and dollars have to agree within 1e-6, relative; memory, which has six digits, in these;
+// all else exactly.
 
 namespace meshwright::transformer::fasop {
 
