@@ -45,6 +45,13 @@ std::vector<RuleCase> RuleCases() {
   using transformer::Precision;
   using transformer::Recompute;
   return {
+      {"slurm", kDense, [](ModelLaunch& l) { Of(l).dp = 3; }, "degrees: tp x cp x dp x pp"},
+      {"slurm", kDense, [](ModelLaunch& l) { Of(l).ep = 4; }, "of a model without experts"},
+      {"slurm", kExperts, [](ModelLaunch& l) { Of(l).etp = 5; }, "etp 5 does not divide 14336"},
+      {"slurm", kDense, [](ModelLaunch& l) { Of(l).shard = 3; }, "shard 3 does not divide "},
+      {"slurm", kDense, [](ModelLaunch& l) { Of(l).virtual_stages = 9; }, "9 virtual stages"},
+      {"slurm", kDense, [](ModelLaunch& l) { Of(l).schedule = PipelineKind::kInterleaved; },
+       "1 virtual stages under interleaved"},
       {"megatron", kDense, [](ModelLaunch& l) { Of(l).dp = 3; }, "rule 1: "},
       {"megatron", kExperts, [](ModelLaunch& l) { Of(l).etp = 32; }, "rule 2: "},
       {"megatron", kDense, [](ModelLaunch& l) { Of(l).micro_batch = 3; }, "rule 3: "},

@@ -103,6 +103,22 @@ TEST(MixedPlanDocumentTest, Errors) {
   EXPECT_THAT(error("/groups/0/device", "v100"), HasSubstr("not the parts of the cluster"));
   EXPECT_THAT(error("/choices", 1), HasSubstr("$.transformer.over_groups.choices: found number"));
   EXPECT_THAT(error("/steps", "x"), HasSubstr("$.transformer.over_groups.steps: found string"));
+  const std::string group = "$.transformer.over_groups.groups[0]";
+  EXPECT_THAT(error("/groups/0/nodes", 0), HasSubstr(group + ".used_nodes: found 1 of 0 nodes"));
+  EXPECT_THAT(error("/groups/0/micro_batch", 3), HasSubstr(group + ": "));
+  EXPECT_THAT(error("/groups/0/tp", 0), HasSubstr(group + ": found dp "));
+  const auto of_first = [&](const std::string& key, const nlohmann::json& value) {
+    nlohmann::json json = nlohmann::json::parse(text);
+    json["transformer"]["configuration"][key] = value;
+    return std::string(ParsePlanJson(json.dump(), "p.json").status().message());
+  };
+  EXPECT_THAT(of_first("dp", 7), HasSubstr("$.transformer.configuration: found dp 7"));
+  EXPECT_THAT(of_first("micro_batch", 7), HasSubstr("are not the global batch of 32"));
+  for (const char* const key : {"cp", "ep", "etp", "virtual_stages"}) {
+    EXPECT_THAT(of_first(key, 2), HasSubstr(std::string("configuration.") + key +
+                                            ": found 2, expected 1 over groups of nodes"));
+  }
+  EXPECT_THAT(of_first("schedule", "zero-bubble"), HasSubstr("expected 1f1b over groups"));
 }
 
 }  // namespace

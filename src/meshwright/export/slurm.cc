@@ -6,18 +6,37 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/cluster/cluster.h"
 #include "meshwright/export/layer_split.h"
 #include "meshwright/export/node_launcher.h"
 #include "meshwright/export/quoting.h"
 #include "meshwright/export/target.h"
 #include "meshwright/export/usual_choices.h"
 #include "meshwright/transformer/fixes.h"
+#include "meshwright/transformer/step_cost.h"
 
 namespace meshwright {
 namespace {
 
 using transformer::Configuration;
+
+// Whether the model can be trained by these degrees at all. Where GPUs lie, ranks say.
+absl::Status CheckPossible(const ModelLaunch& launch, Configuration c) {
+  c.inside = c.unit = {};
+  Cluster cluster;
+  cluster.nodes = launch.nodes;
+  cluster.devices_per_node = launch.devices_per_node;
+  MW_RETURN_IF_ERROR(CheckConfiguration(launch.model, launch.workload, cluster, c));
+  const bool interleaved = c.schedule == transformer::PipelineKind::kInterleaved;
+  if (interleaved == (c.virtual_stages > 1) && (c.pp > 1 || c.virtual_stages == 1)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      StrCat(c.virtual_stages, " virtual stages under ", PipelineKindName(c.schedule), " with pp ",
+             c.pp, "; valid: several when interleaved with pp of at least 2, else 1"));
+}
 
 // The program runs what it likes: nothing of a plan is beyond it but what contradicts itself.
 void CheckSlurmModel(const ModelLaunch&, Findings&) {}
@@ -32,6 +51,9 @@ void CheckSlurmConfiguration(const ModelLaunch& launch, const Configuration& c,
   findings.Require(launch.workload.global_batch % (c.micro_batch * c.dp) == 0,
                    "batch: micro-batch ", c.micro_batch, " x dp ", c.dp,
                    " must divide the global batch of ", launch.workload.global_batch);
+  if (!findings.ok() || launch.over_groups.has_value()) return;
+  const absl::Status possible = CheckPossible(launch, c);
+  findings.Require(possible.ok(), "degrees: ", possible.message());
 }
 
 // Which layers every stage has, on which ranks: degrees of a plan over groups may differ.

@@ -198,60 +198,6 @@ absl::Status CheckParameterBytes(const Plan& plan) {
   return absl::OkStatus();
 }
 
-// Of a stage in a group whose stages differ.
-absl::Status CheckOwnDegrees(const Plan& plan, size_t stage) {
-  const std::string place = StrCat("$.stages[", stage, "].mesh");
-  const std::vector<PlanAxis>& mesh = plan.stages[stage].mesh;
-  if (mesh.size() != 2 || mesh[0].name != "dp" || mesh[1].name != "tp") {
-    return JsonErrorAt(place, "expected the axes dp and tp, as its group's stages differ");
-  }
-  const int64_t replicas = plan.micro_batches * mesh[0].size;
-  if (replicas > 0 && plan.transformer->global_batch % replicas == 0) return absl::OkStatus();
-  return JsonErrorAt(place, StrCat(plan.micro_batches, " micro-batches of dp ", mesh[0].size,
-                                   " do not divide the global batch of ",
-                                   plan.transformer->global_batch));
-}
-
-// Of a plan over groups of nodes: every stage is on a group that has nodes, and the parts of the
-// cluster are the groups that do.
-absl::Status CheckOverGroups(const Plan& plan) {
-  const PlanOverGroups& over = *plan.transformer->over_groups;
-  const std::string path = "$.transformer.over_groups";
-  if (plan.stages.empty() || over.stage_groups.size() != plan.stages.size()) {
-    return JsonErrorAt(StrCat(path, ".stage_groups"),
-                       StrCat("found ", over.stage_groups.size(), " of ",
-                              Counted(static_cast<int64_t>(plan.stages.size()), "stage")));
-  }
-  std::vector<const PlanNodeGroup*> used;
-  for (const PlanNodeGroup& group : over.groups) {
-    if (group.used_nodes > 0) used.push_back(&group);
-  }
-  const std::vector<PlanClusterPart>& parts = plan.cluster.parts;
-  bool same = used.size() == parts.size();
-  for (size_t i = 0; same && i < parts.size(); ++i) {
-    same = used[i]->device == parts[i].device && used[i]->used_nodes == parts[i].nodes &&
-           used[i]->devices_per_node == parts[i].devices_per_node;
-  }
-  if (!same) {
-    return JsonErrorAt(StrCat(path, ".groups"),
-                       "the groups with used nodes are not the parts of the cluster");
-  }
-  for (size_t i = 0; i < over.stage_groups.size(); ++i) {
-    const int64_t group = over.stage_groups[i];
-    const std::string place = StrCat(path, ".stage_groups[", i, "]");
-    if (group >= static_cast<int64_t>(over.groups.size()) || over.groups[group].used_nodes == 0) {
-      return JsonErrorAt(place, StrCat("found ", group, ", expected a group with used nodes"));
-    }
-    const PlanNodeGroup& of = over.groups[group];
-    if (of.tp == 0) MW_RETURN_IF_ERROR(CheckOwnDegrees(plan, i));
-    const std::vector<PlanAxis> mesh = {{"dp", of.dp}, {"tp", of.tp}};
-    if ((of.tp > 0 && plan.stages[i].mesh != mesh) || plan.stages[i].device != of.device) {
-      return JsonErrorAt(place, "the stage has other degrees or devices than its group");
-    }
-  }
-  return absl::OkStatus();
-}
-
 // The degrees are those of the cluster, and every pipeline group has its memory.
 absl::Status CheckTransformer(const Plan& plan) {
   if (!plan.transformer.has_value()) return absl::OkStatus();

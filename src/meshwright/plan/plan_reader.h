@@ -41,6 +41,9 @@ absl::Status CheckAxes(const PlanStage& stage, const std::string& path);
 absl::Status CheckReferences(const Plan& plan, const std::string& path);
 absl::Status CheckReferences(const PlanStage& stage, const std::string& path);
 absl::Status CheckPipeline(const Plan& plan);
+// Of a plan over groups of nodes, which must be one: every stage is on a group that has nodes, and
+// the parts of the cluster are the groups that do.
+absl::Status CheckOverGroups(const Plan& plan);
 // Figures are ones that a plan can have.
 absl::Status CheckAmounts(const Plan& plan);
 
