@@ -151,7 +151,8 @@ def test_a_failure_is_told_in_one_line(step, tmp_path):
     error = stored.pop()
     assert error.startswith("bad \\x1b[31mxxx") and error.isprintable()
     assert len(error) < 350 and "stack" not in error and "f.cc" not in error
-    assert f"{report['failed']} programs could not be measured, the last: {error}" in report["warnings"]
+    told = f"{report['failed']} programs could not be measured, the last: {error}"
+    assert told in report["warnings"]
 
 
 def test_errors_of_libraries_in_one_line():

@@ -61,7 +61,9 @@ def planned(instructions: Sequence[Mapping[str, Any]], mesh: Mapping[str, int]) 
             cut = one["kind"] == "all-gather" and _is_cut(row, value, axes, instructions)
             piece = size // math.prod(mesh[name] for name in axes) if cut else 0
             moves.append(
-                Move(row["name"], operator, one["kind"], axes, times, size, value, piece_bytes=piece)
+                Move(
+                    row["name"], operator, one["kind"], axes, times, size, value, piece_bytes=piece
+                )
             )
     return moves
 
