@@ -123,6 +123,7 @@ MixedLane MixedFamilySpace::Lane(size_t group, const StageDegrees& degrees, cons
   lane.update_seconds = known->second.update;
   lane.fixed_seconds = known->second.fixed;
   lane.layer_dollars = lane.layer_seconds * LeastStagePrice(nodes, degrees) / 3600;
+  lane.price_per_hour = LeastLanePrice(nodes, degrees);
   return lane;
 }
 
@@ -134,7 +135,7 @@ void MixedFamilySpace::Bound(const std::vector<MixedLane>& lanes, MixedFamilyRec
     // A layer at least lies on each lane, and a stage's nodes are paid for the whole step.
     for (const MixedLane& lane : lanes) {
       others += lane.layer_dollars - least_dollars;
-      rate += LeastLanePrice(problem_.cluster.groups[lane.group], lane.degrees);
+      rate += lane.price_per_hour;
     }
     // The pipeline goes from lane to lane at least once for each but the first.
     double least = kInfinity;

@@ -23,12 +23,16 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "meshwright/base/infinity.h"
 
 namespace meshwright::transformer {
 namespace {
 
 constexpr int64_t kMostRanges = 8;  // of ways to divide nodes, of all groups together
+
+// What rounding may make of the parts of a closed form.
+constexpr double kTableRounding = 1 - 1e-9;
 
 // The least seconds from `least` on in which so many of the fastest stages can take all layers,
 // each a whole number of them.
@@ -61,27 +65,54 @@ double Factor(int64_t micro_batches, int64_t stages, double share) {
 struct Taker {
   double layer_seconds = 0, rate = 0, taken = 0;
 };
+using Takers = absl::InlinedVector<Taker, kMostNodeGroups>;
 
-// The least of c t + work of all layers, for t from `least` on.
-double LeastWithWork(const std::vector<Taker>& takers, double layers, double c, double least) {
-  const auto value = [&](double t) {
-    double open = layers, work = 0;
-    for (const Taker& taker : takers) {
-      const double here = std::min(open, std::max(0.0, taker.rate * t - taker.taken));
-      work += here * taker.layer_seconds;
-      open -= here;
+// The time with all work, c t + work of all layers, whatever c: its corners are where takers have
+// all layers between them.
+class WorkCorners {
+ public:
+  WorkCorners(Takers takers, double layers) : takers_(std::move(takers)), layers_(layers) {
+    double rate = 0, taken = 0;
+    for (const Taker& taker : takers_) {
+      rate += taker.rate;
+      taken += taker.taken;
+      corners_.push_back({(layers + taken) / rate});
     }
-    return c * t + work + open * takers.back().layer_seconds;
-  };
-  double best = value(least), rate = 0, taken = 0;
-  for (const Taker& taker : takers) {
-    rate += taker.rate;
-    taken += taker.taken;
-    const double corner = (layers + taken) / rate;
-    if (corner > least) best = std::min(best, value(corner));
   }
-  return best;
-}
+
+  // The least for t from `least` on.
+  double Least(double c, double least) {
+    Corner first{least};
+    double best = Value(c, first);
+    for (Corner& corner : corners_) {
+      if (corner.t > least) best = std::min(best, Value(c, corner));
+    }
+    return best;
+  }
+
+ private:
+  struct Corner {
+    double t = 0;
+    double work = -1, rest = 0;  // of what is dealt out, and of the rest on the slowest; -1: open
+  };
+  double Value(double c, Corner& at) const {
+    if (at.work < 0) {
+      double open = layers_, work = 0;
+      for (const Taker& taker : takers_) {
+        const double here = std::min(open, std::max(0.0, taker.rate * at.t - taker.taken));
+        work += here * taker.layer_seconds;
+        open -= here;
+      }
+      at.work = work;
+      at.rest = open * takers_.back().layer_seconds;
+    }
+    return c * at.t + at.work + at.rest;
+  }
+
+  Takers takers_;
+  double layers_;
+  absl::InlinedVector<Corner, kMostNodeGroups> corners_;
+};
 
 // Of lanes that have their slots whatever the others have; at most `least`.
 double LeastOfSlots(std::vector<MixedLane> fastest, const MixedPipelines& pipelines, double least) {
@@ -94,7 +125,7 @@ double LeastOfSlots(std::vector<MixedLane> fastest, const MixedPipelines& pipeli
   for (const MixedLane& lane : fastest) share = std::max(share, lane.forward_share);
   double speed = 0, first_layers = pipelines.sends;
   int64_t stages = 0;
-  std::vector<Taker> takers;
+  Takers takers;
   for (const MixedLane& lane : fastest) {
     takers.push_back({lane.layer_seconds, 0, 0});
     for (int64_t i = 0; i < lane.slots && stages < pipelines.most_stages; ++i) {
@@ -113,7 +144,7 @@ double LeastOfSlots(std::vector<MixedLane> fastest, const MixedPipelines& pipeli
       if (no_better(slowest)) continue;
       slowest = WholeLayers(fastest, stages, pipelines.layers, slowest);
       if (no_better(slowest)) continue;
-      const double all = first_layers + LeastWithWork(takers, others, c, slowest);
+      const double all = first_layers + WorkCorners(takers, others).Least(c, slowest);
       least = std::min(least, std::max(micro_batches * slowest, all));
     }
   }
@@ -186,36 +217,75 @@ double AheadOfEven(int64_t micro_batches, int64_t stages, double fastest, double
 
 }  // namespace
 
-double LeastPooledSeconds(const std::vector<StagePool>& pools, const MixedPipelines& pipelines,
-                          double forward_share) {
-  const double layers = static_cast<double>(pipelines.layers);
+PooledBound::PooledBound(const MixedPipelines& pipelines, double forward_share)
+    : layers_(static_cast<double>(pipelines.layers)),
+      micro_batches_(pipelines.micro_batches),
+      forward_share_(forward_share) {
+  double fewest = kInfinity;
+  for (int64_t stages = 1; stages <= pipelines.most_stages; ++stages) {
+    Stages& one = stages_.emplace_back();
+    one.c = Factor(micro_batches_, stages, forward_share);
+    const double p = static_cast<double>(stages), others = layers_ - p;
+    one.best_x = one.c > 0 ? p * std::sqrt(others / one.c) : kInfinity;
+    // Of what the closed form divides by the speed, whatever x.
+    const double root = one.c > 0 ? std::sqrt(one.c * others) : 0;
+    one.least = (one.c > 0 ? (p + root) * (p + root) : p * p + one.c * others) * kTableRounding;
+    if (one.least < fewest) {
+      fewest = one.least;
+      best_ = stages;
+    }
+    // What holds of all numbers of stages up to twice as many.
+    if (blocks_.empty() || stages > blocks_.back().last) {
+      const int64_t last = std::min(2 * stages, pipelines.most_stages);
+      blocks_.push_back({stages, last, Factor(micro_batches_, last, forward_share)});
+    }
+  }
+}
+
+// Every number of stages has its closed form, and its block's least time with all work; most of
+// both are larger than the least so far whatever the pools, and are not computed.
+double PooledBound::LeastSeconds(const std::vector<StagePool>& pools) const {
   double speed = 0;
-  std::vector<Taker> takers;
+  Takers takers;
   for (const StagePool& pool : pools) {
     speed += pool.speed;
     takers.push_back({pool.layer_seconds, pool.speed, 0});
   }
-  const double even = layers / speed;
+  WorkCorners work(std::move(takers), layers_);
+  const double even = layers_ / speed;
   const double fastest = speed * pools.front().layer_seconds;  // as many stages have all the speed
-  double least = kInfinity, with_work = 0;
-  int64_t block = 0;  // of numbers of stages: what holds of all of them
-  for (int64_t stages = 1; stages <= pipelines.most_stages; ++stages) {
-    const double p = static_cast<double>(stages), others = layers - p;
-    const double slowest =
-        even * AheadOfEven(pipelines.micro_batches, stages, fastest, forward_share);
-    if (stages > block) {
-      block = std::min(2 * stages, pipelines.most_stages);
-      with_work = LeastWithWork(takers, layers,
-                                Factor(pipelines.micro_batches, block, forward_share), slowest);
-    }
-    if (with_work >= least) continue;
-    const double c = Factor(pipelines.micro_batches, stages, forward_share);
-    const double least_x = p + speed * slowest - layers;
-    const double x = c > 0 ? std::max(least_x, p * std::sqrt(others / c)) : kInfinity;
+  const auto slowest = [&](int64_t stages) {
+    return even * AheadOfEven(micro_batches_, stages, fastest, forward_share_);
+  };
+  double least = kInfinity;
+  const auto take = [&](int64_t stages, double with_work) {
+    const Stages& of = stages_[stages - 1];
+    const double p = static_cast<double>(stages), others = layers_ - p, c = of.c;
+    const double least_x = p + speed * slowest(stages) - layers_;
+    const double x = c > 0 ? std::max(least_x, of.best_x) : kInfinity;
     const double balanced = (p * p + p * p * others / x + (c > 0 ? c * x : 0) + c * others) / speed;
     least = std::min(least, std::max(balanced, with_work));
+  };
+  // The most promising first.
+  const auto block_of_best = std::find_if(blocks_.begin(), blocks_.end(),
+                                          [&](const Block& one) { return best_ <= one.last; });
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    const size_t swapped = block_of_best - blocks_.begin();
+    const Block& block = blocks_[i == 0 ? swapped : i == swapped ? 0 : i];
+    double with_work = -1;  // not known
+    const auto look_at = [&](int64_t stages) {
+      if (stages_[stages - 1].least >= least * speed) return true;
+      if (with_work < 0) with_work = work.Least(block.c, slowest(block.first));
+      if (with_work >= least) return false;
+      take(stages, with_work);
+      return true;
+    };
+    if (i == 0 && !look_at(best_)) continue;
+    for (int64_t stages = block.first; stages <= block.last; ++stages) {
+      if (!look_at(stages)) break;
+    }
   }
-  return std::max(least, static_cast<double>(pipelines.micro_batches) * even);
+  return std::max(least, static_cast<double>(micro_batches_) * even);
 }
 
 double LeastFamilySeconds(const std::vector<NodeGroup>& groups, std::vector<MixedLane> lanes,

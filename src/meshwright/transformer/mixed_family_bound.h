@@ -16,6 +16,7 @@ struct MixedLane {
   int64_t slots = 0;         // stages, at most one a layer, if it has all nodes of its group
   double layer_seconds = 0;  // of both passes of the fastest layer
   double layer_dollars = 0;
+  double price_per_hour = 0;  // of the nodes of one stage, at least
   double forward_share = 0;                      // of a stage's passes, at most
   double update_seconds = 0, fixed_seconds = 0;  // at least, behind the last backward pass
 
@@ -35,9 +36,33 @@ struct StagePool {
   double layer_seconds = 0, speed = 0;
 };
 // Pipelines of any number of such stages up to the last backward pass, whose stages' passes are
-// forward by `forward_share` at most. `pools` in ascending order of layer_seconds.
-double LeastPooledSeconds(const std::vector<StagePool>& pools, const MixedPipelines& pipelines,
-                          double forward_share);
+// forward by `forward_share` at most. For many choices of pools: what does not depend on them is
+// made once.
+class PooledBound {
+ public:
+  PooledBound(const MixedPipelines& pipelines, double forward_share);
+
+  // `pools` in ascending order of layer_seconds; at least one.
+  double LeastSeconds(const std::vector<StagePool>& pools) const;
+
+ private:
+  // Of one number of stages (mixed_family_bound.cc).
+  struct Stages {
+    double c = 0, best_x = 0;
+    double least = 0;  // seconds times speed, whatever the pools
+  };
+  struct Block {  // numbers of stages, and the c of the last
+    int64_t first = 0, last = 0;
+    double c = 0;
+  };
+
+  double layers_;
+  int64_t micro_batches_;
+  double forward_share_;
+  std::vector<Stages> stages_;  // from 1 on
+  std::vector<Block> blocks_;
+  int64_t best_ = 1;  // stages, of which the least is least
+};
 
 // Stages of these lanes, the fastest of them, perfectly balanced but for layers being whole, as
 // many as are best. Lanes of one group stand next to each other, at most two, and share its nodes.

@@ -82,6 +82,7 @@ class FamilyChooser {
         chosen_(count_),
         fastest_(count_ + 1),
         cheapest_(count_ + 1, kInfinity) {
+    double share = 0;  // of all options
     for (size_t group = count_; group-- > 0;) {
       options_[group] =
           LaneChoices(space, group, together, choice, kind == MixedFamilyKind::kByStage, &all_);
@@ -96,10 +97,11 @@ class FamilyChooser {
         least_layer_[group] = std::min(least_layer_[group], option.layer_seconds);
         for (const MixedLane& lane : option.lanes) {
           least_update_[group] = std::min(least_update_[group], lane.update_seconds);
-          share_ = std::max(share_, lane.forward_share);
+          share = std::max(share, lane.forward_share);
         }
       }
     }
+    pooled_.emplace(MixedPipelines{space.layers(), micro_batches_, most_stages_}, share);
   }
 
   void Run(int64_t* effort) {
@@ -129,7 +131,7 @@ class FamilyChooser {
     double others = 0, rate = 0;  // as in Bound
     for (const MixedLane& lane : lanes_) {
       others += lane.layer_dollars - cheapest;
-      rate += LeastLanePrice(space_.problem().cluster.groups[lane.group], lane.degrees);
+      rate += lane.price_per_hour;
     }
     double least_dollars =
         (work_ * cheapest + static_cast<double>(micro_batches_) * others) * kRounding;
@@ -207,8 +209,7 @@ class FamilyChooser {
     std::sort(pools_.begin(), pools_.end(), [](const StagePool& a, const StagePool& b) {
       return a.layer_seconds < b.layer_seconds;
     });
-    return LeastPooledSeconds(pools_, {space_.layers(), micro_batches_, most_stages_}, share_) +
-           update + fixed;
+    return pooled_->LeastSeconds(pools_) + update + fixed;
   }
 
   void Keep() {
@@ -234,12 +235,12 @@ class FamilyChooser {
   Mode mode_ = Mode::kAll;
   const int64_t micro_batches_;
   const double work_;
-  double share_ = 0;  // of all options
   const size_t count_;
   const int64_t most_stages_;
   std::vector<std::vector<LaneChoice>> options_;  // by group
   std::vector<double> least_layer_, least_update_;
   std::vector<const LaneChoice*> chosen_;  // of decided groups; null: none
+  std::optional<PooledBound> pooled_;
   std::vector<StagePool> pools_;
   std::vector<double> fastest_, cheapest_;  // of groups from here on
   std::vector<MixedLane> lanes_;            // of the groups that are decided
