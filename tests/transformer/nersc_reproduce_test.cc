@@ -21,6 +21,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 std::string Data(const std::string& name) {
@@ -131,6 +132,13 @@ TEST(NerscReproduceTest, DifferencesSayWhere) {
               testing::Not(ElementsAre()));
   EXPECT_THAT(differences(Replaced(search, {{"\"rank\": 1", "\"rank\": 7"}})),
               ElementsAre(HasSubstr("rank 1 rank: recorded 7, found 1")));
+  const auto with_ties = [&](const char* count) {
+    return Replaced(search, {{"\"n_feasible\"",
+                              std::string("\"n_tied_with_10th\": ") + count + ", \"n_feasible\""}});
+  };
+  EXPECT_THAT(differences(with_ties("1")), IsEmpty());
+  EXPECT_THAT(differences(with_ties("2")),
+              ElementsAre(HasSubstr("n_tied_with_10th: recorded 2, found 1")));
   const std::string searches = Data("searches.jsonl");
   const std::string grids = FirstLine(searches.substr(searches.find('\n') + 1));
   EXPECT_THAT(differences(Replaced(grids, {{"\"tp\": 2", "\"tp\": 16"}})),

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/transformer/nersc_candidates.h"
 #include "meshwright/transformer/nersc_check.h"
@@ -16,7 +17,8 @@ namespace {
 
 using solve::JsonValue;
 
-constexpr int64_t kMostRanked = 1000;  // of a search
+constexpr int64_t kMostRanked = 1000;    // of a search
+constexpr int64_t kRankedWithTies = 32;  // of one whose ties with the tenth are counted, at first
 
 void FailWith(const JsonValue& json, const absl::Status& status) {
   json.Fail(std::string(status.message()));
@@ -111,6 +113,26 @@ void CompareTables(const JsonValue& point, const Case& one, const Detail& detail
   }
 }
 
+// How many of all feasible are as fast as the tenth; 0 if there are fewer than ten. `found` has the
+// best `request.top`, or all.
+absl::StatusOr<int64_t> TiedWithTenth(const Case& one, SearchOptions request,
+                                      const SearchResult& found) {
+  constexpr size_t kTenth = 9;
+  constexpr double kEqual = 1 - 1e-12;  // what the order of sums may make of equals
+  if (found.feasible <= static_cast<int64_t>(kTenth)) return 0;
+  const double tenth = found.top[kTenth].throughput;
+  const auto tied = [&](const Evaluation& other) {
+    return std::min(other.throughput, tenth) >= kEqual * std::max(other.throughput, tenth);
+  };
+  if (std::ssize(found.top) < found.feasible && tied(found.top.back())) {
+    request.top = std::min(2 * request.top, kMostCandidates);
+    MW_ASSIGN_OR_RETURN(const SearchResult more,
+                        Search(one.model, one.system, one.strategy, request));
+    return TiedWithTenth(one, request, more);
+  }
+  return std::count_if(found.top.begin(), found.top.end(), tied);
+}
+
 }  // namespace
 
 int64_t ReproduceCollective(const JsonValue& record, const std::string& where,
@@ -180,9 +202,11 @@ int64_t ReproduceSearch(const JsonValue& record, const std::string& where, Compa
     record.At("top").Fail(StrCat("has ", ranked, " elements, expected at most ", kMostRanked));
   }
   if (!record.ok()) return 0;
-  const absl::StatusOr<SearchResult> found =
-      Search(one.model, one.system, one.strategy,
-             {.gpus = one.gpus, .global_batch = one.global_batch, .top = ranked});
+  const bool counts_ties = record.Find("n_tied_with_10th").has_value();
+  const SearchOptions request = {.gpus = one.gpus,
+                                 .global_batch = one.global_batch,
+                                 .top = counts_ties ? std::max(ranked, kRankedWithTies) : ranked};
+  const absl::StatusOr<SearchResult> found = Search(one.model, one.system, one.strategy, request);
   if (!found.ok()) {
     FailWith(record, found.status());
     return 0;
@@ -192,6 +216,14 @@ int64_t ReproduceSearch(const JsonValue& record, const std::string& where, Compa
   comparison->Count(record, "n_feasible", found->feasible);
   comparison->Number(record, "sum_throughput_all_feasible", found->throughput_sum);
   comparison->Number(record, "sum_mem_all_feasible", found->memory_sum);
+  if (counts_ties) {
+    const absl::StatusOr<int64_t> tied = TiedWithTenth(one, request, *found);
+    if (!tied.ok()) {
+      FailWith(record, tied.status());
+      return 0;
+    }
+    comparison->Count(record, "n_tied_with_10th", *tied);
+  }
   // Equals may come in any order: the recorded configurations are evaluated themselves, and the
   // sorted throughputs tell whether others are faster.
   std::vector<double> throughputs;

@@ -17,7 +17,8 @@
 //                             "mlp", "sa", "dp_comm", "pp_comm": rows of operators, optional}]}
 //   searches     {"case": {"strategy", "model", "system", "n_gpus", "global_batch_size"},
 //                 "n_candidates", "n_feasible", "sum_throughput_all_feasible",
-//                 "sum_mem_all_feasible", "top": [{"throughput", "mem_GB", "config", "stats"}]}
+//                 "sum_mem_all_feasible", "n_tied_with_10th" (optional: how many of the feasible
+//                 are as fast as the tenth, itself among them), "top": [{"throughput", "mem_GB", "config", "stats"}]}
 //   op variants  {"system", "model", "variants": [{"variant": text, "rows": rows of operators}]}
 //
 // Other members are ignored. Collectives have to agree within 1e-12, all else within 1e-9,
