@@ -75,13 +75,15 @@ void ExpectInlined(const Module& module) {
   EXPECT_EQ(*read, *inlined);
 }
 
-constexpr char kNested[] = R"(HloModule m, input_output_alias={ {0}: (0, {}, may-alias) }
+constexpr char kInner[] = R"(
 inner {
   a = f32[4] parameter(0)
   b = f32[4] parameter(1)
   ROOT c = f32[4] add(a, b)
 }
-outer {
+)";
+
+constexpr char kNested[] = R"(outer {
   x = f32[4] parameter(0)
   y = f32[4] call(x, x), to_apply=inner
   z = f32[4] call(y, x), to_apply=inner
@@ -117,7 +119,9 @@ ENTRY main {
 })";
 
 TEST(InlineCallsTest, NestedCallsAndSharedLoops) {
-  const Module module = Parse(kNested);
+  const Module module =
+      Parse(std::string("HloModule m, input_output_alias={ {0}: (0, {}, may-alias) }") + kInner +
+            kNested);
   ExpectInlined(module);
   const Module inlined = *InlineCalls(module);
   EXPECT_EQ(inlined.computations.size(), 5u) << "two bodies, two conditions, the entry";
@@ -127,13 +131,7 @@ TEST(InlineCallsTest, NestedCallsAndSharedLoops) {
 
 // By what main ends with.
 TEST(InlineCallsTest, RootIsACall) {
-  constexpr char kFunctions[] = R"(HloModule m
-inner {
-  a = f32[4] parameter(0)
-  b = f32[4] parameter(1)
-  ROOT c = f32[4] add(a, b)
-}
-outer {
+  constexpr char kFunctions[] = R"(outer {
   x = f32[4] parameter(0)
   y = f32[4] negate(x)
   ROOT z = f32[4] call(y, x), to_apply=inner
@@ -166,7 +164,7 @@ ENTRY main {
            "ROOT r = f32[4] call(n, n), to_apply=inner last = f32[4] call(n), to_apply=outer",
        }) {
     SCOPED_TRACE(end);
-    ExpectInlined(Parse(std::string(kFunctions) + end + "\n}"));
+    ExpectInlined(Parse(std::string("HloModule m") + kInner + kFunctions + end + "\n}"));
   }
 }
 

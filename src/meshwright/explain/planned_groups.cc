@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "meshwright/base/file.h"
 #include "meshwright/base/status.h"
@@ -23,8 +24,6 @@ absl::StatusOr<std::optional<int64_t>> BytesOfMemory(const std::string& memory) 
       StrCat("$.options.memory: found \"", memory, "\", expected device, unlimited or bytes"));
 }
 
-}  // namespace
-
 absl::StatusOr<transformer::Model> PlannedModel(const PlanTransformer& part) {
   const bool json = !part.description.empty() && part.description[0] == '{';
   MW_ASSIGN_OR_RETURN(
@@ -35,19 +34,33 @@ absl::StatusOr<transformer::Model> PlannedModel(const PlanTransformer& part) {
   return model;
 }
 
+}  // namespace
+
+absl::StatusOr<PlannedWorkload> PlannedWorkloadOf(const Plan& plan) {
+  const PlanTransformer& part = *plan.transformer;
+  PlannedWorkload planned;
+  MW_ASSIGN_OR_RETURN(planned.model, PlannedModel(part));
+  planned.description = part.description;
+  planned.workload = {.sequence = part.sequence, .global_batch = part.global_batch};
+  MW_ASSIGN_OR_RETURN(planned.precision, transformer::ParsePrecision(part.configuration.precision));
+  MW_ASSIGN_OR_RETURN(planned.cluster, PlannedCluster(plan));
+  planned.inputs = plan.inputs;
+  return planned;
+}
+
 absl::StatusOr<MixedRequest> PlannedGroupsRequest(const Plan& plan) {
   const PlanTransformer& part = *plan.transformer;
   const PlanOverGroups& over = *part.over_groups;
   MixedRequest request;
   transformer::MixedProblem& problem = request.problem;
-  MW_ASSIGN_OR_RETURN(problem.model, PlannedModel(part));
-  request.description = part.description;
-  problem.workload.sequence = part.sequence;
-  problem.workload.global_batch = part.global_batch;
-  MW_ASSIGN_OR_RETURN(const std::string name, PlannedCluster(plan));
-  MW_ASSIGN_OR_RETURN(problem.cluster, ParseMixedCluster(name));
+  MW_ASSIGN_OR_RETURN(PlannedWorkload planned, PlannedWorkloadOf(plan));
+  problem.model = std::move(planned.model);
+  request.description = std::move(planned.description);
+  problem.workload = planned.workload;
+  problem.precision = planned.precision;
+  request.inputs = std::move(planned.inputs);
+  MW_ASSIGN_OR_RETURN(problem.cluster, ParseMixedCluster(planned.cluster));
   MW_ASSIGN_OR_RETURN(problem.fixes, transformer::ParseFixes(plan.options.fixes));
-  MW_ASSIGN_OR_RETURN(problem.precision, transformer::ParsePrecision(part.configuration.precision));
   request.memory = plan.options.memory;
   if (request.memory != "device") {
     MW_ASSIGN_OR_RETURN(const std::optional<int64_t> budget, BytesOfMemory(request.memory));
@@ -59,7 +72,6 @@ absl::StatusOr<MixedRequest> PlannedGroupsRequest(const Plan& plan) {
   if (request.has_steps) request.options.steps = *over.steps;
   request.options.most_seconds = over.most_seconds;
   request.options.most_dollars = over.most_dollars;
-  request.inputs = plan.inputs;
   MW_ASSIGN_OR_RETURN(const std::string profile, ReadPlannedInput(plan, "layer_profile"));
   if (!profile.empty()) {
     MW_ASSIGN_OR_RETURN(const std::string text, MaybeGunzip(profile, "the profile"));

@@ -1,20 +1,34 @@
 #ifndef MESHWRIGHT_EXPLAIN_PLANNED_GROUPS_H_
 #define MESHWRIGHT_EXPLAIN_PLANNED_GROUPS_H_
 
+#include <string>
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "meshwright/plan/plan.h"
 #include "meshwright/plan/plan_mixed.h"
+#include "meshwright/transformer/configuration.h"
 #include "meshwright/transformer/model.h"
 
 // What a plan of a model was made from, read again for another answer.
 
 namespace meshwright {
 
-// The model that the plan holds.
-absl::StatusOr<transformer::Model> PlannedModel(const PlanTransformer& part);
+// What requests for plans of models have in common.
+struct PlannedWorkload {
+  transformer::Model model;
+  std::string description;  // text that it was read from
+  transformer::Workload workload;
+  transformer::Precision precision = transformer::Precision::kBf16;
+  std::string cluster;  // as --cluster
+  std::vector<PlanInput> inputs;
+};
+// Of `plan`, which is of a model. Errors: files that are no longer there or have changed, options
+// that no planner wrote.
+absl::StatusOr<PlannedWorkload> PlannedWorkloadOf(const Plan& plan);
 
-// The request that `plan`, over groups of nodes, came from, but for --for and --pareto. Errors:
-// files that are no longer there or have changed, options that no planner wrote.
+// The request that `plan`, over groups of nodes, came from, but for --for and --pareto. Errors as
+// above.
 absl::StatusOr<MixedRequest> PlannedGroupsRequest(const Plan& plan);
 
 }  // namespace meshwright

@@ -54,23 +54,22 @@ absl::StatusOr<AskedDegrees> ParseAskedDegrees(const Plan& plan, const WhyNotReq
 absl::StatusOr<Plan> PlanModelWith(const Plan& plan, const Fixes& fixes) {
   const PlanTransformer& part = *plan.transformer;
   ModelRequest request;
-  MW_ASSIGN_OR_RETURN(request.model, PlannedModel(part));
-  request.description = part.description;
-  request.workload.sequence = part.sequence;
-  request.workload.global_batch = part.global_batch;
-  MW_ASSIGN_OR_RETURN(const std::string name, PlannedCluster(plan));
-  MW_ASSIGN_OR_RETURN(request.cluster, ParseCluster(name));
+  MW_ASSIGN_OR_RETURN(PlannedWorkload planned, PlannedWorkloadOf(plan));
+  request.model = std::move(planned.model);
+  request.description = std::move(planned.description);
+  request.workload = planned.workload;
+  request.precision = planned.precision;
+  request.inputs = std::move(planned.inputs);
+  MW_ASSIGN_OR_RETURN(request.cluster, ParseCluster(planned.cluster));
   // With the fewest devices as its aim a plan has a part of the cluster.
   request.cluster.nodes = plan.cluster.parts[0].nodes;
   request.cluster.devices_per_node = plan.cluster.parts[0].devices_per_node;
   request.objective = part.objective == "memory" ? ModelObjective::kMemory : ModelObjective::kTime;
   request.fixes = fixes;
-  MW_ASSIGN_OR_RETURN(request.precision, transformer::ParsePrecision(part.configuration.precision));
   request.budget_bytes = plan.budget_bytes;
   request.top = static_cast<int64_t>(part.alternatives.size()) + 1;
   request.threads = static_cast<int>(std::clamp<int64_t>(plan.options.threads, 1, 1024));
   if (plan.options.deadline_seconds > 0) request.deadline_seconds = plan.options.deadline_seconds;
-  request.inputs = plan.inputs;
   request.cost = plan.options.cost_model == "nersc" ? ModelCost::kNersc : ModelCost::kCalibrated;
   request.state.gradient_bytes = static_cast<double>(part.state.gradient_bytes);
   request.state.moment_bytes = static_cast<double>(part.state.moment_bytes);
