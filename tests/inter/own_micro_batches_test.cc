@@ -296,6 +296,16 @@ TEST(OwnMicroBatchesTest, NoneBehindWeights) {
   EXPECT_FALSE(step.own.has_value());
 }
 
+// A network that takes its data as a whole, and a loss that compares halves of it.
+TEST(OwnMicroBatchesTest, NoneWhereWeightsMeetTheWhole) {
+  const std::string parts = StrCat(OnePart("1", "3", "x), slice={[0:3],[0:4]}"),
+                                   OnePart("2", "3", "x), slice={[3:6],[0:4]}"), kBothParts);
+  EXPECT_TRUE(StepInParts(InOneGo(parts)).own.has_value());
+  const StepInParts step(InOneGo(StrCat(
+      "  z = f32[6,4] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n", parts)));
+  EXPECT_FALSE(step.own.has_value());
+}
+
 TEST(OwnMicroBatchesTest, NoneOfOtherDimensions) {
   const StepInParts step(InOneGo(R"(  left = f32[6,2] slice(x), slice={[0:6],[0:2]}
   s = f32[6,2] tanh(left)

@@ -33,10 +33,12 @@ class PartFinder {
     }
   }
 
-  // The parts that are not taken apart again; empty: there are none, or they are not alike.
+  // The parts that are not taken apart again; empty: there are none, they are not alike, or the
+  // network takes the data as a whole and only a loss, say, parts of it.
   std::vector<BatchSeed> Run() {
     for (size_t i = 0; i < graph_.ops.size(); ++i) Visit(graph_.ops[i]);
     std::vector<BatchSeed> seeds;
+    if (whole_meets_weights_) return seeds;
     for (const Part& part : parts_) {
       if (part.again) continue;
       if (part.seed.dimension < 0 || !part.even) return {};
@@ -61,9 +63,16 @@ class PartFinder {
     if (op.results.empty() || op.parameter >= 0) return;
     if (op.kind == OpKind::kLoopParameter) return Follow(init_[op.results[0].index()], op);
     ValueId from;
+    bool weights = false, whole = false;
     for (ValueId v : op.operands) {
-      if (weights_[v.index()]) return Mark(op);
-      if (!from.valid() && dimension_[v.index()] >= 0) from = v;
+      weights = weights || weights_[v.index()];
+      if (dimension_[v.index()] < 0) continue;
+      whole = whole || slice_[v.index()] == 0;
+      if (!from.valid()) from = v;
+    }
+    if (weights) {
+      whole_meets_weights_ = whole_meets_weights_ || whole;
+      return Mark(op);
     }
     if (!from.valid()) return;
     if (TakesPart(op)) return AddPart(op);
@@ -127,6 +136,7 @@ class PartFinder {
   std::vector<size_t> slice_;       // by ValueId: the part it is of, counted from 1; 0: of all
   std::vector<ValueId> init_;       // by ValueId: of a loop's parameter
   std::vector<Part> parts_;
+  bool whole_meets_weights_ = false;
 };
 
 // By ValueId: is computed from one of `parameters`; what a loop carries, before it.

@@ -20,7 +20,8 @@ struct OwnMicroBatches {
 };
 
 // The program's own micro-batches, whose batch FindBatch found to be `batch`; nullopt: it has none
-// (its data is not taken apart, or in parts of different sizes or of one sample). A part that is
+// (its data is not taken apart, or in parts of different sizes or of one sample, or weights meet all
+// of it). A part that is
 // one entry of the batch's dimension has its own batch in the next one. `tied`: see TiedParameters.
 std::optional<OwnMicroBatches> FindOwnMicroBatches(const Graph& graph, const BatchSplit& batch,
                                                    const std::vector<int32_t>& tied);
