@@ -44,8 +44,10 @@ Action AddPlanVerb(CLI::App& app) {
       "characters) like SPEC, say [x,_]; models: degrees like tp=8,pp=4");
   app.get_option("--deadline")
       ->description(
-          "time for the search, like 30s or 5min. Models: at its end, and after an interrupt "
-          "(Ctrl-C, SIGTERM), the best plan so far is given, and by how much others may be better; "
+          "time for the search, like 30s or 5min. Models on nodes of one type: at its end, and "
+          "after "
+          "an interrupt (Ctrl-C, SIGTERM), the best plan so far is given, and by how much others "
+          "may be better; "
           "exit code 3 if none was found. A second interrupt ends the program at once");
   app.get_option("--emit")->description(
       "write the program with sharding annotations here; with --pipeline a folder with the "

@@ -91,7 +91,12 @@ absl::Status CheckOn(const ModelRequest& request, const Cluster& cluster) {
                     request.precision, cluster.devices_per_node, cluster.fabric.unit_nodes);
 }
 
-constexpr std::string_view kMoreTime = "; --deadline gives the search more time";
+// What is said of something that an ended search did not get to.
+std::string_view NotFoundBy(const SearchTime& time) {
+  return time.interrupted()
+             ? " was not found before the interrupt"
+             : " was not found before the deadline; --deadline gives the search more time";
+}
 
 absl::Status ModelShortage(const ModelRequest& request, const SearchTime& time) {
   const int64_t budget = request.budget_bytes.value_or(0);
@@ -120,7 +125,7 @@ absl::Status ModelShortage(const ModelRequest& request, const SearchTime& time) 
     return absl::ResourceExhaustedError(text);
   }
   if (!decided) {
-    StrAppend(&text, "; how many would do was not found in time", kMoreTime);
+    StrAppend(&text, "; how many would do", NotFoundBy(time));
   } else {
     absl::StrAppend(&text, "; ", larger.devices(), " GPUs are not enough either");
   }
@@ -128,10 +133,8 @@ absl::Status ModelShortage(const ModelRequest& request, const SearchTime& time) 
 }
 
 absl::Status NothingInTime(const ModelRequest& request, const SearchTime& time) {
-  const std::string what = absl::StrCat("a configuration of ", request.model.name, " that fits");
   return absl::DeadlineExceededError(
-      time.interrupted() ? StrCat("interrupted before ", what, " was found")
-                         : StrCat(what, " was not found before the deadline", kMoreTime));
+      StrCat("a configuration of ", request.model.name, " that fits", NotFoundBy(time)));
 }
 
 // Parts of a cluster that are clusters: GPUs of one node, and whole nodes, each a divisor of all.
@@ -292,8 +295,7 @@ absl::StatusOr<Plan> PlanCalibrated(const ModelRequest& request) {
       Plan plan = BuildModelPlan(request, clusters[i], result);
       SetGap(result, ranking, plan);
       if (!decided) {
-        plan.warnings.push_back(
-            StrCat("whether fewer GPUs would do was not found in time", kMoreTime));
+        plan.warnings.push_back(StrCat("whether fewer GPUs would do", NotFoundBy(time)));
       }
       return plan;
     }
