@@ -304,6 +304,48 @@ ENTRY main {
               HasSubstr("\"few\" cannot be divided: it takes some samples only"));
 }
 
+// A loop over weights that the program stacks itself.
+TEST(SliceTest, StacksThatNeedAllLayers) {
+  const auto program = FromText(R"(HloModule m
+body {
+  p = (s32[], f32[8,4], f32[2,4,4]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  h = f32[8,4] get-tuple-element(p), index=1
+  ws = f32[2,4,4] get-tuple-element(p), index=2
+  zero = s32[] constant(0)
+  one = s32[] constant(1)
+  layer = f32[1,4,4] dynamic-slice(ws, i, zero, zero), dynamic_slice_sizes={1,4,4}
+  wl = f32[4,4] reshape(layer)
+  d = f32[8,4] dot(h, wl), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  k = f32[8,4] tanh(d)
+  j = s32[] add(i, one)
+  ROOT t = (s32[], f32[8,4], f32[2,4,4]) tuple(j, k, ws)
+}
+condition {
+  p = (s32[], f32[8,4], f32[2,4,4]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  two = s32[] constant(2)
+  ROOT c = pred[] compare(i, two), direction=LT
+}
+ENTRY main {
+  v = f32[1,4,4] parameter(0)
+  w = f32[1,4,4] parameter(1)
+  x = f32[8,4] parameter(2)
+  zero = s32[] constant(0)
+  stack = f32[2,4,4] concatenate(v, w), dimensions={0}
+  start = (s32[], f32[8,4], f32[2,4,4]) tuple(zero, x, stack)
+  loop = (s32[], f32[8,4], f32[2,4,4]) while(start), condition=condition, body=body
+  ROOT y = f32[8,4] get-tuple-element(loop), index=1
+})",
+                                0);
+  ASSERT_NE(program, nullptr);
+  SliceRequest request;
+  request.end = 1;
+  EXPECT_EQ(program->slicer->Slice(request).status().message(),
+            "\"stack\" needs all layers: its loop cannot be cut between layers, as pipelines and "
+            "profiles need; plan without them");
+}
+
 // Every phase of all stages of some layers each: what one slice needs, another one has.
 void ExpectSlices(const SlicedProgram& program, int32_t layers, int64_t micro_batches) {
   using Key = std::tuple<ValueId, int32_t, int32_t, int32_t>;

@@ -9,8 +9,10 @@ namespace {
 absl::Status CheckObstacle(const SliceContext& context, OpId op) {
   const auto obstacle = context.stacks.obstacles.find(op);
   if (obstacle == context.stacks.obstacles.end()) return absl::OkStatus();
-  return absl::InvalidArgumentError(StrCat("\"", context.graph[op].name, "\" ", obstacle->second,
-                                           ": its loop cannot be cut between layers"));
+  return absl::InvalidArgumentError(StrCat(
+      "\"", context.graph[op].name, "\" ", obstacle->second,
+      ": its loop cannot be cut between layers, as pipelines and profiles need; plan without "
+      "them"));
 }
 
 }  // namespace
