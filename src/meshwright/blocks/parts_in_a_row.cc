@@ -99,8 +99,9 @@ class PartsFinder {
 
   // Whether a cut by `n` goes on, as far as one operator takes what another makes.
   bool GoesOn(Place place, int64_t n) const {
-    while (graph_[place.value].users.size() == 1) {
-      std::optional<Place> next = GoThrough(graph_[place.value].users[0], place);
+    for (OpId user = graph_[place.value].only_user(); user.valid();
+         user = graph_[place.value].only_user()) {
+      std::optional<Place> next = GoThrough(user, place);
       if (!next.has_value()) break;
       if (next->apart.at.valid() && next->apart.row[0] % n != 0) return false;
       place = *std::move(next);

@@ -2,6 +2,7 @@
 #define MESHWRIGHT_HLO_GRAPH_H_
 
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -43,8 +44,13 @@ struct Value {
   OpId producer;
   int32_t result = 0;       // which result of the producer
   std::vector<OpId> users;  // each user once, in order
+  bool carried = false;     // init or next of a Carry: a loop reads it too, beside its users
   std::string
       sharding;  // annotation in the program for just this value, canonical text; usually empty
+
+  // Its only reader; invalid if there is none, if there are several, or if a loop carries it.
+  OpId only_user() const { return users.size() == 1 && !carried ? users[0] : OpId(); }
+  bool is_read() const { return carried || !users.empty(); }
 };
 
 enum class OpKind {
@@ -69,6 +75,14 @@ struct Op {
   int32_t loop = -1;              // innermost Graph::loops entry it is inside, or -1
   int64_t parameter = -1;         // entry parameters: number of the parameter
   std::vector<int64_t> leaf;  // entry parameters and outputs: index path of the leaf inside a tuple
+
+  // The result of an operator that has exactly one, as its kind or opcode tells the caller. Calls
+  // and conditionals that are made for their effects have none, variadic operators several: code
+  // that takes any operator goes through `results`.
+  ValueId result() const {
+    if (results.size() != 1) std::abort();
+    return results[0];
+  }
 };
 
 struct Loop {

@@ -150,6 +150,7 @@ absl::StatusOr<GraphBuilder::View> GraphBuilder::While(const Frame& frame,
     carry.next = Leaves(next)[i];
     carry.exit = exits[i];
     carry.invariant = carry.next == carry.parameter;
+    graph_[carry.init].carried = graph_[carry.next].carried = true;
   }
   return AddView(exits);
 }

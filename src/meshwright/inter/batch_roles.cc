@@ -228,7 +228,7 @@ class RoleAssigner {
       // Rounded once is better than rounded for each micro-batch.
       const bool exact =
           ElementBits(graph_[op.results[0]].shape.type) >= ElementBits(operand.shape.type);
-      return inside || (exact && operand.users.size() == 1);
+      return inside || (exact && operand.only_user().valid());
     }
     if (!inside) return false;
     const size_t n = op.operands.size();

@@ -43,17 +43,18 @@ Groups FormGroups(const Graph& graph, const FusionInfo& fusion, const std::vecto
     if (IsFreeOp(op, fusion)) continue;
     groups.leader[i] = id;
     if (!IsElementwiseOp(op)) continue;
-    const Value& result = graph[op.results[0]];
-    if (result.users.size() != 1 || pinned[op.results[0].index()]) continue;
+    const Value& result = graph[op.result()];
+    const OpId only_user = result.only_user();
+    if (!only_user.valid() || pinned[op.result().index()]) continue;
     const ValueId operand = OnlyPlannedOperand(op, fusion);
     if (!operand.valid()) continue;
-    const Op& user = graph[result.users[0]];
+    const Op& user = graph[only_user];
     if (!IsElementwiseOp(user) || user.loop != op.loop) continue;
     const Shape& shape = result.shape;
-    if (graph[operand].shape.dims != shape.dims || graph[user.results[0]].shape.dims != shape.dims)
+    if (graph[operand].shape.dims != shape.dims || graph[user.result()].shape.dims != shape.dims)
       continue;
     if (ElementBits(graph[operand].shape.type) > ElementBits(shape.type)) continue;
-    groups.leader[i] = groups.leader[result.users[0].index()];
+    groups.leader[i] = groups.leader[only_user.index()];
   }
 
   for (size_t i = 0; i < graph.ops.size(); ++i) {

@@ -398,7 +398,7 @@ class Propagation {
     if (op.kind != OpKind::kInstruction || op.instruction->opcode != Opcode::kAdd) return false;
     return std::all_of(op.operands.begin(), op.operands.end(), [&](ValueId v) {
       const OpId producer = graph_[v].producer;
-      if (graph_[v].users.size() != 1 || graph_[producer].kind != OpKind::kInstruction)
+      if (!graph_[v].only_user().valid() || graph_[producer].kind != OpKind::kInstruction)
         return false;
       return IsContraction(rules_[producer.index()]) || AddsPartialSums(producer);
     });
