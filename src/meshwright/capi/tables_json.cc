@@ -43,7 +43,7 @@ std::string OperatorsJson() {
 std::string ParametersJson(const Graph& graph) {
   Json list = Json::array();
   for (OpId parameter : graph.parameters) {
-    list.push_back(Leaf(ParameterName(graph, parameter), graph[graph[parameter].results[0]].shape));
+    list.push_back(Leaf(ParameterName(graph, parameter), graph[graph[parameter].result()].shape));
     list.back()["donated"] = false;
   }
   for (int32_t alias : graph.output_alias) {

@@ -191,9 +191,9 @@ class FusionAnalysis {
 
   // Share of the elements of operand `operand` that `op` needs.
   double Part(const Op& op, size_t operand) const {
-    if (operand != 0 || RoleOfProducer(op.results[0]) != Role::kPart) return 1;
+    if (operand != 0 || RoleOf(op) != Role::kPart) return 1;
     const double have = static_cast<double>(graph_[op.operands[0]].shape.elements());
-    const double need = static_cast<double>(graph_[op.results[0]].shape.elements());
+    const double need = static_cast<double>(graph_[op.result()].shape.elements());
     return need < have ? need / have : 1;
   }
 
@@ -201,14 +201,17 @@ class FusionAnalysis {
   void Decide(OpId id) {
     const Op& op = graph_[id];
     const Role role = roles_[id.index()];
-    if (op.results.empty()) return;
+    if (op.results.empty()) {  // a call for its effect runs by itself
+      info_.kernel[id.index()] = op.kind == OpKind::kInstruction;
+      return;
+    }
     const bool may_fuse = role == Role::kFusible || role == Role::kPart || role == Role::kView;
-    if (IsFree(op.results[0])) {
+    if (role == Role::kSource || (may_fuse && IsFree(op.result()))) {
       // Made where it is used; only an output needs it in memory.
-      const std::vector<OpId>& users = graph_[op.results[0]].users;
+      const std::vector<OpId>& users = graph_[op.result()].users;
       const bool output = std::any_of(users.begin(), users.end(),
                                       [&](OpId u) { return graph_[u].kind == OpKind::kOutput; });
-      info_.materialized[op.results[0].index()] = output;
+      info_.materialized[op.result().index()] = output;
       info_.kernel[id.index()] = output;
       return;
     }
@@ -218,7 +221,7 @@ class FusionAnalysis {
           op.kind == OpKind::kInstruction && op.instruction->opcode != Opcode::kParameter;
       return;
     }
-    const ValueId result = op.results[0];
+    const ValueId result = op.result();
     bool in_memory = forced_[result.index()];
     Kernels& kernels = kernels_[result.index()];
     for (OpId user : graph_[result].users) {
@@ -257,7 +260,7 @@ class FusionAnalysis {
     for (size_t i = 0; i < op.operands.size(); ++i) {
       if (op.operands[i] == v) share = std::max(share, Part(op, i));
     }
-    return info_.kernel[user.index()] ? share : share * share_[op.results[0].index()];
+    return info_.kernel[user.index()] ? share : share * share_[op.result().index()];
   }
 
   // The kernels in which `user` is computed.
@@ -271,7 +274,7 @@ class FusionAnalysis {
       return;
     }
     if (kernels->size() > kMaxKernels) return;  // stored anyway
-    for (OpId kernel : kernels_[graph_[user].results[0].index()]) add(kernel);
+    for (OpId kernel : kernels_[graph_[user].result().index()]) add(kernel);
   }
 
   // Multi-output fusion, from the last operator to the first.
@@ -280,12 +283,12 @@ class FusionAnalysis {
     for (size_t i = graph_.ops.size(); i-- > 0;) {
       const Op& op = graph_.ops[i];
       if (!info_.kernel[i] || roles_[i] != Role::kFusible || op.results.size() != 1) continue;
-      const ValueId v = op.results[0];
+      const ValueId v = op.result();
       const OpId reader = OnlyReader(v);
       if (!reader.valid() || reader == OpId(i)) continue;
       const Op& kernel = graph_[reader];
       const bool alike = roles_[reader.index()] == Role::kFusible && kernel.loop == op.loop &&
-                         graph_[kernel.results[0]].shape.dims == graph_[v].shape.dims;
+                         graph_[kernel.result()].shape.dims == graph_[v].shape.dims;
       if (alike && IsElementwise(op.instruction->opcode) &&
           IsElementwise(kernel.instruction->opcode))
         merged_into_[i] = reader;
@@ -298,7 +301,7 @@ class FusionAnalysis {
     for (OpId user : graph_[v].users) {
       const Op& op = graph_[user];
       if (op.kind == OpKind::kOutput) continue;
-      const bool view = roles_[user.index()] == Role::kView && OnlyOutputs(op.results[0]);
+      const bool view = roles_[user.index()] == Role::kView && OnlyOutputs(op.result());
       if (!view) AddKernels(user, &readers);
     }
     return readers.size() == 1 ? readers[0] : OpId();
@@ -326,8 +329,7 @@ class FusionAnalysis {
     for (size_t i = 0; i < op.operands.size(); ++i) {
       if (layout_copies_[id.index()][i]) traffic.copy_bytes[i] = 2 * Bytes(op.operands[i]);
     }
-    if (op.kind != OpKind::kInstruction || op.results.empty()) return;
-    if (op.instruction->opcode == Opcode::kParameter) return;
+    if (op.kind != OpKind::kInstruction || op.instruction->opcode == Opcode::kParameter) return;
 
     const bool alone = info_.kernel[id.index()];
     for (size_t i = 0; i < op.results.size(); ++i) {
@@ -337,9 +339,9 @@ class FusionAnalysis {
     double share = 1;
     if (alone) {
       kernels = {id};
-    } else if (!IsFree(op.results[0])) {
-      kernels = kernels_[op.results[0].index()];
-      share = share_[op.results[0].index()];
+    } else if (!IsFree(op.result())) {
+      kernels = kernels_[op.result().index()];
+      share = share_[op.result().index()];
     }
     if (role == Role::kInPlace) {
       // Touches what it updates, unless the rest has to be filled in first.
@@ -348,7 +350,7 @@ class FusionAnalysis {
         update = std::max(update, Bytes(op.operands[i]));
       const bool scatter = op.instruction->opcode == Opcode::kScatter;
       if (scatter) traffic.operand_bytes[0] = update;
-      traffic.result_bytes[0] = IsFree(op.operands[0]) ? Bytes(op.results[0]) + update : update;
+      traffic.result_bytes[0] = IsFree(op.operands[0]) ? Bytes(op.result()) + update : update;
     }
     for (size_t i = 0; i < op.operands.size(); ++i) {
       if (role == Role::kInPlace && i == 0) continue;

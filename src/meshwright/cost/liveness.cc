@@ -210,7 +210,7 @@ class LivenessAnalysis {
 
   ValueId AliasedParameter(size_t output) const {
     const int32_t parameter = graph_.output_alias[output];
-    return parameter < 0 ? ValueId() : graph_[graph_.parameters[parameter]].results[0];
+    return parameter < 0 ? ValueId() : graph_[graph_.parameters[parameter]].result();
   }
 
   std::vector<Interval> Intervals() {

@@ -117,7 +117,7 @@ class Scheduler {
   void MarkParameters() {
     takes_no_memory_.assign(graph_.values.size(), false);
     for (OpId parameter : graph_.parameters)
-      takes_no_memory_[graph_[parameter].results[0].index()] = true;
+      takes_no_memory_[graph_[parameter].result().index()] = true;
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
       if (graph_.output_alias[i] < 0) continue;
       takes_no_memory_[Base(graph_[graph_.outputs[i]].operands[0]).index()] = true;

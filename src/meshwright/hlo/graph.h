@@ -20,6 +20,7 @@
 //    the same way where they only forward a value, except that a Sharding custom call (and any
 //    `sharding=` on an instruction) is kept in Value::sharding. A Sharding custom call that asks
 //    for another sharding than its operand already has stays as an op: the program reshards there.
+//  * what XLA's algebraic simplifier takes away (identity.h): x + 0, x * 1 and the like are x.
 //  * asynchronous pairs: `X-start` is the op and its results are X's (then contexts, if any);
 //    `X-update` and `X-done` forward. `async-start` gives way to the computation it calls.
 //  * `while`: body and condition are inlined once, with Op::multiplicity multiplied by the trip
@@ -28,6 +29,10 @@
 //    (what users after the loop see).
 //  * `conditional`: every branch is inlined; `kBranchParameter` is not needed because branches read
 //    their operands directly; results are joined by a `kSelectBranch` op a leaf.
+//
+// What XLA drops is not there: operators on which neither an output nor an effect depends, also
+// results of calls and conditionals that nobody reads and what loops carry for nobody
+// (dead_code.h).
 //
 // Ops are in execution order: operands are defined before use (loop bodies between their init and
 // their exit).
@@ -75,6 +80,9 @@ struct Op {
   int32_t loop = -1;              // innermost Graph::loops entry it is inside, or -1
   int64_t parameter = -1;         // entry parameters: number of the parameter
   std::vector<int64_t> leaf;  // entry parameters and outputs: index path of the leaf inside a tuple
+  // kLoop* and kSelectBranch: which leaf of the instruction's value it is. Others may be dead.
+  int32_t leaf_number = 0;
+  ValueId predicate;  // kSelectBranch: which branch is taken; it is no operand
 
   // The result of an operator that has exactly one, as its kind or opcode tells the caller. Calls
   // and conditionals that are made for their effects have none, variadic operators several: code
@@ -90,6 +98,15 @@ struct Loop {
   double trip_count = 1;
   bool trip_count_known = false;  // else trip_count is an assumption (1) and a warning was made
   OpId begin, end;                // ops [begin, end) belong to the body and condition
+  ValueId condition;              // whether the loop goes on
+  std::string name;               // of the `while`, with the prefix of its call site
+};
+
+// A `conditional` of which something is left.
+struct Conditional {
+  const Instruction* instruction = nullptr;
+  ValueId predicate;  // which branch is taken
+  OpId begin, end;    // ops [begin, end) are those of the branches, then the kSelectBranch ops
 };
 
 // One loop-carried leaf. All of parameter, next and exit must have one sharding; init may be
@@ -106,7 +123,8 @@ struct Graph {
   std::vector<Op> ops;
   std::vector<Value> values;
   std::vector<Loop> loops;
-  std::vector<Carry> carries;
+  std::vector<Carry> carries;  // those of a loop follow each other, in the order of their leaves
+  std::vector<Conditional> conditionals;
   std::vector<OpId> parameters;  // entry parameter leaves (ops of opcode kParameter), in order
   std::vector<OpId> outputs;     // kOutput ops, leaves of the root in order
   std::vector<int32_t>

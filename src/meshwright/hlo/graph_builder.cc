@@ -7,6 +7,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/status.h"
+#include "meshwright/hlo/dead_code.h"
+#include "meshwright/hlo/identity.h"
 #include "meshwright/hlo/inline_calls.h"
 
 // The walk itself: names, views, the module's boundary, and instructions that only move values
@@ -100,7 +102,13 @@ absl::StatusOr<Graph> GraphBuilder::Build() {
   AddEntryParameters(entry);
   MW_ASSIGN_OR_RETURN(const View root, Visit(entry));
   AddOutputs(*entry.computation, root);
+  DropDeadCode(graph_);
   AddAliases();
+  for (const Loop& loop : graph_.loops) {
+    if (loop.trip_count_known) continue;
+    graph_.warnings.push_back(absl::StrFormat(
+        "trip count of loop \"%s\" cannot be derived; its body is counted once", loop.name));
+  }
   if (const std::string bounded = FindBoundedSize(graph_); !bounded.empty()) {
     graph_.warnings.push_back(absl::StrCat(
         bounded, " has a size that is only bounded; it is taken to be always the bound"));
@@ -159,6 +167,11 @@ void GraphBuilder::AddAliases() {
                           absl::StrJoin(alias.output, ","), alias.parameter));
       continue;
     }
+    // XLA lets buffers of other dimensions be shared where their sizes are equal on every device,
+    // which no sharding promises: such a pair is taken for two buffers.
+    const ValueId written = graph_[graph_.outputs[output->second]].operands[0];
+    const ValueId donated = graph_[graph_.parameters[parameter->second]].result();
+    if (graph_[written].shape.dims != graph_[donated].shape.dims) continue;
     graph_.output_alias[output->second] = parameter->second;
   }
 }
@@ -241,6 +254,9 @@ absl::StatusOr<GraphBuilder::View> GraphBuilder::Visit(Frame& frame) {
 
 absl::StatusOr<GraphBuilder::View> GraphBuilder::Translate(const Frame& frame,
                                                            const Instruction& instruction) {
+  if (const int operand = IdentityOperand(*frame.computation, instruction); operand >= 0) {
+    return OperandView(frame, instruction, static_cast<size_t>(operand));
+  }
   const int32_t translator = translator_of_[static_cast<size_t>(instruction.opcode)];
   if (translator < 0) return MakeOp(frame, instruction);
   return (this->*kTranslators[translator].translate)(frame, instruction);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
 #include "meshwright/base/status.h"
+#include "meshwright/hlo/async.h"
 #include "meshwright/hlo/graph_builder.h"
 #include "meshwright/hlo/opcode.h"
 #include "meshwright/hlo/trip_count.h"
@@ -57,13 +58,6 @@ const AsyncForm& FormOf(Opcode opcode, const Shape& start_shape) {
   return generic ? *FindAsyncForm(Opcode::kAsyncStart) : own;
 }
 
-// Whether what a start calls is the wrapped operation; of a reduce-scatter and the like it is the
-// reduction, which stays an attribute.
-bool CallsWrappedOperation(const Instruction& start) {
-  const std::optional<Opcode> wrapped = OpcodeFromName(start.async_name);
-  return !start.called.empty() && !(wrapped.has_value() && IsCollective(*wrapped));
-}
-
 bool HasElements(const Shape& shape, absl::Span<const int64_t> elements) {
   return shape.is_tuple() && std::all_of(elements.begin(), elements.end(), [&](int64_t i) {
            return i < static_cast<int64_t>(shape.tuple.size());
@@ -100,11 +94,8 @@ absl::StatusOr<GraphBuilder::View> GraphBuilder::While(const Frame& frame,
   const int32_t index = static_cast<int32_t>(graph_.loops.size());
   const std::string name = absl::StrCat(frame.prefix, instruction.name);
   const std::optional<int64_t> trip_count = TripCount(module_, instruction, *frame.computation);
-  if (!trip_count.has_value()) {
-    graph_.warnings.push_back(absl::StrFormat(
-        "trip count of loop \"%s\" cannot be derived; its body is counted once", name));
-  }
   Loop loop;
+  loop.name = name;
   loop.parent = frame.loop;
   loop.trip_count = trip_count.has_value() ? static_cast<double>(*trip_count) : 1.0;
   loop.trip_count_known = trip_count.has_value();
@@ -119,6 +110,7 @@ absl::StatusOr<GraphBuilder::View> GraphBuilder::While(const Frame& frame,
   ForEachLeaf(instruction.shape, [&](const std::vector<int64_t>& path, const Shape& leaf) {
     Op& op = AddOp(OpKind::kLoopParameter, inside, instruction,
                    absl::StrCat(name, "/carry", LeafPathText(path)));
+    op.leaf_number = static_cast<int32_t>(carried.size());
     carried.push_back(AddResult(op, leaf));
   });
   const View parameter = AddView(carried);
@@ -129,6 +121,7 @@ absl::StatusOr<GraphBuilder::View> GraphBuilder::While(const Frame& frame,
     return absl::InvalidArgumentError(
         absl::StrFormat("the condition of \"%s\" is not one value", instruction.name));
   }
+  graph_.loops[static_cast<size_t>(index)].condition = Leaves(condition)[0];
   MW_ASSIGN_OR_RETURN(const View next, Enter(frame, instruction, instruction.called[1], {parameter},
                                              inside.multiplicity, index));
   if (next.count != init.count) {
@@ -140,6 +133,7 @@ absl::StatusOr<GraphBuilder::View> GraphBuilder::While(const Frame& frame,
   std::vector<ValueId> exits;
   ForEachLeaf(instruction.shape, [&](const std::vector<int64_t>& path, const Shape& leaf) {
     Op& op = AddOp(OpKind::kLoopExit, frame, instruction, absl::StrCat(name, LeafPathText(path)));
+    op.leaf_number = static_cast<int32_t>(exits.size());
     exits.push_back(AddResult(op, leaf));
   });
   for (size_t i = 0; i < exits.size(); ++i) {
@@ -150,7 +144,6 @@ absl::StatusOr<GraphBuilder::View> GraphBuilder::While(const Frame& frame,
     carry.next = Leaves(next)[i];
     carry.exit = exits[i];
     carry.invariant = carry.next == carry.parameter;
-    graph_[carry.init].carried = graph_[carry.next].carried = true;
   }
   return AddView(exits);
 }
@@ -164,6 +157,15 @@ absl::StatusOr<GraphBuilder::View> GraphBuilder::Conditional(const Frame& frame,
                         "after the one that chooses",
                         instruction.name, branches, instruction.operands.size()));
   }
+  const View predicate = OperandView(frame, instruction, 0);
+  if (predicate.count != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("what decides \"%s\" is not one value", instruction.name));
+  }
+  struct Conditional conditional;  // of the graph, not this function
+  conditional.instruction = &instruction;
+  conditional.predicate = Leaves(predicate)[0];
+  conditional.begin = OpId(graph_.ops.size());
   std::vector<View> results;
   for (size_t i = 0; i < branches; ++i) {
     MW_ASSIGN_OR_RETURN(const View result, Enter(frame, instruction, instruction.called[i],
@@ -180,10 +182,13 @@ absl::StatusOr<GraphBuilder::View> GraphBuilder::Conditional(const Frame& frame,
   ForEachLeaf(instruction.shape, [&](const std::vector<int64_t>& path, const Shape& leaf) {
     Op& op =
         AddOp(OpKind::kSelectBranch, frame, instruction, absl::StrCat(name, LeafPathText(path)));
-    const int32_t i = static_cast<int32_t>(leaves.size());
+    const int32_t i = op.leaf_number = static_cast<int32_t>(leaves.size());
+    op.predicate = conditional.predicate;
     for (const View& result : results) AddOperands(op, {result.begin + i, 1});
     leaves.push_back(AddResult(op, leaf));
   });
+  conditional.end = OpId(graph_.ops.size());
+  graph_.conditionals.push_back(conditional);
   return AddView(leaves);
 }
 

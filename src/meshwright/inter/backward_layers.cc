@@ -78,7 +78,7 @@ class BackwardAssigner {
     home_.assign(units_.units.size(), -1);
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
       if (tied_[i] < 0) continue;
-      const ValueId parameter = graph_[graph_.parameters[tied_[i]]].results[0];
+      const ValueId parameter = graph_[graph_.parameters[tied_[i]]].result();
       const int32_t home = units_.of_value[parameter.index()];
       if (uses_[home].empty()) continue;
       absl::flat_hash_set<ValueId> seen;

@@ -43,17 +43,17 @@ class Propagator {
       : graph_(graph),
         handed_on_(handed_on),
         carry_of_(CarryOfValue(graph, &more_carries_)),
-        predicates_(BranchPredicates(graph)),
         queued_(graph.ops.size()) {
     out_.state.assign(graph.values.size(), BatchState::kNone);
     out_.dimension.assign(graph.values.size(), -1);
     out_.combines.assign(graph.ops.size(), Reduction::kNone);
-    for (size_t i = 0; i < predicates_.size(); ++i) {
-      if (predicates_[i].valid()) chosen_by_[predicates_[i]].push_back(OpId(i));
+    for (size_t i = 0; i < graph.ops.size(); ++i) {
+      const ValueId predicate = graph.ops[i].predicate;
+      if (predicate.valid()) chosen_by_[predicate].push_back(OpId(i));
     }
-    const std::vector<std::vector<ValueId>> controls = LoopControls(graph);
-    for (size_t l = 0; l < controls.size(); ++l) {
-      for (ValueId v : controls[l]) loop_of_control_[v] = static_cast<int32_t>(l);
+    for (size_t l = 0; l < graph.loops.size(); ++l) {
+      const Loop& loop = graph.loops[l];
+      if (!loop.trip_count_known) loop_of_control_[loop.condition] = static_cast<int32_t>(l);
     }
     may_be_data_.assign(graph.ops.size(), false);
     for (size_t i = 0; i < graph.parameters.size(); ++i) {
@@ -181,7 +181,7 @@ class Propagator {
       look(v);
     }
     for (ValueId v : op.results) look(v);
-    if (const ValueId v = predicates_[id.index()]; v.valid()) top = std::max(top, State(v));
+    if (const ValueId v = graph_[id].predicate; v.valid()) top = std::max(top, State(v));
     if (split) return VisitSplit(id);
     if (top != BatchState::kNone) RaiseResults(op, top);
   }
@@ -294,7 +294,6 @@ class Propagator {
   absl::flat_hash_set<OpId> given_;                 // what makes seeds that are no parameters
   std::map<ValueId, std::vector<OpId>> chosen_by_;  // results of conditionals, by predicate
   std::map<ValueId, int32_t> loop_of_control_;
-  std::vector<ValueId> predicates_;
   std::vector<bool> queued_;
   std::deque<OpId> queue_;
   OpId visited_;  // what it raises itself is no reason to look at it again
@@ -327,35 +326,6 @@ int32_t DimensionOf(const TensorFactors& tensor, FactorIndex factor, bool* minor
     }
   }
   return found;
-}
-
-std::vector<std::vector<ValueId>> LoopControls(const Graph& graph) {
-  std::vector<std::vector<ValueId>> controls(graph.loops.size());
-  for (const Op& op : graph.ops) {
-    if (op.loop < 0 || graph.loops[op.loop].trip_count_known) continue;
-    for (ValueId v : op.results) {
-      const Shape& shape = graph[v].shape;
-      if (shape.type == ElementType::kPred && shape.rank() == 0) controls[op.loop].push_back(v);
-    }
-  }
-  return controls;
-}
-
-std::vector<ValueId> BranchPredicates(const Graph& graph) {
-  std::vector<ValueId> predicates(graph.ops.size());
-  // A computation can be inlined often: the instruction's last op is the one beside the
-  // conditional.
-  absl::flat_hash_map<const Instruction*, ValueId> last;
-  for (size_t i = 0; i < graph.ops.size(); ++i) {
-    const Op& op = graph.ops[i];
-    if (op.kind == OpKind::kInstruction && op.results.size() == 1) {
-      last[op.instruction] = op.results[0];
-    } else if (op.kind == OpKind::kSelectBranch) {
-      const auto found = last.find(&(*op.computation)[op.instruction->operands[0]]);
-      if (found != last.end()) predicates[i] = found->second;
-    }
-  }
-  return predicates;
 }
 
 std::vector<bool> ReachedFromOutputs(const Graph& graph) {
@@ -399,7 +369,7 @@ std::vector<bool> ReachedFromOutputs(const Graph& graph) {
   }
   std::vector<bool> reached;
   for (OpId parameter : graph.parameters) {
-    reached.push_back(dimension[graph[parameter].results[0].index()] == 0);
+    reached.push_back(dimension[graph[parameter].result().index()] == 0);
   }
   return reached;
 }

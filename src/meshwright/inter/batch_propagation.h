@@ -59,14 +59,6 @@ FactorIndex MajorFactor(const TensorFactors& tensor, int32_t dimension);
 // behind another factor somewhere.
 int32_t DimensionOf(const TensorFactors& tensor, FactorIndex factor, bool* minor);
 
-// By OpId: of a conditional's result what chooses the branch, where that is an operator's result;
-// else invalid. It is no operand of the result.
-std::vector<ValueId> BranchPredicates(const Graph& graph);
-
-// By loop: what may decide whether it goes on, its own truth values of rank 0; none of loops whose
-// trip count is known.
-std::vector<std::vector<ValueId>> LoopControls(const Graph& graph);
-
 // Entry parameters whose first dimension is that of an output of rank 1 or more, by position in
 // Graph::parameters: for programs that say in no other way which parameter is data.
 std::vector<bool> ReachedFromOutputs(const Graph& graph);

@@ -73,8 +73,6 @@ class RoleAssigner {
         split_(*split),
         statistic_(graph.values.size()),
         sum_(graph.values.size()),
-        predicates_(BranchPredicates(graph)),
-        controls_(LoopControls(graph)),
         carries_(graph.ops.size(), nullptr) {
     for (const Carry& carry : graph.carries) {
       carries_[graph[carry.parameter].producer.index()] = &carry;
@@ -132,8 +130,7 @@ class RoleAssigner {
       open.push_back(v);
     };
     const auto need_predicate = [&](const Op& op) {
-      const ValueId v = predicates_[static_cast<size_t>(&op - graph_.ops.data())];
-      if (v.valid()) need(v);
+      if (op.predicate.valid()) need(op.predicate);
     };
     for (const Op& op : graph_.ops) {
       if (op.kind == OpKind::kOutput || !WorksOnPart(op)) continue;
@@ -152,7 +149,7 @@ class RoleAssigner {
       if (const Carry* carry = carries_[graph_[v].producer.index()]; carry != nullptr) {
         need(carry->init);
         need(carry->next);
-        for (ValueId control : controls_[carry->loop]) need(control);
+        if (const ValueId control = ControlOf(*carry); control.valid()) need(control);
         continue;
       }
       for (ValueId operand : Producer(v).operands) need(operand);
@@ -190,8 +187,7 @@ class RoleAssigner {
     const Op& op = Producer(v);
     if (const Carry* carry = carries_[graph_[v].producer.index()]; carry != nullptr) {
       const auto fits = [&](ValueId c) { return IsSum(c) || IsZero(graph_, c); };
-      const std::vector<ValueId>& controls = controls_[carry->loop];
-      if (std::any_of(controls.begin(), controls.end(), [&](ValueId c) { return Combined(c); }))
+      if (const ValueId control = ControlOf(*carry); control.valid() && Combined(control))
         return false;
       return fits(carry->init) && (IsSum(carry->next) || carry->next == carry->parameter);
     }
@@ -201,10 +197,15 @@ class RoleAssigner {
     return op.kind == OpKind::kInstruction && IsLinear(op);
   }
 
+  // What decides how often the loop of a carry runs; invalid if its trip count is known.
+  ValueId ControlOf(const Carry& carry) const {
+    const Loop& loop = graph_.loops[carry.loop];
+    return loop.trip_count_known ? ValueId() : loop.condition;
+  }
+
   // The same branch for all micro-batches, and a sum in each.
   bool SelectsSum(const Op& op) const {
-    const ValueId predicate = predicates_[static_cast<size_t>(&op - graph_.ops.data())];
-    if (!predicate.valid() || State(predicate) != BatchState::kNone) return false;
+    if (State(op.predicate) != BatchState::kNone) return false;
     return std::all_of(op.operands.begin(), op.operands.end(),
                        [&](ValueId v) { return IsSum(v) || IsZero(graph_, v); });
   }
@@ -319,9 +320,7 @@ class RoleAssigner {
   const BatchPropagation& batch_;
   const std::vector<int32_t>& tied_;
   BatchSplit& split_;
-  std::vector<bool> statistic_, sum_;      // by ValueId
-  const std::vector<ValueId> predicates_;  // of conditionals, by OpId of their results
-  const std::vector<std::vector<ValueId>> controls_;
+  std::vector<bool> statistic_, sum_;  // by ValueId
   std::vector<const Carry*> carries_;  // by OpId: of loop parameters and exits
   std::map<ValueId, std::vector<const Carry*>> carried_by_;  // as init or next
   std::vector<bool> once_each_;                              // by loop: runs for every micro-batch

@@ -15,7 +15,7 @@ namespace meshwright {
 namespace {
 
 const Shape& ShapeOf(const Graph& graph, OpId parameter) {
-  return graph[graph[parameter].results[0]].shape;
+  return graph[graph[parameter].result()].shape;
 }
 
 // A raw key of JAX's random numbers has no batch.

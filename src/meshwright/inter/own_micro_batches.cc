@@ -25,7 +25,7 @@ class PartFinder {
         init_(graph.values.size()) {
     for (const Carry& carry : graph.carries) init_[carry.parameter.index()] = carry.init;
     for (OpId parameter : graph.parameters) {
-      const ValueId v = graph[parameter].results[0];
+      const ValueId v = graph[parameter].result();
       const bool data =
           std::find(batch.data.begin(), batch.data.end(), parameter) != batch.data.end();
       if (data) dimension_[v.index()] = 0;
@@ -144,7 +144,7 @@ std::vector<bool> DependOnData(const Graph& graph, const std::vector<OpId>& para
   std::vector<bool> depend(graph.values.size());
   std::vector<ValueId> before(graph.values.size());
   for (const Carry& carry : graph.carries) before[carry.parameter.index()] = carry.init;
-  for (OpId parameter : parameters) depend[graph[parameter].results[0].index()] = true;
+  for (OpId parameter : parameters) depend[graph[parameter].result().index()] = true;
   for (const Op& op : graph.ops) {
     bool any = false;
     for (ValueId v : op.operands) any = any || depend[v.index()];

@@ -18,7 +18,6 @@ struct ProgramStructure {
   std::vector<int32_t> carry_count;
   std::vector<OpId> first_exit;            // by loop
   std::vector<ValueId> condition;          // by loop: whether it goes on
-  std::vector<ValueId> predicate;          // by OpId: which branch a kSelectBranch op takes
   std::vector<const Computation*> region;  // by OpId: the computation to build it in; fusions are
                                            // part of the one they stand in
   // By OpId: what the op can only be taken with as a whole, as its first op of that: the exit of

@@ -42,7 +42,7 @@ class SingleStagePlanner {
     const int64_t devices = request_.clusters[0].devices();
     int64_t state = 0;
     for (OpId parameter : graph.parameters)
-      state += graph[graph[parameter].results[0]].shape.bytes();
+      state += graph[graph[parameter].result()].shape.bytes();
     // Even spread over all devices it would not fit, and proving that again takes the planner long.
     if (state / devices > request_.memory_bytes[0]) return std::move(best_);
     const auto whole = std::find_if(in_.submeshes.begin(), in_.submeshes.end(),

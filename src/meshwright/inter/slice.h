@@ -84,7 +84,7 @@ struct ProgramSlice {
 
 // The value of `slice.graph` that its `i`-th input or output is.
 inline ValueId InputOf(const ProgramSlice& slice, size_t i) {
-  return slice.graph[slice.graph.parameters[i]].results[0];
+  return slice.graph[slice.graph.parameters[i]].result();
 }
 inline ValueId OutputOf(const ProgramSlice& slice, size_t i) {
   return slice.graph[slice.graph.outputs[i]].operands[0];

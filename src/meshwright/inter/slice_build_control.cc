@@ -150,7 +150,7 @@ absl::Status SliceBuilder::BuildConditional(Scope& scope, OpId first) {
   }
   copy.shape = Shape::Tuple(shapes);
   MW_ASSIGN_OR_RETURN(const InstructionId which,
-                      Lookup(scope, c_.structure.predicate[first.index()]));
+                      Lookup(scope, graph_[first].predicate));
   copy.operands = {which};
   for (size_t b = 0; b < original.called.size(); ++b) {
     const Computation& from = (*graph_.module)[original.called[b]];

@@ -250,7 +250,7 @@ class Selector {
     }
     for (size_t i : with_state) {
       const OpId state = graph_.parameters[c_.tied[i]];
-      if (needed_[graph_[state].results[0].index()]) AddProgramOutput(i);
+      if (needed_[graph_[state].result().index()]) AddProgramOutput(i);
     }
   }
 

@@ -28,7 +28,7 @@ class ObstacleFinder {
     for (size_t i = 0; i < tied_.size(); ++i) {
       if (tied_[i] >= 0) {
         FindUpdatedTwice(graph_[graph_.outputs[i]].operands[0],
-                         graph_[graph_.parameters[tied_[i]]].results[0]);
+                         graph_[graph_.parameters[tied_[i]]].result());
       }
     }
     for (size_t i = 0; i < graph_.ops.size(); ++i) {

@@ -117,7 +117,6 @@ UnitGraph BuildUnitGraph(const Graph& graph, const BatchSplit& batch,
   result.of_op.assign(graph.ops.size(), -1);
   result.of_value.assign(graph.values.size(), -1);
   result.users.resize(graph.values.size());
-  const std::vector<ValueId> predicates = BranchPredicates(graph);
   std::vector<int32_t> of_loop(graph.loops.size(), -1);
   std::vector<int32_t> exit_loop(graph.ops.size(), -1);
   for (const Carry& carry : graph.carries) {
@@ -150,7 +149,7 @@ UnitGraph BuildUnitGraph(const Graph& graph, const BatchSplit& batch,
     }
     if (loop < 0) {
       unit.inputs = op.operands;
-      if (predicates[i].valid()) unit.inputs.push_back(predicates[i]);
+      if (op.predicate.valid()) unit.inputs.push_back(op.predicate);
     }
     if (loop < 0 || leaves) {
       unit.outputs.insert(unit.outputs.end(), op.results.begin(), op.results.end());

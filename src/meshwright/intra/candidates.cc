@@ -144,8 +144,9 @@ double CandidateSets::ComputeCost(OpId leader, const CandidateSet& set, size_t s
   work.opcode = op.instruction->opcode;
   work.kernels = fusion_.kernel[leader.index()] ? 1 : 0;
   const bool contraction = work.opcode == Opcode::kDot || work.opcode == Opcode::kConvolution;
-  work.element_type = contraction || op.results.empty() ? graph_[op.operands[0]].shape.type
-                                                        : graph_[op.results[0]].shape.type;
+  const std::vector<ValueId>& typical =
+      (contraction || op.results.empty()) ? op.operands : op.results;
+  if (!typical.empty()) work.element_type = graph_[typical.front()].shape.type;
   work.flops =
       set.rule.flops / static_cast<double>(ComputeShards(set.rule, set.strategies[s], mesh));
   for (size_t i = 0; i < op.operands.size(); ++i) {

@@ -186,7 +186,7 @@ std::vector<int32_t> TiedParameters(const Graph& graph, bool by_position) {
   const CarryOfOp carries = CarriesByOp(graph);
   for (size_t i = 0; i < std::min(tied.size(), graph.parameters.size()); ++i) {
     const Shape& output = graph[graph[graph.outputs[i]].operands[0]].shape;
-    const Shape& parameter = graph[graph[graph.parameters[i]].results[0]].shape;
+    const Shape& parameter = graph[graph[graph.parameters[i]].result()].shape;
     if (!output.SameType(parameter)) break;
     if (!IsUpdate(graph, carries, graph[graph.outputs[i]].operands[0], graph.parameters[i])) break;
     tied[i] = static_cast<int32_t>(i);

@@ -118,13 +118,13 @@ class Propagation {
     }
     for (size_t p = 0; p < graph_.parameters.size(); ++p) {
       if (!pins_.parameters[p].has_value()) continue;
-      Close(&states_[graph_[graph_.parameters[p]].results[0].index()], *pins_.parameters[p]);
+      Close(&states_[graph_[graph_.parameters[p]].result().index()], *pins_.parameters[p]);
     }
     output_state_.assign(graph_.outputs.size(), -1);
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
       const ValueId returned = graph_[graph_.outputs[i]].operands[0];
       if (tied_[i] >= 0) {
-        output_state_[i] = state_of_[graph_[graph_.parameters[tied_[i]]].results[0].index()];
+        output_state_[i] = state_of_[graph_[graph_.parameters[tied_[i]]].result().index()];
         continue;
       }
       output_state_[i] = static_cast<int32_t>(states_.size());
@@ -428,7 +428,7 @@ class Propagation {
       if (states_[v].known) pins_.values[v] = ShardingOf(states_[state_of_[v]]);
     }
     for (size_t p = 0; p < graph_.parameters.size(); ++p) {
-      const ValueId v = graph_[graph_.parameters[p]].results[0];
+      const ValueId v = graph_[graph_.parameters[p]].result();
       if (states_[v.index()].known) pins_.parameters[p] = ShardingOf(states_[v.index()]);
     }
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {

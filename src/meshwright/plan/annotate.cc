@@ -17,13 +17,16 @@ namespace meshwright {
 namespace {
 
 // The `sharding=` text of a value of `shape` whose arrays have the texts `leaves`: the one text of
-// an array, or a tuple's list. Empty if a leaf has none.
-std::string JoinLeaves(const Shape& shape, const std::vector<std::string>& leaves) {
-  if (leaves.empty()) return "";
-  if (std::any_of(leaves.begin(), leaves.end(), [](const std::string& s) { return s.empty(); })) {
+// an array, or a tuple's list. A leaf without one is dead: XLA drops it, but the list has to name
+// it. Empty if no leaf has one.
+std::string JoinLeaves(const Shape& shape, std::vector<std::string> leaves) {
+  if (std::all_of(leaves.begin(), leaves.end(), [](const std::string& s) { return s.empty(); })) {
     return "";
   }
   if (!shape.is_tuple()) return leaves[0];
+  for (std::string& leaf : leaves) {
+    if (leaf.empty()) leaf = "{replicated}";
+  }
   return absl::StrCat("{", absl::StrJoin(leaves, ", "), "}");
 }
 

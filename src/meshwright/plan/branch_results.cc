@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "meshwright/base/strings.h"
+#include "meshwright/hlo/flatten.h"
 #include "meshwright/sharding/hlo_sharding.h"
 
 namespace meshwright {
@@ -73,13 +74,13 @@ class BranchMover {
 
 void MoveBranchResults(const Graph& graph, const LeafFinder& finder, const Mesh& mesh,
                        const std::vector<Sharding>& values, Module* module) {
-  // The shardings of `leaves`; empty unless all are known.
-  const auto shardings = [&values](const LeafFinder::Leaves& leaves) {
+  // The shardings of the leaves of a value of `shape`; dead ones are replicated.
+  const auto shardings = [&values](const LeafFinder::Leaves& leaves, const Shape& shape) {
     std::vector<Sharding> found;
-    for (const ValueId leaf : leaves) {
-      if (!leaf.valid()) return std::vector<Sharding>();
-      found.push_back(values[leaf.index()]);
-    }
+    ForEachLeaf(shape, [&](const std::vector<int64_t>&, const Shape& array) {
+      const ValueId leaf = leaves[found.size()];
+      found.push_back(leaf.valid() ? values[leaf.index()] : Sharding::Replicated(array.rank()));
+    });
     return found;
   };
   const Module& source = *graph.module;
@@ -88,11 +89,12 @@ void MoveBranchResults(const Graph& graph, const LeafFinder& finder, const Mesh&
     for (size_t i = 0; i < leaves.size(); ++i) {
       const Instruction& conditional = source.computations[c].instructions[i];
       if (conditional.opcode != Opcode::kConditional) continue;
-      const std::vector<Sharding> kept = shardings(leaves[i]);
+      const std::vector<Sharding> kept = shardings(leaves[i], conditional.shape);
       for (const ComputationId called : conditional.called) {
         const std::vector<LeafFinder::Leaves>& inside = finder.leaves(called);
         if (inside.empty()) continue;
-        const std::vector<Sharding> made = shardings(inside[source[called].root.index()]);
+        const std::vector<Sharding> made =
+            shardings(inside[source[called].root.index()], conditional.shape);
         if (made == kept || made.size() != kept.size()) continue;
         const std::string& sharding = module->computations[c].instructions[i].sharding;
         BranchMover(mesh, made, kept, &module->computations[called.index()]).Run(sharding);

@@ -126,7 +126,7 @@ class Categorizer {
     return graph_[a].shape.elements() == graph_[b].shape.elements();
   }
   ValueId ParameterValue(int32_t parameter) const {
-    return graph_[graph_.parameters[static_cast<size_t>(parameter)]].results[0];
+    return graph_[graph_.parameters[static_cast<size_t>(parameter)]].result();
   }
   // The carry whose parameter or exit `v` is, or nullptr.
   const Carry* CarryOf(ValueId v) const {

@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "meshwright/hlo/async.h"
+#include "meshwright/hlo/identity.h"
+
 // The graph's ops are in the order in which its builder walked the module; the same walk, taking
 // the ops up one by one, meets every instruction with its values at hand. Where the two part
 // (asynchronous pairs of compiled programs), leaves stay unknown.
@@ -15,6 +18,21 @@ using Leaves = LeafFinder::Leaves;
 // and reductions.
 bool RunsCallees(Opcode opcode) {
   return opcode == Opcode::kCall || opcode == Opcode::kWhile || opcode == Opcode::kConditional;
+}
+
+// Whether the value of an instruction without an op is that of its first operand.
+bool HandsOn(const Instruction& instruction) {
+  switch (instruction.opcode) {
+    case Opcode::kOptimizationBarrier:
+    case Opcode::kAddDependency:
+    case Opcode::kDomain:
+    case Opcode::kAfterAll:
+    case Opcode::kAsyncUpdate:
+    case Opcode::kCustomCall:  // "Sharding" and the like, or a dead one
+      return !instruction.operands.empty();
+    default:
+      return false;
+  }
 }
 
 Leaves Unknown(const Instruction& instruction) {
@@ -35,7 +53,7 @@ LeafFinder::LeafFinder(const Graph& graph) : graph_(graph), module_(*graph.modul
   std::vector<Leaves> arguments(module_.entry_computation().parameters.size());
   for (OpId parameter : graph_.parameters) {
     const Op& op = graph_[parameter];
-    arguments[static_cast<size_t>(op.parameter)].push_back(op.results[0]);
+    arguments[static_cast<size_t>(op.parameter)].push_back(op.result());
   }
   next_op_ = graph_.parameters.size();
   Visit(module_.entry, arguments);
@@ -102,7 +120,9 @@ LeafFinder::Leaves LeafFinder::Translate(const Computation& computation,
     case Opcode::kFusion:
       return Visit(instruction.called[0], Operands(instruction, views));
     case Opcode::kAsyncStart:
-      for (ComputationId called : instruction.called) Visit(called, Operands(instruction, views));
+      if (CallsWrappedOperation(instruction)) {
+        Visit(instruction.called[0], Operands(instruction, views));
+      }
       TakeOp(OpKind::kInstruction, instruction);
       return Unknown(instruction);
     case Opcode::kWhile: {
@@ -118,13 +138,14 @@ LeafFinder::Leaves LeafFinder::Translate(const Computation& computation,
     default:
       break;
   }
-  Leaves leaves;
   if (const Op* op = TakeOp(OpKind::kInstruction, instruction)) {
-    leaves.assign(op->results.begin(), op->results.end());
-  } else if (!instruction.operands.empty()) {
-    leaves = views[instruction.operands[0].index()];  // hands its operand on: a barrier or the like
+    return Leaves(op->results.begin(), op->results.end());
   }
-  return leaves;
+  if (const int operand = IdentityOperand(computation, instruction); operand >= 0) {
+    return views[instruction.operands[static_cast<size_t>(operand)].index()];
+  }
+  if (HandsOn(instruction)) return views[instruction.operands[0].index()];
+  return Unknown(instruction);  // dead
 }
 
 const Op* LeafFinder::TakeOp(OpKind kind, const Instruction& instruction) {
@@ -138,7 +159,9 @@ const Op* LeafFinder::TakeOp(OpKind kind, const Instruction& instruction) {
 LeafFinder::Leaves LeafFinder::TakeLeaves(OpKind kind, const Instruction& instruction) {
   Leaves leaves = Unknown(instruction);
   for (ValueId& leaf : leaves) {
-    if (const Op* op = TakeOp(kind, instruction)) leaf = op->results[0];
+    const auto number = static_cast<int32_t>(&leaf - leaves.data());
+    if (next_op_ >= graph_.ops.size() || graph_.ops[next_op_].leaf_number != number) continue;
+    if (const Op* op = TakeOp(kind, instruction)) leaf = op->result();
   }
   return leaves;
 }

@@ -11,7 +11,7 @@ Sharding OutputSharding(const Graph& graph, const Mesh& mesh, const IntraPlan& i
                         int32_t tied) {
   if (tied >= 0) {
     const OpId parameter = graph.parameters[static_cast<size_t>(tied)];
-    return intra.shardings[graph[parameter].results[0].index()];
+    return intra.shardings[graph[parameter].result().index()];
   }
   const PlannedOp& planned = intra.ops[output.index()];
   if (!planned.rule.operands.empty()) {

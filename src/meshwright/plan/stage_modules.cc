@@ -73,7 +73,7 @@ class StageShardings {
     }
     for (size_t i = 0; i < stage.slice->inputs.size(); ++i) {
       by_value_[Key(stage.slice->inputs[i])] =
-          stage.plan->shardings[graph[graph.parameters[i]].results[0].index()];
+          stage.plan->shardings[graph[graph.parameters[i]].result().index()];
     }
     const std::vector<Sharding> outputs = OutputShardings(
         graph, stage.mesh, *stage.plan, TiedParameters(graph, /*by_position=*/false));
@@ -92,7 +92,7 @@ class StageShardings {
                               : Sharding::Replicated(value.shape.rank()));
     }
     for (size_t i = 0; i < part.inputs.size(); ++i) {
-      const ValueId v = part.graph[part.graph.parameters[i]].results[0];
+      const ValueId v = part.graph[part.graph.parameters[i]].result();
       shardings[v.index()] = OfValue(part.inputs[i], part.graph[v].shape, whole);
     }
     return shardings;

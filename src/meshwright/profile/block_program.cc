@@ -107,7 +107,7 @@ class BlockBuilder {
  private:
   bool LeavesBlock(ValueId v) const {
     const std::vector<OpId>& users = from_[v].users;
-    return users.empty() || std::any_of(users.begin(), users.end(),
+    return users.empty() || from_[v].carried || std::any_of(users.begin(), users.end(),
                                         [&](OpId user) { return !members_.contains(user); });
   }
 
@@ -153,7 +153,7 @@ class BlockBuilder {
   void FindOrigins() {
     out_.origin.resize(out_.graph.values.size());
     for (size_t i = 0; i < out_.graph.parameters.size(); ++i)
-      out_.origin[out_.graph[out_.graph.parameters[i]].results[0].index()] = out_.inputs[i];
+      out_.origin[out_.graph[out_.graph.parameters[i]].result().index()] = out_.inputs[i];
     for (const Op& op : out_.graph.ops) {
       if (op.kind != OpKind::kInstruction || op.parameter >= 0) continue;
       const auto made = made_.find(op.instruction->name);
@@ -192,7 +192,7 @@ BlockJob MakeBlockJob(const Graph& whole, const BlockProgram& program, const Par
   BlockJob out;
   std::vector<Sharding> inputs, outputs;
   for (OpId parameter : graph.parameters)
-    inputs.push_back(values[graph[parameter].results[0].index()]);
+    inputs.push_back(values[graph[parameter].result().index()]);
   for (size_t o = 0; o < program.outputs.size(); ++o) {
     const Shape& shape = graph[graph[graph.outputs[o]].operands[0]].shape;
     CutSharding cut = CutShardingOf(block, strategy, program.outputs[o], shape.rank());

@@ -92,7 +92,7 @@ absl::StatusOr<WorkerJob> ProgramJob(const Graph& graph, const Mesh& mesh, const
   job["inputs"] = job["outputs"] = job["state"] = Json::array();
   const int64_t bound = IndexBound(graph);
   for (size_t i = 0; i < graph.parameters.size(); ++i) {
-    const ValueId v = graph[graph.parameters[i]].results[0];
+    const ValueId v = graph[graph.parameters[i]].result();
     const Shape& shape = graph[v].shape;
     if (!shape.is_array()) {
       return absl::UnimplementedError(
@@ -150,7 +150,7 @@ absl::StatusOr<WorkerJob> WholeStepJob(const Graph& graph, const Mesh& mesh, con
   const std::vector<int32_t> tied = TiedParameters(graph, PlannerOptions().tie_outputs_by_position);
   const OpRoles roles = FindRoles(graph, tied);
   const auto positive = [&](size_t i) {
-    const ValueId v = graph[graph.parameters[i]].results[0];
+    const ValueId v = graph[graph.parameters[i]].result();
     return IsFloating(graph[v].shape.type) && OnlyUpdatesRead(graph, v, [&](OpId user) {
              return roles.phase[user.index()] == Phase::kUpdate;
            });
@@ -170,7 +170,7 @@ std::string ProgramJobJson(const Graph& graph, const Mesh& mesh,
   Json job = {{"kind", "program"}, {"mesh", MeshJson(mesh)}};
   job["inputs"] = job["outputs"] = job["state"] = Json::array();
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const Shape& shape = graph[graph[graph.parameters[i]].results[0]].shape;
+    const Shape& shape = graph[graph[graph.parameters[i]].result()].shape;
     job["inputs"].push_back(TensorJson(shape, inputs[i], mesh));
   }
   for (size_t o = 0; o < outputs.size(); ++o) {

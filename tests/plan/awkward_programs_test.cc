@@ -1,0 +1,150 @@
+// Programs of the kinds that users have and that once went wrong: calls for their effects, values
+// that loops read too, aliases between different shapes, dead code, devices that repeat each
+// other's work.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "meshwright/plan/plan_program.h"
+
+namespace meshwright {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+ProgramRequest RequestFor(std::string program) {
+  ProgramRequest request;
+  request.program = std::move(program);
+  request.cluster = "8xh100-sxm";
+  request.mesh = "x=2,y=4";
+  return request;
+}
+
+ProgramRequest CaseRequest(std::string_view file) {
+  return RequestFor(std::string(MESHWRIGHT_TEST_DATA "/cases/") + std::string(file));
+}
+
+ProgramRequest TextRequest(std::string_view text) {
+  ProgramRequest request = RequestFor("program");
+  request.contents = text;
+  return request;
+}
+
+// Seconds of the objective, serial compute, and bytes: what a plan is chosen and judged by.
+void ExpectSamePrice(const ProgramRequest& a, const ProgramRequest& b) {
+  const absl::StatusOr<PlannedProgram> first = PlanProgram(a), second = PlanProgram(b);
+  ASSERT_TRUE(first.ok()) << a.program << ": " << first.status();
+  ASSERT_TRUE(second.ok()) << b.program << ": " << second.status();
+  EXPECT_DOUBLE_EQ(first->plan.objective_seconds, second->plan.objective_seconds) << a.program;
+  EXPECT_DOUBLE_EQ(first->plan.step_seconds, second->plan.step_seconds) << a.program;
+  EXPECT_EQ(first->plan.peak_bytes, second->plan.peak_bytes) << a.program;
+}
+
+TEST(AwkwardPrograms, CallsForTheirEffectsStayWhereTheyAre) {
+  const absl::StatusOr<PlannedProgram> planned = PlanProgram(CaseRequest("effect.mlir"));
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  EXPECT_THAT(planned->plan.instructions, Contains(Field(&PlanInstruction::opcode, "custom-call")));
+  EXPECT_THAT(AnnotatedText(*planned), HasSubstr("@check"));
+
+  const absl::StatusOr<PlannedProgram> bare =
+      PlanProgram(CaseRequest("effect_without_operands.hlo"));
+  ASSERT_TRUE(bare.ok()) << bare.status();
+  EXPECT_THAT(bare->plan.instructions, Contains(Field(&PlanInstruction::name, "k")));
+  EXPECT_THAT(AnnotatedText(*bare), HasSubstr("custom_call_target=\"foo\""));
+}
+
+// An elementwise operator whose value a loop carries as well does not merge into its other reader.
+TEST(AwkwardPrograms, LoopsReadWhatTheyCarry) {
+  for (const char* file :
+       {"carry_read_elsewhere.hlo", "scan_stacks_results.mlir", "scan_residual.mlir"}) {
+    const absl::StatusOr<PlannedProgram> planned = PlanProgram(CaseRequest(file));
+    EXPECT_TRUE(planned.ok()) << file << ": " << planned.status();
+  }
+}
+
+TEST(AwkwardPrograms, AliasesOfOtherShapesAreTwoBuffers) {
+  const absl::StatusOr<PlannedProgram> planned =
+      PlanProgram(CaseRequest("alias_of_other_shape.hlo"));
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  EXPECT_EQ(planned->program.graph.output_alias[0], -1);
+}
+
+TEST(AwkwardPrograms, BothFormsGiveTheSamePlan) {
+  ExpectSamePrice(CaseRequest("clip.hlo"), CaseRequest("clip.mlir"));
+  ExpectSamePrice(CaseRequest("zero_plus.hlo"), CaseRequest("zero_plus.mlir"));
+  ExpectSamePrice(CaseRequest("dead_call_result.hlo"), CaseRequest("dead_call_result.mlir"));
+}
+
+TEST(AwkwardPrograms, WhatNobodyReadsCostsNothing) {
+  constexpr std::string_view kSum = R"(HloModule sum
+ENTRY main {
+  x = f32[4096,4096] parameter(0)
+  w = f32[4096,4096] parameter(1)
+  ROOT r = f32[4096,4096] add(x, w)
+})";
+  ExpectSamePrice(CaseRequest("dead_call_result.hlo"), TextRequest(kSum));
+  ExpectSamePrice(CaseRequest("dead_barrier.mlir"), TextRequest(kSum));
+
+  constexpr std::string_view kCase = R"(
+module @m {
+  func.func public @main(%p: tensor<i32>, %x: tensor<4096x4096xf32>, %w: tensor<4096x4096xf32>) -> (tensor<4096x4096xf32>) {
+    %0 = "stablehlo.case"(%p) ({
+      %a = stablehlo.add %x, %w : tensor<4096x4096xf32>
+      stablehlo.return %a : tensor<4096x4096xf32>
+    }, {
+      stablehlo.return %w : tensor<4096x4096xf32>
+    }) : (tensor<i32>) -> tensor<4096x4096xf32>
+    return %0 : tensor<4096x4096xf32>
+  }
+})";
+  ExpectSamePrice(CaseRequest("dead_case_result.mlir"), TextRequest(kCase));
+
+  constexpr std::string_view kLoop = R"(
+module @m {
+  func.func public @main(%x: tensor<4096x4096xf32>, %w: tensor<4096x4096xf32>) -> (tensor<4096x4096xf32>) {
+    %z = stablehlo.constant dense<0> : tensor<i32>
+    %n = stablehlo.constant dense<4> : tensor<i32>
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %r:2 = stablehlo.while(%i = %z, %a = %x) : tensor<i32>, tensor<4096x4096xf32>
+     cond {
+      %c = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1>
+    } do {
+      %j = stablehlo.add %i, %one : tensor<i32>
+      %b = stablehlo.add %a, %w : tensor<4096x4096xf32>
+      stablehlo.return %j, %b : tensor<i32>, tensor<4096x4096xf32>
+    }
+    return %r#1 : tensor<4096x4096xf32>
+  }
+})";
+  ExpectSamePrice(CaseRequest("dead_while_carry.mlir"), TextRequest(kLoop));
+}
+
+TEST(AwkwardPrograms, DevicesThatRepeatOthersWorkAreNamed) {
+  ProgramRequest request = CaseRequest("three_devices.mlir");
+  request.mesh = "auto";
+  for (const char* cluster : {"3xh100-sxm", "6xh100-sxm"}) {
+    request.cluster = cluster;
+    const absl::StatusOr<PlannedProgram> planned = PlanProgram(request);
+    ASSERT_TRUE(planned.ok()) << planned.status();
+    EXPECT_THAT(planned->plan.warnings, Contains(HasSubstr("nothing is sharded over mesh axis")))
+        << cluster;
+    EXPECT_THAT(planned->plan.warnings, Contains(HasSubstr("would take"))) << cluster;
+  }
+  for (const char* cluster : {"2xh100-sxm", "4xh100-sxm"}) {
+    request.cluster = cluster;
+    const absl::StatusOr<PlannedProgram> planned = PlanProgram(request);
+    ASSERT_TRUE(planned.ok()) << planned.status();
+    EXPECT_THAT(planned->plan.warnings, Each(Not(HasSubstr("nothing is sharded")))) << cluster;
+  }
+}
+
+}  // namespace
+}  // namespace meshwright
