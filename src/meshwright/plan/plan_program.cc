@@ -18,6 +18,7 @@
 #include "meshwright/plan/annotate_stablehlo.h"
 #include "meshwright/plan/build_plan.h"
 #include "meshwright/plan/cost_model_table.h"
+#include "meshwright/plan/idle_devices.h"
 #include "meshwright/plan/sha256.h"
 
 namespace meshwright {
@@ -92,6 +93,30 @@ class MeshSearch {
   const Mesh& mesh() const { return mesh_; }
   IntraPlan TakeBest() { return std::move(*best_); }
 
+  // Says so if the best plan leaves devices idle; where their number divides badly, how fast the
+  // program would be on fewer. Nothing of a plan whose shardings were all given.
+  void JudgeDevices(const Cluster& cluster) {
+    if (request_.completion == Completion::kPropagate) return;
+    const std::vector<bool> used = UsedAxes(*best_, mesh_);
+    const int64_t used_devices = UsedDevices(used, mesh_);
+    if (used_devices == mesh_.devices()) return;
+    int64_t faster_devices = 0;
+    double faster_seconds = best_->step_seconds;
+    const std::optional<Cluster> even = EvenCluster(cluster);
+    if (even.has_value() && used_devices < even->devices() && request_.fixes.empty()) {
+      const std::vector<Mesh> meshes = CandidateMeshes(*even);
+      for (const Mesh& mesh : meshes) {
+        const double left = std::max(0.0, request_.deadline_seconds - SecondsSince(start_));
+        const absl::StatusOr<IntraPlan> plan =
+            PlanOn(mesh, left / static_cast<double>(meshes.size()));
+        if (!plan.ok() || !plan->fits || plan->step_seconds >= faster_seconds) continue;
+        faster_devices = UsedDevices(UsedAxes(*plan, mesh), mesh);
+        faster_seconds = plan->step_seconds;
+      }
+    }
+    idle_ = IdleDevicesText(used, mesh_, faster_devices, faster_seconds);
+  }
+
   std::vector<std::string> Warnings() const {
     std::vector<std::string> warnings;
     for (const auto& [mesh, error] : skipped_) {
@@ -101,6 +126,7 @@ class MeshSearch {
       warnings.push_back(StrCat("the cost model ", cost_model_.name,
                                 " is unitless: figures in seconds are its costs, not times"));
     }
+    if (!idle_.empty()) warnings.push_back(idle_);
     return warnings;
   }
 
@@ -146,6 +172,7 @@ class MeshSearch {
   std::unique_ptr<IntraPlan> best_;
   Mesh mesh_;
   std::vector<std::pair<std::string, absl::Status>> skipped_;
+  std::string idle_;  // see JudgeDevices
 };
 
 }  // namespace
@@ -235,7 +262,8 @@ absl::StatusOr<PlannedProgram> FinishPlanning(const ProgramRequest& request, Pla
                                               std::vector<std::string> warnings) {
   const std::vector<int32_t> tied =
       TiedParameters(task.program.graph, PlannerOptions().tie_outputs_by_position);
-  MW_ASSIGN_OR_RETURN(Plan plan, BuildPlan(task.program.graph, mesh, intra, tied, FindRoles(task.program.graph, tied)));
+  MW_ASSIGN_OR_RETURN(Plan plan, BuildPlan(task.program.graph, mesh, intra, tied,
+                                           FindRoles(task.program.graph, tied)));
   plan.inputs = std::move(task.inputs);
   plan.options = ToPlanOptions(request, *task.cost_model);
   if (auto warning = CalibrationWarning(*task.cost_model, task.cluster))
@@ -251,6 +279,7 @@ absl::StatusOr<PlannedProgram> PlanProgram(const ProgramRequest& request) {
   MW_ASSIGN_OR_RETURN(PlanningTask task, PreparePlanning(request));
   MeshSearch search(request, task.program.graph, *task.cost_model, task.budget_bytes);
   MW_RETURN_IF_ERROR(search.Run(task.meshes));
+  search.JudgeDevices(task.cluster);
   IntraPlan intra = search.TakeBest();
   return FinishPlanning(request, std::move(task), search.mesh(), std::move(intra),
                         search.Warnings());
