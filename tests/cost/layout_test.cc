@@ -55,7 +55,8 @@ TEST(FindLayoutCopies, ReshapesMergeWhatLiesTogether) {
     a = f32[4,8,16] parameter(0)
     together = f32[4,128] reshape(a)
     t = f32[4,16,8] transpose(a), dimensions={0,2,1}
-    ROOT apart = f32[4,128] reshape(t)
+    apart = f32[4,128] reshape(t)
+    ROOT both = f32[4,128] add(together, apart)
   )";
   EXPECT_EQ(CopiesOf(program, "together"), Copied{false});
   EXPECT_EQ(CopiesOf(program, "apart"), Copied{true});

@@ -326,7 +326,8 @@ condition {
   shared = f32[4,4] get-tuple-element(run), index=3
   new = f32[4,4] subtract(w, shared)
   moved = f32[3,4,4] negate(stacked)
-  ROOT out = (f32[4,4], f32[3,4,4]) tuple(new, moved)
+  inputs = f32[3,8,4] get-tuple-element(run), index=4
+  ROOT out = (f32[4,4], f32[3,4,4], f32[3,8,4]) tuple(new, moved, inputs)
 )");
 }
 

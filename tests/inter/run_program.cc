@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "meshwright/hlo/flatten.h"
+#include "meshwright/hlo/identity.h"
 
 namespace meshwright {
 namespace {
@@ -68,12 +69,22 @@ class Runner {
         return Run(module_[i.called[branch]], {*operands[branch + 1]});
       }
       default:
-        return Operator(i, operands);
+        break;
     }
+    if (const auto op = op_of_.find(&i); op != op_of_.end()) {
+      return Operator(*op->second, i, operands);
+    }
+    if (const int operand = IdentityOperand(computation, i); operand >= 0) {
+      return *operands[static_cast<size_t>(operand)];
+    }
+    Leaves unread;  // dead: the graph does not have it
+    ForEachLeaf(i.shape, [&](const std::vector<int64_t>&, const Shape& leaf) {
+      unread.push_back({leaf.dims, std::vector<double>(static_cast<size_t>(leaf.elements()))});
+    });
+    return unread;
   }
 
-  Leaves Operator(const Instruction& i, const std::vector<const Leaves*>& operands) {
-    const Op& op = *op_of_.at(&i);
+  Leaves Operator(const Op& op, const Instruction& i, const std::vector<const Leaves*>& operands) {
     Leaves in;
     std::vector<Placement> in_places, out_places;
     for (const Leaves* operand : operands) in.insert(in.end(), operand->begin(), operand->end());
