@@ -17,7 +17,7 @@ def options(description: str, **sizes: int) -> argparse.Namespace:
     )
     parser.add_argument("--mesh", default="auto", help="such as 2x4; default: tries all")
     parser.add_argument(
-        "--memory", help="of a device, such as 60GiB; default: half of what one device would need"
+        "--memory", help="of a device, such as 60GiB; default: half of what the fastest plan needs"
     )
     parser.add_argument("--deadline", default="5s", help="for the search: its best until then")
     parser.add_argument("--steps", type=int, default=3, help="training steps to run")
@@ -31,6 +31,13 @@ def options(description: str, **sizes: int) -> argparse.Namespace:
     return arguments
 
 
+def less_memory(plan: Any) -> int:
+    """Half of what the fastest plan needs, so that something has to be sharded: models as small as
+    these are fastest replicated. All of it where there is one device, which has to hold everything.
+    """
+    return plan.peak_bytes if plan.num_devices == 1 else plan.peak_bytes // 2
+
+
 def train(arguments: argparse.Namespace, step: Callable[..., Any], state: Any, *batch: Any) -> None:
     """Plans `step(state, *batch) -> (state, loss)`, runs it sharded, and verifies the plan."""
     import jax
@@ -40,9 +47,7 @@ def train(arguments: argparse.Namespace, step: Callable[..., Any], state: Any, *
     cluster = arguments.cluster or mw.clusters.guess()
     memory = arguments.memory
     if memory is None:
-        # Models as small as these are fastest whole: without a limit nothing would be sharded.
-        whole = mw.plan(step, state, *batch, cluster=cluster, mesh=arguments.mesh)
-        memory = whole.peak_bytes // 2
+        memory = less_memory(mw.plan(step, state, *batch, cluster=cluster, mesh=arguments.mesh))
     sharded = mw.jax.shard(
         step,
         state,

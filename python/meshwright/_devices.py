@@ -1,4 +1,5 @@
-"""Which devices JAX is to use, as `--devices` says: host:N, host (as many as needed) or gpu."""
+"""Which devices JAX is to use, as `--devices` says: host:N, host (as many as needed), gpu, or planned
+(those that a plan is for where they are here, else of the host)."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ import os
 import re
 from typing import Any
 
-from meshwright import errors
+from meshwright import clusters, errors
+from meshwright.document import Plan
 
 
 def choose(text: str, needed: int | None = None) -> None:
@@ -15,6 +17,10 @@ def choose(text: str, needed: int | None = None) -> None:
     Raises:
       InvalidArgumentError: `text` is none of these.
     """
+    if text == "planned" and needed is not None:
+        choose(f"host:{needed}")
+        os.environ.pop("JAX_PLATFORMS", None)
+        return
     if text == "gpu":
         # Not JAX_PLATFORMS=cuda,rocm: JAX refuses a platform that it has no plugin for.
         os.environ.pop("JAX_PLATFORMS", None)
@@ -45,3 +51,20 @@ def check(jax: Any, text: str) -> None:
         raise errors.InvalidArgumentError(
             f"--devices {text}: {' '.join(str(error).split())}"
         ) from None
+
+
+def planned_or_host(jax: Any, plan: Plan) -> list[Any]:
+    """The devices of the kind and number that `plan` is for if they are here, else of the host.
+
+    Where the host's are taken although there are others, they become JAX's default.
+    """
+    try:
+        here = jax.devices()
+    except RuntimeError:  # a plug-in without its device
+        here = jax.devices("cpu")
+    kinds = {row["device"] for row in plan.device_types}
+    if len(here) >= plan.num_devices and {clusters.device_type(here[0].device_kind)} == kinds:
+        return list(here[: plan.num_devices])
+    host = jax.devices("cpu")
+    jax.config.update("jax_default_device", host[0])
+    return list(host)

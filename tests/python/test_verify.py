@@ -322,11 +322,17 @@ def test_output_error_is_relative_to_the_change():
 
 
 def test_figures_are_judged_on_the_planned_device_only():
-    assert checks.check_memory(100, 105, True, "").outcome == PASSED
-    assert checks.check_memory(100, 120, True, "").outcome == FAILED
-    assert checks.check_memory(100, 120, False, "a reason").outcome == SHOWN
-    assert "a reason" in checks.check_time(1e-3, 2e-3, False, "a reason").remark
-    assert checks.check_time(1e-3, 2e-3, True, "").outcome == FAILED
+    gib = 1 << 30
+    assert checks.check_memory(100 * gib, 105 * gib, True, "").outcome == PASSED
+    assert checks.check_memory(100 * gib, 120 * gib, True, "").outcome == FAILED
+    assert checks.check_memory(100 * gib, 120 * gib, False, "a reason").outcome == SHOWN
+    assert "a reason" in checks.check_time(1e-1, 2e-1, False, "a reason").remark
+    assert checks.check_time(1e-1, 2e-1, True, "").outcome == FAILED
+    # Too small to be predicted: launches and workspace, not work.
+    small = checks.check_memory(40 << 20, 55 << 20, True, "")
+    assert small.outcome == SHOWN and "workspace" in small.remark
+    short = checks.check_time(173e-6, 559e-6, True, "")
+    assert short.outcome == SHOWN and "launches" in short.remark
 
 
 def test_texts():
@@ -509,3 +515,26 @@ def test_no_jax(tmp_path, step_text):
     done = worker(plan_path, "--program", program, PYTHONPATH=path)
     assert done.returncode == 2
     assert "-m pip install 'jax[cpu]'" in done.stderr
+
+
+def test_planned_devices_are_used_where_they_are_here():
+    from types import SimpleNamespace
+
+    from meshwright import _devices
+
+    def platform(kinds):
+        devices = [SimpleNamespace(device_kind=kind) for kind in kinds]
+        host = [SimpleNamespace(device_kind="cpu")] * 8
+        default = {}
+        here = SimpleNamespace(
+            devices=lambda name=None: host if name == "cpu" or not devices else devices,
+            config=SimpleNamespace(update=default.__setitem__),
+        )
+        return here, devices, host, default
+
+    plan = SimpleNamespace(num_devices=2, device_types=[{"device": "h200"}])
+    for kinds, taken in [(["NVIDIA H200"] * 4, 2), (["NVIDIA H200"], 0), (["NVIDIA A10G"] * 2, 0)]:
+        jax_here, devices, host, default = platform(kinds)
+        chosen = _devices.planned_or_host(jax_here, plan)
+        assert chosen == (devices[:taken] if taken else host)
+        assert default == ({} if taken else {"jax_default_device": host[0]})

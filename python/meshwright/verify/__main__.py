@@ -45,7 +45,7 @@ def _run(argv: list[str]) -> int:
     from meshwright.verify import verify
 
     plan = Plan.load(arguments.plan)
-    devices = arguments.devices or "host"
+    devices = arguments.devices or "planned"
     _devices.choose(devices, _needed(plan))
     try:
         import jax
@@ -55,10 +55,12 @@ def _run(argv: list[str]) -> int:
             "'jax[cpu]' (or 'jax[cuda12]')"
         ) from None
     _devices.check(jax, devices)
+    chosen = _devices.planned_or_host(jax, plan) if devices == "planned" else None
     report = verify(
         plan,
         arguments.program,
         stages=arguments.stages,
+        devices=chosen,
         repeats=max(arguments.repeats, 0),
         seed=arguments.seed,
     )
