@@ -5,6 +5,8 @@
 
 #include "meshwright/base/file.h"
 #include "meshwright/base/status.h"
+#include "meshwright/hlo/bytecode_file.h"
+#include "meshwright/hlo/jax_export.h"
 #include "meshwright/hlo/proto_reader.h"
 #include "meshwright/hlo/stablehlo_reader.h"
 #include "meshwright/hlo/text_reader.h"
@@ -33,8 +35,7 @@ std::string_view SkipComments(std::string_view text) {
 }  // namespace
 
 HloFormat DetectHloFormat(std::string_view contents) {
-  constexpr std::string_view kBytecodeMagic = "ML\xefR";
-  if (contents.starts_with(kBytecodeMagic)) return HloFormat::kMlir;
+  if (contents.starts_with(kBytecodeMagic) || IsJaxExport(contents)) return HloFormat::kMlir;
   const std::string_view probe = contents.substr(0, kProbeBytes);
   if (std::any_of(probe.begin(), probe.end(), IsControl)) return HloFormat::kProto;
   const std::string_view text = SkipComments(contents);

@@ -12,15 +12,15 @@ namespace meshwright {
 enum class HloFormat {
   kText,   // "HloModule ..."
   kProto,  // a serialized HloModuleProto or HloProto
-  kMlir,   // StableHLO or another MLIR dialect, text or bytecode
+  kMlir,   // StableHLO or another MLIR dialect, text, bytecode or exported by JAX
 };
 
 // Tells the format by the contents. Anything printable that does not look like MLIR is kText: the
 // text reader says best what is wrong with it.
 HloFormat DetectHloFormat(std::string_view contents);
 
-// Reads the program in the file at `path`: HLO text or proto or StableHLO text, gzipped or not,
-// whatever it is called.
+// Reads the program in the file at `path`: HLO text or proto or StableHLO text or bytecode, gzipped
+// or not, whatever it is called.
 absl::StatusOr<Module> ReadHlo(const std::string& path);
 
 }  // namespace meshwright

@@ -59,14 +59,19 @@ struct StablehloSource {
 struct StablehloProgram {
   Module module;
   StablehloSource source;
+  // What `source` speaks of, if the program was read from bytecode; empty if it is the text that
+  // was given.
+  std::string text;
 };
 
 // Reads StableHLO text as MLIR prints it, in generic or short form, with or without locations, and
 // makes of it what XLA makes of it: @main is the entry computation, operations of chlo and sdy
 // become those of HLO, constants are folded and shared as XLA's conversion does. Instructions are
-// named after locations. The module is verified. An operation that is not known becomes a
-// custom-call of its name. Errors: one line, `file:line:column: what was found, what would be
-// valid`. Time and memory are linear in the size of the text.
+// named after locations. Bytecode (MLIR's, of StableHLO or VHLO) and what jax.export serializes are
+// written as text first (bytecode_text.h). The module is verified. An operation that is not known
+// becomes a custom-call of its name. Errors: one line, `file:line:column: what was found, what
+// would be valid`, of bytecode `file: byte N: ...`. Time and memory are linear in the size of the
+// text.
 absl::StatusOr<StablehloProgram> ReadStablehlo(std::string_view text, std::string_view file_name);
 absl::StatusOr<Module> ParseStablehlo(std::string_view text, std::string_view file_name);
 

@@ -43,7 +43,7 @@ struct FormatRow {
 template <auto kParse>
 absl::StatusOr<StablehloProgram> ReadModule(std::string_view contents, std::string_view name) {
   MW_ASSIGN_OR_RETURN(Module module, kParse(contents, name));
-  return StablehloProgram{std::move(module), {}};
+  return StablehloProgram{std::move(module), {}, {}};
 }
 constexpr FormatRow kFormats[] = {
     {HloFormat::kText, "hlo_text", &ReadModule<&ParseHloText>, &ToHloText},
@@ -78,7 +78,8 @@ absl::StatusOr<Program> ParseProgram(std::string contents, const std::string& na
   program.input = {name, row.kind, std::move(sha256)};
   program.module = std::make_unique<const Module>(std::move(read.module));
   if (format == HloFormat::kMlir) {
-    program.stablehlo = StablehloText{std::move(contents), std::move(read.source)};
+    program.stablehlo =
+        StablehloText{std::move(read.text.empty() ? contents : read.text), std::move(read.source)};
   }
   absl::StatusOr<Graph> graph = BuildGraph(*program.module);
   if (!graph.ok()) {

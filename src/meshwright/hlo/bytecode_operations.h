@@ -1,0 +1,31 @@
+#ifndef MESHWRIGHT_HLO_BYTECODE_OPERATIONS_H_
+#define MESHWRIGHT_HLO_BYTECODE_OPERATIONS_H_
+
+#include <string_view>
+#include <vector>
+
+namespace meshwright {
+
+// An attribute among the properties of an operation.
+struct BytecodeProperty {
+  std::string_view name;
+  bool optional = false;
+  bool is_array = false;  // array<...> in text, where VHLO has a tensor
+  friend bool operator==(const BytecodeProperty&, const BytecodeProperty&) = default;
+};
+
+// The properties of an operation in the order in which bytecode has them, which is that of their
+// names.
+struct BytecodeProperties {
+  std::vector<BytecodeProperty> properties;
+  // Sizes of groups of operands or results follow, which say nothing that the text has to say.
+  bool segments = false;
+};
+
+// What the properties of "stablehlo.dot_general" may be: several where versions of a dialect
+// differ, the newest first; none if the operation has none or is not known.
+std::vector<BytecodeProperties> FindBytecodeProperties(std::string_view operation);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_HLO_BYTECODE_OPERATIONS_H_
