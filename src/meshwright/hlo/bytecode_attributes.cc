@@ -220,6 +220,17 @@ absl::Status BytecodeAttributes::AppendPlaceholder(char kind, BytecodeCursor& da
       MW_ASSIGN_OR_RETURN(const uint64_t attribute, data.Varint());
       return AppendAttribute(attribute, parts, out);
     }
+    case 'p': {
+      MW_ASSIGN_OR_RETURN(const uint64_t attribute, data.Varint());
+      return AppendBare(attribute, out);
+    }
+    case 'y': {
+      MW_ASSIGN_OR_RETURN(const uint64_t attribute, data.Varint());
+      const absl::StatusOr<std::string> symbol = String(attribute);
+      if (!symbol.ok()) return AppendAttribute(attribute, parts, out);
+      AppendMlirSymbol(*symbol, out);
+      return absl::OkStatus();
+    }
     case 'T':
     case 'A': {
       MW_ASSIGN_OR_RETURN(const size_t count, data.Count("items"));

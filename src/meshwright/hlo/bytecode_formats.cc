@@ -40,7 +40,6 @@ constexpr std::string_view kAliasFormat =
 constexpr std::string_view kAccuracyModeFormat = "#stablehlo.result_accuracy_mode<%7>";
 constexpr std::string_view kAccuracyFormat =
     "#stablehlo.result_accuracy<atol = %d, rtol = %d, ulps = %i, mode = %a>";
-constexpr std::string_view kSubAxisFormat = "#stablehlo.sub_axis_info<(%i)%i>";
 constexpr std::string_view kGroupAxesFormat =
     "#stablehlo.replica_group_mesh_axes<mesh = %a, axes = [%A]>";
 
@@ -79,11 +78,30 @@ constexpr BytecodeFormat kBuiltinTypes[] = {
     {7, "f80"},
     {8, "f128"},
     {9, "complex<%t>"},
+    {10, "memref<%Zx%t>"},  // only named, as vectors: neither can be planned
     {12, "none"},
     {13, "", kTensorType},
     {14, "", kEncodedTensor},
     {15, "tuple<%T>"},
     {18, "tensor<*x%t>"},
+    {19, "vector<%Zx%t>"},
+    {21, "tf32"},
+    {22, "f8E5M2"},
+    {23, "f8E4M3"},
+    {24, "f8E4M3FN"},
+    {25, "f8E5M2FNUZ"},
+    {26, "f8E4M3FNUZ"},
+    {27, "f8E4M3B11FNUZ"},
+    {28, "f8E3M4"},
+    {29, "f4E2M1FN"},
+    {30, "f6E2M3FN"},
+    {31, "f6E3M2FN"},
+    {32, "f8E8M0FNU"},
+};
+
+constexpr BytecodeFormat kQuantTypes[] = {
+    {4, "", kQuantized},
+    {5, "", kQuantizedAxis},
 };
 
 constexpr BytecodeFormat kStablehloAttributes[] = {
@@ -115,8 +133,8 @@ constexpr BytecodeFormat kStablehloAttributes[] = {
     {16, kAccuracyModeFormat},
     {17, kAccuracyFormat},
     {18, kGroupAxesFormat},
-    {19, kSubAxisFormat},
-    {20, "#stablehlo.axis_ref<name = %s%?, sub_axis_info = %a%.>"},
+    {19, "(%i)%i", {}, "#stablehlo.sub_axis_info "},
+    {20, "#stablehlo.axis_ref<name = %s%?, sub_axis_info = %p%.>"},
     {21, "#stablehlo.mesh_axis<name = %s, size = %i>"},
     {22, "#stablehlo.mesh<axes = %a%?, device_ids = %a%.>"},
 };
@@ -153,9 +171,9 @@ constexpr BytecodeFormat kVhloAttributes[] = {
     {18, kBoundsFormat},
     {19, kAccuracyModeFormat},
     {20, kAccuracyFormat},
-    {21, kSubAxisFormat},
-    {22, "#stablehlo.axis_ref<name = %a%w, sub_axis_info = %a%.>"},
-    {23, "#stablehlo.replica_group_mesh_axes<mesh = %a, axes = %a>"},
+    {21, "(%i)%i", {}, "#stablehlo.sub_axis_info "},
+    {22, "#stablehlo.axis_ref<name = %a%w, sub_axis_info = %p%.>"},
+    {23, "#stablehlo.replica_group_mesh_axes<mesh = %y, axes = %a>"},
     {24, "#stablehlo.mesh_axis<name = %a, size = %i>"},
     {25, "#stablehlo.mesh<axes = %a%o, device_ids = %.>"},
 };
@@ -202,7 +220,7 @@ constexpr BytecodeFormat kVhloTypes[] = {
     {38, "f6E2M3FN"},
     {39, "f6E3M2FN"},
     {40, "f8E8M0FNU"},
-    {41, "memref<%Zx%t>"},  // only named: buffers cannot be planned
+    {41, "memref<%Zx%t>"},
     {42, "!stablehlo.future<%T>"},
 };
 
@@ -237,6 +255,7 @@ constexpr Dialect kDialects[] = {
     {"chlo", kChloAttributes, {}},
     {"vhlo", kVhloAttributes, kVhloTypes},
     {"sdy", kSdyAttributes, {}},
+    {"quant", {}, kQuantTypes},
 };
 
 const BytecodeFormat* Find(std::span<const BytecodeFormat> formats, uint64_t code) {

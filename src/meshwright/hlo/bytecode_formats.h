@@ -22,7 +22,7 @@ enum class BytecodeSpecial : uint8_t {
   kIntegerType,      // a width and a sign
   kTensorType,       // sizes and the type of elements
   kEncodedTensor,    // the same with an encoding before them
-  kQuantized,        // a uniformly quantized type of VHLO
+  kQuantized,        // a uniformly quantized type
   kQuantizedAxis,    // one with a scale for each index of a dimension
   kMesh,             // these are Shardy's
   kDimension,        // the sharding of a dimension
@@ -38,6 +38,8 @@ enum class BytecodeSpecial : uint8_t {
 //   %v %i    a number, a signed number         %d     the bits of a double
 //   %I       a list of signed numbers          %Z     the same with '?' for an unknown one
 //   %t %T    a type, a list of types           %a %A  an attribute, a list of attributes
+//   %p       an attribute without its prefix
+//   %y       an attribute, a string as a symbol
 //   %s       a string, in quotes               %b %B  true or false, coded as byte or number
 //   %0..%9   a number that names a word, see BytecodeWord
 //   %?..%.   a byte, and if it is not zero what stands between

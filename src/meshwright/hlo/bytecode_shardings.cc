@@ -80,7 +80,18 @@ absl::Status BytecodeAttributes::AppendQuantized(BytecodeCursor& data, bool per_
   MW_RETURN_IF_ERROR(AppendFormat(":%v", data, Part::kWhole, expressed));
   out += '<';
   MW_RETURN_IF_ERROR(AppendFormat("%i:%i>", data, Part::kWhole, out));
-  StrAppend(&out, expressed, ", {...}>");
+  StrAppend(&out, expressed, ", {");
+  MW_ASSIGN_OR_RETURN(const size_t count, data.Count("scales"));
+  std::vector<std::string> scales(count);
+  for (std::string& scale : scales) {
+    MW_RETURN_IF_ERROR(AppendPlaceholder('d', data, Part::kWhole, scale));
+  }
+  MW_ASSIGN_OR_RETURN(const std::vector<int64_t> zeros, data.SignedVarints());
+  if (zeros.size() != count) return data.Error("a quantized type without a zero for each scale");
+  for (size_t i = 0; i < count; ++i) {
+    StrAppend(&out, i == 0 ? "" : ", ", scales[i], ":", zeros[i]);
+  }
+  out += "}>";
   return absl::OkStatus();
 }
 

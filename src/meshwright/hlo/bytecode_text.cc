@@ -88,7 +88,8 @@ class TextWriter {
     std::vector<uint64_t> operands;
     size_t regions = 0;
     bool isolated = false;
-    uint64_t first = 0;  // number of the first result
+    uint64_t first = 0;  // number in the name of the first result
+    uint64_t value = 0;  // and that of its value
 
     std::optional<uint64_t> Find(std::string_view name) const {
       for (const BytecodeAttributes::Named* named : {&properties, &attributes}) {
@@ -149,7 +150,6 @@ class TextWriter {
     if (value.type >= file_.types.size()) {
       return cursor.Error(StrCat("type ", value.type, " is named; there are ", file_.types.size()));
     }
-    if (!value.is_argument) value.number = scope.next;
     scope.values[scope.next] = value;
     return scope.next++;
   }
@@ -221,9 +221,10 @@ class TextWriter {
       }
       operation.regions = static_cast<size_t>(regions);
     }
-    operation.first = scope.next;
+    operation.first = next_result_;
+    operation.value = scope.next;
     for (const uint64_t type : operation.results) {
-      MW_RETURN_IF_ERROR(Define(cursor, scope, {type}).status());
+      MW_RETURN_IF_ERROR(Define(cursor, scope, {type, false, next_result_++}).status());
     }
     return operation;
   }
@@ -248,8 +249,8 @@ class TextWriter {
       if (ReadLayout(data, layout, operation.properties).ok()) return absl::OkStatus();
     }
     // Of an operation that is not known nothing can be said; whether it matters is seen later.
-    if (layouts.empty()) return absl::OkStatus();
-    return data.Error(StrCat(operation.name,
+    if (layouts.empty() && operation.vhlo.empty()) return absl::OkStatus();
+    return data.Error(StrCat(operation.vhlo.empty() ? operation.name : operation.vhlo,
                              ": its properties are not those of a version that is known; write the "
                              "program as a StableHLO portable artifact or as text"));
   }
@@ -343,6 +344,10 @@ class TextWriter {
     for (uint64_t i = 0; i < block.operations; ++i) {
       MW_ASSIGN_OR_RETURN(Operation operation, ReadOperation(cursor, scope));
       if (operation.vhlo.starts_with("vhlo.return_v")) operation.name = return_name;
+      if (IsCast(operation)) {
+        scope.values[operation.value] = scope.values[operation.operands[0]];
+        continue;
+      }
       if (out_.size() > limit_) {
         return cursor.Error(
             StrCat("the text of this bytecode would be larger than ", limit_, " bytes"));
@@ -362,6 +367,14 @@ class TextWriter {
       NewLine();
     }
     return absl::OkStatus();
+  }
+
+  // Between operations of VHLO and others a type of VHLO becomes one of MLIR, which in the text are
+  // one.
+  static bool IsCast(const Operation& operation) {
+    return operation.name == "builtin.unrealized_conversion_cast" &&
+           operation.operands.size() == 1 && operation.results.size() == 1 &&
+           operation.regions == 0;
   }
 
   // ---- writing ----
@@ -495,7 +508,7 @@ class TextWriter {
     MW_ASSIGN_OR_RETURN(const std::string symbol, attributes_.String(*name));
     AppendMlirSymbol(symbol, out_);
     out_ += '(';
-    next_argument_ = 0;
+    next_argument_ = next_result_ = 0;
     return ForEachRegion(
         operation, cursor, scope,
         [&](size_t, BytecodeCursor& inner, Scope& inside, const Block* block) -> absl::Status {
@@ -641,7 +654,9 @@ class TextWriter {
   std::string out_;
   int32_t line_ = 1;
   std::vector<std::pair<int32_t, size_t>> origins_;
-  uint64_t next_argument_ = 0;
+  // For names. Regions that see nothing outside of them number their values anew, so names have
+  // numbers of their own.
+  uint64_t next_argument_ = 0, next_result_ = 0;
   int depth_ = 0;  // of regions
 };
 

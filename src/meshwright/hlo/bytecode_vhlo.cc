@@ -46,6 +46,7 @@ constexpr Default kDefaults[] = {
     {"compare", "compare_type", "#stablehlo<comparison_type NOTYPE>"},
     {"composite", "composite_attributes", "{}"},
     {"composite", "version", "0 : i32"},
+    {"composite", "version", "0 : i64"},
     {"custom_call", "api_version", "1 : i32"},
     {"custom_call", "backend_config", "\"\""},
     {"custom_call", "backend_config", "{}"},
@@ -57,7 +58,32 @@ constexpr Default kDefaults[] = {
     {"infeed", "infeed_config", "\"\""},
     {"infeed", "layout", "[]"},
     {"outfeed", "outfeed_config", "\"\""},
+    {"recv", "source_target_pairs", "dense<> : tensor<0xi64>"},
+    {"send", "source_target_pairs", "dense<> : tensor<0xi64>"},
     {"sort", "dimension", "-1 : i64"},
+};
+
+// The same for lists and tensors of which all elements are one number.
+struct UniformDefault {
+  std::string_view operation, attribute;
+  int64_t value;
+};
+constexpr UniformDefault kUniformDefaults[] = {
+    {"convolution", "lhs_dilation", 1},
+    {"convolution", "padding", 0},
+    {"convolution", "rhs_dilation", 1},
+    {"convolution", "window_reversal", 0},
+    {"convolution", "window_strides", 1},
+    {"dynamic_conv", "lhs_dilation", 1},
+    {"dynamic_conv", "rhs_dilation", 1},
+    {"dynamic_conv", "window_reversal", 0},
+    {"dynamic_conv", "window_strides", 1},
+    {"reduce_window", "base_dilations", 1},
+    {"reduce_window", "padding", 0},
+    {"reduce_window", "window_dilations", 1},
+    {"reduce_window", "window_strides", 1},
+    {"select_and_scatter", "padding", 0},
+    {"select_and_scatter", "window_strides", 1},
 };
 
 bool IsDefault(std::string_view operation, const MlirNamedText& attribute) {
@@ -256,6 +282,13 @@ class Converter {
 
   absl::Status ConvertOne(std::string_view name, uint64_t attribute) {
     std::string value;
+    for (const UniformDefault& row : kUniformDefaults) {
+      if (row.operation != operation_ || row.attribute != name) continue;
+      MW_ASSIGN_OR_RETURN(const std::vector<int64_t> items, attributes_.Integers(attribute));
+      if (std::all_of(items.begin(), items.end(), [&](int64_t i) { return i == row.value; })) {
+        return absl::OkStatus();
+      }
+    }
     if (std::find(std::begin(kSymbols), std::end(kSymbols), name) != std::end(kSymbols)) {
       MW_ASSIGN_OR_RETURN(const std::string symbol, attributes_.String(attribute));
       AppendMlirSymbol(symbol, value);
