@@ -363,7 +363,7 @@ class TextWriter {
       } else {
         MW_RETURN_IF_ERROR(WriteGeneric(operation, cursor, scope));
       }
-      MW_RETURN_IF_ERROR(attributes_.AppendLocation(operation.location, out_));
+      if (!compact_) MW_RETURN_IF_ERROR(attributes_.AppendLocation(operation.location, out_));
       NewLine();
     }
     return absl::OkStatus();
@@ -421,9 +421,9 @@ class TextWriter {
     return attributes_.AppendAttribute(dictionary, out_);
   }
 
-  absl::Status AppendAttributes(const std::vector<MlirNamedText>& named, std::string_view open,
-                                std::string_view close) {
-    if (named.empty()) return absl::OkStatus();
+  void AppendAttributes(const std::vector<MlirNamedText>& named, std::string_view open,
+                        std::string_view close) {
+    if (named.empty()) return;
     out_ += open;
     for (size_t i = 0; i < named.size(); ++i) {
       if (i != 0) out_ += ", ";
@@ -435,7 +435,6 @@ class TextWriter {
       if (!named[i].is_unit) StrAppend(&out_, " = ", named[i].value);
     }
     out_ += close;
-    return absl::OkStatus();
   }
 
   absl::StatusOr<std::vector<MlirNamedText>> Texts(const BytecodeAttributes::Named& named) {
@@ -457,7 +456,7 @@ class TextWriter {
       AppendMlirSymbol(text, out_);
     }
     MW_ASSIGN_OR_RETURN(const std::vector<MlirNamedText> texts, Texts(operation.attributes));
-    MW_RETURN_IF_ERROR(AppendAttributes(texts, " attributes {", "}"));
+    AppendAttributes(texts, " attributes {", "}");
     out_ += " {";
     NewLine();
     MW_RETURN_IF_ERROR(ForEachRegion(
@@ -481,7 +480,10 @@ class TextWriter {
     out_ += "sdy.mesh ";
     AppendMlirSymbol(text, out_);
     out_ += " = ";
-    return attributes_.AppendBare(*mesh, out_);
+    MW_RETURN_IF_ERROR(attributes_.AppendBare(*mesh, out_));
+    MW_ASSIGN_OR_RETURN(const std::vector<MlirNamedText> texts, Texts(operation.attributes));
+    AppendAttributes(texts, " {", "}");
+    return absl::OkStatus();
   }
 
   absl::Status WriteFunction(const Operation& operation, BytecodeCursor& cursor, Scope& scope) {
@@ -526,7 +528,7 @@ class TextWriter {
           }
           if (!function.results.empty()) out_ += ')';
           MW_ASSIGN_OR_RETURN(const std::vector<MlirNamedText> texts, Texts(operation.attributes));
-          MW_RETURN_IF_ERROR(AppendAttributes(texts, " attributes {", "}"));
+          AppendAttributes(texts, " attributes {", "}");
           if (block == nullptr) return absl::OkStatus();
           out_ += " {";
           NewLine();
@@ -545,8 +547,9 @@ class TextWriter {
     }
     if (!operation.results.empty()) out_ += " = ";
     const std::optional<uint64_t> sharding = operation.Find("sharding");
-    const bool constraint = operation.name == "sdy.sharding_constraint" && sharding &&
-                            operation.operands.size() == 1 && operation.results.size() == 1;
+    const bool constraint =
+        (operation.name == "sdy.sharding_constraint" || operation.name == "sdy.reshard") &&
+        sharding && operation.operands.size() == 1 && operation.results.size() == 1;
     const bool manual = operation.name == "sdy.manual_computation";
     if (constraint || manual) {
       out_ += operation.name;
@@ -575,11 +578,11 @@ class TextWriter {
               ? Texts(operation.properties)
               : StablehloProperties(attributes_, operation.vhlo, operation.properties);
       MW_RETURN_IF_ERROR(properties.status());
-      MW_RETURN_IF_ERROR(AppendAttributes(*properties, " <{", "}>"));
+      AppendAttributes(*properties, " <{", "}>");
       MW_RETURN_IF_ERROR(WriteRegions(operation, cursor, scope));
     }
     MW_ASSIGN_OR_RETURN(const std::vector<MlirNamedText> texts, Texts(operation.attributes));
-    MW_RETURN_IF_ERROR(AppendAttributes(texts, " {", "}"));
+    AppendAttributes(texts, " {", "}");
     out_ += " : ";
     if (constraint) return AppendTypes(operation.results);
     out_ += '(';
@@ -606,7 +609,14 @@ class TextWriter {
                                            out_ += "):";
                                            NewLine();
                                          }
+                                         // MLIR prints such a reduction as `applies stablehlo.add`,
+                                         // without a location for what combines, and operations are
+                                         // named after locations: they shall have the same names.
+                                         compact_ = operation.name == "stablehlo.reduce" &&
+                                                    operation.operands.size() == 2 &&
+                                                    block->operations == 2;
                                          MW_RETURN_IF_ERROR(WriteOperations(inner, inside, *block));
+                                         compact_ = false;
                                        }
                                        out_.append(2 * static_cast<size_t>(depth_ - 1), ' ');
                                        out_ += '}';
@@ -657,7 +667,8 @@ class TextWriter {
   // For names. Regions that see nothing outside of them number their values anew, so names have
   // numbers of their own.
   uint64_t next_argument_ = 0, next_result_ = 0;
-  int depth_ = 0;  // of regions
+  int depth_ = 0;         // of regions
+  bool compact_ = false;  // inside of a region that has a short form
 };
 
 }  // namespace

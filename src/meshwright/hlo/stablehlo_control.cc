@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "meshwright/base/status.h"
@@ -212,6 +213,35 @@ absl::Status LowerCall(StablehloLowering& l, const MlirOperation& operation, Opc
   return l.Emit(operation, std::move(call));
 }
 
+// Operations of chlo that are composites in portable artifacts, which know no chlo. XLA makes the
+// operations of these anew and lets others call their decompositions.
+constexpr std::string_view kChloComposites[] = {
+    "chlo.acos", "chlo.acosh", "chlo.asin", "chlo.asinh", "chlo.atanh",
+    "chlo.cosh", "chlo.erf",   "chlo.sinh", "chlo.top_k",
+};
+
+absl::Status LowerComposite(StablehloLowering& l, const MlirOperation& operation, Opcode opcode) {
+  const MlirAttribute* name = operation.Find("name");
+  if (name == nullptr && !operation.unnamed.empty()) name = &operation.unnamed[0];
+  const MlirAttribute* const version = operation.Find("version");
+  const auto* const chlo = name == nullptr
+                               ? std::end(kChloComposites)
+                               : std::find(std::begin(kChloComposites), std::end(kChloComposites),
+                                           std::string_view(name->string));
+  if (chlo == std::end(kChloComposites) || version == nullptr || version->integer != 1) {
+    return LowerCall(l, operation, opcode);
+  }
+  MlirOperation composed = operation;
+  composed.name = *chlo;
+  composed.unnamed.clear();
+  if (const MlirAttribute* const attributes = operation.Find("composite_attributes")) {
+    composed.attributes.insert(composed.attributes.end(), attributes->entries.begin(),
+                               attributes->entries.end());
+  }
+  const StablehloOperation* const row = FindStablehloOperation(composed.name);
+  return row->lower(l, composed, row->opcode);
+}
+
 // HLO's barrier takes and gives one value: a tuple for several.
 absl::Status LowerBarrier(StablehloLowering& l, const MlirOperation& operation, Opcode opcode) {
   const auto count = static_cast<int64_t>(operation.operands.size());
@@ -245,7 +275,7 @@ constexpr StablehloOperation kControlOperations[] = {
     {"stablehlo.case", Opcode::kConditional, LowerBranchesRow},
     {"stablehlo.if", Opcode::kConditional, LowerBranchesRow},
     {"func.call", Opcode::kCall, LowerCall},
-    {"stablehlo.composite", Opcode::kCall, LowerCall},
+    {"stablehlo.composite", Opcode::kCall, LowerComposite},
     {"stablehlo.optimization_barrier", Opcode::kOptimizationBarrier, LowerBarrier},
     {"stablehlo.tuple", Opcode::kTuple, LowerTuple},
     {"stablehlo.get_tuple_element", Opcode::kGetTupleElement, LowerElement},

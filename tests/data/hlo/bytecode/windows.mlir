@@ -1,0 +1,27 @@
+#loc1 = loc("image")
+#loc2 = loc("kernel")
+#loc5 = loc("reduce_window_max")
+#loc9 = loc("reduce_window_max:"(#loc5))
+module @jit_windows attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
+  func.func public @main(%arg0: tensor<2x8x8x3xf32> loc("image"), %arg1: tensor<3x3x3x4xf32> loc("kernel")) -> (tensor<2x2x4x4xf32> {jax.result_info = "result"}) {
+    %0 = stablehlo.convolution(%arg0, %arg1) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [2, 1], pad = [[0, 1], [2, 2]], lhs_dilate = [1, 1], rhs_dilate = [1, 2], reverse = [false, false]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]} : (tensor<2x8x8x3xf32>, tensor<3x3x3x4xf32>) -> tensor<2x4x8x4xf32> loc(#loc11)
+    %cst = stablehlo.constant dense<0xFF800000> : tensor<f32> loc(#loc12)
+    %1 = stablehlo.broadcast_in_dim %cst, dims = [] : (tensor<f32>) -> tensor<f32> loc(#loc12)
+    %2 = "stablehlo.reduce_window"(%0, %1) <{base_dilations = array<i64: 1, 1, 1, 1>, padding = dense<0> : tensor<4x2xi64>, window_dilations = array<i64: 1, 1, 1, 1>, window_dimensions = array<i64: 1, 2, 2, 1>, window_strides = array<i64: 1, 2, 2, 1>}> ({
+    ^bb0(%arg2: tensor<f32> loc("reduce_window_max:"(#loc5)), %arg3: tensor<f32> loc("reduce_window_max:"(#loc5))):
+      %3 = stablehlo.maximum %arg2, %arg3 : tensor<f32> loc(#loc12)
+      stablehlo.return %3 : tensor<f32> loc(#loc12)
+    }) : (tensor<2x4x8x4xf32>, tensor<f32>) -> tensor<2x2x4x4xf32> loc(#loc12)
+    return %2 : tensor<2x2x4x4xf32> loc(#loc13)
+  } loc(#loc)
+} loc(#loc)
+#loc = loc(unknown)
+#loc3 = loc("programs.py":22:8 to 23:76)
+#loc4 = loc("programs.py":24:11 to :87)
+#loc6 = loc("make_bytecode.py":71:18 to :33)
+#loc7 = loc("windows"(#loc3))
+#loc8 = loc("windows"(#loc4))
+#loc10 = loc("main"(#loc6))
+#loc11 = loc("jit(windows)/conv_general_dilated"(#loc7))
+#loc12 = loc("jit(windows)/reduce_window_max"(#loc8))
+#loc13 = loc("jit(windows)"(#loc10))
