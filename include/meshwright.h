@@ -39,7 +39,8 @@ MW_API int mw_abi_version(void);
 /* Version of Meshwright, such as "0.1.0". */
 MW_API const char* mw_version(void);
 
-/* Plans a program: HLO text or a serialized HloModuleProto, gzipped or not, told apart by content.
+/* Plans a program: HLO text, a serialized HloModuleProto, StableHLO as text or bytecode, or what
+ * jax.export serializes; gzipped or not, told apart by content.
  *
  * `options` is a JSON object. Its keys are the long options of `meshwright plan`, with their
  * meanings and defaults, less those that say what is printed or written:
@@ -82,7 +83,8 @@ MW_API mw_result* mw_annotate(const void* program, size_t program_bytes, const c
  *                 parameters also "donated": whether an output takes over the buffer
  *   "bounded"     a value with a dimension of which only a bound is known, with its type, as
  *                 "p" f32[<=64,32]; empty if all sizes are known
- *   "proto"       of HLO: the program as a serialized HloModuleProto */
+ *   "proto"       of HLO: the program as a serialized HloModuleProto
+ *   "stablehlo"   of StableHLO: the program as text */
 MW_API mw_result* mw_read_program(const void* program, size_t program_bytes);
 
 /* Reads a plan's JSON (`plan_bytes` long) and checks it against the schema. Texts: "plan",

@@ -131,6 +131,11 @@ def program_proto(program: bytes) -> bytes:
     return _call("mw_read_program", ["proto"], program, len(program))["proto"]
 
 
+def stablehlo_text(program: bytes) -> bytes:
+    """A program in StableHLO, text or bytecode, as text."""
+    return _call("mw_read_program", ["stablehlo"], program, len(program))["stablehlo"]
+
+
 def read_plan(plan_json: bytes) -> tuple[str, str]:
     """Checks a plan against the schema; returns its table and its explanation."""
     texts = _call("mw_read_plan", ["table", "explanation"], plan_json, len(plan_json))

@@ -55,7 +55,9 @@ def _module(program: Program, plan: Plan, sharded: bool) -> bytes:
     # Fails if they do not go together.
     annotated = _library.annotated_to_run(program.contents, plan.to_json().encode())
     if _library.program_format(program.contents) == "stablehlo":
-        return from_text(annotated) if sharded else without_shardings(program.uncompressed)
+        if sharded:
+            return from_text(annotated)
+        return without_shardings(_library.stablehlo_text(program.contents))
     return from_hlo(annotated, list(plan.mesh_shape.items()) if sharded else [])
 
 

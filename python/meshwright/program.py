@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import gzip
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -37,25 +36,21 @@ class Program:
     name: str  # for errors, and in the plan
     signature: Signature | None = None  # of programs that came from JAX
 
-    @property
-    def uncompressed(self) -> bytes:
-        try:
-            return gzip.decompress(self.contents)
-        except gzip.BadGzipFile:
-            return self.contents
-
 
 def read_program(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Program:
     """Whatever a user calls a program.
 
-    A path; text of several lines or bytes; a jax.stages.Lowered; a function, which is lowered for
-    `args` and `kwargs` (arrays or jax.ShapeDtypeStruct).
+    A path; text of several lines or bytes; a jax.stages.Lowered; a jax.export.Exported; a
+    function, which is lowered for `args` and `kwargs` (arrays or jax.ShapeDtypeStruct).
     """
     if callable(program):
         return lower(program, args, kwargs)
     if hasattr(program, "compiler_ir"):
         _no_arguments(args, kwargs, "a lowered program")
         return from_lowered(program)
+    if hasattr(program, "mlir_module_serialized"):
+        _no_arguments(args, kwargs, "an exported function")
+        return from_exported(program)
     _no_arguments(args, kwargs, "a program in a file or as text")
     if isinstance(program, bytes):
         return Program(program, "program")
@@ -70,8 +65,8 @@ def read_program(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -
         except OSError as error:
             raise errors.InvalidArgumentError(f"cannot read {path}: {error.strerror}") from None
     raise errors.InvalidArgumentError(
-        f"found {type(program).__name__}, expected a program: a path, text, bytes, a function or a "
-        "jax.stages.Lowered"
+        f"found {type(program).__name__}, expected a program: a path, text, bytes, a function, a "
+        "jax.stages.Lowered or a jax.export.Exported"
     )
 
 
@@ -106,6 +101,23 @@ def from_lowered(lowered: Any) -> Program:
     )
     name = re.search(r"module @(\w+)", text)
     return Program(text.encode(), name[1] if name else "program", signature)
+
+
+def from_exported(exported: Any) -> Program:
+    """The program of a jax.export.Exported, a StableHLO portable artifact."""
+    if len(exported.platforms) > 1:
+        raise errors.InvalidArgumentError(
+            f"a function exported for {len(exported.platforms)} platforms "
+            f"({', '.join(exported.platforms)}), of which it chooses when it is called; export it "
+            "for one, with jax.export.export(f, platforms=[...])"
+        )
+    sizes = sorted({str(d) for a in exported.in_avals for d in a.shape if not isinstance(d, int)})
+    if sizes:
+        raise errors.InvalidArgumentError(
+            f"a function exported for sizes that are not known ({', '.join(sizes)}); planning "
+            "needs sizes, so export it for shapes that are known"
+        )
+    return Program(exported.mlir_module_serialized, exported.fun_name)
 
 
 def _kept(lowered: Any, leaves: int) -> list[int]:

@@ -123,7 +123,7 @@ def _whole(program: Program) -> bytes:
     """The program as it is, for one device."""
     if _library.program_format(program.contents) != "stablehlo":
         return from_hlo(_library.program_proto(program.contents), [])
-    return without_shardings(program.uncompressed)
+    return without_shardings(_library.stablehlo_text(program.contents))
 
 
 def _stage_rows(

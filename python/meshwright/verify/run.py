@@ -121,7 +121,7 @@ def _replaced(plan: Plan, inputs: Sequence[np.ndarray]) -> list[np.ndarray | Non
 def narrowest_type(program: Program) -> str:
     """The narrowest floating-point type of at least 16 bits that the program computes in."""
     if _library.program_format(program.contents) == "stablehlo":
-        text = program.uncompressed.decode()
+        text = _library.stablehlo_text(program.contents).decode()
     else:
         with make_ir_context():
             text = str(ir.Module.parse(hlo_to_stablehlo(_library.program_proto(program.contents))))

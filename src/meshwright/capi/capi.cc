@@ -152,7 +152,9 @@ absl::Status FillProgram(std::string_view program, mw_result& result) {
   result.writers["parameters"] = [read] { return ParametersJson(read->graph); };
   result.writers["outputs"] = [read] { return OutputsJson(read->graph); };
   result.writers["bounded"] = [read] { return FindBoundedSize(read->graph); };
-  if (!read->stablehlo) {
+  if (read->stablehlo) {
+    result.writers["stablehlo"] = [read] { return read->stablehlo->text; };
+  } else {
     result.writers["proto"] = [read] { return ToHloProto(*read->module); };
   }
   return absl::OkStatus();

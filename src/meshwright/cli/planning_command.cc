@@ -65,7 +65,8 @@ std::string CostModelNames() {
 std::shared_ptr<PlanningOptions> AddPlanningOptions(CLI::App& app) {
   auto options = std::make_shared<PlanningOptions>();
   app.add_option("PROGRAM", options->program,
-                 "HLO text, HloModuleProto or StableHLO text, gzipped or not; - for standard input")
+                 "HLO text, HloModuleProto, StableHLO text or bytecode, gzipped or not; - for "
+                 "standard input")
       ->required();
   app.add_option("--cluster", options->search.cluster,
                  "NxDEVICE, NODESxNxDEVICE or a YAML file; `meshwright clusters` lists devices")

@@ -37,8 +37,8 @@ absl::Status CheckDatabaseOption(const RequestOptions& search) {
 Action AddPlanVerb(CLI::App& app) {
   const std::shared_ptr<PlanningOptions> options = AddPlanningOptions(app);
   app.get_option("PROGRAM")->description(
-      "HLO text, HloModuleProto or StableHLO text, gzipped or not; - for standard input; or a "
-      "transformer: config.json, YAML or a name of `meshwright model --list`");
+      "HLO text, HloModuleProto, StableHLO text or bytecode, gzipped or not; - for standard input; "
+      "or a transformer: config.json, YAML or a name of `meshwright model --list`");
   app.get_option("--fix")->description(
       "programs: NAME=SPEC shards the parameter, output or instruction NAME (* and ? match any "
       "characters) like SPEC, say [x,_]; models: degrees like tp=8,pp=4");

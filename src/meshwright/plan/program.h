@@ -31,8 +31,8 @@ struct Program {
 // Whether PlanInput::kind is that of a program.
 bool IsProgramKind(std::string_view kind);
 
-// Reads HLO text, a binary HloModuleProto or StableHLO text, each of them gzipped or not, told
-// apart by content.
+// Reads HLO text, a binary HloModuleProto, StableHLO text or bytecode or what jax.export serializes,
+// each of them gzipped or not, told apart by content.
 // "-" is standard input. Errors name the file, and line and column where there are some.
 absl::StatusOr<Program> ReadProgram(const std::string& path);
 // The same from bytes at hand; `name` stands for the path in errors and in `input`.
