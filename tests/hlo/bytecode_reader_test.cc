@@ -123,11 +123,11 @@ TEST(Bytecode, IsTold) {
 TEST(Bytecode, PropertiesOfOperations) {
   const std::vector<BytecodeProperties> sort = FindBytecodeProperties("stablehlo.sort");
   ASSERT_EQ(sort.size(), 1u);
-  EXPECT_THAT(sort[0].properties, ElementsAre(BytecodeProperty{"dimension", true, false},
-                                              BytecodeProperty{"is_stable", true, false}));
+  EXPECT_THAT(sort[0], ElementsAre(BytecodeProperty{"dimension", true, false},
+                                   BytecodeProperty{"is_stable", true, false}));
   const std::vector<BytecodeProperties> pad = FindBytecodeProperties("stablehlo.pad");
   ASSERT_EQ(pad.size(), 1u);
-  EXPECT_THAT(pad[0].properties[0], (BytecodeProperty{"edge_padding_high", false, true}));
+  EXPECT_THAT(pad[0][0], (BytecodeProperty{"edge_padding_high", false, true}));
   EXPECT_THAT(FindBytecodeProperties("stablehlo.add"), IsEmpty());
   EXPECT_EQ(FindBytecodeProperties("func.call").size(), 3u);  // newest first
 }

@@ -10,8 +10,8 @@
 namespace meshwright {
 namespace {
 
-// Attributes by name: with '?' it may be missing, with '#' it is array<...>; '+' stands for sizes
-// of segments.
+// Attributes by name: with '?' it may be missing, with '#' it is array<...>, with '*2' it is the
+// sizes of two groups of operands or results.
 struct Row {
   std::string_view operation, attributes;
 };
@@ -40,7 +40,9 @@ constexpr Row kRows[] = {
     {"chlo.constant", "value"},
     {"chlo.constant_like", "value"},
     {"chlo.ragged_dot", "precision_config? ragged_dot_dimension_numbers"},
-    {"chlo.scan", "dimension is_associative? is_reverse? scan_dim_size? +"},
+    {"chlo.scan",
+     "dimension is_associative? is_reverse? scan_dim_size? operandSegmentSizes*2 "
+     "resultSegmentSizes*2"},
     {"chlo.top_k", "k"},
     {"func.call", "arg_attrs? callee no_inline? res_attrs?"},
     {"func.call", "callee no_inline?"},
@@ -321,11 +323,11 @@ BytecodeProperties Layout(std::string_view attributes) {
   while (!attributes.empty()) {
     std::string_view word = attributes.substr(0, attributes.find(' '));
     attributes.remove_prefix(std::min(attributes.size(), word.size() + 1));
-    if (word == "+") {
-      layout.segments = true;
-      continue;
+    BytecodeProperty& property = layout.emplace_back();
+    if (word.ends_with("*2")) {
+      property.groups = 2;
+      word.remove_suffix(2);
     }
-    BytecodeProperty& property = layout.properties.emplace_back();
     for (; word.ends_with('?') || word.ends_with('#'); word.remove_suffix(1)) {
       (word.ends_with('?') ? property.optional : property.is_array) = true;
     }

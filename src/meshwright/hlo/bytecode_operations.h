@@ -1,6 +1,7 @@
 #ifndef MESHWRIGHT_HLO_BYTECODE_OPERATIONS_H_
 #define MESHWRIGHT_HLO_BYTECODE_OPERATIONS_H_
 
+#include <cstddef>
 #include <string_view>
 #include <vector>
 
@@ -11,16 +12,12 @@ struct BytecodeProperty {
   std::string_view name;
   bool optional = false;
   bool is_array = false;  // array<...> in text, where VHLO has a tensor
+  size_t groups = 0;      // if not 0, it is no attribute but the sizes of as many groups
   friend bool operator==(const BytecodeProperty&, const BytecodeProperty&) = default;
 };
 
-// The properties of an operation in the order in which bytecode has them, which is that of their
-// names.
-struct BytecodeProperties {
-  std::vector<BytecodeProperty> properties;
-  // Sizes of groups of operands or results follow, which say nothing that the text has to say.
-  bool segments = false;
-};
+// In the order in which bytecode has them, which is that of their names.
+using BytecodeProperties = std::vector<BytecodeProperty>;
 
 // What the properties of "stablehlo.dot_general" may be: several where versions of a dialect
 // differ, the newest first; none if the operation has none or is not known.

@@ -83,7 +83,8 @@ class TextWriter {
     size_t offset = 0;
     uint64_t location = 0;
     BytecodeAttributes::Named properties, attributes;
-    std::string vhlo;  // its name in VHLO, if it is of that
+    std::vector<MlirNamedText> groups;  // sizes of groups of operands and results
+    std::string vhlo;                   // its name in VHLO, if it is of that
     std::vector<uint64_t> results;
     std::vector<uint64_t> operands;
     size_t regions = 0;
@@ -246,7 +247,7 @@ class TextWriter {
     }
     const BytecodeCursor& data = file_.properties[static_cast<size_t>(number)];
     for (const BytecodeProperties& layout : layouts) {
-      if (ReadLayout(data, layout, operation.properties).ok()) return absl::OkStatus();
+      if (ReadLayout(data, layout, operation).ok()) return absl::OkStatus();
     }
     // Of an operation that is not known nothing can be said; whether it matters is seen later.
     if (layouts.empty() && operation.vhlo.empty()) return absl::OkStatus();
@@ -256,9 +257,15 @@ class TextWriter {
   }
 
   absl::Status ReadLayout(BytecodeCursor data, const BytecodeProperties& layout,
-                          BytecodeAttributes::Named& named) {
-    named.clear();
-    for (const BytecodeProperty& property : layout.properties) {
+                          Operation& operation) {
+    operation.properties.clear();
+    operation.groups.clear();
+    for (const BytecodeProperty& property : layout) {
+      if (property.groups != 0) {
+        MW_ASSIGN_OR_RETURN(std::string sizes, ReadGroups(data, property.groups));
+        operation.groups.push_back({std::string(property.name), std::move(sizes), false});
+        continue;
+      }
       if (property.optional && data.AtEnd()) continue;  // from before it was declared
       bool there = true;
       uint64_t attribute = 0;
@@ -269,18 +276,40 @@ class TextWriter {
       }
       if (!there) continue;
       if (attribute >= file_.attributes.size()) return data.Error("an attribute out of bounds");
-      named.emplace_back(property.name, attribute);
+      operation.properties.emplace_back(property.name, attribute);
     }
-    if (!layout.segments && !data.AtEnd()) return data.Error("more properties than are declared");
+    if (!data.AtEnd()) return data.Error("more properties than are declared");
     return absl::OkStatus();
+  }
+
+  // `array<i32: 1, 2>` of `count` sizes, which are coded without trailing zeros, or as pairs of an
+  // index in the low bits and a size.
+  static absl::StatusOr<std::string> ReadGroups(BytecodeCursor& data, size_t count) {
+    std::vector<uint64_t> sizes(count);
+    bool pairs = false;
+    MW_ASSIGN_OR_RETURN(const uint64_t coded, data.VarintWithFlag(pairs));
+    uint64_t bits = 0;
+    if (pairs && coded != 0) {
+      MW_ASSIGN_OR_RETURN(bits, data.Varint());
+    }
+    if (coded > count || bits > 8) return data.Error("sizes of groups out of bounds");
+    for (uint64_t i = 0; i < coded; ++i) {
+      MW_ASSIGN_OR_RETURN(const uint64_t value, data.Varint());
+      const uint64_t index = pairs ? value & ((uint64_t{1} << bits) - 1) : i;
+      if (index >= count) return data.Error("sizes of groups out of bounds");
+      sizes[static_cast<size_t>(index)] = value >> bits;
+    }
+    std::string text = "array<i32";
+    for (size_t i = 0; i < count; ++i) StrAppend(&text, i == 0 ? ": " : ", ", sizes[i]);
+    return text + ">";
   }
 
   // Older bytecode has all attributes in one dictionary.
   static void SeparateProperties(const BytecodeProperties& layout, Operation& operation) {
     const auto declared = [&](const std::pair<std::string, uint64_t>& attribute) {
-      return std::any_of(
-          layout.properties.begin(), layout.properties.end(),
-          [&](const BytecodeProperty& property) { return property.name == attribute.first; });
+      return std::any_of(layout.begin(), layout.end(), [&](const BytecodeProperty& property) {
+        return property.name == attribute.first;
+      });
     };
     const auto middle = std::stable_partition(operation.attributes.begin(),
                                               operation.attributes.end(), std::not_fn(declared));
@@ -578,6 +607,7 @@ class TextWriter {
               ? Texts(operation.properties)
               : StablehloProperties(attributes_, operation.vhlo, operation.properties);
       MW_RETURN_IF_ERROR(properties.status());
+      properties->insert(properties->end(), operation.groups.begin(), operation.groups.end());
       AppendAttributes(*properties, " <{", "}>");
       MW_RETURN_IF_ERROR(WriteRegions(operation, cursor, scope));
     }

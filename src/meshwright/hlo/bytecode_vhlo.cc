@@ -168,7 +168,7 @@ class Converter {
         taken_(named.size(), false) {
     for (const BytecodeProperties& layout :
          FindBytecodeProperties(StablehloOperationName(operation))) {
-      for (const BytecodeProperty& property : layout.properties) {
+      for (const BytecodeProperty& property : layout) {
         if (property.is_array) arrays_.push_back(property.name);
       }
     }
