@@ -333,5 +333,40 @@ TEST(StablehloReader, DetectedByContents) {
   EXPECT_EQ(DetectHloFormat("HloModule m"), HloFormat::kText);
 }
 
+TEST(StablehloReader, OnlyPublicFunctionIsMain) {
+  constexpr std::string_view kFunctions =
+      "func.func private @g(%a: tensor<2xf32>) -> tensor<2xf32> {\n"
+      "  return %a : tensor<2xf32>\n"
+      "}\n"
+      "func.func @f(%a: tensor<2xf32>) -> tensor<2xf32> {\n"
+      "  %0 = call @g(%a) : (tensor<2xf32>) -> tensor<2xf32>\n"
+      "  return %0 : tensor<2xf32>\n"
+      "}\n";
+  const absl::StatusOr<Module> module = ParseStablehlo(kFunctions, "f.mlir");
+  ASSERT_TRUE(module.ok()) << module.status();
+  EXPECT_EQ(module->computations.size(), 2u);
+}
+
+// XLA makes the operation of such a composite anew; other versions call what it names.
+TEST(StablehloReader, CompositesOfChlo) {
+  for (const bool known : {true, false}) {
+    const absl::StatusOr<Module> module = ParseStablehlo(
+        StrCat("func.func @main(%a: tensor<8xf32>) -> tensor<2xf32> {\n"
+               "  %0:2 = stablehlo.composite \"chlo.top_k\" %a {composite_attributes = {k = 2 : "
+               "i64}, decomposition = @g, version = ",
+               known ? 1 : 2,
+               " : i32} : (tensor<8xf32>) -> (tensor<2xf32>, tensor<2xi32>)\n"
+               "  return %0#0 : tensor<2xf32>\n"
+               "}\n"
+               "func.func private @g(%a: tensor<8xf32>) -> (tensor<2xf32>, tensor<2xi32>) {\n"
+               "  %0:2 = chlo.top_k(%a, k = 2) : tensor<8xf32> -> (tensor<2xf32>, tensor<2xi32>)\n"
+               "  return %0#0, %0#1 : tensor<2xf32>, tensor<2xi32>\n"
+               "}\n"),
+        "f.mlir");
+    ASSERT_TRUE(module.ok()) << module.status();
+    EXPECT_EQ(module->computations.size(), known ? 1u : 2u);
+  }
+}
+
 }  // namespace
 }  // namespace meshwright

@@ -76,6 +76,12 @@ absl::StatusOr<std::string_view> BytecodeAttributes::StringAt(BytecodeCursor& da
       StrCat("string ", number, " is named; there are ", file_.strings.size(), " strings"));
 }
 
+absl::Status BytecodeAttributes::Charge(uint64_t parts, const BytecodeCursor& data) {
+  charged_ += std::min<uint64_t>(parts, limit_ + 1);
+  if (charged_ <= limit_) return absl::OkStatus();
+  return data.Error(StrCat("the text of this bytecode would be larger than ", limit_, " bytes"));
+}
+
 absl::Status BytecodeAttributes::Error(uint64_t attribute, std::string_view message) const {
   MW_ASSIGN_OR_RETURN(const BytecodeFile::Entry* const entry,
                       Find(file_.attributes, "attribute", attribute));
@@ -112,10 +118,7 @@ absl::Status BytecodeAttributes::AppendAttribute(uint64_t attribute, Part part, 
 }
 
 absl::Status BytecodeAttributes::Append(const Coded& coded, Part part, std::string& out) {
-  if (out.size() > limit_) {
-    return coded.entry->data.Error(
-        StrCat("the text of this bytecode would be larger than ", limit_, " bytes"));
-  }
+  MW_RETURN_IF_ERROR(Charge(out.size() > limit_ ? limit_ : 1, coded.entry->data));
   if (coded.format == nullptr) {
     BytecodeCursor data = coded.data;
     MW_ASSIGN_OR_RETURN(std::string_view text, data.NullTerminated());
@@ -384,6 +387,7 @@ absl::StatusOr<BytecodeAttributes::Named> BytecodeAttributes::Dictionary(uint64_
     return coded.entry->data.Error("expected a dictionary of attributes");
   }
   MW_ASSIGN_OR_RETURN(const size_t count, coded.data.Count("attributes"));
+  MW_RETURN_IF_ERROR(Charge(count, coded.entry->data));
   Named named;
   for (size_t i = 0; i < count; ++i) {
     MW_ASSIGN_OR_RETURN(const uint64_t name, coded.data.Varint());
@@ -400,6 +404,7 @@ absl::StatusOr<std::vector<uint64_t>> BytecodeAttributes::Array(uint64_t attribu
     return coded.entry->data.Error("expected a list of attributes");
   }
   MW_ASSIGN_OR_RETURN(const size_t count, coded.data.Count("attributes"));
+  MW_RETURN_IF_ERROR(Charge(count, coded.entry->data));
   std::vector<uint64_t> items(count);
   for (uint64_t& item : items) {
     MW_ASSIGN_OR_RETURN(item, coded.data.Varint());
@@ -413,6 +418,7 @@ absl::StatusOr<std::string> BytecodeAttributes::String(uint64_t attribute) {
     if (coded.format != nullptr && coded.format->format.starts_with("%s") &&
         coded.entry->dialect != "sdy") {
       MW_ASSIGN_OR_RETURN(const std::string_view text, StringAt(coded.data));
+      MW_RETURN_IF_ERROR(Charge(text.size(), coded.entry->data));
       return std::string(text);
     }
     if (coded.format == nullptr || coded.format->special != BytecodeSpecial::kSymbol) break;
@@ -431,6 +437,7 @@ absl::StatusOr<BytecodeAttributes::Function> BytecodeAttributes::FunctionType(ui
       Function function;
       for (std::vector<uint64_t>* types : {&function.inputs, &function.results}) {
         MW_ASSIGN_OR_RETURN(const size_t count, coded.data.Count("types"));
+        MW_RETURN_IF_ERROR(Charge(count, coded.entry->data));
         types->resize(count);
         for (uint64_t& item : *types) {
           MW_ASSIGN_OR_RETURN(item, coded.data.Varint());

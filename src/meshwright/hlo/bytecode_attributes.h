@@ -21,7 +21,8 @@ namespace meshwright {
 // short file can stand for an endless text: what is written is limited.
 class BytecodeAttributes {
  public:
-  // `file` must outlive the object. No text that is appended to may become larger than `limit`.
+  // `file` must outlive the object. No text that is appended to may become larger than `limit`, and
+  // no more parts are looked at than that.
   BytecodeAttributes(const BytecodeFile& file, size_t limit) : file_(file), limit_(limit) {}
 
   absl::Status AppendType(uint64_t type, std::string& out);
@@ -52,6 +53,9 @@ class BytecodeAttributes {
   absl::StatusOr<Function> FunctionType(uint64_t attribute);
 
  private:
+  // Counts parts that are looked at; an error, at `data`, if they have become too many.
+  absl::Status Charge(uint64_t parts, const BytecodeCursor& data);
+
   enum class Part : uint8_t { kWhole, kPart };  // kPart: of another attribute of the same dialect
 
   absl::StatusOr<const BytecodeFile::Entry*> Find(const std::vector<BytecodeFile::Entry>& entries,
@@ -111,6 +115,7 @@ class BytecodeAttributes {
 
   const BytecodeFile& file_;
   size_t limit_;
+  size_t charged_ = 0;
   int depth_ = 0;
   absl::flat_hash_map<uint64_t, bool> locations_;  // that were appended; whether there is a line
   std::vector<uint64_t> location_order_;

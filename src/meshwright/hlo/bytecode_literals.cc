@@ -289,6 +289,7 @@ absl::StatusOr<std::vector<int64_t>> BytecodeAttributes::Integers(uint64_t attri
   if (!kind || !count || *count > kMaxIntegers) {
     return coded.entry->data.Error("expected a short tensor of integers");
   }
+  MW_RETURN_IF_ERROR(Charge(*count + bytes.size(), coded.entry->data));
   std::vector<int64_t> values;
   // Truth values are written to be read here again, as there are several ways to code them.
   if (kind->width == 1) {

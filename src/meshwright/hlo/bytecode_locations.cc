@@ -51,11 +51,7 @@ absl::Status BytecodeAttributes::AppendLocationLine(uint64_t attribute, int dept
     format.remove_prefix(2);
   }
   StrAppend(&out, line, ")\n");
-  if (out.size() > limit_) {
-    return coded.entry->data.Error(
-        StrCat("the text of this bytecode would be larger than ", limit_, " bytes"));
-  }
-  return absl::OkStatus();
+  return Charge(out.size() > limit_ ? limit_ : 1, coded.entry->data);
 }
 
 // `#loc5`, whose line is written first, or `unknown`.

@@ -723,9 +723,11 @@ absl::Status BytecodeText::AtBytes(const absl::Status& error, std::string_view f
   const auto after =
       std::upper_bound(origins.begin(), origins.end(), line,
                        [](int32_t wanted, const auto& row) { return wanted < row.first; });
-  if (after == origins.begin()) return error;
+  if (origins.empty()) return error;
+  // Before the first operation stand locations.
+  const size_t offset = (after == origins.begin() ? after : std::prev(after))->second;
   return {error.code(),
-          ToAbsl(StrCat(file_name, ": byte ", std::prev(after)->second,
+          ToAbsl(StrCat(file_name, ": byte ", offset,
                         std::string_view(behind, static_cast<size_t>(end - behind))))};
 }
 

@@ -375,6 +375,14 @@ absl::StatusOr<StablehloProgram> StablehloLowering::Lower() {
   }
   if (main == nullptr && mlir_.functions.size() == 1) main = &mlir_.functions[0];
   if (main == nullptr) {
+    // Artifacts have private functions beside it, for composites.
+    const auto is_public = [](const MlirFunction& function) { return !function.is_private; };
+    const auto first = std::find_if(mlir_.functions.begin(), mlir_.functions.end(), is_public);
+    if (std::count_if(mlir_.functions.begin(), mlir_.functions.end(), is_public) == 1) {
+      main = &*first;
+    }
+  }
+  if (main == nullptr) {
     return ErrorAt(0, StrCat("no function @main among the ", mlir_.functions.size(),
                              " functions of the module"));
   }
