@@ -150,7 +150,7 @@ TEST(BytecodeErrors, TextThatWouldBeEndless) {
   const uint64_t name = writer.Attribute(W::Numbers({2, writer.String("a")}));
   const uint64_t dictionary = writer.Attribute(W::Numbers({1, 1, name, list}));
   EXPECT_THAT(TextError(writer.File(ModuleWith(dictionary))),
-              HasSubstr("the text of this bytecode would be larger than 16777216 bytes"));
+              HasSubstr("the text of this bytecode would be larger than 4194304 bytes"));
 }
 
 // A dictionary of 100,000 entries, which 100,000 operations name.

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from jax.extend.mlir import serialize_portable_artifact
+from jax.extend.mlir import deserialize_portable_artifact, serialize_portable_artifact
 from jax.interpreters.mlir import make_ir_context
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
@@ -105,11 +105,17 @@ def test_bytecode_plans_as_its_text(name):
         module = ir.Module.parse(text)
         bytecode = io.BytesIO()
         module.operation.write_bytecode(bytecode)
+        # Of chlo an artifact has what it consists of, and older versions lack more.
         artifact = serialize_portable_artifact(bytecode.getvalue(), "1.0.0", True)
-    expected = without_times(planned(text))
-    for form in (bytecode.getvalue(), artifact, gzip.compress(artifact)):
+        inside = deserialize_portable_artifact(artifact)
+        inside_text = inside.operation.get_asm(enable_debug_info=True)
+    for form, same in (
+        (bytecode.getvalue(), text),
+        (artifact, inside_text),
+        (gzip.compress(artifact), inside_text),
+    ):
         assert program_format(form) == "stablehlo"
-        assert without_times(planned(form)) == expected
+        assert without_times(planned(form)) == without_times(planned(same))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -145,7 +151,7 @@ def test_text_of_bytecode_is_the_module_that_jax_reads(name):
             ) == module.operation.get_asm(print_generic_op_form=generic)
 
 
-def test_a_plan_of_bytecode_runs(tmp_path):
+def test_a_plan_of_bytecode_runs():
     def step(w, x):
         return jax.grad(lambda w: jnp.tanh(x @ w).sum())(w)
 
@@ -153,8 +159,8 @@ def test_a_plan_of_bytecode_runs(tmp_path):
     args = (S((64, 64), F32), S((128, 64), F32))
     exported = jax.export.export(fn)(*args)
     plan = mw.plan(exported, fix={"x": P("x", None)}, cluster="8xh100-sxm", mesh="8")
-    report = mw.verify(plan, repeats=0)
-    assert report.ok, str(report)
+    report = plan.verify(repeats=0)
+    assert report.passed, str(report)
 
 
 def test_donated_parameters():

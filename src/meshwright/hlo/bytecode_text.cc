@@ -23,7 +23,7 @@ namespace {
 
 // Of the text, in sizes of the bytecode. JAX's programs take 10 to 20.
 constexpr size_t kMaxGrowth = 64;
-constexpr size_t kMinTextLimit = size_t{16} << 20;
+constexpr size_t kMinTextLimit = size_t{4} << 20;
 
 // What stands before the regions of an operation says which parts it has.
 enum OperationParts : uint8_t {
