@@ -7,38 +7,42 @@ annotations; they stay in force inside whatever the result is called from.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import export
+from jax.extend.core import Primitive
+from jax.interpreters import mlir
 
 from meshwright import _library, errors
-from meshwright._shardy import from_hlo, from_text, without_shardings
+from meshwright._shardy import callback_uses, from_hlo, from_text, without_shardings
 from meshwright.document import Plan
-from meshwright.program import Program
-
-# Python functions that a program calls are known to the process that lowered it, not to its text.
-_CALLBACKS = re.compile(rb"ffi_python|python_[a-z]+_callback")
-
-
-def uses_callbacks(program: Program) -> bool:
-    return _CALLBACKS.search(program.contents) is not None
+from meshwright.program import Callbacks, Program
 
 
 def planned_function(
-    program: Program, plan: Plan, *, sharded: bool = True
+    program: Program, plan: Plan, *, sharded: bool = True, dry: bool = False
 ) -> Callable[..., Sequence[Any]]:
     """A function from the leaves of the program's arguments to those of its results.
 
-    If the program has no signature, its parameters are the leaves. JAX can trace the function.
-    `sharded`: with the plan's shardings inside; else the program as it is.
+    If the program has no signature, its parameters are the leaves. JAX can trace the function, but
+    not differentiate or batch it.
+
+    Args:
+      sharded: with the plan's shardings inside; else the program as it is.
+      dry: callbacks that are there for what they do - print, log, save - are not called.
+
+    Raises:
+      UnsupportedError: it has callbacks that cannot be called.
     """
     module = _module(program, plan, sharded)
-    call = _module_function(module, _shapes(plan.parameters), _shapes(plan.outputs))
+    callbacks = _runnable_callbacks(module, program.callbacks, dry)
+    call = _module_function(module, _shapes(plan.parameters), _shapes(plan.outputs), callbacks)
     signature = program.signature
 
     # One name for all: JAX's compilation cache knows a module by its name too.
@@ -80,15 +84,114 @@ def numpy_dtype(name: str) -> Any:
 
 
 def _module_function(
-    module: bytes, inputs: Sequence[Any], outputs: Sequence[Any]
+    module: bytes,
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    callbacks: Callbacks = Callbacks(),
 ) -> Callable[..., Sequence[Any]]:
     @jax.jit
     def signature(*arguments: Any) -> Sequence[Any]:
         return [jnp.zeros(out.shape, out.dtype) for out in outputs]
 
-    exported = export.export(jax.jit(signature, keep_unused=True))(*inputs)
-    planned = dataclasses.replace(exported, mlir_module_serialized=module)
-    return planned.call
+    with own_mesh(None):
+        exported = export.export(jax.jit(signature, keep_unused=True))(*inputs)
+    planned = dataclasses.replace(
+        exported,
+        mlir_module_serialized=module,
+        unordered_effects=tuple(callbacks.effects),
+        _get_vjp=_no_gradient,  # else that of the function which only lent its signature
+    )
+    if not callbacks.functions:
+        return planned.call
+
+    def call(*arguments: Any) -> Sequence[Any]:
+        first, *rest = arguments or (jnp.zeros(()),)
+        first = _with_callbacks.bind(first, functions=tuple(callbacks.functions))
+        return planned.call(*([first, *rest] if arguments else []))
+
+    return call
+
+
+def _no_gradient(_: Any) -> Any:
+    raise errors.UnsupportedError(NO_TRANSFORMATION)
+
+
+NO_TRANSFORMATION = (
+    "a sharded function cannot be differentiated or mapped (grad, vmap): a plan is of the whole step; "
+    "put grad or vmap inside the function and shard that"
+)
+
+
+@contextlib.contextmanager
+def own_mesh(mesh: Any) -> Iterator[None]:
+    """Within it, a mesh that the user set for the program (jax.set_mesh) is not: `mesh` is.
+
+    None: one of a single device.
+    """
+    if jax.sharding.get_abstract_mesh().empty:
+        yield
+        return
+    if mesh is None:
+        mesh = jax.sharding.Mesh(jax.devices()[:1], ("one",))
+    with jax.set_mesh(mesh):
+        yield
+
+
+# A module calls Python functions by their index among those of the computation that it is compiled
+# with. This puts them there.
+_with_callbacks = Primitive("meshwright_with_callbacks")
+_with_callbacks.def_abstract_eval(lambda value, *, functions: value)
+
+
+def _lower_with_callbacks(ctx: Any, value: Any, *, functions: Sequence[Any]) -> Sequence[Any]:
+    if ctx.module_context.host_callbacks:
+        raise errors.UnsupportedError(
+            "a sharded function with callbacks cannot be called inside a jitted function that has "
+            "callbacks too; call it outside"
+        )
+    for function in functions:
+        ctx.module_context.add_host_callback(function)
+    return [value]
+
+
+mlir.register_lowering(_with_callbacks, _lower_with_callbacks)
+
+
+def _runnable_callbacks(module: bytes, known: Callbacks, dry: bool) -> Callbacks:
+    """The functions that the module's callbacks are to call.
+
+    Raises:
+      UnsupportedError: one has results that are wanted, and cannot be called.
+    """
+    uses = callback_uses(module)
+    if not uses:
+        return Callbacks()
+    if known.ordered:
+        raise errors.UnsupportedError(
+            "the function has ordered callbacks, which JAX runs on one device only; leave out "
+            "ordered=True"
+        )
+    functions = list(known.functions)
+    for use in uses:
+        if use.index is None or use.index >= len(functions) and (use.results or not dry):
+            raise errors.UnsupportedError(
+                f"{use.place}the program calls back into Python, which only the process that lowered "
+                "it can do: pass the function instead of its text"
+            )
+        if dry and use.results and use.effect:
+            raise errors.UnsupportedError(
+                f"{use.place}the function takes results from io_callback, which may give others each "
+                "time: there is nothing to compare; use pure_callback if it does not"
+            )
+        while len(functions) <= use.index:
+            functions.append(_does_nothing)
+        if dry and not use.results:
+            functions[use.index] = _does_nothing
+    return dataclasses.replace(known, functions=tuple(functions))
+
+
+def _does_nothing(*_: Any) -> tuple[()]:
+    return ()
 
 
 def _raw(value: Any) -> Any:

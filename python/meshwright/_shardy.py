@@ -8,6 +8,7 @@ module has a mesh; here every such text becomes a constraint over the plan's axe
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import math
 import re
@@ -24,6 +25,7 @@ from jaxlib.mlir.dialects import stablehlo as hlo
 from meshwright import errors
 
 _MESH = "mesh"
+_ONE_DEVICE = "maximal_mesh_0"  # the name that JAX gives it
 _TEXT = "mhlo.sharding"
 _SHARDING = "sdy.sharding"
 _FRONTEND = "mhlo.frontend_attributes"  # where Shardy's annotations travel through HLO
@@ -43,6 +45,7 @@ def from_text(text: bytes) -> bytes:
         module = ir.Module.parse(text.decode())
         for function in module.body.operations:
             _keep_argument_attributes(function, (_SHARDING,))
+        _place_callbacks(module)
         return _serialized(module)
 
 
@@ -86,9 +89,85 @@ def from_hlo(proto: bytes, axes: Axes) -> bytes:
         return _serialized(module)
 
 
+@dataclasses.dataclass(frozen=True)
+class CallbackUse:
+    """A call of a Python function."""
+
+    index: int | None  # among the functions of its computation; None: it is called by address
+    results: bool
+    effect: bool  # it is called for what it does, not only for its results
+    place: str  # in the source, "step.py:12: ", or empty
+
+
+_CALLBACK = re.compile(r"xla_ffi(_partitioned)?_python_(cpu|gpu)_callback|xla_python_(cpu|gpu)_callback")
+
+
+def callback_uses(serialized: bytes) -> list[CallbackUse]:
+    """The calls of Python functions in a serialized module."""
+    if b"_callback" not in serialized:
+        return []
+    with make_ir_context():
+        module = hlo.deserialize_portable_artifact(ir.Context.current, serialized)
+        operations: list[ir.Operation] = []
+        module.operation.walk(lambda op: _collect(op.operation, operations))
+        return [_callback_use(op) for op in operations if _is_callback(op)]
+
+
+def _place_callbacks(module: ir.Module) -> None:
+    """Callbacks that do something and give results run on one device, as JAX has it.
+
+    XLA refuses to run them everywhere.
+    """
+    operations: list[ir.Operation] = []
+    module.operation.walk(lambda op: _collect(op.operation, operations))
+    placed = [op for op in operations if _is_callback(op) and _has_effect(op) and op.results]
+    if not placed:
+        return
+    if not any(op.name == "sdy.mesh" and _symbol(op) == _ONE_DEVICE for op in operations):
+        with ir.InsertionPoint.at_block_begin(module.body):
+            sdy.MeshOp(_ONE_DEVICE, ir.Attribute.parse("#sdy.mesh<[], device_ids=[0]>"))
+    for operation in placed:
+        each = ", ".join([f"<@{_ONE_DEVICE}, []>"] * len(operation.results))
+        operation.attributes[_SHARDING] = ir.Attribute.parse(f"#sdy.sharding_per_value<[{each}]>")
+
+
+def _symbol(operation: ir.Operation) -> str:
+    return ir.StringAttr(operation.attributes["sym_name"]).value
+
+
+def _has_effect(operation: ir.Operation) -> bool:
+    attributes = operation.attributes
+    return "has_side_effect" in attributes and ir.BoolAttr(attributes["has_side_effect"]).value
+
+
+def _is_callback(operation: ir.Operation) -> bool:
+    if operation.name != "stablehlo.custom_call":
+        return False
+    target = ir.StringAttr(operation.attributes["call_target_name"]).value
+    return _CALLBACK.fullmatch(target) is not None
+
+
+def _callback_use(operation: ir.Operation) -> CallbackUse:
+    attributes = operation.attributes
+    index = None
+    for name in ("mhlo.backend_config", "backend_config"):
+        if name in attributes and isinstance(attributes[name], ir.DictAttr):
+            config = ir.DictAttr(attributes[name])
+            if "index" in config:
+                index = ir.IntegerAttr(config["index"]).value
+    place = re.search(r'"([^"]+)":(\d+)', str(operation.location))
+    return CallbackUse(
+        index,
+        len(operation.results) > 0,
+        _has_effect(operation),
+        f"{place[1]}:{place[2]}: " if place else "",
+    )
+
+
 def _serialized(module: ir.Module) -> bytes:
     # Aliases and entry layouts: those of a module that runs by itself, this one will be called.
-    for name in list(module.operation.attributes):
+    for entry in list(module.operation.attributes):
+        name = getattr(entry, "name", entry)  # attributes before JAX 0.9, names since
         if name.startswith(("mhlo.", "jax.")):
             del module.operation.attributes[name]
     bytecode = io.BytesIO()  # older versions of JAX take no modules

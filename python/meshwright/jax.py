@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from meshwright import errors, specs
-from meshwright._lowering import planned_function, uses_callbacks
+from meshwright import _calls, errors, specs
+from meshwright._lowering import NO_TRANSFORMATION, own_mesh, planned_function
 from meshwright.document import Plan
 from meshwright.planning import plan_program
-from meshwright.program import Program, lower
+from meshwright.program import Program, lower, read_program
 
 
 def make_mesh(plan: Plan, devices: Any = None) -> Mesh:
@@ -140,9 +141,14 @@ def mesh_of(shardings: Any) -> Mesh | None:
 class Sharded:
     """A function compiled for a plan: called like the function, with ordinary pytrees.
 
-    Arguments may be numpy arrays or jax arrays wherever they are; those that do not lie as the plan
-    wants are moved first. Results are jax arrays sharded as the plan says; state that goes from
-    step to step therefore stays where it is. Buffers of donated arguments must not be used again.
+    Arguments may be numpy arrays, Python numbers or jax arrays wherever they are; those that do not
+    lie as the plan wants are moved first. Results are jax arrays sharded as the plan says; state that
+    goes from step to step therefore stays where it is. Buffers of donated arguments must not be used
+    again.
+
+    One plan is of one program: where jax.jit would compile the function anew - for another shape,
+    another dtype, another static argument - an error says which argument is the cause. It may be
+    called inside jax.jit, but not differentiated or mapped.
     """
 
     def __init__(self, plan: Plan, mesh: Mesh) -> None:
@@ -154,41 +160,116 @@ class Sharded:
         self.out_shardings = out_shardings(plan, mesh)
         self._signature = plan.program.signature
         self._in_leaves = parameter_shardings(plan, mesh)
-        function = jax.jit(
-            planned,
-            in_shardings=tuple(self._in_leaves),
-            out_shardings=output_shardings(plan, mesh),
-            donate_argnums=tuple(self._signature.donated),
-            keep_unused=True,
-        )
-        self.compiled = function.lower(*self._signature.in_leaves).compile()
+        shardings: dict[str, Any] = {
+            "in_shardings": tuple(self._in_leaves),
+            "out_shardings": output_shardings(plan, mesh),
+            "keep_unused": True,
+        }
+        donated = tuple(self._signature.donated)
+        jitted = jax.jit(planned, donate_argnums=donated, **shardings)
+        with own_mesh(mesh):
+            self.compiled = jitted.lower(*self._signature.in_leaves).compile()
+        # JAX (0.8 to 0.10 at least) compiles types of less than a byte for a layout in which it then
+        # refuses arrays of theirs; called through jit they are taken.
+        small = any(map(_is_packed, self._signature.in_leaves))
+        self._run = jitted if small else self.compiled
+        self._traced = jax.jit(planned, **shardings)
+        self._weak_types: dict[tuple[bool, ...], bool] = {}  # whether they make no difference
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves = self._leaves(args, kwargs)
+        if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+            return self._call_traced(leaves)
+        placed = self._placed(leaves)
+        with own_mesh(self.mesh):
+            results = self._run(*placed)
+        return jax.tree.unflatten(self._signature.out_tree, results)
+
+    def place(self, *args: Any, **kwargs: Any) -> Any:
+        """The arguments laid out as the plan wants them: args, or args and kwargs.
+
+        Static arguments are none of them.
+        """
+        placed = self._placed(self._leaves(args, kwargs))
+        args, kwargs = jax.tree.unflatten(self._signature.in_tree, placed)
+        return (args, kwargs) if kwargs else args
+
+    def _leaves(self, args: Any, kwargs: Any) -> list[Any]:
+        calling = self._signature.calling
+        if calling is not None:
+            args, kwargs = calling.dynamic(*calling.as_example(args, kwargs))
         leaves, tree = jax.tree.flatten((args, kwargs))
         if tree != self._signature.in_tree:
             raise errors.InvalidArgumentError(
-                f"the arguments have the structure {tree}, the function was sharded for "
-                f"{self._signature.in_tree}"
+                _calls.structure_difference(
+                    self._signature.in_names, calling, tree, self._signature.in_tree
+                )
             )
-        placed = map(_place, leaves, self._in_leaves, self._signature.in_leaves)
-        return jax.tree.unflatten(self._signature.out_tree, self.compiled(*placed))
+        return leaves
 
-    def place(self, *args: Any, **kwargs: Any) -> Any:
-        """The arguments laid out as the plan wants them: args, or args and kwargs."""
-        leaves, tree = jax.tree.flatten((args, kwargs))
-        placed = list(map(_place, leaves, self._in_leaves, self._signature.in_leaves))
-        args, kwargs = jax.tree.unflatten(tree, placed)
-        return (args, kwargs) if kwargs else args
+    def _checked(self, leaves: Sequence[Any]) -> None:
+        """Raises an error that names the first leaf which jax.jit would compile anew for."""
+        signature = self._signature
+        weak = tuple(map(_calls.check_leaf, signature.in_names, leaves, signature.in_leaves))
+        if weak != tuple(signature.weak) and not self._same_program(weak):
+            index = next(i for i, one in enumerate(weak) if one != signature.weak[i])
+            kinds = {True: "a Python number", False: "an array or numpy number"}
+            raise errors.InvalidArgumentError(
+                f"{signature.in_names[index]}: found {kinds[weak[index]]}, the function was sharded "
+                f"for {kinds[not weak[index]]}, and with this one it is another program, as types are "
+                "promoted otherwise; convert it, or shard the function for it"
+            )
+
+    def _same_program(self, weak: tuple[bool, ...]) -> bool:
+        """Whether the function is the same program for leaves of these weak types."""
+        if weak not in self._weak_types:
+            lower = self._signature.lower
+
+            def text(types: Sequence[bool]) -> bytes:
+                assert lower is not None
+                likes = self._signature.in_leaves
+                return lower(
+                    [
+                        jax.ShapeDtypeStruct(like.shape, like.dtype, weak_type=one)
+                        for like, one in zip(likes, types)
+                    ]
+                )
+
+            same = lower is not None and text(weak) == text(self._signature.weak)
+            self._weak_types[weak] = same
+        return self._weak_types[weak]
+
+    def _placed(self, leaves: Sequence[Any]) -> list[Any]:
+        self._checked(leaves)
+        signature = self._signature
+        return list(map(_place, leaves, self._in_leaves, signature.in_leaves, signature.in_names))
+
+    def _call_traced(self, leaves: Sequence[Any]) -> Any:
+        """Inside jax.jit."""
+        for leaf in leaves:
+            if type(leaf).__module__.endswith((".ad", ".batching")):
+                raise errors.UnsupportedError(NO_TRANSFORMATION)
+        self._checked(leaves)
+        return jax.tree.unflatten(self._signature.out_tree, self._traced(*leaves))
 
 
-def _place(leaf: Any, sharding: NamedSharding, like: Any) -> Any:
-    if isinstance(leaf, jax.Array) and (
-        leaf.sharding is sharding or leaf.sharding.is_equivalent_to(sharding, leaf.ndim)
-    ):
-        return leaf
-    if not isinstance(leaf, jax.Array):
-        leaf = np.asarray(leaf, dtype=like.dtype)  # Python numbers
+def _place(leaf: Any, sharding: NamedSharding, like: Any, name: str) -> Any:
+    if isinstance(leaf, jax.Array):
+        if leaf.is_deleted():
+            raise errors.InvalidArgumentError(
+                f"{name}: this array was donated to an earlier call, or deleted; pass what that call "
+                "returned"
+            )
+        if leaf.sharding is sharding or leaf.sharding.is_equivalent_to(sharding, leaf.ndim):
+            return leaf
+    else:
+        leaf = _calls.host_array(name, leaf, like.dtype)
     return jax.device_put(leaf, sharding)
+
+
+def _is_packed(like: Any) -> bool:
+    dtype = like.dtype
+    return jnp.issubdtype(dtype, jnp.number) and np.dtype(dtype).name.endswith(("int4", "int2", "e2m1fn"))
 
 
 def shard(
@@ -205,7 +286,8 @@ def shard(
     """Plans a function and compiles it with the plan's shardings enforced inside.
 
     Args:
-      fn: a function of pytrees; if it is jitted already, its own options hold.
+      fn: a function of pytrees; if it is jitted already, its own options hold. Or a jax.stages.Traced
+        or Lowered, or a jax.export.Exported, which have their arguments already.
       *args: example arguments, arrays or jax.ShapeDtypeStruct.
       plan: a plan of this function that was made before; else one is made, with `cluster`, `mesh`
         and `options` as for `meshwright.plan`.
@@ -217,15 +299,24 @@ def shard(
     With several processes (jax.distributed) all of them call this alike; the first one's plan
     counts.
     """
-    donation = {} if hasattr(fn, "lower") else {"donate_argnums": donate_argnums}
-    if hasattr(fn, "lower") and donate_argnums != ():
+    if (hasattr(fn, "lower") or not callable(fn)) and donate_argnums != ():
         raise errors.InvalidArgumentError(
             "donate_argnums: the function is jitted already; give them to jax.jit"
         )
-    program = lower(fn, args, kwargs or {}, **donation)
-    if uses_callbacks(program):
-        raise errors.UnsupportedError(
-            "the function calls back into Python, which a plan cannot hold"
+    if hasattr(fn, "lower") or not callable(fn):
+        program = read_program(fn, args, kwargs or {})
+    else:
+        program = lower(fn, args, kwargs or {}, donate_argnums=donate_argnums)
+    if program.signature is None:
+        raise errors.InvalidArgumentError(
+            f"found {type(fn).__name__}, expected a function: what is in a file or a text runs through "
+            "plan.verify() only"
+        )
+    if program.signature.calling is None and callable(fn):
+        raise errors.InvalidArgumentError(
+            f"{type(fn).__module__}.{type(fn).__name__} changes its arguments before JAX sees them, "
+            "which a sharded function would not; pass a function of arrays (of flax: of nnx.split's "
+            "state, of equinox: of eqx.partition's arrays), jitted with jax.jit or not at all"
         )
     if plan is None:
         given = {"mesh": mesh, "memory": "device", **options}

@@ -15,7 +15,7 @@ from jax.interpreters.mlir import make_ir_context
 from jaxlib.mlir import ir
 
 from meshwright import _library, clusters, errors
-from meshwright._lowering import planned_function
+from meshwright._lowering import own_mesh, planned_function
 from meshwright.document import Plan
 from meshwright.jax import make_mesh, output_shardings, parameter_shardings
 from meshwright.program import Program
