@@ -15,6 +15,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import export
 from jax.extend.core import Primitive
 from jax.interpreters import mlir
@@ -63,6 +64,17 @@ def _module(program: Program, plan: Plan, sharded: bool) -> bytes:
             return from_text(annotated)
         return without_shardings(_library.stablehlo_text(program.contents))
     return from_hlo(annotated, list(plan.mesh_shape.items()) if sharded else [])
+
+
+def whole_module(program: Program, plan: Plan) -> bytes:
+    """The program as a serialized module for one device."""
+    return _module(program, plan, sharded=False)
+
+
+def is_packed(like: Any) -> bool:
+    """Whether an array's elements are of less than a byte."""
+    dtype = np.dtype(like.dtype) if jnp.issubdtype(like.dtype, jnp.number) else None
+    return dtype is not None and dtype.name.endswith(("int4", "int2", "e2m1fn"))
 
 
 def _shapes(rows: Sequence[dict[str, Any]]) -> list[jax.ShapeDtypeStruct]:

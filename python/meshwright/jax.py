@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from meshwright import _calls, errors, specs
-from meshwright._lowering import NO_TRANSFORMATION, own_mesh, planned_function
+from meshwright._lowering import NO_TRANSFORMATION, is_packed, own_mesh, planned_function
 from meshwright.document import Plan
 from meshwright.planning import plan_program
 from meshwright.program import Program, lower, read_program
@@ -171,7 +170,7 @@ class Sharded:
             self.compiled = jitted.lower(*self._signature.in_leaves).compile()
         # JAX (0.8 to 0.10 at least) compiles types of less than a byte for a layout in which it then
         # refuses arrays of theirs; called through jit they are taken.
-        small = any(map(_is_packed, self._signature.in_leaves))
+        small = any(map(is_packed, self._signature.in_leaves))
         self._run = jitted if small else self.compiled
         self._traced = jax.jit(planned, **shardings)
         self._weak_types: dict[tuple[bool, ...], bool] = {}  # whether they make no difference
@@ -265,11 +264,6 @@ def _place(leaf: Any, sharding: NamedSharding, like: Any, name: str) -> Any:
     else:
         leaf = _calls.host_array(name, leaf, like.dtype)
     return jax.device_put(leaf, sharding)
-
-
-def _is_packed(like: Any) -> bool:
-    dtype = like.dtype
-    return jnp.issubdtype(dtype, jnp.number) and np.dtype(dtype).name.endswith(("int4", "int2", "e2m1fn"))
 
 
 def shard(

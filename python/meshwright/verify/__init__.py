@@ -1,7 +1,7 @@
 """Holds a plan against the program that XLA compiles from it.
 
-Four comparisons: results of the sharded program with those of one device, on the same random
-inputs; collectives in the compiled program with those of the plan; XLA's memory analysis with the
+Four comparisons: results of the sharded program with those of one device, on the same inputs: the
+arguments that the plan was made with, or random ones; collectives in the compiled program with those of the plan; XLA's memory analysis with the
 planned peak; the measured time of a step with the planned one. The last two say something only on
 devices of the kind that was planned for; elsewhere they are shown and not judged. Of a plan with a
 pipeline the stages are run as a runtime would run them, and results compared.
@@ -33,12 +33,17 @@ def verify(
 
     Args:
       program: what the plan is of (path, text, bytes, Lowered); default: what it was made from, if
-        that is at hand.
+        that is at hand. Arrays among the arguments that `meshwright.plan` was given are the inputs,
+        if they are still there: what was donated since is not, and of more than 64 MiB none is kept
+        for this. Everything else is random.
       stages: of a plan with a pipeline: the folder of its stages, as `plan --emit` writes it. They
         are run one after the other, micro-batch by micro-batch, and their results compared.
       devices: to run on; default: the first that JAX has.
       repeats: steps to time; the median counts. 0: the time is not measured.
       seed: of the random inputs.
+
+    Callbacks that are there for what they do (jax.debug.print, io_callback without results) are not
+    called.
     """
     if program is not None:
         read = read_program(program, (), {})
@@ -48,8 +53,9 @@ def verify(
         raise errors.InvalidArgumentError(
             "the plan was loaded without its program: verify(plan, program)"
         )
+    examples = _by_parameter(read)
     # The program by its parameters, whatever function it came from.
-    read = Program(read.contents, read.name)
+    read = Program(read.contents, read.name, callbacks=read.callbacks)
     if bounded := _library.bounded_size(read.contents):
         raise errors.UnsupportedError(
             f"{read.name}: {bounded} has a size that is only bounded, which JAX cannot run; lower "
@@ -70,4 +76,12 @@ def verify(
         )
     from meshwright.verify.run import run
 
-    return run(plan, read, devices, repeats, seed)
+    return run(plan, read, devices, repeats, seed, examples)
+
+
+def _by_parameter(program: Program) -> list[Any]:
+    """For each of the program's parameters the array that it was lowered for; None: there is none."""
+    if program.signature is None or program.examples is None:
+        return []
+    leaves = list(program.examples)
+    return [leaves[index] for index in program.signature.kept]

@@ -31,12 +31,14 @@ def output_error(got: np.ndarray, expected: np.ndarray, base: np.ndarray | None)
     """The distance of two results relative to what the program changed.
 
     `base`: the value that the output replaces; a new weight is compared by its update, which the
-    weight itself would hide. Infinite where only one of them is finite; values that are not finite
-    in both do not count.
+    weight itself would hide. Infinite where an infinite value is not the same in both, and where one
+    is NaN, which agrees with nothing: what made it one may have been different each time.
     """
     got, expected = (_wide(array) for array in (got, expected))
     finite = np.isfinite(expected)
     if not np.array_equal(finite, np.isfinite(got)):
+        return float("inf")
+    if not np.array_equal(got[~finite], expected[~finite]):  # NaN is not equal to itself
         return float("inf")
     difference = np.linalg.norm(got[finite] - expected[finite])
     change = expected if base is None else expected - _wide(base)
@@ -51,16 +53,43 @@ def _wide(array: np.ndarray) -> np.ndarray:
     return np.asarray(array).astype(np.complex128 if complex_ else np.float64)
 
 
+def finite_share(arrays: Sequence[np.ndarray]) -> float:
+    """The fraction of all values that are finite numbers."""
+    size = sum(array.size for array in arrays)
+    return sum(int(np.isfinite(_wide(array)).sum()) for array in arrays) / size if size else 1.0
+
+
+def has_nan(array: np.ndarray) -> bool:
+    return bool(np.isnan(_wide(array)).any())
+
+
 def check_numerics(
-    names: Sequence[str], errors: Sequence[float], finite: float, narrowest: str
+    names: Sequence[str],
+    errors: Sequence[float],
+    finite: float,
+    narrowest: str,
+    inputs: str = "",
+    undefined: Sequence[str] = (),
 ) -> Check:
-    """`finite`: the fraction of results that are finite numbers."""
+    """Whether results are near enough.
+
+    Args:
+      finite: the fraction of results that are finite numbers.
+      inputs: what was run on, for the remark: "on the plan's example arguments".
+      undefined: names of outputs that have NaN on one device too.
+    """
     tolerance = TOLERANCES[narrowest]
     worst = int(np.argmax(errors)) if len(errors) else -1
     error = errors[worst] if len(errors) else 0.0
     notes = []
     if finite < 0.5:
         notes.append(f"only {finite:.0%} of the results are finite: too few to compare")
+    if undefined:
+        more = f" and {len(undefined) - 1} more" if len(undefined) > 1 else ""
+        notes.append(
+            f"{undefined[0]}{more}: NaN on one device too, on these inputs; give mw.plan arguments on "
+            "which the step is defined"
+        )
     notes += [
         f"{name}: error {value:.2g}"
         for name, value in sorted(zip(names, errors), key=lambda pair: -pair[1])[:5]
@@ -71,7 +100,8 @@ def check_numerics(
         FAILED if error > tolerance or finite < 0.5 else PASSED,
         f"<= {tolerance:g}",
         f"{error:.2g}",
-        f"largest error of {len(errors)} outputs against one device ({narrowest})",
+        f"largest error of {len(errors)} outputs against one device ({narrowest})"
+        + (f", {inputs}" if inputs else ""),
         notes,
         {"error": error, "tolerance": tolerance, "worst": names[worst] if names else None},
     )

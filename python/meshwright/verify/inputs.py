@@ -1,48 +1,101 @@
-"""Random inputs on which training steps behave: finite results that do not hang on rounding."""
+"""Inputs on which training steps behave: finite results that do not hang on rounding.
+
+Those are the arguments that the plan was made with, where they were arrays and are still there. The
+others are random, each as suits what it is.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from meshwright._lowering import numpy_dtype
 
-# Integers are often indices (tokens, labels) into axes that are not known here; few have less than
-# two entries.
+# Whole numbers of which nothing says what they index; few axes have less than two entries.
 _INTEGERS = 2
 
 
-def random_inputs(parameters: Sequence[Mapping[str, Any]], seed: int) -> list[np.ndarray]:
+def random_inputs(
+    parameters: Sequence[Mapping[str, Any]],
+    seed: int,
+    *,
+    ranges: Sequence[int | None] | None = None,
+    carried: Collection[str] = (),
+) -> list[np.ndarray]:
     """An array for each of a plan's `parameters`; equal seeds give equal arrays.
 
     Floating-point values are normal; those of weights are scaled so that a product with them stays
     near one. (In a program without a training step weights show as inputs, and all are scaled.)
     Those of an optimizer's state are positive, as second moments are: an update that divides by
-    their root must neither fail nor turn on the sign of a rounding error. 32-bit unsigned integers
-    may be random keys and take any value.
+    their root must neither fail nor turn on the sign of a rounding error; whole numbers there count
+    steps, and are 1 or more. 32-bit unsigned integers may be random keys and take any value.
+
+    Args:
+      ranges: for each parameter the number of values that its whole numbers may take, where they
+        index something (`index_ranges`).
+      carried: names of parameters that go from step to step; those that are no weights are state.
     """
     generator = np.random.default_rng(seed)
     trains = any(row["category"] == "parameters" for row in parameters)
+    states = _states(parameters, carried) if trains else [False] * len(parameters)
     return [
-        _random(generator, row, scaled=row["category"] != "inputs" or not trains)
-        for row in parameters
+        _random(
+            generator,
+            row,
+            scaled=row["category"] != "inputs" or not trains,
+            state=states[number],
+            count=ranges[number] if ranges is not None else None,
+        )
+        for number, row in enumerate(parameters)
     ]
 
 
-def _random(generator: np.random.Generator, row: Mapping[str, Any], scaled: bool) -> np.ndarray:
+def _states(parameters: Sequence[Mapping[str, Any]], carried: Collection[str]) -> list[bool]:
+    """Which of the parameters an optimizer keeps from step to step.
+
+    Not all of it is known as that: moments that are kept by row and column have no weight of their
+    shape. But they are leaves of an argument that has others which are, or are replaced by a result.
+    """
+    known = [row["category"] == "optimizer_state" for row in parameters]
+    names = [row.get("name", "") for row in parameters]
+    roots = {_root(name) for name, state in zip(names, known) if state} - {""}
+    return [
+        row["category"] != "parameters" and (state or name in carried or _root(name) in roots)
+        for row, name, state in zip(parameters, names, known)
+    ]
+
+
+def _root(name: str) -> str:
+    """The argument that a leaf is of: state of state['up']; of a name without a path nothing."""
+    match = re.match(r"(\w+)[.\[]", name)
+    return match[1] if match else ""
+
+
+def _random(
+    generator: np.random.Generator,
+    row: Mapping[str, Any],
+    *,
+    scaled: bool,
+    state: bool,
+    count: int | None,
+) -> np.ndarray:
     dtype = numpy_dtype(row["dtype"])
     shape = tuple(row["shape"])
     if row["dtype"] == "pred":
         return generator.integers(0, 2, shape).astype(dtype)
-    if row["dtype"] == "u32":
+    if row["dtype"] == "u32" and count is None:
         return generator.integers(0, 2**32, shape, np.uint32)
     if row["dtype"][0] in "su":
-        return generator.integers(0, _INTEGERS, shape).astype(dtype)
+        lowest = 1 if state and count is None else 0
+        most = min(lowest + (count or _INTEGERS), int(jnp.iinfo(dtype).max) + 1)
+        return generator.integers(min(lowest, most - 1), most, shape).astype(dtype)
     scale = 1 / math.sqrt(max(shape[-2:], default=1)) if scaled else 1.0
-    if row["category"] == "optimizer_state":
+    if state:
         return np.asarray(scale * generator.uniform(0.5, 1.0, shape)).astype(dtype)
     values = scale * generator.standard_normal(shape)
     if row["dtype"][0] == "c":

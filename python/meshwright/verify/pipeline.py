@@ -17,9 +17,10 @@ from meshwright._shardy import from_hlo, without_shardings
 from meshwright.document import Plan
 from meshwright.program import Program
 from meshwright.verify import checks
+from meshwright.verify.index_ranges import index_ranges
 from meshwright.verify.inputs import random_inputs
 from meshwright.verify.report import SHOWN, Check, Report, seconds_text
-from meshwright.verify.run import narrowest_type
+from meshwright.verify.run import _on_one_device, narrowest_type
 from meshwright.verify.stage_files import (
     StageFiles,
     check_plan,
@@ -49,9 +50,15 @@ def run_stages(
         (stage, phase): StageProgram(module, files.stages[stage].axes, places[stage])
         for stage, phase, module in files.modules()
     }
-    inputs = random_inputs(_with_categories(files, rows["parameters"]), seed)
+    replaced = _replaced(files)
+    inputs = random_inputs(
+        _with_categories(files, rows["parameters"]),
+        seed,
+        ranges=index_ranges(_whole(program)),
+        carried={rows["parameters"][number]["name"] for number in replaced.values()},
+    )
     got = StageStep(files, programs, inputs, rows["outputs"]).run()
-    found = [_numerics(files, program, rows, inputs, got, places[0][0])]
+    found = [_numerics(program, rows, inputs, got, replaced, places[0][0])]
 
     seconds: dict[tuple[int, str], list[float]] = defaultdict(list)
     for _ in range(repeats):
@@ -82,40 +89,46 @@ def _with_categories(
     return [{**row, "category": category} for row, category in zip(parameters, categories)]
 
 
+def _replaced(files: StageFiles) -> dict[int, int]:
+    """For outputs that take the place of a parameter in the next step: which."""
+    return {
+        value.output: value.parameter
+        for _, _, module in files.modules()
+        for value in module.outputs
+        if value.output is not None and value.parameter is not None
+    }
+
+
 def _numerics(
-    files: StageFiles,
     program: Program,
     rows: Mapping[str, Sequence[dict[str, Any]]],
     inputs: Sequence[np.ndarray],
     got: Sequence[np.ndarray],
+    replaced: Mapping[int, int],
     device: Any,
 ) -> Check:
     whole = _module_function(
         _whole(program), _shapes(rows["parameters"]), _shapes(rows["outputs"])
     )
-    placed = [jax.device_put(array, device) for array in inputs]
     try:
-        expected = [np.asarray(array) for array in jax.jit(whole)(*placed)]
+        expected = _on_one_device(jax.jit(whole), inputs, device)
     except jax.errors.JaxRuntimeError as error:
         if "RESOURCE_EXHAUSTED" not in str(error):
             raise
         return Check("numerics", SHOWN, "", "", "not judged: one device has not the memory")
-    replaced: dict[int, int] = {}
-    for _, _, module in files.modules():
-        for value in module.outputs:
-            if value.output is not None and value.parameter is not None:
-                replaced[value.output] = value.parameter
     found = [
         checks.output_error(
             array, wanted, inputs[replaced[number]] if number in replaced else None
         )
         for number, (array, wanted) in enumerate(zip(got, expected))
     ]
-    sizes = sum(array.size for array in expected)
-    finite = sum(int(np.isfinite(checks._wide(array)).sum()) for array in expected)
     names = [row["name"] for row in rows["outputs"]]
     return checks.check_numerics(
-        names, found, finite / sizes if sizes else 1.0, narrowest_type(program)
+        names,
+        found,
+        checks.finite_share(expected),
+        narrowest_type(program),
+        undefined=[name for name, array in zip(names, expected) if checks.has_nan(array)],
     )
 
 

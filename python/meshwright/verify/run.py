@@ -2,52 +2,91 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.extend.mlir import hlo_to_stablehlo
 from jax.interpreters.mlir import make_ir_context
+from jax.sharding import Mesh
 from jaxlib.mlir import ir
 
 from meshwright import _library, clusters, errors
-from meshwright._lowering import own_mesh, planned_function
+from meshwright._lowering import (
+    _shapes,
+    is_packed,
+    numpy_dtype,
+    own_mesh,
+    planned_function,
+    whole_module,
+)
 from meshwright.document import Plan
 from meshwright.jax import make_mesh, output_shardings, parameter_shardings
 from meshwright.program import Program
 from meshwright.verify import checks, collectives
+from meshwright.verify.index_ranges import index_ranges
 from meshwright.verify.inputs import random_inputs
 from meshwright.verify.report import SHOWN, Check, Report
 
 
-def run(plan: Plan, program: Program, devices: Any, repeats: int, seed: int) -> Report:
+def run(
+    plan: Plan,
+    program: Program,
+    devices: Any,
+    repeats: int,
+    seed: int,
+    examples: Sequence[Any] = (),
+) -> Report:
+    """`examples`: for each parameter an array to run on, or None; without any all are random."""
     plan = Plan(plan.to_json(), program)
     mesh = make_mesh(plan, devices)
     device = mesh.devices.flat[0]
     shardings = parameter_shardings(plan, mesh)
     rows = _library.read_program(program.contents)["parameters"]
     donated = tuple(index for index, row in enumerate(rows) if row["donated"])
-    inputs = random_inputs(plan.parameters, seed)
-    lowered = jax.jit(
-        planned_function(program, plan),
+    single = jax.jit(planned_function(program, plan, sharded=False, dry=True))
+    inputs, expected = _inputs(plan, program, single, device, seed, examples)
+    jitted = jax.jit(
+        planned_function(program, plan, dry=True),
         in_shardings=tuple(shardings),
         out_shardings=output_shardings(plan, mesh),
         donate_argnums=donated,
         keep_unused=True,
-    ).lower(*inputs)
-    try:
-        sharded = lowered.compile()
-    except jax.errors.JaxRuntimeError as error:
-        raise errors.UnsupportedError(
-            f"XLA does not compile the planned program: {errors.one_line(error)}"
-        ) from error
+    )
+    with own_mesh(mesh):
+        lowered = jitted.lower(*_shapes(plan.parameters))
+        try:
+            sharded = lowered.compile()
+        except jax.errors.JaxRuntimeError as error:
+            raise errors.UnsupportedError(
+                f"XLA does not compile the planned program: {errors.one_line(error)}"
+            ) from error
+        # See Sharded: compiled ahead, types of less than a byte are refused by their layout.
+        step = jitted if any(map(is_packed, _shapes(plan.parameters))) else sharded
+        return _report(plan, program, mesh, sharded, step, shardings, inputs, expected, repeats)
+
+
+def _report(
+    plan: Plan,
+    program: Program,
+    mesh: Any,
+    sharded: Any,
+    step: Any,
+    shardings: Sequence[Any],
+    inputs: Inputs,
+    expected: Sequence[np.ndarray] | None,
+    repeats: int,
+) -> Report:
+    device = mesh.devices.flat[0]
     text = sharded.as_text() or ""
     backend = "the CPU" if device.platform == "cpu" else "the backend"
-    found = [_numerics(plan, program, sharded, shardings, inputs, device)]
+    found = [_numerics(plan, program, step, shardings, inputs, expected)]
     found += checks.check_collectives(
         collectives.planned(plan.ops, plan.mesh_shape),
         collectives.compiled(text, plan.mesh_shape, backend),
@@ -55,7 +94,7 @@ def run(plan: Plan, program: Program, devices: Any, repeats: int, seed: int) -> 
     judged, reason = _same_device(plan, device)
     found.append(_memory(plan, sharded, judged, reason))
     if repeats > 0:
-        seconds = _step_seconds(sharded, shardings, inputs, repeats)
+        seconds = _step_seconds(step, shardings, inputs.arrays, repeats)
         found.append(checks.check_time(plan.step_seconds, seconds, judged, reason))
     count = plan.num_devices
     kind = "host devices" if device.platform == "cpu" else device.device_kind
@@ -71,32 +110,99 @@ def _same_device(plan: Plan, device: Any) -> tuple[bool, str]:
     return kind == wanted, f"{device.device_kind} is no {wanted}"
 
 
+@dataclasses.dataclass
+class Inputs:
+    arrays: list[np.ndarray]
+    given: int  # of them are the arguments that the plan was made with
+
+
+def _inputs(
+    plan: Plan,
+    program: Program,
+    single: Callable[..., Sequence[Any]],
+    device: Any,
+    seed: int,
+    examples: Sequence[Any],
+) -> tuple[Inputs, list[np.ndarray] | None]:
+    """What to run on, and the results of one device; None: it has not the memory for them.
+
+    Random inputs on which results are not finite say little. Then others are tried: on which nothing
+    that goes from step to step is negative.
+    """
+    rows = plan.parameters
+    given = [None if leaf is None else _host(leaf, row) for leaf, row in zip(examples, rows)]
+    given += [None] * (len(rows) - len(given))
+    carried = {name for name in _replaced_names(plan) if name is not None}
+    ranges = index_ranges(whole_module(program, plan))
+    random = random_inputs(rows, seed, ranges=ranges, carried=carried)
+    positive = [
+        np.abs(array) if row["name"] in carried and row["dtype"][0] in "bf" else array
+        for row, array in zip(rows, random)
+    ]
+    best: tuple[float, Inputs, list[np.ndarray]] | None = None
+    for filling in (random, positive):
+        arrays = [new if old is None else old for old, new in zip(given, filling)]
+        inputs = Inputs(arrays, sum(array is not None for array in given))
+        try:
+            expected = _on_one_device(single, arrays, device)
+        except jax.errors.JaxRuntimeError as error:
+            if "RESOURCE_EXHAUSTED" not in str(error):
+                raise
+            return inputs, None
+        share = checks.finite_share(expected)
+        if best is None or share > best[0]:
+            best = share, inputs, expected
+        if share == 1 or inputs.given == len(rows):
+            break
+    assert best is not None
+    return best[1], best[2]
+
+
+def _host(leaf: Any, row: Mapping[str, Any]) -> np.ndarray:
+    if isinstance(leaf, jax.Array):
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            leaf = jax.random.key_data(leaf)
+        return _gathered(leaf)
+    return np.asarray(leaf).astype(numpy_dtype(row["dtype"]))
+
+
+def _on_one_device(
+    single: Callable[..., Sequence[Any]], arrays: Sequence[np.ndarray], device: Any
+) -> list[np.ndarray]:
+    with own_mesh(Mesh([device], ("one",))):
+        placed = [jax.device_put(array, device) for array in arrays]
+        return [np.asarray(array) for array in single(*placed)]
+
+
 def _numerics(
     plan: Plan,
     program: Program,
-    sharded: Callable[..., Sequence[Any]],
+    step: Callable[..., Sequence[Any]],
     shardings: Sequence[Any],
-    inputs: Sequence[np.ndarray],
-    device: Any,
+    inputs: Inputs,
+    expected: Sequence[np.ndarray] | None,
 ) -> Check:
-    single = planned_function(program, plan, sharded=False)
-    try:
-        placed = [jax.device_put(array, device) for array in inputs]
-        expected = [np.asarray(array) for array in jax.jit(single)(*placed)]
-    except jax.errors.JaxRuntimeError as error:
-        if "RESOURCE_EXHAUSTED" not in str(error):
-            raise
+    if expected is None:
         return Check("numerics", SHOWN, "", "", "not judged: one device has not the memory")
-    del placed
-    got = [_gathered(array) for array in sharded(*map(jax.device_put, inputs, shardings))]
-    bases = _replaced(plan, inputs)
+    got = [_gathered(array) for array in step(*map(jax.device_put, inputs.arrays, shardings))]
+    bases = _replaced(plan, inputs.arrays)
     errors = [checks.output_error(*three) for three in zip(got, expected, bases)]
-    sizes = sum(array.size for array in expected)
-    finite = sum(int(np.isfinite(checks._wide(array)).sum()) for array in expected)
     names = [row["name"] for row in plan.outputs]
     return checks.check_numerics(
-        names, errors, finite / sizes if sizes else 1.0, narrowest_type(program)
+        names,
+        errors,
+        checks.finite_share(expected),
+        narrowest_type(program),
+        _described(inputs),
+        [name for name, array in zip(names, expected) if checks.has_nan(array)],
     )
+
+
+def _described(inputs: Inputs) -> str:
+    if not inputs.given:
+        return ""
+    every = "" if inputs.given == len(inputs.arrays) else f"{inputs.given} of {len(inputs.arrays)} of "
+    return f"on {every}the plan's example arguments"
 
 
 def _gathered(array: Any) -> np.ndarray:
@@ -110,12 +216,12 @@ def _gathered(array: Any) -> np.ndarray:
 def _replaced(plan: Plan, inputs: Sequence[np.ndarray]) -> list[np.ndarray | None]:
     """For each output the input that it replaces in the next step; the plan says which."""
     by_name = {row["name"]: array for row, array in zip(plan.parameters, inputs)}
-    outputs = [op for op in plan.ops if op["opcode"] == "output"]
-    bases = []
-    for op in outputs:
-        name = op["strategy"].removeprefix("as ")
-        bases.append(by_name.get(name) if name != op["strategy"] else None)
-    return bases
+    return [by_name.get(name) if name is not None else None for name in _replaced_names(plan)]
+
+
+def _replaced_names(plan: Plan) -> list[str | None]:
+    outputs = [op["strategy"] for op in plan.ops if op["opcode"] == "output"]
+    return [text.removeprefix("as ") if text.startswith("as ") else None for text in outputs]
 
 
 def narrowest_type(program: Program) -> str:
