@@ -69,6 +69,21 @@ def without_shardings(text: bytes) -> bytes:
         return _serialized(module)
 
 
+def without_identities(text: bytes) -> str:
+    """A StableHLO program without conversions of a type to itself, to be compared with others."""
+    with make_ir_context(), ir.Location.unknown():
+        module = ir.Module.parse(text.decode())
+        operations: list[ir.Operation] = []
+        module.operation.walk(lambda op: _collect(op.operation, operations))
+        for operation in operations:
+            if operation.name != "stablehlo.convert":
+                continue
+            if operation.operands[0].type == operation.results[0].type:
+                operation.results[0].replace_all_uses_with(operation.operands[0])
+                operation.erase()
+        return str(module)
+
+
 def from_hlo(proto: bytes, axes: Axes) -> bytes:
     """An annotated HloModuleProto as a serialized StableHLO module, sharded over a mesh of `axes`.
 

@@ -11,9 +11,10 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from meshwright import _calls, errors, specs
 from meshwright._lowering import NO_TRANSFORMATION, is_packed, own_mesh, planned_function
+from meshwright._shardy import without_identities
 from meshwright.document import Plan
 from meshwright.planning import plan_program
-from meshwright.program import Program, lower, read_program
+from meshwright.program import Program, lower, read_program, stage
 
 
 def make_mesh(plan: Plan, devices: Any = None) -> Mesh:
@@ -212,29 +213,34 @@ class Sharded:
         weak = tuple(map(_calls.check_leaf, signature.in_names, leaves, signature.in_leaves))
         if weak != tuple(signature.weak) and not self._same_program(weak):
             index = next(i for i, one in enumerate(weak) if one != signature.weak[i])
-            kinds = {True: "a Python number", False: "an array or numpy number"}
+            kinds = {
+                True: "a weak type, as Python numbers have",
+                False: "a strong type, as arrays have",
+            }
             raise errors.InvalidArgumentError(
                 f"{signature.in_names[index]}: found {kinds[weak[index]]}, the function was sharded "
-                f"for {kinds[not weak[index]]}, and with this one it is another program, as types are "
+                f"for {kinds[not weak[index]]}, and with the other it is another program, as types are "
                 "promoted otherwise; convert it, or shard the function for it"
             )
 
     def _same_program(self, weak: tuple[bool, ...]) -> bool:
-        """Whether the function is the same program for leaves of these weak types."""
+        """Whether the function is the same program for leaves of these weak types.
+
+        What was given as lowered or exported is: JAX calls those so too.
+        """
         if weak not in self._weak_types:
             lower = self._signature.lower
 
-            def text(types: Sequence[bool]) -> bytes:
+            def text(types: Sequence[bool]) -> str:
                 assert lower is not None
                 likes = self._signature.in_leaves
-                return lower(
-                    [
-                        jax.ShapeDtypeStruct(like.shape, like.dtype, weak_type=one)
-                        for like, one in zip(likes, types)
-                    ]
-                )
+                leaves = [
+                    jax.ShapeDtypeStruct(like.shape, like.dtype, weak_type=one)
+                    for like, one in zip(likes, types)
+                ]
+                return without_identities(lower(leaves))
 
-            same = lower is not None and text(weak) == text(self._signature.weak)
+            same = lower is None or text(weak) == text(self._signature.weak)
             self._weak_types[weak] = same
         return self._weak_types[weak]
 
@@ -306,7 +312,7 @@ def shard(
             f"found {type(fn).__name__}, expected a function: what is in a file or a text runs through "
             "plan.verify() only"
         )
-    if program.signature.calling is None and callable(fn):
+    if program.signature.calling is None and not stage(fn):
         raise errors.InvalidArgumentError(
             f"{type(fn).__module__}.{type(fn).__name__} changes its arguments before JAX sees them, "
             "which a sharded function would not; pass a function of arrays (of flax: of nnx.split's "

@@ -92,19 +92,19 @@ def read_program(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -
     (arrays or jax.ShapeDtypeStruct); and what JAX makes of functions before it compiles them: a
     jax.stages.Traced or Lowered, a jax.export.Exported.
     """
-    stage = _stage(program)
-    if stage == "Exported":
+    kind = stage(program)
+    if kind == "Exported":
         _no_arguments(args, kwargs, "an exported function")
         return from_exported(program)
-    if stage == "Traced":
+    if kind == "Traced":
         _no_arguments(args, kwargs, "a traced function")
         return from_lowered(program.lower())
-    if stage == "Compiled":
+    if kind == "Compiled":
         raise errors.InvalidArgumentError(
             "found a compiled function (jax.stages.Compiled), whose program is XLA's already; pass "
             "the function, or what jax.jit(function).lower(...) returns"
         )
-    if stage == "Lowered":
+    if kind == "Lowered":
         _no_arguments(args, kwargs, "a lowered program")
         return from_lowered(_lowered(program))
     if callable(program):
@@ -135,7 +135,7 @@ def _no_arguments(args: Sequence[Any], kwargs: Mapping[str, Any], what: str) -> 
         )
 
 
-def _stage(program: Any) -> str:
+def stage(program: Any) -> str:
     """Which of JAX's stages of a function this is; "" if none. flax and equinox wrap some of them."""
     if isinstance(program, (str, bytes, os.PathLike)) or "jax" not in sys.modules:
         return ""
