@@ -98,6 +98,7 @@ def from_hlo(proto: bytes, axes: Axes) -> bytes:
         for operation in operations:
             _annotate(operation, axes)
         if axes:
+            _place_callbacks(module)
             sizes = ", ".join(f'"{name}"={size}' for name, size in axes)
             with ir.InsertionPoint.at_block_begin(module.body):
                 sdy.MeshOp(_MESH, ir.Attribute.parse(f"#sdy.mesh<[{sizes}]>"))
@@ -173,7 +174,7 @@ def _callback_use(operation: ir.Operation) -> CallbackUse:
     place = re.search(r'"([^"]+)":(\d+)', str(operation.location))
     return CallbackUse(
         index,
-        len(operation.results) > 0,
+        any(str(result.type) != "tuple<>" for result in operation.results),
         _has_effect(operation),
         f"{place[1]}:{place[2]}: " if place else "",
     )

@@ -179,10 +179,10 @@ def lower(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], **jit_options
         raise errors.InvalidArgumentError(
             "found what mw.jax.shard returned, which has its plan (.plan); pass the function itself"
         )
-    owner = getattr(fn, "__self__", None)
-    if getattr(fn, "__name__", "") == "lower" and hasattr(owner, "lower"):
+    if hasattr(getattr(fn, "__self__", None), "_jit_info"):
         raise errors.InvalidArgumentError(
-            "found the method lower of a jitted function; pass the function, or what lower(...) returns"
+            f"found {fn.__name__}, a method of a jitted function; pass the function, or what "
+            "function.lower(...) returns"
         )
     jitted = fn if hasattr(fn, "lower") else jax.jit(fn, keep_unused=True, **jit_options)
     lowered = jitted.lower(*args, **kwargs)

@@ -227,7 +227,7 @@ def test_stages_of_functions():
         refused(lambda train=train: train(PARAMS, BATCH[:8]), "f32[8,32]")
         refused(lambda stage=stage: mw.plan(stage, PARAMS, **HERE), "has them already")
     refused(lambda: mw.plan(jitted.lower(PARAMS, BATCH).compile(), **HERE), "pass the function")
-    refused(lambda: mw.plan(jitted.lower, PARAMS, BATCH, **HERE), "the method lower")
+    refused(lambda: mw.plan(jitted.lower, PARAMS, BATCH, **HERE), "a method of a jitted function")
     train = mw.jax.shard(jitted, PARAMS, BATCH, plan=plan)
     refused(lambda: mw.plan(train, PARAMS, BATCH, **HERE), "pass the function itself")
     refused(lambda: mw.jax.shard(jitted, PARAMS, BATCH[:8], plan=plan), "another program")

@@ -16,6 +16,9 @@ from conftest import mlp_arguments, mlp_step
 from jax.sharding import PartitionSpec as P
 from meshwright.verify import causes, checks, collectives
 from meshwright.verify.groups import group_axes
+from meshwright._shardy import without_shardings
+from meshwright.program import Examples
+from meshwright.verify.index_ranges import index_ranges
 from meshwright.verify.inputs import random_inputs
 from meshwright.verify.collectives import Move
 from meshwright.verify.report import (
@@ -215,7 +218,26 @@ def test_what_has_no_known_cause(planned, compiled):
     assert {difference.cause for difference in found.differences} == {causes.UNEXPLAINED}
 
 
+def test_what_the_program_widens_itself_counts_in_full():
+    """A plan moves the f32 that a conversion from bf16 gives, if that is cheaper for its users."""
+    halved = dataclasses.replace(
+        move("all-gather", BIG), undone=("the CPU moves bf16 values as f32",)
+    )
+    found = causes.match([move("all-gather", 2 * BIG)], [halved])
+    assert not found.differences
+    assert [(c.bytes, c.undone) for _, c in found.matched] == [(2 * BIG, ())]
+    found = checks.check_collectives([move("all-gather", 2 * BIG)], [halved])
+    assert {check.outcome for check in found} == {PASSED}
+    found = causes.match([move("all-gather", BIG)], [halved])
+    assert [c.bytes for _, c in found.matched] == [BIG]
+
+
 def test_causes_that_need_another_collective():
+    twice = [move("all-gather", BIG, name=f"dot.{i}", value="main/param.3") for i in range(2)]
+    found = causes.match([move("all-gather", BIG, value="w")], twice)
+    assert [(d.cause, d.compiled) for d in found.differences] == [
+        ("XLA moves a value again instead of keeping it", twice[1])
+    ]
     summed = [move("all-reduce", BIG, name=f"dot.{i}") for i in range(2)]
     terms = [move("all-reduce", BIG, "added", name=f"dot.{i}") for i in range(3)]
     found = causes.match(summed, terms)
@@ -319,6 +341,10 @@ def test_output_error_is_relative_to_the_change():
     infinite = np.array([np.inf, 1], np.float32)
     assert checks.output_error(infinite, infinite, None) == 0
     assert checks.output_error(np.ones(2, np.float32), infinite, None) == float("inf")
+    assert checks.output_error(-infinite, infinite, None) == float("inf")
+    undefined = np.array([np.nan, 1], np.float32)
+    assert checks.output_error(undefined, undefined, None) == float("inf")  # agrees with nothing
+    assert checks.output_error(np.ones(2, np.float32), undefined, None) == float("inf")
 
 
 def test_figures_are_judged_on_the_planned_device_only():
@@ -366,6 +392,107 @@ def test_random_inputs():
     again = random_inputs(rows, 3)
     assert all((a == b).all() for a, b in zip(arrays, again, strict=True))
     assert (random_inputs(rows, 4)[0] != arrays[0]).any()
+
+
+def test_inputs_of_an_optimizer():
+    """State is not negative, whatever its shape; what nothing is known of is told by its argument."""
+
+    def row(name, category, dtype="f32", shape=(16,)):
+        return {"name": name, "category": category, "dtype": dtype, "shape": list(shape)}
+
+    rows = [
+        row("p['w']", "parameters", shape=(16, 8)),
+        row("st[0].count", "optimizer_state", "s32", ()),
+        row("st[0].v_row['w']", "inputs"),
+        row("st[0].steps", "inputs", "s8", ()),
+        row("other", "inputs"),
+        row("x", "inputs"),
+    ]
+    arrays = random_inputs(rows, 0, carried={"other"})
+    assert all(arrays[number].min() > 0 for number in (1, 2, 3, 4))
+    assert arrays[0].min() < 0 and arrays[5].min() < 0
+
+
+def test_whole_numbers_stay_within_what_they_index():
+    def step(table, tokens, labels, kinds, start, bits, plain):
+        hidden = jnp.tanh(table[tokens])
+        logits = hidden @ table.T
+        loss = jnp.take_along_axis(logits, labels[..., None], -1).sum()
+        for _ in range(2):
+            loss += jax.lax.fori_loop(0, 3, lambda i, c: c + table[labels[0]].sum(), 0.0)
+        loss += (jax.nn.one_hot(kinds, 7) * hidden[0, 0, 0]).sum()
+        loss += jax.lax.dynamic_slice_in_dim(table, start, 10, 0).sum()
+        return loss + jax.random.normal(jax.random.wrap_key_data(bits)) + plain
+
+    shapes = [(50, 8), (4, 6), (4, 6), (3,), (), (2,), ()]
+    kinds = [jnp.float32, jnp.int32, jnp.int32, jnp.uint8, jnp.int32, jnp.uint32, jnp.int32]
+    arguments = map(jax.ShapeDtypeStruct, shapes, kinds)
+    text = jax.jit(step).lower(*arguments).as_text().encode()
+    found = index_ranges(without_shardings(text))
+    assert found == [None, 50, 50, 7, 41, None, None]
+    rows = mw.plan(text, cluster="8xh100-sxm", mesh=8).parameters
+    arrays = random_inputs(rows, 0, ranges=found)
+    assert [int(array.max()) < 50 for array in arrays[1:3]] == [True, True]
+    assert arrays[1].max() > 10
+
+
+def test_the_example_arguments_are_the_inputs():
+    def step(x, y):
+        return jnp.log(x) + y
+
+    here = {"cluster": "8xh100-sxm", "mesh": 8}
+    plan = mw.plan(step, jnp.ones((8, 8)), jnp.ones(8), **here)
+    report = plan.verify(repeats=0)
+    assert report.passed
+    assert "on the plan's example arguments" in report.checks[0].remark
+    gone = jnp.full((8, 8), -1.0)
+    plan = mw.plan(step, gone, jax.ShapeDtypeStruct((8,), jnp.float32), **here)
+    report = plan.verify(repeats=0)
+    assert not report.passed
+    assert "on 1 of 2 of the plan's example arguments" in report.checks[0].remark
+    assert any("NaN on one device too" in note for note in report.checks[0].notes)
+    gone.delete()
+    assert "example" not in plan.verify(repeats=0).checks[0].remark
+
+
+def test_large_examples_are_not_kept_alive():
+    large = [np.ones(Examples.KEPT, np.int8), np.ones(3)]
+    examples = Examples(large)
+    assert list(examples)[0] is large[0]
+    del large
+    assert list(examples) == [None, None]
+    small = Examples([np.ones(3), 2.0, jax.ShapeDtypeStruct((3,), jnp.float32)])
+    assert [value is not None for value in small] == [True, True, False]
+
+
+@pytest.mark.parametrize("dialect", ["stablehlo", "hlo"])
+def test_callbacks_are_not_called(dialect):
+    """What they do - print, log, save - is not for made-up inputs."""
+    seen = []
+
+    def step(x):
+        jax.debug.callback(lambda v: seen.append(v), x.sum())
+        return jax.pure_callback(np.cos, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    def prints(x):
+        jax.debug.print("{}", x.sum())
+        return x + 1
+
+    x, here = jnp.ones((8, 8)), {"cluster": "8xh100-sxm", "mesh": 8, "fix": {"x": "[x,_]"}}
+    assert mw.plan(step, x, **here).verify(repeats=0).passed
+    jax.effects_barrier()
+    assert not seen
+    text = jax.jit(prints).lower(x).as_text(dialect=dialect)
+    assert mw.plan(text.encode(), cluster="8xh100-sxm", mesh=8).verify(repeats=0).passed
+    text = jax.jit(step).lower(x).as_text().encode()
+    with pytest.raises(mw.UnsupportedError, match="pass the function instead of its text"):
+        mw.plan(text, cluster="8xh100-sxm", mesh=8).verify(repeats=0)
+
+    def stateful(x):
+        return jax.experimental.io_callback(np.cos, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    with pytest.raises(mw.UnsupportedError, match="takes results from io_callback"):
+        mw.plan(stateful, x, cluster="8xh100-sxm", mesh=8).verify(repeats=0)
 
 
 def data_parallel():

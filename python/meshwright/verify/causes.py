@@ -53,6 +53,9 @@ def match(planned: Sequence[Move], compiled: Sequence[Move]) -> Matching:
     found = Matching([], [])
     for same in (_same_operator, _any_operator):
         found.matched += _pair(left, right, _equal, same)
+    for same in (_same_operator, _any_operator):
+        pairs = _pair(left, right, _widened_by_the_program, same)
+        found.matched += [(p, c.as_moved()) for p, c in pairs]
     for cause, holds in _PAIR_CAUSES.items():
         for same in (_same_operator, _any_operator):
             pairs = _pair(left, right, holds, same)
@@ -112,6 +115,11 @@ def _same_groups(p: Move, c: Move) -> bool:
 
 def _equal(p: Move, c: Move) -> bool:
     return _same_groups(p, c) and p.times == c.times and _near(p.bytes, c.bytes)
+
+
+def _widened_by_the_program(p: Move, c: Move) -> bool:
+    """What was taken for a backend's f32 of a bf16 value is the program's own conversion."""
+    return _same_groups(p, c) and p.times == c.times and c.is_widened and _near(p.bytes, 2 * c.bytes)
 
 
 def _kept_whole(p: Move, c: Move) -> bool:
@@ -189,6 +197,11 @@ def _shared(move: Move, found: Matching) -> bool:
     )
 
 
+def _twice(move: Move, found: Matching) -> bool:
+    """The compiled program moves the same value in the same way once more."""
+    return any(c.value == move.value and _equal(c, move) for _, c in _compiled_pairs(found))
+
+
 def _again(move: Move, found: Matching) -> bool:
     """What one loop takes slice by slice, another (the backward pass) does too."""
     return any(
@@ -226,6 +239,7 @@ _COMPILED_CAUSES: dict[str, SingleCause] = {
     "a few numbers": _few_numbers,
     "XLA sums each term before the addition that the plan sums after": _term,
     "XLA moves a slice again instead of keeping it": _again,
+    "XLA moves a value again instead of keeping it": _twice,
 }
 
 

@@ -110,6 +110,7 @@ def check_numerics(
 def check_collectives(planned: Sequence[Move], compiled: Sequence[Move]) -> list[Check]:
     """One check for each kind and axes, and one of them one by one: every difference, by cause."""
     matching = causes.match(planned, compiled)
+    compiled = _compiled(matching)
     unexplained = {
         (move.kind, move.axes)
         for difference in matching.differences

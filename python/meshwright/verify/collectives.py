@@ -21,6 +21,7 @@ _KINDS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collectiv
 _OP_NAME = re.compile(r'op_name="([^"]*)"')
 # "dot_general.12", "call/dot_general.12" and jax's "jit(f)/transpose/dot_general" are dot_general.
 _BASE = re.compile(r"([^/]*?)(?:\.\d+)*(?:\{[\d,]*\})?$")
+_WIDENED = "moves bf16 values as f32"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +39,16 @@ class Move:
     traits: frozenset[str] = frozenset()  # of compiled ones: where all users of the result lie
     # Of a planned all-gather behind which each device keeps only a piece: the bytes of one.
     piece_bytes: int = 0
+
+    @property
+    def is_widened(self) -> bool:
+        """Whether it is an f32 value that was counted as bf16, as that is what it was made from."""
+        return any(cause.endswith(_WIDENED) for cause in self.undone)
+
+    def as_moved(self) -> Move:
+        """With the bytes that were moved, where it is_widened."""
+        undone = tuple(cause for cause in self.undone if not cause.endswith(_WIDENED))
+        return dataclasses.replace(self, bytes=2 * self.bytes, undone=undone)
 
     @property
     def total_bytes(self) -> int:
@@ -115,7 +126,7 @@ def compiled(text: str, mesh: Mapping[str, int], backend: str) -> list[Move]:
                 undone.append(f"{backend} all-reduces and slices where a reduce-scatter would do")
             if _widened(module, computation, instruction, operand):
                 part_bytes //= 2
-                undone.append(f"{backend} moves bf16 values as f32")
+                undone.append(f"{backend} {_WIDENED}")
             name = instruction.name if len(parts) == 1 else f"{instruction.name}[{index}]"
             moves.append(
                 Move(
