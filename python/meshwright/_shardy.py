@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
+from meshwright import _jax_version  # noqa: F401  before what older versions have not
 from jax.extend.mlir import hlo_to_stablehlo, serialize_portable_artifact
 from jax.interpreters.mlir import make_ir_context
 from jaxlib.mlir import ir

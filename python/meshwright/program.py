@@ -173,7 +173,7 @@ def lower(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], **jit_options
     """Lowers `fn`, which may be jitted already (then its own options hold)."""
     import jax
 
-    from meshwright import _calls
+    from meshwright import _calls, _jax_version  # noqa: F401
 
     if hasattr(fn, "plan") and hasattr(fn, "compiled"):
         raise errors.InvalidArgumentError(
@@ -205,7 +205,7 @@ def from_lowered(
     """The program of a jax.stages.Lowered."""
     import jax
 
-    from meshwright import _calls
+    from meshwright import _calls, _jax_version  # noqa: F401
 
     text = lowered.as_text(debug_info=True)  # with the names of arguments
     infos = jax.tree.leaves(lowered.args_info)
