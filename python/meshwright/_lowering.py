@@ -57,6 +57,7 @@ def planned_function(
 
 
 def _module(program: Program, plan: Plan, sharded: bool) -> bytes:
+    _check_types(program, plan)
     # Fails if they do not go together.
     annotated = _library.annotated_to_run(program.contents, plan.to_json().encode())
     if _library.program_format(program.contents) == "stablehlo":
@@ -64,6 +65,23 @@ def _module(program: Program, plan: Plan, sharded: bool) -> bytes:
             return from_text(annotated)
         return without_shardings(_library.stablehlo_text(program.contents))
     return from_hlo(annotated, list(plan.mesh_shape.items()) if sharded else [])
+
+
+def _check_types(program: Program, plan: Plan) -> None:
+    """Whether arguments and results have the types that were planned: all else may be alike."""
+    rows = _library.read_program(program.contents)
+    for kind, planned in (("parameters", plan.parameters), ("outputs", plan.outputs)):
+        for row, other in zip(rows[kind], planned):
+            found, wanted = _type_text(row), _type_text(other)
+            if found != wanted:
+                raise errors.InvalidArgumentError(
+                    f"the plan is of another program: {other['name']} is {wanted} there and {found} "
+                    "here; plan the function for these arguments"
+                )
+
+
+def _type_text(row: dict[str, Any]) -> str:
+    return f"{row['dtype']}[{','.join(map(str, row['shape']))}]"
 
 
 def whole_module(program: Program, plan: Plan) -> bytes:

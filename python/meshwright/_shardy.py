@@ -149,6 +149,18 @@ def _place_callbacks(module: ir.Module) -> None:
         operation.attributes[_SHARDING] = ir.Attribute.parse(f"#sdy.sharding_per_value<[{each}]>")
 
 
+def _drop_lost_callbacks(module: ir.Module) -> None:
+    """HLO text of JAX before 0.9 does not say which function is called; without results none needs to be."""
+    operations: list[ir.Operation] = []
+    module.operation.walk(lambda op: _collect(op.operation, operations))
+    for operation in operations:
+        if not _is_callback(operation):
+            continue
+        use = _callback_use(operation)
+        if use.index is None and not use.results:
+            operation.erase()
+
+
 def _symbol(operation: ir.Operation) -> str:
     return ir.StringAttr(operation.attributes["sym_name"]).value
 
@@ -183,6 +195,7 @@ def _callback_use(operation: ir.Operation) -> CallbackUse:
 
 
 def _serialized(module: ir.Module) -> bytes:
+    _drop_lost_callbacks(module)
     # Aliases and entry layouts: those of a module that runs by itself, this one will be called.
     for entry in list(module.operation.attributes):
         name = getattr(entry, "name", entry)  # attributes before JAX 0.9, names since

@@ -304,7 +304,7 @@ def shard(
         raise errors.InvalidArgumentError(
             "donate_argnums: the function is jitted already; give them to jax.jit"
         )
-    if hasattr(fn, "lower") or not callable(fn):
+    if hasattr(fn, "lower") or not callable(fn) or isinstance(fn, Sharded):
         program = read_program(fn, args, kwargs or {})
     else:
         program = lower(fn, args, kwargs or {}, donate_argnums=donate_argnums)

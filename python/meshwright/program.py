@@ -92,6 +92,10 @@ def read_program(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -
     (arrays or jax.ShapeDtypeStruct); and what JAX makes of functions before it compiles them: a
     jax.stages.Traced or Lowered, a jax.export.Exported.
     """
+    if hasattr(program, "plan") and hasattr(program, "compiled"):
+        raise errors.InvalidArgumentError(
+            "found what mw.jax.shard returned, which has its plan (.plan); pass the function itself"
+        )
     kind = stage(program)
     if kind == "Exported":
         _no_arguments(args, kwargs, "an exported function")
@@ -175,10 +179,6 @@ def lower(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], **jit_options
 
     from meshwright import _calls, _jax_version  # noqa: F401
 
-    if hasattr(fn, "plan") and hasattr(fn, "compiled"):
-        raise errors.InvalidArgumentError(
-            "found what mw.jax.shard returned, which has its plan (.plan); pass the function itself"
-        )
     if hasattr(getattr(fn, "__self__", None), "_jit_info"):
         raise errors.InvalidArgumentError(
             f"found {fn.__name__}, a method of a jitted function; pass the function, or what "

@@ -230,6 +230,7 @@ def test_stages_of_functions():
     refused(lambda: mw.plan(jitted.lower, PARAMS, BATCH, **HERE), "a method of a jitted function")
     train = mw.jax.shard(jitted, PARAMS, BATCH, plan=plan)
     refused(lambda: mw.plan(train, PARAMS, BATCH, **HERE), "pass the function itself")
+    refused(lambda: mw.jax.shard(train, PARAMS, BATCH, **HERE), "pass the function itself")
     refused(lambda: mw.jax.shard(jitted, PARAMS, BATCH[:8], plan=plan), "another program")
     sizes = jax.export.symbolic_shape("b,32")
     open_batch = jax.ShapeDtypeStruct(sizes, jnp.float32)
