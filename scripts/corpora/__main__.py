@@ -49,7 +49,13 @@ def arguments():
     add("--sample", type=int, default=1, metavar="K", help="take every K-th module")
     add("--also", metavar="FILE", help="and those whose names are in FILE, such as failing.txt")
     add("--only", metavar="GLOB", help="only modules of such names")
-    add("--limit", type=float, default=60, metavar="SECONDS", help="longest time of one run")
+    add(
+        "--limit",
+        type=float,
+        default=60,
+        metavar="SECONDS",
+        help="most processor time of one run (default: 60)",
+    )
     add(
         "--memory",
         type=float,

@@ -1,6 +1,7 @@
 """Runs a command of meshwright on modules, each in a process of its own, so that a crash or a hang is
 the module's own, and judges how it ended."""
 
+import math
 import resource
 import shutil
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 
 CLUSTER = ["--cluster", "8xh100-sxm"]
 MESH = ["--mesh", "x=2,y=4"]
+WAITING = 10  # times the limit: after so long, what uses no processor time is stopped
 ENDED_WELL = (0, 2, 3)  # planned, refused, nothing fits
 
 # Commands by name: words with {module}, {plan} (of the module) and {out} (a path that may be written).
@@ -56,18 +58,31 @@ class Run:
 
 
 def _run(argv, limit_seconds):
+    """Exit code or None, seconds, and standard error of a command. The limit is of processor time, so that
+    a busy machine stops nothing; what waits for ever is stopped too, later."""
     start = time.monotonic()
     process = subprocess.Popen(
         argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
+    limit = math.ceil(limit_seconds)
+    resource.prlimit(process.pid, resource.RLIMIT_CPU, (limit, limit + 1))
     try:
-        message = process.communicate(timeout=limit_seconds)[1]
+        message = process.communicate(timeout=WAITING * limit_seconds)[1]
         code = process.returncode
     except subprocess.TimeoutExpired:
         process.kill()
         message = process.communicate()[1]
         code = None
+    if code is not None and -code == signal.SIGXCPU:
+        code = None
     return code, time.monotonic() - start, " ".join(message.decode(errors="replace").split())
+
+
+def _remove(path):
+    if Path(path).is_dir():
+        shutil.rmtree(path)
+    else:
+        Path(path).unlink(missing_ok=True)
 
 
 class Runner:
@@ -89,16 +104,14 @@ class Runner:
         Path(paths["module"]).write_bytes(module.contents)
         runs = []
         for command in self.commands:
+            _remove(paths["out"])
             words = [word.format(**paths) for word in COMMANDS[command]]
             code, seconds, message = _run([self.program, *words], self.limit_seconds)
             runs.append(Run(command, code, seconds, message.replace(paths["module"], "MODULE")))
             if command == self.commands[0] and code != 0:
                 break
-        for path in map(Path, paths.values()):
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
+        for path in paths.values():
+            _remove(path)
         return runs
 
     def run_all(self, modules, processes, progress):

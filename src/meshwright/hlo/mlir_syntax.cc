@@ -77,7 +77,7 @@ class AttributeParser {
       if (cursor_.Consume('=')) {
         MW_ASSIGN_OR_RETURN(value, Parse(/*typed=*/true));
       }
-      entries.emplace_back(name, std::move(value));
+      entries.push_back({name, std::move(value)});
     } while (cursor_.Consume(','));
     return cursor_.Expect(std::string_view(&close, 1), "after the attributes");
   }

@@ -32,6 +32,8 @@ absl::StatusOr<Shape> ParseMlirType(TextCursor& cursor);
 // The inverse for arrays: "tensor<4x8xf32>".
 std::string MlirTensorText(const Shape& shape);
 
+struct MlirEntry;
+
 // An attribute. Which fields are used follows from the kind.
 struct MlirAttribute {
   enum class Kind {
@@ -50,7 +52,7 @@ struct MlirAttribute {
   std::vector<int64_t> integers;
   std::string string;
   std::vector<MlirAttribute> list;
-  std::vector<std::pair<std::string_view, MlirAttribute>> entries;
+  std::vector<MlirEntry> entries;
   Shape type;             // kElements
   bool elided = false;    // kElements whose value is not in the text
   std::string_view text;  // as written, without a type behind it
@@ -59,7 +61,12 @@ struct MlirAttribute {
   // The entry of a dictionary, or nullptr.
   const MlirAttribute* Find(std::string_view name) const;
 };
-using MlirAttributes = std::vector<std::pair<std::string_view, MlirAttribute>>;
+// A named attribute.
+struct MlirEntry {
+  std::string_view name;
+  MlirAttribute value;
+};
+using MlirAttributes = std::vector<MlirEntry>;
 
 // `#name = ...` lines: where in the text the value of each alias begins.
 class MlirAliases {

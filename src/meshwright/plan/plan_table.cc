@@ -28,8 +28,8 @@ constexpr size_t kMaxWarnings = 5;
 
 std::string ThreeDigits(double value) {
   // 999.5 and above would round to four digits, which are then all significant.
-  if (value >= 99.95) return absl::StrFormat("%.0f", value);
-  return absl::StrFormat(value >= 9.995 ? "%.1f" : "%.2f", value);
+  const int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+  return absl::StrFormat("%.*f", decimals, value);
 }
 
 std::string MeshText(const Plan& plan) {
