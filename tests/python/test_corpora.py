@@ -16,7 +16,7 @@ import os, resource, signal, sys
 if sys.argv[1] == "--version":
     print("meshwright 0")
     sys.exit(0)
-text = open(sys.argv[2]).read()
+text = open(sys.argv[2], errors="replace").read()
 if "CRASH" in text:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.kill(os.getpid(), signal.SIGSEGV)
@@ -120,3 +120,22 @@ def test_faults_fail_and_their_modules_are_kept(word, fault, tmp_path):
     (tmp_path / "failed").write_text("bad.hlo\n")
     again = run(sources, tmp_path, "--limit", "1", "--sample", "100", "--also", tmp_path / "failed")
     assert "1 of 1 modules failed" in again.stdout
+
+
+def test_a_page_gets_the_tables_between_its_markers(sources, tmp_path):
+    pytest.importorskip("jaxlib")
+    (sources / "taken.hlo").write_text(
+        "HloModule REFUSE\nENTRY e { ROOT p = f32[] parameter(0) }\n"
+    )
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- corpora: begin -->\nold\n<!-- corpora: end -->\nafter\n")
+    argv = [sys.executable, SCRIPT, sources, "--program", tmp_path / "program"]
+    run(sources, tmp_path)  # makes the program
+    subprocess.run(
+        [*argv, "-o", tmp_path / "out", "--markdown", page], check=True, capture_output=True
+    )
+    text = page.read_text()
+    assert text.startswith("before\n<!-- corpora: begin -->\n10 modules of")
+    assert text.endswith("<!-- corpora: end -->\nafter\n")
+    assert '| 1 | `expected a type, found "..."` | `taken.hlo` |' in text
+    assert "old" not in text
