@@ -4,7 +4,9 @@ sources, as for scripts/corpora.sh). Protos and plans are made by the release bu
 
 import gzip
 import hashlib
+import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -31,14 +33,14 @@ TARGETS_OF_FORMS = {
     corpus.JAX_EXPORT: "mlir_bytecode",
 }
 
-# Raw strings of tests in these folders that hold all of these words are seeds.
+# Strings of tests in these folders that hold all of these words are seeds.
 TARGETS_OF_STRINGS = [
-    ("cluster_yaml", "tests/cluster", ["nodes"]),
-    ("cluster_yaml", "tests/cluster", ["device"]),
+    ("cluster_yaml", "tests/cluster", ["nodes", "\n"]),
+    ("cluster_yaml", "tests/cluster", ["device", "\n"]),
     ("config_json", "tests/transformer", ["hidden_size"]),
-    ("config_json", "tests/transformer", ["model:"]),
+    ("config_json", "tests/transformer", ["model:", "\n"]),
     ("profile_csv", "tests/transformer", ["gpu,tp"]),
-    ("profile_csv", "tests/cluster", ["op,group"]),
+    ("profile_csv", "tests/cluster", ["usec"]),
 ]
 TARGETS_OF_FILES = [
     ("cluster_yaml", "tests/data/cluster/*.yaml"),
@@ -59,10 +61,20 @@ def inflated(path):
     return gzip.decompress(contents) if path.suffix == ".gz" else contents
 
 
-def raw_strings(folder):
+# Adjacent string literals of C++.
+LITERALS = re.compile(r'"(?:[^"\\\n]|\\.)*"(?:\s*"(?:[^"\\\n]|\\.)*")*')
+LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+
+
+def strings(folder):
+    """The strings in C++ files of a folder, raw and others."""
     for path in sorted((ROOT / folder).rglob("*.cc")):
-        for match in corpus.RAW_STRING.finditer(path.read_text()):
+        text = path.read_text()
+        for match in corpus.RAW_STRING.finditer(text):
             yield match[2].lstrip("\n")
+        for match in LITERALS.finditer(corpus.RAW_STRING.sub("", text)):
+            joined = "".join(LITERAL.findall(match[0]))
+            yield joined.replace("\\n", "\n").replace('\\"', '"')
 
 
 def proto_of(text):
@@ -109,9 +121,14 @@ def all_seeds(sources):
             if path.name.endswith(end):
                 yield form, inflated(path)
     for target, folder, words in TARGETS_OF_STRINGS:
-        for text in raw_strings(folder):
+        for text in strings(folder):
             if all(word in text for word in words):
                 yield target, text.encode()
+    configurations = json.loads(
+        (ROOT / "tests" / "data" / "transformer" / "parameters.json").read_text()
+    )
+    for row in configurations["rows"]:
+        yield "config_json", json.dumps(row["config"], indent=1).encode()
     for target, pattern in TARGETS_OF_FILES:
         for path in sorted(ROOT.glob(pattern)):
             yield target, inflated(path)
