@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 # What stands in messages for names and numbers, so that equal reasons are equal texts; in this order.
 NEUTRAL = [
-    (re.compile(r"^meshwright: "), ""),
     (re.compile(r"meshwright: warning: .*?(?=meshwright: |$)"), ""),
     (re.compile(r"^meshwright: "), ""),
     (re.compile(r"(MODULE|thread\d+\.\w+)(:\d+)*:? ?"), ""),
@@ -19,7 +18,11 @@ NEUTRAL = [
         re.compile(r"\b(?:pred|token|[suf]\d+|bf16|c\d+|f8e\w+|f4e\w+)\[[^\]]*\](?:\{[^}]*\})?"),
         "TYPE",
     ),
+    (re.compile(r"\b(of type|not for) [a-z]+\d+\b"), r"\1 TYPE"),
+    *3 * [(re.compile(r"\((?:TYPE(?:, )?)+\)(?! is)"), "TYPE")],  # tuples, nested
     (re.compile(r"[%@][\w.$-]+(?:#\d+)?"), "NAME"),
+    (re.compile(r"^(?!(?:builtin|func|stablehlo|chlo|mhlo|sdy|mpmd)\.)[\w.$-]+: "), "NAME: "),
+    (re.compile(r"\bcomputation (?!is\b)[\w.$-]+ (?=takes|has|gives)"), "computation NAME "),
     (re.compile(r"\b\d[\d.,]*\b(?: (?:[KMGT]i)?B\b)?"), "N"),
     (re.compile(r"N(?:(?:, | x |x)N)+"), "N"),
 ]
