@@ -74,6 +74,9 @@ Problem CheckMap(const TypedInstruction& i);
 Problem CheckWhile(const TypedInstruction& i);
 Problem CheckConditional(const TypedInstruction& i);
 
+// --- shape_inference_call.cc ---
+Problem CheckCustomCall(const TypedInstruction& i);  // the sharding rule that comes with it
+
 // --- shared by the rules: shape_inference.cc ---
 
 // Equal, or both floating: XLA lets instructions mix floating-point precisions.

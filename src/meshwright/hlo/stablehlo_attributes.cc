@@ -109,6 +109,11 @@ absl::StatusOr<std::string> StablehloLowering::SdySharding(const MlirAttribute& 
   return ErrorAt(attribute.position, StrCat("shardings of ", texts.size(), " values, not of one"));
 }
 
+absl::StatusOr<OpShardingRule> StablehloLowering::ShardingRule(
+    const MlirAttribute& attribute) const {
+  return ParseOpShardingRule(text_, file_name_, attribute.position);
+}
+
 absl::StatusOr<std::string> StablehloLowering::ShardingOf(const MlirAttributes& attributes,
                                                           size_t leaves) const {
   for (const auto& [name, value] : attributes) {

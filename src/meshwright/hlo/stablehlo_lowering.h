@@ -15,6 +15,7 @@
 #include "meshwright/hlo/computation_builder.h"
 #include "meshwright/hlo/mlir_location.h"
 #include "meshwright/hlo/mlir_module.h"
+#include "meshwright/hlo/op_sharding_rule.h"
 #include "meshwright/hlo/stablehlo_reader.h"
 
 namespace meshwright {
@@ -72,6 +73,7 @@ class StablehloLowering {
   static std::string Word(const MlirAttribute* attribute);
   // The text of a sharding as HLO spells it; see HloShardingsFromSdy.
   absl::StatusOr<std::string> SdySharding(const MlirAttribute& attribute) const;
+  absl::StatusOr<OpShardingRule> ShardingRule(const MlirAttribute& attribute) const;
   const Shape& Type(MlirValue value) const { return *state_->function->types[Index(value)]; }
   const Shape& OperandType(const MlirOperation& operation, size_t i) const {
     return Type(operation.operands[i]);

@@ -177,6 +177,22 @@ constexpr TargetRow kTargets[] = {
     {"mhlo.atanh", Opcode::kAtanh, LowerPlain},
 };
 
+// The rule that comes with a call, as HLO keeps it: the attribute `sdy.sharding_rule`, or, in what
+// was HLO before, an entry of `mhlo.frontend_attributes`.
+absl::Status LowerShardingRule(StablehloLowering& l, const MlirOperation& operation,
+                               Instruction* call) {
+  std::string text;
+  if (const MlirAttribute* const rule = operation.Find("sdy.sharding_rule")) {
+    MW_ASSIGN_OR_RETURN(const OpShardingRule read, l.ShardingRule(*rule));
+    text = OpShardingRuleText(read);
+  } else if (const MlirAttribute* const frontend = operation.Find("mhlo.frontend_attributes")) {
+    const MlirAttribute* const entry = frontend->Find(kShardingRuleAttribute);
+    if (entry != nullptr) text = entry->string;
+  }
+  if (!text.empty()) call->frontend_attributes.emplace_back(kShardingRuleAttribute, text);
+  return absl::OkStatus();
+}
+
 absl::Status LowerCustomCall(StablehloLowering& l, const MlirOperation& operation, Opcode opcode) {
   MW_RETURN_IF_ERROR(l.Expect(operation, -1, -1, 0));
   const MlirAttribute* target = operation.Find("call_target_name");
@@ -204,6 +220,7 @@ absl::Status LowerCustomCall(StablehloLowering& l, const MlirOperation& operatio
              typed != nullptr && typed->kind == MlirAttribute::Kind::kDictionary) {
     call.backend_config = QuotedText(typed->text);
   }
+  MW_RETURN_IF_ERROR(LowerShardingRule(l, operation, &call));
   if (const MlirAttribute* const callees = operation.Find("called_computations")) {
     for (const MlirAttribute& callee : callees->list) {
       MW_ASSIGN_OR_RETURN(call.called.emplace_back(), l.LowerFunction(operation, callee.string));

@@ -13,8 +13,7 @@ struct RuleOfOpcode {
   TypingRule rule;
 };
 
-// Opcodes without a row, such as custom calls and collectives, are not checked beyond their number
-// of operands.
+// Opcodes without a row, such as collectives, are not checked beyond their number of operands.
 constexpr RuleOfOpcode kRules[] = {
     {Opcode::kAdd, CheckElementwise},
     {Opcode::kAnd, CheckElementwise},
@@ -106,6 +105,7 @@ constexpr RuleOfOpcode kRules[] = {
 
     {Opcode::kCall, CheckCall},
     {Opcode::kConditional, CheckConditional},
+    {Opcode::kCustomCall, CheckCustomCall},
     {Opcode::kFusion, CheckCall},
     {Opcode::kGetTupleElement, CheckGetTupleElement},
     {Opcode::kTuple, CheckTuple},
