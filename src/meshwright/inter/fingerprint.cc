@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "meshwright/hlo/op_sharding_rule.h"
+
 namespace meshwright {
 namespace {
 
@@ -76,6 +78,7 @@ void OpFingerprints::AddAttributes(const Instruction& op, Fingerprint& f) {
   }
   f.Add(op.direction).Add(op.custom_call_target).Add(op.literal.data);
   for (const auto& [name, value] : op.other) f.Add(name).Add(value);
+  if (const std::string* const rule = FindOpShardingRule(op)) f.Add(*rule);
 }
 
 uint64_t OpFingerprints::OfComputation(ComputationId id) {

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/element_value.h"
+#include "meshwright/hlo/flatten.h"
+#include "meshwright/hlo/op_sharding_rule.h"
 #include "meshwright/hlo/uniform.h"
 #include "meshwright/inter/slice_members.h"
 
@@ -29,6 +32,23 @@ std::vector<Shrunk> FindShrunk(const Graph& graph, const Op& op, const std::vect
     }
   }
   return found;
+}
+
+// The rule that the program states for a call repeats its sizes.
+absl::Status ShrinkShardingRule(const Op& op, const std::vector<Shape>& taken,
+                                Instruction* instruction) {
+  for (auto& [name, text] : instruction->frontend_attributes) {
+    if (name != kShardingRuleAttribute) continue;
+    MW_ASSIGN_OR_RETURN(OpShardingRule rule, ParseOpShardingRule(text, op.name));
+    std::vector<const Shape*> operands, results;
+    for (const Shape& shape : taken) operands.push_back(&shape);
+    ForEachLeaf(instruction->shape,
+                [&](const std::vector<int64_t>&, const Shape& leaf) { results.push_back(&leaf); });
+    if (!ResizeOpShardingRule(operands, results, &rule))
+      return Cannot(op, "its sharding rule does not say how");
+    text = OpShardingRuleText(rule);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -86,6 +106,8 @@ absl::Status ShrinkInstruction(const Graph& graph, const Op& op, const std::vect
           return Cannot(op, "it pads the divided dimension");
         }
         break;
+      case Opcode::kCustomCall:
+        return ShrinkShardingRule(op, taken, instruction);
       case Opcode::kGetDimensionSize:
         return Cannot(op, "it counts the samples");
       default:

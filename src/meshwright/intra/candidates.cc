@@ -112,7 +112,8 @@ std::string CandidateSets::Signature(OpId leader, const Rule& rule, bool pending
              "|", pending, rule.supported, bool{fusion_.kernel[leader.index()]}, "|", rule.flops,
              "|", FollowerBytes(leader), "|");
   for (const Factor& f : rule.factors) {
-    StrAppend(&key, f.size, ".", static_cast<int>(f.kind), ".", static_cast<int>(f.reduction), ",");
+    StrAppend(&key, f.size, ".", static_cast<int>(f.kind), ".", static_cast<int>(f.reduction),
+              f.exchanges ? "x," : ",");
   }
   const auto append = [&](const TensorFactors& tensor, const Shape& shape, double bytes,
                           bool free) {
@@ -167,7 +168,33 @@ double CandidateSets::ComputeCost(OpId leader, const CandidateSet& set, size_t s
   } else if (work.bytes == 0 && work.copies == 0) {
     return 0;  // fused into its users: no kernel of its own
   }
-  return cost_model_.ComputeSeconds(work);
+  return cost_model_.ComputeSeconds(work) + ExchangeSeconds(op, set, s);
+}
+
+// What devices send each other inside of the operator, along factors that say so.
+double CandidateSets::ExchangeSeconds(const Op& op, const CandidateSet& set, size_t s) const {
+  const Mesh& mesh = cost_model_.mesh();
+  const Strategy& strategy = set.strategies[s];
+  double seconds = 0;
+  for (FactorIndex f = 0; f < static_cast<FactorIndex>(set.rule.factors.size()); ++f) {
+    if (!set.rule.factors[f].exchanges) continue;
+    AxisList axes;
+    for (size_t a = 0; a < strategy.size(); ++a) {
+      if (strategy[a] == f && mesh.axes[a].size > 1) axes.push_back(static_cast<AxisIndex>(a));
+    }
+    if (axes.empty()) continue;
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      const auto& dims = set.rule.operands[i].dims;
+      const bool has = std::any_of(dims.begin(), dims.end(), [&](const auto& dim) {
+        return std::find(dim.begin(), dim.end(), f) != dim.end();
+      });
+      if (!has) continue;
+      const int64_t bytes =
+          BytesPerDevice(graph_[op.operands[i]].shape, lists_[set.operands[i]][s], mesh);
+      seconds += cost_model_.CollectiveSeconds(CollectiveKind::kCollectivePermute, axes, bytes);
+    }
+  }
+  return seconds;
 }
 
 CandidateSet CandidateSets::Build(OpId leader, Rule rule, bool pending) {

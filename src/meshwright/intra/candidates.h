@@ -68,6 +68,7 @@ class CandidateSets {
   std::string Signature(OpId leader, const Rule& rule, bool pending) const;
   CandidateSet Build(OpId leader, Rule rule, bool pending);
   double ComputeCost(OpId leader, const CandidateSet& set, size_t strategy) const;
+  double ExchangeSeconds(const Op& op, const CandidateSet& set, size_t strategy) const;
   double FollowerBytes(OpId leader) const;
 
   const Graph& graph_;

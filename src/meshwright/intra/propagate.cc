@@ -27,6 +27,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "meshwright/hlo/op_sharding_rule.h"
 #include "meshwright/sharding/rule.h"
 
 namespace meshwright {
@@ -64,7 +65,8 @@ bool IsPassThrough(const Op& op) {
   if (op.kind != OpKind::kInstruction) return true;  // outputs, branches, loop values: identities
   const Opcode opcode = op.instruction->opcode;
   return IsElementwise(opcode) || opcode == Opcode::kReshape || opcode == Opcode::kTranspose ||
-         opcode == Opcode::kBitcast || opcode == Opcode::kCopy || opcode == Opcode::kCustomCall;
+         opcode == Opcode::kBitcast || opcode == Opcode::kCopy ||
+         (opcode == Opcode::kCustomCall && FindOpShardingRule(*op.instruction) == nullptr);
 }
 
 Direction DirectionIn(int round, const Op& op, FactorKind kind) {
@@ -310,7 +312,9 @@ class Propagation {
     std::vector<AxisList> wanted(rule.factors.size());
     for (size_t f = 0; f < wanted.size(); ++f) {
       const Factor& factor = rule.factors[f];
-      if (factor.kind == FactorKind::kWhole || factor.kind == FactorKind::kPending) continue;
+      if (factor.kind == FactorKind::kWhole || factor.kind == FactorKind::kPending ||
+          !factor.spreads)
+        continue;
       const Direction direction = DirectionIn(round, op, factor.kind);
       if (direction != kNone) wanted[f] = Common(operands, results, f, direction);
     }

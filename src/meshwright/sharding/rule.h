@@ -33,6 +33,11 @@ struct Factor {
   FactorKind kind = FactorKind::kParallel;
   Reduction reduction = Reduction::kNone;  // of kReduction and kPending
   char label = '?';                        // for printing: b, m, n, k, ...
+  // Where it is sharded, devices exchange pieces inside of the operator (a halo, say): about as
+  // much as a permute of the operands that have it.
+  bool exchanges = false;
+  // Whether shardings spread along it (intra/propagate.h).
+  bool spreads = true;
   friend bool operator==(const Factor&, const Factor&) = default;
 };
 

@@ -138,6 +138,13 @@ void RuleBuilder::Same(size_t operand_index, size_t result_index) {
   }
 }
 
+void RuleBuilder::State(std::vector<Factor> factors, std::vector<TensorFactors> operands,
+                        std::vector<TensorFactors> results) {
+  rule_.factors = std::move(factors);
+  rule_.operands = std::move(operands);
+  rule_.results = std::move(results);
+}
+
 // Rules beyond FactorIndex's range (tens of thousands of different dimensions) are not worth one.
 FactorIndex RuleBuilder::NewFactor(const Factor& factor) {
   if (rule_.factors.size() >= static_cast<size_t>(std::numeric_limits<FactorIndex>::max())) {

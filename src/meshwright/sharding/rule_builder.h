@@ -59,6 +59,10 @@ class RuleBuilder {
   // Every dimension of operand `i` goes with the same dimension of result `j`.
   void Same(size_t operand, size_t result);
 
+  // All factors at once, where dimensions list them in orders of their own.
+  void State(std::vector<Factor> factors, std::vector<TensorFactors> operands,
+             std::vector<TensorFactors> results);
+
   void Flops(double flops) { rule_.flops = flops; }
   void Unsupported() { supported_ = false; }
 

@@ -53,6 +53,9 @@ void BatchNormTraining(RuleBuilder& builder);
 void BatchNormInference(RuleBuilder& builder);
 void BatchNormGrad(RuleBuilder& builder);
 
+// stated.cc
+void Stated(RuleBuilder& builder);  // the rule that the program itself states for a call
+
 // source.cc
 void Source(RuleBuilder& builder);      // results out of nothing that depends on other elements
 void Sink(RuleBuilder& builder);        // operands only

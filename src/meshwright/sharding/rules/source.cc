@@ -1,6 +1,7 @@
 #include <string_view>
 #include <vector>
 
+#include "meshwright/hlo/op_sharding_rule.h"
 #include "meshwright/sharding/rules/rules.h"
 
 // Operators at the ends of the program (parameters, constants, outputs, random numbers), those that
@@ -57,6 +58,7 @@ void Join(RuleBuilder& builder) {
 void Whole(RuleBuilder& builder) {}
 
 void CustomCall(RuleBuilder& builder) {
+  if (FindOpShardingRule(builder.instruction()) != nullptr) return Stated(builder);
   for (const CustomCallRow& row : kCustomCalls) {
     if (row.target == builder.instruction().custom_call_target) return row.build(builder);
   }
