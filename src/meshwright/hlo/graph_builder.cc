@@ -242,7 +242,7 @@ absl::StatusOr<GraphBuilder::View> GraphBuilder::Visit(Frame& frame) {
           absl::StrFormat("\"%s\" has shape %s, but its value has %d leaves", instruction.name,
                           instruction.shape.ToString(/*with_layout=*/false), view.count));
     }
-    ApplySharding(instruction, view);
+    if (!StandsForResults(frame, instruction)) ApplySharding(instruction, view);
     frame.views[i] = view;
   }
   if (!computation.root.valid() || computation.root.index() >= frame.views.size()) {
@@ -393,6 +393,15 @@ GraphBuilder::View GraphBuilder::OperandView(const Frame& frame, const Instructi
 GraphBuilder::View GraphBuilder::ElementView(const Shape& tuple, View view, int64_t index) {
   const LeafOffsets::Range range = offsets_.Element(tuple, index);
   return {view.begin + range.begin, range.count};
+}
+
+// Whether the sharding of `instruction` is that of the program's results only, not of the values
+// that it returns.
+bool GraphBuilder::StandsForResults(const Frame& frame, const Instruction& instruction) const {
+  if (instruction.custom_call_target == "xla.sdy.FuncResultSharding") return true;
+  const bool entry = frame.computation == &module_.entry_computation();
+  return entry && instruction.is_root &&
+         (instruction.opcode == Opcode::kTuple || instruction.opcode == Opcode::kGetTupleElement);
 }
 
 void GraphBuilder::ApplySharding(const Instruction& instruction, View view) {

@@ -87,6 +87,7 @@ class GraphBuilder {
   absl::Span<const ValueId> Leaves(View view) const;
   View OperandView(const Frame& frame, const Instruction& instruction, size_t i) const;
   View ElementView(const Shape& tuple, View view, int64_t index);
+  bool StandsForResults(const Frame& frame, const Instruction& instruction) const;
   void ApplySharding(const Instruction& instruction, View view);
   std::string UniqueName(std::string name);
 

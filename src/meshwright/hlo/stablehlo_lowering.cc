@@ -317,7 +317,7 @@ absl::StatusOr<InstructionId> StablehloLowering::MainRoot(const MlirOperation& t
     if (sharding.empty()) continue;
     Instruction wanted;
     wanted.opcode = Opcode::kCustomCall;
-    wanted.custom_call_target = "Sharding";
+    wanted.custom_call_target = "xla.sdy.FuncResultSharding";
     wanted.shape = *port.type;
     wanted.operands = {values[i]};
     wanted.sharding = std::move(sharding);

@@ -193,7 +193,8 @@ class Decoder {
   }
 
   void Move(const PlanningEdge& edge, const Sharding& to) {
-    const Sharding& from = At(edge.from);
+    if (At(edge.from) == to) return;
+    const Sharding& from = edge.kept.has_value() ? *edge.kept : At(edge.from);
     if (from == to) return;
     const int32_t time = plan_.schedule.time[edge.user.index()];
     if (in_.pins.complete) {
@@ -214,7 +215,12 @@ class Decoder {
     if (from.dims == to.dims) return;  // reduced in place
     const bool to_kept = edge.to == problem_.offered[edge.value.index()];
     const int64_t bytes = BytesPerDevice(graph_[edge.value].shape, to_kept ? from : to, mesh());
-    plan_.buffers.push_back({{time, time + 1}, bytes});
+    Interval used{time, time + 1};
+    if (problem_.nodes[edge.to.node.index()].kind == PlanningNode::Kind::kCopy) {
+      for (OpId user : graph_[edge.value].users)
+        used.end = std::max(used.end, plan_.schedule.time[user.index()] + 1);
+    }
+    plan_.buffers.push_back({used, bytes});
     if (!in_.pins.complete) return;
     // A kernel that makes the value writes it in the order the collective needs; what is in memory
     // already is copied while it is still there.

@@ -100,6 +100,10 @@ std::shared_ptr<const solve::Matrix> EdgeCosts::MatrixFor(const Shape& shape,
   std::string key = StrCat(shape_key, "|", edge.from.list.value, "|", edge.to.list.value, "|",
                            edge.multiplicity, "|", edge.must_equal);
   for (ShardingListId list : edge.also) StrAppend(&key, "|also:", list.value);
+  if (edge.kept.has_value()) {
+    StrAppend(&key, "|kept:");
+    for (const AxisList& axes : edge.kept->dims) StrAppend(&key, absl::StrJoin(axes, "."), ",");
+  }
   if (rows.size() != from.size()) StrAppend(&key, "|rows:", absl::StrJoin(rows, ","));
   if (columns.size() != to.size()) StrAppend(&key, "|columns:", absl::StrJoin(columns, ","));
   std::shared_ptr<const solve::Matrix>& matrix = matrices_[key];
@@ -109,13 +113,27 @@ std::shared_ptr<const solve::Matrix> EdgeCosts::MatrixFor(const Shape& shape,
   fresh->cols = static_cast<int32_t>(columns.size());
   fresh->cost.reserve(rows.size() * columns.size());
   for (int32_t r : rows) {
-    if (edge.must_equal) {
+    // A follower that cannot work in the sharding of its operand at all (a slice across it) takes
+    // the operand resharded.
+    const bool follows =
+        edge.must_equal &&
+        std::any_of(columns.begin(), columns.end(), [&](int32_t c) { return from[r] == to[c]; });
+    if (follows) {
       for (int32_t c : columns) fresh->cost.push_back(from[r] == to[c] ? 0 : solve::kForbidden);
       continue;
     }
-    std::vector<double> prices = Prices(shape, from[r], to, columns);
+    // Moving the copy, or the value itself for those who do not want the copy.
+    const auto prices_of = [&](const std::vector<Sharding>& wanted) {
+      std::vector<double> found =
+          Prices(shape, edge.kept.has_value() ? *edge.kept : from[r], wanted, columns);
+      for (size_t c = 0; c < columns.size(); ++c) {
+        if (wanted[columns[c]] == from[r]) found[c] = 0;
+      }
+      return found;
+    };
+    std::vector<double> prices = prices_of(to);
     for (size_t i = 0; i < edge.also.size(); ++i) {
-      const std::vector<double> more = Prices(shape, from[r], lists_[edge.also[i]], columns);
+      const std::vector<double> more = prices_of(lists_[edge.also[i]]);
       for (size_t c = 0; c < columns.size(); ++c) {
         if (!WantedBefore(lists_, edge, i, columns[c])) prices[c] += more[c];
       }

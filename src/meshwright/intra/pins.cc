@@ -7,6 +7,7 @@
 #include "meshwright/base/nearest_name.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/hlo/flatten.h"
 #include "meshwright/intra/names.h"
 #include "meshwright/sharding/hlo_sharding.h"
 
@@ -110,6 +111,44 @@ absl::Status ApplyFix(const Fix& fix, const Mesh& mesh, std::vector<Target>& tar
                               nearest.empty() ? "" : StrCat("; nearest: ", nearest)));
 }
 
+// The text of the sharding that the program gives its result `leaf` of the root's `leaves`; empty
+// if there is none. It stands on the root where that only puts results together, or on a mark of
+// the result before it; what an operator itself is given holds for its value.
+std::string AnnotationOfResult(const Computation& entry, int64_t leaf, int64_t leaves) {
+  const Instruction* instruction = &entry[entry.root];
+  const bool joins =
+      instruction->opcode == Opcode::kTuple || instruction->opcode == Opcode::kGetTupleElement;
+  if (joins) {
+    const std::vector<std::string_view> all = LeafShardings(instruction->sharding, leaves);
+    if (!all.empty()) return std::string(all[leaf]);
+    const bool flat = instruction->opcode == Opcode::kTuple &&
+                      static_cast<int64_t>(instruction->operands.size()) == leaves;
+    if (!flat) return "";
+    instruction = &entry[instruction->operands[leaf]];
+  }
+  const bool marks = instruction->custom_call_target == "xla.sdy.FuncResultSharding";
+  return marks ? instruction->sharding : "";
+}
+
+// `text` on this mesh, for a value of `shape` called `name`; a warning if the mesh cannot express
+// it.
+std::optional<Sharding> ReadAnnotation(const std::string& text, const Shape& shape,
+                                       std::string_view name, const Mesh& mesh,
+                                       std::vector<std::string>* warnings) {
+  const absl::StatusOr<HloSharding> annotation = ParseHloSharding(text);
+  absl::StatusOr<Sharding> sharding = annotation.ok()
+                                          ? FromHloSharding(*annotation, mesh, shape.rank())
+                                          : absl::StatusOr<Sharding>(annotation.status());
+  if (sharding.ok()) {
+    if (absl::Status possible = CheckPossible(shape, *sharding, mesh); !possible.ok())
+      sharding = possible;
+  }
+  if (sharding.ok()) return *std::move(sharding);
+  warnings->push_back(
+      StrCat("annotation ", text, " of ", name, " is not used: ", sharding.status().message()));
+  return std::nullopt;
+}
+
 void ReadAnnotations(const Graph& graph, const Mesh& mesh, Pins* pins,
                      std::vector<std::string>* warnings) {
   std::vector<int32_t> parameter_of_op(graph.ops.size(), -1);
@@ -118,21 +157,19 @@ void ReadAnnotations(const Graph& graph, const Mesh& mesh, Pins* pins,
   for (size_t i = 0; i < graph.values.size(); ++i) {
     const Value& value = graph.values[i];
     if (value.sharding.empty() || !value.shape.is_array()) continue;
-    const absl::StatusOr<HloSharding> annotation = ParseHloSharding(value.sharding);
-    absl::StatusOr<Sharding> sharding = annotation.ok()
-                                            ? FromHloSharding(*annotation, mesh, value.shape.rank())
-                                            : absl::StatusOr<Sharding>(annotation.status());
-    if (sharding.ok()) {
-      if (absl::Status possible = CheckPossible(value.shape, *sharding, mesh); !possible.ok())
-        sharding = possible;
-    }
-    if (!sharding.ok()) {
-      warnings->push_back(StrCat("annotation ", value.sharding, " of ", graph[value.producer].name,
-                                 " is not used: ", sharding.status().message()));
-      continue;
-    }
+    const std::optional<Sharding> sharding =
+        ReadAnnotation(value.sharding, value.shape, graph[value.producer].name, mesh, warnings);
+    if (!sharding.has_value()) continue;
     const int32_t parameter = parameter_of_op[value.producer.index()];
-    (parameter >= 0 ? pins->parameters[parameter] : pins->values[i]) = *std::move(sharding);
+    (parameter >= 0 ? pins->parameters[parameter] : pins->values[i]) = *sharding;
+  }
+  const auto outputs = static_cast<int64_t>(graph.outputs.size());
+  for (int64_t i = 0; i < outputs && graph.module != nullptr; ++i) {
+    const Shape& shape = graph[graph[graph.outputs[i]].operands[0]].shape;
+    const std::string text = AnnotationOfResult(graph.module->entry_computation(), i, outputs);
+    if (text.empty() || !shape.is_array()) continue;
+    pins->outputs[i] =
+        ReadAnnotation(text, shape, OutputName(graph, graph.outputs[i]), mesh, warnings);
   }
 }
 
@@ -154,8 +191,11 @@ absl::StatusOr<Pins> ResolvePins(const Graph& graph, const Mesh& mesh,
     std::optional<Sharding>& output = pins.outputs[i];
     std::optional<Sharding>& parameter = pins.parameters[tie];
     if (output.has_value() && parameter.has_value() && *output != *parameter) {
-      if (graph.output_alias[i] != tie) {
-        tie = -1;  // only a guess, and the user knows better
+      const bool fixed = std::any_of(targets.begin(), targets.end(), [&](const Target& target) {
+        return target.fix != nullptr && (target.pin == &output || target.pin == &parameter);
+      });
+      if (graph.output_alias[i] != tie || !fixed) {
+        tie = -1;  // only a guess, and the user knows better; or a buffer that cannot be shared
         continue;
       }
       return absl::InvalidArgumentError(

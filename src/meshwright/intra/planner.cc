@@ -24,6 +24,8 @@ constexpr double kFirstSolveShare = 0.7;
 // What a search that starts from the answer to nearly the same limit needs of the steps of the
 // first.
 constexpr int64_t kHintedShare = 10;
+// Share of its deadline that MinimizePeak spends on finding any assignment, nearly.
+constexpr double kShareOfFeasibility = 0.2;
 // Usage limits, in terms of the least possible, at which plans of little memory are looked for.
 constexpr double kLimitSlacks[] = {1.0, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5};
 
@@ -123,7 +125,8 @@ class Planner {
     MW_ASSIGN_OR_RETURN(const solve::Solution smallest,
                         solve::MinimizePeak(prepared_->problem(), solver));
     if (!HasAnswer(smallest)) {
-      return OutOfTime();
+      const double used = solver.deadline_seconds - Remaining();
+      return prepared_->NoAnswer(smallest, used > kShareOfFeasibility * solver.deadline_seconds);
     }
     IntraPlan plan = Decode(smallest.choice);
     const auto least = static_cast<double>(smallest.peak);

@@ -9,6 +9,7 @@
 #include "meshwright/intra/decode.h"
 #include "meshwright/intra/joined_axes.h"
 #include "meshwright/intra/names.h"
+#include "meshwright/intra/partitioner.h"
 #include "meshwright/intra/propagate.h"
 
 namespace meshwright {
@@ -51,11 +52,14 @@ std::vector<std::string> UnsupportedWarnings(const Graph& graph, const IntraPlan
 PreparedProblem::PreparedProblem(const Graph& graph, const CostModel& cost_model,
                                  const PlannerOptions& options)
     : graph_(graph),
-      cost_model_(cost_model),
       options_(options),
       // Published models bring strategies of their own.
       propagated_(options.completion == Completion::kPropagate &&
-                  options.space == StrategySpace::kFull) {}
+                  options.space == StrategySpace::kFull),
+      partitioner_(propagated_ && cost_model.in_seconds()
+                       ? std::make_unique<PartitionerModel>(cost_model)
+                       : nullptr),
+      cost_model_(partitioner_ == nullptr ? cost_model : *partitioner_) {}
 
 absl::StatusOr<std::unique_ptr<PreparedProblem>> PreparedProblem::Make(
     const Graph& graph, const CostModel& cost_model, const PlannerOptions& options) {
@@ -148,6 +152,39 @@ bool PreparedProblem::ForceOutput(int32_t output, const Sharding& sharding) {
   const std::vector<Sharding>& leaves =
       sets_->lists()[planning_.nodes[node.index()].set->operands[0]];
   return Force(node, [&](int32_t s) { return leaves[s] == sharding; });
+}
+
+std::string PreparedProblem::NameOf(solve::NodeId id) const {
+  const PlanningNode& node = planning_.nodes[id.index()];
+  if (node.kind == PlanningNode::Kind::kParameter) return ParameterName(graph_, node.op);
+  if (node.value.valid()) return graph_[graph_[node.value].producer].name;
+  return graph_[node.op].kind == OpKind::kOutput ? OutputName(graph_, node.op)
+                                                 : graph_[node.op].name;
+}
+
+absl::Status PreparedProblem::NoAnswer(const solve::Solution& solution, bool timed_out) const {
+  if (solution.outcome != solve::Outcome::kInfeasible) {
+    if (options_.solver.stop && options_.solver.stop())
+      return absl::ResourceExhaustedError("interrupted before a plan was found");
+    if (timed_out) return OutOfTime();
+    return absl::ResourceExhaustedError(
+        "no plan found by the work that a search is allowed, and none proven impossible");
+  }
+  std::string why = "shardings that are given contradict each other";
+  if (solution.infeasible_edge >= 0) {
+    const solve::Edge& edge = planning_.problem.edges[solution.infeasible_edge];
+    why =
+        StrCat("no strategy of \"", NameOf(edge.b), "\" goes with one of \"", NameOf(edge.a), "\"");
+  } else if (solution.infeasible_node >= 0) {
+    why = StrCat("no strategy of \"", NameOf(solve::NodeId(solution.infeasible_node)),
+                 "\" goes with those of its operands and users");
+  }
+  return absl::InvalidArgumentError(StrCat(
+      "no plan is possible: ", why,
+      options_.space == StrategySpace::kAlpa
+          ? " in Alpa's space, where operators keep the sharding of an operand; fix less, or "
+            "plan without --cost-model alpha_beta"
+          : "; fix less"));
 }
 
 IntraPlan PreparedProblem::Decode(const std::vector<int32_t>& choice) const {

@@ -54,6 +54,10 @@ class PreparedProblem {
   bool ForceParameter(int32_t parameter, const Sharding& sharding);  // position in the graph
   bool ForceOutput(int32_t output, const Sharding& sharding);        // likewise
 
+  // Why the solver found no assignment: that there is none, with what shows it, that it was told to
+  // stop, or that its time (`timed_out`) or its work ended.
+  absl::Status NoAnswer(const solve::Solution& solution, bool timed_out) const;
+
   IntraPlan Decode(const std::vector<int32_t>& choice) const;
   // The same if everything that no matrix product waits for runs last (DeferUnneeded).
   IntraPlan DecodeDeferred(const std::vector<int32_t>& choice) const;
@@ -63,12 +67,15 @@ class PreparedProblem {
   absl::Status Build();
   // Leaves the strategies of a node that `keep` holds for, by index into its set; false: none.
   bool Force(solve::NodeId node, absl::FunctionRef<bool(int32_t strategy)> keep);
+  // What users know a node's operator, parameter, output or value by.
+  std::string NameOf(solve::NodeId id) const;
   ProblemInputs Inputs(const std::vector<Interval>& intervals) const;
 
   const Graph& graph_;
-  const CostModel& cost_model_;
   const PlannerOptions& options_;
   const bool propagated_;
+  const std::unique_ptr<CostModel> partitioner_;  // if propagated_: moves values as XLA does
+  const CostModel& cost_model_;
   FusionInfo fusion_;
   Schedule schedule_;
   std::vector<Interval> intervals_;

@@ -1,6 +1,7 @@
 #include "meshwright/intra/priced_planner.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "meshwright/base/status.h"
@@ -46,8 +47,12 @@ absl::StatusOr<IntraPlan> PricedPlanner::Plan(double seconds_per_byte) {
                  &problem);
   solve::SolverOptions solver = options_.solver;
   if (!hint_.empty()) solver.hints.push_back(hint_);
+  const auto start = std::chrono::steady_clock::now();
   MW_ASSIGN_OR_RETURN(const solve::Solution solution, solve::Solve(problem, solver));
-  if (!HasAnswer(solution)) return OutOfTime();
+  if (!HasAnswer(solution)) {
+    const std::chrono::duration<double> used = std::chrono::steady_clock::now() - start;
+    return prepared_->NoAnswer(solution, used.count() >= solver.deadline_seconds);
+  }
   hint_ = solution.choice;
   IntraPlan plan = prepared_->Decode(solution.choice);
   // With memory in the objective its bound is no bound on seconds.

@@ -10,6 +10,7 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/intra/alpa_space.h"
 #include "meshwright/intra/edge_costs.h"
+#include "meshwright/intra/partitioner.h"
 
 namespace meshwright {
 namespace {
@@ -34,6 +35,7 @@ class Builder {
   absl::StatusOr<PlanningProblem> Build() {
     out_.ticks = ticks_;
     out_.offered.resize(graph_.values.size());
+    out_.copied.resize(graph_.values.size());
     out_.produced.resize(graph_.values.size());
     out_.node_of_op.resize(graph_.ops.size());
     CollectUses();
@@ -122,6 +124,19 @@ class Builder {
       out_.produced[op.results[r].index()] = {node, set->results[r]};
   }
 
+  // How XLA's partitioner computes `op`, where that is known. Sums of partial sums are an
+  // exception: whether they are reduced before or after is not the partitioner's choice.
+  std::optional<Strategy> StrategyAsPinned(const Op& op, const Rule& rule,
+                                           const Sharding& result) const {
+    std::vector<const Sharding*> operands;
+    for (ValueId v : op.operands) {
+      if (in_.pins.may_stay_partial[v.index()]) return std::nullopt;
+      const std::optional<Sharding>& pin = in_.pins.values[v.index()];
+      operands.push_back(pin.has_value() ? &*pin : nullptr);
+    }
+    return PartitionedStrategy(graph_, op, rule, operands, result, in_.cost_model.mesh());
+  }
+
   // Leaves the strategies that XLA's partitioner has for pinned operands and results: axes go where
   // an operand or the result has them, the result comes out as pinned or as partial sums that an
   // all-reduce or reduce-scatter turns into that, and of those the ones that divide the work most.
@@ -132,6 +147,13 @@ class Builder {
     if (!pin.has_value()) return;
     PlanningNode& node = out_.nodes[node_id.index()];
     const CandidateSet& set = *node.set;
+    if (const std::optional<Strategy> known = StrategyAsPinned(op, set.rule, *pin)) {
+      const auto found = std::find(set.strategies.begin(), set.strategies.end(), *known);
+      if (found != set.strategies.end()) {
+        node.allowed = {static_cast<int32_t>(found - set.strategies.begin())};
+        return;
+      }
+    }
     const std::vector<Sharding>& results = sets_.lists()[set.results[0]];
     std::vector<int32_t> kept;
     int64_t most = 0;
@@ -237,7 +259,7 @@ class Builder {
   // What users of `v` see: its producer's sharding, or that of a node of its own.
   absl::Status Offer(ValueId v) {
     const Port produced = out_.produced[v.index()];
-    out_.offered[v.index()] = produced;
+    out_.offered[v.index()] = out_.copied[v.index()] = produced;
     const bool parameter = out_.nodes[produced.node.index()].kind == PlanningNode::Kind::kParameter;
     std::optional<Sharding> pin = in_.pins.values[v.index()];
     if (in_.pins.complete && in_.pins.may_stay_partial[v.index()]) pin.reset();
@@ -247,9 +269,15 @@ class Builder {
     const CandidateSet* set = sets_.ForValue(graph_[v].shape);
     const solve::NodeId node =
         AddNode({.kind = PlanningNode::Kind::kShared, .set = set, .value = v});
-    out_.offered[v.index()] = {node, set->results[0]};
-    if (pin.has_value())
-      MW_RETURN_IF_ERROR(Pin(node, set->results[0], *pin, graph_[graph_[v].producer].name));
+    out_.offered[v.index()] = out_.copied[v.index()] = {node, set->results[0]};
+    if (!pin.has_value()) return absl::OkStatus();
+    MW_RETURN_IF_ERROR(Pin(node, set->results[0], *pin, graph_[graph_[v].producer].name));
+    // Where everything is given, moves that are alike are found when the plan is read.
+    if (several && !in_.pins.complete) {
+      const solve::NodeId copy =
+          AddNode({.kind = PlanningNode::Kind::kCopy, .set = set, .value = v});
+      out_.copied[v.index()] = {copy, set->results[0]};
+    }
     return absl::OkStatus();
   }
 
@@ -276,13 +304,16 @@ class Builder {
     const std::vector<int32_t> followed =
         alpa() ? FollowedOperands(graph_) : std::vector<int32_t>(graph_.ops.size(), -1);
     for (size_t i = 0; i < graph_.values.size(); ++i) {
-      if (out_.offered[i] == out_.produced[i]) continue;
       const OpId producer = graph_.values[i].producer;
-      AddEdge({.from = out_.produced[i],
-               .to = out_.offered[i],
-               .value = ValueId(i),
-               .user = producer,
-               .multiplicity = TimesMoved(ValueId(i))});
+      for (const auto& [from, to] : {std::pair{&out_.produced[i], &out_.offered[i]},
+                                     std::pair{&out_.offered[i], &out_.copied[i]}}) {
+        if (*from == *to) continue;
+        AddEdge({.from = *from,
+                 .to = *to,
+                 .value = ValueId(i),
+                 .user = producer,
+                 .multiplicity = TimesMoved(ValueId(i))});
+      }
     }
     for (size_t i = 0; i < graph_.ops.size(); ++i) {
       const solve::NodeId node = out_.node_of_op[i];
@@ -347,11 +378,12 @@ class Builder {
                          operands.begin() + static_cast<int64_t>(j)) {
         continue;
       }
-      PlanningEdge edge{.from = out_.offered[v.index()],
+      PlanningEdge edge{.from = out_.copied[v.index()],
                         .to = {node, lists[j]},
                         .value = v,
                         .user = leader,
                         .multiplicity = graph_[leader].multiplicity};
+      if (edge.from != out_.offered[v.index()]) edge.kept = in_.pins.values[v.index()];
       edge.must_equal = followed == static_cast<int32_t>(j);
       for (size_t k = j + 1; k < operands.size(); ++k) {
         if (operands[k] == v) edge.also.push_back(lists[k]);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "meshwright/cost/cost_model.h"
@@ -30,6 +31,7 @@ struct PlanningNode {
     kParameter,  // an entry parameter: how it is stored (and gathered)
     kLoopValue,  // a loop-carried value: inside the loop and after it
     kShared,     // a value with several users: how it is kept for all of them
+    kCopy,       // one whose sharding is given: how it is moved once for users that want it alike
   };
   Kind kind = Kind::kGroup;
   const CandidateSet* set = nullptr;
@@ -48,6 +50,8 @@ struct PlanningEdge {
   OpId user;  // whose operand it is; for shared values the producer
   double multiplicity = 1;
   bool must_equal = false;  // resharding is not allowed
+  // From a kCopy: how the value itself is kept. A user that does not want the copy moves that.
+  std::optional<Sharding> kept = {};
 };
 
 // The assignment problem of a graph, and how to read its solution. Cost units: see `ticks`.
@@ -57,7 +61,8 @@ struct PlanningProblem {
   std::vector<PlanningEdge> edges;  // all of them; problem.edges leaves out those that never cost
   std::vector<Port>
       offered;  // by ValueId: what users of the value see; invalid node for free values
-  std::vector<Port> produced;             // by ValueId: what its producer leaves
+  std::vector<Port> copied;    // by ValueId: what operators among them see, perhaps a kCopy
+  std::vector<Port> produced;  // by ValueId: what its producer leaves
   std::vector<solve::NodeId> node_of_op;  // by OpId: of the op's group; invalid for free ops
   double ticks = 1;                       // problem cost = ticks * cost model's unit, rounded
 
