@@ -52,7 +52,7 @@ def run(
     donated = tuple(index for index, row in enumerate(rows) if row["donated"])
     whole = planned_function(program, plan, sharded=False, dry=True)
     single, place = jax.jit(whole), device
-    if "CustomSPMDPartitioning" in whole_module(program, plan):
+    if b"CustomSPMDPartitioning" in whole_module(program, plan):
         # What such a call stands for is known to the partitioner only, which one device does without.
         place = NamedSharding(mesh, PartitionSpec())
         single = jax.jit(whole, in_shardings=place, out_shardings=place)
