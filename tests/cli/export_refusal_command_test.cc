@@ -59,7 +59,7 @@ class ExportRefusalTest : public testing::Test {
         RunMeshwright({"export", plan_, "--to", target, "-o", folder_.Path("out")});
     if (run.exit_code == 0) return false;
     EXPECT_EQ(run.exit_code, 2) << run.err_text;
-    ExpectFitsATerminal(run.err_text);
+    ExpectFitsATerminal(MessageText(run.err_text, Wrap::kColumns));
     const std::string command = CommandIn(run.err_text, kPlanBegins, kPlanEnds);
     EXPECT_NE(command, "") << run.err_text;
     if (command.empty()) return true;

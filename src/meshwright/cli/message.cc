@@ -1,5 +1,7 @@
 #include "meshwright/cli/message.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <vector>
@@ -16,10 +18,11 @@ namespace {
 // Paths and names stay whole up to this many columns; a line of a message is at most this wide.
 constexpr size_t kLongestWord = 240, kLongestLine = 1600;
 
-// `line` over several lines, those after the first two columns further right.
-std::string WrappedLine(std::string_view line) {
+// `line` as it is shown; where it is wrapped, the lines after the first stand two columns further
+// right.
+std::string ShownLine(std::string_view line, Wrap wrap) {
   const std::string shown = Shortened(line, kLongestLine);
-  if (DisplayWidth(shown) <= kColumns) return shown;
+  if (wrap == Wrap::kNever || DisplayWidth(shown) <= kColumns) return shown;
   const size_t begin = std::min(shown.find_first_not_of(' '), shown.size());
   const std::string margin(begin + 2, ' ');
   std::string text(begin, ' ');
@@ -46,7 +49,7 @@ std::string WrappedLine(std::string_view line) {
 
 }  // namespace
 
-std::string MessageText(std::string_view message) {
+std::string MessageText(std::string_view message, Wrap wrap) {
   if (!message.empty() && message.back() == '\n') message.remove_suffix(1);
   const std::string all = StrCat("meshwright: ", message);
   std::vector<std::string> lines;
@@ -59,20 +62,21 @@ std::string MessageText(std::string_view message) {
   }
   lines.push_back(all.substr(begin));
   std::string text;
-  for (const std::string& line : lines) absl::StrAppend(&text, WrappedLine(line), "\n");
+  for (const std::string& line : lines) absl::StrAppend(&text, ShownLine(line, wrap), "\n");
   return text;
 }
 
 absl::Status PrintScreen(std::string_view text) {
   std::string screen;
   for (const absl::string_view line : absl::StrSplit(ToAbsl(text), '\n'))
-    StrAppend(&screen, WrappedLine(FromAbsl(line)), "\n");
+    StrAppend(&screen, ShownLine(FromAbsl(line), Wrap::kColumns), "\n");
   screen.pop_back();  // what the text itself ends with
   return PrintOutput(screen);
 }
 
 void PrintError(std::string_view message) {
-  const std::string text = MessageText(message);
+  const Wrap wrap = isatty(STDERR_FILENO) != 0 ? Wrap::kColumns : Wrap::kNever;
+  const std::string text = MessageText(message, wrap);
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 

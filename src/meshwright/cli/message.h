@@ -11,16 +11,22 @@
 
 namespace meshwright {
 
-// `message` behind "meshwright: " in lines that fit a terminal, with a newline at its end. What
-// names and files hold does not steer the terminal; words and lines of any length stay readable.
-// Its own line breaks are those that two spaces follow or a backslash precedes, as in commands for
-// a shell, whose lines fit already (export/command_text.h); all others are shown as \n.
-std::string MessageText(std::string_view message);
+// Whether lines are wrapped: people read them on a terminal; logs, editors and scripts take an
+// error for one line.
+enum class Wrap { kColumns, kNever };
+
+// `message` behind "meshwright: " with a newline at its end, in lines that fit a terminal if they
+// are to be wrapped. What names and files hold does not steer the terminal; words and lines of any
+// length stay readable. Its own line breaks are those that two spaces follow or a backslash
+// precedes, as in commands for a shell, whose lines fit already (export/command_text.h); all others
+// are shown as \n.
+std::string MessageText(std::string_view message, Wrap wrap);
 
 // Standard output: `text` in lines that fit a terminal, and that do not steer it. Errors: see
 // PrintOutput, which is for documents (JSON, CSV).
 absl::Status PrintScreen(std::string_view text);
 
+// On standard error, wrapped if that is a terminal.
 void PrintError(std::string_view message);
 void PrintWarning(std::string_view message);
 
