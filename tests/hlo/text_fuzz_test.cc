@@ -88,6 +88,28 @@ ENTRY e {
   ROOT r = (f32[10,4], f32[1,4,4,4]) tuple(n, w)
 }
 )",
+    R"(less { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = compare(a, b), direction=LT }
+
+e {
+  a = f32[4,6] parameter(0)
+  f = f8e4m3fn[4,6] parameter(1)
+  k = f8e8m0fnu[4,2] parameter(2)
+  c = f32[4,6] constant(2)
+  n = f32[4,6] add(f32[4,6] negate(a), multiply(a, c))
+  d = bf16[4,4] scaled-dot(f, f, k, k), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  s = sort(n), dimensions={1}, to_apply=less
+  z = f32[] constant(0)
+  r = reduce(s, z), dimensions={0}, to_apply={
+    x = f32[] parameter(0)
+    ROOT t = add(x, y)
+    y = f32[] parameter(1)
+  }
+  w = pad(d, bf16[] convert(z)), padding=1_1x0_0
+  t = tuple(r, d)
+  ROOT g = get-tuple-element(t), index=0
+}
+)",
+    "fft = c64[3] fft(f32[4] a), fft_type=RFFT, fft_length={4}",
 };
 
 // Pieces that tend to meet a reader's assumptions.
@@ -132,6 +154,9 @@ constexpr std::string_view kHloPieces[] = {
     "<=",
     "dimensions=",
     "to_apply=",
+    "to_apply={",
+    "negate(",
+    "scaled-dot(",
     "metadata={",
 };
 

@@ -44,6 +44,9 @@ TEST(TextReaderErrors, WhatIsNoHlo) {
             "f.hlo:1:1: expected 'HloModule' at the start of HLO text, found \"module\"");
   EXPECT_EQ(HloErrorOf(std::string_view("\0\xff", 2)),
             "f.hlo:1:1: expected 'HloModule' at the start of HLO text, found \"\\x00\"");
+  EXPECT_EQ(HloErrorOf("a = f32[] negate(f32[] b) c"),
+            "f.hlo:1:27: expected the end after an instruction outside of any computation, found "
+            "\"c\"");
   EXPECT_EQ(HloErrorOf("HloModule\n"),
             "f.hlo:2:1: the file ends where the module's name was expected");
 }
@@ -51,8 +54,10 @@ TEST(TextReaderErrors, WhatIsNoHlo) {
 TEST(TextReaderErrors, Entry) {
   EXPECT_EQ(HloErrorOf("HloModule m\n"),
             "f.hlo:2:1: no computation is marked ENTRY; put it before the main computation");
-  EXPECT_EQ(HloErrorOf("HloModule m\nf { a = f32[] parameter(0) }\n"),
-            "f.hlo:3:1: no computation is marked ENTRY; put it before the main computation");
+  EXPECT_EQ(HloErrorOf("HloModule m, entry_computation_layout={(s32[])->s32[]}\n"
+                       "f { a = f32[] parameter(0) }\n"),
+            "f.hlo:3:1: no computation is marked ENTRY; put it before the main computation; the "
+            "last one, f, does not fit entry_computation_layout=");
   EXPECT_EQ(HloErrorOf("HloModule m\nENTRY e { a = f32[] parameter(0) }\n"
                        "ENTRY f { a = f32[] parameter(0) }"),
             "f.hlo:3:7: second ENTRY computation \"f\"; \"e\" is marked already");
@@ -183,8 +188,8 @@ TEST(TextReaderErrors, Literals) {
   EXPECT_EQ(HloErrorIn("b = s8[] constant(x)"), "f.hlo:4:21: \"x\" is no value of type s8");
   EXPECT_EQ(HloErrorIn("b = s8[2] constant({1, 2, 3})"),
             "f.hlo:4:22: literal has 3 values along dimension 0; its type s8[2] has 2");
-  EXPECT_EQ(HloErrorIn("b = s8[2] constant(1)"),
-            "f.hlo:4:22: expected '{' before dimension 0 of s8[2], found \"1\"");
+  EXPECT_EQ(HloErrorIn("b = s8[2,2] constant({1, 2})"),
+            "f.hlo:4:25: expected '{' before dimension 1 of s8[2,2], found \"1\"");
   EXPECT_EQ(HloErrorIn("b = (s8[], s8[]) constant((1))"),
             "f.hlo:4:31: expected ',' between a tuple's values, found \")\"");
   EXPECT_EQ(HloErrorIn("b = token[] constant(1)"),
@@ -209,6 +214,37 @@ TEST(TextReaderErrors, Structure) {
             "f.hlo:5:1: table entry 3 stands where 2 was expected");
 }
 
+TEST(TextReaderErrors, TypesThatAreLeftOut) {
+  EXPECT_EQ(HloErrorIn("b = iota(), iota_dimension=0"),
+            "f.hlo:4:7: b: the type of iota does not follow from its operands; write it before the "
+            "opcode, as f32[2,3]");
+  EXPECT_EQ(HloErrorIn("b = constant(1)"),
+            "f.hlo:4:7: b: the type of constant does not follow from its operands; write it before "
+            "the opcode, as f32[2,3]");
+  EXPECT_EQ(
+      HloErrorIn("b = concatenate(a, s), dimensions={0}"),
+      "f.hlo:4:3: b: operands must agree but in dimension 0: operand 0 is f32[2,3], operand 1 "
+      "is f32[]");
+  EXPECT_EQ(HloErrorIn("b = get-tuple-element(a), index=0"),
+            "f.hlo:4:3: b: operand 0 must be a tuple, is f32[2,3]");
+}
+
+TEST(TextReaderErrors, ScaledDot) {
+  EXPECT_EQ(HloErrorIn("b = f32[2,2] scaled-dot(a, a), lhs_contracting_dims={1}"),
+            "f.hlo:4:3: b: scaled-dot takes 4 operands, found 2");
+  EXPECT_EQ(HloErrorIn("c = f32[2,4] constant({...})\n b = f32[2,2] scaled-dot(a, a, c, s), "
+                       "lhs_contracting_dims={1}, rhs_contracting_dims={1}"),
+            "f.hlo: b: operand 2, a scale, f32[2,4], does not divide operand 0, f32[2,3], into "
+            "blocks");
+}
+
+TEST(TextReaderErrors, NestedInstructions) {
+  EXPECT_EQ(HloErrorIn("b = f32[] negate(reduce(a, s))"),
+            "f.hlo:4:20: reduce: reduce lacks the attribute dimensions=");
+  EXPECT_EQ(HloErrorIn("b = f32[] negate(neg(a))"),
+            "f.hlo:4:20: unknown opcode \"neg\"; the nearest is \"log\"");
+}
+
 TEST(TextReaderErrors, TypesThatDoNotFit) {
   EXPECT_EQ(HloErrorIn("b = f32[2,4] negate(a)"),
             "f.hlo:4:3: b: shape mismatch: is f32[2,4], its operands give f32[2,3]");
@@ -230,6 +266,7 @@ ENTRY e {
 TEST(TextReaderErrors, EveryTruncationIsAnError) {
   ASSERT_TRUE(ParseHloText(kProgram, "f.hlo").ok());
   for (size_t size = 0; size < kProgram.size(); ++size) {
+    // Computations that are complete do not make the first of them the main one.
     EXPECT_THAT(HloErrorOf(kProgram.substr(0, size)), StartsWith("f.hlo:")) << size;
   }
   EXPECT_THAT(HloErrorOf(kProgram.substr(0, kProgram.size() - 1)),
@@ -241,6 +278,14 @@ TEST(TextReaderErrors, DeepNestingIsRefused) {
   EXPECT_THAT(HloErrorIn(StrCat("b = ", open)), EndsWith("tuples nested deeper than 128"));
   EXPECT_THAT(HloErrorIn(StrCat("b = f32[] negate(s), foo=", std::string(1000000, '{'))),
               EndsWith("brackets nested deeper than 128"));
+  std::string negations, regions = "b = f32[] call(s), to_apply=";
+  for (int i = 0; i < 100000; ++i) {
+    negations += "negate(";
+    regions += "{ p = f32[] parameter(0) ROOT r = f32[] call(p), to_apply=";
+  }
+  EXPECT_THAT(HloErrorIn(StrCat("b = f32[] ", negations)),
+              EndsWith("instructions nested deeper than 128"));
+  EXPECT_THAT(HloErrorIn(regions), EndsWith("computations nested deeper than 128"));
   std::string dims = "1";
   for (int i = 0; i < 200; ++i) dims += ",1";
   EXPECT_THAT(HloErrorIn(StrCat("b = f32[", dims, "] iota(), iota_dimension=0")),
@@ -257,7 +302,7 @@ TEST(TextReaderErrors, LargeOddInputsTakeLinearTime) {
   HloErrorOf(StrCat("HloModule m\n", std::string(10 << 20, '/')));
   std::string lines;  // computations on one line, none closed by a '}' at the start of a line
   for (int i = 0; i < 50000; ++i) StrAppend(&lines, "f", i, " { a = f32[] parameter(0) } ");
-  HloErrorOf(StrCat("HloModule m\n", lines));
+  EXPECT_TRUE(ParseHloText(StrCat("HloModule m\n", lines), "f.hlo").ok());
   std::string backwards;  // each uses the next
   for (int i = 0; i < 50000; ++i) {
     StrAppend(&backwards, "b", i, " = f32[] negate(b", i + 1, ")\n");

@@ -56,6 +56,150 @@ ENTRY main.3 {
   EXPECT_EQ(entry[InstructionId(0)].metadata.op_name, "x");
 }
 
+// What XLA's parser takes and its printer never writes.
+TEST(TextReaderTest, HeaderAndEntryMayBeLeftOut) {
+  constexpr std::string_view kBody =
+      "e {\n  a = f32[8] parameter(0)\n  ROOT r = f32[8] negate(a)\n}";
+  const Module marked = ParseHlo(StrCat("ENTRY ", kBody));
+  EXPECT_EQ(marked.name, "module_e");
+  EXPECT_EQ(marked.entry_computation().name, "e");
+  EXPECT_EQ(ParseHlo(kBody), marked);
+  const Module unmarked =
+      ParseHlo(StrCat("HloModule m:\nf { b = f32[] parameter(0) }\n", kBody, "\n"));
+  EXPECT_EQ(unmarked.name, "m");
+  EXPECT_EQ(unmarked.entry_computation().name, "e");
+  ASSERT_EQ(unmarked.computations.size(), 2u);
+  EXPECT_EQ(unmarked.entry_computation(), marked.entry_computation());
+}
+
+// The type of the root of `body` in a program with `a`, `p` and `s` and computations to call.
+std::string InferredType(std::string_view root) {
+  return ParseRoot(StrCat("a = f32[4,6] parameter(0)\n p = pred[4,6] parameter(1)\n s = f32[] "
+                          "parameter(2)\n c = c64[4,6] parameter(3)\n ROOT r = ",
+                          root),
+                   "add { x = f32[] parameter(0) y = f32[] parameter(1) ROOT z = add(x, y) }\n"
+                   "less { x = f32[] parameter(0) y = f32[] parameter(1)\n"
+                   "  ROOT z = compare(x, y), direction=LT }\n"
+                   "done { t = f32[] parameter(0) ROOT z = compare(t, t), direction=NE }\n"
+                   "next { t = f32[] parameter(0) ROOT z = negate(t) }\n")
+      .shape.ToString();
+}
+
+TEST(TextReaderTest, TypesMayBeLeftOut) {
+  EXPECT_EQ(InferredType("negate(a)"), "f32[4,6]");
+  EXPECT_EQ(InferredType("add(a, a)"), "f32[4,6]");
+  EXPECT_EQ(InferredType("compare(a, a), direction=GT"), "pred[4,6]");
+  EXPECT_EQ(InferredType("select(p, a, a)"), "f32[4,6]");
+  EXPECT_EQ(InferredType("clamp(s, a, s)"), "f32[4,6]");
+  EXPECT_EQ(InferredType("is-finite(a)"), "pred[4,6]");
+  EXPECT_EQ(InferredType("real(c)"), "f32[4,6]");
+  EXPECT_EQ(InferredType("abs(c)"), "f32[4,6]");
+  EXPECT_EQ(InferredType("complex(a, a)"), "c64[4,6]");
+  EXPECT_EQ(InferredType("tuple(a, s)"), "(f32[4,6], f32[])");
+  EXPECT_EQ(InferredType("get-tuple-element(tuple(a, s)), index=1"), "f32[]");
+  EXPECT_EQ(InferredType("transpose(a), dimensions={1,0}"), "f32[6,4]");
+  EXPECT_EQ(InferredType("concatenate(a, a), dimensions={1}"), "f32[4,12]");
+  EXPECT_EQ(InferredType("pad(a, s), padding=1_1x0_2_1"), "f32[6,13]");
+  EXPECT_EQ(InferredType("reverse(a), dimensions={0}"), "f32[4,6]");
+  EXPECT_EQ(InferredType("reduce(a, s), dimensions={0}, to_apply=add"), "f32[6]");
+  EXPECT_EQ(InferredType("reduce(a, a, s, s), dimensions={1}, to_apply={\n"
+                         "  w = f32[] parameter(0) x = f32[] parameter(1) y = f32[] parameter(2)\n"
+                         "  z = f32[] parameter(3) ROOT t = tuple(add(w, y), add(x, z)) }"),
+            "(f32[4], f32[4])");
+  EXPECT_EQ(InferredType("map(a, a), dimensions={0,1}, to_apply=less"), "pred[4,6]");
+  EXPECT_EQ(InferredType("sort(a), dimensions={1}, to_apply=less"), "f32[4,6]");
+  EXPECT_EQ(InferredType("dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={1}"),
+            "f32[4,4]");
+  EXPECT_EQ(InferredType("while(s), condition=done, body=next"), "f32[]");
+  EXPECT_EQ(InferredType("call(s), to_apply=next"), "f32[]");
+  EXPECT_EQ(InferredType("conditional(is-finite(s), s, s), true_computation=next, "
+                         "false_computation=next"),
+            "f32[]");
+}
+
+TEST(TextReaderTest, TypesFollowWhatIsDefinedLater) {
+  const Instruction root = ParseRoot(
+      "ROOT r = negate(b)\n b = call(a), to_apply=f\n"
+      "a = f32[3] parameter(0)\n}\nf { ROOT n = negate(p)\n"
+      "p = f32[3] parameter(0)");
+  EXPECT_EQ(root.shape.ToString(), "f32[3]");
+}
+
+TEST(TextReaderTest, InstructionsAndComputationsMayBeNested) {
+  const Module m = ParseHlo(R"(HloModule m
+ENTRY e {
+  a = f32[8] parameter(0)
+  z = f32[] constant(0)
+  b = f32[8] add(f32[8] negate(a), multiply(a, a))
+  ROOT r = f32[] reduce(b, z), dimensions={0}, to_apply={
+    x = f32[] parameter(0)
+    y = f32[] parameter(1)
+    ROOT s = f32[] add(x, y)
+  }
+})");
+  ASSERT_EQ(m.computations.size(), 2u);
+  EXPECT_EQ(m.computations[0].name, "region");
+  const Computation& entry = m.entry_computation();
+  const Instruction& root = entry[entry.root];
+  EXPECT_THAT(root.called, ElementsAre(ComputationId(0)));
+  const Instruction& add = entry[root.operands[0]];
+  EXPECT_EQ(add.name, "b");
+  ASSERT_EQ(add.operands.size(), 2u);
+  EXPECT_EQ(entry[add.operands[0]].name, "negate.anon");
+  EXPECT_EQ(entry[add.operands[1]].opcode, Opcode::kMultiply);
+  EXPECT_EQ(entry[add.operands[1]].shape.ToString(), "f32[8]");
+}
+
+// Operands that have types are parameters.
+TEST(TextReaderTest, SingleInstruction) {
+  const Module named = ParseHlo("%c = f32[2,3] add(f32[2,3] %a, f32[2,3] %b)");
+  EXPECT_EQ(named.name, "module_main");
+  ASSERT_EQ(named.computations.size(), 1u);
+  const Computation& main = named.entry_computation();
+  ASSERT_EQ(main.parameters.size(), 2u);
+  EXPECT_EQ(main[main.parameters[1]].name, "b");
+  EXPECT_EQ(main[main.root].name, "c");
+  const Module unnamed = ParseHlo(
+      "f32[] reduce(f32[4], f32[]), dimensions={0}, to_apply={\n"
+      " x = f32[] parameter(0)\n y = f32[] parameter(1)\n"
+      " ROOT s = f32[] add(x, y)\n}");
+  EXPECT_EQ(unnamed.computations.size(), 2u);
+  EXPECT_EQ(unnamed.entry_computation().parameters.size(), 2u);
+  EXPECT_EQ(unnamed.entry_computation()[unnamed.entry_computation().root].opcode, Opcode::kReduce);
+}
+
+// Read as the operators that XLA computes it with.
+TEST(TextReaderTest, ScaledDot) {
+  const Module m = ParseHlo(R"(HloModule m
+ENTRY e {
+  a = f8e4m3fn[128,256] parameter(0)
+  b = f8e4m3fn[64,256] parameter(1)
+  s = f8e8m0fnu[128,8] parameter(2)
+  t = f8e8m0fnu[] parameter(3)
+  ROOT r = bf16[128,64] scaled-dot(a, b, s, t), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+})");
+  std::string text;
+  for (const Instruction& i : m.entry_computation().instructions) {
+    StrAppend(&text, i.name, " ", i.shape.ToString(), "; ");
+  }
+  EXPECT_EQ(text,
+            "a f8e4m3fn[128,256]; b f8e4m3fn[64,256]; s f8e8m0fnu[128,8]; t f8e8m0fnu[]; "
+            "r.convert bf16[128,256]; r.scale bf16[128,8]; r.broadcast bf16[128,8,32]; "
+            "r.reshape bf16[128,256]; r.scaled bf16[128,256]; r.convert.1 bf16[64,256]; "
+            "r.scale.1 bf16[]; r.broadcast.1 bf16[64,256]; r.scaled.1 bf16[64,256]; "
+            "r bf16[128,64]; ");
+  const Instruction& root = m.entry_computation()[m.entry_computation().root];
+  EXPECT_EQ(root.opcode, Opcode::kDot);
+  EXPECT_EQ(root.operands.size(), 2u);
+}
+
+// XLA's parser makes one value the first of an array's elements.
+TEST(TextReaderTest, OneValueForAnArray) {
+  EXPECT_EQ(ParseRoot("ROOT c = s8[2,2] constant(7)").literal.data, std::string("\7\0\0\0", 4));
+  EXPECT_EQ(ParseRoot("ROOT c = s8[0] constant(7)").literal.data, "");
+  EXPECT_TRUE(ParseRoot("ROOT c = f32[1000000,1000000] constant(7)").literal.elided);
+}
+
 TEST(TextReaderTest, BothStylesReadTheSame) {
   const Module brief = ParseHlo(R"(HloModule m
 f { p = f32[2]{0} parameter(0) ROOT n = f32[2]{0} negate(p) }

@@ -533,6 +533,12 @@ struct StackFrameIndexProtoTypes {
 MESHWRIGHT_PROTO_MESSAGE(StackFrameIndexProto, STACK_FRAME_INDEX_PROTO_FIELDS, StackFrameIndexProtoTypes)
 #undef STACK_FRAME_INDEX_PROTO_FIELDS
 
+#define DEVICE_ASSIGNMENT_PROTO_FIELDS(F) \
+  F(SCALAR, int32_t, replica_count, 1) \
+  F(SCALAR, int32_t, computation_count, 2)
+MESHWRIGHT_PROTO_MESSAGE(DeviceAssignmentProto, DEVICE_ASSIGNMENT_PROTO_FIELDS)
+#undef DEVICE_ASSIGNMENT_PROTO_FIELDS
+
 #define HLO_MODULE_PROTO_FIELDS(F) \
   F(TEXT, std::string, name, 1) \
   F(TEXT, std::string, entry_computation_name, 2) \
@@ -542,6 +548,7 @@ MESHWRIGHT_PROTO_MESSAGE(StackFrameIndexProto, STACK_FRAME_INDEX_PROTO_FIELDS, S
   F(SCALAR, int64_t, entry_computation_id, 6) \
   F(SUB, HloScheduleProto, schedule, 7) \
   F(SUB, HloInputOutputAliasProto, input_output_alias, 8) \
+  F(SUB, DeviceAssignmentProto, device_assignment, 15) /* of compiled modules */ \
   F(SUB, StackFrameIndexProto, stack_frame_index, 17) \
   F(SUB, HloBufferDonorProto, buffer_donor, 18) \
   F(SUB, FrontendAttributes, frontend_attributes, 19) \

@@ -15,6 +15,7 @@
 #include "meshwright/hlo/proto_literal.h"
 #include "meshwright/hlo/proto_shape.h"
 #include "meshwright/hlo/proto_sharding.h"
+#include "meshwright/hlo/scaled_dot.h"
 #include "meshwright/hlo/text_cursor.h"
 #include "meshwright/hlo/text_metadata.h"
 
@@ -211,7 +212,13 @@ void DimensionsToProto(const Instruction& from, HloInstructionProto* to) {
 absl::StatusOr<Instruction> InstructionFromProto(const HloInstructionProto& from) {
   Instruction to;
   to.name = from.name();
-  const std::optional<Opcode> opcode = OpcodeFromName(from.opcode());
+  std::optional<Opcode> opcode = OpcodeFromName(from.opcode());
+  const bool is_scaled_dot = from.opcode() == kScaledDotName;
+  if (is_scaled_dot) opcode = Opcode::kDot;
+  const auto operands = static_cast<size_t>(from.operand_ids_size());
+  if (opcode == Opcode::kDot && is_scaled_dot != (operands == kScaledDotOperands)) {
+    return absl::InvalidArgumentError(StrCat(from.opcode(), " with ", operands, " operands"));
+  }
   if (!opcode.has_value()) {
     return absl::InvalidArgumentError(StrCat("unknown opcode ", QuoteForError(from.opcode())));
   }

@@ -17,6 +17,7 @@
 #include "meshwright/hlo/proto_dimensions.h"
 #include "meshwright/hlo/proto_instruction.h"
 #include "meshwright/hlo/proto_shape.h"
+#include "meshwright/hlo/scaled_dot.h"
 #include "meshwright/hlo/text_cursor.h"
 #include "meshwright/hlo/text_metadata.h"
 #include "meshwright/hlo/verifier.h"
@@ -322,6 +323,14 @@ void ModuleReader::ReadOther() {
     module_.other.emplace_back(attribute.name(), attribute.value());
   }
   const bool said = proto_.text_attributes_size() > 0;
+  // What text says in its header stands in a compiled module's device assignment.
+  const proto::DeviceAssignmentProto& devices = proto_.device_assignment();
+  if (!said && devices.replica_count() > 1) {
+    module_.other.emplace_back("replica_count", StrCat(devices.replica_count()));
+  }
+  if (!said && devices.computation_count() > 1) {
+    module_.other.emplace_back("num_partitions", StrCat(devices.computation_count()));
+  }
   if (said || proto_.frontend_attributes().map().empty()) return;
   module_.other.emplace_back(
       "frontend_attributes",
@@ -350,6 +359,9 @@ absl::StatusOr<Module> ParseHloProto(std::string_view bytes, std::string_view fi
   }
   absl::StatusOr<Module> module = ModuleReader(*proto).Read();
   if (!module.ok()) return Prefixed(prefix, module.status());
+  if (const absl::Status status = ExpandScaledDots(*module); !status.ok()) {
+    return Prefixed(prefix, status);
+  }
   MW_RETURN_IF_ERROR(VerifyModule(*module, file_name));
   return module;
 }

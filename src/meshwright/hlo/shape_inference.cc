@@ -30,7 +30,21 @@ Problem Mismatch(const Shape& is, const Shape& given) {
   return StrCat("shape mismatch: is ", text(is), ", its operands give ", text(given));
 }
 
+Problem CheckResult(const TypedInstruction& i, const Shape& given) {
+  if (i.inferred != nullptr) {
+    *i.inferred = given;
+    return "";
+  }
+  return Compatible(i.result(), given) ? "" : Mismatch(i.result(), given);
+}
+
 Problem CheckResult(const TypedInstruction& i, absl::Span<const int64_t> dims, ElementType type) {
+  if (i.inferred != nullptr) {
+    const ElementType open = i.operand_count() > 0 ? i.operand(0).type : type;
+    *i.inferred = Shape::Array(type == ElementType::kInvalid ? open : type,
+                               std::vector<int64_t>(dims.begin(), dims.end()));
+    return "";
+  }
   const Shape& is = i.result();
   if (absl::MakeConstSpan(is.dims) == dims &&
       (type == ElementType::kInvalid ? is.is_array() : SameElementType(is.type, type))) {

@@ -10,8 +10,9 @@
 #include "meshwright/hlo/module.h"
 
 // The typing rules of HLO, one function an opcode or a family of them. A rule sees an instruction
-// with its operands and called computations and says what is wrong, or nothing. The table from
-// opcodes to rules is in verifier.cc.
+// with its operands and called computations and says what is wrong, or nothing. The same rules tell
+// the type of a result that the program leaves out (infer_shape.h). The table from opcodes to rules
+// is in verifier.cc.
 
 namespace meshwright {
 
@@ -20,6 +21,9 @@ struct TypedInstruction {
   const Module& module;
   const Computation& computation;
   const Instruction& instruction;
+  // If there is one, the instruction has no type yet: the rule writes here what its operands give
+  // instead of comparing. Where they leave the element type open, it is operand 0's.
+  Shape* inferred = nullptr;
 
   const Instruction* operator->() const { return &instruction; }
   const Shape& result() const { return instruction.shape; }
@@ -31,6 +35,8 @@ struct TypedInstruction {
 // What is wrong, one line without the instruction's name; empty if nothing is.
 using Problem = std::string;
 using TypingRule = Problem (*)(const TypedInstruction& i);
+// nullptr where there is none.
+TypingRule TypingRuleOf(Opcode opcode);
 
 // --- shape_inference_elementwise.cc ---
 Problem CheckElementwise(const TypedInstruction& i);  // same type in and out (mixed floats allowed)
@@ -85,6 +91,8 @@ bool SameElementType(ElementType a, ElementType b);
 bool Compatible(const Shape& a, const Shape& b);
 // "shape mismatch: is f32[2,3], its operands give f32[2,4]"
 Problem Mismatch(const Shape& is, const Shape& given);
+// A problem unless the result is Compatible with `given`, which is what the operands give.
+Problem CheckResult(const TypedInstruction& i, const Shape& given);
 // A problem unless the result is an array of dimensions `dims`, and of `type` unless that is
 // kInvalid.
 Problem CheckResult(const TypedInstruction& i, absl::Span<const int64_t> dims, ElementType type);

@@ -37,14 +37,15 @@ Problem CheckReturned(const Computation& computation, const Shape& wanted) {
 }  // namespace
 
 Problem CheckTuple(const TypedInstruction& i) {
-  bool ok = i.result().is_tuple() && i.result().tuple.size() == i.operand_count();
+  bool ok = i.inferred == nullptr && i.result().is_tuple() &&
+            i.result().tuple.size() == i.operand_count();
   for (size_t k = 0; ok && k < i.operand_count(); ++k) {
     ok = Compatible(i.result().tuple[k], i.operand(k));
   }
   if (ok) return "";
   std::vector<Shape> given;
   for (size_t k = 0; k < i.operand_count(); ++k) given.push_back(i.operand(k));
-  return Mismatch(i.result(), Shape::Tuple(std::move(given)));
+  return CheckResult(i, Shape::Tuple(std::move(given)));
 }
 
 Problem CheckGetTupleElement(const TypedInstruction& i) {
@@ -57,12 +58,13 @@ Problem CheckGetTupleElement(const TypedInstruction& i) {
                   operand.tuple.size(), " elements");
   }
   const Shape& element = operand.tuple[static_cast<size_t>(i->tuple_index)];
-  return Compatible(i.result(), element) ? "" : Mismatch(i.result(), element);
+  return CheckResult(i, element);
 }
 
 Problem CheckCall(const TypedInstruction& i) {
   if (i->called.size() != 1) return "calls one computation";
   if (Problem p = CheckArguments(i, i.called(0), 0, i.operand_count()); !p.empty()) return p;
+  if (i.inferred != nullptr) return CheckResult(i, ResultOf(i.called(0)));
   return CheckReturned(i.called(0), i.result());
 }
 
@@ -103,9 +105,10 @@ Problem CheckConditional(const TypedInstruction& i) {
     return StrCat("a pred selects from 2 branches, not ", branches);
   for (size_t b = 0; b < branches; ++b) {
     if (Problem p = CheckArguments(i, i.called(b), b + 1, 1); !p.empty()) return p;
+    if (i.inferred != nullptr) continue;
     if (Problem p = CheckReturned(i.called(b), i.result()); !p.empty()) return p;
   }
-  return "";
+  return i.inferred == nullptr ? "" : CheckResult(i, ResultOf(i.called(0)));
 }
 
 }  // namespace meshwright

@@ -52,7 +52,7 @@ Problem CheckSelect(const TypedInstruction& i) {
     return StrCat("operand 0 must be a scalar or have the dimensions of operand 1, ",
                   on_true.ToString(false), "; is ", predicate.ToString(false));
   }
-  return Compatible(i.result(), on_true) ? "" : Mismatch(i.result(), on_true);
+  return CheckResult(i, on_true);
 }
 
 Problem CheckClamp(const TypedInstruction& i) {
@@ -69,8 +69,6 @@ Problem CheckClamp(const TypedInstruction& i) {
   return CheckResult(i, value.dims, value.type);
 }
 
-Problem CheckSameAsFirst(const TypedInstruction& i) {
-  return Compatible(i.result(), i.operand(0)) ? "" : Mismatch(i.result(), i.operand(0));
-}
+Problem CheckSameAsFirst(const TypedInstruction& i) { return CheckResult(i, i.operand(0)); }
 
 }  // namespace meshwright

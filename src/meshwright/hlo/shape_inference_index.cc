@@ -183,7 +183,7 @@ Problem CheckScatter(const TypedInstruction& i) {
     given.push_back(operand);
   }
   const Shape result = arrays == 1 ? given[0] : Shape::Tuple(std::move(given));
-  return Compatible(i.result(), result) ? "" : Mismatch(i.result(), result);
+  return CheckResult(i, result);
 }
 
 }  // namespace meshwright

@@ -38,6 +38,9 @@ Problem CheckFoldedResult(const TypedInstruction& i, const std::vector<int64_t>&
   const size_t arrays = i.operand_count() / 2;
   std::vector<Shape> given;
   for (size_t k = 0; k < arrays; ++k) given.push_back(Shape::Array(i.operand(k).type, dims));
+  if (i.inferred != nullptr) {
+    return CheckResult(i, arrays == 1 ? given[0] : Shape::Tuple(std::move(given)));
+  }
   const bool is_tuple = i.result().is_tuple();
   const size_t results = is_tuple ? i.result().tuple.size() : 1;
   bool ok = results == arrays && (is_tuple || arrays == 1);
@@ -116,7 +119,7 @@ Problem CheckSort(const TypedInstruction& i) {
     given.push_back(i.operand(k));
   }
   const Shape result = count == 1 ? first : Shape::Tuple(std::move(given));
-  return Compatible(i.result(), result) ? "" : Mismatch(i.result(), result);
+  return CheckResult(i, result);
 }
 
 }  // namespace meshwright

@@ -230,15 +230,30 @@ void AppendRows(std::string_view title, const RowField<Row> (&fields)[kSize],
   out += '\n';
 }
 
+// `ENTRY`, `name {` or `name (parameters) -> ...`, or a single instruction, `name =` or `type[`, is
+// next.
+bool StartsWithoutHeader(TextCursor& cursor) {
+  cursor.SkipSpace();
+  const size_t at = cursor.position();
+  constexpr std::string_view kFollowing = "{(=[";
+  const bool starts =
+      cursor.ConsumeWord("ENTRY") ||
+      (!cursor.Name().empty() && kFollowing.find(cursor.Peek()) != std::string_view::npos);
+  cursor.set_position(at);
+  return starts;
+}
+
 }  // namespace
 
 absl::Status ReadModuleHeader(TextCursor& cursor, Module& module) {
   if (!cursor.ConsumeWord("HloModule")) {
-    return cursor.Expected("'HloModule' at the start of HLO text");
+    const bool starts = StartsWithoutHeader(cursor);
+    return starts ? absl::OkStatus() : cursor.Expected("'HloModule' at the start of HLO text");
   }
   const std::string_view name = cursor.Name();
   if (name.empty()) return cursor.Expected("the module's name");
   module.name = std::string(name);
+  cursor.Consume(':');  // some people write it, and XLA's lexer drops it behind any name
   std::vector<std::string_view> seen;
   while (cursor.Consume(',')) MW_RETURN_IF_ERROR(ReadAttribute(cursor, module, seen));
   while (true) {

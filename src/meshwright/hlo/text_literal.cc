@@ -12,6 +12,10 @@
 namespace meshwright {
 namespace {
 
+// An array whose value the text does not spell out gets at most this much data; so reading stays
+// linear in the size of the text.
+constexpr int64_t kMaxFilledBytes = int64_t{1} << 16;
+
 class LiteralReader {
  public:
   explicit LiteralReader(TextCursor& cursor) : cursor_(cursor) {}
@@ -66,6 +70,7 @@ class LiteralReader {
       if (!Elided(literal)) return cursor_.Expected("a single value or '{...}'");
       return cursor_.Expect("}", "after '...'");
     }
+    if (dim == 0 && cursor_.Peek() != '{') return ReadFirstElement(shape, literal);
     const size_t at = cursor_.position();
     MW_RETURN_IF_ERROR(
         cursor_.Expect("{", StrCat("before dimension ", dim, " of ", shape.ToString(false))));
@@ -84,6 +89,15 @@ class LiteralReader {
           at, StrCat("literal has ", count, " values along dimension ", dim, "; its type ",
                      shape.ToString(false), " has ", shape.dims[dim]));
     }
+    return absl::OkStatus();
+  }
+
+  // One value where an array is due: to XLA's parser it is the first element, and the others are 0.
+  absl::Status ReadFirstElement(const Shape& shape, Literal& literal) {
+    MW_RETURN_IF_ERROR(ReadElement(shape.type, literal));
+    const auto size = static_cast<int64_t>(literal.data.size());
+    literal.elided = shape.elements() > kMaxFilledBytes / size;
+    if (!literal.elided) literal.data.resize(static_cast<size_t>(shape.elements() * size), '\0');
     return absl::OkStatus();
   }
 

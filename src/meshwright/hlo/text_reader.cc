@@ -2,126 +2,56 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "meshwright/base/nearest_name.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/dependency_order.h"
+#include "meshwright/hlo/infer_shape.h"
 #include "meshwright/hlo/module_order.h"
-#include "meshwright/hlo/text_attributes.h"
-#include "meshwright/hlo/text_cursor.h"
+#include "meshwright/hlo/scaled_dot.h"
 #include "meshwright/hlo/text_header.h"
-#include "meshwright/hlo/text_literal.h"
+#include "meshwright/hlo/text_module_reader.h"
 #include "meshwright/hlo/text_shape.h"
+#include "meshwright/hlo/unique_names.h"
 #include "meshwright/hlo/verifier.h"
 
-// A recursive-descent reader in one pass. Names of operands and computations that are already
-// defined, as all are in text that XLA printed, are resolved at once; others are noted with their
-// position and resolved at the end of the computation or module, which are then put in order.
-
 namespace meshwright {
-namespace {
 
-// More attributes than any instruction has; keeps the search for duplicates linear.
-constexpr size_t kMaxAttributes = 100;
-constexpr size_t kMaxCalled = 10000;
-
-// A name used before its definition. The reference is
-// Computation::instructions[instruction].operands (or control_predecessors, or called) [slot].
-struct ForwardReference {
-  size_t instruction;
-  size_t slot;
-  std::string_view name;
-  size_t position;
-};
-
-struct ForwardCall {
-  size_t computation;
-  ForwardReference reference;
-};
-
-// The names of a computation while it is being read.
-struct Scope {
-  absl::flat_hash_map<std::string_view, size_t> instructions;
-  std::vector<ForwardReference> operands, control_predecessors;
-  std::vector<size_t> positions;  // of the instructions
-};
-
-// `all-to-all-start` without an opcode of its own: the async opcode, and the operation it wraps.
-std::optional<std::pair<Opcode, std::string_view>> AsyncForm(std::string_view name) {
-  static constexpr std::pair<std::string_view, Opcode> kSuffixes[] = {
-      {"-start", Opcode::kAsyncStart},
-      {"-update", Opcode::kAsyncUpdate},
-      {"-done", Opcode::kAsyncDone},
-  };
-  for (const auto& [suffix, opcode] : kSuffixes) {
-    if (!name.ends_with(suffix)) continue;
-    const std::string_view wrapped = name.substr(0, name.size() - suffix.size());
-    if (OpcodeFromName(wrapped).has_value()) return std::pair(opcode, wrapped);
-  }
-  return std::nullopt;
-}
-
-std::string NearestOpcode(std::string_view name) {
-  std::vector<std::string> names;
-  names.reserve(kOpcodeCount);
-  for (int i = 0; i < kOpcodeCount; ++i) names.emplace_back(OpcodeName(static_cast<Opcode>(i)));
-  return NearestName(name, names);
-}
-
-class HloTextReader {
- public:
-  HloTextReader(std::string_view text, std::string_view file_name) : cursor_(text, file_name) {}
-
-  absl::StatusOr<Module> Read() {
-    MW_RETURN_IF_ERROR(ReadModuleHeader(cursor_, module_));
-    while (!cursor_.AtEnd()) MW_RETURN_IF_ERROR(ReadComputation());
-    if (!module_.entry.valid()) {
-      return cursor_.Error("no computation is marked ENTRY; put it before the main computation");
+absl::StatusOr<Module> HloTextReader::Read() {
+  MW_RETURN_IF_ERROR(ReadModuleHeader(cursor_, module_));
+  const bool has_header = !module_.name.empty();
+  if (!has_header && AtSingleInstruction()) MW_RETURN_IF_ERROR(ReadSingleInstruction());
+  while (!cursor_.AtEnd()) MW_RETURN_IF_ERROR(ReadComputation());
+  MW_RETURN_IF_ERROR(FindEntry());
+  module_.computations.assign(std::make_move_iterator(computations_.begin()),
+                              std::make_move_iterator(computations_.end()));
+  if (!has_header) module_.name = StrCat("module_", module_.entry_computation().name);
+  if (!nested_.empty()) {
+    UniqueNames names;
+    for (const auto& [name, number] : named_) names.Take(std::string(name));
+    for (const size_t number : nested_) {
+      std::string& name = module_.computations[number].name;
+      name = names.Take(name);
     }
-    MW_RETURN_IF_ERROR(ResolveCalls());
-    MW_RETURN_IF_ERROR(OrderComputations());
-    if (const auto error = FindVerifierError(module_)) {
-      return ErrorAtLine(module_[error->computation][error->instruction].line, error->message);
-    }
-    return std::move(module_);
   }
-
- private:
-  absl::Status ReadComputation();
-  absl::Status ReadInstruction(Computation& computation, Scope& scope);
-  absl::Status ReadOpcode(Instruction& instruction);
-  absl::Status ReadOperands(Instruction& instruction, size_t index, Scope& scope);
-  absl::Status ReadAttribute(Instruction& instruction, size_t index, Scope& scope);
-  absl::Status ReadCalled(const CalledAttribute& attribute, Instruction& instruction, size_t index);
-  absl::Status ReadControlPredecessors(Instruction& instruction, size_t index, Scope& scope);
-  absl::Status CheckRequiredAttributes(const Instruction& instruction, size_t position);
-
-  // Reads a name and returns what it stands for; if it is not defined yet, an invalid id, and notes
-  // the reference in `forward`.
-  absl::StatusOr<InstructionId> ReadReference(size_t index, size_t slot, const Scope& scope,
-                                              std::vector<ForwardReference>& forward);
-  absl::Status FinishComputation(Computation& computation, Scope& scope);
-  absl::Status CollectParameters(Computation& computation);
-  absl::Status OrderInstructions(Computation& computation, const Scope& scope);
-  absl::Status ResolveCalls();
-  absl::Status OrderComputations();
-  absl::Status ErrorAtLine(int32_t line, std::string_view message) const;
-  // About how many instructions the body that starts here has, to allocate once.
-  size_t EstimateInstructions();
-
-  TextCursor cursor_;
-  Module module_;
-  absl::flat_hash_map<std::string_view, size_t> computations_;
-  std::vector<ForwardCall> forward_calls_;
-  std::vector<std::string_view> seen_;  // attributes of the instruction being read
-  size_t next_close_ = 0;  // a line that starts with '}', as far as EstimateInstructions looked
-};
+  MW_RETURN_IF_ERROR(ResolveCalls());
+  MW_RETURN_IF_ERROR(OrderComputations());
+  if (untyped_ > 0) MW_RETURN_IF_ERROR(InferShapes());
+  MW_RETURN_IF_ERROR(CheckSignatures());
+  if (has_scaled_dots_) {
+    if (const absl::Status status = ExpandScaledDots(module_); !status.ok()) {
+      return absl::InvalidArgumentError(StrCat(cursor_.file_name(), ": ", status.message()));
+    }
+  }
+  if (const auto error = FindVerifierError(module_)) {
+    return ErrorAtLine(module_[error->computation][error->instruction].line, error->message);
+  }
+  return std::move(module_);
+}
 
 absl::Status HloTextReader::ReadComputation() {
   const bool is_entry = cursor_.ConsumeWord("ENTRY");
@@ -129,23 +59,23 @@ absl::Status HloTextReader::ReadComputation() {
   const size_t at = cursor_.position();
   const std::string_view name = cursor_.Name();
   if (name.empty()) return cursor_.Expected("a computation: [ENTRY] name [signature] {");
-  const size_t number = module_.computations.size();
-  Computation& computation = module_.computations.emplace_back();
+  const size_t number = computations_.size();
+  Computation& computation = computations_.emplace_back();
   computation.name = std::string(name);
+  last_ = number;
   if (is_entry) {
     if (module_.entry.valid()) {
-      return cursor_.Error(
-          at, StrCat("second ENTRY computation ", QuoteForError(name), "; ",
-                     QuoteForError(module_.entry_computation().name), " is marked already"));
+      return cursor_.Error(at, StrCat("second ENTRY computation ", QuoteForError(name), "; ",
+                                      QuoteForError(computations_[module_.entry.index()].name),
+                                      " is marked already"));
     }
     module_.entry = ComputationId(number);
   }
-  if (!computations_.emplace(name, number).second) {
+  if (named_.contains(name)) {
     return cursor_.Error(at, StrCat("computation ", QuoteForError(name), " is defined twice"));
   }
 
-  // `(a: f32[2], b: s32[]) -> f32[2]`; the parameters are said again by the instructions.
-  std::optional<Shape> result;
+  // The parameters are said again by the instructions.
   const size_t signature = cursor_.position();
   if (cursor_.Consume('(')) {
     computation.has_signature = true;
@@ -158,31 +88,57 @@ absl::Status HloTextReader::ReadComputation() {
       MW_RETURN_IF_ERROR(cursor_.Expect(")", "after the parameters"));
     }
     MW_RETURN_IF_ERROR(cursor_.Expect("->", "before the type of the result"));
-    MW_ASSIGN_OR_RETURN(result, ParseShape(cursor_));
+    MW_ASSIGN_OR_RETURN(Shape result, ParseShape(cursor_));
+    signatures_.emplace(name, Signature{signature, std::move(result)});
   }
 
   MW_RETURN_IF_ERROR(cursor_.Expect("{", "before the instructions of the computation"));
-  computation.instructions.reserve(EstimateInstructions());
-  Scope scope;
-  scope.instructions.reserve(computation.instructions.capacity());
-  while (!cursor_.Consume('}')) MW_RETURN_IF_ERROR(ReadInstruction(computation, scope));
+  Scope scope{number, computation, forward_calls_.size()};
+  MW_RETURN_IF_ERROR(ReadBody(scope, at));
   if (cursor_.Consume(',')) {
     if (!cursor_.ConsumeWord("execution_thread")) return cursor_.Expected("execution_thread=");
     MW_RETURN_IF_ERROR(cursor_.Expect("="));
     MW_ASSIGN_OR_RETURN(computation.execution_thread, cursor_.QuotedString());
   }
-  if (computation.instructions.empty()) {
-    return cursor_.Error(at, StrCat("computation ", QuoteForError(name), " has no instructions"));
-  }
-  MW_RETURN_IF_ERROR(FinishComputation(computation, scope));
-  const Shape& root = computation[computation.root].shape;
-  if (result.has_value() && !result->SameType(root)) {
-    return cursor_.Error(
-        signature,
-        StrCat("the signature says the result is ", result->ToString(false), ", the root ",
-               computation[computation.root].name, " is ", root.ToString(false)));
-  }
+  named_.emplace(name, number);
   return absl::OkStatus();
+}
+
+bool HloTextReader::AtSingleInstruction() {
+  if (AtShape()) return true;
+  const size_t at = cursor_.position();
+  const bool is_named = !cursor_.Name().empty() && cursor_.Peek() == '=';
+  cursor_.set_position(at);
+  return is_named;
+}
+
+absl::Status HloTextReader::ReadSingleInstruction() {
+  Computation& computation = computations_.emplace_back();
+  computation.name = "main";
+  Scope scope{0, computation, 0};
+  is_single_ = true;
+  if (AtShape()) {
+    MW_RETURN_IF_ERROR(ReadRightSide("result", cursor_.position(), scope).status());
+  } else {
+    MW_RETURN_IF_ERROR(ReadInstruction(scope));
+  }
+  is_single_ = false;
+  MW_RETURN_IF_ERROR(FinishComputation(scope));
+  named_.emplace("main", 0);
+  if (cursor_.AtEnd()) return absl::OkStatus();
+  return cursor_.Expected("the end after an instruction outside of any computation");
+}
+
+absl::Status HloTextReader::ReadBody(Scope& scope, size_t at) {
+  Computation& computation = scope.computation;
+  computation.instructions.reserve(EstimateInstructions());
+  scope.instructions.reserve(computation.instructions.capacity());
+  while (!cursor_.Consume('}')) MW_RETURN_IF_ERROR(ReadInstruction(scope));
+  if (computation.instructions.empty()) {
+    return cursor_.Error(
+        at, StrCat("computation ", QuoteForError(computation.name), " has no instructions"));
+  }
+  return FinishComputation(scope);
 }
 
 size_t HloTextReader::EstimateInstructions() {
@@ -198,192 +154,8 @@ size_t HloTextReader::EstimateInstructions() {
   return std::min(lines, body.size() / kUsualLineLength + 4);
 }
 
-absl::Status HloTextReader::ReadInstruction(Computation& computation, Scope& scope) {
-  const bool is_root = cursor_.ConsumeWord("ROOT");
-  cursor_.SkipSpace();
-  const size_t at = cursor_.position();
-  const std::string_view name = cursor_.Name();
-  if (name.empty())
-    return cursor_.Expected("an instruction, [ROOT] name = type opcode(...), or '}'");
-  MW_RETURN_IF_ERROR(cursor_.Expect("=", "after the name of an instruction"));
-
-  const size_t index = computation.instructions.size();
-  Instruction& instruction = computation.instructions.emplace_back();
-  instruction.name = std::string(name);
-  instruction.line = cursor_.LineAt(at);
-  scope.positions.push_back(at);
-  if (is_root) {
-    if (computation.root.valid()) {
-      return cursor_.Error(at, StrCat("second ROOT ", QuoteForError(name), "; ",
-                                      computation[computation.root].name, " is marked already"));
-    }
-    computation.root = InstructionId(index);
-  }
-  if (!scope.instructions.emplace(name, index).second) {
-    return cursor_.Error(at, StrCat("instruction ", QuoteForError(name),
-                                    " is defined twice in computation ", computation.name));
-  }
-
-  MW_ASSIGN_OR_RETURN(instruction.shape, ParseShape(cursor_));
-  MW_RETURN_IF_ERROR(ReadOpcode(instruction));
-  MW_RETURN_IF_ERROR(cursor_.Expect("(", "after the opcode"));
-  if (instruction.opcode == Opcode::kParameter) {
-    cursor_.SkipSpace();
-    const size_t number_at = cursor_.position();
-    MW_ASSIGN_OR_RETURN(instruction.parameter_number, cursor_.Integer());
-    if (instruction.parameter_number < 0) {
-      return cursor_.Error(number_at, "parameter numbers start at 0");
-    }
-  } else if (instruction.opcode == Opcode::kConstant) {
-    MW_ASSIGN_OR_RETURN(instruction.literal, ParseLiteral(cursor_, instruction.shape));
-  } else {
-    MW_RETURN_IF_ERROR(ReadOperands(instruction, index, scope));
-  }
-  MW_RETURN_IF_ERROR(cursor_.Expect(")", "after the operands"));
-  const int arity = OpcodeArity(instruction.opcode);
-  if (arity >= 0 && instruction.operands.size() != static_cast<size_t>(arity)) {
-    return cursor_.Error(
-        at, StrCat(name, ": ", OpcodeName(instruction.opcode), " takes ", arity,
-                   arity == 1 ? " operand" : " operands", ", found ", instruction.operands.size()));
-  }
-
-  seen_.clear();
-  while (cursor_.Consume(',')) MW_RETURN_IF_ERROR(ReadAttribute(instruction, index, scope));
-  return CheckRequiredAttributes(instruction, at);
-}
-
-absl::Status HloTextReader::ReadOpcode(Instruction& instruction) {
-  cursor_.SkipSpace();
-  const size_t at = cursor_.position();
-  const std::string_view name = cursor_.Name();
-  if (name.empty()) return cursor_.Expected("an opcode after the type");
-  if (const std::optional<Opcode> opcode = OpcodeFromName(name)) {
-    instruction.opcode = *opcode;
-    return absl::OkStatus();
-  }
-  if (const auto async = AsyncForm(name)) {
-    instruction.opcode = async->first;
-    instruction.async_name = std::string(async->second);
-    return absl::OkStatus();
-  }
-  return cursor_.Error(at, StrCat("unknown opcode ", QuoteForError(name), "; the nearest is \"",
-                                  NearestOpcode(name), "\""));
-}
-
-absl::StatusOr<InstructionId> HloTextReader::ReadReference(size_t index, size_t slot,
-                                                           const Scope& scope,
-                                                           std::vector<ForwardReference>& forward) {
-  cursor_.SkipSpace();
-  const size_t at = cursor_.position();
-  const std::string_view name = cursor_.Name();
-  if (name.empty()) return cursor_.Expected("the name of an instruction");
-  const auto found = scope.instructions.find(name);
-  // An instruction that names itself is left for the search for cycles to report.
-  if (found != scope.instructions.end() && found->second != index) {
-    return InstructionId(found->second);
-  }
-  forward.push_back({index, slot, name, at});
-  return InstructionId();
-}
-
-absl::Status HloTextReader::ReadOperands(Instruction& instruction, size_t index, Scope& scope) {
-  if (cursor_.Peek() == ')') return absl::OkStatus();
-  do {
-    // An operand's type may stand before its name: `(f32[2], s32[]) %t`, `f32[2]{0} x`.
-    bool typed = cursor_.Peek() == '(';
-    if (!typed) {
-      const size_t at = cursor_.position();
-      const std::string_view name = cursor_.Name();
-      const size_t end = cursor_.position();
-      typed = !name.empty() && end < cursor_.text().size() && cursor_.text()[end] == '[';
-      cursor_.set_position(at);
-    }
-    if (typed) MW_RETURN_IF_ERROR(ParseShape(cursor_).status());
-    MW_ASSIGN_OR_RETURN(const InstructionId operand,
-                        ReadReference(index, instruction.operands.size(), scope, scope.operands));
-    instruction.operands.push_back(operand);
-  } while (cursor_.Consume(','));
-  return absl::OkStatus();
-}
-
-absl::Status HloTextReader::ReadAttribute(Instruction& instruction, size_t index, Scope& scope) {
-  cursor_.SkipSpace();
-  const size_t at = cursor_.position();
-  const std::string_view name = cursor_.Name();
-  if (name.empty()) return cursor_.Expected("the name of an attribute");
-  if (std::find(seen_.begin(), seen_.end(), name) != seen_.end()) {
-    return cursor_.Error(at, StrCat("attribute ", QuoteForError(name), " is given twice"));
-  }
-  if (seen_.size() == kMaxAttributes) {
-    return cursor_.Error(at, StrCat("more than ", kMaxAttributes, " attributes"));
-  }
-  seen_.push_back(name);
-  MW_RETURN_IF_ERROR(cursor_.Expect("=", "after the name of an attribute"));
-  const Opcode opcode = AttributeOpcode(instruction);
-  if (const TypedAttribute* typed = FindTypedAttribute(name, opcode)) {
-    return typed->read(cursor_, instruction);
-  }
-  if (const CalledAttribute* called = FindCalledAttribute(name, opcode)) {
-    return ReadCalled(*called, instruction, index);
-  }
-  if (name == "control-predecessors") return ReadControlPredecessors(instruction, index, scope);
-  MW_ASSIGN_OR_RETURN(const std::string_view value, cursor_.RawValue());
-  instruction.other.emplace_back(name, CanonicalText(value));
-  return absl::OkStatus();
-}
-
-absl::Status HloTextReader::ReadCalled(const CalledAttribute& attribute, Instruction& instruction,
-                                       size_t index) {
-  const bool list = cursor_.Consume('{');
-  if (list && cursor_.Consume('}')) return absl::OkStatus();
-  size_t slot = attribute.slot;
-  do {
-    cursor_.SkipSpace();
-    const size_t at = cursor_.position();
-    const std::string_view name = cursor_.Name();
-    if (name.empty()) return cursor_.Expected("the name of a computation");
-    if (slot == kMaxCalled) return cursor_.Error(at, "too many called computations");
-    if (instruction.called.size() <= slot) instruction.called.resize(slot + 1);
-    if (const auto found = computations_.find(name);
-        found != computations_.end() && found->second + 1 < module_.computations.size()) {
-      instruction.called[slot] = ComputationId(found->second);
-    } else {
-      forward_calls_.push_back({module_.computations.size() - 1, {index, slot, name, at}});
-    }
-    ++slot;
-  } while (list && cursor_.Consume(','));
-  return list ? cursor_.Expect("}", "after the called computations") : absl::OkStatus();
-}
-
-absl::Status HloTextReader::ReadControlPredecessors(Instruction& instruction, size_t index,
-                                                    Scope& scope) {
-  MW_RETURN_IF_ERROR(cursor_.Expect("{", "before control predecessors"));
-  if (cursor_.Consume('}')) return absl::OkStatus();
-  do {
-    MW_ASSIGN_OR_RETURN(const InstructionId predecessor,
-                        ReadReference(index, instruction.control_predecessors.size(), scope,
-                                      scope.control_predecessors));
-    instruction.control_predecessors.push_back(predecessor);
-  } while (cursor_.Consume(','));
-  return cursor_.Expect("}", "after control predecessors");
-}
-
-absl::Status HloTextReader::CheckRequiredAttributes(const Instruction& instruction,
-                                                    size_t position) {
-  const auto seen = [this](std::string_view name) {
-    return std::find(seen_.begin(), seen_.end(), name) != seen_.end();
-  };
-  for (const std::string_view names : RequiredAttributes(AttributeOpcode(instruction))) {
-    const size_t bar = names.find('|');
-    if (seen(names.substr(0, bar))) continue;
-    if (bar != std::string_view::npos && seen(names.substr(bar + 1))) continue;
-    return cursor_.Error(position, StrCat(instruction.name, ": ", OpcodeName(instruction.opcode),
-                                          " lacks the attribute ", names.substr(0, bar), "="));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status HloTextReader::FinishComputation(Computation& computation, Scope& scope) {
+absl::Status HloTextReader::FinishComputation(Scope& scope) {
+  Computation& computation = scope.computation;
   const auto resolve = [&](const std::vector<ForwardReference>& references,
                            std::vector<InstructionId> Instruction::*field) -> absl::Status {
     for (const ForwardReference& reference : references) {
@@ -403,14 +175,23 @@ absl::Status HloTextReader::FinishComputation(Computation& computation, Scope& s
   if (!computation.root.valid()) {
     computation.root = InstructionId(computation.instructions.size() - 1);
   }
+  if (scope.has_unnamed) {
+    UniqueNames names;
+    for (const auto& [name, index] : scope.instructions) names.Take(std::string(name));
+    for (Instruction& instruction : computation.instructions) {
+      if (!instruction.name.empty()) continue;
+      instruction.name = names.Take(StrCat(OpcodeName(instruction.opcode), ".anon"));
+    }
+  }
   if (!scope.operands.empty() || !scope.control_predecessors.empty()) {
-    MW_RETURN_IF_ERROR(OrderInstructions(computation, scope));
+    MW_RETURN_IF_ERROR(OrderInstructions(scope));
   }
   computation[computation.root].is_root = true;
   return CollectParameters(computation);
 }
 
-absl::Status HloTextReader::OrderInstructions(Computation& computation, const Scope& scope) {
+absl::Status HloTextReader::OrderInstructions(const Scope& scope) {
+  Computation& computation = scope.computation;
   const DependencyOrder result = OrderByDependency(InstructionNeeds(computation));
   if (!result.cycle.empty()) {
     std::string path;
@@ -423,9 +204,10 @@ absl::Status HloTextReader::OrderInstructions(Computation& computation, const Sc
   }
   const std::vector<InstructionId> moved = Reorder(computation, result.order);
   // Calls noted for later name their instruction by its old place.
-  for (auto call = forward_calls_.rbegin(); call != forward_calls_.rend(); ++call) {
-    if (call->computation + 1 != module_.computations.size()) break;
-    call->reference.instruction = moved[call->reference.instruction].index();
+  for (size_t i = scope.first_call; i < forward_calls_.size(); ++i) {
+    ForwardCall& call = forward_calls_[i];
+    if (call.computation != scope.number) continue;
+    call.reference.instruction = moved[call.reference.instruction].index();
   }
   return absl::OkStatus();
 }
@@ -454,10 +236,34 @@ absl::Status HloTextReader::CollectParameters(Computation& computation) {
   return absl::OkStatus();
 }
 
+// Without a mark it is the last computation. A module that XLA printed has the mark: where the
+// header says what the entry computation takes and the last one takes something else, the text was
+// cut off before it.
+absl::Status HloTextReader::FindEntry() {
+  if (module_.entry.valid()) return absl::OkStatus();
+  constexpr std::string_view kUnmarked =
+      "no computation is marked ENTRY; put it before the main computation";
+  if (computations_.empty()) return cursor_.Error(kUnmarked);
+  const Computation& last = computations_[last_];
+  if (module_.entry_result_layout.type != ElementType::kInvalid) {
+    const std::vector<Shape>& wanted = module_.entry_parameter_layouts;
+    bool fits = wanted.size() == last.parameters.size();
+    for (size_t i = 0; fits && i < wanted.size(); ++i) {
+      fits = last[last.parameters[i]].shape.SameType(wanted[i]);
+    }
+    if (!fits) {
+      return cursor_.Error(StrCat(kUnmarked, "; the last one, ", last.name,
+                                  ", does not fit entry_computation_layout="));
+    }
+  }
+  module_.entry = ComputationId(last_);
+  return absl::OkStatus();
+}
+
 absl::Status HloTextReader::ResolveCalls() {
   for (const auto& [computation, reference] : forward_calls_) {
-    const auto found = computations_.find(reference.name);
-    if (found == computations_.end()) {
+    const auto found = named_.find(reference.name);
+    if (found == named_.end()) {
       return cursor_.Error(reference.position,
                            StrCat("no computation ", QuoteForError(reference.name)));
     }
@@ -469,7 +275,8 @@ absl::Status HloTextReader::ResolveCalls() {
 
 absl::Status HloTextReader::OrderComputations() {
   const std::vector<Computation>& computations = module_.computations;
-  const bool in_order = forward_calls_.empty() && module_.entry.index() + 1 == computations.size();
+  const bool in_order =
+      forward_calls_.empty() && nested_.empty() && module_.entry.index() + 1 == computations.size();
   if (in_order) return absl::OkStatus();
   const DependencyOrder result = OrderByDependency(ComputationNeeds(module_));
   if (!result.cycle.empty()) {
@@ -482,6 +289,36 @@ absl::Status HloTextReader::OrderComputations() {
   return absl::OkStatus();
 }
 
+absl::Status HloTextReader::InferShapes() {
+  for (Computation& computation : module_.computations) {
+    for (Instruction& instruction : computation.instructions) {
+      if (instruction.shape.type != ElementType::kInvalid) continue;
+      absl::StatusOr<Shape> shape = InferShape(module_, computation, instruction);
+      if (!shape.ok()) {
+        return ErrorAtLine(instruction.line,
+                           StrCat(instruction.name, ": ", shape.status().message()));
+      }
+      instruction.shape = *std::move(shape);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status HloTextReader::CheckSignatures() const {
+  if (signatures_.empty()) return absl::OkStatus();
+  for (const Computation& computation : module_.computations) {
+    const auto found = signatures_.find(computation.name);
+    if (found == signatures_.end()) continue;
+    const auto& [position, result] = found->second;
+    const Instruction& root = computation[computation.root];
+    if (result.SameType(root.shape)) continue;
+    return cursor_.Error(
+        position, StrCat("the signature says the result is ", result.ToString(false), ", the root ",
+                         root.name, " is ", root.shape.ToString(false)));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status HloTextReader::ErrorAtLine(int32_t line, std::string_view message) const {
   const std::string_view text = cursor_.text();
   size_t at = 0;
@@ -489,8 +326,6 @@ absl::Status HloTextReader::ErrorAtLine(int32_t line, std::string_view message) 
   at = std::min(text.find_first_not_of(" \t", at), text.size());
   return cursor_.Error(at, message);
 }
-
-}  // namespace
 
 absl::StatusOr<Module> ParseHloText(std::string_view text, std::string_view file_name) {
   return HloTextReader(text, file_name).Read();

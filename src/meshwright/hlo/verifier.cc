@@ -119,6 +119,12 @@ constexpr std::array<TypingRule, kOpcodeCount> kRuleOf = [] {
   return rules;
 }();
 
+}  // namespace
+
+TypingRule TypingRuleOf(Opcode opcode) { return kRuleOf[static_cast<size_t>(opcode)]; }
+
+namespace {
+
 Problem FindProblem(const TypedInstruction& i) {
   for (const ComputationId id : i->called) {
     if (!id.valid()) return "lacks one of the computations it calls";
@@ -128,7 +134,7 @@ Problem FindProblem(const TypedInstruction& i) {
     return StrCat(OpcodeName(i->opcode), " takes ", arity, arity == 1 ? " operand" : " operands",
                   ", found ", i.operand_count());
   }
-  const TypingRule rule = kRuleOf[static_cast<size_t>(i->opcode)];
+  const TypingRule rule = TypingRuleOf(i->opcode);
   return rule == nullptr ? Problem() : rule(i);
 }
 
