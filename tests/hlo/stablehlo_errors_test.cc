@@ -65,11 +65,44 @@ TEST(StablehloErrors, RegionsOfUnknownOperations) {
     ASSERT_TRUE(module.ok()) << module.status();
     EXPECT_THAT(ToHloText(*module), HasSubstr("custom_call_target=\"chlo.scan\""));
   }
-  EXPECT_THAT(ErrorIn("%0 = chlo.new(%a) {\n  ^bb0(%x: tensor<f32>):\n"
+  EXPECT_THAT(ErrorIn("%0 = chlo.scan(%a) {\n  ^bb0(%x: tensor<f32>):\n"
                       "    %1 = stablehlo.add %x, %s : tensor<f32>\n"
                       "    stablehlo.return %1 : tensor<f32>\n"
                       "  } : (tensor<2x3xf32>) -> tensor<2x3xf32>"),
               HasSubstr("has a region that uses values from outside"));
+}
+
+TEST(StablehloErrors, OperationsThatNobodyKnows) {
+  constexpr std::string_view kDialect =
+      ": operations of this dialect cannot be planned; lower the program to StableHLO";
+  EXPECT_EQ(ErrorIn("%0 = arith.addf %s, %s : tensor<f32>"),
+            StrCat("f.mlir:2:3: arith.addf", kDialect));
+  EXPECT_EQ(ErrorIn("%0 = \"tf.Relu\"(%s) : (tensor<f32>) -> tensor<f32>"),
+            StrCat("f.mlir:2:3: tf.Relu", kDialect));
+  EXPECT_EQ(ErrorIn("%0 = linalg.generic {indexing_maps = [#m]} ins(%a : tensor<2x3xf32>)"),
+            StrCat("f.mlir:2:3: linalg.generic", kDialect));
+  EXPECT_THAT(ErrorIn("%0 = mhlo.sparse_dot %a, %a : tensor<f32>"),
+              StartsWith("f.mlir:2:3: mhlo.sparse_dot: this operation is not known"));
+  EXPECT_THAT(ErrorIn("%0 = stablehlo.dynamic_reshape %a, %s : (tensor<2x3xf32>, tensor<f32>) -> "
+                      "tensor<6xf32>"),
+              StartsWith("f.mlir:2:3: stablehlo.dynamic_reshape: its shape is computed while"));
+  EXPECT_THAT(ErrorIn("%0 = stablehlo.uniform_quantize %a : (tensor<2x3xf32>) -> "
+                      "tensor<2x3x!quant.uniform<i8:f32, 0.1>>"),
+              StartsWith("f.mlir:2:3: stablehlo.uniform_quantize: quantized numbers"));
+  EXPECT_THAT(ErrorIn("%0 = stablehlo.add %a, %a : tensor<2x3x!quant.uniform<i8:f32, 0.1>>"),
+              StartsWith("f.mlir:2:42: a quantized type; planning needs plain numbers"));
+}
+
+TEST(StablehloErrors, Aliases) {
+  EXPECT_EQ(ErrorOf("#a = #a\nfunc.func @main(%a: tensor<8xf32> {sdy.sharding = #a}) {\n"
+                    "  return\n}\n"),
+            "f.mlir:1:5: attributes nested deeper than 128");
+  EXPECT_EQ(ErrorOf("func.func @main(%a: tensor<8xf32> {sdy.sharding = #b}) {\n  return\n}\n"),
+            "f.mlir:1:51: alias \"#b\" is not defined; add a line #b = ...");
+  EXPECT_EQ(ErrorOf("!t = !t\nfunc.func @main(%a: !t) {\n  return\n}\n"),
+            "f.mlir:1:6: types nested deeper than 128");
+  EXPECT_EQ(ErrorOf("func.func @main(%a: tensor<8xf32> {mhlo.sharding = \"x\"}) {\n  return\n}\n"),
+            "f.mlir:1:52: expected mhlo.sharding = \"{...}\" or the bytes of an OpSharding");
 }
 
 TEST(StablehloErrors, ArgumentsOfBodiesHaveNames) {
@@ -128,7 +161,8 @@ TEST(StablehloErrors, Operations) {
             "f.mlir:2:3: func.call: no function \"@g\"; the nearest is \"@main\"");
   EXPECT_EQ(ErrorIn("%0 = call @main(%a) : (tensor<2x3xf32>) -> tensor<f32>"),
             "f.mlir:2:3: func.call: calls @main, which is being called; recursion is not run");
-  EXPECT_THAT(ErrorIn("%0 = sdy.manual_computation(%a)"), HasSubstr("(shard_map)"));
+  EXPECT_THAT(ErrorIn("%0 = sdy.manual_computation(%a)"),
+              HasSubstr("the body of a shard_map or pmap"));
 }
 
 TEST(StablehloErrors, Constants) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/reader.h"
 #include "meshwright/hlo/text_reader.h"
@@ -321,16 +322,129 @@ TEST(StablehloReader, WhatHloHasNoOpcodeFor) {
             "ROOT multiply.1 = f32[4,8] multiply(a, a)");
   EXPECT_THAT(One("chlo.lgamma %a : tensor<4x8xf32> -> tensor<4x8xf32>", "tensor<4x8xf32>"),
               HasSubstr("map(a), dimensions={0,1}, to_apply="));
-  EXPECT_EQ(One("stablehlo.no_such_thing %a : (tensor<4x8xf32>) -> tensor<2xf32>", "tensor<2xf32>"),
-            "ROOT custom-call.1 = f32[2] custom-call(a), "
-            "custom_call_target=\"stablehlo.no_such_thing\"");
+  EXPECT_THAT(Entry("(%a: tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>>",
+                    "%0 = chlo.conj %a : tensor<4xcomplex<f32>> -> tensor<4xcomplex<f32>>\n"
+                    "return %0 : tensor<4xcomplex<f32>>")
+                  .back(),
+              HasSubstr("complex(real"));
+}
+
+// mhlo and StableHLO have the same operations under two names.
+TEST(StablehloReader, MhloIsReadAsStablehlo) {
+  constexpr std::string_view kText = R"(
+module @m {
+  func.func public @main(%a: tensor<64x128xf32>, %b: tensor<128x256xf32>) -> tensor<64xf32> {
+    %0 = "DIALECT.dot"(%a, %b) : (tensor<64x128xf32>, tensor<128x256xf32>) -> tensor<64x256xf32>
+    %1 = DIALECT.tanh %0 : tensor<64x256xf32>
+    %2 = DIALECT.constant dense<0.0> : tensor<f32>
+    %3 = "DIALECT.compare"(%1, %1) {comparison_direction = #DIALECT<comparison_direction GT>} :
+         (tensor<64x256xf32>, tensor<64x256xf32>) -> tensor<64x256xi1>
+    %4 = DIALECT.select %3, %1, %0 : tensor<64x256xi1>, tensor<64x256xf32>
+    %5 = DIALECT.reduce(%4 init: %2) applies DIALECT.add across dimensions = [1]
+         : (tensor<64x256xf32>, tensor<f32>) -> tensor<64xf32>
+    return %5 : tensor<64xf32>
+  }
+})";
+  const auto in = [&](std::string_view dialect) {
+    return absl::StrReplaceAll(std::string(kText), {{"DIALECT", std::string(dialect)}});
+  };
+  EXPECT_EQ(ReadText(in("mhlo")), ReadText(in("stablehlo")));
+  EXPECT_THAT(One("mhlo.erf %a : tensor<4x8xf32>", "tensor<4x8xf32>"), HasSubstr(" erf(a)"));
+  EXPECT_THAT(One("mhlo.copy %a : tensor<4x8xf32>", "tensor<4x8xf32>"), HasSubstr(" copy(a)"));
+}
+
+TEST(StablehloReader, ChloBroadcasts) {
+  EXPECT_EQ(ToHloText(ReadText(R"(
+func.func @main(%a: tensor<4x8xf32>, %b: tensor<8xf32>, %c: tensor<4xf32>) -> tensor<4x8xi1> {
+  %0 = chlo.broadcast_add %a, %b : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+  %1 = chlo.broadcast_compare %0, %c {broadcast_dimensions = array<i64: 0>,
+      comparison_direction = #chlo<comparison_direction LT>}
+      : (tensor<4x8xf32>, tensor<4xf32>) -> tensor<4x8xi1>
+  return %1 : tensor<4x8xi1>
+})")),
+            ToHloText(ReadText(R"(
+func.func @main(%a: tensor<4x8xf32>, %b: tensor<8xf32>, %c: tensor<4xf32>) -> tensor<4x8xi1> {
+  %0 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<8xf32>) -> tensor<4x8xf32>
+  %1 = stablehlo.add %a, %0 : tensor<4x8xf32>
+  %2 = stablehlo.broadcast_in_dim %c, dims = [0] : (tensor<4xf32>) -> tensor<4x8xf32>
+  %3 = stablehlo.compare LT, %1, %2 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xi1>
+  return %3 : tensor<4x8xi1>
+})")));
+}
+
+// Aliases may stand for attributes and types wherever those do.
+TEST(StablehloReader, Aliases) {
+  const Module module = ReadText(R"(
+#mesh = #sdy.mesh<["x"=8]>
+#s = #sdy.sharding<@mesh, [{"x"}]>
+#t = #s
+#all = #sdy.sharding_per_value<[#t]>
+!v = tensor<8xf32>
+module @m {
+  sdy.mesh @mesh = #mesh
+  sdy.mesh @other = #sdy.mesh<["y"=8]>
+  func.func public @main(%a: !v {sdy.sharding = #s}, %b: tensor<8xf32>
+      {sdy.sharding = #sdy.sharding<@other, [{"y"}]>}) -> !v {
+    %0 = stablehlo.add %a, %b {sdy.sharding = #all} : !v
+    return %0 : !v
+  }
+})");
+  const Computation& entry = module.entry_computation();
+  EXPECT_EQ(entry[entry.parameters[0]].sharding, "{mesh['x'=8], [{'x'}]}");
+  EXPECT_EQ(entry[entry.parameters[1]].sharding, "{mesh['y'=8], [{'y'}]}");
+  EXPECT_EQ(entry[entry.root].sharding, "{mesh['x'=8], [{'x'}]}");
+  EXPECT_EQ(entry[entry.root].shape.ToString(), "f32[8]");
+}
+
+// Before 2023 annotations were the bytes of an OpSharding.
+TEST(StablehloReader, ShardingsInBinary) {
+  EXPECT_THAT(One("stablehlo.custom_call @Sharding(%a) {mhlo.sharding = "
+                  "\"\\08\\03\\1A\\02\\08\\01\\22\\08\\00\\01\\02\\03\\04\\05\\06\\07\"} : "
+                  "(tensor<4x8xf32>) -> tensor<4x8xf32>",
+                  "tensor<4x8xf32>"),
+              HasSubstr("sharding={devices=[8,1]0,1,2,3,4,5,6,7}"));
+  EXPECT_THAT(
+      One("stablehlo.custom_call @Sharding(%a) {mhlo.sharding = \"\"} : (tensor<4x8xf32>) -> "
+          "tensor<4x8xf32>",
+          "tensor<4x8xf32>"),
+      HasSubstr("sharding={replicated}"));
+}
+
+TEST(StablehloReader, TuplesOfOne) {
+  EXPECT_THAT(ToHloText(ReadText(R"(
+func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
+  %t = stablehlo.tuple %a : tuple<tensor<8xf32>>
+  %r = stablehlo.get_tuple_element %t[0] : (tuple<tensor<8xf32>>) -> tensor<8xf32>
+  return %r : tensor<8xf32>
+})")),
+              HasSubstr("f32[8] parameter(0)"));
+}
+
+// What Shardy adds computes nothing.
+TEST(StablehloReader, ShardyMarks) {
+  const Module module = ReadText(R"(
+module {
+  sdy.mesh @m = <["x"=2]>
+  func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
+    %0 = sdy.propagation_barrier %a allowed_direction=NONE : tensor<8xf32>
+    sdy.sharding_group %0 group_id=3 : tensor<8xf32>
+    %1 = sdy.reshard %0 <@m, [{"x"}]> : tensor<8xf32>
+    return %1 : tensor<8xf32>
+  }
+})");
+  const Computation& entry = module.entry_computation();
+  ASSERT_EQ(entry.instructions.size(), 2u);
+  EXPECT_EQ(entry[entry.root].sharding, "{mesh['x'=2], [{'x'}]}");
 }
 
 TEST(StablehloReader, DetectedByContents) {
   EXPECT_EQ(DetectHloFormat("#loc = loc(unknown)\nmodule @m {"), HloFormat::kMlir);
   EXPECT_EQ(DetectHloFormat("module @jit_f attributes {a = 1} {"), HloFormat::kMlir);
   EXPECT_EQ(DetectHloFormat("// a comment\nfunc.func @main() {"), HloFormat::kMlir);
+  EXPECT_EQ(DetectHloFormat("#s = #sdy.sharding<@m, []>\nmodule {"), HloFormat::kMlir);
+  EXPECT_EQ(DetectHloFormat("!t = tensor<4xf32>\nmodule {"), HloFormat::kMlir);
   EXPECT_EQ(DetectHloFormat("HloModule m"), HloFormat::kText);
+  EXPECT_EQ(DetectHloFormat("ENTRY e {"), HloFormat::kText);
 }
 
 TEST(StablehloReader, OnlyPublicFunctionIsMain) {

@@ -1,6 +1,8 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/mlir_parser.h"
+#include "meshwright/hlo/partitioned.h"
+#include "meshwright/hlo/stablehlo_names.h"
 
 // Short forms. Nearly all are a list of operands, bare words and `name = value`, then attributes in
 // braces, perhaps regions, then types; these are read alike, whatever the operation, and what they
@@ -9,13 +11,13 @@
 namespace meshwright {
 
 absl::Status MlirParser::ParseAssembly(const Definitions& defined, MlirOperation& operation) {
-  if (operation.name == "stablehlo.constant") return ParseConstant(defined, operation);
+  for (const std::string_view constant : {"stablehlo.constant", "chlo.constant", "sdy.constant"}) {
+    if (operation.name == constant) return ParseConstant(defined, operation);
+  }
   if (operation.name == "stablehlo.while") return ParseWhile(defined, operation);
   if (operation.name == "stablehlo.reduce") return ParseReduce(defined, operation);
   if (operation.name == "sdy.manual_computation") {
-    return cursor_.Error(operation.position,
-                         "sdy.manual_computation (shard_map): its body is written for one device "
-                         "and cannot be planned; lower the program without shard_map");
+    return cursor_.Error(operation.position, ManualMessage(operation.name));
   }
   // A return of nothing ends with its name.
   if (!IsTerminator(operation.name) || cursor_.Peek() == '%') {
@@ -205,8 +207,10 @@ absl::Status MlirParser::ParseReduce(const Definitions& defined, MlirOperation& 
   std::string_view applies;
   const size_t position = cursor_.position();
   if (cursor_.ConsumeWord("applies")) {
-    applies = MlirName(cursor_);
-    if (applies.empty()) return cursor_.Expected("the operation that reduces");
+    const std::string_view name = MlirName(cursor_);
+    if (name.empty()) return cursor_.Expected("the operation that reduces");
+    applies = StablehloName(name);
+    if (applies.empty()) return cursor_.Error(position, StrCat(name, ": ", WhyUnknown(name)));
   }
   if (!cursor_.ConsumeWord("across")) return cursor_.Expected("across dimensions = [...]");
   const std::string_view word = MlirName(cursor_);

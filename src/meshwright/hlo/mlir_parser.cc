@@ -1,9 +1,11 @@
 #include "meshwright/hlo/mlir_parser.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/hlo/stablehlo_names.h"
 
 namespace meshwright {
 namespace {
@@ -13,6 +15,21 @@ constexpr int64_t kMaxResults = 1 << 20;
 
 bool IsShardingKey(std::string_view name) {
   return name == "sdy.sharding" || name == "mhlo.sharding";
+}
+
+// The end of the line on which the alias at `at` has closed its brackets.
+size_t EndOfAlias(std::string_view text, size_t at) {
+  int64_t depth = 0;
+  for (bool quoted = false; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '"') quoted = !quoted;
+    if (quoted && c == '\\') ++at;
+    if (quoted) continue;
+    if (c == '<' || c == '(' || c == '[' || c == '{') ++depth;
+    if ((c == '>' && text[at - 1] != '-') || c == ')' || c == ']' || c == '}') --depth;
+    if (c == '\n' && depth <= 0) break;
+  }
+  return std::min(at, text.size());
 }
 
 }  // namespace
@@ -52,9 +69,8 @@ absl::Status MlirParser::ParseModuleBody(bool braced) {
       size_t location = 0;
       return ParseLocation(location);
     }
-    if (next == '#') {  // an alias; read where it is used
-      const size_t end = cursor_.text().find('\n', cursor_.position());
-      cursor_.set_position(std::min(end, cursor_.text().size()));
+    if (next == '#' || next == '!') {  // an alias; read where it is used
+      cursor_.set_position(EndOfAlias(cursor_.text(), cursor_.position()));
       continue;
     }
     if (cursor_.Consume("{-#")) {  // resources behind the module
@@ -91,7 +107,18 @@ absl::Status MlirParser::ParseModuleBody(bool braced) {
 absl::Status MlirParser::ParseMeshOperation() {
   MW_ASSIGN_OR_RETURN(const std::string_view name, MlirSymbol(cursor_));
   MW_RETURN_IF_ERROR(cursor_.Expect("=", "after the name of the mesh"));
+  std::optional<size_t> end;  // of an alias that the mesh is read behind
+  if (cursor_.Peek() == '#' && !cursor_.Consume("#sdy.mesh")) {
+    const size_t at = cursor_.position();
+    cursor_.Consume('#');
+    const size_t value = aliases_.Find(MlirName(cursor_));
+    if (value == std::string_view::npos) return cursor_.Error(at, "this alias is not defined");
+    end = cursor_.position();
+    cursor_.set_position(value);
+    cursor_.Consume("#sdy.mesh");
+  }
   MW_ASSIGN_OR_RETURN(MlirMesh mesh, ParseMlirMesh(cursor_));
+  if (end.has_value()) cursor_.set_position(*end);
   mesh.name = std::string(name);
   module_.meshes.push_back(std::move(mesh));
   if (cursor_.Peek() == '{') {
@@ -245,11 +272,15 @@ absl::Status MlirParser::ParseOperation(MlirRegion& region) {
       return cursor_.Error(operation.position, StrCat("expected the name of an operation, found ",
                                                       QuoteForError(operation.name)));
     }
+    // The generic form is the same for all; what nobody knows is refused when it is lowered.
+    const std::string_view known = StablehloName(operation.name);
+    if (!known.empty()) operation.name = known;
     MW_RETURN_IF_ERROR(ParseGeneric(defined, operation));
   } else {
     operation.name = MlirName(cursor_);
     if (operation.name.empty()) return cursor_.Expected("an operation or '}'");
     if (operation.name == "call") operation.name = "func.call";
+    MW_RETURN_IF_ERROR(CheckKnown(operation));
     MW_RETURN_IF_ERROR(ParseAssembly(defined, operation));
   }
   MW_RETURN_IF_ERROR(ParseLocation(operation.location, &operation.end));
@@ -259,6 +290,18 @@ absl::Status MlirParser::ParseOperation(MlirRegion& region) {
         {name.position, name.position + 1 + name.name.size(), defined.counts[i]});
   }
   region.operations.push_back(std::move(operation));
+  return absl::OkStatus();
+}
+
+// Before anything else of a short form is read: other dialects have forms of their own.
+absl::Status MlirParser::CheckKnown(MlirOperation& operation) const {
+  if (IsTerminator(operation.name)) return absl::OkStatus();
+  const std::string_view name = StablehloName(operation.name);
+  if (name.empty()) {
+    return cursor_.Error(operation.position,
+                         StrCat(operation.name, ": ", WhyUnknown(operation.name)));
+  }
+  operation.name = name;
   return absl::OkStatus();
 }
 
@@ -340,8 +383,9 @@ absl::Status MlirParser::ParseTypes(const Definitions& defined, MlirOperation& o
     MW_ASSIGN_OR_RETURN(types, ParseTypeList());
     return DefineResults(defined, types, operation);
   }
-  // One type for everything, or one for each operand; the last one is the result's.
-  if (types.size() == operation.operands.size()) {
+  // One type for everything, or one for each operand; the last one is the result's, and a tuple's
+  // the only one.
+  if (types.size() == operation.operands.size() && operation.name != "stablehlo.tuple") {
     MW_RETURN_IF_ERROR(CheckOperandTypes(operation, types));
   }
   if (defined.total == 0) return absl::OkStatus();

@@ -22,12 +22,45 @@ absl::StatusOr<std::vector<int64_t>> ParseIntegers(TextCursor& cursor) {
   return values;
 }
 
+// Aliases may name aliases, themselves too.
+constexpr int kMaxExpansions = 1000;
+
 class SdyParser {
  public:
-  SdyParser(TextCursor cursor, absl::Span<const MlirMesh> meshes)
-      : cursor_(cursor), meshes_(meshes) {}
+  SdyParser(TextCursor cursor, absl::Span<const MlirMesh> meshes, const MlirAliases& aliases)
+      : cursor_(cursor), meshes_(meshes), aliases_(aliases) {}
 
   absl::StatusOr<std::vector<std::string>> Parse() {
+    return Aliased([this] { return Shardings(); });
+  }
+
+ private:
+  // `parse()` of what stands here or, if that is an alias, of what the alias stands for.
+  template <typename Parse>
+  auto Aliased(const Parse& parse) -> decltype(parse()) {
+    cursor_.SkipSpace();
+    const size_t at = cursor_.position();
+    if (!cursor_.Consume('#')) return parse();
+    const std::string_view name = MlirName(cursor_);
+    if (name.find('.') != std::string_view::npos) {
+      cursor_.set_position(at);
+      return parse();
+    }
+    const size_t end = cursor_.position(), value = aliases_.Find(name);
+    if (value == std::string_view::npos) {
+      return cursor_.Error(at, StrCat("alias ", QuoteForError(StrCat("#", name)),
+                                      " is not defined; add a line #", name, " = ..."));
+    }
+    if (++expansions_ > kMaxExpansions) {
+      return cursor_.Error(at, StrCat("more than ", kMaxExpansions, " aliases in one attribute"));
+    }
+    cursor_.set_position(value);
+    auto result = Aliased(parse);
+    cursor_.set_position(end);
+    return result;
+  }
+
+  absl::StatusOr<std::vector<std::string>> Shardings() {
     std::vector<std::string> texts;
     if (cursor_.Consume("#sdy.sharding_per_value")) {
       MW_RETURN_IF_ERROR(cursor_.Expect("<", "before shardings"));
@@ -41,16 +74,18 @@ class SdyParser {
       MW_RETURN_IF_ERROR(cursor_.Expect(">", "after shardings"));
       return texts;
     }
-    cursor_.Consume("#sdy.sharding");
     MW_ASSIGN_OR_RETURN(texts.emplace_back(), Sharding());
     return texts;
   }
 
- private:
   // `<@mesh, [{"x"}, {?}], replicated={"y"}>`
   absl::StatusOr<std::string> Sharding() {
+    return Aliased([this] { return PlainSharding(); });
+  }
+  absl::StatusOr<std::string> PlainSharding() {
+    cursor_.Consume("#sdy.sharding");
     MW_RETURN_IF_ERROR(cursor_.Expect("<", "before a sharding"));
-    MW_ASSIGN_OR_RETURN(const MlirMesh mesh, Mesh());
+    MW_ASSIGN_OR_RETURN(const MlirMesh mesh, Aliased([this] { return Mesh(); }));
     MW_RETURN_IF_ERROR(cursor_.Expect(",", "before the shardings of the dimensions"));
     MW_RETURN_IF_ERROR(cursor_.Expect("[", "before the shardings of the dimensions"));
     std::vector<std::string> dims;
@@ -69,6 +104,7 @@ class SdyParser {
         return cursor_.Expected("replicated={...} or unreduced={...}");
       }
       MW_RETURN_IF_ERROR(cursor_.Expect("=", "before axes"));
+      for (const std::string_view reduction : {"sum", "max", "min"}) cursor_.ConsumeWord(reduction);
       MW_ASSIGN_OR_RETURN(const std::string axes, Axes(mesh, &open, &sharded));
       StrAppend(&more, ", ", key, "=", axes);
       sharded = true;
@@ -92,7 +128,7 @@ class SdyParser {
   }
 
   absl::StatusOr<MlirMesh> Mesh() {
-    if (cursor_.ConsumeWord("mesh")) return ParseMlirMesh(cursor_);
+    if (cursor_.Consume("#sdy.mesh") || cursor_.ConsumeWord("mesh")) return ParseMlirMesh(cursor_);
     cursor_.SkipSpace();
     const size_t at = cursor_.position();
     MW_ASSIGN_OR_RETURN(const std::string_view name, MlirSymbol(cursor_));
@@ -142,6 +178,8 @@ class SdyParser {
 
   TextCursor cursor_;
   absl::Span<const MlirMesh> meshes_;
+  const MlirAliases& aliases_;
+  int expansions_ = 0;
 };
 
 }  // namespace
@@ -174,10 +212,11 @@ absl::StatusOr<MlirMesh> ParseMlirMesh(TextCursor& cursor) {
 absl::StatusOr<std::vector<std::string>> HloShardingsFromSdy(std::string_view text,
                                                              std::string_view file_name,
                                                              size_t position,
-                                                             absl::Span<const MlirMesh> meshes) {
+                                                             absl::Span<const MlirMesh> meshes,
+                                                             const MlirAliases& aliases) {
   TextCursor cursor(text, file_name);
   cursor.set_position(position);
-  return SdyParser(cursor, meshes).Parse();
+  return SdyParser(cursor, meshes, aliases).Parse();
 }
 
 }  // namespace meshwright

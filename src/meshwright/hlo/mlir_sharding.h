@@ -14,13 +14,15 @@
 namespace meshwright {
 
 // Each sharding in the attribute, in order: one of `#sdy.sharding<@mesh, [{"x"}, {}]>` or
-// `<@mesh, [...]>`, all of `#sdy.sharding_per_value<[<@mesh, [...]>, ...]>`. Texts are like
+// `<@mesh, [...]>`, all of `#sdy.sharding_per_value<[<@mesh, [...]>, ...]>`; an alias may stand for
+// any of them and for a mesh. Texts are like
 // "{mesh['x'=2,'y'=4], [{'x'}, {}]}"; empty for one that leaves everything open. Axes and
 // dimensions left open ('?') count as they stand; priorities are dropped.
 absl::StatusOr<std::vector<std::string>> HloShardingsFromSdy(std::string_view text,
                                                              std::string_view file_name,
                                                              size_t position,
-                                                             absl::Span<const MlirMesh> meshes);
+                                                             absl::Span<const MlirMesh> meshes,
+                                                             const MlirAliases& aliases);
 
 }  // namespace meshwright
 

@@ -149,11 +149,14 @@ class AttributeParser {
   absl::Status Angles(MlirAttribute& attribute) {
     const size_t at = cursor_.position();
     cursor_.Consume('<');
+    // `<raw a = 1>`: the numbers of a convolution that its short form cannot say.
+    const bool raw = cursor_.ConsumeWord("raw");
     const bool named = !MlirName(cursor_).empty() && cursor_.Peek() == '=';
-    const bool empty = cursor_.Peek() == '>';
+    const bool empty = !raw && cursor_.Peek() == '>';
     cursor_.set_position(at);
     if (named || empty) {
       cursor_.Consume('<');
+      if (raw) cursor_.ConsumeWord("raw");
       attribute.kind = Kind::kDictionary;
       return Entries('>', attribute.entries);
     }
@@ -366,11 +369,17 @@ const MlirAttribute* MlirAttribute::Find(std::string_view name) const {
 
 MlirAliases::MlirAliases(std::string_view text) {
   for (size_t at = 0; at < text.size(); ++at) {
-    if (text[at] == '#') {
+    at = std::min(text.find_first_not_of(" \t", at), text.size());
+    if (at == text.size()) break;
+    if (text[at] == '#' || text[at] == '!') {
       TextCursor cursor(text, "");
       cursor.set_position(at + 1);
-      const std::string_view name = MlirName(cursor);
-      if (!name.empty() && cursor.Consume('=')) positions_.emplace_back(name, cursor.position());
+      std::string_view name = MlirName(cursor);
+      const bool is_type = text[at] == '!';
+      if (!name.empty() && cursor.Consume('=')) {
+        if (is_type) name = text.substr(at, 1 + name.size());
+        positions_.emplace_back(name, cursor.position());
+      }
     }
     at = text.find('\n', at);
     if (at == std::string_view::npos) break;

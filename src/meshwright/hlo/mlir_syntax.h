@@ -68,11 +68,11 @@ struct MlirEntry {
 };
 using MlirAttributes = std::vector<MlirEntry>;
 
-// `#name = ...` lines: where in the text the value of each alias begins.
+// `#name = ...` and `!name = ...` lines: where in the text the value of each alias begins.
 class MlirAliases {
  public:
   explicit MlirAliases(std::string_view text);
-  // npos if there is no such alias. `name` is without the '#'.
+  // npos if there is no such alias. `name` is without the '#', but with the '!' of a type.
   size_t Find(std::string_view name) const;
 
  private:

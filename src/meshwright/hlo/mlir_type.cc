@@ -71,6 +71,11 @@ absl::StatusOr<ElementType> ParseElementType(TextCursor& cursor) {
     return cursor.Error(at, StrCat("complex numbers of ", QuoteForError(part),
                                    " do not exist; there are complex<f32> and complex<f64>"));
   }
+  if (name.empty() && cursor.Consume("!quant")) {
+    return cursor.Error(at,
+                        "a quantized type; planning needs plain numbers, so lower the program with "
+                        "those, such as i8");
+  }
   const ElementType type = ElementTypeFromMlir(name);
   if (type != ElementType::kInvalid) return type;
   cursor.set_position(at);

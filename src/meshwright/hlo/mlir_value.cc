@@ -70,6 +70,22 @@ absl::StatusOr<const Shape*> MlirParser::ParseType() {
   }
   const std::string_view key =
       end == std::string_view::npos ? text.substr(begin, 0) : text.substr(begin, end + 1 - begin);
+  if (begin < text.size() && text[begin] == '!') {
+    cursor_.Consume('!');
+    const std::string_view name = text.substr(begin, 1 + MlirName(cursor_).size());
+    const size_t after = cursor_.position(), value = aliases_.Find(name);
+    cursor_.set_position(begin);
+    if (name.find('.') == std::string_view::npos && value != std::string_view::npos) {
+      if (++depth_ > kMaxTextNesting) {
+        return cursor_.Error(StrCat("types nested deeper than ", kMaxTextNesting));
+      }
+      cursor_.set_position(value);
+      MW_ASSIGN_OR_RETURN(const Shape* const type, ParseType());
+      cursor_.set_position(after);
+      --depth_;
+      return type;
+    }
+  }
   const auto found = types_.find(key);
   if (found != types_.end() && !key.empty()) {
     cursor_.set_position(end + 1);

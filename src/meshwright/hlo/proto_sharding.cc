@@ -391,6 +391,12 @@ absl::StatusOr<std::string> ShardingText(const OpSharding& sharding) {
   return absl::StrCat("{", text, "}");
 }
 
+absl::StatusOr<std::string> ShardingTextFromBytes(std::string_view bytes) {
+  OpSharding sharding;
+  if (!sharding.ParseFromString(bytes)) return absl::InvalidArgumentError("no OpSharding");
+  return ShardingText(sharding);
+}
+
 std::string MeshAxesText(const proto::MeshAxesReplicaGroupListProto& groups) {
   const absl::StatusOr<std::vector<std::string>> axes = AxisTexts(groups.axes(), groups.mesh());
   if (!axes.ok()) return "";

@@ -14,6 +14,9 @@ namespace meshwright {
 // an axis that its mesh does not have.
 absl::StatusOr<std::string> ShardingText(const proto::OpSharding& sharding);
 
+// The same of a serialized OpSharding. Errors: also bytes that are none.
+absl::StatusOr<std::string> ShardingTextFromBytes(std::string_view bytes);
+
 // Inverse of ShardingText. False if `text` is none of the forms that ShardingText writes.
 bool ShardingFromText(std::string_view text, proto::OpSharding* sharding);
 

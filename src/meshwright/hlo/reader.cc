@@ -39,8 +39,10 @@ HloFormat DetectHloFormat(std::string_view contents) {
   const std::string_view probe = contents.substr(0, kProbeBytes);
   if (std::any_of(probe.begin(), probe.end(), IsControl)) return HloFormat::kProto;
   const std::string_view text = SkipComments(contents);
+  // Aliases of attributes and types may stand first; HLO text begins with neither.
+  if (text.starts_with('#') || text.starts_with('!')) return HloFormat::kMlir;
   for (const std::string_view word : {"module @", "module {", "module attributes", "builtin.module",
-                                      "func.func", "#loc", "#map", "sdy.mesh"}) {
+                                      "func.func", "sdy.mesh", "\"builtin.module\""}) {
     if (text.starts_with(word)) return HloFormat::kMlir;
   }
   return HloFormat::kText;

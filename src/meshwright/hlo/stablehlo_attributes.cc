@@ -4,6 +4,7 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/mlir_literal.h"
 #include "meshwright/hlo/mlir_sharding.h"
+#include "meshwright/hlo/proto_sharding.h"
 #include "meshwright/hlo/stablehlo_lowering.h"
 
 // What lowerings ask of an operation: its attributes as numbers, words and shardings, and errors
@@ -103,8 +104,9 @@ absl::Status StablehloLowering::ExpectArray(const MlirOperation& operation, Mlir
 }
 
 absl::StatusOr<std::string> StablehloLowering::SdySharding(const MlirAttribute& attribute) const {
-  MW_ASSIGN_OR_RETURN(std::vector<std::string> texts,
-                      HloShardingsFromSdy(text_, file_name_, attribute.position, mlir_.meshes));
+  MW_ASSIGN_OR_RETURN(
+      std::vector<std::string> texts,
+      HloShardingsFromSdy(text_, file_name_, attribute.position, mlir_.meshes, aliases_));
   if (texts.size() == 1) return std::move(texts[0]);
   return ErrorAt(attribute.position, StrCat("shardings of ", texts.size(), " values, not of one"));
 }
@@ -118,14 +120,20 @@ absl::StatusOr<std::string> StablehloLowering::ShardingOf(const MlirAttributes& 
                                                           size_t leaves) const {
   for (const auto& [name, value] : attributes) {
     if (name == "mhlo.sharding") {
-      if (value.kind == MlirAttribute::Kind::kString && value.string.starts_with("{")) {
-        return CanonicalText(value.string);
+      if (value.kind == MlirAttribute::Kind::kString) {
+        if (value.string.starts_with("{")) return CanonicalText(value.string);
+        // Before 2023 frameworks wrote the bytes of an OpSharding.
+        if (absl::StatusOr<std::string> text = ShardingTextFromBytes(value.string); text.ok()) {
+          return text;
+        }
       }
-      return ErrorAt(value.position, "expected mhlo.sharding = \"{...}\"");
+      return ErrorAt(value.position,
+                     "expected mhlo.sharding = \"{...}\" or the bytes of an OpSharding");
     }
     if (name != "sdy.sharding") continue;
-    MW_ASSIGN_OR_RETURN(const std::vector<std::string> texts,
-                        HloShardingsFromSdy(text_, file_name_, value.position, mlir_.meshes));
+    MW_ASSIGN_OR_RETURN(
+        const std::vector<std::string> texts,
+        HloShardingsFromSdy(text_, file_name_, value.position, mlir_.meshes, aliases_));
     if (texts.size() == 1) return texts[0];
     if (texts.size() != leaves) {
       return ErrorAt(value.position,

@@ -197,7 +197,9 @@ absl::Status ReadConvolutionDimensions(StablehloLowering& l, const MlirOperation
   if (labels == nullptr) return l.Error(operation, "lacks dim_numbers = [b, 0, f]x[0, i, o]->...");
   TextCursor cursor(l.text(), l.file_name());
   cursor.set_position(labels->position);
-  if (cursor.Consume("#stablehlo.conv")) MW_RETURN_IF_ERROR(cursor.Expect("<"));
+  if (cursor.Consume("#stablehlo.conv") || cursor.Consume("#mhlo.conv")) {
+    MW_RETURN_IF_ERROR(cursor.Expect("<"));
+  }
   MW_RETURN_IF_ERROR(ReadLabels(cursor, 'b', 'f', d.input_batch, d.input_feature, d.input_spatial));
   MW_RETURN_IF_ERROR(cursor.Expect("x", "before the labels of the kernel"));
   MW_RETURN_IF_ERROR(ReadLabels(cursor, 'i', 'o', d.kernel_input_feature, d.kernel_output_feature,

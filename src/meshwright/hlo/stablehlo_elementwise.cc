@@ -13,16 +13,13 @@ absl::Status LowerPlain(StablehloLowering& l, const MlirOperation& operation, Op
   return l.Emit(operation, std::move(instruction));
 }
 
-namespace {
-
-absl::Status LowerCompare(StablehloLowering& l, const MlirOperation& operation, Opcode opcode) {
-  MW_RETURN_IF_ERROR(l.Expect(operation, 2, 1, 0));
+absl::Status ReadComparison(StablehloLowering& l, const MlirOperation& operation,
+                            Instruction& compare) {
   const std::vector<MlirAttribute>& words = operation.unnamed;
   const MlirAttribute* direction = operation.Find("comparison_direction");
   const MlirAttribute* type = operation.Find("compare_type");
   if (direction == nullptr && !words.empty()) direction = &words[0];
   if (type == nullptr && words.size() > 1) type = &words[1];
-  MW_ASSIGN_OR_RETURN(Instruction compare, l.Prepare(operation, opcode));
   compare.direction = l.Word(direction);
   constexpr std::string_view kDirections = " EQ NE GE GT LE LT ";
   if (compare.direction.empty() ||
@@ -35,6 +32,15 @@ absl::Status LowerCompare(StablehloLowering& l, const MlirOperation& operation, 
       name != DefaultComparison(l.OperandType(operation, 0).type)) {
     compare.other.emplace_back("type", name);
   }
+  return absl::OkStatus();
+}
+
+namespace {
+
+absl::Status LowerCompare(StablehloLowering& l, const MlirOperation& operation, Opcode opcode) {
+  MW_RETURN_IF_ERROR(l.Expect(operation, 2, 1, 0));
+  MW_ASSIGN_OR_RETURN(Instruction compare, l.Prepare(operation, opcode));
+  MW_RETURN_IF_ERROR(ReadComparison(l, operation, compare));
   return l.Emit(operation, std::move(compare));
 }
 
@@ -58,35 +64,27 @@ absl::Status LowerSquare(StablehloLowering& l, const MlirOperation& operation, O
   return l.Emit(operation, std::move(multiply));
 }
 
-// A tensor of the result's type filled with 1.
-absl::StatusOr<InstructionId> Ones(StablehloLowering& l, const MlirOperation& operation,
-                                   const Instruction& like) {
-  std::string one;
-  if (!AppendElement(like.shape.type, "1", one)) {
-    return l.Error(operation,
-                   StrCat("is for real numbers, not for ", ElementTypeName(like.shape.type)));
+// chlo.conj: complex(real(x), -imag(x)); of a real number itself.
+absl::Status LowerConj(StablehloLowering& l, const MlirOperation& operation, Opcode opcode) {
+  MW_RETURN_IF_ERROR(l.Expect(operation, 1, 1, 0));
+  MW_ASSIGN_OR_RETURN(Instruction complex, l.Prepare(operation, opcode));
+  const ElementType part = ComplexComponent(complex.shape.type);
+  if (part == ElementType::kInvalid) {
+    l.Bind(operation.results[0], complex.operands[0]);
+    return absl::OkStatus();
   }
-  return l.builder().AddFilled(like.shape, std::move(one), like.metadata);
-}
-
-// atan(x) = atan2(x, 1)
-absl::Status LowerAtan(StablehloLowering& l, const MlirOperation& operation, Opcode opcode) {
-  MW_RETURN_IF_ERROR(l.Expect(operation, 1, 1, 0));
-  MW_ASSIGN_OR_RETURN(Instruction atan2, l.Prepare(operation, opcode));
-  MW_ASSIGN_OR_RETURN(atan2.operands.emplace_back(), Ones(l, operation, atan2));
-  return l.Emit(operation, std::move(atan2));
-}
-
-// erfc(x) = 1 - erf(x)
-absl::Status LowerErfc(StablehloLowering& l, const MlirOperation& operation, Opcode opcode) {
-  MW_RETURN_IF_ERROR(l.Expect(operation, 1, 1, 0));
-  MW_ASSIGN_OR_RETURN(Instruction subtract, l.Prepare(operation, opcode));
-  Instruction erf = subtract;
-  erf.opcode = Opcode::kErf;
-  erf.sharding.clear();
-  MW_ASSIGN_OR_RETURN(const InstructionId ones, Ones(l, operation, subtract));
-  subtract.operands = {ones, l.builder().Add(std::move(erf))};
-  return l.Emit(operation, std::move(subtract));
+  const auto add = [&](Opcode step, InstructionId operand) {
+    Instruction instruction;
+    instruction.opcode = step;
+    instruction.operands = {operand};
+    instruction.shape = Shape::Array(part, complex.shape.dims);
+    instruction.metadata = complex.metadata;
+    return l.builder().Add(std::move(instruction));
+  };
+  const InstructionId operand = complex.operands[0];
+  complex.operands = {add(Opcode::kReal, operand),
+                      add(Opcode::kNegate, add(Opcode::kImag, operand))};
+  return l.Emit(operation, std::move(complex));
 }
 
 // A function of numbers that HLO has no opcode for: a map of one that is called by name.
@@ -115,6 +113,43 @@ absl::Status LowerMapped(StablehloLowering& l, const MlirOperation& operation, O
       l.AddComputation(builder.Finish(l.ComputationName(operation.name), root, l.names(), &moved))};
   for (int64_t d = 0; d < map.shape.rank(); ++d) map.dimensions.push_back(d);
   return l.Emit(operation, std::move(map));
+}
+
+// A tensor of the result's type filled with 1.
+absl::StatusOr<InstructionId> Ones(StablehloLowering& l, const MlirOperation& operation,
+                                   const Instruction& like) {
+  std::string one;
+  if (!AppendElement(like.shape.type, "1", one)) {
+    return l.Error(operation,
+                   StrCat("is for real numbers, not for ", ElementTypeName(like.shape.type)));
+  }
+  return l.builder().AddFilled(like.shape, std::move(one), like.metadata);
+}
+
+bool IsComplex(StablehloLowering& l, const MlirOperation& operation) {
+  return ComplexComponent(l.Type(operation.results[0]).type) != ElementType::kInvalid;
+}
+
+// atan(x) = atan2(x, 1)
+absl::Status LowerAtan(StablehloLowering& l, const MlirOperation& operation, Opcode opcode) {
+  MW_RETURN_IF_ERROR(l.Expect(operation, 1, 1, 0));
+  if (IsComplex(l, operation)) return LowerMapped(l, operation, Opcode::kMap);
+  MW_ASSIGN_OR_RETURN(Instruction atan2, l.Prepare(operation, opcode));
+  MW_ASSIGN_OR_RETURN(atan2.operands.emplace_back(), Ones(l, operation, atan2));
+  return l.Emit(operation, std::move(atan2));
+}
+
+// erfc(x) = 1 - erf(x)
+absl::Status LowerErfc(StablehloLowering& l, const MlirOperation& operation, Opcode opcode) {
+  MW_RETURN_IF_ERROR(l.Expect(operation, 1, 1, 0));
+  if (IsComplex(l, operation)) return LowerMapped(l, operation, Opcode::kMap);
+  MW_ASSIGN_OR_RETURN(Instruction subtract, l.Prepare(operation, opcode));
+  Instruction erf = subtract;
+  erf.opcode = Opcode::kErf;
+  erf.sharding.clear();
+  MW_ASSIGN_OR_RETURN(const InstructionId ones, Ones(l, operation, subtract));
+  subtract.operands = {ones, l.builder().Add(std::move(erf))};
+  return l.Emit(operation, std::move(subtract));
 }
 
 absl::Status LowerReducePrecision(StablehloLowering& l, const MlirOperation& operation,
@@ -147,6 +182,7 @@ constexpr StablehloOperation kElementwiseOperations[] = {
     {"stablehlo.compare", Opcode::kCompare, LowerCompare},
     {"stablehlo.complex", Opcode::kComplex, LowerPlain},
     {"stablehlo.convert", Opcode::kConvert, LowerPlain},
+    {"stablehlo.copy", Opcode::kCopy, LowerPlain},
     {"stablehlo.cosine", Opcode::kCos, LowerPlain},
     {"stablehlo.count_leading_zeros", Opcode::kClz, LowerPlain},
     {"stablehlo.divide", Opcode::kDivide, LowerPlain},
@@ -183,6 +219,7 @@ constexpr StablehloOperation kElementwiseOperations[] = {
     {"stablehlo.tan", Opcode::kTan, LowerPlain},
     {"stablehlo.tanh", Opcode::kTanh, LowerPlain},
     {"stablehlo.xor", Opcode::kXor, LowerPlain},
+    {"chlo._asin_acos_kernel", Opcode::kMap, LowerMapped},
     {"chlo.acos", Opcode::kAcos, LowerPlain},
     {"chlo.acosh", Opcode::kAcosh, LowerPlain},
     {"chlo.asin", Opcode::kAsin, LowerPlain},
@@ -190,6 +227,7 @@ constexpr StablehloOperation kElementwiseOperations[] = {
     {"chlo.atan", Opcode::kAtan2, LowerAtan},
     {"chlo.atanh", Opcode::kAtanh, LowerPlain},
     {"chlo.bessel_i1e", Opcode::kMap, LowerMapped},
+    {"chlo.conj", Opcode::kComplex, LowerConj},
     {"chlo.cosh", Opcode::kCosh, LowerPlain},
     {"chlo.digamma", Opcode::kMap, LowerMapped},
     {"chlo.erf", Opcode::kErf, LowerPlain},
@@ -199,6 +237,7 @@ constexpr StablehloOperation kElementwiseOperations[] = {
     {"chlo.is_neg_inf", Opcode::kMap, LowerMapped},
     {"chlo.is_pos_inf", Opcode::kMap, LowerMapped},
     {"chlo.lgamma", Opcode::kMap, LowerMapped},
+    {"chlo.mulhi", Opcode::kMap, LowerMapped},
     {"chlo.next_after", Opcode::kMap, LowerMapped},
     {"chlo.polygamma", Opcode::kMap, LowerMapped},
     {"chlo.sinh", Opcode::kSinh, LowerPlain},

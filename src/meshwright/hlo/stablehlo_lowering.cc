@@ -9,6 +9,7 @@
 #include "meshwright/hlo/bytecode_file.h"
 #include "meshwright/hlo/bytecode_text.h"
 #include "meshwright/hlo/jax_export.h"
+#include "meshwright/hlo/stablehlo_names.h"
 #include "meshwright/hlo/verifier.h"
 
 namespace meshwright {
@@ -22,9 +23,10 @@ constexpr size_t kMaxFunctionDepth = 128;
 const StablehloOperation* FindStablehloOperation(std::string_view name) {
   static const auto& rows = *[] {
     auto* map = new absl::flat_hash_map<std::string_view, const StablehloOperation*>();
-    for (const auto& table : {StablehloElementwiseOperations(), StablehloShapeOperations(),
-                              StablehloDimensionOperations(), StablehloControlOperations(),
-                              StablehloOtherOperations()}) {
+    for (const auto& table :
+         {StablehloElementwiseOperations(), StablehloShapeOperations(),
+          StablehloDimensionOperations(), StablehloControlOperations(), StablehloOtherOperations(),
+          StablehloCollectiveOperations(), ChloBroadcastingOperations(), SdyOperations()}) {
       for (const StablehloOperation& row : table) map->emplace(row.name, &row);
     }
     return map;
@@ -149,18 +151,22 @@ bool UsesOnlyFrom(const MlirRegion& region, MlirValue least) {
 
 }  // namespace
 
-absl::Status StablehloLowering::LowerUnknown(const MlirOperation& operation) {
+absl::Status StablehloLowering::LowerAsCall(const MlirOperation& operation) {
   // A region that uses nothing but its arguments says how elements are computed; where it uses
   // more, what the operation depends on is not all among its operands.
   for (const MlirRegion& region : operation.regions) {
     if (!UsesOnlyFrom(region, operation.inner)) {
       return Error(operation,
-                   "is not known, and has a region that uses values from outside; nothing can be "
-                   "said about it");
+                   "has a region that uses values from outside; nothing can be said about what it "
+                   "depends on");
     }
   }
   MW_ASSIGN_OR_RETURN(Instruction instruction, Prepare(operation, Opcode::kCustomCall));
   instruction.custom_call_target = std::string(operation.name);
+  const bool has_token =
+      std::any_of(operation.results.begin(), operation.results.end(),
+                  [this](MlirValue value) { return Type(value).type == ElementType::kToken; });
+  if (has_token) instruction.other.emplace_back("custom_call_has_side_effect", "true");
   return Emit(operation, std::move(instruction));
 }
 
@@ -188,8 +194,8 @@ absl::Status StablehloLowering::LowerOperations(const MlirRegion& region) {
   for (size_t i = 0; i + 1 < region.operations.size(); ++i) {
     const MlirOperation& operation = region.operations[i];
     const StablehloOperation* const row = FindStablehloOperation(operation.name);
-    MW_RETURN_IF_ERROR(row == nullptr ? LowerUnknown(operation)
-                                      : row->lower(*this, operation, row->opcode));
+    if (row == nullptr) return Error(operation, WhyUnknown(operation.name));
+    MW_RETURN_IF_ERROR(row->lower(*this, operation, row->opcode));
     Frame& frame = state_->frames.back();
     if (!frame.annotatable || operation.results.empty()) continue;
     const auto number = static_cast<int32_t>(program_.source.operations.size());
@@ -199,7 +205,8 @@ absl::Status StablehloLowering::LowerOperations(const MlirRegion& region) {
     source.anchor = operation.anchor;
     source.definitions = operation.definitions;
     AddOperands(operation, source.operands, source.operand_types);
-    source.is_constraint = operation.name == "sdy.sharding_constraint";
+    source.is_constraint =
+        operation.name == "sdy.sharding_constraint" || operation.name == "sdy.reshard";
     if (source.is_constraint && !operation.unnamed.empty()) {
       const MlirAttribute& sharding = operation.unnamed.back();
       source.anchor = {MlirAnchor::Form::kReplace,
@@ -215,7 +222,7 @@ absl::Status StablehloLowering::LowerOperations(const MlirRegion& region) {
       place.result = static_cast<int32_t>(r);
       frame.placed.push_back({number, place.result, place.instruction});
     }
-    if (row == nullptr || row->opcode != Opcode::kConditional) continue;
+    if (row->opcode != Opcode::kConditional) continue;
     for (size_t branch = 0; branch < operation.regions.size(); ++branch) {
       const MlirOperation& terminator = operation.regions[branch].operations.back();
       StablehloSource::BranchEnd& end = program_.source.branch_ends.emplace_back();
@@ -355,6 +362,10 @@ absl::Status StablehloLowering::LowerInterface(const MlirFunction& main) {
 
 void StablehloLowering::FindPartitions() {
   for (const auto& [name, value] : mlir_.attributes) {
+    if (name == "mhlo.num_replicas" && value.kind == MlirAttribute::Kind::kInteger &&
+        value.integer != 1) {
+      program_.module.other.emplace_back("replica_count", StrCat(value.integer));
+    }
     if (name != "mhlo.num_partitions" || value.kind != MlirAttribute::Kind::kInteger) continue;
     program_.source.partitions_begin = value.position;
     program_.source.partitions_end = value.position + value.text.size();

@@ -37,6 +37,9 @@ absl::Span<const StablehloOperation> StablehloShapeOperations();
 absl::Span<const StablehloOperation> StablehloDimensionOperations();
 absl::Span<const StablehloOperation> StablehloControlOperations();
 absl::Span<const StablehloOperation> StablehloOtherOperations();
+absl::Span<const StablehloOperation> StablehloCollectiveOperations();
+absl::Span<const StablehloOperation> ChloBroadcastingOperations();
+absl::Span<const StablehloOperation> SdyOperations();
 
 // Makes an HLO module of an MLIR module: the walk over functions and regions, and what the rows of
 // the tables use to look at operations and to add instructions.
@@ -45,7 +48,11 @@ class StablehloLowering {
   // All must outlive the object.
   StablehloLowering(const MlirModule& mlir, std::string_view text, std::string_view file_name,
                     const MlirAliases& aliases)
-      : mlir_(mlir), text_(text), file_name_(file_name), locations_(text, aliases) {}
+      : mlir_(mlir),
+        text_(text),
+        file_name_(file_name),
+        aliases_(aliases),
+        locations_(text, aliases) {}
 
   absl::StatusOr<StablehloProgram> Lower();
 
@@ -107,6 +114,9 @@ class StablehloLowering {
   absl::StatusOr<ComputationId> LowerFunction(const MlirOperation& caller, std::string_view name);
   absl::Status LowerWhile(const MlirOperation& operation);
   absl::Status LowerBranches(const MlirOperation& operation);
+  // A custom call that is named after the operation and does not run its regions, which may use
+  // nothing but their arguments.
+  absl::Status LowerAsCall(const MlirOperation& operation);
   ComputationId AddComputation(Computation computation);
   std::string ComputationName(std::string_view base) { return computation_names_.Unique(base); }
   NameTable& names() { return names_; }
@@ -143,7 +153,6 @@ class StablehloLowering {
   // Where the operands of `operation` stand, and their types; nothing unless in their order.
   void AddOperands(const MlirOperation& operation, std::vector<std::pair<size_t, size_t>>& places,
                    std::vector<Shape>& types) const;
-  absl::Status LowerUnknown(const MlirOperation& operation);
   // The values of a terminator as one root: the value itself or a tuple.
   absl::StatusOr<InstructionId> Root(const MlirOperation& terminator);
   absl::StatusOr<InstructionId> MainRoot(const MlirOperation& terminator);
@@ -164,6 +173,7 @@ class StablehloLowering {
 
   const MlirModule& mlir_;
   std::string_view text_, file_name_;
+  const MlirAliases& aliases_;
   MlirLocations locations_;
   StablehloProgram program_;
   NameTable names_, computation_names_;
@@ -175,6 +185,9 @@ class StablehloLowering {
 // Lowerings that several families share.
 // Elementwise and other operations without attributes that matter.
 absl::Status LowerPlain(StablehloLowering& lowering, const MlirOperation& operation, Opcode opcode);
+// The direction and, unless it is the usual one, the type of a comparison.
+absl::Status ReadComparison(StablehloLowering& lowering, const MlirOperation& operation,
+                            Instruction& compare);
 // Reads region 0 as the computation to apply, then as LowerPlain.
 absl::Status LowerWithReducer(StablehloLowering& lowering, const MlirOperation& operation,
                               Instruction instruction);

@@ -5,6 +5,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/attribute_tables.h"
+#include "meshwright/hlo/partitioned.h"
 #include "meshwright/hlo/stablehlo_lowering.h"
 #include "meshwright/hlo/text_metadata.h"
 
@@ -135,26 +136,8 @@ absl::Status LowerBatchNorm(StablehloLowering& l, const MlirOperation& operation
   return l.Emit(operation, std::move(norm));
 }
 
-// `sdy.sharding_constraint %0 <@mesh, [{"x"}, {}]>`
-absl::Status LowerConstraint(StablehloLowering& l, const MlirOperation& operation, Opcode opcode) {
-  MW_RETURN_IF_ERROR(l.Expect(operation, 1, 1, 0));
-  MW_ASSIGN_OR_RETURN(Instruction constraint, l.Prepare(operation, opcode));
-  constraint.custom_call_target = "Sharding";
-  const MlirAttribute* sharding = operation.Find("sharding");
-  if (sharding == nullptr && !operation.unnamed.empty()) sharding = &operation.unnamed.back();
-  if (sharding == nullptr) return l.Error(operation, "lacks its sharding, <@mesh, [...]>");
-  MW_ASSIGN_OR_RETURN(constraint.sharding, l.SdySharding(*sharding));
-  if (constraint.sharding.empty()) {  // leaves everything open
-    l.Bind(operation.results[0], constraint.operands[0]);
-    return absl::OkStatus();
-  }
-  return l.Emit(operation, std::move(constraint));
-}
-
 absl::Status RefuseManual(StablehloLowering& l, const MlirOperation& operation, Opcode) {
-  return l.Error(operation,
-                 "the body of a shard_map is written for one device and cannot be planned; lower "
-                 "the program without shard_map");
+  return l.ErrorAt(operation.position, ManualMessage(operation.name));
 }
 
 struct TargetRow {
@@ -229,6 +212,12 @@ absl::Status LowerCustomCall(StablehloLowering& l, const MlirOperation& operatio
   return l.Emit(operation, std::move(call));
 }
 
+// What has no counterpart in HLO, or one whose results nest differently: a call by the operation's
+// name. Whatever talks to other devices or to the host stays where it is.
+absl::Status LowerNamedCall(StablehloLowering& l, const MlirOperation& operation, Opcode) {
+  return l.LowerAsCall(operation);
+}
+
 absl::Status LowerToken(StablehloLowering& l, const MlirOperation& operation, Opcode opcode) {
   MW_RETURN_IF_ERROR(l.Expect(operation, -1, 1, 0));
   return LowerPlain(l, operation, opcode);
@@ -239,6 +228,11 @@ constexpr StablehloOperation kOtherOperations[] = {
     {"stablehlo.map", Opcode::kMap, LowerMap},
     {"stablehlo.sort", Opcode::kSort, LowerSort},
     {"chlo.top_k", Opcode::kTopK, LowerTopK},
+    {"chlo.scan", Opcode::kCustomCall, LowerNamedCall},
+    {"stablehlo.infeed", Opcode::kCustomCall, LowerNamedCall},
+    {"stablehlo.outfeed", Opcode::kCustomCall, LowerNamedCall},
+    {"stablehlo.recv", Opcode::kCustomCall, LowerNamedCall},
+    {"stablehlo.send", Opcode::kCustomCall, LowerNamedCall},
     {"stablehlo.rng_bit_generator", Opcode::kRngBitGenerator, LowerRngBits},
     {"stablehlo.rng", Opcode::kRng, LowerRng},
     {"stablehlo.fft", Opcode::kFft, LowerFft},
@@ -252,8 +246,6 @@ constexpr StablehloOperation kOtherOperations[] = {
     {"stablehlo.create_token", Opcode::kAfterAll, LowerToken},
     {"stablehlo.partition_id", Opcode::kPartitionId, LowerPlain},
     {"stablehlo.replica_id", Opcode::kReplicaId, LowerPlain},
-    {"sdy.sharding_constraint", Opcode::kCustomCall, LowerConstraint},
-    {"sdy.manual_computation", Opcode::kCustomCall, RefuseManual},
 };
 
 }  // namespace

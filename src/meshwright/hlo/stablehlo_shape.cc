@@ -3,6 +3,7 @@
 
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/hlo/element_value.h"
 #include "meshwright/hlo/mlir_literal.h"
 #include "meshwright/hlo/stablehlo_lowering.h"
 
@@ -30,6 +31,33 @@ absl::Status LowerConstant(StablehloLowering& l, const MlirOperation& operation,
                      : builder.AddConstant(shape, std::move(elements.literal), metadata);
   l.Bind(operation.results[0], id);
   return absl::OkStatus();
+}
+
+// `chlo.constant_like(%a) <{value = 1.0 : f32}>`
+absl::Status LowerConstantLike(StablehloLowering& l, const MlirOperation& operation, Opcode) {
+  MW_RETURN_IF_ERROR(l.Expect(operation, 1, 1, 0));
+  MW_RETURN_IF_ERROR(l.ExpectArray(operation, operation.results[0]));
+  const MlirAttribute* const value = operation.Find("value");
+  const Shape& shape = l.Type(operation.results[0]);
+  std::string element;
+  if (value == nullptr || !AppendElement(shape.type, value->text, element)) {
+    return l.Error(operation, StrCat("lacks its value, a number of ", ElementTypeName(shape.type)));
+  }
+  l.Bind(operation.results[0],
+         l.builder().AddFilled(shape, std::move(element), l.MetadataOf(operation)));
+  return absl::OkStatus();
+}
+
+// Adds dimensions in front.
+absl::Status LowerBroadcast(StablehloLowering& l, const MlirOperation& operation, Opcode opcode) {
+  MW_RETURN_IF_ERROR(l.Expect(operation, 1, 1, 0));
+  MW_RETURN_IF_ERROR(l.ExpectArray(operation, operation.operands[0]));
+  MW_ASSIGN_OR_RETURN(Instruction broadcast, l.Prepare(operation, opcode));
+  const int64_t rank = l.OperandType(operation, 0).rank();
+  for (int64_t d = broadcast.shape.rank() - rank; d < broadcast.shape.rank(); ++d) {
+    broadcast.dimensions.push_back(d);
+  }
+  return l.Emit(operation, std::move(broadcast));
 }
 
 // HLO counts along one dimension; the others are broadcast.
@@ -183,6 +211,10 @@ absl::Status LowerDimensionSize(StablehloLowering& l, const MlirOperation& opera
 
 constexpr StablehloOperation kShapeOperations[] = {
     {"stablehlo.constant", Opcode::kConstant, LowerConstant},
+    {"chlo.constant", Opcode::kConstant, LowerConstant},
+    {"sdy.constant", Opcode::kConstant, LowerConstant},
+    {"chlo.constant_like", Opcode::kConstant, LowerConstantLike},
+    {"stablehlo.broadcast", Opcode::kBroadcast, LowerBroadcast},
     {"stablehlo.iota", Opcode::kIota, LowerIota},
     {"stablehlo.broadcast_in_dim", Opcode::kBroadcast, LowerBroadcastInDim},
     {"stablehlo.reshape", Opcode::kReshape, LowerPlain},
