@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/file.h"
 #include "meshwright/base/status.h"
+#include "meshwright/hlo/partitioned.h"
 #include "meshwright/hlo/proto_reader.h"
 #include "meshwright/hlo/proto_writer.h"
 #include "meshwright/hlo/reader.h"
@@ -74,6 +75,7 @@ absl::StatusOr<Program> ParseProgram(std::string contents, const std::string& na
   const FormatRow& row = *std::find_if(std::begin(kFormats), std::end(kFormats),
                                        [&](const FormatRow& r) { return r.format == format; });
   MW_ASSIGN_OR_RETURN(StablehloProgram read, row.read(contents, name));
+  MW_RETURN_IF_ERROR(CheckNotPartitioned(read.module, name));
   Program program;
   program.input = {name, row.kind, std::move(sha256)};
   program.module = std::make_unique<const Module>(std::move(read.module));
