@@ -61,8 +61,7 @@ struct Problem {
         fusion(AnalyzeFusion(program.graph)),
         intervals(Liveness(program.graph, fusion, ScheduleForMemory(program.graph, fusion))),
         tied(TiedParameters(program.graph, true)) {
-    std::vector<std::string> warnings;
-    pins = *ResolvePins(program.graph, cost_model.mesh(), {}, &tied, &warnings);
+    pins = *ResolvePins(program.graph, cost_model.mesh(), {}, &tied);
     groups = FormGroups(program.graph, fusion, std::vector<bool>(program.graph.values.size()));
   }
   ProblemInputs Inputs(const CostModel& cost_model) const {

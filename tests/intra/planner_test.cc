@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "meshwright/cost/roofline.h"
 #include "meshwright/intra/names.h"
 #include "tests/intra/test_program.h"
@@ -12,7 +14,9 @@
 namespace meshwright {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr char kProduct[] = R"(HloModule t
 ENTRY main {
@@ -102,16 +106,46 @@ TEST(PlannerTest, FixesAreKept) {
   EXPECT_FALSE(plan->collectives.empty());
 }
 
-TEST(PlannerTest, UnusableAnnotationsAreWarnedOf) {
-  const absl::StatusOr<IntraPlan> plan = PlanText(R"(HloModule t
+// The warnings of a plan of `p`, `b = -p` and `c = -b` with these annotations.
+std::vector<std::string> AnnotationWarnings(std::string_view p, std::string_view b,
+                                            std::string_view c) {
+  const absl::StatusOr<IntraPlan> plan = PlanText(
+      absl::StrCat("HloModule t\nENTRY main {\n  p = f32[64,65] parameter(0), sharding={",
+                   std::string(p), "}\n  b = f32[64,65] negate(p), sharding={", std::string(b),
+                   "}\n  ROOT c = f32[64,65] negate(b), sharding={", std::string(c), "}\n}"),
+      "x=2,y=4", "8xh100-sxm");
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  return plan.ok() ? plan->warnings : std::vector<std::string>();
+}
+
+TEST(PlannerTest, AnnotationsThatDoNotFitAreCountedInOneLine) {
+  EXPECT_THAT(AnnotationWarnings("replicated", "devices=[8,1]<=[8]", "unknown"), IsEmpty());
+  EXPECT_THAT(AnnotationWarnings("devices=[4,1]<=[4]", "devices=[4,1]<=[4]", "devices=[8,1]<=[8]"),
+              ElementsAre("2 of 3 annotations not used: the mesh has 8 devices, they were made for "
+                          "4"));
+  EXPECT_THAT(AnnotationWarnings("devices=[2,1]<=[2]", "devices=[1,8]<=[8]", "unreduced"),
+              ElementsAre("3 of 3 annotations not used: the mesh has 8 devices, 1 was made for 2; "
+                          "b: dimension 1 of size 65 does not divide into 8 shards, and 1 more"));
+}
+
+// Axes of another mesh over the same devices, and parts of one.
+TEST(PlannerTest, AnnotationsOfAnotherMeshAreKept) {
+  const TestProgram program = ProgramFromText(R"(HloModule t
 ENTRY main {
-  p = f32[64] parameter(0), sharding={unreduced}
-  ROOT b = f32[64] negate(p)
-})",
-                                                  "8", "8xh100-sxm");
+  p = f32[64,64] parameter(0), sharding={mesh['a'=8], [{'a':(1)2}, {'a':(2)4}]}
+  q = f32[64,64] parameter(1), sharding={mesh['a'=8], [{'a':(2)4}, {}]}
+  ROOT s = f32[64,64] add(p, q)
+})");
+  const Mesh mesh = TestMesh("x=2,y=4", "8xh100-sxm");
+  const absl::StatusOr<IntraPlan> plan = PlanIntra(program.graph, RooflineCostModel(mesh), {});
   ASSERT_TRUE(plan.ok()) << plan.status();
-  ASSERT_EQ(plan->warnings.size(), 1u);
-  EXPECT_THAT(plan->warnings[0], HasSubstr("annotation {unreduced} of p is not used"));
+  EXPECT_THAT(plan->warnings, IsEmpty());
+  const auto sharding = [&](size_t i) {
+    return plan->shardings[program.graph[program.graph.parameters[i]].results[0].index()].ToString(
+        mesh);
+  };
+  EXPECT_EQ(sharding(0), "[x,y]");
+  EXPECT_EQ(sharding(1), "[y,_]");
 }
 
 TEST(TiedParametersTest, OnlyUpdatesAreTiedByPosition) {

@@ -22,10 +22,9 @@ class Propagated {
             absl::StrCat("HloModule t\nENTRY main {\n", std::string(entry), "}\n"))),
         mesh_(TestMesh(mesh, "4xh100-sxm")) {
     std::vector<int32_t> tied = TiedParameters(program_.graph, false);
-    std::vector<std::string> warnings;
-    absl::StatusOr<Pins> pins = ResolvePins(program_.graph, mesh_, {}, &tied, &warnings);
+    absl::StatusOr<Pins> pins = ResolvePins(program_.graph, mesh_, {}, &tied);
     EXPECT_TRUE(pins.ok()) << pins.status();
-    EXPECT_TRUE(warnings.empty()) << warnings[0];
+    EXPECT_EQ(pins->unused_annotations, "");
     pins_ = *std::move(pins);
     PropagatePins(program_.graph, AnalyzeFusion(program_.graph), mesh_, tied, &pins_);
   }

@@ -1,6 +1,7 @@
 #include "meshwright/intra/pins.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_join.h"
@@ -130,59 +131,118 @@ std::string AnnotationOfResult(const Computation& entry, int64_t leaf, int64_t l
   return marks ? instruction->sharding : "";
 }
 
-// `text` on this mesh, for a value of `shape` called `name`; a warning if the mesh cannot express
-// it.
-std::optional<Sharding> ReadAnnotation(const std::string& text, const Shape& shape,
-                                       std::string_view name, const Mesh& mesh,
-                                       std::vector<std::string>* warnings) {
-  const absl::StatusOr<HloSharding> annotation = ParseHloSharding(text);
-  absl::StatusOr<Sharding> sharding = annotation.ok()
-                                          ? FromHloSharding(*annotation, mesh, shape.rank())
-                                          : absl::StatusOr<Sharding>(annotation.status());
-  if (sharding.ok()) {
-    if (absl::Status possible = CheckPossible(shape, *sharding, mesh); !possible.ok())
-      sharding = possible;
+// What becomes of the annotations that a mesh cannot express, in one line however many there are.
+class UnusedAnnotations {
+ public:
+  // Devices that an annotation is for; 0 if it says nothing of that.
+  static int64_t Devices(const HloSharding& annotation) {
+    if (annotation.kind == HloSharding::Kind::kTiled) {
+      return static_cast<int64_t>(annotation.devices.size());
+    }
+    if (annotation.kind != HloSharding::Kind::kNamed) return 0;
+    int64_t devices = 1;
+    for (const auto& [axis, size] : annotation.mesh_axes) devices *= size;
+    return devices;
   }
-  if (sharding.ok()) return *std::move(sharding);
-  warnings->push_back(
-      StrCat("annotation ", text, " of ", name, " is not used: ", sharding.status().message()));
-  return std::nullopt;
-}
 
-void ReadAnnotations(const Graph& graph, const Mesh& mesh, Pins* pins,
-                     std::vector<std::string>* warnings) {
+  void Add(std::string_view name, const absl::StatusOr<HloSharding>& annotation, const Mesh& mesh,
+           const absl::Status& why) {
+    const int64_t devices = annotation.ok() ? Devices(*annotation) : 0;
+    if (devices > 0 && devices != mesh.devices()) {
+      ++elsewhere_;
+      made_for_.insert(devices);
+      return;
+    }
+    if (others_++ == 0) first_ = StrCat(name, ": ", why.message());
+  }
+
+  // `annotations`: how many there are at all.
+  std::string Text(int64_t annotations, const Mesh& mesh) const {
+    if (elsewhere_ + others_ == 0) return "";
+    std::string text = StrCat(elsewhere_ + others_, " of ", annotations, " annotations not used: ");
+    if (elsewhere_ > 0) {
+      StrAppend(&text, "the mesh has ", mesh.devices(), " devices, ",
+                others_ == 0 ? "they" : StrCat(elsewhere_),
+                others_ > 0 && elsewhere_ == 1 ? " was" : " were", " made for ",
+                absl::StrJoin(made_for_, " or "), others_ == 0 ? "" : "; ");
+    }
+    if (others_ > 0) StrAppend(&text, first_);
+    if (others_ > 1) StrAppend(&text, ", and ", others_ - 1, " more");
+    return text;
+  }
+
+ private:
+  int64_t elsewhere_ = 0, others_ = 0;  // for other numbers of devices, and for other reasons
+  std::set<int64_t> made_for_;
+  std::string first_;  // of the others
+};
+
+// Reads the annotations of a program and counts those that the mesh cannot express.
+class AnnotationReader {
+ public:
+  explicit AnnotationReader(const Mesh& mesh) : mesh_(mesh) {}
+
+  // `text` on this mesh, for a value of `shape` called `name`; nullopt if it says nothing, or what
+  // the mesh cannot express.
+  std::optional<Sharding> Read(const std::string& text, const Shape& shape, std::string_view name) {
+    const absl::StatusOr<HloSharding> annotation = ParseHloSharding(text);
+    if (annotation.ok() && annotation->kind == HloSharding::Kind::kUnknown) return std::nullopt;
+    ++annotations_;
+    absl::StatusOr<Sharding> sharding = annotation.ok()
+                                            ? FromHloSharding(*annotation, mesh_, shape.rank())
+                                            : absl::StatusOr<Sharding>(annotation.status());
+    if (sharding.ok()) {
+      if (absl::Status possible = CheckPossible(shape, *sharding, mesh_); !possible.ok())
+        sharding = possible;
+    }
+    if (sharding.ok()) return *std::move(sharding);
+    unused_.Add(name, annotation, mesh_, sharding.status());
+    return std::nullopt;
+  }
+
+  std::string UnusedText() const { return unused_.Text(annotations_, mesh_); }
+
+ private:
+  const Mesh& mesh_;
+  UnusedAnnotations unused_;
+  int64_t annotations_ = 0;
+};
+
+void ReadAnnotations(const Graph& graph, const Mesh& mesh, Pins* pins) {
+  AnnotationReader reader(mesh);
   std::vector<int32_t> parameter_of_op(graph.ops.size(), -1);
   for (size_t i = 0; i < graph.parameters.size(); ++i)
     parameter_of_op[graph.parameters[i].index()] = static_cast<int32_t>(i);
+  UnusedAnnotations unused;
+  int64_t annotations = 0;
   for (size_t i = 0; i < graph.values.size(); ++i) {
     const Value& value = graph.values[i];
     if (value.sharding.empty() || !value.shape.is_array()) continue;
-    const std::optional<Sharding> sharding =
-        ReadAnnotation(value.sharding, value.shape, graph[value.producer].name, mesh, warnings);
+    std::optional<Sharding> sharding =
+        reader.Read(value.sharding, value.shape, graph[value.producer].name);
     if (!sharding.has_value()) continue;
     const int32_t parameter = parameter_of_op[value.producer.index()];
-    (parameter >= 0 ? pins->parameters[parameter] : pins->values[i]) = *sharding;
+    (parameter >= 0 ? pins->parameters[parameter] : pins->values[i]) = *std::move(sharding);
   }
   const auto outputs = static_cast<int64_t>(graph.outputs.size());
   for (int64_t i = 0; i < outputs && graph.module != nullptr; ++i) {
     const Shape& shape = graph[graph[graph.outputs[i]].operands[0]].shape;
     const std::string text = AnnotationOfResult(graph.module->entry_computation(), i, outputs);
     if (text.empty() || !shape.is_array()) continue;
-    pins->outputs[i] =
-        ReadAnnotation(text, shape, OutputName(graph, graph.outputs[i]), mesh, warnings);
+    pins->outputs[i] = reader.Read(text, shape, OutputName(graph, graph.outputs[i]));
   }
+  pins->unused_annotations = reader.UnusedText();
 }
 
 }  // namespace
 
 absl::StatusOr<Pins> ResolvePins(const Graph& graph, const Mesh& mesh,
-                                 const std::vector<Fix>& fixes, std::vector<int32_t>* tied,
-                                 std::vector<std::string>* warnings) {
+                                 const std::vector<Fix>& fixes, std::vector<int32_t>* tied) {
   Pins pins;
   pins.parameters.resize(graph.parameters.size());
   pins.outputs.resize(graph.outputs.size());
   pins.values.resize(graph.values.size());
-  ReadAnnotations(graph, mesh, &pins, warnings);
+  ReadAnnotations(graph, mesh, &pins);
   std::vector<Target> targets = Targets(graph, &pins);
   for (const Fix& fix : fixes) MW_RETURN_IF_ERROR(ApplyFix(fix, mesh, targets));
   for (size_t i = 0; i < tied->size(); ++i) {

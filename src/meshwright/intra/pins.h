@@ -24,14 +24,14 @@ struct Pins {
   // If complete, by ValueId: partial sums that are only added to others are reduced after the
   // addition (XLA's AllReduceReassociate); the pin holds for how they are computed.
   std::vector<bool> may_stay_partial;
+  // How many annotations this mesh cannot express, and why; empty if it expresses all.
+  std::string unused_annotations;
 };
 
-// Annotations that this mesh cannot express are left out with a warning. `tied` as TiedParameters
-// returns: fixing either end of a tie fixes both; a tie that is only a guess and that fixes
-// contradict is cut. Errors: see PlanIntra.
+// `tied` as TiedParameters returns: fixing either end of a tie fixes both; a tie that is only a
+// guess and that fixes contradict is cut. Errors: see PlanIntra.
 absl::StatusOr<Pins> ResolvePins(const Graph& graph, const Mesh& mesh,
-                                 const std::vector<Fix>& fixes, std::vector<int32_t>* tied,
-                                 std::vector<std::string>* warnings);
+                                 const std::vector<Fix>& fixes, std::vector<int32_t>* tied);
 
 }  // namespace meshwright
 

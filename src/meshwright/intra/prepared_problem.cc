@@ -79,7 +79,7 @@ absl::Status PreparedProblem::Build() {
   for (const auto& [output, parameter] : options_.ties) {
     if (tied_[output] < 0) tied_[output] = parameter;
   }
-  MW_ASSIGN_OR_RETURN(pins_, ResolvePins(graph_, mesh, options_.fixes, &tied_, &warnings_));
+  MW_ASSIGN_OR_RETURN(pins_, ResolvePins(graph_, mesh, options_.fixes, &tied_));
   for (const auto& [i, sharding] : options_.given_parameters) pins_.parameters[i] = sharding;
   for (const auto& [i, sharding] : options_.given_outputs) pins_.outputs[i] = sharding;
   if (propagated_) PropagatePins(graph_, fusion_, mesh, tied_, &pins_);
@@ -200,6 +200,8 @@ IntraPlan PreparedProblem::DecodeDeferred(const std::vector<int32_t>& choice) co
 std::vector<std::string> PreparedProblem::WarningsOf(const IntraPlan& plan) const {
   std::vector<std::string> warnings = warnings_;
   for (std::string& w : UnsupportedWarnings(graph_, plan)) warnings.push_back(std::move(w));
+  // Last: what is not known costs more than what somebody else wished for.
+  if (!pins_.unused_annotations.empty()) warnings.push_back(pins_.unused_annotations);
   return warnings;
 }
 
