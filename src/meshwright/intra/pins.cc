@@ -213,8 +213,6 @@ void ReadAnnotations(const Graph& graph, const Mesh& mesh, Pins* pins) {
   std::vector<int32_t> parameter_of_op(graph.ops.size(), -1);
   for (size_t i = 0; i < graph.parameters.size(); ++i)
     parameter_of_op[graph.parameters[i].index()] = static_cast<int32_t>(i);
-  UnusedAnnotations unused;
-  int64_t annotations = 0;
   for (size_t i = 0; i < graph.values.size(); ++i) {
     const Value& value = graph.values[i];
     if (value.sharding.empty() || !value.shape.is_array()) continue;
