@@ -246,6 +246,46 @@ func.func @main(%i: tensor<i32>, %x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor
                                            "branch_computations={region.1, region.2}"));
 }
 
+// A region uses whatever dominates it, also arguments of the regions around it.
+TEST(StablehloReader, InnerRegionsUseArgumentsOfOuterOnes) {
+  const Module module = ReadText(R"(
+func.func @main(%x: tensor<8xf32>, %w: tensor<8xf32>) -> tensor<8xf32> {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %0:3 = stablehlo.while(%v = %x, %i = %c, %k = %one) : tensor<8xf32>, tensor<i32>, tensor<i32>
+  cond {
+    %n = stablehlo.constant dense<3> : tensor<i32>
+    %1 = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %1 : tensor<i1>
+  } do {
+    %2:3 = stablehlo.while(%u = %v, %j = %k, %same = %i) : tensor<8xf32>, tensor<i32>, tensor<i32>
+    cond {
+      %3 = stablehlo.compare LT, %j, %i, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %3 : tensor<i1>
+    } do {
+      %3 = stablehlo.compare GT, %same, %k, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %4 = "stablehlo.if"(%3) ({
+        %6 = stablehlo.add %u, %v : tensor<8xf32>
+        stablehlo.return %6 : tensor<8xf32>
+      }, {
+        stablehlo.return %w : tensor<8xf32>
+      }) : (tensor<i1>) -> tensor<8xf32>
+      %5 = stablehlo.add %j, %one : tensor<i32>
+      stablehlo.return %4, %5, %same : tensor<8xf32>, tensor<i32>, tensor<i32>
+    }
+    %7 = stablehlo.add %i, %k : tensor<i32>
+    stablehlo.return %2#0, %7, %k : tensor<8xf32>, tensor<i32>, tensor<i32>
+  }
+  return %0#0 : tensor<8xf32>
+})");
+  // The inner loop carries u and j, and is given i and v of the outer one's body, and w.
+  const std::string text = ToHloText(module);
+  EXPECT_THAT(text, HasSubstr("(f32[8], s32[], s32[], f32[8], f32[8]) while("));
+  const absl::StatusOr<Module> again = ParseHloText(text, "again");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(*again, module);
+}
+
 TEST(StablehloReader, FunctionsAreReadOnceAndCalled) {
   const Module module = ReadText(R"(
 module @jit_f attributes {mhlo.num_partitions = 8 : i32} {

@@ -20,10 +20,8 @@ std::vector<MlirValue> StablehloLowering::Captures(
   const auto use = [&](MlirValue value) {
     if (const auto found = replaced.find(value); found != replaced.end()) value = found->second;
     if (value >= operation.inner || !seen.insert(value).second) return;
-    const Place place = state_->places[Index(value)];
-    if (place.frame < 0) return;
-    const Frame& frame = state_->frames[Index(place.frame)];
-    if (!frame.builder.IsConstant(place.instruction)) captures.push_back(value);
+    const std::optional<Known> known = FindKnown(value, state_->frames.size());
+    if (known.has_value() && !known->constant()) captures.push_back(value);
   };
   // Inner regions are looked at before the operation that has them.
   struct Position {
@@ -120,11 +118,10 @@ absl::Status StablehloLowering::LowerWhile(const MlirOperation& operation) {
         frame.captured.emplace(region->arguments[i], known);
         continue;
       }
-      const Place place = state_->places[Index(outside->second)];
-      const ComputationBuilder& builder = state_->frames[Index(place.frame)].builder;
-      if (builder.IsConstant(place.instruction)) {
+      const std::optional<Known> known = FindKnown(outside->second, state_->frames.size() - 1);
+      if (known.has_value() && known->constant()) {
         frame.captured.emplace(region->arguments[i],
-                               builder.CopyConstant(place.instruction, frame.builder));
+                               known->builder->CopyConstant(known->instruction, frame.builder));
       }
     }
     MW_RETURN_IF_ERROR(LowerOperations(*region));

@@ -37,22 +37,28 @@ const StablehloOperation* FindStablehloOperation(std::string_view name) {
 
 // ---- adding instructions ----
 
+std::optional<StablehloLowering::Known> StablehloLowering::FindKnown(MlirValue value,
+                                                                     size_t frames) const {
+  const Place place = state_->places[Index(value)];
+  for (size_t f = frames; f-- > 0;) {
+    const Frame& frame = state_->frames[f];
+    if (place.frame == static_cast<int32_t>(f)) return Known{&frame.builder, place.instruction};
+    if (const auto found = frame.captured.find(value); found != frame.captured.end()) {
+      return Known{&frame.builder, found->second};
+    }
+  }
+  return std::nullopt;
+}
+
 absl::StatusOr<InstructionId> StablehloLowering::Operand(const MlirOperation& operation,
                                                          MlirValue value) {
-  const auto here = static_cast<int32_t>(state_->frames.size()) - 1;
-  const Place place = state_->places[Index(value)];
-  if (place.frame == here) return place.instruction;
   Frame& frame = state_->frames.back();
-  if (const auto found = frame.captured.find(value); found != frame.captured.end()) {
-    return found->second;
-  }
-  if (place.frame >= 0 && place.frame < here) {
-    const ComputationBuilder& outside = state_->frames[Index(place.frame)].builder;
-    if (outside.IsConstant(place.instruction)) {
-      const InstructionId copy = outside.CopyConstant(place.instruction, frame.builder);
-      frame.captured.emplace(value, copy);
-      return copy;
-    }
+  const std::optional<Known> known = FindKnown(value, state_->frames.size());
+  if (known.has_value() && known->builder == &frame.builder) return known->instruction;
+  if (known.has_value() && known->constant()) {
+    const InstructionId copy = known->builder->CopyConstant(known->instruction, frame.builder);
+    frame.captured.emplace(value, copy);
+    return copy;
   }
   return Error(operation, StrCat("uses the value %", state_->function->value_names[Index(value)],
                                  " from outside of the region; only constants can be"));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -147,6 +148,15 @@ class StablehloLowering {
     std::deque<Frame> frames;
   };
   static size_t Index(MlirValue value) { return static_cast<size_t>(value); }
+  // A value as one of the frames knows it.
+  struct Known {
+    const ComputationBuilder* builder = nullptr;
+    InstructionId instruction;
+    bool constant() const { return builder->IsConstant(instruction); }
+  };
+  // How the innermost of the first `frames` frames that knows `value` does, computed there or
+  // handed in; nullopt if none does.
+  std::optional<Known> FindKnown(MlirValue value, size_t frames) const;
 
   absl::StatusOr<ComputationId> LowerBody(const MlirFunction& function, bool is_main);
   absl::Status LowerOperations(const MlirRegion& region);
