@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "meshwright/cli/message.h"
 #include "tests/cli/run_binary.h"
 
 namespace meshwright {

@@ -17,7 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-Module Parse(std::string_view text) {
+Module ParseDead(std::string_view text) {
   absl::StatusOr<Module> module = ParseHloText(text, "test");
   EXPECT_TRUE(module.ok()) << module.status();
   return *std::move(module);
@@ -30,7 +30,7 @@ std::vector<std::string> Names(const Graph& graph) {
 }
 
 TEST(DeadCode, EffectsAndWhatTheyNeedStay) {
-  const Module module = Parse(R"(HloModule m
+  const Module module = ParseDead(R"(HloModule m
 ENTRY e {
   a = f32[8] parameter(0)
   unused = f32[8] parameter(1)
@@ -48,7 +48,7 @@ ENTRY e {
 }
 
 TEST(DeadCode, LoopsKeepWhatTheirConditionNeeds) {
-  const Module module = Parse(R"(HloModule m
+  const Module module = ParseDead(R"(HloModule m
 cond {
   p = (s32[], f32[8], f32[8]) parameter(0)
   i = s32[] get-tuple-element(p), index=0
@@ -91,7 +91,7 @@ ENTRY e {
 }
 
 TEST(DeadCode, LoopsThatLeaveNothingAreGone) {
-  const Module module = Parse(R"(HloModule m
+  const Module module = ParseDead(R"(HloModule m
 cond {
   p = (s32[]) parameter(0)
   i = s32[] get-tuple-element(p), index=0
@@ -118,7 +118,7 @@ ENTRY e {
 }
 
 TEST(DeadCode, ConditionalsKeepPredicatesOfWhatIsLeft) {
-  const Module module = Parse(R"(HloModule m
+  const Module module = ParseDead(R"(HloModule m
 yes {
   p = (f32[8], f32[8]) parameter(0)
   x = f32[8] get-tuple-element(p), index=0

@@ -83,7 +83,7 @@ module @jit_f attributes {mhlo.num_partitions = 8 : i32} {
     stablehlo.return %9 : tensor<f32>
   }) : (tensor<10x4xf32>, tensor<3x1xi32>, tensor<3x4xf32>) -> tensor<10x4xf32>
   %4 = stablehlo.pad %3, %z, low = [1, 0], high = [0, 2], interior = [0, 1] : (tensor<10x4xf32>, tensor<f32>) -> tensor<11x9xf32>
-  %5 = stablehlo.custom_call @f(%4) {backend_config = "", mhlo.backend_config = {a = 1 : i64}, sdy.sharding_rule = #sdy.op_sharding_rule<([i])->([i]) {i=4}>} : (tensor<11x9xf32>) -> tensor<10x4xf32>
+  %5 = stablehlo.custom_call @f(%4) {backend_config = "", mhlo.backend_config = {a = 1 : i64}, sdy.sharding_rule = #sdy.op_sharding_rule<([i, j])->([k, l]) {i=11, j=9, k=10, l=4}>} : (tensor<11x9xf32>) -> tensor<10x4xf32>
   return %1, %5 : tensor<1x4x4x4xf32>, tensor<10x4xf32>
 }
 )",

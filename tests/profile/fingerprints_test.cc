@@ -16,7 +16,7 @@ namespace {
 // list for one, must raise kProfileFormat; else measurements of one program could be taken for
 // those of another.
 TEST(Fingerprints, ArePartOfTheFormat) {
-  ASSERT_EQ(kProfileFormat, 3);
+  ASSERT_EQ(kProfileFormat, 4);
   const TestProgram program = ProgramFromData("tiny_gpt.train.hlo.txt.gz");
   const Mesh mesh = TestMesh("4", "4xh100-sxm");
   const auto model = FindCostModel("calibrated")->make(mesh);
@@ -26,9 +26,9 @@ TEST(Fingerprints, ArePartOfTheFormat) {
     std::vector<std::string> fingerprints;
     for (const Segment& segment : (*space)->segments()) fingerprints.push_back(segment.fingerprint);
     EXPECT_EQ(fingerprints, (std::vector<std::string>{
-                                "e6b9e93f2e2ee3fde250b7d7d3e1a06df0f25087d6bcf71775d7cd456af258b2",
-                                "9acc7478fb18d587b857fde6d7151671bb1119d06e50c878892a6e49d8d8b7bc",
-                                "fcf7865f8dc2261adf5b6c8ce3e188cbf685238f30e88ef180638d07f6263d07",
+                                "7748ad36801938c6d738633ac0835461509704321eef82e4be88c44d5138d843",
+                                "db7658c11e39acb81131097579ceea4755452a32a84826325eeb35d6e53974e8",
+                                "bf59c608d5e3793b339fb30b2caee73a1c139f0b74d964b5d431abc5929043dd",
                             }));
   }
 }

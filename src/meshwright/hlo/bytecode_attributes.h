@@ -123,7 +123,7 @@ class BytecodeAttributes {
 
 // `[b, 0, 1, f]`: at which dimensions of an operand of a convolution stand the two that `letters`
 // name, and the spatial ones. Empty if they do not fit each other.
-std::string ConvolutionDimensions(std::string_view letters, int64_t first, int64_t second,
+std::string ConvolutionLabels(std::string_view letters, int64_t first, int64_t second,
                                   const std::vector<int64_t>& spatial);
 
 // `text` in quotes, with MLIR's escapes.

@@ -15,16 +15,16 @@ using enum BytecodeSpecial;
 // Enumerations, as formats name them.
 constexpr std::string_view kDirections[] = {"EQ", "NE", "GE", "GT", "LE", "LT"};
 constexpr std::string_view kComparisons[] = {"NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"};
-constexpr std::string_view kFftTypes[] = {"FFT", "IFFT", "RFFT", "IRFFT"};
-constexpr std::string_view kPrecisions[] = {"DEFAULT", "HIGH", "HIGHEST"};
-constexpr std::string_view kRngAlgorithms[] = {"DEFAULT", "THREE_FRY", "PHILOX"};
-constexpr std::string_view kDistributions[] = {"", "UNIFORM", "NORMAL"};
-constexpr std::string_view kTransposes[] = {"TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE",
-                                            "ADJOINT"};
+constexpr std::string_view kFftWords[] = {"FFT", "IFFT", "RFFT", "IRFFT"};
+constexpr std::string_view kPrecisionWords[] = {"DEFAULT", "HIGH", "HIGHEST"};
+constexpr std::string_view kRngAlgorithmKinds[] = {"DEFAULT", "THREE_FRY", "PHILOX"};
+constexpr std::string_view kDistributionKinds[] = {"", "UNIFORM", "NORMAL"};
+constexpr std::string_view kTransposeWords[] = {"TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE",
+                                                "ADJOINT"};
 constexpr std::string_view kAccuracies[] = {"DEFAULT", "HIGHEST", "TOLERANCE"};
-constexpr std::span<const std::string_view> kWords[] = {kDirections, kComparisons,   kFftTypes,
-                                                        kPrecisions, kRngAlgorithms, kDistributions,
-                                                        kTransposes, kAccuracies};
+constexpr std::span<const std::string_view> kWords[] = {
+    kDirections,        kComparisons,       kFftWords,       kPrecisionWords,
+    kRngAlgorithmKinds, kDistributionKinds, kTransposeWords, kAccuracies};
 
 constexpr std::string_view kDirectionFormat = "#stablehlo<comparison_direction %0>";
 constexpr std::string_view kComparisonFormat = "#stablehlo<comparison_type %1>";
@@ -249,7 +249,7 @@ struct Dialect {
   std::string_view name;
   std::span<const BytecodeFormat> attributes, types;
 };
-constexpr Dialect kDialects[] = {
+constexpr Dialect kBytecodeDialects[] = {
     {"builtin", kBuiltinAttributes, kBuiltinTypes},
     {"stablehlo", kStablehloAttributes, kStablehloTypes},
     {"chlo", kChloAttributes, {}},
@@ -268,14 +268,14 @@ const BytecodeFormat* Find(std::span<const BytecodeFormat> formats, uint64_t cod
 }  // namespace
 
 const BytecodeFormat* FindAttributeFormat(std::string_view dialect, uint64_t code) {
-  for (const Dialect& row : kDialects) {
+  for (const Dialect& row : kBytecodeDialects) {
     if (row.name == dialect) return Find(row.attributes, code);
   }
   return nullptr;
 }
 
 const BytecodeFormat* FindTypeFormat(std::string_view dialect, uint64_t code) {
-  for (const Dialect& row : kDialects) {
+  for (const Dialect& row : kBytecodeDialects) {
     if (row.name == dialect) return Find(row.types, code);
   }
   return nullptr;

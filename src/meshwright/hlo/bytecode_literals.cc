@@ -21,7 +21,7 @@ namespace meshwright {
 namespace {
 
 // Lists of dimensions are short.
-constexpr size_t kMaxIntegers = 1 << 16;
+constexpr size_t kMaxLiteralIntegers = 1 << 16;
 
 struct IntegerKind {
   int width = 0;
@@ -286,7 +286,7 @@ absl::StatusOr<std::vector<int64_t>> BytecodeAttributes::Integers(uint64_t attri
   MW_ASSIGN_OR_RETURN(const Tensor tensor, TensorType(type));
   const std::optional<uint64_t> count = Elements(tensor.dims);
   const std::optional<IntegerKind> kind = ToIntegerKind(tensor.element);
-  if (!kind || !count || *count > kMaxIntegers) {
+  if (!kind || !count || *count > kMaxLiteralIntegers) {
     return coded.entry->data.Error("expected a short tensor of integers");
   }
   MW_RETURN_IF_ERROR(Charge(*count + bytes.size(), coded.entry->data));

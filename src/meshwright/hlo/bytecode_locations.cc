@@ -9,7 +9,7 @@ namespace meshwright {
 namespace {
 
 // Calls in calls that a location may tell of; what is deeper is left out.
-constexpr int kMaxLocationDepth = 200;
+constexpr int kMaxNestedLocations = 200;
 
 }  // namespace
 
@@ -58,7 +58,7 @@ absl::Status BytecodeAttributes::AppendLocationLine(uint64_t attribute, int dept
 absl::Status BytecodeAttributes::AppendLocationName(uint64_t attribute, int depth,
                                                     std::string& lines, std::string& line) {
   MW_ASSIGN_OR_RETURN(const bool known, IsKnownLocation(attribute));
-  if (!known || depth >= kMaxLocationDepth) {
+  if (!known || depth >= kMaxNestedLocations) {
     line += "unknown";
     return absl::OkStatus();
   }

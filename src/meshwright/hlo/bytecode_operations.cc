@@ -12,10 +12,10 @@ namespace {
 
 // Attributes by name: with '?' it may be missing, with '#' it is array<...>, with '*2' it is the
 // sizes of two groups of operands or results.
-struct Row {
+struct AttributeForm {
   std::string_view operation, attributes;
 };
-constexpr Row kRows[] = {
+constexpr AttributeForm kAttributeForms[] = {
     {"builtin.module", "sym_name? sym_visibility?"},
     {"chlo.broadcast_add", "broadcast_dimensions?#"},
     {"chlo.broadcast_and", "broadcast_dimensions?#"},
@@ -315,8 +315,10 @@ constexpr Row kRows[] = {
     {"vhlo.triangular_solve_v1", "left_side lower transpose_a unit_diagonal"},
     {"vhlo.unary_einsum_v1", "einsum_config"},
 };
-static_assert(std::is_sorted(std::begin(kRows), std::end(kRows),
-                             [](const Row& a, const Row& b) { return a.operation < b.operation; }));
+static_assert(std::is_sorted(std::begin(kAttributeForms), std::end(kAttributeForms),
+                             [](const AttributeForm& a, const AttributeForm& b) {
+                               return a.operation < b.operation;
+                             }));
 
 BytecodeProperties Layout(std::string_view attributes) {
   BytecodeProperties layout;
@@ -340,10 +342,10 @@ BytecodeProperties Layout(std::string_view attributes) {
 
 std::vector<BytecodeProperties> FindBytecodeProperties(std::string_view operation) {
   std::vector<BytecodeProperties> layouts;
-  const Row* row =
-      std::lower_bound(std::begin(kRows), std::end(kRows), operation,
-                       [](const Row& r, std::string_view name) { return r.operation < name; });
-  for (; row != std::end(kRows) && row->operation == operation; ++row) {
+  const AttributeForm* row = std::lower_bound(
+      std::begin(kAttributeForms), std::end(kAttributeForms), operation,
+      [](const AttributeForm& r, std::string_view name) { return r.operation < name; });
+  for (; row != std::end(kAttributeForms) && row->operation == operation; ++row) {
     layouts.push_back(Layout(row->attributes));
   }
   return layouts;

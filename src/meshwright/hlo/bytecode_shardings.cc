@@ -13,7 +13,7 @@ namespace meshwright {
 namespace {
 
 // More factors in a sharding rule, or dimensions of a convolution, are damage.
-constexpr int64_t kMaxFactors = 1 << 12;
+constexpr int64_t kMaxRuleFactors = 1 << 12;
 constexpr size_t kMaxDimensions = 1 << 8;
 
 // i, j, ... z, z_1, z_2, ...
@@ -25,8 +25,8 @@ std::string FactorName(int64_t factor) {
 
 }  // namespace
 
-std::string ConvolutionDimensions(std::string_view letters, int64_t first, int64_t second,
-                                  const std::vector<int64_t>& spatial) {
+std::string ConvolutionLabels(std::string_view letters, int64_t first, int64_t second,
+                              const std::vector<int64_t>& spatial) {
   if (spatial.size() > kMaxDimensions) return "";
   std::vector<std::string> names(spatial.size() + 2);
   const auto place = [&](int64_t dimension, std::string name) {
@@ -51,7 +51,7 @@ absl::Status BytecodeAttributes::AppendConvolution(BytecodeCursor& data, std::st
     MW_ASSIGN_OR_RETURN(const int64_t first, data.SignedVarint());
     MW_ASSIGN_OR_RETURN(const int64_t second, data.SignedVarint());
     MW_ASSIGN_OR_RETURN(const std::vector<int64_t> spatial, data.SignedVarints());
-    const std::string text = ConvolutionDimensions(part == 1 ? "io" : "bf", first, second, spatial);
+    const std::string text = ConvolutionLabels(part == 1 ? "io" : "bf", first, second, spatial);
     if (text.empty()) {
       return data.Error("dimension numbers of a convolution that do not fit each other");
     }
@@ -181,7 +181,7 @@ absl::Status BytecodeAttributes::AppendFactors(BytecodeCursor& data, std::string
                                                std::string& out) {
   MW_ASSIGN_OR_RETURN(const std::vector<int64_t> factors, data.SignedVarints());
   for (size_t i = 0; i < factors.size(); ++i) {
-    if (factors[i] < 0 || factors[i] > kMaxFactors) return data.Error("a factor out of bounds");
+    if (factors[i] < 0 || factors[i] > kMaxRuleFactors) return data.Error("a factor out of bounds");
     StrAppend(&out, i == 0 ? open : separator, FactorName(factors[i]));
   }
   if (!factors.empty()) out += close;

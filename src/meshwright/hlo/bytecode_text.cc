@@ -27,7 +27,7 @@ constexpr size_t kMinTextLimit = size_t{4} << 20;
 
 // What stands before the regions of an operation says which parts it has.
 enum OperationParts : uint8_t {
-  kAttributes = 0x01,
+  kHasAttributes = 0x01,
   kResults = 0x02,
   kOperands = 0x04,
   kSuccessors = 0x08,
@@ -175,7 +175,7 @@ class TextWriter {
     }
     MW_ASSIGN_OR_RETURN(const uint8_t parts, cursor.Byte());
     MW_ASSIGN_OR_RETURN(operation.location, cursor.Varint());
-    if ((parts & kAttributes) != 0) {
+    if ((parts & kHasAttributes) != 0) {
       MW_ASSIGN_OR_RETURN(const uint64_t dictionary, cursor.Varint());
       MW_ASSIGN_OR_RETURN(operation.attributes, attributes_.Dictionary(dictionary));
     }

@@ -268,8 +268,8 @@ class Converter {
     std::string text = "#stablehlo.conv<";
     for (size_t i = 0; i < 3; ++i) {
       text += i == 0 ? "" : i == 1 ? "x" : "->";
-      const std::string dimensions = ConvolutionDimensions(i == 1 ? "io" : "bf", parts[3 * i][0],
-                                                           parts[3 * i + 1][0], parts[3 * i + 2]);
+      const std::string dimensions = ConvolutionLabels(i == 1 ? "io" : "bf", parts[3 * i][0],
+                                                       parts[3 * i + 1][0], parts[3 * i + 2]);
       if (dimensions.empty()) {
         return attributes_.Error(named_[Take(kConvolutionParts[3 * i])].second,
                                  "dimension numbers of a convolution that do not fit each other");

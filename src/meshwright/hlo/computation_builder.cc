@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "meshwright/base/strings.h"
+#include "meshwright/hlo/dead_code.h"
 #include "meshwright/hlo/element_value.h"
 #include "meshwright/hlo/instruction_folder.h"
 #include "meshwright/hlo/text_cursor.h"
@@ -23,21 +24,9 @@ bool IsIota(const std::vector<int64_t>& dims) {
   return true;
 }
 
-// May not be removed even if nobody needs its result.
-bool HasEffect(const Instruction& instruction) {
-  switch (instruction.opcode) {
-    case Opcode::kParameter:
-    case Opcode::kCall:
-    case Opcode::kInfeed:
-    case Opcode::kOutfeed:
-    case Opcode::kSend:
-    case Opcode::kRecv:
-      return true;
-    case Opcode::kCustomCall:
-      return FindAttribute(instruction, "custom_call_has_side_effect") != nullptr;
-    default:
-      return false;
-  }
+// May not be removed even if nobody needs its result. What a call does is not looked into.
+bool MustStay(const Instruction& instruction) {
+  return instruction.opcode == Opcode::kCall || HasEffect(instruction);
 }
 
 }  // namespace
@@ -363,7 +352,7 @@ std::vector<size_t> ComputationBuilder::Order(InstructionId root) const {
   const std::vector<Instruction>& instructions = computation_.instructions;
   std::vector<bool> needed(instructions.size(), false);
   for (size_t i = instructions.size(); i-- > 0;) {
-    if (InstructionId(i) == root || HasEffect(instructions[i])) needed[i] = true;
+    if (InstructionId(i) == root || MustStay(instructions[i])) needed[i] = true;
     if (!needed[i]) continue;
     for (const InstructionId operand : instructions[i].operands) needed[operand.index()] = true;
   }

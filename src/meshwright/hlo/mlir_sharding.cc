@@ -23,7 +23,7 @@ absl::StatusOr<std::vector<int64_t>> ParseIntegers(TextCursor& cursor) {
 }
 
 // Aliases may name aliases, themselves too.
-constexpr int kMaxExpansions = 1000;
+constexpr int kMaxShardingAliases = 1000;
 
 class SdyParser {
  public:
@@ -51,8 +51,8 @@ class SdyParser {
       return cursor_.Error(at, StrCat("alias ", QuoteForError(StrCat("#", name)),
                                       " is not defined; add a line #", name, " = ..."));
     }
-    if (++expansions_ > kMaxExpansions) {
-      return cursor_.Error(at, StrCat("more than ", kMaxExpansions, " aliases in one attribute"));
+    if (++expansions_ > kMaxShardingAliases) {
+      return cursor_.Error(at, StrCat("more than ", kMaxShardingAliases, " aliases in one attribute"));
     }
     cursor_.set_position(value);
     auto result = Aliased(parse);

@@ -136,7 +136,7 @@ absl::Status LowerBatchNorm(StablehloLowering& l, const MlirOperation& operation
   return l.Emit(operation, std::move(norm));
 }
 
-absl::Status RefuseManual(StablehloLowering& l, const MlirOperation& operation, Opcode) {
+absl::Status RefuseManualCall(StablehloLowering& l, const MlirOperation& operation, Opcode) {
   return l.ErrorAt(operation.position, ManualMessage(operation.name));
 }
 
@@ -147,8 +147,8 @@ struct TargetRow {
 };
 // Custom calls that stand for an operation.
 constexpr TargetRow kTargets[] = {
-    {"SPMDFullToShardShape", Opcode::kCustomCall, RefuseManual},
-    {"SPMDShardToFullShape", Opcode::kCustomCall, RefuseManual},
+    {"SPMDFullToShardShape", Opcode::kCustomCall, RefuseManualCall},
+    {"SPMDShardToFullShape", Opcode::kCustomCall, RefuseManualCall},
     {"mhlo.topk", Opcode::kTopK, LowerTopK},
     {"mhlo.erf", Opcode::kErf, LowerPlain},
     {"mhlo.asin", Opcode::kAsin, LowerPlain},

@@ -20,7 +20,7 @@
 namespace meshwright {
 
 // Version of the file's tables (PRAGMA user_version). Files of any other are refused.
-inline constexpr int64_t kProfileFormat = 3;
+inline constexpr int64_t kProfileFormat = 4;
 
 // One visit of a profiler to a key.
 struct ProfileRun {
