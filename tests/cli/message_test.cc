@@ -17,8 +17,8 @@ TEST(Message, IsWrappedForATerminalOnly) {
             "meshwright: step.hlo:3:5: instruction \"dot.12\" is said to be f32[128,256], its "
             "operands give f32[128,512]\n  run `meshwright plan --help` for usage\n");
   EXPECT_EQ(MessageText(message, Wrap::kColumns),
-            "meshwright: step.hlo:3:5: instruction \"dot.12\" is said to be f32[128,256],\n"
-            "  its operands give f32[128,512]\n  run `meshwright plan --help` for usage\n");
+            "meshwright: step.hlo:3:5: instruction \"dot.12\" is said to be f32[128,256], its\n"
+            "  operands give f32[128,512]\n  run `meshwright plan --help` for usage\n");
 }
 
 TEST(Message, DoesNotSteerATerminal) {
@@ -29,7 +29,8 @@ TEST(Message, DoesNotSteerATerminal) {
 
 // Files of logs, pipes to editors: a long error is one line.
 TEST(Message, OfTheProgramIsOneLineWhereNobodyReadsATerminal) {
-  const std::string path = "/a/path/that/does/not/exist/and/has/more/than/eighty/columns/by/far/x.hlo";
+  const std::string path =
+      "/a/path/that/does/not/exist/and/has/more/than/eighty/columns/by/far/x.hlo";
   const RunResult run = RunMeshwright({"plan", path, "--cluster", "8xh100-sxm"});
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_EQ(run.err_text.find('\n'), run.err_text.size() - 1) << run.err_text;

@@ -125,6 +125,8 @@ TEST(Partitioned, CompiledForSeveralDevices) {
   EXPECT_THAT(
       Verdict(ParseHloText("HloModule m\nENTRY main.4_spmd { a = f32[] parameter(0) }", "f")),
       StartsWith("f: main.4_spmd is for several devices: this program is partitioned"));
+  EXPECT_EQ(Verdict(ParseHloText("HloModule m\nENTRY step_spmd { a = f32[] parameter(0) }", "f")),
+            "");
 }
 
 // Whole programs with annotations.

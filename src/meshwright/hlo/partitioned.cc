@@ -114,6 +114,14 @@ std::string SignIn(const Module& module, const Instruction& instruction) {
   return StrCat(OpcodeName(opcode), " among several devices: ", kInstead);
 }
 
+// `main.4_spmd`: XLA numbers computations, and its partitioner adds the word.
+bool IsNamedByPartitioner(std::string_view entry) {
+  constexpr std::string_view kSuffix = "_spmd";
+  if (!entry.ends_with(kSuffix)) return false;
+  entry.remove_suffix(kSuffix.size());
+  return !entry.empty() && entry.back() >= '0' && entry.back() <= '9';
+}
+
 }  // namespace
 
 std::string ManualMessage(std::string_view what) {
@@ -143,7 +151,7 @@ absl::Status CheckNotPartitioned(const Module& module, std::string_view file_nam
   }
   const int64_t partitions = CountOf(module, "num_partitions");
   const std::string& entry = module.entry_computation().name;
-  const bool by_partitioner = entry.ends_with("_spmd");
+  const bool by_partitioner = IsNamedByPartitioner(entry);
   if (by_partitioner || (partitions > 1 && (module.is_scheduled || has_fusions))) {
     const std::string devices =
         partitions > 1 ? StrCat(partitions, " devices") : std::string("several devices");
