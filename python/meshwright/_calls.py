@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -208,6 +209,28 @@ def leaf_names(calling: Calling | None, tree: Any) -> list[str]:
     return names
 
 
+def check_examples(calling: Calling, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Raises InvalidArgumentError for the first argument that JAX cannot trace."""
+    leaves, tree = jax.tree.flatten(calling.dynamic(args, kwargs))
+    for number, leaf in enumerate(leaves):
+        if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
+            continue
+        try:
+            jax.typeof(leaf)
+        except OverflowError as error:
+            raise errors.InvalidArgumentError(
+                f"{leaf_names(calling, tree)[number]}: {error}"
+            ) from None
+        except TypeError:
+            name = leaf_names(calling, tree)[number]
+            argument = re.split(r"[.\[]", name)[0]
+            raise errors.InvalidArgumentError(
+                f"{name}: found {type(leaf).__name__}, expected an array, a number or a "
+                "jax.ShapeDtypeStruct; what is none of these is a static argument: "
+                f'jax.jit(function, static_argnames="{argument}")'
+            ) from None
+
+
 def type_text(value: Any) -> str:
     """An array's type as short as in a plan: f32[64,32]; of what is none, what it is."""
     try:
@@ -221,7 +244,13 @@ def _dtype_text(dtype: Any) -> str:
     if jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):
         return str(dtype)
     name = np.dtype(dtype).name
-    for long, short in (("bfloat", "bf"), ("float", "f"), ("uint", "u"), ("int", "s"), ("complex", "c")):
+    for long, short in (
+        ("bfloat", "bf"),
+        ("float", "f"),
+        ("uint", "u"),
+        ("int", "s"),
+        ("complex", "c"),
+    ):
         if name.startswith(long):
             return short + name[len(long) :]
     return name
@@ -259,7 +288,7 @@ def check_leaf(name: str, leaf: Any, like: Any) -> bool:
       InvalidArgumentError: it has another.
     """
     try:
-        kind = _type_of(leaf)
+        kind = getattr(leaf, "aval", None) or _type_of(leaf)  # the first is of JAX's, and fast
     except OverflowError as error:
         raise errors.InvalidArgumentError(f"{name}: {error}") from None
     except TypeError:

@@ -117,7 +117,9 @@ class CallbackUse:
     place: str  # in the source, "step.py:12: ", or empty
 
 
-_CALLBACK = re.compile(r"xla_ffi(_partitioned)?_python_(cpu|gpu)_callback|xla_python_(cpu|gpu)_callback")
+_CALLBACK = re.compile(
+    r"xla_ffi(_partitioned)?_python_(cpu|gpu)_callback|xla_python_(cpu|gpu)_callback"
+)
 
 
 def callback_uses(serialized: bytes) -> list[CallbackUse]:

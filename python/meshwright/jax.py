@@ -174,7 +174,7 @@ class Sharded:
         # refuses arrays of theirs; called through jit they are taken.
         small = any(map(is_packed, self._signature.in_leaves))
         self._run = jitted if small else self.compiled
-        self._traced = jax.jit(planned, **shardings)
+        self._traced = jax.jit(_untransformed(planned), **shardings)
         self._weak_types: dict[tuple[bool, ...], bool] = {}  # whether they make no difference
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -257,6 +257,19 @@ class Sharded:
                 raise errors.UnsupportedError(NO_TRANSFORMATION)
         self._checked(leaves)
         return jax.tree.unflatten(self._signature.out_tree, self._traced(*leaves))
+
+
+def _untransformed(planned: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, which says so when grad or vmap comes to it inside a jitted one."""
+
+    def refuse(*_: Any) -> Any:
+        raise errors.UnsupportedError(NO_TRANSFORMATION)
+
+    mapped = jax.custom_batching.custom_vmap(lambda *arguments: planned(*arguments))
+    mapped.def_vmap(refuse)
+    function = jax.custom_vjp(lambda *arguments: mapped(*arguments))
+    function.defvjp(refuse, refuse)
+    return function
 
 
 def _place(leaf: Any, sharding: NamedSharding, like: Any, name: str) -> Any:

@@ -26,9 +26,8 @@ def plan(
     """Finds the fastest sharding of a program that fits into memory.
 
     Args:
-      program: a function; a jax.stages.Lowered; a jax.export.Exported; or a program as HLO text,
-        HloModuleProto, StableHLO text or bytecode, or what jax.export serializes: its path, text
-        or bytes.
+      program: a function; a jax.stages.Lowered; or a program as HLO text, HloModuleProto,
+        StableHLO text or bytecode, or what jax.export serializes: its path, text or bytes.
       *args: example arguments of the function, arrays or jax.ShapeDtypeStruct.
       cluster: "8xh100-sxm", "2x8xa100-80g" or the path of a YAML file. Default: what JAX sees, see
         `meshwright.clusters.guess`.

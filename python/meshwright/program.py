@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import os
 import re
 import sys
@@ -31,7 +32,8 @@ class Signature:
     in_names: Sequence[str]  # of the leaves, as the caller would write them: state['up']
     weak: Sequence[bool]  # whether a leaf was of a weak type, as Python's numbers are
     calling: Any = None  # of functions: the _calls.Calling that they were lowered for
-    lower: Callable[[Sequence[Any]], bytes] | None = None  # of functions: the program for other leaves
+    # Of functions: the program for other leaves.
+    lower: Callable[[Sequence[Any]], bytes] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,6 +86,13 @@ def _reference(leaf: Any, weak: bool) -> Callable[[], Any]:
             pass
     return lambda: leaf
 
+    @property
+    def uncompressed(self) -> bytes:
+        try:
+            return gzip.decompress(self.contents)
+        except gzip.BadGzipFile:
+            return self.contents
+
 
 def read_program(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Program:
     """Whatever a user calls a program.
@@ -114,8 +123,8 @@ def read_program(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -
     if callable(program):
         return lower(program, args, kwargs)
     _no_arguments(args, kwargs, "a program in a file or as text")
-    if isinstance(program, bytes):
-        return Program(program, "program")
+    if isinstance(program, (bytes, bytearray, memoryview)):
+        return Program(bytes(program), "program")
     if isinstance(program, str) and "\n" in program:
         return Program(program.encode(), "program")
     if isinstance(program, (str, os.PathLike)):
@@ -127,8 +136,8 @@ def read_program(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -
         except OSError as error:
             raise errors.InvalidArgumentError(f"cannot read {path}: {error.strerror}") from None
     raise errors.InvalidArgumentError(
-        f"found {type(program).__name__}, expected a program: a path, text, bytes, a function, a "
-        "jax.stages.Lowered or a jax.export.Exported"
+        f"found {type(program).__name__}, expected a program: a path, text, bytes, a function or a "
+        "jax.stages.Lowered"
     )
 
 
@@ -185,10 +194,12 @@ def lower(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], **jit_options
             "function.lower(...) returns"
         )
     jitted = fn if hasattr(fn, "lower") else jax.jit(fn, keep_unused=True, **jit_options)
+    calling = _calls.Calling.of(jitted, args, kwargs)
+    if hasattr(jitted, "_jit_info"):
+        _calls.check_examples(calling, args, kwargs)
     lowered = jitted.lower(*args, **kwargs)
     if not isinstance(lowered, jax.stages.Lowered):  # of another library, with arguments of its own
         return from_lowered(_lowered(lowered))
-    calling = _calls.Calling.of(jitted, args, kwargs)
 
     def again(leaves: Sequence[Any]) -> bytes:
         """The program's text, without names, for leaves of other weak types."""

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -228,6 +229,20 @@ TEST(Capi, ReadsAProgram) {
   const Result again(mw_read_program(proto.data(), proto.size()));
   ASSERT_EQ(mw_error(again.get()), nullptr) << mw_message(again.get());
   EXPECT_EQ(Text(again, "format"), "hlo_proto");
+  EXPECT_EQ(Text(again, "parameters"), Text(program, "parameters"));
+}
+
+TEST(Capi, WritesBytecodeAsText) {
+  std::ifstream file(MESHWRIGHT_TEST_DATA "/hlo/bytecode/sharded.jax_export", std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  const Result program(mw_read_program(bytes.data(), bytes.size()));
+  ASSERT_EQ(mw_error(program.get()), nullptr) << mw_message(program.get());
+  EXPECT_EQ(Text(program, "format"), "stablehlo");
+  const std::string text = Text(program, "stablehlo");
+  EXPECT_THAT(text, HasSubstr("func.func public @main(%arg0: tensor<16x8xf32>"));
+  const Result again(mw_read_program(text.data(), text.size()));
+  ASSERT_EQ(mw_error(again.get()), nullptr) << mw_message(again.get());
+  EXPECT_EQ(Text(again, "stablehlo"), text);
   EXPECT_EQ(Text(again, "parameters"), Text(program, "parameters"));
 }
 

@@ -35,8 +35,7 @@ std::string ErrorIn(std::string_view operation) {
 }
 
 TEST(StablehloErrors, WhatIsNoProgram) {
-  EXPECT_EQ(ErrorOf("ML\xefR\x01"),
-            "f.mlir: byte 5: the bytecode ends in the middle of a text");
+  EXPECT_EQ(ErrorOf("ML\xefR\x01"), "f.mlir: byte 5: the bytecode ends in the middle of a text");
   EXPECT_EQ(ErrorOf("module {}"),
             "f.mlir:1:1: no function @main among the 0 functions of the module");
   EXPECT_EQ(ErrorOf("module {"),
@@ -47,6 +46,14 @@ TEST(StablehloErrors, WhatIsNoProgram) {
             "f.mlir:1:10: function @main has no body");
   EXPECT_EQ(ErrorOf("tpu.module"),
             "f.mlir:1:1: expected func.func, sdy.mesh or the module's end, found \"tpu.module\"");
+}
+
+TEST(StablehloErrors, ArgumentsThatJaxGives) {
+  EXPECT_EQ(ErrorOf("func.func @main(%a: tensor<i32> {jax.global_constant = "
+                    "\"_platform_index\"}) {\n  return\n}\n"),
+            "f.mlir:1:56: an argument that JAX gives the function when it is called, "
+            "\"_platform_index\": it was exported for several platforms or for sizes that are not "
+            "known; export it for one platform and for known sizes");
 }
 
 TEST(StablehloErrors, RegionsOfUnknownOperations) {

@@ -58,7 +58,9 @@ def ranks(x: Any, axis: int) -> Any:
 class Pool:
     """The values that a program has so far, and the dice that choose among them."""
 
-    def __init__(self, rng: np.random.Generator, values: Sequence[Any], sizes: Sequence[int]) -> None:
+    def __init__(
+        self, rng: np.random.Generator, values: Sequence[Any], sizes: Sequence[int]
+    ) -> None:
         self.rng = rng
         self.values = list(values)
         self.sizes = sizes
@@ -138,7 +140,9 @@ def unary(pool: Pool) -> Any:
 @operation(8)
 def binary(pool: Pool) -> Any:
     x = pool.floats()
-    y = pool.pick(lambda v: is_float(v) and (v.shape == x.shape or x.shape[-v.ndim or x.ndim:] == v.shape))
+    y = pool.pick(
+        lambda v: is_float(v) and (v.shape == x.shape or x.shape[-v.ndim or x.ndim :] == v.shape)
+    )
     # What cancels leaves nothing but rounding, which no two ways of computing it share.
     less = lambda a, b: a - 0.37 * b  # noqa: E731
     function = pool.one_of([jnp.add, less, jnp.multiply, jnp.maximum, jnp.minimum, jnp.hypot])
@@ -150,9 +154,16 @@ def integer_arithmetic(pool: Pool) -> Any:
     x = pool.integers()
     y = pool.pick(lambda v: is_integer(v) and v.shape == x.shape).astype(x.dtype)
     functions = [
-        jnp.add, jnp.multiply, jnp.bitwise_and, jnp.bitwise_xor, jnp.maximum,
-        lambda a, b: a - 3 * b, lambda a, b: lax.shift_left(a, b & 3), lambda a, b: a % (b | 1),
-        lambda a, b: lax.population_count(a ^ b), lambda a, b: jnp.where(a > b, a, b + 1),
+        jnp.add,
+        jnp.multiply,
+        jnp.bitwise_and,
+        jnp.bitwise_xor,
+        jnp.maximum,
+        lambda a, b: a - 3 * b,
+        lambda a, b: lax.shift_left(a, b & 3),
+        lambda a, b: a % (b | 1),
+        lambda a, b: lax.population_count(a ^ b),
+        lambda a, b: jnp.where(a > b, a, b + 1),
     ]
     return pool.one_of(functions)(x, y)
 
@@ -242,8 +253,12 @@ def reduce_two(pool: Pool) -> Any:
     axis = pool.axis(x)
     if pool.chance(0.5):
         return jnp.argmax(ranks(x, axis), axis)
-    return lax.reduce((ranks(x, axis), x.astype(jnp.float32)), (np.float32(-1e9), np.float32(0)),
-                      lambda a, b: (jnp.maximum(a[0], b[0]), a[1] + b[1]), (axis,))[0]
+    return lax.reduce(
+        (ranks(x, axis), x.astype(jnp.float32)),
+        (np.float32(-1e9), np.float32(0)),
+        lambda a, b: (jnp.maximum(a[0], b[0]), a[1] + b[1]),
+        (axis,),
+    )[0]
 
 
 @operation(3)
@@ -258,7 +273,14 @@ def normalize(pool: Pool) -> Any:
 def cumulative(pool: Pool) -> Any:
     x = pool.floats(1)
     axis, reverse = pool.axis(x), pool.chance(0.4)
-    function = pool.one_of([lax.cumsum, lax.cummax, lax.cumlogsumexp, lambda v, axis, reverse: lax.cumprod(1 + 0.1 * v, axis, reverse)])
+    function = pool.one_of(
+        [
+            lax.cumsum,
+            lax.cummax,
+            lax.cumlogsumexp,
+            lambda v, axis, reverse: lax.cumprod(1 + 0.1 * v, axis, reverse),
+        ]
+    )
     return tame(function(tame(x), axis=axis, reverse=reverse))
 
 
@@ -287,10 +309,22 @@ def rearrange(pool: Pool) -> Any:
         lambda: jnp.concatenate([x, x[..., :1]], -1),
         lambda: jnp.stack([x, x], axis),
         lambda: jnp.pad(x, [(1, 2)] + [(0, 0)] * (x.ndim - 1)),
-        lambda: lax.pad(x, jnp.zeros((), x.dtype), [(-1 if size > 3 else 0, 1, 1)] + [(0, 0, 0)] * (x.ndim - 1)) if axis == 0 else x,
+        lambda: (
+            lax.pad(
+                x,
+                jnp.zeros((), x.dtype),
+                [(-1 if size > 3 else 0, 1, 1)] + [(0, 0, 0)] * (x.ndim - 1),
+            )
+            if axis == 0
+            else x
+        ),
         lambda: x.reshape(-1),
         lambda: x.reshape(x.shape[0], -1),
-        lambda: x.reshape(*x.shape[:-1], 2, x.shape[-1] // 2) if x.shape[-1] % 2 == 0 and x.ndim < 4 else x[None],
+        lambda: (
+            x.reshape(*x.shape[:-1], 2, x.shape[-1] // 2)
+            if x.shape[-1] % 2 == 0 and x.ndim < 4
+            else x[None]
+        ),
         lambda: jnp.expand_dims(x, axis),
         lambda: jnp.broadcast_to(x, (3, *x.shape)) if x.ndim < 3 else x,
         lambda: jnp.repeat(x, 2, axis),
@@ -329,7 +363,10 @@ def scatter(pool: Pool) -> Any:
     x = pool.floats(1)
     where = pool.pick(lambda v: is_integer(v) and v.ndim == 1 and v.size)
     places = where.astype(jnp.int32) % x.shape[0]
-    values = jnp.broadcast_to(0.1 * jnp.cos(places.astype(x.dtype)).reshape(-1, *[1] * (x.ndim - 1)), (where.size, *x.shape[1:]))
+    values = jnp.broadcast_to(
+        0.1 * jnp.cos(places.astype(x.dtype)).reshape(-1, *[1] * (x.ndim - 1)),
+        (where.size, *x.shape[1:]),
+    )
     if values.size > 1 << 14:
         raise LookupError
     kind = pool.one_of(["add", "max", "min", "multiply"])
@@ -340,7 +377,9 @@ def scatter(pool: Pool) -> Any:
 def segments(pool: Pool) -> Any:
     x = pool.floats(1)
     where = pool.pick(lambda v: is_integer(v) and v.shape == x.shape[:1])
-    return tame(jax.ops.segment_sum(x, where.astype(jnp.int32) % 4, num_segments=pool.one_of([4, 8])))
+    return tame(
+        jax.ops.segment_sum(x, where.astype(jnp.int32) % 4, num_segments=pool.one_of([4, 8]))
+    )
 
 
 @operation(3)
@@ -382,12 +421,19 @@ def convolution(pool: Pool) -> Any:
     channels = x.shape[1]
     groups = pool.one_of([1, channels])
     size = (pool.one_of([1, 3]), pool.one_of([1, 3]))
-    kernel = jnp.full((channels, channels // groups, *size), 0.1, x.dtype) + 0.01 * lax.iota(x.dtype, channels)[:, None, None, None]
+    kernel = (
+        jnp.full((channels, channels // groups, *size), 0.1, x.dtype)
+        + 0.01 * lax.iota(x.dtype, channels)[:, None, None, None]
+    )
     strides = (1, pool.one_of([1, 2]))
     dilation = (1, pool.one_of([1, 2]))
     if channels > 64 or x.size > 1 << 13:
         raise LookupError
-    return tame(lax.conv_general_dilated(x, kernel, strides, "SAME", rhs_dilation=dilation, feature_group_count=groups))
+    return tame(
+        lax.conv_general_dilated(
+            x, kernel, strides, "SAME", rhs_dilation=dilation, feature_group_count=groups
+        )
+    )
 
 
 @operation(3)
@@ -398,7 +444,11 @@ def pooling(pool: Pool) -> Any:
     if pool.chance(0.5):
         keys = ranks(x, x.ndim - 1)
         return tame(lax.reduce_window(keys, -jnp.inf, lax.max, window, strides, "SAME"))
-    return tame(lax.reduce_window(x, np.array(0, x.dtype), lax.add, window, strides, pool.one_of(["SAME", "VALID"])))
+    return tame(
+        lax.reduce_window(
+            x, np.array(0, x.dtype), lax.add, window, strides, pool.one_of(["SAME", "VALID"])
+        )
+    )
 
 
 @operation(4)
@@ -428,7 +478,12 @@ def fourier(pool: Pool) -> Any:
 @operation(4)
 def random_numbers(pool: Pool) -> Any:
     x = pool.floats()
-    key = jax.random.fold_in(jax.random.key(3, impl=pool.one_of(["threefry2x32", "rbg"])) if pool.chance(0.3) else jax.random.key(5), pool.scalar_index())
+    key = jax.random.fold_in(
+        jax.random.key(3, impl=pool.one_of(["threefry2x32", "rbg"]))
+        if pool.chance(0.3)
+        else jax.random.key(5),
+        pool.scalar_index(),
+    )
     if pool.chance(0.5):
         return jnp.where(jax.random.bernoulli(key, 0.9, x.shape), x, 0)
     return x + 0.1 * jax.random.uniform(key, x.shape).astype(x.dtype)
@@ -439,7 +494,11 @@ def block(pool: Pool, x: Any, depth: int = 0) -> Callable[[Any], Any]:
 
     Its decisions are made here, not when JAX traces it, which may be more than once.
     """
-    choices: list[Callable[[Any], Any]] = [jnp.tanh, lambda v: 0.5 * v + 0.1, lambda v: tame(v * v + v)]
+    choices: list[Callable[[Any], Any]] = [
+        jnp.tanh,
+        lambda v: 0.5 * v + 0.1,
+        lambda v: tame(v * v + v),
+    ]
     if x.ndim:
         axis = pool.axis(x)
         choices += [
@@ -455,7 +514,9 @@ def block(pool: Pool, x: Any, depth: int = 0) -> Callable[[Any], Any]:
                 if is_float(w) and w.shape == (x.shape[-1],) * 2:
                     choices.append(lambda v, w=w: tame(v @ w.astype(v.dtype)))
                 elif is_float(w) and w.ndim == 2 and w.shape[0] == x.shape[-1]:
-                    choices.append(lambda v, w=w: tame((jnp.tanh(v @ w.astype(v.dtype)) @ w.T.astype(v.dtype))))
+                    choices.append(
+                        lambda v, w=w: tame((jnp.tanh(v @ w.astype(v.dtype)) @ w.T.astype(v.dtype)))
+                    )
         for other in pool.values[-6:]:
             if other.shape == x.shape and is_float(other):
                 choices.append(lambda v, o=other: tame(v + o.astype(v.dtype)))
@@ -493,10 +554,21 @@ def scan(pool: Pool) -> Any:
         return lax.scan(lambda c, _: (body(c), None), x, None, length=3, reverse=reverse)[0]
     if shape == 1 and x.ndim:
         each = block(pool, x[0])
-        carried, out = lax.scan(lambda c, v: (tame(c + each(v).mean().astype(c.dtype)), each(v)), jnp.zeros((), x.dtype), x, reverse=reverse, unroll=unroll)
+        carried, out = lax.scan(
+            lambda c, v: (tame(c + each(v).mean().astype(c.dtype)), each(v)),
+            jnp.zeros((), x.dtype),
+            x,
+            reverse=reverse,
+            unroll=unroll,
+        )
         return out + carried
     if shape == 2:  # a counter, and a carry that nobody reads
-        final = lax.scan(lambda c, _: ((body(c[0]), c[1] + 1, c[2] * 2), c[1]), (x, jnp.int32(0), x), None, length=4)
+        final = lax.scan(
+            lambda c, _: ((body(c[0]), c[1] + 1, c[2] * 2), c[1]),
+            (x, jnp.int32(0), x),
+            None,
+            length=4,
+        )
         return final[0][0] if pool.chance(0.7) else final[1]
     stacked = lax.scan(lambda c, _: (body(c), c), x, None, length=2)[1]
     return stacked if stacked.size <= 1 << 14 else stacked[0]
@@ -519,7 +591,9 @@ def while_loop(pool: Pool) -> Any:
     x = pool.floats()
     body = block(pool, x)
     most = pool.scalar_index() % 4
-    final = lax.while_loop(lambda c: c[1] < most, lambda c: (body(c[0]), c[1] + 1), (x, jnp.int32(0)))
+    final = lax.while_loop(
+        lambda c: c[1] < most, lambda c: (body(c[0]), c[1] + 1), (x, jnp.int32(0))
+    )
     return final[pool.one_of([0, 0, 1])]
 
 
@@ -547,7 +621,9 @@ def cond(pool: Pool) -> Any:
 @operation(4)
 def rematerialized(pool: Pool) -> Any:
     x = pool.floats()
-    policy = pool.one_of([None, jax.checkpoint_policies.dots_saveable, jax.checkpoint_policies.nothing_saveable])
+    policy = pool.one_of(
+        [None, jax.checkpoint_policies.dots_saveable, jax.checkpoint_policies.nothing_saveable]
+    )
     return jax.checkpoint(block(pool, x), policy=policy)(x)
 
 
@@ -638,20 +714,35 @@ class RandomProgram:
         self.sizes = (b, t, d, f)
 
         def normal(*shape: int, dtype: Any = None) -> Any:
-            dtype = dtype or [jnp.float32, jnp.float32, jnp.float32, jnp.bfloat16, jnp.float16][rng.integers(5)]
+            dtype = (
+                dtype
+                or [jnp.float32, jnp.float32, jnp.float32, jnp.bfloat16, jnp.float16][
+                    rng.integers(5)
+                ]
+            )
             return jnp.asarray(0.5 * rng.standard_normal(shape), dtype)
 
         weights = {
-            "square": normal(d, d), "up": normal(d, f), "down": normal(f, d), "bias": normal(d),
-            "stack": (normal(2, d, d), normal(f)), "unused": normal(3),
+            "square": normal(d, d),
+            "up": normal(d, f),
+            "down": normal(f, d),
+            "bias": normal(d),
+            "stack": (normal(2, d, d), normal(f)),
+            "unused": normal(3),
         }
         if not self.trains:
             weights = State(weights, jnp.int32(rng.integers(5)))
         batch = {
-            "x": normal(b, d), "seq": normal(b, t, d), "images": normal(b, 2, t, t), "scale": normal(),
+            "x": normal(b, d),
+            "seq": normal(b, t, d),
+            "images": normal(b, 2, t, t),
+            "scale": normal(),
             "tokens": jnp.asarray(rng.integers(0, 9, (b, t)), jnp.int32),
-            "labels": jnp.asarray(rng.integers(0, 9, b), [jnp.int32, jnp.uint8, jnp.int8][rng.integers(3)]),
-            "mask": jnp.asarray(rng.random((b, t)) < 0.5), "step": jnp.int32(rng.integers(9)),
+            "labels": jnp.asarray(
+                rng.integers(0, 9, b), [jnp.int32, jnp.uint8, jnp.int8][rng.integers(3)]
+            ),
+            "mask": jnp.asarray(rng.random((b, t)) < 0.5),
+            "step": jnp.int32(rng.integers(9)),
         }
         for name in list(batch):
             if rng.random() < 0.3 and name not in ("x", "step"):
@@ -672,7 +763,11 @@ class RandomProgram:
         rng = np.random.default_rng([self.seed, 1])
         leaves = [*jax.tree.leaves(weights), *jax.tree.leaves(batch)]
         pool = Pool(rng, leaves, self.sizes)
-        rows = [row for row in TABLE if (row[2] or not gradients) and (self.callbacks or row[0] != "callback")]
+        rows = [
+            row
+            for row in TABLE
+            if (row[2] or not gradients) and (self.callbacks or row[0] != "callback")
+        ]
         weight = np.array([row[1] for row in rows], float)
         done = 0
         for _ in range(8 * self.length):
@@ -699,9 +794,9 @@ class RandomProgram:
             pool = self._grown(weights, batch, True)
             floats = [v for v in pool.values[-self.length :] if is_float(v) and v.size]
             total = sum((v.astype(jnp.float32).mean() for v in floats), jnp.float32(0))
-            return total + sum((w.astype(jnp.float32) ** 2).mean() for w in jax.tree.leaves(weights)), [
-                v for v in pool.values[-2:] if v.dtype != bool
-            ]
+            return total + sum(
+                (w.astype(jnp.float32) ** 2).mean() for w in jax.tree.leaves(weights)
+            ), [v for v in pool.values[-2:] if v.dtype != bool]
 
         (value, others), gradient = jax.value_and_grad(loss, has_aux=True)(weights)
         updated = jax.tree.map(lambda w, g: (w - 0.1 * tame(g)).astype(w.dtype), weights, gradient)

@@ -43,7 +43,9 @@ class Outcome:
         return self.kind in ("planned", "verified")
 
 
-def run(seeds: Sequence[int], runs: int, workers: int = 2, seconds: float = SECONDS) -> Iterator[Outcome]:
+def run(
+    seeds: Sequence[int], runs: int, workers: int = 2, seconds: float = SECONDS
+) -> Iterator[Outcome]:
     """The outcome of every seed, as they come. So many of them are run and verified, not only planned."""
     every = max(1, len(seeds) // runs) if runs else 0
     verified = set(seeds[::every][:runs]) if runs else set()
@@ -140,6 +142,8 @@ def work() -> None:
         except Exception as error:  # a finding: of Meshwright, of JAX or of the generator
             kind, text = "failed", _last_place(error)
         tell(kind=kind, text=text)
+        if "jax" in sys.modules:  # what was compiled is not needed again, and adds up
+            sys.modules["jax"].clear_caches()
 
 
 def _outcome(seed: int, verified: bool, tell: Any) -> tuple[str, str]:
@@ -178,7 +182,11 @@ def _some_spec(row: dict[str, Any], mesh: dict[str, int], rng: Any) -> str | Non
     """A sharding of one dimension, or of two, that divides them; None: there is none."""
     dims: list[str] = ["_"] * len(row["shape"])
     for axis in rng.permutation(list(mesh)):
-        fit = [i for i, size in enumerate(row["shape"]) if dims[i] == "_" and size and size % mesh[axis] == 0]
+        fit = [
+            i
+            for i, size in enumerate(row["shape"])
+            if dims[i] == "_" and size and size % mesh[axis] == 0
+        ]
         if fit and rng.random() < 0.7:
             dims[rng.choice(fit)] = str(axis)
     return f"[{','.join(dims)}]" if any(dim != "_" for dim in dims) else None
@@ -193,7 +201,9 @@ def _last_place(error: BaseException) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--plans", type=int, default=2000)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--first", type=int, default=0)

@@ -157,6 +157,7 @@ def test_inside_transformations(sharded):
     refused(lambda: jax.grad(lambda p: sharded(p, BATCH)[1])(PARAMS), advice)
     refused(lambda: jax.grad(jax.jit(lambda p: sharded(p, BATCH)[1]))(PARAMS), advice)
     refused(lambda: jax.vmap(lambda x: sharded(PARAMS, x))(jnp.ones((2, 64, 32))), advice)
+    refused(lambda: jax.vmap(jax.jit(lambda x: sharded(PARAMS, x)))(jnp.ones((2, 64, 32))), advice)
     refused(lambda: jax.jvp(lambda p: sharded(p, BATCH), (PARAMS,), (PARAMS,)), advice)
     refused(lambda: jax.jit(lambda x: sharded(PARAMS, x))(BATCH[:8]), "x: found f32[8,32]")
 
@@ -235,6 +236,15 @@ def test_stages_of_functions():
     sizes = jax.export.symbolic_shape("b,32")
     open_batch = jax.ShapeDtypeStruct(sizes, jnp.float32)
     refused(lambda: mw.plan(jax.export.export(jitted)(PARAMS, open_batch), **HERE), "sizes")
+
+
+def test_examples_that_are_no_arrays():
+    def fn(x, how):
+        return x
+
+    refused(lambda: mw.plan(fn, BATCH, "relu", **HERE), "how: found str", 'static_argnames="how"')
+    refused(lambda: mw.plan(fn, BATCH, {"f": [len]}, **HERE), "how['f'][0]: found builtin")
+    refused(lambda: mw.plan(fn, BATCH, 2**40, **HERE), "how: ", "too large")
 
 
 def test_functions_of_other_libraries():

@@ -51,4 +51,6 @@ def test_an_old_one_is_named(use):
         [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ, check=False
     )
     last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith("meshwright.errors.UnsupportedError: JAX 0.5.3 is installed"), done.stderr
+    assert last.startswith("meshwright.errors.UnsupportedError: JAX 0.5.3 is installed"), (
+        done.stderr
+    )

@@ -455,6 +455,17 @@ def test_the_example_arguments_are_the_inputs():
     assert "example" not in plan.verify(repeats=0).checks[0].remark
 
 
+def test_fresh_state_of_an_optimizer_is_no_input():
+    """m / sqrt(v) is the sign of a gradient then, and a matter of rounding where that is near zero."""
+    state, batch = {"w": jnp.full((8, 8), 0.1)}, jnp.ones((16, 8))
+    step = models.adam(lambda p, x: (jnp.tanh(x @ p["w"]) ** 2).mean())
+    zeros = jax.tree.map(jnp.zeros_like, state)
+    plan = mw.plan(step, (state, zeros, zeros, jnp.zeros(())), batch, cluster="8xh100-sxm", mesh=8)
+    report = plan.verify(repeats=0)
+    assert report.passed
+    assert "on 2 of 5 of the plan's example arguments" in report.checks[0].remark
+
+
 def test_large_examples_are_not_kept_alive():
     large = [np.ones(Examples.KEPT, np.int8), np.ones(3)]
     examples = Examples(large)

@@ -35,7 +35,7 @@ def verify(
       program: what the plan is of (path, text, bytes, Lowered); default: what it was made from, if
         that is at hand. Arrays among the arguments that `meshwright.plan` was given are the inputs,
         if they are still there: what was donated since is not, and of more than 64 MiB none is kept
-        for this. Everything else is random.
+        for this. Everything else is random, and so is an optimizer's state that is all zeros.
       stages: of a plan with a pipeline: the folder of its stages, as `plan --emit` writes it. They
         are run one after the other, micro-batch by micro-batch, and their results compared.
       devices: to run on; default: the first that JAX has.

@@ -119,7 +119,9 @@ def _equal(p: Move, c: Move) -> bool:
 
 def _widened_by_the_program(p: Move, c: Move) -> bool:
     """What was taken for a backend's f32 of a bf16 value is the program's own conversion."""
-    return _same_groups(p, c) and p.times == c.times and c.is_widened and _near(p.bytes, 2 * c.bytes)
+    return (
+        _same_groups(p, c) and p.times == c.times and c.is_widened and _near(p.bytes, 2 * c.bytes)
+    )
 
 
 def _kept_whole(p: Move, c: Move) -> bool:

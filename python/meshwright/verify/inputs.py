@@ -1,7 +1,7 @@
 """Inputs on which training steps behave: finite results that do not hang on rounding.
 
-Those are the arguments that the plan was made with, where they were arrays and are still there. The
-others are random, each as suits what it is.
+Those are the arguments that the plan was made with, where they were arrays and are still there, but for
+an optimizer's state that has not seen a step. The others are random, each as suits what it is.
 """
 
 from __future__ import annotations
@@ -52,6 +52,23 @@ def random_inputs(
             count=ranges[number] if ranges is not None else None,
         )
         for number, row in enumerate(parameters)
+    ]
+
+
+def fresh_states(
+    parameters: Sequence[Mapping[str, Any]],
+    arrays: Sequence[np.ndarray | None],
+    carried: Collection[str],
+) -> list[bool]:
+    """Which of `arrays` are an optimizer's state before its first step: nothing but zeros.
+
+    There an update divides a gradient by its own size: of one that is near zero the sign decides,
+    which is a matter of rounding.
+    """
+    trains = any(row["category"] == "parameters" for row in parameters)
+    return [
+        trains and state and row["dtype"][0] in "bf" and array is not None and not array.any()
+        for row, array, state in zip(parameters, arrays, _states(parameters, carried))
     ]
 
 

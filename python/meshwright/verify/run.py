@@ -31,7 +31,7 @@ from meshwright.jax import make_mesh, output_shardings, parameter_shardings
 from meshwright.program import Program
 from meshwright.verify import checks, collectives
 from meshwright.verify.index_ranges import index_ranges
-from meshwright.verify.inputs import random_inputs
+from meshwright.verify.inputs import fresh_states, random_inputs
 from meshwright.verify.report import SHOWN, Check, Report
 
 
@@ -138,6 +138,8 @@ def _inputs(
     given = [None if leaf is None else _host(leaf, row) for leaf, row in zip(examples, rows)]
     given += [None] * (len(rows) - len(given))
     carried = {name for name in _replaced_names(plan) if name is not None}
+    fresh = fresh_states(rows, given, carried)
+    given = [None if new else array for array, new in zip(given, fresh)]
     ranges = index_ranges(whole_module(program, plan))
     random = random_inputs(rows, seed, ranges=ranges, carried=carried)
     positive = [
@@ -208,7 +210,9 @@ def _numerics(
 def _described(inputs: Inputs) -> str:
     if not inputs.given:
         return ""
-    every = "" if inputs.given == len(inputs.arrays) else f"{inputs.given} of {len(inputs.arrays)} of "
+    every = (
+        "" if inputs.given == len(inputs.arrays) else f"{inputs.given} of {len(inputs.arrays)} of "
+    )
     return f"on {every}the plan's example arguments"
 
 

@@ -6,9 +6,6 @@
 #include "meshwright/base/nearest_name.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/hlo/bytecode_file.h"
-#include "meshwright/hlo/bytecode_text.h"
-#include "meshwright/hlo/jax_export.h"
 #include "meshwright/hlo/stablehlo_names.h"
 #include "meshwright/hlo/verifier.h"
 
@@ -351,6 +348,13 @@ absl::Status StablehloLowering::LowerInterface(const MlirFunction& main) {
       if (name == "jax.buffer_donor" && value.integer != 0) {
         program_.module.buffer_donors.emplace_back(static_cast<int64_t>(i), std::vector<int64_t>());
       }
+      if (name == "jax.global_constant") {
+        return ErrorAt(value.position,
+                       StrCat("an argument that JAX gives the function when it is called, ",
+                              QuoteForError(value.string),
+                              ": it was exported for several platforms or for sizes that are not "
+                              "known; export it for one platform and for known sizes"));
+      }
       if (name != "tf.aliasing_output") continue;
       if (value.kind != MlirAttribute::Kind::kInteger || value.integer < 0 ||
           value.integer >= static_cast<int64_t>(main.results.size())) {
@@ -412,36 +416,6 @@ absl::StatusOr<StablehloProgram> StablehloLowering::Lower() {
   program_.source.module_body = mlir_.body;
   MW_RETURN_IF_ERROR(VerifyModule(module, file_name_));
   return std::move(program_);
-}
-
-namespace {
-
-absl::StatusOr<StablehloProgram> ReadStablehloText(std::string_view text,
-                                                   std::string_view file_name) {
-  const MlirAliases aliases(text);
-  MW_ASSIGN_OR_RETURN(const MlirModule mlir, ParseMlirModule(text, file_name, aliases));
-  return StablehloLowering(mlir, text, file_name, aliases).Lower();
-}
-
-}  // namespace
-
-absl::StatusOr<StablehloProgram> ReadStablehlo(std::string_view text, std::string_view file_name) {
-  JaxExportModule bytes{0, text.size()};
-  if (IsJaxExport(text)) {
-    MW_ASSIGN_OR_RETURN(bytes, FindJaxExportModule(text, file_name));
-  }
-  const std::string_view bytecode = text.substr(bytes.offset, bytes.size);
-  if (!bytecode.starts_with(kBytecodeMagic)) return ReadStablehloText(text, file_name);
-  MW_ASSIGN_OR_RETURN(BytecodeText converted, TextFromBytecode(bytecode, bytes.offset, file_name));
-  absl::StatusOr<StablehloProgram> program = ReadStablehloText(converted.text, file_name);
-  if (!program.ok()) return converted.AtBytes(program.status(), file_name);
-  program->text = std::move(converted.text);
-  return program;
-}
-
-absl::StatusOr<Module> ParseStablehlo(std::string_view text, std::string_view file_name) {
-  MW_ASSIGN_OR_RETURN(StablehloProgram program, ReadStablehlo(text, file_name));
-  return std::move(program.module);
 }
 
 }  // namespace meshwright

@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 VERSIONS = ["0.9.0", "0.14.0", "1.1.0", "1.17.0"]  # one for each version of bytecode, but for two
 
 # Compiled under a name of its own: locations have the names of files.
-SOURCE = '''
+SOURCE = """
 import jax, jax.numpy as jnp, numpy as np
 from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
@@ -59,14 +59,14 @@ PROGRAMS = {
     "sharded": (jax.jit(sharded, in_shardings=(NamedSharding(mesh, P("x", None)), None)),
                 (S((16, 8), f32), S((8, 8), f32))),
 }
-'''
+"""
 
 
 def main() -> None:
     jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*/")
     jax.config.update("jax_traceback_in_locations_limit", 1)
     scope: dict = {}
-    exec(compile(SOURCE, "programs.py", "exec"), scope)
+    exec(compile(SOURCE, "programs.py", "exec"), scope)  # noqa: S102
     for name, (fn, args) in scope["PROGRAMS"].items():
         lowered = fn.lower(*args)
         (HERE / f"{name}.mlir").write_text(lowered.as_text(debug_info=True))
