@@ -25,6 +25,7 @@ from jaxlib.mlir.dialects import sdy
 from jaxlib.mlir.dialects import stablehlo as hlo
 
 from meshwright import errors
+from meshwright._by_shard import compute_by_shard
 
 _MESH = "mesh"
 _ONE_DEVICE = "maximal_mesh_0"  # the name that JAX gives it
@@ -48,6 +49,7 @@ def from_text(text: bytes) -> bytes:
         for function in module.body.operations:
             _keep_argument_attributes(function, (_SHARDING,))
         _place_callbacks(module)
+        compute_by_shard(module)
         return _serialized(module)
 
 
@@ -104,6 +106,7 @@ def from_hlo(proto: bytes, axes: Axes) -> bytes:
             sizes = ", ".join(f'"{name}"={size}' for name, size in axes)
             with ir.InsertionPoint.at_block_begin(module.body):
                 sdy.MeshOp(_MESH, ir.Attribute.parse(f"#sdy.mesh<[{sizes}]>"))
+            compute_by_shard(module)
         return _serialized(module)
 
 
