@@ -8,6 +8,7 @@
 #include "meshwright/base/nearest_name.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/cost/fusion.h"
 #include "meshwright/hlo/flatten.h"
 #include "meshwright/intra/names.h"
 #include "meshwright/sharding/hlo_sharding.h"
@@ -21,10 +22,12 @@ struct Target {
   std::string alias;  // another name it answers to, or empty
   const Shape* shape;
   std::optional<Sharding>* pin;
+  bool free = false;         // made anew wherever it is needed: it has no sharding of its own
   const Fix* fix = nullptr;  // that set *pin
 };
 
 std::vector<Target> Targets(const Graph& graph, Pins* pins) {
+  const std::vector<bool> free = AnalyzeFusion(graph).free;
   std::vector<Target> targets;
   for (size_t i = 0; i < graph.parameters.size(); ++i) {
     const Op& op = graph[graph.parameters[i]];
@@ -38,7 +41,8 @@ std::vector<Target> Targets(const Graph& graph, Pins* pins) {
   for (const Op& op : graph.ops) {
     if (op.kind == OpKind::kOutput || op.parameter >= 0) continue;
     for (ValueId v : op.results) {
-      targets.push_back({op.name, op.instruction->name, &graph[v].shape, &pins->values[v.index()]});
+      targets.push_back({op.name, op.instruction->name, &graph[v].shape, &pins->values[v.index()],
+                         free[v.index()]});
     }
   }
   return targets;
@@ -83,10 +87,15 @@ std::string NearestNames(const std::vector<Target>& targets, std::string_view pa
 }
 
 absl::Status ApplyFix(const Fix& fix, const Mesh& mesh, std::vector<Target>& targets) {
+  const Target* matched_free = nullptr;
   bool matched = false;
   for (Target& target : targets) {
     if (!GlobMatch(fix.pattern, target.name) &&
         (target.alias.empty() || !GlobMatch(fix.pattern, target.alias))) {
+      continue;
+    }
+    if (target.free) {
+      matched_free = &target;
       continue;
     }
     matched = true;
@@ -107,6 +116,11 @@ absl::Status ApplyFix(const Fix& fix, const Mesh& mesh, std::vector<Target>& tar
     *target.pin = *std::move(sharding);
   }
   if (matched) return absl::OkStatus();
+  if (matched_free != nullptr) {
+    return FixError(fix, StrCat(matched_free->name, " ", matched_free->shape->ToString(false),
+                                " depends on no input, so it is made wherever it is needed, as "
+                                "its user needs it; fix the result of its user instead"));
+  }
   const std::string nearest = NearestNames(targets, fix.pattern);
   return FixError(fix, StrCat("matches no parameter, output or instruction",
                               nearest.empty() ? "" : StrCat("; nearest: ", nearest)));
