@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -160,6 +161,76 @@ ENTRY main {
 })");
   EXPECT_EQ(TiedParameters(step.graph, true), (std::vector<int32_t>{0, -1}));
   EXPECT_EQ(TiedParameters(step.graph, false), (std::vector<int32_t>{-1, -1}));
+}
+
+// That an output replaces a parameter is a guess unless it is donated; a fix of both knows better.
+TEST(PlannerTest, FixesOfOutputsAreKept) {
+  constexpr char kUpdate[] = R"(HloModule t
+ENTRY main {
+  x = f32[64,64] parameter(0)
+  c = f32[] constant(2)
+  b = f32[64,64] broadcast(c), dimensions={}
+  m = f32[64,64] multiply(x, b)
+  ROOT r = (f32[64,64], f32[64,64]) tuple(m, b)
+})";
+  const TestProgram program = ProgramFromText(kUpdate);
+  const Mesh mesh = TestMesh("x=2,y=4", "8xh100-sxm");
+  PlannerOptions options;
+  options.fixes = {{"x", "[x,_]", ""}, {"output[0]", "replicated", ""}, {"output[1]", "[_,y]", ""}};
+  const absl::StatusOr<IntraPlan> plan = PlanIntra(program.graph, RooflineCostModel(mesh), options);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->tied, (std::vector<int32_t>{-1, -1}));
+  std::vector<std::string> leaves;
+  for (const OpId output : program.graph.outputs) {
+    const PlannedOp& op = plan->ops[output.index()];
+    leaves.push_back(OperandSharding(op.rule, op.strategy, 0, mesh)->ToString(mesh));
+  }
+  EXPECT_EQ(leaves, (std::vector<std::string>{"[_,_]", "[_,y]"}));
+  ASSERT_EQ(plan->collectives.size(), 1u);
+  EXPECT_EQ(plan->collectives[0].step.kind, CollectiveKind::kAllGather);
+  options.fixes.pop_back();
+  options.fixes.erase(options.fixes.begin());
+  EXPECT_EQ(PlanIntra(program.graph, RooflineCostModel(mesh), options)->tied[0], 0);
+}
+
+TEST(PlannerTest, FixesOfWhatHasNoShardingAreRefused) {
+  const absl::StatusOr<IntraPlan> plan =
+      PlanText(R"(HloModule t
+ENTRY main {
+  x = f32[64,64] parameter(0)
+  c = f32[] constant(2)
+  b = f32[64,64] broadcast(c), dimensions={}
+  ROOT m = f32[64,64] multiply(x, b)
+})",
+               "x=2,y=4", "8xh100-sxm", {{"b", "[x,_]", "--fix #1"}});
+  EXPECT_EQ(plan.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(plan.status().message()),
+              HasSubstr("--fix #1 (b=[x,_]): b f32[64,64] depends on no input"));
+}
+
+// A path of several steps says where it goes through; XLA would take another one.
+TEST(PlannerTest, MovesSayTheirSteps) {
+  constexpr char kWhole[] = R"(HloModule t
+ENTRY main {
+  x = f32[64,64] parameter(0)
+  ROOT s = f32[64,64] custom-call(x), custom_call_target="whole"
+})";
+  const TestProgram program = ProgramFromText(kWhole);
+  for (const auto& [shape, cluster, first] : {std::tuple{"x=2,y=8", "2x8xh100-sxm", "[_,y]"},
+                                              std::tuple{"x=4,y=2", "8xh100-sxm", "[x,_]"},
+                                              std::tuple{"x=2,y=4", "8xh100-sxm", "[_,y]"}}) {
+    const Mesh mesh = TestMesh(shape, cluster);
+    PlannerOptions options;
+    options.fixes = {{"x", "[x,y]", ""}};
+    const absl::StatusOr<IntraPlan> plan =
+        PlanIntra(program.graph, RooflineCostModel(mesh), options);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    ASSERT_EQ(plan->moves.size(), 1u) << shape;
+    EXPECT_EQ(plan->moves[0].from.ToString(mesh), "[x,y]");
+    EXPECT_EQ(plan->moves[0].to.ToString(mesh), "[_,_]");
+    ASSERT_EQ(plan->moves[0].through.size(), 1u) << shape;
+    EXPECT_EQ(plan->moves[0].through[0].ToString(mesh), first) << shape;
+  }
 }
 
 }  // namespace

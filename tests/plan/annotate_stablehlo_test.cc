@@ -260,6 +260,80 @@ TEST(AnnotateStablehlo, BranchesEndAsTheirConditional) {
   EXPECT_THAT(text, HasSubstr("stablehlo.return %1, %c : "));
 }
 
+// Every step of a move is stated, wherever it happens, and what all users of an argument want is
+// moved before any of them: in a branch it would be moved again.
+TEST(AnnotateStablehlo, MovesGoStepByStep) {
+  constexpr char kText[] =
+      R"(func.func @main(%p: tensor<i1>, %x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %0 = "stablehlo.if"(%p) ({
+    %1 = stablehlo.negate %x : tensor<8x8xf32>
+    stablehlo.return %1 : tensor<8x8xf32>
+  }, {
+    %1 = stablehlo.abs %x : tensor<8x8xf32>
+    stablehlo.return %1 : tensor<8x8xf32>
+  }) : (tensor<i1>) -> tensor<8x8xf32>
+  %1 = stablehlo.add %0, %x : tensor<8x8xf32>
+  return %1 : tensor<8x8xf32>
+}
+)";
+  const Mesh mesh = MakeMesh({2, 4}, Cluster{.devices_per_node = 8});
+  const StablehloProgram program = ReadStablehlo(kText, "test.mlir").value();
+  const Graph graph = BuildGraph(program.module).value();
+  const auto sharding = [&](const char* text) { return ParseSharding(text, mesh, 2).value(); };
+  std::vector<Sharding> values;
+  for (const Value& value : graph.values)
+    values.push_back(Sharding::Replicated(value.shape.rank()));
+  const size_t count = graph.ops.size();
+  Movements movements;
+  movements.needed.resize(count);
+  movements.computed.resize(count);
+  movements.operand_paths.resize(count);
+  movements.result_paths.resize(count);
+  movements.shared.resize(count);
+  movements.pending.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    const Op& op = graph.ops[i];
+    if (op.name == "x") {
+      values[op.results[0].index()] = sharding("[x,y]");
+      movements.shared[i] = sharding("replicated");
+      movements.result_paths[i] = {{sharding("[x,_]")}};
+    } else if (op.name == "negate.1") {
+      movements.needed[i] = {sharding("replicated")};
+    } else if (op.name == "add.1") {
+      movements.needed[i] = {sharding("replicated"), sharding("replicated")};
+    } else if (op.name == "abs.1") {
+      values[op.results[0].index()] = sharding("[x,y]");
+    } else if (op.kind == OpKind::kSelectBranch) {
+      movements.operand_paths[i] = {{}, {sharding("[_,y]")}};
+    } else if (op.kind == OpKind::kOutput) {
+      movements.operand_paths[i] = {{sharding("[y,_]")}};
+    }
+  }
+  const std::string text =
+      AnnotateStablehlo(kText, program.source, graph, mesh, values, {sharding("[y,x]")}, movements);
+  EXPECT_TRUE(ParseStablehlo(text, "annotated.mlir").ok()) << text;
+  EXPECT_THAT(text, HasSubstr("%stored_x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, "
+                              "[{\"x\"}, {\"y\"}]>}) -> "));
+  EXPECT_THAT(text, HasSubstr(R"({
+  %step0_x = sdy.sharding_constraint %stored_x <@mesh, [{"x"}, {}]> : tensor<8x8xf32>
+  %x = sdy.sharding_constraint %step0_x <@mesh, [{}, {}]> : tensor<8x8xf32>
+  %planned_0 = "stablehlo.if"(%p) ({
+    %planned_1 = stablehlo.negate %x : )"));
+  EXPECT_THAT(text, HasSubstr(R"(
+    %needed0_1 = sdy.sharding_constraint %x <@mesh, [{"x"}, {"y"}]> : tensor<8x8xf32>
+    %planned_1 = stablehlo.abs %needed0_1 : tensor<8x8xf32>
+    %1 = sdy.sharding_constraint %planned_1 <@mesh, [{"x"}, {"y"}]> : tensor<8x8xf32>
+    %step0_branch1_0_0 = sdy.sharding_constraint %1 <@mesh, [{}, {"y"}]> : tensor<8x8xf32>
+    %branch1_0_0 = sdy.sharding_constraint %step0_branch1_0_0 <@mesh, [{}, {}]> : tensor<8x8xf32>
+    stablehlo.return %branch1_0_0 : tensor<8x8xf32>
+)"));
+  EXPECT_THAT(text, HasSubstr(R"(
+  %step0_output_0 = sdy.sharding_constraint %1 <@mesh, [{"y"}, {}]> : tensor<8x8xf32>
+  %output_0 = sdy.sharding_constraint %step0_output_0 <@mesh, [{"y"}, {"x"}]> : tensor<8x8xf32>
+  return %output_0 : tensor<8x8xf32>
+)"));
+}
+
 TEST(AnnotateStablehlo, WhatWasThereIsReplaced) {
   const std::string text = Annotate(R"(module {
   sdy.mesh @mesh = <["data"=8]>

@@ -187,7 +187,7 @@ TEST(PlanJsonErrors, NamesThePlace) {
       {"/cross_stage/0/to", 2, "$.cross_stage[0]: there are 2 stages"},
       {"/schedule", nullptr, "$.schedule: found null, expected that of the stages"},
       {"/chunks", 3, "chunks divide the stages"},
-      {"/schema", 1, "p.json: $.schema: found version 1; this program reads version 7 only"},
+      {"/schema", 1, "p.json: $.schema: found version 1; this program reads version 8 only"},
       {"/schema", "one", "p.json: $.schema: found string, expected an integer"},
       {"/objective_seconds", "fast",
        "p.json: $.objective_seconds: found string, expected a number"},
@@ -225,6 +225,12 @@ TEST(PlanJsonErrors, NamesThePlace) {
        "p.json: $.instructions[1].operand_specs[0][0]: the mesh has no axis"},
       {"/instructions/1/computed_specs/2/0/0", "z",
        "p.json: $.instructions[1].computed_specs[2][0]: the mesh has no axis"},
+      {"/instructions/1/operand_paths/1/0/0/0", "z",
+       "p.json: $.instructions[1].operand_paths[1][0][0]: the mesh has no axis"},
+      {"/instructions/1/result_paths/2/0/0/0", "z",
+       "p.json: $.instructions[1].result_paths[2][0][0]: the mesh has no axis"},
+      {"/instructions/0/shared_spec/1/0", "z",
+       "p.json: $.instructions[0].shared_spec[1]: the mesh has no axis"},
       {"/instructions/1/pending_axes/0", "z",
        "p.json: $.instructions[1].pending_axes: the mesh has no axis"},
       {"/instructions/1/reduced_axes/0", "z",
@@ -302,8 +308,8 @@ TEST(PlanJsonErrors, EveryKeyIsRequired) {
     static const std::set<std::string> kOptional = {
         "other_types",    "operand_results", "op_name",      "source",      "layer",
         "phase",          "batch_dimension", "at_peak",      "other_specs", "operand_specs",
-        "computed_specs", "pending_axes",    "reduced_axes", "value",       "database",
-        "segments",       "profile"};
+        "computed_specs", "operand_paths",   "result_paths", "shared_spec", "pending_axes",
+        "reduced_axes",   "value",           "database",     "segments",    "profile"};
     // A transfer's phase is required.
     if (kOptional.contains(p.back()) && pointer.find("cross_stage") == std::string::npos) continue;
     OrderedJson json = sample;

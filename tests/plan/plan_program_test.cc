@@ -40,6 +40,58 @@ TEST(PlanProgram, PlanIsConsistent) {
   EXPECT_EQ(*read, plan);
 }
 
+// A fix of an output is what the plan says and what the annotated program has, in every format.
+TEST(PlanProgram, FixedOutputsLeaveAsFixed) {
+  constexpr char kHlo[] = R"(HloModule scale
+ENTRY main {
+  x = f32[64,64] parameter(0)
+  c = f32[] constant(2)
+  b = f32[64,64] broadcast(c), dimensions={}
+  ROOT m = f32[64,64] multiply(x, b)
+})";
+  constexpr char kStablehlo[] = R"(module @scale {
+  func.func public @main(%x: tensor<64x64xf32>) -> (tensor<64x64xf32>) {
+    %c = stablehlo.constant dense<2.0> : tensor<64x64xf32>
+    %0 = stablehlo.multiply %x, %c : tensor<64x64xf32>
+    return %0 : tensor<64x64xf32>
+  }
+})";
+  for (const char* text : {kHlo, kStablehlo}) {
+    ProgramRequest request = MlpRequest();
+    request.program = "scale";
+    request.contents = text;
+    request.mesh = "x=2,y=4";
+    request.fixes = {{"x", "[x,_]", "--fix #1"}, {"output", "replicated", "--fix #2"}};
+    const absl::StatusOr<PlannedProgram> planned = PlanProgram(request);
+    ASSERT_TRUE(planned.ok()) << planned.status();
+    EXPECT_EQ(planned->plan.parameters[0].spec, (PlanSpec{{"x"}, {}}));
+    EXPECT_EQ(planned->plan.outputs[0].spec, (PlanSpec{{}, {}}));
+    EXPECT_THAT(
+        AnnotatedText(*planned),
+        testing::AnyOf(HasSubstr("ROOT m = f32[64,64] multiply(x, b), sharding={replicated}"),
+                       HasSubstr("(tensor<64x64xf32> {sdy.sharding = #sdy.sharding<@mesh, "
+                                 "[{}, {}]>})")));
+  }
+}
+
+TEST(PlanProgram, DonatedOutputsAreNotFixedOtherwise) {
+  ProgramRequest request = MlpRequest();
+  request.program = "scale";
+  request.contents = R"(module @scale {
+  func.func public @main(%x: tensor<64x64xf32> {tf.aliasing_output = 0 : i32}) -> (tensor<64x64xf32>) {
+    %0 = stablehlo.negate %x : tensor<64x64xf32>
+    return %0 : tensor<64x64xf32>
+  }
+})";
+  request.mesh = "x=2,y=4";
+  request.fixes = {{"x", "[x,_]", "--fix #1"}, {"output", "replicated", "--fix #2"}};
+  const absl::StatusOr<PlannedProgram> planned = PlanProgram(request);
+  EXPECT_EQ(planned.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(planned.status().message()),
+              HasSubstr("output is fixed to [_,_] but shares its buffer with x, which is fixed to "
+                        "[x,_]"));
+}
+
 TEST(PlanProgram, ProtoAndTextGiveTheSamePlan) {
   ProgramRequest request = MlpRequest();
   const absl::StatusOr<PlannedProgram> text = PlanProgram(request);

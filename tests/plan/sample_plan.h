@@ -56,6 +56,7 @@ inline Plan SamplePlan() {
   dot.batch_dimension = 1;
   dot.at_peak = PlanResident{64, MemoryCategory::kActivations};
   dot.spec = {{"x"}, {}};
+  dot.shared_spec = PlanSpec{{}, {"y"}};
   dot.strategy = "m=x";
   dot.seconds = 0.5;
   dot.collective = {{"all-gather", {"y"}, 2, 9, 1e-9, "w"}};
@@ -71,6 +72,8 @@ inline Plan SamplePlan() {
   sort.other_specs = {{{"x"}}, {{"y"}}};
   sort.operand_specs = {{{"y"}}};
   sort.computed_specs = {{{}}, {{}}, {{"x"}}};
+  sort.operand_paths = {{}, {{{"x"}}, {{}}}};
+  sort.result_paths = {{}, {}, {{{"y"}}}};
   sort.pending_axes = {"x"};
   sort.reduced_axes = {"y"};
   sort.strategy = "replicated";

@@ -96,6 +96,9 @@ ENTRY main {
   movements.needed.resize(count);
   movements.computed.resize(count);
   movements.pending.resize(count);
+  movements.operand_paths.resize(count);
+  movements.result_paths.resize(count);
+  movements.shared.resize(count);
   for (size_t i = 0; i < count; ++i) {
     if (program.graph.ops[i].name == "c") movements.pending[i] = {0};
   }

@@ -303,6 +303,11 @@ absl::StatusOr<ComputationId> StablehloLowering::LowerBody(const MlirFunction& f
                         "; the result of function @", function.name, " is ",
                         function.results[i].type->ToString(false)));
   }
+  if (is_main) {
+    StablehloSource::BranchEnd& end = program_.source.main_end;
+    end.begin = terminator.position;
+    AddOperands(terminator, end.operands, end.operand_types);
+  }
   MW_ASSIGN_OR_RETURN(const InstructionId root, is_main ? MainRoot(terminator) : Root(terminator));
   MW_ASSIGN_OR_RETURN(const ComputationId id, FinishFrame(ComputationName(function.name), root));
   for (const MlirUse& use : function.uses) {
@@ -344,6 +349,9 @@ absl::Status StablehloLowering::LowerInterface(const MlirFunction& main) {
   for (size_t i = 0; i < main.arguments.size(); ++i) {
     const MlirPort& port = main.arguments[i];
     source.arguments.push_back(port.anchor);
+    const std::string_view name = main.value_names[Index(main.body.arguments[i])];
+    const auto begin = static_cast<size_t>(name.data() - text_.data()) - 1;
+    source.argument_names.emplace_back(begin, begin + 1 + name.size());
     for (const auto& [name, value] : port.attributes) {
       if (name == "jax.buffer_donor" && value.integer != 0) {
         program_.module.buffer_donors.emplace_back(static_cast<int64_t>(i), std::vector<int64_t>());
@@ -367,6 +375,7 @@ absl::Status StablehloLowering::LowerInterface(const MlirFunction& main) {
     }
   }
   for (const MlirPort& port : main.results) source.outputs.push_back(port.anchor);
+  source.main_begin = main.body.operations.front().position;
   return absl::OkStatus();
 }
 

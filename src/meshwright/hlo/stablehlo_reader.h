@@ -50,6 +50,11 @@ struct StablehloSource {
   std::vector<PartUse> part_uses;
   std::vector<BranchEnd> branch_ends;
   std::vector<MlirAnchor> arguments, outputs;  // of the main function
+  // Its arguments' names, [begin, end) with the '%', where its first operation stands, and its
+  // return, which is of no conditional.
+  std::vector<std::pair<size_t, size_t>> argument_names;
+  size_t main_begin = 0;
+  BranchEnd main_end;
   std::vector<MlirMesh> meshes;
   size_t module_body = 0;  // where the first operation of the module could stand
   // [begin, end) of the number of partitions in the module's attributes; equal if it says none.

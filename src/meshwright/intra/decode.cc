@@ -1,7 +1,11 @@
 #include "meshwright/intra/decode.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -17,12 +21,13 @@ Sharding WithoutPartialSums(Sharding sharding) {
   return sharding;
 }
 
-// The strategy under which an elementwise operator's result has this sharding.
-Strategy StrategyOfResult(const Rule& rule, const Sharding& sharding, const Mesh& mesh) {
+// The strategy under which `tensor`, an operand or result of an elementwise operator, has this
+// sharding.
+Strategy StrategyOf(const TensorFactors& tensor, const Sharding& sharding, const Mesh& mesh) {
   Strategy strategy(mesh.rank(), kNoFactor);
   for (size_t d = 0; d < sharding.dims.size(); ++d) {
-    if (rule.results[0].dims[d].empty()) continue;
-    for (AxisIndex axis : sharding.dims[d]) strategy[axis] = rule.results[0].dims[d][0];
+    if (tensor.dims[d].empty()) continue;
+    for (AxisIndex axis : sharding.dims[d]) strategy[axis] = tensor.dims[d][0];
   }
   return strategy;
 }
@@ -34,6 +39,7 @@ class Decoder {
       : in_(in), graph_(in.graph), problem_(problem), sets_(sets), choice_(choice) {
     plan_.schedule = schedule;
     plan_.intervals = in.intervals;
+    plan_.tied = in.tied;
   }
 
   IntraPlan Decode() {
@@ -68,6 +74,7 @@ class Decoder {
         op.rule = RuleFor(graph_, graph_.ops[i]);
         op.strategy.assign(mesh().rank(), kNoFactor);
         op.free = graph_.ops[i].kind == OpKind::kInstruction;
+        if (graph_.ops[i].kind == OpKind::kOutput) GiveOutputAsPinned(OpId(i), op);
         continue;
       }
       const CandidateSet& set = *problem_.nodes[node.index()].set;
@@ -78,8 +85,17 @@ class Decoder {
         DecodeCost(OpId(i), node, set, s);
       } else {
         op.rule = RuleFor(graph_, graph_.ops[i]);
-        op.strategy = StrategyOfResult(op.rule, sets_.lists()[set.results[0]][s], mesh());
+        op.strategy = StrategyOf(op.rule.results[0], sets_.lists()[set.results[0]][s], mesh());
       }
+    }
+  }
+
+  // An output that is made wherever it is needed decides nothing, but leaves as it is fixed.
+  void GiveOutputAsPinned(OpId id, PlannedOp& op) const {
+    for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+      const std::optional<Sharding>& pin = in_.pins.outputs[i];
+      if (graph_.outputs[i] == id && pin.has_value() && !op.rule.operands.empty())
+        op.strategy = StrategyOf(op.rule.operands[0], *pin, mesh());
     }
   }
 
@@ -252,6 +268,17 @@ class Decoder {
                             double multiplicity) {
     if (from == to || multiplicity == 0) return {};
     const Resharding resharding = in_.cost_model.Reshard(graph_[value].shape, from, to);
+    // What a loop carries is told apart from what its users see even where slices do.
+    const OpKind producer = graph_[graph_[value].producer].kind;
+    const bool carried = user == graph_[value].producer &&
+                         (producer == OpKind::kLoopParameter || producer == OpKind::kLoopExit);
+    if (!resharding.steps.empty() || carried) {
+      plan_.moves.push_back({.value = value,
+                             .user = user,
+                             .from = from,
+                             .to = to,
+                             .through = Through(graph_[value].shape, from, to)});
+    }
     plan_.communication += resharding.seconds * multiplicity;
     double sum = 0;
     for (const CollectiveStep& step : resharding.steps) {
@@ -272,6 +299,21 @@ class Decoder {
           in_.cost_model.RearrangeSeconds(resharding.copy_bytes);
     }
     return resharding;
+  }
+
+  // What PlannedMove::through has. Published models price other reshardings than those that XLA
+  // compiles.
+  std::vector<Sharding> Through(const Shape& shape, const Sharding& from, const Sharding& to) {
+    if (in_.space != StrategySpace::kFull || !in_.cost_model.in_seconds()) return {};
+    const auto [known, is_new] = through_.try_emplace(std::tuple(shape.ToString(false), from, to));
+    if (!is_new) return known->second;
+    const std::optional<std::vector<ReshardMove>> path = ReshardingPath(
+        shape, from, to, mesh(), [this](CollectiveKind kind, const AxisList& axes, int64_t bytes) {
+          return in_.cost_model.CollectiveSeconds(kind, axes, bytes);
+        });
+    for (size_t i = 0; path.has_value() && i + 1 < path->size(); ++i)
+      known->second.push_back((*path)[i].after);
+    return known->second;
   }
 
   void JudgeMemory() {
@@ -302,6 +344,8 @@ class Decoder {
   // By value and what its users want: index into plan_.buffers.
   static constexpr size_t kNoTemporary = ~size_t{0};
   absl::flat_hash_map<std::pair<size_t, Sharding>, size_t> moved_;
+  // By type, from and to: what Through found.
+  absl::flat_hash_map<std::tuple<std::string, Sharding, Sharding>, std::vector<Sharding>> through_;
   absl::flat_hash_set<ValueId> stored_;  // fused values that a collective needs in memory
 };
 

@@ -86,6 +86,16 @@ struct PlannedCollective {
   OpId user;  // operator that needs it; the producer itself if it is shared by several users
 };
 
+// A value that collectives take from how it is kept, or computed, to how it is needed.
+struct PlannedMove {
+  ValueId value;
+  OpId user;  // as in PlannedCollective
+  Sharding from, to;
+  // Between those, where it takes several steps, slices among them: how it is kept after each but
+  // the last.
+  std::vector<Sharding> through;
+};
+
 // What was decided for one operator.
 struct PlannedOp {
   Rule rule;
@@ -107,6 +117,10 @@ struct IntraPlan {
   // ones what their first user sees.
   std::vector<Sharding> shardings;
   std::vector<PlannedCollective> collectives;  // in execution order of their users
+  std::vector<PlannedMove> moves;              // what the collectives do
+  // By output: the parameter that it replaces and is sharded like, or -1. TiedParameters, but for
+  // ties that fixes cut.
+  std::vector<int32_t> tied;
   // Memory of one device, judged over `schedule` with donation, fusion and the buffers of
   // reshardings.
   Schedule schedule;

@@ -29,7 +29,15 @@ class Annotator {
         mesh_(mesh),
         values_(values),
         outputs_(outputs),
-        movements_(movements) {}
+        movements_(movements),
+        seen_(values) {
+    for (const OpId id : graph.parameters) {
+      const ValueId value = graph[id].results[0];
+      if (const auto& shared = movements.shared[id.index()]; shared.has_value())
+        seen_[value.index()] = *shared;
+    }
+    for (const Carry& carry : graph.carries) seen_[carry.parameter.index()] = Carried(carry);
+  }
 
   std::string Annotate() {
     NameMesh();
@@ -84,8 +92,22 @@ class Annotator {
     return Text(sharding);
   }
 
-  std::string KeptText(ValueId value) const {
-    return PartialText(values_[value.index()], KeptPartial(graph_, pending_, value));
+  // How a loop carries a value from round to round; what its body uses may be moved.
+  const Sharding& Carried(const Carry& carry) const {
+    const auto& computed = movements_.computed[graph_[carry.parameter].producer.index()];
+    return computed.empty() ? values_[carry.parameter.index()] : computed[0];
+  }
+
+  std::string SeenText(ValueId value) const {
+    return PartialText(seen_[value.index()], KeptPartial(graph_, pending_, value));
+  }
+
+  // The specs of path `k` of `paths`, which are empty or one for each.
+  std::vector<std::string> PathTexts(const std::vector<Movements::Path>& paths, size_t k) const {
+    std::vector<std::string> texts;
+    if (k >= paths.size()) return texts;
+    for (const Sharding& step : paths[k]) texts.push_back(Text(step));
+    return texts;
   }
 
   // Finds the additions of partial sums that the text can say: XLA must not be told that a sum is
@@ -130,10 +152,41 @@ class Annotator {
   void Arguments() {
     for (const OpId id : graph_.parameters) {
       const Op& parameter = graph_[id];
-      if (!graph_[parameter.results[0]].shape.is_array()) continue;
+      const ValueId value = parameter.results[0];
+      if (!graph_[value].shape.is_array()) continue;
       SetSharding(text_, source_.arguments[static_cast<size_t>(parameter.parameter)],
-                  StrCat("#sdy.sharding", Text(values_[parameter.results[0].index()])), edits_);
+                  StrCat("#sdy.sharding", Text(values_[value.index()])), edits_);
+      if (seen_[value.index()] != values_[value.index()]) ShareArgument(id);
     }
+  }
+
+  // Moves an argument once for all its users, wherever they are: what each user moves by itself is
+  // moved in every branch and loop again.
+  void ShareArgument(OpId id) {
+    const ValueId value = graph_[id].results[0];
+    const auto [begin, end] = source_.argument_names[static_cast<size_t>(graph_[id].parameter)];
+    const std::string name(text_.substr(begin, end - begin));
+    const std::string stored = StrCat("%stored_", name.substr(1));
+    edits_.push_back({begin, end, stored});
+    std::vector<std::string> shardings = PathTexts(movements_.result_paths[id.index()], 0);
+    shardings.push_back(SeenText(value));
+    edits_.push_back(
+        {source_.main_begin, source_.main_begin,
+         ConstraintLines(stored, name, shardings, graph_[value].shape, source_.main_begin)});
+  }
+
+  // Lines before what stands at `position` that take `from` through `shardings` to `to`.
+  std::string ConstraintLines(std::string from, const std::string& to,
+                              const std::vector<std::string>& shardings, const Shape& type,
+                              size_t position) const {
+    std::string lines;
+    for (size_t i = 0; i < shardings.size(); ++i) {
+      std::string next = i + 1 < shardings.size() ? StrCat("%step", i, "_", to.substr(1)) : to;
+      StrAppend(&lines, next, " = sdy.sharding_constraint ", from, " ", shardings[i], " : ",
+                MlirTensorText(type), "\n", Indentation(position));
+      from = std::move(next);
+    }
+    return lines;
   }
 
   void Outputs() {
@@ -143,15 +196,30 @@ class Annotator {
     }
   }
 
-  // How an operand is needed, where that is not how it is kept.
+  // How an operand is needed, where that is not how what stands in the text is sharded: what it
+  // goes through and, last, where it ends.
   struct Operand {
     ValueId value;
-    std::string sharding;
+    std::vector<std::string> shardings;
   };
 
-  std::optional<Operand> OperandTo(ValueId value, const Sharding& needed) const {
-    if (needed == values_[value.index()] || free_[value.index()]) return std::nullopt;
-    return Operand{value, Text(needed)};
+  // `paths`: of several operands, of which it is number `k`.
+  std::optional<Operand> OperandTo(ValueId value, const Sharding& needed,
+                                   const std::vector<Movements::Path>& paths, size_t k) const {
+    if (needed == seen_[value.index()] || free_[value.index()]) return std::nullopt;
+    Operand operand{value, PathTexts(paths, k)};
+    operand.shardings.push_back(Text(needed));
+    return operand;
+  }
+
+  // Whether the text's result is one that `op` makes, not one that it hands on.
+  bool MakesResult(const Op& op, const StablehloSource::Result& result) const {
+    if (op.kind != OpKind::kInstruction) return false;
+    const Computation& computation = (*graph_.module)[result.computation];
+    const Instruction& instruction = computation[result.instruction];
+    if (op.instruction == &instruction) return true;
+    return instruction.opcode == Opcode::kGetTupleElement &&
+           op.instruction == &computation[instruction.operands[0]];
   }
 
   // What the plan says of the text's operations.
@@ -193,27 +261,37 @@ class Annotator {
       if (const Carry* carry = carries.Find(result, leaf[0]); carry != nullptr) {
         operands.resize(texts.results[number].size());
         operands[static_cast<size_t>(result.result)] =
-            OperandTo(carry->init, values_[carry->parameter.index()]);
-        // Neither a call whose callee made the value nor one of several results.
-      } else if (graph_[op].instruction ==
-                     &(*graph_.module)[result.computation][result.instruction] &&
-                 graph_[op].results.size() == 1) {
+            OperandTo(carry->init, Carried(*carry),
+                      movements_.operand_paths[graph_[carry->parameter].producer.index()], 0);
+        if (leaf[0] == carry->exit && !movements_.computed[op.index()].empty()) {
+          shardings.push_back(Text(movements_.computed[op.index()][0]));
+          for (std::string& step : PathTexts(movements_.result_paths[op.index()], 0))
+            shardings.push_back(std::move(step));
+        }
+      } else if (MakesResult(graph_[op], result)) {
         const auto& computed = movements_.computed[op.index()];
         const AxisList& pending = pending_[op.index()];
+        const auto r = static_cast<size_t>(value.result);
         if (!computed.empty() || !pending.empty()) {
           shardings.push_back(
-              PartialText(computed.empty() ? values_[leaf[0].index()] : computed[0], pending));
+              PartialText(computed.empty() ? values_[leaf[0].index()] : computed[r], pending));
         }
+        for (std::string& step : PathTexts(movements_.result_paths[op.index()], r))
+          shardings.push_back(std::move(step));
+        operands.clear();
         const auto& needed = movements_.needed[op.index()];
         const bool makes_partial =
             pending.empty() && !KeptPartial(graph_, pending_, leaf[0]).empty();
         for (size_t k = 0; k < graph_[op].operands.size(); ++k) {
           const ValueId operand = graph_[op].operands[k];
           const Sharding& kept = values_[operand.index()];
+          const Sharding& wanted = needed.empty() ? kept : needed[k];
+          const auto& paths = movements_.operand_paths[op.index()];
           if (makes_partial && graph_[operand].shape.rank() > 0) {
-            operands.push_back(Operand{operand, Text(needed.empty() ? kept : needed[k])});
-          } else if (!needed.empty() && pending.empty()) {
-            operands.push_back(OperandTo(operand, needed[k]));
+            Operand& stated = operands.emplace_back().emplace(operand, PathTexts(paths, k));
+            stated.shardings.push_back(Text(wanted));
+          } else if (pending.empty()) {
+            operands.push_back(OperandTo(operand, wanted, paths, k));
           } else {
             operands.emplace_back();
           }
@@ -224,8 +302,8 @@ class Annotator {
         shardings.clear();
         continue;
       }
-      std::string kept = KeptText(leaf[0]);
-      if (shardings.empty() || shardings.back() != kept) shardings.push_back(std::move(kept));
+      std::string seen = SeenText(leaf[0]);
+      if (shardings.empty() || shardings.back() != seen) shardings.push_back(std::move(seen));
     }
     return texts;
   }
@@ -255,6 +333,7 @@ class Annotator {
     for (const StablehloSource::BranchEnd& end : source_.branch_ends) {
       ConstrainBranch(end, texts.joins[static_cast<size_t>(end.conditional)], part_names);
     }
+    ConstrainOutputs(part_names);
     for (auto& [begin, part] : part_names) {
       edits_.push_back({begin, part.first, std::move(part.second)});
     }
@@ -280,13 +359,39 @@ class Annotator {
   void ConstrainOperands(const StablehloSource::Operation& operation,
                          const std::vector<std::optional<Operand>>& needed, PartNames& part_names) {
     if (needed.size() != operation.operands.size()) return;
+    // What an operation takes twice is moved once. By value and where it goes.
+    std::map<std::pair<ValueId, std::vector<std::string>>, std::string> moved;
     for (size_t k = 0; k < needed.size(); ++k) {
       // XLA's conversion may give an operation other operands than its text has.
       const Shape& type = operation.operand_types[k];
       if (!needed[k].has_value() || type != graph_[needed[k]->value].shape) continue;
-      MoveUse(operation.operands[k],
-              StrCat("%needed", k, "_", DefinedName(operation.definitions[0]).substr(1)),
-              needed[k]->sharding, type, operation.begin, part_names);
+      const auto [first, is_new] = moved.try_emplace(
+          std::pair(needed[k]->value, needed[k]->shardings),
+          StrCat("%needed", k, "_", DefinedName(operation.definitions[0]).substr(1)));
+      if (!is_new) {
+        const auto [begin, end] = operation.operands[k];
+        part_names.erase(begin);
+        edits_.push_back({begin, end, first->second});
+        continue;
+      }
+      MoveUse(operation.operands[k], first->second, needed[k]->shardings, type, operation.begin,
+              part_names);
+    }
+  }
+
+  // Moves what leaves the program by several steps; what takes one is left to the signature.
+  void ConstrainOutputs(PartNames& part_names) {
+    const StablehloSource::BranchEnd& end = source_.main_end;
+    if (end.operands.size() != graph_.outputs.size()) return;
+    for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+      const OpId id = graph_.outputs[i];
+      const auto& paths = movements_.operand_paths[id.index()];
+      const ValueId value = graph_[id].operands[0];
+      if (paths.empty() || end.operand_types[i] != graph_[value].shape) continue;
+      const std::optional<Operand> leaves = OperandTo(value, outputs_[i], paths, 0);
+      if (!leaves.has_value()) continue;
+      MoveUse(end.operands[i], StrCat("%output_", i), leaves->shardings, end.operand_types[i],
+              end.begin, part_names);
     }
   }
 
@@ -302,19 +407,20 @@ class Annotator {
       if (!joins[k].valid()) continue;
       const Op& join = graph_[joins[k]];
       const std::optional<Operand> needed =
-          OperandTo(join.operands[branch], values_[join.results[0].index()]);
+          OperandTo(join.operands[branch], values_[join.results[0].index()],
+                    movements_.operand_paths[joins[k].index()], branch);
       if (!needed.has_value()) continue;
       MoveUse(
           end.operands[k],
           StrCat("%branch", branch, "_", k, "_", DefinedName(conditional.definitions[0]).substr(1)),
-          needed->sharding, end.operand_types[k], end.begin, part_names);
+          needed->shardings, end.operand_types[k], end.begin, part_names);
     }
   }
 
-  // Has what stands at `use`, an operand of the operation at `operation`, go through a constraint
-  // called `name`.
+  // Has what stands at `use`, an operand of the operation at `operation`, go through constraints,
+  // of which the last is called `name`.
   void MoveUse(const std::pair<size_t, size_t>& use, const std::string& name,
-               std::string_view sharding, const Shape& type, size_t operation,
+               const std::vector<std::string>& shardings, const Shape& type, size_t operation,
                PartNames& part_names) {
     const auto [begin, end] = use;
     std::string from(text_.substr(begin, end - begin));
@@ -322,9 +428,8 @@ class Annotator {
       from = std::move(part->second.second);
       part_names.erase(part);
     }
-    edits_.push_back({operation, operation,
-                      StrCat(name, " = sdy.sharding_constraint ", from, " ", sharding, " : ",
-                             MlirTensorText(type), "\n", Indentation(operation))});
+    edits_.push_back(
+        {operation, operation, ConstraintLines(std::move(from), name, shardings, type, operation)});
     edits_.push_back({begin, end, name});
   }
 
@@ -339,7 +444,8 @@ class Annotator {
     const auto add_lines = [&](std::string_view to, std::string from, size_t r) {
       for (size_t i = 0; i < texts[r].size(); ++i) {
         std::string next(to);
-        if (i + 1 < texts[r].size()) next = StrCat("%computed_", to.substr(1));
+        if (i + 1 < texts[r].size())
+          next = StrCat("%computed", i == 0 ? "" : StrCat(i), "_", to.substr(1));
         StrAppend(&lines, "\n", Indentation(operation.begin), next, " = sdy.sharding_constraint ",
                   from, " ", texts[r][i], " : ", MlirTensorText(operation.types[r]));
         from = std::move(next);
@@ -395,6 +501,7 @@ class Annotator {
   const std::vector<Sharding>& values_;
   const std::vector<Sharding>& outputs_;
   const Movements& movements_;
+  std::vector<Sharding> seen_;     // by ValueId: as what stands for it in the text is sharded
   std::vector<AxisList> pending_;  // of movements_, what can be said
   std::string mesh_name_;
   std::vector<Edit> edits_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -58,6 +59,34 @@ absl::StatusOr<std::vector<Sharding>> ToShardings(const Graph& graph, const Op& 
   return shardings;
 }
 
+// `paths` of `values`; none at all, or one for each.
+absl::StatusOr<std::vector<Movements::Path>> ToPaths(
+    const Graph& graph, const Op& op, const std::vector<std::vector<PlanSpec>>& paths,
+    absl::Span<const ValueId> values, const Mesh& mesh) {
+  std::vector<Movements::Path> found;
+  if (paths.empty()) return found;
+  if (paths.size() != values.size()) {
+    return OtherProgram(StrCat(op.name, " moves ", values.size(),
+                               " operands or results, in the plan ", paths.size()));
+  }
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const std::vector<PlanSpec>& steps = paths[i];
+    MW_ASSIGN_OR_RETURN(
+        found.emplace_back(),
+        ToShardings(graph, op, steps, std::vector<ValueId>(steps.size(), values[i]), mesh));
+  }
+  return found;
+}
+
+// By operator: what its operand_paths are of. That of loop parameters is no operand.
+std::vector<std::vector<ValueId>> MovedValues(const Graph& graph) {
+  std::vector<std::vector<ValueId>> values;
+  for (const Op& op : graph.ops) values.emplace_back(op.operands.begin(), op.operands.end());
+  for (const Carry& carry : graph.carries)
+    values[graph[carry.parameter].producer.index()] = {carry.init, carry.next};
+  return values;
+}
+
 }  // namespace
 
 absl::StatusOr<Sharding> ToSharding(const PlanSpec& spec, const Mesh& mesh) {
@@ -83,6 +112,7 @@ absl::StatusOr<AppliedPlan> ApplyPlan(const Graph& graph, const Plan& plan) {
   AppliedPlan applied;
   applied.mesh = MeshOf(plan);
   applied.values.resize(graph.values.size());
+  const std::vector<std::vector<ValueId>> moved = MovedValues(graph);
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph.ops[i];
     const PlanInstruction& instruction = plan.instructions[i];
@@ -96,6 +126,19 @@ absl::StatusOr<AppliedPlan> ApplyPlan(const Graph& graph, const Plan& plan) {
     MW_ASSIGN_OR_RETURN(
         applied.movements.computed.emplace_back(),
         ToShardings(graph, op, instruction.computed_specs, op.results, applied.mesh));
+    MW_ASSIGN_OR_RETURN(applied.movements.operand_paths.emplace_back(),
+                        ToPaths(graph, op, instruction.operand_paths, moved[i], applied.mesh));
+    MW_ASSIGN_OR_RETURN(applied.movements.result_paths.emplace_back(),
+                        ToPaths(graph, op, instruction.result_paths, op.results, applied.mesh));
+    std::optional<Sharding>& shared = applied.movements.shared.emplace_back();
+    if (instruction.shared_spec.has_value()) {
+      if (op.results.size() != 1 ||
+          instruction.shared_spec->size() != graph[op.results[0]].shape.dims.size()) {
+        return OtherProgram(StrCat(op.name, " has no result of ", instruction.shared_spec->size(),
+                                   " dimensions, as the plan's has"));
+      }
+      MW_ASSIGN_OR_RETURN(shared, ToSharding(*instruction.shared_spec, applied.mesh));
+    }
     AxisList& pending = applied.movements.pending.emplace_back();
     for (const std::string& name : instruction.pending_axes) {
       MW_ASSIGN_OR_RETURN(pending.emplace_back(), FindAxis(applied.mesh, name));

@@ -121,6 +121,16 @@ std::vector<std::string> ReducedAxes(const PlannedOp& op, const Mesh& mesh) {
   return axes;
 }
 
+std::vector<std::vector<PlanSpec>> ToSpecs(const std::vector<Movements::Path>& paths,
+                                           const Mesh& mesh) {
+  std::vector<std::vector<PlanSpec>> specs;
+  for (const Movements::Path& path : paths) {
+    std::vector<PlanSpec>& steps = specs.emplace_back();
+    for (const Sharding& step : path) steps.push_back(ToSpec(step, mesh));
+  }
+  return specs;
+}
+
 }  // namespace
 
 void AddInstructions(const Graph& graph, const Mesh& mesh, const IntraPlan& intra,
@@ -162,6 +172,10 @@ void AddInstructions(const Graph& graph, const Mesh& mesh, const IntraPlan& intr
       instruction.operand_specs.push_back(ToSpec(sharding, mesh));
     for (const Sharding& sharding : movements.computed[i])
       instruction.computed_specs.push_back(ToSpec(sharding, mesh));
+    instruction.operand_paths = ToSpecs(movements.operand_paths[i], mesh);
+    instruction.result_paths = ToSpecs(movements.result_paths[i], mesh);
+    if (const auto& shared = movements.shared[i]; shared.has_value())
+      instruction.shared_spec = ToSpec(*shared, mesh);
     instruction.pending_axes = AxisNames(movements.pending[i], mesh);
     instruction.reduced_axes = ReducedAxes(planned, mesh);
     instruction.executions = ToCount(op.multiplicity);

@@ -33,6 +33,9 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, uint64_t& 
 absl::Status ReadJson(const InputJson& json, const std::string& path, double& value);
 absl::Status ReadJson(const InputJson& json, const std::string& path, bool& value);
 
+template <typename T>
+absl::Status ReadJson(const InputJson& json, const std::string& path, std::vector<T>& value);
+
 // null: none.
 template <typename T>
 absl::Status ReadJson(const InputJson& json, const std::string& path, std::optional<T>& value) {

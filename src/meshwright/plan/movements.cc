@@ -5,6 +5,9 @@
 #include <optional>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+#include "meshwright/plan/output_shardings.h"
+
 namespace meshwright {
 namespace {
 
@@ -35,6 +38,103 @@ AxisList AddedPartial(const Graph& graph, const Mesh& mesh, const IntraPlan& int
   return result->unreduced;
 }
 
+// Looks up what IntraPlan::moves says of a value.
+class MoveFinder {
+ public:
+  MoveFinder(const Graph& graph, const IntraPlan& intra) {
+    for (const PlannedMove& move : intra.moves) {
+      if (move.user == graph[move.value].producer) {
+        from_producer_.emplace(move.value, &move);
+      } else {
+        to_users_[move.value].push_back(&move);
+      }
+    }
+  }
+
+  // What takes `value` to users that want it to be `to`. All of them get it alike.
+  Movements::Path ToUsers(ValueId value, const Sharding& to) const {
+    const auto moves = to_users_.find(value);
+    if (moves == to_users_.end()) return {};
+    for (const PlannedMove* move : moves->second) {
+      if (move->to == to) return WithoutPartialSteps(move->through);
+    }
+    return {};
+  }
+
+  // What takes `value` from how it is computed, or a parameter from how it is stored, to how users
+  // see it.
+  Movements::Path FromProducer(ValueId value) const {
+    const auto move = from_producer_.find(value);
+    return move == from_producer_.end() ? Movements::Path()
+                                        : WithoutPartialSteps(move->second->through);
+  }
+
+  // What moves `value` once for all its users, or nullptr.
+  const PlannedMove* ForAll(ValueId value) const {
+    const auto move = from_producer_.find(value);
+    return move == from_producer_.end() ? nullptr : move->second;
+  }
+
+ private:
+  // A constraint cannot ask for some of a partial sum's axes to be added: XLA adds them all.
+  static Movements::Path WithoutPartialSteps(Movements::Path path) {
+    std::erase_if(path, [](const Sharding& step) { return !step.unreduced.empty(); });
+    return path;
+  }
+
+  absl::flat_hash_map<ValueId, std::vector<const PlannedMove*>> to_users_;
+  absl::flat_hash_map<ValueId, const PlannedMove*> from_producer_;
+};
+
+// `paths`; none at all if all are empty.
+std::vector<Movements::Path> UnlessAllEmpty(std::vector<Movements::Path> paths) {
+  if (std::all_of(paths.begin(), paths.end(), [](const auto& path) { return path.empty(); }))
+    paths.clear();
+  return paths;
+}
+
+void FindPaths(const Graph& graph, const Mesh& mesh, const IntraPlan& intra, Movements& movements) {
+  movements.operand_paths.resize(graph.ops.size());
+  movements.result_paths.resize(graph.ops.size());
+  movements.shared.resize(graph.ops.size());
+  const MoveFinder moves(graph, intra);
+  const auto kept = [&intra](ValueId value) { return intra.shardings[value.index()]; };
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    const Op& op = graph.ops[i];
+    std::vector<Movements::Path> operands, results;
+    for (size_t k = 0; k < movements.needed[i].size(); ++k)
+      operands.push_back(moves.ToUsers(op.operands[k], movements.needed[i][k]));
+    if (op.kind == OpKind::kSelectBranch) {
+      for (const ValueId operand : op.operands)
+        operands.push_back(moves.ToUsers(operand, kept(op.results[0])));
+    }
+    for (const ValueId result : op.results) results.push_back(moves.FromProducer(result));
+    movements.operand_paths[i] = UnlessAllEmpty(std::move(operands));
+    movements.result_paths[i] = UnlessAllEmpty(std::move(results));
+  }
+  for (const Carry& carry : graph.carries) {
+    for (const ValueId value : {carry.parameter, carry.exit}) {
+      const PlannedMove* const move = value.valid() ? moves.ForAll(value) : nullptr;
+      if (move != nullptr) movements.computed[graph[value].producer.index()] = {move->from};
+    }
+    const size_t parameter = graph[carry.parameter].producer.index();
+    const Sharding carried = movements.computed[parameter].empty()
+                                 ? kept(carry.parameter)
+                                 : movements.computed[parameter][0];
+    movements.operand_paths[parameter] =
+        UnlessAllEmpty({moves.ToUsers(carry.init, carried), moves.ToUsers(carry.next, carried)});
+  }
+  const std::vector<Sharding> outputs = OutputShardings(graph, mesh, intra, intra.tied);
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    movements.operand_paths[graph.outputs[i].index()] =
+        UnlessAllEmpty({moves.ToUsers(graph[graph.outputs[i]].operands[0], outputs[i])});
+  }
+  for (const OpId parameter : graph.parameters) {
+    const PlannedMove* const move = moves.ForAll(graph[parameter].results[0]);
+    if (move != nullptr) movements.shared[parameter.index()] = move->to;
+  }
+}
+
 }  // namespace
 
 Movements FindMovements(const Graph& graph, const Mesh& mesh, const IntraPlan& intra) {
@@ -44,6 +144,7 @@ Movements FindMovements(const Graph& graph, const Mesh& mesh, const IntraPlan& i
     movements.needed.push_back(NeededOperands(graph, mesh, intra, OpId(i)));
     movements.computed.push_back(ComputedResults(graph, mesh, intra, movements.pending, OpId(i)));
   }
+  FindPaths(graph, mesh, intra, movements);
   return movements;
 }
 

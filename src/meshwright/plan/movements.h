@@ -2,6 +2,7 @@
 #define MESHWRIGHT_PLAN_MOVEMENTS_H_
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -15,8 +16,19 @@ namespace meshwright {
 // Where a plan moves data: operators that do not take or make values as those are kept. By OpId;
 // empty for operators that do.
 struct Movements {
-  std::vector<std::vector<Sharding>> needed;    // of all operands
-  std::vector<std::vector<Sharding>> computed;  // of all results
+  // Shardings that a value goes through on its way from one to another, in their order. XLA, told
+  // only the two ends, would take steps of its own choice, whatever they cost.
+  using Path = std::vector<Sharding>;
+
+  std::vector<std::vector<Sharding>> needed;  // of all operands
+  // Of all results; of loop parameters and exits: how the loop carries them.
+  std::vector<std::vector<Sharding>> computed;
+  // Of operands on their way to how they are needed (of outputs: to how they leave; of loop
+  // parameters: of what enters the loop and of what enters its next round), and of results to how
+  // they are kept. Empty if all of an operator are.
+  std::vector<std::vector<Path>> operand_paths, result_paths;
+  // How all users see the operator's result, where it is moved once for all of them: parameters.
+  std::vector<std::optional<Sharding>> shared;
   // Axes along which it adds partial sums and leaves them partial. Values that only such operators
   // use are kept as partial sums.
   std::vector<AxisList> pending;

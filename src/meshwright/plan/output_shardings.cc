@@ -1,6 +1,7 @@
 #include "meshwright/plan/output_shardings.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -27,7 +28,8 @@ std::vector<Sharding> OutputShardings(const Graph& graph, const Mesh& mesh, cons
                                       const std::vector<int32_t>& tied) {
   std::vector<Sharding> shardings;
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
-    shardings.push_back(OutputSharding(graph, mesh, intra, graph.outputs[i], tied[i]));
+    const int32_t parameter = i < tied.size() ? tied[i] : -1;
+    shardings.push_back(OutputSharding(graph, mesh, intra, graph.outputs[i], parameter));
   }
   return shardings;
 }

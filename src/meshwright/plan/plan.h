@@ -18,7 +18,7 @@
 namespace meshwright {
 
 // Version of the JSON form. A reader refuses any other.
-inline constexpr int64_t kPlanSchema = 7;
+inline constexpr int64_t kPlanSchema = 8;
 
 // One list of mesh axis names, major to minor, for each dimension; empty: that dimension is not
 // sharded.
@@ -146,6 +146,11 @@ struct PlanInstruction {
   // How the operator needs its operands and computes its results, before what it moves; empty if
   // that is how the values are kept.
   std::vector<PlanSpec> operand_specs, computed_specs;
+  // Where several steps move an operand to how it is needed, or a result to how it is kept: the
+  // specs between, for each operand or result; empty if one step does for all.
+  std::vector<std::vector<PlanSpec>> operand_paths, result_paths;
+  // Parameters: how all users see it, where it is moved once for all of them.
+  std::optional<PlanSpec> shared_spec;
   // Axes along which it adds partial sums and leaves them partial, see docs/plan-schema.md.
   std::vector<std::string> pending_axes;
   // Axes that cut a dimension over which it sums (or takes the maximum of, ...).

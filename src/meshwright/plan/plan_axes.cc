@@ -86,6 +86,19 @@ absl::Status CheckAxesOf(const Part& part, const std::string& path) {
         MW_RETURN_IF_ERROR(checker.CheckSpec((*specs)[r], absl::StrCat(at, key, r, "]")));
       }
     }
+    for (const auto& [key, paths] : {std::pair{".operand_paths[", &instruction.operand_paths},
+                                     std::pair{".result_paths[", &instruction.result_paths}}) {
+      for (size_t k = 0; k < paths->size(); ++k) {
+        for (size_t i = 0; i < (*paths)[k].size(); ++i) {
+          MW_RETURN_IF_ERROR(
+              checker.CheckSpec((*paths)[k][i], absl::StrCat(at, key, k, "][", i, "]")));
+        }
+      }
+    }
+    if (instruction.shared_spec.has_value()) {
+      MW_RETURN_IF_ERROR(
+          checker.CheckSpec(*instruction.shared_spec, absl::StrCat(at, ".shared_spec")));
+    }
     MW_RETURN_IF_ERROR(
         checker.CheckAxes(instruction.pending_axes, absl::StrCat(at, ".pending_axes")));
     MW_RETURN_IF_ERROR(

@@ -262,7 +262,8 @@ absl::StatusOr<PlannedProgram> FinishPlanning(const ProgramRequest& request, Pla
                                               std::vector<std::string> warnings) {
   const std::vector<int32_t> tied =
       TiedParameters(task.program.graph, PlannerOptions().tie_outputs_by_position);
-  MW_ASSIGN_OR_RETURN(Plan plan, BuildPlan(task.program.graph, mesh, intra, tied,
+  // Outputs that a fix keeps apart from their parameters replace them all the same.
+  MW_ASSIGN_OR_RETURN(Plan plan, BuildPlan(task.program.graph, mesh, intra, intra.tied,
                                            FindRoles(task.program.graph, tied)));
   plan.inputs = std::move(task.inputs);
   plan.options = ToPlanOptions(request, *task.cost_model);
@@ -271,8 +272,9 @@ absl::StatusOr<PlannedProgram> FinishPlanning(const ProgramRequest& request, Pla
   if (task.budget_bytes != solve::kUnlimited) plan.budget_bytes = task.budget_bytes;
   for (std::string& warning : warnings) plan.warnings.push_back(std::move(warning));
   plan.planning_seconds = SecondsSince(task.start);
-  return PlannedProgram{std::move(task.program), std::move(mesh), tied, std::move(intra),
-                        std::move(plan)};
+  std::vector<int32_t> kept_tied = intra.tied;
+  return PlannedProgram{std::move(task.program), std::move(mesh), std::move(kept_tied),
+                        std::move(intra), std::move(plan)};
 }
 
 absl::StatusOr<PlannedProgram> PlanProgram(const ProgramRequest& request) {

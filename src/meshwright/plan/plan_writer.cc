@@ -152,6 +152,9 @@ Json ToJson(const PlanInstruction& instruction) {
   if (!instruction.other_specs.empty()) json["other_specs"] = instruction.other_specs;
   if (!instruction.operand_specs.empty()) json["operand_specs"] = instruction.operand_specs;
   if (!instruction.computed_specs.empty()) json["computed_specs"] = instruction.computed_specs;
+  if (!instruction.operand_paths.empty()) json["operand_paths"] = instruction.operand_paths;
+  if (!instruction.result_paths.empty()) json["result_paths"] = instruction.result_paths;
+  if (instruction.shared_spec.has_value()) json["shared_spec"] = *instruction.shared_spec;
   if (!instruction.pending_axes.empty()) json["pending_axes"] = instruction.pending_axes;
   if (!instruction.reduced_axes.empty()) json["reduced_axes"] = instruction.reduced_axes;
   json["strategy"] = instruction.strategy;

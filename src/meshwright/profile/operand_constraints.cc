@@ -17,11 +17,13 @@ namespace {
 
 // What an instruction gets.
 struct Constraints {
-  std::map<size_t, std::string> operands;  // the annotation of the reshape before each
-  // Of its result: the annotation if that is another one, and kUnreduced; then the same of a
-  // reshape behind it, which all users take, unless that has no annotation.
+  // The annotations of the reshapes before each, in their order.
+  std::map<size_t, std::vector<std::string>> operands;
+  // Of its result: the annotation if that is another one, and kUnreduced; then those of reshapes
+  // behind it, of which all users take the last, and kUnreduced of that.
   std::string computed, computed_unreduced;
-  std::string kept, kept_unreduced;
+  std::vector<std::string> kept;
+  std::string kept_unreduced;
   bool free = false;  // no annotation at all: every user makes the result anew
 };
 
@@ -61,58 +63,80 @@ Computation Rebuilt(const Computation& computation, const std::map<size_t, Const
     rebuilt.instructions.push_back(std::move(instruction));
     return InstructionId(rebuilt.instructions.size() - 1);
   };
+  // Reshapes of `value` to its own shape, one for each of `shardings`; the last of them.
+  const auto add_reshapes = [&](const std::string& name, InstructionId value,
+                                const Metadata& metadata,
+                                const std::vector<std::string>& shardings) {
+    for (size_t step = 0; step < shardings.size(); ++step) {
+      Instruction reshape;
+      reshape.name = step + 1 < shardings.size() ? StrCat(name, ".step", step) : name;
+      reshape.opcode = Opcode::kReshape;
+      reshape.shape = rebuilt.instructions[value.index()].shape;
+      reshape.operands = {value};
+      reshape.metadata = metadata;
+      reshape.sharding = shardings[step];
+      value = add(std::move(reshape));
+    }
+    return value;
+  };
   for (size_t i = 0; i < computation.instructions.size(); ++i) {
     Instruction instruction = computation.instructions[i];
     for (InstructionId& operand : instruction.operands) operand = moved[operand.index()];
     for (InstructionId& before : instruction.control_predecessors) before = moved[before.index()];
     const auto here = at.find(i);
     if (here != at.end()) {
-      for (const auto& [k, sharding] : here->second.operands) {
-        const Instruction& operand = rebuilt.instructions[instruction.operands[k].index()];
-        Instruction reshape;
-        reshape.name = StrCat(instruction.name, ".operand", k);
-        reshape.opcode = Opcode::kReshape;
-        reshape.shape = operand.shape;
-        reshape.operands = {instruction.operands[k]};
-        reshape.metadata = instruction.metadata;
-        reshape.sharding = sharding;
-        instruction.operands[k] = add(std::move(reshape));
+      for (const auto& [k, shardings] : here->second.operands) {
+        InstructionId& operand = instruction.operands[k];
+        operand = add_reshapes(StrCat(instruction.name, ".operand", k), operand,
+                               instruction.metadata, shardings);
       }
-    }
-    Instruction reshape;
-    if (here != at.end()) {
       const Constraints& c = here->second;
-      SetUnreduced(c.kept_unreduced, &reshape);
       SetUnreduced(c.computed_unreduced, &instruction);
       if (!c.computed.empty()) instruction.sharding = c.computed;
       if (c.free) instruction.sharding.clear();
-      reshape.name = StrCat(instruction.name, ".kept");
-      reshape.opcode = Opcode::kReshape;
-      reshape.shape = instruction.shape;
-      reshape.metadata = instruction.metadata;
-      reshape.sharding = c.kept;
     }
+    const std::string name = instruction.name;
+    const Metadata metadata = instruction.metadata;
     moved.push_back(add(std::move(instruction)));
-    if (reshape.sharding.empty()) continue;
-    reshape.operands = {moved.back()};
-    moved.back() = add(std::move(reshape));
+    if (here == at.end() || here->second.kept.empty()) continue;
+    moved.back() = add_reshapes(StrCat(name, ".kept"), moved.back(), metadata, here->second.kept);
+    SetUnreduced(here->second.kept_unreduced, &rebuilt.instructions[moved.back().index()]);
   }
   for (InstructionId& parameter : rebuilt.parameters) parameter = moved[parameter.index()];
   rebuilt.root = moved[computation.root.index()];
   return rebuilt;
 }
 
+// The annotations of what takes a value along path `k` of `paths`, which are empty or one for each,
+// to where it is `end`.
+std::vector<std::string> PathTexts(const std::vector<Movements::Path>& paths, size_t k,
+                                   const Sharding& end, const Mesh& mesh) {
+  std::vector<std::string> texts;
+  if (k < paths.size()) {
+    for (const Sharding& step : paths[k]) texts.push_back(ToHloShardingText(step, mesh));
+  }
+  texts.push_back(ToHloShardingText(end, mesh));
+  return texts;
+}
+
+// `kept`, `seen`: by ValueId, how values are kept and how what stands for them in the module is
+// sharded. `paths`: of operands, by OpId, or empty.
 ConstraintsOf OperandConstraints(const Graph& graph, const Mesh& mesh,
                                  const std::vector<Sharding>& kept,
-                                 const std::vector<std::vector<Sharding>>& needed) {
+                                 const std::vector<Sharding>& seen,
+                                 const std::vector<std::vector<Sharding>>& needed,
+                                 const std::vector<std::vector<Movements::Path>>& paths) {
   const InstructionNumbers numbers(graph);
   ConstraintsOf at;
   for (size_t i = 0; i < needed.size(); ++i) {
     const Op& op = graph.ops[i];
-    if (needed[i].empty() || !TakesItsOperands(op)) continue;
+    if (!TakesItsOperands(op)) continue;
     for (size_t k = 0; k < op.operands.size(); ++k) {
-      if (needed[i][k] == kept[op.operands[k].index()]) continue;
-      numbers.At(op, &at).operands[k] = ToHloShardingText(needed[i][k], mesh);
+      const size_t v = op.operands[k].index();
+      const Sharding& wanted = needed[i].empty() ? kept[v] : needed[i][k];
+      if (wanted == seen[v]) continue;
+      numbers.At(op, &at).operands[k] =
+          PathTexts(i < paths.size() ? paths[i] : std::vector<Movements::Path>(), k, wanted, mesh);
     }
   }
   return at;
@@ -148,7 +172,8 @@ std::string AxisNames(const AxisList& axes, const Mesh& mesh) {
 Module WithOperandConstraints(Module module, const Graph& graph, const Mesh& mesh,
                               const std::vector<Sharding>& kept,
                               const std::vector<std::vector<Sharding>>& needed) {
-  return WithConstraints(std::move(module), OperandConstraints(graph, mesh, kept, needed));
+  return WithConstraints(std::move(module),
+                         OperandConstraints(graph, mesh, kept, kept, needed, {}));
 }
 
 Module WithMovements(Module module, const Graph& graph, const Mesh& mesh,
@@ -161,7 +186,13 @@ Module WithMovements(Module module, const Graph& graph, const Mesh& mesh,
       WithPartialOperands(graph, movements.pending, [&](OpId op, size_t operand) {
         return can_be_partial(op) && can_be_partial(graph[graph[op].operands[operand]].producer);
       });
-  ConstraintsOf at = OperandConstraints(graph, mesh, kept, movements.needed);
+  std::vector<Sharding> seen = kept;
+  for (const OpId id : graph.parameters) {
+    if (const auto& shared = movements.shared[id.index()]; shared.has_value())
+      seen[graph[id].results[0].index()] = *shared;
+  }
+  ConstraintsOf at =
+      OperandConstraints(graph, mesh, kept, seen, movements.needed, movements.operand_paths);
   const InstructionNumbers numbers(graph);
   const auto erase_free = [&](const Op& op, Constraints& here) {
     for (size_t k = 0; k < op.operands.size(); ++k) {
@@ -178,13 +209,23 @@ Module WithMovements(Module module, const Graph& graph, const Mesh& mesh,
     if (free[value.index()]) continue;
     const std::vector<Sharding>&computed = movements.computed[i], &needed = movements.needed[i];
     const AxisList partial = KeptPartial(graph, pending, value);
-    if (pending[i].empty() && partial.empty() && computed.empty()) continue;
+    const std::vector<Movements::Path>& result_paths = movements.result_paths[i];
+    if (pending[i].empty() && partial.empty() && computed.empty() && result_paths.empty() &&
+        seen[value.index()] == kept[value.index()]) {
+      continue;
+    }
     Constraints& here = numbers.At(op, &at);
     const AxisList& made = pending[i].empty() ? partial : pending[i];
     here.computed_unreduced = AxisNames(made, mesh);
     if (!computed.empty()) here.computed = ToHloShardingText(computed[0], mesh);
-    if (!computed.empty() || made != partial) {
-      here.kept = ToHloShardingText(kept[value.index()], mesh);
+    if (!computed.empty() || made != partial || !result_paths.empty() ||
+        seen[value.index()] != kept[value.index()]) {
+      here.kept = PathTexts(result_paths, 0, seen[value.index()], mesh);
+      // Partial sums become the first of these where they are combined.
+      if (computed.empty() && !result_paths.empty() && op.parameter < 0) {
+        here.computed = here.kept.front();
+        here.kept.erase(here.kept.begin());
+      }
       here.kept_unreduced = AxisNames(partial, mesh);
     }
     if (!pending[i].empty()) here.operands.clear();  // terms are added as they are
@@ -192,8 +233,8 @@ Module WithMovements(Module module, const Graph& graph, const Mesh& mesh,
     for (size_t k = 0; k < op.operands.size(); ++k) {
       const ValueId operand = op.operands[k];
       if (graph[operand].shape.rank() == 0) continue;
-      here.operands[k] =
-          ToHloShardingText(needed.empty() ? kept[operand.index()] : needed[k], mesh);
+      here.operands[k] = PathTexts(movements.operand_paths[i], k,
+                                   needed.empty() ? kept[operand.index()] : needed[k], mesh);
     }
   }
   return WithConstraints(std::move(module), at);

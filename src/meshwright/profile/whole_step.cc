@@ -84,6 +84,11 @@ std::string PlanDigest(const Graph& graph, const Mesh& mesh, const IntraPlan& pl
   for (const auto* const moved : {&movements.needed, &movements.computed}) {
     for (const std::vector<Sharding>& shardings : *moved) AddShardings(shardings, mesh, &text);
   }
+  for (const auto* const moved : {&movements.operand_paths, &movements.result_paths}) {
+    for (const std::vector<Movements::Path>& paths : *moved) {
+      for (const Movements::Path& path : paths) AddShardings(path, mesh, &text);
+    }
+  }
   return Sha256Hex(text).substr(0, kDigestDigits);
 }
 
