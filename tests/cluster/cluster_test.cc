@@ -217,6 +217,8 @@ TEST(ParseClusterYaml, ErrorsCarryPlaces) {
       {"device: h100-sxm\nprice_per_hour: -1\n", "c.yaml:2:17: ", "dollars"},
       {"device: {h100-sxm\n", "c.yaml:", "not valid YAML"},
       {"device: h100-sxm\n---\ndevice: v100\n", "c.yaml:3:1: ", "second document"},
+      {", device: h100-sxm\n", "c.yaml:1:1: ", "found ',' where a value or the end"},
+      {"device: h100-sxm\n...\n,\n", "c.yaml:3:1: ", "found ',' where a value or the end"},
       {"device: h100-sxm\nnodes: 8\nfabric: {unit_nodes: 3}\n",
        "c.yaml:3:22: ", "unit_nodes 3 does not divide the 8 nodes; expected a divisor"},
       {"device: h100-sxm\nfabric: {rails: true}\n", "c.yaml:2:9: ", "unit_nodes"},

@@ -1,7 +1,11 @@
 #include "meshwright/base/yaml.h"
 
+#include <yaml-cpp/eventhandler.h>
+
 #include <algorithm>
 #include <map>
+#include <sstream>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_join.h"
@@ -10,20 +14,81 @@
 #include "meshwright/base/strings.h"
 
 namespace meshwright {
+namespace {
+
+// Where documents start: at their first nodes.
+class DocumentStarts : public YAML::EventHandler {
+ public:
+  // Of the first `most` documents of `text`. A token that starts no node, such as a stray comma,
+  // ends a document and starts another that ends before it, without end: YAML::LoadAll does not
+  // return.
+  static std::vector<YAML::Mark> Find(const std::string& text, size_t most) {
+    std::istringstream stream(text);
+    YAML::Parser parser(stream);
+    DocumentStarts starts;
+    while (starts.marks_.size() < most && parser.HandleNextDocument(starts)) {
+    }
+    return std::move(starts.marks_);
+  }
+
+  void OnDocumentStart(const YAML::Mark&) override { inside_ = false; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { Add(mark); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { Add(mark); }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                const std::string&) override {
+    Add(mark);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {
+    Add(mark);
+  }
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {
+    Add(mark);
+  }
+  void OnMapEnd() override {}
+
+ private:
+  void Add(const YAML::Mark& mark) {
+    if (!inside_) marks_.push_back(mark);
+    inside_ = true;
+  }
+
+  bool inside_ = false;
+  std::vector<YAML::Mark> marks_;
+};
+
+// The character at `position` of `text`, in quotes.
+std::string Found(std::string_view text, int position) {
+  const auto at = static_cast<size_t>(position);
+  if (at >= text.size()) return "the end of the file";
+  return StrCat("'", absl::CHexEscape(absl::string_view(text.data() + at, 1)), "'");
+}
+
+}  // namespace
 
 absl::Status YamlReader::ReadDocument(
     std::string_view text, std::string_view needs, std::string_view describes,
     const std::function<absl::Status(const YAML::Node&)>& read) const {
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
-    if (documents.empty() || documents[0].IsNull()) {
+    const std::string copy(text);
+    const std::vector<YAML::Mark> starts = DocumentStarts::Find(copy, 3);
+    for (size_t i = 1; i < starts.size(); ++i) {
+      if (starts[i].pos != starts[i - 1].pos) continue;
+      return ErrorAt(starts[i], StrCat("not valid YAML: found ", Found(text, starts[i].pos),
+                                       " where a value or the end of the file should be"));
+    }
+    const YAML::Node document = YAML::Load(copy);
+    if (document.IsNull()) {
       return ErrorAt(YAML::Mark::null_mark(), StrCat("the file is empty; it needs ", needs));
     }
-    if (documents.size() > 1) {
-      return Error(documents[1],
-                   StrCat("a second document starts here; a file describes one ", describes));
+    if (starts.size() > 1) {
+      return ErrorAt(starts[1],
+                     StrCat("a second document starts here; a file describes one ", describes));
     }
-    return read(documents[0]);
+    return read(document);
   } catch (const YAML::Exception& e) {
     return ErrorAt(e.mark, StrCat("not valid YAML: ", e.msg));
   }
