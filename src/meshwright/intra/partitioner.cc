@@ -1,8 +1,9 @@
 // How XLA's partitioner (xla/service/spmd) computes operators:
 //
 //  * Elementwise operators, broadcasts, transposes and reshapes are computed in the sharding of
-//    their result, to which operands are resharded first; a reshape whose result's axes have no
-//    place in its operand in that of its operand.
+//    their result, to which operands are resharded first; elementwise ones whose operands are all
+//    sharded alike in that of their operands, and their result is resharded; a reshape whose
+//    result's axes have no place in its operand in that of its operand.
 //  * Reductions are computed where their operand lies; partial results are combined at once, and
 //    what comes out is resharded.
 //  * Matrix products (dot_handler.cc, PartitionDot): mesh axes are given to dimensions in turn, as
@@ -15,6 +16,7 @@
 //    decides; a replicated result leaves a contraction that one operand is cut along only where
 //    that operand is larger than the result.
 //
+//
 // Left out: windowed products (loops of permutes, for operands beyond a threshold that GPUs do not
 // reach), groups of devices that agree in number only, convolutions, and operators that move data
 // by indices; PartitionedStrategy knows nothing about those.
@@ -24,6 +26,8 @@
 #include <algorithm>
 #include <limits>
 #include <utility>
+
+#include "meshwright/intra/partitioner_reshard.h"
 
 namespace meshwright {
 namespace {
@@ -73,28 +77,23 @@ class Product {
         result_{std::move(result), result_bytes},
         strategy_(mesh.rank(), kNoFactor) {
     for (size_t a = 0; a < mesh.rank(); ++a) {
-      if (lhs_.cuts[a] != kNoFactor || rhs_.cuts[a] != kNoFactor || result_.cuts[a] != kNoFactor)
-        open_.push_back(static_cast<AxisIndex>(a));
+      if (mesh.axes[a].size > 1) open_.push_back(static_cast<AxisIndex>(a));
     }
   }
 
   Strategy Run() {
     while (!open_.empty()) {
       const bool replicated = Count(result_) == 0;
-      // An axis that cuts the operands only keeps the rest from being settled at once.
+      // A result that is replicated along some axes keeps the rest from being settled at once.
       const bool partial = !replicated && Count(result_) < open_.size();
       if (!partial && AllAtOnce()) break;
       if (Group()) continue;
-      if (partial && Count(lhs_) + Count(rhs_) > 0) {
-        // Nothing agrees: the result decides, contractions are gathered.
+      // Nothing agrees.
+      if (replicated) {
+        TakeLargerContraction();
+      } else {
         Take(result_, Axes(result_));
-        break;
       }
-      if (!replicated) {
-        Take(result_, open_);
-        break;
-      }
-      TakeLargerContraction();
       break;
     }
     return strategy_;
@@ -166,35 +165,100 @@ class Product {
   // Some axes agree; those are given away.
   bool Group() {
     const AxisList batch = Axes(result_, Cut::kBatch);
-    if (!batch.empty() && (Matches(lhs_, Cut::kBatch, batch) || Matches(rhs_, Cut::kBatch, batch)))
+    if (!batch.empty() &&
+        (Matches(lhs_, Cut::kBatch, batch) || Matches(rhs_, Cut::kBatch, batch)) && MakeRoom(batch))
       return Give(result_, batch);
     const AxisList rows = Axes(lhs_, Cut::kRows), columns = Axes(rhs_, Cut::kColumns);
     const bool by_rows = !rows.empty() && Matches(result_, Cut::kRows, rows);
     const bool by_columns = !columns.empty() && Matches(result_, Cut::kColumns, columns);
     if (by_rows && (!by_columns || static_cast<double>(mesh_.Size(rows)) * HeldBytes(rhs_) <
                                        static_cast<double>(mesh_.Size(columns)) * HeldBytes(lhs_)))
-      return Give(lhs_, rows);
-    if (by_columns) return Give(rhs_, columns);
-    for (const auto& [side, axes] : {std::pair{&lhs_, &rows}, std::pair{&rhs_, &columns}}) {
-      AxisList some;
-      for (AxisIndex axis : *axes) {
-        if (result_.cuts[axis] == side->cuts[axis]) some.push_back(axis);
+      return GiveReplicating(lhs_, rows, &rhs_);
+    if (by_columns) return GiveReplicating(rhs_, columns, &lhs_);
+    if (const AxisList some = Alike(lhs_, result_, Cut::kRows); !some.empty())
+      return GiveReplicating(lhs_, some, &rhs_);
+    if (const AxisList some = Alike(rhs_, result_, Cut::kColumns); !some.empty())
+      return GiveReplicating(rhs_, some, &lhs_);
+    const AxisList contracted = Alike(lhs_, rhs_, Cut::kContracted);
+    return !contracted.empty() && GiveContracted(contracted);
+  }
+
+  // Axes of the dimensions of this kind that `a` and `b` cut by the same axes.
+  AxisList Alike(const Side& a, const Side& b, Cut cut) const {
+    AxisList alike;
+    for (AxisIndex axis : Axes(a, cut)) {
+      const FactorIndex factor = a.cuts[axis];
+      const bool same = std::all_of(open_.begin(), open_.end(), [&](AxisIndex other) {
+        return (a.cuts[other] == factor) == (b.cuts[other] == factor);
+      });
+      if (same) alike.push_back(axis);
+    }
+    return alike;
+  }
+
+  // Batch axes of the result that an operand has elsewhere: it must have nothing else of that kind,
+  // all of which is gathered. False if it has.
+  bool MakeRoom(const AxisList& batch) {
+    for (const auto& [side, own] :
+         {std::pair{&lhs_, Cut::kRows}, std::pair{&rhs_, Cut::kColumns}}) {
+      AxisList elsewhere;
+      for (AxisIndex axis : batch) {
+        const Cut cut = CutOf(side->cuts[axis]);
+        if (cut == own || cut == Cut::kContracted) elsewhere.push_back(axis);
       }
-      if (!some.empty()) return Give(*side, some);
+      if (!elsewhere.empty() && elsewhere != Axes(*side, own) &&
+          elsewhere != Axes(*side, Cut::kContracted))
+        return false;
     }
-    const AxisList contracted = Axes(lhs_, Cut::kContracted);
-    if (!contracted.empty() && Matches(rhs_, Cut::kContracted, contracted))
-      return Give(lhs_, contracted);
-    AxisList some;
-    for (AxisIndex axis : contracted) {
-      if (rhs_.cuts[axis] == lhs_.cuts[axis]) some.push_back(axis);
+    return true;
+  }
+
+  // Contracted dimensions are cut; what the result is cut by besides stays only where these axes do
+  // not stand in one dimension with others.
+  bool GiveContracted(const AxisList& axes) {
+    bool mixed = false;
+    for (AxisIndex axis : axes) {
+      for (AxisIndex open : open_) {
+        const bool other = std::find(axes.begin(), axes.end(), open) == axes.end();
+        mixed |=
+            other && result_.cuts[axis] != kNoFactor && result_.cuts[open] == result_.cuts[axis];
+      }
     }
-    return !some.empty() && Give(lhs_, some);
+    if (mixed) std::fill(result_.cuts.begin(), result_.cuts.end(), kNoFactor);
+    return Give(lhs_, axes);
   }
 
   bool Give(const Side& side, const AxisList& axes) {
     Take(side, axes);
     return true;
+  }
+
+  // The same; the other operand is replicated along these axes. Where it has them in a dimension
+  // together with others, it is cut anew, as the result and this operand want it.
+  bool GiveReplicating(const Side& side, const AxisList& axes, Side* other) {
+    const auto given = [&](AxisIndex axis) {
+      return std::find(axes.begin(), axes.end(), axis) != axes.end();
+    };
+    bool mixed = false;
+    for (AxisIndex axis : axes) {
+      for (AxisIndex open : open_) {
+        mixed |= other->cuts[axis] != kNoFactor && other->cuts[open] == other->cuts[axis] &&
+                 !given(open);
+      }
+    }
+    const TensorFactors& tensor = rule_.operands[other == &lhs_ ? 0 : 1];
+    for (AxisIndex open : open_) {
+      if (given(open)) {
+        other->cuts[open] = kNoFactor;
+      } else if (mixed) {
+        const FactorIndex wanted = result_.cuts[open];
+        const FactorIndex contracted = side.cuts[open];
+        other->cuts[open] = wanted != kNoFactor && IsIn(tensor, wanted) ? wanted
+                            : CutOf(contracted) == Cut::kContracted     ? contracted
+                                                                        : kNoFactor;
+      }
+    }
+    return Give(side, axes);
   }
 
   // `side` is cut along dimensions of this kind by just these axes, each along the factor that the
@@ -246,24 +310,6 @@ std::optional<Strategy> ProductStrategy(const Graph& graph, const Op& op, const 
       .Run();
 }
 
-// Bytes that leave a device, as good a price as any where only bytes count.
-double BytesMoved(const Mesh& mesh, CollectiveKind kind, const AxisList& axes, int64_t bytes) {
-  const auto n = static_cast<double>(mesh.Size(axes));
-  const double once = static_cast<double>(bytes) * (n - 1) / n;
-  constexpr double kStep = 1e-3;  // of paths that move as much, the one of fewer steps
-  switch (kind) {
-    case CollectiveKind::kAllReduce:
-      return 2 * once + kStep;
-    case CollectiveKind::kCollectivePermute:
-      return static_cast<double>(bytes) + kStep;
-    case CollectiveKind::kAllGather:
-    case CollectiveKind::kReduceScatter:
-    case CollectiveKind::kAllToAll:
-      break;
-  }
-  return once + kStep;
-}
-
 }  // namespace
 
 std::optional<Strategy> PartitionedStrategy(const Graph& graph, const Op& op, const Rule& rule,
@@ -277,7 +323,16 @@ std::optional<Strategy> PartitionedStrategy(const Graph& graph, const Op& op, co
                          opcode == Opcode::kTranspose || opcode == Opcode::kReshape ||
                          opcode == Opcode::kCopy;
   std::optional<Factors> factors;
-  if (by_result) factors = FactorsOf(rule, rule.results[0], result, mesh);
+  if (IsElementwise(opcode)) {
+    // Where all operands are alike, the result is moved instead of them.
+    const Sharding* first = operands.empty() ? nullptr : operands[0];
+    const bool alike = first != nullptr &&
+                       std::all_of(operands.begin(), operands.end(), [&](const Sharding* operand) {
+                         return operand != nullptr && *operand == *first;
+                       });
+    if (alike) factors = FactorsOf(rule, rule.operands[0], *first, mesh);
+  }
+  if (!factors && by_result) factors = FactorsOf(rule, rule.results[0], result, mesh);
   if (!factors && by_operand && operands[0] != nullptr)
     factors = FactorsOf(rule, rule.operands[0], *operands[0], mesh);
   if (!factors) return std::nullopt;
@@ -289,10 +344,7 @@ PartitionerModel::PartitionerModel(const CostModel& prices)
 
 Resharding PartitionerModel::Reshard(const Shape& shape, const Sharding& from,
                                      const Sharding& to) const {
-  Resharding resharding = PlanResharding(
-      shape, from, to, mesh(), [this](CollectiveKind kind, const AxisList& axes, int64_t bytes) {
-        return BytesMoved(mesh(), kind, axes, bytes);
-      });
+  Resharding resharding = PartitionerReshard(shape, from, to, mesh());
   resharding.seconds = 0;
   for (const CollectiveStep& step : resharding.steps)
     resharding.seconds += CollectiveSeconds(step.kind, step.axes, step.bytes);

@@ -75,7 +75,8 @@ absl::Status PreparedProblem::Build() {
   fusion_ = AnalyzeFusion(graph_);
   schedule_ = ScheduleForMemory(graph_, fusion_);
   intervals_ = Liveness(graph_, fusion_, schedule_);
-  tied_ = TiedParameters(graph_, options_.tie_outputs_by_position);
+  // XLA knows of donated buffers only.
+  tied_ = TiedParameters(graph_, options_.tie_outputs_by_position && !propagated_);
   for (const auto& [output, parameter] : options_.ties) {
     if (tied_[output] < 0) tied_[output] = parameter;
   }

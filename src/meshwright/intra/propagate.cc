@@ -9,11 +9,13 @@
 //    axes that its tensors agree on ("compatible major axes"). Every tensor by itself takes what it
 //    can: not an axis that it uses along another of its factors, and none that does not divide.
 //    Where two factors want an axis in one tensor, the one that the larger tensor brings wins,
-//    among equals the earlier operand's. (AggressiveFactorPropagation; the order as observed in
-//    what JAX 0.10 makes of programs.)
-//  * Operators go in three rounds, each adding to the ones before (OpPriorityPropagation):
-//    elementwise operators and changes of shape; factors that pass through (broadcasts only from
-//    result to operand); everything.
+//    among equals the earlier operand's; of elementwise operators the one that is cut most comes
+//    before that, and operands take only what the result takes. (AggressiveFactorPropagation; the
+//    order as observed in what JAX 0.10 makes of programs.)
+//  * Operators go in rounds, each adding to the ones before (OpPriorityPropagation): elementwise
+//    operators and changes of shape whose operands have no other users, then all of them; factors
+//    that pass through (broadcasts only from result to operand); everything but broadcasts from
+//    operand to result; everything.
 //  * Within a round operators are taken from a stack, the first of the program on top; what a
 //  change
 //    touches goes on top again (MLIR's greedy rewriter).
@@ -25,6 +27,7 @@
 #include "meshwright/intra/propagate.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "meshwright/hlo/op_sharding_rule.h"
@@ -34,9 +37,6 @@ namespace meshwright {
 namespace {
 
 enum Direction : uint8_t { kNone = 0, kForward = 1, kBackward = 2, kBoth = 3 };
-
-// Rounds of operators.
-constexpr int kRounds = 3;
 
 // How a tensor is cut so far.
 struct State {
@@ -69,17 +69,26 @@ bool IsPassThrough(const Op& op) {
          (opcode == Opcode::kCustomCall && FindOpShardingRule(*op.instruction) == nullptr);
 }
 
-Direction DirectionIn(int round, const Op& op, FactorKind kind) {
+bool IsElementwiseOp(const Op& op) {
+  return op.kind == OpKind::kInstruction && IsElementwise(op.instruction->opcode);
+}
+
+// Rounds of operators (opPropagationSchedule): each adds a row to those before.
+constexpr int kRounds = 5;
+
+Direction DirectionIn(int round, const Op& op, FactorKind kind, bool shared_operands) {
   int direction = kNone;
-  if (IsPassThrough(op)) direction |= kBoth;
   const bool instruction = op.kind == OpKind::kInstruction;
-  if (instruction && (op.instruction->opcode == Opcode::kDynamicSlice ||
-                      op.instruction->opcode == Opcode::kDynamicUpdateSlice))
-    direction |= kForward;
-  if (round >= 1 && kind == FactorKind::kParallel) {
-    direction |= instruction && op.instruction->opcode == Opcode::kBroadcast ? kBackward : kBoth;
+  const Opcode opcode = instruction ? op.instruction->opcode : Opcode::kCopy;
+  const bool broadcast = instruction && opcode == Opcode::kBroadcast;
+  if (round >= 1 || !shared_operands) {
+    if (IsPassThrough(op)) direction |= kBoth;
+    if (instruction && (opcode == Opcode::kDynamicSlice || opcode == Opcode::kDynamicUpdateSlice))
+      direction |= kForward;
   }
-  if (round >= 2) direction |= kBoth;
+  if (round >= 2 && kind == FactorKind::kParallel) direction |= broadcast ? kBackward : kBoth;
+  if (round >= 3) direction |= broadcast ? kBackward : kBoth;
+  if (round >= 4) direction |= kBoth;
   return static_cast<Direction>(direction);
 }
 
@@ -309,40 +318,63 @@ class Propagation {
     for (size_t i = 0; i < op.results.size(); ++i)
       results.push_back(Project(rule, rule.results[i], op.results[i]));
 
+    // Scalars are nobody's concern.
+    const bool shared = std::any_of(op.operands.begin(), op.operands.end(), [&](ValueId v) {
+      return graph_[v].shape.rank() > 0 && !graph_[v].only_user().valid();
+    });
     std::vector<AxisList> wanted(rule.factors.size());
     for (size_t f = 0; f < wanted.size(); ++f) {
       const Factor& factor = rule.factors[f];
       if (factor.kind == FactorKind::kWhole || factor.kind == FactorKind::kPending ||
           !factor.spreads)
         continue;
-      const Direction direction = DirectionIn(round, op, factor.kind);
+      const Direction direction = DirectionIn(round, op, factor.kind, shared);
       if (direction != kNone) wanted[f] = Common(operands, results, f, direction);
     }
-    const std::vector<size_t> order = InOrderOfSources(wanted, operands, results);
+    const std::vector<size_t> order = InOrderOfSources(op, wanted, operands, results);
+    if (IsElementwiseOp(op)) KeepWhatResultsTake(rule, results, order, &wanted);
     for (size_t i = 0; i < operands.size(); ++i)
       Update(rule, rule.operands[i], op.operands[i], wanted, order, &operands[i], id);
     for (size_t i = 0; i < results.size(); ++i)
       Update(rule, rule.results[i], op.results[i], wanted, order, &results[i], id);
   }
 
-  // Factors that have axes to spread, those that the largest tensor brings first, the earlier
-  // operand among equals: where two want the same axis in one tensor, that order decides.
-  std::vector<size_t> InOrderOfSources(const std::vector<AxisList>& wanted,
+  // Among elementwise operators' operands only that spreads which the result can have too.
+  void KeepWhatResultsTake(const Rule& rule, const std::vector<Projection>& results,
+                           const std::vector<size_t>& order, std::vector<AxisList>* wanted) const {
+    for (Projection result : results) {
+      if (result.state < 0) continue;
+      for (size_t f : order) {
+        if (!result.has[f]) continue;
+        AxisList accepted = Accepted(rule, result, f, (*wanted)[f]);
+        if (accepted.size() < (*wanted)[f].size()) (*wanted)[f] = accepted;
+        if (Extends(accepted, result.axes[f])) result.axes[f] = std::move(accepted);
+      }
+    }
+  }
+
+  // Factors that have axes to spread, those that the largest tensor brings first; of elementwise
+  // operators among equals the one that is cut most, then the earlier operand's: where two want the
+  // same axis in one tensor, that order decides.
+  std::vector<size_t> InOrderOfSources(const Op& op, const std::vector<AxisList>& wanted,
                                        const std::vector<Projection>& operands,
                                        const std::vector<Projection>& results) const {
-    std::vector<std::pair<int64_t, size_t>> sources;  // -elements, factor
+    const bool elementwise = IsElementwiseOp(op);
+    std::vector<std::tuple<int64_t, int64_t, size_t>> sources;  // -elements, -pieces, factor
     for (const std::vector<Projection>* side : {&operands, &results}) {
       for (const Projection& p : *side) {
         for (size_t f = 0; f < wanted.size(); ++f) {
           if (p.state < 0 || !p.has[f] || p.axes[f].empty() || wanted[f].empty()) continue;
-          sources.push_back({-graph_.values[p.state].shape.elements(), f});
+          sources.emplace_back(-graph_.values[p.state].shape.elements(),
+                               elementwise ? -mesh_.Size(wanted[f]) : 0, f);
         }
       }
     }
-    std::stable_sort(sources.begin(), sources.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::stable_sort(sources.begin(), sources.end(), [](const auto& a, const auto& b) {
+      return std::pair(std::get<0>(a), std::get<1>(a)) < std::pair(std::get<0>(b), std::get<1>(b));
+    });
     std::vector<size_t> order;
-    for (const auto& [elements, f] : sources) {
+    for (const auto& [elements, pieces, f] : sources) {
       if (std::find(order.begin(), order.end(), f) == order.end()) order.push_back(f);
     }
     return order;
