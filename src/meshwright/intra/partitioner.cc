@@ -1,8 +1,8 @@
 // How XLA's partitioner (xla/service/spmd) computes operators:
 //
 //  * Elementwise operators, broadcasts, transposes and reshapes are computed in the sharding of
-//    their result, to which operands are resharded first; elementwise ones whose operands are all
-//    sharded alike in that of their operands, and their result is resharded; a reshape whose
+//    their result, to which operands are resharded first; elementwise ones whose several operands
+//    are sharded alike in that of their operands, and their result is resharded; a reshape whose
 //    result's axes have no place in its operand in that of its operand.
 //  * Reductions are computed where their operand lies; partial results are combined at once, and
 //    what comes out is resharded.
@@ -325,7 +325,7 @@ std::optional<Strategy> PartitionedStrategy(const Graph& graph, const Op& op, co
   std::optional<Factors> factors;
   if (IsElementwise(opcode)) {
     // Where all operands are alike, the result is moved instead of them.
-    const Sharding* first = operands.empty() ? nullptr : operands[0];
+    const Sharding* first = operands.size() > 1 ? operands[0] : nullptr;
     const bool alike = first != nullptr &&
                        std::all_of(operands.begin(), operands.end(), [&](const Sharding* operand) {
                          return operand != nullptr && *operand == *first;
