@@ -233,8 +233,9 @@ class Product {
     return true;
   }
 
-  // The same; the other operand is replicated along these axes. Where it has them in a dimension
-  // together with others, it is cut anew, as the result and this operand want it.
+  // Rows or columns are cut as the result has them, along whichever of their dimensions; the other
+  // operand is replicated along these axes. Where it has them in a dimension together with others,
+  // it is cut anew, as the result and this operand want it.
   bool GiveReplicating(const Side& side, const AxisList& axes, Side* other) {
     const auto given = [&](AxisIndex axis) {
       return std::find(axes.begin(), axes.end(), axis) != axes.end();
@@ -258,13 +259,12 @@ class Product {
                                                                         : kNoFactor;
       }
     }
-    return Give(side, axes);
+    return Give(result_, axes);
   }
 
-  // `side` is cut along dimensions of this kind by just these axes, each along the factor that the
-  // other array has there.
+  // `side` is cut along dimensions of this kind by just these axes.
   bool Matches(const Side& side, Cut cut, const AxisList& axes) const {
-    return Axes(side, cut) == axes && (Agree(side, result_, axes) || Agree(lhs_, rhs_, axes));
+    return Axes(side, cut) == axes;
   }
 
   double HeldBytes(const Side& side) const {
