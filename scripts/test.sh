@@ -26,7 +26,9 @@ build/venv/bin/pytest -q tests/python
 # What of it depends on JAX most, with the oldest JAX that the package takes.
 oldest=$(sed -n 's/^jax = \["jax>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 echo "Python package with JAX $oldest"
-[ -x "build/venv-jax-$oldest/bin/pytest" -q tests/python/test_{calls,jax_version,plan,shardy,shard,verify}.py \
+[ -x "build/venv-jax-$oldest/bin/pytest" ] || { python3 -m venv "build/venv-jax-$oldest" && "build/venv-jax-$oldest/bin/pip" install -q "jax[cpu]==$oldest" pytest pyyaml; }
+"build/venv-jax-$oldest/bin/pip" install -q --force-reinstall --no-deps build/dist/meshwright-*.whl
+"build/venv-jax-$oldest/bin/pytest" -q tests/python/test_{calls,jax_version,plan,shardy,shard,verify}.py \
   -k "not small_models and not wide and not test_a_plan_that_holds and not programs_in_hlo"
 
 # The site builds, and what documentation says of commands, keys and screens is so; the tutorial runs.

@@ -13,7 +13,7 @@ namespace {
 
 // What stands before the regions of an operation says which parts it has.
 enum OperationParts : uint8_t {
-  kAttributes = 0x01,
+  kHasAttributes = 0x01,
   kResults = 0x02,
   kOperands = 0x04,
   kSuccessors = 0x08,
@@ -139,7 +139,7 @@ absl::StatusOr<BytecodeIr::Operation> BytecodeIr::ReadOperation(BytecodeCursor& 
   }
   MW_ASSIGN_OR_RETURN(const uint8_t parts, cursor.Byte());
   MW_ASSIGN_OR_RETURN(operation.location, cursor.Varint());
-  if ((parts & kAttributes) != 0) {
+  if ((parts & kHasAttributes) != 0) {
     MW_ASSIGN_OR_RETURN(const uint64_t dictionary, cursor.Varint());
     MW_ASSIGN_OR_RETURN(operation.attributes, attributes_.Dictionary(dictionary));
   }

@@ -69,7 +69,7 @@ bool IsPassThrough(const Op& op) {
          (opcode == Opcode::kCustomCall && FindOpShardingRule(*op.instruction) == nullptr);
 }
 
-bool IsElementwiseOp(const Op& op) {
+bool IsElementwiseInstruction(const Op& op) {
   return op.kind == OpKind::kInstruction && IsElementwise(op.instruction->opcode);
 }
 
@@ -332,7 +332,7 @@ class Propagation {
       if (direction != kNone) wanted[f] = Common(operands, results, f, direction);
     }
     const std::vector<size_t> order = InOrderOfSources(op, wanted, operands, results);
-    if (IsElementwiseOp(op)) KeepWhatResultsTake(rule, results, order, &wanted);
+    if (IsElementwiseInstruction(op)) KeepWhatResultsTake(rule, results, order, &wanted);
     for (size_t i = 0; i < operands.size(); ++i)
       Update(rule, rule.operands[i], op.operands[i], wanted, order, &operands[i], id);
     for (size_t i = 0; i < results.size(); ++i)
@@ -359,7 +359,7 @@ class Propagation {
   std::vector<size_t> InOrderOfSources(const Op& op, const std::vector<AxisList>& wanted,
                                        const std::vector<Projection>& operands,
                                        const std::vector<Projection>& results) const {
-    const bool elementwise = IsElementwiseOp(op);
+    const bool elementwise = IsElementwiseInstruction(op);
     std::vector<std::tuple<int64_t, int64_t, size_t>> sources;  // -elements, -pieces, factor
     for (const std::vector<Projection>* side : {&operands, &results}) {
       for (const Projection& p : *side) {
