@@ -44,11 +44,10 @@ TEST(Parallelism, HandWrittenShardingsAreWhatTheirNamesSay) {
       {"gpt_2048x4.fsdp4", "x=4", "FSDP parallelism over x (4)", {"FSDP"}},
       {"gpt_2048x4.zero1_4", "x=4", "ZeRO-1 parallelism over x (4)", {"ZeRO-1"}},
       {"gpt_2048x4.tp4", "y=4", "tensor parallelism over y (4)", {"tensor column", "tensor row"}},
-      // XLA puts `wo` together, as its input is cut along the sequence by then.
       {"gpt_2048x4.tp4_sp",
        "y=4",
        "tensor parallelism over y (4)",
-       {"FSDP", "tensor column", "tensor row"}},
+       {"tensor column", "tensor row"}},
       {"gpt_2048x4.dp2_tp2",
        "x=2,y=2",
        "mixed parallelism: data over x (2), tensor over y (2)",
@@ -94,7 +93,7 @@ std::string RandomSpec(std::mt19937_64& random, const Shape& shape, const Mesh& 
 // Weights, optimizer state and data sharded at random; the rest follows as in XLA.
 TEST(Parallelism, RandomShardingsAreJudgedAsTheirDefinitionsSay) {
   std::map<std::string, int> kinds;
-  for (int seed = 0; seed < 24; ++seed) {
+  for (int seed = 0; seed < 72; ++seed) {
     std::mt19937_64 random(seed);
     ProgramRequest request;
     request.program = seed % 2 == 0 ? MESHWRIGHT_TEST_DATA "/hlo/tiny_gpt.train.hlo.txt.gz"

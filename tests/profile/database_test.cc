@@ -277,12 +277,12 @@ TEST_F(Database, RefusesOtherFiles) {
 
 TEST_F(Database, RefusesOtherFormats) {
   const std::string path = Made("a.sqlite");
-  Run(path, "PRAGMA user_version = 4");
-  ExpectRefused(path, "format 4, this program reads format 3 only: a newer Meshwright wrote it");
+  Run(path, "PRAGMA user_version = 5");
+  ExpectRefused(path, "format 5, this program reads format 4 only: a newer Meshwright wrote it");
   for (const char* older : {"0", "1"}) {
     Run(path, std::string("PRAGMA user_version = ") + older);
     ExpectRefused(path, std::string("format ") + older +
-                            ", this program reads format 3 only: measure again into a new file");
+                            ", this program reads format 4 only: measure again into a new file");
   }
 }
 

@@ -280,6 +280,8 @@ class Judge {
       const AxisRole role = RoleIn(*spec, producer.batch_dimension, axis);
       if (role != AxisRole::kReplicated) return role;
     }
+    // Where partial sums come to lie once they are reduced says nothing of the work.
+    if (user.computed_specs.empty() && !user.reduced_axes.empty()) return AxisRole::kReplicated;
     return RoleIn(ComputedSpec(user), user.batch_dimension, axis);
   }
 
