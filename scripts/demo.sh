@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs what is needed, builds the release program, and plans an example: a small GPT's training
-# step on one node of 8 H100s.
+# Installs what is needed, builds the release program, plans a training step that no device holds (LLaMA 3 8B with Adam,
+# 16 sequences of 8,192 tokens) on 16 nodes of 8 H100s, and explains the plan.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/install-deps.sh
 cmake --preset release -DMESHWRIGHT_UNITY=ON -DMESHWRIGHT_TESTS=OFF -DMESHWRIGHT_BENCH=OFF >/dev/null
 cmake --build --preset release --target meshwright
-build/release/meshwright plan tests/data/hlo/tiny_gpt.train.hlo.txt.gz --cluster 8xh100-sxm --mesh 2x4 -o build/plan.json
-echo "the whole plan is in build/plan.json"
+build/release/meshwright plan tests/data/hlo/llama3_8b.scan.train.hlo.txt.gz --cluster 16x8xh100-sxm --explain -o build/plan.json
+echo "the whole plan is in build/plan.json; build/release/meshwright report build/plan.json -o plan.html draws it"

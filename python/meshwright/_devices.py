@@ -56,7 +56,8 @@ def check(jax: Any, text: str) -> None:
 def planned_or_host(jax: Any, plan: Plan) -> list[Any]:
     """The devices of the kind and number that `plan` is for if they are here, else of the host.
 
-    Where the host's are taken although there are others, they become JAX's default.
+    Where the host's are taken although there are others, JAX is left with no others: programs are
+    exported for the platform that it prefers.
     """
     try:
         here = jax.devices()
@@ -65,6 +66,9 @@ def planned_or_host(jax: Any, plan: Plan) -> list[Any]:
     kinds = {row["device"] for row in plan.device_types}
     if len(here) >= plan.num_devices and {clusters.device_type(here[0].device_kind)} == kinds:
         return list(here[: plan.num_devices])
-    host = jax.devices("cpu")
-    jax.config.update("jax_default_device", host[0])
-    return list(host)
+    if here[0].platform != "cpu":
+        from jax.extend.backend import clear_backends
+
+        jax.config.update("jax_platforms", "cpu")
+        clear_backends()
+    return list(jax.devices())

@@ -655,24 +655,22 @@ def test_no_jax(tmp_path, step_text):
     assert "-m pip install 'jax[cpu]'" in done.stderr
 
 
-def test_planned_devices_are_used_where_they_are_here():
+def test_planned_devices_are_used_where_they_are_here(monkeypatch):
     from types import SimpleNamespace
 
+    import jax.extend.backend
     from meshwright import _devices
 
-    def platform(kinds):
-        devices = [SimpleNamespace(device_kind=kind) for kind in kinds]
-        host = [SimpleNamespace(device_kind="cpu")] * 8
-        default = {}
-        here = SimpleNamespace(
-            devices=lambda name=None: host if name == "cpu" or not devices else devices,
-            config=SimpleNamespace(update=default.__setitem__),
-        )
-        return here, devices, host, default
-
+    host = [SimpleNamespace(device_kind="cpu", platform="cpu")] * 8
     plan = SimpleNamespace(num_devices=2, device_types=[{"device": "h200"}])
     for kinds, taken in [(["NVIDIA H200"] * 4, 2), (["NVIDIA H200"], 0), (["NVIDIA A10G"] * 2, 0)]:
-        jax_here, devices, host, default = platform(kinds)
-        chosen = _devices.planned_or_host(jax_here, plan)
-        assert chosen == (devices[:taken] if taken else host)
-        assert default == ({} if taken else {"jax_default_device": host[0]})
+        gpus = [SimpleNamespace(device_kind=kind, platform="gpu") for kind in kinds]
+        here, settings = list(gpus), {}
+        monkeypatch.setattr(jax.extend.backend, "clear_backends", lambda here=here: here.clear())
+        stand_in = SimpleNamespace(
+            devices=lambda name=None, here=here: here or host,
+            config=SimpleNamespace(update=settings.__setitem__),
+        )
+        chosen = _devices.planned_or_host(stand_in, plan)
+        assert chosen == (gpus[:taken] if taken else host)
+        assert settings == ({} if taken else {"jax_platforms": "cpu"})
