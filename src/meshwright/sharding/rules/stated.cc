@@ -45,6 +45,18 @@ void FindUneven(const OpShardingRule& rule, const std::vector<OpShardingRule::Ma
   }
 }
 
+// Factors that no tensor of `mappings` has.
+std::vector<bool> Missing(const OpShardingRule& rule,
+                          const std::vector<OpShardingRule::Mapping>& mappings) {
+  std::vector<bool> missing(rule.factor_sizes.size(), true);
+  for (const OpShardingRule::Mapping& mapping : mappings) {
+    for (const auto& dim : mapping) {
+      for (int32_t f : dim) missing[static_cast<size_t>(f)] = false;
+    }
+  }
+  return missing;
+}
+
 std::vector<TensorFactors> TensorsOf(const OpShardingRule& rule,
                                      const std::vector<OpShardingRule::Mapping>& mappings,
                                      const std::vector<const Shape*>& shapes,
@@ -75,12 +87,18 @@ void Stated(RuleBuilder& builder) {
   std::vector<bool> uneven(rule->factor_sizes.size(), false);
   FindUneven(*rule, rule->operands, operands, &uneven);
   FindUneven(*rule, rule->results, results, &uneven);
+  // JAX gives each dimension that a call of LAPACK needs whole a factor of its own. A device that
+  // is given a part of such a dimension has no corresponding part of a result to compute, unless
+  // it may leave a partial sum.
+  const std::vector<bool> no_operand = Missing(*rule, rule->operands);
+  const std::vector<bool> no_result = Missing(*rule, rule->results);
   std::vector<Factor> factors;
   std::vector<FactorIndex> index(rule->factor_sizes.size(), kNoFactor);
   for (size_t f = 0; f < index.size(); ++f) {
     if (rule->factor_sizes[f] == 1) continue;
     Factor factor = FactorOf(*rule, static_cast<int32_t>(f));
-    if (uneven[f]) {
+    const bool one_sided = no_operand[f] || (no_result[f] && factor.kind == FactorKind::kParallel);
+    if (uneven[f] || one_sided) {
       factor.kind = FactorKind::kWhole;
       factor.reduction = Reduction::kNone;
     }
