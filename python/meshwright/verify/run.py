@@ -151,7 +151,7 @@ def _inputs(
         arrays = [new if old is None else old for old, new in zip(given, filling)]
         inputs = Inputs(arrays, sum(array is not None for array in given))
         try:
-            expected = _replicated(single, arrays, place)
+            expected = _on_one_device(single, arrays, place)
         except jax.errors.JaxRuntimeError as error:
             if "RESOURCE_EXHAUSTED" not in str(error):
                 raise
@@ -173,7 +173,7 @@ def _host(leaf: Any, row: Mapping[str, Any]) -> np.ndarray:
     return np.asarray(leaf).astype(numpy_dtype(row["dtype"]))
 
 
-def _replicated(
+def _on_one_device(
     single: Callable[..., Sequence[Any]], arrays: Sequence[np.ndarray], place: Any
 ) -> list[np.ndarray]:
     """Results on one device, or on all devices of a mesh that do the same."""
