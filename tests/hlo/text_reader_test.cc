@@ -507,5 +507,20 @@ TEST(TextReaderTest, BytesBeyondAsciiStay) {
       "\xff\xc3\xa9");
 }
 
+TEST(TextReader, KeywordsAreNamesOnlyBehindAPercentSign) {
+  const absl::StatusOr<Module> module = ParseHloText(R"(HloModule m
+ENTRY %ENTRY {
+  %ROOT = f32[4] parameter(0)
+  ROOT r = f32[4] negate(%ROOT)
+})",
+                                                     "test");
+  ASSERT_TRUE(module.ok()) << module.status();
+  EXPECT_EQ(module->entry_computation().name, "ENTRY");
+  const absl::StatusOr<Module> again = ParseHloText(ToHloText(*module), "again");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(*again, *module);
+  EXPECT_FALSE(ParseHloText("ENTRY e { ROOT r = f32[4] negate(f32[4] ROOT) }", "test").ok());
+}
+
 }  // namespace
 }  // namespace meshwright

@@ -99,6 +99,8 @@ absl::Status TextCursor::Expect(std::string_view token, std::string_view what) {
   return Expected(StrCat("'", token, "'", what.empty() ? "" : " ", what));
 }
 
+bool IsHloKeyword(std::string_view name) { return name == "ROOT" || name == "ENTRY"; }
+
 std::string_view TextCursor::Name() {
   SkipSpace();
   size_t begin = position_;
@@ -108,9 +110,10 @@ std::string_view TextCursor::Name() {
     if (text_[end] == '-' && end + 1 < text_.size() && text_[end + 1] == '>') break;
     ++end;
   }
-  if (end == begin) return {};
+  const std::string_view name = text_.substr(begin, end - begin);
+  if (name.empty() || (begin == position_ && IsHloKeyword(name))) return {};
   position_ = end;
-  return text_.substr(begin, end - begin);
+  return name;
 }
 
 absl::StatusOr<int64_t> TextCursor::Integer() {
@@ -164,7 +167,7 @@ absl::StatusOr<std::string> TextCursor::QuotedString() {
   std::string value;
   std::string problem;
   if (!absl::CUnescape(ToAbsl(raw), &value, &problem)) {
-    return Error(begin, StrCat("bad escape in string: ", problem));
+    return Error(begin, StrCat("bad escape in string: ", absl::CHexEscape(problem)));
   }
   return value;
 }

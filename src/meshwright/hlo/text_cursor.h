@@ -44,7 +44,7 @@ class TextCursor {
   absl::Status Expect(std::string_view token, std::string_view what = "");
 
   // A name: letters, digits, '_', '.', '-', '$', '@', '~'; a leading '%' is dropped. Empty, without
-  // moving, if there is none. Stops before "->".
+  // moving, if there is none. Stops before "->". A keyword is a name only behind a '%'.
   std::string_view Name();
   absl::StatusOr<int64_t> Integer();
   // `{1,2,3}`
@@ -79,6 +79,8 @@ class TextCursor {
 
 // True for characters that names are made of.
 bool IsNameChar(char c);
+// ROOT and ENTRY, which are no names unless a '%' stands before them.
+bool IsHloKeyword(std::string_view name);
 
 // `text` in double quotes for an error message: escaped, and cut to about 60 characters.
 std::string QuoteForError(std::string_view text);

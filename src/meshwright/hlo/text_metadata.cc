@@ -110,6 +110,7 @@ absl::Status ReadMetadata(TextCursor& cursor, Metadata& metadata) {
       MW_ASSIGN_OR_RETURN(metadata.*number->member, cursor.Integer());
     } else {
       MW_ASSIGN_OR_RETURN(const std::string_view value, cursor.RawValue(/*until_blank=*/true));
+      if (value.empty()) return cursor.Expected("a value of the metadata field");
       metadata.other.emplace_back(name, CanonicalText(value));
     }
     cursor.Consume(',');

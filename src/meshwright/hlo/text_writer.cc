@@ -9,6 +9,7 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/text_attribute_order.h"
 #include "meshwright/hlo/text_attributes.h"
+#include "meshwright/hlo/text_cursor.h"
 #include "meshwright/hlo/text_header.h"
 #include "meshwright/hlo/text_literal.h"
 
@@ -29,7 +30,7 @@ class InstructionWriter {
         out_(out) {}
 
   void Write() {
-    StrAppend(&out_, instruction_.is_root ? "ROOT " : "", percent_, instruction_.name, " = ",
+    StrAppend(&out_, instruction_.is_root ? "ROOT " : "", Named(instruction_.name), " = ",
               instruction_.shape.ToString(), " ", OpcodeText(), "(");
     WriteOperands();
     out_ += ')';
@@ -42,6 +43,11 @@ class InstructionWriter {
     std::string_view name;
     std::string text;
   };
+
+  // With a '%' where the computation has them, and where the name would be a keyword without.
+  std::string Named(std::string_view name) const {
+    return StrCat(percent_.empty() && IsHloKeyword(name) ? "%" : percent_, name);
+  }
 
   std::string OpcodeText() const {
     const std::string_view own = OpcodeName(instruction_.opcode);
@@ -60,7 +66,7 @@ class InstructionWriter {
       if (computation_.has_signature && i > 0 && i % kIndexInterval == 0) {
         StrAppend(&out_, "/*index=", i, "*/");
       }
-      StrAppend(&out_, percent_, computation_[instruction_.operands[i]].name);
+      out_ += Named(computation_[instruction_.operands[i]].name);
     }
   }
 
@@ -74,8 +80,7 @@ class InstructionWriter {
     for (const CalledText& called : CalledTexts(instruction_, predicate)) {
       std::string text = called.list ? "{" : "";
       for (size_t i = called.begin; i < called.end && i < instruction_.called.size(); ++i) {
-        StrAppend(&text, i > called.begin ? ", " : "", percent_,
-                  module_[instruction_.called[i]].name);
+        StrAppend(&text, i > called.begin ? ", " : "", Named(module_[instruction_.called[i]].name));
       }
       Collect(called.name, text + (called.list ? "}" : ""));
     }
@@ -85,7 +90,7 @@ class InstructionWriter {
     if (instruction_.control_predecessors.empty()) return;
     std::string text = "{";
     for (const InstructionId id : instruction_.control_predecessors) {
-      StrAppend(&text, text.size() > 1 ? ", " : "", percent_, computation_[id].name);
+      StrAppend(&text, text.size() > 1 ? ", " : "", Named(computation_[id].name));
     }
     Collect("control-predecessors", text + "}");
   }
@@ -130,11 +135,12 @@ void WriteComputation(const Module& module, const Computation& computation, bool
     StrAppend(&out, "%", computation.name, " (");
     for (size_t i = 0; i < computation.parameters.size(); ++i) {
       const Instruction& parameter = computation[computation.parameters[i]];
-      StrAppend(&out, i > 0 ? ", " : "", parameter.name, ": ", parameter.shape.ToString(false));
+      StrAppend(&out, i > 0 ? ", " : "", IsHloKeyword(parameter.name) ? "%" : "", parameter.name,
+                ": ", parameter.shape.ToString(false));
     }
     StrAppend(&out, ") -> ", computation[computation.root].shape.ToString(false), " {\n");
   } else {
-    StrAppend(&out, computation.name, " {\n");
+    StrAppend(&out, IsHloKeyword(computation.name) ? "%" : "", computation.name, " {\n");
   }
   for (const Instruction& instruction : computation.instructions) {
     out += "  ";
