@@ -13,6 +13,7 @@
 namespace meshwright {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::Each;
 using ::testing::Field;
@@ -74,6 +75,16 @@ TEST(AwkwardPrograms, AliasesOfOtherShapesAreTwoBuffers) {
       PlanProgram(CaseRequest("alias_of_other_shape.hlo"));
   ASSERT_TRUE(planned.ok()) << planned.status();
   EXPECT_EQ(planned->program.graph.output_alias[0], -1);
+}
+
+// The shapes of a partitioned program are those of shards.
+TEST(AwkwardPrograms, PartitionedProgramsAreRefused) {
+  const absl::StatusOr<PlannedProgram> planned =
+      PlanProgram(CaseRequest("reduce_scatter_start.hlo"));
+  EXPECT_EQ(planned.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(planned.status().message()),
+              AllOf(HasSubstr("reduce_scatter_start.hlo:9: s: "),
+                    HasSubstr("this program is partitioned already")));
 }
 
 TEST(AwkwardPrograms, BothFormsGiveTheSamePlan) {
