@@ -189,14 +189,14 @@ def _note(cause: str, names: Sequence[str]) -> str:
 def check_memory(planned: int, measured: int, judged: bool, reason: str) -> Check:
     least = WORKSPACE_BYTES / MEMORY_TOLERANCE
     if judged and planned < least:
-        judged, reason = False, f"below {bytes_text(int(least))} it is mostly libraries' workspace"
+        judged, reason = False, f"below {bytes_text(int(least))} a workspace may be past the tolerance"
     return _figure("memory", planned, measured, bytes_text, MEMORY_TOLERANCE, judged, reason)
 
 
 def check_time(planned: float, measured: float, judged: bool, reason: str) -> Check:
     least = DISPATCH_SECONDS / TIME_TOLERANCE
     if judged and planned < least:
-        judged, reason = False, f"below {seconds_text(least)} a step is launches more than work"
+        judged, reason = False, f"below {seconds_text(least)} launches may be past the tolerance"
     return _figure("step time", planned, measured, seconds_text, TIME_TOLERANCE, judged, reason)
 
 
