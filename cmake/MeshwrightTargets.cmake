@@ -40,21 +40,23 @@ function(meshwright_layer_properties target)
     POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 endfunction()
 
-# meshwright_library(NAME [DEPS target...]): the layer's static library from every .cc beside its CMakeLists.txt.
+# meshwright_library(NAME [DEPS target...]): the layer's static library from every .cc in the folder of its
+# CMakeLists.txt and those below it.
 function(meshwright_library name)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
-  list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  list(FILTER sources EXCLUDE REGEX "/(main|without_page/.*)\\.cc$")
   add_library(meshwright_${name} STATIC ${sources})
   target_include_directories(meshwright_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(meshwright_${name} PUBLIC ${ARG_DEPS})
   meshwright_layer_properties(meshwright_${name})
 endfunction()
 
-# meshwright_test(NAME [DEPS target...]): one test program a layer, from every *_test.cc beside its CMakeLists.txt.
+# meshwright_test(NAME [DEPS target...]): one test program a layer, from every .cc in the folder of its
+# CMakeLists.txt and those below it.
 function(meshwright_test name)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   add_executable(${name}_test ${sources})
   target_include_directories(${name}_test PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_definitions(${name}_test PRIVATE

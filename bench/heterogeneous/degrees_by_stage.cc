@@ -15,8 +15,8 @@
 #include "absl/strings/str_format.h"
 #include "meshwright/base/status.h"
 #include "meshwright/cluster/mixed_cluster.h"
-#include "meshwright/transformer/mixed_search.h"
-#include "meshwright/transformer/model_reader.h"
+#include "meshwright/hetero/search.h"
+#include "meshwright/model/model_reader.h"
 
 namespace meshwright::transformer {
 namespace {

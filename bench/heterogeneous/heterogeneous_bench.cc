@@ -32,10 +32,10 @@
 #include "bench/heterogeneous/degrees_by_stage.h"
 #include "meshwright/base/status.h"
 #include "meshwright/cluster/mixed_cluster.h"
-#include "meshwright/transformer/fasop.h"
-#include "meshwright/transformer/mixed_costs.h"
-#include "meshwright/transformer/mixed_search.h"
-#include "meshwright/transformer/model_reader.h"
+#include "meshwright/hetero/costs.h"
+#include "meshwright/hetero/search.h"
+#include "meshwright/model/model_reader.h"
+#include "meshwright/published/fasop/fasop.h"
 
 namespace meshwright::transformer {
 namespace {

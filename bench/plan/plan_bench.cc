@@ -18,9 +18,9 @@
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/cluster/mesh.h"
 #include "meshwright/hlo/graph.h"
-#include "meshwright/hlo/reader.h"
+#include "meshwright/hlo/program/reader.h"
 #include "meshwright/intra/planner.h"
-#include "meshwright/plan/cost_model_table.h"
+#include "meshwright/plan/text/cost_model_table.h"
 
 namespace meshwright {
 namespace {

@@ -25,11 +25,11 @@
 
 #include "meshwright/base/status.h"
 #include "meshwright/cluster/cluster.h"
-#include "meshwright/transformer/model_reader.h"
-#include "meshwright/transformer/nersc.h"
-#include "meshwright/transformer/search.h"
-#include "meshwright/transformer/space.h"
-#include "meshwright/transformer/step_cost.h"
+#include "meshwright/degrees/search.h"
+#include "meshwright/degrees/space.h"
+#include "meshwright/degrees/step_cost.h"
+#include "meshwright/model/model_reader.h"
+#include "meshwright/published/nersc/nersc.h"
 
 namespace meshwright::transformer {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "meshwright/hlo/text_reader.h"
-#include "meshwright/plan/plan_json.h"
+#include "meshwright/hlo/text/reader.h"
+#include "meshwright/plan/document/plan_json.h"
 #include "tests/cli/run_binary.h"
 
 // The program as users run it: what it prints where, what it writes, and how it ends.

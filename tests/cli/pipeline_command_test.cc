@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "meshwright/plan/plan_json.h"
+#include "meshwright/plan/document/plan_json.h"
 #include "tests/cli/run_binary.h"
 
 namespace meshwright {

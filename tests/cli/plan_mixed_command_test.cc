@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "meshwright/base/csv.h"
 #include "meshwright/base/file.h"
-#include "meshwright/transformer/runs_csv.h"
 #include "tests/cli/run_binary.h"
 
 namespace meshwright {

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "meshwright/plan/plan_json.h"
+#include "meshwright/plan/document/plan_json.h"
 #include "tests/cli/run_binary.h"
 
 namespace meshwright {

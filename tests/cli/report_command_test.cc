@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "meshwright/transformer/runs_csv.h"
+#include "meshwright/base/csv.h"
 #include "tests/cli/run_binary.h"
-#include "tests/plan/trace_format.h"
+#include "tests/plan/trace/trace_format.h"
 
 namespace meshwright {
 namespace {

@@ -6,7 +6,7 @@
 #include <iostream>
 #include <utility>
 
-#include "meshwright/hlo/text_reader.h"
+#include "meshwright/hlo/text/reader.h"
 
 namespace meshwright {
 

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "tests/plan/sample_plan.h"
+#include "tests/plan/document/sample_plan.h"
 
 namespace meshwright {
 namespace {

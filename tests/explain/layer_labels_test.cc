@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "meshwright/explain/explain.h"
-#include "meshwright/plan/plan_program.h"
+#include "meshwright/plan/make/plan_program.h"
 
 namespace meshwright {
 namespace {

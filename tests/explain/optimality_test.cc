@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "meshwright/explain/explain.h"
-#include "tests/plan/sample_plan.h"
+#include "tests/plan/document/sample_plan.h"
 
 namespace meshwright {
 namespace {

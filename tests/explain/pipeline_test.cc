@@ -17,9 +17,9 @@
 #include "meshwright/explain/part_summary.h"
 #include "meshwright/explain/plan_difference.h"
 #include "meshwright/intra/names.h"
-#include "meshwright/plan/plan_json.h"
-#include "meshwright/plan/plan_pipelined.h"
-#include "tests/plan/sample_plan.h"
+#include "meshwright/plan/document/plan_json.h"
+#include "meshwright/plan/make/plan_pipelined.h"
+#include "tests/plan/document/sample_plan.h"
 
 namespace meshwright {
 namespace {

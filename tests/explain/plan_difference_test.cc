@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "meshwright/plan/plan_program.h"
-#include "tests/plan/sample_plan.h"
+#include "meshwright/plan/make/plan_program.h"
+#include "tests/plan/document/sample_plan.h"
 
 namespace meshwright {
 namespace {

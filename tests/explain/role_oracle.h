@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "meshwright/plan/plan_program.h"
+#include "meshwright/plan/make/plan_program.h"
 
 namespace meshwright {
 

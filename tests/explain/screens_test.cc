@@ -18,10 +18,10 @@
 #include "meshwright/explain/explain.h"
 #include "meshwright/explain/plan_difference.h"
 #include "meshwright/explain/why_not.h"
-#include "meshwright/plan/plan_json.h"
-#include "meshwright/plan/plan_pipelined.h"
-#include "meshwright/plan/plan_program.h"
-#include "tests/plan/sample_plan.h"
+#include "meshwright/plan/document/plan_json.h"
+#include "meshwright/plan/make/plan_pipelined.h"
+#include "meshwright/plan/make/plan_program.h"
+#include "tests/plan/document/sample_plan.h"
 
 namespace meshwright {
 namespace {

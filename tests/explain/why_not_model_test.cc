@@ -9,12 +9,12 @@
 
 #include "meshwright/cluster/mixed_cluster.h"
 #include "meshwright/explain/why_not.h"
-#include "meshwright/plan/build_mixed_plan.h"
-#include "meshwright/plan/plan_json.h"
-#include "meshwright/plan/plan_mixed.h"
-#include "meshwright/plan/plan_model.h"
-#include "meshwright/transformer/builtin_models.h"
-#include "meshwright/transformer/model_reader.h"
+#include "meshwright/model/builtin_models.h"
+#include "meshwright/model/model_reader.h"
+#include "meshwright/plan/document/plan_json.h"
+#include "meshwright/plan/make/build_mixed_plan.h"
+#include "meshwright/plan/make/plan_mixed.h"
+#include "meshwright/plan/make/plan_model.h"
 
 namespace meshwright {
 namespace {

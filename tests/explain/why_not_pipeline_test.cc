@@ -16,12 +16,12 @@
 #include "meshwright/cost/liveness.h"
 #include "meshwright/cost/roofline.h"
 #include "meshwright/explain/why_not.h"
-#include "meshwright/inter/slice.h"
-#include "meshwright/plan/apply_plan.h"
-#include "meshwright/plan/plan_json.h"
-#include "meshwright/plan/plan_pipelined.h"
-#include "meshwright/plan/stage_lists.h"
-#include "meshwright/plan/to_plan.h"
+#include "meshwright/inter/slice/slice.h"
+#include "meshwright/plan/annotate/apply_plan.h"
+#include "meshwright/plan/document/plan_json.h"
+#include "meshwright/plan/make/plan_pipelined.h"
+#include "meshwright/plan/make/stage_lists.h"
+#include "meshwright/plan/make/to_plan.h"
 #include "tests/intra/brute_force.h"
 
 namespace meshwright {

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "meshwright/cost/roofline.h"
 #include "meshwright/intra/names.h"
-#include "meshwright/plan/plan_json.h"
+#include "meshwright/plan/document/plan_json.h"
 #include "tests/intra/brute_force.h"
 #include "tests/intra/random_program.h"
 #include "tests/intra/test_program.h"

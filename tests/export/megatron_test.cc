@@ -7,13 +7,13 @@
 #include <set>
 #include <string>
 
+#include "meshwright/degrees/fixes.h"
+#include "meshwright/degrees/space.h"
 #include "meshwright/export/findings.h"
 #include "meshwright/export/model_launch.h"
 #include "meshwright/export/target.h"
-#include "meshwright/plan/begin_model_plan.h"
-#include "meshwright/transformer/builtin_models.h"
-#include "meshwright/transformer/fixes.h"
-#include "meshwright/transformer/space.h"
+#include "meshwright/model/builtin_models.h"
+#include "meshwright/plan/make/begin_model_plan.h"
 #include "tests/export/megatron_checker.h"
 #include "tests/export/sample_plans.h"
 

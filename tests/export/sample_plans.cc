@@ -7,9 +7,9 @@
 #include "meshwright/base/status.h"
 #include "meshwright/export/launch_filter.h"
 #include "meshwright/export/target.h"
-#include "meshwright/plan/plan_model.h"
-#include "meshwright/transformer/builtin_models.h"
-#include "meshwright/transformer/model_reader.h"
+#include "meshwright/model/builtin_models.h"
+#include "meshwright/model/model_reader.h"
+#include "meshwright/plan/make/plan_model.h"
 
 namespace meshwright {
 

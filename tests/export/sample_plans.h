@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "meshwright/export/artefact.h"
 #include "meshwright/export/export_options.h"
-#include "meshwright/plan/plan.h"
+#include "meshwright/plan/document/plan.h"
 
 namespace meshwright {
 

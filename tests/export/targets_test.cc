@@ -8,15 +8,15 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "meshwright/degrees/fixes.h"
+#include "meshwright/degrees/space.h"
 #include "meshwright/export/model_launch.h"
 #include "meshwright/export/nearest_plan.h"
 #include "meshwright/export/target.h"
-#include "meshwright/plan/plan_json.h"
-#include "meshwright/transformer/fixes.h"
-#include "meshwright/transformer/space.h"
+#include "meshwright/plan/document/plan_json.h"
 #include "tests/export/megatron_checker.h"
 #include "tests/export/sample_plans.h"
-#include "tests/plan/sample_plan.h"
+#include "tests/plan/document/sample_plan.h"
 
 namespace meshwright {
 namespace {

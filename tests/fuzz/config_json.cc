@@ -1,6 +1,6 @@
 // Configurations of transformers: Hugging Face's config.json and the short form.
 
-#include "meshwright/transformer/model_reader.h"
+#include "meshwright/model/model_reader.h"
 #include "tests/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -1,6 +1,7 @@
 // Plans as JSON: what reads is written and shown, as `explain` and `diff` do.
 
-#include "meshwright/plan/plan_json.h"
+#include "meshwright/plan/document/plan_json.h"
+
 #include "tests/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -4,7 +4,7 @@
 
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/cluster/measurements.h"
-#include "meshwright/transformer/layer_profile.h"
+#include "meshwright/hetero/layer_profile.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {

@@ -9,7 +9,7 @@
 
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/graph.h"
-#include "meshwright/hlo/text_reader.h"
+#include "meshwright/hlo/text/reader.h"
 
 namespace meshwright {
 namespace {

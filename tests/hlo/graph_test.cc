@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_join.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/hlo/text_reader.h"
+#include "meshwright/hlo/text/reader.h"
 
 namespace meshwright {
 namespace {

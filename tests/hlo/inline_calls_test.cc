@@ -8,10 +8,10 @@
 #include "gtest/gtest.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/graph.h"
-#include "meshwright/hlo/reader.h"
-#include "meshwright/hlo/text_reader.h"
-#include "meshwright/hlo/text_writer.h"
-#include "meshwright/hlo/verifier.h"
+#include "meshwright/hlo/program/reader.h"
+#include "meshwright/hlo/text/reader.h"
+#include "meshwright/hlo/text/writer.h"
+#include "meshwright/hlo/verify/verifier.h"
 
 namespace meshwright {
 namespace {

@@ -7,10 +7,10 @@
 #include <string_view>
 
 #include "meshwright/base/strings.h"
-#include "meshwright/hlo/proto_reader.h"
-#include "meshwright/hlo/proto_writer.h"
-#include "meshwright/hlo/stablehlo_reader.h"
-#include "meshwright/hlo/text_reader.h"
+#include "meshwright/hlo/proto/reader.h"
+#include "meshwright/hlo/proto/writer.h"
+#include "meshwright/hlo/stablehlo/reader.h"
+#include "meshwright/hlo/text/reader.h"
 
 namespace meshwright {
 namespace {

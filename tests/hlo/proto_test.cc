@@ -12,13 +12,13 @@
 #include "meshwright/base/file.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/graph.h"
-#include "meshwright/hlo/hlo_proto.h"
-#include "meshwright/hlo/proto_reader.h"
-#include "meshwright/hlo/proto_sharding.h"
-#include "meshwright/hlo/proto_writer.h"
-#include "meshwright/hlo/reader.h"
-#include "meshwright/hlo/text_reader.h"
-#include "meshwright/hlo/text_writer.h"
+#include "meshwright/hlo/program/reader.h"
+#include "meshwright/hlo/proto/hlo_proto.h"
+#include "meshwright/hlo/proto/reader.h"
+#include "meshwright/hlo/proto/sharding.h"
+#include "meshwright/hlo/proto/writer.h"
+#include "meshwright/hlo/text/reader.h"
+#include "meshwright/hlo/text/writer.h"
 
 namespace meshwright {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "meshwright/hlo/text_shape.h"
+#include "meshwright/hlo/text/shape.h"
 
 namespace meshwright {
 namespace {

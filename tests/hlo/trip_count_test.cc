@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "meshwright/base/strings.h"
-#include "meshwright/hlo/text_reader.h"
+#include "meshwright/hlo/text/reader.h"
 
 namespace meshwright {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "absl/strings/match.h"
 #include "meshwright/base/infinity.h"
-#include "meshwright/inter/alpa_schedules.h"
-#include "meshwright/inter/alpa_stages.h"
+#include "meshwright/inter/schedule/alpa_schedules.h"
+#include "meshwright/inter/stages/alpa_stages.h"
 
 namespace meshwright {
 namespace {

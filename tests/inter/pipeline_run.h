@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "meshwright/hlo/graph.h"
 #include "meshwright/hlo/module.h"
-#include "meshwright/inter/slice.h"
+#include "meshwright/inter/slice/slice.h"
 #include "tests/sharding/interpreter.h"
 
 namespace meshwright {

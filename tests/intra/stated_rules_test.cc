@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "meshwright/cost/roofline.h"
-#include "meshwright/hlo/stablehlo_reader.h"
+#include "meshwright/hlo/stablehlo/reader.h"
 #include "meshwright/intra/planner.h"
 #include "tests/intra/test_program.h"
 

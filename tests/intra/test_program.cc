@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "meshwright/cluster/cluster.h"
-#include "meshwright/hlo/reader.h"
-#include "meshwright/hlo/text_reader.h"
+#include "meshwright/hlo/program/reader.h"
+#include "meshwright/hlo/text/reader.h"
 
 namespace meshwright {
 namespace {

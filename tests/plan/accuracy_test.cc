@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "meshwright/plan/plan_program.h"
+#include "meshwright/plan/make/plan_program.h"
 #include "tests/reference_texts.h"
 
 namespace meshwright {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "meshwright/plan/plan_program.h"
+#include "meshwright/plan/make/plan_program.h"
 
 namespace meshwright {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "meshwright/plan/plan_json.h"
-#include "meshwright/plan/plan_program.h"
+#include "meshwright/plan/document/plan_json.h"
+#include "meshwright/plan/make/plan_program.h"
 
 namespace meshwright {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "meshwright/hetero/layer_profile.h"
 #include "meshwright/profile/profile_program.h"
-#include "meshwright/transformer/layer_profile.h"
 
 namespace meshwright {
 namespace {

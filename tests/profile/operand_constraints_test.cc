@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "meshwright/hlo/text_writer.h"
-#include "meshwright/hlo/verifier.h"
+#include "meshwright/hlo/text/writer.h"
+#include "meshwright/hlo/verify/verifier.h"
 #include "tests/intra/test_program.h"
 
 namespace meshwright {

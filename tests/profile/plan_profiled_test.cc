@@ -10,8 +10,8 @@
 #include <set>
 
 #include "meshwright/cluster/calibration.h"
-#include "meshwright/plan/plan_json.h"
-#include "meshwright/plan/plan_table.h"
+#include "meshwright/plan/document/plan_json.h"
+#include "meshwright/plan/text/plan_table.h"
 #include "meshwright/profile/database.h"
 #include "meshwright/profile/profiled_planner.h"
 #include "meshwright/profile/segment_space.h"

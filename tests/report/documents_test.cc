@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "meshwright/plan/plan_json.h"
-#include "tests/plan/sample_plan.h"
+#include "meshwright/plan/document/plan_json.h"
+#include "tests/plan/document/sample_plan.h"
 
 namespace meshwright {
 namespace {

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "absl/strings/str_replace.h"
+#include "meshwright/base/csv.h"
 #include "meshwright/explain/explain.h"
-#include "meshwright/plan/plan_json.h"
+#include "meshwright/plan/document/plan_json.h"
 #include "meshwright/report/csv_tables.h"
 #include "meshwright/report/headline.h"
-#include "meshwright/transformer/runs_csv.h"
-#include "tests/plan/sample_plan.h"
+#include "tests/plan/document/sample_plan.h"
 
 namespace meshwright {
 namespace {

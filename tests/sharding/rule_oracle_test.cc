@@ -13,7 +13,7 @@
 
 #include "gtest/gtest.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/hlo/text_reader.h"
+#include "meshwright/hlo/text/reader.h"
 #include "meshwright/sharding/rule.h"
 #include "tests/sharding/interpreter.h"
 #include "tests/sharding/random_operators.h"

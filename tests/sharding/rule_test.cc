@@ -14,7 +14,7 @@
 #include "gtest/gtest.h"
 #include "meshwright/base/file.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/hlo/text_reader.h"
+#include "meshwright/hlo/text/reader.h"
 #include "meshwright/sharding/rule_table.h"
 #include "tests/sharding/random_operators.h"
 #include "tests/sharding/test_mesh.h"

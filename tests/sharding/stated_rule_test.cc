@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "meshwright/base/strings.h"
-#include "meshwright/hlo/text_reader.h"
+#include "meshwright/hlo/text/reader.h"
 #include "meshwright/sharding/rule.h"
 
 // Rules of calls that the program states itself.

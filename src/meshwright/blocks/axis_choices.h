@@ -7,7 +7,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "meshwright/hlo/graph.h"
-#include "meshwright/inter/fingerprint.h"
+#include "meshwright/inter/layers/fingerprint.h"
 #include "meshwright/sharding/rule.h"
 
 namespace meshwright {

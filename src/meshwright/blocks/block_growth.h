@@ -5,7 +5,7 @@
 
 #include "meshwright/blocks/block_cuts.h"
 #include "meshwright/hlo/graph.h"
-#include "meshwright/inter/layers.h"
+#include "meshwright/inter/layers/layers.h"
 
 namespace meshwright {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "meshwright/inter/fingerprint.h"
+#include "meshwright/inter/layers/fingerprint.h"
 
 namespace meshwright {
 namespace {

@@ -10,11 +10,11 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/blocks/block_growth.h"
 #include "meshwright/blocks/parts_in_a_row.h"
-#include "meshwright/inter/batch.h"
-#include "meshwright/inter/fingerprint.h"
-#include "meshwright/inter/own_micro_batches.h"
-#include "meshwright/inter/phases.h"
-#include "meshwright/inter/unit_graph.h"
+#include "meshwright/inter/layers/batch.h"
+#include "meshwright/inter/layers/fingerprint.h"
+#include "meshwright/inter/layers/own_micro_batches.h"
+#include "meshwright/inter/layers/phases.h"
+#include "meshwright/inter/layers/unit_graph.h"
 #include "meshwright/intra/names.h"
 
 namespace meshwright {

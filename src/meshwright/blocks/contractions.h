@@ -5,7 +5,7 @@
 
 #include "meshwright/blocks/origins.h"
 #include "meshwright/hlo/graph.h"
-#include "meshwright/inter/layers.h"
+#include "meshwright/inter/layers/layers.h"
 
 namespace meshwright {
 

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "meshwright/inter/fingerprint.h"
+#include "meshwright/inter/layers/fingerprint.h"
 
 namespace meshwright {
 namespace {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/counted.h"
-#include "meshwright/inter/batch_propagation.h"
+#include "meshwright/inter/layers/batch_propagation.h"
 #include "meshwright/sharding/rule.h"
 
 namespace meshwright {

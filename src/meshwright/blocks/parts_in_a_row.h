@@ -6,7 +6,7 @@
 
 #include "meshwright/blocks/block_cuts.h"
 #include "meshwright/blocks/block_growth.h"
-#include "meshwright/inter/layers.h"
+#include "meshwright/inter/layers/layers.h"
 
 namespace meshwright {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "meshwright/plan/request_options.h"
+#include "meshwright/plan/make/request_options.h"
 
 namespace meshwright {
 

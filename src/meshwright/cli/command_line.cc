@@ -16,7 +16,7 @@
 #include "meshwright/cli/help_formatter.h"
 #include "meshwright/cli/message.h"
 #include "meshwright/cli/verb.h"
-#include "meshwright/plan/version.h"
+#include "meshwright/plan/document/version.h"
 
 namespace meshwright {
 namespace {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/base/file.h"
+#include "meshwright/base/sha256.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cli/message.h"
@@ -17,11 +18,10 @@
 #include "meshwright/cluster/units.h"
 #include "meshwright/explain/explain.h"
 #include "meshwright/export/launch_filter.h"
-#include "meshwright/plan/build_mixed_plan.h"
-#include "meshwright/plan/plan_json.h"
-#include "meshwright/plan/plan_mixed.h"
-#include "meshwright/plan/plan_program.h"
-#include "meshwright/plan/sha256.h"
+#include "meshwright/plan/document/plan_json.h"
+#include "meshwright/plan/make/build_mixed_plan.h"
+#include "meshwright/plan/make/plan_mixed.h"
+#include "meshwright/plan/make/plan_program.h"
 
 namespace meshwright {
 namespace {

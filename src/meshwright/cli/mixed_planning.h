@@ -7,9 +7,9 @@
 
 #include "absl/status/status.h"
 #include "meshwright/cli/planning_command.h"
-#include "meshwright/plan/plan.h"
-#include "meshwright/transformer/fixes.h"
-#include "meshwright/transformer/model.h"
+#include "meshwright/degrees/fixes.h"
+#include "meshwright/model/model.h"
+#include "meshwright/plan/document/plan.h"
 
 namespace CLI {
 class App;

@@ -26,13 +26,13 @@
 #include "meshwright/cluster/units.h"
 #include "meshwright/export/launch_filter.h"
 #include "meshwright/export/usual_choices.h"
-#include "meshwright/plan/plan_json.h"
-#include "meshwright/plan/plan_model.h"
-#include "meshwright/plan/plan_program.h"
-#include "meshwright/plan/plan_table.h"
-#include "meshwright/plan/request_options.h"
-#include "meshwright/plan/transformer_table.h"
-#include "meshwright/transformer/builtin_models.h"
+#include "meshwright/model/builtin_models.h"
+#include "meshwright/plan/document/plan_json.h"
+#include "meshwright/plan/make/plan_model.h"
+#include "meshwright/plan/make/plan_program.h"
+#include "meshwright/plan/make/request_options.h"
+#include "meshwright/plan/text/plan_table.h"
+#include "meshwright/plan/text/transformer_table.h"
 
 namespace meshwright {
 namespace {

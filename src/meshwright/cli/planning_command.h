@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "meshwright/plan/request_options.h"
+#include "meshwright/plan/make/request_options.h"
 
 namespace CLI {
 class App;

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "meshwright/plan/plan_program.h"
+#include "meshwright/plan/make/plan_program.h"
 
 namespace meshwright {
 

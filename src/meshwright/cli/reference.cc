@@ -8,7 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "meshwright/cli/option_facts.h"
 #include "meshwright/cli/verb.h"
-#include "meshwright/plan/version.h"
+#include "meshwright/plan/document/version.h"
 
 namespace meshwright {
 namespace {

@@ -11,7 +11,7 @@
 #include "meshwright/base/wrap.h"
 #include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
-#include "meshwright/transformer/nersc_reproduce.h"
+#include "meshwright/published/nersc/reproduce.h"
 
 namespace meshwright {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "meshwright/transformer/nersc_reproduce.h"
+#include "meshwright/published/nersc/reproduce.h"
 
 namespace meshwright {
 

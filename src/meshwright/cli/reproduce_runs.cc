@@ -1,13 +1,13 @@
 #include "meshwright/cli/reproduce_runs.h"
 
+#include "meshwright/base/csv.h"
 #include "meshwright/base/file.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
-#include "meshwright/transformer/device_parameters.h"
-#include "meshwright/transformer/runs.h"
-#include "meshwright/transformer/runs_csv.h"
+#include "meshwright/degrees/device_parameters.h"
+#include "meshwright/published/runs/runs.h"
 
 namespace meshwright {
 

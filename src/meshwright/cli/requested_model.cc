@@ -6,11 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/file.h"
+#include "meshwright/base/sha256.h"
 #include "meshwright/base/status.h"
-#include "meshwright/plan/program.h"
-#include "meshwright/plan/sha256.h"
-#include "meshwright/transformer/builtin_models.h"
-#include "meshwright/transformer/model_reader.h"
+#include "meshwright/model/builtin_models.h"
+#include "meshwright/model/model_reader.h"
+#include "meshwright/plan/document/program.h"
 
 namespace meshwright {
 

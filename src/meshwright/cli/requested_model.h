@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "meshwright/plan/plan.h"
-#include "meshwright/transformer/model.h"
+#include "meshwright/model/model.h"
+#include "meshwright/plan/document/plan.h"
 
 namespace meshwright {
 

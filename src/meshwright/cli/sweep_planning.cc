@@ -9,8 +9,8 @@
 #include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/staged_outputs.h"
-#include "meshwright/plan/model_sweep.h"
-#include "meshwright/plan/plan_json.h"
+#include "meshwright/plan/document/plan_json.h"
+#include "meshwright/plan/make/model_sweep.h"
 
 namespace meshwright {
 

@@ -4,7 +4,7 @@
 #include "absl/status/status.h"
 #include "meshwright/cli/model_planning.h"
 #include "meshwright/cli/planning_command.h"
-#include "meshwright/plan/plan_model.h"
+#include "meshwright/plan/make/plan_model.h"
 
 namespace meshwright {
 

@@ -10,7 +10,7 @@
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/export/artefact_folder.h"
-#include "meshwright/plan/blocks_report.h"
+#include "meshwright/plan/text/blocks_report.h"
 #include "meshwright/profile/block_program.h"
 
 namespace meshwright {

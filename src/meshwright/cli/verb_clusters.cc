@@ -9,7 +9,7 @@
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/cluster/cluster.h"
-#include "meshwright/plan/plan_table.h"
+#include "meshwright/plan/text/plan_table.h"
 
 namespace meshwright {
 namespace {

@@ -8,10 +8,10 @@
 #include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
-#include "meshwright/plan/program.h"
-#include "meshwright/transformer/check_model.h"
-#include "meshwright/transformer/model_reader.h"
-#include "meshwright/transformer/model_table.h"
+#include "meshwright/model/check_model.h"
+#include "meshwright/model/model_reader.h"
+#include "meshwright/model/model_table.h"
+#include "meshwright/plan/document/program.h"
 
 namespace meshwright {
 namespace {

@@ -10,8 +10,8 @@
 #include "meshwright/cli/option_checks.h"
 #include "meshwright/cli/planning_command.h"
 #include "meshwright/cli/verb.h"
-#include "meshwright/inter/layers.h"
-#include "meshwright/inter/schedule.h"
+#include "meshwright/inter/layers/layers.h"
+#include "meshwright/inter/schedule/schedule.h"
 
 namespace meshwright {
 namespace {

@@ -22,7 +22,7 @@
 #include "meshwright/cli/verb.h"
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/cluster/units.h"
-#include "meshwright/plan/request_options.h"
+#include "meshwright/plan/make/request_options.h"
 #include "meshwright/profile/profile_program.h"
 #include "meshwright/profile/write_ahead_log.h"
 

@@ -24,13 +24,13 @@
 #include "meshwright/cli/reproduce_runs.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/cluster/units.h"
-#include "meshwright/inter/alpa_layers.h"
-#include "meshwright/inter/alpa_schedules.h"
-#include "meshwright/inter/alpa_stages.h"
+#include "meshwright/inter/layers/alpa_layers.h"
+#include "meshwright/inter/schedule/alpa_schedules.h"
+#include "meshwright/inter/stages/alpa_stages.h"
+#include "meshwright/published/fasop/reproduce.h"
+#include "meshwright/published/nersc/reproduce.h"
 #include "meshwright/solve/alpa_ilp.h"
 #include "meshwright/solve/solution_json.h"
-#include "meshwright/transformer/fasop_reproduce.h"
-#include "meshwright/transformer/nersc_reproduce.h"
 
 namespace meshwright {
 namespace {

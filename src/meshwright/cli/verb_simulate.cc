@@ -12,13 +12,13 @@
 #include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
-#include "meshwright/inter/schedule.h"
-#include "meshwright/plan/plan_json.h"
-#include "meshwright/plan/plan_table.h"
-#include "meshwright/plan/program.h"
-#include "meshwright/plan/simulate_plan.h"
-#include "meshwright/plan/simulation_trace.h"
-#include "meshwright/plan/step_trace.h"
+#include "meshwright/inter/schedule/schedule.h"
+#include "meshwright/plan/document/plan_json.h"
+#include "meshwright/plan/document/program.h"
+#include "meshwright/plan/document/simulate_plan.h"
+#include "meshwright/plan/text/plan_table.h"
+#include "meshwright/plan/trace/simulation_trace.h"
+#include "meshwright/plan/trace/step_trace.h"
 
 namespace meshwright {
 namespace {

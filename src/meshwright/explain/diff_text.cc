@@ -12,8 +12,8 @@
 #include "meshwright/explain/json.h"
 #include "meshwright/explain/plan_difference.h"
 #include "meshwright/explain/screen.h"
-#include "meshwright/plan/folded_names.h"
-#include "meshwright/plan/plan_table.h"
+#include "meshwright/plan/text/folded_names.h"
+#include "meshwright/plan/text/plan_table.h"
 
 namespace meshwright {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "meshwright/plan/plan.h"
+#include "meshwright/plan/document/plan.h"
 
 // A plan in words: for people on a screen of 80 columns, and as JSON.
 

@@ -12,8 +12,8 @@
 #include "meshwright/base/counted.h"
 #include "meshwright/explain/optimality.h"
 #include "meshwright/explain/screen.h"
-#include "meshwright/plan/plan_table.h"
-#include "meshwright/plan/transformer_table.h"
+#include "meshwright/plan/text/plan_table.h"
+#include "meshwright/plan/text/transformer_table.h"
 
 namespace meshwright {
 namespace {

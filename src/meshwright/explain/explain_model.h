@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "meshwright/plan/plan.h"
+#include "meshwright/plan/document/plan.h"
 
 namespace meshwright {
 

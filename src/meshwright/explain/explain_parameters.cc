@@ -15,7 +15,7 @@
 #include "meshwright/explain/json.h"
 #include "meshwright/explain/parallelism.h"
 #include "meshwright/explain/screen.h"
-#include "meshwright/plan/plan_table.h"
+#include "meshwright/plan/text/plan_table.h"
 
 // As Alpa's users asked for placements: each parameter by itself, in program order.
 

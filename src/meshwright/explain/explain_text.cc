@@ -17,8 +17,8 @@
 #include "meshwright/explain/parameter_groups.h"
 #include "meshwright/explain/part_summary.h"
 #include "meshwright/explain/screen.h"
-#include "meshwright/plan/folded_names.h"
-#include "meshwright/plan/plan_table.h"
+#include "meshwright/plan/text/folded_names.h"
+#include "meshwright/plan/text/plan_table.h"
 
 namespace meshwright {
 namespace {
@@ -347,8 +347,8 @@ std::string ExplainPlan(const Plan& plan) {
   absl::StrAppend(&text, WeightSection(parameters), StateSection(parameters));
   // Of a pipeline the stages say what layers do.
   if (plan.stages.empty()) absl::StrAppend(&text, LayersSection(longest.summary, labels));
-  absl::StrAppend(&text, TimeSection(plan, longest.part, longest.summary),
-                  SegmentTable(plan), Labelled("optimal", OptimalityText(plan)),
+  absl::StrAppend(&text, TimeSection(plan, longest.part, longest.summary), SegmentTable(plan),
+                  Labelled("optimal", OptimalityText(plan)),
                   MemorySection(plan, longest.part, longest.summary),
                   CollectiveSection(plan, longest.part, longest.summary), LacksSection(plan, all));
   return text;

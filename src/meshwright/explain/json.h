@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "meshwright/plan/memory_category.h"
-#include "meshwright/plan/plan.h"
+#include "meshwright/plan/document/memory_category.h"
+#include "meshwright/plan/document/plan.h"
 
 // What the JSON forms of explanations and comparisons have in common.
 

@@ -8,8 +8,8 @@
 #include "meshwright/base/counted.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/explain/screen.h"
-#include "meshwright/plan/plan_table.h"
-#include "meshwright/plan/transformer_table.h"
+#include "meshwright/plan/text/plan_table.h"
+#include "meshwright/plan/text/transformer_table.h"
 
 namespace meshwright {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "meshwright/plan/plan.h"
+#include "meshwright/plan/document/plan.h"
 
 namespace meshwright {
 

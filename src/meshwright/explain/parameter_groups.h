@@ -7,8 +7,8 @@
 
 #include "meshwright/explain/parallelism.h"
 #include "meshwright/explain/plan_part.h"
-#include "meshwright/plan/memory_category.h"
-#include "meshwright/plan/plan.h"
+#include "meshwright/plan/document/memory_category.h"
+#include "meshwright/plan/document/plan.h"
 
 namespace meshwright {
 

@@ -16,8 +16,8 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/explain/collective_causes.h"
-#include "meshwright/plan/folded_names.h"
-#include "meshwright/plan/plan_table.h"
+#include "meshwright/plan/text/folded_names.h"
+#include "meshwright/plan/text/plan_table.h"
 
 namespace meshwright {
 namespace {

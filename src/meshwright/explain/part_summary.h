@@ -10,8 +10,8 @@
 #include "meshwright/explain/parallelism.h"
 #include "meshwright/explain/parameter_groups.h"
 #include "meshwright/explain/plan_part.h"
-#include "meshwright/plan/memory_category.h"
-#include "meshwright/plan/plan.h"
+#include "meshwright/plan/document/memory_category.h"
+#include "meshwright/plan/document/plan.h"
 
 namespace meshwright {
 

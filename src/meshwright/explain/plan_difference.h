@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "meshwright/plan/plan.h"
+#include "meshwright/plan/document/plan.h"
 
 // What changed from one plan to another, repeated structure put together.
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "meshwright/plan/plan.h"
+#include "meshwright/plan/document/plan.h"
 
 namespace meshwright {
 

@@ -9,9 +9,9 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/cluster/mixed_cluster.h"
 #include "meshwright/cluster/units.h"
+#include "meshwright/degrees/fixes.h"
 #include "meshwright/explain/why_not_inputs.h"
-#include "meshwright/transformer/fixes.h"
-#include "meshwright/transformer/model_reader.h"
+#include "meshwright/model/model_reader.h"
 
 namespace meshwright {
 namespace {

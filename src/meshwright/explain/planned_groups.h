@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "meshwright/plan/plan.h"
-#include "meshwright/plan/plan_mixed.h"
-#include "meshwright/transformer/configuration.h"
-#include "meshwright/transformer/model.h"
+#include "meshwright/degrees/configuration.h"
+#include "meshwright/model/model.h"
+#include "meshwright/plan/document/plan.h"
+#include "meshwright/plan/make/plan_mixed.h"
 
 // What a plan of a model was made from, read again for another answer.
 

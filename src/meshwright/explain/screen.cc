@@ -7,10 +7,10 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/columns.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/plan/cost_model_table.h"
-#include "meshwright/plan/memory_category.h"
-#include "meshwright/plan/plan_table.h"
-#include "meshwright/plan/program.h"
+#include "meshwright/plan/document/memory_category.h"
+#include "meshwright/plan/document/program.h"
+#include "meshwright/plan/text/cost_model_table.h"
+#include "meshwright/plan/text/plan_table.h"
 
 namespace meshwright {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "meshwright/explain/part_summary.h"
-#include "meshwright/plan/plan.h"
+#include "meshwright/plan/document/plan.h"
 
 // Pieces of text that explanations and comparisons of plans have in common. All of it fits the
 // screen.

@@ -11,7 +11,7 @@
 #include "meshwright/explain/json.h"
 #include "meshwright/explain/screen.h"
 #include "meshwright/explain/why_not_kinds.h"
-#include "meshwright/plan/plan_table.h"
+#include "meshwright/plan/text/plan_table.h"
 
 namespace meshwright {
 namespace {

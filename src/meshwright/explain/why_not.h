@@ -10,12 +10,12 @@
 
 #include "absl/status/statusor.h"
 #include "meshwright/explain/plan_difference.h"
-#include "meshwright/plan/plan.h"
-#include "meshwright/plan/plan_program.h"
+#include "meshwright/plan/document/plan.h"
+#include "meshwright/plan/make/plan_program.h"
 
 // What a plan would cost if some arrays had to be sharded otherwise: everything else is searched
 // for anew, on the plan's mesh and with its options. Of a pipeline: some parameters; the stages
-// that have them are planned anew, all else stays (plan/replan_pipeline.h). Of a model: if some of
+// that have them are planned anew, all else stays (plan/make/replan_pipeline.h). Of a model: if some of
 // its degrees had to be others; the rest is searched for.
 
 namespace meshwright {

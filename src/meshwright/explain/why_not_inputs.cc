@@ -6,13 +6,13 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
+#include "meshwright/base/sha256.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cluster/mesh.h"
 #include "meshwright/explain/screen.h"
-#include "meshwright/plan/fix_option.h"
-#include "meshwright/plan/program.h"
-#include "meshwright/plan/sha256.h"
+#include "meshwright/plan/document/program.h"
+#include "meshwright/plan/make/fix_option.h"
 
 namespace meshwright {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "meshwright/plan/plan.h"
-#include "meshwright/plan/plan_program.h"
+#include "meshwright/plan/document/plan.h"
+#include "meshwright/plan/make/plan_program.h"
 
 // What a plan was made from, read again for another answer.
 

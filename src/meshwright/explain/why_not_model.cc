@@ -7,13 +7,13 @@
 #include "absl/strings/strip.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/degrees/fixes.h"
 #include "meshwright/explain/planned_groups.h"
 #include "meshwright/explain/why_not_inputs.h"
 #include "meshwright/explain/why_not_kinds.h"
-#include "meshwright/plan/build_mixed_plan.h"
-#include "meshwright/plan/plan_mixed.h"
-#include "meshwright/plan/plan_model.h"
-#include "meshwright/transformer/fixes.h"
+#include "meshwright/plan/make/build_mixed_plan.h"
+#include "meshwright/plan/make/plan_mixed.h"
+#include "meshwright/plan/make/plan_model.h"
 
 // Degrees in place of shardings: "tp=4,pp=2".
 

@@ -13,10 +13,10 @@
 #include "meshwright/explain/why_not_inputs.h"
 #include "meshwright/explain/why_not_kinds.h"
 #include "meshwright/intra/names.h"
-#include "meshwright/plan/fix_option.h"
-#include "meshwright/plan/plan_table.h"
-#include "meshwright/plan/replan_pipeline.h"
-#include "meshwright/plan/to_plan.h"
+#include "meshwright/plan/make/fix_option.h"
+#include "meshwright/plan/make/replan_pipeline.h"
+#include "meshwright/plan/make/to_plan.h"
+#include "meshwright/plan/text/plan_table.h"
 #include "meshwright/sharding/sharding.h"
 
 namespace meshwright {

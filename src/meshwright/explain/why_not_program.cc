@@ -11,8 +11,8 @@
 #include "meshwright/explain/tensor_facts.h"
 #include "meshwright/explain/why_not_inputs.h"
 #include "meshwright/explain/why_not_kinds.h"
-#include "meshwright/plan/fix_option.h"
-#include "meshwright/plan/shortage.h"
+#include "meshwright/plan/make/fix_option.h"
+#include "meshwright/plan/make/shortage.h"
 #include "meshwright/sharding/sharding.h"
 
 namespace meshwright {

@@ -5,12 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/degrees/fixes.h"
 #include "meshwright/export/huggingface_trainer.h"
 #include "meshwright/export/node_launcher.h"
 #include "meshwright/export/quoting.h"
 #include "meshwright/export/target.h"
 #include "meshwright/export/usual_choices.h"
-#include "meshwright/transformer/fixes.h"
 
 namespace meshwright {
 namespace {

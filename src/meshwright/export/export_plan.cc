@@ -6,13 +6,13 @@
 #include "meshwright/base/nearest_name.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/degrees/fixes.h"
 #include "meshwright/export/group_rules.h"
 #include "meshwright/export/node_launcher.h"
 #include "meshwright/export/refusal.h"
 #include "meshwright/export/target.h"
 #include "meshwright/export/usual_choices.h"
-#include "meshwright/plan/plan_json.h"
-#include "meshwright/transformer/fixes.h"
+#include "meshwright/plan/document/plan_json.h"
 
 namespace meshwright {
 namespace {

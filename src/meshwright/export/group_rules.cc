@@ -14,15 +14,15 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/cluster/units.h"
+#include "meshwright/degrees/fixes.h"
 #include "meshwright/explain/planned_groups.h"
 #include "meshwright/export/launch_filter.h"
 #include "meshwright/export/nearest_plan.h"
 #include "meshwright/export/plan_again.h"
 #include "meshwright/export/refusal.h"
-#include "meshwright/plan/build_mixed_plan.h"
-#include "meshwright/plan/mixed_text.h"
-#include "meshwright/transformer/fixes.h"
-#include "meshwright/transformer/mixed_search.h"
+#include "meshwright/hetero/search.h"
+#include "meshwright/plan/make/build_mixed_plan.h"
+#include "meshwright/plan/text/mixed_text.h"
 
 namespace meshwright {
 namespace {

@@ -11,13 +11,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/file.h"
+#include "meshwright/base/sha256.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/export/node_launcher.h"
 #include "meshwright/export/quoting.h"
 #include "meshwright/export/target.h"
-#include "meshwright/plan/plan_json.h"
-#include "meshwright/plan/sha256.h"
+#include "meshwright/plan/document/plan_json.h"
 
 namespace meshwright {
 namespace {

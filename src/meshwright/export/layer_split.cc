@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "meshwright/transformer/stage_deal.h"
+#include "meshwright/degrees/stage_deal.h"
 
 namespace meshwright {
 namespace {

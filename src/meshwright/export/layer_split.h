@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "meshwright/degrees/configuration.h"
 #include "meshwright/export/model_launch.h"
-#include "meshwright/transformer/configuration.h"
-#include "meshwright/transformer/model.h"
+#include "meshwright/model/model.h"
 
 namespace meshwright {
 
@@ -24,8 +24,8 @@ struct LayerSplit {
       layers;  // of each of pp x virtual stages; modules of prediction not among them
 };
 
-// As the planner deals layers out to pp groups (transformer/stage_deal.h) and to virtual stages
-// (transformer/space.h).
+// As the planner deals layers out to pp groups (degrees/stage_deal.h) and to virtual stages
+// (degrees/space.h).
 LayerSplit SplitLayers(const transformer::Model& model, const transformer::Configuration& c);
 
 // Of a launch: where the plan is over groups of nodes, as its stages say.

@@ -10,14 +10,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/degrees/fixes.h"
+#include "meshwright/degrees/stage_memory.h"
 #include "meshwright/export/layer_split.h"
 #include "meshwright/export/megatron_architecture.h"
 #include "meshwright/export/megatron_rules.h"
 #include "meshwright/export/node_launcher.h"
 #include "meshwright/export/quoting.h"
 #include "meshwright/export/target.h"
-#include "meshwright/transformer/fixes.h"
-#include "meshwright/transformer/stage_memory.h"
 
 namespace meshwright {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "meshwright/base/strings.h"
 #include "meshwright/cluster/cluster.h"
+#include "meshwright/degrees/fixes.h"
+#include "meshwright/degrees/precision_support.h"
 #include "meshwright/export/layer_split.h"
 #include "meshwright/export/usual_choices.h"
-#include "meshwright/transformer/fixes.h"
-#include "meshwright/transformer/precision_support.h"
 
 namespace meshwright {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
+#include "meshwright/degrees/rank_order.h"
 #include "meshwright/export/findings.h"
 #include "meshwright/export/model_launch.h"
-#include "meshwright/transformer/rank_order.h"
 
 // What Megatron-Core can express, for Megatron-LM and for Megatron-Bridge (NeMo), which is built on
 // it. Numbers of rules are those of docs/export.md.

@@ -13,10 +13,10 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cluster/cluster.h"
-#include "meshwright/plan/plan_json.h"
-#include "meshwright/transformer/check_model.h"
-#include "meshwright/transformer/fixes.h"
-#include "meshwright/transformer/model_reader.h"
+#include "meshwright/degrees/fixes.h"
+#include "meshwright/model/check_model.h"
+#include "meshwright/model/model_reader.h"
+#include "meshwright/plan/document/plan_json.h"
 
 namespace meshwright {
 namespace {

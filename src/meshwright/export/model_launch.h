@@ -8,10 +8,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "meshwright/degrees/configuration.h"
 #include "meshwright/export/node_ranks.h"
-#include "meshwright/plan/plan.h"
-#include "meshwright/transformer/configuration.h"
-#include "meshwright/transformer/model.h"
+#include "meshwright/model/model.h"
+#include "meshwright/plan/document/plan.h"
 
 // The part of a plan that launches are written from.
 

@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cluster/cluster.h"
-#include "meshwright/transformer/fixes.h"
-#include "meshwright/transformer/space.h"
-#include "meshwright/transformer/step_cost.h"
+#include "meshwright/degrees/fixes.h"
+#include "meshwright/degrees/space.h"
+#include "meshwright/degrees/step_cost.h"
 
 namespace meshwright {
 namespace {

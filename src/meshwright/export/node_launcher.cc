@@ -12,9 +12,9 @@
 #include "meshwright/base/counted.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/degrees/fixes.h"
 #include "meshwright/export/quoting.h"
 #include "meshwright/export/slurm_job.h"
-#include "meshwright/transformer/fixes.h"
 
 namespace meshwright {
 namespace {

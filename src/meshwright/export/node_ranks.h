@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "meshwright/plan/plan.h"
+#include "meshwright/plan/document/plan.h"
 
 namespace meshwright {
 

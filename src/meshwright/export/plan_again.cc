@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/transformer/fixes.h"
+#include "meshwright/degrees/fixes.h"
 
 namespace meshwright {
 namespace {

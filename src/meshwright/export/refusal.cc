@@ -10,9 +10,9 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cluster/cluster.h"
+#include "meshwright/degrees/fixes.h"
 #include "meshwright/export/nearest_plan.h"
 #include "meshwright/export/plan_again.h"
-#include "meshwright/transformer/fixes.h"
 
 namespace meshwright {
 namespace {

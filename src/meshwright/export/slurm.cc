@@ -9,13 +9,13 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cluster/cluster.h"
+#include "meshwright/degrees/fixes.h"
+#include "meshwright/degrees/step_cost.h"
 #include "meshwright/export/layer_split.h"
 #include "meshwright/export/node_launcher.h"
 #include "meshwright/export/quoting.h"
 #include "meshwright/export/target.h"
 #include "meshwright/export/usual_choices.h"
-#include "meshwright/transformer/fixes.h"
-#include "meshwright/transformer/step_cost.h"
 
 namespace meshwright {
 namespace {

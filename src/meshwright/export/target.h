@@ -10,7 +10,7 @@
 #include "meshwright/export/export_options.h"
 #include "meshwright/export/findings.h"
 #include "meshwright/export/model_launch.h"
-#include "meshwright/plan/plan.h"
+#include "meshwright/plan/document/plan.h"
 
 // Frameworks that plans are launched with, one row and one source file each.
 

@@ -1,7 +1,7 @@
 #include "meshwright/export/usual_choices.h"
 
-#include "meshwright/transformer/fixes.h"
-#include "meshwright/transformer/rank_order.h"
+#include "meshwright/degrees/fixes.h"
+#include "meshwright/degrees/rank_order.h"
 
 namespace meshwright {
 

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
+#include "meshwright/degrees/configuration.h"
 #include "meshwright/export/findings.h"
-#include "meshwright/transformer/configuration.h"
 
 namespace meshwright {
 

@@ -12,10 +12,10 @@
 #include "meshwright/blocks/block_kinds.h"
 #include "meshwright/hlo/computation_builder.h"
 #include "meshwright/hlo/inline_calls.h"
-#include "meshwright/hlo/proto_writer.h"
-#include "meshwright/inter/module_writer.h"
-#include "meshwright/plan/annotate.h"
-#include "meshwright/plan/program.h"
+#include "meshwright/hlo/proto/writer.h"
+#include "meshwright/inter/slice/module_writer.h"
+#include "meshwright/plan/annotate/annotate.h"
+#include "meshwright/plan/document/program.h"
 #include "meshwright/profile/operand_constraints.h"
 
 namespace meshwright {
@@ -107,8 +107,9 @@ class BlockBuilder {
  private:
   bool LeavesBlock(ValueId v) const {
     const std::vector<OpId>& users = from_[v].users;
-    return users.empty() || from_[v].carried || std::any_of(users.begin(), users.end(),
-                                        [&](OpId user) { return !members_.contains(user); });
+    return users.empty() || from_[v].carried ||
+           std::any_of(users.begin(), users.end(),
+                       [&](OpId user) { return !members_.contains(user); });
   }
 
   void AddInputs() {

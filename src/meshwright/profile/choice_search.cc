@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "meshwright/base/parallel.h"
 #include "meshwright/base/status.h"
-#include "meshwright/solve/parallel.h"
 #include "meshwright/solve/solver.h"
 
 namespace meshwright {

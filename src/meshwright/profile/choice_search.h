@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "meshwright/cost/cost_model.h"
-#include "meshwright/inter/slice.h"
+#include "meshwright/inter/slice/slice.h"
 #include "meshwright/intra/planner.h"
 #include "meshwright/intra/prepared_problem.h"
 #include "meshwright/solve/problem.h"

@@ -12,8 +12,8 @@
 #include "absl/time/time.h"
 #include "meshwright/base/columns.h"
 #include "meshwright/base/counted.h"
-#include "meshwright/plan/plan_table.h"
-#include "meshwright/transformer/runs_csv.h"
+#include "meshwright/base/csv.h"
+#include "meshwright/plan/text/plan_table.h"
 
 namespace meshwright {
 namespace {

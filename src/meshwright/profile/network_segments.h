@@ -9,9 +9,9 @@
 #include "absl/status/statusor.h"
 #include "meshwright/blocks/blocks.h"
 #include "meshwright/hlo/graph.h"
-#include "meshwright/inter/batch.h"
-#include "meshwright/inter/layers.h"
-#include "meshwright/inter/slice.h"
+#include "meshwright/inter/layers/batch.h"
+#include "meshwright/inter/layers/layers.h"
+#include "meshwright/inter/slice/slice.h"
 
 namespace meshwright {
 

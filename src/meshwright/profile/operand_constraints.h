@@ -6,7 +6,7 @@
 #include "meshwright/cluster/mesh.h"
 #include "meshwright/hlo/graph.h"
 #include "meshwright/hlo/module.h"
-#include "meshwright/plan/movements.h"
+#include "meshwright/plan/annotate/movements.h"
 #include "meshwright/sharding/sharding.h"
 
 namespace meshwright {

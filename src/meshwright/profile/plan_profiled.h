@@ -2,7 +2,7 @@
 #define MESHWRIGHT_PROFILE_PLAN_PROFILED_H_
 
 #include "absl/status/statusor.h"
-#include "meshwright/plan/plan_program.h"
+#include "meshwright/plan/make/plan_program.h"
 
 namespace meshwright {
 

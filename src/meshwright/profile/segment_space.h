@@ -12,7 +12,7 @@
 #include "meshwright/cluster/mesh.h"
 #include "meshwright/cost/cost_model.h"
 #include "meshwright/hlo/graph.h"
-#include "meshwright/inter/slice.h"
+#include "meshwright/inter/slice/slice.h"
 #include "meshwright/intra/planner.h"
 #include "meshwright/profile/choice.h"
 

@@ -1,8 +1,8 @@
 #include "meshwright/profile/slice_fingerprint.h"
 
 #include "absl/strings/str_cat.h"
-#include "meshwright/inter/fingerprint.h"
-#include "meshwright/plan/sha256.h"
+#include "meshwright/base/sha256.h"
+#include "meshwright/inter/layers/fingerprint.h"
 
 namespace meshwright {
 

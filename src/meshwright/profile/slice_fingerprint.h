@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "meshwright/inter/slice.h"
+#include "meshwright/inter/slice/slice.h"
 
 namespace meshwright {
 

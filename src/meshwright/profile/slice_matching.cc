@@ -6,7 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "meshwright/inter/fingerprint.h"
+#include "meshwright/inter/layers/fingerprint.h"
 
 namespace meshwright {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "meshwright/hlo/graph.h"
-#include "meshwright/inter/slice.h"
+#include "meshwright/inter/slice/slice.h"
 
 namespace meshwright {
 

@@ -12,7 +12,7 @@
 #include "meshwright/base/one_line.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/inter/fingerprint.h"
+#include "meshwright/inter/layers/fingerprint.h"
 
 namespace meshwright {
 namespace {

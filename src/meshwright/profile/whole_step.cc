@@ -4,10 +4,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "meshwright/base/sha256.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/inter/fingerprint.h"
-#include "meshwright/plan/movements.h"
-#include "meshwright/plan/sha256.h"
+#include "meshwright/inter/layers/fingerprint.h"
+#include "meshwright/plan/annotate/movements.h"
 
 namespace meshwright {
 namespace {

@@ -14,12 +14,12 @@
 #include "meshwright/base/printable.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/hlo/proto_writer.h"
+#include "meshwright/hlo/proto/writer.h"
 #include "meshwright/intra/names.h"
-#include "meshwright/plan/annotate.h"
-#include "meshwright/plan/movements.h"
-#include "meshwright/plan/op_roles.h"
-#include "meshwright/plan/output_shardings.h"
+#include "meshwright/plan/annotate/annotate.h"
+#include "meshwright/plan/annotate/movements.h"
+#include "meshwright/plan/annotate/output_shardings.h"
+#include "meshwright/plan/make/op_roles.h"
 #include "meshwright/profile/operand_constraints.h"
 
 namespace meshwright {

@@ -8,7 +8,7 @@
 #include "meshwright/cluster/mesh.h"
 #include "meshwright/hlo/graph.h"
 #include "meshwright/hlo/shape.h"
-#include "meshwright/inter/slice.h"
+#include "meshwright/inter/slice/slice.h"
 #include "meshwright/intra/planner.h"
 #include "meshwright/profile/choice.h"
 

@@ -6,13 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "meshwright/plan/plan_table.h"
-#include "meshwright/plan/simulate_plan.h"
-#include "meshwright/plan/transformer_table.h"
+#include "meshwright/base/csv.h"
+#include "meshwright/plan/document/simulate_plan.h"
+#include "meshwright/plan/text/plan_table.h"
+#include "meshwright/plan/text/transformer_table.h"
 #include "meshwright/report/device_programs.h"
 #include "meshwright/report/headline.h"
 #include "meshwright/report/segment_graph.h"
-#include "meshwright/transformer/runs_csv.h"
 
 namespace meshwright {
 namespace {

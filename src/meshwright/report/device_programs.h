@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "meshwright/explain/plan_part.h"
-#include "meshwright/plan/plan.h"
+#include "meshwright/plan/document/plan.h"
 
 namespace meshwright {
 

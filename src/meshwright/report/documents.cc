@@ -11,11 +11,11 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "meshwright/base/counted.h"
+#include "meshwright/base/csv.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/plan/json_reader.h"
-#include "meshwright/plan/plan_json.h"
-#include "meshwright/transformer/runs_csv.h"
+#include "meshwright/plan/document/json_reader.h"
+#include "meshwright/plan/document/plan_json.h"
 
 namespace meshwright {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "meshwright/plan/plan.h"
+#include "meshwright/plan/document/plan.h"
 
 // The files that a report is made of.
 

@@ -13,11 +13,11 @@
 #include "meshwright/explain/explain_model.h"
 #include "meshwright/explain/optimality.h"
 #include "meshwright/explain/part_summary.h"
-#include "meshwright/plan/cost_model_table.h"
-#include "meshwright/plan/mixed_text.h"
-#include "meshwright/plan/plan_table.h"
-#include "meshwright/plan/program.h"
-#include "meshwright/plan/transformer_table.h"
+#include "meshwright/plan/document/program.h"
+#include "meshwright/plan/text/cost_model_table.h"
+#include "meshwright/plan/text/mixed_text.h"
+#include "meshwright/plan/text/plan_table.h"
+#include "meshwright/plan/text/transformer_table.h"
 #include "meshwright/report/device_programs.h"
 
 namespace meshwright {

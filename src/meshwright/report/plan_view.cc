@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "meshwright/explain/layer_names.h"
-#include "meshwright/plan/cost_model_table.h"
-#include "meshwright/plan/simulate_plan.h"
+#include "meshwright/plan/document/simulate_plan.h"
+#include "meshwright/plan/text/cost_model_table.h"
 #include "meshwright/report/headline.h"
 #include "meshwright/report/view_json.h"
 

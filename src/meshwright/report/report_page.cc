@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
-#include "meshwright/plan/version.h"
+#include "meshwright/plan/document/version.h"
 #include "meshwright/report/page_parts.h"
 #include "meshwright/report/view_json.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "meshwright/plan/plan.h"
+#include "meshwright/plan/document/plan.h"
 #include "meshwright/report/device_programs.h"
 
 // A program as a few distinct segments: one layer in one phase each, however often it repeats. Of

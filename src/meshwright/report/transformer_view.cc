@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "meshwright/plan/transformer_table.h"
+#include "meshwright/plan/text/transformer_table.h"
 #include "meshwright/report/view_json.h"
 
 namespace meshwright {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "meshwright/plan/plan.h"
+#include "meshwright/plan/document/plan.h"
 #include "meshwright/report/device_programs.h"
 
 // What the page draws, as report/src/data.ts declares it: that file and these functions change

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "meshwright/sharding/rules/rules.h"
+#include "meshwright/sharding/rule_builders.h"
 
 namespace meshwright {
 namespace {

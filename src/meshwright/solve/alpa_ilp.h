@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "meshwright/solve/json_value.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/solve/recorded_problem.h"
 
 // Integer programs that Alpa's intra-operator pass writes (Zheng et al., OSDI 2022, section 4.2;

@@ -15,9 +15,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/file.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/solve/json_value.h"
 
 // The files hold millions of numbers, so they are not built as a JSON tree: a SAX handler files
 // every number straight into the list that the path of keys to it names.

@@ -5,8 +5,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "meshwright/base/parallel.h"
 #include "meshwright/solve/branch_and_bound.h"
-#include "meshwright/solve/parallel.h"
 
 // Three kinds of neighbourhood take turns: a ball in the graph around a random node, a window of
 // consecutive nodes (programs are written in an order that keeps what belongs together together),

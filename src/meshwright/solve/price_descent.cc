@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "meshwright/solve/parallel.h"
+#include "meshwright/base/parallel.h"
 #include "meshwright/solve/repair.h"
 
 namespace meshwright::solve::MW_SOLVE_WIDTH {

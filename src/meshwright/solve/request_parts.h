@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "meshwright/solve/json_value.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/solve/recorded_problem.h"
 
 // What the problems of Alpa and of XLA's auto-sharding solver, its descendant, have in common. As

@@ -1,7 +1,7 @@
 #ifndef MESHWRIGHT_SOLVE_XLA_REQUEST_H_
 #define MESHWRIGHT_SOLVE_XLA_REQUEST_H_
 
-#include "meshwright/solve/json_value.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/solve/recorded_problem.h"
 
 // Requests to XLA's auto-sharding solver (AutoShardingSolverRequest in

@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
-#include "meshwright/sharding/rules/rules.h"
+#include "meshwright/sharding/rule_builders.h"
 
 namespace meshwright::rules {
 namespace {

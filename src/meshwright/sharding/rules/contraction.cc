@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "meshwright/sharding/rule_builders.h"
 #include "meshwright/sharding/rules/dimension_lists.h"
-#include "meshwright/sharding/rules/rules.h"
 
 namespace meshwright::rules {
 namespace {

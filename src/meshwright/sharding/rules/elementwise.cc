@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "meshwright/sharding/rules/rules.h"
+#include "meshwright/sharding/rule_builders.h"
 
 namespace meshwright::rules {
 

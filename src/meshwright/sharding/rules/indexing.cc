@@ -2,8 +2,8 @@
 #include <vector>
 
 #include "meshwright/hlo/uniform.h"
+#include "meshwright/sharding/rule_builders.h"
 #include "meshwright/sharding/rules/dimension_lists.h"
-#include "meshwright/sharding/rules/rules.h"
 
 // Gather and scatter. Both address their operand through an index array whose dimensions other than
 // index_vector_dim are a batch of independent look-ups or updates.

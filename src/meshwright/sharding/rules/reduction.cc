@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "meshwright/sharding/rules/rules.h"
+#include "meshwright/sharding/rule_builders.h"
 
 namespace meshwright::rules {
 namespace {

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "meshwright/sharding/rules/rules.h"
+#include "meshwright/sharding/rule_builders.h"
 
 namespace meshwright::rules {
 namespace {

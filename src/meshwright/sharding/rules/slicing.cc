@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "meshwright/sharding/rules/rules.h"
+#include "meshwright/sharding/rule_builders.h"
 
 // Operators that take, put or move parts of dimensions. A dimension taken whole is parallel; one
 // that is cut or shifted would need its neighbours' elements and stays whole.

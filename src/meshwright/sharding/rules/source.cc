@@ -1,8 +1,8 @@
 #include <string_view>
 #include <vector>
 
-#include "meshwright/hlo/op_sharding_rule.h"
-#include "meshwright/sharding/rules/rules.h"
+#include "meshwright/hlo/stablehlo/op_sharding_rule.h"
+#include "meshwright/sharding/rule_builders.h"
 
 // Operators at the ends of the program (parameters, constants, outputs, random numbers), those that
 // stand for control flow, and those about which little or nothing is known.

@@ -2,8 +2,8 @@
 #include <utility>
 #include <vector>
 
-#include "meshwright/hlo/op_sharding_rule.h"
-#include "meshwright/sharding/rules/rules.h"
+#include "meshwright/hlo/stablehlo/op_sharding_rule.h"
+#include "meshwright/sharding/rule_builders.h"
 
 // Calls for which the program states the rule (Shardy's op_sharding_rule). A factor that passes
 // through is kParallel, a reduced one leaves sums, as Shardy says; what is inside of the call is
@@ -81,7 +81,7 @@ void Stated(RuleBuilder& builder) {
       ParseOpShardingRule(*FindOpShardingRule(builder.instruction()), kShardingRuleAttribute);
   const std::vector<const Shape*> operands = ShapesOf(builder.graph(), builder.op().operands);
   const std::vector<const Shape*> results = ShapesOf(builder.graph(), builder.op().results);
-  // Modules that were read have been checked (hlo/verifier.h).
+  // Modules that were read have been checked (hlo/verify/verifier.h).
   if (!rule.ok() || !FindOpShardingRuleProblem(*rule, operands, results).empty())
     return builder.Unsupported();
   std::vector<bool> uneven(rule->factor_sizes.size(), false);

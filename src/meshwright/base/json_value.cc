@@ -1,0 +1,209 @@
+#include "meshwright/base/json_value.h"
+
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "meshwright/base/strings.h"
+
+namespace meshwright::solve {
+namespace {
+
+constexpr size_t kLongestMessage = 200;  // bytes
+constexpr double kLargestNumber = 1e30;  // sums of them are finite
+
+// Member names of the objects that are open, to find ones that occur twice.
+class OpenObjects {
+ public:
+  bool operator()(int /*depth*/, Json::parse_event_t event, Json& parsed) {
+    switch (event) {
+      case Json::parse_event_t::object_start:
+        open_.emplace_back();
+        break;
+      case Json::parse_event_t::object_end:
+        open_.pop_back();
+        break;
+      case Json::parse_event_t::key: {
+        const auto& key = parsed.get_ref<const std::string&>();
+        if (!open_.back().insert(key).second && !twice_.has_value()) twice_ = key;
+        break;
+      }
+      default:
+        break;
+    }
+    return true;
+  }
+  const std::optional<std::string>& twice() const { return twice_; }
+
+ private:
+  std::vector<std::set<std::string>> open_;
+  std::optional<std::string> twice_;
+};
+
+std::string Shortened(std::string text) {
+  text = absl::Utf8SafeCEscape(text);
+  if (text.size() > kLongestMessage) text = text.substr(0, kLongestMessage) + "...";
+  return text;
+}
+
+const char* TypeOf(const Json& json) {
+  if (json.is_null()) return "null";
+  if (json.is_object()) return "an object";
+  if (json.is_array()) return "a list";
+  if (json.is_string()) return "a string";
+  return json.is_boolean() ? "a boolean" : "a number";
+}
+
+}  // namespace
+
+std::string JsonErrorText(std::string_view what) {
+  if (const size_t tag = what.find("] "); tag != std::string_view::npos)
+    what.remove_prefix(tag + 2);
+  std::string text(what);
+  if (text.size() > kLongestMessage) text = text.substr(0, kLongestMessage) + "...";
+  for (char& c : text) {
+    if (c == '\n' || c == '\r') c = ' ';
+  }
+  return text;
+}
+
+absl::StatusOr<Json> ParseJson(std::string_view text, std::string_view name) {
+  OpenObjects objects;
+  Json json;
+  try {
+    json = Json::parse(text, std::ref(objects));
+  } catch (const Json::exception& error) {
+    return absl::InvalidArgumentError(StrCat(name, ": not JSON: ", JsonErrorText(error.what())));
+  }
+  if (objects.twice().has_value()) {
+    return absl::InvalidArgumentError(
+        StrCat(name, ": \"", Shortened(*objects.twice()), "\" occurs twice in one object"));
+  }
+  return json;
+}
+
+void JsonValue::Fail(const std::string& message) const {
+  if (ok()) *status_ = absl::InvalidArgumentError(absl::StrCat(path_, ": ", message));
+}
+
+void JsonValue::Wanted(const char* what) const {
+  Fail(absl::StrCat("found ", TypeOf(*json_), ", expected ", what));
+}
+
+JsonValue JsonValue::Nothing() const {
+  static const Json* const kNull = new Json();
+  return {kNull, path_, status_};
+}
+
+JsonValue JsonValue::At(const char* key) const {
+  if (!json_->is_object()) {
+    Wanted("an object");
+    return Nothing();
+  }
+  const auto it = json_->find(key);
+  if (it == json_->end()) {
+    Fail(absl::StrCat("has no \"", key, "\""));
+    return Nothing();
+  }
+  return {&*it, absl::StrCat(path_, ".", key), status_};
+}
+
+std::optional<JsonValue> JsonValue::Find(const char* key) const {
+  if (!json_->is_object()) return std::nullopt;
+  const auto it = json_->find(key);
+  if (it == json_->end() || it->is_null()) return std::nullopt;
+  return JsonValue(&*it, absl::StrCat(path_, ".", key), status_);
+}
+
+std::vector<std::pair<std::string, JsonValue>> JsonValue::Members() const {
+  std::vector<std::pair<std::string, JsonValue>> members;
+  if (!json_->is_object()) {
+    Wanted("an object");
+    return members;
+  }
+  for (auto it = json_->begin(); it != json_->end(); ++it) {
+    const std::string path = absl::StrCat(path_, "[\"", Shortened(it.key()), "\"]");
+    members.emplace_back(it.key(), JsonValue(&*it, path, status_));
+  }
+  return members;
+}
+
+std::vector<JsonValue> JsonValue::Elements() const {
+  std::vector<JsonValue> elements;
+  if (!json_->is_array()) {
+    Wanted("a list");
+    return elements;
+  }
+  elements.reserve(json_->size());
+  for (size_t i = 0; i < json_->size(); ++i) {
+    elements.push_back({&(*json_)[i], absl::StrCat(path_, "[", i, "]"), status_});
+  }
+  return elements;
+}
+
+std::vector<JsonValue> JsonValue::Elements(size_t size, const char* of) const {
+  std::vector<JsonValue> elements = Elements();
+  if (ok() && elements.size() != size) {
+    Fail(absl::StrCat("has ", elements.size(), " elements, expected ", size, " (", of, ")"));
+  }
+  if (!ok()) elements.assign(size, Nothing());
+  return elements;
+}
+
+double JsonValue::Number() const {
+  if (!json_->is_number()) {
+    Wanted("a number");
+    return 0;
+  }
+  const auto number = json_->get<double>();
+  if (std::abs(number) <= kLargestNumber) return number;
+  Fail(absl::StrCat("found ", json_->dump(), ", expected at most ", kLargestNumber,
+                    " in magnitude"));
+  return 0;
+}
+
+int64_t JsonValue::Integer(int64_t least, int64_t most) const {
+  const double number = Number();
+  if (!ok()) return least;
+  // The bounds that callers give are exact as doubles.
+  if (number != std::floor(number) || number < static_cast<double>(least) ||
+      number > static_cast<double>(most)) {
+    Fail(absl::StrCat("found ", json_->dump(), ", expected an integer from ", least, " to ", most));
+    return least;
+  }
+  return json_->is_number_integer() ? json_->get<int64_t>() : static_cast<int64_t>(number);
+}
+
+bool JsonValue::Boolean() const {
+  if (!json_->is_boolean()) Wanted("a boolean");
+  return json_->is_boolean() && json_->get<bool>();
+}
+
+std::string JsonValue::Text() const {
+  if (!json_->is_string()) Wanted("a string");
+  return json_->is_string() ? json_->get<std::string>() : std::string();
+}
+
+std::vector<double> JsonValue::Numbers(size_t size, const char* of) const {
+  std::vector<double> numbers;
+  if (!json_->is_array()) {
+    Wanted("a list of numbers");
+  } else if (json_->size() != size) {
+    Fail(absl::StrCat("has ", json_->size(), " elements, expected ", size, " (", of, ")"));
+  } else {
+    numbers.reserve(size);
+    for (const Json& one : *json_) {
+      // The path is only made where an error needs it.
+      if (!one.is_number() || std::abs(one.get<double>()) > kLargestNumber) {
+        JsonValue(&one, absl::StrCat(path_, "[", numbers.size(), "]"), status_).Number();
+        break;
+      }
+      numbers.push_back(one.get<double>());
+    }
+  }
+  return ok() ? numbers : std::vector<double>();
+}
+
+}  // namespace meshwright::solve

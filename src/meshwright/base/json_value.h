@@ -1,0 +1,69 @@
+#ifndef MESHWRIGHT_BASE_JSON_VALUE_H_
+#define MESHWRIGHT_BASE_JSON_VALUE_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+// JSON documents read member by member, with errors that say where ("$.edges[3]: ...").
+
+namespace meshwright::solve {
+
+using Json = nlohmann::ordered_json;
+
+// The library's message of a syntax error without its tag, at most a line long: the text that it
+// quotes can be the whole rest of the file.
+std::string JsonErrorText(std::string_view what);
+
+// Parses `text`; `name` stands for it in errors. Errors: not JSON (with line and column), a member
+// that occurs twice in an object.
+absl::StatusOr<Json> ParseJson(std::string_view text, std::string_view name);
+
+// A value and the path to it. The first error of a document sticks in the status that all values of
+// it share; from then on reading goes on with empty values, so callers check once, before they use
+// what they read as an index.
+class JsonValue {
+ public:
+  // The root. `json` and `status` must outlive all values made of it.
+  JsonValue(const Json& json, absl::Status* status) : JsonValue(&json, "$", status) {}
+
+  bool ok() const { return status_->ok(); }
+  bool IsObject() const { return json_->is_object(); }
+  bool IsList() const { return json_->is_array(); }
+  bool IsNull() const { return json_->is_null(); }
+
+  JsonValue At(const char* key) const;                   // an error if there is none
+  std::optional<JsonValue> Find(const char* key) const;  // nullopt: absent or null
+  std::vector<std::pair<std::string, JsonValue>> Members() const;
+  std::vector<JsonValue> Elements() const;
+  // `size` of them; `of` says what for ("nodes").
+  std::vector<JsonValue> Elements(size_t size, const char* of) const;
+
+  double Number() const;                               // at most 1e30 in magnitude
+  int64_t Integer(int64_t least, int64_t most) const;  // 5.0 is one; `least` after an error
+  bool Boolean() const;
+  std::string Text() const;
+  std::vector<double> Numbers(size_t size, const char* of) const;
+
+  // Records "<path>: <message>" unless there is an error already.
+  void Fail(const std::string& message) const;
+
+ private:
+  JsonValue(const Json* json, std::string path, absl::Status* status)
+      : json_(json), path_(std::move(path)), status_(status) {}
+  JsonValue Nothing() const;
+  void Wanted(const char* what) const;
+
+  const Json* json_;
+  std::string path_;
+  absl::Status* status_;
+};
+
+}  // namespace meshwright::solve
+
+#endif  // MESHWRIGHT_BASE_JSON_VALUE_H_

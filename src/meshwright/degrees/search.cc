@@ -1,0 +1,149 @@
+#include "meshwright/degrees/search.h"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <memory>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "meshwright/degrees/degrees_search.h"
+
+// All degrees get a bound first and are searched from the least on, so that what is found early
+// leaves out most of the others, and whatever a search that is stopped has not come to has a bound.
+//
+// They are searched in rounds: within a round every degree's search prunes by what earlier rounds
+// found, so that neither the result nor the counts depend on which thread was faster. The first
+// rounds, before anything is found to prune by, are short.
+
+namespace meshwright::transformer {
+namespace {
+
+// Degrees that are searched side by side, at most.
+constexpr size_t kLongestRound = 16;
+
+// Calls work(thread, i) for all i in [first, end).
+template <typename Work>
+void InParallel(size_t threads, size_t first, size_t end, const Work& work) {
+  std::atomic<size_t> next = first;
+  const auto run = [&](size_t thread) {
+    for (size_t i = next++; i < end; i = next++) work(thread, i);
+  };
+  std::vector<std::jthread> others;
+  for (size_t t = 1; t < std::min(threads, end - first); ++t) others.emplace_back(run, t);
+  run(0);
+}
+
+auto Order(const Configuration& c) {
+  return std::tie(c.tp, c.cp, c.pp, c.dp, c.ep, c.etp, c.sequence_parallel, c.schedule,
+                  c.virtual_stages, c.micro_batch, c.zero, c.shard, c.recompute, c.recompute_layers,
+                  c.recompute_stages, c.precision, c.ends_as_layers, c.tp2, c.panels, c.context,
+                  c.offload_optimizer, c.offload_activations, c.offload_percent, c.offload_layers);
+}
+
+// The more of the inner degrees share a node, the earlier: ranks in order come first.
+auto PlacementOrder(const Placement& p) { return std::tuple(-p.tp, p.tp2, -p.cp, -p.dp, -p.pp); }
+
+}  // namespace
+
+bool ConfigurationBefore(const Configuration& a, const Configuration& b) {
+  const auto left = Order(a), right = Order(b);
+  if (left != right) return left < right;
+  if (a.inside != b.inside) return PlacementOrder(a.inside) < PlacementOrder(b.inside);
+  return PlacementOrder(a.unit) < PlacementOrder(b.unit);
+}
+
+bool RanksBefore(Ranking ranking, const RankedConfiguration& a, const RankedConfiguration& b) {
+  if (ranking == Ranking::kTime) {
+    if (a.seconds != b.seconds) return a.seconds < b.seconds;
+    if (a.peak_bytes != b.peak_bytes) return a.peak_bytes < b.peak_bytes;
+  } else {
+    if (a.peak_bytes != b.peak_bytes) return a.peak_bytes < b.peak_bytes;
+    if (a.seconds != b.seconds) return a.seconds < b.seconds;
+  }
+  return ConfigurationBefore(a.configuration, b.configuration);
+}
+
+CostFunctions CalibratedCosts(const Model& model, const Workload& workload, const Cluster& cluster,
+                              const StateOptions& state) {
+  auto coster = std::make_shared<StepCoster>(model, workload, cluster, BuiltinCostParameters(),
+                                             "megatron", state);
+  return {[coster](const Configuration& c) { return coster->Figures(c); },
+          [coster](const Configuration& c) { return coster->Least(c); },
+          [coster](const Configuration& c) { return coster->LeastOfUnits(c); },
+          [coster](const Configuration& c) { return coster->LeastOfExtents(c); },
+          [coster](const Configuration& c) { return coster->LeastSecondsOfFamily(c); }};
+}
+
+SearchResult Search(const Space& space, const std::function<CostFunctions()>& make_costs,
+                    const SearchOptions& options) {
+  struct Task {
+    Space::Degrees degrees;
+    DegreesSummary summary;
+    bool known = false, searched = false;
+    int64_t settled = 0;  // configurations that were costed or left out
+  };
+  std::vector<Task> tasks;
+  for (const Space::Degrees& degrees : space.AllDegrees()) tasks.push_back({degrees, {}});
+  const size_t threads = std::clamp<size_t>(static_cast<size_t>(options.threads), 1,
+                                            std::max<size_t>(tasks.size(), 1));
+  std::vector<CostFunctions> costs;
+  for (size_t t = 0; t < threads; ++t) costs.push_back(make_costs());
+  BestConfigurations best(options.ranking, options.top);
+  const auto stopped = [&] { return options.stop && options.stop(); };
+
+  const DegreesSearch unsearched(space, options, best);
+  InParallel(threads, 0, tasks.size(), [&](size_t thread, size_t i) {
+    if (stopped()) return;
+    tasks[i].summary = unsearched.Summary(tasks[i].degrees, costs[thread]);
+    tasks[i].known = true;
+  });
+  SearchResult result;
+  for (Task& task : tasks) {
+    result.counts.legal += task.summary.legal;
+    if (!task.known) task.summary.least = {};
+  }
+  std::stable_sort(tasks.begin(), tasks.end(), [&](const Task& a, const Task& b) {
+    const StepBound &left = a.summary.least, &right = b.summary.least;
+    return options.ranking == Ranking::kTime ? left.seconds < right.seconds
+                                             : left.bytes < right.bytes;
+  });
+
+  for (size_t first = 0, round = 1; first < tasks.size() && !stopped();) {
+    const size_t end = std::min(first + round, tasks.size());
+    std::vector<DegreesSearch> searches(end - first, DegreesSearch(space, options, best));
+    InParallel(threads, first, end, [&](size_t thread, size_t i) {
+      DegreesSearch& search = searches[i - first];
+      if (search.Excludes(tasks[i].summary.least)) return;
+      tasks[i].searched = search.Run(tasks[i].degrees, costs[thread]);
+    });
+    for (size_t i = first; i < end; ++i) {
+      const DegreesSearch& search = searches[i - first];
+      tasks[i].settled = search.counts().evaluated + search.counts().pruned;
+      for (const RankedConfiguration& one : search.best().found()) best.Add(one);
+      result.counts.evaluated += search.counts().evaluated;
+      result.counts.fitting += search.counts().fitting;
+      result.counts.pruned += search.counts().pruned;
+    }
+    first = end;
+    round = std::min(2 * round, kLongestRound);
+  }
+  // What was not searched, or to a part only, may still be left out by what was found since.
+  const DegreesSearch last(space, options, best);
+  for (const Task& task : tasks) {
+    if (task.searched) continue;
+    if (last.Excludes(task.summary.least)) {
+      result.counts.pruned += task.summary.legal - task.settled;
+      continue;
+    }
+    result.complete = false;
+    result.unsearched.seconds =
+        std::min(result.unsearched.seconds, task.summary.least.seconds * kBoundRounding);
+    result.unsearched.bytes = std::min(result.unsearched.bytes, task.summary.least.bytes);
+  }
+  result.best = best.found();
+  return result;
+}
+
+}  // namespace meshwright::transformer

@@ -1,0 +1,518 @@
+// Operators by roofline. A matrix product takes the longer of its arithmetic, at the efficiency of
+// its shape, and its memory traffic; everything between products is memory traffic. Backward, a
+// product has two of the same size and elementwise operations read about twice as much. Flash
+// attention computes the scores again: 5 products backward for 2 forward (Dao et al. 2022).
+
+#include "meshwright/degrees/step_parts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "meshwright/model/tensors.h"
+
+namespace meshwright::transformer {
+namespace {
+
+constexpr double kBytes = 2;  // of an activation
+constexpr double kFlashBackward = 2.5;
+constexpr double kFlashBackwardEfficiency = 0.8;  // of the forward's: more shared memory traffic
+constexpr double kFlashHalfSequence = 512;        // keys at which attention reaches half
+constexpr double kFlashHeadDim = 128;             // for which kernels are made
+// Kept of a score where they go through memory: softmax and dropout's result in 2 bytes, its mask
+// (Korthikanti et al. 2022, section 4.1).
+constexpr double kScoreBytes = 5;
+constexpr double kNvFp4Bytes = 9.0 / 16;  // 4 bits, and 8 of a scale for each 16 elements
+constexpr double kSumBytes = 8;  // of a row, for a norm over several GPUs: two sums in 4 bytes
+
+struct Side {
+  bool column = false;  // outputs are split over the group
+  bool row = false;     // inputs are
+};
+
+Side SideOf(Part part) {
+  switch (part) {
+    case Part::kQuery:
+    case Part::kKey:
+    case Part::kValue:
+    case Part::kQkv:
+    case Part::kQueryUp:
+    case Part::kKeyValueUp:
+    case Part::kCrossQuery:
+    case Part::kCrossKey:
+    case Part::kCrossValue:
+    case Part::kMlpGate:
+    case Part::kMlpUp:
+    case Part::kMlpGateUp:
+    case Part::kExpertGate:
+    case Part::kExpertUp:
+    case Part::kExpertGateUp:
+    case Part::kSharedExpertGate:
+    case Part::kSharedExpertUp:
+    case Part::kTokenEmbedding:
+    case Part::kHead:
+    case Part::kMtpProjection:
+      return {.column = true};
+    case Part::kAttentionOutput:
+    case Part::kCrossAttentionOutput:
+    case Part::kMlpDown:
+    case Part::kExpertDown:
+    case Part::kSharedExpertDown:
+      return {.row = true};
+    default:
+      return {};
+  }
+}
+
+bool IsExpert(Part part) {
+  return part == Part::kExpertGate || part == Part::kExpertUp || part == Part::kExpertGateUp ||
+         part == Part::kExpertDown;
+}
+
+// Sums costs of operators.
+class Adder {
+ public:
+  Adder(const BlockSettings& settings)
+      : s_(settings),
+        c_(settings.configuration),
+        sequences_(static_cast<double>(settings.configuration.micro_batch)) {}
+
+  void Product(const Matmul& product, bool low_precision);
+  void GridProductOf(const Matmul& product);
+  void Attention(const Matmul& scores);
+  // Flops alone: of scores, or of values, whose time Attention has.
+  void AddPairs(const Matmul& product);
+  // `elements` read and written, forward.
+  void Elementwise(double elements);
+
+  BlockCost cost;
+  double product_forward = 0;                   // seconds of `cost.forward`
+  double latent_forward = 0, latent_flops = 0;  // of the products behind latents, forward
+  double attention_flops = 0;                   // forward
+  double kept_scores = 0;                       // of one GPU, with every pair
+
+ private:
+  const BlockSettings& s_;
+  const Configuration& c_;
+  const double sequences_;
+};
+
+void Adder::AddPairs(const Matmul& product) {
+  cost.flops += 3 * sequences_ * product.Flops(/*dense=*/false);
+}
+
+void Adder::Product(const Matmul& product, bool low_precision) {
+  const bool expert = product.kind == MatmulKind::kExperts;
+  const Side side = SideOf(product.part);
+  const double group = static_cast<double>(expert ? c_.etp : c_.tp);
+  double m = sequences_ * static_cast<double>(product.m) / static_cast<double>(c_.cp);
+  double experts = 1;
+  if (expert) {
+    // Every GPU brings its own share of the tokens, and gets as many rows back, of its experts.
+    experts = static_cast<double>(product.batch) / static_cast<double>(c_.ep);
+    m *= static_cast<double>(c_.etp) / static_cast<double>(c_.tp);
+  } else if (!side.column && !side.row && c_.sequence_parallel) {
+    m /= static_cast<double>(c_.tp);
+  }
+  const double n = static_cast<double>(product.n) / (side.column ? group : 1);
+  const double k = static_cast<double>(product.k) / (side.row ? group : 1);
+  const double flops = 2 * m * n * k;
+  const double arithmetic = flops / ((low_precision ? s_.rates.products : s_.rates.products_16) *
+                                     SideEfficiency(m / experts, n, k, s_.rates.half_side));
+  const double traffic = kBytes * (m * k + experts * n * k + m * n) / s_.rates.memory_bytes;
+  const double kernels = expert ? std::max(1.0, experts * s_.framework.expert_kernels) : 1;
+  const double seconds = std::max(arithmetic, traffic) + s_.rates.kernel_seconds * kernels;
+  cost.forward += seconds;
+  product_forward += seconds;
+  if (product.part == Part::kQueryUp || product.part == Part::kKeyValueUp) {
+    latent_forward += seconds;
+    latent_flops += sequences_ * product.Flops(/*dense=*/false);
+  }
+  cost.backward += product.backward_products * seconds;
+  cost.flops += sequences_ * product.Flops(/*dense=*/false) * (1 + product.backward_products);
+}
+
+// SUMMA (van de Geijn and Watts 1997): every panel of the inner size is a product that adds to the
+// same outputs, which are read and written each time. Backward has two such products.
+void Adder::GridProductOf(const Matmul& product) {
+  const double panels = static_cast<double>(c_.panels);
+  const double m =
+      sequences_ * static_cast<double>(product.m) / static_cast<double>(c_.cp * c_.tp2);
+  const double n = static_cast<double>(product.n) / static_cast<double>(c_.tp1());
+  const double k = static_cast<double>(product.k);
+  const double arithmetic =
+      2 * m * n * k / (s_.rates.products * SideEfficiency(m, n, k / panels, s_.rates.half_side));
+  const double traffic =
+      kBytes * (m * k + n * k + (2 * panels - 1) * m * n) / s_.rates.memory_bytes;
+  const double seconds = std::max(arithmetic, traffic) + s_.rates.kernel_seconds * panels;
+  cost.forward += seconds;
+  product_forward += seconds;
+  cost.backward += product.backward_products * seconds;
+  cost.flops += sequences_ * product.Flops(/*dense=*/false) * (1 + product.backward_products);
+  cost.grid.push_back({.input_bytes = kBytes * m * k,
+                       .weight_bytes = kBytes * n * k,
+                       .forward = seconds,
+                       .backward = product.backward_products * seconds});
+}
+
+void Adder::Attention(const Matmul& scores) {
+  const double batch = sequences_ * static_cast<double>(scores.batch) /
+                       static_cast<double>(c_.cp * c_.tp);  // a GPU's heads
+  const double pairs = static_cast<double>(scores.pairs) * batch;
+  // Of a ring's turns each sees the keys of one chunk.
+  const double turns = c_.context == ContextKind::kRing ? static_cast<double>(c_.cp) : 1;
+  const double keys = static_cast<double>(scores.n) / turns;
+  const double head = static_cast<double>(scores.k);
+  const double flops = 4 * pairs * head;
+  const double efficiency = s_.framework.attention * keys / (keys + kFlashHalfSequence) *
+                            std::min(1.0, std::sqrt(head / kFlashHeadDim));
+  const double scores_bytes = kBytes * s_.framework.score_traffic * static_cast<double>(scores.m) *
+                              static_cast<double>(scores.n) * batch;
+  const double forward = flops / (s_.rates.attention * efficiency) +
+                         scores_bytes / s_.rates.memory_bytes + turns * s_.rates.kernel_seconds;
+  const double backward = forward * kFlashBackward / kFlashBackwardEfficiency;
+  cost.forward += forward;
+  cost.backward += backward;
+  cost.attention_forward += forward;
+  cost.attention_backward += backward;
+  attention_flops += 2 * sequences_ * scores.Flops(/*dense=*/false);
+  kept_scores += static_cast<double>(scores.m) * static_cast<double>(scores.n) * batch;
+}
+
+void Adder::Elementwise(double elements) {
+  const double seconds = s_.framework.elementwise * kBytes * elements / s_.rates.memory_bytes +
+                         s_.rates.kernel_seconds;
+  cost.forward += seconds;
+  cost.backward += 2 * seconds;
+}
+
+void AddParameters(const std::vector<Tensor>& tensors, Block* block) {
+  for (const Tensor& tensor : tensors) {
+    const Side side = SideOf(tensor.part);
+    double& sum = IsExpert(tensor.part)     ? block->over_experts
+                  : side.column || side.row ? block->over_tensor
+                                            : block->whole;
+    sum += static_cast<double>(tensor.elements());
+  }
+}
+
+// The part of the head that multi-token prediction has as well; returns the logits on one GPU.
+double AddHead(const Model& model, const Block& block, const BlockSettings& s, Adder* adder) {
+  const Configuration& c = s.configuration;
+  for (const Matmul& product : block.products) adder->Product(product, /*low_precision=*/false);
+  const double rows = static_cast<double>(c.micro_batch * s.sequence) / static_cast<double>(c.cp);
+  const double logits = model.head.every_token ? rows * static_cast<double>(model.head.outputs) /
+                                                     static_cast<double>(c.tp)
+                                               : 0;
+  // Softmax in f32: read, written in 4 bytes, read for the sum and for the gradient.
+  adder->Elementwise(4 * logits);
+  return logits;
+}
+
+// Tensors of no layer that are, or are not, of the embedding.
+std::vector<Tensor> EndTensors(const Model& model, bool embedding) {
+  std::vector<Tensor> tensors;
+  for (const Tensor& tensor : Tensors(model)) {
+    if (tensor.layer_kind >= 0 || tensor.mtp) continue;
+    if ((GroupOf(tensor.part) == PartGroup::kEmbedding) == embedding) tensors.push_back(tensor);
+  }
+  return tensors;
+}
+
+// Parameters on one GPU.
+void SetParameters(const Block& block, const Configuration& c, BlockCost* cost) {
+  cost->parameters = block.whole + block.over_tensor / static_cast<double>(c.tp);
+  cost->expert_parameters = block.over_experts / static_cast<double>(c.ep * c.etp);
+}
+
+}  // namespace
+
+double SideEfficiency(double m, double n, double k, double half_side) {
+  return m / (m + half_side) * n / (n + half_side) * k / (k + half_side);
+}
+
+DeviceRates::DeviceRates(const DeviceType& device, const DeviceParameters& parameters,
+                         Precision precision)
+    : products_16(device.PeakFlops(precision == Precision::kFp16 ? "f16" : "bf16") *
+                  parameters.matmul_16),
+      attention(device.PeakFlops(precision == Precision::kFp16 ? "f16" : "bf16") *
+                parameters.attention),
+      memory_bytes(device.memory_bytes_per_second * parameters.memory),
+      half_side(parameters.half_side),
+      kernel_seconds(parameters.kernel_seconds) {
+  switch (precision) {
+    case Precision::kBf16:
+    case Precision::kFp16:
+      peak_flops = device.PeakFlops(precision == Precision::kFp16 ? "f16" : "bf16");
+      products = products_16;
+      break;
+    case Precision::kFp8:
+    case Precision::kMxFp8:
+      peak_flops = device.PeakFlops("f8e4m3fn");
+      products = peak_flops * parameters.matmul_8;
+      break;
+    case Precision::kNvFp4:
+      peak_flops = device.PeakFlops("f4e2m1fn");
+      products = peak_flops * parameters.matmul_4;
+      break;
+  }
+}
+
+Block LayerBlock(const Model& model, const Stack& stack, const Layer& layer, int64_t sequence) {
+  Block block;
+  block.products = LayerMatmuls(model, stack, layer, {.sequences = 1, .tokens = sequence});
+  AddParameters(LayerTensors(model, stack, layer), &block);
+  return block;
+}
+
+Block EmbeddingBlock(const Model& model, int64_t sequence) {
+  Block block;
+  block.products = EmbeddingMatmuls(model, {.sequences = 1, .tokens = sequence});
+  AddParameters(EndTensors(model, /*embedding=*/true), &block);
+  return block;
+}
+
+Block HeadBlock(const Model& model, int64_t sequence) {
+  Block block;
+  block.products = HeadMatmuls(model, {.sequences = 1, .tokens = sequence});
+  AddParameters(EndTensors(model, /*embedding=*/false), &block);
+  return block;
+}
+
+Block MtpBlock(const Model& model, int64_t sequence) {
+  Block block;
+  if (model.mtp.modules == 0) return block;
+  Model one = model;
+  one.mtp.modules = 1;
+  for (const Matmul& product : MtpMatmuls(one, {.sequences = 1, .tokens = sequence})) {
+    if (product.part == Part::kMtpProjection) block.products.push_back(product);
+  }
+  std::vector<Tensor> tensors;
+  for (const Tensor& tensor : Tensors(one)) {
+    const bool own = tensor.part == Part::kMtpProjection || tensor.part == Part::kMtpHiddenNorm ||
+                     tensor.part == Part::kMtpEmbeddingNorm || tensor.part == Part::kMtpFinalNorm;
+    if (own) tensors.push_back(tensor);
+  }
+  AddParameters(tensors, &block);
+  return block;
+}
+
+namespace {
+
+// Elements on all GPUs of a tensor parallel group, but where a name says otherwise.
+struct LayerSizes {
+  double residual;                      // on one GPU
+  double queries, keys_values, values;  // of a token
+  double inner;          // on one GPU: enters and leaves the MLP's activation function
+  double kept_products;  // on one GPU: what products put out
+};
+
+// Of an element that enters a product of 8 or 4 bits.
+double KeptInputBytes(Precision precision, const FrameworkParameters& framework) {
+  const bool converted = framework.kept_input < kBytes;
+  return precision == Precision::kNvFp4 && converted ? kNvFp4Bytes : framework.kept_input;
+}
+
+// What a layer keeps for the backward phase (Korthikanti et al. 2022, section 4.1, without dropout
+// and scores where attention is flash attention's). Elements that enter a product may be kept in
+// fewer bytes than those that anything else reads.
+void SetKept(const Layer& layer, const BlockSettings& s, const Adder& adder, const LayerSizes& n,
+             BlockCost* cost) {
+  const Configuration& c = s.configuration;
+  const Attention& a = layer.attention;
+  const double tp = static_cast<double>(c.tp);
+  const double rows = static_cast<double>(c.micro_batch * s.sequence) / static_cast<double>(c.cp);
+  const bool low = c.precision != Precision::kBf16 && c.precision != Precision::kFp16;
+  const double read = low ? KeptInputBytes(c.precision, s.framework) : kBytes;
+  const bool early = s.framework.score_traffic > 0;  // before flash attention
+
+  const double input = n.residual * kBytes;
+  // Before and behind both norms; masks of two dropouts.
+  const double before_norms = 2 * input, behind_norms = 2 * n.residual * read;
+  const double masks = early ? n.residual * kBytes : 0;
+  double latents = 0, made_latents = 0;  // of latent attention: before and behind their norms
+  if (a.latent.has_value()) {
+    const double ranks = static_cast<double>(a.latent->q_rank + a.latent->kv_rank);
+    const double spread = c.sequence_parallel ? tp : 1;
+    latents = rows * (ranks + static_cast<double>(a.latent->rope_head_dim)) / spread * kBytes;
+    made_latents = rows * ranks / spread * read;
+  }
+  const double attended = rows * (n.queries + n.keys_values) / tp * kBytes;
+  // Attention's result is read by its own backward phase, and by the next product.
+  const double result = rows * n.values / tp * (kBytes + (read < kBytes ? read : 0));
+  const bool gated = layer.moe.has_value() ? layer.moe->expert.gated : layer.mlp->gated;
+  const double behind_activation = n.inner / (gated ? 3 : 2);
+  const double before_activation = n.inner - behind_activation;
+  // Tokens as they were sent to the experts. What experts give is not read again: probabilities
+  // scale the activation function's result.
+  const double at_experts = std::max(cost->expert_bytes, cost->expert_tensor_bytes);
+  const double sent = at_experts / kBytes * read;
+  const double scores = early ? kScoreBytes * adder.kept_scores : 0;
+  const double statistics = 4 * rows * static_cast<double>(a.heads) / tp;  // of the softmax
+
+  const double activations = behind_activation * read;
+  const double all = before_norms + behind_norms + masks + latents + made_latents + attended +
+                     result + before_activation * kBytes + activations + sent;
+  // Gradients of the half that has more, and of what enters it; tokens on their way to experts.
+  const double gradients =
+      std::max(attended + rows * n.values / tp * kBytes, n.inner * kBytes + at_experts) +
+      2 * input + at_experts;
+  Recomputation& none = cost->again[static_cast<size_t>(Recompute::kNone)];
+  Recomputation& selective = cost->again[static_cast<size_t>(Recompute::kSelective)];
+  Recomputation& modules = cost->again[static_cast<size_t>(Recompute::kModules)];
+  Recomputation& full = cost->again[static_cast<size_t>(Recompute::kFull)];
+  none.saved_bytes = all + (early ? scores : statistics);
+  none.transient_bytes = gradients;
+  if (s.framework.framework == "fsdp") {
+    // torchtitan keeps every other product and attention's result.
+    selective.saved_bytes =
+        input + kBytes * (rows * n.values / tp + n.kept_products / 2) + statistics;
+    selective.seconds = cost->forward - adder.product_forward / 2 - cost->attention_forward;
+    selective.transient_bytes = none.saved_bytes;
+  } else {
+    // Attention's result is what the next product reads: it is kept in any case.
+    selective.saved_bytes = all;
+    selective.seconds = cost->attention_forward;
+    selective.flops = adder.attention_flops;
+    selective.transient_bytes = gradients + scores;
+  }
+  modules.saved_bytes = none.saved_bytes - behind_norms - made_latents - activations;
+  modules.seconds = cost->forward - adder.product_forward - cost->attention_forward;
+  if (a.latent.has_value()) {
+    modules.saved_bytes -= attended;
+    modules.seconds += adder.latent_forward;
+    modules.flops = adder.latent_flops;
+  }
+  modules.transient_bytes = gradients + none.saved_bytes - modules.saved_bytes;
+  full.saved_bytes = input;
+  full.seconds = cost->forward;
+  full.flops = cost->flops / 3;
+  // What is computed again goes as its gradients come, of which the first comes from outside.
+  full.transient_bytes = none.saved_bytes + input;
+}
+
+}  // namespace
+
+BlockCost LayerCost(const Model& model, const Layer& layer, const Block& block,
+                    const BlockSettings& s) {
+  const Configuration& c = s.configuration;
+  const double tp = static_cast<double>(c.tp);
+  const double rows = static_cast<double>(c.micro_batch * s.sequence) / static_cast<double>(c.cp);
+  const double hidden = static_cast<double>(model.hidden);
+  const Attention& a = layer.attention;
+  const double queries = static_cast<double>(a.heads * a.qk_head_dim);
+  const double values = static_cast<double>(a.heads * a.v_head_dim);
+  const double keys_values = static_cast<double>(a.kv_heads * (a.qk_head_dim + a.v_head_dim));
+
+  Adder adder(s);
+  double kept_products = 0;  // elements that products put out
+  for (const Matmul& product : block.products) {
+    if (product.kind == MatmulKind::kScores) {
+      adder.Attention(product);
+      adder.AddPairs(product);
+    } else if (product.kind == MatmulKind::kValues) {
+      adder.AddPairs(product);
+    } else {
+      if (c.tp2 > 1) {
+        adder.GridProductOf(product);
+      } else {
+        adder.Product(product, /*low_precision=*/product.part != Part::kRouter);
+      }
+      const bool split = SideOf(product.part).column || product.kind == MatmulKind::kExperts;
+      kept_products += static_cast<double>(c.micro_batch * product.m) / static_cast<double>(c.cp) *
+                       static_cast<double>(product.n) / (split || c.sequence_parallel ? tp : 1);
+    }
+  }
+  // Norms and residual sums of the two halves; rotation; activation of the MLP.
+  const double spread = c.sequence_parallel ? tp : 1;
+  const double residual = rows * hidden / spread;
+  adder.Elementwise(5 * residual);
+  adder.Elementwise(5 * residual);
+  adder.Elementwise(2 * rows * (queries + keys_values / 2) / tp);
+  double inner = 0;  // elements that enter and leave the activation
+  if (layer.mlp.has_value()) {
+    inner = rows * static_cast<double>(layer.mlp->ffn) * (layer.mlp->gated ? 3 : 2) / tp;
+  } else {
+    const Moe& moe = *layer.moe;
+    const double chosen = rows / tp * static_cast<double>(moe.top_k);
+    inner = chosen * static_cast<double>(moe.expert.ffn) * (moe.expert.gated ? 3 : 2) +
+            rows / tp * static_cast<double>(moe.shared.ffn) * 3;
+    adder.Elementwise(4 * chosen * hidden);  // sorting by expert and back
+    adder.cost.expert_bytes = chosen * hidden * kBytes;
+    if (c.etp > 1) {
+      adder.cost.expert_tensor_bytes = static_cast<double>(c.etp) * adder.cost.expert_bytes;
+    }
+    adder.cost.experts_per_token = static_cast<double>(moe.top_k);
+  }
+  adder.Elementwise(inner);
+  BlockCost cost = adder.cost;
+  if (c.tp2 > 1) {
+    const double rows_bytes = rows / static_cast<double>(c.tp2) * kSumBytes;
+    cost.norm_bytes = c.tp1() > 1 ? rows_bytes : 0;
+    cost.row_context_bytes = rows * keys_values / static_cast<double>(c.tp1()) * kBytes;
+  } else if (c.tp > 1) {
+    cost.tensor_bytes = rows * hidden * kBytes;
+    cost.tensor_passes = layer.moe.has_value() && layer.moe->shared.ffn == 0 ? 2 : 4;
+  }
+  if (c.cp > 1) {
+    // Rows of a grid gather keys and values among themselves, and pass them on whole.
+    cost.context_bytes = rows * keys_values / static_cast<double>(c.tp1()) * kBytes;
+    cost.context_out_bytes = rows * (queries + values) / tp * kBytes;
+  }
+  SetParameters(block, c, &cost);
+
+  SetKept(layer, s, adder, {residual, queries, keys_values, values, inner, kept_products}, &cost);
+  // Keys and values of the whole sequence, and their gradients; the panels at work.
+  double beside = 0;
+  if (c.cp > 1 && c.context == ContextKind::kAllGather) {
+    beside += 2 * static_cast<double>(c.cp) * cost.context_bytes;
+  }
+  if (c.tp2 > 1) {
+    double panels = 0;
+    for (const GridProduct& product : cost.grid) {
+      panels = std::max(panels, product.input_bytes + product.weight_bytes);
+    }
+    beside += 2 * cost.row_context_bytes + 2 * panels / static_cast<double>(c.panels);
+  }
+  for (Recomputation& again : cost.again) again.transient_bytes += beside;
+  return cost;
+}
+
+BlockCost EmbeddingCost(const Model& model, const Block& block, const BlockSettings& s) {
+  const Configuration& c = s.configuration;
+  Adder adder(s);
+  const double rows = static_cast<double>(c.micro_batch * s.sequence) / static_cast<double>(c.cp);
+  for (const Matmul& product : block.products) adder.Product(product, /*low_precision=*/false);
+  adder.Elementwise(3 * rows * static_cast<double>(model.hidden));
+  SetParameters(block, c, &adder.cost);
+  return adder.cost;
+}
+
+BlockCost HeadCost(const Model& model, const Block& block, const BlockSettings& s) {
+  Adder adder(s);
+  adder.cost.logits = AddHead(model, block, s, &adder);
+  SetParameters(block, s.configuration, &adder.cost);
+  return adder.cost;
+}
+
+BlockCost MtpCost(const Model& model, const Block& block, const Block& head,
+                  const BlockSettings& s) {
+  const Configuration& c = s.configuration;
+  const double residual = static_cast<double>(c.micro_batch * s.sequence) *
+                          static_cast<double>(model.hidden) /
+                          static_cast<double>(c.cp * (c.sequence_parallel ? c.tp : 1));
+  Adder adder(s);
+  for (const Matmul& product : block.products) adder.Product(product, /*low_precision=*/true);
+  // Norms of the hidden state, of the next token's embedding and before the head; the lookup.
+  adder.Elementwise(9 * residual);
+  adder.cost.logits = AddHead(model, head, s, &adder);
+  BlockCost cost = adder.cost;
+  SetParameters(block, c, &cost);
+  // Both inputs, and both normed.
+  for (Recomputation& again : cost.again) again.saved_bytes = 4 * residual * kBytes;
+  Recomputation& full = cost.again[static_cast<size_t>(Recompute::kFull)];
+  full.saved_bytes = 2 * residual * kBytes;
+  return cost;
+}
+
+}  // namespace meshwright::transformer

@@ -1,0 +1,104 @@
+#ifndef MESHWRIGHT_DEGREES_STEP_PARTS_H_
+#define MESHWRIGHT_DEGREES_STEP_PARTS_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "meshwright/cluster/cluster.h"
+#include "meshwright/degrees/configuration.h"
+#include "meshwright/degrees/device_parameters.h"
+#include "meshwright/model/matmuls.h"
+#include "meshwright/model/model.h"
+
+// Time and memory of one layer, embedding or head on one GPU, for one micro-batch: what a step is
+// put together from.
+
+namespace meshwright::transformer {
+
+// What the costs of a layer, embedding or head are made from, whatever the configuration.
+struct Block {
+  std::vector<Matmul> products;  // of one sequence
+  // Parameters, by what they are split over: nothing, tp, ep and etp.
+  double whole = 0, over_tensor = 0, over_experts = 0;
+};
+
+Block LayerBlock(const Model& model, const Stack& stack, const Layer& layer, int64_t sequence);
+Block EmbeddingBlock(const Model& model, int64_t sequence);
+Block HeadBlock(const Model& model, int64_t sequence);
+// Of a module of multi-token prediction what is neither its layer nor the head: the projection.
+Block MtpBlock(const Model& model, int64_t sequence);
+
+// What the backward phase computes again, and what is kept for it.
+struct Recomputation {
+  double seconds = 0;
+  double flops = 0;            // on all GPUs of a micro-batch
+  double saved_bytes = 0;      // activations
+  double transient_bytes = 0;  // of them and of gradients, beside, while the block is computed
+};
+
+// A product on a grid: its inputs go to all columns, its weight to all rows, panel by panel.
+struct GridProduct {
+  double input_bytes = 0;            // full buffer of a row of GPUs
+  double weight_bytes = 0;           // full buffer of a column of GPUs
+  double forward = 0, backward = 0;  // seconds of the product
+};
+
+struct BlockCost {
+  double forward = 0, backward = 0;  // seconds of computation, recomputation excluded
+  double attention_forward = 0, attention_backward = 0;  // of these
+  double tensor_bytes = 0;  // full buffer of each all-gather or reduce-scatter over tp
+  int tensor_passes = 0;    // such collectives forward, in pairs; backward has as many
+  double expert_bytes = 0;  // that a GPU holds before a dispatch over ep; 0: no experts
+  double experts_per_token = 0;
+  // Full buffer of tokens that the GPUs of etp gather for their parts of the experts, and of what
+  // these give, which they sum and scatter. 0: experts are whole.
+  double expert_tensor_bytes = 0;
+  double context_bytes = 0;      // keys and values of a GPU's tokens, that the others of cp need
+  double context_out_bytes = 0;  // Ulysses: queries, and what attention gives, of these tokens
+  double row_context_bytes = 0;  // keys and values that rows of a grid gather
+  double norm_bytes = 0;         // sums that columns of a grid add up for each norm
+  std::vector<GridProduct> grid;
+  double parameters = 0;                             // on one GPU, all but experts
+  double expert_parameters = 0;                      // experts' on one GPU
+  double logits = 0;                                 // on one GPU
+  double flops = 0;                                  // on all GPUs of a micro-batch: model's
+  std::array<Recomputation, kRecomputeKinds> again;  // by Recompute
+};
+
+// What a device does in a second, in one precision of matrix products.
+struct DeviceRates {
+  DeviceRates(const DeviceType& device, const DeviceParameters& parameters, Precision precision);
+
+  double peak_flops;      // of the data sheet
+  double products_16;     // flops of large matrix products in 16 bits
+  double products;        // ... in the precision
+  double attention;       // flops of attention over long sequences
+  double memory_bytes;    // read or written
+  double half_side;       // DeviceParameters'
+  double kernel_seconds;  // DeviceParameters'
+};
+
+struct BlockSettings {
+  const DeviceRates& rates;
+  const FrameworkParameters& framework;
+  // Of which tp, tp2, panels, sequence_parallel, cp, context, ep, etp, micro_batch and precision
+  // count.
+  const Configuration& configuration;
+  int64_t sequence;
+};
+
+BlockCost LayerCost(const Model& model, const Layer& layer, const Block& block,
+                    const BlockSettings& settings);
+BlockCost EmbeddingCost(const Model& model, const Block& block, const BlockSettings& settings);
+BlockCost HeadCost(const Model& model, const Block& block, const BlockSettings& settings);
+// Of a module beside its layer: the way into it, and the head once more.
+BlockCost MtpCost(const Model& model, const Block& block, const Block& head,
+                  const BlockSettings& settings);
+
+// Fraction of its peak that an [m, k] x [k, n] product reaches, of those with endless sides.
+double SideEfficiency(double m, double n, double k, double half_side);
+
+}  // namespace meshwright::transformer
+
+#endif  // MESHWRIGHT_DEGREES_STEP_PARTS_H_

@@ -1,0 +1,113 @@
+#include "meshwright/hetero/blocks.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace meshwright::transformer {
+
+MixedBlockMaker::MixedBlockMaker(const MixedProblem& problem, const CostParameters& parameters)
+    : problem_(problem), parameters_(parameters) {
+  for (const Stack& stack : problem.model.stacks) {
+    const int32_t first = static_cast<int32_t>(kinds_);
+    for (const int32_t kind : stack.layers) layer_kinds_.push_back(first + kind);
+    kinds_ += stack.kinds.size();
+  }
+  last_stack_ = kinds_ - problem.model.stacks.back().kinds.size();
+}
+
+GroupCost MixedBlockMaker::Stage(const MixedBlocks& blocks, int64_t first, int64_t count) const {
+  GroupCost sum;
+  for (int64_t i = first; i < first + count; ++i) AddBlocks(*blocks.layers[i], 1, &sum);
+  AddEnds(blocks, first, count, &sum);
+  return sum;
+}
+
+void MixedBlockMaker::AddEnds(const MixedBlocks& blocks, int64_t first, int64_t count,
+                              GroupCost* sum) const {
+  const bool begins = first == 0, ends = first + count == layers();
+  if (begins) AddBlocks(blocks.embedding, 1, sum);
+  if (!ends) return;
+  AddBlocks(blocks.head, 1, sum);
+  // The last stage has the embedding's weights too.
+  const bool copies = problem_.model.head.tied || problem_.model.mtp.modules > 0;
+  if (copies && !begins) sum->parameters += blocks.embedding_parameters;
+}
+
+PipelineStage MixedBlockMaker::Passes(const GroupCost& stage) {
+  // Of communication a third is forward, as the calibrated model takes it.
+  const double communication = stage.communication();
+  return {stage.forward + communication / 3, stage.backward + communication * 2 / 3, 0, 0};
+}
+
+StepCoster* MixedBlockMaker::Coster(size_t group, const StageDegrees& degrees) {
+  const Cluster& whole = problem_.cluster.groups[group].cluster;
+  const int64_t nodes = std::max<int64_t>(1, degrees.devices() / whole.devices_per_node);
+  auto& [cluster, coster] = costers_[{group, nodes}];
+  if (coster == nullptr) {
+    cluster = std::make_unique<Cluster>(whole);
+    cluster->nodes = nodes;
+    coster = std::make_unique<StepCoster>(problem_.model, problem_.workload, *cluster, parameters_);
+  }
+  return coster.get();
+}
+
+MixedBlocks MixedBlockMaker::Make(size_t group, const MixedFamily& family,
+                                  const StageDegrees& degrees) {
+  MixedBlocks blocks;
+  blocks.coster = Coster(group, degrees);
+  blocks.configuration = StageConfiguration(degrees, family, problem_.precision);
+  const AllBlockCosts all = blocks.coster->AllBlocks(blocks.configuration);
+  const size_t recompute = static_cast<size_t>(family.recompute);
+  for (const BlockGroupCosts& kind : all.layers) blocks.kinds.push_back(kind[recompute]);
+  blocks.embedding = all.embedding[recompute];
+  blocks.embedding_parameters = blocks.embedding.parameters;
+  blocks.head = all.head[recompute];
+  if (const MultiTokenPrediction& mtp = problem_.model.mtp; mtp.modules > 0) {
+    AddBlocks(all.mtp[recompute], mtp.modules, &blocks.head);
+    AddBlocks(blocks.kinds[last_stack_ + mtp.kind], mtp.modules, &blocks.head);
+  }
+  for (const int32_t kind : layer_kinds_) blocks.layers.push_back(&blocks.kinds[kind]);
+  blocks.usable = true;
+  if (problem_.profile.has_value()) Measure(group, family, degrees, all, &blocks);
+  return blocks;
+}
+
+void MixedBlockMaker::Measure(size_t group, const MixedFamily& family, const StageDegrees& degrees,
+                              const AllBlockCosts& all, MixedBlocks* blocks) const {
+  const NodeGroup& nodes = problem_.cluster.groups[group];
+  std::optional<std::vector<LayerTime>> measured =
+      problem_.profile->Find(nodes.name, degrees.tp, degrees.micro_batch);
+  if (!measured.has_value()) {
+    measured = problem_.profile->Find(nodes.cluster.device.name, degrees.tp, degrees.micro_batch);
+  }
+  blocks->usable = measured.has_value();
+  if (!blocks->usable) return;
+  // What is computed again: a forward pass, or as much as the model says.
+  const auto replace = [&](const LayerTime& seconds, double none_backward, bool layer,
+                           GroupCost* cost) {
+    const bool full = layer && family.recompute == Recompute::kFull;
+    const double again = full ? seconds.forward : cost->backward - none_backward;
+    cost->forward = seconds.forward;
+    cost->backward = seconds.backward + again;
+    cost->tensor = cost->context = cost->expert = 0;
+  };
+  const size_t none = static_cast<size_t>(Recompute::kNone);
+  // An encoder's and a decoder's model has an entry for the decoder's embedding in between, and
+  // none for the head, which is in the last layer's.
+  const bool two = problem_.model.stacks.size() == 2;
+  const size_t encoder = two ? problem_.model.stacks.front().layers.size() : layer_kinds_.size();
+  for (size_t i = 0; i < layer_kinds_.size(); ++i) {
+    LayerTime seconds = (*measured)[i + (i < encoder ? 1 : 2)];
+    if (two && i == encoder) {
+      seconds.forward += (*measured)[i + 1].forward;
+      seconds.backward += (*measured)[i + 1].backward;
+    }
+    GroupCost& cost = blocks->measured.emplace_back(*blocks->layers[i]);
+    replace(seconds, all.layers[layer_kinds_[i]][none].backward, true, &cost);
+  }
+  for (size_t i = 0; i < layer_kinds_.size(); ++i) blocks->layers[i] = &blocks->measured[i];
+  replace(measured->front(), blocks->embedding.backward, false, &blocks->embedding);
+  replace(two ? LayerTime{} : measured->back(), blocks->head.backward, false, &blocks->head);
+}
+
+}  // namespace meshwright::transformer

@@ -1,0 +1,73 @@
+#ifndef MESHWRIGHT_HETERO_BLOCKS_H_
+#define MESHWRIGHT_HETERO_BLOCKS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "meshwright/cluster/cluster.h"
+#include "meshwright/degrees/step_cost.h"
+#include "meshwright/hetero/problem.h"
+#include "meshwright/hetero/schedule.h"
+
+// What stages of a group consist of, by the calibrated model or as measured.
+
+namespace meshwright::transformer {
+
+// The blocks of a stage of one family on one group.
+struct MixedBlocks {
+  StepCoster* coster = nullptr;
+  Configuration configuration;
+  std::vector<const GroupCost*> layers;  // of `kinds` or `measured`
+  std::vector<GroupCost> kinds, measured;
+  GroupCost embedding, head;
+  double embedding_parameters = 0;
+  bool usable = false;  // false: the profile has nothing for these degrees
+
+  // With `in_flight` micro-batches.
+  StageMemory Memory(const GroupCost& stage, int64_t in_flight) const {
+    Configuration c = configuration;
+    c.pp = in_flight;
+    return coster->GroupMemory(c, stage, 0);
+  }
+  double UpdateSeconds(const GroupCost& stage) const {
+    return coster->GroupUpdateSeconds(configuration, stage);
+  }
+};
+
+class MixedBlockMaker {
+ public:
+  // Both must outlive it; `problem` must have passed CheckMixedProblem.
+  MixedBlockMaker(const MixedProblem& problem, const CostParameters& parameters);
+
+  int64_t layers() const { return static_cast<int64_t>(layer_kinds_.size()); }
+  // `degrees` are those of one of the family's lanes on the group.
+  MixedBlocks Make(size_t group, const MixedFamily& family, const StageDegrees& degrees);
+
+  // Of layers [first, first + count).
+  GroupCost Stage(const MixedBlocks& blocks, int64_t first, int64_t count) const;
+  // Adds what such a stage has beside its layers.
+  void AddEnds(const MixedBlocks& blocks, int64_t first, int64_t count, GroupCost* sum) const;
+  // Forward and backward pass of a micro-batch.
+  static PipelineStage Passes(const GroupCost& stage);
+
+ private:
+  StepCoster* Coster(size_t group, const StageDegrees& degrees);
+  void Measure(size_t group, const MixedFamily& family, const StageDegrees& degrees,
+               const AllBlockCosts& all, MixedBlocks* blocks) const;
+
+  const MixedProblem& problem_;
+  const CostParameters& parameters_;
+  std::vector<int32_t> layer_kinds_;  // by layer: of AllBlockCosts::layers
+  size_t kinds_ = 0, last_stack_ = 0;
+  // By group and nodes of a stage.
+  std::map<std::pair<size_t, int64_t>,
+           std::pair<std::unique_ptr<Cluster>, std::unique_ptr<StepCoster>>>
+      costers_;
+};
+
+}  // namespace meshwright::transformer
+
+#endif  // MESHWRIGHT_HETERO_BLOCKS_H_

@@ -1,0 +1,238 @@
+// The slowest stage takes at least the least time in which stages of these lanes can take all
+// layers, each as many neighbouring ones as it can in that time. A stage j that takes t of that or
+// more, with w stages behind it, makes a step take at least the work of one micro-batch and (M - 1)
+// t - u F (mixed_schedule.h), u = min(w, M - 1), and M t in any case; w is less than the number of
+// stages and F at most a known share of t. A larger t costs more in these terms and lets more
+// layers lie on fast lanes, so that the least over all t counts; every stage has at least one
+// layer. Memory bounds how many layers stages hold by how many are behind them, and so have
+// micro-batches in flight. What a step of less than T leaves each place: mixed_places.cc.
+
+#include "meshwright/hetero/bounds.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace meshwright::transformer {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+// Ascending, each once.
+void SortValues(std::vector<double>* values) {
+  std::sort(values->begin(), values->end());
+  values->erase(std::unique(values->begin(), values->end()), values->end());
+}
+
+// By value: the most layers of a stage that takes no more, `least` being of each number of layers.
+std::vector<int32_t> MostByValue(const std::vector<double>& values,
+                                 const std::vector<double>& least) {
+  std::vector<int32_t> most;
+  size_t count = 0;
+  for (const double value : values) {
+    while (count + 1 < least.size() && least[count + 1] <= value) ++count;
+    most.push_back(static_cast<int32_t>(count));
+  }
+  return most;
+}
+
+}  // namespace
+
+MixedBounds::MixedBounds(const MixedCosts& costs) : costs_(costs) {
+  const int64_t layers = costs.layers();
+  std::vector<double> alone(layers, kNever);  // by layer: the least that it adds to a stage
+  // By lane and micro-batches in flight: the most layers of a stage, wherever it begins.
+  std::vector<std::vector<int64_t>> most_held(costs.lanes(), std::vector<int64_t>(layers + 1));
+  ReadCells(&most_held, &alone);
+  MakeHeld(&most_held);
+  const double micro_batches = static_cast<double>(costs.micro_batches());
+  for (LeastStage& least : least_) {
+    for (int64_t count = layers; count-- > 1;) {
+      least.both[count] = std::min(least.both[count], least.both[count + 1]);
+      least.update[count] = std::min(least.update[count], least.update[count + 1]);
+    }
+    least.whole.push_back(0);
+    for (int64_t count = 1; count <= layers; ++count) {
+      least.whole.push_back(micro_batches * least.both[count] + least.update[count]);
+      if (least.both[count] == kNever) continue;
+      values_.push_back(least.both[count]);
+      wholes_.push_back(least.whole[count]);
+    }
+  }
+  SortValues(&values_);
+  SortValues(&wholes_);
+  for (const LeastStage& least : least_) {
+    most_layers_.push_back(MostByValue(values_, least.both));
+    most_of_whole_.push_back(MostByValue(wholes_, least.whole));
+    least_layer_.push_back(least.both[1]);
+    if (least.both[1] < kNever) fastest_.push_back(least_layer_.size() - 1);
+  }
+  std::sort(fastest_.begin(), fastest_.end(),
+            [&](size_t a, size_t b) { return least_layer_[a] < least_layer_[b]; });
+  least_work_.assign(layers + 1, 0);
+  for (int64_t i = 0; i < layers; ++i) least_work_[i + 1] = least_work_[i] + alone[i];
+}
+
+void MixedBounds::ReadCells(std::vector<std::vector<int64_t>>* most_held,
+                            std::vector<double>* alone) {
+  const int64_t layers = costs_.layers();
+  least_update_ = kNever;
+  for (size_t lane = 0; lane < costs_.lanes(); ++lane) {
+    LeastStage& least = least_.emplace_back();
+    least.both.assign(layers + 1, kNever);
+    least.update.assign(layers + 1, kNever);
+    least.both[0] = least.update[0] = 0;
+    if (costs_.slots(lane) == 0) continue;
+    for (int64_t first = 0; first < layers; ++first) {
+      for (int64_t count = 1; first + count <= layers; ++count) {
+        const MixedCell& cell = costs_.Cell(lane, first, count);
+        if (cell.most_in_flight == 0) break;
+        least.both[count] = std::min(least.both[count], cell.both());
+        least.update[count] = std::min(least.update[count], cell.update);
+        int64_t& held = (*most_held)[lane][cell.most_in_flight];
+        held = std::max(held, count);
+        if (cell.both() > 0) {
+          forward_share_ = std::max(forward_share_, cell.forward / cell.both());
+          least_forward_share_ = std::min(least_forward_share_, cell.forward / cell.both());
+        }
+        if (count == 1) (*alone)[first] = std::min((*alone)[first], cell.both());
+        if (first == 0) least_update_ = std::min(least_update_, cell.update);
+      }
+    }
+  }
+}
+
+void MixedBounds::MakeHeld(std::vector<std::vector<int64_t>>* most_held) {
+  const int64_t layers = costs_.layers();
+  held_.assign(costs_.lanes() + 1, std::vector<int64_t>(layers + 1));
+  for (std::vector<int64_t>& held : *most_held) {
+    for (int64_t i = layers; i-- > 1;) held[i] = std::max(held[i], held[i + 1]);
+  }
+  for (int64_t behind = 0; behind < layers; ++behind) {
+    const int64_t in_flight = std::min(costs_.micro_batches(), behind + 1);
+    int64_t best = 0;
+    for (size_t lane = 0; lane < costs_.lanes(); ++lane) {
+      const int64_t held = (*most_held)[lane][in_flight];
+      held_[lane][behind + 1] = held_[lane][behind] + held;
+      best = std::max(best, held);
+    }
+    held_.back()[behind + 1] = held_.back()[behind] + best;
+  }
+}
+
+size_t MixedBounds::LeastEnough(const StageCounts& stages, int64_t layers, size_t values,
+                                const std::vector<std::vector<int32_t>>& most_layers) const {
+  const auto enough = [&](size_t value) {
+    int64_t most = 0;
+    for (size_t lane = 0; lane < costs_.lanes(); ++lane) {
+      most += int64_t{stages[lane]} * most_layers[lane][value];
+    }
+    return most >= layers;
+  };
+  size_t low = 0, high = values;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (enough(middle)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
+bool MixedBounds::MayFit(const StageCounts& stages, int64_t layers, int64_t behind) const {
+  // A lane's stages hold the most if they are the last ones.
+  const int64_t most = costs_.layers();
+  const auto held = [&](size_t lane, int64_t count) {
+    const std::vector<int64_t>& sums = held_[lane];
+    return sums[std::min(most, behind + count)] - sums[std::min(most, behind)];
+  };
+  int64_t each = 0, open = 0;
+  for (size_t lane = 0; lane < costs_.lanes(); ++lane) {
+    each += held(lane, stages[lane]);
+    open += stages[lane];
+  }
+  return each >= layers && held(costs_.lanes(), open) >= layers;
+}
+
+double MixedBounds::LeastSum(const StageCounts& stages, int64_t layers, size_t value) const {
+  int64_t open = layers;
+  double sum = 0;
+  for (const size_t lane : fastest_) {
+    open -= stages[lane];
+    sum += static_cast<double>(stages[lane]) * least_layer_[lane];
+  }
+  for (const size_t lane : fastest_) {
+    const int64_t more = std::min(open, int64_t{stages[lane]} * (most_layers_[lane][value] - 1));
+    if (more <= 0) continue;
+    sum += static_cast<double>(more) * least_layer_[lane];
+    open -= more;
+  }
+  return sum;
+}
+
+double MixedBounds::LeastSends(const StageCounts& stages, int64_t open, bool decided) const {
+  // Each node is entered from another one, but for the last stage's; one of a lane may hold
+  // decided stages.
+  const int64_t sends = decided ? open : open - 1;
+  int64_t nodes = decided ? 0 : -1;
+  for (size_t lane = 0; lane < costs_.lanes(); ++lane) {
+    if (stages[lane] == 0) continue;
+    const int64_t each = costs_.stages_per_node(lane);
+    nodes += (stages[lane] + each - 1) / each - (decided ? 1 : 0);
+  }
+  return 2 * (static_cast<double>(nodes) * costs_.least_send_between_nodes() +
+              static_cast<double>(sends - nodes) * costs_.least_send());
+}
+
+double MixedBounds::Seconds(const StageCounts& stages, int64_t layers,
+                            const PipelineBound& behind) const {
+  const int64_t open = std::accumulate(stages.begin(), stages.end(), int64_t{0});
+  if (open > layers || (open == 0 && layers > 0)) return kNever;
+  if (!MayFit(stages, layers, behind.stages())) return kNever;
+  const int64_t all = open + behind.stages();
+  const double end =
+      (open > 0 ? least_update_ + costs_.LeastTied(all) : 0) + costs_.fixed_seconds();
+  if (open == 0) return std::max(behind.seconds() + end, behind.end_seconds() + end);
+  const size_t slowest = LeastSlowest(stages, layers);
+  if (slowest == values_.size()) return kNever;
+  const double t = values_[slowest];
+  const double least_sends = LeastSends(stages, open, behind.stages() > 0);
+  const double work = least_work_[layers];
+  const double micro_batches = static_cast<double>(costs_.micro_batches());
+  const double more =
+      micro_batches - 1 -
+      static_cast<double>(std::min(all, costs_.micro_batches()) - 1) * forward_share_;
+  double least = kNever;
+  for (size_t value = slowest; value < values_.size(); ++value) {
+    if (work + more * values_[value] >= least) break;
+    least =
+        std::min(least, std::max(work, LeastSum(stages, layers, value)) + more * values_[value]);
+  }
+  double bound = std::max(work + least_sends + behind.seconds(), micro_batches * t);
+  // As the first stage lets micro-batches in.
+  const int64_t rounds = (costs_.micro_batches() - 1) / all + 1;
+  bound =
+      std::max(bound, static_cast<double>(rounds) * (LeastSum(stages, layers, values_.size() - 1) +
+                                                     least_sends + behind.sum()));
+  bound = std::max(bound, least + least_sends + behind.sum());
+  // Updates that end later than the first stage's.
+  const size_t longest = LeastLongest(stages, layers);
+  const double forward = least_forward_share_ * work + least_sends / 2;
+  const double ends = std::max(longest < wholes_.size() ? wholes_[longest] : kNever,
+                               behind.stages() > 0 ? forward + behind.end_seconds() : 0);
+  return std::max(bound + end, ends + costs_.fixed_seconds());
+}
+
+double MixedBounds::Estimate(const StageCounts& stages) const {
+  const size_t slowest = LeastSlowest(stages, costs_.layers());
+  if (slowest == values_.size()) return kNever;
+  const int64_t count = std::accumulate(stages.begin(), stages.end(), int64_t{0});
+  const size_t longest = LeastLongest(stages, costs_.layers());
+  if (longest == wholes_.size()) return kNever;
+  // As if all stages were like the slowest.
+  return wholes_[longest] + static_cast<double>(count - 1) * values_[slowest];
+}
+
+}  // namespace meshwright::transformer

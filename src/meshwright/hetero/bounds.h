@@ -1,0 +1,136 @@
+#ifndef MESHWRIGHT_HETERO_BOUNDS_H_
+#define MESHWRIGHT_HETERO_BOUNDS_H_
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "meshwright/hetero/costs.h"
+#include "meshwright/hetero/schedule.h"
+
+namespace meshwright::transformer {
+
+// Stages on each lane; 0 beyond those of the family.
+using StageCounts = std::array<int32_t, kMostMixedLanes>;
+
+// What a place in the pipeline leaves a stage that takes t for both passes and u to update: t at
+// most `both`, and factor t + u at most `limit` for each of `whole`.
+struct MixedPlace {
+  struct Whole {
+    double factor, limit;
+  };
+  double both = 0;
+  std::array<Whole, 3> whole = {};
+  int64_t most_layers = 0;  // of a stage of any lane that is open
+
+  bool Takes(double seconds, double update) const {
+    return seconds <= both && std::all_of(whole.begin(), whole.end(), [&](const Whole& one) {
+             return one.factor * seconds + update <= one.limit;
+           });
+  }
+  bool Takes(const MixedCell& cell) const { return Takes(cell.both(), cell.update); }
+};
+
+// Lower bounds on plans of one family, by how many stages lie on each lane.
+class MixedBounds {
+ public:
+  // `costs` must outlive it.
+  explicit MixedBounds(const MixedCosts& costs);
+
+  // Of plans with exactly `stages` stages on each lane; infinite if there are none.
+  double Seconds(const StageCounts& stages) const {
+    return Seconds(stages, costs_.layers(), PipelineBound(costs_.micro_batches()));
+  }
+  // ... whose first `layers` layers lie on `stages` stages that are not decided, before those of
+  // `behind`.
+  double Seconds(const StageCounts& stages, int64_t layers, const PipelineBound& behind) const;
+  // Whether such plans may take less than `cutoff`: what Seconds says, and whether stages have room
+  // for all layers if each keeps to what its place in the pipeline leaves it. Slower than Seconds.
+  bool MayBeat(const StageCounts& stages, int64_t layers, const PipelineBound& behind,
+               double cutoff) const;
+  // By number of stages behind, what places leave in plans with exactly `stages` stages that take
+  // less than `cutoff`, a finite number; null if there are none.
+  const std::vector<MixedPlace>* Places(const StageCounts& stages, double cutoff) const {
+    const PipelineBound none(costs_.micro_batches());
+    return MayBeat(stages, costs_.layers(), none, cutoff) ? &places_ : nullptr;
+  }
+  // What plans with exactly `stages` stages take at least, up to `most`, by that.
+  double Tightened(const StageCounts& stages, double most) const;
+  // By lane and number of stages behind: layers that a stage has at most, in a pipeline of `stages`
+  // stages of any lanes that takes less than `cutoff`, both passes of a micro-batch taking `passes`
+  // or more on all of them. False if there is none.
+  using LayersByPlace = std::vector<std::vector<int32_t>>;
+  bool MostLayersByPlace(int64_t stages, double passes, double cutoff, LayersByPlace* most) const;
+  // About what such a plan takes; the smallest is the most promising.
+  double Estimate(const StageCounts& stages) const;
+
+  // Seconds of both passes that a stage can have, ascending.
+  const std::vector<double>& values() const { return values_; }
+  // Position among `values` of the least slowest stage; values().size() if there is none.
+  size_t LeastSlowest(const StageCounts& stages, int64_t layers) const {
+    return LeastEnough(stages, layers, values_.size(), most_layers_);
+  }
+  // Whether memory may suffice for `layers` layers on that many open stages before `behind` others.
+  bool MayFit(const StageCounts& stages, int64_t layers, int64_t behind) const;
+  // The largest share of a stage's time that its forward pass takes.
+  double forward_share() const { return forward_share_; }
+  // Of both passes of a layer, whatever it is; infinite where the lane cannot be used.
+  double LeastLayer(size_t lane) const { return least_layer_[lane]; }
+
+ private:
+  // By number of layers: the least of a stage of a lane, wherever it begins; not falling.
+  struct LeastStage {
+    std::vector<double> both, update;
+    std::vector<double> whole;  // both passes of all micro-batches, and the update
+  };
+
+  void ReadCells(std::vector<std::vector<int64_t>>* most_held, std::vector<double>* alone);
+  void MakeHeld(std::vector<std::vector<int64_t>>* most_held);
+
+  // The least of `values` that lets stages hold all layers, if a stage may take as much;
+  // values.size() if none does.
+  size_t LeastEnough(const StageCounts& stages, int64_t layers, size_t values,
+                     const std::vector<std::vector<int32_t>>& most_layers) const;
+  // ... of passes of all micro-batches and the update.
+  size_t LeastLongest(const StageCounts& stages, int64_t layers) const {
+    return LeastEnough(stages, layers, wholes_.size(), most_of_whole_);
+  }
+  // Least sum of both passes of `layers` layers on `stages` stages, none of which takes more than
+  // the value.
+  double LeastSum(const StageCounts& stages, int64_t layers, size_t value) const;
+  // Of sends between `open` open stages, and to the first of `decided` others.
+  double LeastSends(const StageCounts& stages, int64_t open, bool decided) const;
+
+  // The places of open stages, the last first, for a step of less than `cutoff`; `work` is of a
+  // micro-batch. Earlier values of `places_` say how many layers lie before and behind at least.
+  void SetPlaces(int64_t layers, const PipelineBound& behind, double work, double cutoff) const;
+  // Whether open stages at these places, before `behind` decided stages, have room for so many
+  // layers.
+  bool HaveRoom(const StageCounts& stages, int64_t layers, int64_t behind) const;
+  // Layers of a stage of the lane that a place has room for, `behind` stages being behind it.
+  int64_t MostLayers(size_t lane, const MixedPlace& place, int64_t behind) const;
+  int64_t MostLayersAtEnds(size_t lane, int64_t i, int64_t most, int64_t layers,
+                           int64_t behind) const;
+  void FindRoom(size_t lane, int64_t layers, int64_t behind) const;
+
+  const MixedCosts& costs_;
+  std::vector<LeastStage> least_;        // by lane
+  std::vector<double> values_, wholes_;  // of LeastStage::both and LeastStage::whole, ascending
+  // By lane, then value: the most layers of a stage that takes no longer.
+  std::vector<std::vector<int32_t>> most_layers_, most_of_whole_;
+  // By lane, then stages behind: layers that stages with up to so many behind them hold in all;
+  // the last is of the best lane for each.
+  std::vector<std::vector<int64_t>> held_;
+  std::vector<double> least_work_;  // of so many first layers, wherever they lie
+  std::vector<double> least_layer_;
+  std::vector<size_t> fastest_;  // lanes that can be used, by least_layer_
+  double forward_share_ = 0, least_forward_share_ = 1, least_update_ = 0;
+  mutable std::vector<MixedPlace> places_;  // of HaveRoom's caller
+  mutable std::vector<int64_t> room_;
+  mutable std::vector<double> longest_;
+};
+
+}  // namespace meshwright::transformer
+
+#endif  // MESHWRIGHT_HETERO_BOUNDS_H_

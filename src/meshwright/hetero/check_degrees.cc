@@ -1,0 +1,107 @@
+// What each fix may be is asked of the families themselves, with that fix taken away, so that rules
+// stand in one place.
+
+#include "meshwright/hetero/check_degrees.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "meshwright/degrees/space.h"
+#include "meshwright/hetero/costs.h"
+#include "meshwright/hetero/families.h"
+
+namespace meshwright::transformer {
+
+MixedDegrees DegreesWith(MixedProblem problem, const Fixes& fixes) {
+  problem.fixes = fixes;
+  problem.fixes.pp.reset();
+  MixedCoster coster(problem);
+  MixedFamilySpace space(problem, coster);
+  std::set<int> zeros;
+  for (const MixedFamilySpace::Choice& choice : space.Choices()) zeros.insert(choice.zero);
+  MixedDegrees degrees;
+  for (const int64_t together : space.Together()) {
+    int64_t stages = 0;  // of the groups, each with the smallest stages that it can have
+    for (size_t group = 0; group < problem.cluster.groups.size(); ++group) {
+      int64_t most = 0;
+      for (const StageDegrees& one : space.Options(group, together)) {
+        for (const int zero : zeros) {
+          if (zero > 0 && one.dp == 1) continue;  // nothing to shard over
+          MixedFamily family;
+          family.zero = zero;
+          const Configuration c = StageConfiguration(one, family, problem.precision);
+          for (const char* const key : {"tp", "dp", "mbs", "zero"}) {
+            degrees.values[key].insert(std::stoll(FixValue(c, key)));
+          }
+          most = std::max(most, MixedSlots(problem.cluster.groups[group], one));
+        }
+      }
+      stages += most;
+    }
+    degrees.most_stages = std::max(degrees.most_stages, stages);
+  }
+  return degrees;
+}
+
+namespace {
+
+// "--fix: pp=99 is not possible over 2x4 fast, 7x4 slow (WHY); VALID".
+absl::Status NotPossible(const MixedProblem& problem, const std::string& what,
+                         const std::string& why, const std::string& valid) {
+  std::string devices;
+  const std::vector<NodeGroup>& groups = problem.cluster.groups;
+  for (const NodeGroup& group : groups) {
+    absl::StrAppend(&devices, devices.empty() ? "" : ", ", group.cluster.nodes, "x",
+                    group.cluster.devices_per_node, " ", group.name);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--fix: ", what, " over ", devices, " (", why, "); ", valid));
+}
+
+absl::Status CheckStages(const MixedProblem& problem, bool others, int64_t most) {
+  const int64_t stages = *problem.fixes.pp, layers = problem.model.layers();
+  if (stages <= std::min(layers, most)) return absl::OkStatus();
+  const std::string why =
+      stages > layers
+          ? absl::StrCat(problem.model.name, " has ", layers, " layers, and a stage one at least")
+          : absl::StrCat("the nodes have room for ", most, " stages",
+                         others ? " with the other fixes" : "");
+  return NotPossible(problem, absl::StrCat("pp=", stages, " is not possible"), why,
+                     absl::StrCat("valid are 1 to ", std::min(layers, most)));
+}
+
+}  // namespace
+
+absl::Status CheckMixedDegrees(const MixedProblem& problem) {
+  const Fixes& fixes = problem.fixes;
+  const std::vector<SingleFix> split = SplitFixes(fixes);
+  if (split.empty()) return absl::OkStatus();
+  const MixedDegrees fixed = DegreesWith(problem, fixes);
+  if (!fixed.empty()) {
+    return fixes.pp.has_value() ? CheckStages(problem, split.size() > 1, fixed.most_stages)
+                                : absl::OkStatus();
+  }
+  const MixedDegrees free = DegreesWith(problem, {});
+  for (const bool alone : {true, false}) {
+    for (const SingleFix& fix : split) {
+      const MixedDegrees others = alone ? free : DegreesWith(problem, fix.others);
+      const auto valid = others.values.find(fix.key);
+      if (valid == others.values.end()) continue;
+      const std::string value = fix.text.substr(fix.key.size() + 1);
+      if (valid->second.count(std::stoll(value)) > 0) continue;
+      return NotPossible(
+          problem,
+          absl::StrCat(fix.text, alone ? " is not possible" : " does not go with the other fixes"),
+          SizesText(problem.model, problem.workload),
+          absl::StrCat(alone ? "valid are " : "with them valid are ",
+                       absl::StrJoin(valid->second, ", ")));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace meshwright::transformer

@@ -1,0 +1,293 @@
+#include "meshwright/hetero/costs.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "meshwright/hetero/blocks.h"
+#include "meshwright/hetero/resharding.h"
+
+namespace meshwright::transformer {
+namespace {
+
+constexpr double kActivationBytes = 2;    // a value that a stage sends on
+constexpr double kTiedGradientBytes = 4;  // a parameter that two stages have
+constexpr double kInfiniteSeconds = std::numeric_limits<double>::infinity();
+
+// Micro-batches whose activations fit beside what does not depend on them, at most `most`.
+int64_t MostInFlight(const MixedBlocks& blocks, const GroupCost& stage,
+                     const std::optional<int64_t>& budget, int64_t most) {
+  const auto fits = [&](int64_t in_flight) {
+    return !budget.has_value() || blocks.Memory(stage, in_flight).total() <= *budget;
+  };
+  int64_t low = 0, high = most;
+  while (low < high) {
+    const int64_t middle = low == 0 && high == most ? most : (low + high + 1) / 2;
+    if (fits(middle)) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
+}
+
+// Of a device, for a micro-batch.
+double ActivationBytes(const MixedProblem& problem, const StageDegrees& degrees) {
+  return static_cast<double>(degrees.micro_batch * problem.workload.sequence) *
+         static_cast<double>(problem.model.hidden) * kActivationBytes /
+         static_cast<double>(degrees.tp);
+}
+
+}  // namespace
+
+int64_t MixedCosts::SlotsOn(size_t lane, int64_t nodes) const {
+  if (tables_[lane] == nullptr) return 0;
+  const MixedStageTable& table = *tables_[lane];
+  return std::min(table.slots, nodes / table.nodes_per_stage * table.per_node);
+}
+
+int64_t MixedCosts::Nodes(size_t lane, int64_t stages) const {
+  if (stages == 0) return 0;
+  const MixedStageTable& table = *tables_[lane];
+  return table.per_node > 1 ? (stages + table.per_node - 1) / table.per_node
+                            : stages * table.nodes_per_stage;
+}
+
+double MixedCosts::TiedSeconds(size_t first, size_t last, int64_t stages) const {
+  if (first != last) return tied_[first][last];
+  return stages <= stages_per_node(first) ? tied_in_node_[first] : tied_[first][first];
+}
+
+double MixedCosts::LeastTied(int64_t stages) const {
+  if (stages < 2) return 0;
+  double least = least_tied_;
+  for (size_t lane = 0; lane < lanes(); ++lane) {
+    if (slots(lane) == 0 || stages > stages_per_node(lane)) continue;
+    least = std::min(least, tied_in_node_[lane]);
+  }
+  return least;
+}
+
+MixedCoster::MixedCoster(const MixedProblem& problem, const CostParameters& parameters)
+    : problem_(problem), blocks_(std::make_unique<MixedBlockMaker>(problem, parameters)) {}
+
+MixedCoster::~MixedCoster() = default;
+
+MixedCoster::LayerBounds MixedCoster::BoundLayers(size_t group, const MixedFamily& family,
+                                                  const StageDegrees& degrees) {
+  LayerBounds bounds = {kInfiniteSeconds, 0, kInfiniteSeconds, 0};
+  const MixedBlocks blocks = blocks_->Make(group, family, degrees);
+  if (!blocks.usable) return bounds;
+  // A stage's share is between those of its blocks.
+  const auto add = [&](const GroupCost& block) {
+    const PipelineStage passes = MixedBlockMaker::Passes(block);
+    if (passes.both() > 0) {
+      bounds.forward_share = std::max(bounds.forward_share, passes.forward / passes.both());
+    }
+    return passes.both();
+  };
+  bounds.fixed = blocks.coster->FixedSeconds();
+  for (const GroupCost* const layer : blocks.layers) {
+    bounds.seconds = std::min(bounds.seconds, add(*layer));
+    bounds.update = std::min(bounds.update, blocks.UpdateSeconds(*layer));
+  }
+  add(blocks.embedding);
+  add(blocks.head);
+  return bounds;
+}
+
+std::shared_ptr<const MixedStageTable> MixedCoster::Table(size_t lane, const MixedFamily& family) {
+  const StageDegrees& degrees = family.degrees[lane];
+  std::weak_ptr<const MixedStageTable>& kept =
+      tables_[{family.Group(lane), degrees, family.ZeroOf(degrees), family.recompute}];
+  std::shared_ptr<const MixedStageTable> table = kept.lock();
+  if (table == nullptr) {
+    table = std::make_shared<const MixedStageTable>(MakeTable(lane, family));
+    kept = table;
+    cells_made_ += static_cast<int64_t>(table->cells.size());
+  }
+  return table;
+}
+
+MixedStageTable MixedCoster::MakeTable(size_t lane, const MixedFamily& family) {
+  const size_t group = family.Group(lane);
+  const NodeGroup& nodes = problem_.cluster.groups[group];
+  const StageDegrees& degrees = family.degrees[lane];
+  const int64_t layers = blocks_->layers(), per_node = nodes.cluster.devices_per_node;
+  const MixedBlocks blocks = blocks_->Make(group, family, degrees);
+  MixedStageTable table;
+  table.slots = blocks.usable ? std::min(MixedSlots(nodes, degrees), layers) : 0;
+  table.per_node = std::max<int64_t>(1, per_node / degrees.devices());
+  table.nodes_per_stage = std::max<int64_t>(1, degrees.devices() / per_node);
+  if (problem_.model.head.tied) table.tied_bytes = kTiedGradientBytes * blocks.embedding_parameters;
+  if (table.slots == 0) return table;
+  table.fixed_seconds = blocks.coster->FixedSeconds();
+  table.cells.resize(layers * (layers + 1));
+  const std::optional<int64_t> budget = problem_.Budget(group);
+  const int64_t micro_batches = problem_.workload.global_batch / degrees.together();
+  for (int64_t first = 0; first < layers; ++first) {
+    GroupCost sum;
+    for (int64_t count = 1; first + count <= layers; ++count) {
+      AddBlocks(*blocks.layers[first + count - 1], 1, &sum);
+      GroupCost stage = sum;
+      blocks_->AddEnds(blocks, first, count, &stage);
+      MixedCell& cell = table.cells[first * (layers + 1) + count];
+      const PipelineStage passes = MixedBlockMaker::Passes(stage);
+      cell.forward = passes.forward;
+      cell.backward = passes.backward;
+      cell.update = blocks.UpdateSeconds(stage);
+      cell.most_in_flight = static_cast<int32_t>(
+          MostInFlight(blocks, stage, budget, std::min(micro_batches, layers)));
+      if (cell.most_in_flight == 0) break;  // more layers need more memory
+    }
+  }
+  return table;
+}
+
+double MixedCoster::SendSeconds(size_t from, const StageDegrees& degrees, size_t to,
+                                const StageDegrees& other_degrees) const {
+  return ReshardingSeconds(problem_.cluster.links[from][to], degrees,
+                           ActivationBytes(problem_, degrees), other_degrees,
+                           ActivationBytes(problem_, other_degrees));
+}
+
+MixedCosts MixedCoster::Costs(const MixedFamily& family) {
+  MixedCosts costs = CostsOfAny(family);
+  for (const auto& table : costs.tables_) {
+    if (table != nullptr)
+      costs.fixed_seconds_ = std::max(costs.fixed_seconds_, table->fixed_seconds);
+  }
+  return costs;
+}
+
+MixedCosts MixedCoster::CostsOfAny(const MixedFamily& family) {
+  MixedCosts costs;
+  costs.micro_batches_ = problem_.workload.global_batch / family.together();
+  costs.layers_ = blocks_->layers();
+  for (const NodeGroup& group : problem_.cluster.groups) {
+    costs.nodes_.push_back(group.cluster.nodes);
+  }
+  double fixed = kInfiniteSeconds;
+  for (size_t lane = 0; lane < family.degrees.size(); ++lane) {
+    costs.groups_.push_back(family.Group(lane));
+    const bool used = family.degrees[lane].used();
+    costs.tables_.push_back(used ? Table(lane, family) : nullptr);
+    if (used) fixed = std::min(fixed, costs.tables_[lane]->fixed_seconds);
+  }
+  costs.fixed_seconds_ = fixed;
+  SetSends(family, &costs);
+  return costs;
+}
+
+void MixedCoster::SetSends(const MixedFamily& family, MixedCosts* costs) const {
+  const size_t count = costs->lanes();
+  costs->send_.assign(count, std::vector<double>(count));
+  costs->tied_ = costs->send_;
+  costs->send_in_node_.assign(count, 0);
+  costs->tied_in_node_ = costs->send_in_node_;
+  costs->least_send_ = costs->least_send_between_ = costs->least_tied_ = kInfiniteSeconds;
+  for (size_t a = 0; a < count; ++a) {
+    if (costs->slots(a) == 0) continue;
+    const StageDegrees& from = family.degrees[a];
+    const double tied = costs->tables_[a]->tied_bytes;
+    for (size_t b = 0; b < count; ++b) {
+      if (costs->slots(b) == 0) continue;
+      // A group of one node has no link, and no second node to send to.
+      const Link& link = problem_.cluster.links[family.Group(a)][family.Group(b)];
+      if (link.bandwidth_bytes_per_second <= 0) continue;
+      const StageDegrees& to = family.degrees[b];
+      costs->send_[a][b] = SendSeconds(family.Group(a), from, family.Group(b), to);
+      if (tied > 0) {
+        costs->tied_[a][b] = ReshardingSeconds(link, from, tied, to, costs->tables_[b]->tied_bytes);
+      }
+      const bool one_node = a == b && costs->slots(a) <= costs->stages_per_node(a);
+      if (one_node) continue;
+      costs->least_send_between_ = std::min(costs->least_send_between_, costs->send_[a][b]);
+      costs->least_tied_ = std::min(costs->least_tied_, costs->tied_[a][b]);
+    }
+    const Cluster& cluster = problem_.cluster.groups[family.Group(a)].cluster;
+    if (costs->stages_per_node(a) == 1) continue;
+    const double sent = ActivationBytes(problem_, from);
+    costs->send_in_node_[a] = ReshardingSeconds(cluster.intra_node, from, sent, from, sent);
+    if (tied > 0) {
+      costs->tied_in_node_[a] = ReshardingSeconds(cluster.intra_node, from, tied, from, tied);
+    }
+    costs->least_send_ = std::min(costs->least_send_, costs->send_in_node_[a]);
+  }
+  costs->least_send_ = std::min(costs->least_send_, costs->least_send_between_);
+  if (costs->least_tied_ == kInfiniteSeconds) costs->least_tied_ = 0;
+  // Nothing is sent where there is one stage, nor between nodes where there is one node.
+  if (costs->least_send_ == kInfiniteSeconds) costs->least_send_ = 0;
+  if (costs->least_send_between_ == kInfiniteSeconds) {
+    costs->least_send_between_ = costs->least_send_;
+  }
+}
+
+MixedFigures MixedCoster::Figures(const MixedPlan& plan) {
+  const MixedCosts costs = Costs(plan.family);
+  MixedFigures figures;
+  figures.fits = true;
+  std::vector<int64_t> behind(costs.lanes());  // stages of each lane behind this one
+  const int64_t count = static_cast<int64_t>(plan.stages.size());
+  int64_t first = costs.layers();
+  figures.stages.resize(count);
+  figures.costs.resize(count);
+  figures.send_bytes.resize(count);
+  figures.memory.resize(count);
+  for (int64_t i = count - 1; i >= 0; --i) {
+    const MixedStage& stage = plan.stages[i];
+    first -= stage.layers;
+    const StageDegrees& degrees = plan.family.degrees[stage.lane];
+    const size_t group = plan.family.Group(stage.lane);
+    const MixedBlocks blocks = blocks_->Make(group, plan.family, degrees);
+    const GroupCost& cost = figures.costs[i] = blocks_->Stage(blocks, first, stage.layers);
+    PipelineStage& one = figures.stages[i];
+    one = MixedBlockMaker::Passes(cost);
+    one.update = blocks.UpdateSeconds(cost);
+    figures.send_bytes[i] = ActivationBytes(problem_, degrees);
+    if (i + 1 < count) {
+      const int32_t next = plan.stages[i + 1].lane;
+      one.send = costs.SendSeconds(stage.lane, next, behind[next] - 1);
+    }
+    figures.memory[i] = blocks.Memory(cost, std::min(costs.micro_batches(), count - i));
+    const std::optional<int64_t> budget = problem_.Budget(group);
+    if (budget.has_value() && figures.memory[i].total() > *budget) figures.fits = false;
+    ++behind[stage.lane];
+  }
+  if (count > 1) {
+    figures.stages[0].update +=
+        costs.TiedSeconds(plan.stages.front().lane, plan.stages.back().lane, count);
+  }
+  figures.fixed_seconds = costs.fixed_seconds();
+  figures.seconds = PipelineSeconds(figures.stages, costs.micro_batches()) + costs.fixed_seconds();
+  figures.nodes.resize(costs.groups());
+  for (size_t lane = 0; lane < costs.lanes(); ++lane) {
+    figures.nodes[costs.Group(lane)] += costs.Nodes(lane, behind[lane]);
+  }
+  return figures;
+}
+
+double MixedSeconds(const MixedCosts& costs, const std::vector<MixedStage>& stages) {
+  std::vector<PipelineStage> run(stages.size());
+  std::vector<int64_t> behind(costs.lanes());
+  int64_t first = costs.layers();
+  for (size_t i = stages.size(); i-- > 0;) {
+    const MixedStage& stage = stages[i];
+    first -= stage.layers;
+    const MixedCell& cell = costs.Cell(stage.lane, first, stage.layers);
+    run[i] = {cell.forward, cell.backward, 0, cell.update};
+    if (i + 1 < stages.size()) {
+      const int32_t next = stages[i + 1].lane;
+      run[i].send = costs.SendSeconds(stage.lane, next, behind[next] - 1);
+    }
+    ++behind[stage.lane];
+  }
+  if (stages.size() > 1) {
+    run[0].update += costs.TiedSeconds(stages.front().lane, stages.back().lane,
+                                       static_cast<int64_t>(stages.size()));
+  }
+  return PipelineSeconds(run, costs.micro_batches()) + costs.fixed_seconds();
+}
+
+}  // namespace meshwright::transformer

@@ -1,0 +1,87 @@
+#ifndef MESHWRIGHT_HETERO_FAMILIES_H_
+#define MESHWRIGHT_HETERO_FAMILIES_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "meshwright/hetero/costs.h"
+#include "meshwright/hetero/family_bound.h"
+#include "meshwright/hetero/problem.h"
+
+// The degrees that plans over groups of nodes can have, and bounds that need no tables.
+
+namespace meshwright::transformer {
+
+// What is searched at once.
+struct MixedFamilyRecord {
+  MixedFamily family;
+  // Every lane that the family uses has at least one stage: what has fewer is another family's.
+  bool all_lanes = false;
+  // No plan of the family takes a step of less, or costs less.
+  double seconds = 0, dollars = 0;
+};
+
+class MixedFamilySpace {
+ public:
+  // All must outlive it.
+  MixedFamilySpace(const MixedProblem& problem, MixedCoster& coster);
+
+  // Sequences that micro-batches may have, in ascending order.
+  const std::vector<int64_t>& Together() const { return together_; }
+  // Degrees that stages of a group may have for that.
+  std::vector<StageDegrees> Options(size_t group, int64_t together) const;
+  // ZeRO's stages and recomputations that may be.
+  struct Choice {
+    int zero;
+    Recompute recompute;
+  };
+  const std::vector<Choice>& Choices() const { return choices_; }
+
+  // Families with the same degrees on all groups that can have them.
+  std::vector<MixedFamilyRecord> Common();
+
+  // What stages of these degrees on a group take at least.
+  MixedLane Lane(size_t group, const StageDegrees& degrees, const Choice& choice);
+  // The family of plans with stages on all these lanes; none where its ZeRO changes nothing, as no
+  // stage has replicas.
+  std::optional<MixedFamilyRecord> Record(const std::vector<MixedLane>& lanes,
+                                          const Choice& choice) const;
+
+  // What stages of all these lanes take, whichever a plan uses; and how many cells that has to
+  // cost.
+  MixedCosts CostsOfAny(const std::vector<MixedLane>& lanes, const Choice& choice);
+  int64_t Cells(const std::vector<MixedLane>& lanes) const {
+    return static_cast<int64_t>(lanes.size()) * layers_ * (layers_ + 1);
+  }
+
+  const MixedProblem& problem() const { return problem_; }
+  int64_t layers() const { return layers_; }
+  int64_t least_stages() const { return problem_.fixes.pp.value_or(1); }
+  int64_t most_stages() const { return std::min(layers_, problem_.fixes.pp.value_or(layers_)); }
+
+ private:
+  void Bound(const std::vector<MixedLane>& lanes, MixedFamilyRecord* record) const;
+  bool Takes(const StageDegrees& degrees, const Choice& choice) const;
+
+  const MixedProblem& problem_;
+  MixedCoster& coster_;
+  int64_t layers_ = 0;
+  std::vector<int64_t> tensor_degrees_, together_;
+  std::vector<int64_t> divisors_;  // of the batch
+  std::vector<Choice> choices_;
+  std::map<std::tuple<size_t, StageDegrees, int, Recompute>, MixedCoster::LayerBounds>
+      layer_bounds_;
+};
+
+// Dollars an hour of a stage at least: its share of nodes at the best price; 0 where none is known.
+double LeastStagePrice(const NodeGroup& group, const StageDegrees& degrees);
+// ... of the nodes of one stage, which are paid for whole.
+double LeastLanePrice(const NodeGroup& group, const StageDegrees& degrees);
+
+}  // namespace meshwright::transformer
+
+#endif  // MESHWRIGHT_HETERO_FAMILIES_H_

@@ -1,0 +1,302 @@
+// Families are found group by group: groups are given degrees, or none, or two of them, as long as
+// the fastest degrees of the groups that are left make a useful bound possible. Where that leaves
+// too many, those are left out for which there is no room (mixed_room.h).
+
+#include "meshwright/hetero/family_chooser.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "meshwright/base/infinity.h"
+#include "meshwright/hetero/room.h"
+
+namespace meshwright::transformer {
+namespace {
+
+// What rounding may add to a bound.
+constexpr double kChooserRounding = 1e-12;
+// Of a family's bound, in partial families.
+constexpr int64_t kBoundEffort = 10;
+// Of a room, as many as take the time of a partial family.
+constexpr int64_t kRoomSteps = 500;
+
+// The lanes that a group may have: one, or two that share its nodes.
+struct LaneChoice {
+  std::vector<MixedLane> lanes;
+  std::vector<size_t> positions;  // of these lanes among all
+  double speed = 0;               // layers in a second, of all its nodes
+  double dollars = 0;             // of a layer at least
+  double layer_seconds = 0;       // of the fastest stage
+};
+
+// `all` grows by the group's lanes.
+std::vector<LaneChoice> LaneChoices(MixedFamilySpace& space, size_t group, int64_t together,
+                                    const MixedFamilySpace::Choice& choice, bool pairs,
+                                    std::vector<MixedLane>* all) {
+  std::vector<LaneChoice> choices;
+  std::vector<MixedLane> lanes;
+  const size_t first = all->size();
+  for (const StageDegrees& degrees : space.Options(group, together)) {
+    const MixedLane lane = space.Lane(group, degrees, choice);
+    if (lane.layer_seconds == kInfinity) continue;
+    choices.push_back(
+        {{lane}, {first + lanes.size()}, lane.speed(), lane.layer_dollars, lane.layer_seconds});
+    lanes.push_back(lane);
+  }
+  all->insert(all->end(), lanes.begin(), lanes.end());
+  if (!pairs) return choices;
+  const NodeGroup& nodes = space.problem().cluster.groups[group];
+  for (size_t a = 0; a < lanes.size(); ++a) {
+    for (size_t b = a + 1; b < lanes.size(); ++b) {
+      const double speed = MostSharedSpeed(nodes, lanes[a], lanes[b], space.layers());
+      if (speed == 0) continue;  // there are too few nodes for both
+      choices.push_back({{lanes[a], lanes[b]},
+                         {first + a, first + b},
+                         speed,
+                         std::min(lanes[a].layer_dollars, lanes[b].layer_dollars),
+                         std::min(lanes[a].layer_seconds, lanes[b].layer_seconds)});
+    }
+  }
+  return choices;
+}
+
+// Goes through the families of one number of sequences and one choice of the rest.
+class FamilyChooser {
+ public:
+  FamilyChooser(MixedFamilySpace& space, const MixedFamilySinks& sinks, MixedFamilyKind kind,
+                int64_t together, const MixedFamilySpace::Choice& choice)
+      : space_(space),
+        sinks_(sinks),
+        kind_(kind),
+        choice_(choice),
+        micro_batches_(space.problem().workload.global_batch / together),
+        work_(static_cast<double>(space.layers() * micro_batches_)),
+        count_(space.problem().cluster.groups.size()),
+        most_stages_(space.most_stages()),
+        options_(count_),
+        least_layer_(count_, kInfinity),
+        least_update_(count_, kInfinity),
+        chosen_(count_),
+        fastest_(count_ + 1),
+        cheapest_(count_ + 1, kInfinity) {
+    double share = 0;  // of all options
+    for (size_t group = count_; group-- > 0;) {
+      options_[group] =
+          LaneChoices(space, group, together, choice, kind == MixedFamilyKind::kByStage, &all_);
+      fastest_[group] = fastest_[group + 1];
+      cheapest_[group] = cheapest_[group + 1];
+      // Where the effort does not suffice, the fastest have been gone through.
+      std::stable_sort(options_[group].begin(), options_[group].end(),
+                       [](const LaneChoice& a, const LaneChoice& b) { return a.speed > b.speed; });
+      if (!options_[group].empty()) fastest_[group] += options_[group].front().speed;
+      for (const LaneChoice& option : options_[group]) {
+        cheapest_[group] = std::min(cheapest_[group], option.dollars);
+        least_layer_[group] = std::min(least_layer_[group], option.layer_seconds);
+        for (const MixedLane& lane : option.lanes) {
+          least_update_[group] = std::min(least_update_[group], lane.update_seconds);
+          share = std::max(share, lane.forward_share);
+        }
+      }
+    }
+    pooled_.emplace(MixedPipelines{space.layers(), micro_batches_, most_stages_}, share);
+  }
+
+  void Run(int64_t* effort) {
+    int64_t trial = *effort;
+    mode_ = Mode::kTrial;
+    Decide(0, 0, kInfinity, &trial);
+    mode_ = trial >= 0 ? Mode::kAll : Mode::kShared;
+    if (mode_ == Mode::kShared && !MakeRoom()) return;
+    Decide(0, 0, kInfinity, effort);
+  }
+
+ private:
+  enum class Mode {
+    kTrial,   // counts the effort of kAll, until there is none left
+    kAll,     // families one after the other
+    kShared,  // partial families have equal parts of the effort; what is too little is left out
+  };
+
+  // Groups before `group` are decided: their stages deal with so many layers in a second, and the
+  // cheapest of them with one for so many dollars.
+  void Decide(size_t group, double speed, double dollars, int64_t* effort) {
+    constexpr double kRounding = 1 - kChooserRounding;
+    const double all = speed + fastest_[group];
+    if (all <= 0) return;
+    double least_seconds = work_ / all * kRounding;
+    const double cheapest = std::min(dollars, cheapest_[group]);
+    double others = 0, rate = 0;  // as in Bound
+    for (const MixedLane& lane : lanes_) {
+      others += lane.layer_dollars - cheapest;
+      rate += lane.price_per_hour;
+    }
+    double least_dollars =
+        (work_ * cheapest + static_cast<double>(micro_batches_) * others) * kRounding;
+    if (!sinks_.useful(least_seconds, least_dollars)) return;
+    least_seconds = std::max(least_seconds, LeastFrom(group) * kRounding);
+    least_dollars = std::max(least_dollars, least_seconds * rate / 3600);
+    if (!sinks_.useful(least_seconds, least_dollars)) return;
+    if (mode_ == Mode::kTrial && *effort < 0) return;
+    if (room_ != nullptr) {
+      const int64_t before = room_->steps();
+      const bool may_hold = room_->MayHold(positions_, group);
+      *effort -= (room_->steps() - before) / kRoomSteps;
+      if (!may_hold) return;
+    }
+    int64_t left = group == count_ ? 0 : static_cast<int64_t>(options_[group].size()) + 1;
+    *effort -= group == count_ ? kBoundEffort : 1;
+    if (mode_ == Mode::kShared && *effort < left) {
+      return sinks_.left_out(std::max(least_seconds, LeastOfAny()), least_dollars);
+    }
+    if (group == count_) return Keep();
+    const auto go_on = [&](double new_speed, double new_dollars) {
+      if (mode_ != Mode::kShared) return Decide(group + 1, new_speed, new_dollars, effort);
+      // Of what those before it left, too.
+      int64_t part = *effort / left--;
+      *effort -= part;
+      Decide(group + 1, new_speed, new_dollars, &part);
+      *effort += part;
+    };
+    for (const LaneChoice& option : options_[group]) {
+      chosen_[group] = &option;
+      lanes_.insert(lanes_.end(), option.lanes.begin(), option.lanes.end());
+      positions_.insert(positions_.end(), option.positions.begin(), option.positions.end());
+      go_on(speed + option.speed, std::min(dollars, option.dollars));
+      lanes_.resize(lanes_.size() - option.lanes.size());
+      positions_.resize(lanes_.size());
+    }
+    chosen_[group] = nullptr;
+    go_on(speed, dollars);
+  }
+
+  // False if no degrees can be of use. Worth its time where families are left out.
+  bool MakeRoom() {
+    const double cutoff = sinks_.cutoff();
+    if (all_.empty() || cutoff == kInfinity) return true;
+    costs_ = space_.CostsOfAny(all_, choice_);
+    room_ = std::make_unique<MixedRoom>(space_.problem().cluster.groups, costs_,
+                                        space_.least_stages(), most_stages_);
+    return room_->SetCutoff(cutoff);
+  }
+
+  // What no family takes less than.
+  double LeastOfAny() {
+    if (room_ == nullptr) return 0;
+    if (!least_of_any_.has_value()) least_of_any_ = room_->LeastSeconds();
+    return *least_of_any_;
+  }
+
+  // Of pipelines on the decided lanes and on what there may be on the groups from `group` on.
+  double LeastFrom(size_t group) {
+    pools_.clear();
+    double update = kInfinity, fixed = 0;
+    for (size_t decided = 0; decided < group; ++decided) {
+      if (chosen_[decided] == nullptr) continue;
+      for (const MixedLane& lane : chosen_[decided]->lanes) {
+        update = std::min(update, lane.update_seconds);
+        fixed = std::max(fixed, lane.fixed_seconds);
+      }
+      pools_.push_back({chosen_[decided]->layer_seconds, chosen_[decided]->speed});
+    }
+    for (size_t open = group; open < count_; ++open) {
+      if (options_[open].empty()) continue;
+      pools_.push_back({least_layer_[open], options_[open].front().speed});
+      update = std::min(update, least_update_[open]);
+    }
+    std::sort(pools_.begin(), pools_.end(), [](const StagePool& a, const StagePool& b) {
+      return a.layer_seconds < b.layer_seconds;
+    });
+    return pooled_->LeastSeconds(pools_) + update + fixed;
+  }
+
+  void Keep() {
+    if (mode_ == Mode::kTrial || lanes_.size() < 2) return;
+    bool shared = false, same = true;
+    for (size_t i = 1; i < lanes_.size(); ++i) {
+      shared = shared || lanes_[i].group == lanes_[i - 1].group;
+      same = same && lanes_[i].degrees == lanes_[0].degrees;
+    }
+    if (kind_ == MixedFamilyKind::kByStage ? !shared : same) return;
+    std::optional<MixedFamilyRecord> record = space_.Record(lanes_, choice_);
+    if (room_ != nullptr && !room_->MayHold(positions_)) return;
+    if (record.has_value() && sinks_.useful(record->seconds, record->dollars)) {
+      record->seconds = std::max(record->seconds, LeastOfAny());
+      sinks_.keep(*record);
+    }
+  }
+
+  MixedFamilySpace& space_;
+  const MixedFamilySinks& sinks_;
+  const MixedFamilyKind kind_;
+  const MixedFamilySpace::Choice choice_;
+  Mode mode_ = Mode::kAll;
+  const int64_t micro_batches_;
+  const double work_;
+  const size_t count_;
+  const int64_t most_stages_;
+  std::vector<std::vector<LaneChoice>> options_;  // by group
+  std::vector<double> least_layer_, least_update_;
+  std::vector<const LaneChoice*> chosen_;  // of decided groups; null: none
+  std::optional<PooledBound> pooled_;
+  std::vector<StagePool> pools_;
+  std::vector<double> fastest_, cheapest_;  // of groups from here on
+  std::vector<MixedLane> lanes_;            // of the groups that are decided
+  std::vector<size_t> positions_;           // ... among `all_`
+  std::vector<MixedLane> all_;              // of all groups
+  MixedCosts costs_;                        // of these
+  std::unique_ptr<MixedRoom> room_;         // null: not made
+  std::optional<double> least_of_any_;      // see LeastOfAny
+};
+
+}  // namespace
+
+void ListDifferingFamilies(MixedFamilySpace& space, MixedFamilyKind kind, int64_t effort,
+                           const MixedFamilySinks& sinks) {
+  const MixedProblem& problem = space.problem();
+  const bool one_group = problem.cluster.groups.size() == 1;
+  if (problem.alike || (kind == MixedFamilyKind::kByGroup && one_group)) return;
+  // Each has its part, and what those before it left.
+  int64_t parts = static_cast<int64_t>(space.Together().size() * space.Choices().size());
+  for (const int64_t together : space.Together()) {
+    for (const MixedFamilySpace::Choice& choice : space.Choices()) {
+      int64_t part = effort / parts--;
+      effort -= part;
+      FamilyChooser(space, sinks, kind, together, choice).Run(&part);
+      effort += std::max<int64_t>(0, part);
+    }
+  }
+}
+
+std::vector<MixedFamilyRecord> NeighbouringFamilies(MixedFamilySpace& space,
+                                                    const MixedPlan& plan) {
+  std::vector<MixedFamilyRecord> records;
+  if (space.problem().alike) return records;
+  const MixedFamily& family = plan.family;
+  const MixedFamilySpace::Choice choice = {family.zero, family.recompute};
+  std::set<int32_t> used;
+  for (const MixedStage& stage : plan.stages) used.insert(stage.lane);
+  std::vector<MixedLane> all;
+  for (size_t group = 0; group < space.problem().cluster.groups.size(); ++group) {
+    std::vector<LaneChoice> options =
+        LaneChoices(space, group, family.together(), choice, /*pairs=*/true, &all);
+    options.emplace_back();  // none
+    for (const LaneChoice& option : options) {
+      std::vector<MixedLane> lanes = option.lanes;
+      for (const int32_t lane : used) {
+        if (family.Group(lane) == group) continue;
+        lanes.push_back(space.Lane(family.Group(lane), family.degrees[lane], choice));
+      }
+      std::stable_sort(lanes.begin(), lanes.end(),
+                       [](const MixedLane& a, const MixedLane& b) { return a.group < b.group; });
+      if (lanes.empty()) continue;
+      std::optional<MixedFamilyRecord> record = space.Record(lanes, choice);
+      if (record.has_value()) records.push_back(*std::move(record));
+    }
+  }
+  return records;
+}
+
+}  // namespace meshwright::transformer

@@ -1,0 +1,222 @@
+// Turned round, a step of less than T leaves every place in the pipeline a most t: with W the work
+// and sends of a micro-batch, P and R their parts before and behind the stage, and r = (M - 1) / (w
+// + 1) rounded down,
+//
+//   P + M t,   W + (M - 1) t - u F   and, where r > 0,   W + (M - 1) t + r R - r w t
+//
+// are all less than T (mixed_schedule.h), and so are they with the stage's update and without the
+// backward part of P. So the last stages have to be quick, and the first ones less so. If the
+// stages, each lane's at the places where they have most room, have none for all layers, no plan
+// takes less than T. With fractions of layers fast lanes are best at the places with most time.
+// And layers that do not fit before or at a place lie behind it, which makes R larger, and so P.
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "meshwright/base/infinity.h"
+#include "meshwright/hetero/bounds.h"
+
+namespace meshwright::transformer {
+namespace {
+
+constexpr double kPlaceRounding = 1e-12;
+constexpr int kPlaceRounds = 4;
+
+}  // namespace
+
+int64_t MixedBounds::MostLayers(size_t lane, const MixedPlace& place, int64_t behind) const {
+  const LeastStage& least = least_[lane];
+  const int64_t at = std::min(costs_.layers() - 1, behind);
+  int64_t low = 0, high = held_[lane][at + 1] - held_[lane][at];
+  while (low < high) {
+    const int64_t n = (low + high + 1) / 2;
+    if (place.Takes(least.both[n], least.update[n])) {
+      low = n;
+    } else {
+      high = n - 1;
+    }
+  }
+  return low;
+}
+
+// ... of the last or the first of the open stages, which has at most `most`.
+int64_t MixedBounds::MostLayersAtEnds(size_t lane, int64_t i, int64_t most, int64_t layers,
+                                      int64_t behind) const {
+  const int64_t open = static_cast<int64_t>(places_.size());
+  const int64_t in_flight = std::min(costs_.micro_batches(), behind + i + 1);
+  for (int64_t n = most; n > 0; --n) {
+    if (open == 1 && n < layers) return 0;
+    const MixedCell& cell = costs_.Cell(lane, i == 0 ? layers - n : 0, n);
+    if (cell.most_in_flight >= in_flight && places_[i].Takes(cell)) return n;
+  }
+  return 0;
+}
+
+// Into `room_`.
+void MixedBounds::FindRoom(size_t lane, int64_t layers, int64_t behind) const {
+  const int64_t open = static_cast<int64_t>(places_.size());
+  room_.clear();
+  for (int64_t i = 0; i < open; ++i) {
+    int64_t most = std::min(layers - (open - 1), MostLayers(lane, places_[i], behind + i));
+    // Which layers the last open stage ends with is known, and with which the first begins.
+    if (i == 0 || i + 1 == open) most = MostLayersAtEnds(lane, i, most, layers, behind);
+    room_.push_back(most);
+  }
+}
+
+bool MixedBounds::HaveRoom(const StageCounts& stages, int64_t layers, int64_t behind) const {
+  const int64_t open = static_cast<int64_t>(places_.size());
+  longest_.clear();
+  for (MixedPlace& place : places_) {
+    longest_.push_back(place.both);
+    place.most_layers = 0;
+  }
+  std::sort(longest_.begin(), longest_.end(), std::greater<>());
+  int64_t each = 0, any = 0;
+  double fractions = 0;
+  size_t next = 0;
+  for (const size_t lane : fastest_) {
+    const int64_t count = stages[lane];
+    if (count == 0) continue;
+    FindRoom(lane, layers, behind);
+    for (int64_t i = 0; i < open; ++i) {
+      places_[i].most_layers = std::max(places_[i].most_layers, room_[i]);
+    }
+    std::nth_element(room_.begin(), room_.begin() + (count - 1), room_.end(), std::greater<>());
+    each += std::accumulate(room_.begin(), room_.begin() + count, int64_t{0});
+    for (int64_t i = 0; i < count; ++i) fractions += longest_[next++] / least_layer_[lane];
+  }
+  for (const MixedPlace& place : places_) {
+    if (place.most_layers == 0) return false;
+    any += place.most_layers;
+  }
+  constexpr double kAlmost = 1 - 1e-9;
+  return each >= layers && any >= layers && fractions >= static_cast<double>(layers) * kAlmost;
+}
+
+void MixedBounds::SetPlaces(int64_t layers, const PipelineBound& behind, double work,
+                            double cutoff) const {
+  const int64_t open = static_cast<int64_t>(places_.size());
+  const double tied = costs_.LeastTied(open + behind.stages());
+  const double end = cutoff - costs_.fixed_seconds(), limit = end - least_update_ - tied;
+  const double micro_batches = static_cast<double>(costs_.micro_batches());
+  const double send = costs_.least_send();
+  int64_t last = 0,
+          first = 0;  // layers that places behind this one can have, and with those before
+  for (const MixedPlace& place : places_) first += place.most_layers;
+  for (int64_t i = 0; i < open; ++i) {
+    MixedPlace& place = places_[i];
+    const int64_t w = behind.stages() + i, rounds = (costs_.micro_batches() - 1) / (w + 1);
+    const int64_t layers_behind = std::max(i, layers - first);
+    last += place.most_layers;
+    first -= place.most_layers;
+    const int64_t layers_before = std::max(open - 1 - i, layers - last);
+    const double before = static_cast<double>(open - 1 - i);
+    const double passes = least_work_[layers_before];
+    const double rest = behind.sum() + least_work_[layers] - least_work_[layers - layers_behind] +
+                        2 * send * static_cast<double>(behind.stages() > 0 ? i + 1 : i);
+    const double less = std::min(static_cast<double>(w), micro_batches - 1) * forward_share_;
+    const double turns = static_cast<double>(rounds), pairs = static_cast<double>(rounds * w);
+    const auto at_most = [&](double factor, double seconds) {
+      if (factor > 0) place.both = std::min(place.both, seconds / factor);
+    };
+    place.both = (limit - passes - 2 * send * before) / micro_batches;
+    at_most(micro_batches - 1 - less, limit - work);
+    if (rounds > 0) {
+      at_most(micro_batches - 1 - static_cast<double>(w), limit - work - rest);
+      at_most(micro_batches - 1 - pairs, limit - work - turns * rest);
+    }
+    place.both *= 1 + kPlaceRounding;
+    // The first stage has nothing before it, and all but itself behind.
+    const bool is_first = i + 1 == open;
+    const double ends =
+        (end - least_forward_share_ * passes - send * before - (is_first ? tied : 0)) *
+        (1 + kPlaceRounding);
+    place.whole = {{{micro_batches, ends},
+                    {micro_batches - less, ends - rest},
+                    {micro_batches - pairs, ends - (rounds > 0 ? turns + 1 : 1) * rest}}};
+    if (rounds == 0) place.whole[2] = place.whole[1];
+    if (is_first) {
+      place.whole[1] = {micro_batches - 1 - less, ends - work};
+      if (rounds > 0) place.whole[2] = {micro_batches - 1 - pairs, ends - work - turns * rest};
+    }
+  }
+}
+
+bool MixedBounds::MayBeat(const StageCounts& stages, int64_t layers, const PipelineBound& behind,
+                          double cutoff) const {
+  cutoff *= 1 + kPlaceRounding;
+  if (Seconds(stages, layers, behind) >= cutoff) return false;
+  const int64_t open = std::accumulate(stages.begin(), stages.end(), int64_t{0});
+  if (open == 0 || cutoff == kInfinity) return true;
+  const double sends = LeastSends(stages, open, behind.stages() > 0) + behind.sum();
+  places_.assign(open, MixedPlace{kInfinity, {}, layers});
+  double longest = kInfinity;
+  int64_t before = -1;
+  // Shorter stages make for more work on slow lanes, and for more of it elsewhere.
+  for (int round = 0; round < kPlaceRounds; ++round) {
+    const auto value = std::upper_bound(values_.begin(), values_.end(), longest);
+    if (value == values_.begin()) return false;
+    const double work = sends + std::max(least_work_[layers],
+                                         LeastSum(stages, layers, value - values_.begin() - 1));
+    if (work >= cutoff) return false;
+    SetPlaces(layers, behind, work, cutoff);
+    if (!HaveRoom(stages, layers, behind.stages())) return false;
+    longest = 0;
+    int64_t room = 0;
+    for (const MixedPlace& place : places_) {
+      longest = std::max(longest, place.both);
+      room += place.most_layers;
+    }
+    if (room == before) break;
+    before = room;
+  }
+  return true;
+}
+
+bool MixedBounds::MostLayersByPlace(int64_t stages, double passes, double cutoff,
+                                    LayersByPlace* most) const {
+  const int64_t layers = costs_.layers();
+  const PipelineBound none(costs_.micro_batches());
+  const double work = std::max(passes, least_work_[layers]) +
+                      2 * static_cast<double>(stages - 1) * costs_.least_send();
+  if (work >= cutoff) return false;
+  places_.assign(stages, MixedPlace{kInfinity, {}, layers - (stages - 1)});
+  most->resize(costs_.lanes());
+  for (int round = 0; round < kPlaceRounds; ++round) {
+    SetPlaces(layers, none, work, cutoff * (1 + kPlaceRounding));
+    for (MixedPlace& place : places_) place.most_layers = 0;
+    for (size_t lane = 0; lane < costs_.lanes(); ++lane) {
+      std::vector<int32_t>& here = (*most)[lane];
+      here.assign(stages, 0);
+      if (costs_.slots(lane) == 0) continue;
+      FindRoom(lane, layers, 0);
+      for (int64_t i = 0; i < stages; ++i) {
+        here[i] = static_cast<int32_t>(room_[i]);
+        places_[i].most_layers = std::max(places_[i].most_layers, room_[i]);
+      }
+    }
+    int64_t any = 0;
+    for (const MixedPlace& place : places_) {
+      if (place.most_layers == 0) return false;
+      any += place.most_layers;
+    }
+    if (any < layers) return false;
+  }
+  return true;
+}
+
+double MixedBounds::Tightened(const StageCounts& stages, double most) const {
+  constexpr int kHalvings = 12;
+  const PipelineBound none(costs_.micro_batches());
+  double low = Seconds(stages), high = most;
+  if (low >= high || !MayBeat(stages, costs_.layers(), none, high)) return std::max(low, high);
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (low + high) / 2;
+    (MayBeat(stages, costs_.layers(), none, middle) ? high : low) = middle;
+  }
+  return low;
+}
+
+}  // namespace meshwright::transformer

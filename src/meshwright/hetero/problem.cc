@@ -1,0 +1,127 @@
+#include "meshwright/hetero/problem.h"
+
+#include <set>
+
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+
+namespace meshwright::transformer {
+
+bool MixedFamily::ByStage() const {
+  std::set<size_t> seen;
+  for (size_t lane = 0; lane < degrees.size(); ++lane) {
+    if (degrees[lane].used() && !seen.insert(Group(lane)).second) return true;
+  }
+  return false;
+}
+
+std::optional<StageDegrees> MixedFamily::Common() const {
+  std::optional<StageDegrees> common;
+  for (const StageDegrees& one : degrees) {
+    if (!one.used()) continue;
+    if (common.has_value() && *common != one) return std::nullopt;
+    common = one;
+  }
+  return common;
+}
+
+int64_t MixedFamily::together() const {
+  for (const StageDegrees& one : degrees) {
+    if (one.used()) return one.together();
+  }
+  return 0;
+}
+
+Configuration StageConfiguration(const StageDegrees& degrees, const MixedFamily& family,
+                                 Precision precision) {
+  Configuration c;
+  c.tp = degrees.tp;
+  c.sequence_parallel = degrees.tp > 1;
+  c.dp = degrees.dp;
+  c.micro_batch = degrees.micro_batch;
+  c.zero = family.ZeroOf(degrees);
+  c.recompute = family.recompute;
+  c.precision = precision;
+  return c;
+}
+
+int64_t MixedSlots(const NodeGroup& group, const StageDegrees& degrees, int64_t nodes) {
+  if (!degrees.used()) return 0;
+  const int64_t per_node = group.cluster.devices_per_node, devices = degrees.devices();
+  if (per_node % degrees.tp != 0) return 0;
+  if (per_node % devices == 0) return nodes * (per_node / devices);
+  return devices % per_node == 0 ? nodes / (devices / per_node) : 0;
+}
+
+int64_t MixedSlots(const NodeGroup& group, const StageDegrees& degrees) {
+  return MixedSlots(group, degrees, group.cluster.nodes);
+}
+
+int64_t MixedNodes(const NodeGroup& group, const StageDegrees& degrees, int64_t stages) {
+  const int64_t per_node = group.cluster.devices_per_node, devices = degrees.devices();
+  if (devices >= per_node) return stages * (devices / per_node);
+  const int64_t each = per_node / devices;
+  return (stages + each - 1) / each;
+}
+
+namespace {
+
+absl::Status CheckMixedFixes(const Fixes& fixes) {
+  const struct {
+    const char* key;
+    bool given;
+  } others[] = {{"cp", fixes.cp.value_or(1) != 1},
+                {"vp", fixes.virtual_stages.value_or(1) != 1},
+                {"ep", fixes.ep.value_or(1) != 1},
+                {"etp", fixes.etp.value_or(1) != 1},
+                {"shard", fixes.shard.value_or(0) != 0},
+                {"zero", fixes.zero.value_or(0) > 1},
+                {"sp", fixes.sequence_parallel.has_value()},
+                {"schedule", fixes.schedule.value_or(PipelineKind::k1F1B) != PipelineKind::k1F1B}};
+  for (const auto& other : others) {
+    if (!other.given) continue;
+    return absl::InvalidArgumentError(StrCat(
+        "--fix: ", other.key,
+        " is not searched over groups of nodes; tp, dp, pp, mbs, zero (0 or 1) and recompute "
+        "are, schedules are 1f1b"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckMixedProfile(const MixedProblem& problem) {
+  const int64_t layers = problem.model.layers();
+  if (static_cast<int64_t>(problem.profile->entries()) != layers + 2) {
+    return absl::InvalidArgumentError(StrCat(
+        "--profile: found ", problem.profile->entries(), " entries, but ", problem.model.name,
+        " has ", layers, " layers, and so ", layers + 2, " with embedding and head"));
+  }
+  for (const NodeGroup& group : problem.cluster.groups) {
+    bool found = false;
+    for (int64_t tp = 1; tp <= group.cluster.devices_per_node; ++tp) {
+      if (group.cluster.devices_per_node % tp != 0) continue;
+      found = found || problem.profile->Find(group.name, tp, 1).has_value() ||
+              problem.profile->Find(group.cluster.device.name, tp, 1).has_value();
+    }
+    if (!found) {
+      return absl::InvalidArgumentError(StrCat("--profile: nothing is measured on ",
+                                               group.cluster.device.name, ", group ", group.name,
+                                               "; found ", problem.profile->Measured()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckMixedProblem(const MixedProblem& problem) {
+  MW_RETURN_IF_ERROR(CheckMixedFixes(problem.fixes));
+  const int64_t layers = problem.model.layers();
+  if (layers > kMostMixedLayers) {
+    return absl::InvalidArgumentError(StrCat("models of at most ", kMostMixedLayers,
+                                             " layers are planned over groups of nodes; ",
+                                             problem.model.name, " has ", layers));
+  }
+  return problem.profile.has_value() ? CheckMixedProfile(problem) : absl::OkStatus();
+}
+
+}  // namespace meshwright::transformer

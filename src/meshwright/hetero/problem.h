@@ -1,0 +1,113 @@
+#ifndef MESHWRIGHT_HETERO_PROBLEM_H_
+#define MESHWRIGHT_HETERO_PROBLEM_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "meshwright/cluster/mixed_cluster.h"
+#include "meshwright/degrees/fixes.h"
+#include "meshwright/hetero/layer_profile.h"
+#include "meshwright/model/model.h"
+
+// Training a transformer as a pipeline over nodes of several types.
+//
+// Every stage lies on nodes of one group. The stages of a group that have the same tensor and data
+// degree are a lane, and nodes belong to one lane. A stage takes tp dp devices: whole nodes, or an
+// equal part of one; so where neither divides the other the group cannot have these degrees.
+// Micro-batches are the same sequences on every stage: dp times the sequences that a replica runs
+// at once is one number for all lanes. Stages of a lane fill its nodes one after the other, from
+// the end of the pipeline: neighbours share a node where a stage is part of one and the later is
+// not the first in it. Which of a group's nodes are used makes no difference.
+
+namespace meshwright::transformer {
+
+// Of all stages of a lane.
+struct StageDegrees {
+  int64_t tp = 0, dp = 0;   // 0: the lane has no stages
+  int64_t micro_batch = 0;  // sequences that a replica runs at once
+  bool used() const { return tp > 0; }
+  int64_t devices() const { return tp * dp; }
+  int64_t together() const { return dp * micro_batch; }  // sequences of a micro-batch
+  friend auto operator<=>(const StageDegrees&, const StageDegrees&) = default;
+};
+
+// What the stages of a plan have in common.
+struct MixedFamily {
+  std::vector<StageDegrees> degrees;  // by lane
+  int zero = 0;                       // 0 or 1: optimizer states over each stage's dp
+  Recompute recompute = Recompute::kNone;
+  std::vector<int32_t> groups = {};  // by lane; empty: each group is one, in their order
+
+  size_t Group(size_t lane) const { return groups.empty() ? lane : groups[lane]; }
+  // Whether some group has stages of different degrees.
+  bool ByStage() const;
+  // The degrees of the lanes that are used, where these are the same; else none.
+  std::optional<StageDegrees> Common() const;
+  // ZeRO's stage with these degrees: there is nothing to shard over without replicas.
+  int ZeroOf(const StageDegrees& degrees) const { return degrees.dp > 1 ? zero : 0; }
+  // Sequences of a micro-batch; 0 if no lane is used.
+  int64_t together() const;
+  friend auto operator<=>(const MixedFamily&, const MixedFamily&) = default;
+};
+
+// The first stage has the embedding as well, the last one the head.
+struct MixedStage {
+  int32_t lane = 0;  // of MixedFamily::degrees
+  int32_t layers = 0;
+  friend auto operator<=>(const MixedStage&, const MixedStage&) = default;
+};
+
+struct MixedPlan {
+  MixedFamily family;
+  std::vector<MixedStage> stages;  // in the order of the pipeline
+  friend auto operator<=>(const MixedPlan&, const MixedPlan&) = default;
+};
+
+struct MixedProblem {
+  Model model;
+  Workload workload;
+  MixedCluster cluster;
+  Precision precision = Precision::kBf16;
+  Fixes fixes;
+  // That a device of each group may use; none: unlimited. Empty: what it has.
+  std::vector<std::optional<int64_t>> budget_bytes;
+  std::optional<LayerProfile> profile;  // measured times in place of the model's
+  // All stages have the same degrees and take whole nodes of equally many devices, as launchers
+  // with one command for all ranks need it.
+  bool alike = false;
+  // What the stages' common degrees have to pass, with any number of stages; only where `alike`.
+  std::function<bool(const Configuration&)> takes;
+
+  std::optional<int64_t> Budget(size_t group) const {
+    if (!budget_bytes.empty()) return budget_bytes[group];
+    return cluster.groups[group].cluster.device.memory_bytes;
+  }
+};
+
+// What a stage of a group is to the model of a cluster of one type.
+Configuration StageConfiguration(const StageDegrees& degrees, const MixedFamily& family,
+                                 Precision precision);
+
+// The largest number of lanes of a plan.
+inline constexpr size_t kMostMixedLanes = 2 * kMostNodeGroups;
+
+// Stages of these degrees that so many nodes of a group have room for; 0 if they cannot be aligned
+// with nodes.
+int64_t MixedSlots(const NodeGroup& group, const StageDegrees& degrees, int64_t nodes);
+// ... all that there are.
+int64_t MixedSlots(const NodeGroup& group, const StageDegrees& degrees);
+// Nodes that so many stages take.
+int64_t MixedNodes(const NodeGroup& group, const StageDegrees& degrees, int64_t stages);
+
+// Errors: a fix that mixed clusters do not have, a profile of another model or of other devices,
+// more layers than are supported.
+absl::Status CheckMixedProblem(const MixedProblem& problem);
+
+inline constexpr int64_t kMostMixedLayers = 512;
+
+}  // namespace meshwright::transformer
+
+#endif  // MESHWRIGHT_HETERO_PROBLEM_H_

@@ -1,0 +1,64 @@
+#include "meshwright/hlo/program/reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "meshwright/base/file.h"
+#include "meshwright/base/status.h"
+#include "meshwright/hlo/proto/reader.h"
+#include "meshwright/hlo/stablehlo/bytecode_file.h"
+#include "meshwright/hlo/stablehlo/jax_export.h"
+#include "meshwright/hlo/stablehlo/reader.h"
+#include "meshwright/hlo/text/reader.h"
+
+namespace meshwright {
+namespace {
+
+// How much is looked at: protos show control characters (field tags, lengths) at once.
+constexpr size_t kProbeBytes = 4096;
+
+bool IsControl(char c) {
+  return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t';
+}
+
+// `text` after blanks and `//` comment lines.
+std::string_view SkipComments(std::string_view text) {
+  while (true) {
+    const size_t start = text.find_first_not_of(" \t\r\n");
+    if (start == std::string_view::npos) return {};
+    text.remove_prefix(start);
+    if (!text.starts_with("//")) return text;
+    text.remove_prefix(std::min(text.size(), text.find('\n')));
+  }
+}
+
+}  // namespace
+
+HloFormat DetectHloFormat(std::string_view contents) {
+  if (contents.starts_with(kBytecodeMagic) || IsJaxExport(contents)) return HloFormat::kMlir;
+  const std::string_view probe = contents.substr(0, kProbeBytes);
+  if (std::any_of(probe.begin(), probe.end(), IsControl)) return HloFormat::kProto;
+  const std::string_view text = SkipComments(contents);
+  // Aliases of attributes and types may stand first; HLO text begins with neither.
+  if (text.starts_with('#') || text.starts_with('!')) return HloFormat::kMlir;
+  for (const std::string_view word : {"module @", "module {", "module attributes", "builtin.module",
+                                      "func.func", "sdy.mesh", "\"builtin.module\""}) {
+    if (text.starts_with(word)) return HloFormat::kMlir;
+  }
+  return HloFormat::kText;
+}
+
+absl::StatusOr<Module> ReadHlo(const std::string& path) {
+  MW_ASSIGN_OR_RETURN(const std::string contents, ReadFileMaybeGzip(path));
+  switch (DetectHloFormat(contents)) {
+    case HloFormat::kText:
+      return ParseHloText(contents, path);
+    case HloFormat::kProto:
+      return ParseHloProto(contents, path);
+    case HloFormat::kMlir:
+      return ParseStablehlo(contents, path);
+  }
+  return absl::InternalError("a format that nobody reads");
+}
+
+}  // namespace meshwright

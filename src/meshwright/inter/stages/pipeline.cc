@@ -1,0 +1,465 @@
+// For every number of micro-batches: each kind of layer is planned on every submesh and mesh in a
+// few ways (layer_costs.h), sums over layers give the stages' costs, dynamic programming
+// (stage_search.h) cuts the program, and the schedules are simulated. What wins is planned once
+// more stage by stage (stage_plans.h), each stage as a whole, so that shardings inside it no longer
+// have to be the same for all its layers. Where that takes more memory than the layers promised,
+// the search is made again with less. All of that is done with what layers take one operator after
+// the other, and again with collectives beside kernels; of the two answers, and a single stage for
+// the whole batch, which is the intra-operator planner's work, the one with the shorter step
+// counts.
+//
+// The bound is on what operators take one after the other, that of the same dynamic programming
+// over the layers' own bounds, memory unlimited. For schedules with a shorter bubble than 1F1B's it
+// is the time that the busiest devices take, and where the deadline cut the search off that of the
+// arithmetic.
+
+#include "meshwright/inter/stages/pipeline.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "meshwright/base/counted.h"
+#include "meshwright/base/infinity.h"
+#include "meshwright/base/parallel.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/cost/fusion.h"
+#include "meshwright/inter/layers/unit_graph.h"
+#include "meshwright/inter/stages/kind_slices.h"
+#include "meshwright/inter/stages/pipeline_search.h"
+#include "meshwright/inter/stages/single_stage.h"
+#include "meshwright/inter/stages/stage_coster.h"
+#include "meshwright/inter/stages/stage_plans.h"
+#include "meshwright/inter/stages/submeshes.h"
+#include "meshwright/intra/names.h"
+
+namespace meshwright {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// More parts of the batch than this only start more kernels.
+constexpr int64_t kMostMicroBatches = 1024;
+// The share of the time that is kept for a single stage, where there may be one.
+constexpr double kWholeShare = 0.25;
+// A search that promised too much is made again with less memory, so often, by so much at least.
+constexpr int kMostSearches = 6;
+constexpr double kLessMemory = 0.97;
+// Where nothing fits: how often twice the memory is tried, and how near what would do is looked
+// for.
+constexpr int kMostDoublings = 40;
+constexpr int kBisections = 7;
+
+class PipelinePlanner {
+ public:
+  PipelinePlanner(const Graph& graph, const PipelineRequest& request)
+      : graph_(graph), request_(request), start_(Clock::now()), searched_(request) {}
+
+  absl::StatusOr<PipelinePlan> Plan() {
+    MW_RETURN_IF_ERROR(Analyze());
+    MW_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, MicroBatchCounts());
+    MW_ASSIGN_OR_RETURN(const std::vector<const ScheduleKind*> schedules, Schedules());
+    // Many micro-batches first: their bubbles are short, so what they find lets the search give up
+    // on the others sooner.
+    may_be_whole_ = request_.stages <= 1 && counts[0] == 1 && request_.clusters.size() == 1;
+    for (auto it = counts.rbegin(); it != counts.rend(); ++it) {
+      if (!Late()) MW_RETURN_IF_ERROR(Try(*it, schedules));
+    }
+    if (!one_because_.empty()) {
+      result_.warnings.push_back(
+          StrCat("not divided into some numbers of micro-batches: ", one_because_));
+    }
+    // What was not looked at may be better.
+    if (Late()) bound_ = std::min(bound_, ArithmeticSeconds(graph_, request_.clusters));
+    MW_RETURN_IF_ERROR(PlanBest(&turns_, request_.memory_bytes, schedules));
+    if (!SameChoice(turns_, beside_))
+      MW_RETURN_IF_ERROR(PlanBest(&beside_, request_.memory_bytes, schedules));
+    if (may_be_whole_) MW_RETURN_IF_ERROR(TryWhole(*schedules[0]));
+    if (result_.stages.empty()) return NothingFits(schedules);
+    Finish();
+    return std::move(result_);
+  }
+
+ private:
+  // The tables by one measure of what layers take, and the best pipeline by it.
+  struct Search {
+    std::vector<LayerTable> tables;  // by number of micro-batches that was looked at
+    FoundPipeline best;
+    size_t table = 0;  // of `best`
+  };
+
+  static bool SameChoice(const Search& a, const Search& b) {
+    const auto same_stage = [](const ChosenStage& x, const ChosenStage& y) {
+      return x.begin == y.begin && x.end == y.end && x.submesh == y.submesh;
+    };
+    const auto same_way = [](const StageWay& x, const StageWay& y) {
+      return x.mesh == y.mesh && x.way == y.way && x.recompute == y.recompute;
+    };
+    return a.table == b.table && a.best.schedule == b.best.schedule &&
+           a.best.shape == b.best.shape &&
+           std::equal(a.best.stages.begin(), a.best.stages.end(), b.best.stages.begin(),
+                      b.best.stages.end(), same_stage) &&
+           std::equal(a.best.ways.begin(), a.best.ways.end(), b.best.ways.begin(),
+                      b.best.ways.end(), same_way);
+  }
+
+  double Elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+  // The time for pipelines is over; the first number of micro-batches is looked at in any case.
+  bool Late() const {
+    const double share = may_be_whole_ ? 1 - kWholeShare : 1;
+    return !turns_.tables.empty() && Elapsed() > share * request_.deadline_seconds;
+  }
+  double Remaining() const { return std::max(1.0, request_.deadline_seconds - Elapsed()); }
+
+  void Report(const char* phase, int64_t micro_batches) const {
+    if (request_.progress) request_.progress({phase, micro_batches, turns_.best.seconds});
+  }
+
+  absl::Status Analyze() {
+    Report("layers", 0);
+    tied_ = TiedParameters(graph_, request_.planner.tie_outputs_by_position);
+    MW_ASSIGN_OR_RETURN(result_.batch, FindBatch(graph_, tied_, request_.data));
+    MW_ASSIGN_OR_RETURN(result_.layers, FindLayers(graph_, AnalyzeFusion(graph_), result_.batch,
+                                                   tied_, request_.layers));
+    if (request_.stages > result_.layers.count) {
+      return absl::InvalidArgumentError(StrCat(request_.stages, " stages are more than the ",
+                                               Counted(result_.layers.count, "layer"),
+                                               " of the program"));
+    }
+    int64_t devices = 0;
+    for (const Cluster& cluster : request_.clusters) devices += cluster.devices();
+    if (request_.stages > devices) {
+      return absl::InvalidArgumentError(
+          StrCat(request_.stages, " stages are more than the ", Counted(devices, "device")));
+    }
+    result_.warnings = graph_.warnings;
+    for (const std::string& warning : result_.batch.warnings) result_.warnings.push_back(warning);
+    if (request_.mesh.empty()) {
+      submeshes_ = Submeshes(request_.clusters);
+    } else {
+      MW_ASSIGN_OR_RETURN(submeshes_, SubmeshesOf(request_.clusters, request_.mesh));
+      const int64_t groups = devices / submeshes_[0].devices();
+      if (groups > result_.layers.count || (request_.stages > 0 && request_.stages != groups)) {
+        return absl::InvalidArgumentError(StrCat(
+            Counted(devices, "device"), devices == 1 ? " makes " : " make ",
+            Counted(groups, "stage"), " of mesh ", request_.mesh,
+            request_.stages > 0 ? StrCat(", not ", request_.stages)
+                                : StrCat(", more than the ", Counted(result_.layers.count, "layer"),
+                                         " of the program")));
+      }
+    }
+    MW_RETURN_IF_ERROR(
+        CheckStageCount(request_.clusters, submeshes_, request_.stages, result_.layers.count));
+    overlaps_ = std::any_of(submeshes_.begin(), submeshes_.end(), [this](const Submesh& submesh) {
+      return !submesh.meshes.empty() &&
+             request_.cost_model(submesh.meshes[0])->overlap().has_value();
+    });
+    coster_.emplace(result_.layers, submeshes_, searched_);
+    search_.emplace(searched_, result_.layers, submeshes_, *coster_);
+    absl::StatusOr<std::unique_ptr<const Slicer>> slicer =
+        Slicer::Make(graph_, result_.batch, result_.layers);
+    if (!slicer.ok()) return CannotBeCut(slicer.status());
+    slicer_ = *std::move(slicer);
+    return absl::OkStatus();
+  }
+
+  static absl::Status CannotBeCut(const absl::Status& why) {
+    return absl::FailedPreconditionError(why.message());
+  }
+
+  absl::StatusOr<std::vector<int64_t>> MicroBatchCounts() const {
+    std::vector<int64_t> counts;
+    const int64_t most = std::max(kMostMicroBatches, request_.micro_batches);
+    for (int64_t n = 1; n <= std::min(result_.batch.size, most); ++n) {
+      if (result_.batch.Divides(graph_, n)) counts.push_back(n);
+    }
+    if (request_.micro_batches == 0) return counts;
+    if (std::find(counts.begin(), counts.end(), request_.micro_batches) != counts.end())
+      return std::vector<int64_t>{request_.micro_batches};
+    return absl::InvalidArgumentError(StrCat(
+        "a batch of ", result_.batch.size, " cannot be divided into ", request_.micro_batches,
+        " micro-batches; it can into ", absl::StrJoin(counts, ", "), Obstacle()));
+  }
+
+  // What keeps the batch from being divided, if an operator does.
+  std::string Obstacle() const {
+    const std::vector<OpId>& indivisible = result_.batch.indivisible;
+    if (indivisible.empty()) return "";
+    return StrCat(" because of \"", graph_[indivisible[0]].name, "\"",
+                  indivisible.size() > 1 ? StrCat(" and ", indivisible.size() - 1, " more") : "");
+  }
+
+  absl::StatusOr<std::vector<const ScheduleKind*>> Schedules() const {
+    std::vector<const ScheduleKind*> schedules;
+    if (request_.schedule == "auto") {
+      for (const ScheduleKind& kind : ScheduleTable()) schedules.push_back(&kind);
+      return schedules;
+    }
+    MW_ASSIGN_OR_RETURN(const ScheduleKind* kind, FindSchedule(request_.schedule));
+    return std::vector<const ScheduleKind*>{kind};
+  }
+
+  absl::Status Try(int64_t micro_batches, const std::vector<const ScheduleKind*>& schedules) {
+    Report("costs", micro_batches);
+    LayerTable candidate;
+    candidate.micro_batches = micro_batches;
+    absl::StatusOr<std::vector<LayerKind>> kinds =
+        KindSlices(*slicer_, result_.layers, micro_batches);
+    if (!kinds.ok()) {
+      // What one micro-batch has at hand, several may not.
+      if (micro_batches == 1 || request_.micro_batches > 0) return CannotBeCut(kinds.status());
+      if (one_because_.empty()) one_because_ = FromAbsl(kinds.status().message());
+      return absl::OkStatus();
+    }
+    candidate.kinds = std::make_shared<const std::vector<LayerKind>>(*std::move(kinds));
+    MW_RETURN_IF_ERROR(CostAll(&candidate));
+    if (Late()) return absl::OkStatus();
+    Report("stages", micro_batches);
+    if (overlaps_) {
+      beside_.tables.push_back(Beside(candidate));
+      coster_->Sum(&beside_.tables.back());
+    }
+    turns_.tables.push_back(std::move(candidate));
+    SearchAll(schedules);
+    return absl::OkStatus();
+  }
+
+  absl::Status CostAll(LayerTable* candidate) {
+    std::vector<std::pair<size_t, size_t>> work;
+    candidate->costs.resize(submeshes_.size());
+    for (size_t s = 0; s < submeshes_.size(); ++s) {
+      candidate->costs[s].resize(submeshes_[s].meshes.size());
+      for (size_t m = 0; m < submeshes_[s].meshes.size(); ++m) work.emplace_back(s, m);
+    }
+    // Stages are planned again in the end; here many thousands of answers are wanted.
+    const PlannerOptions options = LayerPlannerOptions(request_.planner);
+    absl::Status error;
+    std::mutex mutex;
+    solve::ForEachParallel(work.size(), request_.threads, [&](size_t i) {
+      if (Late()) return;
+      const auto [s, m] = work[i];
+      const std::unique_ptr<CostModel> model = request_.cost_model(submeshes_[s].meshes[m]);
+      absl::StatusOr<MeshCosts> costs =
+          CostLayers(*candidate->kinds, *model, candidate->micro_batches,
+                     request_.memory_bytes[submeshes_[s].cluster], options);
+      if (costs.ok()) {
+        candidate->costs[s][m] = *std::move(costs);
+      } else {
+        const std::lock_guard<std::mutex> lock(mutex);
+        error = costs.status();
+      }
+    });
+    return coster_->Sum(candidate) || Late() ? absl::OkStatus() : error;
+  }
+
+  // The last number of micro-batches that was looked at.
+  void SearchAll(const std::vector<const ScheduleKind*>& schedules) {
+    const double deadline = Remaining();
+    double bound = kInfinity;
+    // The bound and the searches know nothing of each other.
+    solve::ForEachParallel(overlaps_ ? 3 : 2, request_.threads, [&](size_t i) {
+      if (i == 0) {
+        bound = search_->Bound(turns_.tables.back(), schedules, bound_, deadline);
+      } else {
+        Search& search = i == 1 ? turns_ : beside_;
+        Improve(&search, search.tables.size() - 1, schedules, deadline);
+      }
+    });
+    bound_ = std::min(bound_, bound);
+  }
+
+  void Improve(Search* search, size_t table, const std::vector<const ScheduleKind*>& schedules,
+               double deadline_seconds) const {
+    const double before = search->best.seconds;
+    for (const ScheduleKind* schedule : schedules)
+      search_->Improve(search->tables[table], *schedule, deadline_seconds, &search->best);
+    if (search->best.seconds != before) search->table = table;
+  }
+
+  // Every table once more, with the memory that searched_ says.
+  void SearchAgain(Search* search, const std::vector<const ScheduleKind*>& schedules) const {
+    search->best = {};
+    for (size_t i = search->tables.size(); i-- > 0;) Improve(search, i, schedules, Remaining());
+  }
+
+  // Plans the stages of the best pipeline that `search` has found, or of one that does fit, and
+  // keeps it if its step is the shortest.
+  absl::Status PlanBest(Search* search, const std::vector<int64_t>& memory_bytes,
+                        const std::vector<const ScheduleKind*>& schedules) {
+    searched_.memory_bytes = memory_bytes;
+    for (int tries = 0; tries < kMostSearches && !search->best.stages.empty(); ++tries) {
+      const LayerTable& table = search->tables[search->table];
+      Report("plans", table.micro_batches);
+      absl::StatusOr<StagePlans> plans = PlanStages(*slicer_, request_, submeshes_, result_.layers,
+                                                    *coster_, table, search->best, memory_bytes);
+      // Parts that are cut elsewhere than between two layers.
+      if (!plans.ok()) return CannotBeCut(plans.status());
+      if (plans->shortage.bytes == 0) {
+        const double seconds = StepSeconds(search->best, plans->stages);
+        if (seconds >= step_seconds_) return absl::OkStatus();
+        step_seconds_ = seconds;
+        best_ = search->best;
+        result_.stages = std::move(plans->stages);
+        return absl::OkStatus();
+      }
+      const int32_t cluster = plans->shortage.cluster;
+      const auto memory = static_cast<double>(memory_bytes[cluster]);
+      const double ratio =
+          std::min(kLessMemory, memory / static_cast<double>(plans->shortage.bytes));
+      int64_t& searched = searched_.memory_bytes[cluster];
+      searched = static_cast<int64_t>(static_cast<double>(searched) * ratio);
+      SearchAgain(search, schedules);
+    }
+    return absl::OkStatus();
+  }
+
+  // With collectives beside kernels, and the host's share.
+  double StepSeconds(const FoundPipeline& pipeline,
+                     const std::vector<PipelineStage>& stages) const {
+    std::vector<StageTimes> times;
+    double host = 0;
+    for (size_t i = 0; i < stages.size(); ++i) {
+      times.push_back(coster_->TimesOf(submeshes_[pipeline.stages[i].submesh],
+                                       stages[i].side_by_side, *pipeline.schedule));
+      const std::optional<Overlap> overlap = request_.cost_model(stages[i].mesh)->overlap();
+      if (overlap.has_value()) host = std::max(host, overlap->step_seconds);
+    }
+    return Simulate(*pipeline.schedule, pipeline.shape, times)->seconds + host;
+  }
+
+  // Keeps the best single stage if its step is the shortest.
+  absl::Status TryWhole(const ScheduleKind& schedule) {
+    absl::StatusOr<SingleStage> single =
+        PlanSingleStage({.graph = graph_,
+                         .slicer = *slicer_,
+                         .request = request_,
+                         .layers = result_.layers,
+                         .submeshes = submeshes_,
+                         .coster = *coster_,
+                         .schedule = schedule,
+                         .tables = turns_.tables,
+                         .step_seconds = step_seconds_,
+                         .seconds = kWholeShare * request_.deadline_seconds,
+                         .deadline_seconds = Remaining()});
+    if (!single.ok()) return CannotBeCut(single.status());
+    bound_ = std::min(bound_, single->bound);
+    whole_bytes_ = single->smallest_bytes;
+    if (!single->stage.has_value()) return absl::OkStatus();
+    step_seconds_ = single->step_seconds;
+    best_ = {.seconds = single->seconds,
+             .schedule = &schedule,
+             .shape = {1, 1, 1},
+             .stages = {{0, result_.layers.count, single->submesh, 0}}};
+    result_.stages.assign(1, *std::move(single->stage));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<PipelinePlan> NothingFits(const std::vector<const ScheduleKind*>& schedules) {
+    MW_ASSIGN_OR_RETURN(const int64_t smallest, SmallestBytes(schedules));
+    result_ = {};
+    result_.fits = false;
+    result_.smallest_bytes = smallest > 0 ? std::min(smallest, whole_bytes_) : smallest;
+    return std::move(result_);
+  }
+
+  // Memory of a device with which a pipeline is found, stages planned and all; 0: none is, or not
+  // in time.
+  absl::StatusOr<int64_t> SmallestBytes(const std::vector<const ScheduleKind*>& schedules) {
+    const auto in_time = [this] { return Elapsed() < 2 * request_.deadline_seconds; };
+    const auto found_with = [&](int64_t bytes) {
+      searched_.memory_bytes.assign(searched_.memory_bytes.size(), bytes);
+      SearchAgain(&turns_, schedules);
+      return !turns_.best.stages.empty();
+    };
+    int64_t short_of =
+        *std::max_element(request_.memory_bytes.begin(), request_.memory_bytes.end());
+    int64_t enough = short_of;
+    for (int i = 0; !found_with(enough); ++i) {
+      if (i == kMostDoublings || !in_time() || enough > std::numeric_limits<int64_t>::max() / 2)
+        return 0;
+      short_of = enough;
+      enough *= 2;
+    }
+    for (int i = 0; i < kBisections && in_time(); ++i) {
+      const int64_t middle = short_of + (enough - short_of) / 2;
+      (found_with(middle) ? enough : short_of) = middle;
+    }
+    for (int i = 0; i < kMostDoublings && in_time(); ++i) {
+      if (found_with(enough)) {
+        const std::vector<int64_t> memory(request_.memory_bytes.size(), enough);
+        MW_RETURN_IF_ERROR(PlanBest(&turns_, memory, schedules));
+        if (!result_.stages.empty()) return enough;
+      }
+      enough += enough / 16 + 1;
+    }
+    return 0;
+  }
+
+  void Finish() {
+    std::vector<StageTimes> times;
+    // A group's stages have the same devices.
+    const size_t groups = best_.shape.groups;
+    for (size_t c = 0; c < request_.clusters.size(); ++c) {
+      std::vector<int64_t> sizes;
+      for (size_t g = 0; g < groups; ++g) {
+        const PipelineStage& stage = result_.stages[g];
+        if (stage.cluster == static_cast<int32_t>(c)) sizes.push_back(stage.mesh.devices());
+      }
+      const std::vector<int64_t> first = PlaceParts(sizes);
+      size_t next = 0;
+      for (size_t g = 0; g < groups; ++g) {
+        if (result_.stages[g].cluster != static_cast<int32_t>(c)) continue;
+        for (size_t i = g; i < result_.stages.size(); i += groups)
+          result_.stages[i].first_device = first[next];
+        ++next;
+      }
+    }
+    for (const PipelineStage& stage : result_.stages) times.push_back(stage.times);
+    if (best_.shape.micro_batches > 1 && !result_.batch.several_warning.empty())
+      result_.warnings.push_back(result_.batch.several_warning);
+    result_.schedule = best_.schedule;
+    result_.shape = best_.shape;
+    result_.simulation = *Simulate(*best_.schedule, best_.shape, times);
+    result_.seconds = result_.simulation.seconds;
+    result_.step_seconds = overlaps_ ? step_seconds_ : result_.seconds;
+    result_.bound = std::min(bound_, result_.seconds);
+    result_.gap = result_.seconds > 0 ? (result_.seconds - result_.bound) / result_.seconds : 0;
+  }
+
+  const Graph& graph_;
+  const PipelineRequest& request_;
+  const Clock::time_point start_;
+  PipelineRequest searched_;  // the request with the memory that the search may count on
+  bool may_be_whole_ = false;
+  std::string one_because_;  // what keeps the batch from being divided into more than one part
+  std::vector<int32_t> tied_;
+  std::optional<StageCoster> coster_;
+  std::optional<PipelineSearch> search_;
+  std::unique_ptr<const Slicer> slicer_;
+  std::vector<Submesh> submeshes_;
+  bool overlaps_ = false;  // the cost model knows what runs beside each other
+  Search turns_;           // with one operator after the other
+  Search beside_;          // with collectives beside kernels; empty unless overlaps_
+  FoundPipeline best_;     // that with the stages in result_
+  double bound_ = kInfinity;
+  double step_seconds_ = kInfinity;  // of result_.stages
+  // That a device needs for a single stage, where the memory is not enough.
+  int64_t whole_bytes_ = std::numeric_limits<int64_t>::max();
+  PipelinePlan result_;
+};
+
+}  // namespace
+
+absl::StatusOr<PipelinePlan> PlanPipeline(const Graph& graph, const PipelineRequest& request) {
+  return PipelinePlanner(graph, request).Plan();
+}
+
+}  // namespace meshwright

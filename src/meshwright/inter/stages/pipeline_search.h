@@ -1,0 +1,75 @@
+#ifndef MESHWRIGHT_INTER_STAGES_PIPELINE_SEARCH_H_
+#define MESHWRIGHT_INTER_STAGES_PIPELINE_SEARCH_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "meshwright/inter/layers/layers.h"
+#include "meshwright/inter/schedule/schedule.h"
+#include "meshwright/inter/stages/pipeline.h"
+#include "meshwright/inter/stages/stage_coster.h"
+#include "meshwright/inter/stages/stage_search.h"
+#include "meshwright/inter/stages/submeshes.h"
+
+// The best pipeline for one number of micro-batches under a schedule: the search for stages, judged
+// by simulation.
+
+namespace meshwright {
+
+struct FoundPipeline {
+  double seconds = 0;  // of a step, as simulated
+  const ScheduleKind* schedule = nullptr;
+  ScheduleShape shape;
+  std::vector<ChosenStage> stages;  // in the order of the layers; empty: none
+  std::vector<StageWay> ways = {};  // of the stages
+  // By stage, on one device: micro-batches in flight at most, and the bytes that it may take of its
+  // group's memory.
+  std::vector<int64_t> in_flight = {}, memory_bytes = {};
+};
+
+// All arguments must outlive it.
+class PipelineSearch {
+ public:
+  PipelineSearch(const PipelineRequest& request, const Layers& layers,
+                 const std::vector<Submesh>& submeshes, const StageCoster& coster)
+      : request_(request), layers_(layers), submeshes_(submeshes), coster_(coster) {}
+
+  // Puts what is faster than `best` there. Every grid, equal stages of one mesh, is simulated as
+  // well: the search counts transfers in full, so that one of them may be better than what it finds
+  // best. A schedule with chunks is tried with every number of
+  // equal groups of devices of one type, and with more and more stages a group as long as that
+  // helps; the others with any stages.
+  void Improve(const LayerTable& table, const ScheduleKind& schedule, double deadline_seconds,
+               FoundPipeline* best) const;
+
+  // No pipeline of `table` under any of `schedules` takes less; looked for only below `below`.
+  double Bound(const LayerTable& table, const std::vector<const ScheduleKind*>& schedules,
+               double below, double deadline_seconds) const;
+
+ private:
+  StageSearchInput Input(const LayerTable& table, double deadline_seconds) const;
+  double StagesBound(const LayerTable& table, double below, int64_t micro_batches,
+                     double deadline_seconds) const;
+  double BusiestBound(const LayerTable& table, double deadline_seconds) const;
+  double ChunksBound(const LayerTable& table) const;
+  // Equal groups of devices, each a submesh, that a schedule with chunks may have; 0: none.
+  int64_t GroupsOf(const LayerTable& table, size_t submesh) const;
+  // Seconds that one micro-batch takes at least through all layers on such submeshes.
+  double LeastWork(const LayerTable& table, size_t submesh) const;
+  void ImproveWithChunks(const LayerTable& table, const ScheduleKind& schedule,
+                         double deadline_seconds, FoundPipeline* best) const;
+  void ImproveWithGrids(const LayerTable& table, const ScheduleKind& schedule,
+                        double deadline_seconds, FoundPipeline* best) const;
+  // Whether it was faster. The stages' options are those of OptionsOf with `mesh`.
+  bool Consider(const LayerTable& table, const ScheduleKind& schedule, const ScheduleShape& shape,
+                const std::vector<ChosenStage>& stages, int32_t mesh, FoundPipeline* best) const;
+
+  const PipelineRequest& request_;
+  const Layers& layers_;
+  const std::vector<Submesh>& submeshes_;
+  const StageCoster& coster_;
+};
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_INTER_STAGES_PIPELINE_SEARCH_H_

@@ -1,0 +1,44 @@
+#ifndef MESHWRIGHT_INTER_STAGES_SUBMESHES_H_
+#define MESHWRIGHT_INTER_STAGES_SUBMESHES_H_
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "meshwright/cluster/cluster.h"
+#include "meshwright/cluster/mesh.h"
+
+namespace meshwright {
+
+// Devices that a stage may get, and the logical meshes they may form.
+struct Submesh {
+  int32_t cluster = 0;
+  int64_t nodes = 1, devices_per_node = 1;
+  std::vector<Mesh> meshes;
+  int64_t devices() const { return nodes * devices_per_node; }
+};
+
+// Parts of a node, each a divisor of the next larger one, and whole nodes in numbers that are
+// powers of two or divide the cluster. Placed from the largest down, no part of a node comes to lie
+// on two. Meshes have one axis, or two of which the inner lies inside a node; all of a single
+// cluster has the others of CandidateMeshes as well.
+std::vector<Submesh> Submeshes(const std::vector<Cluster>& clusters);
+
+// Stages of this mesh only, one submesh for each cluster. Errors: see ParseMesh; devices that do
+// not divide the clusters, or lie on parts of nodes (says which numbers would do).
+absl::StatusOr<std::vector<Submesh>> SubmeshesOf(const std::vector<Cluster>& clusters,
+                                                 std::string_view mesh);
+
+// Error: `stages` stages (0: any number), at most one a layer, cannot be given submeshes that make
+// up all devices; says which numbers near it can.
+absl::Status CheckStageCount(const std::vector<Cluster>& clusters,
+                             const std::vector<Submesh>& submeshes, int32_t stages, int32_t layers);
+
+// By position in `sizes` (devices of each part, of one cluster): its first device, when the largest
+// are placed first and equals in order.
+std::vector<int64_t> PlaceParts(const std::vector<int64_t>& sizes);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_INTER_STAGES_SUBMESHES_H_

@@ -1,0 +1,68 @@
+#include "meshwright/model/families.h"
+
+namespace meshwright::transformer {
+namespace {
+
+std::vector<Task> DecoderTasks() {
+  return {Task::kLanguageModel, Task::kBase, Task::kSequenceClassification};
+}
+
+}  // namespace
+
+const std::vector<Family>& Families() {
+  static const auto* const kFamilies = new std::vector<Family>{
+      {"bert",
+       "Bert",
+       "BERT",
+       {Task::kPreTraining, Task::kBase, Task::kMaskedLm, Task::kLanguageModel,
+        Task::kSequenceClassification},
+       &ReadBert,
+       &BertLayout},
+      {"bloom", "Bloom", "BLOOM", DecoderTasks(), &ReadBloom, &BloomLayout},
+      {"deepseek_v2", "DeepseekV2", "DeepSeek V2", DecoderTasks(), &ReadDeepseek, nullptr},
+      {"deepseek_v3", "DeepseekV3", "DeepSeek V3, R1", DecoderTasks(), &ReadDeepseek, nullptr},
+      {"falcon", "Falcon", "Falcon", DecoderTasks(), &ReadFalcon, &FalconLayout},
+      {"gemma", "Gemma", "Gemma 1", DecoderTasks(), &ReadGemma, nullptr},
+      {"gemma2", "Gemma2", "Gemma 2", DecoderTasks(), &ReadGemma2, &Gemma2Layout},
+      {"gemma3", "Gemma3", "Gemma 3 (text)", DecoderTasks(), &ReadGemma3, &Gemma2Layout},
+      {"gemma3_text", "Gemma3Text", "Gemma 3 (text)", DecoderTasks(), &ReadGemma3, &Gemma2Layout},
+      {"gpt2", "GPT2", "GPT-2, GPT-3", DecoderTasks(), &ReadGpt2, &Gpt2Layout},
+      {"gpt_neox", "GPTNeoX", "GPT-NeoX, Pythia", DecoderTasks(), &ReadGptNeox, &GptNeoxLayout},
+      {"gpt_oss", "GptOss", "gpt-oss", DecoderTasks(), &ReadGptOss, &GptOssLayout},
+      {"kimi_k2", "DeepseekV3", "Kimi K2", DecoderTasks(), &ReadDeepseek, nullptr},
+      {"llama", "Llama", "Llama 1, 2, 3", DecoderTasks(), &ReadLlama, nullptr},
+      {"llama4", "Llama4", "Llama 4 (text)", DecoderTasks(), &ReadLlama4, &Llama4Layout},
+      {"llama4_text", "Llama4", "Llama 4 (text)", DecoderTasks(), &ReadLlama4, &Llama4Layout},
+      {"mistral", "Mistral", "Mistral", DecoderTasks(), &ReadMistral, nullptr},
+      {"mixtral", "Mixtral", "Mixtral", DecoderTasks(), &ReadMixtral, &MixtralLayout},
+      {"mpt", "MPT", "MPT", DecoderTasks(), &ReadMpt, &MptLayout},
+      {"nemotron", "Nemotron", "Nemotron-4, Minitron", DecoderTasks(), &ReadNemotron, nullptr},
+      {"opt", "OPT", "OPT", DecoderTasks(), &ReadOpt, &OptLayout},
+      {"phi", "Phi", "Phi 1, 1.5, 2", DecoderTasks(), &ReadPhi, &PhiLayout},
+      {"phi3", "Phi3", "Phi 3, 4", DecoderTasks(), &ReadPhi3, nullptr},
+      {"phimoe", "PhiMoE", "Phi 3.5 MoE", DecoderTasks(), &ReadPhimoe, &MixtralLayout},
+      {"qwen2", "Qwen2", "Qwen 2, 2.5", DecoderTasks(), &ReadQwen2, nullptr},
+      {"qwen2_moe", "Qwen2Moe", "Qwen 1.5 and 2 MoE", DecoderTasks(), &ReadQwen2Moe,
+       &Qwen2MoeLayout},
+      {"qwen3", "Qwen3", "Qwen 3", DecoderTasks(), &ReadQwen3, nullptr},
+      {"qwen3_moe", "Qwen3Moe", "Qwen 3 MoE", DecoderTasks(), &ReadQwen3Moe, nullptr},
+      {"t5", "T5", "T5 1.0 and 1.1", {Task::kLanguageModel, Task::kBase}, &ReadT5, &T5Layout},
+      {"vit", "ViT", "ViT", {Task::kImageClassification, Task::kBase}, &ReadVit, &VitLayout},
+  };
+  return *kFamilies;
+}
+
+const Family* FindFamily(std::string_view model_type) {
+  for (const Family& family : Families()) {
+    if (family.model_type == model_type) return &family;
+  }
+  return nullptr;
+}
+
+const TensorLayout& LayoutOf(std::string_view family) {
+  static const TensorLayout* const kLlama = new TensorLayout();
+  const Family* const found = FindFamily(family);
+  return found != nullptr && found->layout != nullptr ? found->layout() : *kLlama;
+}
+
+}  // namespace meshwright::transformer

@@ -1,0 +1,100 @@
+#ifndef MESHWRIGHT_MODEL_FAMILIES_H_
+#define MESHWRIGHT_MODEL_FAMILIES_H_
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "meshwright/model/config.h"
+#include "meshwright/model/model.h"
+#include "meshwright/model/tensor_names.h"
+
+// The families of transformers whose Hugging Face configurations can be read. A new one is a row in
+// families.cc and a function in a file of its own.
+
+namespace meshwright::transformer {
+
+// What a checkpoint is for, by the end of its class ("LlamaForCausalLM").
+enum class Task {
+  kUnstated,  // no `architectures`: the family's usual one
+  kBase,      // without a head
+  kLanguageModel,
+  kMaskedLm,
+  kPreTraining,  // BERT: masked tokens and next sentence
+  kSequenceClassification,
+  kImageClassification,
+};
+
+struct FamilyInput {
+  const Config& config;  // of the text model where the file describes several (`text_config`)
+  Task task;
+  int64_t labels;  // of classification
+};
+
+struct Family {
+  const char* model_type;  // as in configurations: "llama"
+  const char* prefix;      // of the names of its classes: "Llama"
+  const char* models;      // examples, for tables
+  // Tasks that it can have; of those, the first is the usual one.
+  std::vector<Task> tasks;
+  // Errors go to the config, and leave a model that is not to be used.
+  void (*read)(const FamilyInput& input, Model* model);
+  // nullptr: Llama's.
+  const TensorLayout& (*layout)();
+};
+
+const std::vector<Family>& Families();
+
+// nullptr if there is none.
+const Family* FindFamily(std::string_view model_type);
+
+// Llama's if the family is unknown, as that of our own descriptions is.
+const TensorLayout& LayoutOf(std::string_view family);
+
+// One of each family, by the file that has them.
+void ReadBert(const FamilyInput& input, Model* model);
+void ReadBloom(const FamilyInput& input, Model* model);
+void ReadDeepseek(const FamilyInput& input, Model* model);
+void ReadFalcon(const FamilyInput& input, Model* model);
+void ReadGemma(const FamilyInput& input, Model* model);
+void ReadGemma2(const FamilyInput& input, Model* model);
+void ReadGemma3(const FamilyInput& input, Model* model);
+void ReadGpt2(const FamilyInput& input, Model* model);
+void ReadGptNeox(const FamilyInput& input, Model* model);
+void ReadGptOss(const FamilyInput& input, Model* model);
+void ReadLlama(const FamilyInput& input, Model* model);
+void ReadLlama4(const FamilyInput& input, Model* model);
+void ReadMistral(const FamilyInput& input, Model* model);
+void ReadMixtral(const FamilyInput& input, Model* model);
+void ReadMpt(const FamilyInput& input, Model* model);
+void ReadNemotron(const FamilyInput& input, Model* model);
+void ReadOpt(const FamilyInput& input, Model* model);
+void ReadPhi(const FamilyInput& input, Model* model);
+void ReadPhi3(const FamilyInput& input, Model* model);
+void ReadPhimoe(const FamilyInput& input, Model* model);
+void ReadQwen2(const FamilyInput& input, Model* model);
+void ReadQwen2Moe(const FamilyInput& input, Model* model);
+void ReadQwen3(const FamilyInput& input, Model* model);
+void ReadQwen3Moe(const FamilyInput& input, Model* model);
+void ReadT5(const FamilyInput& input, Model* model);
+void ReadVit(const FamilyInput& input, Model* model);
+
+const TensorLayout& BertLayout();
+const TensorLayout& BloomLayout();
+const TensorLayout& FalconLayout();
+const TensorLayout& Gemma2Layout();
+const TensorLayout& Gpt2Layout();
+const TensorLayout& GptNeoxLayout();
+const TensorLayout& GptOssLayout();
+const TensorLayout& Llama4Layout();
+const TensorLayout& MixtralLayout();
+const TensorLayout& MptLayout();
+const TensorLayout& OptLayout();
+const TensorLayout& PhiLayout();
+const TensorLayout& Qwen2MoeLayout();
+const TensorLayout& T5Layout();
+const TensorLayout& VitLayout();
+
+}  // namespace meshwright::transformer
+
+#endif  // MESHWRIGHT_MODEL_FAMILIES_H_

@@ -1,0 +1,143 @@
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "meshwright/base/nearest_name.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/model/check_model.h"
+#include "meshwright/model/config.h"
+#include "meshwright/model/families.h"
+#include "meshwright/model/model_reader.h"
+
+namespace meshwright::transformer {
+namespace {
+
+struct TaskSuffix {
+  const char* suffix;
+  Task task;
+};
+
+// Ends of class names; the first that fits counts.
+constexpr TaskSuffix kSuffixes[] = {
+    {"ForCausalLM", Task::kLanguageModel},
+    {"LMHeadModel", Task::kLanguageModel},
+    {"ForConditionalGeneration", Task::kLanguageModel},
+    {"WithLMHeadModel", Task::kLanguageModel},
+    {"ForMaskedLM", Task::kMaskedLm},
+    {"ForPreTraining", Task::kPreTraining},
+    {"ForSequenceClassification", Task::kSequenceClassification},
+    {"ForImageClassification", Task::kImageClassification},
+    {"Model", Task::kBase},
+};
+
+std::vector<std::string> KnownTypes() {
+  std::vector<std::string> names;
+  for (const Family& family : Families()) names.emplace_back(family.model_type);
+  return names;
+}
+
+// By the class's name, without regard to case: the family with the longest prefix of it.
+const Family* FindByClass(std::string_view name) {
+  const Family* best = nullptr;
+  for (const Family& family : Families()) {
+    const std::string_view prefix = family.prefix;
+    if (name.size() <= prefix.size() || !absl::StartsWithIgnoreCase(ToAbsl(name), ToAbsl(prefix))) {
+      continue;
+    }
+    // "Gemma2ForCausalLM" is not of "Gemma".
+    const bool whole = absl::ascii_isupper(static_cast<unsigned char>(name[prefix.size()]));
+    if (whole && (best == nullptr || prefix.size() > std::string_view(best->prefix).size())) {
+      best = &family;
+    }
+  }
+  return best;
+}
+
+const Family* ChooseFamily(const Config& config, const std::string& class_name) {
+  const std::string type = config.Text("model_type", "");
+  if (const Family* const family = FindFamily(type)) return family;
+  const std::vector<std::string> known = KnownTypes();
+  if (!type.empty()) {
+    config.Fail("model_type",
+                absl::StrCat("unknown architecture \"", absl::CHexEscape(type.substr(0, 60)),
+                             "\"; did you mean \"", NearestName(type, known), "\"? Known are ",
+                             absl::StrJoin(known, ", ")));
+    return nullptr;
+  }
+  if (const Family* const family = FindByClass(class_name)) return family;
+  std::vector<std::string> classes;
+  for (const Family& family : Families()) {
+    classes.push_back(absl::StrCat(family.prefix, "ForCausalLM"));
+  }
+  if (class_name.empty()) {
+    config.Fail("model_type", absl::StrCat("the field \"model_type\" is missing; valid are ",
+                                           absl::StrJoin(known, ", ")));
+  } else {
+    config.Fail("architectures",
+                absl::StrCat("unknown architecture \"", absl::CHexEscape(class_name.substr(0, 60)),
+                             "\"; did you mean \"", NearestName(class_name, classes),
+                             "\"? Known are those of ", absl::StrJoin(known, ", ")));
+  }
+  return nullptr;
+}
+
+Task ChooseTask(const Config& config, const Family& family, const std::string& class_name) {
+  if (class_name.empty()) return family.tasks.front();
+  for (const TaskSuffix& row : kSuffixes) {
+    if (!absl::EndsWith(class_name, row.suffix)) continue;
+    if (std::find(family.tasks.begin(), family.tasks.end(), row.task) == family.tasks.end()) break;
+    return row.task;
+  }
+  std::vector<std::string> valid;
+  for (const TaskSuffix& row : kSuffixes) {
+    if (std::find(family.tasks.begin(), family.tasks.end(), row.task) != family.tasks.end()) {
+      valid.push_back(absl::StrCat("...", row.suffix));
+    }
+  }
+  config.Fail("architectures", absl::StrCat("\"", absl::CHexEscape(class_name.substr(0, 60)),
+                                            "\" has a head that is not described; valid are ",
+                                            absl::StrJoin(valid, ", ")));
+  return family.tasks.front();
+}
+
+int64_t ReadLabels(const Config& config) {
+  const int64_t named = config.Members("id2label");
+  return config.Count("num_labels", kMaxVocabulary, named > 0 ? named : 2);
+}
+
+}  // namespace
+
+absl::StatusOr<Model> ReadHuggingFaceConfig(std::string_view text, std::string_view file) {
+  MW_ASSIGN_OR_RETURN(const Config config, Config::Parse(text, file));
+  const std::vector<std::string> classes =
+      config.Texts("architectures").value_or(std::vector<std::string>());
+  const std::string class_name = classes.empty() ? std::string() : classes.front();
+  // What can see images or hear has its text model inside, which may be of a family of its own.
+  const bool nested = config.Has("text_config");
+  const Config fields = nested ? config.Nested("text_config") : config;
+  const bool inner = nested && fields.Has("model_type");
+  const Family* const family = ChooseFamily(inner ? fields : config, class_name);
+  MW_RETURN_IF_ERROR(config.status());
+  Model model;
+  model.family = family->model_type;
+  model.name = file;
+  if (nested) {
+    model.notes.emplace_back("Only the text model is described, not what encodes images or sound.");
+  }
+  const Task task = ChooseTask(config, *family, class_name);
+  const int64_t labels = ReadLabels(config);
+  if (config.ok()) family->read({.config = fields, .task = task, .labels = labels}, &model);
+  MW_RETURN_IF_ERROR(config.status());
+  MW_RETURN_IF_ERROR(CheckModel(model));
+  return model;
+}
+
+}  // namespace meshwright::transformer

@@ -1,0 +1,282 @@
+#include "meshwright/model/matmuls.h"
+
+#include <algorithm>
+
+namespace meshwright::transformer {
+namespace {
+
+using Wide = __int128;
+
+Wide ExactFlops(const Matmul& product, bool dense) {
+  switch (product.kind) {
+    case MatmulKind::kWeight:
+      return Wide{2} * product.batch * product.m * product.n * product.k;
+    case MatmulKind::kExperts:
+      return Wide{2} * product.m * product.n * product.k;
+    case MatmulKind::kScores:  // m queries, n keys, k elements
+      return Wide{2} * product.batch * product.k * (dense ? product.m * product.n : product.pairs);
+    case MatmulKind::kValues:  // m queries, n elements, k keys
+      return Wide{2} * product.batch * product.n * (dense ? product.m * product.k : product.pairs);
+  }
+  return 0;
+}
+
+// 1 + 2 + ... + n.
+int64_t Triangle(int64_t n) { return n * (n + 1) / 2; }
+
+bool IsSource(const Model& model, const Stack& stack) {
+  return stack.role == StackRole::kEncoder && model.stacks.size() > 1;
+}
+
+int64_t TokensOfStack(const Model& model, const Stack& stack, const Batch& batch) {
+  return IsSource(model, stack) && batch.source_tokens > 0 ? batch.source_tokens : batch.tokens;
+}
+
+// Appends products with `rows` rows of activations.
+class Lister {
+ public:
+  Lister(const Model& model, int64_t sequences) : model_(model), sequences_(sequences) {}
+
+  void Weight(Part part, int64_t rows, int64_t out, int64_t in) {
+    products_.push_back({.kind = MatmulKind::kWeight, .part = part, .m = rows, .n = out, .k = in});
+  }
+  void SelfAttention(const Attention& attention, int64_t tokens);
+  void CrossAttention(const Attention& attention, int64_t tokens, int64_t source);
+  void Feedforward(const Layer& layer, int64_t rows);
+
+  std::vector<Matmul> Take() { return std::move(products_); }
+
+ private:
+  void Latent(const Attention& attention, int64_t rows);
+  void Pairs(const Attention& attention, Part part, int64_t queries, int64_t keys, int64_t pairs);
+  void Experts(const Moe& moe, int64_t rows);
+
+  const Model& model_;
+  const int64_t sequences_;
+  std::vector<Matmul> products_;
+};
+
+void Lister::SelfAttention(const Attention& a, int64_t tokens) {
+  const int64_t rows = sequences_ * tokens;
+  const int64_t q = a.heads * a.qk_head_dim;
+  const int64_t k = a.kv_heads * a.qk_head_dim;
+  const int64_t v = a.kv_heads * a.v_head_dim;
+  if (a.latent.has_value()) {
+    Latent(a, rows);
+  } else if (a.fused_qkv) {
+    Weight(Part::kQkv, rows, q + k + v, model_.hidden);
+  } else {
+    Weight(Part::kQuery, rows, q, model_.hidden);
+    Weight(Part::kKey, rows, k, model_.hidden);
+    Weight(Part::kValue, rows, v, model_.hidden);
+  }
+  Pairs(a, Part::kAttentionOutput, tokens, tokens, AttendedPairs(a, tokens));
+  Weight(Part::kAttentionOutput, rows, model_.hidden, a.heads * a.v_head_dim);
+}
+
+void Lister::Latent(const Attention& a, int64_t rows) {
+  const LatentAttention& latent = *a.latent;
+  if (latent.q_rank > 0) {
+    Weight(Part::kQueryDown, rows, latent.q_rank, model_.hidden);
+    Weight(Part::kQueryUp, rows, a.heads * a.qk_head_dim, latent.q_rank);
+  } else {
+    Weight(Part::kQuery, rows, a.heads * a.qk_head_dim, model_.hidden);
+  }
+  Weight(Part::kKeyValueDown, rows, latent.kv_rank + latent.rope_head_dim, model_.hidden);
+  Weight(Part::kKeyValueUp, rows, a.heads * (latent.nope_head_dim + a.v_head_dim), latent.kv_rank);
+}
+
+void Lister::CrossAttention(const Attention& a, int64_t tokens, int64_t source) {
+  const int64_t rows = sequences_ * tokens;
+  const int64_t source_rows = sequences_ * source;
+  Weight(Part::kCrossQuery, rows, a.heads * a.qk_head_dim, model_.hidden);
+  Weight(Part::kCrossKey, source_rows, a.kv_heads * a.qk_head_dim, model_.hidden);
+  Weight(Part::kCrossValue, source_rows, a.kv_heads * a.v_head_dim, model_.hidden);
+  Pairs(a, Part::kCrossAttentionOutput, tokens, source, tokens * source);
+  Weight(Part::kCrossAttentionOutput, rows, model_.hidden, a.heads * a.v_head_dim);
+}
+
+void Lister::Pairs(const Attention& a, Part part, int64_t queries, int64_t keys, int64_t pairs) {
+  products_.push_back({.kind = MatmulKind::kScores,
+                       .part = part,
+                       .m = queries,
+                       .n = keys,
+                       .k = a.qk_head_dim,
+                       .batch = sequences_ * a.heads,
+                       .pairs = pairs});
+  products_.push_back({.kind = MatmulKind::kValues,
+                       .part = part,
+                       .m = queries,
+                       .n = a.v_head_dim,
+                       .k = keys,
+                       .batch = sequences_ * a.heads,
+                       .pairs = pairs});
+}
+
+void Lister::Feedforward(const Layer& layer, int64_t rows) {
+  if (layer.moe.has_value()) return Experts(*layer.moe, rows);
+  const Mlp& mlp = *layer.mlp;
+  if (mlp.gated && mlp.fused_gate_up) {
+    Weight(Part::kMlpGateUp, rows, 2 * mlp.ffn, model_.hidden);
+  } else {
+    if (mlp.gated) Weight(Part::kMlpGate, rows, mlp.ffn, model_.hidden);
+    Weight(Part::kMlpUp, rows, mlp.ffn, model_.hidden);
+  }
+  Weight(Part::kMlpDown, rows, model_.hidden, mlp.ffn);
+}
+
+void Lister::Experts(const Moe& moe, int64_t rows) {
+  const auto expert = [&](Part part, int64_t out, int64_t in) {
+    products_.push_back({.kind = MatmulKind::kExperts,
+                         .part = part,
+                         .m = rows * moe.top_k,
+                         .n = out,
+                         .k = in,
+                         .batch = moe.experts});
+  };
+  const int64_t ffn = moe.expert.ffn;
+  Weight(Part::kRouter, rows, moe.experts, model_.hidden);
+  if (moe.expert.gated && moe.fused_experts) {
+    expert(Part::kExpertGateUp, 2 * ffn, model_.hidden);
+  } else {
+    if (moe.expert.gated) expert(Part::kExpertGate, ffn, model_.hidden);
+    expert(Part::kExpertUp, ffn, model_.hidden);
+  }
+  expert(Part::kExpertDown, model_.hidden, ffn);
+  if (moe.shared.ffn == 0) return;
+  if (moe.shared.gated) Weight(Part::kSharedExpertGate, rows, moe.shared.ffn, model_.hidden);
+  Weight(Part::kSharedExpertUp, rows, moe.shared.ffn, model_.hidden);
+  Weight(Part::kSharedExpertDown, rows, model_.hidden, moe.shared.ffn);
+  if (moe.shared_gate) Weight(Part::kSharedExpertScale, rows, 1, model_.hidden);
+}
+
+bool IsAttention(const Matmul& product) {
+  return product.kind == MatmulKind::kScores || product.kind == MatmulKind::kValues;
+}
+
+}  // namespace
+
+double Matmul::Flops(bool dense) const { return static_cast<double>(ExactFlops(*this, dense)); }
+
+int64_t AttendedPairs(const Attention& attention, int64_t tokens) {
+  if (attention.chunk > 0 && attention.chunk < tokens) {
+    Attention inside = attention;
+    inside.chunk = 0;
+    return tokens / attention.chunk * AttendedPairs(inside, attention.chunk) +
+           AttendedPairs(inside, tokens % attention.chunk);
+  }
+  const int64_t reach =
+      attention.window > 0 ? std::min(attention.window, tokens) : tokens;  // itself included
+  // A query sees itself and up to reach - 1 tokens before it; the first ones have fewer.
+  const int64_t before = Triangle(reach) + (tokens - reach) * reach;
+  return attention.causal ? before : 2 * before - tokens;
+}
+
+std::vector<Matmul> LayerMatmuls(const Model& model, const Stack& stack, const Layer& layer,
+                                 const Batch& batch) {
+  const int64_t tokens = TokensOfStack(model, stack, batch);
+  Lister lister(model, batch.sequences);
+  lister.SelfAttention(layer.attention, tokens);
+  if (layer.cross_attention.has_value()) {
+    const int64_t source = batch.source_tokens > 0 ? batch.source_tokens : batch.tokens;
+    lister.CrossAttention(*layer.cross_attention, tokens, source);
+  }
+  lister.Feedforward(layer, batch.sequences * tokens);
+  return lister.Take();
+}
+
+std::vector<Matmul> EmbeddingMatmuls(const Model& model, const Batch& batch) {
+  Lister lister(model, batch.sequences);
+  const Embedding& embedding = model.embedding;
+  if (embedding.patches.has_value()) {
+    const PatchEmbedding& patches = *embedding.patches;
+    const int64_t side = patches.image / patches.patch;
+    lister.Weight(Part::kPatchEmbedding, batch.sequences * side * side, model.hidden,
+                  patches.channels * patches.patch * patches.patch);
+  } else if (embedding.dim != model.hidden) {
+    lister.Weight(Part::kEmbeddingProjection, TokensOf(model, batch), model.hidden, embedding.dim);
+  }
+  std::vector<Matmul> products = lister.Take();
+  for (Matmul& product : products) {
+    if (product.part == Part::kPatchEmbedding) product.backward_products = 1;
+  }
+  return products;
+}
+
+std::vector<Matmul> HeadMatmuls(const Model& model, const Batch& batch) {
+  Lister lister(model, batch.sequences);
+  const Head& head = model.head;
+  const int64_t rows = head.every_token ? batch.sequences * batch.tokens : batch.sequences;
+  const int64_t dim = model.embedding.dim > 0 ? model.embedding.dim : model.hidden;
+  if (dim != model.hidden) lister.Weight(Part::kHeadProjection, rows, dim, model.hidden);
+  if (head.pooler > 0) lister.Weight(Part::kPooler, batch.sequences, head.pooler, model.hidden);
+  if (head.transform) lister.Weight(Part::kHeadTransform, rows, model.hidden, model.hidden);
+  if (head.outputs > 0) lister.Weight(Part::kHead, rows, head.outputs, dim);
+  if (head.pooled_outputs > 0) {
+    lister.Weight(Part::kPooledHead, batch.sequences, head.pooled_outputs, head.pooler);
+  }
+  return lister.Take();
+}
+
+std::vector<Matmul> MtpMatmuls(const Model& model, const Batch& batch) {
+  std::vector<Matmul> all;
+  const Stack& stack = model.stacks.back();
+  for (int64_t i = 0; i < model.mtp.modules; ++i) {
+    Lister lister(model, batch.sequences);
+    lister.Weight(Part::kMtpProjection, batch.sequences * batch.tokens, model.hidden,
+                  2 * model.hidden);
+    for (const std::vector<Matmul>& products :
+         {lister.Take(), LayerMatmuls(model, stack, stack.kinds[model.mtp.kind], batch),
+          HeadMatmuls(model, batch)}) {
+      all.insert(all.end(), products.begin(), products.end());
+    }
+  }
+  return all;
+}
+
+FlopCounts CountFlops(const std::vector<Matmul>& matmuls, int64_t times) {
+  Wide forward = 0, backward = 0, dense_forward = 0, dense_backward = 0;
+  for (const Matmul& product : matmuls) {
+    const Wide attended = times * ExactFlops(product, false);
+    const Wide dense = times * ExactFlops(product, true);
+    forward += attended;
+    backward += product.backward_products * attended;
+    dense_forward += dense;
+    dense_backward += product.backward_products * dense;
+  }
+  return {static_cast<double>(forward), static_cast<double>(backward),
+          static_cast<double>(dense_forward), static_cast<double>(dense_backward)};
+}
+
+FlopCounts operator+(const FlopCounts& a, const FlopCounts& b) {
+  return {a.forward + b.forward, a.backward + b.backward, a.dense_forward + b.dense_forward,
+          a.dense_backward + b.dense_backward};
+}
+
+ModelFlops CountModelFlops(const Model& model, const Batch& batch) {
+  ModelFlops flops;
+  flops.embedding = CountFlops(EmbeddingMatmuls(model, batch));
+  for (const Stack& stack : model.stacks) {
+    for (size_t kind = 0; kind < stack.kinds.size(); ++kind) {
+      std::vector<Matmul> weights = LayerMatmuls(model, stack, stack.kinds[kind], batch);
+      const auto middle = std::stable_partition(weights.begin(), weights.end(),
+                                                [](const Matmul& m) { return !IsAttention(m); });
+      const std::vector<Matmul> attention(middle, weights.end());
+      weights.erase(middle, weights.end());
+      const int64_t layers = stack.CountOf(static_cast<int32_t>(kind));
+      flops.weights = flops.weights + CountFlops(weights, layers);
+      flops.attention = flops.attention + CountFlops(attention, layers);
+    }
+  }
+  flops.head = CountFlops(HeadMatmuls(model, batch));
+  flops.mtp = CountFlops(MtpMatmuls(model, batch));
+  return flops;
+}
+
+int64_t TokensOf(const Model& model, const Batch& batch) {
+  int64_t tokens = 0;
+  for (const Stack& stack : model.stacks) tokens += TokensOfStack(model, stack, batch);
+  return batch.sequences * tokens;
+}
+
+}  // namespace meshwright::transformer

@@ -1,0 +1,133 @@
+#include "meshwright/model/tensor_names.h"
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "meshwright/base/strings.h"
+
+namespace meshwright::transformer {
+namespace {
+
+struct PartRow {
+  Part part;
+  const char* name;
+  PartGroup group;
+  bool in_layer;
+  const char* pattern;  // Llama's, or those of the best-known family that has the part
+};
+
+constexpr PartGroup kE = PartGroup::kEmbedding;
+constexpr PartGroup kA = PartGroup::kAttention;
+constexpr PartGroup kM = PartGroup::kMlp;
+constexpr PartGroup kR = PartGroup::kRouter;
+constexpr PartGroup kX = PartGroup::kExperts;
+constexpr PartGroup kN = PartGroup::kNorm;
+constexpr PartGroup kH = PartGroup::kHead;
+
+// In the order of the enumeration.
+constexpr std::array<PartRow, static_cast<size_t>(Part::kParts)> kRows = {{
+    {Part::kTokenEmbedding, "token embedding", kE, false, "model.embed_tokens.*"},
+    {Part::kPositionEmbedding, "position embedding", kE, false, "model.embed_positions.*"},
+    {Part::kTokenTypeEmbedding, "token type embedding", kE, false, "model.embed_token_types.*"},
+    {Part::kPatchEmbedding, "patch embedding", kE, false, "model.patch_embedding.*"},
+    {Part::kClassToken, "class token", kE, false, "model.cls_token"},
+    {Part::kEmbeddingNorm, "embedding norm", kN, false, "model.embed_norm.*"},
+    {Part::kEmbeddingProjection, "embedding projection", kE, false, "model.project_in.*"},
+    {Part::kAttentionNorm, "attention norm", kN, true, "input_layernorm.*"},
+    {Part::kQuery, "attention query", kA, true, "self_attn.q_proj.*"},
+    {Part::kKey, "attention key", kA, true, "self_attn.k_proj.*"},
+    {Part::kValue, "attention value", kA, true, "self_attn.v_proj.*"},
+    {Part::kQkv, "attention query, key, value", kA, true, "self_attn.qkv_proj.*"},
+    {Part::kAttentionOutput, "attention output", kA, true, "self_attn.o_proj.*"},
+    {Part::kQueryNorm, "query norm", kN, true, "self_attn.q_norm.*"},
+    {Part::kKeyNorm, "key norm", kN, true, "self_attn.k_norm.*"},
+    {Part::kSinks, "attention sinks", kA, true, "self_attn.sinks"},
+    {Part::kRelativeBias, "relative position bias", kA, true, "self_attn.relative_bias.*"},
+    {Part::kQueryDown, "query down", kA, true, "self_attn.q_a_proj.*"},
+    {Part::kQueryDownNorm, "query down norm", kN, true, "self_attn.q_a_layernorm.*"},
+    {Part::kQueryUp, "query up", kA, true, "self_attn.q_b_proj.*"},
+    {Part::kKeyValueDown, "key, value down", kA, true, "self_attn.kv_a_proj_with_mqa.*"},
+    {Part::kKeyValueDownNorm, "key, value down norm", kN, true, "self_attn.kv_a_layernorm.*"},
+    {Part::kKeyValueUp, "key, value up", kA, true, "self_attn.kv_b_proj.*"},
+    {Part::kAttentionOutputNorm, "attention output norm", kN, true, "attention_output_norm.*"},
+    {Part::kCrossAttentionNorm, "cross-attention norm", kN, true, "cross_attention_norm.*"},
+    {Part::kCrossQuery, "cross-attention query", kA, true, "cross_attn.q_proj.*"},
+    {Part::kCrossKey, "cross-attention key", kA, true, "cross_attn.k_proj.*"},
+    {Part::kCrossValue, "cross-attention value", kA, true, "cross_attn.v_proj.*"},
+    {Part::kCrossAttentionOutput, "cross-attention output", kA, true, "cross_attn.o_proj.*"},
+    {Part::kMlpNorm, "MLP norm", kN, true, "post_attention_layernorm.*"},
+    {Part::kMlpGate, "MLP gate", kM, true, "mlp.gate_proj.*"},
+    {Part::kMlpUp, "MLP up", kM, true, "mlp.up_proj.*"},
+    {Part::kMlpGateUp, "MLP gate, up", kM, true, "mlp.gate_up_proj.*"},
+    {Part::kMlpDown, "MLP down", kM, true, "mlp.down_proj.*"},
+    {Part::kMlpOutputNorm, "MLP output norm", kN, true, "mlp_output_norm.*"},
+    {Part::kRouter, "router", kR, true, "mlp.gate.*"},
+    {Part::kBalanceBias, "router balance bias", kR, true, "mlp.gate.e_score_correction_bias"},
+    {Part::kExpertGate, "expert gate", kX, true, "mlp.experts.{expert}.gate_proj.*"},
+    {Part::kExpertUp, "expert up", kX, true, "mlp.experts.{expert}.up_proj.*"},
+    {Part::kExpertGateUp, "expert gate, up", kX, true, "mlp.experts.gate_up_proj"},
+    {Part::kExpertDown, "expert down", kX, true, "mlp.experts.{expert}.down_proj.*"},
+    {Part::kSharedExpertGate, "shared expert gate", kX, true, "mlp.shared_experts.gate_proj.*"},
+    {Part::kSharedExpertUp, "shared expert up", kX, true, "mlp.shared_experts.up_proj.*"},
+    {Part::kSharedExpertDown, "shared expert down", kX, true, "mlp.shared_experts.down_proj.*"},
+    {Part::kSharedExpertScale, "shared expert scale", kX, true, "mlp.shared_expert_gate.*"},
+    {Part::kFinalNorm, "final norm", kN, false, "model.norm.*"},
+    {Part::kHeadProjection, "head projection", kH, false, "model.project_out.*"},
+    {Part::kHead, "head", kH, false, "{each_token?lm_head:score}.*"},
+    {Part::kHeadTransform, "head transform", kH, false, "head_transform.*"},
+    {Part::kHeadTransformNorm, "head transform norm", kN, false, "head_transform_norm.*"},
+    {Part::kPooler, "pooler", kH, false, "pooler.dense.*"},
+    {Part::kPooledHead, "pooled head", kH, false, "pooled_head.*"},
+    {Part::kMtpHiddenNorm, "prediction module's hidden norm", kN, false,
+     "model.layers.{module}.hnorm.*"},
+    {Part::kMtpEmbeddingNorm, "prediction module's embedding norm", kN, false,
+     "model.layers.{module}.enorm.*"},
+    {Part::kMtpProjection, "prediction module's projection", kH, false,
+     "model.layers.{module}.eh_proj.*"},
+    {Part::kMtpFinalNorm, "prediction module's final norm", kN, false,
+     "model.layers.{module}.shared_head.norm.*"},
+}};
+
+const PartRow& RowOf(Part part) { return kRows[static_cast<size_t>(part)]; }
+
+constexpr std::array<const char*, static_cast<size_t>(PartGroup::kGroups)> kGroupNames = {
+    "embedding", "attention", "mlp", "router", "experts", "norms", "head"};
+
+// Replaces "{condition?yes:no}", of which `open` is the beginning up to the question mark.
+void Choose(std::string_view open, bool condition, std::string* name) {
+  const size_t begin = name->find(open);
+  if (begin == std::string::npos) return;
+  const size_t yes = begin + open.size();
+  const size_t colon = name->find(':', yes);
+  const size_t end = name->find('}', colon);
+  *name = name->substr(0, begin) +
+          (condition ? name->substr(yes, colon - yes) : name->substr(colon + 1, end - colon - 1)) +
+          name->substr(end + 1);
+}
+
+}  // namespace
+
+std::string_view PartName(Part part) { return RowOf(part).name; }
+PartGroup GroupOf(Part part) { return RowOf(part).group; }
+std::string_view GroupName(PartGroup group) { return kGroupNames[static_cast<size_t>(group)]; }
+bool IsLayerPart(Part part) { return RowOf(part).in_layer; }
+
+std::string NameOf(const TensorLayout& layout, Part part, bool bias, const NameContext& context) {
+  const auto own = std::find_if(layout.names.begin(), layout.names.end(),
+                                [part](const TensorName& name) { return name.part == part; });
+  std::string name = own != layout.names.end() ? own->pattern : RowOf(part).pattern;
+  const bool starred = name.find('*') != std::string::npos;
+  if (IsLayerPart(part)) name = absl::StrCat(layout.layer_prefix, name);
+  Choose("{gated?", context.gated, &name);
+  Choose("{bias?", bias, &name);
+  Choose("{two_norms?", context.two_norms, &name);
+  Choose("{each_token?", context.each_token, &name);
+  return absl::StrCat(absl::StrReplaceAll(name, {{"*", bias ? "bias" : "weight"},
+                                                 {"{stack}", ToAbsl(context.stack)},
+                                                 {"{sublayer}", absl::StrCat(context.sublayer)}}),
+                      bias && !starred ? "_bias" : "");
+}
+
+}  // namespace meshwright::transformer

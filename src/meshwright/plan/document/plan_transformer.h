@@ -1,0 +1,280 @@
+#ifndef MESHWRIGHT_PLAN_DOCUMENT_PLAN_TRANSFORMER_H_
+#define MESHWRIGHT_PLAN_DOCUMENT_PLAN_TRANSFORMER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "meshwright/plan/document/plan_over_groups.h"
+
+// The part of a Plan that only plans of models without a program have: the degrees of a
+// transformer's training. Each struct lists its members once, for the JSON form's writer and reader
+// alike, in the order of the schema.
+
+namespace meshwright {
+
+// How many GPUs of each kind of group share a node, or nodes a unit of the fabric; all 0: numbered
+// in order.
+struct PlanPlacement {
+  int64_t tp = 0, tp2 = 0, cp = 0, dp = 0, pp = 0;
+
+  template <typename Self, typename Visitor>
+  static void VisitMembers(Self& self, const Visitor& visit) {
+    visit("tp", self.tp);
+    visit("tp2", self.tp2);
+    visit("cp", self.cp);
+    visit("dp", self.dp);
+    visit("pp", self.pp);
+  }
+  friend bool operator==(const PlanPlacement&, const PlanPlacement&) = default;
+};
+
+// transformer::Configuration with choices by name.
+struct PlanDegrees {
+  int64_t tp = 1, tp2 = 1, panels = 0;
+  bool sequence_parallel = false;
+  int64_t cp = 1;
+  std::string context = "ring";
+  int64_t dp = 1, pp = 1, virtual_stages = 1;
+  std::string schedule;
+  bool ends_as_layers = false;
+  int64_t ep = 1, etp = 1, micro_batch = 1, zero = 0, shard = 0;
+  std::string recompute;
+  int64_t recompute_layers = 0, recompute_stages = 0;
+  std::string precision;
+  PlanPlacement inside, unit;
+  bool offload_optimizer = false;
+  int64_t offload_percent = 0;
+  bool offload_activations = false;
+  int64_t offload_layers = 0;
+
+  template <typename Self, typename Visitor>
+  static void VisitMembers(Self& self, const Visitor& visit) {
+    visit("tp", self.tp);
+    visit("tp2", self.tp2);
+    visit("panels", self.panels);
+    visit("sequence_parallel", self.sequence_parallel);
+    visit("cp", self.cp);
+    visit("context", self.context);
+    visit("dp", self.dp);
+    visit("pp", self.pp);
+    visit("virtual_stages", self.virtual_stages);
+    visit("schedule", self.schedule);
+    visit("ends_as_layers", self.ends_as_layers);
+    visit("ep", self.ep);
+    visit("etp", self.etp);
+    visit("micro_batch", self.micro_batch);
+    visit("zero", self.zero);
+    visit("shard", self.shard);
+    visit("recompute", self.recompute);
+    visit("recompute_layers", self.recompute_layers);
+    visit("recompute_stages", self.recompute_stages);
+    visit("precision", self.precision);
+    visit("inside", self.inside);
+    visit("unit", self.unit);
+    visit("offload_optimizer", self.offload_optimizer);
+    visit("offload_percent", self.offload_percent);
+    visit("offload_activations", self.offload_activations);
+    visit("offload_layers", self.offload_layers);
+  }
+  friend bool operator==(const PlanDegrees&, const PlanDegrees&) = default;
+};
+
+// Seconds of a step by what takes them; they add up to the step. As a difference they may be
+// negative.
+struct PlanStepParts {
+  double compute = 0, tensor_communication = 0, context_communication = 0;
+  double expert_communication = 0, data_communication = 0, pipeline_communication = 0;
+  double host_communication = 0;
+  double bubble = 0, optimizer = 0;
+
+  template <typename Self, typename Visitor>
+  static void VisitMembers(Self& self, const Visitor& visit) {
+    visit("compute", self.compute);
+    visit("tensor_communication", self.tensor_communication);
+    visit("context_communication", self.context_communication);
+    visit("expert_communication", self.expert_communication);
+    visit("data_communication", self.data_communication);
+    visit("pipeline_communication", self.pipeline_communication);
+    visit("host_communication", self.host_communication);
+    visit("bubble", self.bubble);
+    visit("optimizer", self.optimizer);
+  }
+  friend bool operator==(const PlanStepParts&, const PlanStepParts&) = default;
+};
+
+// Bytes on one GPU of a pipeline group, and in its host's memory.
+struct PlanGroupBytes {
+  int64_t weights = 0, gradients = 0, optimizer = 0, activations = 0, logits = 0;
+  int64_t communication = 0, framework = 0;
+  int64_t host = 0;
+
+  template <typename Self, typename Visitor>
+  static void VisitMembers(Self& self, const Visitor& visit) {
+    visit("weights", self.weights);
+    visit("gradients", self.gradients);
+    visit("optimizer", self.optimizer);
+    visit("activations", self.activations);
+    visit("logits", self.logits);
+    visit("communication", self.communication);
+    visit("framework", self.framework);
+    visit("host", self.host);
+  }
+  friend bool operator==(const PlanGroupBytes&, const PlanGroupBytes&) = default;
+};
+
+// One of the next best, and what its parts take more than the plan's own.
+struct PlanAlternative {
+  PlanDegrees configuration;
+  double step_seconds = 0;
+  int64_t peak_bytes = 0;
+  double mfu = 0;
+  PlanStepParts slower_by;
+
+  template <typename Self, typename Visitor>
+  static void VisitMembers(Self& self, const Visitor& visit) {
+    visit("configuration", self.configuration);
+    visit("step_seconds", self.step_seconds);
+    visit("peak_bytes", self.peak_bytes);
+    visit("mfu", self.mfu);
+    visit("slower_by", self.slower_by);
+  }
+  friend bool operator==(const PlanAlternative&, const PlanAlternative&) = default;
+};
+
+// How the step of the same configuration changes with the hardware.
+struct PlanSensitivity {
+  std::string change;      // "nvlink4 bandwidth +10 %"
+  double step_change = 0;  // relative: -0.012 is 1.2 % faster
+
+  template <typename Self, typename Visitor>
+  static void VisitMembers(Self& self, const Visitor& visit) {
+    visit("change", self.change);
+    visit("step_change", self.step_change);
+  }
+  friend bool operator==(const PlanSensitivity&, const PlanSensitivity&) = default;
+};
+
+struct PlanSearchCounts {
+  int64_t legal = 0, evaluated = 0, fitting = 0, pruned = 0;
+
+  template <typename Self, typename Visitor>
+  static void VisitMembers(Self& self, const Visitor& visit) {
+    visit("legal", self.legal);
+    visit("evaluated", self.evaluated);
+    visit("fitting", self.fitting);
+    visit("pruned", self.pruned);
+  }
+  friend bool operator==(const PlanSearchCounts&, const PlanSearchCounts&) = default;
+};
+
+// Bytes that what the framework's options decide takes: of a parameter, and of a logit.
+struct PlanState {
+  int64_t gradient_bytes = 4, moment_bytes = 4, logit_bytes = 12;
+
+  template <typename Self, typename Visitor>
+  static void VisitMembers(Self& self, const Visitor& visit) {
+    visit("gradient_bytes", self.gradient_bytes);
+    visit("moment_bytes", self.moment_bytes);
+    visit("logit_bytes", self.logit_bytes);
+  }
+  friend bool operator==(const PlanState&, const PlanState&) = default;
+};
+
+// Work that is left after failures and checkpoints.
+struct PlanGoodput {
+  double mtbf_seconds = 0;        // of the whole job
+  double checkpoint_seconds = 0;  // that training stands still for each
+  double restart_seconds = 0;
+  double interval_seconds = 0;  // of training between checkpoints
+  double share = 0;             // of the time that is spent on steps which count
+  double tokens_per_second = 0;
+
+  template <typename Self, typename Visitor>
+  static void VisitMembers(Self& self, const Visitor& visit) {
+    visit("mtbf_seconds", self.mtbf_seconds);
+    visit("checkpoint_seconds", self.checkpoint_seconds);
+    visit("restart_seconds", self.restart_seconds);
+    visit("interval_seconds", self.interval_seconds);
+    visit("share", self.share);
+    visit("tokens_per_second", self.tokens_per_second);
+  }
+  friend bool operator==(const PlanGoodput&, const PlanGoodput&) = default;
+};
+
+// The best on another number of GPUs, and the plan's own among them.
+struct PlanSweepRow {
+  int64_t gpus = 0, global_batch = 0;
+  PlanDegrees configuration;
+  double step_seconds = 0, tokens_per_second = 0, mfu = 0;
+  double efficiency = 0;  // tokens a second and GPU, relative to the first row's
+  int64_t peak_bytes = 0;
+
+  template <typename Self, typename Visitor>
+  static void VisitMembers(Self& self, const Visitor& visit) {
+    visit("gpus", self.gpus);
+    visit("global_batch", self.global_batch);
+    visit("configuration", self.configuration);
+    visit("step_seconds", self.step_seconds);
+    visit("tokens_per_second", self.tokens_per_second);
+    visit("mfu", self.mfu);
+    visit("efficiency", self.efficiency);
+    visit("peak_bytes", self.peak_bytes);
+  }
+  friend bool operator==(const PlanSweepRow&, const PlanSweepRow&) = default;
+};
+
+struct PlanTransformer {
+  std::string model;
+  std::string description;  // that the model was read from: the text of its config.json or YAML
+  int64_t parameters = 0;
+  double model_flops = 0;  // of a step, forward and backward
+  int64_t sequence = 0, global_batch = 0;
+  std::string objective;
+  PlanDegrees configuration;
+  PlanState state;
+  double mfu = 0, hfu = 0;
+  PlanStepParts seconds;
+  std::vector<PlanGroupBytes> memory;  // by pipeline group
+  PlanSearchCounts search;
+  std::vector<PlanAlternative> alternatives;
+  std::vector<PlanSensitivity> sensitivity;
+  std::vector<PlanSweepRow> sweep;  // with --sweep: what fits, by rising number of GPUs
+  std::optional<PlanGoodput> goodput;
+  std::optional<PlanOverGroups> over_groups;  // of groups of nodes; then there are stages as well
+
+  template <typename Self, typename Visitor>
+  static void VisitMembers(Self& self, const Visitor& visit) {
+    visit("model", self.model);
+    visit("description", self.description);
+    visit("parameters", self.parameters);
+    visit("model_flops", self.model_flops);
+    visit("sequence", self.sequence);
+    visit("global_batch", self.global_batch);
+    visit("objective", self.objective);
+    visit("configuration", self.configuration);
+    visit("state", self.state);
+    visit("mfu", self.mfu);
+    visit("hfu", self.hfu);
+    visit("seconds", self.seconds);
+    visit("memory", self.memory);
+    visit("search", self.search);
+    visit("alternatives", self.alternatives);
+    visit("sensitivity", self.sensitivity);
+    visit("sweep", self.sweep);
+    visit("goodput", self.goodput);
+    visit("over_groups", self.over_groups);
+  }
+  friend bool operator==(const PlanTransformer&, const PlanTransformer&) = default;
+};
+
+// A struct of this file.
+template <typename T>
+concept ListsItsMembers = requires(T& value) {
+  T::VisitMembers(value, [](const char*, auto&) {});
+};
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_PLAN_DOCUMENT_PLAN_TRANSFORMER_H_

@@ -1,0 +1,111 @@
+#include "meshwright/plan/make/begin_model_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "meshwright/degrees/fixes.h"
+#include "meshwright/degrees/precision_support.h"
+#include "meshwright/degrees/rank_order.h"
+#include "meshwright/model/tensors.h"
+#include "meshwright/plan/document/version.h"
+#include "meshwright/plan/make/build_plan.h"
+
+namespace meshwright {
+
+namespace {
+
+PlanPlacement ToPlanPlacement(const transformer::Placement& in) {
+  return {in.tp, in.tp2, in.cp, in.dp, in.pp};
+}
+
+}  // namespace
+
+PlanDegrees ToPlanDegrees(const transformer::Configuration& c) {
+  PlanDegrees degrees;
+  degrees.tp = c.tp;
+  degrees.tp2 = c.tp2;
+  degrees.panels = c.panels;
+  degrees.sequence_parallel = c.sequence_parallel;
+  degrees.cp = c.cp;
+  degrees.context = ContextKindName(c.context);
+  degrees.dp = c.dp;
+  degrees.pp = c.pp;
+  degrees.virtual_stages = c.virtual_stages;
+  degrees.schedule = PipelineKindName(c.schedule);
+  degrees.ends_as_layers = c.ends_as_layers;
+  degrees.ep = c.ep;
+  degrees.etp = c.etp;
+  degrees.micro_batch = c.micro_batch;
+  degrees.zero = c.zero;
+  degrees.shard = c.shard;
+  degrees.recompute = RecomputeName(c.recompute);
+  degrees.recompute_layers = c.recompute_layers;
+  degrees.recompute_stages = c.recompute_stages;
+  degrees.precision = PrecisionName(c.precision);
+  // Numbered in order is what every launcher does by itself.
+  if (RankOrderOf(c) != transformer::RankOrder::kDataThenPipeline) {
+    degrees.inside = ToPlanPlacement(c.inside);
+    degrees.unit = ToPlanPlacement(c.unit);
+  }
+  degrees.offload_optimizer = c.offload_optimizer;
+  degrees.offload_percent = c.offload_percent;
+  degrees.offload_activations = c.offload_activations;
+  degrees.offload_layers = c.offload_layers;
+  return degrees;
+}
+
+PlanGroupBytes ToGroupBytes(const transformer::StageMemory& m) {
+  return {m.weights, m.gradients,     m.optimizer, m.activations,
+          m.logits,  m.communication, m.framework, m.host};
+}
+
+void SetMemoryByCategory(const transformer::StageMemory& m, Plan& plan) {
+  const auto set = [&](MemoryCategory category, int64_t bytes) {
+    plan.memory_by_category[static_cast<size_t>(category)] = bytes;
+  };
+  set(MemoryCategory::kParameters, m.weights);
+  set(MemoryCategory::kOptimizerState, m.optimizer);
+  set(MemoryCategory::kGradients, m.gradients);
+  set(MemoryCategory::kActivations, m.activations + m.logits);
+  set(MemoryCategory::kTemporaries, m.communication + m.framework);
+}
+
+Plan BeginModelPlan(const ModelRequest& request, const Cluster& cluster,
+                    const transformer::Configuration& best) {
+  Plan plan;
+  plan.tool_version = ToolVersion();
+  plan.inputs = request.inputs;
+  plan.options.mesh = "auto";
+  plan.options.memory =
+      request.budget_bytes.has_value() ? absl::StrCat(*request.budget_bytes) : "unlimited";
+  plan.options.pipeline = "auto";
+  plan.options.threads = request.threads;
+  if (std::isfinite(request.deadline_seconds)) {
+    plan.options.deadline_seconds = request.deadline_seconds;
+  }
+  for (const transformer::SingleFix& fix : SplitFixes(request.fixes)) {
+    plan.options.fixes.push_back(fix.text);
+  }
+  plan.cluster = ToPlanCluster({cluster});
+  plan.mesh = {{"pp", best.pp}, {"dp", best.dp}, {"cp", best.cp}, {"tp", best.tp}};
+  plan.budget_bytes = request.budget_bytes;
+  plan.micro_batches = request.workload.global_batch / (best.dp * best.micro_batch);
+  plan.chunks = best.virtual_stages;
+  plan.warnings = request.model.notes;
+  const std::string unsupported = PrecisionWarning(cluster.device, request.precision);
+  if (!unsupported.empty()) plan.warnings.push_back(unsupported);
+  PlanTransformer& part = plan.transformer.emplace();
+  part.model = request.model.name;
+  part.description = request.description;
+  part.parameters = CountParameters(Tensors(request.model)).total;
+  part.sequence = request.workload.sequence;
+  part.global_batch = request.workload.global_batch;
+  part.objective = ModelObjectiveName(request.objective);
+  part.configuration = ToPlanDegrees(best);
+  return plan;
+}
+
+}  // namespace meshwright

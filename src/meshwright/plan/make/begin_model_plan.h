@@ -1,0 +1,25 @@
+#ifndef MESHWRIGHT_PLAN_MAKE_BEGIN_MODEL_PLAN_H_
+#define MESHWRIGHT_PLAN_MAKE_BEGIN_MODEL_PLAN_H_
+
+#include "meshwright/cluster/cluster.h"
+#include "meshwright/degrees/configuration.h"
+#include "meshwright/degrees/step_cost.h"
+#include "meshwright/plan/document/plan.h"
+#include "meshwright/plan/make/plan_model.h"
+
+namespace meshwright {
+
+// What plans of models say whatever they are costed by: inputs, options, cluster, mesh, the model
+// and the configuration `best`.
+Plan BeginModelPlan(const ModelRequest& request, const Cluster& cluster,
+                    const transformer::Configuration& best);
+
+PlanDegrees ToPlanDegrees(const transformer::Configuration& configuration);
+
+// What the memory of the fullest device consists of.
+void SetMemoryByCategory(const transformer::StageMemory& memory, Plan& plan);
+PlanGroupBytes ToGroupBytes(const transformer::StageMemory& memory);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_PLAN_MAKE_BEGIN_MODEL_PLAN_H_

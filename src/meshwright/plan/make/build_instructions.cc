@@ -1,0 +1,193 @@
+#include "meshwright/plan/make/build_instructions.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "meshwright/plan/annotate/movements.h"
+#include "meshwright/plan/make/to_plan.h"
+
+namespace meshwright {
+namespace {
+
+// What an op is called in a plan: HLO's opcode, or the part it plays around control flow.
+std::string_view OpcodeText(const Op& op) {
+  switch (op.kind) {
+    case OpKind::kInstruction:
+      return OpcodeName(op.instruction->opcode);
+    case OpKind::kLoopParameter:
+      return "loop-parameter";
+    case OpKind::kLoopExit:
+      return "loop-exit";
+    case OpKind::kSelectBranch:
+      return "select-branch";
+    case OpKind::kOutput:
+      return "output";
+  }
+  return "";
+}
+
+// Strings that many instructions share, each once.
+class StringTable {
+ public:
+  explicit StringTable(std::vector<std::string>& strings) : strings_(strings) {}
+
+  int64_t Position(const std::string& text) {
+    const auto [it, inserted] = positions_.try_emplace(text, static_cast<int64_t>(strings_.size()));
+    if (inserted) strings_.push_back(text);
+    return it->second;
+  }
+
+ private:
+  std::vector<std::string>& strings_;
+  absl::flat_hash_map<std::string, int64_t> positions_;
+};
+
+// File and line of an instruction; the file is "" if it is not known. JAX names files by number, in
+// tables of the module; other programs in the instruction itself.
+std::pair<std::string, int64_t> SourceOf(const Module& module, const Metadata& metadata) {
+  const auto at = [](const auto& table, int64_t id) {
+    return id >= 1 && static_cast<uint64_t>(id) <= table.size()
+               ? &table[static_cast<size_t>(id - 1)]
+               : nullptr;
+  };
+  const StackFrame* const frame = at(module.stack_frames, metadata.stack_frame_id);
+  const FileLocation* const location =
+      frame == nullptr ? nullptr : at(module.file_locations, frame->file_location_id);
+  const std::string* const file =
+      location == nullptr ? nullptr : at(module.file_names, location->file_name_id);
+  if (file != nullptr) return {*file, std::max<int64_t>(location->line, 0)};
+  return {metadata.source_file, std::max<int64_t>(metadata.source_line, 0)};
+}
+
+void SetTypes(const Graph& graph, const Op& op, PlanInstruction& instruction) {
+  if (op.kind == OpKind::kOutput) instruction.type = ToType(graph[op.operands[0]].shape);
+  for (size_t r = 0; r < op.results.size(); ++r) {
+    PlanType type = ToType(graph[op.results[r]].shape);
+    if (r == 0) {
+      instruction.type = std::move(type);
+    } else {
+      instruction.other_types.push_back(std::move(type));
+    }
+  }
+}
+
+void SetOperands(const Graph& graph, const std::vector<ValueId>& operands,
+                 PlanInstruction& instruction) {
+  bool first_results = true;
+  for (ValueId operand : operands) {
+    instruction.operands.push_back(static_cast<int64_t>(graph[operand].producer.index()));
+    instruction.operand_results.push_back(graph[operand].result);
+    first_results = first_results && graph[operand].result == 0;
+  }
+  if (first_results) instruction.operand_results.clear();
+}
+
+// What loops hand from one iteration to the next is no operand of any op.
+void SetCarries(const Graph& graph, std::vector<PlanInstruction>& instructions) {
+  const auto read = [&](const std::vector<ValueId>& values, OpId reader) {
+    SetOperands(graph, values, instructions[reader.index()]);
+  };
+  for (const Carry& carry : graph.carries) {
+    read({carry.init, carry.next}, graph[carry.parameter].producer);
+    if (carry.exit.valid()) read({carry.next}, graph[carry.exit].producer);
+  }
+}
+
+void SetAtPeak(const Graph& graph, const IntraPlan& intra,
+               const std::vector<MemoryCategory>& categories,
+               std::vector<PlanInstruction>& instructions) {
+  // The largest come first.
+  for (ValueId value : intra.peak.live) {
+    const int64_t bytes = intra.bytes[value.index()];
+    if (bytes == 0) continue;
+    std::optional<PlanResident>& resident = instructions[graph[value].producer.index()].at_peak;
+    if (!resident.has_value()) resident.emplace().category = categories[value.index()];
+    resident->bytes += bytes;
+  }
+}
+
+std::vector<std::string> ReducedAxes(const PlannedOp& op, const Mesh& mesh) {
+  std::vector<std::string> axes;
+  for (size_t a = 0; a < op.strategy.size(); ++a) {
+    if (op.strategy[a] == kNoFactor) continue;
+    if (op.rule.factors[op.strategy[a]].kind == FactorKind::kReduction)
+      axes.push_back(mesh.axes[a].name);
+  }
+  return axes;
+}
+
+std::vector<std::vector<PlanSpec>> ToSpecs(const std::vector<Movements::Path>& paths,
+                                           const Mesh& mesh) {
+  std::vector<std::vector<PlanSpec>> specs;
+  for (const Movements::Path& path : paths) {
+    std::vector<PlanSpec>& steps = specs.emplace_back();
+    for (const Sharding& step : path) steps.push_back(ToSpec(step, mesh));
+  }
+  return specs;
+}
+
+}  // namespace
+
+void AddInstructions(const Graph& graph, const Mesh& mesh, const IntraPlan& intra,
+                     const OpRoles& roles, const std::vector<MemoryCategory>& categories,
+                     Plan& plan) {
+  std::vector<PlanInstruction>& instructions = plan.instructions;
+  instructions.resize(graph.ops.size());
+  StringTable op_names(plan.op_names), source_files(plan.source_files);
+  const Movements movements = FindMovements(graph, mesh, intra);
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    const Op& op = graph.ops[i];
+    const PlannedOp& planned = intra.ops[i];
+    PlanInstruction& instruction = instructions[i];
+    instruction.name = op.name;
+    instruction.opcode = OpcodeText(op);
+    SetTypes(graph, op, instruction);
+    SetOperands(graph, op.operands, instruction);
+    const Metadata& metadata = op.instruction->metadata;
+    if (!metadata.op_name.empty()) instruction.op_name = op_names.Position(metadata.op_name);
+    if (const auto [file, line] = SourceOf(*graph.module, metadata); !file.empty())
+      instruction.source = {source_files.Position(file), line};
+    if (roles.layer[i] >= 0) instruction.layer = roles.layer[i];
+    if (roles.phase[i].has_value()) instruction.phase = PhaseName(*roles.phase[i]);
+    if (!op.results.empty()) {
+      const int32_t dimension = roles.batch_dimension[op.results[0].index()];
+      if (dimension >= 0) instruction.batch_dimension = dimension;
+    }
+    for (size_t r = 0; r < op.results.size(); ++r) {
+      PlanSpec spec = ToSpec(intra.shardings[op.results[r].index()], mesh);
+      if (r == 0) {
+        instruction.spec = std::move(spec);
+      } else {
+        instruction.other_specs.push_back(std::move(spec));
+      }
+    }
+    instruction.strategy =
+        planned.free ? "free" : StrategyText(planned.rule, planned.strategy, mesh);
+    for (const Sharding& sharding : movements.needed[i])
+      instruction.operand_specs.push_back(ToSpec(sharding, mesh));
+    for (const Sharding& sharding : movements.computed[i])
+      instruction.computed_specs.push_back(ToSpec(sharding, mesh));
+    instruction.operand_paths = ToSpecs(movements.operand_paths[i], mesh);
+    instruction.result_paths = ToSpecs(movements.result_paths[i], mesh);
+    if (const auto& shared = movements.shared[i]; shared.has_value())
+      instruction.shared_spec = ToSpec(*shared, mesh);
+    instruction.pending_axes = AxisNames(movements.pending[i], mesh);
+    instruction.reduced_axes = ReducedAxes(planned, mesh);
+    instruction.executions = ToCount(op.multiplicity);
+    instruction.seconds = planned.compute_seconds * op.multiplicity;
+  }
+  SetCarries(graph, instructions);
+  SetAtPeak(graph, intra, categories, instructions);
+  for (const PlannedCollective& collective : intra.collectives) {
+    PlanCollective& needed = instructions[collective.user.index()].collective.emplace_back(
+        ToCollective(collective, mesh));
+    if (collective.value.valid()) needed.value = graph[graph[collective.value].producer].name;
+  }
+}
+
+}  // namespace meshwright

@@ -1,0 +1,115 @@
+#include "meshwright/plan/make/plan_mixed.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/degrees/precision_support.h"
+#include "meshwright/model/check_model.h"
+#include "meshwright/plan/text/mixed_text.h"
+#include "meshwright/plan/text/plan_table.h"
+
+namespace meshwright {
+namespace {
+
+using transformer::MixedChoice;
+using transformer::MixedCoster;
+using transformer::MixedObjective;
+using transformer::MixedProblem;
+using transformer::MixedResult;
+using transformer::MixedSearchOptions;
+using transformer::SearchMixed;
+
+absl::StatusOr<std::vector<MixedChoice>> SearchWith(const MixedRequest& request,
+                                                    MixedObjective objective, bool keep_time) {
+  MixedSearchOptions options = request.options;
+  options.objective = objective;
+  options.most_dollars.reset();
+  if (!keep_time) options.most_seconds.reset();
+  MW_ASSIGN_OR_RETURN(MixedResult result, SearchMixed(request.problem, options));
+  return std::move(result.front);
+}
+
+// Why there is no plan within the limits, and what there is.
+absl::Status MixedShortage(const MixedRequest& request) {
+  const MixedSearchOptions& options = request.options;
+  std::vector<std::string> limits;
+  if (options.most_seconds.has_value()) {
+    limits.push_back(StrCat(RunTimeText(*options.most_seconds)));
+  }
+  if (options.most_dollars.has_value()) limits.push_back(DollarsText(*options.most_dollars));
+  const std::string within = absl::StrJoin(limits, " and ");
+  if (options.most_dollars.has_value()) {
+    MW_ASSIGN_OR_RETURN(const std::vector<MixedChoice> cheapest,
+                        SearchWith(request, MixedObjective::kCost, /*keep_time=*/true));
+    if (!cheapest.empty()) {
+      return absl::ResourceExhaustedError(
+          StrCat("no plan within ", within, "; the cheapest that works",
+                 options.most_seconds.has_value() ? " in that time" : "", " takes ",
+                 ChoiceText(request, cheapest.front())));
+    }
+  }
+  if (!limits.empty()) {
+    MW_ASSIGN_OR_RETURN(const std::vector<MixedChoice> fastest,
+                        SearchWith(request, MixedObjective::kTime, /*keep_time=*/false));
+    if (!fastest.empty()) {
+      return absl::ResourceExhaustedError(StrCat("no plan within ", within, "; the fastest takes ",
+                                                 ChoiceText(request, fastest.front())));
+    }
+  }
+  MixedRequest unlimited = request;
+  unlimited.problem.budget_bytes.assign(request.problem.cluster.groups.size(), std::nullopt);
+  MW_ASSIGN_OR_RETURN(const std::vector<MixedChoice> fastest,
+                      SearchWith(unlimited, MixedObjective::kTime, /*keep_time=*/false));
+  if (fastest.empty()) {
+    std::string text =
+        "no degrees of parallelism go with the nodes: a stage takes tp dp devices, which have to "
+        "be whole nodes or an equal part of one; dp mbs has to divide the global batch, and leave "
+        "at most 16384 micro-batches";
+    // What launches are written for may be of devices that have the type.
+    for (const NodeGroup& group : request.problem.cluster.groups) {
+      const std::string unsupported =
+          PrecisionWarning(group.cluster.device, request.problem.precision);
+      if (request.problem.takes && !unsupported.empty()) StrAppend(&text, "; ", unsupported);
+    }
+    return absl::InvalidArgumentError(text);
+  }
+  MixedCoster coster(unlimited.problem);
+  const transformer::MixedFigures figures = coster.Figures(fastest.front().plan);
+  const auto fullest =
+      std::max_element(figures.memory.begin(), figures.memory.end(),
+                       [](const auto& a, const auto& b) { return a.total() < b.total(); });
+  const transformer::MixedPlan& plan = fastest.front().plan;
+  const size_t group = plan.family.Group(plan.stages[fullest - figures.memory.begin()].lane);
+  return absl::ResourceExhaustedError(StrCat(
+      request.problem.model.name,
+      " does not fit into the memory of any choice of nodes; the "
+      "fastest plan without a limit (",
+      MixedDegreesText(request, fastest.front().plan), ") takes ", BytesText(fullest->total()),
+      " on a device of ", request.problem.cluster.groups[group].name));
+}
+
+}  // namespace
+
+absl::StatusOr<MixedAnswer> PlanMixed(const MixedRequest& request) {
+  const auto start = std::chrono::steady_clock::now();
+  MW_RETURN_IF_ERROR(CheckModel(request.problem.model));
+  MW_RETURN_IF_ERROR(CheckSequence(request.problem.model, request.problem.workload.sequence));
+  MixedAnswer answer;
+  MW_ASSIGN_OR_RETURN(answer.result, SearchMixed(request.problem, request.options));
+  if (answer.result.front.empty()) return MixedShortage(request);
+  MixedCoster coster(request.problem);
+  for (const MixedChoice& choice : answer.result.front) {
+    answer.figures.push_back(coster.Figures(choice.plan));
+  }
+  answer.planning_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return answer;
+}
+
+}  // namespace meshwright

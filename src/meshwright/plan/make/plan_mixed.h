@@ -1,0 +1,45 @@
+#ifndef MESHWRIGHT_PLAN_MAKE_PLAN_MIXED_H_
+#define MESHWRIGHT_PLAN_MAKE_PLAN_MIXED_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "meshwright/hetero/costs.h"
+#include "meshwright/hetero/search.h"
+#include "meshwright/plan/document/plan.h"
+
+namespace meshwright {
+
+// Planning a model over groups of nodes of different types.
+struct MixedRequest {
+  transformer::MixedProblem problem;
+  transformer::MixedSearchOptions options;
+  bool has_steps = false;   // options.steps was given
+  std::string description;  // text that the model was read from
+  std::string memory = "device";
+  std::vector<PlanInput> inputs;
+};
+
+struct MixedAnswer {
+  transformer::MixedResult result;
+  std::vector<transformer::MixedFigures> figures;  // of each plan of the front
+  size_t chosen = 0;                               // of the front: the one that is written
+  double planning_seconds = 0;
+};
+
+// At least one plan. Errors: invalid argument for what cannot be asked, resource exhausted where no
+// plan is within the limits or the memory; the message names the cheapest that works, or the
+// fastest.
+absl::StatusOr<MixedAnswer> PlanMixed(const MixedRequest& request);
+
+// The chosen plan and its stages; with a front, its plans and why the other choices of nodes are
+// not among them.
+std::string MixedTable(const MixedRequest& request, const MixedAnswer& answer);
+// One row for each choice of nodes that was looked at, those of the front first.
+std::string MixedCsv(const MixedRequest& request, const MixedAnswer& answer);
+// The front and the others as a chart of time and cost: a Vega-Lite document with its data.
+std::string MixedPlot(const MixedRequest& request, const MixedAnswer& answer);
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_PLAN_MAKE_PLAN_MIXED_H_

@@ -1,0 +1,78 @@
+#ifndef MESHWRIGHT_PLAN_MAKE_PLAN_MODEL_H_
+#define MESHWRIGHT_PLAN_MAKE_PLAN_MODEL_H_
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "meshwright/cluster/cluster.h"
+#include "meshwright/degrees/fixes.h"
+#include "meshwright/degrees/search.h"
+#include "meshwright/model/model.h"
+#include "meshwright/plan/document/plan.h"
+
+namespace meshwright {
+
+enum class ModelObjective {
+  kTime,
+  kGpus,    // the fewest that the batch fits on, and of these configurations the fastest
+  kMemory,  // the least on the fullest GPU
+};
+std::optional<ModelObjective> FindModelObjective(
+    std::string_view name);  // "time", "gpus", "memory"
+std::string_view ModelObjectiveName(ModelObjective objective);
+
+enum class ModelCost {
+  kCalibrated,
+  kNersc,  // published/nersc/nersc.h
+};
+
+// How often a job fails, and what checkpoints take.
+struct FailureRequest {
+  double gpu_mtbf_seconds = 0;  // mean time between failures of one GPU, its share of the node's
+  // What a GPU writes in a second; training stands still while it does.
+  double checkpoint_bytes_per_second = 0;
+  double restart_seconds = 0;
+};
+
+struct ModelRequest {
+  transformer::Model model;
+  std::string description;  // text that the model was read from
+  transformer::Workload workload;
+  Cluster cluster;
+  transformer::Fixes fixes;
+  transformer::Precision precision = transformer::Precision::kBf16;
+  std::optional<int64_t> budget_bytes;  // that a GPU may use; none: unlimited
+  ModelObjective objective = ModelObjective::kTime;
+  int64_t top = 10;
+  int threads = 2;
+  // Wall clock for all searches of the calibrated model; the best so far is planned at it. And
+  // asked often, from any thread: once it says true they end likewise.
+  double deadline_seconds = std::numeric_limits<double>::infinity();
+  std::function<bool()> stop;  // null: never
+  std::vector<PlanInput> inputs;
+  ModelCost cost = ModelCost::kCalibrated;
+  transformer::StateOptions state;  // of the calibrated model
+  std::optional<FailureRequest> failures;
+  // What may be planned, and in words what that is; null: everything.
+  std::function<bool(const transformer::Configuration&)> takes;
+  std::string taken_by;  // "--for megatron"
+};
+
+// The best configuration by the request's model of cost, the next best, and why; where the search
+// was ended before it was over, `gap` says by how much others may be better. Errors: invalid
+// argument for a space without configurations, resource exhausted if none fits (what would is
+// said), deadline exceeded if the search was ended before it found one.
+absl::StatusOr<Plan> PlanModel(const ModelRequest& request);
+
+// Bytes of a checkpoint: weights in 16 bits, master copies and Adam's two moments.
+double CheckpointBytes(int64_t parameters, const transformer::StateOptions& state);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_PLAN_MAKE_PLAN_MODEL_H_

@@ -1,0 +1,307 @@
+#include "meshwright/plan/make/plan_program.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "meshwright/base/sha256.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/hlo/text/writer.h"
+#include "meshwright/intra/names.h"
+#include "meshwright/plan/annotate/annotate.h"
+#include "meshwright/plan/annotate/annotate_stablehlo.h"
+#include "meshwright/plan/make/build_plan.h"
+#include "meshwright/plan/make/idle_devices.h"
+#include "meshwright/plan/text/cost_model_table.h"
+
+namespace meshwright {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string MeshText(const Mesh& mesh) {
+  return absl::StrJoin(mesh.axes, ",", [](std::string* out, const MeshAxis& axis) {
+    absl::StrAppend(out, axis.name, "=", axis.size);
+  });
+}
+
+std::string AutoOrNumber(int64_t number) { return number == 0 ? "auto" : StrCat(number); }
+
+std::string MemoryText(const MemoryBudget& memory) {
+  switch (memory.kind) {
+    case MemoryBudget::Kind::kDevice:
+      return "device";
+    case MemoryBudget::Kind::kUnlimited:
+      return "unlimited";
+    case MemoryBudget::Kind::kBytes:
+      break;
+  }
+  return StrCat(memory.bytes);
+}
+
+absl::StatusOr<std::vector<Mesh>> ChooseMeshes(const ProgramRequest& request,
+                                               const Cluster& cluster) {
+  if (request.mesh == "auto") return CandidateMeshes(cluster);
+  MW_ASSIGN_OR_RETURN(Mesh mesh, ParseMesh(request.mesh, cluster));
+  return std::vector<Mesh>{std::move(mesh)};
+}
+
+// Plans one program on one mesh after another and keeps the best.
+class MeshSearch {
+ public:
+  MeshSearch(const ProgramRequest& request, const Graph& graph, const CostModelRow& cost_model,
+             int64_t budget_bytes)
+      : request_(request),
+        graph_(graph),
+        cost_model_(cost_model),
+        budget_bytes_(budget_bytes),
+        start_(Clock::now()) {}
+
+  // Every mesh gets an equal share of the time that is left, so that what one saves goes to the
+  // others.
+  absl::Status Run(const std::vector<Mesh>& meshes) {
+    absl::Status last_error;
+    for (size_t i = 0; i < meshes.size(); ++i) {
+      const double left = std::max(0.0, request_.deadline_seconds - SecondsSince(start_));
+      absl::StatusOr<IntraPlan> plan =
+          PlanOn(meshes[i], left / static_cast<double>(meshes.size() - i));
+      if (!plan.ok()) {
+        // Fixes may name axes that only some meshes have, or not divide on others.
+        last_error = plan.status();
+        if (meshes.size() > 1) skipped_.emplace_back(MeshText(meshes[i]), last_error);
+        continue;
+      }
+      if (best_ == nullptr || Better(*plan, *best_)) {
+        best_ = std::make_unique<IntraPlan>(*std::move(plan));
+        mesh_ = meshes[i];
+      }
+    }
+    return best_ == nullptr ? last_error : absl::OkStatus();
+  }
+
+  const Mesh& mesh() const { return mesh_; }
+  IntraPlan TakeBest() { return std::move(*best_); }
+
+  // Says so if the best plan leaves devices idle; where their number divides badly, how fast the
+  // program would be on fewer. Nothing of a plan whose shardings were all given.
+  void JudgeDevices(const Cluster& cluster) {
+    if (request_.completion == Completion::kPropagate) return;
+    const std::vector<bool> used = UsedAxes(*best_, mesh_);
+    const int64_t used_devices = UsedDevices(used, mesh_);
+    if (used_devices == mesh_.devices()) return;
+    int64_t faster_devices = 0;
+    double faster_seconds = best_->step_seconds;
+    const std::optional<Cluster> even = EvenCluster(cluster);
+    if (even.has_value() && used_devices < even->devices() && request_.fixes.empty()) {
+      const std::vector<Mesh> meshes = CandidateMeshes(*even);
+      for (const Mesh& mesh : meshes) {
+        const double left = std::max(0.0, request_.deadline_seconds - SecondsSince(start_));
+        const absl::StatusOr<IntraPlan> plan =
+            PlanOn(mesh, left / static_cast<double>(meshes.size()));
+        if (!plan.ok() || !plan->fits || plan->step_seconds >= faster_seconds) continue;
+        faster_devices = UsedDevices(UsedAxes(*plan, mesh), mesh);
+        faster_seconds = plan->step_seconds;
+      }
+    }
+    idle_ = IdleDevicesText(used, mesh_, faster_devices, faster_seconds);
+  }
+
+  std::vector<std::string> Warnings() const {
+    std::vector<std::string> warnings;
+    for (const auto& [mesh, error] : skipped_) {
+      warnings.push_back(absl::StrCat("mesh ", mesh, " was left out: ", error.message()));
+    }
+    if (!cost_model_.in_seconds) {
+      warnings.push_back(StrCat("the cost model ", cost_model_.name,
+                                " is unitless: figures in seconds are its costs, not times"));
+    }
+    if (!idle_.empty()) warnings.push_back(idle_);
+    return warnings;
+  }
+
+ private:
+  absl::StatusOr<IntraPlan> PlanOn(const Mesh& mesh, double seconds) const {
+    PlannerOptions options;
+    options.budget_bytes = budget_bytes_;
+    options.space = cost_model_.space;
+    options.fixes = request_.fixes;
+    options.completion = request_.completion;
+    options.solver.deadline_seconds = seconds;
+    options.solver.threads = request_.threads;
+    options.solver.seed = request_.seed;
+    if (request_.progress) {
+      options.solver.progress = [this, text = MeshText(mesh)](const solve::Progress& progress) {
+        Report(text, progress);
+      };
+    }
+    const std::unique_ptr<CostModel> cost_model = cost_model_.make(mesh);
+    return PlanIntra(graph_, *cost_model, options);
+  }
+
+  void Report(const std::string& mesh, const solve::Progress& progress) const {
+    ProgramProgress report{SecondsSince(start_), mesh, progress.phase, std::nullopt};
+    if (progress.has_incumbent) {
+      const double cost = static_cast<double>(progress.cost);
+      report.gap = cost > 0 ? (cost - static_cast<double>(progress.bound)) / cost : 0;
+    }
+    request_.progress(report);
+  }
+
+  // One that fits before one that does not; then the faster, or the smaller if none fits.
+  static bool Better(const IntraPlan& a, const IntraPlan& b) {
+    if (a.fits != b.fits) return a.fits;
+    return a.fits ? a.step_seconds < b.step_seconds : a.smallest_budget < b.smallest_budget;
+  }
+
+  const ProgramRequest& request_;
+  const Graph& graph_;
+  const CostModelRow& cost_model_;
+  const int64_t budget_bytes_;
+  const Clock::time_point start_;
+  std::unique_ptr<IntraPlan> best_;
+  Mesh mesh_;
+  std::vector<std::pair<std::string, absl::Status>> skipped_;
+  std::string idle_;  // see JudgeDevices
+};
+
+}  // namespace
+
+absl::StatusOr<const CostModelRow*> ChooseCostModel(const std::string& name,
+                                                    const Cluster& cluster) {
+  const std::string_view chosen = name == "auto" ? DefaultCostModel(cluster) : name;
+  if (const CostModelRow* row = FindCostModel(chosen)) return row;
+  const std::string known = absl::StrJoin(
+      CostModelTable(), ", ",
+      [](std::string* out, const CostModelRow& row) { absl::StrAppend(out, ToAbsl(row.name)); });
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown cost model \"", ToAbsl(chosen), "\"; there are auto, ", known));
+}
+
+int64_t BudgetBytes(const MemoryBudget& memory, const Cluster& cluster) {
+  switch (memory.kind) {
+    case MemoryBudget::Kind::kDevice:
+      return cluster.device.memory_bytes;
+    case MemoryBudget::Kind::kUnlimited:
+      return solve::kUnlimited;
+    case MemoryBudget::Kind::kBytes:
+      return memory.bytes;
+  }
+  return solve::kUnlimited;
+}
+
+absl::Status AddClusterInput(const std::string& cluster, std::vector<PlanInput>& inputs) {
+  struct stat info = {};
+  if (stat(cluster.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return absl::OkStatus();
+  MW_ASSIGN_OR_RETURN(const std::string bytes, ReadInput(cluster));
+  inputs.push_back({cluster, "cluster_yaml", Sha256Hex(bytes)});
+  return absl::OkStatus();
+}
+
+PlanOptions ToPlanOptions(const ProgramRequest& request, const CostModelRow& cost_model) {
+  PlanOptions options;
+  options.mesh = request.mesh;
+  options.memory = MemoryText(request.memory);
+  const PipelineChoice& pipeline = request.pipeline;
+  options.pipeline = pipeline.wanted ? AutoOrNumber(pipeline.stages) : "off";
+  options.micro_batches = AutoOrNumber(pipeline.micro_batches);
+  options.schedule = pipeline.schedule;
+  options.layers = pipeline.layers;
+  options.data = pipeline.data;
+  options.recompute = pipeline.recompute;
+  options.cost_model = std::string(cost_model.name);
+  options.rest = request.completion == Completion::kPropagate ? "xla" : "least-cost";
+  options.deadline_seconds = request.deadline_seconds;
+  options.threads = request.threads;
+  options.seed = request.seed;
+  for (const Fix& fix : request.fixes) {
+    options.fixes.push_back(absl::StrCat(fix.pattern, "=", fix.spec));
+  }
+  if (!request.database.empty()) options.database = request.database;
+  return options;
+}
+
+std::optional<std::string> CalibrationWarning(const CostModelRow& cost_model,
+                                              const Cluster& cluster) {
+  if (cost_model.name != "calibrated" || IsCalibrated(cluster)) return std::nullopt;
+  return StrCat("nothing was measured on ", cluster.device.name,
+                ": efficiencies of h100-sxm are applied to its peak rates; "
+                "`meshwright calibrate` measures");
+}
+
+absl::StatusOr<PlanningTask> PreparePlanning(const ProgramRequest& request) {
+  PlanningTask task;
+  task.start = Clock::now();
+  // What is quick to check comes first: a large program takes a moment to read.
+  MW_ASSIGN_OR_RETURN(task.cluster, ParseCluster(request.cluster));
+  MW_ASSIGN_OR_RETURN(task.cost_model, ChooseCostModel(request.cost_model, task.cluster));
+  MW_ASSIGN_OR_RETURN(task.meshes, ChooseMeshes(request, task.cluster));
+  MW_ASSIGN_OR_RETURN(task.program,
+                      request.contents.has_value()
+                          ? ParseProgram(std::string(*request.contents), request.program)
+                          : ReadProgram(request.program));
+  task.inputs = {task.program.input};
+  MW_RETURN_IF_ERROR(AddClusterInput(request.cluster, task.inputs));
+  task.inputs.insert(task.inputs.end(), request.more_inputs.begin(), request.more_inputs.end());
+  task.budget_bytes = BudgetBytes(request.memory, task.cluster);
+  return task;
+}
+
+absl::StatusOr<PlannedProgram> FinishPlanning(const ProgramRequest& request, PlanningTask task,
+                                              Mesh mesh, IntraPlan intra,
+                                              std::vector<std::string> warnings) {
+  const std::vector<int32_t> tied =
+      TiedParameters(task.program.graph, PlannerOptions().tie_outputs_by_position);
+  // Outputs that a fix keeps apart from their parameters replace them all the same.
+  MW_ASSIGN_OR_RETURN(Plan plan, BuildPlan(task.program.graph, mesh, intra, intra.tied,
+                                           FindRoles(task.program.graph, tied)));
+  plan.inputs = std::move(task.inputs);
+  plan.options = ToPlanOptions(request, *task.cost_model);
+  if (auto warning = CalibrationWarning(*task.cost_model, task.cluster))
+    plan.warnings.push_back(*std::move(warning));
+  if (task.budget_bytes != solve::kUnlimited) plan.budget_bytes = task.budget_bytes;
+  for (std::string& warning : warnings) plan.warnings.push_back(std::move(warning));
+  plan.planning_seconds = SecondsSince(task.start);
+  std::vector<int32_t> kept_tied = intra.tied;
+  return PlannedProgram{std::move(task.program), std::move(mesh), std::move(kept_tied),
+                        std::move(intra), std::move(plan)};
+}
+
+absl::StatusOr<PlannedProgram> PlanProgram(const ProgramRequest& request) {
+  MW_ASSIGN_OR_RETURN(PlanningTask task, PreparePlanning(request));
+  MeshSearch search(request, task.program.graph, *task.cost_model, task.budget_bytes);
+  MW_RETURN_IF_ERROR(search.Run(task.meshes));
+  search.JudgeDevices(task.cluster);
+  IntraPlan intra = search.TakeBest();
+  return FinishPlanning(request, std::move(task), search.mesh(), std::move(intra),
+                        search.Warnings());
+}
+
+Module Annotated(const PlannedProgram& planned) {
+  return AnnotateModule(planned.program.graph, planned.mesh, planned.intra, planned.tied);
+}
+
+std::string AnnotatedText(const PlannedProgram& planned) {
+  if (const auto& stablehlo = planned.program.stablehlo) {
+    return AnnotateStablehlo(stablehlo->text, stablehlo->source, planned.program.graph,
+                             planned.mesh, planned.intra, planned.tied);
+  }
+  return ToHloText(Annotated(planned));
+}
+
+std::string AnnotatedProgram(const PlannedProgram& planned) {
+  if (planned.program.stablehlo.has_value()) return AnnotatedText(planned);
+  return WriteInFormat(planned.program.input.kind, Annotated(planned));
+}
+
+}  // namespace meshwright

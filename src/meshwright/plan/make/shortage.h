@@ -1,0 +1,17 @@
+#ifndef MESHWRIGHT_PLAN_MAKE_SHORTAGE_H_
+#define MESHWRIGHT_PLAN_MAKE_SHORTAGE_H_
+
+#include <string>
+
+#include "meshwright/plan/make/plan_program.h"
+
+namespace meshwright {
+
+// What to tell a user whose program does not fit: the smallest budget that a plan was found for,
+// and the largest tensors alive when that plan's memory is fullest (name, shape, spec, bytes on one
+// device). Requires !planned.intra.fits.
+std::string ShortageText(const PlannedProgram& planned);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_PLAN_MAKE_SHORTAGE_H_

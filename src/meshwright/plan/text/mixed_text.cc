@@ -1,0 +1,341 @@
+#include "meshwright/plan/text/mixed_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "meshwright/base/csv.h"
+#include "meshwright/base/printable.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/base/wrap.h"
+#include "meshwright/cluster/prices.h"
+#include "meshwright/degrees/precision_support.h"
+#include "meshwright/plan/text/plan_table.h"
+
+namespace meshwright {
+namespace {
+
+using nlohmann::ordered_json;
+using transformer::MixedChoice;
+using transformer::MixedFigures;
+using transformer::MixedObjective;
+using transformer::MixedPlan;
+
+constexpr size_t kMostRows = 20;      // of dominated nodes, in a terminal
+constexpr size_t kChoiceIndent = 30;  // of what follows figures
+
+std::string Shown(double seconds) { return SecondsText(seconds); }
+
+// Stages that take the same: "0-3".
+std::string StageRange(size_t first, size_t last) {
+  return first == last ? absl::StrCat(first) : absl::StrCat(first, "-", last);
+}
+
+// "0-3,5"
+std::string StagesOf(const MixedPlan& plan, size_t lane) {
+  std::string text;
+  for (size_t i = 0; i < plan.stages.size(); ++i) {
+    const size_t first = i;
+    while (i < plan.stages.size() && static_cast<size_t>(plan.stages[i].lane) == lane) ++i;
+    if (i > first) absl::StrAppend(&text, text.empty() ? "" : ",", StageRange(first, i - 1));
+  }
+  return text;
+}
+
+std::string StageSection(const MixedRequest& request, const MixedPlan& plan,
+                         const MixedFigures& figures) {
+  std::string text = absl::StrFormat("  %-7s %-12s %7s %9s %9s %9s %9s %9s\n", "stage", "nodes of",
+                                     "layers", "forward", "backward", "send", "update", "memory");
+  for (size_t i = 0; i < plan.stages.size();) {
+    size_t end = i + 1;
+    const auto same = [&](size_t j) {
+      const transformer::PipelineStage &a = figures.stages[i], &b = figures.stages[j];
+      return plan.stages[i] == plan.stages[j] && a.forward == b.forward && a.send == b.send &&
+             a.update == b.update &&
+             BytesText(figures.memory[i].total()) == BytesText(figures.memory[j].total());
+    };
+    while (end < plan.stages.size() && same(end)) ++end;
+    const transformer::PipelineStage& stage = figures.stages[i];
+    absl::StrAppendFormat(
+        &text, "  %-7s %s %7d %9s %9s %9s %9s %9s\n", StageRange(i, end - 1),
+        FitLeft(request.problem.cluster.groups[plan.family.Group(plan.stages[i].lane)].name, 12),
+        plan.stages[i].layers, Shown(stage.forward), Shown(stage.backward),
+        i + 1 == plan.stages.size() ? "" : Shown(stage.send), Shown(stage.update),
+        BytesText(figures.memory[i].total()));
+    i = end;
+  }
+  return text;
+}
+
+std::string RunLine(const MixedRequest& request, const MixedChoice& choice) {
+  if (!request.has_steps) return "";
+  const double steps = request.options.steps;
+  std::string text =
+      absl::StrFormat("run       %.6g steps: %s", steps, RunTimeText(steps * choice.seconds));
+  if (choice.dollars_per_hour > 0) {
+    absl::StrAppend(&text, ", ", DollarsText(steps * choice.step_dollars()));
+  }
+  return text + "\n";
+}
+
+// Of the best plan on these nodes; empty for a bound.
+std::string OtherDegrees(const MixedRequest& request, const DominatedNodes& one) {
+  return one.choice == nullptr ? "" : MixedDegreesText(request, one.choice->plan);
+}
+
+std::string FrontSection(const MixedRequest& request, const MixedAnswer& answer) {
+  const double steps = request.options.steps;
+  std::string text =
+      absl::StrFormat("front     %d plans, %s\n", answer.result.front.size(),
+                      answer.result.proven ? "none is missing" : "of those that were found");
+  absl::StrAppendFormat(&text, "  %3s %10s %12s  %s\n", "", request.has_steps ? "run" : "step",
+                        "cost", "nodes, degrees");
+  for (size_t i = 0; i < answer.result.front.size(); ++i) {
+    const MixedChoice& choice = answer.result.front[i];
+    const std::string figures =
+        absl::StrFormat("  %3d %10s %12s  ", i, RunTimeText(steps * choice.seconds),
+                        DollarsText(steps * choice.step_dollars()));
+    absl::StrAppend(
+        &text, Hanging(figures, NodesText(request, choice.nodes)),
+        Hanging(std::string(kChoiceIndent, ' '), MixedDegreesText(request, choice.plan)));
+  }
+  const std::vector<DominatedNodes> others = Dominated(answer);
+  if (others.empty()) return text;
+  absl::StrAppendFormat(&text, "others    %d choices of nodes%s\n", others.size(),
+                        others.size() > kMostRows ? ", the first of them; --csv has all" : "");
+  for (size_t i = 0; i < std::min(others.size(), kMostRows); ++i) {
+    const DominatedNodes& one = others[i];
+    const std::string figures =
+        absl::StrFormat("  %s%11s %12s  ", one.choice == nullptr ? ">=" : "  ",
+                        RunTimeText(steps * one.seconds), DollarsText(steps * one.dollars));
+    absl::StrAppend(
+        &text,
+        Hanging(figures, absl::StrCat(NodesText(request, one.nodes), ", ",
+                                      one.by >= 0 ? absl::StrCat("no better than plan ", one.by)
+                                      : answer.result.proven ? "no better than the front"
+                                                             : "not decided")));
+  }
+  return text;
+}
+
+}  // namespace
+
+bool HasPrices(const MixedRequest& request) {
+  return CheckPricesKnown(request.problem.cluster).ok();
+}
+
+std::string DollarsText(double dollars) {
+  constexpr double kShort = 1e12;  // no longer a number of some digits
+  return dollars >= 1 && dollars < kShort ? absl::StrFormat("$%.2f", dollars)
+                                          : absl::StrFormat("$%.3g", dollars);
+}
+
+std::string RunTimeText(double seconds) {
+  constexpr double kHour = 3600, kDay = 24 * kHour;
+  if (seconds >= 2 * kDay) return absl::StrFormat("%.3g d", seconds / kDay);
+  if (seconds >= 2 * kHour) return absl::StrFormat("%.3g h", seconds / kHour);
+  return SecondsText(seconds);
+}
+
+std::string NodesText(const MixedRequest& request, const std::vector<int64_t>& nodes) {
+  std::string text;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i] == 0) continue;
+    absl::StrAppend(&text, text.empty() ? "" : ", ", nodes[i], " of ",
+                    request.problem.cluster.groups[i].name);
+  }
+  return text;
+}
+
+std::string MixedDegreesText(const MixedRequest& request, const MixedPlan& plan) {
+  transformer::MixedFamily family = plan.family;
+  const auto text = [&](const transformer::StageDegrees& degrees) {
+    transformer::Configuration c = StageConfiguration(degrees, family, {});
+    c.pp = static_cast<int64_t>(plan.stages.size());
+    c.zero = family.zero;
+    return ConfigurationText(c);
+  };
+  if (const auto common = family.Common(); common.has_value()) return text(*common);
+  std::string all = absl::StrCat("pp=", plan.stages.size());
+  if (family.zero > 0) absl::StrAppend(&all, " zero=", family.zero);
+  if (family.recompute != transformer::Recompute::kNone) {
+    StrAppend(&all, " recompute=", transformer::RecomputeName(family.recompute));
+  }
+  for (size_t i = 0; i < family.degrees.size(); ++i) {
+    const transformer::StageDegrees& degrees = family.degrees[i];
+    if (!degrees.used()) continue;
+    absl::StrAppend(&all, ", ", request.problem.cluster.groups[family.Group(i)].name,
+                    " tp=", degrees.tp, degrees.tp > 1 ? " sp" : "", " dp=", degrees.dp,
+                    " mbs=", degrees.micro_batch);
+    if (family.ByStage()) absl::StrAppend(&all, " in stages ", StagesOf(plan, i));
+  }
+  return all;
+}
+
+std::string ChoiceText(const MixedRequest& request, const MixedChoice& choice) {
+  const double steps = request.options.steps;
+  std::string text = RunTimeText(steps * choice.seconds);
+  if (choice.dollars_per_hour > 0) {
+    absl::StrAppend(&text, " and ", DollarsText(steps * choice.step_dollars()));
+  }
+  return absl::StrCat(text, " on ", NodesText(request, choice.nodes), " (",
+                      MixedDegreesText(request, choice.plan), ")");
+}
+
+std::vector<DominatedNodes> Dominated(const MixedAnswer& answer) {
+  std::vector<DominatedNodes> all;
+  for (const transformer::SubCluster& cluster : answer.result.sub_clusters) {
+    const std::vector<MixedChoice>& front = answer.result.front;
+    const auto is = [&](const MixedChoice& choice) { return choice.nodes == cluster.nodes; };
+    if (std::any_of(front.begin(), front.end(), is)) continue;
+    DominatedNodes& one = all.emplace_back();
+    one.nodes = cluster.nodes;
+    if (cluster.best.has_value()) one.choice = &*cluster.best;
+    one.seconds = one.choice == nullptr ? cluster.bound_seconds : cluster.best->seconds;
+    one.dollars = one.seconds * cluster.dollars_per_hour / 3600;
+    const double looked_at = one.choice == nullptr ? cluster.listed_seconds : one.seconds;
+    for (size_t i = 0; i < front.size() && one.by < 0; ++i) {
+      if (front[i].seconds <= looked_at &&
+          front[i].step_dollars() <= looked_at * cluster.dollars_per_hour / 3600) {
+        one.by = static_cast<int32_t>(i);
+      }
+    }
+  }
+  return all;
+}
+
+std::vector<std::string> MixedWarnings(const MixedRequest& request, const MixedAnswer& answer) {
+  std::vector<std::string> warnings = request.problem.model.notes;
+  const MixedChoice& choice = answer.result.front[answer.chosen];
+  for (size_t i = 0; i < choice.nodes.size(); ++i) {
+    if (choice.nodes[i] == 0) continue;
+    const std::string warning = transformer::PrecisionWarning(
+        request.problem.cluster.groups[i].cluster.device, request.problem.precision);
+    if (!warning.empty()) warnings.push_back(warning);
+  }
+  return warnings;
+}
+
+std::string MixedTable(const MixedRequest& request, const MixedAnswer& answer) {
+  const transformer::MixedResult& result = answer.result;
+  const MixedChoice& best = result.front[answer.chosen];
+  const transformer::Workload& workload = request.problem.workload;
+  const bool front = request.options.objective == MixedObjective::kPareto;
+  const double tokens = static_cast<double>(workload.global_batch * workload.sequence);
+  std::string text;
+  if (front) {
+    text = FrontSection(request, answer);
+    if (result.front.size() > 1) {
+      absl::StrAppend(&text, "plan ", answer.chosen, ", which -o writes (--point N: another)\n");
+    }
+  }
+  absl::StrAppend(&text, Hanging("nodes     ", NodesText(request, best.nodes)),
+                  Hanging("degrees   ", MixedDegreesText(request, best.plan)));
+  absl::StrAppendFormat(&text, "step      %s, %.4g tokens a second\n", Shown(best.seconds),
+                        tokens / best.seconds);
+  if (HasPrices(request)) {
+    absl::StrAppend(&text, "cost      ", DollarsText(best.step_dollars()), " a step, ",
+                    DollarsText(best.dollars_per_hour), " an hour\n");
+  }
+  absl::StrAppend(&text, RunLine(request, best));
+  if (!front) {
+    const bool by_cost = request.options.objective == MixedObjective::kCost;
+    const double value = by_cost ? best.step_dollars() : best.seconds;
+    absl::StrAppendFormat(&text, "at least  %s a step (gap %.2f %%)\n",
+                          by_cost ? DollarsText(result.bound) : Shown(result.bound),
+                          100 * std::max(0.0, 1 - result.bound / value));
+    const auto add = [&](double bound, const char* of) {
+      if (bound <= result.bound || value > bound * 2) return;
+      absl::StrAppendFormat(&text, "          %s with the same degrees %s\n",
+                            by_cost ? DollarsText(bound) : Shown(bound), of);
+    };
+    add(result.by_group_bound, "on all stages of a group");
+    add(result.common_bound, "on all groups");
+  }
+  absl::StrAppend(&text, StageSection(request, best.plan, answer.figures[answer.chosen]));
+  absl::StrAppendFormat(
+      &text, "search    %d families, %d numbers of stages, %d plans simulated, in %s\n",
+      result.families, result.states, result.evaluated, Shown(answer.planning_seconds));
+  for (const std::string& warning : MixedWarnings(request, answer)) {
+    absl::StrAppend(&text, "warning: ", warning, "\n");
+  }
+  return text;
+}
+
+std::string MixedCsv(const MixedRequest& request, const MixedAnswer& answer) {
+  const std::vector<NodeGroup>& groups = request.problem.cluster.groups;
+  std::vector<std::string> header = {"on_front"};
+  for (const NodeGroup& group : groups) header.push_back(absl::StrCat("nodes_", group.name));
+  for (const char* const name : {"step_seconds", "step_dollars", "run_seconds", "run_dollars",
+                                 "is_bound", "degrees", "layers", "dominated_by"}) {
+    header.emplace_back(name);
+  }
+  std::string csv = transformer::CsvLine(header);
+  const auto add = [&](bool on_front, const std::vector<int64_t>& nodes, double seconds,
+                       double dollars, bool is_bound, const std::string& degrees,
+                       const std::string& layers, const std::string& by) {
+    std::vector<std::string> row = {on_front ? "1" : "0"};
+    for (const int64_t count : nodes) row.push_back(absl::StrCat(count));
+    for (const double value :
+         {seconds, dollars, seconds * request.options.steps, dollars * request.options.steps}) {
+      row.push_back(absl::StrFormat("%.9g", value));
+    }
+    row.insert(row.end(), {is_bound ? "1" : "0", degrees, layers, by});
+    csv += transformer::CsvLine(row);
+  };
+  for (const MixedChoice& choice : answer.result.front) {
+    const std::string layers = absl::StrJoin(
+        choice.plan.stages, "-", [&](std::string* out, const transformer::MixedStage& stage) {
+          absl::StrAppend(out, groups[choice.plan.family.Group(stage.lane)].name, ":",
+                          stage.layers);
+        });
+    add(true, choice.nodes, choice.seconds, choice.step_dollars(), false,
+        MixedDegreesText(request, choice.plan), layers, "");
+  }
+  for (const DominatedNodes& one : Dominated(answer)) {
+    add(false, one.nodes, one.seconds, one.dollars, one.choice == nullptr,
+        OtherDegrees(request, one), "", one.by < 0 ? "" : absl::StrCat(one.by));
+  }
+  return csv;
+}
+
+std::string MixedPlot(const MixedRequest& request, const MixedAnswer& answer) {
+  const double steps = request.options.steps;
+  ordered_json values = ordered_json::array();
+  for (const MixedChoice& choice : answer.result.front) {
+    values.push_back({{"seconds", choice.seconds * steps},
+                      {"dollars", choice.step_dollars() * steps},
+                      {"kind", "front"},
+                      {"nodes", NodesText(request, choice.nodes)},
+                      {"degrees", MixedDegreesText(request, choice.plan)}});
+  }
+  for (const DominatedNodes& one : Dominated(answer)) {
+    values.push_back({{"seconds", one.seconds * steps},
+                      {"dollars", one.dollars * steps},
+                      {"kind", one.choice == nullptr ? "no better than this" : "dominated"},
+                      {"nodes", NodesText(request, one.nodes)},
+                      {"degrees", OtherDegrees(request, one)}});
+  }
+  const auto axis = [](const char* field, const char* title) -> ordered_json {
+    return {
+        {"field", field}, {"type", "quantitative"}, {"title", title}, {"scale", {{"zero", false}}}};
+  };
+  const ordered_json document = {
+      {"$schema", "https://vega.github.io/schema/vega-lite/v5.json"},
+      {"title", StrCat(request.problem.model.name, " on ", request.problem.cluster.name)},
+      {"data", {{"values", std::move(values)}}},
+      {"mark", "point"},
+      {"encoding",
+       {{"x", axis("seconds", request.has_steps ? "run (s)" : "step (s)")},
+        {"y", axis("dollars", request.has_steps ? "run ($)" : "step ($)")},
+        {"color", {{"field", "kind"}, {"type", "nominal"}}},
+        {"tooltip", ordered_json::array({{{"field", "nodes"}}, {{"field", "degrees"}}})}}}};
+  return document.dump(2, ' ', /*ensure_ascii=*/true, ordered_json::error_handler_t::replace) +
+         "\n";
+}
+
+}  // namespace meshwright

@@ -1,0 +1,337 @@
+#include "meshwright/plan/text/plan_table.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "meshwright/base/columns.h"
+#include "meshwright/base/counted.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/plan/document/program.h"
+#include "meshwright/plan/text/cost_model_table.h"
+#include "meshwright/plan/text/folded_names.h"
+#include "meshwright/plan/text/transformer_table.h"
+
+namespace meshwright {
+namespace {
+
+constexpr size_t kMaxParameterRows = 24;
+constexpr size_t kMaxWarnings = 5;
+
+std::string ThreeDigits(double value) {
+  // 999.5 and above would round to four digits, which are then all significant.
+  const int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+  return absl::StrFormat("%.*f", decimals, value);
+}
+
+std::string MeshText(const Plan& plan) {
+  return absl::StrJoin(plan.mesh, ",", [](std::string* out, const PlanAxis& axis) {
+    absl::StrAppend(out, axis.name, "=", axis.size);
+  });
+}
+
+std::string ProgramText(const Plan& plan) {
+  for (const PlanInput& input : plan.inputs) {
+    if (IsProgramKind(input.kind)) return input.path;
+  }
+  return "";
+}
+
+// A cost in seconds, or a plain number where the plan's cost model has no unit.
+std::string CostText(const Plan& plan, double seconds) {
+  const CostModelRow* const cost_model = FindCostModel(plan.options.cost_model);
+  const bool in_seconds = cost_model == nullptr || cost_model->in_seconds;
+  return in_seconds ? SecondsText(seconds) : absl::StrFormat("%.6g", seconds);
+}
+
+std::string MemorySection(const Plan& plan) {
+  const std::string budget = plan.budget_bytes.has_value()
+                                 ? absl::StrCat(" of ", BytesText(*plan.budget_bytes))
+                                 : std::string();
+  std::string text = absl::StrCat("memory    ", BytesText(plan.peak_bytes), budget, " a device");
+  if (!plan.peak_at.empty()) {
+    absl::StrAppend(&text, ", peak at ", Fit(plan.peak_at, kColumns - text.size() - 10));
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (size_t i = 0; i < kMemoryCategories; ++i) {
+    const int64_t bytes = plan.memory_by_category[i];
+    if (bytes == 0) continue;
+    std::string name(MemoryCategoryName(static_cast<MemoryCategory>(i)));
+    std::replace(name.begin(), name.end(), '_', ' ');
+    rows.push_back({name, BytesText(bytes),
+                    absl::StrFormat("%.1f %%", 100.0 * static_cast<double>(bytes) /
+                                                   static_cast<double>(
+                                                       std::max<int64_t>(plan.peak_bytes, 1)))});
+  }
+  return absl::StrCat(text, "\n", Columns(std::move(rows), {false, true, true}));
+}
+
+std::string CollectiveSection(const Plan& plan) {
+  if (plan.collectives.empty()) return "collectives: none\n";
+  std::vector<std::vector<std::string>> rows = {{"collective", "axes", "count", "bytes", "time"}};
+  for (const PlanCollective& collective : plan.collectives) {
+    rows.push_back({collective.kind, absl::StrJoin(collective.axes, ","),
+                    absl::StrCat(collective.count), BytesText(collective.bytes_per_device),
+                    CostText(plan, collective.seconds)});
+  }
+  return absl::StrCat("collectives a step\n",
+                      Columns(std::move(rows), {false, false, true, true, true}));
+}
+
+std::string ParameterSection(const Plan& plan) {
+  struct Group {
+    const PlanTensor* first = nullptr;
+    FoldedName name;
+    int64_t count = 0, bytes = 0;
+  };
+  std::vector<Group> groups;
+  absl::flat_hash_map<std::string, size_t> index;
+  for (const PlanTensor& tensor : plan.parameters) {
+    const std::string key =
+        absl::StrCat(FoldedName::Key(tensor.name), "|", tensor.dtype, "|",
+                     absl::StrJoin(tensor.shape, ","), "|", SpecText(tensor.spec));
+    const auto [it, inserted] = index.try_emplace(key, groups.size());
+    if (inserted) groups.push_back({.first = &tensor, .name = {}});
+    Group& group = groups[it->second];
+    group.name.Add(tensor.name);
+    ++group.count;
+    group.bytes += tensor.bytes_per_device;
+  }
+  // The largest first: they decide.
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const Group& a, const Group& b) { return a.bytes > b.bytes; });
+  std::vector<std::vector<std::string>> rows = {{"parameter", "", "type", "spec", "bytes"}};
+  for (size_t i = 0; i < std::min(groups.size(), kMaxParameterRows); ++i) {
+    const Group& group = groups[i];
+    rows.push_back(
+        {group.name.text(), TimesText(group.count, group.name.exact()),
+         absl::StrCat(group.first->dtype, "[", absl::StrJoin(group.first->shape, ","), "]"),
+         SpecText(group.first->spec), BytesText(group.bytes)});
+  }
+  std::string text =
+      absl::StrCat("parameters\n", Columns(std::move(rows), {false, true, false, false, true}));
+  if (groups.size() > kMaxParameterRows) {
+    absl::StrAppend(&text, "  ... and ", groups.size() - kMaxParameterRows, " smaller\n");
+  }
+  return text;
+}
+
+std::string StageMeshText(const PlanStage& stage) {
+  return absl::StrJoin(stage.mesh, "x", [](std::string* out, const PlanAxis& axis) {
+    absl::StrAppend(out, axis.size);
+  });
+}
+
+// With several types of devices: how many there are of each, and how full the fullest is.
+std::string DeviceSection(const Plan& plan) {
+  if (plan.cluster.parts.size() == 1) return "";
+  std::vector<std::vector<std::string>> rows = {
+      {"devices", "nodes", "a node", "memory", "may use", "peak"}};
+  int64_t end = 0;
+  for (const PlanClusterPart& part : plan.cluster.parts) {
+    const int64_t first = end;
+    end += part.devices();
+    const PlanStage* fullest = nullptr;
+    for (const PlanStage& stage : plan.stages) {
+      if (stage.devices[0] < first || stage.devices[0] >= end) continue;
+      if (fullest == nullptr || stage.bytes.peak_of_group > fullest->bytes.peak_of_group)
+        fullest = &stage;
+    }
+    rows.push_back({part.device, absl::StrCat(part.nodes), absl::StrCat(part.devices_per_node),
+                    BytesText(part.device_memory_bytes),
+                    fullest == nullptr                  ? "-"
+                    : fullest->budget_bytes.has_value() ? BytesText(*fullest->budget_bytes)
+                                                        : "unlimited",
+                    fullest == nullptr ? "not used" : BytesText(fullest->bytes.peak_of_group)});
+  }
+  return Columns(std::move(rows), {false, true, true, true, true, true});
+}
+
+// Equal stages in a row share a line. Memory is that of the devices, which may run several stages.
+std::string StageSection(const Plan& plan) {
+  std::vector<std::vector<std::string>> rows = {
+      {"stage", "layers", "devices", "mesh", "forward", "backward", "update", "memory"}};
+  const bool several_types = plan.cluster.parts.size() > 1;
+  for (size_t i = 0; i < plan.stages.size();) {
+    const PlanStage& first = plan.stages[i];
+    size_t end = i + 1;
+    while (end < plan.stages.size() && plan.stages[end].same_as.has_value() &&
+           *plan.stages[end].same_as ==
+               static_cast<int64_t>(first.same_as.value_or(static_cast<int64_t>(i))) &&
+           plan.stages[end].device == first.device)
+      ++end;
+    const PlanStage& last = plan.stages[end - 1];
+    rows.push_back(
+        {end == i + 1 ? absl::StrCat(i) : absl::StrCat(i, "-", end - 1),
+         absl::StrCat(first.first_layer, "-", last.end_layer - 1),
+         absl::StrCat(end == i + 1 ? "" : absl::StrCat(end - i, " x "), first.devices.size(),
+                      several_types ? absl::StrCat(" ", first.device) : ""),
+         StageMeshText(first), CostText(plan, first.seconds.forward),
+         CostText(plan, first.seconds.backward), CostText(plan, first.seconds.update),
+         absl::StrCat(BytesText(first.bytes.peak_of_group), first.recompute ? "*" : "")});
+    i = end;
+  }
+  std::string text = Columns(std::move(rows), {false, false, true, false, true, true, true, false});
+  const bool recompute = std::any_of(plan.stages.begin(), plan.stages.end(),
+                                     [](const PlanStage& stage) { return stage.recompute; });
+  if (recompute) absl::StrAppend(&text, "  * activations are computed again\n");
+  return text;
+}
+
+std::string WarningSection(const Plan& plan) {
+  std::string text;
+  for (size_t i = 0; i < std::min(plan.warnings.size(), kMaxWarnings); ++i) {
+    absl::StrAppend(&text, WrapWords(absl::StrCat("warning: ", plan.warnings[i]), 2));
+  }
+  if (plan.warnings.size() > kMaxWarnings) {
+    absl::StrAppend(&text, "... and ", plan.warnings.size() - kMaxWarnings,
+                    " more warnings in the plan\n");
+  }
+  return text;
+}
+
+std::string PipelineTable(const Plan& plan) {
+  std::string text = absl::StrCat("program   ", Fit(ProgramText(plan), kColumns - 10), "\n");
+  absl::StrAppend(&text, "cluster   ", Fit(plan.cluster.name, 60), "\n");
+  absl::StrAppend(&text, "pipeline  ", Counted(static_cast<int64_t>(plan.stages.size()), "stage"),
+                  ", ", Counted(plan.micro_batches, "micro-batch", "micro-batches"), ", ",
+                  *plan.schedule, absl::StrFormat(", bubble %.1f %%\n", 100 * plan.bubble_share));
+  const bool overlaps = plan.step_seconds != plan.objective_seconds;
+  absl::StrAppend(
+      &text, "step      ", CostText(plan, plan.step_seconds),
+      overlaps ? absl::StrCat(
+                     " with collectives side by side and the host's share\n          one by one ",
+                     CostText(plan, plan.objective_seconds))
+               : "",
+      ", at least ", CostText(plan, plan.bound_seconds),
+      absl::StrFormat(" (gap %.2f %%), ", 100 * plan.gap), "planned in ",
+      SecondsText(plan.planning_seconds), "\n");
+  return absl::StrCat(text, MemorySection(plan), DeviceSection(plan), StageSection(plan),
+                      WarningSection(plan));
+}
+
+}  // namespace
+
+std::string SegmentTable(const Plan& plan) {
+  if (!plan.profile.has_value()) return "";
+  const PlanProfile& profile = *plan.profile;
+  std::string text = absl::StrCat(
+      "segments  ", CostText(plan, profile.segment_seconds), " of the step, besides them ",
+      CostText(plan, profile.other_seconds), "; ", profile.choices, " choices looked at\n");
+  if (profile.limited_by_memory()) {
+    absl::StrAppend(&text, "          within memory as estimated; without its limit at least ",
+                    CostText(plan, profile.bound_seconds), "\n");
+  }
+  if (profile.step.has_value()) {
+    const PlanMeasuredStep& step = *profile.step;
+    text = plan.segments.empty() ? "" : text;
+    absl::StrAppend(&text, "step      ", CostText(plan, step.seconds), " measured as a whole, +- ",
+                    CostText(plan, step.spread), ", ", step.samples, " samples; expected ",
+                    CostText(plan, step.composed_seconds), "\n");
+  }
+  if (profile.environment.has_value()) {
+    const PlanEnvironment& e = *profile.environment;
+    absl::StrAppend(
+        &text, "          measured on ",
+        Fit(absl::StrCat(e.device, e.driver.empty() ? "" : ", ", e.driver, ", ", e.libraries),
+            kColumns - 22),
+        "\n");
+  }
+  std::vector<std::vector<std::string>> rows = {
+      {"segment", "times", "seconds", "spread", "samples", "model", "peak"}};
+  const auto add = [&](std::string name, const auto& part) -> std::vector<std::string>& {
+    const bool measured = part.samples > 0;
+    rows.push_back({std::move(name), absl::StrCat(part.occurrences), CostText(plan, part.seconds),
+                    measured ? CostText(plan, part.spread) : "-",
+                    measured ? absl::StrCat(part.samples) : "predicted"});
+    return rows.back();
+  };
+  std::vector<std::string> choices;
+  for (const PlanSegment& s : plan.segments) {
+    const std::string name = absl::StrCat(choices.size());
+    std::vector<std::string>& row = add(name, s);
+    row.push_back(CostText(plan, s.model_seconds));
+    row.push_back(BytesText(s.peak_bytes));
+    choices.push_back(absl::StrCat("  ", name, "  ", s.choice));
+  }
+  for (const PlanBorderMove& m : profile.moves) {
+    std::vector<std::string>& row = add(absl::StrCat(m.from, " to ", m.to), m);
+    row.resize(rows[0].size());
+  }
+  absl::StrAppend(&text, Columns(std::move(rows), {false, true, true, true, true, true, true}));
+  for (const std::string& choice : choices) absl::StrAppend(&text, Fit(choice, kColumns), "\n");
+  return text;
+}
+
+std::string SpecText(const PlanSpec& spec) {
+  std::string text = "[";
+  for (size_t d = 0; d < spec.size(); ++d) {
+    if (d > 0) absl::StrAppend(&text, ",");
+    if (spec[d].empty()) {
+      absl::StrAppend(&text, "_");
+    } else if (spec[d].size() == 1) {
+      absl::StrAppend(&text, spec[d][0]);
+    } else {
+      absl::StrAppend(&text, "(", absl::StrJoin(spec[d], ","), ")");
+    }
+  }
+  return absl::StrCat(text, "]");
+}
+
+std::string BytesText(int64_t bytes) {
+  if (bytes < 1024) return absl::StrCat(bytes, " B");
+  constexpr std::array<const char*, 6> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  while (value >= 1023.5 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return absl::StrCat(ThreeDigits(value), " ", kUnits[unit]);
+}
+
+std::string SecondsText(double seconds) {
+  struct Unit {
+    double seconds;
+    const char* name;
+  };
+  constexpr std::array<Unit, 4> kUnits = {{{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}};
+  if (seconds == 0) return "0 s";
+  for (const Unit& unit : kUnits) {
+    if (std::abs(seconds) >= 0.9995 * unit.seconds) {
+      return absl::StrCat(ThreeDigits(seconds / unit.seconds), " ", unit.name);
+    }
+  }
+  return absl::StrFormat("%.3g s", seconds);
+}
+
+std::string PlanTable(const Plan& plan) {
+  if (plan.transformer.has_value()) return TransformerTable(plan);
+  if (!plan.stages.empty()) return PipelineTable(plan);
+  std::string text = absl::StrCat("program   ", Fit(ProgramText(plan), kColumns - 10), "\n");
+  absl::StrAppend(&text, "cluster   ", Fit(plan.cluster.name, 28), " (",
+                  plan.cluster.parts[0].device, "), mesh ", MeshText(plan), "\n");
+  const bool overlaps = plan.step_seconds != plan.objective_seconds;
+  absl::StrAppend(&text, "step      ", CostText(plan, plan.step_seconds), ": compute ",
+                  CostText(plan, plan.compute_seconds), ", communication ",
+                  CostText(plan, plan.communication_seconds), overlaps ? " side by side\n" : "\n");
+  const std::string one_by_one =
+      overlaps ? absl::StrCat("one by one ", CostText(plan, plan.objective_seconds), ", ") : "";
+  absl::StrAppend(&text, "          ", one_by_one, "at least ", CostText(plan, plan.bound_seconds),
+                  overlaps ? "" : " on this mesh",
+                  absl::StrFormat(" (gap %.2f %%), ", 100 * plan.gap), "planned in ",
+                  SecondsText(plan.planning_seconds), "\n");
+  absl::StrAppend(&text, SegmentTable(plan), MemorySection(plan), CollectiveSection(plan),
+                  ParameterSection(plan), WarningSection(plan));
+  return text;
+}
+
+}  // namespace meshwright

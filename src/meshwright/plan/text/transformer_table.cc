@@ -1,0 +1,270 @@
+#include "meshwright/plan/text/transformer_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "meshwright/base/columns.h"
+#include "meshwright/base/printable.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/base/wrap.h"
+#include "meshwright/plan/text/plan_table.h"
+
+namespace meshwright {
+namespace {
+
+struct NamedSeconds {
+  std::string name;
+  double seconds;
+};
+
+// Those that are not 0, the largest first.
+std::vector<NamedSeconds> Largest(const PlanStepParts& parts) {
+  std::vector<NamedSeconds> all;
+  PlanStepParts::VisitMembers(parts, [&](const char* name, double seconds) {
+    if (seconds != 0) all.push_back({absl::StrReplaceAll(name, {{"_", " "}}), seconds});
+  });
+  std::stable_sort(all.begin(), all.end(), [](const NamedSeconds& a, const NamedSeconds& b) {
+    return std::abs(a.seconds) > std::abs(b.seconds);
+  });
+  return all;
+}
+
+std::string StepSection(const PlanTransformer& part, double step) {
+  std::string text;
+  for (const NamedSeconds& one : Largest(part.seconds)) {
+    absl::StrAppendFormat(&text, "  %-24s %9s %6.1f %%\n", one.name, SecondsText(one.seconds),
+                          100 * one.seconds / step);
+  }
+  return text;
+}
+
+std::string GroupMemorySection(const Plan& plan) {
+  const std::string budget = plan.budget_bytes.has_value()
+                                 ? absl::StrCat(" of ", BytesText(*plan.budget_bytes))
+                                 : std::string();
+  std::vector<std::vector<std::string>> rows = {
+      {"group", "weights", "gradients", "optimizer", "activ.", "logits", "comm.", "framew."}};
+  const std::vector<PlanGroupBytes>& groups = plan.transformer->memory;
+  std::vector<std::string> in_host;
+  for (size_t i = 0; i < groups.size();) {
+    size_t end = i + 1;
+    while (end < groups.size() && groups[end] == groups[i]) ++end;
+    std::vector<std::string>& row = rows.emplace_back();
+    row.push_back(end == i + 1 ? absl::StrCat(i) : absl::StrCat(i, "-", end - 1));
+    PlanGroupBytes::VisitMembers(groups[i], [&](std::string_view name, int64_t bytes) {
+      if (name != "host") {
+        row.push_back(BytesText(bytes));
+      } else if (bytes > 0) {
+        in_host.push_back(absl::StrCat("group ", row[0], " ", BytesText(bytes)));
+      }
+    });
+    i = end;
+  }
+  std::vector<bool> right(rows[0].size(), true);
+  right[0] = false;
+  return absl::StrCat(
+      "memory    ", BytesText(plan.peak_bytes), budget, " on the fullest GPU\n",
+      Columns(std::move(rows), right),
+      in_host.empty()
+          ? ""
+          : WrapWords(absl::StrCat("  in the host's memory: ", absl::StrJoin(in_host, ", ")), 4));
+}
+
+// The two parts that change most.
+std::string WhyText(const PlanStepParts& slower_by) {
+  constexpr size_t kMostParts = 2;
+  std::vector<NamedSeconds> parts = Largest(slower_by);
+  parts.resize(std::min(parts.size(), kMostParts));
+  return absl::StrJoin(parts, ", ", [](std::string* out, const NamedSeconds& one) {
+    absl::StrAppend(out, one.name, one.seconds > 0 ? " +" : " -",
+                    SecondsText(std::abs(one.seconds)));
+  });
+}
+
+std::string AlternativeSection(const Plan& plan) {
+  if (plan.transformer->alternatives.empty()) return "";
+  std::string text = "next best\n";
+  for (const PlanAlternative& other : plan.transformer->alternatives) {
+    const std::string label = absl::StrFormat(
+        "  %9s %+6.2f %% %9s  ", SecondsText(other.step_seconds),
+        100 * (other.step_seconds / plan.step_seconds - 1), BytesText(other.peak_bytes));
+    absl::StrAppend(&text, Hanging(label, DegreesText(other.configuration)));
+    const std::string why = WhyText(other.slower_by);
+    if (!why.empty()) absl::StrAppend(&text, Hanging(std::string(label.size(), ' '), why));
+  }
+  return text;
+}
+
+// "tp 4 x dp 2": groups of more than one GPU.
+std::string PlacementText(const PlanPlacement& in, const char* one) {
+  std::vector<std::string> parts;
+  const auto add = [&](const char* name, int64_t inside) {
+    if (inside > 1) parts.push_back(absl::StrCat(name, " ", inside));
+  };
+  add("tp", in.tp);
+  add("tp2", in.tp2);
+  add("cp", in.cp);
+  add("dp", in.dp);
+  add("pp", in.pp);
+  return parts.empty() ? one : absl::StrJoin(parts, " x ");
+}
+
+std::string GoodputSection(const PlanTransformer& part) {
+  if (!part.goodput.has_value()) return "";
+  const PlanGoodput& g = *part.goodput;
+  return Hanging(
+      "goodput   ",
+      absl::StrFormat("%.1f %%, %.0f tokens a second: a failure every %s, a checkpoint of %s "
+                      "every %s, %s to restart",
+                      100 * g.share, g.tokens_per_second, SecondsText(g.mtbf_seconds),
+                      SecondsText(g.checkpoint_seconds), SecondsText(g.interval_seconds),
+                      SecondsText(g.restart_seconds)));
+}
+
+// What memory depends on beside the degrees.
+std::string StateText(const PlanState& state) {
+  const auto type = [](int64_t bytes) { return bytes == 4 ? "f32" : "bf16"; };
+  return absl::StrFormat("state     master weights f32, moments %s, gradients %s, loss %s\n",
+                         type(state.moment_bytes), type(state.gradient_bytes),
+                         state.logit_bytes > 4   ? "f32"
+                         : state.logit_bytes > 0 ? "fused"
+                                                 : "left out");
+}
+
+// Where the stages lie, what they have of their own, and what that costs.
+std::string OverGroupsSection(const Plan& plan) {
+  if (!plan.transformer->over_groups.has_value()) return "";
+  const PlanOverGroups& over = *plan.transformer->over_groups;
+  std::string text;
+  for (const PlanNodeGroup& group : over.groups) {
+    if (group.used_nodes == 0) continue;
+    const std::string degrees = group.tp == 0 ? "degrees by stage"
+                                              : absl::StrFormat("tp=%d dp=%d mbs=%d", group.tp,
+                                                                group.dp, group.micro_batch);
+    absl::StrAppendFormat(&text, "  %s %d of %d nodes, %s\n", FitLeft(group.name, 14),
+                          group.used_nodes, group.nodes, degrees);
+  }
+  absl::StrAppend(&text,
+                  "  stage   nodes of       layers   forward  backward    update    memory\n");
+  for (size_t i = 0; i < plan.stages.size();) {
+    const PlanStage& stage = plan.stages[i];
+    size_t end = i + 1;
+    const auto same = [&](const PlanStage& other) {
+      return over.stage_groups[end] == over.stage_groups[i] && other.seconds == stage.seconds &&
+             other.end_layer - other.first_layer == stage.end_layer - stage.first_layer &&
+             BytesText(other.bytes.peak) == BytesText(stage.bytes.peak);
+    };
+    while (end < plan.stages.size() && same(plan.stages[end])) ++end;
+    absl::StrAppendFormat(&text, "  %-7s %s %6d %9s %9s %9s %9s\n",
+                          end == i + 1 ? absl::StrCat(i) : absl::StrCat(i, "-", end - 1),
+                          FitLeft(over.groups[over.stage_groups[i]].name, 14),
+                          stage.end_layer - stage.first_layer, SecondsText(stage.seconds.forward),
+                          SecondsText(stage.seconds.backward), SecondsText(stage.seconds.update),
+                          BytesText(stage.bytes.peak));
+    i = end;
+  }
+  if (over.step_dollars.has_value()) {
+    absl::StrAppendFormat(&text, "cost      $%.4g a step\n", *over.step_dollars);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string DegreesText(const PlanDegrees& d) {
+  std::string text = absl::StrCat("tp=", d.tp);
+  if (d.tp2 > 1) absl::StrAppend(&text, " tp2=", d.tp2, " panels=", d.panels);
+  if (d.sequence_parallel) absl::StrAppend(&text, " sp");
+  const auto add = [&](const char* key, int64_t value, int64_t usual) {
+    if (value != usual) absl::StrAppend(&text, " ", key, "=", value);
+  };
+  add("cp", d.cp, 1);
+  if (d.context != "ring") absl::StrAppend(&text, " context=", d.context);
+  absl::StrAppend(&text, " pp=", d.pp);
+  add("vp", d.virtual_stages, 1);
+  absl::StrAppend(&text, " dp=", d.dp);
+  add("ep", d.ep, 1);
+  add("etp", d.etp, 1);
+  absl::StrAppend(&text, " mbs=", d.micro_batch);
+  add("zero", d.zero, 0);
+  add("shard", d.shard, 0);
+  if (d.pp > 1) absl::StrAppend(&text, " ", d.schedule);
+  if (d.ends_as_layers) absl::StrAppend(&text, " ends=on");
+  if (d.recompute != "none") absl::StrAppend(&text, " recompute=", d.recompute);
+  add("recompute_layers", d.recompute_layers, 0);
+  add("recompute_stages", d.recompute_stages, 0);
+  if (d.offload_optimizer) absl::StrAppend(&text, " offload_optimizer=on");
+  add("offload_percent", d.offload_percent, 0);
+  if (d.offload_activations) absl::StrAppend(&text, " offload_activations=on");
+  add("offload_layers", d.offload_layers, 0);
+  if (d.inside.tp > 0) {
+    absl::StrAppend(&text, " in a node: ", PlacementText(d.inside, "1 GPU"));
+  }
+  if (d.unit.tp > 0) {
+    absl::StrAppend(&text, "; nodes in a unit: ", PlacementText(d.unit, "1"));
+  }
+  return text;
+}
+
+bool SearchWasEnded(const Plan& plan) {
+  if (!plan.transformer.has_value() || plan.transformer->over_groups.has_value()) return false;
+  const PlanSearchCounts& search = plan.transformer->search;
+  // What the published model of NERSC's leaves out as too large is not counted as pruned.
+  return plan.options.cost_model != "nersc" &&
+         (plan.gap > 0 || search.evaluated + search.pruned < search.legal);
+}
+
+std::string EndedSearchText(const Plan& plan) {
+  constexpr std::string_view kEnded = "the search was ended before it was over: ";
+  if (plan.gap == 0) return StrCat(kEnded, "this is the best, but the next best may be others");
+  return StrCat(kEnded, "the best may take up to ", absl::StrFormat("%.3g %%", 100 * plan.gap),
+                plan.transformer->objective == "memory" ? " less memory" : " less time");
+}
+
+std::string TransformerTable(const Plan& plan) {
+  const PlanTransformer& part = *plan.transformer;
+  const double tokens = static_cast<double>(part.global_batch) * static_cast<double>(part.sequence);
+  int64_t gpus = 0;
+  std::string devices;
+  for (const PlanClusterPart& one : plan.cluster.parts) {
+    gpus += one.devices();
+    absl::StrAppend(&devices, devices.empty() ? "" : " + ", one.devices(), " x ", one.device);
+  }
+  std::string text =
+      Hanging("model     ", absl::StrFormat("%s, %.4g parameters, %d sequences of %d tokens a step",
+                                            part.model, static_cast<double>(part.parameters),
+                                            part.global_batch, part.sequence));
+  absl::StrAppend(&text, Hanging("cluster   ", absl::StrCat(plan.cluster.name, ": ", devices)),
+                  Hanging("degrees   ", DegreesText(part.configuration)), OverGroupsSection(plan));
+  absl::StrAppendFormat(
+      &text, "step      %s, %.0f tokens a second and GPU, MFU %.1f %%, HFU %.1f %%\n",
+      SecondsText(plan.step_seconds), tokens / plan.step_seconds / static_cast<double>(gpus),
+      100 * part.mfu, 100 * part.hfu);
+  absl::StrAppend(&text, StepSection(part, plan.step_seconds), GoodputSection(part),
+                  GroupMemorySection(plan), StateText(part.state), AlternativeSection(plan));
+  if (!part.sensitivity.empty()) absl::StrAppend(&text, "the step with\n");
+  for (const PlanSensitivity& one : part.sensitivity) {
+    absl::StrAppendFormat(&text, "  %-28s %+6.2f %%\n", one.change, 100 * one.step_change);
+  }
+  absl::StrAppend(
+      &text, Hanging("search    ",
+                     absl::StrFormat("%d configurations, %d costed, %d of them fit, %d pruned by "
+                                     "bounds, in %s",
+                                     part.search.legal, part.search.evaluated, part.search.fitting,
+                                     part.search.pruned, SecondsText(plan.planning_seconds))));
+  if (SearchWasEnded(plan)) {
+    absl::StrAppend(&text, Hanging("bound     ", EndedSearchText(plan)));
+  }
+  for (const std::string& warning : plan.warnings) {
+    absl::StrAppend(&text, "warning: ", warning, "\n");
+  }
+  return text;
+}
+
+}  // namespace meshwright

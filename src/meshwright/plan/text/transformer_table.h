@@ -1,0 +1,25 @@
+#ifndef MESHWRIGHT_PLAN_TEXT_TRANSFORMER_TABLE_H_
+#define MESHWRIGHT_PLAN_TEXT_TRANSFORMER_TABLE_H_
+
+#include <string>
+
+#include "meshwright/plan/document/plan.h"
+
+namespace meshwright {
+
+// A plan of a model in short, for a terminal: degrees, what the step's time and memory consist of,
+// the next best, and what the hardware changes. `plan.transformer` must be there.
+std::string TransformerTable(const Plan& plan);
+
+// Whether a plan of a model on one cluster is the best that was found before its search was ended,
+// at the deadline or by an interrupt.
+bool SearchWasEnded(const Plan& plan);
+// By how much others may be better than such a plan.
+std::string EndedSearchText(const Plan& plan);
+
+// "tp=8 sp pp=4 dp=2 mbs=1 zero=1": as --fix takes them; what is 1 or off is mostly left out.
+std::string DegreesText(const PlanDegrees& degrees);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_PLAN_TEXT_TRANSFORMER_TABLE_H_

@@ -1,0 +1,117 @@
+#include "meshwright/plan/trace/step_trace.h"
+
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "meshwright/base/counted.h"
+#include "meshwright/plan/text/plan_table.h"
+#include "meshwright/plan/trace/trace_writer.h"
+
+namespace meshwright {
+namespace {
+
+enum StepRow { kStepCompute, kStepCommunication };
+constexpr const char* kStepRowNames[] = {"compute", "communication"};
+
+struct StepSums {
+  int64_t operators = 0, collectives = 0;  // that take time; distinct ones, not executions
+  double compute = 0, communication = 0;
+  double seconds() const { return compute + communication; }
+};
+
+StepSums Sums(const Plan& plan) {
+  StepSums sums;
+  for (const PlanInstruction& instruction : plan.instructions) {
+    sums.operators += instruction.seconds > 0;
+    sums.compute += instruction.seconds;
+    for (const PlanCollective& collective : instruction.collective) {
+      ++sums.collectives;
+      sums.communication += collective.seconds;
+    }
+  }
+  return sums;
+}
+
+TraceJson CollectiveBox(const PlanCollective& collective, const std::string& user, double start) {
+  TraceJson box = Box(absl::StrCat(collective.kind, " ", absl::StrJoin(collective.axes, ",")),
+                      collective.kind, 0, kStepCommunication, start, start + collective.seconds);
+  box["args"] = {{"for", user},
+                 {"moves", collective.value},
+                 {"count", collective.count},
+                 {"bytes_per_device", collective.bytes_per_device},
+                 {"seconds", collective.seconds}};
+  return box;
+}
+
+TraceJson OperatorBox(const PlanInstruction& instruction, double start) {
+  TraceJson box = Box(instruction.name, instruction.opcode, 0, kStepCompute, start,
+                      start + instruction.seconds);
+  box["args"] = {{"opcode", instruction.opcode},
+                 {"spec", SpecText(instruction.spec)},
+                 {"strategy", instruction.strategy},
+                 {"executions", instruction.executions},
+                 {"seconds", instruction.seconds}};
+  return box;
+}
+
+TraceJson MemoryValues(const MemoryByCategory& bytes) {
+  TraceJson values = TraceJson::object();
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    values[std::string(MemoryCategoryName(static_cast<MemoryCategory>(i)))] = bytes[i];
+  }
+  return values;
+}
+
+}  // namespace
+
+absl::Status CheckHasStep(const Plan& plan) {
+  if (!plan.instructions.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "the plan has neither a pipeline nor instructions; plans of programs have them, plans of "
+      "models do not");
+}
+
+std::string StepTrace(const Plan& plan) {
+  TraceWriter trace;
+  trace.Name(0, "device", {kStepRowNames, std::size(kStepRowNames)});
+  double now = 0;
+  for (const PlanInstruction& instruction : plan.instructions) {
+    for (const PlanCollective& collective : instruction.collective) {
+      if (collective.seconds <= 0) continue;
+      trace.Add(CollectiveBox(collective, instruction.name, now));
+      now += collective.seconds;
+    }
+    if (instruction.seconds <= 0) continue;
+    trace.Add(OperatorBox(instruction, now));
+    now += instruction.seconds;
+  }
+  if (plan.memory_timeline.has_value()) {
+    for (const PlanMemoryPoint& point : plan.memory_timeline->points) {
+      trace.AddCounter("memory", 0, point.seconds, MemoryValues(point.bytes));
+    }
+  }
+  return std::move(trace).Write(TraceJson::object());
+}
+
+std::string StepTable(const Plan& plan) {
+  const StepSums sums = Sums(plan);
+  return absl::StrFormat("one step: %s one by one\n  %-14s %10s  %s\n  %-14s %10s  %s\n",
+                         SecondsText(sums.seconds()), "computation", SecondsText(sums.compute),
+                         Counted(sums.operators, "operator"), "communication",
+                         SecondsText(sums.communication), Counted(sums.collectives, "collective"));
+}
+
+std::string StepJson(const Plan& plan) {
+  const StepSums sums = Sums(plan);
+  const TraceJson json = {{"operators", sums.operators},
+                          {"collectives", sums.collectives},
+                          {"compute_seconds", sums.compute},
+                          {"communication_seconds", sums.communication},
+                          {"seconds", sums.seconds()}};
+  return json.dump(1) + "\n";
+}
+
+}  // namespace meshwright

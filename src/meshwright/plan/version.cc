@@ -1,7 +1,0 @@
-#include "meshwright/plan/version.h"
-
-namespace meshwright {
-
-std::string_view ToolVersion() { return MESHWRIGHT_VERSION; }
-
-}  // namespace meshwright

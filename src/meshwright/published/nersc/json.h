@@ -1,0 +1,23 @@
+#ifndef MESHWRIGHT_PUBLISHED_NERSC_JSON_H_
+#define MESHWRIGHT_PUBLISHED_NERSC_JSON_H_
+
+#include "meshwright/base/json_value.h"
+#include "meshwright/published/nersc/nersc.h"
+
+// Inputs of the model in the members' names of the published code. What does not pass the model's
+// checks is an error of the value.
+
+namespace meshwright::transformer::nersc {
+
+Model ReadModel(const solve::JsonValue& json);    // l, e, h, depth, f
+System ReadSystem(const solve::JsonValue& json);  // as in systems/config-*.json
+Strategy ReadStrategy(const solve::JsonValue& json);
+int64_t ReadSize(const solve::JsonValue& json);  // of anything, from 1
+
+// A configuration whose parts of the NVLink domain, nv_*, are members of `placement`.
+Config ReadConfig(const solve::JsonValue& json, const solve::JsonValue& placement,
+                  Strategy strategy);
+
+}  // namespace meshwright::transformer::nersc
+
+#endif  // MESHWRIGHT_PUBLISHED_NERSC_JSON_H_

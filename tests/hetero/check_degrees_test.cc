@@ -1,0 +1,70 @@
+#include "meshwright/hetero/check_degrees.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "meshwright/hetero/search.h"
+#include "tests/degrees/space_samples.h"
+
+namespace meshwright::transformer {
+namespace {
+
+using ::testing::HasSubstr;
+
+// 12 devices, 8 layers of 4 heads, 32 sequences.
+MixedProblem DegreesProblem() {
+  MixedProblem problem;
+  problem.model = DenseModel(4, 4, 8);
+  problem.workload = {.sequence = 128, .global_batch = 32};
+  problem.cluster = *ParseMixedCluster("1x4xa100-40g+2x4xv100");
+  return problem;
+}
+
+std::string FixError(const std::string& fixes) {
+  MixedProblem problem = DegreesProblem();
+  problem.fixes = *ParseFixes({fixes});
+  const absl::Status status = SearchMixed(problem, {}).status();
+  EXPECT_EQ(status, CheckMixedDegrees(problem));
+  return std::string(status.message());
+}
+
+TEST(CheckMixedDegreesTest, PossibleFixesPass) {
+  for (const char* const fixes : {"pp=8", "pp=1", "tp=4", "tp=2,dp=2,pp=3", "dp=8", "mbs=32",
+                                  "zero=1", "tp=1,dp=1,mbs=1,pp=8,zero=0", "recompute=full"}) {
+    EXPECT_EQ(FixError(fixes), "") << fixes;
+  }
+}
+
+TEST(CheckMixedDegreesTest, SaysWhatStagesThereMayBe) {
+  EXPECT_THAT(
+      FixError("pp=99"),
+      testing::AllOf(HasSubstr("--fix: pp=99 is not possible over 1x4 "),
+                     HasSubstr(" has 8 layers, and a stage one at least); valid are 1 to 8")));
+  EXPECT_THAT(FixError("pp=7,tp=2"),
+              HasSubstr("room for 6 stages with the other fixes); valid are 1 to 6"));
+  EXPECT_THAT(FixError("pp=9,tp=4"), HasSubstr("valid are 1 to 3"));
+}
+
+TEST(CheckMixedDegreesTest, SaysWhatDegreesThereMayBe) {
+  EXPECT_THAT(FixError("tp=3"), HasSubstr("tp=3 is not possible"));
+  EXPECT_THAT(FixError("tp=3"), HasSubstr("valid are 1, 2, 4"));
+  EXPECT_THAT(FixError("tp=8"), HasSubstr("valid are 1, 2, 4"));
+  EXPECT_THAT(FixError("dp=3"), HasSubstr("valid are 1, 2, 4, 8"));
+  EXPECT_THAT(FixError("mbs=5,pp=99"), HasSubstr("mbs=5 is not possible"));
+  EXPECT_THAT(FixError("dp=1,zero=1"), HasSubstr("dp=1 does not go with the other fixes"));
+  EXPECT_THAT(FixError("dp=8,mbs=8"), HasSubstr("with them valid are 1, 2, 4"));
+}
+
+// 6 heads do not go on 4 devices, though an MLP does.
+TEST(CheckMixedDegreesTest, TensorDegreesDivideHeads) {
+  MixedProblem problem = DegreesProblem();
+  problem.model = DenseModel(6, 6, 8);
+  problem.fixes.tp = 4;
+  EXPECT_THAT(std::string(SearchMixed(problem, {}).status().message()),
+              HasSubstr("valid are 1, 2"));
+}
+
+}  // namespace
+}  // namespace meshwright::transformer

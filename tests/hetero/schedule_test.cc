@@ -1,0 +1,92 @@
+#include "meshwright/hetero/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "meshwright/inter/schedule/schedule.h"
+#include "meshwright/inter/schedule/simulate.h"
+
+namespace meshwright::transformer {
+namespace {
+
+std::vector<PipelineStage> RandomStages(std::mt19937_64& random) {
+  std::uniform_real_distribution<double> seconds(0.1, 2);
+  std::vector<PipelineStage> stages(1 + random() % 7);
+  const double sends = random() % 3 == 0 ? 3 : 0.3;  // some slower than computation
+  for (PipelineStage& stage : stages) {
+    stage = {seconds(random), seconds(random), sends * seconds(random), seconds(random)};
+  }
+  return stages;
+}
+
+// The same as the simulation event by event.
+TEST(MixedScheduleTest, SameAsTheGeneralSimulation) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    const std::vector<PipelineStage> stages = RandomStages(random);
+    const int32_t count = static_cast<int32_t>(stages.size());
+    const int32_t micro_batches = 1 + static_cast<int32_t>(random() % 12);
+    std::vector<StageTimes> times;
+    for (int32_t i = 0; i < count; ++i) {
+      StageTimes& one = times.emplace_back();
+      one.forward = stages[i].forward;
+      one.backward = stages[i].backward;
+      one.update = stages[i].update;
+      one.send_forward = stages[i].send;
+      one.send_backward = i > 0 ? stages[i - 1].send : 0;
+    }
+    const auto schedule = FindSchedule("1f1b");
+    ASSERT_TRUE(schedule.ok());
+    ScheduleShape shape;
+    shape.groups = count;
+    shape.chunks = 1;
+    shape.micro_batches = micro_batches;
+    const auto simulation = Simulate(**schedule, shape, times);
+    ASSERT_TRUE(simulation.ok()) << simulation.status();
+    EXPECT_NEAR(PipelineSeconds(stages, micro_batches), simulation->seconds, 1e-9);
+  }
+}
+
+TEST(MixedScheduleTest, BoundsHold) {
+  double closest = 0, closest_end = 0;
+  for (uint64_t seed = 0; seed < 2000; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    std::vector<PipelineStage> stages = RandomStages(random);
+    const int64_t micro_batches = 1 + static_cast<int64_t>(random() % 12);
+    PipelineBound bound(micro_batches);
+    for (size_t i = stages.size(); i-- > 0;) bound.AddInFront(stages[i]);
+    const double end = PipelineSeconds(stages, micro_batches);
+    ASSERT_LE(bound.end_seconds(), end * (1 + 1e-12));
+    for (PipelineStage& stage : stages) stage.update = 0;
+    const double seconds = PipelineSeconds(stages, micro_batches);
+    ASSERT_LE(bound.seconds(), seconds * (1 + 1e-12));
+    closest = std::max(closest, bound.seconds() / seconds);
+    closest_end = std::max(closest_end, bound.end_seconds() / end);
+  }
+  EXPECT_GT(closest, 0.999999);
+  EXPECT_GT(closest_end, 0.999999);
+}
+
+// Of equal stages without sends the bound is the time.
+TEST(MixedScheduleTest, EqualStages) {
+  for (int64_t count = 1; count <= 5; ++count) {
+    for (int64_t micro_batches = 1; micro_batches <= 9; ++micro_batches) {
+      PipelineBound bound(micro_batches);
+      for (int64_t i = 0; i < count; ++i) bound.AddInFront({1, 2, 0, 0});
+      const double seconds =
+          PipelineSeconds(std::vector<PipelineStage>(count, {1, 2, 0, 0}), micro_batches);
+      EXPECT_EQ(seconds, static_cast<double>(3 * (count - 1 + micro_batches)));
+      EXPECT_LE(bound.seconds(), seconds);
+      if (micro_batches > count) {
+        EXPECT_EQ(bound.seconds(), seconds);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace meshwright::transformer

@@ -1,0 +1,434 @@
+#include "meshwright/inter/slice/slice.h"
+
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/hlo/program/reader.h"
+#include "meshwright/hlo/text/reader.h"
+#include "meshwright/hlo/text/writer.h"
+#include "meshwright/intra/planner.h"
+#include "tests/inter/pipeline_run.h"
+#include "tests/inter/run_program.h"
+
+namespace meshwright {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::unique_ptr<SlicedProgram> Read(const std::string& path, int32_t layers = 0) {
+  const absl::StatusOr<Module> module = ReadHlo(path);
+  if (!module.ok()) {
+    ADD_FAILURE() << module.status();
+    return nullptr;
+  }
+  absl::StatusOr<std::unique_ptr<SlicedProgram>> program = PrepareProgram(*module, layers);
+  EXPECT_TRUE(program.ok()) << path << ": " << program.status();
+  return program.ok() ? *std::move(program) : nullptr;
+}
+std::string Data(const std::string& file) { return StrCat(MESHWRIGHT_TEST_DATA "/hlo/", file); }
+
+// Positive, as second moments have to be; integers are below 6.
+std::vector<Tensor> RandomInputs(const Graph& graph, bool equal_halves) {
+  std::mt19937 random(7);
+  std::vector<Tensor> inputs;
+  for (OpId op : graph.parameters) {
+    const Shape& shape = graph[graph[op].results[0]].shape;
+    Tensor& tensor = inputs.emplace_back(Tensor{shape.dims, {}});
+    for (int64_t i = shape.elements(); i > 0; --i) {
+      const double x = std::uniform_real_distribution<>(0.1, 0.9)(random);
+      tensor.data.push_back(IsInteger(shape.type) ? std::floor(6 * x) : x);
+    }
+    const size_t half = tensor.data.size() / 2;
+    for (size_t i = 0; i < half && equal_halves; ++i) tensor.data[half + i] = tensor.data[i];
+  }
+  return inputs;
+}
+
+void ExpectClose(const Graph& graph, const std::vector<Tensor>& actual,
+                 const std::vector<Tensor>& expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < actual.size(); ++i) {
+    ASSERT_EQ(actual[i].dims, expected[i].dims);
+    for (size_t k = 0; k < actual[i].data.size(); ++k) {
+      const double error = std::abs(actual[i].data[k] - expected[i].data[k]);
+      ASSERT_LT(error, 1e-8 * (1 + std::abs(expected[i].data[k])))
+          << OutputName(graph, graph.outputs[i]) << " element " << k << ": " << actual[i].data[k]
+          << " instead of " << expected[i].data[k];
+    }
+  }
+}
+
+// Every way to run the stages that `cuts` makes gives what the whole program gives.
+void ExpectStagesCompute(const SlicedProgram& program, bool equal_halves = false) {
+  const std::vector<Tensor> inputs = RandomInputs(program.graph, equal_halves);
+  const std::vector<Tensor> expected = RunProgram(*program.module, program.graph, inputs);
+  std::vector<std::vector<int32_t>> all_cuts = {{}};
+  for (int32_t a = 1; a < program.layers.count; ++a) all_cuts.push_back({a});
+  std::vector<int32_t>& each = all_cuts.emplace_back();
+  for (int32_t a = 1; a < program.layers.count; ++a) each.push_back(a);
+  for (const std::vector<int32_t>& cuts : all_cuts) {
+    for (const int mode : {0, 1, 2}) {
+      PipelineRun run;
+      run.cuts = cuts;
+      run.micro_batches = mode == 0 ? 1 : 2;
+      run.forward_with_backward = mode == 1;
+      run.recompute = mode == 2;
+      run.update_in_parts = true;
+      SCOPED_TRACE(StrCat(cuts.size(), " cuts, the first at ", cuts.empty() ? -1 : cuts[0],
+                          ", mode ", mode));
+      const absl::StatusOr<std::vector<Tensor>> outputs = RunInStages(program, run, inputs);
+      ASSERT_TRUE(outputs.ok()) << outputs.status();
+      ASSERT_NO_FATAL_FAILURE(ExpectClose(program.graph, *outputs, expected));
+    }
+  }
+}
+
+TEST(SliceTest, TiedWeightsAndClipping) {
+  const auto program = Read(Data("pipeline/slice_tied.hlo.txt.gz"), 3);
+  ASSERT_NE(program, nullptr);
+  ExpectStagesCompute(*program);
+}
+
+TEST(SliceTest, BatchNormTakesStatisticsOfTheMicroBatch) {
+  const auto program = Read(Data("pipeline/slice_batch_norm.hlo.txt.gz"), 3);
+  ASSERT_NE(program, nullptr);
+  EXPECT_FALSE(program->batch.statistics.empty());
+  ExpectStagesCompute(*program, /*equal_halves=*/true);
+}
+
+TEST(SliceTest, SkippedSteps) {
+  const auto program = Read(Data("pipeline/slice_skip.hlo.txt.gz"), 3);
+  ASSERT_NE(program, nullptr);
+  ExpectStagesCompute(*program);
+}
+
+// Each layer in a conditional that gives the forward phase its result, and the backward phase what
+// that was computed from; the weights' gradients are chosen by the weights.
+TEST(SliceTest, LayersInConditionals) {
+  const auto program = Read(Data("pipeline/slice_cond.hlo.txt.gz"));
+  ASSERT_NE(program, nullptr);
+  ExpectStagesCompute(*program);
+}
+
+TEST(SliceTest, LoopOverLayers) {
+  const auto program = Read(Data("pipeline/slice_scan.hlo.txt.gz"));
+  ASSERT_NE(program, nullptr);
+  ASSERT_EQ(program->layers.loops.size(), 2u);
+  ExpectStagesCompute(*program);
+}
+
+TEST(SliceTest, ClippingByTheNormOfStackedGradients) {
+  const auto program = Read(Data("pipeline/slice_scan_clip.hlo.txt.gz"));
+  ASSERT_NE(program, nullptr);
+  ASSERT_EQ(program->layers.loops.size(), 2u);
+  ExpectStagesCompute(*program);
+}
+
+TEST(SliceTest, LoopThatNumbersItsLayers) {
+  const auto program = Read(Data("pipeline/slice_scan_numbered.hlo.txt.gz"));
+  ASSERT_NE(program, nullptr);
+  ASSERT_EQ(program->layers.loops.size(), 2u);
+  ExpectStagesCompute(*program);
+}
+
+TEST(SliceTest, LoopThatComputesAgain) {
+  const auto program = Read(Data("pipeline/slice_scan_remat.hlo.txt.gz"));
+  ASSERT_NE(program, nullptr);
+  ASSERT_EQ(program->layers.loops.size(), 2u);
+  ExpectStagesCompute(*program);
+}
+
+std::unique_ptr<SlicedProgram> FromText(const std::string& text, int32_t layers) {
+  const absl::StatusOr<Module> module = ParseHloText(text, "test");
+  EXPECT_TRUE(module.ok()) << module.status();
+  absl::StatusOr<std::unique_ptr<SlicedProgram>> program = PrepareProgram(*module, layers);
+  EXPECT_TRUE(program.ok()) << program.status();
+  return program.ok() ? *std::move(program) : nullptr;
+}
+
+// Two layers, with a conditional and a loop that is no loop over layers between them.
+constexpr char kControl[] =
+    R"(HloModule m, input_output_alias={ {0}: (0, {}, may-alias), {1}: (1, {}, may-alias) }
+sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+yes {
+  p = (f32[8,4], f32[4,4]) parameter(0)
+  x = f32[8,4] get-tuple-element(p), index=0
+  w = f32[4,4] get-tuple-element(p), index=1
+  two = f32[] constant(2)
+  twos = f32[8,4] broadcast(two), dimensions={}
+  y = f32[8,4] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT z = f32[8,4] multiply(y, twos)
+}
+no {
+  p = f32[8,4] parameter(0)
+  ROOT z = f32[8,4] tanh(p)
+}
+body {
+  p = (s32[], f32[8,4], f32[4,4]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  h = f32[8,4] get-tuple-element(p), index=1
+  w = f32[4,4] get-tuple-element(p), index=2
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  d = f32[8,4] dot(h, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  k = f32[8,4] tanh(d)
+  ROOT t = (s32[], f32[8,4], f32[4,4]) tuple(j, k, w)
+}
+condition {
+  p = (s32[], f32[8,4], f32[4,4]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  three = s32[] constant(3)
+  ROOT c = pred[] compare(i, three), direction=LT
+}
+ENTRY main {
+  w0 = f32[4,4] parameter(0)
+  w1 = f32[4,4] parameter(1)
+  switch = f32[] parameter(2)
+  x = f32[8,4] parameter(3)
+  zero = f32[] constant(0)
+  half = f32[] constant(0.5)
+  which = pred[] compare(switch, half), direction=LT
+  a = f32[8,4] dot(x, w0), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  pair = (f32[8,4], f32[4,4]) tuple(a, w0)
+  b = f32[8,4] conditional(which, pair, a), true_computation=yes, false_computation=no
+  start = s32[] constant(0)
+  init = (s32[], f32[8,4], f32[4,4]) tuple(start, b, w1)
+  run = (s32[], f32[8,4], f32[4,4]) while(init), condition=condition, body=body
+  h = f32[8,4] get-tuple-element(run), index=1
+  g1 = f32[4,4] dot(b, h), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  back = f32[8,4] dot(h, w1), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  g0 = f32[4,4] dot(x, back), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  n0 = f32[4,4] subtract(w0, g0)
+  n1 = f32[4,4] subtract(w1, g1)
+  loss = f32[] reduce(h, zero), dimensions={0,1}, to_apply=sum
+  ROOT out = (f32[4,4], f32[4,4], f32[], f32[8,4]) tuple(n0, n1, loss, h)
+})";
+
+TEST(SliceTest, ConditionalsAndOtherLoopsStayWhole) {
+  const auto program = FromText(kControl, 2);
+  ASSERT_NE(program, nullptr);
+  ExpectStagesCompute(*program);
+}
+
+TEST(SliceTest, NamesAliasesAndLabels) {
+  const auto program = Read(Data("pipeline/slice_scan.hlo.txt.gz"));
+  ASSERT_NE(program, nullptr);
+  ASSERT_EQ(program->layers.count, 6) << "the input, four iterations, the output";
+  SliceRequest request;
+  request.begin = 2;
+  request.end = 4;
+  request.micro_batches = 2;
+  const absl::StatusOr<ProgramSlice> slice = program->slicer->Slice(request);
+  ASSERT_TRUE(slice.ok()) << slice.status();
+  int states = 0, activations = 0;
+  for (size_t i = 0; i < slice->inputs.size(); ++i) {
+    const SliceValue& v = slice->inputs[i];
+    const OpId parameter = slice->graph.parameters[i];
+    const Shape& shape = slice->graph[slice->graph[parameter].results[0]].shape;
+    EXPECT_EQ(ParameterName(slice->graph, parameter), v.name);
+    if (v.role == SliceRole::kState && v.name.find("layers") != std::string::npos) {
+      ++states;
+      EXPECT_EQ(v.layer_dimension, 0) << v.name;
+      EXPECT_EQ(v.first, 1) << v.name;
+      EXPECT_EQ(v.count, 2) << v.name;
+      EXPECT_EQ(shape.dims[0], 2) << v.name;
+    }
+    if (v.role != SliceRole::kActivation || v.layer < 0) continue;
+    ++activations;
+    EXPECT_EQ(v.layer, 2);
+    EXPECT_THAT(shape.dims, ::testing::ElementsAre(3, 4)) << "half of the batch";
+  }
+  EXPECT_EQ(states, 9) << "three weights with their moments";
+  EXPECT_EQ(activations, 1);
+  int replaced = 0;
+  for (size_t o = 0; o < slice->outputs.size(); ++o) {
+    const int32_t input = slice->graph.output_alias[o];
+    if (input < 0) continue;
+    ++replaced;
+    EXPECT_EQ(slice->outputs[o].role, SliceRole::kState);
+    EXPECT_EQ(program->graph.output_alias[slice->outputs[o].output],
+              slice->inputs[input].parameter);
+  }
+  EXPECT_EQ(replaced, 10) << "and the number of the step";
+  for (const Loop& loop : slice->graph.loops) {
+    EXPECT_TRUE(loop.trip_count_known);
+    EXPECT_EQ(loop.trip_count, 2);
+  }
+}
+
+TEST(SliceTest, Errors) {
+  const auto program = FromText(kControl, 2);
+  ASSERT_NE(program, nullptr);
+  const auto message = [&](int32_t begin, int32_t end, int64_t micro_batches) {
+    SliceRequest request;
+    request.begin = begin;
+    request.end = end;
+    request.micro_batches = micro_batches;
+    return std::string(program->slicer->Slice(request).status().message());
+  };
+  EXPECT_THAT(message(0, 3, 1), HasSubstr("there are no layers [0, 3); the program has 2"));
+  EXPECT_THAT(message(1, 1, 1), HasSubstr("there are no layers [1, 1)"));
+  EXPECT_THAT(message(0, 1, 0), HasSubstr("number of micro-batches is 0"));
+  EXPECT_THAT(message(0, 1, 3), HasSubstr("cannot be divided into 3 micro-batches"));
+  SliceRequest part;
+  part.end = 1;
+  part.part = UpdatePart::kAfterShared;
+  EXPECT_THAT(std::string(program->slicer->Slice(part).status().message()),
+              HasSubstr("only an update phase"));
+}
+
+TEST(SliceTest, SamplesPickedByHandCannotBeDivided) {
+  // What BatchSplit would have to promise is not true of this program.
+  auto program = FromText(R"(HloModule m, input_output_alias={ {}: (0, {}, may-alias) }
+ENTRY main {
+  w = f32[4,4] parameter(0)
+  x = f32[8,4] parameter(1)
+  h = f32[8,4] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  few = f32[4,4] slice(h), slice={[2:6], [0:4]}
+  ROOT y = f32[4,4] dot(few, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+})",
+                          1);
+  ASSERT_NE(program, nullptr);
+  program->batch.indivisible.clear();
+  SliceRequest request;
+  request.end = 1;
+  request.micro_batches = 2;
+  EXPECT_THAT(std::string(program->slicer->Slice(request).status().message()),
+              HasSubstr("\"few\" cannot be divided: it takes some samples only"));
+}
+
+// A loop over weights that the program stacks itself.
+TEST(SliceTest, StacksThatNeedAllLayers) {
+  const auto program = FromText(R"(HloModule m
+body {
+  p = (s32[], f32[8,4], f32[2,4,4]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  h = f32[8,4] get-tuple-element(p), index=1
+  ws = f32[2,4,4] get-tuple-element(p), index=2
+  zero = s32[] constant(0)
+  one = s32[] constant(1)
+  layer = f32[1,4,4] dynamic-slice(ws, i, zero, zero), dynamic_slice_sizes={1,4,4}
+  wl = f32[4,4] reshape(layer)
+  d = f32[8,4] dot(h, wl), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  k = f32[8,4] tanh(d)
+  j = s32[] add(i, one)
+  ROOT t = (s32[], f32[8,4], f32[2,4,4]) tuple(j, k, ws)
+}
+condition {
+  p = (s32[], f32[8,4], f32[2,4,4]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  two = s32[] constant(2)
+  ROOT c = pred[] compare(i, two), direction=LT
+}
+ENTRY main {
+  v = f32[1,4,4] parameter(0)
+  w = f32[1,4,4] parameter(1)
+  x = f32[8,4] parameter(2)
+  zero = s32[] constant(0)
+  stack = f32[2,4,4] concatenate(v, w), dimensions={0}
+  start = (s32[], f32[8,4], f32[2,4,4]) tuple(zero, x, stack)
+  loop = (s32[], f32[8,4], f32[2,4,4]) while(start), condition=condition, body=body
+  ROOT y = f32[8,4] get-tuple-element(loop), index=1
+})",
+                                0);
+  ASSERT_NE(program, nullptr);
+  SliceRequest request;
+  request.end = 1;
+  EXPECT_EQ(program->slicer->Slice(request).status().message(),
+            "\"stack\" needs all layers: its loop cannot be cut between layers, as pipelines and "
+            "profiles need; plan without them");
+}
+
+// Every phase of all stages of some layers each: what one slice needs, another one has.
+void ExpectSlices(const SlicedProgram& program, int32_t layers, int64_t micro_batches) {
+  using Key = std::tuple<ValueId, int32_t, int32_t, int32_t>;
+  std::set<Key> made;
+  std::map<ValueId, int32_t> combined;  // layers that outputs to be combined are made of
+  std::vector<std::pair<Key, std::string>> needed;
+  std::vector<int64_t> delivered(program.graph.outputs.size());
+  for (int32_t layer = 0; layer < program.layers.count; layer += layers) {
+    for (const Phase phase : {Phase::kForward, Phase::kBackward, Phase::kUpdate}) {
+      SliceRequest request;
+      request.begin = layer;
+      request.end = std::min(layer + layers, program.layers.count);
+      request.forward = phase == Phase::kForward;
+      request.backward = phase == Phase::kBackward;
+      request.update = phase == Phase::kUpdate;
+      request.micro_batches = micro_batches;
+      const absl::StatusOr<ProgramSlice> slice = program.slicer->Slice(request);
+      ASSERT_TRUE(slice.ok()) << "layer " << layer << ": " << slice.status();
+      const auto key = [](const SliceValue& v) { return Key{v.value, v.layer, v.first, v.count}; };
+      for (const SliceValue& v : slice->inputs) {
+        if (v.parameter < 0) needed.emplace_back(key(v), StrCat("layer ", layer, ": ", v.name));
+      }
+      for (size_t i = 0; i < slice->outputs.size(); ++i) {
+        const SliceValue& v = slice->outputs[i];
+        made.insert(key(v));
+        if (v.combine != Reduction::kNone) {
+          // Those of all layers are the whole.
+          made.insert(Key{v.value, -1, 0, combined[v.value] += v.count});
+        }
+        const Op& output = slice->graph[slice->graph.outputs[i]];
+        if (v.output >= 0) delivered[v.output] += slice->graph[output.operands[0]].shape.elements();
+      }
+      for (size_t i = 0; i < slice->graph.ops.size(); ++i) {
+        EXPECT_EQ(slice->phase[i], phase) << slice->graph.ops[i].name << " of layer " << layer;
+        const OpId origin = slice->origin[i];
+        if (!origin.valid()) continue;
+        ASSERT_EQ(program.graph[origin].kind, slice->graph.ops[i].kind);
+        ASSERT_EQ(program.graph[origin].instruction->opcode,
+                  slice->graph.ops[i].instruction->opcode);
+      }
+    }
+  }
+  for (const auto& [key, what] : needed) EXPECT_TRUE(made.contains(key)) << what;
+  for (size_t i = 0; i < delivered.size(); ++i) {
+    const Shape& shape = program.graph[program.graph[program.graph.outputs[i]].operands[0]].shape;
+    EXPECT_GE(delivered[i], shape.elements() / (shape.rank() > 0 ? micro_batches : 1))
+        << OutputName(program.graph, program.graph.outputs[i]);
+  }
+}
+
+void ExpectSlices(const std::string& path, int32_t most_stages) {
+  SCOPED_TRACE(path);
+  const auto program = Read(path);
+  ASSERT_NE(program, nullptr);
+  const int32_t layers = (program->layers.count + most_stages - 1) / most_stages;
+  for (const int64_t micro_batches : {1, 2}) {
+    ASSERT_NO_FATAL_FAILURE(ExpectSlices(*program, layers, micro_batches));
+  }
+}
+
+TEST(SliceTest, OwnPrograms) {
+  for (const char* name :
+       {"tiny_gpt.train.hlo.txt.gz", "mlp_4096x4.train.hlo.txt.gz",
+        "llama3_8b.scan.train.hlo.txt.gz", "mlp_adam.train.hlo.txt",
+        "pipeline/encoder_decoder.scan.train.hlo.txt.gz", "pipeline/reversed.scan.train.hlo.txt.gz",
+        "pipeline/funnel.train.hlo.txt.gz", "pipeline/tied_clip.train.hlo.txt.gz",
+        "pipeline/alternating.train.hlo.txt.gz"}) {
+    ExpectSlices(Data(name), /*most_stages=*/kMostLayers);
+  }
+}
+
+TEST(SliceTest, ReferencePrograms) {
+  size_t count = 0;
+  const std::string path = MESHWRIGHT_SHARED "/hlo";
+  if (std::filesystem::exists(path)) {
+    for (const auto& entry : std::filesystem::directory_iterator(path)) {
+      if (!entry.path().string().ends_with(".hlo.txt.gz")) continue;
+      ExpectSlices(entry.path().string(), /*most_stages=*/4);
+      ++count;
+    }
+  }
+  std::printf("%zu reference programs in ../shared\n", count);
+}
+
+}  // namespace
+}  // namespace meshwright

@@ -1,0 +1,66 @@
+#include "meshwright/plan/document/program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+namespace meshwright {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string ErrorOfProgram(const char* text) {
+  const absl::StatusOr<Program> program = ParseProgram(text, "f");
+  EXPECT_FALSE(program.ok());
+  EXPECT_EQ(program.status().code(), absl::StatusCode::kInvalidArgument);
+  return std::string(program.status().message());
+}
+
+// One program, a shard_map, in the two forms that JAX gives it; its shards are not planned as if
+// they were whole.
+TEST(ProgramTest, PartitionedProgramsAreRefused) {
+  EXPECT_THAT(ErrorOfProgram(R"(HloModule jit_f
+body {
+  x = f32[256,256] parameter(0)
+  ROOT t = f32[256,256] tanh(x)
+}
+ENTRY main {
+  x = f32[512,1024] parameter(0)
+  l = f32[256,256] custom-call(x), custom_call_target="xla.sdy.GlobalToLocalShape"
+  m = f32[256,256] call(l), to_apply=body
+  ROOT g = f32[512,1024] custom-call(m), custom_call_target="xla.sdy.LocalToGlobalShape"
+})"),
+              HasSubstr("f:8: l: custom-call xla.sdy.GlobalToLocalShape: the body of a shard_map"));
+  EXPECT_THAT(ErrorOfProgram(R"(module @jit_f {
+  sdy.mesh @mesh = <["x"=2, "y"=4]>
+  func.func public @main(%arg0: tensor<512x1024xf32>) -> tensor<512x1024xf32> {
+    %0 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, [{"x"}, {"y"}]>] out_shardings=[<@mesh, [{"x"}, {"y"}]>] manual_axes={"x", "y"} (%arg1: tensor<256x256xf32>) {
+      %1 = stablehlo.tanh %arg1 : tensor<256x256xf32>
+      sdy.return %1 : tensor<256x256xf32>
+    } : (tensor<512x1024xf32>) -> tensor<512x1024xf32>
+    return %0 : tensor<512x1024xf32>
+  }
+})"),
+              HasSubstr("f:4:5: sdy.manual_computation: the body of a shard_map"));
+}
+
+TEST(ProgramTest, FormatsAreToldApart) {
+  for (const auto& [text, kind] : {std::pair("e {\n  ROOT a = f32[8] parameter(0)\n}", "hlo_text"),
+                                   std::pair("f32[8] negate(f32[8] a)", "hlo_text"),
+                                   std::pair("#s = #sdy.sharding<@m, [{\"x\"}]>\n"
+                                             "sdy.mesh @m = <[\"x\"=8]>\n"
+                                             "func.func @main(%a: tensor<8xf32> {sdy.sharding = "
+                                             "#s}) -> tensor<8xf32> {\n"
+                                             "  return %a : tensor<8xf32>\n}",
+                                             "stablehlo")}) {
+    const absl::StatusOr<Program> program = ParseProgram(text, "f");
+    ASSERT_TRUE(program.ok()) << program.status();
+    EXPECT_EQ(program->input.kind, kind);
+    EXPECT_EQ(program->graph.parameters.size(), 1u);
+  }
+}
+
+}  // namespace
+}  // namespace meshwright

@@ -1,0 +1,125 @@
+// Plans over groups of nodes as documents: what is written reads back, and says what was found.
+
+#include "meshwright/plan/make/build_mixed_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+
+#include "meshwright/plan/document/plan_json.h"
+#include "meshwright/plan/document/simulate_plan.h"
+#include "meshwright/plan/text/transformer_table.h"
+#include "tests/hetero/samples.h"
+
+namespace meshwright {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A pipeline of both groups, which have degrees of their own.
+MixedRequest TwoGroupRequest() {
+  MixedRequest request;
+  request.problem.model = transformer::DenseModel(8, 8, 8);
+  request.problem.workload = {.sequence = 1024, .global_batch = 32};
+  request.problem.cluster = *ParseMixedClusterYaml(
+      "groups:\n"
+      "  - {name: fast, device: a100-40g, nodes: 1, devices_per_node: 4, price_per_hour: 4}\n"
+      "  - {name: slow, device: a10g, nodes: 3, devices_per_node: 4, price_per_hour: 1}\n"
+      "between_groups: {bandwidth: 5GB/s, latency: 20us}\n",
+      "two.yaml");
+  request.description = "model: {}\n";
+  return request;
+}
+
+TEST(MixedPlanDocumentTest, ReadsBackAndSimulatesAsPlanned) {
+  int made = 0, differing = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    MixedRequest request;
+    request.problem = transformer::RandomMixedProblem(random, 6, 8);
+    if (seed % 3 == 0) request.options.objective = transformer::MixedObjective::kPareto;
+    const absl::StatusOr<MixedAnswer> answer = PlanMixed(request);
+    if (!answer.ok()) continue;
+    ++made;
+    const Plan plan = BuildMixedPlan(request, *answer);
+    const transformer::MixedChoice& best = answer->result.front.front();
+    differing += best.plan.family.Common().has_value() ? 0 : 1;
+    const absl::StatusOr<Plan> read = ParsePlanJson(PlanToJson(plan), "plan.json");
+    ASSERT_TRUE(read.ok()) << read.status() << "\n" << PlanToJson(plan);
+    ASSERT_EQ(*read, plan);
+    const absl::StatusOr<SimulatedPlan> simulated = SimulatePlan(*read, "", 0);
+    ASSERT_TRUE(simulated.ok()) << simulated.status();
+    EXPECT_NEAR(simulated->simulation.seconds / best.seconds, 1, 1e-9);
+    EXPECT_NEAR(plan.bound_seconds / plan.step_seconds, 1 - plan.gap, 1e-12);
+    const PlanStepParts& parts = plan.transformer->seconds;
+    EXPECT_LE(parts.compute + parts.tensor_communication + parts.data_communication +
+                  parts.optimizer + parts.bubble,
+              best.seconds * (1 + 1e-9));
+    int64_t peak = 0;
+    for (const PlanStage& stage : plan.stages) {
+      peak = std::max(peak, stage.bytes.peak);
+      EXPECT_EQ(stage.bytes.fixed + stage.max_in_flight * stage.bytes.in_flight, stage.bytes.peak);
+    }
+    EXPECT_EQ(peak, plan.peak_bytes);
+    EXPECT_GT(plan.transformer->mfu, 0);
+    EXPECT_LT(plan.transformer->mfu, 1);
+  }
+  EXPECT_GT(made, 40);
+  EXPECT_GT(differing, 0);
+}
+
+TEST(MixedPlanDocumentTest, StagesOfAGroupLieInOrder) {
+  MixedRequest request = TwoGroupRequest();
+  request.problem.fixes = *transformer::ParseFixes({"tp=1,dp=2,pp=8"});
+  const absl::StatusOr<MixedAnswer> answer = PlanMixed(request);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  const Plan plan = BuildMixedPlan(request, *answer);
+  std::vector<int64_t> last(2, -1);
+  for (size_t i = 0; i < plan.stages.size(); ++i) {
+    const int64_t group = plan.transformer->over_groups->stage_groups[i];
+    EXPECT_GT(plan.stages[i].devices.front(), last[group]);
+    last[group] = plan.stages[i].devices.back();
+  }
+  EXPECT_THAT(TransformerTable(plan), HasSubstr(" of 3 nodes, tp=1 dp=2 mbs="));
+}
+
+TEST(MixedPlanDocumentTest, Errors) {
+  const absl::StatusOr<MixedAnswer> answer = PlanMixed(TwoGroupRequest());
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  const std::string text = PlanToJson(BuildMixedPlan(TwoGroupRequest(), *answer));
+  const auto error = [&](const std::string& pointer, const nlohmann::json& value) {
+    nlohmann::json json = nlohmann::json::parse(text);
+    json["transformer"]["over_groups"][nlohmann::json::json_pointer(pointer)] = value;
+    return std::string(ParsePlanJson(json.dump(), "p.json").status().message());
+  };
+  EXPECT_EQ(error("/proven", true), "");
+  EXPECT_THAT(error("/stage_groups", nlohmann::json::array()), HasSubstr("stage_groups: found 0"));
+  EXPECT_THAT(error("/stage_groups/0", 7), HasSubstr("stage_groups[0]: found 7"));
+  EXPECT_THAT(error("/groups/0/used_nodes", 9), HasSubstr("not the parts of the cluster"));
+  EXPECT_THAT(error("/groups/0/device", "v100"), HasSubstr("not the parts of the cluster"));
+  EXPECT_THAT(error("/choices", 1), HasSubstr("$.transformer.over_groups.choices: found number"));
+  EXPECT_THAT(error("/steps", "x"), HasSubstr("$.transformer.over_groups.steps: found string"));
+  const std::string group = "$.transformer.over_groups.groups[0]";
+  EXPECT_THAT(error("/groups/0/nodes", 0), HasSubstr(group + ".used_nodes: found 1 of 0 nodes"));
+  EXPECT_THAT(error("/groups/0/micro_batch", 3), HasSubstr(group + ": "));
+  EXPECT_THAT(error("/groups/0/tp", 0), HasSubstr(group + ": found dp "));
+  const auto of_first = [&](const std::string& key, const nlohmann::json& value) {
+    nlohmann::json json = nlohmann::json::parse(text);
+    json["transformer"]["configuration"][key] = value;
+    return std::string(ParsePlanJson(json.dump(), "p.json").status().message());
+  };
+  EXPECT_THAT(of_first("dp", 7), HasSubstr("$.transformer.configuration: found dp 7"));
+  EXPECT_THAT(of_first("micro_batch", 7), HasSubstr("are not the global batch of 32"));
+  for (const char* const key : {"cp", "ep", "etp", "virtual_stages"}) {
+    EXPECT_THAT(of_first(key, 2), HasSubstr(std::string("configuration.") + key +
+                                            ": found 2, expected 1 over groups of nodes"));
+  }
+  EXPECT_THAT(of_first("schedule", "zero-bubble"), HasSubstr("expected 1f1b over groups"));
+}
+
+}  // namespace
+}  // namespace meshwright
