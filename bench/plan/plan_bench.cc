@@ -19,8 +19,8 @@
 #include "meshwright/cluster/mesh.h"
 #include "meshwright/hlo/graph.h"
 #include "meshwright/hlo/program/reader.h"
+#include "meshwright/intra/cost_model_table.h"
 #include "meshwright/intra/planner.h"
-#include "meshwright/plan/text/cost_model_table.h"
 
 namespace meshwright {
 namespace {

@@ -116,7 +116,7 @@ void Rename(Plan& plan, const std::function<std::string(const std::string&)>& na
       }
     }
   };
-  for (PlanInput& input : plan.inputs) rename(input.path);
+  for (InputFile& input : plan.inputs) rename(input.path);
   rename(plan.cluster.name);
   for (PlanClusterPart& part : plan.cluster.parts) rename(part.device);
   rename(plan.peak_at);

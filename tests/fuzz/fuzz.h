@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "meshwright/plan/document/program.h"
+#include "meshwright/hlo/program/program.h"
 
 // What the fuzzers share. libFuzzer calls a target's function with bytes that it mutates; the
 // sanitizers report what goes wrong in memory and arithmetic, libFuzzer what takes too long or too

@@ -23,7 +23,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 // A graph and the module it points into.
-struct Program {
+struct GraphOfText {
   std::unique_ptr<Module> module;
   Graph graph;
 
@@ -86,10 +86,10 @@ void CheckInvariants(const Graph& graph) {
   EXPECT_EQ(graph.output_alias.size(), graph.outputs.size());
 }
 
-Program Build(std::string_view text) {
+GraphOfText Build(std::string_view text) {
   absl::StatusOr<Module> module = ParseHloText(text, "test.hlo");
   EXPECT_TRUE(module.ok()) << module.status();
-  Program program;
+  GraphOfText program;
   if (!module.ok()) return program;
   program.module = std::make_unique<Module>(*std::move(module));
   absl::StatusOr<Graph> graph = BuildGraph(*program.module);
@@ -100,7 +100,7 @@ Program Build(std::string_view text) {
 }
 
 TEST(GraphTest, CallsAreInlinedAndNamedByTheirSites) {
-  const Program p = Build(R"(HloModule m
+  const GraphOfText p = Build(R"(HloModule m
 twice { x = f32[4] parameter(0) ROOT y = f32[4] add(x, x) }
 outer { u = f32[4] parameter(0) ROOT v = f32[4] call(u), to_apply=twice }
 ENTRY e {
@@ -117,7 +117,7 @@ fused { g = f32[4] parameter(0) ROOT h = f32[4] exponential(g) })");
 }
 
 TEST(GraphTest, EqualNamesInTwoComputationsAreToldApart) {
-  const Program p = Build(R"(HloModule m
+  const GraphOfText p = Build(R"(HloModule m
 f { x = f32[4] parameter(0) ROOT y = f32[4] negate(x) }
 g { x = f32[4] parameter(0) ROOT y = f32[4] abs(x) }
 ENTRY e {
@@ -129,7 +129,7 @@ ENTRY e {
 }
 
 TEST(GraphTest, TuplesDissolve) {
-  const Program p = Build(R"(HloModule m, input_output_alias={ {1,0}: (0, {1}, may-alias) }
+  const GraphOfText p = Build(R"(HloModule m, input_output_alias={ {1,0}: (0, {1}, may-alias) }
 ENTRY e {
   t = (f32[4], (f32[2], s32[])) parameter(0)
   a = f32[4] get-tuple-element(t), index=0
@@ -155,7 +155,7 @@ ENTRY e {
 }
 
 TEST(GraphTest, AliasesJoinLeaves) {
-  const Program p = Build(
+  const GraphOfText p = Build(
       R"(HloModule m, input_output_alias={ {1}: (0, {}, may-alias), {0}: (1, {}, must-alias) }
 ENTRY e {
   a = f32[4] parameter(0)
@@ -194,7 +194,7 @@ ENTRY e {
 })";
 
 TEST(GraphTest, LoopsAreOpened) {
-  const Program p = Build(kLoop);
+  const GraphOfText p = Build(kLoop);
   EXPECT_THAT(p.Listing(), ElementsAre("loop/carry{0}()", "loop/carry{1}()", "loop/carry{2}()",
                                        "less(loop/carry{0}, cn)", "bj(loop/carry{0}, one)",
                                        "by(loop/carry{1}, loop/carry{2})", "loop{0}()", "loop{1}()",
@@ -217,7 +217,7 @@ TEST(GraphTest, LoopsAreOpened) {
 TEST(GraphTest, UnknownTripCountWarns) {
   std::string text(kLoop);
   text.replace(text.find("add(bi, one)"), 12, "multiply(bi, bi)");
-  const Program p = Build(text);
+  const GraphOfText p = Build(text);
   EXPECT_EQ(p.graph.loops[0].trip_count, 1);
   EXPECT_FALSE(p.graph.loops[0].trip_count_known);
   ASSERT_THAT(p.graph.warnings, SizeIs(1));
@@ -225,7 +225,7 @@ TEST(GraphTest, UnknownTripCountWarns) {
 }
 
 TEST(GraphTest, ConditionalsJoinTheirBranches) {
-  const Program p = Build(R"(HloModule m
+  const GraphOfText p = Build(R"(HloModule m
 yes { y = (f32[4], f32[4]) parameter(0)
   y0 = f32[4] get-tuple-element(y), index=0
   y1 = f32[4] get-tuple-element(y), index=1
@@ -243,7 +243,7 @@ ENTRY e {
 }
 
 TEST(GraphTest, AsynchronousPairs) {
-  const Program p = Build(R"(HloModule m
+  const GraphOfText p = Build(R"(HloModule m
 add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }
 wrapped { wp = f32[8] parameter(0) ROOT wn = f32[8] negate(wp) }
 ENTRY e {
@@ -269,7 +269,7 @@ ENTRY e {
 // XLA of 2026 wraps every collective; reduce-scatter's to_apply is its reduction, not the wrapped
 // operation.
 TEST(GraphTest, AsynchronousPairsOfGenericShape) {
-  const Program p = Build(R"(HloModule m
+  const GraphOfText p = Build(R"(HloModule m
 add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }
 ENTRY e {
   p = f32[8] parameter(0)
@@ -288,7 +288,7 @@ ENTRY e {
 }
 
 TEST(GraphTest, ShardingsStayWithTheirValues) {
-  const Program p = Build(R"(HloModule m
+  const GraphOfText p = Build(R"(HloModule m
 ENTRY e {
   a = f32[4] parameter(0), sharding={devices=[2]<=[2]}
   b = f32[4] parameter(1)

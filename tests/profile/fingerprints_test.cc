@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "meshwright/plan/text/cost_model_table.h"
+#include "meshwright/intra/cost_model_table.h"
 #include "meshwright/profile/database.h"
 #include "meshwright/profile/segment_space.h"
 #include "tests/intra/test_program.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "meshwright/plan/text/cost_model_table.h"
+#include "meshwright/intra/cost_model_table.h"
 #include "meshwright/profile/slice_matching.h"
 #include "tests/intra/test_program.h"
 

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "meshwright/intra/cost_model_table.h"
 #include "meshwright/plan/make/plan_program.h"
-#include "meshwright/plan/text/cost_model_table.h"
 #include "tests/intra/test_program.h"
 
 namespace meshwright {

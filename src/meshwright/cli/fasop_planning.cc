@@ -10,11 +10,11 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/csv.h"
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/base/status.h"
 #include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cluster/mixed_cluster.h"
-#include "meshwright/plan/text/plan_table.h"
 #include "meshwright/published/fasop/fasop.h"
 
 namespace meshwright {

@@ -36,7 +36,7 @@ void AddMixedPlanningOptions(CLI::App& app, MixedPlanningOptions& options);
 struct MixedModelRequest {
   transformer::Model model;
   std::string description;  // text that it was read from
-  std::vector<PlanInput> inputs;
+  std::vector<InputFile> inputs;
   transformer::Workload workload;
   transformer::Precision precision = transformer::Precision::kBf16;
   std::string objective, csv_path;

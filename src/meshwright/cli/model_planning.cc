@@ -31,7 +31,6 @@
 #include "meshwright/plan/make/plan_model.h"
 #include "meshwright/plan/make/plan_program.h"
 #include "meshwright/plan/make/request_options.h"
-#include "meshwright/plan/text/plan_table.h"
 #include "meshwright/plan/text/transformer_table.h"
 
 namespace meshwright {

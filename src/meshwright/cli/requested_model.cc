@@ -8,15 +8,15 @@
 #include "meshwright/base/file.h"
 #include "meshwright/base/sha256.h"
 #include "meshwright/base/status.h"
+#include "meshwright/hlo/program/program.h"
 #include "meshwright/model/builtin_models.h"
 #include "meshwright/model/model_reader.h"
-#include "meshwright/plan/document/program.h"
 
 namespace meshwright {
 
 absl::StatusOr<transformer::Model> ReadRequestedModel(const std::string& name,
                                                       std::string& description,
-                                                      std::vector<PlanInput>& inputs) {
+                                                      std::vector<InputFile>& inputs) {
   if (name == "-") {
     MW_ASSIGN_OR_RETURN(description, ReadInput(name));
     inputs.push_back({name, "model", Sha256Hex(description)});

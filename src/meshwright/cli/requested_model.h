@@ -14,7 +14,7 @@ namespace meshwright {
 // the text that it was read from, and a file is added to `inputs`.
 absl::StatusOr<transformer::Model> ReadRequestedModel(const std::string& name,
                                                       std::string& description,
-                                                      std::vector<PlanInput>& inputs);
+                                                      std::vector<InputFile>& inputs);
 
 }  // namespace meshwright
 

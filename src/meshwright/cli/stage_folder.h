@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "meshwright/cli/output.h"
-#include "meshwright/plan/annotate/stage_modules.h"
+#include "meshwright/plan/make/stage_modules.h"
 
 // The folder that `plan --pipeline --emit` fills: it holds one emission and nothing else, so that
 // no program of an earlier one is taken for a stage of the plan.

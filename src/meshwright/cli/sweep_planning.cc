@@ -11,6 +11,7 @@
 #include "meshwright/cli/staged_outputs.h"
 #include "meshwright/plan/document/plan_json.h"
 #include "meshwright/plan/make/model_sweep.h"
+#include "meshwright/plan/text/sweep_text.h"
 
 namespace meshwright {
 

@@ -11,7 +11,7 @@
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/cluster/cluster.h"
-#include "meshwright/plan/document/program.h"
+#include "meshwright/hlo/program/program.h"
 
 namespace meshwright {
 namespace {

@@ -8,8 +8,8 @@
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/explain/plan_difference.h"
+#include "meshwright/hlo/program/program.h"
 #include "meshwright/plan/document/plan_json.h"
-#include "meshwright/plan/document/program.h"
 
 namespace meshwright {
 namespace {

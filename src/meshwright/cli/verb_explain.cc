@@ -15,8 +15,8 @@
 #include "meshwright/cli/verb.h"
 #include "meshwright/explain/explain.h"
 #include "meshwright/explain/why_not.h"
+#include "meshwright/hlo/program/program.h"
 #include "meshwright/plan/document/plan_json.h"
-#include "meshwright/plan/document/program.h"
 
 namespace meshwright {
 namespace {

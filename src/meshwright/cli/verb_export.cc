@@ -20,8 +20,8 @@
 #include "meshwright/export/artefact_folder.h"
 #include "meshwright/export/quoting.h"
 #include "meshwright/export/target.h"
+#include "meshwright/hlo/program/program.h"
 #include "meshwright/plan/document/plan_json.h"
-#include "meshwright/plan/document/program.h"
 
 namespace meshwright {
 namespace {

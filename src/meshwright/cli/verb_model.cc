@@ -8,10 +8,10 @@
 #include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
+#include "meshwright/hlo/program/program.h"
 #include "meshwright/model/check_model.h"
 #include "meshwright/model/model_reader.h"
 #include "meshwright/model/model_table.h"
-#include "meshwright/plan/document/program.h"
 
 namespace meshwright {
 namespace {

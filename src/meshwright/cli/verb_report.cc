@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cli/message.h"
@@ -13,8 +14,7 @@
 #include "meshwright/cli/staged_outputs.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/export/artefact_folder.h"
-#include "meshwright/plan/document/program.h"
-#include "meshwright/plan/text/plan_table.h"
+#include "meshwright/hlo/program/program.h"
 #include "meshwright/report/csv_tables.h"
 #include "meshwright/report/device_programs.h"
 #include "meshwright/report/documents.h"

@@ -27,6 +27,7 @@
 #include "meshwright/inter/layers/alpa_layers.h"
 #include "meshwright/inter/schedule/alpa_schedules.h"
 #include "meshwright/inter/stages/alpa_stages.h"
+#include "meshwright/plan/text/plan_table.h"
 #include "meshwright/published/fasop/reproduce.h"
 #include "meshwright/published/nersc/reproduce.h"
 #include "meshwright/solve/alpa_ilp.h"

@@ -7,16 +7,16 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
+#include "meshwright/hlo/program/program.h"
 #include "meshwright/inter/schedule/schedule.h"
 #include "meshwright/plan/document/plan_json.h"
-#include "meshwright/plan/document/program.h"
 #include "meshwright/plan/document/simulate_plan.h"
-#include "meshwright/plan/text/plan_table.h"
 #include "meshwright/plan/trace/simulation_trace.h"
 #include "meshwright/plan/trace/step_trace.h"
 

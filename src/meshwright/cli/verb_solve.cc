@@ -16,7 +16,7 @@
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/cluster/units.h"
-#include "meshwright/plan/document/program.h"
+#include "meshwright/hlo/program/program.h"
 #include "meshwright/solve/iopddl_json.h"
 #include "meshwright/solve/solution_json.h"
 #include "meshwright/solve/solver.h"

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/columns.h"
 #include "meshwright/base/counted.h"
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/explain/json.h"
 #include "meshwright/explain/plan_difference.h"
 #include "meshwright/explain/screen.h"

@@ -10,9 +10,9 @@
 #include "absl/strings/str_replace.h"
 #include "meshwright/base/columns.h"
 #include "meshwright/base/counted.h"
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/explain/optimality.h"
 #include "meshwright/explain/screen.h"
-#include "meshwright/plan/text/plan_table.h"
 #include "meshwright/plan/text/transformer_table.h"
 
 namespace meshwright {

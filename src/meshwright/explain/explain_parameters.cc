@@ -10,12 +10,13 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/columns.h"
 #include "meshwright/base/counted.h"
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/explain/explain.h"
 #include "meshwright/explain/json.h"
 #include "meshwright/explain/parallelism.h"
 #include "meshwright/explain/screen.h"
-#include "meshwright/plan/text/plan_table.h"
+#include "meshwright/plan/document/spec_text.h"
 
 // As Alpa's users asked for placements: each parameter by itself, in program order.
 

@@ -9,11 +9,13 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/columns.h"
 #include "meshwright/base/counted.h"
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/base/status.h"
 #include "meshwright/explain/explain.h"
 #include "meshwright/explain/json.h"
 #include "meshwright/explain/screen.h"
 #include "meshwright/explain/tensor_facts.h"
+#include "meshwright/plan/document/spec_text.h"
 #include "meshwright/plan/text/folded_names.h"
 #include "meshwright/plan/text/plan_table.h"
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/columns.h"
 #include "meshwright/base/counted.h"
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/explain/explain.h"
 #include "meshwright/explain/explain_model.h"
 #include "meshwright/explain/layer_labels.h"
@@ -17,6 +18,7 @@
 #include "meshwright/explain/parameter_groups.h"
 #include "meshwright/explain/part_summary.h"
 #include "meshwright/explain/screen.h"
+#include "meshwright/plan/document/spec_text.h"
 #include "meshwright/plan/text/folded_names.h"
 #include "meshwright/plan/text/plan_table.h"
 

@@ -10,7 +10,6 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/explain/layer_names.h"
 #include "meshwright/explain/screen.h"
-#include "meshwright/plan/text/plan_table.h"
 
 namespace meshwright {
 namespace {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/counted.h"
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/explain/screen.h"
 #include "meshwright/plan/text/plan_table.h"

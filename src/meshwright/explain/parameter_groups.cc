@@ -6,8 +6,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/plan/document/spec_text.h"
 #include "meshwright/plan/text/folded_names.h"
-#include "meshwright/plan/text/plan_table.h"
 
 namespace meshwright {
 namespace {

@@ -17,7 +17,6 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/explain/collective_causes.h"
 #include "meshwright/plan/text/folded_names.h"
-#include "meshwright/plan/text/plan_table.h"
 
 namespace meshwright {
 namespace {

@@ -13,12 +13,13 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/explain/part_summary.h"
 #include "meshwright/explain/plan_part.h"
 #include "meshwright/explain/screen.h"
+#include "meshwright/plan/document/spec_text.h"
 #include "meshwright/plan/text/folded_names.h"
-#include "meshwright/plan/text/plan_table.h"
 
 namespace meshwright {
 namespace {
@@ -36,15 +37,15 @@ class TextChanges {
   std::vector<ChangedText> changes_;
 };
 
-std::string InputText(const PlanInput* input) {
+std::string InputText(const InputFile* input) {
   constexpr size_t kHashLetters = 12;
   return input == nullptr ? ""
                           : StrCat(input->path, " (", input->sha256.substr(0, kHashLetters), ")");
 }
 
 // The `n`-th input of `kind`, or nullptr.
-const PlanInput* InputOf(const Plan& plan, const std::string& kind, size_t n) {
-  for (const PlanInput& input : plan.inputs) {
+const InputFile* InputOf(const Plan& plan, const std::string& kind, size_t n) {
+  for (const InputFile& input : plan.inputs) {
     if (input.kind == kind && n-- == 0) return &input;
   }
   return nullptr;
@@ -54,15 +55,15 @@ const PlanInput* InputOf(const Plan& plan, const std::string& kind, size_t n) {
 void CompareInputs(const Plan& before, const Plan& after, TextChanges& changes) {
   std::vector<std::string> kinds;
   for (const Plan* plan : {&before, &after}) {
-    for (const PlanInput& input : plan->inputs) {
+    for (const InputFile& input : plan->inputs) {
       if (std::find(kinds.begin(), kinds.end(), input.kind) == kinds.end())
         kinds.push_back(input.kind);
     }
   }
   for (const std::string& kind : kinds) {
     for (size_t n = 0;; ++n) {
-      const PlanInput* const a = InputOf(before, kind, n);
-      const PlanInput* const b = InputOf(after, kind, n);
+      const InputFile* const a = InputOf(before, kind, n);
+      const InputFile* const b = InputOf(after, kind, n);
       if (a == nullptr && b == nullptr) break;
       if (a != nullptr && b != nullptr && a->sha256 == b->sha256) continue;
       changes.Add(StrCat("input ", kind), InputText(a), InputText(b));

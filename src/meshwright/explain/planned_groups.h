@@ -21,7 +21,7 @@ struct PlannedWorkload {
   transformer::Workload workload;
   transformer::Precision precision = transformer::Precision::kBf16;
   std::string cluster;  // as --cluster
-  std::vector<PlanInput> inputs;
+  std::vector<InputFile> inputs;
 };
 // Of `plan`, which is of a model. Errors: files that are no longer there or have changed, options
 // that no planner wrote.

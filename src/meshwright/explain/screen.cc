@@ -7,10 +7,9 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/columns.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/hlo/program/program.h"
+#include "meshwright/intra/cost_model_table.h"
 #include "meshwright/plan/document/memory_category.h"
-#include "meshwright/plan/document/program.h"
-#include "meshwright/plan/text/cost_model_table.h"
-#include "meshwright/plan/text/plan_table.h"
 
 namespace meshwright {
 
@@ -33,7 +32,7 @@ std::string TypeText(const PlanType& type) {
 
 std::string SubjectText(const Plan& plan) {
   if (plan.transformer.has_value()) return plan.transformer->model;
-  for (const PlanInput& input : plan.inputs) {
+  for (const InputFile& input : plan.inputs) {
     if (IsProgramKind(input.kind)) return input.path;
   }
   return "not named in the plan";
@@ -43,17 +42,6 @@ std::string CategoryText(MemoryCategory category) {
   std::string name(MemoryCategoryName(category));
   std::replace(name.begin(), name.end(), '_', ' ');
   return name;
-}
-
-std::string CostText(const Plan& plan, double seconds) {
-  const CostModelRow* const cost_model = FindCostModel(plan.options.cost_model);
-  const bool in_seconds = cost_model == nullptr || cost_model->in_seconds;
-  return in_seconds ? SecondsText(seconds) : absl::StrFormat("%.6g", seconds);
-}
-
-std::string BytesText(double bytes) {
-  constexpr double kMost = 9.2e18;
-  return BytesText(static_cast<int64_t>(std::min(bytes, kMost)));
 }
 
 std::string NumbersText(const std::vector<int64_t>& numbers) {

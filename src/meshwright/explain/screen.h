@@ -25,10 +25,6 @@ std::string TypeText(const PlanType& type);
 std::string SubjectText(const Plan& plan);
 // "optimizer state".
 std::string CategoryText(MemoryCategory category);
-// A cost in seconds, or a plain number where the plan's cost model has no unit.
-std::string CostText(const Plan& plan, double seconds);
-// More bytes than an int64_t counts stay at its largest.
-std::string BytesText(double bytes);
 // "0-23", "1-2, 4-31": ascending numbers, those of a row put together; more than a dozen rows lose
 // their middle.
 std::string NumbersText(const std::vector<int64_t>& numbers);

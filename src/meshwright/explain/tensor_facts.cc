@@ -17,8 +17,8 @@
 #include "meshwright/explain/screen.h"
 #include "meshwright/hlo/shape.h"
 #include "meshwright/intra/names.h"
+#include "meshwright/plan/document/spec_text.h"
 #include "meshwright/plan/text/folded_names.h"
-#include "meshwright/plan/text/plan_table.h"
 
 namespace meshwright {
 namespace {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/columns.h"
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/explain/json.h"
 #include "meshwright/explain/screen.h"

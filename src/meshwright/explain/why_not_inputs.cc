@@ -11,14 +11,14 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/cluster/mesh.h"
 #include "meshwright/explain/screen.h"
-#include "meshwright/plan/document/program.h"
+#include "meshwright/hlo/program/program.h"
 #include "meshwright/plan/make/fix_option.h"
 
 namespace meshwright {
 namespace {
 
 // The file at `path`, which must be the one that the plan was made from.
-absl::StatusOr<std::string> ReadSame(const std::string& path, const PlanInput& input,
+absl::StatusOr<std::string> ReadSame(const std::string& path, const InputFile& input,
                                      std::string_view what) {
   MW_ASSIGN_OR_RETURN(std::string contents, ReadInput(path));
   if (Sha256Hex(contents) == input.sha256) return contents;
@@ -50,15 +50,15 @@ absl::StatusOr<int32_t> NumberOf(const std::string& text, std::string_view key) 
 
 }  // namespace
 
-const PlanInput* ProgramOf(const Plan& plan) {
-  for (const PlanInput& input : plan.inputs) {
+const InputFile* ProgramOf(const Plan& plan) {
+  for (const InputFile& input : plan.inputs) {
     if (IsProgramKind(input.kind)) return &input;
   }
   return nullptr;
 }
 
 absl::StatusOr<std::string> ReadPlannedProgram(const Plan& plan, const std::string& path) {
-  const PlanInput* const input = ProgramOf(plan);
+  const InputFile* const input = ProgramOf(plan);
   if (input == nullptr)
     return absl::InvalidArgumentError("the plan does not name the program that it was made from");
   if (!path.empty()) return ReadSame(path, *input, "program");
@@ -73,7 +73,7 @@ absl::StatusOr<std::string> ReadPlannedProgram(const Plan& plan, const std::stri
 }
 
 absl::StatusOr<std::string> ReadPlannedInput(const Plan& plan, const std::string& kind) {
-  for (const PlanInput& input : plan.inputs) {
+  for (const InputFile& input : plan.inputs) {
     if (input.kind == kind) return ReadSame(input.path, input, "file");
   }
   return "";
@@ -83,7 +83,7 @@ absl::StatusOr<std::string> PlannedCluster(const Plan& plan) {
   std::string cluster = plan.cluster.name;
   const auto files = std::count_if(plan.inputs.begin(), plan.inputs.end(),
                                    [](const auto& input) { return input.kind == "cluster_yaml"; });
-  for (const PlanInput& input : plan.inputs) {
+  for (const InputFile& input : plan.inputs) {
     if (input.kind != "cluster_yaml") continue;
     MW_RETURN_IF_ERROR(ReadSame(input.path, input, "cluster's file").status());
     // The plan has the name in the file; of several, joined by `+`, it is not told which is whose.

@@ -12,7 +12,7 @@
 namespace meshwright {
 
 // nullptr: the plan does not name its program.
-const PlanInput* ProgramOf(const Plan& plan);
+const InputFile* ProgramOf(const Plan& plan);
 
 // The program of `plan` as its file holds it, from `path`, or if that is empty from where the plan
 // says. Errors: it cannot be read, or is another one (by its hash).

@@ -16,7 +16,6 @@
 #include "meshwright/plan/make/fix_option.h"
 #include "meshwright/plan/make/replan_pipeline.h"
 #include "meshwright/plan/make/to_plan.h"
-#include "meshwright/plan/text/plan_table.h"
 #include "meshwright/sharding/sharding.h"
 
 namespace meshwright {

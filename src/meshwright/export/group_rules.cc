@@ -22,7 +22,7 @@
 #include "meshwright/export/refusal.h"
 #include "meshwright/hetero/search.h"
 #include "meshwright/plan/make/build_mixed_plan.h"
-#include "meshwright/plan/text/mixed_text.h"
+#include "meshwright/plan/make/mixed_text.h"
 
 namespace meshwright {
 namespace {

@@ -117,7 +117,7 @@ std::string ProgramFileName(std::string_view kind, std::string_view contents) {
 absl::StatusOr<Artefact> ProgramFile(const Plan& plan, const std::string& path) {
   if (plan.inputs.empty()) return absl::InvalidArgumentError("$.inputs names no program");
   MW_ASSIGN_OR_RETURN(std::string contents, ReadFile(path));
-  const PlanInput& planned = plan.inputs[0];
+  const InputFile& planned = plan.inputs[0];
   if (Sha256Hex(contents) != planned.sha256) {
     return absl::InvalidArgumentError(
         absl::StrCat("--program: ", path, " is not the program that was planned, whose sha256 is ",

@@ -13,7 +13,7 @@ constexpr const char* kNearestFile = "nearest.json";
 
 // The file of one kind that the plan was made from; empty: none.
 std::string InputOf(const Plan& plan, std::string_view kind) {
-  for (const PlanInput& input : plan.inputs) {
+  for (const InputFile& input : plan.inputs) {
     if (input.kind == kind) return input.path;
   }
   return "";

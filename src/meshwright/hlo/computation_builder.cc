@@ -7,7 +7,7 @@
 #include "meshwright/hlo/dead_code.h"
 #include "meshwright/hlo/element_value.h"
 #include "meshwright/hlo/instruction_folder.h"
-#include "meshwright/hlo/text/cursor.h"
+#include "meshwright/hlo/text_cursor.h"
 
 namespace meshwright {
 namespace {

@@ -30,7 +30,7 @@
 #include <tuple>
 #include <utility>
 
-#include "meshwright/hlo/stablehlo/op_sharding_rule.h"
+#include "meshwright/hlo/op_sharding_rule.h"
 #include "meshwright/sharding/rule.h"
 
 namespace meshwright {

@@ -12,10 +12,10 @@
 #include "meshwright/blocks/block_kinds.h"
 #include "meshwright/hlo/computation_builder.h"
 #include "meshwright/hlo/inline_calls.h"
+#include "meshwright/hlo/program/program.h"
 #include "meshwright/hlo/proto/writer.h"
 #include "meshwright/inter/slice/module_writer.h"
 #include "meshwright/plan/annotate/annotate.h"
-#include "meshwright/plan/document/program.h"
 #include "meshwright/profile/operand_constraints.h"
 
 namespace meshwright {

@@ -13,7 +13,7 @@
 #include "meshwright/base/columns.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/base/csv.h"
-#include "meshwright/plan/text/plan_table.h"
+#include "meshwright/base/quantity_text.h"
 
 namespace meshwright {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "meshwright/cluster/mesh.h"
 #include "meshwright/hlo/graph.h"
-#include "meshwright/plan/text/cost_model_table.h"
+#include "meshwright/intra/cost_model_table.h"
 #include "meshwright/profile/database.h"
 #include "meshwright/profile/measuring_worker.h"
 

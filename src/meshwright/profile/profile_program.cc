@@ -16,7 +16,7 @@
 #include "absl/strings/strip.h"
 #include "meshwright/base/status.h"
 #include "meshwright/cluster/cluster.h"
-#include "meshwright/plan/document/program.h"
+#include "meshwright/hlo/program/program.h"
 #include "meshwright/plan/make/plan_program.h"
 #include "meshwright/profile/profile_schema.h"
 #include "meshwright/profile/segment_space.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/csv.h"
 #include "meshwright/plan/document/simulate_plan.h"
-#include "meshwright/plan/text/plan_table.h"
+#include "meshwright/plan/document/spec_text.h"
 #include "meshwright/plan/text/transformer_table.h"
 #include "meshwright/report/device_programs.h"
 #include "meshwright/report/headline.h"

@@ -9,14 +9,14 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "meshwright/base/counted.h"
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/explain/explain_model.h"
 #include "meshwright/explain/optimality.h"
 #include "meshwright/explain/part_summary.h"
-#include "meshwright/plan/document/program.h"
-#include "meshwright/plan/text/cost_model_table.h"
-#include "meshwright/plan/text/mixed_text.h"
-#include "meshwright/plan/text/plan_table.h"
+#include "meshwright/hlo/program/program.h"
+#include "meshwright/intra/cost_model_table.h"
+#include "meshwright/plan/make/mixed_text.h"
 #include "meshwright/plan/text/transformer_table.h"
 #include "meshwright/report/device_programs.h"
 
@@ -272,7 +272,7 @@ std::string PlanCostText(const Plan& plan, double seconds) {
 
 std::string ProgramName(const Plan& plan) {
   if (plan.transformer.has_value()) return plan.transformer->model;
-  for (const PlanInput& input : plan.inputs) {
+  for (const InputFile& input : plan.inputs) {
     if (IsProgramKind(input.kind)) return input.path.substr(input.path.rfind('/') + 1);
   }
   return "a program";

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "meshwright/explain/layer_names.h"
+#include "meshwright/intra/cost_model_table.h"
 #include "meshwright/plan/document/simulate_plan.h"
-#include "meshwright/plan/text/cost_model_table.h"
 #include "meshwright/report/headline.h"
 #include "meshwright/report/view_json.h"
 
@@ -150,7 +150,7 @@ ViewJson PlanView(const Plan& plan, const std::string& file) {
     program_views.push_back(ProgramView(program, plan.micro_batches));
   }
   AddLayerPlaces(programs, program_views);
-  for (const PlanInput& input : plan.inputs) {
+  for (const InputFile& input : plan.inputs) {
     inputs.push_back({{"path", input.path}, {"kind", input.kind}, {"sha256", input.sha256}});
   }
   std::vector<std::string> warnings = plan.warnings;

@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/explain/collective_causes.h"
 #include "meshwright/explain/part_summary.h"
-#include "meshwright/plan/text/plan_table.h"
+#include "meshwright/plan/document/spec_text.h"
 #include "meshwright/report/segment_graph.h"
 #include "meshwright/report/view_json.h"
 

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/counted.h"
-#include "meshwright/plan/text/plan_table.h"
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/report/headline.h"
 #include "meshwright/report/segment_graph.h"
 

@@ -5,7 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/hlo/text/cursor.h"
+#include "meshwright/hlo/text_cursor.h"
 #include "meshwright/sharding/hlo_sharding.h"
 
 namespace meshwright {

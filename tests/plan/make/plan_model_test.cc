@@ -10,6 +10,7 @@
 #include "meshwright/model/model_reader.h"
 #include "meshwright/plan/document/plan_json.h"
 #include "meshwright/plan/make/model_sweep.h"
+#include "meshwright/plan/text/sweep_text.h"
 #include "meshwright/plan/text/transformer_table.h"
 
 namespace meshwright {

@@ -14,8 +14,8 @@
 #include <string>
 
 #include "meshwright/hlo/text/reader.h"
-#include "meshwright/plan/annotate/stage_modules.h"
 #include "meshwright/plan/document/plan_json.h"
+#include "meshwright/plan/make/stage_modules.h"
 #include "meshwright/plan/text/plan_table.h"
 
 namespace meshwright {

@@ -6,6 +6,8 @@
 #include <sstream>
 #include <string>
 
+#include "meshwright/base/quantity_text.h"
+#include "meshwright/plan/document/spec_text.h"
 #include "tests/plan/document/sample_plan.h"
 
 namespace meshwright {

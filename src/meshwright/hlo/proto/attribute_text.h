@@ -11,7 +11,7 @@
 #include "absl/types/span.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/proto/hlo_proto.h"
-#include "meshwright/hlo/text/cursor.h"
+#include "meshwright/hlo/text_cursor.h"
 
 // Attributes with a grammar of their own that Instruction keeps as text: what XLA prints for the
 // fields of an HloInstructionProto, and back. A Text function returns an empty string if the

@@ -13,9 +13,9 @@
 #include "meshwright/hlo/proto/attribute_text.h"
 #include "meshwright/hlo/proto/shape.h"
 #include "meshwright/hlo/proto/sharding.h"
-#include "meshwright/hlo/text/cursor.h"
 #include "meshwright/hlo/text/metadata.h"
 #include "meshwright/hlo/text/shape.h"
+#include "meshwright/hlo/text_cursor.h"
 
 // One row an attribute: how its text comes out of the proto and how it goes back.
 

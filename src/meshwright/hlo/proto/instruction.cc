@@ -16,8 +16,8 @@
 #include "meshwright/hlo/proto/shape.h"
 #include "meshwright/hlo/proto/sharding.h"
 #include "meshwright/hlo/scaled_dot.h"
-#include "meshwright/hlo/text/cursor.h"
 #include "meshwright/hlo/text/metadata.h"
+#include "meshwright/hlo/text_cursor.h"
 
 namespace meshwright {
 namespace {

@@ -18,8 +18,8 @@
 #include "meshwright/hlo/proto/instruction.h"
 #include "meshwright/hlo/proto/shape.h"
 #include "meshwright/hlo/scaled_dot.h"
-#include "meshwright/hlo/text/cursor.h"
 #include "meshwright/hlo/text/metadata.h"
+#include "meshwright/hlo/text_cursor.h"
 #include "meshwright/hlo/verify/verifier.h"
 
 namespace meshwright {

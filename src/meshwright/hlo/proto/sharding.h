@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "meshwright/hlo/proto/hlo_proto.h"
-#include "meshwright/hlo/text/cursor.h"
+#include "meshwright/hlo/text_cursor.h"
 
 namespace meshwright {
 

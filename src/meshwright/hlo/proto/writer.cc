@@ -10,8 +10,8 @@
 #include "meshwright/hlo/proto/hlo_proto.h"
 #include "meshwright/hlo/proto/instruction.h"
 #include "meshwright/hlo/proto/shape.h"
-#include "meshwright/hlo/text/cursor.h"
 #include "meshwright/hlo/text/metadata.h"
+#include "meshwright/hlo/text_cursor.h"
 
 namespace meshwright {
 namespace {

@@ -13,7 +13,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/stablehlo/bytecode_attributes.h"
-#include "meshwright/hlo/text/cursor.h"
+#include "meshwright/hlo/text_cursor.h"
 
 // Numbers, arrays and tensors among the attributes of bytecode.
 

@@ -8,7 +8,7 @@
 
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/stablehlo/bytecode_file.h"
-#include "meshwright/hlo/text/cursor.h"
+#include "meshwright/hlo/text_cursor.h"
 
 // Flatbuffers (https://flatbuffers.dev/internals): little-endian numbers and offsets of 32 bits. A
 // table begins with the distance back to its vtable, which has the sizes of both and for each

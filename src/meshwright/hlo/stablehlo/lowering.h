@@ -14,9 +14,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "meshwright/hlo/computation_builder.h"
+#include "meshwright/hlo/op_sharding_rule.h"
 #include "meshwright/hlo/stablehlo/mlir_location.h"
 #include "meshwright/hlo/stablehlo/mlir_module.h"
-#include "meshwright/hlo/stablehlo/op_sharding_rule.h"
 #include "meshwright/hlo/stablehlo/reader.h"
 
 namespace meshwright {

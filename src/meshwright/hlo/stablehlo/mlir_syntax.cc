@@ -16,8 +16,6 @@ using Kind = MlirAttribute::Kind;
 constexpr int kMaxExpansions = 1000;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool StartsName(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool ContinuesName(char c) { return StartsName(c) || IsDigit(c) || c == '$' || c == '.'; }
 
 absl::StatusOr<std::string_view> QuotedOnOneLine(TextCursor& cursor) {
   cursor.SkipSpace();
@@ -118,7 +116,7 @@ class AttributeParser {
         break;
     }
     if (next == '-' || next == '+' || IsDigit(next)) return Number(attribute);
-    if (StartsName(next)) return Word(attribute);
+    if (StartsMlirName(next)) return Word(attribute);
     return cursor_.Expected("an attribute");
   }
 
@@ -196,8 +194,8 @@ class AttributeParser {
     const size_t begin = cursor_.position();
     size_t end = begin + 1;
     while (end < text.size() &&
-           (ContinuesName(text[end]) || ((text[end] == '-' || text[end] == '+') &&
-                                         (text[end - 1] == 'e' || text[end - 1] == 'E')))) {
+           (ContinuesMlirName(text[end]) || ((text[end] == '-' || text[end] == '+') &&
+                                             (text[end - 1] == 'e' || text[end - 1] == 'E')))) {
       ++end;
     }
     std::string_view digits = text.substr(begin, end - begin);
@@ -304,22 +302,6 @@ class AttributeParser {
 
 }  // namespace
 
-std::string_view MlirName(TextCursor& cursor) {
-  cursor.SkipSpace();
-  const std::string_view text = cursor.text();
-  const size_t begin = cursor.position();
-  if (begin >= text.size() || !StartsName(text[begin])) return {};
-  size_t end = begin + 1;
-  while (end < text.size() && ContinuesName(text[end])) ++end;
-  cursor.set_position(end);
-  return text.substr(begin, end - begin);
-}
-
-bool IsMlirName(std::string_view text) {
-  return !text.empty() && StartsName(text[0]) &&
-         std::all_of(text.begin(), text.end(), ContinuesName);
-}
-
 absl::StatusOr<std::string_view> MlirSymbol(TextCursor& cursor) {
   MW_RETURN_IF_ERROR(cursor.Expect("@", "before the name of a symbol"));
   const size_t at = cursor.position();
@@ -329,7 +311,7 @@ absl::StatusOr<std::string_view> MlirSymbol(TextCursor& cursor) {
   }
   size_t end = at;
   while (end < cursor.text().size() &&
-         (ContinuesName(cursor.text()[end]) || cursor.text()[end] == '-')) {
+         (ContinuesMlirName(cursor.text()[end]) || cursor.text()[end] == '-')) {
     ++end;
   }
   if (end == at) return cursor.Expected("the name of a symbol after '@'");

@@ -9,17 +9,14 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "meshwright/hlo/mlir_name.h"
 #include "meshwright/hlo/shape.h"
-#include "meshwright/hlo/text/cursor.h"
+#include "meshwright/hlo/text_cursor.h"
 
 // The pieces of MLIR text that know nothing of operations: names, types and attributes.
 
 namespace meshwright {
 
-// Letters, digits, '_', '$', '.', not beginning with a digit: `stablehlo.add`. Empty, without
-// moving, if there is none.
-std::string_view MlirName(TextCursor& cursor);
-bool IsMlirName(std::string_view text);
 // `@main` or `@"jit(f)"` without the '@' and quotes, escapes left alone.
 absl::StatusOr<std::string_view> MlirSymbol(TextCursor& cursor);
 // A string with MLIR's escapes (`\22` is a hexadecimal byte) resolved.

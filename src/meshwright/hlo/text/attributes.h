@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "meshwright/hlo/module.h"
-#include "meshwright/hlo/text/cursor.h"
+#include "meshwright/hlo/text_cursor.h"
 
 // Which attributes of an instruction have a field of their own, how each is read and written, which
 // an opcode cannot do without, and the order XLA prints them in. One table each; reader and writer

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "meshwright/hlo/module.h"
-#include "meshwright/hlo/text/cursor.h"
+#include "meshwright/hlo/text_cursor.h"
 
 // Attributes with a small grammar of their own that describes dimensions, each read and written
 // here.

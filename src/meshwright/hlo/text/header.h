@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "meshwright/hlo/module.h"
-#include "meshwright/hlo/text/cursor.h"
+#include "meshwright/hlo/text_cursor.h"
 
 // What stands before the first computation: the line `HloModule name, attribute=value, ...` and the
 // tables FileNames, FunctionNames, FileLocations and StackFrames.

@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "meshwright/hlo/module.h"
-#include "meshwright/hlo/text/cursor.h"
+#include "meshwright/hlo/text_cursor.h"
 
 namespace meshwright {
 

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "meshwright/hlo/module.h"
-#include "meshwright/hlo/text/cursor.h"
+#include "meshwright/hlo/text_cursor.h"
 
 // What frameworks attach to instructions: `metadata={...}` and `frontend_attributes={...}`.
 

@@ -15,7 +15,7 @@
 #include "meshwright/hlo/module.h"
 #include "meshwright/hlo/shape.h"
 #include "meshwright/hlo/text/attributes.h"
-#include "meshwright/hlo/text/cursor.h"
+#include "meshwright/hlo/text_cursor.h"
 
 namespace meshwright {
 

@@ -3,7 +3,7 @@
 
 #include "absl/status/statusor.h"
 #include "meshwright/hlo/shape.h"
-#include "meshwright/hlo/text/cursor.h"
+#include "meshwright/hlo/text_cursor.h"
 
 namespace meshwright {
 

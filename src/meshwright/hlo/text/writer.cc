@@ -9,9 +9,9 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/text/attribute_order.h"
 #include "meshwright/hlo/text/attributes.h"
-#include "meshwright/hlo/text/cursor.h"
 #include "meshwright/hlo/text/header.h"
 #include "meshwright/hlo/text/literal.h"
+#include "meshwright/hlo/text_cursor.h"
 
 namespace meshwright {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/flatten.h"
-#include "meshwright/hlo/stablehlo/op_sharding_rule.h"
+#include "meshwright/hlo/op_sharding_rule.h"
 #include "meshwright/hlo/verify/shape_inference.h"
 
 // Calls of what lies outside of the program. Any types go in and out, but what the program states

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "meshwright/hlo/stablehlo/op_sharding_rule.h"
+#include "meshwright/hlo/op_sharding_rule.h"
 
 namespace meshwright {
 namespace {

@@ -6,7 +6,7 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/element_value.h"
 #include "meshwright/hlo/flatten.h"
-#include "meshwright/hlo/stablehlo/op_sharding_rule.h"
+#include "meshwright/hlo/op_sharding_rule.h"
 #include "meshwright/hlo/uniform.h"
 #include "meshwright/inter/slice/slice_members.h"
 

@@ -8,9 +8,9 @@
 #include "meshwright/cluster/mesh.h"
 #include "meshwright/hlo/graph.h"
 #include "meshwright/hlo/module.h"
+#include "meshwright/hlo/program/program.h"
 #include "meshwright/plan/annotate/movements.h"
 #include "meshwright/plan/document/plan.h"
-#include "meshwright/plan/document/program.h"
 #include "meshwright/sharding/sharding.h"
 
 namespace meshwright {

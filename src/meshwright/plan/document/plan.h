@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "meshwright/base/input_file.h"
 #include "meshwright/plan/document/memory_category.h"
 #include "meshwright/plan/document/plan_segments.h"
 #include "meshwright/plan/document/plan_transformer.h"
@@ -23,15 +24,6 @@ inline constexpr int64_t kPlanSchema = 8;
 // One list of mesh axis names, major to minor, for each dimension; empty: that dimension is not
 // sharded.
 using PlanSpec = std::vector<std::vector<std::string>>;
-
-// A file that the plan was made from.
-struct PlanInput {
-  std::string path;    // as the user wrote it; "-": standard input
-  std::string kind;    // "hlo_text", "hlo_proto", "stablehlo", "cluster_yaml", "fixes", "model",
-                       // "layer_profile"
-  std::string sha256;  // of the file as stored, 64 lower-case hex digits
-  friend bool operator==(const PlanInput&, const PlanInput&) = default;
-};
 
 // Nodes with devices of one type.
 struct PlanClusterPart {
@@ -235,7 +227,7 @@ struct PlanTransfer {
 struct Plan {
   int64_t schema = kPlanSchema;
   std::string tool_version;
-  std::vector<PlanInput> inputs;
+  std::vector<InputFile> inputs;
   PlanOptions options;
   PlanCluster cluster;
   std::vector<PlanAxis> mesh;

@@ -29,7 +29,7 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, MemoryCate
   return absl::OkStatus();
 }
 
-absl::Status ReadJson(const InputJson& json, const std::string& path, PlanInput& value) {
+absl::Status ReadJson(const InputJson& json, const std::string& path, InputFile& value) {
   MW_RETURN_IF_ERROR(ObjectReader(json, path)
                          .Member("path", value.path)
                          .Member("kind", value.kind)

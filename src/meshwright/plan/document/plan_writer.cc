@@ -26,7 +26,7 @@ Json OrNull(const std::optional<T>& value) {
   return value.has_value() ? Json(*value) : Json();
 }
 
-Json ToJson(const PlanInput& input) {
+Json ToJson(const InputFile& input) {
   return {{"path", input.path}, {"kind", input.kind}, {"sha256", input.sha256}};
 }
 

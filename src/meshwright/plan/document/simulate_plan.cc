@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_format.h"
 #include "meshwright/base/counted.h"
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/plan/text/plan_table.h"
 
 namespace meshwright {
 namespace {

@@ -9,7 +9,7 @@
 #include "meshwright/plan/document/simulate_plan.h"
 #include "meshwright/plan/document/version.h"
 #include "meshwright/plan/make/begin_model_plan.h"
-#include "meshwright/plan/text/mixed_text.h"
+#include "meshwright/plan/make/mixed_text.h"
 
 namespace meshwright {
 namespace {

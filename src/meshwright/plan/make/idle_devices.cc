@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/plan/text/plan_table.h"
 
 namespace meshwright {
 

@@ -25,6 +25,9 @@ struct SweepRow {
   int64_t gpus = 0, global_batch = 0;
   std::optional<Plan> plan;  // none: nothing is legal or fits, or was found in time
   bool in_time = true;       // false: the search was ended before it found a plan
+  // Tokens a second, and those of each GPU relative to the first row that has a plan; 0 without
+  // one.
+  double tokens_per_second = 0, efficiency = 0;
 };
 
 // The best plan on each number of GPUs of the request's kind: nodes as its cluster has, or one node
@@ -37,16 +40,6 @@ absl::StatusOr<std::vector<SweepRow>> SweepModel(const ModelRequest& request,
 
 // The plan on the most GPUs, with all rows that have one. `rows` must have such a row.
 Plan SweptPlan(const std::vector<SweepRow>& rows);
-
-// Speed-up and efficiency are relative to the first row that has a plan, per GPU.
-std::string SweepTable(const std::vector<SweepRow>& rows);
-// The same with a header line: gpus,global_batch,tp,cp,pp,dp,ep,micro_batch,zero,recompute,
-// step_seconds,tokens_per_second,mfu,efficiency,peak_bytes. Rows without a plan are left empty.
-std::string SweepCsv(const std::vector<SweepRow>& rows);
-// Tokens a second by GPUs, beside what they would be if they grew like these, as a Vega-Lite chart.
-std::string SweepPlot(const std::vector<SweepRow>& rows, std::string_view title);
-// What to say where rows are of more GPUs than the cluster has, and where they may not be the best.
-std::vector<std::string> SweepNotes(const std::vector<SweepRow>& rows, const Cluster& cluster);
 
 }  // namespace meshwright
 

@@ -9,10 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/plan/make/begin_model_plan.h"
-#include "meshwright/plan/text/plan_table.h"
 #include "meshwright/published/nersc/nersc.h"
 
 namespace meshwright {

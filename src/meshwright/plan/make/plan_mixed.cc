@@ -7,12 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/degrees/precision_support.h"
 #include "meshwright/model/check_model.h"
-#include "meshwright/plan/text/mixed_text.h"
-#include "meshwright/plan/text/plan_table.h"
+#include "meshwright/plan/make/mixed_text.h"
 
 namespace meshwright {
 namespace {

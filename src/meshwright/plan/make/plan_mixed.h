@@ -18,7 +18,7 @@ struct MixedRequest {
   bool has_steps = false;   // options.steps was given
   std::string description;  // text that the model was read from
   std::string memory = "device";
-  std::vector<PlanInput> inputs;
+  std::vector<InputFile> inputs;
 };
 
 struct MixedAnswer {

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/degrees/goodput.h"
@@ -19,7 +20,6 @@
 #include "meshwright/model/check_model.h"
 #include "meshwright/plan/make/begin_model_plan.h"
 #include "meshwright/plan/make/plan_by_nersc.h"
-#include "meshwright/plan/text/plan_table.h"
 
 namespace meshwright {
 namespace {

@@ -55,7 +55,7 @@ struct ModelRequest {
   // asked often, from any thread: once it says true they end likewise.
   double deadline_seconds = std::numeric_limits<double>::infinity();
   std::function<bool()> stop;  // null: never
-  std::vector<PlanInput> inputs;
+  std::vector<InputFile> inputs;
   ModelCost cost = ModelCost::kCalibrated;
   transformer::StateOptions state;  // of the calibrated model
   std::optional<FailureRequest> failures;

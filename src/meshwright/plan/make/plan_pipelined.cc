@@ -5,13 +5,13 @@
 
 #include "absl/strings/str_split.h"
 #include "meshwright/base/counted.h"
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/inline_calls.h"
+#include "meshwright/intra/cost_model_table.h"
 #include "meshwright/plan/make/build_pipeline_plan.h"
 #include "meshwright/plan/make/shortage.h"
-#include "meshwright/plan/text/cost_model_table.h"
-#include "meshwright/plan/text/plan_table.h"
 
 namespace meshwright {
 namespace {
@@ -78,7 +78,7 @@ absl::StatusOr<PipelinedProgram> PlanWhole(const ProgramRequest& request, std::s
 }  // namespace
 
 absl::StatusOr<std::vector<Cluster>> ParseClusters(const std::string& text,
-                                                   std::vector<PlanInput>& inputs) {
+                                                   std::vector<InputFile>& inputs) {
   std::vector<Cluster> clusters;
   const std::vector<std::string> parts = absl::StrSplit(text, '+');
   for (const std::string& part : parts) {
@@ -93,7 +93,7 @@ absl::StatusOr<PipelinedProgram> PlanPipelinedProgram(const ProgramRequest& requ
   const Clock::time_point start = Clock::now();
   MW_RETURN_IF_ERROR(CheckCombination(request));
   PipelinedProgram planned;
-  std::vector<PlanInput> cluster_inputs;
+  std::vector<InputFile> cluster_inputs;
   MW_ASSIGN_OR_RETURN(planned.clusters, ParseClusters(request.cluster, cluster_inputs));
   MW_ASSIGN_OR_RETURN(const CostModelRow* const cost_model,
                       ChooseCostModel(request.cost_model, planned.clusters[0]));

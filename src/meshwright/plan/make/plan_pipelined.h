@@ -35,7 +35,7 @@ absl::StatusOr<PipelinedProgram> PlanPipelinedProgram(const ProgramRequest& requ
 
 // The clusters that `text` names, joined by `+`; a file among them is added to `inputs`.
 absl::StatusOr<std::vector<Cluster>> ParseClusters(const std::string& text,
-                                                   std::vector<PlanInput>& inputs);
+                                                   std::vector<InputFile>& inputs);
 
 // What to say if nothing fits.
 std::string PipelineShortageText(const PipelinedProgram& planned);

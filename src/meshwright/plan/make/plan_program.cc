@@ -14,12 +14,12 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/text/writer.h"
+#include "meshwright/intra/cost_model_table.h"
 #include "meshwright/intra/names.h"
 #include "meshwright/plan/annotate/annotate.h"
 #include "meshwright/plan/annotate/annotate_stablehlo.h"
 #include "meshwright/plan/make/build_plan.h"
 #include "meshwright/plan/make/idle_devices.h"
-#include "meshwright/plan/text/cost_model_table.h"
 
 namespace meshwright {
 namespace {
@@ -200,7 +200,7 @@ int64_t BudgetBytes(const MemoryBudget& memory, const Cluster& cluster) {
   return solve::kUnlimited;
 }
 
-absl::Status AddClusterInput(const std::string& cluster, std::vector<PlanInput>& inputs) {
+absl::Status AddClusterInput(const std::string& cluster, std::vector<InputFile>& inputs) {
   struct stat info = {};
   if (stat(cluster.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return absl::OkStatus();
   MW_ASSIGN_OR_RETURN(const std::string bytes, ReadInput(cluster));

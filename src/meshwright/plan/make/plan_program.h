@@ -12,10 +12,10 @@
 #include "absl/status/statusor.h"
 #include "meshwright/cluster/mesh.h"
 #include "meshwright/hlo/module.h"
+#include "meshwright/hlo/program/program.h"
+#include "meshwright/intra/cost_model_table.h"
 #include "meshwright/intra/planner.h"
 #include "meshwright/plan/document/plan.h"
-#include "meshwright/plan/document/program.h"
-#include "meshwright/plan/text/cost_model_table.h"
 
 // From what a user asks for to a Plan: the one entrance to planning for the command line and the C
 // ABI.
@@ -65,7 +65,7 @@ struct ProgramRequest {
   PipelineChoice pipeline;             // for PlanPipelinedProgram
   std::string database;                // of profiles, for PlanProfiledProgram; empty: none
   int64_t database_environment = 0;    // number of one in it; 0: the one that knows the program
-  std::vector<PlanInput> more_inputs;  // files that the fixes came from
+  std::vector<InputFile> more_inputs;  // files that the fixes came from
   int threads = 2;
   uint64_t seed = 1;
   std::function<void(const ProgramProgress&)>
@@ -88,7 +88,7 @@ struct PlanningTask {
   const CostModelRow* cost_model = nullptr;
   std::vector<Mesh> meshes;  // to be tried
   Program program;
-  std::vector<PlanInput> inputs;
+  std::vector<InputFile> inputs;
   int64_t budget_bytes = 0;
 };
 // Errors: whatever is wrong with the request or the files that it names.
@@ -112,7 +112,7 @@ PlanOptions ToPlanOptions(const ProgramRequest& request, const CostModelRow& cos
 std::optional<std::string> CalibrationWarning(const CostModelRow& cost_model,
                                               const Cluster& cluster);
 // A file named as the cluster is an input like the program.
-absl::Status AddClusterInput(const std::string& cluster, std::vector<PlanInput>& inputs);
+absl::Status AddClusterInput(const std::string& cluster, std::vector<InputFile>& inputs);
 
 // The program of `planned` with the plan as annotations in it.
 Module Annotated(const PlannedProgram& planned);

@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cost/fusion.h"
@@ -25,7 +26,6 @@
 #include "meshwright/plan/make/build_pipeline_plan.h"
 #include "meshwright/plan/make/plan_pipelined.h"
 #include "meshwright/plan/make/stage_lists.h"
-#include "meshwright/plan/text/plan_table.h"
 
 namespace meshwright {
 namespace {
@@ -61,7 +61,7 @@ class PipelineReplanner {
   }
 
   absl::Status Prepare() {
-    std::vector<PlanInput> inputs;
+    std::vector<InputFile> inputs;
     MW_ASSIGN_OR_RETURN(clusters_, ParseClusters(request_.cluster, inputs));
     MW_ASSIGN_OR_RETURN(cost_model_, ChooseCostModel(request_.cost_model, clusters_[0]));
     MW_ASSIGN_OR_RETURN(program_, ParseProgram(std::string(*request_.contents), request_.program));

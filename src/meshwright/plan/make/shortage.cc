@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "meshwright/base/printable.h"
-#include "meshwright/plan/text/plan_table.h"
+#include "meshwright/base/quantity_text.h"
 
 namespace meshwright {
 namespace {

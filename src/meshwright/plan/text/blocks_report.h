@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "meshwright/blocks/blocks.h"
 #include "meshwright/blocks/segments.h"
-#include "meshwright/plan/document/program.h"
+#include "meshwright/hlo/program/program.h"
 
 namespace meshwright {
 

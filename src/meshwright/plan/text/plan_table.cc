@@ -14,9 +14,11 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/columns.h"
 #include "meshwright/base/counted.h"
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/plan/document/program.h"
-#include "meshwright/plan/text/cost_model_table.h"
+#include "meshwright/hlo/program/program.h"
+#include "meshwright/intra/cost_model_table.h"
+#include "meshwright/plan/document/spec_text.h"
 #include "meshwright/plan/text/folded_names.h"
 #include "meshwright/plan/text/transformer_table.h"
 
@@ -26,12 +28,6 @@ namespace {
 constexpr size_t kMaxParameterRows = 24;
 constexpr size_t kMaxWarnings = 5;
 
-std::string ThreeDigits(double value) {
-  // 999.5 and above would round to four digits, which are then all significant.
-  const int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-  return absl::StrFormat("%.*f", decimals, value);
-}
-
 std::string MeshText(const Plan& plan) {
   return absl::StrJoin(plan.mesh, ",", [](std::string* out, const PlanAxis& axis) {
     absl::StrAppend(out, axis.name, "=", axis.size);
@@ -39,17 +35,10 @@ std::string MeshText(const Plan& plan) {
 }
 
 std::string ProgramText(const Plan& plan) {
-  for (const PlanInput& input : plan.inputs) {
+  for (const InputFile& input : plan.inputs) {
     if (IsProgramKind(input.kind)) return input.path;
   }
   return "";
-}
-
-// A cost in seconds, or a plain number where the plan's cost model has no unit.
-std::string CostText(const Plan& plan, double seconds) {
-  const CostModelRow* const cost_model = FindCostModel(plan.options.cost_model);
-  const bool in_seconds = cost_model == nullptr || cost_model->in_seconds;
-  return in_seconds ? SecondsText(seconds) : absl::StrFormat("%.6g", seconds);
 }
 
 std::string MemorySection(const Plan& plan) {
@@ -271,46 +260,10 @@ std::string SegmentTable(const Plan& plan) {
   return text;
 }
 
-std::string SpecText(const PlanSpec& spec) {
-  std::string text = "[";
-  for (size_t d = 0; d < spec.size(); ++d) {
-    if (d > 0) absl::StrAppend(&text, ",");
-    if (spec[d].empty()) {
-      absl::StrAppend(&text, "_");
-    } else if (spec[d].size() == 1) {
-      absl::StrAppend(&text, spec[d][0]);
-    } else {
-      absl::StrAppend(&text, "(", absl::StrJoin(spec[d], ","), ")");
-    }
-  }
-  return absl::StrCat(text, "]");
-}
-
-std::string BytesText(int64_t bytes) {
-  if (bytes < 1024) return absl::StrCat(bytes, " B");
-  constexpr std::array<const char*, 6> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  double value = static_cast<double>(bytes) / 1024;
-  size_t unit = 0;
-  while (value >= 1023.5 && unit + 1 < kUnits.size()) {
-    value /= 1024;
-    ++unit;
-  }
-  return absl::StrCat(ThreeDigits(value), " ", kUnits[unit]);
-}
-
-std::string SecondsText(double seconds) {
-  struct Unit {
-    double seconds;
-    const char* name;
-  };
-  constexpr std::array<Unit, 4> kUnits = {{{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}};
-  if (seconds == 0) return "0 s";
-  for (const Unit& unit : kUnits) {
-    if (std::abs(seconds) >= 0.9995 * unit.seconds) {
-      return absl::StrCat(ThreeDigits(seconds / unit.seconds), " ", unit.name);
-    }
-  }
-  return absl::StrFormat("%.3g s", seconds);
+std::string CostText(const Plan& plan, double seconds) {
+  const CostModelRow* const cost_model = FindCostModel(plan.options.cost_model);
+  const bool in_seconds = cost_model == nullptr || cost_model->in_seconds;
+  return in_seconds ? SecondsText(seconds) : absl::StrFormat("%.6g", seconds);
 }
 
 std::string PlanTable(const Plan& plan) {

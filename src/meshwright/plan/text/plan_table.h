@@ -16,11 +16,8 @@ std::string PlanTable(const Plan& plan);
 // What a plan with a profile database rests on, segment by segment; empty for others.
 std::string SegmentTable(const Plan& plan);
 
-// "[x,_,(y,z)]", as --fix takes it.
-std::string SpecText(const PlanSpec& spec);
-// Three significant digits and a unit: "12.3 GiB", "512 B"; "1.23 ms", "45.6 us".
-std::string BytesText(int64_t bytes);
-std::string SecondsText(double seconds);
+// A cost in seconds, or a plain number where the plan's cost model has no unit.
+std::string CostText(const Plan& plan, double seconds);
 
 }  // namespace meshwright
 

@@ -11,9 +11,9 @@
 #include "absl/strings/str_replace.h"
 #include "meshwright/base/columns.h"
 #include "meshwright/base/printable.h"
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
-#include "meshwright/plan/text/plan_table.h"
 
 namespace meshwright {
 namespace {

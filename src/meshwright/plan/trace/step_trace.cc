@@ -7,7 +7,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/counted.h"
-#include "meshwright/plan/text/plan_table.h"
+#include "meshwright/base/quantity_text.h"
+#include "meshwright/plan/document/spec_text.h"
 #include "meshwright/plan/trace/trace_writer.h"
 
 namespace meshwright {

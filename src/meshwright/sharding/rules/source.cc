@@ -1,7 +1,7 @@
 #include <string_view>
 #include <vector>
 
-#include "meshwright/hlo/stablehlo/op_sharding_rule.h"
+#include "meshwright/hlo/op_sharding_rule.h"
 #include "meshwright/sharding/rule_builders.h"
 
 // Operators at the ends of the program (parameters, constants, outputs, random numbers), those that

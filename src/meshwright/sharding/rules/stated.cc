@@ -2,7 +2,7 @@
 #include <utility>
 #include <vector>
 
-#include "meshwright/hlo/stablehlo/op_sharding_rule.h"
+#include "meshwright/hlo/op_sharding_rule.h"
 #include "meshwright/sharding/rule_builders.h"
 
 // Calls for which the program states the rule (Shardy's op_sharding_rule). A factor that passes

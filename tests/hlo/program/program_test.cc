@@ -1,4 +1,4 @@
-#include "meshwright/plan/document/program.h"
+#include "meshwright/hlo/program/program.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "meshwright/plan/text/cost_model_table.h"
+#include "meshwright/intra/cost_model_table.h"
 
 #include "meshwright/cluster/calibration.h"
 #include "meshwright/cost/alpha_beta.h"

@@ -1,4 +1,4 @@
-#include "meshwright/plan/annotate/stage_modules.h"
+#include "meshwright/plan/make/stage_modules.h"
 
 #include <algorithm>
 #include <memory>

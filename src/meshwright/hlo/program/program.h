@@ -1,5 +1,5 @@
-#ifndef MESHWRIGHT_PLAN_DOCUMENT_PROGRAM_H_
-#define MESHWRIGHT_PLAN_DOCUMENT_PROGRAM_H_
+#ifndef MESHWRIGHT_HLO_PROGRAM_PROGRAM_H_
+#define MESHWRIGHT_HLO_PROGRAM_PROGRAM_H_
 
 #include <memory>
 #include <optional>
@@ -7,10 +7,10 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "meshwright/base/input_file.h"
 #include "meshwright/hlo/graph.h"
 #include "meshwright/hlo/module.h"
 #include "meshwright/hlo/stablehlo/reader.h"
-#include "meshwright/plan/document/plan.h"
 
 namespace meshwright {
 
@@ -22,13 +22,13 @@ struct StablehloText {
 
 // A program as read: the module, its graph (which points into it), and where it came from.
 struct Program {
-  PlanInput input;
+  InputFile input;
   std::unique_ptr<const Module> module;
   Graph graph;
   std::optional<StablehloText> stablehlo;  // if it is StableHLO
 };
 
-// Whether PlanInput::kind is that of a program.
+// Whether InputFile::kind is that of a program.
 bool IsProgramKind(std::string_view kind);
 
 // Reads HLO text, a binary HloModuleProto, StableHLO text or bytecode or what jax.export
@@ -38,7 +38,7 @@ absl::StatusOr<Program> ReadProgram(const std::string& path);
 // The same from bytes at hand; `name` stands for the path in errors and in `input`.
 absl::StatusOr<Program> ParseProgram(std::string contents, const std::string& name);
 
-// `module` in the format that PlanInput::kind names, uncompressed.
+// `module` in the format that InputFile::kind names, uncompressed.
 std::string WriteInFormat(std::string_view kind, const Module& module);
 
 // Bytes of the file at `path`, or of standard input up to its end if that is "-". A directory is an
@@ -47,4 +47,4 @@ absl::StatusOr<std::string> ReadInput(const std::string& path);
 
 }  // namespace meshwright
 
-#endif  // MESHWRIGHT_PLAN_DOCUMENT_PROGRAM_H_
+#endif  // MESHWRIGHT_HLO_PROGRAM_PROGRAM_H_

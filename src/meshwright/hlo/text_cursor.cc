@@ -1,4 +1,4 @@
-#include "meshwright/hlo/text/cursor.h"
+#include "meshwright/hlo/text_cursor.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "meshwright/plan/document/program.h"
+#include "meshwright/hlo/program/program.h"
 
 #include <sys/stat.h>
 
@@ -46,7 +46,7 @@ absl::StatusOr<StablehloProgram> ReadModule(std::string_view contents, std::stri
   MW_ASSIGN_OR_RETURN(Module module, kParse(contents, name));
   return StablehloProgram{std::move(module), {}, {}};
 }
-constexpr FormatRow kFormats[] = {
+constexpr FormatRow kProgramFormats[] = {
     {HloFormat::kText, "hlo_text", &ReadModule<&ParseHloText>, &ToHloText},
     {HloFormat::kProto, "hlo_proto", &ReadModule<&ParseHloProto>, &ToHloProto},
     // StableHLO is annotated in its own text (annotate_stablehlo.h), not written anew.
@@ -56,7 +56,7 @@ constexpr FormatRow kFormats[] = {
 }  // namespace
 
 bool IsProgramKind(std::string_view kind) {
-  return std::any_of(std::begin(kFormats), std::end(kFormats),
+  return std::any_of(std::begin(kProgramFormats), std::end(kProgramFormats),
                      [&](const FormatRow& row) { return kind == row.kind; });
 }
 
@@ -72,7 +72,7 @@ absl::StatusOr<Program> ParseProgram(std::string contents, const std::string& na
   std::string sha256 = Sha256Hex(contents);
   MW_ASSIGN_OR_RETURN(contents, MaybeGunzip(std::move(contents), name));
   const HloFormat format = DetectHloFormat(contents);
-  const FormatRow& row = *std::find_if(std::begin(kFormats), std::end(kFormats),
+  const FormatRow& row = *std::find_if(std::begin(kProgramFormats), std::end(kProgramFormats),
                                        [&](const FormatRow& r) { return r.format == format; });
   MW_ASSIGN_OR_RETURN(StablehloProgram read, row.read(contents, name));
   MW_RETURN_IF_ERROR(CheckNotPartitioned(read.module, name));
@@ -92,7 +92,7 @@ absl::StatusOr<Program> ParseProgram(std::string contents, const std::string& na
 }
 
 std::string WriteInFormat(std::string_view kind, const Module& module) {
-  for (const FormatRow& row : kFormats) {
+  for (const FormatRow& row : kProgramFormats) {
     if (kind == row.kind) return row.write(module);
   }
   return ToHloText(module);

@@ -1,5 +1,5 @@
-#ifndef MESHWRIGHT_PLAN_TEXT_COST_MODEL_TABLE_H_
-#define MESHWRIGHT_PLAN_TEXT_COST_MODEL_TABLE_H_
+#ifndef MESHWRIGHT_INTRA_COST_MODEL_TABLE_H_
+#define MESHWRIGHT_INTRA_COST_MODEL_TABLE_H_
 
 #include <memory>
 #include <string_view>
@@ -31,4 +31,4 @@ std::string_view DefaultCostModel(const Cluster& cluster);
 
 }  // namespace meshwright
 
-#endif  // MESHWRIGHT_PLAN_TEXT_COST_MODEL_TABLE_H_
+#endif  // MESHWRIGHT_INTRA_COST_MODEL_TABLE_H_

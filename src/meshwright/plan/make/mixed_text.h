@@ -1,5 +1,5 @@
-#ifndef MESHWRIGHT_PLAN_TEXT_MIXED_TEXT_H_
-#define MESHWRIGHT_PLAN_TEXT_MIXED_TEXT_H_
+#ifndef MESHWRIGHT_PLAN_MAKE_MIXED_TEXT_H_
+#define MESHWRIGHT_PLAN_MAKE_MIXED_TEXT_H_
 
 #include <cstdint>
 #include <string>
@@ -11,8 +11,6 @@
 
 namespace meshwright {
 
-std::string DollarsText(double dollars);  // "$1234.56", "$0.0123"
-std::string RunTimeText(double seconds);  // "3.21 d", "5.2 h", "42.1 s"
 // "2 of fast, 4 of a10"; groups without a node are left out.
 std::string NodesText(const MixedRequest& request, const std::vector<int64_t>& nodes);
 // "tp=2 sp dp=4 pp=16 mbs=1 zero=1 recompute=full"; where they differ "pp=16 zero=1, fast tp=4 sp
@@ -39,4 +37,4 @@ std::vector<DominatedNodes> Dominated(const MixedAnswer& answer);
 
 }  // namespace meshwright
 
-#endif  // MESHWRIGHT_PLAN_TEXT_MIXED_TEXT_H_
+#endif  // MESHWRIGHT_PLAN_MAKE_MIXED_TEXT_H_

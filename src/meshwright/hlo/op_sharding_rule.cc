@@ -1,4 +1,4 @@
-#include "meshwright/hlo/stablehlo/op_sharding_rule.h"
+#include "meshwright/hlo/op_sharding_rule.h"
 
 #include <algorithm>
 #include <limits>
@@ -8,8 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/hlo/stablehlo/mlir_syntax.h"
-#include "meshwright/hlo/text/cursor.h"
+#include "meshwright/hlo/mlir_name.h"
+#include "meshwright/hlo/text_cursor.h"
 
 namespace meshwright {
 namespace {

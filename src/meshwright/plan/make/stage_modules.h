@@ -1,5 +1,5 @@
-#ifndef MESHWRIGHT_PLAN_ANNOTATE_STAGE_MODULES_H_
-#define MESHWRIGHT_PLAN_ANNOTATE_STAGE_MODULES_H_
+#ifndef MESHWRIGHT_PLAN_MAKE_STAGE_MODULES_H_
+#define MESHWRIGHT_PLAN_MAKE_STAGE_MODULES_H_
 
 #include <string>
 #include <vector>
@@ -20,4 +20,4 @@ absl::StatusOr<std::vector<StageFile>> StageModules(const PipelinedProgram& plan
 
 }  // namespace meshwright
 
-#endif  // MESHWRIGHT_PLAN_ANNOTATE_STAGE_MODULES_H_
+#endif  // MESHWRIGHT_PLAN_MAKE_STAGE_MODULES_H_

@@ -1,4 +1,4 @@
-#include "meshwright/plan/text/mixed_text.h"
+#include "meshwright/plan/make/mixed_text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,11 +10,11 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/csv.h"
 #include "meshwright/base/printable.h"
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
 #include "meshwright/cluster/prices.h"
 #include "meshwright/degrees/precision_support.h"
-#include "meshwright/plan/text/plan_table.h"
 
 namespace meshwright {
 namespace {
@@ -126,19 +126,6 @@ std::string FrontSection(const MixedRequest& request, const MixedAnswer& answer)
 
 bool HasPrices(const MixedRequest& request) {
   return CheckPricesKnown(request.problem.cluster).ok();
-}
-
-std::string DollarsText(double dollars) {
-  constexpr double kShort = 1e12;  // no longer a number of some digits
-  return dollars >= 1 && dollars < kShort ? absl::StrFormat("$%.2f", dollars)
-                                          : absl::StrFormat("$%.3g", dollars);
-}
-
-std::string RunTimeText(double seconds) {
-  constexpr double kHour = 3600, kDay = 24 * kHour;
-  if (seconds >= 2 * kDay) return absl::StrFormat("%.3g d", seconds / kDay);
-  if (seconds >= 2 * kHour) return absl::StrFormat("%.3g h", seconds / kHour);
-  return SecondsText(seconds);
 }
 
 std::string NodesText(const MixedRequest& request, const std::vector<int64_t>& nodes) {

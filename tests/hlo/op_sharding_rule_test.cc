@@ -1,4 +1,4 @@
-#include "meshwright/hlo/stablehlo/op_sharding_rule.h"
+#include "meshwright/hlo/op_sharding_rule.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-#ifndef MESHWRIGHT_HLO_STABLEHLO_OP_SHARDING_RULE_H_
-#define MESHWRIGHT_HLO_STABLEHLO_OP_SHARDING_RULE_H_
+#ifndef MESHWRIGHT_HLO_OP_SHARDING_RULE_H_
+#define MESHWRIGHT_HLO_OP_SHARDING_RULE_H_
 
 #include <cstdint>
 #include <string>
@@ -70,4 +70,4 @@ bool ResizeOpShardingRule(const std::vector<const Shape*>& operands,
 
 }  // namespace meshwright
 
-#endif  // MESHWRIGHT_HLO_STABLEHLO_OP_SHARDING_RULE_H_
+#endif  // MESHWRIGHT_HLO_OP_SHARDING_RULE_H_

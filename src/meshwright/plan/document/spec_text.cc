@@ -1,0 +1,23 @@
+#include "meshwright/plan/document/spec_text.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace meshwright {
+
+std::string SpecText(const PlanSpec& spec) {
+  std::string text = "[";
+  for (size_t d = 0; d < spec.size(); ++d) {
+    if (d > 0) absl::StrAppend(&text, ",");
+    if (spec[d].empty()) {
+      absl::StrAppend(&text, "_");
+    } else if (spec[d].size() == 1) {
+      absl::StrAppend(&text, spec[d][0]);
+    } else {
+      absl::StrAppend(&text, "(", absl::StrJoin(spec[d], ","), ")");
+    }
+  }
+  return absl::StrCat(text, "]");
+}
+
+}  // namespace meshwright

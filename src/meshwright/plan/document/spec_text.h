@@ -1,0 +1,15 @@
+#ifndef MESHWRIGHT_PLAN_DOCUMENT_SPEC_TEXT_H_
+#define MESHWRIGHT_PLAN_DOCUMENT_SPEC_TEXT_H_
+
+#include <string>
+
+#include "meshwright/plan/document/plan.h"
+
+namespace meshwright {
+
+// "[x,_,(y,z)]", as --fix takes it.
+std::string SpecText(const PlanSpec& spec);
+
+}  // namespace meshwright
+
+#endif  // MESHWRIGHT_PLAN_DOCUMENT_SPEC_TEXT_H_
