@@ -107,7 +107,7 @@ TEST_F(PlanMixedCommand, TheFrontAsTextCsvChartAndJson) {
     EXPECT_LE(by["step_seconds"], choices[i]["step_seconds"]);
     EXPECT_LE(by["step_dollars"], choices[i]["step_dollars"]);
   }
-  const auto table = transformer::ParseCsv(*ReadFile(csv), csv);
+  const auto table = ParseCsv(*ReadFile(csv), csv);
   ASSERT_TRUE(table.ok()) << table.status();
   EXPECT_EQ(table->rows.size(), 8u);
   const auto chart = nlohmann::json::parse(*ReadFile(plot));

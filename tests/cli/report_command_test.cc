@@ -71,17 +71,16 @@ TEST_F(ReportCommandTest, SegmentsAddUpToThePlan) {
                       "4xh100-sxm", "--mesh", "4"});
   const std::string csv = folder_.Path("tables");
   ASSERT_EQ(RunMeshwright({"report", plan, "--csv", csv}).exit_code, 0);
-  const auto cell = [](const transformer::CsvTable& table, const transformer::CsvRow& row,
-                       const std::string& column) {
+  const auto cell = [](const CsvTable& table, const CsvRow& row, const std::string& column) {
     const auto at = std::find(table.header.begin(), table.header.end(), column);
     return std::stod(row.fields.at(static_cast<size_t>(at - table.header.begin())));
   };
   const auto read = [&](const std::string& name) {
-    return *transformer::ParseCsv(ReadText(csv + "/" + name), name);
+    return *ParseCsv(ReadText(csv + "/" + name), name);
   };
   double sum = 0;
-  const transformer::CsvTable segments = read("segments.csv"), plans = read("plans.csv");
-  for (const transformer::CsvRow& row : segments.rows) {
+  const CsvTable segments = read("segments.csv"), plans = read("plans.csv");
+  for (const CsvRow& row : segments.rows) {
     sum += cell(segments, row, "times") *
            (cell(segments, row, "seconds") + cell(segments, row, "communication_seconds"));
   }

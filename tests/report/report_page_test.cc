@@ -322,7 +322,7 @@ TEST(CsvTables, HaveTheColumnsOfTheirHeader) {
   std::set<std::string> names;
   for (const CsvFile& file : CsvTables(AllKinds())) {
     names.insert(file.name);
-    const auto table = transformer::ParseCsv(file.contents, file.name);
+    const auto table = ParseCsv(file.contents, file.name);
     ASSERT_TRUE(table.ok()) << table.status();
     EXPECT_EQ(table->header[0], "plan");
     EXPECT_FALSE(table->rows.empty()) << file.name;
@@ -341,7 +341,7 @@ TEST(CsvTables, QuoteWhatNeedsIt) {
   documents.plans[0].second.instructions[0].name = "a,\"b\"\nc";
   for (const CsvFile& file : CsvTables(documents)) {
     if (file.name != "instructions.csv") continue;
-    const auto table = transformer::ParseCsv(file.contents, file.name);
+    const auto table = ParseCsv(file.contents, file.name);
     ASSERT_TRUE(table.ok()) << table.status();
     EXPECT_EQ(table->rows[0].fields[2], "a,\"b\"\nc");
     EXPECT_EQ(table->rows[0].fields[6], "[x,_]");

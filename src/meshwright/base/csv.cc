@@ -5,7 +5,7 @@
 
 #include "meshwright/base/strings.h"
 
-namespace meshwright::transformer {
+namespace meshwright {
 namespace {
 
 absl::Status ErrorAt(std::string_view file, int line, std::string_view message) {
@@ -116,4 +116,4 @@ std::string CsvLine(const std::vector<std::string>& fields) {
   return line;
 }
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright

@@ -10,7 +10,7 @@
 // Tables of measured training runs as comma-separated values (RFC 4180): a header, then a run a
 // line; fields may be quoted, and hold commas, doubled quotes and line ends then.
 
-namespace meshwright::transformer {
+namespace meshwright {
 
 struct CsvRow {
   int line = 0;                     // of the file, from 1
@@ -29,6 +29,6 @@ absl::StatusOr<CsvTable> ParseCsv(std::string_view text, std::string_view file);
 // The same row as text, quoted where it has to be, with a line end.
 std::string CsvLine(const std::vector<std::string>& fields);
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright
 
 #endif  // MESHWRIGHT_BASE_CSV_H_

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/strings.h"
 
-namespace meshwright::solve {
+namespace meshwright {
 namespace {
 
 constexpr size_t kLongestMessage = 200;  // bytes
@@ -206,4 +206,4 @@ std::vector<double> JsonValue::Numbers(size_t size, const char* of) const {
   return ok() ? numbers : std::vector<double>();
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright

@@ -12,7 +12,7 @@
 
 // JSON documents read member by member, with errors that say where ("$.edges[3]: ...").
 
-namespace meshwright::solve {
+namespace meshwright {
 
 using Json = nlohmann::ordered_json;
 
@@ -64,6 +64,6 @@ class JsonValue {
   absl::Status* status_;
 };
 
-}  // namespace meshwright::solve
+}  // namespace meshwright
 
 #endif  // MESHWRIGHT_BASE_JSON_VALUE_H_

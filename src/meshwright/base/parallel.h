@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace meshwright::solve {
+namespace meshwright {
 
 // Calls work(i) for i in [0, n), each once, on `threads` threads including this one; in no
 // particular order.
@@ -22,6 +22,6 @@ void ForEachParallel(size_t n, int threads, const Work& work) {
   for (std::thread& helper : helpers) helper.join();
 }
 
-}  // namespace meshwright::solve
+}  // namespace meshwright
 
 #endif  // MESHWRIGHT_BASE_PARALLEL_H_

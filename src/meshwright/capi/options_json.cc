@@ -2,9 +2,9 @@
 
 #include <cstdint>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/nearest_name.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
@@ -12,20 +12,18 @@
 namespace meshwright {
 namespace {
 
-using InputJson = nlohmann::json;
-
-absl::Status WrongType(const InputJson& json, const char* wanted) {
+absl::Status WrongType(const Json& json, const char* wanted) {
   return absl::InvalidArgumentError(StrCat("found ", json.type_name(), ", expected ", wanted));
 }
 
-absl::Status Read(const InputJson& json, std::string& value) {
+absl::Status Read(const Json& json, std::string& value) {
   if (!json.is_string()) return WrongType(json, "a string");
   value = json.get_ref<const std::string&>();
   return absl::OkStatus();
 }
 
 // Quantities may be plain numbers of the base unit.
-absl::Status ReadQuantity(const InputJson& json, std::string& value) {
+absl::Status ReadQuantity(const Json& json, std::string& value) {
   if (!json.is_number()) {
     return json.is_string() ? Read(json, value) : WrongType(json, "a string or a number");
   }
@@ -33,14 +31,14 @@ absl::Status ReadQuantity(const InputJson& json, std::string& value) {
   return absl::OkStatus();
 }
 
-absl::Status Read(const InputJson& json, std::vector<std::string>& values) {
+absl::Status Read(const Json& json, std::vector<std::string>& values) {
   if (!json.is_array()) return WrongType(json, "a list of strings");
   values.resize(json.size());
   for (size_t i = 0; i < json.size(); ++i) MW_RETURN_IF_ERROR(Read(json[i], values[i]));
   return absl::OkStatus();
 }
 
-absl::Status ReadInteger(const InputJson& json, uint64_t least, uint64_t most, uint64_t& value) {
+absl::Status ReadInteger(const Json& json, uint64_t least, uint64_t most, uint64_t& value) {
   const bool fits =
       json.is_number_unsigned() && json.get<uint64_t>() >= least && json.get<uint64_t>() <= most;
   if (!fits) {
@@ -52,7 +50,7 @@ absl::Status ReadInteger(const InputJson& json, uint64_t least, uint64_t most, u
   return absl::OkStatus();
 }
 
-absl::Status ReadRest(const InputJson& json, std::string& value) {
+absl::Status ReadRest(const Json& json, std::string& value) {
   MW_RETURN_IF_ERROR(Read(json, value));
   if (value == "xla" || value == "least-cost") return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -62,50 +60,48 @@ absl::Status ReadRest(const InputJson& json, std::string& value) {
 // One row a key.
 struct KeyRow {
   const char* key;
-  absl::Status (*read)(const InputJson& json, CapiOptions& options);
+  absl::Status (*read)(const Json& json, CapiOptions& options);
 };
 constexpr KeyRow kKeys[] = {
-    {"program", [](const InputJson& json, CapiOptions& o) { return Read(json, o.program); }},
-    {"cluster", [](const InputJson& json, CapiOptions& o) { return Read(json, o.search.cluster); }},
-    {"mesh", [](const InputJson& json, CapiOptions& o) { return Read(json, o.search.mesh); }},
+    {"program", [](const Json& json, CapiOptions& o) { return Read(json, o.program); }},
+    {"cluster", [](const Json& json, CapiOptions& o) { return Read(json, o.search.cluster); }},
+    {"mesh", [](const Json& json, CapiOptions& o) { return Read(json, o.search.mesh); }},
     {"memory",
-     [](const InputJson& json, CapiOptions& o) { return ReadQuantity(json, o.search.memory); }},
+     [](const Json& json, CapiOptions& o) { return ReadQuantity(json, o.search.memory); }},
     {"cost-model",
-     [](const InputJson& json, CapiOptions& o) { return Read(json, o.search.cost_model); }},
+     [](const Json& json, CapiOptions& o) { return Read(json, o.search.cost_model); }},
     {"deadline",
-     [](const InputJson& json, CapiOptions& o) { return ReadQuantity(json, o.search.deadline); }},
-    {"rest",
-     [](const InputJson& json, CapiOptions& o) { return ReadRest(json, o.search.completion); }},
-    {"fix", [](const InputJson& json, CapiOptions& o) { return Read(json, o.search.fixes); }},
-    {"fix-file",
-     [](const InputJson& json, CapiOptions& o) { return Read(json, o.search.fix_files); }},
+     [](const Json& json, CapiOptions& o) { return ReadQuantity(json, o.search.deadline); }},
+    {"rest", [](const Json& json, CapiOptions& o) { return ReadRest(json, o.search.completion); }},
+    {"fix", [](const Json& json, CapiOptions& o) { return Read(json, o.search.fixes); }},
+    {"fix-file", [](const Json& json, CapiOptions& o) { return Read(json, o.search.fix_files); }},
     {"db",
-     [](const InputJson& json, CapiOptions& o) {
+     [](const Json& json, CapiOptions& o) {
        MW_RETURN_IF_ERROR(Read(json, o.search.db));
        if (!o.search.db.empty()) return absl::OkStatus();
        return absl::InvalidArgumentError("found \"\", expected the name of a file");
      }},
     {"db-environment",
-     [](const InputJson& json, CapiOptions& o) {
+     [](const Json& json, CapiOptions& o) {
        uint64_t number = 0;
        MW_RETURN_IF_ERROR(ReadInteger(json, 1, std::numeric_limits<int64_t>::max(), number));
        o.search.db_environment = static_cast<int64_t>(number);
        return absl::OkStatus();
      }},
     {"threads",
-     [](const InputJson& json, CapiOptions& o) {
+     [](const Json& json, CapiOptions& o) {
        uint64_t threads = 0;
        MW_RETURN_IF_ERROR(ReadInteger(json, 1, kMaxThreads, threads));
        o.search.threads = static_cast<int>(threads);
        return absl::OkStatus();
      }},
     {"seed",
-     [](const InputJson& json, CapiOptions& o) {
+     [](const Json& json, CapiOptions& o) {
        return ReadInteger(json, 0, std::numeric_limits<uint64_t>::max(), o.search.seed);
      }},
 };
 
-absl::Status ReadKey(const std::string& key, const InputJson& value, CapiOptions& options) {
+absl::Status ReadKey(const std::string& key, const Json& value, CapiOptions& options) {
   std::vector<std::string> known;
   for (const KeyRow& row : kKeys) {
     if (key == row.key) return row.read(value, options);
@@ -118,10 +114,10 @@ absl::Status ReadKey(const std::string& key, const InputJson& value, CapiOptions
 }  // namespace
 
 absl::StatusOr<CapiOptions> ParseOptionsJson(std::string_view text, CapiOptions defaults) {
-  InputJson json;
+  Json json;
   try {
-    json = InputJson::parse(text);
-  } catch (const InputJson::exception& error) {
+    json = Json::parse(text);
+  } catch (const Json::exception& error) {
     return absl::InvalidArgumentError(StrCat("options: ", error.what()));
   }
   if (!json.is_object()) {

@@ -1,7 +1,6 @@
 #include "meshwright/capi/tables_json.h"
 
-#include <nlohmann/json.hpp>
-
+#include "meshwright/base/json_value.h"
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/intra/planner.h"
 #include "meshwright/sharding/rule_table.h"
@@ -9,8 +8,6 @@
 namespace meshwright {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json Leaf(const std::string& name, const Shape& shape) {
   return {

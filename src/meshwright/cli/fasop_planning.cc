@@ -72,15 +72,14 @@ std::string FasopRowsCsv(const std::vector<FasopRow>& rows) {
     const transformer::fasop::Estimate& e = row.estimate;
     const auto number = [](double value) { return absl::StrFormat("%.9g", value); };
     const auto gib = [](double value) { return absl::StrFormat("%.6g", value); };
-    csv += transformer::CsvLine(
-        {absl::StrCat(row.degrees.micro_batch), absl::StrCat(row.degrees.tp),
-         absl::StrCat(row.degrees.dp), absl::StrCat(row.degrees.pp), row.placement,
-         absl::StrCat(std::count(row.placement.begin(), row.placement.end(), 'A')),
-         absl::StrCat(std::count(row.placement.begin(), row.placement.end(), 'B')),
-         absl::StrJoin(e.partition, "-"), number(e.seconds), number(e.pipeline_seconds),
-         number(e.data_seconds), number(e.embedding_seconds), number(e.step_dollars),
-         e.over_memory ? "1" : "0", gib(e.memory_gib), e.sharded_over_memory ? "1" : "0",
-         gib(e.sharded_memory_gib), number(e.training_dollars)});
+    csv += CsvLine({absl::StrCat(row.degrees.micro_batch), absl::StrCat(row.degrees.tp),
+                    absl::StrCat(row.degrees.dp), absl::StrCat(row.degrees.pp), row.placement,
+                    absl::StrCat(std::count(row.placement.begin(), row.placement.end(), 'A')),
+                    absl::StrCat(std::count(row.placement.begin(), row.placement.end(), 'B')),
+                    absl::StrJoin(e.partition, "-"), number(e.seconds), number(e.pipeline_seconds),
+                    number(e.data_seconds), number(e.embedding_seconds), number(e.step_dollars),
+                    e.over_memory ? "1" : "0", gib(e.memory_gib), e.sharded_over_memory ? "1" : "0",
+                    gib(e.sharded_memory_gib), number(e.training_dollars)});
   }
   return csv;
 }

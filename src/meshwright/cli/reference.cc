@@ -1,11 +1,11 @@
 #include "meshwright/cli/reference.h"
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_split.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/cli/option_facts.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/plan/document/version.h"
@@ -13,7 +13,7 @@
 namespace meshwright {
 namespace {
 
-nlohmann::ordered_json OptionJson(const OptionFacts& facts) {
+Json OptionJson(const OptionFacts& facts) {
   return {{"names", facts.names},
           {"value", facts.value},
           {"limits", facts.limits},
@@ -27,8 +27,8 @@ nlohmann::ordered_json OptionJson(const OptionFacts& facts) {
           {"excludes", facts.excludes}};
 }
 
-nlohmann::ordered_json CommandJson(const Verb& verb, const CLI::App& command) {
-  nlohmann::ordered_json options = nlohmann::ordered_json::array();
+Json CommandJson(const Verb& verb, const CLI::App& command) {
+  Json options = Json::array();
   for (const OptionFacts& facts : FactsOf(command)) options.push_back(OptionJson(facts));
   const std::vector<std::string> examples = absl::StrSplit(verb.examples, '\n');
   return {{"name", verb.name},       {"summary", verb.summary},
@@ -39,12 +39,11 @@ nlohmann::ordered_json CommandJson(const Verb& verb, const CLI::App& command) {
 }  // namespace
 
 std::string ReferenceJson(const CLI::App& program) {
-  nlohmann::ordered_json commands = nlohmann::ordered_json::array();
+  Json commands = Json::array();
   for (const Verb& verb : Verbs()) {
     commands.push_back(CommandJson(verb, *program.get_subcommand(verb.name)));
   }
-  const nlohmann::ordered_json reference = {{"version", ToolVersion()},
-                                            {"commands", std::move(commands)}};
+  const Json reference = {{"version", ToolVersion()}, {"commands", std::move(commands)}};
   return reference.dump(2) + "\n";
 }
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_format.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
@@ -44,13 +44,11 @@ std::string Table(const std::vector<TimedReport>& reports) {
   return text;
 }
 
-nlohmann::ordered_json DeviationJson(double deviation) {
-  return std::isfinite(deviation) ? nlohmann::ordered_json(deviation) : nlohmann::ordered_json();
-}
+Json DeviationJson(double deviation) { return std::isfinite(deviation) ? Json(deviation) : Json(); }
 
 std::string Document(std::string_view name, const std::vector<TimedReport>& reports, int64_t differ,
                      double largest) {
-  nlohmann::ordered_json cases = nlohmann::ordered_json::array();
+  Json cases = Json::array();
   for (const auto& [report, milliseconds] : reports) {
     cases.push_back({{"name", report.file},
                      {"kind", report.kind},
@@ -62,12 +60,11 @@ std::string Document(std::string_view name, const std::vector<TimedReport>& repo
                      {"milliseconds", milliseconds},
                      {"ok", report.differ == 0}});
   }
-  const nlohmann::ordered_json document = {{"reproduction", name},
-                                           {"cases", std::move(cases)},
-                                           {"differ", differ},
-                                           {"largest_deviation", DeviationJson(largest)}};
-  return document.dump(2, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace) +
-         "\n";
+  const Json document = {{"reproduction", name},
+                         {"cases", std::move(cases)},
+                         {"differ", differ},
+                         {"largest_deviation", DeviationJson(largest)}};
+  return document.dump(2, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ absl::Status ReproduceRuns(const std::vector<std::string>& files,
     MW_ASSIGN_OR_RETURN(cost_parameters, transformer::ParseCostParameters(text, parameters));
   }
   MW_ASSIGN_OR_RETURN(const std::string text, ReadFileMaybeGzip(files[0]));
-  MW_ASSIGN_OR_RETURN(const transformer::CsvTable table, transformer::ParseCsv(text, files[0]));
+  MW_ASSIGN_OR_RETURN(const CsvTable table, ParseCsv(text, files[0]));
   MW_ASSIGN_OR_RETURN(const std::vector<transformer::RunPrediction> predictions,
                       transformer::PredictRuns(table, files[0], cost_parameters));
   if (!options.output.empty()) {

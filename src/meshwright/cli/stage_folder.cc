@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <system_error>
 
@@ -11,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/file.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/status.h"
 
 namespace meshwright {
@@ -47,7 +47,7 @@ bool IsStageFileName(const std::string& name) {
 std::set<std::string> RecordedFiles(const fs::path& folder) {
   const absl::StatusOr<std::string> text = ReadFile((folder / kIndexName).string());
   if (!text.ok()) return {};
-  const auto index = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const auto index = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!index.is_object() || !index.contains("stages") || !index["stages"].is_array()) return {};
   std::set<std::string> names;
   for (const auto& stage : index["stages"]) {

@@ -6,7 +6,6 @@
 #include <iterator>
 #include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/nearest_name.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
@@ -230,18 +230,17 @@ std::string RowText(const Row& row) {
 
 std::string RowJson(const Row& row) {
   const auto number = [](const std::optional<double>& value) {
-    return value.has_value() && std::isfinite(*value) ? nlohmann::ordered_json(*value)
-                                                      : nlohmann::ordered_json();
+    return value.has_value() && std::isfinite(*value) ? Json(*value) : Json();
   };
-  const nlohmann::ordered_json json = {{"name", row.name},
-                                       {"nodes", row.nodes},
-                                       {"recorded", number(row.recorded)},
-                                       {"found", number(row.found)},
-                                       {"outcome", row.outcome},
-                                       {"deviation", number(row.deviation)},
-                                       {"milliseconds", row.milliseconds},
-                                       {"ok", row.ok}};
-  return json.dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace);
+  const Json json = {{"name", row.name},
+                     {"nodes", row.nodes},
+                     {"recorded", number(row.recorded)},
+                     {"found", number(row.found)},
+                     {"outcome", row.outcome},
+                     {"deviation", number(row.deviation)},
+                     {"milliseconds", row.milliseconds},
+                     {"ok", row.ok}};
+  return json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
 }
 
 absl::Status RunReproduce(const ReproduceCommand& command) {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/columns.h"
 #include "meshwright/base/counted.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/explain/json.h"
 #include "meshwright/explain/plan_difference.h"
@@ -85,15 +86,15 @@ std::string ArraySection(const std::string& title, const std::vector<ChangedArra
   return text;
 }
 
-ExplainJson TextsJson(const std::vector<ChangedText>& changes) {
-  ExplainJson list = ExplainJson::array();
+Json TextsJson(const std::vector<ChangedText>& changes) {
+  Json list = Json::array();
   for (const ChangedText& one : changes)
     list.push_back({{"what", one.what}, {"before", one.before}, {"after", one.after}});
   return list;
 }
 
-ExplainJson ArraysJson(const std::vector<ChangedArrays>& groups) {
-  ExplainJson list = ExplainJson::array();
+Json ArraysJson(const std::vector<ChangedArrays>& groups) {
+  Json list = Json::array();
   for (const ChangedArrays& one : groups) {
     list.push_back({{"name", one.name},
                     {"exact", one.exact},
@@ -159,8 +160,8 @@ std::string DiffText(const Plan& before, const Plan& after, const PlanDifference
 }
 
 std::string DiffJson(const PlanDifference& difference) {
-  ExplainJson seconds = ExplainJson::array(), memory = ExplainJson::array();
-  ExplainJson collectives = ExplainJson::array();
+  Json seconds = Json::array(), memory = Json::array();
+  Json collectives = Json::array();
   for (const ChangedSeconds& one : difference.seconds)
     seconds.push_back({{"what", one.what}, {"before", one.before}, {"after", one.after}});
   for (const ChangedBytes& one : difference.memory)

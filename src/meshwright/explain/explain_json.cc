@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include "meshwright/base/json_value.h"
 #include "meshwright/explain/explain.h"
 #include "meshwright/explain/explain_model.h"
 #include "meshwright/explain/json.h"
@@ -11,22 +12,22 @@
 namespace meshwright {
 namespace {
 
-ExplainJson AxesJson(const std::vector<AxisSummary>& axes) {
-  ExplainJson list = ExplainJson::array();
+Json AxesJson(const std::vector<AxisSummary>& axes) {
+  Json list = Json::array();
   for (const AxisSummary& axis : axes) {
-    ExplainJson roles = ExplainJson::object();
+    Json roles = Json::object();
     for (const RoleShare& one : axis.roles) roles[std::string(AxisRoleName(one.role))] = one.share;
     list.push_back({{"axis", axis.axis}, {"devices", axis.devices}, {"roles", std::move(roles)}});
   }
   return list;
 }
 
-ExplainJson PartJson(const JudgedPart& judged, const LayerLabels& labels) {
+Json PartJson(const JudgedPart& judged, const LayerLabels& labels) {
   const PlanPart& part = judged.part;
   const PartSummary summary = Summarize(part, judged.judged);
-  ExplainJson parameters = ExplainJson::array(), layers = ExplainJson::array();
-  ExplainJson phases = ExplainJson::array(), collectives = ExplainJson::array();
-  ExplainJson residents = ExplainJson::array();
+  Json parameters = Json::array(), layers = Json::array();
+  Json phases = Json::array(), collectives = Json::array();
+  Json residents = Json::array();
   for (const ParameterGroup& group : summary.parameters) {
     parameters.push_back({{"name", group.name},
                           {"exact", group.exact},
@@ -43,7 +44,7 @@ ExplainJson PartJson(const JudgedPart& judged, const LayerLabels& labels) {
   }
   for (const LayerRange& range : summary.layers) {
     const auto number = [](const std::optional<int64_t>& layer) {
-      return layer.has_value() ? ExplainJson(*layer) : ExplainJson();
+      return layer.has_value() ? Json(*layer) : Json();
     };
     layers.push_back({{"name", LayerRangeText(range, labels)},
                       {"first", number(range.first)},
@@ -89,22 +90,22 @@ ExplainJson PartJson(const JudgedPart& judged, const LayerLabels& labels) {
 }  // namespace
 
 std::string ExplainPlanJson(const Plan& plan) {
-  ExplainJson json = {{"cluster", plan.cluster.name},
-                      {"step_seconds", plan.step_seconds},
-                      {"objective_seconds", plan.objective_seconds},
-                      {"bound_seconds", plan.bound_seconds},
-                      {"gap", plan.gap},
-                      {"peak_bytes", plan.peak_bytes},
-                      {"peak_at", plan.peak_at},
-                      {"memory_by_category", MemoryJson(plan.memory_by_category)}};
+  Json json = {{"cluster", plan.cluster.name},
+               {"step_seconds", plan.step_seconds},
+               {"objective_seconds", plan.objective_seconds},
+               {"bound_seconds", plan.bound_seconds},
+               {"gap", plan.gap},
+               {"peak_bytes", plan.peak_bytes},
+               {"peak_at", plan.peak_at},
+               {"memory_by_category", MemoryJson(plan.memory_by_category)}};
   if (plan.transformer.has_value()) {
-    ExplainJson degrees = ExplainJson::array();
+    Json degrees = Json::array();
     for (const DegreeUse& use : DegreeUses(plan))
       degrees.push_back({{"kind", use.kind}, {"degree", use.degree}, {"how", use.how}});
     json["degrees"] = std::move(degrees);
     return JsonText(json);
   }
-  ExplainJson parts = ExplainJson::array();
+  Json parts = Json::array();
   const std::vector<PlanPart> all = PartsOf(plan);
   std::vector<std::vector<ParameterParallelism>> judged;
   judged.reserve(all.size());

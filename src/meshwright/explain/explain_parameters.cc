@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/columns.h"
 #include "meshwright/base/counted.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/explain/explain.h"
@@ -128,40 +129,38 @@ absl::StatusOr<std::string> ExplainParameters(const Plan& plan) {
 
 absl::StatusOr<std::string> ExplainParametersJson(const Plan& plan) {
   if (absl::Status status = CheckHasParameters(plan); !status.ok()) return status;
-  ExplainJson list = ExplainJson::array();
+  Json list = Json::array();
   for (const MemberOfPart& at : MembersOf(PartsOf(plan))) {
     const PlanPart& part = *at.part;
     const std::vector<ParameterParallelism>& judged = *at.judged;
     for (size_t p = 0; p < part.parameters.size(); ++p) {
       const PlanTensor& tensor = part.parameters[p];
       if (part.received[p]) continue;
-      ExplainJson roles = ExplainJson::object(), mesh = ExplainJson::object();
+      Json roles = Json::object(), mesh = Json::object();
       for (size_t a = 0; a < part.mesh.size(); ++a) {
         mesh[part.mesh[a].name] = part.mesh[a].size;
         roles[part.mesh[a].name] = AxisRoleName(judged[p].roles[a]);
       }
-      ExplainJson one = {{"name", part.ParameterName(at.member, p)},
-                         {"dtype", tensor.dtype},
-                         {"shape", tensor.shape},
-                         {"category", MemoryCategoryName(tensor.category)},
-                         {"mesh", std::move(mesh)},
-                         {"spec", tensor.spec},
-                         {"bytes_per_device", tensor.bytes_per_device},
-                         {"replicas", Replicas(part, tensor)},
-                         {"kind", KindName(judged[p].roles)},
-                         {"roles", std::move(roles)},
-                         {"stages", ExplainJson::array()}};
+      Json one = {{"name", part.ParameterName(at.member, p)},
+                  {"dtype", tensor.dtype},
+                  {"shape", tensor.shape},
+                  {"category", MemoryCategoryName(tensor.category)},
+                  {"mesh", std::move(mesh)},
+                  {"spec", tensor.spec},
+                  {"bytes_per_device", tensor.bytes_per_device},
+                  {"replicas", Replicas(part, tensor)},
+                  {"kind", KindName(judged[p].roles)},
+                  {"roles", std::move(roles)},
+                  {"stages", Json::array()}};
       if (!part.stages.empty()) one["stages"].push_back(part.stages[at.member]);
       const int64_t layers_before = part.stages.empty() ? 0 : part.layer_offset[at.member];
-      one["layer"] = judged[p].layer.has_value() ? ExplainJson(*judged[p].layer + layers_before)
-                                                 : ExplainJson();
+      one["layer"] = judged[p].layer.has_value() ? Json(*judged[p].layer + layers_before) : Json();
       one["state_of"] = judged[p].state_of.has_value()
-                            ? ExplainJson(part.ParameterName(at.member, *judged[p].state_of))
-                            : ExplainJson();
-      one["used_by"] =
-          judged[p].use.has_value()
-              ? ExplainJson(part.instructions[static_cast<size_t>(*judged[p].use)].name)
-              : ExplainJson();
+                            ? Json(part.ParameterName(at.member, *judged[p].state_of))
+                            : Json();
+      one["used_by"] = judged[p].use.has_value()
+                           ? Json(part.instructions[static_cast<size_t>(*judged[p].use)].name)
+                           : Json();
       list.push_back(std::move(one));
     }
   }

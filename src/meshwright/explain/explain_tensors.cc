@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/columns.h"
 #include "meshwright/base/counted.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/base/status.h"
 #include "meshwright/explain/explain.h"
@@ -107,7 +107,7 @@ std::string TensorText(const Plan& plan, const TensorFacts& facts) {
   return text;
 }
 
-ExplainJson ToExplainJson(const TensorReader& reader) {
+Json ToExplainJson(const TensorReader& reader) {
   return {{"name", reader.name},     {"exact", reader.exact},
           {"count", reader.count},   {"opcode", reader.opcode},
           {"source", reader.source}, {"phase", reader.phase},
@@ -115,8 +115,8 @@ ExplainJson ToExplainJson(const TensorReader& reader) {
           {"moves", reader.moves},   {"collectives", CollectivesJson(reader.collectives)}};
 }
 
-ExplainJson ToExplainJson(const TensorFacts& facts) {
-  ExplainJson readers = ExplainJson::array();
+Json ToExplainJson(const TensorFacts& facts) {
+  Json readers = Json::array();
   for (const TensorReader& reader : facts.readers) readers.push_back(ToExplainJson(reader));
   return {{"name", facts.name},
           {"exact", facts.exact},
@@ -155,7 +155,7 @@ absl::StatusOr<std::string> ExplainTensors(const Plan& plan, std::string_view pa
 
 absl::StatusOr<std::string> ExplainTensorsJson(const Plan& plan, std::string_view pattern) {
   MW_ASSIGN_OR_RETURN(const std::vector<TensorFacts> tensors, FindTensors(plan, pattern));
-  ExplainJson list = ExplainJson::array();
+  Json list = Json::array();
   for (const TensorFacts& facts : tensors) list.push_back(ToExplainJson(facts));
   return JsonText({{"tensors", std::move(list)}});
 }

@@ -1,15 +1,16 @@
 #include "meshwright/explain/json.h"
 
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/printable.h"
 
 namespace meshwright {
 
-std::string JsonText(const ExplainJson& json) {
-  return JsonPrintable(json.dump(1, ' ', false, ExplainJson::error_handler_t::replace)) + "\n";
+std::string JsonText(const Json& json) {
+  return JsonPrintable(json.dump(1, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
-ExplainJson CollectivesJson(const std::vector<PlanCollective>& collectives) {
-  ExplainJson list = ExplainJson::array();
+Json CollectivesJson(const std::vector<PlanCollective>& collectives) {
+  Json list = Json::array();
   for (const PlanCollective& one : collectives) {
     list.push_back({{"kind", one.kind},
                     {"axes", one.axes},
@@ -20,8 +21,8 @@ ExplainJson CollectivesJson(const std::vector<PlanCollective>& collectives) {
   return list;
 }
 
-ExplainJson MemoryJson(const MemoryByCategory& memory) {
-  ExplainJson json = ExplainJson::object();
+Json MemoryJson(const MemoryByCategory& memory) {
+  Json json = Json::object();
   for (size_t i = 0; i < memory.size(); ++i)
     json[std::string(MemoryCategoryName(static_cast<MemoryCategory>(i)))] = memory[i];
   return json;

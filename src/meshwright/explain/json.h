@@ -1,10 +1,10 @@
 #ifndef MESHWRIGHT_EXPLAIN_JSON_H_
 #define MESHWRIGHT_EXPLAIN_JSON_H_
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "meshwright/base/json_value.h"
 #include "meshwright/plan/document/memory_category.h"
 #include "meshwright/plan/document/plan.h"
 
@@ -12,15 +12,13 @@
 
 namespace meshwright {
 
-using ExplainJson = nlohmann::ordered_json;
-
 // One document, with a newline at its end; what is not UTF-8 becomes U+FFFD.
-std::string JsonText(const ExplainJson& json);
+std::string JsonText(const Json& json);
 
 // Objects with kind, axes, count, bytes_per_device and seconds.
-ExplainJson CollectivesJson(const std::vector<PlanCollective>& collectives);
+Json CollectivesJson(const std::vector<PlanCollective>& collectives);
 // Bytes by category.
-ExplainJson MemoryJson(const MemoryByCategory& memory);
+Json MemoryJson(const MemoryByCategory& memory);
 
 }  // namespace meshwright
 

@@ -1,12 +1,12 @@
 #include "meshwright/explain/why_not.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/columns.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/explain/json.h"
@@ -140,17 +140,14 @@ std::string WhyNotText(const Plan& plan, const WhyNotRequest& request, const Why
 }
 
 std::string WhyNotJson(const Plan& plan, const WhyNotRequest& request, const WhyNot& answer) {
-  nlohmann::ordered_json json = {{"asked", request.fixes},
-                                 {"verdict", VerdictName(answer.verdict)},
-                                 {"reason", answer.reason},
-                                 {"kept", answer.kept},
-                                 {"objective_seconds", plan.objective_seconds}};
-  json["forced_objective_seconds"] = answer.plan.has_value()
-                                         ? nlohmann::ordered_json(answer.plan->objective_seconds)
-                                         : nlohmann::ordered_json();
-  json["difference"] = answer.plan.has_value()
-                           ? nlohmann::ordered_json::parse(DiffJson(answer.difference))
-                           : nlohmann::ordered_json();
+  Json json = {{"asked", request.fixes},
+               {"verdict", VerdictName(answer.verdict)},
+               {"reason", answer.reason},
+               {"kept", answer.kept},
+               {"objective_seconds", plan.objective_seconds}};
+  json["forced_objective_seconds"] =
+      answer.plan.has_value() ? Json(answer.plan->objective_seconds) : Json();
+  json["difference"] = answer.plan.has_value() ? Json::parse(DiffJson(answer.difference)) : Json();
   return JsonText(json);
 }
 

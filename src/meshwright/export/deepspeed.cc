@@ -1,10 +1,10 @@
 // DeepSpeed: its JSON (https://www.deepspeed.ai/docs/config-json/, deepspeed/runtime/config.py) and
 // a training program. docs/export.md has the rules.
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/degrees/fixes.h"
 #include "meshwright/export/huggingface_trainer.h"
@@ -85,21 +85,21 @@ bool DeepSpeedNeedsScript(const ModelLaunch& launch, const Configuration& c) {
 std::string DeepSpeedJson(const ModelLaunch& launch) {
   const Configuration& c = launch.configuration;
   const bool half = c.precision == Precision::kFp16;
-  nlohmann::ordered_json json;
+  Json json;
   // AutoTP counts the GPUs of a tensor parallel group as replicas there (runtime/config.py), though
   // they see the same data: the size of a step is left to what follows.
   if (c.tp == 1) json["train_batch_size"] = launch.workload.global_batch;
-  json.update(nlohmann::ordered_json{
-      {"train_micro_batch_size_per_gpu", c.micro_batch},
-      {"gradient_accumulation_steps", launch.MicroBatches(c)},
-      {"gradient_clipping", 1.0},
-      {"steps_per_print", 1},
-      {"bf16", {{"enabled", !half}}},
-      {"fp16", {{"enabled", half}}},
-      {"optimizer",
-       // The program sets the learning rate.
-       {{"type", "AdamW"}, {"params", {{"betas", {0.9, 0.95}}, {"weight_decay", 0.1}}}}},
-      {"zero_optimization", {{"stage", c.zero}}}});
+  json.update(
+      Json{{"train_micro_batch_size_per_gpu", c.micro_batch},
+           {"gradient_accumulation_steps", launch.MicroBatches(c)},
+           {"gradient_clipping", 1.0},
+           {"steps_per_print", 1},
+           {"bf16", {{"enabled", !half}}},
+           {"fp16", {{"enabled", half}}},
+           {"optimizer",
+            // The program sets the learning rate.
+            {{"type", "AdamW"}, {"params", {{"betas", {0.9, 0.95}}, {"weight_decay", 0.1}}}}},
+           {"zero_optimization", {{"stage", c.zero}}}});
   if (c.zero > 0) {
     json["zero_optimization"]["overlap_comm"] = true;
     json["zero_optimization"]["contiguous_gradients"] = true;

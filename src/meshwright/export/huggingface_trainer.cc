@@ -1,9 +1,9 @@
 #include "meshwright/export/huggingface_trainer.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/export/node_launcher.h"
 #include "meshwright/export/quoting.h"
@@ -91,7 +91,7 @@ absl::Status CheckTrainable(const ModelLaunch& launch, const ExportOptions& opti
 
 std::string HuggingFaceConfig(const ModelLaunch& launch) {
   // Read once already, so this parses.
-  return absl::StrCat(nlohmann::ordered_json::parse(launch.description).dump(2), "\n");
+  return absl::StrCat(Json::parse(launch.description).dump(2), "\n");
 }
 
 std::string HuggingFaceCommon(const ModelLaunch& launch) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <initializer_list>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/counted.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cluster/cluster.h"
@@ -22,8 +22,6 @@ namespace meshwright {
 namespace {
 
 using transformer::Configuration;
-using OrderedJson = nlohmann::ordered_json;
-
 // As many as `plan` takes; batches in tokens stay below 2^63.
 constexpr int64_t kMostSequences = int64_t{1} << 30;
 
@@ -75,7 +73,7 @@ constexpr std::initializer_list<const char*> kDegreeKeys = {"tp",
                                                             "offload_layers"};
 
 // Every member of `json` is in `known`, or as it is in `neutral`.
-absl::Status CheckKeys(const OrderedJson& json, const OrderedJson& neutral, std::string_view where,
+absl::Status CheckKeys(const Json& json, const Json& neutral, std::string_view where,
                        std::initializer_list<const char*> known) {
   for (const auto& [key, value] : json.items()) {
     const auto is_key = [&key = key](const char* one) { return key == one; };
@@ -205,22 +203,22 @@ absl::Status CheckStageLayers(const Plan& plan, const transformer::Model& model)
 }  // namespace
 
 absl::Status CheckNoUnknownDecision(std::string_view plan_json) {
-  const OrderedJson json = OrderedJson::parse(plan_json);
-  const OrderedJson empty = OrderedJson::parse(PlanToJson(Plan()));
+  const Json json = Json::parse(plan_json);
+  const Json empty = Json::parse(PlanToJson(Plan()));
   MW_RETURN_IF_ERROR(CheckKeys(json, empty, "", kPlanKeys));
   MW_RETURN_IF_ERROR(CheckKeys(json["cluster"], empty["cluster"], "cluster.", kClusterKeys));
-  for (const OrderedJson& part : json["cluster"]["parts"]) {
+  for (const Json& part : json["cluster"]["parts"]) {
     MW_RETURN_IF_ERROR(CheckKeys(part, empty["cluster"]["parts"][0], "cluster.parts.", kPartKeys));
   }
   if (!json.contains("transformer")) return absl::OkStatus();
   Plan neutral;
   neutral.transformer.emplace().alternatives.emplace_back();
-  const OrderedJson none = OrderedJson::parse(PlanToJson(neutral))["transformer"];
-  const OrderedJson& part = json["transformer"];
+  const Json none = Json::parse(PlanToJson(neutral))["transformer"];
+  const Json& part = json["transformer"];
   MW_RETURN_IF_ERROR(CheckKeys(part, none, "transformer.", kTransformerKeys));
   MW_RETURN_IF_ERROR(CheckKeys(part["configuration"], none["configuration"],
                                "transformer.configuration.", kDegreeKeys));
-  for (const OrderedJson& alternative : part["alternatives"]) {
+  for (const Json& alternative : part["alternatives"]) {
     MW_RETURN_IF_ERROR(CheckKeys(alternative["configuration"], none["configuration"],
                                  "transformer.alternatives.configuration.", kDegreeKeys));
   }

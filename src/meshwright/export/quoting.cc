@@ -1,11 +1,11 @@
 #include "meshwright/export/quoting.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/strings.h"
 
 namespace meshwright {
@@ -40,7 +40,7 @@ std::string ShellWord(std::string_view text) {
 
 std::string QuotedString(std::string_view text) {
   // JSON leaves DEL as it is, TOML wants it escaped.
-  return absl::StrReplaceAll(nlohmann::json(text).dump(), {{"\x7f", "\\u007f"}});
+  return absl::StrReplaceAll(Json(text).dump(), {{"\x7f", "\\u007f"}});
 }
 
 std::string CommentText(std::string_view text) {
@@ -63,8 +63,8 @@ std::string PlainName(std::string_view text) {
 
 bool IsUtf8(std::string_view text) {
   try {
-    nlohmann::json(text).dump();
-  } catch (const nlohmann::json::exception&) {
+    Json(text).dump();
+  } catch (const Json::exception&) {
     return false;
   }
   return true;

@@ -1,11 +1,11 @@
 // Slurm and torchrun around a program of the user's own, which finds the plan's degrees in its
 // environment.
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cluster/cluster.h"
@@ -58,7 +58,7 @@ void CheckSlurmConfiguration(const ModelLaunch& launch, const Configuration& c,
 
 // Which layers every stage has, on which ranks: degrees of a plan over groups may differ.
 std::string StagesJson(const StagesOverGroups& over) {
-  nlohmann::ordered_json stages = nlohmann::ordered_json::array();
+  Json stages = Json::array();
   int64_t first = 0;
   for (const StagesOverGroups::Stage& stage : over.stages) {
     stages.push_back({{"first_layer", first},
@@ -70,10 +70,8 @@ std::string StagesJson(const StagesOverGroups& over) {
                       {"ranks", stage.ranks}});
     first += stage.layers;
   }
-  const nlohmann::ordered_json document = {{"stages", std::move(stages)}};
-  return document.dump(1, ' ', /*ensure_ascii=*/true,
-                       nlohmann::ordered_json::error_handler_t::replace) +
-         "\n";
+  const Json document = {{"stages", std::move(stages)}};
+  return document.dump(1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
 }
 
 std::string PlanEnvironment(const ModelLaunch& launch) {

@@ -15,8 +15,6 @@
 namespace meshwright::transformer {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr size_t kLongestQuote = 60;
 
 // For messages, at most a line long.
@@ -53,7 +51,7 @@ Config::Config(std::shared_ptr<File> file, std::vector<std::string> path)
     : file_(std::move(file)), path_(std::move(path)) {}
 
 absl::StatusOr<Config> Config::Parse(std::string_view text, std::string_view file) {
-  MW_ASSIGN_OR_RETURN(Json root, solve::ParseJson(text, file));
+  MW_ASSIGN_OR_RETURN(Json root, ParseJson(text, file));
   Config config(std::make_shared<File>(File{std::string(file), std::string(text), {}, {}}), {});
   if (!root.is_object()) {
     config.FailPath({},

@@ -1,9 +1,9 @@
 #include "meshwright/model/json_position.h"
 
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "meshwright/base/json_value.h"
 
 namespace meshwright::transformer {
 namespace {
@@ -50,7 +50,7 @@ class Walker {
   std::string TakeName() {
     const size_t begin = at_;
     SkipString();
-    const auto name = nlohmann::json::parse(text_.substr(begin, at_ - begin), nullptr, false);
+    const auto name = Json::parse(text_.substr(begin, at_ - begin), nullptr, false);
     SkipSpace();
     Advance();  // over the colon
     return name.is_string() ? name.get<std::string>() : std::string();

@@ -1,7 +1,7 @@
 #include <array>
-#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/model/matmuls.h"
 #include "meshwright/model/model_table.h"
@@ -9,8 +9,6 @@
 
 namespace meshwright::transformer {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json FlopsJson(const FlopCounts& flops) {
   return {{"forward", flops.forward},
@@ -96,7 +94,7 @@ std::string ModelJson(const Model& model, const Batch& batch) {
       {"embedding", FlopsJson(flops.embedding)},        {"weights", FlopsJson(flops.weights)},
       {"attention", FlopsJson(flops.attention)},        {"head", FlopsJson(flops.head)},
       {"multi_token_prediction", FlopsJson(flops.mtp)}, {"total", FlopsJson(flops.total())}};
-  return json.dump(2, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace meshwright::transformer

@@ -1,13 +1,13 @@
 #include "meshwright/profile/block_program.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/status.h"
 #include "meshwright/blocks/block_kinds.h"
 #include "meshwright/hlo/computation_builder.h"
@@ -243,10 +243,10 @@ absl::StatusOr<BlockPrograms> MakeBlockPrograms(const std::string& path,
 std::string BlockProtoName(size_t row) { return absl::StrCat("block_", row, ".pb"); }
 
 std::string BlockProgramsIndex(const BlockPrograms& programs) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  Json rows = Json::array();
   for (size_t r = 0; r < programs.rows.size(); ++r) {
     const BlockPrograms::Row& row = programs.rows[r];
-    nlohmann::ordered_json partial = nlohmann::ordered_json::array();
+    Json partial = Json::array();
     for (const PartialOutput& one : row.job.partial)
       partial.push_back({{"bytes", one.bytes}, {"axes", one.axes}});
     rows.push_back({{"kind", row.kind},
@@ -254,7 +254,7 @@ std::string BlockProgramsIndex(const BlockPrograms& programs) {
                     {"strategy", row.strategy},
                     {"proto", BlockProtoName(r)},
                     {"partial", partial},
-                    {"job", nlohmann::ordered_json::parse(row.job.job.json)}});
+                    {"job", Json::parse(row.job.job.json)}});
   }
   return rows.dump(1) + "\n";
 }

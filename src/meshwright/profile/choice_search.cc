@@ -194,7 +194,7 @@ absl::Status ChoiceSearch::SolveAhead(const std::function<bool()>& stop) {
     first.push_back(open_.top());
     open_.pop();
   }
-  solve::ForEachParallel(tasks.size(), static_cast<int>(memories_.size()), [&](size_t i) {
+  ForEachParallel(tasks.size(), static_cast<int>(memories_.size()), [&](size_t i) {
     tasks[i].solved = Solve(tasks[i].decisions, stop, &memories_[i]);
   });
   // What was stopped in the middle says nothing.

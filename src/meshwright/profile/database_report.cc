@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
@@ -13,12 +12,11 @@
 #include "meshwright/base/columns.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/base/csv.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/quantity_text.h"
 
 namespace meshwright {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 
 std::string TimeText(int64_t unix_seconds) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixSeconds(unix_seconds),
@@ -38,9 +36,9 @@ std::string WithDescription(const std::string& what, const std::string& descript
   return description.empty() ? what : absl::StrCat(what, ": ", description);
 }
 
-OrderedJson RunJson(const ProfileRun& run) {
+Json RunJson(const ProfileRun& run) {
   const ProfileMeasurement& m = run.measurement;
-  OrderedJson collectives = OrderedJson::array();
+  Json collectives = Json::array();
   for (const MeasuredCollective& c : m.collectives)
     collectives.push_back({{"kind", c.kind}, {"count", c.count}, {"bytes", c.bytes}});
   return {{"id", run.id},
@@ -160,7 +158,7 @@ std::string ProfilesTable(const std::vector<Profile>& profiles) {
 
 std::string ProfilesJson(const std::vector<StoredEnvironment>& environments,
                          const std::vector<Profile>& profiles) {
-  OrderedJson json{{"environments", OrderedJson::array()}, {"profiles", OrderedJson::array()}};
+  Json json{{"environments", Json::array()}, {"profiles", Json::array()}};
   for (const StoredEnvironment& e : environments) {
     json["environments"].push_back({{"number", e.number},
                                     {"device", e.environment.device},
@@ -173,7 +171,7 @@ std::string ProfilesJson(const std::vector<StoredEnvironment>& environments,
   }
   for (const Profile& profile : profiles) {
     const ProfileMeasurement m = profile.Pooled();
-    OrderedJson runs = OrderedJson::array();
+    Json runs = Json::array();
     for (const ProfileRun& run : profile.runs) runs.push_back(RunJson(run));
     json["profiles"].push_back({{"environment", profile.environment},
                                 {"program", profile.key.program},
@@ -187,7 +185,7 @@ std::string ProfilesJson(const std::vector<StoredEnvironment>& environments,
                                 {"peak_bytes", m.peak_bytes},
                                 {"runs", std::move(runs)}});
   }
-  return json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string ProfilesCsv(const std::vector<StoredEnvironment>& environments,
@@ -195,7 +193,7 @@ std::string ProfilesCsv(const std::vector<StoredEnvironment>& environments,
   std::string text;
   const auto add = [&text](std::vector<std::string> fields) {
     for (std::string& field : fields) field = Printable(field);
-    text += transformer::CsvLine(fields);
+    text += CsvLine(fields);
   };
   add({"device", "device_type", "driver", "libraries", "hosts", "program", "mesh", "choice",
        "status", "seconds", "spread", "samples", "peak_bytes", "runs", "latest", "error"});

@@ -9,12 +9,12 @@
 #include <fstream>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/one_line.h"
 #include "meshwright/base/python_worker.h"
 #include "meshwright/base/status.h"
@@ -23,7 +23,6 @@ namespace meshwright {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using EventJson = nlohmann::json;
 namespace fs = std::filesystem;
 
 // How long to wait for a line at a time, so that `stop` is asked often.
@@ -50,11 +49,11 @@ absl::StatusOr<std::string> MakeFolder() {
 }
 
 // What a worker says of `key`; "" or `otherwise`: nothing, or something else than a text or number.
-std::string EventText(const EventJson& event, const char* key) {
+std::string EventText(const Json& event, const char* key) {
   const auto found = event.find(key);
   return found != event.end() && found->is_string() ? found->get<std::string>() : "";
 }
-int64_t EventNumber(const EventJson& event, const char* key, int64_t otherwise) {
+int64_t EventNumber(const Json& event, const char* key, int64_t otherwise) {
   const auto found = event.find(key);
   return found != event.end() && found->is_number_integer() ? found->get<int64_t>() : otherwise;
 }
@@ -132,7 +131,7 @@ absl::Status MeasuringWorker::StartProcess() {
           absl::StrFormat("the measuring worker is not ready after %.0f s", kStartSeconds));
     }
   }
-  const EventJson hello = EventJson::parse(line, nullptr, /*allow_exceptions=*/false);
+  const Json hello = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (EventText(hello, "event") == "unusable")
     return absl::InvalidArgumentError(OneLine(EventText(hello, "message")));
   const int64_t hosts = EventNumber(hello, "hosts", 1);
@@ -154,10 +153,9 @@ std::string MeasuringWorker::ProtoPath(size_t job) const {
 
 absl::Status MeasuringWorker::SendJobs(const std::vector<const WorkerJob*>& jobs,
                                        const std::vector<size_t>& which) {
-  EventJson command = {
-      {"command", "measure"}, {"threads", options_.threads}, {"jobs", EventJson::array()}};
+  Json command = {{"command", "measure"}, {"threads", options_.threads}, {"jobs", Json::array()}};
   for (size_t j : which) {
-    EventJson job = EventJson::parse(jobs[j]->json);
+    Json job = Json::parse(jobs[j]->json);
     job["id"] = j;
     if (!jobs[j]->proto.empty()) {
       job["proto"] = ProtoPath(j);
@@ -214,7 +212,7 @@ absl::Status MeasuringWorker::Measure(
       }
       if (got != WorkerProcess::Got::kLine) continue;
       last = Clock::now();
-      const EventJson event = EventJson::parse(line, nullptr, /*allow_exceptions=*/false);
+      const Json event = Json::parse(line, nullptr, /*allow_exceptions=*/false);
       const std::string kind = EventText(event, "event");
       idle = kind == "idle";
       if (kind == "lost") {

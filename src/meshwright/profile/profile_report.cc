@@ -1,10 +1,10 @@
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "meshwright/base/columns.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/wrap.h"
 #include "meshwright/profile/profile_program.h"
 
@@ -96,16 +96,16 @@ absl::StatusOr<std::string> LayersCsv(const ProfileReport& report) {
 }
 
 std::string ProfileJson(const ProfileReport& report) {
-  nlohmann::ordered_json json;
+  Json json;
   json["environment"] = {{"device", report.environment.device},
                          {"driver", report.environment.driver},
                          {"libraries", report.environment.libraries},
                          {"device_type", report.environment.device_type},
                          {"hosts", report.environment.hosts}};
   json["mesh"] = report.mesh;
-  json["segments"] = nlohmann::ordered_json::array();
+  json["segments"] = Json::array();
   for (const SegmentProfile& segment : report.segments) {
-    nlohmann::ordered_json& row = json["segments"].emplace_back();
+    Json& row = json["segments"].emplace_back();
     row = {{"fingerprint", segment.fingerprint}, {"times", segment.times},
            {"blocks", segment.blocks},           {"choices", segment.choices},
            {"measured", segment.measured},       {"failed", segment.failed},

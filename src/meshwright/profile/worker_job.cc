@@ -1,7 +1,6 @@
 #include "meshwright/profile/worker_job.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/one_line.h"
 #include "meshwright/base/printable.h"
 #include "meshwright/base/status.h"
@@ -24,8 +24,6 @@
 
 namespace meshwright {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json SpecJson(const Sharding& sharding, const Mesh& mesh) {
   Json dims = Json::array();
@@ -227,7 +225,7 @@ absl::StatusOr<ProfileMeasurement> ReadMeasurement(const std::string& event) {
                                            row["bytes"].get<int64_t>()});
       }
     }
-  } catch (const nlohmann::json::exception& error) {
+  } catch (const Json::exception& error) {
     return absl::InternalError(absl::StrCat("the worker said: ", event, ": ", error.what()));
   }
   return measurement;

@@ -371,13 +371,12 @@ std::vector<CsvFile> CsvTables(const ReportDocuments& documents) {
     for (const auto& [file, plan] : documents.plans) {
       table.rows(plan, [&, &name = file](CsvCells row) {
         row.insert(row.begin(), name);
-        rows += transformer::CsvLine(row);
+        rows += CsvLine(row);
       });
     }
     if (rows.empty()) continue;
     table.header.insert(table.header.begin(), "plan");
-    files.push_back(
-        {absl::StrCat(table.name, ".csv"), absl::StrCat(transformer::CsvLine(table.header), rows)});
+    files.push_back({absl::StrCat(table.name, ".csv"), absl::StrCat(CsvLine(table.header), rows)});
   }
   return files;
 }

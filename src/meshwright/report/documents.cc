@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/base/csv.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/plan/document/json_reader.h"
@@ -25,7 +26,7 @@ constexpr const char* kSweepHeader = "gpus,global_batch,";
 // Members of an object that may have others too.
 class Members {
  public:
-  Members(const InputJson& json, std::string path) : json_(json), path_(std::move(path)) {
+  Members(const Json& json, std::string path) : json_(json), path_(std::move(path)) {
     if (!json.is_object()) status_ = WrongJsonType(json, path_, "an object");
   }
 
@@ -59,13 +60,13 @@ class Members {
   const absl::Status& status() const { return status_; }
 
  private:
-  const InputJson& json_;
+  const Json& json_;
   std::string path_;
   absl::Status status_;
 };
 
 // The figures that a check compares, under whichever names it gives them.
-void ReadFigures(const InputJson& json, VerifiedCheck& check) {
+void ReadFigures(const Json& json, VerifiedCheck& check) {
   const auto figures = json.find("figures");
   if (figures == json.end() || !figures->is_object()) return;
   const auto figure = [&](const char* key) -> std::optional<double> {
@@ -81,7 +82,7 @@ void ReadFigures(const InputJson& json, VerifiedCheck& check) {
   }
 }
 
-absl::Status ReadCheck(const InputJson& json, const std::string& path, VerifiedCheck& check) {
+absl::Status ReadCheck(const Json& json, const std::string& path, VerifiedCheck& check) {
   MW_RETURN_IF_ERROR(Members(json, path)
                          .Get("name", check.name)
                          .Get("outcome", check.outcome)
@@ -94,7 +95,7 @@ absl::Status ReadCheck(const InputJson& json, const std::string& path, VerifiedC
   return absl::OkStatus();
 }
 
-absl::Status AddVerification(const InputJson& json, const std::string& file,
+absl::Status AddVerification(const Json& json, const std::string& file,
                              ReportDocuments& documents) {
   Verification verification;
   verification.file = file;
@@ -111,8 +112,7 @@ absl::Status AddVerification(const InputJson& json, const std::string& file,
 // A row by the names of its columns.
 class SweepRowReader {
  public:
-  SweepRowReader(const transformer::CsvTable& table, const transformer::CsvRow& row,
-                 const std::string& file)
+  SweepRowReader(const CsvTable& table, const CsvRow& row, const std::string& file)
       : table_(table), row_(row), file_(file) {}
 
   std::string Text(const std::string& column) {
@@ -163,16 +163,16 @@ class SweepRowReader {
     }
   }
 
-  const transformer::CsvTable& table_;
-  const transformer::CsvRow& row_;
+  const CsvTable& table_;
+  const CsvRow& row_;
   const std::string& file_;
 };
 
 absl::Status AddSweep(std::string_view text, const std::string& file, ReportDocuments& documents) {
-  MW_ASSIGN_OR_RETURN(const transformer::CsvTable table, transformer::ParseCsv(text, file));
+  MW_ASSIGN_OR_RETURN(const CsvTable table, ParseCsv(text, file));
   Sweep sweep;
   sweep.file = file;
-  for (const transformer::CsvRow& row : table.rows) {
+  for (const CsvRow& row : table.rows) {
     SweepRowReader reader(table, row, file);
     SweepTableRow one;
     one.gpus = reader.Count("gpus");
@@ -238,7 +238,7 @@ absl::Status AddDocument(std::string_view text, const std::string& file,
                          ReportDocuments& documents) {
   if (absl::StartsWith(ToAbsl(text), kSweepHeader)) return AddSweep(text, file, documents);
   if (!LooksLikePlan(text)) {
-    const InputJson json = InputJson::parse(text, nullptr, /*allow_exceptions=*/false);
+    const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (json.is_object() && !json.contains("schema")) {
       if (json.contains("checks")) return InFile(AddVerification(json, file, documents), file);
     }

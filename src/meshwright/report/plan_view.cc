@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "meshwright/base/json_value.h"
 #include "meshwright/explain/layer_names.h"
 #include "meshwright/intra/cost_model_table.h"
 #include "meshwright/plan/document/simulate_plan.h"
@@ -14,8 +15,8 @@
 namespace meshwright {
 namespace {
 
-ViewJson ClusterView(const PlanCluster& cluster) {
-  ViewJson parts = ViewJson::array();
+Json ClusterView(const PlanCluster& cluster) {
+  Json parts = Json::array();
   for (const PlanClusterPart& part : cluster.parts) {
     parts.push_back({{"device", part.device},
                      {"nodes", part.nodes},
@@ -27,20 +28,20 @@ ViewJson ClusterView(const PlanCluster& cluster) {
 
 // Which number in the name of each parameter counts layers. Stages tell it together, as one by
 // itself may have a single layer.
-void AddLayerPlaces(const DevicePrograms& programs, ViewJson& views) {
+void AddLayerPlaces(const DevicePrograms& programs, Json& views) {
   std::vector<std::string> names;
   for (const PlanPart& program : programs.programs) {
     for (const PlanTensor& tensor : program.parameters) names.push_back(tensor.name);
   }
   const std::vector<LayerInName> layers = LayersInNames(names);
   size_t next = 0;
-  for (ViewJson& view : views) {
-    for (ViewJson& tensor : view["parameters"]) tensor["layer_place"] = layers[next++].place;
+  for (Json& view : views) {
+    for (Json& tensor : view["parameters"]) tensor["layer_place"] = layers[next++].place;
   }
 }
 
-ViewJson StagesView(const Plan& plan, const DevicePrograms& programs) {
-  ViewJson stages = ViewJson::array();
+Json StagesView(const Plan& plan, const DevicePrograms& programs) {
+  Json stages = Json::array();
   for (size_t i = 0; i < plan.stages.size(); ++i) {
     const PlanStage& stage = plan.stages[i];
     stages.push_back(
@@ -67,8 +68,8 @@ ViewJson StagesView(const Plan& plan, const DevicePrograms& programs) {
   return stages;
 }
 
-ViewJson TransfersView(const Plan& plan) {
-  ViewJson transfers = ViewJson::array();
+Json TransfersView(const Plan& plan) {
+  Json transfers = Json::array();
   for (const PlanTransfer& transfer : plan.cross_stage) {
     transfers.push_back({{"from", transfer.from},
                          {"to", transfer.to},
@@ -85,7 +86,7 @@ double Moment(double seconds, double step) {
   return step > 0 ? std::round(seconds / step * kSteps) / kSteps * step : 0;
 }
 
-ViewJson TimelineView(const SimulatedPlan& simulated) {
+Json TimelineView(const SimulatedPlan& simulated) {
   const Simulation& all = simulated.simulation;
   std::vector<size_t> order(all.tasks.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -96,8 +97,8 @@ ViewJson TimelineView(const SimulatedPlan& simulated) {
     end = all.tasks[order[kMostShownTasks]].start;
     order.resize(kMostShownTasks);
   }
-  ViewJson group = ViewJson::array(), stage = group, micro_batch = group, kind = group,
-           start = group, ends = group;
+  Json group = Json::array(), stage = group, micro_batch = group, kind = group, start = group,
+       ends = group;
   for (const size_t i : order) {
     const SimulatedTask& task = all.tasks[i];
     const bool update = task.task.kind == TaskKind::kUpdate;
@@ -108,7 +109,7 @@ ViewJson TimelineView(const SimulatedPlan& simulated) {
     start.push_back(Moment(task.start, all.seconds));
     ends.push_back(Moment(task.end, all.seconds));
   }
-  ViewJson from = ViewJson::array(), to = from, of = from, sent = from, received = from;
+  Json from = Json::array(), to = from, of = from, sent = from, received = from;
   for (const SimulatedTransfer& one : all.transfers) {
     if (one.start >= end) continue;
     from.push_back(one.from);
@@ -137,15 +138,15 @@ ViewJson TimelineView(const SimulatedPlan& simulated) {
 
 }  // namespace
 
-ViewJson MeshView(const std::vector<PlanAxis>& mesh) {
-  ViewJson axes = ViewJson::array();
+Json MeshView(const std::vector<PlanAxis>& mesh) {
+  Json axes = Json::array();
   for (const PlanAxis& axis : mesh) axes.push_back({{"name", axis.name}, {"size", axis.size}});
   return axes;
 }
 
-ViewJson PlanView(const Plan& plan, const std::string& file) {
+Json PlanView(const Plan& plan, const std::string& file) {
   const DevicePrograms programs = ProgramsOf(plan);
-  ViewJson program_views = ViewJson::array(), inputs = program_views;
+  Json program_views = Json::array(), inputs = program_views;
   for (const PlanPart& program : programs.programs) {
     program_views.push_back(ProgramView(program, plan.micro_batches));
   }
@@ -154,7 +155,7 @@ ViewJson PlanView(const Plan& plan, const std::string& file) {
     inputs.push_back({{"path", input.path}, {"kind", input.kind}, {"sha256", input.sha256}});
   }
   std::vector<std::string> warnings = plan.warnings;
-  ViewJson timeline;
+  Json timeline;
   if (!plan.stages.empty()) {
     const absl::StatusOr<SimulatedPlan> simulated = SimulatePlan(plan, "", 0);
     if (simulated.ok()) {
@@ -164,39 +165,39 @@ ViewJson PlanView(const Plan& plan, const std::string& file) {
     }
   }
   const CostModelRow* const cost_model = FindCostModel(plan.options.cost_model);
-  return {{"file", file},
-          {"program_name", ProgramName(plan)},
-          {"headline", Headline(plan)},
-          {"tool_version", plan.tool_version},
-          {"in_seconds", cost_model == nullptr || cost_model->in_seconds},
-          {"cluster", ClusterView(plan.cluster)},
-          {"mesh", MeshView(plan.mesh)},
-          {"objective", plan.objective_seconds},
-          {"bound", plan.bound_seconds},
-          {"gap", plan.gap},
-          {"compute", plan.compute_seconds},
-          {"communication", plan.communication_seconds},
-          {"step", plan.step_seconds},
-          {"peak", plan.peak_bytes},
-          {"budget", OrNull(plan.budget_bytes)},
-          {"peak_at", plan.peak_at},
-          {"memory", plan.memory_by_category},
-          {"schedule", OrNull(plan.schedule)},
-          {"micro_batches", plan.micro_batches},
-          {"chunks", plan.chunks},
-          {"bubble_share", plan.bubble_share},
-          {"cost_model", plan.options.cost_model},
-          {"planning_seconds", plan.planning_seconds},
-          {"inputs", std::move(inputs)},
-          {"fixes", plan.options.fixes},
-          {"warnings", std::move(warnings)},
-          {"programs", std::move(program_views)},
-          {"stages", StagesView(plan, programs)},
-          {"transfers", TransfersView(plan)},
-          {"timeline", std::move(timeline)},
-          {"profile", ProfileView(plan)},
-          {"transformer",
-           plan.transformer.has_value() ? TransformerView(*plan.transformer) : ViewJson()}};
+  return {
+      {"file", file},
+      {"program_name", ProgramName(plan)},
+      {"headline", Headline(plan)},
+      {"tool_version", plan.tool_version},
+      {"in_seconds", cost_model == nullptr || cost_model->in_seconds},
+      {"cluster", ClusterView(plan.cluster)},
+      {"mesh", MeshView(plan.mesh)},
+      {"objective", plan.objective_seconds},
+      {"bound", plan.bound_seconds},
+      {"gap", plan.gap},
+      {"compute", plan.compute_seconds},
+      {"communication", plan.communication_seconds},
+      {"step", plan.step_seconds},
+      {"peak", plan.peak_bytes},
+      {"budget", OrNull(plan.budget_bytes)},
+      {"peak_at", plan.peak_at},
+      {"memory", plan.memory_by_category},
+      {"schedule", OrNull(plan.schedule)},
+      {"micro_batches", plan.micro_batches},
+      {"chunks", plan.chunks},
+      {"bubble_share", plan.bubble_share},
+      {"cost_model", plan.options.cost_model},
+      {"planning_seconds", plan.planning_seconds},
+      {"inputs", std::move(inputs)},
+      {"fixes", plan.options.fixes},
+      {"warnings", std::move(warnings)},
+      {"programs", std::move(program_views)},
+      {"stages", StagesView(plan, programs)},
+      {"transfers", TransfersView(plan)},
+      {"timeline", std::move(timeline)},
+      {"profile", ProfileView(plan)},
+      {"transformer", plan.transformer.has_value() ? TransformerView(*plan.transformer) : Json()}};
 }
 
 }  // namespace meshwright

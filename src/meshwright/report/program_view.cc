@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/explain/collective_causes.h"
 #include "meshwright/explain/part_summary.h"
 #include "meshwright/plan/document/spec_text.h"
@@ -28,19 +29,18 @@ class Pool {
     return it->second;
   }
   int64_t Position(const std::string& text) {
-    return Position(text, [&] { return ViewJson(text); });
+    return Position(text, [&] { return Json(text); });
   }
 
-  ViewJson list = ViewJson::array();
+  Json list = Json::array();
 
  private:
   absl::flat_hash_map<std::string, int64_t> positions_;
 };
 
 // `kinds`: by tensor how it is parallel; empty: nothing is said of any.
-ViewJson TensorsView(const std::vector<PlanTensor>& tensors,
-                     const std::vector<std::string>& kinds) {
-  ViewJson list = ViewJson::array();
+Json TensorsView(const std::vector<PlanTensor>& tensors, const std::vector<std::string>& kinds) {
+  Json list = Json::array();
   for (size_t i = 0; i < tensors.size(); ++i) {
     const PlanTensor& tensor = tensors[i];
     std::string category(MemoryCategoryName(tensor.category));
@@ -56,17 +56,17 @@ ViewJson TensorsView(const std::vector<PlanTensor>& tensors,
   return list;
 }
 
-ViewJson CollectivesView(const std::vector<PlanCollective>& collectives) {
-  ViewJson list = ViewJson::array();
+Json CollectivesView(const std::vector<PlanCollective>& collectives) {
+  Json list = Json::array();
   for (const PlanCollective& one : collectives) list.push_back(CollectiveView(one));
   return list;
 }
 
 // The operators' columns and what they refer to.
 struct OperatorColumns {
-  ViewJson name = ViewJson::array(), opcode = name, type = name, spec = name, strategy = name,
-           operands = name, op_name = name, source = name, layer = name, phase = name, node = name,
-           executions = name, seconds = name, moves = name;
+  Json name = Json::array(), opcode = name, type = name, spec = name, strategy = name,
+       operands = name, op_name = name, source = name, layer = name, phase = name, node = name,
+       executions = name, seconds = name, moves = name;
   Pool opcodes, types, specs, strategies, op_names, sources;
   std::set<int64_t> views;  // of `opcodes`
 };
@@ -79,10 +79,10 @@ void AddInstruction(const PlanPart& program, const PlanInstruction& one, Operato
   const std::string type =
       absl::StrCat(one.type.dtype, "[", absl::StrJoin(one.type.shape, ","), "]");
   columns.type.push_back(columns.types.Position(type, [&] {
-    return ViewJson{{"dtype", one.type.dtype}, {"shape", one.type.shape}};
+    return Json{{"dtype", one.type.dtype}, {"shape", one.type.shape}};
   }));
   columns.spec.push_back(
-      columns.specs.Position(SpecText(one.spec), [&] { return ViewJson(one.spec); }));
+      columns.specs.Position(SpecText(one.spec), [&] { return Json(one.spec); }));
   columns.strategy.push_back(columns.strategies.Position(one.strategy));
   columns.operands.push_back(one.operands);
   const std::string& op_name = MetadataName(program, one);
@@ -94,16 +94,16 @@ void AddInstruction(const PlanPart& program, const PlanInstruction& one, Operato
 }
 
 // What each axis of several devices is used for.
-ViewJson AxesView(const PartSummary& summary) {
-  ViewJson list = ViewJson::array();
+Json AxesView(const PartSummary& summary) {
+  Json list = Json::array();
   for (const AxisSummary& axis : summary.axes) {
     list.push_back({{"name", axis.axis}, {"use", SharesText(axis.roles)}});
   }
   return list;
 }
 
-ViewJson PhasesView(const PartSummary& summary) {
-  ViewJson list = ViewJson::array();
+Json PhasesView(const PartSummary& summary) {
+  Json list = Json::array();
   for (const PhaseSeconds& one : summary.phases) {
     list.push_back({{"phase", one.phase},
                     {"compute", Shortened(one.compute)},
@@ -113,9 +113,9 @@ ViewJson PhasesView(const PartSummary& summary) {
 }
 
 // The dearest collectives by what causes them, as `explain` has them.
-ViewJson DearestView(const PartSummary& summary) {
+Json DearestView(const PartSummary& summary) {
   constexpr size_t kMost = 25;
-  ViewJson list = ViewJson::array();
+  Json list = Json::array();
   for (size_t i = 0; i < std::min(summary.collectives.size(), kMost); ++i) {
     const CollectiveGroup& group = summary.collectives[i];
     list.push_back({{"collective", CollectiveView(group.sum)},
@@ -128,8 +128,8 @@ ViewJson DearestView(const PartSummary& summary) {
   return list;
 }
 
-ViewJson SegmentsView(const SegmentGraph& graph) {
-  ViewJson list = ViewJson::array();
+Json SegmentsView(const SegmentGraph& graph) {
+  Json list = Json::array();
   for (const DrawnSegment& segment : graph.segments) {
     list.push_back({{"label", segment.label},
                     {"phase", segment.phase},
@@ -142,16 +142,16 @@ ViewJson SegmentsView(const SegmentGraph& graph) {
   return list;
 }
 
-ViewJson NodesView(const SegmentGraph& graph) {
-  ViewJson list = ViewJson::array();
+Json NodesView(const SegmentGraph& graph) {
+  Json list = Json::array();
   for (const SegmentNode& node : graph.nodes) {
     list.push_back({{"segment", node.segment}, {"layers", node.layers}, {"block", node.block}});
   }
   return list;
 }
 
-ViewJson EdgesView(const SegmentGraph& graph) {
-  ViewJson list = ViewJson::array();
+Json EdgesView(const SegmentGraph& graph) {
+  Json list = Json::array();
   for (const SegmentEdge& edge : graph.edges) {
     list.push_back({{"from", edge.from},
                     {"to", edge.to},
@@ -161,8 +161,8 @@ ViewJson EdgesView(const SegmentGraph& graph) {
   return list;
 }
 
-ViewJson MemoryView(const std::optional<PlanMemoryTimeline>& memory) {
-  ViewJson list = ViewJson::array();
+Json MemoryView(const std::optional<PlanMemoryTimeline>& memory) {
+  Json list = Json::array();
   if (!memory.has_value()) return list;
   for (const PlanMemoryPoint& point : memory->points) {
     list.push_back({{"seconds", Shortened(point.seconds)},
@@ -180,7 +180,7 @@ double Shortened(double value) {
   return std::isfinite(value) && absl::SimpleAtod(text, &rounded) ? rounded : 0;
 }
 
-ViewJson CollectiveView(const PlanCollective& collective) {
+Json CollectiveView(const PlanCollective& collective) {
   return {{"kind", collective.kind},
           {"axes", collective.axes},
           {"count", collective.count},
@@ -188,7 +188,7 @@ ViewJson CollectiveView(const PlanCollective& collective) {
           {"seconds", Shortened(collective.seconds)}};
 }
 
-ViewJson ProgramView(const PlanPart& program, int64_t micro_batches) {
+Json ProgramView(const PlanPart& program, int64_t micro_batches) {
   const SegmentGraph graph = SegmentsOf(program, micro_batches);
   const PartSummary summary = Summarize(program);
   const std::vector<PlanInstruction>& instructions = program.instructions;

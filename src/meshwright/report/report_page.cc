@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/plan/document/version.h"
 #include "meshwright/report/page_parts.h"
 #include "meshwright/report/view_json.h"
@@ -13,9 +14,9 @@ namespace meshwright {
 namespace {
 
 template <typename T>
-ViewJson ListView(const std::vector<T>& list);
+Json ListView(const std::vector<T>& list);
 
-ViewJson ToView(const SweepTableRow& row) {
+Json ToView(const SweepTableRow& row) {
   return {{"gpus", row.gpus},
           {"degrees", row.degrees},
           {"seconds", row.step_seconds},
@@ -25,7 +26,7 @@ ViewJson ToView(const SweepTableRow& row) {
           {"peak_bytes", row.peak_bytes}};
 }
 
-ViewJson ToView(const VerifiedCheck& check) {
+Json ToView(const VerifiedCheck& check) {
   return {{"name", check.name},
           {"outcome", check.outcome},
           {"planned", check.planned},
@@ -36,19 +37,17 @@ ViewJson ToView(const VerifiedCheck& check) {
           {"measured_value", OrNull(check.measured_value)}};
 }
 
-ViewJson ToView(const Sweep& sweep) {
-  return {{"file", sweep.file}, {"rows", ListView(sweep.rows)}};
-}
+Json ToView(const Sweep& sweep) { return {{"file", sweep.file}, {"rows", ListView(sweep.rows)}}; }
 
 template <typename T>
-ViewJson ListView(const std::vector<T>& list) {
-  ViewJson json = ViewJson::array();
+Json ListView(const std::vector<T>& list) {
+  Json json = Json::array();
   for (const T& one : list) json.push_back(ToView(one));
   return json;
 }
 
-ViewJson VerificationsView(const ReportDocuments& documents) {
-  ViewJson list = ViewJson::array();
+Json VerificationsView(const ReportDocuments& documents) {
+  Json list = Json::array();
   for (const Verification& one : documents.verifications) {
     list.push_back({{"file", one.file},
                     {"plan", one.plan},
@@ -70,14 +69,14 @@ absl::Status CheckReportPage() {
 }
 
 std::string ReportData(const ReportDocuments& documents) {
-  ViewJson plans = ViewJson::array();
+  Json plans = Json::array();
   for (const auto& [file, plan] : documents.plans) plans.push_back(PlanView(plan, file));
-  const ViewJson data = {{"tool_version", std::string(ToolVersion())},
-                         {"plans", std::move(plans)},
-                         {"sweeps", ListView(documents.sweeps)},
-                         {"verifications", VerificationsView(documents)}};
+  const Json data = {{"tool_version", std::string(ToolVersion())},
+                     {"plans", std::move(plans)},
+                     {"sweeps", ListView(documents.sweeps)},
+                     {"verifications", VerificationsView(documents)}};
   // "<" occurs in strings only. Without it nothing ends the element that holds the data.
-  return absl::StrReplaceAll(data.dump(-1, ' ', false, ViewJson::error_handler_t::replace),
+  return absl::StrReplaceAll(data.dump(-1, ' ', false, Json::error_handler_t::replace),
                              {{"<", "\\u003c"}});
 }
 

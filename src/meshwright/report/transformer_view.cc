@@ -3,13 +3,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/plan/text/transformer_table.h"
 #include "meshwright/report/view_json.h"
 
 namespace meshwright {
 namespace {
 
-ViewJson NodeGroupView(const PlanNodeGroup& group) {
+Json NodeGroupView(const PlanNodeGroup& group) {
   return {{"name", group.name},
           {"device", group.device},
           {"nodes", group.nodes},
@@ -22,8 +23,8 @@ ViewJson NodeGroupView(const PlanNodeGroup& group) {
           {"dollars_per_hour", OrNull(group.dollars_per_hour)}};
 }
 
-ViewJson OverGroupsView(const PlanOverGroups& over) {
-  ViewJson groups = ViewJson::array(), choices = groups;
+Json OverGroupsView(const PlanOverGroups& over) {
+  Json groups = Json::array(), choices = groups;
   for (const PlanNodeGroup& group : over.groups) groups.push_back(NodeGroupView(group));
   for (const PlanNodeChoice& one : over.choices) {
     choices.push_back({{"nodes", one.nodes},
@@ -46,23 +47,23 @@ ViewJson OverGroupsView(const PlanOverGroups& over) {
 }
 
 // The degrees that divide the devices, or what lies on them, in the order in which users name them.
-ViewJson SizesOf(const PlanDegrees& degrees) {
+Json SizesOf(const PlanDegrees& degrees) {
   return {{"tp", degrees.tp}, {"cp", degrees.cp}, {"pp", degrees.pp},
           {"dp", degrees.dp}, {"ep", degrees.ep}, {"etp", degrees.etp}};
 }
 
 // How devices are numbered, where not in order.
-ViewJson PlacementView(const PlanDegrees& degrees) {
-  if (degrees.inside.tp == 0) return ViewJson();
-  ViewJson placement = MembersOf(degrees.inside);
+Json PlacementView(const PlanDegrees& degrees) {
+  if (degrees.inside.tp == 0) return Json();
+  Json placement = MembersOf(degrees.inside);
   placement["rows"] = std::max<int64_t>(1, degrees.tp2);
   return placement;
 }
 
 }  // namespace
 
-ViewJson TransformerView(const PlanTransformer& model) {
-  ViewJson memory = ViewJson::array(), alternatives = memory, sensitivity = memory, sweep = memory;
+Json TransformerView(const PlanTransformer& model) {
+  Json memory = Json::array(), alternatives = memory, sensitivity = memory, sweep = memory;
   for (const PlanGroupBytes& group : model.memory) memory.push_back(MembersOf(group));
   for (const PlanAlternative& one : model.alternatives) {
     alternatives.push_back({{"degrees", DegreesText(one.configuration)},
@@ -81,25 +82,25 @@ ViewJson TransformerView(const PlanTransformer& model) {
                      {"efficiency", row.efficiency},
                      {"peak_bytes", row.peak_bytes}});
   }
-  return {{"model", model.model},
-          {"parameters", model.parameters},
-          {"sequence", model.sequence},
-          {"global_batch", model.global_batch},
-          {"objective", model.objective},
-          {"degrees", DegreesText(model.configuration)},
-          {"sizes", SizesOf(model.configuration)},
-          {"placement", PlacementView(model.configuration)},
-          {"mfu", model.mfu},
-          {"hfu", model.hfu},
-          {"seconds", MembersOf(model.seconds)},
-          {"memory", std::move(memory)},
-          {"search", MembersOf(model.search)},
-          {"alternatives", std::move(alternatives)},
-          {"sensitivity", std::move(sensitivity)},
-          {"sweep", std::move(sweep)},
-          {"goodput", model.goodput.has_value() ? MembersOf(*model.goodput) : ViewJson()},
-          {"over_groups",
-           model.over_groups.has_value() ? OverGroupsView(*model.over_groups) : ViewJson()}};
+  return {
+      {"model", model.model},
+      {"parameters", model.parameters},
+      {"sequence", model.sequence},
+      {"global_batch", model.global_batch},
+      {"objective", model.objective},
+      {"degrees", DegreesText(model.configuration)},
+      {"sizes", SizesOf(model.configuration)},
+      {"placement", PlacementView(model.configuration)},
+      {"mfu", model.mfu},
+      {"hfu", model.hfu},
+      {"seconds", MembersOf(model.seconds)},
+      {"memory", std::move(memory)},
+      {"search", MembersOf(model.search)},
+      {"alternatives", std::move(alternatives)},
+      {"sensitivity", std::move(sensitivity)},
+      {"sweep", std::move(sweep)},
+      {"goodput", model.goodput.has_value() ? MembersOf(*model.goodput) : Json()},
+      {"over_groups", model.over_groups.has_value() ? OverGroupsView(*model.over_groups) : Json()}};
 }
 
 }  // namespace meshwright

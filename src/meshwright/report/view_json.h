@@ -1,11 +1,11 @@
 #ifndef MESHWRIGHT_REPORT_VIEW_JSON_H_
 #define MESHWRIGHT_REPORT_VIEW_JSON_H_
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "meshwright/base/json_value.h"
 #include "meshwright/plan/document/plan.h"
 #include "meshwright/report/device_programs.h"
 
@@ -14,30 +14,28 @@
 
 namespace meshwright {
 
-using ViewJson = nlohmann::ordered_json;
-
 // Tasks of a pipeline that the page shows, those that start first.
 inline constexpr size_t kMostShownTasks = 40'000;
 
 // `file`: what the user calls the plan.
-ViewJson PlanView(const Plan& plan, const std::string& file);
-ViewJson ProgramView(const PlanPart& program, int64_t micro_batches);
+Json PlanView(const Plan& plan, const std::string& file);
+Json ProgramView(const PlanPart& program, int64_t micro_batches);
 // What was measured for the plan; null without a profile database.
-ViewJson ProfileView(const Plan& plan);
-ViewJson TransformerView(const PlanTransformer& model);
-ViewJson CollectiveView(const PlanCollective& collective);
+Json ProfileView(const Plan& plan);
+Json TransformerView(const PlanTransformer& model);
+Json CollectiveView(const PlanCollective& collective);
 
-ViewJson MeshView(const std::vector<PlanAxis>& mesh);
+Json MeshView(const std::vector<PlanAxis>& mesh);
 
 template <typename T>
-ViewJson OrNull(const std::optional<T>& value) {
-  return value.has_value() ? ViewJson(*value) : ViewJson();
+Json OrNull(const std::optional<T>& value) {
+  return value.has_value() ? Json(*value) : Json();
 }
 
 // Numbers and texts by the names that the schema gives them.
 template <ListsItsMembers T>
-ViewJson MembersOf(const T& value) {
-  ViewJson json = ViewJson::object();
+Json MembersOf(const T& value) {
+  Json json = Json::object();
   T::VisitMembers(value, [&json](const char* key, const auto& member) { json[key] = member; });
   return json;
 }

@@ -1,10 +1,10 @@
 #include "meshwright/solve/solution_json.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "meshwright/base/json_value.h"
 
 namespace meshwright::solve {
 
@@ -42,8 +42,7 @@ std::string ChoiceText(const Solution& solution) {
 // Written by hand because no JSON library holds integers of 128 bits; only the name needs escaping.
 std::string SolutionToJson(const Problem& problem, const Solution& solution) {
   const std::string name =
-      nlohmann::json(problem.name)
-          .dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace);
+      Json(problem.name).dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
   const std::string limit =
       problem.usage_limit == kUnlimited ? "null" : absl::StrFormat("%d", problem.usage_limit);
   const std::string improvements =

@@ -88,16 +88,16 @@ TEST(NerscReproduceTest, MemoryIsExact) {
   const std::string text = Data("points.jsonl");
   int points = 0;
   for (size_t begin = 0; begin < text.size(); begin = text.find('\n', begin) + 1) {
-    const solve::Json json = *solve::ParseJson(FirstLine(text.substr(begin)), "f");
+    const Json json = *ParseJson(FirstLine(text.substr(begin)), "f");
     absl::Status status;
-    const solve::JsonValue record(json, &status);
+    const JsonValue record(json, &status);
     const Strategy strategy = ReadStrategy(record.At("strategy"));
-    for (const solve::JsonValue& point : record.At("points").Elements()) {
+    for (const JsonValue& point : record.At("points").Elements()) {
       const Config config = ReadConfig(point.At("config"), point.At("config"), strategy);
       const auto found = Evaluate(ReadModel(record.At("model")), ReadSystem(record.At("system")),
                                   strategy, config, ReadSize(record.At("global_batch_size")));
       ASSERT_TRUE(found.ok()) << found.status();
-      const solve::JsonValue stats = point.At("stats");
+      const JsonValue stats = point.At("stats");
       EXPECT_EQ(found->stats.memory_gb, stats.At("mem").Number());
       EXPECT_EQ(found->stats.weights_gb, stats.At("wts_mem").Number());
       EXPECT_EQ(found->stats.optimizer_gb, stats.At("wts_optimizer_states_mem").Number());

@@ -11,8 +11,6 @@
 namespace meshwright {
 namespace {
 
-using solve::Json;
-using solve::JsonValue;
 
 // What clustering may take: a minute or so, and memory for the square of the operators.
 constexpr int64_t kMostOperators = 4096;
@@ -90,7 +88,7 @@ RecordedClustering ReadClustering(const JsonValue& one) {
 absl::StatusOr<std::vector<RecordedClustering>> ParseRecordedClusterings(std::string text,
                                                                          std::string_view name) {
   MW_ASSIGN_OR_RETURN(text, MaybeGunzip(std::move(text), name));
-  MW_ASSIGN_OR_RETURN(const Json json, solve::ParseJson(text, name));
+  MW_ASSIGN_OR_RETURN(const Json json, ParseJson(text, name));
   absl::Status status;
   const JsonValue root(json, &status);
   if (!root.IsList()) root.Fail("expected a list of cases of Alpa's layer clustering");

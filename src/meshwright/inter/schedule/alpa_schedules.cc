@@ -10,8 +10,6 @@
 namespace meshwright {
 namespace {
 
-using solve::Json;
-using solve::JsonValue;
 
 constexpr int64_t kMostMeshes = 1024;
 constexpr int64_t kMostScheduledMicroBatches = 1 << 16;
@@ -137,7 +135,7 @@ ClockTable MakeClockTable(AlpaSchedule schedule, int32_t meshes, int32_t micro_b
 absl::StatusOr<std::vector<RecordedSchedule>> ParseRecordedSchedules(std::string text,
                                                                      std::string_view name) {
   MW_ASSIGN_OR_RETURN(text, MaybeGunzip(std::move(text), name));
-  MW_ASSIGN_OR_RETURN(const Json json, solve::ParseJson(text, name));
+  MW_ASSIGN_OR_RETURN(const Json json, ParseJson(text, name));
   absl::Status status;
   const JsonValue root(json, &status);
   if (!root.IsList()) root.Fail("expected a list of Alpa's schedules");

@@ -14,8 +14,6 @@
 namespace meshwright {
 namespace {
 
-using solve::Json;
-using solve::JsonValue;
 
 constexpr int64_t kMostLayers = 512;
 constexpr int64_t kMostDevices = 1 << 16;
@@ -152,7 +150,7 @@ std::optional<double> InferenceCost(const StageProblem& problem) {
 absl::StatusOr<std::vector<RecordedStages>> ParseRecordedStages(std::string text,
                                                                 std::string_view name) {
   MW_ASSIGN_OR_RETURN(text, MaybeGunzip(std::move(text), name));
-  MW_ASSIGN_OR_RETURN(const Json json, solve::ParseJson(text, name));
+  MW_ASSIGN_OR_RETURN(const Json json, ParseJson(text, name));
   absl::Status status;
   const JsonValue root(json, &status);
   if (!root.IsList()) root.Fail("expected a list of cases of Alpa's stage dynamic programming");

@@ -243,7 +243,7 @@ class PipelinePlanner {
     const PlannerOptions options = LayerPlannerOptions(request_.planner);
     absl::Status error;
     std::mutex mutex;
-    solve::ForEachParallel(work.size(), request_.threads, [&](size_t i) {
+    ForEachParallel(work.size(), request_.threads, [&](size_t i) {
       if (Late()) return;
       const auto [s, m] = work[i];
       const std::unique_ptr<CostModel> model = request_.cost_model(submeshes_[s].meshes[m]);
@@ -265,7 +265,7 @@ class PipelinePlanner {
     const double deadline = Remaining();
     double bound = kInfinity;
     // The bound and the searches know nothing of each other.
-    solve::ForEachParallel(overlaps_ ? 3 : 2, request_.threads, [&](size_t i) {
+    ForEachParallel(overlaps_ ? 3 : 2, request_.threads, [&](size_t i) {
       if (i == 0) {
         bound = search_->Bound(turns_.tables.back(), schedules, bound_, deadline);
       } else {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/plan/document/plan_reader.h"
@@ -20,8 +21,8 @@ constexpr double kMostFlops = 1e30;  // of a step
 
 absl::Status CheckAmount(double value, const std::string& path, double most = kMostCost) {
   if (value >= 0 && value <= most) return absl::OkStatus();
-  return JsonErrorAt(path, absl::StrCat("found ", InputJson(value).dump(),
-                                        ", expected a number from 0 to ", most));
+  return JsonErrorAt(
+      path, absl::StrCat("found ", Json(value).dump(), ", expected a number from 0 to ", most));
 }
 
 // The doubles among the members of `value`, shares among them by their names.
@@ -58,9 +59,9 @@ absl::Status CheckTransformerAmounts(const PlanTransformer& part) {
   for (size_t i = 0; i < part.sensitivity.size(); ++i) {
     const double change = part.sensitivity[i].step_change;
     if (change >= -1 && change <= kMostCost) continue;
-    return JsonErrorAt(absl::StrCat(path, ".sensitivity[", i, "].step_change"),
-                       absl::StrCat("found ", InputJson(change).dump(),
-                                    ", expected a relative change, from -1 up"));
+    return JsonErrorAt(
+        absl::StrCat(path, ".sensitivity[", i, "].step_change"),
+        absl::StrCat("found ", Json(change).dump(), ", expected a relative change, from -1 up"));
   }
   if (part.goodput.has_value())
     MW_RETURN_IF_ERROR(CheckAmountsOf(*part.goodput, path + ".goodput"));

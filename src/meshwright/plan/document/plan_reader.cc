@@ -7,13 +7,14 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "meshwright/base/counted.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/plan/document/plan_json.h"
 
 namespace meshwright {
 
-absl::Status ReadJson(const InputJson& json, const std::string& path, MemoryCategory& value) {
+absl::Status ReadJson(const Json& json, const std::string& path, MemoryCategory& value) {
   std::string name;
   MW_RETURN_IF_ERROR(ReadJson(json, path, name));
   const std::optional<MemoryCategory> category = MemoryCategoryFromName(name);
@@ -29,7 +30,7 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, MemoryCate
   return absl::OkStatus();
 }
 
-absl::Status ReadJson(const InputJson& json, const std::string& path, InputFile& value) {
+absl::Status ReadJson(const Json& json, const std::string& path, InputFile& value) {
   MW_RETURN_IF_ERROR(ObjectReader(json, path)
                          .Member("path", value.path)
                          .Member("kind", value.kind)
@@ -42,7 +43,7 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, InputFile&
   return absl::OkStatus();
 }
 
-absl::Status ReadJson(const InputJson& json, const std::string& path, PlanOptions& value) {
+absl::Status ReadJson(const Json& json, const std::string& path, PlanOptions& value) {
   return ObjectReader(json, path)
       .Member("mesh", value.mesh)
       .Member("memory", value.memory)
@@ -62,7 +63,7 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, PlanOption
       .Finish();
 }
 
-absl::Status ReadJson(const InputJson& json, const std::string& path, PlanClusterPart& value) {
+absl::Status ReadJson(const Json& json, const std::string& path, PlanClusterPart& value) {
   MW_RETURN_IF_ERROR(ObjectReader(json, path)
                          .Member("device", value.device)
                          .Member("nodes", value.nodes)
@@ -77,7 +78,7 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, PlanCluste
                                   ", expected from 1 to ", kMaxDevices, " devices"));
 }
 
-absl::Status ReadJson(const InputJson& json, const std::string& path, PlanCluster& value) {
+absl::Status ReadJson(const Json& json, const std::string& path, PlanCluster& value) {
   MW_RETURN_IF_ERROR(
       ObjectReader(json, path).Member("name", value.name).Member("parts", value.parts).Finish());
   if (value.parts.empty())
@@ -85,7 +86,7 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, PlanCluste
   return absl::OkStatus();
 }
 
-absl::Status ReadJson(const InputJson& json, const std::string& path, PlanAxis& value) {
+absl::Status ReadJson(const Json& json, const std::string& path, PlanAxis& value) {
   MW_RETURN_IF_ERROR(
       ObjectReader(json, path).Member("name", value.name).Member("size", value.size).Finish());
   if (value.size < 1)
@@ -93,7 +94,7 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, PlanAxis& 
   return absl::OkStatus();
 }
 
-absl::Status ReadJson(const InputJson& json, const std::string& path, MeshMember& value) {
+absl::Status ReadJson(const Json& json, const std::string& path, MeshMember& value) {
   MW_RETURN_IF_ERROR(ObjectReader(json, path).Member("axes", value.axes).Finish());
   absl::flat_hash_set<std::string_view> names;
   for (const PlanAxis& axis : value.axes) {
@@ -104,7 +105,7 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, MeshMember
   return absl::OkStatus();
 }
 
-absl::Status ReadJson(const InputJson& json, const std::string& path, MemoryMember& value) {
+absl::Status ReadJson(const Json& json, const std::string& path, MemoryMember& value) {
   ObjectReader reader(json, path);
   for (size_t i = 0; i < value.bytes.size(); ++i) {
     reader.Member(MemoryCategoryName(static_cast<MemoryCategory>(i)).data(), value.bytes[i]);
@@ -112,7 +113,7 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, MemoryMemb
   return reader.Finish();
 }
 
-absl::Status ReadJson(const InputJson& json, const std::string& path, PlanCollective& value) {
+absl::Status ReadJson(const Json& json, const std::string& path, PlanCollective& value) {
   return ObjectReader(json, path)
       .Member("kind", value.kind)
       .Member("axes", value.axes)
@@ -123,7 +124,7 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, PlanCollec
       .Finish();
 }
 
-absl::Status ReadJson(const InputJson& json, const std::string& path, PlanTensor& value) {
+absl::Status ReadJson(const Json& json, const std::string& path, PlanTensor& value) {
   MW_RETURN_IF_ERROR(ObjectReader(json, path)
                          .Member("index", value.index)
                          .Member("name", value.name)
@@ -141,7 +142,7 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, PlanTensor
   return absl::OkStatus();
 }
 
-absl::Status ReadJson(const InputJson& json, const std::string& path, Plan& value) {
+absl::Status ReadJson(const Json& json, const std::string& path, Plan& value) {
   MeshMember mesh{value.mesh};
   MemoryMember memory{value.memory_by_category};
   return ObjectReader(json, path)
@@ -261,7 +262,7 @@ absl::Status CheckProfile(const Plan& plan) {
 }
 
 // Before anything else is looked at: another version has other keys.
-absl::Status CheckSchema(const InputJson& json) {
+absl::Status CheckSchema(const Json& json) {
   if (!json.is_object()) return WrongJsonType(json, "$", "an object");
   const auto schema = json.find("schema");
   if (schema == json.end())
@@ -287,29 +288,29 @@ std::string PlaceOfError(std::string_view text) {
   const auto count = [&] {
     if (!levels.empty() && levels.back().list) ++levels.back().position;
   };
-  const auto follow = [&](int, InputJson::parse_event_t event, InputJson& parsed) {
+  const auto follow = [&](int, Json::parse_event_t event, Json& parsed) {
     switch (event) {
-      case InputJson::parse_event_t::object_start:
-      case InputJson::parse_event_t::array_start:
-        levels.push_back({event == InputJson::parse_event_t::array_start, "", 0});
+      case Json::parse_event_t::object_start:
+      case Json::parse_event_t::array_start:
+        levels.push_back({event == Json::parse_event_t::array_start, "", 0});
         break;
-      case InputJson::parse_event_t::object_end:
-      case InputJson::parse_event_t::array_end:
+      case Json::parse_event_t::object_end:
+      case Json::parse_event_t::array_end:
         levels.pop_back();
         count();
         break;
-      case InputJson::parse_event_t::key:
+      case Json::parse_event_t::key:
         levels.back().key = parsed.get<std::string>();
         break;
-      case InputJson::parse_event_t::value:
+      case Json::parse_event_t::value:
         count();
         break;
     }
     return true;
   };
   try {
-    static_cast<void>(InputJson::parse(text, follow));
-  } catch (const InputJson::exception&) {
+    static_cast<void>(Json::parse(text, follow));
+  } catch (const Json::exception&) {
     // That it is broken is known; `levels` says where.
   }
   std::string path = "$";
@@ -323,7 +324,7 @@ std::string PlaceOfError(std::string_view text) {
   return path;
 }
 
-absl::StatusOr<Plan> ReadDocument(const InputJson& json) {
+absl::StatusOr<Plan> ReadDocument(const Json& json) {
   MW_RETURN_IF_ERROR(CheckSchema(json));
   Plan plan;
   MW_RETURN_IF_ERROR(ReadJson(json, "$", plan));
@@ -340,10 +341,10 @@ absl::StatusOr<Plan> ReadDocument(const InputJson& json) {
 }  // namespace
 
 absl::StatusOr<Plan> ParsePlanJson(std::string_view text, std::string_view file) {
-  InputJson json;
+  Json json;
   try {
-    json = InputJson::parse(text);
-  } catch (const InputJson::exception& error) {
+    json = Json::parse(text);
+  } catch (const Json::exception& error) {
     // "[json.exception.parse_error.101] parse error at line 3, column 1: ..." without the tag.
     const std::string what = error.what();
     const size_t tag = what.find("] ");

@@ -1,5 +1,4 @@
 #include <array>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -7,12 +6,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/plan/document/plan_json.h"
 
 namespace meshwright {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string Text(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -2,20 +2,18 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "meshwright/base/counted.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 
 namespace meshwright {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Stages times micro-batches: some 400 MB and a second or two.
 constexpr int64_t kMostCells = int64_t{1} << 20;

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/csv.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/printable.h"
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/base/strings.h"
@@ -19,7 +19,6 @@
 namespace meshwright {
 namespace {
 
-using nlohmann::ordered_json;
 using transformer::MixedChoice;
 using transformer::MixedFigures;
 using transformer::MixedObjective;
@@ -261,7 +260,7 @@ std::string MixedCsv(const MixedRequest& request, const MixedAnswer& answer) {
                                  "is_bound", "degrees", "layers", "dominated_by"}) {
     header.emplace_back(name);
   }
-  std::string csv = transformer::CsvLine(header);
+  std::string csv = CsvLine(header);
   const auto add = [&](bool on_front, const std::vector<int64_t>& nodes, double seconds,
                        double dollars, bool is_bound, const std::string& degrees,
                        const std::string& layers, const std::string& by) {
@@ -272,7 +271,7 @@ std::string MixedCsv(const MixedRequest& request, const MixedAnswer& answer) {
       row.push_back(absl::StrFormat("%.9g", value));
     }
     row.insert(row.end(), {is_bound ? "1" : "0", degrees, layers, by});
-    csv += transformer::CsvLine(row);
+    csv += CsvLine(row);
   };
   for (const MixedChoice& choice : answer.result.front) {
     const std::string layers = absl::StrJoin(
@@ -292,7 +291,7 @@ std::string MixedCsv(const MixedRequest& request, const MixedAnswer& answer) {
 
 std::string MixedPlot(const MixedRequest& request, const MixedAnswer& answer) {
   const double steps = request.options.steps;
-  ordered_json values = ordered_json::array();
+  Json values = Json::array();
   for (const MixedChoice& choice : answer.result.front) {
     values.push_back({{"seconds", choice.seconds * steps},
                       {"dollars", choice.step_dollars() * steps},
@@ -307,11 +306,11 @@ std::string MixedPlot(const MixedRequest& request, const MixedAnswer& answer) {
                       {"nodes", NodesText(request, one.nodes)},
                       {"degrees", OtherDegrees(request, one)}});
   }
-  const auto axis = [](const char* field, const char* title) -> ordered_json {
+  const auto axis = [](const char* field, const char* title) -> Json {
     return {
         {"field", field}, {"type", "quantitative"}, {"title", title}, {"scale", {{"zero", false}}}};
   };
-  const ordered_json document = {
+  const Json document = {
       {"$schema", "https://vega.github.io/schema/vega-lite/v5.json"},
       {"title", StrCat(request.problem.model.name, " on ", request.problem.cluster.name)},
       {"data", {{"values", std::move(values)}}},
@@ -320,9 +319,8 @@ std::string MixedPlot(const MixedRequest& request, const MixedAnswer& answer) {
        {{"x", axis("seconds", request.has_steps ? "run (s)" : "step (s)")},
         {"y", axis("dollars", request.has_steps ? "run ($)" : "step ($)")},
         {"color", {{"field", "kind"}, {"type", "nominal"}}},
-        {"tooltip", ordered_json::array({{{"field", "nodes"}}, {{"field", "degrees"}}})}}}};
-  return document.dump(2, ' ', /*ensure_ascii=*/true, ordered_json::error_handler_t::replace) +
-         "\n";
+        {"tooltip", Json::array({{{"field", "nodes"}}, {{"field", "degrees"}}})}}}};
+  return document.dump(2, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace meshwright

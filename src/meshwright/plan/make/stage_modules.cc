@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/text/writer.h"
@@ -16,8 +16,6 @@
 
 namespace meshwright {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string_view RoleName(SliceRole role) {
   switch (role) {

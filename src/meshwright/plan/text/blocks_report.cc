@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/columns.h"
 #include "meshwright/base/counted.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/wrap.h"
 #include "meshwright/blocks/block_kinds.h"
@@ -134,15 +134,15 @@ std::string BlocksTable(const BlocksReport& report) {
 std::string BlocksJson(const BlocksReport& report) {
   const Graph& graph = report.program.graph;
   const std::vector<double> strategies = StrategiesByKind(report);
-  nlohmann::ordered_json json;
+  Json json;
   json["program"] = report.program.input.path;
   for (const MeshAxis& axis : report.mesh.axes) json["mesh"][axis.name] = axis.size;
   const auto names = [&](const std::vector<OpId>& ops) {
-    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    Json list = Json::array();
     for (OpId op : ops) list.push_back(graph[op].name);
     return list;
   };
-  json["blocks"] = nlohmann::ordered_json::array();
+  json["blocks"] = Json::array();
   for (size_t b = 0; b < report.analysis.blocks.size(); ++b) {
     const ParallelBlock& block = report.analysis.blocks[b];
     json["blocks"].push_back({{"kind", report.kinds[b]},
@@ -150,7 +150,7 @@ std::string BlocksJson(const BlocksReport& report) {
                               {"operators", names(block.ops)},
                               {"strategies", report.strategies[b]}});
   }
-  json["distinct_segments"] = nlohmann::ordered_json::array();
+  json["distinct_segments"] = Json::array();
   const std::vector<int32_t>& sequence = report.segments.sequence;
   for (size_t s = 0; s < report.segments.distinct.size(); ++s) {
     const std::vector<int32_t>& kinds = report.segments.distinct[s];

@@ -1,10 +1,10 @@
 #include "meshwright/plan/text/sweep_text.h"
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
@@ -54,19 +54,18 @@ std::string SweepCsv(const std::vector<SweepRow>& rows) {
 }
 
 std::string SweepPlot(const std::vector<SweepRow>& rows, std::string_view title) {
-  using nlohmann::ordered_json;
-  ordered_json values = ordered_json::array();
+  Json values = Json::array();
   for (size_t i = 0; i < rows.size(); ++i) {
     if (!rows[i].plan.has_value()) continue;
     const Plan& plan = *rows[i].plan;
     const double rate = rows[i].tokens_per_second;
-    const auto point = [&](const char* kind, double tokens_per_second) -> ordered_json {
+    const auto point = [&](const char* kind, double tokens_per_second) -> Json {
       return {{"gpus", rows[i].gpus},
               {"global_batch", rows[i].global_batch},
               {"tokens_per_second", tokens_per_second},
               {"kind", kind}};
     };
-    ordered_json best = point("best plan", rate);
+    Json best = point("best plan", rate);
     best["step_seconds"] = plan.step_seconds;
     best["efficiency"] = rows[i].efficiency;
     best["mfu"] = plan.transformer->mfu;
@@ -74,13 +73,13 @@ std::string SweepPlot(const std::vector<SweepRow>& rows, std::string_view title)
     values.push_back(std::move(best));
     values.push_back(point("linear", rate / rows[i].efficiency));
   }
-  const auto axis = [](const char* field, const char* name) -> ordered_json {
+  const auto axis = [](const char* field, const char* name) -> Json {
     return {{"field", field},
             {"type", "quantitative"},
             {"title", name},
             {"scale", {{"type", "log"}, {"base", 2}}}};
   };
-  const ordered_json document = {
+  const Json document = {
       {"$schema", "https://vega.github.io/schema/vega-lite/v5.json"},
       {"title", title},
       {"data", {{"values", std::move(values)}}},
@@ -89,9 +88,8 @@ std::string SweepPlot(const std::vector<SweepRow>& rows, std::string_view title)
        {{"x", axis("gpus", "GPUs")},
         {"y", axis("tokens_per_second", "tokens a second")},
         {"color", {{"field", "kind"}, {"type", "nominal"}}},
-        {"tooltip", ordered_json::array({{{"field", "step_seconds"}}, {{"field", "degrees"}}})}}}};
-  return document.dump(2, ' ', /*ensure_ascii=*/true, ordered_json::error_handler_t::replace) +
-         "\n";
+        {"tooltip", Json::array({{{"field", "step_seconds"}}, {{"field", "degrees"}}})}}}};
+  return document.dump(2, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
 }
 
 std::vector<std::string> SweepNotes(const std::vector<SweepRow>& rows, const Cluster& cluster) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/plan/trace/trace_writer.h"
 
@@ -50,7 +51,7 @@ class PipelineTrace {
     }
     const size_t shown = AddTasks();
     AddTransfers();
-    TraceJson rest = TraceJson::object();
+    Json rest = Json::object();
     if (shown < tasks_.size()) {
       rest["otherData"] = {{"shown_seconds", end_},
                            {"step_seconds", simulated_.simulation.seconds},
@@ -89,7 +90,7 @@ class PipelineTrace {
       AddBubble(t.group, free[t.group], t.start);
       free[t.group] = t.end;
       const bool update = t.task.kind == TaskKind::kUpdate;
-      TraceJson event =
+      Json event =
           Box(update ? StrCat("update s", t.task.stage)
                      : StrCat(KindName(t.task.kind), " ", t.task.micro_batch, " s", t.task.stage),
               KindName(t.task.kind), t.group, kCompute, t.start, t.end);
@@ -127,7 +128,7 @@ class PipelineTrace {
   void AddTransfers() {
     for (const SimulatedTransfer& t : simulated_.simulation.transfers) {
       if (!left_out_.empty() && t.start >= end_) continue;
-      TraceJson event =
+      Json event =
           Box(StrCat(t.backward ? "gradient " : "activation ", t.micro_batch, " s", t.from, " to s",
                      t.to),
               "transfer", t.from % simulated_.shape.groups, kCommunication, t.start, t.end);

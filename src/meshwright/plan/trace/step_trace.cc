@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/counted.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/plan/document/spec_text.h"
 #include "meshwright/plan/trace/trace_writer.h"
@@ -36,9 +37,9 @@ StepSums Sums(const Plan& plan) {
   return sums;
 }
 
-TraceJson CollectiveBox(const PlanCollective& collective, const std::string& user, double start) {
-  TraceJson box = Box(absl::StrCat(collective.kind, " ", absl::StrJoin(collective.axes, ",")),
-                      collective.kind, 0, kStepCommunication, start, start + collective.seconds);
+Json CollectiveBox(const PlanCollective& collective, const std::string& user, double start) {
+  Json box = Box(absl::StrCat(collective.kind, " ", absl::StrJoin(collective.axes, ",")),
+                 collective.kind, 0, kStepCommunication, start, start + collective.seconds);
   box["args"] = {{"for", user},
                  {"moves", collective.value},
                  {"count", collective.count},
@@ -47,9 +48,9 @@ TraceJson CollectiveBox(const PlanCollective& collective, const std::string& use
   return box;
 }
 
-TraceJson OperatorBox(const PlanInstruction& instruction, double start) {
-  TraceJson box = Box(instruction.name, instruction.opcode, 0, kStepCompute, start,
-                      start + instruction.seconds);
+Json OperatorBox(const PlanInstruction& instruction, double start) {
+  Json box = Box(instruction.name, instruction.opcode, 0, kStepCompute, start,
+                 start + instruction.seconds);
   box["args"] = {{"opcode", instruction.opcode},
                  {"spec", SpecText(instruction.spec)},
                  {"strategy", instruction.strategy},
@@ -58,8 +59,8 @@ TraceJson OperatorBox(const PlanInstruction& instruction, double start) {
   return box;
 }
 
-TraceJson MemoryValues(const MemoryByCategory& bytes) {
-  TraceJson values = TraceJson::object();
+Json MemoryValues(const MemoryByCategory& bytes) {
+  Json values = Json::object();
   for (size_t i = 0; i < bytes.size(); ++i) {
     values[std::string(MemoryCategoryName(static_cast<MemoryCategory>(i)))] = bytes[i];
   }
@@ -94,7 +95,7 @@ std::string StepTrace(const Plan& plan) {
       trace.AddCounter("memory", 0, point.seconds, MemoryValues(point.bytes));
     }
   }
-  return std::move(trace).Write(TraceJson::object());
+  return std::move(trace).Write(Json::object());
 }
 
 std::string StepTable(const Plan& plan) {
@@ -107,11 +108,11 @@ std::string StepTable(const Plan& plan) {
 
 std::string StepJson(const Plan& plan) {
   const StepSums sums = Sums(plan);
-  const TraceJson json = {{"operators", sums.operators},
-                          {"collectives", sums.collectives},
-                          {"compute_seconds", sums.compute},
-                          {"communication_seconds", sums.communication},
-                          {"seconds", sums.seconds()}};
+  const Json json = {{"operators", sums.operators},
+                     {"collectives", sums.collectives},
+                     {"compute_seconds", sums.compute},
+                     {"communication_seconds", sums.communication},
+                     {"seconds", sums.seconds()}};
   return json.dump(1) + "\n";
 }
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/strings.h"
 
 namespace meshwright {
@@ -9,14 +10,14 @@ namespace {
 
 double Microseconds(double seconds) { return seconds * 1e6; }
 
-TraceJson NameEvent(const char* what, int32_t process, int32_t row, const std::string& name) {
+Json NameEvent(const char* what, int32_t process, int32_t row, const std::string& name) {
   return {{"name", what}, {"ph", "M"}, {"pid", process}, {"tid", row}, {"args", {{"name", name}}}};
 }
 
 }  // namespace
 
-TraceJson Box(std::string name, std::string_view category, int32_t process, int32_t row,
-              double start, double end) {
+Json Box(std::string name, std::string_view category, int32_t process, int32_t row, double start,
+         double end) {
   return {{"name", std::move(name)},
           {"cat", category},
           {"ph", "X"},
@@ -34,12 +35,12 @@ void TraceWriter::Name(int32_t process, const std::string& name,
   }
 }
 
-void TraceWriter::Add(const TraceJson& event) {
+void TraceWriter::Add(const Json& event) {
   StrAppend(&events_, events_.empty() ? "\n" : ",\n",
-            event.dump(-1, ' ', false, TraceJson::error_handler_t::replace));
+            event.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-void TraceWriter::AddCounter(const char* name, int32_t process, double time, TraceJson values) {
+void TraceWriter::AddCounter(const char* name, int32_t process, double time, Json values) {
   Add({{"name", name},
        {"ph", "C"},
        {"ts", Microseconds(time)},
@@ -47,9 +48,9 @@ void TraceWriter::AddCounter(const char* name, int32_t process, double time, Tra
        {"args", std::move(values)}});
 }
 
-std::string TraceWriter::Write(TraceJson rest) && {
+std::string TraceWriter::Write(Json rest) && {
   rest["displayTimeUnit"] = "ms";
-  std::string json = rest.dump(-1, ' ', false, TraceJson::error_handler_t::replace);
+  std::string json = rest.dump(-1, ' ', false, Json::error_handler_t::replace);
   json.pop_back();  // the closing brace
   return StrCat(json, ",\"traceEvents\":[", events_, "\n]}\n");
 }

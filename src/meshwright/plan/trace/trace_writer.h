@@ -2,7 +2,6 @@
 #define MESHWRIGHT_PLAN_TRACE_TRACE_WRITER_H_
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,25 +10,24 @@
 // show: processes (`pid`) with rows (`tid`) of boxes, and counters. Times are in seconds here and
 // in microseconds in the trace.
 
+#include "meshwright/base/json_value.h"
 namespace meshwright {
 
-using TraceJson = nlohmann::ordered_json;
-
 // A box ("complete event"); further keys may be added, "args" above all.
-TraceJson Box(std::string name, std::string_view category, int32_t process, int32_t row,
-              double start, double end);
+Json Box(std::string name, std::string_view category, int32_t process, int32_t row, double start,
+         double end);
 
 // Events become text one by one: all of them as JSON values take many times the memory.
 class TraceWriter {
  public:
   // Names a process and its rows, which are shown in this order.
   void Name(int32_t process, const std::string& name, std::span<const char* const> rows);
-  void Add(const TraceJson& event);
+  void Add(const Json& event);
   // From `time` on the counter `name` has `values`: an object of numbers, shown stacked.
-  void AddCounter(const char* name, int32_t process, double time, TraceJson values);
+  void AddCounter(const char* name, int32_t process, double time, Json values);
 
   // The trace. `rest`: further members of its object.
-  std::string Write(TraceJson rest) &&;
+  std::string Write(Json rest) &&;
 
  private:
   std::string events_;

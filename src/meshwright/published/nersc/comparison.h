@@ -22,10 +22,10 @@ class Comparison {
   void Enter(std::string where) { where_ = std::move(where); }
 
   // The member `key` of `record`, an error of it if there is none, beside `found`.
-  void Number(const solve::JsonValue& record, const char* key, double found);
-  void Count(const solve::JsonValue& record, const char* key, int64_t found);  // exact
-  void Flag(const solve::JsonValue& record, const char* key, bool found);
-  void Text(const solve::JsonValue& record, const char* key, std::string_view found);
+  void Number(const JsonValue& record, const char* key, double found);
+  void Count(const JsonValue& record, const char* key, int64_t found);  // exact
+  void Flag(const JsonValue& record, const char* key, bool found);
+  void Text(const JsonValue& record, const char* key, std::string_view found);
   // What has no key of its own.
   void Numbers(std::string_view what, double recorded, double found);
   void Texts(std::string_view what, std::string_view recorded, std::string_view found);
@@ -58,7 +58,7 @@ struct TableRow {
 };
 std::vector<TableRow> MakeRows(const System& system, const std::vector<Operator>& module,
                                const Groups& groups);
-void CompareRows(const solve::JsonValue& recorded, const std::vector<TableRow>& found,
+void CompareRows(const JsonValue& recorded, const std::vector<TableRow>& found,
                  Comparison* comparison);
 
 }  // namespace meshwright::transformer::nersc

@@ -9,14 +9,13 @@
 
 namespace meshwright::transformer::nersc {
 
-Model ReadModel(const solve::JsonValue& json);    // l, e, h, depth, f
-System ReadSystem(const solve::JsonValue& json);  // as in systems/config-*.json
-Strategy ReadStrategy(const solve::JsonValue& json);
-int64_t ReadSize(const solve::JsonValue& json);  // of anything, from 1
+Model ReadModel(const JsonValue& json);    // l, e, h, depth, f
+System ReadSystem(const JsonValue& json);  // as in systems/config-*.json
+Strategy ReadStrategy(const JsonValue& json);
+int64_t ReadSize(const JsonValue& json);  // of anything, from 1
 
 // A configuration whose parts of the NVLink domain, nv_*, are members of `placement`.
-Config ReadConfig(const solve::JsonValue& json, const solve::JsonValue& placement,
-                  Strategy strategy);
+Config ReadConfig(const JsonValue& json, const JsonValue& placement, Strategy strategy);
 
 }  // namespace meshwright::transformer::nersc
 

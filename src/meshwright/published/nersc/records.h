@@ -13,13 +13,11 @@
 
 namespace meshwright::transformer::nersc {
 
-int64_t ReproduceCollective(const solve::JsonValue& record, const std::string& where,
+int64_t ReproduceCollective(const JsonValue& record, const std::string& where,
                             Comparison* comparison);
-int64_t ReproducePoints(const solve::JsonValue& record, const std::string& where,
-                        Comparison* comparison);
-int64_t ReproduceSearch(const solve::JsonValue& record, const std::string& where,
-                        Comparison* comparison);
-int64_t ReproduceVariants(const solve::JsonValue& record, const std::string& where,
+int64_t ReproducePoints(const JsonValue& record, const std::string& where, Comparison* comparison);
+int64_t ReproduceSearch(const JsonValue& record, const std::string& where, Comparison* comparison);
+int64_t ReproduceVariants(const JsonValue& record, const std::string& where,
                           Comparison* comparison);
 
 }  // namespace meshwright::transformer::nersc

@@ -12,8 +12,6 @@
 namespace meshwright::transformer::nersc {
 namespace {
 
-using solve::Json;
-using solve::JsonValue;
 
 constexpr int64_t kMostBytes = int64_t{1} << 30;  // of an inflated file
 
@@ -66,7 +64,7 @@ class FileReproduction {
   // A record, or a list of them.
   absl::Status AddDocument(std::string_view text, const std::string& name,
                            const std::string& place) {
-    MW_ASSIGN_OR_RETURN(const Json json, solve::ParseJson(text, name));
+    MW_ASSIGN_OR_RETURN(const Json json, ParseJson(text, name));
     absl::Status status;
     const JsonValue root(json, &status);
     if (root.IsList()) {

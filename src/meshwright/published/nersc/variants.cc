@@ -17,7 +17,6 @@
 namespace meshwright::transformer::nersc {
 namespace {
 
-using solve::JsonValue;
 
 struct Variant {
   Module module = Module::kMlp1d;

@@ -1,10 +1,10 @@
 // What is predicted of published runs, and how they rank, as JSON.
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "meshwright/base/json_value.h"
 #include "meshwright/degrees/fixes.h"
 #include "meshwright/published/runs/errors.h"
 #include "meshwright/published/runs/runs.h"
@@ -12,20 +12,16 @@
 namespace meshwright::transformer {
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
 template <typename T>
-OrderedJson OrNull(const std::optional<T>& value) {
-  return value.has_value() ? OrderedJson(*value) : OrderedJson();
+Json OrNull(const std::optional<T>& value) {
+  return value.has_value() ? Json(*value) : Json();
 }
 
-OrderedJson TextOrNull(const std::string& text) {
-  return text.empty() ? OrderedJson() : OrderedJson(text);
-}
+Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
-OrderedJson PredictionJson(const RunPrediction& one) {
+Json PredictionJson(const RunPrediction& one) {
   const bool taken = one.skipped.empty();
-  const auto if_taken = [&](double value) { return taken ? OrderedJson(value) : OrderedJson(); };
+  const auto if_taken = [&](double value) { return taken ? Json(value) : Json(); };
   return {{"line", one.line},
           {"source", one.source},
           {"gpu", one.gpu},
@@ -41,10 +37,8 @@ OrderedJson PredictionJson(const RunPrediction& one) {
           {"skipped", TextOrNull(one.skipped)}};
 }
 
-OrderedJson ErrorsJson(const std::string& name, const HalvedErrors& errors) {
-  const auto mean = [](const ErrorSum& sum) {
-    return sum.rows > 0 ? OrderedJson(sum.mean()) : OrderedJson();
-  };
+Json ErrorsJson(const std::string& name, const HalvedErrors& errors) {
+  const auto mean = [](const ErrorSum& sum) { return sum.rows > 0 ? Json(sum.mean()) : Json(); };
   return {{"name", name},
           {"rows", errors.all.rows},
           {"error", mean(errors.all)},
@@ -54,24 +48,24 @@ OrderedJson ErrorsJson(const std::string& name, const HalvedErrors& errors) {
           {"largest", errors.all.largest}};
 }
 
-OrderedJson RankJson(const RankedRun& one) {
+Json RankJson(const RankedRun& one) {
   const Run& run = *one.prediction->run;
   const RunRank& rank = one.rank;
-  OrderedJson json = {{"line", one.prediction->line},
-                      {"source", one.prediction->source},
-                      {"model", run.model.name},
-                      {"gpus", run.cluster.devices()},
-                      {"device", run.cluster.device.name},
-                      {"dtype", PrecisionName(run.configuration.precision)},
-                      {"run", ConfigurationText(run.configuration)},
-                      {"predicted_seconds", rank.seconds},
-                      {"fits", rank.fits},
-                      {"plans", rank.plans},
-                      {"faster_plans", rank.faster},
-                      {"degrees", rank.degrees},
-                      {"faster_degrees", rank.faster_degrees},
-                      {"fastest", OrderedJson()},
-                      {"fastest_seconds", OrderedJson()}};
+  Json json = {{"line", one.prediction->line},
+               {"source", one.prediction->source},
+               {"model", run.model.name},
+               {"gpus", run.cluster.devices()},
+               {"device", run.cluster.device.name},
+               {"dtype", PrecisionName(run.configuration.precision)},
+               {"run", ConfigurationText(run.configuration)},
+               {"predicted_seconds", rank.seconds},
+               {"fits", rank.fits},
+               {"plans", rank.plans},
+               {"faster_plans", rank.faster},
+               {"degrees", rank.degrees},
+               {"faster_degrees", rank.faster_degrees},
+               {"fastest", Json()},
+               {"fastest_seconds", Json()}};
   if (rank.best.has_value()) {
     json["fastest"] = ConfigurationText(*rank.best);
     json["fastest_seconds"] = rank.best_time.seconds;
@@ -79,17 +73,17 @@ OrderedJson RankJson(const RankedRun& one) {
   return json;
 }
 
-std::string Document(const OrderedJson& json) {
-  return json.dump(2, ' ', /*ensure_ascii=*/true, OrderedJson::error_handler_t::replace) + "\n";
+std::string Document(const Json& json) {
+  return json.dump(2, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace
 
 std::string RunsJson(const std::vector<RunPrediction>& predictions) {
-  OrderedJson cases = OrderedJson::array(), errors = OrderedJson::object();
+  Json cases = Json::array(), errors = Json::object();
   for (const RunPrediction& one : predictions) cases.push_back(PredictionJson(one));
   for (const RunGrouping& grouping : kRunGroupings) {
-    OrderedJson& groups = errors[grouping.name] = OrderedJson::array();
+    Json& groups = errors[grouping.name] = Json::array();
     for (const auto& [name, sums] : ErrorsBy(grouping, predictions)) {
       groups.push_back(ErrorsJson(name, sums));
     }
@@ -99,7 +93,7 @@ std::string RunsJson(const std::vector<RunPrediction>& predictions) {
 }
 
 std::string RanksJson(const std::vector<RankedRun>& ranks) {
-  OrderedJson cases = OrderedJson::array();
+  Json cases = Json::array();
   for (const RankedRun& one : ranks) cases.push_back(RankJson(one));
   return Document({{"reproduction", "runs"}, {"ranks", std::move(cases)}});
 }
