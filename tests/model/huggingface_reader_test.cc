@@ -198,7 +198,8 @@ TEST(HuggingFaceReaderErrors, SayWhereAndWhatIsValid) {
   EXPECT_THAT(with("\"num_key_value_heads\": 2", "\"num_key_value_heads\": 3"),
               HasSubstr("num_key_value_heads: 4 heads cannot share 3 heads of keys and values "
                         "evenly; valid near it are 1, 2, 4"));
-  EXPECT_THAT(Error("{\"model_type\": \"llama\", }"), StartsWith("config.json: not JSON: "));
+  EXPECT_THAT(Error("{\"model_type\": \"llama\", }"),
+              StartsWith("config.json: not valid JSON, at $.model_type: "));
   EXPECT_THAT(Error("[1]"), StartsWith("config.json:1:1: expected an object"));
   EXPECT_THAT(Error(R"({"a": 1, "a": 2})"), HasSubstr("occurs twice"));
 }

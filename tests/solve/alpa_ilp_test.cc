@@ -234,8 +234,10 @@ TEST(RecordedProblemsTest, OtherDocumentsAreErrors) {
   EXPECT_EQ(error("[]"), "f: $: holds no problem");
   EXPECT_EQ(error("[3]"), "f: $[0]: found a number, expected an object");
   EXPECT_EQ(error("{\"a\": [1]}"), "f: $[\"a\"]: found a list, expected an object");
-  EXPECT_EQ(error("{\n \"a\" 7}").rfind("f: not JSON: parse error at line 2, column 6", 0), 0u);
-  EXPECT_EQ(error("").rfind("f: not JSON: parse error at line 1, column 1", 0), 0u);
+  EXPECT_EQ(
+      error("{\n \"a\" 7}").rfind("f: not valid JSON, at $.a: parse error at line 2, column 6", 0),
+      0u);
+  EXPECT_EQ(error("").rfind("f: not valid JSON, at $: parse error at line 1, column 1", 0), 0u);
   // Short messages whatever the text.
   EXPECT_LT(error("{\"" + std::string(1'000'000, 'x')).size(), 300u);
   EXPECT_LT(error(std::string(1'000'000, '[')).size(), 300u);

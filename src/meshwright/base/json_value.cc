@@ -12,40 +12,100 @@ namespace meshwright {
 namespace {
 
 constexpr size_t kLongestMessage = 200;  // bytes
+constexpr size_t kLongestPath = 100;
 constexpr double kLargestNumber = 1e30;  // sums of them are finite
-
-// Member names of the objects that are open, to find ones that occur twice.
-class OpenObjects {
- public:
-  bool operator()(int /*depth*/, Json::parse_event_t event, Json& parsed) {
-    switch (event) {
-      case Json::parse_event_t::object_start:
-        open_.emplace_back();
-        break;
-      case Json::parse_event_t::object_end:
-        open_.pop_back();
-        break;
-      case Json::parse_event_t::key: {
-        const auto& key = parsed.get_ref<const std::string&>();
-        if (!open_.back().insert(key).second && !twice_.has_value()) twice_ = key;
-        break;
-      }
-      default:
-        break;
-    }
-    return true;
-  }
-  const std::optional<std::string>& twice() const { return twice_; }
-
- private:
-  std::vector<std::set<std::string>> open_;
-  std::optional<std::string> twice_;
-};
 
 std::string Shortened(std::string text) {
   text = absl::Utf8SafeCEscape(text);
   if (text.size() > kLongestMessage) text = text.substr(0, kLongestMessage) + "...";
   return text;
+}
+
+// Where a parser is in a document: the path there, and what is wrong with it so far.
+class DocumentPlace {
+ public:
+  template <typename AnyJson>
+  bool operator()(int depth, typename AnyJson::parse_event_t event, AnyJson& parsed) {
+    using Event = typename AnyJson::parse_event_t;
+    switch (event) {
+      case Event::object_start:
+      case Event::array_start:
+        if (depth >= kMostJsonLevels && problem_.empty()) {
+          problem_ = absl::StrCat(Path(), ": more than ", kMostJsonLevels,
+                                  " lists and objects within each other");
+        }
+        if (!problem_.empty()) return false;
+        levels_.push_back({.list = event == Event::array_start});
+        break;
+      case Event::object_end:
+      case Event::array_end:
+        if (!levels_.empty() && problem_.empty()) levels_.pop_back();
+        CountElement();
+        break;
+      case Event::key: {
+        if (levels_.empty()) break;
+        Level& level = levels_.back();
+        level.key = parsed.template get_ref<const std::string&>();
+        if (!level.keys.insert(level.key).second && problem_.empty()) {
+          problem_ = absl::StrCat("\"", Shortened(level.key), "\" occurs twice in one object");
+        }
+        break;
+      }
+      case Event::value:
+        CountElement();
+        break;
+    }
+    return true;
+  }
+
+  // "$.stages[3].mesh"; of a long one the end.
+  std::string Path() const {
+    std::string path = "$";
+    for (const Level& level : levels_) {
+      if (level.list) {
+        absl::StrAppend(&path, "[", level.position, "]");
+      } else if (!level.key.empty()) {
+        absl::StrAppend(&path, ".", Shortened(level.key));
+      }
+    }
+    if (path.size() > kLongestPath) {
+      path = absl::StrCat("$...", path.substr(path.size() - kLongestPath));
+    }
+    return path;
+  }
+  // Of a document that is JSON; empty if there is none.
+  const std::string& problem() const { return problem_; }
+
+ private:
+  struct Level {
+    bool list = false;
+    int64_t position = 0;  // in the list
+    std::string key;       // the object's last
+    std::set<std::string> keys = {};
+  };
+  void CountElement() {
+    if (!levels_.empty() && levels_.back().list) ++levels_.back().position;
+  }
+
+  std::vector<Level> levels_;
+  std::string problem_;
+};
+
+template <typename AnyJson>
+absl::StatusOr<AnyJson> Parse(std::string_view text, std::string_view name) {
+  DocumentPlace place;
+  AnyJson json;
+  try {
+    json = AnyJson::parse(text, [&place](int depth, typename AnyJson::parse_event_t event,
+                                         AnyJson& parsed) { return place(depth, event, parsed); });
+  } catch (const typename AnyJson::exception& error) {
+    return absl::InvalidArgumentError(
+        StrCat(name, ": not valid JSON, at ", place.Path(), ": ", JsonErrorText(error.what())));
+  }
+  if (!place.problem().empty()) {
+    return absl::InvalidArgumentError(StrCat(name, ": ", place.problem()));
+  }
+  return json;
 }
 
 const char* TypeOf(const Json& json) {
@@ -70,18 +130,11 @@ std::string JsonErrorText(std::string_view what) {
 }
 
 absl::StatusOr<Json> ParseJson(std::string_view text, std::string_view name) {
-  OpenObjects objects;
-  Json json;
-  try {
-    json = Json::parse(text, std::ref(objects));
-  } catch (const Json::exception& error) {
-    return absl::InvalidArgumentError(StrCat(name, ": not JSON: ", JsonErrorText(error.what())));
-  }
-  if (objects.twice().has_value()) {
-    return absl::InvalidArgumentError(
-        StrCat(name, ": \"", Shortened(*objects.twice()), "\" occurs twice in one object"));
-  }
-  return json;
+  return Parse<Json>(text, name);
+}
+
+absl::StatusOr<InputJson> ParseInputJson(std::string_view text, std::string_view name) {
+  return Parse<InputJson>(text, name);
 }
 
 void JsonValue::Fail(const std::string& message) const {

@@ -15,14 +15,20 @@
 namespace meshwright {
 
 using Json = nlohmann::ordered_json;
+// For large documents that are read: an ordered object copies its members when it grows.
+using InputJson = nlohmann::json;
+
+// Deeper documents are refused, so that recursive readers cannot exhaust the stack.
+inline constexpr int kMostJsonLevels = 200;
 
 // The library's message of a syntax error without its tag, at most a line long: the text that it
 // quotes can be the whole rest of the file.
 std::string JsonErrorText(std::string_view what);
 
-// Parses `text`; `name` stands for it in errors. Errors: not JSON (with line and column), a member
-// that occurs twice in an object.
+// Parses `text`; `name` stands for it in errors. Errors: not JSON (with path, line and column), a
+// member that occurs twice in an object, too many levels.
 absl::StatusOr<Json> ParseJson(std::string_view text, std::string_view name);
+absl::StatusOr<InputJson> ParseInputJson(std::string_view text, std::string_view name);
 
 // A value and the path to it. The first error of a document sticks in the status that all values of
 // it share; from then on reading goes on with empty values, so callers check once, before they use

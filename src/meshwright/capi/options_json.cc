@@ -114,12 +114,7 @@ absl::Status ReadKey(const std::string& key, const Json& value, CapiOptions& opt
 }  // namespace
 
 absl::StatusOr<CapiOptions> ParseOptionsJson(std::string_view text, CapiOptions defaults) {
-  Json json;
-  try {
-    json = Json::parse(text);
-  } catch (const Json::exception& error) {
-    return absl::InvalidArgumentError(StrCat("options: ", error.what()));
-  }
+  MW_ASSIGN_OR_RETURN(const Json json, ParseJson(text, "options"));
   if (!json.is_object()) {
     return absl::InvalidArgumentError(
         StrCat("options: found ", json.type_name(), ", expected a JSON object"));

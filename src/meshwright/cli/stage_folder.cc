@@ -47,7 +47,7 @@ bool IsStageFileName(const std::string& name) {
 std::set<std::string> RecordedFiles(const fs::path& folder) {
   const absl::StatusOr<std::string> text = ReadFile((folder / kIndexName).string());
   if (!text.ok()) return {};
-  const auto index = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const auto index = InputJson::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!index.is_object() || !index.contains("stages") || !index["stages"].is_array()) return {};
   std::set<std::string> names;
   for (const auto& stage : index["stages"]) {

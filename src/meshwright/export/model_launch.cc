@@ -73,7 +73,7 @@ constexpr std::initializer_list<const char*> kDegreeKeys = {"tp",
                                                             "offload_layers"};
 
 // Every member of `json` is in `known`, or as it is in `neutral`.
-absl::Status CheckKeys(const Json& json, const Json& neutral, std::string_view where,
+absl::Status CheckKeys(const InputJson& json, const InputJson& neutral, std::string_view where,
                        std::initializer_list<const char*> known) {
   for (const auto& [key, value] : json.items()) {
     const auto is_key = [&key = key](const char* one) { return key == one; };
@@ -203,22 +203,22 @@ absl::Status CheckStageLayers(const Plan& plan, const transformer::Model& model)
 }  // namespace
 
 absl::Status CheckNoUnknownDecision(std::string_view plan_json) {
-  const Json json = Json::parse(plan_json);
-  const Json empty = Json::parse(PlanToJson(Plan()));
+  const InputJson json = InputJson::parse(plan_json);
+  const InputJson empty = InputJson::parse(PlanToJson(Plan()));
   MW_RETURN_IF_ERROR(CheckKeys(json, empty, "", kPlanKeys));
   MW_RETURN_IF_ERROR(CheckKeys(json["cluster"], empty["cluster"], "cluster.", kClusterKeys));
-  for (const Json& part : json["cluster"]["parts"]) {
+  for (const InputJson& part : json["cluster"]["parts"]) {
     MW_RETURN_IF_ERROR(CheckKeys(part, empty["cluster"]["parts"][0], "cluster.parts.", kPartKeys));
   }
   if (!json.contains("transformer")) return absl::OkStatus();
   Plan neutral;
   neutral.transformer.emplace().alternatives.emplace_back();
-  const Json none = Json::parse(PlanToJson(neutral))["transformer"];
-  const Json& part = json["transformer"];
+  const InputJson none = InputJson::parse(PlanToJson(neutral))["transformer"];
+  const InputJson& part = json["transformer"];
   MW_RETURN_IF_ERROR(CheckKeys(part, none, "transformer.", kTransformerKeys));
   MW_RETURN_IF_ERROR(CheckKeys(part["configuration"], none["configuration"],
                                "transformer.configuration.", kDegreeKeys));
-  for (const Json& alternative : part["alternatives"]) {
+  for (const InputJson& alternative : part["alternatives"]) {
     MW_RETURN_IF_ERROR(CheckKeys(alternative["configuration"], none["configuration"],
                                  "transformer.alternatives.configuration.", kDegreeKeys));
   }

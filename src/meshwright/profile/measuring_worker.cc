@@ -49,11 +49,11 @@ absl::StatusOr<std::string> MakeFolder() {
 }
 
 // What a worker says of `key`; "" or `otherwise`: nothing, or something else than a text or number.
-std::string EventText(const Json& event, const char* key) {
+std::string EventText(const InputJson& event, const char* key) {
   const auto found = event.find(key);
   return found != event.end() && found->is_string() ? found->get<std::string>() : "";
 }
-int64_t EventNumber(const Json& event, const char* key, int64_t otherwise) {
+int64_t EventNumber(const InputJson& event, const char* key, int64_t otherwise) {
   const auto found = event.find(key);
   return found != event.end() && found->is_number_integer() ? found->get<int64_t>() : otherwise;
 }
@@ -131,7 +131,7 @@ absl::Status MeasuringWorker::StartProcess() {
           absl::StrFormat("the measuring worker is not ready after %.0f s", kStartSeconds));
     }
   }
-  const Json hello = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const InputJson hello = InputJson::parse(line, nullptr, /*allow_exceptions=*/false);
   if (EventText(hello, "event") == "unusable")
     return absl::InvalidArgumentError(OneLine(EventText(hello, "message")));
   const int64_t hosts = EventNumber(hello, "hosts", 1);
@@ -212,7 +212,7 @@ absl::Status MeasuringWorker::Measure(
       }
       if (got != WorkerProcess::Got::kLine) continue;
       last = Clock::now();
-      const Json event = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+      const InputJson event = InputJson::parse(line, nullptr, /*allow_exceptions=*/false);
       const std::string kind = EventText(event, "event");
       idle = kind == "idle";
       if (kind == "lost") {

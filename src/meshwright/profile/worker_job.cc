@@ -208,7 +208,7 @@ absl::StatusOr<WorkerJob> ReshardingJob(const std::string& shape, const Mesh& me
 }
 
 absl::StatusOr<ProfileMeasurement> ReadMeasurement(const std::string& event) {
-  const Json json = Json::parse(event, nullptr, /*allow_exceptions=*/false);
+  const InputJson json = InputJson::parse(event, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("status"))
     return absl::InternalError(absl::StrCat("the worker said: ", event));
   ProfileMeasurement measurement;
@@ -219,13 +219,13 @@ absl::StatusOr<ProfileMeasurement> ReadMeasurement(const std::string& event) {
     measurement.peak_bytes = json.value("peak_bytes", int64_t{0});
     measurement.compile_seconds = json.value("compile_seconds", 0.0);
     if (json.contains("collectives")) {
-      for (const Json& row : json["collectives"]) {
+      for (const InputJson& row : json["collectives"]) {
         measurement.collectives.push_back({row["kind"].get<std::string>(),
                                            row["count"].get<int64_t>(),
                                            row["bytes"].get<int64_t>()});
       }
     }
-  } catch (const Json::exception& error) {
+  } catch (const InputJson::exception& error) {
     return absl::InternalError(absl::StrCat("the worker said: ", event, ": ", error.what()));
   }
   return measurement;

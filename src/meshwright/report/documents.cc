@@ -26,7 +26,7 @@ constexpr const char* kSweepHeader = "gpus,global_batch,";
 // Members of an object that may have others too.
 class Members {
  public:
-  Members(const Json& json, std::string path) : json_(json), path_(std::move(path)) {
+  Members(const InputJson& json, std::string path) : json_(json), path_(std::move(path)) {
     if (!json.is_object()) status_ = WrongJsonType(json, path_, "an object");
   }
 
@@ -60,13 +60,13 @@ class Members {
   const absl::Status& status() const { return status_; }
 
  private:
-  const Json& json_;
+  const InputJson& json_;
   std::string path_;
   absl::Status status_;
 };
 
 // The figures that a check compares, under whichever names it gives them.
-void ReadFigures(const Json& json, VerifiedCheck& check) {
+void ReadFigures(const InputJson& json, VerifiedCheck& check) {
   const auto figures = json.find("figures");
   if (figures == json.end() || !figures->is_object()) return;
   const auto figure = [&](const char* key) -> std::optional<double> {
@@ -82,7 +82,7 @@ void ReadFigures(const Json& json, VerifiedCheck& check) {
   }
 }
 
-absl::Status ReadCheck(const Json& json, const std::string& path, VerifiedCheck& check) {
+absl::Status ReadCheck(const InputJson& json, const std::string& path, VerifiedCheck& check) {
   MW_RETURN_IF_ERROR(Members(json, path)
                          .Get("name", check.name)
                          .Get("outcome", check.outcome)
@@ -95,7 +95,7 @@ absl::Status ReadCheck(const Json& json, const std::string& path, VerifiedCheck&
   return absl::OkStatus();
 }
 
-absl::Status AddVerification(const Json& json, const std::string& file,
+absl::Status AddVerification(const InputJson& json, const std::string& file,
                              ReportDocuments& documents) {
   Verification verification;
   verification.file = file;
@@ -238,7 +238,7 @@ absl::Status AddDocument(std::string_view text, const std::string& file,
                          ReportDocuments& documents) {
   if (absl::StartsWith(ToAbsl(text), kSweepHeader)) return AddSweep(text, file, documents);
   if (!LooksLikePlan(text)) {
-    const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    const InputJson json = InputJson::parse(text, nullptr, /*allow_exceptions=*/false);
     if (json.is_object() && !json.contains("schema")) {
       if (json.contains("checks")) return InFile(AddVerification(json, file, documents), file);
     }

@@ -198,7 +198,7 @@ TEST(NerscReproduceTest, VariantsSayTheirInputsOrNot) {
 
 TEST(NerscReproduceTest, FilesOfNoRecords) {
   EXPECT_EQ(Error(""),
-            "f: not JSON: parse error at line 1, column 1: syntax error while parsing "
+            "f: not valid JSON, at $: parse error at line 1, column 1: syntax error while parsing "
             "value - unexpected end of input; expected '[', '{', or a literal");
   EXPECT_EQ(Error("[]"), "f: holds no record");
   EXPECT_THAT(Error("{}"), StartsWith("f: $: found no record: collectives have a member"));
@@ -206,8 +206,9 @@ TEST(NerscReproduceTest, FilesOfNoRecords) {
   EXPECT_THAT(Error("[[]]"), StartsWith("f: $[0]: found no record"));
   EXPECT_THAT(Error(std::string("\x1f\x8b\x08", 3)), StartsWith("f: "));
   const std::string line = FirstLine(Data("searches.jsonl"));
-  EXPECT_THAT(Error(line.substr(0, 1000)), StartsWith("f: not JSON: parse error at line 1"));
-  EXPECT_THAT(Error(line + "\n" + line.substr(0, 1000)), StartsWith("f:2: not JSON: parse error"));
+  EXPECT_THAT(Error(line.substr(0, 1000)),
+              StartsWith("f: not valid JSON, at $.top[0].stats.t_comp: parse error at line 1"));
+  EXPECT_THAT(Error(line + "\n" + line.substr(0, 1000)), StartsWith("f:2: not valid JSON, at "));
   EXPECT_THAT(Error(line + "\n" + FirstLine(Data("points.jsonl"))),
               StartsWith("f:2: $: found points after searches"));
 }

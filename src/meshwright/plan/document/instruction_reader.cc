@@ -13,7 +13,7 @@
 
 namespace meshwright {
 
-absl::Status ReadJson(const Json& json, const std::string& path, PlanType& value) {
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanType& value) {
   return ObjectReader(json, path)
       .Member("dtype", value.dtype)
       .Member("shape", value.shape)
@@ -21,7 +21,7 @@ absl::Status ReadJson(const Json& json, const std::string& path, PlanType& value
 }
 
 // The list [file, line].
-absl::Status ReadJson(const Json& json, const std::string& path, PlanSource& value) {
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanSource& value) {
   std::vector<int64_t> numbers;
   MW_RETURN_IF_ERROR(ReadJson(json, path, numbers));
   if (numbers.size() != 2) {
@@ -32,14 +32,14 @@ absl::Status ReadJson(const Json& json, const std::string& path, PlanSource& val
   return absl::OkStatus();
 }
 
-absl::Status ReadJson(const Json& json, const std::string& path, PlanResident& value) {
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanResident& value) {
   return ObjectReader(json, path)
       .Member("bytes", value.bytes)
       .Member("category", value.category)
       .Finish();
 }
 
-absl::Status ReadJson(const Json& json, const std::string& path, PlanInstruction& value) {
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanInstruction& value) {
   MW_RETURN_IF_ERROR(ObjectReader(json, path)
                          .Member("name", value.name)
                          .Member("opcode", value.opcode)
@@ -82,12 +82,12 @@ absl::Status ReadJson(const Json& json, const std::string& path, PlanInstruction
   if (value.phase.empty() || value.phase == "forward" || value.phase == "backward" ||
       value.phase == "update")
     return absl::OkStatus();
-  return JsonErrorAt(
-      absl::StrCat(path, ".phase"),
-      absl::StrCat("found ", Json(value.phase).dump(), ", expected forward, backward or update"));
+  return JsonErrorAt(absl::StrCat(path, ".phase"),
+                     absl::StrCat("found ", InputJson(value.phase).dump(),
+                                  ", expected forward, backward or update"));
 }
 
-absl::Status ReadJson(const Json& json, const std::string& path, PlanMemoryTimeline& value) {
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanMemoryTimeline& value) {
   std::vector<int64_t> time, instruction;
   std::vector<double> seconds;
   std::array<std::vector<int64_t>, kMemoryCategories> bytes;
@@ -113,7 +113,7 @@ absl::Status ReadJson(const Json& json, const std::string& path, PlanMemoryTimel
     }
     if (!(point.seconds >= 0 && point.seconds <= kMostCost)) {
       return JsonErrorAt(absl::StrCat(path, ".seconds[", i, "]"),
-                         absl::StrCat("found ", Json(point.seconds).dump(),
+                         absl::StrCat("found ", InputJson(point.seconds).dump(),
                                       ", expected a number from 0 to ", kMostCost));
     }
     for (size_t c = 0; c < kMemoryCategories; ++c) point.bytes[c] = bytes[c][i];

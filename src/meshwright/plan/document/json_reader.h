@@ -21,22 +21,22 @@
 namespace meshwright {
 
 absl::Status JsonErrorAt(absl::string_view path, absl::string_view message);
-absl::Status WrongJsonType(const Json& json, absl::string_view path, absl::string_view wanted);
+absl::Status WrongJsonType(const InputJson& json, absl::string_view path, absl::string_view wanted);
 
-absl::Status ReadJson(const Json& json, const std::string& path, std::string& value);
+absl::Status ReadJson(const InputJson& json, const std::string& path, std::string& value);
 // Counts, sizes and bytes: none is negative.
-absl::Status ReadJson(const Json& json, const std::string& path, int64_t& value);
-absl::Status ReadJson(const Json& json, const std::string& path, uint64_t& value);
+absl::Status ReadJson(const InputJson& json, const std::string& path, int64_t& value);
+absl::Status ReadJson(const InputJson& json, const std::string& path, uint64_t& value);
 // Finite.
-absl::Status ReadJson(const Json& json, const std::string& path, double& value);
-absl::Status ReadJson(const Json& json, const std::string& path, bool& value);
+absl::Status ReadJson(const InputJson& json, const std::string& path, double& value);
+absl::Status ReadJson(const InputJson& json, const std::string& path, bool& value);
 
 template <typename T>
-absl::Status ReadJson(const Json& json, const std::string& path, std::vector<T>& value);
+absl::Status ReadJson(const InputJson& json, const std::string& path, std::vector<T>& value);
 
 // null: none.
 template <typename T>
-absl::Status ReadJson(const Json& json, const std::string& path, std::optional<T>& value) {
+absl::Status ReadJson(const InputJson& json, const std::string& path, std::optional<T>& value) {
   if (json.is_null()) {
     value.reset();
     return absl::OkStatus();
@@ -45,7 +45,7 @@ absl::Status ReadJson(const Json& json, const std::string& path, std::optional<T
 }
 
 template <typename T>
-absl::Status ReadJson(const Json& json, const std::string& path, std::vector<T>& value) {
+absl::Status ReadJson(const InputJson& json, const std::string& path, std::vector<T>& value) {
   if (!json.is_array()) return WrongJsonType(json, path, "a list");
   value.resize(json.size());
   for (size_t i = 0; i < json.size(); ++i) {
@@ -62,7 +62,7 @@ inline constexpr double kMostCost = 1e18;
 // key is found as well as a missing one.
 class ObjectReader {
  public:
-  ObjectReader(const Json& json, const std::string& path) : json_(json), path_(path) {
+  ObjectReader(const InputJson& json, const std::string& path) : json_(json), path_(path) {
     if (!json.is_object()) status_ = WrongJsonType(json, path, "an object");
   }
 
@@ -100,22 +100,23 @@ class ObjectReader {
     if (!status_.ok()) return status_;
     for (const auto& [key, value] : json_.items()) {
       if (std::find(keys_.begin(), keys_.end(), key) == keys_.end()) {
-        return JsonErrorAt(path_, absl::StrFormat("unknown key %s; the keys here are %s",
-                                                  Json(key).dump(), absl::StrJoin(keys_, ", ")));
+        return JsonErrorAt(
+            path_, absl::StrFormat("unknown key %s; the keys here are %s", InputJson(key).dump(),
+                                   absl::StrJoin(keys_, ", ")));
       }
     }
     return absl::OkStatus();
   }
 
  private:
-  const Json& json_;
+  const InputJson& json_;
   const std::string& path_;
   std::vector<absl::string_view> keys_;
   absl::Status status_;
 };
 
 template <ListsItsMembers T>
-absl::Status ReadJson(const Json& json, const std::string& path, T& value) {
+absl::Status ReadJson(const InputJson& json, const std::string& path, T& value) {
   ObjectReader reader(json, path);
   T::VisitMembers(value, [&reader](const char* key, auto& member) { reader.Member(key, member); });
   return reader.Finish();

@@ -17,7 +17,7 @@ constexpr double kMostSeconds = 1e9;
 
 }  // namespace
 
-absl::Status ReadJson(const Json& json, const std::string& path, PlanStageSeconds& value) {
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanStageSeconds& value) {
   return ObjectReader(json, path)
       .Amount("forward", value.forward, kMostSeconds)
       .Amount("backward", value.backward, kMostSeconds)
@@ -26,7 +26,7 @@ absl::Status ReadJson(const Json& json, const std::string& path, PlanStageSecond
       .Finish();
 }
 
-absl::Status ReadJson(const Json& json, const std::string& path, PlanStageBytes& value) {
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanStageBytes& value) {
   return ObjectReader(json, path)
       .Member("fixed", value.fixed)
       .Member("in_flight", value.in_flight)
@@ -35,7 +35,7 @@ absl::Status ReadJson(const Json& json, const std::string& path, PlanStageBytes&
       .Finish();
 }
 
-absl::Status ReadJson(const Json& json, const std::string& path, PlanStage& value) {
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanStage& value) {
   MeshMember mesh{value.mesh};
   MemoryMember memory{value.memory_by_category};
   return ObjectReader(json, path)
@@ -64,7 +64,7 @@ absl::Status ReadJson(const Json& json, const std::string& path, PlanStage& valu
       .Finish();
 }
 
-absl::Status ReadJson(const Json& json, const std::string& path, PlanTransfer& value) {
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanTransfer& value) {
   return ObjectReader(json, path)
       .Member("from", value.from)
       .Member("to", value.to)

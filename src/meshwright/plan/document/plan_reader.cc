@@ -14,7 +14,7 @@
 
 namespace meshwright {
 
-absl::Status ReadJson(const Json& json, const std::string& path, MemoryCategory& value) {
+absl::Status ReadJson(const InputJson& json, const std::string& path, MemoryCategory& value) {
   std::string name;
   MW_RETURN_IF_ERROR(ReadJson(json, path, name));
   const std::optional<MemoryCategory> category = MemoryCategoryFromName(name);
@@ -30,7 +30,7 @@ absl::Status ReadJson(const Json& json, const std::string& path, MemoryCategory&
   return absl::OkStatus();
 }
 
-absl::Status ReadJson(const Json& json, const std::string& path, InputFile& value) {
+absl::Status ReadJson(const InputJson& json, const std::string& path, InputFile& value) {
   MW_RETURN_IF_ERROR(ObjectReader(json, path)
                          .Member("path", value.path)
                          .Member("kind", value.kind)
@@ -43,7 +43,7 @@ absl::Status ReadJson(const Json& json, const std::string& path, InputFile& valu
   return absl::OkStatus();
 }
 
-absl::Status ReadJson(const Json& json, const std::string& path, PlanOptions& value) {
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanOptions& value) {
   return ObjectReader(json, path)
       .Member("mesh", value.mesh)
       .Member("memory", value.memory)
@@ -63,7 +63,7 @@ absl::Status ReadJson(const Json& json, const std::string& path, PlanOptions& va
       .Finish();
 }
 
-absl::Status ReadJson(const Json& json, const std::string& path, PlanClusterPart& value) {
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanClusterPart& value) {
   MW_RETURN_IF_ERROR(ObjectReader(json, path)
                          .Member("device", value.device)
                          .Member("nodes", value.nodes)
@@ -78,7 +78,7 @@ absl::Status ReadJson(const Json& json, const std::string& path, PlanClusterPart
                                   ", expected from 1 to ", kMaxDevices, " devices"));
 }
 
-absl::Status ReadJson(const Json& json, const std::string& path, PlanCluster& value) {
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanCluster& value) {
   MW_RETURN_IF_ERROR(
       ObjectReader(json, path).Member("name", value.name).Member("parts", value.parts).Finish());
   if (value.parts.empty())
@@ -86,7 +86,7 @@ absl::Status ReadJson(const Json& json, const std::string& path, PlanCluster& va
   return absl::OkStatus();
 }
 
-absl::Status ReadJson(const Json& json, const std::string& path, PlanAxis& value) {
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanAxis& value) {
   MW_RETURN_IF_ERROR(
       ObjectReader(json, path).Member("name", value.name).Member("size", value.size).Finish());
   if (value.size < 1)
@@ -94,7 +94,7 @@ absl::Status ReadJson(const Json& json, const std::string& path, PlanAxis& value
   return absl::OkStatus();
 }
 
-absl::Status ReadJson(const Json& json, const std::string& path, MeshMember& value) {
+absl::Status ReadJson(const InputJson& json, const std::string& path, MeshMember& value) {
   MW_RETURN_IF_ERROR(ObjectReader(json, path).Member("axes", value.axes).Finish());
   absl::flat_hash_set<std::string_view> names;
   for (const PlanAxis& axis : value.axes) {
@@ -105,7 +105,7 @@ absl::Status ReadJson(const Json& json, const std::string& path, MeshMember& val
   return absl::OkStatus();
 }
 
-absl::Status ReadJson(const Json& json, const std::string& path, MemoryMember& value) {
+absl::Status ReadJson(const InputJson& json, const std::string& path, MemoryMember& value) {
   ObjectReader reader(json, path);
   for (size_t i = 0; i < value.bytes.size(); ++i) {
     reader.Member(MemoryCategoryName(static_cast<MemoryCategory>(i)).data(), value.bytes[i]);
@@ -113,7 +113,7 @@ absl::Status ReadJson(const Json& json, const std::string& path, MemoryMember& v
   return reader.Finish();
 }
 
-absl::Status ReadJson(const Json& json, const std::string& path, PlanCollective& value) {
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanCollective& value) {
   return ObjectReader(json, path)
       .Member("kind", value.kind)
       .Member("axes", value.axes)
@@ -124,7 +124,7 @@ absl::Status ReadJson(const Json& json, const std::string& path, PlanCollective&
       .Finish();
 }
 
-absl::Status ReadJson(const Json& json, const std::string& path, PlanTensor& value) {
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanTensor& value) {
   MW_RETURN_IF_ERROR(ObjectReader(json, path)
                          .Member("index", value.index)
                          .Member("name", value.name)
@@ -142,7 +142,7 @@ absl::Status ReadJson(const Json& json, const std::string& path, PlanTensor& val
   return absl::OkStatus();
 }
 
-absl::Status ReadJson(const Json& json, const std::string& path, Plan& value) {
+absl::Status ReadJson(const InputJson& json, const std::string& path, Plan& value) {
   MeshMember mesh{value.mesh};
   MemoryMember memory{value.memory_by_category};
   return ObjectReader(json, path)
@@ -262,7 +262,7 @@ absl::Status CheckProfile(const Plan& plan) {
 }
 
 // Before anything else is looked at: another version has other keys.
-absl::Status CheckSchema(const Json& json) {
+absl::Status CheckSchema(const InputJson& json) {
   if (!json.is_object()) return WrongJsonType(json, "$", "an object");
   const auto schema = json.find("schema");
   if (schema == json.end())
@@ -277,54 +277,7 @@ absl::Status CheckSchema(const Json& json) {
   return absl::OkStatus();
 }
 
-// The path of the value that broken JSON ends in.
-std::string PlaceOfError(std::string_view text) {
-  struct Level {
-    bool list = false;
-    std::string key;
-    int64_t position = 0;
-  };
-  std::vector<Level> levels;
-  const auto count = [&] {
-    if (!levels.empty() && levels.back().list) ++levels.back().position;
-  };
-  const auto follow = [&](int, Json::parse_event_t event, Json& parsed) {
-    switch (event) {
-      case Json::parse_event_t::object_start:
-      case Json::parse_event_t::array_start:
-        levels.push_back({event == Json::parse_event_t::array_start, "", 0});
-        break;
-      case Json::parse_event_t::object_end:
-      case Json::parse_event_t::array_end:
-        levels.pop_back();
-        count();
-        break;
-      case Json::parse_event_t::key:
-        levels.back().key = parsed.get<std::string>();
-        break;
-      case Json::parse_event_t::value:
-        count();
-        break;
-    }
-    return true;
-  };
-  try {
-    static_cast<void>(Json::parse(text, follow));
-  } catch (const Json::exception&) {
-    // That it is broken is known; `levels` says where.
-  }
-  std::string path = "$";
-  for (const Level& level : levels) {
-    if (level.list) {
-      absl::StrAppend(&path, "[", level.position, "]");
-    } else if (!level.key.empty()) {
-      absl::StrAppend(&path, ".", level.key);
-    }
-  }
-  return path;
-}
-
-absl::StatusOr<Plan> ReadDocument(const Json& json) {
+absl::StatusOr<Plan> ReadDocument(const InputJson& json) {
   MW_RETURN_IF_ERROR(CheckSchema(json));
   Plan plan;
   MW_RETURN_IF_ERROR(ReadJson(json, "$", plan));
@@ -341,17 +294,7 @@ absl::StatusOr<Plan> ReadDocument(const Json& json) {
 }  // namespace
 
 absl::StatusOr<Plan> ParsePlanJson(std::string_view text, std::string_view file) {
-  Json json;
-  try {
-    json = Json::parse(text);
-  } catch (const Json::exception& error) {
-    // "[json.exception.parse_error.101] parse error at line 3, column 1: ..." without the tag.
-    const std::string what = error.what();
-    const size_t tag = what.find("] ");
-    return absl::InvalidArgumentError(
-        StrCat(file, ": not valid JSON, at ", PlaceOfError(text), ": ",
-               tag == std::string::npos ? what : what.substr(tag + 2)));
-  }
+  MW_ASSIGN_OR_RETURN(const InputJson json, ParseInputJson(text, file));
   absl::StatusOr<Plan> plan = ReadDocument(json);
   if (plan.ok()) return plan;
   return absl::Status(plan.status().code(), StrCat(file, ": ", plan.status().message()));

@@ -23,15 +23,15 @@ struct MemoryMember {
   MemoryByCategory& bytes;
 };
 
-absl::Status ReadJson(const Json& json, const std::string& path, MeshMember& value);
-absl::Status ReadJson(const Json& json, const std::string& path, MemoryCategory& value);
-absl::Status ReadJson(const Json& json, const std::string& path, MemoryMember& value);
-absl::Status ReadJson(const Json& json, const std::string& path, PlanMemoryTimeline& value);
-absl::Status ReadJson(const Json& json, const std::string& path, PlanCollective& value);
-absl::Status ReadJson(const Json& json, const std::string& path, PlanTensor& value);
-absl::Status ReadJson(const Json& json, const std::string& path, PlanInstruction& value);
-absl::Status ReadJson(const Json& json, const std::string& path, PlanStage& value);
-absl::Status ReadJson(const Json& json, const std::string& path, PlanTransfer& value);
+absl::Status ReadJson(const InputJson& json, const std::string& path, MeshMember& value);
+absl::Status ReadJson(const InputJson& json, const std::string& path, MemoryCategory& value);
+absl::Status ReadJson(const InputJson& json, const std::string& path, MemoryMember& value);
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanMemoryTimeline& value);
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanCollective& value);
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanTensor& value);
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanInstruction& value);
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanStage& value);
+absl::Status ReadJson(const InputJson& json, const std::string& path, PlanTransfer& value);
 
 // What holds across a document of which every part has been read.
 
