@@ -79,7 +79,7 @@ TEST(PlanModelCommand, FixesHold) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->transformer->configuration.tp, 2);
   EXPECT_EQ(plan->transformer->configuration.pp, 2);
-  EXPECT_EQ(plan->transformer->configuration.recompute, "full");
+  EXPECT_EQ(plan->transformer->configuration.recompute, transformer::Recompute::kFull);
   EXPECT_EQ(plan->inputs.size(), 1u);
 }
 
@@ -281,17 +281,17 @@ TEST(PlanModelCommand, TensorParallelismIsOfTheKindAskedFor) {
                                    "2048", "--tp", kind, "--cost-model", cost_model, "--top", "2"});
       ASSERT_TRUE(plan.ok()) << plan.status();
       EXPECT_EQ(plan->options.cost_model, cost_model);
-      const PlanDegrees& degrees = plan->transformer->configuration;
+      const transformer::Configuration& degrees = plan->transformer->configuration;
       EXPECT_EQ(degrees.tp2 > 1, kind == "2d" || (kind == "auto" && degrees.tp2 > 1));
       if (kind == "seqp") {
         EXPECT_GT(degrees.cp, 1);
-        EXPECT_EQ(degrees.context, "allgather");
+        EXPECT_EQ(degrees.context, transformer::ContextKind::kAllGather);
       }
       double sum = 0;
       PlanStepParts::VisitMembers(plan->transformer->seconds,
                                   [&](const char*, double seconds) { sum += seconds; });
       EXPECT_NEAR(sum, plan->step_seconds, 1e-9 * sum);
-      const PlanPlacement& inside = degrees.inside;
+      const transformer::Placement& inside = degrees.inside;
       EXPECT_THAT(inside.tp * inside.cp * inside.dp * inside.pp, testing::AnyOf(0, 8));
       if (kind != "auto") {
         best = best == 0 ? plan->step_seconds : std::min(best, plan->step_seconds);

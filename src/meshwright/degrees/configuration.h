@@ -2,6 +2,7 @@
 #define MESHWRIGHT_DEGREES_CONFIGURATION_H_
 
 #include <cstdint>
+#include <optional>
 
 // How the training of a transformer is spread over GPUs: the degrees and choices that
 // Megatron-class frameworks take.
@@ -96,6 +97,27 @@ struct Configuration {
   int64_t gpus() const { return tp * cp * dp * pp; }
   int64_t tp1() const { return tp / tp2; }  // columns of the grid
   friend bool operator==(const Configuration&, const Configuration&) = default;
+};
+
+// What the user decided; what is absent is searched.
+struct Fixes {
+  std::optional<int64_t> tp, tp2, panels, cp, dp, pp, virtual_stages, ep, etp, micro_batch, zero,
+      shard;
+  std::optional<int64_t> recompute_layers, recompute_stages;
+  std::optional<int64_t> tp_inside, tp2_inside, cp_inside, dp_inside, pp_inside;
+  std::optional<int64_t> tp_unit, tp2_unit, cp_unit, dp_unit, pp_unit;
+  std::optional<int64_t> offload_percent, offload_layers;
+  std::optional<bool> sequence_parallel, ends_as_layers, in_order, grid, offload_optimizer,
+      offload_activations;
+  std::optional<ContextKind> context;
+  std::optional<PipelineKind> schedule;
+  std::optional<Recompute> recompute;
+  bool single_modules =
+      true;  // unless `recompute` says what, that of single modules is searched too
+  // Of GPUs that are numbered in order, both orders are searched.
+  bool both_rank_orders = false;
+
+  friend bool operator==(const Fixes&, const Fixes&) = default;
 };
 
 // What a step works on.

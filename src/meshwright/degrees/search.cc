@@ -5,7 +5,6 @@
 #include <limits>
 #include <memory>
 #include <thread>
-#include <tuple>
 #include <vector>
 
 #include "meshwright/degrees/degrees_search.h"
@@ -35,24 +34,7 @@ void InParallel(size_t threads, size_t first, size_t end, const Work& work) {
   run(0);
 }
 
-auto Order(const Configuration& c) {
-  return std::tie(c.tp, c.cp, c.pp, c.dp, c.ep, c.etp, c.sequence_parallel, c.schedule,
-                  c.virtual_stages, c.micro_batch, c.zero, c.shard, c.recompute, c.recompute_layers,
-                  c.recompute_stages, c.precision, c.ends_as_layers, c.tp2, c.panels, c.context,
-                  c.offload_optimizer, c.offload_activations, c.offload_percent, c.offload_layers);
-}
-
-// The more of the inner degrees share a node, the earlier: ranks in order come first.
-auto PlacementOrder(const Placement& p) { return std::tuple(-p.tp, p.tp2, -p.cp, -p.dp, -p.pp); }
-
 }  // namespace
-
-bool ConfigurationBefore(const Configuration& a, const Configuration& b) {
-  const auto left = Order(a), right = Order(b);
-  if (left != right) return left < right;
-  if (a.inside != b.inside) return PlacementOrder(a.inside) < PlacementOrder(b.inside);
-  return PlacementOrder(a.unit) < PlacementOrder(b.unit);
-}
 
 bool RanksBefore(Ranking ranking, const RankedConfiguration& a, const RankedConfiguration& b) {
   if (ranking == Ranking::kTime) {

@@ -94,9 +94,6 @@ struct SearchResult {
 SearchResult Search(const Space& space, const std::function<CostFunctions()>& make_costs,
                     const SearchOptions& options);
 
-// A total order of configurations: fewer tp, cp, pp first, and so on through all members.
-bool ConfigurationBefore(const Configuration& a, const Configuration& b);
-
 // Whether `a` ranks before `b`.
 bool RanksBefore(Ranking ranking, const RankedConfiguration& a, const RankedConfiguration& b);
 

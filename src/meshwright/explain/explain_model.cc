@@ -11,6 +11,7 @@
 #include "meshwright/base/columns.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/base/quantity_text.h"
+#include "meshwright/degrees/degree_table.h"
 #include "meshwright/explain/optimality.h"
 #include "meshwright/explain/screen.h"
 #include "meshwright/plan/text/transformer_table.h"
@@ -45,8 +46,8 @@ std::string InsideText(int64_t degree, double inside, bool in_order) {
 }
 
 // "full, of 3 layers of each stage, in the first 2 pipeline groups".
-std::string RecomputationText(const PlanDegrees& d) {
-  std::string text = d.recompute;
+std::string RecomputationText(const transformer::Configuration& d) {
+  std::string text(RecomputeName(d.recompute));
   if (d.recompute_layers > 0) {
     StrAppend(&text, ", of ", Counted(d.recompute_layers, "layer"), " of each stage");
   }
@@ -57,7 +58,7 @@ std::string RecomputationText(const PlanDegrees& d) {
 }
 
 // ", 30 % of the optimizer state in the host, activations of 4 layers of each stage in the host".
-std::string OffloadText(const PlanDegrees& d) {
+std::string OffloadText(const transformer::Configuration& d) {
   std::string text;
   if (d.offload_optimizer) {
     StrAppend(&text, ", ", d.offload_percent > 0 ? StrCat(d.offload_percent, " % of the ") : "",
@@ -74,16 +75,21 @@ std::string OffloadText(const PlanDegrees& d) {
 }
 
 // "tp 2 x dp 8", of what a node or a unit has more than one of.
-std::string SharedText(const PlanPlacement& in) {
+std::string SharedText(const transformer::Placement& in) {
   std::vector<std::string> parts;
-  PlanPlacement::VisitMembers(in, [&](const char* name, int64_t count) {
+  const auto add = [&](const char* name, int64_t count) {
     if (count > 1) parts.push_back(StrCat(name, " ", count));
-  });
+  };
+  add("tp", in.tp);
+  add("tp2", in.tp2);
+  add("cp", in.cp);
+  add("dp", in.dp);
+  add("pp", in.pp);
   return parts.empty() ? "one of each" : absl::StrJoin(parts, " x ");
 }
 
 // How GPUs lie on nodes and nodes in the fabric, where that is not as they are numbered.
-std::string PlacementLines(const PlanDegrees& d) {
+std::string PlacementLines(const transformer::Configuration& d) {
   if (d.inside.tp == 0) return "";
   std::string text = StrCat("  GPUs of a node: ", SharedText(d.inside));
   if (d.unit.tp > 0) {
@@ -93,7 +99,7 @@ std::string PlacementLines(const PlanDegrees& d) {
   return WrapWords(text, 4);
 }
 
-std::string DataText(const PlanDegrees& d) {
+std::string DataText(const transformer::Configuration& d) {
   switch (d.zero) {
     case 1:
       return "optimizer state sharded (ZeRO-1)";
@@ -194,7 +200,7 @@ std::string AlternativeSection(const Plan& plan) {
                           SecondsText(std::abs(one.amount)));
         });
     StrAppend(
-        &text, WrapWords(StrCat("  ", DegreesText(others[i].configuration)), 4),
+        &text, WrapWords(StrCat("  ", transformer::ConfigurationText(others[i].configuration)), 4),
         WrapWords(StrCat("    ", SecondsText(others[i].step_seconds),
                          absl::StrFormat(" (%+.2f %%)",
                                          100 * (others[i].step_seconds / plan.step_seconds - 1)),
@@ -221,7 +227,7 @@ std::string SensitivitySection(const PlanTransformer& part) {
 // Whether groups of nodes have tensor and data degrees of their own.
 bool DegreesDiffer(const PlanTransformer& part) {
   if (!part.over_groups.has_value()) return false;
-  const PlanDegrees& d = part.configuration;
+  const transformer::Configuration& d = part.configuration;
   return std::any_of(part.over_groups->groups.begin(), part.over_groups->groups.end(),
                      [&](const PlanNodeGroup& group) {
                        return group.used_nodes > 0 && (group.tp != d.tp || group.dp != d.dp);
@@ -274,7 +280,7 @@ std::string StateOverGroups(const PlanTransformer& part) {
 }
 
 std::vector<DegreeUse> DegreeUses(const Plan& plan) {
-  PlanDegrees d = plan.transformer->configuration;
+  transformer::Configuration d = plan.transformer->configuration;
   // Those of every group by itself, then.
   if (DegreesDiffer(*plan.transformer)) d.tp = d.dp = 1;
   const bool in_order = d.inside.tp == 0;
@@ -291,14 +297,14 @@ std::vector<DegreeUse> DegreeUses(const Plan& plan) {
   }
   if (d.cp > 1) {
     uses.push_back({"context", d.cp,
-                    JoinNonEmpty({absl::StrCat("keys by ", d.context),
+                    JoinNonEmpty({StrCat("keys by ", ContextKindName(d.context)),
                                   InsideText(d.cp, static_cast<double>(d.inside.cp), in_order)})});
   }
   if (d.pp > 1) {
     uses.push_back(
         {"pipeline", d.pp,
          JoinNonEmpty(
-             {d.schedule,
+             {std::string(PipelineKindName(d.schedule)),
               d.virtual_stages > 1 ? absl::StrCat(d.virtual_stages, " stages a group") : "",
               Counted(plan.micro_batches, "micro-batch", "micro-batches"),
               InsideText(d.pp, static_cast<double>(d.inside.pp), in_order)})});
@@ -347,20 +353,21 @@ std::string ExplainModel(const Plan& plan) {
                                             use.how.empty() ? "" : ": ", use.how),
                                4));
   }
-  const PlanDegrees& d = part.configuration;
+  const transformer::Configuration& d = part.configuration;
   StrAppend(&text, PlacementLines(d));
   // Else it stands with the one data degree.
   const std::string state =
       DegreesDiffer(part) && d.zero > 0 ? StrCat(StateOverGroups(part), ", ") : "";
   if (part.over_groups.has_value()) StrAppend(&text, GroupLines(*part.over_groups));
-  StrAppend(&text, WrapWords(absl::StrCat("  ", state,
-                                          part.over_groups.has_value()
-                                              ? ""
-                                              : absl::StrCat(Counted(d.micro_batch, "sequence"),
-                                                             " a micro-batch, "),
-                                          d.precision, " products, recomputation: ",
-                                          RecomputationText(d), OffloadText(d)),
-                             4));
+  StrAppend(
+      &text,
+      WrapWords(StrCat("  ", state,
+                       part.over_groups.has_value()
+                           ? ""
+                           : absl::StrCat(Counted(d.micro_batch, "sequence"), " a micro-batch, "),
+                       PrecisionName(d.precision),
+                       " products, recomputation: ", RecomputationText(d), OffloadText(d)),
+                4));
   StrAppend(&text, StepSection(plan), GoodputSection(part),
             Labelled("optimal", OptimalityText(plan)), CostSection(plan), FullestGroupSection(plan),
             AlternativeSection(plan), SensitivitySection(part),

@@ -15,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/degrees/degree_table.h"
 #include "meshwright/explain/part_summary.h"
 #include "meshwright/explain/plan_part.h"
 #include "meshwright/explain/screen.h"
@@ -368,21 +369,6 @@ void CompareStages(const Plan& a, const Plan& b, PlanDifference& difference) {
   difference.stages = changes.Take();
 }
 
-template <typename T>
-std::string ValueText(const T& value) {
-  if constexpr (std::is_same_v<T, bool>) {
-    return YesNo(value);
-  } else if constexpr (std::is_same_v<T, PlanPlacement>) {
-    std::vector<std::string> parts;
-    PlanPlacement::VisitMembers(value, [&](const char* name, int64_t inside) {
-      parts.push_back(absl::StrCat(name, " ", inside));
-    });
-    return absl::StrJoin(parts, ", ");
-  } else {
-    return absl::StrCat(value);
-  }
-}
-
 void CompareDegrees(const Plan& a, const Plan& b, PlanDifference& difference) {
   if (!a.transformer.has_value() || !b.transformer.has_value()) return;
   TextChanges changes;
@@ -391,14 +377,13 @@ void CompareDegrees(const Plan& a, const Plan& b, PlanDifference& difference) {
               absl::StrCat(b.transformer->sequence));
   changes.Add("global batch", absl::StrCat(a.transformer->global_batch),
               absl::StrCat(b.transformer->global_batch));
-  std::vector<std::string> before;
-  PlanDegrees::VisitMembers(a.transformer->configuration, [&](const char*, const auto& value) {
-    before.push_back(ValueText(value));
-  });
-  size_t i = 0;
-  PlanDegrees::VisitMembers(b.transformer->configuration, [&](const char* name, const auto& value) {
-    changes.Add(name, before[i++], ValueText(value));
-  });
+  for (const transformer::Degree& degree : transformer::DegreeTable()) {
+    if (degree.name.empty()) continue;
+    const auto text = [&degree](const Plan& plan) {
+      return ValueText(degree, degree.value(plan.transformer->configuration));
+    };
+    changes.Add(std::string(degree.name), text(a), text(b));
+  }
   difference.degrees = changes.Take();
 }
 

@@ -42,7 +42,7 @@ absl::StatusOr<PlannedWorkload> PlannedWorkloadOf(const Plan& plan) {
   MW_ASSIGN_OR_RETURN(planned.model, PlannedModel(part));
   planned.description = part.description;
   planned.workload = {.sequence = part.sequence, .global_batch = part.global_batch};
-  MW_ASSIGN_OR_RETURN(planned.precision, transformer::ParsePrecision(part.configuration.precision));
+  planned.precision = part.configuration.precision;
   MW_ASSIGN_OR_RETURN(planned.cluster, PlannedCluster(plan));
   planned.inputs = plan.inputs;
   return planned;

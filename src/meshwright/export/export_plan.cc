@@ -91,7 +91,6 @@ absl::StatusOr<const ExportTarget*> FindExportTarget(std::string_view name,
 
 absl::StatusOr<Artefacts> ExportPlan(const Plan& plan, const ExportTarget& target,
                                      int64_t alternative, const ExportOptions& options) {
-  MW_RETURN_IF_ERROR(CheckNoUnknownDecision(PlanToJson(plan)));
   if (plan.transformer.has_value()) {
     if (target.write_model != nullptr) return ExportModel(plan, target, alternative, options);
     return absl::InvalidArgumentError(absl::StrCat(

@@ -1,6 +1,7 @@
 #include "meshwright/export/model_launch.h"
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
 #include <optional>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cluster/cluster.h"
+#include "meshwright/degrees/degree_table.h"
 #include "meshwright/degrees/fixes.h"
 #include "meshwright/model/check_model.h"
 #include "meshwright/model/model_reader.h"
@@ -25,27 +27,8 @@ using transformer::Configuration;
 // As many as `plan` takes; batches in tokens stay below 2^63.
 constexpr int64_t kMostSequences = int64_t{1} << 30;
 
-// Keys of the plan whose meaning the writers here know, or that tell what was found and not what is
-// to be done.
-constexpr std::initializer_list<const char*> kPlanKeys = {
-    "schema",           "tool_version",  "inputs",       "options",
-    "cluster",          "mesh",          "gap",          "objective_seconds",
-    "bound_seconds",    "step_seconds",  "peak_bytes",   "compute_seconds",
-    "budget_bytes",     "peak_at",       "collectives",  "communication_seconds",
-    "parameters",       "outputs",       "instructions", "memory_by_category",
-    "schedule",         "micro_batches", "chunks",       "bubble_share",
-    "stages",           "cross_stage",   "transformer",  "warnings",
-    "planning_seconds", "op_names",      "source_files", "memory_timeline",
-    "segments",         "profile"};
-constexpr std::initializer_list<const char*> kClusterKeys = {"name", "parts"};
-constexpr std::initializer_list<const char*> kPartKeys = {"device", "nodes", "devices_per_node",
-                                                          "device_memory_bytes"};
-constexpr std::initializer_list<const char*> kTransformerKeys = {
-    "model",   "description", "parameters",   "model_flops",  "sequence",
-    "memory",  "objective",   "global_batch", "seconds",      "configuration",
-    "mfu",     "hfu",         "search",       "alternatives", "sensitivity",
-    "goodput", "over_groups", "state",        "sweep"};
-constexpr std::initializer_list<const char*> kDegreeKeys = {"tp",
+// Degrees whose meaning the writers here know. Another one may not be as it usually is.
+constexpr std::array<std::string_view, 34> kKnownDegrees = {"tp",
                                                             "tp2",
                                                             "panels",
                                                             "sequence_parallel",
@@ -65,96 +48,45 @@ constexpr std::initializer_list<const char*> kDegreeKeys = {"tp",
                                                             "recompute_layers",
                                                             "recompute_stages",
                                                             "precision",
-                                                            "inside",
-                                                            "unit",
+                                                            "inside.tp",
+                                                            "inside.tp2",
+                                                            "inside.cp",
+                                                            "inside.dp",
+                                                            "inside.pp",
+                                                            "unit.tp",
+                                                            "unit.tp2",
+                                                            "unit.cp",
+                                                            "unit.dp",
+                                                            "unit.pp",
                                                             "offload_optimizer",
                                                             "offload_percent",
                                                             "offload_activations",
                                                             "offload_layers"};
 
-// Every member of `json` is in `known`, or as it is in `neutral`.
-absl::Status CheckKeys(const InputJson& json, const InputJson& neutral, std::string_view where,
-                       std::initializer_list<const char*> known) {
-  for (const auto& [key, value] : json.items()) {
-    const auto is_key = [&key = key](const char* one) { return key == one; };
-    if (std::any_of(known.begin(), known.end(), is_key)) continue;
-    if (neutral.contains(key) && neutral[key] == value) continue;
-    return absl::InvalidArgumentError(
-        StrCat("the plan decides ", where, key, " = ", value.dump(),
-               ", which export does not know "
-               "how to hand to any framework; plan again without it"));
+absl::Status CheckDegrees(const Configuration& c) {
+  const Configuration usual;
+  for (const transformer::Degree& degree : transformer::DegreeTable()) {
+    const int64_t value = degree.value(c);
+    const bool count = degree.words.empty() && degree.least == 1;
+    if (count && (value < 1 || value > kMaxDevices)) {
+      return absl::InvalidArgumentError(StrCat("$.transformer.configuration.", degree.name,
+                                               ": found ", value, ", expected from 1 to ",
+                                               kMaxDevices));
+    }
+    if (degree.name.empty() || value == degree.value(usual)) continue;
+    if (std::find(kKnownDegrees.begin(), kKnownDegrees.end(), degree.name) == kKnownDegrees.end()) {
+      return absl::InvalidArgumentError(
+          StrCat("the plan decides ", degree.name, " = ", ValueText(degree, value),
+                 ", which export does not know how to hand to any framework; plan again without "
+                 "it"));
+    }
+  }
+  if (c.offload_percent % transformer::kOffloadStep != 0) {
+    return absl::InvalidArgumentError(StrCat("$.transformer.configuration.offload_percent: found ",
+                                             c.offload_percent, ", expected a multiple of ",
+                                             transformer::kOffloadStep));
   }
   return absl::OkStatus();
-}
-
-template <typename T>
-absl::Status NotReadable(std::string_view what, const T& value) {
-  return absl::InvalidArgumentError(
-      StrCat("$.transformer.configuration.", what, ": found \"", value, "\", which is unknown"));
-}
-
-transformer::Placement ToPlacement(const PlanPlacement& in) {
-  return {.tp = in.tp, .cp = in.cp, .dp = in.dp, .pp = in.pp, .tp2 = in.tp2};
-}
-
-absl::StatusOr<Configuration> ToConfiguration(const PlanDegrees& degrees) {
-  Configuration c;
-  for (const auto& [name, value] : {std::pair{"tp", degrees.tp},
-                                    {"tp2", degrees.tp2},
-                                    {"cp", degrees.cp},
-                                    {"dp", degrees.dp},
-                                    {"pp", degrees.pp},
-                                    {"virtual_stages", degrees.virtual_stages},
-                                    {"ep", degrees.ep},
-                                    {"etp", degrees.etp},
-                                    {"micro_batch", degrees.micro_batch}}) {
-    if (value >= 1 && value <= kMaxDevices) continue;
-    return absl::InvalidArgumentError(StrCat("$.transformer.configuration.", name, ": found ",
-                                             value, ", expected from 1 to ", kMaxDevices));
-  }
-  const std::optional<transformer::Recompute> recompute =
-      transformer::FindRecompute(degrees.recompute);
-  if (!recompute.has_value()) return NotReadable("recompute", degrees.recompute);
-  const std::optional<transformer::ContextKind> context =
-      transformer::FindContextKind(degrees.context);
-  if (!context.has_value()) return NotReadable("context", degrees.context);
-  const std::optional<transformer::PipelineKind> schedule =
-      transformer::FindPipelineKind(degrees.schedule);
-  if (!schedule.has_value()) return NotReadable("schedule", degrees.schedule);
-  const absl::StatusOr<transformer::Precision> precision =
-      transformer::ParsePrecision(degrees.precision);
-  if (!precision.ok()) return NotReadable("precision", degrees.precision);
-  if (degrees.zero > 3) return NotReadable("zero", degrees.zero);
-  if (degrees.offload_percent >= 100 || degrees.offload_percent % transformer::kOffloadStep != 0) {
-    return NotReadable("offload_percent", degrees.offload_percent);
-  }
-  c.tp = degrees.tp;
-  c.sequence_parallel = degrees.sequence_parallel;
-  c.cp = degrees.cp;
-  c.tp2 = degrees.tp2;
-  c.panels = degrees.panels;
-  c.context = *context;
-  c.ends_as_layers = degrees.ends_as_layers;
-  c.inside = ToPlacement(degrees.inside);
-  c.unit = ToPlacement(degrees.unit);
-  c.offload_optimizer = degrees.offload_optimizer;
-  c.offload_percent = degrees.offload_percent;
-  c.offload_activations = degrees.offload_activations;
-  c.offload_layers = degrees.offload_layers;
-  c.dp = degrees.dp;
-  c.pp = degrees.pp;
-  c.virtual_stages = degrees.virtual_stages;
-  c.schedule = *schedule;
-  c.ep = degrees.ep;
-  c.etp = degrees.etp;
-  c.micro_batch = degrees.micro_batch;
-  c.zero = static_cast<int>(degrees.zero);
-  c.shard = degrees.shard;
-  c.recompute = *recompute;
-  c.recompute_layers = degrees.recompute_layers;
-  c.recompute_stages = degrees.recompute_stages;
-  c.precision = *precision;
-  return c;
 }
 
 absl::StatusOr<transformer::Model> ReadDescription(const PlanTransformer& part, bool huggingface) {
@@ -201,29 +133,6 @@ absl::Status CheckStageLayers(const Plan& plan, const transformer::Model& model)
 }
 
 }  // namespace
-
-absl::Status CheckNoUnknownDecision(std::string_view plan_json) {
-  const InputJson json = InputJson::parse(plan_json);
-  const InputJson empty = InputJson::parse(PlanToJson(Plan()));
-  MW_RETURN_IF_ERROR(CheckKeys(json, empty, "", kPlanKeys));
-  MW_RETURN_IF_ERROR(CheckKeys(json["cluster"], empty["cluster"], "cluster.", kClusterKeys));
-  for (const InputJson& part : json["cluster"]["parts"]) {
-    MW_RETURN_IF_ERROR(CheckKeys(part, empty["cluster"]["parts"][0], "cluster.parts.", kPartKeys));
-  }
-  if (!json.contains("transformer")) return absl::OkStatus();
-  Plan neutral;
-  neutral.transformer.emplace().alternatives.emplace_back();
-  const InputJson none = InputJson::parse(PlanToJson(neutral))["transformer"];
-  const InputJson& part = json["transformer"];
-  MW_RETURN_IF_ERROR(CheckKeys(part, none, "transformer.", kTransformerKeys));
-  MW_RETURN_IF_ERROR(CheckKeys(part["configuration"], none["configuration"],
-                               "transformer.configuration.", kDegreeKeys));
-  for (const InputJson& alternative : part["alternatives"]) {
-    MW_RETURN_IF_ERROR(CheckKeys(alternative["configuration"], none["configuration"],
-                                 "transformer.alternatives.configuration.", kDegreeKeys));
-  }
-  return absl::OkStatus();
-}
 
 void ModelLaunch::SetDescription(std::string text) {
   description = std::move(text);
@@ -274,10 +183,9 @@ absl::StatusOr<ModelLaunch> ReadModelLaunch(const Plan& plan, int64_t alternativ
   MW_RETURN_IF_ERROR(CheckModel(launch.model));
   launch.model.name = part.model;
   launch.workload = {.sequence = part.sequence, .global_batch = part.global_batch};
-  MW_ASSIGN_OR_RETURN(
-      launch.configuration,
-      ToConfiguration(alternative == 0 ? part.configuration
-                                       : part.alternatives[alternative - 1].configuration));
+  launch.configuration =
+      alternative == 0 ? part.configuration : part.alternatives[alternative - 1].configuration;
+  MW_RETURN_IF_ERROR(CheckDegrees(launch.configuration));
   MW_RETURN_IF_ERROR(CheckBatch(launch));
   MW_RETURN_IF_ERROR(CheckSequence(launch.model, launch.workload.sequence));
   if (launch.over_groups.has_value()) MW_RETURN_IF_ERROR(CheckStageLayers(plan, launch.model));

@@ -39,13 +39,9 @@ struct ModelLaunch {
 };
 
 // `alternative`: 0 is the plan's best, 1 the next best, ... Errors: the plan is not of a model, is
-// of several device types without being over groups, or its parts contradict each other.
+// of several device types without being over groups, its parts contradict each other, or it has a
+// degree that this layer does not know.
 absl::StatusOr<ModelLaunch> ReadModelLaunch(const Plan& plan, int64_t alternative);
-
-// An error if the plan, as PlanToJson writes it, holds a decision that this layer does not know: a
-// key that is neither listed in the source nor has the value that an empty plan has. What is not
-// known cannot be launched.
-absl::Status CheckNoUnknownDecision(std::string_view plan_json);
 
 // Nodes of a plan of one device type, whatever it is of.
 struct NodeCounts {

@@ -1,6 +1,5 @@
 #include "meshwright/export/nearest_plan.h"
 
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <set>
@@ -10,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cluster/cluster.h"
+#include "meshwright/degrees/degree_table.h"
 #include "meshwright/degrees/fixes.h"
 #include "meshwright/degrees/space.h"
 #include "meshwright/degrees/step_cost.h"
@@ -18,63 +18,29 @@ namespace meshwright {
 namespace {
 
 using transformer::Configuration;
+using transformer::Degree;
 using transformer::Precision;
 
-struct Decision {
-  const char* name;
-  int64_t (*value)(const Configuration& c);
-  bool is_degree;  // counts in powers of two
-};
-
-constexpr std::array<Decision, 24> kDecisions = {{
-    {"tp", [](const Configuration& c) { return c.tp; }, true},
-    {"sp", [](const Configuration& c) { return int64_t{c.sequence_parallel}; }, false},
-    {"tp2", [](const Configuration& c) { return c.tp2; }, true},
-    {"cp", [](const Configuration& c) { return c.cp; }, true},
-    {"context", [](const Configuration& c) { return static_cast<int64_t>(c.context); }, false},
-    {"dp", [](const Configuration& c) { return c.dp; }, true},
-    {"pp", [](const Configuration& c) { return c.pp; }, true},
-    {"vp", [](const Configuration& c) { return c.virtual_stages; }, true},
-    {"schedule", [](const Configuration& c) { return static_cast<int64_t>(c.schedule); }, false},
-    {"ends", [](const Configuration& c) { return int64_t{c.ends_as_layers}; }, false},
-    {"ep", [](const Configuration& c) { return c.ep; }, true},
-    {"etp", [](const Configuration& c) { return c.etp; }, true},
-    {"mbs", [](const Configuration& c) { return c.micro_batch; }, true},
-    {"zero", [](const Configuration& c) { return int64_t{c.zero}; }, false},
-    {"shard", [](const Configuration& c) { return c.shard; }, false},
-    {"recompute", [](const Configuration& c) { return static_cast<int64_t>(c.recompute); }, false},
-    {"recompute_layers", [](const Configuration& c) { return c.recompute_layers; }, false},
-    {"recompute_stages", [](const Configuration& c) { return c.recompute_stages; }, false},
-    {"place", [](const Configuration& c) { return int64_t{!c.inside.in_order()}; }, false},
-    {"offload_optimizer", [](const Configuration& c) { return int64_t{c.offload_optimizer}; },
-     false},
-    {"offload_percent", [](const Configuration& c) { return c.offload_percent; }, false},
-    {"offload_activations", [](const Configuration& c) { return int64_t{c.offload_activations}; },
-     false},
-    {"offload_layers", [](const Configuration& c) { return c.offload_layers; }, false},
-    {"precision", [](const Configuration& c) { return static_cast<int64_t>(c.precision); }, false},
-}};
+// Whether configurations differ by this one: of placements it counts whether there is one, and the
+// panels of a grid go with it.
+bool IsDecision(const Degree& degree) {
+  if (degree.name.empty()) return degree.key == "place";
+  return degree.name.find('.') == std::string_view::npos && degree.key != "panels";
+}
 
 // Number of decisions that differ, and by how much.
 std::pair<int, double> DistanceOf(const Configuration& a, const Configuration& b) {
   int decisions = 0;
   double powers = 0;
-  for (const Decision& decision : kDecisions) {
-    const int64_t x = decision.value(a), y = decision.value(b);
-    if (x == y) continue;
+  for (const Degree& degree : transformer::DegreeTable()) {
+    const int64_t x = degree.value(a), y = degree.value(b);
+    if (x == y || !IsDecision(degree)) continue;
     ++decisions;
-    powers += decision.is_degree
-                  ? std::abs(std::log2(static_cast<double>(x) / static_cast<double>(y)))
-                  : std::abs(static_cast<double>(x - y));
+    const bool in_powers = degree.words.empty() && degree.least == 1;
+    powers += in_powers ? std::abs(std::log2(static_cast<double>(x) / static_cast<double>(y)))
+                        : std::abs(static_cast<double>(x - y));
   }
   return {decisions, powers};
-}
-
-// As the user writes it in --fix.
-std::string DecisionText(const Decision& decision, const Configuration& c) {
-  if (std::string_view(decision.name) == "precision")
-    return std::string(PrecisionName(c.precision));
-  return transformer::FixValue(c, decision.name);
 }
 
 // The GPUs of a launch, to see what fits: memory does not depend on their speed and links, which a
@@ -95,10 +61,11 @@ Cluster ClusterForMemory(const ModelLaunch& launch) {
 
 std::string ChangesText(const Configuration& from, const Configuration& to) {
   std::string text;
-  for (const Decision& decision : kDecisions) {
-    if (decision.value(from) == decision.value(to)) continue;
-    absl::StrAppend(&text, text.empty() ? "" : ", ", decision.name, " ",
-                    DecisionText(decision, from), " -> ", DecisionText(decision, to));
+  for (const Degree& degree : transformer::DegreeTable()) {
+    const int64_t before = degree.value(from), after = degree.value(to);
+    if (before == after || !IsDecision(degree)) continue;
+    StrAppend(&text, text.empty() ? "" : ", ", degree.key.empty() ? degree.name : degree.key, " ",
+              ValueText(degree, before), " -> ", ValueText(degree, after));
   }
   return text;
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/csv.h"
+#include "meshwright/degrees/degree_table.h"
 #include "meshwright/plan/document/simulate_plan.h"
 #include "meshwright/plan/document/spec_text.h"
 #include "meshwright/plan/text/transformer_table.h"
@@ -227,11 +228,11 @@ void PartRows(const Plan& plan, const AddRow& add) {
 void AlternativeRows(const Plan& plan, const AddRow& add) {
   if (!plan.transformer.has_value()) return;
   const PlanTransformer& model = *plan.transformer;
-  add({"0", DegreesText(model.configuration), NumberCell(plan.step_seconds),
+  add({"0", transformer::ConfigurationText(model.configuration), NumberCell(plan.step_seconds),
        NumberCell(plan.peak_bytes), NumberCell(model.mfu)});
   for (size_t i = 0; i < model.alternatives.size(); ++i) {
     const PlanAlternative& one = model.alternatives[i];
-    add({NumberCell(static_cast<int64_t>(i + 1)), DegreesText(one.configuration),
+    add({NumberCell(static_cast<int64_t>(i + 1)), transformer::ConfigurationText(one.configuration),
          NumberCell(one.step_seconds), NumberCell(one.peak_bytes), NumberCell(one.mfu)});
   }
 }
@@ -246,9 +247,10 @@ void SensitivityRows(const Plan& plan, const AddRow& add) {
 void SweepRows(const Plan& plan, const AddRow& add) {
   if (!plan.transformer.has_value()) return;
   for (const PlanSweepRow& row : plan.transformer->sweep) {
-    add({NumberCell(row.gpus), NumberCell(row.global_batch), DegreesText(row.configuration),
-         NumberCell(row.step_seconds), NumberCell(row.tokens_per_second), NumberCell(row.mfu),
-         NumberCell(row.efficiency), NumberCell(row.peak_bytes)});
+    add({NumberCell(row.gpus), NumberCell(row.global_batch),
+         transformer::ConfigurationText(row.configuration), NumberCell(row.step_seconds),
+         NumberCell(row.tokens_per_second), NumberCell(row.mfu), NumberCell(row.efficiency),
+         NumberCell(row.peak_bytes)});
   }
 }
 

@@ -11,6 +11,7 @@
 #include "meshwright/base/counted.h"
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/degrees/degree_table.h"
 #include "meshwright/explain/explain_model.h"
 #include "meshwright/explain/optimality.h"
 #include "meshwright/explain/part_summary.h"
@@ -184,7 +185,7 @@ std::string MemorySentence(const Plan& plan) {
 }
 
 std::string DegreesSentence(const PlanTransformer& model) {
-  return absl::StrCat("Degrees: ", DegreesText(model.configuration), ".");
+  return absl::StrCat("Degrees: ", transformer::ConfigurationText(model.configuration), ".");
 }
 
 // Of a plan over groups of nodes: which it takes, and how the stages on them are divided.

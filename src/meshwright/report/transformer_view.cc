@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/json_value.h"
+#include "meshwright/degrees/degree_table.h"
 #include "meshwright/plan/text/transformer_table.h"
 #include "meshwright/report/view_json.h"
 
@@ -47,15 +48,16 @@ Json OverGroupsView(const PlanOverGroups& over) {
 }
 
 // The degrees that divide the devices, or what lies on them, in the order in which users name them.
-Json SizesOf(const PlanDegrees& degrees) {
+Json SizesOf(const transformer::Configuration& degrees) {
   return {{"tp", degrees.tp}, {"cp", degrees.cp}, {"pp", degrees.pp},
           {"dp", degrees.dp}, {"ep", degrees.ep}, {"etp", degrees.etp}};
 }
 
 // How devices are numbered, where not in order.
-Json PlacementView(const PlanDegrees& degrees) {
+Json PlacementView(const transformer::Configuration& degrees) {
   if (degrees.inside.tp == 0) return Json();
-  Json placement = MembersOf(degrees.inside);
+  const transformer::Placement& in = degrees.inside;
+  Json placement = {{"tp", in.tp}, {"tp2", in.tp2}, {"cp", in.cp}, {"dp", in.dp}, {"pp", in.pp}};
   placement["rows"] = std::max<int64_t>(1, degrees.tp2);
   return placement;
 }
@@ -66,7 +68,7 @@ Json TransformerView(const PlanTransformer& model) {
   Json memory = Json::array(), alternatives = memory, sensitivity = memory, sweep = memory;
   for (const PlanGroupBytes& group : model.memory) memory.push_back(MembersOf(group));
   for (const PlanAlternative& one : model.alternatives) {
-    alternatives.push_back({{"degrees", DegreesText(one.configuration)},
+    alternatives.push_back({{"degrees", transformer::ConfigurationText(one.configuration)},
                             {"seconds", one.step_seconds},
                             {"peak_bytes", one.peak_bytes},
                             {"mfu", one.mfu},
@@ -75,7 +77,7 @@ Json TransformerView(const PlanTransformer& model) {
   for (const PlanSensitivity& one : model.sensitivity) sensitivity.push_back(MembersOf(one));
   for (const PlanSweepRow& row : model.sweep) {
     sweep.push_back({{"gpus", row.gpus},
-                     {"degrees", DegreesText(row.configuration)},
+                     {"degrees", transformer::ConfigurationText(row.configuration)},
                      {"seconds", row.step_seconds},
                      {"tokens_per_second", row.tokens_per_second},
                      {"mfu", row.mfu},
@@ -88,7 +90,7 @@ Json TransformerView(const PlanTransformer& model) {
       {"sequence", model.sequence},
       {"global_batch", model.global_batch},
       {"objective", model.objective},
-      {"degrees", DegreesText(model.configuration)},
+      {"degrees", transformer::ConfigurationText(model.configuration)},
       {"sizes", SizesOf(model.configuration)},
       {"placement", PlacementView(model.configuration)},
       {"mfu", model.mfu},

@@ -123,6 +123,18 @@ TEST(PlanJsonErrors, NamesThePlaceInPlansOfModels) {
       {"/transformer/alternatives/0/slower_by/bubble", "x",
        "$.transformer.alternatives[0].slower_by.bubble: found string"},
       {"/transformer/search/more", 1, "$.transformer.search: unknown key \"more\""},
+      {"/transformer/configuration/tp3", 1, "$.transformer.configuration: unknown key \"tp3\""},
+      {"/transformer/configuration/inside/ep", 1,
+       "$.transformer.configuration.inside: unknown key \"ep\""},
+      {"/transformer/configuration/zero", 4,
+       "$.transformer.configuration.zero: found 4, expected an integer from 0 to 3"},
+      {"/transformer/configuration/schedule", "dualpipe",
+       "$.transformer.configuration.schedule: found \"dualpipe\", expected one of 1f1b, "
+       "interleaved, zero-bubble"},
+      {"/transformer/configuration/ends_as_layers", "on",
+       "$.transformer.configuration.ends_as_layers: found \"on\", expected true or false"},
+      {"/transformer/configuration/inside/tp", -1,
+       "$.transformer.configuration.inside.tp: found -1, expected an integer from 0 to"},
   };
   for (const BadPlan& bad : cases) {
     OrderedJson json = OrderedJson::parse(PlanToJson(SampleModelPlan()));

@@ -171,29 +171,15 @@ inline Plan SampleModelPlan() {
   part.global_batch = 16;
   part.objective = "time";
   part.configuration = {.tp = 2,
-                        .tp2 = 1,
-                        .panels = 0,
                         .sequence_parallel = true,
-                        .cp = 1,
-                        .context = "ring",
-                        .dp = 1,
                         .pp = 2,
                         .virtual_stages = 2,
-                        .schedule = "interleaved",
+                        .schedule = transformer::PipelineKind::kInterleaved,
                         .ends_as_layers = true,
-                        .ep = 1,
-                        .etp = 1,
                         .micro_batch = 2,
-                        .zero = 0,
-                        .shard = 0,
-                        .recompute = "selective",
-                        .recompute_layers = 0,
+                        .recompute = transformer::Recompute::kSelective,
                         .recompute_stages = 1,
-                        .precision = "bf16",
-                        .inside = {.tp = 2, .tp2 = 1, .cp = 1, .dp = 1, .pp = 2},
-                        .unit = {},
-                        .offload_optimizer = false,
-                        .offload_percent = 0,
+                        .inside = {.tp = 2, .cp = 1, .dp = 1, .pp = 2, .tp2 = 1},
                         .offload_activations = true,
                         .offload_layers = 3};
   part.state = {4, 2, 12};
@@ -206,7 +192,7 @@ inline Plan SampleModelPlan() {
   part.search = {100, 40, 30, 60};
   PlanAlternative& other = part.alternatives.emplace_back();
   other.configuration = part.configuration;
-  other.configuration.recompute = "full";
+  other.configuration.recompute = transformer::Recompute::kFull;
   other.step_seconds = 2.5;
   other.peak_bytes = 7;
   other.mfu = 0.32;

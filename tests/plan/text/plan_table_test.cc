@@ -91,10 +91,10 @@ TEST(PlanTable, DevicesOfSeveralTypes) {
 
 TEST(PlanTable, PlansOfModels) {
   const std::string text = PlanTable(SampleModelPlan());
-  EXPECT_THAT(text, HasSubstr("degrees   tp=2 sp pp=2 vp=2 dp=1 mbs=2 interleaved ends=on "
-                              "recompute=selective\n          recompute_stages=1 "
-                              "offload_activations=on offload_layers=3 in a node:\n"
-                              "          tp 2 x pp 2\n"));
+  EXPECT_THAT(text, HasSubstr("degrees   tp=2 pp=2 dp=1 sp=on schedule=interleaved vp=2 mbs=2\n"
+                              "          recompute=selective recompute_stages=1 ends=on "
+                              "offload_activations=on\n"
+                              "          offload_layers=3 tp_in=2 pp_in=2\n"));
   EXPECT_THAT(text, HasSubstr("step      2.00 s, 8192 tokens a second and GPU, MFU 40.0 %"));
   EXPECT_THAT(text, HasSubstr("  compute                     1.50 s   75.0 %\n"));
   EXPECT_THAT(text, HasSubstr("memory    28.0 GiB of 80.0 GiB on the fullest GPU\n"));
@@ -103,22 +103,21 @@ TEST(PlanTable, PlansOfModels) {
   EXPECT_THAT(text,
               HasSubstr("state     master weights f32, moments bf16, gradients f32, loss f32\n"));
   EXPECT_THAT(text, HasSubstr("goodput   93.0 %, 12346 tokens a second: a failure every 36000 s"));
-  EXPECT_THAT(text, HasSubstr("+25.00 %       7 B  tp=2 sp pp=2"));
+  EXPECT_THAT(text, HasSubstr("+25.00 %       7 B  tp=2 pp=2"));
   EXPECT_THAT(text, HasSubstr("compute +600 ms, bubble -100 ms\n"));
   EXPECT_THAT(text, HasSubstr("nvlink4 bandwidth +10 %       -1.20 %\n"));
   Plan moved = SampleModelPlan();
-  PlanDegrees& degrees = moved.transformer->configuration;
+  transformer::Configuration& degrees = moved.transformer->configuration;
   degrees.dp = 2;
-  degrees.inside = {.tp = 1, .tp2 = 1, .cp = 1, .dp = 2, .pp = 2};
+  degrees.inside = {.tp = 1, .cp = 1, .dp = 2, .pp = 2, .tp2 = 1};
   degrees.offload_layers = 0;
-  EXPECT_THAT(PlanTable(moved), HasSubstr("offload_activations=on in a node: dp 2 x pp 2\n"));
-  degrees.unit = {.tp = 2, .tp2 = 1, .cp = 1, .dp = 1, .pp = 4};
+  EXPECT_THAT(PlanTable(moved), HasSubstr(" dp_in=2 pp_in=2"));
+  degrees.unit = {.tp = 2, .cp = 1, .dp = 1, .pp = 4, .tp2 = 1};
   degrees.offload_optimizer = true;
   degrees.offload_percent = 40;
   const std::string placed = PlanTable(moved);
-  EXPECT_THAT(placed, HasSubstr("offload_optimizer=on offload_percent=40"));
-  EXPECT_THAT(placed,
-              HasSubstr("in a node: dp 2 x pp 2; nodes in a unit: tp 2 x\n          pp 4\n"));
+  EXPECT_THAT(placed, HasSubstr("offload_percent=40"));
+  EXPECT_THAT(placed, HasSubstr(" dp_in=2 pp_in=2 tp_unit=2\n          pp_unit=4\n"));
 }
 
 }  // namespace

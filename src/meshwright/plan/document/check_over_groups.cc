@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include "meshwright/degrees/degree_table.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
@@ -50,7 +51,7 @@ absl::Status CheckGroup(const Plan& plan, size_t index) {
 
 // The configuration is the first stage's, in what stages over groups have.
 absl::Status CheckFirstStage(const Plan& plan) {
-  const PlanDegrees& c = plan.transformer->configuration;
+  const transformer::Configuration& c = plan.transformer->configuration;
   const std::string place = "$.transformer.configuration";
   const std::vector<PlanAxis> mesh = {{"dp", c.dp}, {"tp", c.tp}};
   if (plan.stages[0].mesh != mesh) {
@@ -74,9 +75,9 @@ absl::Status CheckFirstStage(const Plan& plan) {
                          StrCat("found ", degree, ", expected 1 over groups of nodes"));
     }
   }
-  if (c.schedule == "1f1b") return absl::OkStatus();
+  if (c.schedule == transformer::PipelineKind::k1F1B) return absl::OkStatus();
   return JsonErrorAt(StrCat(place, ".schedule"),
-                     StrCat("found \"", c.schedule, "\", expected 1f1b over groups of nodes"));
+                     StrCat("found \"", PipelineKindName(c.schedule), "\", expected 1f1b over groups of nodes"));
 }
 
 }  // namespace

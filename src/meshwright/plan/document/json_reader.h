@@ -31,6 +31,10 @@ absl::Status ReadJson(const InputJson& json, const std::string& path, uint64_t& 
 absl::Status ReadJson(const InputJson& json, const std::string& path, double& value);
 absl::Status ReadJson(const InputJson& json, const std::string& path, bool& value);
 
+// By the table of degrees.
+absl::Status ReadJson(const InputJson& json, const std::string& path,
+                      transformer::Configuration& value);
+
 template <typename T>
 absl::Status ReadJson(const InputJson& json, const std::string& path, std::vector<T>& value);
 

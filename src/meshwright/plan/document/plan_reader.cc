@@ -202,7 +202,7 @@ absl::Status CheckParameterBytes(const Plan& plan) {
 // The degrees are those of the cluster, and every pipeline group has its memory.
 absl::Status CheckTransformer(const Plan& plan) {
   if (!plan.transformer.has_value()) return absl::OkStatus();
-  const PlanDegrees& degrees = plan.transformer->configuration;
+  const transformer::Configuration& degrees = plan.transformer->configuration;
   const size_t groups = plan.transformer->memory.size();
   if (groups == 0 || static_cast<double>(groups) != static_cast<double>(degrees.pp)) {
     return JsonErrorAt("$.transformer.memory",

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "meshwright/degrees/configuration.h"
 #include "meshwright/plan/document/plan_over_groups.h"
 
 // The part of a Plan that only plans of models without a program have: the degrees of a
@@ -13,73 +14,6 @@
 // alike, in the order of the schema.
 
 namespace meshwright {
-
-// How many GPUs of each kind of group share a node, or nodes a unit of the fabric; all 0: numbered
-// in order.
-struct PlanPlacement {
-  int64_t tp = 0, tp2 = 0, cp = 0, dp = 0, pp = 0;
-
-  template <typename Self, typename Visitor>
-  static void VisitMembers(Self& self, const Visitor& visit) {
-    visit("tp", self.tp);
-    visit("tp2", self.tp2);
-    visit("cp", self.cp);
-    visit("dp", self.dp);
-    visit("pp", self.pp);
-  }
-  friend bool operator==(const PlanPlacement&, const PlanPlacement&) = default;
-};
-
-// transformer::Configuration with choices by name.
-struct PlanDegrees {
-  int64_t tp = 1, tp2 = 1, panels = 0;
-  bool sequence_parallel = false;
-  int64_t cp = 1;
-  std::string context = "ring";
-  int64_t dp = 1, pp = 1, virtual_stages = 1;
-  std::string schedule;
-  bool ends_as_layers = false;
-  int64_t ep = 1, etp = 1, micro_batch = 1, zero = 0, shard = 0;
-  std::string recompute;
-  int64_t recompute_layers = 0, recompute_stages = 0;
-  std::string precision;
-  PlanPlacement inside, unit;
-  bool offload_optimizer = false;
-  int64_t offload_percent = 0;
-  bool offload_activations = false;
-  int64_t offload_layers = 0;
-
-  template <typename Self, typename Visitor>
-  static void VisitMembers(Self& self, const Visitor& visit) {
-    visit("tp", self.tp);
-    visit("tp2", self.tp2);
-    visit("panels", self.panels);
-    visit("sequence_parallel", self.sequence_parallel);
-    visit("cp", self.cp);
-    visit("context", self.context);
-    visit("dp", self.dp);
-    visit("pp", self.pp);
-    visit("virtual_stages", self.virtual_stages);
-    visit("schedule", self.schedule);
-    visit("ends_as_layers", self.ends_as_layers);
-    visit("ep", self.ep);
-    visit("etp", self.etp);
-    visit("micro_batch", self.micro_batch);
-    visit("zero", self.zero);
-    visit("shard", self.shard);
-    visit("recompute", self.recompute);
-    visit("recompute_layers", self.recompute_layers);
-    visit("recompute_stages", self.recompute_stages);
-    visit("precision", self.precision);
-    visit("inside", self.inside);
-    visit("unit", self.unit);
-    visit("offload_optimizer", self.offload_optimizer);
-    visit("offload_percent", self.offload_percent);
-    visit("offload_activations", self.offload_activations);
-    visit("offload_layers", self.offload_layers);
-  }
-  friend bool operator==(const PlanDegrees&, const PlanDegrees&) = default;
-};
 
 // Seconds of a step by what takes them; they add up to the step. As a difference they may be
 // negative.
@@ -126,7 +60,7 @@ struct PlanGroupBytes {
 
 // One of the next best, and what its parts take more than the plan's own.
 struct PlanAlternative {
-  PlanDegrees configuration;
+  transformer::Configuration configuration;
   double step_seconds = 0;
   int64_t peak_bytes = 0;
   double mfu = 0;
@@ -206,7 +140,7 @@ struct PlanGoodput {
 // The best on another number of GPUs, and the plan's own among them.
 struct PlanSweepRow {
   int64_t gpus = 0, global_batch = 0;
-  PlanDegrees configuration;
+  transformer::Configuration configuration;
   double step_seconds = 0, tokens_per_second = 0, mfu = 0;
   double efficiency = 0;  // tokens a second and GPU, relative to the first row's
   int64_t peak_bytes = 0;
@@ -232,7 +166,7 @@ struct PlanTransformer {
   double model_flops = 0;  // of a step, forward and backward
   int64_t sequence = 0, global_batch = 0;
   std::string objective;
-  PlanDegrees configuration;
+  transformer::Configuration configuration;
   PlanState state;
   double mfu = 0, hfu = 0;
   PlanStepParts seconds;

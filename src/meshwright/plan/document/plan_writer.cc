@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/json_value.h"
+#include "meshwright/plan/document/degrees_json.h"
 #include "meshwright/plan/document/plan_json.h"
 
 namespace meshwright {
@@ -218,7 +219,9 @@ template <ListsItsMembers T>
 Json ToJson(const T& value) {
   Json json = Json::object();
   T::VisitMembers(value, [&json]<typename Member>(const char* key, const Member& member) {
-    if constexpr (ListsItsMembers<Member>) {
+    if constexpr (std::is_same_v<Member, transformer::Configuration>) {
+      json[key] = DegreesJson(member);
+    } else if constexpr (ListsItsMembers<Member>) {
       json[key] = ToJson(member);
     } else if constexpr (kIsList<Member>) {
       json[key] = ListToJson(member);

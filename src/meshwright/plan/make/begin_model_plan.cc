@@ -15,46 +15,9 @@
 
 namespace meshwright {
 
-namespace {
-
-PlanPlacement ToPlanPlacement(const transformer::Placement& in) {
-  return {in.tp, in.tp2, in.cp, in.dp, in.pp};
-}
-
-}  // namespace
-
-PlanDegrees ToPlanDegrees(const transformer::Configuration& c) {
-  PlanDegrees degrees;
-  degrees.tp = c.tp;
-  degrees.tp2 = c.tp2;
-  degrees.panels = c.panels;
-  degrees.sequence_parallel = c.sequence_parallel;
-  degrees.cp = c.cp;
-  degrees.context = ContextKindName(c.context);
-  degrees.dp = c.dp;
-  degrees.pp = c.pp;
-  degrees.virtual_stages = c.virtual_stages;
-  degrees.schedule = PipelineKindName(c.schedule);
-  degrees.ends_as_layers = c.ends_as_layers;
-  degrees.ep = c.ep;
-  degrees.etp = c.etp;
-  degrees.micro_batch = c.micro_batch;
-  degrees.zero = c.zero;
-  degrees.shard = c.shard;
-  degrees.recompute = RecomputeName(c.recompute);
-  degrees.recompute_layers = c.recompute_layers;
-  degrees.recompute_stages = c.recompute_stages;
-  degrees.precision = PrecisionName(c.precision);
-  // Numbered in order is what every launcher does by itself.
-  if (RankOrderOf(c) != transformer::RankOrder::kDataThenPipeline) {
-    degrees.inside = ToPlanPlacement(c.inside);
-    degrees.unit = ToPlanPlacement(c.unit);
-  }
-  degrees.offload_optimizer = c.offload_optimizer;
-  degrees.offload_percent = c.offload_percent;
-  degrees.offload_activations = c.offload_activations;
-  degrees.offload_layers = c.offload_layers;
-  return degrees;
+transformer::Configuration WithoutUsualPlacement(transformer::Configuration c) {
+  if (RankOrderOf(c) == transformer::RankOrder::kDataThenPipeline) c.inside = c.unit = {};
+  return c;
 }
 
 PlanGroupBytes ToGroupBytes(const transformer::StageMemory& m) {
@@ -104,7 +67,7 @@ Plan BeginModelPlan(const ModelRequest& request, const Cluster& cluster,
   part.sequence = request.workload.sequence;
   part.global_batch = request.workload.global_batch;
   part.objective = ModelObjectiveName(request.objective);
-  part.configuration = ToPlanDegrees(best);
+  part.configuration = WithoutUsualPlacement(best);
   return plan;
 }
 

@@ -14,7 +14,8 @@ namespace meshwright {
 Plan BeginModelPlan(const ModelRequest& request, const Cluster& cluster,
                     const transformer::Configuration& best);
 
-PlanDegrees ToPlanDegrees(const transformer::Configuration& configuration);
+// GPUs that are numbered in order need no word in a plan: every launcher does that by itself.
+transformer::Configuration WithoutUsualPlacement(transformer::Configuration configuration);
 
 // What the memory of the fullest device consists of.
 void SetMemoryByCategory(const transformer::StageMemory& memory, Plan& plan);

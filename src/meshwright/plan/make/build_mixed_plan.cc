@@ -275,7 +275,7 @@ Plan BuildMixedPlan(const MixedRequest& request, const MixedAnswer& answer) {
   part.objective = by_cost                                                             ? "cost"
                    : request.options.objective == transformer::MixedObjective::kPareto ? "pareto"
                                                                                        : "time";
-  part.configuration = ToPlanDegrees(c);
+  part.configuration = WithoutUsualPlacement(c);
   part.search.legal = part.search.evaluated = part.search.fitting = answer.result.evaluated;
   SetOverGroups(request, answer, part.over_groups.emplace());
   AddStages(request, answer, plan);

@@ -288,9 +288,9 @@ absl::StatusOr<Plan> PlanByNersc(const ModelRequest& request) {
   part.search = search.counts;
   for (size_t i = 1; i < search.found.size(); ++i) {
     const nersc::Stats& other = search.found[i].evaluation.stats;
-    part.alternatives.push_back({ToPlanDegrees(search.found[i].configuration), other.seconds,
-                                 GigabytesToBytes(other.memory_gb), MfuOf(other, system),
-                                 Less(PartsOf(other), part.seconds)});
+    part.alternatives.push_back({WithoutUsualPlacement(search.found[i].configuration),
+                                 other.seconds, GigabytesToBytes(other.memory_gb),
+                                 MfuOf(other, system), Less(PartsOf(other), part.seconds)});
   }
   part.sensitivity =
       NerscSensitivity(request, StrategyOf(best.configuration), model, system, best.evaluation);

@@ -245,8 +245,9 @@ Plan BuildModelPlan(const ModelRequest& request, const Cluster& cluster,
                  result.counts.pruned};
   for (size_t i = 1; i < result.best.size(); ++i) {
     const StepCost other = coster.Cost(result.best[i].configuration);
-    part.alternatives.push_back({ToPlanDegrees(result.best[i].configuration), other.time.seconds,
-                                 other.peak_bytes, other.time.mfu, DifferenceOf(other.time, time)});
+    part.alternatives.push_back({WithoutUsualPlacement(result.best[i].configuration),
+                                 other.time.seconds, other.peak_bytes, other.time.mfu,
+                                 DifferenceOf(other.time, time)});
   }
   part.sensitivity = Sensitivity(request, cluster, best, time.seconds);
   return plan;

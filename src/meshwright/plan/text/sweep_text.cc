@@ -8,6 +8,7 @@
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
+#include "meshwright/degrees/degree_table.h"
 #include "meshwright/plan/text/transformer_table.h"
 
 namespace meshwright {
@@ -27,8 +28,8 @@ std::string SweepTable(const std::vector<SweepRow>& rows) {
     absl::StrAppendFormat(&text, "%9s %12.0f %5.1f%% %5.1f%% %9s\n", SecondsText(plan.step_seconds),
                           rows[i].tokens_per_second, 100 * plan.transformer->mfu,
                           100 * rows[i].efficiency, BytesText(plan.peak_bytes));
-    absl::StrAppend(&text,
-                    Hanging(std::string(9, ' '), DegreesText(plan.transformer->configuration)));
+    absl::StrAppend(&text, Hanging(std::string(9, ' '), transformer::ConfigurationText(
+                                                            plan.transformer->configuration)));
   }
   return text;
 }
@@ -44,9 +45,9 @@ std::string SweepCsv(const std::vector<SweepRow>& rows) {
       continue;
     }
     const Plan& plan = *rows[i].plan;
-    const PlanDegrees& d = plan.transformer->configuration;
+    const transformer::Configuration& d = plan.transformer->configuration;
     absl::StrAppendFormat(&text, ",%d,%d,%d,%d,%d,%d,%d,%s,%.17g,%.17g,%.17g,%.17g,%d\n", d.tp,
-                          d.cp, d.pp, d.dp, d.ep, d.micro_batch, d.zero, d.recompute,
+                          d.cp, d.pp, d.dp, d.ep, d.micro_batch, d.zero, RecomputeName(d.recompute),
                           plan.step_seconds, rows[i].tokens_per_second, plan.transformer->mfu,
                           rows[i].efficiency, plan.peak_bytes);
   }
@@ -69,7 +70,7 @@ std::string SweepPlot(const std::vector<SweepRow>& rows, std::string_view title)
     best["step_seconds"] = plan.step_seconds;
     best["efficiency"] = rows[i].efficiency;
     best["mfu"] = plan.transformer->mfu;
-    best["degrees"] = DegreesText(plan.transformer->configuration);
+    best["degrees"] = transformer::ConfigurationText(plan.transformer->configuration);
     values.push_back(std::move(best));
     values.push_back(point("linear", rate / rows[i].efficiency));
   }

@@ -94,25 +94,11 @@ std::string AlternativeSection(const Plan& plan) {
     const std::string label = absl::StrFormat(
         "  %9s %+6.2f %% %9s  ", SecondsText(other.step_seconds),
         100 * (other.step_seconds / plan.step_seconds - 1), BytesText(other.peak_bytes));
-    absl::StrAppend(&text, Hanging(label, DegreesText(other.configuration)));
+    absl::StrAppend(&text, Hanging(label, transformer::ConfigurationText(other.configuration)));
     const std::string why = WhyText(other.slower_by);
     if (!why.empty()) absl::StrAppend(&text, Hanging(std::string(label.size(), ' '), why));
   }
   return text;
-}
-
-// "tp 4 x dp 2": groups of more than one GPU.
-std::string PlacementText(const PlanPlacement& in, const char* one) {
-  std::vector<std::string> parts;
-  const auto add = [&](const char* name, int64_t inside) {
-    if (inside > 1) parts.push_back(absl::StrCat(name, " ", inside));
-  };
-  add("tp", in.tp);
-  add("tp2", in.tp2);
-  add("cp", in.cp);
-  add("dp", in.dp);
-  add("pp", in.pp);
-  return parts.empty() ? one : absl::StrJoin(parts, " x ");
 }
 
 std::string GoodputSection(const PlanTransformer& part) {
@@ -177,41 +163,6 @@ std::string OverGroupsSection(const Plan& plan) {
 
 }  // namespace
 
-std::string DegreesText(const PlanDegrees& d) {
-  std::string text = absl::StrCat("tp=", d.tp);
-  if (d.tp2 > 1) absl::StrAppend(&text, " tp2=", d.tp2, " panels=", d.panels);
-  if (d.sequence_parallel) absl::StrAppend(&text, " sp");
-  const auto add = [&](const char* key, int64_t value, int64_t usual) {
-    if (value != usual) absl::StrAppend(&text, " ", key, "=", value);
-  };
-  add("cp", d.cp, 1);
-  if (d.context != "ring") absl::StrAppend(&text, " context=", d.context);
-  absl::StrAppend(&text, " pp=", d.pp);
-  add("vp", d.virtual_stages, 1);
-  absl::StrAppend(&text, " dp=", d.dp);
-  add("ep", d.ep, 1);
-  add("etp", d.etp, 1);
-  absl::StrAppend(&text, " mbs=", d.micro_batch);
-  add("zero", d.zero, 0);
-  add("shard", d.shard, 0);
-  if (d.pp > 1) absl::StrAppend(&text, " ", d.schedule);
-  if (d.ends_as_layers) absl::StrAppend(&text, " ends=on");
-  if (d.recompute != "none") absl::StrAppend(&text, " recompute=", d.recompute);
-  add("recompute_layers", d.recompute_layers, 0);
-  add("recompute_stages", d.recompute_stages, 0);
-  if (d.offload_optimizer) absl::StrAppend(&text, " offload_optimizer=on");
-  add("offload_percent", d.offload_percent, 0);
-  if (d.offload_activations) absl::StrAppend(&text, " offload_activations=on");
-  add("offload_layers", d.offload_layers, 0);
-  if (d.inside.tp > 0) {
-    absl::StrAppend(&text, " in a node: ", PlacementText(d.inside, "1 GPU"));
-  }
-  if (d.unit.tp > 0) {
-    absl::StrAppend(&text, "; nodes in a unit: ", PlacementText(d.unit, "1"));
-  }
-  return text;
-}
-
 bool SearchWasEnded(const Plan& plan) {
   if (!plan.transformer.has_value() || plan.transformer->over_groups.has_value()) return false;
   const PlanSearchCounts& search = plan.transformer->search;
@@ -241,7 +192,8 @@ std::string TransformerTable(const Plan& plan) {
                                             part.model, static_cast<double>(part.parameters),
                                             part.global_batch, part.sequence));
   absl::StrAppend(&text, Hanging("cluster   ", absl::StrCat(plan.cluster.name, ": ", devices)),
-                  Hanging("degrees   ", DegreesText(part.configuration)), OverGroupsSection(plan));
+                  Hanging("degrees   ", transformer::ConfigurationText(part.configuration)),
+                  OverGroupsSection(plan));
   absl::StrAppendFormat(
       &text, "step      %s, %.0f tokens a second and GPU, MFU %.1f %%, HFU %.1f %%\n",
       SecondsText(plan.step_seconds), tokens / plan.step_seconds / static_cast<double>(gpus),

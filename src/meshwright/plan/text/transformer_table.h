@@ -17,9 +17,6 @@ bool SearchWasEnded(const Plan& plan);
 // By how much others may be better than such a plan.
 std::string EndedSearchText(const Plan& plan);
 
-// "tp=8 sp pp=4 dp=2 mbs=1 zero=1": as --fix takes them; what is 1 or off is mostly left out.
-std::string DegreesText(const PlanDegrees& degrees);
-
 }  // namespace meshwright
 
 #endif  // MESHWRIGHT_PLAN_TEXT_TRANSFORMER_TABLE_H_
