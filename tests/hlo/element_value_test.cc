@@ -56,6 +56,12 @@ TEST(ElementValueTest, ReadsSpecialValues) {
   EXPECT_EQ(Again(ElementType::kF16, "70000"), "inf");
 }
 
+// XLA takes -1 for 2^64 - 1, and no negative number for one of a shorter type.
+TEST(ElementValueTest, NegativeUnsignedNumbers) {
+  EXPECT_EQ(Again(ElementType::kU64, "-1"), "18446744073709551615");
+  EXPECT_FALSE(IsValue(ElementType::kU32, "-1"));
+}
+
 TEST(ElementValueTest, EveryCodeOfTheSmallFormatsComesBack) {
   for (const ElementType type :
        {ElementType::kF8E5M2, ElementType::kF8E4M3, ElementType::kF8E4M3FN,

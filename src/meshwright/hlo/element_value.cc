@@ -218,6 +218,8 @@ struct IntegerRange {
 
 IntegerRange RangeOf(ElementType type) {
   const int bits = ElementBits(type);
+  // XLA reads -1 as 2^64 - 1, and no negative number as one of a shorter unsigned type.
+  if (type == ElementType::kU64) return {std::numeric_limits<int64_t>::min(), ~uint64_t{0}};
   if (ElementTypeName(type)[0] == 'u') return {0, ~uint64_t{0} >> (64 - bits)};
   const uint64_t half = uint64_t{1} << (bits - 1);
   return {-static_cast<int64_t>(half - 1) - 1, half - 1};

@@ -330,6 +330,7 @@ absl::StatusOr<GraphBuilder::View> GraphBuilder::CustomCall(const Frame& frame,
   }
   if (instruction.custom_call_target != "Sharding") return MakeOp(frame, instruction);
   const View operand = OperandView(frame, instruction, 0);
+  if (operand.count != LeafCount(instruction.shape)) return MakeOp(frame, instruction);
   const std::vector<std::string_view> wanted = LeafShardings(instruction.sharding, operand.count);
   for (size_t i = 0; i < wanted.size(); ++i) {
     const std::string& present = graph_[Leaves(operand)[i]].sharding;

@@ -200,6 +200,18 @@ TEST(TextReaderTest, OneValueForAnArray) {
   EXPECT_TRUE(ParseRoot("ROOT c = f32[1000000,1000000] constant(7)").literal.elided);
 }
 
+// Programs as people write them: XLA's parser takes these too.
+TEST(TextReaderTest, BlanksCommasAndColonsThatMayBeThereOrNot) {
+  EXPECT_EQ(ParseHlo("ENTRY e (p f32[2,3]{1,0}, q f32[2,3]) -> f32[2,3] {\n"
+                     "p = f32 [2,3] {1,0} parameter(0)\nq = f32[2,3] parameter(1)\n"
+                     "c = f32[2,3] constant({{1, 2, 3} {4, 5, 6}})\n"
+                     "s = f32[2,3] add(p, c)\nROOT r = f32[2,3] add(s, q)\n}\n"),
+            ParseHlo("ENTRY e (p: f32[2,3]{1,0}, q: f32[2,3]) -> f32[2,3] {\n"
+                     "p = f32[2,3]{1,0} parameter(0)\nq = f32[2,3] parameter(1)\n"
+                     "c = f32[2,3] constant({{1, 2, 3}, {4, 5, 6}})\n"
+                     "s = f32[2,3] add(p, c)\nROOT r = f32[2,3] add(s, q)\n}\n"));
+}
+
 TEST(TextReaderTest, BothStylesReadTheSame) {
   const Module brief = ParseHlo(R"(HloModule m
 f { p = f32[2]{0} parameter(0) ROOT n = f32[2]{0} negate(p) }

@@ -152,8 +152,10 @@ bool HloTextReader::AtShape() {
   const size_t at = cursor_.position();
   const std::string_view name = cursor_.Name();
   const size_t end = cursor_.position();
+  // A bracket behind a blank is one of a shape if what stands before it is a type.
+  const bool spaced = ElementTypeFromName(name) != ElementType::kInvalid && cursor_.Peek() == '[';
   cursor_.set_position(at);
-  return !name.empty() && end < cursor_.text().size() && cursor_.text()[end] == '[';
+  return spaced || (!name.empty() && end < cursor_.text().size() && cursor_.text()[end] == '[');
 }
 
 absl::Status HloTextReader::ReadOpcode(Instruction& instruction) {

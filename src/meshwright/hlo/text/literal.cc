@@ -37,7 +37,7 @@ class LiteralReader {
     const size_t start = cursor_.position();
     if (cursor_.Name() == ElementTypeName(shape.type) && cursor_.Peek() == '[') {
       cursor_.set_position(start);
-      if (ParseShape(cursor_).ok()) return;
+      if (ParseShape(cursor_, /*spaced=*/false).ok()) return;
     }
     cursor_.set_position(start);
   }
@@ -77,7 +77,10 @@ class LiteralReader {
     int64_t count = 0;
     bool left_out = false;
     while (cursor_.Peek() != '}') {
-      if (count > 0) MW_RETURN_IF_ERROR(cursor_.Expect(",", "or '}' in a literal"));
+      // XLA's parser takes rows without a comma between them.
+      if (count > 0 && !cursor_.Consume(',') && cursor_.Peek() != '{') {
+        return cursor_.Expected("',' or '}' in a literal");
+      }
       left_out = Elided(literal);
       if (left_out) break;
       MW_RETURN_IF_ERROR(ReadLevel(shape, dim + 1, literal));

@@ -82,7 +82,7 @@ absl::Status HloTextReader::ReadComputation() {
     if (!cursor_.Consume(')')) {
       do {
         if (cursor_.Name().empty()) return cursor_.Expected("the name of a parameter");
-        MW_RETURN_IF_ERROR(cursor_.Expect(":", "after the name of a parameter"));
+        cursor_.Consume(':');  // XLA's parser does not insist on it
         MW_RETURN_IF_ERROR(ParseShape(cursor_).status());
       } while (cursor_.Consume(','));
       MW_RETURN_IF_ERROR(cursor_.Expect(")", "after the parameters"));

@@ -74,7 +74,22 @@ absl::Status ParseLayout(TextCursor& cursor, Shape& shape) {
   return absl::OkStatus();
 }
 
-absl::Status ParseInto(TextCursor& cursor, int depth, Shape& shape) {
+// Whether a layout is next: a '{' right behind the brackets, or one before a number or a colon.
+// `f32[] {` alone starts a computation's body.
+bool AtLayout(TextCursor& cursor, bool spaced) {
+  const size_t end = cursor.position();
+  if (end < cursor.text().size() && cursor.text()[end] == '{') return true;
+  if (!spaced) return false;
+  bool found = false;
+  if (cursor.Consume('{')) {
+    const char next = cursor.Peek();
+    found = next == ':' || (next >= '0' && next <= '9');
+  }
+  cursor.set_position(end);
+  return found;
+}
+
+absl::Status ParseInto(TextCursor& cursor, int depth, bool spaced, Shape& shape) {
   if (cursor.Consume('(')) {
     if (depth == kMaxTextNesting) {
       return cursor.Error(StrCat("tuples nested deeper than ", kMaxTextNesting));
@@ -82,7 +97,7 @@ absl::Status ParseInto(TextCursor& cursor, int depth, Shape& shape) {
     shape.type = ElementType::kTuple;
     if (cursor.Consume(')')) return absl::OkStatus();
     do {
-      MW_RETURN_IF_ERROR(ParseInto(cursor, depth + 1, shape.tuple.emplace_back()));
+      MW_RETURN_IF_ERROR(ParseInto(cursor, depth + 1, spaced, shape.tuple.emplace_back()));
     } while (cursor.Consume(','));
     return cursor.Expect(")", "after the tuple's shapes");
   }
@@ -106,17 +121,14 @@ absl::Status ParseInto(TextCursor& cursor, int depth, Shape& shape) {
     return cursor.Error(at,
                         StrCat("shape ", shape.ToString(false), " has more than 2^62 elements"));
   }
-  // A layout stands right behind the brackets: `f32[] {` starts a computation's body.
-  const size_t end = cursor.position();
-  if (end < cursor.text().size() && cursor.text()[end] == '{') return ParseLayout(cursor, shape);
-  return absl::OkStatus();
+  return AtLayout(cursor, spaced) ? ParseLayout(cursor, shape) : absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<Shape> ParseShape(TextCursor& cursor) {
+absl::StatusOr<Shape> ParseShape(TextCursor& cursor, bool spaced) {
   Shape shape;
-  MW_RETURN_IF_ERROR(ParseInto(cursor, 0, shape));
+  MW_RETURN_IF_ERROR(ParseInto(cursor, 0, spaced, shape));
   return shape;
 }
 

@@ -8,7 +8,9 @@
 namespace meshwright {
 
 // Reads a shape such as `f32[2,<=3]{1,0:T(8,128)S(1)}`, `(s32[], token[])` or `opaque[]`.
-absl::StatusOr<Shape> ParseShape(TextCursor& cursor);
+// `spaced`: a layout may stand behind a blank; where a literal follows, its braces would look like
+// one.
+absl::StatusOr<Shape> ParseShape(TextCursor& cursor, bool spaced = true);
 
 }  // namespace meshwright
 
