@@ -26,6 +26,7 @@ from jaxlib.mlir.dialects import stablehlo as hlo
 
 from meshwright import errors
 from meshwright._by_shard import compute_by_shard
+from meshwright._platforms import bind_platform
 
 _MESH = "mesh"
 _ONE_DEVICE = "maximal_mesh_0"  # the name that JAX gives it
@@ -46,6 +47,7 @@ def from_text(text: bytes) -> bytes:
     """An annotated StableHLO program as a serialized module."""
     with make_ir_context(), ir.Location.unknown():
         module = ir.Module.parse(text.decode())
+        bind_platform(module)
         for function in module.body.operations:
             _keep_argument_attributes(function, (_SHARDING,))
         _place_callbacks(module)
@@ -57,6 +59,7 @@ def without_shardings(text: bytes) -> bytes:
     """A StableHLO program as a serialized module without whatever shardings it has."""
     with make_ir_context(), ir.Location.unknown():
         module = ir.Module.parse(text.decode())
+        bind_platform(module)
         for function in module.body.operations:
             _keep_argument_attributes(function, ())
         operations: list[ir.Operation] = []

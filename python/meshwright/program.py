@@ -240,7 +240,7 @@ def from_exported(exported: Any) -> Program:
     """The program of a jax.export.Exported."""
     import jax
 
-    from meshwright import _calls
+    from meshwright import _calls, _platforms
 
     def shapes(avals: Sequence[Any]) -> list[Any]:
         return [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
@@ -251,11 +251,6 @@ def from_exported(exported: Any) -> Program:
                 f"{exported.fun_name}: was exported for {aval.str_short(True)}, whose sizes are "
                 "open; export it for sizes that are known"
             )
-    if len(exported.platforms) > 1:
-        raise errors.UnsupportedError(
-            f"{exported.fun_name}: was exported for {' and '.join(exported.platforms)}; export it "
-            f'for one, e.g. platforms=["{exported.platforms[0]}"]'
-        )
     if exported.ordered_effects:
         raise errors.UnsupportedError(f"{exported.fun_name}: {_ORDERED}")
     signature = Signature(
@@ -268,7 +263,11 @@ def from_exported(exported: Any) -> Program:
         in_names=_calls.leaf_names(None, exported.in_tree),
         weak=[False] * len(exported.in_avals),
     )
-    return Program(exported.mlir_module().encode(), exported.fun_name, signature)
+    if len(exported.platforms) > 1:
+        text = _platforms.text_with_platforms(exported)
+    else:
+        text = exported.mlir_module()
+    return Program(text.encode(), exported.fun_name, signature)
 
 
 _ORDERED = "ordered callbacks (ordered=True) run on one device only; leave out ordered=True"

@@ -175,16 +175,65 @@ def test_donated_parameters():
 
 
 def test_exports_that_cannot_be_planned():
-    fn, args = PROGRAMS["scan_step"]
-    both = jax.export.export(fn, platforms=["cpu", "cuda"])(*args)
-    with pytest.raises(mw.Error, match="it was exported for several platforms"):
-        mw.plan(both.mlir_module_serialized, **EIGHT)
     (b,) = jax.export.symbolic_shape("b")
     symbolic = jax.export.export(jax.jit(lambda x: x * x))(S((b, 8), F32))
     with pytest.raises(mw.Error, match="a dimension of unknown size"):
         mw.plan(symbolic.mlir_module_serialized, **EIGHT)
     pytest.importorskip("flatbuffers")
-    with pytest.raises(mw.Error, match="exported for 2 platforms"):
-        mw.plan(both.serialize(), **EIGHT)
     with pytest.raises(mw.Error, match=r"sizes that are not known \(b\)"):
         mw.plan(symbolic.serialize(), **EIGHT)
+
+
+def by_platform(w, x):
+    def layer(h, _):
+        h = jnp.tanh(h @ w) + jnp.cumsum(h, axis=1)
+        h = lax.platform_dependent(
+            h, cuda=lambda h: jnp.cos(h) @ w, cpu=lambda h: jnp.sin(h), default=lambda h: h
+        )
+        return h + jax.random.normal(jax.random.key(0), h.shape), None
+
+    h, _ = lax.scan(layer, x, None, length=3)
+    return h.sum(), jnp.linalg.qr(h)[0]
+
+
+BY_PLATFORM = (jax.jit(by_platform), (S((128, 128), F32), S((256, 128), F32)))
+
+
+def test_exports_for_several_platforms_are_planned_for_cuda():
+    fn, args = BY_PLATFORM
+    one = mw.plan(jax.export.export(fn, platforms=["cuda"])(*args), **EIGHT)
+    several = jax.export.export(fn, platforms=["cpu", "tpu", "cuda"])(*args)
+    plan = mw.plan(several, **EIGHT)
+    assert not [warning for warning in plan.warnings if "platform" in warning]
+    assert [row["name"] for row in plan.parameters] == ["w", "x"]
+    assert plan.step_seconds == pytest.approx(one.step_seconds, rel=1e-6)
+    assert plan.peak_bytes == one.peak_bytes
+    # Text alone does not say which platforms there are.
+    unsaid = mw.plan(several.mlir_module_serialized, **EIGHT)
+    assert any("does not say for which" in warning for warning in unsaid.warnings)
+    first = mw.plan(jax.export.export(fn, platforms=["cpu"])(*args), **EIGHT)
+    assert unsaid.step_seconds == pytest.approx(first.step_seconds, rel=1e-6)
+
+
+def test_exports_for_several_platforms_run_here():
+    fn, args = BY_PLATFORM
+    fix = {"x": P("x", None)}
+    several = jax.export.export(fn, platforms=["tpu", "cuda", "cpu"])(*args)
+    report = mw.plan(several, fix=fix, cluster="8xh100-sxm", mesh="8").verify(repeats=0)
+    assert report.passed, str(report)
+    elsewhere = jax.export.export(fn, platforms=["tpu", "cuda"])(*args)
+    plan = mw.plan(elsewhere, cluster="8xh100-sxm", mesh="8")
+    with pytest.raises(mw.Error, match="exported for tpu and cuda, and this is cpu"):
+        plan.verify(repeats=0)
+
+
+def test_files_of_exports_for_several_platforms(tmp_path):
+    pytest.importorskip("flatbuffers")
+    fn, args = BY_PLATFORM
+    several = jax.export.export(fn, platforms=["cpu", "cuda"])(*args)
+    path = tmp_path / "step.jax_export"
+    path.write_bytes(several.serialize())
+    plan = mw.plan(path, **EIGHT)
+    assert plan.step_seconds == pytest.approx(mw.plan(several, **EIGHT).step_seconds, rel=1e-6)
+    report = plan.verify(repeats=0)
+    assert report.passed, str(report)

@@ -88,7 +88,7 @@ std::string ModuleWith(uint64_t dictionary) {
 }
 
 std::string TextError(const std::string& bytes) {
-  const absl::StatusOr<BytecodeText> text = TextFromBytecode(bytes, 0, "f.mlirbc");
+  const absl::StatusOr<BytecodeText> text = TextFromBytecode(bytes, 0, "f.mlirbc", {});
   EXPECT_FALSE(text.ok());
   if (text.ok()) return text->text;
   const std::string message(text.status().message());
@@ -102,7 +102,7 @@ TEST(BytecodeErrors, ModuleThatIsWell) {
   const uint64_t name = writer.Attribute(W::Numbers({2, writer.String("mhlo.x")}));
   const uint64_t unit = writer.Attribute(W::Number(7));
   const uint64_t dictionary = writer.Attribute(W::Numbers({1, 1, name, unit}));
-  EXPECT_EQ(TextFromBytecode(writer.File(ModuleWith(dictionary)), 0, "f").value().text,
+  EXPECT_EQ(TextFromBytecode(writer.File(ModuleWith(dictionary)), 0, "f", {}).value().text,
             "module attributes {mhlo.x} {\n}\n");
 }
 

@@ -50,10 +50,9 @@ TEST(StablehloErrors, WhatIsNoProgram) {
 
 TEST(StablehloErrors, ArgumentsThatJaxGives) {
   EXPECT_EQ(ErrorOf("func.func @main(%a: tensor<i32> {jax.global_constant = "
-                    "\"_platform_index\"}) {\n  return\n}\n"),
-            "f.mlir:1:56: an argument that JAX gives the function when it is called, "
-            "\"_platform_index\": it was exported for several platforms or for sizes that are not "
-            "known; export it for one platform and for known sizes");
+                    "\"b\"}) {\n  return\n}\n"),
+            "f.mlir:1:56: an argument that JAX gives the function when it is called, \"b\": it was "
+            "exported for sizes that are not known; export it for known sizes");
 }
 
 TEST(StablehloErrors, RegionsOfUnknownOperations) {

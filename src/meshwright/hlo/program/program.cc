@@ -44,7 +44,7 @@ struct FormatRow {
 template <auto kParse>
 absl::StatusOr<StablehloProgram> ReadModule(std::string_view contents, std::string_view name) {
   MW_ASSIGN_OR_RETURN(Module module, kParse(contents, name));
-  return StablehloProgram{std::move(module), {}, {}};
+  return StablehloProgram{std::move(module), {}, {}, {}};
 }
 constexpr FormatRow kProgramFormats[] = {
     {HloFormat::kText, "hlo_text", &ReadModule<&ParseHloText>, &ToHloText},
@@ -88,6 +88,8 @@ absl::StatusOr<Program> ParseProgram(std::string contents, const std::string& na
     return absl::Status(graph.status().code(), absl::StrCat(name, ": ", graph.status().message()));
   }
   program.graph = *std::move(graph);
+  program.graph.warnings.insert(program.graph.warnings.begin(), read.warnings.begin(),
+                                read.warnings.end());
   return program;
 }
 

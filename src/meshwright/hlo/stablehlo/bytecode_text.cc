@@ -8,6 +8,7 @@
 
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/hlo/platform_index.h"
 #include "meshwright/hlo/stablehlo/bytecode_attributes.h"
 #include "meshwright/hlo/stablehlo/bytecode_file.h"
 #include "meshwright/hlo/stablehlo/bytecode_ir.h"
@@ -23,8 +24,9 @@ constexpr size_t kMinTextLimit = size_t{4} << 20;
 
 class TextWriter {
  public:
-  TextWriter(const BytecodeFile& file, size_t size)
+  TextWriter(const BytecodeFile& file, size_t size, absl::Span<const std::string> platforms)
       : file_(file),
+        platforms_(platforms),
         limit_(std::max(kMinTextLimit, kMaxGrowth * size)),
         attributes_(file, limit_),
         ir_(file, attributes_) {}
@@ -169,7 +171,16 @@ class TextWriter {
       out_ += ' ';
       AppendMlirSymbol(text, out_);
     }
-    MW_ASSIGN_OR_RETURN(const std::vector<MlirNamedText> texts, Texts(operation.attributes));
+    MW_ASSIGN_OR_RETURN(std::vector<MlirNamedText> texts, Texts(operation.attributes));
+    if (platforms_.size() > 1) {
+      MlirNamedText& platforms = texts.emplace_back();
+      platforms.name = kPlatformsAttribute;
+      for (const std::string& platform : platforms_) {
+        platforms.value += platforms.value.empty() ? "[" : ", ";
+        AppendMlirString(platform, platforms.value);
+      }
+      platforms.value += ']';
+    }
     AppendAttributes(texts, " attributes {", "}");
     out_ += " {";
     NewLine();
@@ -371,6 +382,7 @@ class TextWriter {
   }
 
   const BytecodeFile& file_;
+  const absl::Span<const std::string> platforms_;
   const size_t limit_;
   BytecodeAttributes attributes_;
   BytecodeIr ir_;
@@ -383,9 +395,10 @@ class TextWriter {
 }  // namespace
 
 absl::StatusOr<BytecodeText> TextFromBytecode(std::string_view bytes, size_t offset,
-                                              std::string_view file_name) {
+                                              std::string_view file_name,
+                                              absl::Span<const std::string> platforms) {
   MW_ASSIGN_OR_RETURN(const BytecodeFile file, ParseBytecodeFile(bytes, offset, file_name));
-  return TextWriter(file, bytes.size()).Write();
+  return TextWriter(file, bytes.size(), platforms).Write();
 }
 
 absl::Status BytecodeText::AtBytes(const absl::Status& error, std::string_view file_name) const {

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 
 namespace meshwright {
 
@@ -28,12 +29,13 @@ struct BytecodeText {
 // Reads MLIR bytecode (versions 0 to 6) of builtin, func, StableHLO, CHLO, Shardy and VHLO, which
 // portable artifacts are written in, and writes it as the text that MLIR would print in its generic
 // form, VHLO as StableHLO. Operations of other dialects are written without what only their dialect
-// can decode. `bytes` stand at `offset` in the file called `file_name`. Whether the program can be
-// planned is up to the reader of the text. Time and memory are linear in the size of the bytecode
-// and of the text, which is limited to 64 times that.
-// Errors: `file: byte N: message`.
+// can decode. `bytes` stand at `offset` in the file called `file_name`. `platforms`, if there are
+// several, become the module's attribute kPlatformsAttribute (platform_index.h). Whether the
+// program can be planned is up to the reader of the text. Time and memory are linear in the size of
+// the bytecode and of the text, which is limited to 64 times that. Errors: `file: byte N: message`.
 absl::StatusOr<BytecodeText> TextFromBytecode(std::string_view bytes, size_t offset,
-                                              std::string_view file_name);
+                                              std::string_view file_name,
+                                              absl::Span<const std::string> platforms);
 
 }  // namespace meshwright
 

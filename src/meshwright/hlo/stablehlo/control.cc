@@ -4,6 +4,7 @@
 
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/hlo/element_value.h"
 #include "meshwright/hlo/stablehlo/lowering.h"
 
 // Operations whose regions run: loops and conditionals, which HLO gives computations that see
@@ -90,6 +91,8 @@ absl::Status StablehloLowering::LowerWhile(const MlirOperation& operation) {
     }
     replaced.emplace(body.arguments[i], operation.operands[i]);
     replaced.emplace(condition.arguments[i], operation.operands[i]);
+    if (!state_->platform_index.contains(operation.operands[i])) continue;
+    state_->platform_index.insert({body.arguments[i], condition.arguments[i]});
   }
   const std::vector<MlirValue> captures = Captures(operation, {&condition, &body}, replaced);
 
@@ -161,9 +164,31 @@ absl::Status StablehloLowering::LowerWhile(const MlirOperation& operation) {
   return absl::OkStatus();
 }
 
+std::optional<size_t> StablehloLowering::KnownBranch(const MlirOperation& operation) const {
+  if (operation.operands.size() != 1 || operation.Find("sdy.sharding") != nullptr ||
+      operation.Find("mhlo.sharding") != nullptr) {
+    return std::nullopt;
+  }
+  const std::optional<Known> known = FindKnown(operation.operands[0], state_->frames.size());
+  const std::optional<std::string> element =
+      known.has_value() ? known->builder->FilledWith(known->instruction) : std::nullopt;
+  const Shape& type = OperandType(operation, 0);
+  if (!element.has_value() || type.rank() != 0) return std::nullopt;
+  const double chosen = ElementAsDouble(type.type, element->data());
+  const size_t last = operation.regions.size() - 1;
+  if (type.type == ElementType::kPred) return chosen != 0 ? 0 : last;
+  // An index that is none takes the last branch.
+  return chosen >= 0 && chosen < static_cast<double>(last) ? static_cast<size_t>(chosen) : last;
+}
+
 absl::Status StablehloLowering::LowerBranches(const MlirOperation& operation) {
   MW_RETURN_IF_ERROR(Expect(operation, 1, -1, -1));
   if (operation.regions.empty()) return Error(operation, "has no branches");
+  if (const std::optional<size_t> branch = KnownBranch(operation)) {
+    if (operation.regions[*branch].arguments.empty()) {
+      return LowerInPlace(operation, operation.regions[*branch]);
+    }
+  }
   Instruction instruction;
   MW_ASSIGN_OR_RETURN(instruction, Prepare(operation, Opcode::kConditional));
   for (const MlirRegion& region : operation.regions) {
@@ -186,6 +211,27 @@ absl::Status StablehloLowering::LowerBranches(const MlirOperation& operation) {
   return Emit(operation, std::move(instruction));
 }
 
+absl::Status StablehloLowering::LowerInPlace(const MlirOperation& operation,
+                                             const MlirRegion& region) {
+  MW_RETURN_IF_ERROR(LowerOperations(region));
+  const MlirOperation& terminator = region.operations.back();
+  const auto type = [this](MlirValue value) -> const Shape& { return Type(value); };
+  if (!std::equal(terminator.operands.begin(), terminator.operands.end(), operation.results.begin(),
+                  operation.results.end(), [&](MlirValue returned, MlirValue result) {
+                    return type(returned) == type(result);
+                  })) {
+    return Error(operation, "has a region that returns other types than its results have");
+  }
+  for (size_t i = 0; i < operation.results.size(); ++i) {
+    MW_ASSIGN_OR_RETURN(const InstructionId value, Operand(terminator, terminator.operands[i]));
+    Bind(operation.results[i], value);
+    if (state_->platform_index.contains(terminator.operands[i])) {
+      state_->platform_index.insert(operation.results[i]);
+    }
+  }
+  return absl::OkStatus();
+}
+
 // ---- the table ----
 
 namespace {
@@ -206,7 +252,8 @@ absl::Status LowerCall(StablehloLowering& l, const MlirOperation& operation, Opc
     return l.Error(operation, "names no function; it needs one, @f");
   }
   MW_ASSIGN_OR_RETURN(Instruction call, l.Prepare(operation, opcode));
-  MW_ASSIGN_OR_RETURN(call.called.emplace_back(), l.LowerFunction(operation, callee->string));
+  MW_ASSIGN_OR_RETURN(call.called.emplace_back(),
+                      l.LowerFunction(operation, callee->string, operation.operands));
   return l.Emit(operation, std::move(call));
 }
 

@@ -141,19 +141,6 @@ absl::StatusOr<JaxExportModule> FindJaxExportModule(std::string_view contents,
   if (!module) {
     return absl::InvalidArgumentError(StrCat(file_name, ": not a function exported by jax.export"));
   }
-  if (const auto platforms = buffer.VectorField(*root, kPlatforms, 4);
-      platforms && platforms->count > 1) {
-    std::string names;
-    for (size_t i = 0; i < std::min(platforms->count, kMaxListed); ++i) {
-      const std::string_view name = buffer.String(platforms->position + 4 * i).value_or("?");
-      StrAppend(&names, i == 0 ? "" : ", ", name);
-    }
-    return absl::InvalidArgumentError(
-        StrCat(file_name, ": a function exported for ", platforms->count, " platforms (",
-               QuoteForError(names),
-               "), of which it chooses when it is called; export it for one, with "
-               "jax.export.export(f, platforms=[...])"));
-  }
   // Newer versions list abstract values once and refer to them.
   std::string symbolic = SymbolicSizes(buffer, *root, kInAvals);
   if (symbolic.empty()) symbolic = SymbolicSizes(buffer, *root, kUniqueAvals);
@@ -162,7 +149,12 @@ absl::StatusOr<JaxExportModule> FindJaxExportModule(std::string_view contents,
         StrCat(file_name, ": a function exported for sizes that are not known (", symbolic,
                "); planning needs sizes, so export it for shapes that are known"));
   }
-  return JaxExportModule{module->position, module->count};
+  JaxExportModule found{module->position, module->count, {}};
+  const auto platforms = buffer.VectorField(*root, kPlatforms, 4);
+  for (size_t i = 0; platforms && i < platforms->count; ++i) {
+    found.platforms.emplace_back(buffer.String(platforms->position + 4 * i).value_or(""));
+  }
+  return found;
 }
 
 }  // namespace meshwright

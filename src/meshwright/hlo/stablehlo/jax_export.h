@@ -2,7 +2,9 @@
 #define MESHWRIGHT_HLO_STABLEHLO_JAX_EXPORT_H_
 
 #include <cstddef>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -16,10 +18,11 @@ namespace meshwright {
 bool IsJaxExport(std::string_view contents);
 
 // Where the artifact is in `contents`, of which IsJaxExport holds. Errors, `file: message`: the
-// function was exported for several platforms, with a choice of them as an argument, or for sizes
-// that are not known.
+// function was exported for sizes that are not known.
 struct JaxExportModule {
   size_t offset = 0, size = 0;
+  // If there are several, the artifact's first argument says which of them the program runs on.
+  std::vector<std::string> platforms;
 };
 absl::StatusOr<JaxExportModule> FindJaxExportModule(std::string_view contents,
                                                     std::string_view file_name);

@@ -6,6 +6,8 @@
 #include "meshwright/base/nearest_name.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/hlo/element_value.h"
+#include "meshwright/hlo/platform_index.h"
 #include "meshwright/hlo/stablehlo/names.h"
 #include "meshwright/hlo/verify/verifier.h"
 
@@ -125,7 +127,8 @@ absl::StatusOr<ComputationId> StablehloLowering::FinishFrame(std::string name, I
   for (const Placed& placed : frame.placed) {
     const InstructionId instruction = moved[placed.instruction.index()];
     if (!instruction.valid()) continue;
-    program_.source.results.push_back({placed.operation, placed.result, id, instruction});
+    program_.source.results.push_back(
+        {placed.operation, placed.result, id, instruction, placed.handed_on});
   }
   state_->frames.pop_back();
   return id;
@@ -208,6 +211,8 @@ absl::Status StablehloLowering::LowerOperations(const MlirRegion& region) {
     source.anchor = operation.anchor;
     source.definitions = operation.definitions;
     AddOperands(operation, source.operands, source.operand_types);
+    const bool is_conditional = row->opcode == Opcode::kConditional;
+    const bool handed_on = is_conditional && KnownBranch(operation).has_value();
     source.is_constraint =
         operation.name == "sdy.sharding_constraint" || operation.name == "sdy.reshard";
     if (source.is_constraint && !operation.unnamed.empty()) {
@@ -223,9 +228,9 @@ absl::Status StablehloLowering::LowerOperations(const MlirRegion& region) {
       Place& place = state_->places[Index(value)];
       place.operation = number;
       place.result = static_cast<int32_t>(r);
-      frame.placed.push_back({number, place.result, place.instruction});
+      frame.placed.push_back({number, place.result, place.instruction, handed_on});
     }
-    if (row->opcode != Opcode::kConditional) continue;
+    if (!is_conditional || handed_on) continue;
     for (size_t branch = 0; branch < operation.regions.size(); ++branch) {
       const MlirOperation& terminator = operation.regions[branch].operations.back();
       StablehloSource::BranchEnd& end = program_.source.branch_ends.emplace_back();
@@ -252,8 +257,13 @@ absl::StatusOr<ComputationId> StablehloLowering::LowerReducer(const MlirOperatio
 }
 
 absl::StatusOr<ComputationId> StablehloLowering::LowerFunction(const MlirOperation& caller,
-                                                               std::string_view name) {
-  if (const auto found = lowered_.find(name); found != lowered_.end()) return found->second;
+                                                               std::string_view name,
+                                                               absl::Span<const MlirValue> given) {
+  Specialized key(name, {});
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (state_->platform_index.contains(given[i])) key.second.push_back(i);
+  }
+  if (const auto found = lowered_.find(key); found != lowered_.end()) return found->second;
   if (active_.contains(name)) {
     return Error(caller, StrCat("calls @", name, ", which is being called; recursion is not run"));
   }
@@ -263,7 +273,7 @@ absl::StatusOr<ComputationId> StablehloLowering::LowerFunction(const MlirOperati
   }
   std::vector<std::string> names;
   for (const MlirFunction& function : mlir_.functions) {
-    if (function.name == name) return LowerBody(function, /*is_main=*/false);
+    if (function.name == name) return LowerBody(function, /*is_main=*/false, std::move(key));
     names.emplace_back(function.name);
   }
   return Error(caller, StrCat("no function ", QuoteForError(StrCat("@", name)),
@@ -271,7 +281,7 @@ absl::StatusOr<ComputationId> StablehloLowering::LowerFunction(const MlirOperati
 }
 
 absl::StatusOr<ComputationId> StablehloLowering::LowerBody(const MlirFunction& function,
-                                                           bool is_main) {
+                                                           bool is_main, Specialized key) {
   if (function.is_declaration) {
     return ErrorAt(function.position, StrCat("function @", function.name, " has no body"));
   }
@@ -284,11 +294,19 @@ absl::StatusOr<ComputationId> StablehloLowering::LowerBody(const MlirFunction& f
   for (size_t i = 0; i < function.arguments.size(); ++i) {
     const MlirPort& port = function.arguments[i];
     const MlirValue argument = function.body.arguments[i];
+    if (is_main && IsPlatformIndex(port)) {
+      MW_RETURN_IF_ERROR(BindPlatformIndex(port, argument));
+      continue;
+    }
     const InstructionId id = frame.builder.AddParameter(*port.type, locations_.Find(port.location),
                                                         function.value_names[Index(argument)]);
     frame.builder[id].line = function.line;
     MW_ASSIGN_OR_RETURN(frame.builder[id].sharding, ShardingOf(port.attributes, 1));
     Bind(argument, id);
+  }
+  for (const size_t i : key.second) {
+    if (i >= function.arguments.size()) continue;  // the verifier counts them
+    MW_RETURN_IF_ERROR(BindPlatformIndex(function.arguments[i], function.body.arguments[i]));
   }
   MW_RETURN_IF_ERROR(LowerOperations(function.body));
   const MlirOperation& terminator = function.body.operations.back();
@@ -318,8 +336,20 @@ absl::StatusOr<ComputationId> StablehloLowering::LowerBody(const MlirFunction& f
   }
   state_ = caller;
   active_.erase(function.name);
-  lowered_.emplace(function.name, id);
+  lowered_.emplace(std::move(key), id);
   return id;
+}
+
+absl::Status StablehloLowering::BindPlatformIndex(const MlirPort& port, MlirValue argument) {
+  std::string element;
+  if (!port.type->is_array() || port.type->rank() != 0 || !IsInteger(port.type->type) ||
+      !AppendElement(port.type->type, StrCat(platform_), element)) {
+    return ErrorAt(state_->function->position,
+                   StrCat("the platform index is an integer, not ", port.type->ToString(false)));
+  }
+  Bind(argument, builder().AddFilled(*port.type, std::move(element), {}));
+  state_->platform_index.insert(argument);
+  return absl::OkStatus();
 }
 
 // ---- the module ----
@@ -348,20 +378,22 @@ absl::Status StablehloLowering::LowerInterface(const MlirFunction& main) {
   const bool tuple = main.results.size() != 1;
   for (size_t i = 0; i < main.arguments.size(); ++i) {
     const MlirPort& port = main.arguments[i];
+    if (IsPlatformIndex(port)) continue;
+    const auto parameter = static_cast<int64_t>(source.arguments.size());
     source.arguments.push_back(port.anchor);
     const std::string_view name = main.value_names[Index(main.body.arguments[i])];
     const auto begin = static_cast<size_t>(name.data() - text_.data()) - 1;
     source.argument_names.emplace_back(begin, begin + 1 + name.size());
     for (const auto& [name, value] : port.attributes) {
       if (name == "jax.buffer_donor" && value.integer != 0) {
-        program_.module.buffer_donors.emplace_back(static_cast<int64_t>(i), std::vector<int64_t>());
+        program_.module.buffer_donors.emplace_back(parameter, std::vector<int64_t>());
       }
       if (name == "jax.global_constant") {
         return ErrorAt(value.position,
                        StrCat("an argument that JAX gives the function when it is called, ",
                               QuoteForError(value.string),
-                              ": it was exported for several platforms or for sizes that are not "
-                              "known; export it for one platform and for known sizes"));
+                              ": it was exported for sizes that are not known; export it for known "
+                              "sizes"));
       }
       if (name != "tf.aliasing_output") continue;
       if (value.kind != MlirAttribute::Kind::kInteger || value.integer < 0 ||
@@ -371,7 +403,7 @@ absl::Status StablehloLowering::LowerInterface(const MlirFunction& main) {
       }
       InputOutputAlias& alias = program_.module.input_output_alias.emplace_back();
       if (tuple) alias.output = {value.integer};
-      alias.parameter = static_cast<int64_t>(i);
+      alias.parameter = parameter;
     }
   }
   for (const MlirPort& port : main.results) source.outputs.push_back(port.anchor);
@@ -418,7 +450,10 @@ absl::StatusOr<StablehloProgram> StablehloLowering::Lower() {
   }
   Module& module = program_.module;
   module.name = mlir_.name.empty() ? "module" : mlir_.name;
-  MW_ASSIGN_OR_RETURN(module.entry, LowerBody(*main, /*is_main=*/true));
+  const PlatformChoice platform = ChoosePlatform(mlir_, *main);
+  platform_ = platform.index;
+  if (!platform.warning.empty()) program_.warnings.push_back(platform.warning);
+  MW_ASSIGN_OR_RETURN(module.entry, LowerBody(*main, /*is_main=*/true, {main->name, {}}));
   MW_RETURN_IF_ERROR(LowerInterface(*main));
   FindPartitions();
   program_.source.meshes = mlir_.meshes;

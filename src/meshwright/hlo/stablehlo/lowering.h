@@ -111,10 +111,17 @@ class StablehloLowering {
   // Region `index` as a computation whose parameters are the region's arguments. It may use
   // constants from outside only.
   absl::StatusOr<ComputationId> LowerReducer(const MlirOperation& operation, size_t index);
-  // The computation of the function with this name.
-  absl::StatusOr<ComputationId> LowerFunction(const MlirOperation& caller, std::string_view name);
+  // The computation of the function with this name. `given`: its arguments, if they are known.
+  absl::StatusOr<ComputationId> LowerFunction(const MlirOperation& caller, std::string_view name,
+                                              absl::Span<const MlirValue> given);
   absl::Status LowerWhile(const MlirOperation& operation);
   absl::Status LowerBranches(const MlirOperation& operation);
+  // The branch that a conditional always takes, if what chooses is a constant. It is lowered in the
+  // conditional's place, unless that asks for shardings of its own.
+  std::optional<size_t> KnownBranch(const MlirOperation& operation) const;
+  // The operations of a region, whose arguments are bound, as if they stood here; what it returns
+  // are the results of `operation`.
+  absl::Status LowerInPlace(const MlirOperation& operation, const MlirRegion& region);
   // A custom call that is named after the operation and does not run its regions, which may use
   // nothing but their arguments.
   absl::Status LowerAsCall(const MlirOperation& operation);
@@ -133,6 +140,7 @@ class StablehloLowering {
   struct Placed {
     int32_t operation, result;
     InstructionId instruction;
+    bool handed_on;
   };
   // A computation under construction.
   struct Frame {
@@ -146,6 +154,7 @@ class StablehloLowering {
     const MlirFunction* function = nullptr;
     std::vector<Place> places;  // by value
     std::deque<Frame> frames;
+    absl::flat_hash_set<MlirValue> platform_index;  // values that are it
   };
   static size_t Index(MlirValue value) { return static_cast<size_t>(value); }
   // A value as one of the frames knows it.
@@ -158,7 +167,11 @@ class StablehloLowering {
   // handed in; nullopt if none does.
   std::optional<Known> FindKnown(MlirValue value, size_t frames) const;
 
-  absl::StatusOr<ComputationId> LowerBody(const MlirFunction& function, bool is_main);
+  // A function and which of its arguments are the platform index: they are constants in its body.
+  using Specialized = std::pair<std::string_view, std::vector<size_t>>;
+  absl::StatusOr<ComputationId> LowerBody(const MlirFunction& function, bool is_main,
+                                          Specialized key);
+  absl::Status BindPlatformIndex(const MlirPort& port, MlirValue argument);
   absl::Status LowerOperations(const MlirRegion& region);
   // Where the operands of `operation` stand, and their types; nothing unless in their order.
   void AddOperands(const MlirOperation& operation, std::vector<std::pair<size_t, size_t>>& places,
@@ -188,7 +201,8 @@ class StablehloLowering {
   StablehloProgram program_;
   NameTable names_, computation_names_;
   State* state_ = nullptr;
-  absl::flat_hash_map<std::string_view, ComputationId> lowered_;
+  absl::flat_hash_map<Specialized, ComputationId> lowered_;
+  int64_t platform_ = 0;                          // the platform index
   absl::flat_hash_set<std::string_view> active_;  // functions being lowered
 };
 

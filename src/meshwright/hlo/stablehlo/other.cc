@@ -206,7 +206,8 @@ absl::Status LowerCustomCall(StablehloLowering& l, const MlirOperation& operatio
   MW_RETURN_IF_ERROR(LowerShardingRule(l, operation, &call));
   if (const MlirAttribute* const callees = operation.Find("called_computations")) {
     for (const MlirAttribute& callee : callees->list) {
-      MW_ASSIGN_OR_RETURN(call.called.emplace_back(), l.LowerFunction(operation, callee.string));
+      MW_ASSIGN_OR_RETURN(call.called.emplace_back(),
+                          l.LowerFunction(operation, callee.string, {}));
     }
   }
   return l.Emit(operation, std::move(call));

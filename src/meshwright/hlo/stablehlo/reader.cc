@@ -21,13 +21,14 @@ absl::StatusOr<StablehloProgram> ReadStablehloText(std::string_view text,
 }  // namespace
 
 absl::StatusOr<StablehloProgram> ReadStablehlo(std::string_view text, std::string_view file_name) {
-  JaxExportModule bytes{0, text.size()};
+  JaxExportModule bytes{0, text.size(), {}};
   if (IsJaxExport(text)) {
     MW_ASSIGN_OR_RETURN(bytes, FindJaxExportModule(text, file_name));
   }
   const std::string_view bytecode = text.substr(bytes.offset, bytes.size);
   if (!bytecode.starts_with(kBytecodeMagic)) return ReadStablehloText(text, file_name);
-  MW_ASSIGN_OR_RETURN(BytecodeText converted, TextFromBytecode(bytecode, bytes.offset, file_name));
+  MW_ASSIGN_OR_RETURN(BytecodeText converted,
+                      TextFromBytecode(bytecode, bytes.offset, file_name, bytes.platforms));
   absl::StatusOr<StablehloProgram> program = ReadStablehloText(converted.text, file_name);
   if (!program.ok()) return converted.AtBytes(program.status(), file_name);
   program->text = std::move(converted.text);

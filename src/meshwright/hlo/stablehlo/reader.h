@@ -31,6 +31,8 @@ struct StablehloSource {
     int32_t operation = 0, result = 0;
     ComputationId computation;
     InstructionId instruction;
+    // The operation does not compute it: a branch of it does that is always taken.
+    bool handed_on = false;
   };
   // [begin, end) of a `%a#1` that names such a result.
   struct PartUse {
@@ -49,7 +51,9 @@ struct StablehloSource {
   std::vector<Result> results;
   std::vector<PartUse> part_uses;
   std::vector<BranchEnd> branch_ends;
-  std::vector<MlirAnchor> arguments, outputs;  // of the main function
+  // Of the main function. What is no parameter of the program, as JAX's platform index, is no
+  // argument here.
+  std::vector<MlirAnchor> arguments, outputs;
   // Its arguments' names, [begin, end) with the '%', where its first operation stands, and its
   // return, which is of no conditional.
   std::vector<std::pair<size_t, size_t>> argument_names;
@@ -67,14 +71,17 @@ struct StablehloProgram {
   // What `source` speaks of, if the program was read from bytecode; empty if it is the text that
   // was given.
   std::string text;
+  std::vector<std::string> warnings;  // one line each, about what was assumed
 };
 
 // Reads StableHLO text as MLIR prints it, in generic or short form, with or without locations, and
 // makes of it what XLA makes of it: @main is the entry computation, operations of chlo and sdy
 // become those of HLO, constants are folded and shared as XLA's conversion does. Instructions are
 // named after locations. Bytecode (MLIR's, of StableHLO or VHLO) and what jax.export serializes are
-// written as text first (bytecode_text.h). The module is verified. An operation that is not known
-// becomes a custom-call of its name. Errors: one line, `file:line:column: what was found, what
+// written as text first (bytecode_text.h). Of a conditional whose branch is known the branch is all
+// that is there; so of what was exported for several platforms only the code for one
+// (platform_index.h). The module is verified. An operation that is not known becomes a custom-call
+// of its name. Errors: one line, `file:line:column: what was found, what
 // would be valid`, of bytecode `file: byte N: ...`. Time and memory are linear in the size of the
 // text.
 absl::StatusOr<StablehloProgram> ReadStablehlo(std::string_view text, std::string_view file_name);

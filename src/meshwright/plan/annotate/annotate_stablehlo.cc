@@ -214,7 +214,7 @@ class Annotator {
 
   // Whether the text's result is one that `op` makes, not one that it hands on.
   bool MakesResult(const Op& op, const StablehloSource::Result& result) const {
-    if (op.kind != OpKind::kInstruction) return false;
+    if (op.kind != OpKind::kInstruction || result.handed_on) return false;
     const Computation& computation = (*graph_.module)[result.computation];
     const Instruction& instruction = computation[result.instruction];
     if (op.instruction == &instruction) return true;

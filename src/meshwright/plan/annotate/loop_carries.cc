@@ -11,6 +11,7 @@ LoopCarries::LoopCarries(const Graph& graph, const StablehloSource& source,
     if (carry.invariant) by_init_.emplace(std::pair(carry.loop, carry.init), &carry);
   }
   for (const StablehloSource::Result& result : source.results) {
+    if (result.handed_on) continue;
     const std::vector<LeafFinder::Leaves>& leaves = finder.leaves(result.computation);
     if (leaves.empty()) continue;
     for (const ValueId leaf : leaves[result.instruction.index()]) {
@@ -21,6 +22,7 @@ LoopCarries::LoopCarries(const Graph& graph, const StablehloSource& source,
 }
 
 const Carry* LoopCarries::Find(const StablehloSource::Result& result, ValueId leaf) const {
+  if (result.handed_on) return nullptr;
   if (const auto carry = by_exit_.find(leaf); carry != by_exit_.end()) return carry->second;
   const auto loop = loops_.find(result.operation);
   if (loop == loops_.end()) return nullptr;
