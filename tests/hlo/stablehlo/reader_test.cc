@@ -412,6 +412,23 @@ func.func @main(%a: tensor<4x8xf32>, %b: tensor<8xf32>, %c: tensor<4xf32>) -> te
 })")));
 }
 
+TEST(StablehloReader, ChloBroadcastsForMaps) {
+  for (const std::string_view name : {"next_after", "polygamma", "zeta"}) {
+    const auto text = [&](std::string_view operation) {
+      return StrCat(
+          "func.func @main(%a: tensor<4x8xf32>, %b: tensor<8xf32>) -> tensor<4x8xf32> {\n",
+          operation, "return %0 : tensor<4x8xf32>\n}\n");
+    };
+    EXPECT_EQ(ToHloText(ReadText(
+                  text(StrCat("%0 = chlo.broadcast_", name,
+                              " %a, %b : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>\n")))),
+              ToHloText(ReadText(text(StrCat(
+                  "%1 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<8xf32>) -> "
+                  "tensor<4x8xf32>\n%0 = chlo.",
+                  name, " %a, %1 : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>\n")))));
+  }
+}
+
 // Aliases may stand for attributes and types wherever those do.
 TEST(StablehloReader, Aliases) {
   const Module module = ReadText(R"(

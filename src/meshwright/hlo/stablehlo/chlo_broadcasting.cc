@@ -67,6 +67,16 @@ absl::Status LowerBroadcastingCompare(StablehloLowering& l, const MlirOperation&
   return l.Emit(operation, std::move(compare));
 }
 
+absl::Status LowerBroadcastingMap(StablehloLowering& l, const MlirOperation& operation,
+                                  Opcode opcode) {
+  MW_RETURN_IF_ERROR(l.Expect(operation, -1, 1, 0));
+  MW_ASSIGN_OR_RETURN(Instruction map, l.Prepare(operation, opcode));
+  MW_RETURN_IF_ERROR(BroadcastOperands(l, operation, map));
+  constexpr std::string_view kPrefix = "chlo.broadcast_";
+  return LowerAsMap(l, operation, StrCat("chlo.", operation.name.substr(kPrefix.size())),
+                    std::move(map));
+}
+
 constexpr StablehloOperation kBroadcastingOperations[] = {
     {"chlo.broadcast_add", Opcode::kAdd, LowerBroadcasting},
     {"chlo.broadcast_and", Opcode::kAnd, LowerBroadcasting},
@@ -77,7 +87,9 @@ constexpr StablehloOperation kBroadcastingOperations[] = {
     {"chlo.broadcast_maximum", Opcode::kMaximum, LowerBroadcasting},
     {"chlo.broadcast_minimum", Opcode::kMinimum, LowerBroadcasting},
     {"chlo.broadcast_multiply", Opcode::kMultiply, LowerBroadcasting},
+    {"chlo.broadcast_next_after", Opcode::kMap, LowerBroadcastingMap},
     {"chlo.broadcast_or", Opcode::kOr, LowerBroadcasting},
+    {"chlo.broadcast_polygamma", Opcode::kMap, LowerBroadcastingMap},
     {"chlo.broadcast_power", Opcode::kPower, LowerBroadcasting},
     {"chlo.broadcast_remainder", Opcode::kRemainder, LowerBroadcasting},
     {"chlo.broadcast_select", Opcode::kSelect, LowerBroadcasting},
@@ -86,6 +98,7 @@ constexpr StablehloOperation kBroadcastingOperations[] = {
     {"chlo.broadcast_shift_right_logical", Opcode::kShiftRightLogical, LowerBroadcasting},
     {"chlo.broadcast_subtract", Opcode::kSubtract, LowerBroadcasting},
     {"chlo.broadcast_xor", Opcode::kXor, LowerBroadcasting},
+    {"chlo.broadcast_zeta", Opcode::kMap, LowerBroadcastingMap},
 };
 
 }  // namespace

@@ -7,6 +7,30 @@
 
 namespace meshwright {
 
+absl::Status LowerAsMap(StablehloLowering& l, const MlirOperation& operation, std::string_view name,
+                        Instruction map) {
+  ComputationBuilder builder;
+  Instruction function;
+  function.opcode = Opcode::kCustomCall;
+  function.custom_call_target = std::string(name);
+  function.shape = Shape::Array(map.shape.type, {});
+  for (const InstructionId operand : map.operands) {
+    const Shape& shape = l.builder()[operand].shape;
+    if (!shape.is_array() || shape.dims != map.shape.dims) {
+      return l.Error(operation, StrCat("takes tensors of the size of its result, found ",
+                                       shape.ToString(false)));
+    }
+    function.operands.push_back(builder.AddParameter(Shape::Array(shape.type, {}), {}, ""));
+  }
+  if (function.operands.empty()) return l.Error(operation, "has no operands");
+  function.line = operation.line;
+  const InstructionId root = builder.AddAsIs(std::move(function));
+  std::vector<InstructionId> moved;
+  map.called = {l.AddComputation(builder.Finish(l.ComputationName(name), root, l.names(), &moved))};
+  for (int64_t d = 0; d < map.shape.rank(); ++d) map.dimensions.push_back(d);
+  return l.Emit(operation, std::move(map));
+}
+
 absl::Status LowerPlain(StablehloLowering& l, const MlirOperation& operation, Opcode opcode) {
   MW_RETURN_IF_ERROR(l.Expect(operation, OpcodeArity(opcode), 1, 0));
   MW_ASSIGN_OR_RETURN(Instruction instruction, l.Prepare(operation, opcode));
@@ -87,32 +111,10 @@ absl::Status LowerConj(StablehloLowering& l, const MlirOperation& operation, Opc
   return l.Emit(operation, std::move(complex));
 }
 
-// A function of numbers that HLO has no opcode for: a map of one that is called by name.
 absl::Status LowerMapped(StablehloLowering& l, const MlirOperation& operation, Opcode opcode) {
   MW_RETURN_IF_ERROR(l.Expect(operation, -1, 1, 0));
   MW_ASSIGN_OR_RETURN(Instruction map, l.Prepare(operation, opcode));
-  ComputationBuilder builder;
-  Instruction function;
-  function.opcode = Opcode::kCustomCall;
-  function.custom_call_target = std::string(operation.name);
-  function.shape = Shape::Array(map.shape.type, {});
-  for (const MlirValue operand : operation.operands) {
-    MW_RETURN_IF_ERROR(l.ExpectArray(operation, operand));
-    const Shape& shape = l.Type(operand);
-    if (shape.dims != map.shape.dims) {
-      return l.Error(operation, StrCat("takes tensors of the size of its result, found ",
-                                       shape.ToString(false)));
-    }
-    function.operands.push_back(builder.AddParameter(Shape::Array(shape.type, {}), {}, ""));
-  }
-  if (function.operands.empty()) return l.Error(operation, "has no operands");
-  function.line = operation.line;
-  const InstructionId root = builder.AddAsIs(std::move(function));
-  std::vector<InstructionId> moved;
-  map.called = {
-      l.AddComputation(builder.Finish(l.ComputationName(operation.name), root, l.names(), &moved))};
-  for (int64_t d = 0; d < map.shape.rank(); ++d) map.dimensions.push_back(d);
-  return l.Emit(operation, std::move(map));
+  return LowerAsMap(l, operation, operation.name, std::move(map));
 }
 
 // A tensor of the result's type filled with 1.

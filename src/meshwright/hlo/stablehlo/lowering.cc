@@ -22,10 +22,10 @@ constexpr size_t kMaxFunctionDepth = 128;
 const StablehloOperation* FindStablehloOperation(std::string_view name) {
   static const auto& rows = *[] {
     auto* map = new absl::flat_hash_map<std::string_view, const StablehloOperation*>();
-    for (const auto& table :
-         {StablehloElementwiseOperations(), StablehloShapeOperations(),
-          StablehloDimensionOperations(), StablehloControlOperations(), StablehloOtherOperations(),
-          StablehloCollectiveOperations(), ChloBroadcastingOperations(), SdyOperations()}) {
+    for (const auto& table : {StablehloElementwiseOperations(), StablehloShapeOperations(),
+                              StablehloDimensionOperations(), StablehloControlOperations(),
+                              StablehloOtherOperations(), StablehloCollectiveOperations(),
+                              ChloBroadcastingOperations(), SdyOperations(), OlderOperations()}) {
       for (const StablehloOperation& row : table) map->emplace(row.name, &row);
     }
     return map;
@@ -212,7 +212,8 @@ absl::Status StablehloLowering::LowerOperations(const MlirRegion& region) {
     source.definitions = operation.definitions;
     AddOperands(operation, source.operands, source.operand_types);
     const bool is_conditional = row->opcode == Opcode::kConditional;
-    const bool handed_on = is_conditional && KnownBranch(operation).has_value();
+    const bool handed_on = (is_conditional && KnownBranch(operation).has_value()) ||
+                           operation.name == "sdy.named_computation";
     source.is_constraint =
         operation.name == "sdy.sharding_constraint" || operation.name == "sdy.reshard";
     if (source.is_constraint && !operation.unnamed.empty()) {

@@ -41,6 +41,7 @@ absl::Span<const StablehloOperation> StablehloOtherOperations();
 absl::Span<const StablehloOperation> StablehloCollectiveOperations();
 absl::Span<const StablehloOperation> ChloBroadcastingOperations();
 absl::Span<const StablehloOperation> SdyOperations();
+absl::Span<const StablehloOperation> OlderOperations();
 
 // Makes an HLO module of an MLIR module: the walk over functions and regions, and what the rows of
 // the tables use to look at operations and to add instructions.
@@ -122,6 +123,9 @@ class StablehloLowering {
   // The operations of a region, whose arguments are bound, as if they stood here; what it returns
   // are the results of `operation`.
   absl::Status LowerInPlace(const MlirOperation& operation, const MlirRegion& region);
+  // A region that runs where it stands, with the operands as its arguments, in the shardings that
+  // it asks for.
+  absl::Status LowerNamedComputation(const MlirOperation& operation);
   // A custom call that is named after the operation and does not run its regions, which may use
   // nothing but their arguments.
   absl::Status LowerAsCall(const MlirOperation& operation);
@@ -212,6 +216,10 @@ absl::Status LowerPlain(StablehloLowering& lowering, const MlirOperation& operat
 // The direction and, unless it is the usual one, the type of a comparison.
 absl::Status ReadComparison(StablehloLowering& lowering, const MlirOperation& operation,
                             Instruction& compare);
+// A function of numbers that HLO has no opcode for: a map of one that is called by `name`. `map`
+// has its operands, all of the size of its result.
+absl::Status LowerAsMap(StablehloLowering& lowering, const MlirOperation& operation,
+                        std::string_view name, Instruction map);
 // Reads region 0 as the computation to apply, then as LowerPlain.
 absl::Status LowerWithReducer(StablehloLowering& lowering, const MlirOperation& operation,
                               Instruction instruction);

@@ -11,15 +11,30 @@
 namespace meshwright {
 
 absl::Status MlirParser::ParseAssembly(const Definitions& defined, MlirOperation& operation) {
-  for (const std::string_view constant : {"stablehlo.constant", "chlo.constant", "sdy.constant"}) {
+  for (const std::string_view constant :
+       {"stablehlo.constant", "chlo.constant", "sdy.constant", "arith.constant"}) {
     if (operation.name == constant) return ParseConstant(defined, operation);
   }
+  if (operation.name == "mhlo.xla.rng_get_and_update_state") {
+    return ParseRngState(defined, operation);
+  }
+  if (operation.name == "sdy.named_computation") return ParseNamedComputation(defined, operation);
   if (operation.name == "stablehlo.while") return ParseWhile(defined, operation);
   if (operation.name == "stablehlo.reduce") return ParseReduce(defined, operation);
   if (operation.name == "sdy.manual_computation") {
     return cursor_.Error(operation.position, ManualMessage(operation.name));
   }
-  // A return of nothing ends with its name.
+  // A return of nothing ends with its name; so does a barrier, or with its attributes.
+  if (operation.name == "stablehlo.optimization_barrier") {
+    if (cursor_.Peek() == '{') {
+      MW_RETURN_IF_ERROR(ParseAttributes(operation.attributes, operation.anchor));
+    }
+    const size_t end = cursor_.position();
+    const std::string_view rest = cursor_.text().substr(end);
+    if (defined.total == 0 && (rest.find('%') > rest.find('\n') || cursor_.Peek() != '%')) {
+      return absl::OkStatus();
+    }
+  }
   if (!IsTerminator(operation.name) || cursor_.Peek() == '%') {
     MW_RETURN_IF_ERROR(ParseItems(operation));
   }
@@ -153,6 +168,47 @@ absl::Status MlirParser::ParseConstant(const Definitions& defined, MlirOperation
   const Shape* const type = &module_.shapes.emplace_back(value.type);
   operation.attributes.emplace_back("value", std::move(value));
   return DefineResults(defined, {type}, operation);
+}
+
+// `mhlo.xla.rng_get_and_update_state {delta = 1 : i64}`: its type is always the same.
+absl::Status MlirParser::ParseRngState(const Definitions& defined, MlirOperation& operation) {
+  operation.anchor = {MlirAnchor::Form::kBare, cursor_.position(), 0, {}};
+  if (cursor_.Peek() == '{') {
+    MW_RETURN_IF_ERROR(ParseAttributes(operation.attributes, operation.anchor));
+  }
+  const Shape* const type = &module_.shapes.emplace_back(Shape::Array(ElementType::kU64, {2}));
+  return DefineResults(defined, {type}, operation);
+}
+
+// `sdy.named_computation<"name">(%a, %b) in_shardings=[...] out_shardings=[...] (%c: t, %d: u)
+// {...} : (t, u) -> v`
+absl::Status MlirParser::ParseNamedComputation(const Definitions& defined,
+                                               MlirOperation& operation) {
+  if (cursor_.Peek() != '<') return cursor_.Expected("<\"...\">, the name of the computation");
+  MW_RETURN_IF_ERROR(SkipAngleBrackets(cursor_));
+  MW_RETURN_IF_ERROR(cursor_.Expect("(", "before the operands"));
+  if (!cursor_.Consume(')')) {
+    do {
+      MW_ASSIGN_OR_RETURN(operation.operands.emplace_back(), ParseOperand());
+    } while (cursor_.Consume(','));
+    MW_RETURN_IF_ERROR(cursor_.Expect(")", "after the operands"));
+  }
+  while (cursor_.Peek() != '(') {
+    const std::string_view word = MlirName(cursor_);
+    if (word.empty()) return cursor_.Expected("the arguments of the computation, (%...: type)");
+    MW_RETURN_IF_ERROR(ParseNamedItem(operation, word));
+  }
+  const size_t mark = Enter();
+  MlirRegion& region = operation.regions.emplace_back();
+  MW_RETURN_IF_ERROR(cursor_.Expect("(", "before the arguments of the computation"));
+  MW_RETURN_IF_ERROR(ParseRegionArguments(region));
+  MW_RETURN_IF_ERROR(ParseRegion(region));
+  Leave(mark);
+  operation.anchor = {MlirAnchor::Form::kBare, cursor_.position(), 0, {}};
+  if (cursor_.Peek() == '{') {
+    MW_RETURN_IF_ERROR(ParseAttributes(operation.attributes, operation.anchor));
+  }
+  return ParseTypes(defined, operation);
 }
 
 // `stablehlo.while(%a = %0, %b = %1) : types attributes {...} cond {...} do {...}`

@@ -1,7 +1,9 @@
 #include "meshwright/hlo/stablehlo/mlir_parser.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <utility>
 
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
@@ -80,10 +82,15 @@ absl::Status MlirParser::ParseModuleBody(bool braced) {
       continue;
     }
     const size_t at = cursor_.position();
-    const std::string_view name = MlirName(cursor_);
+    const bool generic = cursor_.Consume("\"builtin.module\"");
+    const std::string_view name = generic ? "builtin.module" : MlirName(cursor_);
     if (name == "module" || name == "builtin.module") {
       if (braced) return cursor_.Error(at, "a module inside of a module; only one can be planned");
       if (!module_.functions.empty()) return cursor_.Error(at, "a second module in one file");
+      if (generic) {
+        MW_RETURN_IF_ERROR(ParseGenericModule());
+        continue;
+      }
       if (cursor_.Peek() == '@') {
         MW_ASSIGN_OR_RETURN(const std::string_view symbol, MlirSymbol(cursor_));
         module_.name = std::string(symbol);
@@ -102,6 +109,36 @@ absl::Status MlirParser::ParseModuleBody(bool braced) {
       return cursor_.Expected("func.func, sdy.mesh or the module's end");
     }
   }
+}
+
+// `"builtin.module"() <{properties}> ({...}) {attributes} : () -> ()`
+absl::Status MlirParser::ParseGenericModule() {
+  MW_RETURN_IF_ERROR(cursor_.Expect("(", "before the operands"));
+  MW_RETURN_IF_ERROR(cursor_.Expect(")", "as a module has no operands"));
+  if (cursor_.Consume('<')) {
+    MW_ASSIGN_OR_RETURN(module_.attributes, ParseMlirDictionary(cursor_, aliases_));
+    MW_RETURN_IF_ERROR(cursor_.Expect(">", "after the properties"));
+  }
+  MW_RETURN_IF_ERROR(cursor_.Expect("(", "before the body of the module"));
+  MW_RETURN_IF_ERROR(cursor_.Expect("{", "before the body of the module"));
+  if (cursor_.Consume('^')) {
+    if (MlirName(cursor_).empty()) return cursor_.Expected("the name of a block");
+    MW_RETURN_IF_ERROR(cursor_.Expect(":", "after the label of a block"));
+  }
+  MW_RETURN_IF_ERROR(ParseModuleBody(/*braced=*/true));
+  MW_RETURN_IF_ERROR(cursor_.Expect(")", "after the body of the module"));
+  if (cursor_.Peek() == '{') {
+    MW_ASSIGN_OR_RETURN(MlirAttributes attributes, ParseMlirDictionary(cursor_, aliases_));
+    std::move(attributes.begin(), attributes.end(), std::back_inserter(module_.attributes));
+  }
+  for (const MlirEntry& attribute : module_.attributes) {
+    if (attribute.name == "sym_name") module_.name = attribute.value.string;
+  }
+  for (const std::string_view token : {":", "(", ")", "->", "(", ")"}) {
+    MW_RETURN_IF_ERROR(cursor_.Expect(token, "of the module's type, : () -> ()"));
+  }
+  size_t location = 0;
+  return ParseLocation(location);
 }
 
 absl::Status MlirParser::ParseMeshOperation() {

@@ -41,6 +41,7 @@ class MlirParser {
   absl::Status ParseFunction(size_t begin);
   absl::Status ParseArguments(MlirFunction& function);
   absl::Status ParseResults(MlirFunction& function);
+  absl::Status ParseGenericModule();
   absl::Status ParseMeshOperation();
   // Operations up to the '}' that closes the region, which is consumed.
   absl::Status ParseBody(MlirRegion& region);
@@ -67,6 +68,8 @@ class MlirParser {
   absl::Status ParseItems(MlirOperation& operation);
   absl::Status ParseNamedItem(MlirOperation& operation, std::string_view name);
   absl::StatusOr<MlirAttribute> ParseItemValue();
+  absl::Status ParseRngState(const Definitions& defined, MlirOperation& operation);
+  absl::Status ParseNamedComputation(const Definitions& defined, MlirOperation& operation);
   absl::Status ParseConstant(const Definitions& defined, MlirOperation& operation);
   absl::Status ParseWhile(const Definitions& defined, MlirOperation& operation);
   absl::Status ParseReduce(const Definitions& defined, MlirOperation& operation);

@@ -61,7 +61,8 @@ class AttributeParser {
   absl::Status Entries(char close, MlirAttributes& entries) {
     if (cursor_.Consume(close)) return absl::OkStatus();
     do {
-      cursor_.SkipSpace();
+      // Structures may end with a comma, `#stablehlo.gather<a = 1,>`.
+      if (close == '>' && cursor_.Consume(close)) return absl::OkStatus();
       std::string_view name;
       if (cursor_.Peek() == '"') {
         MW_ASSIGN_OR_RETURN(name, cursor_.RawQuotedString());

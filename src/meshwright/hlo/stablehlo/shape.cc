@@ -213,6 +213,7 @@ constexpr StablehloOperation kShapeOperations[] = {
     {"stablehlo.constant", Opcode::kConstant, LowerConstant},
     {"chlo.constant", Opcode::kConstant, LowerConstant},
     {"sdy.constant", Opcode::kConstant, LowerConstant},
+    {"arith.constant", Opcode::kConstant, LowerConstant},
     {"chlo.constant_like", Opcode::kConstant, LowerConstantLike},
     {"stablehlo.broadcast", Opcode::kBroadcast, LowerBroadcast},
     {"stablehlo.iota", Opcode::kIota, LowerIota},
