@@ -227,5 +227,32 @@ TEST(PlanPipelined, ProgramsThatCannotBeCutStayWhole) {
   EXPECT_THAT(Message(PlanPipelinedProgram(request)), HasSubstr("nothing to divide"));
 }
 
+// Micro-batches of one row of seven numbers: a stage's second device repeats what the first does.
+TEST(PlanPipelined, DevicesThatRepeatOthersWorkAreNamed) {
+  constexpr std::string_view kProgram = R"(HloModule odd
+ENTRY e {
+  x = f32[4,7] parameter(0)
+  a = f32[7,7] parameter(1)
+  b = f32[7,7] parameter(2)
+  c = f32[4,7] dot(x, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  d = f32[4,7] tanh(c)
+  e = f32[4,7] dot(d, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT f = f32[4,7] tanh(e)
+})";
+  ProgramRequest request = Request("");
+  request.contents = kProgram;
+  request.cluster = "4xh100-sxm";
+  request.pipeline.micro_batches = 4;
+  const absl::StatusOr<PipelinedProgram> idle = PlanPipelinedProgram(request);
+  ASSERT_TRUE(idle.ok()) << idle.status();
+  EXPECT_THAT(idle->plan.warnings,
+              testing::Contains("nothing is sharded over mesh axis x=2 of every stage: 2 devices "
+                                "would be as fast as these 4"));
+  request.pipeline.micro_batches = 2;  // of two rows
+  const absl::StatusOr<PipelinedProgram> busy = PlanPipelinedProgram(request);
+  ASSERT_TRUE(busy.ok()) << busy.status();
+  EXPECT_THAT(busy->plan.warnings, testing::Each(testing::Not(HasSubstr("nothing is sharded"))));
+}
+
 }  // namespace
 }  // namespace meshwright

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <string_view>
 
+#include "absl/strings/str_join.h"
+#include "meshwright/base/counted.h"
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/base/strings.h"
 
@@ -41,23 +45,77 @@ std::optional<Cluster> EvenCluster(const Cluster& cluster) {
   return even;
 }
 
-std::string IdleDevicesText(const std::vector<bool>& used, const Mesh& mesh, int64_t faster_devices,
-                            double faster_seconds) {
+namespace {
+
+// `x=2, y=4`: the axes that are not used.
+std::string IdleAxes(const std::vector<bool>& used, const Mesh& mesh) {
   std::string idle;
   for (size_t a = 0; a < used.size(); ++a) {
     if (!used[a])
       StrAppend(&idle, idle.empty() ? "" : ", ", mesh.axes[a].name, "=", mesh.axes[a].size);
   }
+  return idle;
+}
+
+bool HaveSameAxes(const Mesh& a, const Mesh& b) {
+  return std::equal(a.axes.begin(), a.axes.end(), b.axes.begin(), b.axes.end(),
+                    [](const MeshAxis& one, const MeshAxis& other) {
+                      return one.name == other.name && one.size == other.size;
+                    });
+}
+
+std::string IdleText(std::string_view idle, int64_t as_fast, int64_t devices) {
+  return StrCat("nothing is sharded over mesh axis ", idle, ": ", Counted(as_fast, "device"),
+                " would be as fast as these ", devices);
+}
+
+}  // namespace
+
+std::string IdleDevicesText(const std::vector<bool>& used, const Mesh& mesh, int64_t faster_devices,
+                            double faster_seconds) {
+  const std::string idle = IdleAxes(used, mesh);
   if (idle.empty()) return "";
-  const int64_t as_fast = UsedDevices(used, mesh);
-  std::string text =
-      StrCat("nothing is sharded over mesh axis ", idle, ": ", as_fast,
-             as_fast == 1 ? " device" : " devices", " would be as fast as these ", mesh.devices());
+  std::string text = IdleText(idle, UsedDevices(used, mesh), mesh.devices());
   if (faster_devices > 0) {
     StrAppend(&text, ", and ", faster_devices, " would take ", SecondsText(faster_seconds),
               " a step");
   }
   return text;
+}
+
+std::string IdleStagesText(const PipelinePlan& pipeline) {
+  const std::vector<PipelineStage>& stages = pipeline.stages;
+  const auto groups = static_cast<size_t>(pipeline.shape.groups);
+  int64_t devices = 0, as_fast = 0;
+  std::map<std::string, std::vector<size_t>> stages_of;  // by what they leave idle
+  for (size_t group = 0; group < std::min(groups, stages.size()); ++group) {
+    const Mesh& mesh = stages[group].mesh;
+    std::vector<bool> used(mesh.axes.size(), false);
+    for (size_t i = group; i < stages.size(); i += groups) {
+      const std::vector<bool> own = UsedAxes(*stages[i].plan, stages[i].mesh);
+      // Over another mesh the same devices are shared out otherwise.
+      const bool same = HaveSameAxes(stages[i].mesh, mesh);
+      for (size_t a = 0; a < used.size(); ++a) {
+        if (!same || own[a]) used[a] = true;
+      }
+    }
+    devices += mesh.devices();
+    as_fast += UsedDevices(used, mesh);
+    const std::string idle = IdleAxes(used, mesh);
+    for (size_t i = group; !idle.empty() && i < stages.size(); i += groups)
+      stages_of[idle].push_back(i);
+  }
+  std::string idle;
+  for (auto& [axes, numbers] : stages_of) {
+    std::sort(numbers.begin(), numbers.end());
+    StrAppend(&idle, idle.empty() ? "" : ", ", axes, " of ");
+    if (numbers.size() == stages.size()) {
+      idle += "every stage";
+    } else {
+      StrAppend(&idle, numbers.size() == 1 ? "stage " : "stages ", absl::StrJoin(numbers, ", "));
+    }
+  }
+  return idle.empty() ? "" : IdleText(idle, as_fast, devices);
 }
 
 }  // namespace meshwright

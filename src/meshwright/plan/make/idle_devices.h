@@ -8,6 +8,7 @@
 
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/cluster/mesh.h"
+#include "meshwright/inter/stages/pipeline.h"
 #include "meshwright/intra/planner.h"
 
 // Devices that repeat what others do: those along a mesh axis over which a plan shards no value and
@@ -29,6 +30,10 @@ std::optional<Cluster> EvenCluster(const Cluster& cluster);
 // `faster_devices`, if above 0, would take `faster_seconds` a step.
 std::string IdleDevicesText(const std::vector<bool>& used, const Mesh& mesh, int64_t faster_devices,
                             double faster_seconds);
+
+// The same of a pipeline, by its stages: which of them leave which axes idle, and how many devices
+// in all would do. Stages that share devices leave idle what none of them uses.
+std::string IdleStagesText(const PipelinePlan& pipeline);
 
 }  // namespace meshwright
 

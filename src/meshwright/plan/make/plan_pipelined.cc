@@ -11,7 +11,9 @@
 #include "meshwright/hlo/inline_calls.h"
 #include "meshwright/intra/cost_model_table.h"
 #include "meshwright/plan/make/build_pipeline_plan.h"
+#include "meshwright/plan/make/idle_devices.h"
 #include "meshwright/plan/make/shortage.h"
+#include "meshwright/plan/text/plan_table.h"
 
 namespace meshwright {
 namespace {
@@ -131,6 +133,10 @@ absl::StatusOr<PipelinedProgram> PlanPipelinedProgram(const ProgramRequest& requ
   for (const Cluster& cluster : planned.clusters) {
     if (auto warning = CalibrationWarning(*cost_model, cluster))
       plan.warnings.push_back(*std::move(warning));
+  }
+  if (request.completion != Completion::kPropagate) {
+    std::string idle = IdleStagesText(planned.pipeline);
+    if (!idle.empty()) plan.warnings.push_back(std::move(idle));
   }
   plan.planning_seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return planned;
