@@ -8,7 +8,7 @@
 
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/hlo/platform_index.h"
+#include "meshwright/hlo/stablehlo/platform_index.h"
 #include "meshwright/hlo/stablehlo/bytecode_attributes.h"
 #include "meshwright/hlo/stablehlo/bytecode_file.h"
 #include "meshwright/hlo/stablehlo/bytecode_ir.h"

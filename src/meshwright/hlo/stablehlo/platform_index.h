@@ -1,5 +1,5 @@
-#ifndef MESHWRIGHT_HLO_PLATFORM_INDEX_H_
-#define MESHWRIGHT_HLO_PLATFORM_INDEX_H_
+#ifndef MESHWRIGHT_HLO_STABLEHLO_PLATFORM_INDEX_H_
+#define MESHWRIGHT_HLO_STABLEHLO_PLATFORM_INDEX_H_
 
 #include <cstdint>
 #include <string>
@@ -29,4 +29,4 @@ PlatformChoice ChoosePlatform(const MlirModule& module, const MlirFunction& main
 
 }  // namespace meshwright
 
-#endif  // MESHWRIGHT_HLO_PLATFORM_INDEX_H_
+#endif  // MESHWRIGHT_HLO_STABLEHLO_PLATFORM_INDEX_H_

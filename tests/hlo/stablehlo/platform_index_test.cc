@@ -1,4 +1,4 @@
-#include "meshwright/hlo/platform_index.h"
+#include "meshwright/hlo/stablehlo/platform_index.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
