@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "meshwright/sharding/reshard_space.h"
 #include "tests/sharding/all_shardings.h"
 #include "tests/sharding/ring_price.h"
 #include "tests/sharding/test_mesh.h"
@@ -53,6 +54,31 @@ TEST(Reshard, Examples) {
     }
     EXPECT_DOUBLE_EQ(resharding.seconds, seconds) << c.from << " -> " << c.to;
   }
+}
+
+// Padding travels too, and uneven pieces of several axes are cut and joined at once: a device's 2
+// of 10 rows on 2x4 are not among its 5 on 2.
+TEST(Reshard, UnevenExamples) {
+  Mesh mesh = TestMesh({2, 4});
+  Shape shape = Shape::Array(ElementType::kF32, {10, 8});
+  struct Case {
+    const char *from, *to, *steps;
+  };
+  for (const Case& c : std::vector<Case>{{"[_,_]", "[y,_]", ""},
+                                         {"[_,_]", "[(x,y),_]", ""},
+                                         {"[y,_]", "[_,_]", "all-gather y 384"},
+                                         {"[(x,y),_]", "[_,_]", "all-gather xy 512"},
+                                         {"[(x,y),_]", "[(y,x),_]", "collective-permute xy 64"},
+                                         {"[y,_]", "[_,y]", "all-to-all y 96"},
+                                         {"[_,_]{sum:y}", "[y,_]", "reduce-scatter y 384"}}) {
+    Resharding resharding = PlanResharding(shape, *ParseSharding(c.from, mesh, 2),
+                                           *ParseSharding(c.to, mesh, 2), mesh, RingPrice(mesh));
+    EXPECT_EQ(StepsText(resharding, mesh), c.steps) << c.from << " -> " << c.to;
+  }
+  EXPECT_TRUE(PiecesNest(10, 1, 8));
+  EXPECT_TRUE(PiecesNest(12, 2, 4));
+  EXPECT_TRUE(PiecesNest(7, 2, 8));
+  EXPECT_FALSE(PiecesNest(10, 2, 8));
 }
 
 // All ends at once cost what each does alone.

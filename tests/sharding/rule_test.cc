@@ -184,6 +184,78 @@ TEST(Rule, MinorFactorsNeedMajorOnesCutCompletely) {
   EXPECT_EQ(texts, (std::vector<std::string>{"replicated", "i=x", "i=x, j=y"}));
 }
 
+TEST(Rule, AxesComeInOrdersThatAreAskedFor) {
+  Mesh mesh = TestMesh({2, 4});
+  Rule rule = RuleOf(
+      "  a = f32[8,8] parameter(0)\n  b = f32[8,16] parameter(1)\n  ROOT r = f32[8,16] dot(a, b), "
+      "lhs_contracting_dims={1}, rhs_contracting_dims={0}\n");
+  const std::vector<Strategy> known = EnumerateStrategies(rule, mesh);
+  const std::vector<Strategy> all =
+      EnumerateStrategies(rule, mesh, {AxisList{1, 0}, AxisList{0, 1}});
+  EXPECT_TRUE(std::equal(known.begin(), known.end(), all.begin()));
+  std::vector<std::string> texts;
+  for (size_t s = known.size(); s < all.size(); ++s) {
+    texts.push_back(StrategyText(rule, all[s], mesh));
+    const Sharding left = *OperandSharding(rule, all[s], 0, mesh);
+    EXPECT_EQ(OrderedAs(rule, rule.operands[0], left, all[s], mesh), all[s]);
+    EXPECT_EQ(ComputeShards(rule, all[s], mesh), 8);
+  }
+  EXPECT_EQ(texts, (std::vector<std::string>{"m=(y,x)", "n=(y,x)", "k=(y,x)"}));
+  EXPECT_EQ(OperandSharding(rule, all[known.size()], 0, mesh)->ToString(mesh), "[(y,x),_]");
+  EXPECT_EQ(ResultSharding(rule, all[known.size()], 0, mesh)->ToString(mesh), "[(y,x),_]");
+  EXPECT_EQ(OperandSharding(rule, all[known.size() + 2], 1, mesh)->ToString(mesh), "[(y,x),_]");
+  EXPECT_EQ(ResultSharding(rule, all[known.size() + 2], 0, mesh)->ToString(mesh), "[_,_]{sum:x,y}");
+}
+
+// Axes that an order does not name come behind those that it does.
+TEST(Rule, OrdersOfSomeAxes) {
+  Mesh mesh = TestMesh({2, 2, 2});
+  Rule rule = RuleOf("  a = f32[8] parameter(0)\n  ROOT r = f32[8] tanh(a)\n");
+  std::vector<std::string> texts;
+  for (const Strategy& strategy : EnumerateStrategies(rule, mesh, {AxisList{2, 0}}))
+    texts.push_back(ResultSharding(rule, strategy, 0, mesh)->ToString(mesh));
+  EXPECT_EQ(texts,
+            (std::vector<std::string>{"[_]", "[z]", "[y]", "[(y,z)]", "[x]", "[(x,z)]", "[(x,y)]",
+                                      "[(x,y,z)]", "[(z,y)]", "[(z,x)]", "[(z,x,y)]"}));
+}
+
+TEST(Rule, OrderedAsASharding) {
+  Mesh mesh = TestMesh({2, 2, 2});
+  Rule rule = RuleOf("  a = f32[8,8] parameter(0)\n  ROOT r = f32[8,8] tanh(a)\n");
+  const auto ordered = [&](Strategy strategy, std::string_view sharding) {
+    return StrategyText(rule,
+                        OrderedAs(rule, rule.operands[0], *ParseSharding(sharding, mesh, 2),
+                                  std::move(strategy), mesh),
+                        mesh);
+  };
+  EXPECT_EQ(ordered({0, 0, 1}, "[(y,x),z]"), "i=(y,x), j=z");
+  EXPECT_EQ(ordered({0, 0, 0}, "[(y,x),z]"), "i=(x,y,z)");  // z is elsewhere
+  EXPECT_EQ(ordered({0, 1, 0}, "[(z,y,x),_]"), "i=(z,x), j=y");
+  EXPECT_EQ(ordered({0, 1, 0}, "[(x,z),y]"), "i=(x,z), j=y");
+}
+
+TEST(Rule, UnevenCutsArePadded) {
+  Mesh mesh = TestMesh({2, 4});
+  Rule rule = RuleOf(
+      "  a = f32[10,6] parameter(0)\n  b = f32[6,16] parameter(1)\n  ROOT r = f32[10,16] dot(a, "
+      "b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n");
+  EXPECT_FALSE(OperandSharding(rule, {1, 0}, 0, mesh).has_value());
+  const size_t even = EnumerateStrategies(rule, mesh).size();
+  AllowUneven([](int64_t size) { return size == 10; }, &rule);
+  EXPECT_EQ(OperandSharding(rule, {1, 0}, 0, mesh)->ToString(mesh), "[y,_]");
+  EXPECT_FALSE(OperandSharding(rule, {1, 2}, 0, mesh).has_value());  // 6 is not allowed
+  EXPECT_GT(EnumerateStrategies(rule, mesh).size(), even);
+  EXPECT_DOUBLE_EQ(Padding(rule, {1, 0}, &rule.operands[0], mesh), 1.2);
+  EXPECT_DOUBLE_EQ(Padding(rule, {1, 0}, &rule.operands[1], mesh), 1);
+  EXPECT_DOUBLE_EQ(Padding(rule, {0, 0}, nullptr, mesh), 1.6);  // 8 pieces of 2
+  EXPECT_DOUBLE_EQ(Padding(rule, {0, 1}, nullptr, mesh), 1);
+
+  // Parts of a dimension, and dimensions along which devices exchange something, are cut evenly.
+  Rule merged = RuleOf("  a = f32[10,6] parameter(0)\n  ROOT r = f32[60] reshape(a)\n");
+  AllowUneven([](int64_t) { return true; }, &merged);
+  for (const Factor& factor : merged.factors) EXPECT_FALSE(factor.uneven);
+}
+
 TEST(Rule, MixedReductionsAreNoStrategy) {
   Rule rule;
   rule.factors = {{4, FactorKind::kReduction, Reduction::kSum, 'k'},

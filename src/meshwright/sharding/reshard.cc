@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "meshwright/sharding/reshard_search.h"
+#include "meshwright/sharding/reshard_space.h"
 
 namespace meshwright {
 namespace {
@@ -19,7 +20,7 @@ bool Possible(const Sharding& from, const Sharding& to) {
 }
 
 // Only axes are added, each at the minor end of its dimension: nothing but slices.
-bool SlicesOnly(const Sharding& from, const Sharding& to) {
+bool SlicesOnly(const Shape& shape, const Sharding& from, const Sharding& to, const Mesh& mesh) {
   if (from.unreduced != to.unreduced) return false;
   for (size_t d = 0; d < from.dims.size(); ++d) {
     const AxisList& before = from.dims[d];
@@ -27,6 +28,7 @@ bool SlicesOnly(const Sharding& from, const Sharding& to) {
     if (before.size() > after.size() || !std::equal(before.begin(), before.end(), after.begin())) {
       return false;
     }
+    if (!PiecesNest(shape.dims[d], mesh.Size(before), mesh.Size(after))) return false;
   }
   return true;
 }
@@ -104,7 +106,7 @@ Resharding PlanResharding(const Shape& shape, const Sharding& from, const Shardi
                           const Mesh& mesh, const CollectivePrice& price) {
   Resharding result;
   result.possible = Possible(from, to);
-  if (!result.possible || SlicesOnly(from, to)) return result;
+  if (!result.possible || SlicesOnly(shape, from, to, mesh)) return result;
   Sharding before = from;
   for (const ReshardMove& move : CheapestPath(shape, from, to, mesh, price)) {
     if (move.collective) {
@@ -125,7 +127,7 @@ std::vector<double> PlanReshardings(const Shape& shape, const Sharding& from,
   for (size_t i = 0; i < to.size(); ++i) {
     if (!Possible(from, to[i])) {
       seconds[i] = std::numeric_limits<double>::infinity();
-    } else if (SlicesOnly(from, to[i])) {
+    } else if (SlicesOnly(shape, from, to[i], mesh)) {
       continue;
     } else if (SharesSearch(shape, from, to[i], mesh)) {
       shared[KeyOf(from, to[i])].push_back(i);

@@ -17,15 +17,17 @@
 // A state is a sharding of the array. Moves between states, with the bytes that are priced:
 //
 //   slice               [d: A] -> [d: A a]           free; a unused before
-//   all-gather          [d: A B] -> [d: A]           bytes held after
+//   all-gather          [d: A B] -> [d: A]           bytes held after, and padding
 //   all-to-all          [d: A B, e: C] -> [d: A, e: C B]          bytes held
 //   collective-permute  same pieces of each dimension, other owners: any arrangement of
 //                       axes (with more than kMaxPermutedAxes in motion: only the target)     bytes
 //                       held
 //   all-reduce          {A B} -> {A}                 bytes held
-//   reduce-scatter      {A B}, [d: C] -> {A}, [d: C B]            bytes held before
+//   reduce-scatter      {A B}, [d: C] -> {A}, [d: C B]            bytes held before, and padding
 //
 // where A, B, C are lists of axes, B a run of one or more at the minor end, {} the unreduced axes.
+// Uneven pieces that are not pieces of fewer ones (PiecesNest) are cut and joined with all axes of
+// their dimension at once.
 //
 // Only axes and dimensions that either end uses take part, which keeps the graph small: an array
 // with two axes to move has a few dozen states. A state packs into 64 bits. Two bounds keep the
@@ -162,9 +164,24 @@ class Search {
       for (size_t d = 0; d < space_.dims(); ++d) {
         ReshardState next = state;
         ReshardSpace::Move(next, {a}, static_cast<int8_t>(d), lists[d].size());
-        if (space_.CutAllowed(next, d)) Reach(node, next, std::nullopt, {a}, 0);
+        if (space_.CutAllowed(next, d) && space_.Nests(state, next, d))
+          Reach(node, next, std::nullopt, {a}, 0);
       }
     }
+    for (size_t d = 0; d < space_.dims(); ++d) SliceAtOnce(node, state, lists[d], d);
+  }
+
+  // Uneven pieces along several axes that are no pieces of those along fewer.
+  void SliceAtOnce(int32_t node, const ReshardState& state, const MovingAxes& list, size_t d) {
+    if (!list.empty() || space_.Size(d) % space_.Pieces(target_, d) == 0) return;
+    const MovingAxes axes = space_.List(target_, static_cast<int64_t>(d));
+    const bool unused = std::all_of(axes.begin(), axes.end(), [&](uint8_t a) {
+      return state.place[a] == ReshardState::kUnused;
+    });
+    if (!unused || axes.size() < 2) return;
+    ReshardState next = state;
+    ReshardSpace::Move(next, axes, static_cast<int8_t>(d), 0);
+    Reach(node, next, std::nullopt, axes, 0);
   }
 
   // All-gathers and all-to-alls of the runs at the minor ends.
@@ -175,12 +192,14 @@ class Search {
         MovingAxes axes(lists[d].end() - static_cast<int64_t>(run), lists[d].end());
         ReshardState gathered = state;
         ReshardSpace::Move(gathered, axes, ReshardState::kUnused, 0);
-        Reach(node, gathered, CollectiveKind::kAllGather, axes, space_.Bytes(gathered));
+        if (!space_.Nests(state, gathered, d)) continue;
+        Reach(node, gathered, CollectiveKind::kAllGather, axes,
+              space_.JoinedBytes(bytes, gathered, axes));
         for (size_t e = 0; e < space_.dims(); ++e) {
           if (e == d) continue;
           ReshardState moved = state;
           ReshardSpace::Move(moved, axes, static_cast<int8_t>(e), lists[e].size());
-          if (space_.CutAllowed(moved, e))
+          if (space_.CutAllowed(moved, e) && space_.Nests(state, moved, e))
             Reach(node, moved, CollectiveKind::kAllToAll, axes, bytes);
         }
       }
@@ -263,7 +282,7 @@ class Search {
       Reach(node, next, CollectiveKind::kAllReduce, axes, bytes);
     }
     for (size_t d = 0; d < space_.dims() && !open.empty(); ++d) {
-      for (uint8_t a : open) Scatter(node, state, {a}, d, lists[d].size(), bytes);
+      for (uint8_t a : open) Scatter(node, state, {a}, d, lists[d].size());
       MovingAxes run = space_.List(target_, static_cast<int64_t>(d));
       if (run.size() < lists[d].size() + 2 ||
           !std::equal(lists[d].begin(), lists[d].end(), run.begin())) {
@@ -275,16 +294,17 @@ class Search {
       })) {
         run.pop_back();
       }
-      if (run.size() > 1) Scatter(node, state, run, d, lists[d].size(), bytes);
+      if (run.size() > 1) Scatter(node, state, run, d, lists[d].size());
     }
   }
 
   void Scatter(int32_t node, const ReshardState& state, const MovingAxes& axes, size_t dim,
-               size_t position, int64_t bytes) {
+               size_t position) {
     ReshardState next = state;
     ReshardSpace::Move(next, axes, static_cast<int8_t>(dim), position);
-    if (space_.CutAllowed(next, dim))
-      Reach(node, next, CollectiveKind::kReduceScatter, axes, bytes);
+    if (!space_.CutAllowed(next, dim) || !space_.Nests(state, next, dim)) return;
+    const int64_t padded = space_.JoinedBytes(space_.Bytes(next), state, axes);
+    Reach(node, next, CollectiveKind::kReduceScatter, axes, padded);
   }
 
   std::vector<ReshardMove> Trace(int32_t node) const {
@@ -324,10 +344,17 @@ class Search {
     if (!reduced.empty()) step(CollectiveKind::kAllReduce, reduced, space_.HeldBytes(at));
     for (size_t d : space_.array_dims()) {
       AxisList axes = at.dims[d];
+      const int64_t padded = space_.PaddedBytes(at, d);
       at.dims[d].clear();
-      if (!axes.empty()) step(CollectiveKind::kAllGather, axes, space_.HeldBytes(at));
+      if (!axes.empty())
+        step(CollectiveKind::kAllGather, axes, std::max(padded, space_.HeldBytes(at)));
     }
     for (size_t d : space_.array_dims()) {
+      if (!space_.PrefixesNest(to, d)) {
+        at.dims[d] = to.dims[d];
+        step(std::nullopt, to.dims[d], 0);
+        continue;
+      }
       for (AxisIndex axis : to.dims[d]) {
         at.dims[d].push_back(axis);
         step(std::nullopt, {axis}, 0);

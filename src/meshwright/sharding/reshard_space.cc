@@ -18,6 +18,12 @@ int64_t ClampedProduct(int64_t a, int64_t b) {
 
 }  // namespace
 
+bool PiecesNest(int64_t size, int64_t fewer, int64_t pieces) {
+  if (fewer == 1 || size % pieces == 0) return true;
+  const auto piece = [size](int64_t count) { return size / count + (size % count != 0); };
+  return piece(pieces) * (pieces / fewer) == piece(fewer);
+}
+
 ReshardSpace::ReshardSpace(const Shape& shape, const Sharding& from, const Sharding& to,
                            const Mesh& mesh)
     : mesh_(mesh), from_(from), to_(to) {
@@ -113,6 +119,32 @@ int64_t ReshardSpace::Bytes(const ReshardState& state) const {
 
 int64_t ReshardSpace::HeldBytes(const Sharding& sharding) const {
   return BytesWith([&](size_t d) { return mesh_.Size(sharding.dims[dims_[d]]); });
+}
+
+int64_t ReshardSpace::JoinedBytes(int64_t bytes, const ReshardState& joined,
+                                  const MovingAxes& axes) const {
+  for (uint8_t a : axes) bytes = ClampedProduct(bytes, AxisSize(a));
+  return std::max(bytes, Bytes(joined));
+}
+
+int64_t ReshardSpace::PaddedBytes(const Sharding& sharding, size_t dim) const {
+  return ClampedProduct(HeldBytes(sharding), mesh_.Size(sharding.dims[dim]));
+}
+
+bool ReshardSpace::PrefixesNest(const Sharding& sharding, size_t dim) const {
+  const auto at = std::find(dims_.begin(), dims_.end(), dim) - dims_.begin();
+  int64_t fewer = 1;
+  for (AxisIndex axis : sharding.dims[dim]) {
+    const int64_t pieces = fewer * mesh_.axes[axis].size;
+    if (!PiecesNest(sizes_[at], fewer, pieces)) return false;
+    fewer = pieces;
+  }
+  return true;
+}
+
+bool ReshardSpace::Nests(const ReshardState& a, const ReshardState& b, size_t dim) const {
+  const auto [fewer, more] = std::minmax({Pieces(a, dim), Pieces(b, dim)});
+  return PiecesNest(sizes_[dim], fewer, more);
 }
 
 bool ReshardSpace::CutAllowed(const ReshardState& state, size_t dim) const {

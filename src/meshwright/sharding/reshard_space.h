@@ -34,6 +34,11 @@ struct ReshardState {
   }
 };
 
+// Whether `pieces` of a dimension are pieces of the `fewer` that it can be cut into. Uneven ones
+// may not be: 10 elements on 2 devices are 5 each, on 2x4 devices 2 each, so that those of the
+// first four, 8, are not the 5 of the first. What is whole can be cut in any way.
+bool PiecesNest(int64_t size, int64_t fewer, int64_t pieces);
+
 using MovingAxes = absl::InlinedVector<uint8_t, ReshardState::kMaxAxes>;  // axes in motion
 
 class ReshardSpace {
@@ -59,6 +64,16 @@ class ReshardSpace {
   // Bytes that a device holds, pieces rounded up; the largest int64_t stands for all beyond.
   int64_t Bytes(const ReshardState& state) const;
   int64_t HeldBytes(const Sharding& sharding) const;
+  // Bytes of a buffer that joins the pieces of `axes`, of `bytes` each, to what a device holds in
+  // `joined`: padding of uneven pieces is part of it.
+  int64_t JoinedBytes(int64_t bytes, const ReshardState& joined, const MovingAxes& axes) const;
+  // The same of all of dimension `dim`, as the array numbers it, of `sharding`.
+  int64_t PaddedBytes(const Sharding& sharding, size_t dim) const;
+  // Each piece that `sharding` makes of `dim`, as the array numbers it, is a piece of those that
+  // the first of its axes make.
+  bool PrefixesNest(const Sharding& sharding, size_t dim) const;
+  // One state cuts `dim` further than the other, and its pieces are pieces of the other's.
+  bool Nests(const ReshardState& a, const ReshardState& b, size_t dim) const;
   // Intermediate cuts are even, unless an end of the path has the same uneven one.
   bool CutAllowed(const ReshardState& state, size_t dim) const;
 

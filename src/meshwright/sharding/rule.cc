@@ -1,5 +1,6 @@
 #include "meshwright/sharding/rule.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -8,15 +9,6 @@
 
 namespace meshwright {
 namespace {
-
-// Axes that `strategy` gives to `factor`, outermost first, without those of size 1.
-AxisList AxesOf(FactorIndex factor, const Strategy& strategy, const Mesh& mesh) {
-  AxisList axes;
-  for (size_t a = 0; a < strategy.size(); ++a) {
-    if (strategy[a] == factor && mesh.axes[a].size > 1) axes.push_back(static_cast<AxisIndex>(a));
-  }
-  return axes;
-}
 
 // Adds `axis` to the axes along which `sharding` is unreduced. False if it is unreduced by another
 // reduction already.
@@ -37,9 +29,8 @@ std::optional<Sharding> DimensionSharding(const Rule& rule, const Strategy& stra
       AxisList axes = AxesOf(f, strategy, mesh);
       int64_t pieces = mesh.Size(axes);
       int64_t size = rule.factors[f].size;
-      if (pieces > 1 && (!majors_cut_completely || size < pieces || size % pieces != 0)) {
-        return std::nullopt;
-      }
+      const bool divides = size % pieces == 0 || rule.factors[f].uneven;
+      if (pieces > 1 && (!majors_cut_completely || size < pieces || !divides)) return std::nullopt;
       majors_cut_completely = majors_cut_completely && pieces == size;
       sharding.dims[d].insert(sharding.dims[d].end(), axes.begin(), axes.end());
     }
@@ -138,6 +129,76 @@ std::string StrategyText(const Rule& rule, const Strategy& strategy, const Mesh&
     parts.push_back(StrCat(FactorText(rule, static_cast<FactorIndex>(f), false), "=", names));
   }
   return parts.empty() ? "replicated" : absl::StrJoin(parts, ", ");
+}
+
+AxisList AxesOf(FactorIndex factor, const Strategy& strategy, const Mesh& mesh) {
+  AxisList axes;
+  for (AxisIndex axis : strategy.order()) {
+    if (strategy[axis] == factor) axes.push_back(axis);
+  }
+  if (!axes.empty()) return axes;
+  for (size_t a = 0; a < strategy.size(); ++a) {
+    if (strategy[a] == factor && mesh.axes[a].size > 1) axes.push_back(static_cast<AxisIndex>(a));
+  }
+  return axes;
+}
+
+Strategy OrderedAs(const Rule& rule, const TensorFactors& tensor, const Sharding& sharding,
+                   Strategy strategy, const Mesh& mesh) {
+  AxisList order;
+  for (size_t f = 0; f < rule.factors.size(); ++f) {
+    const auto factor = static_cast<FactorIndex>(f);
+    AxisList axes = AxesOf(factor, strategy, mesh);
+    if (axes.size() < 2) continue;
+    for (size_t d = 0; d < tensor.dims.size(); ++d) {
+      const auto& dim = tensor.dims[d];
+      if (std::find(dim.begin(), dim.end(), factor) == dim.end()) continue;
+      AxisList given;
+      for (AxisIndex axis : sharding.dims[d]) {
+        if (mesh.axes[axis].size > 1 && strategy[axis] == factor) given.push_back(axis);
+      }
+      if (given.size() == axes.size()) axes = std::move(given);
+    }
+    if (!std::is_sorted(axes.begin(), axes.end()))
+      order.insert(order.end(), axes.begin(), axes.end());
+  }
+  strategy.set_order(std::move(order));
+  return strategy;
+}
+
+void AllowUneven(absl::FunctionRef<bool(int64_t size)> allowed, Rule* rule) {
+  std::vector<bool> part(rule->factors.size(), false);  // stands in a dimension with others
+  for (const std::vector<TensorFactors>* tensors : {&rule->operands, &rule->results}) {
+    for (const TensorFactors& tensor : *tensors) {
+      for (const auto& dim : tensor.dims) {
+        for (FactorIndex f : dim) part[f] = part[f] || dim.size() > 1;
+      }
+    }
+  }
+  for (size_t f = 0; f < rule->factors.size(); ++f) {
+    Factor& factor = rule->factors[f];
+    const bool dimension =
+        factor.kind == FactorKind::kParallel || factor.kind == FactorKind::kReduction;
+    factor.uneven = dimension && !part[f] && !factor.exchanges && allowed(factor.size);
+  }
+}
+
+double Padding(const Rule& rule, const Strategy& strategy, const TensorFactors* tensor,
+               const Mesh& mesh) {
+  double padding = 1;
+  for (size_t f = 0; f < rule.factors.size(); ++f) {
+    const Factor& factor = rule.factors[f];
+    if (!factor.uneven) continue;
+    const auto is_factor = [&](const auto& dim) {
+      return std::find(dim.begin(), dim.end(), static_cast<FactorIndex>(f)) != dim.end();
+    };
+    if (tensor != nullptr && std::none_of(tensor->dims.begin(), tensor->dims.end(), is_factor))
+      continue;
+    const int64_t pieces = mesh.Size(AxesOf(static_cast<FactorIndex>(f), strategy, mesh));
+    const int64_t held = (factor.size + pieces - 1) / pieces * pieces;
+    padding *= static_cast<double>(held) / static_cast<double>(factor.size);
+  }
+  return padding;
 }
 
 int64_t ComputeShards(const Rule& rule, const Strategy& strategy, const Mesh& mesh) {

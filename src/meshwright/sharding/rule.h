@@ -1,12 +1,17 @@
 #ifndef MESHWRIGHT_SHARDING_RULE_H_
 #define MESHWRIGHT_SHARDING_RULE_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
 #include "meshwright/hlo/graph.h"
 #include "meshwright/sharding/sharding.h"
 
@@ -38,6 +43,9 @@ struct Factor {
   bool exchanges = false;
   // Whether shardings spread along it (intra/propagate.h).
   bool spreads = true;
+  // May be cut into pieces that do not divide it: all but the last are of one size, which the last
+  // ones, short or empty, are padded to. Only of factors that are whole dimensions (AllowUneven).
+  bool uneven = false;
   friend bool operator==(const Factor&, const Factor&) = default;
 };
 
@@ -67,24 +75,74 @@ struct Rule {
   std::string ToString(bool sizes = false) const;
 };
 
-// Which factor each mesh axis shards; kNoFactor: none (the axis repeats the work).
-using Strategy = absl::InlinedVector<FactorIndex, 6>;  // indexed by AxisIndex
+// Which factor each mesh axis shards; kNoFactor: none (the axis repeats the work). A factor that
+// several axes shard is cut by them in the order of the mesh, major to minor, unless the strategy
+// has another order.
+class Strategy {
+ public:
+  Strategy() = default;
+  Strategy(size_t axes, FactorIndex factor) : factors_(axes, factor) {}
+  Strategy(std::initializer_list<FactorIndex> factors) : factors_(factors) {}
+  explicit Strategy(absl::Span<const FactorIndex> factors)
+      : factors_(factors.begin(), factors.end()) {}
+
+  // By AxisIndex.
+  size_t size() const { return factors_.size(); }
+  FactorIndex operator[](size_t axis) const { return factors_[axis]; }
+  FactorIndex& operator[](size_t axis) { return factors_[axis]; }
+  auto begin() const { return factors_.begin(); }
+  auto end() const { return factors_.end(); }
+  void push_back(FactorIndex factor) { factors_.push_back(factor); }
+
+  // The axes of factors that several axes shard in another order than the mesh's: each factor's
+  // together, major to minor, in the order of the factors.
+  const AxisList& order() const { return order_; }
+  void set_order(AxisList order) { order_ = std::move(order); }
+
+  friend bool operator==(const Strategy&, const Strategy&) = default;
+
+ private:
+  absl::InlinedVector<FactorIndex, 6> factors_;
+  AxisList order_;
+};
+
+// The axes that `strategy` gives to `factor`, major to minor, without those of size 1.
+AxisList AxesOf(FactorIndex factor, const Strategy& strategy, const Mesh& mesh);
+
+// `strategy` with every factor of `tensor` that several axes shard cut in the order in which
+// `sharding`, of an array with these factors, has its axes; a factor of which it does not have all
+// axes in one dimension keeps its order.
+Strategy OrderedAs(const Rule& rule, const TensorFactors& tensor, const Sharding& sharding,
+                   Strategy strategy, const Mesh& mesh);
+
+// Lets factors of the sizes that `allowed` names be cut unevenly (Factor::uneven), where they are
+// whole dimensions of all their tensors and devices exchange nothing along them.
+void AllowUneven(absl::FunctionRef<bool(int64_t size)> allowed, Rule* rule);
+
+// How many elements the devices hold along the factors of `tensor` for each that there is: more
+// than 1 where uneven cuts are padded. `tensor`: nullptr for all factors that are work.
+double Padding(const Rule& rule, const Strategy& strategy, const TensorFactors* tensor,
+               const Mesh& mesh);
 
 // Sharding of operand/result `i` under `strategy`. nullopt if it cannot be expressed as one:
 // a dimension made of several factors can only be cut through its minor factor if all major ones
-// are cut completely (one element each), and cuts must divide sizes.
+// are cut completely (one element each), and cuts must divide sizes (but Factor::uneven).
 std::optional<Sharding> OperandSharding(const Rule& rule, const Strategy& strategy, size_t i,
                                         const Mesh& mesh);
 std::optional<Sharding> ResultSharding(const Rule& rule, const Strategy& strategy, size_t i,
                                        const Mesh& mesh);
 
 // All strategies of `rule` on `mesh` that every operand and result can express, cuts dividing
-// factor sizes evenly, axes of size 1 unassigned, in lexicographic order (first: all axes
-// unassigned). Never more than kMaxStrategies: where the axes could go to more combinations of
-// factors than that (it takes an unusual operator on a mesh of many axes), the smallest factors
-// stay whole.
+// factor sizes evenly (but Factor::uneven), axes of size 1 unassigned, in lexicographic order
+// (first: all axes unassigned). Never more than kMaxStrategies: where the axes could go to more
+// combinations of factors than that (it takes an unusual operator on a mesh of many axes), the
+// smallest factors stay whole.
+//
+// Factors that several axes shard are cut in the order of the mesh, and behind all those in each of
+// `orders`: its axes first, in its order, then others.
 inline constexpr int64_t kMaxStrategies = 512;
-std::vector<Strategy> EnumerateStrategies(const Rule& rule, const Mesh& mesh);
+std::vector<Strategy> EnumerateStrategies(const Rule& rule, const Mesh& mesh,
+                                          absl::Span<const AxisList> orders = {});
 
 // "m=x, k=y": the factors that are sharded and their axes; "replicated" if none.
 std::string StrategyText(const Rule& rule, const Strategy& strategy, const Mesh& mesh);

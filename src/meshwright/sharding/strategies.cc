@@ -49,6 +49,7 @@ class StrategyWalk {
     const Factor& factor = rule_.factors[f];
     if (factor.kind == FactorKind::kWhole || fixed_[f]) return false;
     if (factor.kind == FactorKind::kPending) return true;
+    if (factor.uneven) return factor.size / cut_[f] >= axis_size;
     int64_t rest = factor.size / cut_[f];
     return rest >= axis_size && rest % axis_size == 0;
   }
@@ -156,10 +157,40 @@ class StrategyWalk {
   std::vector<Strategy> found_;
 };
 
+// `strategy` with the axes that `order` names first, in its order, wherever several shard a factor.
+Strategy Reordered(const Rule& rule, Strategy strategy, const AxisList& order, const Mesh& mesh) {
+  const auto place = [&](AxisIndex axis) {
+    return std::pair(std::find(order.begin(), order.end(), axis) - order.begin(), axis);
+  };
+  AxisList all;
+  for (size_t f = 0; f < rule.factors.size(); ++f) {
+    if (rule.factors[f].kind == FactorKind::kPending) continue;
+    AxisList axes = AxesOf(static_cast<FactorIndex>(f), strategy, mesh);
+    std::sort(axes.begin(), axes.end(),
+              [&](AxisIndex a, AxisIndex b) { return place(a) < place(b); });
+    if (!std::is_sorted(axes.begin(), axes.end())) all.insert(all.end(), axes.begin(), axes.end());
+  }
+  strategy.set_order(std::move(all));
+  return strategy;
+}
+
 }  // namespace
 
-std::vector<Strategy> EnumerateStrategies(const Rule& rule, const Mesh& mesh) {
-  return StrategyWalk(rule, mesh).Run();
+std::vector<Strategy> EnumerateStrategies(const Rule& rule, const Mesh& mesh,
+                                          absl::Span<const AxisList> orders) {
+  std::vector<Strategy> strategies = StrategyWalk(rule, mesh).Run();
+  const size_t count = strategies.size();
+  for (size_t s = 0; s < count && !orders.empty(); ++s) {
+    const size_t others = strategies.size();
+    for (const AxisList& order : orders) {
+      Strategy reordered = Reordered(rule, strategies[s], order, mesh);
+      const bool known =
+          reordered.order().empty() || std::find(strategies.begin() + static_cast<int64_t>(others),
+                                                 strategies.end(), reordered) != strategies.end();
+      if (!known) strategies.push_back(std::move(reordered));
+    }
+  }
+  return strategies;
 }
 
 }  // namespace meshwright
