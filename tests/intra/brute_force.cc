@@ -16,8 +16,14 @@ class Search {
  public:
   Search(const Graph& graph, const CostModel& cost_model, const FusionInfo& fusion,
          const std::vector<Interval>& intervals, int64_t budget,
-         const std::map<size_t, Sharding>& given, const std::map<size_t, Sharding>& given_outputs)
-      : graph_(graph), cost_(cost_model), fusion_(fusion), intervals_(intervals), budget_(budget) {
+         const std::map<size_t, Sharding>& given, const std::map<size_t, Sharding>& given_outputs,
+         const GivenCuts& cuts)
+      : graph_(graph),
+        cost_(cost_model),
+        fusion_(fusion),
+        intervals_(intervals),
+        budget_(budget),
+        cuts_(cuts) {
     for (const auto& [parameter, sharding] : given) given_[graph.parameters[parameter]] = sharding;
     for (const auto& [output, sharding] : given_outputs) given_[graph.outputs[output]] = sharding;
     int32_t end = 0;
@@ -26,7 +32,8 @@ class Search {
     seen_.resize(graph.values.size());
     for (size_t i = 0; i < graph.ops.size(); ++i) {
       rules_.push_back(RuleFor(graph, graph.ops[i]));
-      strategies_.push_back(EnumerateStrategies(rules_[i], cost_.mesh()));
+      if (graph.ops[i].kind != OpKind::kOutput) cuts_.Allow(&rules_[i]);
+      strategies_.push_back(EnumerateStrategies(rules_[i], cost_.mesh(), cuts_.orders));
     }
   }
 
@@ -97,6 +104,14 @@ class Search {
     }
   }
 
+  // A device's part of what moves `total` bytes unsharded, padding included.
+  double DeviceShare(double total, const Shape& shape, const Sharding& sharding) const {
+    const double whole = static_cast<double>(shape.bytes());
+    return whole == 0
+               ? 0
+               : total * static_cast<double>(BytesPerDevice(shape, sharding, mesh())) / whole;
+  }
+
   double Compute(size_t i, const Strategy& strategy) {
     const Op& op = graph_.ops[i];
     if (op.kind != OpKind::kInstruction) return 0;
@@ -106,15 +121,22 @@ class Search {
     work.element_type = ElementType::kF32;
     work.kernels = fusion_.kernel[i] ? 1 : 0;
     work.flops = rules_[i].flops / static_cast<double>(ComputeShards(rules_[i], strategy, mesh()));
+    for (const Factor& factor : rules_[i].factors) {
+      int64_t pieces = 1;
+      for (size_t a = 0; a < strategy.size(); ++a) {
+        if (strategy[a] == &factor - rules_[i].factors.data()) pieces *= mesh().axes[a].size;
+      }
+      if (factor.kind != FactorKind::kPending && factor.size % pieces != 0)
+        work.flops *= static_cast<double>((factor.size / pieces + 1) * pieces) /
+                      static_cast<double>(factor.size);
+    }
     for (size_t j = 0; j < op.operands.size(); ++j) {
-      work.bytes +=
-          traffic.operand_bytes[j] /
-          static_cast<double>(OperandSharding(rules_[i], strategy, j, mesh())->shards(mesh()));
+      work.bytes += DeviceShare(traffic.operand_bytes[j], graph_[op.operands[j]].shape,
+                                *OperandSharding(rules_[i], strategy, j, mesh()));
     }
     for (size_t j = 0; j < op.results.size(); ++j) {
-      work.bytes +=
-          traffic.result_bytes[j] /
-          static_cast<double>(ResultSharding(rules_[i], strategy, j, mesh())->shards(mesh()));
+      work.bytes += DeviceShare(traffic.result_bytes[j], graph_[op.results[j]].shape,
+                                *ResultSharding(rules_[i], strategy, j, mesh()));
     }
     if (work.opcode == Opcode::kDot) {
       SetContractionSizes(rules_[i], strategy, mesh(), &work);
@@ -143,6 +165,7 @@ class Search {
     const Shape& shape = graph_[v].shape;
     const auto given = given_.find(OpId(i));
     for (const Sharding& stored : AllShardings(v)) {
+      if (!DividesEvenly(shape, stored, mesh())) continue;
       if (given != given_.end() && stored != given->second) continue;
       const bool gathers = graph_[v].users.size() > 1;
       for (const Sharding& seen : gathers ? AllShardings(v) : std::vector<Sharding>{stored}) {
@@ -169,9 +192,10 @@ class Search {
   }
 
   std::vector<Sharding> AllShardings(ValueId v) const {
-    const Rule rule = ValueRule(graph_[v].shape);
+    Rule rule = ValueRule(graph_[v].shape);
+    cuts_.Allow(&rule);
     std::vector<Sharding> shardings;
-    for (const Strategy& s : EnumerateStrategies(rule, mesh()))
+    for (const Strategy& s : EnumerateStrategies(rule, mesh(), cuts_.orders))
       shardings.push_back(*ResultSharding(rule, s, 0, mesh()));
     return shardings;
   }
@@ -181,6 +205,7 @@ class Search {
   const FusionInfo& fusion_;
   const std::vector<Interval>& intervals_;
   const int64_t budget_;
+  const GivenCuts& cuts_;
   std::map<OpId, Sharding> given_;
   std::vector<Rule> rules_;
   std::vector<std::vector<Strategy>> strategies_;
@@ -195,8 +220,10 @@ class Search {
 std::optional<double> BruteForce(const Graph& graph, const CostModel& cost_model,
                                  const FusionInfo& fusion, const std::vector<Interval>& intervals,
                                  int64_t budget_bytes, const std::map<size_t, Sharding>& given,
-                                 const std::map<size_t, Sharding>& given_outputs) {
-  return Search(graph, cost_model, fusion, intervals, budget_bytes, given, given_outputs).Run();
+                                 const std::map<size_t, Sharding>& given_outputs,
+                                 const GivenCuts& cuts) {
+  return Search(graph, cost_model, fusion, intervals, budget_bytes, given, given_outputs, cuts)
+      .Run();
 }
 
 }  // namespace meshwright

@@ -9,6 +9,7 @@
 #include "meshwright/cost/fusion.h"
 #include "meshwright/cost/liveness.h"
 #include "meshwright/hlo/graph.h"
+#include "meshwright/intra/given_cuts.h"
 #include "meshwright/sharding/sharding.h"
 
 namespace meshwright {
@@ -18,11 +19,13 @@ namespace meshwright {
 // parameter. Shares with the planner the rules, the prices, fusion and liveness, but neither its
 // grouping of operators nor its problem. nullopt if nothing fits. Only for tiny programs without
 // loops. `given`: how parameters (by position in graph.parameters) have to be stored, and
-// `given_outputs` how outputs (by position in graph.outputs) have to leave.
+// `given_outputs` how outputs (by position in graph.outputs) have to leave. `cuts`: what else
+// dimensions may be cut by.
 std::optional<double> BruteForce(const Graph& graph, const CostModel& cost_model,
                                  const FusionInfo& fusion, const std::vector<Interval>& intervals,
                                  int64_t budget_bytes, const std::map<size_t, Sharding>& given = {},
-                                 const std::map<size_t, Sharding>& given_outputs = {});
+                                 const std::map<size_t, Sharding>& given_outputs = {},
+                                 const GivenCuts& cuts = {});
 
 }  // namespace meshwright
 

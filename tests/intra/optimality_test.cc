@@ -23,14 +23,14 @@ namespace {
 
 // Everything the planner derives from a program before it solves.
 struct Prepared {
-  Prepared(const TestProgram& program, const CostModel& cost_model)
+  Prepared(const TestProgram& program, const CostModel& cost_model, const GivenCuts& cuts = {})
       : fusion(AnalyzeFusion(program.graph)),
         schedule(ScheduleForMemory(program.graph, fusion)),
         intervals(Liveness(program.graph, fusion, schedule)),
         tied(program.graph.outputs.size(), -1),
         groups(FormGroups(program.graph, fusion,
                           std::vector<bool>(program.graph.values.size(), false))),
-        sets(program.graph, fusion, groups, cost_model, StrategySpace::kFull),
+        sets(program.graph, fusion, groups, cost_model, StrategySpace::kFull, cuts),
         inputs{.graph = program.graph,
                .cost_model = cost_model,
                .fusion = fusion,
@@ -99,6 +99,35 @@ TEST_P(OptimalityTest, EqualsBruteForceWithAndWithoutBudget) {
   }
   EXPECT_EQ(with_budget, programs);
   EXPECT_GE(infeasible, programs);  // one byte less than the least never fits
+}
+
+// Axes in another order, uneven shards and both at once.
+TEST(OptimalityTest, EqualsBruteForceWithGivenCuts) {
+  const RooflineCostModel cost_model(TestMesh("2x3", "6xh100-sxm"));
+  for (int seed = 0; seed < 60; ++seed) {
+    std::mt19937_64 random(seed);
+    const TestProgram program = ProgramFromText(RandomProgram(random, 1 + seed % 3));
+    GivenCuts cuts;
+    if (seed % 3 != 1) cuts.orders = {AxisList{1, 0}};
+    for (const Value& value : program.graph.values) {
+      for (int64_t size : value.shape.dims) {
+        if (seed % 3 != 0) cuts.uneven.insert(size);
+      }
+    }
+    Prepared prepared(program, cost_model, cuts);
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    const absl::StatusOr<solve::Solution> solution = solve::Solve(prepared.problem.problem);
+    ASSERT_TRUE(solution.ok()) << solution.status();
+    ASSERT_EQ(solution->outcome, solve::Outcome::kOptimal);
+    const std::optional<double> best =
+        BruteForce(program.graph, cost_model, prepared.fusion, prepared.intervals,
+                   solve::kUnlimited, {}, {}, cuts);
+    ASSERT_TRUE(best.has_value());
+    EXPECT_NEAR(static_cast<double>(solution->cost) * 1e-12, *best, 5e-11);
+    const IntraPlan plan = DecodePlan(prepared.inputs, prepared.problem, prepared.sets,
+                                      prepared.schedule, solution->choice);
+    EXPECT_NEAR(plan.objective, *best, 5e-11);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Meshes, OptimalityTest, ::testing::Values("2", "2x2"));

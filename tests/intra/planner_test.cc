@@ -82,7 +82,7 @@ struct FixError {
 TEST(PlannerTest, FixErrorsNameTheFixAndTheReason) {
   for (const FixError& error :
        {FixError{"p=", "[x]", "matches no parameter, output or instruction; nearest: p"},
-        FixError{"p", "[(y,x),_]", "must come in the order of the mesh"},
+        FixError{"p", "[(y,x,y),_]", "axis 'y' is used twice"},
         FixError{"p", "[_,_,x]", "p f32[8192,64]"}, FixError{"w", "[(x,y),q]", "q"}}) {
     const absl::StatusOr<IntraPlan> plan =
         PlanText(kProduct, "x=2,y=4", "8xh100-sxm", {{error.pattern, error.spec, "--fix #1"}});
@@ -107,6 +107,131 @@ TEST(PlannerTest, FixesAreKept) {
   EXPECT_FALSE(plan->collectives.empty());
 }
 
+// Axes of a dimension in another order than the mesh's are an order like any other: operators
+// compute in it, and only what has to change orders is moved.
+TEST(PlannerTest, AxesInAnotherOrderAreKept) {
+  const TestProgram program = ProgramFromText(R"(HloModule t
+ENTRY main {
+  p = f32[4096,512] parameter(0), sharding={devices=[8,1]<=[2,4]T(1,0)}
+  q = f32[4096,512] parameter(1), sharding={devices=[8,1]<=[2,4]T(1,0)}
+  s = f32[4096,512] add(p, q)
+  ROOT t = f32[4096,512] tanh(s)
+})");
+  const Mesh mesh = TestMesh("x=2,y=4", "8xh100-sxm");
+  PlannerOptions options;
+  options.fixes = {{"output", "[(y,x),_]", ""}};
+  absl::StatusOr<IntraPlan> plan = PlanIntra(program.graph, RooflineCostModel(mesh), options);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->warnings, IsEmpty());
+  EXPECT_THAT(plan->collectives, IsEmpty());
+  for (const Sharding& sharding : plan->shardings) EXPECT_EQ(sharding.ToString(mesh), "[(y,x),_]");
+  EXPECT_EQ(plan->peak.bytes, 4096 / 8 * 512 * 4 * 3);
+
+  options.fixes = {{"output", "[(x,y),_]", ""}};
+  plan = PlanIntra(program.graph, RooflineCostModel(mesh), options);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_EQ(plan->collectives.size(), 1u);
+  EXPECT_EQ(plan->collectives[0].step,
+            (CollectiveStep{CollectiveKind::kCollectivePermute, {0, 1}, 4096 / 8 * 512 * 4}));
+
+  // As XLA would have it: what is given spreads as it is.
+  options.fixes = {};
+  options.completion = Completion::kPropagate;
+  plan = PlanIntra(program.graph, RooflineCostModel(mesh), options);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->collectives, IsEmpty());
+  for (const Sharding& sharding : plan->shardings) EXPECT_EQ(sharding.ToString(mesh), "[(y,x),_]");
+}
+
+// Inside a program XLA pads what does not divide; arguments and results are what JAX can hold.
+TEST(PlannerTest, UnevenShardsAreKeptInside) {
+  const TestProgram program = ProgramFromText(R"(HloModule t
+ENTRY main {
+  p = f32[8190,1024] parameter(0), sharding={devices=[8,1]<=[8]}
+  w = f32[1024,1024] parameter(1), sharding={replicated}
+  t = f32[8190,1024] tanh(p), sharding={devices=[8,1]<=[8]}
+  d = f32[8190,1024] dot(t, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  e = f32[8190,1024] tanh(d)
+  ROOT r = f32[8190,1024] tanh(e), sharding={devices=[8,1]<=[8]}
+})");
+  const Mesh mesh = TestMesh("x=2,y=4", "8xh100-sxm");
+  PlannerOptions options;
+  options.fixes = {{"p", "replicated", ""}, {"output", "replicated", ""}};
+  for (const Completion completion : {Completion::kLeastCost, Completion::kPropagate}) {
+    options.completion = completion;
+    const absl::StatusOr<IntraPlan> plan =
+        PlanIntra(program.graph, RooflineCostModel(mesh), options);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_THAT(plan->warnings,
+                ElementsAre("2 of 4 annotations not used: p: dimension 0 of size 8190 does not "
+                            "divide into 8 shards, as arguments and results must, and 1 more"));
+    // The product works on an eighth of the rows, 1024 of 8192 with padding, and only the result is
+    // put together.
+    for (const Op& op : program.graph.ops) {
+      if (op.name != "t" && op.name != "d") continue;
+      EXPECT_EQ(plan->shardings[op.results[0].index()].ToString(mesh), "[(x,y),_]") << op.name;
+      EXPECT_EQ(plan->bytes[op.results[0].index()], 1024 * 1024 * 4) << op.name;
+    }
+    ASSERT_EQ(plan->collectives.size(), 1u);
+    EXPECT_EQ(plan->collectives[0].step,
+              (CollectiveStep{CollectiveKind::kAllGather, {0, 1}, 8192 * 1024 * 4}));
+  }
+  options.fixes = {{"w", "[_,y]", ""}, {"d", "[(y,x),_]", ""}};
+  EXPECT_TRUE(PlanIntra(program.graph, RooflineCostModel(mesh), options).ok());
+  options.fixes = {{"p", "[(y,x),_]", "--fix #1"}};
+  EXPECT_THAT(
+      std::string(PlanIntra(program.graph, RooflineCostModel(mesh), options).status().message()),
+      HasSubstr("does not divide into 8 shards, as arguments and results must"));
+}
+
+// What a program for other devices replicates says nothing of these.
+TEST(PlannerTest, ReplicatedForOtherDevicesIsNotUsed) {
+  constexpr char kRest[] = R"(}
+  w = f32[8192,8192] parameter(1), sharding={replicated}
+  ROOT d = f32[8192,8192] dot(p, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+})";
+  const Mesh mesh = TestMesh("x=2,y=4", "8xh100-sxm");
+  struct Case {
+    const char *header, *annotation, *warning;
+  };
+  for (const Case& c : std::vector<Case>{
+           {"", "devices=[4,1]<=[4]",
+            "2 of 2 annotations not used: the mesh has 8 devices, they were made for 4"},
+           {", num_partitions=4", "replicated",
+            "2 of 2 annotations not used: the mesh has 8 devices, they were made for 4"},
+           {", num_partitions=8", "replicated", nullptr},
+           {"", "replicated", nullptr},
+           {"", "devices=[8,1]<=[8]", nullptr}}) {
+    const TestProgram program = ProgramFromText(absl::StrCat(
+        "HloModule t", c.header, "\nENTRY main {\n  p = f32[8192,8192] parameter(0), sharding={",
+        c.annotation, kRest));
+    const absl::StatusOr<IntraPlan> plan = PlanIntra(program.graph, RooflineCostModel(mesh), {});
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    const Sharding& w =
+        plan->shardings[program.graph[program.graph.parameters[1]].results[0].index()];
+    if (c.warning == nullptr) {
+      EXPECT_THAT(plan->warnings, IsEmpty());
+      EXPECT_TRUE(w.is_replicated());
+    } else {
+      EXPECT_THAT(plan->warnings, ElementsAre(c.warning));
+      EXPECT_FALSE(w.is_replicated());
+    }
+  }
+}
+
+// Where a callback runs is no sharding, and that it sees whole arrays no news.
+TEST(PlannerTest, CallbacksAreNothingToWarnOf) {
+  const absl::StatusOr<IntraPlan> plan = PlanText(R"(HloModule t
+ENTRY main {
+  p = f32[64,64] parameter(0)
+  c = f32[64,64] custom-call(p), custom_call_target="xla_ffi_python_cpu_callback", sharding={maximal device=0}
+  ROOT d = f32[64,64] add(p, c)
+})",
+                                                  "x=2,y=4", "8xh100-sxm");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->warnings, IsEmpty());
+}
+
 // The warnings of a plan of `p`, `b = -p` and `c = -b` with these annotations.
 std::vector<std::string> AnnotationWarnings(std::string_view p, std::string_view b,
                                             std::string_view c) {
@@ -125,8 +250,8 @@ TEST(PlannerTest, AnnotationsThatDoNotFitAreCountedInOneLine) {
               ElementsAre("2 of 3 annotations not used: the mesh has 8 devices, they were made for "
                           "4"));
   EXPECT_THAT(AnnotationWarnings("devices=[2,1]<=[2]", "devices=[1,8]<=[8]", "unreduced"),
-              ElementsAre("3 of 3 annotations not used: the mesh has 8 devices, 1 was made for 2; "
-                          "b: dimension 1 of size 65 does not divide into 8 shards, and 1 more"));
+              ElementsAre("2 of 3 annotations not used: the mesh has 8 devices, 1 was made for 2; "
+                          "c: a value cannot be asked to stay a partial sum"));
 }
 
 // Axes of another mesh over the same devices, and parts of one.

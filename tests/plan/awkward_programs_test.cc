@@ -138,6 +138,54 @@ module @m {
   ExpectSamePrice(CaseRequest("dead_while_carry.mlir"), TextRequest(kLoop));
 }
 
+// The one warning of a plan that has one; empty if it has none.
+std::string TheWarning(const absl::StatusOr<PlannedProgram>& planned) {
+  EXPECT_TRUE(planned.ok()) << planned.status();
+  if (!planned.ok() || planned->plan.warnings.empty()) return "";
+  EXPECT_EQ(planned->plan.warnings.size(), 1u);
+  return planned->plan.warnings[0];
+}
+
+TEST(AwkwardPrograms, AnnotationsAreKeptWhereTheyCanBe) {
+  const absl::StatusOr<PlannedProgram> parts = PlanProgram(CaseRequest("annotated_by_parts.mlir"));
+  EXPECT_EQ(TheWarning(parts), "");
+  EXPECT_THAT(AnnotatedText(*parts), HasSubstr("[{\"x\"}, {\"y\"}]"));
+  EXPECT_EQ(TheWarning(PlanProgram(CaseRequest("annotated_for_fewer.hlo"))),
+            "2 of 2 annotations not used: the mesh has 8 devices, they were made for 4");
+  EXPECT_EQ(TheWarning(PlanProgram(CaseRequest("annotated_unevenly.hlo"))),
+            "2 of 2 annotations not used: p: dimension 0 of size 65 does not divide into 8 shards, "
+            "as arguments and results must, and 1 more");
+}
+
+// What is emitted says the same order, in both forms.
+TEST(AwkwardPrograms, AxesInAnotherOrderAreEmitted) {
+  const absl::StatusOr<PlannedProgram> hlo = PlanProgram(TextRequest(R"(HloModule m
+ENTRY e {
+  p = f32[64,64] parameter(0), sharding={devices=[8,1]<=[2,4]T(1,0)}
+  n = f32[64,64] negate(p), sharding={devices=[8,1]<=[8]}
+  ROOT r = f32[64,64] tanh(n), sharding={devices=[8,1]<=[2,4]T(1,0)}
+})"));
+  EXPECT_EQ(TheWarning(hlo), "");
+  EXPECT_THAT(AnnotatedText(*hlo),
+              AllOf(HasSubstr("parameter(0), sharding={devices=[8,1]<=[2,4]T(1,0)}"),
+                    HasSubstr("sharding={devices=[8,1]<=[8]}")));
+  EXPECT_EQ(hlo->plan.parameters[0].spec, (PlanSpec{{"y", "x"}, {}}));
+
+  const absl::StatusOr<PlannedProgram> mlir = PlanProgram(TextRequest(R"(
+module @m {
+  sdy.mesh @mesh = <["x"=2, "y"=4]>
+  func.func public @main(%a: tensor<64x10xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y", "x"}, {}]>}) -> tensor<64x10xf32> {
+    %0 = stablehlo.negate %a : tensor<64x10xf32>
+    %1 = sdy.sharding_constraint %0 <@mesh, [{}, {"y"}]> : tensor<64x10xf32>
+    %2 = stablehlo.tanh %1 : tensor<64x10xf32>
+    return %2 : tensor<64x10xf32>
+  }
+})"));
+  EXPECT_EQ(TheWarning(mlir), "");
+  EXPECT_THAT(AnnotatedText(*mlir),
+              AllOf(HasSubstr("[{\"y\", \"x\"}, {}]"), HasSubstr("[{}, {\"y\"}]")));
+}
+
 TEST(AwkwardPrograms, DevicesThatRepeatOthersWorkAreNamed) {
   ProgramRequest request = CaseRequest("three_devices.mlir");
   request.mesh = "auto";

@@ -68,6 +68,48 @@ def test_products(equation, shapes, specs, result):
     assert expected == compiled
 
 
+# Axes of one dimension in another order than the mesh's: {"x": 2, "y": 4}.
+ORDERED = P(("y", "x"))
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes", "specs", "result"),
+    [
+        (jnp.tanh, [(512, 64)], [ORDERED], ORDERED),
+        (jnp.tanh, [(512, 64)], [ORDERED], P(("x", "y"))),
+        (jnp.tanh, [(512, 64)], [ORDERED], P("y")),
+        (jnp.tanh, [(512, 64)], [ORDERED], P(None, ("y", "x"))),
+        (jnp.add, [(512, 64)] * 2, [ORDERED, ORDERED], P()),
+        (jnp.matmul, [(512, 64), (64, 64)], [ORDERED, P()], ORDERED),
+        (jnp.matmul, [(64, 512), (512, 16)], [P(None, ("y", "x")), ORDERED], P()),
+        (lambda a: jnp.sum(a, 0), [(512, 64)], [ORDERED], P()),
+    ],
+)
+def test_axes_in_another_order(function, shapes, specs, result):
+    expected, compiled = expected_and_compiled(function, shapes, specs, result, {"x": 2, "y": 4})
+    assert expected == compiled
+
+
+def uneven(*entries):
+    mesh = Mesh(np.array(jax.devices()).reshape(2, 4), ("x", "y"))
+    return lambda a: jax.lax.with_sharding_constraint(a, NamedSharding(mesh, P(*entries)))
+
+
+# 10 rows on 4 devices are 3 each: what XLA pads travels too.
+@pytest.mark.parametrize(
+    ("function", "shapes", "specs", "result"),
+    [
+        (lambda a: uneven("y")(jnp.tanh(a)), [(10, 64)], [P()], P()),
+        (lambda a: jnp.tanh(uneven("y")(jnp.tanh(a))), [(10, 64)], [P()], P(None, "x")),
+        (lambda a, b: uneven("y")(jnp.tanh(a)) @ b, [(10, 64), (64, 32)], [P(), P()], P()),
+        (lambda a: jnp.sum(uneven("y")(jnp.tanh(a)), 0), [(10, 64)], [P()], P()),
+    ],
+)
+def test_uneven_shards(function, shapes, specs, result):
+    expected, compiled = expected_and_compiled(function, shapes, specs, result, {"x": 2, "y": 4})
+    assert expected == compiled
+
+
 SIZES = [16, 64, 128, 256, 512]
 EQUATIONS = [
     "mk,kn->mn",

@@ -580,6 +580,33 @@ def test_branches_that_compute_their_results_otherwise(dialect):
     assert {check.name: check.outcome for check in report.checks}["numerics"] == PASSED, report
 
 
+@pytest.mark.parametrize("dialect", ["stablehlo", "hlo"])
+@pytest.mark.parametrize(
+    ("rows", "specs"),
+    [
+        (64, [P(("y", "x")), P(("y", "x"), None)]),  # another order than the mesh's
+        (64, [P(("y", "x")), P(("x", "y"), None)]),
+        (10, [P(), P("y")]),  # uneven inside
+    ],
+)
+def test_annotations_that_the_program_carries(dialect, rows, specs):
+    mesh = jax.sharding.Mesh(np.array(jax.devices()).reshape(2, 4), ("x", "y"))
+    stored, kept = (jax.sharding.NamedSharding(mesh, spec) for spec in specs)
+
+    def step(a, w):
+        hidden = jax.lax.with_sharding_constraint(jnp.tanh(a), kept)
+        return jnp.tanh(hidden @ w)
+
+    a = jax.ShapeDtypeStruct((rows, 64), jnp.float32, sharding=stored)
+    text = jax.jit(step).lower(a, jnp.ones((64, 64))).as_text(dialect=dialect).encode()
+    plan = mw.plan(text, cluster="8xh100-sxm", mesh="x=2,y=4")
+    assert plan.warnings == [], plan.warnings
+    report = plan.verify(repeats=0)
+    assert report.passed, report
+    tanh = next(row for row in plan.as_dict()["instructions"] if row["opcode"] == "tanh")
+    assert tanh["spec"] == [list(np.atleast_1d(specs[1][0])), []]
+
+
 def test_what_xla_does_not_cut_is_planned_whole():
     """It gathers the operand of an FFT, whatever dimension is sharded."""
     step = jax.jit(lambda x: jax.lax.fft(jax.lax.complex(x @ x, x), "FFT", (32,)))

@@ -14,11 +14,6 @@ std::string ShapeKey(const Shape& shape) {
   return StrCat(ElementTypeName(shape.type), "[", absl::StrJoin(shape.dims, ","), "]");
 }
 
-// Bytes one device moves of an array of which all devices together would move `total` unsharded.
-double DeviceShare(double total, const Sharding& sharding, const Mesh& mesh) {
-  return total / static_cast<double>(sharding.shards(mesh));
-}
-
 bool UsesPending(const Rule& rule, const Strategy& strategy) {
   return std::any_of(strategy.begin(), strategy.end(), [&](FactorIndex f) {
     return f != kNoFactor && rule.factors[f].kind == FactorKind::kPending;
@@ -78,7 +73,10 @@ void SetContractionSizes(const Rule& rule, const Strategy& strategy, const Mesh&
     if (rule.factors[f].kind == FactorKind::kPending) continue;
     int64_t size = rule.factors[f].size;
     for (size_t axis = 0; axis < strategy.size(); ++axis) {
-      if (strategy[axis] == f) size = std::max<int64_t>(1, size / mesh.axes[axis].size);
+      if (strategy[axis] != f) continue;
+      const int64_t pieces = mesh.axes[axis].size;
+      const bool padded = rule.factors[f].uneven && size % pieces != 0;
+      size = std::max<int64_t>(1, size / pieces + (padded ? 1 : 0));
     }
     const bool lhs = has(rule.operands[0], f), rhs = has(rule.operands[1], f),
                result = has(rule.results[0], f);
@@ -92,6 +90,12 @@ void SetContractionSizes(const Rule& rule, const Strategy& strategy, const Mesh&
       work->n *= size;
     }
   }
+}
+
+Rule CandidateSets::RuleOf(OpId op) const {
+  Rule rule = RuleFor(graph_, graph_[op]);
+  if (graph_[op].kind != OpKind::kOutput && space_ == StrategySpace::kFull) cuts_.Allow(&rule);
+  return rule;
 }
 
 double CandidateSets::FollowerBytes(OpId leader) const {
@@ -113,7 +117,7 @@ std::string CandidateSets::Signature(OpId leader, const Rule& rule, bool pending
              "|", FollowerBytes(leader), "|");
   for (const Factor& f : rule.factors) {
     StrAppend(&key, f.size, ".", static_cast<int>(f.kind), ".", static_cast<int>(f.reduction),
-              f.exchanges ? "x," : ",");
+              f.exchanges ? "x" : "", f.uneven ? "u," : ",");
   }
   const auto append = [&](const TensorFactors& tensor, const Shape& shape, double bytes,
                           bool free) {
@@ -136,6 +140,15 @@ std::string CandidateSets::Signature(OpId leader, const Rule& rule, bool pending
   return key;
 }
 
+// Bytes one device moves of an array, an operand or result with the factors of `tensor` and the
+// shardings of `list`, of which all devices together would move `total` unsharded.
+double CandidateSets::DeviceShare(double total, const TensorFactors& tensor, ShardingListId list,
+                                  const CandidateSet& set, size_t s) const {
+  const Mesh& mesh = cost_model_.mesh();
+  return total / static_cast<double>(lists_[list][s].shards(mesh)) *
+         Padding(set.rule, set.strategies[s], &tensor, mesh);
+}
+
 double CandidateSets::ComputeCost(OpId leader, const CandidateSet& set, size_t s) const {
   const Op& op = graph_[leader];
   if (op.kind != OpKind::kInstruction) return 0;
@@ -148,21 +161,24 @@ double CandidateSets::ComputeCost(OpId leader, const CandidateSet& set, size_t s
   const std::vector<ValueId>& typical =
       (contraction || op.results.empty()) ? op.operands : op.results;
   if (!typical.empty()) work.element_type = graph_[typical.front()].shape.type;
-  work.flops =
-      set.rule.flops / static_cast<double>(ComputeShards(set.rule, set.strategies[s], mesh));
+  work.flops = set.rule.flops /
+               static_cast<double>(ComputeShards(set.rule, set.strategies[s], mesh)) *
+               Padding(set.rule, set.strategies[s], nullptr, mesh);
   for (size_t i = 0; i < op.operands.size(); ++i) {
-    work.bytes += DeviceShare(traffic.operand_bytes[i], lists_[set.operands[i]][s], mesh);
+    work.bytes +=
+        DeviceShare(traffic.operand_bytes[i], set.rule.operands[i], set.operands[i], set, s);
   }
   for (size_t i = 0; i < op.operands.size(); ++i) {
     if (traffic.copy_bytes[i] == 0) continue;
-    work.copy_bytes += DeviceShare(traffic.copy_bytes[i], lists_[set.operands[i]][s], mesh);
+    work.copy_bytes +=
+        DeviceShare(traffic.copy_bytes[i], set.rule.operands[i], set.operands[i], set, s);
     work.copies += 1;
   }
   for (size_t i = 0; i < op.results.size(); ++i) {
-    work.bytes += DeviceShare(traffic.result_bytes[i], lists_[set.results[i]][s], mesh);
+    work.bytes += DeviceShare(traffic.result_bytes[i], set.rule.results[i], set.results[i], set, s);
   }
   if (!op.results.empty())
-    work.bytes += DeviceShare(FollowerBytes(leader), lists_[set.results[0]][s], mesh);
+    work.bytes += DeviceShare(FollowerBytes(leader), set.rule.results[0], set.results[0], set, s);
   if (contraction) {
     SetContractionSizes(set.rule, set.strategies[s], mesh, &work);
   } else if (work.bytes == 0 && work.copies == 0) {
@@ -203,7 +219,7 @@ CandidateSet CandidateSets::Build(OpId leader, Rule rule, bool pending) {
   CandidateSet set;
   const bool alpa = space_ == StrategySpace::kAlpa;
   set.rule = alpa ? PaddedForMesh(std::move(rule), mesh) : std::move(rule);
-  set.strategies = EnumerateStrategies(set.rule, mesh);
+  set.strategies = EnumerateStrategies(set.rule, mesh, cuts_.orders);
   std::erase_if(set.strategies, [&](const Strategy& s) {
     return (UsesPending(set.rule, s) && !pending) ||
            (alpa && !AllowedByAlpa(op, set.rule, s, mesh));
@@ -233,7 +249,7 @@ CandidateSet CandidateSets::Build(OpId leader, Rule rule, bool pending) {
 }
 
 const CandidateSet* CandidateSets::ForGroup(OpId leader, bool pending) {
-  Rule rule = RuleFor(graph_, graph_[leader]);
+  Rule rule = RuleOf(leader);
   std::unique_ptr<CandidateSet>& set = sets_[Signature(leader, rule, pending)];
   if (set == nullptr) set = std::make_unique<CandidateSet>(Build(leader, std::move(rule), pending));
   return set.get();
@@ -244,9 +260,13 @@ const CandidateSet* CandidateSets::ForValue(const Shape& shape) {
   if (set != nullptr) return set.get();
   set = std::make_unique<CandidateSet>();
   const Mesh& mesh = cost_model_.mesh();
-  set->rule =
-      space_ == StrategySpace::kAlpa ? PaddedForMesh(ValueRule(shape), mesh) : ValueRule(shape);
-  set->strategies = EnumerateStrategies(set->rule, mesh);
+  set->rule = ValueRule(shape);
+  if (space_ == StrategySpace::kAlpa) {
+    set->rule = PaddedForMesh(std::move(set->rule), mesh);
+  } else {
+    cuts_.Allow(&set->rule);
+  }
+  set->strategies = EnumerateStrategies(set->rule, mesh, cuts_.orders);
   std::vector<Sharding> shardings;
   for (const Strategy& s : set->strategies)
     shardings.push_back(*ResultSharding(set->rule, s, 0, mesh));
@@ -266,7 +286,9 @@ const CandidateSet* CandidateSets::ForParameter(const Shape& shape, bool gathere
   std::vector<Sharding> stored, seen;
   for (size_t s = 0; s < alone.strategies.size(); ++s) {
     const Sharding& sharding = lists_[alone.results[0]][s];
-    if (space_ == StrategySpace::kAlpa && !ParameterAllowedByAlpa(sharding)) continue;
+    if (space_ == StrategySpace::kAlpa ? !ParameterAllowedByAlpa(sharding)
+                                       : !DividesEvenly(shape, sharding, cost_model_.mesh()))
+      continue;
     const double cost = cost_model_.ParameterSeconds(shape, sharding);
     for (const Sharding& gathering :
          gathered ? Gatherings(sharding) : std::vector<Sharding>{sharding}) {

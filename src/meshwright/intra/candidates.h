@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -11,6 +12,7 @@
 #include "meshwright/cost/cost_model.h"
 #include "meshwright/cost/fusion.h"
 #include "meshwright/hlo/graph.h"
+#include "meshwright/intra/given_cuts.h"
 #include "meshwright/intra/groups.h"
 #include "meshwright/intra/planner.h"
 #include "meshwright/sharding/rule.h"
@@ -48,8 +50,17 @@ struct CandidateSet {
 class CandidateSets {
  public:
   CandidateSets(const Graph& graph, const FusionInfo& fusion, const Groups& groups,
-                const CostModel& cost_model, StrategySpace space)
-      : graph_(graph), fusion_(fusion), groups_(groups), cost_model_(cost_model), space_(space) {}
+                const CostModel& cost_model, StrategySpace space, GivenCuts cuts = {})
+      : graph_(graph),
+        fusion_(fusion),
+        groups_(groups),
+        cost_model_(cost_model),
+        space_(space),
+        cuts_(std::move(cuts)) {}
+
+  // The rule of `op`, with the cuts that are given. Arrays that leave the program are cut evenly:
+  // JAX gives and takes no others.
+  Rule RuleOf(OpId op) const;
 
   // For the group led by `leader`. `pending`: its operands may be partial sums, so an add may leave
   // its result a partial sum.
@@ -68,6 +79,8 @@ class CandidateSets {
   std::string Signature(OpId leader, const Rule& rule, bool pending) const;
   CandidateSet Build(OpId leader, Rule rule, bool pending);
   double ComputeCost(OpId leader, const CandidateSet& set, size_t strategy) const;
+  double DeviceShare(double total, const TensorFactors& tensor, ShardingListId list,
+                     const CandidateSet& set, size_t strategy) const;
   double ExchangeSeconds(const Op& op, const CandidateSet& set, size_t strategy) const;
   double FollowerBytes(OpId leader) const;
 
@@ -76,6 +89,7 @@ class CandidateSets {
   const Groups& groups_;
   const CostModel& cost_model_;
   StrategySpace space_;
+  GivenCuts cuts_;
   ShardingLists lists_;
   absl::flat_hash_map<std::string, std::unique_ptr<CandidateSet>> sets_;
 };

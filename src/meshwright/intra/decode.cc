@@ -23,13 +23,14 @@ Sharding WithoutPartialSums(Sharding sharding) {
 
 // The strategy under which `tensor`, an operand or result of an elementwise operator, has this
 // sharding.
-Strategy StrategyOf(const TensorFactors& tensor, const Sharding& sharding, const Mesh& mesh) {
+Strategy StrategyOf(const Rule& rule, const TensorFactors& tensor, const Sharding& sharding,
+                    const Mesh& mesh) {
   Strategy strategy(mesh.rank(), kNoFactor);
   for (size_t d = 0; d < sharding.dims.size(); ++d) {
     if (tensor.dims[d].empty()) continue;
     for (AxisIndex axis : sharding.dims[d]) strategy[axis] = tensor.dims[d][0];
   }
-  return strategy;
+  return OrderedAs(rule, tensor, sharding, std::move(strategy), mesh);
 }
 
 class Decoder {
@@ -71,8 +72,8 @@ class Decoder {
       PlannedOp& op = plan_.ops[i];
       const solve::NodeId node = problem_.node_of_op[i];
       if (!node.valid()) {
-        op.rule = RuleFor(graph_, graph_.ops[i]);
-        op.strategy.assign(mesh().rank(), kNoFactor);
+        op.rule = sets_.RuleOf(OpId(i));
+        op.strategy = Strategy(mesh().rank(), kNoFactor);
         op.free = graph_.ops[i].kind == OpKind::kInstruction;
         if (graph_.ops[i].kind == OpKind::kOutput) GiveOutputAsPinned(OpId(i), op);
         continue;
@@ -84,8 +85,9 @@ class Decoder {
         op.strategy = set.strategies[s];
         DecodeCost(OpId(i), node, set, s);
       } else {
-        op.rule = RuleFor(graph_, graph_.ops[i]);
-        op.strategy = StrategyOf(op.rule.results[0], sets_.lists()[set.results[0]][s], mesh());
+        op.rule = sets_.RuleOf(OpId(i));
+        op.strategy =
+            StrategyOf(op.rule, op.rule.results[0], sets_.lists()[set.results[0]][s], mesh());
       }
     }
   }
@@ -95,7 +97,7 @@ class Decoder {
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
       const std::optional<Sharding>& pin = in_.pins.outputs[i];
       if (graph_.outputs[i] == id && pin.has_value() && !op.rule.operands.empty())
-        op.strategy = StrategyOf(op.rule.operands[0], *pin, mesh());
+        op.strategy = StrategyOf(op.rule, op.rule.operands[0], *pin, mesh());
     }
   }
 

@@ -49,8 +49,12 @@ Pins JoinPins(Pins pins, AxisIndex axis) {
 }
 
 Strategy SplitStrategy(const Strategy& joined, AxisIndex axis) {
-  Strategy split = joined;
-  split.insert(split.begin() + axis, joined[axis]);
+  Strategy split;
+  for (size_t a = 0; a < joined.size(); ++a) {
+    split.push_back(joined[a]);
+    if (a == axis) split.push_back(joined[a]);
+  }
+  split.set_order(Split(joined.order(), axis));
   return split;
 }
 
@@ -135,7 +139,8 @@ std::vector<std::vector<int32_t>> ChoicesOfJoinedAxes(const ProblemInputs& input
   for (AxisIndex axis : first) {
     const JoinedCostModel cost_model(inputs.cost_model, axis);
     const Pins pins = JoinPins(inputs.pins, axis);
-    CandidateSets joined_sets(inputs.graph, inputs.fusion, inputs.groups, cost_model, inputs.space);
+    CandidateSets joined_sets(inputs.graph, inputs.fusion, inputs.groups, cost_model, inputs.space,
+                              FindGivenCuts(inputs.graph, cost_model.mesh(), pins));
     const ProblemInputs joined_inputs{.graph = inputs.graph,
                                       .cost_model = cost_model,
                                       .fusion = inputs.fusion,

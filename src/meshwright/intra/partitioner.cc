@@ -53,8 +53,9 @@ std::optional<Factors> FactorsOf(const Rule& rule, const TensorFactors& tensor,
       if (size == 1) continue;
       while (rest == 1 && at + 1 < tensor.dims[d].size())
         rest = rule.factors[tensor.dims[d][++at]].size;
-      if (rest % size != 0) return std::nullopt;
+      if (tensor.dims[d].empty()) return std::nullopt;
       const FactorIndex factor = tensor.dims[d][at];
+      if (rest % size != 0 && (!rule.factors[factor].uneven || rest < size)) return std::nullopt;
       if (rule.factors[factor].kind == FactorKind::kWhole) return std::nullopt;
       factors[axis] = factor;
       rest /= size;
@@ -81,7 +82,7 @@ class Product {
     }
   }
 
-  Strategy Run() {
+  Factors Run() {
     while (!open_.empty()) {
       const bool replicated = Count(result_) == 0;
       // A result that is replicated along some axes keeps the rest from being settled at once.
@@ -289,10 +290,8 @@ class Product {
   const Mesh& mesh_;
   Side lhs_, rhs_, result_;
   AxisList open_;  // axes that are not given to a factor yet
-  Strategy strategy_;
+  Factors strategy_;
 };
-
-Strategy ToStrategy(const Factors& factors) { return Strategy(factors.begin(), factors.end()); }
 
 std::optional<Strategy> ProductStrategy(const Graph& graph, const Op& op, const Rule& rule,
                                         const std::vector<const Sharding*>& operands,
@@ -305,9 +304,17 @@ std::optional<Strategy> ProductStrategy(const Graph& graph, const Op& op, const 
   std::optional<Factors> out = FactorsOf(rule, rule.results[0], result, mesh);
   if (!lhs || !rhs || !out) return std::nullopt;
   const auto bytes = [&](ValueId v) { return static_cast<double>(graph[v].shape.bytes()); };
-  return Product(rule, *std::move(lhs), *std::move(rhs), *std::move(out), bytes(op.operands[0]),
-                 bytes(op.operands[1]), bytes(op.results[0]), mesh)
-      .Run();
+  const Factors factors =
+      Product(rule, *std::move(lhs), *std::move(rhs), *std::move(out), bytes(op.operands[0]),
+              bytes(op.operands[1]), bytes(op.results[0]), mesh)
+          .Run();
+  // Where axes come in several orders, the result's is the one.
+  Strategy strategy{absl::MakeConstSpan(factors)};
+  for (size_t i : {0, 1}) {
+    if (operands[i] != nullptr)
+      strategy = OrderedAs(rule, rule.operands[i], *operands[i], std::move(strategy), mesh);
+  }
+  return OrderedAs(rule, rule.results[0], result, std::move(strategy), mesh);
 }
 
 }  // namespace
@@ -322,7 +329,13 @@ std::optional<Strategy> PartitionedStrategy(const Graph& graph, const Op& op, co
   const bool by_result = IsElementwise(opcode) || opcode == Opcode::kBroadcast ||
                          opcode == Opcode::kTranspose || opcode == Opcode::kReshape ||
                          opcode == Opcode::kCopy;
-  std::optional<Factors> factors;
+  const auto as_cut = [&](const TensorFactors& tensor, const Sharding& sharding) {
+    const std::optional<Factors> factors = FactorsOf(rule, tensor, sharding, mesh);
+    if (!factors.has_value()) return std::optional<Strategy>();
+    return std::optional(
+        OrderedAs(rule, tensor, sharding, Strategy(absl::MakeConstSpan(*factors)), mesh));
+  };
+  std::optional<Strategy> strategy;
   if (IsElementwise(opcode)) {
     // Where all operands are alike, the result is moved instead of them.
     const Sharding* first = operands.size() > 1 ? operands[0] : nullptr;
@@ -330,13 +343,12 @@ std::optional<Strategy> PartitionedStrategy(const Graph& graph, const Op& op, co
                        std::all_of(operands.begin(), operands.end(), [&](const Sharding* operand) {
                          return operand != nullptr && *operand == *first;
                        });
-    if (alike) factors = FactorsOf(rule, rule.operands[0], *first, mesh);
+    if (alike) strategy = as_cut(rule.operands[0], *first);
   }
-  if (!factors && by_result) factors = FactorsOf(rule, rule.results[0], result, mesh);
-  if (!factors && by_operand && operands[0] != nullptr)
-    factors = FactorsOf(rule, rule.operands[0], *operands[0], mesh);
-  if (!factors) return std::nullopt;
-  return ToStrategy(*factors);
+  if (!strategy && by_result) strategy = as_cut(rule.results[0], result);
+  if (!strategy && by_operand && operands[0] != nullptr)
+    strategy = as_cut(rule.operands[0], *operands[0]);
+  return strategy;
 }
 
 PartitionerModel::PartitionerModel(const CostModel& prices)

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "meshwright/hlo/graph.h"
 #include "meshwright/intra/planner.h"
@@ -27,6 +28,12 @@ struct Pins {
   // How many annotations this mesh cannot express, and why; empty if it expresses all.
   std::string unused_annotations;
 };
+
+// The reason why an array of `shape` cannot be asked to have `sharding`, or OK. `inside`: it
+// neither comes from outside of the program nor leaves it. JAX gives and takes arrays in shards of
+// one size; inside, XLA pads those of dimensions that do not divide.
+absl::Status CheckPossible(const Shape& shape, const Sharding& sharding, bool inside,
+                           const Mesh& mesh);
 
 // `tied` as TiedParameters returns: fixing either end of a tie fixes both; a tie that is only a
 // guess and that fixes contradict is cut. Errors: see PlanIntra.

@@ -6,6 +6,7 @@
 
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/hlo/python_callback.h"
 #include "meshwright/intra/decode.h"
 #include "meshwright/intra/joined_axes.h"
 #include "meshwright/intra/names.h"
@@ -33,6 +34,7 @@ std::vector<std::string> UnsupportedWarnings(const Graph& graph, const IntraPlan
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     if (plan.ops[i].rule.supported) continue;
     const Instruction& instruction = *graph.ops[i].instruction;
+    if (IsPythonCallback(instruction)) continue;  // sees whole arrays, as its author knows
     std::string kind(OpcodeName(instruction.opcode));
     if (!instruction.custom_call_target.empty())
       StrAppend(&kind, " to ", instruction.custom_call_target);
@@ -87,7 +89,8 @@ absl::Status PreparedProblem::Build() {
   std::vector<bool> pinned(graph_.values.size());
   for (size_t i = 0; i < pinned.size(); ++i) pinned[i] = pins_.values[i].has_value();
   groups_ = FormGroups(graph_, fusion_, pinned);
-  sets_ = std::make_unique<CandidateSets>(graph_, fusion_, groups_, cost_model_, options_.space);
+  sets_ = std::make_unique<CandidateSets>(graph_, fusion_, groups_, cost_model_, options_.space,
+                                          FindGivenCuts(graph_, mesh, pins_));
   MW_ASSIGN_OR_RETURN(planning_, BuildProblem(Inputs(intervals_), sets_.get()));
   for (const auto& [op, strategy] : options_.given_strategies) ForceStrategy(op, strategy);
   for (const auto& [value, sharding] : options_.given_values) ForceValue(value, sharding);

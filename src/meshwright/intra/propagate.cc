@@ -21,7 +21,8 @@
 //    touches goes on top again (MLIR's greedy rewriter).
 //
 // Left out: axes split into parts, priorities among the user's shardings, sharding groups, and
-// uneven shards, which our strategies do not have either. Constants and what is made from them only
+// uneven shards other than of dimensions that the user cut unevenly, which our strategies do not
+// have either. Constants and what is made from them only
 // have no sharding of their own: XLA gives each user its own copy.
 
 #include "meshwright/intra/propagate.h"
@@ -30,7 +31,9 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "meshwright/hlo/op_sharding_rule.h"
+#include "meshwright/intra/given_cuts.h"
 #include "meshwright/sharding/rule.h"
 
 namespace meshwright {
@@ -43,6 +46,7 @@ struct State {
   std::vector<AxisList> dims;
   bool closed = false;
   bool known = false;  // takes part: it is an array that is not free
+  bool even = false;   // takes even cuts only: it comes from or goes to outside of the program
 };
 
 // One operand or result of the operator at hand, by factor.
@@ -96,13 +100,21 @@ class Propagation {
  public:
   Propagation(const Graph& graph, const FusionInfo& fusion, const Mesh& mesh,
               const std::vector<int32_t>& tied, Pins* pins)
-      : graph_(graph), fusion_(fusion), mesh_(mesh), tied_(tied), pins_(*pins) {}
+      : graph_(graph),
+        fusion_(fusion),
+        mesh_(mesh),
+        tied_(tied),
+        pins_(*pins),
+        cuts_(FindGivenCuts(graph, mesh, *pins)) {}
 
   void Run() {
     MakeStates();
     MakeEdges();
     rules_.reserve(graph_.ops.size());
-    for (const Op& op : graph_.ops) rules_.push_back(RuleFor(graph_, op));
+    for (const Op& op : graph_.ops) {
+      rules_.push_back(RuleFor(graph_, op));
+      cuts_.Allow(&rules_.back());
+    }
     for (int round = 0; round < kRounds; ++round) {
       Spread(round);
     }
@@ -128,8 +140,9 @@ class Propagation {
       if (pins_.values[v].has_value()) Close(&state, *pins_.values[v]);
     }
     for (size_t p = 0; p < graph_.parameters.size(); ++p) {
-      if (!pins_.parameters[p].has_value()) continue;
-      Close(&states_[graph_[graph_.parameters[p]].result().index()], *pins_.parameters[p]);
+      State& state = states_[graph_[graph_.parameters[p]].result().index()];
+      state.even = true;
+      if (pins_.parameters[p].has_value()) Close(&state, *pins_.parameters[p]);
     }
     output_state_.assign(graph_.outputs.size(), -1);
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
@@ -139,8 +152,10 @@ class Propagation {
         continue;
       }
       output_state_[i] = static_cast<int32_t>(states_.size());
+      output_of_.emplace(output_state_[i], i);
       State state = states_[returned.index()];
       state.closed = false;
+      state.even = true;
       for (AxisList& axes : state.dims) axes.clear();
       if (pins_.outputs[i].has_value()) Close(&state, *pins_.outputs[i]);
       states_.push_back(std::move(state));
@@ -212,11 +227,21 @@ class Propagation {
     }
   }
 
+  bool MayCut(const State& state, int64_t size, const AxisList& axes) const {
+    const int64_t pieces = mesh_.Size(axes);
+    return state.even ? size % pieces == 0 : cuts_.MayCut(size, pieces);
+  }
+
+  // An axis of `size` cuts what others left of a factor.
+  static bool Divides(int64_t size, int64_t rest, const Factor& factor) {
+    return rest % size == 0 || (factor.uneven && rest >= size);
+  }
+
   bool Fits(int32_t state, size_t dim, const AxisList& axes) const {
-    const int64_t size = state < static_cast<int32_t>(graph_.values.size())
-                             ? graph_.values[state].shape.dims[dim]
-                             : 0;
-    return size % mesh_.Size(axes) == 0;
+    const ValueId v = state < static_cast<int32_t>(graph_.values.size())
+                          ? ValueId(state)
+                          : graph_[graph_.outputs[output_of_.at(state)]].operands[0];
+    return MayCut(states_[state], graph_[v].shape.dims[dim], axes);
   }
 
   // Copies what one side of an edge has and the other may take.
@@ -266,7 +291,8 @@ class Propagation {
         projection.has[f] = true;
         projection.stuck[f] = !whole;
         int64_t rest = rule.factors[f].size;
-        while (next < axes.size() && whole && rest % mesh_.axes[axes[next]].size == 0) {
+        while (next < axes.size() && whole &&
+               Divides(mesh_.axes[axes[next]].size, rest, rule.factors[f])) {
           rest /= mesh_.axes[axes[next]].size;
           projection.axes[f].push_back(axes[next++]);
         }
@@ -387,7 +413,7 @@ class Propagation {
     for (AxisIndex axis : axes) {
       const bool has = std::find(p.axes[f].begin(), p.axes[f].end(), axis) != p.axes[f].end();
       const int64_t size = mesh_.axes[axis].size;
-      if (!has && (p.stuck[f] || rest % size != 0 || p.Uses(axis, f))) break;
+      if (!has && (p.stuck[f] || !Divides(size, rest, rule.factors[f]) || p.Uses(axis, f))) break;
       rest /= size;
       taken.push_back(axis);
     }
@@ -413,7 +439,7 @@ class Propagation {
         dim.insert(dim.end(), p->axes[f].begin(), p->axes[f].end());
         if (mesh_.Size(p->axes[f]) < rule.factors[f].size) break;
       }
-      if (!Extends(dim, state.dims[d]) || graph_[v].shape.dims[d] % mesh_.Size(dim) != 0) continue;
+      if (!Extends(dim, state.dims[d]) || !MayCut(state, graph_[v].shape.dims[d], dim)) continue;
       state.dims[d] = dim;
       changed = true;
     }
@@ -423,8 +449,11 @@ class Propagation {
   Sharding ShardingOf(const State& state) const {
     Sharding sharding;
     sharding.dims.assign(state.dims.begin(), state.dims.end());
-    // Strategies list the axes of a dimension in the order of the mesh.
-    for (AxisList& axes : sharding.dims) std::sort(axes.begin(), axes.end());
+    // Strategies list the axes of a dimension in the order of the mesh, or one that is given.
+    for (AxisList& axes : sharding.dims) {
+      if (std::find(cuts_.orders.begin(), cuts_.orders.end(), axes) == cuts_.orders.end())
+        std::sort(axes.begin(), axes.end());
+    }
     return sharding;
   }
 
@@ -477,10 +506,12 @@ class Propagation {
   const Mesh& mesh_;
   const std::vector<int32_t>& tied_;
   Pins& pins_;
-  std::vector<Rule> rules_;            // by op
-  std::vector<State> states_;          // by value, then of outputs by themselves
-  std::vector<int32_t> state_of_;      // by value
-  std::vector<int32_t> output_state_;  // by output
+  const GivenCuts cuts_;                            // before anything spreads
+  std::vector<Rule> rules_;                         // by op
+  std::vector<State> states_;                       // by value, then of outputs by themselves
+  std::vector<int32_t> state_of_;                   // by value
+  std::vector<int32_t> output_state_;               // by output
+  absl::flat_hash_map<int32_t, size_t> output_of_;  // outputs by states of their own
   std::vector<Edge> edges_;
   std::vector<std::vector<int32_t>> edges_of_;  // by state
   std::vector<int32_t> stack_;
