@@ -174,8 +174,9 @@ class PartitionerPath {
     for (size_t d = 0; d < from_.size(); ++d) {
       if (from_[d] != into_[d]) changed.push_back(d);
     }
-    const bool swaps = changed.size() == 2 && std::min(from_[changed[0]], from_[changed[1]]) > 1;
-    if (!swaps) return Leg(to_);
+    if (changed.size() != 2) return Leg(to_);
+    const bool swaps = std::min(from_[changed[0]], from_[changed[1]]) > 1;
+    if (!swaps) return MoveMinor(0);
     const size_t more = from_[changed[0]] > from_[changed[1]] ? changed[0] : changed[1];
     const int64_t held = BytesPerDevice(shape_, at_, mesh_);
     path_.steps.push_back({CollectiveKind::kAllToAll, at_.dims[more], held});
@@ -273,7 +274,27 @@ class PartitionerPath {
       path_.steps.push_back({CollectiveKind::kAllToAll, {at_.dims[d].back()}, held});
       return Jump({CollectiveKind::kCollectivePermute, Changed(), held});
     }
+    for (size_t d = 0; d < from_.size(); ++d) {
+      if (from_[d] > into_[d]) return MoveMinor(to_.dims[d].size());
+    }
     Leg(to_);
+  }
+
+  // Of the two dimensions that change, the one with fewer pieces after than before keeps its first
+  // `kept` axes; the others go to the minor end of the other one. Where the target has them
+  // elsewhere, a permute follows.
+  void MoveMinor(size_t kept) {
+    Sharding next = at_;
+    size_t less = 0, more = 0;
+    for (size_t d = 0; d < from_.size(); ++d) {
+      if (from_[d] > into_[d]) less = d;
+      if (from_[d] < into_[d]) more = d;
+    }
+    AxisList& left = next.dims[less];
+    next.dims[more].insert(next.dims[more].end(), left.begin() + static_cast<int64_t>(kept),
+                           left.end());
+    left.resize(kept);
+    Leg(next);
   }
 
   bool GatherOne() {
