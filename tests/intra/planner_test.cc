@@ -18,6 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 constexpr char kProduct[] = R"(HloModule t
 ENTRY main {
@@ -40,6 +41,39 @@ TEST(PlannerTest, ConstantsAloneCostNothing) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_TRUE(plan->fits);
   EXPECT_EQ(plan->objective, 0);
+}
+
+// Loops that only carry a value into their first round move it, too.
+TEST(PlannerTest, WhatTwoLoopsStartFromIsGatheredAtAPrice) {
+  const absl::StatusOr<IntraPlan> plan = PlanText(R"(HloModule t
+body {
+  q = (s32[], f32[64,64]) parameter(0)
+  i = s32[] get-tuple-element(q), index=0
+  a = f32[64,64] get-tuple-element(q), index=1
+  c = f32[64,64] cholesky(a)
+  ROOT r = (s32[], f32[64,64]) tuple(i, c)
+}
+cond {
+  q = (s32[], f32[64,64]) parameter(0)
+  ROOT t = pred[] constant(true)
+}
+ENTRY main {
+  p = f32[64,64] parameter(0), metadata={op_name="p"}
+  r = f32[64,64] reverse(p), dimensions={1}
+  z = s32[] constant(0)
+  t = (s32[], f32[64,64]) tuple(z, r)
+  v = (s32[], f32[64,64]) while(t), condition=cond, body=body, backend_config={"known_trip_count":{"n":"1000"}}
+  w = (s32[], f32[64,64]) while(t), condition=cond, body=body, backend_config={"known_trip_count":{"n":"1000"}}
+  a = f32[64,64] get-tuple-element(v), index=1
+  b = f32[64,64] get-tuple-element(w), index=1
+  ROOT s = f32[64,64] add(a, b)
+})",
+                                                  "8", "8xh100-sxm", {{"p", "[x,_]", "--fix #1"}});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_THAT(plan->collectives, SizeIs(1));
+  EXPECT_EQ(plan->collectives[0].step.kind, CollectiveKind::kAllGather);
+  EXPECT_EQ(plan->collectives[0].step.bytes, 64 * 64 * 4);
+  EXPECT_EQ(plan->collectives[0].multiplicity, 1);
 }
 
 TEST(PlannerTest, StepsOfManyDaysAreStillReckoned) {

@@ -61,6 +61,17 @@ class Builder {
         ++uses_[v.index()];
       }
     }
+    times_used_.assign(graph_.values.size(), 0);
+    const auto used = [&](ValueId v, double times) {
+      times_used_[v.index()] = std::max(times_used_[v.index()], times);
+    };
+    for (size_t i = 0; i < graph_.values.size(); ++i) {
+      for (OpId user : graph_.values[i].users) used(ValueId(i), graph_[user].multiplicity);
+    }
+    for (const Carry& carry : graph_.carries) {
+      used(carry.init, TimesEntered(carry));
+      if (!carry.invariant) used(carry.next, graph_[graph_[carry.parameter].producer].multiplicity);
+    }
     carry_of_op_.assign(graph_.ops.size(), -1);
     for (size_t c = 0; c < graph_.carries.size(); ++c) {
       const Carry& carry = graph_.carries[c];
@@ -338,13 +349,12 @@ class Builder {
       const OpId parameter = graph_[carry.parameter].producer;
       const Port port = out_.produced[carry.parameter.index()];
       const double inside = graph_[parameter].multiplicity;
-      const double trips = graph_.loops[carry.loop].trip_count;
       if (!free(carry.init)) {
         AddEdge({.from = out_.offered[carry.init.index()],
                  .to = port,
                  .value = carry.init,
                  .user = parameter,
-                 .multiplicity = trips > 0 ? inside / trips : 1});
+                 .multiplicity = TimesEntered(carry)});
       }
       if (!carry.invariant && !free(carry.next)) {
         AddEdge({.from = out_.offered[carry.next.index()],
@@ -357,12 +367,17 @@ class Builder {
     FillProblem();
   }
 
-  // How often a step moves a value for all its users: as often as it is made, but not more often
-  // than it is used (sums over micro-batches are made again and again, used once).
+  // How often a step enters the loop that has this carry.
+  double TimesEntered(const Carry& carry) const {
+    const double trips = graph_.loops[carry.loop].trip_count;
+    return trips > 0 ? graph_[graph_[carry.parameter].producer].multiplicity / trips : 1;
+  }
+
+  // How often a step moves a value for all its users, loops that carry it included: as often as it
+  // is made, but not more often than it is used (sums over micro-batches are made again and again,
+  // used once).
   double TimesMoved(ValueId v) const {
-    double used = 0;
-    for (OpId user : graph_[v].users) used = std::max(used, graph_[user].multiplicity);
-    return std::min(used, graph_[graph_[v].producer].multiplicity);
+    return std::min(times_used_[v.index()], graph_[graph_[v].producer].multiplicity);
   }
 
   void AddEdge(PlanningEdge edge) { out_.edges.push_back(std::move(edge)); }
@@ -471,6 +486,7 @@ class Builder {
   EdgeCosts costs_;
   PlanningProblem out_;
   std::vector<int32_t> uses_;             // by value: nodes that look at it
+  std::vector<double> times_used_;        // by value: executions a step of what uses it most often
   std::vector<int32_t> carry_of_op_;      // by op: its carry, or -1
   std::vector<int32_t> parameter_of_op_;  // by op: its entry parameter, or -1
 };
