@@ -16,6 +16,10 @@ from meshwright.verify.report import EXPLAINED, FAILED, PASSED, SHOWN, Check, by
 # wrong sharding is off by factors. f32 allows for the TF32 of GPUs' matrix products.
 TOLERANCES = {"f64": 1e-6, "f32": 5e-3, "f16": 2e-2, "bf16": 5e-2}
 
+# How much further than by rounding the inputs (roundoff.py) a result may move by compiling the program
+# otherwise, which rounds every operation otherwise.
+ROUNDOFF_FACTOR = 4
+
 # Of a cause, in the report as text; JSON has them all.
 NAMES_SHOWN = 12
 MEMORY_TOLERANCE = 0.10
@@ -63,6 +67,11 @@ def has_nan(array: np.ndarray) -> bool:
     return bool(np.isnan(_wide(array)).any())
 
 
+def is_near(errors: Sequence[float], narrowest: str) -> bool:
+    """Whether all results are within the tolerance, whatever rounding does to them."""
+    return all(error <= TOLERANCES[narrowest] for error in errors)
+
+
 def check_numerics(
     names: Sequence[str],
     errors: Sequence[float],
@@ -70,6 +79,7 @@ def check_numerics(
     narrowest: str,
     inputs: str = "",
     undefined: Sequence[str] = (),
+    roundoff: Sequence[float] = (),
 ) -> Check:
     """Whether results are near enough.
 
@@ -77,10 +87,13 @@ def check_numerics(
       finite: the fraction of results that are finite numbers.
       inputs: what was run on, for the remark: "on the plan's example arguments".
       undefined: names of outputs that have NaN on one device too.
+      roundoff: for each output the error that rounding alone makes on one device, where that is known.
     """
-    tolerance = TOLERANCES[narrowest]
-    worst = int(np.argmax(errors)) if len(errors) else -1
+    noise = list(roundoff) or [0.0] * len(errors)
+    limits = [max(TOLERANCES[narrowest], ROUNDOFF_FACTOR * value) for value in noise]
+    worst = int(np.argmax(np.divide(errors, limits))) if len(errors) else -1
     error = errors[worst] if len(errors) else 0.0
+    tolerance = limits[worst] if len(errors) else TOLERANCES[narrowest]
     notes = []
     if finite < 0.5:
         notes.append(f"only {finite:.0%} of the results are finite: too few to compare")
@@ -90,15 +103,15 @@ def check_numerics(
             f"{undefined[0]}{more}: NaN on one device too, on these inputs; give mw.plan arguments on "
             "which the step is defined"
         )
-    notes += [
-        f"{name}: error {value:.2g}"
-        for name, value in sorted(zip(names, errors), key=lambda pair: -pair[1])[:5]
-        if value > tolerance
-    ]
+    ranked = sorted(zip(names, errors, noise, limits), key=lambda row: -row[1])
+    for name, value, rounding, limit in ranked[:5]:
+        if value > TOLERANCES[narrowest]:
+            remark = f", rounding alone makes {rounding:.2g}" if value <= limit else ""
+            notes.append(f"{name}: error {value:.2g}{remark}")
     return Check(
         "numerics",
         FAILED if error > tolerance or finite < 0.5 else PASSED,
-        f"<= {tolerance:g}",
+        f"<= {tolerance:.3g}",
         f"{error:.2g}",
         f"largest error of {len(errors)} outputs against one device ({narrowest})"
         + (f", {inputs}" if inputs else ""),

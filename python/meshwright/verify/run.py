@@ -33,6 +33,7 @@ from meshwright.verify import checks, collectives
 from meshwright.verify.index_ranges import index_ranges
 from meshwright.verify.inputs import fresh_states, random_inputs
 from meshwright.verify.report import SHOWN, Check, Report
+from meshwright.verify.roundoff import roundoff
 
 
 def run(
@@ -74,7 +75,18 @@ def run(
             ) from error
         # See Sharded: compiled ahead, types of less than a byte are refused by their layout.
         step = jitted if any(map(is_packed, _shapes(plan.parameters))) else sharded
-        return _report(plan, program, mesh, sharded, step, shardings, inputs, expected, repeats)
+        return _report(
+            plan,
+            program,
+            mesh,
+            sharded,
+            step,
+            shardings,
+            inputs,
+            expected,
+            lambda arrays: _on_one_device(single, arrays, place),
+            repeats,
+        )
 
 
 def _report(
@@ -86,12 +98,13 @@ def _report(
     shardings: Sequence[Any],
     inputs: Inputs,
     expected: Sequence[np.ndarray] | None,
+    whole: Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]],
     repeats: int,
 ) -> Report:
     device = mesh.devices.flat[0]
     text = sharded.as_text() or ""
     backend = "the CPU" if device.platform == "cpu" else "the backend"
-    found = [_numerics(plan, program, step, shardings, inputs, expected)]
+    found = [_numerics(plan, program, step, shardings, inputs, expected, whole)]
     found += checks.check_collectives(
         collectives.planned(plan.ops, plan.mesh_shape),
         collectives.compiled(text, plan.mesh_shape, backend),
@@ -190,6 +203,7 @@ def _numerics(
     shardings: Sequence[Any],
     inputs: Inputs,
     expected: Sequence[np.ndarray] | None,
+    whole: Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]],
 ) -> Check:
     if expected is None:
         return Check("numerics", SHOWN, "", "", "not judged: one device has not the memory")
@@ -197,13 +211,18 @@ def _numerics(
     bases = _replaced(plan, inputs.arrays)
     errors = [checks.output_error(*three) for three in zip(got, expected, bases)]
     names = [row["name"] for row in plan.outputs]
+    narrowest = narrowest_type(program)
+    noise: list[float] = []
+    if not checks.is_near(errors, narrowest):
+        noise = roundoff(whole, inputs.arrays, expected, _replaced_numbers(plan))
     return checks.check_numerics(
         names,
         errors,
         checks.finite_share(expected),
-        narrowest_type(program),
+        narrowest,
         _described(inputs),
         [name for name, array in zip(names, expected) if checks.has_nan(array)],
+        noise,
     )
 
 
@@ -225,8 +244,13 @@ def _gathered(array: Any) -> np.ndarray:
 
 
 def _replaced(plan: Plan, inputs: Sequence[np.ndarray]) -> list[np.ndarray | None]:
-    """For each output the input that it replaces in the next step; the plan says which."""
-    by_name = {row["name"]: array for row, array in zip(plan.parameters, inputs)}
+    """For each output the input that it replaces in the next step."""
+    return [None if n is None else inputs[n] for n in _replaced_numbers(plan)]
+
+
+def _replaced_numbers(plan: Plan) -> list[int | None]:
+    """For each output the parameter that it replaces in the next step; the plan says which."""
+    by_name = {row["name"]: number for number, row in enumerate(plan.parameters)}
     return [by_name.get(name) if name is not None else None for name in _replaced_names(plan)]
 
 
