@@ -35,7 +35,7 @@ def test_neighbours_of_what_has_none():
 def test_what_cancels_is_open_and_what_does_not_is_known():
     x = np.random.default_rng(1).standard_normal((4, 16)).astype(np.float32)
     step = jax.jit(lambda x: (jax.grad(lambda v: jax.nn.softmax(v).sum())(x), jnp.tanh(x)))
-    run = lambda inputs: [np.asarray(array) for array in step(*inputs)]  # noqa: E731
+    run = lambda inputs: [np.asarray(array) for array in step(*inputs)]
     noise = roundoff(run, [x], run([x]), [None, None])
     assert noise[0] > 0.1
     assert noise[1] < 1e-6
@@ -45,7 +45,7 @@ def test_an_update_is_known_as_well_as_its_gradient():
     # That the old weight is moved, too, says nothing about the update.
     weight = np.full((8, 8), 3.0, jnp.bfloat16)
     gradient = np.full((8, 8), 1e-3, np.float32)
-    run = lambda inputs: [inputs[0] - inputs[1].astype(jnp.float32)]  # noqa: E731
+    run = lambda inputs: [inputs[0] - inputs[1].astype(jnp.float32)]
     expected = run([weight, gradient])
     assert roundoff(run, [weight, gradient], expected, [0])[0] < 1e-3
 
