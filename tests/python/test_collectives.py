@@ -138,3 +138,23 @@ def test_donated_outputs_are_not_fixed_otherwise():
             mesh="x=2,y=4",
             fix={"x": "[x,_]", "output": "replicated"},
         )
+
+
+# Gathered once before the loop, or not at all, however its rounds want it.
+@pytest.mark.parametrize("fix", ["[_,x]", "[x,y]", "[x,_]"])
+def test_loops_carry_what_their_bodies_move(fix):
+    def step(x):
+        return jax.lax.scan(lambda c, _: (c * 2, jax.lax.top_k(c, 2)[1]), x, None, length=3)
+
+    check(step, jnp.ones((64, 32)), mesh="x=2,y=4", fix={"x": fix})
+    check(
+        lambda x: jnp.searchsorted(jnp.arange(32.0), x),
+        jnp.ones((64, 32)),
+        mesh="x=2,y=4",
+        fix={"x": fix},
+    )
+
+
+@pytest.mark.parametrize("fix", ["[_,x]", "[x,_]"])
+def test_reductions_of_several_arrays(fix):
+    check(lambda x: jnp.argmax(x, -1), jnp.ones((64, 32)), mesh="x=2,y=4", fix={"x": fix})

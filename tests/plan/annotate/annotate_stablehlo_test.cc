@@ -134,6 +134,26 @@ TEST(AnnotateStablehlo, OperandsOfNumbers) {
   %0 = stablehlo.reduce(%needed0_0 init: %c) applies)"));
 }
 
+// Operands and what a reduction begins with are written in pairs.
+TEST(AnnotateStablehlo, OperandsOfReductionsOfSeveral) {
+  const std::string text = Annotate(
+      R"(func.func @main(%x: tensor<8x8xf32>, %n: tensor<8x8xi32>) -> tensor<8xi32> {
+  %c = stablehlo.constant dense<0.0> : tensor<f32>
+  %d = stablehlo.constant dense<0> : tensor<i32>
+  %0:2 = stablehlo.reduce(%x init: %c), (%n init: %d) across dimensions = [1] : (tensor<8x8xf32>, tensor<8x8xi32>, tensor<f32>, tensor<i32>) -> (tensor<8xf32>, tensor<8xi32>)
+   reducer(%a: tensor<f32>, %b: tensor<f32>) (%e: tensor<i32>, %f: tensor<i32>) {
+    %1 = stablehlo.maximum %a, %b : tensor<f32>
+    %2 = stablehlo.maximum %e, %f : tensor<i32>
+    stablehlo.return %1, %2 : tensor<f32>, tensor<i32>
+  }
+  return %0#1 : tensor<8xi32>
+}
+)",
+      {{"x", "[_,x]"}, {"reduce.1", "[x]"}}, {{"reduce.1", 'i'}});
+  EXPECT_THAT(text,
+              HasSubstr("  %0:2 = stablehlo.reduce(%needed0_0 init: %c), (%needed1_0 init: %d)"));
+}
+
 TEST(AnnotateStablehlo, PartialSumsAreCombinedAfterTheirAddition) {
   const auto annotated = [](const std::string& result) {
     return Annotate(
@@ -228,6 +248,35 @@ TEST(AnnotateStablehlo, LoopsReadAsPlanned) {
   EXPECT_THAT(text, HasSubstr("  %needed1_0 = sdy.sharding_constraint %w2 <@mesh, [{}]> : "
                               "tensor<8xf32>\n"
                               "  %0:3 = stablehlo.while(%i = %c, %u = %needed1_0, %v = %x)"));
+}
+
+// What one operator of its body wants otherwise does not become how the loop carries it.
+TEST(AnnotateStablehlo, LoopsCarryAsPlannedWhatTheirBodiesMove) {
+  const std::string text = Annotate(R"(func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %0:2 = stablehlo.while(%i = %c, %v = %x) : tensor<i32>, tensor<8x8xf32>
+  cond {
+    %n = stablehlo.constant dense<5> : tensor<i32>
+    %1 = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %1 : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %1 = stablehlo.add %i, %one : tensor<i32>
+    %2 = stablehlo.transpose %v, dims = [1, 0] : (tensor<8x8xf32>) -> tensor<8x8xf32>
+    stablehlo.return %1, %2 : tensor<i32>, tensor<8x8xf32>
+  }
+  return %0#1 : tensor<8x8xf32>
+}
+)",
+                                    {{"transpose.1", "[x,_]"}}, {{"transpose.1", 'i'}});
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "    %step0_needed0_2 = sdy.sharding_constraint %v <@mesh, [{}, {}]> : "
+          "tensor<8x8xf32>\n"
+          "    %needed0_2 = sdy.sharding_constraint %step0_needed0_2 <@mesh, [{}, {\"x\"}]> : "
+          "tensor<8x8xf32>\n"
+          "    %planned_2 = stablehlo.transpose %needed0_2,"));
 }
 
 // XLA refuses branches that end in several shardings.

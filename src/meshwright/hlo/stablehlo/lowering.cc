@@ -1,6 +1,7 @@
 #include "meshwright/hlo/stablehlo/lowering.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "meshwright/base/nearest_name.h"
@@ -183,17 +184,29 @@ void StablehloLowering::AddOperands(const MlirOperation& operation,
   auto use =
       std::lower_bound(uses.begin(), uses.end(), operation.position,
                        [](const MlirUse& left, size_t position) { return left.begin < position; });
-  for (const MlirValue operand : operation.operands) {
-    // Some short forms print pairs: `(%a init: %c), (%b init: %d)`.
-    if (use == uses.end() || use->begin >= operation.end || use->value != operand) {
-      places.clear();
-      types.clear();
-      return;
+  const std::vector<MlirValue>& operands = operation.operands;
+  const auto written = [&](size_t number, MlirValue value) {
+    const auto place = use + static_cast<std::ptrdiff_t>(number);
+    return static_cast<size_t>(uses.end() - use) > number && place->begin < operation.end &&
+           place->value == value;
+  };
+  // Where operand `k` stands among what is written: in order, or in the pairs that some short forms
+  // print, `(%a init: %c), (%b init: %d)`.
+  const size_t count = operands.size(), half = count / 2;
+  const auto in_order = [](size_t k) { return k; };
+  const auto in_pairs = [half](size_t k) { return k < half ? 2 * k : 2 * (k - half) + 1; };
+  const auto stand = [&](const auto& number) {
+    for (size_t k = 0; k < count; ++k) {
+      if (!written(number(k), operands[k])) return false;
     }
-    places.emplace_back(use->begin, use->end);
-    types.push_back(Type(operand));
-    ++use;
-  }
+    for (size_t k = 0; k < count; ++k) {
+      const auto place = use + static_cast<std::ptrdiff_t>(number(k));
+      places.emplace_back(place->begin, place->end);
+      types.push_back(Type(operands[k]));
+    }
+    return true;
+  };
+  if (!stand(in_order) && count % 2 == 0) stand(in_pairs);
 }
 
 absl::Status StablehloLowering::LowerOperations(const MlirRegion& region) {

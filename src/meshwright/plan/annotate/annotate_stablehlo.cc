@@ -203,13 +203,22 @@ class Annotator {
     std::vector<std::string> shardings;
   };
 
+  // What an operand goes through. A loop would carry a value as its body first wants it; that the
+  // value is seen otherwise before keeps Shardy from spreading what is wanted to the loop.
+  std::vector<std::string> Steps(ValueId value, const Sharding& needed,
+                                 const std::vector<Movements::Path>& paths, size_t k) const {
+    std::vector<std::string> steps = PathTexts(paths, k);
+    const bool carried = graph_[graph_[value].producer].kind == OpKind::kLoopParameter;
+    if (carried && needed != seen_[value.index()]) steps.insert(steps.begin(), SeenText(value));
+    steps.push_back(Text(needed));
+    return steps;
+  }
+
   // `paths`: of several operands, of which it is number `k`.
   std::optional<Operand> OperandTo(ValueId value, const Sharding& needed,
                                    const std::vector<Movements::Path>& paths, size_t k) const {
     if (needed == seen_[value.index()] || free_[value.index()]) return std::nullopt;
-    Operand operand{value, PathTexts(paths, k)};
-    operand.shardings.push_back(Text(needed));
-    return operand;
+    return Operand{value, Steps(value, needed, paths, k)};
   }
 
   // Whether the text's result is one that `op` makes, not one that it hands on.
@@ -288,8 +297,7 @@ class Annotator {
           const Sharding& wanted = needed.empty() ? kept : needed[k];
           const auto& paths = movements_.operand_paths[op.index()];
           if (makes_partial && graph_[operand].shape.rank() > 0) {
-            Operand& stated = operands.emplace_back().emplace(operand, PathTexts(paths, k));
-            stated.shardings.push_back(Text(wanted));
+            operands.emplace_back().emplace(operand, Steps(operand, wanted, paths, k));
           } else if (pending.empty()) {
             operands.push_back(OperandTo(operand, wanted, paths, k));
           } else {
