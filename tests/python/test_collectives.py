@@ -158,3 +158,11 @@ def test_loops_carry_what_their_bodies_move(fix):
 @pytest.mark.parametrize("fix", ["[_,x]", "[x,_]"])
 def test_reductions_of_several_arrays(fix):
     check(lambda x: jnp.argmax(x, -1), jnp.ones((64, 32)), mesh="x=2,y=4", fix={"x": fix})
+
+
+def test_conditionals_move_what_they_leave_once():
+    def step(x, i):
+        a = jax.lax.cond(i > 2, lambda v: jnp.cumsum(v, 0), lambda v: v, x)
+        return jnp.sort(a, 1), a
+
+    check(step, jnp.ones((16, 64)), jnp.int32(1), mesh="x=2,y=4", fix={"x": "[_,y]"})

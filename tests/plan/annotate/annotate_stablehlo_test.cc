@@ -309,6 +309,29 @@ TEST(AnnotateStablehlo, BranchesEndAsTheirConditional) {
   EXPECT_THAT(text, HasSubstr("stablehlo.return %1, %c : "));
 }
 
+// What a conditional leaves is moved behind it, not in each of its branches.
+TEST(AnnotateStablehlo, ConditionalsMoveWhatTheyLeaveOnce) {
+  const std::string text =
+      Annotate(R"(func.func @main(%p: tensor<i1>, %x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %0 = "stablehlo.if"(%p) ({
+    %1 = stablehlo.negate %x : tensor<8x8xf32>
+    stablehlo.return %1 : tensor<8x8xf32>
+  }, {
+    stablehlo.return %x : tensor<8x8xf32>
+  }) : (tensor<i1>) -> tensor<8x8xf32>
+  %1 = stablehlo.add %0, %x : tensor<8x8xf32>
+  return %1 : tensor<8x8xf32>
+}
+)",
+               {{"x", "[x,_]"}, {"negate.1", "[x,_]"}, {"conditional.1", "[_,_]"}},
+               {{"conditional.1", 'i'}});
+  EXPECT_THAT(text, HasSubstr("    stablehlo.return %1 : tensor<8x8xf32>\n  }, {\n"
+                              "    stablehlo.return %x : tensor<8x8xf32>\n"));
+  EXPECT_THAT(text, HasSubstr(R"(
+  %computed_0 = sdy.sharding_constraint %planned_0 <@mesh, [{"x"}, {}]> : tensor<8x8xf32>
+  %0 = sdy.sharding_constraint %computed_0 <@mesh, [{}, {}]> : tensor<8x8xf32>)"));
+}
+
 // Every step of a move is stated, wherever it happens, and what all users of an argument want is
 // moved before any of them: in a branch it would be moved again.
 TEST(AnnotateStablehlo, MovesGoStepByStep) {

@@ -265,6 +265,10 @@ class Annotator {
       if (graph_[op].kind == OpKind::kSelectBranch) {
         texts.joins[number].resize(texts.results[number].size());
         texts.joins[number][static_cast<size_t>(result.result)] = op;
+        if (const auto& computed = movements_.computed[op.index()]; !computed.empty())
+          shardings.push_back(Text(computed[0]));
+        for (std::string& step : PathTexts(movements_.result_paths[op.index()], 0))
+          shardings.push_back(std::move(step));
       }
       std::vector<std::optional<Operand>>& operands = texts.operands[number];
       if (const Carry* carry = carries.Find(result, leaf[0]); carry != nullptr) {
@@ -403,8 +407,8 @@ class Annotator {
     }
   }
 
-  // Moves what a branch hands on to how the conditional's results are kept: XLA refuses branches
-  // whose results are sharded in several ways.
+  // Moves what a branch hands on to how the conditional leaves it: XLA refuses branches whose
+  // results are sharded in several ways.
   void ConstrainBranch(const StablehloSource::BranchEnd& end, const std::vector<OpId>& joins,
                        PartNames& part_names) {
     if (joins.size() != end.operands.size()) return;
@@ -414,9 +418,10 @@ class Annotator {
     for (size_t k = 0; k < joins.size(); ++k) {
       if (!joins[k].valid()) continue;
       const Op& join = graph_[joins[k]];
-      const std::optional<Operand> needed =
-          OperandTo(join.operands[branch], values_[join.results[0].index()],
-                    movements_.operand_paths[joins[k].index()], branch);
+      const auto& computed = movements_.computed[joins[k].index()];
+      const std::optional<Operand> needed = OperandTo(
+          join.operands[branch], computed.empty() ? values_[join.results[0].index()] : computed[0],
+          movements_.operand_paths[joins[k].index()], branch);
       if (!needed.has_value()) continue;
       MoveUse(
           end.operands[k],

@@ -105,8 +105,9 @@ void FindPaths(const Graph& graph, const Mesh& mesh, const IntraPlan& intra, Mov
     for (size_t k = 0; k < movements.needed[i].size(); ++k)
       operands.push_back(moves.ToUsers(op.operands[k], movements.needed[i][k]));
     if (op.kind == OpKind::kSelectBranch) {
-      for (const ValueId operand : op.operands)
-        operands.push_back(moves.ToUsers(operand, kept(op.results[0])));
+      const std::vector<Sharding>& computed = movements.computed[i];
+      const Sharding joined = computed.empty() ? kept(op.results[0]) : computed[0];
+      for (const ValueId operand : op.operands) operands.push_back(moves.ToUsers(operand, joined));
     }
     for (const ValueId result : op.results) results.push_back(moves.FromProducer(result));
     movements.operand_paths[i] = UnlessAllEmpty(std::move(operands));
@@ -238,7 +239,8 @@ std::vector<Sharding> ComputedResults(const Graph& graph, const Mesh& mesh, cons
                                       const std::vector<AxisList>& pending, OpId op) {
   const PlannedOp& planned = intra.ops[op.index()];
   const auto& results = graph[op].results;
-  if (planned.free || graph[op].kind != OpKind::kInstruction ||
+  const OpKind kind = graph[op].kind;
+  if (planned.free || (kind != OpKind::kInstruction && kind != OpKind::kSelectBranch) ||
       planned.rule.results.size() != results.size() || ShardsA(FactorKind::kReduction, planned) ||
       (ShardsA(FactorKind::kPending, planned) && pending[op.index()].empty())) {
     return {};
