@@ -65,10 +65,10 @@ def compute_by_shard(module: ir.Module) -> None:
 
 
 def _rewrite(operation: ir.Operation, meshes: Mapping[str, Mapping[str, int]]) -> None:
-    constraint = _constraint(operation)
-    if constraint is None:
+    kept = constraint(operation)
+    if kept is None:
         return
-    sharding = sdy.TensorShardingAttr(constraint.attributes["sharding"])
+    sharding = sdy.TensorShardingAttr(kept.attributes["sharding"])
     mesh = ir.FlatSymbolRefAttr(sharding.mesh_or_ref).value
     sizes = meshes[mesh]
     axes = [
@@ -124,7 +124,7 @@ def _rewrite(operation: ir.Operation, meshes: Mapping[str, Mapping[str, int]]) -
     operation.erase()
 
 
-def _constraint(operation: ir.Operation) -> ir.Operation | None:
+def constraint(operation: ir.Operation) -> ir.Operation | None:
     """What says how the operator computes its results."""
     for result in operation.results:
         for use in result.uses:

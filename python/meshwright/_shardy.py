@@ -26,6 +26,7 @@ from jaxlib.mlir.dialects import stablehlo as hlo
 
 from meshwright import errors
 from meshwright._by_shard import compute_by_shard
+from meshwright._guards import guard_scatters
 from meshwright._platforms import bind_platform
 
 _MESH = "mesh"
@@ -52,6 +53,7 @@ def from_text(text: bytes) -> bytes:
             _keep_argument_attributes(function, (_SHARDING,))
         _place_callbacks(module)
         compute_by_shard(module)
+        guard_scatters(module)
         return _serialized(module)
 
 
@@ -110,6 +112,7 @@ def from_hlo(proto: bytes, axes: Axes) -> bytes:
             with ir.InsertionPoint.at_block_begin(module.body):
                 sdy.MeshOp(_MESH, ir.Attribute.parse(f"#sdy.mesh<[{sizes}]>"))
             compute_by_shard(module)
+            guard_scatters(module)
         return _serialized(module)
 
 

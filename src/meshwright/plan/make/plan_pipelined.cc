@@ -13,7 +13,6 @@
 #include "meshwright/plan/make/build_pipeline_plan.h"
 #include "meshwright/plan/make/idle_devices.h"
 #include "meshwright/plan/make/shortage.h"
-#include "meshwright/plan/text/plan_table.h"
 
 namespace meshwright {
 namespace {
