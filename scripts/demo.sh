@@ -4,7 +4,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/install-deps.sh
-cmake --preset release -DMESHWRIGHT_UNITY=ON -DMESHWRIGHT_TESTS=OFF -DMESHWRIGHT_BENCH=OFF >/dev/null
+# A build folder that is there stays as its developer wants it; a new one compiles each layer as one file.
+[ -f build/release/CMakeCache.txt ] ||
+  cmake --preset release -DMESHWRIGHT_UNITY=ON -DMESHWRIGHT_TESTS=OFF -DMESHWRIGHT_BENCH=OFF >/dev/null
 cmake --build --preset release --target meshwright
 build/release/meshwright plan tests/data/hlo/llama3_8b.scan.train.hlo.txt.gz --cluster 16x8xh100-sxm --explain -o build/plan.json
 echo "the whole plan is in build/plan.json; build/release/meshwright report build/plan.json -o plan.html draws it"

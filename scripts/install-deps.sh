@@ -8,7 +8,7 @@ packages=(
   libabsl-dev libcli11-dev nlohmann-json3-dev libyaml-cpp-dev
   zlib1g-dev nettle-dev libsqlite3-dev
   python3-venv
-  libgtest-dev libgmock-dev libbenchmark-dev coinor-libcbc-dev shellcheck chromium fonts-dejavu-core  # tests and benchmarks only
+  clang-format clang-tidy libgtest-dev libgmock-dev libbenchmark-dev coinor-libcbc-dev shellcheck chromium fonts-dejavu-core  # tests and benchmarks only
 )
 
 # Builds the report's page. Node.js from elsewhere brings its own npm, which Debian's package would clash with.

@@ -33,16 +33,36 @@ open({path!r}, "w").write(lowered.as_text(dialect="hlo", debug_info=True))
 
 
 def lower(options, layers, path):
-    sizes = ["--layers", layers, "--hidden", options.hidden, "--heads", options.heads, "--vocab", options.vocab,
-             "--length", options.length, "--batch", options.batch]
-    program = LOWER.format(examples=str(EXAMPLES), sizes=[str(size) for size in sizes], batch=options.batch,
-                           length=options.length, vocab=options.vocab, path=str(path))
+    sizes = [
+        "--layers",
+        layers,
+        "--hidden",
+        options.hidden,
+        "--heads",
+        options.heads,
+        "--vocab",
+        options.vocab,
+        "--length",
+        options.length,
+        "--batch",
+        options.batch,
+    ]
+    program = LOWER.format(
+        examples=str(EXAMPLES),
+        sizes=[str(size) for size in sizes],
+        batch=options.batch,
+        length=options.length,
+        vocab=options.vocab,
+        path=str(path),
+    )
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
     subprocess.run([sys.executable, "-c", program], check=True, env=environment)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--meshwright", default="build/release/meshwright")
     parser.add_argument("--cluster", default="128x8xh100-sxm")
     parser.add_argument("--layers", type=int, nargs="+", default=[24, 48, 96, 192])
@@ -60,11 +80,27 @@ def main():
             path = pathlib.Path(folder) / f"gpt{layers}.hlo.txt"
             lower(options, layers, path)
             start = time.perf_counter()
-            subprocess.run([options.meshwright, "plan", path, "--cluster", options.cluster, "--pipeline", "auto",
-                            "--deadline", options.deadline], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run(
+                [
+                    options.meshwright,
+                    "plan",
+                    path,
+                    "--cluster",
+                    options.cluster,
+                    "--pipeline",
+                    "auto",
+                    "--deadline",
+                    options.deadline,
+                ],
+                check=True,
+                stdout=subprocess.DEVNULL,
+            )
             seconds = time.perf_counter() - start
             first = first or (layers, seconds)
-            print(f"{layers:6} {seconds:8.2f} {layers / first[0]:6.1f}x {seconds / first[1]:6.2f}x", flush=True)
+            print(
+                f"{layers:6} {seconds:8.2f} {layers / first[0]:6.1f}x {seconds / first[1]:6.2f}x",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

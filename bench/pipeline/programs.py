@@ -22,8 +22,19 @@ def plan(options, program, cluster, *arguments):
     """The plan as a dictionary and the seconds it took; None and the error's last line if there is none."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "plan.json"
-        command = [options.meshwright, "plan", program, "--cluster", cluster, "-o", path, "--deadline", options.deadline,
-                   "--quiet", *arguments]
+        command = [
+            options.meshwright,
+            "plan",
+            program,
+            "--cluster",
+            cluster,
+            "-o",
+            path,
+            "--deadline",
+            options.deadline,
+            "--quiet",
+            *arguments,
+        ]
         start = time.monotonic()
         result = subprocess.run([str(word) for word in command], capture_output=True, text=True)
         seconds = time.monotonic() - start
@@ -38,7 +49,11 @@ def grids(nodes, per_node):
     parts += [n * per_node for n in range(2, nodes + 1) if nodes % n == 0]
     for devices in parts:
         yield f"{devices}", nodes * per_node // devices
-        for inner in (n for n in range(2, min(per_node, devices - 1) + 1) if per_node % n == 0 and devices % n == 0):
+        for inner in (
+            n
+            for n in range(2, min(per_node, devices - 1) + 1)
+            if per_node % n == 0 and devices % n == 0
+        ):
             yield f"{devices // inner}x{inner}", nodes * per_node // devices
 
 
@@ -46,23 +61,38 @@ def best_grid(options, program, cluster, nodes):
     """Step of the fastest uniform grid and what it is; None and "-" if there is none."""
     tried = [] if options.no_grids else list(grids(nodes, 8))
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        plans = pool.map(lambda grid: plan(options, program, cluster, "--pipeline", "auto", "--mesh", grid[0])[0], tried)
-        steps = [(found["step_seconds"], f"{stages} x {mesh}") for (mesh, stages), found in zip(tried, plans) if found is not None]
+        plans = pool.map(
+            lambda grid: plan(options, program, cluster, "--pipeline", "auto", "--mesh", grid[0])[
+                0
+            ],
+            tried,
+        )
+        steps = [
+            (found["step_seconds"], f"{stages} x {mesh}")
+            for (mesh, stages), found in zip(tried, plans)
+            if found is not None
+        ]
     return min(steps, default=(None, "-"))
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("programs", nargs="+")
     parser.add_argument("--meshwright", default="build/release/meshwright")
     parser.add_argument("--device", default="h100-sxm")
-    parser.add_argument("--nodes", type=int, nargs="+", default=[1, 8, 32, 128], help="of 8 devices each")
+    parser.add_argument(
+        "--nodes", type=int, nargs="+", default=[1, 8, 32, 128], help="of 8 devices each"
+    )
     parser.add_argument("--deadline", default="600s")
     parser.add_argument("--no-grids", action="store_true")
     parser.add_argument("--jobs", type=int, default=1, help="grids planned side by side")
     options = parser.parse_args()
-    print(f"{'program':<34} {'GPUs':>5} {'stages':>6} {'micro':>5} {'step ms':>9} {'grid ms':>9} {'ratio':>6} {'gap %':>6} "
-          f"{'planned s':>9}  best grid")
+    print(
+        f"{'program':<34} {'GPUs':>5} {'stages':>6} {'micro':>5} {'step ms':>9} {'grid ms':>9} {'ratio':>6} {'gap %':>6} "
+        f"{'planned s':>9}  best grid"
+    )
     for program in options.programs:
         for nodes in options.nodes:
             cluster = f"{nodes}x8x{options.device}"
@@ -73,9 +103,11 @@ def main():
                 continue
             best, which = best_grid(options, program, cluster, nodes)
             step = found["step_seconds"]
-            print(f"{name:<34} {8 * nodes:>5} {len(found.get('stages') or [0]):>6} {found.get('micro_batches', 1):>5} {1e3 * step:>9.3f} "
-                  f"{1e3 * best if best else 0:>9.3f} {step / best if best else 0:>6.3f} {100 * found['gap']:>6.2f} {seconds:>9.1f}  {which}",
-                  flush=True)
+            print(
+                f"{name:<34} {8 * nodes:>5} {len(found.get('stages') or [0]):>6} {found.get('micro_batches', 1):>5} {1e3 * step:>9.3f} "
+                f"{1e3 * best if best else 0:>9.3f} {step / best if best else 0:>6.3f} {100 * found['gap']:>6.2f} {seconds:>9.1f}  {which}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -93,13 +93,13 @@ def random_fixes(parameters: list[dict[str, Any]], axes: dict[str, int], seed: i
 
 def run_plan(program_path: Path, plan_path: Path, vocab: int, steps: int) -> dict[str, Any]:
     import jax
-
-    from meshwright import _library
-    from meshwright import jax as mw_jax
     from meshwright._lowering import numpy_dtype, planned_function
     from meshwright._measuring import array
     from meshwright.document import Plan
     from meshwright.program import Program
+
+    from meshwright import _library
+    from meshwright import jax as mw_jax
 
     program = Program(program_path.read_bytes(), program_path.name)
     plan = Plan.load(plan_path, program)

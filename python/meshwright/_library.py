@@ -111,7 +111,7 @@ def annotated_to_run(program: bytes, plan_json: bytes) -> bytes:
 
 
 def program_format(program: bytes) -> str:
-    """"hlo_text", "hlo_proto" or "stablehlo"."""
+    """ "hlo_text", "hlo_proto" or "stablehlo"."""
     return _call("mw_read_program", ["format"], program, len(program))["format"].decode()
 
 

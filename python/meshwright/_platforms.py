@@ -40,7 +40,8 @@ def bind_platform(module: ir.Module) -> None:
     block = main.regions[0].blocks[0]
     argument = block.arguments[position]
     value = ir.DenseElementsAttr.get(
-        np.array(_index_here(module), np.int32), type=ir.RankedTensorType(argument.type).element_type
+        np.array(_index_here(module), np.int32),
+        type=ir.RankedTensorType(argument.type).element_type,
     )
     with ir.InsertionPoint.at_block_begin(block):
         constant = ir.Operation.create(

@@ -16,15 +16,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-
-from meshwright import _jax_version  # noqa: F401  before what older versions have not
 from jax.extend.mlir import hlo_to_stablehlo, serialize_portable_artifact
 from jax.interpreters.mlir import make_ir_context
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import sdy
 from jaxlib.mlir.dialects import stablehlo as hlo
 
-from meshwright import errors
+from meshwright import (
+    _jax_version,  # noqa: F401  before what older versions have not
+    errors,
+)
 from meshwright._by_shard import compute_by_shard
 from meshwright._guards import guard_scatters
 from meshwright._platforms import bind_platform
@@ -229,7 +230,9 @@ def _keep_argument_attributes(function: Any, names: Sequence[str]) -> None:
         for attributes in ir.ArrayAttr(function.operation.attributes[key]):
             entries = ir.DictAttr(attributes)
             lists.append(
-                ir.DictAttr.get({entry.name: entry.attr for entry in entries if entry.name in names})  # type: ignore[attr-defined]
+                ir.DictAttr.get(
+                    {entry.name: entry.attr for entry in entries if entry.name in names}
+                )  # type: ignore[attr-defined]
             )
         function.operation.attributes[key] = ir.ArrayAttr.get(lists)
 

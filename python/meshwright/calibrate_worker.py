@@ -30,10 +30,11 @@ import time
 _HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:] = [path for path in sys.path if os.path.abspath(path) != _HERE]
 
-import jax  # noqa: E402
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
 
 try:
     from jax import shard_map
@@ -65,7 +66,9 @@ def looped(step, repeats):
             for _ in range(repeats):
                 c = jax.lax.optimization_barrier(step(c, *rest))
             return c
+
         return jax.lax.fori_loop(0, turns, body, carry)
+
     return run
 
 
@@ -77,6 +80,7 @@ def measure(step, *args, target=0.04, repeats=(4, 16)):
         turns = jnp.int32(turns)
         seconds = wall(many, turns, *args) - wall(few, turns, *args)
         return seconds / (int(turns) * (repeats[1] - repeats[0]))
+
     turns = int(min(max(target / repeats[1] / max(difference(4), 1e-7), 4), 500))
     return max(difference(turns), 0)
 
@@ -88,8 +92,16 @@ def random(shape, dtype):
 
 def gemms(quick):
     rows = [128, 1024, 8192, 32768]
-    shapes = [(1024, 1024), (2048, 2048), (2048, 8192), (8192, 2048), (4096, 4096), (1280, 5120), (512, 1024),
-              (32000, 4096)]
+    shapes = [
+        (1024, 1024),
+        (2048, 2048),
+        (2048, 8192),
+        (8192, 2048),
+        (4096, 4096),
+        (1280, 5120),
+        (512, 1024),
+        (32000, 4096),
+    ]
     if quick:
         rows, shapes = [128], [(256, 256)]
     for dtype in (jnp.bfloat16, jnp.float32):
@@ -103,14 +115,21 @@ def gemms(quick):
                     x, _ = c
                     y = x @ b
                     return x, y
+
                 def chained(c, b):
                     x, y = step(c, b)
                     x = jax.lax.dynamic_update_slice(x, y[:1, :1], (0, 0))
                     return x, y
+
                 seconds = measure(chained, (a, jnp.zeros((m, n), dtype)), b)
                 out(f"gemm_{m}x{n}x{k}", 1, 2 * m * n * k, jnp.dtype(dtype).name, seconds)
-    batched = [(128, 1024, 1024, 128), (128, 1024, 128, 1024), (512, 256, 1024, 128), (16, 1024, 5120, 1280),
-               (64, 512, 2048, 512)]
+    batched = [
+        (128, 1024, 1024, 128),
+        (128, 1024, 128, 1024),
+        (512, 256, 1024, 128),
+        (16, 1024, 5120, 1280),
+        (64, 512, 2048, 512),
+    ]
     for b_, m, n, k in [(2, 64, 64, 64)] if quick else batched:
         a = random((b_, m, k), jnp.bfloat16)
         b = random((b_, k, n), jnp.bfloat16)
@@ -119,6 +138,7 @@ def gemms(quick):
             x, _ = c
             y = jnp.einsum("bmk,bkn->bmn", x, b)
             return jax.lax.dynamic_update_slice(x, y[:1, :1, :1], (0, 0, 0)), y
+
         seconds = measure(chained, (a, jnp.zeros((b_, m, n), jnp.bfloat16)), b)
         out(f"bgemm_{b_}x{m}x{n}x{k}", 1, 2 * b_ * m * n * k, "bfloat16", seconds)
 
@@ -136,19 +156,30 @@ def memory_bound(quick):
         y = jnp.ones((n,), jnp.float32)
         out("add", 1, 12 * n, "f32", measure(lambda c, y: c + y, y, y))
         m = x.reshape(n // 1024, 1024)
-        seconds = measure(lambda c: (c[0], jnp.sum((c[0] + c[1][:1, None].astype(c[0].dtype)).astype(jnp.float32), -1)),
-                          (m, jnp.zeros((n // 1024,), jnp.float32)))
+        seconds = measure(
+            lambda c: (
+                c[0],
+                jnp.sum((c[0] + c[1][:1, None].astype(c[0].dtype)).astype(jnp.float32), -1),
+            ),
+            (m, jnp.zeros((n // 1024,), jnp.float32)),
+        )
         out("reduce", 1, 2 * n, "bf16", seconds)
     small = [("qkv", (2, 64, 4, 16), (0, 2, 3, 1))]
-    large = [("heads", (8, 1024, 16, 128), (0, 2, 1, 3)), ("heads_minor", (8, 1024, 16, 128), (0, 2, 3, 1)),
-             ("major", (32, 1024, 2048), (1, 0, 2)), ("minor", (32, 1024, 2048), (1, 2, 0)),
-             ("matrix", (8192, 8192), (1, 0)), ("heads_large", (32, 1024, 16, 128), (0, 2, 1, 3))]
+    large = [
+        ("heads", (8, 1024, 16, 128), (0, 2, 1, 3)),
+        ("heads_minor", (8, 1024, 16, 128), (0, 2, 3, 1)),
+        ("major", (32, 1024, 2048), (1, 0, 2)),
+        ("minor", (32, 1024, 2048), (1, 2, 0)),
+        ("matrix", (8192, 8192), (1, 0)),
+        ("heads_large", (32, 1024, 16, 128), (0, 2, 1, 3)),
+    ]
     for name, shape, order in small if quick else large:
         x = jnp.ones((int(np.prod(shape)),), jnp.bfloat16)
 
         # Flat at both ends: XLA would choose a layout for anything else in which nothing has to move.
         def rearranged(c):
             return jnp.transpose(c.reshape(shape), order).reshape(-1)
+
         out(f"transpose_{name}", 1, 4 * x.size, "bf16", measure(rearranged, x))
     x = jnp.ones((256,), jnp.float32)
     out("kernel_start", 1, 2048, "f32", measure(lambda c: c + 1, x))
@@ -162,9 +193,13 @@ def collective(name, n):
     if name == "all_reduce":
         return lambda c: jax.lax.psum(c, "x")
     if name == "all_gather":
-        return lambda c: jax.lax.dynamic_slice_in_dim(jax.lax.all_gather(c, "x", tiled=True), 0, c.shape[0])
+        return lambda c: jax.lax.dynamic_slice_in_dim(
+            jax.lax.all_gather(c, "x", tiled=True), 0, c.shape[0]
+        )
     if name == "scatter_gather":
-        return lambda c: jax.lax.all_gather(jax.lax.psum_scatter(c, "x", tiled=True), "x", tiled=True)
+        return lambda c: jax.lax.all_gather(
+            jax.lax.psum_scatter(c, "x", tiled=True), "x", tiled=True
+        )
     if name == "all_to_all":
         return lambda c: jax.lax.all_to_all(c, "x", 0, 0, tiled=True)
     return lambda c: jax.lax.ppermute(c, "x", [(i, (i + 1) % n) for i in range(n)])
@@ -185,7 +220,10 @@ def collectives(n, quick):
 
     for log in [12] if quick else [10, 16, 20, 22, 24, 26, 28]:
         size = 1 << log  # bytes of the full buffer, bf16
-        times = {kind: timed(kind, size) for kind in ("all_reduce", "all_gather", "all_to_all", "send_recv")}
+        times = {
+            kind: timed(kind, size)
+            for kind in ("all_reduce", "all_gather", "all_to_all", "send_recv")
+        }
         # Its result is smaller than its operand, so that it cannot be repeated by itself.
         times["reduce_scatter"] = max(timed("scatter_gather", size) - times["all_gather"], 0)
         for kind, seconds in times.items():
@@ -211,8 +249,13 @@ def collectives(n, quick):
 
             def both(c, b):
                 return alone(c, b)[0], move(c[1])
-            steps = [shard_map(f, mesh=mesh, in_specs=((P("x"), P("x")), P("x")), out_specs=(P("x"), P("x")))
-                     for f in (alone, both)]
+
+            steps = [
+                shard_map(
+                    f, mesh=mesh, in_specs=((P("x"), P("x")), P("x")), out_specs=(P("x"), P("x"))
+                )
+                for f in (alone, both)
+            ]
             without, together = [measure(f, (x, buffer(kind, size)), b, target=0.1) for f in steps]
             out(f"overlap_{kind}", n, size, "bf16", max(together - without, 0))
 

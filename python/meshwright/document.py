@@ -177,9 +177,7 @@ class Plan:
         if columns is None:
             return []
         columns.pop("length")
-        return [
-            dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
-        ]
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     @property
     def parameters(self) -> list[Row]:

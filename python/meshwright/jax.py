@@ -9,8 +9,12 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from meshwright import _jax_version  # noqa: F401  before what older versions have not
-from meshwright import _calls, errors, specs
+from meshwright import (
+    _calls,
+    _jax_version,  # noqa: F401  before what older versions have not
+    errors,
+    specs,
+)
 from meshwright._lowering import NO_TRANSFORMATION, is_packed, own_mesh, planned_function
 from meshwright._shardy import without_identities
 from meshwright.document import Plan

@@ -40,7 +40,7 @@ def _takes(form, contents):
         else:
             text = contents if form == forms.MLIR_BYTECODE else contents.decode()
             _jax.mlir.mlir_module_to_xla_computation(text, False, False)
-    except Exception:  # noqa: BLE001 - whatever they throw, they do not take it
+    except Exception:
         return False
     return True
 

@@ -13,6 +13,7 @@
 #include "meshwright/blocks/block_kinds.h"
 #include "meshwright/blocks/segments.h"
 #include "tests/intra/test_program.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright {
 namespace {
@@ -243,6 +244,7 @@ ENTRY main {
 // Larger networks: at most four blocks a dense layer, and one segment besides the two ends, also of
 // pairs of a dense layer and one of experts.
 TEST(Blocks, SharedPrograms) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   struct Case {
     const char* name;
     size_t layers, blocks_a_layer, segments;

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/testing/exhaustive.h"
+
 namespace meshwright {
 namespace {
 
@@ -63,6 +65,7 @@ void ExpectCovers(const SegmentCover& cover, const Kinds& kinds, int32_t longest
 }
 
 TEST(SegmentsOptimalityTest, AllShortSequences) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const std::vector<double> strategies = {2, 3, 5};
   for (int length = 1; length <= 7; ++length) {
     Kinds kinds(length, 0);
@@ -83,6 +86,7 @@ TEST(SegmentsOptimalityTest, AllShortSequences) {
 }
 
 TEST(SegmentsOptimalityTest, RandomSequences) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   std::mt19937 random(7);
   for (int round = 0; round < 2000; ++round) {
     SCOPED_TRACE(testing::Message() << "seed 7, round " << round);

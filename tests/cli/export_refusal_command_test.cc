@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/cli/message.h"
 #include "tests/cli/run_binary.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright {
 namespace {
@@ -81,6 +82,7 @@ class ExportRefusalTest : public testing::Test {
 };
 
 TEST_F(ExportRefusalTest, CommandsPlanWhatTheTargetTakes) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   constexpr int kSeed = 7;
   SCOPED_TRACE(absl::StrCat("seed ", kSeed));
   std::mt19937 random(kSeed);
@@ -118,6 +120,7 @@ TEST_F(ExportRefusalTest, CommandsPlanWhatTheTargetTakes) {
 }
 
 TEST_F(ExportRefusalTest, CommandsForGroupsPlanWhatTheTargetTakes) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const std::string cluster = folder_.Write("a cluster of two kinds.yaml",
                                             "groups:\n"
                                             "  - {name: fast, device: h100-sxm, nodes: 2}\n"

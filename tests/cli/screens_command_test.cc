@@ -13,6 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "meshwright/base/printable.h"
 #include "tests/cli/run_binary.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright {
 namespace {
@@ -76,6 +77,7 @@ class Screens : public testing::Test {
 };
 
 TEST_F(Screens, OfHelpFit) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   for (const char* const verb :
        {"plan", "estimate", "explain", "diff", "simulate", "verify", "report", "export", "solve",
         "reproduce", "calibrate", "model", "blocks", "profile", "db", "ops", "clusters", "help"}) {
@@ -87,6 +89,7 @@ TEST_F(Screens, OfHelpFit) {
 }
 
 TEST_F(Screens, OfPlansFit) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const std::string program = ProgramPlan(), other = ProgramPlan("other.json", "8");
   const std::string pipeline = PipelinePlan(), model = ModelPlan(), groups = GroupPlan();
   for (const std::string& plan : {program, pipeline, model, groups}) {
@@ -109,6 +112,7 @@ TEST_F(Screens, OfPlansFit) {
 }
 
 TEST_F(Screens, OfOtherCommandsFit) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const std::string gpt = HloData("tiny_gpt.train.hlo.txt.gz");
   const std::vector<Words> commands = {
       {"plan", gpt, "--cluster", "8xh100-sxm", "--cost-model", "alpha_beta", "--mesh", "2x4"},
@@ -139,6 +143,7 @@ TEST_F(Screens, OfOtherCommandsFit) {
 }
 
 TEST_F(Screens, OfErrorsFit) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const std::string gpt = HloData("tiny_gpt.train.hlo.txt.gz");
   const std::string text = folder_.Write("notes.txt", "not a plan, and no program either\n");
   const std::vector<Words> commands = {
@@ -184,6 +189,7 @@ TEST_F(Screens, OfErrorsFit) {
 // Names in files, options and paths that would write over the terminal, are not to be seen, are
 // wide or long.
 TEST_F(Screens, ShowWhatNamesHold) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const std::vector<std::string> names = {
       "\u202eevil\u2066",       "\x1b[31mred\x1b[0m", "\u200b\u00ad\ufeff",   "\xff\xfe",
       "층층층층층층층층층층🚀🚀", "a\nb\r\tc",          std::string(10000, 'n')};

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "tests/cli/run_binary.h"
+#include "tests/testing/exhaustive.h"
 
 // `meshwright solve` as users run it, above all on files that are not what they should be.
 
@@ -97,6 +98,7 @@ class SolveCommand : public testing::Test {
 };
 
 TEST_F(SolveCommand, PrintsTheContestsAnswerLastAndWritesTheRest) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   for (const std::string& text : {std::string(kProblem), Gzip(kProblem)}) {
     const std::string path = folder_.Path("solution.json");
     const RunResult run = Solve(text, {"-o", path});

@@ -167,8 +167,9 @@ TEST(CalibrationYamlTest, ErrorsNameLineAndColumn) {
               HasSubstr("c.yaml:1:18: memory: bytes must rise"));
   EXPECT_THAT(YamlError("overlap_cost: 2\n"),
               HasSubstr("c.yaml:1:15: overlap_cost: expected a number from 0 to 1, found \"2\""));
-  EXPECT_THAT(YamlError("collectives: {all-sum: {2: [[1, 1]]}}\n"),
-              HasSubstr("c.yaml:1:15: unknown key \"all-sum\" in collectives; did you mean \"all-"));
+  EXPECT_THAT(
+      YamlError("collectives: {all-sum: {2: [[1, 1]]}}\n"),
+      HasSubstr("c.yaml:1:15: unknown key \"all-sum\" in collectives; did you mean \"all-"));
   EXPECT_THAT(YamlError("collectives: {all-reduce: {1: [[1, 1]]}}\n"),
               HasSubstr("expected a number of members from 2"));
   EXPECT_THAT(YamlError("matmul: {bf16: {half_k: 3}}\n"), HasSubstr("bf16 needs an efficiency"));

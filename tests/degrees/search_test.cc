@@ -12,6 +12,7 @@
 
 #include "meshwright/model/model_reader.h"
 #include "tests/degrees/space_samples.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright::transformer {
 namespace {
@@ -166,6 +167,7 @@ SearchResult BruteForce(const std::vector<Costed>& all, const SearchOptions& opt
 }
 
 TEST(Search, FindsWhatBruteForceFinds) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   int64_t pruned = 0, evaluated = 0;
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -331,6 +333,7 @@ constexpr SearchSample kSearchSamples[] = {
 };
 
 TEST(Search, FindsWhatBruteForceFindsByTheCalibratedModel) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   int64_t pruned = 0, ties = 0;
   for (const SearchSample& sample : kSearchSamples) {
     const Model model = *LoadModel(sample.model);
@@ -399,6 +402,7 @@ TEST(Search, SwitchesThatAddMakeNothingSlower) {
 // Placements that make one kind of communication fast make another slow: the best of each together
 // is a bound, and mostly none reaches it.
 TEST(Search, BoundsAreBelowEveryPlacementAndSharding) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   for (const SearchSample& sample : kSearchSamples) {
     const Model model = *LoadModel(sample.model);
     const Cluster cluster = sample.OnItsFabric();

@@ -15,6 +15,7 @@
 #include "meshwright/degrees/stage_deal.h"
 #include "meshwright/degrees/step_cost.h"
 #include "tests/degrees/space_samples.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright::transformer {
 namespace {
@@ -266,6 +267,7 @@ std::vector<Configuration> Naive(const Case& test) {
 }
 
 TEST(Space, IsEveryLegalConfigurationOnce) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   for (const Case& test : Cases()) {
     SCOPED_TRACE(test.name);
     const Space space(test.model, test.workload, test.gpus, FixesOf(test), Precision::kBf16,
@@ -307,6 +309,7 @@ void ExpectWhatHasTheFixes(const Case& test, const std::vector<std::string>& tex
 }
 
 TEST(Space, FixesLeaveTheConfigurationsThatHaveThem) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   Case test = Cases()[3];
   test.node = 4;
   ExpectWhatHasTheFixes(test, {"tp=2",
@@ -389,6 +392,7 @@ TEST(SpaceErrors, SayWhatWouldBeValid) {
 }
 
 TEST(Space, HasOnlyWhatCheckConfigurationTakes) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   struct Sample {
     const char* cluster;
     int64_t unit_nodes;

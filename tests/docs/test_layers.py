@@ -5,18 +5,25 @@ import re
 
 ROOT = pathlib.Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "meshwright"
-TABLE = re.search(r"\n\| folder \| holds \|\n(.+?)\n\n", (ROOT / "HACKING.md").read_text(), re.DOTALL)[1]
+TABLE = re.search(
+    r"\n\| folder \| holds \|\n(.+?)\n\n", (ROOT / "HACKING.md").read_text(), re.DOTALL
+)[1]
 FOLDERS = re.findall(r"^\| `([a-z/]+)/` \|", TABLE, re.MULTILINE)
 
 
 def test_a_folder_uses_only_those_above_it():
     place = {folder: i for i, folder in enumerate(FOLDERS)}
-    files = [f for f in SOURCE.rglob("*") if f.suffix in (".h", ".cc") and f.parent.name != "without_page"]
+    files = [
+        f
+        for f in SOURCE.rglob("*")
+        if f.suffix in (".h", ".cc") and f.parent.name != "without_page"
+    ]
     assert {str(f.parent.relative_to(SOURCE)) for f in files} == set(FOLDERS)
     upward = [
         f"{file.relative_to(SOURCE)} includes {header}"
         for file in files
         for header in re.findall(r'^#include "meshwright/(.+)"', file.read_text(), re.MULTILINE)
-        if "/" in header and place[header.rpartition("/")[0]] > place[str(file.parent.relative_to(SOURCE))]
+        if "/" in header
+        and place[header.rpartition("/")[0]] > place[str(file.parent.relative_to(SOURCE))]
     ]
     assert upward == []

@@ -18,7 +18,9 @@ def test_screens_fit_80_columns():
 
 
 # Words that stand for something still to be put in: GPT3SCREEN, WHYNOTMODEL, TODO.
-_PLACEHOLDER = re.compile(r"\b(?:[A-Z0-9_]*(?:SCREEN|WHYNOT|PLACEHOLDER)[A-Z0-9_]*|TODO|TBD|FIXME|XXX)\b")
+_PLACEHOLDER = re.compile(
+    r"\b(?:[A-Z0-9_]*(?:SCREEN|WHYNOT|PLACEHOLDER)[A-Z0-9_]*|TODO|TBD|FIXME|XXX)\b"
+)
 
 
 def test_no_placeholder_was_left():

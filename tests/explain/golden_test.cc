@@ -17,6 +17,7 @@
 #include "meshwright/base/file.h"
 #include "meshwright/explain/explain.h"
 #include "tests/explain/role_oracle.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright {
 namespace {
@@ -94,6 +95,7 @@ TEST(Golden, ExplanationsOfEveryKindOfParallelism) {
 
 // What the planner finds for large programs.
 TEST(Golden, ReferenceProgramsAreJudgedAsTheirDefinitionsSay) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const std::string folder = MESHWRIGHT_SHARED "/hlo/";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not here";
   for (const char* name : {"gpt2_345m.train", "moe_gshard_16.train", "llama3_8b.scan.train",

@@ -17,6 +17,7 @@
 #include "meshwright/explain/explain.h"
 #include "meshwright/explain/part_summary.h"
 #include "tests/explain/role_oracle.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright {
 namespace {
@@ -92,6 +93,7 @@ std::string RandomSpec(std::mt19937_64& random, const Shape& shape, const Mesh& 
 
 // Weights, optimizer state and data sharded at random; the rest follows as in XLA.
 TEST(Parallelism, RandomShardingsAreJudgedAsTheirDefinitionsSay) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   std::map<std::string, int> kinds;
   for (int seed = 0; seed < 72; ++seed) {
     std::mt19937_64 random(seed);

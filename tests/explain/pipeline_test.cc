@@ -20,6 +20,7 @@
 #include "meshwright/plan/document/plan_json.h"
 #include "meshwright/plan/make/plan_pipelined.h"
 #include "tests/plan/document/sample_plan.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright {
 namespace {
@@ -74,6 +75,7 @@ const std::vector<Plan>& Pipelines() {
 // Rows of a stage are what the schedule of docs/plan-schema.md makes of its `seconds`: those of
 // every micro-batch, and the update once.
 TEST(ExplainPipelines, RowsAddUpToTheStage) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   int recomputed = 0;
   for (size_t n = 0; n < Pipelines().size(); ++n) {
     const Plan& plan = Pipelines()[n];

@@ -22,6 +22,7 @@
 #include "meshwright/plan/make/plan_pipelined.h"
 #include "meshwright/plan/make/plan_program.h"
 #include "tests/plan/document/sample_plan.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright {
 namespace {
@@ -92,6 +93,7 @@ const std::vector<Plan>& RealPlans() {
 }
 
 TEST(Screens, OfPlansFit) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   std::vector<Plan> plans = RealPlans();
   EXPECT_EQ(plans.size(), 7u);
   for (const Plan& plan : {SamplePlan(), SamplePipelinePlan(), SampleModelPlan(), Plan()})
@@ -140,6 +142,7 @@ void Rename(Plan& plan, const std::function<std::string(const std::string&)>& na
 }
 
 TEST(Screens, FitWhateverTheNames) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const std::vector<std::function<std::string(const std::string&)>> renamers = {
       [](const std::string& old) { return old + std::string(10000, 'n'); },
       [](const std::string& old) {
@@ -169,6 +172,7 @@ TEST(Screens, FitWhateverTheNames) {
 }
 
 TEST(Screens, FitWithAxesOfLongNames) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   ProgramRequest request;
   request.program = MESHWRIGHT_TEST_DATA "/hlo/tiny_gpt.train.hlo.txt.gz";
   request.cluster = "8xh100-sxm";
@@ -189,6 +193,7 @@ TEST(Screens, FitWithAxesOfLongNames) {
 
 // Whatever a reader lets through can be explained.
 TEST(Screens, OfEveryPlanThatReadsFit) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   constexpr uint64_t kSeed = 4711;
   SCOPED_TRACE(testing::Message() << "seed " << kSeed);
   std::mt19937_64 random(kSeed);
@@ -216,6 +221,7 @@ TEST(Screens, OfEveryPlanThatReadsFit) {
 }
 
 TEST(Screens, MalformedPlansGiveOneClearError) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "p.json: not valid JSON"},
       {"[]", "p.json: $: found array, expected an object"},

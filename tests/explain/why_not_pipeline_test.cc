@@ -23,6 +23,7 @@
 #include "meshwright/plan/make/stage_lists.h"
 #include "meshwright/plan/make/to_plan.h"
 #include "tests/intra/brute_force.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright {
 namespace {
@@ -110,6 +111,7 @@ double StepOf(double first, double second, double send) {
 }
 
 TEST(WhyNotPipelines, EqualsBruteForceOnRandomPrograms) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   std::map<WhyNot::Verdict, int> verdicts;
   for (int seed = 0; seed < 24; ++seed) {
     std::mt19937_64 random(seed);
@@ -177,6 +179,7 @@ absl::StatusOr<Plan> PlanGptStages(const std::string& memory) {
 // Only the stages that have the parameter change, the document stays one that reads, and what the
 // answer adds up to is said.
 TEST(WhyNotPipelines, KeepsTheCutAndAllOtherStages) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   for (const std::string memory : {"", "5242880"}) {
     SCOPED_TRACE(memory);
     const absl::StatusOr<Plan> plan = PlanGptStages(memory);
@@ -207,6 +210,7 @@ TEST(WhyNotPipelines, KeepsTheCutAndAllOtherStages) {
 
 // The same specs as in the plan give the same plan; of alike stages one may change alone.
 TEST(WhyNotPipelines, AlikeStagesChangeOneByOne) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const absl::StatusOr<PipelinedProgram> planned = [] {
     ProgramRequest request;
     request.program = MESHWRIGHT_TEST_DATA "/hlo/moe_gshard_16.train.hlo.txt.gz";
@@ -249,6 +253,7 @@ TEST(WhyNotPipelines, AlikeStagesChangeOneByOne) {
 }
 
 TEST(WhyNotPipelines, ErrorsSayWhatWouldWork) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const absl::StatusOr<Plan> plan = PlanGptStages("");
   ASSERT_TRUE(plan.ok()) << plan.status();
   const auto message = [&](const std::string& fix) {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/export/megatron_checker.h"
 #include "tests/export/sample_plans.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright {
 namespace {
@@ -53,6 +54,7 @@ int64_t JudgePlansFor(const std::string& target, const SampleRequest& request) {
 }
 
 TEST(LaunchFilterTest, WhatIsPlannedForATargetIsAccepted) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   int64_t plans = 0;
   for (const ExportTarget& target : ExportTargets()) {
     if (target.write_model == nullptr) continue;

@@ -16,6 +16,7 @@
 #include "meshwright/plan/make/begin_model_plan.h"
 #include "tests/export/megatron_checker.h"
 #include "tests/export/sample_plans.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright {
 namespace {
@@ -54,6 +55,7 @@ void CheckAllCandidates(const Plan& plan, int& exported, int& refused) {
 }
 
 TEST(MegatronPlans, EveryBuiltinModelOnEveryCluster) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   int exported = 0, refused = 0;
   std::set<std::string> models;
   for (const char* const cluster : {"8xh100-sxm", "4x8xh100-sxm", "16x8xa100-80g"}) {
@@ -78,6 +80,7 @@ TEST(MegatronPlans, EveryBuiltinModelOnEveryCluster) {
 
 // Any legal configuration in place of the plan's own.
 TEST(MegatronPlans, RandomConfigurationsOfSmallModels) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   constexpr int kSeed = 7;
   SCOPED_TRACE(testing::Message() << "seed " << kSeed);
   std::mt19937 random(kSeed);

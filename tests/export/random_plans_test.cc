@@ -17,6 +17,7 @@
 #include "meshwright/export/target.h"
 #include "meshwright/plan/make/begin_model_plan.h"
 #include "tests/export/sample_plans.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright {
 namespace {
@@ -64,6 +65,7 @@ int64_t KeywordNumber(const std::string& python, const std::string& name, int64_
 }
 
 TEST(TorchtitanPlans, ObeyTheRules) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   JudgeSamples("torchtitan", [](const Artefacts& files) {
     const std::string python = ContentsOf(files, "meshwright_config.py");
     const auto number = [&](const char* name) { return KeywordNumber(python, name, 1); };
@@ -90,6 +92,7 @@ TEST(TorchtitanPlans, ObeyTheRules) {
 }
 
 TEST(DeepSpeedPlans, ObeyTheRules) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   JudgeSamples("deepspeed", [](const Artefacts& files) {
     const auto json = nlohmann::json::parse(ContentsOf(files, "ds_config.json"));
     const auto number = [&](const char* place) {
@@ -109,6 +112,7 @@ TEST(DeepSpeedPlans, ObeyTheRules) {
 }
 
 TEST(AcceleratePlans, ObeyTheRules) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   JudgeSamples("accelerate", [](const Artefacts& files) {
     const YAML::Node yaml = YAML::Load(ContentsOf(files, "accelerate.yaml"));
     EXPECT_EQ(yaml["num_processes"].as<int64_t>(), kGpus);

@@ -17,6 +17,7 @@
 #include "tests/export/megatron_checker.h"
 #include "tests/export/sample_plans.h"
 #include "tests/plan/document/sample_plan.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright {
 namespace {
@@ -214,7 +215,8 @@ TEST(ModelLaunch, ChoicesThatNoFrameworkHasAreRefused) {
         d.inside = {.tp = 2, .cp = 1, .dp = 4, .pp = 1, .tp2 = 1};
       },
       "ranks: ");
-  refused([](transformer::Configuration& d) { d.recompute = transformer::Recompute::kModules; }, "single modules");
+  refused([](transformer::Configuration& d) { d.recompute = transformer::Recompute::kModules; },
+          "single modules");
   refused(
       [](transformer::Configuration& d) {
         d.dp = d.dp * d.pp / 2;
@@ -268,8 +270,10 @@ TEST(ModelLaunch, MegatronOffloads) {
               HasSubstr("Megatron-LM and NeMo only"));
   EXPECT_THAT(refusal("megatron", [](transformer::Configuration& d) { d.offload_layers = 0; }),
               HasSubstr("fewer than all layers"));
-  EXPECT_THAT(refusal("megatron", [](transformer::Configuration& d) { d.recompute = transformer::Recompute::kFull; }),
-              HasSubstr("does not go with recomputation"));
+  EXPECT_THAT(
+      refusal("megatron",
+              [](transformer::Configuration& d) { d.recompute = transformer::Recompute::kFull; }),
+      HasSubstr("does not go with recomputation"));
   EXPECT_THAT(refusal("megatron", [](transformer::Configuration& d) { d.zero = 0; }),
               HasSubstr("with the distributed optimizer"));
   EXPECT_THAT(refusal("megatron", [](transformer::Configuration& d) { d.offload_percent = 35; }),
@@ -323,6 +327,7 @@ int Changes(const transformer::Configuration& a, const transformer::Configuratio
 }
 
 TEST(NearestPlan, NoneIsNearer) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const Plan plan = SamplePlanOf(
       {.model = "model: {layers: 6, hidden: 64, heads: 4, ffn: 96, vocab: 100, experts: {count: 4,"
                 " top_k: 2, ffn: 32}}",

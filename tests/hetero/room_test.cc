@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/hetero/samples.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright::transformer {
 namespace {
@@ -37,6 +38,7 @@ AnyLanes LanesOf(MixedFamilySpace& space, int64_t together,
 
 // There is room for every plan in the time that it takes, and none in much less than the best.
 TEST(MixedRoomTest, HasRoomForEveryPlan) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   int compared = 0, shown = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);

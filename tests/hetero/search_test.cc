@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/hetero/samples.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright::transformer {
 namespace {
@@ -188,6 +189,7 @@ void ExpectSameAsExhaustive(const MixedProblem& problem, std::mt19937_64& random
 }
 
 TEST(MixedOptimalityTest, SameAsExhaustiveSearch) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   int compared = 0;
   Differing differing;
   for (uint64_t seed = 0; seed < 150; ++seed) {
@@ -205,6 +207,7 @@ TEST(MixedOptimalityTest, SameAsExhaustiveSearch) {
 // Nodes that cost nothing, or whose groups differ in the price only: many plans are equally cheap
 // or equally fast.
 TEST(MixedOptimalityTest, EqualsAreToldApart) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   int compared = 0;
   Differing differing;
   for (uint64_t seed = 0; seed < 30; ++seed) {
@@ -263,6 +266,7 @@ MixedProblem DocumentedSizeProblem(std::mt19937_64& random) {
 
 // Where there are too many plans to go through, too.
 TEST(MixedFreedomTest, FixesFindNothingBetter) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   int compared = 0, longer = 0;
   for (uint64_t seed = 0; seed < 6; ++seed) {
     std::mt19937_64 random(seed);

@@ -17,6 +17,7 @@
 #include "tests/intra/brute_force.h"
 #include "tests/intra/random_program.h"
 #include "tests/intra/test_program.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright {
 namespace {
@@ -58,6 +59,7 @@ struct Prepared {
 class OptimalityTest : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(OptimalityTest, EqualsBruteForceWithAndWithoutBudget) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const RooflineCostModel cost_model(
       TestMesh(GetParam(), std::string_view(GetParam()) == "2" ? "2xv100" : "4xv100"));
   const bool small = cost_model.mesh().rank() == 1;
@@ -103,6 +105,7 @@ TEST_P(OptimalityTest, EqualsBruteForceWithAndWithoutBudget) {
 
 // Axes in another order, uneven shards and both at once.
 TEST(OptimalityTest, EqualsBruteForceWithGivenCuts) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const RooflineCostModel cost_model(TestMesh("2x3", "6xh100-sxm"));
   for (int seed = 0; seed < 60; ++seed) {
     std::mt19937_64 random(seed);

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "meshwright/plan/make/plan_program.h"
 #include "tests/reference_texts.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright {
 namespace {
@@ -67,6 +68,7 @@ double Spearman(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 TEST(AccuracyTest, TimeAndMemoryOfMeasuredSteps) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   constexpr char kSteps[] = "measured/h100x4_steps.jsonl";
   for (const ReferenceText& reference : ReferenceTexts(kSteps, kSteps)) {
     const std::vector<Step> steps = ReadSteps(reference.text);

@@ -12,6 +12,7 @@
 
 #include "meshwright/plan/document/plan_json.h"
 #include "meshwright/plan/make/plan_program.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright {
 namespace {
@@ -78,12 +79,14 @@ void CheckPrograms(const std::vector<std::string>& programs) {
 }
 
 TEST(ProgramsTest, OwnProgramsPlanEverywhere) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const std::vector<std::string> programs = ProgramsIn(MESHWRIGHT_TEST_DATA "/hlo");
   ASSERT_FALSE(programs.empty());
   CheckPrograms(programs);
 }
 
 TEST(ProgramsTest, ReferenceProgramsPlanEverywhere) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const std::vector<std::string> programs =
       ProgramsIn(MESHWRIGHT_SHARED "/hlo", MESHWRIGHT_TEST_DATA "/hlo");
   std::printf(programs.empty() ? "no reference programs in ../shared\n"

@@ -17,6 +17,7 @@
 #include "meshwright/profile/segment_space.h"
 #include "meshwright/profile/whole_step.h"
 #include "tests/intra/test_program.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright {
 namespace {
@@ -69,6 +70,7 @@ class PlanProfiled : public ::testing::Test {
 // nothing beats. The planner counts kernels and collectives one after the other, the segments'
 // times have them side by side; so the optimum is that of the objective alone.
 TEST_F(PlanProfiled, WithoutMeasurementsIsNearTheOptimum) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   struct Case {
     const char *program, *cluster, *mesh;
     double most;  // of the objective, in terms of the optimum
@@ -110,6 +112,7 @@ TEST_F(PlanProfiled, WithoutMeasurementsIsNearTheOptimum) {
 // What was measured decides: a choice that runs as fast as nothing else is taken, and the step is
 // composed with its time.
 TEST_F(PlanProfiled, TakesWhatWasMeasuredToBeFast) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const ProgramRequest request = Request("mlp_adam.train.hlo.txt", "4xh100-sxm", "4");
   const TestProgram program = ProgramFromData("mlp_adam.train.hlo.txt");
   const Mesh mesh = TestMesh("4", "4xh100-sxm");
@@ -160,6 +163,7 @@ TEST_F(PlanProfiled, TakesWhatWasMeasuredToBeFast) {
 // Measured times are twenty times those predicted, as on a host's processors. On every mesh that
 // was not measured a plan seems faster by that; it is no better for it.
 TEST_F(PlanProfiled, ComparesMeshesOnWhichAsMuchWasMeasured) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   ProgramRequest request = Request("mlp_adam.train.hlo.txt", "4xh100-sxm", "auto");
   const TestProgram program = ProgramFromData("mlp_adam.train.hlo.txt");
   const auto cluster = ParseCluster("4xh100-sxm");
@@ -217,6 +221,7 @@ TEST_F(PlanProfiled, ComparesMeshesOnWhichAsMuchWasMeasured) {
 // Predictions of a segment that was not measured, and of moves, are off as much as those of the
 // others.
 TEST_F(PlanProfiled, ScalesWhatIsPredictedLikeTheRest) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const ProgramRequest request = Request("tiny_gpt.train.hlo.txt.gz", "4xh100-sxm", "4");
   const TestProgram program = ProgramFromData("tiny_gpt.train.hlo.txt.gz");
   const Mesh mesh = TestMesh("4", "4xh100-sxm");
@@ -239,6 +244,7 @@ TEST_F(PlanProfiled, ScalesWhatIsPredictedLikeTheRest) {
 
 // Layers whose operators are all in one conditional: some of the parts have no program.
 TEST_F(PlanProfiled, PartsWithoutProgramAreNotMeasured) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const ProgramRequest request = Request("pipeline/slice_cond.hlo.txt.gz", "4xh100-sxm", "4");
   const auto planned = PlanProfiledProgram(request);
   ASSERT_TRUE(planned.ok()) << planned.status();
@@ -265,6 +271,7 @@ TEST_F(PlanProfiled, PartsWithoutProgramAreNotMeasured) {
 
 // What ran out of memory or failed is not chosen again, however fast it seems.
 TEST_F(PlanProfiled, LeavesOutWhatFailed) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const ProgramRequest request = Request("mlp_adam.train.hlo.txt", "4xh100-sxm", "4");
   const auto before = PlanProfiledProgram(request);
   ASSERT_TRUE(before.ok());
@@ -280,6 +287,7 @@ TEST_F(PlanProfiled, LeavesOutWhatFailed) {
 
 // Of whole steps that were measured the fastest is taken, and its time for the step's.
 TEST_F(PlanProfiled, TakesTheWholeStepThatWasMeasuredToBeFastest) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   ProgramRequest request = Request("tiny_gpt.train.hlo.txt.gz", "4xh100-sxm", "4");
   request.memory = {MemoryBudget::Kind::kBytes, int64_t{1} << 40};
   const TestProgram program = ProgramFromData("tiny_gpt.train.hlo.txt.gz");
@@ -351,6 +359,7 @@ TEST_F(PlanProfiled, TakesTheWholeStepThatWasMeasuredToBeFastest) {
 }
 
 TEST_F(PlanProfiled, FitsIntoMemoryOrSaysWhatItDoes) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   ProgramRequest request = Request("mlp_adam.train.hlo.txt", "4xh100-sxm", "4");
   const auto fastest = PlanProfiledProgram(request);
   ASSERT_TRUE(fastest.ok());
@@ -369,6 +378,7 @@ TEST_F(PlanProfiled, FitsIntoMemoryOrSaysWhatItDoes) {
 // Segments need together less than is estimated: a plan made with more memory may fit into less.
 // What is proven under a limit must hold of every such plan.
 TEST_F(PlanProfiled, ProvesNothingByEstimatesOfMemory) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   ProgramRequest request = Request("mlp_4096x4.train.hlo.txt.gz", "4xh100-sxm", "4");
   const auto fastest = PlanProfiledProgram(request);
   ASSERT_TRUE(fastest.ok()) << fastest.status();
@@ -406,6 +416,7 @@ TEST_F(PlanProfiled, ProvesNothingByEstimatesOfMemory) {
 
 // What segments seem to need together is an estimate from above; what fits is not left out for it.
 TEST_F(PlanProfiled, FindsTheFastestWhereItFits) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   for (const char* program : {"mlp_4096x4.train.hlo.txt.gz", "tiny_gpt.train.hlo.txt.gz"}) {
     SCOPED_TRACE(program);
     ProgramRequest request = Request(program, "4xh100-sxm", "4");
@@ -423,6 +434,7 @@ TEST_F(PlanProfiled, FindsTheFastestWhereItFits) {
 }
 
 TEST_F(PlanProfiled, RefusesWhatItCannotCombine) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const auto refused = [&](const ProgramRequest& request, const std::string& why) {
     const auto planned = PlanProfiledProgram(request);
     ASSERT_FALSE(planned.ok()) << why;

@@ -181,7 +181,9 @@ def t5(generator, layers=2, h=32, heads=4, vocab=64, length=16, batch=8):
     rest = {"up": (h, 4 * h), "down": (4 * h, h), "n1": (h,), "n2": (h,)}
     shapes = {"embed": (vocab, h), "head": (h, vocab), "near": (heads, length, length)}
     shapes |= {f"encoder{i}": attention_shapes | rest for i in range(layers)}
-    shapes |= {f"decoder{i}": attention_shapes | crossed | rest | {"n3": (h,)} for i in range(layers)}
+    shapes |= {
+        f"decoder{i}": attention_shapes | crossed | rest | {"n3": (h,)} for i in range(layers)
+    }
 
     def attend(w, x, source, prefix, bias):
         q = _heads(x @ bf16(w[prefix + "q"]), heads)

@@ -144,7 +144,7 @@ def binary(pool: Pool) -> Any:
         lambda v: is_float(v) and (v.shape == x.shape or x.shape[-v.ndim or x.ndim :] == v.shape)
     )
     # What cancels leaves nothing but rounding, which no two ways of computing it share.
-    less = lambda a, b: a - 0.37 * b  # noqa: E731
+    less = lambda a, b: a - 0.37 * b
     function = pool.one_of([jnp.add, less, jnp.multiply, jnp.maximum, jnp.minimum, jnp.hypot])
     return tame(function(x, y.astype(x.dtype) if pool.chance(0.5) else y))
 
@@ -515,7 +515,7 @@ def block(pool: Pool, x: Any, depth: int = 0) -> Callable[[Any], Any]:
                     choices.append(lambda v, w=w: tame(v @ w.astype(v.dtype)))
                 elif is_float(w) and w.ndim == 2 and w.shape[0] == x.shape[-1]:
                     choices.append(
-                        lambda v, w=w: tame((jnp.tanh(v @ w.astype(v.dtype)) @ w.T.astype(v.dtype)))
+                        lambda v, w=w: tame(jnp.tanh(v @ w.astype(v.dtype)) @ w.T.astype(v.dtype))
                     )
         for other in pool.values[-6:]:
             if other.shape == x.shape and is_float(other):
@@ -580,7 +580,7 @@ def scan_over_weights(pool: Pool) -> Any:
     x = pool.floats(2, 3)
     w = pool.pick(lambda v: is_float(v) and v.ndim == 2 and v.shape == (x.shape[-1],) * 2)
     weights = jnp.stack([w, 0.5 * w, w.T])
-    layer = lambda c, m: (tame(c + jnp.tanh(c @ m.astype(c.dtype))), None)  # noqa: E731
+    layer = lambda c, m: (tame(c + jnp.tanh(c @ m.astype(c.dtype))), None)
     if pool.chance(0.5):
         layer = jax.checkpoint(layer)
     return lax.scan(layer, x, weights)[0]

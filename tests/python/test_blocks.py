@@ -16,8 +16,9 @@ import jax
 import models
 import numpy as np
 import pytest
-from meshwright import _measuring
 from meshwright.verify import collectives as compiled_collectives
+
+from meshwright import _measuring
 
 BINARY = Path(
     os.environ.get("MESHWRIGHT_BINARY")
@@ -90,9 +91,7 @@ def test_blocks_do_not_communicate(model, mesh, sizes, tmp_path):
     ("model", "attentions", "feeds"),
     [(models.gpt, 1, 1), (models.bert, 2, 2), (models.llama, 2, 2), (models.t5, 2 + 2 * 2, 2 + 2)],
 )
-def test_attention_and_feed_forward_parts_are_two_blocks_each(
-    model, attentions, feeds, tmp_path
-):
+def test_attention_and_feed_forward_parts_are_two_blocks_each(model, attentions, feeds, tmp_path):
     """Attention begins with queries, keys and values, and ends with the projection; and so, up and
     down, does what follows. In a decoder that attends to an encoder there are two attentions."""
     blocks, _ = analyse(tmp_path, model, "2")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import jax
 import pytest
-from meshwright import _jax_version
 
 import meshwright as mw
+from meshwright import _jax_version
 
 ROOT = Path(__file__).parents[2]
 OLDEST = ".".join(map(str, _jax_version.OLDEST))
@@ -40,8 +40,10 @@ def test_versions():
     [
         "mw.plan(lambda x: x, jax.ShapeDtypeStruct((8,), 'float32'), cluster='8xh100-sxm')",
         "mw.jax",
-        "mw.plan('HloModule m\\nENTRY e {\\n  ROOT a = f32[8] parameter(0)\\n}\\n', "
-        "cluster='8xh100-sxm', mesh=8).verify()",
+        (
+            "mw.plan('HloModule m\\nENTRY e {\\n  ROOT a = f32[8] parameter(0)\\n}\\n', "
+            "cluster='8xh100-sxm', mesh=8).verify()"
+        ),
     ],
 )
 def test_an_old_one_is_named(use):

@@ -5,8 +5,9 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from meshwright import errors
 from profiles import SILENT, needs_binary, run, runs, toy, toy_run, unwrapped
+
+from meshwright import errors
 
 pytestmark = needs_binary
 

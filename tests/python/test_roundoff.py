@@ -4,11 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-
-import meshwright as mw
 from meshwright.verify import checks
 from meshwright.verify.report import FAILED, PASSED
 from meshwright.verify.roundoff import neighbour, roundoff
+
+import meshwright as mw
 
 
 @pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16, jnp.float32, jnp.float64])

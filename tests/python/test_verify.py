@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from conftest import mlp_arguments, mlp_step
 from jax.sharding import PartitionSpec as P
-from meshwright.verify import causes, checks, collectives
-from meshwright.verify.groups import group_axes
 from meshwright._shardy import without_shardings
 from meshwright.program import Examples
+from meshwright.verify import causes, checks, collectives
+from meshwright.verify.collectives import Move
+from meshwright.verify.groups import group_axes
 from meshwright.verify.index_ranges import index_ranges
 from meshwright.verify.inputs import random_inputs
-from meshwright.verify.collectives import Move
 from meshwright.verify.report import (
     EXPLAINED,
     FAILED,
@@ -57,7 +57,6 @@ def test_group_axes(attributes, axes, size):
     assert group_axes(f"channel_id=1, {attributes}, dimensions={{0}}", MESH) == (axes, size)
 
 
-# ruff: noqa: E501
 COMPILED = """HloModule jit_f, is_scheduled=true
 
 FileLocations
@@ -324,8 +323,10 @@ def test_checks_of_collectives():
     found = checks.check_collectives([move("reduce-scatter", BIG)], [move("all-reduce", BIG)])
     assert {check.outcome for check in found} == {EXPLAINED}
     assert found[-1].notes == [
-        "the sum of a reduce-scatter has other users than slices: "
-        "planned dot.1 (reduce-scatter y) -> compiled dot.1 (all-reduce y)"
+        (
+            "the sum of a reduce-scatter has other users than slices: "
+            "planned dot.1 (reduce-scatter y) -> compiled dot.1 (all-reduce y)"
+        )
     ]
     assert checks.check_collectives([], [])[0].outcome == PASSED
 
@@ -469,7 +470,7 @@ def test_fresh_state_of_an_optimizer_is_no_input():
 def test_large_examples_are_not_kept_alive():
     large = [np.ones(Examples.KEPT, np.int8), np.ones(3)]
     examples = Examples(large)
-    assert list(examples)[0] is large[0]
+    assert next(iter(examples)) is large[0]
     del large
     assert list(examples) == [None, None]
     small = Examples([np.ones(3), 2.0, jax.ShapeDtypeStruct((3,), jnp.float32)])
@@ -686,6 +687,7 @@ def test_planned_devices_are_used_where_they_are_here(monkeypatch):
     from types import SimpleNamespace
 
     import jax.extend.backend
+
     from meshwright import _devices
 
     host = [SimpleNamespace(device_kind="cpu", platform="cpu")] * 8

@@ -278,7 +278,8 @@ TEST(Headline, SaysWhatThePlanDoes) {
   EXPECT_THAT(PlainHeadline(SamplePipelinePlan()),
               Contains(HasSubstr("2 pipeline stages on 2 devices each run 8 micro-batches by 1f1b; "
                                  "they wait for 12.5 % of their time.")));
-  EXPECT_THAT(PlainHeadline(SampleModelPlan()), Contains(HasSubstr("Degrees: tp=2 pp=2 dp=1 sp=on")));
+  EXPECT_THAT(PlainHeadline(SampleModelPlan()),
+              Contains(HasSubstr("Degrees: tp=2 pp=2 dp=1 sp=on")));
   EXPECT_THAT(PlainHeadline(SampleModelPlan()),
               Contains("Failures and checkpoints leave 93.0 % of the time, 1.235e+04 tokens a "
                        "second; a checkpoint every 1400 s is best."));

@@ -18,6 +18,7 @@
 #include "meshwright/sharding/rule_table.h"
 #include "tests/sharding/random_operators.h"
 #include "tests/sharding/test_mesh.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright {
 namespace {
@@ -364,6 +365,7 @@ bool MayLackRule(const Op& op) {
 }
 
 TEST(Rule, ProgramsAreCovered) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   Mesh mesh = TestMesh({2, 4, 2});
   size_t programs = 0, ops = 0, strategies = 0, most = 0;
   double rule_seconds = 0, strategy_seconds = 0;

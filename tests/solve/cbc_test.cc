@@ -9,11 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "meshwright/solve/solver.h"
 #include "tests/solve/random_problem.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright::solve {
 namespace {
 
 TEST(CbcTest, AgreesOnHundredsOfRandomProblems) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   int feasible = 0, infeasible = 0;
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));

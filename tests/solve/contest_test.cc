@@ -11,6 +11,7 @@
 #include "meshwright/solve/iopddl_json.h"
 #include "meshwright/solve/reduce.h"
 #include "meshwright/solve/solver.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright::solve {
 namespace {
@@ -32,6 +33,7 @@ std::optional<Problem> ReadInstance(const std::string& letter) {
 }
 
 TEST(ContestTest, ProvesTheOptimaOfTheSmallInstances) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   for (const auto& [letter, optimum] :
        {std::pair("B", int64_t{532'843}), std::pair("G", int64_t{217'039})}) {
     SCOPED_TRACE(letter);
@@ -46,6 +48,7 @@ TEST(ContestTest, ProvesTheOptimaOfTheSmallInstances) {
 }
 
 TEST(ContestTest, ReducesALargeInstanceToAHandfulOfNodes) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const std::optional<Problem> problem = ReadInstance("P");
   if (!problem.has_value()) return;
   const Reduced reduced = Reduce(Compile(*problem).model);

@@ -20,6 +20,7 @@
 #include "tests/solve/cbc.h"
 #include "tests/solve/model_brute_force.h"
 #include "tests/solve/random_problem.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright::solve {
 namespace {
@@ -147,6 +148,7 @@ int64_t Power(int64_t base, int64_t exponent) {
 // Complete: two nodes of one to three strategies without costs of their own, and every matrix over
 // {0, 1, forbidden} between them.
 TEST(EnginesTest, AgreeOnEveryEdge) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   constexpr int64_t kEntries[] = {0, 1, kForbidden};
   for (int32_t rows = 1; rows <= 3; ++rows) {
     for (int32_t cols = 1; cols <= 3; ++cols) {
@@ -170,6 +172,7 @@ TEST(EnginesTest, AgreeOnEveryEdge) {
 // for every usage limit from none to where it does not bind. Usage is 1 for the cheaper strategy,
 // over intervals that overlap in turn.
 TEST(EnginesTest, AgreeOnEverySmallGraph) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const std::shared_ptr<const Matrix> kinds[] = {nullptr, SharedMatrix(2, 2, {0, 1, 1, 0}),
                                                  SharedMatrix(2, 2, {kForbidden, 0, 0, kForbidden}),
                                                  SharedMatrix(2, 2, {0, kForbidden, 1, 0})};
@@ -199,6 +202,7 @@ TEST(EnginesTest, AgreeOnEverySmallGraph) {
 // Every random problem at a limit where feasibility changes: the least peak of all, one below it
 // (nothing fits) and one above.
 TEST(EnginesTest, AgreeOnRandomProblemsAtTheEdgeOfFeasibility) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   int feasible = 0, infeasible = 0, checked_by_cbc = 0;
   for (uint64_t seed = 1; seed <= 10'000; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/solve/random_problem.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright::solve {
 namespace {
@@ -17,6 +18,7 @@ constexpr char kSmall[] = R"({"problem": {
   "usage_limit": 99}})";
 
 TEST(IopddlJsonTest, ReadsTheContestsFormat) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const absl::StatusOr<Problem> problem = ParseIopddl(kSmall, "small.json");
   ASSERT_TRUE(problem.ok()) << problem.status();
   EXPECT_EQ(problem->name, "small");

@@ -3,11 +3,13 @@
 
 #include "meshwright/solve/solver.h"
 #include "tests/solve/planning_problem.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright::solve {
 namespace {
 
 TEST(PlanningTest, UnlimitedMemoryIsSolvedToOptimality) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const Problem problem = PlanningProblem({.layers = 48, .ops = 60, .strategies = 16, .seed = 1});
   EXPECT_GT(problem.nodes.size(), 6000u);
   const absl::StatusOr<Solution> solution = Solve(problem);
@@ -17,6 +19,7 @@ TEST(PlanningTest, UnlimitedMemoryIsSolvedToOptimality) {
 }
 
 TEST(PlanningTest, TightMemoryIsSolvedToASmallGap) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   Problem problem = PlanningProblem({.layers = 12, .ops = 20, .strategies = 16, .seed = 2});
   SolverOptions options;
   options.deadline_seconds = 30;

@@ -9,7 +9,15 @@ import numpy as np
 
 from meshwright.verify import causes
 from meshwright.verify.collectives import Move
-from meshwright.verify.report import EXPLAINED, FAILED, PASSED, SHOWN, Check, bytes_text, seconds_text
+from meshwright.verify.report import (
+    EXPLAINED,
+    FAILED,
+    PASSED,
+    SHOWN,
+    Check,
+    bytes_text,
+    seconds_text,
+)
 
 # Largest error of an output, by the narrowest floating-point type that the program computes in.
 # Sums in another order differ by some units in the last place for each layer they pass through; a
@@ -166,9 +174,7 @@ def check_collectives(planned: Sequence[Move], compiled: Sequence[Move]) -> list
     return [*checks, _one_by_one(matching, bool(unexplained), len(planned), len(compiled))]
 
 
-def _one_by_one(
-    matching: causes.Matching, unexplained: bool, planned: int, compiled: int
-) -> Check:
+def _one_by_one(matching: causes.Matching, unexplained: bool, planned: int, compiled: int) -> Check:
     by_cause: dict[str, list[str]] = {}
     for difference in matching.differences:
         by_cause.setdefault(difference.cause, []).append(str(difference))
@@ -202,7 +208,10 @@ def _note(cause: str, names: Sequence[str]) -> str:
 def check_memory(planned: int, measured: int, judged: bool, reason: str) -> Check:
     least = WORKSPACE_BYTES / MEMORY_TOLERANCE
     if judged and planned < least:
-        judged, reason = False, f"below {bytes_text(int(least))} a workspace may be past the tolerance"
+        judged, reason = (
+            False,
+            f"below {bytes_text(int(least))} a workspace may be past the tolerance",
+        )
     return _figure("memory", planned, measured, bytes_text, MEMORY_TOLERANCE, judged, reason)
 
 

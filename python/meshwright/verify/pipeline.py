@@ -108,9 +108,7 @@ def _numerics(
     replaced: Mapping[int, int],
     device: Any,
 ) -> Check:
-    whole = _module_function(
-        _whole(program), _shapes(rows["parameters"]), _shapes(rows["outputs"])
-    )
+    whole = _module_function(_whole(program), _shapes(rows["parameters"]), _shapes(rows["outputs"]))
     single = jax.jit(whole)
     try:
         expected = _on_one_device(single, inputs, device)
@@ -119,9 +117,7 @@ def _numerics(
             raise
         return Check("numerics", SHOWN, "", "", "not judged: one device has not the memory")
     found = [
-        checks.output_error(
-            array, wanted, inputs[replaced[number]] if number in replaced else None
-        )
+        checks.output_error(array, wanted, inputs[replaced[number]] if number in replaced else None)
         for number, (array, wanted) in enumerate(zip(got, expected))
     ]
     names = [row["name"] for row in rows["outputs"]]

@@ -104,9 +104,7 @@ class StageStep:
         for value, result in zip(program.module.outputs, results):
             self._keep(value, np.asarray(result), micro_batch, kept)
 
-    def _input(
-        self, value: Value, micro_batch: int | None, rank: int, where: str
-    ) -> np.ndarray:
+    def _input(self, value: Value, micro_batch: int | None, rank: int, where: str) -> np.ndarray:
         if value.parameter is not None:
             array = self._inputs[value.parameter]
             return self._parameter(value, array, micro_batch) if array.ndim == rank else array
@@ -179,7 +177,7 @@ class StageStep:
             found = "nothing" if array is None else f"an array of shape {list(array.shape)}"
             raise errors.InvalidArgumentError(
                 f'{self._files.index}: the modules give {found} for output "{row["name"]}" of '
-                f'shape {row["shape"]}'
+                f"shape {row['shape']}"
             )
         return array
 

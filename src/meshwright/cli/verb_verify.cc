@@ -56,9 +56,10 @@ Action AddVerifyVerb(CLI::App& app) {
   app.add_option("--program", command->program, "the program that was planned")->required();
   app.add_option("--stages", command->stages,
                  "of a plan with a pipeline: the folder that plan --emit wrote");
-  app.add_option("--devices", command->devices,
-                 "host:N, N devices of the CPU, host, as many as the plan has, or gpu; default: the "
-                 "GPUs that the plan is for if they are here, else the host's");
+  app.add_option(
+      "--devices", command->devices,
+      "host:N, N devices of the CPU, host, as many as the plan has, or gpu; default: the "
+      "GPUs that the plan is for if they are here, else the host's");
   app.add_option("--repeats", command->repeats, "steps to time; 0: none")
       ->check(CLI::Range(0, kMaxRepeats))
       ->capture_default_str();

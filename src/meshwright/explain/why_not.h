@@ -15,8 +15,8 @@
 
 // What a plan would cost if some arrays had to be sharded otherwise: everything else is searched
 // for anew, on the plan's mesh and with its options. Of a pipeline: some parameters; the stages
-// that have them are planned anew, all else stays (plan/make/replan_pipeline.h). Of a model: if some of
-// its degrees had to be others; the rest is searched for.
+// that have them are planned anew, all else stays (plan/make/replan_pipeline.h). Of a model: if
+// some of its degrees had to be others; the rest is searched for.
 
 namespace meshwright {
 

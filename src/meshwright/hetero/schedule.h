@@ -16,8 +16,8 @@ struct PipelineStage {
 };
 
 // Seconds of a step under 1F1B: stages may differ in everything. Sends go beside computation, one
-// after the other on each link and direction. The same as inter/schedule/simulate.h's, and quicker for this
-// one schedule: memory is a few numbers a stage.
+// after the other on each link and direction. The same as inter/schedule/simulate.h's, and quicker
+// for this one schedule: memory is a few numbers a stage.
 double PipelineSeconds(const std::vector<PipelineStage>& stages, int64_t micro_batches);
 
 // What no pipeline of these stages takes less than; stages may be added in front one by one.

@@ -17,8 +17,8 @@ bool Is(Opcode opcode) {
 
 // Of custom calls. The second is what XLA assumes and does not print.
 inline constexpr std::string_view kApiVersions[] = {"", "", "API_VERSION_STATUS_RETURNING",
-                                             "API_VERSION_STATUS_RETURNING_UNIFIED",
-                                             "API_VERSION_TYPED_FFI"};
+                                                    "API_VERSION_STATUS_RETURNING_UNIFIED",
+                                                    "API_VERSION_TYPED_FFI"};
 
 }  // namespace meshwright
 

@@ -36,8 +36,8 @@ class ComputationBuilder {
   InstructionId Add(Instruction instruction);
   // The same without folding.
   InstructionId AddAsIs(Instruction instruction);
-  // `name`, unique among the parameters, is what the parameter is called if its metadata has no name
-  // for it; if it is empty any will do.
+  // `name`, unique among the parameters, is what the parameter is called if its metadata has no
+  // name for it; if it is empty any will do.
   InstructionId AddParameter(const Shape& shape, Metadata metadata, std::string_view name);
   InstructionId AddConstant(const Shape& shape, Literal literal, const Metadata& metadata);
   // A tensor filled with one element; if it has no other it is just a constant.

@@ -22,9 +22,9 @@ struct SegmentChoice {
   // of the segment's occurrences (blocks of one kind have the same strategies in the same order).
   std::vector<int32_t> strategies;
   // How the values that cross the borders are laid out, as sharding of the widest of them:
-  // "[x,_,_]". The others follow from it (BorderLayout of inter/stages/layer_costs.h), and gradients are
-  // laid out like what they are the gradients of. Empty: nothing crosses there (the ends of a
-  // network).
+  // "[x,_,_]". The others follow from it (BorderLayout of inter/stages/layer_costs.h), and
+  // gradients are laid out like what they are the gradients of. Empty: nothing crosses there (the
+  // ends of a network).
   std::string entry, exit;
 
   // Canonical text, equal for equal choices of equal segments:

@@ -23,13 +23,31 @@ DETAILED_PER_CLASS = 2
 TOKENS = 24
 
 # Whose parameters in memory have other names than in checkpoints: experts in one tensor, prefixes.
-RENAMED = {"GPT2Model", "BertModel", "ViTModel", "ViTForImageClassification", "GPTNeoXForCausalLM",
-           "MixtralForCausalLM", "Qwen2MoeForCausalLM", "Qwen3MoeForCausalLM", "PhimoeForCausalLM",
-           "DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM"}
+RENAMED = {
+    "GPT2Model",
+    "BertModel",
+    "ViTModel",
+    "ViTForImageClassification",
+    "GPTNeoXForCausalLM",
+    "MixtralForCausalLM",
+    "Qwen2MoeForCausalLM",
+    "Qwen3MoeForCausalLM",
+    "PhimoeForCausalLM",
+    "DeepseekV2ForCausalLM",
+    "DeepseekV3ForCausalLM",
+}
 # Which cannot run without data: routers decide by values. Classifiers of sequences look for padding.
-ROUTED = {"MixtralForCausalLM", "Qwen2MoeForCausalLM", "Qwen3MoeForCausalLM", "PhimoeForCausalLM",
-          "DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM", "GptOssForCausalLM", "Llama4ForCausalLM",
-          "LlamaForSequenceClassification"}
+ROUTED = {
+    "MixtralForCausalLM",
+    "Qwen2MoeForCausalLM",
+    "Qwen3MoeForCausalLM",
+    "PhimoeForCausalLM",
+    "DeepseekV2ForCausalLM",
+    "DeepseekV3ForCausalLM",
+    "GptOssForCausalLM",
+    "Llama4ForCausalLM",
+    "LlamaForSequenceClassification",
+}
 
 
 def heads(r, hidden_per_head=(8, 16, 24)):
@@ -56,8 +74,13 @@ def llama_like(r, **more):
 
 def gpt2(r):
     n, _, hidden = heads(r)
-    c = {"n_embd": hidden, "n_layer": r.randint(1, 6), "n_head": n, "n_positions": r.choice([32, 64]),
-         "vocab_size": r.randint(50, 300)}
+    c = {
+        "n_embd": hidden,
+        "n_layer": r.randint(1, 6),
+        "n_head": n,
+        "n_positions": r.choice([32, 64]),
+        "vocab_size": r.randint(50, 300),
+    }
     if r.random() < 0.5:
         c["n_inner"] = r.randint(5, 200)
     if r.random() < 0.3:
@@ -68,10 +91,18 @@ def gpt2(r):
 def opt(r):
     n, _, hidden = heads(r)
     before = r.random() < 0.6
-    return {"hidden_size": hidden, "num_hidden_layers": r.randint(1, 6), "num_attention_heads": n,
-            "ffn_dim": r.randint(5, 200), "vocab_size": r.randint(50, 300), "max_position_embeddings": 64,
-            "word_embed_proj_dim": r.choice([hidden, hidden // 2]), "do_layer_norm_before": before,
-            "enable_bias": r.random() < 0.7, "layer_norm_elementwise_affine": r.random() < 0.7}
+    return {
+        "hidden_size": hidden,
+        "num_hidden_layers": r.randint(1, 6),
+        "num_attention_heads": n,
+        "ffn_dim": r.randint(5, 200),
+        "vocab_size": r.randint(50, 300),
+        "max_position_embeddings": 64,
+        "word_embed_proj_dim": r.choice([hidden, hidden // 2]),
+        "do_layer_norm_before": before,
+        "enable_bias": r.random() < 0.7,
+        "layer_norm_elementwise_affine": r.random() < 0.7,
+    }
 
 
 def llama(r):
@@ -85,10 +116,17 @@ def llama(r):
 
 def llama4(r):
     layers = r.randint(1, 8)
-    c = llama_like(r, num_hidden_layers=layers, intermediate_size_mlp=r.randint(5, 100), head_dim=16,
-                   num_local_experts=r.choice([2, 4, 8]), num_experts_per_tok=r.randint(1, 2),
-                   interleave_moe_layer_step=r.randint(1, 3), use_qk_norm=r.random() < 0.5,
-                   attention_bias=r.random() < 0.5)
+    c = llama_like(
+        r,
+        num_hidden_layers=layers,
+        intermediate_size_mlp=r.randint(5, 100),
+        head_dim=16,
+        num_local_experts=r.choice([2, 4, 8]),
+        num_experts_per_tok=r.randint(1, 2),
+        interleave_moe_layer_step=r.randint(1, 3),
+        use_qk_norm=r.random() < 0.5,
+        attention_bias=r.random() < 0.5,
+    )
     if r.random() < 0.3:
         c["moe_layers"] = sorted(r.sample(range(layers), r.randint(0, layers)))
     return c
@@ -99,13 +137,21 @@ def mixtral(r):
 
 
 def qwen2(r):
-    return llama_like(r, use_sliding_window=r.random() < 0.5, sliding_window=32, max_window_layers=2)
+    return llama_like(
+        r, use_sliding_window=r.random() < 0.5, sliding_window=32, max_window_layers=2
+    )
 
 
 def qwen2_moe(r):
-    c = llama_like(r, num_experts=r.choice([4, 7]), num_experts_per_tok=2, moe_intermediate_size=r.randint(5, 60),
-                   shared_expert_intermediate_size=r.randint(5, 60), decoder_sparse_step=r.randint(1, 3),
-                   qkv_bias=r.random() < 0.7)
+    c = llama_like(
+        r,
+        num_experts=r.choice([4, 7]),
+        num_experts_per_tok=2,
+        moe_intermediate_size=r.randint(5, 60),
+        shared_expert_intermediate_size=r.randint(5, 60),
+        decoder_sparse_step=r.randint(1, 3),
+        qkv_bias=r.random() < 0.7,
+    )
     c["mlp_only_layers"] = sorted(r.sample(range(c["num_hidden_layers"]), r.randint(0, 1)))
     return c
 
@@ -118,8 +164,15 @@ def qwen3(r):
 
 
 def qwen3_moe(r):
-    c = llama_like(r, attention_bias=r.random() < 0.5, num_experts=r.choice([4, 7]), num_experts_per_tok=2,
-                   moe_intermediate_size=r.randint(5, 60), decoder_sparse_step=r.randint(1, 3), head_dim=16)
+    c = llama_like(
+        r,
+        attention_bias=r.random() < 0.5,
+        num_experts=r.choice([4, 7]),
+        num_experts_per_tok=2,
+        moe_intermediate_size=r.randint(5, 60),
+        decoder_sparse_step=r.randint(1, 3),
+        head_dim=16,
+    )
     c["mlp_only_layers"] = sorted(r.sample(range(c["num_hidden_layers"]), r.randint(0, 1)))
     return c
 
@@ -129,7 +182,9 @@ def gemma(r):
 
 
 def gemma3(r):
-    return llama_like(r, head_dim=r.choice([8, 32]), sliding_window=16, sliding_window_pattern=r.randint(1, 4))
+    return llama_like(
+        r, head_dim=r.choice([8, 32]), sliding_window=16, sliding_window_pattern=r.randint(1, 4)
+    )
 
 
 def phi(r):
@@ -141,37 +196,68 @@ def phi3(r):
 
 
 def phimoe(r):
-    return llama_like(r, num_local_experts=r.choice([2, 4]), num_experts_per_tok=2,
-                      attention_bias=r.random() < 0.5, lm_head_bias=r.random() < 0.5)
+    return llama_like(
+        r,
+        num_local_experts=r.choice([2, 4]),
+        num_experts_per_tok=2,
+        attention_bias=r.random() < 0.5,
+        lm_head_bias=r.random() < 0.5,
+    )
 
 
 def deepseek(r, version):
     n = r.choice([2, 4, 8])
-    c = {"hidden_size": r.choice([32, 48]), "num_hidden_layers": r.randint(1, 6), "num_attention_heads": n,
-         "num_key_value_heads": n, "intermediate_size": r.randint(5, 100), "vocab_size": r.randint(50, 300),
-         "moe_intermediate_size": r.randint(5, 40), "n_shared_experts": r.randint(1, 3), "n_routed_experts": 8,
-         "num_experts_per_tok": 2, "kv_lora_rank": r.choice([8, 24]), "qk_rope_head_dim": 8,
-         "qk_nope_head_dim": r.choice([8, 16]), "v_head_dim": r.choice([8, 12]),
-         "first_k_dense_replace": r.randint(0, 2), "attention_bias": r.random() < 0.3,
-         "q_lora_rank": r.choice([None, 16]), "n_group": 1, "topk_group": 1,
-         "tie_word_embeddings": r.random() < 0.3}
+    c = {
+        "hidden_size": r.choice([32, 48]),
+        "num_hidden_layers": r.randint(1, 6),
+        "num_attention_heads": n,
+        "num_key_value_heads": n,
+        "intermediate_size": r.randint(5, 100),
+        "vocab_size": r.randint(50, 300),
+        "moe_intermediate_size": r.randint(5, 40),
+        "n_shared_experts": r.randint(1, 3),
+        "n_routed_experts": 8,
+        "num_experts_per_tok": 2,
+        "kv_lora_rank": r.choice([8, 24]),
+        "qk_rope_head_dim": 8,
+        "qk_nope_head_dim": r.choice([8, 16]),
+        "v_head_dim": r.choice([8, 12]),
+        "first_k_dense_replace": r.randint(0, 2),
+        "attention_bias": r.random() < 0.3,
+        "q_lora_rank": r.choice([None, 16]),
+        "n_group": 1,
+        "topk_group": 1,
+        "tie_word_embeddings": r.random() < 0.3,
+    }
     if version == 2:
         c["mlp_bias"] = r.random() < 0.3
     return c
 
 
 def gpt_oss(r):
-    return llama_like(r, num_local_experts=r.choice([2, 4]), num_experts_per_tok=2, head_dim=r.choice([8, 16]),
-                      attention_bias=r.random() < 0.7)
+    return llama_like(
+        r,
+        num_local_experts=r.choice([2, 4]),
+        num_experts_per_tok=2,
+        head_dim=r.choice([8, 16]),
+        attention_bias=r.random() < 0.7,
+    )
 
 
 def falcon(r):
     new = r.random() < 0.4
     n, kv, hidden = heads(r)
-    c = {"hidden_size": hidden, "num_hidden_layers": r.randint(1, 6), "num_attention_heads": n,
-         "vocab_size": r.randint(50, 300), "bias": r.random() < 0.5, "new_decoder_architecture": new,
-         "parallel_attn": new or r.random() < 0.6, "multi_query": r.random() < 0.5,
-         "alibi": r.random() < 0.3}
+    c = {
+        "hidden_size": hidden,
+        "num_hidden_layers": r.randint(1, 6),
+        "num_attention_heads": n,
+        "vocab_size": r.randint(50, 300),
+        "bias": r.random() < 0.5,
+        "new_decoder_architecture": new,
+        "parallel_attn": new or r.random() < 0.6,
+        "multi_query": r.random() < 0.5,
+        "alibi": r.random() < 0.3,
+    }
     if new:
         c["num_kv_heads"] = kv
         if r.random() < 0.5:
@@ -183,22 +269,42 @@ def falcon(r):
 
 def mpt(r):
     n, _, hidden = heads(r)
-    return {"d_model": hidden, "n_heads": n, "n_layers": r.randint(1, 6), "vocab_size": r.randint(50, 300),
-            "max_seq_len": 64, "no_bias": True, "attn_config": {"alibi": True}}
+    return {
+        "d_model": hidden,
+        "n_heads": n,
+        "n_layers": r.randint(1, 6),
+        "vocab_size": r.randint(50, 300),
+        "max_seq_len": 64,
+        "no_bias": True,
+        "attn_config": {"alibi": True},
+    }
 
 
 def bert(r):
     n, _, hidden = heads(r)
-    return {"hidden_size": hidden, "num_hidden_layers": r.randint(1, 6), "num_attention_heads": n,
-            "intermediate_size": r.randint(5, 200), "vocab_size": r.randint(50, 300),
-            "max_position_embeddings": r.choice([32, 64]), "type_vocab_size": r.randint(1, 3)}
+    return {
+        "hidden_size": hidden,
+        "num_hidden_layers": r.randint(1, 6),
+        "num_attention_heads": n,
+        "intermediate_size": r.randint(5, 200),
+        "vocab_size": r.randint(50, 300),
+        "max_position_embeddings": r.choice([32, 64]),
+        "type_vocab_size": r.randint(1, 3),
+    }
 
 
 def t5(r):
-    c = {"d_model": r.choice([16, 32, 48]), "d_kv": r.choice([4, 8, 16]), "d_ff": r.randint(5, 200),
-         "num_layers": r.randint(1, 5), "num_heads": r.choice([2, 3, 4]), "vocab_size": r.randint(50, 300),
-         "relative_attention_num_buckets": r.choice([8, 32]),
-         "feed_forward_proj": r.choice(["relu", "gated-gelu"]), "tie_word_embeddings": True}
+    c = {
+        "d_model": r.choice([16, 32, 48]),
+        "d_kv": r.choice([4, 8, 16]),
+        "d_ff": r.randint(5, 200),
+        "num_layers": r.randint(1, 5),
+        "num_heads": r.choice([2, 3, 4]),
+        "vocab_size": r.randint(50, 300),
+        "relative_attention_num_buckets": r.choice([8, 32]),
+        "feed_forward_proj": r.choice(["relu", "gated-gelu"]),
+        "tie_word_embeddings": True,
+    }
     if r.random() < 0.5:
         c["num_decoder_layers"] = r.randint(1, 5)
     return c
@@ -206,23 +312,41 @@ def t5(r):
 
 def vit(r):
     n, _, hidden = heads(r)
-    return {"hidden_size": hidden, "num_hidden_layers": r.randint(1, 6), "num_attention_heads": n,
-            "intermediate_size": r.randint(5, 200), "image_size": r.choice([32, 50]), "patch_size": r.choice([8, 16]),
-            "num_channels": r.choice([1, 3]), "qkv_bias": r.random() < 0.5,
-            "id2label": {str(i): f"label {i}" for i in range(r.randint(2, 5))}}
+    return {
+        "hidden_size": hidden,
+        "num_hidden_layers": r.randint(1, 6),
+        "num_attention_heads": n,
+        "intermediate_size": r.randint(5, 200),
+        "image_size": r.choice([32, 50]),
+        "patch_size": r.choice([8, 16]),
+        "num_channels": r.choice([1, 3]),
+        "qkv_bias": r.random() < 0.5,
+        "id2label": {str(i): f"label {i}" for i in range(r.randint(2, 5))},
+    }
 
 
 def bloom(r):
     n, _, hidden = heads(r)
-    return {"hidden_size": hidden, "n_layer": r.randint(1, 6), "n_head": n, "vocab_size": r.randint(50, 300)}
+    return {
+        "hidden_size": hidden,
+        "n_layer": r.randint(1, 6),
+        "n_head": n,
+        "vocab_size": r.randint(50, 300),
+    }
 
 
 def gpt_neox(r):
     n, _, hidden = heads(r)
-    return {"hidden_size": hidden, "num_hidden_layers": r.randint(1, 6), "num_attention_heads": n,
-            "intermediate_size": r.randint(5, 200), "vocab_size": r.randint(50, 300),
-            "attention_bias": r.random() < 0.5, "use_parallel_residual": r.random() < 0.5,
-            "tie_word_embeddings": r.random() < 0.5}
+    return {
+        "hidden_size": hidden,
+        "num_hidden_layers": r.randint(1, 6),
+        "num_attention_heads": n,
+        "intermediate_size": r.randint(5, 200),
+        "vocab_size": r.randint(50, 300),
+        "attention_bias": r.random() < 0.5,
+        "use_parallel_residual": r.random() < 0.5,
+        "tie_word_embeddings": r.random() < 0.5,
+    }
 
 
 def nemotron(r):
@@ -295,8 +419,11 @@ def forward_flops(model, class_name):
     counter = FlopCounterMode(display=False, depth=None)
     with torch.no_grad(), counter:
         model(**inputs)
-    rotations = sum(sum(counts.values()) for name, counts in counter.get_flop_counts().items()
-                    if name.endswith("rotary_emb"))
+    rotations = sum(
+        sum(counts.values())
+        for name, counts in counter.get_flop_counts().items()
+        if name.endswith("rotary_emb")
+    )
     return counter.get_total_flops() - rotations
 
 
@@ -307,17 +434,21 @@ def main():
         for i in range(CONFIGURATIONS_PER_CLASS):
             fields = make(r)
             model = build(model_type, class_name, dict(fields))
-            row = {"config": {"model_type": model_type, "architectures": [class_name], **fields},
-                   "parameters": sum(p.numel() for p in model.parameters())}
+            row = {
+                "config": {"model_type": model_type, "architectures": [class_name], **fields},
+                "parameters": sum(p.numel() for p in model.parameters()),
+            }
             if i < DETAILED_PER_CLASS and class_name not in RENAMED:
                 row["tensors"] = tensors(model)
             if class_name not in ROUTED:
                 row["tokens"] = TOKENS
                 row["forward_flops"] = forward_flops(model, class_name)
             rows.append(json.dumps(row))
-    source = (f"make_parameters.py with transformers {transformers.__version__}, torch {torch.__version__}; "
-              "parameters of the class in `architectures`, tied ones once")
-    print('{"source": %s,\n "rows": [\n  %s\n]}' % (json.dumps(source), ",\n  ".join(rows)))
+    source = (
+        f"make_parameters.py with transformers {transformers.__version__}, torch {torch.__version__}; "
+        "parameters of the class in `architectures`, tied ones once"
+    )
+    print('{{"source": {},\n "rows": [\n  {}\n]}}'.format(json.dumps(source), ",\n  ".join(rows)))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@
 #include "meshwright/hlo/proto/writer.h"
 #include "meshwright/hlo/text/reader.h"
 #include "meshwright/hlo/text/writer.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright {
 namespace {
@@ -81,6 +82,7 @@ INSTANTIATE_TEST_SUITE_P(Files, ProtoFileTest,
                          });
 
 TEST(ProtoTest, SharedPrograms) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   if (!std::filesystem::exists(MESHWRIGHT_SHARED)) {
     std::cout << "shared programs: not used (no " << MESHWRIGHT_SHARED << ")\n";
     return;

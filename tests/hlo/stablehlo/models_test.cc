@@ -12,6 +12,7 @@
 #include "meshwright/hlo/program/reader.h"
 #include "meshwright/hlo/stablehlo/reader.h"
 #include "meshwright/hlo/stablehlo/separate_functions.h"
+#include "tests/testing/exhaustive.h"
 
 // Whole programs that JAX lowered both to StableHLO and, through XLA, to HLO: our reading of the
 // one must be XLA's.
@@ -80,6 +81,7 @@ TEST(StablehloModels, OwnProgramsReadAsXlaReadsThem) {
 }
 
 TEST(StablehloModels, ReferenceProgramsReadAsXlaReadsThem) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const int checked =
       CheckFolder(MESHWRIGHT_SHARED "/hlo") + CheckFolder(MESHWRIGHT_SHARED "/measured");
   std::cout << checked << " reference programs in ../shared\n";

@@ -11,6 +11,7 @@
 #include "meshwright/intra/names.h"
 #include "meshwright/intra/planner.h"
 #include "tests/intra/test_program.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright {
 namespace {
@@ -475,6 +476,7 @@ TEST(FindBatchTest, OwnPrograms) {
 }
 
 TEST(FindBatchTest, ReferencePrograms) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   size_t count = 0;
   for (const char* folder : {"/hlo", "/measured"}) {
     const std::string path = StrCat(MESHWRIGHT_SHARED, folder);

@@ -16,6 +16,7 @@
 #include "meshwright/inter/layers/layers.h"
 #include "meshwright/intra/names.h"
 #include "tests/intra/test_program.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright {
 namespace {
@@ -332,6 +333,7 @@ TEST(FindLayersTest, OwnPrograms) {
 }
 
 TEST(FindLayersTest, ReferencePrograms) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   size_t count = 0;
   for (const char* folder : {"/hlo", "/measured"}) {
     const std::string path = StrCat(MESHWRIGHT_SHARED, folder);

@@ -16,6 +16,7 @@
 #include "meshwright/intra/planner.h"
 #include "tests/inter/pipeline_run.h"
 #include "tests/inter/run_program.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright {
 namespace {
@@ -418,6 +419,7 @@ TEST(SliceTest, OwnPrograms) {
 }
 
 TEST(SliceTest, ReferencePrograms) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   size_t count = 0;
   const std::string path = MESHWRIGHT_SHARED "/hlo";
   if (std::filesystem::exists(path)) {

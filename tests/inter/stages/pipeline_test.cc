@@ -17,6 +17,7 @@
 #include "meshwright/hlo/inline_calls.h"
 #include "meshwright/intra/names.h"
 #include "tests/intra/test_program.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright {
 namespace {
@@ -86,6 +87,7 @@ void CheckPlan(const PipelinePlan& plan, const PipelineRequest& request) {
 }
 
 TEST(PipelineTest, TheBestIsNoWorseThanAnyChoiceMadeForIt) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const Inlined program("tiny_gpt.train.hlo.txt.gz");
   PipelineRequest request = Request({"8xh100-sxm"});
   const absl::StatusOr<PipelinePlan> best = PlanPipeline(program.graph, request);
@@ -118,6 +120,7 @@ TEST(PipelineTest, TheBestIsNoWorseThanAnyChoiceMadeForIt) {
 
 // What is done by hand: so many stages, each on the same mesh.
 TEST(PipelineTest, TheBestIsNoWorseThanAnyUniformGrid) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const Inlined program("tiny_gpt.train.hlo.txt.gz");
   PipelineRequest request = Request({"2x4xh100-sxm"});
   const absl::StatusOr<PipelinePlan> best = PlanPipeline(program.graph, request);
@@ -142,6 +145,7 @@ TEST(PipelineTest, TheBestIsNoWorseThanAnyUniformGrid) {
 // after the other is not always the best. What layers take is only nearly what they take in a
 // stage.
 TEST(PipelineTest, NoUniformGridHasAShorterStep) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const Inlined program("tiny_gpt.train.hlo.txt.gz");
   PipelineRequest request = Request({"2x4xh100-sxm"});
   request.cost_model = [&](const Mesh& mesh) {
@@ -165,6 +169,7 @@ TEST(PipelineTest, NoUniformGridHasAShorterStep) {
 
 // Cut off after the first number of micro-batches: a plan, and a bound that holds for all of them.
 TEST(PipelineTest, TheBoundHoldsWhenTimeIsOver) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const Inlined program("tiny_gpt.train.hlo.txt.gz");
   PipelineRequest request = Request({"4xh100-sxm"});
   const absl::StatusOr<PipelinePlan> best = PlanPipeline(program.graph, request);
@@ -177,6 +182,7 @@ TEST(PipelineTest, TheBoundHoldsWhenTimeIsOver) {
 }
 
 TEST(PipelineTest, EverySchedule) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const Inlined program("tiny_gpt.train.hlo.txt.gz");
   PipelineRequest request = Request({"4xh100-sxm"});
   request.stages = 2;
@@ -193,6 +199,7 @@ TEST(PipelineTest, EverySchedule) {
 
 // Where handing on costs next to nothing, several stages a group shorten the bubble.
 TEST(PipelineTest, InterleavedStagesShortenTheBubble) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const Inlined program("tiny_gpt.train.hlo.txt.gz");
   PipelineRequest request = Request({"2xh100-sxm"});
   request.clusters[0].intra_node = {
@@ -213,6 +220,7 @@ TEST(PipelineTest, InterleavedStagesShortenTheBubble) {
 }
 
 TEST(PipelineTest, LoopsOverLayersAndUnevenNetworks) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   for (const char* name :
        {"pipeline/funnel.train.hlo.txt.gz", "pipeline/alternating.train.hlo.txt.gz",
         "pipeline/tied_clip.train.hlo.txt.gz", "pipeline/encoder_decoder.scan.train.hlo.txt.gz",
@@ -228,6 +236,7 @@ TEST(PipelineTest, LoopsOverLayersAndUnevenNetworks) {
 }
 
 TEST(PipelineTest, DeviceTypesDoNotMixWithinAStage) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const Inlined program("tiny_gpt.train.hlo.txt.gz");
   PipelineRequest request = Request({"2xh100-sxm", "2xa100-80g"});
   const absl::StatusOr<PipelinePlan> plan = PlanPipeline(program.graph, request);
@@ -237,6 +246,7 @@ TEST(PipelineTest, DeviceTypesDoNotMixWithinAStage) {
 }
 
 TEST(PipelineTest, LittleMemoryTakesMoreStagesOrRecomputes) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const Inlined program("tiny_gpt.train.hlo.txt.gz");
   PipelineRequest request = Request({"4xh100-sxm"});
   request.stages = 2;
@@ -257,6 +267,7 @@ TEST(PipelineTest, LittleMemoryTakesMoreStagesOrRecomputes) {
 }
 
 TEST(PipelineTest, EqualRequestsGiveEqualPlans) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   const Inlined program("pipeline/tied_clip.train.hlo.txt.gz");
   PipelineRequest request = Request({"4xh100-sxm"});
   const absl::StatusOr<PipelinePlan> a = PlanPipeline(program.graph, request);

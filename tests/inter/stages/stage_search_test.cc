@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "meshwright/base/infinity.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright {
 namespace {
@@ -167,6 +168,7 @@ TEST(StageSearchTest, EqualsExhaustiveSearchOnRandomCases) {
 // 98 layers, the first and the last unlike the others, on 1,024 devices, at many micro-batches and
 // at a few; memory binds.
 TEST(StageSearchTest, LargeClustersAreSolvedToOptimality) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   for (const int64_t micro_batches : {1, 4, 32}) {
     StageSearchInput input;
     input.layers = 98;

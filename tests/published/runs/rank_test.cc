@@ -11,6 +11,7 @@
 #include "meshwright/degrees/search.h"
 #include "meshwright/model/model_reader.h"
 #include "meshwright/published/runs/runs.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright::transformer {
 namespace {
@@ -29,6 +30,7 @@ Run SmallRun() {
 
 // Every plan that fits, in the order of the search.
 TEST(RankRun, CountsWhatTheSearchRanksBefore) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   auto run = SmallRun();
   const Space space(run.model, run.workload, 16, UsualFixes(), Precision::kBf16);
   const auto make_costs = [&] { return CalibratedCosts(run.model, run.workload, run.cluster); };
@@ -62,6 +64,7 @@ TEST(RankRun, CountsWhatTheSearchRanksBefore) {
 }
 
 TEST(RankRun, SaysWhatDoesNotFit) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   auto run = SmallRun();
   run.configuration = {.dp = 16, .micro_batch = 2};  // 18 bytes a parameter are 121 GB
   const RunRank rank = RankRun(run, BuiltinCostParameters());

@@ -8,12 +8,12 @@
 
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/hlo/stablehlo/platform_index.h"
 #include "meshwright/hlo/stablehlo/bytecode_attributes.h"
 #include "meshwright/hlo/stablehlo/bytecode_file.h"
 #include "meshwright/hlo/stablehlo/bytecode_ir.h"
 #include "meshwright/hlo/stablehlo/bytecode_vhlo.h"
 #include "meshwright/hlo/stablehlo/mlir_syntax.h"
+#include "meshwright/hlo/stablehlo/platform_index.h"
 
 namespace meshwright {
 namespace {

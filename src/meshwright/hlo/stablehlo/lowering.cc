@@ -8,8 +8,8 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/element_value.h"
-#include "meshwright/hlo/stablehlo/platform_index.h"
 #include "meshwright/hlo/stablehlo/names.h"
+#include "meshwright/hlo/stablehlo/platform_index.h"
 #include "meshwright/hlo/verify/verifier.h"
 
 namespace meshwright {

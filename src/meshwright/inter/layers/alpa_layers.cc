@@ -11,7 +11,6 @@
 namespace meshwright {
 namespace {
 
-
 // What clustering may take: a minute or so, and memory for the square of the operators.
 constexpr int64_t kMostOperators = 4096;
 constexpr double kMostClusteringSteps = 2e10;

@@ -10,7 +10,6 @@
 namespace meshwright {
 namespace {
 
-
 constexpr int64_t kMostMeshes = 1024;
 constexpr int64_t kMostScheduledMicroBatches = 1 << 16;
 constexpr int64_t kMostCells = 1 << 24;  // of a table

@@ -14,7 +14,6 @@
 namespace meshwright {
 namespace {
 
-
 constexpr int64_t kMostLayers = 512;
 constexpr int64_t kMostDevices = 1 << 16;
 constexpr int64_t kMostStageMicroBatches = 1 << 30;

@@ -2,10 +2,10 @@
 #include <utility>
 #include <vector>
 
-#include "meshwright/degrees/degree_table.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/degrees/degree_table.h"
 #include "meshwright/plan/document/plan_reader.h"
 
 // What holds between the groups of nodes of a plan, its stages and its cluster.
@@ -76,8 +76,8 @@ absl::Status CheckFirstStage(const Plan& plan) {
     }
   }
   if (c.schedule == transformer::PipelineKind::k1F1B) return absl::OkStatus();
-  return JsonErrorAt(StrCat(place, ".schedule"),
-                     StrCat("found \"", PipelineKindName(c.schedule), "\", expected 1f1b over groups of nodes"));
+  return JsonErrorAt(StrCat(place, ".schedule"), StrCat("found \"", PipelineKindName(c.schedule),
+                                                        "\", expected 1f1b over groups of nodes"));
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 namespace meshwright::transformer::nersc {
 namespace {
 
-
 constexpr size_t kMostDifferences = 5;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 

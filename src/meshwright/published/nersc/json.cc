@@ -8,7 +8,6 @@
 namespace meshwright::transformer::nersc {
 namespace {
 
-
 void FailIf(const absl::Status& status, const JsonValue& json) {
   if (!status.ok()) json.Fail(std::string(status.message()));
 }

@@ -15,7 +15,6 @@
 namespace meshwright::transformer::nersc {
 namespace {
 
-
 constexpr int64_t kMostRanked = 1000;    // of a search
 constexpr int64_t kRankedWithTies = 32;  // of one whose ties with the tenth are counted, at first
 

@@ -12,7 +12,6 @@
 namespace meshwright::transformer::nersc {
 namespace {
 
-
 constexpr int64_t kMostBytes = int64_t{1} << 30;  // of an inflated file
 
 struct Kind {

@@ -17,7 +17,6 @@
 namespace meshwright::transformer::nersc {
 namespace {
 
-
 struct Variant {
   Module module = Module::kMlp1d;
   std::optional<bool> flash, recompute;
