@@ -1,0 +1,227 @@
+"""Small programs that once went wrong: each has the outcome that is right.
+
+They are in tests/data/cases. Where `../shared/cases` lies beside the checkout, its programs (the same
+under other names, and any that were added since) and its JAX scripts are run too.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+BINARY = Path(os.environ.get("MESHWRIGHT_BINARY") or ROOT / "build" / "release" / "meshwright")
+OWN, SHARED = ROOT / "tests" / "data" / "cases", ROOT.parent / "shared" / "cases"
+pytestmark = pytest.mark.skipif(not BINARY.exists(), reason="cases need the command line")
+
+PARTITIONED = "this program is partitioned already"
+MANUAL = "the body of a shard_map or pmap is written for one device"
+OUTPUT = ["--fix", "x=[x,_]", "--fix", "output=replicated"]
+OUTPUTS = ["--fix", "x=[x,_]", "--fix", "output[0]=replicated"]
+
+# File, its name in the shared folder, options, and what is right: None, that it is planned, or the
+# message with which it is refused.
+CASES = [
+    ("alias_of_other_shape.hlo", "R3_alias_other_shape_sigill.hlo", [], None),
+    ("aliases.mlir", "alias.mlir", [], None),
+    ("alpha_beta.hlo", "R6_alpha_beta_false_deadline.hlo",
+     ["--cost-model", "alpha_beta", "--fix", "p=[x,_]"], None),
+    ("annotated_for_fewer.hlo", "an_fewer.hlo", [], None),
+    ("annotated_unevenly.hlo", "an_uneven.hlo", [], None),
+    ("binary_sharding.mlir", "binsh.mlir", [], None),
+    ("carry_read_elsewhere.hlo", "R2a_carry_reused_segv.hlo", [], None),
+    ("clip.hlo", "R9_clip.hlo", [], None),
+    ("clip.mlir", "R9_clip.mlir", [], None),
+    ("colon.hlo", "R11f_colon.hlo", [], None),
+    ("custom_rule.mlir", "custom_rule.mlir", [], None),
+    ("dead_barrier.mlir", "dead_barrier.mlir", [], None),
+    ("dead_call_result.hlo", "dead_call_result.hlo", [], None),
+    ("dead_call_result.mlir", "dead_call_result.mlir", [], None),
+    ("dead_case_result.mlir", "dead_case_result.mlir", [], None),
+    ("dead_while_carry.mlir", "dead_while_carry.mlir", [], None),
+    ("effect.mlir", "R1a_callback_segv.mlir", [], None),
+    ("effect_without_operands.hlo", "R1b_no_operands_no_results_segv.hlo", [], None),
+    ("estimate_dot.hlo", "R8_estimate_dot_replicated.hlo", [], None),
+    ("flash.mlir", "flash.mlir", [], None),
+    ("mhlo.mlir", "R10_mhlo.mlir", [], None),
+    ("no_entry.hlo", "R11b_no_entry.hlo", [], None),
+    ("no_header.hlo", "R11a_no_header.hlo", [], None),
+    ("no_type.hlo", "R11c_no_type.hlo", [], None),
+    ("output_fix.hlo", "output_fix.hlo", OUTPUT, None),
+    ("output_fix.mlir", "output_fix.mlir", OUTPUT, None),
+    ("output_fix_donated.mlir", "output_fix_donated.mlir", OUTPUTS,
+     r"output\[0\] is fixed to \[_,_\] but shares its buffer with x, which is fixed to \[x,_\]"),
+    ("output_fix_mm.mlir", "output_fix_mm.mlir", OUTPUT, None),
+    ("output_fix_step.mlir", "output_fix_step.mlir", OUTPUTS, None),
+    ("partitioned.hlo", "R5a_partitioned_planned_as_whole.hlo", [], PARTITIONED),
+    ("reduce_scatter_start.hlo", "R4_emit_reduce_scatter_start.hlo", [], PARTITIONED),
+    ("scaled_dot.hlo", "R11e_scaled_dot.hlo", [], None),
+    ("scan_residual.mlir", "R2c_scan_residual_segv.mlir", [], None),
+    ("scan_stacks_results.mlir", "R2b_scan_n_2n_segv.mlir", [], None),
+    ("shard_map.hlo", "R5b_shard_map.hlo", [], PARTITIONED),
+    ("shard_map.mlir", "R5b_shard_map.mlir", [], MANUAL),
+    ("shared_reshard.hlo", "R7_plan_vs_estimate_shared_reshard.hlo", ["--mesh", "4"], None),
+    ("sharding_alias.mlir", "sdyhash.mlir", [], None),
+    ("sharding_rule.hlo", "R12_sdy_sharding_rule_ignored.hlo", [], None),
+    ("sharding_rule.mlir", "R12_sdy_sharding_rule_ignored.mlir", [], None),
+    ("splat_literal.hlo", "R11d_splat_literal.hlo", [], None),
+    ("sub_axes.mlir", "subaxis.mlir", [], None),
+    ("three_devices.mlir", "three_devices.mlir", [], None),
+    ("tuple_of_one.mlir", "tup1.mlir", [], None),
+    ("two_step_gather.hlo", None, ["--fix", "x=[x,_]", "--fix", "w=[_,y]"], None),
+    ("two_step_result.hlo", None, ["--fix", "x=[x,y]", "--fix", "y=[x,y]"], None),
+    ("zero_plus.hlo", "zero_plus.hlo", [], None),
+    ("zero_plus.mlir", "zero_plus.mlir", [], None),
+]  # fmt: skip
+
+
+def run(verb, path, options, folder, code=0):
+    """The plan that a command writes, or its message if the exit code is to be another than 0."""
+    mesh = [] if "--mesh" in options else ["--mesh", "x=2,y=4"]
+    devices = 4 if "--mesh" in options else 8
+    plan = folder / "plan.json"
+    words = [BINARY, verb, path, "--cluster", f"{devices}xh100-sxm", *mesh, *options, "-o", plan]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == code, done.stderr
+    return json.loads(plan.read_text()) if code == 0 else " ".join(done.stderr.split())
+
+
+def own(name, folder, verb="plan", more=()):
+    """The plan of one of our cases."""
+    options = next(case[2] for case in CASES if case[0] == name)
+    return run(verb, OWN / name, [*options, *more], folder)
+
+
+def collectives(plan):
+    return {(row["kind"], row["count"]) for row in plan["collectives"]}
+
+
+def paths():
+    for name, shared, options, message in CASES:
+        yield pytest.param(OWN / name, options, message, id=name)
+        if shared and (SHARED / "programs" / shared).exists():
+            path = SHARED / "programs" / shared
+            yield pytest.param(path, options, message, id=f"shared/{shared}")
+
+
+@pytest.mark.parametrize("path, options, message", list(paths()))
+def test_outcome(path, options, message, tmp_path):
+    if message is None:
+        run("plan", path, options, tmp_path)
+        # What is planned can be written too.
+        run("plan", path, [*options, "--emit", tmp_path / "emitted"], tmp_path)
+    else:
+        assert re.search(message, run("plan", path, options, tmp_path, code=2))
+
+
+def test_every_case_has_an_outcome():
+    assert {path.name for path in OWN.iterdir()} == {case[0] for case in CASES}
+    if SHARED.exists():
+        assert {path.name for path in (SHARED / "programs").iterdir()} == {
+            case[1] for case in CASES if case[1]
+        }
+
+
+@pytest.mark.parametrize("name", ["clip", "zero_plus", "output_fix", "sharding_rule"])
+def test_both_forms_give_one_plan(name, tmp_path):
+    hlo, mlir = own(f"{name}.hlo", tmp_path), own(f"{name}.mlir", tmp_path)
+    assert hlo["step_seconds"] == mlir["step_seconds"]
+    assert hlo["peak_bytes"] == mlir["peak_bytes"]
+    assert collectives(hlo) == collectives(mlir)
+
+
+@pytest.mark.parametrize("name", ["custom_rule.mlir", "flash.mlir", "sharding_rule.mlir"])
+def test_the_rule_of_a_call_is_the_operators(name, tmp_path):
+    plan = own(name, tmp_path)
+    assert not {kind for kind, _ in collectives(plan)} & {"all-gather", "all-to-all"}
+
+
+@pytest.mark.parametrize("name", ["shared_reshard.hlo", "estimate_dot.hlo"])
+def test_estimate_has_the_plans_price(name, tmp_path):
+    plan, estimate = own(name, tmp_path), own(name, tmp_path, "estimate")
+    assert estimate["step_seconds"] == plan["step_seconds"]
+    assert collectives(estimate) == collectives(plan)
+
+
+@pytest.mark.parametrize("name", ["annotated_for_fewer.hlo", "annotated_unevenly.hlo"])
+def test_annotations_that_do_not_fit_are_counted_in_one_line(name, tmp_path):
+    (warning,) = own(name, tmp_path)["warnings"]
+    assert warning.startswith("2 of 2 annotations not used: ")
+
+
+def test_sub_axes_are_axes_of_the_mesh(tmp_path):
+    plan = own("sub_axes.mlir", tmp_path)
+    assert plan["warnings"] == []
+    assert plan["parameters"][0]["spec"] == [["x"], ["y"]]
+
+
+def test_a_fixed_output_leaves_as_it_is_fixed(tmp_path):
+    for name in ("output_fix.hlo", "output_fix.mlir", "output_fix_mm.mlir", "output_fix_step.mlir"):
+        plan = own(name, tmp_path)
+        assert plan["outputs"][0]["spec"] == [[], []], name
+        assert {kind for kind, _ in collectives(plan)} == {"all-gather"}, name
+
+
+# ---- JAX scripts, with their counterparts among our tests ----
+
+VERIFIED = r"^verified$"
+# What is in a script's output, where that is its point.
+SCRIPTS = {
+    "R1_gen_debug_print.py": r"",
+    "R1c_python_process_killed.py": r"^ok$",
+    "R2_gen.py": r"",
+    "R5_gen.py": r"",
+    "R8_gen_vs_xla.py": r"",  # test_estimate_collectives.py
+    "cond_operand.py": VERIFIED,  # test_collectives.py
+    "custom_rule.py": r"sdy.sharding_rule",  # test_call_rules.py
+    "grad_only_take.py": VERIFIED,  # test_collectives.py
+    "output_fix.py": VERIFIED,  # test_collectives.py
+    "r1_debug_print_segfault.py": VERIFIED,  # test_calls.py
+    "r3_static_args.py": r"as the function is called -> 0\.\d+",  # test_calls.py
+    "r4_foreign_jit.py": r"^nnx.jit -> program",  # test_calls.py
+    # An error that names the argument. test_calls.py
+    "r5_arguments_at_call.py": r"InvalidArgumentError: y: found f32\[64\]",
+    "r6_int4_aot.py": r"^jit sharded",  # JAX alone; test_calls.py
+    "r7_pipeline_option.py": r"pipeline=2 -> program",
+    "r8_verify_false_alarm.py": r"centered: results finite .*: 100% 100% 100% 100% 100% 100%",
+    "r9_callback_in_loop.py": VERIFIED,  # test_calls.py
+    "set_mesh_verify.py": VERIFIED,  # test_calls.py
+    "topk_router.py": VERIFIED,  # test_collectives.py
+    "two_axis_gather.py": VERIFIED,  # test_collectives.py
+    "two_axis_gather_nodes.py": VERIFIED,  # test_collectives.py
+    "zero_plus.py": r"",
+}
+MISSING = {"r7_pipeline_option.py": "pipelines are planned by the command line only"}
+FAILS = {"r5_arguments_at_call.py"}  # on purpose
+
+
+@pytest.mark.skipif(not (SHARED / "jax").exists(), reason="no ../shared/cases beside the checkout")
+@pytest.mark.parametrize("name", sorted(SCRIPTS))
+def test_script(name, tmp_path, request):
+    if name in MISSING:
+        request.applymarker(pytest.mark.xfail(strict=True, reason=MISSING[name]))
+    arguments = [BINARY] if name == "R8_gen_vs_xla.py" else []
+    done = subprocess.run(
+        [sys.executable, SHARED / "jax" / name, *arguments],
+        cwd=tmp_path,
+        env={**os.environ, "JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == (1 if name in FAILS else 0), done.stderr
+    assert re.search(SCRIPTS[name], done.stdout + done.stderr, re.MULTILINE), done.stdout
+    for program in sorted(tmp_path.glob("*.mlir")) + sorted(tmp_path.glob("*.hlo")):
+        if "case" not in name:
+            words = [BINARY, "plan", program, "--cluster", "8xh100-sxm", "--mesh", "x=2,y=4"]
+            planned = subprocess.run(words, capture_output=True, text=True)
+            assert planned.returncode in (0, 2), planned.stderr
+
+
+@pytest.mark.skipif(not (SHARED / "jax").exists(), reason="no ../shared/cases beside the checkout")
+def test_every_script_has_an_outcome():
+    assert {path.name for path in (SHARED / "jax").glob("*.py")} == set(SCRIPTS)
