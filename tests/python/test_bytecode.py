@@ -4,6 +4,7 @@ import gzip
 import io
 
 import jax
+import jax.export
 import jax.numpy as jnp
 import numpy as np
 import pytest
