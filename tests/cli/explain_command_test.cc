@@ -77,9 +77,14 @@ TEST_F(ExplainCommandTest, WhyNotAsksThePlanner) {
   EXPECT_THAT(json["verdict"].get<std::string>(),
               testing::AnyOf("worse", "equal", "better", "chosen"));
   // What cannot be had is an answer, too.
-  const RunResult impossible = Explain({"--why-not", "p[0]=[(y,x),_]"});
+  const std::string thirds = folder_.Path("thirds.json");
+  ASSERT_EQ(RunMeshwright({"plan", kMlp, "--cluster", "3xh100-sxm", "--mesh", "3", "-o", thirds})
+                .exit_code,
+            0);
+  const RunResult impossible = RunMeshwright({"explain", thirds, "--why-not", "p[0]=[x,_]"});
   EXPECT_EQ(impossible.exit_code, 0) << impossible.err;
   EXPECT_THAT(impossible.out, HasSubstr("it cannot be had"));
+  EXPECT_THAT(impossible.out, HasSubstr("does not divide into 3 shards"));
 }
 
 TEST_F(ExplainCommandTest, RefusesWhatItCannotAnswer) {
