@@ -110,6 +110,26 @@ TEST(Capi, EstimateNeedsAMesh) {
   EXPECT_THAT(mw_message(result.get()), HasSubstr("\"mesh\": is required"));
 }
 
+TEST(Capi, PlansAModelByNameAndByItsConfiguration) {
+  const std::string options = R"("cluster": "8xh100-sxm", "global-batch": 8, "seq": 1024})";
+  const Result named(mw_plan(nullptr, 0, (R"({"program": "gpt2", )" + options).c_str()));
+  ASSERT_EQ(mw_error(named.get()), nullptr) << mw_message(named.get());
+  EXPECT_EQ(Json::parse(Text(named, "plan"))["transformer"]["model"], "gpt2");
+  EXPECT_EQ(mw_text(named.get(), "program", nullptr), nullptr);
+
+  const std::string config = R"({"model_type": "llama", "hidden_size": 512,
+      "num_hidden_layers": 4, "num_attention_heads": 8, "intermediate_size": 1024,
+      "vocab_size": 1000})";
+  const Result given(
+      mw_plan(config.data(), config.size(), (R"({"program": "mine", )" + options).c_str()));
+  ASSERT_EQ(mw_error(given.get()), nullptr) << mw_message(given.get());
+  EXPECT_EQ(Json::parse(Text(given, "plan"))["transformer"]["model"], "mine");
+
+  const Result mistyped(mw_plan(nullptr, 0, (R"({"program": "gpt22", )" + options).c_str()));
+  EXPECT_STREQ(mw_error(mistyped.get()), "not found");
+  EXPECT_THAT(mw_message(mistyped.get()), HasSubstr("the nearest name is \"gpt2\""));
+}
+
 struct ErrorCase {
   const char* options;
   const char* error;
@@ -127,8 +147,8 @@ TEST(Capi, ErrorsNameTheOption) {
                      "option \"cluster\": found number, expected a string"},
            ErrorCase{R"({"cluster": "8xh100-sxm", "threads": 0})", "invalid argument",
                      "option \"threads\": found 0, expected an integer from 1 to 1024"},
-           ErrorCase{R"({"cluster": "8xh100-sxm", "rest": "gspmd"})", "invalid argument",
-                     "option \"rest\": found \"gspmd\", expected \"xla\" or \"least-cost\""},
+           ErrorCase{R"({"cluster": "8xh100-sxm", "global-batch": 8})", "invalid argument",
+                     "global-batch is for models, but this is a program"},
            ErrorCase{R"({"cluster": "8xh100-sxm", "seed": -1})", "invalid argument",
                      "option \"seed\": found -1"},
            ErrorCase{R"({"cluster": "8xh100-sxm", "fix": "x=[x,_]"})", "invalid argument",

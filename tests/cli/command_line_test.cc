@@ -106,7 +106,8 @@ TEST(CommandLine, EmptyValues) {
   EXPECT_THAT(folder.Names(), IsEmpty());
   // Behind "--" it is a name, and = may end a value.
   ExpectFailure(RunMeshwright({"ops", "--", "--dot="}), 2, "unknown operator \"--dot=\"");
-  ExpectFailure(RunMeshwright({"plan", "a.hlo", "--cluster=b="}), 2, "unknown device \"b=\"");
+  ExpectFailure(RunMeshwright({"estimate", "a.hlo", "--mesh=8", "--cluster=b="}), 2,
+                "unknown device \"b=\"");
 }
 
 TEST(CommandLine, Clusters) {

@@ -10,10 +10,10 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "meshwright.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/capi/options_json.h"
 #include "meshwright/capi/tables_json.h"
 #include "meshwright/explain/explain.h"
 #include "meshwright/hlo/graph.h"
@@ -28,10 +28,10 @@
 #include "meshwright/plan/document/plan_json.h"
 #include "meshwright/plan/document/version.h"
 #include "meshwright/plan/make/plan_program.h"
-#include "meshwright/plan/make/shortage.h"
 #include "meshwright/plan/text/plan_table.h"
 #include "meshwright/profile/operand_constraints.h"
-#include "meshwright/profile/plan_profiled.h"
+#include "meshwright/request/program_request.h"
+#include "meshwright/request/request.h"
 
 struct mw_result {
   const char* error = nullptr;
@@ -68,6 +68,25 @@ const char* ErrorName(absl::StatusCode code) {
   }
 }
 
+// An error in the words of this interface, whose options have no dashes. Commands in it, which
+// stand between backticks or on lines of their own, stay as they are.
+std::string WithoutDashes(std::string_view message) {
+  std::string text;
+  bool quoted = false;
+  for (size_t i = 0; i < message.size(); ++i) {
+    if (message.substr(i, 3) == "\n  ") return text + std::string(message.substr(i));
+    if (message[i] == '`') quoted = !quoted;
+    const bool begins = i == 0 || message[i - 1] == ' ' || message[i - 1] == '(';
+    if (!quoted && begins && message.substr(i, 2) == "--" && i + 2 < message.size() &&
+        absl::ascii_islower(message[i + 2])) {
+      ++i;
+    } else {
+      text += message[i];
+    }
+  }
+  return text;
+}
+
 // Runs `fill` on a new result and records how it ended.
 mw_result* Answer(const std::function<absl::Status(mw_result&)>& fill) {
   try {
@@ -81,7 +100,7 @@ mw_result* Answer(const std::function<absl::Status(mw_result&)>& fill) {
     if (!status.ok()) {
       result->writers.clear();
       result->error = ErrorName(status.code());
-      result->message = std::string(status.message());
+      result->message = WithoutDashes(FromAbsl(status.message()));
     }
     return result.release();
   } catch (const std::exception&) {
@@ -89,19 +108,17 @@ mw_result* Answer(const std::function<absl::Status(mw_result&)>& fill) {
   }
 }
 
-absl::Status FillPlan(const CapiOptions& options, std::string_view program, mw_result& result) {
-  MW_ASSIGN_OR_RETURN(ProgramRequest request, ToProgramRequest(options.search, ""));
-  request.program = options.program;
-  request.contents = program;
-  MW_ASSIGN_OR_RETURN(PlannedProgram made, request.database.empty() ? PlanProgram(request)
-                                                                    : PlanProfiledProgram(request));
-  if (!made.intra.fits) return absl::ResourceExhaustedError(ShortageText(made));
-  const auto planned = std::make_shared<const PlannedProgram>(std::move(made));
-  result.writers["plan"] = [planned] { return PlanToJson(planned->plan); };
-  result.writers["table"] = [planned] { return PlanTable(planned->plan); };
-  result.writers["program"] = [planned] { return AnnotatedProgram(*planned); };
-  result.writers["proto"] = [planned] { return ToHloProto(Annotated(*planned)); };
-  return absl::OkStatus();
+void FillPlan(PlanAnswer made, mw_result& result) {
+  const auto answer = std::make_shared<const PlanAnswer>(std::move(made));
+  if (answer->plan.has_value()) {
+    result.writers["plan"] = [answer] { return PlanToJson(*answer->plan); };
+  }
+  result.writers["table"] = [answer] { return answer->table(); };
+  if (answer->csv) result.writers["csv"] = [answer] { return answer->csv(); };
+  if (answer->plot) result.writers["plot"] = [answer] { return answer->plot(); };
+  if (answer->program == nullptr) return;
+  result.writers["program"] = [answer] { return AnnotatedProgram(*answer->program); };
+  result.writers["proto"] = [answer] { return ToHloProto(Annotated(*answer->program)); };
 }
 
 // A program for a plan's annotations, as something to be run: a function that is called several
@@ -167,21 +184,32 @@ absl::StatusOr<std::string_view> Bytes(const void* data, size_t size, const char
   return std::string_view(static_cast<const char*>(data), size);
 }
 
-mw_result* PlanWith(const CapiOptions& defaults, const void* program, size_t program_bytes,
-                    const char* options_json) {
+mw_result* PlanWith(Options (*rows_of)(AskedOptions& asked), bool estimate, const void* program,
+                    size_t program_bytes, const char* options_json) {
   return Answer([&](mw_result& result) -> absl::Status {
-    MW_ASSIGN_OR_RETURN(const std::string_view bytes, Bytes(program, program_bytes, "program"));
     if (options_json == nullptr) {
       return absl::InvalidArgumentError("the options are a null pointer");
     }
-    MW_ASSIGN_OR_RETURN(const CapiOptions options, ParseOptionsJson(options_json, defaults));
-    if (options.search.cluster.empty()) {
-      return absl::InvalidArgumentError("option \"cluster\": is required, e.g. \"8xh100-sxm\"");
+    Subject subject = {.name = program == nullptr ? "" : "program"};
+    AskedOptions asked;
+    Options rows = rows_of(asked);
+    rows.push_back({"program",
+                    &subject.name,
+                    "what the program is called, or what it is",
+                    {.required = program == nullptr}});
+    MW_ASSIGN_OR_RETURN(asked.given, ReadOptions(options_json, rows));
+    if (program != nullptr || program_bytes > 0) {
+      MW_ASSIGN_OR_RETURN(subject.contents, Bytes(program, program_bytes, "program"));
     }
-    if (options.search.mesh.empty()) {
-      return absl::InvalidArgumentError("option \"mesh\": is required, e.g. \"2x4\"");
+    PlanningRequest request;
+    if (estimate) {
+      MW_ASSIGN_OR_RETURN(request, ToProgramRequest(subject, asked));
+    } else {
+      MW_ASSIGN_OR_RETURN(request, MakeRequest(subject, asked));
     }
-    return FillPlan(options, bytes, result);
+    MW_ASSIGN_OR_RETURN(PlanAnswer answer, AskPlanner(std::move(request), {}));
+    FillPlan(std::move(answer), result);
+    return absl::OkStatus();
   });
 }
 
@@ -195,15 +223,13 @@ int mw_abi_version(void) { return MW_ABI_VERSION; }
 const char* mw_version(void) { return meshwright::ToolVersion().data(); }
 
 mw_result* mw_plan(const void* program, size_t program_bytes, const char* options) {
-  return meshwright::PlanWith({}, program, program_bytes, options);
+  return meshwright::PlanWith(&meshwright::PlanOptionRows, /*estimate=*/false, program,
+                              program_bytes, options);
 }
 
 mw_result* mw_estimate(const void* program, size_t program_bytes, const char* options) {
-  meshwright::CapiOptions defaults;
-  defaults.search.mesh.clear();
-  defaults.search.memory = "unlimited";
-  defaults.search.completion = "xla";
-  return meshwright::PlanWith(defaults, program, program_bytes, options);
+  return meshwright::PlanWith(&meshwright::EstimateOptionRows, /*estimate=*/true, program,
+                              program_bytes, options);
 }
 
 mw_result* mw_annotate(const void* program, size_t program_bytes, const char* plan,

@@ -8,13 +8,16 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "meshwright/base/nearest_name.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cli/help_formatter.h"
 #include "meshwright/cli/message.h"
+#include "meshwright/cli/option_facts.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/plan/document/version.h"
 
@@ -28,15 +31,30 @@ constexpr int kInterrupted = 130;  // 128 + SIGINT, as shells report it
 // Files are written in one step at the end, so there is nothing to clean up.
 void ExitOnInterrupt(int) { _exit(kInterrupted); }
 
-// CLI11 takes `--name=` for an option whose value is the next argument.
-absl::Status CheckNoEmptyValue(int argc, char** argv) {
+// What CLI11 says nothing of, or nothing helpful: `--name=`, which it takes for an option whose
+// value is the next argument, and an option that the command does not have.
+absl::Status CheckWords(int argc, char** argv, const CLI::App& app) {
+  const CLI::App* command = &app;
   for (int i = 1; i < argc; ++i) {
     std::string_view word = argv[i];
     if (word == "--") break;  // arguments follow
-    if (!word.starts_with("--") || word.find('=') != word.size() - 1) continue;
-    word.remove_suffix(1);
+    const auto named =
+        command->get_subcommands([&](const CLI::App* sub) { return sub->get_name() == word; });
+    if (!named.empty()) command = named[0];
+    if (!word.starts_with("--")) continue;
+    const size_t equals = word.find('=');
+    const std::string name(word.substr(0, equals));
+    if (command->get_option_no_throw(name) == nullptr) {
+      std::vector<std::string> names;
+      for (const OptionFacts& facts : FactsOf(*command)) {
+        if (!facts.argument) names.push_back(facts.names.back());
+      }
+      return absl::InvalidArgumentError(
+          StrCat(name, ": there is no such option; did you mean ", NearestName(name, names), "?"));
+    }
+    if (equals != word.size() - 1) continue;
     return absl::InvalidArgumentError(
-        StrCat(word, ": the value is empty; leave the option out or give one"));
+        StrCat(name, ": the value is empty; leave the option out or give one"));
   }
   return absl::OkStatus();
 }
@@ -62,7 +80,7 @@ int Run(int argc, char** argv) {
     command->group("Commands");
     actions[command] = verb.add_options(*command);
   }
-  if (const absl::Status status = CheckNoEmptyValue(argc, argv); !status.ok()) {
+  if (const absl::Status status = CheckWords(argc, argv, app); !status.ok()) {
     PrintError(FromAbsl(status.message()));
     return kBadInput;
   }

@@ -5,7 +5,8 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "meshwright/plan/make/request_options.h"
+#include "meshwright/request/plan_options.h"
+#include "meshwright/request/request.h"
 
 namespace CLI {
 class App;
@@ -13,29 +14,24 @@ class App;
 
 namespace meshwright {
 
-// What `plan` and `estimate` have in common: a program, what is asked for, and what becomes of the
-// plan.
-struct PlanningOptions {
-  std::string program;
-  RequestOptions search;
-  std::string plan_path, emit_path;  // empty: not wanted
-  bool json = false, explain = false, progress = false, quiet = false;
+// What `plan` and `estimate` have in common: something to plan, what is asked for, and what becomes
+// of the plan.
+struct PlanningCommand {
+  std::string subject;
+  AskedOptions asked;
+  Options rows;  // of `asked`
+  bool progress = false, quiet = false;
 };
 
-// Registers all of them but --mesh and --memory, whose defaults and meaning differ, with `app`. The
-// options are filled when `app` parses.
-std::shared_ptr<PlanningOptions> AddPlanningOptions(CLI::App& app);
+// Registers the subject, described so, and `rows` of the command's options with `app`. The command
+// is filled when `app` parses.
+std::shared_ptr<PlanningCommand> AddPlanning(CLI::App& app, const std::string& subject,
+                                             Options (*rows)(AskedOptions& asked));
 
-// Plans and writes what is asked for: the plan file, the annotated program, and a table or the plan
-// on standard output. Nothing is written if there is any error, or if nothing fits (resource
-// exhausted; the message says what would).
-absl::Status RunPlanning(const PlanningOptions& options);
-
-// A plan on standard output as asked for: `json`, which is its document, words, or a table.
-absl::Status PrintPlan(const PlanningOptions& options, const Plan& plan, const std::string& json);
-
-// The same for a pipeline; --emit names a folder, which receives the stages' programs.
-absl::Status RunPipelinePlanning(const PlanningOptions& options);
+// Plans and writes what is asked for: the plan file, the annotated program or the folder of a
+// pipeline's stages, tables and charts; and prints a table, the plan, or words. Nothing is written
+// if there is any error.
+absl::Status RunPlanning(const PlanningCommand& command, PlanningRequest request);
 
 }  // namespace meshwright
 

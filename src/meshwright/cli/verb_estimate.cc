@@ -1,29 +1,26 @@
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <utility>
 
-#include "absl/status/status.h"
+#include "meshwright/base/status.h"
 #include "meshwright/cli/planning_command.h"
 #include "meshwright/cli/verb.h"
+#include "meshwright/request/program_request.h"
 
 namespace meshwright {
 
 // Planning with most of the answer given. Memory is not limited by default: what a sharding would
 // need is part of what the user asks.
 Action AddEstimateVerb(CLI::App& app) {
-  const std::shared_ptr<PlanningOptions> options = AddPlanningOptions(app);
-  options->search.memory = "unlimited";
-  app.add_option("--mesh", options->search.mesh, "logical mesh, 8, 2x4 or x=2,y=4")->required();
-  app.add_option("--memory", options->search.memory,
-                 "memory a device may use, like 60GiB; device: all it has; or unlimited")
-      ->capture_default_str();
-  options->search.completion = "xla";
-  app.add_option(
-         "--rest", options->search.completion,
-         "shardings that are not given: xla (as its partitioner propagates those that are), "
-         "or least-cost")
-      ->check(CLI::IsMember({"xla", "least-cost"}))
-      ->capture_default_str();
-  return [options] { return RunPlanning(*options); };
+  const std::shared_ptr<PlanningCommand> command = AddPlanning(
+      app,
+      "HLO text, HloModuleProto, StableHLO text or bytecode, gzipped or not; - for standard input",
+      &EstimateOptionRows);
+  return [command]() -> absl::Status {
+    MW_ASSIGN_OR_RETURN(ProgramRequest request,
+                        ToProgramRequest({.name = command->subject}, command->asked));
+    return RunPlanning(*command, std::move(request));
+  };
 }
 
 }  // namespace meshwright

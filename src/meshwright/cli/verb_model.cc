@@ -1,23 +1,20 @@
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "meshwright/base/status.h"
 #include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
-#include "meshwright/hlo/program/program.h"
 #include "meshwright/model/check_model.h"
-#include "meshwright/model/model_reader.h"
 #include "meshwright/model/model_table.h"
+#include "meshwright/request/model_request.h"
+#include "meshwright/request/subject.h"
 
 namespace meshwright {
 namespace {
-
-// Sequences are this long where neither the user nor a shorter model says.
-constexpr int64_t kUsualTokens = 4096;
 
 struct ModelCommand {
   std::string model;
@@ -25,24 +22,18 @@ struct ModelCommand {
   bool list = false, json = false;
 };
 
-absl::StatusOr<transformer::Model> ReadModel(const std::string& name) {
-  if (name != "-") return transformer::LoadModel(name);
-  MW_ASSIGN_OR_RETURN(const std::string text, ReadInput(name));
-  return transformer::ParseModel(text, "standard input");
-}
-
 absl::Status RunModel(const ModelCommand& command) {
   if (command.list) return PrintScreen(transformer::BuiltinModelTable());
   if (command.model.empty()) {
     return absl::InvalidArgumentError(
         "MODEL is required: a name that --list shows, a config.json, or a YAML file");
   }
-  MW_ASSIGN_OR_RETURN(const transformer::Model model, ReadModel(command.model));
+  std::string description;
+  std::vector<InputFile> inputs;
+  MW_ASSIGN_OR_RETURN(const transformer::Model model,
+                      ReadModel({.name = command.model}, description, inputs));
   transformer::Batch batch;
-  const bool image = model.embedding.patches.has_value();
-  const int64_t longest = model.max_sequence > 0 ? model.max_sequence : kUsualTokens;
-  batch.tokens = image ? longest : std::min(longest, kUsualTokens);
-  if (command.tokens > 0) batch.tokens = command.tokens;
+  batch.tokens = SequenceOf(model, command.tokens);
   batch.source_tokens = command.source_tokens;
   MW_RETURN_IF_ERROR(CheckSequence(model, batch.tokens));
   if (command.source_tokens > 0) {

@@ -22,9 +22,9 @@
 #include "meshwright/cli/verb.h"
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/cluster/units.h"
-#include "meshwright/plan/make/request_options.h"
 #include "meshwright/profile/profile_program.h"
 #include "meshwright/profile/write_ahead_log.h"
+#include "meshwright/request/plan_options.h"
 
 namespace meshwright {
 namespace {
@@ -171,7 +171,7 @@ Action AddProfileVerb(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--threads", request.threads,
                  "programs to compile at a time; 0: half the processors, at most 16")
-      ->check(CLI::Range(0, kMaxThreads))
+      ->check(CLI::Range(int64_t{0}, kMaxThreads))
       ->capture_default_str();
   app.add_flag("--distributed", request.distributed,
                "one of several processes, as Slurm starts them (srun meshwright profile ...)");

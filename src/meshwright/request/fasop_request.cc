@@ -1,4 +1,4 @@
-#include "meshwright/cli/fasop_planning.h"
+#include "meshwright/request/fasop_request.h"
 
 #include <algorithm>
 #include <chrono>
@@ -12,8 +12,6 @@
 #include "meshwright/base/csv.h"
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/base/status.h"
-#include "meshwright/cli/message.h"
-#include "meshwright/cli/output.h"
 #include "meshwright/cluster/mixed_cluster.h"
 #include "meshwright/published/fasop/fasop.h"
 
@@ -97,20 +95,18 @@ std::vector<FasopRow> FasopFront(const std::vector<FasopRow>& rows) {
 
 }  // namespace
 
-absl::Status RunFasopPlanning(const FasopPlanning& planning) {
-  std::string name = planning.model;
+absl::StatusOr<FasopAnswer> PlanFasop(const FasopRequest& request) {
+  std::string name = request.model;
   for (const auto& [ours, published] : kSameModels) {
     if (name == ours) name = published;
   }
   MW_ASSIGN_OR_RETURN(const transformer::fasop::Model* const model,
                       transformer::fasop::FindModel(name));
-  MW_ASSIGN_OR_RETURN(const FasopNodes nodes, ReadFasopNodes(planning.cluster));
-  const OutputFile csv_file = {"--csv", planning.csv_path};
-  MW_RETURN_IF_ERROR(CheckOutputs({csv_file}, {planning.cluster}));
+  MW_ASSIGN_OR_RETURN(const FasopNodes nodes, ReadFasopNodes(request.cluster));
   const auto start = std::chrono::steady_clock::now();
   std::vector<FasopRow> rows;
-  for (int64_t a100 = planning.pareto ? 0 : nodes.a100; a100 <= nodes.a100; ++a100) {
-    for (int64_t a10 = planning.pareto ? 0 : nodes.a10; a10 <= nodes.a10; ++a10) {
+  for (int64_t a100 = request.pareto ? 0 : nodes.a100; a100 <= nodes.a100; ++a100) {
+    for (int64_t a10 = request.pareto ? 0 : nodes.a10; a10 <= nodes.a10; ++a10) {
       if (a100 + a10 == 0) continue;
       const std::vector<FasopRow> more =
           Search(*model, PublishedProfile(*model), nodes.setup, a100, a10);
@@ -122,17 +118,18 @@ absl::Status RunFasopPlanning(const FasopPlanning& planning) {
   });
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::vector<FasopRow> shown = planning.pareto ? FasopFront(rows) : rows;
-  if (!planning.pareto) {
-    shown.resize(std::min(shown.size(), static_cast<size_t>(planning.top)));
+  std::vector<FasopRow> shown = request.pareto ? FasopFront(rows) : rows;
+  if (!request.pareto) {
+    shown.resize(std::min(shown.size(), static_cast<size_t>(request.top)));
   }
-  std::string text = absl::StrFormat("%-16s %3s %4s %3s %4s %10s %11s %9s %9s\n", "placement", "tp",
-                                     "dp", "pp", "mbs", "step", "$ a step", "GiB", "sharded");
-  for (const FasopRow& row : shown) text += FasopRowText(row);
-  absl::StrAppendFormat(&text, "%d configurations in %s; ! is more memory than there is\n",
+  FasopAnswer answer;
+  answer.csv = FasopRowsCsv(rows);
+  answer.table = absl::StrFormat("%-16s %3s %4s %3s %4s %10s %11s %9s %9s\n", "placement", "tp",
+                                 "dp", "pp", "mbs", "step", "$ a step", "GiB", "sharded");
+  for (const FasopRow& row : shown) answer.table += FasopRowText(row);
+  absl::StrAppendFormat(&answer.table, "%d configurations in %s; ! is more memory than there is\n",
                         rows.size(), SecondsText(seconds));
-  if (!csv_file.path.empty()) MW_RETURN_IF_ERROR(WriteOutput(csv_file, FasopRowsCsv(rows)));
-  return PrintScreen(text);
+  return answer;
 }
 
 }  // namespace meshwright

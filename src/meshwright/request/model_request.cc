@@ -1,0 +1,165 @@
+#include "meshwright/request/model_request.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/cluster/units.h"
+#include "meshwright/export/launch_filter.h"
+#include "meshwright/export/usual_choices.h"
+#include "meshwright/request/program_request.h"
+
+namespace meshwright {
+namespace {
+
+// Sequences are this long where neither the user nor a shorter model says.
+constexpr int64_t kTokensUnlessGiven = 4096;
+constexpr double kFusedLogitBytes = 4;  // StateOptions::logit_bytes
+constexpr double kMostSeconds = 1e12;   // between failures, and to restart
+constexpr double kSlowestCheckpoints = 1e3, kFastestCheckpoints = 1e15;  // bytes a second
+
+absl::StatusOr<ModelObjective> ParseObjective(const std::string& name) {
+  const std::optional<ModelObjective> objective = FindModelObjective(name);
+  if (objective.has_value()) return *objective;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--objective: found \"", name, "\", expected time, gpus, memory or cost"));
+}
+
+absl::StatusOr<ModelCost> ParseModelCost(const std::string& name) {
+  if (name == "auto" || name == "calibrated") return ModelCost::kCalibrated;
+  if (name == "nersc") return ModelCost::kNersc;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--cost-model: found \"", name, "\"; models have calibrated, nersc and fasop"));
+}
+
+// Bytes of an element: f32 or bf16.
+absl::StatusOr<double> ParseStateType(const char* option, const std::string& type) {
+  if (type == "f32") return 4.0;
+  if (type == "bf16") return 2.0;
+  return absl::InvalidArgumentError(
+      absl::StrCat(option, ": found \"", type, "\", expected f32 or bf16"));
+}
+
+// --tp, into fixes that --fix did not set.
+absl::Status ApplyTensor(const std::string& tensor, transformer::Fixes& fixes) {
+  const bool one = tensor == "1d" || tensor == "seqp";
+  if (!one && tensor != "2d" && tensor != "auto") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--tp: found \"", tensor, "\", expected 1d, 2d, seqp or auto"));
+  }
+  // Rows and panels are a grid's.
+  const bool grid = fixes.tp2.value_or(1) > 1 || fixes.panels.value_or(0) > 0;
+  if (!fixes.grid.has_value() && tensor != "auto") fixes.grid = tensor == "2d" || grid;
+  if (tensor != "seqp") return absl::OkStatus();
+  constexpr auto gathered = transformer::ContextKind::kAllGather;
+  if (fixes.context.value_or(gathered) != gathered) {
+    return absl::InvalidArgumentError(
+        StrCat("--tp seqp gathers keys (context=allgather), but --fix has context=",
+               transformer::ContextKindName(*fixes.context)));
+  }
+  fixes.context = gathered;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<double> ParsePositiveDuration(const char* option, const std::string& text,
+                                             bool or_zero) {
+  const absl::StatusOr<double> seconds = ParseDuration(text);
+  if (!seconds.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(option, ": ", seconds.status().message()));
+  }
+  if ((*seconds > 0 || or_zero) && *seconds <= kMostSeconds) return *seconds;
+  return absl::InvalidArgumentError(absl::StrCat(option, ": found \"", text, "\"; it must be ",
+                                                 or_zero ? "" : "more than 0 and ",
+                                                 "at most 1e12 seconds"));
+}
+
+absl::StatusOr<std::optional<FailureRequest>> ParseFailures(const AskedOptions& options) {
+  if (options.mtbf.empty()) return std::optional<FailureRequest>();
+  FailureRequest failures;
+  MW_ASSIGN_OR_RETURN(failures.gpu_mtbf_seconds,
+                      ParsePositiveDuration("--mtbf", options.mtbf, /*or_zero=*/false));
+  MW_ASSIGN_OR_RETURN(failures.restart_seconds,
+                      ParsePositiveDuration("--restart", options.restart, /*or_zero=*/true));
+  const absl::StatusOr<double> bandwidth = ParseBandwidth(options.checkpoint_bandwidth);
+  if (!bandwidth.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--checkpoint-bandwidth: ", bandwidth.status().message()));
+  }
+  if (*bandwidth < kSlowestCheckpoints || *bandwidth > kFastestCheckpoints) {
+    return absl::InvalidArgumentError(absl::StrCat("--checkpoint-bandwidth: found \"",
+                                                   options.checkpoint_bandwidth,
+                                                   "\", expected from 1kB/s to 1e6GB/s for a GPU"));
+  }
+  failures.checkpoint_bytes_per_second = *bandwidth;
+  return std::optional<FailureRequest>(failures);
+}
+
+// --for, or --launchable.
+absl::Status SetLaunchFilter(const AskedOptions& options, ModelRequest& request) {
+  const bool any = options.launch_targets.empty();
+  request.taken_by = any ? "--launchable" : absl::StrCat("--for ", options.launch_targets);
+  if (request.state != transformer::StateOptions()) {
+    return absl::InvalidArgumentError(
+        StrCat("no plan is for ", request.taken_by, ": ", kOnlyUsualState));
+  }
+  ModelLaunch launch;
+  launch.model = request.model;
+  launch.SetDescription(request.description);
+  launch.workload = request.workload;
+  launch.ranks.kinds = {{request.cluster.device.name, request.cluster.device.name}};
+  if (any) {
+    request.takes = AnyLaunchFilter(std::move(launch));
+    return absl::OkStatus();
+  }
+  MW_ASSIGN_OR_RETURN(const std::vector<const ExportTarget*> targets,
+                      ParseLaunchTargets(options.launch_targets));
+  MW_ASSIGN_OR_RETURN(request.takes, LaunchFilter(targets, std::move(launch)));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int64_t SequenceOf(const transformer::Model& model, int64_t given) {
+  if (given > 0) return given;
+  const int64_t longest = model.max_sequence > 0 ? model.max_sequence : kTokensUnlessGiven;
+  const bool image = model.embedding.patches.has_value();
+  return image ? longest : std::min(longest, kTokensUnlessGiven);
+}
+
+absl::StatusOr<ModelRequest> ToModelRequest(const Subject& model, const AskedOptions& options) {
+  ModelRequest request;
+  MW_ASSIGN_OR_RETURN(request.objective, ParseObjective(options.objective));
+  MW_ASSIGN_OR_RETURN(request.cost, ParseModelCost(options.cost_model));
+  MW_ASSIGN_OR_RETURN(request.state.gradient_bytes, ParseStateType("--grads", options.gradients));
+  MW_ASSIGN_OR_RETURN(request.state.moment_bytes, ParseStateType("--moments", options.moments));
+  if (options.fused_loss) request.state.logit_bytes = kFusedLogitBytes;
+  MW_ASSIGN_OR_RETURN(request.failures, ParseFailures(options));
+  if (request.cost == ModelCost::kCalibrated) {
+    MW_ASSIGN_OR_RETURN(request.deadline_seconds, ParseDeadline(options.deadline));
+  }
+  request.top = options.top;
+  request.threads = static_cast<int>(options.threads);
+  request.workload.global_batch = options.global_batch;
+  MW_ASSIGN_OR_RETURN(request.precision, transformer::ParsePrecision(options.dtype));
+  MW_ASSIGN_OR_RETURN(request.fixes, transformer::ParseFixes(options.fixes));
+  MW_RETURN_IF_ERROR(ApplyTensor(options.tensor, request.fixes));
+  const bool launched = options.launchable || !options.launch_targets.empty();
+  if (launched) request.fixes = transformer::LaunchableFixes(request.fixes);
+  MW_ASSIGN_OR_RETURN(request.cluster, ParseCluster(options.cluster));
+  MW_ASSIGN_OR_RETURN(const MemoryBudget memory, ParseMemory(options.memory));
+  if (memory.kind != MemoryBudget::Kind::kUnlimited) {
+    request.budget_bytes = BudgetBytes(memory, request.cluster);
+  }
+  MW_ASSIGN_OR_RETURN(request.model, ReadModel(model, request.description, request.inputs));
+  MW_RETURN_IF_ERROR(AddClusterInput(options.cluster, request.inputs));
+  request.workload.sequence = SequenceOf(request.model, options.sequence);
+  if (launched) MW_RETURN_IF_ERROR(SetLaunchFilter(options, request));
+  return request;
+}
+
+}  // namespace meshwright

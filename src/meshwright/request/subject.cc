@@ -1,0 +1,85 @@
+#include "meshwright/request/subject.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "meshwright/base/file.h"
+#include "meshwright/base/sha256.h"
+#include "meshwright/base/status.h"
+#include "meshwright/hlo/program/program.h"
+#include "meshwright/model/builtin_models.h"
+#include "meshwright/model/model_reader.h"
+
+namespace meshwright {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool BeginsWithBrace(std::istream& text) {
+  char first = 0;
+  return text >> std::ws && text.get(first) && first == '{';
+}
+
+bool IsYaml(const std::string& name) {
+  return absl::EndsWith(name, ".yaml") || absl::EndsWith(name, ".yml");
+}
+
+}  // namespace
+
+absl::StatusOr<bool> IsModel(const Subject& subject, bool asked) {
+  const std::string& name = subject.name;
+  if (subject.contents.has_value()) {
+    constexpr size_t kEnough = 4096;  // to find what a text begins with
+    std::istringstream text(std::string(subject.contents->substr(0, kEnough)));
+    return IsYaml(name) || BeginsWithBrace(text);
+  }
+  std::error_code error;
+  if (name == "-") return asked;
+  if (!fs::exists(name, error)) {
+    if (transformer::FindBuiltinModel(name) != nullptr) return true;
+    // A path is that of a file, and opening it says what is wrong.
+    if (name.find('/') == std::string::npos) return transformer::LoadModel(name).status();
+    return ReadFile(name).status();
+  }
+  if (fs::exists(name + "/config.json", error)) return true;
+  // What is no file with something in it cannot be looked at: a pipe would lose what is read.
+  if (!fs::is_regular_file(name, error) || fs::file_size(name, error) == 0) return asked;
+  std::ifstream file(name);
+  return IsYaml(name) || BeginsWithBrace(file);
+}
+
+absl::StatusOr<transformer::Model> ReadModel(const Subject& subject, std::string& description,
+                                             std::vector<InputFile>& inputs) {
+  const std::string& name = subject.name;
+  if (subject.contents.has_value() || name == "-") {
+    if (subject.contents.has_value()) {
+      description = std::string(*subject.contents);
+    } else {
+      MW_ASSIGN_OR_RETURN(description, ReadInput(name));
+    }
+    inputs.push_back({name, "model", Sha256Hex(description)});
+    return transformer::ParseModel(description, name == "-" ? "standard input" : name);
+  }
+  const transformer::BuiltinModel* const builtin = transformer::FindBuiltinModel(name);
+  std::error_code error;
+  if (builtin != nullptr && name.find('/') == std::string::npos) {
+    description = builtin->config;
+    return transformer::LoadModel(name);
+  }
+  if (!fs::exists(name, error)) return transformer::LoadModel(name);  // says what is
+  const std::string path =
+      fs::is_directory(name, error) ? absl::StrCat(name, "/config.json") : name;
+  // Once: it may be a pipe.
+  MW_ASSIGN_OR_RETURN(std::string stored, ReadFile(path));
+  inputs.push_back({path, "model", Sha256Hex(stored)});
+  MW_ASSIGN_OR_RETURN(description,
+                      MaybeGunzip(std::move(stored), path, transformer::kLargestModelFile));
+  return transformer::ParseModel(description, path);
+}
+
+}  // namespace meshwright

@@ -1,0 +1,125 @@
+#include "meshwright/request/request.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace meshwright {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string kProgram = std::string(MESHWRIGHT_TEST_DATA) + "/hlo/tiny_gpt.train.hlo.pb.gz";
+
+// What was asked, in JSON over the defaults of `plan`.
+AskedOptions Asked(const std::string& json) {
+  AskedOptions asked;
+  const absl::StatusOr<GivenOptions> given = ReadOptions(json, PlanOptionRows(asked));
+  EXPECT_TRUE(given.ok()) << given.status();
+  if (given.ok()) asked.given = *given;
+  return asked;
+}
+
+absl::StatusOr<Kinds> Kind(const std::string& subject, const std::string& options) {
+  return KindOf({.name = subject}, Asked(options));
+}
+
+TEST(Request, TheKindFollowsFromSubjectAndOptions) {
+  struct Case {
+    std::string subject, options;
+    Kinds kind;
+  };
+  for (const Case& c : std::vector<Case>{
+           {kProgram, R"({"cluster": "8xh100-sxm"})", kProgramAlone},
+           {kProgram, R"({"cluster": "8xh100-sxm", "pipeline": 2})", kPipeline},
+           {kProgram, R"({"cluster": "8xh100-sxm", "db": "p.sqlite"})", kProfiled},
+           {"llama3-8b", R"({"cluster": "8xh100-sxm", "global-batch": 8})", kModel},
+           {"llama3-8b", R"({"cluster": "8xh100-sxm", "global-batch": 8, "cost-model": "nersc"})",
+            kNersc},
+           {"llama3-8b", R"({"cluster": "8xh100-sxm+8xa100-80g", "global-batch": 8})", kGroups},
+           {"llama3-8b", R"({"cluster": "8xh100-sxm", "global-batch": 8, "tokens": "3B"})",
+            kGroups},
+           {"gpt2XL", R"({"cluster": "1x4xa100-40g", "cost-model": "fasop"})", kFasop}}) {
+    SCOPED_TRACE(c.options);
+    const absl::StatusOr<Kinds> kind = Kind(c.subject, c.options);
+    ASSERT_TRUE(kind.ok()) << kind.status();
+    EXPECT_EQ(*kind, c.kind);
+  }
+}
+
+TEST(Request, AModelMayBeGivenAsText) {
+  const Subject subject = {.name = "mine", .contents = "\n {\"model_type\": \"llama\"}"};
+  const absl::StatusOr<Kinds> kind =
+      KindOf(subject, Asked(R"({"cluster": "8xh100-sxm", "global-batch": 8})"));
+  ASSERT_TRUE(kind.ok()) << kind.status();
+  EXPECT_EQ(*kind, kModel);
+}
+
+TEST(Request, AMistypedModelGetsOneAnswerWhateverElseIsAsked) {
+  for (const char* options :
+       {R"({"cluster": "8xh100-sxm"})", R"({"cluster": "8xh100-sxm", "global-batch": 8})",
+        R"({"cluster": "8xh100-sxm", "cost-model": "nersc"})",
+        R"({"cluster": "8xh100-sxm", "pipeline": "auto"})",
+        R"({"cluster": "8xh100-sxm+8xa100-80g", "mesh": "8"})"}) {
+    const absl::Status status = Kind("llama3-8bb", options).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("neither a file nor a model that is known by name; the nearest name is "
+                          "\"llama3-8b\""));
+  }
+}
+
+TEST(Request, RefusesWhatTheKindDoesNotTake) {
+  struct Case {
+    std::string subject, options, message;
+  };
+  for (const Case& c : std::vector<Case>{
+           {kProgram, R"({"cluster": "8xh100-sxm", "top": 3})",
+            "--top is for models, but this is a program"},
+           {kProgram, R"({"cluster": "8xh100-sxm", "layers": 3})", "--layers is of pipelines"},
+           {kProgram, R"({"cluster": "8xh100-sxm", "pipeline": "auto", "db": "x"})",
+            "--db cannot be combined with --pipeline"},
+           {"llama3-8b", R"({"cluster": "8xh100-sxm", "seed": 3})", "--seed is for programs"},
+           {"llama3-8b", R"({"cluster": "8xh100-sxm"})", "--global-batch is required"},
+           {"llama3-8b",
+            R"({"cluster": "8xh100-sxm", "global-batch": 8, "cost-model": "nersc",
+                "launchable": true})",
+            "--launchable does not go with --cost-model nersc"},
+           {"llama3-8b", R"({"cluster": "8xh100-sxm", "global-batch": 8, "max-cost": 9, "top": 1})",
+            "--top does not go with groups of nodes or costs"},
+           {"gpt2XL", R"({"cluster": "1x4xa100-40g", "cost-model": "fasop", "seq": 8})",
+            "--seq does not go with --cost-model fasop"}}) {
+    SCOPED_TRACE(c.options);
+    EXPECT_THAT(std::string(Kind(c.subject, c.options).status().message()), HasSubstr(c.message));
+  }
+}
+
+// Every row is taken by some kind, and every kind by some row of its own or of others.
+TEST(Request, EveryOptionIsOfSomeKind) {
+  AskedOptions asked;
+  Kinds all = 0;
+  for (const Option& row : PlanOptionRows(asked)) {
+    EXPECT_NE(row.kinds, 0u) << row.name;
+    EXPECT_FALSE(row.help.empty()) << row.name;
+    all |= row.kinds;
+  }
+  EXPECT_EQ(all, kPrograms | kModels);
+}
+
+TEST(Request, DispatchesToThePlanner) {
+  absl::StatusOr<PlanningRequest> request =
+      MakeRequest({.name = "llama3-8b"},
+                  Asked(R"({"cluster": "8xh100-sxm", "global-batch": 8, "sweep": "gpus=4..8"})"));
+  ASSERT_TRUE(request.ok()) << request.status();
+  ASSERT_TRUE(std::holds_alternative<SweepRequest>(*request));
+  const absl::StatusOr<PlanAnswer> answer = AskPlanner(*std::move(request), {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_THAT(answer->csv(), HasSubstr("gpus,global_batch"));
+  EXPECT_TRUE(answer->plan.has_value());
+}
+
+}  // namespace
+}  // namespace meshwright
