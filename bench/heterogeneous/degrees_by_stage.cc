@@ -54,19 +54,20 @@ MixedCluster Split(const MixedCluster& cluster, const std::vector<std::vector<in
   return split;
 }
 
-std::string PlanText(const MixedProblem& problem, const MixedChoice& choice) {
+std::string PlanText(const transformer::hetero::Problem& problem,
+                     const transformer::hetero::Choice& choice) {
   std::string text;
   for (size_t i = 0; i < choice.plan.stages.size();) {
     size_t end = i;
     std::string layers;
     for (; end < choice.plan.stages.size() &&
-           choice.plan.stages[end].lane == choice.plan.stages[i].lane;
+           choice.plan.stages[end].stage_class == choice.plan.stages[i].stage_class;
          ++end) {
       absl::StrAppend(&layers, end == i ? "" : ",", choice.plan.stages[end].layers);
     }
-    const int32_t lane = choice.plan.stages[i].lane;
-    const size_t group = choice.plan.family.Group(lane);
-    const StageDegrees& degrees = choice.plan.family.degrees[lane];
+    const int32_t stage_class = choice.plan.stages[i].stage_class;
+    const size_t group = choice.plan.family.Group(stage_class);
+    const transformer::hetero::StageDegrees& degrees = choice.plan.family.degrees[stage_class];
     absl::StrAppendFormat(&text, "%s%s tp%d dp%d mbs%d: %s", i == 0 ? "" : " | ",
                           problem.cluster.groups[group].cluster.device.name, degrees.tp, degrees.dp,
                           degrees.micro_batch, layers);
@@ -94,7 +95,7 @@ constexpr Case kCases[] = {
 };
 
 // The best of all ways to divide each group's nodes.
-absl::StatusOr<double> BestOfSplits(const MixedProblem& problem, double best) {
+absl::StatusOr<double> BestOfSplits(const transformer::hetero::Problem& problem, double best) {
   std::vector<std::vector<std::vector<int64_t>>> sums;
   for (const NodeGroup& group : problem.cluster.groups) {
     std::vector<int64_t> sum;
@@ -106,10 +107,10 @@ absl::StatusOr<double> BestOfSplits(const MixedProblem& problem, double best) {
     for (size_t group = 0; group < sums.size(); ++group) {
       parts.push_back(sums[group][chosen[group]]);
     }
-    MixedProblem split = problem;
+    transformer::hetero::Problem split = problem;
     split.cluster = Split(problem.cluster, parts);
-    MW_ASSIGN_OR_RETURN(const MixedResult result,
-                        SearchMixed(split, {.most_seconds = best, .by_stage = false}));
+    MW_ASSIGN_OR_RETURN(const transformer::hetero::Result result,
+                        SearchPlans(split, {.most_seconds = best, .by_stage = false}));
     if (!result.front.empty()) best = std::min(best, result.front[0].seconds);
     size_t group = 0;
     while (group < sums.size() && ++chosen[group] == sums[group].size()) chosen[group++] = 0;
@@ -123,13 +124,14 @@ absl::Status CompareDegreesByStage() {
   std::printf("%-10s %-26s %5s %5s %8s %8s %7s %6s %8s %7s\n", "model", "cluster", "seq", "batch",
               "by group", "by stage", "better", "gap", "oracle", "plan");
   for (const Case& one : kCases) {
-    MixedProblem problem;
+    transformer::hetero::Problem problem;
     MW_ASSIGN_OR_RETURN(problem.model, LoadModel(one.model));
     problem.workload = {one.sequence, one.batch};
     MW_ASSIGN_OR_RETURN(problem.cluster, ParseMixedCluster(one.cluster));
-    MW_ASSIGN_OR_RETURN(const MixedResult by_group, SearchMixed(problem, {.by_stage = false}));
+    MW_ASSIGN_OR_RETURN(const transformer::hetero::Result by_group,
+                        SearchPlans(problem, {.by_stage = false}));
     const auto start = std::chrono::steady_clock::now();
-    MW_ASSIGN_OR_RETURN(const MixedResult by_stage, SearchMixed(problem, {}));
+    MW_ASSIGN_OR_RETURN(const transformer::hetero::Result by_stage, SearchPlans(problem, {}));
     const std::chrono::duration<double> planning = std::chrono::steady_clock::now() - start;
     if (by_group.front.empty()) return absl::NotFoundError("no plan fits");
     const double before = by_group.front[0].seconds, after = by_stage.front[0].seconds;

@@ -50,27 +50,29 @@ double PeakMib() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-absl::StatusOr<MixedObjective> FindObjective(std::string_view name) {
-  if (name == "time") return MixedObjective::kTime;
-  if (name == "cost") return MixedObjective::kCost;
-  if (name == "pareto") return MixedObjective::kPareto;
+absl::StatusOr<transformer::hetero::Objective> FindObjective(std::string_view name) {
+  if (name == "time") return transformer::hetero::Objective::kTime;
+  if (name == "cost") return transformer::hetero::Objective::kCost;
+  if (name == "pareto") return transformer::hetero::Objective::kPareto;
   return absl::InvalidArgumentError("objectives are time, cost and pareto");
 }
 
 // How much better than the best found a plan could be.
-double Gap(const MixedResult& result, MixedObjective objective) {
+double Gap(const transformer::hetero::Result& result, transformer::hetero::Objective objective) {
   if (result.front.empty()) return 0;
-  const MixedChoice& best = result.front[0];
-  const double value = objective == MixedObjective::kCost ? best.step_dollars() : best.seconds;
+  const transformer::hetero::Choice& best = result.front[0];
+  const double value =
+      objective == transformer::hetero::Objective::kCost ? best.step_dollars() : best.seconds;
   return 1 - result.bound / value;
 }
 
 absl::Status Nodes(std::string_view objective_name, const std::string& model) {
-  MW_ASSIGN_OR_RETURN(const MixedObjective objective, FindObjective(objective_name));
+  MW_ASSIGN_OR_RETURN(const transformer::hetero::Objective objective,
+                      FindObjective(objective_name));
   std::printf("%6s %6s %9s %9s %9s %9s %9s %6s %8s %9s\n", "nodes", "GPUs", "step (s)", "step ($)",
               "gap (%)", "group (%)", "same (%)", "front", "plan (s)", "peak MiB");
   for (int64_t each = 16; each <= 256; each *= 2) {
-    MixedProblem problem;
+    transformer::hetero::Problem problem;
     MW_ASSIGN_OR_RETURN(problem.model, LoadModel(model));
     problem.workload = {.sequence = 4096, .global_batch = 2048};
     MW_ASSIGN_OR_RETURN(problem.cluster,
@@ -81,11 +83,13 @@ absl::Status Nodes(std::string_view objective_name, const std::string& model) {
       problem.cluster.groups[i].on_demand_price = kDollars[i];
     }
     const auto start = std::chrono::steady_clock::now();
-    MW_ASSIGN_OR_RETURN(const MixedResult result, SearchMixed(problem, {.objective = objective}));
+    MW_ASSIGN_OR_RETURN(const transformer::hetero::Result result,
+                        SearchPlans(problem, {.objective = objective}));
     const double seconds = Since(start);
     if (result.front.empty()) return absl::NotFoundError("no plan fits");
-    const MixedChoice& best = result.front[0];
-    const double value = objective == MixedObjective::kCost ? best.step_dollars() : best.seconds;
+    const transformer::hetero::Choice& best = result.front[0];
+    const double value =
+        objective == transformer::hetero::Objective::kCost ? best.step_dollars() : best.seconds;
     const auto gap = [&](double bound) { return 100 * std::max(0.0, 1 - bound / value); };
     std::printf("%6d %6d %9.3f %9.2f %9.1f %9.1f %9.1f %6d %8.2f %9.0f\n",
                 static_cast<int>(4 * each), static_cast<int>(32 * each), best.seconds,
@@ -107,7 +111,7 @@ absl::Status Random() {
   for (int i = 0; i < kClusters; ++i) {
     std::mt19937_64 random(i);
     const auto below = [&](uint64_t n) { return random() % n; };
-    MixedProblem problem;
+    transformer::hetero::Problem problem;
     MW_ASSIGN_OR_RETURN(problem.model, LoadModel(kModels[below(2)]));
     problem.workload = {.sequence = 1024, .global_batch = int64_t{32} << below(4)};
     const size_t first = below(5), types = 2 + below(2);
@@ -118,10 +122,10 @@ absl::Status Random() {
     }
     MW_ASSIGN_OR_RETURN(problem.cluster, ParseMixedCluster(cluster));
     const auto start = std::chrono::steady_clock::now();
-    MW_ASSIGN_OR_RETURN(const MixedResult result, SearchMixed(problem, {}));
+    MW_ASSIGN_OR_RETURN(const transformer::hetero::Result result, SearchPlans(problem, {}));
     total += Since(start);
     if (result.front.empty()) continue;
-    gaps.push_back(100 * Gap(result, MixedObjective::kTime));
+    gaps.push_back(100 * Gap(result, transformer::hetero::Objective::kTime));
     by_group.push_back(100 * std::max(0.0, 1 - result.by_group_bound / result.front[0].seconds));
   }
   std::printf("%d clusters with a plan, %.1f s in all\n", static_cast<int>(gaps.size()), total);
@@ -184,9 +188,10 @@ std::string ProfileText(const fasop::Model& model) {
 
 // FASOP's plan in our terms: embeddings and head are no layers of their own. Empty if a stage would
 // have no layer.
-MixedPlan ToMixedPlan(const fasop::Model& model, const PublishedRun& run, const fasop::Row& row) {
+transformer::hetero::Plan ToMixedPlan(const fasop::Model& model, const PublishedRun& run,
+                                      const fasop::Row& row) {
   const fasop::Degrees& d = row.degrees;
-  MixedPlan plan;
+  transformer::hetero::Plan plan;
   const size_t groups = run.a100 > 0 && run.a10 > 0 ? 2 : 1;
   plan.family.degrees.assign(groups, {d.tp, d.dp, d.micro_batch});
   const size_t nodes = row.placement.size();
@@ -205,10 +210,11 @@ MixedPlan ToMixedPlan(const fasop::Model& model, const PublishedRun& run, const 
   return plan;
 }
 
-std::string DegreesText(const MixedProblem& problem, const MixedPlan& plan) {
+std::string DegreesText(const transformer::hetero::Problem& problem,
+                        const transformer::hetero::Plan& plan) {
   std::string text = absl::StrFormat("pp%d", plan.stages.size());
   for (size_t i = 0; i < plan.family.degrees.size(); ++i) {
-    const StageDegrees& d = plan.family.degrees[i];
+    const transformer::hetero::StageDegrees& d = plan.family.degrees[i];
     if (!d.used()) continue;
     absl::StrAppendFormat(&text, " %s: tp%d dp%d mbs%d",
                           problem.cluster.groups[plan.family.Group(i)].name, d.tp, d.dp,
@@ -219,26 +225,26 @@ std::string DegreesText(const MixedProblem& problem, const MixedPlan& plan) {
 
 absl::Status Compare(const PublishedRun& run, bool measured) {
   MW_ASSIGN_OR_RETURN(const fasop::Model* const published, fasop::FindModel(run.published));
-  MixedProblem problem;
+  transformer::hetero::Problem problem;
   MW_ASSIGN_OR_RETURN(problem.model, LoadModel(run.model));
   problem.workload = {published->sequence, published->global_batch};
   MW_ASSIGN_OR_RETURN(problem.cluster, ParseMixedClusterYaml(ClusterText(run), "cluster"));
   if (measured) {
-    MW_ASSIGN_OR_RETURN(problem.profile,
-                        LayerProfile::Parse(ProfileText(*published), "profile",
-                                            {.model = run.model, .sequence = 0, .dtype = ""}));
+    MW_ASSIGN_OR_RETURN(problem.profile, transformer::hetero::LayerProfile::Parse(
+                                             ProfileText(*published), "profile",
+                                             {.model = run.model, .sequence = 0, .dtype = ""}));
   }
   const auto start = std::chrono::steady_clock::now();
-  MW_ASSIGN_OR_RETURN(const MixedResult ours, SearchMixed(problem, {}));
+  MW_ASSIGN_OR_RETURN(const transformer::hetero::Result ours, SearchPlans(problem, {}));
   const double seconds = Since(start);
-  MixedCoster coster(problem);
+  transformer::hetero::Coster coster(problem);
   for (const fasop::Row& row : Search(*published, PublishedProfile(*published),
                                       fasop::Setup::kDefault, run.a100, run.a10)) {
     if (row.estimate.over_memory) continue;
-    const MixedPlan plan = ToMixedPlan(*published, run, row);
+    const transformer::hetero::Plan plan = ToMixedPlan(*published, run, row);
     if (plan.stages.empty()) continue;
-    const MixedFigures figures = coster.Figures(plan);
-    const MixedChoice& best = ours.front[0];
+    const transformer::hetero::Figures figures = coster.FiguresOf(plan);
+    const transformer::hetero::Choice& best = ours.front[0];
     std::printf("%-12s %-10s %8.3f %8.3f %-5s %8.3f %6.3f %7.1f %7.1f %7.2f  %s -> %s\n", run.table,
                 measured ? "measured" : "calibrated", row.estimate.seconds, figures.seconds,
                 figures.fits ? "" : "(!)", best.seconds, best.seconds / figures.seconds,

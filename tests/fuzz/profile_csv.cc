@@ -16,7 +16,7 @@ constexpr size_t kMostFitted = 2048;  // bytes of what is fitted: fitting takes 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace meshwright;
   const std::string_view text = fuzzing::Bytes(data, size);
-  fuzzing::ExpectAnswer(transformer::LayerProfile::Parse(text, "input", {}).status());
+  fuzzing::ExpectAnswer(transformer::hetero::LayerProfile::Parse(text, "input", {}).status());
   const absl::StatusOr<std::vector<Measurement>> rows = ParseMeasurements(text, "input");
   fuzzing::ExpectAnswer(rows.status());
   if (!rows.ok() || size > kMostFitted) return 0;

@@ -8,14 +8,14 @@
 #include "meshwright/hetero/search.h"
 #include "tests/degrees/space_samples.h"
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 namespace {
 
 using ::testing::HasSubstr;
 
 // 12 devices, 8 layers of 4 heads, 32 sequences.
-MixedProblem DegreesProblem() {
-  MixedProblem problem;
+Problem DegreesProblem() {
+  Problem problem;
   problem.model = DenseModel(4, 4, 8);
   problem.workload = {.sequence = 128, .global_batch = 32};
   problem.cluster = *ParseMixedCluster("1x4xa100-40g+2x4xv100");
@@ -23,21 +23,21 @@ MixedProblem DegreesProblem() {
 }
 
 std::string FixError(const std::string& fixes) {
-  MixedProblem problem = DegreesProblem();
+  Problem problem = DegreesProblem();
   problem.fixes = *ParseFixes({fixes});
-  const absl::Status status = SearchMixed(problem, {}).status();
-  EXPECT_EQ(status, CheckMixedDegrees(problem));
+  const absl::Status status = SearchPlans(problem, {}).status();
+  EXPECT_EQ(status, CheckDegrees(problem));
   return std::string(status.message());
 }
 
-TEST(CheckMixedDegreesTest, PossibleFixesPass) {
+TEST(CheckDegreesTest, PossibleFixesPass) {
   for (const char* const fixes : {"pp=8", "pp=1", "tp=4", "tp=2,dp=2,pp=3", "dp=8", "mbs=32",
                                   "zero=1", "tp=1,dp=1,mbs=1,pp=8,zero=0", "recompute=full"}) {
     EXPECT_EQ(FixError(fixes), "") << fixes;
   }
 }
 
-TEST(CheckMixedDegreesTest, SaysWhatStagesThereMayBe) {
+TEST(CheckDegreesTest, SaysWhatStagesThereMayBe) {
   EXPECT_THAT(
       FixError("pp=99"),
       testing::AllOf(HasSubstr("--fix: pp=99 is not possible over 1x4 "),
@@ -47,7 +47,7 @@ TEST(CheckMixedDegreesTest, SaysWhatStagesThereMayBe) {
   EXPECT_THAT(FixError("pp=9,tp=4"), HasSubstr("valid are 1 to 3"));
 }
 
-TEST(CheckMixedDegreesTest, SaysWhatDegreesThereMayBe) {
+TEST(CheckDegreesTest, SaysWhatDegreesThereMayBe) {
   EXPECT_THAT(FixError("tp=3"), HasSubstr("tp=3 is not possible"));
   EXPECT_THAT(FixError("tp=3"), HasSubstr("valid are 1, 2, 4"));
   EXPECT_THAT(FixError("tp=8"), HasSubstr("valid are 1, 2, 4"));
@@ -58,13 +58,13 @@ TEST(CheckMixedDegreesTest, SaysWhatDegreesThereMayBe) {
 }
 
 // 6 heads do not go on 4 devices, though an MLP does.
-TEST(CheckMixedDegreesTest, TensorDegreesDivideHeads) {
-  MixedProblem problem = DegreesProblem();
+TEST(CheckDegreesTest, TensorDegreesDivideHeads) {
+  Problem problem = DegreesProblem();
   problem.model = DenseModel(6, 6, 8);
   problem.fixes.tp = 4;
-  EXPECT_THAT(std::string(SearchMixed(problem, {}).status().message()),
+  EXPECT_THAT(std::string(SearchPlans(problem, {}).status().message()),
               HasSubstr("valid are 1, 2"));
 }
 
 }  // namespace
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero

@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 namespace {
 
 // Layers are dealt out to the fastest pools first, as many in t seconds as their speed allows.
@@ -25,7 +25,7 @@ double WorkOf(const std::vector<StagePool>& pools, double layers, double t) {
   return work + layers * pools.back().layer_seconds;
 }
 
-double PlainPooledSeconds(const std::vector<StagePool>& pools, const MixedPipelines& pipelines,
+double PlainPooledSeconds(const std::vector<StagePool>& pools, const Pipelines& pipelines,
                           double share) {
   const double layers = static_cast<double>(pipelines.layers);
   const double micro_batches = static_cast<double>(pipelines.micro_batches);
@@ -77,7 +77,7 @@ TEST(PooledBound, IsTheLeastOfAllNumbersOfStages) {
   };
   for (int i = 0; i < 3000; ++i) {
     SCOPED_TRACE(i);
-    MixedPipelines pipelines;
+    Pipelines pipelines;
     pipelines.layers = 1 + static_cast<int64_t>(random() % 120);
     pipelines.micro_batches = int64_t{1} << random() % 12;
     pipelines.most_stages = 1 + static_cast<int64_t>(random() % pipelines.layers);
@@ -99,4 +99,4 @@ TEST(PooledBound, IsTheLeastOfAllNumbersOfStages) {
 }
 
 }  // namespace
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero

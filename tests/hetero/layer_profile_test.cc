@@ -8,7 +8,7 @@
 
 #include "tests/reference_texts.h"
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 namespace {
 
 using ::testing::HasSubstr;
@@ -114,4 +114,4 @@ TEST(LayerProfileTest, Errors) {
 }
 
 }  // namespace
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero

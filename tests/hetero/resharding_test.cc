@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 namespace {
 
 // Of the devices of a stage with `b`, those whose sequences and tokens overlap with a device of
@@ -28,7 +28,7 @@ int64_t PeersByPairs(const StageDegrees& a, const StageDegrees& b) {
   return most;
 }
 
-TEST(MixedReshardingTest, PeersAreThoseWithOverlappingParts) {
+TEST(HeteroResharding, PeersAreThoseWithOverlappingParts) {
   for (int64_t tp = 1; tp <= 6; ++tp) {
     for (int64_t dp = 1; dp <= 6; ++dp) {
       for (int64_t other_tp = 1; other_tp <= 6; ++other_tp) {
@@ -41,7 +41,7 @@ TEST(MixedReshardingTest, PeersAreThoseWithOverlappingParts) {
   }
 }
 
-TEST(MixedReshardingTest, TheSideWithFewerDevicesSetsTheTime) {
+TEST(HeteroResharding, TheSideWithFewerDevicesSetsTheTime) {
   const Link link = {"link", 100, 1, 1};
   EXPECT_DOUBLE_EQ(ReshardingSeconds(link, {2, 2, 1}, 50, {2, 2, 1}, 50), 1.5);
   // Four devices with 50 bytes each, two with 100: two messages.
@@ -50,4 +50,4 @@ TEST(MixedReshardingTest, TheSideWithFewerDevicesSetsTheTime) {
 }
 
 }  // namespace
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero

@@ -13,18 +13,18 @@
 
 // Small problems over groups of nodes.
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 
 // Up to `nodes` nodes of up to three types, up to `layers` layers, some of them with experts, some
 // with too little memory.
-inline MixedProblem RandomMixedProblem(std::mt19937_64& random, int64_t nodes, int64_t layers) {
+inline Problem RandomProblem(std::mt19937_64& random, int64_t nodes, int64_t layers) {
   const auto below = [&](int64_t n) {
     return static_cast<int64_t>(random() % static_cast<uint64_t>(n));
   };
   const auto between = [&](double low, double high) {
     return low + (high - low) * std::uniform_real_distribution<double>()(random);
   };
-  MixedProblem problem;
+  Problem problem;
   const int64_t heads = 4 << below(2), count = 1 + below(layers);
   problem.model = below(3) == 0 && count > 1 ? MixedModel(heads, heads, count, 4)
                                              : DenseModel(heads, heads, count);
@@ -70,10 +70,9 @@ inline MixedProblem RandomMixedProblem(std::mt19937_64& random, int64_t nodes, i
 }
 
 // Every family there is, by going through all choices of degrees of all groups: none, any, or any
-// two. Plans that do not use a lane that a family has are another family's too.
-inline std::vector<MixedFamily> AllMixedFamilies(const MixedProblem& problem,
-                                                 const MixedFamilySpace& space) {
-  std::vector<MixedFamily> families;
+// two. Plans that do not use a stage class that a family has are another family's too.
+inline std::vector<Family> AllFamilies(const Problem& problem, const FamilySpace& space) {
+  std::vector<Family> families;
   const size_t count = problem.cluster.groups.size();
   for (const int64_t together : space.Together()) {
     std::vector<std::vector<std::vector<StageDegrees>>> options(count);
@@ -87,14 +86,14 @@ inline std::vector<MixedFamily> AllMixedFamilies(const MixedProblem& problem,
     }
     std::vector<size_t> chosen(count);
     while (true) {
-      MixedFamily family;
+      Family family;
       for (size_t group = 0; group < count; ++group) {
         for (const StageDegrees& degrees : options[group][chosen[group]]) {
           family.degrees.push_back(degrees);
           family.groups.push_back(static_cast<int32_t>(group));
         }
       }
-      for (const MixedFamilySpace::Choice& choice : space.Choices()) {
+      for (const FamilySpace::Choice& choice : space.Choices()) {
         family.zero = choice.zero;
         family.recompute = choice.recompute;
         if (!family.degrees.empty()) families.push_back(family);
@@ -107,12 +106,12 @@ inline std::vector<MixedFamily> AllMixedFamilies(const MixedProblem& problem,
   return families;
 }
 
-// Whether groups have the nodes for so many stages on each lane.
-inline bool HaveNodes(const MixedCosts& costs, const std::vector<int64_t>& stages) {
+// Whether groups have the nodes for so many stages on each stage class.
+inline bool HaveNodes(const Costs& costs, const std::vector<int64_t>& stages) {
   std::vector<int64_t> nodes(costs.groups());
-  for (size_t lane = 0; lane < costs.lanes(); ++lane) {
-    if (stages[lane] > costs.slots(lane)) return false;
-    nodes[costs.Group(lane)] += costs.Nodes(lane, stages[lane]);
+  for (size_t stage_class = 0; stage_class < costs.stage_classes(); ++stage_class) {
+    if (stages[stage_class] > costs.slots(stage_class)) return false;
+    nodes[costs.Group(stage_class)] += costs.Nodes(stage_class, stages[stage_class]);
   }
   for (size_t group = 0; group < costs.groups(); ++group) {
     if (nodes[group] > costs.GroupNodes(group)) return false;
@@ -120,29 +119,29 @@ inline bool HaveNodes(const MixedCosts& costs, const std::vector<int64_t>& stage
   return true;
 }
 
-// All ways to put stages of `costs`' lanes one behind the other and to deal layers out to them;
-// `visit` gets those that fit.
+// All ways to put stages of `costs`' stage classes one behind the other and to deal layers out to
+// them; `visit` gets those that fit.
 template <typename Visit>
-void ForEachMixedPlan(const MixedCosts& costs, std::vector<MixedStage>& reversed,
-                      std::vector<int64_t>& used, int64_t layers, const Visit& visit) {
+void ForEachPlan(const Costs& costs, std::vector<Stage>& reversed, std::vector<int64_t>& used,
+                 int64_t layers, const Visit& visit) {
   if (layers == 0) {
-    visit(std::vector<MixedStage>(reversed.rbegin(), reversed.rend()));
+    visit(std::vector<Stage>(reversed.rbegin(), reversed.rend()));
     return;
   }
-  for (size_t lane = 0; lane < costs.lanes(); ++lane) {
-    ++used[lane];
+  for (size_t stage_class = 0; stage_class < costs.stage_classes(); ++stage_class) {
+    ++used[stage_class];
     for (int64_t n = 1; n <= layers && HaveNodes(costs, used); ++n) {
       const int64_t in_flight =
           std::min(costs.micro_batches(), static_cast<int64_t>(reversed.size()) + 1);
-      if (costs.Cell(lane, layers - n, n).most_in_flight < in_flight) continue;
-      reversed.push_back({static_cast<int32_t>(lane), static_cast<int32_t>(n)});
-      ForEachMixedPlan(costs, reversed, used, layers - n, visit);
+      if (costs.CellAt(stage_class, layers - n, n).most_in_flight < in_flight) continue;
+      reversed.push_back({static_cast<int32_t>(stage_class), static_cast<int32_t>(n)});
+      ForEachPlan(costs, reversed, used, layers - n, visit);
       reversed.pop_back();
     }
-    --used[lane];
+    --used[stage_class];
   }
 }
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero
 
 #endif  // MESHWRIGHT_TESTS_HETERO_SAMPLES_H_

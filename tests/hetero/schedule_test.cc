@@ -8,7 +8,7 @@
 #include "meshwright/inter/schedule/schedule.h"
 #include "meshwright/inter/schedule/simulate.h"
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 namespace {
 
 std::vector<PipelineStage> RandomStages(std::mt19937_64& random) {
@@ -22,7 +22,7 @@ std::vector<PipelineStage> RandomStages(std::mt19937_64& random) {
 }
 
 // The same as the simulation event by event.
-TEST(MixedScheduleTest, SameAsTheGeneralSimulation) {
+TEST(HeteroSchedule, SameAsTheGeneralSimulation) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937_64 random(seed);
@@ -50,7 +50,7 @@ TEST(MixedScheduleTest, SameAsTheGeneralSimulation) {
   }
 }
 
-TEST(MixedScheduleTest, BoundsHold) {
+TEST(HeteroSchedule, BoundsHold) {
   double closest = 0, closest_end = 0;
   for (uint64_t seed = 0; seed < 2000; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -72,7 +72,7 @@ TEST(MixedScheduleTest, BoundsHold) {
 }
 
 // Of equal stages without sends the bound is the time.
-TEST(MixedScheduleTest, EqualStages) {
+TEST(HeteroSchedule, EqualStages) {
   for (int64_t count = 1; count <= 5; ++count) {
     for (int64_t micro_batches = 1; micro_batches <= 9; ++micro_batches) {
       PipelineBound bound(micro_batches);
@@ -89,4 +89,4 @@ TEST(MixedScheduleTest, EqualStages) {
 }
 
 }  // namespace
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero

@@ -15,7 +15,7 @@
 #include "tests/hetero/samples.h"
 #include "tests/testing/exhaustive.h"
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 namespace {
 
 using ::testing::HasSubstr;
@@ -31,37 +31,35 @@ struct Differing {
 };
 
 // Every plan's time and cost; empty if there are more than `most`.
-std::vector<Point> AllPoints(const MixedProblem& problem, size_t most, bool* all,
-                             Differing* differing) {
+std::vector<Point> AllPoints(const Problem& problem, size_t most, bool* all, Differing* differing) {
   std::vector<Point> points;
   *all = true;
-  MixedCoster coster(problem);
-  for (const MixedFamily& family : AllMixedFamilies(problem, MixedFamilySpace(problem, coster))) {
-    const MixedCosts costs = coster.Costs(family);
-    std::vector<MixedStage> reversed;
-    std::vector<int64_t> used(costs.lanes());
-    ForEachMixedPlan(costs, reversed, used, costs.layers(),
-                     [&](const std::vector<MixedStage>& stages) {
-                       if (points.size() > most) return;
-                       std::vector<int64_t> count(costs.lanes()), nodes(costs.groups());
-                       for (const MixedStage& stage : stages) ++count[stage.lane];
-                       for (size_t lane = 0; lane < count.size(); ++lane) {
-                         // The plan is costed where every lane has stages.
-                         if (count[lane] == 0) return;
-                         nodes[costs.Group(lane)] += costs.Nodes(lane, count[lane]);
-                       }
-                       double rate = 0;
-                       for (size_t group = 0; group < nodes.size(); ++group) {
-                         rate += *PricePerHour(problem.cluster.groups[group], nodes[group]);
-                       }
-                       const double seconds = MixedSeconds(costs, stages);
-                       points.push_back({seconds, seconds * rate / 3600, nodes});
-                       if (family.ByStage()) {
-                         ++differing->by_stage;
-                       } else if (!family.Common().has_value()) {
-                         ++differing->by_group;
-                       }
-                     });
+  Coster coster(problem);
+  for (const Family& family : AllFamilies(problem, FamilySpace(problem, coster))) {
+    const Costs costs = coster.CostsOf(family);
+    std::vector<Stage> reversed;
+    std::vector<int64_t> used(costs.stage_classes());
+    ForEachPlan(costs, reversed, used, costs.layers(), [&](const std::vector<Stage>& stages) {
+      if (points.size() > most) return;
+      std::vector<int64_t> count(costs.stage_classes()), nodes(costs.groups());
+      for (const Stage& stage : stages) ++count[stage.stage_class];
+      for (size_t stage_class = 0; stage_class < count.size(); ++stage_class) {
+        // The plan is costed where every stage class has stages.
+        if (count[stage_class] == 0) return;
+        nodes[costs.Group(stage_class)] += costs.Nodes(stage_class, count[stage_class]);
+      }
+      double rate = 0;
+      for (size_t group = 0; group < nodes.size(); ++group) {
+        rate += *PricePerHour(problem.cluster.groups[group], nodes[group]);
+      }
+      const double seconds = Seconds(costs, stages);
+      points.push_back({seconds, seconds * rate / 3600, nodes});
+      if (family.ByStage()) {
+        ++differing->by_stage;
+      } else if (!family.Common().has_value()) {
+        ++differing->by_group;
+      }
+    });
     if (points.size() > most) {
       *all = false;
       return {};
@@ -84,7 +82,7 @@ std::vector<Point> Front(std::vector<Point> points) {
 
 constexpr double kTiny = 1e-9;
 
-void ExpectSameAsExhaustive(const MixedProblem& problem, std::mt19937_64& random, int* compared,
+void ExpectSameAsExhaustive(const Problem& problem, std::mt19937_64& random, int* compared,
                             Differing* differing) {
   bool all = false;
   Differing plans;
@@ -93,7 +91,7 @@ void ExpectSameAsExhaustive(const MixedProblem& problem, std::mt19937_64& random
   differing->by_group += plans.by_group;
   differing->by_stage += plans.by_stage;
   ++*compared;
-  const auto search = [&](MixedSearchOptions options) { return *SearchMixed(problem, options); };
+  const auto search = [&](SearchOptions options) { return *SearchPlans(problem, options); };
   const auto least = [&](const auto& value, const auto& allowed) {
     double best = std::numeric_limits<double>::infinity();
     for (const Point& point : points) {
@@ -105,9 +103,9 @@ void ExpectSameAsExhaustive(const MixedProblem& problem, std::mt19937_64& random
   const auto dollars = [](const Point& point) { return point.dollars; };
   const auto any = [](const Point&) { return true; };
 
-  const MixedResult fastest = search({});
+  const Result fastest = search({});
   EXPECT_TRUE(fastest.proven);
-  const MixedResult cheapest = search({.objective = MixedObjective::kCost});
+  const Result cheapest = search({.objective = Objective::kCost});
   EXPECT_TRUE(cheapest.proven);
   if (!points.empty()) {
     // Of equals by the objective the best by the other.
@@ -121,7 +119,7 @@ void ExpectSameAsExhaustive(const MixedProblem& problem, std::mt19937_64& random
     EXPECT_LE(fastest.front[0].step_dollars(), then_dollars * (1 + kTiny));
     EXPECT_LE(cheapest.front[0].seconds, then_seconds * (1 + kTiny));
   }
-  const MixedResult pareto = search({.objective = MixedObjective::kPareto});
+  const Result pareto = search({.objective = Objective::kPareto});
   EXPECT_TRUE(pareto.proven);
   if (points.empty()) {
     EXPECT_TRUE(fastest.front.empty());
@@ -138,16 +136,15 @@ void ExpectSameAsExhaustive(const MixedProblem& problem, std::mt19937_64& random
   // Where the effort does not suffice the bound holds nevertheless.
   const int64_t effort = int64_t{10} << random() % 16;
   const bool by_cost = random() % 2 == 0;
-  const MixedResult early =
-      search({.objective = by_cost ? MixedObjective::kCost : MixedObjective::kTime,
-              .state_effort = effort,
-              .plan_effort = effort,
-              .proof_effort = effort});
+  const Result early = search({.objective = by_cost ? Objective::kCost : Objective::kTime,
+                               .state_effort = effort,
+                               .plan_effort = effort,
+                               .proof_effort = effort});
   EXPECT_LE(early.bound, (by_cost ? least(dollars, any) : least(seconds, any)) * (1 + kTiny));
 
   const std::vector<Point> front = Front(points);
   std::vector<Point> found;
-  for (const MixedChoice& choice : pareto.front) {
+  for (const Choice& choice : pareto.front) {
     found.push_back({choice.seconds, choice.step_dollars(), choice.nodes});
   }
   // Figures that differ in the last digits only are equal.
@@ -170,32 +167,31 @@ void ExpectSameAsExhaustive(const MixedProblem& problem, std::mt19937_64& random
   // The fastest within dollars, and the cheapest within time; both limits of the whole run.
   const Point& limit = points[random() % points.size()];
   const double steps = 1000;
-  const MixedResult within = search({.steps = steps, .most_dollars = limit.dollars * steps * 1.01});
+  const Result within = search({.steps = steps, .most_dollars = limit.dollars * steps * 1.01});
   ASSERT_EQ(within.front.size(), 1u);
   EXPECT_NEAR(
       within.front[0].seconds /
           least(seconds, [&](const Point& point) { return point.dollars <= limit.dollars * 1.01; }),
       1, kTiny);
-  const MixedResult by_then = search({.objective = MixedObjective::kCost,
-                                      .steps = steps,
-                                      .most_seconds = limit.seconds * steps * 1.01});
+  const Result by_then = search({.objective = Objective::kCost,
+                                 .steps = steps,
+                                 .most_seconds = limit.seconds * steps * 1.01});
   ASSERT_EQ(by_then.front.size(), 1u);
   const double by_then_dollars =
       least(dollars, [&](const Point& point) { return point.seconds <= limit.seconds * 1.01; });
   EXPECT_NEAR(by_then.front[0].step_dollars(), by_then_dollars, by_then_dollars * kTiny);
-  const MixedResult never =
-      search({.steps = steps, .most_seconds = least(seconds, any) * steps * 0.99});
+  const Result never = search({.steps = steps, .most_seconds = least(seconds, any) * steps * 0.99});
   EXPECT_TRUE(never.front.empty());
 }
 
-TEST(MixedOptimalityTest, SameAsExhaustiveSearch) {
+TEST(HeteroOptimality, SameAsExhaustiveSearch) {
   MESHWRIGHT_EXHAUSTIVE_TEST();
   int compared = 0;
   Differing differing;
   for (uint64_t seed = 0; seed < 150; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937_64 random(seed);
-    const MixedProblem problem = RandomMixedProblem(random, 6, seed % 3 == 0 ? 12 : 5);
+    const Problem problem = RandomProblem(random, 6, seed % 3 == 0 ? 12 : 5);
     ExpectSameAsExhaustive(problem, random, &compared, &differing);
     if (HasFailure()) break;
   }
@@ -206,14 +202,14 @@ TEST(MixedOptimalityTest, SameAsExhaustiveSearch) {
 
 // Nodes that cost nothing, or whose groups differ in the price only: many plans are equally cheap
 // or equally fast.
-TEST(MixedOptimalityTest, EqualsAreToldApart) {
+TEST(HeteroOptimality, EqualsAreToldApart) {
   MESHWRIGHT_EXHAUSTIVE_TEST();
   int compared = 0;
   Differing differing;
   for (uint64_t seed = 0; seed < 30; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937_64 random(seed);
-    MixedProblem problem = RandomMixedProblem(random, seed % 3 == 2 ? 4 : 6, 5);
+    Problem problem = RandomProblem(random, seed % 3 == 2 ? 4 : 6, 5);
     std::vector<NodeGroup>& groups = problem.cluster.groups;
     for (NodeGroup& group : groups) {
       if (seed % 3 == 0 || (seed % 3 == 1 && random() % 2 == 0)) {
@@ -237,10 +233,10 @@ TEST(MixedOptimalityTest, EqualsAreToldApart) {
 
 // Two groups of up to 7 nodes, as in docs/heterogeneous.md, some with slow networks, on which
 // reducing gradients takes much of a step.
-MixedProblem DocumentedSizeProblem(std::mt19937_64& random) {
+Problem DocumentedSizeProblem(std::mt19937_64& random) {
   const auto below = [&](uint64_t n) { return random() % n; };
   constexpr const char* kDevices[] = {"a10g", "v100", "a100-40g", "h100-sxm", "h200"};
-  MixedProblem problem;
+  Problem problem;
   problem.model = DenseModel(16, 16, 16);
   problem.model.hidden = problem.model.embedding.dim = 1024;
   problem.model.embedding.vocabulary = problem.model.head.outputs = 32'000;
@@ -265,19 +261,19 @@ MixedProblem DocumentedSizeProblem(std::mt19937_64& random) {
 }
 
 // Where there are too many plans to go through, too.
-TEST(MixedFreedomTest, FixesFindNothingBetter) {
+TEST(HeteroFreedom, FixesFindNothingBetter) {
   MESHWRIGHT_EXHAUSTIVE_TEST();
   int compared = 0, longer = 0;
   for (uint64_t seed = 0; seed < 6; ++seed) {
     std::mt19937_64 random(seed);
-    MixedProblem problem = DocumentedSizeProblem(random);
-    const MixedResult free = *SearchMixed(problem, {});
+    Problem problem = DocumentedSizeProblem(random);
+    const Result free = *SearchPlans(problem, {});
     ASSERT_EQ(free.front.size(), 1u);
     for (const char* const fix : {"pp=1", "pp=2", "pp=3", "pp=4", "tp=1", "tp=2", "tp=4", "dp=4",
                                   "mbs=1", "mbs=2", "zero=1"}) {
       SCOPED_TRACE(testing::Message() << "seed " << seed << " " << fix);
       problem.fixes = *ParseFixes({fix});
-      const absl::StatusOr<MixedResult> fixed = SearchMixed(problem, {});
+      const absl::StatusOr<Result> fixed = SearchPlans(problem, {});
       if (!fixed.ok() || fixed->front.empty()) continue;
       ++compared;
       longer += fixed->front[0].seconds > free.front[0].seconds * (1 + kTiny) ? 1 : 0;
@@ -290,4 +286,4 @@ TEST(MixedFreedomTest, FixesFindNothingBetter) {
 }
 
 }  // namespace
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero

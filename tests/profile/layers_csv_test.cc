@@ -38,13 +38,13 @@ TEST(LayersCsv, AddsUpToWhatWasMeasured) {
 
 // Which has an update of its own, whatever a layer's was: once a step, not with each micro-batch.
 TEST(LayersCsv, IsReadWithoutTheUpdate) {
-  const absl::StatusOr<transformer::LayerProfile> read =
-      transformer::LayerProfile::Parse(*LayersCsv(LayersReport()), "layers.csv", {});
+  const absl::StatusOr<transformer::hetero::LayerProfile> read =
+      transformer::hetero::LayerProfile::Parse(*LayersCsv(LayersReport()), "layers.csv", {});
   ASSERT_TRUE(read.ok()) << read.status();
   const auto layers = read->Find("h100-sxm", 4, 8);
   ASSERT_TRUE(layers.has_value());
-  EXPECT_EQ(*layers,
-            (std::vector<transformer::LayerTime>{{0.001, 0.002}, {0.002, 0.004}, {0.002, 0.004}}));
+  EXPECT_EQ(*layers, (std::vector<transformer::hetero::LayerTime>{
+                         {0.001, 0.002}, {0.002, 0.004}, {0.002, 0.004}}));
 }
 
 TEST(LayersCsv, SaysWhichPartLacksAMeasurement) {

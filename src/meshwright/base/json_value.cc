@@ -35,7 +35,7 @@ class DocumentPlace {
                                   " lists and objects within each other");
         }
         if (!problem_.empty()) return false;
-        levels_.push_back({.list = event == Event::array_start});
+        levels_.push_back({.list = event == Event::array_start, .key = ""});
         break;
       case Event::object_end:
       case Event::array_end:

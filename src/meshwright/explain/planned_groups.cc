@@ -52,7 +52,7 @@ absl::StatusOr<MixedRequest> PlannedGroupsRequest(const Plan& plan) {
   const PlanTransformer& part = *plan.transformer;
   const PlanOverGroups& over = *part.over_groups;
   MixedRequest request;
-  transformer::MixedProblem& problem = request.problem;
+  transformer::hetero::Problem& problem = request.problem;
   MW_ASSIGN_OR_RETURN(PlannedWorkload planned, PlannedWorkloadOf(plan));
   problem.model = std::move(planned.model);
   request.description = std::move(planned.description);
@@ -66,8 +66,8 @@ absl::StatusOr<MixedRequest> PlannedGroupsRequest(const Plan& plan) {
     MW_ASSIGN_OR_RETURN(const std::optional<int64_t> budget, BytesOfMemory(request.memory));
     problem.budget_bytes.assign(problem.cluster.groups.size(), budget);
   }
-  request.options.objective = part.objective == "cost" ? transformer::MixedObjective::kCost
-                                                       : transformer::MixedObjective::kTime;
+  request.options.objective = part.objective == "cost" ? transformer::hetero::Objective::kCost
+                                                       : transformer::hetero::Objective::kTime;
   request.has_steps = over.steps.has_value();
   if (request.has_steps) request.options.steps = *over.steps;
   request.options.most_seconds = over.most_seconds;
@@ -75,7 +75,7 @@ absl::StatusOr<MixedRequest> PlannedGroupsRequest(const Plan& plan) {
   MW_ASSIGN_OR_RETURN(const std::string profile, ReadPlannedInput(plan, "layer_profile"));
   if (!profile.empty()) {
     MW_ASSIGN_OR_RETURN(const std::string text, MaybeGunzip(profile, "the profile"));
-    MW_ASSIGN_OR_RETURN(problem.profile, transformer::LayerProfile::Parse(
+    MW_ASSIGN_OR_RETURN(problem.profile, transformer::hetero::LayerProfile::Parse(
                                              text, "the profile",
                                              {.model = problem.model.name,
                                               .sequence = problem.workload.sequence,

@@ -29,9 +29,7 @@ namespace {
 
 using transformer::Configuration;
 using transformer::Fixes;
-using transformer::MixedChoice;
-using transformer::MixedObjective;
-using transformer::StageDegrees;
+using transformer::hetero::StageDegrees;
 
 // Degrees of the plan's stages, those of the most devices first.
 std::vector<StageDegrees> DegreesByDevices(const StagesOverGroups& over) {
@@ -74,15 +72,16 @@ Fixes FixesKept(const Kept& kept, const StageDegrees& degrees, const Configurati
 
 // The best within `request`'s fixes; none if there is no plan, or the target does not run it after
 // all.
-std::optional<MixedChoice> BestTaken(const MixedRequest& request, const ExportTarget& target) {
-  const absl::StatusOr<transformer::MixedResult> result =
-      SearchMixed(request.problem, request.options);
+std::optional<transformer::hetero::Choice> BestTaken(const MixedRequest& request,
+                                                     const ExportTarget& target) {
+  const absl::StatusOr<transformer::hetero::Result> result =
+      SearchPlans(request.problem, request.options);
   if (!result.ok() || result->front.empty()) return std::nullopt;
   MixedAnswer answer;
   answer.result = *result;
   answer.result.front.resize(1);
-  transformer::MixedCoster coster(request.problem);
-  answer.figures.push_back(coster.Figures(answer.result.front[0].plan));
+  transformer::hetero::Coster coster(request.problem);
+  answer.figures.push_back(coster.FiguresOf(answer.result.front[0].plan));
   const absl::StatusOr<ModelLaunch> launch = ReadModelLaunch(BuildMixedPlan(request, answer), 0);
   if (!launch.ok()) return std::nullopt;
   Findings findings(/*wording=*/false);
@@ -112,7 +111,7 @@ std::string NearestAlike(const Plan& plan, const ModelLaunch& launch, const Expo
   for (const Kept& kept : kKept) {
     for (const StageDegrees& degrees : DegreesByDevices(*launch.over_groups)) {
       request.problem.fixes = FixesKept(kept, degrees, launch.configuration);
-      std::optional<MixedChoice> choice = BestTaken(request, target);
+      std::optional<transformer::hetero::Choice> choice = BestTaken(request, target);
       if (!choice.has_value()) continue;
       // What is named is what these alone leave.
       const StageDegrees common = *choice->plan.family.Common();
@@ -130,7 +129,7 @@ std::string NearestAlike(const Plan& plan, const ModelLaunch& launch, const Expo
       for (const transformer::SingleFix& fix : SplitFixes(request.problem.fixes)) {
         again.fixes.push_back(fix.text);
       }
-      if (request.options.objective == MixedObjective::kCost) {
+      if (request.options.objective == transformer::hetero::Objective::kCost) {
         again.more.push_back({"--objective", "cost"});
       }
       return StrCat("the nearest that it can is ", MixedDegreesText(request, choice->plan), " on ",

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 
-MixedBlockMaker::MixedBlockMaker(const MixedProblem& problem, const CostParameters& parameters)
+BlockMaker::BlockMaker(const Problem& problem, const CostParameters& parameters)
     : problem_(problem), parameters_(parameters) {
   for (const Stack& stack : problem.model.stacks) {
     const int32_t first = static_cast<int32_t>(kinds_);
@@ -15,15 +15,14 @@ MixedBlockMaker::MixedBlockMaker(const MixedProblem& problem, const CostParamete
   last_stack_ = kinds_ - problem.model.stacks.back().kinds.size();
 }
 
-GroupCost MixedBlockMaker::Stage(const MixedBlocks& blocks, int64_t first, int64_t count) const {
+GroupCost BlockMaker::Stage(const Blocks& blocks, int64_t first, int64_t count) const {
   GroupCost sum;
   for (int64_t i = first; i < first + count; ++i) AddBlocks(*blocks.layers[i], 1, &sum);
   AddEnds(blocks, first, count, &sum);
   return sum;
 }
 
-void MixedBlockMaker::AddEnds(const MixedBlocks& blocks, int64_t first, int64_t count,
-                              GroupCost* sum) const {
+void BlockMaker::AddEnds(const Blocks& blocks, int64_t first, int64_t count, GroupCost* sum) const {
   const bool begins = first == 0, ends = first + count == layers();
   if (begins) AddBlocks(blocks.embedding, 1, sum);
   if (!ends) return;
@@ -33,13 +32,13 @@ void MixedBlockMaker::AddEnds(const MixedBlocks& blocks, int64_t first, int64_t 
   if (copies && !begins) sum->parameters += blocks.embedding_parameters;
 }
 
-PipelineStage MixedBlockMaker::Passes(const GroupCost& stage) {
+PipelineStage BlockMaker::Passes(const GroupCost& stage) {
   // Of communication a third is forward, as the calibrated model takes it.
   const double communication = stage.communication();
   return {stage.forward + communication / 3, stage.backward + communication * 2 / 3, 0, 0};
 }
 
-StepCoster* MixedBlockMaker::Coster(size_t group, const StageDegrees& degrees) {
+StepCoster* BlockMaker::Coster(size_t group, const StageDegrees& degrees) {
   const Cluster& whole = problem_.cluster.groups[group].cluster;
   const int64_t nodes = std::max<int64_t>(1, degrees.devices() / whole.devices_per_node);
   auto& [cluster, coster] = costers_[{group, nodes}];
@@ -51,9 +50,8 @@ StepCoster* MixedBlockMaker::Coster(size_t group, const StageDegrees& degrees) {
   return coster.get();
 }
 
-MixedBlocks MixedBlockMaker::Make(size_t group, const MixedFamily& family,
-                                  const StageDegrees& degrees) {
-  MixedBlocks blocks;
+Blocks BlockMaker::Make(size_t group, const Family& family, const StageDegrees& degrees) {
+  Blocks blocks;
   blocks.coster = Coster(group, degrees);
   blocks.configuration = StageConfiguration(degrees, family, problem_.precision);
   const AllBlockCosts all = blocks.coster->AllBlocks(blocks.configuration);
@@ -72,8 +70,8 @@ MixedBlocks MixedBlockMaker::Make(size_t group, const MixedFamily& family,
   return blocks;
 }
 
-void MixedBlockMaker::Measure(size_t group, const MixedFamily& family, const StageDegrees& degrees,
-                              const AllBlockCosts& all, MixedBlocks* blocks) const {
+void BlockMaker::Measure(size_t group, const Family& family, const StageDegrees& degrees,
+                         const AllBlockCosts& all, Blocks* blocks) const {
   const NodeGroup& nodes = problem_.cluster.groups[group];
   std::optional<std::vector<LayerTime>> measured =
       problem_.profile->Find(nodes.name, degrees.tp, degrees.micro_batch);
@@ -110,4 +108,4 @@ void MixedBlockMaker::Measure(size_t group, const MixedFamily& family, const Sta
   replace(two ? LayerTime{} : measured->back(), blocks->head.backward, false, &blocks->head);
 }
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero

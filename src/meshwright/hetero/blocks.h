@@ -14,10 +14,10 @@
 
 // What stages of a group consist of, by the calibrated model or as measured.
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 
 // The blocks of a stage of one family on one group.
-struct MixedBlocks {
+struct Blocks {
   StepCoster* coster = nullptr;
   Configuration configuration;
   std::vector<const GroupCost*> layers;  // of `kinds` or `measured`
@@ -37,28 +37,28 @@ struct MixedBlocks {
   }
 };
 
-class MixedBlockMaker {
+class BlockMaker {
  public:
-  // Both must outlive it; `problem` must have passed CheckMixedProblem.
-  MixedBlockMaker(const MixedProblem& problem, const CostParameters& parameters);
+  // Both must outlive it; `problem` must have passed CheckProblem.
+  BlockMaker(const Problem& problem, const CostParameters& parameters);
 
   int64_t layers() const { return static_cast<int64_t>(layer_kinds_.size()); }
-  // `degrees` are those of one of the family's lanes on the group.
-  MixedBlocks Make(size_t group, const MixedFamily& family, const StageDegrees& degrees);
+  // `degrees` are those of one of the family's stage classes on the group.
+  Blocks Make(size_t group, const Family& family, const StageDegrees& degrees);
 
   // Of layers [first, first + count).
-  GroupCost Stage(const MixedBlocks& blocks, int64_t first, int64_t count) const;
+  GroupCost Stage(const Blocks& blocks, int64_t first, int64_t count) const;
   // Adds what such a stage has beside its layers.
-  void AddEnds(const MixedBlocks& blocks, int64_t first, int64_t count, GroupCost* sum) const;
+  void AddEnds(const Blocks& blocks, int64_t first, int64_t count, GroupCost* sum) const;
   // Forward and backward pass of a micro-batch.
   static PipelineStage Passes(const GroupCost& stage);
 
  private:
   StepCoster* Coster(size_t group, const StageDegrees& degrees);
-  void Measure(size_t group, const MixedFamily& family, const StageDegrees& degrees,
-               const AllBlockCosts& all, MixedBlocks* blocks) const;
+  void Measure(size_t group, const Family& family, const StageDegrees& degrees,
+               const AllBlockCosts& all, Blocks* blocks) const;
 
-  const MixedProblem& problem_;
+  const Problem& problem_;
   const CostParameters& parameters_;
   std::vector<int32_t> layer_kinds_;  // by layer: of AllBlockCosts::layers
   size_t kinds_ = 0, last_stack_ = 0;
@@ -68,6 +68,6 @@ class MixedBlockMaker {
       costers_;
 };
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero
 
 #endif  // MESHWRIGHT_HETERO_BLOCKS_H_

@@ -1,10 +1,10 @@
-// The slowest stage takes at least the least time in which stages of these lanes can take all
-// layers, each as many neighbouring ones as it can in that time. A stage j that takes t of that or
-// more, with w stages behind it, makes a step take at least the work of one micro-batch and (M - 1)
-// t - u F (mixed_schedule.h), u = min(w, M - 1), and M t in any case; w is less than the number of
-// stages and F at most a known share of t. A larger t costs more in these terms and lets more
-// layers lie on fast lanes, so that the least over all t counts; every stage has at least one
-// layer. Memory bounds how many layers stages hold by how many are behind them, and so have
+// The slowest stage takes at least the least time in which stages of these stage classes can take
+// all layers, each as many neighbouring ones as it can in that time. A stage j that takes t of that
+// or more, with w stages behind it, makes a step take at least the work of one micro-batch and (M -
+// 1) t - u F (schedule.h), u = min(w, M - 1), and M t in any case; w is less than the number
+// of stages and F at most a known share of t. A larger t costs more in these terms and lets more
+// layers lie on fast stage classes, so that the least over all t counts; every stage has at least
+// one layer. Memory bounds how many layers stages hold by how many are behind them, and so have
 // micro-batches in flight. What a step of less than T leaves each place: mixed_places.cc.
 
 #include "meshwright/hetero/bounds.h"
@@ -13,7 +13,7 @@
 #include <limits>
 #include <numeric>
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -38,11 +38,12 @@ std::vector<int32_t> MostByValue(const std::vector<double>& values,
 
 }  // namespace
 
-MixedBounds::MixedBounds(const MixedCosts& costs) : costs_(costs) {
+Bounds::Bounds(const Costs& costs) : costs_(costs) {
   const int64_t layers = costs.layers();
   std::vector<double> alone(layers, kNever);  // by layer: the least that it adds to a stage
-  // By lane and micro-batches in flight: the most layers of a stage, wherever it begins.
-  std::vector<std::vector<int64_t>> most_held(costs.lanes(), std::vector<int64_t>(layers + 1));
+  // By stage class and micro-batches in flight: the most layers of a stage, wherever it begins.
+  std::vector<std::vector<int64_t>> most_held(costs.stage_classes(),
+                                              std::vector<int64_t>(layers + 1));
   ReadCells(&most_held, &alone);
   MakeHeld(&most_held);
   const double micro_batches = static_cast<double>(costs.micro_batches());
@@ -73,23 +74,22 @@ MixedBounds::MixedBounds(const MixedCosts& costs) : costs_(costs) {
   for (int64_t i = 0; i < layers; ++i) least_work_[i + 1] = least_work_[i] + alone[i];
 }
 
-void MixedBounds::ReadCells(std::vector<std::vector<int64_t>>* most_held,
-                            std::vector<double>* alone) {
+void Bounds::ReadCells(std::vector<std::vector<int64_t>>* most_held, std::vector<double>* alone) {
   const int64_t layers = costs_.layers();
   least_update_ = kNever;
-  for (size_t lane = 0; lane < costs_.lanes(); ++lane) {
+  for (size_t stage_class = 0; stage_class < costs_.stage_classes(); ++stage_class) {
     LeastStage& least = least_.emplace_back();
     least.both.assign(layers + 1, kNever);
     least.update.assign(layers + 1, kNever);
     least.both[0] = least.update[0] = 0;
-    if (costs_.slots(lane) == 0) continue;
+    if (costs_.slots(stage_class) == 0) continue;
     for (int64_t first = 0; first < layers; ++first) {
       for (int64_t count = 1; first + count <= layers; ++count) {
-        const MixedCell& cell = costs_.Cell(lane, first, count);
+        const Cell& cell = costs_.CellAt(stage_class, first, count);
         if (cell.most_in_flight == 0) break;
         least.both[count] = std::min(least.both[count], cell.both());
         least.update[count] = std::min(least.update[count], cell.update);
-        int64_t& held = (*most_held)[lane][cell.most_in_flight];
+        int64_t& held = (*most_held)[stage_class][cell.most_in_flight];
         held = std::max(held, count);
         if (cell.both() > 0) {
           forward_share_ = std::max(forward_share_, cell.forward / cell.both());
@@ -102,30 +102,30 @@ void MixedBounds::ReadCells(std::vector<std::vector<int64_t>>* most_held,
   }
 }
 
-void MixedBounds::MakeHeld(std::vector<std::vector<int64_t>>* most_held) {
+void Bounds::MakeHeld(std::vector<std::vector<int64_t>>* most_held) {
   const int64_t layers = costs_.layers();
-  held_.assign(costs_.lanes() + 1, std::vector<int64_t>(layers + 1));
+  held_.assign(costs_.stage_classes() + 1, std::vector<int64_t>(layers + 1));
   for (std::vector<int64_t>& held : *most_held) {
     for (int64_t i = layers; i-- > 1;) held[i] = std::max(held[i], held[i + 1]);
   }
   for (int64_t behind = 0; behind < layers; ++behind) {
     const int64_t in_flight = std::min(costs_.micro_batches(), behind + 1);
     int64_t best = 0;
-    for (size_t lane = 0; lane < costs_.lanes(); ++lane) {
-      const int64_t held = (*most_held)[lane][in_flight];
-      held_[lane][behind + 1] = held_[lane][behind] + held;
+    for (size_t stage_class = 0; stage_class < costs_.stage_classes(); ++stage_class) {
+      const int64_t held = (*most_held)[stage_class][in_flight];
+      held_[stage_class][behind + 1] = held_[stage_class][behind] + held;
       best = std::max(best, held);
     }
     held_.back()[behind + 1] = held_.back()[behind] + best;
   }
 }
 
-size_t MixedBounds::LeastEnough(const StageCounts& stages, int64_t layers, size_t values,
-                                const std::vector<std::vector<int32_t>>& most_layers) const {
+size_t Bounds::LeastEnough(const StageCounts& stages, int64_t layers, size_t values,
+                           const std::vector<std::vector<int32_t>>& most_layers) const {
   const auto enough = [&](size_t value) {
     int64_t most = 0;
-    for (size_t lane = 0; lane < costs_.lanes(); ++lane) {
-      most += int64_t{stages[lane]} * most_layers[lane][value];
+    for (size_t stage_class = 0; stage_class < costs_.stage_classes(); ++stage_class) {
+      most += int64_t{stages[stage_class]} * most_layers[stage_class][value];
     }
     return most >= layers;
   };
@@ -141,53 +141,54 @@ size_t MixedBounds::LeastEnough(const StageCounts& stages, int64_t layers, size_
   return low;
 }
 
-bool MixedBounds::MayFit(const StageCounts& stages, int64_t layers, int64_t behind) const {
-  // A lane's stages hold the most if they are the last ones.
+bool Bounds::MayFit(const StageCounts& stages, int64_t layers, int64_t behind) const {
+  // A stage class's stages hold the most if they are the last ones.
   const int64_t most = costs_.layers();
-  const auto held = [&](size_t lane, int64_t count) {
-    const std::vector<int64_t>& sums = held_[lane];
+  const auto held = [&](size_t stage_class, int64_t count) {
+    const std::vector<int64_t>& sums = held_[stage_class];
     return sums[std::min(most, behind + count)] - sums[std::min(most, behind)];
   };
   int64_t each = 0, open = 0;
-  for (size_t lane = 0; lane < costs_.lanes(); ++lane) {
-    each += held(lane, stages[lane]);
-    open += stages[lane];
+  for (size_t stage_class = 0; stage_class < costs_.stage_classes(); ++stage_class) {
+    each += held(stage_class, stages[stage_class]);
+    open += stages[stage_class];
   }
-  return each >= layers && held(costs_.lanes(), open) >= layers;
+  return each >= layers && held(costs_.stage_classes(), open) >= layers;
 }
 
-double MixedBounds::LeastSum(const StageCounts& stages, int64_t layers, size_t value) const {
+double Bounds::LeastSum(const StageCounts& stages, int64_t layers, size_t value) const {
   int64_t open = layers;
   double sum = 0;
-  for (const size_t lane : fastest_) {
-    open -= stages[lane];
-    sum += static_cast<double>(stages[lane]) * least_layer_[lane];
+  for (const size_t stage_class : fastest_) {
+    open -= stages[stage_class];
+    sum += static_cast<double>(stages[stage_class]) * least_layer_[stage_class];
   }
-  for (const size_t lane : fastest_) {
-    const int64_t more = std::min(open, int64_t{stages[lane]} * (most_layers_[lane][value] - 1));
+  for (const size_t stage_class : fastest_) {
+    const int64_t more =
+        std::min(open, int64_t{stages[stage_class]} * (most_layers_[stage_class][value] - 1));
     if (more <= 0) continue;
-    sum += static_cast<double>(more) * least_layer_[lane];
+    sum += static_cast<double>(more) * least_layer_[stage_class];
     open -= more;
   }
   return sum;
 }
 
-double MixedBounds::LeastSends(const StageCounts& stages, int64_t open, bool decided) const {
-  // Each node is entered from another one, but for the last stage's; one of a lane may hold
+double Bounds::LeastSends(const StageCounts& stages, int64_t open, bool decided) const {
+  // Each node is entered from another one, but for the last stage's; one of a stage class may hold
   // decided stages.
   const int64_t sends = decided ? open : open - 1;
   int64_t nodes = decided ? 0 : -1;
-  for (size_t lane = 0; lane < costs_.lanes(); ++lane) {
-    if (stages[lane] == 0) continue;
-    const int64_t each = costs_.stages_per_node(lane);
-    nodes += (stages[lane] + each - 1) / each - (decided ? 1 : 0);
+  for (size_t stage_class = 0; stage_class < costs_.stage_classes(); ++stage_class) {
+    if (stages[stage_class] == 0) continue;
+    const int64_t each = costs_.stages_per_node(stage_class);
+    nodes += (stages[stage_class] + each - 1) / each - (decided ? 1 : 0);
   }
   return 2 * (static_cast<double>(nodes) * costs_.least_send_between_nodes() +
               static_cast<double>(sends - nodes) * costs_.least_send());
 }
 
-double MixedBounds::Seconds(const StageCounts& stages, int64_t layers,
-                            const PipelineBound& behind) const {
+double Bounds::Seconds(const StageCounts& stages, int64_t layers,
+                       const PipelineBound& behind) const {
   const int64_t open = std::accumulate(stages.begin(), stages.end(), int64_t{0});
   if (open > layers || (open == 0 && layers > 0)) return kNever;
   if (!MayFit(stages, layers, behind.stages())) return kNever;
@@ -225,7 +226,7 @@ double MixedBounds::Seconds(const StageCounts& stages, int64_t layers,
   return std::max(bound + end, ends + costs_.fixed_seconds());
 }
 
-double MixedBounds::Estimate(const StageCounts& stages) const {
+double Bounds::Estimate(const StageCounts& stages) const {
   const size_t slowest = LeastSlowest(stages, costs_.layers());
   if (slowest == values_.size()) return kNever;
   const int64_t count = std::accumulate(stages.begin(), stages.end(), int64_t{0});
@@ -235,4 +236,4 @@ double MixedBounds::Estimate(const StageCounts& stages) const {
   return wholes_[longest] + static_cast<double>(count - 1) * values_[slowest];
 }
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero

@@ -9,36 +9,36 @@
 #include "meshwright/hetero/costs.h"
 #include "meshwright/hetero/schedule.h"
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 
-// Stages on each lane; 0 beyond those of the family.
-using StageCounts = std::array<int32_t, kMostMixedLanes>;
+// Stages on each stage class; 0 beyond those of the family.
+using StageCounts = std::array<int32_t, kMostStageClasses>;
 
 // What a place in the pipeline leaves a stage that takes t for both passes and u to update: t at
 // most `both`, and factor t + u at most `limit` for each of `whole`.
-struct MixedPlace {
+struct Place {
   struct Whole {
     double factor, limit;
   };
   double both = 0;
   std::array<Whole, 3> whole = {};
-  int64_t most_layers = 0;  // of a stage of any lane that is open
+  int64_t most_layers = 0;  // of a stage of any stage class that is open
 
   bool Takes(double seconds, double update) const {
     return seconds <= both && std::all_of(whole.begin(), whole.end(), [&](const Whole& one) {
              return one.factor * seconds + update <= one.limit;
            });
   }
-  bool Takes(const MixedCell& cell) const { return Takes(cell.both(), cell.update); }
+  bool Takes(const Cell& cell) const { return Takes(cell.both(), cell.update); }
 };
 
-// Lower bounds on plans of one family, by how many stages lie on each lane.
-class MixedBounds {
+// Lower bounds on plans of one family, by how many stages lie on each stage class.
+class Bounds {
  public:
   // `costs` must outlive it.
-  explicit MixedBounds(const MixedCosts& costs);
+  explicit Bounds(const Costs& costs);
 
-  // Of plans with exactly `stages` stages on each lane; infinite if there are none.
+  // Of plans with exactly `stages` stages on each stage class; infinite if there are none.
   double Seconds(const StageCounts& stages) const {
     return Seconds(stages, costs_.layers(), PipelineBound(costs_.micro_batches()));
   }
@@ -51,15 +51,15 @@ class MixedBounds {
                double cutoff) const;
   // By number of stages behind, what places leave in plans with exactly `stages` stages that take
   // less than `cutoff`, a finite number; null if there are none.
-  const std::vector<MixedPlace>* Places(const StageCounts& stages, double cutoff) const {
+  const std::vector<Place>* Places(const StageCounts& stages, double cutoff) const {
     const PipelineBound none(costs_.micro_batches());
     return MayBeat(stages, costs_.layers(), none, cutoff) ? &places_ : nullptr;
   }
   // What plans with exactly `stages` stages take at least, up to `most`, by that.
   double Tightened(const StageCounts& stages, double most) const;
-  // By lane and number of stages behind: layers that a stage has at most, in a pipeline of `stages`
-  // stages of any lanes that takes less than `cutoff`, both passes of a micro-batch taking `passes`
-  // or more on all of them. False if there is none.
+  // By stage class and number of stages behind: layers that a stage has at most, in a pipeline of
+  // `stages` stages of any stage classes that takes less than `cutoff`, both passes of a
+  // micro-batch taking `passes` or more on all of them. False if there is none.
   using LayersByPlace = std::vector<std::vector<int32_t>>;
   bool MostLayersByPlace(int64_t stages, double passes, double cutoff, LayersByPlace* most) const;
   // About what such a plan takes; the smallest is the most promising.
@@ -75,11 +75,11 @@ class MixedBounds {
   bool MayFit(const StageCounts& stages, int64_t layers, int64_t behind) const;
   // The largest share of a stage's time that its forward pass takes.
   double forward_share() const { return forward_share_; }
-  // Of both passes of a layer, whatever it is; infinite where the lane cannot be used.
-  double LeastLayer(size_t lane) const { return least_layer_[lane]; }
+  // Of both passes of a layer, whatever it is; infinite where the stage class cannot be used.
+  double LeastLayer(size_t stage_class) const { return least_layer_[stage_class]; }
 
  private:
-  // By number of layers: the least of a stage of a lane, wherever it begins; not falling.
+  // By number of layers: the least of a stage of a stage class, wherever it begins; not falling.
   struct LeastStage {
     std::vector<double> both, update;
     std::vector<double> whole;  // both passes of all micro-batches, and the update
@@ -107,30 +107,31 @@ class MixedBounds {
   void SetPlaces(int64_t layers, const PipelineBound& behind, double work, double cutoff) const;
   // Whether open stages at these places, before `behind` decided stages, have room for so many
   // layers.
-  bool HaveRoom(const StageCounts& stages, int64_t layers, int64_t behind) const;
-  // Layers of a stage of the lane that a place has room for, `behind` stages being behind it.
-  int64_t MostLayers(size_t lane, const MixedPlace& place, int64_t behind) const;
-  int64_t MostLayersAtEnds(size_t lane, int64_t i, int64_t most, int64_t layers,
+  bool HaveSlack(const StageCounts& stages, int64_t layers, int64_t behind) const;
+  // Layers of a stage of the stage class that a place has room for, `behind` stages being behind
+  // it.
+  int64_t MostLayers(size_t stage_class, const Place& place, int64_t behind) const;
+  int64_t MostLayersAtEnds(size_t stage_class, int64_t i, int64_t most, int64_t layers,
                            int64_t behind) const;
-  void FindRoom(size_t lane, int64_t layers, int64_t behind) const;
+  void FindSlack(size_t stage_class, int64_t layers, int64_t behind) const;
 
-  const MixedCosts& costs_;
-  std::vector<LeastStage> least_;        // by lane
+  const Costs& costs_;
+  std::vector<LeastStage> least_;        // by stage class
   std::vector<double> values_, wholes_;  // of LeastStage::both and LeastStage::whole, ascending
-  // By lane, then value: the most layers of a stage that takes no longer.
+  // By stage class, then value: the most layers of a stage that takes no longer.
   std::vector<std::vector<int32_t>> most_layers_, most_of_whole_;
-  // By lane, then stages behind: layers that stages with up to so many behind them hold in all;
-  // the last is of the best lane for each.
+  // By stage class, then stages behind: layers that stages with up to so many behind them hold in
+  // all; the last is of the best stage class for each.
   std::vector<std::vector<int64_t>> held_;
   std::vector<double> least_work_;  // of so many first layers, wherever they lie
   std::vector<double> least_layer_;
-  std::vector<size_t> fastest_;  // lanes that can be used, by least_layer_
+  std::vector<size_t> fastest_;  // stage classes that can be used, by least_layer_
   double forward_share_ = 0, least_forward_share_ = 1, least_update_ = 0;
-  mutable std::vector<MixedPlace> places_;  // of HaveRoom's caller
-  mutable std::vector<int64_t> room_;
+  mutable std::vector<Place> places_;  // of HaveSlack's caller
+  mutable std::vector<int64_t> slack_;
   mutable std::vector<double> longest_;
 };
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero
 
 #endif  // MESHWRIGHT_HETERO_BOUNDS_H_

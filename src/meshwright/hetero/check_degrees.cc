@@ -14,16 +14,16 @@
 #include "meshwright/hetero/costs.h"
 #include "meshwright/hetero/families.h"
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 
-MixedDegrees DegreesWith(MixedProblem problem, const Fixes& fixes) {
+Degrees DegreesWith(Problem problem, const Fixes& fixes) {
   problem.fixes = fixes;
   problem.fixes.pp.reset();
-  MixedCoster coster(problem);
-  MixedFamilySpace space(problem, coster);
+  Coster coster(problem);
+  FamilySpace space(problem, coster);
   std::set<int> zeros;
-  for (const MixedFamilySpace::Choice& choice : space.Choices()) zeros.insert(choice.zero);
-  MixedDegrees degrees;
+  for (const FamilySpace::Choice& choice : space.Choices()) zeros.insert(choice.zero);
+  Degrees degrees;
   for (const int64_t together : space.Together()) {
     int64_t stages = 0;  // of the groups, each with the smallest stages that it can have
     for (size_t group = 0; group < problem.cluster.groups.size(); ++group) {
@@ -31,13 +31,13 @@ MixedDegrees DegreesWith(MixedProblem problem, const Fixes& fixes) {
       for (const StageDegrees& one : space.Options(group, together)) {
         for (const int zero : zeros) {
           if (zero > 0 && one.dp == 1) continue;  // nothing to shard over
-          MixedFamily family;
+          Family family;
           family.zero = zero;
           const Configuration c = StageConfiguration(one, family, problem.precision);
           for (const char* const key : {"tp", "dp", "mbs", "zero"}) {
             degrees.values[key].insert(std::stoll(FixValue(c, key)));
           }
-          most = std::max(most, MixedSlots(problem.cluster.groups[group], one));
+          most = std::max(most, Slots(problem.cluster.groups[group], one));
         }
       }
       stages += most;
@@ -50,8 +50,8 @@ MixedDegrees DegreesWith(MixedProblem problem, const Fixes& fixes) {
 namespace {
 
 // "--fix: pp=99 is not possible over 2x4 fast, 7x4 slow (WHY); VALID".
-absl::Status NotPossible(const MixedProblem& problem, const std::string& what,
-                         const std::string& why, const std::string& valid) {
+absl::Status NotPossible(const Problem& problem, const std::string& what, const std::string& why,
+                         const std::string& valid) {
   std::string devices;
   const std::vector<NodeGroup>& groups = problem.cluster.groups;
   for (const NodeGroup& group : groups) {
@@ -62,7 +62,7 @@ absl::Status NotPossible(const MixedProblem& problem, const std::string& what,
       absl::StrCat("--fix: ", what, " over ", devices, " (", why, "); ", valid));
 }
 
-absl::Status CheckStages(const MixedProblem& problem, bool others, int64_t most) {
+absl::Status CheckStages(const Problem& problem, bool others, int64_t most) {
   const int64_t stages = *problem.fixes.pp, layers = problem.model.layers();
   if (stages <= std::min(layers, most)) return absl::OkStatus();
   const std::string why =
@@ -76,19 +76,19 @@ absl::Status CheckStages(const MixedProblem& problem, bool others, int64_t most)
 
 }  // namespace
 
-absl::Status CheckMixedDegrees(const MixedProblem& problem) {
+absl::Status CheckDegrees(const Problem& problem) {
   const Fixes& fixes = problem.fixes;
   const std::vector<SingleFix> split = SplitFixes(fixes);
   if (split.empty()) return absl::OkStatus();
-  const MixedDegrees fixed = DegreesWith(problem, fixes);
+  const Degrees fixed = DegreesWith(problem, fixes);
   if (!fixed.empty()) {
     return fixes.pp.has_value() ? CheckStages(problem, split.size() > 1, fixed.most_stages)
                                 : absl::OkStatus();
   }
-  const MixedDegrees free = DegreesWith(problem, {});
+  const Degrees free = DegreesWith(problem, {});
   for (const bool alone : {true, false}) {
     for (const SingleFix& fix : split) {
-      const MixedDegrees others = alone ? free : DegreesWith(problem, fix.others);
+      const Degrees others = alone ? free : DegreesWith(problem, fix.others);
       const auto valid = others.values.find(fix.key);
       if (valid == others.values.end()) continue;
       const std::string value = fix.text.substr(fix.key.size() + 1);
@@ -104,4 +104,4 @@ absl::Status CheckMixedDegrees(const MixedProblem& problem) {
   return absl::OkStatus();
 }
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero

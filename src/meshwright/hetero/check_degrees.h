@@ -9,22 +9,22 @@
 #include "absl/status/status.h"
 #include "meshwright/hetero/problem.h"
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 
 // What stages can have.
-struct MixedDegrees {
+struct Degrees {
   std::map<std::string, std::set<int64_t>> values;  // by key of Fixes: tp, dp, mbs, zero
   int64_t most_stages = 0;                          // that the nodes have room for
   bool empty() const { return values.empty(); }
 };
 
 // ... with `fixes` in place of the problem's own; but for the number of stages.
-MixedDegrees DegreesWith(MixedProblem problem, const Fixes& fixes);
+Degrees DegreesWith(Problem problem, const Fixes& fixes);
 
 // Whether stages over the groups of nodes can have what is fixed, `problem` having passed
-// CheckMixedProblem. Errors name a fix that they cannot have, and what they can.
-absl::Status CheckMixedDegrees(const MixedProblem& problem);
+// CheckProblem. Errors name a fix that they cannot have, and what they can.
+absl::Status CheckDegrees(const Problem& problem);
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero
 
 #endif  // MESHWRIGHT_HETERO_CHECK_DEGREES_H_

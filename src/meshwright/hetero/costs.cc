@@ -7,7 +7,7 @@
 #include "meshwright/hetero/blocks.h"
 #include "meshwright/hetero/resharding.h"
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 namespace {
 
 constexpr double kActivationBytes = 2;    // a value that a stage sends on
@@ -15,7 +15,7 @@ constexpr double kTiedGradientBytes = 4;  // a parameter that two stages have
 constexpr double kInfiniteSeconds = std::numeric_limits<double>::infinity();
 
 // Micro-batches whose activations fit beside what does not depend on them, at most `most`.
-int64_t MostInFlight(const MixedBlocks& blocks, const GroupCost& stage,
+int64_t MostInFlight(const Blocks& blocks, const GroupCost& stage,
                      const std::optional<int64_t>& budget, int64_t most) {
   const auto fits = [&](int64_t in_flight) {
     return !budget.has_value() || blocks.Memory(stage, in_flight).total() <= *budget;
@@ -33,7 +33,7 @@ int64_t MostInFlight(const MixedBlocks& blocks, const GroupCost& stage,
 }
 
 // Of a device, for a micro-batch.
-double ActivationBytes(const MixedProblem& problem, const StageDegrees& degrees) {
+double ActivationBytes(const Problem& problem, const StageDegrees& degrees) {
   return static_cast<double>(degrees.micro_batch * problem.workload.sequence) *
          static_cast<double>(problem.model.hidden) * kActivationBytes /
          static_cast<double>(degrees.tp);
@@ -41,47 +41,47 @@ double ActivationBytes(const MixedProblem& problem, const StageDegrees& degrees)
 
 }  // namespace
 
-int64_t MixedCosts::SlotsOn(size_t lane, int64_t nodes) const {
-  if (tables_[lane] == nullptr) return 0;
-  const MixedStageTable& table = *tables_[lane];
+int64_t Costs::SlotsOn(size_t stage_class, int64_t nodes) const {
+  if (tables_[stage_class] == nullptr) return 0;
+  const StageTable& table = *tables_[stage_class];
   return std::min(table.slots, nodes / table.nodes_per_stage * table.per_node);
 }
 
-int64_t MixedCosts::Nodes(size_t lane, int64_t stages) const {
+int64_t Costs::Nodes(size_t stage_class, int64_t stages) const {
   if (stages == 0) return 0;
-  const MixedStageTable& table = *tables_[lane];
+  const StageTable& table = *tables_[stage_class];
   return table.per_node > 1 ? (stages + table.per_node - 1) / table.per_node
                             : stages * table.nodes_per_stage;
 }
 
-double MixedCosts::TiedSeconds(size_t first, size_t last, int64_t stages) const {
+double Costs::TiedSeconds(size_t first, size_t last, int64_t stages) const {
   if (first != last) return tied_[first][last];
   return stages <= stages_per_node(first) ? tied_in_node_[first] : tied_[first][first];
 }
 
-double MixedCosts::LeastTied(int64_t stages) const {
+double Costs::LeastTied(int64_t stages) const {
   if (stages < 2) return 0;
   double least = least_tied_;
-  for (size_t lane = 0; lane < lanes(); ++lane) {
-    if (slots(lane) == 0 || stages > stages_per_node(lane)) continue;
-    least = std::min(least, tied_in_node_[lane]);
+  for (size_t stage_class = 0; stage_class < stage_classes(); ++stage_class) {
+    if (slots(stage_class) == 0 || stages > stages_per_node(stage_class)) continue;
+    least = std::min(least, tied_in_node_[stage_class]);
   }
   return least;
 }
 
-MixedCoster::MixedCoster(const MixedProblem& problem, const CostParameters& parameters)
-    : problem_(problem), blocks_(std::make_unique<MixedBlockMaker>(problem, parameters)) {}
+Coster::Coster(const Problem& problem, const CostParameters& parameters)
+    : problem_(problem), blocks_(std::make_unique<BlockMaker>(problem, parameters)) {}
 
-MixedCoster::~MixedCoster() = default;
+Coster::~Coster() = default;
 
-MixedCoster::LayerBounds MixedCoster::BoundLayers(size_t group, const MixedFamily& family,
-                                                  const StageDegrees& degrees) {
+Coster::LayerBounds Coster::BoundLayers(size_t group, const Family& family,
+                                        const StageDegrees& degrees) {
   LayerBounds bounds = {kInfiniteSeconds, 0, kInfiniteSeconds, 0};
-  const MixedBlocks blocks = blocks_->Make(group, family, degrees);
+  const Blocks blocks = blocks_->Make(group, family, degrees);
   if (!blocks.usable) return bounds;
   // A stage's share is between those of its blocks.
   const auto add = [&](const GroupCost& block) {
-    const PipelineStage passes = MixedBlockMaker::Passes(block);
+    const PipelineStage passes = BlockMaker::Passes(block);
     if (passes.both() > 0) {
       bounds.forward_share = std::max(bounds.forward_share, passes.forward / passes.both());
     }
@@ -97,27 +97,27 @@ MixedCoster::LayerBounds MixedCoster::BoundLayers(size_t group, const MixedFamil
   return bounds;
 }
 
-std::shared_ptr<const MixedStageTable> MixedCoster::Table(size_t lane, const MixedFamily& family) {
-  const StageDegrees& degrees = family.degrees[lane];
-  std::weak_ptr<const MixedStageTable>& kept =
-      tables_[{family.Group(lane), degrees, family.ZeroOf(degrees), family.recompute}];
-  std::shared_ptr<const MixedStageTable> table = kept.lock();
+std::shared_ptr<const StageTable> Coster::Table(size_t stage_class, const Family& family) {
+  const StageDegrees& degrees = family.degrees[stage_class];
+  std::weak_ptr<const StageTable>& kept =
+      tables_[{family.Group(stage_class), degrees, family.ZeroOf(degrees), family.recompute}];
+  std::shared_ptr<const StageTable> table = kept.lock();
   if (table == nullptr) {
-    table = std::make_shared<const MixedStageTable>(MakeTable(lane, family));
+    table = std::make_shared<const StageTable>(MakeTable(stage_class, family));
     kept = table;
     cells_made_ += static_cast<int64_t>(table->cells.size());
   }
   return table;
 }
 
-MixedStageTable MixedCoster::MakeTable(size_t lane, const MixedFamily& family) {
-  const size_t group = family.Group(lane);
+StageTable Coster::MakeTable(size_t stage_class, const Family& family) {
+  const size_t group = family.Group(stage_class);
   const NodeGroup& nodes = problem_.cluster.groups[group];
-  const StageDegrees& degrees = family.degrees[lane];
+  const StageDegrees& degrees = family.degrees[stage_class];
   const int64_t layers = blocks_->layers(), per_node = nodes.cluster.devices_per_node;
-  const MixedBlocks blocks = blocks_->Make(group, family, degrees);
-  MixedStageTable table;
-  table.slots = blocks.usable ? std::min(MixedSlots(nodes, degrees), layers) : 0;
+  const Blocks blocks = blocks_->Make(group, family, degrees);
+  StageTable table;
+  table.slots = blocks.usable ? std::min(Slots(nodes, degrees), layers) : 0;
   table.per_node = std::max<int64_t>(1, per_node / degrees.devices());
   table.nodes_per_stage = std::max<int64_t>(1, degrees.devices() / per_node);
   if (problem_.model.head.tied) table.tied_bytes = kTiedGradientBytes * blocks.embedding_parameters;
@@ -132,8 +132,8 @@ MixedStageTable MixedCoster::MakeTable(size_t lane, const MixedFamily& family) {
       AddBlocks(*blocks.layers[first + count - 1], 1, &sum);
       GroupCost stage = sum;
       blocks_->AddEnds(blocks, first, count, &stage);
-      MixedCell& cell = table.cells[first * (layers + 1) + count];
-      const PipelineStage passes = MixedBlockMaker::Passes(stage);
+      Cell& cell = table.cells[first * (layers + 1) + count];
+      const PipelineStage passes = BlockMaker::Passes(stage);
       cell.forward = passes.forward;
       cell.backward = passes.backward;
       cell.update = blocks.UpdateSeconds(stage);
@@ -145,15 +145,15 @@ MixedStageTable MixedCoster::MakeTable(size_t lane, const MixedFamily& family) {
   return table;
 }
 
-double MixedCoster::SendSeconds(size_t from, const StageDegrees& degrees, size_t to,
-                                const StageDegrees& other_degrees) const {
+double Coster::SendSeconds(size_t from, const StageDegrees& degrees, size_t to,
+                           const StageDegrees& other_degrees) const {
   return ReshardingSeconds(problem_.cluster.links[from][to], degrees,
                            ActivationBytes(problem_, degrees), other_degrees,
                            ActivationBytes(problem_, other_degrees));
 }
 
-MixedCosts MixedCoster::Costs(const MixedFamily& family) {
-  MixedCosts costs = CostsOfAny(family);
+Costs Coster::CostsOf(const Family& family) {
+  Costs costs = CostsOfAny(family);
   for (const auto& table : costs.tables_) {
     if (table != nullptr)
       costs.fixed_seconds_ = std::max(costs.fixed_seconds_, table->fixed_seconds);
@@ -161,27 +161,27 @@ MixedCosts MixedCoster::Costs(const MixedFamily& family) {
   return costs;
 }
 
-MixedCosts MixedCoster::CostsOfAny(const MixedFamily& family) {
-  MixedCosts costs;
+Costs Coster::CostsOfAny(const Family& family) {
+  Costs costs;
   costs.micro_batches_ = problem_.workload.global_batch / family.together();
   costs.layers_ = blocks_->layers();
   for (const NodeGroup& group : problem_.cluster.groups) {
     costs.nodes_.push_back(group.cluster.nodes);
   }
   double fixed = kInfiniteSeconds;
-  for (size_t lane = 0; lane < family.degrees.size(); ++lane) {
-    costs.groups_.push_back(family.Group(lane));
-    const bool used = family.degrees[lane].used();
-    costs.tables_.push_back(used ? Table(lane, family) : nullptr);
-    if (used) fixed = std::min(fixed, costs.tables_[lane]->fixed_seconds);
+  for (size_t stage_class = 0; stage_class < family.degrees.size(); ++stage_class) {
+    costs.groups_.push_back(family.Group(stage_class));
+    const bool used = family.degrees[stage_class].used();
+    costs.tables_.push_back(used ? Table(stage_class, family) : nullptr);
+    if (used) fixed = std::min(fixed, costs.tables_[stage_class]->fixed_seconds);
   }
   costs.fixed_seconds_ = fixed;
   SetSends(family, &costs);
   return costs;
 }
 
-void MixedCoster::SetSends(const MixedFamily& family, MixedCosts* costs) const {
-  const size_t count = costs->lanes();
+void Coster::SetSends(const Family& family, Costs* costs) const {
+  const size_t count = costs->stage_classes();
   costs->send_.assign(count, std::vector<double>(count));
   costs->tied_ = costs->send_;
   costs->send_in_node_.assign(count, 0);
@@ -224,11 +224,11 @@ void MixedCoster::SetSends(const MixedFamily& family, MixedCosts* costs) const {
   }
 }
 
-MixedFigures MixedCoster::Figures(const MixedPlan& plan) {
-  const MixedCosts costs = Costs(plan.family);
-  MixedFigures figures;
+Figures Coster::FiguresOf(const Plan& plan) {
+  const Costs costs = CostsOf(plan.family);
+  Figures figures;
   figures.fits = true;
-  std::vector<int64_t> behind(costs.lanes());  // stages of each lane behind this one
+  std::vector<int64_t> behind(costs.stage_classes());  // stages of each stage class behind this one
   const int64_t count = static_cast<int64_t>(plan.stages.size());
   int64_t first = costs.layers();
   figures.stages.resize(count);
@@ -236,58 +236,58 @@ MixedFigures MixedCoster::Figures(const MixedPlan& plan) {
   figures.send_bytes.resize(count);
   figures.memory.resize(count);
   for (int64_t i = count - 1; i >= 0; --i) {
-    const MixedStage& stage = plan.stages[i];
+    const Stage& stage = plan.stages[i];
     first -= stage.layers;
-    const StageDegrees& degrees = plan.family.degrees[stage.lane];
-    const size_t group = plan.family.Group(stage.lane);
-    const MixedBlocks blocks = blocks_->Make(group, plan.family, degrees);
+    const StageDegrees& degrees = plan.family.degrees[stage.stage_class];
+    const size_t group = plan.family.Group(stage.stage_class);
+    const Blocks blocks = blocks_->Make(group, plan.family, degrees);
     const GroupCost& cost = figures.costs[i] = blocks_->Stage(blocks, first, stage.layers);
     PipelineStage& one = figures.stages[i];
-    one = MixedBlockMaker::Passes(cost);
+    one = BlockMaker::Passes(cost);
     one.update = blocks.UpdateSeconds(cost);
     figures.send_bytes[i] = ActivationBytes(problem_, degrees);
     if (i + 1 < count) {
-      const int32_t next = plan.stages[i + 1].lane;
-      one.send = costs.SendSeconds(stage.lane, next, behind[next] - 1);
+      const int32_t next = plan.stages[i + 1].stage_class;
+      one.send = costs.SendSeconds(stage.stage_class, next, behind[next] - 1);
     }
     figures.memory[i] = blocks.Memory(cost, std::min(costs.micro_batches(), count - i));
     const std::optional<int64_t> budget = problem_.Budget(group);
     if (budget.has_value() && figures.memory[i].total() > *budget) figures.fits = false;
-    ++behind[stage.lane];
+    ++behind[stage.stage_class];
   }
   if (count > 1) {
     figures.stages[0].update +=
-        costs.TiedSeconds(plan.stages.front().lane, plan.stages.back().lane, count);
+        costs.TiedSeconds(plan.stages.front().stage_class, plan.stages.back().stage_class, count);
   }
   figures.fixed_seconds = costs.fixed_seconds();
   figures.seconds = PipelineSeconds(figures.stages, costs.micro_batches()) + costs.fixed_seconds();
   figures.nodes.resize(costs.groups());
-  for (size_t lane = 0; lane < costs.lanes(); ++lane) {
-    figures.nodes[costs.Group(lane)] += costs.Nodes(lane, behind[lane]);
+  for (size_t stage_class = 0; stage_class < costs.stage_classes(); ++stage_class) {
+    figures.nodes[costs.Group(stage_class)] += costs.Nodes(stage_class, behind[stage_class]);
   }
   return figures;
 }
 
-double MixedSeconds(const MixedCosts& costs, const std::vector<MixedStage>& stages) {
+double Seconds(const Costs& costs, const std::vector<Stage>& stages) {
   std::vector<PipelineStage> run(stages.size());
-  std::vector<int64_t> behind(costs.lanes());
+  std::vector<int64_t> behind(costs.stage_classes());
   int64_t first = costs.layers();
   for (size_t i = stages.size(); i-- > 0;) {
-    const MixedStage& stage = stages[i];
+    const Stage& stage = stages[i];
     first -= stage.layers;
-    const MixedCell& cell = costs.Cell(stage.lane, first, stage.layers);
+    const Cell& cell = costs.CellAt(stage.stage_class, first, stage.layers);
     run[i] = {cell.forward, cell.backward, 0, cell.update};
     if (i + 1 < stages.size()) {
-      const int32_t next = stages[i + 1].lane;
-      run[i].send = costs.SendSeconds(stage.lane, next, behind[next] - 1);
+      const int32_t next = stages[i + 1].stage_class;
+      run[i].send = costs.SendSeconds(stage.stage_class, next, behind[next] - 1);
     }
-    ++behind[stage.lane];
+    ++behind[stage.stage_class];
   }
   if (stages.size() > 1) {
-    run[0].update += costs.TiedSeconds(stages.front().lane, stages.back().lane,
+    run[0].update += costs.TiedSeconds(stages.front().stage_class, stages.back().stage_class,
                                        static_cast<int64_t>(stages.size()));
   }
   return PipelineSeconds(run, costs.micro_batches()) + costs.fixed_seconds();
 }
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero

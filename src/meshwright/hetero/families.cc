@@ -7,7 +7,7 @@
 #include "meshwright/base/infinity.h"
 #include "meshwright/degrees/space.h"
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 namespace {
 
 // What rounding may add to a bound.
@@ -34,9 +34,9 @@ bool Allows(const std::optional<int64_t>& fix, int64_t value) {
 
 }  // namespace
 
-double LeastLanePrice(const NodeGroup& group, const StageDegrees& degrees) {
+double LeastStageClassPrice(const NodeGroup& group, const StageDegrees& degrees) {
   return LeastStagePrice(group, degrees) / static_cast<double>(degrees.devices()) *
-         static_cast<double>(MixedNodes(group, degrees, 1) * group.cluster.devices_per_node);
+         static_cast<double>(Nodes(group, degrees, 1) * group.cluster.devices_per_node);
 }
 
 double LeastStagePrice(const NodeGroup& group, const StageDegrees& degrees) {
@@ -45,7 +45,7 @@ double LeastStagePrice(const NodeGroup& group, const StageDegrees& degrees) {
   return price < kInfinity ? price * static_cast<double>(degrees.devices()) : 0;
 }
 
-MixedFamilySpace::MixedFamilySpace(const MixedProblem& problem, MixedCoster& coster)
+FamilySpace::FamilySpace(const Problem& problem, Coster& coster)
     : problem_(problem), coster_(coster), layers_(problem.model.layers()) {
   const Fixes& fixes = problem.fixes;
   std::set<int64_t> degrees;
@@ -77,7 +77,7 @@ MixedFamilySpace::MixedFamilySpace(const MixedProblem& problem, MixedCoster& cos
   }
 }
 
-std::vector<StageDegrees> MixedFamilySpace::Options(size_t group, int64_t together) const {
+std::vector<StageDegrees> FamilySpace::Options(size_t group, int64_t together) const {
   const NodeGroup& nodes = problem_.cluster.groups[group];
   std::vector<StageDegrees> options;
   for (const int64_t tp : tensor_degrees_) {
@@ -90,65 +90,69 @@ std::vector<StageDegrees> MixedFamilySpace::Options(size_t group, int64_t togeth
         continue;
       }
       if (problem_.alike && degrees.devices() % nodes.cluster.devices_per_node != 0) continue;
-      if (MixedSlots(nodes, degrees) > 0) options.push_back(degrees);
+      if (Slots(nodes, degrees) > 0) options.push_back(degrees);
     }
   }
   return options;
 }
 
-bool MixedFamilySpace::Takes(const StageDegrees& degrees, const Choice& choice) const {
+bool FamilySpace::Takes(const StageDegrees& degrees, const Choice& choice) const {
   if (!problem_.takes) return true;
-  MixedFamily family;
+  Family family;
   family.zero = choice.zero;
   family.recompute = choice.recompute;
   return problem_.takes(StageConfiguration(degrees, family, problem_.precision));
 }
 
-MixedLane MixedFamilySpace::Lane(size_t group, const StageDegrees& degrees, const Choice& choice) {
-  MixedLane lane;
-  lane.group = group;
-  lane.degrees = degrees;
+StageClass FamilySpace::StageClassOf(size_t group, const StageDegrees& degrees,
+                                     const Choice& choice) {
+  StageClass stage_class;
+  stage_class.group = group;
+  stage_class.degrees = degrees;
   const NodeGroup& nodes = problem_.cluster.groups[group];
-  lane.slots = std::min(MixedSlots(nodes, degrees), layers_);
+  stage_class.slots = std::min(Slots(nodes, degrees), layers_);
   const auto [known, is_new] =
       layer_bounds_.try_emplace({group, degrees, choice.zero, choice.recompute});
   if (is_new) {
-    MixedFamily family;
+    Family family;
     family.zero = choice.zero;
     family.recompute = choice.recompute;
     known->second = coster_.BoundLayers(group, family, degrees);
   }
-  lane.layer_seconds = known->second.seconds;
-  lane.forward_share = known->second.forward_share;
-  lane.update_seconds = known->second.update;
-  lane.fixed_seconds = known->second.fixed;
-  lane.layer_dollars = lane.layer_seconds * LeastStagePrice(nodes, degrees) / 3600;
-  lane.price_per_hour = LeastLanePrice(nodes, degrees);
-  return lane;
+  stage_class.layer_seconds = known->second.seconds;
+  stage_class.forward_share = known->second.forward_share;
+  stage_class.update_seconds = known->second.update;
+  stage_class.fixed_seconds = known->second.fixed;
+  stage_class.layer_dollars = stage_class.layer_seconds * LeastStagePrice(nodes, degrees) / 3600;
+  stage_class.price_per_hour = LeastStageClassPrice(nodes, degrees);
+  return stage_class;
 }
 
 // All layers on the fastest stages, and where they are cheapest.
-void MixedFamilySpace::Bound(const std::vector<MixedLane>& lanes, MixedFamilyRecord* record) const {
+void FamilySpace::Bound(const std::vector<StageClass>& stage_classes, FamilyRecord* record) const {
   double least_dollars = kInfinity, others = 0, rate = 0, sends = 0;
-  for (const MixedLane& lane : lanes) least_dollars = std::min(least_dollars, lane.layer_dollars);
-  if (record->all_lanes) {
-    // A layer at least lies on each lane, and a stage's nodes are paid for the whole step.
-    for (const MixedLane& lane : lanes) {
-      others += lane.layer_dollars - least_dollars;
-      rate += lane.price_per_hour;
+  for (const StageClass& stage_class : stage_classes)
+    least_dollars = std::min(least_dollars, stage_class.layer_dollars);
+  if (record->all_stage_classes) {
+    // A layer at least lies on each stage class, and a stage's nodes are paid for the whole step.
+    for (const StageClass& stage_class : stage_classes) {
+      others += stage_class.layer_dollars - least_dollars;
+      rate += stage_class.price_per_hour;
     }
-    // The pipeline goes from lane to lane at least once for each but the first.
+    // The pipeline goes from stage class to stage class at least once for each but the first.
     double least = kInfinity;
-    for (size_t a = 0; a < lanes.size(); ++a) {
+    for (size_t a = 0; a < stage_classes.size(); ++a) {
       for (size_t b = 0; b < a; ++b) {
-        least = std::min(least, coster_.SendSeconds(lanes[a].group, lanes[a].degrees,
-                                                    lanes[b].group, lanes[b].degrees));
+        least =
+            std::min(least, coster_.SendSeconds(stage_classes[a].group, stage_classes[a].degrees,
+                                                stage_classes[b].group, stage_classes[b].degrees));
       }
     }
-    if (lanes.size() > 1) sends = 2 * static_cast<double>(lanes.size() - 1) * least;
+    if (stage_classes.size() > 1) sends = 2 * static_cast<double>(stage_classes.size() - 1) * least;
   }
-  const int64_t micro_batches = problem_.workload.global_batch / lanes.front().degrees.together();
-  record->seconds = LeastFamilySeconds(problem_.cluster.groups, lanes,
+  const int64_t micro_batches =
+      problem_.workload.global_batch / stage_classes.front().degrees.together();
+  record->seconds = LeastFamilySeconds(problem_.cluster.groups, stage_classes,
                                        {layers_, micro_batches, most_stages(), sends}) *
                     (1 - kFamilyRounding);
   const double all = static_cast<double>(layers_) * least_dollars + others;
@@ -156,42 +160,42 @@ void MixedFamilySpace::Bound(const std::vector<MixedLane>& lanes, MixedFamilyRec
                              record->seconds * rate / 3600);
 }
 
-MixedCosts MixedFamilySpace::CostsOfAny(const std::vector<MixedLane>& lanes, const Choice& choice) {
-  MixedFamily family;
+Costs FamilySpace::CostsOfAny(const std::vector<StageClass>& stage_classes, const Choice& choice) {
+  Family family;
   family.zero = choice.zero;
   family.recompute = choice.recompute;
-  for (const MixedLane& lane : lanes) {
-    family.degrees.push_back(lane.degrees);
-    family.groups.push_back(static_cast<int32_t>(lane.group));
+  for (const StageClass& stage_class : stage_classes) {
+    family.degrees.push_back(stage_class.degrees);
+    family.groups.push_back(static_cast<int32_t>(stage_class.group));
   }
   return coster_.CostsOfAny(family);
 }
 
-std::optional<MixedFamilyRecord> MixedFamilySpace::Record(const std::vector<MixedLane>& lanes,
-                                                          const Choice& choice) const {
-  MixedFamilyRecord record;
-  record.all_lanes = true;
+std::optional<FamilyRecord> FamilySpace::Record(const std::vector<StageClass>& stage_classes,
+                                                const Choice& choice) const {
+  FamilyRecord record;
+  record.all_stage_classes = true;
   record.family.zero = choice.zero;
   record.family.recompute = choice.recompute;
   bool replicas = false;
-  for (const MixedLane& lane : lanes) {
-    record.family.degrees.push_back(lane.degrees);
-    record.family.groups.push_back(static_cast<int32_t>(lane.group));
-    replicas = replicas || lane.degrees.dp > 1;
+  for (const StageClass& stage_class : stage_classes) {
+    record.family.degrees.push_back(stage_class.degrees);
+    record.family.groups.push_back(static_cast<int32_t>(stage_class.group));
+    replicas = replicas || stage_class.degrees.dp > 1;
   }
   if (choice.zero > 0 && !replicas) return std::nullopt;
-  Bound(lanes, &record);
+  Bound(stage_classes, &record);
   return record;
 }
 
-std::vector<MixedFamilyRecord> MixedFamilySpace::Common() {
+std::vector<FamilyRecord> FamilySpace::Common() {
   const std::vector<NodeGroup>& groups = problem_.cluster.groups;
   // Groups whose nodes have equally many devices; where that does not matter, all.
   std::set<int64_t> sizes;
   for (const NodeGroup& group : groups) {
     sizes.insert(problem_.alike ? group.cluster.devices_per_node : 0);
   }
-  std::vector<MixedFamilyRecord> records;
+  std::vector<FamilyRecord> records;
   for (const int64_t together : together_) {
     // By degrees: the groups that can have them.
     std::map<std::pair<int64_t, StageDegrees>, std::vector<size_t>> able;
@@ -205,14 +209,14 @@ std::vector<MixedFamilyRecord> MixedFamilySpace::Common() {
       for (const Choice& choice : choices_) {
         const StageDegrees& degrees = key.second;
         if ((choice.zero > 0 && degrees.dp == 1) || !Takes(degrees, choice)) continue;
-        MixedFamilyRecord record;
+        FamilyRecord record;
         record.family = {std::vector<StageDegrees>(groups.size()), choice.zero, choice.recompute};
-        std::vector<MixedLane> used;
+        std::vector<StageClass> used;
         for (const size_t group : members) {
-          const MixedLane lane = Lane(group, degrees, choice);
-          if (lane.layer_seconds == kInfinity) continue;
+          const StageClass stage_class = StageClassOf(group, degrees, choice);
+          if (stage_class.layer_seconds == kInfinity) continue;
           record.family.degrees[group] = degrees;
-          used.push_back(lane);
+          used.push_back(stage_class);
         }
         if (used.empty()) continue;
         Bound(used, &record);
@@ -223,4 +227,4 @@ std::vector<MixedFamilyRecord> MixedFamilySpace::Common() {
   return records;
 }
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero

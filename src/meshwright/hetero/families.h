@@ -14,21 +14,22 @@
 
 // The degrees that plans over groups of nodes can have, and bounds that need no tables.
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 
 // What is searched at once.
-struct MixedFamilyRecord {
-  MixedFamily family;
-  // Every lane that the family uses has at least one stage: what has fewer is another family's.
-  bool all_lanes = false;
+struct FamilyRecord {
+  Family family;
+  // Every stage class that the family uses has at least one stage: what has fewer is another
+  // family's.
+  bool all_stage_classes = false;
   // No plan of the family takes a step of less, or costs less.
   double seconds = 0, dollars = 0;
 };
 
-class MixedFamilySpace {
+class FamilySpace {
  public:
   // All must outlive it.
-  MixedFamilySpace(const MixedProblem& problem, MixedCoster& coster);
+  FamilySpace(const Problem& problem, Coster& coster);
 
   // Sequences that micro-batches may have, in ascending order.
   const std::vector<int64_t>& Together() const { return together_; }
@@ -42,46 +43,45 @@ class MixedFamilySpace {
   const std::vector<Choice>& Choices() const { return choices_; }
 
   // Families with the same degrees on all groups that can have them.
-  std::vector<MixedFamilyRecord> Common();
+  std::vector<FamilyRecord> Common();
 
   // What stages of these degrees on a group take at least.
-  MixedLane Lane(size_t group, const StageDegrees& degrees, const Choice& choice);
-  // The family of plans with stages on all these lanes; none where its ZeRO changes nothing, as no
-  // stage has replicas.
-  std::optional<MixedFamilyRecord> Record(const std::vector<MixedLane>& lanes,
-                                          const Choice& choice) const;
+  StageClass StageClassOf(size_t group, const StageDegrees& degrees, const Choice& choice);
+  // The family of plans with stages on all these stage classes; none where its ZeRO changes
+  // nothing, as no stage has replicas.
+  std::optional<FamilyRecord> Record(const std::vector<StageClass>& stage_classes,
+                                     const Choice& choice) const;
 
-  // What stages of all these lanes take, whichever a plan uses; and how many cells that has to
-  // cost.
-  MixedCosts CostsOfAny(const std::vector<MixedLane>& lanes, const Choice& choice);
-  int64_t Cells(const std::vector<MixedLane>& lanes) const {
-    return static_cast<int64_t>(lanes.size()) * layers_ * (layers_ + 1);
+  // What stages of all these stage classes take, whichever a plan uses; and how many cells that has
+  // to cost.
+  Costs CostsOfAny(const std::vector<StageClass>& stage_classes, const Choice& choice);
+  int64_t Cells(const std::vector<StageClass>& stage_classes) const {
+    return static_cast<int64_t>(stage_classes.size()) * layers_ * (layers_ + 1);
   }
 
-  const MixedProblem& problem() const { return problem_; }
+  const Problem& problem() const { return problem_; }
   int64_t layers() const { return layers_; }
   int64_t least_stages() const { return problem_.fixes.pp.value_or(1); }
   int64_t most_stages() const { return std::min(layers_, problem_.fixes.pp.value_or(layers_)); }
 
  private:
-  void Bound(const std::vector<MixedLane>& lanes, MixedFamilyRecord* record) const;
+  void Bound(const std::vector<StageClass>& stage_classes, FamilyRecord* record) const;
   bool Takes(const StageDegrees& degrees, const Choice& choice) const;
 
-  const MixedProblem& problem_;
-  MixedCoster& coster_;
+  const Problem& problem_;
+  Coster& coster_;
   int64_t layers_ = 0;
   std::vector<int64_t> tensor_degrees_, together_;
   std::vector<int64_t> divisors_;  // of the batch
   std::vector<Choice> choices_;
-  std::map<std::tuple<size_t, StageDegrees, int, Recompute>, MixedCoster::LayerBounds>
-      layer_bounds_;
+  std::map<std::tuple<size_t, StageDegrees, int, Recompute>, Coster::LayerBounds> layer_bounds_;
 };
 
 // Dollars an hour of a stage at least: its share of nodes at the best price; 0 where none is known.
 double LeastStagePrice(const NodeGroup& group, const StageDegrees& degrees);
 // ... of the nodes of one stage, which are paid for whole.
-double LeastLanePrice(const NodeGroup& group, const StageDegrees& degrees);
+double LeastStageClassPrice(const NodeGroup& group, const StageDegrees& degrees);
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero
 
 #endif  // MESHWRIGHT_HETERO_FAMILIES_H_

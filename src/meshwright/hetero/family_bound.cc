@@ -1,5 +1,5 @@
 // With t the slowest stage's time for both passes, p stages, M micro-batches and W the work of one
-// of these, a pipeline takes W + (M - 1) t - u F at least (mixed_schedule.h), u = min(p, M) - 1, F
+// of these, a pipeline takes W + (M - 1) t - u F at least (schedule.h), u = min(p, M) - 1, F
 // at most a share f of t; so c t + W, c = M - 1 - f u. A larger t lets more layers lie on fast
 // stages, so that W falls, and c t + W is convex in t and piecewise linear: the least is at its
 // corners.
@@ -13,9 +13,9 @@
 //
 // which is least for x = p sqrt((L - p) / c), and x is p or more.
 //
-// Where two lanes share a group's nodes, each way to divide these has a bound. Of many nodes the
-// ways are taken in ranges: of each range one lane has the most nodes, and the other what the least
-// of these leave.
+// Where two stage classes share a group's nodes, each way to divide these has a bound. Of many
+// nodes the ways are taken in ranges: of each range one stage class has the most nodes, and the
+// other what the least of these leave.
 
 #include "meshwright/hetero/family_bound.h"
 
@@ -26,7 +26,7 @@
 #include "absl/container/inlined_vector.h"
 #include "meshwright/base/infinity.h"
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 namespace {
 
 constexpr int64_t kMostRanges = 8;  // of ways to divide nodes, of all groups together
@@ -36,18 +36,19 @@ constexpr double kTableRounding = 1 - 1e-9;
 
 // The least seconds from `least` on in which so many of the fastest stages can take all layers,
 // each a whole number of them.
-double WholeLayers(const std::vector<MixedLane>& fastest, int64_t stages, int64_t layers,
+double WholeLayers(const std::vector<StageClass>& fastest, int64_t stages, int64_t layers,
                    double least) {
   constexpr double kAlmostNone = 1e-9;  // of a layer, that rounding may lack
   while (true) {
     int64_t taken = 0, open = stages;
     double next = kInfinity;
-    for (const MixedLane& lane : fastest) {
-      const int64_t each = static_cast<int64_t>(least / lane.layer_seconds + kAlmostNone);
-      const int64_t count = std::min(open, lane.slots);
+    for (const StageClass& stage_class : fastest) {
+      const int64_t each = static_cast<int64_t>(least / stage_class.layer_seconds + kAlmostNone);
+      const int64_t count = std::min(open, stage_class.slots);
       open -= count;
       taken += count * each;
-      if (count > 0) next = std::min(next, static_cast<double>(each + 1) * lane.layer_seconds);
+      if (count > 0)
+        next = std::min(next, static_cast<double>(each + 1) * stage_class.layer_seconds);
     }
     if (taken >= layers) return least;
     least = next;
@@ -114,25 +115,25 @@ class WorkCorners {
   absl::InlinedVector<Corner, kMostNodeGroups> corners_;
 };
 
-// Of lanes that have their slots whatever the others have; at most `least`.
-double LeastOfSlots(std::vector<MixedLane> fastest, const MixedPipelines& pipelines, double least) {
-  std::sort(fastest.begin(), fastest.end(), [](const MixedLane& a, const MixedLane& b) {
+// Of stage classes that have their slots whatever the others have; at most `least`.
+double LeastOfSlots(std::vector<StageClass> fastest, const Pipelines& pipelines, double least) {
+  std::sort(fastest.begin(), fastest.end(), [](const StageClass& a, const StageClass& b) {
     return a.layer_seconds < b.layer_seconds;
   });
   const double layers = static_cast<double>(pipelines.layers);
   const double micro_batches = static_cast<double>(pipelines.micro_batches);
   double share = 0;
-  for (const MixedLane& lane : fastest) share = std::max(share, lane.forward_share);
+  for (const StageClass& stage_class : fastest) share = std::max(share, stage_class.forward_share);
   double speed = 0, first_layers = pipelines.sends;
   int64_t stages = 0;
   Takers takers;
-  for (const MixedLane& lane : fastest) {
-    takers.push_back({lane.layer_seconds, 0, 0});
-    for (int64_t i = 0; i < lane.slots && stages < pipelines.most_stages; ++i) {
+  for (const StageClass& stage_class : fastest) {
+    takers.push_back({stage_class.layer_seconds, 0, 0});
+    for (int64_t i = 0; i < stage_class.slots && stages < pipelines.most_stages; ++i) {
       ++stages;
-      speed += 1 / lane.layer_seconds;
-      first_layers += lane.layer_seconds;
-      takers.back().rate += 1 / lane.layer_seconds;
+      speed += 1 / stage_class.layer_seconds;
+      first_layers += stage_class.layer_seconds;
+      takers.back().rate += 1 / stage_class.layer_seconds;
       takers.back().taken += 1;
       const double others = layers - static_cast<double>(stages);
       const double c = Factor(pipelines.micro_batches, stages, share);
@@ -140,7 +141,7 @@ double LeastOfSlots(std::vector<MixedLane> fastest, const MixedPipelines& pipeli
         return micro_batches * slowest >= least ||
                first_layers + others * fastest.front().layer_seconds + c * slowest >= least;
       };
-      double slowest = std::max(lane.layer_seconds, layers / speed);
+      double slowest = std::max(stage_class.layer_seconds, layers / speed);
       if (no_better(slowest)) continue;
       slowest = WholeLayers(fastest, stages, pipelines.layers, slowest);
       if (no_better(slowest)) continue;
@@ -153,28 +154,28 @@ double LeastOfSlots(std::vector<MixedLane> fastest, const MixedPipelines& pipeli
 
 class NodeDivider {
  public:
-  NodeDivider(const std::vector<NodeGroup>& groups, std::vector<MixedLane> lanes,
-              const MixedPipelines& pipelines)
-      : groups_(groups), lanes_(std::move(lanes)), pipelines_(pipelines) {
+  NodeDivider(const std::vector<NodeGroup>& groups, std::vector<StageClass> stage_classes,
+              const Pipelines& pipelines)
+      : groups_(groups), stage_classes_(std::move(stage_classes)), pipelines_(pipelines) {
     const int64_t shared = Shared();
     while (Power(ranges_, shared) > kMostRanges) --ranges_;
   }
 
-  // Of the lanes from `lane` on; at most `least`.
-  double Least(size_t lane, double least) {
-    if (lane == lanes_.size()) return LeastOfSlots(lanes_, pipelines_, least);
-    if (!SharesWithNext(lane)) return Least(lane + 1, least);
-    MixedLane &a = lanes_[lane], &b = lanes_[lane + 1];
+  // Of the stage classes from `stage class` on; at most `least`.
+  double Least(size_t stage_class, double least) {
+    if (stage_class == stage_classes_.size())
+      return LeastOfSlots(stage_classes_, pipelines_, least);
+    if (!SharesWithNext(stage_class)) return Least(stage_class + 1, least);
+    StageClass &a = stage_classes_[stage_class], &b = stage_classes_[stage_class + 1];
     const NodeGroup& group = groups_[a.group];
-    const int64_t first = MixedNodes(group, a.degrees, 1);
-    const int64_t last = group.cluster.nodes - MixedNodes(group, b.degrees, 1);
+    const int64_t first = Nodes(group, a.degrees, 1);
+    const int64_t last = group.cluster.nodes - Nodes(group, b.degrees, 1);
     const int64_t ways = last - first + 1, ranges = std::min(ranges_, ways);
     for (int64_t i = 0; i < ranges; ++i) {
       const int64_t from = first + ways * i / ranges, to = first + ways * (i + 1) / ranges - 1;
-      a.slots = std::min(pipelines_.layers, MixedSlots(group, a.degrees, to));
-      b.slots =
-          std::min(pipelines_.layers, MixedSlots(group, b.degrees, group.cluster.nodes - from));
-      least = Least(lane + 2, least);
+      a.slots = std::min(pipelines_.layers, Slots(group, a.degrees, to));
+      b.slots = std::min(pipelines_.layers, Slots(group, b.degrees, group.cluster.nodes - from));
+      least = Least(stage_class + 2, least);
     }
     return least;
   }
@@ -185,18 +186,20 @@ class NodeDivider {
     for (; exponent > 0; --exponent) power *= base;
     return power;
   }
-  bool SharesWithNext(size_t lane) const {
-    return lane + 1 < lanes_.size() && lanes_[lane].group == lanes_[lane + 1].group;
+  bool SharesWithNext(size_t stage_class) const {
+    return stage_class + 1 < stage_classes_.size() &&
+           stage_classes_[stage_class].group == stage_classes_[stage_class + 1].group;
   }
   int64_t Shared() const {
     int64_t shared = 0;
-    for (size_t lane = 0; lane < lanes_.size(); ++lane) shared += SharesWithNext(lane) ? 1 : 0;
+    for (size_t stage_class = 0; stage_class < stage_classes_.size(); ++stage_class)
+      shared += SharesWithNext(stage_class) ? 1 : 0;
     return shared;
   }
 
   const std::vector<NodeGroup>& groups_;
-  std::vector<MixedLane> lanes_;
-  const MixedPipelines& pipelines_;
+  std::vector<StageClass> stage_classes_;
+  const Pipelines& pipelines_;
   int64_t ranges_ = kMostRanges;  // of a group's ways
 };
 
@@ -217,7 +220,7 @@ double AheadOfEven(int64_t micro_batches, int64_t stages, double fastest, double
 
 }  // namespace
 
-PooledBound::PooledBound(const MixedPipelines& pipelines, double forward_share)
+PooledBound::PooledBound(const Pipelines& pipelines, double forward_share)
     : layers_(static_cast<double>(pipelines.layers)),
       micro_batches_(pipelines.micro_batches),
       forward_share_(forward_share) {
@@ -288,28 +291,28 @@ double PooledBound::LeastSeconds(const std::vector<StagePool>& pools) const {
   return std::max(least, static_cast<double>(micro_batches_) * even);
 }
 
-double LeastFamilySeconds(const std::vector<NodeGroup>& groups, std::vector<MixedLane> lanes,
-                          const MixedPipelines& pipelines) {
+double LeastFamilySeconds(const std::vector<NodeGroup>& groups,
+                          std::vector<StageClass> stage_classes, const Pipelines& pipelines) {
   double update = kInfinity, fixed = 0;
-  for (const MixedLane& lane : lanes) {
-    update = std::min(update, lane.update_seconds);
-    fixed = std::max(fixed, lane.fixed_seconds);
+  for (const StageClass& stage_class : stage_classes) {
+    update = std::min(update, stage_class.update_seconds);
+    fixed = std::max(fixed, stage_class.fixed_seconds);
   }
-  return NodeDivider(groups, std::move(lanes), pipelines).Least(0, kInfinity) + update + fixed;
+  return NodeDivider(groups, std::move(stage_classes), pipelines).Least(0, kInfinity) + update +
+         fixed;
 }
 
-double MostSharedSpeed(const NodeGroup& group, const MixedLane& a, const MixedLane& b,
+double MostSharedSpeed(const NodeGroup& group, const StageClass& a, const StageClass& b,
                        int64_t layers) {
   const int64_t nodes = group.cluster.nodes;
   double most = 0;
-  for (int64_t n = MixedNodes(group, a.degrees, 1); n <= nodes - MixedNodes(group, b.degrees, 1);
-       ++n) {
-    const auto slots = [&](const MixedLane& lane, int64_t on) {
-      return static_cast<double>(std::min(layers, MixedSlots(group, lane.degrees, on)));
+  for (int64_t n = Nodes(group, a.degrees, 1); n <= nodes - Nodes(group, b.degrees, 1); ++n) {
+    const auto slots = [&](const StageClass& stage_class, int64_t on) {
+      return static_cast<double>(std::min(layers, Slots(group, stage_class.degrees, on)));
     };
     most = std::max(most, slots(a, n) / a.layer_seconds + slots(b, nodes - n) / b.layer_seconds);
   }
   return most;
 }
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero

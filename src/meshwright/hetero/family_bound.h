@@ -6,11 +6,11 @@
 
 #include "meshwright/hetero/problem.h"
 
-// What plans of a family take at least, by the fastest layer of each lane alone.
+// What plans of a family take at least, by the fastest layer of each stage class alone.
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 
-struct MixedLane {
+struct StageClass {
   size_t group = 0;
   StageDegrees degrees;
   int64_t slots = 0;         // stages, at most one a layer, if it has all nodes of its group
@@ -24,7 +24,7 @@ struct MixedLane {
 };
 
 // What the pipelines have in common.
-struct MixedPipelines {
+struct Pipelines {
   int64_t layers = 0, micro_batches = 0;
   int64_t most_stages = 0;
   double sends = 0;  // of a micro-batch, there and back, at least
@@ -40,7 +40,7 @@ struct StagePool {
 // made once.
 class PooledBound {
  public:
-  PooledBound(const MixedPipelines& pipelines, double forward_share);
+  PooledBound(const Pipelines& pipelines, double forward_share);
 
   // `pools` in ascending order of layer_seconds; at least one.
   double LeastSeconds(const std::vector<StagePool>& pools) const;
@@ -64,15 +64,17 @@ class PooledBound {
   int64_t best_ = 1;  // stages, of which the least is least
 };
 
-// Stages of these lanes, the fastest of them, perfectly balanced but for layers being whole, as
-// many as are best. Lanes of one group stand next to each other, at most two, and share its nodes.
-double LeastFamilySeconds(const std::vector<NodeGroup>& groups, std::vector<MixedLane> lanes,
-                          const MixedPipelines& pipelines);
+// Stages of these stage classes, the fastest of them, perfectly balanced but for layers being
+// whole, as many as are best. Lanes of one group stand next to each other, at most two, and share
+// its nodes.
+double LeastFamilySeconds(const std::vector<NodeGroup>& groups,
+                          std::vector<StageClass> stage_classes, const Pipelines& pipelines);
 
-// Layers in a second at most of two lanes that share their group's nodes, each with a stage.
-double MostSharedSpeed(const NodeGroup& group, const MixedLane& a, const MixedLane& b,
+// Layers in a second at most of two stage classes that share their group's nodes, each with a
+// stage.
+double MostSharedSpeed(const NodeGroup& group, const StageClass& a, const StageClass& b,
                        int64_t layers);
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero
 
 #endif  // MESHWRIGHT_HETERO_FAMILY_BOUND_H_

@@ -1,6 +1,6 @@
 // Families are found group by group: groups are given degrees, or none, or two of them, as long as
 // the fastest degrees of the groups that are left make a useful bound possible. Where that leaves
-// too many, those are left out for which there is no room (mixed_room.h).
+// too many, those are left out for which no slack is left (lagrangian_bound.h).
 
 #include "meshwright/hetero/family_chooser.h"
 
@@ -11,53 +11,57 @@
 #include <utility>
 
 #include "meshwright/base/infinity.h"
-#include "meshwright/hetero/room.h"
+#include "meshwright/hetero/lagrangian_bound.h"
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 namespace {
 
 // What rounding may add to a bound.
 constexpr double kChooserRounding = 1e-12;
 // Of a family's bound, in partial families.
 constexpr int64_t kBoundEffort = 10;
-// Of a room, as many as take the time of a partial family.
+// Families as many as take the time of a partial family.
 constexpr int64_t kRoomSteps = 500;
 
-// The lanes that a group may have: one, or two that share its nodes.
-struct LaneChoice {
-  std::vector<MixedLane> lanes;
-  std::vector<size_t> positions;  // of these lanes among all
+// The stage classes that a group may have: one, or two that share its nodes.
+struct StageClassChoice {
+  std::vector<StageClass> stage_classes;
+  std::vector<size_t> positions;  // of these stage classes among all
   double speed = 0;               // layers in a second, of all its nodes
   double dollars = 0;             // of a layer at least
   double layer_seconds = 0;       // of the fastest stage
 };
 
-// `all` grows by the group's lanes.
-std::vector<LaneChoice> LaneChoices(MixedFamilySpace& space, size_t group, int64_t together,
-                                    const MixedFamilySpace::Choice& choice, bool pairs,
-                                    std::vector<MixedLane>* all) {
-  std::vector<LaneChoice> choices;
-  std::vector<MixedLane> lanes;
+// `all` grows by the group's stage classes.
+std::vector<StageClassChoice> StageClassChoices(FamilySpace& space, size_t group, int64_t together,
+                                                const FamilySpace::Choice& choice, bool pairs,
+                                                std::vector<StageClass>* all) {
+  std::vector<StageClassChoice> choices;
+  std::vector<StageClass> stage_classes;
   const size_t first = all->size();
   for (const StageDegrees& degrees : space.Options(group, together)) {
-    const MixedLane lane = space.Lane(group, degrees, choice);
-    if (lane.layer_seconds == kInfinity) continue;
-    choices.push_back(
-        {{lane}, {first + lanes.size()}, lane.speed(), lane.layer_dollars, lane.layer_seconds});
-    lanes.push_back(lane);
+    const StageClass stage_class = space.StageClassOf(group, degrees, choice);
+    if (stage_class.layer_seconds == kInfinity) continue;
+    choices.push_back({{stage_class},
+                       {first + stage_classes.size()},
+                       stage_class.speed(),
+                       stage_class.layer_dollars,
+                       stage_class.layer_seconds});
+    stage_classes.push_back(stage_class);
   }
-  all->insert(all->end(), lanes.begin(), lanes.end());
+  all->insert(all->end(), stage_classes.begin(), stage_classes.end());
   if (!pairs) return choices;
   const NodeGroup& nodes = space.problem().cluster.groups[group];
-  for (size_t a = 0; a < lanes.size(); ++a) {
-    for (size_t b = a + 1; b < lanes.size(); ++b) {
-      const double speed = MostSharedSpeed(nodes, lanes[a], lanes[b], space.layers());
+  for (size_t a = 0; a < stage_classes.size(); ++a) {
+    for (size_t b = a + 1; b < stage_classes.size(); ++b) {
+      const double speed =
+          MostSharedSpeed(nodes, stage_classes[a], stage_classes[b], space.layers());
       if (speed == 0) continue;  // there are too few nodes for both
-      choices.push_back({{lanes[a], lanes[b]},
+      choices.push_back({{stage_classes[a], stage_classes[b]},
                          {first + a, first + b},
                          speed,
-                         std::min(lanes[a].layer_dollars, lanes[b].layer_dollars),
-                         std::min(lanes[a].layer_seconds, lanes[b].layer_seconds)});
+                         std::min(stage_classes[a].layer_dollars, stage_classes[b].layer_dollars),
+                         std::min(stage_classes[a].layer_seconds, stage_classes[b].layer_seconds)});
     }
   }
   return choices;
@@ -66,8 +70,8 @@ std::vector<LaneChoice> LaneChoices(MixedFamilySpace& space, size_t group, int64
 // Goes through the families of one number of sequences and one choice of the rest.
 class FamilyChooser {
  public:
-  FamilyChooser(MixedFamilySpace& space, const MixedFamilySinks& sinks, MixedFamilyKind kind,
-                int64_t together, const MixedFamilySpace::Choice& choice)
+  FamilyChooser(FamilySpace& space, const FamilySinks& sinks, FamilyKind kind, int64_t together,
+                const FamilySpace::Choice& choice)
       : space_(space),
         sinks_(sinks),
         kind_(kind),
@@ -85,23 +89,24 @@ class FamilyChooser {
     double share = 0;  // of all options
     for (size_t group = count_; group-- > 0;) {
       options_[group] =
-          LaneChoices(space, group, together, choice, kind == MixedFamilyKind::kByStage, &all_);
+          StageClassChoices(space, group, together, choice, kind == FamilyKind::kByStage, &all_);
       fastest_[group] = fastest_[group + 1];
       cheapest_[group] = cheapest_[group + 1];
       // Where the effort does not suffice, the fastest have been gone through.
-      std::stable_sort(options_[group].begin(), options_[group].end(),
-                       [](const LaneChoice& a, const LaneChoice& b) { return a.speed > b.speed; });
+      std::stable_sort(
+          options_[group].begin(), options_[group].end(),
+          [](const StageClassChoice& a, const StageClassChoice& b) { return a.speed > b.speed; });
       if (!options_[group].empty()) fastest_[group] += options_[group].front().speed;
-      for (const LaneChoice& option : options_[group]) {
+      for (const StageClassChoice& option : options_[group]) {
         cheapest_[group] = std::min(cheapest_[group], option.dollars);
         least_layer_[group] = std::min(least_layer_[group], option.layer_seconds);
-        for (const MixedLane& lane : option.lanes) {
-          least_update_[group] = std::min(least_update_[group], lane.update_seconds);
-          share = std::max(share, lane.forward_share);
+        for (const StageClass& stage_class : option.stage_classes) {
+          least_update_[group] = std::min(least_update_[group], stage_class.update_seconds);
+          share = std::max(share, stage_class.forward_share);
         }
       }
     }
-    pooled_.emplace(MixedPipelines{space.layers(), micro_batches_, most_stages_}, share);
+    pooled_.emplace(Pipelines{space.layers(), micro_batches_, most_stages_}, share);
   }
 
   void Run(int64_t* effort) {
@@ -129,9 +134,9 @@ class FamilyChooser {
     double least_seconds = work_ / all * kRounding;
     const double cheapest = std::min(dollars, cheapest_[group]);
     double others = 0, rate = 0;  // as in Bound
-    for (const MixedLane& lane : lanes_) {
-      others += lane.layer_dollars - cheapest;
-      rate += lane.price_per_hour;
+    for (const StageClass& stage_class : stage_classes_) {
+      others += stage_class.layer_dollars - cheapest;
+      rate += stage_class.price_per_hour;
     }
     double least_dollars =
         (work_ * cheapest + static_cast<double>(micro_batches_) * others) * kRounding;
@@ -140,10 +145,10 @@ class FamilyChooser {
     least_dollars = std::max(least_dollars, least_seconds * rate / 3600);
     if (!sinks_.useful(least_seconds, least_dollars)) return;
     if (mode_ == Mode::kTrial && *effort < 0) return;
-    if (room_ != nullptr) {
-      const int64_t before = room_->steps();
-      const bool may_hold = room_->MayHold(positions_, group);
-      *effort -= (room_->steps() - before) / kRoomSteps;
+    if (slack_ != nullptr) {
+      const int64_t before = slack_->steps();
+      const bool may_hold = slack_->MayHold(positions_, group);
+      *effort -= (slack_->steps() - before) / kRoomSteps;
       if (!may_hold) return;
     }
     int64_t left = group == count_ ? 0 : static_cast<int64_t>(options_[group].size()) + 1;
@@ -160,13 +165,14 @@ class FamilyChooser {
       Decide(group + 1, new_speed, new_dollars, &part);
       *effort += part;
     };
-    for (const LaneChoice& option : options_[group]) {
+    for (const StageClassChoice& option : options_[group]) {
       chosen_[group] = &option;
-      lanes_.insert(lanes_.end(), option.lanes.begin(), option.lanes.end());
+      stage_classes_.insert(stage_classes_.end(), option.stage_classes.begin(),
+                            option.stage_classes.end());
       positions_.insert(positions_.end(), option.positions.begin(), option.positions.end());
       go_on(speed + option.speed, std::min(dollars, option.dollars));
-      lanes_.resize(lanes_.size() - option.lanes.size());
-      positions_.resize(lanes_.size());
+      stage_classes_.resize(stage_classes_.size() - option.stage_classes.size());
+      positions_.resize(stage_classes_.size());
     }
     chosen_[group] = nullptr;
     go_on(speed, dollars);
@@ -177,27 +183,28 @@ class FamilyChooser {
     const double cutoff = sinks_.cutoff();
     if (all_.empty() || cutoff == kInfinity) return true;
     costs_ = space_.CostsOfAny(all_, choice_);
-    room_ = std::make_unique<MixedRoom>(space_.problem().cluster.groups, costs_,
-                                        space_.least_stages(), most_stages_);
-    return room_->SetCutoff(cutoff);
+    slack_ = std::make_unique<LagrangianBound>(space_.problem().cluster.groups, costs_,
+                                               space_.least_stages(), most_stages_);
+    return slack_->SetCutoff(cutoff);
   }
 
   // What no family takes less than.
   double LeastOfAny() {
-    if (room_ == nullptr) return 0;
-    if (!least_of_any_.has_value()) least_of_any_ = room_->LeastSeconds();
+    if (slack_ == nullptr) return 0;
+    if (!least_of_any_.has_value()) least_of_any_ = slack_->LeastSeconds();
     return *least_of_any_;
   }
 
-  // Of pipelines on the decided lanes and on what there may be on the groups from `group` on.
+  // Of pipelines on the decided stage classes and on what there may be on the groups from `group`
+  // on.
   double LeastFrom(size_t group) {
     pools_.clear();
     double update = kInfinity, fixed = 0;
     for (size_t decided = 0; decided < group; ++decided) {
       if (chosen_[decided] == nullptr) continue;
-      for (const MixedLane& lane : chosen_[decided]->lanes) {
-        update = std::min(update, lane.update_seconds);
-        fixed = std::max(fixed, lane.fixed_seconds);
+      for (const StageClass& stage_class : chosen_[decided]->stage_classes) {
+        update = std::min(update, stage_class.update_seconds);
+        fixed = std::max(fixed, stage_class.fixed_seconds);
       }
       pools_.push_back({chosen_[decided]->layer_seconds, chosen_[decided]->speed});
     }
@@ -213,55 +220,55 @@ class FamilyChooser {
   }
 
   void Keep() {
-    if (mode_ == Mode::kTrial || lanes_.size() < 2) return;
+    if (mode_ == Mode::kTrial || stage_classes_.size() < 2) return;
     bool shared = false, same = true;
-    for (size_t i = 1; i < lanes_.size(); ++i) {
-      shared = shared || lanes_[i].group == lanes_[i - 1].group;
-      same = same && lanes_[i].degrees == lanes_[0].degrees;
+    for (size_t i = 1; i < stage_classes_.size(); ++i) {
+      shared = shared || stage_classes_[i].group == stage_classes_[i - 1].group;
+      same = same && stage_classes_[i].degrees == stage_classes_[0].degrees;
     }
-    if (kind_ == MixedFamilyKind::kByStage ? !shared : same) return;
-    std::optional<MixedFamilyRecord> record = space_.Record(lanes_, choice_);
-    if (room_ != nullptr && !room_->MayHold(positions_)) return;
+    if (kind_ == FamilyKind::kByStage ? !shared : same) return;
+    std::optional<FamilyRecord> record = space_.Record(stage_classes_, choice_);
+    if (slack_ != nullptr && !slack_->MayHold(positions_)) return;
     if (record.has_value() && sinks_.useful(record->seconds, record->dollars)) {
       record->seconds = std::max(record->seconds, LeastOfAny());
       sinks_.keep(*record);
     }
   }
 
-  MixedFamilySpace& space_;
-  const MixedFamilySinks& sinks_;
-  const MixedFamilyKind kind_;
-  const MixedFamilySpace::Choice choice_;
+  FamilySpace& space_;
+  const FamilySinks& sinks_;
+  const FamilyKind kind_;
+  const FamilySpace::Choice choice_;
   Mode mode_ = Mode::kAll;
   const int64_t micro_batches_;
   const double work_;
   const size_t count_;
   const int64_t most_stages_;
-  std::vector<std::vector<LaneChoice>> options_;  // by group
+  std::vector<std::vector<StageClassChoice>> options_;  // by group
   std::vector<double> least_layer_, least_update_;
-  std::vector<const LaneChoice*> chosen_;  // of decided groups; null: none
+  std::vector<const StageClassChoice*> chosen_;  // of decided groups; null: none
   std::optional<PooledBound> pooled_;
   std::vector<StagePool> pools_;
   std::vector<double> fastest_, cheapest_;  // of groups from here on
-  std::vector<MixedLane> lanes_;            // of the groups that are decided
+  std::vector<StageClass> stage_classes_;   // of the groups that are decided
   std::vector<size_t> positions_;           // ... among `all_`
-  std::vector<MixedLane> all_;              // of all groups
-  MixedCosts costs_;                        // of these
-  std::unique_ptr<MixedRoom> room_;         // null: not made
+  std::vector<StageClass> all_;             // of all groups
+  Costs costs_;                             // of these
+  std::unique_ptr<LagrangianBound> slack_;  // null: not made
   std::optional<double> least_of_any_;      // see LeastOfAny
 };
 
 }  // namespace
 
-void ListDifferingFamilies(MixedFamilySpace& space, MixedFamilyKind kind, int64_t effort,
-                           const MixedFamilySinks& sinks) {
-  const MixedProblem& problem = space.problem();
+void ListDifferingFamilies(FamilySpace& space, FamilyKind kind, int64_t effort,
+                           const FamilySinks& sinks) {
+  const Problem& problem = space.problem();
   const bool one_group = problem.cluster.groups.size() == 1;
-  if (problem.alike || (kind == MixedFamilyKind::kByGroup && one_group)) return;
+  if (problem.alike || (kind == FamilyKind::kByGroup && one_group)) return;
   // Each has its part, and what those before it left.
   int64_t parts = static_cast<int64_t>(space.Together().size() * space.Choices().size());
   for (const int64_t together : space.Together()) {
-    for (const MixedFamilySpace::Choice& choice : space.Choices()) {
+    for (const FamilySpace::Choice& choice : space.Choices()) {
       int64_t part = effort / parts--;
       effort -= part;
       FamilyChooser(space, sinks, kind, together, choice).Run(&part);
@@ -270,33 +277,33 @@ void ListDifferingFamilies(MixedFamilySpace& space, MixedFamilyKind kind, int64_
   }
 }
 
-std::vector<MixedFamilyRecord> NeighbouringFamilies(MixedFamilySpace& space,
-                                                    const MixedPlan& plan) {
-  std::vector<MixedFamilyRecord> records;
+std::vector<FamilyRecord> NeighbouringFamilies(FamilySpace& space, const Plan& plan) {
+  std::vector<FamilyRecord> records;
   if (space.problem().alike) return records;
-  const MixedFamily& family = plan.family;
-  const MixedFamilySpace::Choice choice = {family.zero, family.recompute};
+  const Family& family = plan.family;
+  const FamilySpace::Choice choice = {family.zero, family.recompute};
   std::set<int32_t> used;
-  for (const MixedStage& stage : plan.stages) used.insert(stage.lane);
-  std::vector<MixedLane> all;
+  for (const Stage& stage : plan.stages) used.insert(stage.stage_class);
+  std::vector<StageClass> all;
   for (size_t group = 0; group < space.problem().cluster.groups.size(); ++group) {
-    std::vector<LaneChoice> options =
-        LaneChoices(space, group, family.together(), choice, /*pairs=*/true, &all);
+    std::vector<StageClassChoice> options =
+        StageClassChoices(space, group, family.together(), choice, /*pairs=*/true, &all);
     options.emplace_back();  // none
-    for (const LaneChoice& option : options) {
-      std::vector<MixedLane> lanes = option.lanes;
-      for (const int32_t lane : used) {
-        if (family.Group(lane) == group) continue;
-        lanes.push_back(space.Lane(family.Group(lane), family.degrees[lane], choice));
+    for (const StageClassChoice& option : options) {
+      std::vector<StageClass> stage_classes = option.stage_classes;
+      for (const int32_t stage_class : used) {
+        if (family.Group(stage_class) == group) continue;
+        stage_classes.push_back(
+            space.StageClassOf(family.Group(stage_class), family.degrees[stage_class], choice));
       }
-      std::stable_sort(lanes.begin(), lanes.end(),
-                       [](const MixedLane& a, const MixedLane& b) { return a.group < b.group; });
-      if (lanes.empty()) continue;
-      std::optional<MixedFamilyRecord> record = space.Record(lanes, choice);
+      std::stable_sort(stage_classes.begin(), stage_classes.end(),
+                       [](const StageClass& a, const StageClass& b) { return a.group < b.group; });
+      if (stage_classes.empty()) continue;
+      std::optional<FamilyRecord> record = space.Record(stage_classes, choice);
       if (record.has_value()) records.push_back(*std::move(record));
     }
   }
   return records;
 }
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero

@@ -14,7 +14,7 @@
 #include "meshwright/cluster/device_names.h"
 #include "meshwright/model/builtin_models.h"
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 namespace {
 
 constexpr int64_t kMostProfiled = 1'000'000;  // of any whole number in a profile
@@ -248,4 +248,4 @@ std::string LayerProfile::Measured() const {
   return text;
 }
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 
 // Measured seconds of one layer, for one micro-batch; what tensor parallelism communicates is in
 // them.
@@ -60,6 +60,6 @@ class LayerProfile {
   std::map<std::string, std::map<int64_t, ByMicroBatch>> devices_;  // by name, then degree
 };
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero
 
 #endif  // MESHWRIGHT_HETERO_LAYER_PROFILE_H_

@@ -3,23 +3,22 @@
 #include <algorithm>
 #include <limits>
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 namespace {
 
 constexpr double kNoPartition = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-MixedPartitioner::MixedPartitioner(const MixedCosts& costs, const std::vector<int32_t>& lanes)
+Partitioner::Partitioner(const Costs& costs, const std::vector<int32_t>& stage_classes)
     : costs_(costs),
-      lanes_(lanes),
-      sums_((lanes.size() + 1) * (costs.layers() + 1)),
-      taken_((lanes.size() + 1) * (costs.layers() + 1)) {}
+      stage_classes_(stage_classes),
+      sums_((stage_classes.size() + 1) * (costs.layers() + 1)),
+      taken_((stage_classes.size() + 1) * (costs.layers() + 1)) {}
 
-bool MixedPartitioner::Solve(const std::vector<MixedPlace>& places,
-                             std::vector<MixedStage>* stages) {
+bool Partitioner::Solve(const std::vector<Place>& places, std::vector<Stage>* stages) {
   const int64_t layers = costs_.layers(), width = layers + 1;
-  const int64_t count = static_cast<int64_t>(lanes_.size());
+  const int64_t count = static_cast<int64_t>(stage_classes_.size());
   if (count > layers) return false;
   std::fill(sums_.begin(), sums_.end(), kNoPartition);
   sums_[count * width + layers] = 0;
@@ -31,7 +30,7 @@ bool MixedPartitioner::Solve(const std::vector<MixedPlace>& places,
       double best = kNoPartition;
       int32_t taken = 0;
       for (int64_t n = 1; first + n <= layers - (count - 1 - i); ++n) {
-        const MixedCell& cell = costs_.Cell(lanes_[i], first, n);
+        const Cell& cell = costs_.CellAt(stage_classes_[i], first, n);
         if (cell.most_in_flight < in_flight || !places[count - 1 - i].Takes(cell)) break;
         ++effort_;
         const double all = cell.both() + behind[first + n];
@@ -49,10 +48,10 @@ bool MixedPartitioner::Solve(const std::vector<MixedPlace>& places,
   int64_t first = 0;
   for (int64_t i = 0; i < count; ++i) {
     const int32_t taken = taken_[i * width + first];
-    stages->push_back({lanes_[i], taken});
+    stages->push_back({stage_classes_[i], taken});
     first += taken;
   }
   return true;
 }
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero

@@ -4,11 +4,12 @@
 //
 //   P + M t,   W + (M - 1) t - u F   and, where r > 0,   W + (M - 1) t + r R - r w t
 //
-// are all less than T (mixed_schedule.h), and so are they with the stage's update and without the
+// are all less than T (schedule.h), and so are they with the stage's update and without the
 // backward part of P. So the last stages have to be quick, and the first ones less so. If the
-// stages, each lane's at the places where they have most room, have none for all layers, no plan
-// takes less than T. With fractions of layers fast lanes are best at the places with most time.
-// And layers that do not fit before or at a place lie behind it, which makes R larger, and so P.
+// stages, each stage class's at the places where they have most room, have none for all layers, no
+// plan takes less than T. With fractions of layers fast stage classes are best at the places with
+// most time. And layers that do not fit before or at a place lie behind it, which makes R larger,
+// and so P.
 
 #include <algorithm>
 #include <functional>
@@ -17,7 +18,7 @@
 #include "meshwright/base/infinity.h"
 #include "meshwright/hetero/bounds.h"
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 namespace {
 
 constexpr double kPlaceRounding = 1e-12;
@@ -25,10 +26,10 @@ constexpr int kPlaceRounds = 4;
 
 }  // namespace
 
-int64_t MixedBounds::MostLayers(size_t lane, const MixedPlace& place, int64_t behind) const {
-  const LeastStage& least = least_[lane];
+int64_t Bounds::MostLayers(size_t stage_class, const Place& place, int64_t behind) const {
+  const LeastStage& least = least_[stage_class];
   const int64_t at = std::min(costs_.layers() - 1, behind);
-  int64_t low = 0, high = held_[lane][at + 1] - held_[lane][at];
+  int64_t low = 0, high = held_[stage_class][at + 1] - held_[stage_class][at];
   while (low < high) {
     const int64_t n = (low + high + 1) / 2;
     if (place.Takes(least.both[n], least.update[n])) {
@@ -41,34 +42,34 @@ int64_t MixedBounds::MostLayers(size_t lane, const MixedPlace& place, int64_t be
 }
 
 // ... of the last or the first of the open stages, which has at most `most`.
-int64_t MixedBounds::MostLayersAtEnds(size_t lane, int64_t i, int64_t most, int64_t layers,
-                                      int64_t behind) const {
+int64_t Bounds::MostLayersAtEnds(size_t stage_class, int64_t i, int64_t most, int64_t layers,
+                                 int64_t behind) const {
   const int64_t open = static_cast<int64_t>(places_.size());
   const int64_t in_flight = std::min(costs_.micro_batches(), behind + i + 1);
   for (int64_t n = most; n > 0; --n) {
     if (open == 1 && n < layers) return 0;
-    const MixedCell& cell = costs_.Cell(lane, i == 0 ? layers - n : 0, n);
+    const Cell& cell = costs_.CellAt(stage_class, i == 0 ? layers - n : 0, n);
     if (cell.most_in_flight >= in_flight && places_[i].Takes(cell)) return n;
   }
   return 0;
 }
 
 // Into `room_`.
-void MixedBounds::FindRoom(size_t lane, int64_t layers, int64_t behind) const {
+void Bounds::FindSlack(size_t stage_class, int64_t layers, int64_t behind) const {
   const int64_t open = static_cast<int64_t>(places_.size());
-  room_.clear();
+  slack_.clear();
   for (int64_t i = 0; i < open; ++i) {
-    int64_t most = std::min(layers - (open - 1), MostLayers(lane, places_[i], behind + i));
+    int64_t most = std::min(layers - (open - 1), MostLayers(stage_class, places_[i], behind + i));
     // Which layers the last open stage ends with is known, and with which the first begins.
-    if (i == 0 || i + 1 == open) most = MostLayersAtEnds(lane, i, most, layers, behind);
-    room_.push_back(most);
+    if (i == 0 || i + 1 == open) most = MostLayersAtEnds(stage_class, i, most, layers, behind);
+    slack_.push_back(most);
   }
 }
 
-bool MixedBounds::HaveRoom(const StageCounts& stages, int64_t layers, int64_t behind) const {
+bool Bounds::HaveSlack(const StageCounts& stages, int64_t layers, int64_t behind) const {
   const int64_t open = static_cast<int64_t>(places_.size());
   longest_.clear();
-  for (MixedPlace& place : places_) {
+  for (Place& place : places_) {
     longest_.push_back(place.both);
     place.most_layers = 0;
   }
@@ -76,18 +77,18 @@ bool MixedBounds::HaveRoom(const StageCounts& stages, int64_t layers, int64_t be
   int64_t each = 0, any = 0;
   double fractions = 0;
   size_t next = 0;
-  for (const size_t lane : fastest_) {
-    const int64_t count = stages[lane];
+  for (const size_t stage_class : fastest_) {
+    const int64_t count = stages[stage_class];
     if (count == 0) continue;
-    FindRoom(lane, layers, behind);
+    FindSlack(stage_class, layers, behind);
     for (int64_t i = 0; i < open; ++i) {
-      places_[i].most_layers = std::max(places_[i].most_layers, room_[i]);
+      places_[i].most_layers = std::max(places_[i].most_layers, slack_[i]);
     }
-    std::nth_element(room_.begin(), room_.begin() + (count - 1), room_.end(), std::greater<>());
-    each += std::accumulate(room_.begin(), room_.begin() + count, int64_t{0});
-    for (int64_t i = 0; i < count; ++i) fractions += longest_[next++] / least_layer_[lane];
+    std::nth_element(slack_.begin(), slack_.begin() + (count - 1), slack_.end(), std::greater<>());
+    each += std::accumulate(slack_.begin(), slack_.begin() + count, int64_t{0});
+    for (int64_t i = 0; i < count; ++i) fractions += longest_[next++] / least_layer_[stage_class];
   }
-  for (const MixedPlace& place : places_) {
+  for (const Place& place : places_) {
     if (place.most_layers == 0) return false;
     any += place.most_layers;
   }
@@ -95,8 +96,8 @@ bool MixedBounds::HaveRoom(const StageCounts& stages, int64_t layers, int64_t be
   return each >= layers && any >= layers && fractions >= static_cast<double>(layers) * kAlmost;
 }
 
-void MixedBounds::SetPlaces(int64_t layers, const PipelineBound& behind, double work,
-                            double cutoff) const {
+void Bounds::SetPlaces(int64_t layers, const PipelineBound& behind, double work,
+                       double cutoff) const {
   const int64_t open = static_cast<int64_t>(places_.size());
   const double tied = costs_.LeastTied(open + behind.stages());
   const double end = cutoff - costs_.fixed_seconds(), limit = end - least_update_ - tied;
@@ -104,9 +105,9 @@ void MixedBounds::SetPlaces(int64_t layers, const PipelineBound& behind, double 
   const double send = costs_.least_send();
   int64_t last = 0,
           first = 0;  // layers that places behind this one can have, and with those before
-  for (const MixedPlace& place : places_) first += place.most_layers;
+  for (const Place& place : places_) first += place.most_layers;
   for (int64_t i = 0; i < open; ++i) {
-    MixedPlace& place = places_[i];
+    Place& place = places_[i];
     const int64_t w = behind.stages() + i, rounds = (costs_.micro_batches() - 1) / (w + 1);
     const int64_t layers_behind = std::max(i, layers - first);
     last += place.most_layers;
@@ -144,17 +145,17 @@ void MixedBounds::SetPlaces(int64_t layers, const PipelineBound& behind, double 
   }
 }
 
-bool MixedBounds::MayBeat(const StageCounts& stages, int64_t layers, const PipelineBound& behind,
-                          double cutoff) const {
+bool Bounds::MayBeat(const StageCounts& stages, int64_t layers, const PipelineBound& behind,
+                     double cutoff) const {
   cutoff *= 1 + kPlaceRounding;
   if (Seconds(stages, layers, behind) >= cutoff) return false;
   const int64_t open = std::accumulate(stages.begin(), stages.end(), int64_t{0});
   if (open == 0 || cutoff == kInfinity) return true;
   const double sends = LeastSends(stages, open, behind.stages() > 0) + behind.sum();
-  places_.assign(open, MixedPlace{kInfinity, {}, layers});
+  places_.assign(open, Place{kInfinity, {}, layers});
   double longest = kInfinity;
   int64_t before = -1;
-  // Shorter stages make for more work on slow lanes, and for more of it elsewhere.
+  // Shorter stages make for more work on slow stage classes, and for more of it elsewhere.
   for (int round = 0; round < kPlaceRounds; ++round) {
     const auto value = std::upper_bound(values_.begin(), values_.end(), longest);
     if (value == values_.begin()) return false;
@@ -162,43 +163,43 @@ bool MixedBounds::MayBeat(const StageCounts& stages, int64_t layers, const Pipel
                                          LeastSum(stages, layers, value - values_.begin() - 1));
     if (work >= cutoff) return false;
     SetPlaces(layers, behind, work, cutoff);
-    if (!HaveRoom(stages, layers, behind.stages())) return false;
+    if (!HaveSlack(stages, layers, behind.stages())) return false;
     longest = 0;
-    int64_t room = 0;
-    for (const MixedPlace& place : places_) {
+    int64_t slack = 0;
+    for (const Place& place : places_) {
       longest = std::max(longest, place.both);
-      room += place.most_layers;
+      slack += place.most_layers;
     }
-    if (room == before) break;
-    before = room;
+    if (slack == before) break;
+    before = slack;
   }
   return true;
 }
 
-bool MixedBounds::MostLayersByPlace(int64_t stages, double passes, double cutoff,
-                                    LayersByPlace* most) const {
+bool Bounds::MostLayersByPlace(int64_t stages, double passes, double cutoff,
+                               LayersByPlace* most) const {
   const int64_t layers = costs_.layers();
   const PipelineBound none(costs_.micro_batches());
   const double work = std::max(passes, least_work_[layers]) +
                       2 * static_cast<double>(stages - 1) * costs_.least_send();
   if (work >= cutoff) return false;
-  places_.assign(stages, MixedPlace{kInfinity, {}, layers - (stages - 1)});
-  most->resize(costs_.lanes());
+  places_.assign(stages, Place{kInfinity, {}, layers - (stages - 1)});
+  most->resize(costs_.stage_classes());
   for (int round = 0; round < kPlaceRounds; ++round) {
     SetPlaces(layers, none, work, cutoff * (1 + kPlaceRounding));
-    for (MixedPlace& place : places_) place.most_layers = 0;
-    for (size_t lane = 0; lane < costs_.lanes(); ++lane) {
-      std::vector<int32_t>& here = (*most)[lane];
+    for (Place& place : places_) place.most_layers = 0;
+    for (size_t stage_class = 0; stage_class < costs_.stage_classes(); ++stage_class) {
+      std::vector<int32_t>& here = (*most)[stage_class];
       here.assign(stages, 0);
-      if (costs_.slots(lane) == 0) continue;
-      FindRoom(lane, layers, 0);
+      if (costs_.slots(stage_class) == 0) continue;
+      FindSlack(stage_class, layers, 0);
       for (int64_t i = 0; i < stages; ++i) {
-        here[i] = static_cast<int32_t>(room_[i]);
-        places_[i].most_layers = std::max(places_[i].most_layers, room_[i]);
+        here[i] = static_cast<int32_t>(slack_[i]);
+        places_[i].most_layers = std::max(places_[i].most_layers, slack_[i]);
       }
     }
     int64_t any = 0;
-    for (const MixedPlace& place : places_) {
+    for (const Place& place : places_) {
       if (place.most_layers == 0) return false;
       any += place.most_layers;
     }
@@ -207,7 +208,7 @@ bool MixedBounds::MostLayersByPlace(int64_t stages, double passes, double cutoff
   return true;
 }
 
-double MixedBounds::Tightened(const StageCounts& stages, double most) const {
+double Bounds::Tightened(const StageCounts& stages, double most) const {
   constexpr int kHalvings = 12;
   const PipelineBound none(costs_.micro_batches());
   double low = Seconds(stages), high = most;
@@ -219,4 +220,4 @@ double MixedBounds::Tightened(const StageCounts& stages, double most) const {
   return low;
 }
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero

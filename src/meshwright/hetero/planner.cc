@@ -6,40 +6,40 @@
 #include "meshwright/base/infinity.h"
 #include "meshwright/hetero/partition.h"
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 namespace {
 
-constexpr int kMostOrders = 24;        // of lanes, that are tried for a state
+constexpr int kMostOrders = 24;        // of stage classes, that are tried for a state
 constexpr int kPartitions = 6;         // of an order, in less and less time
-constexpr int64_t kPlaceEffort = 20;   // of a place and a lane
+constexpr int64_t kPlaceEffort = 20;   // of a place and a stage class
 constexpr int kDoublings = 8;          // of an order's estimate, until there is a plan
 constexpr size_t kMostPolished = 40;   // stages of plans that single moves improve
 constexpr double kNearlyOfUse = 0.02;  // slower than the best, of orders that make others tried
 
 }  // namespace
 
-double MixedPlanner::Try(const MixedAtHand& family, const MixedState& state,
-                         const std::vector<MixedStage>& stages) {
+double Planner::Try(const FamilyCache& family, const State& state,
+                    const std::vector<Stage>& stages) {
   ++evaluated_;
   effort_ += family.costs->micro_batches() * static_cast<int64_t>(stages.size());
-  const double seconds = MixedSeconds(*family.costs, stages);
-  if (ledger_.pareto() || seconds < ledger_.Cutoff(state.dollars_per_hour)) {
-    ledger_.Add(state,
-                {{family.record->family, stages}, seconds, state.dollars_per_hour, state.nodes});
+  const double seconds = Seconds(*family.costs, stages);
+  if (archive_.pareto() || seconds < archive_.Cutoff(state.dollars_per_hour)) {
+    archive_.Add(state,
+                 {{family.record->family, stages}, seconds, state.dollars_per_hour, state.nodes});
   }
   return seconds;
 }
 
-void MixedPlanner::Plan(const MixedAtHand& family, const MixedState& state) {
+void Planner::Plan(const FamilyCache& family, const State& state) {
   at_ = family;
   std::vector<int32_t> present;
-  for (size_t lane = 0; lane < at_.costs->lanes(); ++lane) {
-    if (state.stages[lane] > 0) present.push_back(static_cast<int32_t>(lane));
+  for (size_t stage_class = 0; stage_class < at_.costs->stage_classes(); ++stage_class) {
+    if (state.stages[stage_class] > 0) present.push_back(static_cast<int32_t>(stage_class));
   }
   double best = PlanOrder(state, present);
   if (present.size() == 1) return;
   best = std::min(best, PlanOrder(state, {present.rbegin(), present.rend()}));
-  if (best * (1 - kNearlyOfUse) >= ledger_.Cutoff(state.dollars_per_hour)) return;
+  if (best * (1 - kNearlyOfUse) >= archive_.Cutoff(state.dollars_per_hour)) return;
   int orders = 2;  // the first of all permutations was one of these
   while (std::next_permutation(present.begin(), present.end()) && orders++ < kMostOrders) {
     PlanOrder(state, present);
@@ -47,16 +47,17 @@ void MixedPlanner::Plan(const MixedAtHand& family, const MixedState& state) {
 }
 
 // The least seconds that were found.
-double MixedPlanner::PlanOrder(const MixedState& state, const std::vector<int32_t>& order) {
-  std::vector<int32_t> lanes;
-  for (const int32_t lane : order) lanes.insert(lanes.end(), state.stages[lane], lane);
-  MixedPartitioner partitioner(*at_.costs, lanes);
+double Planner::PlanOrder(const State& state, const std::vector<int32_t>& order) {
+  std::vector<int32_t> stage_classes;
+  for (const int32_t stage_class : order)
+    stage_classes.insert(stage_classes.end(), state.stages[stage_class], stage_class);
+  Partitioner partitioner(*at_.costs, stage_classes);
   double best = kInfinity, low = state.bound;
-  std::vector<MixedStage> stages, best_stages;
+  std::vector<Stage> stages, best_stages;
   // Plans of a step that may take less than `most`.
   const auto plan = [&](double most) {
-    effort_ += static_cast<int64_t>(lanes.size() * order.size()) * kPlaceEffort;
-    const std::vector<MixedPlace>* const places = at_.bounds->Places(state.stages, most);
+    effort_ += static_cast<int64_t>(stage_classes.size() * order.size()) * kPlaceEffort;
+    const std::vector<Place>* const places = at_.bounds->Places(state.stages, most);
     if (places == nullptr || !partitioner.Solve(*places, &stages)) return false;
     const double seconds = Try(at_, state, stages);
     if (seconds < best) {
@@ -65,7 +66,7 @@ double MixedPlanner::PlanOrder(const MixedState& state, const std::vector<int32_
     }
     return true;
   };
-  const double nearly = ledger_.Cutoff(state.dollars_per_hour) / (1 - kNearlyOfUse);
+  const double nearly = archive_.Cutoff(state.dollars_per_hour) / (1 - kNearlyOfUse);
   double high = std::min(nearly, 2 * std::max(state.estimate, state.bound));
   bool any = plan(high);
   // Without a plan so far there may be nothing that is nearly as good as the estimate.
@@ -79,19 +80,18 @@ double MixedPlanner::PlanOrder(const MixedState& state, const std::vector<int32_
     (plan(middle) ? high : low) = middle;
   }
   effort_ += partitioner.effort();
-  if (best * (1 - kNearlyOfUse) >= ledger_.Cutoff(state.dollars_per_hour)) return best;
+  if (best * (1 - kNearlyOfUse) >= archive_.Cutoff(state.dollars_per_hour)) return best;
   return Polish(state, std::move(best_stages), best);
 }
 
 // Moves single layers from one stage to another as long as that helps: of partitions with the same
 // slowest stage and sum, the simulation prefers some. Returns the seconds at the end.
-double MixedPlanner::Polish(const MixedState& state, std::vector<MixedStage> stages,
-                            double seconds) {
+double Planner::Polish(const State& state, std::vector<Stage> stages, double seconds) {
   if (stages.size() > kMostPolished) return seconds;
   for (bool better = true; better;) {
     better = false;
-    for (MixedStage& from : stages) {
-      for (MixedStage& to : stages) {
+    for (Stage& from : stages) {
+      for (Stage& to : stages) {
         if (&from == &to || from.layers == 1) continue;
         --from.layers;
         ++to.layers;
@@ -109,16 +109,17 @@ double MixedPlanner::Polish(const MixedState& state, std::vector<MixedStage> sta
   return seconds;
 }
 
-bool MixedPlanner::Fits(const std::vector<MixedStage>& stages) const {
+bool Planner::Fits(const std::vector<Stage>& stages) const {
   int64_t first = at_.costs->layers(), in_flight = 0;
   for (size_t i = stages.size(); i-- > 0;) {
     first -= stages[i].layers;
     in_flight = std::min(in_flight + 1, at_.costs->micro_batches());
-    if (at_.costs->Cell(stages[i].lane, first, stages[i].layers).most_in_flight < in_flight) {
+    if (at_.costs->CellAt(stages[i].stage_class, first, stages[i].layers).most_in_flight <
+        in_flight) {
       return false;
     }
   }
   return true;
 }
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero

@@ -4,39 +4,38 @@
 #include <cstdint>
 #include <vector>
 
-#include "meshwright/hetero/at_hand.h"
-#include "meshwright/hetero/ledger.h"
+#include "meshwright/hetero/archive.h"
+#include "meshwright/hetero/family_cache.h"
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 
-// Makes good plans of a state: for orders of the lanes, the stages of each next to each other,
-// layers are dealt out by dynamic programming (mixed_partition.h) within what a step of less and
-// less time leaves each place, and the pipelines simulated.
-class MixedPlanner {
+// Makes good plans of a state: for orders of the stage classes, the stages of each next to each
+// other, layers are dealt out by dynamic programming (partition.h) within what a step of less
+// and less time leaves each place, and the pipelines simulated.
+class Planner {
  public:
-  // `ledger` must outlive it.
-  explicit MixedPlanner(MixedLedger& ledger) : ledger_(ledger) {}
+  // `archive` must outlive it.
+  explicit Planner(Archive& archive) : archive_(archive) {}
 
-  // The lanes in their order and in the opposite order, and where that is nearly of use in every
-  // order.
-  void Plan(const MixedAtHand& family, const MixedState& state);
+  // The stage classes in their order and in the opposite order, and where that is nearly of use in
+  // every order.
+  void Plan(const FamilyCache& family, const State& state);
   // Simulates one plan of the state; returns its seconds.
-  double Try(const MixedAtHand& family, const MixedState& state,
-             const std::vector<MixedStage>& stages);
+  double Try(const FamilyCache& family, const State& state, const std::vector<Stage>& stages);
 
   int64_t effort() const { return effort_; }        // of partitions and simulations
   int64_t evaluated() const { return evaluated_; }  // plans that were simulated
 
  private:
-  double PlanOrder(const MixedState& state, const std::vector<int32_t>& order);
-  double Polish(const MixedState& state, std::vector<MixedStage> stages, double seconds);
-  bool Fits(const std::vector<MixedStage>& stages) const;
+  double PlanOrder(const State& state, const std::vector<int32_t>& order);
+  double Polish(const State& state, std::vector<Stage> stages, double seconds);
+  bool Fits(const std::vector<Stage>& stages) const;
 
-  MixedLedger& ledger_;
+  Archive& archive_;
   int64_t effort_ = 0, evaluated_ = 0;
-  MixedAtHand at_;
+  FamilyCache at_;
 };
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero
 
 #endif  // MESHWRIGHT_HETERO_PLANNER_H_

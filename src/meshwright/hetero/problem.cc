@@ -5,17 +5,17 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 
-bool MixedFamily::ByStage() const {
+bool Family::ByStage() const {
   std::set<size_t> seen;
-  for (size_t lane = 0; lane < degrees.size(); ++lane) {
-    if (degrees[lane].used() && !seen.insert(Group(lane)).second) return true;
+  for (size_t stage_class = 0; stage_class < degrees.size(); ++stage_class) {
+    if (degrees[stage_class].used() && !seen.insert(Group(stage_class)).second) return true;
   }
   return false;
 }
 
-std::optional<StageDegrees> MixedFamily::Common() const {
+std::optional<StageDegrees> Family::Common() const {
   std::optional<StageDegrees> common;
   for (const StageDegrees& one : degrees) {
     if (!one.used()) continue;
@@ -25,14 +25,14 @@ std::optional<StageDegrees> MixedFamily::Common() const {
   return common;
 }
 
-int64_t MixedFamily::together() const {
+int64_t Family::together() const {
   for (const StageDegrees& one : degrees) {
     if (one.used()) return one.together();
   }
   return 0;
 }
 
-Configuration StageConfiguration(const StageDegrees& degrees, const MixedFamily& family,
+Configuration StageConfiguration(const StageDegrees& degrees, const Family& family,
                                  Precision precision) {
   Configuration c;
   c.tp = degrees.tp;
@@ -45,7 +45,7 @@ Configuration StageConfiguration(const StageDegrees& degrees, const MixedFamily&
   return c;
 }
 
-int64_t MixedSlots(const NodeGroup& group, const StageDegrees& degrees, int64_t nodes) {
+int64_t Slots(const NodeGroup& group, const StageDegrees& degrees, int64_t nodes) {
   if (!degrees.used()) return 0;
   const int64_t per_node = group.cluster.devices_per_node, devices = degrees.devices();
   if (per_node % degrees.tp != 0) return 0;
@@ -53,11 +53,11 @@ int64_t MixedSlots(const NodeGroup& group, const StageDegrees& degrees, int64_t 
   return devices % per_node == 0 ? nodes / (devices / per_node) : 0;
 }
 
-int64_t MixedSlots(const NodeGroup& group, const StageDegrees& degrees) {
-  return MixedSlots(group, degrees, group.cluster.nodes);
+int64_t Slots(const NodeGroup& group, const StageDegrees& degrees) {
+  return Slots(group, degrees, group.cluster.nodes);
 }
 
-int64_t MixedNodes(const NodeGroup& group, const StageDegrees& degrees, int64_t stages) {
+int64_t Nodes(const NodeGroup& group, const StageDegrees& degrees, int64_t stages) {
   const int64_t per_node = group.cluster.devices_per_node, devices = degrees.devices();
   if (devices >= per_node) return stages * (devices / per_node);
   const int64_t each = per_node / devices;
@@ -66,7 +66,7 @@ int64_t MixedNodes(const NodeGroup& group, const StageDegrees& degrees, int64_t 
 
 namespace {
 
-absl::Status CheckMixedFixes(const Fixes& fixes) {
+absl::Status CheckFixes(const Fixes& fixes) {
   const struct {
     const char* key;
     bool given;
@@ -88,7 +88,7 @@ absl::Status CheckMixedFixes(const Fixes& fixes) {
   return absl::OkStatus();
 }
 
-absl::Status CheckMixedProfile(const MixedProblem& problem) {
+absl::Status CheckProfile(const Problem& problem) {
   const int64_t layers = problem.model.layers();
   if (static_cast<int64_t>(problem.profile->entries()) != layers + 2) {
     return absl::InvalidArgumentError(StrCat(
@@ -113,15 +113,15 @@ absl::Status CheckMixedProfile(const MixedProblem& problem) {
 
 }  // namespace
 
-absl::Status CheckMixedProblem(const MixedProblem& problem) {
-  MW_RETURN_IF_ERROR(CheckMixedFixes(problem.fixes));
+absl::Status CheckProblem(const Problem& problem) {
+  MW_RETURN_IF_ERROR(CheckFixes(problem.fixes));
   const int64_t layers = problem.model.layers();
-  if (layers > kMostMixedLayers) {
-    return absl::InvalidArgumentError(StrCat("models of at most ", kMostMixedLayers,
+  if (layers > kMostLayers) {
+    return absl::InvalidArgumentError(StrCat("models of at most ", kMostLayers,
                                              " layers are planned over groups of nodes; ",
                                              problem.model.name, " has ", layers));
   }
-  return problem.profile.has_value() ? CheckMixedProfile(problem) : absl::OkStatus();
+  return problem.profile.has_value() ? CheckProfile(problem) : absl::OkStatus();
 }
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero

@@ -15,18 +15,19 @@
 // Training a transformer as a pipeline over nodes of several types.
 //
 // Every stage lies on nodes of one group. The stages of a group that have the same tensor and data
-// degree are a lane, and nodes belong to one lane. A stage takes tp dp devices: whole nodes, or an
-// equal part of one; so where neither divides the other the group cannot have these degrees.
-// Micro-batches are the same sequences on every stage: dp times the sequences that a replica runs
-// at once is one number for all lanes. Stages of a lane fill its nodes one after the other, from
-// the end of the pipeline: neighbours share a node where a stage is part of one and the later is
-// not the first in it. Which of a group's nodes are used makes no difference.
+// degree are a stage class, and nodes belong to one stage class. A stage takes tp dp devices: whole
+// nodes, or an equal part of one; so where neither divides the other the group cannot have these
+// degrees. Micro-batches are the same sequences on every stage: dp times the sequences that a
+// replica runs at once is one number for all stage classes. Stages of a stage class fill its nodes
+// one after the other, from the end of the pipeline: neighbours share a node where a stage is part
+// of one and the later is not the first in it. Which of a group's nodes are used makes no
+// difference.
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 
-// Of all stages of a lane.
+// Of all stages of a stage class.
 struct StageDegrees {
-  int64_t tp = 0, dp = 0;   // 0: the lane has no stages
+  int64_t tp = 0, dp = 0;   // 0: the stage class has no stages
   int64_t micro_batch = 0;  // sequences that a replica runs at once
   bool used() const { return tp > 0; }
   int64_t devices() const { return tp * dp; }
@@ -35,38 +36,40 @@ struct StageDegrees {
 };
 
 // What the stages of a plan have in common.
-struct MixedFamily {
-  std::vector<StageDegrees> degrees;  // by lane
+struct Family {
+  std::vector<StageDegrees> degrees;  // by stage class
   int zero = 0;                       // 0 or 1: optimizer states over each stage's dp
   Recompute recompute = Recompute::kNone;
-  std::vector<int32_t> groups = {};  // by lane; empty: each group is one, in their order
+  std::vector<int32_t> groups = {};  // by stage class; empty: each group is one, in their order
 
-  size_t Group(size_t lane) const { return groups.empty() ? lane : groups[lane]; }
+  size_t Group(size_t stage_class) const {
+    return groups.empty() ? stage_class : groups[stage_class];
+  }
   // Whether some group has stages of different degrees.
   bool ByStage() const;
-  // The degrees of the lanes that are used, where these are the same; else none.
+  // The degrees of the stage classes that are used, where these are the same; else none.
   std::optional<StageDegrees> Common() const;
   // ZeRO's stage with these degrees: there is nothing to shard over without replicas.
   int ZeroOf(const StageDegrees& degrees) const { return degrees.dp > 1 ? zero : 0; }
-  // Sequences of a micro-batch; 0 if no lane is used.
+  // Sequences of a micro-batch; 0 if no stage class is used.
   int64_t together() const;
-  friend auto operator<=>(const MixedFamily&, const MixedFamily&) = default;
+  friend auto operator<=>(const Family&, const Family&) = default;
 };
 
 // The first stage has the embedding as well, the last one the head.
-struct MixedStage {
-  int32_t lane = 0;  // of MixedFamily::degrees
+struct Stage {
+  int32_t stage_class = 0;  // of Family::degrees
   int32_t layers = 0;
-  friend auto operator<=>(const MixedStage&, const MixedStage&) = default;
+  friend auto operator<=>(const Stage&, const Stage&) = default;
 };
 
-struct MixedPlan {
-  MixedFamily family;
-  std::vector<MixedStage> stages;  // in the order of the pipeline
-  friend auto operator<=>(const MixedPlan&, const MixedPlan&) = default;
+struct Plan {
+  Family family;
+  std::vector<Stage> stages;  // in the order of the pipeline
+  friend auto operator<=>(const Plan&, const Plan&) = default;
 };
 
-struct MixedProblem {
+struct Problem {
   Model model;
   Workload workload;
   MixedCluster cluster;
@@ -88,26 +91,26 @@ struct MixedProblem {
 };
 
 // What a stage of a group is to the model of a cluster of one type.
-Configuration StageConfiguration(const StageDegrees& degrees, const MixedFamily& family,
+Configuration StageConfiguration(const StageDegrees& degrees, const Family& family,
                                  Precision precision);
 
-// The largest number of lanes of a plan.
-inline constexpr size_t kMostMixedLanes = 2 * kMostNodeGroups;
+// The largest number of stage classes of a plan.
+inline constexpr size_t kMostStageClasses = 2 * kMostNodeGroups;
 
 // Stages of these degrees that so many nodes of a group have room for; 0 if they cannot be aligned
 // with nodes.
-int64_t MixedSlots(const NodeGroup& group, const StageDegrees& degrees, int64_t nodes);
+int64_t Slots(const NodeGroup& group, const StageDegrees& degrees, int64_t nodes);
 // ... all that there are.
-int64_t MixedSlots(const NodeGroup& group, const StageDegrees& degrees);
+int64_t Slots(const NodeGroup& group, const StageDegrees& degrees);
 // Nodes that so many stages take.
-int64_t MixedNodes(const NodeGroup& group, const StageDegrees& degrees, int64_t stages);
+int64_t Nodes(const NodeGroup& group, const StageDegrees& degrees, int64_t stages);
 
 // Errors: a fix that mixed clusters do not have, a profile of another model or of other devices,
 // more layers than are supported.
-absl::Status CheckMixedProblem(const MixedProblem& problem);
+absl::Status CheckProblem(const Problem& problem);
 
-inline constexpr int64_t kMostMixedLayers = 512;
+inline constexpr int64_t kMostLayers = 512;
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero
 
 #endif  // MESHWRIGHT_HETERO_PROBLEM_H_

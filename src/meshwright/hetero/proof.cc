@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 namespace {
 
 // A pass that is simulated takes a fraction of what a stage takes here.
@@ -11,12 +11,12 @@ constexpr int64_t kPassesOfStep = 8;
 
 }  // namespace
 
-bool MixedProver::Prove(const MixedAtHand& family, const MixedState& state, int64_t most) {
+bool Prover::Prove(const FamilyCache& family, const State& state, int64_t most) {
   most_steps_ = most;
   at_ = family;
   state_ = &state;
   left_ = state.stages;
-  behind_.assign(at_.costs->lanes(), 0);
+  behind_.assign(at_.costs->stage_classes(), 0);
   reversed_.clear();
   exhausted_ = false;
   Extend(at_.costs->layers(), PipelineBound(at_.costs->micro_batches()));
@@ -24,8 +24,8 @@ bool MixedProver::Prove(const MixedAtHand& family, const MixedState& state, int6
 }
 
 // Puts every stage that can be of use before those so far; the first `layers` layers are open.
-void MixedProver::Extend(int64_t layers, const PipelineBound& behind) {
-  const MixedCosts& costs = *at_.costs;
+void Prover::Extend(int64_t layers, const PipelineBound& behind) {
+  const Costs& costs = *at_.costs;
   const int64_t open = std::accumulate(left_.begin(), left_.end(), int64_t{0});
   if (open == 0) {
     steps_ += costs.micro_batches() * behind.stages() / kPassesOfStep;
@@ -33,32 +33,33 @@ void MixedProver::Extend(int64_t layers, const PipelineBound& behind) {
     return;
   }
   const int64_t in_flight = std::min(costs.micro_batches(), behind.stages() + 1);
-  for (size_t lane = 0; lane < costs.lanes() && !exhausted_; ++lane) {
-    if (left_[lane] == 0) continue;
+  for (size_t stage_class = 0; stage_class < costs.stage_classes() && !exhausted_; ++stage_class) {
+    if (left_[stage_class] == 0) continue;
     double send = 0;
     if (!reversed_.empty()) {
-      const int32_t next = reversed_.back().lane;
-      send = costs.SendSeconds(lane, next, behind_[next] - 1);
+      const int32_t next = reversed_.back().stage_class;
+      send = costs.SendSeconds(stage_class, next, behind_[next] - 1);
     }
-    --left_[lane];
-    ++behind_[lane];
+    --left_[stage_class];
+    ++behind_[stage_class];
     for (int64_t n = open == 1 ? layers : 1; n <= layers - (open - 1); ++n) {
       if (++steps_ >= most_steps_) exhausted_ = true;
-      const MixedCell& cell = costs.Cell(lane, layers - n, n);
+      const Cell& cell = costs.CellAt(stage_class, layers - n, n);
       if (exhausted_ || cell.most_in_flight < in_flight) break;
       PipelineBound next = behind;
       next.AddInFront({cell.forward, cell.backward, send, cell.update});
       steps_ += open;
-      if (!at_.bounds->MayBeat(left_, layers - n, next, ledger_.Cutoff(state_->dollars_per_hour))) {
+      if (!at_.bounds->MayBeat(left_, layers - n, next,
+                               archive_.Cutoff(state_->dollars_per_hour))) {
         continue;
       }
-      reversed_.push_back({static_cast<int32_t>(lane), static_cast<int32_t>(n)});
+      reversed_.push_back({static_cast<int32_t>(stage_class), static_cast<int32_t>(n)});
       Extend(layers - n, next);
       reversed_.pop_back();
     }
-    ++left_[lane];
-    --behind_[lane];
+    ++left_[stage_class];
+    --behind_[stage_class];
   }
 }
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero

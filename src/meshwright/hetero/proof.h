@@ -4,39 +4,40 @@
 #include <cstdint>
 #include <vector>
 
-#include "meshwright/hetero/at_hand.h"
-#include "meshwright/hetero/ledger.h"
+#include "meshwright/hetero/archive.h"
+#include "meshwright/hetero/family_cache.h"
 #include "meshwright/hetero/planner.h"
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 
 // Goes through all plans of states, stage by stage from the last to the first, over all orders of
-// lanes and numbers of layers, as far as a bound on the stages so far and on what must come before
-// is of use. What is cut off cannot be better.
-class MixedProver {
+// stage classes and numbers of layers, as far as a bound on the stages so far and on what must come
+// before is of use. What is cut off cannot be better.
+class Prover {
  public:
   // All must outlive it.
-  MixedProver(MixedLedger& ledger, MixedPlanner& planner) : ledger_(ledger), planner_(planner) {}
+  Prover(Archive& archive, Planner& planner) : archive_(archive), planner_(planner) {}
 
   // False if it had taken `most` steps in all before all plans were decided.
-  bool Prove(const MixedAtHand& family, const MixedState& state, int64_t most);
+  bool Prove(const FamilyCache& family, const State& state, int64_t most);
   int64_t steps() const { return steps_; }
 
  private:
   void Extend(int64_t layers, const PipelineBound& behind);
 
-  MixedLedger& ledger_;
-  MixedPlanner& planner_;
+  Archive& archive_;
+  Planner& planner_;
   int64_t steps_ = 0, most_steps_ = 0;
-  // Of the state at hand: stages that are open, those decided, by lane; the last stage first.
-  MixedAtHand at_;
-  const MixedState* state_ = nullptr;
+  // Of the current state: stages that are open, those decided, by stage class; the last stage
+  // first.
+  FamilyCache at_;
+  const State* state_ = nullptr;
   StageCounts left_ = {};
   std::vector<int64_t> behind_;
-  std::vector<MixedStage> reversed_;
+  std::vector<Stage> reversed_;
   bool exhausted_ = false;
 };
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero
 
 #endif  // MESHWRIGHT_HETERO_PROOF_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 namespace {
 
 // Of a range that is cut into `from` and into `to` equal parts: the most of the latter that one of
@@ -30,4 +30,4 @@ double ReshardingSeconds(const Link& link, const StageDegrees& a, double bytes,
          std::max(bytes, other_bytes) / link.achievable();
 }
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero

@@ -4,7 +4,7 @@
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/hetero/problem.h"
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 
 // Seconds in which a stage hands an array on to another stage, forward or back. Each replica has
 // its sequences of it, each device of a replica its tokens (sequence parallelism), so that with
@@ -19,6 +19,6 @@ double ReshardingSeconds(const Link& link, const StageDegrees& a, double bytes,
 // The most devices of a stage with degrees `b` that one of a stage with `a` exchanges parts with.
 int64_t ReshardingPeers(const StageDegrees& a, const StageDegrees& b);
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero
 
 #endif  // MESHWRIGHT_HETERO_RESHARDING_H_

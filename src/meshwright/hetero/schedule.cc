@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 namespace {
 
 // What one stage is at, in the order in which 1F1B goes through its passes.
@@ -95,4 +95,4 @@ void PipelineBound::AddInFront(const PipelineStage& stage) {
   ++stages_;
 }
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 
 // One stage of a pipeline, in seconds.
 struct PipelineStage {
@@ -50,6 +50,6 @@ class PipelineBound {
   double sum_ = 0, seconds_ = 0, end_seconds_ = 0;
 };
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero
 
 #endif  // MESHWRIGHT_HETERO_SCHEDULE_H_

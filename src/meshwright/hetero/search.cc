@@ -1,14 +1,14 @@
-// Families of degrees, then states: how many stages lie on each lane, which is all that matters of
-// the nodes that are used, as those of a group are alike. So the work grows with numbers of nodes,
-// not with the ways to choose and order them.
+// Families of degrees, then states: how many stages lie on each stage class, which is all that
+// matters of the nodes that are used, as those of a group are alike. So the work grows with numbers
+// of nodes, not with the ways to choose and order them.
 //
 // 1. Families in which all groups have the same degrees come first, then those in which they
-//    differ, then those in which a group has two lanes. A family is left out by the time that its
-//    stages, all of them, perfectly balanced, would take, and by the dollars that its layers cost
-//    on the cheapest group (mixed_families.h).
-// 2. Every state of the others has a bound (mixed_bounds.h) and a price (mixed_states.h). Those of
-//    use are planned in the order of promise (mixed_planner.h).
-// 3. What the bounds leave is gone through (mixed_proof.h); so if the effort suffices, the answer
+//    differ, then those in which a group has two stage classes. A family is left out by the time
+//    that its stages, all of them, perfectly balanced, would take, and by the dollars that its
+//    layers cost on the cheapest group (families.h).
+// 2. Every state of the others has a bound (bounds.h) and a price (states.h). Those of
+//    use are planned in the order of promise (planner.h).
+// 3. What the bounds leave is gone through (proof.h); so if the effort suffices, the answer
 //    is the best of all plans, and else the least bound of what is left says how far it can be
 //    from it.
 // 4. Then parts of all plans, each with one value of one degree, are searched for better ones.
@@ -21,16 +21,16 @@
 #include "meshwright/base/infinity.h"
 #include "meshwright/base/status.h"
 #include "meshwright/cluster/prices.h"
-#include "meshwright/hetero/at_hand.h"
+#include "meshwright/hetero/archive.h"
 #include "meshwright/hetero/check_degrees.h"
 #include "meshwright/hetero/families.h"
+#include "meshwright/hetero/family_cache.h"
 #include "meshwright/hetero/family_chooser.h"
-#include "meshwright/hetero/ledger.h"
 #include "meshwright/hetero/planner.h"
 #include "meshwright/hetero/proof.h"
 #include "meshwright/hetero/states.h"
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 namespace {
 
 constexpr size_t kFirstStates = 2;               // of a family, planned before all others
@@ -47,43 +47,43 @@ constexpr int64_t kMostPartStages = 12;          // of parts with one number of 
 // and cost half as long again as all the rest for nothing better.
 constexpr int64_t kMostPartNodes = 64;
 
-class MixedSearcher {
+class Searcher {
  public:
   // `whole`: not a part of a search; bounds of what a part leaves out are not asked for.
-  MixedSearcher(const MixedProblem& problem, const MixedSearchOptions& options, bool whole)
+  Searcher(const Problem& problem, const SearchOptions& options, bool whole)
       : options_(options),
         whole_(whole),
         coster_(problem),
         space_(problem, coster_),
         families_(coster_),
-        ledger_(options),
-        lister_(problem, options, ledger_),
-        planner_(ledger_),
-        prover_(ledger_, planner_) {}
+        archive_(options),
+        lister_(problem, options, archive_),
+        planner_(archive_),
+        prover_(archive_, planner_) {}
 
-  MixedResult Run() {
-    MixedResult result;
+  Result Run() {
+    Result result;
     Search(space_.Common(), 1);
-    result.common_bound = ledger_.bound();
+    result.common_bound = archive_.bound();
     // The best of these makes most of the others useless.
-    Search(DifferingFamilies(MixedFamilyKind::kByGroup), kDifferingShare);
-    result.by_group_bound = ledger_.bound();
+    Search(DifferingFamilies(FamilyKind::kByGroup), kDifferingShare);
+    result.by_group_bound = archive_.bound();
     if (options_.by_stage) {
       for (int i = 0; i < kMostImprovements && Improve(); ++i) {
       }
-      Search(DifferingFamilies(MixedFamilyKind::kByStage), kDifferingShare);
+      Search(DifferingFamilies(FamilyKind::kByStage), kDifferingShare);
     }
     result.families = static_cast<int64_t>(families_.size());
     result.states = lister_.states();
     result.evaluated = planner_.evaluated();
     result.proof_steps = prover_.steps();
-    ledger_.Finish(&result);
+    archive_.Finish(&result);
     return result;
   }
 
  private:
   // With one part of `parts` of the options' effort.
-  void Search(std::vector<MixedFamilyRecord> records, int64_t parts) {
+  void Search(std::vector<FamilyRecord> records, int64_t parts) {
     most_states_ = options_.state_effort / parts;
     most_plans_ = options_.plan_effort / parts;
     most_proof_ = options_.proof_effort / parts;
@@ -97,52 +97,53 @@ class MixedSearcher {
     ProveStates();
   }
 
-  bool Before(const MixedFamilyRecord& a, const MixedFamilyRecord& b) const {
-    return ledger_.by_cost() ? std::pair(a.dollars, a.seconds) < std::pair(b.dollars, b.seconds)
-                             : a.seconds < b.seconds;
+  bool Before(const FamilyRecord& a, const FamilyRecord& b) const {
+    return archive_.by_cost() ? std::pair(a.dollars, a.seconds) < std::pair(b.dollars, b.seconds)
+                              : a.seconds < b.seconds;
   }
 
   // Of more than there is memory for, those with the least bounds.
-  std::vector<MixedFamilyRecord> DifferingFamilies(MixedFamilyKind kind) {
-    std::vector<MixedFamilyRecord> records;
+  std::vector<FamilyRecord> DifferingFamilies(FamilyKind kind) {
+    std::vector<FamilyRecord> records;
     const auto before = [this](const auto& a, const auto& b) { return Before(a, b); };
     ListDifferingFamilies(
         space_, kind, options_.state_effort / kDifferingShare,
         {.useful =
              [&](double seconds, double dollars) {
-               const bool useful = ledger_.Useful(seconds, dollars);
-               if (!useful) ledger_.LeaveOut(seconds);
+               const bool useful = archive_.Useful(seconds, dollars);
+               if (!useful) archive_.LeaveOut(seconds);
                return useful;
              },
-         .cutoff = [&] { return whole_ ? ledger_.LargestCutoff() : kInfinity; },
+         .cutoff = [&] { return whole_ ? archive_.LargestCutoff() : kInfinity; },
          .keep =
-             [&](const MixedFamilyRecord& record) {
+             [&](const FamilyRecord& record) {
                records.push_back(record);
                std::push_heap(records.begin(), records.end(), before);
                if (records.size() <= kMostDiffering) return;
                std::pop_heap(records.begin(), records.end(), before);
-               ledger_.LeaveOpen(records.back().seconds, records.back().dollars);
+               archive_.LeaveOpen(records.back().seconds, records.back().dollars);
                records.pop_back();
              },
-         .left_out = [&](double seconds, double dollars) { ledger_.LeaveOpen(seconds, dollars); }});
+         .left_out = [&](double seconds,
+                         double dollars) { archive_.LeaveOpen(seconds, dollars); }});
     return records;
   }
 
   // Plans families near the best plan's, as there may be too many to go through all of them; false
   // if that was of no use.
   bool Improve() {
-    if (ledger_.pareto() || ledger_.front().empty()) return false;
-    const MixedChoice before = ledger_.front().front();
+    if (archive_.pareto() || archive_.front().empty()) return false;
+    const Choice before = archive_.front().front();
     most_plans_ = options_.plan_effort / kDifferingShare;
     const size_t first = families_.size();
     families_.Append(NeighbouringFamilies(space_, before.plan));
     PlanFirst(first);
-    return BetterChoice(options_.objective, ledger_.front().front(), before);
+    return BetterChoice(options_.objective, archive_.front().front(), before);
   }
 
   bool Useful(size_t family) const {
-    const MixedFamilyRecord& record = families_.record(family);
-    return ledger_.Useful(record.seconds, record.dollars);
+    const FamilyRecord& record = families_.record(family);
+    return archive_.Useful(record.seconds, record.dollars);
   }
 
   // Plans the best of each family's promising states, so that bounds have something to beat.
@@ -152,17 +153,16 @@ class MixedSearcher {
     for (size_t i = first; i < families_.size(); ++i) {
       if (made > kMostFirstCells || planner_.effort() > most) break;
       if (!Useful(i)) continue;
-      const MixedAtHand family = families_.Get(i, &made);
-      std::vector<MixedState> states = lister_.Promising(family);
+      const FamilyCache family = families_.Get(i, &made);
+      std::vector<State> states = lister_.Promising(family);
       for (const bool by_cost : {false, true}) {
-        if (by_cost ? options_.objective == MixedObjective::kTime : ledger_.by_cost()) continue;
-        std::stable_sort(
-            states.begin(), states.end(), [&](const MixedState& a, const MixedState& b) {
-              return std::pair(a.estimate * (by_cost ? a.dollars_per_hour : 1), a.estimate) <
-                     std::pair(b.estimate * (by_cost ? b.dollars_per_hour : 1), b.estimate);
-            });
+        if (by_cost ? options_.objective == Objective::kTime : archive_.by_cost()) continue;
+        std::stable_sort(states.begin(), states.end(), [&](const State& a, const State& b) {
+          return std::pair(a.estimate * (by_cost ? a.dollars_per_hour : 1), a.estimate) <
+                 std::pair(b.estimate * (by_cost ? b.dollars_per_hour : 1), b.estimate);
+        });
         for (size_t s = 0; s < std::min(states.size(), kFirstStates); ++s) {
-          if (ledger_.Open(states[s].bound, states[s].dollars_per_hour)) {
+          if (archive_.Open(states[s].bound, states[s].dollars_per_hour)) {
             planner_.Plan(family, states[s]);
           }
         }
@@ -176,14 +176,14 @@ class MixedSearcher {
     states_.clear();
     for (size_t i = first; i < families_.size(); ++i) {
       if (!Useful(i)) {
-        ledger_.LeaveOut(families_.record(i).seconds);
+        archive_.LeaveOut(families_.record(i).seconds);
         continue;
       }
       if (lister_.effort() - before + made >= most_states_ || states_.size() >= kMostStates) {
-        ledger_.LeaveOpen(families_.record(i).seconds, families_.record(i).dollars);
+        archive_.LeaveOpen(families_.record(i).seconds, families_.record(i).dollars);
         continue;
       }
-      std::vector<MixedState> states = lister_.All(families_.Get(i, &made));
+      std::vector<State> states = lister_.All(families_.Get(i, &made));
       std::move(states.begin(), states.end(), std::back_inserter(states_));
     }
   }
@@ -191,10 +191,10 @@ class MixedSearcher {
   void PlanStates() {
     const int64_t before = planner_.effort();
     int64_t made = 0;
-    Sort([](const MixedState& state) { return state.estimate; });
-    for (const MixedState& state : states_) {
+    Sort([](const State& state) { return state.estimate; });
+    for (const State& state : states_) {
       if (planner_.effort() - before + made * kCellEffort >= most_plans_) break;
-      if (ledger_.Open(state.bound, state.dollars_per_hour)) {
+      if (archive_.Open(state.bound, state.dollars_per_hour)) {
         planner_.Plan(families_.Get(state.family, &made), state);
       }
     }
@@ -202,66 +202,65 @@ class MixedSearcher {
 
   template <typename Value>
   void Sort(const Value& value) {
-    const auto key = [&](const MixedState& state) {
+    const auto key = [&](const State& state) {
       const double seconds = value(state);
-      return std::pair(seconds * (ledger_.by_cost() ? state.dollars_per_hour : 1), seconds);
+      return std::pair(seconds * (archive_.by_cost() ? state.dollars_per_hour : 1), seconds);
     };
     std::stable_sort(states_.begin(), states_.end(),
-                     [&](const MixedState& a, const MixedState& b) { return key(a) < key(b); });
+                     [&](const State& a, const State& b) { return key(a) < key(b); });
   }
 
   void ProveStates() {
     // What plans have been found since the states were listed makes better bounds worth while.
-    std::vector<MixedState> open;
+    std::vector<State> open;
     int64_t made = 0;
     std::stable_sort(states_.begin(), states_.end(),
-                     [](const MixedState& a, const MixedState& b) { return a.family < b.family; });
-    for (MixedState& state : states_) {
-      const double cutoff = ledger_.Cutoff(state.dollars_per_hour);
-      if (!ledger_.Open(state.bound, state.dollars_per_hour)) continue;
+                     [](const State& a, const State& b) { return a.family < b.family; });
+    for (State& state : states_) {
+      const double cutoff = archive_.Cutoff(state.dollars_per_hour);
+      if (!archive_.Open(state.bound, state.dollars_per_hour)) continue;
       state.bound = families_.Get(state.family, &made).bounds->Tightened(state.stages, cutoff);
-      if (ledger_.Open(state.bound, state.dollars_per_hour)) open.push_back(std::move(state));
+      if (archive_.Open(state.bound, state.dollars_per_hour)) open.push_back(std::move(state));
     }
     states_ = std::move(open);
-    Sort([](const MixedState& state) { return state.bound; });
+    Sort([](const State& state) { return state.bound; });
     const int64_t most = prover_.steps() + most_proof_;
-    for (const MixedState& state : states_) {
-      if (!ledger_.Open(state.bound, state.dollars_per_hour)) continue;
+    for (const State& state : states_) {
+      if (!archive_.Open(state.bound, state.dollars_per_hour)) continue;
       if (prover_.steps() + made >= most ||
           !prover_.Prove(families_.Get(state.family, &made), state, most - made)) {
-        ledger_.LeaveOpen(state.bound, state.least_dollars());
+        archive_.LeaveOpen(state.bound, state.least_dollars());
       }
     }
   }
 
-  const MixedSearchOptions& options_;
+  const SearchOptions& options_;
   const bool whole_;
-  MixedCoster coster_;
-  MixedFamilySpace space_;
-  MixedFamilyTables families_;
-  MixedLedger ledger_;
-  MixedStateLister lister_;
-  MixedPlanner planner_;
-  MixedProver prover_;
-  std::vector<MixedState> states_;  // of the families that are searched
+  Coster coster_;
+  FamilySpace space_;
+  FamilyTables families_;
+  Archive archive_;
+  StateLister lister_;
+  Planner planner_;
+  Prover prover_;
+  std::vector<State> states_;  // of the families that are searched
   int64_t most_states_ = 0, most_plans_ = 0, most_proof_ = 0;
 };
 
 // Searches what has one value of one degree only, for each of them: fewer plans, of which more are
 // looked at. What is better than the result becomes its front.
-void SearchEachDegree(const MixedProblem& problem, MixedSearchOptions options,
-                      MixedResult* result) {
+void SearchEachDegree(const Problem& problem, SearchOptions options, Result* result) {
   int64_t nodes = 0;
   for (const NodeGroup& group : problem.cluster.groups) nodes += group.cluster.nodes;
   if (nodes > kMostPartNodes) return;
-  MixedProblem part = problem;
+  Problem part = problem;
   std::vector<Fixes> parts;
   const auto add = [&](std::optional<int64_t> Fixes::*fix, int64_t value) {
     if ((problem.fixes.*fix).has_value()) return;
     parts.push_back(problem.fixes);
     parts.back().*fix = value;
   };
-  const MixedDegrees degrees = DegreesWith(problem, problem.fixes);
+  const Degrees degrees = DegreesWith(problem, problem.fixes);
   for (const auto& [key, fix] : {std::pair("tp", &Fixes::tp), std::pair("dp", &Fixes::dp),
                                  std::pair("mbs", &Fixes::micro_batch)}) {
     for (const int64_t value : degrees.values.at(key)) add(fix, value);
@@ -276,14 +275,14 @@ void SearchEachDegree(const MixedProblem& problem, MixedSearchOptions options,
   options.proof_effort /= share;
   for (const Fixes& fixes : parts) {
     part.fixes = fixes;
-    const MixedChoice& best = result->front.front();
-    if (options.objective == MixedObjective::kCost) {
+    const Choice& best = result->front.front();
+    if (options.objective == Objective::kCost) {
       options.most_dollars = best.step_dollars() * options.steps;
       if (best.dollars_per_hour == 0) options.most_seconds = best.seconds * options.steps;
     } else {
       options.most_seconds = best.seconds * options.steps;
     }
-    const MixedResult found = MixedSearcher(part, options, /*whole=*/false).Run();
+    const Result found = Searcher(part, options, /*whole=*/false).Run();
     result->evaluated += found.evaluated;
     result->proof_steps += found.proof_steps;
     if (!found.front.empty() && BetterChoice(options.objective, found.front.front(), best)) {
@@ -294,17 +293,16 @@ void SearchEachDegree(const MixedProblem& problem, MixedSearchOptions options,
 
 }  // namespace
 
-absl::StatusOr<MixedResult> SearchMixed(const MixedProblem& problem,
-                                        const MixedSearchOptions& options) {
-  MW_RETURN_IF_ERROR(CheckMixedProblem(problem));
-  MW_RETURN_IF_ERROR(CheckMixedDegrees(problem));
-  if (options.objective != MixedObjective::kTime || options.most_dollars.has_value()) {
+absl::StatusOr<Result> SearchPlans(const Problem& problem, const SearchOptions& options) {
+  MW_RETURN_IF_ERROR(CheckProblem(problem));
+  MW_RETURN_IF_ERROR(CheckDegrees(problem));
+  if (options.objective != Objective::kTime || options.most_dollars.has_value()) {
     MW_RETURN_IF_ERROR(CheckPricesKnown(problem.cluster));
   }
-  MixedResult result = MixedSearcher(problem, options, /*whole=*/true).Run();
-  const bool single = options.objective != MixedObjective::kPareto && !result.front.empty();
+  Result result = Searcher(problem, options, /*whole=*/true).Run();
+  const bool single = options.objective != Objective::kPareto && !result.front.empty();
   if (single && !result.proven) SearchEachDegree(problem, options, &result);
   return result;
 }
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero

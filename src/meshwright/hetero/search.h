@@ -8,16 +8,16 @@
 #include "absl/status/statusor.h"
 #include "meshwright/hetero/problem.h"
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 
-enum class MixedObjective {
+enum class Objective {
   kTime,    // of equally fast ones the cheapest, where all prices are known
   kCost,    // of equally cheap ones the fastest
   kPareto,  // everything than which nothing is both faster and cheaper
 };
 
-struct MixedSearchOptions {
-  MixedObjective objective = MixedObjective::kTime;
+struct SearchOptions {
+  Objective objective = Objective::kTime;
   double steps = 1;  // of the whole run, which the limits are of
   std::optional<double> most_seconds = {}, most_dollars = {};
   bool by_stage = true;  // stages of a group may have different degrees
@@ -30,8 +30,8 @@ struct MixedSearchOptions {
   int64_t proof_effort = 80'000'000;
 };
 
-struct MixedChoice {
-  MixedPlan plan;
+struct Choice {
+  Plan plan;
   double seconds = 0;           // a step
   double dollars_per_hour = 0;  // 0 where not all prices are known
   std::vector<int64_t> nodes;   // of each group
@@ -42,15 +42,15 @@ struct MixedChoice {
 struct SubCluster {
   std::vector<int64_t> nodes;
   double dollars_per_hour = 0;
-  std::optional<MixedChoice> best;  // none: a bound showed that it would be of no use
-  double bound_seconds = 0;         // no plan on exactly these nodes takes a step of less
+  std::optional<Choice> best;  // none: a bound showed that it would be of no use
+  double bound_seconds = 0;    // no plan on exactly these nodes takes a step of less
   // Nor do those that were looked at of less than this. The others are no better than the front.
   double listed_seconds = 0;
 };
 
-struct MixedResult {
+struct Result {
   // The best plan; with kPareto the front, the fastest first. Empty: nothing fits the limits.
-  std::vector<MixedChoice> front;
+  std::vector<Choice> front;
   // No plan within the limits takes less: seconds a step, or with kCost dollars a step.
   double bound = 0;
   double common_bound = 0;    // ... of those whose groups all have the same degrees
@@ -59,15 +59,14 @@ struct MixedResult {
   // Every choice of nodes, with kPareto; those that were looked at first.
   std::vector<SubCluster> sub_clusters;
   int64_t families = 0;   // degrees and choices that all stages have in common
-  int64_t states = 0;     // numbers of stages on each lane, of all families
+  int64_t states = 0;     // numbers of stages on each stage class, of all families
   int64_t evaluated = 0;  // plans that were simulated
   int64_t proof_steps = 0;
 };
 
 // Errors: a price that the objective or a limit needs and nothing gives.
-absl::StatusOr<MixedResult> SearchMixed(const MixedProblem& problem,
-                                        const MixedSearchOptions& options);
+absl::StatusOr<Result> SearchPlans(const Problem& problem, const SearchOptions& options);
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero
 
 #endif  // MESHWRIGHT_HETERO_SEARCH_H_

@@ -5,52 +5,51 @@
 #include <vector>
 
 #include "meshwright/cluster/prices.h"
-#include "meshwright/hetero/at_hand.h"
-#include "meshwright/hetero/ledger.h"
+#include "meshwright/hetero/archive.h"
+#include "meshwright/hetero/family_cache.h"
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 
-// Lists how many stages may lie on each lane of a family.
-class MixedStateLister {
+// Lists how many stages may lie on each stage class of a family.
+class StateLister {
  public:
   // All must outlive it.
-  MixedStateLister(const MixedProblem& problem, const MixedSearchOptions& options,
-                   MixedLedger& ledger)
+  StateLister(const Problem& problem, const SearchOptions& options, Archive& archive)
       : problem_(problem),
         options_(options),
-        ledger_(ledger),
+        archive_(archive),
         priced_(CheckPricesKnown(problem.cluster).ok()) {}
 
-  // As many stages as there may be on the fastest lanes, or on the cheapest, and then on the next
-  // ones: few of them, and among them good ones.
-  std::vector<MixedState> Promising(const MixedAtHand& family);
+  // As many stages as there may be on the fastest stage classes, or on the cheapest, and then on
+  // the next ones: few of them, and among them good ones.
+  std::vector<State> Promising(const FamilyCache& family);
   // All that can be of use, the most promising first. What there is no effort for is left open.
-  std::vector<MixedState> All(const MixedAtHand& family);
+  std::vector<State> All(const FamilyCache& family);
   int64_t effort() const { return effort_; }  // of All, so far
   int64_t states() const { return states_; }  // that All found, those that it dropped included
 
  private:
-  double LayerDollars(size_t lane) const;
-  int64_t Room(const StageCounts& stages, size_t lane) const;
-  void SetPrice(MixedState* state) const;
-  void Decide(size_t index, int64_t open, double dollars, MixedState* state);
-  bool AnyUse(size_t index, int64_t open, double dollars, const MixedState& state) const;
-  void Add(MixedState* state);
-  bool Before(const MixedState& a, const MixedState& b) const;
+  double LayerDollars(size_t stage_class) const;
+  int64_t Slack(const StageCounts& stages, size_t stage_class) const;
+  void SetPrice(State* state) const;
+  void Decide(size_t index, int64_t open, double dollars, State* state);
+  bool AnyUse(size_t index, int64_t open, double dollars, const State& state) const;
+  void Add(State* state);
+  bool Before(const State& a, const State& b) const;
 
-  const MixedProblem& problem_;
-  const MixedSearchOptions& options_;
-  MixedLedger& ledger_;
+  const Problem& problem_;
+  const SearchOptions& options_;
+  Archive& archive_;
   const bool priced_;  // prices of all nodes are known
   int64_t effort_ = 0, states_ = 0;
-  // Of the family at hand.
-  MixedAtHand at_;
-  std::vector<MixedState> listed_;
+  // Of the current family.
+  FamilyCache at_;
+  std::vector<State> listed_;
   double least_layer_dollars_ = 0;
-  std::vector<size_t> order_;  // in which lanes are decided
+  std::vector<size_t> order_;  // in which stage classes are decided
   int64_t family_effort_ = 0;
 };
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero
 
 #endif  // MESHWRIGHT_HETERO_STATES_H_

@@ -43,7 +43,7 @@ absl::StatusOr<double> ParseTokens(const std::string& text) {
 
 absl::Status SetLimits(const AskedOptions& asked, const transformer::Workload& workload,
                        MixedRequest* request) {
-  transformer::MixedSearchOptions& options = request->options;
+  transformer::hetero::SearchOptions& options = request->options;
   if (asked.steps > 0 && !asked.tokens.empty()) {
     return absl::InvalidArgumentError("--steps and --tokens say the same; give one of them");
   }
@@ -73,7 +73,7 @@ absl::Status SetLimits(const AskedOptions& asked, const transformer::Workload& w
 
 // --for.
 absl::Status SetLaunchTargets(const std::string& list, const std::string& description,
-                              transformer::MixedProblem* problem) {
+                              transformer::hetero::Problem* problem) {
   MW_ASSIGN_OR_RETURN(const std::vector<const ExportTarget*> targets, ParseLaunchTargets(list));
   std::vector<const ExportTarget*> alike;
   for (const ExportTarget* const target : targets) {
@@ -99,17 +99,17 @@ absl::Status SetLaunchTargets(const std::string& list, const std::string& descri
 }  // namespace
 
 absl::StatusOr<GroupsRequest> ToGroupsRequest(const Subject& model, const AskedOptions& options) {
-  using transformer::MixedObjective;
+  using transformer::hetero::Objective;
   GroupsRequest request;
   if (options.pareto) {
-    request.options.objective = MixedObjective::kPareto;
+    request.options.objective = transformer::hetero::Objective::kPareto;
   } else if (options.objective == "cost") {
-    request.options.objective = MixedObjective::kCost;
+    request.options.objective = transformer::hetero::Objective::kCost;
   } else if (options.objective != "time") {
     return absl::InvalidArgumentError(StrCat("--objective: found \"", options.objective,
                                              "\", expected time or cost over groups of nodes"));
   }
-  transformer::MixedProblem& problem = request.problem;
+  transformer::hetero::Problem& problem = request.problem;
   problem.workload.global_batch = options.global_batch;
   MW_ASSIGN_OR_RETURN(problem.precision, transformer::ParsePrecision(options.dtype));
   MW_ASSIGN_OR_RETURN(problem.model, ReadModel(model, request.description, request.inputs));
@@ -133,7 +133,7 @@ absl::StatusOr<GroupsRequest> ToGroupsRequest(const Subject& model, const AskedO
                         ReadFileMaybeGzip(options.profile, kMostProfileBytes));
     MW_ASSIGN_OR_RETURN(const std::string stored, ReadFile(options.profile));
     request.inputs.push_back({options.profile, "layer_profile", Sha256Hex(stored)});
-    MW_ASSIGN_OR_RETURN(problem.profile, transformer::LayerProfile::Parse(
+    MW_ASSIGN_OR_RETURN(problem.profile, transformer::hetero::LayerProfile::Parse(
                                              text, options.profile,
                                              {.model = problem.model.name,
                                               .sequence = problem.workload.sequence,

@@ -40,13 +40,13 @@ TEST(MixedPlanDocumentTest, ReadsBackAndSimulatesAsPlanned) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937_64 random(seed);
     MixedRequest request;
-    request.problem = transformer::RandomMixedProblem(random, 6, 8);
-    if (seed % 3 == 0) request.options.objective = transformer::MixedObjective::kPareto;
+    request.problem = transformer::hetero::RandomProblem(random, 6, 8);
+    if (seed % 3 == 0) request.options.objective = transformer::hetero::Objective::kPareto;
     const absl::StatusOr<MixedAnswer> answer = PlanMixed(request);
     if (!answer.ok()) continue;
     ++made;
     const Plan plan = BuildMixedPlan(request, *answer);
-    const transformer::MixedChoice& best = answer->result.front.front();
+    const transformer::hetero::Choice& best = answer->result.front.front();
     differing += best.plan.family.Common().has_value() ? 0 : 1;
     const absl::StatusOr<Plan> read = ParsePlanJson(PlanToJson(plan), "plan.json");
     ASSERT_TRUE(read.ok()) << read.status() << "\n" << PlanToJson(plan);

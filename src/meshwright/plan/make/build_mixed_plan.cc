@@ -14,47 +14,45 @@
 namespace meshwright {
 namespace {
 
-using transformer::MixedChoice;
-using transformer::MixedFigures;
-using transformer::MixedPlan;
-using transformer::StageDegrees;
 using transformer::StageMemory;
+using transformer::hetero::StageDegrees;
 
-// Numbers the devices of stages: group by group, and in each the nodes of one lane after those of
-// another.
+// Numbers the devices of stages: group by group, and in each the nodes of one stage class after
+// those of another.
 class DeviceNumbers {
  public:
-  DeviceNumbers(const MixedRequest& request, const MixedPlan& plan)
+  DeviceNumbers(const MixedRequest& request, const transformer::hetero::Plan& plan)
       : groups_(request.problem.cluster.groups),
         plan_(plan),
         stages_(plan.family.degrees.size()),
         first_(stages_.size()) {
-    for (const transformer::MixedStage& stage : plan.stages) ++stages_[stage.lane];
+    for (const transformer::hetero::Stage& stage : plan.stages) ++stages_[stage.stage_class];
     int64_t next = 0;
     for (size_t group = 0; group < groups_.size(); ++group) {
-      for (size_t lane = 0; lane < stages_.size(); ++lane) {
-        if (plan.family.Group(lane) != group || stages_[lane] == 0) continue;
-        first_[lane] = next;
-        next += MixedNodes(groups_[group], plan.family.degrees[lane], stages_[lane]) *
+      for (size_t stage_class = 0; stage_class < stages_.size(); ++stage_class) {
+        if (plan.family.Group(stage_class) != group || stages_[stage_class] == 0) continue;
+        first_[stage_class] = next;
+        next += transformer::hetero::Nodes(groups_[group], plan.family.degrees[stage_class],
+                                           stages_[stage_class]) *
                 groups_[group].cluster.devices_per_node;
       }
     }
     left_ = stages_;
   }
 
-  // Of the next stage. Where a stage is part of a node, the lane's last ones fill theirs, and the
-  // first node may be left with some room.
+  // Of the next stage. Where a stage is part of a node, the stage class's last ones fill theirs,
+  // and the first node may be left with some room.
   std::vector<int64_t> Next(size_t index) {
-    const size_t lane = plan_.stages[index].lane;
-    const int64_t devices = plan_.family.degrees[lane].devices();
-    const int64_t per_node = groups_[plan_.family.Group(lane)].cluster.devices_per_node;
-    const int64_t stages = stages_[lane], behind = --left_[lane];
-    int64_t first = first_[lane] + (stages - 1 - behind) * devices;
+    const size_t stage_class = plan_.stages[index].stage_class;
+    const int64_t devices = plan_.family.degrees[stage_class].devices();
+    const int64_t per_node = groups_[plan_.family.Group(stage_class)].cluster.devices_per_node;
+    const int64_t stages = stages_[stage_class], behind = --left_[stage_class];
+    int64_t first = first_[stage_class] + (stages - 1 - behind) * devices;
     if (devices < per_node) {
       const int64_t parts = per_node / devices, nodes = (stages + parts - 1) / parts;
       const int64_t node = nodes - 1 - behind / parts;
       const int64_t in_node = std::min(parts, stages - behind / parts * parts);
-      first = first_[lane] + node * per_node + (in_node - 1 - behind % parts) * devices;
+      first = first_[stage_class] + node * per_node + (in_node - 1 - behind % parts) * devices;
     }
     std::vector<int64_t> numbers(devices);
     std::iota(numbers.begin(), numbers.end(), first);
@@ -63,23 +61,23 @@ class DeviceNumbers {
 
  private:
   const std::vector<NodeGroup>& groups_;
-  const MixedPlan& plan_;
-  std::vector<int64_t> stages_, first_, left_;  // by lane; those that come are left
+  const transformer::hetero::Plan& plan_;
+  std::vector<int64_t> stages_, first_, left_;  // by stage class; those that come are left
 };
 
 void AddStages(const MixedRequest& request, const MixedAnswer& answer, Plan& plan) {
-  const transformer::MixedProblem& problem = request.problem;
-  const MixedChoice& best = answer.result.front[answer.chosen];
-  const MixedFigures& figures = answer.figures[answer.chosen];
+  const transformer::hetero::Problem& problem = request.problem;
+  const transformer::hetero::Choice& best = answer.result.front[answer.chosen];
+  const transformer::hetero::Figures& figures = answer.figures[answer.chosen];
   DeviceNumbers numbers(request, best.plan);
   const auto count = static_cast<int64_t>(best.plan.stages.size());
   int64_t first = 0;
   for (int64_t i = 0; i < count; ++i) {
-    const transformer::MixedStage& from = best.plan.stages[i];
-    const size_t from_group = best.plan.family.Group(from.lane);
+    const transformer::hetero::Stage& from = best.plan.stages[i];
+    const size_t from_group = best.plan.family.Group(from.stage_class);
     const NodeGroup& group = problem.cluster.groups[from_group];
-    const StageDegrees& degrees = best.plan.family.degrees[from.lane];
-    const transformer::PipelineStage& seconds = figures.stages[i];
+    const StageDegrees& degrees = best.plan.family.degrees[from.stage_class];
+    const transformer::hetero::PipelineStage& seconds = figures.stages[i];
     PlanStage& stage = plan.stages.emplace_back();
     stage.first_layer = first;
     stage.end_layer = first += from.layers;
@@ -110,7 +108,7 @@ void AddStages(const MixedRequest& request, const MixedAnswer& answer, Plan& pla
 
 // What the first stage does from its first forward pass to its update: it begins first, and waits
 // longest.
-void SetParts(const MixedFigures& figures, bool replicas, Plan& plan) {
+void SetParts(const transformer::hetero::Figures& figures, bool replicas, Plan& plan) {
   const transformer::GroupCost& cost = figures.costs.front();
   const auto micro_batches = static_cast<double>(plan.micro_batches);
   PlanStepParts& parts = plan.transformer->seconds;
@@ -126,8 +124,9 @@ void SetParts(const MixedFigures& figures, bool replicas, Plan& plan) {
 }
 
 // Work of the model, and shares of the peak of all devices that are paid for.
-void SetUtilization(const MixedRequest& request, const MixedChoice& best, Plan& plan) {
-  const transformer::MixedProblem& problem = request.problem;
+void SetUtilization(const MixedRequest& request, const transformer::hetero::Choice& best,
+                    Plan& plan) {
+  const transformer::hetero::Problem& problem = request.problem;
   double peak = 0, flops = 0, executed = 0;
   for (size_t group = 0; group < best.nodes.size(); ++group) {
     if (best.nodes[group] == 0) continue;
@@ -154,7 +153,8 @@ std::optional<double> StepDollars(const MixedRequest& request, double seconds, d
   return seconds * per_hour / 3600;
 }
 
-PlanNodeChoice ToNodeChoice(const MixedRequest& request, const MixedChoice& choice) {
+PlanNodeChoice ToNodeChoice(const MixedRequest& request,
+                            const transformer::hetero::Choice& choice) {
   PlanNodeChoice one;
   one.nodes = choice.nodes;
   one.step_seconds = choice.seconds;
@@ -164,12 +164,12 @@ PlanNodeChoice ToNodeChoice(const MixedRequest& request, const MixedChoice& choi
 }
 
 void AddChoices(const MixedRequest& request, const MixedAnswer& answer, PlanOverGroups& over) {
-  if (request.options.objective != transformer::MixedObjective::kPareto) return;
-  for (const MixedChoice& choice : answer.result.front) {
+  if (request.options.objective != transformer::hetero::Objective::kPareto) return;
+  for (const transformer::hetero::Choice& choice : answer.result.front) {
     PlanNodeChoice& one = over.choices.emplace_back(ToNodeChoice(request, choice));
     one.on_front = true;
-    for (const transformer::MixedStage& stage : choice.plan.stages) {
-      one.groups.push_back(static_cast<int64_t>(choice.plan.family.Group(stage.lane)));
+    for (const transformer::hetero::Stage& stage : choice.plan.stages) {
+      one.groups.push_back(static_cast<int64_t>(choice.plan.family.Group(stage.stage_class)));
       one.layers.push_back(stage.layers);
     }
   }
@@ -185,7 +185,7 @@ void AddChoices(const MixedRequest& request, const MixedAnswer& answer, PlanOver
 }
 
 void SetOverGroups(const MixedRequest& request, const MixedAnswer& answer, PlanOverGroups& over) {
-  const MixedChoice& best = answer.result.front[answer.chosen];
+  const transformer::hetero::Choice& best = answer.result.front[answer.chosen];
   const std::vector<NodeGroup>& groups = request.problem.cluster.groups;
   for (size_t i = 0; i < groups.size(); ++i) {
     PlanNodeGroup& group = over.groups.emplace_back();
@@ -197,9 +197,9 @@ void SetOverGroups(const MixedRequest& request, const MixedAnswer& answer, PlanO
     group.dollars_per_hour = PricePerHour(groups[i], best.nodes[i]);
     if (group.used_nodes == 0) continue;
     StageDegrees degrees;  // none where stages of the group differ
-    for (const transformer::MixedStage& stage : best.plan.stages) {
-      if (best.plan.family.Group(stage.lane) != i) continue;
-      const StageDegrees& own = best.plan.family.degrees[stage.lane];
+    for (const transformer::hetero::Stage& stage : best.plan.stages) {
+      if (best.plan.family.Group(stage.stage_class) != i) continue;
+      const StageDegrees& own = best.plan.family.degrees[stage.stage_class];
       if (group.stages++ == 0) degrees = own;
       if (degrees != own) degrees = {};
     }
@@ -215,7 +215,7 @@ void SetOverGroups(const MixedRequest& request, const MixedAnswer& answer, PlanO
   AddChoices(request, answer, over);
 }
 
-void SetPeak(const MixedFigures& figures, Plan& plan) {
+void SetPeak(const transformer::hetero::Figures& figures, Plan& plan) {
   const auto fullest = std::max_element(
       figures.memory.begin(), figures.memory.end(),
       [](const StageMemory& a, const StageMemory& b) { return a.total() < b.total(); });
@@ -227,11 +227,11 @@ void SetPeak(const MixedFigures& figures, Plan& plan) {
 }  // namespace
 
 Plan BuildMixedPlan(const MixedRequest& request, const MixedAnswer& answer) {
-  const transformer::MixedProblem& problem = request.problem;
-  const MixedChoice& best = answer.result.front[answer.chosen];
-  const MixedFigures& figures = answer.figures[answer.chosen];
+  const transformer::hetero::Problem& problem = request.problem;
+  const transformer::hetero::Choice& best = answer.result.front[answer.chosen];
+  const transformer::hetero::Figures& figures = answer.figures[answer.chosen];
   // Where degrees differ, those of the first stage.
-  const StageDegrees& degrees = best.plan.family.degrees[best.plan.stages.front().lane];
+  const StageDegrees& degrees = best.plan.family.degrees[best.plan.stages.front().stage_class];
   transformer::Configuration c = StageConfiguration(degrees, best.plan.family, problem.precision);
   c.zero = best.plan.family.zero;
   c.pp = static_cast<int64_t>(best.plan.stages.size());
@@ -257,7 +257,7 @@ Plan BuildMixedPlan(const MixedRequest& request, const MixedAnswer& answer) {
   plan.mesh = {{"pp", c.pp}};
   if (best.plan.family.Common().has_value()) plan.mesh = {{"pp", c.pp}, {"dp", c.dp}, {"tp", c.tp}};
   plan.objective_seconds = plan.step_seconds = best.seconds;
-  const bool by_cost = request.options.objective == transformer::MixedObjective::kCost;
+  const bool by_cost = request.options.objective == transformer::hetero::Objective::kCost;
   const double value = by_cost ? best.step_dollars() : best.seconds;
   plan.gap = value > 0 ? std::max(0.0, 1 - answer.result.bound / value) : 0;
   plan.bound_seconds = plan.step_seconds * (1 - plan.gap);
@@ -272,9 +272,9 @@ Plan BuildMixedPlan(const MixedRequest& request, const MixedAnswer& answer) {
   part.parameters = CountParameters(Tensors(problem.model)).total;
   part.sequence = problem.workload.sequence;
   part.global_batch = problem.workload.global_batch;
-  part.objective = by_cost                                                             ? "cost"
-                   : request.options.objective == transformer::MixedObjective::kPareto ? "pareto"
-                                                                                       : "time";
+  part.objective = by_cost                                                                ? "cost"
+                   : request.options.objective == transformer::hetero::Objective::kPareto ? "pareto"
+                                                                                          : "time";
   part.configuration = WithoutUsualPlacement(c);
   part.search.legal = part.search.evaluated = part.search.fitting = answer.result.evaluated;
   SetOverGroups(request, answer, part.over_groups.emplace());

@@ -19,11 +19,6 @@
 namespace meshwright {
 namespace {
 
-using transformer::MixedChoice;
-using transformer::MixedFigures;
-using transformer::MixedObjective;
-using transformer::MixedPlan;
-
 constexpr size_t kMostRows = 20;      // of dominated nodes, in a terminal
 constexpr size_t kChoiceIndent = 30;  // of what follows figures
 
@@ -35,33 +30,35 @@ std::string StageRange(size_t first, size_t last) {
 }
 
 // "0-3,5"
-std::string StagesOf(const MixedPlan& plan, size_t lane) {
+std::string StagesOf(const transformer::hetero::Plan& plan, size_t stage_class) {
   std::string text;
   for (size_t i = 0; i < plan.stages.size(); ++i) {
     const size_t first = i;
-    while (i < plan.stages.size() && static_cast<size_t>(plan.stages[i].lane) == lane) ++i;
+    while (i < plan.stages.size() && static_cast<size_t>(plan.stages[i].stage_class) == stage_class)
+      ++i;
     if (i > first) absl::StrAppend(&text, text.empty() ? "" : ",", StageRange(first, i - 1));
   }
   return text;
 }
 
-std::string StageSection(const MixedRequest& request, const MixedPlan& plan,
-                         const MixedFigures& figures) {
+std::string StageSection(const MixedRequest& request, const transformer::hetero::Plan& plan,
+                         const transformer::hetero::Figures& figures) {
   std::string text = absl::StrFormat("  %-7s %-12s %7s %9s %9s %9s %9s %9s\n", "stage", "nodes of",
                                      "layers", "forward", "backward", "send", "update", "memory");
   for (size_t i = 0; i < plan.stages.size();) {
     size_t end = i + 1;
     const auto same = [&](size_t j) {
-      const transformer::PipelineStage &a = figures.stages[i], &b = figures.stages[j];
+      const transformer::hetero::PipelineStage &a = figures.stages[i], &b = figures.stages[j];
       return plan.stages[i] == plan.stages[j] && a.forward == b.forward && a.send == b.send &&
              a.update == b.update &&
              BytesText(figures.memory[i].total()) == BytesText(figures.memory[j].total());
     };
     while (end < plan.stages.size() && same(end)) ++end;
-    const transformer::PipelineStage& stage = figures.stages[i];
+    const transformer::hetero::PipelineStage& stage = figures.stages[i];
     absl::StrAppendFormat(
         &text, "  %-7s %s %7d %9s %9s %9s %9s %9s\n", StageRange(i, end - 1),
-        FitLeft(request.problem.cluster.groups[plan.family.Group(plan.stages[i].lane)].name, 12),
+        FitLeft(request.problem.cluster.groups[plan.family.Group(plan.stages[i].stage_class)].name,
+                12),
         plan.stages[i].layers, Shown(stage.forward), Shown(stage.backward),
         i + 1 == plan.stages.size() ? "" : Shown(stage.send), Shown(stage.update),
         BytesText(figures.memory[i].total()));
@@ -70,7 +67,7 @@ std::string StageSection(const MixedRequest& request, const MixedPlan& plan,
   return text;
 }
 
-std::string RunLine(const MixedRequest& request, const MixedChoice& choice) {
+std::string RunLine(const MixedRequest& request, const transformer::hetero::Choice& choice) {
   if (!request.has_steps) return "";
   const double steps = request.options.steps;
   std::string text =
@@ -94,7 +91,7 @@ std::string FrontSection(const MixedRequest& request, const MixedAnswer& answer)
   absl::StrAppendFormat(&text, "  %3s %10s %12s  %s\n", "", request.has_steps ? "run" : "step",
                         "cost", "nodes, degrees");
   for (size_t i = 0; i < answer.result.front.size(); ++i) {
-    const MixedChoice& choice = answer.result.front[i];
+    const transformer::hetero::Choice& choice = answer.result.front[i];
     const std::string figures =
         absl::StrFormat("  %3d %10s %12s  ", i, RunTimeText(steps * choice.seconds),
                         DollarsText(steps * choice.step_dollars()));
@@ -137,9 +134,9 @@ std::string NodesText(const MixedRequest& request, const std::vector<int64_t>& n
   return text;
 }
 
-std::string MixedDegreesText(const MixedRequest& request, const MixedPlan& plan) {
-  transformer::MixedFamily family = plan.family;
-  const auto text = [&](const transformer::StageDegrees& degrees) {
+std::string MixedDegreesText(const MixedRequest& request, const transformer::hetero::Plan& plan) {
+  transformer::hetero::Family family = plan.family;
+  const auto text = [&](const transformer::hetero::StageDegrees& degrees) {
     transformer::Configuration c = StageConfiguration(degrees, family, {});
     c.pp = static_cast<int64_t>(plan.stages.size());
     c.zero = family.zero;
@@ -152,7 +149,7 @@ std::string MixedDegreesText(const MixedRequest& request, const MixedPlan& plan)
     StrAppend(&all, " recompute=", transformer::RecomputeName(family.recompute));
   }
   for (size_t i = 0; i < family.degrees.size(); ++i) {
-    const transformer::StageDegrees& degrees = family.degrees[i];
+    const transformer::hetero::StageDegrees& degrees = family.degrees[i];
     if (!degrees.used()) continue;
     absl::StrAppend(&all, ", ", request.problem.cluster.groups[family.Group(i)].name,
                     " tp=", degrees.tp, degrees.tp > 1 ? " sp" : "", " dp=", degrees.dp,
@@ -162,7 +159,7 @@ std::string MixedDegreesText(const MixedRequest& request, const MixedPlan& plan)
   return all;
 }
 
-std::string ChoiceText(const MixedRequest& request, const MixedChoice& choice) {
+std::string ChoiceText(const MixedRequest& request, const transformer::hetero::Choice& choice) {
   const double steps = request.options.steps;
   std::string text = RunTimeText(steps * choice.seconds);
   if (choice.dollars_per_hour > 0) {
@@ -174,9 +171,11 @@ std::string ChoiceText(const MixedRequest& request, const MixedChoice& choice) {
 
 std::vector<DominatedNodes> Dominated(const MixedAnswer& answer) {
   std::vector<DominatedNodes> all;
-  for (const transformer::SubCluster& cluster : answer.result.sub_clusters) {
-    const std::vector<MixedChoice>& front = answer.result.front;
-    const auto is = [&](const MixedChoice& choice) { return choice.nodes == cluster.nodes; };
+  for (const transformer::hetero::SubCluster& cluster : answer.result.sub_clusters) {
+    const std::vector<transformer::hetero::Choice>& front = answer.result.front;
+    const auto is = [&](const transformer::hetero::Choice& choice) {
+      return choice.nodes == cluster.nodes;
+    };
     if (std::any_of(front.begin(), front.end(), is)) continue;
     DominatedNodes& one = all.emplace_back();
     one.nodes = cluster.nodes;
@@ -196,7 +195,7 @@ std::vector<DominatedNodes> Dominated(const MixedAnswer& answer) {
 
 std::vector<std::string> MixedWarnings(const MixedRequest& request, const MixedAnswer& answer) {
   std::vector<std::string> warnings = request.problem.model.notes;
-  const MixedChoice& choice = answer.result.front[answer.chosen];
+  const transformer::hetero::Choice& choice = answer.result.front[answer.chosen];
   for (size_t i = 0; i < choice.nodes.size(); ++i) {
     if (choice.nodes[i] == 0) continue;
     const std::string warning = transformer::PrecisionWarning(
@@ -207,10 +206,10 @@ std::vector<std::string> MixedWarnings(const MixedRequest& request, const MixedA
 }
 
 std::string MixedTable(const MixedRequest& request, const MixedAnswer& answer) {
-  const transformer::MixedResult& result = answer.result;
-  const MixedChoice& best = result.front[answer.chosen];
+  const transformer::hetero::Result& result = answer.result;
+  const transformer::hetero::Choice& best = result.front[answer.chosen];
   const transformer::Workload& workload = request.problem.workload;
-  const bool front = request.options.objective == MixedObjective::kPareto;
+  const bool front = request.options.objective == transformer::hetero::Objective::kPareto;
   const double tokens = static_cast<double>(workload.global_batch * workload.sequence);
   std::string text;
   if (front) {
@@ -229,7 +228,7 @@ std::string MixedTable(const MixedRequest& request, const MixedAnswer& answer) {
   }
   absl::StrAppend(&text, RunLine(request, best));
   if (!front) {
-    const bool by_cost = request.options.objective == MixedObjective::kCost;
+    const bool by_cost = request.options.objective == transformer::hetero::Objective::kCost;
     const double value = by_cost ? best.step_dollars() : best.seconds;
     absl::StrAppendFormat(&text, "at least  %s a step (gap %.2f %%)\n",
                           by_cost ? DollarsText(result.bound) : Shown(result.bound),
@@ -273,10 +272,10 @@ std::string MixedCsv(const MixedRequest& request, const MixedAnswer& answer) {
     row.insert(row.end(), {is_bound ? "1" : "0", degrees, layers, by});
     csv += CsvLine(row);
   };
-  for (const MixedChoice& choice : answer.result.front) {
+  for (const transformer::hetero::Choice& choice : answer.result.front) {
     const std::string layers = absl::StrJoin(
-        choice.plan.stages, "-", [&](std::string* out, const transformer::MixedStage& stage) {
-          absl::StrAppend(out, groups[choice.plan.family.Group(stage.lane)].name, ":",
+        choice.plan.stages, "-", [&](std::string* out, const transformer::hetero::Stage& stage) {
+          absl::StrAppend(out, groups[choice.plan.family.Group(stage.stage_class)].name, ":",
                           stage.layers);
         });
     add(true, choice.nodes, choice.seconds, choice.step_dollars(), false,
@@ -292,7 +291,7 @@ std::string MixedCsv(const MixedRequest& request, const MixedAnswer& answer) {
 std::string MixedPlot(const MixedRequest& request, const MixedAnswer& answer) {
   const double steps = request.options.steps;
   Json values = Json::array();
-  for (const MixedChoice& choice : answer.result.front) {
+  for (const transformer::hetero::Choice& choice : answer.result.front) {
     values.push_back({{"seconds", choice.seconds * steps},
                       {"dollars", choice.step_dollars() * steps},
                       {"kind", "front"},

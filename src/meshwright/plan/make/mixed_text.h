@@ -15,19 +15,19 @@ namespace meshwright {
 std::string NodesText(const MixedRequest& request, const std::vector<int64_t>& nodes);
 // "tp=2 sp dp=4 pp=16 mbs=1 zero=1 recompute=full"; where they differ "pp=16 zero=1, fast tp=4 sp
 // dp=2 mbs=2, slow tp=2 sp dp=4 mbs=1".
-std::string MixedDegreesText(const MixedRequest& request, const transformer::MixedPlan& plan);
+std::string MixedDegreesText(const MixedRequest& request, const transformer::hetero::Plan& plan);
 // What has to be said of the chosen plan: of the model, and of devices that it takes.
 std::vector<std::string> MixedWarnings(const MixedRequest& request, const MixedAnswer& answer);
 bool HasPrices(const MixedRequest& request);
 // "12.3 d and $1234.56 on 2 of fast, 4 of a10 (tp=2 ...)"; of a step without a number of steps.
-std::string ChoiceText(const MixedRequest& request, const transformer::MixedChoice& choice);
+std::string ChoiceText(const MixedRequest& request, const transformer::hetero::Choice& choice);
 
 // A choice of nodes beside the front.
 struct DominatedNodes {
   std::vector<int64_t> nodes;
   // Of a step: of the best plan, or what no plan takes less than.
   double seconds = 0, dollars = 0;
-  const transformer::MixedChoice* choice = nullptr;  // the best plan; null: a bound
+  const transformer::hetero::Choice* choice = nullptr;  // the best plan; null: a bound
   // Of the front: a plan that is no slower and no dearer; -1: none, the effort did not suffice to
   // tell.
   int32_t by = -1;

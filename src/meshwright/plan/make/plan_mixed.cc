@@ -17,27 +17,21 @@
 namespace meshwright {
 namespace {
 
-using transformer::MixedChoice;
-using transformer::MixedCoster;
-using transformer::MixedObjective;
-using transformer::MixedProblem;
-using transformer::MixedResult;
-using transformer::MixedSearchOptions;
-using transformer::SearchMixed;
+using transformer::hetero::SearchPlans;
 
-absl::StatusOr<std::vector<MixedChoice>> SearchWith(const MixedRequest& request,
-                                                    MixedObjective objective, bool keep_time) {
-  MixedSearchOptions options = request.options;
+absl::StatusOr<std::vector<transformer::hetero::Choice>> SearchWith(
+    const MixedRequest& request, transformer::hetero::Objective objective, bool keep_time) {
+  transformer::hetero::SearchOptions options = request.options;
   options.objective = objective;
   options.most_dollars.reset();
   if (!keep_time) options.most_seconds.reset();
-  MW_ASSIGN_OR_RETURN(MixedResult result, SearchMixed(request.problem, options));
+  MW_ASSIGN_OR_RETURN(transformer::hetero::Result result, SearchPlans(request.problem, options));
   return std::move(result.front);
 }
 
 // Why there is no plan within the limits, and what there is.
 absl::Status MixedShortage(const MixedRequest& request) {
-  const MixedSearchOptions& options = request.options;
+  const transformer::hetero::SearchOptions& options = request.options;
   std::vector<std::string> limits;
   if (options.most_seconds.has_value()) {
     limits.push_back(StrCat(RunTimeText(*options.most_seconds)));
@@ -45,8 +39,9 @@ absl::Status MixedShortage(const MixedRequest& request) {
   if (options.most_dollars.has_value()) limits.push_back(DollarsText(*options.most_dollars));
   const std::string within = absl::StrJoin(limits, " and ");
   if (options.most_dollars.has_value()) {
-    MW_ASSIGN_OR_RETURN(const std::vector<MixedChoice> cheapest,
-                        SearchWith(request, MixedObjective::kCost, /*keep_time=*/true));
+    MW_ASSIGN_OR_RETURN(
+        const std::vector<transformer::hetero::Choice> cheapest,
+        SearchWith(request, transformer::hetero::Objective::kCost, /*keep_time=*/true));
     if (!cheapest.empty()) {
       return absl::ResourceExhaustedError(
           StrCat("no plan within ", within, "; the cheapest that works",
@@ -55,8 +50,9 @@ absl::Status MixedShortage(const MixedRequest& request) {
     }
   }
   if (!limits.empty()) {
-    MW_ASSIGN_OR_RETURN(const std::vector<MixedChoice> fastest,
-                        SearchWith(request, MixedObjective::kTime, /*keep_time=*/false));
+    MW_ASSIGN_OR_RETURN(
+        const std::vector<transformer::hetero::Choice> fastest,
+        SearchWith(request, transformer::hetero::Objective::kTime, /*keep_time=*/false));
     if (!fastest.empty()) {
       return absl::ResourceExhaustedError(StrCat("no plan within ", within, "; the fastest takes ",
                                                  ChoiceText(request, fastest.front())));
@@ -64,8 +60,9 @@ absl::Status MixedShortage(const MixedRequest& request) {
   }
   MixedRequest unlimited = request;
   unlimited.problem.budget_bytes.assign(request.problem.cluster.groups.size(), std::nullopt);
-  MW_ASSIGN_OR_RETURN(const std::vector<MixedChoice> fastest,
-                      SearchWith(unlimited, MixedObjective::kTime, /*keep_time=*/false));
+  MW_ASSIGN_OR_RETURN(
+      const std::vector<transformer::hetero::Choice> fastest,
+      SearchWith(unlimited, transformer::hetero::Objective::kTime, /*keep_time=*/false));
   if (fastest.empty()) {
     std::string text =
         "no degrees of parallelism go with the nodes: a stage takes tp dp devices, which have to "
@@ -79,13 +76,13 @@ absl::Status MixedShortage(const MixedRequest& request) {
     }
     return absl::InvalidArgumentError(text);
   }
-  MixedCoster coster(unlimited.problem);
-  const transformer::MixedFigures figures = coster.Figures(fastest.front().plan);
+  transformer::hetero::Coster coster(unlimited.problem);
+  const transformer::hetero::Figures figures = coster.FiguresOf(fastest.front().plan);
   const auto fullest =
       std::max_element(figures.memory.begin(), figures.memory.end(),
                        [](const auto& a, const auto& b) { return a.total() < b.total(); });
-  const transformer::MixedPlan& plan = fastest.front().plan;
-  const size_t group = plan.family.Group(plan.stages[fullest - figures.memory.begin()].lane);
+  const transformer::hetero::Plan& plan = fastest.front().plan;
+  const size_t group = plan.family.Group(plan.stages[fullest - figures.memory.begin()].stage_class);
   return absl::ResourceExhaustedError(StrCat(
       request.problem.model.name,
       " does not fit into the memory of any choice of nodes; the "
@@ -101,11 +98,11 @@ absl::StatusOr<MixedAnswer> PlanMixed(const MixedRequest& request) {
   MW_RETURN_IF_ERROR(CheckModel(request.problem.model));
   MW_RETURN_IF_ERROR(CheckSequence(request.problem.model, request.problem.workload.sequence));
   MixedAnswer answer;
-  MW_ASSIGN_OR_RETURN(answer.result, SearchMixed(request.problem, request.options));
+  MW_ASSIGN_OR_RETURN(answer.result, SearchPlans(request.problem, request.options));
   if (answer.result.front.empty()) return MixedShortage(request);
-  MixedCoster coster(request.problem);
-  for (const MixedChoice& choice : answer.result.front) {
-    answer.figures.push_back(coster.Figures(choice.plan));
+  transformer::hetero::Coster coster(request.problem);
+  for (const transformer::hetero::Choice& choice : answer.result.front) {
+    answer.figures.push_back(coster.FiguresOf(choice.plan));
   }
   answer.planning_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

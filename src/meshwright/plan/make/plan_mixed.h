@@ -13,8 +13,8 @@ namespace meshwright {
 
 // Planning a model over groups of nodes of different types.
 struct MixedRequest {
-  transformer::MixedProblem problem;
-  transformer::MixedSearchOptions options;
+  transformer::hetero::Problem problem;
+  transformer::hetero::SearchOptions options;
   bool has_steps = false;   // options.steps was given
   std::string description;  // text that the model was read from
   std::string memory = "device";
@@ -22,9 +22,9 @@ struct MixedRequest {
 };
 
 struct MixedAnswer {
-  transformer::MixedResult result;
-  std::vector<transformer::MixedFigures> figures;  // of each plan of the front
-  size_t chosen = 0;                               // of the front: the one that is written
+  transformer::hetero::Result result;
+  std::vector<transformer::hetero::Figures> figures;  // of each plan of the front
+  size_t chosen = 0;                                  // of the front: the one that is written
   double planning_seconds = 0;
 };
 

@@ -15,18 +15,18 @@
 //
 // over degrees i and 1 <= n <= n(i, w). More work leaves stages less time, and so less room.
 
-#include "meshwright/hetero/room.h"
+#include "meshwright/hetero/lagrangian_bound.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include "meshwright/base/infinity.h"
-#include "meshwright/hetero/ledger.h"
+#include "meshwright/hetero/archive.h"
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 namespace {
 
-constexpr int kFirstRounds = 60;   // of prices, for all lanes
+constexpr int kFirstRounds = 60;   // of prices, for all stage classes
 constexpr int kFamilyRounds = 12;  // ... for those of a family
 constexpr int kWorkRounds = 60;    // ... for the work of a micro-batch
 constexpr int kFillRounds = 4;     // of layers by place and the work that follows from them
@@ -38,32 +38,33 @@ constexpr double kRoomSlack = 1e-6;  // of a layer, what rounding may lack
 
 }  // namespace
 
-MixedRoom::MixedRoom(const std::vector<NodeGroup>& groups, const MixedCosts& costs,
-                     int64_t least_stages, int64_t most_stages)
+LagrangianBound::LagrangianBound(const std::vector<NodeGroup>& groups, const Costs& costs,
+                                 int64_t least_stages, int64_t most_stages)
     : groups_(groups),
       costs_(costs),
       bounds_(costs),
-      all_(costs.lanes()),
+      all_(costs.stage_classes()),
       least_stages_(least_stages),
       most_stages_(most_stages) {
   std::iota(all_.begin(), all_.end(), size_t{0});
-  for (const size_t lane : all_) {
-    nodes_.push_back(costs.slots(lane) == 0
-                         ? kInfinity
-                         : static_cast<double>(costs.Nodes(lane, costs.stages_per_node(lane))) /
-                               static_cast<double>(costs.stages_per_node(lane)));
+  for (const size_t stage_class : all_) {
+    nodes_.push_back(
+        costs.slots(stage_class) == 0
+            ? kInfinity
+            : static_cast<double>(costs.Nodes(stage_class, costs.stages_per_node(stage_class))) /
+                  static_cast<double>(costs.stages_per_node(stage_class)));
   }
 }
 
-bool MixedRoom::Reprice(const Pipeline& pipeline, const std::vector<size_t>& lanes, int rounds,
-                        std::vector<double>* prices) const {
+bool LagrangianBound::Reprice(const Pipeline& pipeline, const std::vector<size_t>& stage_classes,
+                              int rounds, std::vector<double>* prices) const {
   const double layers = static_cast<double>(costs_.layers());
   std::vector<double> left(groups_.size()), best_prices = *prices;
   double best = kInfinity;
   for (int round = 0; round < rounds; ++round) {
     for (size_t group = 0; group < groups_.size(); ++group) left[group] = 0;
-    for (const size_t lane : lanes) {
-      const size_t group = costs_.Group(lane);
+    for (const size_t stage_class : stage_classes) {
+      const size_t group = costs_.Group(stage_class);
       left[group] = static_cast<double>(costs_.GroupNodes(group));
     }
     double held = 0;
@@ -71,13 +72,13 @@ bool MixedRoom::Reprice(const Pipeline& pipeline, const std::vector<size_t>& lan
     for (int64_t place = 0; place < pipeline.stages; ++place) {
       double most = -kInfinity;
       size_t taken = 0;
-      for (const size_t lane : lanes) {
-        const int32_t n = pipeline.most[lane][place];
+      for (const size_t stage_class : stage_classes) {
+        const int32_t n = pipeline.most[stage_class][place];
         if (n == 0) continue;
-        const double worth = n - (*prices)[costs_.Group(lane)] * nodes_[lane];
+        const double worth = n - (*prices)[costs_.Group(stage_class)] * nodes_[stage_class];
         if (worth > most) {
           most = worth;
-          taken = lane;
+          taken = stage_class;
         }
       }
       if (most == -kInfinity) return false;
@@ -105,11 +106,12 @@ bool MixedRoom::Reprice(const Pipeline& pipeline, const std::vector<size_t>& lan
   return true;
 }
 
-double MixedRoom::LeastPasses(const Pipeline& pipeline) const {
+double LagrangianBound::LeastPasses(const Pipeline& pipeline) const {
   const double layers = static_cast<double>(costs_.layers());
   const size_t count = groups_.size();
   double layer_price = kInfinity;
-  for (const size_t lane : all_) layer_price = std::min(layer_price, bounds_.LeastLayer(lane));
+  for (const size_t stage_class : all_)
+    layer_price = std::min(layer_price, bounds_.LeastLayer(stage_class));
   std::vector<double> prices(count), left(count);
   double best = 0, aim = kFirstAim * layer_price * layers;
   int since = 0;
@@ -123,15 +125,15 @@ double MixedRoom::LeastPasses(const Pipeline& pipeline) const {
       double most = -kInfinity;
       size_t taken = 0;
       int32_t held = 0;
-      for (const size_t lane : all_) {
-        int32_t n = pipeline.most[lane][place];
+      for (const size_t stage_class : all_) {
+        int32_t n = pipeline.most[stage_class][place];
         if (n == 0) continue;
-        const double each = layer_price - bounds_.LeastLayer(lane);
+        const double each = layer_price - bounds_.LeastLayer(stage_class);
         if (each < 0) n = 1;
-        const double worth = n * each - prices[costs_.Group(lane)] * nodes_[lane];
+        const double worth = n * each - prices[costs_.Group(stage_class)] * nodes_[stage_class];
         if (worth > most) {
           most = worth;
-          taken = lane;
+          taken = stage_class;
           held = n;
         }
       }
@@ -165,34 +167,34 @@ double MixedRoom::LeastPasses(const Pipeline& pipeline) const {
   return best;
 }
 
-bool MixedRoom::Fill(double cutoff, Pipeline* pipeline) const {
+bool LagrangianBound::Fill(double cutoff, Pipeline* pipeline) const {
   double passes = 0;
   for (int round = 0; round < kFillRounds; ++round) {
     if (!bounds_.MostLayersByPlace(pipeline->stages, passes, cutoff, &pipeline->most)) return false;
     pipeline->prices.assign(groups_.size(), 0);
     if (!Reprice(*pipeline, all_, kFirstRounds, &pipeline->prices)) return false;
     const double before = passes;
-    passes = std::max(passes, LeastPasses(*pipeline) * (1 - kMixedBoundRounding));
+    passes = std::max(passes, LeastPasses(*pipeline) * (1 - kBoundRounding));
     if (passes < before * kWorthAnotherFill) break;
   }
   return true;
 }
 
-bool MixedRoom::SetCutoff(double cutoff) {
+bool LagrangianBound::SetCutoff(double cutoff) {
   cutoff_ = cutoff;
   pipelines_.clear();
   for (int64_t stages = least_stages_; stages <= most_stages_; ++stages) {
     Pipeline pipeline;
     pipeline.stages = stages;
     if (!Fill(cutoff, &pipeline)) continue;
-    pipeline.worth.resize(costs_.lanes());
+    pipeline.worth.resize(costs_.stage_classes());
     pipeline.best_from.assign(groups_.size() + 1, std::vector<double>(stages, -kInfinity));
-    for (const size_t lane : all_) {
-      const size_t group = costs_.Group(lane);
+    for (const size_t stage_class : all_) {
+      const size_t group = costs_.Group(stage_class);
       for (int64_t place = 0; place < stages; ++place) {
-        const int32_t n = pipeline.most[lane][place];
-        const double worth = n == 0 ? -kInfinity : n - pipeline.prices[group] * nodes_[lane];
-        pipeline.worth[lane].push_back(worth);
+        const int32_t n = pipeline.most[stage_class][place];
+        const double worth = n == 0 ? -kInfinity : n - pipeline.prices[group] * nodes_[stage_class];
+        pipeline.worth[stage_class].push_back(worth);
         double& best = pipeline.best_from[group][place];
         best = std::max(best, worth);
       }
@@ -208,23 +210,25 @@ bool MixedRoom::SetCutoff(double cutoff) {
   return !pipelines_.empty();
 }
 
-bool MixedRoom::MayHold(const std::vector<size_t>& lanes, size_t group) {
+bool LagrangianBound::MayHold(const std::vector<size_t>& stage_classes, size_t group) {
   const double layers = static_cast<double>(costs_.layers());
   for (size_t i = 0; i < pipelines_.size(); ++i) {
     const Pipeline& pipeline = pipelines_[i];
     double held = 0;
     for (size_t other = 0; other < groups_.size(); ++other) {
-      const bool used = other >= group || std::any_of(lanes.begin(), lanes.end(), [&](size_t lane) {
-                          return costs_.Group(lane) == other;
-                        });
+      const bool used = other >= group || std::any_of(stage_classes.begin(), stage_classes.end(),
+                                                      [&](size_t stage_class) {
+                                                        return costs_.Group(stage_class) == other;
+                                                      });
       if (used) held += pipeline.prices[other] * static_cast<double>(costs_.GroupNodes(other));
     }
     for (int64_t place = 0; place < pipeline.stages; ++place) {
       double most = pipeline.best_from[group][place];
-      for (const size_t lane : lanes) most = std::max(most, pipeline.worth[lane][place]);
+      for (const size_t stage_class : stage_classes)
+        most = std::max(most, pipeline.worth[stage_class][place]);
       held += most;
     }
-    steps_ += pipeline.stages * static_cast<int64_t>(lanes.size() + 1);
+    steps_ += pipeline.stages * static_cast<int64_t>(stage_classes.size() + 1);
     if (held < layers - kRoomSlack) continue;
     // What had room once more often has it.
     std::swap(pipelines_[i], pipelines_[i / 2]);
@@ -233,15 +237,15 @@ bool MixedRoom::MayHold(const std::vector<size_t>& lanes, size_t group) {
   return false;
 }
 
-bool MixedRoom::MayHold(const std::vector<size_t>& lanes) {
+bool LagrangianBound::MayHold(const std::vector<size_t>& stage_classes) {
   std::vector<double> prices;
   return std::any_of(pipelines_.begin(), pipelines_.end(), [&](const Pipeline& pipeline) {
     prices = pipeline.prices;
-    return Reprice(pipeline, lanes, kFamilyRounds, &prices);
+    return Reprice(pipeline, stage_classes, kFamilyRounds, &prices);
   });
 }
 
-double MixedRoom::LeastSeconds() {
+double LagrangianBound::LeastSeconds() {
   double least = cutoff_;
   for (const Pipeline& possible : pipelines_) {
     Pipeline pipeline;
@@ -257,4 +261,4 @@ double MixedRoom::LeastSeconds() {
   return least;
 }
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero

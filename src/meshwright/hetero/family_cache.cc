@@ -1,24 +1,24 @@
-#include "meshwright/hetero/at_hand.h"
+#include "meshwright/hetero/family_cache.h"
 
 #include <utility>
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 namespace {
 
 constexpr int64_t kMostKeptCells = 20'000'000;  // of costs in memory, 32 bytes each
 
 }  // namespace
 
-void MixedFamilyTables::Append(std::vector<MixedFamilyRecord> records) {
-  for (MixedFamilyRecord& record : records) entries_.push_back({std::move(record), {}, {}});
+void FamilyTables::Append(std::vector<FamilyRecord> records) {
+  for (FamilyRecord& record : records) entries_.push_back({std::move(record), {}, {}});
 }
 
-MixedAtHand MixedFamilyTables::Get(size_t index, int64_t* made) {
+FamilyCache FamilyTables::Get(size_t index, int64_t* made) {
   Entry& entry = entries_[index];
   if (entry.costs == nullptr) {
     const int64_t before = coster_.cells_made();
-    entry.costs = std::make_unique<MixedCosts>(coster_.Costs(entry.record.family));
-    entry.bounds = std::make_unique<MixedBounds>(*entry.costs);
+    entry.costs = std::make_unique<Costs>(coster_.CostsOf(entry.record.family));
+    entry.bounds = std::make_unique<Bounds>(*entry.costs);
     *made += coster_.cells_made() - before;
     kept_.push_back(index);
     // As if nothing were shared.
@@ -33,4 +33,4 @@ MixedAtHand MixedFamilyTables::Get(size_t index, int64_t* made) {
   return {index, &entry.record, entry.costs.get(), entry.bounds.get()};
 }
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero

@@ -1,20 +1,20 @@
-#include "meshwright/hetero/ledger.h"
+#include "meshwright/hetero/archive.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace meshwright::transformer {
+namespace meshwright::transformer::hetero {
 namespace {
 
 constexpr size_t kMostSubClusters = 10'000;  // that are listed
 
 // What rounding may make of equal figures, less and more.
-constexpr double kLess = 1 - 2 * kMixedBoundRounding, kMore = 1 + 2 * kMixedBoundRounding;
+constexpr double kLess = 1 - 2 * kBoundRounding, kMore = 1 + 2 * kBoundRounding;
 
 }  // namespace
 
-bool BetterChoice(MixedObjective objective, const MixedChoice& a, const MixedChoice& b) {
-  const bool by_cost = objective == MixedObjective::kCost;
+bool BetterChoice(Objective objective, const Choice& a, const Choice& b) {
+  const bool by_cost = objective == Objective::kCost;
   const double first = by_cost ? a.step_dollars() : a.seconds,
                other_first = by_cost ? b.step_dollars() : b.seconds;
   const double then = by_cost ? a.seconds : a.dollars_per_hour,
@@ -23,57 +23,57 @@ bool BetterChoice(MixedObjective objective, const MixedChoice& a, const MixedCho
   return first <= other_first * kMore && then < other_then * kLess;
 }
 
-MixedLedger::MixedLedger(const MixedSearchOptions& options) : options_(options) {
+Archive::Archive(const SearchOptions& options) : options_(options) {
   if (options.most_seconds.has_value()) most_seconds_ = *options.most_seconds / options.steps;
   if (options.most_dollars.has_value()) most_dollars_ = *options.most_dollars / options.steps;
 }
 
-double MixedLedger::Cutoff(double dollars_per_hour) const {
+double Archive::Cutoff(double dollars_per_hour) const {
   double cutoff = most_seconds_;
   const double rate = dollars_per_hour / 3600;
   if (rate > 0) cutoff = std::min(cutoff, most_dollars_ / rate);
   // Limits may be met exactly.
   cutoff *= kMore;
   // In which a plan at this price costs as much as another.
-  const auto for_as_much = [&](const MixedChoice& choice) {
+  const auto for_as_much = [&](const Choice& choice) {
     if (rate > 0) return choice.step_dollars() / rate;
     return choice.dollars_per_hour > 0 ? std::numeric_limits<double>::infinity() : choice.seconds;
   };
-  for (const MixedChoice& choice : front_) {
+  for (const Choice& choice : front_) {
     switch (options_.objective) {
-      case MixedObjective::kTime:
+      case Objective::kTime:
         // As fast will do on cheaper nodes.
         cutoff = std::min(
             cutoff, choice.seconds * (dollars_per_hour < choice.dollars_per_hour ? kMore : 1));
         break;
-      case MixedObjective::kCost:
+      case Objective::kCost:
         // As cheap will do in less time, which dearer nodes take then.
         cutoff = std::min(
             cutoff, for_as_much(choice) * (dollars_per_hour > choice.dollars_per_hour ? kMore : 1));
         break;
-      case MixedObjective::kPareto:
+      case Objective::kPareto:
         cutoff = std::min(cutoff, std::max(choice.seconds, for_as_much(choice)));
     }
   }
   return cutoff;
 }
 
-double MixedLedger::LargestCutoff() const {
-  const bool known = options_.objective == MixedObjective::kTime ||
+double Archive::LargestCutoff() const {
+  const bool known = options_.objective == Objective::kTime ||
                      (by_cost() && !front_.empty() && front_[0].dollars_per_hour == 0);
   return known ? Cutoff(0) : std::numeric_limits<double>::infinity();
 }
 
-bool MixedLedger::Useful(double seconds, double dollars) const {
+bool Archive::Useful(double seconds, double dollars) const {
   if (seconds > most_seconds_ || dollars > most_dollars_) return false;
-  return std::none_of(front_.begin(), front_.end(), [&](const MixedChoice& choice) {
+  return std::none_of(front_.begin(), front_.end(), [&](const Choice& choice) {
     if (choice.seconds <= seconds && choice.step_dollars() <= dollars) return true;
     if (pareto()) return false;
     return by_cost() ? choice.step_dollars() * kMore < dollars : choice.seconds * kMore < seconds;
   });
 }
 
-void MixedLedger::Add(const MixedState& state, MixedChoice choice) {
+void Archive::Add(const State& state, Choice choice) {
   if (pareto()) {
     SubCluster* const cluster = Record(state);
     const bool better = cluster != nullptr &&
@@ -86,28 +86,28 @@ void MixedLedger::Add(const MixedState& state, MixedChoice choice) {
     front_.clear();
   }
   front_.erase(std::remove_if(front_.begin(), front_.end(),
-                              [&](const MixedChoice& other) {
+                              [&](const Choice& other) {
                                 return other.seconds >= choice.seconds &&
                                        other.step_dollars() >= choice.step_dollars();
                               }),
                front_.end());
-  const auto place = std::find_if(front_.begin(), front_.end(), [&](const MixedChoice& other) {
+  const auto place = std::find_if(front_.begin(), front_.end(), [&](const Choice& other) {
     return other.seconds > choice.seconds;
   });
   front_.insert(place, std::move(choice));
 }
 
-void MixedLedger::LeaveOpen(double seconds, double dollars) {
+void Archive::LeaveOpen(double seconds, double dollars) {
   LeaveOut(seconds);
-  const double rounding = 1 - kMixedBoundRounding;
+  const double rounding = 1 - kBoundRounding;
   if (!Useful(seconds * rounding, dollars * rounding)) return;
   proven_ = false;
   open_bound_ = std::min(open_bound_, by_cost() ? dollars : seconds);
 }
 
-bool MixedLedger::recording() const { return pareto() && sub_clusters_.size() < kMostSubClusters; }
+bool Archive::recording() const { return pareto() && sub_clusters_.size() < kMostSubClusters; }
 
-SubCluster* MixedLedger::Record(const MixedState& state) {
+SubCluster* Archive::Record(const State& state) {
   const auto found = sub_clusters_.find(state.nodes);
   if (found != sub_clusters_.end()) return &found->second;
   if (!recording()) return nullptr;
@@ -118,21 +118,21 @@ SubCluster* MixedLedger::Record(const MixedState& state) {
   return &cluster;
 }
 
-void MixedLedger::RecordBound(const MixedState& state) {
+void Archive::RecordBound(const State& state) {
   SubCluster* const cluster = Record(state);
   if (cluster == nullptr) return LeaveOut(state.bound);
   cluster->bound_seconds = std::min(cluster->bound_seconds, state.bound);
 }
 
-double MixedLedger::bound() const {
+double Archive::bound() const {
   double bound = open_bound_;
-  for (const MixedChoice& choice : front_) {
+  for (const Choice& choice : front_) {
     bound = std::min(bound, by_cost() ? choice.step_dollars() : choice.seconds);
   }
   return bound;
 }
 
-void MixedLedger::Finish(MixedResult* result) {
+void Archive::Finish(Result* result) {
   result->front = front_;
   result->proven = proven_;
   result->bound = bound();
@@ -143,4 +143,4 @@ void MixedLedger::Finish(MixedResult* result) {
   }
 }
 
-}  // namespace meshwright::transformer
+}  // namespace meshwright::transformer::hetero
