@@ -125,8 +125,8 @@ EQUATIONS = [
 class RandomProgram:
     """A product, then a few elementwise operators, sums, maxima and transposes."""
 
-    def __init__(self, rng: random.Random, axes) -> None:
-        self.rng, self.axes = rng, axes
+    def __init__(self, rng: random.Random, axes, shuffled=False) -> None:
+        self.rng, self.axes, self.shuffled = rng, axes, shuffled
         self.shapes, self.specs, self.steps = [], [], []
         equation = rng.choice(EQUATIONS)
         left, right = equation.split("->")[0].split(",")
@@ -142,7 +142,10 @@ class RandomProgram:
 
     def spec(self, rank):
         entries = [()] * rank
-        for axis in self.axes:
+        axes = list(self.axes)
+        if self.shuffled:
+            self.rng.shuffle(axes)
+        for axis in axes:
             dim = self.rng.choice([None, *range(rank)])
             if dim is not None:
                 entries[dim] += (axis,)
@@ -186,11 +189,14 @@ class RandomProgram:
 
 # Where axes of different sizes stand for each other, the partitioner counts devices in a way that
 # axes cannot say; a few programs on two axes show it.
-@pytest.mark.parametrize(("axes", "share"), [({"x": 8}, 0.98), ({"x": 2, "y": 4}, 0.9)])
-def test_random_programs(axes, share):
+@pytest.mark.parametrize(
+    ("axes", "share", "shuffled"),
+    [({"x": 8}, 0.98, False), ({"x": 2, "y": 4}, 0.9, False), ({"x": 2, "y": 4}, 0.9, True)],
+)
+def test_random_programs(axes, share, shuffled):
     different = []
     for seed in range(COUNT):
-        program = RandomProgram(random.Random(seed), axes)
+        program = RandomProgram(random.Random(seed), axes, shuffled)
         expected, compiled = expected_and_compiled(
             program, program.shapes, program.specs, program.result, axes
         )

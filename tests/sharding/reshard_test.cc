@@ -70,6 +70,7 @@ TEST(Reshard, UnevenExamples) {
                                          {"[(x,y),_]", "[_,_]", "all-gather xy 512"},
                                          {"[(x,y),_]", "[(y,x),_]", "collective-permute xy 64"},
                                          {"[y,_]", "[_,y]", "all-to-all y 96"},
+                                         {"[_,y]", "[y,_]", "all-to-all y 96"},  // 12 x 2
                                          {"[_,_]{sum:y}", "[y,_]", "reduce-scatter y 384"}}) {
     Resharding resharding = PlanResharding(shape, *ParseSharding(c.from, mesh, 2),
                                            *ParseSharding(c.to, mesh, 2), mesh, RingPrice(mesh));

@@ -95,10 +95,12 @@ class PartitionerPath {
           {CollectiveKind::kCollectivePermute, Changed(), BytesPerDevice(shape_, to_, mesh_)});
     }
     if (total_into_ < devices_ && Divides(into_, from_)) return GatherDown();  // 4
-    if (SplitsOrMerges()) return SplitOrMerge();                               // 5
+    // Uneven pieces are neither split nor cut further on the way.
+    const bool even = DividesEvenly(shape_, at_, mesh_) && DividesEvenly(shape_, to_, mesh_);
+    if (even && SplitsOrMerges()) return SplitOrMerge();  // 5
     if (total_from_ > 1 && total_into_ > 1) {
-      if (GatherOne() || SliceUnused()) return;  // 6
-      if (Settle()) return;                      // 7
+      if (GatherOne() || (even && SliceUnused())) return;  // 6
+      if (Settle()) return;                                // 7
     }
     GatherAll();  // 8
   }

@@ -18,7 +18,7 @@
 //
 //   slice               [d: A] -> [d: A a]           free; a unused before
 //   all-gather          [d: A B] -> [d: A]           bytes held after, and padding
-//   all-to-all          [d: A B, e: C] -> [d: A, e: C B]          bytes held
+//   all-to-all          [d: A B, e: C] -> [d: A, e: C B]          bytes held, and padding
 //   collective-permute  same pieces of each dimension, other owners: any arrangement of
 //                       axes (with more than kMaxPermutedAxes in motion: only the target)     bytes
 //                       held
@@ -200,7 +200,8 @@ class Search {
           ReshardState moved = state;
           ReshardSpace::Move(moved, axes, static_cast<int8_t>(e), lists[e].size());
           if (space_.CutAllowed(moved, e) && space_.Nests(state, moved, e))
-            Reach(node, moved, CollectiveKind::kAllToAll, axes, bytes);
+            Reach(node, moved, CollectiveKind::kAllToAll, axes,
+                  space_.CutBytes(bytes, moved, e, axes));
         }
       }
     }

@@ -127,6 +127,16 @@ int64_t ReshardSpace::JoinedBytes(int64_t bytes, const ReshardState& joined,
   return std::max(bytes, Bytes(joined));
 }
 
+int64_t ReshardSpace::CutBytes(int64_t bytes, const ReshardState& cut, size_t dim,
+                               const MovingAxes& axes) const {
+  int64_t pieces = 1;
+  for (uint8_t a : axes) pieces *= AxisSize(a);
+  const int64_t all = Pieces(cut, dim), before = all / pieces;
+  const int64_t held = sizes_[dim] / before + (sizes_[dim] % before != 0);
+  const int64_t padded = (sizes_[dim] / all + (sizes_[dim] % all != 0)) * pieces;
+  return padded <= held ? bytes : ClampedProduct(bytes / held, padded);
+}
+
 int64_t ReshardSpace::PaddedBytes(const Sharding& sharding, size_t dim) const {
   return ClampedProduct(HeldBytes(sharding), mesh_.Size(sharding.dims[dim]));
 }

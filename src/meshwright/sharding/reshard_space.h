@@ -67,7 +67,11 @@ class ReshardSpace {
   // Bytes of a buffer that joins the pieces of `axes`, of `bytes` each, to what a device holds in
   // `joined`: padding of uneven pieces is part of it.
   int64_t JoinedBytes(int64_t bytes, const ReshardState& joined, const MovingAxes& axes) const;
-  // The same of all of dimension `dim`, as the array numbers it, of `sharding`.
+  // Bytes of a buffer, of `bytes` unpadded, that a device cuts along `dim` into pieces for the
+  // others along `axes`, which `cut` holds: `dim` is padded for that.
+  int64_t CutBytes(int64_t bytes, const ReshardState& cut, size_t dim,
+                   const MovingAxes& axes) const;
+  // JoinedBytes of all of dimension `dim`, as the array numbers it, of `sharding`.
   int64_t PaddedBytes(const Sharding& sharding, size_t dim) const;
   // Each piece that `sharding` makes of `dim`, as the array numbers it, is a piece of those that
   // the first of its axes make.
