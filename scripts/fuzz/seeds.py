@@ -20,7 +20,8 @@ import modules as corpus
 
 from meshwright import _library, errors
 
-MOST_BYTES = 16384  # of a seed: mutations of long inputs are slow, and find no more
+MOST_BYTES = 4096  # of a seed: mutations of long inputs are slow, and find no more
+MOST_BYTES_OF_PLANS = 16384
 MOST_SOURCES = 2000  # seeds of a target from SOURCES
 MOST_PROTOS = 400
 MESHWRIGHT = ROOT / "build" / "release" / "meshwright"
@@ -140,7 +141,7 @@ def main():
     folder = Path(sys.argv[1])
     counts = {}
     for target, seed in all_seeds(sys.argv[2] if len(sys.argv) > 2 else None):
-        if target != "plan_json" and len(seed) > MOST_BYTES:
+        if len(seed) > (MOST_BYTES_OF_PLANS if target == "plan_json" else MOST_BYTES):
             continue
         path = folder / target / hashlib.sha256(seed).hexdigest()[:16]
         path.parent.mkdir(parents=True, exist_ok=True)
