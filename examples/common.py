@@ -17,7 +17,7 @@ def options(description: str, **sizes: int) -> argparse.Namespace:
     )
     parser.add_argument("--mesh", default="auto", help="such as 2x4; default: tries all")
     parser.add_argument(
-        "--memory", help="of a device, such as 60GiB; default: half of what the fastest plan needs"
+        "--memory", help="of a device, such as 60GiB; default: less than the fastest plan needs"
     )
     parser.add_argument("--deadline", default="5s", help="for the search: its best until then")
     parser.add_argument("--steps", type=int, default=3, help="training steps to run")
@@ -32,10 +32,10 @@ def options(description: str, **sizes: int) -> argparse.Namespace:
 
 
 def less_memory(plan: Any) -> int:
-    """Half of what the fastest plan needs, so that something has to be sharded: models as small as
-    these are fastest replicated. All of it where there is one device, which has to hold everything.
+    """What the fastest plan needs if half of it is shared by all devices, so that something has to
+    be sharded: models as small as these are fastest replicated. All of it on one device.
     """
-    return plan.peak_bytes if plan.num_devices == 1 else plan.peak_bytes // 2
+    return (plan.peak_bytes + plan.peak_bytes // plan.num_devices) // 2
 
 
 def train(arguments: argparse.Namespace, step: Callable[..., Any], state: Any, *batch: Any) -> None:

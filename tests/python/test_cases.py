@@ -30,6 +30,7 @@ CASES = [
     ("aliases.mlir", "alias.mlir", [], None),
     ("alpha_beta.hlo", "R6_alpha_beta_false_deadline.hlo",
      ["--cost-model", "alpha_beta", "--fix", "p=[x,_]"], None),
+    ("annotated_by_parts.mlir", None, [], None),
     ("annotated_for_fewer.hlo", "an_fewer.hlo", [], None),
     ("annotated_unevenly.hlo", "an_uneven.hlo", [], None),
     ("binary_sharding.mlir", "binsh.mlir", [], None),

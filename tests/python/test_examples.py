@@ -27,7 +27,7 @@ def test_none_is_left_out():
 @pytest.mark.parametrize("mesh", ["8", "2x4"])
 @pytest.mark.parametrize("name", SIZES)
 def test_example(name, mesh, monkeypatch, capsys):
-    options = f"{SIZES[name]} --steps 2 --cluster 8xh100-sxm --mesh {mesh} --deadline 1s"
+    options = f"{SIZES[name]} --steps 2 --cluster 8xh100-sxm --mesh {mesh} --deadline 60s"
     monkeypatch.setattr(sys, "argv", [name, *options.split()])
     monkeypatch.syspath_prepend(EXAMPLES)
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")

@@ -360,6 +360,8 @@ def test_figures_are_judged_on_the_planned_device_only():
     assert small.outcome == SHOWN and "workspace" in small.remark
     short = checks.check_time(173e-6, 559e-6, True, "")
     assert short.outcome == SHOWN and "launches" in short.remark
+    assert checks.check_time(20e-3, 40e-3, True, "", launches=400).outcome == FAILED
+    assert checks.check_time(15e-3, 40e-3, True, "", launches=400).outcome == SHOWN
 
 
 def test_texts():

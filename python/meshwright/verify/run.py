@@ -113,7 +113,8 @@ def _report(
     found.append(_memory(plan, sharded, judged, reason))
     if repeats > 0:
         seconds = _step_seconds(step, shardings, inputs.arrays, repeats)
-        found.append(checks.check_time(plan.step_seconds, seconds, judged, reason))
+        launches = _launches(plan)
+        found.append(checks.check_time(plan.step_seconds, seconds, judged, reason, launches))
     count = plan.num_devices
     kind = "host devices" if device.platform == "cpu" else device.device_kind
     return Report(repr(plan).strip("<>"), f"{count} x {kind}, jax {jax.__version__}", found)
@@ -270,6 +271,14 @@ def narrowest_type(program: Program) -> str:
         if re.search(rf"[x<]{dtype}>", text):
             return dtype
     return "f64"
+
+
+def _launches(plan: Plan) -> int:
+    """Kernels and collectives of a step; what is fused into others takes no time of its own."""
+    return sum(
+        op.get("executions", 1) * ((op["seconds"] > 0) + len(op.get("collective", [])))
+        for op in plan.ops
+    )
 
 
 def _memory(plan: Plan, sharded: Any, judged: bool, reason: str) -> Check:
