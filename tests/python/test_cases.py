@@ -48,6 +48,8 @@ CASES = [
     ("effect_without_operands.hlo", "R1b_no_operands_no_results_segv.hlo", [], None),
     ("estimate_dot.hlo", "R8_estimate_dot_replicated.hlo", [], None),
     ("flash.mlir", "flash.mlir", [], None),
+    ("known_branch.hlo", None, [], None),
+    ("known_branch.mlir", None, [], None),
     ("mhlo.mlir", "R10_mhlo.mlir", [], None),
     ("no_entry.hlo", "R11b_no_entry.hlo", [], None),
     ("no_header.hlo", "R11a_no_header.hlo", [], None),
@@ -127,7 +129,7 @@ def test_every_case_has_an_outcome():
         }
 
 
-@pytest.mark.parametrize("name", ["clip", "zero_plus", "output_fix", "sharding_rule"])
+@pytest.mark.parametrize("name", ["clip", "known_branch", "output_fix", "sharding_rule", "zero_plus"])
 def test_both_forms_give_one_plan(name, tmp_path):
     hlo, mlir = own(f"{name}.hlo", tmp_path), own(f"{name}.mlir", tmp_path)
     assert hlo["step_seconds"] == mlir["step_seconds"]

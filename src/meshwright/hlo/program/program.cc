@@ -11,6 +11,7 @@
 #include "meshwright/base/file.h"
 #include "meshwright/base/sha256.h"
 #include "meshwright/base/status.h"
+#include "meshwright/hlo/known_branches.h"
 #include "meshwright/hlo/partitioned.h"
 #include "meshwright/hlo/program/reader.h"
 #include "meshwright/hlo/proto/reader.h"
@@ -44,6 +45,7 @@ struct FormatRow {
 template <auto kParse>
 absl::StatusOr<StablehloProgram> ReadModule(std::string_view contents, std::string_view name) {
   MW_ASSIGN_OR_RETURN(Module module, kParse(contents, name));
+  CallKnownBranches(module);
   return StablehloProgram{std::move(module), {}, {}, {}};
 }
 constexpr FormatRow kProgramFormats[] = {

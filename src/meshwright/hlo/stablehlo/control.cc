@@ -5,6 +5,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/element_value.h"
+#include "meshwright/hlo/known_branches.h"
 #include "meshwright/hlo/stablehlo/lowering.h"
 
 // Operations whose regions run: loops and conditionals, which HLO gives computations that see
@@ -174,11 +175,7 @@ std::optional<size_t> StablehloLowering::KnownBranch(const MlirOperation& operat
       known.has_value() ? known->builder->FilledWith(known->instruction) : std::nullopt;
   const Shape& type = OperandType(operation, 0);
   if (!element.has_value() || type.rank() != 0) return std::nullopt;
-  const double chosen = ElementAsDouble(type.type, element->data());
-  const size_t last = operation.regions.size() - 1;
-  if (type.type == ElementType::kPred) return chosen != 0 ? 0 : last;
-  // An index that is none takes the last branch.
-  return chosen >= 0 && chosen < static_cast<double>(last) ? static_cast<size_t>(chosen) : last;
+  return ChosenBranch(type.type, *element, operation.regions.size());
 }
 
 absl::Status StablehloLowering::LowerBranches(const MlirOperation& operation) {
