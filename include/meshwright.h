@@ -10,7 +10,7 @@
  * Every function may be called from any thread at any time; one result, by one thread at a time.
  * Text is UTF-8 and ends with a zero byte, which its size does not count. The library prints
  * nothing, writes no files, and reads only the files that options name (a cluster's description,
- * files of fixes).
+ * files of fixes, a model).
  */
 #ifndef MESHWRIGHT_H_
 #define MESHWRIGHT_H_
@@ -28,7 +28,7 @@ extern "C" {
 #endif
 
 /* Grows with every change that a caller compiled against an older header would notice. */
-#define MW_ABI_VERSION 1
+#define MW_ABI_VERSION 2
 
 /* What a call answered: an error, or texts by name. Owned by the caller. */
 typedef struct mw_result mw_result;
@@ -39,24 +39,25 @@ MW_API int mw_abi_version(void);
 /* Version of Meshwright, such as "0.1.0". */
 MW_API const char* mw_version(void);
 
-/* Plans a program: HLO text, a serialized HloModuleProto, StableHLO as text or bytecode, or what
- * jax.export serializes; gzipped or not, told apart by content.
+/* Plans a program or a model. A program is HLO text, a serialized HloModuleProto, StableHLO as text
+ * or bytecode, or what jax.export serializes; gzipped or not, told apart by content. A model is a
+ * config.json. A null pointer: the option "program" is the path of a file in one of these forms, or
+ * a model that is known by name.
  *
  * `options` is a JSON object. Its keys are the long options of `meshwright plan`, with their
- * meanings and defaults, less those that say what is printed or written:
- *   "cluster"     text, required: "8xh100-sxm", "2x8xa100-80g", the path of a YAML file
- *   "mesh"        text: "auto" (default), "8", "2x4", "x=2,y=4"
- *   "memory"      text, or a number of bytes: "device" (default), "unlimited", "60GiB"
- *   "cost-model"  text
- *   "deadline"    text, or a number of seconds: "30s" (default)
- *   "fix"         list of texts "NAME=SPEC"
- *   "fix-file"    list of paths
- *   "threads", "seed"   numbers
- * and "program", what errors and the plan call the program (default "program").
+ * meanings and defaults, less those that say what is printed or written; mw_tables lists them.
+ * Values are texts, lists of texts (options that may be repeated), numbers, true (flags). A number
+ * in place of a text counts what the option's "unit" says:
+ *   {"cluster": "8xh100-sxm", "memory": 6e10, "deadline": 30, "fix": ["tok=[x,_]"]}
+ * "cluster" is required, of models "global-batch" too. "program" is beside that what errors and the
+ * plan call what was given (default "program").
  *
  * Texts of the result:
- *   "plan"     the plan as JSON, see docs/plan-schema.md
+ *   "plan"     the plan as JSON, see docs/plan-schema.md; "cost-model": "fasop" gives none
  *   "table"    the plan in short, for a terminal
+ *   "csv", "plot"
+ *              with "sweep" or "pareto": what --csv and --plot write
+ * and of a program that is planned as one, without "pipeline":
  *   "program"  the program with the plan's shardings written into it, in the format that was given
  *   "proto"    the same as a serialized HloModuleProto
  *
@@ -88,12 +89,44 @@ MW_API mw_result* mw_annotate(const void* program, size_t program_bytes, const c
 MW_API mw_result* mw_read_program(const void* program, size_t program_bytes);
 
 /* Reads a plan's JSON (`plan_bytes` long) and checks it against the schema. Texts: "plan",
- * "table", and "explanation": the plan in words, as `meshwright explain` prints it. */
+ * "table", "explanation": the plan in words, as `meshwright explain` prints it, and "headline": a
+ * JSON list of the sentences that its report begins with. */
 MW_API mw_result* mw_read_plan(const char* plan, size_t plan_bytes);
+
+/* What the commands of these names say of a plan (its JSON). `options`: a JSON object with the
+ * command's long options, less those that say what is printed or written; NULL: none. Texts: "text",
+ * for a terminal, and "json"; of mw_simulate also "trace", what --trace writes, and "warning", what
+ * is to be said of that, empty if nothing is. mw_explain's `program`, for "why-not", are the bytes
+ * of the program that was planned; a null pointer: they are where the plan, or the option "program",
+ * says. */
+MW_API mw_result* mw_explain(const char* plan, size_t plan_bytes, const void* program,
+                             size_t program_bytes, const char* options);
+MW_API mw_result* mw_simulate(const char* plan, size_t plan_bytes, const char* options);
+MW_API mw_result* mw_diff(const char* before, size_t before_bytes, const char* after,
+                          size_t after_bytes);
+
+/* The launch of a plan, as `meshwright export`. Texts: "files", a JSON list of objects with "name",
+ * "contents" and "executable", and "folder", the name that the command line gives their folder. */
+MW_API mw_result* mw_export(const char* plan, size_t plan_bytes, const char* options);
+
+/* The report of `documents`, a JSON list of objects with "name" and "text": plans, and what else
+ * `meshwright report` takes. Texts: "page", one HTML file, if this library was built with it
+ * (MESHWRIGHT_REPORT); "tables", a JSON object of CSV files by name; of one plan of a program also
+ * "dot", the graph of its segments for Graphviz. */
+MW_API mw_result* mw_report(const char* documents);
+
+/* Describes a transformer, as `meshwright model`: a config.json, or with a null pointer what the
+ * option "model" names. Texts: "text" and "json". */
+MW_API mw_result* mw_model(const char* model, size_t model_bytes, const char* options);
 
 /* What this library knows. Texts, each a JSON list of objects:
  *   "devices"    built-in device types: "name", "description", "memory_bytes", "devices_per_node"
- *   "operators"  sharding rules: "opcode", "rule" (empty: replicated), "remark" */
+ *   "operators"  sharding rules: "opcode", "rule" (empty: replicated), "remark"
+ *   "models"     built-in models: "name", "source"
+ * and "options": a JSON object of lists, the options of each command ("plan", "estimate", "explain",
+ * "export", "model", "simulate"): "name", "type" ("text", "texts", "integer", "number", "flag"),
+ * "unit", "words" (the only ones that are taken), "required", "help", and where there are any
+ * "default", "least" and "most" */
 MW_API mw_result* mw_tables(void);
 
 /* NULL if the call went well, else what kind of error it was:

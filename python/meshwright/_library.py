@@ -17,7 +17,7 @@ from typing import Any
 
 from meshwright import errors
 
-_ABI_VERSION = 1
+_ABI_VERSION = 2
 
 _BYTES = [ctypes.c_char_p, ctypes.c_size_t]
 _SIGNATURES: dict[str, tuple[list[Any], Any]] = {

@@ -130,6 +130,62 @@ TEST(Capi, PlansAModelByNameAndByItsConfiguration) {
   EXPECT_THAT(mw_message(mistyped.get()), HasSubstr("the nearest name is \"gpt2\""));
 }
 
+TEST(Capi, AsksAPlanOfAModel) {
+  const Result planned(
+      mw_plan(nullptr, 0, R"({"program": "gpt2", "cluster": "8xh100-sxm", "global-batch": 8})"));
+  const std::string plan = Text(planned, "plan");
+  ASSERT_FALSE(plan.empty()) << mw_message(planned.get());
+
+  const Result why(mw_explain(plan.data(), plan.size(), nullptr, 0, R"({"why-not": ["tp=2"]})"));
+  ASSERT_EQ(mw_error(why.get()), nullptr) << mw_message(why.get());
+  EXPECT_TRUE(Json::parse(Text(why, "json")).contains("verdict"));
+  EXPECT_THAT(Text(why, "text"), HasSubstr("tp=2"));
+
+  const Result diff(mw_diff(plan.data(), plan.size(), plan.data(), plan.size()));
+  EXPECT_EQ(Json::parse(Text(diff, "json"))["identical"], true);
+
+  const Result launch(mw_export(plan.data(), plan.size(), R"({"to": "megatron"})"));
+  ASSERT_EQ(mw_error(launch.get()), nullptr) << mw_message(launch.get());
+  EXPECT_EQ(Text(launch, "folder"), "gpt2-megatron");
+  EXPECT_FALSE(Json::parse(Text(launch, "files")).empty());
+  const Result nowhere(mw_export(plan.data(), plan.size(), nullptr));
+  EXPECT_STREQ(mw_message(nowhere.get()), "option \"to\": is required");
+
+  const Result report(mw_report(Json::array({{{"name", "p"}, {"text", plan}}}).dump().c_str()));
+  EXPECT_FALSE(Json::parse(Text(report, "tables")).empty());
+  EXPECT_EQ(mw_text(report.get(), "dot", nullptr), nullptr);
+
+  const Result model(mw_model(nullptr, 0, R"({"model": "gpt2", "seq": 128})"));
+  EXPECT_EQ(Json::parse(Text(model, "json"))["tokens"], 128);
+}
+
+TEST(Capi, AsksAPlanOfAProgram) {
+  const std::string plan = Text(PlanStep(R"({"cluster": "8xh100-sxm", "mesh": "8"})"), "plan");
+  const std::string program = kStep;
+  const Result why(mw_explain(plan.data(), plan.size(), program.data(), program.size(),
+                              R"({"why-not": ["x=[_,_]"]})"));
+  ASSERT_EQ(mw_error(why.get()), nullptr) << mw_message(why.get());
+  const Result other(
+      mw_explain(plan.data(), plan.size(), "HloModule x", 11, R"({"why-not": ["x=[_,_]"]})"));
+  EXPECT_THAT(mw_message(other.get()), HasSubstr("is not the program that the plan was made from"));
+  const Result both(
+      mw_explain(plan.data(), plan.size(), nullptr, 0, R"({"tensor": "x", "parameters": true})"));
+  EXPECT_STREQ(mw_message(both.get()), "option \"tensor\": excludes \"parameters\"");
+
+  const Result step(mw_simulate(plan.data(), plan.size(), nullptr));
+  ASSERT_EQ(mw_error(step.get()), nullptr) << mw_message(step.get());
+  EXPECT_TRUE(Json::parse(Text(step, "trace")).contains("traceEvents"));
+  const Result report(mw_report(Json::array({{{"name", "p"}, {"text", plan}}}).dump().c_str()));
+  EXPECT_THAT(Text(report, "dot"), HasSubstr("digraph"));
+}
+
+TEST(Capi, ListsTheOptionsOfEveryCommand) {
+  const Result tables(mw_tables());
+  const Json options = Json::parse(Text(tables, "options"));
+  for (const char* command : {"plan", "estimate", "explain", "export", "model", "simulate"})
+    EXPECT_FALSE(options[command].empty()) << command;
+}
+
 struct ErrorCase {
   const char* options;
   const char* error;

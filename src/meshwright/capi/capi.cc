@@ -1,5 +1,4 @@
-// The functions of include/meshwright.h. Nothing may leave them but C: exceptions of libraries (for
-// want of memory above all) become errors here.
+// The functions of include/meshwright.h that plan, read and annotate programs.
 
 #include <exception>
 #include <functional>
@@ -10,10 +9,11 @@
 #include <string_view>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "meshwright.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/capi/result.h"
 #include "meshwright/capi/tables_json.h"
 #include "meshwright/explain/explain.h"
 #include "meshwright/hlo/graph.h"
@@ -30,83 +30,12 @@
 #include "meshwright/plan/make/plan_program.h"
 #include "meshwright/plan/text/plan_table.h"
 #include "meshwright/profile/operand_constraints.h"
+#include "meshwright/report/headline.h"
 #include "meshwright/request/program_request.h"
 #include "meshwright/request/request.h"
 
-struct mw_result {
-  const char* error = nullptr;
-  std::string message;
-  // By name: how each text is made, and those that were asked for. Annotated programs are large.
-  std::map<std::string, std::function<std::string()>, std::less<>> writers;
-  std::map<std::string, std::string, std::less<>> texts;
-};
-
 namespace meshwright {
 namespace {
-
-// For when there is no memory to say so; made when the library is loaded.
-mw_result* const kOutOfMemory = [] {
-  auto* const made = new mw_result;
-  made->error = "internal";
-  made->message = "no memory left";
-  return made;
-}();
-
-const char* ErrorName(absl::StatusCode code) {
-  switch (code) {
-    case absl::StatusCode::kNotFound:
-      return "not found";
-    case absl::StatusCode::kUnimplemented:
-      return "unsupported";
-    case absl::StatusCode::kResourceExhausted:
-      return "infeasible";
-    case absl::StatusCode::kInternal:
-    case absl::StatusCode::kUnknown:
-      return "internal";
-    default:
-      return "invalid argument";
-  }
-}
-
-// An error in the words of this interface, whose options have no dashes. Commands in it, which
-// stand between backticks or on lines of their own, stay as they are.
-std::string WithoutDashes(std::string_view message) {
-  std::string text;
-  bool quoted = false;
-  for (size_t i = 0; i < message.size(); ++i) {
-    if (message.substr(i, 3) == "\n  ") return text + std::string(message.substr(i));
-    if (message[i] == '`') quoted = !quoted;
-    const bool begins = i == 0 || message[i - 1] == ' ' || message[i - 1] == '(';
-    if (!quoted && begins && message.substr(i, 2) == "--" && i + 2 < message.size() &&
-        absl::ascii_islower(message[i + 2])) {
-      ++i;
-    } else {
-      text += message[i];
-    }
-  }
-  return text;
-}
-
-// Runs `fill` on a new result and records how it ended.
-mw_result* Answer(const std::function<absl::Status(mw_result&)>& fill) {
-  try {
-    auto result = std::make_unique<mw_result>();
-    absl::Status status;
-    try {
-      status = fill(*result);
-    } catch (const std::exception& error) {
-      status = absl::InternalError(StrCat("unexpected failure: ", error.what()));
-    }
-    if (!status.ok()) {
-      result->writers.clear();
-      result->error = ErrorName(status.code());
-      result->message = WithoutDashes(FromAbsl(status.message()));
-    }
-    return result.release();
-  } catch (const std::exception&) {
-    return kOutOfMemory;
-  }
-}
 
 void FillPlan(PlanAnswer made, mw_result& result) {
   const auto answer = std::make_shared<const PlanAnswer>(std::move(made));
@@ -175,13 +104,6 @@ absl::Status FillProgram(std::string_view program, mw_result& result) {
     result.writers["proto"] = [read] { return ToHloProto(*read->module); };
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::string_view> Bytes(const void* data, size_t size, const char* what) {
-  if (data == nullptr && size > 0) {
-    return absl::InvalidArgumentError(StrCat("the ", what, " is a null pointer"));
-  }
-  return std::string_view(static_cast<const char*>(data), size);
 }
 
 mw_result* PlanWith(Options (*rows_of)(AskedOptions& asked), bool estimate, const void* program,
@@ -253,12 +175,14 @@ mw_result* mw_read_program(const void* program, size_t program_bytes) {
 
 mw_result* mw_read_plan(const char* plan, size_t plan_bytes) {
   return meshwright::Answer([&](mw_result& result) -> absl::Status {
-    MW_ASSIGN_OR_RETURN(const std::string_view text, meshwright::Bytes(plan, plan_bytes, "plan"));
-    MW_ASSIGN_OR_RETURN(meshwright::Plan read, meshwright::ParsePlanJson(text, "plan"));
+    MW_ASSIGN_OR_RETURN(meshwright::Plan read, meshwright::PlanArgument(plan, plan_bytes));
     const auto shared = std::make_shared<const meshwright::Plan>(std::move(read));
     result.writers["plan"] = [shared] { return meshwright::PlanToJson(*shared); };
     result.writers["table"] = [shared] { return meshwright::PlanTable(*shared); };
     result.writers["explanation"] = [shared] { return meshwright::ExplainPlan(*shared); };
+    result.writers["headline"] = [shared] {
+      return meshwright::Json(meshwright::Headline(*shared)).dump();
+    };
     return absl::OkStatus();
   });
 }
@@ -267,6 +191,8 @@ mw_result* mw_tables(void) {
   return meshwright::Answer([](mw_result& result) {
     result.writers["devices"] = &meshwright::DevicesJson;
     result.writers["operators"] = &meshwright::OperatorsJson;
+    result.writers["models"] = &meshwright::ModelsJson;
+    result.writers["options"] = &meshwright::AllOptionsJson;
     return absl::OkStatus();
   });
 }
@@ -277,11 +203,11 @@ const char* mw_message(const mw_result* result) { return result->message.c_str()
 
 const char* mw_text(mw_result* result, const char* name, size_t* size) {
   if (size != nullptr) *size = 0;
-  const auto writer = result->writers.find(std::string_view(name));
-  if (writer == result->writers.end()) return nullptr;
   try {
-    auto text = result->texts.find(writer->first);
+    auto text = result->texts.find(std::string_view(name));
     if (text == result->texts.end()) {
+      const auto writer = result->writers.find(std::string_view(name));
+      if (writer == result->writers.end()) return nullptr;
       text = result->texts.emplace(writer->first, writer->second()).first;
     }
     if (size != nullptr) *size = text->second.size();
@@ -292,7 +218,7 @@ const char* mw_text(mw_result* result, const char* name, size_t* size) {
 }
 
 void mw_free(mw_result* result) {
-  if (result != meshwright::kOutOfMemory) delete result;
+  if (!meshwright::IsOutOfMemory(result)) delete result;
 }
 
 }  // extern "C"

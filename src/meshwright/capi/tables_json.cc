@@ -3,6 +3,12 @@
 #include "meshwright/base/json_value.h"
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/intra/planner.h"
+#include "meshwright/model/builtin_models.h"
+#include "meshwright/request/explain_request.h"
+#include "meshwright/request/export_request.h"
+#include "meshwright/request/model_request.h"
+#include "meshwright/request/plan_options.h"
+#include "meshwright/request/simulate_request.h"
 #include "meshwright/sharding/rule_table.h"
 
 namespace meshwright {
@@ -35,6 +41,29 @@ std::string OperatorsJson() {
                     {"remark", std::string(row.remark)}});
   }
   return list.dump();
+}
+
+std::string ModelsJson() {
+  Json list = Json::array();
+  for (const transformer::BuiltinModel& model : transformer::BuiltinModels()) {
+    list.push_back({{"name", model.name}, {"source", model.source}});
+  }
+  return list.dump();
+}
+
+std::string AllOptionsJson() {
+  AskedOptions plan, estimate;
+  ExplainAsked explain;
+  ExportAsked launch;
+  ModelAsked model;
+  SimulateAsked simulate;
+  return Json({{"plan", OptionsJson(PlanOptionRows(plan))},
+               {"estimate", OptionsJson(EstimateOptionRows(estimate))},
+               {"explain", OptionsJson(ExplainOptionRows(explain))},
+               {"export", OptionsJson(ExportOptionRows(launch))},
+               {"model", OptionsJson(ModelOptionRows(model))},
+               {"simulate", OptionsJson(SimulateOptionRows(simulate))}})
+      .dump();
 }
 
 std::string ParametersJson(const Graph& graph) {

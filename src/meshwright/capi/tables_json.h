@@ -10,6 +10,8 @@ namespace meshwright {
 // The JSON lists that include/meshwright.h documents for mw_tables.
 std::string DevicesJson();
 std::string OperatorsJson();
+std::string ModelsJson();
+std::string AllOptionsJson();
 
 // The same for mw_read_program.
 std::string ParametersJson(const Graph& graph);

@@ -26,6 +26,8 @@ struct WhyNotRequest {
   std::vector<std::string> fixes;
   std::string program;  // path; empty: the one that the plan was made from
   std::function<void(const ProgramProgress&)> progress;  // may be empty
+  // Of the program, where its caller has them.
+  std::optional<std::string_view> contents = std::nullopt;
 };
 
 struct WhyNot {

@@ -17,14 +17,20 @@
 namespace meshwright {
 namespace {
 
-// The file at `path`, which must be the one that the plan was made from.
-absl::StatusOr<std::string> ReadSame(const std::string& path, const InputFile& input,
-                                     std::string_view what) {
-  MW_ASSIGN_OR_RETURN(std::string contents, ReadInput(path));
+// `contents` of `path`, if they are those that the plan was made from.
+absl::StatusOr<std::string> TheSame(std::string contents, const std::string& path,
+                                    const InputFile& input, std::string_view what) {
   if (Sha256Hex(contents) == input.sha256) return contents;
   return absl::InvalidArgumentError(StrCat(path, ": is not the ", what,
                                            " that the plan was made from (", input.path,
                                            ", sha256 ", input.sha256.substr(0, 12), "...)"));
+}
+
+// The file at `path`, which must be the one that the plan was made from.
+absl::StatusOr<std::string> ReadSame(const std::string& path, const InputFile& input,
+                                     std::string_view what) {
+  MW_ASSIGN_OR_RETURN(std::string contents, ReadInput(path));
+  return TheSame(std::move(contents), path, input, what);
 }
 
 absl::StatusOr<MemoryBudget> BudgetOf(const PlanOptions& options) {
@@ -57,11 +63,13 @@ const InputFile* ProgramOf(const Plan& plan) {
   return nullptr;
 }
 
-absl::StatusOr<std::string> ReadPlannedProgram(const Plan& plan, const std::string& path) {
+absl::StatusOr<std::string> ReadPlannedProgram(const Plan& plan, const WhyNotRequest& request) {
   const InputFile* const input = ProgramOf(plan);
   if (input == nullptr)
     return absl::InvalidArgumentError("the plan does not name the program that it was made from");
-  if (!path.empty()) return ReadSame(path, *input, "program");
+  if (request.contents.has_value())
+    return TheSame(std::string(*request.contents), "the program given", *input, "program");
+  if (!request.program.empty()) return ReadSame(request.program, *input, "program");
   if (input->path == "-") {
     return absl::InvalidArgumentError(
         "the plan was made from standard input: give the program with --program");

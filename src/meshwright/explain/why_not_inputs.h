@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "meshwright/explain/why_not.h"
 #include "meshwright/plan/document/plan.h"
 #include "meshwright/plan/make/plan_program.h"
 
@@ -14,9 +15,9 @@ namespace meshwright {
 // nullptr: the plan does not name its program.
 const InputFile* ProgramOf(const Plan& plan);
 
-// The program of `plan` as its file holds it, from `path`, or if that is empty from where the plan
-// says. Errors: it cannot be read, or is another one (by its hash).
-absl::StatusOr<std::string> ReadPlannedProgram(const Plan& plan, const std::string& path);
+// The program of `plan` as its file holds it, from the request, or if that has none from where the
+// plan says. Errors: it cannot be read, or is another one (by its hash).
+absl::StatusOr<std::string> ReadPlannedProgram(const Plan& plan, const WhyNotRequest& request);
 
 // What to call the cluster of `plan` (see ParseCluster, ParseMixedCluster), whose file must not
 // have changed.

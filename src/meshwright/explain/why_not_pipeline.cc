@@ -103,7 +103,7 @@ absl::StatusOr<AskedOfStages> ParseAskedOfStages(const Plan& plan,
 absl::StatusOr<WhyNot> AskOfPipeline(const Plan& plan, const WhyNotRequest& request) {
   MW_ASSIGN_OR_RETURN(ProgramRequest forced, PlannedRequest(plan));
   MW_ASSIGN_OR_RETURN(const AskedOfStages asked, ParseAskedOfStages(plan, request.fixes));
-  MW_ASSIGN_OR_RETURN(const std::string contents, ReadPlannedProgram(plan, request.program));
+  MW_ASSIGN_OR_RETURN(const std::string contents, ReadPlannedProgram(plan, request));
   WhyNot answer;
   if (asked.is_plan) return answer;
   forced.program = ProgramOf(plan)->path;

@@ -12,6 +12,7 @@
 #include "meshwright/cluster/units.h"
 #include "meshwright/export/launch_filter.h"
 #include "meshwright/export/usual_choices.h"
+#include "meshwright/model/check_model.h"
 #include "meshwright/request/program_request.h"
 
 namespace meshwright {
@@ -160,6 +161,34 @@ absl::StatusOr<ModelRequest> ToModelRequest(const Subject& model, const AskedOpt
   request.workload.sequence = SequenceOf(request.model, options.sequence);
   if (launched) MW_RETURN_IF_ERROR(SetLaunchFilter(options, request));
   return request;
+}
+
+Options ModelOptionRows(ModelAsked& asked) {
+  constexpr auto kMost = static_cast<double>(transformer::kMaxSequence);
+  return {{"seq",
+           &asked.sequence,
+           "tokens per sequence; without it the model's longest, at most 4096",
+           {.least = 1, .most = kMost}},
+          {"source-seq",
+           &asked.source_sequence,
+           "tokens per sequence of the encoder; without it as many as of the decoder",
+           {.least = 1, .most = kMost}}};
+}
+
+absl::StatusOr<DescribedModel> DescribeModel(const Subject& model, const ModelAsked& asked) {
+  std::string description;
+  std::vector<InputFile> inputs;
+  DescribedModel described;
+  MW_ASSIGN_OR_RETURN(described.model, ReadModel(model, description, inputs));
+  described.batch.tokens = SequenceOf(described.model, asked.sequence);
+  described.batch.source_tokens = asked.source_sequence;
+  MW_RETURN_IF_ERROR(CheckSequence(described.model, described.batch.tokens));
+  if (asked.source_sequence == 0) return described;
+  if (described.model.stacks.size() < 2) {
+    return absl::InvalidArgumentError("--source-seq: the model has no encoder beside a decoder");
+  }
+  MW_RETURN_IF_ERROR(CheckSequence(described.model, asked.source_sequence));
+  return described;
 }
 
 }  // namespace meshwright

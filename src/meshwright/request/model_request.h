@@ -14,6 +14,20 @@ namespace meshwright {
 // option at fault.
 absl::StatusOr<ModelRequest> ToModelRequest(const Subject& model, const AskedOptions& asked);
 
+// What `model` is asked.
+struct ModelAsked {
+  int64_t sequence = 0, source_sequence = 0;  // 0: not given
+};
+Options ModelOptionRows(ModelAsked& asked);
+
+// The model and the sequences that it is described for. Errors: those of ReadModel; a sequence that
+// the model cannot have.
+struct DescribedModel {
+  transformer::Model model;
+  transformer::Batch batch;
+};
+absl::StatusOr<DescribedModel> DescribeModel(const Subject& model, const ModelAsked& asked);
+
 // Tokens of a sequence, where a user may have said how many (0: did not).
 int64_t SequenceOf(const transformer::Model& model, int64_t given);
 

@@ -1,0 +1,163 @@
+// The functions of include/meshwright.h that say more of plans, and of models.
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "meshwright.h"
+#include "meshwright/base/json_value.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/capi/result.h"
+#include "meshwright/explain/plan_difference.h"
+#include "meshwright/model/model_table.h"
+#include "meshwright/report/csv_tables.h"
+#include "meshwright/report/device_programs.h"
+#include "meshwright/report/documents.h"
+#include "meshwright/report/report_page.h"
+#include "meshwright/report/segment_dot.h"
+#include "meshwright/request/explain_request.h"
+#include "meshwright/request/export_request.h"
+#include "meshwright/request/model_request.h"
+#include "meshwright/request/simulate_request.h"
+
+namespace meshwright {
+namespace {
+
+// Options, which may be a null pointer: none are given.
+absl::StatusOr<GivenOptions> OptionsArgument(const char* options, const Options& rows) {
+  return ReadOptions(options == nullptr ? "{}" : options, rows);
+}
+
+absl::Status FillExplanation(const Plan& plan, const ExplainAsked& asked, mw_result& result) {
+  MW_ASSIGN_OR_RETURN(const Explanation answer, Explain(plan, asked, nullptr));
+  MW_ASSIGN_OR_RETURN(result.texts["text"], answer.text());
+  MW_ASSIGN_OR_RETURN(result.texts["json"], answer.json());
+  return absl::OkStatus();
+}
+
+// The documents of a report: a JSON list of objects with "name" and "text".
+absl::StatusOr<ReportDocuments> DocumentsArgument(const char* text) {
+  MW_ASSIGN_OR_RETURN(const Json json, ParseJson(text == nullptr ? "" : text, "documents"));
+  absl::Status status;
+  ReportDocuments documents;
+  for (const JsonValue& one : JsonValue(json, &status).Elements()) {
+    const std::string name = one.At("name").Text(), contents = one.At("text").Text();
+    MW_RETURN_IF_ERROR(status);
+    MW_RETURN_IF_ERROR(AddDocument(contents, name, documents));
+  }
+  MW_RETURN_IF_ERROR(status);
+  return documents;
+}
+
+std::string TablesJson(const ReportDocuments& documents) {
+  Json files = Json::object();
+  for (CsvFile& file : CsvTables(documents)) files[file.name] = std::move(file.contents);
+  return files.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string FilesJson(const Artefacts& files) {
+  Json list = Json::array();
+  for (const Artefact& file : files) {
+    list.push_back(
+        {{"name", file.name}, {"contents", file.contents}, {"executable", file.executable}});
+  }
+  return list.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+}  // namespace meshwright
+
+extern "C" {
+
+mw_result* mw_explain(const char* plan, size_t plan_bytes, const void* program,
+                      size_t program_bytes, const char* options) {
+  return meshwright::Answer([&](mw_result& result) -> absl::Status {
+    meshwright::ExplainAsked asked;
+    MW_ASSIGN_OR_RETURN(asked.given,
+                        meshwright::OptionsArgument(options, meshwright::ExplainOptionRows(asked)));
+    MW_ASSIGN_OR_RETURN(const meshwright::Plan read, meshwright::PlanArgument(plan, plan_bytes));
+    if (program != nullptr) {
+      MW_ASSIGN_OR_RETURN(asked.contents, meshwright::Bytes(program, program_bytes, "program"));
+    }
+    return meshwright::FillExplanation(read, asked, result);
+  });
+}
+
+mw_result* mw_diff(const char* before, size_t before_bytes, const char* after, size_t after_bytes) {
+  return meshwright::Answer([&](mw_result& result) -> absl::Status {
+    MW_ASSIGN_OR_RETURN(const meshwright::Plan a, meshwright::PlanArgument(before, before_bytes));
+    MW_ASSIGN_OR_RETURN(const meshwright::Plan b, meshwright::PlanArgument(after, after_bytes));
+    const meshwright::PlanDifference difference = meshwright::DiffPlans(a, b);
+    result.texts["text"] = meshwright::DiffText(a, b, difference);
+    result.texts["json"] = meshwright::DiffJson(difference);
+    return absl::OkStatus();
+  });
+}
+
+mw_result* mw_simulate(const char* plan, size_t plan_bytes, const char* options) {
+  return meshwright::Answer([&](mw_result& result) -> absl::Status {
+    meshwright::SimulateAsked asked;
+    MW_RETURN_IF_ERROR(
+        meshwright::OptionsArgument(options, meshwright::SimulateOptionRows(asked)).status());
+    MW_ASSIGN_OR_RETURN(meshwright::Plan read, meshwright::PlanArgument(plan, plan_bytes));
+    const auto shared = std::make_shared<const meshwright::Plan>(std::move(read));
+    MW_ASSIGN_OR_RETURN(const meshwright::SimulationAnswer answer,
+                        meshwright::Simulate(*shared, asked));
+    result.writers["text"] = [shared, answer] { return answer.table(); };
+    result.writers["json"] = [shared, answer] { return answer.json(); };
+    result.writers["trace"] = [shared, answer] { return answer.trace(); };
+    result.texts["warning"] = answer.warning;
+    return absl::OkStatus();
+  });
+}
+
+mw_result* mw_export(const char* plan, size_t plan_bytes, const char* options) {
+  return meshwright::Answer([&](mw_result& result) -> absl::Status {
+    meshwright::ExportAsked asked;
+    MW_ASSIGN_OR_RETURN(asked.given,
+                        meshwright::OptionsArgument(options, meshwright::ExportOptionRows(asked)));
+    MW_ASSIGN_OR_RETURN(const meshwright::Plan read, meshwright::PlanArgument(plan, plan_bytes));
+    MW_ASSIGN_OR_RETURN(const meshwright::Artefacts files, meshwright::Export(read, asked));
+    result.texts["folder"] = meshwright::UsualFolder(read, asked);
+    result.texts["files"] = meshwright::FilesJson(files);
+    return absl::OkStatus();
+  });
+}
+
+mw_result* mw_report(const char* documents) {
+  return meshwright::Answer([&](mw_result& result) -> absl::Status {
+    MW_ASSIGN_OR_RETURN(meshwright::ReportDocuments read, meshwright::DocumentsArgument(documents));
+    const auto shared = std::make_shared<const meshwright::ReportDocuments>(std::move(read));
+    if (meshwright::CheckReportPage().ok()) {
+      result.writers["page"] = [shared] { return meshwright::ReportPage(*shared); };
+    }
+    result.writers["tables"] = [shared] { return meshwright::TablesJson(*shared); };
+    if (shared->plans.size() == 1 &&
+        !meshwright::ProgramsOf(shared->plans[0].second).programs.empty()) {
+      result.writers["dot"] = [shared] { return meshwright::SegmentDot(shared->plans[0].second); };
+    }
+    return absl::OkStatus();
+  });
+}
+
+mw_result* mw_model(const char* model, size_t model_bytes, const char* options) {
+  return meshwright::Answer([&](mw_result& result) -> absl::Status {
+    meshwright::ModelAsked asked;
+    meshwright::Subject subject = {.name = model == nullptr ? "" : "model"};
+    meshwright::Options rows = meshwright::ModelOptionRows(asked);
+    rows.push_back(
+        {"model", &subject.name, "what the model is called", {.required = model == nullptr}});
+    MW_RETURN_IF_ERROR(meshwright::OptionsArgument(options, rows).status());
+    if (model != nullptr) {
+      MW_ASSIGN_OR_RETURN(subject.contents, meshwright::Bytes(model, model_bytes, "model"));
+    }
+    MW_ASSIGN_OR_RETURN(const meshwright::DescribedModel described,
+                        meshwright::DescribeModel(subject, asked));
+    result.texts["text"] = meshwright::transformer::ModelTable(described.model, described.batch);
+    result.texts["json"] = meshwright::transformer::ModelJson(described.model, described.batch);
+    return absl::OkStatus();
+  });
+}
+
+}  // extern "C"
