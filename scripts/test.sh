@@ -19,7 +19,7 @@ echo "report"
 
 # The Python package, as a wheel around the library that was just built.
 echo "Python package"
-[ -x build/venv/bin/pytest ] || { python3 -m venv build/venv && build/venv/bin/pip install -q "jax[cpu]>=0.7.1" flatbuffers flax optax equinox pytest pyyaml "scikit-build-core>=0.10"; }
+[ -x build/venv/bin/pytest ] || { python3 -m venv build/venv && build/venv/bin/pip install -q "jax[cpu]>=0.7.1" flatbuffers flax optax equinox pyright pytest pyyaml "scikit-build-core>=0.10"; }
 rm -rf build/dist
 build/venv/bin/pip wheel -q . --no-build-isolation --no-deps -w build/dist -C build-dir=build/ci \
   -C cmake.define.MESHWRIGHT_UNITY=ON -C cmake.define.MESHWRIGHT_TESTS=ON -C cmake.define.MESHWRIGHT_BENCH=ON \

@@ -5,6 +5,9 @@ import meshwright as mw
 plan = mw.plan(step, state, batch, cluster="8xh100-sxm")   # how to shard it, and what it costs
 print(plan)
 step = mw.jax.shard(step, state, batch, plan=plan)         # the function, sharded so
+
+plan = mw.plan("llama3-70b", cluster="32x8xh100-sxm", global_batch=512)
+plan.export("megatron", "launch")                          # what runs it
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from meshwright import _library, clusters
+from meshwright.answers import Answer
 from meshwright.document import Plan
 from meshwright.errors import (
     Error,
@@ -21,29 +25,35 @@ from meshwright.errors import (
     NotFoundError,
     UnsupportedError,
 )
-from meshwright.planning import estimate, plan
+from meshwright.planning import Sweep, estimate, model, plan, sweep
 
 if TYPE_CHECKING:
     from meshwright import jax as jax
 
 __all__ = [
+    "Answer",
     "Error",
     "InfeasibleError",
     "InternalError",
     "InvalidArgumentError",
     "NotFoundError",
     "Plan",
+    "Sweep",
     "UnsupportedError",
     "clusters",
     "devices",
     "estimate",
+    "model",
+    "models",
     "operators",
     "plan",
+    "sweep",
 ]
 
 __version__ = _library.version()
 
 devices = _library.devices
+models = _library.models
 operators = _library.operators
 
 

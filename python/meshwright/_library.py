@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from meshwright import errors
+from meshwright.answers import Answer
 
 _ABI_VERSION = 2
 
@@ -28,6 +29,12 @@ _SIGNATURES: dict[str, tuple[list[Any], Any]] = {
     "mw_annotate": ([*_BYTES, *_BYTES], ctypes.c_void_p),
     "mw_read_program": (_BYTES, ctypes.c_void_p),
     "mw_read_plan": (_BYTES, ctypes.c_void_p),
+    "mw_explain": ([*_BYTES, *_BYTES, ctypes.c_char_p], ctypes.c_void_p),
+    "mw_simulate": ([*_BYTES, ctypes.c_char_p], ctypes.c_void_p),
+    "mw_diff": ([*_BYTES, *_BYTES], ctypes.c_void_p),
+    "mw_export": ([*_BYTES, ctypes.c_char_p], ctypes.c_void_p),
+    "mw_report": ([ctypes.c_char_p], ctypes.c_void_p),
+    "mw_model": ([*_BYTES, ctypes.c_char_p], ctypes.c_void_p),
     "mw_tables": ([], ctypes.c_void_p),
     "mw_error": ([ctypes.c_void_p], ctypes.c_char_p),
     "mw_message": ([ctypes.c_void_p], ctypes.c_char_p),
@@ -69,8 +76,10 @@ def _interruptible(work: Callable[[], int]) -> int:
     return done[0]
 
 
-def _call(function: str, texts: Sequence[str], *arguments: bytes | int) -> dict[str, bytes]:
-    """Calls `function` and returns the named texts of its result."""
+def _call(
+    function: str, texts: Sequence[str], *arguments: bytes | int | None, optional: bool = False
+) -> dict[str, bytes]:
+    """Calls `function` and returns the named texts of its result, all or those that there are."""
     library = _library()
     result = _interruptible(lambda: getattr(library, function)(*arguments))
     try:
@@ -82,6 +91,8 @@ def _call(function: str, texts: Sequence[str], *arguments: bytes | int) -> dict[
         for name in texts:
             size = ctypes.c_size_t()
             text = library.mw_text(result, name.encode(), ctypes.byref(size))
+            if text is None and optional:
+                continue
             if text is None:
                 raise errors.InternalError(f"{function} gave no {name}")
             values[name] = ctypes.string_at(text, size.value)
@@ -94,14 +105,69 @@ def version() -> str:
     return _library().mw_version().decode()
 
 
-def plan(program: bytes, options: Mapping[str, Any], *, estimate: bool = False) -> bytes:
-    """A plan's JSON. `options` as meshwright.h documents them."""
-    function = "mw_estimate" if estimate else "mw_plan"
+def _options(options: Mapping[str, Any]) -> bytes:
     try:
-        text = json.dumps(dict(options)).encode()
+        return json.dumps(dict(options)).encode()
     except TypeError as error:
         raise errors.InvalidArgumentError(f"options: {error}") from None
-    return _call(function, ["plan"], program, len(program), text)["plan"]
+
+
+def plan(
+    program: bytes | None, options: Mapping[str, Any], *, estimate: bool = False
+) -> dict[str, bytes]:
+    """A plan's JSON as "plan", and "table", "csv", "plot" where there are any.
+
+    `program`: None where the options name it. `options` as meshwright.h documents them.
+    """
+    function = "mw_estimate" if estimate else "mw_plan"
+    size = 0 if program is None else len(program)
+    texts = ["plan", "table", "csv", "plot"]
+    return _call(function, texts, program, size, _options(options), optional=True)
+
+
+def explain(
+    plan_json: bytes, options: Mapping[str, Any], program: bytes | None = None
+) -> Answer:
+    """What `meshwright explain` says of a plan; `program`: of the plan, for "why-not"."""
+    size = 0 if program is None else len(program)
+    arguments = (plan_json, len(plan_json), program, size, _options(options))
+    return _answer(_call("mw_explain", ["text", "json"], *arguments))
+
+
+def simulate(plan_json: bytes, options: Mapping[str, Any]) -> tuple[Answer, bytes, str]:
+    """What `meshwright simulate` says; its trace; what is to be said of that."""
+    texts = ["text", "json", "trace", "warning"]
+    answer = _call("mw_simulate", texts, plan_json, len(plan_json), _options(options))
+    return _answer(answer), answer["trace"], answer["warning"].decode()
+
+
+def diff(before: bytes, after: bytes) -> Answer:
+    """What `meshwright diff` says of two plans."""
+    arguments = (before, len(before), after, len(after))
+    return _answer(_call("mw_diff", ["text", "json"], *arguments))
+
+
+def export(plan_json: bytes, options: Mapping[str, Any]) -> tuple[str, list[dict[str, Any]]]:
+    """The usual folder of a launch, and its files: name, contents, executable."""
+    texts = ["folder", "files"]
+    answer = _call("mw_export", texts, plan_json, len(plan_json), _options(options))
+    return answer["folder"].decode(), json.loads(answer["files"])
+
+
+def report(documents: Sequence[tuple[str, str]], texts: Sequence[str]) -> dict[str, bytes]:
+    """Of the report of documents, with their names: "page", "tables", "dot", as there are."""
+    rows = [{"name": name, "text": text} for name, text in documents]
+    return _call("mw_report", texts, json.dumps(rows).encode(), optional=True)
+
+
+def model(config: bytes | None, options: Mapping[str, Any]) -> Answer:
+    """What `meshwright model` says of a configuration, or of the option "model"."""
+    size = 0 if config is None else len(config)
+    return _answer(_call("mw_model", ["text", "json"], config, size, _options(options)))
+
+
+def _answer(texts: Mapping[str, bytes]) -> Answer:
+    return Answer(texts["text"].decode(), texts["json"])
 
 
 def annotated_to_run(program: bytes, plan_json: bytes) -> bytes:
@@ -136,10 +202,24 @@ def stablehlo_text(program: bytes) -> bytes:
     return _call("mw_read_program", ["stablehlo"], program, len(program))["stablehlo"]
 
 
-def read_plan(plan_json: bytes) -> tuple[str, str]:
-    """Checks a plan against the schema; returns its table and its explanation."""
-    texts = _call("mw_read_plan", ["table", "explanation"], plan_json, len(plan_json))
-    return texts["table"].decode(), texts["explanation"].decode()
+def read_plan(plan_json: bytes) -> str:
+    """Checks a plan against the schema; returns its table."""
+    return _call("mw_read_plan", ["table"], plan_json, len(plan_json))["table"].decode()
+
+
+def headline(plan_json: bytes) -> list[str]:
+    """The sentences that a plan's report begins with."""
+    return json.loads(_call("mw_read_plan", ["headline"], plan_json, len(plan_json))["headline"])
+
+
+def models() -> list[dict[str, str]]:
+    """The models that are known by name: "name", and the "source" of their configuration."""
+    return json.loads(_call("mw_tables", ["models"])["models"])
+
+
+def options() -> dict[str, list[dict[str, Any]]]:
+    """Of each command, the options that it takes; see mw_tables in meshwright.h."""
+    return json.loads(_call("mw_tables", ["options"])["options"])
 
 
 def devices() -> list[dict[str, Any]]:

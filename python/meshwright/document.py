@@ -2,20 +2,57 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from meshwright import _library, errors
+from meshwright import _library, errors, specs
+from meshwright.answers import Answer
+from meshwright.options import ExportOptions, Fixes, as_json
 from meshwright.program import Program
 
 if TYPE_CHECKING:
     from jax.sharding import Mesh
+    from typing_extensions import Unpack
 
     from meshwright.verify import Report
 
 Row = dict[str, Any]
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Writes a file, all or nothing."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise errors.InvalidArgumentError(
+            f"cannot write {os.fspath(path)}: {error.strerror}"
+        ) from None
+
+
+def _write_folder(folder: Path, files: Sequence[tuple[str, str, bool]]) -> None:
+    """Makes a folder of files with their contents; True: programs."""
+    try:
+        folder.mkdir(exist_ok=True)
+        if any(folder.iterdir()):
+            raise errors.InvalidArgumentError(
+                f"{os.fspath(folder)} holds files already; name a new or empty folder"
+            )
+        for name, contents, executable in files:
+            path = folder / name
+            path.write_bytes(contents.encode())
+            path.chmod(0o755 if executable else 0o644)
+    except OSError as error:
+        raise errors.InvalidArgumentError(
+            f"cannot write {os.fspath(folder)}: {error.strerror}"
+        ) from None
 
 
 class Plan:
@@ -29,7 +66,7 @@ class Plan:
     def __init__(self, document: str | bytes, program: Program | None = None) -> None:
         """`document`: the JSON; `program`: what it plans, if that is at hand."""
         self._json = document.encode() if isinstance(document, str) else document
-        self._table, self._explanation = _library.read_plan(self._json)
+        self._table = _library.read_plan(self._json)
         self._data: Row = json.loads(self._json)
         self.program = program
 
@@ -48,16 +85,7 @@ class Plan:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the plan as JSON, all or nothing."""
-        target = Path(path)
-        temporary = target.with_name(f".{target.name}.{os.getpid()}")
-        try:
-            temporary.write_bytes(self._json)
-            temporary.replace(target)
-        except OSError as error:
-            temporary.unlink(missing_ok=True)
-            raise errors.InvalidArgumentError(
-                f"cannot write {os.fspath(path)}: {error.strerror}"
-            ) from None
+        _write(Path(path), self._json)
 
     def to_json(self) -> str:
         return self._json.decode()
@@ -66,11 +94,132 @@ class Plan:
         """The whole document, a copy."""
         return json.loads(self._json)
 
-    def explain(self) -> str:
+    def explain(self, tensor: str | None = None, *, parameters: bool = False) -> Answer:
         """The plan in words, as `meshwright explain` prints it: what kind of parallelism it is,
-        where time goes, what fills memory, the dearest collectives and what causes them.
+        where time goes, what fills memory, the most expensive collectives and what causes them.
+
+        Args:
+          tensor: instead the placement of every parameter, output or instruction of this name (`*`
+            and `?` match any characters), who makes it and who moves it.
+          parameters: instead the placement of every parameter.
         """
-        return self._explanation
+        given = as_json({"tensor": tensor, "parameters": parameters})
+        return _library.explain(self._json, given)
+
+    def why_not(self, *why_not: Fixes, program: str | os.PathLike[str] | None = None) -> Answer:
+        """What it would cost to do otherwise, everything else planned anew.
+
+        Args:
+          *why_not: as `plan`'s `fix`: shardings of a program, {"tok": P("x")} or "tok=[x,_]"; of a
+            pipeline those of parameters; degrees of a model, {"tp": 4} or "tp=4,pp=2".
+          program: the path of the program, where it is neither at hand nor where the plan says.
+        """
+        asked = [
+            text for fix in why_not for text in specs.fix_texts(fix, degrees=not self.has_program)
+        ]
+        if not asked:
+            raise errors.InvalidArgumentError("why_not: say what, as for plan's `fix`")
+        at_hand = self.program.contents if self.program is not None and program is None else None
+        given = as_json({"why_not": asked, "program": program})
+        return _library.explain(self._json, given, at_hand)
+
+    def diff(self, other: Plan) -> Answer:
+        """What changes from this plan to `other`."""
+        return _library.diff(self._json, other._json)
+
+    def simulate(
+        self,
+        *,
+        schedule: str | None = None,
+        micro_batches: int | None = None,
+        trace: str | os.PathLike[str] | None = None,
+    ) -> Answer:
+        """The step, or the schedule of a pipeline, event by event.
+
+        Args:
+          schedule: another than the plan's.
+          micro_batches: another number of them, each as large as in the plan.
+          trace: write a trace for Perfetto or chrome://tracing there.
+        """
+        given = as_json({"schedule": schedule, "micro_batches": micro_batches})
+        answer, events, warning = _library.simulate(self._json, given)
+        if trace is not None:
+            _write(Path(trace), events)
+            if warning:
+                warnings.warn(warning, stacklevel=2)
+        return answer
+
+    def report(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *others: Plan,
+        csv: str | os.PathLike[str] | None = None,
+        dot: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """Writes the plan's report: one HTML file that opens without a network.
+
+        Args:
+          path: of the HTML file; None: it is not wanted.
+          *others: plans to show beside this one.
+          csv: a folder to make, with every table of the plans.
+          dot: a file for the graph of the plan's segments, for Graphviz.
+        """
+        plans = [self, *others]
+        documents = [(f"plan {i + 1}", plan.to_json()) for i, plan in enumerate(plans)]
+        wanted = {"page": path, "tables": csv, "dot": dot}
+        texts = [name for name, target in wanted.items() if target is not None]
+        if not texts:
+            raise errors.InvalidArgumentError("report: say where: path, csv or dot")
+        made = _library.report(documents, texts)
+        if path is not None:
+            if "page" not in made:
+                raise errors.UnsupportedError(
+                    "report: this library was built without the page (MESHWRIGHT_REPORT); csv and "
+                    "dot work"
+                )
+            _write(Path(path), made["page"])
+        if csv is not None:
+            tables = json.loads(made["tables"])
+            _write_folder(Path(csv), [(name, text, False) for name, text in tables.items()])
+        if dot is not None:
+            if "dot" not in made:
+                raise errors.InvalidArgumentError("report: dot is of one plan of a program")
+            _write(Path(dot), made["dot"])
+
+    def export(
+        self,
+        to: str,
+        path: str | os.PathLike[str] | None = None,
+        **options: Unpack[ExportOptions],
+    ) -> Path:
+        """Makes the folder of a launch: "megatron", "nemo", "torchtitan", "jax", ...
+
+        Args:
+          to: what runs it; see `meshwright help export`.
+          path: of the folder, which must not be there or be empty; default: "MODEL-TARGET".
+          **options: of `meshwright export`, with `_` for `-`: data_path, tokenizer, nodes, ...
+
+        Returns:
+          The folder.
+        """
+        usual, files = _library.export(self._json, as_json({"to": to, **options}))
+        folder = Path(usual if path is None else path)
+        _write_folder(folder, [(f["name"], f["contents"], f["executable"]) for f in files])
+        return folder
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: how the report begins."""
+        facts = {
+            "step": f"{1e3 * self.step_seconds:.4g} ms",
+            "peak memory": f"{self.peak_bytes / 2**30:.3g} GiB a device",
+            "devices": self._data["cluster"]["name"],
+        }
+        rows = "".join(
+            f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in facts.items()
+        )
+        lines = [*_library.headline(self._json), *(f"Warning: {text}" for text in self.warnings)]
+        sentences = "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+        return f"<div><table>{rows}</table>{sentences}</div>"
 
     def __str__(self) -> str:
         """In short: time, memory, collectives, and how the parameters are sharded."""
@@ -96,6 +245,11 @@ class Plan:
         return mine == theirs
 
     __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def has_program(self) -> bool:
+        """Whether it is the plan of a program; else of a model, which it holds itself."""
+        return self._data.get("transformer") is None
 
     @property
     def mesh_shape(self) -> dict[str, int]:

@@ -61,12 +61,19 @@ def spec_text(spec: Any) -> str:
     return f"[{','.join(dims)}]"
 
 
-def fix_texts(fixes: Any) -> list[str]:
-    """Fixes as a list of "NAME=SPEC"; given so, or as a mapping from names to shardings."""
+def fix_texts(fixes: Any, *, degrees: bool = False) -> list[str]:
+    """Fixes as a list of "NAME=SPEC"; given so, or as a mapping from names to shardings.
+
+    `degrees`: numbers may be given as well, as models take them.
+    """
     if fixes is None:
         return []
     if isinstance(fixes, Mapping):
-        return [f"{name}={spec_text(spec)}" for name, spec in fixes.items()]
+        numbers = int if degrees else ()
+        return [
+            f"{name}={spec if isinstance(spec, numbers) else spec_text(spec)}"
+            for name, spec in fixes.items()
+        ]
     if isinstance(fixes, str):
         return [fixes]
     return list(fixes)

@@ -1,0 +1,122 @@
+"""The options of the command line, under their names with `_` for `-`, for type checkers.
+
+The library reads them, `meshwright help plan` explains them, and tests/python/test_options.py holds
+these classes against its tables. `for` is a word of Python's: `for_`. Where a text is a quantity
+("60GiB", "30s") a number may stand for it, in bytes and seconds.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypedDict
+
+Path = str | os.PathLike[str]
+Paths = Path | Sequence[Path]
+Fixes = Mapping[str, Any] | Sequence[str] | str
+Mesh = Any  # "2x4", (2, 4), {"x": 2, "y": 4}, a jax.sharding.Mesh
+
+
+class CommonOptions(TypedDict, total=False):
+    """What `plan` and `estimate` take beside their named arguments."""
+
+    cost_model: str
+    deadline: str | float
+    fix_file: Paths
+    threads: int
+    seed: int
+
+
+class EstimateOptions(CommonOptions, total=False):
+    """Further options of `estimate`."""
+
+    rest: Literal["xla", "least-cost"]
+
+
+class ModelOptions(TypedDict, total=False):
+    """What models take beside what `plan` and `sweep` name."""
+
+    seq: int
+    dtype: Literal["bf16", "fp16", "fp8", "mxfp8", "nvfp4"]
+    top: int
+    objective: Literal["time", "gpus", "memory", "cost"]
+    tp: Literal["1d", "2d", "seqp", "auto"]
+    launchable: bool
+    for_: str | Sequence[str]
+    grads: Literal["f32", "bf16"]
+    moments: Literal["f32", "bf16"]
+    fused_loss: bool
+    mtbf: str | float
+    checkpoint_bandwidth: str | float
+    restart: str | float
+    max_cost: float
+    max_time: str | float
+    tokens: str | float
+    steps: int
+    pareto: bool
+    point: int
+    profile: Path
+
+
+class PlanOptions(CommonOptions, ModelOptions, total=False):
+    """Further options of `plan`."""
+
+    db: Path
+    db_environment: int
+    micro_batches: int | str
+    schedule: str
+    layers: int
+    data: str | Sequence[str]
+    no_recompute: bool
+    sweep: str
+    weak: bool
+
+
+class SweepOptions(CommonOptions, ModelOptions, total=False):
+    """Further options of `sweep`."""
+
+    memory: str | int
+    fix: Fixes
+
+
+class ExportOptions(TypedDict, total=False):
+    """Options of `Plan.export`."""
+
+    alternative: int
+    nodes: Sequence[str]
+    hostfile: Path
+    partition: str
+    account: str
+    time: str
+    image: str
+    framework: Path
+    data_path: str
+    tokenizer: str
+    checkpoint: Path
+    steps: int
+    learning_rate: float | str
+    script: Path
+    program: Path
+    stages: Path
+
+
+# Options that are lists; one value stands for a list of one.
+_LISTS = frozenset({"fix", "fix-file", "data", "nodes", "why-not"})
+
+
+def as_json(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as the library reads them. None: not given."""
+    given: dict[str, Any] = {}
+    for python, value in options.items():
+        name = python.rstrip("_").replace("_", "-")
+        if value is None:
+            continue
+        if isinstance(value, os.PathLike):
+            value = os.fspath(value)
+        if name in _LISTS:
+            values = [value] if isinstance(value, str) else list(value)
+            value = [os.fspath(v) if isinstance(v, os.PathLike) else v for v in values]
+        elif name == "for" and not isinstance(value, str):
+            value = ",".join(value)
+        given[name] = value
+    return given
