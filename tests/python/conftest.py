@@ -4,9 +4,9 @@ import os
 import tempfile
 from pathlib import Path
 
-# Next to nothing is computed here: code that is compiled fast beats fast code.
-FLAGS = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
-os.environ.setdefault("XLA_FLAGS", f"--xla_force_host_platform_device_count=8 {FLAGS}")
+from xla_flags import FAST_TO_COMPILE
+
+os.environ.setdefault("XLA_FLAGS", f"--xla_force_host_platform_device_count=8 {FAST_TO_COMPILE}")
 os.environ["JAX_PLATFORMS"] = "cpu"
 # What is verified after it was run is compiled once.
 CACHE = tempfile.TemporaryDirectory(prefix="meshwright_jax_")

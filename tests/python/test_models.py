@@ -46,7 +46,7 @@ def test_a_model_is_a_name_a_dictionary_an_object_or_a_path(tmp_path, plan):
     [
         ("gpt22", {}, mw.NotFoundError, 'neither a file nor .* nearest name is "gpt2"'),
         ("gpt22", {"pipeline": "auto"}, mw.NotFoundError, 'nearest name is "gpt2"'),
-        ("gpt2", {"mesh": "8"}, mw.InvalidArgumentError, "mesh is for programs, but gpt2"),
+        ("gpt2", {"mesh": "8"}, mw.InvalidArgumentError, '"mesh" is for programs, but gpt2'),
         ("gpt2", {"batch": 8}, mw.InvalidArgumentError, '"batch": there is no such option'),
         ("gpt2", {"top": 0}, mw.InvalidArgumentError, "found 0, expected an integer from 1"),
         ("gpt2", {"fix": {"tp": 7}}, mw.InvalidArgumentError, "tp=7"),
@@ -60,7 +60,7 @@ def test_errors(model, options, error, message):
 
 
 def test_the_batch_is_required():
-    with pytest.raises(mw.InvalidArgumentError, match="global-batch is required"):
+    with pytest.raises(mw.InvalidArgumentError, match='"global-batch" is required'):
         mw.plan("gpt2", cluster="8xh100-sxm")
 
 

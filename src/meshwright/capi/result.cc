@@ -1,9 +1,9 @@
 #include "meshwright/capi/result.h"
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 
-#include "absl/strings/ascii.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/plan/document/plan_json.h"
@@ -35,20 +35,22 @@ const char* ErrorName(absl::StatusCode code) {
   }
 }
 
-// An error in the words of this interface, whose options have no dashes. Commands in it, which
+// An error in the words of this interface: "--seed" is the option "seed". Commands in it, which
 // stand between backticks or on lines of their own, stay as they are.
 std::string WithoutDashes(std::string_view message) {
+  constexpr std::string_view kNames = "abcdefghijklmnopqrstuvwxyz0123456789-";
   std::string text;
   bool quoted = false;
-  for (size_t i = 0; i < message.size(); ++i) {
+  for (size_t i = 0; i < message.size();) {
     if (message.substr(i, 3) == "\n  ") return text + std::string(message.substr(i));
     if (message[i] == '`') quoted = !quoted;
     const bool begins = i == 0 || message[i - 1] == ' ' || message[i - 1] == '(';
-    if (!quoted && begins && message.substr(i, 2) == "--" && i + 2 < message.size() &&
-        absl::ascii_islower(message[i + 2])) {
-      ++i;
+    const size_t end = std::min(message.find_first_not_of(kNames, i), message.size());
+    if (!quoted && begins && message.substr(i, 2) == "--" && end > i + 2) {
+      StrAppend(&text, "\"", message.substr(i + 2, end - i - 2), "\"");
+      i = end;
     } else {
-      text += message[i];
+      text += message[i++];
     }
   }
   return text;
