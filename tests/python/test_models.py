@@ -124,7 +124,7 @@ def test_report(tmp_path, plan):
 
 
 def test_what_the_documentation_shows_runs(tmp_path, monkeypatch):
-    page = Path(__file__).parents[2] / "docs" / "howto" / "python.md"
+    page = Path(__file__).parents[2] / "docs" / "python.md"
     monkeypatch.chdir(tmp_path)
     names = {}
     for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
