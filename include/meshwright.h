@@ -94,11 +94,11 @@ MW_API mw_result* mw_read_program(const void* program, size_t program_bytes);
 MW_API mw_result* mw_read_plan(const char* plan, size_t plan_bytes);
 
 /* What the commands of these names say of a plan (its JSON). `options`: a JSON object with the
- * command's long options, less those that say what is printed or written; NULL: none. Texts: "text",
- * for a terminal, and "json"; of mw_simulate also "trace", what --trace writes, and "warning", what
- * is to be said of that, empty if nothing is. mw_explain's `program`, for "why-not", are the bytes
- * of the program that was planned; a null pointer: they are where the plan, or the option "program",
- * says. */
+ * command's long options, less those that say what is printed or written; NULL: none. Texts:
+ * "text", for a terminal, and "json"; of mw_simulate also "trace", what --trace writes, and
+ * "warning", what is to be said of that, empty if nothing is. mw_explain's `program`, for
+ * "why-not", are the bytes of the program that was planned; a null pointer: they are where the
+ * plan, or the option "program", says. */
 MW_API mw_result* mw_explain(const char* plan, size_t plan_bytes, const void* program,
                              size_t program_bytes, const char* options);
 MW_API mw_result* mw_simulate(const char* plan, size_t plan_bytes, const char* options);
@@ -123,10 +123,10 @@ MW_API mw_result* mw_model(const char* model, size_t model_bytes, const char* op
  *   "devices"    built-in device types: "name", "description", "memory_bytes", "devices_per_node"
  *   "operators"  sharding rules: "opcode", "rule" (empty: replicated), "remark"
  *   "models"     built-in models: "name", "source"
- * and "options": a JSON object of lists, the options of each command ("plan", "estimate", "explain",
- * "export", "model", "simulate"): "name", "type" ("text", "texts", "integer", "number", "flag"),
- * "unit", "words" (the only ones that are taken), "required", "help", and where there are any
- * "default", "least" and "most" */
+ * and "options": a JSON object of lists, the options of each command ("plan", "estimate",
+ * "explain", "export", "model", "simulate"): "name", "type" ("text", "texts", "integer", "number",
+ * "flag"), "unit", "words" (the only ones that are taken), "required", "help", and where there are
+ * any "default", "least" and "most" */
 MW_API mw_result* mw_tables(void);
 
 /* NULL if the call went well, else what kind of error it was:

@@ -125,9 +125,7 @@ def plan(
     return _call(function, texts, program, size, _options(options), optional=True)
 
 
-def explain(
-    plan_json: bytes, options: Mapping[str, Any], program: bytes | None = None
-) -> Answer:
+def explain(plan_json: bytes, options: Mapping[str, Any], program: bytes | None = None) -> Answer:
     """What `meshwright explain` says of a plan; `program`: of the plan, for "why-not"."""
     size = 0 if program is None else len(program)
     arguments = (plan_json, len(plan_json), program, size, _options(options))

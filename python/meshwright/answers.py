@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Answer(str):
@@ -11,7 +14,7 @@ class Answer(str):
 
     data: Any
 
-    def __new__(cls, text: str, document: str | bytes) -> Answer:
+    def __new__(cls, text: str, document: str | bytes) -> Self:
         answer = super().__new__(cls, text)
         answer.data = json.loads(document)
         return answer

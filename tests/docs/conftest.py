@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from pages import ROOT
 
+sys.path.insert(0, str(ROOT / "tests" / "python"))
+from xla_flags import FAST_TO_COMPILE
+
 PROGRAM = Path(os.environ.get("MESHWRIGHT_BINARY") or ROOT / "build" / "release" / "meshwright")
 
 
@@ -29,6 +32,5 @@ def environment(program, tmp_path_factory) -> dict[str, str]:
         "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
         "MESHWRIGHT_PYTHON": sys.executable,
         "JAX_PLATFORMS": "cpu",
-        # Next to nothing is computed here: code that is compiled fast beats fast code.
-        "XLA_FLAGS": "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false",
+        "XLA_FLAGS": FAST_TO_COMPILE,
     }

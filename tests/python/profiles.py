@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import FLAGS
+from xla_flags import FAST_TO_COMPILE
 
 BINARY = Path(
     os.environ.get("MESHWRIGHT_BINARY")
@@ -18,7 +18,7 @@ needs_binary = pytest.mark.skipif(not BINARY.exists(), reason="profiles need the
 
 
 def environment(**more):
-    return {**os.environ, "MESHWRIGHT_PYTHON": sys.executable, "XLA_FLAGS": FLAGS, **more}
+    return {**os.environ, "MESHWRIGHT_PYTHON": sys.executable, "XLA_FLAGS": FAST_TO_COMPILE, **more}
 
 
 def command(program, database, *options):

@@ -129,7 +129,9 @@ def test_every_case_has_an_outcome():
         }
 
 
-@pytest.mark.parametrize("name", ["clip", "known_branch", "output_fix", "sharding_rule", "zero_plus"])
+@pytest.mark.parametrize(
+    "name", ["clip", "known_branch", "output_fix", "sharding_rule", "zero_plus"]
+)
 def test_both_forms_give_one_plan(name, tmp_path):
     hlo, mlir = own(f"{name}.hlo", tmp_path), own(f"{name}.mlir", tmp_path)
     assert hlo["step_seconds"] == mlir["step_seconds"]

@@ -3,10 +3,10 @@
 import inspect
 
 import pytest
+from meshwright.document import Plan
 
 import meshwright as mw
 from meshwright import _library, options
-from meshwright.document import Plan
 
 TABLES = _library.options()
 

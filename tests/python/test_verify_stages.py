@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import models
 import numpy as np
 import pytest
-from conftest import FLAGS
 from meshwright.verify.report import FAILED, PASSED
 from meshwright.verify.stage_files import read_stage_files
+from xla_flags import FAST_TO_COMPILE
 
 import meshwright as mw
 
@@ -226,7 +226,7 @@ def test_a_sum_that_is_not_made(tmp_path, tied):
 
 
 def run_binary(*arguments):
-    environment = {**os.environ, "MESHWRIGHT_PYTHON": sys.executable, "XLA_FLAGS": FLAGS}
+    environment = {**os.environ, "MESHWRIGHT_PYTHON": sys.executable, "XLA_FLAGS": FAST_TO_COMPILE}
     command = [str(argument) for argument in (BINARY, "verify", *arguments)]
     return subprocess.run(command, capture_output=True, text=True, env=environment)
 
