@@ -11,7 +11,7 @@ scripts/lint.sh
 cmake --preset ci >/dev/null
 cmake --build --preset ci
 ctest --preset ci --no-tests=error -j "$(nproc)"
-export MESHWRIGHT="$PWD/build/ci/meshwright"
+export MESHWRIGHT="$PWD/build/ci/meshwright" MESHWRIGHT_BINARY="$PWD/build/ci/meshwright"
 
 # The page of `meshwright report`: its types, its parts, and all of it in a browser.
 echo "report"
