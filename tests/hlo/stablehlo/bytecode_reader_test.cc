@@ -57,6 +57,9 @@ TEST(Bytecode, OfOlderVersions) {
   }
 }
 
+// JAX 0.11's, whose operation has one attribute more than that of 0.10.
+TEST(Bytecode, OfTopKThatMayBeStable) { ExpectSameProgram("top_k.mlir", "top_k.mlirbc"); }
+
 TEST(Bytecode, OfExportedFunctions) {
   for (const std::string_view name : {"step", "indices", "windows", "sharded"}) {
     ExpectSameProgram(StrCat(name, ".exported.mlir"), StrCat(name, ".jax_export"));

@@ -518,6 +518,27 @@ TEST(StablehloReader, OnlyPublicFunctionIsMain) {
   EXPECT_EQ(module->computations.size(), 2u);
 }
 
+// As JAX 0.11 writes a cumulative sum: the region says what is combined, as the function does.
+TEST(StablehloReader, CompositesMayHaveRegions) {
+  const std::string body =
+      "  %0:2 = stablehlo.composite \"chlo.scan\" %a, %b ({\n"
+      "  ^bb0(%x: tensor<4xf32>, %y: tensor<4xf32>):\n"
+      "    %s = stablehlo.add %x, %y : tensor<4xf32>\n"
+      "    stablehlo.return %s, %s : tensor<4xf32>, tensor<4xf32>\n"
+      "  }) {composite_attributes = {dimension = 1 : i64}, decomposition = @impl, version = 1 : "
+      "i32} : (tensor<4x8xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>)\n";
+  const absl::StatusOr<Module> module = ParseStablehlo(
+      "module @m {\nfunc.func public @main(%a: tensor<4x8xf32>, %b: tensor<4xf32>) -> "
+      "tensor<4x8xf32> {\n" +
+          body +
+          "  return %0#0 : tensor<4x8xf32>\n}\n"
+          "func.func private @impl(%a: tensor<4x8xf32>, %b: tensor<4xf32>) -> (tensor<4x8xf32>, "
+          "tensor<4xf32>) {\n  return %a, %b : tensor<4x8xf32>, tensor<4xf32>\n}\n}\n",
+      "m.mlir");
+  ASSERT_TRUE(module.ok()) << module.status();
+  EXPECT_THAT(ToHloText(*module), HasSubstr(" call("));
+}
+
 // XLA makes the operation of such a composite anew; other versions call what it names.
 TEST(StablehloReader, CompositesOfChlo) {
   for (const bool known : {true, false}) {

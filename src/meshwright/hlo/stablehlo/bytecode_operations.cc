@@ -43,6 +43,7 @@ constexpr AttributeForm kAttributeForms[] = {
     {"chlo.scan",
      "dimension is_associative? is_reverse? scan_dim_size? operandSegmentSizes*2 "
      "resultSegmentSizes*2"},
+    {"chlo.top_k", "is_stable? k"},
     {"chlo.top_k", "k"},
     {"func.call", "arg_attrs? callee no_inline? res_attrs?"},
     {"func.call", "callee no_inline?"},

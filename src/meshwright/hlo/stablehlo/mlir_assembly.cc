@@ -63,7 +63,15 @@ absl::Status MlirParser::ParseItems(MlirOperation& operation) {
       MW_ASSIGN_OR_RETURN(operation.operands.emplace_back(), ParseOperand());
     } else if (next == '(') {
       cursor_.Consume('(');
-      ++parentheses;
+      if (cursor_.Peek() != '{') {
+        ++parentheses;
+        continue;
+      }
+      // Regions, as a composite may have them before its attributes.
+      do {
+        MW_RETURN_IF_ERROR(ParseRegion(operation.regions.emplace_back()));
+      } while (cursor_.Consume(','));
+      MW_RETURN_IF_ERROR(cursor_.Expect(")", "after the regions"));
     } else if (next == ')') {
       if (parentheses-- == 0) return cursor_.Error("found ')' without '(' before it");
       cursor_.Consume(')');
