@@ -125,6 +125,10 @@ class Plan:
 
     def diff(self, other: Plan) -> Answer:
         """What changes from this plan to `other`."""
+        if not isinstance(other, Plan):
+            raise errors.InvalidArgumentError(
+                f"diff: expected a Plan, found {type(other).__name__}"
+            )
         return _library.diff(self._json, other._json)
 
     def simulate(
@@ -351,10 +355,19 @@ class Plan:
         """All communication, by kind and axes."""
         return self.as_dict()["collectives"]
 
+    def _check_has_program(self) -> None:
+        if self.has_program:
+            return
+        raise errors.InvalidArgumentError(
+            f"this is a plan of the model {self._data['transformer']['model']}, which has no program "
+            "to shard; plan.export(target, path) writes what launches it"
+        )
+
     def mesh(self, devices: Any = None) -> Mesh:
         """The plan's mesh over `devices`, by default the first that JAX sees (of all processes)."""
         from meshwright import jax as front_end
 
+        self._check_has_program()
         return front_end.make_mesh(self, devices)
 
     def in_shardings(self, mesh: Mesh | None = None) -> Any:
@@ -365,12 +378,14 @@ class Plan:
         """
         from meshwright import jax as front_end
 
+        self._check_has_program()
         return front_end.in_shardings(self, mesh)
 
     def out_shardings(self, mesh: Mesh | None = None) -> Any:
         """A NamedSharding for every result, in the structure of the results. See in_shardings."""
         from meshwright import jax as front_end
 
+        self._check_has_program()
         return front_end.out_shardings(self, mesh)
 
     def verify(self, program: Any = None, **options: Any) -> Report:
@@ -380,4 +395,5 @@ class Plan:
         """
         from meshwright.verify import verify
 
+        self._check_has_program()
         return verify(self, program, **options)

@@ -340,6 +340,7 @@ def shard(
         given = {"mesh": mesh, "memory": "device", **options}
         document = _agreed(lambda: plan_program(program, cluster, given).to_json())
     else:
+        plan._check_has_program()
         document = plan.to_json()
     plan = Plan(document, program)
     if isinstance(mesh, Mesh):

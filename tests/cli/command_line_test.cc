@@ -73,7 +73,7 @@ TEST(CommandLine, BadUsageIsOneError) {
 
 TEST(CommandLine, BadUsage) {
   ExpectFailure(RunMeshwright({}), 2, "subcommand is required");
-  ExpectFailure(RunMeshwright({"frobnicate"}), 2, "run `meshwright --help` for usage");
+  ExpectFailure(RunMeshwright({"frobnicate"}), 2, "there is no command \"frobnicate\"");
   ExpectFailure(RunMeshwright({"plan"}), 2, "run `meshwright plan --help` for usage");
   ExpectFailure(RunMeshwright({"plan", "a.hlo"}), 2, "--cluster is required");
   ExpectFailure(RunMeshwright({"plan", "a.hlo", "--cluster", "h100-sxm", "--frob"}), 2, "--frob");
@@ -83,6 +83,19 @@ TEST(CommandLine, BadUsage) {
                 2, "--progress");
   ExpectFailure(RunMeshwright({"estimate", "a.hlo", "--cluster", "h100-sxm"}), 2,
                 "--mesh is required");
+}
+
+TEST(CommandLine, CommandsThatAreMisspelt) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"pln"}, {"plann", "dot.txt", "--cluster", "8xh100-sxm"}}) {
+    const RunResult run = RunMeshwright(words);
+    EXPECT_EQ(run.exit_code, 2);
+    EXPECT_THAT(run.err,
+                HasSubstr("there is no command \"" + words[0] + "\"; did you mean \"plan\"?"));
+  }
+  const RunResult nested = RunMeshwright({"db", "merg"});
+  EXPECT_EQ(nested.exit_code, 2);
+  EXPECT_THAT(nested.err, HasSubstr("has no command \"merg\"; did you mean \"merge\"?"));
 }
 
 TEST(CommandLine, EmptyOutputNames) {

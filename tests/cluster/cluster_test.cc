@@ -103,6 +103,8 @@ TEST(ParseCluster, ErrorsSayWhatWouldBeValid) {
       {"1048576x1048576xh100-sxm", "from 1 to"},
       {"", "empty cluster"},
       {"8x", "unknown device"},
+      {"8xh100-sxm+", "nothing stands on one side of a +"},
+      {"2x8xh100-sxm+4x8xa100-80g", "pipelines of programs (--pipeline auto)"},
       {"no/such/file.yaml", "no/such/file.yaml"},
   };
   for (const auto& c : kCases) {

@@ -41,6 +41,15 @@ def test_a_model_is_a_name_a_dictionary_an_object_or_a_path(tmp_path, plan):
     assert [p.summary["transformer"]["model"] for p in plans][:2] == ["llama", "tiny"]
 
 
+def test_a_plan_of_a_model_has_no_program_to_run(plan):
+    asked = [plan.mesh, plan.in_shardings, plan.out_shardings, plan.verify]
+    for ask in [*asked, lambda: mw.jax.shard(lambda x: x, 1.0, plan=plan)]:
+        with pytest.raises(mw.InvalidArgumentError, match="a plan of the model gpt2, which has no"):
+            ask()
+    with pytest.raises(mw.InvalidArgumentError, match="expected a Plan, found int"):
+        plan.diff(3)
+
+
 @pytest.mark.parametrize(
     ("model", "options", "error", "message"),
     [

@@ -172,7 +172,9 @@ def test_keyword_arguments_keys_and_unused_arguments():
     expected = fn(key, x, **kwargs)
     assert (jax.random.key_data(got[0]) == jax.random.key_data(expected[0])).all()
     assert largest_difference(got[1], expected[1]) < 1e-6
-    with pytest.raises(mw.InvalidArgumentError, match="missing a required (keyword-only )?argument: .scale."):
+    with pytest.raises(
+        mw.InvalidArgumentError, match="missing a required (keyword-only )?argument: .scale."
+    ):
         sharded(key, x)
 
 

@@ -64,8 +64,8 @@ def verify(
     if plan.stages:
         if stages is None:
             raise errors.InvalidArgumentError(
-                "the plan has a pipeline: name the folder of its stages (plan --emit DIR) with "
-                "--stages DIR"
+                "the plan has a pipeline: name the folder of its stages, which `meshwright plan "
+                "--emit DIR` writes, with verify(stages=DIR) or --stages DIR"
             )
         from meshwright.verify.pipeline import run_stages
 

@@ -15,6 +15,7 @@
 #include "meshwright/base/nearest_name.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/cli/find_command.h"
 #include "meshwright/cli/help_formatter.h"
 #include "meshwright/cli/message.h"
 #include "meshwright/cli/option_facts.h"
@@ -32,15 +33,17 @@ constexpr int kInterrupted = 130;  // 128 + SIGINT, as shells report it
 void ExitOnInterrupt(int) { _exit(kInterrupted); }
 
 // What CLI11 says nothing of, or nothing helpful: `--name=`, which it takes for an option whose
-// value is the next argument, and an option that the command does not have.
+// value is the next argument, an option that the command does not have, and no such command.
 absl::Status CheckWords(int argc, char** argv, const CLI::App& app) {
   const CLI::App* command = &app;
+  std::string title = app.get_name();
   for (int i = 1; i < argc; ++i) {
     std::string_view word = argv[i];
     if (word == "--") break;  // arguments follow
-    const auto named =
-        command->get_subcommands([&](const CLI::App* sub) { return sub->get_name() == word; });
-    if (!named.empty()) command = named[0];
+    if (!word.starts_with("-") && !command->get_subcommands({}).empty()) {
+      MW_ASSIGN_OR_RETURN(command, FindCommand(*command, std::string(word), title));
+      absl::StrAppend(&title, " ", argv[i]);
+    }
     if (!word.starts_with("--")) continue;
     const size_t equals = word.find('=');
     const std::string name(word.substr(0, equals));

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/nearest_name.h"
 #include "meshwright/base/status.h"
+#include "meshwright/cli/find_command.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/reference.h"
 #include "meshwright/cli/verb.h"
@@ -18,25 +19,6 @@ struct HelpCommand {
   std::vector<std::string> command;  // and its own commands; empty: all
   bool json = false;
 };
-
-// The command `name` of `parent`, which help calls `title`.
-absl::StatusOr<const CLI::App*> FindCommand(const CLI::App& parent, const std::string& name,
-                                            const std::string& title) {
-  std::vector<std::string> names;
-  for (const CLI::App* const command : parent.get_subcommands({})) {
-    if (command->get_name() == name) return command;
-    names.push_back(command->get_name());
-  }
-  const bool is_program = parent.get_parent() == nullptr;
-  if (names.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("`", title, "` has no commands of its own; found \"", name, "\""));
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      is_program ? "there is no command \"" : absl::StrCat("`", title, "` has no command \""), name,
-      "\"; did you mean \"", NearestName(name, names), "\"? `",
-      is_program ? "meshwright help" : absl::StrCat(title, " --help"), "` lists all"));
-}
 
 absl::Status RunHelp(const HelpCommand& help, const CLI::App& program) {
   if (help.json) {

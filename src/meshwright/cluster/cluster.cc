@@ -10,9 +10,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "meshwright/base/file.h"
 #include "meshwright/base/nearest_name.h"
 #include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
 
 namespace meshwright {
 namespace {
@@ -74,6 +76,19 @@ absl::StatusOr<Cluster> ReadCluster(const std::string& path) {
 
 }  // namespace
 
+absl::StatusOr<std::vector<std::string>> SplitClusterParts(std::string_view spec) {
+  std::vector<std::string> parts = absl::StrSplit(ToAbsl(spec), '+');
+  for (std::string& part : parts) {
+    absl::StripAsciiWhitespace(&part);
+    if (!part.empty() || parts.size() == 1) continue;
+    return absl::InvalidArgumentError(
+        StrCat("cluster \"", spec,
+               "\": nothing stands on one side of a +; write for example "
+               "\"2x8xh100-sxm+4x8xa100-80g\""));
+  }
+  return parts;
+}
+
 absl::StatusOr<Cluster> ParseCluster(std::string_view text) {
   std::string spec(text);
   absl::StripAsciiWhitespace(&spec);
@@ -82,6 +97,13 @@ absl::StatusOr<Cluster> ParseCluster(std::string_view text) {
         "empty cluster; write for example \"8xh100-sxm\" or the path of a .yaml file");
   }
   if (LooksLikePath(spec)) return ReadCluster(spec);
+  if (spec.find('+') != std::string::npos) {
+    MW_RETURN_IF_ERROR(SplitClusterParts(spec).status());
+    return absl::InvalidArgumentError(
+        absl::StrCat("cluster \"", spec,
+                     "\": several types of devices, joined by +, are for "
+                     "models and for pipelines of programs (--pipeline auto)"));
+  }
 
   std::string name = spec;
   const std::optional<int64_t> first = TakeCount(&name);

@@ -89,6 +89,9 @@ struct Cluster {
 // holds, then it must divide), "16x8xh100-sxm" (16 nodes of 8), "h100-sxm" (one device), or the
 // path of a YAML file.
 absl::StatusOr<Cluster> ParseCluster(std::string_view spec);
+
+// "2x8xh100-sxm", "4x8xa100-80g" of "2x8xh100-sxm+4x8xa100-80g". Error: one of them is empty.
+absl::StatusOr<std::vector<std::string>> SplitClusterParts(std::string_view spec);
 // The YAML form (cluster_yaml.cc has its reference); `file` is for error messages, which carry
 // file:line:column.
 absl::StatusOr<Cluster> ParseClusterYaml(std::string_view text, std::string_view file);

@@ -89,7 +89,7 @@ absl::StatusOr<MixedCluster> ParseMixedCluster(std::string_view spec) {
   }
   MixedCluster mixed;
   mixed.name = path;
-  const std::vector<std::string> parts = absl::StrSplit(path, '+');
+  MW_ASSIGN_OR_RETURN(const std::vector<std::string> parts, SplitClusterParts(path));
   if (parts.size() > kMostNodeGroups) {
     return absl::InvalidArgumentError(StrCat("cluster \"", spec, "\": found ", parts.size(),
                                              " groups of nodes, at most ", kMostNodeGroups,

@@ -81,7 +81,7 @@ absl::StatusOr<PipelinedProgram> PlanWhole(const ProgramRequest& request, std::s
 absl::StatusOr<std::vector<Cluster>> ParseClusters(const std::string& text,
                                                    std::vector<InputFile>& inputs) {
   std::vector<Cluster> clusters;
-  const std::vector<std::string> parts = absl::StrSplit(text, '+');
+  MW_ASSIGN_OR_RETURN(const std::vector<std::string> parts, SplitClusterParts(text));
   for (const std::string& part : parts) {
     MW_ASSIGN_OR_RETURN(Cluster cluster, ParseCluster(part));
     clusters.push_back(std::move(cluster));
