@@ -65,7 +65,7 @@ class Scheduler {
 
  private:
   static constexpr int32_t kEntry = -1;
-  static size_t RegionOf(int32_t loop) { return static_cast<size_t>(loop + 1); }
+  static size_t RegionOf(int32_t loop) { return static_cast<size_t>(int64_t{loop} + 1); }
 
   // The unit of region `region_loop` in which op `id` runs, or -1 if it is outside the region.
   int32_t UnitIn(int32_t region_loop, OpId id) const {
