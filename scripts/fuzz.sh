@@ -22,10 +22,6 @@ if [ "${#targets[@]}" -eq 0 ]; then
   exit 2
 fi
 
-# AddressSanitizer walks the stack at every allocation to tell later where it was made, which takes 15 times as long
-# as all else; run a finding by itself to be told.
-export ASAN_OPTIONS=malloc_context_size=0:${ASAN_OPTIONS:-}
-
 fuzz() {  # TARGET RUNS: says at its end whether something was found
   local corpus=build/fuzz/corpus/$1 seeds=build/fuzz/seeds/$1 log=build/fuzz/$1.log longest=4096
   mkdir -p "$corpus" "$seeds"
