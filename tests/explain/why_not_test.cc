@@ -195,7 +195,8 @@ TEST(WhyNot, ErrorsSayWhatIsWrong) {
   plan.inputs[0].path = "-";
   EXPECT_THAT(message(plan, "p[0]=[x,_]", ""), HasSubstr("give the program with --program"));
   plan.options.memory = "lots";
-  EXPECT_THAT(message(plan, "p[0]=[x,_]", ""), HasSubstr("$.options.memory: found \"lots\""));
+  EXPECT_THAT(message(plan, "p[0]=[x,_]", ""),
+              HasSubstr("options of the plan: --memory: \"lots\""));
 }
 
 }  // namespace

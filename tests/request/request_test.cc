@@ -109,17 +109,5 @@ TEST(Request, EveryOptionIsOfSomeKind) {
   EXPECT_EQ(all, kPrograms | kModels);
 }
 
-TEST(Request, DispatchesToThePlanner) {
-  absl::StatusOr<PlanningRequest> request =
-      MakeRequest({.name = "llama3-8b"},
-                  Asked(R"({"cluster": "8xh100-sxm", "global-batch": 8, "sweep": "gpus=4..8"})"));
-  ASSERT_TRUE(request.ok()) << request.status();
-  ASSERT_TRUE(std::holds_alternative<SweepRequest>(*request));
-  const absl::StatusOr<PlanAnswer> answer = AskPlanner(*std::move(request), {});
-  ASSERT_TRUE(answer.ok()) << answer.status();
-  EXPECT_THAT(answer->csv(), HasSubstr("gpus,global_batch"));
-  EXPECT_TRUE(answer->plan.has_value());
-}
-
 }  // namespace
 }  // namespace meshwright

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "meshwright.h"
+#include "meshwright/answer/ask_planner.h"
 #include "meshwright/base/json_value.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
@@ -32,7 +33,6 @@
 #include "meshwright/profile/operand_constraints.h"
 #include "meshwright/report/headline.h"
 #include "meshwright/request/program_request.h"
-#include "meshwright/request/request.h"
 
 namespace meshwright {
 namespace {

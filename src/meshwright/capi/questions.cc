@@ -5,6 +5,9 @@
 #include <utility>
 
 #include "meshwright.h"
+#include "meshwright/answer/explain_request.h"
+#include "meshwright/answer/export_request.h"
+#include "meshwright/answer/simulate_request.h"
 #include "meshwright/base/json_value.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
@@ -16,10 +19,7 @@
 #include "meshwright/report/documents.h"
 #include "meshwright/report/report_page.h"
 #include "meshwright/report/segment_dot.h"
-#include "meshwright/request/explain_request.h"
-#include "meshwright/request/export_request.h"
 #include "meshwright/request/model_request.h"
-#include "meshwright/request/simulate_request.h"
 
 namespace meshwright {
 namespace {

@@ -1,14 +1,14 @@
 #include "meshwright/capi/tables_json.h"
 
+#include "meshwright/answer/explain_request.h"
+#include "meshwright/answer/export_request.h"
+#include "meshwright/answer/simulate_request.h"
 #include "meshwright/base/json_value.h"
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/intra/planner.h"
 #include "meshwright/model/builtin_models.h"
-#include "meshwright/request/explain_request.h"
-#include "meshwright/request/export_request.h"
 #include "meshwright/request/model_request.h"
 #include "meshwright/request/plan_options.h"
-#include "meshwright/request/simulate_request.h"
 #include "meshwright/sharding/rule_table.h"
 
 namespace meshwright {

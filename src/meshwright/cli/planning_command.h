@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "meshwright/answer/ask_planner.h"
 #include "meshwright/request/plan_options.h"
-#include "meshwright/request/request.h"
 
 namespace CLI {
 class App;

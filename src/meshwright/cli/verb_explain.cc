@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "meshwright/answer/explain_request.h"
 #include "meshwright/base/status.h"
 #include "meshwright/cli/add_options.h"
 #include "meshwright/cli/message.h"
@@ -14,7 +15,6 @@
 #include "meshwright/cli/verb.h"
 #include "meshwright/hlo/program/program.h"
 #include "meshwright/plan/document/plan_json.h"
-#include "meshwright/request/explain_request.h"
 
 namespace meshwright {
 namespace {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "meshwright/answer/export_request.h"
 #include "meshwright/base/status.h"
 #include "meshwright/cli/add_options.h"
 #include "meshwright/cli/message.h"
@@ -10,7 +11,6 @@
 #include "meshwright/export/artefact_folder.h"
 #include "meshwright/hlo/program/program.h"
 #include "meshwright/plan/document/plan_json.h"
-#include "meshwright/request/export_request.h"
 
 namespace meshwright {
 namespace {

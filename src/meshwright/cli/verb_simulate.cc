@@ -2,6 +2,7 @@
 #include <memory>
 #include <string>
 
+#include "meshwright/answer/simulate_request.h"
 #include "meshwright/base/status.h"
 #include "meshwright/cli/add_options.h"
 #include "meshwright/cli/message.h"
@@ -9,7 +10,6 @@
 #include "meshwright/cli/verb.h"
 #include "meshwright/hlo/program/program.h"
 #include "meshwright/plan/document/plan_json.h"
-#include "meshwright/request/simulate_request.h"
 
 namespace meshwright {
 namespace {

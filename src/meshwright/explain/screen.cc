@@ -20,12 +20,6 @@ std::string Labelled(std::string_view label, std::string_view text) {
   return lines.replace(0, std::min(label.size(), kIndent), label);
 }
 
-std::string MeshText(const std::vector<PlanAxis>& mesh) {
-  return absl::StrJoin(mesh, ",", [](std::string* out, const PlanAxis& axis) {
-    absl::StrAppend(out, axis.name, "=", axis.size);
-  });
-}
-
 std::string TypeText(const PlanType& type) {
   return absl::StrCat(type.dtype, "[", absl::StrJoin(type.shape, ","), "]");
 }

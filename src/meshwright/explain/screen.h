@@ -8,6 +8,7 @@
 
 #include "meshwright/explain/part_summary.h"
 #include "meshwright/plan/document/plan.h"
+#include "meshwright/plan/document/spec_text.h"
 
 // Pieces of text that explanations and comparisons of plans have in common. All of it fits the
 // screen.
@@ -17,8 +18,6 @@ namespace meshwright {
 // "label     text", wrapped under the text; `label` has at most 9 letters.
 std::string Labelled(std::string_view label, std::string_view text);
 
-// "x=2,y=4".
-std::string MeshText(const std::vector<PlanAxis>& mesh);
 // "f32[4,8]".
 std::string TypeText(const PlanType& type);
 // What the plan was made of: the path of its program, or the name of its model.

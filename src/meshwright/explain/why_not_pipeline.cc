@@ -106,7 +106,6 @@ absl::StatusOr<WhyNot> AskOfPipeline(const Plan& plan, const WhyNotRequest& requ
   MW_ASSIGN_OR_RETURN(const std::string contents, ReadPlannedProgram(plan, request));
   WhyNot answer;
   if (asked.is_plan) return answer;
-  forced.program = ProgramOf(plan)->path;
   forced.contents = contents;
   absl::StatusOr<ReplannedPipeline> replanned = ReplanPipeline(plan, forced, asked.fixes);
   if (absl::IsInvalidArgument(replanned.status())) {

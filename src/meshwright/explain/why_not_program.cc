@@ -53,7 +53,6 @@ absl::StatusOr<WhyNot> AskOfProgram(const Plan& plan, const WhyNotRequest& reque
   MW_ASSIGN_OR_RETURN(const Mesh mesh, ParseMesh(forced.mesh, cluster));
   MW_ASSIGN_OR_RETURN(const std::vector<Fix> asked, ParseAsked(plan, mesh, request.fixes));
   MW_ASSIGN_OR_RETURN(const std::string contents, ReadPlannedProgram(plan, request));
-  forced.program = ProgramOf(plan)->path;
   forced.contents = contents;
   forced.fixes.insert(forced.fixes.end(), asked.begin(), asked.end());
   forced.progress = request.progress;

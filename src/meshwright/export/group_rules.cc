@@ -15,7 +15,6 @@
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/cluster/units.h"
 #include "meshwright/degrees/fixes.h"
-#include "meshwright/explain/planned_groups.h"
 #include "meshwright/export/launch_filter.h"
 #include "meshwright/export/nearest_plan.h"
 #include "meshwright/export/plan_again.h"
@@ -23,6 +22,7 @@
 #include "meshwright/hetero/search.h"
 #include "meshwright/plan/make/build_mixed_plan.h"
 #include "meshwright/plan/make/mixed_text.h"
+#include "meshwright/request/asked_of_plan.h"
 
 namespace meshwright {
 namespace {
@@ -93,20 +93,22 @@ std::optional<transformer::hetero::Choice> BestTaken(const MixedRequest& request
 
 // Over the same groups, all of whose stages have the same degrees.
 std::string NearestAlike(const Plan& plan, const ModelLaunch& launch, const ExportTarget& target) {
-  const absl::StatusOr<MixedRequest> planned = PlannedGroupsRequest(plan);
+  AskedOptions asked = AskedOf(plan);
+  asked.steps = 0;  // the nearest may take longer and cost more
+  asked.max_time.clear();
+  asked.max_cost = 0;
+  const absl::StatusOr<PlanningRequest> planned = RequestOf(plan, asked);
   if (!planned.ok()) {
     return StrCat(planned.status().message(), ", so the nearest is not known; plan with --for ",
                   target.name);
   }
-  MixedRequest request = *planned;
+  MixedRequest request = std::get<GroupsRequest>(*planned);
   request.problem.alike = true;
   ModelLaunch of_filter = launch;
   of_filter.over_groups.reset();
   auto takes = LaunchFilter({&target}, std::move(of_filter));
   if (!takes.ok()) return std::string(takes.status().message());
   request.problem.takes = *std::move(takes);
-  request.options.most_seconds.reset();
-  request.options.most_dollars.reset();
   request.options.proof_effort = 0;  // any plan will do, without a bound
   for (const Kept& kept : kKept) {
     for (const StageDegrees& degrees : DegreesByDevices(*launch.over_groups)) {
@@ -122,21 +124,15 @@ std::string NearestAlike(const Plan& plan, const ModelLaunch& launch, const Expo
       request.problem.fixes = FixesKept(kKept[0], common, c);
       choice = BestTaken(request, target);
       if (!choice.has_value()) continue;
-      PlanAgain again = {.cluster = ClusterWord(plan),
-                         .fixes = {},
-                         .precision = launch.configuration.precision,
-                         .over_groups = true};
+      asked.fixes.clear();
       for (const transformer::SingleFix& fix : SplitFixes(request.problem.fixes)) {
-        again.fixes.push_back(fix.text);
-      }
-      if (request.options.objective == transformer::hetero::Objective::kCost) {
-        again.more.push_back({"--objective", "cost"});
+        asked.fixes.push_back(fix.text);
       }
       return StrCat("the nearest that it can is ", MixedDegreesText(request, choice->plan), " on ",
                     NodesText(request, choice->nodes),
                     absl::StrFormat(", whose step takes %.3g times as long",
                                     choice->seconds / plan.step_seconds),
-                    ", which is planned by", PlanAgainText(plan, target, again),
+                    ", which is planned by", PlanAgainText(plan, target, asked),
                     "\n  (without --fix: the best that it can)");
     }
   }
@@ -218,17 +214,14 @@ std::string NearestAlone(const Plan& plan, const ModelLaunch& launch, const Expo
       const bool needs_script = !options.has_script && target.needs_script != nullptr &&
                                 target.needs_script(*alone, *found);
       if (needs_script != script) continue;
-      const PlanAgain again = {
-          .cluster = absl::StrCat(part.nodes, "x", part.devices_per_node, "x", part.group->device),
-          .fixes = FixesOf(*found, launch.model),
-          .precision = found->precision,
-          .needs_script = needs_script};
+      const AskedOptions asked = AskedOnNodes(
+          plan, {part.nodes, part.devices_per_node, part.group->device}, *found, launch.model);
       const std::string where = part.devices_per_node < part.group->devices_per_node
                                     ? Counted(part.devices_per_node, "device") + " of a node"
                                     : Counted(part.nodes, "node");
       return StrCat("the nearest that it can is on ", where, " of ", part.group->name,
                     " alone: ", transformer::ConfigurationText(*found), ", which is planned by",
-                    PlanAgainText(plan, target, again));
+                    PlanAgainText(plan, target, asked, needs_script));
     }
   }
   return "nor any plan on the nodes of one group that has a built-in device type";

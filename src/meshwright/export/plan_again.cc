@@ -1,8 +1,13 @@
 #include "meshwright/export/plan_again.h"
 
+#include <utility>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/degrees/fixes.h"
+#include "meshwright/export/command_text.h"
+#include "meshwright/request/asked_of_plan.h"
 
 namespace meshwright {
 namespace {
@@ -11,14 +16,6 @@ using transformer::Configuration;
 
 constexpr const char* kNearestFile = "nearest.json";
 
-// The file of one kind that the plan was made from; empty: none.
-std::string InputOf(const Plan& plan, std::string_view kind) {
-  for (const InputFile& input : plan.inputs) {
-    if (input.kind == kind) return input.path;
-  }
-  return "";
-}
-
 bool HasExperts(const transformer::Model& model) {
   for (const transformer::Stack& stack : model.stacks) {
     for (const transformer::Layer& layer : stack.kinds) {
@@ -26,23 +23,6 @@ bool HasExperts(const transformer::Model& model) {
     }
   }
   return false;
-}
-
-// --memory, unless a device's own is meant.
-std::vector<CommandWords> MemoryWords(const Plan& plan) {
-  const bool groups = plan.transformer->over_groups.has_value();
-  const std::string& memory = plan.options.memory;
-  const bool own = groups ? memory == "device"
-                          : memory == absl::StrCat(plan.cluster.parts[0].device_memory_bytes);
-  if (own) return {};
-  return {{"--memory", memory}};
-}
-
-}  // namespace
-
-std::string ClusterWord(const Plan& plan) {
-  const std::string file = InputOf(plan, "cluster_yaml");
-  return file.empty() ? plan.cluster.name : file;
 }
 
 std::vector<std::string> FixesOf(const Configuration& to, const transformer::Model& model) {
@@ -79,27 +59,48 @@ std::vector<std::string> FixesOf(const Configuration& to, const transformer::Mod
   return fixes;
 }
 
-std::string PlanAgainText(const Plan& plan, const ExportTarget& target, const PlanAgain& again) {
-  const PlanTransformer& part = *plan.transformer;
-  const std::string file = InputOf(plan, "model"), profile = InputOf(plan, "layer_profile");
-  std::vector<CommandWords> words = {{"meshwright", "plan", file.empty() ? part.model : file},
-                                     {"--cluster", again.cluster},
-                                     {"--global-batch", absl::StrCat(part.global_batch)},
-                                     {"--seq", absl::StrCat(part.sequence)}};
+}  // namespace
+
+AskedOptions AskedWith(const Plan& plan, const Configuration& to, const transformer::Model& model) {
+  const AskedOptions usual;
+  AskedOptions asked = AskedOf(plan);
+  asked.fixes = FixesOf(to, model);
+  asked.dtype = std::string(transformer::PrecisionName(to.precision));
+  asked.gradients = usual.gradients;
+  asked.moments = usual.moments;
+  asked.fused_loss = usual.fused_loss;
+  return asked;
+}
+
+AskedOptions AskedOnNodes(const Plan& plan, const NodesOfOneType& nodes, const Configuration& to,
+                          const transformer::Model& model) {
+  AskedOptions asked = AskedWith(plan, to, model);
+  asked.cluster = absl::StrCat(nodes.nodes, "x", nodes.devices_per_node, "x", nodes.device);
+  // What is said of groups of nodes and of what they cost.
+  const AskedOptions usual;
+  asked.objective = usual.objective;
+  asked.profile = usual.profile;
+  asked.steps = usual.steps;
+  asked.max_time = usual.max_time;
+  asked.max_cost = usual.max_cost;
+  return asked;
+}
+
+std::string PlanAgainText(const Plan& plan, const ExportTarget& target, AskedOptions asked,
+                          bool needs_script) {
+  asked.launch_targets = target.name;
+  const std::vector<std::string> fixes = std::move(asked.fixes);
+  asked.fixes.clear();
+  std::vector<CommandWords> words = {{"meshwright", "plan", SubjectOf(plan).name}};
   const auto add = [&](const std::vector<CommandWords>& more) {
     words.insert(words.end(), more.begin(), more.end());
   };
-  if (again.precision != transformer::Precision::kBf16) {
-    words.push_back({"--dtype", std::string(transformer::PrecisionName(again.precision))});
-  }
-  add(MemoryWords(plan));
-  if (again.over_groups && !profile.empty()) words.push_back({"--profile", profile});
-  add(again.more);
-  words.push_back({"--for", target.name});
-  add(FixWords(again.fixes));
+  AskedOptions usual;
+  add(OptionWords(PlanOptionRows(asked), PlanOptionRows(usual)));
+  add(FixWords(fixes));
   words.push_back({"-o", kNearestFile});
   std::string text = CommandText(words);
-  if (again.needs_script) {
+  if (needs_script) {
     StrAppend(&text, CommandText({{"meshwright", "export", kNearestFile},
                                   {"--to", target.name},
                                   {"--script", "YOUR_PROGRAM.py"}}));

@@ -98,27 +98,20 @@ std::string GpusText(const ModelLaunch& launch) {
 // part of it that the plan takes.
 std::string OwnCommand(const Plan& plan, const Nearest& nearest, const ExportTarget& target,
                        bool needs_script) {
-  PlanAgain again;
-  again.cluster = ClusterWord(plan);
-  again.fixes = FixesOf(nearest.configuration, nearest.launch.model);
-  again.precision = nearest.configuration.precision;
-  again.needs_script = needs_script;
-  const absl::StatusOr<Cluster> whole = ParseCluster(again.cluster);
-  if (whole.ok() && whole->devices() != nearest.launch.ranks.processes()) {
-    again.more.push_back({"--objective", "gpus"});
-  }
-  return PlanAgainText(plan, target, again);
+  AskedOptions asked = AskedWith(plan, nearest.configuration, nearest.launch.model);
+  const absl::StatusOr<Cluster> whole = ParseCluster(asked.cluster);
+  const bool part = whole.ok() && whole->devices() != nearest.launch.ranks.processes();
+  asked.objective = part ? "gpus" : "time";
+  return PlanAgainText(plan, target, asked, needs_script);
 }
 
 std::string CommandOnSize(const Plan& plan, const Nearest& nearest, const ExportTarget& target,
                           bool needs_script) {
-  return PlanAgainText(
-      plan, target,
-      {.cluster = absl::StrCat(nearest.launch.nodes, "x", nearest.launch.devices_per_node, "x",
-                               nearest.launch.device),
-       .fixes = FixesOf(nearest.configuration, nearest.launch.model),
-       .precision = nearest.configuration.precision,
-       .needs_script = needs_script});
+  const ModelLaunch& launch = nearest.launch;
+  const AskedOptions asked =
+      AskedOnNodes(plan, {launch.nodes, launch.devices_per_node, launch.device},
+                   nearest.configuration, launch.model);
+  return PlanAgainText(plan, target, asked, needs_script);
 }
 
 // What there is in place of the configuration of `launch`.

@@ -14,7 +14,6 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cluster/units.h"
-#include "meshwright/export/launch_filter.h"
 #include "meshwright/request/model_request.h"
 #include "meshwright/request/program_request.h"
 
@@ -71,31 +70,6 @@ absl::Status SetLimits(const AskedOptions& asked, const transformer::Workload& w
   return absl::OkStatus();
 }
 
-// --for.
-absl::Status SetLaunchTargets(const std::string& list, const std::string& description,
-                              transformer::hetero::Problem* problem) {
-  MW_ASSIGN_OR_RETURN(const std::vector<const ExportTarget*> targets, ParseLaunchTargets(list));
-  std::vector<const ExportTarget*> alike;
-  for (const ExportTarget* const target : targets) {
-    if (target->groups == TakesGroups::kNone) {
-      return absl::InvalidArgumentError(
-          StrCat("--for: ", target->name,
-                 " has no launch over groups of nodes; megatron, nemo and slurm do"));
-    }
-    if (target->groups == TakesGroups::kAlike) alike.push_back(target);
-  }
-  ModelLaunch launch;
-  launch.model = problem->model;
-  launch.SetDescription(description);
-  launch.workload = problem->workload;
-  for (const NodeGroup& group : problem->cluster.groups) {
-    launch.ranks.kinds.push_back({group.name, group.cluster.device.name});
-  }
-  problem->alike = !alike.empty();
-  MW_ASSIGN_OR_RETURN(problem->takes, LaunchFilter(alike, std::move(launch)));
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<GroupsRequest> ToGroupsRequest(const Subject& model, const AskedOptions& options) {
@@ -117,9 +91,7 @@ absl::StatusOr<GroupsRequest> ToGroupsRequest(const Subject& model, const AskedO
   MW_ASSIGN_OR_RETURN(problem.fixes, transformer::ParseFixes(options.fixes));
   MW_ASSIGN_OR_RETURN(problem.cluster, ParseMixedCluster(options.cluster));
   MW_RETURN_IF_ERROR(AddClusterInput(options.cluster, request.inputs));
-  if (!options.launch_targets.empty()) {
-    MW_RETURN_IF_ERROR(SetLaunchTargets(options.launch_targets, request.description, &problem));
-  }
+  request.launch_targets = options.launch_targets;
   request.memory = options.memory;
   MW_ASSIGN_OR_RETURN(const MemoryBudget memory, ParseMemory(options.memory));
   if (memory.kind != MemoryBudget::Kind::kDevice) {

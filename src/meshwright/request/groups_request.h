@@ -2,6 +2,7 @@
 #define MESHWRIGHT_REQUEST_GROUPS_REQUEST_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "meshwright/plan/make/plan_mixed.h"
@@ -12,7 +13,8 @@ namespace meshwright {
 
 // A model over groups of nodes, with prices or without.
 struct GroupsRequest : MixedRequest {
-  int64_t point = 0;  // the plan of the front that is chosen
+  int64_t point = 0;           // the plan of the front that is chosen
+  std::string launch_targets;  // see ModelRequest
 };
 
 // The request for `model`, read, that `asked` describes. Errors name the option at fault.

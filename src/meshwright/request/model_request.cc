@@ -10,8 +10,6 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cluster/units.h"
-#include "meshwright/export/launch_filter.h"
-#include "meshwright/export/usual_choices.h"
 #include "meshwright/model/check_model.h"
 #include "meshwright/request/program_request.h"
 
@@ -20,8 +18,7 @@ namespace {
 
 // Sequences are this long where neither the user nor a shorter model says.
 constexpr int64_t kTokensUnlessGiven = 4096;
-constexpr double kFusedLogitBytes = 4;  // StateOptions::logit_bytes
-constexpr double kMostSeconds = 1e12;   // between failures, and to restart
+constexpr double kMostSeconds = 1e12;  // between failures, and to restart
 constexpr double kSlowestCheckpoints = 1e3, kFastestCheckpoints = 1e15;  // bytes a second
 
 absl::StatusOr<ModelObjective> ParseObjective(const std::string& name) {
@@ -100,29 +97,6 @@ absl::StatusOr<std::optional<FailureRequest>> ParseFailures(const AskedOptions& 
   return std::optional<FailureRequest>(failures);
 }
 
-// --for, or --launchable.
-absl::Status SetLaunchFilter(const AskedOptions& options, ModelRequest& request) {
-  const bool any = options.launch_targets.empty();
-  request.taken_by = any ? "--launchable" : absl::StrCat("--for ", options.launch_targets);
-  if (request.state != transformer::StateOptions()) {
-    return absl::InvalidArgumentError(
-        StrCat("no plan is for ", request.taken_by, ": ", kOnlyUsualState));
-  }
-  ModelLaunch launch;
-  launch.model = request.model;
-  launch.SetDescription(request.description);
-  launch.workload = request.workload;
-  launch.ranks.kinds = {{request.cluster.device.name, request.cluster.device.name}};
-  if (any) {
-    request.takes = AnyLaunchFilter(std::move(launch));
-    return absl::OkStatus();
-  }
-  MW_ASSIGN_OR_RETURN(const std::vector<const ExportTarget*> targets,
-                      ParseLaunchTargets(options.launch_targets));
-  MW_ASSIGN_OR_RETURN(request.takes, LaunchFilter(targets, std::move(launch)));
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 int64_t SequenceOf(const transformer::Model& model, int64_t given) {
@@ -159,7 +133,9 @@ absl::StatusOr<ModelRequest> ToModelRequest(const Subject& model, const AskedOpt
   MW_ASSIGN_OR_RETURN(request.model, ReadModel(model, request.description, request.inputs));
   MW_RETURN_IF_ERROR(AddClusterInput(options.cluster, request.inputs));
   request.workload.sequence = SequenceOf(request.model, options.sequence);
-  if (launched) MW_RETURN_IF_ERROR(SetLaunchFilter(options, request));
+  if (launched) {
+    request.launch_targets = options.launch_targets.empty() ? kAnyTarget : options.launch_targets;
+  }
   return request;
 }
 

@@ -10,6 +10,8 @@
 
 namespace meshwright {
 
+inline constexpr double kFusedLogitBytes = 4;  // StateOptions::logit_bytes with --fused-loss
+
 // The request for `model`, read, on nodes of one type that `asked` describes. Errors name the
 // option at fault.
 absl::StatusOr<ModelRequest> ToModelRequest(const Subject& model, const AskedOptions& asked);

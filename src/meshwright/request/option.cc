@@ -136,6 +136,26 @@ absl::StatusOr<GivenOptions> ReadOptions(std::string_view text, const Options& o
   return given;
 }
 
+std::vector<std::vector<std::string>> OptionWords(const Options& options, const Options& usual) {
+  std::vector<std::vector<std::string>> words;
+  for (size_t i = 0; i < options.size(); ++i) {
+    const std::string name = StrCat("--", options[i].name);
+    std::visit(
+        [&]<typename Value>(const Value* value) {
+          if (*value == *std::get<Value*>(usual[i].value)) return;
+          if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
+            for (const std::string& one : *value) words.push_back({name, one});
+          } else if constexpr (std::is_same_v<Value, bool>) {
+            words.push_back({name});
+          } else {
+            words.push_back({name, StrCat(*value)});
+          }
+        },
+        options[i].value);
+  }
+  return words;
+}
+
 bool HasDefault(const Option& option) {
   return std::visit(
       [&](const auto* value) {

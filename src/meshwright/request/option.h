@@ -69,6 +69,11 @@ absl::StatusOr<GivenOptions> ReadOptions(std::string_view text, const Options& o
 // "help".
 Json OptionsJson(const Options& options);
 
+// What a command line says so that `options`, whose rows are those of `usual` in the same order,
+// get the values that they have: "--seq", "4096" of every row whose value is another than the usual
+// one.
+std::vector<std::vector<std::string>> OptionWords(const Options& options, const Options& usual);
+
 // Whether the option has a default that can be shown, and that.
 bool HasDefault(const Option& option);
 

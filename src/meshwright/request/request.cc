@@ -6,13 +6,7 @@
 
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/base/wrap.h"
 #include "meshwright/cluster/mixed_cluster.h"
-#include "meshwright/plan/make/build_mixed_plan.h"
-#include "meshwright/plan/make/shortage.h"
-#include "meshwright/plan/text/plan_table.h"
-#include "meshwright/plan/text/sweep_text.h"
-#include "meshwright/profile/plan_profiled.h"
 #include "meshwright/request/model_request.h"
 #include "meshwright/request/program_request.h"
 
@@ -117,75 +111,6 @@ absl::Status CheckModelOptions(Kinds kind, const AskedOptions& asked) {
   return absl::OkStatus();
 }
 
-// What each planner answers.
-
-struct Planner {
-  PlanningHooks hooks;
-
-  absl::StatusOr<PlanAnswer> operator()(ProgramRequest& request) {
-    request.progress = std::move(hooks.progress);
-    if (request.pipeline.wanted) {
-      MW_ASSIGN_OR_RETURN(PipelinedProgram made, PlanPipelinedProgram(request));
-      if (!made.pipeline.fits) return absl::ResourceExhaustedError(PipelineShortageText(made));
-      const auto planned = std::make_shared<const PipelinedProgram>(std::move(made));
-      return PlanAnswer{.plan = planned->plan,
-                        .table = [planned] { return PlanTable(planned->plan); },
-                        .pipeline = planned};
-    }
-    MW_ASSIGN_OR_RETURN(PlannedProgram made, request.database.empty()
-                                                 ? PlanProgram(request)
-                                                 : PlanProfiledProgram(request));
-    if (!made.intra.fits) return absl::ResourceExhaustedError(ShortageText(made));
-    const auto planned = std::make_shared<const PlannedProgram>(std::move(made));
-    return PlanAnswer{.plan = planned->plan,
-                      .table = [planned] { return PlanTable(planned->plan); },
-                      .program = planned};
-  }
-
-  absl::StatusOr<PlanAnswer> operator()(ModelRequest& request) {
-    request.stop = std::move(hooks.stop);
-    MW_ASSIGN_OR_RETURN(const Plan plan, PlanModel(request));
-    return PlanAnswer{.plan = plan, .table = [plan] { return PlanTable(plan); }};
-  }
-
-  absl::StatusOr<PlanAnswer> operator()(SweepRequest& request) {
-    request.model.stop = std::move(hooks.stop);
-    MW_ASSIGN_OR_RETURN(const std::vector<SweepRow> rows,
-                        SweepModel(request.model, request.range, request.weak));
-    const std::vector<std::string> notes = SweepNotes(rows, request.model.cluster);
-    PlanAnswer answer;
-    answer.plan = SweptPlan(rows);
-    answer.plan->warnings.insert(answer.plan->warnings.end(), notes.begin(), notes.end());
-    answer.table = [rows, notes] {
-      std::string text = SweepTable(rows);
-      for (const std::string& note : notes) StrAppend(&text, Hanging("note: ", note));
-      return text;
-    };
-    answer.csv = [rows] { return SweepCsv(rows); };
-    answer.plot = [rows, title = StrCat(request.model.model.name, " on nodes of ",
-                                        request.model.cluster.name)] {
-      return SweepPlot(rows, title);
-    };
-    return answer;
-  }
-
-  absl::StatusOr<PlanAnswer> operator()(GroupsRequest& request) {
-    MW_ASSIGN_OR_RETURN(MixedAnswer found, PlanGroups(request));
-    const auto asked = std::make_shared<const GroupsRequest>(std::move(request));
-    const auto planned = std::make_shared<const MixedAnswer>(std::move(found));
-    return PlanAnswer{.plan = BuildMixedPlan(*asked, *planned),
-                      .table = [=] { return MixedTable(*asked, *planned); },
-                      .csv = [=] { return MixedCsv(*asked, *planned); },
-                      .plot = [=] { return MixedPlot(*asked, *planned); }};
-  }
-
-  absl::StatusOr<PlanAnswer> operator()(FasopRequest& request) {
-    MW_ASSIGN_OR_RETURN(const FasopAnswer found, PlanFasop(request));
-    return PlanAnswer{.table = [text = found.table] { return text; },
-                      .csv = [text = found.csv] { return text; }};
-  }
-};
-
 }  // namespace
 
 absl::StatusOr<Kinds> KindOf(const Subject& subject, const AskedOptions& asked) {
@@ -213,10 +138,6 @@ absl::StatusOr<PlanningRequest> MakeRequest(const Subject& subject, const AskedO
   if (asked.sweep.empty()) return model;
   MW_ASSIGN_OR_RETURN(const SweepRange range, ParseSweep(asked.sweep));
   return SweepRequest{std::move(model), range, asked.weak};
-}
-
-absl::StatusOr<PlanAnswer> AskPlanner(PlanningRequest request, PlanningHooks hooks) {
-  return std::visit(Planner{std::move(hooks)}, request);
 }
 
 }  // namespace meshwright

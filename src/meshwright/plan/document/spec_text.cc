@@ -20,4 +20,10 @@ std::string SpecText(const PlanSpec& spec) {
   return absl::StrCat(text, "]");
 }
 
+std::string MeshText(const std::vector<PlanAxis>& mesh) {
+  return absl::StrJoin(mesh, ",", [](std::string* out, const PlanAxis& axis) {
+    absl::StrAppend(out, axis.name, "=", axis.size);
+  });
+}
+
 }  // namespace meshwright

@@ -2,6 +2,7 @@
 #define MESHWRIGHT_PLAN_DOCUMENT_SPEC_TEXT_H_
 
 #include <string>
+#include <vector>
 
 #include "meshwright/plan/document/plan.h"
 
@@ -9,6 +10,9 @@ namespace meshwright {
 
 // "[x,_,(y,z)]", as --fix takes it.
 std::string SpecText(const PlanSpec& spec);
+
+// "x=2,y=4", as --mesh takes it.
+std::string MeshText(const std::vector<PlanAxis>& mesh);
 
 }  // namespace meshwright
 

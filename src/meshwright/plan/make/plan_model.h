@@ -40,6 +40,9 @@ struct FailureRequest {
   double restart_seconds = 0;
 };
 
+// In place of targets' names: one at least of all that there are.
+inline constexpr char kAnyTarget[] = "any";
+
 struct ModelRequest {
   transformer::Model model;
   std::string description;  // text that the model was read from
@@ -59,6 +62,9 @@ struct ModelRequest {
   ModelCost cost = ModelCost::kCalibrated;
   transformer::StateOptions state;  // of the calibrated model
   std::optional<FailureRequest> failures;
+  // What has to be able to launch the plan: "megatron,nemo", kAnyTarget or empty, nothing. Planners
+  // go by `takes`, into which answer/launch_wishes.h turns it.
+  std::string launch_targets;
   // What may be planned, and in words what that is; null: everything.
   std::function<bool(const transformer::Configuration&)> takes;
   std::string taken_by;  // "--for megatron"

@@ -1,4 +1,4 @@
-#include "meshwright/request/simulate_request.h"
+#include "meshwright/answer/simulate_request.h"
 
 #include <limits>
 #include <memory>

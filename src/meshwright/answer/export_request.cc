@@ -1,4 +1,4 @@
-#include "meshwright/request/export_request.h"
+#include "meshwright/answer/export_request.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
-#ifndef MESHWRIGHT_REQUEST_EXPLAIN_REQUEST_H_
-#define MESHWRIGHT_REQUEST_EXPLAIN_REQUEST_H_
+#ifndef MESHWRIGHT_ANSWER_EXPLAIN_REQUEST_H_
+#define MESHWRIGHT_ANSWER_EXPLAIN_REQUEST_H_
 
 #include <functional>
 #include <optional>
@@ -35,4 +35,4 @@ absl::StatusOr<Explanation> Explain(const Plan& plan, const ExplainAsked& asked,
 
 }  // namespace meshwright
 
-#endif  // MESHWRIGHT_REQUEST_EXPLAIN_REQUEST_H_
+#endif  // MESHWRIGHT_ANSWER_EXPLAIN_REQUEST_H_

@@ -1,5 +1,5 @@
-#ifndef MESHWRIGHT_REQUEST_SIMULATE_REQUEST_H_
-#define MESHWRIGHT_REQUEST_SIMULATE_REQUEST_H_
+#ifndef MESHWRIGHT_ANSWER_SIMULATE_REQUEST_H_
+#define MESHWRIGHT_ANSWER_SIMULATE_REQUEST_H_
 
 #include <cstdint>
 #include <functional>
@@ -29,4 +29,4 @@ absl::StatusOr<SimulationAnswer> Simulate(const Plan& plan, const SimulateAsked&
 
 }  // namespace meshwright
 
-#endif  // MESHWRIGHT_REQUEST_SIMULATE_REQUEST_H_
+#endif  // MESHWRIGHT_ANSWER_SIMULATE_REQUEST_H_

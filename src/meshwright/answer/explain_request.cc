@@ -1,4 +1,4 @@
-#include "meshwright/request/explain_request.h"
+#include "meshwright/answer/explain_request.h"
 
 #include <utility>
 

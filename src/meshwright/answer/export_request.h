@@ -1,5 +1,5 @@
-#ifndef MESHWRIGHT_REQUEST_EXPORT_REQUEST_H_
-#define MESHWRIGHT_REQUEST_EXPORT_REQUEST_H_
+#ifndef MESHWRIGHT_ANSWER_EXPORT_REQUEST_H_
+#define MESHWRIGHT_ANSWER_EXPORT_REQUEST_H_
 
 #include <cstdint>
 #include <string>
@@ -30,4 +30,4 @@ absl::StatusOr<Artefacts> Export(const Plan& plan, ExportAsked asked);
 
 }  // namespace meshwright
 
-#endif  // MESHWRIGHT_REQUEST_EXPORT_REQUEST_H_
+#endif  // MESHWRIGHT_ANSWER_EXPORT_REQUEST_H_

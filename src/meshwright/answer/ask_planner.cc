@@ -1,0 +1,96 @@
+#include "meshwright/answer/ask_planner.h"
+
+#include <utility>
+#include <vector>
+
+#include "meshwright/answer/launch_wishes.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
+#include "meshwright/base/wrap.h"
+#include "meshwright/plan/make/build_mixed_plan.h"
+#include "meshwright/plan/make/plan_pipelined.h"
+#include "meshwright/plan/make/shortage.h"
+#include "meshwright/plan/text/plan_table.h"
+#include "meshwright/plan/text/sweep_text.h"
+#include "meshwright/profile/plan_profiled.h"
+
+namespace meshwright {
+namespace {
+
+struct Planner {
+  PlanningHooks hooks;
+
+  absl::StatusOr<PlanAnswer> operator()(ProgramRequest& request) {
+    request.progress = std::move(hooks.progress);
+    if (request.pipeline.wanted) {
+      MW_ASSIGN_OR_RETURN(PipelinedProgram made, PlanPipelinedProgram(request));
+      if (!made.pipeline.fits) return absl::ResourceExhaustedError(PipelineShortageText(made));
+      const auto planned = std::make_shared<const PipelinedProgram>(std::move(made));
+      return PlanAnswer{.plan = planned->plan,
+                        .table = [planned] { return PlanTable(planned->plan); },
+                        .pipeline = planned};
+    }
+    MW_ASSIGN_OR_RETURN(PlannedProgram made, request.database.empty()
+                                                 ? PlanProgram(request)
+                                                 : PlanProfiledProgram(request));
+    if (!made.intra.fits) return absl::ResourceExhaustedError(ShortageText(made));
+    const auto planned = std::make_shared<const PlannedProgram>(std::move(made));
+    return PlanAnswer{.plan = planned->plan,
+                      .table = [planned] { return PlanTable(planned->plan); },
+                      .program = planned};
+  }
+
+  absl::StatusOr<PlanAnswer> operator()(ModelRequest& request) {
+    MW_RETURN_IF_ERROR(AddLaunchFilter(request));
+    request.stop = std::move(hooks.stop);
+    MW_ASSIGN_OR_RETURN(const Plan plan, PlanModel(request));
+    return PlanAnswer{.plan = plan, .table = [plan] { return PlanTable(plan); }};
+  }
+
+  absl::StatusOr<PlanAnswer> operator()(SweepRequest& request) {
+    MW_RETURN_IF_ERROR(AddLaunchFilter(request.model));
+    request.model.stop = std::move(hooks.stop);
+    MW_ASSIGN_OR_RETURN(const std::vector<SweepRow> rows,
+                        SweepModel(request.model, request.range, request.weak));
+    const std::vector<std::string> notes = SweepNotes(rows, request.model.cluster);
+    PlanAnswer answer;
+    answer.plan = SweptPlan(rows);
+    answer.plan->warnings.insert(answer.plan->warnings.end(), notes.begin(), notes.end());
+    answer.table = [rows, notes] {
+      std::string text = SweepTable(rows);
+      for (const std::string& note : notes) StrAppend(&text, Hanging("note: ", note));
+      return text;
+    };
+    answer.csv = [rows] { return SweepCsv(rows); };
+    answer.plot = [rows, title = StrCat(request.model.model.name, " on nodes of ",
+                                        request.model.cluster.name)] {
+      return SweepPlot(rows, title);
+    };
+    return answer;
+  }
+
+  absl::StatusOr<PlanAnswer> operator()(GroupsRequest& request) {
+    MW_RETURN_IF_ERROR(AddLaunchFilter(request));
+    MW_ASSIGN_OR_RETURN(MixedAnswer found, PlanGroups(request));
+    const auto asked = std::make_shared<const GroupsRequest>(std::move(request));
+    const auto planned = std::make_shared<const MixedAnswer>(std::move(found));
+    return PlanAnswer{.plan = BuildMixedPlan(*asked, *planned),
+                      .table = [=] { return MixedTable(*asked, *planned); },
+                      .csv = [=] { return MixedCsv(*asked, *planned); },
+                      .plot = [=] { return MixedPlot(*asked, *planned); }};
+  }
+
+  absl::StatusOr<PlanAnswer> operator()(FasopRequest& request) {
+    MW_ASSIGN_OR_RETURN(const FasopAnswer found, PlanFasop(request));
+    return PlanAnswer{.table = [text = found.table] { return text; },
+                      .csv = [text = found.csv] { return text; }};
+  }
+};
+
+}  // namespace
+
+absl::StatusOr<PlanAnswer> AskPlanner(PlanningRequest request, PlanningHooks hooks) {
+  return std::visit(Planner{std::move(hooks)}, request);
+}
+
+}  // namespace meshwright

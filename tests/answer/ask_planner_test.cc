@@ -1,0 +1,98 @@
+#include "meshwright/answer/ask_planner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "meshwright/request/asked_of_plan.h"
+
+namespace meshwright {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string kProgram = std::string(MESHWRIGHT_TEST_DATA) + "/hlo/tiny_gpt.train.hlo.pb.gz";
+
+// What is answered to options in JSON over the defaults of `plan`.
+absl::StatusOr<PlanAnswer> AskedIn(const std::string& subject, const std::string& json) {
+  AskedOptions asked;
+  absl::StatusOr<GivenOptions> given = ReadOptions(json, PlanOptionRows(asked));
+  if (!given.ok()) return given.status();
+  asked.given = *std::move(given);
+  absl::StatusOr<PlanningRequest> request = MakeRequest({.name = subject}, asked);
+  if (!request.ok()) return request.status();
+  return AskPlanner(*std::move(request), {});
+}
+
+TEST(AskPlanner, DispatchesASweep) {
+  const absl::StatusOr<PlanAnswer> answer =
+      AskedIn("llama3-8b", R"({"cluster": "8xh100-sxm", "global-batch": 8, "sweep": "gpus=4..8"})");
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_THAT(answer->csv(), HasSubstr("gpus,global_batch"));
+  EXPECT_TRUE(answer->plan.has_value());
+}
+
+TEST(AskPlanner, HoldsToWhatFrameworksLaunch) {
+  const auto message = [](const std::string& options) {
+    return std::string(
+        AskedIn("llama3-8b", R"({"cluster": "8xh100-sxm", "global-batch": 8, )" + options + "}")
+            .status()
+            .message());
+  };
+  EXPECT_THAT(message(R"("for": "megatrom")"), HasSubstr("megatrom"));
+  EXPECT_THAT(message(R"("for": "nemo", "grads": "bf16")"), HasSubstr("no plan is for --for nemo"));
+  EXPECT_THAT(message(R"("for": "torchtitan", "steps": 9)"),
+              HasSubstr("torchtitan has no launch over groups of nodes"));
+}
+
+// A plan that is planned again from what it says of itself is asked the same, and gives the same.
+TEST(AskPlanner, APlanKnowsWhatItWasAsked) {
+  struct Case {
+    std::string subject, options, words;
+  };
+  for (const Case& c : std::vector<Case>{
+           {kProgram, R"({"cluster": "4xh100-sxm", "mesh": "x=2,y=2", "seed": 7, "memory": "1GiB",
+                          "fix": ["output[0]=replicated"]})",
+            "--fix output[0]=replicated --seed 7 --mesh x=2,y=2 --memory 1073741824"},
+           {kProgram, R"({"cluster": "4xh100-sxm", "pipeline": 2, "micro-batches": 2,
+                          "schedule": "gpipe", "no-recompute": true})",
+            "--pipeline 2 --micro-batches 2 --schedule gpipe --no-recompute"},
+           {"gpt2", R"({"cluster": "8xh100-sxm", "global-batch": 16, "dtype": "fp16",
+                        "fix": ["tp=2"], "moments": "bf16", "memory": "20GiB"})",
+            "--fix tp=2 --memory 21474836480 --global-batch 16 --seq 1024 --dtype fp16 "
+            "--moments bf16"},
+           {"gpt2", R"({"cluster": "8xh100-sxm+8xa100-80g", "global-batch": 16, "steps": 1000,
+                        "max-time": "30d"})",
+            "--global-batch 16 --seq 1024 --max-time 2592000s --steps 1000"}}) {
+    SCOPED_TRACE(c.options);
+    const absl::StatusOr<PlanAnswer> answer = AskedIn(c.subject, c.options);
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    const Plan& plan = *answer->plan;
+    AskedOptions asked = AskedOf(plan);
+    AskedOptions usual;
+    usual.cluster = asked.cluster;
+    usual.cost_model = asked.cost_model;
+    usual.deadline = asked.deadline;
+    std::vector<std::string> words;
+    for (const std::vector<std::string>& word :
+         OptionWords(PlanOptionRows(asked), PlanOptionRows(usual))) {
+      words.push_back(absl::StrJoin(word, " "));
+    }
+    EXPECT_EQ(absl::StrJoin(words, " "), c.words);
+    absl::StatusOr<PlanningRequest> request = RequestOf(plan, asked);
+    ASSERT_TRUE(request.ok()) << request.status();
+    const absl::StatusOr<PlanAnswer> again = AskPlanner(*std::move(request), {});
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(again->plan->step_seconds, plan.step_seconds);
+    EXPECT_EQ(again->plan->peak_bytes, plan.peak_bytes);
+    EXPECT_EQ(again->plan->options.memory, plan.options.memory);
+  }
+}
+
+}  // namespace
+}  // namespace meshwright
