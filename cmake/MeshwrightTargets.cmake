@@ -1,15 +1,19 @@
-# Static archives of the dependencies: the released program must run on hosts that have none of them.
+# Programs are linked with archives of their dependencies: they must run on hosts that have none of them. Debian
+# compiles the archives of abseil and yaml-cpp for programs alone; libmeshwright.so takes their shared libraries.
 set(ZLIB_USE_STATIC_LIBS ON)
 
-# Debian's abseil package names the shared libraries; the archives lie beside them. A macro, because imported
-# targets belong to the directory that found them.
-macro(meshwright_link_abseil_statically)
+# Sets MESHWRIGHT_ABSEIL_SHARED to abseil's shared libraries, which Debian's package names, and lets its targets stand
+# for the archives beside them. A macro, because imported targets belong to the directory that found them.
+macro(meshwright_abseil)
   get_property(imported DIRECTORY PROPERTY IMPORTED_TARGETS)
   list(FILTER imported INCLUDE REGEX "^absl::")
   foreach(target ${imported})
     get_target_property(configurations ${target} IMPORTED_CONFIGURATIONS)
     foreach(configuration ${configurations})
       get_target_property(location ${target} IMPORTED_LOCATION_${configuration})
+      if(location MATCHES "\\.so[.0-9]*$")
+        list(APPEND MESHWRIGHT_ABSEIL_SHARED "${location}")
+      endif()
       string(REGEX REPLACE "\\.so[.0-9]*$" ".a" archive "${location}")
       if(EXISTS "${archive}")
         set_target_properties(${target} PROPERTIES IMPORTED_LOCATION_${configuration} "${archive}")

@@ -166,6 +166,7 @@ std::vector<GroupPart> GroupParts(const std::vector<PlanNodeGroup>& groups) {
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<GroupPart> parts;
+  parts.reserve(ranked.size());
   for (const auto& [rank, part] : ranked) parts.push_back(part);
   return parts;
 }
