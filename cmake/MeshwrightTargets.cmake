@@ -1,5 +1,5 @@
 # Programs are linked with archives of their dependencies: they must run on hosts that have none of them. Debian
-# compiles the archives of abseil and yaml-cpp for programs alone; libmeshwright.so takes their shared libraries.
+# compiles the archives of abseil, yaml-cpp and protobuf for programs alone; libmeshwright.so takes their shared libraries.
 set(ZLIB_USE_STATIC_LIBS ON)
 
 # Sets MESHWRIGHT_ABSEIL_SHARED to abseil's shared libraries, which Debian's package names, and lets its targets stand
@@ -21,6 +21,14 @@ macro(meshwright_abseil)
     endforeach()
   endforeach()
 endmacro()
+
+# meshwright_link(LAYER ARCHIVES item... SHARED item...): what a layer needs, as archives in programs and as shared
+# libraries in a shared library.
+function(meshwright_link layer)
+  cmake_parse_arguments(ARG "" "" "ARCHIVES;SHARED" ${ARGN})
+  set(shared "$<STREQUAL:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY>")
+  target_link_libraries(${layer} INTERFACE "$<${shared}:${ARG_SHARED}>" "$<$<NOT:${shared}>:${ARG_ARCHIVES}>")
+endfunction()
 
 # Headers that nearly every source includes. Parsing them once a layer takes a third off the build.
 set(MESHWRIGHT_PRECOMPILED

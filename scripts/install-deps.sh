@@ -5,7 +5,7 @@ set -euo pipefail
 
 packages=(
   cmake ninja-build g++ pkg-config
-  libabsl-dev libcli11-dev nlohmann-json3-dev libyaml-cpp-dev
+  libabsl-dev libcli11-dev nlohmann-json3-dev libprotobuf-dev libyaml-cpp-dev protobuf-compiler
   zlib1g-dev nettle-dev libsqlite3-dev
   python3-venv
   clang-format clang-tidy libgtest-dev libgmock-dev libbenchmark-dev coinor-libcbc-dev shellcheck chromium fonts-dejavu-core  # tests and benchmarks only

@@ -23,4 +23,5 @@ if [ "${#changed[@]}" -gt "$most" ]; then
   echo "clang-tidy: ${#changed[@]} sources changed since $base, of which the first $most are looked at"
 fi
 cmake --preset release -B build/lint -DMESHWRIGHT_UNITY=OFF -DMESHWRIGHT_REPORT=OFF >/dev/null
+cmake --build build/lint --target generated/meshwright/hlo/proto/hlo.pb.h >/dev/null
 printf '%s\n' "${changed[@]:0:$most}" | xargs -P "$(nproc)" -n 1 clang-tidy -p build/lint --quiet 2>/dev/null

@@ -34,6 +34,7 @@ absl::StatusOr<std::vector<std::string>> DegreesAsked(const Plan& plan,
   }
   const std::vector<SingleFix> asked = transformer::SplitFixes(*parsed);
   std::vector<std::string> all;
+  all.reserve(asked.size());
   for (const SingleFix& one : asked) all.push_back(one.text);
   MW_ASSIGN_OR_RETURN(const Fixes planned, transformer::ParseFixes(plan.options.fixes));
   for (const SingleFix& one : transformer::SplitFixes(planned)) {

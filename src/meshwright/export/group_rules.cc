@@ -39,9 +39,11 @@ std::vector<StageDegrees> DegreesByDevices(const StagesOverGroups& over) {
     devices[degrees] += degrees.devices();
   }
   std::vector<std::pair<int64_t, StageDegrees>> order;
+  order.reserve(devices.size());
   for (const auto& [degrees, count] : devices) order.emplace_back(-count, degrees);
   std::sort(order.begin(), order.end());
   std::vector<StageDegrees> all;
+  all.reserve(order.size());
   for (const auto& [count, degrees] : order) all.push_back(degrees);
   return all;
 }

@@ -13,7 +13,7 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/graph.h"
 #include "meshwright/hlo/program/reader.h"
-#include "meshwright/hlo/proto/hlo_proto.h"
+#include "meshwright/hlo/proto/hlo.pb.h"
 #include "meshwright/hlo/proto/reader.h"
 #include "meshwright/hlo/proto/sharding.h"
 #include "meshwright/hlo/proto/writer.h"

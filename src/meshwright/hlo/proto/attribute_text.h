@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/hlo/proto/hlo_proto.h"
+#include "meshwright/hlo/proto/hlo.pb.h"
 #include "meshwright/hlo/text_cursor.h"
 
 // Attributes with a grammar of their own that Instruction keeps as text: what XLA prints for the

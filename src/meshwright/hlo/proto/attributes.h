@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "meshwright/hlo/opcode.h"
-#include "meshwright/hlo/proto/hlo_proto.h"
+#include "meshwright/hlo/proto/hlo.pb.h"
 #include "meshwright/hlo/shape.h"
 
 namespace meshwright {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "meshwright/hlo/module.h"
-#include "meshwright/hlo/proto/hlo_proto.h"
+#include "meshwright/hlo/proto/hlo.pb.h"
 
 namespace meshwright {
 

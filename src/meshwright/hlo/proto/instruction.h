@@ -3,7 +3,7 @@
 
 #include "absl/status/statusor.h"
 #include "meshwright/hlo/module.h"
-#include "meshwright/hlo/proto/hlo_proto.h"
+#include "meshwright/hlo/proto/hlo.pb.h"
 
 namespace meshwright {
 

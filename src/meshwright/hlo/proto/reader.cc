@@ -14,7 +14,7 @@
 #include "meshwright/hlo/dependency_order.h"
 #include "meshwright/hlo/proto/attributes.h"
 #include "meshwright/hlo/proto/dimensions.h"
-#include "meshwright/hlo/proto/hlo_proto.h"
+#include "meshwright/hlo/proto/hlo.pb.h"
 #include "meshwright/hlo/proto/instruction.h"
 #include "meshwright/hlo/proto/shape.h"
 #include "meshwright/hlo/scaled_dot.h"
@@ -341,17 +341,18 @@ void ModuleReader::ReadOther() {
 
 absl::StatusOr<Module> ParseHloProto(std::string_view bytes, std::string_view file_name) {
   const std::string prefix = StrCat(file_name, ": ");
-  if (bytes.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
+  if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max())) {
     return absl::InvalidArgumentError(StrCat(prefix, "larger than 2 GiB, the limit of protobuf"));
   }
+  const int size = static_cast<int>(bytes.size());
   // A wrapper's first field holds the module, a module's its name: no name reads as a module that
   // has computations.
   proto::HloProto wrapper;
   HloModuleProto plain;
   const HloModuleProto* proto = nullptr;
-  if (wrapper.ParseFromString(bytes) && wrapper.hlo_module().computations_size() > 0) {
+  if (wrapper.ParseFromArray(bytes.data(), size) && wrapper.hlo_module().computations_size() > 0) {
     proto = &wrapper.hlo_module();
-  } else if (plain.ParseFromString(bytes) && plain.computations_size() > 0) {
+  } else if (plain.ParseFromArray(bytes.data(), size) && plain.computations_size() > 0) {
     proto = &plain;
   } else {
     return absl::InvalidArgumentError(StrCat(

@@ -2,7 +2,7 @@
 #define MESHWRIGHT_HLO_PROTO_SHAPE_H_
 
 #include "absl/status/statusor.h"
-#include "meshwright/hlo/proto/hlo_proto.h"
+#include "meshwright/hlo/proto/hlo.pb.h"
 #include "meshwright/hlo/shape.h"
 
 namespace meshwright {

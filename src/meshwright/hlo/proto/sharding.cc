@@ -393,7 +393,8 @@ absl::StatusOr<std::string> ShardingText(const OpSharding& sharding) {
 
 absl::StatusOr<std::string> ShardingTextFromBytes(std::string_view bytes) {
   OpSharding sharding;
-  if (!sharding.ParseFromString(bytes)) return absl::InvalidArgumentError("no OpSharding");
+  if (!sharding.ParseFromString(std::string(bytes)))
+    return absl::InvalidArgumentError("no OpSharding");
   return ShardingText(sharding);
 }
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "meshwright/hlo/proto/hlo_proto.h"
+#include "meshwright/hlo/proto/hlo.pb.h"
 #include "meshwright/hlo/text_cursor.h"
 
 namespace meshwright {

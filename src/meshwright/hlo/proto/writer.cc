@@ -1,5 +1,8 @@
 #include "meshwright/hlo/proto/writer.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -7,7 +10,7 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/proto/attributes.h"
 #include "meshwright/hlo/proto/dimensions.h"
-#include "meshwright/hlo/proto/hlo_proto.h"
+#include "meshwright/hlo/proto/hlo.pb.h"
 #include "meshwright/hlo/proto/instruction.h"
 #include "meshwright/hlo/proto/shape.h"
 #include "meshwright/hlo/text/metadata.h"
@@ -188,7 +191,13 @@ void ModuleWriter::WriteOther(HloModuleProto* out) const {
 std::string ToHloProto(const Module& module) {
   HloModuleProto proto;
   ModuleWriter(module).Write(&proto);
-  return proto.SerializeAsString();
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);  // maps in the order of their keys
+  proto.SerializeToCodedStream(&coded);
+  coded.Trim();
+  return bytes;
 }
 
 }  // namespace meshwright
