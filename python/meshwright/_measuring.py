@@ -8,7 +8,7 @@ A job is a JSON object:
             (integers only) bounds the values, "positive": true keeps others above 0
   outputs   the same
   state     [[input, output], ...]: the output replaces the donated input in the next execution
-  wait      true: every execution is waited for before the next, which takes the host's share of it
+  wait      true: every execution is waited for before the next, which takes its launch overhead
 """
 
 from __future__ import annotations

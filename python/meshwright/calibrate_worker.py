@@ -8,13 +8,13 @@ format; lines that start with `#` are notes.
 Every figure is the time of one execution *inside* a compiled program: each operation runs in two loops of equally many
 turns that differ in how often a turn repeats it, so that neither the host nor the loop enters. The rows:
 
-  gemm_MxNxK, bgemm_BxMxNxK   matrix product [M,K]x[K,N] -> [M,N], operations
+  gemm_MxNxK, bgemm_BxMxNxK   matmul [M,K]x[K,N] -> [M,N], operations
   copy, gelu, add, reduce     memory-bound kernels, bytes read and written
   transpose_*                 the same for the changes of layout that attention makes
   all_reduce, all_gather, reduce_scatter, all_to_all, send_recv
                               collectives, bytes of the full buffer
   kernel_start                a dependent kernel that does nothing to speak of
-  overlap_*                   a collective while matrix products run: seconds that the pair takes beyond the products
+  overlap_*                   a collective while matmuls run: seconds that the pair takes beyond the matmuls
                               alone, bytes of the collective
   step_host                   one call of a compiled program with 100 donated arguments that does nothing, waited for
 """

@@ -277,12 +277,12 @@ class Plan:
 
     @property
     def objective_seconds(self) -> float:
-        """What the search minimises: kernels and collectives one after the other."""
+        """What the search minimises: the serial time of kernels and collectives."""
         return self._data["objective_seconds"]
 
     @property
     def step_seconds(self) -> float:
-        """The predicted time of one step, collectives beside kernels as XLA runs them."""
+        """The predicted time of one step, collectives overlapped as XLA runs them."""
         return self._data["step_seconds"]
 
     @property

@@ -106,7 +106,7 @@ export interface PhaseTime {
 /** Collectives of one kind and reason at one place of the source, summed over repeated layers. */
 export interface CausedCollectives {
   collective: Collective;
-  /** What it does to what: "puts together state['wq']"; names of repeated layers are folded. */
+  /** What it does to what: "all-gathers state['wq']"; names of repeated layers are folded. */
   cause: string;
   /** "model.py:17"; may be empty. */
   source: string;
@@ -145,8 +145,8 @@ export interface Program {
   /** What each axis of several devices is used for, by the bytes of the weights. */
   axes: { name: string; use: string }[];
   phases: PhaseTime[];
-  /** The dearest first; not all. */
-  dearest: CausedCollectives[];
+  /** The most expensive first; not all. */
+  most_expensive: CausedCollectives[];
   segments: Segment[];
   nodes: SegmentNode[];
   edges: SegmentEdge[];

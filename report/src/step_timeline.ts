@@ -1,5 +1,5 @@
 // One step of a program as the plan costs it: every operator waits for its own collectives, then
-// computes, one after the other. It takes compute + communication, the plan's objective.
+// computes, without overlap. It takes compute + communication, the plan's objective.
 
 import type { Program } from "./data";
 import type { GanttRow } from "./gantt";

@@ -67,7 +67,7 @@ export function sampleProgram(layers: number, perLayer: number): Program {
     recompute: false,
     axes: [{ name: "x", use: "data 100 %" }],
     phases: [],
-    dearest: [],
+    most_expensive: [],
     segments: [segment(1, "forward layer"), segment(2, "backward layer"), segment(3, "update layer")],
     nodes: [node(0, all), node(1, [...all].reverse()), node(2, all)],
     edges: [{ from: 0, to: 1, values: 1, collectives: [] }, { from: 1, to: 2, values: layers, collectives: [] }],

@@ -59,7 +59,7 @@ TEST(PartsInARow, AreNamedWithTheLayoutThatHelps) {
   EXPECT_THAT(
       NotesOfAttention(InARow(), "2x8"),
       ElementsAre("y makes 3 arrays one behind the other (r takes them as 3x8x8): no cut goes on "
-                  "into all of them, and what they meet in is not in its block. Side by side "
+                  "into all of them, and what they meet in is not in its block. Laid out as "
                   "(8x3x8) they can be cut together, in one block"));
 }
 
@@ -99,7 +99,7 @@ ENTRY main {
   const TestProgram program = ProgramFromText(text + "}");
   const Mesh mesh = TestMesh("8", "8xh100-sxm");
   EXPECT_THAT(BlockFinder(program.graph, mesh).Find().notes,
-              ElementsAre(testing::StartsWith("y0 and 2 products like it make 2 arrays")));
+              ElementsAre(testing::StartsWith("y0 and 2 matmuls like it make 2 arrays")));
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ TEST_F(ExplainCommandTest, SaysWhatThePlanDoes) {
   const RunResult run = Explain({});
   ASSERT_EQ(run.exit_code, 0) << run.err;
   for (const char* part : {"in short  ", "parallelism", "time      ", "optimal   ", "memory    ",
-                           "dearest   ", "lower_all.py:"})
+                           "traffic   ", "lower_all.py:"})
     EXPECT_THAT(run.out, HasSubstr(part));
   const RunResult from_input = RunMeshwright({"explain", "-"}, ReadText(plan_));
   EXPECT_EQ(from_input.out, run.out);

@@ -155,7 +155,7 @@ TEST(CalibrateTest, SaysWhatIsMissing) {
   const auto rows = ParseMeasurements(std::string(kHeader) + "copy,1,8,bf16,1\n", "m.csv");
   ASSERT_TRUE(rows.ok());
   EXPECT_THAT(std::string(Fitted(*rows).status().message()),
-              HasSubstr("m.csv: measurements lack matrix products (gemm_MxNxK)"));
+              HasSubstr("m.csv: measurements lack matmuls (gemm_MxNxK)"));
 }
 
 TEST(CalibrationYamlTest, ErrorsNameLineAndColumn) {

@@ -29,10 +29,10 @@ TEST(PrecisionSupport, IsThatOfTheDataSheets) {
 TEST(PrecisionSupport, WarningsSayWhatThereIs) {
   EXPECT_EQ(PrecisionWarning(*FindDevice("a100-40g"), Precision::kBf16), "");
   EXPECT_EQ(PrecisionWarning(*FindDevice("v100"), Precision::kBf16),
-            "v100 has no hardware for bf16 products, which are planned at 15.7 TFLOPS; it has "
+            "v100 has no hardware for bf16 matmuls, which are planned at 15.7 TFLOPS; it has "
             "--dtype fp16");
   EXPECT_EQ(PrecisionWarning(*FindDevice("a100-40g"), Precision::kFp8),
-            "a100-40g has no hardware for fp8 products, which are planned at 312 TFLOPS; it has "
+            "a100-40g has no hardware for fp8 matmuls, which are planned at 312 TFLOPS; it has "
             "--dtype bf16 or fp16");
   EXPECT_THAT(PrecisionWarning(*FindDevice("h100-sxm"), Precision::kMxFp8),
               HasSubstr("planned at 1979 TFLOPS; it has --dtype bf16 or fp16 or fp8"));

@@ -20,7 +20,7 @@ class RoleOracle {
   explicit RoleOracle(const PlannedProgram& planned);
 
   // By axis, in the words of AxisRoleName; nullopt: `parameter` (position in graph.parameters) is
-  // not used by a matrix product, so that this does not judge it.
+  // not used by a matmul, so that this does not judge it.
   std::optional<std::vector<std::string>> RolesOf(size_t parameter) const;
 
  private:
@@ -36,7 +36,7 @@ class RoleOracle {
   const Graph& graph_;
 };
 
-// Expects that JudgeParameters says the same of all weights that a matrix product uses; returns how
+// Expects that JudgeParameters says the same of all weights that a matmul uses; returns how
 // many there are, by kind.
 std::map<std::string, int> ExpectAsOracle(const PlannedProgram& planned);
 

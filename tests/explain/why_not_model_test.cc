@@ -102,7 +102,7 @@ TEST(WhyNotModels, NamesNoOptionThatWasNotGiven) {
   ASSERT_TRUE(answer.ok()) << answer.status();
   ASSERT_TRUE(answer->plan.has_value()) << answer->reason;
   ASSERT_EQ(answer->difference.asked.size(), 1u);
-  EXPECT_EQ(answer->difference.asked[0].what, "kept to");
+  EXPECT_EQ(answer->difference.asked[0].what, "constrained to");
   EXPECT_EQ(answer->difference.asked[0].before, "");
   EXPECT_EQ(answer->difference.asked[0].after, "pp=4 mbs=2");
   const WhyNot odd = AskDegrees(plan, "tp=7");

@@ -150,7 +150,7 @@ TEST_F(PlanProfiled, TakesWhatWasMeasuredToBeFast) {
     sum += 0.1 * static_cast<double>(segment.occurrences);
   }
   EXPECT_GE(plan.profile->segment_seconds, sum - 1e-12);
-  // The host's share of a step, which no segment has.
+  // The launch overhead of a step, which no segment has.
   EXPECT_GE(plan.profile->other_seconds, FindCalibration("h100-sxm")->step_seconds);
   EXPECT_NEAR(plan.step_seconds, plan.profile->segment_seconds + plan.profile->other_seconds,
               1e-12);

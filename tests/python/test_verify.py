@@ -314,7 +314,7 @@ def test_checks_of_collectives():
         ("all-gather y", FAILED),
         ("all-reduce y", PASSED),  # within 2 %
         ("all-to-all y", FAILED),
-        ("one by one", FAILED),
+        ("pairwise", FAILED),
     ]
     assert found[2].remark == "not in the plan"
     assert found[3].notes == [
@@ -521,7 +521,7 @@ def test_a_plan_that_holds():
     outcomes = {check.name: check.outcome for check in report.checks}
     assert outcomes["numerics"] == PASSED
     assert outcomes["all-reduce x"] == PASSED
-    assert outcomes["one by one"] == PASSED
+    assert outcomes["pairwise"] == PASSED
     assert "XLA combined several into one: all-reduce" in str(report)
     assert outcomes["memory"] == outcomes["step time"] == SHOWN
     assert report.passed
@@ -562,8 +562,8 @@ def test_programs_in_hlo_compile_to_what_is_planned(family, sizes, memory):
     step, arguments = family(np.random.default_rng(0), **sizes)
     program = jax.jit(step).lower(*arguments).as_text(dialect="hlo").encode()
     report = mw.plan(program, cluster="8xh100-sxm", mesh=8, memory=memory).verify(repeats=0)
-    one_by_one = next(check for check in report.checks if check.name == "one by one")
-    assert one_by_one.outcome in (PASSED, EXPLAINED), str(report)
+    pairwise = next(check for check in report.checks if check.name == "pairwise")
+    assert pairwise.outcome in (PASSED, EXPLAINED), str(report)
     assert report.passed, str(report)
 
 

@@ -26,7 +26,7 @@ def test_a_remark_that_does_not_fit_stands_below():
 def test_long_notes_are_broken_at_spaces_only():
     name = "layer" * 30
     cause = "unexplained: " + ", ".join(f"compiled all-reduce.{i} (all-reduce x)" for i in range(9))
-    shown = table(Check("one by one", FAILED, "9 x", "9 x", notes=[cause, f"planned {name}"]))
+    shown = table(Check("pairwise", FAILED, "9 x", "9 x", notes=[cause, f"planned {name}"]))
     lines = shown.splitlines()
     assert [line for line in lines if len(line) > 80] == [" " * 8 + name]
     assert " ".join(" ".join(lines[4:-1]).split()) == f"{cause} planned {name}"

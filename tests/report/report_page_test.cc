@@ -118,21 +118,21 @@ TEST(ReportData, DearestCollectivesAreThoseOfExplain) {
   documents.plans = {{"p.json", plan}};
   const PageJson program = PageJson::parse(ReportData(documents))["plans"][0]["programs"][0],
                  part = PageJson::parse(ExplainPlanJson(plan))["parts"][0];
-  const PageJson& dearest = program["dearest"];
-  ASSERT_EQ(dearest.size(), 2);
+  const PageJson& expensive = program["most_expensive"];
+  ASSERT_EQ(expensive.size(), 2);
   ASSERT_EQ(part["collectives"].size(), 2);
   for (size_t i = 0; i < 2; ++i) {
-    const PageJson& collective = dearest[i]["collective"];
+    const PageJson& collective = expensive[i]["collective"];
     EXPECT_EQ(collective["kind"], part["collectives"][i]["kind"]);
     EXPECT_EQ(collective["seconds"], part["collectives"][i]["seconds"]);
     for (const char* const key : {"cause", "source", "places", "phase"})
-      EXPECT_EQ(dearest[i][key], part["collectives"][i][key]);
+      EXPECT_EQ(expensive[i][key], part["collectives"][i][key]);
   }
-  EXPECT_EQ(dearest[0]["source"], "train.py:60");
-  EXPECT_EQ(dearest[0]["instruction"], 1);
-  EXPECT_EQ(dearest[0]["places"], 2);
-  EXPECT_EQ(dearest[1]["source"], "train.py:59");
-  EXPECT_EQ(dearest[1]["instruction"], 0);
+  EXPECT_EQ(expensive[0]["source"], "train.py:60");
+  EXPECT_EQ(expensive[0]["instruction"], 1);
+  EXPECT_EQ(expensive[0]["places"], 2);
+  EXPECT_EQ(expensive[1]["source"], "train.py:59");
+  EXPECT_EQ(expensive[1]["instruction"], 0);
 }
 
 // The forward phase of a stage that is recomputed runs twice; the second time is a phase.
@@ -272,8 +272,8 @@ TEST(Headline, SaysWhatThePlanDoes) {
                   "All devices run the whole program, on the mesh x=2, y=4.",
                   "No kind of parallelism for the weights, but some operators are divided.",
                   HasSubstr("Of the weights that it uses and their state a device keeps"),
-                  HasSubstr("; the dearest is all-reduce over x,y, 250 ms."),
-                  HasSubstr("The fullest device holds 1.00 TiB of 8.00 EiB"),
+                  HasSubstr("; the most expensive is all-reduce over x,y, 250 ms."),
+                  HasSubstr("A device holds at peak 1.00 TiB of 8.00 EiB"),
                   "The shardings were given and spread as XLA does: nothing was searched for."));
   EXPECT_THAT(PlainHeadline(SamplePipelinePlan()),
               Contains(HasSubstr("2 pipeline stages on 2 devices each run 8 micro-batches by 1f1b; "

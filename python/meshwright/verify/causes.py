@@ -1,4 +1,4 @@
-"""Planned collectives against compiled ones, one by one; a cause for each that differs.
+"""Planned collectives against compiled ones, pairwise; a cause for each that differs.
 
 First every planned collective takes the compiled one that equals it in kind, axes, bytes and
 executions, of the same operator if there is one; of those that move one value for several users,

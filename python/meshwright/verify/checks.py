@@ -21,7 +21,7 @@ from meshwright.verify.report import (
 
 # Largest error of an output, by the narrowest floating-point type that the program computes in.
 # Sums in another order differ by some units in the last place for each layer they pass through; a
-# wrong sharding is off by factors. f32 allows for the TF32 of GPUs' matrix products.
+# wrong sharding is off by factors. f32 allows for the TF32 of GPUs' matmuls.
 TOLERANCES = {"f64": 1e-6, "f32": 5e-3, "f16": 2e-2, "bf16": 5e-2}
 
 # How much further than by rounding the inputs (roundoff.py) a result may move by compiling the program
@@ -132,7 +132,7 @@ def check_numerics(
 
 
 def check_collectives(planned: Sequence[Move], compiled: Sequence[Move]) -> list[Check]:
-    """One check for each kind and axes, and one of them one by one: every difference, by cause."""
+    """One check for each kind and axes, and one of them pairwise: every difference, by cause."""
     matching = causes.match(planned, compiled)
     compiled = _compiled(matching)
     unexplained = {
@@ -174,10 +174,10 @@ def check_collectives(planned: Sequence[Move], compiled: Sequence[Move]) -> list
         )
     if not checks:
         return [Check("collectives", PASSED, "none", "none")]
-    return [*checks, _one_by_one(matching, bool(unexplained), len(planned), len(compiled))]
+    return [*checks, _pairwise(matching, bool(unexplained), len(planned), len(compiled))]
 
 
-def _one_by_one(matching: causes.Matching, unexplained: bool, planned: int, compiled: int) -> Check:
+def _pairwise(matching: causes.Matching, unexplained: bool, planned: int, compiled: int) -> Check:
     by_cause: dict[str, list[str]] = {}
     for difference in matching.differences:
         by_cause.setdefault(difference.cause, []).append(str(difference))
@@ -187,7 +187,7 @@ def _one_by_one(matching: causes.Matching, unexplained: bool, planned: int, comp
             written.setdefault(cause, []).append(str(move))
     outcome = EXPLAINED if by_cause else PASSED
     return Check(
-        "one by one",
+        "pairwise",
         FAILED if unexplained else outcome,
         f"{planned} x",
         f"{compiled} x",

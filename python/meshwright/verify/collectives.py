@@ -1,4 +1,4 @@
-"""The collectives of a plan and of the program compiled from it, one by one in the same terms.
+"""The collectives of a plan and of the program compiled from it, each in the same terms.
 
 Backends write them otherwise than plans do: XLA combines several into one, a CPU has no
 reduce-scatter (an all-reduce is followed by a slice), no bf16 arithmetic (it is done in f32).

@@ -71,7 +71,7 @@ export function TilePicture({
     <div>
       <p>
         {count === 1
-          ? `Every one of ${plural(devices.length, "device")} keeps the whole array.`
+          ? `Every one of ${plural(devices.length, "device")} keeps the full array.`
           : `Cut into ${plural(count, "part")}; ${copies === 1 ? "each on one device" : `each kept by ${plural(copies, "device")}`}.`}
       </p>
       <div class="columns">

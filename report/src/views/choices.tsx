@@ -27,7 +27,7 @@ function NextBest({ plan }: { plan: Plan }) {
       <XyChart
         label={`Step time and memory of ${all.length} configurations`}
         x={{ title: "step", text: secondsText }}
-        y={{ title: "memory of the fullest GPU", text: bytesText, unit: binaryUnit }}
+        y={{ title: "peak memory of a GPU", text: bytesText, unit: binaryUnit }}
         points={all.map((one, i) => ({ x: one.seconds, y: one.peak_bytes, name: one.degrees, colour: i === 0 ? series(1) : series(0) }))}
       />
       <Legend entries={[["the plan", series(1)], ["alternatives", series(0)]]} />

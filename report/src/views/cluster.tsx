@@ -190,7 +190,7 @@ function MeshTable({ plan }: { plan: Plan }) {
     pp: "pipeline: each has layers of its own",
     dp: "data: each has sequences of its own",
     cp: "context: each has tokens of its own",
-    tp: "tensor: each has a part of every product",
+    tp: "tensor: each has a part of every matmul",
   };
   return (
     <Table

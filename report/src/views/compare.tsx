@@ -25,7 +25,7 @@ const rows: Row[] = [
   { title: "pipeline", cell: (plan) => (plan.stages.length > 0 ? `${plural(plan.stages.length, "stage")}, ${plural(plan.micro_batches, "micro-batch", "micro-batches")}, ${plan.schedule}` : "none") },
   { title: "bubble", cell: (plan) => (plan.stages.length > 0 ? percentText(plan.bubble_share) : "") },
   { title: "step", cell: (plan) => costText(plan.step, plan.in_seconds) },
-  { title: "one by one", cell: (plan) => costText(plan.objective, plan.in_seconds) },
+  { title: "serial", cell: (plan) => costText(plan.objective, plan.in_seconds) },
   { title: "computation", cell: (plan) => (plan.transformer ? costText(plan.transformer.seconds.compute, true) : costText(plan.compute, plan.in_seconds)) },
   { title: "communication", cell: (plan) => (plan.transformer ? "" : costText(plan.communication, plan.in_seconds)) },
   { title: "bound", cell: (plan) => costText(plan.bound, plan.in_seconds) },
@@ -93,7 +93,7 @@ export function Compare() {
           <Bars label="Step of each plan" text={(value) => costText(value, plans[0].in_seconds)} bars={plans.map((plan, i) => ({ name: names[i], value: plan.step, colour: series(0) }))} />
         </section>
         <section class="panel">
-          <h2>Memory of the fullest device</h2>
+          <h2>Peak memory of a device</h2>
           <Bars
             label="Memory of each plan"
             text={bytesText}

@@ -20,13 +20,13 @@ function OverProgram({ program, title, budget }: { program: Program; title: stri
   const points = program.memory;
   if (points.length === 0) return null;
   const used = usedCategories(points.map((point) => point.bytes));
-  const fullest = points.reduce((a, b) => (sum(b.bytes) > sum(a.bytes) ? b : a));
+  const peak = points.reduce((a, b) => (sum(b.bytes) > sum(a.bytes) ? b : a));
   return (
     <section class="panel">
       <h2>{title}</h2>
       <AreaChart
         label={`${title}: memory of one device by what it is for`}
-        x={{ title: plan.stages.length > 0 ? "time of one micro-batch, operators one after the other" : "time, operators one after the other", text: (t) => costText(t, plan.in_seconds) }}
+        x={{ title: plan.stages.length > 0 ? "time of one micro-batch, without overlap" : "time, without overlap", text: (t) => costText(t, plan.in_seconds) }}
         y={{ title: "memory", text: bytesText, unit: binaryUnit }}
         times={points.map((point) => point.seconds)}
         layers={used.map((c) => ({ name: categories[c], colour: categoryColours[c], values: points.map((point) => point.bytes[c]) }))}
@@ -34,10 +34,10 @@ function OverProgram({ program, title, budget }: { program: Program; title: stri
       />
       <Legend entries={used.map((c) => [categories[c], categoryColours[c]])} />
       <p>
-        Fullest after {costText(fullest.seconds, plan.in_seconds)} with {bytesText(sum(fullest.bytes))}
-        {program.instructions.name[fullest.instruction] !== undefined && (
+        The peak is after {costText(peak.seconds, plan.in_seconds)} with {bytesText(sum(peak.bytes))}
+        {program.instructions.name[peak.instruction] !== undefined && (
           <>
-            , when <Name text={program.instructions.name[fullest.instruction]} /> runs
+            , when <Name text={program.instructions.name[peak.instruction]} /> runs
           </>
         )}
         .
@@ -172,7 +172,7 @@ export function Memory() {
   return (
     <>
       <section class="panel">
-        <h2>The fullest device</h2>
+        <h2>The peak device</h2>
         <p>
           {bytesText(plan.peak)}
           {plan.budget !== null && ` of ${bytesText(plan.budget)} that it may use`}
@@ -182,7 +182,7 @@ export function Memory() {
             </>
           )}
         </p>
-        <Stack parts={parts} text={bytesText} label="Memory of the fullest device" />
+        <Stack parts={parts} text={bytesText} label="Memory of the peak device" />
       </section>
       {plan.timeline && <OverPipeline tasks={plan.timeline} />}
       {plan.stages.length > 0 && !plan.transformer && <StageTable />}

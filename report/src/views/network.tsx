@@ -24,7 +24,7 @@ interface Share {
   seconds: number;
 }
 
-/** How the time of each node is sharded: by the axes that cut the results. */
+/** How the time of each node is sharded: by the axes that shard the results. */
 function sharesOf(program: Program): Share[][] {
   const result: Map<string, Share>[] = program.nodes.map(() => new Map());
   const { instructions } = program;
@@ -128,7 +128,7 @@ function Segments({ program, current, onPick }: { program: Program; current: num
         </div>
       </Scroll>
       <p class="soft" style={{ marginBottom: 0 }}>
-        The bar shows which mesh axes cut what the segment computes, by time:
+        The bar shows which mesh axes shard what the segment computes, by time:
       </p>
       <Legend entries={legend} />
     </>

@@ -28,7 +28,7 @@ function one(sweep: Sweep) {
         <XyChart
           label="Efficiency by number of GPUs"
           x={{ title: "GPUs", text: countText, log: true }}
-          y={{ title: "tokens a second and GPU, relative to the first", text: (value) => percentText(value, 0) }}
+          y={{ title: "tokens/s/GPU, relative to the first", text: (value) => percentText(value, 0) }}
           points={sweep.rows.map((row) => ({ x: row.gpus, y: row.efficiency, name: row.degrees, colour: series(2) }))}
           lines={[{ points: sweep.rows.map((row) => ({ x: row.gpus, y: row.efficiency })), colour: series(2) }]}
           fromZero

@@ -87,15 +87,15 @@ function Cards({ plan }: { plan: Plan }) {
       <Card
         label="One training step"
         value={time(plan.step)}
-        note={one ? `${time(plan.objective)} one by one` : `computation ${time(plan.compute)}`}
+        note={one ? `${time(plan.objective)} serial` : `computation ${time(plan.compute)}`}
       />
       <Card
         label="How close to optimal"
         value={`gap ${percentText(plan.gap, 2)}`}
-        note={`bound ${time(plan.bound)} one by one`}
+        note={`bound ${time(plan.bound)} serial`}
       />
       <Card
-        label="Fullest device"
+        label="Peak memory"
         value={bytesText(plan.peak)}
         note={plan.budget === null ? "no limit set" : `${percentText(shareOf(plan.peak, plan.budget))} of ${bytesText(plan.budget)}`}
       />
@@ -144,15 +144,15 @@ export function Summary() {
           <h2>Where the time goes</h2>
           <Stack parts={timeParts(plan)} text={time} label="Time of a step" />
           <p class="soft">
-            {plan.transformer?.over_groups ? "Of the first stage; communication is what computation does not hide." : plan.transformer ? "Of one step; communication is what computation does not hide." : plan.stages.length > 0 ? "Of the stage that is busy longest." : "As if nothing ran side by side."}
+            {plan.transformer?.over_groups ? "Of the first stage; only exposed communication is counted." : plan.transformer ? "Of one step; only exposed communication is counted." : plan.stages.length > 0 ? "Of the stage that is busy longest." : "Without overlap."}
           </p>
         </section>
         <section class="panel">
-          <h2>What fills the fullest device</h2>
-          <Stack parts={memory} text={bytesText} label="Memory of the fullest device" />
+          <h2>What fills memory at its peak</h2>
+          <Stack parts={memory} text={bytesText} label="Peak memory of a device" />
           {plan.peak_at && (
             <p class="soft">
-              Fullest at <Name text={plan.peak_at} />
+              Peak at <Name text={plan.peak_at} />
             </p>
           )}
         </section>
@@ -193,7 +193,7 @@ export function Summary() {
           </dd>
           {plan.fixes.length > 0 && (
             <>
-              <dt>{plan.transformer ? "search kept to" : "shardings given"}</dt>
+              <dt>{plan.transformer ? "search constrained to" : "shardings given"}</dt>
               <dd class="full">
                 {plan.fixes.map((fix, i) => (
                   <div key={i}>
@@ -209,15 +209,15 @@ export function Summary() {
   );
 }
 
-/** By what a model's framework keeps: of the fullest pipeline group. */
+/** By what a model's framework keeps: of the pipeline group at peak. */
 export function transformerMemory(plan: Plan): Part[] {
   const groups = plan.transformer?.memory ?? [];
   const total = (group: Record<string, number>) =>
     sum(Object.entries(group).map(([key, bytes]) => (key === "host" ? 0 : bytes)));
   // Stages may be on devices of different sizes.
   const fullness = (g: number) => shareOf(total(groups[g]), plan.stages[g]?.budget ?? plan.budget ?? 1);
-  const fullest = groups.reduce((best, _, g) => (fullness(g) > fullness(best) ? g : best), 0);
-  return Object.entries(groups[fullest] ?? {})
+  const peak = groups.reduce((best, _, g) => (fullness(g) > fullness(best) ? g : best), 0);
+  return Object.entries(groups[peak] ?? {})
     .filter(([key]) => key !== "host")
     .map(([name, value], i) => ({ name, value, colour: partColour(i) }));
 }

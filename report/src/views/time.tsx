@@ -68,12 +68,12 @@ function OfProgram({ program, name, number }: { program: Program; name: string; 
           <Bars label={`Computation of ${name} by operator`} text={time} bars={opcodes.map((one) => ({ name: `${one.opcode} (${countText(one.count)})`, value: one.seconds, colour: computeColour }))} />
         </section>
       </div>
-      {program.dearest.length > 0 && (
+      {program.most_expensive.length > 0 && (
         <section class="panel">
-          <h2>The dearest collectives, and which operators cause them</h2>
+          <h2>The most expensive collectives, and which operators cause them</h2>
           <Table
-            caption="The dearest collectives"
-            rows={program.dearest}
+            caption="The most expensive collectives"
+            rows={program.most_expensive}
             columns={[
               { title: "collective", cell: (one) => collectiveText(one.collective) },
               { title: "time", number: true, cell: (one) => time(one.collective.seconds) },
@@ -145,7 +145,7 @@ export function Time() {
         {plan.transformer?.over_groups ? <p>Stages differ; what each does is below.</p> : <Stack parts={timeParts(plan)} text={time} label="Time of a step" />}
         {plan.step !== plan.objective && (
           <p class="soft">
-            {plan.step < plan.objective ? `Collectives run beside computation: ${time(plan.objective)} one by one become ${time(plan.step)}.` : `With the host's share ${time(plan.step)}; ${time(plan.objective)} one by one.`}
+            {plan.step < plan.objective ? `Collectives overlap with computation: ${time(plan.objective)} serial become ${time(plan.step)}.` : `With launch overhead ${time(plan.step)}; ${time(plan.objective)} serial.`}
           </p>
         )}
       </section>

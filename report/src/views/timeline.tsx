@@ -82,7 +82,7 @@ function Pipeline({ tasks }: { tasks: Tasks }) {
       <p>
         {plan.schedule}, {plural(plan.stages.length, "stage")} on {plural(tasks.groups, "group")} of devices,{" "}
         {plural(plan.micro_batches, "micro-batch", "micro-batches")}: a step takes {text(tasks.seconds)} with every
-        phase's operators one after the other; groups do nothing for {percentText(plan.bubble_share)} of it.
+        phase's operators without overlap; groups do nothing for {percentText(plan.bubble_share)} of it.
         {cut && ` Shown are the first ${plural(tasks.group.length, "task")} of ${tasks.all_tasks.toLocaleString("en-US")}.`}
       </p>
       <div class="panel">
@@ -138,7 +138,7 @@ function OneStep({ program, name }: { program: Program; name: string }) {
     <div class="panel">
       <h2>{name}</h2>
       <p>
-        Operators in the order of the program and the collectives that they wait for, one after the other:{" "}
+        Operators in the order of the program and the collectives that they wait for, without overlap:{" "}
         {text(seconds)}. All executions of an operator are one box.
       </p>
       <Gantt label={`${name}: operators and collectives`} rows={rows} colours={[computeColour, communicationColour]} seconds={seconds} text={text} />

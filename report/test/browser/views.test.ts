@@ -84,14 +84,14 @@ test("the figures are those of the plan", async () => {
   await opened.page.close();
 });
 
-test("the dearest collectives are those of explain, with their causes and lines", async () => {
+test("the most expensive collectives are those of explain, with their causes and lines", async () => {
   for (const file of [fsdp, folder.file("pipeline.json")]) {
     const { parts } = JSON.parse(meshwright("explain", file, "--json"));
-    const opened = await Opened.open(browser, folder.report("dearest.html", file));
+    const opened = await Opened.open(browser, folder.report("expensive.html", file));
     await opened.go("Time");
     const expected = parts[0].collectives.slice(0, 8);
     assert.equal(expected.length, file === fsdp ? 8 : 0);
-    const rows = opened.page.getByRole("table", { name: "The dearest collectives" }).locator("tbody tr");
+    const rows = opened.page.getByRole("table", { name: "The most expensive collectives" }).locator("tbody tr");
     for (const [r, one] of expected.entries()) {
       const cells = await rows.nth(r).locator("td, th").allInnerTexts();
       assert.equal(cells[0], `${one.kind} ${one.axes.join(",")}`);

@@ -36,7 +36,7 @@ test("the parts of a step have a colour each", () => {
   assert.equal(new Set(colours).size, colours.length);
 });
 
-test("the fullest device is the one with the least left, whatever its size", () => {
+test("peak memory is that of the device with the least left, whatever its size", () => {
   const plan = sampleModel();
   plan.transformer!.memory = [{ weights: 60, host: 900 }, { weights: 50, host: 0 }];
   plan.stages = [{ budget: 100 }, { budget: 60 }] as unknown as Plan["stages"];

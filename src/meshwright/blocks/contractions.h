@@ -9,7 +9,7 @@
 
 namespace meshwright {
 
-// A matrix product (no inner product) or convolution, and the forward one that it belongs with.
+// A matmul (no inner product) or convolution, and the forward one that it belongs with.
 struct Contraction {
   OpId op;
   Phase phase = Phase::kForward;

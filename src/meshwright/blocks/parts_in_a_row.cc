@@ -171,13 +171,12 @@ std::vector<std::string> NotesOnPartsInARow(BlockContext& context, const std::ve
     std::swap(beside[0], beside[1]);
     texts.push_back(absl::StrCat(
         graph[note.first].name,
-        note.count > 1 ? absl::StrCat(" and ", Counted(note.count - 1, "product"), " like it make ")
+        note.count > 1 ? absl::StrCat(" and ", Counted(note.count - 1, "matmul"), " like it make ")
                        : " makes ",
         note.apart.parts, " arrays one behind the other (", graph[note.apart.at].name,
         " takes them as ", Product(note.apart.row),
-        "): no cut goes on into all of them, and what they meet in is not in its block. Side by "
-        "side "
-        "(",
+        "): no cut goes on into all of them, and what they meet in is not in its block. Laid "
+        "out as (",
         Product(beside), ") they can be cut together, in one block"));
   }
   return texts;

@@ -42,7 +42,7 @@ Action AddModelVerb(CLI::App& app) {
   AddOptions(app, ModelOptionRows(command->asked));
   app.add_flag("--list", command->list, "list the models that are known by name");
   app.add_flag("--json", command->json,
-               "print JSON, with every tensor and every kind of layer's matrix products");
+               "print JSON, with every tensor and every kind of layer's matmuls");
   return [command] { return RunModel(*command); };
 }
 

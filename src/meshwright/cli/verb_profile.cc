@@ -78,14 +78,14 @@ void ShowProfileProgress(const ProfileProgress& progress) {
                    .c_str());
 }
 
-// Products, memory-bound operators and collectives of the devices that were profiled.
+// Matmuls, memory-bound operators and collectives of the devices that were profiled.
 absl::StatusOr<std::string> MeasureCalibration(const ProfileReport& report) {
   const DeviceType* const device = FindDevice(report.environment.device_type);
   if (device == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat("--calibrate: no device type is known for \"",
                                                    report.environment.device, "\""));
   }
-  std::fprintf(stderr, "measuring products, operators and collectives\n");
+  std::fprintf(stderr, "measuring matmuls, operators and collectives\n");
   MW_ASSIGN_OR_RETURN(const std::string worker, FindCalibrationWorker(""));
   MW_ASSIGN_OR_RETURN(const std::string text, RunCalibrationWorker(worker));
   return CalibrationFrom(text, worker, *device);
@@ -178,7 +178,7 @@ Action AddProfileVerb(CLI::App& app) {
   AddOutputOption(app, "--layers-csv", command->layers_csv,
                   "write the times of the network's parts here, for plan --profile");
   AddOutputOption(app, "--calibrate", command->calibration,
-                  "afterwards measure products, memory-bound operators and collectives, and write "
+                  "afterwards measure matmuls, memory-bound operators and collectives, and write "
                   "the calibration (YAML) here, as calibrate --run does");
   app.add_flag("--json", command->json, "print JSON");
   return [command] { return RunProfile(*command); };

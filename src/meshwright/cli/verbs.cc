@@ -41,7 +41,8 @@ const std::vector<Verb>& Verbs() {
        "meshwright explain plan.json --why-not \"state[0]['layer0']['wq']=[x,_]\"",
        &AddExplainVerb,
        "Prints on one screen what kind of parallelism each weight has, where time goes, what fills "
-       "memory, the dearest collectives with what causes them, and how close to optimal the plan "
+       "memory, the most expensive collectives with what causes them, and how close to optimal the "
+       "plan "
        "is. Reads the plan alone; only --why-not plans the program again.",
        "0 an answer, 2 bad input, 1 a bug in meshwright"},
       {"diff", "say what changed from one plan to another",
@@ -50,14 +51,14 @@ const std::vector<Verb>& Verbs() {
        &AddDiffVerb,
        "Prints what was asked for and found otherwise, changes of time, memory and collectives, "
        "and "
-       "what is sharded otherwise, repeated layers together.",
+       "what is sharded differently, repeated layers together.",
        "0 also if the plans differ, 2 bad input, 1 a bug in meshwright"},
       {"simulate", "run a plan's pipeline, or its one step, event by event",
        "meshwright simulate plan.json --trace trace.json\n"
        "meshwright simulate plan.json --schedule zb-h1 --micro-batches 64",
        &AddSimulateVerb,
        "Prints the time of the step, and of every stage what it computes, sends and waits for. "
-       "Without a pipeline it is the step's operators and collectives one after the other. The "
+       "Without a pipeline it is the step's operators and collectives without overlap. The "
        "plan "
        "stays as it is."},
       {"verify", "run a plan under JAX and hold it against the compiled program",
@@ -110,18 +111,18 @@ const std::vector<Verb>& Verbs() {
        "Prints a line for each file or case: what was recorded, what is computed now, and how far "
        "apart they are.",
        "0 all agree, 2 bad input, 4 some differ, 1 a bug in meshwright"},
-      {"calibrate", "turn measurements of a device into the curves that plans are priced with",
+      {"calibrate", "turn measurements of a device into the curves that plans are costed with",
        "meshwright calibrate --run -o device.yaml\n"
        "meshwright calibrate --from measurements.csv --device h100-sxm -o device.yaml",
        &AddCalibrateVerb,
-       "Give either --run or --from. Measurements are of matrix products (flops), kernels that "
+       "Give either --run or --from. Measurements are of matmuls (flops), kernels that "
        "move memory and collectives (bytes), each with its time in microseconds."},
       {"model", "describe a transformer: its layers, tensors, parameters and flops",
        "meshwright model llama3-8b --seq 8192\n"
        "meshwright model config.json --json\n"
        "meshwright model --list",
        &AddModelVerb,
-       "Flops are those of matrix products, two for a multiplication with an addition, of one "
+       "Flops are those of matmuls, two for a multiplication with an addition, of one "
        "sequence."},
       {"blocks", "find what a sharding goes through without communication, and what repeats",
        "meshwright blocks train.hlo --cluster 8xh100-sxm --mesh 8\n"

@@ -6,7 +6,7 @@
 // about the device. Collectives are kept whole: their start is a rendezvous of the group, which a
 // program pays too.
 //
-// Matrix products: the three parameters of MatmulCurve from a grid, by the least mean
+// Matmuls: the three parameters of MatmulCurve from a grid, by the least mean
 // |log(predicted / measured)|. Curves of times are made monotonic by pooling
 // neighbours that violate it (Ayer et al. 1955), as noise at small sizes would otherwise make a
 // larger transfer cheaper.
@@ -195,7 +195,7 @@ class Fit {
     if (products_.empty() || kernels_.empty() || transfers_.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
           ToAbsl(source), ": measurements lack ",
-          products_.empty()  ? "matrix products (gemm_MxNxK)"
+          products_.empty()  ? "matmuls (gemm_MxNxK)"
           : kernels_.empty() ? "memory-bound kernels (copy, gelu, add, reduce)"
                              : "collectives (all_reduce, all_gather, reduce_scatter, ...)"));
     }
@@ -216,7 +216,7 @@ class Fit {
   }
 
  private:
-  // What is left without the host's share.
+  // What is left without launch overhead.
   template <typename T>
   std::vector<T> Clear(const std::vector<T>& rows) const {
     if (in_program_) return rows;

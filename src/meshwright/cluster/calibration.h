@@ -26,7 +26,7 @@ struct TimeCurve {
   friend bool operator==(const TimeCurve&, const TimeCurve&) = default;
 };
 
-// The share of a device's peak that an m x n x k matrix product reaches:
+// The share of a device's peak that an m x n x k matmul reaches:
 // efficiency * m/(m + half_mn) * n/(n + half_mn) * k/(k + half_k). cost/roofline.cc says why.
 struct MatmulCurve {
   double efficiency = 0, half_mn = 0, half_k = 0;
@@ -47,7 +47,7 @@ struct Calibration {
   // What a second of a collective costs that is hidden behind kernels: they lose multiprocessors
   // and memory bandwidth to it.
   double overlap_cost = 0;
-  double step_seconds = 0;  // from one step's end to the next one's first kernel: the host's share
+  double step_seconds = 0;  // from one step's end to the next one's first kernel: launch overhead
   friend bool operator==(const Calibration&, const Calibration&) = default;
 };
 

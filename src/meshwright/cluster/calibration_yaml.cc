@@ -3,7 +3,7 @@
 //   device: h100-sxm               # whose peak rates the efficiencies refer to
 //   source: h100x4_micro.csv
 //   kernel_start: 2.5us
-//   step: 300us                    # host's share of a step
+//   step: 300us                    # launch overhead of a step
 //   overlap_cost: 0.5              # of a second of a hidden collective
 //   matmul:
 //     bf16: {efficiency: 0.74, half_mn: 64, half_k: 128}

@@ -36,7 +36,7 @@ struct DeviceType {
   std::string description;
   int64_t memory_bytes = 0;
   double memory_bytes_per_second = 0;
-  // Peak operations per second for matrix products by element type ("f32" is what frameworks use by
+  // Peak operations per second for matmuls by element type ("f32" is what frameworks use by
   // default for f32 inputs, i.e. TF32 where the device has it).
   std::map<std::string, double> peak_flops;
   int devices_per_node = 8;     // how it is usually sold

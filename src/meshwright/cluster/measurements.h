@@ -16,7 +16,7 @@ namespace meshwright {
 //   all_reduce, all_gather, reduce_scatter, all_to_all, send_recv   collectives over `group`
 //   devices;
 //                          bytes of the full buffer as in collective.h
-//   gemm_MxNxK             one matrix product; operations
+//   gemm_MxNxK             one matmul; operations
 //   copy, gelu, add, ...   memory-bound kernels; bytes read and written
 //   transpose_*            kernels that change the order of dimensions; bytes read and written
 //   kernel_start           a kernel that does nothing, in a stream of such
@@ -38,7 +38,7 @@ absl::StatusOr<std::vector<Measurement>> ParseMeasurements(std::string_view text
 // Fits the curves of `device`'s calibration. Where rows named kernel_start are there, times are
 // taken to be from inside of programs; else short kernels are taken to wait for the host and left
 // out. So are, with a warning each, operations that are faster than the device can be. Errors: no
-// matrix products, no memory-bound kernels, or no collectives among the measurements.
+// matmuls, no memory-bound kernels, or no collectives among the measurements.
 absl::StatusOr<Calibration> Calibrate(const std::vector<Measurement>& measurements,
                                       const DeviceType& device, std::string_view source,
                                       std::vector<std::string>* warnings);

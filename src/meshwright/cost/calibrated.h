@@ -9,7 +9,7 @@
 
 namespace meshwright {
 
-// The roofline with measured curves in place of its constants: what matrix products reach by
+// The roofline with measured curves in place of its constants: what matmuls reach by
 // element type, memory-bound kernels by size, and collectives by kind, group and size. Groups that
 // were not measured, or that span nodes, cost what collective.h says, with the start that the
 // nearest measured group has. A device without a calibration of its own is priced by another's

@@ -23,7 +23,7 @@ struct Work {
   double bytes = 0;       // read from and written to device memory (fused values do not count)
   double copy_bytes = 0;  // read and written by kernels that rearrange operands beforehand
   double copies = 0;      // such kernels
-  // Contractions: the device's share as a (batched) matrix product; 0 otherwise.
+  // Contractions: the device's share as a (batched) matmul; 0 otherwise.
   int64_t m = 0, n = 0, k = 0, batch = 0;
   // Kernels the operator starts: FusionInfo::kernel, 0 for one that runs inside another's kernel.
   // An operator without flops and bytes never counts as one.

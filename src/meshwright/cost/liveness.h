@@ -20,7 +20,7 @@ struct Schedule {
 // loop body stays in one piece.
 Schedule ScheduleForMemory(const Graph& graph, const FusionInfo& fusion);
 
-// The same ops with everything that no matrix product or convolution needs after all that one does,
+// The same ops with everything that no matmul or convolution needs after all that one does,
 // as XLA's latency hiding scheduler leaves them where memory allows it: the backward pass first,
 // then weights' gradients, which run while collectives of others do, and the optimizer. `schedule`
 // must keep loops in one piece; so does the result.

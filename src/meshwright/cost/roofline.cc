@@ -1,4 +1,4 @@
-// Efficiency of matrix products. The share of the peak that an m x n x k product reaches is
+// Efficiency of matmuls. The share of the peak that an m x n x k product reaches is
 //
 //   e(m, n, k) = E * m/(m+M) * n/(n+M) * k/(k+K)
 //

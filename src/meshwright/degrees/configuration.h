@@ -31,7 +31,7 @@ enum class ContextKind {
   kUlysses,    // all-to-all before and after: whole sequences of some of the heads
 };
 
-// Of matrix products; weights' master copies and optimizer state are f32 in all.
+// Of matmuls; weights' master copies and optimizer state are f32 in all.
 enum class Precision { kBf16, kFp16, kFp8, kMxFp8, kNvFp4 };
 
 inline constexpr int kPrecisionKinds = 5;

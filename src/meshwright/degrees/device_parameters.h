@@ -15,7 +15,7 @@ namespace meshwright::transformer {
 
 struct DeviceParameters {
   std::string device;  // DeviceType::name
-  // Fractions of the peak that large matrix products reach at the clock that the power limit
+  // Fractions of the peak that large matmuls reach at the clock that the power limit
   // leaves, of 16-, 8- and 4-bit operands.
   double matmul_16 = 0.7, matmul_8 = 0.6, matmul_4 = 0.45;
   // A product with a side of this many elements reaches half of that.

@@ -52,7 +52,7 @@ std::string PrecisionWarning(const DeviceType& device, Precision precision) {
       precision == Precision::kMxFp8 ? "f8e4m3fn" : TypesOf(precision).front();
   const std::string has = absl::StrJoin(others, " or ");
   return StrCat(device.name, " has no hardware for ", PrecisionName(precision),
-                " products, which are planned at ",
+                " matmuls, which are planned at ",
                 absl::StrFormat("%.4g TFLOPS", device.PeakFlops(type) / 1e12),
                 has.empty() ? "" : StrCat("; it has --dtype ", has));
 }

@@ -6,7 +6,7 @@
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/degrees/configuration.h"
 
-// Which types of matrix products a device has hardware for: those that its peak rates list
+// Which types of matmuls a device has hardware for: those that its peak rates list
 // (cluster/device_table.cc, or `peak_flops` of a cluster's file).
 
 namespace meshwright::transformer {

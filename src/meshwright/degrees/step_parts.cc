@@ -1,4 +1,4 @@
-// Operators by roofline. A matrix product takes the longer of its arithmetic, at the efficiency of
+// Operators by roofline. A matmul takes the longer of its arithmetic, at the efficiency of
 // its shape, and its memory traffic; everything between products is memory traffic. Backward, a
 // product has two of the same size and elementwise operations read about twice as much. Flash
 // attention computes the scores again: 5 products backward for 2 forward (Dao et al. 2022).

@@ -66,12 +66,12 @@ struct BlockCost {
   std::array<Recomputation, kRecomputeKinds> again;  // by Recompute
 };
 
-// What a device does in a second, in one precision of matrix products.
+// What a device does in a second, in one precision of matmuls.
 struct DeviceRates {
   DeviceRates(const DeviceType& device, const DeviceParameters& parameters, Precision precision);
 
   double peak_flops;      // of the data sheet
-  double products_16;     // flops of large matrix products in 16 bits
+  double products_16;     // flops of large matmuls in 16 bits
   double products;        // ... in the precision
   double attention;       // flops of attention over long sequences
   double memory_bytes;    // read or written

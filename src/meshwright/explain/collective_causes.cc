@@ -51,7 +51,7 @@ CollectiveCause CauseFinder::Find(const PlanInstruction& user,
   const PlanInstruction& made = value.has_value() ? part_.instructions[*value] : user;
   CollectiveCause cause;
   if (collective.kind == "all-reduce" || collective.kind == "reduce-scatter") {
-    cause.verb = "adds up partial sums of";
+    cause.verb = "reduces partial sums of";
     cause.moved = NameOf(part_, made);
     // What adds partial sums up and leaves them partial hands them on for another operator.
     cause.at = HaveOneInCommon(made.reduced_axes, collective.axes) ||
@@ -60,9 +60,9 @@ CollectiveCause CauseFinder::Find(const PlanInstruction& user,
                    : &user;
     return cause;
   }
-  cause.verb = collective.kind == "all-gather"           ? "puts together"
+  cause.verb = collective.kind == "all-gather"           ? "all-gathers"
                : collective.kind == "collective-permute" ? "exchanges parts of"
-                                                         : "cuts anew";
+                                                         : "reshards";
   cause.at = &user;
   cause.moved = NameOf(part_, made);
   if (!value.has_value()) return cause;

@@ -16,7 +16,7 @@ bool ShowsItsOperand(const PlanInstruction& instruction);
 
 // Why a collective runs.
 struct CollectiveCause {
-  // "adds up partial sums of", "puts together", "cuts anew", "exchanges".
+  // "reduces partial sums of", "all-gathers", "reshards", "exchanges parts of".
   std::string_view verb;
   std::string moved;  // name of what is moved: a parameter's, else an operator's
   const PlanInstruction* at =

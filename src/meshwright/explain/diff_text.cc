@@ -150,8 +150,8 @@ std::string DiffText(const Plan& before, const Plan& after, const PlanDifference
   absl::StrAppend(
       &text, TextSection("found", difference.found), TextSection("degrees", difference.degrees),
       CausesText(before, difference), TextSection("stages", difference.stages),
-      ArraySection("parameters kept otherwise", difference.parameters, true),
-      ArraySection("results of operators kept otherwise", difference.instructions, false));
+      ArraySection("parameters sharded differently", difference.parameters, true),
+      ArraySection("results of operators sharded differently", difference.instructions, false));
   const bool same_decisions = difference.parameters.empty() && difference.instructions.empty() &&
                               difference.stages.empty() && difference.degrees.empty() &&
                               difference.collectives.empty() && difference.found.empty();

@@ -11,9 +11,9 @@
 
 namespace meshwright {
 
-// What kind of parallelism the plan is, where time goes, where memory is fullest and what fills it,
-// the dearest collectives and what causes them, how close to optimal it is. Says what the document
-// does not tell.
+// What kind of parallelism the plan is, where time goes, where memory peaks and what fills it,
+// the most expensive collectives and what causes them, how close to optimal it is. Says what the
+// document does not tell.
 std::string ExplainPlan(const Plan& plan);
 // The same as one JSON object, with all groups of collectives and parameters; docs/explain.md
 // documents it.

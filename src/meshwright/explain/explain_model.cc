@@ -45,14 +45,17 @@ std::string InsideText(int64_t degree, double inside, bool in_order) {
   return absl::StrFormat("%.0f of a group in one node", inside);
 }
 
-// "full, of 3 layers of each stage, in the first 2 pipeline groups".
+// "full, of 3 layers of each stage, first 2 pipeline ranks only".
 std::string RecomputationText(const transformer::Configuration& d) {
   std::string text(RecomputeName(d.recompute));
   if (d.recompute_layers > 0) {
     StrAppend(&text, ", of ", Counted(d.recompute_layers, "layer"), " of each stage");
   }
   if (d.recompute_stages > 0) {
-    StrAppend(&text, ", in the first ", Counted(d.recompute_stages, "pipeline group"));
+    StrAppend(
+        &text, ", first ",
+        d.recompute_stages == 1 ? "pipeline rank" : StrCat(d.recompute_stages, " pipeline ranks"),
+        " only");
   }
   return text;
 }
@@ -167,7 +170,7 @@ std::string FullestGroupSection(const Plan& plan) {
   const PlanGroupBytes& group = FullestGroup(*plan.transformer);
   std::string text = BytesText(plan.peak_bytes);
   if (plan.budget_bytes.has_value()) StrAppend(&text, " of ", BytesText(*plan.budget_bytes));
-  StrAppend(&text, " on the fullest device: ");
+  StrAppend(&text, " a device at peak: ");
   std::vector<std::string> shares;
   for (const NamedAmount& one : LargestFirst(group)) {
     if (one.name == "host") continue;
@@ -361,13 +364,14 @@ std::string ExplainModel(const Plan& plan) {
   if (part.over_groups.has_value()) StrAppend(&text, GroupLines(*part.over_groups));
   StrAppend(
       &text,
-      WrapWords(StrCat("  ", state,
-                       part.over_groups.has_value()
-                           ? ""
-                           : absl::StrCat(Counted(d.micro_batch, "sequence"), " a micro-batch, "),
-                       PrecisionName(d.precision),
-                       " products, recomputation: ", RecomputationText(d), OffloadText(d)),
-                4));
+      WrapWords(
+          StrCat("  ", state,
+                 part.over_groups.has_value()
+                     ? ""
+                     : absl::StrCat(Counted(d.micro_batch, "sequence"), " a micro-batch, "),
+                 PrecisionName(d.precision), " matmuls, recomputation: ", RecomputationText(d),
+                 OffloadText(d), d.ends_as_layers ? ", embedding and head count as layers" : ""),
+          4));
   StrAppend(&text, StepSection(plan), GoodputSection(part),
             Labelled("optimal", OptimalityText(plan)), CostSection(plan), FullestGroupSection(plan),
             AlternativeSection(plan), SensitivitySection(part),

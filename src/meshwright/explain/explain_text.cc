@@ -188,10 +188,10 @@ std::string TimeSection(const Plan& plan, const PlanPart& part, const PartSummar
   const bool overlaps = plan.step_seconds != plan.objective_seconds;
   if (overlaps) {
     StrAppend(&text,
-              !plan.profile.has_value() ? ", with collectives beside kernels and the host's share"
+              !plan.profile.has_value()        ? ", collectives overlapped, with launch overhead"
               : plan.profile->step.has_value() ? ", measured as a whole"
-                                               : ", put together from its segments",
-              "; one after the other ", CostText(plan, plan.objective_seconds));
+                                               : ", composed of its segments",
+              "; serial ", CostText(plan, plan.objective_seconds));
   }
   if (!plan.stages.empty()) {
     StrAppend(&text,
@@ -211,7 +211,7 @@ std::string TimeSection(const Plan& plan, const PlanPart& part, const PartSummar
   }
   const double computing = summary.contraction_seconds + summary.other_seconds;
   return StrCat(text, Columns(std::move(rows), {false, true, true, true}),
-                "  matrix products and convolutions are ",
+                "  matmuls and convolutions are ",
                 ShareText(summary.contraction_seconds, computing), " of computing\n");
 }
 
@@ -221,7 +221,7 @@ std::string MemorySection(const Plan& plan, const PlanPart& part, const PartSumm
   std::string text = BytesText(plan.peak_bytes);
   if (plan.budget_bytes.has_value()) StrAppend(&text, " of ", BytesText(*plan.budget_bytes));
   StrAppend(&text, " a device");
-  if (!plan.peak_at.empty()) StrAppend(&text, ", fullest at ", Fit(plan.peak_at, 60));
+  if (!plan.peak_at.empty()) StrAppend(&text, ", peak at ", Fit(plan.peak_at, 60));
   const auto at = std::find_if(
       part.instructions.begin(), part.instructions.end(),
       [&](const PlanInstruction& instruction) { return instruction.name == plan.peak_at; });
@@ -260,8 +260,8 @@ std::string MemorySection(const Plan& plan, const PlanPart& part, const PartSumm
   if (rows.empty()) return text;
   StrAppend(&text, part.stages.empty()
                        ? "  what takes most then:\n"
-                       : WrapWords(StrCat("  what takes most when one micro-batch of ",
-                                          FirstStage(part), " is at its fullest:"),
+                       : WrapWords(StrCat("  what takes most at the peak of one micro-batch of ",
+                                          FirstStage(part), ":"),
                                    4));
   return StrCat(text, Columns(std::move(rows), {true, false, false}));
 }
@@ -270,15 +270,16 @@ std::string MemorySection(const Plan& plan, const PlanPart& part, const PartSumm
 
 std::string CollectiveSection(const Plan& plan, const PlanPart& part, const PartSummary& summary) {
   if (summary.collectives.empty())
-    return Labelled("dearest", "no collectives: devices do not talk to each other");
+    return Labelled("traffic", "no collectives: devices do not communicate");
   double all = 0;
   for (const CollectiveGroup& group : summary.collectives) all += group.sum.seconds;
   const size_t shown = std::min(summary.collectives.size(),
                                 part.stages.empty() ? kMostCollectives : kMostCollectivesOfStage);
-  std::string text = Labelled(
-      "dearest", StrCat("collectives", part.stages.empty() ? "" : StrCat(" of ", FirstStage(part)),
-                        ", ", shown, " of ", summary.collectives.size(), " kinds, ",
-                        CostText(plan, all), " in all"));
+  std::string text =
+      Labelled("traffic", StrCat("the most expensive collectives",
+                                 part.stages.empty() ? "" : StrCat(" of ", FirstStage(part)), ", ",
+                                 shown, " of ", summary.collectives.size(), " kinds, ",
+                                 CostText(plan, all), " in all"));
   for (size_t i = 0; i < shown; ++i) {
     const CollectiveGroup& group = summary.collectives[i];
     StrAppend(&text, WrapWords(StrCat("  ", CostText(plan, group.sum.seconds), " (",

@@ -41,20 +41,17 @@ std::string OfProgram(const Plan& plan) {
     return "the shardings were given and spread as XLA does: nothing was searched for";
   const std::string where =
       StrCat(plan.stages.empty() ? "on this mesh" : "under this schedule", GivenText(plan));
-  // The bound is one of the objective, which the step, with collectives beside kernels, may go
-  // below.
+  // The bound is one of the objective; the step, with collectives overlapped, may go below it.
   const bool overlaps = plan.step_seconds != plan.objective_seconds;
   if (plan.gap == 0) {
-    return StrCat("proven: no plan ", where, " within the memory is faster by these prices",
-                  overlaps ? ", one operator after the other" : "");
+    return StrCat("proven: no plan ", where, " within the memory is faster under this cost model",
+                  overlaps ? ", without overlap" : "");
   }
-  return StrCat(
-      overlaps
-          ? StrCat("one operator after the other ", CostText(plan, plan.objective_seconds), "; ")
-          : "",
-      "no plan ", where, " within the memory takes less than ", CostText(plan, plan.bound_seconds),
-      overlaps ? " so" : "", " by these prices: at most ",
-      absl::StrFormat("%.3g %%", 100 * plan.gap), " less than this one");
+  return StrCat(overlaps ? StrCat("serial ", CostText(plan, plan.objective_seconds), "; ") : "",
+                "no plan ", where, " within the memory takes less than ",
+                CostText(plan, plan.bound_seconds), overlaps ? " without overlap" : "",
+                " under this cost model: at most ", absl::StrFormat("%.3g %%", 100 * plan.gap),
+                " less than this one");
 }
 
 std::string OfModel(const Plan& plan) {

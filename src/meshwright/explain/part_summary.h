@@ -37,14 +37,14 @@ struct LayerRange {
 // Collectives of one kind and reason at one place of the source, summed over repeated layers.
 struct CollectiveGroup {
   PlanCollective sum;
-  std::string cause;   // "adds up partial sums of .../dot_general"
+  std::string cause;   // "reduces partial sums of .../dot_general"
   std::string source;  // "model.py:17" of the operator that causes it; may be empty
   std::string phase;   // may be empty
   int64_t places = 0;  // operators
   size_t at = 0;       // position of the first operator that causes it
 };
 
-// What instructions of one name and place in the source hold of memory when that is fullest.
+// What instructions of one name and place in the source hold of memory at its peak.
 struct ResidentGroup {
   std::string name, source;  // the name folded
   bool exact = true;         // see FoldedName
@@ -53,7 +53,7 @@ struct ResidentGroup {
   double bytes = 0;
 };
 
-// Seconds a step, one after the other, of one phase. Of a stage: a reduction of what is summed over
+// Serial seconds a step of one phase. Of a stage: a reduction of what is summed over
 // micro-batches is a part of the update, as in its `seconds` (docs/plan-schema.md).
 struct PhaseSeconds {
   std::string phase;  // "forward", "recomputation", "backward", "update"; empty: not known
@@ -66,7 +66,7 @@ struct PartSummary {
   std::vector<AxisSummary> axes;
   std::vector<ParameterGroup> parameters;    // weights, inputs, state; the largest first of each
   std::vector<LayerRange> layers;            // ascending; at the end what is of none
-  std::vector<CollectiveGroup> collectives;  // the dearest first
+  std::vector<CollectiveGroup> collectives;  // the most expensive first
   std::vector<ResidentGroup> residents;      // the largest first
   std::vector<PhaseSeconds> phases;          // see PhasesOf
   double contraction_seconds = 0, other_seconds = 0;  // of computing

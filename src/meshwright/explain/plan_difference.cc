@@ -52,7 +52,7 @@ const InputFile* InputOf(const Plan& plan, const std::string& kind, size_t n) {
   return nullptr;
 }
 
-// Files of one kind are compared one by one. A file that only moved did not change.
+// Files of one kind are compared one to one. A file that only moved did not change.
 void CompareInputs(const Plan& before, const Plan& after, TextChanges& changes) {
   std::vector<std::string> kinds;
   for (const Plan* plan : {&before, &after}) {
@@ -74,7 +74,7 @@ void CompareInputs(const Plan& before, const Plan& after, TextChanges& changes) 
 
 std::string YesNo(bool value) { return value ? "yes" : "no"; }
 
-// What a search was kept to. Plans of models record --tensor, which has a default, among it.
+// What a search was constrained to. Plans of models record --tensor, which has a default, among it.
 struct KeptTo {
   std::vector<std::string> fixes, tensor;
 };
@@ -158,7 +158,7 @@ void CompareSeconds(const Plan& a, const Plan& b, PlanDifference& difference) {
   };
   difference.seconds.push_back({"step", a.step_seconds, b.step_seconds});
   if (a.step_seconds != a.objective_seconds || b.step_seconds != b.objective_seconds)
-    add("one after the other", a.objective_seconds, b.objective_seconds);
+    add("serial", a.objective_seconds, b.objective_seconds);
   // Models say more exactly what the step consists of.
   const bool parts = a.transformer.has_value() && b.transformer.has_value();
   if (!parts) {
@@ -410,14 +410,14 @@ PlanDifference DiffPlans(const Plan& before, const Plan& after) {
   found.Add("stages", absl::StrCat(before.stages.size()), absl::StrCat(after.stages.size()));
   found.Add("stages of a group", absl::StrCat(before.chunks), absl::StrCat(after.chunks));
   found.Add("gap", ShareText(before.gap, 1), ShareText(after.gap, 1));
-  found.Add("fullest at", before.peak_at, after.peak_at);
+  found.Add("peak at", before.peak_at, after.peak_at);
   difference.asked = asked.Take();
   difference.found = found.Take();
   CompareSeconds(before, after, difference);
   CompareMemory(before, after, difference);
   CompareCollectives(before, after, difference);
   CompareParameters(before, after, difference);
-  // On another mesh nearly every result is kept otherwise.
+  // On another mesh nearly every result is sharded differently.
   if (before.stages.empty() && after.stages.empty() && before.mesh == after.mesh)
     difference.instructions = CompareArrays(InstructionTable(before), InstructionTable(after));
   CompareStages(before, after, difference);

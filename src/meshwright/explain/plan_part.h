@@ -56,7 +56,7 @@ const PlanSpec* NeededSpec(const PlanPart& part, const PlanInstruction& instruct
 // How it computes its first result, before that is moved to where it is kept.
 const PlanSpec& ComputedSpec(const PlanInstruction& instruction);
 
-// A matrix product or convolution.
+// A matmul or convolution.
 bool IsContraction(const PlanInstruction& instruction);
 
 // a + b, both at least 0; what is more than 2^63 - 1 stays there.

@@ -33,14 +33,13 @@ ComparedText HowMuch(const Plan& plan, const Plan& other) {
     const auto before = static_cast<double>(plan.peak_bytes);
     const auto after = static_cast<double>(other.peak_bytes);
     return {"takes more", "takes less",
-            StrCat(BytesText(std::abs(after - before)), share(before, after),
-                   " on the fullest device")};
+            StrCat(BytesText(std::abs(after - before)), share(before, after), " at peak")};
   }
   if (aim == "cost" && plan.transformer->over_groups.has_value() &&
       other.transformer->over_groups.has_value()) {
     const double before = plan.transformer->over_groups->step_dollars.value_or(0);
     const double after = other.transformer->over_groups->step_dollars.value_or(0);
-    return {"is dearer", "is cheaper",
+    return {"is more expensive", "is cheaper",
             StrCat(absl::StrFormat("$%.4g", std::abs(after - before)), share(before, after),
                    " a step")};
   }
@@ -49,7 +48,7 @@ ComparedText HowMuch(const Plan& plan, const Plan& other) {
           StrCat(CostText(plan, std::abs(after - before)), share(before, after), " a step",
                  IsOfModel(plan)        ? ""
                  : !plan.stages.empty() ? ", as simulated"
-                                        : ", kernels and collectives one after the other")};
+                                        : ", without overlap")};
 }
 
 std::string VerdictText(const Plan& plan, const WhyNot& answer) {
@@ -62,7 +61,7 @@ std::string VerdictText(const Plan& plan, const WhyNot& answer) {
       return StrCat("it cannot be had: ", answer.reason);
     case WhyNot::Verdict::kEqual:
       return StrCat("it costs the same, ", CostText(plan, plan.objective_seconds), " a step",
-                    IsOfModel(plan) ? "" : " one after the other",
+                    IsOfModel(plan) ? "" : " without overlap",
                     plan.stages.empty() || IsOfModel(plan)
                         ? ": the search took one of equals"
                         : ": other stages take longer, or the search took one of equals");
@@ -75,8 +74,8 @@ std::string VerdictText(const Plan& plan, const WhyNot& answer) {
   const std::string more = StrCat("it ", better, " by ", how_much);
   if (IsOfModel(plan)) {
     return StrCat(more, plan.options.fixes.empty()
-                            ? ": the search for the plan was kept to less"
-                            : ": what the plan was asked to keep to is given up");
+                            ? ": the search for the plan was constrained to less"
+                            : ": it gives up what the plan was constrained to");
   }
   if (plan.options.rest == "xla")
     return StrCat(more, ": the plan's shardings were given, not searched for");
@@ -115,7 +114,7 @@ absl::StatusOr<WhyNot> AskWhyNot(const Plan& plan, const WhyNotRequest& request)
   if (!answer.ok()) return answer;
   // Asked by --why-not, and not by the options that would make such a plan.
   for (ChangedText& one : answer->difference.asked) {
-    if (one.what == "--fix") one.what = "kept to";
+    if (one.what == "--fix") one.what = "constrained to";
     if (one.what == "--tensor") one.what = "tensor";
   }
   return answer;

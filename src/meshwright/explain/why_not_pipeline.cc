@@ -122,7 +122,7 @@ absl::StatusOr<WhyNot> AskOfPipeline(const Plan& plan, const WhyNotRequest& requ
   answer.reason = replanned->shortage;
   answer.plan = std::move(replanned->plan);
   answer.plan->options.fixes = request.fixes;
-  // What runs side by side in the other stages is not recorded: both steps one after the other.
+  // What overlaps in the other stages is not recorded: both steps are serial.
   Plan before = plan;
   before.step_seconds = before.objective_seconds;
   answer.difference = DiffPlans(before, *answer.plan);

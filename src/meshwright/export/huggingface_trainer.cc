@@ -24,7 +24,7 @@ constexpr const char* kDataAndModel = R"(
 class Sequences(torch.utils.data.Dataset):
     """Sequences of a token more than the model sees: the targets are one token on.
 
-    The data are token numbers one after the other, as numpy.save writes an array of one dimension;
+    The data are token numbers in a row, as numpy.save writes an array of one dimension;
     "mock" makes them up.
     """
 

@@ -88,7 +88,8 @@ void CheckMegatronLayer(const ModelLaunch& launch, const Layer& layer, const Lay
   const Mlp& mlp = first.moe.has_value() ? first.moe->expert : *first.mlp;
   CheckMegatronAttention(launch, layer.attention, first.attention, findings);
   findings.Require(!layer.cross_attention.has_value(), "model: pretrain_gpt.py has no encoder");
-  findings.Require(!layer.parallel, "model: Megatron runs attention and MLP one after the other");
+  findings.Require(!layer.parallel,
+                   "model: Megatron runs attention and MLP in sequence, not in parallel");
   findings.Require(!layer.post_norm && !layer.attention_output_norm.present() &&
                        !layer.mlp_output_norm.present(),
                    "model: Megatron norms before attention and MLP, not behind them");
@@ -250,7 +251,7 @@ void CheckMegatronRecompute(const ModelLaunch& launch, const Configuration& c, F
     fullest = std::max(fullest, sum);
   }
   findings.Require(c.recompute_layers <= fullest, "rule 17: recompute_layers ", c.recompute_layers,
-                   " are more than the ", fullest, " layers of the fullest stage");
+                   " are more than the ", fullest, " layers of the largest stage");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace meshwright {
 
 void RequireUsualChoices(const transformer::Configuration& c, Findings& findings) {
   findings.Require(c.tp2 == 1,
-                   "tensor parallelism: no framework splits products over a grid, so tp2 ", c.tp2,
+                   "tensor parallelism: no framework splits matmuls over a grid, so tp2 ", c.tp2,
                    " must be 1");
   findings.Require(c.recompute != transformer::Recompute::kModules,
                    "recomputation: that of single modules is written for no framework");

@@ -68,7 +68,7 @@ absl::Status CheckStages(const Problem& problem, bool others, int64_t most) {
   const std::string why =
       stages > layers
           ? absl::StrCat(problem.model.name, " has ", layers, " layers, and a stage one at least")
-          : absl::StrCat("the nodes have room for ", most, " stages",
+          : absl::StrCat("the nodes hold at most ", most, " stages",
                          others ? " with the other fixes" : "");
   return NotPossible(problem, absl::StrCat("pp=", stages, " is not possible"), why,
                      absl::StrCat("valid are 1 to ", std::min(layers, most)));

@@ -27,7 +27,7 @@ struct LayerTime {
 //   micro_batch       optional: sequences; 1 without it
 //   backward_seconds  optional: twice the forward time without it
 //   sequence          optional: tokens; rows of other lengths are left out
-//   dtype             optional: of matrix products, "bf16"; rows of others are left out
+//   dtype             optional: of matmuls, "bf16"; rows of others are left out
 //
 // and any others, which are not read.
 // Entries count from 0: embedding, layers, head. Between measured micro-batches times lie on

@@ -97,7 +97,7 @@ class CandidateSets {
 // The rule of a value by itself: every dimension its own parallel factor.
 Rule ValueRule(const Shape& shape);
 
-// Sizes of one device's share of a contraction as a batched matrix product, from the rule alone:
+// Sizes of one device's share of a contraction as a batched matmul, from the rule alone:
 // batch factors stand in both operands and the result, m in the left and the result, n in the right
 // and the result, k in both operands only.
 void SetContractionSizes(const Rule& rule, const Strategy& strategy, const Mesh& mesh, Work* work);

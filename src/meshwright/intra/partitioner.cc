@@ -6,7 +6,7 @@
 //    result's axes have no place in its operand in that of its operand.
 //  * Reductions are computed where their operand lies; partial results are combined at once, and
 //    what comes out is resharded.
-//  * Matrix products (dot_handler.cc, PartitionDot): mesh axes are given to dimensions in turn, as
+//  * Matmuls (dot_handler.cc, PartitionDot): mesh axes are given to dimensions in turn, as
 //    many at once as agree. If all that are left cut one kind of dimension alike in two of left
 //    operand, right operand and result (batch: any two; contracted: both operands; rows: left
 //    operand and result; columns: right operand and result), it is cut there. Else the axes that
@@ -66,7 +66,7 @@ std::optional<Factors> FactorsOf(const Rule& rule, const TensorFactors& tensor,
 
 enum class Cut : uint8_t { kNone, kBatch, kRows, kColumns, kContracted };
 
-// The axes of a matrix product, given to its factors one after the other.
+// The axes of a matmul, given to its factors one after the other.
 class Product {
  public:
   Product(const Rule& rule, Factors lhs, Factors rhs, Factors result, double lhs_bytes,

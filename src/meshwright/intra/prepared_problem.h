@@ -59,7 +59,7 @@ class PreparedProblem {
   absl::Status NoAnswer(const solve::Solution& solution, bool timed_out) const;
 
   IntraPlan Decode(const std::vector<int32_t>& choice) const;
-  // The same if everything that no matrix product waits for runs last (DeferUnneeded).
+  // The same if everything that no matmul waits for runs last (DeferUnneeded).
   IntraPlan DecodeDeferred(const std::vector<int32_t>& choice) const;
 
  private:

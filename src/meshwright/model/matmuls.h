@@ -8,7 +8,7 @@
 #include "meshwright/model/model.h"
 #include "meshwright/model/tensors.h"
 
-// The matrix products of a model, from which its floating-point operations (flops) follow: two per
+// The matmuls of a model, from which its floating-point operations (flops) follow: two per
 // multiply-add. What is no product (norms, softmax, activations, rotations, lookups in tables) is
 // not counted, as is usual.
 

@@ -184,7 +184,7 @@ std::string FlopsText(const Model& model, const Batch& batch) {
                     ", per token of both");
   }
   absl::StrAppend(&note,
-                  "; matrix products only, two flops per multiply-add. dense: every pair of "
+                  "; matmuls only, two flops per multiply-add. dense: every pair of "
                   "tokens computed, also those that masks and windows leave out.");
   return absl::StrCat(text, WrapWords(note, 0));
 }

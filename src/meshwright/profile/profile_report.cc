@@ -85,7 +85,7 @@ absl::StatusOr<std::string> LayersCsv(const ProfileReport& report) {
     if (segment.whole_forward < 0) {
       return absl::FailedPreconditionError(
           absl::StrCat("--layers-csv: of segment ", report.sequence[p],
-                       " no choice was measured that leaves the batch whole: give it more time, or "
+                       " no choice was measured that leaves the batch unsharded: give it more time, or "
                        "a mesh of 1"));
     }
     absl::StrAppendFormat(&text, "%s,%d,%d,%d,%.9g,%.9g,%.9g\n", report.environment.device_type,

@@ -318,8 +318,8 @@ ProfiledPlan ProfiledPlanner::Compose(IntraPlan intra,
   for (const PlanBorderMove& move : profile.moves)
     profile.segment_seconds += move.seconds * static_cast<double>(move.occurrences);
   profile.other_seconds = intra.step_seconds - by_model;
-  // A measured segment ran by itself: it has in it whatever XLA runs side by side there, and the
-  // host's share of a step is left out of it. What the cost model expects the whole to save on top
+  // A measured segment ran by itself: it has in it whatever XLA overlaps there, and the launch
+  // overhead of a step is left out of it. What the cost model expects the whole to save on top
   // of its own segments is nothing that was measured.
   const auto is_measured = [](const auto& part) { return part.basis == "measured"; };
   const bool any_segment = std::any_of(plan.segments.begin(), plan.segments.end(), is_measured);

@@ -126,7 +126,7 @@ absl::Status SegmentSpace::State::Make() {
   analysis = finder.Find();
   if (analysis.blocks.empty()) {
     return absl::InvalidArgumentError(
-        "the program has no matrix products or convolutions: there is nothing to choose");
+        "the program has no matmuls or convolutions: there is nothing to choose");
   }
   for (const ParallelBlock& block : analysis.blocks) {
     std::vector<std::string>& texts = strategy_texts.emplace_back();

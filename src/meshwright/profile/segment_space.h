@@ -46,7 +46,7 @@ struct Segment {
 class SegmentSpace {
  public:
   // `mesh` and `cost_model` must outlive it. Errors: the program has nothing to choose
-  // (no matrix products or convolutions), no batch (FindBatch), or cannot be cut (Slicer).
+  // (no matmuls or convolutions), no batch (FindBatch), or cannot be cut (Slicer).
   static absl::StatusOr<std::unique_ptr<SegmentSpace>> Make(const Graph& graph, const Mesh& mesh,
                                                             const CostModel& cost_model,
                                                             int threads = 2);

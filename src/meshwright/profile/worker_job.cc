@@ -156,7 +156,7 @@ absl::StatusOr<WorkerJob> WholeStepJob(const Graph& graph, const Mesh& mesh, con
   MW_ASSIGN_OR_RETURN(WorkerJob job, ProgramJob(graph, mesh, plan, tied,
                                                 TiedParameters(graph, /*by_position=*/false),
                                                 positive, std::move(key)));
-  // As a training loop sees a step that it waits for, with the host's share of it.
+  // As a training loop sees a step that it waits for, with launch overhead.
   job.json.back() = ',';
   job.json += "\"wait\":true}";
   return job;

@@ -80,7 +80,8 @@ std::string WeightsSentence(const DevicePrograms& programs) {
     }
   }
   if (whole <= 0) return "";
-  if (kept >= whole) return "Every device keeps all weights that it uses, and their state, whole.";
+  if (kept >= whole)
+    return "All weights and their state are replicated on the devices that use them.";
   return absl::StrCat("Of the weights that it uses and their state a device keeps ",
                       Percent(kept / whole), "; the rest lies on others.");
 }
@@ -160,7 +161,7 @@ std::string TimeSentence(const Plan& plan) {
     dearest = most == program.collectives.end() ? nullptr : &*most;
   }
   if (dearest != nullptr) {
-    absl::StrAppend(&text, "; the dearest is ", dearest->kind, " over ",
+    absl::StrAppend(&text, "; the most expensive is ", dearest->kind, " over ",
                     Isolated(absl::StrJoin(dearest->axes, ",")), ", ",
                     PlanCostText(plan, dearest->seconds));
   }
@@ -168,7 +169,7 @@ std::string TimeSentence(const Plan& plan) {
 }
 
 std::string MemorySentence(const Plan& plan) {
-  std::string text = absl::StrCat("The fullest device holds ", BytesText(plan.peak_bytes));
+  std::string text = absl::StrCat("A device holds at peak ", BytesText(plan.peak_bytes));
   if (plan.budget_bytes.has_value()) {
     absl::StrAppend(&text, " of ", BytesText(*plan.budget_bytes));
   }

@@ -112,8 +112,8 @@ Json PhasesView(const PartSummary& summary) {
   return list;
 }
 
-// The dearest collectives by what causes them, as `explain` has them.
-Json DearestView(const PartSummary& summary) {
+// The most expensive collectives by what causes them, as `explain` has them.
+Json MostExpensiveView(const PartSummary& summary) {
   constexpr size_t kMost = 25;
   Json list = Json::array();
   for (size_t i = 0; i < std::min(summary.collectives.size(), kMost); ++i) {
@@ -237,7 +237,7 @@ Json ProgramView(const PlanPart& program, int64_t micro_batches) {
           {"recompute", program.recompute},
           {"axes", AxesView(summary)},
           {"phases", PhasesView(summary)},
-          {"dearest", DearestView(summary)},
+          {"most_expensive", MostExpensiveView(summary)},
           {"segments", SegmentsView(graph)},
           {"nodes", NodesView(graph)},
           {"edges", EdgesView(graph)},

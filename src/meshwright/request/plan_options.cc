@@ -147,7 +147,7 @@ Options ModelRows(AskedOptions& a) {
        {.kinds = kAllButFasop, .least = 1, .most = static_cast<double>(transformer::kMaxSequence)}},
       {"dtype",
        &a.dtype,
-       "type of matrix products: bf16, fp16, fp8, mxfp8 or nvfp4",
+       "type of matmuls: bf16, fp16, fp8, mxfp8 or nvfp4",
        {.kinds = kAllButFasop}},
       {"top",
        &a.top,

@@ -16,7 +16,7 @@
 #include "meshwright/sharding/sharding.h"
 
 // The sharding rule of an operator says how its dimensions hang together, as an einsum does: every
-// dimension of every operand and result is a list of *factors* (major to minor). A matrix product
+// dimension of every operand and result is a list of *factors* (major to minor). A matmul
 // is
 // ([m,k],[k,n]) -> [m,n] with k a reduction; reshape [b*s,h] -> [b,s,h] is ([b s, h]) -> [b,s,h].
 // A *strategy* gives each mesh axis to at most one factor; operand and result shardings,

@@ -250,7 +250,7 @@ TEST(FindLayersTest, CountsThatDoNotFit) {
     return std::string(FoundLayers(file, options).layers.status().message());
   };
   EXPECT_EQ(message("pipeline/funnel.train.hlo.txt.gz", 13),
-            "13 layers are wanted, but the forward phase has only 12 matrix products and "
+            "13 layers are wanted, but the forward phase has only 12 matmuls and "
             "convolutions");
   EXPECT_THAT(message("llama3_8b.scan.train.hlo.txt.gz", 4),
               HasSubstr("the program's loops over layers make 34"));

@@ -76,7 +76,7 @@ TEST(PlanDataFlow, IsThatOfTheGraph) {
   }
 }
 
-// A matrix product whose contracted dimension is cut has partial sums along that axis, and others
+// A matmul whose contracted dimension is cut has partial sums along that axis, and others
 // have none.
 TEST(PlanDataFlow, ReducedAxesAreThoseOfContractedDimensions) {
   const absl::StatusOr<PlannedProgram> planned = PlanOnTwoByTwo("mlp_4096x4.train.hlo.txt.gz");

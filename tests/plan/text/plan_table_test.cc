@@ -71,7 +71,7 @@ TEST(PlanTable, EqualStagesShareALine) {
   const std::string table = PlanTable(SamplePipelinePlan());
   EXPECT_THAT(table, HasSubstr("2 stages, 8 micro-batches, 1f1b, bubble 12.5 %\n"));
   EXPECT_THAT(table, HasSubstr("\n  0-1    0-5       2 x 2  2     10.0 ms   20.0 ms  1.00 ms  "
-                               "2.00 GiB*\n  * activations are computed again\n"));
+                               "2.00 GiB*\n  * activations are recomputed\n"));
 }
 
 TEST(PlanTable, DevicesOfSeveralTypes) {
@@ -95,9 +95,9 @@ TEST(PlanTable, PlansOfModels) {
                               "          recompute=selective recompute_stages=1 ends=on "
                               "offload_activations=on\n"
                               "          offload_layers=3 tp_in=2 pp_in=2\n"));
-  EXPECT_THAT(text, HasSubstr("step      2.00 s, 8192 tokens a second and GPU, MFU 40.0 %"));
+  EXPECT_THAT(text, HasSubstr("step      2.00 s, 8192 tokens/s/GPU, MFU 40.0 %"));
   EXPECT_THAT(text, HasSubstr("  compute                     1.50 s   75.0 %\n"));
-  EXPECT_THAT(text, HasSubstr("memory    28.0 GiB of 80.0 GiB on the fullest GPU\n"));
+  EXPECT_THAT(text, HasSubstr("memory    28.0 GiB of 80.0 GiB a GPU at peak\n"));
   EXPECT_THAT(text, HasSubstr("  optimizer  activ.  logits  comm.  framew.\n"));
   EXPECT_THAT(text, HasSubstr("  in the host's memory: group 0 9 B, group 1 8 B\n"));
   EXPECT_THAT(text,

@@ -44,7 +44,7 @@ TEST(StepTrace, HasEveryOperatorAndCollectiveOneAfterTheOther) {
 TEST(StepTrace, SaysTheSameAsTableAndJson) {
   const Plan plan = SamplePlan();
   EXPECT_EQ(StepTable(plan),
-            "one step: 500 ms one by one\n"
+            "one step: 500 ms serial\n"
             "  computation        500 ms  1 operator\n"
             "  communication     1.00 ns  1 collective\n");
   const TestJson json = TestJson::parse(StepJson(plan));

@@ -295,7 +295,7 @@ class Cutter {
     if (count > static_cast<int32_t>(sequence_.heavy.size())) {
       return absl::InvalidArgumentError(
           StrCat(count, " layers are wanted, but the forward phase has only ",
-                 sequence_.heavy.size(), " matrix products and convolutions"));
+                 sequence_.heavy.size(), " matmuls and convolutions"));
     }
     const auto cuts = Cluster(sequence_.heavy, count);
     if (!cuts.has_value()) {

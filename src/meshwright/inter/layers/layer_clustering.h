@@ -22,7 +22,7 @@ struct ClusteringProblem {
     int32_t value = 0;  // which result of `from`: it enters a segment once
   };
   std::vector<double> cost;  // by operator
-  std::vector<bool> heavy;   // by operator: matrix products and convolutions
+  std::vector<bool> heavy;   // by operator: matmuls and convolutions
   std::vector<Edge> edges;
   int32_t layers = 1;
   double imbalance = 0.5;  // a segment's cost may exceed the average by this share

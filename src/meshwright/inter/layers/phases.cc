@@ -136,7 +136,7 @@ class PhaseFinder {
     return HasBackward(forward) ? forward : all;
   }
 
-  // Otherwise the sums are results of a forward pass: all matrix products stand before them.
+  // Otherwise the sums are results of a forward pass: all matmuls stand before them.
   bool HasBackward(const std::vector<bool>& forward) const {
     for (size_t u = 0; u < forward.size(); ++u) {
       if (units_.units[u].heavy && IsPerMicroBatch(units_.units[u]) && !forward[u]) return true;

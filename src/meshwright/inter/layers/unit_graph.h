@@ -13,7 +13,7 @@ namespace meshwright {
 struct Unit {
   OpId op;             // of a loop: its first
   int32_t loop = -1;   // in Graph::loops
-  bool heavy = false;  // a matrix product, a convolution and the like, or a loop with one
+  bool heavy = false;  // a matmul, a convolution and the like, or a loop with one
   double flops = 0;    // per step; of ops other than heavy ones an estimate
   // What it takes from other units; of a loop the initial values of what it carries; of a
   // conditional's result also what chooses the branch.

@@ -321,7 +321,7 @@ class PipelinePlanner {
     return absl::OkStatus();
   }
 
-  // With collectives beside kernels, and the host's share.
+  // With collectives overlapped, and launch overhead.
   double StepSeconds(const FoundPipeline& pipeline,
                      const std::vector<PipelineStage>& stages) const {
     std::vector<StageTimes> times;

@@ -71,7 +71,7 @@ struct PipelinePlan {
   std::vector<PipelineStage> stages;
   Simulation simulation;
   double seconds = 0;  // of one step, one by one: simulation.seconds
-  // The same with collectives beside kernels and the host's share. The best single stage is the one
+  // The same with collectives overlapped and launch overhead. The best single stage is the one
   // of least step_seconds, and taken if it is below that of the best pipeline.
   double step_seconds = 0;
   double bound = 0;  // no pipeline of this program on these devices under this schedule takes less

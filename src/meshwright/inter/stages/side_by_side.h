@@ -13,7 +13,7 @@ namespace meshwright {
 // `cost`, of `plan`, with the seconds that its phases take when collectives run beside kernels
 // (intra/timeline.h), each phase by itself as each is a program of its own. What a recomputed
 // forward phase adds to the backward phase is counted once more, as in Recomputed. Costs that know
-// no overlap stay as they are. The host's share of a step is not in it.
+// no overlap stay as they are. The launch overhead of a step is not in it.
 SliceCost SideBySide(const ProgramSlice& slice, const IntraPlan& plan, const CostModel& cost_model,
                      int64_t micro_batches, bool recompute, SliceCost cost);
 

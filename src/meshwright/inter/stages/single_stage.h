@@ -50,7 +50,7 @@ struct SingleStageInput {
 // what its layers take at least. An error if the program cannot be cut as it is written.
 absl::StatusOr<SingleStage> PlanSingleStage(const SingleStageInput& input);
 
-// The matrix products of `graph` alone, spread evenly over all devices at the vendors' peaks.
+// The matmuls of `graph` alone, spread evenly over all devices at the vendors' peaks.
 double ArithmeticSeconds(const Graph& graph, const std::vector<Cluster>& clusters);
 
 }  // namespace meshwright

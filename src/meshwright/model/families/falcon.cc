@@ -31,7 +31,7 @@ void ReadFalcon(const FamilyInput& input, Model* model) {
   layer.parallel = config.Flag("parallel_attn", true);
   if (grouped && !layer.parallel) {
     config.Fail("parallel_attn",
-                "the new decoder architecture has attention and MLP side by side; "
+                "the new decoder architecture has attention and MLP in parallel; "
                 "valid is true");
   }
   const int64_t norms = config.Count("num_ln_in_parallel_attn", 2, grouped ? 2 : 1);

@@ -1,6 +1,6 @@
 #include "meshwright/model/families/common.h"
 
-// Phi 1, 1.5 and 2 (attention and MLP side by side, behind one LayerNorm) and Phi 3 (Llama's
+// Phi 1, 1.5 and 2 (attention and MLP in parallel, behind one LayerNorm) and Phi 3 (Llama's
 // layers).
 
 namespace meshwright::transformer {

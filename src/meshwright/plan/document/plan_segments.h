@@ -105,7 +105,7 @@ struct PlanProfile {
   bool exact = false;        // none take less than `segment_seconds`
   int64_t choices = 0;       // that were looked at, of all segments together
   // The rest of step_seconds, as the cost model has it; where segments were measured at least the
-  // host's share of a step, else it may be below 0.
+  // launch overhead of a step, else it may be below 0.
   double other_seconds = 0;
   std::vector<PlanBorderMove> moves;
   std::optional<PlanMeasuredStep> step;  // then step_seconds is of it

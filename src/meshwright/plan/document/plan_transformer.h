@@ -142,7 +142,7 @@ struct PlanSweepRow {
   int64_t gpus = 0, global_batch = 0;
   transformer::Configuration configuration;
   double step_seconds = 0, tokens_per_second = 0, mfu = 0;
-  double efficiency = 0;  // tokens a second and GPU, relative to the first row's
+  double efficiency = 0;  // tokens/s/GPU, relative to the first row's
   int64_t peak_bytes = 0;
 
   template <typename Self, typename Visitor>

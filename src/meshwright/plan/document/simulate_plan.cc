@@ -85,7 +85,7 @@ absl::StatusOr<SimulatedPlan> SimulatePlan(const Plan& plan, const std::string& 
 std::string SimulationTable(const SimulatedPlan& simulated) {
   const Simulation& simulation = simulated.simulation;
   std::string text = absl::StrFormat(
-      "%s, %s, %s: step %s one by one, bubble %.1f %%\n", Counted(simulated.shape.groups, "group"),
+      "%s, %s, %s: step %s serial, bubble %.1f %%\n", Counted(simulated.shape.groups, "group"),
       Counted(simulated.shape.micro_batches, "micro-batch", "micro-batches"),
       std::string(simulated.schedule->name), SecondsText(simulation.seconds),
       100 * simulation.bubble_share);

@@ -384,7 +384,7 @@ class PipelineReplanner {
         continue;
       out_.shortage =
           StrCat("a device of stage ", i, " holds ", BytesText(stage.bytes.peak_of_group),
-                 " at its fullest, and may use ", BytesText(*stage.budget_bytes));
+                 " at peak, and may use ", BytesText(*stage.budget_bytes));
       break;
     }
     return absl::OkStatus();

@@ -171,7 +171,7 @@ std::string StageSection(const Plan& plan) {
   std::string text = Columns(std::move(rows), {false, false, true, false, true, true, true, false});
   const bool recompute = std::any_of(plan.stages.begin(), plan.stages.end(),
                                      [](const PlanStage& stage) { return stage.recompute; });
-  if (recompute) absl::StrAppend(&text, "  * activations are computed again\n");
+  if (recompute) absl::StrAppend(&text, "  * activations are recomputed\n");
   return text;
 }
 
@@ -196,9 +196,8 @@ std::string PipelineTable(const Plan& plan) {
   const bool overlaps = plan.step_seconds != plan.objective_seconds;
   absl::StrAppend(
       &text, "step      ", CostText(plan, plan.step_seconds),
-      overlaps ? absl::StrCat(
-                     " with collectives side by side and the host's share\n          one by one ",
-                     CostText(plan, plan.objective_seconds))
+      overlaps ? absl::StrCat(", collectives overlapped, with launch overhead\n          serial ",
+                              CostText(plan, plan.objective_seconds))
                : "",
       ", at least ", CostText(plan, plan.bound_seconds),
       absl::StrFormat(" (gap %.2f %%), ", 100 * plan.gap), "planned in ",
@@ -275,9 +274,9 @@ std::string PlanTable(const Plan& plan) {
   const bool overlaps = plan.step_seconds != plan.objective_seconds;
   absl::StrAppend(&text, "step      ", CostText(plan, plan.step_seconds), ": compute ",
                   CostText(plan, plan.compute_seconds), ", communication ",
-                  CostText(plan, plan.communication_seconds), overlaps ? " side by side\n" : "\n");
+                  CostText(plan, plan.communication_seconds), overlaps ? ", overlapped\n" : "\n");
   const std::string one_by_one =
-      overlaps ? absl::StrCat("one by one ", CostText(plan, plan.objective_seconds), ", ") : "";
+      overlaps ? absl::StrCat("serial ", CostText(plan, plan.objective_seconds), ", ") : "";
   absl::StrAppend(&text, "          ", one_by_one, "at least ", CostText(plan, plan.bound_seconds),
                   overlaps ? "" : " on this mesh",
                   absl::StrFormat(" (gap %.2f %%), ", 100 * plan.gap), "planned in ",

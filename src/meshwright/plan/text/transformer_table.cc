@@ -69,7 +69,7 @@ std::string GroupMemorySection(const Plan& plan) {
   std::vector<bool> right(rows[0].size(), true);
   right[0] = false;
   return absl::StrCat(
-      "memory    ", BytesText(plan.peak_bytes), budget, " on the fullest GPU\n",
+      "memory    ", BytesText(plan.peak_bytes), budget, " a GPU at peak\n",
       Columns(std::move(rows), right),
       in_host.empty()
           ? ""
@@ -194,10 +194,10 @@ std::string TransformerTable(const Plan& plan) {
   absl::StrAppend(&text, Hanging("cluster   ", absl::StrCat(plan.cluster.name, ": ", devices)),
                   Hanging("degrees   ", transformer::ConfigurationText(part.configuration)),
                   OverGroupsSection(plan));
-  absl::StrAppendFormat(
-      &text, "step      %s, %.0f tokens a second and GPU, MFU %.1f %%, HFU %.1f %%\n",
-      SecondsText(plan.step_seconds), tokens / plan.step_seconds / static_cast<double>(gpus),
-      100 * part.mfu, 100 * part.hfu);
+  absl::StrAppendFormat(&text, "step      %s, %.0f tokens/s/GPU, MFU %.1f %%, HFU %.1f %%\n",
+                        SecondsText(plan.step_seconds),
+                        tokens / plan.step_seconds / static_cast<double>(gpus), 100 * part.mfu,
+                        100 * part.hfu);
   absl::StrAppend(&text, StepSection(part, plan.step_seconds), GoodputSection(part),
                   GroupMemorySection(plan), StateText(part.state), AlternativeSection(plan));
   if (!part.sensitivity.empty()) absl::StrAppend(&text, "the step with\n");

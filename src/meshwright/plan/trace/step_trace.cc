@@ -100,7 +100,7 @@ std::string StepTrace(const Plan& plan) {
 
 std::string StepTable(const Plan& plan) {
   const StepSums sums = Sums(plan);
-  return absl::StrFormat("one step: %s one by one\n  %-14s %10s  %s\n  %-14s %10s  %s\n",
+  return absl::StrFormat("one step: %s serial\n  %-14s %10s  %s\n  %-14s %10s  %s\n",
                          SecondsText(sums.seconds()), "computation", SecondsText(sums.compute),
                          Counted(sums.operators, "operator"), "communication",
                          SecondsText(sums.communication), Counted(sums.collectives, "collective"));
