@@ -238,7 +238,7 @@ TEST(Megatron, RefusesModelsThatItsGptIsNot) {
                                       {"bert-base", "has an encoder"},
                                       {"vit-b-16", "text"},
                                       {"mpt-7b", "alibi"},
-                                      {"falcon-7b", "one after the other"},
+                                      {"falcon-7b", "in sequence, not in parallel"},
                                       {"gemma2-2b", "norms before"}}) {
     const Plan plan = SamplePlanOf({.model = model, .cluster = "8xh100-sxm"});
     const absl::StatusOr<Artefacts> files = ExportTo("megatron", plan, CompleteOptions());

@@ -37,7 +37,7 @@ def verify(
         if they are still there: what was donated since is not, and of more than 64 MiB none is kept
         for this. Everything else is random, and so is an optimizer's state that is all zeros.
       stages: of a plan with a pipeline: the folder of its stages, as `plan --emit` writes it. They
-        are run one after the other, micro-batch by micro-batch, and their results compared.
+        are run in turn, micro-batch by micro-batch, and their results compared.
       devices: to run on; default: the first that JAX has.
       repeats: steps to time; the median counts. 0: the time is not measured.
       seed: of the random inputs.

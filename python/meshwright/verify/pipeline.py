@@ -1,4 +1,4 @@
-"""Runs a pipeline's stages one after the other and holds them against the whole program."""
+"""Runs a pipeline's stages in turn and holds them against the whole program."""
 
 from __future__ import annotations
 

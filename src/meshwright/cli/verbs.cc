@@ -137,7 +137,8 @@ const std::vector<Verb>& Verbs() {
        "srun meshwright profile train.hlo --mesh 2x8 --db profiles.sqlite \\\n"
        "    --distributed",
        &AddProfileVerb,
-       "Compiles and runs the distinct segments of a training step one by one, and stores every "
+       "Compiles and runs the distinct segments of a training step each by itself, and stores "
+       "every "
        "measurement before the next: it can be killed, and goes on where it was. `plan --db` "
        "plans with what was measured. Needs Python with JAX and the package meshwright; the "
        "environment variable MESHWRIGHT_PYTHON names another than python3."},

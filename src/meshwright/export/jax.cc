@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 constexpr const char* kTrainer =
     R"PY("""Runs your training step with JAX as plan.json says; launch.sh starts it.
 
-Sharded over the plan's mesh; of a plan with a pipeline by its stages, one after the other in one
+Sharded over the plan's mesh; of a plan with a pipeline by its stages, in turn in one
 process, which is for trying it.
 
 The script that you name has a function make() that returns
