@@ -78,7 +78,7 @@ TEST(OptimalityText, WorkOfAStageIsAPartOfTheTimeItIsNamedWith) {
   EXPECT_THAT(
       ExplainPlan(plan),
       HasSubstr(
-          "serial 100 ms, of\n          which a device of the longest stage works for 90.0 ms"));
+          "serial 100 ms, of which a\n          device of the longest stage works for 90.0 ms"));
 }
 
 }  // namespace
