@@ -170,7 +170,7 @@ TEST_F(PlanMixedCommand, BadInput) {
   expect({"--steps", "5", "--max-time", "soon"}, "--max-time: ");
   expect({"--objective", "memory"}, "expected time or cost over groups of nodes");
   expect({"--csv", folder_.Path("x.csv")}, "--pareto");
-  expect({"--fix", "cp=2"}, "cp is not searched over groups of nodes");
+  expect({"--fix", "cp=2"}, "cp=2 is not planned over groups of nodes");
   expect({"--sweep", "gpus=1..2"}, "--sweep does not go with groups of nodes");
   cluster_ = folder_.Write("free.yaml", "groups: [{device: a100-40g, nodes: 1, name: old}]\n");
   expect({"--objective", "cost"}, "free.yaml:1:10: no price of old is known");

@@ -241,6 +241,26 @@ TEST(ParseClusterYaml, ErrorsCarryPlaces) {
   }
 }
 
+TEST(ParseClusterYaml, ABaseGivesWhatWasMeasuredOnIt) {
+  const absl::StatusOr<Cluster> cluster = ParseClusterYaml(
+      "name: a\ndevice: {name: d, base: h100-sxm, memory: 96GiB}\nintra_node: {latency: 3us}\n",
+      "a.yaml");
+  ASSERT_TRUE(cluster.ok()) << cluster.status();
+  EXPECT_EQ(cluster->device.name, "d");
+  EXPECT_EQ(cluster->device.measured_as(), "h100-sxm");
+  EXPECT_EQ(FindDevice("h200")->measured_as(), "h200");
+}
+
+TEST(ParseClusterYaml, LinksWithoutANameAreCalledAsTheirField) {
+  const absl::StatusOr<Cluster> cluster = ParseClusterYaml(
+      "name: a\nnodes: 2\ndevice: {name: d, memory: 9GiB, memory_bandwidth: 1TB/s, peak_flops: "
+      "{bf16: 9TFLOPS}}\nintra_node: {bandwidth: 9GB/s}\ninter_node: {name: e, bandwidth: 1GB/s}\n",
+      "a.yaml");
+  ASSERT_TRUE(cluster.ok()) << cluster.status();
+  EXPECT_EQ(cluster->intra_node.name, "intra_node");
+  EXPECT_EQ(cluster->inter_node.name, "e");
+}
+
 // Whatever stands in a file, the answer is a cluster or an error.
 TEST(ParseClusterYaml, SurvivesHostileText) {
   const std::string valid =

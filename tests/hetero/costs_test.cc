@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
+#include <string_view>
 #include <vector>
 
+#include "meshwright/degrees/degree_table.h"
 #include "meshwright/hetero/bounds.h"
 #include "tests/hetero/samples.h"
 
@@ -106,8 +109,21 @@ TEST(HeteroCosts, Errors) {
   const auto error = [&] { return std::string(CheckProblem(problem).message()); };
   EXPECT_EQ(error(), "");
   problem.fixes.cp = 2;
-  EXPECT_THAT(error(), HasSubstr("--fix: cp is not searched over groups of nodes"));
+  EXPECT_THAT(error(), HasSubstr("--fix: cp=2 is not planned over groups of nodes"));
   problem.fixes.cp.reset();
+  // Whatever is not searched is as it usually is, and no other value passes without effect.
+  for (const Degree& degree : DegreeTable()) {
+    if (degree.key.empty()) continue;
+    const int64_t usual = degree.value(Configuration());
+    const std::set<std::string_view> searched = {"tp", "dp", "pp", "mbs", "zero", "recompute"};
+    for (const int64_t value : {usual, usual == degree.least ? usual + 1 : degree.least}) {
+      Fixes fixes;
+      degree.set_fix(fixes, value);
+      problem.fixes = fixes;
+      EXPECT_EQ(error().empty(), value == usual || searched.contains(degree.key)) << degree.key;
+    }
+  }
+  problem.fixes = Fixes();
   problem.profile =
       *LayerProfile::Parse("gpu,tp,layer_id,forward_seconds\na100,1,0,1\n", "p", {"m"});
   EXPECT_THAT(error(), HasSubstr("found 1 entries, but small has 2 layers"));

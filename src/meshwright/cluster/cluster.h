@@ -43,6 +43,11 @@ struct DeviceType {
   Link intra_node, inter_node;  // usual links; inter_node is per device
   double price_per_hour = 0;    // dollars, 0: unknown
   std::string source;           // where the figures come from
+  // The built-in type that this one is derived from (`base` in a cluster's file); else empty.
+  std::string base;
+
+  // The type whose measurements are this one's too.
+  const std::string& measured_as() const { return base.empty() ? name : base; }
 
   // Peak for `element_type` (HLO spelling); falls back to the nearest wider type it has, and for
   // types wider than all it has (or unknown ones) to the slowest of the table.

@@ -72,6 +72,7 @@ absl::Status ClusterFields::ReadCalibration(const YAML::Node& node,
 
 absl::Status ClusterFields::ReadLink(const YAML::Node& node, const std::string& key, LinkUse use,
                                      Overrides* link) const {
+  link->key = key;
   std::vector<Field> fields = {
       {"name", false, [&](const YAML::Node& n) { return ReadText(n, "name", &link->name); }},
       {"bandwidth", false,
@@ -147,6 +148,7 @@ absl::Status ClusterFields::ReadDevice(const YAML::Node& node, DeviceType* devic
     for (const auto& entry : node) {
       if (!entry.first.IsScalar() || entry.first.Scalar() != "base") continue;
       MW_RETURN_IF_ERROR(FindBuiltin(entry.second, "base", device));
+      device->base = device->name;
       has_base = true;
     }
   }

@@ -27,12 +27,13 @@ class ClusterFields : public YamlReader {
 
   // The fields of a link that were given.
   struct Overrides {
-    std::string name;
+    std::string name, key;  // given, and of the field: what a link without a name is called
     double bandwidth = -1, latency = -1, efficiency = -1;
     std::optional<bool> in_network_reduction;
 
     Link ApplyTo(Link link) const {
       if (!name.empty()) link.name = name;
+      if (link.name.empty()) link.name = key;
       if (bandwidth >= 0) link.bandwidth_bytes_per_second = bandwidth;
       if (latency >= 0) link.latency_seconds = latency;
       if (efficiency >= 0) link.efficiency = efficiency;

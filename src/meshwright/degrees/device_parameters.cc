@@ -1,5 +1,6 @@
 #include "meshwright/degrees/device_parameters.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -211,6 +212,11 @@ DeviceParameters CostParameters::Device(std::string_view name) const {
     if (one.device == name) return one;
   }
   return {};
+}
+
+bool CostParameters::Knows(std::string_view device) const {
+  return std::any_of(devices.begin(), devices.end(),
+                     [&](const DeviceParameters& one) { return one.device == device; });
 }
 
 FrameworkParameters CostParameters::Framework(std::string_view name) const {

@@ -70,6 +70,7 @@ struct CostParameters {
   // Those of the device; of one that is not listed, the defaults above.
   DeviceParameters Device(std::string_view name) const;
   FrameworkParameters Framework(std::string_view name) const;
+  bool Knows(std::string_view device) const;
 };
 
 // YAML: `devices` and `frameworks`, maps from names to maps from the fields above to numbers more

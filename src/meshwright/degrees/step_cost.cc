@@ -371,7 +371,7 @@ StepCoster::StepCoster(const Model& model, const Workload& workload, const Clust
                        const CostParameters& parameters, std::string_view framework,
                        const StateOptions& state)
     : tables_(std::make_unique<Tables>(model, workload, cluster,
-                                       parameters.Device(cluster.device.name),
+                                       parameters.Device(cluster.device.measured_as()),
                                        parameters.Framework(framework), state)) {}
 
 StepCoster::~StepCoster() = default;

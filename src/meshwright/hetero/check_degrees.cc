@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "meshwright/base/counted.h"
 #include "meshwright/degrees/space.h"
 #include "meshwright/hetero/costs.h"
 #include "meshwright/hetero/families.h"
@@ -68,7 +69,7 @@ absl::Status CheckStages(const Problem& problem, bool others, int64_t most) {
   const std::string why =
       stages > layers
           ? absl::StrCat(problem.model.name, " has ", layers, " layers, and a stage one at least")
-          : absl::StrCat("the nodes hold at most ", most, " stages",
+          : absl::StrCat("the nodes hold at most ", Counted(most, "stage"),
                          others ? " with the other fixes" : "");
   return NotPossible(problem, absl::StrCat("pp=", stages, " is not possible"), why,
                      absl::StrCat("valid are 1 to ", std::min(layers, most)));

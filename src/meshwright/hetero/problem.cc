@@ -1,9 +1,12 @@
 #include "meshwright/hetero/problem.h"
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/degrees/degree_table.h"
 
 namespace meshwright::transformer::hetero {
 
@@ -66,24 +69,22 @@ int64_t Nodes(const NodeGroup& group, const StageDegrees& degrees, int64_t stage
 
 namespace {
 
+// What is searched over groups of nodes; anything else is as a configuration usually has it.
+constexpr std::string_view kSearched[] = {"tp", "dp", "pp", "mbs", "zero", "recompute"};
+
 absl::Status CheckFixes(const Fixes& fixes) {
-  const struct {
-    const char* key;
-    bool given;
-  } others[] = {{"cp", fixes.cp.value_or(1) != 1},
-                {"vp", fixes.virtual_stages.value_or(1) != 1},
-                {"ep", fixes.ep.value_or(1) != 1},
-                {"etp", fixes.etp.value_or(1) != 1},
-                {"shard", fixes.shard.value_or(0) != 0},
-                {"zero", fixes.zero.value_or(0) > 1},
-                {"sp", fixes.sequence_parallel.has_value()},
-                {"schedule", fixes.schedule.value_or(PipelineKind::k1F1B) != PipelineKind::k1F1B}};
-  for (const auto& other : others) {
-    if (!other.given) continue;
-    return absl::InvalidArgumentError(StrCat(
-        "--fix: ", other.key,
-        " is not searched over groups of nodes; tp, dp, pp, mbs, zero (0 or 1) and recompute "
-        "are, schedules are 1f1b"));
+  for (const Degree& degree : DegreeTable()) {
+    const std::optional<int64_t> fixed = degree.fix(fixes);
+    if (!fixed.has_value()) continue;
+    const bool searched = std::count(std::begin(kSearched), std::end(kSearched), degree.key) > 0;
+    if (degree.key == "zero" ? *fixed <= 1 : searched) continue;
+    const int64_t usual = degree.value(Configuration());
+    if (!searched && *fixed == usual) continue;
+    return absl::InvalidArgumentError(
+        StrCat("--fix: ", degree.key, "=", ValueText(degree, *fixed),
+               " is not planned over groups of nodes: tp, dp, pp, mbs, zero (0 or 1) and recompute "
+               "are searched",
+               searched ? "" : StrCat(", and ", degree.key, " is ", ValueText(degree, usual))));
   }
   return absl::OkStatus();
 }

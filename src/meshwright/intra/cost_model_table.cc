@@ -13,7 +13,7 @@ constexpr std::string_view kReferenceDevice = "h100-sxm";
 
 const Calibration* CalibrationOf(const Cluster& cluster) {
   if (cluster.calibration != nullptr) return cluster.calibration.get();
-  return FindCalibration(cluster.device.name);
+  return FindCalibration(cluster.device.measured_as());
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "meshwright/degrees/device_warnings.h"
 #include "meshwright/degrees/fixes.h"
-#include "meshwright/degrees/precision_support.h"
 #include "meshwright/degrees/rank_order.h"
 #include "meshwright/model/tensors.h"
 #include "meshwright/plan/document/version.h"
@@ -58,8 +58,8 @@ Plan BeginModelPlan(const ModelRequest& request, const Cluster& cluster,
   plan.micro_batches = request.workload.global_batch / (best.dp * best.micro_batch);
   plan.chunks = best.virtual_stages;
   plan.warnings = request.model.notes;
-  const std::string unsupported = PrecisionWarning(cluster.device, request.precision);
-  if (!unsupported.empty()) plan.warnings.push_back(unsupported);
+  for (std::string& warning : DeviceWarnings(cluster.device, request.precision))
+    plan.warnings.push_back(std::move(warning));
   PlanTransformer& part = plan.transformer.emplace();
   part.model = request.model.name;
   part.description = request.description;

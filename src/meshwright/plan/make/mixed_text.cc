@@ -14,7 +14,7 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
 #include "meshwright/cluster/prices.h"
-#include "meshwright/degrees/precision_support.h"
+#include "meshwright/degrees/device_warnings.h"
 
 namespace meshwright {
 namespace {
@@ -198,9 +198,10 @@ std::vector<std::string> MixedWarnings(const MixedRequest& request, const MixedA
   const transformer::hetero::Choice& choice = answer.result.front[answer.chosen];
   for (size_t i = 0; i < choice.nodes.size(); ++i) {
     if (choice.nodes[i] == 0) continue;
-    const std::string warning = transformer::PrecisionWarning(
-        request.problem.cluster.groups[i].cluster.device, request.problem.precision);
-    if (!warning.empty()) warnings.push_back(warning);
+    for (std::string& warning : transformer::DeviceWarnings(
+             request.problem.cluster.groups[i].cluster.device, request.problem.precision)) {
+      warnings.push_back(std::move(warning));
+    }
   }
   return warnings;
 }

@@ -41,7 +41,7 @@ absl::StatusOr<nersc::System> NerscSystem(const Cluster& cluster) {
   std::string known;
   for (const Generation& one : kGenerations) {
     StrAppend(&known, known.empty() ? "" : ", ", one.device);
-    if (one.device != cluster.device.name) continue;
+    if (one.device != cluster.device.measured_as()) continue;
     MW_ASSIGN_OR_RETURN(nersc::System system,
                         nersc::PublishedSystem(one.system, cluster.devices_per_node));
     system.matrix_tflops = cluster.device.PeakFlops("bf16") / 1e12;

@@ -71,7 +71,7 @@ SearchResult SearchOn(const ModelRequest& request, const Cluster& cluster, Ranki
   const Space space(request.model, request.workload, cluster.devices(), request.fixes,
                     request.precision, cluster.devices_per_node, cluster.fabric.unit_nodes);
   const transformer::DeviceParameters device =
-      transformer::BuiltinCostParameters().Device(cluster.device.name);
+      transformer::BuiltinCostParameters().Device(cluster.device.measured_as());
   return Search(space,
                 [&] {
                   return transformer::CalibratedCosts(request.model, request.workload, cluster,
