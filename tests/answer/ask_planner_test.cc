@@ -10,13 +10,14 @@
 
 #include "absl/strings/str_join.h"
 #include "meshwright/request/asked_of_plan.h"
+#include "tests/testing/data.h"
 
 namespace meshwright {
 namespace {
 
 using ::testing::HasSubstr;
 
-const std::string kProgram = std::string(MESHWRIGHT_TEST_DATA) + "/hlo/tiny_gpt.train.hlo.pb.gz";
+const std::string kProgram = HloData("tiny_gpt.train.hlo.pb.gz");
 
 // What is answered to options in JSON over the defaults of `plan`.
 absl::StatusOr<PlanAnswer> AskedIn(const std::string& subject, const std::string& json) {

@@ -9,14 +9,13 @@
 #include <filesystem>
 #include <string>
 
+#include "tests/testing/scratch_folder.h"
+
 namespace meshwright {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-std::string TempPath(const std::string& name) {
-  return ::testing::TempDir() + "/" + name + "." + std::to_string(getpid());
-}
 
 std::string Gzip(const std::string& data) {
   z_stream stream = {};
@@ -33,7 +32,8 @@ std::string Gzip(const std::string& data) {
 }
 
 TEST(FileTest, WritesAndReadsBack) {
-  const std::string path = TempPath("write");
+  const ScratchFolder folder;
+  const std::string path = folder.Path("write");
   const std::string data("a\0b\n\xff", 5);
   ASSERT_TRUE(WriteFile(path, data).ok());
   EXPECT_EQ(*ReadFile(path), data);
@@ -41,7 +41,6 @@ TEST(FileTest, WritesAndReadsBack) {
   EXPECT_EQ(*ReadFile(path), "shorter");
   ASSERT_TRUE(WriteFile(path, "").ok());
   EXPECT_EQ(*ReadFile(path), "");
-  std::filesystem::remove(path);
 }
 
 TEST(FileTest, ReadsFilesOfUnknownSize) {
@@ -51,16 +50,10 @@ TEST(FileTest, ReadsFilesOfUnknownSize) {
 }
 
 TEST(FileTest, FailedWriteLeavesTheOldFileAndNothingElse) {
-  const std::string directory = TempPath("directory");
-  ASSERT_TRUE(std::filesystem::create_directories(directory + "/target"));
-  EXPECT_FALSE(WriteFile(directory + "/target", "data").ok());  // a directory is in the way
-  size_t entries = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-    (void)entry;
-    ++entries;
-  }
-  EXPECT_EQ(entries, 1u);
-  std::filesystem::remove_all(directory);
+  const ScratchFolder folder;
+  ASSERT_TRUE(std::filesystem::create_directory(folder.Path("target")));
+  EXPECT_FALSE(WriteFile(folder.Path("target"), "data").ok());  // a folder is in the way
+  EXPECT_THAT(folder.Names(), ElementsAre("target"));
 }
 
 TEST(FileTest, ErrorsNamePathAndReason) {
@@ -111,10 +104,10 @@ TEST(GunzipTest, StopsAtTheLimit) {
 }
 
 TEST(GunzipTest, ReadsAFile) {
-  const std::string path = TempPath("gz");
+  const ScratchFolder folder;
+  const std::string path = folder.Path("gz");
   ASSERT_TRUE(WriteFile(path, Gzip("text")).ok());
   EXPECT_EQ(*ReadFileMaybeGzip(path), "text");
-  std::filesystem::remove(path);
 }
 
 }  // namespace

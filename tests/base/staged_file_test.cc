@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "meshwright/base/file.h"
+#include "tests/testing/scratch_folder.h"
 
 namespace meshwright {
 namespace {
@@ -21,24 +22,10 @@ using ::testing::IsEmpty;
 
 class StagedFileTest : public testing::Test {
  protected:
-  StagedFileTest()
-      : folder_(std::filesystem::path(testing::TempDir()) /
-                ("staged." + std::to_string(getpid()))) {
-    std::filesystem::create_directories(folder_);
-  }
-  ~StagedFileTest() override { std::filesystem::remove_all(folder_); }
+  std::string Path(const std::string& name) const { return folder_.Path(name); }
+  std::vector<std::string> Names() const { return folder_.Names(); }
 
-  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
-  std::vector<std::string> Names() const {
-    std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
-      names.push_back(entry.path().filename().string());
-    }
-    std::sort(names.begin(), names.end());
-    return names;
-  }
-
-  const std::filesystem::path folder_;
+  const ScratchFolder folder_;
 };
 
 TEST_F(StagedFileTest, ReplacesOnlyWhenCommitted) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/cli/run_binary.h"
+#include "tests/testing/data.h"
 
 // `meshwright blocks` as users run it.
 
@@ -17,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-const std::string kGpt = MESHWRIGHT_TEST_DATA "/hlo/tiny_gpt.train.hlo.txt.gz";
+const std::string kGpt = HloData("tiny_gpt.train.hlo.txt.gz");
 
 TEST(BlocksCommand, PrintsBlocksAndSegments) {
   const RunResult run = RunMeshwright({"blocks", kGpt, "--cluster", "4xh100-sxm", "--mesh", "4"});

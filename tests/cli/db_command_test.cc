@@ -11,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "meshwright/profile/database.h"
 #include "tests/cli/run_binary.h"
+#include "tests/testing/data.h"
 
 // `meshwright db` and `plan --db` as users run them.
 
@@ -180,7 +181,7 @@ TEST(DbCommand, RefusesBadInput) {
 TEST(DbCommand, ProfilesKeepTheirDatabase) {
   const ScratchFolder folder;
   const std::string path = folder.Path("p.sqlite"), fresh = folder.Path("new.sqlite"),
-                    program = MESHWRIGHT_TEST_DATA "/hlo/mlp_adam.train.hlo.txt";
+                    program = HloData("mlp_adam.train.hlo.txt");
   MakeDatabase(path, 1e-3);
   const std::string before = ReadText(path);
   const std::vector<std::pair<std::string, std::string>> cases = {
@@ -197,8 +198,7 @@ TEST(DbCommand, ProfilesKeepTheirDatabase) {
 
 TEST(DbCommand, PlansWithADatabase) {
   const ScratchFolder folder;
-  const std::string path = folder.Path("p.sqlite"),
-                    program = MESHWRIGHT_TEST_DATA "/hlo/mlp_adam.train.hlo.txt";
+  const std::string path = folder.Path("p.sqlite"), program = HloData("mlp_adam.train.hlo.txt");
   MakeDatabase(path, 1e-3);
   const RunResult run = RunMeshwright({"plan", program, "--cluster", "4xh100-sxm", "--mesh", "4",
                                        "--db", path, "-o", folder.Path("plan.json")});

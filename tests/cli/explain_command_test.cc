@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/cli/run_binary.h"
+#include "tests/testing/data.h"
 
 namespace meshwright {
 namespace {
@@ -17,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Json = nlohmann::json;
 
-constexpr char kMlp[] = MESHWRIGHT_TEST_DATA "/hlo/mlp_4096x4.train.hlo.txt.gz";
+const std::string kMlp = HloData("mlp_4096x4.train.hlo.txt.gz");
 
 class ExplainCommandTest : public testing::Test {
  protected:

@@ -11,6 +11,7 @@
 
 #include "meshwright/plan/document/plan_json.h"
 #include "tests/cli/run_binary.h"
+#include "tests/testing/data.h"
 
 namespace meshwright {
 namespace {
@@ -23,9 +24,8 @@ using ::testing::Not;
 class PipelineCommand : public testing::Test {
  protected:
   RunResult Plan(std::vector<std::string> more) const {
-    std::vector<std::string> arguments = {
-        "plan", MESHWRIGHT_TEST_DATA "/hlo/pipeline/tied_clip.train.hlo.txt.gz", "--cluster",
-        "2xh100-sxm"};
+    std::vector<std::string> arguments = {"plan", HloData("pipeline/tied_clip.train.hlo.txt.gz"),
+                                          "--cluster", "2xh100-sxm"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return RunMeshwright(arguments);
   }
@@ -130,8 +130,8 @@ TEST_F(PipelineCommand, BadValuesSayWhatWouldDo) {
       Plan({"--pipeline", "2", "--schedule", "f1b"}), 2,
       "--schedule: unknown schedule \"f1b\"; there are gpipe, 1f1b, interleaved, zb-h1, or auto");
   ExpectBad(Plan({"--pipeline", "3"}), 2, "3 stages are more than the 2 devices");
-  ExpectBad(RunMeshwright({"plan", MESHWRIGHT_TEST_DATA "/hlo/pipeline/tied_clip.train.hlo.txt.gz",
-                           "--cluster", "h100-sxm", "--pipeline", "2"}),
+  ExpectBad(RunMeshwright({"plan", HloData("pipeline/tied_clip.train.hlo.txt.gz"), "--cluster",
+                           "h100-sxm", "--pipeline", "2"}),
             2, "2 stages are more than the 1 device");
   ExpectBad(Plan({"--pipeline", "auto", "--mesh", "3"}), 2, "a stage can have 1, 2 devices");
   ExpectBad(Plan({"--pipeline", "2", "--mesh", "2"}), 2, "2 devices make 1 stage of mesh 2, not 2");
@@ -168,8 +168,8 @@ TEST_F(PipelineCommand, BadPlacesForStagesAreRefusedBeforeTheSearch) {
   }
   EXPECT_THAT(folder_.Names(), ElementsAre("file"));
   const RunResult input =
-      RunMeshwright({"plan", MESHWRIGHT_TEST_DATA "/hlo/pipeline/tied_clip.train.hlo.txt.gz",
-                     "--cluster", "h100-sxm+" + file, "--pipeline", "2", "-o", file});
+      RunMeshwright({"plan", HloData("pipeline/tied_clip.train.hlo.txt.gz"), "--cluster",
+                     "h100-sxm+" + file, "--pipeline", "2", "-o", file});
   EXPECT_EQ(input.exit_code, 2);
   EXPECT_THAT(input.err, HasSubstr("it is an input of this command"));
 }

@@ -16,6 +16,7 @@
 
 #include "meshwright/plan/document/plan_json.h"
 #include "tests/cli/run_binary.h"
+#include "tests/testing/data.h"
 
 namespace meshwright {
 namespace {
@@ -244,9 +245,8 @@ TEST(PlanModelCommand, SaysWhatIsWrong) {
   ExpectRefused(PlanModelOf(folder.Path("empty"), with({})), 2, "empty/config.json: No such file");
   ExpectRefused(PlanModelOf(folder.Write("nothing", ""), with({})), 2, "the file is empty");
   ExpectRefused(PlanModelOf("llama3-8b", {"--cluster", "8xh100-sxm"}), 2, "--global-batch is");
-  ExpectRefused(
-      PlanModelOf(MESHWRIGHT_TEST_DATA "/hlo/pipeline/tied_clip.train.hlo.txt.gz", with({})), 2,
-      "--global-batch is for models");
+  ExpectRefused(PlanModelOf(HloData("pipeline/tied_clip.train.hlo.txt.gz"), with({})), 2,
+                "--global-batch is for models");
 }
 
 TEST(PlanModelCommand, SaysWhatIsMissingWhereNothingFits) {

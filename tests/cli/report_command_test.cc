@@ -12,6 +12,7 @@
 #include "meshwright/base/csv.h"
 #include "tests/cli/run_binary.h"
 #include "tests/plan/trace/trace_format.h"
+#include "tests/testing/data.h"
 
 namespace meshwright {
 namespace {
@@ -33,8 +34,8 @@ class ReportCommandTest : public testing::Test {
     return path;
   }
   std::string OneStep() const {
-    return Plan("step.json", {MESHWRIGHT_TEST_DATA "/hlo/mlp_adam.train.hlo.txt", "--cluster",
-                              "4xh100-sxm", "--mesh", "4"});
+    return Plan("step.json",
+                {HloData("mlp_adam.train.hlo.txt"), "--cluster", "4xh100-sxm", "--mesh", "4"});
   }
   static void ExpectBad(const std::vector<std::string>& arguments, const std::string& message) {
     const RunResult run = RunMeshwright(arguments);
@@ -66,9 +67,8 @@ TEST_F(ReportCommandTest, WritesPageTablesAndGraph) {
 
 // Segments take together what the plan does, gathers of outputs too.
 TEST_F(ReportCommandTest, SegmentsAddUpToThePlan) {
-  const std::string plan =
-      Plan("p.json", {MESHWRIGHT_TEST_DATA "/hlo/pipeline/tied_clip.train.hlo.txt.gz", "--cluster",
-                      "4xh100-sxm", "--mesh", "4"});
+  const std::string plan = Plan("p.json", {HloData("pipeline/tied_clip.train.hlo.txt.gz"),
+                                           "--cluster", "4xh100-sxm", "--mesh", "4"});
   const std::string csv = folder_.Path("tables");
   ASSERT_EQ(RunMeshwright({"report", plan, "--csv", csv}).exit_code, 0);
   const auto cell = [](const CsvTable& table, const CsvRow& row, const std::string& column) {
@@ -174,8 +174,8 @@ TEST_F(ReportCommandTest, TracesOneStep) {
 
 TEST_F(ReportCommandTest, TracesAPipelineWithItsMemory) {
   const std::string plan =
-      Plan("p.json", {MESHWRIGHT_TEST_DATA "/hlo/pipeline/tied_clip.train.hlo.txt.gz", "--cluster",
-                      "2xh100-sxm", "--pipeline", "2", "--micro-batches", "2"});
+      Plan("p.json", {HloData("pipeline/tied_clip.train.hlo.txt.gz"), "--cluster", "2xh100-sxm",
+                      "--pipeline", "2", "--micro-batches", "2"});
   const std::string trace = folder_.Path("t.json");
   ASSERT_EQ(RunMeshwright({"simulate", plan, "--trace", trace}).exit_code, 0);
   EXPECT_THAT(TraceFaults(ReadText(trace)), IsEmpty());

@@ -76,43 +76,10 @@ RunResult RunMeshwrightAndSignal(const std::vector<std::string>& arguments, cons
   });
 }
 
-ScratchFolder::ScratchFolder() {
-  std::string name = testing::TempDir() + "/meshwright_cli_XXXXXX";
-  const char* const made = mkdtemp(name.data());
-  EXPECT_NE(made, nullptr);
-  path_ = name;
-}
-
-ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
-std::string ScratchFolder::Write(const std::string& name, const std::string& text) const {
-  std::ofstream(Path(name), std::ios::binary) << text;
-  return Path(name);
-}
-
-std::vector<std::string> ScratchFolder::Names() const {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(path_)) {
-    names.push_back(entry.path().filename().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 void ExpectFitsATerminal(const std::string& output) {
   std::istringstream lines(output);
   for (std::string line; std::getline(lines, line);)
     EXPECT_LE(DisplayWidth(line), kColumns) << line;
-}
-
-std::string ReadText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
 }
 
 }  // namespace meshwright

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/testing/scratch_folder.h"
+
 namespace meshwright {
 
 struct RunResult {
@@ -22,24 +24,8 @@ RunResult RunMeshwright(const std::vector<std::string>& arguments, const std::st
 RunResult RunMeshwrightAndSignal(const std::vector<std::string>& arguments, const std::string& text,
                                  int signal);
 
-// A folder of its own for the running test, removed with what is in it at the end.
-class ScratchFolder {
- public:
-  ScratchFolder();
-  ~ScratchFolder();
-  std::string Path(const std::string& name) const { return path_ + "/" + name; }
-  // Writes a file and returns its path.
-  std::string Write(const std::string& name, const std::string& text) const;
-  std::vector<std::string> Names() const;  // of the files in it, sorted
-
- private:
-  std::string path_;
-};
-
 // Fails the test where a line of `output` has more than 80 columns.
 void ExpectFitsATerminal(const std::string& output);
-
-std::string ReadText(const std::string& path);
 
 }  // namespace meshwright
 

@@ -13,6 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "meshwright/base/printable.h"
 #include "tests/cli/run_binary.h"
+#include "tests/testing/data.h"
 #include "tests/testing/exhaustive.h"
 
 namespace meshwright {
@@ -21,8 +22,6 @@ namespace {
 using ::testing::HasSubstr;
 
 using Words = std::vector<std::string>;
-
-std::string HloData(const std::string& name) { return MESHWRIGHT_TEST_DATA "/hlo/" + name; }
 
 // Nothing but letters and line breaks, in lines that fit.
 void ExpectScreen(const std::string& text) {

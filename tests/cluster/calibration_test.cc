@@ -7,7 +7,7 @@
 
 #include "meshwright/cluster/builtin_calibrations.h"
 #include "meshwright/cluster/measurements.h"
-#include "tests/reference_texts.h"
+#include "tests/testing/reference_texts.h"
 
 namespace meshwright {
 namespace {

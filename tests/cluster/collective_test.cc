@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/reference_texts.h"
+#include "tests/testing/reference_texts.h"
 
 namespace meshwright {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/cost/graphs.h"
-#include "tests/reference_texts.h"
+#include "tests/testing/reference_texts.h"
 
 namespace meshwright {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "meshwright/cluster/collective.h"
-#include "tests/reference_texts.h"
+#include "tests/testing/reference_texts.h"
 
 namespace meshwright {
 namespace {

@@ -17,6 +17,7 @@
 #include "meshwright/base/file.h"
 #include "meshwright/explain/explain.h"
 #include "tests/explain/role_oracle.h"
+#include "tests/testing/data.h"
 #include "tests/testing/exhaustive.h"
 
 namespace meshwright {
@@ -57,7 +58,7 @@ std::string SpecOf(const std::string& style, const std::string& name, size_t ran
 
 absl::StatusOr<PlannedProgram> PlanByHand(const Golden& golden) {
   ProgramRequest request;
-  request.program = absl::StrCat(MESHWRIGHT_TEST_DATA, "/hlo/", golden.program, ".hlo.txt.gz");
+  request.program = HloData(absl::StrCat(golden.program, ".hlo.txt.gz"));
   request.cluster = "8xh100-sxm";
   request.mesh = golden.mesh;
   request.cost_model = "roofline";

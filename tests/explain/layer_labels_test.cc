@@ -9,6 +9,7 @@
 
 #include "meshwright/explain/explain.h"
 #include "meshwright/plan/make/plan_program.h"
+#include "tests/testing/data.h"
 
 namespace meshwright {
 namespace {
@@ -63,7 +64,7 @@ TEST(LayerLabels, NumbersThatDoNotCountThePlansLayersAreNotTaken) {
 
 TEST(LayerLabels, AreWhatExplanationsSay) {
   ProgramRequest request;
-  request.program = MESHWRIGHT_TEST_DATA "/hlo/tiny_gpt.train.hlo.txt.gz";
+  request.program = HloData("tiny_gpt.train.hlo.txt.gz");
   request.cluster = "2xh100-sxm";
   request.cost_model = "roofline";
   request.completion = Completion::kPropagate;

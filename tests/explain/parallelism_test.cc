@@ -17,6 +17,7 @@
 #include "meshwright/explain/explain.h"
 #include "meshwright/explain/part_summary.h"
 #include "tests/explain/role_oracle.h"
+#include "tests/testing/data.h"
 #include "tests/testing/exhaustive.h"
 
 namespace meshwright {
@@ -98,8 +99,8 @@ TEST(Parallelism, RandomShardingsAreJudgedAsTheirDefinitionsSay) {
   for (int seed = 0; seed < 72; ++seed) {
     std::mt19937_64 random(seed);
     ProgramRequest request;
-    request.program = seed % 2 == 0 ? MESHWRIGHT_TEST_DATA "/hlo/tiny_gpt.train.hlo.txt.gz"
-                                    : MESHWRIGHT_TEST_DATA "/hlo/mlp_4096x4.train.hlo.txt.gz";
+    request.program = seed % 2 == 0 ? HloData("tiny_gpt.train.hlo.txt.gz")
+                                    : HloData("mlp_4096x4.train.hlo.txt.gz");
     request.cluster = "8xh100-sxm";
     request.mesh = seed % 3 == 0 ? "2x2x2" : seed % 3 == 1 ? "2x4" : "8";
     request.cost_model = "roofline";
@@ -132,7 +133,7 @@ TEST(Parallelism, InputsCutInFeaturesAreNoSequences) {
   const auto role = [](const std::string& program, const std::vector<Fix>& fixes,
                        const std::string& input) {
     ProgramRequest request;
-    request.program = absl::StrCat(MESHWRIGHT_TEST_DATA, "/hlo/", program, ".train.hlo.txt.gz");
+    request.program = HloData(absl::StrCat(program, ".train.hlo.txt.gz"));
     request.cluster = "4xh100-sxm";
     request.mesh = "4";
     request.cost_model = "roofline";
@@ -202,7 +203,7 @@ TEST(Parallelism, OptimizerStateIsToldApartFromItsWeight) {
     SCOPED_TRACE(absl::StrCat(one.weight, " ", one.state));
     const bool tensor = one.weight == "[_,x]";
     ProgramRequest request;
-    request.program = MESHWRIGHT_TEST_DATA "/hlo/tiny_gpt.train.hlo.txt.gz";
+    request.program = HloData("tiny_gpt.train.hlo.txt.gz");
     request.cluster = "4xh100-sxm";
     request.mesh = "4";
     request.cost_model = "roofline";

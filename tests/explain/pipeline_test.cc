@@ -20,6 +20,7 @@
 #include "meshwright/plan/document/plan_json.h"
 #include "meshwright/plan/make/plan_pipelined.h"
 #include "tests/plan/document/sample_plan.h"
+#include "tests/testing/data.h"
 #include "tests/testing/exhaustive.h"
 
 namespace meshwright {
@@ -39,7 +40,7 @@ struct PipelineCase {
 
 absl::StatusOr<Plan> PlanCase(const PipelineCase& one) {
   ProgramRequest request;
-  request.program = absl::StrCat(MESHWRIGHT_TEST_DATA, "/hlo/", one.program, ".hlo.txt.gz");
+  request.program = HloData(absl::StrCat(one.program, ".hlo.txt.gz"));
   request.cluster = one.cluster;
   request.cost_model = "roofline";
   request.pipeline.wanted = true;

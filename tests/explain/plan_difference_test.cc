@@ -8,6 +8,7 @@
 
 #include "meshwright/plan/make/plan_program.h"
 #include "tests/plan/document/sample_plan.h"
+#include "tests/testing/data.h"
 
 namespace meshwright {
 namespace {
@@ -18,7 +19,7 @@ using ::testing::IsEmpty;
 
 absl::StatusOr<PlannedProgram> PlanGpt(const std::string& mesh, std::vector<Fix> fixes) {
   ProgramRequest request;
-  request.program = MESHWRIGHT_TEST_DATA "/hlo/tiny_gpt.train.hlo.txt.gz";
+  request.program = HloData("tiny_gpt.train.hlo.txt.gz");
   request.cluster = "8xh100-sxm";
   request.mesh = mesh;
   request.cost_model = "roofline";

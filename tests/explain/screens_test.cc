@@ -22,6 +22,7 @@
 #include "meshwright/plan/make/plan_pipelined.h"
 #include "meshwright/plan/make/plan_program.h"
 #include "tests/plan/document/sample_plan.h"
+#include "tests/testing/data.h"
 #include "tests/testing/exhaustive.h"
 
 namespace meshwright {
@@ -74,14 +75,14 @@ const std::vector<Plan>& RealPlans() {
   request.cost_model = "roofline";
   request.cluster = "8xh100-sxm";
   for (const char* program : {"mlp_4096x4.train.hlo.txt.gz", "tiny_gpt.train.hlo.txt.gz"}) {
-    request.program = absl::StrCat(MESHWRIGHT_TEST_DATA, "/hlo/", program);
+    request.program = HloData(program);
     for (const char* mesh : {"8", "2x4", "2x2x2"}) {
       request.mesh = mesh;
       const absl::StatusOr<PlannedProgram> planned = PlanProgram(request);
       if (planned.ok()) plans.push_back(planned->plan);
     }
   }
-  request.program = MESHWRIGHT_TEST_DATA "/hlo/pipeline/encoder_decoder.scan.train.hlo.txt.gz";
+  request.program = HloData("pipeline/encoder_decoder.scan.train.hlo.txt.gz");
   request.mesh = "auto";
   request.cluster = "2xh100-sxm";
   request.pipeline.wanted = true;
@@ -174,7 +175,7 @@ TEST(Screens, FitWhateverTheNames) {
 TEST(Screens, FitWithAxesOfLongNames) {
   MESHWRIGHT_EXHAUSTIVE_TEST();
   ProgramRequest request;
-  request.program = MESHWRIGHT_TEST_DATA "/hlo/tiny_gpt.train.hlo.txt.gz";
+  request.program = HloData("tiny_gpt.train.hlo.txt.gz");
   request.cluster = "8xh100-sxm";
   request.cost_model = "roofline";
   const std::string a(32, 'a'), b(32, 'b'), c(30, 'c');

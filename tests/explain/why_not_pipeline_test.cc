@@ -23,6 +23,7 @@
 #include "meshwright/plan/make/stage_lists.h"
 #include "meshwright/plan/make/to_plan.h"
 #include "tests/intra/brute_force.h"
+#include "tests/testing/data.h"
 #include "tests/testing/exhaustive.h"
 
 namespace meshwright {
@@ -162,7 +163,7 @@ TEST(WhyNotPipelines, EqualsBruteForceOnRandomPrograms) {
 
 absl::StatusOr<Plan> PlanGptStages(const std::string& memory) {
   ProgramRequest request;
-  request.program = MESHWRIGHT_TEST_DATA "/hlo/tiny_gpt.train.hlo.txt.gz";
+  request.program = HloData("tiny_gpt.train.hlo.txt.gz");
   request.cluster = "4xh100-sxm";
   request.cost_model = "roofline";
   request.mesh = "2";
@@ -213,7 +214,7 @@ TEST(WhyNotPipelines, AlikeStagesChangeOneByOne) {
   MESHWRIGHT_EXHAUSTIVE_TEST();
   const absl::StatusOr<PipelinedProgram> planned = [] {
     ProgramRequest request;
-    request.program = MESHWRIGHT_TEST_DATA "/hlo/moe_gshard_16.train.hlo.txt.gz";
+    request.program = HloData("moe_gshard_16.train.hlo.txt.gz");
     request.cluster = "2x8xh100-sxm";
     request.cost_model = "roofline";
     request.mesh = "2";

@@ -17,6 +17,7 @@
 #include "tests/intra/brute_force.h"
 #include "tests/intra/random_program.h"
 #include "tests/intra/test_program.h"
+#include "tests/testing/data.h"
 
 namespace meshwright {
 namespace {
@@ -41,7 +42,7 @@ absl::StatusOr<PlannedProgram> PlanFile(const std::string& path, const std::stri
 }
 
 absl::StatusOr<PlannedProgram> PlanMlp() {
-  return PlanFile(MESHWRIGHT_TEST_DATA "/hlo/mlp_4096x4.train.hlo.txt.gz", "8xh100-sxm", "2x4");
+  return PlanFile(HloData("mlp_4096x4.train.hlo.txt.gz"), "8xh100-sxm", "2x4");
 }
 
 absl::StatusOr<WhyNot> Ask(const Plan& plan, const std::string& fix) {
@@ -164,7 +165,7 @@ TEST(WhyNot, WhatDoesNotDivideCannotBeHad) {
 
 TEST(WhyNot, WhatTakesTooMuchMemoryDoesNotFit) {
   ProgramRequest request;
-  request.program = MESHWRIGHT_TEST_DATA "/hlo/mlp_4096x4.train.hlo.txt.gz";
+  request.program = HloData("mlp_4096x4.train.hlo.txt.gz");
   request.cluster = "8xh100-sxm";
   request.mesh = "8";
   request.cost_model = "roofline";
@@ -189,7 +190,7 @@ TEST(WhyNot, ErrorsSayWhatIsWrong) {
   EXPECT_THAT(message(plan, "q[0]=[x,_]", ""), HasSubstr("\"q[0]\" matches no parameter"));
   EXPECT_THAT(message(plan, "p[0]=[q,_]", ""), HasSubstr("--why-not (p[0]=[q,_])"));
   EXPECT_THAT(message(plan, "p[0]", ""), HasSubstr("--why-not"));
-  EXPECT_THAT(message(plan, "p[0]=[x,_]", MESHWRIGHT_TEST_DATA "/hlo/tiny_gpt.train.hlo.txt.gz"),
+  EXPECT_THAT(message(plan, "p[0]=[x,_]", HloData("tiny_gpt.train.hlo.txt.gz")),
               HasSubstr("is not the program that the plan was made from"));
   EXPECT_THAT(message(plan, "p[0]=[x,_]", "/nowhere"), HasSubstr("/nowhere"));
   plan.inputs[0].path = "-";

@@ -10,6 +10,8 @@
 #include <sstream>
 #include <string>
 
+#include "tests/testing/scratch_folder.h"
+
 namespace meshwright {
 namespace {
 
@@ -18,26 +20,15 @@ namespace fs = std::filesystem;
 
 class ArtefactFolderTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string path = testing::TempDir() + "/artefacts.XXXXXX";
-    ASSERT_NE(mkdtemp(path.data()), nullptr);
-    root_ = path;
-  }
-  void TearDown() override { fs::remove_all(root_); }
-
-  std::string Read(const std::string& name) const {
-    std::ifstream file(root_ / name);
-    std::stringstream text;
-    text << file.rdbuf();
-    return text.str();
-  }
+  std::string Read(const std::string& name) const { return ReadText(root_ / name); }
   int Entries() const {
     return static_cast<int>(std::distance(fs::directory_iterator(root_), fs::directory_iterator()));
   }
 
   const Artefacts files_ = {{"launch.sh", "#!/bin/sh\n", true},
                             {"model/config.json", "{}\n", false}};
-  fs::path root_;
+  const ScratchFolder folder_;
+  const fs::path root_ = folder_.path();
 };
 
 TEST_F(ArtefactFolderTest, WritesAllFiles) {

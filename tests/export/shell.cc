@@ -14,9 +14,6 @@ namespace meshwright {
 namespace fs = std::filesystem;
 
 LaunchFolder::LaunchFolder(const Artefacts& files) {
-  std::string path = testing::TempDir() + "/launch.XXXXXX";
-  EXPECT_NE(mkdtemp(path.data()), nullptr);
-  root_ = path;
   EXPECT_TRUE(WriteArtefactFolder((root_ / "launch").string(), files).ok());
   fs::create_directory(root_ / "bin");
   for (const char* const program : {"torchrun", "accelerate", "srun", "scontrol", "meshwright"}) {
@@ -26,27 +23,17 @@ LaunchFolder::LaunchFolder(const Artefacts& files) {
   }
 }
 
-LaunchFolder::~LaunchFolder() { fs::remove_all(root_); }
-
 int LaunchFolder::Run(const std::string& command, std::string* output) const {
   std::ofstream(root_ / "command.sh") << command << "\n";
   const std::string line = "cd '" + path().string() + "' && PATH='" + (root_ / "bin").string() +
                            "':\"$PATH\" bash ../command.sh >../output 2>&1";
   const int status = std::system(line.c_str());
   if (output != nullptr) {
-    std::ifstream file(root_ / "output");
-    std::stringstream text;
-    text << file.rdbuf();
-    *output = text.str();
+    *output = ReadText(root_ / "output");
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
-std::string LaunchFolder::Read(const std::string& name) const {
-  std::ifstream file(path() / name);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
+std::string LaunchFolder::Read(const std::string& name) const { return ReadText(path() / name); }
 
 }  // namespace meshwright

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "meshwright/export/artefact.h"
+#include "tests/testing/scratch_folder.h"
 
 namespace meshwright {
 
@@ -13,8 +14,6 @@ namespace meshwright {
 class LaunchFolder {
  public:
   explicit LaunchFolder(const Artefacts& files);
-  ~LaunchFolder();
-  LaunchFolder(const LaunchFolder&) = delete;
 
   // Runs `command` in the folder by bash, the programs first in PATH; returns its exit code.
   // `output` gets both of its streams.
@@ -23,7 +22,8 @@ class LaunchFolder {
   std::filesystem::path path() const { return root_ / "launch"; }
 
  private:
-  std::filesystem::path root_;
+  const ScratchFolder folder_;
+  const std::filesystem::path root_ = folder_.path();
 };
 
 }  // namespace meshwright

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/reference_texts.h"
+#include "tests/testing/reference_texts.h"
 
 namespace meshwright::transformer::hetero {
 namespace {

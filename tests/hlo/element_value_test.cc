@@ -8,6 +8,7 @@
 #include <string>
 
 #include "meshwright/base/strings.h"
+#include "tests/testing/fresh_seed.h"
 
 namespace meshwright {
 namespace {
@@ -89,8 +90,7 @@ TEST(ElementValueTest, EveryCodeOfTheSmallFormatsComesBack) {
 }
 
 TEST(ElementValueTest, RandomFloatsComeBack) {
-  const unsigned seed = std::random_device{}();
-  SCOPED_TRACE(StrCat("seed ", seed));
+  const uint64_t seed = FreshSeed();
   std::mt19937_64 random(seed);
   for (int round = 0; round < 20000; ++round) {
     const uint64_t bits = random();

@@ -9,6 +9,7 @@
 #include "meshwright/base/infinity.h"
 #include "meshwright/inter/schedule/alpa_schedules.h"
 #include "meshwright/inter/stages/alpa_stages.h"
+#include "tests/testing/fresh_seed.h"
 
 namespace meshwright {
 namespace {
@@ -52,8 +53,7 @@ struct Enumeration {
 };
 
 TEST(AlpaStagesTest, EqualsEnumeration) {
-  const unsigned seed = std::random_device()();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  const uint64_t seed = FreshSeed();
   std::mt19937 random(seed);
   const auto draw = [&](int low, int high) {
     return std::uniform_int_distribution<int>(low, high)(random);

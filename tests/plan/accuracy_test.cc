@@ -15,8 +15,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "meshwright/plan/make/plan_program.h"
-#include "tests/reference_texts.h"
 #include "tests/testing/exhaustive.h"
+#include "tests/testing/reference_texts.h"
 
 namespace meshwright {
 namespace {

@@ -20,6 +20,7 @@
 #include "meshwright/profile/stored_runs.h"
 #include "meshwright/profile/write_ahead_log.h"
 #include "tests/profile/without_rights.h"
+#include "tests/testing/scratch_folder.h"
 
 // What is never lost, mixed up or changed without a word.
 
@@ -28,27 +29,13 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::AnyOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Access = ProfileDatabase::Access;
 
 class DatabaseSafety : public ::testing::Test {
  protected:
-  DatabaseSafety()
-      : folder_(std::filesystem::path(::testing::TempDir()) /
-                ("safety." + std::to_string(getpid()))) {
-    std::filesystem::create_directories(folder_);
-  }
-  ~DatabaseSafety() override {
-    std::filesystem::permissions(folder_, std::filesystem::perms::owner_all);
-    std::filesystem::remove_all(folder_);
-  }
-  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
-  std::set<std::string> Names() const {
-    std::set<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_))
-      names.insert(entry.path().filename());
-    return names;
-  }
+  std::string Path(const std::string& name) const { return folder_.Path(name); }
 
   static ProfileKey SafetyKey(int i) {
     return {std::string(64, 'a'), "x=4", "[x] > m=x > [_] #" + std::to_string(i)};
@@ -99,7 +86,7 @@ class DatabaseSafety : public ::testing::Test {
 
   const ProfileEnvironment environment_ = {"NVIDIA H100 80GB HBM3", "cuda 12080", "jax 0.6.0",
                                            "h100-sxm", 1};
-  const std::filesystem::path folder_;
+  const ScratchFolder folder_;
 };
 
 // Of every column that a plan rests on.
@@ -268,7 +255,7 @@ TEST_F(DatabaseSafety, FindsADamagedLog) {
     EXPECT_THAT(WhyRefused(path, access),
                 AllOf(HasSubstr("is damaged: "), HasSubstr("of its log " + log)));
   }
-  EXPECT_EQ(Names(), (std::set<std::string>{"a.sqlite", "a.sqlite-wal"}));
+  EXPECT_THAT(folder_.Names(), ElementsAre("a.sqlite", "a.sqlite-wal"));
   // What was being written when a process ended is no damage.
   ASSERT_TRUE(WriteFile(log, whole.substr(0, whole.size() - 100)).ok());
   const auto shorter = ProfileDatabase::Open(path, Access::kRead);
@@ -295,7 +282,7 @@ TEST_F(DatabaseSafety, LeavesALogAloneWhoseFileIsEmpty) {
   ASSERT_TRUE(WriteFile(path, "").ok());
   for (const Access access : {Access::kRead, Access::kWrite})
     EXPECT_THAT(WhyRefused(path, access), HasSubstr("is empty, but not its log " + log));
-  EXPECT_EQ(Names(), (std::set<std::string>{"a.sqlite", "a.sqlite-wal"}));
+  EXPECT_THAT(folder_.Names(), ElementsAre("a.sqlite", "a.sqlite-wal"));
   EXPECT_EQ(*ReadFile(path), "");
   EXPECT_EQ(*ReadFile(log), log_before);
   // Nothing is lost.
@@ -306,12 +293,12 @@ TEST_F(DatabaseSafety, LeavesALogAloneWhoseFileIsEmpty) {
 TEST_F(DatabaseSafety, ReadsALogInAFolderThatCannotBeWritten) {
   const std::string path = KilledWithALog("a.sqlite", 2, 3);
   std::filesystem::remove(path + "-shm");
-  const std::set<std::string> names = Names();
-  const WithoutRights without_rights(folder_);
+  const std::vector<std::string> names = folder_.Names();
+  const WithoutRights without_rights(folder_.path());
   const auto database = ProfileDatabase::Open(path, Access::kRead);
   ASSERT_TRUE(database.ok()) << database.status();
   EXPECT_EQ(database->Find({})->size(), 5U);
-  EXPECT_EQ(Names(), names);
+  EXPECT_EQ(folder_.Names(), names);
 }
 
 TEST_F(DatabaseSafety, NoticesThatItsFilesWereTaken) {
@@ -321,10 +308,10 @@ TEST_F(DatabaseSafety, NoticesThatItsFilesWereTaken) {
       [this](const std::string& path) { std::filesystem::rename(MadeWith("b.sqlite", 1), path); },
       [](const std::string& path) { std::filesystem::remove(WriteAheadLogOf(path)); },
       [](const std::string& path) { std::filesystem::remove(path + "-shm"); },
-      [this](const std::string&) { std::filesystem::remove_all(folder_); }};
+      [this](const std::string&) { std::filesystem::remove_all(folder_.path()); }};
   for (size_t way = 0; way < ways.size(); ++way) {
     SCOPED_TRACE(way);
-    std::filesystem::create_directories(folder_);
+    std::filesystem::create_directories(folder_.path());
     const std::string path = MadeWith("a.sqlite", 1);
     absl::StatusOr<ProfileDatabase> database = ProfileDatabase::Open(path, Access::kWrite);
     ASSERT_TRUE(StoreOne(*database, 1).ok());
@@ -333,9 +320,9 @@ TEST_F(DatabaseSafety, NoticesThatItsFilesWereTaken) {
     EXPECT_EQ(stored.code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(std::string(stored.message()), HasSubstr("was removed or replaced"));
     database = absl::CancelledError();
-    std::filesystem::remove_all(folder_);
+    std::filesystem::remove_all(folder_.path());
   }
-  std::filesystem::create_directories(folder_);
+  std::filesystem::create_directories(folder_.path());
 }
 
 TEST_F(DatabaseSafety, NoticesThatItsFileWasChanged) {
@@ -383,7 +370,7 @@ TEST_F(DatabaseSafety, TellsWhatOthersPruned) {
 
 // SQLite keeps the log beside the file itself.
 TEST_F(DatabaseSafety, FollowsLinks) {
-  std::filesystem::create_directories(folder_ / "real");
+  std::filesystem::create_directories(Path("real"));
   const std::string path = KilledWithALog("real/a.sqlite", 2, 3), link = Path("link.sqlite");
   std::filesystem::create_symlink(path, link);
   EXPECT_EQ(ProfileDatabase::Open(link, Access::kRead)->Find({})->size(), 5U);
@@ -407,11 +394,11 @@ TEST_F(DatabaseSafety, MergesAllOrNothing) {
   const auto refused = [&](const std::string& into, const std::vector<std::string>& from,
                            const std::string& why) {
     SCOPED_TRACE(why);
-    const std::set<std::string> names = Names();
+    const std::vector<std::string> names = folder_.Names();
     const auto merged = MergeDatabases(into, from);
     ASSERT_FALSE(merged.ok());
     EXPECT_THAT(std::string(merged.status().message()), HasSubstr(why));
-    EXPECT_EQ(Names(), names);
+    EXPECT_EQ(folder_.Names(), names);
     EXPECT_EQ(*ReadFile(a), before);
   };
   refused(Path("new.sqlite"), {a, Path("none.sqlite")}, "No such file");

@@ -16,6 +16,7 @@
 
 #include "meshwright/base/file.h"
 #include "tests/profile/without_rights.h"
+#include "tests/testing/scratch_folder.h"
 
 namespace meshwright {
 namespace {
@@ -25,16 +26,7 @@ using Access = ProfileDatabase::Access;
 
 class Database : public ::testing::Test {
  protected:
-  Database()
-      : folder_(std::filesystem::path(::testing::TempDir()) /
-                (std::string("profiles.") + std::to_string(getpid()))) {
-    std::filesystem::create_directories(folder_);
-  }
-  ~Database() override {
-    std::filesystem::permissions(folder_, std::filesystem::perms::owner_all);
-    std::filesystem::remove_all(folder_);
-  }
-  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string Path(const std::string& name) const { return folder_.Path(name); }
 
   // A database with `profiles` measurements.
   std::string Made(const std::string& name, int profiles = 1) const {
@@ -76,7 +68,7 @@ class Database : public ::testing::Test {
 
   const ProfileEnvironment kDevice = {"NVIDIA H100 80GB HBM3", "cuda 12080", "jax 0.6.0",
                                       "h100-sxm", 1};
-  const std::filesystem::path folder_;
+  const ScratchFolder folder_;
 };
 
 TEST_F(Database, GivesBackWhatWasStored) {
@@ -260,7 +252,7 @@ TEST_F(Database, RefusesOtherFiles) {
   EXPECT_THAT(
       std::string(ProfileDatabase::Open(Path("no/file"), Access::kWrite).status().message()),
       HasSubstr("there is no folder"));
-  ExpectRefused(folder_.string(), "is a folder");
+  ExpectRefused(folder_.path(), "is a folder");
   ExpectRefused("/dev/null", "is no regular file");
   std::ofstream(Path("text")) << std::string(5000, 'x');
   ExpectRefused(Path("text"), "is no SQLite database");
@@ -335,7 +327,7 @@ TEST_F(Database, RefusesDamagedFiles) {
 
 TEST_F(Database, ReadsFilesThatCannotBeWritten) {
   const std::string path = Made("a.sqlite");
-  const WithoutRights without_rights(folder_);
+  const WithoutRights without_rights(folder_.path());
   const auto read = ProfileDatabase::Open(path, Access::kRead);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->Find({})->size(), 1U);

@@ -6,6 +6,8 @@
 
 #include <filesystem>
 
+#include "tests/testing/scratch_folder.h"
+
 namespace meshwright {
 namespace {
 
@@ -17,16 +19,11 @@ using ::testing::Not;
 
 class KnownProfilesTest : public ::testing::Test {
  protected:
-  KnownProfilesTest()
-      : path_((std::filesystem::path(::testing::TempDir()) /
-               ("known." + std::to_string(getpid()) + ".sqlite"))
-                  .string()) {
-    std::filesystem::remove(path_);
+  KnownProfilesTest() {
     EXPECT_TRUE(ProfileDatabase::Open(path_, ProfileDatabase::Access::kWrite).ok());
     newer_.libraries = "jax 0.7.0";
     host_.device = "cpu";
   }
-  ~KnownProfilesTest() override { std::filesystem::remove(path_); }
 
   void Store(const ProfileEnvironment& environment, char program, const std::string& mesh,
              MeasurementStatus status = MeasurementStatus::kMeasured) const {
@@ -52,7 +49,8 @@ class KnownProfilesTest : public ::testing::Test {
     return std::string(known.status().message());
   }
 
-  const std::string path_;
+  const ScratchFolder folder_;
+  const std::string path_ = folder_.Path("profiles.sqlite");
   const ProfileEnvironment device_ = {"NVIDIA H100 80GB HBM3", "cuda 12080", "jax 0.6.0",
                                       "h100-sxm", 1};
   ProfileEnvironment newer_ = device_, host_ = device_;

@@ -17,7 +17,9 @@
 #include "meshwright/profile/segment_space.h"
 #include "meshwright/profile/whole_step.h"
 #include "tests/intra/test_program.h"
+#include "tests/testing/data.h"
 #include "tests/testing/exhaustive.h"
+#include "tests/testing/scratch_folder.h"
 
 namespace meshwright {
 namespace {
@@ -26,19 +28,14 @@ using ::testing::HasSubstr;
 
 class PlanProfiled : public ::testing::Test {
  protected:
-  PlanProfiled()
-      : path_((std::filesystem::path(::testing::TempDir()) /
-               ("plan_profiled." + std::to_string(getpid()) + ".sqlite"))
-                  .string()) {
-    std::filesystem::remove(path_);
+  PlanProfiled() {
     EXPECT_TRUE(ProfileDatabase::Open(path_, ProfileDatabase::Access::kWrite).ok());
   }
-  ~PlanProfiled() override { std::filesystem::remove(path_); }
 
   ProgramRequest Request(const std::string& program, const std::string& cluster,
                          const std::string& mesh) const {
     ProgramRequest request;
-    request.program = std::string(MESHWRIGHT_TEST_DATA "/hlo/") + program;
+    request.program = HloData(program);
     request.cluster = cluster;
     request.mesh = mesh;
     request.database = path_;
@@ -63,7 +60,8 @@ class PlanProfiled : public ::testing::Test {
     ASSERT_TRUE(stored.ok()) << stored;
   }
 
-  const std::string path_;
+  const ScratchFolder folder_;
+  const std::string path_ = folder_.Path("profiles.sqlite");
 };
 
 // Nothing measured: what the segments come to, put together, is near the planner's optimum, which

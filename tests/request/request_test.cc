@@ -7,12 +7,14 @@
 #include <variant>
 #include <vector>
 
+#include "tests/testing/data.h"
+
 namespace meshwright {
 namespace {
 
 using ::testing::HasSubstr;
 
-const std::string kProgram = std::string(MESHWRIGHT_TEST_DATA) + "/hlo/tiny_gpt.train.hlo.pb.gz";
+const std::string kProgram = HloData("tiny_gpt.train.hlo.pb.gz");
 
 // What was asked, in JSON over the defaults of `plan`.
 AskedOptions Asked(const std::string& json) {

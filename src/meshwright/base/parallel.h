@@ -8,18 +8,23 @@
 
 namespace meshwright {
 
-// Calls work(i) for i in [0, n), each once, on `threads` threads including this one; in no
-// particular order.
+// Calls work(thread, i) for i in [0, n), each once, on `threads` threads including this one, which
+// is number 0; in no particular order.
+template <typename Work>
+void ForEachOnThreads(size_t n, size_t threads, const Work& work) {
+  std::atomic<size_t> next{0};
+  const auto run = [&](size_t thread) {
+    for (size_t i = next++; i < n; i = next++) work(thread, i);
+  };
+  std::vector<std::jthread> helpers;
+  for (size_t t = 1; t < threads && t < n; ++t) helpers.emplace_back(run, t);
+  run(0);
+}
+
+// The same for work that does not ask on which thread it runs.
 template <typename Work>
 void ForEachParallel(size_t n, int threads, const Work& work) {
-  std::atomic<size_t> next{0};
-  const auto run = [&] {
-    for (size_t i = next++; i < n; i = next++) work(i);
-  };
-  std::vector<std::thread> helpers;
-  for (int t = 1; t < threads && static_cast<size_t>(t) < n; ++t) helpers.emplace_back(run);
-  run();
-  for (std::thread& helper : helpers) helper.join();
+  ForEachOnThreads(n, static_cast<size_t>(threads), [&](size_t, size_t i) { work(i); });
 }
 
 }  // namespace meshwright

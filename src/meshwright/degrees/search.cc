@@ -1,12 +1,11 @@
 #include "meshwright/degrees/search.h"
 
 #include <algorithm>
-#include <atomic>
 #include <limits>
 #include <memory>
-#include <thread>
 #include <vector>
 
+#include "meshwright/base/parallel.h"
 #include "meshwright/degrees/degrees_search.h"
 
 // All degrees get a bound first and are searched from the least on, so that what is found early
@@ -21,18 +20,6 @@ namespace {
 
 // Degrees that are searched side by side, at most.
 constexpr size_t kLongestRound = 16;
-
-// Calls work(thread, i) for all i in [first, end).
-template <typename Work>
-void InParallel(size_t threads, size_t first, size_t end, const Work& work) {
-  std::atomic<size_t> next = first;
-  const auto run = [&](size_t thread) {
-    for (size_t i = next++; i < end; i = next++) work(thread, i);
-  };
-  std::vector<std::jthread> others;
-  for (size_t t = 1; t < std::min(threads, end - first); ++t) others.emplace_back(run, t);
-  run(0);
-}
 
 }  // namespace
 
@@ -76,7 +63,7 @@ SearchResult Search(const Space& space, const std::function<CostFunctions()>& ma
   const auto stopped = [&] { return options.stop && options.stop(); };
 
   const DegreesSearch unsearched(space, options, best);
-  InParallel(threads, 0, tasks.size(), [&](size_t thread, size_t i) {
+  ForEachOnThreads(tasks.size(), threads, [&](size_t thread, size_t i) {
     if (stopped()) return;
     tasks[i].summary = unsearched.Summary(tasks[i].degrees, costs[thread]);
     tasks[i].known = true;
@@ -95,10 +82,10 @@ SearchResult Search(const Space& space, const std::function<CostFunctions()>& ma
   for (size_t first = 0, round = 1; first < tasks.size() && !stopped();) {
     const size_t end = std::min(first + round, tasks.size());
     std::vector<DegreesSearch> searches(end - first, DegreesSearch(space, options, best));
-    InParallel(threads, first, end, [&](size_t thread, size_t i) {
-      DegreesSearch& search = searches[i - first];
-      if (search.Excludes(tasks[i].summary.least)) return;
-      tasks[i].searched = search.Run(tasks[i].degrees, costs[thread]);
+    ForEachOnThreads(searches.size(), threads, [&](size_t thread, size_t i) {
+      Task& task = tasks[first + i];
+      if (searches[i].Excludes(task.summary.least)) return;
+      task.searched = searches[i].Run(task.degrees, costs[thread]);
     });
     for (size_t i = first; i < end; ++i) {
       const DegreesSearch& search = searches[i - first];

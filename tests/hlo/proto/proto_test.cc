@@ -19,6 +19,7 @@
 #include "meshwright/hlo/proto/writer.h"
 #include "meshwright/hlo/text/reader.h"
 #include "meshwright/hlo/text/writer.h"
+#include "tests/testing/data.h"
 #include "tests/testing/exhaustive.h"
 
 namespace meshwright {
@@ -26,10 +27,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string DataPath(std::string_view name) { return StrCat(MESHWRIGHT_TEST_DATA, "/hlo/", name); }
-
 std::string Contents(std::string_view name) {
-  absl::StatusOr<std::string> contents = ReadFileMaybeGzip(DataPath(name));
+  absl::StatusOr<std::string> contents = ReadFileMaybeGzip(HloData(name));
   EXPECT_TRUE(contents.ok()) << contents.status();
   return contents.ok() ? *std::move(contents) : "";
 }
@@ -45,8 +44,8 @@ class ProtoFileTest : public ::testing::TestWithParam<std::string_view> {};
 // Text and proto of one program, both written by XLA, are one module. `attributes` has every opcode
 // with every attribute that both can hold.
 TEST_P(ProtoFileTest, ProtoAndTextAreEqual) {
-  Module from_proto = Read(DataPath(StrCat(GetParam(), ".hlo.pb.gz")));
-  const Module from_text = Read(DataPath(StrCat(GetParam(), ".hlo.txt.gz")));
+  Module from_proto = Read(HloData(StrCat(GetParam(), ".hlo.pb.gz")));
+  const Module from_text = Read(HloData(StrCat(GetParam(), ".hlo.txt.gz")));
   for (size_t c = 0; c < from_proto.computations.size(); ++c) {  // the style of printing
     from_proto.computations[c].has_signature = from_text.computations.at(c).has_signature;
   }
@@ -55,7 +54,7 @@ TEST_P(ProtoFileTest, ProtoAndTextAreEqual) {
 }
 
 TEST_P(ProtoFileTest, WritingAndReadingIsIdentity) {
-  const Module module = Read(DataPath(StrCat(GetParam(), ".hlo.pb.gz")));
+  const Module module = Read(HloData(StrCat(GetParam(), ".hlo.pb.gz")));
   const std::string bytes = ToHloProto(module);
   const absl::StatusOr<Module> back = ParseHloProto(bytes, "back.pb");
   ASSERT_TRUE(back.ok()) << back.status();

@@ -10,6 +10,7 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/graph.h"
 #include "meshwright/hlo/stablehlo/reader.h"
+#include "tests/testing/fresh_seed.h"
 
 // Damaged bytecode: the reader must answer with a module or an error of one line.
 
@@ -49,9 +50,7 @@ TEST(BytecodeFuzz, DamagedBytecodeGivesAStatus) {
     }
   }
   ASSERT_GE(programs.size(), 10u);
-  const uint64_t seed = std::random_device{}();
-  std::cout << "seed " << seed << "\n";
-  SCOPED_TRACE(StrCat("seed ", seed));
+  const uint64_t seed = FreshSeed();
   std::mt19937_64 random(seed);
   int accepted = 0;
   constexpr int kRounds = 6000;

@@ -11,6 +11,7 @@
 #include "meshwright/hlo/text/reader.h"
 #include "meshwright/hlo/text/writer.h"
 #include "tests/hlo/mutator.h"
+#include "tests/testing/fresh_seed.h"
 
 // Damaged programs: the reader must answer with a module or an error, and a module must survive
 // being written as HLO text and read.
@@ -131,9 +132,7 @@ TEST(StablehloFuzz, DamagedProgramsGiveAStatus) {
     ASSERT_TRUE(ParseStablehlo(program, "f.mlir").ok())
         << ParseStablehlo(program, "f.mlir").status();
   }
-  const uint64_t seed = std::random_device{}();
-  std::cout << "seed " << seed << "\n";
-  SCOPED_TRACE(StrCat("seed ", seed));
+  const uint64_t seed = FreshSeed();
   Mutator mutator(seed, kStablehloPieces);
   int accepted = 0;
   constexpr int kRounds = 6000;

@@ -9,6 +9,7 @@
 #include "meshwright/hlo/text/reader.h"
 #include "meshwright/hlo/text/writer.h"
 #include "tests/hlo/mutator.h"
+#include "tests/testing/fresh_seed.h"
 
 // Damaged programs: the reader must answer with a module or an error, and a module must survive
 // being written and read.
@@ -164,9 +165,7 @@ TEST(TextFuzzTest, DamagedProgramsGiveAStatus) {
   for (const std::string_view program : kHloPrograms) {
     ASSERT_TRUE(ParseHloText(program, "f.hlo").ok()) << ParseHloText(program, "f.hlo").status();
   }
-  const uint64_t seed = std::random_device{}();
-  std::cout << "seed " << seed << "\n";
-  SCOPED_TRACE(StrCat("seed ", seed));
+  const uint64_t seed = FreshSeed();
   Mutator mutator(seed, kHloPieces);
   int accepted = 0;
   constexpr int kRounds = 6000;

@@ -11,6 +11,7 @@
 #include "meshwright/base/file.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/text/reader.h"
+#include "tests/testing/data.h"
 #include "tests/testing/exhaustive.h"
 
 namespace meshwright {
@@ -193,7 +194,7 @@ TEST(TextWriterTest, ProgramsOfTheTestDataComeBack) {
 // Programs of pipelines, with loops and branches, and whatever lies beside the checkout.
 TEST(TextWriterTest, SharedProgramsComeBack) {
   MESHWRIGHT_EXHAUSTIVE_TEST();
-  EXPECT_GE(CheckPrograms(MESHWRIGHT_TEST_DATA "/hlo/pipeline"), 10u);
+  EXPECT_GE(CheckPrograms(HloData("pipeline")), 10u);
   size_t count = 0;
   for (const char* directory : {"/hlo", "/measured", "/measured/compiled"}) {
     count += CheckPrograms(StrCat(MESHWRIGHT_SHARED, directory));

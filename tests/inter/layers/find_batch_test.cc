@@ -11,6 +11,7 @@
 #include "meshwright/intra/names.h"
 #include "meshwright/intra/planner.h"
 #include "tests/intra/test_program.h"
+#include "tests/testing/data.h"
 #include "tests/testing/exhaustive.h"
 
 namespace meshwright {
@@ -471,7 +472,7 @@ void CheckBatch(const std::string& path) {
 TEST(FindBatchTest, OwnPrograms) {
   for (const char* name : {"tiny_gpt.train.hlo.txt.gz", "mlp_4096x4.train.hlo.txt.gz",
                            "llama3_8b.scan.train.hlo.txt.gz", "mlp_adam.train.hlo.txt"}) {
-    CheckBatch(StrCat(MESHWRIGHT_TEST_DATA "/hlo/", name));
+    CheckBatch(HloData(name));
   }
 }
 

@@ -16,6 +16,7 @@
 #include "meshwright/inter/layers/layers.h"
 #include "meshwright/intra/names.h"
 #include "tests/intra/test_program.h"
+#include "tests/testing/data.h"
 #include "tests/testing/exhaustive.h"
 
 namespace meshwright {
@@ -328,7 +329,7 @@ void CheckLayers(const std::string& path) {
 TEST(FindLayersTest, OwnPrograms) {
   for (const char* name : {"mlp_4096x4.train.hlo.txt.gz", "llama3_8b.scan.train.hlo.txt.gz",
                            "mlp_adam.train.hlo.txt", "mlp_wide_batch.train.hlo.txt"}) {
-    CheckLayers(StrCat(MESHWRIGHT_TEST_DATA "/hlo/", name));
+    CheckLayers(HloData(name));
   }
 }
 

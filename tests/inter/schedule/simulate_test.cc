@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "meshwright/inter/schedule/schedule.h"
+#include "tests/testing/fresh_seed.h"
 
 namespace meshwright {
 namespace {
@@ -170,8 +171,7 @@ class Oracle {
 };
 
 TEST(SimulateTest, AgreesWithTheOracleOnRandomPipelines) {
-  const unsigned seed = std::random_device()();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  const uint64_t seed = FreshSeed();
   std::mt19937 random(seed);
   const auto draw = [&](int low, int high) {
     return std::uniform_int_distribution<int>(low, high)(random);

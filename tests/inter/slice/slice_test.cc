@@ -16,6 +16,7 @@
 #include "meshwright/intra/planner.h"
 #include "tests/inter/pipeline_run.h"
 #include "tests/inter/run_program.h"
+#include "tests/testing/data.h"
 #include "tests/testing/exhaustive.h"
 
 namespace meshwright {
@@ -33,7 +34,6 @@ std::unique_ptr<SlicedProgram> Read(const std::string& path, int32_t layers = 0)
   EXPECT_TRUE(program.ok()) << path << ": " << program.status();
   return program.ok() ? *std::move(program) : nullptr;
 }
-std::string Data(const std::string& file) { return StrCat(MESHWRIGHT_TEST_DATA "/hlo/", file); }
 
 // Positive, as second moments have to be; integers are below 6.
 std::vector<Tensor> RandomInputs(const Graph& graph, bool equal_halves) {
@@ -92,20 +92,20 @@ void ExpectStagesCompute(const SlicedProgram& program, bool equal_halves = false
 }
 
 TEST(SliceTest, TiedWeightsAndClipping) {
-  const auto program = Read(Data("pipeline/slice_tied.hlo.txt.gz"), 3);
+  const auto program = Read(HloData("pipeline/slice_tied.hlo.txt.gz"), 3);
   ASSERT_NE(program, nullptr);
   ExpectStagesCompute(*program);
 }
 
 TEST(SliceTest, BatchNormTakesStatisticsOfTheMicroBatch) {
-  const auto program = Read(Data("pipeline/slice_batch_norm.hlo.txt.gz"), 3);
+  const auto program = Read(HloData("pipeline/slice_batch_norm.hlo.txt.gz"), 3);
   ASSERT_NE(program, nullptr);
   EXPECT_FALSE(program->batch.statistics.empty());
   ExpectStagesCompute(*program, /*equal_halves=*/true);
 }
 
 TEST(SliceTest, SkippedSteps) {
-  const auto program = Read(Data("pipeline/slice_skip.hlo.txt.gz"), 3);
+  const auto program = Read(HloData("pipeline/slice_skip.hlo.txt.gz"), 3);
   ASSERT_NE(program, nullptr);
   ExpectStagesCompute(*program);
 }
@@ -113,34 +113,34 @@ TEST(SliceTest, SkippedSteps) {
 // Each layer in a conditional that gives the forward phase its result, and the backward phase what
 // that was computed from; the weights' gradients are chosen by the weights.
 TEST(SliceTest, LayersInConditionals) {
-  const auto program = Read(Data("pipeline/slice_cond.hlo.txt.gz"));
+  const auto program = Read(HloData("pipeline/slice_cond.hlo.txt.gz"));
   ASSERT_NE(program, nullptr);
   ExpectStagesCompute(*program);
 }
 
 TEST(SliceTest, LoopOverLayers) {
-  const auto program = Read(Data("pipeline/slice_scan.hlo.txt.gz"));
+  const auto program = Read(HloData("pipeline/slice_scan.hlo.txt.gz"));
   ASSERT_NE(program, nullptr);
   ASSERT_EQ(program->layers.loops.size(), 2u);
   ExpectStagesCompute(*program);
 }
 
 TEST(SliceTest, ClippingByTheNormOfStackedGradients) {
-  const auto program = Read(Data("pipeline/slice_scan_clip.hlo.txt.gz"));
+  const auto program = Read(HloData("pipeline/slice_scan_clip.hlo.txt.gz"));
   ASSERT_NE(program, nullptr);
   ASSERT_EQ(program->layers.loops.size(), 2u);
   ExpectStagesCompute(*program);
 }
 
 TEST(SliceTest, LoopThatNumbersItsLayers) {
-  const auto program = Read(Data("pipeline/slice_scan_numbered.hlo.txt.gz"));
+  const auto program = Read(HloData("pipeline/slice_scan_numbered.hlo.txt.gz"));
   ASSERT_NE(program, nullptr);
   ASSERT_EQ(program->layers.loops.size(), 2u);
   ExpectStagesCompute(*program);
 }
 
 TEST(SliceTest, LoopThatComputesAgain) {
-  const auto program = Read(Data("pipeline/slice_scan_remat.hlo.txt.gz"));
+  const auto program = Read(HloData("pipeline/slice_scan_remat.hlo.txt.gz"));
   ASSERT_NE(program, nullptr);
   ASSERT_EQ(program->layers.loops.size(), 2u);
   ExpectStagesCompute(*program);
@@ -219,7 +219,7 @@ TEST(SliceTest, ConditionalsAndOtherLoopsStayWhole) {
 }
 
 TEST(SliceTest, NamesAliasesAndLabels) {
-  const auto program = Read(Data("pipeline/slice_scan.hlo.txt.gz"));
+  const auto program = Read(HloData("pipeline/slice_scan.hlo.txt.gz"));
   ASSERT_NE(program, nullptr);
   ASSERT_EQ(program->layers.count, 6) << "the input, four iterations, the output";
   SliceRequest request;
@@ -414,7 +414,7 @@ TEST(SliceTest, OwnPrograms) {
         "pipeline/encoder_decoder.scan.train.hlo.txt.gz", "pipeline/reversed.scan.train.hlo.txt.gz",
         "pipeline/funnel.train.hlo.txt.gz", "pipeline/tied_clip.train.hlo.txt.gz",
         "pipeline/alternating.train.hlo.txt.gz"}) {
-    ExpectSlices(Data(name), /*most_stages=*/kMostLayers);
+    ExpectSlices(HloData(name), /*most_stages=*/kMostLayers);
   }
 }
 

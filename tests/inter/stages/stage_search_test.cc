@@ -13,6 +13,7 @@
 
 #include "meshwright/base/infinity.h"
 #include "tests/testing/exhaustive.h"
+#include "tests/testing/fresh_seed.h"
 
 namespace meshwright {
 namespace {
@@ -109,8 +110,7 @@ double Check(const StageSearchInput& input, const StageSearchResult& result) {
 }
 
 TEST(StageSearchTest, EqualsExhaustiveSearchOnRandomCases) {
-  const unsigned seed = std::random_device()();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  const uint64_t seed = FreshSeed();
   std::mt19937 random(seed);
   const auto draw = [&](int low, int high) {
     return std::uniform_int_distribution<int>(low, high)(random);

@@ -8,6 +8,7 @@
 #include "meshwright/hlo/text/writer.h"
 #include "meshwright/plan/document/plan_json.h"
 #include "meshwright/plan/make/plan_program.h"
+#include "tests/testing/data.h"
 
 namespace meshwright {
 namespace {
@@ -16,7 +17,7 @@ using ::testing::HasSubstr;
 
 PlannedProgram PlanData(const std::string& name) {
   ProgramRequest request;
-  request.program = std::string(MESHWRIGHT_TEST_DATA "/hlo/") + name;
+  request.program = HloData(name);
   request.cluster = "8xh100-sxm";
   request.mesh = "2x4";
   absl::StatusOr<PlannedProgram> planned = PlanProgram(request);

@@ -12,13 +12,14 @@
 
 #include "meshwright/plan/make/plan_pipelined.h"
 #include "meshwright/plan/make/plan_program.h"
+#include "tests/testing/data.h"
 
 namespace meshwright {
 namespace {
 
 absl::StatusOr<PlannedProgram> PlanOnTwoByTwo(const std::string& program) {
   ProgramRequest request;
-  request.program = MESHWRIGHT_TEST_DATA "/hlo/" + program;
+  request.program = HloData(program);
   request.cluster = "4xh100-sxm";
   request.mesh = "2x2";
   request.cost_model = "roofline";
@@ -172,7 +173,7 @@ TEST(PlanMemoryTimeline, KeepsThePeakAndNoMoreThanItsPoints) {
 
 TEST(PlanMemoryTimeline, StagesHaveTheirOwn) {
   ProgramRequest request;
-  request.program = MESHWRIGHT_TEST_DATA "/hlo/pipeline/encoder_decoder.scan.train.hlo.txt.gz";
+  request.program = HloData("pipeline/encoder_decoder.scan.train.hlo.txt.gz");
   request.cluster = "2xh100-sxm";
   request.pipeline.wanted = true;
   request.pipeline.stages = 2;

@@ -17,6 +17,7 @@
 #include "meshwright/plan/document/plan_json.h"
 #include "meshwright/plan/make/stage_modules.h"
 #include "meshwright/plan/text/plan_table.h"
+#include "tests/testing/data.h"
 
 namespace meshwright {
 namespace {
@@ -26,7 +27,7 @@ using testing::HasSubstr;
 
 ProgramRequest Request(const std::string& program) {
   ProgramRequest request;
-  request.program = MESHWRIGHT_TEST_DATA "/hlo/" + program;
+  request.program = HloData(program);
   request.cluster = "2xh100-sxm";
   request.pipeline.wanted = true;
   request.pipeline.stages = 2;

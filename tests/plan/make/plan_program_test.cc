@@ -7,6 +7,7 @@
 
 #include "meshwright/plan/document/plan_json.h"
 #include "meshwright/plan/make/shortage.h"
+#include "tests/testing/data.h"
 
 namespace meshwright {
 namespace {
@@ -15,7 +16,7 @@ using ::testing::HasSubstr;
 
 ProgramRequest MlpRequest() {
   ProgramRequest request;
-  request.program = MESHWRIGHT_TEST_DATA "/hlo/mlp_4096x4.train.hlo.txt.gz";
+  request.program = HloData("mlp_4096x4.train.hlo.txt.gz");
   request.cluster = "8xh100-sxm";
   request.mesh = "2x4";
   return request;
@@ -95,7 +96,7 @@ TEST(PlanProgram, DonatedOutputsAreNotFixedOtherwise) {
 TEST(PlanProgram, ProtoAndTextGiveTheSamePlan) {
   ProgramRequest request = MlpRequest();
   const absl::StatusOr<PlannedProgram> text = PlanProgram(request);
-  request.program = MESHWRIGHT_TEST_DATA "/hlo/mlp_4096x4.train.hlo.pb.gz";
+  request.program = HloData("mlp_4096x4.train.hlo.pb.gz");
   const absl::StatusOr<PlannedProgram> proto = PlanProgram(request);
   ASSERT_TRUE(text.ok()) << text.status();
   ASSERT_TRUE(proto.ok()) << proto.status();

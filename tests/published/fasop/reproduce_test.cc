@@ -12,7 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "meshwright/published/fasop/fasop.h"
-#include "tests/reference_texts.h"
+#include "tests/testing/reference_texts.h"
 
 namespace meshwright::transformer::fasop {
 namespace {

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "meshwright/published/nersc/nersc.h"
 #include "tests/published/nersc/samples.h"
+#include "tests/testing/fresh_seed.h"
 
 namespace meshwright::transformer::nersc {
 namespace {
@@ -135,8 +136,7 @@ TEST(NerscSearchTest, EqualsEnumeration) {
 }
 
 TEST(NerscSearchTest, EqualsEnumerationOfRandomModels) {
-  const unsigned seed = std::random_device()();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  const uint64_t seed = FreshSeed();
   std::mt19937 random(seed);
   const auto draw = [&](std::initializer_list<int64_t> values) {
     return *(values.begin() + random() % values.size());

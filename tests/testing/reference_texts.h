@@ -1,5 +1,5 @@
-#ifndef MESHWRIGHT_TESTS_REFERENCE_TEXTS_H_
-#define MESHWRIGHT_TESTS_REFERENCE_TEXTS_H_
+#ifndef MESHWRIGHT_TESTS_TESTING_REFERENCE_TEXTS_H_
+#define MESHWRIGHT_TESTS_TESTING_REFERENCE_TEXTS_H_
 
 #include <filesystem>
 #include <iostream>
@@ -42,4 +42,4 @@ inline std::vector<ReferenceText> ReferenceTexts(std::string_view own, std::stri
 
 }  // namespace meshwright
 
-#endif  // MESHWRIGHT_TESTS_REFERENCE_TEXTS_H_
+#endif  // MESHWRIGHT_TESTS_TESTING_REFERENCE_TEXTS_H_
