@@ -116,7 +116,7 @@ TEST(AlpaIlpTest, CostsTooLargeForMillionthsAreCoarser) {
 
 TEST(XlaRequestTest, ReproducesWhatIsExpected) {
   ExpectReproduced(kXla);
-  // Room enough for both.
+  // Slack enough for both.
   ExpectReproduced(Replaced(Replaced(kXla, "\": 9", "\": 12"), "33", "22"));
   ExpectReproduced(Replaced(Replaced(kXla, "\": 9", "\": 3"), "33", "null"));
   // Each byte over the budget costs 2: 3 bytes are cheaper than 11.
@@ -218,7 +218,8 @@ TEST(XlaRequestTest, ErrorsNameFileAndMember) {
        {"max_departures\": null", "max_departures\": -1",
         "$[0].request.max_departures: expected 0 or more"},
        {"coeff\": null", "coeff\": -1",
-        "$[0].request.overbudget_coeff: needs whole numbers of bytes and a price of 0 or more"}});
+        "$[0].request.overbudget_coeff: needs whole numbers of bytes and a multiplier of 0 or "
+        "more"}});
 }
 
 TEST(RecordedProblemsTest, OtherDocumentsAreErrors) {

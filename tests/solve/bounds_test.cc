@@ -10,9 +10,9 @@
 #include "meshwright/solve/compile.h"
 #include "meshwright/solve/dual_bound.h"
 #include "meshwright/solve/eliminate.h"
-#include "meshwright/solve/price_annealing.h"
-#include "meshwright/solve/price_ascent.h"
+#include "meshwright/solve/multiplier_annealing.h"
 #include "meshwright/solve/reduce.h"
+#include "meshwright/solve/subgradient_ascent.h"
 #include "tests/solve/model_brute_force.h"
 #include "tests/solve/random_problem.h"
 
@@ -38,25 +38,25 @@ TEST(DualBoundTest, NeverExceedsTheOptimumWhateverThePrices) {
       EXPECT_TRUE(bound.bound() <= optimum) << "round " << round;
       bound.Pass();
       EXPECT_TRUE(bound.bound() <= optimum) << "round " << round;
-      std::vector<double> prices(model->rows());
-      for (double& p : prices) p = static_cast<double>(random.Below(8)) / 4;
-      bound.SetPrices(prices);
+      std::vector<double> multipliers(model->rows());
+      for (double& p : multipliers) p = static_cast<double>(random.Below(8)) / 4;
+      bound.SetMultipliers(multipliers);
     }
-    PriceAscent ascent(*model, &bound);
+    SubgradientAscent ascent(*model, &bound);
     for (int step = 0; step < 20; ++step) ascent.Step(optimum == kInfCost ? 100 : optimum);
     EXPECT_TRUE(ascent.best() <= optimum);
     if (HasFailure()) return;
   }
 }
 
-TEST(PriceAnnealingTest, NeverExceedsTheOptimumAndRestoresItsBest) {
+TEST(MultiplierAnnealingTest, NeverExceedsTheOptimumAndRestoresItsBest) {
   for (uint64_t seed = 1; seed <= 500; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     const std::optional<Model> model = RandomModel(seed);
     if (!model.has_value() || model->rows() == 0) continue;
     const Int128 optimum = CheapestCost(*model);
     DualBound bound(*model);
-    PriceAnnealing annealing(*model, &bound);
+    MultiplierAnnealing annealing(*model, &bound);
     while (!annealing.Cold()) annealing.Step();
     EXPECT_TRUE(annealing.best() <= optimum);
     annealing.RestoreBest();
@@ -66,9 +66,10 @@ TEST(PriceAnnealingTest, NeverExceedsTheOptimumAndRestoresItsBest) {
   }
 }
 
-// Nodes that choose between dear and light: a spike that a few of them share, and a plateau of many
-// rows that all of them share. Either alone is easy; the prices of both must come out right.
-TEST(PriceAnnealingTest, PricesSpikesAndPlateaus) {
+// Nodes that choose between expensive and light: a spike that a few of them share, and a plateau of
+// many rows that all of them share. Either alone is easy; the multipliers of both must come out
+// right.
+TEST(MultiplierAnnealingTest, PricesSpikesAndPlateaus) {
   Model model;
   RandomSource random(1);
   constexpr int kNodes = 60, kRows = 200;
@@ -87,11 +88,11 @@ TEST(PriceAnnealingTest, PricesSpikesAndPlateaus) {
   // less than one node a row.
   std::vector<int64_t> spike, plateau;
   DualBound bound(model);
-  PriceAnnealing annealing(model, &bound);
+  MultiplierAnnealing annealing(model, &bound);
   while (!annealing.Cold()) annealing.Step();
   annealing.RestoreBest();
   for (int i = 0; i < 2; ++i) bound.Pass();
-  // What the dearest nodes that may stay heavy save: 2 of the 10 at the spike, 30 of all.
+  // What the most expensive nodes that may stay heavy save: 2 of the 10 at the spike, 30 of all.
   for (int v = 0; v < kNodes; ++v) (v % 6 == 0 ? spike : plateau).push_back(model.nodes[v].cost[1]);
   std::sort(spike.begin(), spike.end());
   std::sort(plateau.begin(), plateau.end());
@@ -109,18 +110,18 @@ TEST(ReducedTest, RowsLeaveTheirPricesToThoseThatImplyThem) {
     if (!model.has_value() || model->rows() == 0) continue;
     const Reduced reduced = Reduce(*model);
     if (reduced.infeasible) continue;
-    std::vector<double> prices(model->rows());
+    std::vector<double> multipliers(model->rows());
     RandomSource random(seed);
-    for (double& p : prices) p = static_cast<double>(random.Below(8)) / 4;
-    const std::vector<double> projected = reduced.ProjectPrices(prices);
+    for (double& p : multipliers) p = static_cast<double>(random.Below(8)) / 4;
+    const std::vector<double> projected = reduced.ProjectMultipliers(multipliers);
     ASSERT_EQ(static_cast<int32_t>(projected.size()), reduced.model.rows());
     double all = 0, kept = 0;
-    for (double p : prices) all += p;
+    for (double p : multipliers) all += p;
     for (double p : projected) kept += p;
     EXPECT_LE(kept, all);
-    // The price of a row that still stands is at least what it was.
+    // The multiplier of a row that still stands is at least what it was.
     for (int32_t r = 0; r < model->rows(); ++r) {
-      if (reduced.row_now[r] >= 0) EXPECT_GE(projected[reduced.row_now[r]], prices[r]);
+      if (reduced.row_now[r] >= 0) EXPECT_GE(projected[reduced.row_now[r]], multipliers[r]);
     }
   }
 }
@@ -162,8 +163,8 @@ TEST(DualBoundTest, KeepsEveryStrategyOfCheaperChoices) {
     const std::optional<Model> model = RandomModel(seed);
     if (!model.has_value()) continue;
     DualBound bound(*model);
-    std::vector<double> prices(model->rows(), 0.5 * static_cast<double>(seed % 3));
-    bound.SetPrices(prices);
+    std::vector<double> multipliers(model->rows(), 0.5 * static_cast<double>(seed % 3));
+    bound.SetMultipliers(multipliers);
     for (int i = 0; i < 5; ++i) bound.Pass();
     const Int128 below = CheapestCost(*model) + 2;
     if (below > kInfCost) continue;
@@ -207,16 +208,16 @@ TEST(DualBoundTest, ReparametrisedModelsStartAtTheBound) {
     if (!model.has_value()) continue;
     DualBound bound(*model);
     RandomSource random(seed);
-    std::vector<double> prices(model->rows());
-    for (double& p : prices) p = static_cast<double>(random.Below(8)) / 4;
-    bound.SetPrices(prices);
+    std::vector<double> multipliers(model->rows());
+    for (double& p : multipliers) p = static_cast<double>(random.Below(8)) / 4;
+    bound.SetMultipliers(multipliers);
     for (int i = 0; i < 30; ++i) bound.Pass();
     const Model moved = bound.Reparametrised(*model);
     ForEveryChoice(*model, [&](const Choice& choice) {
       EXPECT_TRUE(ModelCost(moved, choice) == ModelCost(*model, choice));
     });
     DualBound again(moved);
-    again.SetPrices(prices);
+    again.SetMultipliers(multipliers);
     again.Pass();
     // What is lost to rounding comes back with passes.
     const auto lost = static_cast<Int128>(model->nodes.size() + 2 * model->edges.size() + 1);

@@ -93,7 +93,7 @@ void ExpectPartsAgree(const Model& model, Int128 optimum, bool with_search) {
   });
   if (worst.empty()) return;
   NeighbourhoodSearch search(model, worst,
-                             {.seed = 1, .threads = 1, .prices = {}, .stop = nullptr});
+                             {.seed = 1, .threads = 1, .multipliers = {}, .stop = nullptr});
   search.Round();
   EXPECT_TRUE(search.cost() >= optimum && search.cost() <= ModelCost(model, worst)) << "search";
   EXPECT_TRUE(Fits(model, search.choice()) && ModelCost(model, search.choice()) == search.cost());

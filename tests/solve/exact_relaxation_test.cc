@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "meshwright/solve/compile.h"
-#include "meshwright/solve/price_bundle.h"
+#include "meshwright/solve/proximal_bundle.h"
 #include "tests/solve/model_brute_force.h"
 #include "tests/solve/random_problem.h"
 
@@ -32,18 +32,19 @@ std::optional<Model> RandomModelWithRows(uint64_t seed) {
 }
 
 // Cost of `choice` and what its usage beyond the capacities costs.
-double RelaxedCost(const Model& model, const Choice& choice, const std::vector<double>& prices) {
+double RelaxedCost(const Model& model, const Choice& choice,
+                   const std::vector<double>& multipliers) {
   auto cost = static_cast<double>(ModelCost(model, choice));
   const std::vector<int64_t> usage = RowUsage(model, choice);
-  for (size_t r = 0; r < prices.size(); ++r)
-    cost += prices[r] * static_cast<double>(usage[r] - model.capacity[r]);
+  for (size_t r = 0; r < multipliers.size(); ++r)
+    cost += multipliers[r] * static_cast<double>(usage[r] - model.capacity[r]);
   return cost;
 }
 
 std::vector<double> RandomPrices(const Model& model, RandomSource* random) {
-  std::vector<double> prices(model.rows());
-  for (double& p : prices) p = static_cast<double>(random->Below(9)) / 4;
-  return prices;
+  std::vector<double> multipliers(model.rows());
+  for (double& p : multipliers) p = static_cast<double>(random->Below(9)) / 4;
+  return multipliers;
 }
 
 TEST(ExactRelaxationTest, IsTheCheapestRelaxedChoice) {
@@ -52,18 +53,18 @@ TEST(ExactRelaxationTest, IsTheCheapestRelaxedChoice) {
     const std::optional<Model> model = RandomModelWithRows(seed);
     if (!model.has_value()) continue;
     RandomSource random(seed);
-    const std::vector<double> prices = RandomPrices(*model, &random);
+    const std::vector<double> multipliers = RandomPrices(*model, &random);
     std::optional<double> least;
     ForEveryChoice(*model, [&](const Choice& choice) {
       if (ModelCost(*model, choice) >= kInfCost) return;
-      const double cost = RelaxedCost(*model, choice, prices);
+      const double cost = RelaxedCost(*model, choice, multipliers);
       least = std::min(cost, least.value_or(cost));
     });
-    const auto minimum = ExactRelaxation(*model, Options()).At(prices, kPrecision, kSteps);
+    const auto minimum = ExactRelaxation(*model, Options()).At(multipliers, kPrecision, kSteps);
     ASSERT_EQ(minimum.complete, least.has_value());
     if (!minimum.complete) continue;
     EXPECT_NEAR(minimum.value, *least, 1e-6);
-    EXPECT_NEAR(RelaxedCost(*model, minimum.choice, prices), *least, 1e-6);
+    EXPECT_NEAR(RelaxedCost(*model, minimum.choice, multipliers), *least, 1e-6);
     EXPECT_TRUE(minimum.bound <= CheapestCost(*model));
     EXPECT_GE(static_cast<double>(minimum.bound), *least - 1e-6);
     if (HasFailure()) return;
@@ -106,39 +107,39 @@ TEST(ExactRelaxationTest, RefusesPricesThatSumsCannotHold) {
 }
 
 double Raise(const Model& model, const ExactRelaxation& relaxation, int rounds,
-             PriceBundle* bundle) {
-  std::vector<double> prices(model.rows(), 0.0);
+             ProximalBundle* bundle) {
+  std::vector<double> multipliers(model.rows(), 0.0);
   for (int i = 0; i < rounds; ++i) {
-    const auto minimum = relaxation.At(prices, kPrecision, kSteps);
-    bundle->Add(prices, minimum.value, minimum.choice);
-    prices = bundle->Next(1e-3);
+    const auto minimum = relaxation.At(multipliers, kPrecision, kSteps);
+    bundle->Add(multipliers, minimum.value, minimum.choice);
+    multipliers = bundle->Next(1e-3);
   }
   return bundle->best();
 }
 
-TEST(PriceBundleTest, NoPricesGiveMore) {
+TEST(ProximalBundleTest, NoPricesGiveMore) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     const std::optional<Model> model = RandomModelWithRows(seed);
     if (!model.has_value()) continue;
     const Int128 optimum = CheapestCost(*model);
-    if (optimum == kInfCost) continue;  // then prices may rise for ever
+    if (optimum == kInfCost) continue;  // then multipliers may rise for ever
     const ExactRelaxation relaxation(*model, Options());
-    PriceBundle bundle(*model, static_cast<double>(optimum));
+    ProximalBundle bundle(*model, static_cast<double>(optimum));
     const double best = Raise(*model, relaxation, 100, &bundle);
     EXPECT_LE(best, static_cast<double>(optimum) + 1e-6);
     RandomSource random(seed);
     for (int i = 0; i < 100; ++i)
       EXPECT_GE(best,
                 relaxation.At(RandomPrices(*model, &random), kPrecision, kSteps).value - 1e-3);
-    EXPECT_NEAR(relaxation.At(bundle.best_prices(), kPrecision, kSteps).value, best, 1e-6);
+    EXPECT_NEAR(relaxation.At(bundle.best_multipliers(), kPrecision, kSteps).value, best, 1e-6);
     if (HasFailure()) return;
   }
 }
 
 // Many equal parts share a row: the planes meet between minimisers that use too much and such that
-// use too little, and the prices leave nothing to be gained.
-TEST(PriceBundleTest, WeighsMinimisersOnBothSidesOfARow) {
+// use too little, and the multipliers leave nothing to be gained.
+TEST(ProximalBundleTest, WeighsMinimisersOnBothSidesOfARow) {
   Model model;
   constexpr int kParts = 40;
   model.capacity = {kParts * 6};
@@ -149,7 +150,7 @@ TEST(PriceBundleTest, WeighsMinimisersOnBothSidesOfARow) {
       model.edges.push_back({3 * part + i, 3 * part + (i + 1) % 3, apart});
   }
   const ExactRelaxation relaxation(model, Options());
-  PriceBundle bundle(model, 1000);
+  ProximalBundle bundle(model, 1000);
   Raise(model, relaxation, 40, &bundle);
   EXPECT_LT(bundle.expected(), 1e-3);
   int64_t least = model.capacity[0] * 2, most = 0;

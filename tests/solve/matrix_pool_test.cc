@@ -33,7 +33,7 @@ TEST(MatrixPoolTest, OperationsAreDoneOnce) {
   EXPECT_EQ(pool.Transposed(a), pool.Transposed(a));
   EXPECT_EQ(pool.Sum(a, b), pool.Sum(a, b));
   EXPECT_EQ(pool.MinPlusOf(a, cost, b), pool.MinPlusOf(a, cost, b));
-  EXPECT_EQ(pool.WorseByOf(a), pool.WorseByOf(a));
+  EXPECT_EQ(pool.DominanceOf(a), pool.DominanceOf(a));
   EXPECT_EQ(pool.SplitOf(a).row, pool.SplitOf(a).row);
   // Results are interned too: two transpositions are none.
   EXPECT_EQ(pool.Transposed(pool.Transposed(a)), a);
@@ -55,7 +55,7 @@ TEST(MatrixPoolTest, SplitsSayWhetherAnythingCameOff) {
   EXPECT_EQ(*sum.col, (Matrix{1, 2, {0, 1}}));
 }
 
-// With so little room that it forgets all the time, and with plenty: the same results as without
+// With so little slack that it forgets all the time, and with plenty: the same results as without
 // it.
 TEST(MatrixPoolTest, ResultsDoNotDependOnWhatItRemembers) {
   for (const int64_t max_bytes : {int64_t{0}, int64_t{1000}, int64_t{1} << 20}) {

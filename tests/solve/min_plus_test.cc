@@ -103,15 +103,15 @@ TEST(MinPlusTest, SumsOfVectorsSplitCompletely) {
   EXPECT_EQ(split.col, (std::vector<int64_t>{0, 1, 4}));
 }
 
-TEST(MinPlusTest, WorseByIsTheLargestLoss) {
+TEST(MinPlusTest, DominanceIsTheLargestLoss) {
   // Row 1 is at most 3 worse than row 0, which is at most 2 worse than row 1; row 2 is forbidden
   // where the others are not, and they are where it is not.
   const Matrix m{3, 3, {0, 2, kInf, 3, 0, kInf, kInf, kInf, 0}};
-  EXPECT_EQ(WorseBy(m), (std::vector<int64_t>{0, 3, kInf,  //
-                                              2, 0, kInf,  //
-                                              kInf, kInf, 0}));
+  EXPECT_EQ(Dominance(m), (std::vector<int64_t>{0, 3, kInf,  //
+                                                2, 0, kInf,  //
+                                                kInf, kInf, 0}));
   // Where a is forbidden it does not matter what b costs.
-  EXPECT_EQ(WorseBy({2, 2, {0, kInf, 0, 7}})[1], 0);
+  EXPECT_EQ(Dominance({2, 2, {0, kInf, 0, 7}})[1], 0);
 }
 
 }  // namespace

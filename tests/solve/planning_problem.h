@@ -54,18 +54,18 @@ inline Problem PlanningProblem(const PlanningShape& shape) {
   };
   const auto reshard = [&](const Kind& from, const Kind& to) {
     Matrix m{shape.strategies, shape.strategies, {}};
-    std::vector<int64_t> price(layouts * layouts);
+    std::vector<int64_t> multiplier(layouts * layouts);
     for (int64_t a = 0; a < layouts; ++a) {
       for (int64_t b = 0; b < layouts; ++b) {
         // An all-gather, an all-to-all or a slice, at some 20 ps a byte.
-        price[a * layouts + b] =
+        multiplier[a * layouts + b] =
             a == b || a == 0 ? 0 : from.bytes * (5 + random.Below(16)) / (b == 0 ? 1 : 4);
       }
     }
     std::vector<int64_t> wanted;  // of this operand, by strategy
     for (int64_t b : to.result) wanted.push_back(random.Percent(60) ? b : random.Below(layouts));
     for (int64_t a : from.result) {
-      for (int64_t b : wanted) m.cost.push_back(price[a * layouts + b]);
+      for (int64_t b : wanted) m.cost.push_back(multiplier[a * layouts + b]);
     }
     return std::make_shared<const Matrix>(std::move(m));
   };

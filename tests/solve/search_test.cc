@@ -40,7 +40,7 @@ TEST(LocalStateTest, KeepsCostAndRoomUpToDate) {
       EXPECT_TRUE(state.cost() == ModelCost(model, state.choice()));
       const std::vector<int64_t> usage = RowUsage(model, state.choice());
       for (int32_t r = 0; r < model.rows(); ++r)
-        EXPECT_EQ(state.room()[r], model.capacity[r] - usage[r]);
+        EXPECT_EQ(state.slack()[r], model.capacity[r] - usage[r]);
       EXPECT_EQ(state.Feasible(), Fits(model, state.choice()));
     }
   }
@@ -100,7 +100,7 @@ TEST(NeighbourhoodSearchTest, ImprovesAndDoesNotDependOnThreads) {
   std::optional<Choice> single;
   for (int threads : {1, 2, 3}) {
     NeighbourhoodSearch search(model, start,
-                               {.seed = 5, .threads = threads, .prices = {}, .stop = nullptr});
+                               {.seed = 5, .threads = threads, .multipliers = {}, .stop = nullptr});
     for (int round = 0; round < 6; ++round) {
       const Int128 before = search.cost();
       search.Round();

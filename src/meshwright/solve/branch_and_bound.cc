@@ -6,21 +6,21 @@
 
 #include "meshwright/solve/dual_bound.h"
 #include "meshwright/solve/eliminate.h"
-#include "meshwright/solve/price_ascent.h"
 #include "meshwright/solve/reduce.h"
+#include "meshwright/solve/subgradient_ascent.h"
 
-// Each search node
+// Depth-first branch and bound (Land and Doig 1960). Each search node
 //   1. reduces its model exactly (reduce.h), which may leave nothing;
 //   2. eliminates it exactly if no rows are left and the tables are small;
-//   3. bounds it by message passing and prices (dual_bound.h), collecting the feasible choices this
-//   decodes;
-//   4. removes the strategies whose regret reaches the incumbent, and starts over if there were
-//   many;
-//   5. else branches on the node whose strategies' regrets are most alike: first with its best
-//   strategy, then
-//      without it.
+//   3. bounds it by message passing and multipliers (dual_bound.h), collecting the feasible choices
+//   this decodes;
+//   4. removes the strategies whose reduced cost reaches the incumbent (reduced-cost fixing), and
+//   starts over if there were many;
+//   5. else branches on the node whose strategies' reduced costs are most alike: first with its
+//   best strategy, then without it.
 // Reductions make fixing one node of a core often solve it, so trees are small although bounds are
-// only those of the local polytope. Left out: cuts for rows (covers), learning from failures.
+// only those of the local polytope. Left out: cover cuts for the knapsack rows, learning from
+// failures.
 
 namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {
@@ -32,7 +32,8 @@ class Search {
   explicit Search(const BranchOptions& options) : options_(options) {}
 
   // The cheapest choice of `model` below `upper`, if one was found.
-  std::optional<std::pair<Choice, Int128>> Solve(Model model, const std::vector<double>& prices,
+  std::optional<std::pair<Choice, Int128>> Solve(Model model,
+                                                 const std::vector<double>& multipliers,
                                                  const StrategyMask* allowed, Int128 upper,
                                                  int depth);
   bool cut_short() const { return cut_short_; }
@@ -57,13 +58,13 @@ struct Branch {
 // Rounds of bounding below the root. Messages start anew in every node of the tree, but reductions
 // have changed the model so much that the old ones would be of little use.
 constexpr int kBranchRounds = 5;
-// In shares of the gap: what an edge counts as much as in price differences, and the regret that
-// counts as decided.
+// In shares of the gap: what an edge counts as much as a difference of usage costs, and the reduced
+// cost that counts as decided.
 constexpr double kEdgeWeight = 0.01, kDecided = 0.1;
 
 // The node to branch on, and the strategy to try first there: one that the bound is undecided about
-// (its second best strategy has next to no regret) and that matters (its strategies' usages differ
-// in price, or many edges hang on it).
+// (its second best strategy has next to no reduced cost) and that matters (its strategies' usage
+// costs differ, or many edges hang on it).
 Branch ChooseBranch(const Model& model, const DualBound& bound, const StrategyMask& allowed,
                     double gap) {
   std::vector<int32_t> degree(model.size(), 0);
@@ -75,23 +76,23 @@ Branch ChooseBranch(const Model& model, const DualBound& bound, const StrategyMa
   double best_score = -1;
   for (int32_t v = 0; v < model.size(); ++v) {
     int32_t first = -1, count = 0;
-    double second = 1e300, least_price = 1e300, most_price = 0;
+    double second = 1e300, least_usage = 1e300, most_usage = 0;
     for (int32_t s = 0; s < model.strategies(v); ++s) {
       if (!allowed[v][s]) continue;
       ++count;
-      least_price = std::min(least_price, bound.UsagePrice(v, s));
-      most_price = std::max(most_price, bound.UsagePrice(v, s));
-      const double regret = bound.Regret(v, s);
-      if (first < 0 || regret < bound.Regret(v, first)) {
-        if (first >= 0) second = std::min(second, bound.Regret(v, first));
+      least_usage = std::min(least_usage, bound.UsageCost(v, s));
+      most_usage = std::max(most_usage, bound.UsageCost(v, s));
+      const double reduced_cost = bound.ReducedCost(v, s);
+      if (first < 0 || reduced_cost < bound.ReducedCost(v, first)) {
+        if (first >= 0) second = std::min(second, bound.ReducedCost(v, first));
         first = s;
       } else {
-        second = std::min(second, regret);
+        second = std::min(second, reduced_cost);
       }
     }
     if (count < 2) continue;
     const double score =
-        (most_price - least_price + kEdgeWeight * gap * degree[v]) / (second + kDecided * gap);
+        (most_usage - least_usage + kEdgeWeight * gap * degree[v]) / (second + kDecided * gap);
     if (score > best_score) {
       best_score = score;
       best = {v, first};
@@ -105,7 +106,7 @@ constexpr int kMaxDepth = 400;
 constexpr int64_t kReduceSteps = 20'000, kReduceStepsPerNode = 500;
 
 std::optional<std::pair<Choice, Int128>> Search::Solve(Model model,
-                                                       const std::vector<double>& prices,
+                                                       const std::vector<double>& multipliers,
                                                        const StrategyMask* allowed, Int128 upper,
                                                        int depth) {
   steps_ += kReduceSteps + kReduceStepsPerNode * model.size();
@@ -137,10 +138,10 @@ std::optional<std::pair<Choice, Int128>> Search::Solve(Model model,
     }
   }
   DualBound bound(core);
-  if (!prices.empty() && core.rows() > 0) {
-    bound.SetPrices(reduced.ProjectPrices(prices));
+  if (!multipliers.empty() && core.rows() > 0) {
+    bound.SetMultipliers(reduced.ProjectMultipliers(multipliers));
   }
-  PriceAscent ascent(core, &bound);
+  SubgradientAscent ascent(core, &bound);
   const int rounds =
       depth == 0 ? options_.root_rounds : std::min(kBranchRounds, options_.root_rounds);
   const Int128 target = upper < kInfCost ? upper : Int128{0};
@@ -169,7 +170,7 @@ std::optional<std::pair<Choice, Int128>> Search::Solve(Model model,
   const Choice choice = bound.DecodeFitting();
   if (Fits(core, choice)) offer(choice, ModelCost(core, choice));
   StrategyMask open = bound.AllowedBelow(upper);
-  std::vector<double> present = bound.prices();
+  std::vector<double> present = bound.multipliers();
   int64_t all = 0, removed = 0;
   for (const auto& strategies : open) {
     all += static_cast<int64_t>(strategies.size());
@@ -206,7 +207,7 @@ std::optional<std::pair<Choice, Int128>> Search::Solve(Model model,
 BranchResult BranchAndBound(const Model& model, const BranchOptions& options) {
   Search search(options);
   BranchResult result;
-  if (auto found = search.Solve(model, options.prices, nullptr, options.upper, 0);
+  if (auto found = search.Solve(model, options.multipliers, nullptr, options.upper, 0);
       found.has_value()) {
     result.choice = std::move(found->first);
     result.cost = found->second;

@@ -14,9 +14,9 @@ struct BranchOptions {
   int64_t max_steps = 0;    // elementary steps of bounding
   int64_t max_entries =
       1 << 16;  // of all tables when what is left is eliminated exactly instead of branched on
-  std::vector<double> prices;  // by row, to start from; may be empty
-  int root_rounds = 100;       // of bounding before the first branch
-  std::function<bool()> stop;  // asked now and then; may be empty
+  std::vector<double> multipliers;  // by row, to start from; may be empty
+  int root_rounds = 100;            // of bounding before the first branch
+  std::function<bool()> stop;       // asked now and then; may be empty
 };
 
 struct BranchResult {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "meshwright/solve/fixed_prices.h"
-#include "meshwright/solve/row_room.h"
+#include "meshwright/solve/fixed_multipliers.h"
+#include "meshwright/solve/row_slack.h"
 #include "meshwright/solve/simd.h"
 
 // The state is a reparametrisation: for every edge e = (a, b) two message vectors t_a, t_b that are
@@ -27,13 +27,14 @@
 // Messages are integers in units of 2^-scale: shares are rounded down and what rounding leaves
 // stays with the node, so nothing has to be proven about errors.
 //
-// Rows are relaxed with prices p >= 0: usage costs p, capacity earns it. With node prices rounded
-// down and the earnings rounded up the inequality above holds for the original problem.
+// Rows are relaxed with Lagrange multipliers p >= 0: usage costs p, capacity earns it. With usage
+// costs rounded down and the earnings rounded up the inequality above holds for the original
+// problem.
 //
 // In a state with edges >= 0, a choice with strategy s at v costs at least bound + total_v(s) - min
-// total_v: the regret by which AllowedBelow removes strategies against an incumbent. The totals
-// that a pass leaves behind are older than the pushes of the same pass: good guides for a search,
-// no proof.
+// total_v: the reduced cost (min-marginal) by which AllowedBelow removes strategies against an
+// incumbent. The totals that a pass leaves behind are older than the pushes of the same pass: good
+// guides for a search, no proof.
 //
 // A pass costs one look at every matrix entry. Left out: higher-order consistency (cycles, rows as
 // factors), so on loopy cores a gap to the optimum remains that branching has to close.
@@ -75,7 +76,7 @@ MW_SIMD void MinOverCols(const Number* __restrict m, const Number* __restrict in
 }  // namespace
 
 DualBound::DualBound(const Model& model)
-    : capacity_(model.capacity), prices_(model.capacity.size(), 0.0) {
+    : capacity_(model.capacity), multipliers_(model.capacity.size(), 0.0) {
   const int32_t n = model.size();
   absl::flat_hash_map<const Matrix*, int32_t> seen;
   for (const ModelEdge& edge : model.edges)
@@ -102,7 +103,7 @@ DualBound::DualBound(const Model& model)
     for (Number c : model.nodes[v].cost) cost_.push_back(scaled(c));
     segments_.push_back(model.nodes[v].segments);
   }
-  price_.assign(at, 0);
+  usage_cost_.assign(at, 0);
   total_ = cost_;
   least_.assign(n, 0);
   for (int32_t v = 0; v < n; ++v) {
@@ -167,7 +168,7 @@ void DualBound::PullInto(const Node& node, const Link& link, Number* scratch, Nu
 
 void DualBound::CostGiven(int32_t v, bool forward, const Choice& choice, Number* work) const {
   const Node& node = node_[v];
-  for (int32_t s = 0; s < node.k; ++s) work[s] = cost_[node.at + s] + price_[node.at + s];
+  for (int32_t s = 0; s < node.k; ++s) work[s] = cost_[node.at + s] + usage_cost_[node.at + s];
   for (int32_t i = node.first; i < node.last; ++i) {
     const Link& link = links_[i];
     if (forward == (i >= node.split)) {
@@ -185,18 +186,18 @@ void DualBound::CostGiven(int32_t v, bool forward, const Choice& choice, Number*
 
 Choice DualBound::DecodeFitting() const {
   Choice choice(node_.size(), 0);
-  RowRoom room(capacity_);
+  RowSlack slack(capacity_);
   std::vector<Number> work(work_.size());
   for (int32_t v = 0; v < static_cast<int32_t>(node_.size()); ++v) {
     CostGiven(v, true, choice, work.data());
     Number least = 2 * kScaledInf;
     for (int32_t s = 0; s < node_[v].k; ++s) {
-      if (work[s] < least && room.Fits(segments_[v], s)) {
+      if (work[s] < least && slack.Fits(segments_[v], s)) {
         least = work[s];
         choice[v] = s;
       }
     }
-    room.Take(segments_[v], choice[v]);
+    slack.Take(segments_[v], choice[v]);
   }
   return choice;
 }
@@ -212,7 +213,7 @@ int64_t DualBound::Pass() {
                   push_last = forward_ ? node.last : node.split;
     for (int32_t i = pull_first; i < pull_last; ++i) Pull(node, links_[i]);
     Number* total = total_.data() + node.at;
-    for (int32_t s = 0; s < node.k; ++s) total[s] = cost_[node.at + s] + price_[node.at + s];
+    for (int32_t s = 0; s < node.k; ++s) total[s] = cost_[node.at + s] + usage_cost_[node.at + s];
     for (int32_t i = node.first; i < node.last; ++i) {
       const Number* message = message_.data() + links_[i].mine;
       for (int32_t s = 0; s < node.k; ++s) total[s] += message[s];
@@ -234,7 +235,7 @@ int64_t DualBound::Pass() {
 }
 
 Int128 DualBound::bound() const {
-  Int128 sum = price_constant_;
+  Int128 sum = multiplier_constant_;
   for (Number least : least_) sum += least;
   // Rounded up: model costs are integers.
   const Int128 unit = Int128{1} << scale_;
@@ -243,13 +244,13 @@ Int128 DualBound::bound() const {
   return constant_ + whole;
 }
 
-void DualBound::SetPrices(const std::vector<double>& prices) {
-  prices_ = prices;
-  const FixedPrices fixed(prices, capacity_, scale_);
-  price_constant_ = fixed.constant();
+void DualBound::SetMultipliers(const std::vector<double>& multipliers) {
+  multipliers_ = multipliers;
+  const FixedMultipliers fixed(multipliers, capacity_, scale_);
+  multiplier_constant_ = fixed.constant();
   for (size_t v = 0; v < node_.size(); ++v) {
-    Number* price = price_.data() + node_[v].at;
-    for (int32_t s = 0; s < node_[v].k; ++s) price[s] = fixed.Of(segments_[v], s);
+    Number* usage_cost = usage_cost_.data() + node_[v].at;
+    for (int32_t s = 0; s < node_[v].k; ++s) usage_cost[s] = fixed.Of(segments_[v], s);
   }
 }
 
@@ -261,7 +262,7 @@ std::vector<double> DualBound::ExpectedUsage(double temperature) const {
     share.assign(node_[v].k, 0.0);
     double sum = 0;
     for (int32_t s = 0; s < node_[v].k; ++s) {
-      sum += share[s] = std::exp(-Regret(static_cast<int32_t>(v), s) / temperature);
+      sum += share[s] = std::exp(-ReducedCost(static_cast<int32_t>(v), s) / temperature);
     }
     for (const Segment& g : segments_[v]) {
       double amount = 0;
@@ -277,7 +278,7 @@ std::vector<double> DualBound::ExpectedUsage(double temperature) const {
 }
 
 StrategyMask DualBound::AllowedBelow(Int128 cost) const {
-  Int128 sum = price_constant_;
+  Int128 sum = multiplier_constant_;
   for (Number least : least_) sum += least;
   // A cost beyond all sums of costs allows everything.
   const Int128 most = std::min(cost - constant_, Int128{1} << (kWide ? 110 : 70)) << scale_;
@@ -290,7 +291,7 @@ StrategyMask DualBound::AllowedBelow(Int128 cost) const {
     // with edges at zero or above, in which the other nodes' least totals stand.
     const Node& node = node_[v];
     total.assign(node.k, sum - least_[v]);
-    for (int32_t s = 0; s < node.k; ++s) total[s] += cost_[node.at + s] + price_[node.at + s];
+    for (int32_t s = 0; s < node.k; ++s) total[s] += cost_[node.at + s] + usage_cost_[node.at + s];
     for (int32_t i = node.first; i < node.last; ++i) {
       PullInto(node, links_[i], scratch.data(), message.data());
       for (int32_t s = 0; s < node.k; ++s) total[s] += message[s];

@@ -10,10 +10,10 @@
 
 namespace meshwright::solve::MW_SOLVE_WIDTH {
 
-// A lower bound of a model by sequential message passing (TRW-S) on its pairwise part and
-// Lagrangian prices on its rows, and the choices that the messages suggest. All arithmetic is on
-// scaled integers and every step is a valid reparametrisation, so the bound is safe at any moment
-// without error analysis. See the .cc file.
+// A lower bound of a model by sequential message passing (TRW-S) on its pairwise part and Lagrange
+// multipliers on its rows, and the choices that the messages suggest. All arithmetic is on scaled
+// integers and every step is a valid reparametrisation, so the bound is safe at any moment without
+// error analysis. See the .cc file.
 //
 // Keeps a reference to nothing: the model is copied into flat arrays, each different matrix once.
 class DualBound {
@@ -23,39 +23,40 @@ class DualBound {
   // One sweep over all nodes in alternating direction. Returns the elementary steps it took.
   int64_t Pass();
 
-  // No feasible choice costs less. Valid after a pass with the present prices.
+  // No feasible choice costs less. Valid after a pass with the present multipliers.
   Int128 bound() const;
   // The choice decoded during the last pass: each node in turn takes what is cheapest given the
-  // earlier ones and the messages of the later ones, at the present prices. May be forbidden or
-  // exceed capacities.
+  // earlier ones and the messages of the later ones, at the present multipliers. May be forbidden
+  // or exceed capacities.
   const Choice& decoded() const { return decoded_; }
 
   // Like it, but a node only takes what still fits into the rows (and is not forbidden, if there is
   // such). Costs a pass; to be called after an even number of passes.
   Choice DecodeFitting() const;
 
-  // Prices by row, cost per unit of usage, >= 0. Bounds are valid for any.
-  const std::vector<double>& prices() const { return prices_; }
-  void SetPrices(const std::vector<double>& prices);
+  // Multipliers by row, cost per unit of usage, >= 0. Bounds are valid for any.
+  const std::vector<double>& multipliers() const { return multipliers_; }
+  void SetMultipliers(const std::vector<double>& multipliers);
   int32_t rows() const { return static_cast<int32_t>(capacity_.size()); }
 
   // allowed[v][s]: whether a feasible choice with strategy s at v can cost less than `cost`, as far
   // as the state after the last pass can tell (one pass must have been done since the last
-  // SetPrices).
+  // SetMultipliers).
   StrategyMask AllowedBelow(Int128 cost) const;
 
-  // How much dearer strategy s at v looked than v's best when the last pass came by, in model
-  // units: a guide for searches. What may be removed is AllowedBelow's to say.
-  double Regret(int32_t v, int32_t s) const {
+  // The reduced cost of strategy s at v: what it looked to cost above v's best when the last pass
+  // came by, in model units. A guide for searches; AllowedBelow says what may be removed.
+  double ReducedCost(int32_t v, int32_t s) const {
     return static_cast<double>(total_[node_[v].at + s] - least_[v]) /
            static_cast<double>(int64_t{1} << scale_);
   }
-  // What v's usage with strategy s costs at the present prices, in model units.
-  double UsagePrice(int32_t v, int32_t s) const {
-    return static_cast<double>(price_[node_[v].at + s]) / static_cast<double>(int64_t{1} << scale_);
+  // What v's usage with strategy s costs at the present multipliers, in model units.
+  double UsageCost(int32_t v, int32_t s) const {
+    return static_cast<double>(usage_cost_[node_[v].at + s]) /
+           static_cast<double>(int64_t{1} << scale_);
   }
-  // Usage by row if every node took its strategies with probabilities falling with regret:
-  // exp(-regret / temperature), in model units.
+  // Usage by row if every node took its strategies with probabilities falling with reduced cost:
+  // exp(-reduced cost / temperature), in model units.
   std::vector<double> ExpectedUsage(double temperature) const;
   int64_t steps_per_pass() const { return steps_per_pass_; }
 
@@ -95,15 +96,15 @@ class DualBound {
   std::vector<Node> node_;
   std::vector<Link> links_;
   std::vector<Scaled> matrices_;
-  std::vector<Number> entries_;       // of all matrices
-  std::vector<Number> cost_, price_;  // by node and strategy
-  std::vector<Number> total_;         // cost, price and messages, when the node was last passed
-  std::vector<Number> message_;       // by end of edge and strategy
-  std::vector<Number> least_;         // by node: minimum of total_
+  std::vector<Number> entries_;            // of all matrices
+  std::vector<Number> cost_, usage_cost_;  // by node and strategy
+  std::vector<Number> total_;    // cost, usage cost and messages, when the node was last passed
+  std::vector<Number> message_;  // by end of edge and strategy
+  std::vector<Number> least_;    // by node: minimum of total_
   std::vector<std::vector<Segment>> segments_;
   std::vector<Number> capacity_;
-  std::vector<double> prices_;
-  Int128 price_constant_ = 0;  // -sum of price * capacity, scaled, rounded down
+  std::vector<double> multipliers_;
+  Int128 multiplier_constant_ = 0;  // -sum of multiplier * capacity, scaled, rounded down
   bool forward_ = true;
   int64_t steps_per_pass_ = 0;
   Choice decoded_;

@@ -6,14 +6,14 @@
 
 #include "meshwright/solve/elimination_order.h"
 
-// Bucket elimination (Bertele and Brioschi 1972, Dechter 1999): nodes are minimised out in order.
-// The factors that mention the node are added up over all strategies of its neighbours, and the
-// minimum over the node's own strategies becomes a factor over the neighbours. Backwards, each node
-// takes its best strategy given its neighbours, from the factors it was eliminated with, so no
-// argmin tables are kept.
+// Variable elimination in buckets (Bertele and Brioschi 1972, Dechter 1999): nodes are minimised
+// out in order. The factors that mention the node are added up over all strategies of its
+// neighbours, and the minimum over the node's own strategies becomes a factor over the neighbours.
+// Backwards, each node takes its best strategy given its neighbours, from the factors it was
+// eliminated with, so no argmin tables are kept.
 //
-// Time and memory are the number of table entries (times factors a node), exponential in the width
-// of the order.
+// Time and memory are the number of table entries (times factors a node), exponential in the
+// induced width of the order, which is the treewidth for the best order.
 
 namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {

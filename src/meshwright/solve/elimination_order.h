@@ -21,7 +21,8 @@ struct EliminationOrder {
   double total_entries = 0;  // of all tables
 };
 
-// Greedy: the node with the smallest table next (min-weight; on ties least fill would be better,
+// Finding the order of least width (the treewidth) is NP-hard (Arnborg et al. 1987); this is
+// greedy: the node with the smallest table next (min-weight; on ties least fill would be better,
 // but weight decides what memory and time it takes). Stops at tables above `max_table` entries. O(n
 // d^2 log n) for degrees d met.
 EliminationOrder OrderByWeight(const Model& model, double max_table);

@@ -6,14 +6,14 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "meshwright/solve/fixed_prices.h"
+#include "meshwright/solve/fixed_multipliers.h"
 #include "meshwright/solve/reduce.h"
 
 namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {
 
-// Sums of prices beyond this might overflow; no useful ones come near it.
-constexpr Int128 kMostPrices = Int128{1} << (kWide ? 89 : 57);
+// Sums of usage costs beyond this might overflow; no useful ones come near it.
+constexpr Int128 kMostUsageCosts = Int128{1} << (kWide ? 89 : 57);
 
 std::vector<Number> Scaled(std::vector<Number> cost, int scale) {
   for (Number& c : cost) c = IsInf(c) ? kInf : c * (Number{1} << scale);
@@ -24,7 +24,7 @@ std::vector<Number> Scaled(std::vector<Number> cost, int scale) {
 
 ExactRelaxation::ExactRelaxation(Model model, const OptimiseOptions& options)
     : model_(std::move(model)), options_(options), scale_(CostScale(model_)) {
-  options_.prices.clear();
+  options_.multipliers.clear();
   options_.enough = -kInfCost;
   options_.improved = nullptr;
   options_.report = nullptr;
@@ -41,25 +41,25 @@ ExactRelaxation::ExactRelaxation(Model model, const OptimiseOptions& options)
   }
 }
 
-ExactRelaxation::Minimum ExactRelaxation::At(const std::vector<double>& prices, double precision,
-                                             int64_t max_steps) const {
+ExactRelaxation::Minimum ExactRelaxation::At(const std::vector<double>& multipliers,
+                                             double precision, int64_t max_steps) const {
   Minimum minimum;
   minimum.bound = -kInfCost;
-  const FixedPrices fixed(prices, model_.capacity, scale_);
-  Model priced = scaled_;
-  Int128 most_prices = 0;
+  const FixedMultipliers fixed(multipliers, model_.capacity, scale_);
+  Model relaxed = scaled_;
+  Int128 most_usage_costs = 0;
   for (int32_t v = 0; v < model_.size(); ++v) {
     Number most = 0;
     for (int32_t s = 0; s < model_.strategies(v); ++s) {
-      const Number price = fixed.Of(model_.nodes[v].segments, s);
-      most = std::max(most, price);
-      priced.nodes[v].cost[s] = AddCost(priced.nodes[v].cost[s], price);
+      const Number usage_cost = fixed.Of(model_.nodes[v].segments, s);
+      most = std::max(most, usage_cost);
+      relaxed.nodes[v].cost[s] = AddCost(relaxed.nodes[v].cost[s], usage_cost);
     }
-    most_prices += most;
+    most_usage_costs += most;
   }
-  if (most_prices > kMostPrices) return minimum;
-  priced.constant = fixed.constant() + (model_.constant << scale_);
-  const Reduced reduced = Reduce(std::move(priced));
+  if (most_usage_costs > kMostUsageCosts) return minimum;
+  relaxed.constant = fixed.constant() + (model_.constant << scale_);
+  const Reduced reduced = Reduce(std::move(relaxed));
   if (reduced.infeasible) return minimum;
   OptimiseOptions options = options_;
   options.target_gap = precision;

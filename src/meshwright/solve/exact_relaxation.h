@@ -9,9 +9,9 @@
 
 namespace meshwright::solve::MW_SOLVE_WIDTH {
 
-// A model whose rows are relaxed at prices (Lagrangian relaxation), minimised exactly. What message
-// passing leaves open in cycles is closed here. Without rows far more can be reduced than with
-// them, so that this often succeeds where the model itself is out of reach.
+// A model whose rows are relaxed at multipliers (Lagrangian relaxation), minimised exactly. What
+// message passing leaves open in cycles is closed here. Without rows far more can be reduced than
+// with them, so that this often succeeds where the model itself is out of reach.
 class ExactRelaxation {
  public:
   // `options` are those of the model; what they report to is not told of relaxations.
@@ -24,8 +24,8 @@ class ExactRelaxation {
     Choice choice;          // the minimiser; may exceed capacities
     int64_t steps = 0;      // taken
   };
-  // Prices by row, >= 0; `precision` as a share of the minimum.
-  Minimum At(const std::vector<double>& prices, double precision, int64_t max_steps) const;
+  // Multipliers by row, >= 0; `precision` as a share of the minimum.
+  Minimum At(const std::vector<double>& multipliers, double precision, int64_t max_steps) const;
 
  private:
   Model model_;

@@ -24,19 +24,19 @@ ForestDescent::ForestDescent(const Model& model, const Neighbourhoods& near, uin
   weight_.resize(cost_.size());
 }
 
-void ForestDescent::SetPrices(const std::vector<double>& prices) {
-  std::vector<double> before(prices.size() + 1, 0.0);
-  for (size_t r = 0; r < prices.size(); ++r) before[r + 1] = before[r] + prices[r];
+void ForestDescent::SetMultipliers(const std::vector<double>& multipliers) {
+  std::vector<double> before(multipliers.size() + 1, 0.0);
+  for (size_t r = 0; r < multipliers.size(); ++r) before[r + 1] = before[r] + multipliers[r];
   for (int32_t v = 0; v < model_.size(); ++v) {
     const ModelNode& node = model_.nodes[v];
     for (size_t s = 0; s < node.cost.size(); ++s) {
-      double price = 0;
+      double usage_cost = 0;
       for (const Segment& g : node.segments) {
-        price += (before[g.end] - before[g.begin]) * static_cast<double>(g.amount[s]);
+        usage_cost += (before[g.end] - before[g.begin]) * static_cast<double>(g.amount[s]);
       }
       const double most = static_cast<double>(kInf) / 64;
       cost_[at_[v] + s] =
-          AddCost(node.cost[s], static_cast<Number>(std::round(std::min(price, most))));
+          AddCost(node.cost[s], static_cast<Number>(std::round(std::min(usage_cost, most))));
     }
   }
 }

@@ -10,18 +10,18 @@
 
 namespace meshwright::solve::MW_SOLVE_WIDTH {
 
-// Improves a choice at given row prices, capacities ignored, by changing many nodes at once: a
+// Improves a choice at given row multipliers, capacities ignored, by changing many nodes at once: a
 // random set of nodes whose induced graph is a forest is re-chosen *optimally* given the others, by
 // dynamic programming along its trees. With some five edges a node such a set holds about half of
-// all nodes, so a few moves reach a choice that no forest improves, far better than changing nodes
-// one by one (block coordinate descent; Hamze and de Freitas 2004 sample by the same sets). A move
-// costs O(nodes + entries of the forest's edges) and never makes the priced cost worse.
+// all nodes, so a few moves reach a choice that no forest improves, far better than changing single
+// nodes (block coordinate descent; Hamze and de Freitas 2004 sample by the same sets). A move costs
+// O(nodes + entries of the forest's edges) and never makes the Lagrangian cost worse.
 class ForestDescent {
  public:
   ForestDescent(const Model& model, const Neighbourhoods& near, uint64_t seed);
 
-  // Prices by row, cost per unit of usage.
-  void SetPrices(const std::vector<double>& prices);
+  // Multipliers by row, cost per unit of usage.
+  void SetMultipliers(const std::vector<double>& multipliers);
 
   // One move. Returns elementary steps.
   int64_t Move(Choice* choice);
@@ -34,7 +34,7 @@ class ForestDescent {
   const Neighbourhoods& near_;
   std::mt19937_64 random_;
   std::vector<size_t> at_;      // of node in cost_ and weight_
-  std::vector<Number> cost_;    // with prices
+  std::vector<Number> cost_;    // with multipliers
   std::vector<Number> weight_;  // by strategy, during a move
   std::vector<int32_t> order_;  // permuted anew for every move
   std::vector<int32_t> tree_;   // union-find over nodes in the forest

@@ -42,10 +42,10 @@ LocalState::LocalState(const Model& model, const Neighbourhoods& near, Choice ch
       near_(near),
       choice_(std::move(choice)),
       cost_(model.constant),
-      room_(model.capacity) {
+      slack_(model.capacity) {
   for (int32_t v = 0; v < model.size(); ++v) {
     cost_ += model.nodes[v].cost[choice_[v]];
-    room_.Take(model.nodes[v].segments, choice_[v]);
+    slack_.Take(model.nodes[v].segments, choice_[v]);
   }
   for (const ModelEdge& edge : model.edges)
     cost_ += edge.matrix->at(choice_[edge.a], choice_[edge.b]);
@@ -53,7 +53,7 @@ LocalState::LocalState(const Model& model, const Neighbourhoods& near, Choice ch
 
 bool LocalState::Feasible() const {
   return cost_ < kInf / 2 &&
-         std::all_of(room().begin(), room().end(), [](Number r) { return r >= 0; });
+         std::all_of(slack().begin(), slack().end(), [](Number r) { return r >= 0; });
 }
 
 void LocalState::CostsOf(int32_t v, std::vector<Number>* costs) const {
@@ -74,8 +74,8 @@ void LocalState::Set(int32_t v, int32_t s) {
     const int32_t theirs = choice_[link.other];
     cost_ += Int128{link.at(s, theirs)} - link.at(old, theirs);
   }
-  room_.GiveBack(model_.nodes[v].segments, old);
-  room_.Take(model_.nodes[v].segments, s);
+  slack_.GiveBack(model_.nodes[v].segments, old);
+  slack_.Take(model_.nodes[v].segments, s);
   choice_[v] = s;
 }
 

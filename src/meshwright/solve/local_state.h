@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "meshwright/solve/model.h"
-#include "meshwright/solve/row_room.h"
+#include "meshwright/solve/row_slack.h"
 
 namespace meshwright::solve::MW_SOLVE_WIDTH {
 
@@ -46,7 +46,7 @@ class LocalState {
   const Choice& choice() const { return choice_; }
   Int128 cost() const { return cost_; }  // forbidden entries count kInf
   bool Feasible() const;
-  const std::vector<Number>& room() const { return room_.room(); }
+  const std::vector<Number>& slack() const { return slack_.slack(); }
 
   // Cost of v's strategies given its neighbours, with the edges.
   void CostsOf(int32_t v, std::vector<Number>* costs) const;
@@ -61,7 +61,7 @@ class LocalState {
   const Neighbourhoods& near_;
   Choice choice_;
   Int128 cost_;
-  RowRoom room_;
+  RowSlack slack_;
 };
 
 }  // namespace meshwright::solve::MW_SOLVE_WIDTH

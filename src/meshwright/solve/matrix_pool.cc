@@ -70,9 +70,9 @@ MatrixRef MatrixPool::SelectRows(const MatrixRef& m, const MatrixRef& index) {
   });
 }
 
-MatrixRef MatrixPool::WorseByOf(const MatrixRef& m) {
-  return Cached(Op::kWorseBy, {m, nullptr, nullptr}, [&] {
-    return Matrix{m->rows, m->rows, WorseBy(*m)};
+MatrixRef MatrixPool::DominanceOf(const MatrixRef& m) {
+  return Cached(Op::kDominance, {m, nullptr, nullptr}, [&] {
+    return Matrix{m->rows, m->rows, Dominance(*m)};
   });
 }
 

@@ -38,7 +38,7 @@ class MatrixPool {
   MatrixRef MinPlusOf(const MatrixRef& a, const MatrixRef& cost, const MatrixRef& b);
   // Rows `index` of m, in that order (repetitions allowed); indices as a vector.
   MatrixRef SelectRows(const MatrixRef& m, const MatrixRef& index);
-  MatrixRef WorseByOf(const MatrixRef& m);  // k x k
+  MatrixRef DominanceOf(const MatrixRef& m);  // k x k
 
   struct SplitRef {
     MatrixRef rest;  // null if it is zero
@@ -48,7 +48,7 @@ class MatrixPool {
   SplitRef SplitOf(const MatrixRef& m);
 
  private:
-  enum class Op : uint8_t { kTransposed, kSum, kMinPlus, kSelectRows, kWorseBy };
+  enum class Op : uint8_t { kTransposed, kSum, kMinPlus, kSelectRows, kDominance };
   struct Key {
     Op op;
     std::array<const Matrix*, 3> arguments;

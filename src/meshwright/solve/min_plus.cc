@@ -85,7 +85,7 @@ Split SplitOffUnary(const Matrix& m) {
   return split;
 }
 
-std::vector<Number> WorseBy(const Matrix& m) {
+std::vector<Number> Dominance(const Matrix& m) {
   const size_t k = m.rows;
   std::vector<Number> table(k * k, 0);
   for (size_t a = 0; a < k; ++a) {

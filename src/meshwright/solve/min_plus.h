@@ -37,7 +37,7 @@ Split SplitOffUnary(const Matrix& m);
 // table[a * rows + b] = max over columns of m(b, col) - m(a, col): how much worse b can be than a
 // whatever the other end does. Columns where a is forbidden do not count; kInf if b is forbidden
 // where a is not. `m` must have a zero in every row, so no entry is negative.
-std::vector<Number> WorseBy(const Matrix& m);
+std::vector<Number> Dominance(const Matrix& m);
 
 }  // namespace meshwright::solve::MW_SOLVE_WIDTH
 

@@ -10,8 +10,8 @@
 // The form in which the solver's parts hand problems to each other. It is Problem with three
 // changes:
 //
-// * time is compressed to *rows*, the few time points at which usage can peak; row r has its own
-// capacity;
+// * time is compressed to *rows*, the few time points at which usage can peak; row r is a knapsack
+// constraint with its own capacity;
 // * costs may be negative (reductions move costs between nodes and edges) and a forbidden cost is
 // kInf;
 // * a constant has been taken out.

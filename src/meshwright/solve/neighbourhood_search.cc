@@ -49,7 +49,7 @@ Model SubModel(const Model& model, const Neighbourhoods& near, const LocalState&
   const auto row = [rows](int32_t r) {
     return static_cast<int32_t>(std::lower_bound(rows->begin(), rows->end(), r) - rows->begin());
   };
-  for (int32_t r : *rows) sub.capacity.push_back(state.room()[r]);
+  for (int32_t r : *rows) sub.capacity.push_back(state.slack()[r]);
   for (int32_t v : nodes) {
     ModelNode node{model.nodes[v].cost, {}};
     for (const Segment& g : model.nodes[v].segments) {
@@ -114,11 +114,11 @@ std::vector<int32_t> NeighbourhoodSearch::Window(int64_t size) {
 }
 
 std::vector<int32_t> NeighbourhoodSearch::AroundRow(int64_t size) {
-  // Of a few random rows the fullest.
+  // The row with the least slack among a few random ones.
   int32_t row = -1;
   for (int i = 0; i < 4; ++i) {
     const auto r = static_cast<int32_t>(random_() % model_.rows());
-    if (row < 0 || state_.room()[r] < state_.room()[row]) row = r;
+    if (row < 0 || state_.slack()[r] < state_.slack()[row]) row = r;
   }
   std::vector<int32_t> users(near_.users(row).begin(), near_.users(row).end());
   std::shuffle(users.begin(), users.end(), random_);
@@ -148,8 +148,8 @@ void NeighbourhoodSearch::Solve(Task* task) const {
   options.max_steps = kStepsPerTask;
   options.root_rounds = 15;
   options.stop = options_.stop;
-  if (!options_.prices.empty()) {
-    for (int32_t r : rows) options.prices.push_back(options_.prices[r]);
+  if (!options_.multipliers.empty()) {
+    for (int32_t r : rows) options.multipliers.push_back(options_.multipliers[r]);
   }
   BranchResult result = BranchAndBound(sub, options);
   task->strategies = std::move(result.choice);

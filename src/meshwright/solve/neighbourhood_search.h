@@ -11,14 +11,14 @@
 
 namespace meshwright::solve::MW_SOLVE_WIDTH {
 
-// Large-neighbourhood search: frees a few dozen nodes of a feasible choice, keeps the others, and
-// solves what that leaves by branch and bound. See the .cc file.
+// Large-neighbourhood search (Shaw 1998): frees a few dozen nodes of a feasible choice, keeps the
+// others, and solves what that leaves by branch and bound. See the .cc file.
 class NeighbourhoodSearch {
  public:
   struct Options {
     uint64_t seed = 1;
     int threads = 1;
-    std::vector<double> prices;  // of rows, to guide the sub-solves
+    std::vector<double> multipliers;  // of rows, to guide the sub-solves
     std::function<bool()> stop;
   };
 
@@ -31,7 +31,9 @@ class NeighbourhoodSearch {
 
   const Choice& choice() const { return state_.choice(); }
   Int128 cost() const { return state_.cost(); }
-  void SetPrices(std::vector<double> prices) { options_.prices = std::move(prices); }
+  void SetMultipliers(std::vector<double> multipliers) {
+    options_.multipliers = std::move(multipliers);
+  }
 
  private:
   struct Task {

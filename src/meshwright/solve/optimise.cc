@@ -10,23 +10,24 @@
 #include "meshwright/solve/dual_bound.h"
 #include "meshwright/solve/eliminate.h"
 #include "meshwright/solve/exact_relaxation.h"
+#include "meshwright/solve/lagrangian_descent.h"
 #include "meshwright/solve/local_state.h"
+#include "meshwright/solve/multiplier_annealing.h"
 #include "meshwright/solve/neighbourhood_search.h"
-#include "meshwright/solve/price_annealing.h"
-#include "meshwright/solve/price_ascent.h"
-#include "meshwright/solve/price_bundle.h"
-#include "meshwright/solve/price_descent.h"
+#include "meshwright/solve/proximal_bundle.h"
 #include "meshwright/solve/reduce.h"
 #include "meshwright/solve/repair.h"
+#include "meshwright/solve/subgradient_ascent.h"
 
 // The order of work:
-//   1. exact elimination, if there are no rows and the tables fit;
-//   2. ascent: message passing with prices that are annealed, then refined; in turns with combining
-//   the choices that this decodes, and with exact minima of the relaxation where those can be had;
-//   3. strategies whose regret reaches the incumbent go, and if that were many the smaller model
-//   starts over with the messages and prices that this one got to;
-//   4. turns of neighbourhood search, of combining and, for small models, of branch and bound, with
-//   a growing budget and more ascent in between as the incumbent improves.
+//   1. exact variable elimination, if there are no rows and the tables fit (small treewidth);
+//   2. dual ascent: message passing (TRW-S) with Lagrange multipliers that are annealed, then
+//   refined by subgradients; in turns with crossover of the choices that this decodes, and with
+//   exact minima of the Lagrangian relaxation, which a proximal bundle joins, where there are such;
+//   3. reduced-cost fixing: strategies whose reduced cost reaches the incumbent go, and if that
+//   were many the smaller model starts over with the messages and multipliers that this one got to;
+//   4. turns of large-neighbourhood search, crossover, diving and, for small models, of branch and
+//   bound, with a growing budget and more ascent in between as the incumbent improves.
 // Budgets are in elementary steps, so that the deadline is the only thing that depends on the
 // machine.
 
@@ -35,14 +36,15 @@ namespace {
 
 constexpr int64_t kTinyModel = 100;   // nodes up to which branching needs no better start
 constexpr int64_t kSmallModel = 600;  // nodes up to which branching on the whole model is tried
-// Rounds of ascent before each time that choices are combined; the first hundred anneal.
+// Rounds of ascent before each crossover; the first hundred anneal.
 constexpr int kAscentRounds[] = {60, 45, 40};
 constexpr int64_t kPortfolioSteps = 3'000'000'000, kMostStarts = 16;
 constexpr int kStartSweeps = 10;
 // Shares of all strategies that are worth starting over without, at first and from a search.
 constexpr double kShrinkFirst = 0.05, kShrinkLater = 0.2;
 constexpr size_t kRecent = 30;
-// Double passes between looks at the bound; the share of the gap that they must bring to go on.
+// Forward-backward sweeps between looks at the bound; the share of the gap that they must bring to
+// go on.
 constexpr int kPassesTogether = 10;
 constexpr double kConverged = 0.005;
 constexpr int kMostMinima = 40;            // exact ones of the relaxation, in one go
@@ -54,12 +56,12 @@ constexpr int64_t kTrialPasses = 40;
 constexpr double kStartPrecision = 0.35;  // of the gap that is asked for
 constexpr double kLeastPrecision = 1e-5;
 constexpr double kShareOfNegligible = 0.3;  // that minima may be off by
-constexpr int64_t kStartCombineSteps = 300'000'000;
-constexpr double kUnknownGap = 0.1;                        // that rows may raise the bound by
-constexpr double kWaverings[] = {0.8, 1.25, 0.93, 1.08};   // of prices
-constexpr double kMostCombined = 0.5, kMostPruned = 0.95;  // of the nodes
+constexpr int64_t kStartCrossoverSteps = 300'000'000;
+constexpr double kUnknownGap = 0.1;                           // that rows may raise the bound by
+constexpr double kPerturbations[] = {0.8, 1.25, 0.93, 1.08};  // of multipliers
+constexpr double kMostInCrossover = 0.5, kMostInDive = 0.95;  // of the nodes
 constexpr double kInnerGap = 0.25;  // of models with some strategies only, in gaps asked for
-constexpr int64_t kFirstCombineSteps = 50'000'000;
+constexpr int64_t kFirstCrossoverSteps = 50'000'000;
 constexpr int64_t kTinyTurnSteps = 100'000'000;  // of branching on a tiny model at first
 constexpr int64_t kFirstTurnSteps = 5'000'000, kLargestTurnSteps = 1'000'000'000;
 
@@ -67,8 +69,8 @@ class Optimiser {
  public:
   Optimiser(const Model& model, const OptimiseOptions& options)
       : model_(model), options_(options), near_(model), bound_(model), annealing_(model, &bound_) {
-    if (options.prices.empty()) return;
-    bound_.SetPrices(options.prices);
+    if (options.multipliers.empty()) return;
+    bound_.SetMultipliers(options.multipliers);
     ascent_.emplace(model_, &bound_);
   }
 
@@ -141,25 +143,25 @@ class Optimiser {
     }
   }
 
-  // Exact minima of the relaxation at once, without prices to start from: for models that message
-  // passing nearly solves, such as many equal layers in a row. Then the choices that prove the
-  // bound are combined, which is all there is to do where parts are small.
+  // Exact minima of the relaxation at once, without multipliers to start from: for models that
+  // message passing nearly solves, such as many equal layers in a row. Then the choices that prove
+  // the bound are crossed over, which is all there is to do where parts are small.
   void StartExactly() {
-    if (model_.rows() == 0 || model_.size() <= kTinyModel || !options_.prices.empty()) return;
+    if (model_.rows() == 0 || model_.size() <= kTinyModel || !options_.multipliers.empty()) return;
     started_exactly_ =
         RaiseWithMinima(kTrialPasses * bound_.steps_per_pass(),
                         std::max(kLeastPrecision, kStartPrecision * options_.target_gap));
     if (!started_exactly_) return;
-    CombineRecent(kStartCombineSteps);
+    CrossRecent(kStartCrossoverSteps);
     if (!Done()) Converge();
   }
 
-  // Likewise from the prices that ascent has got to.
+  // Likewise from the multipliers that ascent has got to.
   void RaiseExactly() {
     if (model_.rows() == 0 || !exact_minima_ || !ascent_.has_value() || !HasChoice()) return;
     const Int128 before = best_.bound;
     exact_minima_ = RaiseWithMinima(kMinimumPasses * bound_.steps_per_pass(), 0) &&
-                    static_cast<double>(best_.bound - before) > kMinimaPrecision * Room();
+                    static_cast<double>(best_.bound - before) > kMinimaPrecision * OpenGap();
   }
 
   // Descends from the choices decoded since the last time: for models in which nothing fits so far.
@@ -171,7 +173,7 @@ class Optimiser {
     if (static_cast<int64_t>(starts_.size()) > most)
       starts_.erase(starts_.begin(), starts_.end() - most);
     PortfolioOptions portfolio;
-    portfolio.prices = bound_.prices();
+    portfolio.multipliers = bound_.multipliers();
     const Int128 upper = best_.choice.empty() ? 2 * best_.bound : best_.cost;
     portfolio.gap =
         std::min(static_cast<double>(upper - best_.bound), 0.3 * static_cast<double>(best_.bound));
@@ -183,17 +185,17 @@ class Optimiser {
     if (options_.report) options_.report("descend", best_.bound);
   }
 
-  // Solves what is left when only strategies of the choices met lately are allowed. At good prices
-  // those choices waver around an optimum of the relaxation: the convex combinations of the choices
-  // that a subgradient method meets converge to it (Barahona and Anbil, "The volume algorithm",
-  // 2000). They agree on most nodes, so the reductions leave a small model.
-  void Combine(int64_t max_steps) {
+  // Solves the restricted master: only strategies of the choices met lately are allowed. At good
+  // multipliers those choices move around an optimum of the relaxation: the convex combinations of
+  // the choices that a subgradient method meets converge to it (Barahona and Anbil, "The volume
+  // algorithm", 2000). They agree on most nodes, so the reductions leave a small model.
+  void Crossover(int64_t max_steps) {
     if (model_.size() == 0 || recent_.empty() || Done()) return;
-    Waver();
-    CombineRecent(max_steps);
+    Perturb();
+    CrossRecent(max_steps);
   }
 
-  void CombineRecent(int64_t max_steps) {
+  void CrossRecent(int64_t max_steps) {
     if (Done()) return;
     // The newest choices that leave a model small enough to be worth its time.
     size_t count = recent_.size();
@@ -204,32 +206,34 @@ class Optimiser {
         for (size_t i = recent_.size() - count; i < recent_.size(); ++i)
           mask[v][recent_[i][v]] = true;
       }
-      if (SolveRestricted(std::move(mask), kMostCombined, max_steps)) break;
+      if (SolveRestricted(std::move(mask), kMostInCrossover, max_steps)) break;
     }
-    if (options_.report) options_.report("combine", best_.bound);
+    if (options_.report) options_.report("crossover", best_.bound);
   }
 
-  // Likewise without the half of the strategies that regrets speak against most. What is left does
-  // the same again (LP diving, with reductions in between). Where the relaxation is loose this
-  // finds better choices than what it decodes.
-  void Prune(int64_t max_steps) {
+  // LP-style diving: fixes out the half of the strategies with the largest reduced costs, reduces,
+  // and dives on in what is left. Where the relaxation is loose this finds better choices than what
+  // it decodes.
+  void Dive(int64_t max_steps) {
     if (model_.size() == 0 || Done()) return;
-    std::vector<double> regrets;
+    std::vector<double> reduced_costs;
     for (int32_t v = 0; v < model_.size(); ++v) {
       for (int32_t s = 0; s < model_.strategies(v); ++s) {
-        if (const double regret = bound_.Regret(v, s); regret > 0) regrets.push_back(regret);
+        if (const double reduced_cost = bound_.ReducedCost(v, s); reduced_cost > 0)
+          reduced_costs.push_back(reduced_cost);
       }
     }
-    if (regrets.empty()) return;
-    const auto middle = regrets.begin() + static_cast<int64_t>(regrets.size() / 2);
-    std::nth_element(regrets.begin(), middle, regrets.end());
+    if (reduced_costs.empty()) return;
+    const auto middle = reduced_costs.begin() + static_cast<int64_t>(reduced_costs.size() / 2);
+    std::nth_element(reduced_costs.begin(), middle, reduced_costs.end());
     StrategyMask mask(model_.size());
     for (int32_t v = 0; v < model_.size(); ++v) {
       mask[v].resize(model_.strategies(v));
-      for (int32_t s = 0; s < model_.strategies(v); ++s) mask[v][s] = bound_.Regret(v, s) < *middle;
+      for (int32_t s = 0; s < model_.strategies(v); ++s)
+        mask[v][s] = bound_.ReducedCost(v, s) < *middle;
     }
-    SolveRestricted(std::move(mask), kMostPruned, max_steps);
-    if (options_.report) options_.report("prune", best_.bound);
+    SolveRestricted(std::move(mask), kMostInDive, max_steps);
+    if (options_.report) options_.report("dive", best_.bound);
   }
 
   // Strategies that a better choice can still have, if the share `least` of all can go.
@@ -251,14 +255,14 @@ class Optimiser {
     if (best_.choice.empty())
       Offer(Repair(model_, near_, bound_.DecodeFitting(), 300, options_.stop));
     int64_t turn = kFirstTurnSteps;
-    int wait = 1, pause = 1;  // turns until choices are combined again: longer where that is no use
+    int wait = 1, pause = 1;  // turns until the next crossover: longer where that is no use
     for (; !Done(); turn = std::min(2 * turn, kLargestTurnSteps)) {
       if (model_.size() <= kSmallModel) Branch(2 * turn);
       if (!best_.choice.empty()) Improve(turn);
       if (model_.size() > kSmallModel && --wait <= 0) {
         const Int128 before = best_.cost;
-        Combine(turn);
-        Prune(turn);
+        Crossover(turn);
+        Dive(turn);
         pause = best_.cost < before ? 1 : 2 * pause;
         wait = pause;
       }
@@ -273,7 +277,7 @@ class Optimiser {
     BranchOptions branch;
     branch.upper = best_.cost;
     branch.max_steps = std::min(max_steps, options_.max_steps - steps_);
-    branch.prices = bound_.prices();
+    branch.multipliers = bound_.multipliers();
     branch.stop = options_.stop;
     const BranchResult result = BranchAndBound(model_, branch);
     steps_ += result.steps;
@@ -299,14 +303,14 @@ class Optimiser {
     const ExactRelaxation relaxation(
         ascent_.has_value() && !started_exactly_ ? bound_.Reparametrised(model_) : model_,
         options_);
-    std::optional<PriceBundle> bundle;
-    std::vector<double> prices = bound_.prices();
+    std::optional<ProximalBundle> bundle;
+    std::vector<double> multipliers = bound_.multipliers();
     for (int i = 0; i < kMostMinima && !Done(); ++i) {
       const auto negligible = [&] {
-        return precision > 0 ? precision * BoundScale() : kMinimaPrecision * Room();
+        return precision > 0 ? precision * BoundScale() : kMinimaPrecision * OpenGap();
       };
       const double share = kShareOfNegligible * negligible() / BoundScale();
-      ExactRelaxation::Minimum minimum = relaxation.At(prices, share, max_steps);
+      ExactRelaxation::Minimum minimum = relaxation.At(multipliers, share, max_steps);
       steps_ += minimum.steps;
       RaiseBound(minimum.bound);
       if (!minimum.complete) break;
@@ -314,14 +318,14 @@ class Optimiser {
       if (!bundle.has_value()) {
         max_steps = kMoreSteps * (minimum.steps + bound_.steps_per_pass());
         const double value = std::abs(minimum.value);
-        bundle.emplace(model_, minimum.value + (HasChoice() ? Room() : kUnknownGap * value));
+        bundle.emplace(model_, minimum.value + (HasChoice() ? OpenGap() : kUnknownGap * value));
       }
-      bundle->Add(prices, minimum.value, std::move(minimum.choice));
-      prices = bundle->Next(negligible());
+      bundle->Add(multipliers, minimum.value, std::move(minimum.choice));
+      multipliers = bundle->Next(negligible());
       if (bundle->expected() < negligible()) break;
     }
     if (!bundle.has_value()) return false;
-    bound_.SetPrices(bundle->best_prices());
+    bound_.SetMultipliers(bundle->best_multipliers());
     if (ascent_.has_value()) Converge();
     ascent_.emplace(model_, &bound_);
     for (const Choice& choice : bundle->Weighted()) Remember(choice);
@@ -333,10 +337,10 @@ class Optimiser {
     if (search_ == nullptr || search_->cost() > best_.cost) {
       search_ = std::make_unique<NeighbourhoodSearch>(
           model_, best_.choice,
-          NeighbourhoodSearch::Options{options_.seed, options_.threads, bound_.prices(),
+          NeighbourhoodSearch::Options{options_.seed, options_.threads, bound_.multipliers(),
                                        options_.stop});
     }
-    search_->SetPrices(bound_.prices());
+    search_->SetMultipliers(bound_.multipliers());
     for (const int64_t until = steps_ + max_steps; steps_ < until && !Done();) {
       steps_ += search_->Round();
       Offer(search_->choice());
@@ -358,7 +362,7 @@ class Optimiser {
     inner.max_steps = std::min(max_steps, options_.max_steps - steps_);
     inner.target_gap = kInnerGap * options_.target_gap;
     inner.enough = std::max(options_.enough, CostThatEnds());
-    inner.prices = reduced.ProjectPrices(bound_.prices());
+    inner.multipliers = reduced.ProjectMultipliers(bound_.multipliers());
     inner.improved = nullptr;
     inner.report = nullptr;
     std::vector<Choice> starts;
@@ -369,19 +373,19 @@ class Optimiser {
     return true;
   }
 
-  // Adds what is decoded when all prices are a little lower or higher: choices that use too much
-  // and too little, with what can be combined between them.
-  void Waver() {
+  // Adds what is decoded when all multipliers are a little lower or higher: choices that use too
+  // much and too little, to cross over.
+  void Perturb() {
     if (model_.rows() == 0) return;
-    const std::vector<double> prices = bound_.prices();
-    for (double factor : kWaverings) {
-      std::vector<double> scaled = prices;
-      for (double& price : scaled) price *= factor;
-      bound_.SetPrices(scaled);
+    const std::vector<double> multipliers = bound_.multipliers();
+    for (double factor : kPerturbations) {
+      std::vector<double> scaled = multipliers;
+      for (double& multiplier : scaled) multiplier *= factor;
+      bound_.SetMultipliers(scaled);
       Pass();
       Remember(bound_.decoded());
     }
-    bound_.SetPrices(prices);
+    bound_.SetMultipliers(multipliers);
     for (int i = 0; i < 2; ++i) Pass();
   }
 
@@ -390,15 +394,15 @@ class Optimiser {
     RaiseBound(bound_.bound());
   }
 
-  // Passes messages at the present prices until that hardly raises the bound. Deep programs have
-  // long chains: at good prices the bound keeps rising for hundreds of passes, and where messages
-  // are far from their fixed point prices are blamed for what messages lack.
+  // Passes messages at the present multipliers until that hardly raises the bound. Deep programs
+  // have long chains: at good multipliers the bound keeps rising for hundreds of passes, and where
+  // messages are far from their fixed point multipliers are blamed for what messages lack.
   void Converge() {
-    Pass();  // there is no bound before that if prices are new
+    Pass();  // there is no bound before that if multipliers are new
     for (Int128 before = bound_.bound(); !Done();) {
       for (int i = 0; i < kPassesTogether && !Done(); ++i) Pass();
       const Int128 now = bound_.bound();
-      if (static_cast<double>(now - before) <= kConverged * Room()) break;
+      if (static_cast<double>(now - before) <= kConverged * OpenGap()) break;
       before = now;
     }
   }
@@ -406,7 +410,7 @@ class Optimiser {
   double BoundScale() const { return std::max(1.0, std::abs(static_cast<double>(best_.bound))); }
 
   // About how much the bound can still rise.
-  double Room() const {
+  double OpenGap() const {
     return best_.choice.empty() ? 1e-3 * BoundScale()
                                 : static_cast<double>(best_.cost - best_.bound);
   }
@@ -423,10 +427,10 @@ class Optimiser {
   const OptimiseOptions& options_;
   Neighbourhoods near_;
   DualBound bound_;
-  PriceAnnealing annealing_;
-  std::optional<PriceAscent> ascent_;  // once that is cold
-  std::deque<Choice> recent_;          // decoded lately
-  std::vector<Choice> starts_;         // for the next descent
+  MultiplierAnnealing annealing_;
+  std::optional<SubgradientAscent> ascent_;  // once that is cold
+  std::deque<Choice> recent_;                // decoded lately
+  std::vector<Choice> starts_;               // for the next descent
   std::unique_ptr<NeighbourhoodSearch> search_;
   Optimised best_;
   int64_t steps_ = 0;
@@ -457,8 +461,8 @@ Optimised Optimise(const Model& model, const OptimiseOptions& options, std::vect
   for (int rounds : kAscentRounds) {
     optimiser.Ascend(rounds);
     if (model.size() > kTinyModel) {
-      optimiser.Combine(kFirstCombineSteps);
-      optimiser.Prune(kFirstCombineSteps);
+      optimiser.Crossover(kFirstCrossoverSteps);
+      optimiser.Dive(kFirstCrossoverSteps);
     }
     if (!optimiser.HasChoice()) optimiser.Descend();
     if (model.size() <= kSmallModel) {
@@ -475,7 +479,7 @@ Optimised Optimise(const Model& model, const OptimiseOptions& options, std::vect
   if (open.has_value() && !optimiser.Done()) {
     const Reduced reduced = Reduce(optimiser.bound().Reparametrised(model), {}, &*open);
     OptimiseOptions rest = options;
-    rest.prices = reduced.ProjectPrices(optimiser.bound().prices());
+    rest.multipliers = reduced.ProjectMultipliers(optimiser.bound().multipliers());
     rest.max_steps -= best.steps;
     if (reduced.infeasible) {
       best.complete = true;

@@ -16,7 +16,7 @@ struct OptimiseOptions {
   uint64_t seed = 1;
   int64_t max_steps = 0;
   int64_t max_table_entries = 0;
-  std::vector<double> prices;                 // by row, nearly right ones; empty: none are known
+  std::vector<double> multipliers;            // by row, nearly right ones; empty: none are known
   std::function<bool()> stop;                 // the deadline
   std::function<void(Int128 cost)> improved;  // a better choice was found
   std::function<void(const char* phase, Int128 bound)> report;

@@ -10,7 +10,8 @@
 #include "absl/status/status.h"
 #include "meshwright/base/id.h"
 
-// The assignment problem by itself: choose one strategy a node to
+// The assignment problem, a pairwise graphical model (weighted CSP) with knapsack constraints:
+// choose one strategy a node to
 //
 //   minimise   sum_v cost_v(s_v) + sum_e cost_e(s_a, s_b)
 //   subject to, at every time t,   sum of usage_v(s_v) over usages of v whose interval holds t  <=

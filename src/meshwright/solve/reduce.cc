@@ -93,10 +93,10 @@ Choice Reduced::Project(Choice choice) const {
   return reduced;
 }
 
-std::vector<double> Reduced::ProjectPrices(const std::vector<double>& prices) const {
+std::vector<double> Reduced::ProjectMultipliers(const std::vector<double>& multipliers) const {
   std::vector<double> projected(model.rows(), 0.0);
   for (size_t r = 0; r < row_now.size(); ++r) {
-    if (row_now[r] >= 0) projected[row_now[r]] += prices[r];
+    if (row_now[r] >= 0) projected[row_now[r]] += multipliers[r];
   }
   return projected;
 }

@@ -32,9 +32,9 @@ struct Reduced {
   Choice Expand(const Choice& choice) const;
   // Choice of `model` from one of the original, see UndoLog::Project.
   Choice Project(Choice choice) const;
-  // Prices of the rows of `model` from those of the original: a row that is implied by another
-  // leaves its price to it.
-  std::vector<double> ProjectPrices(const std::vector<double>& prices) const;
+  // Multipliers of the rows of `model` from those of the original: a row that is implied by another
+  // leaves its multiplier to it.
+  std::vector<double> ProjectMultipliers(const std::vector<double>& multipliers) const;
 };
 
 // Strategies s of v with (*allowed)[v][s] false are removed first, if `allowed` is given. Models

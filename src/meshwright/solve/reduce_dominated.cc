@@ -22,7 +22,7 @@ bool RemoveDominated(Core* core, int32_t v, int64_t max_steps) {
   int64_t steps = 0;
   for (int32_t e : node.edges) steps += int64_t{k} * k * core->strategies(core->Other(e, v));
   if (steps > max_steps) return false;
-  std::vector<MatrixRef> worse_by;  // fetched when first needed
+  std::vector<MatrixRef> dominance;  // fetched when first needed
   std::vector<int32_t> by_cost(k);
   std::iota(by_cost.begin(), by_cost.end(), 0);
   std::stable_sort(by_cost.begin(), by_cost.end(),
@@ -30,19 +30,19 @@ bool RemoveDominated(Core* core, int32_t v, int64_t max_steps) {
   // No term of the sum is negative in a tidy core, so b must be at least as cheap as a by itself.
   const auto dominates = [&](int32_t b, int32_t a) {
     if (!UsesNoMore(node, b, a)) return false;
-    if (worse_by.empty()) {
+    if (dominance.empty()) {
       for (int32_t e : node.edges)
-        worse_by.push_back(core->pool().WorseByOf(core->MatrixFrom(e, v)));
+        dominance.push_back(core->pool().DominanceOf(core->MatrixFrom(e, v)));
     }
     Number sum = node.cost[b] - node.cost[a];
-    for (const MatrixRef& table : worse_by) {
+    for (const MatrixRef& table : dominance) {
       sum = AddCost(sum, table->at(a, b));
       if (sum > 0) return false;
     }
     return sum <= 0;
   };
-  // From the dearest down, against those still there, so that of equal ones the last looked at
-  // stays and no cycle of equals removes all. dominator[a] is who removed a.
+  // From the most expensive down, against those still there, so that of equal ones the last looked
+  // at stays and no cycle of equals removes all. dominator[a] is who removed a.
   std::vector<int32_t> dominator(k, -1);
   bool removed = false;
   for (int32_t i = k - 1; i >= 0; --i) {

@@ -12,8 +12,8 @@ namespace meshwright::solve::MW_SOLVE_WIDTH {
 //   c_b - c_a + sum_j max_s (M_j(b, s) - M_j(a, s)) <= 0   and   usage_b <= usage_a in every
 //   segment.
 //
-// (Goldstein's dead-end elimination; of equal strategies one stays.) Assumes v and its edges are
-// tidy. O(k^2) pairs, most of them decided by cost alone; the maxima are computed once per
+// (Dead-end elimination, Goldstein 1994; of equal strategies one stays.) Assumes v and its edges
+// are tidy. O(k^2) pairs, most of them decided by cost alone; the maxima are computed once per
 // different matrix. Skips nodes for which that table would take more than `max_steps`. True if
 // something was removed.
 bool RemoveDominated(Core* core, int32_t v, int64_t max_steps);

@@ -70,14 +70,14 @@ void StripShared(Core* core) {
 // Removes strategies that do not fit by themselves. True if there were any.
 bool RemoveTooLarge(Core* core) {
   if (core->capacity().empty()) return false;
-  const RangeMinimum room(core->capacity());
+  const RangeMinimum slack(core->capacity());
   bool removed = false;
   for (int32_t v = 0; v < core->size(); ++v) {
     const Core::Node& node = core->node(v);
     std::vector<int32_t> kept, replacement(node.cost.size(), -1);
     for (size_t s = 0; s < node.cost.size(); ++s) {
       if (std::any_of(node.segments.begin(), node.segments.end(),
-                      [&](const Segment& g) { return g.amount[s] > room.Of(g.begin, g.end); })) {
+                      [&](const Segment& g) { return g.amount[s] > slack.Of(g.begin, g.end); })) {
         continue;
       }
       replacement[s] = static_cast<int32_t>(kept.size());

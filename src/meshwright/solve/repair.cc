@@ -10,32 +10,34 @@
 namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {
 
-// Sum over rows of price * what `amount` exceeds the room by. Room beyond a row's capacity is none.
-MW_SIMD double ExcessPrice(const double* price, const double* room, double amount, int32_t rows) {
+// Sum over rows of penalty * what `amount` exceeds the slack by. Slack beyond a row's capacity is
+// none.
+MW_SIMD double ExcessPenalty(const double* penalty, const double* slack, double amount,
+                             int32_t rows) {
   constexpr int kLanes = 8;  // partial sums, so that the compiler may use vectors
   double sums[kLanes] = {};
   int32_t r = 0;
   for (; r + kLanes <= rows; r += kLanes) {
     for (int i = 0; i < kLanes; ++i) {
-      const double free = room[r + i] > 0 ? room[r + i] : 0;
+      const double free = slack[r + i] > 0 ? slack[r + i] : 0;
       const double excess = amount - free;
-      sums[i] += excess > 0 ? excess * price[r + i] : 0;
+      sums[i] += excess > 0 ? excess * penalty[r + i] : 0;
     }
   }
   double sum = 0;
-  for (; r < rows; ++r) sum += std::max(0.0, amount - std::max(0.0, room[r])) * price[r];
+  for (; r < rows; ++r) sum += std::max(0.0, amount - std::max(0.0, slack[r])) * penalty[r];
   for (double s : sums) sum += s;
   return sum;
 }
 
-// Room is in doubles: whether the result fits is for the caller to decide, exactly.
+// Slack is in doubles: whether the result fits is for the caller to decide, exactly.
 class Repairer {
  public:
   Repairer(const Model& model, const Neighbourhoods& near, Choice start)
       : model_(model),
         near_(near),
         choice_(std::move(start)),
-        room_(model.capacity.begin(), model.capacity.end()) {
+        slack_(model.capacity.begin(), model.capacity.end()) {
     for (int32_t v = 0; v < model.size(); ++v) Take(v, choice_[v], -1);
     double costs = 0, usages = 0;
     for (const ModelNode& node : model.nodes) {
@@ -45,9 +47,9 @@ class Repairer {
         usages += static_cast<double>(*std::max_element(g.amount.begin(), g.amount.end()));
       }
     }
-    forbidden_price_ = 10 * (1 + costs / std::max(1, model.size()));
-    row_price_step_ = (1 + costs) / (1 + usages) / 4;
-    row_price_.assign(model.rows(), row_price_step_);
+    forbidden_penalty_ = 10 * (1 + costs / std::max(1, model.size()));
+    row_penalty_step_ = (1 + costs) / (1 + usages) / 4;
+    row_penalty_.assign(model.rows(), row_penalty_step_);
   }
 
   // Changes every node once; the number of changes.
@@ -57,17 +59,17 @@ class Repairer {
     return changes;
   }
 
-  // True if nothing is violated; else what is violated gets dearer.
-  bool RaisePrices() {
+  // True if nothing is violated; else the penalties of what is violated rise.
+  bool RaisePenalties() {
     bool feasible = true;
     for (int32_t r = 0; r < model_.rows(); ++r) {
-      if (room_[r] >= 0) continue;
+      if (slack_[r] >= 0) continue;
       feasible = false;
-      row_price_[r] = row_price_[r] * 1.5 + row_price_step_;
+      row_penalty_[r] = row_penalty_[r] * 1.5 + row_penalty_step_;
     }
     if (ModelCost(model_, choice_) == kInfCost) {
       feasible = false;
-      forbidden_price_ *= 1.5;
+      forbidden_penalty_ *= 1.5;
     }
     return feasible;
   }
@@ -79,30 +81,30 @@ class Repairer {
     for (const Segment& g : model_.nodes[v].segments) {
       const double amount = sign * static_cast<double>(g.amount[s]);
       if (amount == 0) continue;
-      for (int32_t r = g.begin; r < g.end; ++r) room_[r] += amount;
+      for (int32_t r = g.begin; r < g.end; ++r) slack_[r] += amount;
     }
   }
 
   bool ChangeToBest(int32_t v) {
     const auto k = model_.strategies(v);
-    const auto priced = [this](Number cost) {
-      return IsInf(cost) ? forbidden_price_ : static_cast<double>(cost);
+    const auto penalized = [this](Number cost) {
+      return IsInf(cost) ? forbidden_penalty_ : static_cast<double>(cost);
     };
-    price_.resize(k);
-    for (int32_t s = 0; s < k; ++s) price_[s] = priced(model_.nodes[v].cost[s]);
+    cost_.resize(k);
+    for (int32_t s = 0; s < k; ++s) cost_[s] = penalized(model_.nodes[v].cost[s]);
     for (const Neighbourhoods::Link& link : near_.of(v)) {
       const int32_t theirs = choice_[link.other];
-      for (int32_t s = 0; s < k; ++s) price_[s] += priced(link.at(s, theirs));
+      for (int32_t s = 0; s < k; ++s) cost_[s] += penalized(link.at(s, theirs));
     }
     const int32_t old = choice_[v];
     Take(v, old, 1);
     int32_t best = old;
-    double least = price_[old] + UsagePrice(v, old);
+    double least = cost_[old] + UsagePenalty(v, old);
     for (int32_t s = 0; s < k; ++s) {
-      if (price_[s] >= least) continue;  // usage only adds to it
-      const double price = price_[s] + UsagePrice(v, s);
-      if (price < least) {
-        least = price;
+      if (cost_[s] >= least) continue;  // usage only adds to it
+      const double cost = cost_[s] + UsagePenalty(v, s);
+      if (cost < least) {
+        least = cost;
         best = s;
       }
     }
@@ -111,12 +113,12 @@ class Repairer {
     return best != old;
   }
 
-  double UsagePrice(int32_t v, int32_t s) const {
+  double UsagePenalty(int32_t v, int32_t s) const {
     double sum = 0;
     for (const Segment& g : model_.nodes[v].segments) {
       if (g.amount[s] == 0) continue;
-      sum += ExcessPrice(row_price_.data() + g.begin, room_.data() + g.begin,
-                         static_cast<double>(g.amount[s]), g.end - g.begin);
+      sum += ExcessPenalty(row_penalty_.data() + g.begin, slack_.data() + g.begin,
+                           static_cast<double>(g.amount[s]), g.end - g.begin);
     }
     return sum;
   }
@@ -124,9 +126,9 @@ class Repairer {
   const Model& model_;
   const Neighbourhoods& near_;
   Choice choice_;
-  std::vector<double> room_, row_price_;  // by row
-  std::vector<double> price_;             // by strategy of the node that is looked at
-  double row_price_step_ = 0, forbidden_price_ = 0;
+  std::vector<double> slack_, row_penalty_;  // by row
+  std::vector<double> cost_;                 // by strategy of the node that is looked at
+  double row_penalty_step_ = 0, forbidden_penalty_ = 0;
 };
 
 }  // namespace
@@ -138,7 +140,7 @@ Choice Repair(const Model& model, const Neighbourhoods& near, Choice start, int 
   Int128 best_cost = kInfCost;
   for (int sweep = 0; sweep < max_sweeps && !(stop && stop()); ++sweep) {
     const int changes = repairer.Sweep();
-    if (repairer.RaisePrices()) {
+    if (repairer.RaisePenalties()) {
       const Int128 cost = ModelCost(model, repairer.choice());
       if (cost < best_cost) {
         best_cost = cost;

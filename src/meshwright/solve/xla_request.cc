@@ -16,8 +16,9 @@
 // * Departures are a usage at a time of their own, at which nothing else counts, in such a measure
 //   that the usage limit holds max_departures of them and no more.
 // * Bytes beyond the budget are bought. The limit is raised to where it never binds, and nodes
-//   without edges fill the new room at all times; each may give its share up, a power of two of the
-//   greatest common divisor of all amounts, for a price. Shares add up to any excess there can be.
+//   without edges fill the new capacity at all times; each may give its share up, a power of two of
+//   the greatest common divisor of all amounts, at a cost. Shares add up to any excess there can
+//   be.
 
 namespace meshwright::solve {
 namespace {
@@ -38,7 +39,7 @@ struct Request {
   int32_t end = 0;                                     // of the last interval
   double budget = 0;                                   // 0 or less: none
   bool minimize_departures = false;
-  std::optional<double> max_departures, overbudget_price;
+  std::optional<double> max_departures, overbudget_cost;
 };
 
 Request ReadRequest(const JsonValue& json, const std::vector<int64_t>& counts) {
@@ -47,7 +48,7 @@ Request ReadRequest(const JsonValue& json, const std::vector<int64_t>& counts) {
     request.minimize_departures = value->Boolean();
   }
   if (const auto value = json.Find("max_departures")) request.max_departures = value->Number();
-  if (const auto value = json.Find("overbudget_coeff")) request.overbudget_price = value->Number();
+  if (const auto value = json.Find("overbudget_coeff")) request.overbudget_cost = value->Number();
   request.cost = ReadByStrategy(json.At("computation_costs"), counts);
   const auto communication = ReadByStrategy(json.At("communication_costs"), counts);
   request.bytes = ReadBytes(json.At("memory_costs"), counts);
@@ -103,12 +104,11 @@ std::optional<int64_t> CommonDivisor(const RealProblem& problem) {
   return divisor;
 }
 
-void SellRoom(const JsonValue& json, const Request& request, RealProblem* problem) {
-  if (!request.overbudget_price.has_value() || !problem->usage_limit.has_value()) return;
+void SellExcess(const JsonValue& json, const Request& request, RealProblem* problem) {
+  if (!request.overbudget_cost.has_value() || !problem->usage_limit.has_value()) return;
   const std::optional<int64_t> divisor = CommonDivisor(*problem);
-  if (!divisor.has_value() || *request.overbudget_price < 0) {
-    return json.At("overbudget_coeff")
-        .Fail("needs whole numbers of bytes and a price of 0 or more");
+  if (!divisor.has_value() || *request.overbudget_cost < 0) {
+    return json.At("overbudget_coeff").Fail("needs whole numbers of bytes and a cost of 0 or more");
   }
   double most = 0;
   for (const RealProblem::Node& node : problem->nodes) {
@@ -120,7 +120,7 @@ void SellRoom(const JsonValue& json, const Request& request, RealProblem* proble
   auto share = static_cast<double>(*divisor);
   for (double sold = 0; sold < excess; share *= 2) {
     problem->nodes.push_back(
-        {{*request.overbudget_price * share, 0}, {{0, request.end, {0, share}}}});
+        {{*request.overbudget_cost * share, 0}, {{0, request.end, {0, share}}}});
     *problem->usage_limit += share;
     sold += share;
   }
@@ -188,7 +188,7 @@ RecordedProblem ReadXlaCase(const JsonValue& one) {
     }
   }
   ReadEdges(json.At("aliases"), json.At("value_costs"), EdgeKind::kAlias, kForbiddenFrom, &problem);
-  SellRoom(json, request, &problem);
+  SellExcess(json, request, &problem);
   LimitDepartures(json, request, &problem);
   std::optional<double> objective;
   if (const auto value = one.Find("expected_objective")) objective = value->Number();

@@ -1,5 +1,5 @@
-#ifndef MESHWRIGHT_SOLVE_ROW_ROOM_H_
-#define MESHWRIGHT_SOLVE_ROW_ROOM_H_
+#ifndef MESHWRIGHT_SOLVE_ROW_SLACK_H_
+#define MESHWRIGHT_SOLVE_ROW_SLACK_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -10,9 +10,9 @@
 namespace meshwright::solve::MW_SOLVE_WIDTH {
 
 // What is left of every row's capacity while nodes take and give back strategies.
-class RowRoom {
+class RowSlack {
  public:
-  explicit RowRoom(std::vector<Number> capacity) : room_(std::move(capacity)) {}
+  explicit RowSlack(std::vector<Number> capacity) : slack_(std::move(capacity)) {}
 
   void Take(const std::vector<Segment>& segments, int32_t s) { Add(segments, s, -1); }
   void GiveBack(const std::vector<Segment>& segments, int32_t s) { Add(segments, s, 1); }
@@ -24,21 +24,21 @@ class RowRoom {
     return true;
   }
   Number Least(int32_t begin, int32_t end) const {
-    return *std::min_element(room_.begin() + begin, room_.begin() + end);
+    return *std::min_element(slack_.begin() + begin, slack_.begin() + end);
   }
-  const std::vector<Number>& room() const { return room_; }
+  const std::vector<Number>& slack() const { return slack_; }
 
  private:
   void Add(const std::vector<Segment>& segments, int32_t s, Number sign) {
     for (const Segment& g : segments) {
       const Number amount = sign * g.amount[s];
       if (amount == 0) continue;
-      for (int32_t r = g.begin; r < g.end; ++r) room_[r] += amount;
+      for (int32_t r = g.begin; r < g.end; ++r) slack_[r] += amount;
     }
   }
-  std::vector<Number> room_;
+  std::vector<Number> slack_;
 };
 
 }  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
-#endif  // MESHWRIGHT_SOLVE_ROW_ROOM_H_
+#endif  // MESHWRIGHT_SOLVE_ROW_SLACK_H_

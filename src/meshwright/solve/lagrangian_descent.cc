@@ -1,4 +1,4 @@
-#include "meshwright/solve/price_descent.h"
+#include "meshwright/solve/lagrangian_descent.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,25 +9,25 @@
 namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {
 
-constexpr int kForestMoves = 3;  // between changes of prices
+constexpr int kForestMoves = 3;  // between changes of multipliers
 constexpr int kRepairEvery = 5, kRepairSweeps = 20;
-constexpr double kPriceStep = 0.05;
+constexpr double kMultiplierStep = 0.05;
 
 }  // namespace
 
-PriceDescent::PriceDescent(const Model& model, const Neighbourhoods& near, Choice start,
-                           std::vector<double> prices, uint64_t seed)
+LagrangianDescent::LagrangianDescent(const Model& model, const Neighbourhoods& near, Choice start,
+                                     std::vector<double> multipliers, uint64_t seed)
     : model_(model),
       near_(near),
       forest_(model, near, seed),
       choice_(std::move(start)),
-      prices_(std::move(prices)) {
+      multipliers_(std::move(multipliers)) {
   for (const ModelEdge& edge : model.edges)
     entries_ += static_cast<int64_t>(edge.matrix->cost.size());
   Offer(choice_);
 }
 
-void PriceDescent::Offer(const Choice& choice) {
+void LagrangianDescent::Offer(const Choice& choice) {
   if (choice.empty()) return;
   const Int128 cost = ModelCost(model_, choice);
   if (cost >= best_cost_ || !Fits(model_, choice)) return;
@@ -35,10 +35,10 @@ void PriceDescent::Offer(const Choice& choice) {
   best_ = choice;
 }
 
-int64_t PriceDescent::Run(int rounds, double gap, const std::function<bool()>& stop) {
+int64_t LagrangianDescent::Run(int rounds, double gap, const std::function<bool()>& stop) {
   int64_t steps = 0;
   for (int round = 1; round <= rounds && !(stop && stop()); ++round) {
-    forest_.SetPrices(prices_);
+    forest_.SetMultipliers(multipliers_);
     for (int i = 0; i < kForestMoves && !(stop && stop()); ++i) steps += forest_.Move(&choice_);
     Offer(choice_);
     if (round % kRepairEvery == 0) {
@@ -50,12 +50,12 @@ int64_t PriceDescent::Run(int rounds, double gap, const std::function<bool()>& s
     double norm = 1;
     for (size_t r = 0; r < usage.size(); ++r) {
       const auto excess = static_cast<double>(usage[r] - model_.capacity[r]);
-      if (excess > 0 || prices_[r] > 0) norm += excess * excess;
+      if (excess > 0 || multipliers_[r] > 0) norm += excess * excess;
     }
-    const double length = kPriceStep * std::max(1.0, gap) / norm;
+    const double length = kMultiplierStep * std::max(1.0, gap) / norm;
     for (size_t r = 0; r < usage.size(); ++r) {
-      prices_[r] =
-          std::max(0.0, prices_[r] + length * static_cast<double>(usage[r] - model_.capacity[r]));
+      multipliers_[r] = std::max(
+          0.0, multipliers_[r] + length * static_cast<double>(usage[r] - model_.capacity[r]));
     }
   }
   return steps;
@@ -64,10 +64,10 @@ int64_t PriceDescent::Run(int rounds, double gap, const std::function<bool()>& s
 Choice RunPortfolio(const Model& model, const Neighbourhoods& near,
                     const std::vector<Choice>& starts, const PortfolioOptions& options,
                     int64_t* steps) {
-  std::vector<std::unique_ptr<PriceDescent>> runs;
+  std::vector<std::unique_ptr<LagrangianDescent>> runs;
   for (size_t i = 0; i < starts.size(); ++i) {
-    runs.push_back(
-        std::make_unique<PriceDescent>(model, near, starts[i], options.prices, options.seed + i));
+    runs.push_back(std::make_unique<LagrangianDescent>(model, near, starts[i], options.multipliers,
+                                                       options.seed + i));
   }
   for (int rounds = options.rounds; !runs.empty(); rounds *= 2) {
     std::vector<int64_t> taken(runs.size(), 0);

@@ -1,4 +1,4 @@
-#include "meshwright/solve/price_annealing.h"
+#include "meshwright/solve/multiplier_annealing.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,55 +6,56 @@
 
 // The rows that bind differ in scale by orders of magnitude: a spike of one row that exceeds its
 // capacity twice over stands beside a plateau of a thousand rows that exceed it by a tenth. A
-// subgradient is all spike, so the plateau gets no price until the spike has settled. Coordinate
-// ascent has no scales to mix up; its weakness, that it gets stuck where the bound has an edge,
-// goes away when the bound is smoothed: nodes take strategies with probabilities exp(-regret / T),
-// and a row's price moves to where its expected usage is its capacity (Newton, damped). As T falls
-// from the size of typical regrets to next to nothing, the smoothed maximum moves to that of the
-// bound.
+// subgradient is all spike, so the plateau gets no multiplier until the spike has settled.
+// Coordinate ascent has no scales to mix up; its weakness, that it gets stuck where the bound has
+// an edge, goes away when the bound is smoothed: nodes take strategies with probabilities
+// exp(-reduced cost / T), and a row's multiplier moves to where its expected usage is its capacity
+// (Newton, damped). As T falls from the size of typical reduced costs to next to nothing, the
+// smoothed maximum moves to that of the bound.
 //
 // Rows are moved one after another, the most exceeded first, and each sees what earlier ones of the
-// round have done to the regrets. A row only gets its first price where usage peaks (a local
-// maximum over rows), so one row is priced for a plateau, not a thousand.
+// round have done to the reduced costs. A row only gets its first multiplier where usage peaks (a
+// local maximum over rows), so one row is priced for a plateau, not a thousand.
 //
-// Messages are not part of the ascent: a round passes them twice, and regrets respond to prices as
-// if they stayed. Neighbours then respond together and overshoot; a row whose steps change sign has
-// its damping halved (Riedmiller and Braun, "Rprop", 1993).
+// Messages are not part of the ascent: a round passes them twice, and reduced costs respond to
+// multipliers as if they stayed. Neighbours then respond together and overshoot; a row whose steps
+// change sign has its damping halved (Riedmiller and Braun, "Rprop", 1993).
 
 namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {
 
-constexpr double kStart = 4, kCooling = 0.94;  // in median regrets; per round
+constexpr double kStart = 4, kCooling = 0.94;  // in median reduced costs; per round
 constexpr double kDamping = 0.3, kLeastDamping = 0.02, kMostDamping = 0.6;
 constexpr double kLongestStep = 20;  // in temperatures per difference of usage
 constexpr int kNewtonSteps = 2;
-constexpr int kNewRows = 4;  // that get their first price in one round
-constexpr double kForbiddenRegret = static_cast<double>(kInf) / 1024;
+constexpr int kNewRows = 4;  // that get their first multiplier in one round
+constexpr double kForbiddenReducedCost = static_cast<double>(kInf) / 1024;
 constexpr double kNegligible = 30;  // exp(-30)
 
 }  // namespace
 
-PriceAnnealing::PriceAnnealing(const Model& model, DualBound* bound)
+MultiplierAnnealing::MultiplierAnnealing(const Model& model, DualBound* bound)
     : model_(model),
       bound_(bound),
-      prices_(bound->prices()),
-      best_prices_(bound->prices()),
+      multipliers_(bound->multipliers()),
+      best_multipliers_(bound->multipliers()),
       best_(-kInfCost) {
   for (const ModelNode& node : model.nodes) {
-    at_.push_back(regret_.size());
-    regret_.resize(regret_.size() + node.cost.size());
+    at_.push_back(reduced_cost_.size());
+    reduced_cost_.resize(reduced_cost_.size() + node.cost.size());
   }
 }
 
-double PriceAnnealing::MedianRegret() const {
+double MultiplierAnnealing::MedianReducedCost() const {
   std::vector<double> means;
   for (int32_t v = 0; v < model_.size(); ++v) {
     if (model_.nodes[v].segments.empty()) continue;
     double sum = 0;
     int32_t count = 0;
     for (int32_t s = 0; s < model_.strategies(v); ++s) {
-      if (const double regret = regret_[at_[v] + s]; regret < kForbiddenRegret) {
-        sum += regret;
+      if (const double reduced_cost = reduced_cost_[at_[v] + s];
+          reduced_cost < kForbiddenReducedCost) {
+        sum += reduced_cost;
         ++count;
       }
     }
@@ -66,7 +67,7 @@ double PriceAnnealing::MedianRegret() const {
   return *middle;
 }
 
-PriceAnnealing::Row& PriceAnnealing::RowAt(int32_t r) {
+MultiplierAnnealing::Row& MultiplierAnnealing::RowAt(int32_t r) {
   const auto [it, fresh] = row_.try_emplace(r);
   Row& row = it->second;
   if (fresh) {
@@ -83,7 +84,7 @@ PriceAnnealing::Row& PriceAnnealing::RowAt(int32_t r) {
   return row;
 }
 
-std::vector<int32_t> PriceAnnealing::RowsToMove(const std::vector<double>& usage) const {
+std::vector<int32_t> MultiplierAnnealing::RowsToMove(const std::vector<double>& usage) const {
   const auto excess = [&](int32_t r) {
     const double capacity = std::max<double>(1.0, static_cast<double>(model_.capacity[r]));
     return usage[r] / capacity - 1;
@@ -93,31 +94,31 @@ std::vector<int32_t> PriceAnnealing::RowsToMove(const std::vector<double>& usage
     const double mine = excess(r);
     const bool peak = mine > 0 && (r == 0 || mine >= excess(r - 1)) &&
                       (r + 1 == model_.rows() || mine >= excess(r + 1));
-    if (peak || prices_[r] > 0) rows.emplace_back(-mine, r);
+    if (peak || multipliers_[r] > 0) rows.emplace_back(-mine, r);
   }
   std::sort(rows.begin(), rows.end());
   std::vector<int32_t> order;
   int fresh = 0;
   for (const auto& [_, r] : rows) {
-    if (prices_[r] > 0 || fresh++ < kNewRows) order.push_back(r);
+    if (multipliers_[r] > 0 || fresh++ < kNewRows) order.push_back(r);
   }
   return order;
 }
 
-PriceAnnealing::Moments PriceAnnealing::UsageAt(const Row& row, Number capacity,
-                                                double rise) const {
+MultiplierAnnealing::Moments MultiplierAnnealing::UsageAt(const Row& row, Number capacity,
+                                                          double rise) const {
   double mean = 0, variance = 0;
   for (const User& user : row.users) {
     const std::vector<Number>& amount = user.segment->amount;
-    const double* regret = regret_.data() + at_[user.node];
+    const double* reduced_cost = reduced_cost_.data() + at_[user.node];
     double least = std::numeric_limits<double>::infinity();
     for (size_t s = 0; s < amount.size(); ++s) {
-      least = std::min(least, regret[s] + rise * static_cast<double>(amount[s]));
+      least = std::min(least, reduced_cost[s] + rise * static_cast<double>(amount[s]));
     }
     double weights = 0, first = 0, second = 0;
     for (size_t s = 0; s < amount.size(); ++s) {
       const auto a = static_cast<double>(amount[s]);
-      const double x = (regret[s] + rise * a - least) / temperature_;
+      const double x = (reduced_cost[s] + rise * a - least) / temperature_;
       if (x > kNegligible) continue;
       const double weight = std::exp(-x);
       weights += weight;
@@ -131,7 +132,7 @@ PriceAnnealing::Moments PriceAnnealing::UsageAt(const Row& row, Number capacity,
   return {mean - static_cast<double>(capacity), variance};
 }
 
-int64_t PriceAnnealing::MovePrice(int32_t r) {
+int64_t MultiplierAnnealing::MoveMultiplier(int32_t r) {
   Row& row = RowAt(r);
   const double longest = kLongestStep * temperature_ / row.spread;
   double rise = 0;
@@ -139,37 +140,39 @@ int64_t PriceAnnealing::MovePrice(int32_t r) {
   for (int i = 0; i < kNewtonSteps; ++i) {
     const Moments usage = UsageAt(row, model_.capacity[r], rise);
     steps += static_cast<int64_t>(row.users.size()) * 16;
-    if (i == 0 && prices_[r] == 0 && usage.excess <= 0) return steps;
+    if (i == 0 && multipliers_[r] == 0 && usage.excess <= 0) return steps;
     const double newton = usage.variance > 0 ? usage.excess * temperature_ / usage.variance
                                              : std::copysign(longest, usage.excess);
-    rise = std::max(-prices_[r], rise + std::clamp(newton, -longest, longest));
+    rise = std::max(-multipliers_[r], rise + std::clamp(newton, -longest, longest));
   }
   row.damping = rise * row.last_step < 0 ? std::max(kLeastDamping, row.damping * 0.5)
                                          : std::min(kMostDamping, row.damping * 1.2);
   row.last_step = rise;
   rise *= row.damping;
-  prices_[r] += rise;
+  multipliers_[r] += rise;
   for (const User& user : row.users) {
-    double* regret = regret_.data() + at_[user.node];
+    double* reduced_cost = reduced_cost_.data() + at_[user.node];
     const std::vector<Number>& amount = user.segment->amount;
-    for (size_t s = 0; s < amount.size(); ++s) regret[s] += rise * static_cast<double>(amount[s]);
+    for (size_t s = 0; s < amount.size(); ++s)
+      reduced_cost[s] += rise * static_cast<double>(amount[s]);
   }
   return steps;
 }
 
-int64_t PriceAnnealing::Step() {
+int64_t MultiplierAnnealing::Step() {
   int64_t steps = bound_->Pass() + bound_->Pass();
   if (bound_->bound() > best_) {
     best_ = bound_->bound();
-    best_prices_ = prices_;
+    best_multipliers_ = multipliers_;
   }
   for (int32_t v = 0; v < model_.size(); ++v) {
-    for (int32_t s = 0; s < model_.strategies(v); ++s) regret_[at_[v] + s] = bound_->Regret(v, s);
+    for (int32_t s = 0; s < model_.strategies(v); ++s)
+      reduced_cost_[at_[v] + s] = bound_->ReducedCost(v, s);
   }
-  temperature_ = rounds_ == 0 ? kStart * MedianRegret() : temperature_ * kCooling;
+  temperature_ = rounds_ == 0 ? kStart * MedianReducedCost() : temperature_ * kCooling;
   ++rounds_;
-  for (int32_t r : RowsToMove(bound_->ExpectedUsage(temperature_))) steps += MovePrice(r);
-  bound_->SetPrices(prices_);
+  for (int32_t r : RowsToMove(bound_->ExpectedUsage(temperature_))) steps += MoveMultiplier(r);
+  bound_->SetMultipliers(multipliers_);
   return steps;
 }
 

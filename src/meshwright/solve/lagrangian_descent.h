@@ -1,5 +1,5 @@
-#ifndef MESHWRIGHT_SOLVE_PRICE_DESCENT_H_
-#define MESHWRIGHT_SOLVE_PRICE_DESCENT_H_
+#ifndef MESHWRIGHT_SOLVE_LAGRANGIAN_DESCENT_H_
+#define MESHWRIGHT_SOLVE_LAGRANGIAN_DESCENT_H_
 
 #include <cstdint>
 #include <functional>
@@ -12,18 +12,18 @@
 
 namespace meshwright::solve::MW_SOLVE_WIDTH {
 
-// Looks for cheap feasible choices from one start: forest moves at row prices, while the prices
-// follow what the present choice uses, so that they move around the point where the rows are just
-// kept. Now and then the choice is made feasible. Where this ends depends on the start more than on
-// anything else, so several are run side by side (Portfolio) and those that look worst are given
-// up.
-class PriceDescent {
+// A Lagrangian heuristic (Fisher 1981): looks for cheap feasible choices from one start by forest
+// moves at row multipliers, while the multipliers follow what the present choice uses, so that they
+// move around the point where the rows are just kept. Now and then the choice is made feasible.
+// Where this ends depends on the start more than on anything else, so several are run at once
+// (Portfolio) and those that look worst are given up.
+class LagrangianDescent {
  public:
-  PriceDescent(const Model& model, const Neighbourhoods& near, Choice start,
-               std::vector<double> prices, uint64_t seed);
+  LagrangianDescent(const Model& model, const Neighbourhoods& near, Choice start,
+                    std::vector<double> multipliers, uint64_t seed);
 
-  // `gap`: about how far the cost is from a lower bound; sets the length of price steps. Returns
-  // steps taken.
+  // `gap`: about how far the cost is from a lower bound; sets the length of multiplier steps.
+  // Returns steps taken.
   int64_t Run(int rounds, double gap, const std::function<bool()>& stop);
 
   // The cheapest feasible choice met; empty and kInfCost if there was none.
@@ -38,7 +38,7 @@ class PriceDescent {
   ForestDescent forest_;
   Choice choice_, best_;
   Int128 best_cost_ = kInfCost;
-  std::vector<double> prices_;
+  std::vector<double> multipliers_;
   int64_t entries_ = 0;
 };
 
@@ -46,7 +46,7 @@ class PriceDescent {
 // the last (successive halving). Returns its best choice, empty if none was feasible. The result
 // does not depend on `threads`.
 struct PortfolioOptions {
-  std::vector<double> prices;
+  std::vector<double> multipliers;
   double gap = 0;
   int rounds = 10;  // of the first heat
   int threads = 1;
@@ -59,4 +59,4 @@ Choice RunPortfolio(const Model& model, const Neighbourhoods& near,
 
 }  // namespace meshwright::solve::MW_SOLVE_WIDTH
 
-#endif  // MESHWRIGHT_SOLVE_PRICE_DESCENT_H_
+#endif  // MESHWRIGHT_SOLVE_LAGRANGIAN_DESCENT_H_

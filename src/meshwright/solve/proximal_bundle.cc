@@ -1,4 +1,4 @@
-#include "meshwright/solve/price_bundle.h"
+#include "meshwright/solve/proximal_bundle.h"
 
 #include <algorithm>
 #include <limits>
@@ -26,14 +26,14 @@ double Rise(const std::vector<double>& slope, const std::vector<double>& from,
 
 }  // namespace
 
-PriceBundle::PriceBundle(const Model& model, double target)
+ProximalBundle::ProximalBundle(const Model& model, double target)
     : model_(model), target_(target), centre_(model.rows(), 0.0) {}
 
-double PriceBundle::Scale(size_t row) const {
+double ProximalBundle::Scale(size_t row) const {
   return std::max(1.0, static_cast<double>(model_.capacity[row]));
 }
 
-void PriceBundle::Add(const std::vector<double>& prices, double value, Choice choice) {
+void ProximalBundle::Add(const std::vector<double>& multipliers, double value, Choice choice) {
   const size_t rows = centre_.size();
   Plane plane;
   plane.choice = std::move(choice);
@@ -41,7 +41,7 @@ void PriceBundle::Add(const std::vector<double>& prices, double value, Choice ch
   plane.slope.resize(rows);
   std::vector<double> at(rows);
   for (size_t r = 0; r < rows; ++r) {
-    at[r] = prices[r] * Scale(r);
+    at[r] = multipliers[r] * Scale(r);
     plane.slope[r] =
         (static_cast<double>(usage[r]) - static_cast<double>(model_.capacity[r])) / Scale(r);
   }
@@ -68,7 +68,7 @@ void PriceBundle::Add(const std::vector<double>& prices, double value, Choice ch
   if (planes_.size() > kMostPlanes) DropPlane();
 }
 
-void PriceBundle::DropPlane() {
+void ProximalBundle::DropPlane() {
   // The newest stays; of the others the one that weighs least, and is highest among those.
   const auto least =
       std::min_element(planes_.begin(), planes_.end() - 1, [](const Plane& a, const Plane& b) {
@@ -77,28 +77,29 @@ void PriceBundle::DropPlane() {
   planes_.erase(least);
 }
 
-std::vector<double> PriceBundle::Next(double worthwhile) {
+std::vector<double> ProximalBundle::Next(double worthwhile) {
   Weigh();
   for (int i = 0; i < kMostLengthened && expected_ < worthwhile; ++i) {
     length_ *= kLengthen;
     Weigh();
   }
-  return PricesAt(next_);
+  return MultipliersAt(next_);
 }
 
-std::vector<double> PriceBundle::best_prices() const { return PricesAt(centre_); }
+std::vector<double> ProximalBundle::best_multipliers() const { return MultipliersAt(centre_); }
 
-std::vector<double> PriceBundle::PricesAt(std::vector<double> scaled) const {
+std::vector<double> ProximalBundle::MultipliersAt(std::vector<double> scaled) const {
   for (size_t r = 0; r < scaled.size(); ++r) scaled[r] /= Scale(r);
   return scaled;
 }
 
-// The dual of the step's problem: weights on the planes, from which the prices follow as centre
-// plus length times the average slope, at least 0. Weight is shifted between the two planes that
-// are lowest and highest at those prices, the pair that helps most, until they meet.
-void PriceBundle::Weigh() {
-  // In the other rows prices are and stay zero. Only the most exceeded row of a plane gets a price:
-  // for a plateau one will do, and parts of the model that see equal prices stay equal.
+// The dual of the step's problem: weights on the planes, from which the multipliers follow as
+// centre plus length times the average slope, at least 0. Weight is shifted between the two planes
+// that are lowest and highest at those multipliers, the pair that helps most, until they meet.
+void ProximalBundle::Weigh() {
+  // In the other rows multipliers are and stay zero. Only the most exceeded row of a plane gets a
+  // multiplier: for a plateau one will do, and parts of the model that see equal multipliers stay
+  // equal.
   std::vector<size_t> active;
   for (size_t r = 0; r < centre_.size(); ++r) {
     if (centre_[r] > 0) active.push_back(r);
@@ -152,7 +153,7 @@ void PriceBundle::Weigh() {
   }
 }
 
-std::vector<Choice> PriceBundle::Weighted() const {
+std::vector<Choice> ProximalBundle::Weighted() const {
   std::vector<const Plane*> weighted;
   for (const Plane& plane : planes_) {
     if (plane.weight > 0) weighted.push_back(&plane);
