@@ -7,7 +7,7 @@
 
 #include "meshwright/cluster/collective.h"
 #include "meshwright/cluster/mesh.h"
-#include "meshwright/degrees/stage_deal.h"
+#include "meshwright/degrees/layer_partition.h"
 #include "meshwright/degrees/step_parts.h"
 
 namespace meshwright::transformer {
@@ -147,8 +147,8 @@ class PlainCoster {
   }
   double KeptAway(int64_t position) const {
     if (!c_.offload_activations) return 0;
-    const StageDeal deal = DealLayers(model_, c_.pp, c_.ends_as_layers);
-    const std::vector<int64_t>& layers = deal.contents[deal.content_of[position]].layers;
+    const LayerPartition partition = PartitionLayers(model_, c_.pp, c_.ends_as_layers);
+    const std::vector<int64_t>& layers = partition.contents[partition.content_of[position]].layers;
     const auto all = static_cast<double>(std::accumulate(layers.begin(), layers.end(), int64_t{0}));
     const auto some = static_cast<double>(c_.offload_layers * c_.virtual_stages);
     return some == 0 ? 1 : std::min(1.0, some / all);
@@ -283,10 +283,10 @@ void PlainCoster::AddAs(const BlockCost& b, Recompute recompute, double part, Pl
 
 void PlainCoster::AddAllBlocks() {
   const BlockSettings settings{rates_, framework_, c_, workload_.sequence};
-  const StageDeal deal = DealLayers(model_, c_.pp, c_.ends_as_layers);
+  const LayerPartition partition = PartitionLayers(model_, c_.pp, c_.ends_as_layers);
   std::vector<double> parts(c_.pp, 0);
   for (int64_t group = 0; group < c_.pp; ++group) {
-    const std::vector<int64_t>& layers = deal.contents[deal.content_of[group]].layers;
+    const std::vector<int64_t>& layers = partition.contents[partition.content_of[group]].layers;
     const auto all = static_cast<double>(std::accumulate(layers.begin(), layers.end(), int64_t{0}));
     const auto some = static_cast<double>(c_.recompute_layers * c_.virtual_stages);
     if (c_.recompute_stages == 0 || group < c_.recompute_stages) {

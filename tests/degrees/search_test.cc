@@ -148,7 +148,7 @@ SearchResult BruteForce(const std::vector<Costed>& all, const SearchOptions& opt
     return RanksBefore(options.ranking, *b, *a);
   };
   std::make_heap(fitting.begin(), fitting.end(), behind);
-  // The best, one of each that differ in the extent of recomputation and of offloading only.
+  // The best, one of each that differ in the recompute range and of offloading only.
   while (!fitting.empty() && std::ssize(result.best) < options.top) {
     std::pop_heap(fitting.begin(), fitting.end(), behind);
     const RankedConfiguration& one = *fitting.back();
@@ -416,7 +416,7 @@ TEST(Search, BoundsAreBelowEveryPlacementAndSharding) {
       const StepFigures figures = coster.Figures(c);
       Configuration all = c;
       all.offload_percent = all.offload_layers = 0;
-      const StepBound of_extents = coster.LeastOfExtents(all);
+      const StepBound of_extents = coster.LeastOfRanges(all);
       ASSERT_EQ(coster.Least(all).bytes, least.bytes);
       ASSERT_LE(coster.LeastSecondsOfFamily(c), of_extents.seconds) << ConfigurationText(c);
       if (!c.unit.in_order()) {

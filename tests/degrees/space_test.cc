@@ -11,8 +11,8 @@
 #include <set>
 #include <vector>
 
+#include "meshwright/degrees/layer_partition.h"
 #include "meshwright/degrees/search.h"
-#include "meshwright/degrees/stage_deal.h"
 #include "meshwright/degrees/step_cost.h"
 #include "tests/degrees/space_samples.h"
 #include "tests/testing/exhaustive.h"
@@ -90,7 +90,7 @@ bool IsLegal(const Case& test, const Configuration& c) {
   if (c.pp > layers || batch % (c.micro_batch * c.dp) != 0) return false;
   if (c.ends_as_layers) {
     if (c.pp == 1 ||
-        DealLayers(test.model, c.pp, true).Equals(DealLayers(test.model, c.pp, false))) {
+        PartitionLayers(test.model, c.pp, true).Equals(PartitionLayers(test.model, c.pp, false))) {
       return false;
     }
     if (c.schedule == PipelineKind::kInterleaved && (layers + 2) % (c.pp * c.virtual_stages) != 0) {
@@ -182,7 +182,7 @@ void Loop(int64_t first, int64_t last, const Visit& visit) {
 }
 
 // Some layers of each stage, and some pipeline groups.
-void AddExtents(const Case& test, Configuration c, std::vector<Configuration>* all) {
+void AddRecomputeRanges(const Case& test, Configuration c, std::vector<Configuration>* all) {
   const bool none = c.recompute == Recompute::kNone;
   for (c.recompute_stages = 0; c.recompute_stages < (none ? 1 : c.pp); ++c.recompute_stages) {
     for (c.recompute_layers = 0; c.recompute_layers <= test.model.layers(); ++c.recompute_layers) {
@@ -190,7 +190,8 @@ void AddExtents(const Case& test, Configuration c, std::vector<Configuration>* a
         if (c.recompute != Recompute::kFull) continue;
         // Of which stage would that not be every layer?
         bool fewer = false;
-        for (const GroupContent& group : DealLayers(test.model, c.pp, c.ends_as_layers).contents) {
+        for (const GroupContent& group :
+             PartitionLayers(test.model, c.pp, c.ends_as_layers).contents) {
           int64_t layers = 0;
           for (const int64_t of_kind : group.layers) layers += of_kind;
           fewer = fewer || c.recompute_layers * c.virtual_stages < layers;
@@ -213,9 +214,10 @@ void AddOffloads(const Case& test, Configuration c, std::vector<Configuration>* 
           if ((optimizer || activations) && !test.offloads) continue;
           if (c.offload_percent > 0 && (!optimizer || c.offload_percent % 10 != 0)) continue;
           bool fewer = c.offload_layers == 0;
-          for (const GroupContent& group : DealLayers(test.model, c.pp, c.ends_as_layers).contents)
+          for (const GroupContent& group :
+               PartitionLayers(test.model, c.pp, c.ends_as_layers).contents)
             fewer = fewer || (activations && c.offload_layers * c.virtual_stages < group.layers[0]);
-          if (fewer) AddExtents(test, c, all);
+          if (fewer) AddRecomputeRanges(test, c, all);
         }
 }
 

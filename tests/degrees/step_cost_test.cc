@@ -323,7 +323,7 @@ TEST_F(StepCostTest, PartsOfExpertsGatherTheirTokens) {
   EXPECT_DOUBLE_EQ(coster.Cost(parts).time.expert_communication, after.time.expert_communication);
 }
 
-TEST_F(StepCostTest, ExtentsOfRecomputationAreChecked) {
+TEST_F(StepCostTest, RecomputeRangesAreChecked) {
   Configuration c{.dp = 2, .pp = 4};
   const Cluster cluster = *ParseCluster("8xh100-sxm");
   const auto error = [&] {

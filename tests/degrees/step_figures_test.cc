@@ -93,10 +93,10 @@ TEST(StepFigures, AreThePlainSums) {
       for (int i = 0; i < 2; ++i) {
         c = families[random() % families.size()];
         c.recompute = space.Recomputes()[random() % space.Recomputes().size()];
-        const std::vector<Space::Extent> extents = space.Extents(c, c.recompute);
-        const Space::Extent& extent = extents[random() % extents.size()];
-        c.recompute_layers = extent.layers;
-        c.recompute_stages = extent.stages;
+        const std::vector<Space::RecomputeRange> ranges = space.RecomputeRanges(c, c.recompute);
+        const Space::RecomputeRange& range = ranges[random() % ranges.size()];
+        c.recompute_layers = range.layers;
+        c.recompute_stages = range.stages;
         const Space::Offload& offload = space.Offloads()[random() % space.Offloads().size()];
         c.offload_optimizer = offload.optimizer;
         c.offload_activations = offload.activations;

@@ -7,7 +7,7 @@
 
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/degrees/stage_deal.h"
+#include "meshwright/degrees/layer_partition.h"
 #include "meshwright/degrees/step_cost.h"
 
 namespace meshwright::transformer {
@@ -115,9 +115,9 @@ absl::Status CheckGrid(const Model& model, const Workload& workload, const Confi
 }
 
 // The most layers of a stage.
-int64_t FullestStage(const Model& model, const Configuration& c) {
+int64_t LargestStage(const Model& model, const Configuration& c) {
   int64_t group = 0;
-  for (const GroupContent& content : DealLayers(model, c.pp, c.ends_as_layers).contents) {
+  for (const GroupContent& content : PartitionLayers(model, c.pp, c.ends_as_layers).contents) {
     group = std::max(group, content.all_layers());
   }
   return (group + c.virtual_stages - 1) / c.virtual_stages;
@@ -178,7 +178,7 @@ absl::Status CheckOffload(const Model& model, const Configuration& c) {
                "offloaded multiples of ", kOffloadStep, " below 100"));
   }
   if (c.offload_layers == 0) return absl::OkStatus();
-  const int64_t stage = FullestStage(model, c);
+  const int64_t stage = LargestStage(model, c);
   if (c.offload_activations && c.offload_layers > 0 && c.offload_layers < stage) {
     return absl::OkStatus();
   }
@@ -187,8 +187,8 @@ absl::Status CheckOffload(const Model& model, const Configuration& c) {
              " layers; valid: 0 for all, or with activations offloaded fewer than these"));
 }
 
-// What part of the layers is computed again.
-absl::Status CheckExtent(const Model& model, const Configuration& c) {
+// Checks what part of the layers is recomputed.
+absl::Status CheckRecomputeRange(const Model& model, const Configuration& c) {
   const bool some = c.recompute_layers != 0;
   if (some && c.recompute != Recompute::kFull) {
     return absl::InvalidArgumentError(
@@ -202,7 +202,7 @@ absl::Status CheckExtent(const Model& model, const Configuration& c) {
     return absl::InvalidArgumentError(StrCat("recompute_stages ", c.recompute_stages, " of pp ",
                                              c.pp, "; valid: 0 for all, or fewer than pp"));
   }
-  const int64_t stage = FullestStage(model, c);
+  const int64_t stage = LargestStage(model, c);
   if (c.recompute_layers < 0 || c.recompute_layers >= stage) {
     return absl::InvalidArgumentError(StrCat("recompute_layers ", c.recompute_layers,
                                              " of stages of ", stage,
@@ -252,7 +252,7 @@ absl::Status CheckConfiguration(const Model& model, const Workload& workload,
   if (c.shard > 0) MW_RETURN_IF_ERROR(Divides(c.shard, "shard", c.dp * c.cp, "replicas"));
   MW_RETURN_IF_ERROR(CheckPlacements(cluster, c));
   MW_RETURN_IF_ERROR(CheckOffload(model, c));
-  MW_RETURN_IF_ERROR(CheckExtent(model, c));
+  MW_RETURN_IF_ERROR(CheckRecomputeRange(model, c));
   if (c.zero < 0 || c.zero > 3) {
     return absl::InvalidArgumentError(StrCat("ZeRO stage ", c.zero, "; valid: 0, 1, 2, 3"));
   }

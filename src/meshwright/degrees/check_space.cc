@@ -17,12 +17,13 @@ namespace {
 
 constexpr size_t kMostValues = 12;
 
-void AddExtents(const Space& space, Configuration member, std::vector<Configuration>& examples) {
+void AddRecomputeRanges(const Space& space, Configuration member,
+                        std::vector<Configuration>& examples) {
   for (const Recompute recompute : space.Recomputes()) {
     member.recompute = recompute;
-    for (const Space::Extent& extent : space.Extents(member, recompute)) {
-      member.recompute_layers = extent.layers;
-      member.recompute_stages = extent.stages;
+    for (const Space::RecomputeRange& range : space.RecomputeRanges(member, recompute)) {
+      member.recompute_layers = range.layers;
+      member.recompute_stages = range.stages;
       examples.push_back(member);
     }
   }
@@ -51,11 +52,11 @@ std::vector<Configuration> Examples(const Space& space) {
     if (families.empty()) continue;
     examples.insert(examples.end(), families.begin(), families.end());
     Configuration member = families.front();
-    // Extents and amounts depend on these only.
+    // Recompute ranges and amounts depend on these only.
     std::set<std::pair<int64_t, bool>> extended;
     for (const Configuration& family : families) {
       if (extended.emplace(family.virtual_stages, family.ends_as_layers).second) {
-        AddExtents(space, family, examples);
+        AddRecomputeRanges(space, family, examples);
         AddAmounts(space, family, examples);
       }
     }

@@ -9,7 +9,7 @@
 
 namespace meshwright::transformer {
 
-// What the backward phase computes again instead of keeping.
+// What the backward phase recomputes instead of keeping.
 enum class Recompute {
   kNone,  // flash attention's scores only
   // The attention core (Korthikanti et al. 2022), which only saves memory where scores go through
@@ -69,7 +69,7 @@ struct Configuration {
   int64_t pp = 1;              // pipeline groups
   int64_t virtual_stages = 1;  // stages a group runs (kInterleaved)
   PipelineKind schedule = PipelineKind::k1F1B;
-  // Embedding and head count as a layer each when layers are dealt out to stages (Megatron's
+  // Embedding and head count as a layer each when layers are partitioned into stages (Megatron's
   // --account-for-embedding-in-pipeline-split and --account-for-loss-in-pipeline-split).
   bool ends_as_layers = false;
   int64_t ep = 1;           // expert parallel
@@ -78,7 +78,7 @@ struct Configuration {
   int zero = 0;             // sharded over dp: 1 optimizer state, 2 gradients too, 3 weights too
   int64_t shard = 0;        // ZeRO's group, a divisor of dp cp (HSDP); 0: all of it
   Recompute recompute = Recompute::kNone;
-  // Of kFull, the layers of each stage that are computed again (Megatron's --recompute-method block
+  // Of kFull, the layers of each stage that are recomputed (Megatron's --recompute-method block
   // --recompute-num-layers); and the first pipeline groups, which keep most, that compute anything
   // again. 0: all.
   int64_t recompute_layers = 0, recompute_stages = 0;

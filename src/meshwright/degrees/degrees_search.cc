@@ -7,7 +7,7 @@
 namespace meshwright::transformer {
 namespace {
 
-bool DiffersInExtentOnly(const Configuration& a, Configuration b) {
+bool DiffersInRangeOnly(const Configuration& a, Configuration b) {
   b.offload_percent = a.offload_percent;
   b.offload_layers = a.offload_layers;
   b.recompute_layers = a.recompute_layers;
@@ -23,20 +23,20 @@ StepBound BoundOf(const StepFigures& cost) {
           cost.kept_bytes};
 }
 
-// Calls visit(member, recomputation's extents, amounts) for each recomputation and offload of each
-// family that has configurations, while that returns true.
+// Calls visit(member, recompute ranges, amounts) for each recomputation and offload of each family
+// that has configurations, while that returns true.
 template <typename Visit>
 void ForEachMember(const Space& space, const Space::Degrees& degrees, const Visit& visit) {
   for (Configuration member : space.Families(degrees)) {
     for (const Recompute recompute : space.Recomputes()) {
       member.recompute = recompute;
-      const std::vector<Space::Extent> extents = space.Extents(member, recompute);
-      if (extents.empty()) continue;
+      const std::vector<Space::RecomputeRange> ranges = space.RecomputeRanges(member, recompute);
+      if (ranges.empty()) continue;
       for (const Space::Offload& offload : space.Offloads()) {
         member.offload_optimizer = offload.optimizer;
         member.offload_activations = offload.activations;
         Space::Amounts amounts = space.AmountsOf(member, offload);
-        if (amounts.count() > 0 && !visit(member, extents, std::move(amounts))) return;
+        if (amounts.count() > 0 && !visit(member, ranges, std::move(amounts))) return;
       }
     }
   }
@@ -69,7 +69,7 @@ void BestConfigurations::Add(const RankedConfiguration& one) {
   };
   if (full() && !before(one, found_.back())) return;
   const auto same = std::find_if(found_.begin(), found_.end(), [&](const auto& other) {
-    return DiffersInExtentOnly(one.configuration, other.configuration);
+    return DiffersInRangeOnly(one.configuration, other.configuration);
   });
   if (same != found_.end()) {
     if (!before(one, *same)) return;
@@ -181,14 +181,14 @@ class DegreesSearch::AmountsSearch {
 };
 
 int64_t DegreesSearch::CountOf(Configuration family) const {
-  int64_t extents = 0, amounts = 0;
+  int64_t ranges = 0, amounts = 0;
   for (const Recompute recompute : space_.Recomputes()) {
-    extents += std::ssize(space_.Extents(family, recompute));
+    ranges += std::ssize(space_.RecomputeRanges(family, recompute));
   }
   for (const Space::Offload& offload : space_.Offloads()) {
     amounts += space_.AmountsOf(family, offload).count();
   }
-  return extents * amounts;
+  return ranges * amounts;
 }
 
 DegreesSummary DegreesSearch::Summary(const Space::Degrees& degrees,
@@ -214,7 +214,7 @@ DegreesSummary DegreesSearch::Summary(const Space::Degrees& degrees,
         member.offload_optimizer = offload.optimizer;
         member.offload_activations = offload.activations;
         if (settled(seconds)) continue;
-        const StepBound bound = costs.least_of_extents(member);
+        const StepBound bound = costs.least_of_ranges(member);
         if (bound.bytes > budget_) continue;
         least.seconds = std::min(least.seconds, bound.seconds);
         least.bytes = std::min(least.bytes, bound.bytes);
@@ -228,10 +228,10 @@ bool DegreesSearch::Run(const Space::Degrees& degrees, const CostFunctions& cost
   const std::vector<Space::Sharding> shardings = space_.Shardings(degrees);
   LayoutsOf layouts(space_, degrees);
   ForEachMember(space_, degrees,
-                [&](const Configuration& member, const std::vector<Space::Extent>& extents,
+                [&](const Configuration& member, const std::vector<Space::RecomputeRange>& ranges,
                     Space::Amounts amounts) {
                   amounts_ = std::move(amounts);
-                  RunExtents(layouts.At(member.tp2), shardings, extents, member, costs);
+                  RunRecomputeRanges(layouts.At(member.tp2), shardings, ranges, member, costs);
                   return !stopped_;
                 });
   return !stopped_;
@@ -242,30 +242,30 @@ bool DegreesSearch::Stopped() {
   return stopped_;
 }
 
-void DegreesSearch::RunExtents(const std::vector<Space::Layout>& layouts,
-                               const std::vector<Space::Sharding>& shardings,
-                               const std::vector<Space::Extent>& extents, Configuration member,
-                               const CostFunctions& costs) {
+void DegreesSearch::RunRecomputeRanges(const std::vector<Space::Layout>& layouts,
+                                       const std::vector<Space::Sharding>& shardings,
+                                       const std::vector<Space::RecomputeRange>& ranges,
+                                       Configuration member, const CostFunctions& costs) {
   const int64_t members = std::ssize(shardings) * std::ssize(layouts) * amounts_.count();
   size_t i = 0;
-  if (extents[0].layers == 0 && extents[0].stages == 0) {
+  if (ranges[0].layers == 0 && ranges[0].stages == 0) {
     member.recompute_layers = 0;
     member.recompute_stages = 0;
     RunPlacements(layouts, shardings, member, costs);
     ++i;
   }
-  if (i == extents.size()) return;
-  if (Excludes(costs.least_of_extents(member))) {
-    counts_.pruned += members * static_cast<int64_t>(extents.size() - i);
+  if (i == ranges.size()) return;
+  if (Excludes(costs.least_of_ranges(member))) {
+    counts_.pruned += members * static_cast<int64_t>(ranges.size() - i);
     return;
   }
-  for (; i < extents.size() && !Stopped(); ++i) {
-    const Space::Extent& extent = extents[i];
-    member.recompute_layers = extent.layers;
-    member.recompute_stages = extent.stages;
-    if (RunPlacements(layouts, shardings, member, costs) || extent.layers == 0) continue;
+  for (; i < ranges.size() && !Stopped(); ++i) {
+    const Space::RecomputeRange& range = ranges[i];
+    member.recompute_layers = range.layers;
+    member.recompute_stages = range.stages;
+    if (RunPlacements(layouts, shardings, member, costs) || range.layers == 0) continue;
     // More layers of the same groups take longer still.
-    while (i + 1 < extents.size() && extents[i + 1].stages == extent.stages) {
+    while (i + 1 < ranges.size() && ranges[i + 1].stages == range.stages) {
       counts_.pruned += members;
       ++i;
     }

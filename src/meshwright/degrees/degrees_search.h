@@ -24,7 +24,7 @@ class BestConfigurations {
   BestConfigurations(Ranking ranking, int64_t size)
       : ranking_(ranking), size_(static_cast<size_t>(size)) {}
 
-  // Does nothing if it is there already, or a better one that differs in its extent only.
+  // Does nothing if it is there already, or a better one that differs in its recompute range only.
   void Add(const RankedConfiguration& one);
 
   Ranking ranking() const { return ranking_; }
@@ -87,10 +87,10 @@ class DegreesSearch {
 
   // Of a family, how many there are of one placement and sharding.
   int64_t CountOf(Configuration family) const;
-  void RunExtents(const std::vector<Space::Layout>& layouts,
-                  const std::vector<Space::Sharding>& shardings,
-                  const std::vector<Space::Extent>& extents, Configuration member,
-                  const CostFunctions& costs);
+  void RunRecomputeRanges(const std::vector<Space::Layout>& layouts,
+                          const std::vector<Space::Sharding>& shardings,
+                          const std::vector<Space::RecomputeRange>& ranges, Configuration member,
+                          const CostFunctions& costs);
   bool RunPlacements(const std::vector<Space::Layout>& layouts,
                      const std::vector<Space::Sharding>& shardings, Configuration member,
                      const CostFunctions& costs);

@@ -41,7 +41,7 @@ CostFunctions CalibratedCosts(const Model& model, const Workload& workload, cons
   return {[coster](const Configuration& c) { return coster->Figures(c); },
           [coster](const Configuration& c) { return coster->Least(c); },
           [coster](const Configuration& c) { return coster->LeastOfUnits(c); },
-          [coster](const Configuration& c) { return coster->LeastOfExtents(c); },
+          [coster](const Configuration& c) { return coster->LeastOfRanges(c); },
           [coster](const Configuration& c) { return coster->LeastSecondsOfFamily(c); }};
 }
 

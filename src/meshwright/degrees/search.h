@@ -32,8 +32,8 @@ struct CostFunctions {
   BoundFunction least;
   // The same of those that have this one's GPUs on each node.
   BoundFunction least_of_units;
-  // Of those that differ in that extent as well.
-  BoundFunction least_of_extents;
+  // Of those that differ in that recompute range as well.
+  BoundFunction least_of_ranges;
   // Seconds that none takes less than of those that differ in recomputation and offloading, too.
   std::function<double(const Configuration&)> least_of_family;
 };
@@ -77,8 +77,8 @@ struct RankedConfiguration {
 };
 
 struct SearchResult {
-  // In order, at most `top`. Of those that differ only in the extent of recomputation and in how
-  // much is offloaded there is one, the best.
+  // In order, at most `top`. Of those that differ only in the recompute range and in how much is
+  // offloaded there is one, the best.
   std::vector<RankedConfiguration> best;
   SearchCounts counts;
   // False: `stop` ended the search before it was over. Else all legal are evaluated or pruned.

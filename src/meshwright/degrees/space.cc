@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "meshwright/degrees/layer_partition.h"
 #include "meshwright/degrees/rank_order.h"
-#include "meshwright/degrees/stage_deal.h"
 
 namespace meshwright::transformer {
 namespace {
@@ -73,9 +73,10 @@ void ForEachPlacement(const Sides& sides, int64_t whole, const Visit& visit) {
 }
 
 // The most layers of a group.
-int64_t FullestGroup(const StageDeal& deal) {
+int64_t LargestGroup(const LayerPartition& partition) {
   int64_t most = 0;
-  for (const GroupContent& content : deal.contents) most = std::max(most, content.all_layers());
+  for (const GroupContent& content : partition.contents)
+    most = std::max(most, content.all_layers());
   return most;
 }
 
@@ -92,10 +93,11 @@ Space::Space(const Model& model, const Workload& workload, int64_t gpus, const F
       layers_(model.layers()) {
   for (const int64_t pp : Divisors(gpus)) {
     if (pp > layers_) continue;
-    const StageDeal with = DealLayers(model, pp, true), without = DealLayers(model, pp, false);
-    fullest_group_[{pp, true}] = FullestGroup(with);
-    fullest_group_[{pp, false}] = FullestGroup(without);
-    if (pp > 1 && !with.Equals(without)) other_deals_.push_back(pp);
+    const LayerPartition with = PartitionLayers(model, pp, true),
+                         without = PartitionLayers(model, pp, false);
+    largest_group_[{pp, true}] = LargestGroup(with);
+    largest_group_[{pp, false}] = LargestGroup(without);
+    if (pp > 1 && !with.Equals(without)) other_partitions_.push_back(pp);
   }
   for (const Recompute recompute :
        {Recompute::kNone, Recompute::kSelective, Recompute::kModules, Recompute::kFull}) {
@@ -348,7 +350,7 @@ void Space::AddSchedules(const std::vector<std::pair<PipelineKind, int64_t>>& sc
   for (const bool ends_as_layers : {false, true}) {
     if (!Allows(fixes_.ends_as_layers, ends_as_layers)) continue;
     if (ends_as_layers &&
-        !std::binary_search(other_deals_.begin(), other_deals_.end(), family.pp)) {
+        !std::binary_search(other_partitions_.begin(), other_partitions_.end(), family.pp)) {
       continue;
     }
     family.ends_as_layers = ends_as_layers;
@@ -361,24 +363,25 @@ void Space::AddSchedules(const std::vector<std::pair<PipelineKind, int64_t>>& sc
       }
       family.schedule = schedule;
       family.virtual_stages = virtual_stages;
-      if (TakeExtent(family) && TakeOffload(family)) families.push_back(family);
+      if (TakeRecomputeRange(family) && TakeOffload(family)) families.push_back(family);
     }
   }
 }
 
-int64_t Space::FullestStage(const Configuration& family) const {
-  const int64_t group = fullest_group_.at({family.pp, family.ends_as_layers});
+int64_t Space::LargestStage(const Configuration& family) const {
+  const int64_t group = largest_group_.at({family.pp, family.ends_as_layers});
   return (group + family.virtual_stages - 1) / family.virtual_stages;
 }
 
-std::vector<Space::Extent> Space::Extents(const Configuration& family, Recompute recompute) const {
-  std::vector<Extent> all;
+std::vector<Space::RecomputeRange> Space::RecomputeRanges(const Configuration& family,
+                                                          Recompute recompute) const {
+  std::vector<RecomputeRange> all;
   if (recompute == Recompute::kNone) {
     if (Allows(fixes_.recompute_layers, int64_t{0}) && Allows(fixes_.recompute_stages, int64_t{0}))
       all.push_back({0, 0});
     return all;
   }
-  const int64_t layers = recompute == Recompute::kFull ? FullestStage(family) : 1;
+  const int64_t layers = recompute == Recompute::kFull ? LargestStage(family) : 1;
   for (int64_t stages = 0; stages < family.pp; ++stages) {
     if (!Allows(fixes_.recompute_stages, stages)) continue;
     for (int64_t some = 0; some < layers; ++some) {
@@ -389,14 +392,14 @@ std::vector<Space::Extent> Space::Extents(const Configuration& family, Recompute
 }
 
 // Without a fix all recomputations have one.
-bool Space::TakeExtent(Configuration& family) const {
+bool Space::TakeRecomputeRange(Configuration& family) const {
   if (!fixes_.recompute_layers.has_value() && !fixes_.recompute_stages.has_value()) return true;
   for (const Recompute recompute : recomputes_) {
-    const std::vector<Extent> extents = Extents(family, recompute);
-    if (extents.empty()) continue;
+    const std::vector<RecomputeRange> ranges = RecomputeRanges(family, recompute);
+    if (ranges.empty()) continue;
     family.recompute = recompute;
-    family.recompute_layers = extents.front().layers;
-    family.recompute_stages = extents.front().stages;
+    family.recompute_layers = ranges.front().layers;
+    family.recompute_stages = ranges.front().stages;
     return true;
   }
   return false;
@@ -409,7 +412,7 @@ Space::Amounts Space::AmountsOf(const Configuration& family, const Offload& offl
     if (Allows(fixes_.offload_percent, percent)) amounts.percents.push_back(percent);
   }
   if (Allows(fixes_.offload_percent, int64_t{0})) amounts.percents.push_back(0);
-  const int64_t stage = offload.activations ? FullestStage(family) : 0;
+  const int64_t stage = offload.activations ? LargestStage(family) : 0;
   for (int64_t layers = 1; layers < stage; ++layers) {
     if (Allows(fixes_.offload_layers, layers)) amounts.layers.push_back(layers);
   }
@@ -452,13 +455,13 @@ int64_t Space::Count() const {
   for (const Degrees& degrees : AllDegrees()) {
     int64_t members = 0;
     for (const Configuration& family : Families(degrees)) {
-      int64_t extents = 0;
+      int64_t ranges = 0;
       for (const Recompute recompute : recomputes_) {
-        extents += std::ssize(Extents(family, recompute));
+        ranges += std::ssize(RecomputeRanges(family, recompute));
       }
       int64_t amounts = 0;
       for (const Offload& offload : offloads_) amounts += AmountsOf(family, offload).count();
-      members += extents * amounts * std::ssize(Placements(degrees, family.tp2));
+      members += ranges * amounts * std::ssize(Placements(degrees, family.tp2));
     }
     count += members * std::ssize(Shardings(degrees));
   }

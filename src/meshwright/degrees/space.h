@@ -34,9 +34,10 @@
 //   zero bubble needs pp > 1
 //   dp mbs  divides the global batch
 //   ep      divides the experts, etp their inner size; ep etp divides tp cp dp
-//   ends    pp > 1, and layers are dealt out otherwise than without it; interleaved: pp vp divides
+//   ends    pp > 1, and layers are partitioned differently than without it; interleaved: pp vp
+//   divides
 //           the layers and two more
-//   recompute_layers  with recompute=full: fewer than the fullest stage has
+//   recompute_layers  with recompute=full: fewer than the largest stage has
 //   recompute_stages  with any recomputation: fewer than pp
 //   shard   a divisor of dp cp; ZeRO needs dp cp > 1
 //   inside  of several nodes: divisors of tp, cp, dp and pp, together the GPUs of a node; experts'
@@ -46,7 +47,7 @@
 //           and pp, together the nodes of a unit. Every order of these over the nodes is among them
 //           but those in which units end within groups, which leave no two nodes of any in a unit
 //   offload_percent, offload_layers  of what is offloaded: multiples of kOffloadStep below 100;
-//           fewer than the fullest stage has
+//           fewer than the largest stage has
 // Of configurations that are the same only one is listed: without experts ep and etp are 1, without
 // ZeRO and where it spans dp cp shard is 0, on one node ranks are in order, in one unit and of
 // ranks in order unit is absent.
@@ -70,9 +71,9 @@ class Space {
   std::vector<Degrees> AllDegrees() const;
 
   // A family's members differ in placement, in recomputation, in what is offloaded and in how ZeRO
-  // shards, and are all legal: each of Placements() with each of Recomputes() and its Extents(),
-  // of Offloads() and its Amounts(), and of Shardings(). Its first member stands for it. Those of
-  // equal tp2 come in a row.
+  // shards, and are all legal: each of Placements() with each of Recomputes() and its
+  // RecomputeRanges(), of Offloads() and its Amounts(), and of Shardings(). Its first member stands
+  // for it. Those of equal tp2 come in a row.
   std::vector<Configuration> Families(const Degrees& degrees) const;
   struct Layout {
     Placement inside, unit;
@@ -83,10 +84,11 @@ class Space {
   const std::vector<Recompute>& Recomputes() const { return recomputes_; }
   // Recomputation of some layers, and in some pipeline groups; more of both as they go on, all
   // layers and groups first.
-  struct Extent {
+  struct RecomputeRange {
     int64_t layers, stages;
   };
-  std::vector<Extent> Extents(const Configuration& family, Recompute recompute) const;
+  std::vector<RecomputeRange> RecomputeRanges(const Configuration& family,
+                                              Recompute recompute) const;
   struct Offload {
     bool optimizer, activations;
   };
@@ -115,9 +117,9 @@ class Space {
           configuration.unit = layout.unit;
           for (const Recompute recompute : recomputes_) {
             configuration.recompute = recompute;
-            for (const Extent& extent : Extents(configuration, recompute)) {
-              configuration.recompute_layers = extent.layers;
-              configuration.recompute_stages = extent.stages;
+            for (const RecomputeRange& range : RecomputeRanges(configuration, recompute)) {
+              configuration.recompute_layers = range.layers;
+              configuration.recompute_stages = range.stages;
               ForEachShard(shardings, configuration, visit);
             }
           }
@@ -153,7 +155,7 @@ class Space {
   }
   bool TensorDegreeFits(int64_t tp) const;
   // The most layers of a stage of `family`.
-  int64_t FullestStage(const Configuration& family) const;
+  int64_t LargestStage(const Configuration& family) const;
   // GPUs numbered along the pipeline before replicas, if that is another placement.
   void AddOtherOrder(const Degrees& degrees, int64_t tp2, std::vector<Layout>& all) const;
   // Every way to put a unit's nodes together from what `inside` leaves over of the degrees.
@@ -169,8 +171,8 @@ class Space {
                               std::vector<Configuration>& families) const;
   void AddSchedules(const std::vector<std::pair<PipelineKind, int64_t>>& schedules,
                     Configuration family, std::vector<Configuration>& families) const;
-  // Gives a family the first recomputation and extent that fixes leave; false if there is none.
-  bool TakeExtent(Configuration& family) const;
+  // Gives a family the first recomputation and range that fixes leave; false if there is none.
+  bool TakeRecomputeRange(Configuration& family) const;
   // The same of what is offloaded, and how much of it.
   bool TakeOffload(Configuration& family) const;
   std::vector<int64_t> VirtualStages(const Degrees& degrees, int64_t micro_batches) const;
@@ -185,8 +187,9 @@ class Space {
   std::vector<Recompute> recomputes_;
   int64_t layers_ = 0;
   // The most layers that a pipeline group has, by pp and ends_as_layers.
-  std::map<std::pair<int64_t, bool>, int64_t> fullest_group_;
-  std::vector<int64_t> other_deals_;  // pp for which ends_as_layers changes the deal, ascending
+  std::map<std::pair<int64_t, bool>, int64_t> largest_group_;
+  std::vector<int64_t>
+      other_partitions_;  // pp for which ends_as_layers changes the partition, ascending
   // tp must divide each; of the heads of keys and values see TensorDegreeFits.
   std::vector<int64_t> tensor_sizes_, heads_, kv_heads_;
   std::vector<int64_t> inner_sizes_;  // of products, that grids cut; empty: no grids

@@ -46,44 +46,45 @@ void PipelineCost::Sum() {
 
 namespace {
 
-// A group that computes a part of its layers again.
-GroupCost PartlyAgain(const GroupCost& none, const GroupCost& again, double part) {
-  if (part == 1) return again;
+// The cost of a group that recomputes a part of its layers.
+GroupCost PartlyRecomputed(const GroupCost& none, const GroupCost& recomputed, double part) {
+  if (part == 1) return recomputed;
   GroupCost cost = none;
   const auto add = [&](double GroupCost::*member) {
-    cost.*member += part * (again.*member - none.*member);
+    cost.*member += part * (recomputed.*member - none.*member);
   };
   for (double GroupCost::*const member :
        {&GroupCost::forward, &GroupCost::backward, &GroupCost::tensor, &GroupCost::context,
         &GroupCost::expert, &GroupCost::saved, &GroupCost::again_flops}) {
     add(member);
   }
-  cost.transient = std::max(none.transient, again.transient);
-  cost.largest_saved = std::max(none.largest_saved, again.largest_saved);
+  cost.transient = std::max(none.transient, recomputed.transient);
+  cost.largest_saved = std::max(none.largest_saved, recomputed.largest_saved);
   return cost;
 }
 
 }  // namespace
 
-void SetExtent(const PipelineCost& none, const PipelineCost& again, const StageDeal& deal,
-               const Configuration& c, PipelineCost* out) {
-  const size_t contents = deal.contents.size();
+void SetRecomputeRange(const PipelineCost& none, const PipelineCost& recomputed,
+                       const LayerPartition& partition, const Configuration& c, PipelineCost* out) {
+  const size_t contents = partition.contents.size();
   out->groups.resize(2 * contents);
   out->ranges.assign(2 * contents, {});
   const int64_t stages = c.recompute_stages > 0 ? c.recompute_stages : c.pp;
   for (int64_t position = 0; position < c.pp; ++position) {
-    GroupRange& range = out->ranges[2 * deal.content_of[position] + (position < stages ? 0 : 1)];
+    GroupRange& range =
+        out->ranges[2 * partition.content_of[position] + (position < stages ? 0 : 1)];
     if (range.groups++ == 0) range.first = position;
   }
   for (size_t i = 0; i < contents; ++i) {
-    const int64_t layers = deal.contents[i].all_layers();
+    const int64_t layers = partition.contents[i].all_layers();
     const int64_t some = c.recompute_layers * c.virtual_stages;
     const double part =
         some == 0 || some >= layers ? 1 : static_cast<double>(some) / static_cast<double>(layers);
-    out->groups[2 * i] = PartlyAgain(none.groups[i], again.groups[i], part);
+    out->groups[2 * i] = PartlyRecomputed(none.groups[i], recomputed.groups[i], part);
     out->groups[2 * i + 1] = none.groups[i];
   }
-  out->flops = again.flops;
+  out->flops = recomputed.flops;
   out->Sum();
 }
 
@@ -106,11 +107,12 @@ StageCosts::StageCosts(const Model& model, const Workload& workload, const Clust
   }
 }
 
-const StageDeal& StageCosts::Deal(const Configuration& c) {
+const LayerPartition& StageCosts::Partition(const Configuration& c) {
   const std::tuple key(c.pp, c.ends_as_layers);
-  const auto found = deals_.find(key);
-  if (found != deals_.end()) return found->second;
-  return deals_.try_emplace(key, DealLayers(model_, c.pp, c.ends_as_layers)).first->second;
+  const auto found = partitions_.find(key);
+  if (found != partitions_.end()) return found->second;
+  return partitions_.try_emplace(key, PartitionLayers(model_, c.pp, c.ends_as_layers))
+      .first->second;
 }
 
 StageCosts::Routes StageCosts::RoutesOf(const GroupLayout& layout, GroupTimes& times) {
@@ -191,7 +193,7 @@ StageCosts::Phases StageCosts::ContextSeconds(const BlockCost& b, const Configur
               ring(2 * b.context_bytes, b.attention_backward)};
     }
     case ContextKind::kAllGather: {
-      // Backward gathers again and scatters the gradients. Nothing runs beside.
+      // Backward all-gathers again and scatters the gradients. Nothing overlaps.
       const double once = routes.context->all_gather.Seconds(WholeBytes(members * b.context_bytes));
       return {once, 2 * once};
     }
@@ -247,17 +249,17 @@ BlockGroupCosts StageCosts::Exposed(const BlockCost& b, const Configuration& c,
 }
 
 StageCosts::Blocks StageCosts::BlocksOf(const Configuration& c) {
-  const StageDeal& deal = Deal(c);
+  const LayerPartition& partition = Partition(c);
   const BlockSettings settings{Rates(c.precision), framework_, c, workload_.sequence};
   Blocks blocks;
-  for (const GroupContent& content : deal.contents) {
+  for (const GroupContent& content : partition.contents) {
     blocks.ranges.push_back({content.first, content.groups});
     blocks.layers.push_back(content.all_layers());
   }
   const auto add = [&](const BlockCost& block, const auto& blocks_in) {
     Blocks::Use& use = blocks.uses.emplace_back();
     use.block = block;
-    for (const GroupContent& content : deal.contents) use.times.push_back(blocks_in(content));
+    for (const GroupContent& content : partition.contents) use.times.push_back(blocks_in(content));
   };
   for (size_t kind = 0; kind < kinds_.size(); ++kind) {
     add(LayerCost(model_, *kinds_[kind].layer, kinds_[kind].block, settings),

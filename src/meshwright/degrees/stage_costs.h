@@ -12,7 +12,7 @@
 #include "meshwright/degrees/configuration.h"
 #include "meshwright/degrees/device_parameters.h"
 #include "meshwright/degrees/group_layout.h"
-#include "meshwright/degrees/stage_deal.h"
+#include "meshwright/degrees/layer_partition.h"
 #include "meshwright/degrees/step_parts.h"
 #include "meshwright/model/model.h"
 
@@ -70,7 +70,7 @@ struct GroupRange {
 };
 
 struct PipelineCost {
-  std::vector<GroupCost> groups;   // those that differ: by content, as StageDeal::contents
+  std::vector<GroupCost> groups;   // those that differ: by content, as LayerPartition::contents
   std::vector<GroupRange> ranges;  // where they are, of each
   size_t busiest = 0;              // of `groups`; of equals the one that comes first
   double mean = 0;                 // of GroupCost::total() over all groups
@@ -81,11 +81,11 @@ struct PipelineCost {
   void Sum();
 };
 
-// What `c` computes again of the whole that `again` does, `none` being the same without: in the
-// first pipeline groups, of some layers of each stage. Layers of several kinds are taken evenly.
-// Of every content two groups, of which one may be in no position: that recompute, that do not.
-void SetExtent(const PipelineCost& none, const PipelineCost& again, const StageDeal& deal,
-               const Configuration& c, PipelineCost* out);
+// What `c` recomputes of all that `recomputed` does, `none` being the same without: in the first
+// pipeline groups, of some layers of each stage. Layers of several kinds are taken evenly. Of every
+// content two groups, of which one may be in no position: that recompute, that do not.
+void SetRecomputeRange(const PipelineCost& none, const PipelineCost& recomputed,
+                       const LayerPartition& partition, const Configuration& c, PipelineCost* out);
 
 // Costs of pipeline groups of one model on one cluster.
 class StageCosts {
@@ -94,7 +94,7 @@ class StageCosts {
   StageCosts(const Model& model, const Workload& workload, const Cluster& cluster,
              const DeviceParameters& device, const FrameworkParameters& framework);
 
-  const StageDeal& Deal(const Configuration& c);
+  const LayerPartition& Partition(const Configuration& c);
 
   // What pipeline groups consist of, without the communication between blocks. Depends on tp, tp2,
   // panels, sequence_parallel, cp, context, dp, pp, ends_as_layers, ep, etp, micro_batch and
@@ -165,7 +165,7 @@ class StageCosts {
   std::vector<DeviceRates> rates_;  // by Precision
   std::vector<Kind> kinds_;         // of all stacks
   Block embedding_, head_, mtp_;
-  absl::node_hash_map<std::tuple<int64_t, bool>, StageDeal> deals_;
+  absl::node_hash_map<std::tuple<int64_t, bool>, LayerPartition> partitions_;
 };
 
 }  // namespace meshwright::transformer

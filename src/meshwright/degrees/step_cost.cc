@@ -50,7 +50,7 @@ struct PlacedCosts {
 struct FamilyCosts {
   Configuration configuration;  // any of the family
   StageCosts::Blocks blocks;
-  const StageDeal* deal = nullptr;
+  const LayerPartition* partition = nullptr;
   double boundary_bytes = 0;             // that a GPU sends to the next group for a micro-batch
   std::vector<PlacedCosts> placed;       // those asked for
   std::vector<PlacedCosts> in_one_unit;  // by `inside` alone, as if the fabric were one unit
@@ -80,7 +80,7 @@ class StepCoster::Tables {
   StepCost Cost(const Configuration& c);
   StepBound Least(const Configuration& c);
   StepBound LeastOfUnits(const Configuration& c);
-  StepBound LeastOfExtents(const Configuration& c);
+  StepBound LeastOfRanges(const Configuration& c);
   double LeastSecondsOfFamily(const Configuration& c);
   const Workload& workload() const { return workload_; }
   AllBlockCosts AllBlocks(const Configuration& c) { return stages_.AllBlocks(c, times_); }
@@ -114,7 +114,7 @@ class StepCoster::Tables {
   GroupTimes times_;
   StageCosts stages_;
   std::optional<FamilyCosts> last_;  // that was asked for
-  PipelineCost extent_;              // the last of some layers or groups
+  PipelineCost in_range_;            // the last of some layers or groups
 };
 
 FamilyCosts& StepCoster::Tables::FamilyOf(const Configuration& c) {
@@ -122,7 +122,7 @@ FamilyCosts& StepCoster::Tables::FamilyOf(const Configuration& c) {
   FamilyCosts& family = last_.emplace();
   family.configuration = c;
   family.blocks = stages_.BlocksOf(c);
-  family.deal = &stages_.Deal(c);
+  family.partition = &stages_.Partition(c);
   family.boundary_bytes = Real(c.micro_batch * workload_.sequence) * Real(model_.hidden) * 2 /
                           Real(c.cp * (c.sequence_parallel ? c.tp : 1));
   return family;
@@ -151,8 +151,9 @@ const PipelineCost& StepCoster::Tables::PipelineOf(const Configuration& c,
                                                    const std::vector<PipelineCost>& pipelines) {
   const PipelineCost& all = pipelines[static_cast<size_t>(c.recompute)];
   if (c.recompute_layers == 0 && c.recompute_stages == 0) return all;
-  SetExtent(pipelines[static_cast<size_t>(Recompute::kNone)], all, *family.deal, c, &extent_);
-  return extent_;
+  SetRecomputeRange(pipelines[static_cast<size_t>(Recompute::kNone)], all, *family.partition, c,
+                    &in_range_);
+  return in_range_;
 }
 
 // Weights are gathered and gradients reduce-scattered over ZeRO's group (ZeRO 0: an all-reduce,
@@ -286,11 +287,11 @@ StepCost StepCoster::Tables::Cost(const Configuration& c) {
   const Degrees d(c, workload_);
   FamilyCosts& family = FamilyOf(c);
   const PipelineCost& pipeline = PipelineOf(c, family, PlacedOf(c, family).pipelines);
-  const bool extent = &pipeline == &extent_;
+  const bool in_range = &pipeline == &in_range_;
   const int64_t stages = c.recompute_stages > 0 ? c.recompute_stages : c.pp;
   for (int64_t i = 0; i < c.pp; ++i) {
-    const auto content = static_cast<size_t>(family.deal->content_of[i]);
-    const size_t group = extent ? 2 * content + (i < stages ? 0 : 1) : content;
+    const auto content = static_cast<size_t>(family.partition->content_of[i]);
+    const size_t group = in_range ? 2 * content + (i < stages ? 0 : 1) : content;
     cost.memory[i] = MemoryOf(c, d, pipeline.groups[group], i, state_);
   }
   return cost;
@@ -340,7 +341,7 @@ StepBound StepCoster::Tables::BoundOn(const Configuration& c, const FamilyCosts&
   return least;
 }
 
-// Whatever is computed again, no group computes less than without recomputation.
+// Whatever is recomputed, no group computes less than without recomputation.
 double StepCoster::Tables::LeastSecondsOfFamily(const Configuration& c) {
   const Degrees d(c, workload_);
   FamilyCosts& family = FamilyOf(c);
@@ -351,9 +352,9 @@ double StepCoster::Tables::LeastSecondsOfFamily(const Configuration& c) {
   return time.seconds + framework_.step_seconds;
 }
 
-// Whatever the extent, no group computes less than without recomputation, nor takes less memory
-// than the lesser of what it takes without and with all of it.
-StepBound StepCoster::Tables::LeastOfExtents(const Configuration& c) {
+// Whatever the recompute range, no group computes less than without recomputation, nor takes less
+// memory than the lesser of what it takes without and with all of it.
+StepBound StepCoster::Tables::LeastOfRanges(const Configuration& c) {
   StepBound least{.seconds = LeastSecondsOfFamily(c)};
   const std::vector<PipelineCost>& pipelines = LeastPipelines(c, FamilyOf(c));
   const PipelineCost& none = pipelines[static_cast<size_t>(Recompute::kNone)];
@@ -388,8 +389,8 @@ StepBound StepCoster::LeastOfUnits(const Configuration& configuration) {
   return tables_->LeastOfUnits(configuration);
 }
 
-StepBound StepCoster::LeastOfExtents(const Configuration& configuration) {
-  return tables_->LeastOfExtents(configuration);
+StepBound StepCoster::LeastOfRanges(const Configuration& configuration) {
+  return tables_->LeastOfRanges(configuration);
 }
 
 double StepCoster::LeastSecondsOfFamily(const Configuration& configuration) {

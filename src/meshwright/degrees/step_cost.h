@@ -32,7 +32,7 @@ struct StepTime {
   double optimizer = 0;
   double model_flops = 0;  // of the global batch, forward and backward, as MFU counts them
   double mfu = 0;          // model_flops / (seconds x GPUs x peak of the precision)
-  double hfu = 0;          // the same with what is computed again
+  double hfu = 0;          // the same with what is recomputed
 };
 
 // What a search compares by.
@@ -77,8 +77,8 @@ class StepCoster {
   StepBound Least(const Configuration& configuration);
   // The same of those that have this one's GPUs on each node, which it must say. Not less.
   StepBound LeastOfUnits(const Configuration& configuration);
-  // The same as Least of all that differ in the extent of recomputation too.
-  StepBound LeastOfExtents(const Configuration& configuration);
+  // The same as Least of all that differ in the recompute range too.
+  StepBound LeastOfRanges(const Configuration& configuration);
   // The time of that, which no other recomputation and offloading shortens.
   double LeastSecondsOfFamily(const Configuration& configuration);
   // The same as Figures with the memory of every group.

@@ -1,7 +1,7 @@
-// Operators by roofline. A matmul takes the longer of its arithmetic, at the efficiency of
-// its shape, and its memory traffic; everything between products is memory traffic. Backward, a
-// product has two of the same size and elementwise operations read about twice as much. Flash
-// attention computes the scores again: 5 products backward for 2 forward (Dao et al. 2022).
+// Operators by roofline. A matmul takes the longer of its arithmetic, at the efficiency of its
+// shape, and its memory traffic; everything between products is memory traffic. Backward, a product
+// has two of the same size and elementwise operations read about twice as much. Flash attention
+// recomputes the scores: 5 matmuls backward for 2 forward (Dao et al. 2022).
 
 #include "meshwright/degrees/step_parts.h"
 
@@ -387,7 +387,7 @@ void SetKept(const Layer& layer, const BlockSettings& s, const Adder& adder, con
   full.saved_bytes = input;
   full.seconds = cost->forward;
   full.flops = cost->flops / 3;
-  // What is computed again goes as its gradients come, of which the first comes from outside.
+  // What is recomputed goes as its gradients come, of which the first comes from outside.
   full.transient_bytes = none.saved_bytes + input;
 }
 

@@ -29,7 +29,7 @@ Block HeadBlock(const Model& model, int64_t sequence);
 // Of a module of multi-token prediction what is neither its layer nor the head: the projection.
 Block MtpBlock(const Model& model, int64_t sequence);
 
-// What the backward phase computes again, and what is kept for it.
+// What the backward phase recomputes, and what is kept for it.
 struct Recomputation {
   double seconds = 0;
   double flops = 0;            // on all GPUs of a micro-batch

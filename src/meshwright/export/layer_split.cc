@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "meshwright/degrees/stage_deal.h"
+#include "meshwright/degrees/layer_partition.h"
 
 namespace meshwright {
 namespace {
@@ -12,11 +12,12 @@ using transformer::Configuration;
 using transformer::GroupContent;
 using transformer::Model;
 
-std::vector<int64_t> Dealt(const Model& model, int64_t stages) {
-  const transformer::StageDeal deal = DealLayers(model, stages, /*ends_as_layers=*/false);
+std::vector<int64_t> Partitioned(const Model& model, int64_t stages) {
+  const transformer::LayerPartition partition =
+      PartitionLayers(model, stages, /*ends_as_layers=*/false);
   std::vector<int64_t> layers;
-  for (const int32_t content : deal.content_of) {
-    const GroupContent& group = deal.contents[content];
+  for (const int32_t content : partition.content_of) {
+    const GroupContent& group = partition.contents[content];
     layers.push_back(std::accumulate(group.layers.begin(), group.layers.end(), int64_t{0}));
   }
   layers.back() -= model.mtp.modules;
@@ -56,7 +57,7 @@ LayerSplit SplitLayers(const Model& model, const Configuration& c) {
       --split.layers.back();
       break;
     case LayerSplit::Kind::kListed:
-      split.layers = Dealt(model, stages);
+      split.layers = Partitioned(model, stages);
       break;
     case LayerSplit::Kind::kImpossible:
       break;

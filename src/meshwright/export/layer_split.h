@@ -24,7 +24,7 @@ struct LayerSplit {
       layers;  // of each of pp x virtual stages; modules of prediction not among them
 };
 
-// As the planner deals layers out to pp groups (degrees/stage_deal.h) and to virtual stages
+// As the planner partitions layers into pp groups (degrees/layer_partition.h) and to virtual stages
 // (degrees/space.h).
 LayerSplit SplitLayers(const transformer::Model& model, const transformer::Configuration& c);
 

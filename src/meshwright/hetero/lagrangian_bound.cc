@@ -1,15 +1,15 @@
 // A step of less than T leaves a stage with w stages behind it, of p in all, room for n(i, w)
 // layers if it has the degrees i (mixed_places.cc). A stage of these takes c(i) nodes of its group,
 // of which there are N. A plan takes one i for each w such that the nodes suffice and the layers
-// are all held; so for any prices of nodes q >= 0
+// are all held; so for any Lagrange multipliers of nodes q >= 0
 //
 //   L <= sum over groups q N + sum over w of the most of n(i, w) - q c(i)
 //
-// If some prices make the right side less than L there is no such plan, whatever degrees its
-// stages have. Prices are found by subgradients with steps towards L (Polyak 1969).
+// If some multipliers make the right side less than L there is no such plan, whatever degrees its
+// stages have. Multipliers are found by subgradients with steps towards L (Polyak 1969).
 //
 // n(i, w) follow from the least work of a micro-batch, for which the same nodes have to suffice:
-// with t(i) the seconds of a layer, a price r of a layer and prices q of nodes
+// with t(i) the seconds of a layer, a multiplier r of a layer and multipliers q of nodes
 //
 //   W >= r L - sum over groups q N - sum over w of the most of (r - t(i)) n - q c(i)
 //
@@ -26,12 +26,12 @@
 namespace meshwright::transformer::hetero {
 namespace {
 
-constexpr int kFirstRounds = 60;   // of prices, for all stage classes
+constexpr int kFirstRounds = 60;   // of multipliers, for all stage classes
 constexpr int kFamilyRounds = 12;  // ... for those of a family
 constexpr int kWorkRounds = 60;    // ... for the work of a micro-batch
 constexpr int kFillRounds = 4;     // of layers by place and the work that follows from them
 constexpr double kWorthAnotherFill = 1.001;
-constexpr double kFirstAim = 0.2;    // of the least work, that prices first aim beyond
+constexpr double kFirstAim = 0.2;    // of the least work, that multipliers first aim beyond
 constexpr int kAimRounds = 5;        // without a quarter of that
 constexpr int kRoomHalvings = 12;    // to find the least seconds
 constexpr double kRoomSlack = 1e-6;  // of a layer, what rounding may lack
@@ -56,10 +56,11 @@ LagrangianBound::LagrangianBound(const std::vector<NodeGroup>& groups, const Cos
   }
 }
 
-bool LagrangianBound::Reprice(const Pipeline& pipeline, const std::vector<size_t>& stage_classes,
-                              int rounds, std::vector<double>* prices) const {
+bool LagrangianBound::AdjustMultipliers(const Pipeline& pipeline,
+                                        const std::vector<size_t>& stage_classes, int rounds,
+                                        std::vector<double>* multipliers) const {
   const double layers = static_cast<double>(costs_.layers());
-  std::vector<double> left(groups_.size()), best_prices = *prices;
+  std::vector<double> left(groups_.size()), best_prices = *multipliers;
   double best = kInfinity;
   for (int round = 0; round < rounds; ++round) {
     for (size_t group = 0; group < groups_.size(); ++group) left[group] = 0;
@@ -68,14 +69,15 @@ bool LagrangianBound::Reprice(const Pipeline& pipeline, const std::vector<size_t
       left[group] = static_cast<double>(costs_.GroupNodes(group));
     }
     double held = 0;
-    for (size_t group = 0; group < groups_.size(); ++group) held += (*prices)[group] * left[group];
+    for (size_t group = 0; group < groups_.size(); ++group)
+      held += (*multipliers)[group] * left[group];
     for (int64_t place = 0; place < pipeline.stages; ++place) {
       double most = -kInfinity;
       size_t taken = 0;
       for (const size_t stage_class : stage_classes) {
         const int32_t n = pipeline.most[stage_class][place];
         if (n == 0) continue;
-        const double worth = n - (*prices)[costs_.Group(stage_class)] * nodes_[stage_class];
+        const double worth = n - (*multipliers)[costs_.Group(stage_class)] * nodes_[stage_class];
         if (worth > most) {
           most = worth;
           taken = stage_class;
@@ -88,21 +90,21 @@ bool LagrangianBound::Reprice(const Pipeline& pipeline, const std::vector<size_t
     if (held < layers - kRoomSlack) return false;
     if (held < best) {
       best = held;
-      best_prices = *prices;
+      best_prices = *multipliers;
     }
     double square = 0;
     for (size_t group = 0; group < groups_.size(); ++group) {
-      // Prices do not fall below none.
-      if (left[group] > 0 && (*prices)[group] == 0) left[group] = 0;
+      // Multipliers do not fall below none.
+      if (left[group] > 0 && (*multipliers)[group] == 0) left[group] = 0;
       square += left[group] * left[group];
     }
     if (square == 0) break;
     const double step = (held - layers + 1) / square;
     for (size_t group = 0; group < groups_.size(); ++group) {
-      (*prices)[group] = std::max(0.0, (*prices)[group] - step * left[group]);
+      (*multipliers)[group] = std::max(0.0, (*multipliers)[group] - step * left[group]);
     }
   }
-  *prices = std::move(best_prices);
+  *multipliers = std::move(best_prices);
   return true;
 }
 
@@ -112,7 +114,7 @@ double LagrangianBound::LeastPasses(const Pipeline& pipeline) const {
   double layer_price = kInfinity;
   for (const size_t stage_class : all_)
     layer_price = std::min(layer_price, bounds_.LeastLayer(stage_class));
-  std::vector<double> prices(count), left(count);
+  std::vector<double> multipliers(count), left(count);
   double best = 0, aim = kFirstAim * layer_price * layers;
   int since = 0;
   for (int round = 0; round < kWorkRounds; ++round) {
@@ -120,7 +122,7 @@ double LagrangianBound::LeastPasses(const Pipeline& pipeline) const {
       left[group] = static_cast<double>(groups_[group].cluster.nodes);
     }
     double passes = layer_price * layers, open = layers;
-    for (size_t group = 0; group < count; ++group) passes -= prices[group] * left[group];
+    for (size_t group = 0; group < count; ++group) passes -= multipliers[group] * left[group];
     for (int64_t place = 0; place < pipeline.stages; ++place) {
       double most = -kInfinity;
       size_t taken = 0;
@@ -130,7 +132,8 @@ double LagrangianBound::LeastPasses(const Pipeline& pipeline) const {
         if (n == 0) continue;
         const double each = layer_price - bounds_.LeastLayer(stage_class);
         if (each < 0) n = 1;
-        const double worth = n * each - prices[costs_.Group(stage_class)] * nodes_[stage_class];
+        const double worth =
+            n * each - multipliers[costs_.Group(stage_class)] * nodes_[stage_class];
         if (worth > most) {
           most = worth;
           taken = stage_class;
@@ -149,11 +152,11 @@ double LagrangianBound::LeastPasses(const Pipeline& pipeline) const {
       aim /= 2;
       since = 0;
     }
-    // Prices of a share of all layers, or of all nodes, are what steps are taken of.
+    // Multipliers of a share of all layers, or of all nodes, are what steps are taken of.
     double square = open * open / (layers * layers);
     for (size_t group = 0; group < count; ++group) {
       const double nodes = static_cast<double>(groups_[group].cluster.nodes);
-      if (left[group] > 0 && prices[group] == 0) left[group] = 0;
+      if (left[group] > 0 && multipliers[group] == 0) left[group] = 0;
       square += left[group] * left[group] / (nodes * nodes);
     }
     if (square == 0) break;
@@ -161,7 +164,7 @@ double LagrangianBound::LeastPasses(const Pipeline& pipeline) const {
     layer_price += step * open / (layers * layers);
     for (size_t group = 0; group < count; ++group) {
       const double nodes = static_cast<double>(groups_[group].cluster.nodes);
-      prices[group] = std::max(0.0, prices[group] - step * left[group] / (nodes * nodes));
+      multipliers[group] = std::max(0.0, multipliers[group] - step * left[group] / (nodes * nodes));
     }
   }
   return best;
@@ -171,8 +174,8 @@ bool LagrangianBound::Fill(double cutoff, Pipeline* pipeline) const {
   double passes = 0;
   for (int round = 0; round < kFillRounds; ++round) {
     if (!bounds_.MostLayersByPlace(pipeline->stages, passes, cutoff, &pipeline->most)) return false;
-    pipeline->prices.assign(groups_.size(), 0);
-    if (!Reprice(*pipeline, all_, kFirstRounds, &pipeline->prices)) return false;
+    pipeline->multipliers.assign(groups_.size(), 0);
+    if (!AdjustMultipliers(*pipeline, all_, kFirstRounds, &pipeline->multipliers)) return false;
     const double before = passes;
     passes = std::max(passes, LeastPasses(*pipeline) * (1 - kBoundRounding));
     if (passes < before * kWorthAnotherFill) break;
@@ -193,7 +196,8 @@ bool LagrangianBound::SetCutoff(double cutoff) {
       const size_t group = costs_.Group(stage_class);
       for (int64_t place = 0; place < stages; ++place) {
         const int32_t n = pipeline.most[stage_class][place];
-        const double worth = n == 0 ? -kInfinity : n - pipeline.prices[group] * nodes_[stage_class];
+        const double worth =
+            n == 0 ? -kInfinity : n - pipeline.multipliers[group] * nodes_[stage_class];
         pipeline.worth[stage_class].push_back(worth);
         double& best = pipeline.best_from[group][place];
         best = std::max(best, worth);
@@ -220,7 +224,7 @@ bool LagrangianBound::MayHold(const std::vector<size_t>& stage_classes, size_t g
                                                       [&](size_t stage_class) {
                                                         return costs_.Group(stage_class) == other;
                                                       });
-      if (used) held += pipeline.prices[other] * static_cast<double>(costs_.GroupNodes(other));
+      if (used) held += pipeline.multipliers[other] * static_cast<double>(costs_.GroupNodes(other));
     }
     for (int64_t place = 0; place < pipeline.stages; ++place) {
       double most = pipeline.best_from[group][place];
@@ -238,10 +242,10 @@ bool LagrangianBound::MayHold(const std::vector<size_t>& stage_classes, size_t g
 }
 
 bool LagrangianBound::MayHold(const std::vector<size_t>& stage_classes) {
-  std::vector<double> prices;
+  std::vector<double> multipliers;
   return std::any_of(pipelines_.begin(), pipelines_.end(), [&](const Pipeline& pipeline) {
-    prices = pipeline.prices;
-    return Reprice(pipeline, stage_classes, kFamilyRounds, &prices);
+    multipliers = pipeline.multipliers;
+    return AdjustMultipliers(pipeline, stage_classes, kFamilyRounds, &multipliers);
   });
 }
 

@@ -25,7 +25,7 @@ class LagrangianBound {
   bool SetCutoff(double cutoff);
   // Whether there may be one on these stage classes and on any of the groups from `group` on.
   bool MayHold(const std::vector<size_t>& stage_classes, size_t group);
-  // ... on these stage classes alone, by prices of nodes that are theirs. Slower.
+  // ... on these stage classes alone, by multipliers of nodes that are theirs. Slower.
   bool MayHold(const std::vector<size_t>& stage_classes);
   // Stages and stage classes that MayHold of a group went through so far.
   int64_t steps() const { return steps_; }
@@ -37,20 +37,20 @@ class LagrangianBound {
   struct Pipeline {
     int64_t stages = 0;
     Bounds::LayersByPlace most;
-    std::vector<double> prices;  // of a group's nodes, in layers
-    // By stage class, then place: layers that a stage holds less its nodes' price; minus infinity
-    // where it may not lie. And the best of the groups from each on.
+    std::vector<double> multipliers;  // of a group's nodes, in layers
+    // By stage class, then place: layers that a stage holds less its nodes' multiplier; minus
+    // infinity where it may not lie. And the best of the groups from each on.
     std::vector<std::vector<double>> worth, best_from;
   };
 
   // Both passes of a micro-batch on all stages, at least.
   double LeastPasses(const Pipeline& pipeline) const;
-  // Finds the most layers and prices; false if no slack is left.
+  // Finds the most layers and multipliers; false if no slack is left.
   bool Fill(double cutoff, Pipeline* pipeline) const;
-  // Changes `prices` until they show that `stage classes` have no room for all layers; false if
+  // Changes `multipliers` until they show that `stage classes` cannot hold all layers; false if
   // they do.
-  bool Reprice(const Pipeline& pipeline, const std::vector<size_t>& stage_classes, int rounds,
-               std::vector<double>* prices) const;
+  bool AdjustMultipliers(const Pipeline& pipeline, const std::vector<size_t>& stage_classes,
+                         int rounds, std::vector<double>* multipliers) const;
 
   const std::vector<NodeGroup>& groups_;
   const Costs& costs_;

@@ -1,10 +1,9 @@
-// Layers share a device's memory and the values between them, so they cannot be planned one by one
+// Layers share a device's memory and the values between them, so they cannot be planned separately
 // without more. Both couplings are given a form that leaves every kind of layer a small problem of
 // its own:
 //
-//  * Memory gets a price a byte, the same for all layers (a Lagrangian multiplier of the budget).
-//  Each
-//    price is a way to run the stage; the search for stages takes the fastest way that fits.
+//  * Memory gets a Lagrange multiplier a byte, the same for all layers. Each multiplier gives a
+//    variant of the stage; the search for stages takes the fastest variant that fits.
 //  * Values between layers get the layout that suits the heaviest kind best: planned with its
 //  outputs
 //    tied to its inputs, as in a long row of such layers, it says how it wants its borders; all
@@ -23,7 +22,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "meshwright/base/status.h"
-#include "meshwright/inter/stages/side_by_side.h"
+#include "meshwright/inter/stages/overlapped.h"
 #include "meshwright/intra/priced_planner.h"
 
 namespace meshwright {
@@ -33,8 +32,9 @@ namespace {
 constexpr double kLayerGap = 5e-3;
 constexpr int64_t kLayerSteps = 50'000'000;
 
-// Prices of memory that are tried, in terms of what a byte of the unpriced plan takes of its time.
-constexpr double kRelativePrices[] = {0.02, 0.1, 0.5, 2.5};
+// Multipliers of memory that are tried, in terms of what a byte of the unpriced plan takes of its
+// time.
+constexpr double kRelativeMultipliers[] = {0.02, 0.1, 0.5, 2.5};
 
 bool CrossesLayers(SliceRole role) {
   return role == SliceRole::kActivation || role == SliceRole::kGradient;
@@ -250,8 +250,8 @@ class LayerCoster {
     for (size_t k = 1; k < kinds_.size(); ++k) {
       if (kinds_[k].flops > kinds_[lead_].flops) lead_ = k;
     }
-    costs_.ways.resize(kinds_.size());
-    costs_.beside.resize(kinds_.size());
+    costs_.variants.resize(kinds_.size());
+    costs_.overlapped.resize(kinds_.size());
     MW_ASSIGN_OR_RETURN(costs_.bound, LayerBounds(kinds_, cost_model_, options_));
     const ProgramSlice& slice = kinds_[lead_].slice;
     PlannerOptions in_row = options_;
@@ -259,22 +259,22 @@ class LayerCoster {
     MW_ASSIGN_OR_RETURN(const std::unique_ptr<PricedPlanner> planner,
                         PricedPlanner::Make(slice.graph, cost_model_, in_row, TurnOf(slice)));
     MW_ASSIGN_OR_RETURN(const IntraPlan free, planner->Plan(0));
-    MW_RETURN_IF_ERROR(AddWay(0, free));
+    MW_RETURN_IF_ERROR(AddVariant(0, free));
     if (EverythingFits()) return std::move(costs_);
     const double scale =
         free.objective / static_cast<double>(std::max<int64_t>(1, free.peak.bytes));
-    for (double relative : kRelativePrices) {
+    for (double relative : kRelativeMultipliers) {
       MW_ASSIGN_OR_RETURN(const IntraPlan plan, planner->Plan(relative * scale));
-      MW_RETURN_IF_ERROR(AddWay(relative * scale, plan));
+      MW_RETURN_IF_ERROR(AddVariant(relative * scale, plan));
       if (EverythingFits()) break;
     }
     return std::move(costs_);
   }
 
  private:
-  // A way in which the leading kind runs as `plan` says and the others suit it.
-  absl::Status AddWay(double price, const IntraPlan& plan) {
-    costs_.prices.push_back(price);
+  // A variant in which the leading kind runs as `plan` says and the others suit it.
+  absl::Status AddVariant(double multiplier, const IntraPlan& plan) {
+    costs_.multipliers.push_back(multiplier);
     costs_.layouts.push_back(LayoutOf(kinds_[lead_].slice, plan));
     for (size_t k = 0; k < kinds_.size(); ++k) {
       if (k == lead_) {
@@ -282,12 +282,13 @@ class LayerCoster {
         continue;
       }
       PricedPlanner* const planner = Bordered(k);
-      absl::StatusOr<IntraPlan> other = planner == nullptr ? OutOfTime() : planner->Plan(price);
+      absl::StatusOr<IntraPlan> other =
+          planner == nullptr ? OutOfTime() : planner->Plan(multiplier);
       if (other.ok()) {
         AddCost(k, *other);
       } else {
-        costs_.ways[k].push_back(kImpossible);
-        costs_.beside[k].push_back(kImpossible);
+        costs_.variants[k].push_back(kImpossible);
+        costs_.overlapped[k].push_back(kImpossible);
       }
     }
     return absl::OkStatus();
@@ -296,13 +297,13 @@ class LayerCoster {
   void AddCost(size_t k, const IntraPlan& plan) {
     const ProgramSlice& slice = kinds_[k].slice;
     const SliceCost cost = CostOfSlice(slice, plan, micro_batches_);
-    costs_.ways[k].push_back(cost);
-    costs_.beside[k].push_back(
-        SideBySide(slice, plan, cost_model_, micro_batches_, /*recompute=*/false, cost));
+    costs_.variants[k].push_back(cost);
+    costs_.overlapped[k].push_back(
+        Overlapped(slice, plan, cost_model_, micro_batches_, /*recompute=*/false, cost));
   }
 
-  // The planner of kind `k` with the last way's borders, or nullptr if it cannot have them. Ways
-  // often agree in their borders.
+  // The planner of kind `k` with the last variant's borders, or nullptr if it cannot have them.
+  // Variants often agree in their borders.
   PricedPlanner* Bordered(size_t k) {
     Borders& borders = borders_[k];
     if (!borders.layout.has_value() || !(*borders.layout == costs_.layouts.back())) {
@@ -318,12 +319,12 @@ class LayerCoster {
     return borders.planner.get();
   }
 
-  // Whether all layers on this mesh fit in the first way, all micro-batches in flight: then no
+  // Whether all layers on this mesh fit in the first variant, all micro-batches in flight: then no
   // stage needs another.
   bool EverythingFits() const {
     double bytes = 0;
     for (size_t k = 0; k < kinds_.size(); ++k) {
-      const SliceCost& cost = costs_.ways[k].back();
+      const SliceCost& cost = costs_.variants[k].back();
       bytes += static_cast<double>(kinds_[k].layers) * (static_cast<double>(cost.state_bytes) +
                                                         static_cast<double>(cost.in_flight_bytes) *
                                                             static_cast<double>(micro_batches_)) +

@@ -14,7 +14,7 @@
 
 namespace meshwright {
 
-// One way to run a slice of a program on a mesh. Bytes are on one device.
+// A variant of a slice of a program on a mesh. Bytes are on one device.
 struct SliceCost {
   // Seconds of one micro-batch.
   double forward = 0, backward = 0;
@@ -66,22 +66,23 @@ struct LayerKind {
 
 // All kinds on one mesh.
 struct MeshCosts {
-  // By way: how the values between layers are laid out. ways[k][w] of all kinds k fit together.
+  // By variant: how the values between layers are laid out. variants[k][w] of all kinds k fit
+  // together.
   std::vector<BorderLayout> layouts;
-  std::vector<std::vector<SliceCost>> ways;  // by kind, by way; forward < 0: impossible
-  // The same with collectives beside kernels (side_by_side.h).
-  std::vector<std::vector<SliceCost>> beside;
-  // By kind: seconds of the forward and backward phases that no way with any borders undercuts.
+  std::vector<std::vector<SliceCost>> variants;  // by kind, by variant; forward < 0: impossible
+  // The same with collectives overlapped (overlapped.h).
+  std::vector<std::vector<SliceCost>> overlapped;
+  // By kind: seconds of the forward and backward phases that no variant with any borders undercuts.
   std::vector<double> bound;
-  std::vector<double> prices;  // by way: of memory, seconds a byte
+  std::vector<double> multipliers;  // by variant: Lagrange multiplier of memory, seconds a byte
 };
 
 // `options` as layers are planned with them: on one thread, not tied by position, near the optimum.
 PlannerOptions LayerPlannerOptions(PlannerOptions options);
 
 // Plans every kind on the cost model's mesh, once without regard to memory and, if not all layers
-// together fit into `memory_bytes` a device like that, at several prices of memory. An error if
-// the leading kind cannot be planned.
+// together fit into `memory_bytes` a device like that, at several multipliers of memory. An error
+// if the leading kind cannot be planned.
 absl::StatusOr<MeshCosts> CostLayers(const std::vector<LayerKind>& kinds,
                                      const CostModel& cost_model, int64_t micro_batches,
                                      int64_t memory_bytes, const PlannerOptions& options);

@@ -1,17 +1,15 @@
 // For every number of micro-batches: each kind of layer is planned on every submesh and mesh in a
-// few ways (layer_costs.h), sums over layers give the stages' costs, dynamic programming
+// few variants (layer_costs.h), sums over layers give the stages' costs, dynamic programming
 // (stage_search.h) cuts the program, and the schedules are simulated. What wins is planned once
 // more stage by stage (stage_plans.h), each stage as a whole, so that shardings inside it no longer
 // have to be the same for all its layers. Where that takes more memory than the layers promised,
-// the search is made again with less. All of that is done with what layers take one operator after
-// the other, and again with collectives beside kernels; of the two answers, and a single stage for
-// the whole batch, which is the intra-operator planner's work, the one with the shorter step
-// counts.
+// the search is made again with less. All of that is done with the serial times of layers, and
+// again with collectives overlapped; of the two answers, and a single stage for the whole batch,
+// which is the intra-operator planner's work, the one with the shorter step counts.
 //
-// The bound is on what operators take one after the other, that of the same dynamic programming
-// over the layers' own bounds, memory unlimited. For schedules with a shorter bubble than 1F1B's it
-// is the time that the busiest devices take, and where the deadline cut the search off that of the
-// arithmetic.
+// The bound is on the serial time, that of the same dynamic programming over the layers' own
+// bounds, memory unlimited. For schedules with a shorter bubble than 1F1B's it is the time that the
+// busiest devices take, and where the deadline cut the search off that of the arithmetic.
 
 #include "meshwright/inter/stages/pipeline.h"
 
@@ -78,9 +76,9 @@ class PipelinePlanner {
     }
     // What was not looked at may be better.
     if (Late()) bound_ = std::min(bound_, ArithmeticSeconds(graph_, request_.clusters));
-    MW_RETURN_IF_ERROR(PlanBest(&turns_, request_.memory_bytes, schedules));
-    if (!SameChoice(turns_, beside_))
-      MW_RETURN_IF_ERROR(PlanBest(&beside_, request_.memory_bytes, schedules));
+    MW_RETURN_IF_ERROR(PlanBest(&serial_, request_.memory_bytes, schedules));
+    if (!SameChoice(serial_, overlapped_))
+      MW_RETURN_IF_ERROR(PlanBest(&overlapped_, request_.memory_bytes, schedules));
     if (may_be_whole_) MW_RETURN_IF_ERROR(TryWhole(*schedules[0]));
     if (result_.stages.empty()) return NothingFits(schedules);
     Finish();
@@ -99,15 +97,15 @@ class PipelinePlanner {
     const auto same_stage = [](const ChosenStage& x, const ChosenStage& y) {
       return x.begin == y.begin && x.end == y.end && x.submesh == y.submesh;
     };
-    const auto same_way = [](const StageWay& x, const StageWay& y) {
-      return x.mesh == y.mesh && x.way == y.way && x.recompute == y.recompute;
+    const auto same_variant = [](const StageVariant& x, const StageVariant& y) {
+      return x.mesh == y.mesh && x.variant == y.variant && x.recompute == y.recompute;
     };
     return a.table == b.table && a.best.schedule == b.best.schedule &&
            a.best.shape == b.best.shape &&
            std::equal(a.best.stages.begin(), a.best.stages.end(), b.best.stages.begin(),
                       b.best.stages.end(), same_stage) &&
-           std::equal(a.best.ways.begin(), a.best.ways.end(), b.best.ways.begin(),
-                      b.best.ways.end(), same_way);
+           std::equal(a.best.variants.begin(), a.best.variants.end(), b.best.variants.begin(),
+                      b.best.variants.end(), same_variant);
   }
 
   double Elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
@@ -115,12 +113,12 @@ class PipelinePlanner {
   // The time for pipelines is over; the first number of micro-batches is looked at in any case.
   bool Late() const {
     const double share = may_be_whole_ ? 1 - kWholeShare : 1;
-    return !turns_.tables.empty() && Elapsed() > share * request_.deadline_seconds;
+    return !serial_.tables.empty() && Elapsed() > share * request_.deadline_seconds;
   }
   double Remaining() const { return std::max(1.0, request_.deadline_seconds - Elapsed()); }
 
   void Report(const char* phase, int64_t micro_batches) const {
-    if (request_.progress) request_.progress({phase, micro_batches, turns_.best.seconds});
+    if (request_.progress) request_.progress({phase, micro_batches, serial_.best.seconds});
   }
 
   absl::Status Analyze() {
@@ -224,10 +222,10 @@ class PipelinePlanner {
     if (Late()) return absl::OkStatus();
     Report("stages", micro_batches);
     if (overlaps_) {
-      beside_.tables.push_back(Beside(candidate));
-      coster_->Sum(&beside_.tables.back());
+      overlapped_.tables.push_back(Beside(candidate));
+      coster_->Sum(&overlapped_.tables.back());
     }
-    turns_.tables.push_back(std::move(candidate));
+    serial_.tables.push_back(std::move(candidate));
     SearchAll(schedules);
     return absl::OkStatus();
   }
@@ -267,9 +265,9 @@ class PipelinePlanner {
     // The bound and the searches know nothing of each other.
     ForEachParallel(overlaps_ ? 3 : 2, request_.threads, [&](size_t i) {
       if (i == 0) {
-        bound = search_->Bound(turns_.tables.back(), schedules, bound_, deadline);
+        bound = search_->Bound(serial_.tables.back(), schedules, bound_, deadline);
       } else {
-        Search& search = i == 1 ? turns_ : beside_;
+        Search& search = i == 1 ? serial_ : overlapped_;
         Improve(&search, search.tables.size() - 1, schedules, deadline);
       }
     });
@@ -327,8 +325,8 @@ class PipelinePlanner {
     std::vector<StageTimes> times;
     double host = 0;
     for (size_t i = 0; i < stages.size(); ++i) {
-      times.push_back(coster_->TimesOf(submeshes_[pipeline.stages[i].submesh],
-                                       stages[i].side_by_side, *pipeline.schedule));
+      times.push_back(coster_->TimesOf(submeshes_[pipeline.stages[i].submesh], stages[i].overlapped,
+                                       *pipeline.schedule));
       const std::optional<Overlap> overlap = request_.cost_model(stages[i].mesh)->overlap();
       if (overlap.has_value()) host = std::max(host, overlap->step_seconds);
     }
@@ -345,7 +343,7 @@ class PipelinePlanner {
                          .submeshes = submeshes_,
                          .coster = *coster_,
                          .schedule = schedule,
-                         .tables = turns_.tables,
+                         .tables = serial_.tables,
                          .step_seconds = step_seconds_,
                          .seconds = kWholeShare * request_.deadline_seconds,
                          .deadline_seconds = Remaining()});
@@ -376,8 +374,8 @@ class PipelinePlanner {
     const auto in_time = [this] { return Elapsed() < 2 * request_.deadline_seconds; };
     const auto found_with = [&](int64_t bytes) {
       searched_.memory_bytes.assign(searched_.memory_bytes.size(), bytes);
-      SearchAgain(&turns_, schedules);
-      return !turns_.best.stages.empty();
+      SearchAgain(&serial_, schedules);
+      return !serial_.best.stages.empty();
     };
     int64_t short_of =
         *std::max_element(request_.memory_bytes.begin(), request_.memory_bytes.end());
@@ -395,7 +393,7 @@ class PipelinePlanner {
     for (int i = 0; i < kMostDoublings && in_time(); ++i) {
       if (found_with(enough)) {
         const std::vector<int64_t> memory(request_.memory_bytes.size(), enough);
-        MW_RETURN_IF_ERROR(PlanBest(&turns_, memory, schedules));
+        MW_RETURN_IF_ERROR(PlanBest(&serial_, memory, schedules));
         if (!result_.stages.empty()) return enough;
       }
       enough += enough / 16 + 1;
@@ -445,9 +443,9 @@ class PipelinePlanner {
   std::optional<PipelineSearch> search_;
   std::unique_ptr<const Slicer> slicer_;
   std::vector<Submesh> submeshes_;
-  bool overlaps_ = false;  // the cost model knows what runs beside each other
-  Search turns_;           // with one operator after the other
-  Search beside_;          // with collectives beside kernels; empty unless overlaps_
+  bool overlaps_ = false;  // the cost model knows what overlaps
+  Search serial_;          // without overlap
+  Search overlapped_;      // with collectives overlapped; empty unless overlaps_
   FoundPipeline best_;     // that with the stages in result_
   double bound_ = kInfinity;
   double step_seconds_ = kInfinity;  // of result_.stages

@@ -37,7 +37,7 @@ struct PipelineRequest {
   int32_t stages = 0;                 // 0: whatever is best
   std::string mesh;                   // of every stage, see ParseMesh; empty: whatever is best
   std::string schedule = "1f1b";      // of ScheduleTable, or "auto"
-  bool recompute = true;              // stages may compute activations again
+  bool recompute = true;              // stages may recompute activations
   std::vector<std::string> data;      // see FindBatch
   LayerOptions layers;
   std::function<std::unique_ptr<CostModel>(const Mesh&)> cost_model;
@@ -56,9 +56,9 @@ struct PipelineStage {
   int32_t like = -1;  // earlier stage whose slice is alike and whose plan this is, or -1
   std::shared_ptr<const ProgramSlice> slice;  // all phases, for one micro-batch
   std::shared_ptr<const IntraPlan> plan;
-  SliceCost cost;          // of that plan, recomputation included
-  SliceCost side_by_side;  // the same with collectives beside kernels, see side_by_side.h
-  StageTimes times;        // as simulated
+  SliceCost cost;        // of that plan, recomputation included
+  SliceCost overlapped;  // the same with collectives overlapped, see overlapped.h
+  StageTimes times;      // as simulated
 };
 
 struct PipelinePlan {

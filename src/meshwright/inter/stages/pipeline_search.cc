@@ -19,14 +19,15 @@ constexpr double kLooseTransfers = 1.5;
 
 // With G equal stages that take t each, w of it for the weights' gradients, ZB-H1 takes
 // B t + (G - 1) (t - 2 w) for B micro-batches (Qi et al. 2023, table 1, where t = F + B + W).
-std::vector<StageOption> StagesOf(const std::vector<StageWay>& ways, const ScheduleKind& schedule) {
+std::vector<StageOption> StagesOf(const std::vector<StageVariant>& variants,
+                                  const ScheduleKind& schedule) {
   std::vector<StageOption> stages;
-  stages.reserve(ways.size());
-  for (const StageWay& way : ways) {
-    stages.push_back(way.stage);
+  stages.reserve(variants.size());
+  for (const StageVariant& variant : variants) {
+    stages.push_back(variant.stage);
     if (!schedule.splits_backward) continue;
     StageOption& stage = stages.back();
-    stage.filled_seconds = std::min(stage.seconds, 2 * way.cost.weight_gradient);
+    stage.filled_seconds = std::min(stage.seconds, 2 * variant.cost.weight_gradient);
   }
   return stages;
 }
@@ -157,9 +158,10 @@ bool PipelineSearch::Consider(const LayerTable& table, const ScheduleKind& sched
   FoundPipeline found{.schedule = &schedule, .shape = shape, .stages = stages};
   std::vector<StageTimes> times;
   for (const ChosenStage& stage : stages) {
-    found.ways.push_back(
+    found.variants.push_back(
         coster_.OptionsOf(table, stage.begin, stage.end, stage.submesh, mesh)[stage.option]);
-    times.push_back(coster_.TimesOf(submeshes_[stage.submesh], found.ways.back().cost, schedule));
+    times.push_back(
+        coster_.TimesOf(submeshes_[stage.submesh], found.variants.back().cost, schedule));
   }
   const absl::StatusOr<Simulation> simulation = Simulate(schedule, shape, times);
   // A schedule may not take these numbers (micro-batches that do not divide by the groups).

@@ -20,8 +20,8 @@ struct FoundPipeline {
   double seconds = 0;  // of a step, as simulated
   const ScheduleKind* schedule = nullptr;
   ScheduleShape shape;
-  std::vector<ChosenStage> stages;  // in the order of the layers; empty: none
-  std::vector<StageWay> ways = {};  // of the stages
+  std::vector<ChosenStage> stages;          // in the order of the layers; empty: none
+  std::vector<StageVariant> variants = {};  // of the stages
   // By stage, on one device: micro-batches in flight at most, and the bytes that it may take of its
   // group's memory.
   std::vector<int64_t> in_flight = {}, memory_bytes = {};

@@ -7,11 +7,11 @@
 namespace meshwright {
 namespace {
 
-// A stage that does not fit is planned again with memory so much dearer, so often. The first price
-// is that at which the bytes of all that a device holds weigh as much as the stage's seconds, over
-// kFirstShare.
-constexpr double kPriceStep = 4, kFirstShare = 64;
-constexpr int kMostPriceSteps = 8;
+// A stage that does not fit is planned again with a multiplier of memory so much larger, so often.
+// The first is that at which the bytes of all that a device holds weigh as much as the stage's
+// seconds, over kFirstShare.
+constexpr double kReplanStep = 4, kFirstShare = 64;
+constexpr int kMostReplanSteps = 8;
 
 }  // namespace
 
@@ -29,18 +29,18 @@ absl::StatusOr<ReplannedStage> ReplanStage(const Slicer& slicer, const CostModel
   MW_ASSIGN_OR_RETURN(
       const std::unique_ptr<PricedPlanner> planner,
       PricedPlanner::Make(out.slice->graph, cost_model, options, TurnOf(*out.slice)));
-  double price = 0;
+  double multiplier = 0;
   for (int tries = 0;; ++tries) {
-    MW_ASSIGN_OR_RETURN(IntraPlan plan, planner->Plan(price));
+    MW_ASSIGN_OR_RETURN(IntraPlan plan, planner->Plan(multiplier));
     out.cost = CostOfSlice(*out.slice, plan, request.micro_batches);
     out.fits = request.fits(out.cost);
-    if (out.fits || tries == kMostPriceSteps) {
+    if (out.fits || tries == kMostReplanSteps) {
       out.plan = std::make_shared<const IntraPlan>(std::move(plan));
       return out;
     }
     const double bytes = static_cast<double>(out.cost.state_bytes + out.cost.working_bytes +
                                              out.cost.in_flight_bytes);
-    price = price > 0 ? price * kPriceStep : plan.objective / bytes / kFirstShare;
+    multiplier = multiplier > 0 ? multiplier * kReplanStep : plan.objective / bytes / kFirstShare;
   }
 }
 

@@ -25,20 +25,21 @@ struct StageReplanRequest {
   std::vector<std::pair<int32_t, Sharding>> inputs, outputs;
   std::vector<Fix> fixes;  // by the slice's names; those of parameters are the program's
   PlannerOptions planner;  // space, completion and solver
-  // Whether a stage that costs this may be; memory is priced until it is, see stage_plans.h.
+  // Whether a stage that costs this may be; the multiplier of memory rises until it is, see
+  // stage_plans.h.
   std::function<bool(const SliceCost&)> fits;
 };
 
 struct ReplannedStage {
   std::shared_ptr<const ProgramSlice> slice;  // all phases, for one micro-batch
   std::shared_ptr<const IntraPlan> plan;
-  SliceCost cost;  // of `plan`, nothing computed again
+  SliceCost cost;  // of `plan`, nothing recomputed
   bool fits = true;
 };
 
-// The fastest such plan, within the solver's gap: at the lowest of a few prices of memory at which
-// it fits, else at the highest. Errors: see Slicer::Slice and PlanIntra; a fix that cannot be had
-// is invalid argument.
+// The fastest such plan, within the solver's gap: at the lowest of a few Lagrange multipliers of
+// memory at which it fits, else at the highest. Errors: see Slicer::Slice and PlanIntra; a fix that
+// cannot be had is invalid argument.
 absl::StatusOr<ReplannedStage> ReplanStage(const Slicer& slicer, const CostModel& cost_model,
                                            const StageReplanRequest& request);
 

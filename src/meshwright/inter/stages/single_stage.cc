@@ -9,7 +9,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/inter/layers/unit_graph.h"
 #include "meshwright/inter/stages/kind_slices.h"
-#include "meshwright/inter/stages/side_by_side.h"
+#include "meshwright/inter/stages/overlapped.h"
 #include "meshwright/sharding/rule.h"
 
 namespace meshwright {
@@ -17,8 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What a step takes with collectives beside kernels is no less than half of what it takes one by
-// one.
+// What a step takes with collectives overlapped is no less than half of what it takes one by one.
 constexpr double kMostHidden = 0.5;
 
 std::vector<Mesh>::const_iterator FindMesh(const std::vector<Mesh>& meshes, const Mesh& mesh) {
@@ -112,7 +111,7 @@ class SingleStagePlanner {
     stage.end = in_.layers.count;
     stage.mesh = mesh;
     stage.cost = CostOfSlice(slice, plan, 1);
-    stage.side_by_side = SideBySide(slice, plan, model, 1, /*recompute=*/false, stage.cost);
+    stage.overlapped = Overlapped(slice, plan, model, 1, /*recompute=*/false, stage.cost);
     stage.times = in_.coster.TimesOf(in_.submeshes[best_.submesh], stage.cost, in_.schedule);
     stage.slice = std::make_shared<const ProgramSlice>(std::move(slice));
     stage.plan = std::make_shared<const IntraPlan>(std::move(plan));

@@ -25,7 +25,7 @@ struct SingleStage {
   std::optional<PipelineStage> stage;
   int32_t submesh = 0;
   double seconds = 0;       // one operator after the other
-  double step_seconds = 0;  // with collectives beside kernels where the cost model knows that
+  double step_seconds = 0;  // with collectives overlapped where the cost model knows that
   // No single stage takes less, one operator after the other; infinite: none is possible.
   double bound = kInfinity;
   // That would do for a device, where the memory is not enough; the largest value: not known.

@@ -48,14 +48,15 @@ bool Dominates(const StageOption& a, const StageOption& b) {
          a.fixed_bytes <= b.fixed_bytes && a.bytes_in_flight <= b.bytes_in_flight;
 }
 
-std::vector<StageWay> Undominated(std::vector<StageWay> options) {
-  std::vector<StageWay> kept;
-  for (const StageWay& option : options) {
-    const auto dominates = [&](const StageWay& k) { return Dominates(k.stage, option.stage); };
+std::vector<StageVariant> Undominated(std::vector<StageVariant> options) {
+  std::vector<StageVariant> kept;
+  for (const StageVariant& option : options) {
+    const auto dominates = [&](const StageVariant& k) { return Dominates(k.stage, option.stage); };
     if (std::any_of(kept.begin(), kept.end(), dominates)) continue;
-    kept.erase(std::remove_if(kept.begin(), kept.end(),
-                              [&](const StageWay& k) { return Dominates(option.stage, k.stage); }),
-               kept.end());
+    kept.erase(
+        std::remove_if(kept.begin(), kept.end(),
+                       [&](const StageVariant& k) { return Dominates(option.stage, k.stage); }),
+        kept.end());
     kept.push_back(option);
   }
   return kept;
@@ -71,24 +72,24 @@ SliceCost Recomputed(SliceCost cost) {
 }
 
 LayerTable Beside(const LayerTable& table) {
-  LayerTable beside;
-  beside.micro_batches = table.micro_batches;
-  beside.kinds = table.kinds;
-  beside.costs = table.costs;
-  for (std::vector<std::optional<MeshCosts>>& meshes : beside.costs) {
+  LayerTable overlapped;
+  overlapped.micro_batches = table.micro_batches;
+  overlapped.kinds = table.kinds;
+  overlapped.costs = table.costs;
+  for (std::vector<std::optional<MeshCosts>>& meshes : overlapped.costs) {
     for (std::optional<MeshCosts>& costs : meshes) {
       if (!costs.has_value()) continue;
-      costs->ways = costs->beside;
-      for (size_t k = 0; k < costs->ways.size(); ++k) {
+      costs->variants = costs->overlapped;
+      for (size_t k = 0; k < costs->variants.size(); ++k) {
         costs->bound[k] = kInfinity;
-        for (const SliceCost& cost : costs->ways[k]) {
+        for (const SliceCost& cost : costs->variants[k]) {
           if (cost.forward < 0) continue;
           costs->bound[k] = std::min(costs->bound[k], cost.forward + cost.backward);
         }
       }
     }
   }
-  return beside;
+  return overlapped;
 }
 
 StageCoster::StageCoster(const Layers& layers, const std::vector<Submesh>& submeshes,
@@ -114,13 +115,13 @@ bool StageCoster::Sum(LayerTable* table) const {
       if (!costs.has_value()) continue;
       any = true;
       for (size_t w = 0; w < costs->layouts.size(); ++w) {
-        std::vector<SliceCost> kept, again;
-        for (const std::vector<SliceCost>& ways : costs->ways) {
-          kept.push_back(ways[w]);
-          again.push_back(ways[w].forward < 0 ? ways[w] : Recomputed(ways[w]));
+        std::vector<SliceCost> kept, recomputed;
+        for (const std::vector<SliceCost>& variants : costs->variants) {
+          kept.push_back(variants[w]);
+          recomputed.push_back(variants[w].forward < 0 ? variants[w] : Recomputed(variants[w]));
         }
         table->sums[s][m].push_back(SumLayers(kinds, kept));
-        table->sums[s][m].push_back(SumLayers(kinds, again));
+        table->sums[s][m].push_back(SumLayers(kinds, recomputed));
       }
       std::vector<double>& bounds = table->bounds_before[s][m];
       bounds.push_back(0);
@@ -153,25 +154,25 @@ StageTimes StageCoster::TimesOf(const Submesh& submesh, const SliceCost& cost,
 }
 
 SliceCost StageCoster::SumOf(const LayerTable& table, int32_t begin, int32_t end, size_t submesh,
-                             size_t mesh, size_t way, bool recompute) const {
-  const LayerSums& sums = table.sums[submesh][mesh][way * 2 + (recompute ? 1 : 0)];
+                             size_t mesh, size_t variant, bool recompute) const {
+  const LayerSums& sums = table.sums[submesh][mesh][variant * 2 + (recompute ? 1 : 0)];
   if (sums.impossible[end] > sums.impossible[begin]) return {.forward = -1};
   const MeshCosts& costs = *table.costs[submesh][mesh];
   const std::vector<int32_t>& kinds = layers_.kind;
   SliceCost sum = Difference(sums.before[end], sums.before[begin]);
   for (int32_t l = begin; l < end; l = run_end_[l]) {
-    const SliceCost& layer = costs.ways[kinds[l]][way];
+    const SliceCost& layer = costs.variants[kinds[l]][variant];
     const int64_t working = recompute ? Recomputed(layer).working_bytes : layer.working_bytes;
     sum.working_bytes = std::max(sum.working_bytes, working);
   }
-  sum.activation_bytes = costs.ways[kinds[end - 1]][way].activation_bytes;
-  sum.gradient_bytes = costs.ways[kinds[begin]][way].gradient_bytes;
+  sum.activation_bytes = costs.variants[kinds[end - 1]][variant].activation_bytes;
+  sum.gradient_bytes = costs.variants[kinds[begin]][variant].gradient_bytes;
   return sum;
 }
 
-std::vector<StageWay> StageCoster::OptionsOf(const LayerTable& table, int32_t begin, int32_t end,
-                                             int32_t submesh, int32_t mesh) const {
-  std::vector<StageWay> options;
+std::vector<StageVariant> StageCoster::OptionsOf(const LayerTable& table, int32_t begin,
+                                                 int32_t end, int32_t submesh, int32_t mesh) const {
+  std::vector<StageVariant> options;
   const int64_t memory = request_.memory_bytes[submeshes_[submesh].cluster];
   for (size_t m = 0; m < table.costs[submesh].size(); ++m) {
     if (mesh != kAnyMesh && static_cast<size_t>(mesh) != m) continue;
@@ -179,11 +180,11 @@ std::vector<StageWay> StageCoster::OptionsOf(const LayerTable& table, int32_t be
     for (size_t w = 0; w < table.costs[submesh][m]->layouts.size(); ++w) {
       for (const bool recompute : {false, true}) {
         if (recompute && !request_.recompute) continue;
-        StageWay option{.mesh = static_cast<int32_t>(m),
-                        .way = static_cast<int32_t>(w),
-                        .recompute = recompute,
-                        .cost = SumOf(table, begin, end, submesh, m, w, recompute),
-                        .stage = {}};
+        StageVariant option{.mesh = static_cast<int32_t>(m),
+                            .variant = static_cast<int32_t>(w),
+                            .recompute = recompute,
+                            .cost = SumOf(table, begin, end, submesh, m, w, recompute),
+                            .stage = {}};
         const SliceCost& cost = option.cost;
         if (cost.forward < 0) continue;
         const Submesh& devices = submeshes_[submesh];

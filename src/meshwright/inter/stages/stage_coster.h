@@ -16,22 +16,22 @@
 
 namespace meshwright {
 
-// One way to run a stage: which mesh of the submesh, which way of MeshCosts, recomputation.
-struct StageWay {
-  int32_t mesh = 0, way = 0;
+// A variant of a stage: which mesh of the submesh, which variant of MeshCosts, recomputation.
+struct StageVariant {
+  int32_t mesh = 0, variant = 0;
   bool recompute = false;
   SliceCost cost;
   StageOption stage;
 };
 
-// The cost of layers that compute their activations again, one at a time, for the backward phase.
+// The cost of layers that recompute their activations, one at a time, for the backward phase.
 SliceCost Recomputed(SliceCost cost);
 
-// What the layers before each one cost in one way on one mesh, so that a range takes no time to add
-// up. `working_bytes` is a maximum, not a sum: see StageCoster::SumOf.
+// What the layers before each one cost in one variant on one mesh, so that a range takes no time to
+// add up. `working_bytes` is a maximum, not a sum: see StageCoster::SumOf.
 struct LayerSums {
   std::vector<SliceCost> before;    // by layer, and of all
-  std::vector<int32_t> impossible;  // of them, those that cannot run in this way
+  std::vector<int32_t> impossible;  // of them, those that cannot run in this variant
 };
 
 // Everything about one number of micro-batches.
@@ -40,13 +40,13 @@ struct LayerTable {
   std::shared_ptr<const std::vector<LayerKind>> kinds;
   // By submesh and mesh; without value: the layers cannot be planned there.
   std::vector<std::vector<std::optional<MeshCosts>>> costs;
-  // By submesh, mesh, and way * 2 + whether activations are computed again.
+  // By submesh, mesh, and variant * 2 + whether activations are recomputed.
   std::vector<std::vector<std::vector<LayerSums>>> sums;
   std::vector<std::vector<std::vector<double>>> bounds_before;  // by submesh, mesh, layer
 };
 
-// `table`, not summed, with collectives beside kernels. What a layer takes at least is then only
-// what it takes in the ways that there are.
+// `table`, not summed, with collectives overlapped. What a layer takes at least is then only what
+// it takes in the variants that there are.
 LayerTable Beside(const LayerTable& table);
 
 // `layers`, `submeshes` and `request` must outlive it.
@@ -64,16 +64,16 @@ class StageCoster {
   StageTimes TimesOf(const Submesh& submesh, const SliceCost& cost,
                      const ScheduleKind& schedule) const;
 
-  // Of layers [begin, end) in one way; forward < 0: impossible.
+  // The cost of layers [begin, end) in one variant; forward < 0: impossible.
   SliceCost SumOf(const LayerTable& table, int32_t begin, int32_t end, size_t submesh, size_t mesh,
-                  size_t way, bool recompute) const;
+                  size_t variant, bool recompute) const;
 
-  // The ways to run layers [begin, end) on a submesh that fit into memory with one micro-batch in
+  // The variants of layers [begin, end) on a submesh that fit into memory with one micro-batch in
   // flight, without those that another is as good as in every respect. `mesh`: of the submesh's, or
   // kAnyMesh.
   static constexpr int32_t kAnyMesh = -1;
-  std::vector<StageWay> OptionsOf(const LayerTable& table, int32_t begin, int32_t end,
-                                  int32_t submesh, int32_t mesh = kAnyMesh) const;
+  std::vector<StageVariant> OptionsOf(const LayerTable& table, int32_t begin, int32_t end,
+                                      int32_t submesh, int32_t mesh = kAnyMesh) const;
 
  private:
   const Layers& layers_;

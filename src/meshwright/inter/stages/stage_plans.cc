@@ -6,14 +6,15 @@
 
 #include "meshwright/base/status.h"
 #include "meshwright/inter/stages/kind_slices.h"
-#include "meshwright/inter/stages/side_by_side.h"
+#include "meshwright/inter/stages/overlapped.h"
 #include "meshwright/intra/priced_planner.h"
 
 namespace meshwright {
 namespace {
 
-// A stage that turns out not to fit is planned again with memory so much dearer, so often.
-constexpr double kDearer = 4;
+// A stage that turns out not to fit is planned again with a multiplier of memory so much larger, so
+// often.
+constexpr double kMultiplierStep = 4;
 constexpr int kMostDearer = 4;
 
 class StagePlanner {
@@ -40,14 +41,14 @@ class StagePlanner {
  private:
   absl::Status Plan(size_t i) {
     const ChosenStage& chosen = pipeline_.stages[i];
-    const StageWay& option = pipeline_.ways[i];
+    const StageVariant& option = pipeline_.variants[i];
     PipelineStage stage;
     stage.begin = chosen.begin;
     stage.end = chosen.end;
     stage.cluster = submeshes_[chosen.submesh].cluster;
     stage.mesh = submeshes_[chosen.submesh].meshes[option.mesh];
     stage.recompute = option.recompute;
-    std::vector<int64_t> key = {chosen.submesh, option.mesh, option.way, option.recompute};
+    std::vector<int64_t> key = {chosen.submesh, option.mesh, option.variant, option.recompute};
     for (int32_t l = chosen.begin; l < chosen.end; ++l) key.push_back(layers_.kind[l]);
     MW_ASSIGN_OR_RETURN(ProgramSlice slice,
                         SliceToPlan(slicer_, chosen.begin, chosen.end, table_.micro_batches));
@@ -59,7 +60,7 @@ class StagePlanner {
       stage.like = it->second;
       stage.plan = like->plan;
       stage.cost = like->cost;
-      stage.side_by_side = like->side_by_side;
+      stage.overlapped = like->overlapped;
     } else {
       MW_RETURN_IF_ERROR(PlanWhole(i, &stage));
     }
@@ -76,20 +77,20 @@ class StagePlanner {
 
   absl::Status PlanWhole(size_t i, PipelineStage* stage) {
     const ChosenStage& chosen = pipeline_.stages[i];
-    const StageWay& option = pipeline_.ways[i];
+    const StageVariant& option = pipeline_.variants[i];
     const ProgramSlice& slice = *stage->slice;
     const MeshCosts& costs = *table_.costs[chosen.submesh][option.mesh];
     PlannerOptions options = request_.planner;
     options.tie_outputs_by_position = false;
     options.solver.threads = request_.threads;
-    GiveBorders(slice, costs.layouts[option.way], stage->mesh, &options);
+    GiveBorders(slice, costs.layouts[option.variant], stage->mesh, &options);
     const std::unique_ptr<CostModel> model = request_.cost_model(stage->mesh);
     MW_ASSIGN_OR_RETURN(const std::unique_ptr<PricedPlanner> planner,
                         PricedPlanner::Make(slice.graph, *model, options, TurnOf(slice)));
     const int64_t memory = pipeline_.memory_bytes[i];
-    double price = costs.prices[option.way];
+    double multiplier = costs.multipliers[option.variant];
     for (int tries = 0;; ++tries) {
-      MW_ASSIGN_OR_RETURN(IntraPlan plan, planner->Plan(price));
+      MW_ASSIGN_OR_RETURN(IntraPlan plan, planner->Plan(multiplier));
       stage->cost = CostOfSlice(slice, plan, table_.micro_batches);
       if (option.recompute) {
         // Layer by layer: besides what enters each layer only one layer's activations are there.
@@ -98,12 +99,13 @@ class StagePlanner {
         stage->cost.working_bytes = option.cost.working_bytes;
       }
       if (BytesOf(i, stage->cost) <= memory || tries == kMostDearer) {
-        stage->side_by_side =
-            SideBySide(slice, plan, *model, table_.micro_batches, option.recompute, stage->cost);
+        stage->overlapped =
+            Overlapped(slice, plan, *model, table_.micro_batches, option.recompute, stage->cost);
         stage->plan = std::make_shared<const IntraPlan>(std::move(plan));
         return absl::OkStatus();
       }
-      price = price > 0 ? price * kDearer : plan.objective / static_cast<double>(memory);
+      multiplier = multiplier > 0 ? multiplier * kMultiplierStep
+                                  : plan.objective / static_cast<double>(memory);
     }
   }
 

@@ -20,7 +20,7 @@ struct SubmeshChoice {
   int64_t devices = 1;
 };
 
-// One way to run layers on a submesh.
+// A variant of layers on a submesh.
 struct StageOption {
   double seconds = 0;           // of one micro-batch, forward and backward, transfers included
   double backward_seconds = 0;  // of those: until the stage before may go on

@@ -1,4 +1,4 @@
-#include "meshwright/degrees/stage_deal.h"
+#include "meshwright/degrees/layer_partition.h"
 
 #include <algorithm>
 #include <utility>
@@ -14,7 +14,8 @@ struct EndLayers {
 
 // What the ends count as. A module of multi-token prediction is a layer and a head, and where there
 // is one the head itself counts, as in Megatron-Bridge's layouts of DeepSeek V3 (a head as one
-// layer: 61 layers are dealt as 64). It is no more than a group's share, so that no group is empty.
+// layer: 61 layers are partitioned as 64). It is no more than a group's share, so that no group is
+// empty.
 EndLayers LayersOfEnds(const Model& model, int64_t groups, bool ends_as_layers) {
   const int64_t modules = model.mtp.modules;
   const int64_t before = ends_as_layers ? 1 : 0;
@@ -24,13 +25,13 @@ EndLayers LayersOfEnds(const Model& model, int64_t groups, bool ends_as_layers) 
 
 }  // namespace
 
-bool StageDeal::Equals(const StageDeal& other) const {
+bool LayerPartition::Equals(const LayerPartition& other) const {
   return content_of == other.content_of &&
          std::equal(contents.begin(), contents.end(), other.contents.begin(), other.contents.end(),
                     [](const GroupContent& a, const GroupContent& b) { return a.Equals(b); });
 }
 
-StageDeal DealLayers(const Model& model, int64_t groups, bool ends_as_layers) {
+LayerPartition PartitionLayers(const Model& model, int64_t groups, bool ends_as_layers) {
   size_t kinds = 0;
   for (const Stack& stack : model.stacks) kinds += stack.kinds.size();
   std::vector<GroupContent> all(groups);
@@ -51,18 +52,18 @@ StageDeal DealLayers(const Model& model, int64_t groups, bool ends_as_layers) {
   const size_t last_stack = kinds - model.stacks.back().kinds.size();
   all.back().layers[last_stack + model.mtp.kind] += model.mtp.modules;
 
-  StageDeal deal;
+  LayerPartition partition;
   for (int64_t i = 0; i < groups; ++i) {
-    auto same = std::find_if(deal.contents.begin(), deal.contents.end(),
+    auto same = std::find_if(partition.contents.begin(), partition.contents.end(),
                              [&](const GroupContent& one) { return one.Equals(all[i]); });
-    if (same == deal.contents.end()) {
+    if (same == partition.contents.end()) {
       all[i].first = i;
-      same = deal.contents.insert(same, std::move(all[i]));
+      same = partition.contents.insert(same, std::move(all[i]));
     }
     ++same->groups;
-    deal.content_of.push_back(static_cast<int32_t>(same - deal.contents.begin()));
+    partition.content_of.push_back(static_cast<int32_t>(same - partition.contents.begin()));
   }
-  return deal;
+  return partition;
 }
 
 }  // namespace meshwright::transformer

@@ -1,4 +1,4 @@
-#include "meshwright/inter/stages/side_by_side.h"
+#include "meshwright/inter/stages/overlapped.h"
 
 #include <optional>
 
@@ -21,7 +21,7 @@ double PhaseSeconds(const ProgramSlice& slice, const IntraPlan& plan, const Cost
 
 }  // namespace
 
-SliceCost SideBySide(const ProgramSlice& slice, const IntraPlan& plan, const CostModel& cost_model,
+SliceCost Overlapped(const ProgramSlice& slice, const IntraPlan& plan, const CostModel& cost_model,
                      int64_t micro_batches, bool recompute, SliceCost cost) {
   const std::optional<Overlap> overlap = cost_model.overlap();
   if (!overlap.has_value()) return cost;

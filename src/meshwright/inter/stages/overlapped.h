@@ -1,5 +1,5 @@
-#ifndef MESHWRIGHT_INTER_STAGES_SIDE_BY_SIDE_H_
-#define MESHWRIGHT_INTER_STAGES_SIDE_BY_SIDE_H_
+#ifndef MESHWRIGHT_INTER_STAGES_OVERLAPPED_H_
+#define MESHWRIGHT_INTER_STAGES_OVERLAPPED_H_
 
 #include <cstdint>
 
@@ -10,13 +10,13 @@
 
 namespace meshwright {
 
-// `cost`, of `plan`, with the seconds that its phases take when collectives run beside kernels
+// `cost`, of `plan`, with the seconds that its phases take when collectives are overlapped
 // (intra/timeline.h), each phase by itself as each is a program of its own. What a recomputed
 // forward phase adds to the backward phase is counted once more, as in Recomputed. Costs that know
 // no overlap stay as they are. The launch overhead of a step is not in it.
-SliceCost SideBySide(const ProgramSlice& slice, const IntraPlan& plan, const CostModel& cost_model,
+SliceCost Overlapped(const ProgramSlice& slice, const IntraPlan& plan, const CostModel& cost_model,
                      int64_t micro_batches, bool recompute, SliceCost cost);
 
 }  // namespace meshwright
 
-#endif  // MESHWRIGHT_INTER_STAGES_SIDE_BY_SIDE_H_
+#endif  // MESHWRIGHT_INTER_STAGES_OVERLAPPED_H_

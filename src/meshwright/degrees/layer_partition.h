@@ -1,5 +1,5 @@
-#ifndef MESHWRIGHT_DEGREES_STAGE_DEAL_H_
-#define MESHWRIGHT_DEGREES_STAGE_DEAL_H_
+#ifndef MESHWRIGHT_DEGREES_LAYER_PARTITION_H_
+#define MESHWRIGHT_DEGREES_LAYER_PARTITION_H_
 
 #include <cstdint>
 #include <numeric>
@@ -7,7 +7,7 @@
 
 #include "meshwright/model/model.h"
 
-// How layers are dealt out to pipeline groups.
+// How layers are partitioned into pipeline groups.
 
 namespace meshwright::transformer {
 
@@ -28,18 +28,18 @@ struct GroupContent {
   }
 };
 
-struct StageDeal {
+struct LayerPartition {
   std::vector<GroupContent> contents;  // in the order of their first groups
   std::vector<int32_t> content_of;     // by group
 
   // Whether every group runs the same.
-  bool Equals(const StageDeal& other) const;
+  bool Equals(const LayerPartition& other) const;
 };
 
 // As evenly as it goes, in the order of execution. Modules of multi-token prediction lie beside the
 // head and count. `ends_as_layers` as in Configuration; groups: at most the layers.
-StageDeal DealLayers(const Model& model, int64_t groups, bool ends_as_layers);
+LayerPartition PartitionLayers(const Model& model, int64_t groups, bool ends_as_layers);
 
 }  // namespace meshwright::transformer
 
-#endif  // MESHWRIGHT_DEGREES_STAGE_DEAL_H_
+#endif  // MESHWRIGHT_DEGREES_LAYER_PARTITION_H_
