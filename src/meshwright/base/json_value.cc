@@ -73,7 +73,7 @@ class DocumentPlace {
     }
     return path;
   }
-  // Of a document that is JSON; empty if there is none.
+  // What is wrong with a document that is JSON; empty if nothing.
   const std::string& problem() const { return problem_; }
 
  private:

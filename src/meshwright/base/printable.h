@@ -11,7 +11,7 @@
 
 namespace meshwright {
 
-// Of every screen.
+// The width of every screen.
 inline constexpr size_t kColumns = 80;
 
 // Columns that `text` (UTF-8) takes at most: letters of two bytes are one wide, those of more bytes

@@ -24,7 +24,7 @@ class SequenceWriter {
     return loop == around ? -1 : loop;
   }
 
-  // Of blocks [begin, end), all inside of loop `around`, which itself runs `times` times.
+  // Kinds of blocks [begin, end), all inside of loop `around`, which itself runs `times` times.
   std::vector<int32_t> Blocks(size_t begin, size_t end, int32_t around, double times) const {
     std::vector<int32_t> sequence;
     for (size_t next = begin; begin < end; begin = next) {

@@ -97,7 +97,7 @@ class ContractionMatcher {
     return uses;
   }
 
-  // Of `kept`, without what both operands have (batch dimensions): those are kept by all.
+  // Matches of `kept`, without what both operands have (batch dimensions): those are kept by all.
   std::vector<Match> MatchesOf(int32_t later) const {
     std::vector<Match> matches;
     for (int i = 0; i < 2; ++i) {

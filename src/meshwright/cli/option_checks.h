@@ -7,10 +7,11 @@ namespace meshwright {
 
 // Checks of the words that users give options, for app.add_option(...)->check(...).
 
-// Of a 64-bit seed: digits, and no more than fit. (CLI11 takes -1 for 2^64 - 1.)
+// A check of a 64-bit seed: digits, and no more than fit. (CLI11 takes -1 for 2^64 - 1.)
 const CLI::Validator& IsSeed();
 
-// Of a number that counts from 1, of 63 bits. (CLI11's PositiveNumber prints the largest double.)
+// A check of a number that counts from 1, of 63 bits. (CLI11's PositiveNumber prints the largest
+// double.)
 const CLI::Validator& IsOrdinal();
 
 }  // namespace meshwright

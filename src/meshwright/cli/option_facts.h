@@ -25,7 +25,8 @@ struct OptionFacts {
 
 OptionFacts FactsOf(const CLI::Option& option);
 
-// Of all arguments and options of a command but hidden ones, in the order of their registration.
+// Facts of all arguments and options of a command but hidden ones, in the order of their
+// registration.
 std::vector<OptionFacts> FactsOf(const CLI::App& command);
 
 }  // namespace meshwright

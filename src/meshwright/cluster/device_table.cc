@@ -80,7 +80,7 @@ constexpr LinkRow Network(const char* name, double gigabits) {
   return {name, gigabits * kGbit, 6 * kMicro, 0.85};
 }
 
-// Of chips that are sold with several memories, in several forms.
+// Peaks of chips that are sold with several memories, in several forms.
 constexpr Peaks kH100SxmPeaks = {{"f64", 67 * kTera},          {"f32", 494.7 * kTera},
                                  {"f16", 989.4 * kTera},       {"bf16", 989.4 * kTera},
                                  {"f8e4m3fn", 1978.9 * kTera}, {"f8e5m2", 1978.9 * kTera},

@@ -31,7 +31,7 @@ enum class ContextKind {
   kUlysses,    // all-to-all before and after: whole sequences of some of the heads
 };
 
-// Of matmuls; weights' master copies and optimizer state are f32 in all.
+// The type of matmuls; weights' master copies and optimizer state are f32 in all.
 enum class Precision { kBf16, kFp16, kFp8, kMxFp8, kNvFp4 };
 
 inline constexpr int kPrecisionKinds = 5;
@@ -78,7 +78,7 @@ struct Configuration {
   int zero = 0;             // sharded over dp: 1 optimizer state, 2 gradients too, 3 weights too
   int64_t shard = 0;        // ZeRO's group, a divisor of dp cp (HSDP); 0: all of it
   Recompute recompute = Recompute::kNone;
-  // Of kFull, the layers of each stage that are recomputed (Megatron's --recompute-method block
+  // With kFull, the layers of each stage that are recomputed (Megatron's --recompute-method block
   // --recompute-num-layers); and the first pipeline groups, which keep most, that compute anything
   // again. 0: all.
   int64_t recompute_layers = 0, recompute_stages = 0;
@@ -114,7 +114,7 @@ struct Fixes {
   std::optional<Recompute> recompute;
   bool single_modules =
       true;  // unless `recompute` says what, that of single modules is searched too
-  // Of GPUs that are numbered in order, both orders are searched.
+  // Both orders of numbering GPUs are searched.
   bool both_rank_orders = false;
 
   friend bool operator==(const Fixes&, const Fixes&) = default;

@@ -15,8 +15,8 @@ bool DiffersInRangeOnly(const Configuration& a, Configuration b) {
   return a == b;
 }
 
-// Of all configurations that differ in ZeRO and in how much is offloaded only, from the one without
-// ZeRO that offloads all.
+// A bound of all configurations that differ in ZeRO and in how much is offloaded only, from the one
+// without ZeRO that offloads all.
 StepBound BoundOf(const StepFigures& cost) {
   const StepTime& time = cost.time;
   return {time.seconds - time.data_communication - time.host_communication - time.optimizer,
@@ -79,9 +79,9 @@ void BestConfigurations::Add(const RankedConfiguration& one) {
   if (found_.size() > size_) found_.pop_back();
 }
 
-// Of one configuration, how much of it is offloaded at best. By time that is the least that fits,
-// by memory the most that the host has room for: for each percentage one number of layers, or
-// more where they are equal.
+// Finds how much of one configuration is offloaded at best. By time that is the least that fits, by
+// memory the most that the host has room for: for each percentage one number of layers, or more
+// where they are equal.
 class DegreesSearch::AmountsSearch {
  public:
   AmountsSearch(DegreesSearch& search, Configuration member, const CostFunction& cost_of)

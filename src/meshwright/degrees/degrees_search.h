@@ -85,7 +85,7 @@ class DegreesSearch {
     StepFigures figures;
   };
 
-  // Of a family, how many there are of one placement and sharding.
+  // Number of a family's configurations of one placement and sharding.
   int64_t CountOf(Configuration family) const;
   void RunRecomputeRanges(const std::vector<Space::Layout>& layouts,
                           const std::vector<Space::Sharding>& shardings,

@@ -54,9 +54,8 @@ struct FrameworkParameters {
 struct StateOptions {
   double gradient_bytes = 4;  // of a parameter: 4, or 2 (--grad-reduce-in-bf16)
   double moment_bytes = 4;    // of each of Adam's two: 4, or 2 (--exp-avg-dtype bf16)
-  // Of a logit: 12 with loss and its gradient in f32; 4 where one kernel makes the gradient in
-  // place
-  // (--cross-entropy-loss-fusion).
+  // Bytes of a logit: 12 with loss and its gradient in f32; 4 where one kernel makes the gradient
+  // in place (--cross-entropy-loss-fusion).
   double logit_bytes = 12;
 
   friend bool operator==(const StateOptions&, const StateOptions&) = default;

@@ -42,8 +42,8 @@ class GroupLayout {
   // The same as if the fabric were one unit: no group is slower. `c` must place its GPUs.
   static GroupLayout InOneUnit(const Configuration& c, int64_t node);
 
-  // Of a grid `tensor` are the columns of a row, `rows` the rows of a column.
-  // `expert_tensor` are those that share an expert.
+  // In a grid `tensor` are the columns of a row, `rows` the rows of a column. `expert_tensor` are
+  // those that share an expert.
   GroupShape tensor, rows, context, pipeline, experts, expert_tensor;
   double expert_nodes = 1;  // that ep etp GPUs are spread over
 

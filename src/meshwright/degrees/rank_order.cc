@@ -32,7 +32,7 @@ std::optional<Counts> Fill(int64_t whole, Counts& degrees) {
   return inside;
 }
 
-// Of a placement that has no more of each than `c`; 0: that it is none.
+// Devices of a placement that has no more of each than `c`; 0 if it has.
 int64_t Product(const Placement& in, const Configuration& c) {
   const bool fits = in.tp >= 1 && in.tp <= c.tp && in.tp2 >= 1 && in.tp2 <= in.tp && in.cp >= 1 &&
                     in.cp <= c.cp && in.dp >= 1 && in.dp <= c.dp && in.pp >= 1 && in.pp <= c.pp;

@@ -27,12 +27,12 @@ using BoundFunction = std::function<StepBound(const Configuration&)>;
 
 struct CostFunctions {
   CostFunction figures;
-  // Of those that differ from this one in placement, ZeRO and how much is offloaded only. Has no
-  // fewer seconds where more layers are recomputed in the same pipeline groups.
+  // A bound of those that differ from this one in placement, ZeRO and how much is offloaded only.
+  // Has no fewer seconds where more layers are recomputed in the same pipeline groups.
   BoundFunction least;
   // The same of those that have this one's GPUs on each node.
   BoundFunction least_of_units;
-  // Of those that differ in that recompute range as well.
+  // A bound of those that differ in that recompute range as well.
   BoundFunction least_of_ranges;
   // Seconds that none takes less than of those that differ in recomputation and offloading, too.
   std::function<double(const Configuration&)> least_of_family;
@@ -83,8 +83,8 @@ struct SearchResult {
   SearchCounts counts;
   // False: `stop` ended the search before it was over. Else all legal are evaluated or pruned.
   bool complete = true;
-  // Of what the search did not come to: none that fits takes less of what is ranked by. Infinite if
-  // it is complete.
+  // A bound of what the search did not come to: none that fits takes less of what is ranked by.
+  // Infinite if it is complete.
   StepBound unsearched{std::numeric_limits<double>::infinity(),
                        std::numeric_limits<int64_t>::max()};
 };

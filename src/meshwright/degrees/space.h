@@ -48,9 +48,9 @@
 //           but those in which units end within groups, which leave no two nodes of any in a unit
 //   offload_percent, offload_layers  of what is offloaded: multiples of kOffloadStep below 100;
 //           fewer than the largest stage has
-// Of configurations that are the same only one is listed: without experts ep and etp are 1, without
-// ZeRO and where it spans dp cp shard is 0, on one node ranks are in order, in one unit and of
-// ranks in order unit is absent.
+// Only one of several spellings of a configuration is listed: without experts ep and etp are 1,
+// without ZeRO and where it spans dp cp shard is 0, on one node ranks are in order, in one unit and
+// of ranks in order unit is absent.
 
 namespace meshwright::transformer {
 

@@ -39,11 +39,11 @@ struct Degrees {
   // ZeRO's groups. Experts have other replicas, of which only a divisor can share.
   int64_t shard, expert_shard;
 
-  // Of parameters, with each spread over ZeRO's groups.
+  // Bytes of parameters, with each spread over ZeRO's groups.
   double Sharded(const GroupCost& g) const;
 };
 
-// Of optimizer state, and of what the backward phase needs of a group, the share that is in the
+// The shares of optimizer state, and of what the backward phase needs of a group, that are in the
 // host's memory.
 double OffloadedState(const Configuration& c);
 double OffloadedActivations(const Configuration& c, const GroupCost& g);
@@ -52,7 +52,7 @@ double OffloadedActivations(const Configuration& c, const GroupCost& g);
 // both ways, and the weight.
 double OptimizerTraffic(const StateOptions& state);
 
-// Of the group at `position`, which costs `g`.
+// Memory of the group at `position`, which costs `g`.
 StageMemory MemoryOf(const Configuration& c, const Degrees& d, const GroupCost& g, int64_t position,
                      const StateOptions& state);
 

@@ -20,9 +20,9 @@ namespace {
 
 double Real(int64_t number) { return static_cast<double>(number); }
 
-// Of what 1F1B waits. One micro-batch goes forward and back through p groups, which leaves out the
-// gradients of weights, a third of its work; those of up to p - 1 earlier micro-batches fill gaps.
-// With p micro-batches or more that is ZB-H1's third.
+// The share of 1F1B's bubble that zero-bubble schedules leave. One micro-batch goes forward and
+// back through p groups, which leaves out the gradients of weights, a third of its work; those of
+// up to p - 1 earlier micro-batches fill gaps. With p micro-batches or more that is ZB-H1's third.
 double ZeroBubbleLeft(const Degrees& d) {
   if (d.pp == 1) return 0;
   return (2 - (std::min(d.micro_batches, d.pp) - 1) / (d.pp - 1)) / 3;
@@ -33,7 +33,7 @@ auto FamilyTuple(const Configuration& c) {
   return std::tie(c.tp, c.tp2, c.panels, c.cp, c.context, c.dp, c.pp, c.ep, c.etp, c.micro_batch,
                   c.sequence_parallel, c.ends_as_layers, c.precision);
 }
-// Of one placement.
+// Costs of one placement.
 struct PlacedCosts {
   Placement inside, unit;
   std::vector<PipelineCost> pipelines;  // by Recompute
@@ -92,7 +92,7 @@ class StepCoster::Tables {
   // Those of `c` among `pipelines`, which are by Recompute.
   const PipelineCost& PipelineOf(const Configuration& c, const FamilyCosts& family,
                                  const std::vector<PipelineCost>& pipelines);
-  // Of `c` on `pipelines`, whatever ZeRO and how much is offloaded.
+  // A bound of `c` on `pipelines`, whatever ZeRO and how much is offloaded.
   StepBound BoundOn(const Configuration& c, const FamilyCosts& family,
                     const std::vector<PipelineCost>& pipelines, double send_seconds);
   // On the fastest of all placements.
@@ -271,7 +271,7 @@ StepFigures StepCoster::Tables::Figures(const Configuration& c) {
   const PipelineCost& pipeline = PipelineOf(c, family, placed.pipelines);
   StepFigures figures;
   figures.time = Time(c, d, pipeline, placed);
-  // Of equal groups the first has the most micro-batches in flight.
+  // The first of equal groups has the most micro-batches in flight.
   for (size_t i = 0; i < pipeline.groups.size(); ++i) {
     if (pipeline.ranges[i].groups == 0) continue;
     const StageMemory memory = MemoryOf(c, d, pipeline.groups[i], pipeline.ranges[i].first, state_);

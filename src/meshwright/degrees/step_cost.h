@@ -72,8 +72,8 @@ class StepCoster {
 
   // `configuration` must pass CheckConfiguration.
   StepFigures Figures(const Configuration& configuration);
-  // Of all configurations that differ from this one in placement, ZeRO and its group, and in how
-  // much is offloaded only. Transfers to the host are left out of the time.
+  // A bound of all configurations that differ from this one in placement, ZeRO and its group, and
+  // in how much is offloaded only. Transfers to the host are left out of the time.
   StepBound Least(const Configuration& configuration);
   // The same of those that have this one's GPUs on each node, which it must say. Not less.
   StepBound LeastOfUnits(const Configuration& configuration);
@@ -86,7 +86,7 @@ class StepCoster {
 
   // What pipelines are made from whose groups differ in more than their layers.
   AllBlockCosts AllBlocks(const Configuration& configuration);
-  // Of the group at `position` of `configuration`.pp.
+  // Memory of the group at `position` of `configuration`.pp.
   StageMemory GroupMemory(const Configuration& configuration, const GroupCost& group,
                           int64_t position) const;
   // What a group does behind its last backward pass: gradients and ZeRO's weights over the

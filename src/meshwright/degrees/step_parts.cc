@@ -159,7 +159,7 @@ void Adder::Attention(const Matmul& scores) {
   const double batch = sequences_ * static_cast<double>(scores.batch) /
                        static_cast<double>(c_.cp * c_.tp);  // a GPU's heads
   const double pairs = static_cast<double>(scores.pairs) * batch;
-  // Of a ring's turns each sees the keys of one chunk.
+  // Each of a ring's turns sees the keys of one chunk.
   const double turns = c_.context == ContextKind::kRing ? static_cast<double>(c_.cp) : 1;
   const double keys = static_cast<double>(scores.n) / turns;
   const double head = static_cast<double>(scores.k);
@@ -307,7 +307,7 @@ struct LayerSizes {
   double kept_products;  // on one GPU: what products put out
 };
 
-// Of an element that enters a product of 8 or 4 bits.
+// Bytes of an element that enters a matmul of 8 or 4 bits.
 double KeptInputBytes(Precision precision, const FrameworkParameters& framework) {
   const bool converted = framework.kept_input < kBytes;
   return precision == Precision::kNvFp4 && converted ? kNvFp4Bytes : framework.kept_input;

@@ -26,7 +26,8 @@ struct Block {
 Block LayerBlock(const Model& model, const Stack& stack, const Layer& layer, int64_t sequence);
 Block EmbeddingBlock(const Model& model, int64_t sequence);
 Block HeadBlock(const Model& model, int64_t sequence);
-// Of a module of multi-token prediction what is neither its layer nor the head: the projection.
+// The part of a module of multi-token prediction that is neither its layer nor the head: the
+// projection.
 Block MtpBlock(const Model& model, int64_t sequence);
 
 // What the backward phase recomputes, and what is kept for it.
@@ -82,7 +83,7 @@ struct DeviceRates {
 struct BlockSettings {
   const DeviceRates& rates;
   const FrameworkParameters& framework;
-  // Of which tp, tp2, panels, sequence_parallel, cp, context, ep, etp, micro_batch and precision
+  // Only its tp, tp2, panels, sequence_parallel, cp, context, ep, etp, micro_batch and precision
   // count.
   const Configuration& configuration;
   int64_t sequence;
@@ -92,7 +93,7 @@ BlockCost LayerCost(const Model& model, const Layer& layer, const Block& block,
                     const BlockSettings& settings);
 BlockCost EmbeddingCost(const Model& model, const Block& block, const BlockSettings& settings);
 BlockCost HeadCost(const Model& model, const Block& block, const BlockSettings& settings);
-// Of a module beside its layer: the way into it, and the head once more.
+// The cost of such a module beside its layer: the way into it, and the head once more.
 BlockCost MtpCost(const Model& model, const Block& block, const Block& head,
                   const BlockSettings& settings);
 

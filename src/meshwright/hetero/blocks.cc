@@ -33,7 +33,7 @@ void BlockMaker::AddEnds(const Blocks& blocks, int64_t first, int64_t count, Gro
 }
 
 PipelineStage BlockMaker::Passes(const GroupCost& stage) {
-  // Of communication a third is forward, as the calibrated model takes it.
+  // A third of communication is forward, as the calibrated model takes it.
   const double communication = stage.communication();
   return {stage.forward + communication / 3, stage.backward + communication * 2 / 3, 0, 0};
 }

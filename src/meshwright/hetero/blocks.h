@@ -46,7 +46,7 @@ class BlockMaker {
   // `degrees` are those of one of the family's stage classes on the group.
   Blocks Make(size_t group, const Family& family, const StageDegrees& degrees);
 
-  // Of layers [first, first + count).
+  // The cost of layers [first, first + count).
   GroupCost Stage(const Blocks& blocks, int64_t first, int64_t count) const;
   // Adds what such a stage has beside its layers.
   void AddEnds(const Blocks& blocks, int64_t first, int64_t count, GroupCost* sum) const;

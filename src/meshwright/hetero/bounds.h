@@ -38,7 +38,7 @@ class Bounds {
   // `costs` must outlive it.
   explicit Bounds(const Costs& costs);
 
-  // Of plans with exactly `stages` stages on each stage class; infinite if there are none.
+  // A bound of plans with exactly `stages` stages on each stage class; infinite if there are none.
   double Seconds(const StageCounts& stages) const {
     return Seconds(stages, costs_.layers(), PipelineBound(costs_.micro_batches()));
   }
@@ -75,7 +75,8 @@ class Bounds {
   bool MayFit(const StageCounts& stages, int64_t layers, int64_t behind) const;
   // The largest share of a stage's time that its forward pass takes.
   double forward_share() const { return forward_share_; }
-  // Of both passes of a layer, whatever it is; infinite where the stage class cannot be used.
+  // Seconds of both passes of a layer, whatever it is; infinite where the stage class cannot be
+  // used.
   double LeastLayer(size_t stage_class) const { return least_layer_[stage_class]; }
 
  private:
@@ -99,7 +100,7 @@ class Bounds {
   // Least sum of both passes of `layers` layers on `stages` stages, none of which takes more than
   // the value.
   double LeastSum(const StageCounts& stages, int64_t layers, size_t value) const;
-  // Of sends between `open` open stages, and to the first of `decided` others.
+  // Seconds of sends between `open` open stages, and to the first of `decided` others.
   double LeastSends(const StageCounts& stages, int64_t open, bool decided) const;
 
   // The places of open stages, the last first, for a step of less than `cutoff`; `work` is of a

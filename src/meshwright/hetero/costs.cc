@@ -32,7 +32,7 @@ int64_t MostInFlight(const Blocks& blocks, const GroupCost& stage,
   return low;
 }
 
-// Of a device, for a micro-batch.
+// Bytes of a device, for a micro-batch.
 double ActivationBytes(const Problem& problem, const StageDegrees& degrees) {
   return static_cast<double>(degrees.micro_batch * problem.workload.sequence) *
          static_cast<double>(problem.model.hidden) * kActivationBytes /

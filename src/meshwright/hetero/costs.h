@@ -65,8 +65,8 @@ class Costs {
   }
   double least_send() const { return least_send_; }
   double least_send_between_nodes() const { return least_send_between_; }
-  // Of gradients of weights that the first and the last stage both have (`stages` of the pipeline
-  // in all), by their stage classes; 0 if there are none.
+  // Seconds of reducing gradients of weights that the first and the last stage both have (`stages`
+  // of the pipeline in all), by their stage classes; 0 if there are none.
   double TiedSeconds(size_t first, size_t last, int64_t stages) const;
   // ... at least, of any two stage classes and so many stages in all.
   double LeastTied(int64_t stages) const;
@@ -105,7 +105,7 @@ class Coster {
                   const CostParameters& parameters = BuiltinCostParameters());
   ~Coster();
 
-  // Of stages with these degrees on a group, whatever their layers.
+  // Bounds of stages with these degrees on a group, whatever their layers.
   struct LayerBounds {
     double seconds = 0;        // of both passes of a layer at least; infinite: nothing was measured
     double forward_share = 0;  // of a stage's passes at most
@@ -117,13 +117,14 @@ class Coster {
   double SendSeconds(size_t from, const StageDegrees& degrees, size_t to,
                      const StageDegrees& other_degrees) const;
   Costs CostsOf(const Family& family);
-  // Of plans that use any of the family's stage classes, of which there may be more than
+  // Costs of plans that use any of the family's stage classes, of which there may be more than
   // kMostStageClasses: the seconds that no stage has are the least of a stage class.
   Costs CostsOfAny(const Family& family);
   // Cells that Costs has made so far: tables that families share are made once as long as one of
   // their costs is there.
   int64_t cells_made() const { return cells_made_; }
-  // Of any plan whose stages have all the model's layers and lie on slots that there are.
+  // The figures of any plan whose stages have all the model's layers and lie on slots that there
+  // are.
   Figures FiguresOf(const Plan& plan);
 
  private:

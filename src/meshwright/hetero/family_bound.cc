@@ -4,7 +4,7 @@
 // stages, so that W falls, and c t + W is convex in t and piecewise linear: the least is at its
 // corners.
 //
-// Of pools only the sum v of speeds is known. Stage i takes t_i <= t and has a layer at least, so
+// Only the sum v of the pools' speeds is known. Stage i takes t_i <= t and has a layer at least, so
 // its speed r_i is 1 / t_i or more; the speed that is not used is the sum of (t - t_i) r_i = v t -
 // L, L being the layers. Then with g_i = t - t_i the sum of g_i / (t - g_i) is at most v t - L, and
 // as g is concave in that the sum of g_i is largest if all are equal. So with x = p + v t - L
@@ -115,7 +115,7 @@ class WorkCorners {
   absl::InlinedVector<Corner, kMostNodeGroups> corners_;
 };
 
-// Of stage classes that have their slots whatever the others have; at most `least`.
+// A bound of stage classes that have their slots whatever the others have; at most `least`.
 double LeastOfSlots(std::vector<StageClass> fastest, const Pipelines& pipelines, double least) {
   std::sort(fastest.begin(), fastest.end(), [](const StageClass& a, const StageClass& b) {
     return a.layer_seconds < b.layer_seconds;
@@ -161,7 +161,7 @@ class NodeDivider {
     while (Power(ranges_, shared) > kMostRanges) --ranges_;
   }
 
-  // Of the stage classes from `stage class` on; at most `least`.
+  // A bound of the stage classes from `stage_class` on; at most `least`.
   double Least(size_t stage_class, double least) {
     if (stage_class == stage_classes_.size())
       return LeastOfSlots(stage_classes_, pipelines_, least);
@@ -230,7 +230,7 @@ PooledBound::PooledBound(const Pipelines& pipelines, double forward_share)
     one.c = Factor(micro_batches_, stages, forward_share);
     const double p = static_cast<double>(stages), others = layers_ - p;
     one.best_x = one.c > 0 ? p * std::sqrt(others / one.c) : kInfinity;
-    // Of what the closed form divides by the speed, whatever x.
+    // The least of what the closed form divides by the speed, whatever x.
     const double root = one.c > 0 ? std::sqrt(one.c * others) : 0;
     one.least = (one.c > 0 ? (p + root) * (p + root) : p * p + one.c * others) * kTableRounding;
     if (one.least < fewest) {

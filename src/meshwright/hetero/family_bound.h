@@ -46,7 +46,7 @@ class PooledBound {
   double LeastSeconds(const std::vector<StagePool>& pools) const;
 
  private:
-  // Of one number of stages (mixed_family_bound.cc).
+  // The bound for one number of stages (family_bound.cc).
   struct Stages {
     double c = 0, best_x = 0;
     double least = 0;  // seconds times speed, whatever the pools

@@ -18,7 +18,7 @@ namespace {
 
 // What rounding may add to a bound.
 constexpr double kChooserRounding = 1e-12;
-// Of a family's bound, in partial families.
+// The effort of a family's bound, in partial families.
 constexpr int64_t kBoundEffort = 10;
 // Families as many as take the time of a partial family.
 constexpr int64_t kRoomSteps = 500;
@@ -159,7 +159,7 @@ class FamilyChooser {
     if (group == count_) return Keep();
     const auto go_on = [&](double new_speed, double new_dollars) {
       if (mode_ != Mode::kShared) return Decide(group + 1, new_speed, new_dollars, effort);
-      // Of what those before it left, too.
+      // It gets a part of what those before it left, too.
       int64_t part = *effort / left--;
       *effort -= part;
       Decide(group + 1, new_speed, new_dollars, &part);
@@ -195,8 +195,8 @@ class FamilyChooser {
     return *least_of_any_;
   }
 
-  // Of pipelines on the decided stage classes and on what there may be on the groups from `group`
-  // on.
+  // A bound of pipelines on the decided stage classes and on what there may be on the groups from
+  // `group` on.
   double LeastFrom(size_t group) {
     pools_.clear();
     double update = kInfinity, fixed = 0;

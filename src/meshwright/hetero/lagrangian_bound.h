@@ -33,7 +33,7 @@ class LagrangianBound {
   double LeastSeconds();
 
  private:
-  // Of one number of stages.
+  // A pipeline of one number of stages.
   struct Pipeline {
     int64_t stages = 0;
     Bounds::LayersByPlace most;

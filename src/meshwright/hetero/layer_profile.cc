@@ -19,7 +19,8 @@ namespace {
 
 constexpr int64_t kMostProfiled = 1'000'000;  // of any whole number in a profile
 
-// Of a pass of a layer: a device does not do less than that, nor does anybody wait for more.
+// Seconds of a pass of a layer: a device does not do less than that, nor does anybody wait for
+// more.
 constexpr double kLeastSeconds = 1e-9, kMostSeconds = 1e6;
 
 LayerTime Between(const LayerTime& a, const LayerTime& b, double share) {

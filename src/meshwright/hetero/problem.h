@@ -25,7 +25,7 @@
 
 namespace meshwright::transformer::hetero {
 
-// Of all stages of a stage class.
+// The degrees of all stages of a stage class.
 struct StageDegrees {
   int64_t tp = 0, dp = 0;   // 0: the stage class has no stages
   int64_t micro_batch = 0;  // sequences that a replica runs at once

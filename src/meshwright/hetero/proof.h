@@ -28,8 +28,7 @@ class Prover {
   Archive& archive_;
   Planner& planner_;
   int64_t steps_ = 0, most_steps_ = 0;
-  // Of the current state: stages that are open, those decided, by stage class; the last stage
-  // first.
+  // The current state: stages that are open, those decided, by stage class; the last stage first.
   FamilyCache at_;
   const State* state_ = nullptr;
   StageCounts left_ = {};

@@ -5,8 +5,7 @@
 namespace meshwright::transformer::hetero {
 namespace {
 
-// Of a range that is cut into `from` and into `to` equal parts: the most of the latter that one of
-// the former has a piece of.
+// The most of `to` equal parts of a range that one of `from` equal parts has a piece of.
 int64_t MostOverlaps(int64_t from, int64_t to) {
   if (to % from == 0) return to / from;
   if (from % to == 0) return 1;

@@ -37,7 +37,7 @@ class PipelineBound {
 
   // `stage.send` is that to the stage added before.
   void AddInFront(const PipelineStage& stage);
-  // Of the stages so far, up to the first one's last backward pass.
+  // The time of the stages so far, up to the first one's last backward pass.
   double seconds() const { return seconds_; }
   // ... up to the end of the last update, the first stage's included.
   double end_seconds() const { return end_seconds_; }

@@ -43,8 +43,8 @@ constexpr int kMostImprovements = 10;            // of the best plan, by familie
 constexpr int64_t kFirstShare = 4;               // of planning, for the first plans
 constexpr int64_t kPartsShare = 4;               // of all effort, for parts of what is searched
 constexpr int64_t kMostPartStages = 12;          // of parts with one number of stages
-// Of clusters whose parts are searched: of larger ones a part is as much as all of a smaller one,
-// and cost half as long again as all the rest for nothing better.
+// Most nodes of clusters whose parts are searched: a part of larger ones is as much as all of a
+// smaller one, and cost half as long again as all the rest for nothing better.
 constexpr int64_t kMostPartNodes = 64;
 
 class Searcher {
@@ -102,7 +102,7 @@ class Searcher {
                               : a.seconds < b.seconds;
   }
 
-  // Of more than there is memory for, those with the least bounds.
+  // Those with the least bounds, if there are more than memory can hold.
   std::vector<FamilyRecord> DifferingFamilies(FamilyKind kind) {
     std::vector<FamilyRecord> records;
     const auto before = [this](const auto& a, const auto& b) { return Before(a, b); };

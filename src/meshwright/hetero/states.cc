@@ -65,7 +65,7 @@ std::vector<State> StateLister::Promising(const FamilyCache& family) {
     std::vector<size_t> seen;  // groups
     for (const size_t stage_class : stage_classes) {
       int64_t slack = Slack(state.stages, stage_class);
-      // Of two stage classes that share nodes, the first has all that it can, or half.
+      // The first of two stage classes that share nodes has all that it can, or half.
       const size_t group = costs.Group(stage_class);
       if (halves && std::find(seen.begin(), seen.end(), group) == seen.end()) {
         slack = std::max<int64_t>(

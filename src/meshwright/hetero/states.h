@@ -42,7 +42,7 @@ class StateLister {
   Archive& archive_;
   const bool priced_;  // prices of all nodes are known
   int64_t effort_ = 0, states_ = 0;
-  // Of the current family.
+  // The current family.
   FamilyCache at_;
   std::vector<State> listed_;
   double least_layer_dollars_ = 0;

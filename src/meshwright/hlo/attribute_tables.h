@@ -15,7 +15,7 @@ bool Is(Opcode opcode) {
   return ((opcode == kOpcodes) || ...);
 }
 
-// Of custom calls. The second is what XLA assumes and does not print.
+// API versions of custom calls. The second is what XLA assumes and does not print.
 inline constexpr std::string_view kApiVersions[] = {"", "", "API_VERSION_STATUS_RETURNING",
                                                     "API_VERSION_STATUS_RETURNING_UNIFIED",
                                                     "API_VERSION_TYPED_FFI"};

@@ -15,7 +15,8 @@ namespace meshwright {
 // Ways to cut a dimension that are considered only because shardings that are given cut one so.
 // They are open to all operators then, which need not move what comes to them in such a sharding.
 struct GivenCuts {
-  // Of dimensions that several axes cut in another order than the mesh's; see EnumerateStrategies.
+  // Orders of dimensions that several axes cut in another order than the mesh's; see
+  // EnumerateStrategies.
   std::vector<AxisList> orders;
   // Sizes of dimensions that are cut into more pieces than divide them evenly.
   absl::flat_hash_set<int64_t> uneven;

@@ -78,8 +78,8 @@ struct PlannerOptions {
 struct PlannedCollective {
   CollectiveStep step;
   double seconds = 0;  // of one execution
-  // Of kernels that put its buffers into the order that it needs; they are part of the step, not of
-  // the objective.
+  // Seconds of kernels that put its buffers into the order that it needs; they are part of the
+  // step, not of the objective.
   double rearrange_seconds = 0;
   double multiplicity = 1;  // executions a step
   ValueId value;            // what is moved

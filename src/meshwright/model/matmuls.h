@@ -40,10 +40,10 @@ struct Matmul {
   int64_t n = 0;
   int64_t k = 0;
   int64_t batch = 1;
-  // Of kScores and kValues: pairs of a query and a key that it attends to, per batch element; the
+  // For kScores and kValues: pairs of a query and a key that it attends to, per batch element; the
   // product as a dense one has all queries x keys.
   int64_t pairs = 0;
-  // Products of this size that the backward pass has: gradients of both operands, or of the weight
+  // Matmuls of this size that the backward pass has: gradients of both operands, or of the weight
   // alone where nothing trainable lies before it (patches of images).
   int backward_products = 2;
 
@@ -77,14 +77,14 @@ struct FlopCounts {
   double dense_backward = 0;
 };
 
-// Of `times` repetitions of the products.
+// The flops of `times` repetitions of the matmuls.
 FlopCounts CountFlops(const std::vector<Matmul>& matmuls, int64_t times = 1);
 FlopCounts operator+(const FlopCounts& a, const FlopCounts& b);
 
-// Of a batch through the model, by where they are.
+// The flops of a batch through the model, by where they are.
 struct ModelFlops {
   FlopCounts embedding;
-  FlopCounts weights;    // products with parameters in layers
+  FlopCounts weights;    // matmuls with parameters in layers
   FlopCounts attention;  // scores and values
   FlopCounts head;
   FlopCounts mtp;  // in training only

@@ -87,7 +87,7 @@ struct Tensor {
   Part part = Part::kTokenEmbedding;
   std::vector<int64_t> shape;
   int64_t count = 1;  // tensors of this name and shape, over layers and experts
-  // Of `elements()`, those that take part for one token: all, but of experts only top_k.
+  // Those of `elements()` that take part for one token: all, but only top_k of the experts.
   int64_t active_elements = 0;
   int32_t stack = -1;       // index into Model::stacks; -1: outside of them
   int32_t layer_kind = -1;  // index into Stack::kinds; -1: of no layer

@@ -69,7 +69,8 @@ struct MeasuredCollective {
 struct ProfileMeasurement {
   MeasurementStatus status = MeasurementStatus::kMeasured;
   std::string error;  // one line
-  // Of one execution each, as the mean of several in a row, in the order in which they were taken.
+  // Seconds of one execution each, as the mean of several in a row, in the order in which they were
+  // taken.
   std::vector<double> sample_seconds;
   int32_t samples = 0;       // how many
   double seconds = 0;        // median of the samples
@@ -96,8 +97,8 @@ struct ProfileEnvironment {
 
 // What was measured: with the environment the key of a measurement in a database.
 struct ProfileKey {
-  // Of a segment: 64 hexadecimal digits, of its program (operators, types, shapes, attributes and
-  // data flow; no names). Of a resharding: "reshard bf16[32,1024,2048]". Of a whole step:
+  // A segment's name is 64 hexadecimal digits, of its program (operators, types, shapes, attributes
+  // and data flow; no names). A resharding's is "reshard bf16[32,1024,2048]", a whole step's
   // StepProgram.
   std::string program;
   std::string mesh;  // "x=2,y=2"

@@ -16,7 +16,7 @@
 namespace meshwright {
 namespace {
 
-// Of the time, for finding the finalists; the rest is for compiling and running them.
+// The share of the time for finding the finalists; the rest is for compiling and running them.
 constexpr double kPlanningShare = 0.4;
 
 // Whether what is known of a step is not to be measured again.
@@ -52,7 +52,7 @@ absl::Status CountSteps(const ProfileDatabase& database, const ProfileEnvironmen
     report->best_spread = measured->spread;
     report->best_composed = composed;
   }
-  // Of none of them there is a plan any more.
+  // There is no plan of any of them any more.
   if (!found) report->steps = 0;
   return absl::OkStatus();
 }

@@ -20,7 +20,7 @@ struct FinalistReport {
   // memory do not count, nor do any if none of them can be planned again.
   int64_t steps = 0;
   int64_t measured = 0, failed = 0;  // now
-  // Of the fastest of `steps` that can be planned again, if there are any.
+  // Figures of the fastest of `steps` that can be planned again, if there are any.
   double best_seconds = 0, best_spread = 0, best_composed = 0;
   std::string warning;  // empty: none
 };

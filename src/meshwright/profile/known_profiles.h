@@ -16,7 +16,7 @@
 
 namespace meshwright {
 
-// Of what a plan wants to know measurements.
+// The profiles that a plan wants to know.
 struct ProfilesWanted {
   std::set<std::string> programs;   // fingerprints of segments, StepProgram of the whole
   std::vector<std::string> meshes;  // as in ProfileKey::mesh

@@ -30,8 +30,8 @@ std::string FirstLine(const std::string& path) {
   return line;
 }
 
-// Of whom process numbers mean the same: a boot of a machine, and a namespace of processes there.
-// Empty: unknown.
+// Who shares the meaning of process numbers: a boot of a machine, and a namespace of processes
+// there. Empty: unknown.
 std::string Machine() {
   std::error_code error;
   const std::string processes = std::filesystem::read_symlink("/proc/self/ns/pid", error).string();

@@ -78,7 +78,7 @@ MeasuringWorker::~MeasuringWorker() {
   if (!folder_.empty()) fs::remove_all(folder_, ignored);
 }
 
-// Of several processes none may go before the others: JAX ends those that are left, as failed.
+// None of several processes may go before the others: JAX ends those that are left, as failed.
 void MeasuringWorker::EndProcess() {
   if (process_ != nullptr && !options_.restart) process_->Finish(kFinishSeconds);
   process_.reset();

@@ -25,8 +25,8 @@ class NetworkTimes {
 
   // By dynamic programming in both directions, with all that was offered. Linear in the sequence.
   void Update();
-  // Of the fastest network with such a way at the place that suits it best, the fastest offered
-  // everywhere else; infinite if nothing was offered for some segment. After Update.
+  // Seconds of the fastest network with such a way at the place that suits it best, the fastest
+  // offered everywhere else; infinite if nothing was offered for some segment. After Update.
   double With(int32_t segment, int32_t entry, int32_t exit, double seconds) const;
 
  private:

@@ -19,7 +19,7 @@ namespace {
 struct Constraints {
   // The annotations of the reshapes before each, in their order.
   std::map<size_t, std::vector<std::string>> operands;
-  // Of its result: the annotation if that is another one, and kUnreduced; then those of reshapes
+  // The annotation of its result if that is another one, and kUnreduced; then those of reshapes
   // behind it, of which all users take the last, and kUnreduced of that.
   std::string computed, computed_unreduced;
   std::vector<std::string> kept;

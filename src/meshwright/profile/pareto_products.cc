@@ -144,7 +144,7 @@ void KeepParetoEntries(ParetoSet* set) {
   };
   std::stable_sort(set->begin(), set->end(),
                    [&](const ParetoEntry& a, const ParetoEntry& b) { return key(a) < key(b); });
-  // Of those that take no longer: working bytes by kept bytes, falling.
+  // The front of those that take no longer: working bytes by kept bytes, falling.
   std::map<int64_t, int64_t> front;
   const auto beaten = [&](const ParetoEntry& e) {
     const auto above = front.upper_bound(e.kept_bytes);

@@ -14,8 +14,8 @@ namespace meshwright {
 struct ParetoEntry {
   double seconds = 0;
   int64_t kept_bytes = 0, working_bytes = 0;
-  // Of a leaf: `left` is the option. Of a pair: the layouts between its parts, and the entries of
-  // those.
+  // In a leaf `left` is the option; in a pair these are the layouts between its parts, and the
+  // entries of those.
   int32_t exit = 0, entry = 0;
   int32_t left = 0, right = 0;
 };
@@ -43,7 +43,7 @@ class ParetoProducts {
   ParetoProducts(const SegmentProblem& problem, const SequenceGrammar& grammar,
                  ParetoPolicy& policy);
 
-  // Of the whole sequence, for any layouts at its ends.
+  // The front of the whole sequence, for any layouts at its ends.
   struct End {
     int32_t entry = 0, exit = 0;  // layouts
     int32_t index = 0;

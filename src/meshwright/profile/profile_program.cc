@@ -27,7 +27,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kMostThreads = 16;
-// Of the budget, for whole steps.
+// The share of the budget for whole steps.
 constexpr double kFinalistShare = 0.2;
 constexpr char kHostDevice[] = "h100-sxm";
 constexpr int64_t kMostHostDevices = 4096;
@@ -84,7 +84,7 @@ absl::StatusOr<ProfileDatabase> OpenToProfile(const ProfileRequest& request) {
   return ProfileDatabase::Open(request.database, ProfileDatabase::Access::kWrite);
 }
 
-// Of a profile that failed: a database that it made, and that holds nothing.
+// Removes the database that a profile made which failed, if it holds nothing.
 void RemoveIfEmpty(ProfileDatabase database) {
   const absl::StatusOr<std::vector<StoredEnvironment>> stored = database.Environments();
   if (!stored.ok() || !stored->empty() || !database.CheckInPlace().ok()) return;

@@ -16,7 +16,7 @@ namespace meshwright {
 absl::StatusOr<SqliteConnection> OpenProfilesToRead(const std::string& path, double busy_seconds);
 
 // Opens the file for writing; what is not there or empty becomes a database without measurements.
-// Of several processes that do so at once one makes it. Errors: the same; it cannot be written.
+// One of several processes that do so at once makes it. Errors: the same; it cannot be written.
 absl::StatusOr<SqliteConnection> OpenProfilesToWrite(const std::string& path, double busy_seconds);
 
 // Whether a database could be opened for writing at `path`, as far as can be told without making

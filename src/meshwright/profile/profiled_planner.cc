@@ -17,11 +17,11 @@ using Clock = std::chrono::steady_clock;
 // How often the memory for segments is lowered when the whole plan needs more than they seemed to,
 // and how often of these while they seem to need more than there is.
 constexpr int kMostMemoryTries = 6, kMostTriesAbove = 2;
-// Of a mesh's time, for looking at choices; the rest is for the plan.
+// The share of a mesh's time for looking at choices; the rest is for the plan.
 constexpr double kCandidateShare = 0.5;
 // Plans that are composed to take so many times the best are not worth measuring.
 constexpr double kWorthMeasuring = 1.15;
-// Of sums of the same numbers in another order.
+// The relative rounding of sums of the same numbers in another order.
 constexpr double kSumRounding = 1e-12;
 
 }  // namespace

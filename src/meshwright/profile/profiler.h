@@ -28,7 +28,7 @@ struct ProfileProgress {
 
 struct ProfileOptions {
   double budget_seconds = 600;  // from the call on
-  // Of the worker: what timed out with less is tried again.
+  // The patience of the worker: what timed out with less is tried again.
   double patience_seconds = 180;
   bool retry = false;  // what failed, did not fit or timed out before
   int batch = 1;       // programs that are compiled at a time

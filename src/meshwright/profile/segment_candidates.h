@@ -75,8 +75,8 @@ class CandidateSpace {
   const std::vector<SegmentCandidates>& segments() const { return segments_; }
   // The choice with this key, whether it is listed or not. Errors: SegmentSpace::ParseKey, Predict.
   absl::StatusOr<SegmentCandidate> Candidate(int32_t segment, const std::string& key) const;
-  // Of what leaves `segment` in layout `exit`, for one that wants `entry`. What was not measured is
-  // predicted, times as much as predictions of moves, else those of segments, are off.
+  // The move of what leaves `segment` in layout `exit`, for one that wants `entry`. What was not
+  // measured is predicted, times as much as predictions of moves, else those of segments, are off.
   BorderMove Move(int32_t segment, const std::string& exit, const std::string& entry) const;
   // Seconds of the same by the cost model alone.
   double PredictedMove(int32_t segment, const std::string& exit, const std::string& entry) const;

@@ -27,7 +27,7 @@ struct SegmentProblem {
   // By two segments that follow each other in `sequence`, [exit of the first][entry of the second]:
   // seconds to move what crosses the border, >= 0; infinite if that cannot be.
   std::map<std::pair<int32_t, int32_t>, std::vector<std::vector<double>>> resharding;
-  // Of the sum of kept_bytes over the sequence and the largest of working_bytes.
+  // The limit of the sum of kept_bytes over the sequence and the largest of working_bytes.
   int64_t memory_limit = std::numeric_limits<int64_t>::max();
 };
 

@@ -283,7 +283,7 @@ void SegmentSpace::State::Give(const Segment& segment, const IntraPlan& plan,
   for (size_t i = 0; i < slice.graph.ops.size(); ++i) {
     const OpId origin = slice.origin[i];
     if (!origin.valid() || !match[i].valid() || plan.ops[match[i].index()].free) continue;
-    // Of arrays of all layers a slice has one entry: dimensions of size 1 have no factors.
+    // A slice has one entry of arrays of all layers: dimensions of size 1 have no factors.
     const PlannedOp& op = plan.ops[match[i].index()];
     if (op.rule.factors.size() == RuleFor(graph, graph[origin]).factors.size())
       options->given_strategies.emplace_back(origin, op.strategy);

@@ -25,8 +25,8 @@ namespace meshwright {
 struct Segment {
   std::string fingerprint;           // ProfileKey::program
   std::vector<int32_t> occurrences;  // positions in SegmentSpace::sequence(), ascending
-  // Of the first occurrence, which stands for all: its blocks (indices into
-  // BlockAnalysis::blocks), and the program.
+  // The first occurrence, which stands for all: its blocks (indices into BlockAnalysis::blocks),
+  // and the program.
   std::vector<int32_t> blocks;
   ProgramSlice slice;
   // By block, by strategy: what the leading contraction is cut by, each text once.

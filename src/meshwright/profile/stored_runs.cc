@@ -41,7 +41,8 @@ void AddKey(const ProfileEnvironment& environment, const ProfileKey& key, Finger
   digest->Add(key.program).Add(key.mesh).Add(key.choice);
 }
 
-// Of a row of profile. What a run says is not in it, so that it says the same in every database.
+// The digest of a row of profile. What a run says is not in it, so that it says the same in every
+// database.
 int64_t ProfileDigest(const ProfileEnvironment& environment, const ProfileKey& key,
                       const std::string& description) {
   Fingerprint digest;
@@ -50,7 +51,7 @@ int64_t ProfileDigest(const ProfileEnvironment& environment, const ProfileKey& k
   return std::bit_cast<int64_t>(digest.value());
 }
 
-// Of all that a run says, and of what it says that.
+// The digest of all that a run says, and of what it says that of.
 int64_t RunDigest(const ProfileEnvironment& environment, const ProfileKey& key,
                   const ProfileRun& run) {
   const ProfileMeasurement& m = run.measurement;

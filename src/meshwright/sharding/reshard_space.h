@@ -53,7 +53,7 @@ class ReshardSpace {
   int64_t Size(size_t dim) const { return sizes_[dim]; }
   int64_t AxisSize(uint8_t a) const { return mesh_.axes[axes_[a]].size; }
 
-  // Of shardings that use nothing beyond the ends' axes and dimensions, and back.
+  // States of shardings that use nothing beyond the ends' axes and dimensions, and back.
   ReshardState Pack(const Sharding& sharding) const;
   Sharding Unpack(const ReshardState& state) const;
   AxisList MeshAxes(const MovingAxes& axes) const;

@@ -65,10 +65,10 @@ struct Solution {
   // If infeasible, what shows it, as far as that is known without search; at most one is not -1.
   int32_t infeasible_time = -1;  // at which even the smallest usages exceed the limit
   int32_t infeasible_edge = -1;  // whose entries are all forbidden
-  // Of which no strategy is left: each is forbidden, by its own costs or those with what is left of
-  // its neighbours, or uses too much together with what cannot be avoided.
+  // A node of which no strategy is left: each is forbidden, by its own costs or those with what is
+  // left of its neighbours, or uses too much together with what cannot be avoided.
   int32_t infeasible_node = -1;
-  // At which what forbidden costs and usages at other times leave exceeds the limit.
+  // A time at which what forbidden costs and usages at other times leave exceeds the limit.
   int32_t crowded_time = -1;
 };
 

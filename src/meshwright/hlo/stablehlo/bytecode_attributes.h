@@ -41,15 +41,15 @@ class BytecodeAttributes {
   using Named = std::vector<std::pair<std::string, uint64_t>>;
   absl::StatusOr<Named> Dictionary(uint64_t attribute);
   absl::StatusOr<std::vector<uint64_t>> Array(uint64_t attribute);
-  // Of a string or a symbol.
+  // The value of a string or a symbol.
   absl::StatusOr<std::string> String(uint64_t attribute);
-  // Of a number and of a tensor of such, in VHLO.
+  // The values of a number and of a tensor of such, in VHLO.
   absl::StatusOr<int64_t> Integer(uint64_t attribute);
   absl::StatusOr<std::vector<int64_t>> Integers(uint64_t attribute);
   struct Function {
     std::vector<uint64_t> inputs, results;  // types
   };
-  // Of an attribute that is the type of a function.
+  // The value of an attribute that is the type of a function.
   absl::StatusOr<Function> FunctionType(uint64_t attribute);
 
  private:

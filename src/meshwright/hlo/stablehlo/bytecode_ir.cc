@@ -206,7 +206,7 @@ absl::Status BytecodeIr::ReadProperties(const BytecodeCursor& cursor, uint64_t n
   for (const BytecodeProperties& layout : layouts) {
     if (ReadLayout(data, layout, operation).ok()) return absl::OkStatus();
   }
-  // Of an operation that is not known nothing can be said; whether it matters is seen later.
+  // Nothing can be said of an operation that is not known; whether it matters is seen later.
   if (layouts.empty() && operation.vhlo.empty()) return absl::OkStatus();
   return data.Error(StrCat(operation.vhlo.empty() ? operation.name : operation.vhlo,
                            ": its properties are not those of a version that is known; write the "

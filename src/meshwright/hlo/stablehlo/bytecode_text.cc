@@ -18,7 +18,7 @@
 namespace meshwright {
 namespace {
 
-// Of the text, in sizes of the bytecode. JAX's programs take 10 to 20.
+// The most growth of the text, in sizes of the bytecode. JAX's programs take 10 to 20.
 constexpr size_t kMaxGrowth = 64;
 constexpr size_t kMinTextLimit = size_t{4} << 20;
 

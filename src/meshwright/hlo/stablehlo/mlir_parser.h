@@ -46,8 +46,8 @@ class MlirParser {
   // Operations up to the '}' that closes the region, which is consumed.
   absl::Status ParseBody(MlirRegion& region);
   absl::Status ParseOperation(MlirRegion& region);
-  // Of a short form: replaces a name of mhlo by that of the same operation. Error if nobody knows
-  // the operation.
+  // Replaces a short form's name of mhlo by that of the same operation. Error if nobody knows the
+  // operation.
   absl::Status CheckKnown(MlirOperation& operation) const;
   absl::StatusOr<Definitions> ParseDefinitions();
   absl::Status ParseGeneric(const Definitions& defined, MlirOperation& operation);

@@ -11,7 +11,7 @@ namespace meshwright {
 // as long as the program. Empty if nobody knows the operation.
 std::string_view StablehloName(std::string_view name);
 
-// Of an operation that StablehloName does not know: why it cannot be planned, and what can.
+// Why an operation that StablehloName does not know cannot be planned, and what can.
 std::string WhyUnknown(std::string_view name);
 
 }  // namespace meshwright

@@ -99,7 +99,7 @@ absl::Status LowerEinsum(StablehloLowering& l, const MlirOperation& operation, O
 
 // ---- torch_index_select ----
 
-// Of the operand's dimension `dim` the entries that the indices say; the first `batch_dims`
+// Selects the entries of the operand's dimension `dim` that the indices say; the first `batch_dims`
 // dimensions of both go together.
 absl::Status LowerIndexSelect(StablehloLowering& l, const MlirOperation& operation, Opcode opcode) {
   MW_RETURN_IF_ERROR(l.Expect(operation, 2, 1, 0));

@@ -51,8 +51,8 @@ struct StablehloSource {
   std::vector<Result> results;
   std::vector<PartUse> part_uses;
   std::vector<BranchEnd> branch_ends;
-  // Of the main function. What is no parameter of the program, as JAX's platform index, is no
-  // argument here.
+  // Positions in the main function. What is no parameter of the program, as JAX's platform index,
+  // is no argument here.
   std::vector<MlirAnchor> arguments, outputs;
   // Its arguments' names, [begin, end) with the '%', where its first operation stands, and its
   // return, which is of no conditional.

@@ -88,7 +88,8 @@ class HloTextReader {
   bool AtShape();
   absl::Status ReadOpcode(Instruction& instruction);
   absl::Status ReadOperands(Instruction& instruction, Scope& scope);
-  // Of a single instruction: what stands here is a type, perhaps with a new name behind it.
+  // Reads the parameter of a single instruction: what stands here is a type, perhaps with a new
+  // name behind it.
   absl::StatusOr<std::optional<InstructionId>> ReadNewParameter(Scope& scope);
   absl::Status ReadAttribute(Instruction& instruction, AttributeNames& seen, Scope& scope);
   absl::Status ReadCalled(const CalledAttribute& attribute, Instruction& instruction, Scope& scope);

@@ -25,8 +25,7 @@ struct ForwardSequence {
 ForwardSequence MakeForwardSequence(const Graph& graph, const FusionInfo& fusion,
                                     const UnitGraph& units, const std::vector<Phase>& phase);
 
-// Of the cuts behind position `after` up to that before position `before` the last with the fewest
-// bytes.
+// The last cut with the fewest bytes behind position `after` up to that before position `before`.
 int32_t NarrowestCut(const ForwardSequence& sequence, int32_t after, int32_t before);
 
 }  // namespace meshwright

@@ -13,8 +13,8 @@
 
 namespace meshwright {
 
-// Of each carried integer scalar that follows from constants, by index of the carry: its value at
-// the start of each of `trips` iterations, and after the last.
+// The values of carried integer scalars that follow from constants, by index of the carry: at the
+// start of each of `trips` iterations, and after the last.
 absl::flat_hash_map<int32_t, std::vector<int64_t>> LoopIntegers(const Graph& graph,
                                                                 const ProgramStructure& structure,
                                                                 int32_t loop, int64_t trips);

@@ -59,7 +59,7 @@ class PhaseFinder {
     return reached;
   }
 
-  // Of rank 0, or one such entry an iteration.
+  // A scalar is of rank 0, or one such entry an iteration.
   bool IsScalar(ValueId v) const { return graph_[v].shape.rank() == 0 || stacks_.contains(v); }
 
   // Sums of rank 0 from which outputs are computed by scalars alone. Gradients of scalar weights

@@ -29,7 +29,7 @@ void LabelOps(const SliceContext& context, const BuiltSlice& built, const SliceS
     if (op.kind == OpKind::kOutput || op.parameter >= 0) continue;
     const auto origin = built.origin.find(op.instruction->name);
     if (origin != built.origin.end()) {
-      // Of an instruction with several results there is one op.
+      // An instruction with several results is one op.
       OpId from = origin->second[op.kind == OpKind::kInstruction ? 0 : leaf];
       if (op.kind == OpKind::kLoopParameter) {
         const int32_t carry = context.structure.carry[from.index()];

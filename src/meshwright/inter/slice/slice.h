@@ -57,7 +57,7 @@ struct SliceValue {
   ValueId value;           // in the whole program's graph
   int32_t parameter = -1;  // kState, kData: index into Graph::parameters
   int32_t output = -1;     // of outputs of the program: index into Graph::outputs
-  // Of arrays that hold something of every layer of a loop: the dimension that runs over layers,
+  // For arrays that hold something of every layer of a loop: the dimension that runs over layers,
   // and which of its entries these are, [first, first + count). -1: no such array.
   int32_t layer_dimension = -1;
   int32_t first = 0, count = 0;

@@ -11,7 +11,7 @@ namespace meshwright {
 struct BuiltSlice {
   Module module;
   // By name of an instruction of `module`: the op of the whole program that it is or was added for.
-  // Of loops, the ops of what they carry, in order.
+  // Where instructions come from: for loops, the ops of what they carry, in order.
   absl::flat_hash_map<std::string, std::vector<OpId>> origin;
   absl::flat_hash_map<std::string, Phase> phase;
 };

@@ -314,7 +314,7 @@ class Selector {
       }
     }
   }
-  // Of the selected ops that read `v`, or `last`.
+  // The first phase of the selected ops that read `v`, or `last`.
   Phase FirstPhase(ValueId v, Phase last) const {
     Phase phase = last;
     const auto visit = [&](OpId user) {

@@ -18,7 +18,7 @@ constexpr int64_t kMostLayers = 512;
 constexpr int64_t kMostDevices = 1 << 16;
 constexpr int64_t kMostStageMicroBatches = 1 << 30;
 constexpr int64_t kMostInteger = int64_t{1} << 53;  // that JSON holds exactly
-// Of the dynamic programming for inference: half a minute or so.
+// Most steps of the dynamic programming for inference: half a minute or so.
 constexpr double kMostStageSteps = 5e10;
 
 std::vector<StageProblem::Configuration> ReadConfigurations(const JsonValue& costs,

@@ -221,7 +221,8 @@ Sharding BorderSharding(const BorderLayout& layout, const SliceValue& border, co
   return DividesEvenly(shape, sharding, mesh) ? sharding : Sharding::Replicated(shape.rank());
 }
 
-// Of the forward and backward phases of one micro-batch, whatever the rest of the program does.
+// A bound of the forward and backward phases of one micro-batch, whatever the rest of the program
+// does.
 absl::StatusOr<double> BoundOf(const ProgramSlice& slice, const CostModel& cost_model,
                                const PlannerOptions& options) {
   Graph graph = slice.graph;

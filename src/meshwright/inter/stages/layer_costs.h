@@ -45,8 +45,8 @@ void ScaleUpdate(ProgramSlice* slice, int64_t micro_batches);
 // How the values between layers are laid over a mesh.
 struct BorderLayout {
   AxisList batch;  // axes along the batch dimension
-  // Of the value with the most bytes between layers: its shape and sharding. Values of the same
-  // shape are laid out like it, others by their batch dimension alone.
+  // The value with the most bytes between layers: its shape and sharding. Values of the same shape
+  // are laid out like it, others by their batch dimension alone.
   std::vector<int64_t> dims;
   int32_t batch_dimension = -1;
   Sharding sharding;

@@ -239,7 +239,7 @@ class StageSearch {
     }
   }
 
-  // Of a stage with `choice` and the stages after it, whose tail is `rest`.
+  // The tail of a stage with `choice` and the stages after it, whose tail is `rest`.
   static double Tail(const StageChoice& choice, double rest) {
     return std::max(choice.once, rest - choice.backward);
   }

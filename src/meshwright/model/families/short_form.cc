@@ -33,10 +33,10 @@ struct Fields {
   bool gated = false, bias = false, qkv_bias = false, tied = false;
   bool qk_norm = false, parallel = false, causal = true;
   std::string norm = "rms", activation, position = "rope";
-  // Of `experts`; count 0: none.
+  // What `experts` says; count 0: none.
   int64_t experts = 0, top_k = 0, expert_ffn = 0, shared_ffn = 0;
   int64_t first = 0, every = 1;
-  // Of `latent`; kv_rank 0: none.
+  // What `latent` says; kv_rank 0: none.
   LatentAttention latent;
   int64_t v_head_dim = 0;
 };

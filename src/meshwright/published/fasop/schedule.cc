@@ -44,7 +44,7 @@ class Simulation {
   }
 
  private:
-  // Of a micro-batch's pass in a stage.
+  // A micro-batch's pass in a stage.
   struct Pass {
     double end = 0;             // of computation
     double send_end = 0;        // of what it sends on

@@ -191,8 +191,8 @@ class Evaluation {
     return most * (1 - kRounding);
   }
 
-  // Of the first stage, which are taken for every stage's: a defect. Neither is the embedding's
-  // share divided by the tensor degree.
+  // The parameters of the first stage, which are taken for every stage's: a defect. Neither is the
+  // embedding's share divided by the tensor degree.
   float GradientParameters(int layers) const {
     float parameters = 0;
     bool ends = false;

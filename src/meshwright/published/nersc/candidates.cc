@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kLeastColumns = 128;  // of a weight
 constexpr int64_t kLeastTokens = 128;
 constexpr int64_t kLeastPanel = 512;  // columns of SUMMA's panels
-// Of counting: a fraction of a second.
+// Most steps of counting: a fraction of a second.
 constexpr int64_t kMostSteps = 20'000'000;
 
 std::vector<int64_t> Divisors(int64_t n) {

@@ -14,7 +14,7 @@
 
 namespace meshwright::transformer::nersc {
 
-// Of the NVLink domain's GPUs.
+// A placement on the NVLink domain's GPUs.
 struct Placement {
   int32_t groups = 0;  // which of TensorDegrees::groups
   int64_t nv_dp = 1, nv_pp = 1;

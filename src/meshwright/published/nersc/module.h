@@ -32,7 +32,7 @@ struct ModuleOptions {
   int64_t batch = 1;         // samples of a micro-batch
   int64_t tp1 = 1, tp2 = 1;  // tp2 is 1 where Is1d
   int64_t panels = 0;        // where IsSumma
-  // Of attention. kAttentionSumma has no flash attention. Recomputed: scores are not kept.
+  // Variants of attention. kAttentionSumma has no flash attention. Recomputed: scores are not kept.
   bool flash = true, recomputed = false;
 };
 

@@ -71,7 +71,8 @@ struct Config {
   bool operator==(const Config&) const = default;
 };
 
-// Of one step: one global batch forward and backward. In brackets: names in the published tables.
+// Figures of one step: one global batch forward and backward. In brackets: names in the published
+// tables.
 struct Stats {
   double seconds = 0;         // [t]
   double tflop_per_gpu = 0;   // [flops_per_gpu]

@@ -233,7 +233,7 @@ int64_t ReproduceSearch(const JsonValue& record, const std::string& where, Compa
     if (entry.Find("rank").has_value()) {
       comparison->Count(entry, "rank", std::ssize(throughputs));
     }
-    // Of grids both sides are recorded, and their product.
+    // Both sides of grids are recorded, and their product.
     const JsonValue config = entry.At("config");
     if (one.strategy != Strategy::k1d && config.Find("tp").has_value()) {
       comparison->Count(

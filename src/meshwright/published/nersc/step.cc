@@ -35,7 +35,7 @@ Group DataGroup(Strategy strategy, const Config& config) {
   return {config.dp * config.tp2, config.nv_dp * config.nv_tp2};
 }
 
-// Of the layers' collectives of `comm` seconds each, the first is exposed, the others where they
+// The first of the layers' collectives of `comm` seconds each is exposed, the others where they
 // outlast the layer's pass.
 double DataParallelSeconds(double comm, double pass, int64_t layers) {
   return comm + std::max(comm - pass, 0.0) * static_cast<double>(layers - 1);

@@ -41,7 +41,7 @@ inline constexpr std::array<RunGrouping, 4> kRunGroupings = {{
     {"all", [](const RunPrediction&) { return std::string("all"); }},
 }};
 
-// Of the rows that are predicted, by key.
+// Errors of the rows that are predicted, by key.
 std::map<std::string, HalvedErrors> ErrorsBy(const RunGrouping& grouping,
                                              const std::vector<RunPrediction>& predictions);
 

@@ -37,7 +37,7 @@ constexpr const char* kNumberColumns[] = {"layers",
                                           "tflops_per_gpu",
                                           "mem_gib"};
 
-// Of all others 0 says nothing that a run could have.
+// In all others 0 says nothing that a run could have.
 bool MayBeZero(std::string_view column) { return column == "zero" || column == "experts"; }
 
 }  // namespace

@@ -27,7 +27,7 @@ class RowReader {
   // Columns that have to be numbers even in rows that are not taken.
   void CheckNumbers();
 
-  // Of the first field that is wrong, with file and line.
+  // The error of the first field that is wrong, with file and line.
   const absl::Status& status() const { return status_; }
 
  private:

@@ -66,8 +66,8 @@ struct RunRank {
 };
 RunRank RankRun(const Run& run, const CostParameters& parameters);
 
-// Of all rows whose frameworks leave the choice open (FSDP's, which have no degrees, are left out).
-// Rows of equal questions are worked out once. They point to `predictions`.
+// The ranks of all rows whose frameworks leave the choice open (FSDP's, which have no degrees, are
+// left out). Rows of equal questions are worked out once. They point to `predictions`.
 struct RankedRun {
   const RunPrediction* prediction = nullptr;
   RunRank rank;
