@@ -214,14 +214,14 @@ void PlainCoster::AddAs(const BlockCost& b, Recompute recompute, double part, Pl
     g->tensor += framework_.tensor_exposed * passes * b.tensor_passes / 2 * both;
   }
   if (c_.tp2 > 1) {
-    for (const GridProduct& product : b.grid) {
+    for (const GridMatmul& matmul : b.grid) {
       const double panels = static_cast<double>(c_.panels);
       const double arrive =
-          over(CollectiveKind::kAllGather, kColumns, product.input_bytes / panels) +
-          over(CollectiveKind::kAllGather, kRows, product.weight_bytes / panels);
+          over(CollectiveKind::kAllGather, kColumns, matmul.input_bytes / panels) +
+          over(CollectiveKind::kAllGather, kRows, matmul.weight_bytes / panels);
       for (int64_t panel = 0; panel < c_.panels; ++panel) {
-        const double forward = panel == 0 ? 0 : product.forward / panels;
-        const double backward = panel == 0 ? 0 : product.backward / panels;
+        const double forward = panel == 0 ? 0 : matmul.forward / panels;
+        const double backward = panel == 0 ? 0 : matmul.backward / panels;
         g->tensor += panel == 0
                          ? (passes - 1) * arrive + 2 * arrive
                          : (passes - 1) * Beside(arrive, forward) + Beside(2 * arrive, backward);

@@ -235,8 +235,8 @@ TEST_F(StepCostTest, GridsSendWhatSummaSends) {
                 {rates, framework, grid, 2048});
   // Of the two matrices of the MLP, hidden 2048 and ffn 8192, on 2 columns and 4 rows.
   ASSERT_GE(layer.grid.size(), 3u);
-  const GridProduct& up = layer.grid[layer.grid.size() - 2];
-  const GridProduct& down = layer.grid.back();
+  const GridMatmul& up = layer.grid[layer.grid.size() - 2];
+  const GridMatmul& down = layer.grid.back();
   EXPECT_DOUBLE_EQ(up.input_bytes, 2.0 * 2048 / 4 * 2048);
   EXPECT_DOUBLE_EQ(up.weight_bytes, 2.0 * 2048 * 8192 / 2);
   EXPECT_DOUBLE_EQ(down.input_bytes, 2.0 * 2048 / 4 * 8192);

@@ -11,7 +11,7 @@
 #include "meshwright/sharding/rule.h"
 
 // For y = x w the backward phase computes dx = dy w' and dw = x' dy. Both share an operand with the
-// forward product, and contract just the dimensions of it that the forward product keeps. Siblings
+// forward matmul, and contract just the dimensions of it that the forward matmul keeps. Siblings
 // (queries, keys and values) share x as well: which of their weights a dw is for shows from dy,
 // once the dx that takes the same dy is known. Where the weights are used again (micro-batches one
 // after the other) a dx may belong to each use, and only both together tell.

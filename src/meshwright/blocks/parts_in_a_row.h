@@ -10,10 +10,10 @@
 
 namespace meshwright {
 
-// Products that make several arrays one behind the other along a dimension that their block cuts
+// Matmuls that make several arrays one behind the other along a dimension that their block cuts
 // (queries, keys and values; a gate and what it gates). Devices would need a piece of each, and
 // have one piece of the whole: the cut ends where the parts are taken apart, and no sharding says
-// otherwise. One note for products that are alike, with the layout that would let the cut go on.
+// otherwise. One note for matmuls that are alike, with the layout that would let the cut go on.
 // `phases`: by OpId; `constant`: by ValueId, depends on no data; `weight_operand`: see
 // JoinContractions.
 std::vector<std::string> NotesOnPartsInARow(BlockContext& context, const std::vector<Phase>& phases,

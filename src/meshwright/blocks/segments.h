@@ -11,10 +11,9 @@ namespace meshwright {
 
 struct SegmentCover {
   std::vector<std::vector<int32_t>>
-      distinct;  // the kinds of a segment's blocks, by first appearance
-  std::vector<int32_t>
-      sequence;       // indices into `distinct`; one after the other they make the input
-  bool exact = true;  // no cover has fewer distinct segments; false: the work ran out
+      distinct;                   // the kinds of a segment's blocks, by first appearance
+  std::vector<int32_t> sequence;  // indices into `distinct`; in sequence they make the input
+  bool exact = true;              // no cover has fewer distinct segments; false: the work ran out
 };
 
 struct SegmentOptions {

@@ -3,7 +3,7 @@
 namespace meshwright {
 namespace {
 
-// NCCL collectives on 2 and 4 GPUs, cuBLAS products, copies and gelu, one program an operation.
+// NCCL collectives on 2 and 4 GPUs, cuBLAS matmuls, copies and gelu, one program an operation.
 // kernel_start, step and overlap_cost are cluster/calibrate.cc's usual figures; of those the last
 // two agree with what was measured on H200s, whose processors and links are the same.
 constexpr std::string_view kH100Sxm = R"yaml(

@@ -1,7 +1,7 @@
 // From measurements to curves.
 //
 // Files come in two kinds. The worker times operations inside of programs. Older files time one
-// program an operation: there everything short waits for the host, so of each family (products of a
+// program an operation: there everything short waits for the host, so of each family (matmuls of a
 // type, memory-bound kernels) only what takes clearly longer than its shortest member says anything
 // about the device. Collectives are kept whole: their start is a rendezvous of the group, which a
 // program pays too.
@@ -38,7 +38,7 @@ constexpr double kUsualKernelStart = 2.5e-6;
 constexpr double kClearOfHost = 1.5;
 // Where nothing measured it: this share of a hidden collective's time comes back as slower kernels,
 // as NCCL's kernels take multiprocessors from them. On two H200s 0.34 to 0.48 of collectives of 32
-// and 256 MiB beside bf16 products, which wait for multiprocessors and not for memory: it should
+// and 256 MiB beside bf16 matmuls, which wait for multiprocessors and not for memory: it should
 // hold where only the memory differs.
 constexpr double kUsualOverlapCost = 0.4;
 // Share of the plain rate that kernels reach which change the order of dimensions, where nothing
@@ -81,11 +81,11 @@ const KindRow* FindKind(absl::string_view op) {
   return nullptr;
 }
 
-struct Product {
+struct TimedMatmul {
   double m, n, k, seconds;
 };
 
-std::optional<Product> ParseProduct(const Measurement& row) {
+std::optional<TimedMatmul> ParseMatmul(const Measurement& row) {
   absl::string_view sizes = row.op;
   if (!absl::ConsumePrefix(&sizes, "gemm_")) return std::nullopt;
   const std::vector<absl::string_view> parts = absl::StrSplit(sizes, 'x');
@@ -94,7 +94,7 @@ std::optional<Product> ParseProduct(const Measurement& row) {
   for (size_t i = 0; i < values.size(); ++i) {
     if (!absl::SimpleAtod(parts[i], &values[i]) || !(values[i] >= 1)) return std::nullopt;
   }
-  return Product{values[0], values[1], values[2], row.seconds};
+  return TimedMatmul{values[0], values[1], values[2], row.seconds};
 }
 
 bool IsMemoryOp(absl::string_view op) {
@@ -105,7 +105,7 @@ bool IsMemoryOp(absl::string_view op) {
 // The least seconds that the row can have taken; 0 if its kind of operation has no such limit.
 double LeastSeconds(const Measurement& row, const DeviceType& device) {
   if (IsMemoryOp(row.op)) return row.amount / (kMostOverMemory * device.memory_bytes_per_second);
-  if (const std::optional<Product> p = ParseProduct(row))
+  if (const std::optional<TimedMatmul> p = ParseMatmul(row))
     return 2 * p->m * p->n * p->k / (kMostOverPeak * device.PeakFlops(HloType(row.type)));
   return 0;
 }
@@ -186,16 +186,16 @@ class Fit {
         kernels_.push_back({row.amount, row.seconds});
       }
       if (absl::StartsWith(row.op, "overlap_")) overlaps_.push_back(&row);
-      if (const std::optional<Product> product = ParseProduct(row))
-        products_[HloType(row.type)].push_back(*product);
+      if (const std::optional<TimedMatmul> matmul = ParseMatmul(row))
+        matmuls_[HloType(row.type)].push_back(*matmul);
     }
   }
 
   absl::StatusOr<Calibration> Run(std::string_view source) {
-    if (products_.empty() || kernels_.empty() || transfers_.empty()) {
+    if (matmuls_.empty() || kernels_.empty() || transfers_.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
           ToAbsl(source), ": measurements lack ",
-          products_.empty()  ? "matmuls (gemm_MxNxK)"
+          matmuls_.empty()   ? "matmuls (gemm_MxNxK)"
           : kernels_.empty() ? "memory-bound kernels (copy, gelu, add, reduce)"
                              : "collectives (all_reduce, all_gather, reduce_scatter, ...)"));
     }
@@ -211,7 +211,7 @@ class Fit {
         result_.collectives[kind][group] = Monotonic(points);
     }
     FitOverlap();
-    for (const auto& [type, products] : products_) FitProducts(type, products);
+    for (const auto& [type, matmuls] : matmuls_) FitMatmuls(type, matmuls);
     return std::move(result_);
   }
 
@@ -264,17 +264,17 @@ class Fit {
     result_.overlap_cost = shares[shares.size() / 2];
   }
 
-  void FitProducts(const std::string& type, const std::vector<Product>& all) {
+  void FitMatmuls(const std::string& type, const std::vector<TimedMatmul>& all) {
     static constexpr double kSizes[] = {0,   8,   16,  24,  32,  48,  64,  96,
                                         128, 192, 256, 384, 512, 768, 1024};
-    const std::vector<Product> products = Clear(all);
+    const std::vector<TimedMatmul> matmuls = Clear(all);
     MatmulCurve best;
     double error = std::numeric_limits<double>::infinity();
     for (int percent = 20; percent <= 100; ++percent) {
       for (double mn : kSizes) {
         for (double k : kSizes) {
           const MatmulCurve curve{percent / 100.0, mn, k};
-          const double e = Error(type, curve, products);
+          const double e = Error(type, curve, matmuls);
           if (e >= error) continue;
           error = e;
           best = curve;
@@ -285,14 +285,14 @@ class Fit {
   }
 
   double Error(const std::string& type, const MatmulCurve& curve,
-               const std::vector<Product>& products) const {
+               const std::vector<TimedMatmul>& matmuls) const {
     const double peak = device_.PeakFlops(type);
     const double bytes = type == "f64"                      ? 8
                          : type == "f32"                    ? 4
                          : type[0] == 'f' && type[1] == '8' ? 1
                                                             : 2;
     double sum = 0;
-    for (const Product& p : products) {
+    for (const TimedMatmul& p : matmuls) {
       const double share = curve.efficiency * p.m / (p.m + curve.half_mn) * p.n /
                            (p.n + curve.half_mn) * p.k / (p.k + curve.half_k);
       const double compute = 2 * p.m * p.n * p.k / (peak * share);
@@ -300,14 +300,14 @@ class Fit {
       const double predicted = std::max(compute, memory) + result_.kernel_start_seconds;
       sum += std::abs(std::log(predicted / std::max(p.seconds, 1e-9)));
     }
-    return sum / static_cast<double>(products.size());
+    return sum / static_cast<double>(matmuls.size());
   }
 
   const DeviceType& device_;
   Calibration result_;
   bool in_program_ = false;
   std::vector<double> starts_, steps_;
-  std::map<std::string, std::vector<Product>> products_;
+  std::map<std::string, std::vector<TimedMatmul>> matmuls_;
   std::vector<TimeCurve::Point> kernels_, transposes_;
   std::vector<const Measurement*> overlaps_;
   std::map<CollectiveKind, std::map<int64_t, std::vector<TimeCurve::Point>>> transfers_;

@@ -12,13 +12,13 @@
 //
 //  * Ring (Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in
 //    MPICH", 2005; NCCL's ring): n-1 steps, each a message of B/n to the neighbour. One ring visits
-//    the nodes one after the other: h-1 of the steps wait for the network, and the slowest link
+//    the nodes in turn: h-1 of the steps wait for the network, and the slowest link
 //    paces them all:
 //      (n-h) a_in + (h-1) a_out + (n-1)/n B / min(w)
 //  * Tree (recursive halving and doubling, same paper; for all-reduce the double binary tree of
 //    NCCL 2.4, Sanders, Speck, Traeff 2009): the ring's bandwidth term, but only log2 steps:
 //      ceil(log2 g) a_in + ceil(log2 h) a_out + (n-1)/n B / min(w)
-//  * Hierarchical: inside nodes over w_in, and between nodes g groups side by side ("rails"), each
+//  * Hierarchical: inside nodes over w_in, and between nodes g parallel groups ("rails"), each
 //    with 1/g of the bytes over its own port. Buffers are cut into chunks and the two levels use
 //    different links, so chunks flow through both at once, as through NCCL's several rings a node:
 //    the slower level decides, not the sum.

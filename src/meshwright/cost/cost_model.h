@@ -50,7 +50,7 @@ class CostModel {
   virtual double ComputeSeconds(const Work& work) const = 0;
   virtual double CollectiveSeconds(CollectiveKind kind, const AxisList& axes,
                                    int64_t bytes) const = 0;
-  // nullopt: a step is the sum of its parts, one after the other.
+  // nullopt: a step is the serial sum of its parts.
   virtual std::optional<Overlap> overlap() const { return std::nullopt; }
   // Time to read and write `bytes` in all while changing the order of dimensions in memory, as XLA
   // does around collectives that work along an inner dimension (Resharding::copy_bytes).

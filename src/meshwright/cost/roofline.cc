@@ -1,19 +1,19 @@
-// Efficiency of matmuls. The share of the peak that an m x n x k product reaches is
+// Efficiency of matmuls. The share of the peak that an m x n x k matmul reaches is
 //
 //   e(m, n, k) = E * m/(m+M) * n/(n+M) * k/(k+K)
 //
 // Short m and n leave tiles (128 x 256 elements) and the last wave of multiprocessors partly empty;
 // short k leaves no time to hide the prologue and epilogue of a tile. The real curve has steps
 // (tiles are whole, waves are whole); a smooth one is used because a plan must not hinge on a step
-// that another library version puts elsewhere. Batches of products fill the machine together, so
+// that another library version puts elsewhere. Batches of matmuls fill the machine together, so
 // `batch` does not enter.
 //
-// E, M, K and the fraction of memory bandwidth were chosen on one grid over the 74 products of 60
-// us and more that were measured on an H100 (bf16 and TF32 together, nothing fitted per row or
-// type): mean error 9 %, nine in ten within 18 %, worst 42 % (a TF32 product with k = 1024, n =
-// 512); roofline_test.cc repeats the comparison. E = 0.74 is what clocks under the power limit
-// leave of the peak at boost clock. Shorter products are not comparable: there the measurement
-// waits for the host.
+// E, M, K and the fraction of memory bandwidth were chosen on one grid over the 74 matmuls of 60 us
+// and more that were measured on an H100 (bf16 and TF32 together, nothing fitted per row or type):
+// mean error 9 %, nine in ten within 18 %, worst 42 % (a TF32 matmul with k = 1024, n = 512);
+// roofline_test.cc repeats the comparison. E = 0.74 is what clocks under the power limit leave of
+// the peak at boost clock. Shorter matmuls are not comparable: there the measurement waits for the
+// host.
 //
 // The start of a collective: NCCL's time at 1 KiB .. 1 MiB on 2 and 4 GPUs is flat at 36 .. 58 us,
 // 35 us without the steps of the ring (cluster/collective.cc).

@@ -10,7 +10,7 @@ namespace meshwright {
 // loops on one H100 and are used for every device; roofline.cc says how they were found and how
 // well they fit.
 struct RooflineOptions {
-  double matmul_efficiency = 0.74;   // of peak flops, in a product that is large in m, n and k
+  double matmul_efficiency = 0.74;   // of peak flops, in a matmul that is large in m, n and k
   double matmul_half_mn = 64;        // m or n at which half of that is reached
   double matmul_half_k = 128;        // the same for k
   double memory_efficiency = 0.88;   // of memory bandwidth

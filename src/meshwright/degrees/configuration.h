@@ -13,9 +13,9 @@ namespace meshwright::transformer {
 enum class Recompute {
   kNone,  // flash attention's scores only
   // The attention core (Korthikanti et al. 2022), which only saves memory where scores go through
-  // it; FSDP's: every other product and all that is elementwise.
+  // it; FSDP's: every other matmul and all that is elementwise.
   kSelective,
-  // What takes little to compute: norms, activation functions, and of latent attention the products
+  // What takes little to compute: norms, activation functions, and of latent attention the matmuls
   // that make queries, keys and values (Megatron's --recompute-modules layernorm moe_act
   // mla_up_proj).
   kModules,
@@ -62,7 +62,7 @@ struct Configuration {
   // SUMMA ("2D"): matrices lie on a grid of tp / tp2 columns and tp2 rows, heads and outputs over
   // columns, tokens over rows, and are multiplied panel by panel. 1: over outputs only ("1D").
   int64_t tp2 = 1;
-  int64_t panels = 0;  // that each product's inner size is cut into; 0: no grid
+  int64_t panels = 0;  // that each matmul's inner size is cut into; 0: no grid
   int64_t cp = 1;      // context parallel: the sequence
   ContextKind context = ContextKind::kRing;
   int64_t dp = 1;              // data parallel: replicas of the batch

@@ -80,8 +80,8 @@ void BestConfigurations::Add(const RankedConfiguration& one) {
 }
 
 // Finds how much of one configuration is offloaded at best. By time that is the least that fits, by
-// memory the most that the host has room for: for each percentage one number of layers, or more
-// where they are equal.
+// memory the most that the host can hold: for each percentage one number of layers, or more where
+// they are equal.
 class DegreesSearch::AmountsSearch {
  public:
   AmountsSearch(DegreesSearch& search, Configuration member, const CostFunction& cost_of)

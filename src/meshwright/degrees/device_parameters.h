@@ -18,7 +18,7 @@ struct DeviceParameters {
   // Fractions of the peak that large matmuls reach at the clock that the power limit
   // leaves, of 16-, 8- and 4-bit operands.
   double matmul_16 = 0.7, matmul_8 = 0.6, matmul_4 = 0.45;
-  // A product with a side of this many elements reaches half of that.
+  // A matmul with a side of this many elements reaches half of that.
   double half_side = 128;
   double attention = 0.5;        // of the 16-bit peak, flash attention of long sequences
   double memory = 0.8;           // of the memory bandwidth
@@ -40,12 +40,11 @@ struct FrameworkParameters {
   double elementwise = 1;         // memory traffic as a multiple of fused kernels'
   double tensor_exposed = 0.6;    // fraction of tensor parallel communication not hidden
   double expert_exposed = 0.6;    // ... of expert parallel communication
-  double expert_kernels = 1;      // launched for each expert in a grouped product
+  double expert_kernels = 1;      // launched for each expert in a grouped matmul
   double overlap_slowdown = 0.2;  // of computation while collectives run beside it
   double step_seconds = 0.02;     // a step's fixed work: data, logging, clipping
-  // Bytes kept of each element that enters a product of 8 bits. Transformer Engine keeps it as it
-  // is multiplied, and so that of a product of 4 bits in these; torchao keeps 16 and converts
-  // again.
+  // Bytes kept of each element that enters a matmul of 8 bits. Transformer Engine keeps it as it is
+  // multiplied, and so that of a matmul of 4 bits in these; torchao keeps 16 and converts again.
   double kept_input = 2;
 };
 

@@ -13,8 +13,8 @@ namespace meshwright::transformer {
 
 // What one or several groups run: equal groups cost the same and are told apart by position only.
 struct GroupContent {
-  // Layers of each kind, kinds of all stacks one after the other (Stack::kinds); those of modules
-  // of multi-token prediction among them.
+  // Layers of each kind, kinds of all stacks in sequence (Stack::kinds); those of modules of
+  // multi-token prediction among them.
   std::vector<int64_t> layers;
   bool embedding = false, head = false;  // the head comes with those modules
   int64_t first = 0;                     // position of the first of these groups

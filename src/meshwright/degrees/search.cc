@@ -18,7 +18,7 @@
 namespace meshwright::transformer {
 namespace {
 
-// Degrees that are searched side by side, at most.
+// The most degrees that are searched in parallel.
 constexpr size_t kLongestRound = 16;
 
 }  // namespace

@@ -45,7 +45,7 @@ CostFunctions CalibratedCosts(const Model& model, const Workload& workload, cons
 // ConfigurationBefore.
 enum class Ranking {
   kTime,    // seconds, then memory
-  kMemory,  // memory of the fullest GPU, then seconds
+  kMemory,  // peak memory of a GPU, then seconds
 };
 
 struct SearchOptions {

@@ -11,7 +11,7 @@
 namespace meshwright::transformer {
 namespace {
 
-// Columns of a panel, below which a product reaches little of the peak.
+// Columns of a panel, below which a matmul reaches little of the peak.
 constexpr int64_t kNarrowestPanel = 128;
 
 std::vector<int64_t> Divisors(int64_t number) {

@@ -19,7 +19,7 @@
 //   tp      divides the heads and the inner sizes of MLPs; divides the heads of keys and values, or
 //           is a multiple of them
 //   tp2     a divisor of tp; columns divide what tp divides otherwise, and rows and columns every
-//           product's inner size; 2 tp2 cp divides the sequence; sp; attention of plain heads and
+//           matmul's inner size; 2 tp2 cp divides the sequence; sp; attention of plain heads and
 //           MLPs only. panels: a multiple of rows and columns that divides every inner size, with
 //           panels of 128 or more where there are several numbers
 //   context ring; gathered keys and values; Ulysses where tp cp divides all heads, those of keys
@@ -106,7 +106,7 @@ class Space {
   };
   std::vector<Sharding> Shardings(const Degrees& degrees) const;
 
-  // All of them, one by one.
+  // All of them, in turn.
   template <typename Visit>
   void ForEach(const Visit& visit) const {
     for (const Degrees& degrees : AllDegrees()) {
@@ -158,7 +158,7 @@ class Space {
   int64_t LargestStage(const Configuration& family) const;
   // GPUs numbered along the pipeline before replicas, if that is another placement.
   void AddOtherOrder(const Degrees& degrees, int64_t tp2, std::vector<Layout>& all) const;
-  // Every way to put a unit's nodes together from what `inside` leaves over of the degrees.
+  // Every way to compose a unit's nodes of what `inside` leaves over of the degrees.
   void AddUnits(const Degrees& degrees, int64_t tp2, const Placement& inside,
                 std::vector<Layout>& all) const;
   // Grids of tp GPUs: rows and panels. One row without panels is no grid.
@@ -192,7 +192,7 @@ class Space {
       other_partitions_;  // pp for which ends_as_layers changes the partition, ascending
   // tp must divide each; of the heads of keys and values see TensorDegreeFits.
   std::vector<int64_t> tensor_sizes_, heads_, kv_heads_;
-  std::vector<int64_t> inner_sizes_;  // of products, that grids cut; empty: no grids
+  std::vector<int64_t> inner_sizes_;  // of matmuls, that grids cut; empty: no grids
   std::vector<Offload> offloads_;
   std::vector<int64_t> experts_, expert_sizes_;  // that ep and etp must divide; empty: no experts
 };

@@ -155,20 +155,20 @@ StageCosts::Phases StageCosts::TensorSeconds(const BlockCost& b, const Configura
     seconds.backward = seconds.forward;
   }
   if (c.tp2 == 1) return seconds;
-  // The first panel is waited for, the others arrive beside the product of the one before. Panels
+  // The first panel is waited for, the others arrive beside the matmul of the one before. Panels
   // come from each GPU of a row or column in turn, so that all of them are an all-gather's bytes;
   // backward, the gradients of both operands each need the panels of one and are summed like the
   // other.
   const double panels = static_cast<double>(c.panels), slow = framework_.overlap_slowdown;
-  const auto exposed = [&](double panel, double product) {
-    return panel + (panels - 1) * SecondsAdded(panel, product / panels, slow);
+  const auto exposed = [&](double panel, double matmul) {
+    return panel + (panels - 1) * SecondsAdded(panel, matmul / panels, slow);
   };
-  for (const GridProduct& product : b.grid) {
+  for (const GridMatmul& matmul : b.grid) {
     const double panel =
-        routes.tensor->all_gather.Seconds(WholeBytes(product.input_bytes / panels)) +
-        routes.rows->all_gather.Seconds(WholeBytes(product.weight_bytes / panels));
-    seconds.forward += exposed(panel, product.forward);
-    seconds.backward += exposed(2 * panel, product.backward);
+        routes.tensor->all_gather.Seconds(WholeBytes(matmul.input_bytes / panels)) +
+        routes.rows->all_gather.Seconds(WholeBytes(matmul.weight_bytes / panels));
+    seconds.forward += exposed(panel, matmul.forward);
+    seconds.backward += exposed(2 * panel, matmul.backward);
   }
   const double norms = 2 * routes.tensor->all_reduce.Seconds(WholeBytes(b.norm_bytes));
   const double keys = routes.rows->all_gather.Seconds(WholeBytes(b.row_context_bytes));

@@ -21,8 +21,8 @@
 
 namespace meshwright::transformer {
 
-// What communication beside computation adds to it: what is longer decides, and computation that
-// shares the GPU is slowed down.
+// What communication overlapped with computation adds to it: what is longer decides, and
+// computation that shares the GPU is slowed down.
 inline double SecondsAdded(double communication, double computation, double slowdown) {
   return std::max(0.0, communication - computation) +
          slowdown * std::min(communication, computation);
@@ -50,7 +50,7 @@ struct GroupCost {
   double total() const { return forward + backward + communication(); }
 };
 
-// Adds `times` blocks like `block`, one after the other.
+// Adds `times` blocks like `block`, in sequence.
 void AddBlocks(const GroupCost& block, int64_t times, GroupCost* sum);
 
 // One block by Recompute.

@@ -8,7 +8,7 @@ namespace meshwright::transformer {
 namespace {
 
 // CUDA context, NCCL's buffers, workspaces of cuBLAS; and the share that the allocator cannot use,
-// on the high side: a plan that does not fit is worse than one with room.
+// on the high side: a plan that does not fit is worse than one with slack.
 constexpr double kFrameworkBytes = 2147483648.0;
 constexpr double kGatherBytes = 268435456.0;  // buffers of collectives that are no FSDP
 constexpr double kFragmentation = 0.085;

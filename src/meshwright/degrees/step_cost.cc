@@ -206,7 +206,7 @@ double StepCoster::Tables::OptimizerSeconds(const Configuration& c, const Degree
                                             const GroupCost& g) const {
   const double updated = c.zero >= 1 ? d.Sharded(g) : g.parameters + g.expert_parameters;
   // Offloaded: gradients go to the host, its cores update (Ren et al. 2021, ZeRO-Offload), and
-  // weights come back, one after the other.
+  // weights come back, in turn.
   const double share = OffloadedState(c);
   const double on_host = OptimizerTraffic(state_) / device_.host_memory +
                          (state_.gradient_bytes + kWeightBytes) / device_.host_link;
@@ -231,7 +231,7 @@ void StepCoster::Tables::SetPipelineTime(const Configuration& c, const Degrees& 
   time->bubble = (d.pp - 1) / d.stages * pipeline.mean *
                  (c.schedule == PipelineKind::kZeroBubble ? ZeroBubbleLeft(d) : 1);
   if (c.pp > 1) {
-    // Between micro-batches sends go beside computation; while filling and draining all wait.
+    // Between micro-batches sends overlap with computation; while filling and draining all wait.
     const double between =
         d.stages > 1 ? (d.stages - 1) * d.micro_batches * framework_.overlap_slowdown : 0;
     time->pipeline_communication = 2 * send_seconds * (d.pp - 1 + between);

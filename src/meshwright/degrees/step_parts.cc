@@ -1,5 +1,5 @@
 // Operators by roofline. A matmul takes the longer of its arithmetic, at the efficiency of its
-// shape, and its memory traffic; everything between products is memory traffic. Backward, a product
+// shape, and its memory traffic; everything between matmuls is memory traffic. Backward, a matmul
 // has two of the same size and elementwise operations read about twice as much. Flash attention
 // recomputes the scores: 5 matmuls backward for 2 forward (Dao et al. 2022).
 
@@ -77,17 +77,17 @@ class Adder {
         c_(settings.configuration),
         sequences_(static_cast<double>(settings.configuration.micro_batch)) {}
 
-  void Product(const Matmul& product, bool low_precision);
-  void GridProductOf(const Matmul& product);
+  void AddMatmul(const Matmul& matmul, bool low_precision);
+  void AddGridMatmul(const Matmul& matmul);
   void Attention(const Matmul& scores);
   // Flops alone: of scores, or of values, whose time Attention has.
-  void AddPairs(const Matmul& product);
+  void AddPairs(const Matmul& matmul);
   // `elements` read and written, forward.
   void Elementwise(double elements);
 
   BlockCost cost;
-  double product_forward = 0;                   // seconds of `cost.forward`
-  double latent_forward = 0, latent_flops = 0;  // of the products behind latents, forward
+  double matmul_forward = 0;                    // seconds of `cost.forward`
+  double latent_forward = 0, latent_flops = 0;  // of the matmuls behind latents, forward
   double attention_flops = 0;                   // forward
   double kept_scores = 0;                       // of one GPU, with every pair
 
@@ -97,62 +97,61 @@ class Adder {
   const double sequences_;
 };
 
-void Adder::AddPairs(const Matmul& product) {
-  cost.flops += 3 * sequences_ * product.Flops(/*dense=*/false);
+void Adder::AddPairs(const Matmul& matmul) {
+  cost.flops += 3 * sequences_ * matmul.Flops(/*dense=*/false);
 }
 
-void Adder::Product(const Matmul& product, bool low_precision) {
-  const bool expert = product.kind == MatmulKind::kExperts;
-  const Side side = SideOf(product.part);
+void Adder::AddMatmul(const Matmul& matmul, bool low_precision) {
+  const bool expert = matmul.kind == MatmulKind::kExperts;
+  const Side side = SideOf(matmul.part);
   const double group = static_cast<double>(expert ? c_.etp : c_.tp);
-  double m = sequences_ * static_cast<double>(product.m) / static_cast<double>(c_.cp);
+  double m = sequences_ * static_cast<double>(matmul.m) / static_cast<double>(c_.cp);
   double experts = 1;
   if (expert) {
     // Every GPU brings its own share of the tokens, and gets as many rows back, of its experts.
-    experts = static_cast<double>(product.batch) / static_cast<double>(c_.ep);
+    experts = static_cast<double>(matmul.batch) / static_cast<double>(c_.ep);
     m *= static_cast<double>(c_.etp) / static_cast<double>(c_.tp);
   } else if (!side.column && !side.row && c_.sequence_parallel) {
     m /= static_cast<double>(c_.tp);
   }
-  const double n = static_cast<double>(product.n) / (side.column ? group : 1);
-  const double k = static_cast<double>(product.k) / (side.row ? group : 1);
+  const double n = static_cast<double>(matmul.n) / (side.column ? group : 1);
+  const double k = static_cast<double>(matmul.k) / (side.row ? group : 1);
   const double flops = 2 * m * n * k;
-  const double arithmetic = flops / ((low_precision ? s_.rates.products : s_.rates.products_16) *
+  const double arithmetic = flops / ((low_precision ? s_.rates.matmuls : s_.rates.matmuls_16) *
                                      SideEfficiency(m / experts, n, k, s_.rates.half_side));
   const double traffic = kBytes * (m * k + experts * n * k + m * n) / s_.rates.memory_bytes;
   const double kernels = expert ? std::max(1.0, experts * s_.framework.expert_kernels) : 1;
   const double seconds = std::max(arithmetic, traffic) + s_.rates.kernel_seconds * kernels;
   cost.forward += seconds;
-  product_forward += seconds;
-  if (product.part == Part::kQueryUp || product.part == Part::kKeyValueUp) {
+  matmul_forward += seconds;
+  if (matmul.part == Part::kQueryUp || matmul.part == Part::kKeyValueUp) {
     latent_forward += seconds;
-    latent_flops += sequences_ * product.Flops(/*dense=*/false);
+    latent_flops += sequences_ * matmul.Flops(/*dense=*/false);
   }
-  cost.backward += product.backward_products * seconds;
-  cost.flops += sequences_ * product.Flops(/*dense=*/false) * (1 + product.backward_products);
+  cost.backward += matmul.backward_matmuls * seconds;
+  cost.flops += sequences_ * matmul.Flops(/*dense=*/false) * (1 + matmul.backward_matmuls);
 }
 
-// SUMMA (van de Geijn and Watts 1997): every panel of the inner size is a product that adds to the
-// same outputs, which are read and written each time. Backward has two such products.
-void Adder::GridProductOf(const Matmul& product) {
+// SUMMA (van de Geijn and Watts 1997): every panel of the inner size is a matmul that adds to the
+// same outputs, which are read and written each time. Backward has two such matmuls.
+void Adder::AddGridMatmul(const Matmul& matmul) {
   const double panels = static_cast<double>(c_.panels);
-  const double m =
-      sequences_ * static_cast<double>(product.m) / static_cast<double>(c_.cp * c_.tp2);
-  const double n = static_cast<double>(product.n) / static_cast<double>(c_.tp1());
-  const double k = static_cast<double>(product.k);
+  const double m = sequences_ * static_cast<double>(matmul.m) / static_cast<double>(c_.cp * c_.tp2);
+  const double n = static_cast<double>(matmul.n) / static_cast<double>(c_.tp1());
+  const double k = static_cast<double>(matmul.k);
   const double arithmetic =
-      2 * m * n * k / (s_.rates.products * SideEfficiency(m, n, k / panels, s_.rates.half_side));
+      2 * m * n * k / (s_.rates.matmuls * SideEfficiency(m, n, k / panels, s_.rates.half_side));
   const double traffic =
       kBytes * (m * k + n * k + (2 * panels - 1) * m * n) / s_.rates.memory_bytes;
   const double seconds = std::max(arithmetic, traffic) + s_.rates.kernel_seconds * panels;
   cost.forward += seconds;
-  product_forward += seconds;
-  cost.backward += product.backward_products * seconds;
-  cost.flops += sequences_ * product.Flops(/*dense=*/false) * (1 + product.backward_products);
+  matmul_forward += seconds;
+  cost.backward += matmul.backward_matmuls * seconds;
+  cost.flops += sequences_ * matmul.Flops(/*dense=*/false) * (1 + matmul.backward_matmuls);
   cost.grid.push_back({.input_bytes = kBytes * m * k,
                        .weight_bytes = kBytes * n * k,
                        .forward = seconds,
-                       .backward = product.backward_products * seconds});
+                       .backward = matmul.backward_matmuls * seconds});
 }
 
 void Adder::Attention(const Matmul& scores) {
@@ -199,7 +198,7 @@ void AddParameters(const std::vector<Tensor>& tensors, Block* block) {
 // The part of the head that multi-token prediction has as well; returns the logits on one GPU.
 double AddHead(const Model& model, const Block& block, const BlockSettings& s, Adder* adder) {
   const Configuration& c = s.configuration;
-  for (const Matmul& product : block.products) adder->Product(product, /*low_precision=*/false);
+  for (const Matmul& matmul : block.matmuls) adder->AddMatmul(matmul, /*low_precision=*/false);
   const double rows = static_cast<double>(c.micro_batch * s.sequence) / static_cast<double>(c.cp);
   const double logits = model.head.every_token ? rows * static_cast<double>(model.head.outputs) /
                                                      static_cast<double>(c.tp)
@@ -233,8 +232,8 @@ double SideEfficiency(double m, double n, double k, double half_side) {
 
 DeviceRates::DeviceRates(const DeviceType& device, const DeviceParameters& parameters,
                          Precision precision)
-    : products_16(device.PeakFlops(precision == Precision::kFp16 ? "f16" : "bf16") *
-                  parameters.matmul_16),
+    : matmuls_16(device.PeakFlops(precision == Precision::kFp16 ? "f16" : "bf16") *
+                 parameters.matmul_16),
       attention(device.PeakFlops(precision == Precision::kFp16 ? "f16" : "bf16") *
                 parameters.attention),
       memory_bytes(device.memory_bytes_per_second * parameters.memory),
@@ -244,37 +243,37 @@ DeviceRates::DeviceRates(const DeviceType& device, const DeviceParameters& param
     case Precision::kBf16:
     case Precision::kFp16:
       peak_flops = device.PeakFlops(precision == Precision::kFp16 ? "f16" : "bf16");
-      products = products_16;
+      matmuls = matmuls_16;
       break;
     case Precision::kFp8:
     case Precision::kMxFp8:
       peak_flops = device.PeakFlops("f8e4m3fn");
-      products = peak_flops * parameters.matmul_8;
+      matmuls = peak_flops * parameters.matmul_8;
       break;
     case Precision::kNvFp4:
       peak_flops = device.PeakFlops("f4e2m1fn");
-      products = peak_flops * parameters.matmul_4;
+      matmuls = peak_flops * parameters.matmul_4;
       break;
   }
 }
 
 Block LayerBlock(const Model& model, const Stack& stack, const Layer& layer, int64_t sequence) {
   Block block;
-  block.products = LayerMatmuls(model, stack, layer, {.sequences = 1, .tokens = sequence});
+  block.matmuls = LayerMatmuls(model, stack, layer, {.sequences = 1, .tokens = sequence});
   AddParameters(LayerTensors(model, stack, layer), &block);
   return block;
 }
 
 Block EmbeddingBlock(const Model& model, int64_t sequence) {
   Block block;
-  block.products = EmbeddingMatmuls(model, {.sequences = 1, .tokens = sequence});
+  block.matmuls = EmbeddingMatmuls(model, {.sequences = 1, .tokens = sequence});
   AddParameters(EndTensors(model, /*embedding=*/true), &block);
   return block;
 }
 
 Block HeadBlock(const Model& model, int64_t sequence) {
   Block block;
-  block.products = HeadMatmuls(model, {.sequences = 1, .tokens = sequence});
+  block.matmuls = HeadMatmuls(model, {.sequences = 1, .tokens = sequence});
   AddParameters(EndTensors(model, /*embedding=*/false), &block);
   return block;
 }
@@ -284,8 +283,8 @@ Block MtpBlock(const Model& model, int64_t sequence) {
   if (model.mtp.modules == 0) return block;
   Model one = model;
   one.mtp.modules = 1;
-  for (const Matmul& product : MtpMatmuls(one, {.sequences = 1, .tokens = sequence})) {
-    if (product.part == Part::kMtpProjection) block.products.push_back(product);
+  for (const Matmul& matmul : MtpMatmuls(one, {.sequences = 1, .tokens = sequence})) {
+    if (matmul.part == Part::kMtpProjection) block.matmuls.push_back(matmul);
   }
   std::vector<Tensor> tensors;
   for (const Tensor& tensor : Tensors(one)) {
@@ -303,8 +302,8 @@ namespace {
 struct LayerSizes {
   double residual;                      // on one GPU
   double queries, keys_values, values;  // of a token
-  double inner;          // on one GPU: enters and leaves the MLP's activation function
-  double kept_products;  // on one GPU: what products put out
+  double inner;         // on one GPU: enters and leaves the MLP's activation function
+  double kept_matmuls;  // on one GPU: what matmuls put out
 };
 
 // Bytes of an element that enters a matmul of 8 or 4 bits.
@@ -314,7 +313,7 @@ double KeptInputBytes(Precision precision, const FrameworkParameters& framework)
 }
 
 // What a layer keeps for the backward phase (Korthikanti et al. 2022, section 4.1, without dropout
-// and scores where attention is flash attention's). Elements that enter a product may be kept in
+// and scores where attention is flash attention's). Elements that enter a matmul may be kept in
 // fewer bytes than those that anything else reads.
 void SetKept(const Layer& layer, const BlockSettings& s, const Adder& adder, const LayerSizes& n,
              BlockCost* cost) {
@@ -338,7 +337,7 @@ void SetKept(const Layer& layer, const BlockSettings& s, const Adder& adder, con
     made_latents = rows * ranks / spread * read;
   }
   const double attended = rows * (n.queries + n.keys_values) / tp * kBytes;
-  // Attention's result is read by its own backward phase, and by the next product.
+  // Attention's result is read by its own backward phase, and by the next matmul.
   const double result = rows * n.values / tp * (kBytes + (read < kBytes ? read : 0));
   const bool gated = layer.moe.has_value() ? layer.moe->expert.gated : layer.mlp->gated;
   const double behind_activation = n.inner / (gated ? 3 : 2);
@@ -364,20 +363,20 @@ void SetKept(const Layer& layer, const BlockSettings& s, const Adder& adder, con
   none.saved_bytes = all + (early ? scores : statistics);
   none.transient_bytes = gradients;
   if (s.framework.framework == "fsdp") {
-    // torchtitan keeps every other product and attention's result.
+    // torchtitan keeps every other matmul and attention's result.
     selective.saved_bytes =
-        input + kBytes * (rows * n.values / tp + n.kept_products / 2) + statistics;
-    selective.seconds = cost->forward - adder.product_forward / 2 - cost->attention_forward;
+        input + kBytes * (rows * n.values / tp + n.kept_matmuls / 2) + statistics;
+    selective.seconds = cost->forward - adder.matmul_forward / 2 - cost->attention_forward;
     selective.transient_bytes = none.saved_bytes;
   } else {
-    // Attention's result is what the next product reads: it is kept in any case.
+    // Attention's result is what the next matmul reads: it is kept in any case.
     selective.saved_bytes = all;
     selective.seconds = cost->attention_forward;
     selective.flops = adder.attention_flops;
     selective.transient_bytes = gradients + scores;
   }
   modules.saved_bytes = none.saved_bytes - behind_norms - made_latents - activations;
-  modules.seconds = cost->forward - adder.product_forward - cost->attention_forward;
+  modules.seconds = cost->forward - adder.matmul_forward - cost->attention_forward;
   if (a.latent.has_value()) {
     modules.saved_bytes -= attended;
     modules.seconds += adder.latent_forward;
@@ -405,22 +404,22 @@ BlockCost LayerCost(const Model& model, const Layer& layer, const Block& block,
   const double keys_values = static_cast<double>(a.kv_heads * (a.qk_head_dim + a.v_head_dim));
 
   Adder adder(s);
-  double kept_products = 0;  // elements that products put out
-  for (const Matmul& product : block.products) {
-    if (product.kind == MatmulKind::kScores) {
-      adder.Attention(product);
-      adder.AddPairs(product);
-    } else if (product.kind == MatmulKind::kValues) {
-      adder.AddPairs(product);
+  double kept_matmuls = 0;  // elements that matmuls put out
+  for (const Matmul& matmul : block.matmuls) {
+    if (matmul.kind == MatmulKind::kScores) {
+      adder.Attention(matmul);
+      adder.AddPairs(matmul);
+    } else if (matmul.kind == MatmulKind::kValues) {
+      adder.AddPairs(matmul);
     } else {
       if (c.tp2 > 1) {
-        adder.GridProductOf(product);
+        adder.AddGridMatmul(matmul);
       } else {
-        adder.Product(product, /*low_precision=*/product.part != Part::kRouter);
+        adder.AddMatmul(matmul, /*low_precision=*/matmul.part != Part::kRouter);
       }
-      const bool split = SideOf(product.part).column || product.kind == MatmulKind::kExperts;
-      kept_products += static_cast<double>(c.micro_batch * product.m) / static_cast<double>(c.cp) *
-                       static_cast<double>(product.n) / (split || c.sequence_parallel ? tp : 1);
+      const bool split = SideOf(matmul.part).column || matmul.kind == MatmulKind::kExperts;
+      kept_matmuls += static_cast<double>(c.micro_batch * matmul.m) / static_cast<double>(c.cp) *
+                      static_cast<double>(matmul.n) / (split || c.sequence_parallel ? tp : 1);
     }
   }
   // Norms and residual sums of the two halves; rotation; activation of the MLP.
@@ -461,7 +460,7 @@ BlockCost LayerCost(const Model& model, const Layer& layer, const Block& block,
   }
   SetParameters(block, c, &cost);
 
-  SetKept(layer, s, adder, {residual, queries, keys_values, values, inner, kept_products}, &cost);
+  SetKept(layer, s, adder, {residual, queries, keys_values, values, inner, kept_matmuls}, &cost);
   // Keys and values of the whole sequence, and their gradients; the panels at work.
   double beside = 0;
   if (c.cp > 1 && c.context == ContextKind::kAllGather) {
@@ -469,8 +468,8 @@ BlockCost LayerCost(const Model& model, const Layer& layer, const Block& block,
   }
   if (c.tp2 > 1) {
     double panels = 0;
-    for (const GridProduct& product : cost.grid) {
-      panels = std::max(panels, product.input_bytes + product.weight_bytes);
+    for (const GridMatmul& matmul : cost.grid) {
+      panels = std::max(panels, matmul.input_bytes + matmul.weight_bytes);
     }
     beside += 2 * cost.row_context_bytes + 2 * panels / static_cast<double>(c.panels);
   }
@@ -482,7 +481,7 @@ BlockCost EmbeddingCost(const Model& model, const Block& block, const BlockSetti
   const Configuration& c = s.configuration;
   Adder adder(s);
   const double rows = static_cast<double>(c.micro_batch * s.sequence) / static_cast<double>(c.cp);
-  for (const Matmul& product : block.products) adder.Product(product, /*low_precision=*/false);
+  for (const Matmul& matmul : block.matmuls) adder.AddMatmul(matmul, /*low_precision=*/false);
   adder.Elementwise(3 * rows * static_cast<double>(model.hidden));
   SetParameters(block, c, &adder.cost);
   return adder.cost;
@@ -502,7 +501,7 @@ BlockCost MtpCost(const Model& model, const Block& block, const Block& head,
                           static_cast<double>(model.hidden) /
                           static_cast<double>(c.cp * (c.sequence_parallel ? c.tp : 1));
   Adder adder(s);
-  for (const Matmul& product : block.products) adder.Product(product, /*low_precision=*/true);
+  for (const Matmul& matmul : block.matmuls) adder.AddMatmul(matmul, /*low_precision=*/true);
   // Norms of the hidden state, of the next token's embedding and before the head; the lookup.
   adder.Elementwise(9 * residual);
   adder.cost.logits = AddHead(model, head, s, &adder);

@@ -18,7 +18,7 @@ namespace meshwright::transformer {
 
 // What the costs of a layer, embedding or head are made from, whatever the configuration.
 struct Block {
-  std::vector<Matmul> products;  // of one sequence
+  std::vector<Matmul> matmuls;  // of one sequence
   // Parameters, by what they are split over: nothing, tp, ep and etp.
   double whole = 0, over_tensor = 0, over_experts = 0;
 };
@@ -38,11 +38,11 @@ struct Recomputation {
   double transient_bytes = 0;  // of them and of gradients, beside, while the block is computed
 };
 
-// A product on a grid: its inputs go to all columns, its weight to all rows, panel by panel.
-struct GridProduct {
+// A matmul on a grid: its inputs go to all columns, its weight to all rows, panel by panel.
+struct GridMatmul {
   double input_bytes = 0;            // full buffer of a row of GPUs
   double weight_bytes = 0;           // full buffer of a column of GPUs
-  double forward = 0, backward = 0;  // seconds of the product
+  double forward = 0, backward = 0;  // seconds of the matmul
 };
 
 struct BlockCost {
@@ -59,7 +59,7 @@ struct BlockCost {
   double context_out_bytes = 0;  // Ulysses: queries, and what attention gives, of these tokens
   double row_context_bytes = 0;  // keys and values that rows of a grid gather
   double norm_bytes = 0;         // sums that columns of a grid add up for each norm
-  std::vector<GridProduct> grid;
+  std::vector<GridMatmul> grid;
   double parameters = 0;                             // on one GPU, all but experts
   double expert_parameters = 0;                      // experts' on one GPU
   double logits = 0;                                 // on one GPU
@@ -72,8 +72,8 @@ struct DeviceRates {
   DeviceRates(const DeviceType& device, const DeviceParameters& parameters, Precision precision);
 
   double peak_flops;      // of the data sheet
-  double products_16;     // flops of large matmuls in 16 bits
-  double products;        // ... in the precision
+  double matmuls_16;      // flops of large matmuls in 16 bits
+  double matmuls;         // ... in the precision
   double attention;       // flops of attention over long sequences
   double memory_bytes;    // read or written
   double half_side;       // DeviceParameters'
@@ -97,7 +97,7 @@ BlockCost HeadCost(const Model& model, const Block& block, const BlockSettings& 
 BlockCost MtpCost(const Model& model, const Block& block, const Block& head,
                   const BlockSettings& settings);
 
-// Fraction of its peak that an [m, k] x [k, n] product reaches, of those with endless sides.
+// Fraction of its peak that an [m, k] x [k, n] matmul reaches, of those with endless sides.
 double SideEfficiency(double m, double n, double k, double half_side);
 
 }  // namespace meshwright::transformer

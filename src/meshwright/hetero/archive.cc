@@ -47,7 +47,7 @@ double Archive::Cutoff(double dollars_per_hour) const {
             cutoff, choice.seconds * (dollars_per_hour < choice.dollars_per_hour ? kMore : 1));
         break;
       case Objective::kCost:
-        // As cheap will do in less time, which dearer nodes take then.
+        // As cheap will do in less time, which more expensive nodes take then.
         cutoff = std::min(
             cutoff, for_as_much(choice) * (dollars_per_hour > choice.dollars_per_hour ? kMore : 1));
         break;

@@ -45,8 +45,8 @@ class Bounds {
   // ... whose first `layers` layers lie on `stages` stages that are not decided, before those of
   // `behind`.
   double Seconds(const StageCounts& stages, int64_t layers, const PipelineBound& behind) const;
-  // Whether such plans may take less than `cutoff`: what Seconds says, and whether stages have room
-  // for all layers if each keeps to what its place in the pipeline leaves it. Slower than Seconds.
+  // Whether such plans may take less than `cutoff`: what Seconds says, and whether stages can hold
+  // all layers if each is held to what its place in the pipeline leaves it. Slower than Seconds.
   bool MayBeat(const StageCounts& stages, int64_t layers, const PipelineBound& behind,
                double cutoff) const;
   // By number of stages behind, what places leave in plans with exactly `stages` stages that take
@@ -106,11 +106,9 @@ class Bounds {
   // The places of open stages, the last first, for a step of less than `cutoff`; `work` is of a
   // micro-batch. Earlier values of `places_` say how many layers lie before and behind at least.
   void SetPlaces(int64_t layers, const PipelineBound& behind, double work, double cutoff) const;
-  // Whether open stages at these places, before `behind` decided stages, have room for so many
-  // layers.
+  // Whether open stages at these places, before `behind` decided stages, can hold so many layers.
   bool HaveSlack(const StageCounts& stages, int64_t layers, int64_t behind) const;
-  // Layers of a stage of the stage class that a place has room for, `behind` stages being behind
-  // it.
+  // Layers of a stage of the stage class that a place can hold, `behind` stages being behind it.
   int64_t MostLayers(size_t stage_class, const Place& place, int64_t behind) const;
   int64_t MostLayersAtEnds(size_t stage_class, int64_t i, int64_t most, int64_t layers,
                            int64_t behind) const;

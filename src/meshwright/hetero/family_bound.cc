@@ -61,8 +61,8 @@ double Factor(int64_t micro_batches, int64_t stages, double share) {
          share * static_cast<double>(std::min(micro_batches, stages) - 1);
 }
 
-// Layers are dealt out to the fastest first: up to rate t - taken on each, which are in ascending
-// order of seconds a layer.
+// Layers go to the fastest first: up to rate t - taken on each, which are in ascending order of
+// seconds a layer.
 struct Taker {
   double layer_seconds = 0, rate = 0, taken = 0;
 };
@@ -94,7 +94,7 @@ class WorkCorners {
  private:
   struct Corner {
     double t = 0;
-    double work = -1, rest = 0;  // of what is dealt out, and of the rest on the slowest; -1: open
+    double work = -1, rest = 0;  // of what is given out, and of the rest on the slowest; -1: open
   };
   double Value(double c, Corner& at) const {
     if (at.work < 0) {

@@ -21,7 +21,7 @@ constexpr double kChooserRounding = 1e-12;
 // The effort of a family's bound, in partial families.
 constexpr int64_t kBoundEffort = 10;
 // Families as many as take the time of a partial family.
-constexpr int64_t kRoomSteps = 500;
+constexpr int64_t kHoldSteps = 500;
 
 // The stage classes that a group may have: one, or two that share its nodes.
 struct StageClassChoice {
@@ -121,7 +121,7 @@ class FamilyChooser {
  private:
   enum class Mode {
     kTrial,   // counts the effort of kAll, until there is none left
-    kAll,     // families one after the other
+    kAll,     // families in turn
     kShared,  // partial families have equal parts of the effort; what is too little is left out
   };
 
@@ -148,7 +148,7 @@ class FamilyChooser {
     if (slack_ != nullptr) {
       const int64_t before = slack_->steps();
       const bool may_hold = slack_->MayHold(positions_, group);
-      *effort -= (slack_->steps() - before) / kRoomSteps;
+      *effort -= (slack_->steps() - before) / kHoldSteps;
       if (!may_hold) return;
     }
     int64_t left = group == count_ ? 0 : static_cast<int64_t>(options_[group].size()) + 1;

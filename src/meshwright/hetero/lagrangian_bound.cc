@@ -1,4 +1,4 @@
-// A step of less than T leaves a stage with w stages behind it, of p in all, room for n(i, w)
+// A step of less than T leaves a stage with w stages behind it, of p in all, slack for n(i, w)
 // layers if it has the degrees i (mixed_places.cc). A stage of these takes c(i) nodes of its group,
 // of which there are N. A plan takes one i for each w such that the nodes suffice and the layers
 // are all held; so for any Lagrange multipliers of nodes q >= 0
@@ -13,7 +13,7 @@
 //
 //   W >= r L - sum over groups q N - sum over w of the most of (r - t(i)) n - q c(i)
 //
-// over degrees i and 1 <= n <= n(i, w). More work leaves stages less time, and so less room.
+// over degrees i and 1 <= n <= n(i, w). More work leaves stages less time, and so less slack.
 
 #include "meshwright/hetero/lagrangian_bound.h"
 
@@ -234,7 +234,7 @@ bool LagrangianBound::MayHold(const std::vector<size_t>& stage_classes, size_t g
     }
     steps_ += pipeline.stages * static_cast<int64_t>(stage_classes.size() + 1);
     if (held < layers - kRoomSlack) continue;
-    // What had room once more often has it.
+    // What had slack once more often has it.
     std::swap(pipelines_[i], pipelines_[i / 2]);
     return true;
   }

@@ -10,9 +10,9 @@
 namespace meshwright::transformer::hetero {
 
 // The layers of each stage where the stage classes of all stages are decided, by dynamic
-// programming from the last stage to the first: of the partitions whose stages keep to what their
-// places leave them, one with the least sum of both passes over all stages. What is sent does not
-// depend on the partition.
+// programming from the last stage to the first: of the partitions whose stages are held to what
+// their places leave them, one with the least sum of both passes over all stages. What is sent does
+// not depend on the partition.
 class Partitioner {
  public:
   // Both must outlive it; `stage classes` in the order of the pipeline.

@@ -6,7 +6,7 @@
 //
 // are all less than T (schedule.h), and so are they with the stage's update and without the
 // backward part of P. So the last stages have to be quick, and the first ones less so. If the
-// stages, each stage class's at the places where they have most room, have none for all layers, no
+// stages, each stage class's at the places where they have most slack, cannot hold all layers, no
 // plan takes less than T. With fractions of layers fast stage classes are best at the places with
 // most time. And layers that do not fit before or at a place lie behind it, which makes R larger,
 // and so P.

@@ -10,8 +10,8 @@
 namespace meshwright::transformer::hetero {
 
 // Makes good plans of a state: for orders of the stage classes, the stages of each next to each
-// other, layers are dealt out by dynamic programming (partition.h) within what a step of less
-// and less time leaves each place, and the pipelines simulated.
+// other, layers are partitioned by dynamic programming (partition.h) within what a step of less and
+// less time leaves each place, and the pipelines simulated.
 class Planner {
  public:
   // `archive` must outlive it.

@@ -19,9 +19,8 @@
 // nodes, or an equal part of one; so where neither divides the other the group cannot have these
 // degrees. Micro-batches are the same sequences on every stage: dp times the sequences that a
 // replica runs at once is one number for all stage classes. Stages of a stage class fill its nodes
-// one after the other, from the end of the pipeline: neighbours share a node where a stage is part
-// of one and the later is not the first in it. Which of a group's nodes are used makes no
-// difference.
+// in turn, from the end of the pipeline: neighbours share a node where a stage is part of one and
+// the later is not the first in it. Which of a group's nodes are used makes no difference.
 
 namespace meshwright::transformer::hetero {
 
@@ -97,8 +96,8 @@ Configuration StageConfiguration(const StageDegrees& degrees, const Family& fami
 // The largest number of stage classes of a plan.
 inline constexpr size_t kMostStageClasses = 2 * kMostNodeGroups;
 
-// Stages of these degrees that so many nodes of a group have room for; 0 if they cannot be aligned
-// with nodes.
+// Stages of these degrees that so many nodes of a group can hold; 0 if they cannot be aligned with
+// nodes.
 int64_t Slots(const NodeGroup& group, const StageDegrees& degrees, int64_t nodes);
 // ... all that there are.
 int64_t Slots(const NodeGroup& group, const StageDegrees& degrees);

@@ -9,8 +9,8 @@ namespace meshwright::transformer::hetero {
 // Seconds in which a stage hands an array on to another stage, forward or back. Each replica has
 // its sequences of it, each device of a replica its tokens (sequence parallelism), so that with
 // equal degrees every device sends its part to one other. Otherwise each device of one stage
-// exchanges what overlaps with each of several devices of the other, one after the other: the
-// side with fewer devices has the larger parts and sets the time.
+// exchanges what overlaps with each of several devices of the other, in turn: the side with fewer
+// devices has the larger parts and sets the time.
 //
 // `bytes` is the part of a device of `a`, and in the same way `other_bytes` of `b`.
 double ReshardingSeconds(const Link& link, const StageDegrees& a, double bytes,

@@ -15,12 +15,12 @@ struct PipelineStage {
   double both() const { return forward + backward; }
 };
 
-// Seconds of a step under 1F1B: stages may differ in everything. Sends go beside computation, one
-// after the other on each link and direction. The same as inter/schedule/simulate.h's, and quicker
-// for this one schedule: memory is a few numbers a stage.
+// Seconds of a step under 1F1B: stages may differ in everything. Sends overlap with computation,
+// one after the other on each link and direction. The same as inter/schedule/simulate.h's, and
+// quicker for this one schedule: memory is a few numbers a stage.
 double PipelineSeconds(const std::vector<PipelineStage>& stages, int64_t micro_batches);
 
-// What no pipeline of these stages takes less than; stages may be added in front one by one.
+// What no pipeline of these stages takes less than; stages may be added in front singly.
 //
 // Stage j, with the sum P of both passes and sends of those before it and R of those behind, does
 // its first min(w + 1, M) of M forward passes, w being the number of stages behind it, and can then

@@ -27,7 +27,7 @@ double StateLister::LayerDollars(size_t stage_class) const {
          3600;
 }
 
-// Stages that a stage class has room for beside those of its group's other stage classes.
+// Stages that a stage class can hold beside those of its group's other stage classes.
 int64_t StateLister::Slack(const StageCounts& stages, size_t stage_class) const {
   const Costs& costs = *at_.costs;
   int64_t left = costs.GroupNodes(costs.Group(stage_class));

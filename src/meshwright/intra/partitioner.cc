@@ -66,7 +66,7 @@ std::optional<Factors> FactorsOf(const Rule& rule, const TensorFactors& tensor,
 
 enum class Cut : uint8_t { kNone, kBatch, kRows, kColumns, kContracted };
 
-// The axes of a matmul, given to its factors one after the other.
+// The axes of a matmul, given to its factors in turn.
 class Product {
  public:
   Product(const Rule& rule, Factors lhs, Factors rhs, Factors result, double lhs_bytes,

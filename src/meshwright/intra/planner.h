@@ -109,8 +109,8 @@ struct IntraPlan {
   // The objective: sum of compute and communication over one step, in the cost model's unit.
   double objective = 0, bound = 0, gap = 0;
   double compute = 0, communication = 0;
-  // Time of one step with collectives that run beside kernels (timeline.h); the objective where the
-  // cost model has no overlap.
+  // Time of one step with collectives overlapped (timeline.h); the objective where the cost model
+  // has no overlap.
   double step_seconds = 0;
   std::vector<PlannedOp> ops;  // by OpId
   // By ValueId: how the value is kept once partial sums are combined; for free values and fused

@@ -15,9 +15,9 @@ struct StepRuns {
   std::vector<double> collectives;  // as in IntraPlan::collectives; 0: left out
 };
 
-// Seconds of one step of `plan` when collectives run beside kernels and small ones are combined, as
-// XLA's latency hiding scheduler and collective combiner arrange it. Needs the plan's schedule, ops
-// and collectives. timeline.cc has the model.
+// Seconds of one step of `plan` when collectives overlap with kernels and small ones are combined,
+// as XLA's latency hiding scheduler and collective combiner arrange it. Needs the plan's schedule,
+// ops and collectives. timeline.cc has the model.
 double StepSeconds(const Graph& graph, const CostModel& cost_model, const Overlap& overlap,
                    const IntraPlan& plan);
 // The same of what `runs` says instead of all that the step has.

@@ -7,16 +7,16 @@ namespace {
 
 using Wide = __int128;
 
-Wide ExactFlops(const Matmul& product, bool dense) {
-  switch (product.kind) {
+Wide ExactFlops(const Matmul& matmul, bool dense) {
+  switch (matmul.kind) {
     case MatmulKind::kWeight:
-      return Wide{2} * product.batch * product.m * product.n * product.k;
+      return Wide{2} * matmul.batch * matmul.m * matmul.n * matmul.k;
     case MatmulKind::kExperts:
-      return Wide{2} * product.m * product.n * product.k;
+      return Wide{2} * matmul.m * matmul.n * matmul.k;
     case MatmulKind::kScores:  // m queries, n keys, k elements
-      return Wide{2} * product.batch * product.k * (dense ? product.m * product.n : product.pairs);
+      return Wide{2} * matmul.batch * matmul.k * (dense ? matmul.m * matmul.n : matmul.pairs);
     case MatmulKind::kValues:  // m queries, n elements, k keys
-      return Wide{2} * product.batch * product.n * (dense ? product.m * product.k : product.pairs);
+      return Wide{2} * matmul.batch * matmul.n * (dense ? matmul.m * matmul.k : matmul.pairs);
   }
   return 0;
 }
@@ -32,19 +32,19 @@ int64_t TokensOfStack(const Model& model, const Stack& stack, const Batch& batch
   return IsSource(model, stack) && batch.source_tokens > 0 ? batch.source_tokens : batch.tokens;
 }
 
-// Appends products with `rows` rows of activations.
+// Appends matmuls with `rows` rows of activations.
 class Lister {
  public:
   Lister(const Model& model, int64_t sequences) : model_(model), sequences_(sequences) {}
 
   void Weight(Part part, int64_t rows, int64_t out, int64_t in) {
-    products_.push_back({.kind = MatmulKind::kWeight, .part = part, .m = rows, .n = out, .k = in});
+    matmuls_.push_back({.kind = MatmulKind::kWeight, .part = part, .m = rows, .n = out, .k = in});
   }
   void SelfAttention(const Attention& attention, int64_t tokens);
   void CrossAttention(const Attention& attention, int64_t tokens, int64_t source);
   void Feedforward(const Layer& layer, int64_t rows);
 
-  std::vector<Matmul> Take() { return std::move(products_); }
+  std::vector<Matmul> Take() { return std::move(matmuls_); }
 
  private:
   void Latent(const Attention& attention, int64_t rows);
@@ -53,7 +53,7 @@ class Lister {
 
   const Model& model_;
   const int64_t sequences_;
-  std::vector<Matmul> products_;
+  std::vector<Matmul> matmuls_;
 };
 
 void Lister::SelfAttention(const Attention& a, int64_t tokens) {
@@ -97,20 +97,20 @@ void Lister::CrossAttention(const Attention& a, int64_t tokens, int64_t source) 
 }
 
 void Lister::Pairs(const Attention& a, Part part, int64_t queries, int64_t keys, int64_t pairs) {
-  products_.push_back({.kind = MatmulKind::kScores,
-                       .part = part,
-                       .m = queries,
-                       .n = keys,
-                       .k = a.qk_head_dim,
-                       .batch = sequences_ * a.heads,
-                       .pairs = pairs});
-  products_.push_back({.kind = MatmulKind::kValues,
-                       .part = part,
-                       .m = queries,
-                       .n = a.v_head_dim,
-                       .k = keys,
-                       .batch = sequences_ * a.heads,
-                       .pairs = pairs});
+  matmuls_.push_back({.kind = MatmulKind::kScores,
+                      .part = part,
+                      .m = queries,
+                      .n = keys,
+                      .k = a.qk_head_dim,
+                      .batch = sequences_ * a.heads,
+                      .pairs = pairs});
+  matmuls_.push_back({.kind = MatmulKind::kValues,
+                      .part = part,
+                      .m = queries,
+                      .n = a.v_head_dim,
+                      .k = keys,
+                      .batch = sequences_ * a.heads,
+                      .pairs = pairs});
 }
 
 void Lister::Feedforward(const Layer& layer, int64_t rows) {
@@ -127,12 +127,12 @@ void Lister::Feedforward(const Layer& layer, int64_t rows) {
 
 void Lister::Experts(const Moe& moe, int64_t rows) {
   const auto expert = [&](Part part, int64_t out, int64_t in) {
-    products_.push_back({.kind = MatmulKind::kExperts,
-                         .part = part,
-                         .m = rows * moe.top_k,
-                         .n = out,
-                         .k = in,
-                         .batch = moe.experts});
+    matmuls_.push_back({.kind = MatmulKind::kExperts,
+                        .part = part,
+                        .m = rows * moe.top_k,
+                        .n = out,
+                        .k = in,
+                        .batch = moe.experts});
   };
   const int64_t ffn = moe.expert.ffn;
   Weight(Part::kRouter, rows, moe.experts, model_.hidden);
@@ -150,8 +150,8 @@ void Lister::Experts(const Moe& moe, int64_t rows) {
   if (moe.shared_gate) Weight(Part::kSharedExpertScale, rows, 1, model_.hidden);
 }
 
-bool IsAttention(const Matmul& product) {
-  return product.kind == MatmulKind::kScores || product.kind == MatmulKind::kValues;
+bool IsAttention(const Matmul& matmul) {
+  return matmul.kind == MatmulKind::kScores || matmul.kind == MatmulKind::kValues;
 }
 
 }  // namespace
@@ -196,11 +196,11 @@ std::vector<Matmul> EmbeddingMatmuls(const Model& model, const Batch& batch) {
   } else if (embedding.dim != model.hidden) {
     lister.Weight(Part::kEmbeddingProjection, TokensOf(model, batch), model.hidden, embedding.dim);
   }
-  std::vector<Matmul> products = lister.Take();
-  for (Matmul& product : products) {
-    if (product.part == Part::kPatchEmbedding) product.backward_products = 1;
+  std::vector<Matmul> matmuls = lister.Take();
+  for (Matmul& matmul : matmuls) {
+    if (matmul.part == Part::kPatchEmbedding) matmul.backward_matmuls = 1;
   }
-  return products;
+  return matmuls;
 }
 
 std::vector<Matmul> HeadMatmuls(const Model& model, const Batch& batch) {
@@ -225,10 +225,10 @@ std::vector<Matmul> MtpMatmuls(const Model& model, const Batch& batch) {
     Lister lister(model, batch.sequences);
     lister.Weight(Part::kMtpProjection, batch.sequences * batch.tokens, model.hidden,
                   2 * model.hidden);
-    for (const std::vector<Matmul>& products :
+    for (const std::vector<Matmul>& matmuls :
          {lister.Take(), LayerMatmuls(model, stack, stack.kinds[model.mtp.kind], batch),
           HeadMatmuls(model, batch)}) {
-      all.insert(all.end(), products.begin(), products.end());
+      all.insert(all.end(), matmuls.begin(), matmuls.end());
     }
   }
   return all;
@@ -236,13 +236,13 @@ std::vector<Matmul> MtpMatmuls(const Model& model, const Batch& batch) {
 
 FlopCounts CountFlops(const std::vector<Matmul>& matmuls, int64_t times) {
   Wide forward = 0, backward = 0, dense_forward = 0, dense_backward = 0;
-  for (const Matmul& product : matmuls) {
-    const Wide attended = times * ExactFlops(product, false);
-    const Wide dense = times * ExactFlops(product, true);
+  for (const Matmul& matmul : matmuls) {
+    const Wide attended = times * ExactFlops(matmul, false);
+    const Wide dense = times * ExactFlops(matmul, true);
     forward += attended;
-    backward += product.backward_products * attended;
+    backward += matmul.backward_matmuls * attended;
     dense_forward += dense;
-    dense_backward += product.backward_products * dense;
+    dense_backward += matmul.backward_matmuls * dense;
   }
   return {static_cast<double>(forward), static_cast<double>(backward),
           static_cast<double>(dense_forward), static_cast<double>(dense_backward)};

@@ -9,7 +9,7 @@
 #include "meshwright/model/tensors.h"
 
 // The matmuls of a model, from which its floating-point operations (flops) follow: two per
-// multiply-add. What is no product (norms, softmax, activations, rotations, lookups in tables) is
+// multiply-add. What is no matmul (norms, softmax, activations, rotations, lookups in tables) is
 // not counted, as is usual.
 
 namespace meshwright::transformer {
@@ -27,7 +27,7 @@ enum class MatmulKind {
   kScores,  // queries times keys
   kValues,  // softmax of the scores times values
   // The rows are split over the experts: `m` are those of all together, top_k per token, and the
-  // product is `batch` products of m/batch rows on average.
+  // matmul is `batch` matmuls of m/batch rows on average.
   kExperts,
 };
 
@@ -41,11 +41,11 @@ struct Matmul {
   int64_t k = 0;
   int64_t batch = 1;
   // For kScores and kValues: pairs of a query and a key that it attends to, per batch element; the
-  // product as a dense one has all queries x keys.
+  // matmul as a dense one has all queries x keys.
   int64_t pairs = 0;
   // Matmuls of this size that the backward pass has: gradients of both operands, or of the weight
   // alone where nothing trainable lies before it (patches of images).
-  int backward_products = 2;
+  int backward_matmuls = 2;
 
   // Operations forward, with every pair computed (`dense`) or only those attended to.
   double Flops(bool dense) const;
@@ -55,7 +55,7 @@ struct Matmul {
 // tokens^2 with causal masks, windows and chunks. tokens: at most kMaxSequence.
 int64_t AttendedPairs(const Attention& attention, int64_t tokens);
 
-// The products of one layer of a kind, in the order of execution. Latent attention as in training:
+// The matmuls of one layer of a kind, in the order of execution. Latent attention as in training:
 // keys and values of every head are made.
 std::vector<Matmul> LayerMatmuls(const Model& model, const Stack& stack, const Layer& layer,
                                  const Batch& batch);

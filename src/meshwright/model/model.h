@@ -120,8 +120,8 @@ struct Moe {
   Mlp expert;
   bool router_bias = false;   // added to the router's logits, trained by gradients
   bool balance_bias = false;  // DeepSeek V3: correction per expert, used for selection only
-  // What checkpoints hold as one MLP (several shared experts side by side have the sum of their
-  // inner sizes); ffn 0: none.
+  // What checkpoints hold as one MLP (several parallel shared experts have the sum of their inner
+  // sizes); ffn 0: none.
   Mlp shared;
   bool shared_gate = false;    // Qwen2-MoE: the shared expert's result is scaled by sigmoid(w x)
   bool fused_experts = false;  // checkpoints hold the experts of a layer as one tensor
@@ -154,7 +154,7 @@ struct Layer {
 
 enum class StackRole { kEncoder, kDecoder };
 
-// Layers one after the other. `layers[i]` is the kind of the i-th layer, an index into `kinds`.
+// Layers in sequence. `layers[i]` is the kind of the i-th layer, an index into `kinds`.
 struct Stack {
   StackRole role = StackRole::kDecoder;
   std::vector<Layer> kinds = {};

@@ -17,16 +17,16 @@ Json FlopsJson(const FlopCounts& flops) {
           {"dense_backward", flops.dense_backward}};
 }
 
-Json MatmulJson(const Matmul& product) {
+Json MatmulJson(const Matmul& matmul) {
   constexpr std::array<const char*, 4> kKinds = {"weight", "scores", "values", "experts"};
-  Json json = {{"kind", kKinds[static_cast<size_t>(product.kind)]},
-               {"part", PartName(product.part)},
-               {"m", product.m},
-               {"n", product.n},
-               {"k", product.k},
-               {"batch", product.batch}};
-  if (product.pairs > 0) json["attended_pairs"] = product.pairs;
-  json["flops"] = product.Flops(false);
+  Json json = {{"kind", kKinds[static_cast<size_t>(matmul.kind)]},
+               {"part", PartName(matmul.part)},
+               {"m", matmul.m},
+               {"n", matmul.n},
+               {"k", matmul.k},
+               {"batch", matmul.batch}};
+  if (matmul.pairs > 0) json["attended_pairs"] = matmul.pairs;
+  json["flops"] = matmul.Flops(false);
   return json;
 }
 
@@ -38,8 +38,8 @@ Json LayerJson(const Model& model, const Stack& stack, int32_t kind, const Batch
                {"feedforward", FeedforwardText(layer)},
                {"parallel", layer.parallel},
                {"matmuls", Json::array()}};
-  for (const Matmul& product : LayerMatmuls(model, stack, layer, batch)) {
-    json["matmuls"].push_back(MatmulJson(product));
+  for (const Matmul& matmul : LayerMatmuls(model, stack, layer, batch)) {
+    json["matmuls"].push_back(MatmulJson(matmul));
   }
   return json;
 }

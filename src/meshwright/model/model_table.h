@@ -14,7 +14,7 @@ namespace meshwright::transformer {
 // sequences that CheckSequence takes.
 std::string ModelTable(const Model& model, const Batch& batch);
 
-// The same as a JSON object, with every tensor and the products of every kind of layer.
+// The same as a JSON object, with every tensor and the matmuls of every kind of layer.
 std::string ModelJson(const Model& model, const Batch& batch);
 
 // The built-in models, one a line.

@@ -35,7 +35,7 @@ struct NameContext {
   std::string_view stack = "decoder";
   int sublayer = 1;
   bool gated = false;      // the layer's MLP has a gate
-  bool two_norms = false;  // attention and MLP stand side by side, each behind a norm of its own
+  bool two_norms = false;  // attention and MLP are parallel, each behind a norm of its own
   bool each_token = true;  // the head is for every token
 };
 

@@ -38,8 +38,8 @@ struct SegmentChoice {
 struct PredictedChoice {
   SegmentChoice choice;
   std::string key;       // SegmentChoice::Key
-  double seconds = 0;    // of one execution, collectives beside kernels where the model has that
-  double objective = 0;  // the same with everything one after the other: what planning minimises
+  double seconds = 0;    // of one execution, collectives overlapped where the model has that
+  double objective = 0;  // the same without overlap: what planning minimises
   // Parts of the objective; the rest is the update of the weights.
   double forward = 0, backward = 0;
   bool cuts_batch = false;    // along some axis, at a border

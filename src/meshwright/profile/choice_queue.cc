@@ -10,7 +10,7 @@ namespace {
 
 // Predictions of memory may be off by this.
 constexpr double kMemorySlack = 1.2;
-// What runs with collectives beside kernels takes no less than half of what it takes one by one.
+// With collectives overlapped a program takes no less than half of its serial time.
 constexpr double kMostHidden = 0.5;
 // Choices that are looked at ahead of what is measured: to begin with, and at most.
 constexpr size_t kFirstAhead = 24;

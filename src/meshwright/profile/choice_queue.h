@@ -43,8 +43,9 @@ struct SegmentState {
 //  * those that cannot be part of the fastest plan. Let t be the least time that was measured of
 //    the segment, R the most that moving from any layout to any other costs at both of its borders,
 //    there and back, by the cost model, and q the largest ratio of predicted to measured time so
-//    far. A choice with a predicted time above (q t + R) kModelSlack is dearer than the best one
-//    with both borders moved, unless the model is off by kModelSlack more than it ever was.
+//    far. A choice with a predicted time above (q t + R) kModelSlack is more expensive than the
+//    best one with both borders moved, unless the model is off by kModelSlack more than it ever
+//    was.
 class ChoiceQueue {
  public:
   ChoiceQueue(SegmentSpace& space, int64_t memory_bytes);

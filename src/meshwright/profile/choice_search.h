@@ -46,7 +46,7 @@ class ChoiceSearch {
  public:
   // `graph`, `cost_model` and `memories` must outlive it; `decisions` lists the options of each.
   // There may be as many threads as there are memories (at least one), which searches may have in
-  // common as long as they run one after the other. Errors: see PreparedProblem.
+  // common as long as they run serially. Errors: see PreparedProblem.
   static absl::StatusOr<std::unique_ptr<ChoiceSearch>> Make(
       const Graph& graph, const CostModel& cost_model,
       std::vector<std::vector<ChoiceOption>> decisions, std::span<solve::SolverMemory> memories);

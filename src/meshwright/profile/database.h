@@ -113,7 +113,7 @@ class ProfileDatabase {
 
   // Adds what each of `from` has and this has not: all of it, or with an error nothing. Runs are
   // known by their ids, so that merging again, or by another way, changes nothing; runs of the same
-  // key and environment stand side by side. Errors: a run of the same id says something else here.
+  // key and environment are kept both. Errors: a run of the same id says something else here.
   absl::StatusOr<std::vector<MergeCounts>> Merge(const std::vector<ProfileDatabase>& from);
 
   // Removes the profiles that `filter` means, and environments that are left without any; says how

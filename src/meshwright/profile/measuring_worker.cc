@@ -32,7 +32,7 @@ constexpr double kStartSeconds = 300;
 constexpr int kMostAttempts = 2;
 // For the command that a worker of several processes is at.
 constexpr double kFinishSeconds = 15;
-// Workers that go one after the other without measuring anything.
+// Workers that go in turn without measuring anything.
 constexpr int kMostFruitless = 6;
 
 double SecondsSince(Clock::time_point start) {
@@ -185,7 +185,7 @@ absl::Status MeasuringWorker::Measure(
     if (absl::Status status = StartUntilReady(); !status.ok()) return unless_cancelled(status);
   }
   std::vector<int> attempts(jobs.size(), 0);
-  std::vector<size_t> left, suspects;  // suspects are tried one by one
+  std::vector<size_t> left, suspects;  // suspects are tried singly
   for (size_t j = 0; j < jobs.size(); ++j) left.push_back(j);
   while (!left.empty() || !suspects.empty()) {
     std::vector<size_t> batch = std::exchange(left, {});

@@ -52,7 +52,7 @@ absl::StatusOr<ProfiledPlan> PlanOnMesh(const ProgramRequest& request, const Pla
 }
 
 // How much of a program was measured on a mesh. Plans of different ones do not compare: what is
-// predicted is dearer or cheaper by as much as predictions are off.
+// predicted is more expensive or cheaper by as much as predictions are off.
 enum class Basis : uint8_t { kMeasured, kPartly, kPredicted };
 
 // "mesh x=4", "meshes x=2,y=2; y=4".

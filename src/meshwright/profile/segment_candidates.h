@@ -39,8 +39,9 @@ struct SegmentCandidates {
 struct CandidateLimits {
   int most_predicted = 256;  // of a segment
   double seconds = 15;       // of all segments together
-  // Leave out choices that by the planner's objective are dearer than the cheapest of their segment
-  // with both its borders moved, whatever the layouts. Where memory is short they may be needed.
+  // Leave out choices that by the planner's objective are more expensive than the cheapest of their
+  // segment with both its borders moved, whatever the layouts. Where memory is short they may be
+  // needed.
   bool only_fastest = false;
   std::function<bool()> stop;  // asked often; once it says true looking at choices ends
 };

@@ -11,7 +11,7 @@
 #include "meshwright/profile/choice.h"
 
 // A whole step under a plan as something to measure. Segments tell which plans are worth it; how
-// fast one of these is, only the whole step tells, with all that runs side by side in it.
+// fast one of these is, only the whole step tells, with all that overlaps in it.
 
 namespace meshwright {
 

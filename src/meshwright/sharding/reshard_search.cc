@@ -31,9 +31,9 @@
 //
 // Only axes and dimensions that either end uses take part, which keeps the graph small: an array
 // with two axes to move has a few dozen states. A state packs into 64 bits. Two bounds keep the
-// search short: replicate-and-slice is known from the start and prunes everything dearer; and the
-// search stops after kMaxExpansions states (reached only with five or more axes in motion), then
-// answering with the best path so far, which is still a valid one.
+// search short: replicate-and-slice is known from the start and prunes everything more expensive;
+// and the search stops after kMaxExpansions states (reached only with five or more axes in motion),
+// then answering with the best path so far, which is still a valid one.
 
 namespace meshwright {
 namespace {

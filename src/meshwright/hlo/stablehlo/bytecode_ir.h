@@ -20,9 +20,9 @@
 
 namespace meshwright {
 
-// Reads operations, blocks and regions of bytecode one after the other, as they stand there. Values
-// get names as they are defined. Errors as those of BytecodeCursor, also for values that are used
-// before they are defined and for regions nested too deep.
+// Reads operations, blocks and regions of bytecode in turn, as they stand there. Values get names
+// as they are defined. Errors as those of BytecodeCursor, also for values that are used before they
+// are defined and for regions nested too deep.
 class BytecodeIr {
  public:
   static constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();

@@ -19,7 +19,7 @@ namespace {
 constexpr double kLeastRepeatedShare = 0.25;  // of a part's flops, for its repetition to count
 constexpr double kLightFlops = 0.01;          // shares of an average layer's
 constexpr double kLightWeights = 0.1;
-constexpr int32_t kMostClustered = 600;  // heavy units that clustering takes one by one
+constexpr int32_t kMostClustered = 600;  // heavy units that clustering takes singly
 
 // Units [begin, end) of the sequence that make a layer, or several if they are a loop over layers.
 struct Segment {

@@ -38,7 +38,7 @@ struct Clustering {
 // slices' lengths, each to 1e-4 and by dynamic programming in the arithmetic of the original
 // (tables of 32-bit floats, first of equals), so that its ties are broken as there. A slice has at
 // least three heavy operators, or as many as there are for each if those are fewer, unless it is
-// dear enough without. nullopt: no such slices. O(operators^2 * layers).
+// expensive enough without. nullopt: no such slices. O(operators^2 * layers).
 std::optional<Clustering> ClusterLayers(const ClusteringProblem& problem);
 
 }  // namespace meshwright

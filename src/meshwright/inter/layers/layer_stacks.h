@@ -12,9 +12,9 @@
 #include "meshwright/inter/layers/program_structure.h"
 #include "meshwright/sharding/sharding.h"
 
-// Arrays that hold something of every layer of a loop over layers, one after the other: parameters
-// that each iteration takes its part of, what it leaves for the backward loop, gradients, and what
-// is computed from these for all layers at once (the optimizer). Part of the layers needs part of
+// Arrays that hold something of every layer of a loop over layers, in sequence: parameters that
+// each iteration takes its part of, what it leaves for the backward loop, gradients, and what is
+// computed from these for all layers at once (the optimizer). Part of the layers needs part of
 // them.
 
 namespace meshwright {

@@ -29,7 +29,7 @@ std::optional<bool> Compare(const std::string& direction, int64_t a, int64_t b) 
   return std::nullopt;
 }
 
-// Operators that an index is made of, one after the other; each costs stack.
+// Operators that an index is made of, in a chain; each costs stack.
 constexpr int kMaxEvaluationDepth = 200;
 
 // Evaluates scalars, given those that a loop carries at one iteration.

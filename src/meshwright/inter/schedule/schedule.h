@@ -14,7 +14,7 @@ namespace meshwright {
 enum class TaskKind : uint8_t {
   kForward,
   kBackward,  // for inputs and weights at once, or for inputs only where kWeightGradient follows
-  kWeightGradient,  // zero-bubble schedules: the half of the backward phase that nobody waits for
+  kWeightGradient,  // zero-bubble schedules: the half of the backward phase off the critical path
   kUpdate,          // once, after the last backward
 };
 

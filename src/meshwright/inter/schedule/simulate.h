@@ -12,7 +12,7 @@ namespace meshwright {
 // What one stage takes. Seconds are of one micro-batch unless said otherwise.
 struct StageTimes {
   double forward = 0, backward = 0;
-  double weight_gradient = 0;   // of `backward`, the share that nobody waits for
+  double weight_gradient = 0;   // of `backward`, the share that is off the critical path
   double update = 0;            // once a step: gradient synchronisation and optimizer
   double send_forward = 0;      // activations to the next stage
   double send_backward = 0;     // their gradients to the stage before
@@ -44,9 +44,8 @@ struct Simulation {
 };
 
 // Runs `schedule` event by event. `stages.size()` must be groups * chunks. Transfers run beside
-// computation, one after the other on each link between neighbours and direction.
-// Errors: see CheckShape; a schedule whose tasks wait for each other in a circle (our own bug,
-// reported as internal).
+// computation, serially on each link between neighbours and direction. Errors: see CheckShape; a
+// schedule whose tasks wait for each other in a circle (our own bug, reported as internal).
 absl::StatusOr<Simulation> Simulate(const ScheduleKind& schedule, const ScheduleShape& shape,
                                     const std::vector<StageTimes>& stages);
 

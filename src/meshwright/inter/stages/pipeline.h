@@ -70,7 +70,7 @@ struct PipelinePlan {
   BatchSplit batch;
   std::vector<PipelineStage> stages;
   Simulation simulation;
-  double seconds = 0;  // of one step, one by one: simulation.seconds
+  double seconds = 0;  // of one step, serial: simulation.seconds
   // The same with collectives overlapped and launch overhead. The best single stage is the one
   // of least step_seconds, and taken if it is below that of the best pipeline.
   double step_seconds = 0;

@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What a step takes with collectives overlapped is no less than half of what it takes one by one.
+// What a step takes with collectives overlapped is no less than half of its serial time.
 constexpr double kMostHidden = 0.5;
 
 std::vector<Mesh>::const_iterator FindMesh(const std::vector<Mesh>& meshes, const Mesh& mesh) {

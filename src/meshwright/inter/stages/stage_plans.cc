@@ -15,7 +15,7 @@ namespace {
 // A stage that turns out not to fit is planned again with a multiplier of memory so much larger, so
 // often.
 constexpr double kMultiplierStep = 4;
-constexpr int kMostDearer = 4;
+constexpr int kMostReplans = 4;
 
 class StagePlanner {
  public:
@@ -98,7 +98,7 @@ class StagePlanner {
         stage->cost.in_flight_bytes = option.cost.in_flight_bytes;
         stage->cost.working_bytes = option.cost.working_bytes;
       }
-      if (BytesOf(i, stage->cost) <= memory || tries == kMostDearer) {
+      if (BytesOf(i, stage->cost) <= memory || tries == kMostReplans) {
         stage->overlapped =
             Overlapped(slice, plan, *model, table_.micro_batches, option.recompute, stage->cost);
         stage->plan = std::make_shared<const IntraPlan>(std::move(plan));

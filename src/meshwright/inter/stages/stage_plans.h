@@ -26,7 +26,8 @@ struct StagePlans {
 
 // Plans every stage of `pipeline`, found in `table`, each as a whole, at the multiplier of memory
 // that its layers were planned at, a larger one where that does not fit. Alike stages are planned
-// once. `memory_bytes`: of a device, by cluster; the search for the pipeline may have kept to less.
+// once. `memory_bytes`: of a device, by cluster; the search for the pipeline may have been
+// constrained to less.
 absl::StatusOr<StagePlans> PlanStages(const Slicer& slicer, const PipelineRequest& request,
                                       const std::vector<Submesh>& submeshes, const Layers& layers,
                                       const StageCoster& coster, const LayerTable& table,

@@ -1,12 +1,12 @@
 #include "meshwright/model/families/common.h"
 
 // GPT-2 and its relatives GPT-NeoX and BLOOM: LayerNorm and biases everywhere, queries, keys and
-// values from one product.
+// values from one matmul.
 
 namespace meshwright::transformer {
 namespace {
 
-// Every product with a bias.
+// Every matmul with a bias.
 Layer ReadLayer(const Config& config, const Attention& heads, int64_t ffn,
                 std::string_view activation) {
   Layer layer;

@@ -26,8 +26,8 @@ struct Partition {
   std::vector<StageCost> costs;
 };
 
-// Moves layers, one by one, from the slowest stage to the fastest ("minmax"). The first `layers`
-// layers are dealt out.
+// Moves single layers from the slowest stage to the fastest ("minmax"). The first `layers` layers
+// are dealt out.
 Partition Balance(int layers, const LayerSeconds& seconds, const std::vector<float>& sends,
                   const std::vector<Gpu>& gpus);
 

@@ -1,5 +1,5 @@
 // The original's simulation, recurrence by recurrence: all that is not set is 0, also where a
-// receiver is asked when it was ready before it has been. Phases go one after the other over all
+// receiver is asked when it was ready before it has been. Phases go in turn over all
 // stages: warm-up by micro-batches, steady state by pairs of a forward and a backward pass, and
 // cool-down.
 

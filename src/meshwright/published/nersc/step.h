@@ -15,7 +15,7 @@
 namespace meshwright::transformer::nersc {
 
 // The sum of `get(row)` over rows in the order in which NumPy adds fewer than 128 numbers: one by
-// one below eight, else by pairs in eights, then the rest one by one.
+// one below eight, else by pairs in eights, then the rest singly.
 template <typename Row, typename Get>
 double SumLikeNumpy(const std::vector<Row>& rows, Get get) {
   size_t i = 0;
