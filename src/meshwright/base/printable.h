@@ -14,9 +14,8 @@ namespace meshwright {
 // The width of every screen.
 inline constexpr size_t kColumns = 80;
 
-// Columns that `text` (UTF-8) takes at most: letters of two bytes are one wide, those of more bytes
-// may be two. Exact for Latin, Greek, Cyrillic, Hebrew and Arabic letters, for East Asian ones and
-// for emoji.
+// The most columns that `text` (UTF-8) takes: letters of two bytes are one wide, longer ones may be
+// two. Exact for Latin, Greek, Cyrillic, Hebrew, Arabic and East Asian letters and for emoji.
 size_t DisplayWidth(std::string_view text);
 
 // `text` as what a terminal shows without acting on it: control characters, those that turn the
@@ -29,8 +28,7 @@ std::string Printable(std::string_view text);
 // breaks between values stay.
 std::string JsonPrintable(std::string_view text);
 
-// `text`, made printable, in `width` columns, which are at least 4; what does not fit loses its
-// middle.
+// `text`, made printable, in `width` columns, at least 4; what does not fit loses its middle.
 std::string Fit(std::string_view text, size_t width);
 
 // The same with spaces behind it up to that width.

@@ -19,9 +19,8 @@ namespace {
 // Where documents start: at their first nodes.
 class DocumentStarts : public YAML::EventHandler {
  public:
-  // Marks of the first `most` documents of `text`. A token that starts no node, such as a stray
-  // comma, ends a document and starts another that ends before it, without end: YAML::LoadAll does
-  // not return.
+  // Marks of the first `most` documents of `text`. A token that starts no node, as a stray comma,
+  // ends a document and starts another that ends before it: YAML::LoadAll never returns.
   static std::vector<YAML::Mark> Find(const std::string& text, size_t most) {
     std::istringstream stream(text);
     YAML::Parser parser(stream);

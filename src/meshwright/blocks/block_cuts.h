@@ -13,8 +13,7 @@
 
 namespace meshwright {
 
-// One way in which all operators of a block work along one mesh axis without communication among
-// them.
+// How all operators of a block work along one mesh axis without communication among them.
 struct BlockCut {
   int32_t size_index = 0;  // which of the axis sizes that are looked at
   absl::flat_hash_map<OpId, const AxisChoice*> choices;  // of every member

@@ -6,8 +6,7 @@
 
 namespace meshwright {
 
-// What `meshwright calibrate` wrote for each device type that was measured, in calibration.h's
-// YAML.
+// What `meshwright calibrate` wrote for each measured device type, in calibration.h's YAML.
 const std::vector<std::string_view>& BuiltinCalibrationTexts();
 
 }  // namespace meshwright

@@ -29,8 +29,7 @@ struct Link {
   double achievable() const { return bandwidth_bytes_per_second * efficiency; }
 };
 
-// One accelerator. All figures from the vendor's data sheet (dense, no sparsity), cited in the
-// table.
+// One accelerator, by the vendor's data sheet (dense, no sparsity), which the table cites.
 struct DeviceType {
   std::string name;  // "h100-sxm"
   std::string description;

@@ -15,8 +15,7 @@
 // GB/s in nccl-tests); InfiniBand and RoCE 0.85 (about 42 of 50 GB/s per NDR port); ICI 0.90 (the
 // JAX scaling book works with 90 of 100 GB/s a link).
 //
-// Prices: on-demand Linux list price of one device-hour, us-east-1 (AWS) or us-east5 (Google),
-// 2025.
+// Prices: on-demand Linux list price of a device-hour, us-east-1 (AWS) or us-east5 (Google), 2025.
 
 #include <algorithm>
 #include <initializer_list>

@@ -79,8 +79,8 @@ struct Configuration {
   int64_t shard = 0;        // ZeRO's group, a divisor of dp cp (HSDP); 0: all of it
   Recompute recompute = Recompute::kNone;
   // With kFull, the layers of each stage that are recomputed (Megatron's --recompute-method block
-  // --recompute-num-layers); and the first pipeline groups, which keep most, that compute anything
-  // again. 0: all.
+  // --recompute-num-layers); and the first pipeline ranks, which keep most, that recompute.
+  // 0: all.
   int64_t recompute_layers = 0, recompute_stages = 0;
   Precision precision = Precision::kBf16;
   // On the GPUs of a node, and on the nodes of a unit. The second needs the first, and a fabric

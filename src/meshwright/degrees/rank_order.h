@@ -5,8 +5,7 @@
 
 #include "meshwright/degrees/configuration.h"
 
-// Placements that launchers come to by themselves, by numbering GPUs along one group after the
-// other.
+// Placements that launchers come to by themselves, by numbering GPUs along the groups in turn.
 
 namespace meshwright::transformer {
 

@@ -56,8 +56,7 @@ struct SearchOptions {
   int threads = 2;
   // Others are left out, costed or not; called by several threads. Null: all may be taken.
   std::function<bool(const Configuration&)> takes = nullptr;
-  // Asked often, by several threads: once it says true the search ends with the best so far. Null:
-  // never.
+  // Asked often, from any thread: once it is true the search ends with its best. Null: never.
   std::function<bool()> stop = nullptr;
 };
 

@@ -93,8 +93,7 @@ class Space {
     bool optimizer, activations;
   };
   const std::vector<Offload>& Offloads() const { return offloads_; }
-  // More and more of it is offloaded: each percentage with each number of layers, 0, which is all,
-  // last.
+  // More and more is offloaded: each percentage with each number of layers, 0, which is all, last.
   struct Amounts {
     std::vector<int64_t> percents, layers;
     int64_t count() const { return std::ssize(percents) * std::ssize(layers); }

@@ -43,8 +43,7 @@ struct Degrees {
   double Sharded(const GroupCost& g) const;
 };
 
-// The shares of optimizer state, and of what the backward phase needs of a group, that are in the
-// host's memory.
+// The shares of optimizer state and of what a group's backward phase needs in the host's memory.
 double OffloadedState(const Configuration& c);
 double OffloadedActivations(const Configuration& c, const GroupCost& g);
 
@@ -56,8 +55,7 @@ double OptimizerTraffic(const StateOptions& state);
 StageMemory MemoryOf(const Configuration& c, const Degrees& d, const GroupCost& g, int64_t position,
                      const StateOptions& state);
 
-// No more than what it takes with any ZeRO over any group, and however much of what `c` offloads
-// is.
+// No more than it takes with any ZeRO over any group, however much of what `c` offloads is.
 int64_t LeastBytes(const Configuration& c, const Workload& workload, const GroupCost& g,
                    int64_t position, const StateOptions& state);
 

@@ -26,8 +26,7 @@ struct Block {
 Block LayerBlock(const Model& model, const Stack& stack, const Layer& layer, int64_t sequence);
 Block EmbeddingBlock(const Model& model, int64_t sequence);
 Block HeadBlock(const Model& model, int64_t sequence);
-// The part of a module of multi-token prediction that is neither its layer nor the head: the
-// projection.
+// The projection of a module of multi-token prediction: neither its layer nor the head.
 Block MtpBlock(const Model& model, int64_t sequence);
 
 // What the backward phase recomputes, and what is kept for it.
@@ -83,8 +82,7 @@ struct DeviceRates {
 struct BlockSettings {
   const DeviceRates& rates;
   const FrameworkParameters& framework;
-  // Only its tp, tp2, panels, sequence_parallel, cp, context, ep, etp, micro_batch and precision
-  // count.
+  // tp, tp2, panels, sequence_parallel, cp, context, ep, etp, micro_batch and precision count.
   const Configuration& configuration;
   int64_t sequence;
 };

@@ -75,8 +75,7 @@ class Bounds {
   bool MayFit(const StageCounts& stages, int64_t layers, int64_t behind) const;
   // The largest share of a stage's time that its forward pass takes.
   double forward_share() const { return forward_share_; }
-  // Seconds of both passes of a layer, whatever it is; infinite where the stage class cannot be
-  // used.
+  // Seconds of both passes of any layer; infinite where the stage class cannot be used.
   double LeastLayer(size_t stage_class) const { return least_layer_[stage_class]; }
 
  private:
@@ -97,8 +96,7 @@ class Bounds {
   size_t LeastLongest(const StageCounts& stages, int64_t layers) const {
     return LeastEnough(stages, layers, wholes_.size(), most_of_whole_);
   }
-  // Least sum of both passes of `layers` layers on `stages` stages, none of which takes more than
-  // the value.
+  // Least sum of both passes of `layers` layers on `stages` stages, none longer than the value.
   double LeastSum(const StageCounts& stages, int64_t layers, size_t value) const;
   // Seconds of sends between `open` open stages, and to the first of `decided` others.
   double LeastSends(const StageCounts& stages, int64_t open, bool decided) const;

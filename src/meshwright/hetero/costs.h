@@ -123,8 +123,7 @@ class Coster {
   // Cells that Costs has made so far: tables that families share are made once as long as one of
   // their costs is there.
   int64_t cells_made() const { return cells_made_; }
-  // The figures of any plan whose stages have all the model's layers and lie on slots that there
-  // are.
+  // The figures of any plan whose stages have all layers and lie on slots that there are.
   Figures FiguresOf(const Plan& plan);
 
  private:

@@ -19,8 +19,7 @@ namespace meshwright::transformer::hetero {
 // What is searched at once.
 struct FamilyRecord {
   Family family;
-  // Every stage class that the family uses has at least one stage: what has fewer is another
-  // family's.
+  // Every stage class that the family uses has at least one stage; else it is another family's.
   bool all_stage_classes = false;
   // No plan of the family takes a step of less, or costs less.
   double seconds = 0, dollars = 0;
@@ -52,8 +51,8 @@ class FamilySpace {
   std::optional<FamilyRecord> Record(const std::vector<StageClass>& stage_classes,
                                      const Choice& choice) const;
 
-  // What stages of all these stage classes take, whichever a plan uses; and how many cells that has
-  // to cost.
+  // What stages of all these stage classes take, whichever a plan uses; and how many cells it
+  // costs.
   Costs CostsOfAny(const std::vector<StageClass>& stage_classes, const Choice& choice);
   int64_t Cells(const std::vector<StageClass>& stage_classes) const {
     return static_cast<int64_t>(stage_classes.size()) * layers_ * (layers_ + 1);

@@ -65,13 +65,11 @@ class PooledBound {
 };
 
 // Stages of these stage classes, the fastest of them, perfectly balanced but for layers being
-// whole, as many as are best. Lanes of one group stand next to each other, at most two, and share
-// its nodes.
+// whole, as many as are best. Those of one group, at most two, are neighbours and share its nodes.
 double LeastFamilySeconds(const std::vector<NodeGroup>& groups,
                           std::vector<StageClass> stage_classes, const Pipelines& pipelines);
 
-// Layers in a second at most of two stage classes that share their group's nodes, each with a
-// stage.
+// Most layers a second of two stage classes that share their group's nodes, each with a stage.
 double MostSharedSpeed(const NodeGroup& group, const StageClass& a, const StageClass& b,
                        int64_t layers);
 

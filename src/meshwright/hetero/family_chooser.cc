@@ -195,8 +195,7 @@ class FamilyChooser {
     return *least_of_any_;
   }
 
-  // A bound of pipelines on the decided stage classes and on what there may be on the groups from
-  // `group` on.
+  // A bound of pipelines on the decided stage classes and on what may be on groups from `group` on.
   double LeastFrom(size_t group) {
     pools_.clear();
     double update = kInfinity, fixed = 0;

@@ -47,8 +47,7 @@ class LagrangianBound {
   double LeastPasses(const Pipeline& pipeline) const;
   // Finds the most layers and multipliers; false if no slack is left.
   bool Fill(double cutoff, Pipeline* pipeline) const;
-  // Changes `multipliers` until they show that `stage classes` cannot hold all layers; false if
-  // they do.
+  // Changes `multipliers` until they show that the classes cannot hold all layers: then false.
   bool AdjustMultipliers(const Pipeline& pipeline, const std::vector<size_t>& stage_classes,
                          int rounds, std::vector<double>* multipliers) const;
 

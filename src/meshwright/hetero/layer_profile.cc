@@ -19,8 +19,7 @@ namespace {
 
 constexpr int64_t kMostProfiled = 1'000'000;  // of any whole number in a profile
 
-// Seconds of a pass of a layer: a device does not do less than that, nor does anybody wait for
-// more.
+// Least and most seconds of a pass of a layer that make sense.
 constexpr double kLeastSeconds = 1e-9, kMostSeconds = 1e6;
 
 LayerTime Between(const LayerTime& a, const LayerTime& b, double share) {

@@ -12,8 +12,7 @@
 
 namespace meshwright::transformer::hetero {
 
-// Measured seconds of one layer, for one micro-batch; what tensor parallelism communicates is in
-// them.
+// Measured seconds of one layer and micro-batch, communication of tensor parallelism included.
 struct LayerTime {
   double forward = 0, backward = 0;
   friend bool operator==(const LayerTime&, const LayerTime&) = default;

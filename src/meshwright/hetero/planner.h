@@ -17,8 +17,7 @@ class Planner {
   // `archive` must outlive it.
   explicit Planner(Archive& archive) : archive_(archive) {}
 
-  // The stage classes in their order and in the opposite order, and where that is nearly of use in
-  // every order.
+  // The stage classes in their order and its reverse, and where that is nearly of use in every one.
   void Plan(const FamilyCache& family, const State& state);
   // Simulates one plan of the state; returns its seconds.
   double Try(const FamilyCache& family, const State& state, const std::vector<Stage>& stages);

@@ -96,8 +96,7 @@ Configuration StageConfiguration(const StageDegrees& degrees, const Family& fami
 // The largest number of stage classes of a plan.
 inline constexpr size_t kMostStageClasses = 2 * kMostNodeGroups;
 
-// Stages of these degrees that so many nodes of a group can hold; 0 if they cannot be aligned with
-// nodes.
+// Stages of these degrees that so many nodes of a group can hold; 0 if they cannot be aligned.
 int64_t Slots(const NodeGroup& group, const StageDegrees& degrees, int64_t nodes);
 // ... all that there are.
 int64_t Slots(const NodeGroup& group, const StageDegrees& degrees);

@@ -320,8 +320,7 @@ InstructionId ComputationBuilder::AddBroadcastInDim(InstructionId operand, const
       return Add(std::move(transpose));
     }
   }
-  // XLA's broadcast has no dimensions that grow from 1: they are first kept, then dropped, then
-  // made anew.
+  // XLA's broadcast has no dimensions that grow from 1: they are kept, then dropped, then remade.
   Shape kept = shape;
   std::vector<int64_t> remaining, dropped_dims;
   for (size_t i = 0; i < dimensions.size(); ++i) {

@@ -17,8 +17,7 @@
 
 namespace meshwright {
 
-// Calls `visit(path, leaf)` for every leaf of `shape` in order. The path is only valid during the
-// call.
+// Calls `visit(path, leaf)` for every leaf of `shape` in order. The path is valid during the call.
 void ForEachLeaf(
     const Shape& shape,
     const std::function<void(const std::vector<int64_t>& path, const Shape& leaf)>& visit);

@@ -34,8 +34,7 @@
 // results of calls and conditionals that nobody reads and what loops carry for nobody
 // (dead_code.h).
 //
-// Ops are in execution order: operands are defined before use (loop bodies between their init and
-// their exit).
+// Ops are in execution order: operands are defined before use (loop bodies between init and exit).
 
 namespace meshwright {
 
@@ -109,8 +108,7 @@ struct Conditional {
   OpId begin, end;    // ops [begin, end) are those of the branches, then the kSelectBranch ops
 };
 
-// One loop-carried leaf. All of parameter, next and exit must have one sharding; init may be
-// resharded.
+// One loop-carried leaf. Parameter, next and exit must have one sharding; init may be resharded.
 struct Carry {
   int32_t loop = 0;
   ValueId init, parameter, next, exit;

@@ -20,8 +20,7 @@ namespace {
 // Leaves of all views together; bounds memory where few instructions have huge tuples.
 constexpr size_t kMaxLeaves = size_t{1} << 26;
 
-// Whether the graph inlines what instructions of this opcode call (the others' callees are
-// attributes).
+// Whether the graph inlines what instructions of this opcode call; other callees are attributes.
 bool Inlines(Opcode opcode) {
   switch (opcode) {
     case Opcode::kCall:

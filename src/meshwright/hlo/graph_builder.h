@@ -65,8 +65,7 @@ class GraphBuilder {
   absl::StatusOr<View> AsyncStart(const Frame& frame, const Instruction& instruction);
   absl::StatusOr<View> AllReduceStart(const Frame& frame, const Instruction& instruction);
   absl::StatusOr<View> StartOp(const Frame& frame, const Instruction& instruction);
-  // The value of a start whose operation has the leaves `result`, or needs an op if that is
-  // invalid.
+  // The value of a start whose operation has the leaves `result`; it needs an op if invalid.
   absl::StatusOr<View> StartView(const Frame& frame, const Instruction& instruction, View result);
   absl::StatusOr<View> Done(const Frame& frame, const Instruction& instruction);
 

@@ -20,8 +20,7 @@ constexpr Entry kBodies[] = {
 
 // The instruction whose value `id` hands on, through converts, copies and bitcasts.
 const Instruction* Source(const Computation& computation, InstructionId id) {
-  // A chain cannot be longer than the computation; the bound keeps malformed cycles from hanging
-  // us.
+  // A chain cannot be longer than the computation; the bound ends malformed cycles.
   for (size_t steps = 0; steps <= computation.instructions.size(); ++steps) {
     if (!id.valid() || id.index() >= computation.instructions.size()) return nullptr;
     const Instruction& instruction = computation[id];

@@ -5,8 +5,7 @@
 
 namespace meshwright {
 
-// What the scalar function of a reduce, reduce-window, scatter, all-reduce, reduce-scatter ...
-// does.
+// The scalar function of a reduce, reduce-window, scatter, all-reduce, reduce-scatter and so on.
 enum class BodyKind {
   kAdd,
   kMultiply,

@@ -121,14 +121,14 @@ class LoopAnalysis {
     Linear difference;  // lhs - rhs
   };
 
-  // The integer at `path` of an instruction's value; arrays count as the one number they are filled
+  // The integer at `path` of an instruction's value; arrays count as the number they are filled
   // with.
   std::optional<Linear> Evaluate(const Frame& frame, InstructionId id, Path path);
   std::optional<Linear> EvaluateParameter(const Frame& frame, const Instruction& parameter,
                                           const Path& path);
   std::optional<Linear> EvaluateArithmetic(const Frame& frame, const Instruction& instruction);
   std::optional<Condition> EvaluateCondition(const Frame& frame, InstructionId id);
-  // A carried element that the body hands on unchanged and that starts from a constant is that
+  // A carried element that starts from a constant and that the body leaves unchanged is the
   // constant.
   std::optional<Linear> EvaluateCarried(const Path& path);
   std::optional<int64_t> Init(const Path& path);

@@ -8,8 +8,7 @@ namespace meshwright {
 // Whether every element of an array constant is the same, bit for bit. False if it is not known.
 bool IsUniform(const Instruction& constant);
 
-// The value is zero in every element, as far as looking through operators that only move elements
-// tells.
+// Whether every element is zero, as far as can be told through operators that only move elements.
 bool IsZero(const Graph& graph, ValueId value);
 
 }  // namespace meshwright

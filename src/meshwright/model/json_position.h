@@ -6,8 +6,7 @@
 #include <string_view>
 #include <vector>
 
-// Where in a JSON text a value stands: the parser keeps no positions, and they are needed for
-// errors only.
+// Where in a JSON text a value stands: the parser keeps no positions, and only errors need them.
 
 namespace meshwright::transformer {
 

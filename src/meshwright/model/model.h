@@ -89,8 +89,7 @@ struct Attention {
   // A token attends to the last `window` tokens, itself among them; 0: to all. Windows that are not
   // causal reach window - 1 tokens to both sides.
   int64_t window = 0;
-  // The sequence is cut into chunks of this many tokens, and tokens attend within their own; 0:
-  // one.
+  // Tokens attend within their own chunk of this many tokens; 0: the sequence is one chunk.
   int64_t chunk = 0;
   bool sinks = false;      // a learned logit per head that takes part in the softmax (GPT-OSS)
   bool fused_qkv = false;  // checkpoints hold the projections of q, k and v as one tensor

@@ -69,8 +69,7 @@ struct MeasuredCollective {
 struct ProfileMeasurement {
   MeasurementStatus status = MeasurementStatus::kMeasured;
   std::string error;  // one line
-  // Seconds of one execution each, as the mean of several in a row, in the order in which they were
-  // taken.
+  // Seconds of one execution each, means of several in a row, in the order of measuring.
   std::vector<double> sample_seconds;
   int32_t samples = 0;       // how many
   double seconds = 0;        // median of the samples

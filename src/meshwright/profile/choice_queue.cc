@@ -90,8 +90,7 @@ void ChoiceQueue::Count(int32_t segment, const PredictedChoice& choice,
   }
 }
 
-// Whether a choice that was not looked at yet may be worth measuring: all of them have a higher
-// objective.
+// Whether a choice not looked at yet may be worth measuring: all have a higher objective.
 bool ChoiceQueue::IsWorthMore(const SegmentState& state) {
   return !state.ended && kMostHidden * state.objective <= HopelessFrom(state);
 }

@@ -56,8 +56,7 @@ class ChoiceQueue {
                           const std::function<bool()>& stop);
   // Looks at a few choices of every segment, until `stop` says true. Call once, second.
   absl::Status LookAtFirst(const std::function<bool()>& stop);
-  // The next choice to measure, taken off; nullopt: there are no more, or `stop` says true before
-  // there is one.
+  // The next choice to measure, taken off; nullopt: there are no more, or `stop` is true before.
   absl::StatusOr<std::optional<std::pair<int32_t, PredictedChoice>>> Next(
       const std::function<bool()>& stop);
   // Puts choices that Next gave back, to be given again.

@@ -153,8 +153,7 @@ std::optional<std::vector<ChoiceSearch::Decision>> ChoiceSearch::Needed(
   return DecisionsOf(node.prefix);
 }
 
-// Puts a node of which nothing is Needed back with a higher bound, or a solution; not if it has
-// none.
+// Puts a node of which nothing is Needed back with a higher bound, or a solution if it has one.
 void ChoiceSearch::Resolve(TreeNode node) {
   SolvedRef own;
   if (node.ahead.has_value()) own = *node.ahead;

@@ -116,8 +116,7 @@ class ProfileDatabase {
   // key and environment are kept both. Errors: a run of the same id says something else here.
   absl::StatusOr<std::vector<MergeCounts>> Merge(const std::vector<ProfileDatabase>& from);
 
-  // Removes the profiles that `filter` means, and environments that are left without any; says how
-  // many profiles.
+  // Removes the profiles that `filter` means and environments left without any; counts profiles.
   absl::StatusOr<int64_t> Prune(const ProfileFilter& filter);
 
   // Whether the files that this writes are still those at their path, and the database's own one

@@ -26,8 +26,7 @@ bool Suffices(const ProfileMeasurement& known, const FinalistOptions& options) {
                             known.limit_seconds >= options.patience_seconds);
 }
 
-// All that the database has of whole steps by now, and the one of them that a plan would be taken
-// of.
+// All that the database has of whole steps by now, and the one that a plan would be taken of.
 absl::Status CountSteps(const ProfileDatabase& database, const ProfileEnvironment& environment,
                         const std::vector<ProfiledPlan>& finalists, ProfiledPlanner* planner,
                         FinalistReport* report) {

@@ -49,8 +49,7 @@ absl::StatusOr<std::vector<StoredEnvironment>> FittingOf(const std::string& path
                                            " has ", NumberedTexts(all)));
 }
 
-// Those in which something that is wanted was measured, or seen to fail; of real devices if there
-// are any.
+// Those in which something wanted was measured, or seen to fail; of real devices if there are any.
 absl::StatusOr<std::vector<StoredEnvironment>> MeasuringOf(
     const ProfileDatabase& database, const std::vector<StoredEnvironment>& fitting,
     const ProfilesWanted& wanted) {

@@ -6,8 +6,7 @@
 
 namespace meshwright {
 
-// Like PlanProgram, with what request.database knows. On every mesh of those on which most was
-// measured:
+// Like PlanProgram, with what request.database knows. On every mesh on which most was measured:
 //  1. The program becomes a sequence of segments (SegmentSpace), each with the choices that were
 //     measured there and the cheapest by the cost model (CandidateSpace).
 //  2. SearchSegments takes one for each, moves between them included, within the memory.

@@ -52,7 +52,7 @@ class ProfiledPlanner {
       const Graph& graph, const CostModelRow& cost_model, const Mesh& mesh,
       const KnownProfiles& known, const ProfiledPlannerOptions& options);
 
-  // The fastest, as composed from segments or as measured as a whole (docs/profile.md). Errors: see
+  // The fastest, composed from segments or measured as a whole (docs/profile.md). Errors:
   // PlanIntra.
   absl::StatusOr<ProfiledPlan> Plan();
 
@@ -65,12 +65,10 @@ class ProfiledPlanner {
   // are into `known`.
   std::vector<std::pair<StepChoice, const ProfileMeasurement*>> MeasuredSteps(
       const KnownProfiles& known) const;
-  // The plan that was measured as a whole; nullopt if the same choices lead to another one today,
-  // or to none.
+  // The plan that was measured as a whole; nullopt if the same choices now lead to another or none.
   std::optional<ProfiledPlan> PlanAgain(const StepChoice& choice);
 
-  // Where a whole step under `plan` is kept in a database, and how to measure it. Error: see
-  // worker_job.h.
+  // Where a database keeps a whole step under `plan`, and how to measure it. Error: worker_job.h.
   ProfileKey StepKey(const ProfiledPlan& plan) const;
   absl::StatusOr<WorkerJob> StepJob(const ProfiledPlan& plan) const;
 

@@ -76,8 +76,7 @@ Candidate Evaluate(const SegmentProblem& problem, std::vector<int32_t> choice) {
   return result;
 }
 
-// One entry a set, that of least seconds + price * kept bytes; a price without end: of least kept
-// bytes.
+// The entry of least seconds + price * kept bytes of each set; infinite price: least kept bytes.
 class PricedPolicy : public ParetoPolicy {
  public:
   PricedPolicy(double price, int64_t most_working) : price_(price), most_working_(most_working) {}

@@ -7,8 +7,7 @@
 #include <utility>
 #include <vector>
 
-// The best choice for every segment of a network within a limit on memory. Knows nothing of
-// programs.
+// The best choice for every segment of a network within a memory limit; knows no programs.
 
 namespace meshwright {
 

@@ -106,8 +106,7 @@ struct SegmentSpace::State {
   void Give(const Segment& segment, const IntraPlan& plan, const ProgramSlice& slice,
             PlannerOptions* options) const;
 
-  // The program without calls, which slices are made from: operators and values have the same
-  // numbers.
+  // The program without calls, which slices are made from, with the same operators and values.
   const std::unique_ptr<const Module> module;
   const Graph graph;
   const Mesh& mesh;

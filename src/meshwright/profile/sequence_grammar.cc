@@ -9,8 +9,7 @@ namespace {
 
 using SymbolPair = std::pair<int32_t, int32_t>;
 
-// The pair that comes most often without overlapping itself, the first of equals; twice at least,
-// else {-1, -1}.
+// The pair that comes most often without overlapping itself, the first of equals; {-1, -1}: none.
 SymbolPair MostFrequentPair(const std::vector<int32_t>& sequence) {
   std::map<SymbolPair, std::pair<int64_t, size_t>> counts;  // how often, end of the last one
   SymbolPair best{-1, -1};

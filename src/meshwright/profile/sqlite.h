@@ -91,8 +91,7 @@ class SqliteConnection {
 // A transaction. Rolled back unless committed.
 class SqliteTransaction {
  public:
-  // One that writes, from its beginning on: what it reads cannot be changed by others before it
-  // ends.
+  // One that writes from its beginning: others cannot change what it reads before it ends.
   static absl::StatusOr<SqliteTransaction> Begin(const SqliteConnection& connection);
   // One that reads: all of it as it is at the first statement.
   static absl::StatusOr<SqliteTransaction> BeginReading(const SqliteConnection& connection);

@@ -41,8 +41,7 @@ void AddKey(const ProfileEnvironment& environment, const ProfileKey& key, Finger
   digest->Add(key.program).Add(key.mesh).Add(key.choice);
 }
 
-// The digest of a row of profile. What a run says is not in it, so that it says the same in every
-// database.
+// The digest of a row of profile, without its runs: it is the same in every database.
 int64_t ProfileDigest(const ProfileEnvironment& environment, const ProfileKey& key,
                       const std::string& description) {
   Fingerprint digest;

@@ -33,8 +33,8 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(std::vector<
         absl::StrCat("cannot start ", argv[0], ": ", std::strerror(errno)));
   }
   if (pid == 0) {
-    // A group of its own: Ctrl-C is for the profiler, which ends its worker when it has stored what
-    // there is.
+    // A group of its own: Ctrl-C is for the profiler, which stores what there is and ends its
+    // worker.
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);

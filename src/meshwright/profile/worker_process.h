@@ -13,8 +13,7 @@
 
 namespace meshwright {
 
-// A program that takes lines and gives lines. It goes when this goes, and when the whole process is
-// killed.
+// A program that takes and gives lines. It goes when this goes, and when the process is killed.
 class WorkerProcess {
  public:
   // `argv[0]` is looked for in PATH; what it writes to standard error goes to ours. Error: it

@@ -26,8 +26,7 @@ struct BranchResult {
   int64_t steps = 0;
 };
 
-// Finds the cheapest feasible choice below `upper` by depth-first branch and bound. See the .cc
-// file.
+// The cheapest feasible choice below `upper`, by depth-first branch and bound. See the .cc file.
 BranchResult BranchAndBound(const Model& model, const BranchOptions& options);
 
 }  // namespace meshwright::solve::MW_SOLVE_WIDTH

@@ -72,8 +72,7 @@ class Core {
   void Tidy(int32_t v);
   // Keeps strategies `kept` (ascending); replacement as in StrategiesRemoved.
   void KeepStrategies(int32_t v, std::vector<int32_t> kept, std::vector<int32_t> replacement);
-  // Lets `node` follow `into`: strategy follow[s] when `into` has s. There must be no other finite
-  // choice.
+  // Lets `node` follow `into`: strategy follow[s] when `into` has s, the only finite choice.
   void Merge(int32_t node, int32_t into, std::vector<int32_t> follow);
   // Minimises out a node without segments and with at most two edges.
   void Eliminate(int32_t v);

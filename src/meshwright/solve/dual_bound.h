@@ -83,8 +83,7 @@ class DualBound {
   };
 
   void Pull(const Node& node, const Link& link);
-  // The message that Pull would leave at `node`'s end of `link`. `scratch` holds any node's
-  // strategies.
+  // The message that Pull would leave at `node`'s end. `scratch` holds any node's strategies.
   void PullInto(const Node& node, const Link& link, Number* scratch, Number* mine) const;
   // Fills `work` with what v's strategies cost given the choices of the nodes before it (after it
   // if not forward).

@@ -33,8 +33,7 @@ Number LargestFinite(const std::vector<Number>& cost) {
 FixedMultipliers::FixedMultipliers(const std::vector<double>& multipliers,
                                    const std::vector<Number>& capacity, int scale)
     : before_(capacity.size() + 1, 0) {
-  // Fixed point, so that prefix sums are exact and a segment's multiplier is the sum of its rows'
-  // multipliers.
+  // Fixed point, so that prefix sums are exact and a segment's multiplier is the sum of its rows'.
   const double unit = std::ldexp(1.0, scale + kMultiplierBits);
   Int128 earnings = 0;
   for (size_t r = 0; r < capacity.size(); ++r) {

@@ -51,8 +51,7 @@ constexpr const char* kLimitPath = "problem.usage_limit";
 // Each of these and of the above may occur once.
 constexpr const char* kObjectPaths[] = {"problem", "problem.nodes", "problem.edges"};
 
-// The value of a JSON number with a point or an exponent, exactly; nullopt if it is not whole or
-// does not fit.
+// The exact value of a JSON number with point or exponent; nullopt if not whole or too large.
 std::optional<int64_t> WholeNumber(std::string_view text) {
   constexpr int64_t kMostShift = 1'000'000'000;  // more than any text is long
   const bool negative = text.starts_with('-');
@@ -225,8 +224,7 @@ class Handler {
   std::optional<Lists>* lists_ = nullptr;  // the list that path_ names
 };
 
-// Checks what Validate cannot see (sizes of lists, pairs, ranges of 32-bit values) and moves the
-// numbers over.
+// Checks what Validate cannot see (sizes of lists, pairs, 32-bit ranges) and moves the numbers.
 absl::StatusOr<Problem> Assemble(const std::string& file, RawProblem raw) {
   auto bad = [&file](const auto&... parts) {
     return absl::InvalidArgumentError(absl::StrCat(file, ": ", parts...));

@@ -28,8 +28,7 @@ absl::StatusOr<Problem> ParseIopddl(std::string text, std::string_view name);
 // Reads the file at `path`, gzip or plain.
 absl::StatusOr<Problem> ReadIopddl(const std::string& path);
 
-// Writes `problem` in the same format. Fails if a node has more than one usage: the format cannot
-// say it.
+// Writes `problem` in the same format, which cannot say that a node has several usages: an error.
 absl::StatusOr<std::string> WriteIopddl(const Problem& problem);
 
 }  // namespace meshwright::solve

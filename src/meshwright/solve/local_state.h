@@ -10,8 +10,7 @@
 
 namespace meshwright::solve::MW_SOLVE_WIDTH {
 
-// A model with the edges listed by node: what every search that changes a few nodes at a time
-// needs.
+// A model with the edges listed by node, for searches that change a few nodes at a time.
 class Neighbourhoods {
  public:
   struct Link {
@@ -52,8 +51,7 @@ class LocalState {
   void CostsOf(int32_t v, std::vector<Number>* costs) const;
   void Set(int32_t v, int32_t s);
 
-  // Sets all of `nodes` to `strategies`, or leaves all as they were if that is not cheaper or does
-  // not fit.
+  // Sets `nodes` to `strategies` if that is cheaper and fits; else leaves all as they were.
   bool ImproveWith(std::span<const int32_t> nodes, std::span<const int32_t> strategies);
 
  private:

@@ -64,16 +64,14 @@ struct Model {
   int32_t rows() const { return static_cast<int32_t>(capacity.size()); }
 };
 
-// Cost of `choice` (which must have a strategy for every node); kInfCost if something in it is
-// forbidden.
+// Cost of `choice`, with a strategy for every node; kInfCost if something in it is forbidden.
 inline constexpr Int128 kInfCost = Int128{1} << 120;
 Int128 ModelCost(const Model& model, const Choice& choice);
 
 // Usage by row.
 std::vector<Number> RowUsage(const Model& model, const Choice& choice);
 
-// Largest excess over a row's capacity; 0 or below if all rows are kept. Lowest possible value
-// without rows.
+// Largest excess over a row's capacity; 0 or below if all hold, lowest possible without rows.
 Number MaxExcess(const Model& model, const Choice& choice);
 
 inline bool Fits(const Model& model, const Choice& choice) { return MaxExcess(model, choice) <= 0; }

@@ -28,8 +28,7 @@
 //   were many the smaller model starts over with the messages and multipliers that this one got to;
 //   4. turns of large-neighbourhood search, crossover, diving and, for small models, of branch and
 //   bound, with a growing budget and more ascent in between as the incumbent improves.
-// Budgets are in elementary steps, so that the deadline is the only thing that depends on the
-// machine.
+// Budgets are in elementary steps, so that only the deadline depends on the machine.
 
 namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {
@@ -43,8 +42,7 @@ constexpr int kStartSweeps = 10;
 // Shares of all strategies that are worth starting over without, at first and from a search.
 constexpr double kShrinkFirst = 0.05, kShrinkLater = 0.2;
 constexpr size_t kRecent = 30;
-// Forward-backward sweeps between looks at the bound; the share of the gap that they must bring to
-// go on.
+// Forward-backward sweeps between looks at the bound; the share of the gap they must bring.
 constexpr int kPassesTogether = 10;
 constexpr double kConverged = 0.005;
 constexpr int kMostMinima = 40;            // exact ones of the relaxation, in one go
@@ -249,8 +247,7 @@ class Optimiser {
     return open;
   }
 
-  // Until done, or until enough strategies can go to start over with a smaller model: those that
-  // may stay.
+  // Runs until done, or until enough strategies can go to start over: those that may stay.
   std::optional<StrategyMask> Search() {
     if (best_.choice.empty())
       Offer(Repair(model_, near_, bound_.DecodeFitting(), 300, options_.stop));

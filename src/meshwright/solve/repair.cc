@@ -10,8 +10,7 @@
 namespace meshwright::solve::MW_SOLVE_WIDTH {
 namespace {
 
-// Sum over rows of penalty * what `amount` exceeds the slack by. Slack beyond a row's capacity is
-// none.
+// Sum over rows of penalty * excess of `amount` over the slack, which is at least 0.
 MW_SIMD double ExcessPenalty(const double* penalty, const double* slack, double amount,
                              int32_t rows) {
   constexpr int kLanes = 8;  // partial sums, so that the compiler may use vectors

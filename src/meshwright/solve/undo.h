@@ -44,8 +44,7 @@ class UndoLog {
   void Add(Step step) { steps_.push_back(std::move(step)); }
   int64_t size() const { return static_cast<int64_t>(steps_.size()); }
 
-  // `choice` has an entry for every original node, with those of the nodes that remain set; sets
-  // the others.
+  // `choice` has an entry for every original node; those that remain are set, and this sets others.
   void Expand(Choice* choice) const;
 
   // The other way: turns an original choice into one of the nodes that remain (others keep stale

@@ -41,8 +41,7 @@ absl::StatusOr<Program> ParseProgram(std::string contents, const std::string& na
 // `module` in the format that InputFile::kind names, uncompressed.
 std::string WriteInFormat(std::string_view kind, const Module& module);
 
-// Bytes of the file at `path`, or of standard input up to its end if that is "-". A directory is an
-// error.
+// Bytes of the file at `path`, or of all standard input if that is "-". A directory is an error.
 absl::StatusOr<std::string> ReadInput(const std::string& path);
 
 }  // namespace meshwright

@@ -99,8 +99,7 @@ const Storage* FindStorage(ElementType type) {
   return nullptr;
 }
 
-// Bits of a signed type narrower than a byte, else 0. XLA stores these zero-extended, Literal
-// sign-extended.
+// Bits of a signed type below a byte, else 0. XLA zero-extends these, Literal sign-extends.
 int NarrowSignedBits(ElementType type) {
   switch (type) {
     case ElementType::kS1:

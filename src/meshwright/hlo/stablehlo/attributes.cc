@@ -7,8 +7,7 @@
 #include "meshwright/hlo/stablehlo/mlir_literal.h"
 #include "meshwright/hlo/stablehlo/mlir_sharding.h"
 
-// What lowerings ask of an operation: its attributes as numbers, words and shardings, and errors
-// that name it.
+// Attributes of an operation as numbers, words and shardings, and errors that name it.
 
 namespace meshwright {
 

@@ -17,8 +17,7 @@ namespace meshwright {
 // A module as MLIR text, one operation a line.
 struct BytecodeText {
   std::string text;
-  // Lines (1-based) on which operations begin, and the bytes of the file at which they do;
-  // ascending.
+  // Lines (1-based) and bytes of the file at which operations begin, ascending.
   std::vector<std::pair<int32_t, size_t>> origins;
 
   // `error`, which the reader of `text` gave as `file:line:column: message`, as `file: byte N:

@@ -14,8 +14,7 @@
 namespace meshwright {
 namespace {
 
-// `dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>` as `{{0,1},{2,3}}`; -1 fills up groups that are
-// shorter.
+// `dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>` as `{{0,1},{2,3}}`; -1 fills up shorter groups.
 absl::StatusOr<std::string> GroupsText(StablehloLowering& l, const MlirAttribute& groups) {
   MW_ASSIGN_OR_RETURN(const std::vector<int64_t> numbers, l.ToIntegers(groups));
   const std::vector<int64_t>& dims = groups.type.dims;

@@ -23,8 +23,7 @@ namespace meshwright {
 
 class StablehloLowering;
 
-// How one operation becomes instructions. For most, `opcode` says it all and `lower` adds the
-// attributes.
+// How one operation becomes instructions. For most, `opcode` says it and `lower` adds attributes.
 struct StablehloOperation {
   std::string_view name;
   Opcode opcode;
@@ -64,8 +63,7 @@ class StablehloLowering {
   // The attribute under the first of `names` that is there (short and generic forms differ).
   const MlirAttribute* Find(const MlirOperation& operation,
                             std::initializer_list<std::string_view> names) const;
-  // Integers of an attribute; `missing` if it is not there. They are `size` many, unless that is
-  // negative.
+  // `size` integers of an attribute, or any number if that is negative; `missing` if not there.
   absl::StatusOr<std::vector<int64_t>> Integers(const MlirOperation& operation,
                                                 std::initializer_list<std::string_view> names,
                                                 int64_t size,

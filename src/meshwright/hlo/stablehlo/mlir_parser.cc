@@ -420,8 +420,8 @@ absl::Status MlirParser::ParseTypes(const Definitions& defined, MlirOperation& o
     MW_ASSIGN_OR_RETURN(types, ParseTypeList());
     return DefineResults(defined, types, operation);
   }
-  // One type for everything, or one for each operand; the last one is the result's, and a tuple's
-  // the only one.
+  // One type for everything, or one an operand; the last is the result's, and a tuple's the only
+  // one.
   if (types.size() == operation.operands.size() && operation.name != "stablehlo.tuple") {
     MW_RETURN_IF_ERROR(CheckOperandTypes(operation, types));
   }

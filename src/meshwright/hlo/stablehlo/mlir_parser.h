@@ -46,8 +46,7 @@ class MlirParser {
   // Operations up to the '}' that closes the region, which is consumed.
   absl::Status ParseBody(MlirRegion& region);
   absl::Status ParseOperation(MlirRegion& region);
-  // Replaces a short form's name of mhlo by that of the same operation. Error if nobody knows the
-  // operation.
+  // Replaces a short form's name of mhlo by the operation's own. Error if it is unknown.
   absl::Status CheckKnown(MlirOperation& operation) const;
   absl::StatusOr<Definitions> ParseDefinitions();
   absl::Status ParseGeneric(const Definitions& defined, MlirOperation& operation);

@@ -2,8 +2,7 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/stablehlo/mlir_parser.h"
 
-// Values and their types: which names are defined, and that every value is of one type wherever it
-// stands.
+// Values and their types: which names are defined, and that each value has one type everywhere.
 
 namespace meshwright {
 

@@ -68,8 +68,7 @@ struct StablehloSource {
 struct StablehloProgram {
   Module module;
   StablehloSource source;
-  // What `source` speaks of, if the program was read from bytecode; empty if it is the text that
-  // was given.
+  // The text that `source` speaks of, if the program was read from bytecode; else empty.
   std::string text;
   std::vector<std::string> warnings;  // one line each, about what was assumed
 };

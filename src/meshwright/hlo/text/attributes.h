@@ -40,8 +40,7 @@ struct CalledAttribute {
 };
 const CalledAttribute* FindCalledAttribute(std::string_view name, Opcode opcode);
 
-// Called computations as they are printed: (attribute, indices into Instruction::called, braced
-// list).
+// Called computations as printed: (attribute, indices into Instruction::called, braced list).
 struct CalledText {
   std::string_view name;
   size_t begin = 0, end = 0;

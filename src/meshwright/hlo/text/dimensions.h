@@ -8,8 +8,7 @@
 #include "meshwright/hlo/module.h"
 #include "meshwright/hlo/text_cursor.h"
 
-// Attributes with a small grammar of their own that describes dimensions, each read and written
-// here.
+// Attributes that describe dimensions in a small grammar of their own, each read and written here.
 
 namespace meshwright {
 

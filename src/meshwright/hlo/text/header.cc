@@ -230,8 +230,7 @@ void AppendRows(std::string_view title, const RowField<Row> (&fields)[kSize],
   out += '\n';
 }
 
-// `ENTRY`, `name {` or `name (parameters) -> ...`, or a single instruction, `name =` or `type[`, is
-// next.
+// Next is `ENTRY`, `name {` or `name (parameters) -> ...`, or an instruction, `name =` or `type[`.
 bool StartsWithoutHeader(TextCursor& cursor) {
   cursor.SkipSpace();
   const size_t at = cursor.position();

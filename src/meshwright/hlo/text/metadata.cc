@@ -18,8 +18,7 @@ struct NumberField {
   int64_t Metadata::*member;
 };
 
-// In the order XLA prints them; the fields of Metadata::other come between leading and trailing
-// ones.
+// In XLA's order; the fields of Metadata::other come between leading and trailing ones.
 constexpr StringField kLeadingStrings[] = {
     {"op_type", &Metadata::op_type},
     {"op_name", &Metadata::op_name},

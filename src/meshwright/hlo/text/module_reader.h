@@ -62,8 +62,7 @@ class HloTextReader {
 
   // ---- text_reader.cc ----
   absl::Status ReadComputation();
-  // Text that is one instruction and nothing else; operands that it names with their types are
-  // parameters.
+  // Text that is one instruction; operands that it names with their types are parameters.
   bool AtSingleInstruction();
   absl::Status ReadSingleInstruction();
   // Instructions up to the '}', which is consumed; the '{' was. `at`: of the computation's name.

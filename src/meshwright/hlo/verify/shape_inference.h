@@ -93,8 +93,7 @@ bool Compatible(const Shape& a, const Shape& b);
 Problem Mismatch(const Shape& is, const Shape& given);
 // A problem unless the result is Compatible with `given`, which is what the operands give.
 Problem CheckResult(const TypedInstruction& i, const Shape& given);
-// A problem unless the result is an array of dimensions `dims`, and of `type` unless that is
-// kInvalid.
+// A problem unless the result is an array of dimensions `dims` and of `type` (kInvalid: of any).
 Problem CheckResult(const TypedInstruction& i, absl::Span<const int64_t> dims, ElementType type);
 // A problem unless operands [begin, end) are arrays.
 Problem CheckArrays(const TypedInstruction& i, size_t begin, size_t end);

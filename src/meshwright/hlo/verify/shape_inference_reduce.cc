@@ -52,8 +52,7 @@ Problem CheckFoldedResult(const TypedInstruction& i, const std::vector<int64_t>&
   return Mismatch(i.result(), arrays == 1 ? given[0] : Shape::Tuple(std::move(given)));
 }
 
-// Sizes after `window`; a problem if the window does not fit. No window at all means that of
-// size 1.
+// Sizes after `window`; a problem if it does not fit. No window at all means that of size 1.
 Problem WindowedDims(const Shape& shape, const std::vector<WindowDimension>& window,
                      std::vector<int64_t>& dims) {
   if (!window.empty() && window.size() != shape.dims.size()) {

@@ -23,8 +23,7 @@ struct VerifierError {
 // users.
 std::optional<VerifierError> FindVerifierError(const Module& module);
 
-// The same as a status: `file:line: message`, without the line if the module was not read from
-// text.
+// The same as a status: `file:line: message`, without the line if the module was not text.
 absl::Status VerifyModule(const Module& module, std::string_view file_name);
 
 }  // namespace meshwright

@@ -40,8 +40,7 @@ void AssignBackward(const Graph& graph, const UnitGraph& units, const std::vecto
 void AssignUpdate(const Graph& graph, const UnitGraph& units, const std::vector<Phase>& phase,
                   const std::vector<LoopOverLayers>& loops, UnitLayers* layers);
 
-// By unit that depends on weights but no data: the layers of the forward phase that use it,
-// ascending.
+// By unit that depends on weights but no data: the forward layers that use it, ascending.
 std::vector<std::vector<int32_t>> ForwardUses(const Graph& graph, const UnitGraph& units,
                                               const std::vector<Phase>& phase,
                                               const UnitLayers& layers);

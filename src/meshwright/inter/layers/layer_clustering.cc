@@ -25,8 +25,7 @@ class Table {
   std::vector<float> cells_;
 };
 
-// (end, begin): bytes that are made before `begin` and used in [begin, end). Edges of one value
-// count once.
+// (end, begin): bytes made before `begin` and used in [begin, end). Edges of one value count once.
 Table EnteringBytes(const ClusteringProblem& problem) {
   const size_t n = problem.cost.size();
   using Edge = ClusteringProblem::Edge;

@@ -20,8 +20,7 @@ absl::StatusOr<ProgramSlice> SliceToPlan(const Slicer& slicer, int32_t begin, in
 absl::StatusOr<std::vector<LayerKind>> KindSlices(const Slicer& slicer, const Layers& layers,
                                                   int64_t micro_batches);
 
-// Whether the slices are operator by operator the same, in the same order: a plan of one is a plan
-// of the other.
+// Whether the slices have the same operators in the same order: a plan of one is one of the other.
 bool AreAlike(const ProgramSlice& a, const ProgramSlice& b);
 
 }  // namespace meshwright

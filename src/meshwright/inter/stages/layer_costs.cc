@@ -32,8 +32,7 @@ namespace {
 constexpr double kLayerGap = 5e-3;
 constexpr int64_t kLayerSteps = 50'000'000;
 
-// Multipliers of memory that are tried, in terms of what a byte of the unpriced plan takes of its
-// time.
+// Multipliers of memory that are tried, in seconds a byte of the plan without one.
 constexpr double kRelativeMultipliers[] = {0.02, 0.1, 0.5, 2.5};
 
 bool CrossesLayers(SliceRole role) {
@@ -116,8 +115,7 @@ class SliceReader {
     return plan_.intervals[v.index()].begin < plan_.intervals[v.index()].end;
   }
 
-  // Stored values of the forward phase that `v`, which the backward phase reads, is or is made
-  // from.
+  // Stored values of the forward phase that `v`, read by the backward phase, is or is made from.
   void Keep(ValueId v) {
     const OpId producer = graph_[v].producer;
     if (PhaseOf(producer) != Phase::kForward || kept_.contains(v) || states_.contains(v)) return;
@@ -221,8 +219,7 @@ Sharding BorderSharding(const BorderLayout& layout, const SliceValue& border, co
   return DividesEvenly(shape, sharding, mesh) ? sharding : Sharding::Replicated(shape.rank());
 }
 
-// A bound of the forward and backward phases of one micro-batch, whatever the rest of the program
-// does.
+// A bound of the forward and backward phases of a micro-batch, whatever the rest does.
 absl::StatusOr<double> BoundOf(const ProgramSlice& slice, const CostModel& cost_model,
                                const PlannerOptions& options) {
   Graph graph = slice.graph;

@@ -66,8 +66,7 @@ struct LayerKind {
 
 // All kinds on one mesh.
 struct MeshCosts {
-  // By variant: how the values between layers are laid out. variants[k][w] of all kinds k fit
-  // together.
+  // By variant: how values between layers are laid out. variants[k][w] of all kinds k agree.
   std::vector<BorderLayout> layouts;
   std::vector<std::vector<SliceCost>> variants;  // by kind, by variant; forward < 0: impossible
   // The same with collectives overlapped (overlapped.h).

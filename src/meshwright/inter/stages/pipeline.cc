@@ -50,8 +50,7 @@ constexpr double kWholeShare = 0.25;
 // A search that promised too much is made again with less memory, so often, by so much at least.
 constexpr int kMostSearches = 6;
 constexpr double kLessMemory = 0.97;
-// Where nothing fits: how often twice the memory is tried, and how near what would do is looked
-// for.
+// Where nothing fits: how often twice the memory is tried, and how near the least is looked for.
 constexpr int kMostDoublings = 40;
 constexpr int kBisections = 7;
 
@@ -368,8 +367,7 @@ class PipelinePlanner {
     return std::move(result_);
   }
 
-  // Memory of a device with which a pipeline is found, stages planned and all; 0: none is, or not
-  // in time.
+  // Memory of a device with which a pipeline with planned stages is found; 0: none, or not in time.
   absl::StatusOr<int64_t> SmallestBytes(const std::vector<const ScheduleKind*>& schedules) {
     const auto in_time = [this] { return Elapsed() < 2 * request_.deadline_seconds; };
     const auto found_with = [&](int64_t bytes) {

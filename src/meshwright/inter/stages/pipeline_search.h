@@ -11,8 +11,7 @@
 #include "meshwright/inter/stages/stage_search.h"
 #include "meshwright/inter/stages/submeshes.h"
 
-// The best pipeline for one number of micro-batches under a schedule: the search for stages, judged
-// by simulation.
+// The best pipeline for a number of micro-batches and a schedule: stages, judged by simulation.
 
 namespace meshwright {
 

@@ -25,8 +25,7 @@ struct StageReplanRequest {
   std::vector<std::pair<int32_t, Sharding>> inputs, outputs;
   std::vector<Fix> fixes;  // by the slice's names; those of parameters are the program's
   PlannerOptions planner;  // space, completion and solver
-  // Whether a stage that costs this may be; the multiplier of memory rises until it is, see
-  // stage_plans.h.
+  // Whether a stage may cost this; the multiplier of memory rises until it does (stage_plans.h).
   std::function<bool(const SliceCost&)> fits;
 };
 

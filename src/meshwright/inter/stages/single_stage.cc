@@ -58,8 +58,7 @@ class SingleStagePlanner {
  private:
   double Elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
-  // Seconds that one stage takes at least on `mesh`, one operator after the other; nullopt: not
-  // known.
+  // Serial seconds that one stage takes at least on `mesh`; nullopt: not known.
   std::optional<double> LeastOn(const Mesh& mesh, const CostModel& model) const {
     const std::vector<Mesh>& meshes = in_.submeshes[best_.submesh].meshes;
     for (const LayerTable& table : in_.tables) {

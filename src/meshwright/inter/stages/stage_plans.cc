@@ -12,8 +12,7 @@
 namespace meshwright {
 namespace {
 
-// A stage that turns out not to fit is planned again with a multiplier of memory so much larger, so
-// often.
+// How much larger the multiplier of memory is for a stage that does not fit, and how often.
 constexpr double kMultiplierStep = 4;
 constexpr int kMostReplans = 4;
 

@@ -130,8 +130,7 @@ class StageSearch {
 
   // ---- equal submeshes ----
 
-  // The balanced pipeline of stages that all get submesh `m`: the slowest stage is as fast as it
-  // can be.
+  // The balanced pipeline of stages that all get submesh `m`: the slowest is as fast as it can be.
   void TryUniform(size_t m) {
     const SubmeshChoice& devices = in_.submeshes[m];
     for (size_t t = 0; t < in_.devices.size(); ++t) {
@@ -297,8 +296,7 @@ class StageSearch {
     }
   }
 
-  // Adds a suffix unless another with the same devices is as good, and drops those it is as good
-  // as.
+  // Adds a suffix unless one with the same devices is as good, and drops those it dominates.
   void Add(const Suffix& suffix, int64_t code, std::vector<State>* states) {
     const bool exact = in_.stages > 0;
     int32_t& slot = slots_.At(code);

@@ -2,8 +2,7 @@
 
 #include "meshwright/model/families/common.h"
 
-// DeepSeek V2 (arXiv:2405.04434) and V3 (arXiv:2412.19437), and Kimi K2, which is V3 in other
-// sizes.
+// DeepSeek V2 (arXiv:2405.04434), V3 (arXiv:2412.19437) and Kimi K2, which is V3 in other sizes.
 
 namespace meshwright::transformer {
 namespace {

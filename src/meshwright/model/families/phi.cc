@@ -1,7 +1,6 @@
 #include "meshwright/model/families/common.h"
 
-// Phi 1, 1.5 and 2 (attention and MLP in parallel, behind one LayerNorm) and Phi 3 (Llama's
-// layers).
+// Phi 1, 1.5, 2 (attention and MLP in parallel, behind one LayerNorm) and 3 (Llama's layers).
 
 namespace meshwright::transformer {
 

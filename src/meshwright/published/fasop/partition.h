@@ -26,8 +26,7 @@ struct Partition {
   std::vector<StageCost> costs;
 };
 
-// Moves single layers from the slowest stage to the fastest ("minmax"). The first `layers` layers
-// are dealt out.
+// Moves single layers, of the first `layers`, from the slowest stage to the fastest ("minmax").
 Partition Balance(int layers, const LayerSeconds& seconds, const std::vector<float>& sends,
                   const std::vector<Gpu>& gpus);
 

@@ -12,8 +12,7 @@ struct StageTimes {
   double send_forward = 0, send_backward = 0;  // seconds of sends, in the schedule
 };
 
-// When each stage has done its last backward pass under 1F1B with sends that block sender and
-// receiver.
+// When each stage ends its last backward pass under 1F1B; sends block sender and receiver.
 std::vector<double> StageEnds(const std::vector<StageTimes>& stages, int64_t micro_batches);
 
 }  // namespace meshwright::transformer::fasop

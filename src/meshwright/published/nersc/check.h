@@ -6,8 +6,7 @@
 #include "absl/status/status.h"
 #include "meshwright/published/nersc/nersc.h"
 
-// What the model can be asked. All bounds are there so that no integer overflows and no sum is
-// infinite.
+// What the model can be asked, bounded so that no integer overflows and no sum is infinite.
 
 namespace meshwright::transformer::nersc {
 

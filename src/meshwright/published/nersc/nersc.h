@@ -59,8 +59,7 @@ std::string_view StrategyName(Strategy strategy);  // as quoted above
 // Errors list the names.
 absl::StatusOr<Strategy> ParseStrategy(std::string_view name);
 
-// How many GPUs share each dimension of the work, and how many of each group lie in one NVLink
-// domain.
+// How many GPUs share each dimension, and how many of each group lie in one NVLink domain.
 struct Config {
   int64_t dp = 1, tp1 = 1, tp2 = 1, pp = 1;  // k1d: tp2 is 1
   int64_t micro_batch = 1;                   // samples
@@ -71,8 +70,7 @@ struct Config {
   bool operator==(const Config&) const = default;
 };
 
-// Figures of one step: one global batch forward and backward. In brackets: names in the published
-// tables.
+// Figures of a step: a global batch forward and backward. [names in the published tables]
 struct Stats {
   double seconds = 0;         // [t]
   double tflop_per_gpu = 0;   // [flops_per_gpu]

@@ -17,8 +17,7 @@ namespace {
 
 constexpr double kGibibyte = 1073741824.0;
 
-// What layouts of stages count beside layers: embedding, head, and a module of multi-token
-// prediction.
+// What stages' layouts count beside layers: embedding, head, a module of multi-token prediction.
 constexpr int64_t kMostBesideLayers = 3;
 
 double PeakOf(const DeviceType& device, Precision precision) {

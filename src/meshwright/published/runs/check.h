@@ -16,8 +16,7 @@
 
 namespace meshwright::transformer {
 
-// Column fsdp_shard: empty, "0" or "no"; "yes"; or over how many of the dp replicas weights are
-// sharded.
+// Column fsdp_shard: empty, "0" or "no"; "yes"; or over how many dp replicas weights are sharded.
 struct FsdpShard {
   bool sharded = false;
   int64_t group = 0;  // Configuration::shard

@@ -8,8 +8,7 @@
 
 #include "meshwright/published/runs/runs.h"
 
-// Errors of predicted times (predicted / measured - 1), summed over runs that have something in
-// common.
+// Errors of predicted times (predicted / measured - 1), summed over runs of one group.
 
 namespace meshwright::transformer {
 
