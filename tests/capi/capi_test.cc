@@ -311,7 +311,7 @@ TEST(Capi, ReadsAProgram) {
 }
 
 TEST(Capi, WritesBytecodeAsText) {
-  std::ifstream file(HloData("bytecode/sharded.jax_export"), std::ios::binary);
+  std::ifstream file(meshwright::HloData("bytecode/sharded.jax_export"), std::ios::binary);
   const std::string bytes(std::istreambuf_iterator<char>(file), {});
   const Result program(mw_read_program(bytes.data(), bytes.size()));
   ASSERT_EQ(mw_error(program.get()), nullptr) << mw_message(program.get());
