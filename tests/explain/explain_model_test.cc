@@ -21,7 +21,7 @@ Plan PlanOverTwoGroups() {
   plan.cluster.parts = {{"h100-sxm", 1, 4, int64_t{80} << 30}, {"a10g", 3, 4, int64_t{24} << 30}};
   plan.bound_seconds = 1.5;
   plan.gap = 0.25;
-  PlanOverGroups& over = plan.transformer->over_groups.emplace();
+  PlanOverGroups& over = plan.groups.emplace();
   over.groups = {{"fast", "h100-sxm", 1, 4, 1, 1, 2, 1, 2, 8.0},
                  {"slow", "a10g", 2, 4, 1, 1, 4, 1, 2, 2.0},
                  {"idle", "a10g", 1, 4, 0, 0, 0, 0, 0, std::nullopt}};
@@ -44,20 +44,20 @@ TEST(ExplainModel, EveryGroupHasItsOwnDegrees) {
 
 TEST(ExplainModel, GroupsWithTheSameDegrees) {
   Plan plan = PlanOverTwoGroups();
-  plan.transformer->over_groups->groups[1].tp = 2;
+  plan.groups->groups[1].tp = 2;
   EXPECT_THAT(ExplainModel(plan), HasSubstr("\n  tensor over 2: "));
 }
 
 TEST(ExplainModel, ShardedStateIsSaidWhateverTheDegreesOfGroups) {
   Plan plan = PlanOverTwoGroups();
   EXPECT_THAT(ExplainModel(plan), Not(HasSubstr("ZeRO")));
-  plan.transformer->configuration.zero = 1;
-  plan.transformer->over_groups->groups[0].dp = 2;
+  plan.model->configuration.zero = 1;
+  plan.groups->groups[0].dp = 2;
   EXPECT_THAT(ExplainModel(plan),
               HasSubstr("\n  optimizer state sharded (ZeRO-1) over each stage's data degree, "));
-  plan.transformer->configuration.dp = 2;
-  for (PlanNodeGroup& group : plan.transformer->over_groups->groups) {
-    group.tp = plan.transformer->configuration.tp;
+  plan.model->configuration.dp = 2;
+  for (PlanNodeGroup& group : plan.groups->groups) {
+    group.tp = plan.model->configuration.tp;
     group.dp = 2;
   }
   EXPECT_THAT(ExplainModel(plan), HasSubstr("\n  data over 2: optimizer state sharded (ZeRO-1)"));
@@ -75,17 +75,17 @@ TEST(ExplainModel, BubbleSaysWhoseItIs) {
 TEST(ExplainModel, GoodputIsTold) {
   Plan plan = SampleModelPlan();
   EXPECT_THAT(ExplainModel(plan), HasSubstr("\ngoodput   93 % of the time, 1.235e+04 tokens"));
-  plan.transformer->goodput.reset();
+  plan.model->goodput.reset();
   EXPECT_THAT(ExplainModel(plan), Not(HasSubstr("goodput")));
 }
 
 TEST(ExplainModel, OnlyWhatIsProvenIsCalledSo) {
   Plan plan = PlanOverTwoGroups();
   EXPECT_THAT(ExplainModel(plan), HasSubstr("not proven: the best may be up to 25 % faster"));
-  plan.transformer->objective = "cost";
-  plan.transformer->over_groups->most_seconds = 7200;
+  plan.model->objective = ModelObjective::kCost;
+  plan.groups->most_seconds = 7200;
   EXPECT_THAT(ExplainModel(plan), HasSubstr("may be up to 25 % cheaper"));
-  plan.transformer->over_groups->proven = true;
+  plan.groups->proven = true;
   EXPECT_THAT(ExplainModel(plan), HasSubstr("proven: no choice of nodes and degrees within"));
   EXPECT_THAT(ExplainModel(SampleModelPlan()), HasSubstr("searched exactly"));
 }

@@ -21,8 +21,8 @@ LayerLabels LabelsOf(const std::vector<std::pair<std::string, int64_t>>& weights
   Plan plan;
   std::vector<ParameterParallelism> judged;
   for (const auto& [name, layer] : weights) {
-    plan.parameters.emplace_back().name = name;
-    plan.parameters.back().category = MemoryCategory::kParameters;
+    plan.program.parameters.emplace_back().name = name;
+    plan.program.parameters.back().category = MemoryCategory::kParameters;
     judged.emplace_back().layer = layer;
   }
   const std::vector<PlanPart> parts = PartsOf(plan);

@@ -17,7 +17,7 @@ using ::testing::Not;
 // A step that overlaps, and so takes less than its bound one operator after the other.
 Plan WithTimes(Plan plan, double step, double objective, double bound) {
   plan.options.cost_model = "calibrated";
-  plan.options.rest = "least-cost";
+  plan.options.rest = Completion::kLeastCost;
   plan.step_seconds = step;
   plan.objective_seconds = objective;
   plan.bound_seconds = bound;
@@ -55,8 +55,8 @@ TEST(OptimalityText, ProvenIsTheTimeOfTheBound) {
 TEST(OptimalityText, OfAModelSaysWhetherTheSearchWasOver) {
   Plan plan;
   plan.options.cost_model = "calibrated";
-  PlanTransformer& part = plan.transformer.emplace();
-  part.objective = "time";
+  PlanTransformer& part = plan.model.emplace();
+  part.objective = ModelObjective::kTime;
   part.search = {.legal = 100, .evaluated = 10, .fitting = 5, .pruned = 90};
   EXPECT_THAT(OptimalityText(plan), HasSubstr("searched exactly for the shortest step"));
   part.search.pruned = 80;
@@ -66,7 +66,7 @@ TEST(OptimalityText, OfAModelSaysWhetherTheSearchWasOver) {
                         "best, but the next best may be others"));
   plan.gap = 0.125;
   EXPECT_THAT(OptimalityText(plan), HasSubstr("the best may take up to 12.5 % less time"));
-  part.objective = "memory";
+  part.objective = ModelObjective::kMemory;
   EXPECT_THAT(OptimalityText(plan), HasSubstr("the best may take up to 12.5 % less memory"));
 }
 

@@ -84,7 +84,7 @@ TEST(ExplainPipelines, RowsAddUpToTheStage) {
     double busiest = 0;
     for (const PlanPart& part : PartsOf(plan)) {
       SCOPED_TRACE(absl::StrCat("pipeline ", n, " stage ", part.stages[0]));
-      const PlanStage& stage = plan.stages[part.stages[0]];
+      const PlanStage& stage = plan.pipeline->stages[part.stages[0]];
       std::map<std::string, double> rows;
       for (const PhaseSeconds& row : Summarize(part).phases)
         rows[row.phase] += row.compute + row.communication;
@@ -103,7 +103,7 @@ TEST(ExplainPipelines, RowsAddUpToTheStage) {
       busiest = std::max(busiest, all);
       // The memory over time is of one micro-batch.
       const double once = stage.seconds.forward + stage.seconds.backward + stage.seconds.update;
-      EXPECT_LE(stage.memory_timeline->points.back().seconds, once * (1 + 1e-9));
+      EXPECT_LE(stage.program.memory_timeline->points.back().seconds, once * (1 + 1e-9));
     }
     EXPECT_NEAR(plan.compute_seconds + plan.communication_seconds, busiest, 1e-9 * busiest);
   }
@@ -132,24 +132,24 @@ TEST(ExplainPipelines, StagesThatAreAlikeHaveTheirOwnNames) {
     std::map<std::string, std::vector<int>> stages_of;
     for (const auto& one : json["parameters"])
       stages_of[one["name"]].push_back(one["stages"][0].get<int>());
-    for (size_t i = 0; i < plan.stages.size(); ++i) {
-      const PlanStage& stage = plan.stages[i];
+    for (size_t i = 0; i < plan.pipeline->stages.size(); ++i) {
+      const PlanStage& stage = plan.pipeline->stages[i];
       if (!stage.same_as.has_value()) continue;
-      const PlanStage& listed = plan.stages[static_cast<size_t>(*stage.same_as)];
-      ASSERT_EQ(stage.parameter_names.size(), listed.parameters.size());
-      for (size_t p = 0; p < listed.parameters.size(); ++p) {
-        if (listed.parameters[p].category != MemoryCategory::kParameters) continue;
+      const PlanStage& listed = plan.pipeline->stages[static_cast<size_t>(*stage.same_as)];
+      ASSERT_EQ(stage.parameter_names.size(), listed.program.parameters.size());
+      for (size_t p = 0; p < listed.program.parameters.size(); ++p) {
+        if (listed.program.parameters[p].category != MemoryCategory::kParameters) continue;
         const std::string& name = stage.parameter_names[p];
         SCOPED_TRACE(name);
         ++alike;
-        EXPECT_NE(name, listed.parameters[p].name);
+        EXPECT_NE(name, listed.program.parameters[p].name);
         EXPECT_THAT(parameters, HasSubstr(name));
         EXPECT_THAT(stages_of[name], ::testing::ElementsAre(static_cast<int>(i)));
         const nlohmann::json found = nlohmann::json::parse(*ExplainTensorsJson(plan, name));
         ASSERT_EQ(found["tensors"].size(), 1u);
         EXPECT_EQ(found["tensors"][0]["name"], name);
         EXPECT_EQ(found["tensors"][0]["stages"], nlohmann::json::array({i}));
-        EXPECT_EQ(found["tensors"][0]["spec"], nlohmann::json(listed.parameters[p].spec));
+        EXPECT_EQ(found["tensors"][0]["spec"], nlohmann::json(listed.program.parameters[p].spec));
       }
     }
   }
@@ -211,14 +211,14 @@ TEST(ExplainPipelines, WhatStagesHandOnIsNoParameter) {
 // A change in a stage that names another as its own is found under its names.
 TEST(DiffPlans, KnowsTheNamesOfAlikeStages) {
   Plan before = SamplePipelinePlan(), after = before;
-  ASSERT_FALSE(before.stages[1].parameter_names.empty());
-  PlanStage& own = after.stages[1];
-  const PlanStage listed = after.stages[0];
+  ASSERT_FALSE(before.pipeline->stages[1].parameter_names.empty());
+  PlanStage& own = after.pipeline->stages[1];
+  const PlanStage listed = after.pipeline->stages[0];
   own.same_as.reset();
-  own.parameters = listed.parameters;
-  for (size_t p = 0; p < own.parameters.size(); ++p) {
-    own.parameters[p].name = before.stages[1].parameter_names[p];
-    own.parameters[p].spec.assign(own.parameters[p].shape.size(), {});
+  own.program.parameters = listed.program.parameters;
+  for (size_t p = 0; p < own.program.parameters.size(); ++p) {
+    own.program.parameters[p].name = before.pipeline->stages[1].parameter_names[p];
+    own.program.parameters[p].spec.assign(own.program.parameters[p].shape.size(), {});
   }
   const PlanDifference difference = DiffPlans(before, after);
   std::vector<std::string> names;

@@ -46,11 +46,11 @@ TEST(DiffPlans, EveryFieldOfAPlanCounts) {
   after.mesh = {{"x", 8}};
   after.step_seconds = 0.04;
   after.memory_by_category[2] += 10;
-  after.collectives[0].seconds = 0.5;
-  after.collectives[0].count = 9;
-  after.collectives.push_back({"all-gather", {"x"}, 1, 2, 0.125, ""});
-  after.parameters[0].spec = {{}, {}, {"x"}};
-  after.parameters.pop_back();
+  after.program.collectives[0].seconds = 0.5;
+  after.program.collectives[0].count = 9;
+  after.program.collectives.push_back({"all-gather", {"x"}, 1, 2, 0.125, ""});
+  after.program.parameters[0].spec = {{}, {}, {"x"}};
+  after.program.parameters.pop_back();
   const PlanDifference difference = DiffPlans(before, after);
   EXPECT_FALSE(difference.identical);
   ASSERT_EQ(difference.asked.size(), 3u);
@@ -102,7 +102,7 @@ TEST(DiffPlans, RepeatedStructureIsPutTogether) {
     weights += one.count;
   }
   int64_t expected = 0;
-  for (const PlanTensor& tensor : before->plan.parameters)
+  for (const PlanTensor& tensor : before->plan.program.parameters)
     expected += tensor.name.find("w1") == std::string::npos ? 0 : 1;
   EXPECT_EQ(weights, expected);
   EXPECT_GT(expected, 3);
@@ -116,7 +116,7 @@ TEST(DiffPlans, RoundingIsNoDifference) {
   nudge(after.objective_seconds);
   nudge(after.compute_seconds);
   nudge(after.communication_seconds);
-  for (PlanCollective& one : after.collectives) nudge(one.seconds);
+  for (PlanCollective& one : after.program.collectives) nudge(one.seconds);
   const PlanDifference difference = DiffPlans(before, after);
   EXPECT_EQ(difference.seconds.size(), 1u);  // the step, which always is there
   EXPECT_THAT(difference.collectives, IsEmpty());
@@ -125,20 +125,20 @@ TEST(DiffPlans, RoundingIsNoDifference) {
   EXPECT_THAT(text, HasSubstr("same"));
   EXPECT_THAT(text, HasSubstr("both decide the same"));
   // A real change beside it still counts.
-  after.collectives[0].seconds *= 1.001;
+  after.program.collectives[0].seconds *= 1.001;
   EXPECT_EQ(DiffPlans(before, after).collectives.size(), 1u);
 }
 
 TEST(DiffPlans, StagesAndDegrees) {
   Plan before = SamplePipelinePlan(), after = before;
-  after.stages[1].end_layer = 7;
+  after.pipeline->stages[1].end_layer = 7;
   EXPECT_EQ(DiffPlans(before, after).stages.size(), 1u);
   EXPECT_EQ(DiffPlans(before, after).stages[0].what, "stage 1");
   before = SampleModelPlan();
   after = before;
-  after.transformer->configuration.tp = 4;
-  after.transformer->configuration.inside.tp = 4;
-  after.transformer->seconds.bubble += 1;
+  after.model->configuration.tp = 4;
+  after.model->configuration.inside.tp = 4;
+  after.model->seconds.bubble += 1;
   const PlanDifference difference = DiffPlans(before, after);
   ASSERT_EQ(difference.degrees.size(), 2u);
   EXPECT_EQ(difference.degrees[0].what, "tp");

@@ -139,12 +139,12 @@ std::map<std::string, int> ExpectAsOracle(const PlannedProgram& planned) {
   const RoleOracle oracle(planned);
   std::map<std::string, int> kinds;
   for (size_t p = 0; p < judged.size(); ++p) {
-    if (planned.plan.parameters[p].category != MemoryCategory::kParameters) continue;
+    if (planned.plan.program.parameters[p].category != MemoryCategory::kParameters) continue;
     const std::optional<std::vector<std::string>> expected = oracle.RolesOf(p);
     if (!expected.has_value()) continue;
     std::vector<std::string> roles;
     for (AxisRole role : judged[p].roles) roles.emplace_back(AxisRoleName(role));
-    EXPECT_EQ(roles, *expected) << planned.plan.parameters[p].name;
+    EXPECT_EQ(roles, *expected) << planned.plan.program.parameters[p].name;
     ++kinds[KindName(judged[p].roles)];
   }
   return kinds;

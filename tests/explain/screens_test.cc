@@ -58,7 +58,7 @@ void ExpectFits(const std::string& text) {
 
 void ExpectAllScreensFit(const Plan& plan, const Plan& other) {
   ExpectFits(ExplainPlan(plan));
-  if (!plan.transformer.has_value()) {
+  if (!plan.of_model()) {
     ExpectFits(*ExplainParameters(plan));
     const absl::StatusOr<std::string> tensors = ExplainTensors(plan, "*");
     if (tensors.ok()) ExpectFits(*tensors);
@@ -124,22 +124,22 @@ void Rename(Plan& plan, const std::function<std::string(const std::string&)>& na
   for (PlanClusterPart& part : plan.cluster.parts) rename(part.device);
   rename(plan.peak_at);
   for (std::string& fix : plan.options.fixes) rename(fix);
-  for (std::string& file : plan.source_files) rename(file);
-  for (std::string& op : plan.op_names) rename(op);
-  tensors(plan.parameters);
-  tensors(plan.outputs);
-  instructions(plan.instructions);
-  for (PlanStage& stage : plan.stages) {
-    for (std::string& file : stage.source_files) rename(file);
-    for (std::string& op : stage.op_names) rename(op);
+  for (std::string& file : plan.program.source_files) rename(file);
+  for (std::string& op : plan.program.op_names) rename(op);
+  tensors(plan.program.parameters);
+  tensors(plan.program.outputs);
+  instructions(plan.program.instructions);
+  for (PlanStage& stage : plan.pipeline->stages) {
+    for (std::string& file : stage.program.source_files) rename(file);
+    for (std::string& op : stage.program.op_names) rename(op);
     rename(stage.device);
-    tensors(stage.parameters);
-    tensors(stage.outputs);
+    tensors(stage.program.parameters);
+    tensors(stage.program.outputs);
     for (std::string& own : stage.parameter_names) rename(own);
     for (std::string& own : stage.output_names) rename(own);
-    instructions(stage.instructions);
+    instructions(stage.program.instructions);
   }
-  if (plan.transformer.has_value()) rename(plan.transformer->model);
+  if (plan.of_model()) rename(plan.model->model);
 }
 
 TEST(Screens, FitWhateverTheNames) {
@@ -214,7 +214,7 @@ TEST(Screens, OfEveryPlanThatReadsFit) {
       if (!read.ok()) continue;
       ++explained;
       ExpectAllScreensFit(*read, sample);
-      if (!read->transformer.has_value()) ExplainParametersJson(*read).IgnoreError();
+      if (!read->of_model()) ExplainParametersJson(*read).IgnoreError();
       ExplainPlanJson(*read);
     }
   }
@@ -225,7 +225,7 @@ TEST(Screens, MalformedPlansGiveOneClearError) {
   MESHWRIGHT_EXHAUSTIVE_TEST();
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "p.json: not valid JSON"},
-      {"[]", "p.json: $: found array, expected an object"},
+      {"[]", "p.json: $: found a list, expected an object"},
       {"{}", "p.json: $: the key \"schema\" is missing"},
       {R"({"schema": 5})", "p.json: $.schema: found version 5; this program reads version 8 only"},
   };

@@ -51,11 +51,11 @@ TEST(WhyNotModels, IsTheBestPlanWithTheseDegrees) {
     ASSERT_TRUE(wanted.ok()) << wanted.status();
     const WhyNot answer = AskDegrees(plan, degrees);
     if (answer.verdict == WhyNot::Verdict::kChosen) {
-      EXPECT_EQ(plan.transformer->configuration, wanted->transformer->configuration);
+      EXPECT_EQ(plan.model->configuration, wanted->model->configuration);
       continue;
     }
     ASSERT_TRUE(answer.plan.has_value()) << answer.reason;
-    EXPECT_EQ(answer.plan->transformer->configuration, wanted->transformer->configuration);
+    EXPECT_EQ(answer.plan->model->configuration, wanted->model->configuration);
     EXPECT_DOUBLE_EQ(answer.plan->step_seconds, wanted->step_seconds);
     worse += answer.verdict == WhyNot::Verdict::kWorse ? 1 : 0;
     EXPECT_NE(answer.verdict, WhyNot::Verdict::kBetter);
@@ -72,7 +72,7 @@ TEST(WhyNotModels, IsTheBestPlanWithTheseDegrees) {
 
 TEST(WhyNotModels, SaysWhyItIsNot) {
   const Plan plan = *PlanModel(GptRequest({}));
-  const std::string chosen = "tp=" + std::to_string(plan.transformer->configuration.tp);
+  const std::string chosen = "tp=" + std::to_string(plan.model->configuration.tp);
   EXPECT_EQ(AskDegrees(plan, chosen).verdict, WhyNot::Verdict::kChosen);
   const WhyNot odd = AskDegrees(plan, "tp=7");
   EXPECT_EQ(odd.verdict, WhyNot::Verdict::kUnavailable);
@@ -114,8 +114,8 @@ TEST(WhyNotModels, AsksInPlaceOfThePlansOwnFixes) {
   const Plan plan = *PlanModel(GptRequest({"tp=8", "pp=2"}));
   const WhyNot answer = AskDegrees(plan, "tp=1");
   ASSERT_TRUE(answer.plan.has_value()) << answer.reason;
-  EXPECT_EQ(answer.plan->transformer->configuration.tp, 1);
-  EXPECT_EQ(answer.plan->transformer->configuration.pp, 2);
+  EXPECT_EQ(answer.plan->model->configuration.tp, 1);
+  EXPECT_EQ(answer.plan->model->configuration.pp, 2);
   EXPECT_EQ(answer.verdict, WhyNot::Verdict::kBetter);
 }
 

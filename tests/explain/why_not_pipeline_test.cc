@@ -90,11 +90,13 @@ double BruteForceStage(const PipelinedProgram& planned, size_t i, size_t p,
   };
   for (size_t k = 0; k < slice.inputs.size(); ++k) {
     if (crosses(slice.inputs[k].role))
-      inputs[k] = *ToSharding(planned.plan.stages[i].parameters[k].spec, stage.mesh);
+      inputs[k] =
+          *ToSharding(planned.plan.pipeline->stages[i].program.parameters[k].spec, stage.mesh);
   }
   for (size_t k = 0; k < slice.outputs.size(); ++k) {
     if (crosses(slice.outputs[k].role))
-      outputs[k] = *ToSharding(planned.plan.stages[i].outputs[k].spec, stage.mesh);
+      outputs[k] =
+          *ToSharding(planned.plan.pipeline->stages[i].program.outputs[k].spec, stage.mesh);
   }
   return *BruteForce(slice.graph, cost_model, fusion, intervals, solve::kUnlimited, inputs,
                      outputs);
@@ -122,9 +124,9 @@ TEST(WhyNotPipelines, EqualsBruteForceOnRandomPrograms) {
     const absl::StatusOr<PipelinedProgram> planned = PlanTwoStages(path, layers);
     ASSERT_TRUE(planned.ok()) << planned.status();
     const Plan& plan = planned->plan;
-    ASSERT_EQ(plan.stages.size(), 2u);
-    ASSERT_EQ(plan.cross_stage.size(), 1u);
-    for (size_t i = 0; i < plan.stages.size(); ++i) {
+    ASSERT_EQ(plan.pipeline->stages.size(), 2u);
+    ASSERT_EQ(plan.pipeline->cross_stage.size(), 1u);
+    for (size_t i = 0; i < plan.pipeline->stages.size(); ++i) {
       const std::vector<PlanTensor> parameters = ParametersOfStage(plan, i);
       const PipelineStage& stage = planned->pipeline.stages[i];
       for (size_t p = 0; p < parameters.size(); ++p) {
@@ -139,9 +141,9 @@ TEST(WhyNotPipelines, EqualsBruteForceOnRandomPrograms) {
           ++verdicts[answer->verdict];
           const double forced =
               BruteForceStage(*planned, i, p, *ParseSharding(spec, stage.mesh, 2));
-          const double others = plan.stages[1 - i].seconds.forward;
+          const double others = plan.pipeline->stages[1 - i].seconds.forward;
           const double step = StepOf(i == 0 ? forced : others, i == 0 ? others : forced,
-                                     plan.cross_stage[0].seconds);
+                                     plan.pipeline->cross_stage[0].seconds);
           if (answer->verdict == WhyNot::Verdict::kChosen) {
             EXPECT_NEAR(plan.objective_seconds, step, 1e-10);
             continue;
@@ -190,12 +192,12 @@ TEST(WhyNotPipelines, KeepsTheCutAndAllOtherStages) {
     ASSERT_TRUE(answer.ok()) << answer.status();
     ASSERT_TRUE(answer->plan.has_value()) << answer->reason;
     const Plan& forced = *answer->plan;
-    EXPECT_EQ(forced.stages[1], plan->stages[1]);
-    EXPECT_EQ(forced.cross_stage, plan->cross_stage);
-    EXPECT_EQ(forced.stages[0].first_layer, plan->stages[0].first_layer);
-    EXPECT_EQ(forced.stages[0].end_layer, plan->stages[0].end_layer);
+    EXPECT_EQ(forced.pipeline->stages[1], plan->pipeline->stages[1]);
+    EXPECT_EQ(forced.pipeline->cross_stage, plan->pipeline->cross_stage);
+    EXPECT_EQ(forced.pipeline->stages[0].first_layer, plan->pipeline->stages[0].first_layer);
+    EXPECT_EQ(forced.pipeline->stages[0].end_layer, plan->pipeline->stages[0].end_layer);
     bool found = false;
-    for (const PlanTensor& one : forced.stages[0].parameters) {
+    for (const PlanTensor& one : forced.pipeline->stages[0].program.parameters) {
       if (one.name != "state[0]['layer0']['w1']") continue;
       found = true;
       EXPECT_EQ(one.spec, PlanSpec({{"x"}, {}}));
@@ -225,10 +227,10 @@ TEST(WhyNotPipelines, AlikeStagesChangeOneByOne) {
   }();
   ASSERT_TRUE(planned.ok()) << planned.status();
   const Plan& plan = planned->plan;
-  const auto same = std::find_if(plan.stages.begin(), plan.stages.end(),
+  const auto same = std::find_if(plan.pipeline->stages.begin(), plan.pipeline->stages.end(),
                                  [](const PlanStage& s) { return s.same_as.has_value(); });
-  ASSERT_NE(same, plan.stages.end());
-  const auto i = static_cast<size_t>(same - plan.stages.begin());
+  ASSERT_NE(same, plan.pipeline->stages.end());
+  const auto i = static_cast<size_t>(same - plan.pipeline->stages.begin());
   const auto listed = static_cast<size_t>(*same->same_as);
   for (const size_t changed : {listed, i}) {
     const std::vector<PlanTensor> parameters = ParametersOfStage(plan, changed);
@@ -247,7 +249,7 @@ TEST(WhyNotPipelines, AlikeStagesChangeOneByOne) {
       const size_t other = changed == i ? listed : i;
       EXPECT_EQ(ParametersOfStage(forced, other), ParametersOfStage(plan, other));
       EXPECT_EQ(OutputsOfStage(forced, other), OutputsOfStage(plan, other));
-      EXPECT_EQ(forced.stages[other].seconds, plan.stages[other].seconds);
+      EXPECT_EQ(forced.pipeline->stages[other].seconds, plan.pipeline->stages[other].seconds);
       EXPECT_NE(ParametersOfStage(forced, changed), parameters);
     }
   }
@@ -265,7 +267,7 @@ TEST(WhyNotPipelines, ErrorsSayWhatWouldWork) {
               HasSubstr("matches no parameter of a stage; the nearest is state[0]['layer0']['w"));
   EXPECT_THAT(message("state[0]['layer0']['w1']=[q,_]"), HasSubstr("on stage 0: "));
   std::string received;
-  for (const PlanTensor& one : plan->stages[1].parameters) {
+  for (const PlanTensor& one : plan->pipeline->stages[1].program.parameters) {
     if (one.category == MemoryCategory::kInputs && one.name.find("lab") == std::string::npos)
       received = one.name;
   }

@@ -112,7 +112,7 @@ TEST(WhyNot, SaysWhatTheAlternativeCosts) {
   ASSERT_TRUE(answer.ok()) << answer.status();
   ASSERT_TRUE(answer->plan.has_value());
   for (int i = 0; i < 4; ++i) {
-    EXPECT_EQ(answer->plan->parameters[i].spec, PlanSpec({{}, {}}));
+    EXPECT_EQ(answer->plan->program.parameters[i].spec, PlanSpec({{}, {}}));
   }
   const WhyNotRequest request = {{"p[*]=[_,_]"}, "", nullptr};
   const std::string text = WhyNotText(planned->plan, request, *answer);
@@ -138,7 +138,7 @@ TEST(WhyNot, WhatThePlanDoesIsChosen) {
   const absl::StatusOr<PlannedProgram> planned = PlanMlp();
   ASSERT_TRUE(planned.ok()) << planned.status();
   std::string spec = "[";
-  for (const auto& axes : planned->plan.parameters[0].spec)
+  for (const auto& axes : planned->plan.program.parameters[0].spec)
     absl::StrAppend(&spec, spec == "[" ? "" : ",",
                     axes.empty() ? "_" : absl::StrCat("(", absl::StrJoin(axes, ","), ")"));
   const absl::StatusOr<WhyNot> answer = Ask(planned->plan, "p[0]=" + spec + "]");

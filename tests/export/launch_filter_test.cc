@@ -32,7 +32,7 @@ int64_t JudgePlansFor(const std::string& target, const SampleRequest& request) {
     return 0;
   }
   const ExportTarget& found = **FindExportTarget(target);
-  const auto count = static_cast<int64_t>(plan->transformer->alternatives.size()) + 1;
+  const auto count = static_cast<int64_t>(plan->model->alternatives.size()) + 1;
   for (int64_t i = 0; i < count; ++i) {
     const absl::StatusOr<ModelLaunch> launch = ReadModelLaunch(*plan, i);
     EXPECT_TRUE(launch.ok()) << launch.status();

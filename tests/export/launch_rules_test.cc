@@ -236,7 +236,7 @@ TEST(LaunchRules, ScriptsObeyThoseAboutOptions) {
 TEST(LaunchRules, SequencesEndAtTheLastPosition) {
   Plan plan = SamplePlanOf({.model = "gpt2-xl", .sequence = 1024, .fixes = "tp=1,pp=1,dp=16"});
   EXPECT_TRUE(ExportTo("megatron", plan, CompleteOptions()).ok());
-  plan.transformer->sequence = 1025;
+  plan.model->sequence = 1025;
   for (const char* const target : {"megatron", "deepspeed", "slurm"}) {
     EXPECT_EQ(ExportTo(target, plan, CompleteOptions()).status().message(),
               "gpt2-xl: a sequence of 1025 tokens is not possible; valid are 1 to 1024");

@@ -166,7 +166,7 @@ TEST_P(EveryTarget, NothingOfTheUsersRuns) {
   options.image = evil;
   options.framework = ".";
   Plan plan = PlanFor(GetParam());
-  plan.transformer->model = "m" + evil;
+  plan.model->model = "m" + evil;
   plan.cluster.name = evil;
   if (GetParam() == "slurm") options.script = "launch.sh";
   absl::StatusOr<Artefacts> files = ExportTo(GetParam(), plan, options);

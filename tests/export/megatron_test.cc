@@ -39,7 +39,7 @@ bool CanExpress(const Plan& plan, int64_t alternative) {
 
 // Every candidate of the plan that can be expressed is exported and right.
 void CheckAllCandidates(const Plan& plan, int& exported, int& refused) {
-  const auto count = static_cast<int64_t>(plan.transformer->alternatives.size());
+  const auto count = static_cast<int64_t>(plan.model->alternatives.size());
   for (int64_t i = 0; i <= count; ++i) {
     if (!CanExpress(plan, i)) {
       ++refused;
@@ -49,7 +49,7 @@ void CheckAllCandidates(const Plan& plan, int& exported, int& refused) {
     ASSERT_TRUE(files.ok()) << files.status();
     ++exported;
     EXPECT_THAT(BrokenMegatronRules(ContentsOf(*files, "launch.sh"), GpusOf(plan)), IsEmpty())
-        << plan.transformer->model << " on " << plan.cluster.name << ", candidate " << i << "\n"
+        << plan.model->model << " on " << plan.cluster.name << ", candidate " << i << "\n"
         << ContentsOf(*files, "launch.sh");
   }
 }
@@ -103,7 +103,7 @@ TEST(MegatronPlans, RandomConfigurationsOfSmallModels) {
     ASSERT_GT(all.size(), 1000u);
     for (int i = 0; i < 1500; ++i) {
       const transformer::Configuration& c = all[random() % all.size()];
-      plan.transformer->configuration = WithoutUsualPlacement(c);
+      plan.model->configuration = WithoutUsualPlacement(c);
       if (!CanExpress(plan, 0)) {
         // The reasons for which a legal configuration is refused.
         EXPECT_TRUE(c.schedule == transformer::PipelineKind::kZeroBubble ||

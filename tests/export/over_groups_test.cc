@@ -99,7 +99,7 @@ TEST(LaunchOverGroups, MegatronRunsWhatIsPlannedForIt) {
           const auto layout = arguments.find("--pipeline-model-parallel-layout");
           if (layout == arguments.end()) continue;
           const std::vector<std::string> stages = absl::StrSplit(layout->second[0], '|');
-          ASSERT_EQ(stages.size(), plan->stages.size());
+          ASSERT_EQ(stages.size(), plan->pipeline->stages.size());
         }
       }
     }
@@ -132,7 +132,7 @@ TEST(LaunchOverGroups, ScriptsRunWithRanksAlongThePipeline) {
       << output;
   std::vector<std::string> hosts;
   std::vector<int64_t> next(2, 1);
-  for (const int64_t group : plan->transformer->over_groups->stage_groups) {
+  for (const int64_t group : plan->groups->stage_groups) {
     hosts.push_back(absl::StrCat(group == 0 ? "f-" : "s-", next[group]++));
   }
   std::string expected;
@@ -168,7 +168,7 @@ TEST(LaunchOverGroups, StagesOfAGroupHaveTheirOwnDegrees) {
                    "  - {name: one, device: h100-sxm, nodes: 1}\n"
                    "between_groups: {bandwidth: 10GB/s, latency: 20us}\n"});
   ASSERT_TRUE(plan.ok()) << plan.status();
-  const std::vector<PlanNodeGroup>& groups = plan->transformer->over_groups->groups;
+  const std::vector<PlanNodeGroup>& groups = plan->groups->groups;
   EXPECT_TRUE(std::any_of(groups.begin(), groups.end(), [](const PlanNodeGroup& group) {
     return group.stages > 1 && group.tp == 0;
   }));
@@ -178,7 +178,7 @@ TEST(LaunchOverGroups, StagesOfAGroupHaveTheirOwnDegrees) {
   const absl::StatusOr<Artefacts> files = ExportTo("slurm", *plan, options);
   ASSERT_TRUE(files.ok()) << files.status();
   const auto stages = nlohmann::json::parse(ContentsOf(*files, "stages.json"))["stages"];
-  ASSERT_EQ(stages.size(), plan->stages.size());
+  ASSERT_EQ(stages.size(), plan->pipeline->stages.size());
   std::set<int64_t> ranks;
   for (const auto& stage : stages) {
     EXPECT_EQ(
@@ -191,7 +191,7 @@ TEST(LaunchOverGroups, StagesOfAGroupHaveTheirOwnDegrees) {
               HasSubstr("all ranks share tp, dp and the micro-batch"));
   // A stage's degrees are checked.
   Plan other = *plan;
-  other.stages[0].mesh[0].size *= 7;
+  other.pipeline->stages[0].mesh[0].size *= 7;
   EXPECT_FALSE(ParsePlanJson(PlanToJson(other), "plan.json").ok());
 }
 
@@ -211,10 +211,10 @@ TEST(LaunchOverGroups, Errors) {
   EXPECT_THAT(error("torchtitan", "fast=a,slow=b"),
               HasSubstr("targets that take plans over groups of nodes are megatron, nemo, slurm"));
   // Degrees of their own.
-  PlanNodeGroup& slow = plan->transformer->over_groups->groups[1];
+  PlanNodeGroup& slow = plan->groups->groups[1];
   slow.tp = 4;
   slow.dp = 2;
-  for (PlanStage& stage : plan->stages) {
+  for (PlanStage& stage : plan->pipeline->stages) {
     if (stage.device == slow.device) stage.mesh = {{"dp", 2}, {"tp", 4}};
   }
   EXPECT_THAT(error("megatron", "fast=a,slow=b"),
@@ -229,7 +229,7 @@ TEST(LaunchOverGroups, StagesHaveTheLayersOfTheModel) {
   options.partition = "fast=a,slow=b";
   for (const int64_t end_layer : {31, 33, 144}) {
     Plan other = *plan;
-    other.stages.back().end_layer = end_layer;
+    other.pipeline->stages.back().end_layer = end_layer;
     const absl::StatusOr<Plan> read = ParsePlanJson(PlanToJson(other), "plan.json");
     ASSERT_TRUE(read.ok()) << read.status();
     for (const char* const target : {"megatron", "nemo", "slurm"}) {

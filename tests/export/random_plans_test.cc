@@ -46,7 +46,7 @@ void JudgeSamples(const std::string& name, const std::function<void(const Artefa
     Findings findings(/*wording=*/false);
     target.check_configuration(*launch, c, findings);
     if (!findings.ok()) continue;
-    plan.transformer->configuration = WithoutUsualPlacement(c);
+    plan.model->configuration = WithoutUsualPlacement(c);
     ExportOptions options = CompleteOptions();
     options.script = c.pp > 1 && name == "deepspeed" ? "train.py" : "";
     const absl::StatusOr<Artefacts> files = ExportTo(name, plan, options);

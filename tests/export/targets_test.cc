@@ -200,7 +200,7 @@ TEST(ModelLaunch, ChoicesThatNoFrameworkHasAreRefused) {
   const auto refused = [](const std::function<void(transformer::Configuration&)>& choose,
                           const char* why) {
     Plan plan = SamplePlanOf({.fixes = "tp=4,zero=1,schedule=1f1b"});
-    choose(plan.transformer->configuration);
+    choose(plan.model->configuration);
     for (const ExportTarget& target : ExportTargets()) {
       if (target.write_model == nullptr) continue;
       const absl::Status status = ExportPlan(plan, target, 0, CompleteOptions()).status();
@@ -230,7 +230,7 @@ TEST(ModelLaunch, ChoicesThatNoFrameworkHasAreRefused) {
 // Both orders of ranks, and what is offloaded: Megatron has options for them, others have not.
 TEST(ModelLaunch, MegatronNumbersThePipelineFirst) {
   Plan plan = SamplePlanOf({.fixes = "tp=4,pp=2,dp=2,zero=1,schedule=1f1b"});
-  plan.transformer->configuration.inside = {.tp = 4, .cp = 1, .dp = 1, .pp = 2, .tp2 = 1};
+  plan.model->configuration.inside = {.tp = 4, .cp = 1, .dp = 1, .pp = 2, .tp2 = 1};
   const std::string script =
       ContentsOf(*ExportTo("megatron", plan, CompleteOptions()), "launch.sh");
   EXPECT_THAT(script, HasSubstr("--use-tp-pp-dp-mapping"));
@@ -239,7 +239,7 @@ TEST(ModelLaunch, MegatronNumbersThePipelineFirst) {
               HasSubstr("use_tp_pp_dp_mapping=True"));
   EXPECT_THAT(std::string(ExportTo("torchtitan", plan, CompleteOptions()).status().message()),
               HasSubstr("place must be order"));
-  plan.transformer->configuration.zero = 3;
+  plan.model->configuration.zero = 3;
   EXPECT_THAT(std::string(ExportTo("megatron", plan, CompleteOptions()).status().message()),
               HasSubstr("does not go with Megatron-FSDP"));
   const Plan usual = SamplePlanOf({.fixes = "tp=4,pp=2,dp=2,zero=1,schedule=1f1b"});
@@ -263,7 +263,7 @@ TEST(ModelLaunch, MegatronOffloads) {
   const auto refusal = [&](const char* target,
                            const std::function<void(transformer::Configuration&)>& choose) {
     Plan other = plan;
-    choose(other.transformer->configuration);
+    choose(other.model->configuration);
     return std::string(ExportTo(target, other, CompleteOptions()).status().message());
   };
   EXPECT_THAT(refusal("torchtitan", [](transformer::Configuration&) {}),
@@ -298,16 +298,16 @@ TEST(ModelLaunch, WhatIsNotKnownIsRefused) {
   plan.cluster.parts.push_back(plan.cluster.parts[0]);
   EXPECT_THAT(std::string(ReadModelLaunch(plan, 0).status().message()), HasSubstr("2 types"));
   plan = SamplePlanOf({});
-  plan.transformer->description.clear();
+  plan.model->description.clear();
   EXPECT_THAT(std::string(ReadModelLaunch(plan, 0).status().message()), HasSubstr("description"));
   plan = SamplePlanOf({.top = 3});
   EXPECT_THAT(std::string(ReadModelLaunch(plan, 3).status().message()),
               HasSubstr("2 alternatives"));
   EXPECT_TRUE(ReadModelLaunch(plan, 2).ok());
-  plan.transformer->configuration.micro_batch = 7;
+  plan.model->configuration.micro_batch = 7;
   EXPECT_THAT(std::string(ExportTo("megatron", plan, CompleteOptions()).status().message()),
               HasSubstr("rule 3: "));
-  plan.transformer->configuration.micro_batch = 0;
+  plan.model->configuration.micro_batch = 0;
   EXPECT_FALSE(ReadModelLaunch(plan, 0).ok());
 }
 

@@ -51,13 +51,14 @@ void ExpectSamePrice(const ProgramRequest& a, const ProgramRequest& b) {
 TEST(AwkwardPrograms, CallsForTheirEffectsStayWhereTheyAre) {
   const absl::StatusOr<PlannedProgram> planned = PlanProgram(CaseRequest("effect.mlir"));
   ASSERT_TRUE(planned.ok()) << planned.status();
-  EXPECT_THAT(planned->plan.instructions, Contains(Field(&PlanInstruction::opcode, "custom-call")));
+  EXPECT_THAT(planned->plan.program.instructions,
+              Contains(Field(&PlanInstruction::opcode, PlanOpcode::kCustomCall)));
   EXPECT_THAT(AnnotatedText(*planned), HasSubstr("@check"));
 
   const absl::StatusOr<PlannedProgram> bare =
       PlanProgram(CaseRequest("effect_without_operands.hlo"));
   ASSERT_TRUE(bare.ok()) << bare.status();
-  EXPECT_THAT(bare->plan.instructions, Contains(Field(&PlanInstruction::name, "k")));
+  EXPECT_THAT(bare->plan.program.instructions, Contains(Field(&PlanInstruction::name, "k")));
   EXPECT_THAT(AnnotatedText(*bare), HasSubstr("custom_call_target=\"foo\""));
 }
 
@@ -169,7 +170,7 @@ ENTRY e {
   EXPECT_THAT(AnnotatedText(*hlo),
               AllOf(HasSubstr("parameter(0), sharding={devices=[8,1]<=[2,4]T(1,0)}"),
                     HasSubstr("sharding={devices=[8,1]<=[8]}")));
-  EXPECT_EQ(hlo->plan.parameters[0].spec, (PlanSpec{{"y", "x"}, {}}));
+  EXPECT_EQ(hlo->plan.program.parameters[0].spec, (PlanSpec{{"y", "x"}, {}}));
 
   const absl::StatusOr<PlannedProgram> mlir = PlanProgram(TextRequest(R"(
 module @m {

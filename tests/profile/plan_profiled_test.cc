@@ -206,7 +206,7 @@ TEST_F(PlanProfiled, ComparesMeshesOnWhichAsMuchWasMeasured) {
   for (const PlanSegment& segment : plan.segments)
     EXPECT_EQ(segment.basis, segment.samples > 0 ? "measured" : "predicted");
   EXPECT_TRUE(std::any_of(plan.segments.begin(), plan.segments.end(),
-                          [](const PlanSegment& s) { return s.basis == "measured"; }));
+                          [](const PlanSegment& s) { return s.basis == PlanBasis::kMeasured; }));
   // A mesh of which nothing is known has only predictions, and does not say otherwise.
   request.cluster = "8xh100-sxm";
   request.mesh = "8";
@@ -233,7 +233,7 @@ TEST_F(PlanProfiled, ScalesWhatIsPredictedLikeTheRest) {
   ASSERT_TRUE(planned.ok()) << planned.status();
   int predicted = 0;
   for (const PlanSegment& segment : planned->plan.segments) {
-    if (segment.basis == "measured") continue;
+    if (segment.basis == PlanBasis::kMeasured) continue;
     ++predicted;
     EXPECT_NEAR(segment.seconds, 50 * segment.model_seconds, 1e-9 * segment.seconds);
   }

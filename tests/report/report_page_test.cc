@@ -29,10 +29,10 @@ using PageJson = nlohmann::json;
 Plan SampleGroupsPlan() {
   Plan plan = SampleModelPlan();
   plan.cluster.parts = {{"h100-sxm", 1, 4, int64_t{80} << 30}, {"l40s", 2, 2, int64_t{48} << 30}};
-  plan.schedule = "1f1b";
+  plan.pipeline.emplace().schedule = "1f1b";
   plan.mesh = {{"pp", 2}};
   for (int64_t s = 0; s < 2; ++s) {
-    PlanStage& stage = plan.stages.emplace_back();
+    PlanStage& stage = plan.pipeline->stages.emplace_back();
     stage.first_layer = s;
     stage.end_layer = s + 1;
     stage.device = s == 0 ? "h100-sxm" : "l40s";
@@ -43,11 +43,12 @@ Plan SampleGroupsPlan() {
     stage.bytes = {100, 10, 120, 120};
     stage.max_in_flight = 2;
   }
-  plan.cross_stage = {{0, 1, "forward", 4096, 1e-5}, {1, 0, "backward", 4096, 1e-5}};
-  PlanTransformer& model = *plan.transformer;
-  model.objective = "pareto";
+  plan.pipeline->cross_stage = {{0, 1, Phase::kForward, 4096, 1e-5},
+                                {1, 0, Phase::kBackward, 4096, 1e-5}};
+  PlanTransformer& model = *plan.model;
+  model.objective = ModelObjective::kPareto;
   model.goodput.reset();
-  PlanOverGroups& over = model.over_groups.emplace();
+  PlanOverGroups& over = plan.groups.emplace();
   over.groups = {{"fast", "h100-sxm", 1, 4, 1, 1, 2, 2, 1, 16.0},
                  {"slow", "l40s", 3, 2, 2, 1, 2, 2, 1, 4.0},
                  {"spare", "l40s", 1, 2, 0, 0, 0, 0, 0, std::nullopt}};
@@ -95,7 +96,7 @@ TEST(ReportData, HoldsEveryDocument) {
 PlanInstruction Summed(const std::string& name, int64_t line, std::vector<std::string> partial) {
   PlanInstruction dot;
   dot.name = name;
-  dot.opcode = "dot";
+  dot.opcode = PlanOpcode::kDot;
   dot.type = {"f32", {4, 8}};
   dot.op_name = 0;
   dot.source = {1, line};
@@ -109,11 +110,11 @@ PlanInstruction Summed(const std::string& name, int64_t line, std::vector<std::s
 // collective waits for.
 TEST(ReportData, DearestCollectivesAreThoseOfExplain) {
   Plan plan = SamplePlan();
-  plan.instructions = {Summed("dot.1", 59, {"x"}), Summed("dot.2", 60, {"x"}),
-                       Summed("dot.3", 60, {"x"}), Summed("transpose.4", 99, {})};
-  plan.instructions[3].collective = {{"all-reduce", {"x"}, 1, 64, 0.25, "dot.1"},
-                                     {"all-reduce", {"x"}, 1, 64, 0.375, "dot.2"},
-                                     {"all-reduce", {"x"}, 1, 64, 0.5, "dot.3"}};
+  plan.program.instructions = {Summed("dot.1", 59, {"x"}), Summed("dot.2", 60, {"x"}),
+                               Summed("dot.3", 60, {"x"}), Summed("transpose.4", 99, {})};
+  plan.program.instructions[3].collective = {{"all-reduce", {"x"}, 1, 64, 0.25, "dot.1"},
+                                             {"all-reduce", {"x"}, 1, 64, 0.375, "dot.2"},
+                                             {"all-reduce", {"x"}, 1, 64, 0.5, "dot.3"}};
   ReportDocuments documents;
   documents.plans = {{"p.json", plan}};
   const PageJson program = PageJson::parse(ReportData(documents))["plans"][0]["programs"][0],
@@ -138,7 +139,7 @@ TEST(ReportData, DearestCollectivesAreThoseOfExplain) {
 // The forward phase of a stage that is recomputed runs twice; the second time is a phase.
 TEST(ReportData, PhasesAreThoseOfExplain) {
   Plan plan = SamplePipelinePlan();
-  plan.stages[0].instructions[0].phase = "forward";
+  plan.pipeline->stages[0].program.instructions[0].phase = Phase::kForward;
   ReportDocuments documents;
   documents.plans = {{"p.json", plan}};
   const PageJson program = PageJson::parse(ReportData(documents))["plans"][0]["programs"][0];
@@ -207,7 +208,7 @@ TEST(ReportData, ColumnsAreEquallyLong) {
 TEST(ReportData, NamesAreDataWhateverTheyHold) {
   Plan plan = SamplePlan();
   const std::string hostile = "</script><!--<script>\xe2\x80\xa8\"'&\\\xff\xf0\x9f\x98\x80";
-  plan.instructions[0].name = hostile;
+  plan.program.instructions[0].name = hostile;
   plan.cluster.name = hostile;
   plan.warnings = {std::string(10'000, '<')};
   ReportDocuments documents;
@@ -310,10 +311,11 @@ TEST(Headline, NamesAreKeptApart) {
 // Two equal stages that cut their weights in two, and one that keeps its own whole.
 TEST(Headline, EqualStagesCountAsOftenAsThereAre) {
   Plan plan = SamplePipelinePlan();
-  plan.stages[0].parameters = {{0, "w", "f32", {4}, {{"x"}}, 8, MemoryCategory::kParameters}};
-  PlanStage last = plan.stages[0];
-  last.parameters = {{0, "v", "f32", {4}, {{}}, 16, MemoryCategory::kParameters}};
-  plan.stages.push_back(last);
+  plan.pipeline->stages[0].program.parameters = {
+      {0, "w", "f32", {4}, {{"x"}}, 8, MemoryCategory::kParameters}};
+  PlanStage last = plan.pipeline->stages[0];
+  last.program.parameters = {{0, "v", "f32", {4}, {{}}, 16, MemoryCategory::kParameters}};
+  plan.pipeline->stages.push_back(last);
   // 8 + 8 + 16 bytes of 16 + 16 + 16.
   EXPECT_THAT(PlainHeadline(plan), Contains("Of the weights that it uses and their state a device "
                                             "keeps 66.7 %; the rest lies on others."));
@@ -339,7 +341,7 @@ TEST(CsvTables, HaveTheColumnsOfTheirHeader) {
 TEST(CsvTables, QuoteWhatNeedsIt) {
   ReportDocuments documents;
   documents.plans = {{"p.json", SamplePlan()}};
-  documents.plans[0].second.instructions[0].name = "a,\"b\"\nc";
+  documents.plans[0].second.program.instructions[0].name = "a,\"b\"\nc";
   for (const CsvFile& file : CsvTables(documents)) {
     if (file.name != "instructions.csv") continue;
     const auto table = ParseCsv(file.contents, file.name);

@@ -31,16 +31,16 @@ class Builder {
               int64_t layer, const std::string& phase, const std::string& axis = "") {
     PlanInstruction one;
     one.name = name;
-    one.opcode = opcode;
+    one.opcode = *FromWord<PlanOpcode>(opcode);
     one.type = {"f32", {8}};
     one.operands = std::move(operands);
     if (layer >= 0) one.layer = layer;
-    one.phase = phase;
+    one.phase = FromWord<Phase>(phase);
     one.spec = {axis.empty() ? std::vector<std::string>() : std::vector<std::string>{axis}};
     one.strategy = "replicated";
     one.seconds = opcode == "parameter" ? 0 : 1;
-    plan_.instructions.push_back(one);
-    return static_cast<int64_t>(plan_.instructions.size()) - 1;
+    plan_.program.instructions.push_back(one);
+    return static_cast<int64_t>(plan_.program.instructions.size()) - 1;
   }
 
   // One layer: a product with the weights and a sum.
@@ -133,7 +133,7 @@ TEST(SegmentGraph, CollectivesStandWhereTheValueComesFrom) {
   Builder builder;
   const int64_t first = builder.AddLayer(0, 0, "forward");
   const int64_t second = builder.AddLayer(first, 0, "backward");
-  PlanInstruction& dot = builder.plan().instructions[3];
+  PlanInstruction& dot = builder.plan().program.instructions[3];
   dot.collective = {{"all-gather", {"x"}, 1, 64, 0.5, "add.forward0"},
                     {"all-reduce", {"x"}, 2, 32, 0.25, dot.name},
                     {"all-reduce", {"x"}, 1, 32, 0.25, dot.name}};
@@ -157,13 +157,13 @@ TEST(SegmentGraph, LayersByNameWhereThePlanKnowsNone) {
                        std::vector<int64_t> operands, const std::string& op_name) {
     PlanInstruction one;
     one.name = name;
-    one.opcode = opcode;
+    one.opcode = *FromWord<PlanOpcode>(opcode);
     one.operands = std::move(operands);
-    one.op_name = static_cast<int64_t>(plan.op_names.size());
-    plan.op_names.push_back(op_name);
+    one.op_name = static_cast<int64_t>(plan.program.op_names.size());
+    plan.program.op_names.push_back(op_name);
     one.strategy = "replicated";
-    plan.instructions.push_back(one);
-    return static_cast<int64_t>(plan.instructions.size()) - 1;
+    plan.program.instructions.push_back(one);
+    return static_cast<int64_t>(plan.program.instructions.size()) - 1;
   };
   std::vector<int64_t> weights, moments;
   for (int layer = 0; layer < 3; ++layer) {
@@ -208,12 +208,12 @@ TEST(SegmentGraph, NumbersOfInstructionsAreNoLayers) {
          {"while.51/carry{1}", "while.88/carry{2}", "Arg_0.3", "Arg_1.7"}) {
       PlanInstruction one;
       one.name = name;
-      one.opcode = "parameter";
+      one.opcode = PlanOpcode::kParameter;
       if (with_names && !absl::StartsWith(name, "Arg")) {
-        one.op_name = static_cast<int64_t>(plan.op_names.size());
-        plan.op_names.push_back(name);
+        one.op_name = static_cast<int64_t>(plan.program.op_names.size());
+        plan.program.op_names.push_back(name);
       }
-      plan.instructions.push_back(one);
+      plan.program.instructions.push_back(one);
     }
     const PhasesAndLayers found = FindPhasesAndLayers(ProgramsOf(plan).programs[0]);
     EXPECT_THAT(found.layer, ElementsAre(-1, -1, -1, -1)) << with_names;
@@ -225,10 +225,10 @@ TEST(SegmentGraph, NumbersThatAreAPartOfAPathAreLayers) {
     Plan plan;
     plan.mesh = {{"x", 2}};
     for (const std::string number : {"3", "4"}) {
-      PlanInstruction& one = plan.instructions.emplace_back();
-      one.opcode = "parameter";
-      one.op_name = static_cast<int64_t>(plan.op_names.size());
-      plan.op_names.push_back(absl::StrReplaceAll(name, {{"*", number}}));
+      PlanInstruction& one = plan.program.instructions.emplace_back();
+      one.opcode = PlanOpcode::kParameter;
+      one.op_name = static_cast<int64_t>(plan.program.op_names.size());
+      plan.program.op_names.push_back(absl::StrReplaceAll(name, {{"*", number}}));
     }
     EXPECT_THAT(FindPhasesAndLayers(ProgramsOf(plan).programs[0]).layer, ElementsAre(3, 4)) << name;
   }
@@ -237,12 +237,12 @@ TEST(SegmentGraph, NumbersThatAreAPartOfAPathAreLayers) {
 // A stage whose layers are all in a loop has none of its own, whatever its parameters are called.
 TEST(SegmentGraph, StagesHaveTheLayersThatPlanningFound) {
   Plan plan;
-  PlanStage& stage = plan.stages.emplace_back();
+  PlanStage& stage = plan.pipeline->stages.emplace_back();
   for (const std::string name : {"w0", "w1"}) {
-    PlanInstruction& one = stage.instructions.emplace_back();
-    one.opcode = "parameter";
-    one.op_name = static_cast<int64_t>(stage.op_names.size());
-    stage.op_names.push_back(name);
+    PlanInstruction& one = stage.program.instructions.emplace_back();
+    one.opcode = PlanOpcode::kParameter;
+    one.op_name = static_cast<int64_t>(stage.program.op_names.size());
+    stage.program.op_names.push_back(name);
   }
   EXPECT_THAT(FindPhasesAndLayers(ProgramsOf(plan).programs[0]).layer, ElementsAre(-1, -1));
 }
@@ -256,8 +256,8 @@ TEST(SegmentGraph, ALoopIsASegmentByHowOftenItGoesRound) {
   value = builder.AddLayer(value, 31, "forward");
   builder.Add("scale", "multiply", {value}, -1, "forward");
   builder.Add("update", "add", {value}, -1, "update");
-  for (PlanInstruction& one : builder.plan().instructions) {
-    one.executions = absl::StartsWith(one.name, "loop") ? 120 : one.phase == "update" ? 1 : 4;
+  for (PlanInstruction& one : builder.plan().program.instructions) {
+    one.executions = absl::StartsWith(one.name, "loop") ? 120 : one.phase == Phase::kUpdate ? 1 : 4;
   }
   const SegmentGraph graph = builder.Segments(4);
   std::vector<std::string> labels;
@@ -281,16 +281,17 @@ TEST(SegmentGraph, TimesAddUp) {
   }
   for (const int64_t one : made) {
     const int64_t output = builder.Add(absl::StrCat("output", one), "output", {one}, -1, "");
-    PlanInstruction& instruction = builder.plan().instructions[output];
+    PlanInstruction& instruction = builder.plan().program.instructions[output];
     instruction.seconds = 0;
     instruction.strategy = absl::StrCat("as w", one);
     instruction.collective = {{"all-gather", {"x"}, 1, 64, 0.25, instruction.name}};
   }
-  PlanInstruction& constant = builder.plan().instructions[builder.Add("c", "constant", {}, -1, "")];
+  PlanInstruction& constant =
+      builder.plan().program.instructions[builder.Add("c", "constant", {}, -1, "")];
   constant.strategy = "free";
   constant.seconds = 0.125;
   double expected = 0, sum = 0;
-  for (const PlanInstruction& one : builder.plan().instructions) {
+  for (const PlanInstruction& one : builder.plan().program.instructions) {
     expected += one.seconds;
     for (const PlanCollective& move : one.collective) expected += move.seconds;
   }
@@ -315,20 +316,20 @@ TEST(SegmentGraph, LoopsAndEmptyPrograms) {
 
 TEST(SegmentGraph, StagesThatRunTheSameShareAProgram) {
   Plan plan;
-  plan.stages.resize(3);
-  plan.stages[1].same_as = 0;
-  for (const size_t s : {0, 2}) plan.stages[s].instructions.resize(1);
+  plan.pipeline->stages.resize(3);
+  plan.pipeline->stages[1].same_as = 0;
+  for (const size_t s : {0, 2}) plan.pipeline->stages[s].program.instructions.resize(1);
   const DevicePrograms programs = ProgramsOf(plan);
   EXPECT_THAT(programs.of_stage, ElementsAre(0, 0, 1));
-  EXPECT_EQ(&programs.programs[1].instructions, &plan.stages[2].instructions);
+  EXPECT_EQ(&programs.programs[1].instructions, &plan.pipeline->stages[2].program.instructions);
 }
 
 TEST(SegmentGraph, StagesWithoutOperatorsHaveNoProgram) {
   Plan plan;
-  plan.stages.resize(3);
+  plan.pipeline->stages.resize(3);
   EXPECT_THAT(ProgramsOf(plan).programs, IsEmpty());
   EXPECT_THAT(ProgramsOf(plan).of_stage, IsEmpty());
-  plan.stages.clear();
+  plan.pipeline->stages.clear();
   EXPECT_THAT(ProgramsOf(plan).programs, IsEmpty());
 }
 
@@ -337,7 +338,8 @@ TEST(SegmentDot, HasNodesAndEdges) {
   const int64_t first = builder.AddLayer(0, 0, "forward");
   builder.AddLayer(first, 1, "forward");
   builder.plan().inputs = {{"a \"quoted\\ name\n.hlo", "hlo_text", ""}};
-  builder.plan().instructions[3].collective = {{"all-gather", {"x"}, 1, 64, 0.5, "add.forward0"}};
+  builder.plan().program.instructions[3].collective = {
+      {"all-gather", {"x"}, 1, 64, 0.5, "add.forward0"}};
   const std::string dot = SegmentDot(builder.plan());
   EXPECT_THAT(dot, HasSubstr(R"(digraph "a \"quoted\\ name\n.hlo" {)"));
   EXPECT_THAT(dot, HasSubstr(R"(p0_0 [label="forward layer 0\n2 operators, 2.00 s"];)"));

@@ -122,8 +122,7 @@ Options ExportOptionRows(ExportAsked& asked) {
 }
 
 std::string UsualFolder(const Plan& plan, const ExportAsked& asked) {
-  const std::string of =
-      plan.transformer.has_value() ? PlainName(plan.transformer->model) : "program";
+  const std::string of = plan.of_model() ? PlainName(plan.model->model) : "program";
   return absl::StrCat(of, "-", asked.target);
 }
 

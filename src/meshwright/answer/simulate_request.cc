@@ -35,7 +35,7 @@ Options SimulateOptionRows(SimulateAsked& asked) {
 }
 
 absl::StatusOr<SimulationAnswer> Simulate(const Plan& plan, const SimulateAsked& asked) {
-  if (plan.stages.empty() && asked.schedule.empty() && asked.micro_batches == 0) {
+  if (!plan.pipeline.has_value() && asked.schedule.empty() && asked.micro_batches == 0) {
     MW_RETURN_IF_ERROR(CheckHasStep(plan));
     return SimulationAnswer{[&plan] { return StepTable(plan); }, [&plan] { return StepJson(plan); },
                             [&plan] { return StepTrace(plan); }, ""};

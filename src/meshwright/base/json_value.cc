@@ -1,11 +1,13 @@
 #include "meshwright/base/json_value.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "meshwright/base/strings.h"
 
 namespace meshwright {
@@ -108,7 +110,7 @@ absl::StatusOr<AnyJson> Parse(std::string_view text, std::string_view name) {
   return json;
 }
 
-const char* TypeOf(const Json& json) {
+const char* TypeOf(const InputJson& json) {
   if (json.is_null()) return "null";
   if (json.is_object()) return "an object";
   if (json.is_array()) return "a list";
@@ -145,8 +147,24 @@ void JsonValue::Wanted(const char* what) const {
   Fail(absl::StrCat("found ", TypeOf(*json_), ", expected ", what));
 }
 
+void JsonValue::FailWanting(std::string_view what) const {
+  const bool plain = json_->is_number() || json_->is_string() || json_->is_boolean();
+  std::string found = plain ? json_->dump(-1, ' ', /*ensure_ascii=*/true) : TypeOf(*json_);
+  if (found.size() > kLongestMessage) found = found.substr(0, kLongestMessage) + "...";
+  Fail(StrCat("found ", found, ", expected ", what));
+}
+
+void JsonValue::CheckKeys(const std::vector<const char*>& keys) const {
+  if (!json_->is_object()) return Wanted("an object");
+  for (const auto& [key, value] : json_->items()) {
+    if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+    return Fail(StrCat("unknown key \"", Shortened(key), "\"; the keys here are ",
+                       absl::StrJoin(keys, ", ")));
+  }
+}
+
 JsonValue JsonValue::Nothing() const {
-  static const Json* const kNull = new Json();
+  static const InputJson* const kNull = new InputJson();
   return {kNull, path_, status_};
 }
 
@@ -217,16 +235,35 @@ double JsonValue::Number() const {
   return 0;
 }
 
-int64_t JsonValue::Integer(int64_t least, int64_t most) const {
-  const double number = Number();
-  if (!ok()) return least;
-  // The bounds that callers give are exact as doubles.
-  if (number != std::floor(number) || number < static_cast<double>(least) ||
-      number > static_cast<double>(most)) {
-    Fail(absl::StrCat("found ", json_->dump(), ", expected an integer from ", least, " to ", most));
-    return least;
+double JsonValue::Number(double least, double most) const {
+  const auto number = json_->is_number() ? json_->get<double>() : 0;
+  if (!json_->is_number()) Wanted("a number");
+  if (!(number >= least && number <= most)) {
+    FailWanting(StrCat("a number from ", least, " to ", most));
   }
-  return json_->is_number_integer() ? json_->get<int64_t>() : static_cast<int64_t>(number);
+  return ok() ? number : 0;
+}
+
+int64_t JsonValue::Integer(int64_t least, int64_t most) const {
+  std::optional<int64_t> number;
+  if (json_->is_number_unsigned()) {
+    if (json_->get<uint64_t>() <= uint64_t{INT64_MAX}) number = json_->get<int64_t>();
+  } else if (json_->is_number_integer()) {
+    number = json_->get<int64_t>();
+  } else if (json_->is_number()) {
+    const double real = Number();
+    if (real == std::floor(real) && std::abs(real) <= 0x1p62) number = static_cast<int64_t>(real);
+  }
+  if (number.has_value() && *number >= least && *number <= most) return *number;
+  FailWanting(StrCat("an integer from ", least, " to ",
+                     most == INT64_MAX ? std::string("2^63 - 1") : StrCat(most)));
+  return least;
+}
+
+uint64_t JsonValue::Unsigned() const {
+  if (json_->is_number_unsigned()) return json_->get<uint64_t>();
+  FailWanting("an integer from 0 to 2^64 - 1");
+  return 0;
 }
 
 bool JsonValue::Boolean() const {
@@ -247,7 +284,7 @@ std::vector<double> JsonValue::Numbers(size_t size, const char* of) const {
     Fail(absl::StrCat("has ", json_->size(), " elements, expected ", size, " (", of, ")"));
   } else {
     numbers.reserve(size);
-    for (const Json& one : *json_) {
+    for (const InputJson& one : *json_) {
       // The path is only made where an error needs it.
       if (!one.is_number() || std::abs(one.get<double>()) > kLargestNumber) {
         JsonValue(&one, absl::StrCat(path_, "[", numbers.size(), "]"), status_).Number();

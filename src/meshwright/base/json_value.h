@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -14,8 +15,9 @@
 
 namespace meshwright {
 
+// What is written: members stay in their order.
 using Json = nlohmann::ordered_json;
-// For large documents that are read: an ordered object copies its members when it grows.
+// What is read: an ordered object copies its members when it grows, and documents are large.
 using InputJson = nlohmann::json;
 
 // Deeper documents are refused, so that recursive readers cannot exhaust the stack.
@@ -36,36 +38,48 @@ absl::StatusOr<InputJson> ParseInputJson(std::string_view text, std::string_view
 class JsonValue {
  public:
   // The root. `json` and `status` must outlive all values made of it.
-  JsonValue(const Json& json, absl::Status* status) : JsonValue(&json, "$", status) {}
+  JsonValue(const InputJson& json, absl::Status* status) : JsonValue(&json, "$", status) {}
 
   bool ok() const { return status_->ok(); }
   bool IsObject() const { return json_->is_object(); }
   bool IsList() const { return json_->is_array(); }
   bool IsNull() const { return json_->is_null(); }
+  bool IsText() const { return json_->is_string(); }
+  bool IsNumber() const { return json_->is_number(); }
+  bool IsBoolean() const { return json_->is_boolean(); }
+  bool IsUnsigned() const { return json_->is_number_unsigned(); }
+  bool Has(const char* key) const { return json_->is_object() && json_->contains(key); }
 
-  JsonValue At(const char* key) const;                   // an error if there is none
-  std::optional<JsonValue> Find(const char* key) const;  // nullopt: absent or null
-  std::vector<std::pair<std::string, JsonValue>> Members() const;
+  JsonValue At(const char* key) const;                             // an error if there is none
+  std::optional<JsonValue> Find(const char* key) const;            // nullopt: absent or null
+  std::vector<std::pair<std::string, JsonValue>> Members() const;  // in the order of their keys
   std::vector<JsonValue> Elements() const;
   // `size` of them; `of` says what for ("nodes").
   std::vector<JsonValue> Elements(size_t size, const char* of) const;
 
-  double Number() const;                               // at most 1e30 in magnitude
+  double Number() const;  // at most 1e30 in magnitude
+  double Number(double least, double most) const;
   int64_t Integer(int64_t least, int64_t most) const;  // 5.0 is one; `least` after an error
+  uint64_t Unsigned() const;
   bool Boolean() const;
   std::string Text() const;
   std::vector<double> Numbers(size_t size, const char* of) const;
 
+  // An error unless this is an object without other keys than these.
+  void CheckKeys(const std::vector<const char*>& keys) const;
+
   // Records "<path>: <message>" unless there is an error already.
   void Fail(const std::string& message) const;
+  // Records "<path>: found <the value, or what it is>, expected <what>" likewise.
+  void FailWanting(std::string_view what) const;
 
  private:
-  JsonValue(const Json* json, std::string path, absl::Status* status)
+  JsonValue(const InputJson* json, std::string path, absl::Status* status)
       : json_(json), path_(std::move(path)), status_(status) {}
   JsonValue Nothing() const;
   void Wanted(const char* what) const;
 
-  const Json* json_;
+  const InputJson* json_;
   std::string path_;
   absl::Status* status_;
 };

@@ -38,7 +38,8 @@ absl::Status FillExplanation(const Plan& plan, const ExplainAsked& asked, mw_res
 
 // The documents of a report: a JSON list of objects with "name" and "text".
 absl::StatusOr<ReportDocuments> DocumentsArgument(const char* text) {
-  MW_ASSIGN_OR_RETURN(const Json json, ParseJson(text == nullptr ? "" : text, "documents"));
+  MW_ASSIGN_OR_RETURN(const InputJson json,
+                      ParseInputJson(text == nullptr ? "" : text, "documents"));
   absl::Status status;
   ReportDocuments documents;
   for (const JsonValue& one : JsonValue(json, &status).Elements()) {

@@ -28,7 +28,7 @@ absl::Status RunExport(const std::string& path, const ExportAsked& asked) {
   MW_RETURN_IF_ERROR(CheckArtefactFolder(folder));
   MW_ASSIGN_OR_RETURN(const Artefacts files, Export(plan, asked));
   MW_RETURN_IF_ERROR(WriteArtefactFolder(folder, files));
-  if (plan.transformer.has_value()) {
+  if (plan.of_model()) {
     for (const std::string& warning : plan.warnings) PrintWarning(warning);
   }
   std::string table = absl::StrCat("wrote ", folder, "\n");

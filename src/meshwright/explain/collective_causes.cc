@@ -1,8 +1,7 @@
 #include "meshwright/explain/collective_causes.h"
 
 #include <algorithm>
-
-#include "absl/container/flat_hash_set.h"
+#include <array>
 
 namespace meshwright {
 namespace {
@@ -16,17 +15,18 @@ bool HaveOneInCommon(const std::vector<std::string>& a, const std::vector<std::s
 }  // namespace
 
 bool ShowsItsOperand(const PlanInstruction& instruction) {
-  static const auto* const kViews = new absl::flat_hash_set<std::string_view>{
-      "bitcast",        "bitcast-convert", "convert",   "copy", "dynamic-slice",
-      "loop-parameter", "reshape",         "transpose", "slice"};
-  return kViews->contains(instruction.opcode) && !instruction.operands.empty();
+  using enum PlanOpcode;
+  constexpr auto kKinds = std::to_array({kBitcast, kBitcastConvert, kConvert, kCopy, kDynamicSlice,
+                                         kLoopParameter, kReshape, kTranspose, kSlice});
+  return std::find(kKinds.begin(), kKinds.end(), instruction.opcode) != kKinds.end() &&
+         !instruction.operands.empty();
 }
 
 CauseFinder::CauseFinder(const PlanPart& part) : part_(part) {
   size_t parameter = 0;
   for (size_t i = 0; i < part.instructions.size(); ++i) {
     by_name_.try_emplace(part.instructions[i].name, i);
-    if (part.instructions[i].opcode != "parameter") continue;
+    if (part.instructions[i].opcode != PlanOpcode::kParameter) continue;
     if (parameter < part.parameters.size()) parameters_[i] = parameter;
     ++parameter;
   }

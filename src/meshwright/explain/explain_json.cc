@@ -35,7 +35,7 @@ Json PartJson(const JudgedPart& judged, const LayerLabels& labels) {
                           {"dtype", group.type.dtype},
                           {"shape", group.type.shape},
                           {"spec", group.spec},
-                          {"category", MemoryCategoryName(group.category)},
+                          {"category", Word(group.category)},
                           {"kind", KindName(group.roles)},
                           {"parallelism", group.parallelism},
                           {"replicas", group.replicas},
@@ -72,7 +72,7 @@ Json PartJson(const JudgedPart& judged, const LayerLabels& labels) {
                          {"exact", group.exact},
                          {"count", group.count},
                          {"source", group.source},
-                         {"category", MemoryCategoryName(group.category)},
+                         {"category", Word(group.category)},
                          {"bytes_per_device", group.bytes}});
   }
   return {{"stages", part.stages},
@@ -98,7 +98,7 @@ std::string ExplainPlanJson(const Plan& plan) {
                {"peak_bytes", plan.peak_bytes},
                {"peak_at", plan.peak_at},
                {"memory_by_category", MemoryJson(plan.memory_by_category)}};
-  if (plan.transformer.has_value()) {
+  if (plan.of_model()) {
     Json degrees = Json::array();
     for (const DegreeUse& use : DegreeUses(plan))
       degrees.push_back({{"kind", use.kind}, {"degree", use.degree}, {"how", use.how}});

@@ -28,7 +28,7 @@ struct NamedAmount {
 template <typename Parts>
 std::vector<NamedAmount> LargestFirst(const Parts& parts) {
   std::vector<NamedAmount> all;
-  Parts::VisitMembers(parts, [&](const char* name, auto amount) {
+  Parts::VisitMembers(parts, [&](const char* name, auto amount, MemberForm = {}) {
     if (amount != 0)
       all.push_back({absl::StrReplaceAll(name, {{"_", " "}}), static_cast<double>(amount)});
   });
@@ -123,7 +123,7 @@ std::string JoinNonEmpty(std::vector<std::string> parts) {
 const PlanGroupBytes& FullestGroup(const PlanTransformer& part) {
   const auto bytes = [](const PlanGroupBytes& group) {
     double sum = 0;
-    PlanGroupBytes::VisitMembers(group, [&](std::string_view name, int64_t one) {
+    PlanGroupBytes::VisitMembers(group, [&](std::string_view name, int64_t one, MemberForm = {}) {
       if (name != "host") sum += static_cast<double>(one);
     });
     return sum;
@@ -134,12 +134,12 @@ const PlanGroupBytes& FullestGroup(const PlanTransformer& part) {
 }
 
 std::string StepSection(const Plan& plan) {
-  const PlanTransformer& part = *plan.transformer;
+  const PlanTransformer& part = *plan.model;
   std::string text =
       absl::StrFormat("%s a step, MFU %.1f %%, HFU %.1f %%", SecondsText(plan.step_seconds),
                       100 * part.mfu, 100 * part.hfu);
   // The parts are those of one stage there, which waits for another share of the step than others.
-  if (part.over_groups.has_value()) {
+  if (plan.groups.has_value()) {
     absl::StrAppendFormat(&text, "; bubble %.1f %% of all stages' time; of a device of stage 0",
                           100 * plan.bubble_share);
   } else {
@@ -167,7 +167,7 @@ std::string GoodputSection(const PlanTransformer& part) {
 }
 
 std::string FullestGroupSection(const Plan& plan) {
-  const PlanGroupBytes& group = FullestGroup(*plan.transformer);
+  const PlanGroupBytes& group = FullestGroup(*plan.model);
   std::string text = BytesText(plan.peak_bytes);
   if (plan.budget_bytes.has_value()) StrAppend(&text, " of ", BytesText(*plan.budget_bytes));
   StrAppend(&text, " a device at peak: ");
@@ -183,7 +183,7 @@ std::string FullestGroupSection(const Plan& plan) {
 
 std::string AlternativeSection(const Plan& plan) {
   constexpr size_t kMost = 3;
-  const std::vector<PlanAlternative>& others = plan.transformer->alternatives;
+  const std::vector<PlanAlternative>& others = plan.model->alternatives;
   if (others.empty()) return "";
   std::string text =
       Labelled("next best", others.size() > kMost ? StrCat(kMost, " of ", others.size())
@@ -228,10 +228,10 @@ std::string SensitivitySection(const PlanTransformer& part) {
 }
 
 // Whether groups of nodes have tensor and data degrees of their own.
-bool DegreesDiffer(const PlanTransformer& part) {
-  if (!part.over_groups.has_value()) return false;
-  const transformer::Configuration& d = part.configuration;
-  return std::any_of(part.over_groups->groups.begin(), part.over_groups->groups.end(),
+bool DegreesDiffer(const Plan& plan) {
+  if (!plan.groups.has_value()) return false;
+  const transformer::Configuration& d = plan.model->configuration;
+  return std::any_of(plan.groups->groups.begin(), plan.groups->groups.end(),
                      [&](const PlanNodeGroup& group) {
                        return group.used_nodes > 0 && (group.tp != d.tp || group.dp != d.dp);
                      });
@@ -263,8 +263,8 @@ std::string GroupLines(const PlanOverGroups& over) {
 }
 
 std::string CostSection(const Plan& plan) {
-  if (!plan.transformer->over_groups.has_value()) return "";
-  const PlanOverGroups& over = *plan.transformer->over_groups;
+  if (!plan.groups.has_value()) return "";
+  const PlanOverGroups& over = *plan.groups;
   if (!over.step_dollars.has_value()) return "";
   std::string text = absl::StrFormat("$%.4g a step", *over.step_dollars);
   if (over.steps.has_value()) {
@@ -277,15 +277,16 @@ std::string CostSection(const Plan& plan) {
 
 }  // namespace
 
-std::string StateOverGroups(const PlanTransformer& part) {
-  if (!part.over_groups.has_value() || part.configuration.zero == 0) return "";
-  return StrCat(DataText(part.configuration), " over each stage's data degree");
+std::string StateOverGroups(const Plan& plan) {
+  const transformer::Configuration& d = plan.model->configuration;
+  if (!plan.groups.has_value() || d.zero == 0) return "";
+  return StrCat(DataText(d), " over each stage's data degree");
 }
 
 std::vector<DegreeUse> DegreeUses(const Plan& plan) {
-  transformer::Configuration d = plan.transformer->configuration;
+  transformer::Configuration d = plan.model->configuration;
   // Those of every group by itself, then.
-  if (DegreesDiffer(*plan.transformer)) d.tp = d.dp = 1;
+  if (DegreesDiffer(plan)) d.tp = d.dp = 1;
   const bool in_order = d.inside.tp == 0;
   std::vector<DegreeUse> uses;
   if (d.tp > 1) {
@@ -329,7 +330,7 @@ std::vector<DegreeUse> DegreeUses(const Plan& plan) {
 }
 
 std::string ExplainModel(const Plan& plan) {
-  const PlanTransformer& part = *plan.transformer;
+  const PlanTransformer& part = *plan.model;
   std::string text =
       Labelled("model", absl::StrFormat("%s, %.4g parameters, %d sequences of %d tokens a step",
                                         Fit(part.model, 40), static_cast<double>(part.parameters),
@@ -347,7 +348,7 @@ std::string ExplainModel(const Plan& plan) {
       &text,
       Labelled("in short",
                uses.empty()          ? "no parallelism"
-               : DegreesDiffer(part) ? absl::StrCat("mixed parallelism: ", kinds,
+               : DegreesDiffer(plan) ? absl::StrCat("mixed parallelism: ", kinds,
                                                     ", tensor and data by groups of nodes")
                : uses.size() == 1 ? absl::StrCat(uses[0].kind, " parallelism over ", uses[0].degree)
                                   : absl::StrCat("mixed parallelism: ", kinds)));
@@ -360,13 +361,13 @@ std::string ExplainModel(const Plan& plan) {
   StrAppend(&text, PlacementLines(d));
   // Else it stands with the one data degree.
   const std::string state =
-      DegreesDiffer(part) && d.zero > 0 ? StrCat(StateOverGroups(part), ", ") : "";
-  if (part.over_groups.has_value()) StrAppend(&text, GroupLines(*part.over_groups));
+      DegreesDiffer(plan) && d.zero > 0 ? StrCat(StateOverGroups(plan), ", ") : "";
+  if (plan.groups.has_value()) StrAppend(&text, GroupLines(*plan.groups));
   StrAppend(
       &text,
       WrapWords(
           StrCat("  ", state,
-                 part.over_groups.has_value()
+                 plan.groups.has_value()
                      ? ""
                      : absl::StrCat(Counted(d.micro_batch, "sequence"), " a micro-batch, "),
                  PrecisionName(d.precision), " matmuls, recomputation: ", RecomputationText(d),

@@ -15,12 +15,12 @@ struct DegreeUse {
   std::string how;     // "column and row, 8 of a group in one node"
 };
 
-// Those of more than one device. Requires plan.transformer.
+// Those of more than one device. Requires plan.model.
 std::vector<DegreeUse> DegreeUses(const Plan& plan);
 
 // How a plan over groups of nodes keeps the optimizer's state, where it is sharded: "optimizer
 // state sharded (ZeRO-1) over each stage's data degree"; else "".
-std::string StateOverGroups(const PlanTransformer& part);
+std::string StateOverGroups(const Plan& plan);
 
 // ExplainPlan of a plan that was made from a model instead of a program.
 std::string ExplainModel(const Plan& plan);

@@ -25,7 +25,7 @@ namespace meshwright {
 namespace {
 
 absl::Status CheckHasParameters(const Plan& plan) {
-  if (!IsOfModel(plan)) return absl::OkStatus();
+  if (!plan.of_model()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       "the plan has no parameters: it was made from a model, which has degrees but no program");
 }
@@ -144,7 +144,7 @@ absl::StatusOr<std::string> ExplainParametersJson(const Plan& plan) {
       Json one = {{"name", part.ParameterName(at.member, p)},
                   {"dtype", tensor.dtype},
                   {"shape", tensor.shape},
-                  {"category", MemoryCategoryName(tensor.category)},
+                  {"category", Word(tensor.category)},
                   {"mesh", std::move(mesh)},
                   {"spec", tensor.spec},
                   {"bytes_per_device", tensor.bytes_per_device},

@@ -42,15 +42,15 @@ std::string FirstStage(const PlanPart& part) { return absl::StrCat("stage ", par
 
 std::string Header(const Plan& plan) {
   std::string text = Labelled("program", Fit(SubjectText(plan), kColumns - 10));
-  if (plan.stages.empty()) {
+  if (!plan.pipeline.has_value()) {
     return absl::StrCat(text, Labelled("cluster", absl::StrCat(Fit(plan.cluster.name, 40),
                                                                ", mesh ", MeshText(plan.mesh))));
   }
   absl::StrAppend(
       &text, Labelled("cluster", Fit(plan.cluster.name, 60)),
-      Labelled("pipeline", StrCat(Counted(static_cast<int64_t>(plan.stages.size()), "stage"), ", ",
-                                  Counted(plan.micro_batches, "micro-batch", "micro-batches"), ", ",
-                                  plan.schedule.value_or(""),
+      Labelled("pipeline", StrCat(Counted(static_cast<int64_t>(plan.stages().size()), "stage"),
+                                  ", ", Counted(plan.micro_batches, "micro-batch", "micro-batches"),
+                                  ", ", plan.pipeline->schedule,
                                   absl::StrFormat(", bubble %.1f %%", 100 * plan.bubble_share))));
   return text;
 }
@@ -138,7 +138,7 @@ std::string PartsSection(const Plan& plan, const std::vector<Explained>& all,
   std::vector<std::string> kinds;
   std::vector<std::vector<size_t>> stages;
   for (const Explained& one : all) {
-    const PlanStage& first = plan.stages[one.part.stages[0]];
+    const PlanStage& first = plan.stages()[one.part.stages[0]];
     const bool alone = first.devices.size() == 1;
     const std::string kind = StrCat(
         Counted(static_cast<int64_t>(first.devices.size()), "device"),
@@ -157,7 +157,7 @@ std::string PartsSection(const Plan& plan, const std::vector<Explained>& all,
     std::sort(stages[i].begin(), stages[i].end());
     std::vector<int64_t> numbers(stages[i].begin(), stages[i].end()), layers;
     for (size_t s : stages[i]) {
-      for (int64_t l = plan.stages[s].first_layer; l < plan.stages[s].end_layer; ++l)
+      for (int64_t l = plan.stages()[s].first_layer; l < plan.stages()[s].end_layer; ++l)
         layers.push_back(l);
     }
     const bool several = numbers.size() > 1;
@@ -193,7 +193,7 @@ std::string TimeSection(const Plan& plan, const PlanPart& part, const PartSummar
                                                : ", composed of its segments",
               "; serial ", CostText(plan, plan.objective_seconds));
   }
-  if (!plan.stages.empty()) {
+  if (plan.pipeline.has_value()) {
     StrAppend(&text,
               overlaps ? ", of which a device of the longest stage works for "
                        : "; a device of the longest stage works for ",
@@ -225,8 +225,8 @@ std::string MemorySection(const Plan& plan, const PlanPart& part, const PartSumm
   const auto at = std::find_if(
       part.instructions.begin(), part.instructions.end(),
       [&](const PlanInstruction& instruction) { return instruction.name == plan.peak_at; });
-  if (plan.stages.empty() && at != part.instructions.end()) {
-    if (!at->phase.empty()) StrAppend(&text, ", ", at->phase);
+  if (!plan.pipeline.has_value() && at != part.instructions.end()) {
+    if (at->phase.has_value()) StrAppend(&text, ", ", Word(at->phase));
     const std::string source = SourceText(part, *at);
     if (!source.empty()) StrAppend(&text, ", ", Fit(source, 40));
   }
@@ -310,7 +310,7 @@ std::string LacksSection(const Plan& plan, const std::vector<Explained>& all) {
   if (part.instructions.empty()) {
     lacks.push_back("no operators, so nothing to tell kinds of parallelism from");
   } else {
-    if (none([](const PlanInstruction& one) { return !one.phase.empty(); }))
+    if (none([](const PlanInstruction& one) { return one.phase.has_value(); }))
       lacks.push_back("no phases, as the program shows no batch");
     if (none([](const PlanInstruction& one) { return one.layer.has_value(); }))
       lacks.push_back("no layers");
@@ -324,7 +324,7 @@ std::string LacksSection(const Plan& plan, const std::vector<Explained>& all) {
 }  // namespace
 
 std::string ExplainPlan(const Plan& plan) {
-  if (IsOfModel(plan)) return ExplainModel(plan);
+  if (plan.of_model()) return ExplainModel(plan);
   std::vector<Explained> all;
   for (const PlanPart& part : PartsOf(plan)) {
     std::vector<ParameterParallelism> judged = JudgeParameters(part);
@@ -341,7 +341,7 @@ std::string ExplainPlan(const Plan& plan) {
   for (const Explained& one : all) parts.push_back({one.part, one.judged});
   const std::vector<ParameterGroup> parameters = GroupParameters(parts);
   const LayerLabels labels(parts);
-  if (plan.stages.empty()) {
+  if (!plan.pipeline.has_value()) {
     absl::StrAppend(&text, Labelled("in short", Headline(longest.summary)),
                     AxesSection(longest.summary));
   } else {
@@ -349,7 +349,7 @@ std::string ExplainPlan(const Plan& plan) {
   }
   absl::StrAppend(&text, WeightSection(parameters), StateSection(parameters));
   // Of a pipeline the stages say what layers do.
-  if (plan.stages.empty()) absl::StrAppend(&text, LayersSection(longest.summary, labels));
+  if (!plan.pipeline.has_value()) absl::StrAppend(&text, LayersSection(longest.summary, labels));
   absl::StrAppend(&text, TimeSection(plan, longest.part, longest.summary), SegmentTable(plan),
                   Labelled("optimal", OptimalityText(plan)),
                   MemorySection(plan, longest.part, longest.summary),

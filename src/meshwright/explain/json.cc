@@ -23,8 +23,7 @@ Json CollectivesJson(const std::vector<PlanCollective>& collectives) {
 
 Json MemoryJson(const MemoryByCategory& memory) {
   Json json = Json::object();
-  for (size_t i = 0; i < memory.size(); ++i)
-    json[std::string(MemoryCategoryName(static_cast<MemoryCategory>(i)))] = memory[i];
+  for (size_t i = 0; i < memory.size(); ++i) json[kWords<MemoryCategory>[i].data()] = memory[i];
   return json;
 }
 

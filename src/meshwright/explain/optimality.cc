@@ -21,7 +21,7 @@ std::string GivenText(const Plan& plan) {
   std::vector<std::string> given;
   if (!options.fixes.empty())
     given.push_back(Counted(static_cast<int64_t>(options.fixes.size()), "sharding"));
-  if (!plan.stages.empty()) {
+  if (plan.pipeline.has_value()) {
     if (options.pipeline != "auto") given.push_back(StrCat("--pipeline ", options.pipeline));
     if (options.micro_batches != "auto")
       given.push_back(StrCat("--micro-batches ", options.micro_batches));
@@ -37,10 +37,10 @@ std::string GivenText(const Plan& plan) {
 }
 
 std::string OfProgram(const Plan& plan) {
-  if (plan.options.rest == "xla")
+  if (plan.options.rest == Completion::kPropagate)
     return "the shardings were given and spread as XLA does: nothing was searched for";
   const std::string where =
-      StrCat(plan.stages.empty() ? "on this mesh" : "under this schedule", GivenText(plan));
+      StrCat(!plan.pipeline.has_value() ? "on this mesh" : "under this schedule", GivenText(plan));
   // The bound is one of the objective; the step, with collectives overlapped, may go below it.
   const bool overlaps = plan.step_seconds != plan.objective_seconds;
   if (plan.gap == 0) {
@@ -55,11 +55,11 @@ std::string OfProgram(const Plan& plan) {
 }
 
 std::string OfModel(const Plan& plan) {
-  const PlanTransformer& part = *plan.transformer;
-  if (!part.over_groups.has_value()) {
-    const std::string aim = part.objective == "memory" ? "least memory"
-                            : part.objective == "gpus" ? "fewest devices"
-                                                       : "shortest step";
+  const PlanTransformer& part = *plan.model;
+  if (!plan.groups.has_value()) {
+    const std::string aim = part.objective == ModelObjective::kMemory ? "least memory"
+                            : part.objective == ModelObjective::kGpus ? "fewest devices"
+                                                                      : "shortest step";
     const std::string counts =
         absl::StrFormat(": %d of %d legal configurations costed, %d of them fit",
                         part.search.evaluated, part.search.legal, part.search.fitting);
@@ -70,8 +70,8 @@ std::string OfModel(const Plan& plan) {
         "searched exactly for the ", aim, counts,
         part.search.evaluated < part.search.legal ? ", the others ruled out by bounds" : "");
   }
-  const PlanOverGroups& over = *part.over_groups;
-  const bool of_dollars = part.objective == "cost";
+  const PlanOverGroups& over = *plan.groups;
+  const bool of_dollars = part.objective == ModelObjective::kCost;
   std::string within;
   if (over.most_seconds.has_value())
     StrAppend(&within, " within ", SecondsText(*over.most_seconds));
@@ -89,7 +89,7 @@ std::string OfModel(const Plan& plan) {
 }  // namespace
 
 std::string OptimalityText(const Plan& plan) {
-  return plan.transformer.has_value() ? OfModel(plan) : OfProgram(plan);
+  return plan.of_model() ? OfModel(plan) : OfProgram(plan);
 }
 
 }  // namespace meshwright

@@ -16,18 +16,20 @@ namespace {
 
 // Its result is its first operand in another form.
 bool IsView(const PlanInstruction& instruction) {
-  static const auto* const kViews = new absl::flat_hash_set<std::string_view>{
-      "bitcast",        "bitcast-convert",  "broadcast", "convert",   "copy",    "dynamic-slice",
-      "loop-parameter", "reduce-precision", "reshape",   "transpose", "reverse", "slice"};
-  return kViews->contains(instruction.opcode);
+  using enum PlanOpcode;
+  constexpr auto kKinds =
+      std::to_array({kBitcast, kBitcastConvert, kBroadcast, kConvert, kCopy, kDynamicSlice,
+                     kLoopParameter, kReducePrecision, kReshape, kTranspose, kReverse, kSlice});
+  return std::find(kKinds.begin(), kKinds.end(), instruction.opcode) != kKinds.end();
 }
 
 // Computes no element of its result from one element of each operand.
 bool IsNotElementwise(const PlanInstruction& instruction) {
-  static const auto* const kOthers = new absl::flat_hash_set<std::string_view>{
-      "convolution", "dot",    "dynamic-slice", "gather",  "loop-exit", "loop-parameter",
-      "ragged-dot",  "reduce", "reduce-window", "scatter", "sort"};
-  return kOthers->contains(instruction.opcode);
+  using enum PlanOpcode;
+  constexpr auto kKinds =
+      std::to_array({kConvolution, kDot, kDynamicSlice, kGather, kLoopExit, kLoopParameter,
+                     kRaggedDot, kReduce, kReduceWindow, kScatter, kSort});
+  return std::find(kKinds.begin(), kKinds.end(), instruction.opcode) != kKinds.end();
 }
 
 double Elements(const std::vector<int64_t>& shape) {
@@ -52,10 +54,10 @@ class Judge {
     const std::vector<PlanInstruction>& instructions = part.instructions;
     for (size_t i = 0; i < instructions.size(); ++i) {
       knows_batch_ = knows_batch_ || instructions[i].batch_dimension.has_value();
-      knows_phases_ = knows_phases_ || !instructions[i].phase.empty();
-      if (instructions[i].opcode == "parameter") parameters_.push_back(i);
+      knows_phases_ = knows_phases_ || instructions[i].phase.has_value();
+      if (instructions[i].opcode == PlanOpcode::kParameter) parameters_.push_back(i);
       // The second operand of a loop-parameter comes from the iteration before.
-      const size_t operands = instructions[i].opcode == "loop-parameter"
+      const size_t operands = instructions[i].opcode == PlanOpcode::kLoopParameter
                                   ? std::min<size_t>(1, instructions[i].operands.size())
                                   : instructions[i].operands.size();
       for (size_t k = 0; k < operands; ++k)
@@ -103,7 +105,7 @@ class Judge {
     state_axes_.resize(all.size());
     constexpr std::string_view kTied = "as ";
     for (const PlanInstruction& output : part_.instructions) {
-      if (output.opcode != "output" || output.operands.empty() ||
+      if (output.opcode != PlanOpcode::kOutput || output.operands.empty() ||
           !output.strategy.starts_with(kTied))
         continue;
       const auto weight = by_name.find(std::string_view(output.strategy).substr(kTied.size()));
@@ -129,7 +131,7 @@ class Judge {
     while (!open.empty() && seen.size() < kMostInstructions) {
       const size_t i = open.back();
       open.pop_back();
-      if (At(i).opcode == "parameter") {
+      if (At(i).opcode == PlanOpcode::kParameter) {
         found.push_back(i);
         continue;
       }
@@ -211,7 +213,7 @@ class Judge {
         if (CutsWeight(maker, axis)) return true;
         continue;
       }
-      if (IsNotElementwise(maker) || maker.opcode == "reshape") continue;
+      if (IsNotElementwise(maker) || maker.opcode == PlanOpcode::kReshape) continue;
       for (int64_t operand : maker.operands) {
         if (seen.insert(static_cast<size_t>(operand)).second)
           open.push_back(static_cast<size_t>(operand));
@@ -260,7 +262,7 @@ class Judge {
     const PlanInstruction& user = At(use.instruction);
     const std::vector<std::string>& reduced = user.reduced_axes;
     if (std::find(reduced.begin(), reduced.end(), axis) != reduced.end()) return AxisRole::kRow;
-    if (user.opcode == "gather") return AxisRole::kColumn;
+    if (user.opcode == PlanOpcode::kGather) return AxisRole::kColumn;
     if (!IsContraction(user)) return AxisRole::kTensor;
     for (size_t k = 0; k < user.operands.size(); ++k) {
       const PlanSpec* const other = NeededSpec(part_, user, k);
@@ -312,19 +314,20 @@ class Judge {
       open.pop_back();
       for (const Use& use : users_[from.instruction]) {
         const PlanInstruction& user = At(use.instruction);
-        if (user.opcode == "output" || (knows_phases_ && user.phase == "update")) continue;
+        if (user.opcode == PlanOpcode::kOutput || (knows_phases_ && user.phase == Phase::kUpdate))
+          continue;
         const PlanSpec* const needed = NeededSpec(part_, user, use.operand);
         std::vector<std::string> axes = from.own.has_value() ? *from.own
                                         : needed != nullptr  ? AxesOfSpec(*needed)
                                                              : std::vector<std::string>();
         if (PassesOn(use)) {
           if (!seen.insert(use.instruction).second) continue;
-          const bool broadcasts = user.opcode == "broadcast" || from.own.has_value();
+          const bool broadcasts = user.opcode == PlanOpcode::kBroadcast || from.own.has_value();
           open.push_back(
               {use.instruction, broadcasts ? std::optional(std::move(axes)) : std::nullopt});
           continue;
         }
-        const std::array<size_t, 3> rank = {user.phase == "backward" ? size_t{1} : size_t{0},
+        const std::array<size_t, 3> rank = {user.phase == Phase::kBackward ? size_t{1} : size_t{0},
                                             IsContraction(user) ? size_t{0} : size_t{1},
                                             use.instruction};
         if (rank >= best_rank) continue;

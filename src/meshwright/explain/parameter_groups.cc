@@ -47,7 +47,7 @@ class ParameterGrouper {
     std::string roles = RolesText(in.judged[p].roles, part.mesh);
     const std::string key =
         StrCat(FoldedName::Key(name), "|", tensor.dtype, "|", absl::StrJoin(tensor.shape, ","), "|",
-               SpecText(tensor.spec), "|", roles, "|", MemoryCategoryName(tensor.category));
+               SpecText(tensor.spec), "|", roles, "|", Word(tensor.category));
     const auto [it, inserted] = index_.try_emplace(key, groups_.size());
     if (inserted) {
       names_.emplace_back();

@@ -110,18 +110,18 @@ class PhaseOfCollectives {
     if (part.stages.empty()) return;
     needed_before_update_.assign(part.instructions.size(), false);
     for (const PlanInstruction& user : part.instructions) {
-      if (user.phase == "update") continue;
+      if (user.phase == Phase::kUpdate) continue;
       for (int64_t operand : user.operands)
         needed_before_update_[static_cast<size_t>(operand)] = true;
     }
   }
 
   // `user`: in whose list the collective is.
-  std::string_view Of(const PlanInstruction& user, const PlanCollective& collective) const {
+  std::optional<Phase> Of(const PlanInstruction& user, const PlanCollective& collective) const {
     const size_t i = &user - part_.instructions.data();
     const bool reduced_last =
         !part_.stages.empty() && collective.value == user.name && !needed_before_update_[i];
-    return reduced_last ? "update" : std::string_view(user.phase);
+    return reduced_last ? Phase::kUpdate : user.phase;
   }
 
  private:
@@ -143,7 +143,7 @@ std::vector<CollectiveGroup> GroupCollectives(const PlanPart& part) {
     for (const PlanCollective& collective : user.collective) {
       const CollectiveCause cause = causes.Find(user, collective);
       const std::string source = SourceText(part, *cause.at);
-      const std::string phase(phases.Of(user, collective));
+      const std::string phase(Word(phases.Of(user, collective)));
       const std::string key =
           StrCat(collective.kind, "|", absl::StrJoin(collective.axes, ","), "|", cause.verb, "|",
                  FoldedName::Key(cause.moved), "|", source, "|", phase);
@@ -187,13 +187,12 @@ std::vector<ResidentGroup> GroupResidents(const PlanPart& part) {
     const PlanInstruction& instruction = part.instructions[i];
     if (!instruction.at_peak.has_value()) continue;
     const std::optional<size_t> parameter =
-        instruction.opcode == "parameter" ? causes.ParameterBehind(i) : std::nullopt;
+        instruction.opcode == PlanOpcode::kParameter ? causes.ParameterBehind(i) : std::nullopt;
     const std::string& name =
         parameter.has_value() ? part.parameters[*parameter].name : NameOf(part, instruction);
     const std::string source = SourceText(part, instruction);
     const MemoryCategory category = instruction.at_peak->category;
-    const std::string key =
-        StrCat(FoldedName::Key(name), "|", source, "|", MemoryCategoryName(category));
+    const std::string key = StrCat(FoldedName::Key(name), "|", source, "|", Word(category));
     const auto [it, inserted] = index.try_emplace(key, groups.size());
     if (inserted) {
       names.emplace_back();
@@ -217,7 +216,7 @@ std::vector<ResidentGroup> GroupResidents(const PlanPart& part) {
 
 void SumKinds(const PlanPart& part, PartSummary& summary) {
   for (const PlanInstruction& instruction : part.instructions) {
-    const bool twice = part.recompute && instruction.phase == "forward";
+    const bool twice = part.recompute && instruction.phase == Phase::kForward;
     (IsContraction(instruction) ? summary.contraction_seconds : summary.other_seconds) +=
         instruction.seconds * (twice ? 2 : 1);
   }
@@ -228,13 +227,11 @@ std::string_view FamilyName(AxisRole role) { return AxisRoleName(FamilyOf(role))
 }  // namespace
 
 std::vector<PhaseSeconds> PhasesOf(const PlanPart& part) {
-  const std::array<std::string_view, 5> kPhases = {"forward", "recomputation", "backward", "update",
-                                                   ""};
-  std::array<PhaseSeconds, 5> sums;
-  for (size_t i = 0; i < kPhases.size(); ++i) sums[i].phase = kPhases[i];
-  const auto sum_of = [&](std::string_view phase) -> PhaseSeconds& {
-    const size_t i = std::find(kPhases.begin(), kPhases.end(), phase) - kPhases.begin();
-    return sums[std::min(i, kPhases.size() - 1)];
+  PhaseSeconds forward{"forward"}, recomputation{"recomputation"}, backward{"backward"},
+      update{"update"}, unknown;
+  const auto sum_of = [&](const std::optional<Phase>& phase) -> PhaseSeconds& {
+    if (!phase.has_value()) return unknown;
+    return *phase == Phase::kForward ? forward : *phase == Phase::kBackward ? backward : update;
   };
   const PhaseOfCollectives phases(part);
   for (const PlanInstruction& instruction : part.instructions) {
@@ -243,11 +240,11 @@ std::vector<PhaseSeconds> PhasesOf(const PlanPart& part) {
       sum_of(phases.Of(instruction, collective)).communication += collective.seconds;
   }
   if (part.recompute) {
-    sum_of("recomputation").compute = sum_of("forward").compute;
-    sum_of("recomputation").communication = sum_of("forward").communication;
+    recomputation.compute = forward.compute;
+    recomputation.communication = forward.communication;
   }
   std::vector<PhaseSeconds> found;
-  for (const PhaseSeconds& sum : sums) {
+  for (const PhaseSeconds& sum : {forward, recomputation, backward, update, unknown}) {
     if (sum.compute + sum.communication > 0) found.push_back(sum);
   }
   return found;

@@ -83,7 +83,7 @@ KeptTo KeptToBy(const Plan& plan) {
   KeptTo kept;
   for (const std::string& fix : plan.options.fixes) {
     constexpr std::string_view kTensor = "tensor=";
-    if (plan.transformer.has_value() && fix.starts_with(kTensor)) {
+    if (plan.of_model() && fix.starts_with(kTensor)) {
       kept.tensor.push_back(fix.substr(kTensor.size()));
     } else {
       kept.fixes.push_back(fix);
@@ -103,7 +103,7 @@ void CompareOptions(const Plan& before, const Plan& after, TextChanges& changes)
   changes.Add("--data", absl::StrJoin(a.data, " "), absl::StrJoin(b.data, " "));
   changes.Add("recomputation allowed", YesNo(a.recompute), YesNo(b.recompute));
   changes.Add("--cost-model", a.cost_model, b.cost_model);
-  changes.Add("shardings not given", a.rest, b.rest);
+  changes.Add("shardings not given", std::string(Word(a.rest)), std::string(Word(b.rest)));
   changes.Add("--deadline", SecondsText(a.deadline_seconds), SecondsText(b.deadline_seconds));
   changes.Add("--threads", absl::StrCat(a.threads), absl::StrCat(b.threads));
   changes.Add("--seed", absl::StrCat(a.seed), absl::StrCat(b.seed));
@@ -127,11 +127,15 @@ struct StepCauses {
   double compute = 0, communication = 0, bubble = 0;
 };
 
+std::string ScheduleOf(const Plan& plan) {
+  return plan.pipeline.has_value() ? plan.pipeline->schedule : "none";
+}
+
 // Of a pipeline the means over its groups of devices. A group computes, communicates or waits until
 // the step ends, so that the three add up to the step; what the busiest stage does and what all
 // wait for do not.
 StepCauses CausesOf(const Plan& plan) {
-  if (plan.stages.empty() || plan.transformer.has_value())
+  if (!plan.pipeline.has_value() || plan.of_model())
     return {plan.compute_seconds, plan.communication_seconds, 0};
   StepCauses causes;
   for (const PlanPart& part : PartsOf(plan)) {
@@ -141,7 +145,7 @@ StepCauses CausesOf(const Plan& plan) {
       causes.communication += stages * phase.communication;
     }
   }
-  const double groups = static_cast<double>(plan.stages.size()) /
+  const double groups = static_cast<double>(plan.stages().size()) /
                         static_cast<double>(std::max<int64_t>(1, plan.chunks));
   causes.compute /= groups;
   causes.communication /= groups;
@@ -160,26 +164,29 @@ void CompareSeconds(const Plan& a, const Plan& b, PlanDifference& difference) {
   if (a.step_seconds != a.objective_seconds || b.step_seconds != b.objective_seconds)
     add("serial", a.objective_seconds, b.objective_seconds);
   // Models say more exactly what the step consists of.
-  const bool parts = a.transformer.has_value() && b.transformer.has_value();
+  const bool parts = a.of_model() && b.of_model();
   if (!parts) {
     const StepCauses before = CausesOf(a), after = CausesOf(b);
-    const bool means = !a.stages.empty() || !b.stages.empty();
+    const bool means = a.pipeline.has_value() || b.pipeline.has_value();
     add(means ? "compute, mean" : "compute", before.compute, after.compute);
     add(means ? "communication, mean" : "communication", before.communication, after.communication);
     add("bubble, mean", before.bubble, after.bubble);
   }
   // What was given and not searched for has no bound of its own.
-  if (!parts && a.options.rest != "xla" && b.options.rest != "xla")
+  if (!parts && a.options.rest != Completion::kPropagate &&
+      b.options.rest != Completion::kPropagate)
     add("bound", a.bound_seconds, b.bound_seconds);
   if (!parts) return;
   std::vector<double> before;
-  PlanStepParts::VisitMembers(a.transformer->seconds,
-                              [&](const char*, double seconds) { before.push_back(seconds); });
-  size_t i = 0;
-  PlanStepParts::VisitMembers(b.transformer->seconds, [&](const char* name, double seconds) {
-    const std::string text = absl::StrReplaceAll(name, {{"_", " "}});
-    add(text.c_str(), before[i++], seconds);
+  PlanStepParts::VisitMembers(a.model->seconds, [&](const char*, double seconds, MemberForm = {}) {
+    before.push_back(seconds);
   });
+  size_t i = 0;
+  PlanStepParts::VisitMembers(b.model->seconds,
+                              [&](const char* name, double seconds, MemberForm = {}) {
+                                const std::string text = absl::StrReplaceAll(name, {{"_", " "}});
+                                add(text.c_str(), before[i++], seconds);
+                              });
 }
 
 void CompareMemory(const Plan& a, const Plan& b, PlanDifference& difference) {
@@ -332,8 +339,8 @@ ArrayTable ParameterTable(const Plan& plan) {
 
 ArrayTable InstructionTable(const Plan& plan) {
   ArrayTable table;
-  for (const PlanInstruction& instruction : plan.instructions) {
-    if (instruction.opcode == "parameter") continue;  // listed by the names users know
+  for (const PlanInstruction& instruction : plan.program.instructions) {
+    if (instruction.opcode == PlanOpcode::kParameter) continue;  // listed by the names users know
     table.Add(instruction.name, {TypeText(instruction.type), SpecText(instruction.spec), 0});
   }
   return table;
@@ -362,25 +369,24 @@ std::string StageText(const PlanStage& stage) {
 // Neighbours that changed alike, but for their layers, are put together.
 void CompareStages(const Plan& a, const Plan& b, PlanDifference& difference) {
   TextChanges changes;
-  for (size_t i = 0; i < std::max(a.stages.size(), b.stages.size()); ++i) {
-    changes.Add(absl::StrCat("stage ", i), i < a.stages.size() ? StageText(a.stages[i]) : "",
-                i < b.stages.size() ? StageText(b.stages[i]) : "");
+  for (size_t i = 0; i < std::max(a.stages().size(), b.stages().size()); ++i) {
+    changes.Add(absl::StrCat("stage ", i), i < a.stages().size() ? StageText(a.stages()[i]) : "",
+                i < b.stages().size() ? StageText(b.stages()[i]) : "");
   }
   difference.stages = changes.Take();
 }
 
 void CompareDegrees(const Plan& a, const Plan& b, PlanDifference& difference) {
-  if (!a.transformer.has_value() || !b.transformer.has_value()) return;
+  if (!a.of_model() || !b.of_model()) return;
   TextChanges changes;
-  changes.Add("model", a.transformer->model, b.transformer->model);
-  changes.Add("sequence", absl::StrCat(a.transformer->sequence),
-              absl::StrCat(b.transformer->sequence));
-  changes.Add("global batch", absl::StrCat(a.transformer->global_batch),
-              absl::StrCat(b.transformer->global_batch));
+  changes.Add("model", a.model->model, b.model->model);
+  changes.Add("sequence", absl::StrCat(a.model->sequence), absl::StrCat(b.model->sequence));
+  changes.Add("global batch", absl::StrCat(a.model->global_batch),
+              absl::StrCat(b.model->global_batch));
   for (const transformer::Degree& degree : transformer::DegreeTable()) {
     if (degree.name.empty()) continue;
     const auto text = [&degree](const Plan& plan) {
-      return ValueText(degree, degree.value(plan.transformer->configuration));
+      return ValueText(degree, degree.value(plan.model->configuration));
     };
     changes.Add(std::string(degree.name), text(a), text(b));
   }
@@ -405,9 +411,9 @@ PlanDifference DiffPlans(const Plan& before, const Plan& after) {
   CompareOptions(before, after, asked);
   asked.Add("cluster", ClusterText(before.cluster), ClusterText(after.cluster));
   found.Add("mesh", MeshText(before.mesh), MeshText(after.mesh));
-  found.Add("schedule", before.schedule.value_or("none"), after.schedule.value_or("none"));
+  found.Add("schedule", ScheduleOf(before), ScheduleOf(after));
   found.Add("micro-batches", absl::StrCat(before.micro_batches), absl::StrCat(after.micro_batches));
-  found.Add("stages", absl::StrCat(before.stages.size()), absl::StrCat(after.stages.size()));
+  found.Add("stages", absl::StrCat(before.stages().size()), absl::StrCat(after.stages().size()));
   found.Add("stages of a group", absl::StrCat(before.chunks), absl::StrCat(after.chunks));
   found.Add("gap", ShareText(before.gap, 1), ShareText(after.gap, 1));
   found.Add("peak at", before.peak_at, after.peak_at);
@@ -418,7 +424,7 @@ PlanDifference DiffPlans(const Plan& before, const Plan& after) {
   CompareCollectives(before, after, difference);
   CompareParameters(before, after, difference);
   // On another mesh nearly every result is sharded differently.
-  if (before.stages.empty() && after.stages.empty() && before.mesh == after.mesh)
+  if (!before.pipeline.has_value() && !after.pipeline.has_value() && before.mesh == after.mesh)
     difference.instructions = CompareArrays(InstructionTable(before), InstructionTable(after));
   CompareStages(before, after, difference);
   CompareDegrees(before, after, difference);

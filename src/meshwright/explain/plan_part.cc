@@ -17,19 +17,19 @@ using StagesOfOutputs = absl::flat_hash_map<std::string_view, std::pair<size_t, 
 
 StagesOfOutputs FindOutputs(const Plan& plan) {
   StagesOfOutputs stages;
-  for (size_t i = 0; i < plan.stages.size(); ++i) {
+  for (size_t i = 0; i < plan.stages().size(); ++i) {
     const auto add = [&](std::string_view name) {
       stages.try_emplace(name, i, i).first->second.second = i;
     };
-    for (const PlanTensor& output : plan.stages[i].outputs) add(output.name);
-    for (const std::string& name : plan.stages[i].output_names) add(name);
+    for (const PlanTensor& output : plan.stages()[i].program.outputs) add(output.name);
+    for (const std::string& name : plan.stages()[i].output_names) add(name);
   }
   return stages;
 }
 
 std::vector<bool> Received(const PlanStage& stage, size_t i, const StagesOfOutputs& outputs) {
   std::vector<bool> received;
-  for (const PlanTensor& parameter : stage.parameters) {
+  for (const PlanTensor& parameter : stage.program.parameters) {
     const auto makers = outputs.find(parameter.name);
     received.push_back(parameter.category != MemoryCategory::kParameters &&
                        parameter.category != MemoryCategory::kOptimizerState &&
@@ -50,34 +50,34 @@ const std::string& PlanPart::OutputName(size_t member, size_t output) const {
 
 std::vector<PlanPart> PartsOf(const Plan& plan) {
   std::vector<PlanPart> parts;
-  if (plan.stages.empty()) {
+  if (!plan.pipeline.has_value()) {
     parts.push_back({plan.mesh,
-                     plan.collectives,
-                     plan.parameters,
-                     plan.outputs,
-                     plan.instructions,
-                     plan.op_names,
-                     plan.source_files,
-                     plan.memory_timeline,
+                     plan.program.collectives,
+                     plan.program.parameters,
+                     plan.program.outputs,
+                     plan.program.instructions,
+                     plan.program.op_names,
+                     plan.program.source_files,
+                     plan.program.memory_timeline,
                      {},
                      {},
                      {},
                      {},
-                     std::vector<bool>(plan.parameters.size(), false)});
+                     std::vector<bool>(plan.program.parameters.size(), false)});
     return parts;
   }
   const StagesOfOutputs outputs = FindOutputs(plan);
-  for (size_t i = 0; i < plan.stages.size(); ++i) {
-    const PlanStage& stage = plan.stages[i];
+  for (size_t i = 0; i < plan.stages().size(); ++i) {
+    const PlanStage& stage = plan.stages()[i];
     if (!stage.same_as.has_value()) {
       parts.push_back({stage.mesh,
-                       stage.collectives,
-                       stage.parameters,
-                       stage.outputs,
-                       stage.instructions,
-                       stage.op_names,
-                       stage.source_files,
-                       stage.memory_timeline,
+                       stage.program.collectives,
+                       stage.program.parameters,
+                       stage.program.outputs,
+                       stage.program.instructions,
+                       stage.program.op_names,
+                       stage.program.source_files,
+                       stage.program.memory_timeline,
                        {i},
                        {0},
                        {nullptr},
@@ -89,7 +89,7 @@ std::vector<PlanPart> PartsOf(const Plan& plan) {
     for (PlanPart& part : parts) {
       if (part.stages[0] != static_cast<size_t>(*stage.same_as)) continue;
       part.stages.push_back(i);
-      part.layer_offset.push_back(stage.first_layer - plan.stages[part.stages[0]].first_layer);
+      part.layer_offset.push_back(stage.first_layer - plan.stages()[part.stages[0]].first_layer);
       part.parameter_names.push_back(&stage.parameter_names);
       part.output_names.push_back(&stage.output_names);
     }
@@ -139,8 +139,8 @@ const PlanSpec& ComputedSpec(const PlanInstruction& instruction) {
 }
 
 bool IsContraction(const PlanInstruction& instruction) {
-  return instruction.opcode == "dot" || instruction.opcode == "ragged-dot" ||
-         instruction.opcode == "convolution";
+  return instruction.opcode == PlanOpcode::kDot || instruction.opcode == PlanOpcode::kRaggedDot ||
+         instruction.opcode == PlanOpcode::kConvolution;
 }
 
 int64_t AddCapped(int64_t a, int64_t b) {

@@ -25,7 +25,7 @@ std::string TypeText(const PlanType& type) {
 }
 
 std::string SubjectText(const Plan& plan) {
-  if (plan.transformer.has_value()) return plan.transformer->model;
+  if (plan.of_model()) return plan.model->model;
   for (const InputFile& input : plan.inputs) {
     if (IsProgramKind(input.kind)) return input.path;
   }
@@ -33,7 +33,7 @@ std::string SubjectText(const Plan& plan) {
 }
 
 std::string CategoryText(MemoryCategory category) {
-  std::string name(MemoryCategoryName(category));
+  std::string name(Word(category));
   std::replace(name.begin(), name.end(), '_', ' ');
   return name;
 }

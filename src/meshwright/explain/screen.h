@@ -29,8 +29,6 @@ std::string CategoryText(MemoryCategory category);
 std::string NumbersText(const std::vector<int64_t>& numbers);
 // "12.3 %"; of nothing "0 %".
 std::string ShareText(double part, double whole);
-// Whether the plan names no program, but a model.
-inline bool IsOfModel(const Plan& plan) { return plan.transformer.has_value(); }
 
 }  // namespace meshwright
 

@@ -56,8 +56,9 @@ class TensorFinder {
     size_t output = 0;
     for (size_t i = 0; i < part.instructions.size(); ++i) {
       const PlanInstruction& one = part.instructions[i];
-      parameter_.push_back(one.opcode == "parameter" ? causes_.ParameterBehind(i) : std::nullopt);
-      output_.push_back(one.opcode == "output" && output < part.outputs.size()
+      parameter_.push_back(one.opcode == PlanOpcode::kParameter ? causes_.ParameterBehind(i)
+                                                                : std::nullopt);
+      output_.push_back(one.opcode == PlanOpcode::kOutput && output < part.outputs.size()
                             ? std::optional(output++)
                             : std::nullopt);
     }
@@ -111,10 +112,10 @@ class TensorFinder {
     facts.name = NameIn(m, i);
     if (one.op_name.has_value() && NameOf(part_, one) != NameIn(0, i))
       facts.op_name = NameOf(part_, one);
-    facts.opcode = one.opcode;
+    facts.opcode = Word(one.opcode);
     facts.strategy = one.strategy;
     facts.source = SourceText(part_, one);
-    facts.phase = one.phase;
+    facts.phase = Word(one.phase);
     const int64_t layers_before = m < part_.layer_offset.size() ? part_.layer_offset[m] : 0;
     if (one.layer.has_value()) facts.layers = {*one.layer + layers_before};
     if (parameter_[i].has_value()) {
@@ -165,9 +166,9 @@ class TensorFinder {
     const PlanInstruction& reads = part_.instructions[user];
     TensorReader reader;
     reader.name = NameIn(m, user);
-    reader.opcode = reads.opcode;
+    reader.opcode = Word(reads.opcode);
     reader.source = SourceText(part_, reads);
-    reader.phase = reads.phase;
+    reader.phase = Word(reads.phase);
     if (const PlanSpec* const needed = NeededSpec(part_, reads, operand)) reader.needed = *needed;
     reader.moves = reader.needed != part_.instructions[i].spec;
     reader.count = 1;

@@ -28,17 +28,16 @@ ComparedText HowMuch(const Plan& plan, const Plan& other) {
   const auto share = [](double before, double after) {
     return before > 0 ? absl::StrFormat(" (%.3g %%)", 100 * std::abs(after / before - 1)) : "";
   };
-  const std::string aim = IsOfModel(plan) ? plan.transformer->objective : "time";
-  if (aim == "memory") {
+  const ModelObjective aim = plan.of_model() ? plan.model->objective : ModelObjective::kTime;
+  if (aim == ModelObjective::kMemory) {
     const auto before = static_cast<double>(plan.peak_bytes);
     const auto after = static_cast<double>(other.peak_bytes);
     return {"takes more", "takes less",
             StrCat(BytesText(std::abs(after - before)), share(before, after), " at peak")};
   }
-  if (aim == "cost" && plan.transformer->over_groups.has_value() &&
-      other.transformer->over_groups.has_value()) {
-    const double before = plan.transformer->over_groups->step_dollars.value_or(0);
-    const double after = other.transformer->over_groups->step_dollars.value_or(0);
+  if (aim == ModelObjective::kCost && plan.groups.has_value() && other.groups.has_value()) {
+    const double before = plan.groups->step_dollars.value_or(0);
+    const double after = other.groups->step_dollars.value_or(0);
     return {"is more expensive", "is cheaper",
             StrCat(absl::StrFormat("$%.4g", std::abs(after - before)), share(before, after),
                    " a step")};
@@ -46,9 +45,9 @@ ComparedText HowMuch(const Plan& plan, const Plan& other) {
   const double before = plan.objective_seconds, after = other.objective_seconds;
   return {"is slower", "is faster",
           StrCat(CostText(plan, std::abs(after - before)), share(before, after), " a step",
-                 IsOfModel(plan)        ? ""
-                 : !plan.stages.empty() ? ", as simulated"
-                                        : ", without overlap")};
+                 plan.of_model()             ? ""
+                 : plan.pipeline.has_value() ? ", as simulated"
+                                             : ", without overlap")};
 }
 
 std::string VerdictText(const Plan& plan, const WhyNot& answer) {
@@ -61,8 +60,8 @@ std::string VerdictText(const Plan& plan, const WhyNot& answer) {
       return StrCat("it cannot be had: ", answer.reason);
     case WhyNot::Verdict::kEqual:
       return StrCat("it costs the same, ", CostText(plan, plan.objective_seconds), " a step",
-                    IsOfModel(plan) ? "" : " without overlap",
-                    plan.stages.empty() || IsOfModel(plan)
+                    plan.of_model() ? "" : " without overlap",
+                    !plan.pipeline.has_value() || plan.of_model()
                         ? ": the search took one of equals"
                         : ": other stages take longer, or the search took one of equals");
     case WhyNot::Verdict::kWorse:
@@ -72,12 +71,12 @@ std::string VerdictText(const Plan& plan, const WhyNot& answer) {
   const auto [worse, better, how_much] = HowMuch(plan, *answer.plan);
   if (answer.verdict == WhyNot::Verdict::kWorse) return StrCat("it ", worse, " by ", how_much);
   const std::string more = StrCat("it ", better, " by ", how_much);
-  if (IsOfModel(plan)) {
+  if (plan.of_model()) {
     return StrCat(more, plan.options.fixes.empty()
                             ? ": the search for the plan was constrained to less"
                             : ": it gives up what the plan was constrained to");
   }
-  if (plan.options.rest == "xla")
+  if (plan.options.rest == Completion::kPropagate)
     return StrCat(more, ": the plan's shardings were given, not searched for");
   return StrCat(more, ": the search for the plan ended within its gap of ", ShareText(plan.gap, 1));
 }
@@ -108,9 +107,9 @@ WhyNot::Verdict CompareCosts(double plan, double alternative) {
 }
 
 absl::StatusOr<WhyNot> AskWhyNot(const Plan& plan, const WhyNotRequest& request) {
-  absl::StatusOr<WhyNot> answer = IsOfModel(plan)       ? AskOfModel(plan, request)
-                                  : plan.stages.empty() ? AskOfProgram(plan, request)
-                                                        : AskOfPipeline(plan, request);
+  absl::StatusOr<WhyNot> answer = plan.of_model()              ? AskOfModel(plan, request)
+                                  : !plan.pipeline.has_value() ? AskOfProgram(plan, request)
+                                                               : AskOfPipeline(plan, request);
   if (!answer.ok()) return answer;
   // Asked by --why-not, and not by the options that would make such a plan.
   for (ChangedText& one : answer->difference.asked) {

@@ -54,15 +54,15 @@ absl::StatusOr<Plan> PlanAnew(const PlanningRequest& request) {
 
 // What the plan is the best by.
 double AimOf(const Plan& plan) {
-  const PlanTransformer& part = *plan.transformer;
-  if (part.objective == "memory") return static_cast<double>(plan.peak_bytes);
-  if (part.objective == "cost" && part.over_groups.has_value())
-    return part.over_groups->step_dollars.value_or(plan.step_seconds);
+  const PlanTransformer& part = *plan.model;
+  if (part.objective == ModelObjective::kMemory) return static_cast<double>(plan.peak_bytes);
+  if (part.objective == ModelObjective::kCost && plan.groups.has_value())
+    return plan.groups->step_dollars.value_or(plan.step_seconds);
   return plan.step_seconds;
 }
 
 bool SameDegrees(const Plan& a, const Plan& b) {
-  return a.transformer->configuration == b.transformer->configuration && a.stages == b.stages;
+  return a.model->configuration == b.model->configuration && a.stages() == b.stages();
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ absl::StatusOr<WhyNot> AskOfModel(const Plan& plan, const WhyNotRequest& request
   }
   AskedOptions asked = AskedOf(plan);
   MW_ASSIGN_OR_RETURN(asked.fixes, DegreesAsked(plan, request));
-  asked.top = static_cast<int64_t>(plan.transformer->alternatives.size()) + 1;
+  asked.top = static_cast<int64_t>(plan.model->alternatives.size()) + 1;
   MW_ASSIGN_OR_RETURN(const PlanningRequest again, RequestOf(plan, asked));
   const absl::StatusOr<Plan> planned = PlanAnew(again);
   WhyNot answer;
@@ -86,8 +86,8 @@ absl::StatusOr<WhyNot> AskOfModel(const Plan& plan, const WhyNotRequest& request
   }
   if (!planned.ok()) return planned.status();
   answer.plan = *planned;
-  answer.plan->transformer->objective = plan.transformer->objective;
-  answer.plan->transformer->goodput = plan.transformer->goodput;
+  answer.plan->model->objective = plan.model->objective;
+  answer.plan->model->goodput = plan.model->goodput;
   answer.difference = DiffPlans(plan, *answer.plan);
   answer.verdict = SameDegrees(plan, *answer.plan) ? WhyNot::Verdict::kChosen
                                                    : CompareCosts(AimOf(plan), AimOf(*answer.plan));

@@ -38,9 +38,10 @@ absl::StatusOr<std::vector<Fix>> ParseAsked(const Plan& plan, const Mesh& mesh,
 }
 
 bool SameDecisions(const Plan& a, const Plan& b) {
-  return a.parameters == b.parameters && a.outputs == b.outputs &&
-         std::equal(a.instructions.begin(), a.instructions.end(), b.instructions.begin(),
-                    b.instructions.end(), [](const PlanInstruction& x, const PlanInstruction& y) {
+  return a.program.parameters == b.program.parameters && a.program.outputs == b.program.outputs &&
+         std::equal(a.program.instructions.begin(), a.program.instructions.end(),
+                    b.program.instructions.begin(), b.program.instructions.end(),
+                    [](const PlanInstruction& x, const PlanInstruction& y) {
                       return x.name == y.name && x.spec == y.spec && x.strategy == y.strategy;
                     });
 }

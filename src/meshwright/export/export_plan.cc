@@ -40,7 +40,7 @@ absl::StatusOr<Artefacts> ExportModel(const Plan& plan, const ExportTarget& targ
   if (findings.ok() && (!over_groups || target.groups != TakesGroups::kAny)) {
     target.check_configuration(launch, launch.configuration, findings);
   }
-  findings.Require(plan.transformer->state == PlanState(), kOnlyUsualState);
+  findings.Require(plan.model->state == PlanState(), kOnlyUsualState);
   if (findings.ok() && !over_groups) CheckRunsAsItIs(launch, target, options, findings);
   if (!findings.ok()) {
     return over_groups ? RefuseGroups(plan, launch, target, options, findings)
@@ -91,11 +91,11 @@ absl::StatusOr<const ExportTarget*> FindExportTarget(std::string_view name,
 
 absl::StatusOr<Artefacts> ExportPlan(const Plan& plan, const ExportTarget& target,
                                      int64_t alternative, const ExportOptions& options) {
-  if (plan.transformer.has_value()) {
+  if (plan.of_model()) {
     if (target.write_model != nullptr) return ExportModel(plan, target, alternative, options);
     return absl::InvalidArgumentError(absl::StrCat(
         "--to ", target.name, " launches plans of programs, this one is of the model ",
-        plan.transformer->model, "; plan a program for it, or see --help for targets of models"));
+        plan.model->model, "; plan a program for it, or see --help for targets of models"));
   }
   if (target.write_program == nullptr) {
     return absl::InvalidArgumentError(

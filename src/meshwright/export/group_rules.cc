@@ -208,7 +208,7 @@ std::string NearestAlone(const Plan& plan, const ModelLaunch& launch, const Expo
   // What needs no program of the user's own goes before what does, and that before fewer devices.
   for (const auto& [fewer, script] :
        {std::pair(false, false), {false, true}, {true, false}, {true, true}}) {
-    for (const GroupPart& part : GroupParts(plan.transformer->over_groups->groups)) {
+    for (const GroupPart& part : GroupParts(plan.groups->groups)) {
       if (part.fewer != fewer) continue;
       const std::optional<ModelLaunch> alone = OnGroupAlone(plan, launch, part);
       if (!alone.has_value()) continue;

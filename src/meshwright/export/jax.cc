@@ -189,7 +189,7 @@ absl::StatusOr<Artefacts> WriteJax(const Plan& plan, const ExportOptions& option
   MW_ASSIGN_OR_RETURN(const NodeCounts counts, CountNodes(plan));
   MW_RETURN_IF_ERROR(CheckLaunchOptions(
       options, EqualNodes(plan.cluster.parts[0].device, counts.nodes, counts.devices_per_node)));
-  const bool pipeline = !plan.stages.empty();
+  const bool pipeline = plan.pipeline.has_value();
   if (!pipeline && !options.stages.empty()) {
     return absl::InvalidArgumentError("--stages: the plan has no pipeline and so no stages");
   }

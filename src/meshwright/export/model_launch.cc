@@ -125,9 +125,9 @@ absl::Status CheckBatch(const ModelLaunch& launch) {
 
 // Stages follow one another, as the plan's reader says; it does not know the model's layers.
 absl::Status CheckStageLayers(const Plan& plan, const transformer::Model& model) {
-  const int64_t layers = plan.stages.back().end_layer;
+  const int64_t layers = plan.stages().back().end_layer;
   if (layers == model.layers()) return absl::OkStatus();
-  return absl::InvalidArgumentError(StrCat("$.stages[", plan.stages.size() - 1,
+  return absl::InvalidArgumentError(StrCat("$.stages[", plan.stages().size() - 1,
                                            "].end_layer: found ", layers, ", expected the ",
                                            Counted(model.layers(), "layer"), " of ", model.name));
 }
@@ -153,11 +153,11 @@ absl::StatusOr<NodeCounts> CountNodes(const Plan& plan) {
 }
 
 absl::StatusOr<ModelLaunch> ReadModelLaunch(const Plan& plan, int64_t alternative) {
-  if (!plan.transformer.has_value()) {
+  if (!plan.of_model()) {
     return absl::InvalidArgumentError(
         "the plan is of a program, not of a model; --to jax launches it");
   }
-  const PlanTransformer& part = *plan.transformer;
+  const PlanTransformer& part = *plan.model;
   if (alternative > static_cast<int64_t>(part.alternatives.size())) {
     return absl::InvalidArgumentError(
         StrCat("--alternative: found ", alternative, ", but the plan has ",
@@ -165,10 +165,10 @@ absl::StatusOr<ModelLaunch> ReadModelLaunch(const Plan& plan, int64_t alternativ
                "; 0 is its best, and plan --top N lists more"));
   }
   ModelLaunch launch;
-  if (part.over_groups.has_value()) {
+  if (plan.groups.has_value()) {
     launch.over_groups = ReadStagesOverGroups(plan);
     launch.ranks = launch.over_groups->ranks;
-    launch.device = plan.stages[0].device;
+    launch.device = plan.stages()[0].device;
   } else {
     MW_ASSIGN_OR_RETURN(const NodeCounts counts, CountNodes(plan));
     launch.device = plan.cluster.parts[0].device;

@@ -36,7 +36,7 @@ std::vector<NodeId> AlongThePipeline(const Plan& plan, const DeviceMap& map) {
   std::vector<NodeId> nodes;
   std::set<NodeId> seen;
   int64_t last = -1;
-  for (const PlanStage& stage : plan.stages) {
+  for (const PlanStage& stage : plan.stages()) {
     for (const int64_t device : stage.devices) {
       const NodeId node = map.NodeOf(device);
       if (nodes.empty() || nodes.back() != node) {
@@ -83,7 +83,7 @@ NodeRanks EqualNodes(const std::string& device, int64_t nodes, int64_t devices_p
 }
 
 StagesOverGroups ReadStagesOverGroups(const Plan& plan) {
-  const PlanOverGroups& over = *plan.transformer->over_groups;
+  const PlanOverGroups& over = *plan.groups;
   const DeviceMap map(plan.cluster);
   StagesOverGroups all;
   for (const PlanNodeGroup& group : over.groups) {
@@ -92,7 +92,7 @@ StagesOverGroups ReadStagesOverGroups(const Plan& plan) {
     }
   }
   std::map<NodeId, std::set<int64_t>> used;  // devices of each node
-  for (const PlanStage& stage : plan.stages) {
+  for (const PlanStage& stage : plan.stages()) {
     for (const int64_t device : stage.devices) used[map.NodeOf(device)].insert(device);
   }
   std::vector<NodeId> order = AlongThePipeline(plan, map);
@@ -114,8 +114,8 @@ StagesOverGroups ReadStagesOverGroups(const Plan& plan) {
     ++runs.back().nodes;
   }
   all.same_degrees = true;
-  for (size_t i = 0; i < plan.stages.size(); ++i) {
-    const PlanStage& stage = plan.stages[i];
+  for (size_t i = 0; i < plan.stages().size(); ++i) {
+    const PlanStage& stage = plan.stages()[i];
     const PlanNodeGroup& group = over.groups[over.stage_groups[i]];
     StagesOverGroups::Stage& one = all.stages.emplace_back();
     one = {stage.end_layer - stage.first_layer,
@@ -127,7 +127,7 @@ StagesOverGroups ReadStagesOverGroups(const Plan& plan) {
     if (group.tp == 0) {  // stages of the group differ
       one.dp = stage.mesh[0].size;
       one.tp = stage.mesh[1].size;
-      one.micro_batch = plan.transformer->global_batch / plan.micro_batches / one.dp;
+      one.micro_batch = plan.model->global_batch / plan.micro_batches / one.dp;
     }
     for (const int64_t device : stage.devices) one.ranks.push_back(rank_of[device]);
     const StagesOverGroups::Stage& first = all.stages.front();

@@ -33,8 +33,8 @@ bool LacksScript(const ModelLaunch& launch, const Configuration& c, const Export
 
 // The first of the plan's alternatives that the target can express, 0 if none.
 int64_t FirstAlternative(const Plan& plan, const ExportTarget& target, bool has_script) {
-  if (plan.transformer->state != PlanState()) return 0;  // which they share
-  const auto count = static_cast<int64_t>(plan.transformer->alternatives.size());
+  if (plan.model->state != PlanState()) return 0;  // which they share
+  const auto count = static_cast<int64_t>(plan.model->alternatives.size());
   for (int64_t i = 1; i <= count; ++i) {
     const absl::StatusOr<ModelLaunch> other = ReadModelLaunch(plan, i);
     if (!other.ok() || LacksScript(*other, other->configuration, target, has_script)) continue;
@@ -188,7 +188,7 @@ absl::Status RefuseConfiguration(const Plan& plan, const ModelLaunch& launch,
                                   SentencesText(findings), "; ");
   const int64_t alternative = FirstAlternative(plan, target, !options.script.empty());
   if (alternative > 0) {
-    const double seconds = plan.transformer->alternatives[alternative - 1].step_seconds;
+    const double seconds = plan.model->alternatives[alternative - 1].step_seconds;
     absl::StrAppend(&text, "of this plan's alternatives the best that it can is number ",
                     alternative,
                     absl::StrFormat(", whose step takes %.3g times as long: --alternative ",

@@ -12,6 +12,7 @@
 #include "meshwright/cost/cost_model.h"
 #include "meshwright/cost/liveness.h"
 #include "meshwright/hlo/graph.h"
+#include "meshwright/intra/completion.h"
 #include "meshwright/sharding/rule.h"
 #include "meshwright/sharding/sharding.h"
 #include "meshwright/solve/solver.h"
@@ -38,12 +39,6 @@ enum class StrategySpace {
   kAlpa,  // Alpa's playground: see FORMULAS of its solver; at most one axis a dimension, both axes
           // used by a product, elementwise operators follow their deepest operand, all-reduce at
           // once
-};
-
-// What becomes of values whose sharding nobody gave.
-enum class Completion {
-  kLeastCost,  // the planner decides
-  kPropagate,  // they follow from those that were given, as in XLA (propagate.h)
 };
 
 struct PlannerOptions {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "meshwright/base/words.h"
 #include "meshwright/cluster/mesh.h"
 
 // What there is to choose for a segment of a network, and what was measured of a choice. These are
@@ -55,6 +56,9 @@ enum class MeasurementStatus : uint8_t {
   kFailed,       // the compiler or the device refused it: see `error`
   kTimedOut,     // compiling or running took longer than allowed: see `limit_seconds`
 };
+template <>
+inline constexpr auto kWords<MeasurementStatus> =
+    std::to_array<std::string_view>({"measured", "out of memory", "failed", "timed out"});
 
 // All executions of one kind of collective in a compiled program.
 struct MeasuredCollective {

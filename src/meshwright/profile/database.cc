@@ -20,9 +20,6 @@
 namespace meshwright {
 namespace {
 
-constexpr std::array<std::string_view, 4> kStatusNames = {"measured", "out of memory", "failed",
-                                                          "timed out"};
-
 std::string HostName() {
   std::array<char, 256> name = {};
   if (gethostname(name.data(), name.size() - 1) != 0) return "";
@@ -65,16 +62,6 @@ void SummarizeSamples(ProfileMeasurement* measurement) {
   measurement->seconds = Quantile(sorted, 0.5);
   measurement->spread = Quantile(sorted, 0.75) - Quantile(sorted, 0.25);
   measurement->least_seconds = sorted[0];
-}
-
-std::string_view MeasurementStatusName(MeasurementStatus status) {
-  return kStatusNames[static_cast<size_t>(status)];
-}
-
-std::optional<MeasurementStatus> MeasurementStatusOf(std::string_view name) {
-  const auto found = std::find(kStatusNames.begin(), kStatusNames.end(), name);
-  if (found == kStatusNames.end()) return std::nullopt;
-  return static_cast<MeasurementStatus>(found - kStatusNames.begin());
 }
 
 std::string NewRandomId() {

@@ -50,10 +50,6 @@ struct Profile {
 // from `sample_seconds`. Quartiles lie between neighbours as numpy's do by default.
 void SummarizeSamples(ProfileMeasurement* measurement);
 
-// "measured", "out of memory", ...
-std::string_view MeasurementStatusName(MeasurementStatus status);
-std::optional<MeasurementStatus> MeasurementStatusOf(std::string_view name);
-
 // "segment", or the first word of the other programs: "reshard", ...
 std::string ProfileKind(const ProfileKey& key);
 

@@ -44,7 +44,7 @@ Json RunJson(const ProfileRun& run) {
   return {{"id", run.id},
           {"time", TimeText(run.unix_seconds)},
           {"host", run.host},
-          {"status", std::string(MeasurementStatusName(m.status))},
+          {"status", std::string(Word(m.status))},
           {"error", m.error},
           {"sample_seconds", m.sample_seconds},
           {"peak_bytes", m.peak_bytes},
@@ -140,10 +140,9 @@ std::string ProfilesTable(const std::vector<Profile>& profiles) {
       const ProfileMeasurement m = profile.Pooled();
       const bool measured = m.status == MeasurementStatus::kMeasured;
       const std::string number = absl::StrCat(i - begin);
-      rows.push_back(
-          {number, measured ? SecondsText(m.seconds) : std::string(MeasurementStatusName(m.status)),
-           measured ? SecondsText(m.spread) : "-", absl::StrCat(m.samples),
-           measured ? BytesText(m.peak_bytes) : "-", absl::StrCat(profile.runs.size())});
+      rows.push_back({number, measured ? SecondsText(m.seconds) : std::string(Word(m.status)),
+                      measured ? SecondsText(m.spread) : "-", absl::StrCat(m.samples),
+                      measured ? BytesText(m.peak_bytes) : "-", absl::StrCat(profile.runs.size())});
       absl::StrAppend(
           &choices,
           Fit(absl::StrCat("  ", number, "  ",
@@ -178,7 +177,7 @@ std::string ProfilesJson(const std::vector<StoredEnvironment>& environments,
                                 {"mesh", profile.key.mesh},
                                 {"choice", profile.key.choice},
                                 {"description", profile.description},
-                                {"status", std::string(MeasurementStatusName(m.status))},
+                                {"status", std::string(Word(m.status))},
                                 {"seconds", m.seconds},
                                 {"spread", m.spread},
                                 {"samples", m.samples},
@@ -202,8 +201,8 @@ std::string ProfilesCsv(const std::vector<StoredEnvironment>& environments,
     const ProfileEnvironment& e = EnvironmentOf(profile, environments);
     const ProfileMeasurement m = profile.Pooled();
     add({e.device, e.device_type, e.driver, e.libraries, absl::StrCat(e.hosts), profile.key.program,
-         profile.key.mesh, profile.key.choice, std::string(MeasurementStatusName(m.status)),
-         number(m.seconds), number(m.spread), absl::StrCat(m.samples), absl::StrCat(m.peak_bytes),
+         profile.key.mesh, profile.key.choice, std::string(Word(m.status)), number(m.seconds),
+         number(m.spread), absl::StrCat(m.samples), absl::StrCat(m.peak_bytes),
          absl::StrCat(profile.runs.size()), TimeText(profile.latest_unix_seconds()), m.error});
   }
   return text;

@@ -321,7 +321,7 @@ ProfiledPlan ProfiledPlanner::Compose(IntraPlan intra,
   // A measured segment ran by itself: it has in it whatever XLA overlaps there, and the launch
   // overhead of a step is left out of it. What the cost model expects the whole to save on top
   // of its own segments is nothing that was measured.
-  const auto is_measured = [](const auto& part) { return part.basis == "measured"; };
+  const auto is_measured = [](const auto& part) { return part.basis == PlanBasis::kMeasured; };
   const bool any_segment = std::any_of(plan.segments.begin(), plan.segments.end(), is_measured);
   if (any_segment) profile.other_seconds = std::max(profile.other_seconds, HostSeconds());
   if (any_segment || std::any_of(profile.moves.begin(), profile.moves.end(), is_measured))
@@ -357,7 +357,7 @@ double ProfiledPlanner::AddSegments(const std::vector<const SegmentCandidate*>& 
     const bool measured = c.measured.has_value();
     out->push_back({.fingerprint = space_->segments()[segment].fingerprint,
                     .choice = c.predicted.key,
-                    .basis = measured ? "measured" : "predicted",
+                    .basis = measured ? PlanBasis::kMeasured : PlanBasis::kPredicted,
                     .seconds = c.seconds,
                     .spread = measured ? c.measured->spread : 0,
                     .samples = measured ? c.measured->samples : 0,
@@ -388,7 +388,7 @@ double ProfiledPlanner::AddMoves(const std::vector<const SegmentCandidate*>& cho
     out->push_back({.shape = shape,
                     .from = from,
                     .to = to,
-                    .basis = move.samples > 0 ? "measured" : "predicted",
+                    .basis = move.samples > 0 ? PlanBasis::kMeasured : PlanBasis::kPredicted,
                     .seconds = move.seconds,
                     .spread = move.spread,
                     .samples = move.samples});

@@ -87,7 +87,7 @@ absl::Status DamagedRun(const SqliteConnection& connection, std::string_view id,
 absl::StatusOr<ProfileRun> ReadRun(const SqliteConnection& connection, const SqliteStatement& row) {
   ProfileRun run{row.Text(0), row.Int(1), row.Text(2), {}};
   ProfileMeasurement& m = run.measurement;
-  const std::optional<MeasurementStatus> status = MeasurementStatusOf(row.Text(3));
+  const std::optional<MeasurementStatus> status = FromWord<MeasurementStatus>(row.Text(3));
   if (!status.has_value())
     return DamagedRun(connection, run.id, StrCat(" has the status ", OneLine(row.Text(3))));
   m.status = *status;
@@ -178,7 +178,7 @@ absl::StatusOr<bool> AddRun(const SqliteConnection& connection, int64_t profile,
       .Bind(2, profile)
       .Bind(3, run.unix_seconds)
       .Bind(4, run.host)
-      .Bind(5, MeasurementStatusName(m.status))
+      .Bind(5, Word(m.status))
       .Bind(6, m.error)
       .Bind(7, m.peak_bytes)
       .Bind(8, m.compile_seconds)

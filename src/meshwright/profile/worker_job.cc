@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "meshwright/base/json_value.h"
 #include "meshwright/base/one_line.h"
@@ -67,9 +68,8 @@ bool OnlyUpdatesRead(const Graph& graph, ValueId v, absl::FunctionRef<bool(OpId)
 }
 
 MeasurementStatus StatusOf(const std::string& text) {
-  if (text == "measured") return MeasurementStatus::kMeasured;
-  if (text == "out_of_memory") return MeasurementStatus::kOutOfMemory;
-  return MeasurementStatus::kFailed;
+  return FromWord<MeasurementStatus>(absl::StrReplaceAll(text, {{"_", " "}}))
+      .value_or(MeasurementStatus::kFailed);
 }
 
 // What a worker says of a failure: the first line, in which a terminal acts on nothing.

@@ -40,8 +40,7 @@ std::string MeshCell(const std::vector<PlanAxis>& mesh) {
 
 CsvCells MemoryHeader(CsvCells header) {
   for (size_t i = 0; i < kMemoryCategories; ++i) {
-    header.push_back(
-        absl::StrCat(std::string(MemoryCategoryName(static_cast<MemoryCategory>(i))), "_bytes"));
+    header.push_back(absl::StrCat(kWords<MemoryCategory>[i].data(), "_bytes"));
   }
   return header;
 }
@@ -54,8 +53,8 @@ void PlanRows(const Plan& plan, const AddRow& add) {
   CsvCells row = {ProgramName(plan),
                   plan.cluster.name,
                   MeshCell(plan.mesh),
-                  plan.schedule.value_or(""),
-                  NumberCell(static_cast<int64_t>(plan.stages.size())),
+                  plan.pipeline.has_value() ? plan.pipeline->schedule : "",
+                  NumberCell(static_cast<int64_t>(plan.stages().size())),
                   NumberCell(plan.micro_batches),
                   NumberCell(plan.bubble_share),
                   NumberCell(plan.step_seconds),
@@ -73,8 +72,8 @@ void PlanRows(const Plan& plan, const AddRow& add) {
 }
 
 void StageRows(const Plan& plan, const AddRow& add) {
-  for (size_t i = 0; i < plan.stages.size(); ++i) {
-    const PlanStage& stage = plan.stages[i];
+  for (size_t i = 0; i < plan.stages().size(); ++i) {
+    const PlanStage& stage = plan.stages()[i];
     CsvCells row = {NumberCell(static_cast<int64_t>(i)),
                     NumberCell(stage.first_layer),
                     NumberCell(stage.end_layer),
@@ -99,9 +98,9 @@ void StageRows(const Plan& plan, const AddRow& add) {
 }
 
 void TransferRows(const Plan& plan, const AddRow& add) {
-  for (const PlanTransfer& one : plan.cross_stage) {
-    add({NumberCell(one.from), NumberCell(one.to), one.phase, NumberCell(one.bytes_per_device),
-         NumberCell(one.seconds)});
+  for (const PlanTransfer& one : plan.transfers()) {
+    add({NumberCell(one.from), NumberCell(one.to), std::string(Word(one.phase)),
+         NumberCell(one.bytes_per_device), NumberCell(one.seconds)});
   }
 }
 
@@ -137,7 +136,7 @@ void TensorRows(const std::string& stage, const std::vector<PlanTensor>& tensors
                     NumbersCell(one.shape),
                     SpecText(one.spec),
                     NumberCell(one.bytes_per_device),
-                    std::string(MemoryCategoryName(one.category))};
+                    std::string(Word(one.category))};
     if (!kinds.empty()) row.push_back(kinds[i]);
     add(std::move(row));
   }
@@ -160,10 +159,11 @@ void InstructionRows(const Plan& plan, const AddRow& add) {
     for (const PlanInstruction& one : program.instructions) {
       double communication = 0;
       for (const PlanCollective& move : one.collective) communication += move.seconds;
-      add({stage, one.name, one.opcode, one.type.dtype, NumbersCell(one.type.shape),
-           SpecText(one.spec), one.strategy, NumbersCell(one.operands), NumberCell(one.layer),
-           one.phase, NumberCell(one.executions), NumberCell(one.seconds),
-           NumberCell(communication), MetadataName(program, one), SourceText(program, one)});
+      add({stage, one.name, std::string(Word(one.opcode)), one.type.dtype,
+           NumbersCell(one.type.shape), SpecText(one.spec), one.strategy, NumbersCell(one.operands),
+           NumberCell(one.layer), std::string(Word(one.phase)), NumberCell(one.executions),
+           NumberCell(one.seconds), NumberCell(communication), MetadataName(program, one),
+           SourceText(program, one)});
     }
   });
 }
@@ -184,7 +184,7 @@ void SegmentRows(const Plan& plan, const AddRow& add) {
     const SegmentGraph graph = SegmentsOf(program, plan.micro_batches);
     for (const SegmentNode& node : graph.nodes) {
       const DrawnSegment& segment = graph.segments[node.segment];
-      add({stage, kPhaseNames[segment.phase], node.layers[0] < 0 ? "" : NumbersCell(node.layers),
+      add({stage, PhaseText(segment.phase), node.layers[0] < 0 ? "" : NumbersCell(node.layers),
            NumberCell(static_cast<int64_t>(node.layers.size())), NumberCell(segment.rounds),
            NumberCell(segment.operators), NumberCell(segment.seconds),
            NumberCell(segment.communication_seconds)});
@@ -205,7 +205,7 @@ void MemoryRows(const Plan& plan, const AddRow& add) {
 }
 
 void TaskRows(const Plan& plan, const AddRow& add) {
-  if (plan.stages.empty()) return;
+  if (!plan.pipeline.has_value()) return;
   constexpr const char* kKinds[] = {"forward", "backward", "weight gradient", "update"};
   const absl::StatusOr<SimulatedPlan> simulated = SimulatePlan(plan, "", 0);
   if (!simulated.ok()) return;  // too long to be simulated; the page says so
@@ -219,15 +219,16 @@ void TaskRows(const Plan& plan, const AddRow& add) {
 }
 
 void PartRows(const Plan& plan, const AddRow& add) {
-  if (!plan.transformer.has_value()) return;
-  PlanStepParts::VisitMembers(plan.transformer->seconds, [&](const char* part, double seconds) {
-    add({part, NumberCell(seconds)});
-  });
+  if (!plan.of_model()) return;
+  PlanStepParts::VisitMembers(plan.model->seconds,
+                              [&](const char* part, double seconds, MemberForm = {}) {
+                                add({part, NumberCell(seconds)});
+                              });
 }
 
 void AlternativeRows(const Plan& plan, const AddRow& add) {
-  if (!plan.transformer.has_value()) return;
-  const PlanTransformer& model = *plan.transformer;
+  if (!plan.of_model()) return;
+  const PlanTransformer& model = *plan.model;
   add({"0", transformer::ConfigurationText(model.configuration), NumberCell(plan.step_seconds),
        NumberCell(plan.peak_bytes), NumberCell(model.mfu)});
   for (size_t i = 0; i < model.alternatives.size(); ++i) {
@@ -238,15 +239,15 @@ void AlternativeRows(const Plan& plan, const AddRow& add) {
 }
 
 void SensitivityRows(const Plan& plan, const AddRow& add) {
-  if (!plan.transformer.has_value()) return;
-  for (const PlanSensitivity& one : plan.transformer->sensitivity) {
+  if (!plan.of_model()) return;
+  for (const PlanSensitivity& one : plan.model->sensitivity) {
     add({one.change, NumberCell(one.step_change)});
   }
 }
 
 void SweepRows(const Plan& plan, const AddRow& add) {
-  if (!plan.transformer.has_value()) return;
-  for (const PlanSweepRow& row : plan.transformer->sweep) {
+  if (!plan.of_model()) return;
+  for (const PlanSweepRow& row : plan.model->sweep) {
     add({NumberCell(row.gpus), NumberCell(row.global_batch),
          transformer::ConfigurationText(row.configuration), NumberCell(row.step_seconds),
          NumberCell(row.tokens_per_second), NumberCell(row.mfu), NumberCell(row.efficiency),
@@ -256,15 +257,15 @@ void SweepRows(const Plan& plan, const AddRow& add) {
 
 void ProfiledSegmentRows(const Plan& plan, const AddRow& add) {
   for (const PlanSegment& one : plan.segments) {
-    add({one.fingerprint, NumberCell(one.occurrences), one.choice, one.basis,
+    add({one.fingerprint, NumberCell(one.occurrences), one.choice, std::string(Word(one.basis)),
          NumberCell(one.seconds), NumberCell(one.spread), NumberCell(one.samples),
          NumberCell(one.model_seconds), NumberCell(one.peak_bytes)});
   }
 }
 
 void NodeGroupRows(const Plan& plan, const AddRow& add) {
-  if (!plan.transformer.has_value() || !plan.transformer->over_groups.has_value()) return;
-  for (const PlanNodeGroup& group : plan.transformer->over_groups->groups) {
+  if (!plan.groups.has_value()) return;
+  for (const PlanNodeGroup& group : plan.groups->groups) {
     add({group.name, group.device, NumberCell(group.nodes), NumberCell(group.devices_per_node),
          NumberCell(group.used_nodes), NumberCell(group.stages), NumberCell(group.tp),
          NumberCell(group.dp), NumberCell(group.micro_batch), NumberCell(group.dollars_per_hour)});
@@ -272,8 +273,8 @@ void NodeGroupRows(const Plan& plan, const AddRow& add) {
 }
 
 void NodeChoiceRows(const Plan& plan, const AddRow& add) {
-  if (!plan.transformer.has_value() || !plan.transformer->over_groups.has_value()) return;
-  const std::vector<PlanNodeChoice>& choices = plan.transformer->over_groups->choices;
+  if (!plan.groups.has_value()) return;
+  const std::vector<PlanNodeChoice>& choices = plan.groups->choices;
   for (size_t i = 0; i < choices.size(); ++i) {
     const PlanNodeChoice& one = choices[i];
     add({NumberCell(static_cast<int64_t>(i)), NumbersCell(one.nodes), NumberCell(one.step_seconds),
@@ -283,12 +284,12 @@ void NodeChoiceRows(const Plan& plan, const AddRow& add) {
 }
 
 void GroupMemoryRows(const Plan& plan, const AddRow& add) {
-  if (!plan.transformer.has_value()) return;
-  for (size_t g = 0; g < plan.transformer->memory.size(); ++g) {
+  if (!plan.of_model()) return;
+  for (size_t g = 0; g < plan.model->memory.size(); ++g) {
     CsvCells row = {NumberCell(static_cast<int64_t>(g))};
-    PlanGroupBytes::VisitMembers(plan.transformer->memory[g], [&](const char*, int64_t bytes) {
-      row.push_back(NumberCell(bytes));
-    });
+    PlanGroupBytes::VisitMembers(
+        plan.model->memory[g],
+        [&](const char*, int64_t bytes, MemberForm = {}) { row.push_back(NumberCell(bytes)); });
     add(std::move(row));
   }
 }

@@ -15,7 +15,7 @@ DevicePrograms ProgramsOf(const Plan& plan) {
     return result;
   }
   result.programs = std::move(parts);
-  result.of_stage.resize(plan.stages.size());
+  result.of_stage.resize(plan.stages().size());
   for (size_t p = 0; p < result.programs.size(); ++p) {
     for (const size_t stage : result.programs[p].stages) result.of_stage[stage] = p;
   }

@@ -12,10 +12,9 @@
 #include "absl/strings/strip.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/base/csv.h"
-#include "meshwright/base/json_value.h"
+#include "meshwright/base/json_members.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/plan/document/json_reader.h"
 #include "meshwright/plan/document/plan_json.h"
 
 namespace meshwright {
@@ -23,88 +22,43 @@ namespace {
 
 constexpr const char* kSweepHeader = "gpus,global_batch,";
 
-// Members of an object that may have others too.
-class Members {
- public:
-  Members(const InputJson& json, std::string path) : json_(json), path_(std::move(path)) {
-    if (!json.is_object()) status_ = WrongJsonType(json, path_, "an object");
-  }
-
-  template <typename T>
-  Members& Get(const char* key, T& value) {
-    if (!status_.ok()) return *this;
-    const auto member = json_.find(key);
-    status_ = member == json_.end()
-                  ? JsonErrorAt(path_, absl::StrCat("the key \"", key, "\" is missing"))
-                  : ReadJson(*member, absl::StrCat(path_, ".", key), value);
-    return *this;
-  }
-
-  template <typename Element, typename Read>
-  Members& List(const char* key, std::vector<Element>& list, const Read& read) {
-    if (!status_.ok()) return *this;
-    const auto member = json_.find(key);
-    const std::string path = absl::StrCat(path_, ".", key);
-    if (member == json_.end() || !member->is_array()) {
-      status_ = member == json_.end()
-                    ? JsonErrorAt(path_, absl::StrCat("the key \"", key, "\" is missing"))
-                    : WrongJsonType(*member, path, "a list");
-      return *this;
-    }
-    for (size_t i = 0; i < member->size() && status_.ok(); ++i) {
-      status_ = read((*member)[i], absl::StrCat(path, "[", i, "]"), list.emplace_back());
-    }
-    return *this;
-  }
-
-  const absl::Status& status() const { return status_; }
-
- private:
-  const InputJson& json_;
-  std::string path_;
-  absl::Status status_;
-};
-
 // The figures that a check compares, under whichever names it gives them.
-void ReadFigures(const InputJson& json, VerifiedCheck& check) {
-  const auto figures = json.find("figures");
-  if (figures == json.end() || !figures->is_object()) return;
-  const auto figure = [&](const char* key) -> std::optional<double> {
-    const auto value = figures->find(key);
-    if (value == figures->end() || !value->is_number()) return std::nullopt;
-    return value->get<double>();
-  };
+void ReadFigures(const JsonValue& json, VerifiedCheck& check) {
   for (const auto& [planned, measured] :
        {std::pair("planned", "measured"), std::pair("planned_bytes", "compiled_bytes")}) {
-    if (!figure(planned).has_value()) continue;
-    check.planned_value = figure(planned);
-    check.measured_value = figure(measured);
+    const auto before = json.Find(planned), after = json.Find(measured);
+    if (!before.has_value() || !before->IsNumber()) continue;
+    check.planned_value = before->Number();
+    if (after.has_value() && after->IsNumber()) check.measured_value = after->Number();
   }
 }
 
-absl::Status ReadCheck(const InputJson& json, const std::string& path, VerifiedCheck& check) {
-  MW_RETURN_IF_ERROR(Members(json, path)
-                         .Get("name", check.name)
-                         .Get("outcome", check.outcome)
-                         .Get("planned", check.planned)
-                         .Get("measured", check.measured)
-                         .Get("remark", check.remark)
-                         .Get("notes", check.notes)
-                         .status());
-  ReadFigures(json, check);
-  return absl::OkStatus();
+VerifiedCheck ReadCheck(const JsonValue& json) {
+  VerifiedCheck check;
+  for (const auto& [key, text] : {std::pair("name", &check.name),
+                                  {"outcome", &check.outcome},
+                                  {"planned", &check.planned},
+                                  {"measured", &check.measured},
+                                  {"remark", &check.remark}}) {
+    ReadJson(json.At(key), *text);
+  }
+  ReadJson(json.At("notes"), check.notes);
+  if (const auto figures = json.Find("figures"); figures.has_value()) ReadFigures(*figures, check);
+  return check;
 }
 
-absl::Status AddVerification(const InputJson& json, const std::string& file,
+absl::Status AddVerification(const InputJson& document, const std::string& file,
                              ReportDocuments& documents) {
+  absl::Status status;
+  const JsonValue json(document, &status);
   Verification verification;
   verification.file = file;
-  MW_RETURN_IF_ERROR(Members(json, "$")
-                         .Get("plan", verification.plan)
-                         .Get("devices", verification.devices)
-                         .Get("passed", verification.passed)
-                         .List("checks", verification.checks, ReadCheck)
-                         .status());
+  ReadJson(json.At("plan"), verification.plan);
+  ReadJson(json.At("devices"), verification.devices);
+  ReadJson(json.At("passed"), verification.passed);
+  for (const JsonValue& check : json.At("checks").Elements())
+    verification.checks.push_back(ReadCheck(check));
+  MW_RETURN_IF_ERROR(status);
   documents.verifications.push_back(std::move(verification));
   return absl::OkStatus();
 }
@@ -212,12 +166,12 @@ absl::Status InFile(const absl::Status& status, const std::string& file) {
 // As Python calls a plan, whose verify writes it (__repr__ in python/meshwright/document.py).
 std::string VerifiedAs(const Plan& plan) {
   const std::string how =
-      plan.stages.empty()
+      !plan.pipeline.has_value()
           ? absl::StrCat("mesh ", absl::StrJoin(plan.mesh, ",",
                                                 [](std::string* out, const PlanAxis& axis) {
                                                   absl::StrAppend(out, axis.name, "=", axis.size);
                                                 }))
-          : absl::StrCat(Counted(static_cast<int64_t>(plan.stages.size()), "stage"), ", ",
+          : absl::StrCat(Counted(static_cast<int64_t>(plan.stages().size()), "stage"), ", ",
                          Counted(plan.micro_batches, "micro-batch", "micro-batches"));
   return absl::StrFormat("Plan for %s, %s: %.3g ms, %.3g GiB", plan.cluster.name, how,
                          1e3 * plan.step_seconds,

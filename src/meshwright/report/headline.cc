@@ -87,21 +87,20 @@ std::string WeightsSentence(const DevicePrograms& programs) {
 }
 
 std::string PipelineSentence(const Plan& plan) {
-  const auto stages = static_cast<int64_t>(plan.stages.size());
+  const auto stages = static_cast<int64_t>(plan.stages().size());
   std::set<size_t> sizes;
   std::set<std::string> meshes;
-  for (const PlanStage& stage : plan.stages) {
+  for (const PlanStage& stage : plan.stages()) {
     sizes.insert(stage.devices.size());
     meshes.insert(MeshSizes(stage.mesh));
   }
   const std::string each = sizes.size() == 1
                                ? absl::StrCat(*sizes.begin())
                                : absl::StrCat(*sizes.begin(), " to ", *sizes.rbegin());
-  std::string text =
-      absl::StrCat(Counted(stages, "pipeline stage"), " on ", each, " devices each run ",
-                   Counted(plan.micro_batches, "micro-batch", "micro-batches"), " by ",
-                   plan.schedule.value_or(""), "; they wait for ", Percent(plan.bubble_share),
-                   " of their time.");
+  std::string text = absl::StrCat(
+      Counted(stages, "pipeline stage"), " on ", each, " devices each run ",
+      Counted(plan.micro_batches, "micro-batch", "micro-batches"), " by ", plan.pipeline->schedule,
+      "; they wait for ", Percent(plan.bubble_share), " of their time.");
   if (meshes.size() == 1) absl::StrAppend(&text, " Each has a mesh ", *meshes.begin(), ".");
   return text;
 }
@@ -142,7 +141,7 @@ std::string TimeSentence(const Plan& plan) {
   const double all = plan.compute_seconds + plan.communication_seconds;
   if (all <= 0) return "";
   std::string text = absl::StrCat(
-      plan.stages.empty() ? "Computation takes " : "In the busiest stage computation takes ",
+      !plan.pipeline.has_value() ? "Computation takes " : "In the busiest stage computation takes ",
       PlanCostText(plan, plan.compute_seconds), " and communication ",
       PlanCostText(plan, plan.communication_seconds), " (",
       Percent(plan.communication_seconds / all), ")");
@@ -175,8 +174,8 @@ std::string MemorySentence(const Plan& plan) {
   }
   const MemoryByCategory& memory = plan.memory_by_category;
   const auto largest = std::max_element(memory.begin(), memory.end());
-  if (*largest > 0 && plan.peak_bytes > 0 && !plan.transformer.has_value()) {
-    std::string name(MemoryCategoryName(static_cast<MemoryCategory>(largest - memory.begin())));
+  if (*largest > 0 && plan.peak_bytes > 0 && !plan.of_model()) {
+    std::string name(Word(static_cast<MemoryCategory>(largest - memory.begin())));
     std::replace(name.begin(), name.end(), '_', ' ');
     absl::StrAppend(&text, ", ",
                     Percent(static_cast<double>(*largest) / static_cast<double>(plan.peak_bytes)),
@@ -191,11 +190,12 @@ std::string DegreesSentence(const PlanTransformer& model) {
 
 // Of a plan over groups of nodes: which it takes, and how the stages on them are divided.
 std::string GroupsSentence(const Plan& plan) {
-  const std::vector<PlanNodeGroup>& groups = plan.transformer->over_groups->groups;
-  std::string text = absl::StrCat(
-      plan.stages.size() == 1 ? "One stage runs "
-                              : absl::StrCat("A pipeline of ", plan.stages.size(), " stages runs "),
-      Counted(plan.micro_batches, "micro-batch", "micro-batches"), ": ");
+  const std::vector<PlanNodeGroup>& groups = plan.groups->groups;
+  std::string text =
+      absl::StrCat(plan.stages().size() == 1
+                       ? "One stage runs "
+                       : absl::StrCat("A pipeline of ", plan.stages().size(), " stages runs "),
+                   Counted(plan.micro_batches, "micro-batch", "micro-batches"), ": ");
   std::vector<std::string> used, unused;
   for (const PlanNodeGroup& group : groups) {
     if (group.used_nodes == 0) {
@@ -214,7 +214,7 @@ std::string GroupsSentence(const Plan& plan) {
   if (!unused.empty()) {
     absl::StrAppend(&text, "; nothing on ", absl::StrJoin(unused, ", "));
   }
-  const std::string state = StateOverGroups(*plan.transformer);
+  const std::string state = StateOverGroups(plan);
   if (!state.empty()) absl::StrAppend(&text, "; ", state);
   return absl::StrCat(text, ".");
 }
@@ -225,7 +225,7 @@ std::string WorkSentence(const PlanTransformer& model) {
 }
 
 std::string DollarsSentence(const Plan& plan) {
-  const PlanOverGroups& over = *plan.transformer->over_groups;
+  const PlanOverGroups& over = *plan.groups;
   if (!over.step_dollars.has_value()) return "";
   std::string text = absl::StrCat("A step costs ", DollarsText(*over.step_dollars));
   if (over.steps.has_value()) {
@@ -273,7 +273,7 @@ std::string PlanCostText(const Plan& plan, double seconds) {
 }
 
 std::string ProgramName(const Plan& plan) {
-  if (plan.transformer.has_value()) return plan.transformer->model;
+  if (plan.of_model()) return plan.model->model;
   for (const InputFile& input : plan.inputs) {
     if (IsProgramKind(input.kind)) return input.path.substr(input.path.rfind('/') + 1);
   }
@@ -282,17 +282,16 @@ std::string ProgramName(const Plan& plan) {
 
 std::vector<std::string> Headline(const Plan& plan) {
   std::vector<std::string> sentences = {WhereSentence(plan)};
-  if (plan.transformer.has_value()) {
-    const PlanTransformer& model = *plan.transformer;
-    AddSentence(model.over_groups.has_value() ? GroupsSentence(plan) : DegreesSentence(model),
-                sentences);
+  if (plan.of_model()) {
+    const PlanTransformer& model = *plan.model;
+    AddSentence(plan.groups.has_value() ? GroupsSentence(plan) : DegreesSentence(model), sentences);
     AddSentence(WorkSentence(model), sentences);
-    if (model.over_groups.has_value()) {
+    if (plan.groups.has_value()) {
       AddSentence(DollarsSentence(plan), sentences);
-      AddSentence(FrontSentence(*model.over_groups), sentences);
+      AddSentence(FrontSentence(*plan.groups), sentences);
     }
     if (model.goodput.has_value()) AddSentence(GoodputSentence(*model.goodput), sentences);
-  } else if (!plan.stages.empty()) {
+  } else if (plan.pipeline.has_value()) {
     AddSentence(PipelineSentence(plan), sentences);
   } else {
     AddSentence(
@@ -300,9 +299,9 @@ std::vector<std::string> Headline(const Plan& plan) {
         sentences);
   }
   // Degrees say it of a model.
-  if (!plan.transformer.has_value()) AddSentence(ParallelismSentence(plan), sentences);
+  if (!plan.of_model()) AddSentence(ParallelismSentence(plan), sentences);
   AddSentence(WeightsSentence(ProgramsOf(plan)), sentences);
-  if (!plan.transformer.has_value()) AddSentence(TimeSentence(plan), sentences);
+  if (!plan.of_model()) AddSentence(TimeSentence(plan), sentences);
   AddSentence(MemorySentence(plan), sentences);
   AddSentence(OptimalitySentence(plan), sentences);
   return sentences;

@@ -25,7 +25,7 @@ class NameReader {
     ReadParameters();
     ReadPhases();
     for (size_t i = 0; i < count; ++i) {
-      if (instructions_[i].opcode != "parameter") result_.layer[i] = LayerOf(i);
+      if (instructions_[i].opcode != PlanOpcode::kParameter) result_.layer[i] = LayerOf(i);
     }
     return std::move(result_);
   }
@@ -37,7 +37,7 @@ class NameReader {
     for (size_t i = 0; i < instructions_.size(); ++i) {
       // Without a name of the user's there is only HLO's own, which counts instructions.
       const std::string& name = MetadataName(program_, instructions_[i]);
-      if (instructions_[i].opcode != "parameter" || name.empty()) continue;
+      if (instructions_[i].opcode != PlanOpcode::kParameter || name.empty()) continue;
       parameters.push_back(i);
       names.push_back(name);
     }
@@ -56,7 +56,7 @@ class NameReader {
   void ReadPhases() {
     bool returns = false;
     for (size_t i = 0; i < instructions_.size(); ++i) {
-      if (instructions_[i].opcode == "parameter") continue;
+      if (instructions_[i].opcode == PlanOpcode::kParameter) continue;
       const std::string& name = MetadataName(program_, instructions_[i]);
       int32_t latest = kForwardPhase;
       for (const int64_t operand : instructions_[i].operands) {
@@ -79,7 +79,7 @@ class NameReader {
       if (layer < 0) continue;
       last = std::max(last, layer);
       least = least < 0 ? layer : std::min(least, layer);
-      if (instructions_[operand].opcode == "parameter") parameter = layer;
+      if (instructions_[operand].opcode == PlanOpcode::kParameter) parameter = layer;
       if (result_.phase[operand] == kBackwardPhase) {
         gradient = gradient < 0 ? layer : std::min(gradient, layer);
       } else {
@@ -114,7 +114,7 @@ PhasesAndLayers FindPhasesAndLayers(const PlanPart& program) {
   if (!known) {
     PhasesAndLayers read = NameReader(program).Read();
     const bool phases = std::any_of(instructions.begin(), instructions.end(),
-                                    [](const PlanInstruction& i) { return !i.phase.empty(); });
+                                    [](const PlanInstruction& i) { return i.phase.has_value(); });
     for (size_t i = 0; phases && i < instructions.size(); ++i) {
       read.phase[i] = PhaseNumber(instructions[i].phase);
     }

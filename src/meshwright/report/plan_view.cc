@@ -42,8 +42,8 @@ void AddLayerPlaces(const DevicePrograms& programs, Json& views) {
 
 Json StagesView(const Plan& plan, const DevicePrograms& programs) {
   Json stages = Json::array();
-  for (size_t i = 0; i < plan.stages.size(); ++i) {
-    const PlanStage& stage = plan.stages[i];
+  for (size_t i = 0; i < plan.stages().size(); ++i) {
+    const PlanStage& stage = plan.stages()[i];
     stages.push_back(
         {{"first_layer", stage.first_layer},
          {"end_layer", stage.end_layer},
@@ -70,10 +70,10 @@ Json StagesView(const Plan& plan, const DevicePrograms& programs) {
 
 Json TransfersView(const Plan& plan) {
   Json transfers = Json::array();
-  for (const PlanTransfer& transfer : plan.cross_stage) {
+  for (const PlanTransfer& transfer : plan.transfers()) {
     transfers.push_back({{"from", transfer.from},
                          {"to", transfer.to},
-                         {"phase", transfer.phase},
+                         {"phase", Word(transfer.phase)},
                          {"bytes", transfer.bytes_per_device},
                          {"seconds", Shortened(transfer.seconds)}});
   }
@@ -156,7 +156,7 @@ Json PlanView(const Plan& plan, const std::string& file) {
   }
   std::vector<std::string> warnings = plan.warnings;
   Json timeline;
-  if (!plan.stages.empty()) {
+  if (plan.pipeline.has_value()) {
     const absl::StatusOr<SimulatedPlan> simulated = SimulatePlan(plan, "", 0);
     if (simulated.ok()) {
       timeline = TimelineView(*simulated);
@@ -165,39 +165,38 @@ Json PlanView(const Plan& plan, const std::string& file) {
     }
   }
   const CostModelRow* const cost_model = FindCostModel(plan.options.cost_model);
-  return {
-      {"file", file},
-      {"program_name", ProgramName(plan)},
-      {"headline", Headline(plan)},
-      {"tool_version", plan.tool_version},
-      {"in_seconds", cost_model == nullptr || cost_model->in_seconds},
-      {"cluster", ClusterView(plan.cluster)},
-      {"mesh", MeshView(plan.mesh)},
-      {"objective", plan.objective_seconds},
-      {"bound", plan.bound_seconds},
-      {"gap", plan.gap},
-      {"compute", plan.compute_seconds},
-      {"communication", plan.communication_seconds},
-      {"step", plan.step_seconds},
-      {"peak", plan.peak_bytes},
-      {"budget", OrNull(plan.budget_bytes)},
-      {"peak_at", plan.peak_at},
-      {"memory", plan.memory_by_category},
-      {"schedule", OrNull(plan.schedule)},
-      {"micro_batches", plan.micro_batches},
-      {"chunks", plan.chunks},
-      {"bubble_share", plan.bubble_share},
-      {"cost_model", plan.options.cost_model},
-      {"planning_seconds", plan.planning_seconds},
-      {"inputs", std::move(inputs)},
-      {"fixes", plan.options.fixes},
-      {"warnings", std::move(warnings)},
-      {"programs", std::move(program_views)},
-      {"stages", StagesView(plan, programs)},
-      {"transfers", TransfersView(plan)},
-      {"timeline", std::move(timeline)},
-      {"profile", ProfileView(plan)},
-      {"transformer", plan.transformer.has_value() ? TransformerView(*plan.transformer) : Json()}};
+  return {{"file", file},
+          {"program_name", ProgramName(plan)},
+          {"headline", Headline(plan)},
+          {"tool_version", plan.tool_version},
+          {"in_seconds", cost_model == nullptr || cost_model->in_seconds},
+          {"cluster", ClusterView(plan.cluster)},
+          {"mesh", MeshView(plan.mesh)},
+          {"objective", plan.objective_seconds},
+          {"bound", plan.bound_seconds},
+          {"gap", plan.gap},
+          {"compute", plan.compute_seconds},
+          {"communication", plan.communication_seconds},
+          {"step", plan.step_seconds},
+          {"peak", plan.peak_bytes},
+          {"budget", OrNull(plan.budget_bytes)},
+          {"peak_at", plan.peak_at},
+          {"memory", plan.memory_by_category},
+          {"schedule", plan.pipeline.has_value() ? Json(plan.pipeline->schedule) : Json()},
+          {"micro_batches", plan.micro_batches},
+          {"chunks", plan.chunks},
+          {"bubble_share", plan.bubble_share},
+          {"cost_model", plan.options.cost_model},
+          {"planning_seconds", plan.planning_seconds},
+          {"inputs", std::move(inputs)},
+          {"fixes", plan.options.fixes},
+          {"warnings", std::move(warnings)},
+          {"programs", std::move(program_views)},
+          {"stages", StagesView(plan, programs)},
+          {"transfers", TransfersView(plan)},
+          {"timeline", std::move(timeline)},
+          {"profile", ProfileView(plan)},
+          {"transformer", plan.of_model() ? TransformerView(plan) : Json()}};
 }
 
 }  // namespace meshwright

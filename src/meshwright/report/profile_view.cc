@@ -9,12 +9,12 @@ Json ProfileView(const Plan& plan) {
   if (!plan.profile.has_value()) return Json();
   const PlanProfile& profile = *plan.profile;
   Json segments = Json::array();
-  for (const PlanSegment& segment : plan.segments) segments.push_back(MembersOf(segment));
+  for (const PlanSegment& segment : plan.segments) segments.push_back(WriteJson(segment));
   return {
-      {"environment", profile.environment.has_value() ? MembersOf(*profile.environment) : Json()},
+      {"environment", profile.environment.has_value() ? WriteJson(*profile.environment) : Json()},
       {"segment_seconds", profile.segment_seconds},
       {"other_seconds", profile.other_seconds},
-      {"step", profile.step.has_value() ? MembersOf(*profile.step) : Json()},
+      {"step", profile.step.has_value() ? WriteJson(*profile.step) : Json()},
       {"segments", std::move(segments)}};
 }
 

@@ -43,7 +43,7 @@ Json TensorsView(const std::vector<PlanTensor>& tensors, const std::vector<std::
   Json list = Json::array();
   for (size_t i = 0; i < tensors.size(); ++i) {
     const PlanTensor& tensor = tensors[i];
-    std::string category(MemoryCategoryName(tensor.category));
+    std::string category(Word(tensor.category));
     for (char& c : category) c = c == '_' ? ' ' : c;
     list.push_back({{"name", tensor.name},
                     {"dtype", tensor.dtype},
@@ -73,7 +73,7 @@ struct OperatorColumns {
 
 void AddInstruction(const PlanPart& program, const PlanInstruction& one, OperatorColumns& columns) {
   columns.name.push_back(one.name);
-  const int64_t opcode = columns.opcodes.Position(one.opcode);
+  const int64_t opcode = columns.opcodes.Position(std::string(Word(one.opcode)));
   columns.opcode.push_back(opcode);
   if (ShowsItsOperand(one)) columns.views.insert(opcode);
   const std::string type =

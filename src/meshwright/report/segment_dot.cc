@@ -48,7 +48,7 @@ void AddProgram(const Plan& plan, const SegmentGraph& graph, size_t number, std:
     const DrawnSegment& segment = graph.segments[node.segment];
     const std::string layers = LayersText(node.layers);
     std::string label = layers.empty() ? segment.label
-                                       : absl::StrCat(kPhaseNames[segment.phase],
+                                       : absl::StrCat(PhaseText(segment.phase),
                                                       segment.phase == 0 ? "" : " ", layers);
     if (node.layers.size() > 1) absl::StrAppend(&label, " (x", node.layers.size(), ")");
     absl::StrAppend(&label, "\n", Counted(segment.operators, "operator"), ", ",

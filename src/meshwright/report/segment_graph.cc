@@ -69,8 +69,9 @@ class SegmentFinder {
   // What is drawn: not what merely stands for data. Outputs are where they take time.
   static bool Counts(const PlanInstruction& instruction) {
     if (instruction.seconds > 0 || !instruction.collective.empty()) return true;
-    return instruction.opcode != "parameter" && instruction.opcode != "output" &&
-           instruction.opcode != "constant" && instruction.opcode != "iota" &&
+    return instruction.opcode != PlanOpcode::kParameter &&
+           instruction.opcode != PlanOpcode::kOutput &&
+           instruction.opcode != PlanOpcode::kConstant && instruction.opcode != PlanOpcode::kIota &&
            instruction.strategy != "free";
   }
 
@@ -78,7 +79,7 @@ class SegmentFinder {
   void PlaceOutputs() {
     for (size_t i = 0; i < instructions_.size(); ++i) {
       const std::vector<int64_t>& operands = instructions_[i].operands;
-      if (instructions_[i].opcode != "output" || operands.empty()) continue;
+      if (instructions_[i].opcode != PlanOpcode::kOutput || operands.empty()) continue;
       graph_.phase_of[i] = graph_.phase_of[operands[0]];
       graph_.layer_of[i] = graph_.layer_of[operands[0]];
     }
@@ -115,7 +116,7 @@ class SegmentFinder {
       const PlanInstruction& op = instructions_[i];
       // The strategy of an output is the name of what it replaces.
       uint64_t hash = absl::HashOf(op.opcode, op.type.dtype, op.type.shape, op.spec,
-                                   op.opcode == "output" ? std::string() : op.strategy,
+                                   op.opcode == PlanOpcode::kOutput ? std::string() : op.strategy,
                                    op.pending_axes, op.executions);
       for (const int64_t operand : op.operands) {
         hash = absl::HashOf(hash, OperandHash(unit, i, operand));
@@ -136,7 +137,7 @@ class SegmentFinder {
     if (operand >= reader) return 0;
     if (unit_of_[operand] == unit_of_[reader]) return hashes_[operand];
     const PlanInstruction& op = instructions_[operand];
-    return absl::HashOf(op.opcode == "parameter", op.type.dtype, op.type.shape, op.spec);
+    return absl::HashOf(op.opcode == PlanOpcode::kParameter, op.type.dtype, op.type.shape, op.spec);
   }
 
   // Layers are numbered as data goes through them, and backward runs the other way. What belongs to
@@ -218,7 +219,7 @@ class SegmentFinder {
   }
 
   static std::string LabelOf(const Unit& unit) {
-    const std::string phase = kPhaseNames[unit.phase];
+    const std::string phase = PhaseText(unit.phase);
     if (unit.layer >= 0) return absl::StrCat(phase, phase.empty() ? "" : " ", "layer");
     return absl::StrCat(phase, phase.empty() ? "" : ", ",
                         unit.rounds > 1 ? absl::StrCat("in a loop of ", unit.rounds, " rounds")
@@ -299,13 +300,6 @@ class SegmentFinder {
 };
 
 }  // namespace
-
-int32_t PhaseNumber(const std::string& phase) {
-  for (int32_t i = 1; i < 4; ++i) {
-    if (phase == kPhaseNames[i]) return i;
-  }
-  return 0;
-}
 
 SegmentGraph SegmentsOf(const PlanPart& program, int64_t micro_batches) {
   return SegmentFinder(program, micro_batches).Find();

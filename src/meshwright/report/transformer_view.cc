@@ -64,17 +64,18 @@ Json PlacementView(const transformer::Configuration& degrees) {
 
 }  // namespace
 
-Json TransformerView(const PlanTransformer& model) {
+Json TransformerView(const Plan& plan) {
+  const PlanTransformer& model = *plan.model;
   Json memory = Json::array(), alternatives = memory, sensitivity = memory, sweep = memory;
-  for (const PlanGroupBytes& group : model.memory) memory.push_back(MembersOf(group));
+  for (const PlanGroupBytes& group : model.memory) memory.push_back(WriteJson(group));
   for (const PlanAlternative& one : model.alternatives) {
     alternatives.push_back({{"degrees", transformer::ConfigurationText(one.configuration)},
                             {"seconds", one.step_seconds},
                             {"peak_bytes", one.peak_bytes},
                             {"mfu", one.mfu},
-                            {"slower_by", MembersOf(one.slower_by)}});
+                            {"slower_by", WriteJson(one.slower_by)}});
   }
-  for (const PlanSensitivity& one : model.sensitivity) sensitivity.push_back(MembersOf(one));
+  for (const PlanSensitivity& one : model.sensitivity) sensitivity.push_back(WriteJson(one));
   for (const PlanSweepRow& row : model.sweep) {
     sweep.push_back({{"gpus", row.gpus},
                      {"degrees", transformer::ConfigurationText(row.configuration)},
@@ -84,25 +85,24 @@ Json TransformerView(const PlanTransformer& model) {
                      {"efficiency", row.efficiency},
                      {"peak_bytes", row.peak_bytes}});
   }
-  return {
-      {"model", model.model},
-      {"parameters", model.parameters},
-      {"sequence", model.sequence},
-      {"global_batch", model.global_batch},
-      {"objective", model.objective},
-      {"degrees", transformer::ConfigurationText(model.configuration)},
-      {"sizes", SizesOf(model.configuration)},
-      {"placement", PlacementView(model.configuration)},
-      {"mfu", model.mfu},
-      {"hfu", model.hfu},
-      {"seconds", MembersOf(model.seconds)},
-      {"memory", std::move(memory)},
-      {"search", MembersOf(model.search)},
-      {"alternatives", std::move(alternatives)},
-      {"sensitivity", std::move(sensitivity)},
-      {"sweep", std::move(sweep)},
-      {"goodput", model.goodput.has_value() ? MembersOf(*model.goodput) : Json()},
-      {"over_groups", model.over_groups.has_value() ? OverGroupsView(*model.over_groups) : Json()}};
+  return {{"model", model.model},
+          {"parameters", model.parameters},
+          {"sequence", model.sequence},
+          {"global_batch", model.global_batch},
+          {"objective", Word(model.objective)},
+          {"degrees", transformer::ConfigurationText(model.configuration)},
+          {"sizes", SizesOf(model.configuration)},
+          {"placement", PlacementView(model.configuration)},
+          {"mfu", model.mfu},
+          {"hfu", model.hfu},
+          {"seconds", WriteJson(model.seconds)},
+          {"memory", std::move(memory)},
+          {"search", WriteJson(model.search)},
+          {"alternatives", std::move(alternatives)},
+          {"sensitivity", std::move(sensitivity)},
+          {"sweep", std::move(sweep)},
+          {"goodput", model.goodput.has_value() ? WriteJson(*model.goodput) : Json()},
+          {"over_groups", plan.groups.has_value() ? OverGroupsView(*plan.groups) : Json()}};
 }
 
 }  // namespace meshwright

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "meshwright/base/json_value.h"
+#include "meshwright/base/json_members.h"
 #include "meshwright/plan/document/plan.h"
 #include "meshwright/report/device_programs.h"
 
@@ -22,7 +22,8 @@ Json PlanView(const Plan& plan, const std::string& file);
 Json ProgramView(const PlanPart& program, int64_t micro_batches);
 // What was measured for the plan; null without a profile database.
 Json ProfileView(const Plan& plan);
-Json TransformerView(const PlanTransformer& model);
+// Of plans of models.
+Json TransformerView(const Plan& plan);
 Json CollectiveView(const PlanCollective& collective);
 
 Json MeshView(const std::vector<PlanAxis>& mesh);
@@ -30,14 +31,6 @@ Json MeshView(const std::vector<PlanAxis>& mesh);
 template <typename T>
 Json OrNull(const std::optional<T>& value) {
   return value.has_value() ? Json(*value) : Json();
-}
-
-// Numbers and texts by the names that the schema gives them.
-template <ListsItsMembers T>
-Json MembersOf(const T& value) {
-  Json json = Json::object();
-  T::VisitMembers(value, [&json](const char* key, const auto& member) { json[key] = member; });
-  return json;
 }
 
 // With five significant digits, which is more than a page shows and a third of the text.

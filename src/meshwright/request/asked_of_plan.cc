@@ -45,10 +45,10 @@ void TakeTensorOfFixes(AskedOptions& asked) {
 void AskOfProgram(const Plan& plan, AskedOptions& asked) {
   const PlanOptions& options = plan.options;
   asked.cost_model = options.cost_model;
-  asked.completion = options.rest;
+  asked.completion = Word(options.rest);
   asked.threads = std::clamp<int64_t>(options.threads, 1, kMaxThreads);
   asked.seed = options.seed;
-  if (plan.stages.empty()) {
+  if (!plan.pipeline.has_value()) {
     asked.mesh = plan.mesh.empty() ? "1" : MeshText(plan.mesh);
     return;
   }
@@ -62,7 +62,7 @@ void AskOfProgram(const Plan& plan, AskedOptions& asked) {
 }
 
 void AskOfGroups(const Plan& plan, AskedOptions& asked) {
-  const PlanOverGroups& over = *plan.transformer->over_groups;
+  const PlanOverGroups& over = *plan.groups;
   if (const InputFile* const profile = InputOf(plan, "layer_profile"); profile != nullptr)
     asked.profile = profile->path;
   if (over.steps.has_value()) asked.steps = static_cast<int64_t>(*over.steps);
@@ -71,14 +71,14 @@ void AskOfGroups(const Plan& plan, AskedOptions& asked) {
 }
 
 void AskOfModel(const Plan& plan, AskedOptions& asked) {
-  const PlanTransformer& part = *plan.transformer;
-  const bool groups = part.over_groups.has_value();
+  const PlanTransformer& part = *plan.model;
+  const bool groups = plan.groups.has_value();
   asked.global_batch = part.global_batch;
   asked.sequence = part.sequence;
   asked.dtype = std::string(transformer::PrecisionName(part.configuration.precision));
-  if (plan.options.cost_model == "nersc") asked.cost_model = "nersc";
-  if (part.objective == "memory" || (groups && part.objective == "cost"))
-    asked.objective = part.objective;
+  if (plan.options.cost_model == kNerscCostModel) asked.cost_model = kNerscCostModel;
+  if (part.objective == ModelObjective::kMemory || part.objective == ModelObjective::kCost)
+    asked.objective = Word(part.objective);
   if (part.state.gradient_bytes == 2) asked.gradients = "bf16";
   if (part.state.moment_bytes == 2) asked.moments = "bf16";
   asked.fused_loss = part.state.logit_bytes == kFusedLogitBytes;
@@ -95,7 +95,7 @@ void AskOfModel(const Plan& plan, AskedOptions& asked) {
 
 // Files that the plan was made from beside its program and its model.
 absl::Status CheckFiles(const Plan& plan) {
-  const bool groups = plan.transformer.has_value() && plan.transformer->over_groups.has_value();
+  const bool groups = plan.groups.has_value();
   const auto clusters =
       std::count_if(plan.inputs.begin(), plan.inputs.end(),
                     [](const InputFile& input) { return input.kind == kClusterFile; });
@@ -119,8 +119,8 @@ absl::Status OfPlan(const absl::Status& status) {
 }
 
 absl::StatusOr<PlanningRequest> ModelRequestOf(const Plan& plan, const AskedOptions& asked) {
-  const PlanTransformer& part = *plan.transformer;
-  if (part.over_groups.has_value()) {
+  const PlanTransformer& part = *plan.model;
+  if (plan.groups.has_value()) {
     MW_ASSIGN_OR_RETURN(GroupsRequest request, ToGroupsRequest(SubjectOf(plan), asked));
     request.problem.model.name = part.model;
     request.inputs = plan.inputs;
@@ -152,9 +152,9 @@ const InputFile* ProgramOf(const Plan& plan) {
 }
 
 Subject SubjectOf(const Plan& plan) {
-  if (plan.transformer.has_value()) {
+  if (plan.of_model()) {
     const InputFile* const file = InputOf(plan, "model");
-    return {file == nullptr ? plan.transformer->model : file->path, plan.transformer->description};
+    return {file == nullptr ? plan.model->model : file->path, plan.model->description};
   }
   const InputFile* const program = ProgramOf(plan);
   return {program == nullptr ? "" : program->path};
@@ -168,7 +168,7 @@ AskedOptions AskedOf(const Plan& plan) {
   asked.fixes = plan.options.fixes;
   if (plan.options.deadline_seconds > 0)
     asked.deadline = DurationWord(plan.options.deadline_seconds);
-  if (plan.transformer.has_value()) {
+  if (plan.of_model()) {
     AskOfModel(plan, asked);
   } else {
     AskOfProgram(plan, asked);
@@ -179,7 +179,7 @@ AskedOptions AskedOf(const Plan& plan) {
 absl::StatusOr<PlanningRequest> RequestOf(const Plan& plan, const AskedOptions& asked) {
   MW_RETURN_IF_ERROR(CheckFiles(plan));
   absl::StatusOr<PlanningRequest> request =
-      plan.transformer.has_value() ? ModelRequestOf(plan, asked) : ProgramRequestOf(plan, asked);
+      plan.of_model() ? ModelRequestOf(plan, asked) : ProgramRequestOf(plan, asked);
   if (!request.ok()) return OfPlan(request.status());
   return request;
 }

@@ -75,11 +75,12 @@ absl::Status SetLimits(const AskedOptions& asked, const transformer::Workload& w
 absl::StatusOr<GroupsRequest> ToGroupsRequest(const Subject& model, const AskedOptions& options) {
   using transformer::hetero::Objective;
   GroupsRequest request;
+  const std::optional<ModelObjective> objective = FromWord<ModelObjective>(options.objective);
   if (options.pareto) {
     request.options.objective = transformer::hetero::Objective::kPareto;
-  } else if (options.objective == "cost") {
+  } else if (objective == ModelObjective::kCost) {
     request.options.objective = transformer::hetero::Objective::kCost;
-  } else if (options.objective != "time") {
+  } else if (objective != ModelObjective::kTime) {
     return absl::InvalidArgumentError(StrCat("--objective: found \"", options.objective,
                                              "\", expected time or cost over groups of nodes"));
   }

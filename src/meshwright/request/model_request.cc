@@ -22,8 +22,9 @@ constexpr double kMostSeconds = 1e12;  // between failures, and to restart
 constexpr double kSlowestCheckpoints = 1e3, kFastestCheckpoints = 1e15;  // bytes a second
 
 absl::StatusOr<ModelObjective> ParseObjective(const std::string& name) {
-  const std::optional<ModelObjective> objective = FindModelObjective(name);
-  if (objective.has_value()) return *objective;
+  const std::optional<ModelObjective> objective = FromWord<ModelObjective>(name);
+  // What comes after it is of groups of nodes only.
+  if (objective.has_value() && *objective <= ModelObjective::kMemory) return *objective;
   return absl::InvalidArgumentError(
       absl::StrCat("--objective: found \"", name, "\", expected time, gpus, memory or cost"));
 }

@@ -93,8 +93,7 @@ absl::StatusOr<ProgramRequest> ToProgramRequest(const Subject& program,
   request.cluster = options.cluster;
   request.mesh = options.mesh;
   request.cost_model = options.cost_model;
-  request.completion =
-      options.completion == "xla" ? Completion::kPropagate : Completion::kLeastCost;
+  request.completion = FromWord<Completion>(options.completion).value_or(Completion::kLeastCost);
   request.threads = static_cast<int>(options.threads);
   request.seed = options.seed;
   request.database = options.db;

@@ -78,7 +78,8 @@ absl::StatusOr<Kinds> ModelKind(const Subject& subject, const AskedOptions& aske
   if (asked.cost_model == "fasop") return kFasop;
   if (asked.global_batch == 0)
     return absl::InvalidArgumentError("--global-batch is required: sequences of a step");
-  if (IsMixedCluster(asked.cluster) || asked.objective == "cost" ||
+  if (IsMixedCluster(asked.cluster) ||
+      FromWord<ModelObjective>(asked.objective) == ModelObjective::kCost ||
       FirstGiven(asked, OfGroupsOnly) != nullptr)
     return kGroups;
   return asked.cost_model == "nersc" ? kNersc : kModel;
@@ -105,7 +106,7 @@ absl::Status CheckModelOptions(Kinds kind, const AskedOptions& asked) {
   if (asked.sweep.empty()) return absl::OkStatus();
   if (asked.explain)
     return error("--explain is of one plan; a --sweep has one for each number of devices");
-  if (asked.objective == "gpus")
+  if (FromWord<ModelObjective>(asked.objective) == ModelObjective::kGpus)
     return error(
         "--objective gpus finds the fewest GPUs, --sweep plans on each number of them; give one");
   return absl::OkStatus();

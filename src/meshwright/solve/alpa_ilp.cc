@@ -93,7 +93,7 @@ RecordedProblem ReadAlpaIlp(const std::string& name, const JsonValue& ilp) {
 absl::StatusOr<std::vector<RecordedProblem>> ParseRecordedProblems(std::string text,
                                                                    std::string_view name) {
   MW_ASSIGN_OR_RETURN(text, MaybeGunzip(std::move(text), name));
-  MW_ASSIGN_OR_RETURN(const Json json, ParseJson(text, name));
+  MW_ASSIGN_OR_RETURN(const InputJson json, ParseInputJson(text, name));
   absl::Status status;
   auto problems = ReadDocument(JsonValue(json, &status));
   if (!status.ok())

@@ -59,13 +59,13 @@ TEST(ApplyPlan, RefusesThePlanOfAnotherProgram) {
                 testing::AllOf(HasSubstr("the plan is of another program"), HasSubstr(reason)));
   };
   Plan plan = planned.plan;
-  plan.instructions.pop_back();
+  plan.program.instructions.pop_back();
   expect_refused(plan, "operators, the program");
   plan = planned.plan;
-  plan.instructions[1].name = "elsewhere";
+  plan.program.instructions[1].name = "elsewhere";
   expect_refused(plan, "operator 1 is elsewhere in the plan");
   plan = planned.plan;
-  plan.instructions[0].spec.emplace_back();
+  plan.program.instructions[0].spec.emplace_back();
   expect_refused(plan, "dimensions, in the plan");
 }
 

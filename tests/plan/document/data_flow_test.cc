@@ -47,7 +47,7 @@ TEST(PlanDataFlow, IsThatOfTheGraph) {
     const absl::StatusOr<PlannedProgram> planned = PlanOnTwoByTwo(program);
     ASSERT_TRUE(planned.ok()) << planned.status();
     const Graph& graph = planned->program.graph;
-    const std::vector<PlanInstruction>& instructions = planned->plan.instructions;
+    const std::vector<PlanInstruction>& instructions = planned->plan.program.instructions;
     ASSERT_EQ(instructions.size(), graph.ops.size());
     for (size_t i = 0; i < graph.ops.size(); ++i) {
       const Op& op = graph.ops[i];
@@ -87,9 +87,9 @@ TEST(PlanDataFlow, ReducedAxesAreThoseOfContractedDimensions) {
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph.ops[i];
     if (op.kind != OpKind::kInstruction || op.instruction->opcode != Opcode::kDot) continue;
-    const PlanInstruction& dot = planned->plan.instructions[i];
+    const PlanInstruction& dot = planned->plan.program.instructions[i];
     const PlanSpec& left = dot.operand_specs.empty()
-                               ? planned->plan.instructions[dot.operands[0]].spec
+                               ? planned->plan.program.instructions[dot.operands[0]].spec
                                : dot.operand_specs[0];
     std::vector<std::string> axes;
     for (int64_t d : op.instruction->dot.lhs_contracting)
@@ -107,16 +107,17 @@ TEST(PlanDataFlow, SourcesLayersAndPhases) {
   const Plan& plan = planned->plan;
   std::map<std::string, std::set<std::string>> lines;  // by phase: of products
   std::set<int64_t> layers;
-  for (const PlanInstruction& instruction : plan.instructions) {
-    if (instruction.opcode != "dot") continue;
+  for (const PlanInstruction& instruction : plan.program.instructions) {
+    if (instruction.opcode != PlanOpcode::kDot) continue;
     ASSERT_TRUE(instruction.op_name.has_value() && instruction.source.has_value());
-    EXPECT_THAT(plan.op_names[*instruction.op_name], testing::HasSubstr("dot_general"));
-    EXPECT_THAT(plan.source_files[instruction.source->file], testing::EndsWith("jax_models.py"));
+    EXPECT_THAT(plan.program.op_names[*instruction.op_name], testing::HasSubstr("dot_general"));
+    EXPECT_THAT(plan.program.source_files[instruction.source->file],
+                testing::EndsWith("jax_models.py"));
     EXPECT_GT(instruction.source->line, 0);
-    lines[instruction.phase].insert(std::to_string(instruction.source->line));
+    lines[std::string(Word(instruction.phase))].insert(std::to_string(instruction.source->line));
     if (instruction.layer.has_value()) layers.insert(*instruction.layer);
     const bool weight_gradient = !instruction.batch_dimension.has_value();
-    EXPECT_TRUE(!weight_gradient || instruction.phase == "backward") << instruction.name;
+    EXPECT_TRUE(!weight_gradient || instruction.phase == Phase::kBackward) << instruction.name;
   }
   // Every product of the forward phase is differentiated at its own line.
   EXPECT_FALSE(lines["forward"].empty());
@@ -124,8 +125,9 @@ TEST(PlanDataFlow, SourcesLayersAndPhases) {
   EXPECT_EQ(lines.size(), 2u);
   EXPECT_GT(layers.size(), 1u);
   // Each string once.
-  EXPECT_EQ(std::set<std::string>(plan.op_names.begin(), plan.op_names.end()).size(),
-            plan.op_names.size());
+  EXPECT_EQ(
+      std::set<std::string>(plan.program.op_names.begin(), plan.program.op_names.end()).size(),
+      plan.program.op_names.size());
 }
 
 TEST(PlanMemoryTimeline, KeepsThePeakAndNoMoreThanItsPoints) {
@@ -135,10 +137,10 @@ TEST(PlanMemoryTimeline, KeepsThePeakAndNoMoreThanItsPoints) {
     const absl::StatusOr<PlannedProgram> planned = PlanOnTwoByTwo(program);
     ASSERT_TRUE(planned.ok()) << planned.status();
     const Plan& plan = planned->plan;
-    ASSERT_TRUE(plan.memory_timeline.has_value());
-    const std::vector<PlanMemoryPoint>& points = plan.memory_timeline->points;
+    ASSERT_TRUE(plan.program.memory_timeline.has_value());
+    const std::vector<PlanMemoryPoint>& points = plan.program.memory_timeline->points;
     const std::vector<int64_t> bytes = MemoryByTime(planned->intra);
-    EXPECT_EQ(plan.memory_timeline->length, static_cast<int64_t>(bytes.size()));
+    EXPECT_EQ(plan.program.memory_timeline->length, static_cast<int64_t>(bytes.size()));
     ASSERT_LE(points.size(), static_cast<size_t>(kMemoryPoints));
     EXPECT_EQ(points.front().time, 0);
     EXPECT_EQ(points.back().time, static_cast<int64_t>(bytes.size()) - 1);
@@ -151,7 +153,7 @@ TEST(PlanMemoryTimeline, KeepsThePeakAndNoMoreThanItsPoints) {
         highest = Total(points[i].bytes);
         if (highest == plan.peak_bytes) {
           EXPECT_EQ(points[i].bytes, plan.memory_by_category);
-          EXPECT_EQ(plan.instructions[points[i].instruction].name, plan.peak_at);
+          EXPECT_EQ(plan.program.instructions[points[i].instruction].name, plan.peak_at);
         }
       }
       EXPECT_GE(points[i].seconds, i == 0 ? 0 : points[i - 1].seconds);
@@ -159,7 +161,7 @@ TEST(PlanMemoryTimeline, KeepsThePeakAndNoMoreThanItsPoints) {
     EXPECT_EQ(highest, plan.peak_bytes);
     // What is kept at the peak, and buffers, is all there is.
     int64_t at_peak = 0;
-    for (const PlanInstruction& instruction : plan.instructions)
+    for (const PlanInstruction& instruction : plan.program.instructions)
       at_peak += instruction.at_peak.has_value() ? instruction.at_peak->bytes : 0;
     int64_t buffers = 0;
     for (const auto& [interval, size] : planned->intra.buffers) {
@@ -181,15 +183,15 @@ TEST(PlanMemoryTimeline, StagesHaveTheirOwn) {
   request.cost_model = "roofline";
   const absl::StatusOr<PipelinedProgram> planned = PlanPipelinedProgram(request);
   ASSERT_TRUE(planned.ok()) << planned.status();
-  EXPECT_FALSE(planned->plan.memory_timeline.has_value());
-  ASSERT_EQ(planned->plan.stages.size(), 2u);
-  for (const PlanStage& stage : planned->plan.stages) {
+  EXPECT_FALSE(planned->plan.program.memory_timeline.has_value());
+  ASSERT_EQ(planned->plan.pipeline->stages.size(), 2u);
+  for (const PlanStage& stage : planned->plan.pipeline->stages) {
     EXPECT_EQ(Total(stage.memory_by_category), stage.bytes.peak_of_group);
-    EXPECT_EQ(stage.memory_timeline.has_value(), !stage.same_as.has_value());
+    EXPECT_EQ(stage.program.memory_timeline.has_value(), !stage.same_as.has_value());
     std::set<std::string> phases;
     int batches = 0;
-    for (const PlanInstruction& instruction : stage.instructions) {
-      phases.insert(instruction.phase);
+    for (const PlanInstruction& instruction : stage.program.instructions) {
+      phases.insert(std::string(Word(instruction.phase)));
       batches += instruction.batch_dimension.has_value() ? 1 : 0;
     }
     if (stage.same_as.has_value()) continue;

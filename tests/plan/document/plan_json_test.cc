@@ -21,19 +21,16 @@ using ::testing::HasSubstr;
 using OrderedJson = nlohmann::ordered_json;
 
 TEST(PlanJson, RoundTripKeepsEverything) {
-  const Plan plan = SamplePipelinePlan();
-  const absl::StatusOr<Plan> read = ParsePlanJson(PlanToJson(plan), "plan.json");
-  ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(*read, plan);
-  EXPECT_EQ(PlanToJson(*read), PlanToJson(plan));
-}
-
-TEST(PlanJson, PlansOfModelsRoundTrip) {
-  const Plan plan = SampleModelPlan();
-  const absl::StatusOr<Plan> read = ParsePlanJson(PlanToJson(plan), "plan.json");
-  ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(*read, plan);
-  EXPECT_EQ(PlanToJson(*read), PlanToJson(plan));
+  const std::pair<Plan, PlanKind> cases[] = {{SamplePlan(), PlanKind::kProgram},
+                                             {SamplePipelinePlan(), PlanKind::kPipeline},
+                                             {SampleModelPlan(), PlanKind::kModel}};
+  for (const auto& [plan, kind] : cases) {
+    EXPECT_EQ(plan.kind(), kind);
+    const absl::StatusOr<Plan> read = ParsePlanJson(PlanToJson(plan), "plan.json");
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(*read, plan);
+    EXPECT_EQ(PlanToJson(*read), PlanToJson(plan));
+  }
 }
 
 TEST(PlanJson, EmptyAndUnlimited) {
@@ -78,7 +75,7 @@ TEST(PlanJson, KeysComeInTheOrderOfTheSchema) {
 }
 
 TEST(PlanJson, OneLineAnElement) {
-  const std::string text = PlanToJson(SamplePipelinePlan());
+  const std::string text = PlanToJson(SamplePlan());
   EXPECT_THAT(text, HasSubstr("\n    {\"name\":\"dot.1\",\"opcode\":\"dot\",\"dtype\":\"f32\","
                               "\"shape\":[4,8],\"operands\":[],\"op_name\":0,\"source\":[1,17],"));
   EXPECT_EQ(text.back(), '\n');
@@ -94,9 +91,13 @@ TEST(PlanJson, TextThatIsNotUtf8IsReplaced) {
 
 // ---- what the reader refuses ----
 
-// The sample's JSON with one place replaced.
+// The JSON of a sample that has the place, with that replaced.
 std::string Changed(const std::string& pointer, const OrderedJson& value) {
-  OrderedJson json = OrderedJson::parse(PlanToJson(SamplePipelinePlan()));
+  bool pipeline = false;
+  for (const char* const key :
+       {"/stages", "/cross_stage", "/schedule", "/micro_batches", "/chunks"})
+    pipeline = pipeline || pointer.starts_with(key);
+  OrderedJson json = OrderedJson::parse(PlanToJson(pipeline ? SamplePipelinePlan() : SamplePlan()));
   json[OrderedJson::json_pointer(pointer)] = value;
   return json.dump();
 }
@@ -121,7 +122,7 @@ TEST(PlanJsonErrors, NamesThePlaceInPlansOfModels) {
        "$.transformer.memory: found 0 groups, but pp is 2"},
       {"/transformer/memory/0/logits", -1, "$.transformer.memory[0].logits: found -1"},
       {"/transformer/alternatives/0/slower_by/bubble", "x",
-       "$.transformer.alternatives[0].slower_by.bubble: found string"},
+       "$.transformer.alternatives[0].slower_by.bubble: found a string"},
       {"/transformer/search/more", 1, "$.transformer.search: unknown key \"more\""},
       {"/transformer/configuration/tp3", 1, "$.transformer.configuration: unknown key \"tp3\""},
       {"/transformer/configuration/inside/ep", 1,
@@ -146,8 +147,8 @@ TEST(PlanJsonErrors, NamesThePlaceInPlansOfModels) {
 
 TEST(PlanJsonErrors, NamesThePlace) {
   const std::vector<BadPlan> cases = {
-      {"/stages/0/seconds/forward", "x", "$.stages[0].seconds.forward: found string"},
-      {"/stages/0/recompute", 1, "$.stages[0].recompute: found number, expected true or false"},
+      {"/stages/0/seconds/forward", "x", "$.stages[0].seconds.forward: found a string"},
+      {"/stages/0/recompute", 1, "$.stages[0].recompute: found a number, expected a boolean"},
       {"/stages/1/first_layer", 2, "$.stages[1]: layers [2, 6) do not follow on layer 3"},
       {"/stages/1/devices", {2}, "$.stages[1]: 1 device, but the mesh has 2"},
       {"/stages/1/devices", {2, 2}, "$.stages[1].devices[1]: device 2 is listed twice"},
@@ -163,11 +164,10 @@ TEST(PlanJsonErrors, NamesThePlace) {
       {"/stages/1/device_memory_bytes", 5,
        "$.stages[1].device_memory_bytes: found 5, but device 2"},
       {"/stages/1/same_as", 1, "$.stages[1].same_as: expected an earlier stage"},
-      {"/stages/1/outputs", OrderedJson::parse(PlanToJson(SamplePipelinePlan()))["outputs"],
+      {"/stages/1/outputs", OrderedJson::parse(PlanToJson(SamplePlan()))["outputs"],
        "$.stages[1]: expected empty lists of collectives, parameters, outputs and instructions "
        "and"},
-      {"/stages/1/memory_timeline",
-       OrderedJson::parse(PlanToJson(SamplePipelinePlan()))["memory_timeline"],
+      {"/stages/1/memory_timeline", OrderedJson::parse(PlanToJson(SamplePlan()))["memory_timeline"],
        "$.stages[1]: expected empty lists of collectives, parameters, outputs and instructions "
        "and"},
       {"/stages/0/seconds/forward", -0.5,
@@ -184,7 +184,9 @@ TEST(PlanJsonErrors, NamesThePlace) {
       {"/cross_stage/0/seconds", -1e-5, "$.cross_stage[0].seconds: found -1e-05, expected"},
       {"/cross_stage/0/seconds", 1e10, "$.cross_stage[0].seconds: found 1"},
       {"/cross_stage/0/phase", "sideways",
-       "$.cross_stage[0].phase: found \"sideways\", expected forward or backward"},
+       "$.cross_stage[0].phase: found \"sideways\", expected forward, backward or update"},
+      {"/cross_stage/0/phase", "update",
+       "$.cross_stage[0].phase: found \"update\", expected forward or backward"},
       {"/cross_stage/0/phase", "backward",
        "$.cross_stage[0]: a backward transfer from stage 0 to 1; forward ones go to the next"},
       {"/cross_stage/1", OrderedJson::parse(PlanToJson(SamplePipelinePlan()))["cross_stage"][0],
@@ -200,27 +202,28 @@ TEST(PlanJsonErrors, NamesThePlace) {
       {"/schedule", nullptr, "$.schedule: found null, expected that of the stages"},
       {"/chunks", 3, "chunks divide the stages"},
       {"/schema", 1, "p.json: $.schema: found version 1; this program reads version 8 only"},
-      {"/schema", "one", "p.json: $.schema: found string, expected an integer"},
+      {"/schema", "one", "p.json: $.schema: found \"one\", expected an integer"},
       {"/objective_seconds", "fast",
-       "p.json: $.objective_seconds: found string, expected a number"},
+       "p.json: $.objective_seconds: found a string, expected a number"},
       {"/objective_seconds", -1, "p.json: $.objective_seconds: found -1, expected a number from 0"},
       {"/parameters/1/bytes_per_device", 9223372036854775807,
        "p.json: $.parameters[1].bytes_per_device: the parameters are more than 2^63 - 1 bytes"},
       {"/instructions/0/seconds", -1, "p.json: $.instructions[0].seconds: found -1, expected"},
       {"/objective_seconds", nullptr, "p.json: $.objective_seconds: found null, expected a number"},
       {"/peak_bytes", -1, "p.json: $.peak_bytes: found -1, expected an integer from 0"},
-      {"/peak_bytes", 1.5, "p.json: $.peak_bytes: found number, expected an integer from 0"},
+      {"/peak_bytes", 1.5, "p.json: $.peak_bytes: found 1.5, expected an integer from 0"},
       {"/peak_bytes", 9223372036854775808u, "p.json: $.peak_bytes: found 9223372036854775808"},
-      {"/budget_bytes", "much", "p.json: $.budget_bytes: found string"},
+      {"/budget_bytes", "much", "p.json: $.budget_bytes: found \"much\""},
       {"/memory_by_category/weights", 1, "p.json: $.memory_by_category: unknown key \"weights\""},
       {"/segments/0/basis", "guessed",
        "$.segments[0].basis: found \"guessed\", expected measured or predicted"},
       {"/segments/1/samples", 3, "$.segments[1].samples: found 3, though predicted"},
-      {"/segments/0/seconds", -1, "$.segments[0]: seconds and their spread are not negative"},
+      {"/segments/0/seconds", -1,
+       "$.segments[0].seconds: found -1, expected a number from 0 to 1e+18"},
       {"/profile/moves/0/occurrences", 0, "$.profile.moves[0].occurrences: found 0"},
       {"/profile/devices", 1, "$.profile: unknown key \"devices\""},
       {"/extra", 1, "p.json: $: unknown key \"extra\"; the keys here are schema, tool_version"},
-      {"/inputs", OrderedJson::object(), "p.json: $.inputs: found object, expected a list"},
+      {"/inputs", OrderedJson::object(), "p.json: $.inputs: found an object, expected a list"},
       {"/inputs/1/sha256", "abc", "p.json: $.inputs[1].sha256: expected 64 lower-case hex digits"},
       {"/mesh/axes/1/name", "x", "p.json: $.mesh: two axes have the name \"x\""},
       {"/mesh/axes/1/size", 0, "p.json: $.mesh.axes[1].size: found 0, expected at least 1"},
@@ -230,7 +233,9 @@ TEST(PlanJsonErrors, NamesThePlace) {
       {"/parameters/0/spec", OrderedJson::array(),
        "p.json: $.parameters[0].spec: found 0 dimensions, but the shape has 3"},
       {"/parameters/0/category", "stuff",
-       "p.json: $.parameters[0].category: unknown category \"stuff\""},
+       "p.json: $.parameters[0].category: found \"stuff\", expected parameters, optimizer_state, "
+       "inputs, "
+       "gradients, activations or temporaries"},
       {"/instructions/1/other_specs/0/0/0", "z",
        "p.json: $.instructions[1].other_specs[0][0]: the mesh has no axis"},
       {"/instructions/1/operand_specs/0/0/0", "z",
@@ -253,6 +258,9 @@ TEST(PlanJsonErrors, NamesThePlace) {
        "$.instructions[0].batch_dimension: found 2, but the shape has 2 dimensions"},
       {"/instructions/0/phase", "sideways",
        "$.instructions[0].phase: found \"sideways\", expected forward, backward or update"},
+      {"/instructions/0/opcode", "dots",
+       "$.instructions[0].opcode: found \"dots\", expected one of "},
+      {"/instructions/0/opcode", "dots", " words, the nearest being \"dot\""},
       {"/instructions/1/operands/0", 2,
        "$.instructions[1].operands[0]: found 2, but the instructions are numbered from 0 to 1"},
       {"/instructions/1/operands/1", 1,
@@ -266,7 +274,7 @@ TEST(PlanJsonErrors, NamesThePlace) {
        "$.instructions[0].source[0]: found 9, but the source_files are numbered from 0 to 1"},
       {"/instructions/0/source",
        {1},
-       "$.instructions[0].source: found 1 numbers, expected a file and a line"},
+       "$.instructions[0].source: has 1 elements, expected 2 (a file and a line)"},
       {"/stages/0/source_files", OrderedJson::array(),
        "$.stages[0].instructions[0].source[0]: found 0, but there are no source_files"},
       {"/memory_timeline/instruction/1", 5,
@@ -275,7 +283,7 @@ TEST(PlanJsonErrors, NamesThePlace) {
        "$.memory_timeline.time[1]: found 0, expected ascending numbers below 2"},
       {"/memory_timeline/inputs", {1}, "$.memory_timeline: its lists are not equally long"},
       {"/memory_timeline/seconds/0", -1,
-       "$.memory_timeline.seconds[0]: found -1.0, expected a number from 0 to"},
+       "$.memory_timeline.seconds[0]: found -1, expected a number from 0 to"},
       {"/stages/1/parameter_names", OrderedJson::array(),
        "$.stages[1].parameter_names: found 0 names, expected "},
       {"/stages/0/output_names", {"a"}, "$.stages[0].output_names: found 1 name, expected 0"},
@@ -288,11 +296,11 @@ TEST(PlanJsonErrors, NamesThePlace) {
       {"/memory_by_category/inputs", int64_t{1} << 62,
        "$.memory_by_category.inputs: found 4611686018427387904, with which the categories are more "
        "than peak_bytes; expected at most "},
-      {"/profile/segment_seconds", -1, "$.profile.segment_seconds: found -1.0, expected a number"},
+      {"/profile/segment_seconds", -1, "$.profile.segment_seconds: found -1, expected a number"},
       {"/instructions/0/collective/0/count", true,
-       "p.json: $.instructions[0].collective[0].count: found boolean"},
+       "p.json: $.instructions[0].collective[0].count: found true, expected an integer"},
       {"/options/seed", -1,
-       "p.json: $.options.seed: found number, expected an integer from 0 to 2^64 - 1"},
+       "p.json: $.options.seed: found -1, expected an integer from 0 to 2^64 - 1"},
   };
   for (const BadPlan& bad : cases) {
     SCOPED_TRACE(bad.pointer);
@@ -305,31 +313,53 @@ TEST(PlanJsonErrors, NamesThePlace) {
 
 // Every key but these: the reader misses it and says so.
 TEST(PlanJsonErrors, EveryKeyIsRequired) {
-  const OrderedJson sample = OrderedJson::parse(PlanToJson(SamplePipelinePlan()));
-  const OrderedJson flat = sample.flatten();
-  std::set<std::string> pointers;
-  for (const auto& [pointer, value] : flat.items()) {
-    for (OrderedJson::json_pointer p(pointer); !p.empty(); p.pop_back()) {
-      if (sample.at(p.parent_pointer()).is_object()) pointers.insert(p.to_string());
+  for (const Plan& plan : {SamplePlan(), SamplePipelinePlan()}) {
+    const OrderedJson sample = OrderedJson::parse(PlanToJson(plan));
+    const OrderedJson flat = sample.flatten();
+    std::set<std::string> pointers;
+    for (const auto& [pointer, value] : flat.items()) {
+      for (OrderedJson::json_pointer p(pointer); !p.empty(); p.pop_back()) {
+        if (sample.at(p.parent_pointer()).is_object()) pointers.insert(p.to_string());
+      }
+    }
+    ASSERT_GT(pointers.size(), 60u);
+    for (const std::string& pointer : pointers) {
+      SCOPED_TRACE(pointer);
+      const OrderedJson::json_pointer p(pointer);
+      static const std::set<std::string> kOptional = {
+          "other_types",    "operand_results", "op_name",      "source",      "layer",
+          "phase",          "batch_dimension", "at_peak",      "other_specs", "operand_specs",
+          "computed_specs", "operand_paths",   "result_paths", "shared_spec", "pending_axes",
+          "reduced_axes",   "value",           "database",     "segments",    "profile"};
+      // A transfer's phase is required.
+      if (kOptional.contains(p.back()) && pointer.find("cross_stage") == std::string::npos)
+        continue;
+      OrderedJson json = sample;
+      json.at(p.parent_pointer()).erase(p.back());
+      const absl::StatusOr<Plan> read = ParsePlanJson(json.dump(), "p.json");
+      ASSERT_FALSE(read.ok());
+      EXPECT_THAT(std::string(read.status().message()), HasSubstr(p.back()));
     }
   }
-  ASSERT_GT(pointers.size(), 60u);
-  for (const std::string& pointer : pointers) {
-    SCOPED_TRACE(pointer);
-    const OrderedJson::json_pointer p(pointer);
-    static const std::set<std::string> kOptional = {
-        "other_types",    "operand_results", "op_name",      "source",      "layer",
-        "phase",          "batch_dimension", "at_peak",      "other_specs", "operand_specs",
-        "computed_specs", "operand_paths",   "result_paths", "shared_spec", "pending_axes",
-        "reduced_axes",   "value",           "database",     "segments",    "profile"};
-    // A transfer's phase is required.
-    if (kOptional.contains(p.back()) && pointer.find("cross_stage") == std::string::npos) continue;
-    OrderedJson json = sample;
-    json.at(p.parent_pointer()).erase(p.back());
-    const absl::StatusOr<Plan> read = ParsePlanJson(json.dump(), "p.json");
-    ASSERT_FALSE(read.ok());
-    EXPECT_THAT(std::string(read.status().message()), HasSubstr(p.back()));
-  }
+}
+
+// A plan is of one kind: parts of another beside it are none that anybody would look at.
+TEST(PlanJsonErrors, PartsOfOtherKindsAreRefused) {
+  const auto error = [](OrderedJson json, const Plan& other, const char* key) {
+    json[key] = OrderedJson::parse(PlanToJson(other))[key];
+    return std::string(ParsePlanJson(json.dump(), "p.json").status().message());
+  };
+  const OrderedJson program = OrderedJson::parse(PlanToJson(SamplePlan())),
+                    pipeline = OrderedJson::parse(PlanToJson(SamplePipelinePlan())),
+                    model = OrderedJson::parse(PlanToJson(SampleModelPlan()));
+  EXPECT_THAT(error(pipeline, SamplePlan(), "instructions"),
+              HasSubstr("p.json: $: found a program beside the stages, which have their own"));
+  EXPECT_THAT(error(program, SampleModelPlan(), "transformer"),
+              HasSubstr("p.json: $: found a program beside a model"));
+  OrderedJson staged = model;
+  staged["schedule"] = "1f1b";
+  EXPECT_THAT(error(staged, SamplePipelinePlan(), "stages"),
+              HasSubstr("p.json: $.stages: found some, but a model has them over groups of nodes"));
 }
 
 TEST(PlanJsonErrors, NotJson) {
@@ -342,7 +372,7 @@ TEST(PlanJsonErrors, NotJson) {
     EXPECT_EQ(message.find('\n'), std::string::npos);
   }
   EXPECT_THAT(std::string(ParsePlanJson("[]", "p.json").status().message()),
-              HasSubstr("$: found array, expected an object"));
+              HasSubstr("$: found a list, expected an object"));
   EXPECT_THAT(std::string(ParsePlanJson("{}", "p.json").status().message()),
               HasSubstr("this is no plan"));
 }
@@ -387,14 +417,14 @@ TEST(PlanJsonErrors, AmountsOfModelsAreAmounts) {
     OrderedJson json = sample;
     json[OrderedJson::json_pointer(pointer)] = value;
     EXPECT_THAT(std::string(ParsePlanJson(json.dump(), "p.json").status().message()),
-                HasSubstr(", expected a number from 0 to "));
+                HasSubstr(", expected a number from "));
   }
 }
 
 TEST(PlanJsonErrors, DeepNestingIsNoCrash) {
   const std::string deep(200000, '[');
   EXPECT_FALSE(ParsePlanJson(deep, "p.json").ok());
-  std::string nested = PlanToJson(SamplePipelinePlan());
+  std::string nested = PlanToJson(SamplePlan());
   nested.replace(nested.find("[[\"x\"],[]]"), 10, deep + std::string(200000, ']'));
   EXPECT_FALSE(ParsePlanJson(nested, "p.json").ok());
 }
@@ -445,7 +475,8 @@ TEST(PlanSchemaPage, DocumentsEveryKey) {
   page << file.rdbuf();
   ASSERT_FALSE(page.str().empty());
   std::set<std::string> keys;
-  CollectKeys(OrderedJson::parse(PlanToJson(SamplePipelinePlan())), keys);
+  for (const Plan& plan : {SamplePlan(), SamplePipelinePlan(), SampleModelPlan()})
+    CollectKeys(OrderedJson::parse(PlanToJson(plan)), keys);
   ASSERT_GT(keys.size(), 50u);
   for (const std::string& key : keys) {
     EXPECT_THAT(page.str(), HasSubstr("`" + key + "`"))

@@ -20,7 +20,7 @@ inline Plan SamplePlan() {
                   {"x*"},
                   false,
                   "roofline",
-                  "xla",
+                  Completion::kPropagate,
                   12.5,
                   3,
                   18446744073709551615u,
@@ -38,21 +38,21 @@ inline Plan SamplePlan() {
   plan.budget_bytes = 9223372036854775807;
   plan.peak_at = "dot.1";
   plan.memory_by_category = {1, 2, 3, 4, 5, 6};
-  plan.collectives = {{"all-reduce", {"x", "y"}, 7, 1024, 0.25, ""}};
-  plan.parameters = {
+  plan.program.collectives = {{"all-reduce", {"x", "y"}, 7, 1024, 0.25, ""}};
+  plan.program.parameters = {
       {0, "state[0]['w']", "f32", {4, 0, 8}, {{"x"}, {}, {"y"}}, 64, MemoryCategory::kParameters},
       {1, "n", "s32", {}, {}, 4, MemoryCategory::kOptimizerState}};
-  plan.outputs = {{0, "output", "bf16", {8}, {{"y", "x"}}, 2, MemoryCategory::kGradients}};
-  plan.op_names = {"jit(step)/dot_general", "jit(step)/sort"};
-  plan.source_files = {"model.py", "train.py"};
+  plan.program.outputs = {{0, "output", "bf16", {8}, {{"y", "x"}}, 2, MemoryCategory::kGradients}};
+  plan.program.op_names = {"jit(step)/dot_general", "jit(step)/sort"};
+  plan.program.source_files = {"model.py", "train.py"};
   PlanInstruction dot;
   dot.name = "dot.1";
-  dot.opcode = "dot";
+  dot.opcode = PlanOpcode::kDot;
   dot.type = {"f32", {4, 8}};
   dot.op_name = 0;
   dot.source = {1, 17};
   dot.layer = 3;
-  dot.phase = "forward";
+  dot.phase = Phase::kForward;
   dot.batch_dimension = 1;
   dot.at_peak = PlanResident{64, MemoryCategory::kActivations};
   dot.spec = {{"x"}, {}};
@@ -62,7 +62,7 @@ inline Plan SamplePlan() {
   dot.collective = {{"all-gather", {"y"}, 2, 9, 1e-9, "w"}};
   PlanInstruction sort;
   sort.name = "sort.1";
-  sort.opcode = "sort";
+  sort.opcode = PlanOpcode::kSort;
   sort.type = {"f32", {4}};
   sort.other_types = {{"s32", {8}}, {"pred", {}}};
   sort.operands = {0, 0};
@@ -78,19 +78,21 @@ inline Plan SamplePlan() {
   sort.reduced_axes = {"y"};
   sort.strategy = "replicated";
   sort.executions = 32;
-  plan.instructions = {dot, sort};
-  plan.memory_timeline = {2, {{0, 1, 0, {1, 2, 3, 4, 5, 6}}, {1, 0, 0.25, {6, 5, 4, 3, 2, 1}}}};
+  plan.program.instructions = {dot, sort};
+  plan.program.memory_timeline = {
+      2, {{0, 1, 0, {1, 2, 3, 4, 5, 6}}, {1, 0, 0.25, {6, 5, 4, 3, 2, 1}}}};
   plan.options.database = "p.sqlite";
   plan.segments = {
-      {std::string(64, 'b'), 3, "[x] > m=x > [_]", "measured", 0.01, 0.001, 12, 0.02, 4096, 7},
-      {std::string(64, 'c'), 1, "- > n=y > -", "predicted", 0.02, 0, 0, 0.03, 8192, 1}};
+      {std::string(64, 'b'), 3, "[x] > m=x > [_]", PlanBasis::kMeasured, 0.01, 0.001, 12, 0.02,
+       4096, 7},
+      {std::string(64, 'c'), 1, "- > n=y > -", PlanBasis::kPredicted, 0.02, 0, 0, 0.03, 8192, 1}};
   plan.profile = {PlanEnvironment{"NVIDIA H100", "h100-sxm", "cuda 12080", "jax 0.6.0", 2},
                   0.06,
                   0.05,
                   true,
                   99,
                   -0.001,
-                  {{"f32[8]", "[x]", "[_]", 2, "measured", 0.001, 0.0001, 5}},
+                  {{"f32[8]", "[x]", "[_]", 2, PlanBasis::kMeasured, 0.001, 0.0001, 5}},
                   std::nullopt};
   plan.warnings = {"trip count of loop \"while.1\" cannot be derived"};
   plan.planning_seconds = 1.5;
@@ -100,7 +102,9 @@ inline Plan SamplePlan() {
 // The same with a pipeline of two stages that run the same.
 inline Plan SamplePipelinePlan() {
   Plan plan = SamplePlan();
-  plan.schedule = "1f1b";
+  plan.program = {};
+  PipelinePart& pipeline = plan.pipeline.emplace();
+  pipeline.schedule = "1f1b";
   plan.micro_batches = 8;
   plan.bubble_share = 0.125;
   PlanStage stage;
@@ -114,13 +118,13 @@ inline Plan SamplePipelinePlan() {
   stage.seconds = {0.01, 0.02, 0.005, 0.001};
   stage.bytes = {int64_t{1} << 30, 1 << 20, (int64_t{1} << 30) + (2 << 20), int64_t{2} << 30};
   stage.max_in_flight = 2;
-  stage.collectives = {{"all-reduce", {"x"}, 7, 1024, 0.25, ""}};
-  stage.parameters = {{0, "w", "f32", {4}, {{"x"}}, 8, MemoryCategory::kParameters}};
-  stage.outputs = {{0, "output", "f32", {}, {}, 4, MemoryCategory::kTemporaries}};
+  stage.program.collectives = {{"all-reduce", {"x"}, 7, 1024, 0.25, ""}};
+  stage.program.parameters = {{0, "w", "f32", {4}, {{"x"}}, 8, MemoryCategory::kParameters}};
+  stage.program.outputs = {{0, "output", "f32", {}, {}, 4, MemoryCategory::kTemporaries}};
   stage.memory_by_category = {3, 1, 4, 1, 5, 9};
   PlanInstruction add;
   add.name = "add.7";
-  add.opcode = "add";
+  add.opcode = PlanOpcode::kAdd;
   add.type = {"f32", {4}};
   add.op_name = 0;
   add.source = {0, 7};
@@ -128,27 +132,23 @@ inline Plan SamplePipelinePlan() {
   add.strategy = "m=x";
   add.executions = 8;
   add.seconds = 0.125;
-  stage.instructions = {add};
-  stage.op_names = {"add"};
-  stage.source_files = {"layer.py"};
-  stage.memory_timeline = {1, {{0, 0, 0, {9, 8, 7, 6, 5, 4}}}};
+  stage.program.instructions = {add};
+  stage.program.op_names = {"add"};
+  stage.program.source_files = {"layer.py"};
+  stage.program.memory_timeline = {1, {{0, 0, 0, {9, 8, 7, 6, 5, 4}}}};
   PlanStage next = stage;
   next.first_layer = 3;
   next.end_layer = 6;
   next.devices = {2, 3};
   next.same_as = 0;
-  next.collectives.clear();
-  for (const PlanTensor& parameter : stage.parameters)
+  for (const PlanTensor& parameter : stage.program.parameters)
     next.parameter_names.push_back(parameter.name + ".next");
-  for (const PlanTensor& output : stage.outputs) next.output_names.push_back(output.name + ".next");
-  next.parameters.clear();
-  next.outputs.clear();
-  next.instructions.clear();
-  next.op_names.clear();
-  next.source_files.clear();
-  next.memory_timeline.reset();
-  plan.stages = {stage, next};
-  plan.cross_stage = {{0, 1, "forward", 4096, 1e-5}, {1, 0, "backward", 4096, 1e-5}};
+  for (const PlanTensor& output : stage.program.outputs)
+    next.output_names.push_back(output.name + ".next");
+  next.program = {};
+  pipeline.stages = {stage, next};
+  pipeline.cross_stage = {{0, 1, Phase::kForward, 4096, 1e-5},
+                          {1, 0, Phase::kBackward, 4096, 1e-5}};
   return plan;
 }
 
@@ -162,14 +162,14 @@ inline Plan SampleModelPlan() {
   plan.peak_bytes = int64_t{28} << 30;
   plan.budget_bytes = int64_t{80} << 30;
   plan.micro_batches = 8;
-  PlanTransformer& part = plan.transformer.emplace();
+  PlanTransformer& part = plan.model.emplace();
   part.model = "small";
   part.description = "model: {layers: 4}\n";
   part.parameters = 8'030'261'248;
   part.model_flops = 1.5e15;
   part.sequence = 4096;
   part.global_batch = 16;
-  part.objective = "time";
+  part.objective = ModelObjective::kTime;
   part.configuration = {.tp = 2,
                         .sequence_parallel = true,
                         .pp = 2,

@@ -50,7 +50,7 @@ TEST(SimulatePlan, OtherSchedulesAndCounts) {
 
 TEST(SimulatePlan, MemoryBeyondAllCountsIsRefused) {
   Plan plan = SamplePipelinePlan();
-  plan.stages[1].bytes.in_flight = int64_t{1} << 60;
+  plan.pipeline->stages[1].bytes.in_flight = int64_t{1} << 60;
   EXPECT_THAT(std::string(SimulatePlan(plan, "gpipe", 8).status().message()),
               HasSubstr("with 8 micro-batches in flight, a device of stage 1 would hold more than "
                         "2^63 - 1 bytes"));

@@ -55,18 +55,18 @@ TEST(MixedPlanDocumentTest, ReadsBackAndSimulatesAsPlanned) {
     ASSERT_TRUE(simulated.ok()) << simulated.status();
     EXPECT_NEAR(simulated->simulation.seconds / best.seconds, 1, 1e-9);
     EXPECT_NEAR(plan.bound_seconds / plan.step_seconds, 1 - plan.gap, 1e-12);
-    const PlanStepParts& parts = plan.transformer->seconds;
+    const PlanStepParts& parts = plan.model->seconds;
     EXPECT_LE(parts.compute + parts.tensor_communication + parts.data_communication +
                   parts.optimizer + parts.bubble,
               best.seconds * (1 + 1e-9));
     int64_t peak = 0;
-    for (const PlanStage& stage : plan.stages) {
+    for (const PlanStage& stage : plan.pipeline->stages) {
       peak = std::max(peak, stage.bytes.peak);
       EXPECT_EQ(stage.bytes.fixed + stage.max_in_flight * stage.bytes.in_flight, stage.bytes.peak);
     }
     EXPECT_EQ(peak, plan.peak_bytes);
-    EXPECT_GT(plan.transformer->mfu, 0);
-    EXPECT_LT(plan.transformer->mfu, 1);
+    EXPECT_GT(plan.model->mfu, 0);
+    EXPECT_LT(plan.model->mfu, 1);
   }
   EXPECT_GT(made, 40);
   EXPECT_GT(differing, 0);
@@ -79,10 +79,10 @@ TEST(MixedPlanDocumentTest, StagesOfAGroupLieInOrder) {
   ASSERT_TRUE(answer.ok()) << answer.status();
   const Plan plan = BuildMixedPlan(request, *answer);
   std::vector<int64_t> last(2, -1);
-  for (size_t i = 0; i < plan.stages.size(); ++i) {
-    const int64_t group = plan.transformer->over_groups->stage_groups[i];
-    EXPECT_GT(plan.stages[i].devices.front(), last[group]);
-    last[group] = plan.stages[i].devices.back();
+  for (size_t i = 0; i < plan.pipeline->stages.size(); ++i) {
+    const int64_t group = plan.groups->stage_groups[i];
+    EXPECT_GT(plan.pipeline->stages[i].devices.front(), last[group]);
+    last[group] = plan.pipeline->stages[i].devices.back();
   }
   EXPECT_THAT(TransformerTable(plan), HasSubstr(" of 3 nodes, tp=1 dp=2 mbs="));
 }
@@ -101,8 +101,8 @@ TEST(MixedPlanDocumentTest, Errors) {
   EXPECT_THAT(error("/stage_groups/0", 7), HasSubstr("stage_groups[0]: found 7"));
   EXPECT_THAT(error("/groups/0/used_nodes", 9), HasSubstr("not the parts of the cluster"));
   EXPECT_THAT(error("/groups/0/device", "v100"), HasSubstr("not the parts of the cluster"));
-  EXPECT_THAT(error("/choices", 1), HasSubstr("$.transformer.over_groups.choices: found number"));
-  EXPECT_THAT(error("/steps", "x"), HasSubstr("$.transformer.over_groups.steps: found string"));
+  EXPECT_THAT(error("/choices", 1), HasSubstr("$.transformer.over_groups.choices: found a number"));
+  EXPECT_THAT(error("/steps", "x"), HasSubstr("$.transformer.over_groups.steps: found a string"));
   const std::string group = "$.transformer.over_groups.groups[0]";
   EXPECT_THAT(error("/groups/0/nodes", 0), HasSubstr(group + ".used_nodes: found 1 of 0 nodes"));
   EXPECT_THAT(error("/groups/0/micro_batch", 3), HasSubstr(group + ": "));

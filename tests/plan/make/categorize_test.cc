@@ -37,7 +37,7 @@ struct Categorized {
         CategorizeValues(graph, TiedParameters(graph, true), schedule, intervals);
     for (const Op& op : graph.ops) {
       if (op.results.empty()) continue;
-      of[op.name] = MemoryCategoryName(categories[op.results[0].index()]);
+      of[op.name] = Word(categories[op.results[0].index()]);
     }
   }
 };

@@ -103,9 +103,9 @@ TEST(PlanPipelined, DevicesOfSeveralTypes) {
   const std::vector<PlanClusterPart> parts = {{"h100-sxm", 1, 1, int64_t{80} << 30},
                                               {"a100-40g", 1, 1, int64_t{40} << 30}};
   EXPECT_EQ(plan.cluster, (PlanCluster{"1xh100-sxm+1xa100-40g", parts}));
-  ASSERT_EQ(plan.stages.size(), 2);
+  ASSERT_EQ(plan.pipeline->stages.size(), 2);
   std::set<int64_t> used;
-  for (const PlanStage& stage : plan.stages) {
+  for (const PlanStage& stage : plan.pipeline->stages) {
     ASSERT_EQ(stage.devices.size(), 1);
     used.insert(stage.devices[0]);
     const PlanClusterPart& part = parts[stage.devices[0]];
@@ -120,8 +120,10 @@ TEST(PlanPipelined, DevicesOfSeveralTypes) {
     return static_cast<double>(peak) / static_cast<double>(*budget);
   };
   EXPECT_EQ(share(plan.peak_bytes, plan.budget_bytes),
-            std::max(share(plan.stages[0].bytes.peak_of_group, plan.stages[0].budget_bytes),
-                     share(plan.stages[1].bytes.peak_of_group, plan.stages[1].budget_bytes)));
+            std::max(share(plan.pipeline->stages[0].bytes.peak_of_group,
+                           plan.pipeline->stages[0].budget_bytes),
+                     share(plan.pipeline->stages[1].bytes.peak_of_group,
+                           plan.pipeline->stages[1].budget_bytes)));
   const absl::StatusOr<Plan> read = ParsePlanJson(PlanToJson(plan), "plan.json");
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(*read, plan);
@@ -137,13 +139,13 @@ TEST(PlanPipelined, GroupsOfSeveralStages) {
   ASSERT_TRUE(planned.ok()) << planned.status();
   const Plan& plan = planned->plan;
   ASSERT_GT(plan.chunks, 1);
-  const size_t groups = plan.stages.size() / plan.chunks;
+  const size_t groups = plan.pipeline->stages.size() / plan.chunks;
   for (size_t g = 0; g < groups; ++g) {
     int64_t fixed = 0, alone = 0, in_flight = 0;
-    const int64_t together = plan.stages[g].bytes.peak_of_group;
-    for (size_t i = g; i < plan.stages.size(); i += groups) {
-      const PlanStage& stage = plan.stages[i];
-      EXPECT_EQ(stage.devices, plan.stages[g].devices);
+    const int64_t together = plan.pipeline->stages[g].bytes.peak_of_group;
+    for (size_t i = g; i < plan.pipeline->stages.size(); i += groups) {
+      const PlanStage& stage = plan.pipeline->stages[i];
+      EXPECT_EQ(stage.devices, plan.pipeline->stages[g].devices);
       EXPECT_EQ(stage.bytes.peak, stage.bytes.fixed + stage.max_in_flight * stage.bytes.in_flight);
       EXPECT_EQ(stage.bytes.peak_of_group, together);
       EXPECT_LE(stage.bytes.peak, together);
@@ -217,8 +219,8 @@ TEST(PlanPipelined, ProgramsThatCannotBeCutStayWhole) {
   const absl::StatusOr<PipelinedProgram> planned = PlanPipelinedProgram(request);
   ASSERT_TRUE(planned.ok()) << planned.status();
   EXPECT_THAT(planned->whole_because, HasSubstr("nothing to divide"));
-  EXPECT_TRUE(planned->plan.stages.empty());
-  EXPECT_FALSE(planned->plan.parameters.empty());
+  EXPECT_TRUE(!planned->plan.pipeline.has_value());
+  EXPECT_FALSE(planned->plan.program.parameters.empty());
   ASSERT_FALSE(planned->plan.warnings.empty());
   EXPECT_THAT(planned->plan.warnings[0], HasSubstr("not cut into stages: the batch of"));
   request.pipeline.stages = 2;

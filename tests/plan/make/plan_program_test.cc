@@ -27,14 +27,14 @@ TEST(PlanProgram, PlanIsConsistent) {
   ASSERT_TRUE(planned.ok()) << planned.status();
   const Plan& plan = planned->plan;
   // Four 64 MiB weights, two 16 MiB batches.
-  ASSERT_EQ(plan.parameters.size(), 6u);
+  ASSERT_EQ(plan.program.parameters.size(), 6u);
   for (int i = 0; i < 4; ++i) {
-    EXPECT_EQ(plan.parameters[i].name, "p[" + std::to_string(i) + "]");
-    EXPECT_EQ(plan.parameters[i].category, MemoryCategory::kParameters);
-    EXPECT_EQ(plan.outputs[i].spec, plan.parameters[i].spec);
+    EXPECT_EQ(plan.program.parameters[i].name, "p[" + std::to_string(i) + "]");
+    EXPECT_EQ(plan.program.parameters[i].category, MemoryCategory::kParameters);
+    EXPECT_EQ(plan.program.outputs[i].spec, plan.program.parameters[i].spec);
   }
-  EXPECT_EQ(plan.parameters[5].category, MemoryCategory::kInputs);
-  EXPECT_EQ(plan.instructions.size(), planned->program.graph.ops.size());
+  EXPECT_EQ(plan.program.parameters[5].category, MemoryCategory::kInputs);
+  EXPECT_EQ(plan.program.instructions.size(), planned->program.graph.ops.size());
   EXPECT_EQ(plan.inputs[0].sha256.size(), 64u);
   const absl::StatusOr<Plan> read = ParsePlanJson(PlanToJson(plan), "plan");
   ASSERT_TRUE(read.ok()) << read.status();
@@ -65,8 +65,8 @@ ENTRY main {
     request.fixes = {{"x", "[x,_]", "--fix #1"}, {"output", "replicated", "--fix #2"}};
     const absl::StatusOr<PlannedProgram> planned = PlanProgram(request);
     ASSERT_TRUE(planned.ok()) << planned.status();
-    EXPECT_EQ(planned->plan.parameters[0].spec, (PlanSpec{{"x"}, {}}));
-    EXPECT_EQ(planned->plan.outputs[0].spec, (PlanSpec{{}, {}}));
+    EXPECT_EQ(planned->plan.program.parameters[0].spec, (PlanSpec{{"x"}, {}}));
+    EXPECT_EQ(planned->plan.program.outputs[0].spec, (PlanSpec{{}, {}}));
     EXPECT_THAT(
         AnnotatedText(*planned),
         testing::AnyOf(HasSubstr("ROOT m = f32[64,64] multiply(x, b), sharding={replicated}"),
@@ -101,8 +101,8 @@ TEST(PlanProgram, ProtoAndTextGiveTheSamePlan) {
   ASSERT_TRUE(text.ok()) << text.status();
   ASSERT_TRUE(proto.ok()) << proto.status();
   EXPECT_EQ(proto->plan.inputs[0].kind, "hlo_proto");
-  EXPECT_EQ(proto->plan.instructions, text->plan.instructions);
-  EXPECT_EQ(proto->plan.parameters, text->plan.parameters);
+  EXPECT_EQ(proto->plan.program.instructions, text->plan.program.instructions);
+  EXPECT_EQ(proto->plan.program.parameters, text->plan.program.parameters);
 }
 
 // The same program in every format: the same decisions. Only names of instructions differ.
@@ -119,8 +119,8 @@ TEST(PlanProgram, StablehloGivesTheSamePlan) {
     EXPECT_EQ(stablehlo->plan.inputs[0].kind, "stablehlo");
     EXPECT_EQ(stablehlo->plan.objective_seconds, hlo->plan.objective_seconds);
     EXPECT_EQ(stablehlo->plan.peak_bytes, hlo->plan.peak_bytes);
-    EXPECT_EQ(stablehlo->plan.collectives, hlo->plan.collectives);
-    EXPECT_EQ(stablehlo->plan.outputs, hlo->plan.outputs);
+    EXPECT_EQ(stablehlo->plan.program.collectives, hlo->plan.program.collectives);
+    EXPECT_EQ(stablehlo->plan.program.outputs, hlo->plan.program.outputs);
     EXPECT_EQ(stablehlo->intra.shardings, hlo->intra.shardings);
   }
 }

@@ -39,17 +39,17 @@ TEST(PlanTable, Spec) {
 // Layers that are sharded alike share a line; one that is not keeps its own.
 TEST(PlanTable, RepeatedParametersShareALine) {
   Plan plan = SamplePlan();
-  plan.parameters.clear();
+  plan.program.parameters.clear();
   for (int i = 0; i < 12; ++i) {
-    plan.parameters.push_back({i,
-                               "p['layer" + std::to_string(i) + "']",
-                               "f32",
-                               {8, 8},
-                               {{}, {"y"}},
-                               64,
-                               MemoryCategory::kParameters});
+    plan.program.parameters.push_back({i,
+                                       "p['layer" + std::to_string(i) + "']",
+                                       "f32",
+                                       {8, 8},
+                                       {{}, {"y"}},
+                                       64,
+                                       MemoryCategory::kParameters});
   }
-  plan.parameters[7].spec = {{"x"}, {}};
+  plan.program.parameters[7].spec = {{"x"}, {}};
   const std::string table = PlanTable(plan);
   EXPECT_THAT(table, HasSubstr("p['layer{0..6,8..11}']"));
   EXPECT_THAT(table, HasSubstr("x11"));
@@ -62,7 +62,7 @@ TEST(PlanTable, LinesFitATerminal) {
   plan.warnings.clear();
   plan.inputs[0].path = std::string(300, 'p');
   plan.peak_at = std::string(300, 'q');
-  plan.parameters[0].name = std::string(300, 'r');
+  plan.program.parameters[0].name = std::string(300, 'r');
   std::istringstream lines(PlanTable(plan));
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
 }
@@ -78,10 +78,10 @@ TEST(PlanTable, DevicesOfSeveralTypes) {
   Plan plan = SamplePipelinePlan();
   plan.cluster = {"2xh100-sxm+2xa100-40g",
                   {{"h100-sxm", 1, 2, int64_t{80} << 30}, {"a100-40g", 1, 2, int64_t{40} << 30}}};
-  plan.stages[1].device = "a100-40g";
-  plan.stages[1].device_memory_bytes = int64_t{40} << 30;
-  plan.stages[1].budget_bytes.reset();
-  plan.stages[1].bytes.peak_of_group = int64_t{3} << 30;
+  plan.pipeline->stages[1].device = "a100-40g";
+  plan.pipeline->stages[1].device_memory_bytes = int64_t{40} << 30;
+  plan.pipeline->stages[1].budget_bytes.reset();
+  plan.pipeline->stages[1].bytes.peak_of_group = int64_t{3} << 30;
   const std::string table = PlanTable(plan);
   EXPECT_THAT(table, HasSubstr("\n  h100-sxm      1       2  80.0 GiB   75.0 GiB  2.00 GiB\n"
                                "  a100-40g      1       2  40.0 GiB  unlimited  3.00 GiB\n"));
@@ -107,7 +107,7 @@ TEST(PlanTable, PlansOfModels) {
   EXPECT_THAT(text, HasSubstr("compute +600 ms, bubble -100 ms\n"));
   EXPECT_THAT(text, HasSubstr("nvlink4 bandwidth +10 %       -1.20 %\n"));
   Plan moved = SampleModelPlan();
-  transformer::Configuration& degrees = moved.transformer->configuration;
+  transformer::Configuration& degrees = moved.model->configuration;
   degrees.dp = 2;
   degrees.inside = {.tp = 1, .cp = 1, .dp = 2, .pp = 2, .tp2 = 1};
   degrees.offload_layers = 0;

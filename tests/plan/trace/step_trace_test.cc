@@ -60,7 +60,7 @@ TEST(StepTrace, NeedsInstructions) {
 
 TEST(StepTrace, TakesAnyNames) {
   Plan plan = SamplePlan();
-  plan.instructions[0].name = "\"}]\\\n\xff</script>";
+  plan.program.instructions[0].name = "\"}]\\\n\xff</script>";
   EXPECT_THAT(TraceFaults(StepTrace(plan)), IsEmpty());
 }
 

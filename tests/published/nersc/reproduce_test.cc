@@ -88,7 +88,7 @@ TEST(NerscReproduceTest, MemoryIsExact) {
   const std::string text = Data("points.jsonl");
   int points = 0;
   for (size_t begin = 0; begin < text.size(); begin = text.find('\n', begin) + 1) {
-    const Json json = *ParseJson(FirstLine(text.substr(begin)), "f");
+    const InputJson json = *ParseInputJson(FirstLine(text.substr(begin)), "f");
     absl::Status status;
     const JsonValue record(json, &status);
     const Strategy strategy = ReadStrategy(record.At("strategy"));

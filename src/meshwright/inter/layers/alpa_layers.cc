@@ -87,7 +87,7 @@ RecordedClustering ReadClustering(const JsonValue& one) {
 absl::StatusOr<std::vector<RecordedClustering>> ParseRecordedClusterings(std::string text,
                                                                          std::string_view name) {
   MW_ASSIGN_OR_RETURN(text, MaybeGunzip(std::move(text), name));
-  MW_ASSIGN_OR_RETURN(const Json json, ParseJson(text, name));
+  MW_ASSIGN_OR_RETURN(const InputJson json, ParseInputJson(text, name));
   absl::Status status;
   const JsonValue root(json, &status);
   if (!root.IsList()) root.Fail("expected a list of cases of Alpa's layer clustering");

@@ -8,16 +8,11 @@
 #include "meshwright/cost/fusion.h"
 #include "meshwright/hlo/graph.h"
 #include "meshwright/inter/layers/batch.h"
+#include "meshwright/inter/layers/phase.h"
 
 // The layers of a program: what a pipeline may be cut between. Found from data flow alone.
 
 namespace meshwright {
-
-enum class Phase : uint8_t {
-  kForward,
-  kBackward,  // with what it computes again of the forward phase
-  kUpdate,    // once a step: the optimizer
-};
 
 // A loop that runs over layers: its iterations are layers [first, first + count).
 struct LayerLoop {

@@ -134,7 +134,7 @@ ClockTable MakeClockTable(AlpaSchedule schedule, int32_t meshes, int32_t micro_b
 absl::StatusOr<std::vector<RecordedSchedule>> ParseRecordedSchedules(std::string text,
                                                                      std::string_view name) {
   MW_ASSIGN_OR_RETURN(text, MaybeGunzip(std::move(text), name));
-  MW_ASSIGN_OR_RETURN(const Json json, ParseJson(text, name));
+  MW_ASSIGN_OR_RETURN(const InputJson json, ParseInputJson(text, name));
   absl::Status status;
   const JsonValue root(json, &status);
   if (!root.IsList()) root.Fail("expected a list of Alpa's schedules");

@@ -101,13 +101,13 @@ absl::StatusOr<Sharding> ToSharding(const PlanSpec& spec, const Mesh& mesh) {
 }
 
 absl::StatusOr<AppliedPlan> ApplyPlan(const Graph& graph, const Plan& plan) {
-  if (!plan.stages.empty()) {
+  if (plan.pipeline.has_value()) {
     return absl::InvalidArgumentError(
         "the plan has a pipeline, which one program cannot follow; --emit DIR writes its stages");
   }
-  if (graph.ops.size() != plan.instructions.size()) {
-    return OtherProgram(
-        StrCat("it has ", plan.instructions.size(), " operators, the program ", graph.ops.size()));
+  if (graph.ops.size() != plan.program.instructions.size()) {
+    return OtherProgram(StrCat("it has ", plan.program.instructions.size(),
+                               " operators, the program ", graph.ops.size()));
   }
   AppliedPlan applied;
   applied.mesh = MeshOf(plan);
@@ -115,7 +115,7 @@ absl::StatusOr<AppliedPlan> ApplyPlan(const Graph& graph, const Plan& plan) {
   const std::vector<std::vector<ValueId>> moved = MovedValues(graph);
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph.ops[i];
-    const PlanInstruction& instruction = plan.instructions[i];
+    const PlanInstruction& instruction = plan.program.instructions[i];
     if (op.name != instruction.name) {
       return OtherProgram(StrCat("operator ", i, " is ", instruction.name, " in the plan and ",
                                  op.name, " in the program"));

@@ -6,7 +6,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/degrees/degree_table.h"
-#include "meshwright/plan/document/plan_reader.h"
+#include "meshwright/plan/document/document_checks.h"
 
 // What holds between the groups of nodes of a plan, its stages and its cluster.
 
@@ -16,20 +16,20 @@ namespace {
 // Of a stage in a group whose stages differ.
 absl::Status CheckOwnDegrees(const Plan& plan, size_t stage) {
   const std::string place = StrCat("$.stages[", stage, "].mesh");
-  const std::vector<PlanAxis>& mesh = plan.stages[stage].mesh;
+  const std::vector<PlanAxis>& mesh = plan.pipeline->stages[stage].mesh;
   if (mesh.size() != 2 || mesh[0].name != "dp" || mesh[1].name != "tp") {
     return JsonErrorAt(place, "expected the axes dp and tp, as its group's stages differ");
   }
   const int64_t replicas = plan.micro_batches * mesh[0].size;
-  if (replicas > 0 && plan.transformer->global_batch % replicas == 0) return absl::OkStatus();
+  if (replicas > 0 && plan.model->global_batch % replicas == 0) return absl::OkStatus();
   return JsonErrorAt(place,
                      StrCat(plan.micro_batches, " micro-batches of dp ", mesh[0].size,
-                            " do not divide the global batch of ", plan.transformer->global_batch));
+                            " do not divide the global batch of ", plan.model->global_batch));
 }
 
 // Of a group: its nodes, and what each of its stages has, if that is one.
 absl::Status CheckGroup(const Plan& plan, size_t index) {
-  const PlanNodeGroup& group = plan.transformer->over_groups->groups[index];
+  const PlanNodeGroup& group = plan.groups->groups[index];
   const std::string place = StrCat("$.transformer.over_groups.groups[", index, "]");
   if (group.used_nodes > group.nodes) {
     return JsonErrorAt(StrCat(place, ".used_nodes"),
@@ -42,29 +42,27 @@ absl::Status CheckGroup(const Plan& plan, size_t index) {
   }
   const double sequences = static_cast<double>(group.dp) * static_cast<double>(group.micro_batch) *
                            static_cast<double>(plan.micro_batches);
-  if (sequences == static_cast<double>(plan.transformer->global_batch)) return absl::OkStatus();
+  if (sequences == static_cast<double>(plan.model->global_batch)) return absl::OkStatus();
   return JsonErrorAt(
-      place,
-      StrCat(plan.micro_batches, " micro-batches of dp ", group.dp, " and micro_batch ",
-             group.micro_batch, " are not the global batch of ", plan.transformer->global_batch));
+      place, StrCat(plan.micro_batches, " micro-batches of dp ", group.dp, " and micro_batch ",
+                    group.micro_batch, " are not the global batch of ", plan.model->global_batch));
 }
 
 // The configuration is the first stage's, in what stages over groups have.
 absl::Status CheckFirstStage(const Plan& plan) {
-  const transformer::Configuration& c = plan.transformer->configuration;
+  const transformer::Configuration& c = plan.model->configuration;
   const std::string place = "$.transformer.configuration";
   const std::vector<PlanAxis> mesh = {{"dp", c.dp}, {"tp", c.tp}};
-  if (plan.stages[0].mesh != mesh) {
+  if (plan.pipeline->stages[0].mesh != mesh) {
     return JsonErrorAt(place, StrCat("found dp ", c.dp, " and tp ", c.tp,
                                      ", expected those of the mesh of the first stage"));
   }
   const double sequences = static_cast<double>(c.dp) * static_cast<double>(c.micro_batch) *
                            static_cast<double>(plan.micro_batches);
-  if (sequences != static_cast<double>(plan.transformer->global_batch)) {
+  if (sequences != static_cast<double>(plan.model->global_batch)) {
     return JsonErrorAt(
-        place,
-        StrCat(plan.micro_batches, " micro-batches of dp ", c.dp, " and micro_batch ",
-               c.micro_batch, " are not the global batch of ", plan.transformer->global_batch));
+        place, StrCat(plan.micro_batches, " micro-batches of dp ", c.dp, " and micro_batch ",
+                      c.micro_batch, " are not the global batch of ", plan.model->global_batch));
   }
   for (const auto& [name, degree] : {std::pair{"cp", c.cp},
                                      {"ep", c.ep},
@@ -83,12 +81,12 @@ absl::Status CheckFirstStage(const Plan& plan) {
 }  // namespace
 
 absl::Status CheckOverGroups(const Plan& plan) {
-  const PlanOverGroups& over = *plan.transformer->over_groups;
+  const PlanOverGroups& over = *plan.groups;
   const std::string path = "$.transformer.over_groups";
-  if (plan.stages.empty() || over.stage_groups.size() != plan.stages.size()) {
-    return JsonErrorAt(StrCat(path, ".stage_groups"),
-                       StrCat("found ", over.stage_groups.size(), " of ",
-                              Counted(static_cast<int64_t>(plan.stages.size()), "stage")));
+  const size_t stages = plan.pipeline.has_value() ? plan.pipeline->stages.size() : 0;
+  if (stages == 0 || over.stage_groups.size() != stages) {
+    return JsonErrorAt(StrCat(path, ".stage_groups"), "found ", over.stage_groups.size(), " of ",
+                       Counted(static_cast<int64_t>(stages), "stage"));
   }
   std::vector<const PlanNodeGroup*> used;
   for (const PlanNodeGroup& group : over.groups) {
@@ -114,7 +112,8 @@ absl::Status CheckOverGroups(const Plan& plan) {
     const PlanNodeGroup& of = over.groups[group];
     if (of.tp == 0) MW_RETURN_IF_ERROR(CheckOwnDegrees(plan, i));
     const std::vector<PlanAxis> mesh = {{"dp", of.dp}, {"tp", of.tp}};
-    if ((of.tp > 0 && plan.stages[i].mesh != mesh) || plan.stages[i].device != of.device) {
+    if ((of.tp > 0 && plan.pipeline->stages[i].mesh != mesh) ||
+        plan.pipeline->stages[i].device != of.device) {
       return JsonErrorAt(place, "the stage has other degrees or devices than its group");
     }
   }

@@ -13,7 +13,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/inter/schedule/schedule.h"
-#include "meshwright/plan/document/plan_reader.h"
+#include "meshwright/plan/document/document_checks.h"
 #include "meshwright/plan/document/simulate_plan.h"
 
 // What holds between a plan's stages, its cluster, and what stages send each other.
@@ -23,20 +23,8 @@ namespace {
 
 constexpr int64_t kMostMicroBatches = std::numeric_limits<int32_t>::max();
 
-absl::Status CheckNoPipeline(const Plan& plan) {
-  if (plan.schedule.has_value())
-    return JsonErrorAt("$.schedule", "found one, expected null as there are no stages");
-  if (!plan.cross_stage.empty())
-    return JsonErrorAt("$.cross_stage", "found transfers, expected none as there are no stages");
-  if (plan.cluster.parts.size() > 1)
-    return JsonErrorAt("$.cluster.parts", "found several, expected one as there are no stages");
-  return absl::OkStatus();
-}
-
 absl::Status CheckScheduleOf(const Plan& plan) {
-  const auto stages = static_cast<int64_t>(plan.stages.size());
-  if (!plan.schedule.has_value())
-    return JsonErrorAt("$.schedule", "found null, expected that of the stages");
+  const auto stages = static_cast<int64_t>(plan.pipeline->stages.size());
   if (plan.micro_batches < 1 || plan.chunks < 1 || stages % plan.chunks != 0)
     return JsonErrorAt("$",
                        "micro_batches and chunks must be at least 1, and chunks divide the stages");
@@ -44,7 +32,7 @@ absl::Status CheckScheduleOf(const Plan& plan) {
     return JsonErrorAt("$.micro_batches", absl::StrFormat("found %d, expected from 1 to %d",
                                                           plan.micro_batches, kMostMicroBatches));
   }
-  const absl::StatusOr<const ScheduleKind*> kind = FindSchedule(*plan.schedule);
+  const absl::StatusOr<const ScheduleKind*> kind = FindSchedule(plan.pipeline->schedule);
   if (!kind.ok()) return JsonErrorAt("$.schedule", kind.status().message());
   const absl::Status shape = CheckShape(
       **kind, {static_cast<int32_t>(stages / plan.chunks), static_cast<int32_t>(plan.chunks),
@@ -56,13 +44,13 @@ absl::Status CheckScheduleOf(const Plan& plan) {
 class DeviceChecker {
  public:
   explicit DeviceChecker(const Plan& plan)
-      : plan_(plan), groups_(plan.stages.size() / static_cast<size_t>(plan.chunks)) {
+      : plan_(plan), groups_(plan.pipeline->stages.size() / static_cast<size_t>(plan.chunks)) {
     for (const PlanClusterPart& part : plan.cluster.parts)
       ends_.push_back((ends_.empty() ? 0 : ends_.back()) + part.devices());
   }
 
   absl::Status Check(size_t index) {
-    const PlanStage& stage = plan_.stages[index];
+    const PlanStage& stage = plan_.pipeline->stages[index];
     const std::string path = absl::StrCat("$.stages[", index, "]");
     double wanted = 1;
     for (const PlanAxis& axis : stage.mesh) wanted *= static_cast<double>(axis.size);
@@ -76,7 +64,7 @@ class DeviceChecker {
       MW_RETURN_IF_ERROR(CheckDevice(index, i, absl::StrCat(path, ".devices[", i, "]")));
     }
     const size_t group = index % groups_;
-    if (index != group && stage.devices != plan_.stages[group].devices) {
+    if (index != group && stage.devices != plan_.pipeline->stages[group].devices) {
       return JsonErrorAt(absl::StrCat(path, ".devices"),
                          absl::StrFormat("expected those of stage %d, which is of the same group "
                                          "of devices",
@@ -91,7 +79,7 @@ class DeviceChecker {
   }
 
   absl::Status CheckDevice(size_t index, size_t position, const std::string& path) {
-    const std::vector<int64_t>& devices = plan_.stages[index].devices;
+    const std::vector<int64_t>& devices = plan_.pipeline->stages[index].devices;
     const int64_t device = devices[position];
     if (device >= ends_.back()) {
       return JsonErrorAt(path, absl::StrFormat("found %d, expected a device of the cluster, from 0 "
@@ -150,9 +138,9 @@ absl::Status CheckNames(const std::vector<std::string>& names, size_t count, con
 }
 
 absl::Status CheckStage(const Plan& plan, size_t index) {
-  const PlanStage& stage = plan.stages[index];
+  const PlanStage& stage = plan.pipeline->stages[index];
   const std::string path = absl::StrCat("$.stages[", index, "]");
-  const int64_t layer = index == 0 ? 0 : plan.stages[index - 1].end_layer;
+  const int64_t layer = index == 0 ? 0 : plan.pipeline->stages[index - 1].end_layer;
   if (stage.first_layer != layer || stage.end_layer <= layer) {
     return JsonErrorAt(path, absl::StrFormat("layers [%d, %d) do not follow on layer %d",
                                              stage.first_layer, stage.end_layer, layer));
@@ -170,54 +158,53 @@ absl::Status CheckStage(const Plan& plan, size_t index) {
   }
   if (stage.same_as.has_value()) {
     if (*stage.same_as >= static_cast<int64_t>(index) ||
-        plan.stages[*stage.same_as].same_as.has_value()) {
+        plan.pipeline->stages[*stage.same_as].same_as.has_value()) {
       return JsonErrorAt(absl::StrCat(path, ".same_as"),
                          "expected an earlier stage that has its own lists");
     }
-    if (!stage.collectives.empty() || !stage.parameters.empty() || !stage.outputs.empty() ||
-        !stage.instructions.empty() || stage.memory_timeline.has_value()) {
+    if (!stage.program.empty()) {
       return JsonErrorAt(path, absl::StrFormat("expected empty lists of collectives, parameters, "
                                                "outputs and instructions and no memory_timeline, "
                                                "as in stage %d",
                                                *stage.same_as));
     }
   }
-  const PlanStage* const same =
-      stage.same_as.has_value() ? &plan.stages[static_cast<size_t>(*stage.same_as)] : nullptr;
+  const PlanStage* const same = stage.same_as.has_value()
+                                    ? &plan.pipeline->stages[static_cast<size_t>(*stage.same_as)]
+                                    : nullptr;
   MW_RETURN_IF_ERROR(CheckNames(stage.parameter_names,
-                                same == nullptr ? 0 : same->parameters.size(), "parameter_names",
+                                same == nullptr ? 0 : same->program.parameters.size(),
+                                "parameter_names", path));
+  MW_RETURN_IF_ERROR(CheckNames(stage.output_names,
+                                same == nullptr ? 0 : same->program.outputs.size(), "output_names",
                                 path));
-  MW_RETURN_IF_ERROR(CheckNames(stage.output_names, same == nullptr ? 0 : same->outputs.size(),
-                                "output_names", path));
-  MW_RETURN_IF_ERROR(CheckAxes(stage, path));
-  return CheckReferences(stage, path);
+  MW_RETURN_IF_ERROR(CheckMeshAxes(stage.mesh, path + ".mesh"));
+  return CheckProgram(stage.mesh, stage.program, path);
 }
 
 // Between neighbours, forward to the next and backward to the one before, each once.
 absl::Status CheckTransfers(const Plan& plan) {
-  const auto stages = static_cast<int64_t>(plan.stages.size());
+  const auto stages = static_cast<int64_t>(plan.pipeline->stages.size());
   absl::flat_hash_set<std::pair<int64_t, int64_t>> seen;
-  for (size_t i = 0; i < plan.cross_stage.size(); ++i) {
-    const PlanTransfer& transfer = plan.cross_stage[i];
+  for (size_t i = 0; i < plan.pipeline->cross_stage.size(); ++i) {
+    const PlanTransfer& transfer = plan.pipeline->cross_stage[i];
     const std::string path = absl::StrCat("$.cross_stage[", i, "]");
     if (transfer.from >= stages || transfer.to >= stages) {
       return JsonErrorAt(
           path, StrCat(stages == 1 ? "there is " : "there are ", Counted(stages, "stage")));
     }
-    if (transfer.phase != "forward" && transfer.phase != "backward") {
-      return JsonErrorAt(
-          absl::StrCat(path, ".phase"),
-          absl::StrCat("found \"", transfer.phase, "\", expected forward or backward"));
-    }
-    const int64_t to = transfer.from + (transfer.phase == "forward" ? 1 : -1);
+    if (transfer.phase == Phase::kUpdate)
+      return JsonErrorAt(absl::StrCat(path, ".phase"),
+                         "found \"update\", expected forward or backward");
+    const int64_t to = transfer.from + (transfer.phase == Phase::kForward ? 1 : -1);
     if (transfer.to != to) {
       return JsonErrorAt(path, absl::StrFormat("a %s transfer from stage %d to %d; forward ones go "
                                                "to the next stage, backward ones to the one before",
-                                               transfer.phase, transfer.from, transfer.to));
+                                               Word(transfer.phase), transfer.from, transfer.to));
     }
     if (!seen.insert({transfer.from, transfer.to}).second) {
       return JsonErrorAt(path, absl::StrFormat("a second %s transfer from stage %d to %d",
-                                               transfer.phase, transfer.from, transfer.to));
+                                               Word(transfer.phase), transfer.from, transfer.to));
     }
   }
   return absl::OkStatus();
@@ -226,10 +213,9 @@ absl::Status CheckTransfers(const Plan& plan) {
 }  // namespace
 
 absl::Status CheckPipeline(const Plan& plan) {
-  if (plan.stages.empty()) return CheckNoPipeline(plan);
   MW_RETURN_IF_ERROR(CheckScheduleOf(plan));
   DeviceChecker devices(plan);
-  for (size_t i = 0; i < plan.stages.size(); ++i) {
+  for (size_t i = 0; i < plan.pipeline->stages.size(); ++i) {
     MW_RETURN_IF_ERROR(CheckStage(plan, i));
     MW_RETURN_IF_ERROR(devices.Check(i));
   }

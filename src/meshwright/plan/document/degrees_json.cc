@@ -1,6 +1,5 @@
 #include "meshwright/plan/document/degrees_json.h"
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -8,10 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "meshwright/base/strings.h"
 #include "meshwright/degrees/degree_table.h"
-#include "meshwright/plan/document/json_reader.h"
 
 namespace meshwright {
 namespace {
@@ -26,24 +22,18 @@ std::pair<std::string, std::string> PartAndKey(const Degree& degree) {
   return {std::string(degree.name.substr(0, dot)), std::string(degree.name.substr(dot + 1))};
 }
 
-std::string Pointer(const Degree& degree) {
-  const auto [part, key] = PartAndKey(degree);
-  return part.empty() ? key : absl::StrCat(part, ".", key);
-}
-
-std::optional<int64_t> ValueOf(const Degree& degree, const InputJson& json) {
+std::optional<int64_t> ValueOf(const Degree& degree, const JsonValue& json) {
   if (degree.is_boolean) {
-    return json.is_boolean() ? std::optional<int64_t>(json.get<bool>()) : std::nullopt;
+    return json.IsBoolean() ? std::optional<int64_t>(json.Boolean()) : std::nullopt;
   }
-  if (degree.words.empty()) {
-    return json.is_number_unsigned() ? ParseValue(degree, json.dump()) : std::nullopt;
-  }
-  return json.is_string() ? ParseValue(degree, json.get_ref<const std::string&>()) : std::nullopt;
+  const bool fits = degree.words.empty() ? json.IsUnsigned() : json.IsText();
+  if (!fits) return std::nullopt;
+  return ParseValue(degree, json.IsText() ? json.Text() : std::to_string(json.Unsigned()));
 }
 
 }  // namespace
 
-Json DegreesJson(const Configuration& configuration) {
+Json JsonForm<Configuration>::Write(const Configuration& configuration) {
   Json json = Json::object();
   for (const Degree& degree : transformer::DegreeTable()) {
     if (degree.name.empty()) continue;
@@ -61,45 +51,26 @@ Json DegreesJson(const Configuration& configuration) {
   return json;
 }
 
-absl::Status ReadJson(const InputJson& json, const std::string& path, Configuration& value) {
-  if (!json.is_object()) return WrongJsonType(json, path, "an object");
+void JsonForm<Configuration>::Read(const JsonValue& json, Configuration& configuration,
+                                   MemberForm) {
   std::map<std::string, std::vector<std::string>> keys;  // by part
   for (const Degree& degree : transformer::DegreeTable()) {
     if (degree.name.empty()) continue;
     const auto [part, key] = PartAndKey(degree);
+    if (!part.empty() && keys[part].empty()) keys[""].push_back(part);
     keys[part].push_back(key);
-    const InputJson* object = &json;
-    if (!part.empty()) {
-      const auto found = json.find(part);
-      if (found == json.end() || !found->is_object()) {
-        return JsonErrorAt(path, absl::StrCat("the key \"", part, "\" is missing"));
-      }
-      object = &*found;
-    }
-    const auto found = object->find(key);
-    if (found == object->end()) {
-      return JsonErrorAt(part.empty() ? path : absl::StrCat(path, ".", part),
-                         absl::StrCat("the key \"", key, "\" is missing"));
-    }
-    const std::optional<int64_t> number = ValueOf(degree, *found);
-    if (!number.has_value()) {
-      return JsonErrorAt(absl::StrCat(path, ".", Pointer(degree)),
-                         absl::StrCat("found ", found->dump(), ", expected ",
-                                      degree.is_boolean ? "true or false" : ValidValues(degree)));
-    }
-    degree.set(value, *number);
+    const JsonValue member = (part.empty() ? json : json.At(part.c_str())).At(key.c_str());
+    if (!member.ok()) return;
+    const std::optional<int64_t> value = ValueOf(degree, member);
+    if (!value.has_value())
+      return member.FailWanting(degree.is_boolean ? "true or false" : ValidValues(degree));
+    degree.set(configuration, *value);
   }
-  for (const auto& [part, known] : keys) {
-    if (!part.empty()) keys[""].push_back(part);
+  for (const auto& [part, names] : keys) {
+    std::vector<const char*> known;
+    for (const std::string& name : names) known.push_back(name.c_str());
+    (part.empty() ? json : json.At(part.c_str())).CheckKeys(known);
   }
-  for (const auto& [part, known] : keys) {
-    for (const auto& [key, member] : (part.empty() ? json : json[part]).items()) {
-      if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-      return JsonErrorAt(part.empty() ? path : absl::StrCat(path, ".", part),
-                         absl::StrCat("unknown key ", InputJson(key).dump()));
-    }
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace meshwright

@@ -4,8 +4,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string_view>
+
+#include "meshwright/base/words.h"
 
 namespace meshwright {
 
@@ -18,11 +19,10 @@ enum class MemoryCategory : uint8_t {
   kActivations,     // made before the first gradient and still needed after it
   kTemporaries,     // everything else, buffers of reshardings among it
 };
-inline constexpr size_t kMemoryCategories = 6;
-
-// JSON key of the category, e.g. "optimizer_state".
-std::string_view MemoryCategoryName(MemoryCategory category);
-std::optional<MemoryCategory> MemoryCategoryFromName(std::string_view name);
+template <>
+inline constexpr auto kWords<MemoryCategory> = std::to_array<std::string_view>(
+    {"parameters", "optimizer_state", "inputs", "gradients", "activations", "temporaries"});
+inline constexpr size_t kMemoryCategories = kWords<MemoryCategory>.size();
 
 // Bytes of one device by MemoryCategory.
 using MemoryByCategory = std::array<int64_t, kMemoryCategories>;

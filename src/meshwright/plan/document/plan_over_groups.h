@@ -19,20 +19,8 @@ struct PlanNodeGroup {
   int64_t stages = 0, tp = 0, dp = 0, micro_batch = 0;  // 0 where there is none
   std::optional<double> dollars_per_hour;  // of the nodes that are used; none: no price
 
-  template <typename Self, typename Visitor>
-  static void VisitMembers(Self& self, const Visitor& visit) {
-    visit("name", self.name);
-    visit("device", self.device);
-    visit("nodes", self.nodes);
-    visit("devices_per_node", self.devices_per_node);
-    visit("used_nodes", self.used_nodes);
-    visit("stages", self.stages);
-    visit("tp", self.tp);
-    visit("dp", self.dp);
-    visit("micro_batch", self.micro_batch);
-    visit("dollars_per_hour", self.dollars_per_hour);
-  }
-  friend bool operator==(const PlanNodeGroup&, const PlanNodeGroup&) = default;
+  MESHWRIGHT_MEMBERS(PlanNodeGroup, name, device, nodes, devices_per_node, used_nodes, stages, tp,
+                     dp, micro_batch, dollars_per_hour)
 };
 
 // Another choice of nodes.
@@ -46,19 +34,8 @@ struct PlanNodeChoice {
   std::optional<int64_t> beaten_by;     // position in this list of one no slower and no dearer
   std::vector<int64_t> groups, layers;  // by stage; of the front only
 
-  template <typename Self, typename Visitor>
-  static void VisitMembers(Self& self, const Visitor& visit) {
-    visit("nodes", self.nodes);
-    visit("step_seconds", self.step_seconds);
-    visit("step_dollars", self.step_dollars);
-    visit("degrees", self.degrees);
-    visit("is_bound", self.is_bound);
-    visit("on_front", self.on_front);
-    visit("beaten_by", self.beaten_by);
-    visit("groups", self.groups);
-    visit("layers", self.layers);
-  }
-  friend bool operator==(const PlanNodeChoice&, const PlanNodeChoice&) = default;
+  MESHWRIGHT_MEMBERS(PlanNodeChoice, nodes, step_seconds, step_dollars, degrees, is_bound, on_front,
+                     beaten_by, groups, layers)
 };
 
 struct PlanOverGroups {
@@ -70,18 +47,8 @@ struct PlanOverGroups {
   bool proven = false;                  // nothing better was left open
   std::vector<PlanNodeChoice> choices;  // with a front: its plans, the fastest first, then others
 
-  template <typename Self, typename Visitor>
-  static void VisitMembers(Self& self, const Visitor& visit) {
-    visit("groups", self.groups);
-    visit("stage_groups", self.stage_groups);
-    visit("steps", self.steps);
-    visit("most_seconds", self.most_seconds);
-    visit("most_dollars", self.most_dollars);
-    visit("step_dollars", self.step_dollars);
-    visit("proven", self.proven);
-    visit("choices", self.choices);
-  }
-  friend bool operator==(const PlanOverGroups&, const PlanOverGroups&) = default;
+  MESHWRIGHT_MEMBERS(PlanOverGroups, groups, stage_groups, steps, most_seconds, most_dollars,
+                     step_dollars, proven, choices)
 };
 
 }  // namespace meshwright

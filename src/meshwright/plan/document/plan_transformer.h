@@ -6,14 +6,27 @@
 #include <string>
 #include <vector>
 
+#include "meshwright/base/json_members.h"
+#include "meshwright/base/words.h"
 #include "meshwright/degrees/configuration.h"
-#include "meshwright/plan/document/plan_over_groups.h"
 
 // The part of a Plan that only plans of models without a program have: the degrees of a
 // transformer's training. Each struct lists its members once, for the JSON form's writer and reader
 // alike, in the order of the schema.
 
 namespace meshwright {
+
+// What the best plan of a model is the best in.
+enum class ModelObjective {
+  kTime,
+  kGpus,    // the fewest that the batch fits on, and of these configurations the fastest
+  kMemory,  // the least on the fullest GPU
+  kCost,    // over groups of nodes: the fewest dollars
+  kPareto,  // over groups of nodes: one of those that nothing beats in both time and dollars
+};
+template <>
+inline constexpr auto kWords<ModelObjective> =
+    std::to_array<std::string_view>({"time", "gpus", "memory", "cost", "pareto"});
 
 // Seconds of a step by what takes them; they add up to the step. As a difference they may be
 // negative.
@@ -23,19 +36,9 @@ struct PlanStepParts {
   double host_communication = 0;
   double bubble = 0, optimizer = 0;
 
-  template <typename Self, typename Visitor>
-  static void VisitMembers(Self& self, const Visitor& visit) {
-    visit("compute", self.compute);
-    visit("tensor_communication", self.tensor_communication);
-    visit("context_communication", self.context_communication);
-    visit("expert_communication", self.expert_communication);
-    visit("data_communication", self.data_communication);
-    visit("pipeline_communication", self.pipeline_communication);
-    visit("host_communication", self.host_communication);
-    visit("bubble", self.bubble);
-    visit("optimizer", self.optimizer);
-  }
-  friend bool operator==(const PlanStepParts&, const PlanStepParts&) = default;
+  MESHWRIGHT_MEMBERS_OF_FORM(PlanStepParts, kSigned, compute, tensor_communication,
+                             context_communication, expert_communication, data_communication,
+                             pipeline_communication, host_communication, bubble, optimizer)
 };
 
 // Bytes on one GPU of a pipeline group, and in its host's memory.
@@ -44,18 +47,8 @@ struct PlanGroupBytes {
   int64_t communication = 0, framework = 0;
   int64_t host = 0;
 
-  template <typename Self, typename Visitor>
-  static void VisitMembers(Self& self, const Visitor& visit) {
-    visit("weights", self.weights);
-    visit("gradients", self.gradients);
-    visit("optimizer", self.optimizer);
-    visit("activations", self.activations);
-    visit("logits", self.logits);
-    visit("communication", self.communication);
-    visit("framework", self.framework);
-    visit("host", self.host);
-  }
-  friend bool operator==(const PlanGroupBytes&, const PlanGroupBytes&) = default;
+  MESHWRIGHT_MEMBERS(PlanGroupBytes, weights, gradients, optimizer, activations, logits,
+                     communication, framework, host)
 };
 
 // One of the next best, and what its parts take more than the plan's own.
@@ -71,7 +64,7 @@ struct PlanAlternative {
     visit("configuration", self.configuration);
     visit("step_seconds", self.step_seconds);
     visit("peak_bytes", self.peak_bytes);
-    visit("mfu", self.mfu);
+    visit("mfu", self.mfu, kShare);
     visit("slower_by", self.slower_by);
   }
   friend bool operator==(const PlanAlternative&, const PlanAlternative&) = default;
@@ -82,38 +75,20 @@ struct PlanSensitivity {
   std::string change;      // "nvlink4 bandwidth +10 %"
   double step_change = 0;  // relative: -0.012 is 1.2 % faster
 
-  template <typename Self, typename Visitor>
-  static void VisitMembers(Self& self, const Visitor& visit) {
-    visit("change", self.change);
-    visit("step_change", self.step_change);
-  }
-  friend bool operator==(const PlanSensitivity&, const PlanSensitivity&) = default;
+  MESHWRIGHT_MEMBERS_OF_FORM(PlanSensitivity, (MemberForm{.least = -1}), change, step_change)
 };
 
 struct PlanSearchCounts {
   int64_t legal = 0, evaluated = 0, fitting = 0, pruned = 0;
 
-  template <typename Self, typename Visitor>
-  static void VisitMembers(Self& self, const Visitor& visit) {
-    visit("legal", self.legal);
-    visit("evaluated", self.evaluated);
-    visit("fitting", self.fitting);
-    visit("pruned", self.pruned);
-  }
-  friend bool operator==(const PlanSearchCounts&, const PlanSearchCounts&) = default;
+  MESHWRIGHT_MEMBERS(PlanSearchCounts, legal, evaluated, fitting, pruned)
 };
 
 // Bytes that what the framework's options decide takes: of a parameter, and of a logit.
 struct PlanState {
   int64_t gradient_bytes = 4, moment_bytes = 4, logit_bytes = 12;
 
-  template <typename Self, typename Visitor>
-  static void VisitMembers(Self& self, const Visitor& visit) {
-    visit("gradient_bytes", self.gradient_bytes);
-    visit("moment_bytes", self.moment_bytes);
-    visit("logit_bytes", self.logit_bytes);
-  }
-  friend bool operator==(const PlanState&, const PlanState&) = default;
+  MESHWRIGHT_MEMBERS(PlanState, gradient_bytes, moment_bytes, logit_bytes)
 };
 
 // Work that is left after failures and checkpoints.
@@ -131,7 +106,7 @@ struct PlanGoodput {
     visit("checkpoint_seconds", self.checkpoint_seconds);
     visit("restart_seconds", self.restart_seconds);
     visit("interval_seconds", self.interval_seconds);
-    visit("share", self.share);
+    visit("share", self.share, kShare);
     visit("tokens_per_second", self.tokens_per_second);
   }
   friend bool operator==(const PlanGoodput&, const PlanGoodput&) = default;
@@ -152,7 +127,7 @@ struct PlanSweepRow {
     visit("configuration", self.configuration);
     visit("step_seconds", self.step_seconds);
     visit("tokens_per_second", self.tokens_per_second);
-    visit("mfu", self.mfu);
+    visit("mfu", self.mfu, kShare);
     visit("efficiency", self.efficiency);
     visit("peak_bytes", self.peak_bytes);
   }
@@ -165,7 +140,7 @@ struct PlanTransformer {
   int64_t parameters = 0;
   double model_flops = 0;  // of a step, forward and backward
   int64_t sequence = 0, global_batch = 0;
-  std::string objective;
+  ModelObjective objective = ModelObjective::kTime;
   transformer::Configuration configuration;
   PlanState state;
   double mfu = 0, hfu = 0;
@@ -176,21 +151,20 @@ struct PlanTransformer {
   std::vector<PlanSensitivity> sensitivity;
   std::vector<PlanSweepRow> sweep;  // with --sweep: what fits, by rising number of GPUs
   std::optional<PlanGoodput> goodput;
-  std::optional<PlanOverGroups> over_groups;  // of groups of nodes; then there are stages as well
 
   template <typename Self, typename Visitor>
   static void VisitMembers(Self& self, const Visitor& visit) {
     visit("model", self.model);
     visit("description", self.description);
     visit("parameters", self.parameters);
-    visit("model_flops", self.model_flops);
+    visit("model_flops", self.model_flops, {.most = 1e30});
     visit("sequence", self.sequence);
     visit("global_batch", self.global_batch);
     visit("objective", self.objective);
     visit("configuration", self.configuration);
     visit("state", self.state);
-    visit("mfu", self.mfu);
-    visit("hfu", self.hfu);
+    visit("mfu", self.mfu, kShare);
+    visit("hfu", self.hfu, kShare);
     visit("seconds", self.seconds);
     visit("memory", self.memory);
     visit("search", self.search);
@@ -198,15 +172,8 @@ struct PlanTransformer {
     visit("sensitivity", self.sensitivity);
     visit("sweep", self.sweep);
     visit("goodput", self.goodput);
-    visit("over_groups", self.over_groups);
   }
   friend bool operator==(const PlanTransformer&, const PlanTransformer&) = default;
-};
-
-// A struct of this file.
-template <typename T>
-concept ListsItsMembers = requires(T& value) {
-  T::VisitMembers(value, [](const char*, auto&) {});
 };
 
 }  // namespace meshwright

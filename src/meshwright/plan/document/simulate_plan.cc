@@ -20,7 +20,7 @@ constexpr int64_t kMostCells = int64_t{1} << 20;
 
 std::vector<StageTimes> TimesOf(const Plan& plan) {
   std::vector<StageTimes> stages;
-  for (const PlanStage& stage : plan.stages) {
+  for (const PlanStage& stage : plan.pipeline->stages) {
     StageTimes times;
     times.forward = stage.seconds.forward;
     times.backward = stage.seconds.backward;
@@ -30,9 +30,10 @@ std::vector<StageTimes> TimesOf(const Plan& plan) {
     times.bytes_in_flight = stage.bytes.in_flight;
     stages.push_back(times);
   }
-  for (const PlanTransfer& transfer : plan.cross_stage) {
+  for (const PlanTransfer& transfer : plan.pipeline->cross_stage) {
     StageTimes& from = stages[transfer.from];
-    (transfer.phase == "backward" ? from.send_backward : from.send_forward) = transfer.seconds;
+    (transfer.phase == Phase::kBackward ? from.send_backward : from.send_forward) =
+        transfer.seconds;
   }
   return stages;
 }
@@ -41,11 +42,11 @@ std::vector<StageTimes> TimesOf(const Plan& plan) {
 
 absl::Status CheckGroupBytes(const Plan& plan, int64_t micro_batches) {
   using Wide = __int128;
-  const size_t groups = plan.stages.size() / static_cast<size_t>(plan.chunks);
+  const size_t groups = plan.pipeline->stages.size() / static_cast<size_t>(plan.chunks);
   for (size_t g = 0; g < groups; ++g) {
     Wide bytes = 0;
-    for (size_t i = g; i < plan.stages.size(); i += groups) {
-      const PlanStageBytes& stage = plan.stages[i].bytes;
+    for (size_t i = g; i < plan.pipeline->stages.size(); i += groups) {
+      const PlanStageBytes& stage = plan.pipeline->stages[i].bytes;
       bytes += stage.fixed + Wide{stage.in_flight} * micro_batches;
     }
     if (bytes <= std::numeric_limits<int64_t>::max()) continue;
@@ -58,14 +59,14 @@ absl::Status CheckGroupBytes(const Plan& plan, int64_t micro_batches) {
 
 absl::StatusOr<SimulatedPlan> SimulatePlan(const Plan& plan, const std::string& schedule,
                                            int64_t micro_batches) {
-  if (plan.stages.empty()) {
+  if (!plan.pipeline.has_value()) {
     return absl::InvalidArgumentError(
         "the plan has no pipeline; `meshwright plan --pipeline auto` makes one");
   }
   SimulatedPlan simulated;
   MW_ASSIGN_OR_RETURN(simulated.schedule,
-                      FindSchedule(schedule.empty() ? *plan.schedule : schedule));
-  const auto stages = static_cast<int64_t>(plan.stages.size());
+                      FindSchedule(schedule.empty() ? plan.pipeline->schedule : schedule));
+  const auto stages = static_cast<int64_t>(plan.pipeline->stages.size());
   const int64_t count = micro_batches > 0 ? micro_batches : plan.micro_batches;
   if (count > kMostCells / stages) {
     return absl::InvalidArgumentError(

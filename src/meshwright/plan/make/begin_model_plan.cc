@@ -60,13 +60,13 @@ Plan BeginModelPlan(const ModelRequest& request, const Cluster& cluster,
   plan.warnings = request.model.notes;
   for (std::string& warning : DeviceWarnings(cluster.device, request.precision))
     plan.warnings.push_back(std::move(warning));
-  PlanTransformer& part = plan.transformer.emplace();
+  PlanTransformer& part = plan.model.emplace();
   part.model = request.model.name;
   part.description = request.description;
   part.parameters = CountParameters(Tensors(request.model)).total;
   part.sequence = request.workload.sequence;
   part.global_batch = request.workload.global_batch;
-  part.objective = ModelObjectiveName(request.objective);
+  part.objective = request.objective;
   part.configuration = WithoutUsualPlacement(best);
   return plan;
 }

@@ -14,21 +14,20 @@
 namespace meshwright {
 namespace {
 
-// What an op is called in a plan: HLO's opcode, or the part it plays around control flow.
-std::string_view OpcodeText(const Op& op) {
+PlanOpcode OpcodeOf(const Op& op) {
   switch (op.kind) {
     case OpKind::kInstruction:
-      return OpcodeName(op.instruction->opcode);
+      return ToPlanOpcode(op.instruction->opcode);
     case OpKind::kLoopParameter:
-      return "loop-parameter";
+      return PlanOpcode::kLoopParameter;
     case OpKind::kLoopExit:
-      return "loop-exit";
+      return PlanOpcode::kLoopExit;
     case OpKind::kSelectBranch:
-      return "select-branch";
+      return PlanOpcode::kSelectBranch;
     case OpKind::kOutput:
-      return "output";
+      break;
   }
-  return "";
+  return PlanOpcode::kOutput;
 }
 
 // Strings that many instructions share, each once.
@@ -136,16 +135,16 @@ std::vector<std::vector<PlanSpec>> ToSpecs(const std::vector<Movements::Path>& p
 void AddInstructions(const Graph& graph, const Mesh& mesh, const IntraPlan& intra,
                      const OpRoles& roles, const std::vector<MemoryCategory>& categories,
                      Plan& plan) {
-  std::vector<PlanInstruction>& instructions = plan.instructions;
+  std::vector<PlanInstruction>& instructions = plan.program.instructions;
   instructions.resize(graph.ops.size());
-  StringTable op_names(plan.op_names), source_files(plan.source_files);
+  StringTable op_names(plan.program.op_names), source_files(plan.program.source_files);
   const Movements movements = FindMovements(graph, mesh, intra);
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph.ops[i];
     const PlannedOp& planned = intra.ops[i];
     PlanInstruction& instruction = instructions[i];
     instruction.name = op.name;
-    instruction.opcode = OpcodeText(op);
+    instruction.opcode = OpcodeOf(op);
     SetTypes(graph, op, instruction);
     SetOperands(graph, op.operands, instruction);
     const Metadata& metadata = op.instruction->metadata;
@@ -153,7 +152,7 @@ void AddInstructions(const Graph& graph, const Mesh& mesh, const IntraPlan& intr
     if (const auto [file, line] = SourceOf(*graph.module, metadata); !file.empty())
       instruction.source = {source_files.Position(file), line};
     if (roles.layer[i] >= 0) instruction.layer = roles.layer[i];
-    if (roles.phase[i].has_value()) instruction.phase = PhaseName(*roles.phase[i]);
+    instruction.phase = roles.phase[i];
     if (!op.results.empty()) {
       const int32_t dimension = roles.batch_dimension[op.results[0].index()];
       if (dimension >= 0) instruction.batch_dimension = dimension;

@@ -78,7 +78,7 @@ void AddStages(const MixedRequest& request, const MixedAnswer& answer, Plan& pla
     const NodeGroup& group = problem.cluster.groups[from_group];
     const StageDegrees& degrees = best.plan.family.degrees[from.stage_class];
     const transformer::hetero::PipelineStage& seconds = figures.stages[i];
-    PlanStage& stage = plan.stages.emplace_back();
+    PlanStage& stage = plan.pipeline->stages.emplace_back();
     stage.first_layer = first;
     stage.end_layer = first += from.layers;
     stage.device = group.cluster.device.name;
@@ -94,14 +94,15 @@ void AddStages(const MixedRequest& request, const MixedAnswer& answer, Plan& pla
     stage.bytes.in_flight = memory.activations / in_flight;
     stage.bytes.peak = stage.bytes.peak_of_group = memory.total();
     stage.bytes.fixed = memory.total() - stage.bytes.in_flight * in_flight;
-    plan.transformer->memory.push_back(ToGroupBytes(memory));
-    plan.transformer->over_groups->stage_groups.push_back(static_cast<int64_t>(from_group));
+    plan.model->memory.push_back(ToGroupBytes(memory));
+    plan.groups->stage_groups.push_back(static_cast<int64_t>(from_group));
     if (i + 1 == count) break;
-    for (const char* const phase : {"forward", "backward"}) {
-      const bool forward = phase[0] == 'f';
+    for (const Phase phase : {Phase::kForward, Phase::kBackward}) {
+      const bool forward = phase == Phase::kForward;
       const int64_t sender = forward ? i : i + 1, receiver = forward ? i + 1 : i;
-      plan.cross_stage.push_back({sender, receiver, phase,
-                                  static_cast<int64_t>(figures.send_bytes[sender]), seconds.send});
+      plan.pipeline->cross_stage.push_back({sender, receiver, phase,
+                                            static_cast<int64_t>(figures.send_bytes[sender]),
+                                            seconds.send});
     }
   }
 }
@@ -111,7 +112,7 @@ void AddStages(const MixedRequest& request, const MixedAnswer& answer, Plan& pla
 void SetParts(const transformer::hetero::Figures& figures, bool replicas, Plan& plan) {
   const transformer::GroupCost& cost = figures.costs.front();
   const auto micro_batches = static_cast<double>(plan.micro_batches);
-  PlanStepParts& parts = plan.transformer->seconds;
+  PlanStepParts& parts = plan.model->seconds;
   parts.compute = micro_batches * (cost.forward + cost.backward);
   parts.tensor_communication = micro_batches * cost.communication();
   const double update = figures.stages.front().update;
@@ -143,9 +144,9 @@ void SetUtilization(const MixedRequest& request, const transformer::hetero::Choi
                                 problem.cluster.groups[group].cluster.devices_per_node) *
             flops / (time.mfu * time.seconds);
   }
-  plan.transformer->model_flops = flops;
-  plan.transformer->mfu = flops / (plan.step_seconds * peak);
-  plan.transformer->hfu = executed / (plan.step_seconds * peak);
+  plan.model->model_flops = flops;
+  plan.model->mfu = flops / (plan.step_seconds * peak);
+  plan.model->hfu = executed / (plan.step_seconds * peak);
 }
 
 std::optional<double> StepDollars(const MixedRequest& request, double seconds, double per_hour) {
@@ -220,8 +221,20 @@ void SetPeak(const transformer::hetero::Figures& figures, Plan& plan) {
       figures.memory.begin(), figures.memory.end(),
       [](const StageMemory& a, const StageMemory& b) { return a.total() < b.total(); });
   plan.peak_bytes = fullest->total();
-  plan.budget_bytes = plan.stages[fullest - figures.memory.begin()].budget_bytes;
+  plan.budget_bytes = plan.pipeline->stages[fullest - figures.memory.begin()].budget_bytes;
   SetMemoryByCategory(*fullest, plan);
+}
+
+ModelObjective ObjectiveOf(transformer::hetero::Objective objective) {
+  switch (objective) {
+    case transformer::hetero::Objective::kCost:
+      return ModelObjective::kCost;
+    case transformer::hetero::Objective::kPareto:
+      return ModelObjective::kPareto;
+    case transformer::hetero::Objective::kTime:
+      break;
+  }
+  return ModelObjective::kTime;
 }
 
 }  // namespace
@@ -261,23 +274,21 @@ Plan BuildMixedPlan(const MixedRequest& request, const MixedAnswer& answer) {
   const double value = by_cost ? best.step_dollars() : best.seconds;
   plan.gap = value > 0 ? std::max(0.0, 1 - answer.result.bound / value) : 0;
   plan.bound_seconds = plan.step_seconds * (1 - plan.gap);
-  plan.schedule = "1f1b";
+  plan.pipeline.emplace().schedule = "1f1b";
   plan.micro_batches = problem.workload.global_batch / degrees.together();
   plan.warnings = MixedWarnings(request, answer);
   plan.planning_seconds = answer.planning_seconds;
 
-  PlanTransformer& part = plan.transformer.emplace();
+  PlanTransformer& part = plan.model.emplace();
   part.model = problem.model.name;
   part.description = request.description;
   part.parameters = CountParameters(Tensors(problem.model)).total;
   part.sequence = problem.workload.sequence;
   part.global_batch = problem.workload.global_batch;
-  part.objective = by_cost                                                                ? "cost"
-                   : request.options.objective == transformer::hetero::Objective::kPareto ? "pareto"
-                                                                                          : "time";
+  part.objective = ObjectiveOf(request.options.objective);
   part.configuration = WithoutUsualPlacement(c);
   part.search.legal = part.search.evaluated = part.search.fitting = answer.result.evaluated;
-  SetOverGroups(request, answer, part.over_groups.emplace());
+  SetOverGroups(request, answer, plan.groups.emplace());
   AddStages(request, answer, plan);
   SetParts(figures, degrees.dp > 1, plan);
   SetUtilization(request, best, plan);

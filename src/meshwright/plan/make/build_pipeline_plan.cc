@@ -48,7 +48,7 @@ absl::StatusOr<Plan> WholeStep(const PipelinePlan& pipeline, const PipelineStage
   const std::vector<int32_t> tied = TiedParameters(graph, false);
   MW_ASSIGN_OR_RETURN(
       Plan plan, BuildPlan(graph, stage.mesh, intra, tied, RolesOfStage(pipeline, stage, program)));
-  plan.memory_timeline = TimelineOfStage(stage, tied, times);
+  plan.program.memory_timeline = TimelineOfStage(stage, tied, times);
   return plan;
 }
 
@@ -124,10 +124,10 @@ std::vector<PlanTransfer> Transfers(const PipelinePlan& pipeline) {
     const PipelineStage& before = pipeline.stages[i];
     const PipelineStage& after = pipeline.stages[i + 1];
     transfers.push_back(
-        {from, from + 1, "forward", before.cost.activation_bytes, before.times.send_forward});
+        {from, from + 1, Phase::kForward, before.cost.activation_bytes, before.times.send_forward});
     if (after.cost.gradient_bytes == 0) continue;
     transfers.push_back(
-        {from + 1, from, "backward", after.cost.gradient_bytes, after.times.send_backward});
+        {from + 1, from, Phase::kBackward, after.cost.gradient_bytes, after.times.send_backward});
   }
   return transfers;
 }
@@ -160,7 +160,8 @@ MemoryByCategory MemoryOfGroup(const PipelinePlan& pipeline, const std::vector<P
     const PlanStage& stage = stages[i];
     int64_t state = pipeline.stages[i].cost.state_bytes;
     for (const PlanTensor& tensor :
-         stages[static_cast<size_t>(stage.same_as.value_or(static_cast<int64_t>(i)))].parameters) {
+         stages[static_cast<size_t>(stage.same_as.value_or(static_cast<int64_t>(i)))]
+             .program.parameters) {
       const bool weights = tensor.category == MemoryCategory::kParameters;
       if (!weights && tensor.category != MemoryCategory::kOptimizerState) continue;
       take(tensor.category, tensor.bytes_per_device);
@@ -181,16 +182,17 @@ MemoryByCategory MemoryOfGroup(const PipelinePlan& pipeline, const std::vector<P
 
 // Of every stage, and of the plan, whose memory is that of the fullest.
 void SetMemory(const PipelinePlan& pipeline, Plan* plan) {
+  std::vector<PlanStage>& stages = plan->pipeline->stages;
   const auto groups = static_cast<size_t>(pipeline.shape.groups);
-  for (size_t i = 0; i < plan->stages.size(); ++i) {
-    plan->stages[i].memory_by_category = i < groups ? MemoryOfGroup(pipeline, plan->stages, i)
-                                                    : plan->stages[i % groups].memory_by_category;
+  for (size_t i = 0; i < stages.size(); ++i) {
+    stages[i].memory_by_category =
+        i < groups ? MemoryOfGroup(pipeline, stages, i) : stages[i % groups].memory_by_category;
   }
-  const size_t group = FullestStage(plan->stages) % groups;
-  plan->peak_bytes = plan->stages[group].bytes.peak_of_group;
-  plan->budget_bytes = plan->stages[group].budget_bytes;
+  const size_t group = FullestStage(stages) % groups;
+  plan->peak_bytes = stages[group].bytes.peak_of_group;
+  plan->budget_bytes = stages[group].budget_bytes;
   plan->peak_at = StrCat("stage ", group);
-  plan->memory_by_category = plan->stages[group].memory_by_category;
+  plan->memory_by_category = stages[group].memory_by_category;
 }
 
 }  // namespace
@@ -198,15 +200,9 @@ void SetMemory(const PipelinePlan& pipeline, Plan* plan) {
 absl::Status SetStageLists(const PipelinePlan& pipeline, const PipelineStage& stage,
                            const Graph& program, PlanStage* out) {
   MW_ASSIGN_OR_RETURN(Plan plan, WholeStep(pipeline, stage, program));
-  out->collectives = std::move(plan.collectives);
-  out->parameters = std::move(plan.parameters);
-  out->outputs = std::move(plan.outputs);
-  for (size_t i = 0; i < out->outputs.size(); ++i)
-    out->outputs[i].name = stage.slice->outputs[i].name;
-  out->instructions = std::move(plan.instructions);
-  out->op_names = std::move(plan.op_names);
-  out->source_files = std::move(plan.source_files);
-  out->memory_timeline = std::move(plan.memory_timeline);
+  out->program = std::move(plan.program);
+  for (size_t i = 0; i < out->program.outputs.size(); ++i)
+    out->program.outputs[i].name = stage.slice->outputs[i].name;
   return absl::OkStatus();
 }
 
@@ -216,7 +212,8 @@ absl::StatusOr<Plan> BuildPipelinePlan(const PipelinePlan& pipeline, const Graph
   Plan plan;
   plan.tool_version = ToolVersion();
   plan.cluster = ToPlanCluster(clusters);
-  plan.schedule = std::string(pipeline.schedule->name);
+  PipelinePart& part = plan.pipeline.emplace();
+  part.schedule = std::string(pipeline.schedule->name);
   plan.micro_batches = pipeline.shape.micro_batches;
   plan.chunks = pipeline.shape.chunks;
   plan.bubble_share = pipeline.simulation.bubble_share;
@@ -228,7 +225,7 @@ absl::StatusOr<Plan> BuildPipelinePlan(const PipelinePlan& pipeline, const Graph
   for (size_t i = 0; i < pipeline.stages.size(); ++i) {
     MW_ASSIGN_OR_RETURN(PlanStage stage,
                         ToStage(pipeline, program, i, in_flight[i], clusters, budgets));
-    plan.stages.push_back(std::move(stage));
+    part.stages.push_back(std::move(stage));
     if (pipeline.stages[i].like >= 0) continue;
     const IntraPlan& intra = *pipeline.stages[i].plan;
     const auto [compute, communication] =
@@ -239,7 +236,7 @@ absl::StatusOr<Plan> BuildPipelinePlan(const PipelinePlan& pipeline, const Graph
     }
     plan.warnings.insert(plan.warnings.end(), intra.warnings.begin(), intra.warnings.end());
   }
-  plan.cross_stage = Transfers(pipeline);
+  part.cross_stage = Transfers(pipeline);
   SetMemory(pipeline, &plan);
   plan.warnings.insert(plan.warnings.begin(), pipeline.warnings.begin(), pipeline.warnings.end());
   std::vector<std::string> once;

@@ -58,7 +58,7 @@ void AddParameters(const Graph& graph, const Mesh& mesh, const IntraPlan& intra,
                    const std::vector<MemoryCategory>& categories, Plan& plan) {
   for (OpId id : graph.parameters) {
     const ValueId value = graph[id].results[0];
-    PlanTensor& tensor = plan.parameters.emplace_back(
+    PlanTensor& tensor = plan.program.parameters.emplace_back(
         ToTensor(graph[value].shape, intra.shardings[value.index()], mesh));
     tensor.index = graph[id].parameter;
     tensor.name = ParameterName(graph, id);
@@ -66,7 +66,7 @@ void AddParameters(const Graph& graph, const Mesh& mesh, const IntraPlan& intra,
   }
 }
 
-// Also completes the instructions that stand for outputs. Requires plan.parameters and
+// Also completes the instructions that stand for outputs. Requires plan.program.parameters and
 // .instructions.
 void AddOutputs(const Graph& graph, const Mesh& mesh, const IntraPlan& intra,
                 const std::vector<int32_t>& tied, const std::vector<MemoryCategory>& categories,
@@ -76,15 +76,15 @@ void AddOutputs(const Graph& graph, const Mesh& mesh, const IntraPlan& intra,
     const OpId id = graph.outputs[i];
     const ValueId value = graph[id].operands[0];
     PlanTensor& tensor =
-        plan.outputs.emplace_back(ToTensor(graph[value].shape, shardings[i], mesh));
+        plan.program.outputs.emplace_back(ToTensor(graph[value].shape, shardings[i], mesh));
     tensor.index = static_cast<int64_t>(i);
     tensor.name = OutputName(graph, id);
     tensor.category = categories[value.index()];
-    PlanInstruction& instruction = plan.instructions[id.index()];
+    PlanInstruction& instruction = plan.program.instructions[id.index()];
     instruction.spec = tensor.spec;
     if (tied[i] >= 0) {
       instruction.strategy =
-          absl::StrCat("as ", plan.parameters[static_cast<size_t>(tied[i])].name);
+          absl::StrCat("as ", plan.program.parameters[static_cast<size_t>(tied[i])].name);
     }
   }
 }
@@ -112,7 +112,7 @@ absl::Status CheckFinite(const Plan& plan) {
   MW_RETURN_IF_ERROR(check(plan.compute_seconds, "compute time"));
   MW_RETURN_IF_ERROR(check(plan.communication_seconds, "communication time"));
   MW_RETURN_IF_ERROR(check(plan.step_seconds, "time of a step"));
-  for (const PlanInstruction& instruction : plan.instructions) {
+  for (const PlanInstruction& instruction : plan.program.instructions) {
     MW_RETURN_IF_ERROR(check(instruction.seconds, absl::StrCat("time of ", instruction.name)));
     for (const PlanCollective& collective : instruction.collective) {
       MW_RETURN_IF_ERROR(
@@ -158,11 +158,11 @@ absl::StatusOr<Plan> BuildPlan(const Graph& graph, const Mesh& mesh, const Intra
       CategorizeValues(graph, tied, intra.schedule, intra.intervals);
   plan.memory_by_category = PeakByCategory(intra.peak, intra.bytes, categories);
 
-  plan.collectives = GroupCollectives(intra.collectives, mesh);
+  plan.program.collectives = GroupCollectives(intra.collectives, mesh);
   AddParameters(graph, mesh, intra, categories, plan);
   AddInstructions(graph, mesh, intra, roles, categories, plan);
   AddOutputs(graph, mesh, intra, tied, categories, plan);
-  plan.memory_timeline = MemoryTimeline(graph, intra, categories);
+  plan.program.memory_timeline = MemoryTimeline(graph, intra, categories);
   plan.warnings = Warnings(graph, intra);
   MW_RETURN_IF_ERROR(CheckFinite(plan));
   return plan;

@@ -29,7 +29,7 @@ absl::StatusOr<Cluster> Resized(Cluster cluster, int64_t gpus) {
 }
 
 double TokensPerSecond(const Plan& plan) {
-  const PlanTransformer& part = *plan.transformer;
+  const PlanTransformer& part = *plan.model;
   return static_cast<double>(part.global_batch) * static_cast<double>(part.sequence) /
          plan.step_seconds;
 }
@@ -97,11 +97,11 @@ Plan SweptPlan(const std::vector<SweepRow>& rows) {
   for (size_t i = 0; i < rows.size(); ++i) {
     if (!rows[i].plan.has_value()) continue;
     swept = *rows[i].plan;
-    sweep.push_back({rows[i].gpus, rows[i].global_batch, swept.transformer->configuration,
-                     swept.step_seconds, rows[i].tokens_per_second, swept.transformer->mfu,
+    sweep.push_back({rows[i].gpus, rows[i].global_batch, swept.model->configuration,
+                     swept.step_seconds, rows[i].tokens_per_second, swept.model->mfu,
                      rows[i].efficiency, swept.peak_bytes});
   }
-  swept.transformer->sweep = std::move(sweep);
+  swept.model->sweep = std::move(sweep);
   return swept;
 }
 

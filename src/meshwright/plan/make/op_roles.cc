@@ -9,18 +9,6 @@
 
 namespace meshwright {
 
-std::string_view PhaseName(Phase phase) {
-  switch (phase) {
-    case Phase::kForward:
-      return "forward";
-    case Phase::kBackward:
-      return "backward";
-    case Phase::kUpdate:
-      return "update";
-  }
-  return "";
-}
-
 OpRoles FindRoles(const Graph& graph, const std::vector<int32_t>& tied) {
   OpRoles roles;
   roles.layer.assign(graph.ops.size(), -1);

@@ -19,9 +19,6 @@ struct OpRoles {
   std::vector<int32_t> batch_dimension;     // by ValueId: that runs over the batch; -1: none
 };
 
-// "forward", "backward", "update".
-std::string_view PhaseName(Phase phase);
-
 // Of a whole program. `tied`: see TiedParameters. A program that shows no batch has no roles, one
 // that shows no layers has no layers.
 OpRoles FindRoles(const Graph& graph, const std::vector<int32_t>& tied);

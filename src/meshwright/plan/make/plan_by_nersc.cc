@@ -261,9 +261,9 @@ absl::StatusOr<Plan> PlanByNersc(const ModelRequest& request) {
   const Found& best = search.found.front();
   const nersc::Stats& stats = best.evaluation.stats;
   Plan plan = BeginModelPlan(request, request.cluster, best.configuration);
-  plan.options.cost_model = "nersc";
+  plan.options.cost_model = kNerscCostModel;
   plan.objective_seconds = plan.bound_seconds = plan.step_seconds = stats.seconds;
-  PlanTransformer& part = *plan.transformer;
+  PlanTransformer& part = *plan.model;
   part.seconds = PartsOf(stats);
   plan.compute_seconds = part.seconds.compute;
   plan.communication_seconds = stats.tp_comm + stats.dp_comm + stats.pp_comm;

@@ -33,8 +33,6 @@ using transformer::StepCost;
 using transformer::StepCoster;
 using transformer::StepTime;
 
-constexpr std::array<std::string_view, 3> kObjectives = {"time", "gpus", "memory"};
-
 // How often the cluster is doubled to find one on which the model fits.
 constexpr int kMostDoublings = 4;
 
@@ -201,7 +199,7 @@ std::vector<PlanSensitivity> Sensitivity(const ModelRequest& request, const Clus
 void SetModelMemory(const StepCost& cost, Plan& plan) {
   plan.peak_bytes = cost.peak_bytes;
   for (const transformer::StageMemory& memory : cost.memory) {
-    plan.transformer->memory.push_back(ToGroupBytes(memory));
+    plan.model->memory.push_back(ToGroupBytes(memory));
     if (memory.total() == cost.peak_bytes) SetMemoryByCategory(memory, plan);
   }
 }
@@ -232,7 +230,7 @@ Plan BuildModelPlan(const ModelRequest& request, const Cluster& cluster,
                                time.pipeline_communication;
   plan.bubble_share = time.bubble / time.seconds;
 
-  PlanTransformer& part = *plan.transformer;
+  PlanTransformer& part = *plan.model;
   part.model_flops = time.model_flops;
   part.state = {static_cast<int64_t>(request.state.gradient_bytes),
                 static_cast<int64_t>(request.state.moment_bytes),
@@ -256,7 +254,7 @@ Plan BuildModelPlan(const ModelRequest& request, const Cluster& cluster,
 // Every model's parameters fit twice into 64 bits.
 void SetGoodput(const ModelRequest& request, Plan& plan) {
   const FailureRequest& failures = *request.failures;
-  PlanTransformer& part = *plan.transformer;
+  PlanTransformer& part = *plan.model;
   const auto gpus = static_cast<double>(plan.cluster.parts[0].devices());
   const transformer::Failures all = {
       .mtbf_seconds = failures.gpu_mtbf_seconds / gpus,
@@ -322,17 +320,6 @@ absl::StatusOr<Plan> PlanCalibrated(const ModelRequest& request) {
 
 double CheckpointBytes(int64_t parameters, const transformer::StateOptions& state) {
   return static_cast<double>(parameters) * (2 + 4 + 2 * state.moment_bytes);
-}
-
-std::optional<ModelObjective> FindModelObjective(std::string_view name) {
-  for (size_t i = 0; i < kObjectives.size(); ++i) {
-    if (kObjectives[i] == name) return static_cast<ModelObjective>(i);
-  }
-  return std::nullopt;
-}
-
-std::string_view ModelObjectiveName(ModelObjective objective) {
-  return kObjectives[static_cast<size_t>(objective)];
 }
 
 absl::StatusOr<Plan> PlanModel(const ModelRequest& request) {

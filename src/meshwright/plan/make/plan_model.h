@@ -18,15 +18,6 @@
 
 namespace meshwright {
 
-enum class ModelObjective {
-  kTime,
-  kGpus,    // the fewest that the batch fits on, and of these configurations the fastest
-  kMemory,  // the least on the fullest GPU
-};
-std::optional<ModelObjective> FindModelObjective(
-    std::string_view name);  // "time", "gpus", "memory"
-std::string_view ModelObjectiveName(ModelObjective objective);
-
 enum class ModelCost {
   kCalibrated,
   kNersc,  // published/nersc/nersc.h

@@ -220,7 +220,7 @@ PlanOptions ToPlanOptions(const ProgramRequest& request, const CostModelRow& cos
   options.data = pipeline.data;
   options.recompute = pipeline.recompute;
   options.cost_model = std::string(cost_model.name);
-  options.rest = request.completion == Completion::kPropagate ? "xla" : "least-cost";
+  options.rest = request.completion;
   options.deadline_seconds = request.deadline_seconds;
   options.threads = request.threads;
   options.seed = request.seed;

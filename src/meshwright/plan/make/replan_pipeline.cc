@@ -46,7 +46,7 @@ class PipelineReplanner {
     MW_RETURN_IF_ERROR(Prepare());
     MW_RETURN_IF_ERROR(FindForced());
     out_.plan = plan_;
-    for (size_t i = 0; i < plan_.stages.size(); ++i) {
+    for (size_t i = 0; i < plan_.pipeline->stages.size(); ++i) {
       if (!forced_[i].empty()) MW_RETURN_IF_ERROR(Replan(i));
     }
     ShareLists();
@@ -56,8 +56,8 @@ class PipelineReplanner {
 
  private:
   const PlanStage& Listed(size_t i) const {
-    return plan_
-        .stages[static_cast<size_t>(plan_.stages[i].same_as.value_or(static_cast<int64_t>(i)))];
+    return plan_.pipeline->stages[static_cast<size_t>(
+        plan_.pipeline->stages[i].same_as.value_or(static_cast<int64_t>(i)))];
   }
 
   absl::Status Prepare() {
@@ -76,10 +76,10 @@ class PipelineReplanner {
     layers.count = request_.pipeline.layers;
     MW_ASSIGN_OR_RETURN(pipeline_.layers,
                         FindLayers(*graph_, AnalyzeFusion(*graph_), pipeline_.batch, tied, layers));
-    if (pipeline_.layers.count != plan_.stages.back().end_layer) {
+    if (pipeline_.layers.count != plan_.pipeline->stages.back().end_layer) {
       return absl::InvalidArgumentError(StrCat("the program has ", pipeline_.layers.count,
                                                " layers, but the plan's stages have ",
-                                               plan_.stages.back().end_layer));
+                                               plan_.pipeline->stages.back().end_layer));
     }
     pipeline_.shape.micro_batches = static_cast<int32_t>(plan_.micro_batches);
     MW_ASSIGN_OR_RETURN(slicer_, Slicer::Make(*graph_, pipeline_.batch, pipeline_.layers));
@@ -88,9 +88,9 @@ class PipelineReplanner {
 
   // Which parameters of which stages the fixes name.
   absl::Status FindForced() {
-    forced_.resize(plan_.stages.size());
+    forced_.resize(plan_.pipeline->stages.size());
     std::vector<bool> used(fixes_.size(), false);
-    for (size_t i = 0; i < plan_.stages.size(); ++i) {
+    for (size_t i = 0; i < plan_.pipeline->stages.size(); ++i) {
       const std::vector<PlanTensor> parameters = ParametersOfStage(plan_, i);
       for (size_t p = 0; p < parameters.size(); ++p) {
         for (size_t f = 0; f < fixes_.size(); ++f) {
@@ -144,12 +144,12 @@ class PipelineReplanner {
 
   // Bytes of a device that other stages of the group leave for stage `i`.
   std::optional<int64_t> RoomFor(size_t i) const {
-    const PlanStage& stage = plan_.stages[i];
+    const PlanStage& stage = plan_.pipeline->stages[i];
     if (!stage.budget_bytes.has_value()) return std::nullopt;
-    const size_t groups = plan_.stages.size() / static_cast<size_t>(plan_.chunks);
+    const size_t groups = plan_.pipeline->stages.size() / static_cast<size_t>(plan_.chunks);
     int64_t room = *stage.budget_bytes;
-    for (size_t other = i % groups; other < plan_.stages.size(); other += groups) {
-      if (other != i) room -= plan_.stages[other].bytes.peak;
+    for (size_t other = i % groups; other < plan_.pipeline->stages.size(); other += groups) {
+      if (other != i) room -= plan_.pipeline->stages[other].bytes.peak;
     }
     return room;
   }
@@ -158,20 +158,20 @@ class PipelineReplanner {
   absl::Status GiveBorders(size_t i, const Mesh& mesh, const ProgramSlice& slice,
                            StageReplanRequest* request) const {
     const PlanStage& listed = Listed(i);
-    if (slice.inputs.size() != listed.parameters.size() ||
-        slice.outputs.size() != listed.outputs.size()) {
+    if (slice.inputs.size() != listed.program.parameters.size() ||
+        slice.outputs.size() != listed.program.outputs.size()) {
       return absl::InvalidArgumentError(StrCat(
           "stage ", i, " of the plan has other parameters than these layers of the program"));
     }
-    if (plan_.stages.size() == 1) return absl::OkStatus();
+    if (plan_.pipeline->stages.size() == 1) return absl::OkStatus();
     for (size_t p = 0; p < slice.inputs.size(); ++p) {
       if (!CrossesStages(slice.inputs[p].role)) continue;
-      MW_ASSIGN_OR_RETURN(Sharding sharding, ToSharding(listed.parameters[p].spec, mesh));
+      MW_ASSIGN_OR_RETURN(Sharding sharding, ToSharding(listed.program.parameters[p].spec, mesh));
       request->inputs.emplace_back(static_cast<int32_t>(p), std::move(sharding));
     }
     for (size_t o = 0; o < slice.outputs.size(); ++o) {
       if (!CrossesStages(slice.outputs[o].role)) continue;
-      MW_ASSIGN_OR_RETURN(Sharding sharding, ToSharding(listed.outputs[o].spec, mesh));
+      MW_ASSIGN_OR_RETURN(Sharding sharding, ToSharding(listed.program.outputs[o].spec, mesh));
       request->outputs.emplace_back(static_cast<int32_t>(o), std::move(sharding));
     }
     return absl::OkStatus();
@@ -180,13 +180,13 @@ class PipelineReplanner {
   absl::Status Replan(size_t i) {
     out_.stages.push_back(i);
     const auto key =
-        std::pair(plan_.stages[i].same_as.value_or(static_cast<int64_t>(i)), forced_[i]);
+        std::pair(plan_.pipeline->stages[i].same_as.value_or(static_cast<int64_t>(i)), forced_[i]);
     const auto [known, first] = replanned_.try_emplace(key, i);
     if (!first) {
       CopyCost(known->second, i);
       return absl::OkStatus();
     }
-    const PlanStage& old = plan_.stages[i];
+    const PlanStage& old = plan_.pipeline->stages[i];
     const size_t cluster = ClusterOf(old);
     MW_ASSIGN_OR_RETURN(const Mesh mesh, MeshOf(old, cluster));
     const std::unique_ptr<CostModel> model = cost_model_->make(mesh);
@@ -233,7 +233,7 @@ class PipelineReplanner {
     MW_ASSIGN_OR_RETURN(const ReplannedStage found, ReplanStage(*slicer_, *model, request));
     const SliceCost cost = old.recompute ? Recomputed(found.cost) : found.cost;
     int64_t weights_before = 0, weights_after = 0;
-    PlanStage& stage = out_.plan.stages[i];
+    PlanStage& stage = out_.plan.pipeline->stages[i];
     stage.seconds = {cost.forward, cost.backward, cost.weight_gradient, cost.update};
     stage.bytes = bytes_of(found.cost);
     stage.bytes.peak = stage.bytes.fixed + old.max_in_flight * stage.bytes.in_flight;
@@ -249,7 +249,7 @@ class PipelineReplanner {
     planned.plan = found.plan;
     MW_RETURN_IF_ERROR(SetStageLists(pipeline_, planned, *graph_, &stage));
     for (const PlanTensor& one : parameters) weights_before += StateBytes(one);
-    for (const PlanTensor& one : stage.parameters) weights_after += StateBytes(one);
+    for (const PlanTensor& one : stage.program.parameters) weights_after += StateBytes(one);
     sums_[i] = {state_before - weights_before, found.cost.state_bytes - weights_after};
     return absl::OkStatus();
   }
@@ -265,19 +265,20 @@ class PipelineReplanner {
   // What the devices of a group hold, as BuildPipelinePlan tells it apart.
   void SetMemoryOfGroup(size_t group) {
     Plan& plan = out_.plan;
-    const size_t groups = plan.stages.size() / static_cast<size_t>(plan.chunks);
+    const size_t groups = plan.pipeline->stages.size() / static_cast<size_t>(plan.chunks);
     MemoryByCategory memory{};
     bool trains = false, changed = false;
     int64_t activations = 0, sums_before = 0, sums_after = 0;
     const auto at = [&](MemoryCategory category) -> int64_t& {
       return memory[static_cast<size_t>(category)];
     };
-    for (size_t i = group; i < plan.stages.size(); i += groups) {
+    for (size_t i = group; i < plan.pipeline->stages.size(); i += groups) {
       for (const PlanTensor& one : ParametersOfStage(plan, i)) {
         trains = trains || one.category == MemoryCategory::kParameters;
         if (StateBytes(one) > 0) at(one.category) += one.bytes_per_device;
       }
-      activations += plan.stages[i].bytes.in_flight * plan.stages[i].max_in_flight;
+      activations +=
+          plan.pipeline->stages[i].bytes.in_flight * plan.pipeline->stages[i].max_in_flight;
       changed = changed || !forced_[i].empty();
       const auto sums = sums_.find(i);
       if (sums == sums_.end()) continue;
@@ -287,26 +288,26 @@ class PipelineReplanner {
     if (!changed) return;
     const MemoryCategory summed = trains ? MemoryCategory::kGradients : MemoryCategory::kInputs;
     const int64_t summed_in_plan =
-        plan_.stages[group].memory_by_category[static_cast<size_t>(summed)];
+        plan_.pipeline->stages[group].memory_by_category[static_cast<size_t>(summed)];
     // Other stages of the group hold sums too.
     at(summed) += plan.chunks > 1 ? summed_in_plan + sums_after - sums_before : sums_after;
     at(MemoryCategory::kActivations) += activations;
     // The simulation counts what is held at one time; stages need not be fullest together.
-    int64_t rest = plan.stages[group].bytes.peak_of_group;
+    int64_t rest = plan.pipeline->stages[group].bytes.peak_of_group;
     for (int64_t& bytes : memory) {
       bytes = std::clamp<int64_t>(bytes, 0, rest);
       rest -= bytes;
     }
     at(MemoryCategory::kTemporaries) += rest;
-    for (size_t i = group; i < plan.stages.size(); i += groups)
-      plan.stages[i].memory_by_category = memory;
+    for (size_t i = group; i < plan.pipeline->stages.size(); i += groups)
+      plan.pipeline->stages[i].memory_by_category = memory;
   }
 
   // As BuildPipelinePlan chooses: the group with the least of its memory left.
   void SetFullest(size_t groups) {
     Plan& plan = out_.plan;
     const auto share = [&](size_t g) {
-      const PlanStage& stage = plan.stages[g];
+      const PlanStage& stage = plan.pipeline->stages[g];
       return static_cast<double>(stage.bytes.peak_of_group) /
              static_cast<double>(stage.budget_bytes.value_or(stage.device_memory_bytes));
     };
@@ -314,7 +315,7 @@ class PipelineReplanner {
     for (size_t g = 1; g < groups; ++g) {
       if (share(g) > share(fullest)) fullest = g;
     }
-    const PlanStage& stage = plan.stages[fullest];
+    const PlanStage& stage = plan.pipeline->stages[fullest];
     plan.peak_bytes = stage.bytes.peak_of_group;
     plan.budget_bytes = stage.budget_bytes;
     plan.peak_at = StrCat("stage ", fullest);
@@ -324,10 +325,10 @@ class PipelineReplanner {
   // Of the stage that is busy longest.
   void SetBusySeconds() {
     double most = -1;
-    for (const PlanStage& stage : out_.plan.stages) {
+    for (const PlanStage& stage : out_.plan.pipeline->stages) {
       double compute = 0, communication = 0;
-      for (const PlanInstruction& one : stage.instructions) {
-        const double times = stage.recompute && one.phase == "forward" ? 2 : 1;
+      for (const PlanInstruction& one : stage.program.instructions) {
+        const double times = stage.recompute && one.phase == Phase::kForward ? 2 : 1;
         compute += times * one.seconds;
         for (const PlanCollective& collective : one.collective)
           communication += times * collective.seconds;
@@ -340,18 +341,18 @@ class PipelineReplanner {
   }
 
   void CopyCost(size_t from, size_t to) {
-    out_.plan.stages[to].seconds = out_.plan.stages[from].seconds;
-    out_.plan.stages[to].bytes = out_.plan.stages[from].bytes;
+    out_.plan.pipeline->stages[to].seconds = out_.plan.pipeline->stages[from].seconds;
+    out_.plan.pipeline->stages[to].bytes = out_.plan.pipeline->stages[from].bytes;
     sums_[to] = sums_[from];
   }
 
   // Stages that still do the same name the first of them, which has the lists.
   void ShareLists() {
     std::map<std::pair<int64_t, Forced>, size_t> first;
-    for (size_t i = 0; i < plan_.stages.size(); ++i) {
-      const int64_t listed = plan_.stages[i].same_as.value_or(static_cast<int64_t>(i));
+    for (size_t i = 0; i < plan_.pipeline->stages.size(); ++i) {
+      const int64_t listed = plan_.pipeline->stages[i].same_as.value_or(static_cast<int64_t>(i));
       const auto [it, inserted] = first.try_emplace({listed, forced_[i]}, i);
-      PlanStage& stage = out_.plan.stages[i];
+      PlanStage& stage = out_.plan.pipeline->stages[i];
       const std::vector<PlanTensor> parameters = ParametersOfStage(plan_, i);
       const std::vector<PlanTensor> outputs = OutputsOfStage(plan_, i);
       if (!inserted) {
@@ -359,7 +360,7 @@ class PipelineReplanner {
         stage.same_as = static_cast<int64_t>(it->second);
         for (const PlanTensor& one : parameters) stage.parameter_names.push_back(one.name);
         for (const PlanTensor& one : outputs) stage.output_names.push_back(one.name);
-      } else if (forced_[i].empty() && plan_.stages[i].same_as.has_value()) {
+      } else if (forced_[i].empty() && plan_.pipeline->stages[i].same_as.has_value()) {
         TakeLists(plan_, i, &stage);
       }
     }
@@ -368,18 +369,18 @@ class PipelineReplanner {
   absl::Status Judge() {
     Plan& plan = out_.plan;
     MW_ASSIGN_OR_RETURN(const SimulatedPlan simulated, SimulatePlan(plan, "", 0));
-    const size_t groups = plan.stages.size() / static_cast<size_t>(plan.chunks);
+    const size_t groups = plan.pipeline->stages.size() / static_cast<size_t>(plan.chunks);
     plan.objective_seconds = plan.step_seconds = simulated.simulation.seconds;
     plan.bubble_share = simulated.simulation.bubble_share;
     plan.bound_seconds = std::min(plan.bound_seconds, plan.objective_seconds);
     plan.gap = plan.objective_seconds > 0 ? 1 - plan.bound_seconds / plan.objective_seconds : 0;
-    for (size_t i = 0; i < plan.stages.size(); ++i)
-      plan.stages[i].bytes.peak_of_group = simulated.simulation.peak_bytes[i % groups];
+    for (size_t i = 0; i < plan.pipeline->stages.size(); ++i)
+      plan.pipeline->stages[i].bytes.peak_of_group = simulated.simulation.peak_bytes[i % groups];
     for (size_t g = 0; g < groups; ++g) SetMemoryOfGroup(g);
     SetFullest(groups);
     SetBusySeconds();
     for (size_t i = 0; i < groups; ++i) {
-      const PlanStage& stage = plan.stages[i];
+      const PlanStage& stage = plan.pipeline->stages[i];
       if (!stage.budget_bytes.has_value() || stage.bytes.peak_of_group <= *stage.budget_bytes)
         continue;
       out_.shortage =

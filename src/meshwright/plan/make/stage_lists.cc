@@ -11,8 +11,9 @@ namespace meshwright {
 namespace {
 
 const PlanStage& ListedBy(const Plan& plan, size_t i) {
-  const PlanStage& stage = plan.stages[i];
-  return stage.same_as.has_value() ? plan.stages[static_cast<size_t>(*stage.same_as)] : stage;
+  const PlanStage& stage = plan.pipeline->stages[i];
+  return stage.same_as.has_value() ? plan.pipeline->stages[static_cast<size_t>(*stage.same_as)]
+                                   : stage;
 }
 
 std::vector<PlanTensor> Renamed(std::vector<PlanTensor> tensors,
@@ -24,23 +25,17 @@ std::vector<PlanTensor> Renamed(std::vector<PlanTensor> tensors,
 }  // namespace
 
 std::vector<PlanTensor> ParametersOfStage(const Plan& plan, size_t i) {
-  return Renamed(ListedBy(plan, i).parameters, plan.stages[i].parameter_names);
+  return Renamed(ListedBy(plan, i).program.parameters, plan.pipeline->stages[i].parameter_names);
 }
 
 std::vector<PlanTensor> OutputsOfStage(const Plan& plan, size_t i) {
-  return Renamed(ListedBy(plan, i).outputs, plan.stages[i].output_names);
+  return Renamed(ListedBy(plan, i).program.outputs, plan.pipeline->stages[i].output_names);
 }
 
 void ClearLists(PlanStage* stage) {
-  stage->collectives.clear();
-  stage->parameters.clear();
-  stage->outputs.clear();
+  stage->program = ProgramPart();
   stage->parameter_names.clear();
   stage->output_names.clear();
-  stage->instructions.clear();
-  stage->op_names.clear();
-  stage->source_files.clear();
-  stage->memory_timeline.reset();
 }
 
 void TakeLists(const Plan& plan, size_t i, PlanStage* out) {
@@ -49,24 +44,21 @@ void TakeLists(const Plan& plan, size_t i, PlanStage* out) {
   absl::flat_hash_map<std::string, std::string> own_name;
   std::vector<PlanTensor> parameters = ParametersOfStage(plan, i);
   for (size_t p = 0; p < parameters.size(); ++p)
-    own_name.try_emplace(listed.parameters[p].name, parameters[p].name);
+    own_name.try_emplace(listed.program.parameters[p].name, parameters[p].name);
   std::vector<PlanTensor> outputs = OutputsOfStage(plan, i);
-  const int64_t layers = plan.stages[i].first_layer - listed.first_layer;
+  const int64_t layers = plan.pipeline->stages[i].first_layer - listed.first_layer;
   ClearLists(out);
   out->same_as.reset();
-  out->collectives = listed.collectives;
-  out->parameters = std::move(parameters);
-  out->outputs = std::move(outputs);
-  out->instructions = listed.instructions;
-  for (PlanInstruction& instruction : out->instructions) {
+  out->program = listed.program;
+  out->program.parameters = std::move(parameters);
+  out->program.outputs = std::move(outputs);
+  for (PlanInstruction& instruction : out->program.instructions) {
     if (instruction.layer.has_value()) *instruction.layer += layers;
-    if (instruction.opcode != "output" || !instruction.strategy.starts_with(kReplaces)) continue;
+    if (instruction.opcode != PlanOpcode::kOutput || !instruction.strategy.starts_with(kReplaces))
+      continue;
     const auto name = own_name.find(instruction.strategy.substr(kReplaces.size()));
     if (name != own_name.end()) instruction.strategy = StrCat(kReplaces, name->second);
   }
-  out->op_names = listed.op_names;
-  out->source_files = listed.source_files;
-  out->memory_timeline = listed.memory_timeline;
 }
 
 }  // namespace meshwright

@@ -53,7 +53,7 @@ std::string MemorySection(const Plan& plan) {
   for (size_t i = 0; i < kMemoryCategories; ++i) {
     const int64_t bytes = plan.memory_by_category[i];
     if (bytes == 0) continue;
-    std::string name(MemoryCategoryName(static_cast<MemoryCategory>(i)));
+    std::string name(kWords<MemoryCategory>[i]);
     std::replace(name.begin(), name.end(), '_', ' ');
     rows.push_back({name, BytesText(bytes),
                     absl::StrFormat("%.1f %%", 100.0 * static_cast<double>(bytes) /
@@ -64,9 +64,9 @@ std::string MemorySection(const Plan& plan) {
 }
 
 std::string CollectiveSection(const Plan& plan) {
-  if (plan.collectives.empty()) return "collectives: none\n";
+  if (plan.program.collectives.empty()) return "collectives: none\n";
   std::vector<std::vector<std::string>> rows = {{"collective", "axes", "count", "bytes", "time"}};
-  for (const PlanCollective& collective : plan.collectives) {
+  for (const PlanCollective& collective : plan.program.collectives) {
     rows.push_back({collective.kind, absl::StrJoin(collective.axes, ","),
                     absl::StrCat(collective.count), BytesText(collective.bytes_per_device),
                     CostText(plan, collective.seconds)});
@@ -83,7 +83,7 @@ std::string ParameterSection(const Plan& plan) {
   };
   std::vector<Group> groups;
   absl::flat_hash_map<std::string, size_t> index;
-  for (const PlanTensor& tensor : plan.parameters) {
+  for (const PlanTensor& tensor : plan.program.parameters) {
     const std::string key =
         absl::StrCat(FoldedName::Key(tensor.name), "|", tensor.dtype, "|",
                      absl::StrJoin(tensor.shape, ","), "|", SpecText(tensor.spec));
@@ -129,7 +129,7 @@ std::string DeviceSection(const Plan& plan) {
     const int64_t first = end;
     end += part.devices();
     const PlanStage* fullest = nullptr;
-    for (const PlanStage& stage : plan.stages) {
+    for (const PlanStage& stage : plan.stages()) {
       if (stage.devices[0] < first || stage.devices[0] >= end) continue;
       if (fullest == nullptr || stage.bytes.peak_of_group > fullest->bytes.peak_of_group)
         fullest = &stage;
@@ -149,15 +149,15 @@ std::string StageSection(const Plan& plan) {
   std::vector<std::vector<std::string>> rows = {
       {"stage", "layers", "devices", "mesh", "forward", "backward", "update", "memory"}};
   const bool several_types = plan.cluster.parts.size() > 1;
-  for (size_t i = 0; i < plan.stages.size();) {
-    const PlanStage& first = plan.stages[i];
+  for (size_t i = 0; i < plan.stages().size();) {
+    const PlanStage& first = plan.stages()[i];
     size_t end = i + 1;
-    while (end < plan.stages.size() && plan.stages[end].same_as.has_value() &&
-           *plan.stages[end].same_as ==
+    while (end < plan.stages().size() && plan.stages()[end].same_as.has_value() &&
+           *plan.stages()[end].same_as ==
                static_cast<int64_t>(first.same_as.value_or(static_cast<int64_t>(i))) &&
-           plan.stages[end].device == first.device)
+           plan.stages()[end].device == first.device)
       ++end;
-    const PlanStage& last = plan.stages[end - 1];
+    const PlanStage& last = plan.stages()[end - 1];
     rows.push_back(
         {end == i + 1 ? absl::StrCat(i) : absl::StrCat(i, "-", end - 1),
          absl::StrCat(first.first_layer, "-", last.end_layer - 1),
@@ -169,7 +169,7 @@ std::string StageSection(const Plan& plan) {
     i = end;
   }
   std::string text = Columns(std::move(rows), {false, false, true, false, true, true, true, false});
-  const bool recompute = std::any_of(plan.stages.begin(), plan.stages.end(),
+  const bool recompute = std::any_of(plan.stages().begin(), plan.stages().end(),
                                      [](const PlanStage& stage) { return stage.recompute; });
   if (recompute) absl::StrAppend(&text, "  * activations are recomputed\n");
   return text;
@@ -190,9 +190,10 @@ std::string WarningSection(const Plan& plan) {
 std::string PipelineTable(const Plan& plan) {
   std::string text = absl::StrCat("program   ", Fit(ProgramText(plan), kColumns - 10), "\n");
   absl::StrAppend(&text, "cluster   ", Fit(plan.cluster.name, 60), "\n");
-  absl::StrAppend(&text, "pipeline  ", Counted(static_cast<int64_t>(plan.stages.size()), "stage"),
+  absl::StrAppend(&text, "pipeline  ", Counted(static_cast<int64_t>(plan.stages().size()), "stage"),
                   ", ", Counted(plan.micro_batches, "micro-batch", "micro-batches"), ", ",
-                  *plan.schedule, absl::StrFormat(", bubble %.1f %%\n", 100 * plan.bubble_share));
+                  plan.pipeline->schedule,
+                  absl::StrFormat(", bubble %.1f %%\n", 100 * plan.bubble_share));
   const bool overlaps = plan.step_seconds != plan.objective_seconds;
   absl::StrAppend(
       &text, "step      ", CostText(plan, plan.step_seconds),
@@ -266,8 +267,8 @@ std::string CostText(const Plan& plan, double seconds) {
 }
 
 std::string PlanTable(const Plan& plan) {
-  if (plan.transformer.has_value()) return TransformerTable(plan);
-  if (!plan.stages.empty()) return PipelineTable(plan);
+  if (plan.of_model()) return TransformerTable(plan);
+  if (plan.pipeline.has_value()) return PipelineTable(plan);
   std::string text = absl::StrCat("program   ", Fit(ProgramText(plan), kColumns - 10), "\n");
   absl::StrAppend(&text, "cluster   ", Fit(plan.cluster.name, 28), " (",
                   plan.cluster.parts[0].device, "), mesh ", MeshText(plan), "\n");

@@ -26,10 +26,10 @@ std::string SweepTable(const std::vector<SweepRow>& rows) {
     }
     const Plan& plan = *row.plan;
     absl::StrAppendFormat(&text, "%9s %12.0f %5.1f%% %5.1f%% %9s\n", SecondsText(plan.step_seconds),
-                          rows[i].tokens_per_second, 100 * plan.transformer->mfu,
+                          rows[i].tokens_per_second, 100 * plan.model->mfu,
                           100 * rows[i].efficiency, BytesText(plan.peak_bytes));
-    absl::StrAppend(&text, Hanging(std::string(9, ' '), transformer::ConfigurationText(
-                                                            plan.transformer->configuration)));
+    absl::StrAppend(&text, Hanging(std::string(9, ' '),
+                                   transformer::ConfigurationText(plan.model->configuration)));
   }
   return text;
 }
@@ -45,10 +45,10 @@ std::string SweepCsv(const std::vector<SweepRow>& rows) {
       continue;
     }
     const Plan& plan = *rows[i].plan;
-    const transformer::Configuration& d = plan.transformer->configuration;
+    const transformer::Configuration& d = plan.model->configuration;
     absl::StrAppendFormat(&text, ",%d,%d,%d,%d,%d,%d,%d,%s,%.17g,%.17g,%.17g,%.17g,%d\n", d.tp,
                           d.cp, d.pp, d.dp, d.ep, d.micro_batch, d.zero, RecomputeName(d.recompute),
-                          plan.step_seconds, rows[i].tokens_per_second, plan.transformer->mfu,
+                          plan.step_seconds, rows[i].tokens_per_second, plan.model->mfu,
                           rows[i].efficiency, plan.peak_bytes);
   }
   return text;
@@ -69,8 +69,8 @@ std::string SweepPlot(const std::vector<SweepRow>& rows, std::string_view title)
     Json best = point("best plan", rate);
     best["step_seconds"] = plan.step_seconds;
     best["efficiency"] = rows[i].efficiency;
-    best["mfu"] = plan.transformer->mfu;
-    best["degrees"] = transformer::ConfigurationText(plan.transformer->configuration);
+    best["mfu"] = plan.model->mfu;
+    best["degrees"] = transformer::ConfigurationText(plan.model->configuration);
     values.push_back(std::move(best));
     values.push_back(point("linear", rate / rows[i].efficiency));
   }

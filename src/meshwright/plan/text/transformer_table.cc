@@ -26,7 +26,7 @@ struct NamedSeconds {
 // Those that are not 0, the largest first.
 std::vector<NamedSeconds> Largest(const PlanStepParts& parts) {
   std::vector<NamedSeconds> all;
-  PlanStepParts::VisitMembers(parts, [&](const char* name, double seconds) {
+  PlanStepParts::VisitMembers(parts, [&](const char* name, double seconds, MemberForm = {}) {
     if (seconds != 0) all.push_back({absl::StrReplaceAll(name, {{"_", " "}}), seconds});
   });
   std::stable_sort(all.begin(), all.end(), [](const NamedSeconds& a, const NamedSeconds& b) {
@@ -50,20 +50,21 @@ std::string GroupMemorySection(const Plan& plan) {
                                  : std::string();
   std::vector<std::vector<std::string>> rows = {
       {"group", "weights", "gradients", "optimizer", "activ.", "logits", "comm.", "framew."}};
-  const std::vector<PlanGroupBytes>& groups = plan.transformer->memory;
+  const std::vector<PlanGroupBytes>& groups = plan.model->memory;
   std::vector<std::string> in_host;
   for (size_t i = 0; i < groups.size();) {
     size_t end = i + 1;
     while (end < groups.size() && groups[end] == groups[i]) ++end;
     std::vector<std::string>& row = rows.emplace_back();
     row.push_back(end == i + 1 ? absl::StrCat(i) : absl::StrCat(i, "-", end - 1));
-    PlanGroupBytes::VisitMembers(groups[i], [&](std::string_view name, int64_t bytes) {
-      if (name != "host") {
-        row.push_back(BytesText(bytes));
-      } else if (bytes > 0) {
-        in_host.push_back(absl::StrCat("group ", row[0], " ", BytesText(bytes)));
-      }
-    });
+    PlanGroupBytes::VisitMembers(
+        groups[i], [&](std::string_view name, int64_t bytes, MemberForm = {}) {
+          if (name != "host") {
+            row.push_back(BytesText(bytes));
+          } else if (bytes > 0) {
+            in_host.push_back(absl::StrCat("group ", row[0], " ", BytesText(bytes)));
+          }
+        });
     i = end;
   }
   std::vector<bool> right(rows[0].size(), true);
@@ -88,9 +89,9 @@ std::string WhyText(const PlanStepParts& slower_by) {
 }
 
 std::string AlternativeSection(const Plan& plan) {
-  if (plan.transformer->alternatives.empty()) return "";
+  if (plan.model->alternatives.empty()) return "";
   std::string text = "next best\n";
-  for (const PlanAlternative& other : plan.transformer->alternatives) {
+  for (const PlanAlternative& other : plan.model->alternatives) {
     const std::string label = absl::StrFormat(
         "  %9s %+6.2f %% %9s  ", SecondsText(other.step_seconds),
         100 * (other.step_seconds / plan.step_seconds - 1), BytesText(other.peak_bytes));
@@ -125,8 +126,8 @@ std::string StateText(const PlanState& state) {
 
 // Where the stages lie, what they have of their own, and what that costs.
 std::string OverGroupsSection(const Plan& plan) {
-  if (!plan.transformer->over_groups.has_value()) return "";
-  const PlanOverGroups& over = *plan.transformer->over_groups;
+  if (!plan.groups.has_value()) return "";
+  const PlanOverGroups& over = *plan.groups;
   std::string text;
   for (const PlanNodeGroup& group : over.groups) {
     if (group.used_nodes == 0) continue;
@@ -138,15 +139,15 @@ std::string OverGroupsSection(const Plan& plan) {
   }
   absl::StrAppend(&text,
                   "  stage   nodes of       layers   forward  backward    update    memory\n");
-  for (size_t i = 0; i < plan.stages.size();) {
-    const PlanStage& stage = plan.stages[i];
+  for (size_t i = 0; i < plan.stages().size();) {
+    const PlanStage& stage = plan.stages()[i];
     size_t end = i + 1;
     const auto same = [&](const PlanStage& other) {
       return over.stage_groups[end] == over.stage_groups[i] && other.seconds == stage.seconds &&
              other.end_layer - other.first_layer == stage.end_layer - stage.first_layer &&
              BytesText(other.bytes.peak) == BytesText(stage.bytes.peak);
     };
-    while (end < plan.stages.size() && same(plan.stages[end])) ++end;
+    while (end < plan.stages().size() && same(plan.stages()[end])) ++end;
     absl::StrAppendFormat(&text, "  %-7s %s %6d %9s %9s %9s %9s\n",
                           end == i + 1 ? absl::StrCat(i) : absl::StrCat(i, "-", end - 1),
                           FitLeft(over.groups[over.stage_groups[i]].name, 14),
@@ -164,8 +165,8 @@ std::string OverGroupsSection(const Plan& plan) {
 }  // namespace
 
 bool SearchWasEnded(const Plan& plan) {
-  if (!plan.transformer.has_value() || plan.transformer->over_groups.has_value()) return false;
-  const PlanSearchCounts& search = plan.transformer->search;
+  if (!plan.of_model() || plan.groups.has_value()) return false;
+  const PlanSearchCounts& search = plan.model->search;
   // What the published model of NERSC's leaves out as too large is not counted as pruned.
   return plan.options.cost_model != "nersc" &&
          (plan.gap > 0 || search.evaluated + search.pruned < search.legal);
@@ -175,11 +176,11 @@ std::string EndedSearchText(const Plan& plan) {
   constexpr std::string_view kEnded = "the search was ended before it was over: ";
   if (plan.gap == 0) return StrCat(kEnded, "this is the best, but the next best may be others");
   return StrCat(kEnded, "the best may take up to ", absl::StrFormat("%.3g %%", 100 * plan.gap),
-                plan.transformer->objective == "memory" ? " less memory" : " less time");
+                plan.model->objective == ModelObjective::kMemory ? " less memory" : " less time");
 }
 
 std::string TransformerTable(const Plan& plan) {
-  const PlanTransformer& part = *plan.transformer;
+  const PlanTransformer& part = *plan.model;
   const double tokens = static_cast<double>(part.global_batch) * static_cast<double>(part.sequence);
   int64_t gpus = 0;
   std::string devices;

@@ -8,7 +8,7 @@
 namespace meshwright {
 
 // A plan of a model in short, for a terminal: degrees, what the step's time and memory consist of,
-// the next best, and what the hardware changes. `plan.transformer` must be there.
+// the next best, and what the hardware changes. `plan.model` must be there.
 std::string TransformerTable(const Plan& plan);
 
 // Whether a plan of a model on one cluster is the best that was found before its search was ended,

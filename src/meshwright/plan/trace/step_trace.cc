@@ -26,7 +26,7 @@ struct StepSums {
 
 StepSums Sums(const Plan& plan) {
   StepSums sums;
-  for (const PlanInstruction& instruction : plan.instructions) {
+  for (const PlanInstruction& instruction : plan.program.instructions) {
     sums.operators += instruction.seconds > 0;
     sums.compute += instruction.seconds;
     for (const PlanCollective& collective : instruction.collective) {
@@ -49,9 +49,9 @@ Json CollectiveBox(const PlanCollective& collective, const std::string& user, do
 }
 
 Json OperatorBox(const PlanInstruction& instruction, double start) {
-  Json box = Box(instruction.name, instruction.opcode, 0, kStepCompute, start,
+  Json box = Box(instruction.name, Word(instruction.opcode), 0, kStepCompute, start,
                  start + instruction.seconds);
-  box["args"] = {{"opcode", instruction.opcode},
+  box["args"] = {{"opcode", Word(instruction.opcode)},
                  {"spec", SpecText(instruction.spec)},
                  {"strategy", instruction.strategy},
                  {"executions", instruction.executions},
@@ -62,7 +62,7 @@ Json OperatorBox(const PlanInstruction& instruction, double start) {
 Json MemoryValues(const MemoryByCategory& bytes) {
   Json values = Json::object();
   for (size_t i = 0; i < bytes.size(); ++i) {
-    values[std::string(MemoryCategoryName(static_cast<MemoryCategory>(i)))] = bytes[i];
+    values[kWords<MemoryCategory>[i].data()] = bytes[i];
   }
   return values;
 }
@@ -70,7 +70,7 @@ Json MemoryValues(const MemoryByCategory& bytes) {
 }  // namespace
 
 absl::Status CheckHasStep(const Plan& plan) {
-  if (!plan.instructions.empty()) return absl::OkStatus();
+  if (!plan.program.instructions.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       "the plan has neither a pipeline nor instructions; plans of programs have them, plans of "
       "models do not");
@@ -80,7 +80,7 @@ std::string StepTrace(const Plan& plan) {
   TraceWriter trace;
   trace.Name(0, "device", {kStepRowNames, std::size(kStepRowNames)});
   double now = 0;
-  for (const PlanInstruction& instruction : plan.instructions) {
+  for (const PlanInstruction& instruction : plan.program.instructions) {
     for (const PlanCollective& collective : instruction.collective) {
       if (collective.seconds <= 0) continue;
       trace.Add(CollectiveBox(collective, instruction.name, now));
@@ -90,8 +90,8 @@ std::string StepTrace(const Plan& plan) {
     trace.Add(OperatorBox(instruction, now));
     now += instruction.seconds;
   }
-  if (plan.memory_timeline.has_value()) {
-    for (const PlanMemoryPoint& point : plan.memory_timeline->points) {
+  if (plan.program.memory_timeline.has_value()) {
+    for (const PlanMemoryPoint& point : plan.program.memory_timeline->points) {
       trace.AddCounter("memory", 0, point.seconds, MemoryValues(point.bytes));
     }
   }

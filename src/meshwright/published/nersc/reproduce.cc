@@ -63,7 +63,7 @@ class FileReproduction {
   // A record, or a list of them.
   absl::Status AddDocument(std::string_view text, const std::string& name,
                            const std::string& place) {
-    MW_ASSIGN_OR_RETURN(const Json json, ParseJson(text, name));
+    MW_ASSIGN_OR_RETURN(const InputJson json, ParseInputJson(text, name));
     absl::Status status;
     const JsonValue root(json, &status);
     if (root.IsList()) {
