@@ -23,6 +23,7 @@ class CommonOptions(TypedDict, total=False):
     cost_model: str
     deadline: str | float
     fix_file: Paths
+    rules: Paths
     threads: int
     seed: int
 
@@ -101,7 +102,7 @@ class ExportOptions(TypedDict, total=False):
 
 
 # Options that are lists; one value stands for a list of one.
-_LISTS = frozenset({"fix", "fix-file", "data", "nodes", "why-not"})
+_LISTS = frozenset({"fix", "fix-file", "rules", "data", "nodes", "why-not"})
 
 
 def as_json(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -142,6 +142,12 @@ TEST(CommandLine, Ops) {
   // Its remark does not fit beside it.
   EXPECT_EQ(std::count(one.out.begin(), one.out.end(), '\n'), 2);
   ExpectFitsATerminal(all.out);
+  // What a program calls, and the pattern that stands for it.
+  EXPECT_THAT(all.out, HasSubstr("\n__cudnn$fmha*"));
+  const RunResult call = RunMeshwright({"ops", "__cudnn$fmhaSoftmaxBackward"});
+  EXPECT_EQ(call.exit_code, 0);
+  EXPECT_THAT(call.out, HasSubstr("__cudnn$fmha*Backward*"));
+  EXPECT_THAT(call.out, HasSubstr("reduction={r, s}"));
   ExpectFailure(RunMeshwright({"ops", "dott"}), 2, "unknown operator \"dott\"");
 }
 

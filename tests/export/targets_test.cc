@@ -208,7 +208,7 @@ TEST(ModelLaunch, ChoicesThatNoFrameworkHasAreRefused) {
       EXPECT_THAT(std::string(status.message()), HasSubstr(why)) << target.name;
     }
   };
-  refused([](transformer::Configuration& d) { d.tp2 = 2, d.panels = 1; }, "products over a grid");
+  refused([](transformer::Configuration& d) { d.tp2 = 2, d.panels = 1; }, "matmuls over a grid");
   refused([](transformer::Configuration& d) { d.inside = {.tp = 2, .dp = 4}; }, "ranks: ");
   refused(
       [](transformer::Configuration& d) {

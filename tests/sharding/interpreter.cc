@@ -10,6 +10,7 @@
 
 #include "meshwright/hlo/element_value.h"
 #include "meshwright/hlo/reduction.h"
+#include "tests/sharding/call_stand_ins.h"
 #include "tests/sharding/element_positions.h"
 #include "tests/sharding/scalar_functions.h"
 #include "tests/sharding/tensor.h"
@@ -327,6 +328,12 @@ std::vector<Tensor> Sort(const Call& call) {
   return outs;
 }
 
+std::vector<Tensor> StandIn(const Call& call) {
+  std::vector<std::vector<int64_t>> sizes;
+  for (const Placement& place : call.out_place) sizes.push_back(place.size);
+  return ExecuteCall(call.instruction.custom_call_target, call.in, sizes);
+}
+
 std::vector<Tensor> Gather(const Call& call) {
   const GatherDimensions& dims = call.instruction.gather;
   const Placement &operand = call.in_place[0], &indices = call.in_place[1],
@@ -454,6 +461,7 @@ const std::map<Opcode, Function>& Functions() {
       {Opcode::kReverse, Reverse},
       {Opcode::kIota, Iota},
       {Opcode::kSort, Sort},
+      {Opcode::kCustomCall, StandIn},
       {Opcode::kGather, Gather},
       {Opcode::kScatter, Scatter},
       {Opcode::kConstant, Constant},

@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_join.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/sharding/call_table.h"
+#include "tests/sharding/call_stand_ins.h"
 #include "tests/sharding/random_families.h"
 
 namespace meshwright {
@@ -99,6 +101,16 @@ std::string RandomSort(Random& random) {
                            "}, is_stable=true, to_apply=less"));
 }
 
+// Calls to kernels that the table of calls knows, but marks, which are no operators.
+std::string RandomKnownCall(Random& random) {
+  const std::vector<CallExample>& examples = CallExamples();
+  for (;;) {
+    const CallExample& example = examples[random() % examples.size()];
+    if (FindCall(example.call.target)->remark != "the value itself")
+      return RandomCall(example, random);
+  }
+}
+
 std::vector<OperatorFamily> Families() {
   return {{"elementwise", RandomElementwise, 100},
           {"dot", RandomDot, 200},
@@ -118,6 +130,7 @@ std::vector<OperatorFamily> Families() {
           {"reverse", RandomReverse, 100},
           {"iota", RandomIota, 50},
           {"sort", RandomSort, 100},
+          {"call", RandomKnownCall, 300},
           {"gather", RandomGather, 400},
           {"scatter", RandomScatter, 400}};
 }

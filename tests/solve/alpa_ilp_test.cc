@@ -218,7 +218,7 @@ TEST(XlaRequestTest, ErrorsNameFileAndMember) {
        {"max_departures\": null", "max_departures\": -1",
         "$[0].request.max_departures: expected 0 or more"},
        {"coeff\": null", "coeff\": -1",
-        "$[0].request.overbudget_coeff: needs whole numbers of bytes and a multiplier of 0 or "
+        "$[0].request.overbudget_coeff: needs whole numbers of bytes and a cost of 0 or "
         "more"}});
 }
 

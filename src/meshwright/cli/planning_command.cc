@@ -31,8 +31,8 @@ std::vector<std::string> Inputs(const PlanningCommand& command) {
   for (const std::string* path : {&command.asked.db, &command.asked.profile}) {
     if (!path->empty()) inputs.push_back(*path);
   }
-  const std::vector<std::string>& fixes = command.asked.fix_files;
-  inputs.insert(inputs.end(), fixes.begin(), fixes.end());
+  for (const auto* paths : {&command.asked.fix_files, &command.asked.rule_files})
+    inputs.insert(inputs.end(), paths->begin(), paths->end());
   return inputs;
 }
 

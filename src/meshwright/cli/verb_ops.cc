@@ -1,16 +1,25 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
 #include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
+#include "meshwright/hlo/program/program.h"
+#include "meshwright/hlo/python_callback.h"
+#include "meshwright/sharding/call_table.h"
+#include "meshwright/sharding/given_call_rules.h"
 #include "meshwright/sharding/rule_table.h"
 
 namespace meshwright {
@@ -18,37 +27,108 @@ namespace {
 
 constexpr size_t kNameWidth = 28;
 
-absl::Status CheckNames(const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    if (OpcodeFromName(name).has_value()) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("unknown operator \"", name, "\"; `meshwright ops` lists all"));
-  }
-  return absl::OkStatus();
-}
+// A row of either table as users see it.
+struct PrintedRow {
+  std::string_view name, notation, remark;
+};
 
 // What does not fit stands below.
-std::string RowText(const RuleRow& row) {
-  std::string name(OpcodeName(row.opcode));
+std::string RowText(const PrintedRow& row) {
+  std::string name(row.name);
   name.resize(std::max(kNameWidth, name.size() + 2), ' ');
-  const std::string rule(row.notation.empty() ? "no rule: replicated" : row.notation);
-  if (row.remark.empty()) return Hanging(name, rule);
-  const std::string remark = StrCat("-- ", row.remark);
-  if (name.size() + rule.size() + 2 + remark.size() <= kTerminalColumns) {
-    return StrCat(name, rule, "  ", remark, "\n");
+  std::vector<std::string> rules = absl::StrSplit(ToAbsl(row.notation), '\n');
+  if (row.notation.empty()) rules = {"no rule: replicated"};
+  const std::string remark = row.remark.empty() ? "" : StrCat("-- ", row.remark);
+  if (rules.size() == 1 && !remark.empty() &&
+      name.size() + rules[0].size() + 2 + remark.size() <= kTerminalColumns) {
+    return StrCat(name, rules[0], "  ", remark, "\n");
   }
-  return StrCat(Hanging(name, rule), Hanging(std::string(name.size(), ' '), remark));
+  // A long name stands above what is said of it.
+  std::string text;
+  if (name.size() > kNameWidth) {
+    StrAppend(&text, row.name, "\n");
+    name = "";
+  }
+  const std::string indent(kNameWidth, ' ');
+  for (const std::string& rule : rules) {
+    StrAppend(&text, Hanging(name.empty() ? indent : name, rule));
+    name = "";
+  }
+  if (!remark.empty()) StrAppend(&text, Hanging(indent, remark));
+  return text;
+}
+
+// Rows of opcodes, then of calls; with names, those that they name: an opcode, the target of a call
+// or a pattern of the table.
+absl::StatusOr<std::string> RowsText(const std::vector<std::string>& names) {
+  std::string text;
+  std::vector<bool> known(names.size(), false);
+  const auto wanted = [&](auto matches) {
+    bool any = names.empty();
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (!matches(names[i])) continue;
+      known[i] = any = true;
+    }
+    return any;
+  };
+  for (const RuleRow& row : RuleTable()) {
+    const std::string_view name = OpcodeName(row.opcode);
+    if (wanted([&](const std::string& given) { return given == name; }))
+      StrAppend(&text, RowText({name, row.notation, row.remark}));
+  }
+  std::string calls;
+  for (const CallRow& row : CallTable()) {
+    if (wanted([&](const std::string& given) {
+          return given == row.target || FindCall(given) == &row;
+        })) {
+      StrAppend(&calls, RowText({row.target, row.notation, row.remark}));
+    }
+  }
+  if (!calls.empty()) {
+    StrAppend(&text, text.empty() ? "" : "\n",
+              "calls (custom-call), by what they call: rules in Shardy's notation\n", calls);
+  }
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (known[i]) continue;
+    return absl::InvalidArgumentError(
+        StrCat("unknown operator \"", names[i], "\"; `meshwright ops` lists all"));
+  }
+  return text;
+}
+
+// The calls of a program that have no rule, as a file for --rules that is to be completed.
+absl::StatusOr<std::string> MissingRules(const std::string& path) {
+  MW_ASSIGN_OR_RETURN(const Program program, ReadProgram(path));
+  std::map<std::string, int> counts;  // by line
+  std::vector<const Op*> first;       // of each line
+  for (const Op& op : program.graph.ops) {
+    if (op.kind != OpKind::kInstruction || op.instruction->opcode != Opcode::kCustomCall) continue;
+    if (RuleFor(program.graph, op).supported || IsPythonCallback(*op.instruction)) continue;
+    if (++counts[DraftCallRule(program.graph, op)] == 1) first.push_back(&op);
+  }
+  std::string text =
+      StrCat("# calls of ", path,
+             " without a rule: ", first.empty() ? "none\n" : "complete the lines for --rules\n");
+  const auto types = [&](const std::vector<ValueId>& values) {
+    return absl::StrJoin(values, ", ", [&](std::string* out, ValueId v) {
+      StrAppend(out, program.graph[v].shape.ToString(false));
+    });
+  };
+  for (const Op* op : first) {
+    const std::string line = DraftCallRule(program.graph, *op);
+    StrAppend(&text, "# ", counts[line], counts[line] == 1 ? " call, " : " calls, ", "as ",
+              op->name, ": (", types(op->operands), ") -> (", types(op->results), ")\n", line,
+              "\n");
+  }
+  return text;
 }
 
 absl::Status PrintRules(const std::vector<std::string>& names) {
-  MW_RETURN_IF_ERROR(CheckNames(names));
-  std::string text;
-  for (const RuleRow& row : RuleTable()) {
-    const bool wanted =
-        names.empty() ||
-        std::find(names.begin(), names.end(), std::string(OpcodeName(row.opcode))) != names.end();
-    if (wanted) absl::StrAppend(&text, RowText(row));
+  if (names.size() == 1 && std::filesystem::exists(names[0])) {
+    MW_ASSIGN_OR_RETURN(const std::string text, MissingRules(names[0]));
+    return PrintScreen(text);
   }
+  MW_ASSIGN_OR_RETURN(const std::string text, RowsText(names));
   return PrintScreen(text);
 }
 
@@ -56,7 +136,9 @@ absl::Status PrintRules(const std::vector<std::string>& names) {
 
 Action AddOpsVerb(CLI::App& app) {
   auto names = std::make_shared<std::vector<std::string>>();
-  app.add_option("OPCODE", *names, "only these");
+  app.add_option("NAME", *names,
+                 "only these: opcodes, or what calls call; or a program: those of its calls that "
+                 "have no rule");
   return [names] { return PrintRules(*names); };
 }
 

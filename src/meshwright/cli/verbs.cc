@@ -154,10 +154,14 @@ const std::vector<Verb>& Verbs() {
        "mesh and choice. Merging takes runs that are new; samples of several runs count together."},
       {"ops", "list the operators and how each can be sharded",
        "meshwright ops\n"
-       "meshwright ops dot reshape",
+       "meshwright ops dot reshape\n"
+       "meshwright ops '__cudnn$fmhaSoftmax'\n"
+       "meshwright ops step.mlir > rules.txt",
        &AddOpsVerb,
        "A line for each opcode of HLO: the factors of operands and result, and which of them are "
-       "summed over."},
+       "summed over. Then what is known of kernels that stand outside of a program, by the target "
+       "of their calls. Of a program: its calls that have no rule, as the lines that a file for "
+       "--rules begins with."},
       {"clusters", "list the devices that --cluster knows", "meshwright clusters", &AddClustersVerb,
        "Of each: memory and its bandwidth (TB/s), peak rates by type (TFLOP/s), devices of a node, "
        "bandwidth inside a node and over the network (GB/s of one device, one direction), price "

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "meshwright/cost/kernel_rates.h"
 #include "meshwright/hlo/shape.h"
 
 namespace meshwright {
@@ -39,6 +40,10 @@ double CalibratedCostModel::MemorySeconds(const TimeCurve& curve, double bytes) 
 
 double CalibratedCostModel::MatmulSeconds(const Work& work) const {
   const std::string type(ElementTypeName(work.element_type));
+  if (IsAttention(work.kernel)) {
+    return work.flops /
+           (mesh().cluster.device.PeakFlops(type) * AttentionRate(work.kernel).Fraction(work));
+  }
   const MatmulCurve* curve = FindMatmul(calibration_, type);
   const auto saturation = [](int64_t size, double half) {
     return static_cast<double>(size) / (static_cast<double>(size) + half);

@@ -17,13 +17,15 @@ namespace meshwright {
 // What one device does for one execution of one operator under one strategy.
 struct Work {
   Opcode opcode = Opcode::kAdd;
+  KernelClass kernel = KernelClass::kLoop;  // what reaches which share of the peak, of calls
   ElementType element_type =
       ElementType::kF32;  // of the operands of a contraction, else of the result
   double flops = 0;       // multiplications + additions on this device
   double bytes = 0;       // read from and written to device memory (fused values do not count)
   double copy_bytes = 0;  // read and written by kernels that rearrange operands beforehand
   double copies = 0;      // such kernels
-  // Contractions: the device's share as a (batched) matmul; 0 otherwise.
+  // Contractions and calls like them: the device's share as a (batched) matmul; 0
+  // otherwise.
   int64_t m = 0, n = 0, k = 0, batch = 0;
   // Kernels the operator starts: FusionInfo::kernel, 0 for one that runs inside another's kernel.
   // An operator without flops and bytes never counts as one.

@@ -22,6 +22,7 @@
 
 #include <algorithm>
 
+#include "meshwright/cost/kernel_rates.h"
 #include "meshwright/hlo/shape.h"
 
 namespace meshwright {
@@ -33,6 +34,10 @@ double RooflineCostModel::Rate(const Work& work) const {
   const DeviceType& device = mesh().cluster.device;
   if (work.m <= 0 || work.n <= 0 || work.k <= 0)
     return device.PeakFlops("f32") * options_.vector_fraction;
+  if (IsAttention(work.kernel)) {
+    return device.PeakFlops(ElementTypeName(work.element_type)) *
+           AttentionRate(work.kernel).Fraction(work);
+  }
   const auto saturation = [](int64_t size, double half) {
     return static_cast<double>(size) / (static_cast<double>(size) + half);
   };

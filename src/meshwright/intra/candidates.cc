@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_join.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/cost/kernel_rates.h"
 #include "meshwright/intra/alpa_space.h"
 
 namespace meshwright {
@@ -80,7 +81,14 @@ void SetContractionSizes(const Rule& rule, const Strategy& strategy, const Mesh&
     }
     const bool lhs = has(rule.operands[0], f), rhs = has(rule.operands[1], f),
                result = has(rule.results[0], f);
+    if (!lhs && !rhs && !result) continue;  // of a workspace, say
+    // Of a head: gradients of queries have the depth that is contracted in their scores.
+    const bool depth = lhs && rhs && result && IsAttention(rule.kernel) &&
+                       rule.factors[f].kind == FactorKind::kWhole;
     if (!result) {
+      work->k *= size;
+    } else if (depth) {
+      work->n *= size;
       work->k *= size;
     } else if (lhs && rhs) {
       work->batch *= size;
@@ -90,6 +98,11 @@ void SetContractionSizes(const Rule& rule, const Strategy& strategy, const Mesh&
       work->n *= size;
     }
   }
+}
+
+int64_t ScratchBytes(const CandidateSet& set, size_t strategy, const Mesh& mesh) {
+  return static_cast<int64_t>(set.rule.scratch / static_cast<double>(ComputeShards(
+                                                     set.rule, set.strategies[strategy], mesh)));
 }
 
 Rule CandidateSets::RuleOf(OpId op) const {
@@ -114,7 +127,8 @@ std::string CandidateSets::Signature(OpId leader, const Rule& rule, bool pending
   std::string key =
       StrCat(static_cast<int>(op.kind), op.instruction ? OpcodeName(op.instruction->opcode) : "",
              "|", pending, rule.supported, bool{fusion_.kernel[leader.index()]}, "|", rule.flops,
-             "|", FollowerBytes(leader), "|");
+             "|", static_cast<int>(rule.kernel), ":", rule.bytes, ":", rule.scratch, "|",
+             FollowerBytes(leader), "|");
   for (const Factor& f : rule.factors) {
     StrAppend(&key, f.size, ".", static_cast<int>(f.kind), ".", static_cast<int>(f.reduction),
               f.exchanges ? "x" : "", f.uneven ? "u," : ",");
@@ -157,13 +171,14 @@ double CandidateSets::ComputeCost(OpId leader, const CandidateSet& set, size_t s
   Work work;
   work.opcode = op.instruction->opcode;
   work.kernels = fusion_.kernel[leader.index()] ? 1 : 0;
-  const bool contraction = work.opcode == Opcode::kDot || work.opcode == Opcode::kConvolution;
+  const bool contraction = work.opcode == Opcode::kDot || work.opcode == Opcode::kConvolution ||
+                           set.rule.kernel != KernelClass::kLoop;
+  work.kernel = set.rule.kernel;
   const std::vector<ValueId>& typical =
       (contraction || op.results.empty()) ? op.operands : op.results;
   if (!typical.empty()) work.element_type = graph_[typical.front()].shape.type;
-  work.flops = set.rule.flops /
-               static_cast<double>(ComputeShards(set.rule, set.strategies[s], mesh)) *
-               Padding(set.rule, set.strategies[s], nullptr, mesh);
+  const auto shards = static_cast<double>(ComputeShards(set.rule, set.strategies[s], mesh));
+  work.flops = set.rule.flops / shards * Padding(set.rule, set.strategies[s], nullptr, mesh);
   for (size_t i = 0; i < op.operands.size(); ++i) {
     work.bytes +=
         DeviceShare(traffic.operand_bytes[i], set.rule.operands[i], set.operands[i], set, s);
@@ -179,6 +194,8 @@ double CandidateSets::ComputeCost(OpId leader, const CandidateSet& set, size_t s
   }
   if (!op.results.empty())
     work.bytes += DeviceShare(FollowerBytes(leader), set.rule.results[0], set.results[0], set, s);
+  if (set.rule.bytes >= 0) work.bytes = set.rule.bytes / shards;
+  work.bytes += 2 * set.rule.scratch / shards;  // written and read
   if (contraction) {
     SetContractionSizes(set.rule, set.strategies[s], mesh, &work);
   } else if (work.bytes == 0 && work.copies == 0) {

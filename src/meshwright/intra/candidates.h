@@ -46,6 +46,9 @@ struct CandidateSet {
       cost;  // by strategy: compute (and a parameter's gathering), cost model's unit
 };
 
+// What the operator of `set` needs beside operands and results while it runs, on one device.
+int64_t ScratchBytes(const CandidateSet& set, size_t strategy, const Mesh& mesh);
+
 // Builds and shares the candidate sets of a graph's operators.
 class CandidateSets {
  public:

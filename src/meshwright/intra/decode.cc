@@ -106,6 +106,10 @@ class Decoder {
     if (problem_.nodes[node.index()].kind != PlanningNode::Kind::kGroup) return;
     PlannedOp& op = plan_.ops[id.index()];
     op.compute_seconds = set.cost[s];
+    if (const int64_t scratch = ScratchBytes(set, s, mesh()); scratch > 0) {
+      const int32_t time = plan_.schedule.time[id.index()];
+      plan_.buffers.push_back({{time, time + 1}, scratch});
+    }
     if (in_.space == StrategySpace::kAlpa) {
       for (size_t r = 0; r < set.results.size(); ++r) {
         const Sharding partial = *ResultSharding(set.rule, set.strategies[s], r, mesh());

@@ -12,6 +12,7 @@
 #include "meshwright/intra/names.h"
 #include "meshwright/intra/partitioner.h"
 #include "meshwright/intra/propagate.h"
+#include "meshwright/sharding/given_call_rules.h"
 
 namespace meshwright {
 namespace {
@@ -31,6 +32,7 @@ absl::Status CheckMesh(const Mesh& mesh) {
 
 std::vector<std::string> UnsupportedWarnings(const Graph& graph, const IntraPlan& plan) {
   std::map<std::string, std::vector<std::string>> by_opcode;
+  std::map<std::string, std::string> drafts;  // of calls: a rule to be completed
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     if (plan.ops[i].rule.supported) continue;
     const Instruction& instruction = *graph.ops[i].instruction;
@@ -38,6 +40,8 @@ std::vector<std::string> UnsupportedWarnings(const Graph& graph, const IntraPlan
     std::string kind(OpcodeName(instruction.opcode));
     if (!instruction.custom_call_target.empty())
       StrAppend(&kind, " to ", instruction.custom_call_target);
+    if (instruction.opcode == Opcode::kCustomCall)
+      drafts.try_emplace(kind, DraftCallRule(graph, graph.ops[i]));
     by_opcode[kind].push_back(graph.ops[i].name);
   }
   std::vector<std::string> warnings;
@@ -45,6 +49,9 @@ std::vector<std::string> UnsupportedWarnings(const Graph& graph, const IntraPlan
     warnings.push_back(StrCat("no sharding rule for ", kind, ": ", names.size(),
                               names.size() == 1 ? " operator is" : " operators are",
                               " replicated (", names[0], names.size() > 1 ? ", ...)" : ")"));
+    if (const auto draft = drafts.find(kind); draft != drafts.end())
+      StrAppend(&warnings.back(), "; a file for --rules may say how it is sharded, from the line `",
+                draft->second, "` on");
   }
   return warnings;
 }

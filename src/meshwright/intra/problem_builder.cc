@@ -42,6 +42,7 @@ class Builder {
     MW_RETURN_IF_ERROR(AddNodes());
     AddEdges();
     AddUsages();
+    AddScratch();
     return std::move(out_);
   }
 
@@ -476,6 +477,23 @@ class Builder {
       } else {
         AddUsage(out_.offered[i].node, out_.offered[i].list, shape, interval);
       }
+    }
+  }
+
+  // What kernels need while they run.
+  void AddScratch() {
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      const solve::NodeId id = out_.node_of_op[i];
+      if (!id.valid() || !in_.groups.is_leader(OpId(i))) continue;
+      const PlanningNode& node = out_.nodes[id.index()];
+      if (node.kind != PlanningNode::Kind::kGroup || node.set->rule.scratch <= 0) continue;
+      if (graph_.ops[i].results.empty()) continue;
+      const Interval made = in_.intervals[graph_.ops[i].results[0].index()];
+      if (made.begin >= made.end) continue;
+      solve::Usage usage{.begin = made.begin, .end = made.begin + 1, .amount = {}};
+      for (int32_t s : node.allowed)
+        usage.amount.push_back(ScratchBytes(*node.set, s, in_.cost_model.mesh()));
+      out_.problem.nodes[id.index()].usages.push_back(std::move(usage));
     }
   }
 

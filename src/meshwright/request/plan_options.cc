@@ -49,6 +49,11 @@ Options CommonRows(AskedOptions& a) {
        &a.fix_files,
        "file with one NAME=SPEC a line, # comments",
        {.kinds = kPrograms}},
+      {"rules",
+       &a.rule_files,
+       "file with the sharding rules and costs of calls that a program makes of other kernels, one "
+       "a line, # comments; `meshwright ops PROGRAM` begins one",
+       {.kinds = kPrograms}},
       {"threads",
        &a.threads,
        "threads of the search",

@@ -24,7 +24,7 @@ struct AskedOptions {
   int64_t threads = 2;
   // Programs.
   std::string completion = "least-cost";  // of estimates: see Completion
-  std::vector<std::string> fixes, fix_files, data;
+  std::vector<std::string> fixes, fix_files, rule_files, data;
   std::string db;
   int64_t db_environment = 0;  // 0: the one that knows the program
   uint64_t seed = 1;

@@ -66,6 +66,16 @@ absl::Status AddFixes(const AskedOptions& options, ProgramRequest& request) {
   return absl::OkStatus();
 }
 
+absl::Status AddCallRules(const AskedOptions& options, ProgramRequest& request) {
+  for (const std::string& path : options.rule_files) {
+    MW_ASSIGN_OR_RETURN(const std::string text, ReadInput(path));
+    request.more_inputs.push_back({path, "call rules", Sha256Hex(text)});
+    MW_ASSIGN_OR_RETURN(const std::vector<GivenCallRule> rules, ParseGivenCallRules(text, path));
+    request.call_rules.insert(request.call_rules.end(), rules.begin(), rules.end());
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<MemoryBudget> ParseMemory(const std::string& text) {
@@ -102,6 +112,7 @@ absl::StatusOr<ProgramRequest> ToProgramRequest(const Subject& program,
   MW_ASSIGN_OR_RETURN(request.deadline_seconds, ParseDeadline(options.deadline));
   MW_ASSIGN_OR_RETURN(request.pipeline, ParsePipeline(options));
   MW_RETURN_IF_ERROR(AddFixes(options, request));
+  MW_RETURN_IF_ERROR(AddCallRules(options, request));
   return request;
 }
 

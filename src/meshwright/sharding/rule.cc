@@ -66,6 +66,26 @@ std::string TensorsText(const Rule& rule, const std::vector<TensorFactors>& tens
 
 }  // namespace
 
+std::string_view KernelClassName(KernelClass kernel) {
+  switch (kernel) {
+    case KernelClass::kLoop:
+      return "loop";
+    case KernelClass::kMatmul:
+      return "matmul";
+    case KernelClass::kAttention:
+      return "attention";
+    case KernelClass::kAttentionBackward:
+      return "attention_backward";
+  }
+  return "";
+}
+
+bool HasFactor(const TensorFactors& tensor, FactorIndex factor) {
+  return std::any_of(tensor.dims.begin(), tensor.dims.end(), [factor](const auto& dim) {
+    return std::find(dim.begin(), dim.end(), factor) != dim.end();
+  });
+}
+
 std::string Rule::ToString(bool sizes) const {
   std::string text = StrCat("(", TensorsText(*this, operands, sizes), ")->");
   std::string outs = TensorsText(*this, results, sizes);
@@ -110,7 +130,8 @@ std::optional<Sharding> ResultSharding(const Rule& rule, const Strategy& strateg
     if (strategy[a] == kNoFactor || mesh.axes[a].size == 1) continue;
     const Factor& factor = rule.factors[strategy[a]];
     bool partial = (factor.kind == FactorKind::kPending && tensor.pending) ||
-                   (factor.kind == FactorKind::kReduction && tensor.unreduced);
+                   (factor.kind == FactorKind::kReduction && tensor.unreduced &&
+                    !HasFactor(tensor, strategy[a]));
     if (partial && !AddUnreduced(static_cast<AxisIndex>(a), factor.reduction, *sharding)) {
       return std::nullopt;
     }
@@ -189,11 +210,7 @@ double Padding(const Rule& rule, const Strategy& strategy, const TensorFactors* 
   for (size_t f = 0; f < rule.factors.size(); ++f) {
     const Factor& factor = rule.factors[f];
     if (!factor.uneven) continue;
-    const auto is_factor = [&](const auto& dim) {
-      return std::find(dim.begin(), dim.end(), static_cast<FactorIndex>(f)) != dim.end();
-    };
-    if (tensor != nullptr && std::none_of(tensor->dims.begin(), tensor->dims.end(), is_factor))
-      continue;
+    if (tensor != nullptr && !HasFactor(*tensor, static_cast<FactorIndex>(f))) continue;
     const int64_t pieces = mesh.Size(AxesOf(static_cast<FactorIndex>(f), strategy, mesh));
     const int64_t held = (factor.size + pieces - 1) / pieces * pieces;
     padding *= static_cast<double>(held) / static_cast<double>(factor.size);

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,7 +28,8 @@ namespace meshwright {
 
 enum class FactorKind : uint8_t {
   kParallel,   // in a result: shards compute without communication
-  kReduction,  // in operands only: sharding it leaves the results unreduced (Factor::reduction)
+  kReduction,  // in operands, and shards the results that have it: the others are left unreduced
+               // (Factor::reduction)
   kPending,  // in no dimension: operands that are unreduced along its axes give results that are (a
              // + b)
   kWhole,    // must not be sharded (spatial windows, sorted dimensions, ...)
@@ -59,15 +61,35 @@ struct TensorFactors {
   absl::InlinedVector<absl::InlinedVector<FactorIndex, 2>, 5> dims;
   bool pending = false;  // unreduced along the axes of the rule's kPending factor
   bool unreduced =
-      true;  // results: a sharded kReduction factor leaves this result unreduced
-             // (false: this result is computed without it, e.g. an index passed through)
+      true;  // results: a sharded kReduction factor that is in none of its dimensions leaves this
+             // result unreduced (false: it is computed without it, e.g. an index passed through)
   friend bool operator==(const TensorFactors&, const TensorFactors&) = default;
 };
+
+// By which curve the operations of a kernel become seconds (cost/kernel_rates.h). All but loops are
+// matrix products to their cost model: m is what the first operand and the first result have, n the
+// second (or a later one) and the first result, k what operands have only.
+enum class KernelClass : uint8_t {
+  kLoop,               // elementwise and the like, on plain units
+  kMatmul,             // a GEMM, or a convolution by one
+  kAttention,          // softmax(q k') v without the scores in memory: forward
+  kAttentionBackward,  // its gradients
+};
+inline constexpr KernelClass kKernelClasses[] = {KernelClass::kLoop, KernelClass::kMatmul,
+                                                 KernelClass::kAttention,
+                                                 KernelClass::kAttentionBackward};
+// "loop", "matmul", "attention", "attention_backward".
+std::string_view KernelClassName(KernelClass kernel);
 
 struct Rule {
   std::vector<Factor> factors;
   std::vector<TensorFactors> operands, results;
-  double flops = 0;       // of the whole operator, once; multiplications and additions both count
+  double flops = 0;  // of the whole operator, once; multiplications and additions both count
+  KernelClass kernel = KernelClass::kLoop;  // of calls; contractions are told by their opcode
+  // Read and written by the whole operator, once; negative: what its operands and results hold.
+  double bytes = -1;
+  // Memory that the whole operator needs while it runs, beside operands and results, in bytes.
+  double scratch = 0;
   bool supported = true;  // false: no rule is known; everything is kWhole and the user is warned
   friend bool operator==(const Rule&, const Rule&) = default;
 
@@ -105,6 +127,9 @@ class Strategy {
   absl::InlinedVector<FactorIndex, 6> factors_;
   AxisList order_;
 };
+
+// Whether a dimension of `tensor` has `factor`.
+bool HasFactor(const TensorFactors& tensor, FactorIndex factor);
 
 // The axes that `strategy` gives to `factor`, major to minor, without those of size 1.
 AxisList AxesOf(FactorIndex factor, const Strategy& strategy, const Mesh& mesh);

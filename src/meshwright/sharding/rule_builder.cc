@@ -194,10 +194,10 @@ bool RuleBuilder::FillWhole(std::vector<TensorFactors>& tensors,
 }
 
 void RuleBuilder::MakeAllWhole() {
-  double flops = rule_.flops;
-  rule_ = Rule();
-  rule_.supported = false;
-  rule_.flops = flops;
+  Rule rule;
+  rule.supported = false;
+  rule.flops = rule_.flops;
+  rule_ = std::move(rule);
   rule_.operands = Blank(graph_, op_.operands);
   rule_.results = Blank(graph_, op_.results);
   whole_.clear();

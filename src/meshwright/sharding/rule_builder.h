@@ -63,7 +63,13 @@ class RuleBuilder {
   void State(std::vector<Factor> factors, std::vector<TensorFactors> operands,
              std::vector<TensorFactors> results);
 
-  void Flops(double flops) { rule_.flops = flops; }
+  void Flops(double flops, KernelClass kernel = KernelClass::kLoop) {
+    rule_.flops = flops;
+    rule_.kernel = kernel;
+  }
+  void ScaleFlops(double by) { rule_.flops *= by; }
+  void Bytes(double bytes) { rule_.bytes = bytes; }
+  void Scratch(double bytes) { rule_.scratch = bytes; }
   void Unsupported() { supported_ = false; }
 
   // The rule, its open dimensions filled with kWhole factors, factors labelled.

@@ -53,6 +53,17 @@ void BatchNormTraining(RuleBuilder& builder);
 void BatchNormInference(RuleBuilder& builder);
 void BatchNormGrad(RuleBuilder& builder);
 
+// fused_attention.cc: cuDNN's
+void FusedAttention(RuleBuilder& builder);
+void FusedAttentionBackward(RuleBuilder& builder);
+
+// library_calls.cc
+void LibraryGemm(RuleBuilder& builder);
+void LibraryConvolution(RuleBuilder& builder);
+void TransformerEngineGemm(RuleBuilder& builder);
+void TransformerEngineAttention(RuleBuilder& builder);
+void BatchedMatrices(RuleBuilder& builder);
+
 // stated.cc
 void Stated(RuleBuilder& builder);  // the rule that the program itself states for a call
 

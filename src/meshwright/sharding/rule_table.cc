@@ -87,7 +87,7 @@ const std::vector<RuleRow>& RuleTable() {
       {Opcode::kCos, rules::Elementwise, "([i,j])->[i,j]", ""},
       {Opcode::kCosh, rules::Elementwise, "([i,j])->[i,j]", ""},
       {Opcode::kCustomCall, rules::CustomCall, "([i,j])->[i,j]",
-       "by the sdy.sharding_rule that comes with it; else known targets only (annotations, TopK)"},
+       "by the sdy.sharding_rule that comes with it, else by its target (below)"},
       {Opcode::kDivide, rules::Elementwise, "([i,j],[i,j])->[i,j]", ""},
       {Opcode::kDomain, rules::Forward, "([i,j])->[i,j]", ""},
       {Opcode::kDot, rules::Dot, "([b,m,k],[b,k,n])->[b,m,n]  k:sum",

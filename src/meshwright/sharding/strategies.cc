@@ -74,7 +74,8 @@ class StrategyWalk {
   // Pairs of factors that would leave one result unreduced in two ways.
   void CollectMixedReductions() {
     auto partial = [&](FactorIndex f, const TensorFactors& result) {
-      return (rule_.factors[f].kind == FactorKind::kReduction && result.unreduced) ||
+      return (rule_.factors[f].kind == FactorKind::kReduction && result.unreduced &&
+              !HasFactor(result, f)) ||
              (rule_.factors[f].kind == FactorKind::kPending && result.pending);
     };
     std::vector<FactorIndex> reducing;

@@ -220,6 +220,7 @@ class Propagator {
     if (minor) return Stop(id, op, "mixes samples within a dimension");
     for (int32_t d : of_results) {
       if (d < 0 && !combines) return Stop(id, op, "does not keep samples apart");
+      if (d >= 0 && combines) return Stop(id, op, "gives samples and sums over them at once");
     }
     for (size_t i = 0; i < op.operands.size(); ++i) {
       if (of_operands[i] >= 0 && State(op.operands[i]) != BatchState::kMixed) {

@@ -213,6 +213,10 @@ class StackFinder {
     const int32_t loop = out_.loop[v.index()];
     if (!agree) return Block(id, "pairs layers with each other");
     if (rule.factors[factor].kind == FactorKind::kReduction) {
+      // A call may give layers and sums over them at once.
+      for (const TensorFactors& result : rule.results) {
+        if (HasFactor(result, factor)) return Block(id, "combines layers");
+      }
       if (!CombinesParts(op, rule.factors[factor].reduction)) return Block(id, "combines layers");
       out_.combines[id.index()] = rule.factors[factor].reduction;
       out_.combined_loop[id.index()] = loop;

@@ -175,6 +175,17 @@ class MeshSearch {
   std::string idle_;  // see JudgeDevices
 };
 
+// A program whose calls have the rules that are given for them.
+absl::Status StateCallRules(const std::vector<GivenCallRule>& rules, Program* program) {
+  if (rules.empty()) return absl::OkStatus();
+  auto module = std::make_unique<Module>(*program->module);
+  MW_ASSIGN_OR_RETURN(Graph graph, BuildGraph(*module));
+  MW_RETURN_IF_ERROR(StateGivenCallRules(rules, graph, module.get()));
+  program->graph = std::move(graph);
+  program->module = std::move(module);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<const CostModelRow*> ChooseCostModel(const std::string& name,
@@ -250,6 +261,7 @@ absl::StatusOr<PlanningTask> PreparePlanning(const ProgramRequest& request) {
                       request.contents.has_value()
                           ? ParseProgram(std::string(*request.contents), request.program)
                           : ReadProgram(request.program));
+  MW_RETURN_IF_ERROR(StateCallRules(request.call_rules, &task.program));
   task.inputs = {task.program.input};
   MW_RETURN_IF_ERROR(AddClusterInput(request.cluster, task.inputs));
   task.inputs.insert(task.inputs.end(), request.more_inputs.begin(), request.more_inputs.end());

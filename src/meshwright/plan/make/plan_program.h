@@ -16,6 +16,7 @@
 #include "meshwright/intra/cost_model_table.h"
 #include "meshwright/intra/planner.h"
 #include "meshwright/plan/document/plan.h"
+#include "meshwright/sharding/given_call_rules.h"
 
 // From what a user asks for to a Plan: the one entrance to planning for the command line and the C
 // ABI.
@@ -62,10 +63,11 @@ struct ProgramRequest {
   double deadline_seconds = 30;     // for the search; reading the program comes on top
   std::vector<Fix> fixes;
   Completion completion = Completion::kLeastCost;
-  PipelineChoice pipeline;             // for PlanPipelinedProgram
-  std::string database;                // of profiles, for PlanProfiledProgram; empty: none
-  int64_t database_environment = 0;    // number of one in it; 0: the one that knows the program
-  std::vector<InputFile> more_inputs;  // files that the fixes came from
+  PipelineChoice pipeline;                // for PlanPipelinedProgram
+  std::string database;                   // of profiles, for PlanProfiledProgram; empty: none
+  int64_t database_environment = 0;       // number of one in it; 0: the one that knows the program
+  std::vector<GivenCallRule> call_rules;  // of kernels that the program calls
+  std::vector<InputFile> more_inputs;     // files that fixes and rules came from
   int threads = 2;
   uint64_t seed = 1;
   std::function<void(const ProgramProgress&)>

@@ -1,34 +1,15 @@
-#include <string_view>
 #include <vector>
 
 #include "meshwright/hlo/op_sharding_rule.h"
+#include "meshwright/sharding/call_rule.h"
+#include "meshwright/sharding/call_table.h"
+#include "meshwright/sharding/given_call_rules.h"
 #include "meshwright/sharding/rule_builders.h"
 
 // Operators at the ends of the program (parameters, constants, outputs, random numbers), those that
 // stand for control flow, and those about which little or nothing is known.
 
 namespace meshwright::rules {
-namespace {
-
-struct CustomCallRow {
-  std::string_view target;
-  void (*build)(RuleBuilder&);
-};
-
-constexpr CustomCallRow kCustomCalls[] = {
-    {"Sharding", Forward},
-    {"xla.sdy.FuncResultSharding", Forward},
-    {"xla.sdy.PropagationBarrier", Forward},
-    {"MoveToHost", Forward},
-    {"MoveToDevice", Forward},
-    {"LayoutConstraint", Forward},
-    {"annotate_device_placement", Forward},
-    {"TopK", TopK},
-    {"__gpu$TopK", TopK},
-};
-
-}  // namespace
-
 void Source(RuleBuilder& builder) {
   for (size_t i = 0; i < builder.result_count(); ++i) {
     std::vector<int64_t> dims(i + 1, RuleBuilder::kNoDim);
@@ -58,11 +39,16 @@ void Join(RuleBuilder& builder) {
 void Whole(RuleBuilder& builder) {}
 
 void CustomCall(RuleBuilder& builder) {
-  if (FindOpShardingRule(builder.instruction()) != nullptr) return Stated(builder);
-  for (const CustomCallRow& row : kCustomCalls) {
-    if (row.target == builder.instruction().custom_call_target) return row.build(builder);
+  for (const auto& [name, text] : builder.instruction().frontend_attributes) {
+    if (name != kGivenRuleAttribute) continue;
+    const absl::StatusOr<CallRule> rule = ParseCallRule(text, name);
+    if (!rule.ok() || !ApplyCallRule(*rule, builder).empty()) builder.Unsupported();
+    return;
   }
-  Unknown(builder);
+  if (FindOpShardingRule(builder.instruction()) != nullptr) return Stated(builder);
+  const CallRow* row = FindCall(builder.instruction().custom_call_target);
+  if (row == nullptr) return Unknown(builder);
+  BuildCall(*row, builder);
 }
 
 void Unknown(RuleBuilder& builder) { builder.Unsupported(); }

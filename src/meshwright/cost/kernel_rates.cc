@@ -1,0 +1,37 @@
+// Fused attention. In terms of a matrix product (KernelClass): m queries, n the depth of a value
+// head, k the depth of a query head times the keys. A block of queries stays in registers while
+// blocks of keys and values pass by, so the rate hangs on two sizes:
+//
+//  * the depth of a head: softmax and its rescaling cost the same for every score, however deep the
+//    products are. Half of the rate is reached at n = 48: on an H100 FlashAttention-3 (Shah et al.
+//    2024, figures 5 and 6) has 497, 648 and 756 TFLOP/s forward at depths of 64, 128 and 256,
+//    which is 0.50, 0.66 and 0.76 of the peak, and 474 and 561 backward at 64 and 128;
+//  * the keys that pass by: each block has a prologue and an epilogue, which is longer backward,
+//    where gradients of queries are converted and gradients of keys and values written out.
+//
+// Of a causal mask the pairs count that meet. The dispatch of a call is no part of it.
+
+#include "meshwright/cost/kernel_rates.h"
+
+namespace meshwright {
+namespace {
+
+double Saturation(int64_t size, double half) {
+  return static_cast<double>(size) / (static_cast<double>(size) + half);
+}
+
+}  // namespace
+
+double KernelRate::Fraction(const Work& work) const {
+  return efficiency * Saturation(work.m, half_m) * Saturation(work.n, half_n) *
+         Saturation(work.k, half_k);
+}
+
+KernelRate AttentionRate(KernelClass kernel) {
+  constexpr double kDepth = 128;  // of heads in the measurements
+  if (kernel == KernelClass::kAttentionBackward)
+    return {.efficiency = 0.83, .half_m = 32, .half_n = 48, .half_k = 900 * kDepth};
+  return {.efficiency = 0.88, .half_m = 32, .half_n = 48, .half_k = 64 * kDepth};
+}
+
+}  // namespace meshwright

@@ -1,0 +1,77 @@
+#include "meshwright/cost/kernel_rates.h"
+
+#include <gtest/gtest.h>
+
+#include "meshwright/cost/calibrated.h"
+#include "meshwright/cost/roofline.h"
+
+namespace meshwright {
+namespace {
+
+Mesh OneH200() { return MakeMesh({1}, *ParseCluster("1xh200")); }
+
+// A causal call of cuDNN's attention.
+Work Attention(KernelClass kernel, int64_t batch, int64_t sequence, int64_t heads, int64_t groups,
+               int64_t depth) {
+  Work work;
+  work.opcode = Opcode::kCustomCall;
+  work.kernel = kernel;
+  work.element_type = ElementType::kBF16;
+  const double pairs = static_cast<double>(batch * heads) * static_cast<double>(sequence) *
+                       static_cast<double>(sequence + 1) / 2;
+  work.flops = pairs * static_cast<double>(depth) * (kernel == KernelClass::kAttention ? 4 : 10);
+  work.m = heads / groups * sequence;
+  work.n = depth;
+  work.k = depth * sequence;
+  work.batch = batch * groups;
+  return work;
+}
+
+struct MeasuredCall {
+  int64_t batch, sequence, heads, groups, depth;
+  double forward_seconds, both_seconds;
+};
+
+// cuDNN on one H200 with JAX 0.11.2, calls long enough that their dispatch (some 0.1 ms) is little.
+TEST(KernelRates, CudnnAttentionOnAnH200) {
+  constexpr MeasuredCall kCalls[] = {{1, 8192, 32, 8, 128, 0.000935, 0.003684},
+                                     {1, 32768, 8, 1, 128, 0.003408, 0.013104},
+                                     {1, 8192, 64, 8, 128, 0.001796, 0.007215}};
+  const RooflineCostModel model(OneH200());
+  for (const MeasuredCall& call : kCalls) {
+    const auto seconds = [&](KernelClass kernel) {
+      return model.ComputeSeconds(
+          Attention(kernel, call.batch, call.sequence, call.heads, call.groups, call.depth));
+    };
+    const double forward = seconds(KernelClass::kAttention);
+    const double both = forward + seconds(KernelClass::kAttentionBackward);
+    EXPECT_NEAR(forward, call.forward_seconds, 0.15 * call.forward_seconds) << call.sequence;
+    EXPECT_NEAR(both, call.both_seconds, 0.15 * call.both_seconds) << call.sequence;
+  }
+}
+
+TEST(KernelRates, DeeperHeadsAndMoreKeysReachMore) {
+  for (const KernelClass kernel : {KernelClass::kAttention, KernelClass::kAttentionBackward}) {
+    const auto rate = [&](int64_t sequence, int64_t depth) {
+      const Work work = Attention(kernel, 4, sequence, 16, 16, depth);
+      return AttentionRate(kernel).Fraction(work);
+    };
+    EXPECT_LT(rate(4096, 64), rate(4096, 128));
+    EXPECT_LT(rate(4096, 128), rate(4096, 256));
+    EXPECT_LT(rate(1024, 128), rate(4096, 128));
+    EXPECT_LT(rate(32768, 256), 0.8);
+  }
+}
+
+// A calibration has curves of products, none of attention.
+TEST(KernelRates, CalibratedModelsTakeThemToo) {
+  const Work work = Attention(KernelClass::kAttention, 1, 8192, 32, 8, 128);
+  const Mesh mesh = OneH200();
+  const CalibratedCostModel calibrated(mesh, Calibration{});
+  const RooflineCostModel roofline(mesh);
+  EXPECT_NEAR(calibrated.ComputeSeconds(work), roofline.ComputeSeconds(work),
+              0.02 * roofline.ComputeSeconds(work));
+}
+
+}  // namespace
+}  // namespace meshwright
