@@ -88,6 +88,60 @@ std::vector<Tensor> Dot(const Call& call) {
   return {out};
 }
 
+// The number in `{3}`; -1 if there is none.
+int64_t NumberIn(const Instruction& instruction, std::string_view attribute) {
+  const std::string* text = FindAttribute(instruction, attribute);
+  return text == nullptr ? -1 : std::atoi(text->c_str() + 1);
+}
+
+// Groups by their sizes, which every device has whole. A device tells from where its pieces lie
+// which of its rows, and which groups, go together.
+std::vector<Tensor> RaggedDot(const Call& call) {
+  const DotDimensions& dims = call.instruction.dot;
+  const int64_t ragged = NumberIn(call.instruction, "lhs_ragged_dims");
+  const int64_t group = NumberIn(call.instruction, "rhs_group_dims");
+  const bool by_group = Contains(dims.lhs_contracting, ragged);
+  const bool by_batch = Contains(dims.lhs_batch, ragged);
+  const auto group_of = [&](int64_t row) {
+    int64_t end = 0;
+    for (size_t g = 0; g < call.in[2].data.size(); ++g) {
+      end += std::max<int64_t>(0, static_cast<int64_t>(call.in[2].data[g]));
+      if (row < end) return static_cast<int64_t>(g);
+    }
+    return int64_t{-1};
+  };
+  std::vector<int64_t> contracted;
+  for (int64_t d : dims.lhs_contracting) contracted.push_back(call.in[0].dims[d]);
+  Tensor out = call.Blank();
+  ForEachIndex(out.dims, [&](const Index& at) {
+    Index lhs(call.in[0].dims.size()), rhs(call.in[1].dims.size());
+    size_t next = by_group ? 1 : 0;
+    for (size_t i = 0; i < dims.lhs_batch.size(); ++i)
+      lhs[dims.lhs_batch[i]] = rhs[dims.rhs_batch[i]] = at[next++];
+    for (size_t d = 0; d < lhs.size(); ++d) {
+      if (!Contains(dims.lhs_batch, d) && !Contains(dims.lhs_contracting, d)) lhs[d] = at[next++];
+    }
+    for (size_t d = 0; d < rhs.size(); ++d) {
+      if (!Contains(dims.rhs_batch, d) && !Contains(dims.rhs_contracting, d) &&
+          static_cast<int64_t>(d) != group) {
+        rhs[d] = at[next++];
+      }
+    }
+    ForEachIndex(contracted, [&](const Index& k) {
+      for (size_t i = 0; i < k.size(); ++i)
+        lhs[dims.lhs_contracting[i]] = rhs[dims.rhs_contracting[i]] = k[i];
+      const int64_t of_row = group_of(call.in_place[0].offset[ragged] + lhs[ragged]);
+      if (by_group && of_row != call.out_place[0].offset[0] + at[0]) return;
+      if (!by_group && !by_batch) {
+        rhs[group] = of_row - call.in_place[1].offset[group];
+        if (of_row < 0 || rhs[group] < 0 || rhs[group] >= call.in[1].dims[group]) return;
+      }
+      At(out, at) += At(call.in[0], lhs) * At(call.in[1], rhs);
+    });
+  });
+  return {out};
+}
+
 std::vector<Tensor> Convolution(const Call& call) {
   const ConvolutionDimensions& dims = call.instruction.convolution;
   const Tensor &lhs = call.in[0], &rhs = call.in[1];
@@ -462,6 +516,7 @@ const std::map<Opcode, Function>& Functions() {
       {Opcode::kIota, Iota},
       {Opcode::kSort, Sort},
       {Opcode::kCustomCall, StandIn},
+      {Opcode::kRaggedDot, RaggedDot},
       {Opcode::kGather, Gather},
       {Opcode::kScatter, Scatter},
       {Opcode::kConstant, Constant},

@@ -101,6 +101,27 @@ std::string RandomSort(Random& random) {
                            "}, is_stable=true, to_apply=less"));
 }
 
+// Groups of rows, of what is contracted, or of a batch, with batch dimensions or without.
+std::string RandomRaggedDot(Random& random) {
+  const auto size = [&] { return Pick(random, {2, 4}); };
+  const int64_t b = size(), m = size(), k = size(), n = size(), g = size();
+  Entry entry;
+  const int64_t form = Below(random, 3);
+  const std::string lhs = entry.Parameter(F32({b, m, k}));
+  const std::string rhs = entry.Parameter(F32(form == 0 ? Dims{g, b, k, n} : Dims{b, k, n}));
+  const std::string sizes = entry.Parameter(Type("s32", {g}));
+  const std::string call = StrCat("ragged-dot(", lhs, ", ", rhs, ", ", sizes,
+                                  "), lhs_batch_dims={0}, lhs_contracting_dims={2}, ");
+  if (form == 0) {
+    return entry.Root(F32({b, m, n}), StrCat(call,
+                                             "rhs_batch_dims={1}, rhs_contracting_dims={2}, "
+                                             "lhs_ragged_dims={1}, rhs_group_dims={0}"));
+  }
+  return entry.Root(F32(form == 1 ? Dims{g, b, m, n} : Dims{b, m, n}),
+                    StrCat(call, "rhs_batch_dims={0}, rhs_contracting_dims={1}, lhs_ragged_dims={",
+                           form == 1 ? 2 : 0, "}"));
+}
+
 // Calls to kernels that the table of calls knows, but marks, which are no operators.
 std::string RandomKnownCall(Random& random) {
   const std::vector<CallExample>& examples = CallExamples();
@@ -114,6 +135,7 @@ std::string RandomKnownCall(Random& random) {
 std::vector<OperatorFamily> Families() {
   return {{"elementwise", RandomElementwise, 100},
           {"dot", RandomDot, 200},
+          {"ragged_dot", RandomRaggedDot, 100},
           {"convolution", RandomConvolution, 300},
           {"reduce", RandomReduce, 100},
           {"reduce_window", RandomReduceWindow, 100},

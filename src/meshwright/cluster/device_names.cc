@@ -57,4 +57,6 @@ bool IsNameOfDevice(std::string_view written, std::string_view device) {
   });
 }
 
+bool HasGroupedProducts(const DeviceType& device) { return device.name.starts_with("tpu"); }
+
 }  // namespace meshwright

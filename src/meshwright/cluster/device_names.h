@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "meshwright/cluster/cluster.h"
+
 namespace meshwright {
 
 // The same name, without regard to case and to what stands between words: "A100_40G" is "a100-40g".
@@ -12,6 +14,10 @@ bool IsSameName(std::string_view a, std::string_view b);
 // user called one): the same name, how it begins ("A100" is "a100-40g"), or another name of a
 // built-in type: what CUDA calls it, or what others' measurements do.
 bool IsNameOfDevice(std::string_view written, std::string_view device);
+
+// Whether XLA has kernels for products of groups (ragged-dot) on such devices. On others it
+// computes a dense product of all rows for every group, and drops what is not the group's.
+bool HasGroupedProducts(const DeviceType& device);
 
 }  // namespace meshwright
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_join.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/cluster/device_names.h"
 #include "meshwright/cost/kernel_rates.h"
 #include "meshwright/intra/alpa_space.h"
 
@@ -19,6 +20,14 @@ bool UsesPending(const Rule& rule, const Strategy& strategy) {
   return std::any_of(strategy.begin(), strategy.end(), [&](FactorIndex f) {
     return f != kNoFactor && rule.factors[f].kind == FactorKind::kPending;
   });
+}
+
+// Groups of a ragged product.
+double GroupsOf(const Rule& rule) {
+  for (const Factor& factor : rule.factors) {
+    if (factor.label == 'g') return static_cast<double>(factor.size);
+  }
+  return 1;
 }
 
 // Every sharding that keeps some of `stored`'s axes in their places and gathers the others. Axes
@@ -82,10 +91,15 @@ void SetContractionSizes(const Rule& rule, const Strategy& strategy, const Mesh&
     const bool lhs = has(rule.operands[0], f), rhs = has(rule.operands[1], f),
                result = has(rule.results[0], f);
     if (!lhs && !rhs && !result) continue;  // of a workspace, say
+    // Groups of a ragged product, each with a result of its own. Those that are summed over are
+    // contracted: XLA multiplies with all groups' rows at once.
+    const bool group = result && !lhs && !rhs && rule.factors[f].kind == FactorKind::kParallel;
     // Of a head: gradients of queries have the depth that is contracted in their scores.
     const bool depth = lhs && rhs && result && IsAttention(rule.kernel) &&
                        rule.factors[f].kind == FactorKind::kWhole;
-    if (!result) {
+    if (group) {
+      work->batch *= size;
+    } else if (!result) {
       work->k *= size;
     } else if (depth) {
       work->n *= size;
@@ -172,6 +186,7 @@ double CandidateSets::ComputeCost(OpId leader, const CandidateSet& set, size_t s
   work.opcode = op.instruction->opcode;
   work.kernels = fusion_.kernel[leader.index()] ? 1 : 0;
   const bool contraction = work.opcode == Opcode::kDot || work.opcode == Opcode::kConvolution ||
+                           work.opcode == Opcode::kRaggedDot ||
                            set.rule.kernel != KernelClass::kLoop;
   work.kernel = set.rule.kernel;
   const std::vector<ValueId>& typical =
@@ -179,6 +194,8 @@ double CandidateSets::ComputeCost(OpId leader, const CandidateSet& set, size_t s
   if (!typical.empty()) work.element_type = graph_[typical.front()].shape.type;
   const auto shards = static_cast<double>(ComputeShards(set.rule, set.strategies[s], mesh));
   work.flops = set.rule.flops / shards * Padding(set.rule, set.strategies[s], nullptr, mesh);
+  if (work.opcode == Opcode::kRaggedDot && !HasGroupedProducts(mesh.cluster.device))
+    work.flops *= GroupsOf(set.rule);
   for (size_t i = 0; i < op.operands.size(); ++i) {
     work.bytes +=
         DeviceShare(traffic.operand_bytes[i], set.rule.operands[i], set.operands[i], set, s);

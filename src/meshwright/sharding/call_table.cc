@@ -7,6 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "meshwright/base/glob.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/hlo/scan_call.h"
 #include "meshwright/sharding/call_rule.h"
 #include "meshwright/sharding/rule_builders.h"
 
@@ -118,7 +119,11 @@ const std::vector<CallRow>& CallTable() {
        "([..., h], ...)->([..., h], ...)",
        "the bias' gradient is a partial sum"},
 
-      // Sorts, searches and random numbers.
+      // Sorts, searches, scans and random numbers.
+      {kScanCall, "([..., n], ...)->([..., n], ...) need_replication={n}",
+       "cumulative sums and other scans by elementwise operators: all dimensions but the scanned "
+       "one, wherever it is",
+       rules::Scan},
       {"TopK", "([..., n])->([..., m], [..., m])", "the largest of the last dimension"},
       {"__gpu$TopK", "([..., n])->([..., m], [..., m], ...)", "the largest of the last dimension"},
       {"ApproxTopK", "([..., n], [..., n], _, _)->([..., m], [..., m])",

@@ -46,6 +46,7 @@ void Scatter(RuleBuilder& builder);
 // batched.cc: operators that work on whole rows, columns or features of a batch
 void Sort(RuleBuilder& builder);
 void TopK(RuleBuilder& builder);
+void Scan(RuleBuilder& builder);
 void Cholesky(RuleBuilder& builder);
 void TriangularSolve(RuleBuilder& builder);
 void Fft(RuleBuilder& builder);

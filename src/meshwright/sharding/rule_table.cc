@@ -129,8 +129,10 @@ const std::vector<RuleRow>& RuleTable() {
       {Opcode::kPopulationCount, rules::Elementwise, "([i,j])->[i,j]", ""},
       {Opcode::kPower, rules::Elementwise, "([i,j],[i,j])->[i,j]", ""},
       {Opcode::kRaggedAllToAll, rules::Unknown, "", "the program is partitioned already"},
-      {Opcode::kRaggedDot, rules::RaggedDot, "([b,M,k],[b,G,k,n],[G])->[b,M,n]  k:sum",
-       "groups of rows; ragged contractions have no rule"},
+      {Opcode::kRaggedDot, rules::RaggedDot, "([b,m,k],[b,g,k,n],[W])->[b,m,n]  k:sum g:sum",
+       "groups of rows; groups of what is contracted: ([b,m,k],[b,k,n],[W])->[g,b,m,n]  k:sum; of "
+       "a "
+       "batch: dot's"},
       {Opcode::kReal, rules::Elementwise, "([i,j])->[i,j]", ""},
       {Opcode::kRecv, rules::Unknown, "", "talks to the host or to one other device"},
       {Opcode::kRecvDone, rules::Unknown, "", "talks to the host or to one other device"},
@@ -151,7 +153,8 @@ const std::vector<RuleRow>& RuleTable() {
       {Opcode::kRoundNearestAfz, rules::Elementwise, "([i,j])->[i,j]", ""},
       {Opcode::kRoundNearestEven, rules::Elementwise, "([i,j])->[i,j]", ""},
       {Opcode::kRsqrt, rules::Elementwise, "([i,j])->[i,j]", ""},
-      {Opcode::kScan, rules::Unknown, "", "its body is opaque"},
+      {Opcode::kScan, rules::Scan, "([W,i],...,[i],...)->([W,i],...,[i],...)",
+       "a body of elementwise operators"},
       {Opcode::kScatter, rules::Scatter,
        "([b,v,o],[b,i,W],[b,i,o])->[b,v,o]  i:sum, max, min, and, or",
        "i: into zeros for a sum; v: updates dropped where they do not belong"},

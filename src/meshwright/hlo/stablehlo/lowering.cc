@@ -10,6 +10,7 @@
 #include "meshwright/hlo/element_value.h"
 #include "meshwright/hlo/stablehlo/names.h"
 #include "meshwright/hlo/stablehlo/platform_index.h"
+#include "meshwright/hlo/text/metadata.h"
 #include "meshwright/hlo/verify/verifier.h"
 
 namespace meshwright {
@@ -158,7 +159,8 @@ bool UsesOnlyFrom(const MlirRegion& region, MlirValue least) {
 
 }  // namespace
 
-absl::Status StablehloLowering::LowerAsCall(const MlirOperation& operation) {
+absl::Status StablehloLowering::LowerAsCall(const MlirOperation& operation,
+                                            std::string_view config) {
   // A region that uses nothing but its arguments says how elements are computed; where it uses
   // more, what the operation depends on is not all among its operands.
   for (const MlirRegion& region : operation.regions) {
@@ -170,6 +172,7 @@ absl::Status StablehloLowering::LowerAsCall(const MlirOperation& operation) {
   }
   MW_ASSIGN_OR_RETURN(Instruction instruction, Prepare(operation, Opcode::kCustomCall));
   instruction.custom_call_target = std::string(operation.name);
+  if (!config.empty()) instruction.backend_config = QuotedText(config);
   const bool has_token =
       std::any_of(operation.results.begin(), operation.results.end(),
                   [this](MlirValue value) { return Type(value).type == ElementType::kToken; });

@@ -126,7 +126,8 @@ class StablehloLowering {
   absl::Status LowerNamedComputation(const MlirOperation& operation);
   // A custom call that is named after the operation and does not run its regions, which may use
   // nothing but their arguments.
-  absl::Status LowerAsCall(const MlirOperation& operation);
+  // `config`: what the call says of itself beyond its name.
+  absl::Status LowerAsCall(const MlirOperation& operation, std::string_view config = "");
   ComputationId AddComputation(Computation computation);
   std::string ComputationName(std::string_view base) { return computation_names_.Unique(base); }
   NameTable& names() { return names_; }

@@ -6,6 +6,7 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/attribute_tables.h"
 #include "meshwright/hlo/partitioned.h"
+#include "meshwright/hlo/scan_call.h"
 #include "meshwright/hlo/stablehlo/lowering.h"
 #include "meshwright/hlo/text/metadata.h"
 
@@ -219,6 +220,23 @@ absl::Status LowerNamedCall(StablehloLowering& l, const MlirOperation& operation
   return l.LowerAsCall(operation);
 }
 
+bool IsElementwiseBody(const MlirRegion& body) {
+  return std::all_of(
+      body.operations.begin(), body.operations.end(), [&](const MlirOperation& operation) {
+        if (&operation == &body.operations.back()) return true;  // its terminator
+        const StablehloOperation* row = FindStablehloOperation(operation.name);
+        return row != nullptr && operation.regions.empty() && IsElementwise(row->opcode);
+      });
+}
+
+absl::Status LowerScan(StablehloLowering& l, const MlirOperation& operation, Opcode) {
+  const bool elementwise = operation.regions.size() == 1 && IsElementwiseBody(operation.regions[0]);
+  return l.LowerAsCall(
+      operation,
+      StrCat("{", kScanDimension, " = ", l.IntegerOr(operation, kScanDimension, -1), " : i64, ",
+             kScanIsElementwise, " = ", elementwise ? "true" : "false", "}"));
+}
+
 absl::Status LowerToken(StablehloLowering& l, const MlirOperation& operation, Opcode opcode) {
   MW_RETURN_IF_ERROR(l.Expect(operation, -1, 1, 0));
   return LowerPlain(l, operation, opcode);
@@ -229,7 +247,7 @@ constexpr StablehloOperation kOtherOperations[] = {
     {"stablehlo.map", Opcode::kMap, LowerMap},
     {"stablehlo.sort", Opcode::kSort, LowerSort},
     {"chlo.top_k", Opcode::kTopK, LowerTopK},
-    {"chlo.scan", Opcode::kCustomCall, LowerNamedCall},
+    {kScanCall, Opcode::kCustomCall, LowerScan},
     {"stablehlo.infeed", Opcode::kCustomCall, LowerNamedCall},
     {"stablehlo.outfeed", Opcode::kCustomCall, LowerNamedCall},
     {"stablehlo.recv", Opcode::kCustomCall, LowerNamedCall},

@@ -1,7 +1,11 @@
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "meshwright/hlo/scan_call.h"
+#include "meshwright/sharding/call_config.h"
 #include "meshwright/sharding/rule_builders.h"
 
 namespace meshwright::rules {
@@ -18,6 +22,28 @@ void ParallelLeading(RuleBuilder& builder, int64_t count) {
 double Cube(int64_t n) {
   double x = static_cast<double>(n);
   return x * x * x;
+}
+
+// The dimension that a scan runs over: HLO's attribute, or what is kept of chlo.scan's.
+std::optional<int64_t> ScannedDimension(const RuleBuilder& builder) {
+  const Instruction& scan = builder.instruction();
+  if (scan.opcode == Opcode::kCustomCall)
+    return CallConfigNumber(scan.backend_config, kScanDimension);
+  if (scan.dimensions.size() != 1) return std::nullopt;
+  return scan.dimensions[0];
+}
+
+bool HasElementwiseBody(const RuleBuilder& builder) {
+  const Instruction& scan = builder.instruction();
+  if (scan.opcode == Opcode::kCustomCall)
+    return CallConfigFlag(scan.backend_config, kScanIsElementwise).value_or(false);
+  const Module* const module = builder.graph().module;
+  if (module == nullptr || scan.called.size() != 1) return false;
+  const std::vector<Instruction>& body = (*module)[scan.called[0]].instructions;
+  return std::all_of(body.begin(), body.end(), [](const Instruction& i) {
+    return i.opcode == Opcode::kParameter || i.opcode == Opcode::kTuple ||
+           i.opcode == Opcode::kGetTupleElement || IsElementwise(i.opcode);
+  });
 }
 
 // Position of the feature dimension of a batch norm; -1 if it is not given.
@@ -54,6 +80,31 @@ void Sort(RuleBuilder& builder) {
 }
 
 void TopK(RuleBuilder& builder) { ParallelLeading(builder, builder.operand(0).rank() - 1); }
+
+// scan(inputs..., initial values...) -> (outputs..., last values...) over one dimension, which
+// initial and last values lack. Where the body works element by element, other dimensions are a
+// batch.
+void Scan(RuleBuilder& builder) {
+  const std::optional<int64_t> scanned = ScannedDimension(builder);
+  if (!scanned.has_value() || !HasElementwiseBody(builder)) return builder.Unsupported();
+  const int64_t rank = builder.operand(0).rank();
+  if (*scanned < 0 || *scanned >= rank) return builder.Unsupported();
+  const auto dims = [&](size_t count, auto shape_of, int64_t d) {
+    std::vector<int64_t> list;
+    for (size_t i = 0; i < count; ++i) {
+      const bool is_slice = shape_of(i).rank() == rank - 1;
+      list.push_back(is_slice && d > *scanned ? d - 1 : d);
+    }
+    return list;
+  };
+  for (int64_t d = 0; d < rank; ++d) {
+    if (d == *scanned) continue;
+    builder.Parallel(dims(
+                         builder.operand_count(), [&](size_t i) { return builder.operand(i); }, d),
+                     dims(
+                         builder.result_count(), [&](size_t i) { return builder.result(i); }, d));
+  }
+}
 
 void Cholesky(RuleBuilder& builder) {
   int64_t rank = builder.operand(0).rank();

@@ -15,24 +15,27 @@ Reduction SumOf(const Shape& shape) {
   return shape.type == ElementType::kPred ? Reduction::kOr : Reduction::kSum;
 }
 
-// dot, with `ragged` (or kNoDim) a dimension of the left operand whose rows belong to groups along
-// dimension `group` of the right one.
-void DotFactors(RuleBuilder& builder, int64_t ragged, int64_t group) {
+// dot. Dimension `group` of the right operand, if there is one, holds a matrix for each group of
+// rows; `by_group`: the result has a product for each group of what is contracted, first.
+void DotFactors(RuleBuilder& builder, int64_t group, bool by_group) {
   const DotDimensions& dims = builder.instruction().dot;
   if (dims.lhs_batch.size() != dims.rhs_batch.size() ||
       dims.lhs_contracting.size() != dims.rhs_contracting.size()) {
     return builder.Unsupported();
   }
   int64_t out = 0;  // result dimensions: batch, free ones of the left, free ones of the right
+  double groups = 1;
+  if (by_group) {
+    groups = static_cast<double>(builder.ResultSize(0, out));
+    builder.Parallel({}, {out++}, 'g');
+  }
   for (size_t i = 0; i < dims.lhs_batch.size(); ++i) {
     builder.Parallel({dims.lhs_batch[i], dims.rhs_batch[i]}, {out++}, i == 0 ? 'b' : '?');
   }
   char label = 'm';
   for (int64_t d = 0; d < builder.operand(0).rank(); ++d) {
     if (Contains(dims.lhs_batch, d) || Contains(dims.lhs_contracting, d)) continue;
-    int64_t result = out++;
-    if (d == ragged) continue;
-    builder.Parallel({d}, {result}, label);
+    builder.Parallel({d}, {out++}, label);
     label = '?';
   }
   label = 'n';
@@ -42,7 +45,8 @@ void DotFactors(RuleBuilder& builder, int64_t ragged, int64_t group) {
     label = '?';
   }
   if (out != builder.result(0).rank()) builder.Unsupported();
-  double flops = 2 * ElementCount(builder.result(0));
+  if (group != kNoDim) builder.Reduce({kNoDim, group}, SumOf(builder.result(0)), 'g');
+  double flops = 2 * ElementCount(builder.result(0)) / groups;
   for (size_t i = 0; i < dims.lhs_contracting.size(); ++i) {
     flops *= static_cast<double>(builder.OperandSize(0, dims.lhs_contracting[i]));
     builder.Reduce({dims.lhs_contracting[i], dims.rhs_contracting[i]}, SumOf(builder.result(0)),
@@ -75,13 +79,21 @@ bool IsContraction(const WindowDimension& window, int64_t input, int64_t kernel,
 
 }  // namespace
 
-void Dot(RuleBuilder& builder) { DotFactors(builder, kNoDim, kNoDim); }
+void Dot(RuleBuilder& builder) { DotFactors(builder, kNoDim, /*by_group=*/false); }
 
+// A part of the rows, of what is contracted, or of the groups tells from its place, and from the
+// sizes of all groups, which rows go with which group. With a part of the groups a device leaves
+// the rows of others zero: results add up.
 void RaggedDot(RuleBuilder& builder) {
-  std::optional<int64_t> ragged = OnlyNumber(builder.instruction(), "lhs_ragged_dims");
-  std::optional<int64_t> group = OnlyNumber(builder.instruction(), "rhs_group_dims");
-  if (!ragged || !group) return builder.Unsupported();
-  DotFactors(builder, *ragged, *group);
+  const std::optional<int64_t> ragged = OnlyNumber(builder.instruction(), "lhs_ragged_dims");
+  if (!ragged) return builder.Unsupported();
+  const DotDimensions& dims = builder.instruction().dot;
+  if (Contains(dims.lhs_batch, *ragged)) return Dot(builder);
+  if (Contains(dims.lhs_contracting, *ragged))
+    return DotFactors(builder, kNoDim, /*by_group=*/true);
+  const std::optional<int64_t> group = OnlyNumber(builder.instruction(), "rhs_group_dims");
+  if (!group) return builder.Unsupported();
+  DotFactors(builder, *group, /*by_group=*/false);
 }
 
 // Input [(batch groups, b), (feature groups, i), spatial], kernel [i, (groups, o), spatial], output
