@@ -70,7 +70,7 @@ std::string WrapWords(std::string_view text, size_t indent) {
   std::string lines;
   size_t used = 0;
   bool begins = true;
-  // What the first line is indented by is the text's own.
+  // The first line's indent is the text's own.
   const size_t first = std::min(text.find_first_not_of(' '), text.size());
   lines.append(first, ' ');
   used = first;

@@ -12,7 +12,7 @@
 
 namespace meshwright {
 
-// What readers of YAML files share: errors that carry file:line:column, and maps read through a
+// Common to readers of YAML files: errors that carry file:line:column, and maps read through a
 // table of their fields, so that unknown, repeated and missing keys are found in one place and
 // errors can name the valid ones.
 class YamlReader {

@@ -12,7 +12,7 @@
 
 namespace meshwright {
 
-// What one mesh axis does to an array: the dimension that it cuts, or one of these.
+// The effect of one mesh axis on an array: the dimension that it cuts, or one of these.
 using Cut = int8_t;
 inline constexpr Cut kUncut = -1;    // every device has all of it
 inline constexpr Cut kPartial = -2;  // every device has a partial value, still to be combined

@@ -14,8 +14,8 @@ namespace {
 
 constexpr int64_t kNoTop = -1;
 
-// What cuts mean for each other across contractions: values that are layouts of one origin, and a
-// result and its gradient.
+// Tells what cuts mean for each other across contractions: values that are layouts of one origin,
+// and a result and its gradient.
 class OriginLinks {
  public:
   OriginLinks(BlockContext& context, const std::vector<OpId>& ops) : context_(context) {

@@ -33,7 +33,7 @@ bool IsContraction(const Graph& graph, const Op& op) {
   }
 }
 
-// What becomes of one operand's indices, as ranges of its origin.
+// The fate of one operand's indices, as ranges of its origin.
 struct OperandUse {
   ValueId root;
   IndexRanges contracted, kept;

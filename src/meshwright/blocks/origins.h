@@ -40,9 +40,9 @@ class Origins {
   Origin Find(ValueId v);
   void FindFirst();
   bool RunsOverAll(const Origin& origin, ElementType type) const;
-  // What `v` is a layout of, or invalid.
+  // The value that `v` is a layout of, or invalid.
   ValueId Source(ValueId v) const;
-  // What the loop that made the array of which `slice` is a slice put there; invalid: none did.
+  // The value that the loop which made the array of `slice` put there; invalid: none did.
   ValueId Stacked(const Op& slice) const;
 
   const Graph& graph_;

@@ -6,7 +6,7 @@
 
 namespace meshwright {
 
-// What `meshwright calibrate` wrote for each measured device type, in calibration.h's YAML.
+// The output of `meshwright calibrate` for each measured device type, in calibration.h's YAML.
 const std::vector<std::string_view>& BuiltinCalibrationTexts();
 
 }  // namespace meshwright

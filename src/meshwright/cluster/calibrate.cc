@@ -34,7 +34,7 @@ namespace {
 // Start of a kernel in a stream of them, where nothing measured it: the gap that NVIDIA's profilers
 // show between kernels that are launched ahead.
 constexpr double kUsualKernelStart = 2.5e-6;
-// What is this much longer than the shortest of its family does not wait for the host.
+// Rows this much longer than the shortest of their family do not wait for the host.
 constexpr double kClearOfHost = 1.5;
 // Where nothing measured it: this share of a hidden collective's time comes back as slower kernels,
 // as NCCL's kernels take multiprocessors from them. On two H200s 0.34 to 0.48 of collectives of 32
@@ -216,7 +216,7 @@ class Fit {
   }
 
  private:
-  // What is left without launch overhead.
+  // The rows that are clear of launch overhead.
   template <typename T>
   std::vector<T> Clear(const std::vector<T>& rows) const {
     if (in_program_) return rows;

@@ -33,7 +33,7 @@ struct MatmulCurve {
   friend bool operator==(const MatmulCurve&, const MatmulCurve&) = default;
 };
 
-// What was measured on a device type (`meshwright calibrate`). Everything is about the device and
+// The measurements of a device type (`meshwright calibrate`). Everything is about the device and
 // its libraries, nothing about a model.
 struct Calibration {
   std::string device;  // name of the device type, whose peak rates the efficiencies refer to
@@ -44,7 +44,7 @@ struct Calibration {
   // By kind and members of the group, which share a node; bytes as in collective.h.
   std::map<CollectiveKind, std::map<int64_t, TimeCurve>> collectives;
   double kernel_start_seconds = 0;  // of a kernel in a stream of dependent ones
-  // What a second of a collective costs that is hidden behind kernels: they lose multiprocessors
+  // The cost of a second of a collective that is hidden behind kernels: they lose multiprocessors
   // and memory bandwidth to it.
   double overlap_cost = 0;
   double step_seconds = 0;  // from one step's end to the next one's first kernel: launch overhead

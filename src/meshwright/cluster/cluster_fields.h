@@ -22,7 +22,7 @@ class ClusterFields : public YamlReader {
   using YamlReader::YamlReader;
 
  protected:
-  // What goes over a link: collectives of groups, or sends alone, which switches add nothing of.
+  // Uses of a link: collectives of groups, or sends alone, which switches add nothing of.
   enum class LinkUse { kCollectives, kSends };
 
   // The fields of a link that were given.
@@ -58,7 +58,7 @@ class ClusterFields : public YamlReader {
   absl::Status ReadDevice(const YAML::Node& node, DeviceType* device) const;
 
  private:
-  // What no device or link is beyond, so that times stay numbers that can be compared.
+  // Limits of every device and link, so that times stay numbers that can be compared.
   struct Limits {
     double least, most;
     const char* words;

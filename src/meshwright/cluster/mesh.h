@@ -21,8 +21,8 @@ using AxisList = absl::InlinedVector<AxisIndex, 6>;  // order matters: major to 
 struct MeshAxis {
   std::string name;  // "x", "y", "z", "w", "a4", ... or the user's
   int64_t size = 1;
-  // What a collective along this axis alone crosses. An axis lies inside nodes if all devices of
-  // every group along it share a node; else its slowest link is between nodes.
+  // The links that a collective along this axis alone crosses. An axis lies inside nodes if all
+  // devices of every group along it share a node; else its slowest link is between nodes.
   bool crosses_nodes = false;
   int64_t group_in_node = 1;  // members of one group that share a node (size if !crosses_nodes)
   // Groups along this axis that have members on the same node and so share that node's outer links
@@ -40,7 +40,7 @@ struct Mesh {
   size_t rank() const { return axes.size(); }
   int64_t devices() const;
   int64_t Size(const AxisList& list) const;  // product of the sizes of the listed axes
-  // What the axes of `list` together cross, as one group.
+  // The links that the axes of `list` together cross, as one group.
   MeshAxis Combined(const AxisList& list) const;
 };
 

@@ -16,8 +16,8 @@ namespace meshwright {
 struct NodeGroup {
   std::string name;
   Cluster cluster;  // the nodes that may be used, alone
-  // What an hour of a device costs in dollars; none: not known. Of the cluster's nodes the first
-  // `spot_nodes` in the order of price are spot, the others on demand.
+  // Dollars for an hour of a device; none: not known. Of the cluster's nodes the first `spot_nodes`
+  // in the order of price are spot, the others on demand.
   std::optional<double> on_demand_price, spot_price;
   int64_t spot_nodes = 0;
   std::string place = {};  // "file:line:column" that describes it; empty: no file does

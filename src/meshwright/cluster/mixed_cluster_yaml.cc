@@ -60,7 +60,7 @@ class MixedClusterReader : public ClusterFields {
     Overrides link;
   };
 
-  // What tables, scripts and CSV have in their lines.
+  // The name that tables, scripts and CSV have in their lines.
   absl::Status ReadName(const YAML::Node& node, std::string* name) const {
     MW_RETURN_IF_ERROR(ReadText(node, "name", name));
     if (Printable(*name) == *name) return absl::OkStatus();

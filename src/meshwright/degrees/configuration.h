@@ -9,15 +9,14 @@
 
 namespace meshwright::transformer {
 
-// What the backward phase recomputes instead of keeping.
+// The activations that the backward phase recomputes.
 enum class Recompute {
   kNone,  // flash attention's scores only
   // The attention core (Korthikanti et al. 2022), which only saves memory where scores go through
   // it; FSDP's: every other matmul and all that is elementwise.
   kSelective,
-  // What takes little to compute: norms, activation functions, and of latent attention the matmuls
-  // that make queries, keys and values (Megatron's --recompute-modules layernorm moe_act
-  // mla_up_proj).
+  // The cheap ones: norms, activation functions, and of latent attention the matmuls that make
+  // queries, keys and values (Megatron's --recompute-modules layernorm moe_act mla_up_proj).
   kModules,
   kFull,  // whole layers: only what enters each is kept
 };
@@ -41,7 +40,7 @@ enum class PipelineKind { k1F1B, kInterleaved, kZeroBubble };
 // Steps of Configuration::offload_percent.
 inline constexpr int64_t kOffloadStep = 10;
 
-// What Configuration::ends_as_layers adds to the layers.
+// The layers that Configuration::ends_as_layers adds.
 inline constexpr int64_t kEndsAsLayers = 2;
 
 // How many GPUs of each kind of group share a node, or nodes a unit of the fabric (Fabric, in
@@ -99,7 +98,7 @@ struct Configuration {
   friend bool operator==(const Configuration&, const Configuration&) = default;
 };
 
-// What the user decided; what is absent is searched.
+// The user's decisions; the others are searched.
 struct Fixes {
   std::optional<int64_t> tp, tp2, panels, cp, dp, pp, virtual_stages, ep, etp, micro_batch, zero,
       shard;
@@ -120,7 +119,7 @@ struct Fixes {
   friend bool operator==(const Fixes&, const Fixes&) = default;
 };
 
-// What a step works on.
+// The input of a step.
 struct Workload {
   int64_t sequence = 0;      // tokens
   int64_t global_batch = 0;  // sequences

@@ -45,7 +45,7 @@ std::optional<int64_t> ParseValue(const Degree& degree, std::string_view text);
 // "an integer from 1 to 1024", "on or off", "one of none, selective, modules, full".
 std::string ValidValues(const Degree& degree);
 
-// What `configuration` has at a key of --fix: "8", "full".
+// The value of `configuration` at a key of --fix: "8", "full".
 std::string FixValue(const Configuration& configuration, std::string_view key);
 
 // "tp=8 pp=4 dp=2 sp=on schedule=1f1b mbs=1 zero=1 recompute=full", as --fix takes it: tp, pp, dp,

@@ -29,7 +29,7 @@ class BestConfigurations {
 
   Ranking ranking() const { return ranking_; }
   bool full() const { return found_.size() == size_; }
-  // What is above cannot enter.
+  // Configurations above cannot enter.
   double most_seconds() const {
     const bool bounded = ranking_ == Ranking::kTime && full();
     return bounded ? found_.back().seconds : std::numeric_limits<double>::infinity();
@@ -46,7 +46,7 @@ class BestConfigurations {
   std::vector<RankedConfiguration> found_;  // in order
 };
 
-// What is known of all configurations of some degrees before any is costed.
+// Facts of all configurations of some degrees before any is costed.
 struct DegreesSummary {
   int64_t legal = 0;
   // None that fits takes less of what it is ranked by; infinite if none can.

@@ -8,8 +8,9 @@
 
 #include "absl/status/statusor.h"
 
-// What large training runs get out of a device and a framework: the figures of the calibrated model
-// that no data sheet has. Peaks, bandwidths and sizes are the cluster's (cluster/device_table.cc).
+// The performance of devices and frameworks in large training runs: the figures of the calibrated
+// model that no data sheet has. Peaks, bandwidths and sizes are the cluster's
+// (cluster/device_table.cc).
 
 namespace meshwright::transformer {
 
@@ -48,7 +49,7 @@ struct FrameworkParameters {
   double kept_input = 2;
 };
 
-// What training keeps beside weights and activations, where frameworks leave it to their users.
+// The state of training beside weights and activations, where frameworks leave it to their users.
 // These are Megatron-LM's defaults.
 struct StateOptions {
   double gradient_bytes = 4;  // of a parameter: 4, or 2 (--grad-reduce-in-bf16)

@@ -15,12 +15,12 @@
 
 namespace meshwright::transformer {
 
-// What frameworks do unless they are told otherwise: GPUs numbered in order, tensor parallelism
-// over outputs, rings, the same recomputed in all layers, nothing offloaded. All else is searched.
+// The defaults of frameworks: GPUs numbered in order, tensor parallelism over outputs, rings, the
+// same recomputed in all layers, nothing offloaded. All else is searched.
 Fixes UsualFixes();
-// What launches are written for (export/), where `fixes` leaves it open: the same, and embedding
-// and head not counted as layers, nothing but whole layers or attention recomputed; but of layers
-// any number, the same in all pipeline groups, and GPUs numbered in either order.
+// The choices that launches are written for (export/), where `fixes` leaves it open: the same, and
+// embedding and head not counted as layers, nothing but whole layers or attention recomputed; but
+// of layers any number, the same in all pipeline groups, and GPUs numbered in either order.
 Fixes LaunchableFixes(Fixes fixes = {});
 
 // Reads lists of KEY=VALUE, between commas or blanks; keys are those of DegreeTable(). Errors: an

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-// What is left of training's speed when machines fail and checkpoints are written.
+// Goodput: the rest of training's speed when machines fail and checkpoints are written.
 
 namespace meshwright::transformer {
 

@@ -12,9 +12,9 @@ struct EndLayers {
   int64_t before, behind;
 };
 
-// What the ends count as. A module of multi-token prediction is a layer and a head, and where there
-// is one the head itself counts, as in Megatron-Bridge's layouts of DeepSeek V3 (a head as one
-// layer: 61 layers are partitioned as 64). It is no more than a group's share, so that no group is
+// The layers that the ends count as. A module of multi-token prediction is a layer and a head, and
+// with one the head itself counts, as in Megatron-Bridge's layouts of DeepSeek V3 (a head is a
+// layer, 61 layers are partitioned as 64), but no more than a group's share, so that no group is
 // empty.
 EndLayers LayersOfEnds(const Model& model, int64_t groups, bool ends_as_layers) {
   const int64_t modules = model.mtp.modules;

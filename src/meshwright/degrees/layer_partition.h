@@ -11,7 +11,8 @@
 
 namespace meshwright::transformer {
 
-// What one or several groups run: equal groups cost the same and are told apart by position only.
+// The content of one or several groups: equal groups cost the same and are told apart by position
+// only.
 struct GroupContent {
   // Layers of each kind, kinds of all stacks in sequence (Stack::kinds); those of modules of
   // multi-token prediction among them.

@@ -13,7 +13,7 @@ namespace meshwright::transformer {
 
 bool HasPrecision(const DeviceType& device, Precision precision);
 
-// What to say of a plan whose matmuls a device has no hardware for: at which rate they are planned,
+// A warning of a plan whose matmuls a device has no hardware for: at which rate they are planned,
 // and which type it has instead. Empty where it has.
 std::string PrecisionWarning(const DeviceType& device, Precision precision);
 

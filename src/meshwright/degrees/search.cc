@@ -98,7 +98,7 @@ SearchResult Search(const Space& space, const std::function<CostFunctions()>& ma
     first = end;
     round = std::min(2 * round, kLongestRound);
   }
-  // What was not searched, or to a part only, may still be left out by what was found since.
+  // Degrees that were not searched, or in part, may still be left out by what was found since.
   const DegreesSearch last(space, options, best);
   for (const Task& task : tasks) {
     if (task.searched) continue;

@@ -15,14 +15,14 @@
 
 namespace meshwright::transformer {
 
-// What a configuration costs. What one without ZeRO takes beside data_communication,
+// The cost of a configuration. What one without ZeRO takes beside data_communication,
 // host_communication and optimizer, and its activations and logits in each pipeline group, must be
 // no more than the same configuration takes in all with any ZeRO, and with less offloaded. Where
 // more is offloaded, a GPU must have no more in memory, its host no less, and the step take no less
 // time; by offload_percent strictly. That is what is pruned by.
 using CostFunction = std::function<StepFigures(const Configuration&)>;
 
-// What none takes less than of several configurations. That is pruned by as well.
+// A lower bound of several configurations, to prune by.
 using BoundFunction = std::function<StepBound(const Configuration&)>;
 
 struct CostFunctions {
@@ -41,8 +41,8 @@ struct CostFunctions {
 CostFunctions CalibratedCosts(const Model& model, const Workload& workload, const Cluster& cluster,
                               const StateOptions& state = {});
 
-// What is best. Equals in the first are told apart by the second, then by the order of
-// ConfigurationBefore.
+// The order of configurations. Equals in the first are told apart by the second, then by the order
+// of ConfigurationBefore.
 enum class Ranking {
   kTime,    // seconds, then memory
   kMemory,  // peak memory of a GPU, then seconds

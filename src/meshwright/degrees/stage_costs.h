@@ -16,12 +16,12 @@
 #include "meshwright/degrees/step_parts.h"
 #include "meshwright/model/model.h"
 
-// What each pipeline group takes for one micro-batch, and what that is made from: tables of what
+// Costs of each pipeline group for one micro-batch, and what they are made from: tables of what
 // does not depend on the whole of a configuration.
 
 namespace meshwright::transformer {
 
-// What communication overlapped with computation adds to it: what is longer decides, and
+// The seconds that overlapped communication adds to computation: what is longer decides, and
 // computation that shares the GPU is slowed down.
 inline double SecondsAdded(double communication, double computation, double slowdown) {
   return std::max(0.0, communication - computation) +
@@ -81,9 +81,9 @@ struct PipelineCost {
   void Sum();
 };
 
-// What `c` recomputes of all that `recomputed` does, `none` being the same without: in the first
-// pipeline groups, of some layers of each stage. Layers of several kinds are taken evenly. Of every
-// content two groups, of which one may be in no position: that recompute, that do not.
+// Sets what `c` recomputes of all that `recomputed` does, `none` being the same without: in the
+// first pipeline groups, of some layers of each stage. Layers of several kinds are taken evenly. Of
+// every content two groups, of which one may be in no position: that recompute, that do not.
 void SetRecomputeRange(const PipelineCost& none, const PipelineCost& recomputed,
                        const LayerPartition& partition, const Configuration& c, PipelineCost* out);
 
@@ -96,7 +96,7 @@ class StageCosts {
 
   const LayerPartition& Partition(const Configuration& c);
 
-  // What pipeline groups consist of, without the communication between blocks. Depends on tp, tp2,
+  // The content of pipeline groups, without the communication between blocks. Depends on tp, tp2,
   // panels, sequence_parallel, cp, context, dp, pp, ends_as_layers, ep, etp, micro_batch and
   // precision of `c`.
   struct Blocks {
@@ -140,7 +140,7 @@ class StageCosts {
   static Routes RoutesOf(const GroupLayout& layout, GroupTimes& times);
   Routes FastestRoutes(const Configuration& c, GroupTimes& times) const;
 
-  // What of a block's communication is not hidden, forward and backward.
+  // Exposed communication of a block, forward and backward.
   struct Phases {
     double forward = 0, backward = 0;
   };

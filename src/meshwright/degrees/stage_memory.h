@@ -7,7 +7,7 @@
 #include "meshwright/degrees/device_parameters.h"
 #include "meshwright/degrees/stage_costs.h"
 
-// What a pipeline group has in memory.
+// The memory of a pipeline group.
 
 namespace meshwright::transformer {
 

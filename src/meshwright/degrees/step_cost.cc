@@ -28,7 +28,7 @@ double ZeroBubbleLeft(const Degrees& d) {
   return (2 - (std::min(d.micro_batches, d.pp) - 1) / (d.pp - 1)) / 3;
 }
 
-// What blocks cost depends on these; placements and all else differ within a family.
+// The costs of blocks depend on these; placements and all else differ within a family.
 auto FamilyTuple(const Configuration& c) {
   return std::tie(c.tp, c.tp2, c.panels, c.cp, c.context, c.dp, c.pp, c.ep, c.etp, c.micro_batch,
                   c.sequence_parallel, c.ends_as_layers, c.precision);
@@ -97,7 +97,7 @@ class StepCoster::Tables {
                     const std::vector<PipelineCost>& pipelines, double send_seconds);
   // On the fastest of all placements.
   const std::vector<PipelineCost>& LeastPipelines(const Configuration& c, FamilyCosts& family);
-  // What a step takes beside data parallelism and the optimizer, `time->seconds` included.
+  // Sets the time of a step beside data parallelism and the optimizer, `time->seconds` included.
   void SetPipelineTime(const Configuration& c, const Degrees& d, const PipelineCost& pipeline,
                        double send_seconds, StepTime* time) const;
   StepTime Time(const Configuration& c, const Degrees& d, const PipelineCost& pipeline,

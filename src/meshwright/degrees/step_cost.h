@@ -35,7 +35,7 @@ struct StepTime {
   double hfu = 0;          // the same with what is recomputed
 };
 
-// What a search compares by.
+// The figures that a search compares by.
 struct StepFigures {
   StepTime time;
   int64_t peak_bytes = 0;  // of the pipeline group that takes most
@@ -43,7 +43,7 @@ struct StepFigures {
   int64_t host_bytes = 0;  // in the host's memory, the most of a group
 };
 
-// What no configuration of several takes less than.
+// A lower bound of several configurations.
 struct StepBound {
   double seconds = 0;
   int64_t bytes = 0;  // of the pipeline group that takes most
@@ -84,12 +84,12 @@ class StepCoster {
   // The same as Figures with the memory of every group.
   StepCost Cost(const Configuration& configuration);
 
-  // What pipelines are made from whose groups differ in more than their layers.
+  // The blocks of pipelines whose groups differ in more than their layers.
   AllBlockCosts AllBlocks(const Configuration& configuration);
   // Memory of the group at `position` of `configuration`.pp.
   StageMemory GroupMemory(const Configuration& configuration, const GroupCost& group,
                           int64_t position) const;
-  // What a group does behind its last backward pass: gradients and ZeRO's weights over the
+  // Seconds of a group behind its last backward pass: gradients and ZeRO's weights over the
   // replicas, as far as nothing hides them, and the optimizer.
   double GroupUpdateSeconds(const Configuration& configuration, const GroupCost& group);
   // A step's fixed work.

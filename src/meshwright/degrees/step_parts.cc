@@ -312,9 +312,9 @@ double KeptInputBytes(Precision precision, const FrameworkParameters& framework)
   return precision == Precision::kNvFp4 && converted ? kNvFp4Bytes : framework.kept_input;
 }
 
-// What a layer keeps for the backward phase (Korthikanti et al. 2022, section 4.1, without dropout
-// and scores where attention is flash attention's). Elements that enter a matmul may be kept in
-// fewer bytes than those that anything else reads.
+// Sets what a layer keeps for the backward phase (Korthikanti et al. 2022, section 4.1, without
+// dropout and scores where attention is flash attention's). Elements that enter a matmul may be
+// kept in fewer bytes than those that anything else reads.
 void SetKept(const Layer& layer, const BlockSettings& s, const Adder& adder, const LayerSizes& n,
              BlockCost* cost) {
   const Configuration& c = s.configuration;
@@ -386,7 +386,7 @@ void SetKept(const Layer& layer, const BlockSettings& s, const Adder& adder, con
   full.saved_bytes = input;
   full.seconds = cost->forward;
   full.flops = cost->flops / 3;
-  // What is recomputed goes as its gradients come, of which the first comes from outside.
+  // Recomputed values go as their gradients come, of which the first comes from outside.
   full.transient_bytes = none.saved_bytes + input;
 }
 

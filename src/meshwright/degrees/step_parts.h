@@ -16,7 +16,7 @@
 
 namespace meshwright::transformer {
 
-// What the costs of a layer, embedding or head are made from, whatever the configuration.
+// The content of a layer, embedding or head, whatever the configuration.
 struct Block {
   std::vector<Matmul> matmuls;  // of one sequence
   // Parameters, by what they are split over: nothing, tp, ep and etp.
@@ -29,7 +29,7 @@ Block HeadBlock(const Model& model, int64_t sequence);
 // The projection of a module of multi-token prediction: neither its layer nor the head.
 Block MtpBlock(const Model& model, int64_t sequence);
 
-// What the backward phase recomputes, and what is kept for it.
+// Costs of what the backward phase recomputes, and of what is kept for it.
 struct Recomputation {
   double seconds = 0;
   double flops = 0;            // on all GPUs of a micro-batch
@@ -66,7 +66,7 @@ struct BlockCost {
   std::array<Recomputation, kRecomputeKinds> again;  // by Recompute
 };
 
-// What a device does in a second, in one precision of matmuls.
+// The rates of a device, in one precision of matmuls.
 struct DeviceRates {
   DeviceRates(const DeviceType& device, const DeviceParameters& parameters, Precision precision);
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kMostSubClusters = 10'000;  // that are listed
 
-// What rounding may make of equal figures, less and more.
+// Factors of rounding on equal figures, less and more.
 constexpr double kLess = 1 - 2 * kBoundRounding, kMore = 1 + 2 * kBoundRounding;
 
 }  // namespace

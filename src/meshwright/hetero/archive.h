@@ -12,7 +12,7 @@
 
 namespace meshwright::transformer::hetero {
 
-// What rounding may add to a bound.
+// The most that rounding adds to a bound.
 inline constexpr double kBoundRounding = 1e-12;
 
 // Whether `a` is better than `b`: by kCost cheaper, or as cheap and faster, and else faster, or as
@@ -30,7 +30,7 @@ struct State {
   double least_dollars() const { return bound * dollars_per_hour / 3600; }
 };
 
-// What a search has found, what can still be of use, and what it leaves open.
+// The plans that a search has found, with what can still be of use and what it leaves open.
 class Archive {
  public:
   // `options` must outlive it.
@@ -57,7 +57,7 @@ class Archive {
 
   // Whether choices of nodes are still listed. Their bounds must be known then, useful or not.
   bool recording() const;
-  // What the state's bound says of its nodes.
+  // Records what the state's bound says of its nodes.
   void RecordBound(const State& state);
   // Plans on whatever nodes that take at least so many seconds are left out: bounds of nodes are
   // not of them alone.

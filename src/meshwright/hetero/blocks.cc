@@ -80,7 +80,7 @@ void BlockMaker::Measure(size_t group, const Family& family, const StageDegrees&
   }
   blocks->usable = measured.has_value();
   if (!blocks->usable) return;
-  // What is computed again: a forward pass, or as much as the model says.
+  // Recomputation: a forward pass, or as much as the model says.
   const auto replace = [&](const LayerTime& seconds, double none_backward, bool layer,
                            GroupCost* cost) {
     const bool full = layer && family.recompute == Recompute::kFull;

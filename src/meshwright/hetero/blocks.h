@@ -12,7 +12,7 @@
 #include "meshwright/hetero/problem.h"
 #include "meshwright/hetero/schedule.h"
 
-// What stages of a group consist of, by the calibrated model or as measured.
+// The content of a group's stages, by the calibrated model or as measured.
 
 namespace meshwright::transformer::hetero {
 

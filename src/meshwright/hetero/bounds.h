@@ -14,7 +14,7 @@ namespace meshwright::transformer::hetero {
 // Stages on each stage class; 0 beyond those of the family.
 using StageCounts = std::array<int32_t, kMostStageClasses>;
 
-// What a place in the pipeline leaves a stage that takes t for both passes and u to update: t at
+// Limits of a place in the pipeline on a stage that takes t for both passes and u to update: t at
 // most `both`, and factor t + u at most `limit` for each of `whole`.
 struct Place {
   struct Whole {
@@ -55,7 +55,7 @@ class Bounds {
     const PipelineBound none(costs_.micro_batches());
     return MayBeat(stages, costs_.layers(), none, cutoff) ? &places_ : nullptr;
   }
-  // What plans with exactly `stages` stages take at least, up to `most`, by that.
+  // The least that plans with exactly `stages` stages take, up to `most`, by that.
   double Tightened(const StageCounts& stages, double most) const;
   // By stage class and number of stages behind: layers that a stage has at most, in a pipeline of
   // `stages` stages of any stage classes that takes less than `cutoff`, both passes of a

@@ -1,4 +1,4 @@
-// What each fix may be is asked of the families themselves, with that fix taken away, so that rules
+// The families themselves are asked what each fix may be, with that fix taken away, so that rules
 // stand in one place.
 
 #include "meshwright/hetero/check_degrees.h"

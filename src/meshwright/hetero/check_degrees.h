@@ -11,7 +11,7 @@
 
 namespace meshwright::transformer::hetero {
 
-// What stages can have.
+// Degrees that stages can have.
 struct Degrees {
   std::map<std::string, std::set<int64_t>> values;  // by key of Fixes: tp, dp, mbs, zero
   int64_t most_stages = 0;                          // that the nodes can hold

@@ -11,11 +11,11 @@
 #include "meshwright/hetero/problem.h"
 #include "meshwright/hetero/schedule.h"
 
-// What pipelines over groups of nodes take, by the calibrated model.
+// Costs of pipelines over groups of nodes, by the calibrated model.
 
 namespace meshwright::transformer::hetero {
 
-// What a stage of `layers` layers from `first` on takes on a group.
+// The cost of a stage of `layers` layers from `first` on, on a group.
 struct Cell {
   double forward = 0, backward = 0, update = 0;
   int32_t most_in_flight = 0;  // micro-batches whose activations fit; 0: not even one
@@ -84,7 +84,7 @@ class Costs {
   double least_tied_ = 0;  // between nodes
 };
 
-// What a plan costs in all.
+// The costs of a plan in all.
 struct Figures {
   double seconds = 0;          // a step
   std::vector<int64_t> nodes;  // of each group

@@ -10,7 +10,7 @@
 namespace meshwright::transformer::hetero {
 namespace {
 
-// What rounding may add to a bound.
+// The most that rounding adds to a bound.
 constexpr double kFamilyRounding = 1e-12;
 // A micro-batch of more sequences gains nothing that fewer do not have.
 constexpr int64_t kMostMicroBatch = 64;

@@ -16,7 +16,7 @@
 
 namespace meshwright::transformer::hetero {
 
-// What is searched at once.
+// A family with its bounds; it is searched at once.
 struct FamilyRecord {
   Family family;
   // Every stage class that the family uses has at least one stage; else it is another family's.
@@ -44,15 +44,14 @@ class FamilySpace {
   // Families with the same degrees on all groups that can have them.
   std::vector<FamilyRecord> Common();
 
-  // What stages of these degrees on a group take at least.
+  // The least that stages of these degrees take on a group.
   StageClass StageClassOf(size_t group, const StageDegrees& degrees, const Choice& choice);
   // The family of plans with stages on all these stage classes; none where its ZeRO changes
   // nothing, as no stage has replicas.
   std::optional<FamilyRecord> Record(const std::vector<StageClass>& stage_classes,
                                      const Choice& choice) const;
 
-  // What stages of all these stage classes take, whichever a plan uses; and how many cells it
-  // costs.
+  // Costs of stages of all these stage classes, whichever a plan uses; and how many cells it costs.
   Costs CostsOfAny(const std::vector<StageClass>& stage_classes, const Choice& choice);
   int64_t Cells(const std::vector<StageClass>& stage_classes) const {
     return static_cast<int64_t>(stage_classes.size()) * layers_ * (layers_ + 1);

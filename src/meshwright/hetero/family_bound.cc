@@ -31,7 +31,7 @@ namespace {
 
 constexpr int64_t kMostRanges = 8;  // of ways to divide nodes, of all groups together
 
-// What rounding may make of the parts of a closed form.
+// The most that rounding takes off the parts of a closed form.
 constexpr double kTableRounding = 1 - 1e-9;
 
 // The least seconds from `least` on in which so many of the fastest stages can take all layers,
@@ -237,7 +237,7 @@ PooledBound::PooledBound(const Pipelines& pipelines, double forward_share)
       fewest = one.least;
       best_ = stages;
     }
-    // What holds of all numbers of stages up to twice as many.
+    // This holds of all numbers of stages up to twice as many.
     if (blocks_.empty() || stages > blocks_.back().last) {
       const int64_t last = std::min(2 * stages, pipelines.most_stages);
       blocks_.push_back({stages, last, Factor(micro_batches_, last, forward_share)});

@@ -6,7 +6,7 @@
 
 #include "meshwright/hetero/problem.h"
 
-// What plans of a family take at least, by the fastest layer of each stage class alone.
+// Lower bounds of plans of a family, by the fastest layer of each stage class alone.
 
 namespace meshwright::transformer::hetero {
 
@@ -23,7 +23,7 @@ struct StageClass {
   double speed() const { return static_cast<double>(slots) / layer_seconds; }
 };
 
-// What the pipelines have in common.
+// Common figures of the pipelines.
 struct Pipelines {
   int64_t layers = 0, micro_batches = 0;
   int64_t most_stages = 0;

@@ -16,7 +16,7 @@
 namespace meshwright::transformer::hetero {
 namespace {
 
-// What rounding may add to a bound.
+// The most that rounding adds to a bound.
 constexpr double kChooserRounding = 1e-12;
 // The effort of a family's bound, in partial families.
 constexpr int64_t kBoundEffort = 10;
@@ -188,7 +188,7 @@ class FamilyChooser {
     return slack_->SetCutoff(cutoff);
   }
 
-  // What no family takes less than.
+  // A lower bound of all families.
   double LeastOfAny() {
     if (slack_ == nullptr) return 0;
     if (!least_of_any_.has_value()) least_of_any_ = slack_->LeastSeconds();

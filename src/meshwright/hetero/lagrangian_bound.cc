@@ -234,7 +234,7 @@ bool LagrangianBound::MayHold(const std::vector<size_t>& stage_classes, size_t g
     }
     steps_ += pipeline.stages * static_cast<int64_t>(stage_classes.size() + 1);
     if (held < layers - kRoomSlack) continue;
-    // What had slack once more often has it.
+    // Pipelines that had slack once often have it again.
     std::swap(pipelines_[i], pipelines_[i / 2]);
     return true;
   }

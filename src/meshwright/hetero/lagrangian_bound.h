@@ -29,7 +29,7 @@ class LagrangianBound {
   bool MayHold(const std::vector<size_t>& stage_classes);
   // Stages and stage classes that MayHold of a group went through so far.
   int64_t steps() const { return steps_; }
-  // What no step takes less than, up to the cutoff.
+  // A lower bound of a step, up to the cutoff.
   double LeastSeconds();
 
  private:

@@ -34,7 +34,7 @@ struct LayerTime {
 // (with one, proportional). Between measured tensor degrees they lie on straight lines over 1 / tp.
 class LayerProfile {
  public:
-  // What rows have to be of, where the file has a column for it.
+  // The subject of rows, where the file has a column for it.
   struct Subject {
     std::string_view model;
     int64_t sequence = 0;    // 0: any

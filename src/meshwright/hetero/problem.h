@@ -34,7 +34,7 @@ struct StageDegrees {
   friend auto operator<=>(const StageDegrees&, const StageDegrees&) = default;
 };
 
-// What the stages of a plan have in common.
+// The common degrees of a plan's stages.
 struct Family {
   std::vector<StageDegrees> degrees;  // by stage class
   int zero = 0;                       // 0 or 1: optimizer states over each stage's dp
@@ -80,7 +80,7 @@ struct Problem {
   // All stages have the same degrees and take whole nodes of equally many devices, as launchers
   // with one command for all ranks need it.
   bool alike = false;
-  // What the stages' common degrees have to pass, with any number of stages; only where `alike`.
+  // A test of the stages' common degrees, with any number of stages; only where `alike`.
   std::function<bool(const Configuration&)> takes;
 
   std::optional<int64_t> Budget(size_t group) const {
@@ -89,7 +89,7 @@ struct Problem {
   }
 };
 
-// What a stage of a group is to the model of a cluster of one type.
+// A stage of a group as a configuration of a cluster of one type.
 Configuration StageConfiguration(const StageDegrees& degrees, const Family& family,
                                  Precision precision);
 

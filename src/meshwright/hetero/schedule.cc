@@ -5,7 +5,7 @@
 namespace meshwright::transformer::hetero {
 namespace {
 
-// What one stage is at, in the order in which 1F1B goes through its passes.
+// The state of one stage, in the order in which 1F1B goes through its passes.
 struct StageState {
   double free = 0;           // done with its last pass
   double input = 0;          // the next micro-batch's activations have arrived
@@ -86,7 +86,7 @@ void PipelineBound::AddInFront(const PipelineStage& stage) {
   const double turns = static_cast<double>(rounds + 1) * (stage.both() + behind) +
                        static_cast<double>(rest) * stage.forward;
   const double work = static_cast<double>(micro_batches_) * stage.both();
-  // What holds for a stage behind holds later by this one's passes and sends.
+  // Bounds of a stage behind hold later by this one's passes and sends.
   const double shift = stage.both() + (stages_ > 0 ? 2 * stage.send : 0);
   const double forward_shift = stage.forward + (stages_ > 0 ? stage.send : 0);
   seconds_ = std::max({seconds_ + (stages_ > 0 ? shift : 0), work + waits, turns});

@@ -20,7 +20,7 @@ struct PipelineStage {
 // quicker for this one schedule: memory is a few numbers a stage.
 double PipelineSeconds(const std::vector<PipelineStage>& stages, int64_t micro_batches);
 
-// What no pipeline of these stages takes less than; stages may be added in front singly.
+// A lower bound of pipelines of these stages; stages may be added in front singly.
 //
 // Stage j, with the sum P of both passes and sends of those before it and R of those behind, does
 // its first min(w + 1, M) of M forward passes, w being the number of stages behind it, and can then

@@ -211,7 +211,7 @@ class Searcher {
   }
 
   void ProveStates() {
-    // What plans have been found since the states were listed makes better bounds worth while.
+    // Plans found since the states were listed make better bounds worth while.
     std::vector<State> open;
     int64_t made = 0;
     std::stable_sort(states_.begin(), states_.end(),

@@ -16,7 +16,7 @@ constexpr size_t kMostFamilyStates = 1024;
 
 }  // namespace
 
-// What a layer costs on a stage class at least, for each micro-batch.
+// The least that a layer costs on a stage class, for each micro-batch.
 double StateLister::LayerDollars(size_t stage_class) const {
   const double seconds = at_.bounds->LeastLayer(stage_class);
   if (seconds == kInfinity) return kInfinity;
@@ -126,7 +126,7 @@ void StateLister::Decide(size_t index, int64_t open, double dollars, State* stat
   const int64_t slack = Slack(state->stages, stage_class), most = std::min(open, slack);
   const int64_t least = at_.record->all_stage_classes && at_.costs->slots(stage_class) > 0 ? 1 : 0;
   for (int64_t i = least; i <= most; ++i) {
-    // What is fast comes first, or what is cheap.
+    // Fast states come first, or cheap ones.
     const int64_t n = options_.objective == Objective::kTime ? most - (i - least) : i;
     if (++family_effort_ > std::max(options_.state_effort / kFamilyShare, kLeastFamilyEffort)) {
       archive_.LeaveOpen(at_.record->seconds, at_.record->dollars);

@@ -23,7 +23,7 @@ std::string Normalised(std::string_view name) {
   return letters;
 }
 
-// What tables of published runs call models by, as Normalised() has it.
+// Names of models in tables of published runs, as Normalised() has it.
 constexpr std::pair<std::string_view, const char*> kOtherNames[] = {
     {"deepseekr1", "deepseek-v3"},
     {"deepseekv3671b", "deepseek-v3"},

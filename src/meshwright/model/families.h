@@ -14,7 +14,7 @@
 
 namespace meshwright::transformer {
 
-// What a checkpoint is for, by the end of its class ("LlamaForCausalLM").
+// The task of a checkpoint, by the end of its class ("LlamaForCausalLM").
 enum class Task {
   kUnstated,  // no `architectures`: the family's usual one
   kBase,      // without a head

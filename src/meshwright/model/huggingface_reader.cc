@@ -120,7 +120,7 @@ absl::StatusOr<Model> ReadHuggingFaceConfig(std::string_view text, std::string_v
   const std::vector<std::string> classes =
       config.Texts("architectures").value_or(std::vector<std::string>());
   const std::string class_name = classes.empty() ? std::string() : classes.front();
-  // What can see images or hear has its text model inside, which may be of a family of its own.
+  // A model that sees or hears has its text model inside, which may be of a family of its own.
   const bool nested = config.Has("text_config");
   const Config fields = nested ? config.Nested("text_config") : config;
   const bool inner = nested && fields.Has("model_type");

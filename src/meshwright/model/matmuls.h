@@ -14,7 +14,7 @@
 
 namespace meshwright::transformer {
 
-// What goes through a model at once. All sequences are equally long.
+// The input of a model at once. All sequences are equally long.
 struct Batch {
   int64_t sequences = 1;
   int64_t tokens = 0;  // per sequence, of the last stack

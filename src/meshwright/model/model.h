@@ -119,7 +119,7 @@ struct Moe {
   Mlp expert;
   bool router_bias = false;   // added to the router's logits, trained by gradients
   bool balance_bias = false;  // DeepSeek V3: correction per expert, used for selection only
-  // What checkpoints hold as one MLP (several parallel shared experts have the sum of their inner
+  // The MLP that checkpoints hold (several parallel shared experts have the sum of their inner
   // sizes); ffn 0: none.
   Mlp shared;
   bool shared_gate = false;    // Qwen2-MoE: the shared expert's result is scaled by sigmoid(w x)
@@ -178,7 +178,7 @@ struct PatchEmbedding {
   friend bool operator==(const PatchEmbedding&, const PatchEmbedding&) = default;
 };
 
-// What turns tokens into vectors of `hidden` elements.
+// The part that turns tokens into vectors of `hidden` elements.
 struct Embedding {
   int64_t vocabulary = 0;  // rows of the table of tokens as stored, padding included; 0 for images
   int64_t dim = 0;  // elements of a row; where it is not `hidden`, a projection follows (OPT-350m)
@@ -190,7 +190,7 @@ struct Embedding {
   friend bool operator==(const Embedding&, const Embedding&) = default;
 };
 
-// What follows the last stack.
+// The part behind the last stack.
 struct Head {
   int64_t outputs = 0;      // vocabulary or number of classes; 0: the model ends without one
   bool tied = false;        // the weight is the embedding's table

@@ -6,7 +6,7 @@
 #include "meshwright/model/matmuls.h"
 #include "meshwright/model/model.h"
 
-// What `meshwright model` prints.
+// The output of `meshwright model`.
 
 namespace meshwright::transformer {
 

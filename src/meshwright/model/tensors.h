@@ -12,7 +12,7 @@
 
 namespace meshwright::transformer {
 
-// What a tensor does. Weights and biases of the same thing are of the same part.
+// The function of a tensor. Weights and biases of the same thing are of the same part.
 enum class Part {
   kTokenEmbedding,
   kPositionEmbedding,

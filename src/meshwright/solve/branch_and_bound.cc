@@ -102,7 +102,7 @@ Branch ChooseBranch(const Model& model, const DualBound& bound, const StrategyMa
 }
 
 constexpr int kMaxDepth = 400;
-// What reducing a model takes, about, in the steps that a pass over as many entries takes.
+// About what reducing a model takes, in the steps that a pass over as many entries takes.
 constexpr int64_t kReduceSteps = 20'000, kReduceStepsPerNode = 500;
 
 std::optional<std::pair<Choice, Int128>> Search::Solve(Model model,

@@ -50,7 +50,7 @@ class DualBound {
     return static_cast<double>(total_[node_[v].at + s] - least_[v]) /
            static_cast<double>(int64_t{1} << scale_);
   }
-  // What v's usage with strategy s costs at the present multipliers, in model units.
+  // The cost of v's usage with strategy s at the present multipliers, in model units.
   double UsageCost(int32_t v, int32_t s) const {
     return static_cast<double>(usage_cost_[node_[v].at + s]) /
            static_cast<double>(int64_t{1} << scale_);

@@ -18,7 +18,7 @@ class FixedMultipliers {
   FixedMultipliers(const std::vector<double>& multipliers, const std::vector<Number>& capacity,
                    int scale);
 
-  // What the usage of strategy s of a node with these segments costs; at most 2^58 (wide: 2^90).
+  // The cost of the usage of strategy s of a node with these segments; at most 2^58 (wide: 2^90).
   Number Of(const std::vector<Segment>& segments, int32_t s) const;
   // -sum of multiplier * capacity, rounded down.
   Int128 constant() const { return constant_; }

@@ -22,7 +22,7 @@
 
 namespace meshwright::solve::MW_SOLVE_WIDTH {
 
-// What a forbidden cost is inside the solver: two of them can be added without overflow.
+// A forbidden cost inside the solver: two of them can be added without overflow.
 inline constexpr Number kInf = kWide ? Number{1} << (kWide ? 94 : 0) : 4'000'000'000'000'000'000;
 inline constexpr bool IsInf(Number cost) { return cost >= kInf / 2; }
 // Sum of two costs; forbidden if either is.

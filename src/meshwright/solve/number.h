@@ -5,12 +5,12 @@
 
 #include "meshwright/solve/problem.h"
 
-// What the solver's parts count costs and usages in. Sums of them must fit, so the build compiles
-// these parts twice from the same sources: on 64-bit numbers in namespace `narrow`, which real
-// problems keep to (it takes six days in picoseconds, or two exabytes, to exceed them) and which
-// runs in vector registers, and on 128-bit numbers in namespace `wide`, which hold every sum of a
-// Problem's 64-bit ones. solver.cc picks one for each problem. `narrow` is inline: what is not said
-// to be wide is narrow.
+// The numbers of costs and usages in the solver's parts. Sums of them must fit, so the build
+// compiles these parts twice from the same sources: on 64-bit numbers in namespace `narrow`, which
+// real problems keep to (it takes six days in picoseconds, or two exabytes, to exceed them) and
+// which runs in vector registers, and on 128-bit numbers in namespace `wide`, which hold every sum
+// of a Problem's 64-bit ones. solver.cc picks one for each problem. `narrow` is inline: what is not
+// said to be wide is narrow.
 
 #ifdef MESHWRIGHT_SOLVE_WIDE
 #define MW_SOLVE_WIDTH wide

@@ -73,7 +73,7 @@ struct Problem {
 // Sizes agree, indices exist, costs and usages are not negative, intervals are in order.
 absl::Status Validate(const Problem& problem);
 
-// What an assignment costs and uses, from the problem alone (shares no code with the solver).
+// Costs and usages of an assignment, from the problem alone (shares no code with the solver).
 struct Evaluation {
   Int128 cost = 0;
   bool forbidden = false;  // some cost is kForbidden or above

@@ -61,7 +61,7 @@ struct RecordedProblem {
 // the nearest that sums allow, with as much added to the limit as rounding can take.
 RecordedProblem Record(std::string name, const RealProblem& real, std::optional<double> objective);
 
-// What became of a recorded problem.
+// The outcome of a recorded problem.
 struct Reproduced {
   Outcome outcome = Outcome::kUnknown;
   std::optional<double> found;  // cost of the best assignment; nullopt: none

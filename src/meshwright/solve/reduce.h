@@ -16,11 +16,11 @@ struct ReduceOptions {
   int64_t max_component_entries = int64_t{1} << 20;  // of the tables of one component
 };
 
-// What is left of a model after all exact reductions, and the way back.
+// The rest of a model after all exact reductions, and the way back.
 struct Reduced {
   bool infeasible = false;
-  // What showed it, at most one of these and in terms of the original: a node of which no strategy
-  // was left, or a row that what was left exceeded. -1: not that.
+  // The part that showed it, at most one of these and in terms of the original: a node of which no
+  // strategy was left, or a row that what was left exceeded. -1: not that.
   int32_t empty_node = -1, crowded_row = -1;
   Model model;
   std::vector<int32_t> node_of;  // where node i of `model` was in the original

@@ -8,7 +8,7 @@
 #include "meshwright/base/json_value.h"
 #include "meshwright/solve/recorded_problem.h"
 
-// What the problems of Alpa and of XLA's auto-sharding solver, its descendant, have in common. As
+// The common parts of problems of Alpa and of XLA's auto-sharding solver, its descendant. As
 // everywhere with JsonValue, results mean nothing once its status has an error.
 
 namespace meshwright::solve {

@@ -9,7 +9,7 @@
 
 namespace meshwright::solve::MW_SOLVE_WIDTH {
 
-// What is left of every row's capacity while nodes take and give back strategies.
+// The slack of every row's capacity while nodes take and give back strategies.
 class RowSlack {
  public:
   explicit RowSlack(std::vector<Number> capacity) : slack_(std::move(capacity)) {}

@@ -12,7 +12,7 @@
 namespace meshwright::solve {
 namespace {
 
-// What narrow sums may come to before reductions move costs about.
+// The most that narrow sums may come to before reductions move costs about.
 constexpr Int128 kMostNarrowCosts = kInf / 8, kMostNarrowUsages = Int128{1} << 61;
 
 int64_t LargestAllowed(const std::vector<int64_t>& cost) {

@@ -10,8 +10,8 @@
 
 namespace meshwright::solve {
 
-// What reducing problems came to, for others that are much alike, such as one problem with this or
-// that strategy forbidden. Not for two calls at a time.
+// Remembers what reducing problems came to, for others that are much alike, such as one problem
+// with this or that strategy forbidden. Not for two calls at a time.
 struct SolverMemory {
   int64_t max_bytes = int64_t{64} << 20;
   std::shared_ptr<void> narrow, wide;  // the solver's own, for numbers of either width

@@ -35,8 +35,8 @@ struct Eliminated {
   std::vector<Neighbour> neighbours;
 };
 
-// What reductions did, in order, so that choices can be carried across in both directions. Indices
-// of nodes are those of the model before all of them, for all of the steps.
+// The log of what reductions did, in order, so that choices can be carried across in both
+// directions. Indices of nodes are those of the model before all of them, for all of the steps.
 class UndoLog {
  public:
   using Step = std::variant<StrategiesRemoved, Merged, Eliminated>;

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "meshwright/solve/request_parts.h"
 
-// What XLA adds to Alpa's problem is expressed in it:
+// XLA's additions to Alpa's problem are expressed in it:
 //
 // * Departures are a usage at a time of their own, at which nothing else counts, in such a measure
 //   that the usage limit holds max_departures of them and no more.

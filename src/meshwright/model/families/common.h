@@ -10,7 +10,7 @@
 
 #include "meshwright/model/families.h"
 
-// What the readers of families share.
+// Common parts of the readers of families.
 
 namespace meshwright::transformer {
 

@@ -22,7 +22,7 @@
 namespace meshwright::transformer {
 namespace {
 
-// What the form can say, with its defaults; 0 where a default depends on others.
+// The fields of the form, with their defaults; 0 where a default depends on others.
 struct Fields {
   std::string name;
   int64_t layers = 0, encoder_layers = 0;
@@ -33,10 +33,10 @@ struct Fields {
   bool gated = false, bias = false, qkv_bias = false, tied = false;
   bool qk_norm = false, parallel = false, causal = true;
   std::string norm = "rms", activation, position = "rope";
-  // What `experts` says; count 0: none.
+  // The fields of `experts`; count 0: none.
   int64_t experts = 0, top_k = 0, expert_ffn = 0, shared_ffn = 0;
   int64_t first = 0, every = 1;
-  // What `latent` says; kv_rank 0: none.
+  // The fields of `latent`; kv_rank 0: none.
   LatentAttention latent;
   int64_t v_head_dim = 0;
 };
