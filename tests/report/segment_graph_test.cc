@@ -237,7 +237,7 @@ TEST(SegmentGraph, NumbersThatAreAPartOfAPathAreLayers) {
 // A stage whose layers are all in a loop has none of its own, whatever its parameters are called.
 TEST(SegmentGraph, StagesHaveTheLayersThatPlanningFound) {
   Plan plan;
-  PlanStage& stage = plan.pipeline->stages.emplace_back();
+  PlanStage& stage = plan.pipeline.emplace().stages.emplace_back();
   for (const std::string name : {"w0", "w1"}) {
     PlanInstruction& one = stage.program.instructions.emplace_back();
     one.opcode = PlanOpcode::kParameter;
@@ -316,7 +316,7 @@ TEST(SegmentGraph, LoopsAndEmptyPrograms) {
 
 TEST(SegmentGraph, StagesThatRunTheSameShareAProgram) {
   Plan plan;
-  plan.pipeline->stages.resize(3);
+  plan.pipeline.emplace().stages.resize(3);
   plan.pipeline->stages[1].same_as = 0;
   for (const size_t s : {0, 2}) plan.pipeline->stages[s].program.instructions.resize(1);
   const DevicePrograms programs = ProgramsOf(plan);
@@ -326,7 +326,7 @@ TEST(SegmentGraph, StagesThatRunTheSameShareAProgram) {
 
 TEST(SegmentGraph, StagesWithoutOperatorsHaveNoProgram) {
   Plan plan;
-  plan.pipeline->stages.resize(3);
+  plan.pipeline.emplace().stages.resize(3);
   EXPECT_THAT(ProgramsOf(plan).programs, IsEmpty());
   EXPECT_THAT(ProgramsOf(plan).of_stage, IsEmpty());
   plan.pipeline->stages.clear();
