@@ -184,24 +184,25 @@ TEST_F(PlanCommand, JsonAndFileHoldTheSamePlan) {
   EXPECT_EQ(plan.inputs[0].kind, "hlo_text");
   EXPECT_EQ(plan.cluster.parts[0].devices(), 8);
   EXPECT_EQ(plan.budget_bytes, plan.cluster.parts[0].device_memory_bytes);
-  ASSERT_EQ(plan.parameters.size(), 2u);
-  EXPECT_EQ(plan.parameters[0].name, "state['w']");
-  EXPECT_EQ(plan.parameters[0].category, MemoryCategory::kParameters);
-  EXPECT_EQ(plan.parameters[1].category, MemoryCategory::kInputs);
-  ASSERT_EQ(plan.outputs.size(), 2u);
-  EXPECT_EQ(plan.outputs[0].spec, plan.parameters[0].spec);  // fed back to the next step
+  ASSERT_EQ(plan.program.parameters.size(), 2u);
+  EXPECT_EQ(plan.program.parameters[0].name, "state['w']");
+  EXPECT_EQ(plan.program.parameters[0].category, MemoryCategory::kParameters);
+  EXPECT_EQ(plan.program.parameters[1].category, MemoryCategory::kInputs);
+  ASSERT_EQ(plan.program.outputs.size(), 2u);
+  EXPECT_EQ(plan.program.outputs[0].spec,
+            plan.program.parameters[0].spec);  // fed back to the next step
   EXPECT_GT(plan.objective_seconds, 0);
   EXPECT_LE(plan.bound_seconds, plan.objective_seconds);
   int64_t memory = 0;
   for (int64_t bytes : plan.memory_by_category) memory += bytes;
   EXPECT_EQ(memory, plan.peak_bytes);
   double compute = 0, communication = 0, grouped = 0;
-  for (const PlanInstruction& instruction : plan.instructions) {
+  for (const PlanInstruction& instruction : plan.program.instructions) {
     compute += instruction.seconds;
     for (const PlanCollective& collective : instruction.collective)
       communication += collective.seconds;
   }
-  for (const PlanCollective& collective : plan.collectives) grouped += collective.seconds;
+  for (const PlanCollective& collective : plan.program.collectives) grouped += collective.seconds;
   EXPECT_NEAR(compute, plan.compute_seconds, 1e-12);
   EXPECT_NEAR(communication, plan.communication_seconds, 1e-12);
   EXPECT_NEAR(grouped, plan.communication_seconds, 1e-12);
@@ -248,8 +249,8 @@ TEST_F(PlanCommand, FixesAreObeyed) {
       Plan({"--mesh", "x=2,y=4", "--fix", "state*=P(None, 'y')", "--fix-file", fixes, "--json"});
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const meshwright::Plan plan = PlanOf(run.out);
-  EXPECT_EQ(plan.parameters[0].spec, (PlanSpec{{}, {"y"}}));
-  EXPECT_EQ(plan.parameters[1].spec, (PlanSpec{{"x"}, {}}));
+  EXPECT_EQ(plan.program.parameters[0].spec, (PlanSpec{{}, {"y"}}));
+  EXPECT_EQ(plan.program.parameters[1].spec, (PlanSpec{{"x"}, {}}));
   EXPECT_THAT(plan.options.fixes, testing::ElementsAre("x=[x,_]", "state*=P(None, 'y')"));
   ASSERT_EQ(plan.inputs.size(), 2u);
   EXPECT_EQ(plan.inputs[1].kind, "fixes");
@@ -291,10 +292,10 @@ TEST_F(PlanCommand, EstimateCostsTheGivenSharding) {
                      "state['w']=replicated", "--fix", "x=[(x,y),_]", "--json"});
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const meshwright::Plan plan = PlanOf(run.out);
-  EXPECT_EQ(plan.parameters[1].spec, (PlanSpec{{"x", "y"}, {}}));
+  EXPECT_EQ(plan.program.parameters[1].spec, (PlanSpec{{"x", "y"}, {}}));
   // Data parallel: the gradient is summed over all devices.
-  ASSERT_FALSE(plan.collectives.empty());
-  EXPECT_EQ(plan.collectives[0].bytes_per_device, 1024 * 512 * 4);
+  ASSERT_FALSE(plan.program.collectives.empty());
+  EXPECT_EQ(plan.program.collectives[0].bytes_per_device, 1024 * 512 * 4);
 }
 
 TEST_F(PlanCommand, CostModels) {

@@ -55,12 +55,12 @@ TEST(PlanModelCommand, WritesAPlanThatReadsBack) {
   EXPECT_THAT(run.out, HasSubstr("next best"));
   const absl::StatusOr<Plan> plan = ParsePlanJson(ReadText(file), file);
   ASSERT_TRUE(plan.ok()) << plan.status();
-  ASSERT_TRUE(plan->transformer.has_value());
-  EXPECT_EQ(plan->transformer->parameters, 8'030'261'248);
-  EXPECT_EQ(plan->transformer->alternatives.size(), 2u);
+  ASSERT_TRUE(plan->model.has_value());
+  EXPECT_EQ(plan->model->parameters, 8'030'261'248);
+  EXPECT_EQ(plan->model->alternatives.size(), 2u);
   double sum = 0;
-  PlanStepParts::VisitMembers(plan->transformer->seconds,
-                              [&](const char*, double seconds) { sum += seconds; });
+  PlanStepParts::VisitMembers(plan->model->seconds,
+                              [&](const char*, double seconds, MemberForm) { sum += seconds; });
   EXPECT_NEAR(sum, plan->step_seconds, 1e-9 * sum);
   EXPECT_LE(plan->peak_bytes, *plan->budget_bytes);
   int64_t bytes = 0;
@@ -78,9 +78,9 @@ TEST(PlanModelCommand, FixesHold) {
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const absl::StatusOr<Plan> plan = ParsePlanJson(run.out, "plan");
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(plan->transformer->configuration.tp, 2);
-  EXPECT_EQ(plan->transformer->configuration.pp, 2);
-  EXPECT_EQ(plan->transformer->configuration.recompute, transformer::Recompute::kFull);
+  EXPECT_EQ(plan->model->configuration.tp, 2);
+  EXPECT_EQ(plan->model->configuration.pp, 2);
+  EXPECT_EQ(plan->model->configuration.recompute, transformer::Recompute::kFull);
   EXPECT_EQ(plan->inputs.size(), 1u);
 }
 
@@ -281,15 +281,15 @@ TEST(PlanModelCommand, TensorParallelismIsOfTheKindAskedFor) {
                                    "2048", "--tp", kind, "--cost-model", cost_model, "--top", "2"});
       ASSERT_TRUE(plan.ok()) << plan.status();
       EXPECT_EQ(plan->options.cost_model, cost_model);
-      const transformer::Configuration& degrees = plan->transformer->configuration;
+      const transformer::Configuration& degrees = plan->model->configuration;
       EXPECT_EQ(degrees.tp2 > 1, kind == "2d" || (kind == "auto" && degrees.tp2 > 1));
       if (kind == "seqp") {
         EXPECT_GT(degrees.cp, 1);
         EXPECT_EQ(degrees.context, transformer::ContextKind::kAllGather);
       }
       double sum = 0;
-      PlanStepParts::VisitMembers(plan->transformer->seconds,
-                                  [&](const char*, double seconds) { sum += seconds; });
+      PlanStepParts::VisitMembers(plan->model->seconds,
+                                  [&](const char*, double seconds, MemberForm) { sum += seconds; });
       EXPECT_NEAR(sum, plan->step_seconds, 1e-9 * sum);
       const transformer::Placement& inside = degrees.inside;
       EXPECT_THAT(inside.tp * inside.cp * inside.dp * inside.pp, testing::AnyOf(0, 8));
@@ -356,8 +356,8 @@ TEST(PlanModelCommand, PlansByTheNerscModel) {
   fixed.insert(fixed.end(), {"--fix", "tp=8,pp=8,mbs=1"});
   const absl::StatusOr<Plan> plan = ModelPlanOf("gpt3-175b", fixed);
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(plan->transformer->configuration.tp, 8);
-  EXPECT_EQ(plan->transformer->configuration.pp, 8);
+  EXPECT_EQ(plan->model->configuration.tp, 8);
+  EXPECT_EQ(plan->model->configuration.pp, 8);
   EXPECT_EQ(plan->micro_batches, 64);
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), usual.begin(), usual.end());
@@ -387,14 +387,14 @@ TEST(PlanModelCommand, SaysWhatFailuresLeave) {
       "llama3-8b",
       with({"--mtbf", "6400h", "--checkpoint-bandwidth", "100MB/s", "--restart", "5min"}));
   ASSERT_TRUE(plan.ok()) << plan.status();
-  ASSERT_TRUE(plan->transformer->goodput.has_value());
-  const PlanGoodput& goodput = *plan->transformer->goodput;
+  ASSERT_TRUE(plan->model->goodput.has_value());
+  const PlanGoodput& goodput = *plan->model->goodput;
   EXPECT_NEAR(goodput.mtbf_seconds, 100 * 3600, 1e-6);
   EXPECT_NEAR(goodput.checkpoint_seconds, 14 * 8'030'261'248.0 / (64 * 1e8), 1e-6);
   EXPECT_GT(goodput.share, 0.98);
   EXPECT_LT(goodput.share, 1);
   EXPECT_NEAR(goodput.tokens_per_second, goodput.share * 64 * 4096 / plan->step_seconds, 1e-6);
-  EXPECT_FALSE(ModelPlanOf("llama3-8b", usual)->transformer->goodput.has_value());
+  EXPECT_FALSE(ModelPlanOf("llama3-8b", usual)->model->goodput.has_value());
   ExpectRefused(PlanModelOf("llama3-8b", with({"--mtbf", "0h"})), 2, "must be more than 0");
   ExpectRefused(PlanModelOf("llama3-8b", with({"--mtbf", "long"})), 2, "--mtbf: ");
   ExpectRefused(PlanModelOf("llama3-8b", with({"--mtbf", "1h", "--checkpoint-bandwidth", "0GB/s"})),
@@ -414,10 +414,9 @@ TEST(PlanModelCommand, StateDecidesWhatGradientsTake) {
                         {"--grads", "bf16", "--moments", "bf16", "--fused-loss"});
   const absl::StatusOr<Plan> narrow = ModelPlanOf("llama3-8b", narrow_options);
   ASSERT_TRUE(wide.ok() && narrow.ok()) << wide.status() << narrow.status();
-  EXPECT_EQ(wide->transformer->memory[0].gradients, 2 * narrow->transformer->memory[0].gradients);
-  EXPECT_EQ(wide->transformer->memory[0].logits, 3 * narrow->transformer->memory[0].logits);
-  EXPECT_EQ(wide->transformer->memory[0].optimizer / 3,
-            narrow->transformer->memory[0].optimizer / 2);
+  EXPECT_EQ(wide->model->memory[0].gradients, 2 * narrow->model->memory[0].gradients);
+  EXPECT_EQ(wide->model->memory[0].logits, 3 * narrow->model->memory[0].logits);
+  EXPECT_EQ(wide->model->memory[0].optimizer / 3, narrow->model->memory[0].optimizer / 2);
   ExpectRefused(PlanModelOf("llama3-8b",
                             {"--cluster", "8xh100-sxm", "--global-batch", "8", "--grads", "fp8"}),
                 2, "expected f32 or bf16");

@@ -91,7 +91,7 @@ TEST_F(PlanProfiled, WithoutMeasurementsIsNearTheOptimum) {
     EXPECT_FALSE(plan.profile->environment.has_value());
     double sum = 0;
     for (const PlanSegment& segment : plan.segments) {
-      EXPECT_EQ(segment.basis, "predicted");
+      EXPECT_EQ(segment.basis, PlanBasis::kPredicted);
       EXPECT_EQ(segment.seconds, segment.model_seconds);
       sum += segment.seconds * static_cast<double>(segment.occurrences);
     }
@@ -141,7 +141,7 @@ TEST_F(PlanProfiled, TakesWhatWasMeasuredToBeFast) {
   for (size_t i = 0; i < plan.segments.size(); ++i) {
     const PlanSegment& segment = plan.segments[i];
     EXPECT_EQ(segment.choice, fastest[i]);
-    EXPECT_EQ(segment.basis, "measured");
+    EXPECT_EQ(segment.basis, PlanBasis::kMeasured);
     EXPECT_EQ(segment.samples, 1);
     EXPECT_EQ(segment.seconds, 0.1);
     EXPECT_EQ(segment.peak_bytes, 1 << 20);
@@ -204,7 +204,7 @@ TEST_F(PlanProfiled, ComparesMeshesOnWhichAsMuchWasMeasured) {
   EXPECT_THAT(plan.warnings, ::testing::Not(::testing::Contains(HasSubstr("x=4 "))));
   // What says "measured" was measured.
   for (const PlanSegment& segment : plan.segments)
-    EXPECT_EQ(segment.basis, segment.samples > 0 ? "measured" : "predicted");
+    EXPECT_EQ(segment.basis, segment.samples > 0 ? PlanBasis::kMeasured : PlanBasis::kPredicted);
   EXPECT_TRUE(std::any_of(plan.segments.begin(), plan.segments.end(),
                           [](const PlanSegment& s) { return s.basis == PlanBasis::kMeasured; }));
   // A mesh of which nothing is known has only predictions, and does not say otherwise.

@@ -156,7 +156,7 @@ const std::vector<Verb>& Verbs() {
        "meshwright ops\n"
        "meshwright ops dot reshape\n"
        "meshwright ops '__cudnn$fmhaSoftmax'\n"
-       "meshwright ops step.mlir > rules.txt",
+       "meshwright ops step.mlir",
        &AddOpsVerb,
        "A line for each opcode of HLO: the factors of operands and result, and which of them are "
        "summed over. Then what is known of kernels that stand outside of a program, by the target "
