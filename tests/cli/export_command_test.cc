@@ -125,10 +125,10 @@ TEST_F(ExportCommandTest, WarnsOfWhatDevicesLack) {
   const RunResult plan = RunMeshwright({"plan", "gpt2", "--cluster", "8xv100", "--global-batch",
                                         "32", "--seq", "512", "--for", "megatron", "-o", plan_});
   ASSERT_EQ(plan.exit_code, 0) << plan.err;
-  EXPECT_THAT(plan.out, HasSubstr("warning: v100 has no hardware for bf16 products"));
+  EXPECT_THAT(plan.out, HasSubstr("warning: v100 has no hardware for bf16 matmuls"));
   const RunResult run = Export({"--to", "megatron", "-o", out_});
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("warning: v100 has no hardware for bf16 products"));
+  EXPECT_THAT(run.err, HasSubstr("warning: v100 has no hardware for bf16 matmuls"));
 }
 
 TEST_F(ExportCommandTest, HelpListsTheTargets) {

@@ -22,7 +22,7 @@ constexpr char kCases[] = R"({
     "communication_costs": [[0, 0]], "memory_costs": [[8, 4]], "live": [[0]], "memory_budget": 9,
     "edges": [], "resharding_costs": [], "aliases": [], "alias_costs": [],
     "status": "optimal", "objective": 1.25},
-  "full": {"num_nodes": 1, "s_len": [2], "s_follow": [-1], "compute_costs": [[1.25, 3]],
+  "tight": {"num_nodes": 1, "s_len": [2], "s_follow": [-1], "compute_costs": [[1.25, 3]],
     "communication_costs": [[0, 0]], "memory_costs": [[8, 4]], "live": [[0]], "memory_budget": 3,
     "edges": [], "resharding_costs": [], "aliases": [], "alias_costs": [],
     "status": "infeasible"}})";
@@ -44,7 +44,7 @@ TEST_F(ReproduceCommand, OneLineACaseAndASummary) {
   EXPECT_THAT(run.err, IsEmpty());
   EXPECT_THAT(run.out, MatchesRegex("case +nodes +recorded +found +off by +ms\n"
                                     "roomy +1 +1.25 +1.25 +0 +[0-9.]+  ok\n"
-                                    "full +1 +infeasible +infeasible +0 +[0-9.]+  ok\n"
+                                    "tight +1 +infeasible +infeasible +0 +[0-9.]+  ok\n"
                                     "2 cases, 0 differ, largest deviation 0\n"));
 }
 

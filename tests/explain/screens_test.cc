@@ -129,7 +129,8 @@ void Rename(Plan& plan, const std::function<std::string(const std::string&)>& na
   tensors(plan.program.parameters);
   tensors(plan.program.outputs);
   instructions(plan.program.instructions);
-  for (PlanStage& stage : plan.pipeline->stages) {
+  std::vector<PlanStage> none;
+  for (PlanStage& stage : plan.pipeline.has_value() ? plan.pipeline->stages : none) {
     for (std::string& file : stage.program.source_files) rename(file);
     for (std::string& op : stage.program.op_names) rename(op);
     rename(stage.device);

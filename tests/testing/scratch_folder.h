@@ -25,7 +25,7 @@ inline std::string ReadText(const std::string& path) {
 // A folder of its own for the running test, removed with what is in it at the end.
 class ScratchFolder {
  public:
-  ScratchFolder() : path_(testing::TempDir() + "/meshwright_XXXXXX") {
+  ScratchFolder() : path_(std::filesystem::path(testing::TempDir()) / "meshwright_XXXXXX") {
     EXPECT_NE(mkdtemp(path_.data()), nullptr);
   }
   ~ScratchFolder() {

@@ -5,11 +5,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "meshwright/base/printable.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
@@ -107,7 +109,7 @@ absl::StatusOr<std::string> MissingRules(const std::string& path) {
     if (++counts[DraftCallRule(program.graph, op)] == 1) first.push_back(&op);
   }
   std::string text =
-      StrCat("# calls of ", path,
+      StrCat("# calls of ", Printable(path),
              " without a rule: ", first.empty() ? "none\n" : "complete the lines for --rules\n");
   const auto types = [&](const std::vector<ValueId>& values) {
     return absl::StrJoin(values, ", ", [&](std::string* out, ValueId v) {
@@ -124,9 +126,13 @@ absl::StatusOr<std::string> MissingRules(const std::string& path) {
 }
 
 absl::Status PrintRules(const std::vector<std::string>& names) {
-  if (names.size() == 1 && std::filesystem::exists(names[0])) {
+  // What has a slash or a dot is the name of a file, also of one that is not there.
+  std::error_code error;
+  const bool path = names.size() == 1 && (names[0].find_first_of("/.") != std::string::npos ||
+                                          std::filesystem::exists(names[0], error));
+  if (path && FindCall(names[0]) == nullptr) {
     MW_ASSIGN_OR_RETURN(const std::string text, MissingRules(names[0]));
-    return PrintScreen(text);
+    return PrintOutput(text);  // a file: its lines are not broken
   }
   MW_ASSIGN_OR_RETURN(const std::string text, RowsText(names));
   return PrintScreen(text);

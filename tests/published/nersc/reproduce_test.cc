@@ -228,7 +228,7 @@ TEST(NerscReproduceTest, MalformedSearches) {
             "f: $.case.n_gpus: found 12.5, expected an integer from 1 to 1073741824");
   EXPECT_EQ(error({{"\"n_gpus\"", "\"gpus\""}}), "f: $.case: has no \"n_gpus\"");
   EXPECT_EQ(error({{"\"l\": 2048", "\"l\": \"2048\""}}),
-            "f: $.case.model.l: found a string, expected a number");
+            "f: $.case.model.l: found \"2048\", expected an integer from 1 to 1073741824");
   EXPECT_EQ(
       error({{"\"h\": 96", "\"h\": 20000"}}),
       "f: $.case.model: the number of heads (h) is 20000, expected an integer from 1 to 12288");
