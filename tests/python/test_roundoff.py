@@ -27,6 +27,7 @@ def test_neighbours_of_what_has_none():
     whole = np.arange(4)
     assert neighbour(whole, generator) is whole
     assert neighbour(np.zeros((0, 3), jnp.bfloat16), generator).shape == (0, 3)
+    assert neighbour(np.asarray(2.5, np.float32), generator).shape == ()
     number = np.complex64(1.5 - 0.25j).reshape(1)
     moved = neighbour(number, generator)
     assert moved.dtype == np.complex64 and moved.real != 1.5 and moved.imag != -0.25

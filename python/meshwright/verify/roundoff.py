@@ -63,7 +63,7 @@ def neighbour(array: np.ndarray, generator: np.random.Generator) -> np.ndarray:
         return (real + 1j * imaginary).astype(dtype)
     if not jnp.issubdtype(dtype, jnp.floating) or dtype.itemsize < 2:
         return array
-    bits = np.ascontiguousarray(array).view(f"u{dtype.itemsize}")
+    bits = np.asarray(array, order="C").view(f"u{dtype.itemsize}")  # a scalar stays one
     step = generator.integers(0, 2, array.shape, np.int8).astype(bits.dtype)
     # The next larger magnitude has the next larger bits; of zero and of the smallest it has not.
     moved = np.where(step == 1, bits + bits.dtype.type(1), bits - bits.dtype.type(1)).view(dtype)
