@@ -83,10 +83,10 @@ absl::StatusOr<std::string> LayersCsv(const ProfileReport& report) {
   for (size_t p = 0; p < report.sequence.size(); ++p) {
     const SegmentProfile& segment = report.segments[static_cast<size_t>(report.sequence[p])];
     if (segment.whole_forward < 0) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("--layers-csv: of segment ", report.sequence[p],
-                       " no choice was measured that leaves the batch unsharded: give it more time, or "
-                       "a mesh of 1"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "--layers-csv: of segment ", report.sequence[p],
+          " no choice was measured that leaves the batch unsharded: give it more time, or "
+          "a mesh of 1"));
     }
     absl::StrAppendFormat(&text, "%s,%d,%d,%d,%.9g,%.9g,%.9g\n", report.environment.device_type,
                           report.mesh_devices, report.batch_size, p, segment.whole_forward,

@@ -14,8 +14,8 @@ enum class Phase : uint8_t {
   kUpdate,    // once a step: the optimizer
 };
 template <>
-inline constexpr auto kWords<Phase> =
-    std::to_array<std::string_view>({"forward", "backward", "update"});
+inline constexpr auto kWords<Phase> = std::to_array<std::string_view>({"forward", "backward",
+                                                                       "update"});
 
 }  // namespace meshwright
 
