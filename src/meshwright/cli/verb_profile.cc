@@ -54,6 +54,7 @@ absl::Status ReadDuration(const char* option, const std::string& text, double* s
 absl::Status BecomeWorker(const std::string& devices) {
   std::vector<std::string> command = MeasuringCommand(devices, /*distributed=*/true);
   std::vector<char*> argv;
+  argv.reserve(command.size() + 1);
   for (std::string& argument : command) argv.push_back(argument.data());
   argv.push_back(nullptr);
   execvp(argv[0], argv.data());
