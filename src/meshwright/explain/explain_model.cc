@@ -120,7 +120,7 @@ std::string JoinNonEmpty(std::vector<std::string> parts) {
   return absl::StrJoin(parts, ", ");
 }
 
-const PlanGroupBytes& FullestGroup(const PlanTransformer& part) {
+const PlanGroupBytes& PeakGroup(const PlanTransformer& part) {
   const auto bytes = [](const PlanGroupBytes& group) {
     double sum = 0;
     PlanGroupBytes::VisitMembers(group, [&](std::string_view name, int64_t one, MemberForm = {}) {
@@ -166,8 +166,8 @@ std::string GoodputSection(const PlanTransformer& part) {
                       SecondsText(goodput.interval_seconds)));
 }
 
-std::string FullestGroupSection(const Plan& plan) {
-  const PlanGroupBytes& group = FullestGroup(*plan.model);
+std::string PeakGroupSection(const Plan& plan) {
+  const PlanGroupBytes& group = PeakGroup(*plan.model);
   std::string text = BytesText(plan.peak_bytes);
   if (plan.budget_bytes.has_value()) StrAppend(&text, " of ", BytesText(*plan.budget_bytes));
   StrAppend(&text, " a device at peak: ");
@@ -374,7 +374,7 @@ std::string ExplainModel(const Plan& plan) {
                  OffloadText(d), d.ends_as_layers ? ", embedding and head count as layers" : ""),
           4));
   StrAppend(&text, StepSection(plan), GoodputSection(part),
-            Labelled("optimal", OptimalityText(plan)), CostSection(plan), FullestGroupSection(plan),
+            Labelled("optimal", OptimalityText(plan)), CostSection(plan), PeakGroupSection(plan),
             AlternativeSection(plan), SensitivitySection(part),
             Labelled("missing",
                      "a plan of a model has degrees, but no program: no operators, tensors and "

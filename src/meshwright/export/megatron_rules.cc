@@ -243,15 +243,15 @@ void CheckMegatronPrecision(const ModelLaunch& launch, const Configuration& c, F
 // Of some layers of each stage.
 void CheckMegatronRecompute(const ModelLaunch& launch, const Configuration& c, Findings& findings) {
   if (c.recompute_layers == 0) return;
-  int64_t fullest = 0;
+  int64_t largest = 0;
   const std::vector<int64_t> layers = SplitLayers(launch.model, c).layers;
   for (int64_t group = 0; group < c.pp; ++group) {
     int64_t sum = 0;
     for (size_t stage = group; stage < layers.size(); stage += c.pp) sum += layers[stage];
-    fullest = std::max(fullest, sum);
+    largest = std::max(largest, sum);
   }
-  findings.Require(c.recompute_layers <= fullest, "rule 17: recompute_layers ", c.recompute_layers,
-                   " are more than the ", fullest, " layers of the largest stage");
+  findings.Require(c.recompute_layers <= largest, "rule 17: recompute_layers ", c.recompute_layers,
+                   " are more than the ", largest, " layers of the largest stage");
 }
 
 }  // namespace

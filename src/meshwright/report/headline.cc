@@ -145,7 +145,7 @@ std::string TimeSentence(const Plan& plan) {
       PlanCostText(plan, plan.compute_seconds), " and communication ",
       PlanCostText(plan, plan.communication_seconds), " (",
       Percent(plan.communication_seconds / all), ")");
-  const PlanCollective* dearest = nullptr;
+  const PlanCollective* most_expensive = nullptr;
   double busiest = -1;
   const DevicePrograms programs = ProgramsOf(plan);
   for (const PlanPart& program : programs.programs) {
@@ -157,12 +157,12 @@ std::string TimeSentence(const Plan& plan) {
     const auto most = std::max_element(
         program.collectives.begin(), program.collectives.end(),
         [](const PlanCollective& x, const PlanCollective& y) { return x.seconds < y.seconds; });
-    dearest = most == program.collectives.end() ? nullptr : &*most;
+    most_expensive = most == program.collectives.end() ? nullptr : &*most;
   }
-  if (dearest != nullptr) {
-    absl::StrAppend(&text, "; the most expensive is ", dearest->kind, " over ",
-                    Isolated(absl::StrJoin(dearest->axes, ",")), ", ",
-                    PlanCostText(plan, dearest->seconds));
+  if (most_expensive != nullptr) {
+    absl::StrAppend(&text, "; the most expensive is ", most_expensive->kind, " over ",
+                    Isolated(absl::StrJoin(most_expensive->axes, ",")), ", ",
+                    PlanCostText(plan, most_expensive->seconds));
   }
   return absl::StrCat(text, ".");
 }

@@ -20,7 +20,7 @@ namespace meshwright {
 enum class ModelObjective {
   kTime,
   kGpus,    // the fewest that the batch fits on, and of these configurations the fastest
-  kMemory,  // the least on the fullest GPU
+  kMemory,  // the least peak of any GPU
   kCost,    // over groups of nodes: the fewest dollars
   kPareto,  // over groups of nodes: one of those that nothing beats in both time and dollars
 };

@@ -76,7 +76,7 @@ struct PlanSource {
   friend bool operator==(const PlanSource&, const PlanSource&) = default;
 };
 
-// What an instruction's results hold of the memory when that is fullest.
+// What an instruction's results hold of the memory at its peak.
 struct PlanResident {
   int64_t bytes = 0;                                       // on one device
   MemoryCategory category = MemoryCategory::kTemporaries;  // of the largest of them
@@ -159,12 +159,12 @@ struct PlanInstruction {
 struct PlanMemoryPoint {
   int64_t time = 0;         // position in the order in which the instructions run
   int64_t instruction = 0;  // that runs then: position in the list of instructions
-  double seconds = 0;       // that all before it take, one after the other
+  double seconds = 0;       // that all before it take without overlap
   MemoryByCategory bytes = {};
   friend bool operator==(const PlanMemoryPoint&, const PlanMemoryPoint&) = default;
 };
 
-// Memory of one device over the step: at most kMemoryPoints points. Each is the fullest time of the
+// Memory of one device over the step: at most kMemoryPoints points. Each is the peak of the
 // stretch that it stands for, so the peak is among them as it is; so are the first and the last.
 inline constexpr int64_t kMemoryPoints = 256;
 struct PlanMemoryTimeline {

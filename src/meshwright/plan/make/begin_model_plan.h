@@ -17,7 +17,7 @@ Plan BeginModelPlan(const ModelRequest& request, const Cluster& cluster,
 // GPUs that are numbered in order need no word in a plan: every launcher does that by itself.
 transformer::Configuration WithoutUsualPlacement(transformer::Configuration configuration);
 
-// What the memory of the fullest device consists of.
+// What peak memory consists of, on the device that has the highest.
 void SetMemoryByCategory(const transformer::StageMemory& memory, Plan& plan);
 PlanGroupBytes ToGroupBytes(const transformer::StageMemory& memory);
 

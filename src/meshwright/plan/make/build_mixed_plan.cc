@@ -217,12 +217,12 @@ void SetOverGroups(const MixedRequest& request, const MixedAnswer& answer, PlanO
 }
 
 void SetPeak(const transformer::hetero::Figures& figures, Plan& plan) {
-  const auto fullest = std::max_element(
+  const auto peak = std::max_element(
       figures.memory.begin(), figures.memory.end(),
       [](const StageMemory& a, const StageMemory& b) { return a.total() < b.total(); });
-  plan.peak_bytes = fullest->total();
-  plan.budget_bytes = plan.pipeline->stages[fullest - figures.memory.begin()].budget_bytes;
-  SetMemoryByCategory(*fullest, plan);
+  plan.peak_bytes = peak->total();
+  plan.budget_bytes = plan.pipeline->stages[peak - figures.memory.begin()].budget_bytes;
+  SetMemoryByCategory(*peak, plan);
 }
 
 ModelObjective ObjectiveOf(transformer::hetero::Objective objective) {

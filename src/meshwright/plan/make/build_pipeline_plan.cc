@@ -19,7 +19,7 @@
 namespace meshwright {
 namespace {
 
-// One micro-batch's phases one after the other. In the slice the update runs as the part of it that
+// One micro-batch's phases without overlap. In the slice the update runs as the part of it that
 // falls to a micro-batch.
 PlanMemoryTimeline TimelineOfStage(const PipelineStage& stage, const std::vector<int32_t>& tied,
                                    double micro_batches) {
@@ -134,7 +134,7 @@ std::vector<PlanTransfer> Transfers(const PipelinePlan& pipeline) {
 
 // The stage whose devices have the least of their memory left, as a share of it: with devices of
 // several types bytes alone do not tell.
-size_t FullestStage(const std::vector<PlanStage>& stages) {
+size_t PeakStage(const std::vector<PlanStage>& stages) {
   const auto share = [](const PlanStage& stage) {
     const int64_t all = stage.budget_bytes.value_or(stage.device_memory_bytes);
     return static_cast<double>(stage.bytes.peak_of_group) / static_cast<double>(all);
@@ -180,7 +180,7 @@ MemoryByCategory MemoryOfGroup(const PipelinePlan& pipeline, const std::vector<P
   return memory;
 }
 
-// Of every stage, and of the plan, whose memory is that of the fullest.
+// Sets the memory of every stage, and of the plan: that of the stage with the highest peak.
 void SetMemory(const PipelinePlan& pipeline, Plan* plan) {
   std::vector<PlanStage>& stages = plan->pipeline->stages;
   const auto groups = static_cast<size_t>(pipeline.shape.groups);
@@ -188,7 +188,7 @@ void SetMemory(const PipelinePlan& pipeline, Plan* plan) {
     stages[i].memory_by_category =
         i < groups ? MemoryOfGroup(pipeline, stages, i) : stages[i % groups].memory_by_category;
   }
-  const size_t group = FullestStage(stages) % groups;
+  const size_t group = PeakStage(stages) % groups;
   plan->peak_bytes = stages[group].bytes.peak_of_group;
   plan->budget_bytes = stages[group].budget_bytes;
   plan->peak_at = StrCat("stage ", group);

@@ -34,18 +34,18 @@ std::vector<MemoryByCategory> BytesOverTime(const IntraPlan& intra,
   return bytes;
 }
 
-// The fullest time, the first of several, of each of at most kMemoryPoints stretches.
+// The time of the peak, the first of several, of each of at most kMemoryPoints stretches.
 std::vector<size_t> TimesToKeep(const std::vector<MemoryByCategory>& bytes) {
   const size_t length = bytes.size();
   if (length == 0) return {};
   const size_t stretches = std::min(length, static_cast<size_t>(kMemoryPoints) - 2);
   std::vector<size_t> times = {0};
   for (size_t s = 0; s < stretches; ++s) {
-    size_t fullest = s * length / stretches;
-    for (size_t t = fullest; t < (s + 1) * length / stretches; ++t) {
-      if (Total(bytes[t]) > Total(bytes[fullest])) fullest = t;
+    size_t peak = s * length / stretches;
+    for (size_t t = peak; t < (s + 1) * length / stretches; ++t) {
+      if (Total(bytes[t]) > Total(bytes[peak])) peak = t;
     }
-    if (fullest != times.back()) times.push_back(fullest);
+    if (peak != times.back()) times.push_back(peak);
   }
   if (times.back() != length - 1) times.push_back(length - 1);
   return times;

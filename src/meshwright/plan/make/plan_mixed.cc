@@ -78,17 +78,17 @@ absl::Status MixedShortage(const MixedRequest& request) {
   }
   transformer::hetero::Coster coster(unlimited.problem);
   const transformer::hetero::Figures figures = coster.FiguresOf(fastest.front().plan);
-  const auto fullest =
+  const auto peak =
       std::max_element(figures.memory.begin(), figures.memory.end(),
                        [](const auto& a, const auto& b) { return a.total() < b.total(); });
   const transformer::hetero::Plan& plan = fastest.front().plan;
-  const size_t group = plan.family.Group(plan.stages[fullest - figures.memory.begin()].stage_class);
-  return absl::ResourceExhaustedError(StrCat(
-      request.problem.model.name,
-      " does not fit into the memory of any choice of nodes; the "
-      "fastest plan without a limit (",
-      MixedDegreesText(request, fastest.front().plan), ") takes ", BytesText(fullest->total()),
-      " on a device of ", request.problem.cluster.groups[group].name));
+  const size_t group = plan.family.Group(plan.stages[peak - figures.memory.begin()].stage_class);
+  return absl::ResourceExhaustedError(
+      StrCat(request.problem.model.name,
+             " does not fit into the memory of any choice of nodes; the "
+             "fastest plan without a limit (",
+             MixedDegreesText(request, fastest.front().plan), ") takes ", BytesText(peak->total()),
+             " on a device of ", request.problem.cluster.groups[group].name));
 }
 
 }  // namespace

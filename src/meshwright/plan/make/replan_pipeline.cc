@@ -292,7 +292,7 @@ class PipelineReplanner {
     // Other stages of the group hold sums too.
     at(summed) += plan.chunks > 1 ? summed_in_plan + sums_after - sums_before : sums_after;
     at(MemoryCategory::kActivations) += activations;
-    // The simulation counts what is held at one time; stages need not be fullest together.
+    // The simulation counts what is held at one time; stages need not be at their peaks together.
     int64_t rest = plan.pipeline->stages[group].bytes.peak_of_group;
     for (int64_t& bytes : memory) {
       bytes = std::clamp<int64_t>(bytes, 0, rest);
@@ -304,21 +304,21 @@ class PipelineReplanner {
   }
 
   // As BuildPipelinePlan chooses: the group with the least of its memory left.
-  void SetFullest(size_t groups) {
+  void SetPeak(size_t groups) {
     Plan& plan = out_.plan;
     const auto share = [&](size_t g) {
       const PlanStage& stage = plan.pipeline->stages[g];
       return static_cast<double>(stage.bytes.peak_of_group) /
              static_cast<double>(stage.budget_bytes.value_or(stage.device_memory_bytes));
     };
-    size_t fullest = 0;
+    size_t peak = 0;
     for (size_t g = 1; g < groups; ++g) {
-      if (share(g) > share(fullest)) fullest = g;
+      if (share(g) > share(peak)) peak = g;
     }
-    const PlanStage& stage = plan.pipeline->stages[fullest];
+    const PlanStage& stage = plan.pipeline->stages[peak];
     plan.peak_bytes = stage.bytes.peak_of_group;
     plan.budget_bytes = stage.budget_bytes;
-    plan.peak_at = StrCat("stage ", fullest);
+    plan.peak_at = StrCat("stage ", peak);
     plan.memory_by_category = stage.memory_by_category;
   }
 
@@ -377,7 +377,7 @@ class PipelineReplanner {
     for (size_t i = 0; i < plan.pipeline->stages.size(); ++i)
       plan.pipeline->stages[i].bytes.peak_of_group = simulated.simulation.peak_bytes[i % groups];
     for (size_t g = 0; g < groups; ++g) SetMemoryOfGroup(g);
-    SetFullest(groups);
+    SetPeak(groups);
     SetBusySeconds();
     for (size_t i = 0; i < groups; ++i) {
       const PlanStage& stage = plan.pipeline->stages[i];

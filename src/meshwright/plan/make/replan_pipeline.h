@@ -22,7 +22,7 @@ struct ReplannedPipeline {
 // kept as these say. The stages that have them are planned anew, each by itself: the cut into
 // stages, their meshes, the values that they hand on, the schedule and all other stages stay.
 // `request` is the one that the plan was made from, with the program's contents. step_seconds is
-// the objective: what runs side by side in the other stages is not recorded.
+// the objective: what overlaps in the other stages is not recorded.
 //
 // Errors: the program or its layers are others than the plan's. Invalid argument: a fix that names
 // no parameter of the stages, or cannot be had.

@@ -8,7 +8,7 @@
 namespace meshwright {
 
 // What to tell a user whose program does not fit: the smallest budget that a plan was found for,
-// and the largest tensors alive when that plan's memory is fullest (name, shape, spec, bytes on one
+// and the largest tensors alive at that plan's peak (name, shape, spec, bytes on one
 // device). Requires !planned.intra.fits.
 std::string ShortageText(const PlannedProgram& planned);
 

@@ -119,7 +119,7 @@ std::string StageMeshText(const PlanStage& stage) {
   });
 }
 
-// With several types of devices: how many there are of each, and how full the fullest is.
+// With several types of devices: how many there are of each, and the highest peak.
 std::string DeviceSection(const Plan& plan) {
   if (plan.cluster.parts.size() == 1) return "";
   std::vector<std::vector<std::string>> rows = {
@@ -128,18 +128,18 @@ std::string DeviceSection(const Plan& plan) {
   for (const PlanClusterPart& part : plan.cluster.parts) {
     const int64_t first = end;
     end += part.devices();
-    const PlanStage* fullest = nullptr;
+    const PlanStage* highest = nullptr;
     for (const PlanStage& stage : plan.stages()) {
       if (stage.devices[0] < first || stage.devices[0] >= end) continue;
-      if (fullest == nullptr || stage.bytes.peak_of_group > fullest->bytes.peak_of_group)
-        fullest = &stage;
+      if (highest == nullptr || stage.bytes.peak_of_group > highest->bytes.peak_of_group)
+        highest = &stage;
     }
     rows.push_back({part.device, absl::StrCat(part.nodes), absl::StrCat(part.devices_per_node),
                     BytesText(part.device_memory_bytes),
-                    fullest == nullptr                  ? "-"
-                    : fullest->budget_bytes.has_value() ? BytesText(*fullest->budget_bytes)
+                    highest == nullptr                  ? "-"
+                    : highest->budget_bytes.has_value() ? BytesText(*highest->budget_bytes)
                                                         : "unlimited",
-                    fullest == nullptr ? "not used" : BytesText(fullest->bytes.peak_of_group)});
+                    highest == nullptr ? "not used" : BytesText(highest->bytes.peak_of_group)});
   }
   return Columns(std::move(rows), {false, true, true, true, true, true});
 }
