@@ -21,9 +21,38 @@ ENTRY main {
   ROOT r = (f32[64,64], f32[64,64]) tuple(second, aside)
 })";
 
+// `first` in every round of a loop, `second` of its result, and `aside`, which needs no loop.
+constexpr char kLoop[] = R"(HloModule t
+body {
+  p = (f32[64,64], s32[]) parameter(0)
+  x = f32[64,64] get-tuple-element(p), index=0
+  i = s32[] get-tuple-element(p), index=1
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  first = f32[64,64] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = (f32[64,64], s32[]) tuple(first, j)
+}
+cond {
+  p = (f32[64,64], s32[]) parameter(0)
+  i = s32[] get-tuple-element(p), index=1
+  n = s32[] constant(8)
+  ROOT c = pred[] compare(i, n), direction=LT
+}
+ENTRY main {
+  a = f32[64,64] parameter(0)
+  zero = s32[] constant(0)
+  init = (f32[64,64], s32[]) tuple(a, zero)
+  w = (f32[64,64], s32[]) while(init), condition=cond, body=body
+  y = f32[64,64] get-tuple-element(w), index=0
+  second = f32[64,64] dot(y, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  aside = f32[64,64] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = (f32[64,64], f32[64,64]) tuple(second, aside)
+})";
+
 class TimelineTest : public ::testing::Test {
  protected:
-  TimelineTest() : program_(ProgramFromText(kProgram)), cost_model_(TestMesh("2", "2xh100-sxm")) {
+  explicit TimelineTest(const char* text = kProgram)
+      : program_(ProgramFromText(text)), cost_model_(TestMesh("2", "2xh100-sxm")) {
     const Graph& graph = program_.graph;
     plan_.ops.resize(graph.ops.size());
     for (size_t i = 0; i < graph.ops.size(); ++i) {
@@ -94,6 +123,35 @@ TEST_F(TimelineTest, SmallOnesThatDoNotWaitForEachOtherAreCombined) {
   Move("aside", program_.graph.outputs[1], alone, 1024);
   // Copied into one buffer and out of it.
   EXPECT_DOUBLE_EQ(Seconds(), 3 + together + cost_model_.ComputeSeconds({.bytes = 4 * 2048}));
+}
+
+class TimelineOfALoop : public TimelineTest {
+ protected:
+  TimelineOfALoop() : TimelineTest(kLoop) {
+    plan_.ops[Find("first").index()].compute_seconds = 1.0 / 8;  // of each of 8 rounds
+    for (const Carry& carry : program_.graph.carries) {
+      if (carry.next == program_.graph[Find("first")].results[0]) carry_ = carry;
+    }
+  }
+  OpId Producer(ValueId value) const { return program_.graph[value].producer; }
+
+  Carry carry_;
+};
+
+TEST_F(TimelineOfALoop, ItsExitWaitsForWhatARoundMovesForTheNext) {
+  ASSERT_TRUE(carry_.exit.valid());
+  EXPECT_DOUBLE_EQ(Seconds(), 3);
+  Move("first", Producer(carry_.parameter), 5);
+  EXPECT_DOUBLE_EQ(Seconds(), 7);  // first, collective, second; aside meanwhile
+}
+
+// Combined, the collective that the loop waits for would wait for the loop's end.
+TEST_F(TimelineOfALoop, WhatWaitsForItIsNotCombinedWithWhatItWaitsFor) {
+  const double alone = cost_model_.CollectiveSeconds(CollectiveKind::kAllReduce, {0}, 1024);
+  Move("a", Producer(carry_.parameter), alone, 1024);
+  Move("first", Producer(carry_.parameter), alone, 1024);
+  Move("second", program_.graph.outputs[0], alone, 1024);
+  EXPECT_NEAR(Seconds(), 3 + 2 * alone, 0.01 * alone);  // the first behind `aside`
 }
 
 // Of a phase: its own kernels and collectives alone, as often as they run.

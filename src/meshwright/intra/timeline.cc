@@ -39,11 +39,21 @@ struct Task {
   std::vector<int32_t> before;  // tasks that wait for this one
 };
 
+// By operator: the exit of the loop of which it is a parameter; invalid for all others.
+std::vector<OpId> LoopExits(const Graph& graph) {
+  std::vector<OpId> exits(graph.ops.size());
+  for (const Carry& carry : graph.carries) {
+    if (carry.exit.valid())
+      exits[graph[carry.parameter].producer.index()] = graph[carry.exit].producer;
+  }
+  return exits;
+}
+
 class Simulation {
  public:
   Simulation(const Graph& graph, const CostModel& cost_model, const IntraPlan& plan,
              const StepRuns& runs)
-      : graph_(graph), cost_model_(cost_model), plan_(plan), runs_(runs) {
+      : graph_(graph), cost_model_(cost_model), plan_(plan), runs_(runs), exits_(LoopExits(graph)) {
     for (size_t i = 0; i < plan.collectives.size(); ++i) {
       if (runs.collectives[i] > 0) collectives_.push_back(static_cast<int32_t>(i));
     }
@@ -77,16 +87,32 @@ class Simulation {
     ++tasks_[second].waits_for;
   }
 
+  // The operator that waits where a value is moved for another than all its users. What is moved at
+  // the end of a round for the next is awaited by the loop's exit, as a loop counts as one pass;
+  // invalid where nothing reads that.
+  OpId WaitsFor(const PlannedCollective& c) const {
+    return c.user < graph_[c.value].producer ? exits_[c.user.index()] : c.user;
+  }
+
   // Per value: the most collectives on a way to it. Those of equal depth do not wait for each
   // other.
   void MeasureDepths() {
     depth_.assign(graph_.values.size(), 0);
     std::vector<bool> moved(graph_.values.size(), false);
-    for (int32_t i : collectives_) moved[plan_.collectives[i].value.index()] = true;
-    for (const Op& op : graph_.ops) {
+    // Carries of loops are moved for operators that do not read them.
+    std::vector<std::vector<ValueId>> awaited(graph_.ops.size());
+    for (int32_t i : collectives_) {
+      const PlannedCollective& c = plan_.collectives[i];
+      moved[c.value.index()] = true;
+      if (const OpId waits = WaitsFor(c); waits.valid() && waits != graph_[c.value].producer)
+        awaited[waits.index()].push_back(c.value);
+    }
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      const Op& op = graph_.ops[i];
       int32_t depth = 0;
       for (ValueId v : op.operands)
         depth = std::max(depth, depth_[v.index()] + (moved[v.index()] ? 1 : 0));
+      for (ValueId v : awaited[i]) depth = std::max(depth, depth_[v.index()] + 1);
       for (ValueId v : op.results) depth_[v.index()] = depth;
     }
   }
@@ -115,8 +141,8 @@ class Simulation {
       Before(continues ? previous : static_cast<int32_t>(graph_[c.value].producer.index()), task);
       if (c.user == graph_[c.value].producer) {
         for (OpId user : graph_[c.value].users) Before(task, static_cast<int32_t>(user.index()));
-      } else {
-        Before(task, static_cast<int32_t>(c.user.index()));
+      } else if (const OpId waits = WaitsFor(c); waits.valid()) {
+        Before(task, static_cast<int32_t>(waits.index()));
       }
       previous = task;
     }
@@ -211,6 +237,7 @@ class Simulation {
   const CostModel& cost_model_;
   const IntraPlan& plan_;
   const StepRuns& runs_;
+  const std::vector<OpId> exits_;
   std::vector<int32_t> collectives_;  // those that run
   std::vector<Task> tasks_;           // ops by OpId, then collectives
   std::vector<int32_t> depth_;
