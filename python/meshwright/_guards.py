@@ -1,9 +1,10 @@
 """Barriers that keep XLA from compiling a sharded program wrongly.
 
-XLA turns a scatter of one index into a slice and an update of a slice, and merges the slice with the one
-that cuts the operand to a device's shard, without clamping the inner start: devices that the index does
-not point at would get a row of another device's (https://github.com/openxla/xla/issues/49121). A
-barrier between the two slices keeps them apart.
+XLA merges a slice with the one that cuts an array to a device's shard, without clamping the inner start
+(https://github.com/openxla/xla/issues/49121). It turns a scatter of one index into a slice and an update
+of a slice: devices that the index does not point at would get a row of another device's. And a slice
+whose start is beyond the last that fits, which is clamped, would be cut at other places than on one
+device. A barrier between the two slices keeps them apart.
 """
 
 from __future__ import annotations
@@ -18,19 +19,57 @@ from jaxlib.mlir.dialects import stablehlo as hlo
 from meshwright._by_shard import constraint
 
 
-def guard_scatters(module: ir.Module) -> None:
-    """Puts barriers before the scatters meant in an annotated module."""
+def guard_slices(module: ir.Module) -> None:
+    """Puts barriers before the scatters and behind the slices meant in an annotated module."""
     found: list[ir.Operation] = []
 
     def visit(view: Any) -> ir.WalkResult:
-        if view.operation.name == "stablehlo.scatter":
+        if view.operation.name in ("stablehlo.scatter", *_SLICES):
             found.append(view.operation)
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit)
     for operation in found:
-        if _has_one_index(operation) and _is_cut_where_it_points(operation):
+        if operation.name in _SLICES:
+            if _may_be_cut_again(operation):
+                _guard_result(operation)
+        elif _has_one_index(operation) and _is_cut_where_it_points(operation):
             _guard(operation)
+
+
+# What XLA computes as a slice that starts where the program says, clamped.
+_SLICES = ("stablehlo.dynamic_slice", "stablehlo.gather")
+
+
+def _may_be_cut_again(operation: ir.Operation) -> bool:
+    """Whether it takes more than one element of a dimension and less than all, from a place not known yet."""
+    shape = ir.RankedTensorType(operation.operands[0].type).shape
+    sizes = ir.DenseI64ArrayAttr(operation.attributes["slice_sizes"])
+    parts = [number for number, size in enumerate(sizes) if 1 < size < shape[number]]
+    if operation.name == "stablehlo.gather":
+        numbers = hlo.GatherDimensionNumbers(operation.attributes["dimension_numbers"])
+        indices = ir.RankedTensorType(operation.operands[1].type)
+        return bool(parts) and _is_one(indices, numbers.index_vector_dim)
+    return any(not _is_constant(operation.operands[1 + number]) for number in parts)
+
+
+def _is_constant(value: ir.Value) -> bool:
+    owner = value.owner
+    return isinstance(owner, ir.Operation) and owner.name == "stablehlo.constant"
+
+
+def _is_one(indices: ir.RankedTensorType, vector: int) -> bool:
+    return bool(np.prod([size for i, size in enumerate(indices.shape) if i != vector]) == 1)
+
+
+def _guard_result(operation: ir.Operation) -> None:
+    result = operation.results[0]
+    users = [(use.owner, use.operand_number) for use in result.uses]
+    with operation.location, ir.InsertionPoint(operation):
+        barrier = hlo.OptimizationBarrierOp([result])
+    barrier.operation.move_after(operation)
+    for user, number in users:
+        user.operands[number] = barrier.results[0]
 
 
 def _dimensions(operation: ir.Operation) -> hlo.ScatterDimensionNumbers:
@@ -39,8 +78,7 @@ def _dimensions(operation: ir.Operation) -> hlo.ScatterDimensionNumbers:
 
 def _has_one_index(operation: ir.Operation) -> bool:
     indices = ir.RankedTensorType(operation.operands[len(operation.results)].type)
-    vector = _dimensions(operation).index_vector_dim
-    return bool(np.prod([size for i, size in enumerate(indices.shape) if i != vector]) == 1)
+    return _is_one(indices, _dimensions(operation).index_vector_dim)
 
 
 def _is_cut_where_it_points(operation: ir.Operation) -> bool:

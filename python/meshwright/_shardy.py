@@ -27,7 +27,7 @@ from meshwright import (
     errors,
 )
 from meshwright._by_shard import compute_by_shard
-from meshwright._guards import guard_scatters
+from meshwright._guards import guard_slices
 from meshwright._platforms import bind_platform
 
 _MESH = "mesh"
@@ -54,7 +54,7 @@ def from_text(text: bytes) -> bytes:
             _keep_argument_attributes(function, (_SHARDING,))
         _place_callbacks(module)
         compute_by_shard(module)
-        guard_scatters(module)
+        guard_slices(module)
         return _serialized(module)
 
 
@@ -113,7 +113,7 @@ def from_hlo(proto: bytes, axes: Axes) -> bytes:
             with ir.InsertionPoint.at_block_begin(module.body):
                 sdy.MeshOp(_MESH, ir.Attribute.parse(f"#sdy.mesh<[{sizes}]>"))
             compute_by_shard(module)
-            guard_scatters(module)
+            guard_slices(module)
         return _serialized(module)
 
 

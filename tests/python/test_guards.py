@@ -15,6 +15,33 @@ STEPS = {
 }
 
 
+SLICES = {
+    "rows": lambda x, i: jax.lax.dynamic_slice_in_dim(x, i, 8),
+    "columns": lambda x, i: jax.lax.dynamic_slice_in_dim(x, i, 16, axis=1),
+    "block": lambda x, i: jax.lax.dynamic_slice(x, (i, i), (8, 16)),
+}
+
+
+# Started beyond the last place that fits, a slice is clamped, whoever gets which part of it.
+@pytest.mark.parametrize("name", SLICES)
+@pytest.mark.parametrize("start", [29, -40])
+def test_slices_that_are_clamped(name, start):
+    x = jnp.arange(24.0 * 32).reshape(24, 32)
+    step = jax.jit(SLICES[name])
+    (first, _) = (row["name"] for row in mw.plan(step, x, start, cluster="8xh100-sxm").parameters)
+    for spec in ("[x,_]", "[y,x]"):
+        plan = mw.plan(
+            step,
+            x,
+            start,
+            cluster="8xh100-sxm",
+            mesh="x=4,y=2",
+            fix={first: "replicated", "output": spec},
+        )
+        numerics = plan.verify(repeats=0).checks[0]
+        assert numerics.figures["error"] == 0, f"{spec}: {numerics}"
+
+
 # A row is set in one device's shard of an array that all devices have; the others keep theirs.
 @pytest.mark.parametrize("name", STEPS)
 @pytest.mark.parametrize("dialect", ["stablehlo", "hlo"])
