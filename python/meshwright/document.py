@@ -277,7 +277,7 @@ class Plan:
 
     @property
     def objective_seconds(self) -> float:
-        """What the search minimises: the serial time of kernels and collectives."""
+        """What the search minimises: the step; of pipelines its serial time."""
         return self._data["objective_seconds"]
 
     @property

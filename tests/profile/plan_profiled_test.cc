@@ -65,8 +65,8 @@ class PlanProfiled : public ::testing::Test {
 };
 
 // Nothing measured: what the segments come to, put together, is near the planner's optimum, which
-// nothing beats. The planner counts kernels and collectives one after the other, the segments'
-// times have them side by side; so the optimum is that of the objective alone.
+// nothing beats. Segments are chosen by their own steps; what collectives hide behind kernels of
+// other segments counts for the planner alone.
 TEST_F(PlanProfiled, WithoutMeasurementsIsNearTheOptimum) {
   MESHWRIGHT_EXHAUSTIVE_TEST();
   struct Case {
@@ -74,8 +74,8 @@ TEST_F(PlanProfiled, WithoutMeasurementsIsNearTheOptimum) {
     double most;  // of the objective, in terms of the optimum
   };
   for (const Case& c :
-       std::initializer_list<Case>{{"mlp_4096x4.train.hlo.txt.gz", "4xh100-sxm", "4", 1.001},
-                                   {"mlp_4096x4.train.hlo.txt.gz", "8xh100-sxm", "2x4", 1.07},
+       std::initializer_list<Case>{{"mlp_4096x4.train.hlo.txt.gz", "4xh100-sxm", "4", 1.008},
+                                   {"mlp_4096x4.train.hlo.txt.gz", "8xh100-sxm", "2x4", 1.001},
                                    {"mlp_adam.train.hlo.txt", "4xh100-sxm", "2x2", 1.001},
                                    {"mlp_wide_batch.train.hlo.txt", "8xh100-sxm", "2x4", 1.001},
                                    {"tiny_gpt.train.hlo.txt.gz", "4xh100-sxm", "4", 1.001}}) {

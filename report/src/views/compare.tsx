@@ -10,7 +10,7 @@ import { categoryColours, series } from "../palette";
 import { Legend, Name, Nothing, Scroll, Table } from "../parts/basic";
 import { Bars, XyChart } from "../parts/chart";
 import { shortened } from "../text";
-import { degreesText } from "./summary";
+import { degreesText, serialSeconds } from "./summary";
 
 interface Row {
   title: string;
@@ -25,7 +25,7 @@ const rows: Row[] = [
   { title: "pipeline", cell: (plan) => (plan.stages.length > 0 ? `${plural(plan.stages.length, "stage")}, ${plural(plan.micro_batches, "micro-batch", "micro-batches")}, ${plan.schedule}` : "none") },
   { title: "bubble", cell: (plan) => (plan.stages.length > 0 ? percentText(plan.bubble_share) : "") },
   { title: "step", cell: (plan) => costText(plan.step, plan.in_seconds) },
-  { title: "serial", cell: (plan) => costText(plan.objective, plan.in_seconds) },
+  { title: "serial", cell: (plan) => costText(serialSeconds(plan), plan.in_seconds) },
   { title: "computation", cell: (plan) => (plan.transformer ? costText(plan.transformer.seconds.compute, true) : costText(plan.compute, plan.in_seconds)) },
   { title: "communication", cell: (plan) => (plan.transformer ? "" : costText(plan.communication, plan.in_seconds)) },
   { title: "bound", cell: (plan) => costText(plan.bound, plan.in_seconds) },

@@ -36,6 +36,11 @@ export function timeParts(plan: Plan): Part[] {
   return parts;
 }
 
+/** Of a step without overlap and launch overhead. */
+export function serialSeconds(plan: Plan): number {
+  return plan.transformer || plan.stages.length > 0 ? plan.objective : plan.compute + plan.communication;
+}
+
 export function memoryParts(bytes: readonly number[]): Part[] {
   return categories.map((name, i) => ({ name, value: bytes[i], colour: categoryColours[i] }));
 }
@@ -81,18 +86,18 @@ function GoodputCard({ plan }: { plan: Plan }) {
 
 function Cards({ plan }: { plan: Plan }) {
   const time = (seconds: number) => costText(seconds, plan.in_seconds);
-  const one = plan.step !== plan.objective;
+  const serial = serialSeconds(plan);
   return (
     <div class="cards">
       <Card
         label="One training step"
         value={time(plan.step)}
-        note={one ? `${time(plan.objective)} serial` : `computation ${time(plan.compute)}`}
+        note={plan.step !== serial ? `${time(serial)} serial` : `computation ${time(plan.compute)}`}
       />
       <Card
         label="How close to optimal"
         value={`gap ${percentText(plan.gap, 2)}`}
-        note={`bound ${time(plan.bound)} serial`}
+        note={`bound ${time(plan.bound)}${plan.step !== plan.objective ? " serial" : ""}`}
       />
       <Card
         label="Peak memory"

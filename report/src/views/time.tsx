@@ -10,7 +10,7 @@ import { Bars } from "../parts/chart";
 import { collectiveText } from "../parts/operator_picture";
 import { ProgramChoice, programName } from "../parts/program_choice";
 import { byOpcode, stageTimes } from "../step_breakdown";
-import { timeParts } from "./summary";
+import { serialSeconds, timeParts } from "./summary";
 
 function OfProgram({ program, name, number }: { program: Program; name: string; number: number }) {
   const { plan, choose, go } = useShared();
@@ -138,14 +138,15 @@ export function Time() {
   const { plan } = useShared();
   const [program, setProgram] = useState(0);
   const time = (seconds: number) => costText(seconds, plan.in_seconds);
+  const serial = serialSeconds(plan);
   return (
     <>
       <section class="panel">
         <h2>One step: {time(plan.step)}</h2>
         {plan.transformer?.over_groups ? <p>Stages differ; what each does is below.</p> : <Stack parts={timeParts(plan)} text={time} label="Time of a step" />}
-        {plan.step !== plan.objective && (
+        {plan.step !== serial && (
           <p class="soft">
-            {plan.step < plan.objective ? `Collectives overlap with computation: ${time(plan.objective)} serial become ${time(plan.step)}.` : `With launch overhead ${time(plan.step)}; ${time(plan.objective)} serial.`}
+            {plan.step < serial ? `Collectives overlap with computation: ${time(serial)} serial become ${time(plan.step)}.` : `With launch overhead ${time(plan.step)}; ${time(serial)} serial.`}
           </p>
         )}
       </section>

@@ -185,13 +185,13 @@ std::string TimeSection(const Plan& plan, const PlanPart& part, const PartSummar
   std::string text = CostText(plan, plan.step_seconds);
   StrAppend(&text, " a step");
   const double seconds = Seconds(summary);
-  const bool overlaps = plan.step_seconds != plan.objective_seconds;
+  const bool overlaps = plan.step_seconds != SerialSeconds(plan);
   if (overlaps) {
     StrAppend(&text,
               !plan.profile.has_value()        ? ", collectives overlapped, with launch overhead"
               : plan.profile->step.has_value() ? ", measured as a whole"
                                                : ", composed of its segments",
-              "; serial ", CostText(plan, plan.objective_seconds));
+              "; serial ", CostText(plan, SerialSeconds(plan)));
   }
   if (plan.pipeline.has_value()) {
     StrAppend(&text,

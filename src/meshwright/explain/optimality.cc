@@ -41,7 +41,8 @@ std::string OfProgram(const Plan& plan) {
     return "the shardings were given and spread as XLA does: nothing was searched for";
   const std::string where =
       StrCat(!plan.pipeline.has_value() ? "on this mesh" : "under this schedule", GivenText(plan));
-  // The bound is one of the objective; the step, with collectives overlapped, may go below it.
+  // The bound of a pipeline is one of the objective; its step, with collectives overlapped, may go
+  // below it.
   const bool overlaps = plan.step_seconds != plan.objective_seconds;
   if (plan.gap == 0) {
     return StrCat("proven: no plan ", where, " within the memory is faster under this cost model",

@@ -21,6 +21,7 @@
 #include "meshwright/explain/screen.h"
 #include "meshwright/plan/document/spec_text.h"
 #include "meshwright/plan/text/folded_names.h"
+#include "meshwright/plan/text/plan_table.h"
 
 namespace meshwright {
 namespace {
@@ -122,7 +123,7 @@ std::string ClusterText(const PlanCluster& cluster) {
 
 // ---- figures ----
 
-// What the time of one step, one operator after the other, consists of.
+// What the time of one step without overlap consists of.
 struct StepCauses {
   double compute = 0, communication = 0, bubble = 0;
 };
@@ -155,16 +156,15 @@ StepCauses CausesOf(const Plan& plan) {
 
 void CompareSeconds(const Plan& a, const Plan& b, PlanDifference& difference) {
   // Sums of the same costs in another order differ by less than this share of the whole.
-  const double all =
-      std::max({a.step_seconds, b.step_seconds, a.objective_seconds, b.objective_seconds});
+  const double all = std::max({a.step_seconds, b.step_seconds, SerialSeconds(a), SerialSeconds(b)});
   const auto add = [&](const char* what, double before, double after) {
     if (!SameUpToRounding(before, after, all)) difference.seconds.push_back({what, before, after});
   };
   difference.seconds.push_back({"step", a.step_seconds, b.step_seconds});
-  if (a.step_seconds != a.objective_seconds || b.step_seconds != b.objective_seconds)
-    add("serial", a.objective_seconds, b.objective_seconds);
   // Models say more exactly what the step consists of.
   const bool parts = a.of_model() && b.of_model();
+  if (!parts && (a.step_seconds != SerialSeconds(a) || b.step_seconds != SerialSeconds(b)))
+    add("serial", SerialSeconds(a), SerialSeconds(b));
   if (!parts) {
     const StepCauses before = CausesOf(a), after = CausesOf(b);
     const bool means = a.pipeline.has_value() || b.pipeline.has_value();

@@ -45,9 +45,7 @@ ComparedText HowMuch(const Plan& plan, const Plan& other) {
   const double before = plan.objective_seconds, after = other.objective_seconds;
   return {"is slower", "is faster",
           StrCat(CostText(plan, std::abs(after - before)), share(before, after), " a step",
-                 plan.of_model()             ? ""
-                 : plan.pipeline.has_value() ? ", as simulated"
-                                             : ", without overlap")};
+                 plan.of_model() || !plan.pipeline.has_value() ? "" : ", as simulated")};
 }
 
 std::string VerdictText(const Plan& plan, const WhyNot& answer) {
@@ -60,7 +58,7 @@ std::string VerdictText(const Plan& plan, const WhyNot& answer) {
       return StrCat("it cannot be had: ", answer.reason);
     case WhyNot::Verdict::kEqual:
       return StrCat("it costs the same, ", CostText(plan, plan.objective_seconds), " a step",
-                    plan.of_model() ? "" : " without overlap",
+                    plan.of_model() || !plan.pipeline.has_value() ? "" : " without overlap",
                     !plan.pipeline.has_value() || plan.of_model()
                         ? ": the search took one of equals"
                         : ": other stages take longer, or the search took one of equals");

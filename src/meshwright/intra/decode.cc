@@ -219,7 +219,7 @@ class Decoder {
     const Sharding& from = edge.kept.has_value() ? *edge.kept : At(edge.from);
     if (from == to) return;
     const int32_t time = plan_.schedule.time[edge.user.index()];
-    if (in_.pins.complete) {
+    if (in_.pins.complete || in_.as_compiled) {
       // XLA moves a value once for all users that want it alike.
       const auto [known, first] = moved_.try_emplace({edge.value.index(), to}, kNoTemporary);
       if (!first) {
@@ -243,7 +243,7 @@ class Decoder {
         used.end = std::max(used.end, plan_.schedule.time[user.index()] + 1);
     }
     plan_.buffers.push_back({used, bytes});
-    if (!in_.pins.complete) return;
+    if (!in_.pins.complete && !in_.as_compiled) return;
     // A kernel that makes the value writes it in the order the collective needs; what is in memory
     // already is copied while it is still there.
     if (!StoreForMove(edge.value, from, time) && rearranged > 0)
@@ -253,18 +253,13 @@ class Decoder {
   // A collective reads memory, so what was to be fused into its users is written out where it is
   // made, and kept. False if it is in memory anyway.
   bool StoreForMove(ValueId v, const Sharding& from, int32_t until) {
+    const bool fused = IsStoredForMove(in_, v);
+    if (!fused || !stored_.insert(v).second) return fused;
     const OpId producer = graph_[v].producer;
     const Op& op = graph_[producer];
-    const bool fused = !in_.fusion.materialized[v.index()] && op.kind == OpKind::kInstruction &&
-                       IsElementwise(op.instruction->opcode);
-    if (!fused || !stored_.insert(v).second) return fused;
-    const int64_t bytes = BytesPerDevice(graph_[v].shape, from, mesh());
-    plan_.buffers.push_back({{plan_.schedule.time[producer.index()], until + 1}, bytes});
-    const Work work{
-        .opcode = op.instruction->opcode,
-        .element_type = graph_[v].shape.type,
-        .bytes = 2.0 * static_cast<double>(bytes)};  // written, and read by the users here
-    const double seconds = in_.cost_model.ComputeSeconds(work);
+    plan_.buffers.push_back({{plan_.schedule.time[producer.index()], until + 1},
+                             BytesPerDevice(graph_[v].shape, from, mesh())});
+    const double seconds = StoreSeconds(in_, v, from);
     plan_.ops[producer.index()].compute_seconds += seconds;
     plan_.compute += seconds * op.multiplicity;
     return true;
@@ -356,6 +351,21 @@ class Decoder {
 };
 
 }  // namespace
+
+bool IsStoredForMove(const ProblemInputs& inputs, ValueId value) {
+  const Op& op = inputs.graph[inputs.graph[value].producer];
+  return !inputs.fusion.materialized[value.index()] && op.kind == OpKind::kInstruction &&
+         IsElementwise(op.instruction->opcode);
+}
+
+double StoreSeconds(const ProblemInputs& inputs, ValueId value, const Sharding& sharding) {
+  const Value& v = inputs.graph[value];
+  const int64_t bytes = BytesPerDevice(v.shape, sharding, inputs.cost_model.mesh());
+  // Written, and read by the users here.
+  return inputs.cost_model.ComputeSeconds({.opcode = inputs.graph[v.producer].instruction->opcode,
+                                           .element_type = v.shape.type,
+                                           .bytes = 2.0 * static_cast<double>(bytes)});
+}
 
 IntraPlan DecodePlan(const ProblemInputs& inputs, const PlanningProblem& problem,
                      const CandidateSets& sets, const Schedule& schedule,

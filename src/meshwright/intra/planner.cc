@@ -4,12 +4,17 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "absl/strings/str_join.h"
+#include "absl/strings/str_format.h"
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/intra/prepared_problem.h"
+#include "meshwright/intra/step_search.h"
+#include "meshwright/intra/uniform_candidates.h"
 
 namespace meshwright {
 namespace {
@@ -24,6 +29,8 @@ constexpr double kFirstSolveShare = 0.7;
 // What a search that starts from the answer to nearly the same limit needs of the steps of the
 // first.
 constexpr int64_t kHintedShare = 10;
+// Elementary steps of simulations that the search for the shortest step may take.
+constexpr int64_t kMostStepWork = 15'000'000;
 // Share of its deadline that MinimizePeak spends on finding any assignment, nearly.
 constexpr double kShareOfFeasibility = 0.2;
 // Usage limits, in terms of the least possible, at which plans of little memory are looked for.
@@ -37,20 +44,37 @@ class Planner {
   absl::StatusOr<IntraPlan> Plan() {
     MW_ASSIGN_OR_RETURN(prepared_, PreparedProblem::Make(graph_, cost_model_, options_));
     prepared_->problem().usage_limit = options_.budget_bytes;
+    std::unique_ptr<StepSearch> steps;
+    if (cost_model_.overlap().has_value() && !prepared_->propagated()) steps = OfferUniform();
     solve::SolverOptions solver = options_.solver;
     solver.deadline_seconds = Remaining();
-    hints_ = prepared_->ChoicesToStartFrom(solver);
-    MW_ASSIGN_OR_RETURN(IntraPlan plan, SolveWithinBudget());
-    if (prepared_->propagated() && cost_model_.overlap().has_value()) JudgeAsXlaRuns(&plan);
+    std::vector<std::vector<int32_t>> joined = prepared_->ChoicesToStartFrom(solver);
+    hints_.insert(hints_.end(), joined.begin(), joined.end());
+    absl::StatusOr<IntraPlan> solved = SolveWithinBudget();
+    const bool found = steps != nullptr && steps->found();
+    if (!solved.ok() && !(found && absl::IsResourceExhausted(solved.status())))
+      return solved.status();
+    IntraPlan plan;
+    if (steps != nullptr) {
+      plan = Shortest(std::move(solved), *steps);
+    } else {
+      plan = *std::move(solved);
+      // Where every sharding is given there is one plan.
+      plan.step_bound = cost_model_.overlap().has_value() ? plan.step_seconds : plan.bound;
+    }
+    plan.step_gap =
+        plan.step_seconds > 0 ? (plan.step_seconds - plan.step_bound) / plan.step_seconds : 0;
     plan.warnings = prepared_->WarningsOf(plan);
+    if (cut_ || (steps != nullptr && steps->cut())) plan.warnings.push_back(CutText(plan));
     return plan;
   }
 
  private:
-  double Remaining() const {
+  double Left() const {
     const double used = std::chrono::duration<double>(Clock::now() - start_).count();
-    return std::max(0.1, options_.solver.deadline_seconds - used);
+    return options_.solver.deadline_seconds - used;
   }
+  double Remaining() const { return std::max(0.1, Left()); }
 
   absl::StatusOr<solve::Solution> SolveAt(int64_t limit, double share,
                                           const std::vector<int32_t>& hint) {
@@ -62,24 +86,68 @@ class Planner {
       solver.hints.push_back(hint);
       solver.max_search_steps /= kHintedShare;
     }
-    return solve::Solve(prepared_->problem(), solver);
+    const double before = Left();
+    absl::StatusOr<solve::Solution> solution = solve::Solve(prepared_->problem(), solver);
+    cut_ |= Stopped() || before - Left() >= solver.deadline_seconds;
+    return solution;
   }
 
   IntraPlan Decode(const std::vector<int32_t>& choice) {
     choice_ = choice;
-    return prepared_->Decode(choice);
+    return prepared_->DecodeAsRun(choice, options_.budget_bytes);
   }
 
-  // What XLA's scheduler makes of the plan while it fits into memory. Every value's sharding is
-  // given, so there is nothing to choose between.
-  void JudgeAsXlaRuns(IntraPlan* plan) const {
-    IntraPlan judged = prepared_->DecodeDeferred(choice_);
-    if (judged.peak.bytes > cost_model_.mesh().cluster.device.memory_bytes) return;
-    plan->schedule = std::move(judged.schedule);
-    plan->intervals = std::move(judged.intervals);
-    plan->peak = std::move(judged.peak);
-    plan->collectives = std::move(judged.collectives);
-    plan->step_seconds = judged.step_seconds;
+  // A search for the shortest step that starts from what is written by hand, so that there is a
+  // plan however soon it is cut off.
+  std::unique_ptr<StepSearch> OfferUniform() {
+    StepSearch::Options search{.budget_bytes = options_.budget_bytes,
+                               .solver = options_.solver,
+                               .seconds_left = [this] { return Left(); },
+                               .max_work = kMostStepWork};
+    search.solver.max_search_steps /= kHintedShare;
+    auto steps = std::make_unique<StepSearch>(*prepared_, *cost_model_.overlap(), search);
+    OfferUniformChoices(graph_, cost_model_, options_, *prepared_,
+                        [&](const std::vector<int32_t>& choice) {
+                          steps->Offer(choice);
+                          return !Stopped();
+                        });
+    if (steps->found()) hints_.push_back(steps->best());
+    return steps;
+  }
+
+  // The plan of the shortest step, from `solved`, that of the least sum of parts or the error that
+  // none was found in time. Nothing is searched for where nothing fits.
+  IntraPlan Shortest(absl::StatusOr<IntraPlan> solved, StepSearch& steps) {
+    if (solved.ok() && solved->fits) steps.Offer(choice_);
+    if (!steps.found()) {
+      IntraPlan plan = *std::move(solved);
+      plan.step_bound = std::min(steps.bound_seconds(), plan.step_seconds);
+      return plan;
+    }
+    steps.Run(hints_);
+    IntraPlan plan = prepared_->DecodeAsRun(steps.best(), options_.budget_bytes);
+    plan.step_bound = std::min(steps.bound_seconds(), plan.step_seconds);
+    if (solved.ok()) {
+      plan.bound = std::min(solved->bound, plan.objective);
+      plan.gap = plan.objective > 0 ? (plan.objective - plan.bound) / plan.objective : 0;
+      plan.reduced_nodes = solved->reduced_nodes;
+    } else {
+      plan.gap = 1;
+    }
+    return plan;
+  }
+
+  bool Stopped() const { return Left() <= 0 || (options_.solver.stop && options_.solver.stop()); }
+
+  std::string CutText(const IntraPlan& plan) const {
+    const bool interrupted = options_.solver.stop && options_.solver.stop();
+    return StrCat("the search was ",
+                  interrupted ? "interrupted"
+                              : StrCat("cut off at its deadline of ",
+                                       SecondsText(options_.solver.deadline_seconds)),
+                  ": the plan is the best found until then, and its gap of ",
+                  absl::StrFormat("%.3g %%", 100 * plan.step_gap),
+                  interrupted ? "" : " would be smaller with a longer --deadline");
   }
 
   IntraPlan Finish(IntraPlan plan, const solve::Solution& first) const {
@@ -156,6 +224,7 @@ class Planner {
   std::unique_ptr<PreparedProblem> prepared_;
   std::vector<std::vector<int32_t>> hints_;  // to start the search from
   std::vector<int32_t> choice_;              // that was decoded last
+  bool cut_ = false;                         // the deadline or an interrupt ended a search
 };
 
 }  // namespace

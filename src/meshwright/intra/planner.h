@@ -101,12 +101,14 @@ struct PlannedOp {
 
 struct IntraPlan {
   bool fits = true;  // false: nothing found within the budget; the plan is the one of least memory
-  // The objective: sum of compute and communication over one step, in the cost model's unit.
+  // The objective of the assignment problem: the sum of compute and communication over one step, in
+  // the cost model's unit, and its bound over all plans.
   double objective = 0, bound = 0, gap = 0;
   double compute = 0, communication = 0;
-  // Time of one step with collectives overlapped (timeline.h); the objective where the cost model
-  // has no overlap.
-  double step_seconds = 0;
+  // Time of one step, with collectives overlapped (timeline.h), and the objective
+  // where the cost model has no overlap: what a plan is chosen by. No plan that fits takes less
+  // than `step_bound`; step_gap = (step_seconds - step_bound) / step_seconds.
+  double step_seconds = 0, step_bound = 0, step_gap = 0;
   std::vector<PlannedOp> ops;  // by OpId
   // By ValueId: how the value is kept once partial sums are combined; for free values and fused
   // ones what their first user sees.

@@ -84,6 +84,8 @@ absl::Status PreparedProblem::Build() {
   fusion_ = AnalyzeFusion(graph_);
   schedule_ = ScheduleForMemory(graph_, fusion_);
   intervals_ = Liveness(graph_, fusion_, schedule_);
+  deferred_ = DeferUnneeded(graph_, schedule_);
+  deferred_intervals_ = Liveness(graph_, fusion_, deferred_);
   // XLA knows of donated buffers only.
   tied_ = TiedParameters(graph_, options_.tie_outputs_by_position && !propagated_);
   for (const auto& [output, parameter] : options_.ties) {
@@ -98,7 +100,8 @@ absl::Status PreparedProblem::Build() {
   groups_ = FormGroups(graph_, fusion_, pinned);
   sets_ = std::make_unique<CandidateSets>(graph_, fusion_, groups_, cost_model_, options_.space,
                                           FindGivenCuts(graph_, mesh, pins_));
-  MW_ASSIGN_OR_RETURN(planning_, BuildProblem(Inputs(intervals_), sets_.get()));
+  inputs_.emplace(Inputs(intervals_));
+  MW_ASSIGN_OR_RETURN(planning_, BuildProblem(*inputs_, sets_.get()));
   for (const auto& [op, strategy] : options_.given_strategies) ForceStrategy(op, strategy);
   for (const auto& [value, sharding] : options_.given_values) ForceValue(value, sharding);
   return absl::OkStatus();
@@ -118,7 +121,7 @@ ProblemInputs PreparedProblem::Inputs(const std::vector<Interval>& intervals) co
 std::vector<std::vector<int32_t>> PreparedProblem::ChoicesToStartFrom(
     const solve::SolverOptions& solver) const {
   if (pins_.complete || options_.space != StrategySpace::kFull) return {};
-  return ChoicesOfJoinedAxes(Inputs(intervals_), *sets_, planning_, solver);
+  return ChoicesOfJoinedAxes(*inputs_, *sets_, planning_, solver);
 }
 
 bool PreparedProblem::Force(solve::NodeId node, absl::FunctionRef<bool(int32_t)> keep) {
@@ -199,13 +202,36 @@ absl::Status PreparedProblem::NoAnswer(const solve::Solution& solution, bool tim
 }
 
 IntraPlan PreparedProblem::Decode(const std::vector<int32_t>& choice) const {
-  return DecodePlan(Inputs(intervals_), planning_, *sets_, schedule_, choice);
+  return DecodePlan(*inputs_, planning_, *sets_, schedule_, choice);
 }
 
-IntraPlan PreparedProblem::DecodeDeferred(const std::vector<int32_t>& choice) const {
-  const Schedule deferred = DeferUnneeded(graph_, schedule_);
-  const std::vector<Interval> intervals = Liveness(graph_, fusion_, deferred);
-  return DecodePlan(Inputs(intervals), planning_, *sets_, deferred, choice);
+IntraPlan PreparedProblem::DecodeAsRun(const std::vector<int32_t>& choice,
+                                       int64_t budget_bytes) const {
+  if (!cost_model_.overlap().has_value()) return Decode(choice);
+  ProblemInputs inputs = Inputs(intervals_);
+  inputs.as_compiled = true;
+  IntraPlan plan = DecodePlan(inputs, planning_, *sets_, schedule_, choice);
+  const int64_t memory = std::min(budget_bytes, cost_model_.mesh().cluster.device.memory_bytes);
+  if (plan.peak.bytes > budget_bytes) return plan;
+  ProblemInputs later = Inputs(deferred_intervals_);
+  later.as_compiled = true;
+  IntraPlan deferred = DecodePlan(later, planning_, *sets_, deferred_, choice);
+  if (deferred.peak.bytes <= memory) return deferred;
+  plan.step_seconds = std::max(plan.step_seconds, deferred.step_seconds);
+  return plan;
+}
+
+solve::Problem PreparedProblem::Priced(ProblemCosts& costs, const MovePricing& pricing,
+                                       bool break_ties) const {
+  solve::Problem problem = planning_.problem;
+  costs.Fill(planning_, pricing, break_ties, &problem);
+  for (size_t i = 0; i < problem.nodes.size(); ++i) {
+    for (size_t s = 0; s < problem.nodes[i].cost.size(); ++s) {
+      if (planning_.problem.nodes[i].cost[s] >= solve::kForbidden)
+        problem.nodes[i].cost[s] = solve::kForbidden;
+    }
+  }
+  return problem;
 }
 
 std::vector<std::string> PreparedProblem::WarningsOf(const IntraPlan& plan) const {

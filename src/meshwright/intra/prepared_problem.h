@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "meshwright/intra/pins.h"
 #include "meshwright/intra/planner.h"
 #include "meshwright/intra/problem_builder.h"
+#include "meshwright/intra/problem_costs.h"
 #include "meshwright/solve/solver.h"
 
 namespace meshwright {
@@ -59,8 +61,22 @@ class PreparedProblem {
   absl::Status NoAnswer(const solve::Solution& solution, bool timed_out) const;
 
   IntraPlan Decode(const std::vector<int32_t>& choice) const;
-  // The same if everything that no matmul waits for runs last (DeferUnneeded).
-  IntraPlan DecodeDeferred(const std::vector<int32_t>& choice) const;
+  // The same as XLA runs it. Its scheduler lets everything that no matmul waits for run
+  // last (DeferUnneeded) where the peak of that is within the memory there is, `budget_bytes` and
+  // the device's; where it is not, the order is that of Decode and the step the slower one's, so
+  // that more memory makes no plan slower. See ProblemInputs::as_compiled.
+  IntraPlan DecodeAsRun(const std::vector<int32_t>& choice, int64_t budget_bytes) const;
+
+  // What the search for the shortest step needs (step_search.h).
+  const ProblemInputs& inputs() const { return *inputs_; }
+  const CandidateSets& sets() const { return *sets_; }
+  const PlanningProblem& planning() const { return planning_; }
+  const CostModel& cost_model() const { return cost_model_; }
+  // The order of DecodeAsRun where memory allows it: by it a step takes no longer than by the
+  // other.
+  const Schedule& deferred() const { return deferred_; }
+  // The problem with costs by `pricing`; what was taken away from it stays so.
+  solve::Problem Priced(ProblemCosts& costs, const MovePricing& pricing, bool break_ties) const;
 
  private:
   PreparedProblem(const Graph& graph, const CostModel& cost_model, const PlannerOptions& options);
@@ -77,12 +93,13 @@ class PreparedProblem {
   const std::unique_ptr<CostModel> partitioner_;  // if propagated_: moves values as XLA does
   const CostModel& cost_model_;
   FusionInfo fusion_;
-  Schedule schedule_;
-  std::vector<Interval> intervals_;
+  Schedule schedule_, deferred_;
+  std::vector<Interval> intervals_, deferred_intervals_;
   std::vector<int32_t> tied_;
   Pins pins_;
   Groups groups_;
   std::unique_ptr<CandidateSets> sets_;
+  std::optional<ProblemInputs> inputs_;
   PlanningProblem planning_;
   std::vector<std::string> warnings_;
 };

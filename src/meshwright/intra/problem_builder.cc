@@ -9,8 +9,8 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/intra/alpa_space.h"
-#include "meshwright/intra/edge_costs.h"
 #include "meshwright/intra/partitioner.h"
+#include "meshwright/intra/problem_costs.h"
 
 namespace meshwright {
 namespace {
@@ -24,11 +24,7 @@ constexpr double kTicksPerUnit = 1e6;
 class Builder {
  public:
   Builder(const ProblemInputs& in, CandidateSets* sets, double ticks)
-      : in_(in),
-        graph_(in.graph),
-        sets_(*sets),
-        ticks_(ticks),
-        costs_(in.cost_model, sets->lists(), ticks) {}
+      : in_(in), graph_(in.graph), sets_(*sets), ticks_(ticks), costs_(in, *sets, nullptr, ticks) {}
 
   bool overflowed() const { return costs_.overflowed(); }
 
@@ -409,43 +405,8 @@ class Builder {
   }
 
   void FillProblem() {
-    solve::Problem& problem = out_.problem;
-    problem.name = graph_.name;
-    for (const PlanningNode& node : out_.nodes) {
-      const double multiplicity = node.op.valid() ? graph_[node.op].multiplicity : 1;
-      solve::Node& n = problem.nodes.emplace_back();
-      for (int32_t s : node.allowed) {
-        n.cost.push_back(costs_.Ticks(node.set->cost[s] * multiplicity) + TieBreakTicks(node, s));
-      }
-    }
-    for (const PlanningEdge& edge : out_.edges) {
-      const std::vector<int32_t>& rows = out_.nodes[edge.from.node.index()].allowed;
-      const std::vector<int32_t>& columns = out_.nodes[edge.to.node.index()].allowed;
-      const std::shared_ptr<const solve::Matrix> matrix =
-          costs_.MatrixFor(graph_[edge.value].shape, edge, rows, columns);
-      if (edge.from.node == edge.to.node) {
-        std::vector<int64_t>& cost = problem.nodes[edge.from.node.index()].cost;
-        for (size_t s = 0; s < cost.size(); ++s) {
-          cost[s] = std::min(solve::kForbidden, cost[s] + matrix->at(static_cast<int32_t>(s),
-                                                                     static_cast<int32_t>(s)));
-        }
-      } else if (std::any_of(matrix->cost.begin(), matrix->cost.end(),
-                             [](int64_t c) { return c != 0; })) {
-        problem.edges.push_back({edge.from.node, edge.to.node, matrix});
-      }
-    }
-  }
-
-  // Slicing is free, so without more a replicated input costs what a sharded one does. Among equals
-  // the smaller is preferred, then the one cut along the earlier dimension: a microsecond for a
-  // gigabyte, and a picosecond for a strategy, which never outweigh a real difference. Not part of
-  // any reported cost.
-  int64_t TieBreakTicks(const PlanningNode& node, int32_t s) const {
-    if (node.kind != PlanningNode::Kind::kParameter || !in_.cost_model.in_seconds()) return 0;
-    constexpr double kSecondsPerByte = 1e-15;
-    const Sharding& stored = sets_.lists()[node.set->stored][s];
-    const int64_t bytes = BytesPerDevice(graph_[node.value].shape, stored, in_.cost_model.mesh());
-    return costs_.Ticks(static_cast<double>(bytes) * kSecondsPerByte) + s;
+    out_.problem.name = graph_.name;
+    costs_.Fill(out_, {}, /*break_ties=*/true, &out_.problem);
   }
 
   void AddUsage(solve::NodeId node, ShardingListId list, const Shape& shape, Interval interval,
@@ -501,7 +462,7 @@ class Builder {
   const Graph& graph_;
   CandidateSets& sets_;
   const double ticks_;
-  EdgeCosts costs_;
+  ProblemCosts costs_;
   PlanningProblem out_;
   std::vector<int32_t> uses_;             // by value: nodes that look at it
   std::vector<double> times_used_;        // by value: executions a step of what uses it most often

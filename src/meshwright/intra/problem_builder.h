@@ -85,7 +85,16 @@ struct ProblemInputs {
   const Pins& pins;
   const std::vector<int32_t>& tied;  // by output: parameter, or -1
   StrategySpace space = StrategySpace::kFull;
+  // Reading a plan back: what would be fused into its users and is moved is written to memory
+  // first, as a collective reads it there, and a value is moved once for all users that want it
+  // alike. So it is where every value's sharding is given.
+  bool as_compiled = false;
 };
+
+// Whether a value that is moved is one that would be fused into its users else.
+bool IsStoredForMove(const ProblemInputs& inputs, ValueId value);
+// Seconds that storing it takes, `sharding` being how it is made.
+double StoreSeconds(const ProblemInputs& inputs, ValueId value, const Sharding& sharding);
 
 // All communication stands on edges: an operator's strategy says which shardings it wants and
 // leaves, and resharding between the two has a price. A value with several users gets a node of its

@@ -143,12 +143,11 @@ absl::StatusOr<Plan> BuildPlan(const Graph& graph, const Mesh& mesh, const Intra
   const Cluster& cluster = mesh.cluster;
   plan.cluster = ToPlanCluster({cluster});
   for (const MeshAxis& axis : mesh.axes) plan.mesh.push_back({axis.name, axis.size});
-  plan.objective_seconds = intra.objective;
-  plan.bound_seconds = intra.bound;
-  plan.gap = intra.gap;
+  plan.objective_seconds = plan.step_seconds = intra.step_seconds;
+  plan.bound_seconds = std::min(intra.step_bound, intra.step_seconds);
+  plan.gap = plan.step_seconds > 0 ? 1 - plan.bound_seconds / plan.step_seconds : 0;
   plan.compute_seconds = intra.compute;
   plan.communication_seconds = intra.communication;
-  plan.step_seconds = intra.step_seconds;
 
   plan.peak_bytes = intra.peak.bytes;
   if (intra.peak.time >= 0 && static_cast<size_t>(intra.peak.time) < intra.schedule.order.size()) {

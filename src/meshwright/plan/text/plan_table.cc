@@ -266,20 +266,22 @@ std::string CostText(const Plan& plan, double seconds) {
   return in_seconds ? SecondsText(seconds) : absl::StrFormat("%.6g", seconds);
 }
 
+double SerialSeconds(const Plan& plan) {
+  return plan.pipeline.has_value() ? plan.objective_seconds
+                                   : plan.compute_seconds + plan.communication_seconds;
+}
+
 std::string PlanTable(const Plan& plan) {
   if (plan.of_model()) return TransformerTable(plan);
   if (plan.pipeline.has_value()) return PipelineTable(plan);
   std::string text = absl::StrCat("program   ", Fit(ProgramText(plan), kColumns - 10), "\n");
   absl::StrAppend(&text, "cluster   ", Fit(plan.cluster.name, 28), " (",
                   plan.cluster.parts[0].device, "), mesh ", MeshText(plan), "\n");
-  const bool overlaps = plan.step_seconds != plan.objective_seconds;
+  const bool overlaps = plan.step_seconds != SerialSeconds(plan);
   absl::StrAppend(&text, "step      ", CostText(plan, plan.step_seconds), ": compute ",
                   CostText(plan, plan.compute_seconds), ", communication ",
                   CostText(plan, plan.communication_seconds), overlaps ? ", overlapped\n" : "\n");
-  const std::string one_by_one =
-      overlaps ? absl::StrCat("serial ", CostText(plan, plan.objective_seconds), ", ") : "";
-  absl::StrAppend(&text, "          ", one_by_one, "at least ", CostText(plan, plan.bound_seconds),
-                  overlaps ? "" : " on this mesh",
+  absl::StrAppend(&text, "          at least ", CostText(plan, plan.bound_seconds), " on this mesh",
                   absl::StrFormat(" (gap %.2f %%), ", 100 * plan.gap), "planned in ",
                   SecondsText(plan.planning_seconds), "\n");
   absl::StrAppend(&text, SegmentTable(plan), MemorySection(plan), CollectiveSection(plan),

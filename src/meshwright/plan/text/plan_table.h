@@ -8,6 +8,9 @@
 
 namespace meshwright {
 
+// Seconds of a step of a plan of a program without overlap and launch overhead.
+double SerialSeconds(const Plan& plan);
+
 // A plan in short, for a terminal of 80 columns: time, memory, collectives, and how the parameters
 // are sharded. Parameters whose names differ in numbers only (layers) and that are sharded alike
 // share a line.
