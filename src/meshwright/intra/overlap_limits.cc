@@ -216,6 +216,7 @@ MovePricing PricingOfBound(const ProblemInputs& inputs, const CandidateSets& set
                            const PlanningProblem& planning, const Overlap& overlap) {
   const Graph& graph = inputs.graph;
   const LimitFinder finder(inputs, planning);
+  const std::vector<OpId> exits = LoopExits(graph);
   MovePricing pricing;
   pricing.nodes.resize(planning.nodes.size());
   pricing.edges.resize(planning.edges.size());
@@ -229,8 +230,13 @@ MovePricing PricingOfBound(const ProblemInputs& inputs, const CandidateSets& set
   for (size_t e = 0; e < planning.edges.size(); ++e) {
     const PlanningEdge& edge = planning.edges[e];
     const OpId producer = graph[edge.value].producer;
-    std::vector<OpId> users = {edge.user};
-    if (edge.user == producer) users = graph[edge.value].users;
+    std::vector<OpId> users;
+    if (edge.user == producer) {
+      users = graph[edge.value].users;
+    } else if (const OpId waits = WaitsForMove(graph, exits, edge.value, edge.user);
+               waits.valid()) {
+      users = {waits};
+    }
     moves.push_back({{producer, std::move(users), edge.multiplicity}, &pricing.edges[e]});
   }
   absl::flat_hash_map<std::pair<int32_t, int32_t>, double> limits;  // by producer and single user

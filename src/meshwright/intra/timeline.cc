@@ -25,9 +25,22 @@
 
 namespace meshwright {
 
+std::vector<OpId> LoopExits(const Graph& graph) {
+  std::vector<OpId> exits(graph.ops.size());
+  for (const Carry& carry : graph.carries) {
+    if (carry.exit.valid())
+      exits[graph[carry.parameter].producer.index()] = graph[carry.exit].producer;
+  }
+  return exits;
+}
+
+OpId WaitsForMove(const Graph& graph, const std::vector<OpId>& exits, ValueId value, OpId user) {
+  return user < graph[value].producer ? exits[user.index()] : user;
+}
+
 StepSimulation::StepSimulation(const Graph& graph, const CostModel& cost_model,
                                const Overlap& overlap)
-    : graph_(graph), cost_model_(cost_model), overlap_(overlap) {
+    : graph_(graph), cost_model_(cost_model), overlap_(overlap), exits_(LoopExits(graph)) {
   operands_.assign(graph.ops.size(), 0);
   first_user_.assign(graph.ops.size() + 1, 0);
   const auto each = [&](auto visit) {
@@ -78,11 +91,25 @@ void StepSimulation::Before(int32_t first, int32_t second) {
 void StepSimulation::MeasureDepths(std::span<const StepCollective> collectives) {
   depth_.assign(graph_.values.size(), 0);
   moved_.assign(graph_.values.size(), false);
-  for (const StepCollective& c : collectives) moved_[c.value.index()] = true;
-  for (const Op& op : graph_.ops) {
+  // Carries of loops are moved for operators that do not read them.
+  first_awaited_.assign(graph_.ops.size(), -1);
+  next_awaited_.clear();
+  for (size_t i = 0; i < collectives.size(); ++i) {
+    const StepCollective& c = collectives[i];
+    moved_[c.value.index()] = true;
+    const OpId waits = WaitsForMove(graph_, exits_, c.value, c.user);
+    next_awaited_.push_back(waits.valid() ? first_awaited_[waits.index()] : -1);
+    if (waits.valid()) first_awaited_[waits.index()] = static_cast<int32_t>(i);
+  }
+  for (size_t i = 0; i < graph_.ops.size(); ++i) {
+    const Op& op = graph_.ops[i];
     int32_t depth = 0;
     for (ValueId v : op.operands)
       depth = std::max(depth, depth_[v.index()] + (moved_[v.index()] ? 1 : 0));
+    for (int32_t c = first_awaited_[i]; c >= 0; c = next_awaited_[static_cast<size_t>(c)]) {
+      const ValueId v = collectives[static_cast<size_t>(c)].value;
+      if (graph_[v].producer.index() != i) depth = std::max(depth, depth_[v.index()] + 1);
+    }
     for (ValueId v : op.results) depth_[v.index()] = depth;
   }
 }
@@ -110,8 +137,8 @@ void StepSimulation::MakeCollectives(const std::vector<int32_t>& time,
            task);
     if (c.user == graph_[c.value].producer) {
       for (OpId user : graph_[c.value].users) Before(task, static_cast<int32_t>(user.index()));
-    } else {
-      Before(task, static_cast<int32_t>(c.user.index()));
+    } else if (const OpId waits = WaitsForMove(graph_, exits_, c.value, c.user); waits.valid()) {
+      Before(task, static_cast<int32_t>(waits.index()));
     }
     task_of_.push_back(task);
   }

@@ -18,6 +18,13 @@ struct StepRuns {
   std::vector<double> collectives;  // as in IntraPlan::collectives; 0: left out
 };
 
+// By operator: the exit of the loop of which it is a parameter; invalid for all others.
+std::vector<OpId> LoopExits(const Graph& graph);
+// The operator that waits where `value` is moved for `user`, given LoopExits. Loops count as one
+// pass, so that what is moved at the end of a round for the next is awaited by the loop's exit;
+// invalid where nothing reads that.
+OpId WaitsForMove(const Graph& graph, const std::vector<OpId>& exits, ValueId value, OpId user);
+
 // A collective that a step runs.
 struct StepCollective {
   CollectiveStep step;
@@ -72,9 +79,10 @@ class StepSimulation {
   const Overlap overlap_;
   // Operators that read each operator's results, once for each operand: users_[first_user_[i] ..].
   std::vector<int32_t> first_user_, users_, operands_;
+  std::vector<OpId> exits_;                         // LoopExits
   std::vector<Task> tasks_;                         // operators by OpId, then collectives
   std::vector<std::pair<int32_t, int32_t>> links_;  // a task that waits, and the next link
-  std::vector<int32_t> depth_;
+  std::vector<int32_t> depth_, first_awaited_, next_awaited_;
   std::vector<bool> moved_;
   std::vector<int32_t> task_of_;                    // by collective
   std::vector<std::pair<double, double>> running_;  // when kernels ran
