@@ -31,6 +31,9 @@ constexpr double kFirstSolveShare = 0.7;
 constexpr int64_t kHintedShare = 10;
 // Elementary steps of simulations that the search for the shortest step may take.
 constexpr int64_t kMostStepWork = 15'000'000;
+// Shares of the deadline after which what is written by hand is looked at behind the first solve
+// instead of before it, and after which no more of it is.
+constexpr double kUniformFirstShare = 0.1, kUniformShare = 0.3;
 // Share of its deadline that MinimizePeak spends on finding any assignment, nearly.
 constexpr double kShareOfFeasibility = 0.2;
 // Usage limits, in terms of the least possible, at which plans of little memory are looked for.
@@ -45,12 +48,20 @@ class Planner {
     MW_ASSIGN_OR_RETURN(prepared_, PreparedProblem::Make(graph_, cost_model_, options_));
     prepared_->problem().usage_limit = options_.budget_bytes;
     std::unique_ptr<StepSearch> steps;
-    if (cost_model_.overlap().has_value() && !prepared_->propagated()) steps = OfferUniform();
+    const bool search = cost_model_.overlap().has_value() && !prepared_->propagated();
+    if (search && Used() < kUniformFirstShare) {
+      steps = MakeStepSearch();
+      OfferUniform(*steps, kUniformShare);
+    }
     solve::SolverOptions solver = options_.solver;
     solver.deadline_seconds = Remaining();
     std::vector<std::vector<int32_t>> joined = prepared_->ChoicesToStartFrom(solver);
     hints_.insert(hints_.end(), joined.begin(), joined.end());
     absl::StatusOr<IntraPlan> solved = SolveWithinBudget();
+    if (search && steps == nullptr) {
+      steps = MakeStepSearch();
+      OfferUniform(*steps, 1);
+    }
     const bool found = steps != nullptr && steps->found();
     if (!solved.ok() && !(found && absl::IsResourceExhausted(solved.status())))
       return solved.status();
@@ -75,6 +86,8 @@ class Planner {
     return options_.solver.deadline_seconds - used;
   }
   double Remaining() const { return std::max(0.1, Left()); }
+  // Share of the deadline.
+  double Used() const { return 1 - Left() / options_.solver.deadline_seconds; }
 
   absl::StatusOr<solve::Solution> SolveAt(int64_t limit, double share,
                                           const std::vector<int32_t>& hint) {
@@ -97,22 +110,24 @@ class Planner {
     return prepared_->DecodeAsRun(choice, options_.budget_bytes);
   }
 
-  // A search for the shortest step that starts from what is written by hand, so that there is a
-  // plan however soon it is cut off.
-  std::unique_ptr<StepSearch> OfferUniform() {
+  std::unique_ptr<StepSearch> MakeStepSearch() {
     StepSearch::Options search{.budget_bytes = options_.budget_bytes,
                                .solver = options_.solver,
                                .seconds_left = [this] { return Left(); },
                                .max_work = kMostStepWork};
     search.solver.max_search_steps /= kHintedShare;
-    auto steps = std::make_unique<StepSearch>(*prepared_, *cost_model_.overlap(), search);
+    return std::make_unique<StepSearch>(*prepared_, *cost_model_.overlap(), search);
+  }
+
+  // Offers what is written by hand, so that there is a plan where the assignment problem gets none
+  // in time, until the share `most` of the deadline is used.
+  void OfferUniform(StepSearch& steps, double most) {
     OfferUniformChoices(graph_, cost_model_, options_, *prepared_,
                         [&](const std::vector<int32_t>& choice) {
-                          steps->Offer(choice);
-                          return !Stopped();
+                          steps.Offer(choice);
+                          return !Stopped() && Used() < most;
                         });
-    if (steps->found()) hints_.push_back(steps->best());
-    return steps;
+    if (steps.found()) hints_.push_back(steps.best());
   }
 
   // The plan of the shortest step, from `solved`, that of the least sum of parts or the error that

@@ -32,8 +32,9 @@ constexpr int kMostRounds = 6;
 constexpr double kShareSteps = 8;
 // How often the limit of a solve is lowered where the buffers of reshardings exceed the budget.
 constexpr int kLimitAdjustments = 3;
-constexpr int64_t kCostsAStep = 16;      // looks at a matrix in the time of an elementary step
-constexpr double kRoundingShare = 1e-9;  // shares of a step that are no improvement
+constexpr int64_t kSimulationsADecode = 3;  // simulations in the time of reading a plan back
+constexpr int64_t kCostsAStep = 16;         // looks at a matrix in the time of an elementary step
+constexpr double kRoundingShare = 1e-9;     // shares of a step that are no improvement
 
 }  // namespace
 
@@ -78,6 +79,7 @@ bool StepSearch::Stopped() {
 bool StepSearch::Offer(const std::vector<int32_t>& choice) {
   work_ += evaluator_.work();
   if (evaluator_.Seconds(choice) >= best_seconds_ * (1 - kRoundingShare)) return false;
+  work_ += kSimulationsADecode * evaluator_.work();
   const IntraPlan plan = prepared_.DecodeAsRun(choice, options_.budget_bytes);
   if (plan.peak.bytes > options_.budget_bytes ||
       plan.step_seconds >= best_seconds_ * (1 - kRoundingShare))
