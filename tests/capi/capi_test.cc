@@ -270,7 +270,8 @@ TEST(Capi, WhatRunsHasAFunctionForEveryCall) {
   }
   func.func private @f(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
     %0 = stablehlo.negate %x : tensor<8x8xf32>
-    return %0 : tensor<8x8xf32>
+    %1 = stablehlo.exponential %0 : tensor<8x8xf32>
+    return %1 : tensor<8x8xf32>
   }
 }
 )";

@@ -62,6 +62,29 @@ TEST(FindLayoutCopies, ReshapesMergeWhatLiesTogether) {
   EXPECT_EQ(CopiesOf(program, "apart"), Copied{true});
 }
 
+// A program in which a sharding is asked for costs what the same one costs without.
+TEST(FindLayoutCopies, RequestsForShardingsHandOnWhatTheyAreGiven) {
+  // The mask is older than the scores, so they lie as it does.
+  const std::string scores = R"(
+    k = bf16[2,64,8,16] parameter(1)
+    q = bf16[2,64,8,16] parameter(2)
+    kq = bf16[2,8,64,64] dot(k, q), lhs_batch_dims={0,2}, lhs_contracting_dims={3}, rhs_batch_dims={0,2}, rhs_contracting_dims={3}
+    scores = bf16[2,8,64,64] transpose(kq), dimensions={0,1,3,2}
+  )";
+  const std::string mask = "mask = bf16[2,8,64,64] parameter(0), sharding={devices=[1,2,1,1]<=[2]}";
+  const std::string use = R"(
+    sum = bf16[2,8,64,64] add(wanted, scores)
+    ROOT flat = bf16[65536] reshape(sum)
+  )";
+  const Copied plain =
+      CopiesOf(mask + scores + "wanted = bf16[2,8,64,64] copy(mask)" + use, "flat");
+  EXPECT_EQ(plain, Copied{true});  // the copy is younger than the scores
+  const std::string request =
+      "wanted = bf16[2,8,64,64] custom-call(mask), custom_call_target=\"Sharding\", "
+      "sharding={devices=[2,1,1,1]<=[2]}";
+  EXPECT_EQ(CopiesOf(mask + scores + request + use, "flat"), Copied{false});
+}
+
 TEST(FindLayoutCopies, EachCopyOnce) {
   const std::string program = R"(
     q = bf16[2,64,8,16] parameter(0)

@@ -22,6 +22,7 @@ PLANS = [
     "plan - --cluster 8xh100-sxm --mesh 8 --fix x=[_,x] --fix w=[x,_] --fix v=[x,_]",
     # Values that are moved in two steps, for one user and for all.
     f"plan {HLO}/../cases/two_step_gather.hlo --cluster 8xh100-sxm --mesh x=2,y=4 --fix x=[x,_] --fix w=[_,y]",
+    f"plan {HLO}/../cases/two_step_result.hlo --cluster 8xh100-sxm --mesh x=2,y=4 --fix x=[x,y] --fix v=[_,_]",
     f"plan {HLO}/../cases/two_step_result.hlo --cluster 8xh100-sxm --mesh x=2,y=4 --fix x=[x,y] --fix y=[x,y]",
     "plan llama3-8b --cluster 2x8xh100-sxm --global-batch 64 --mtbf 50000h",
     "plan llama3-8b --cluster 8xh100-sxm --global-batch 16 --sweep gpus=4..8",

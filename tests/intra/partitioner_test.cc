@@ -89,6 +89,21 @@ TEST(Partitioner, TheResultDecidesWhereNothingAgrees) {
               ElementsAre("all-gather x 134217728"));
 }
 
+// What cuts the result before the axes that partial sums are scattered along stays where it is.
+TEST(Partitioner, SumsAreScatteredOverPiecesOfTheResult) {
+  const auto product = [](std::string_view result) {
+    return Estimated(StrCat(R"(
+  l = f32[1024,4096] parameter(0), sharding={devices=[1,4,2]<=[2,4]T(1,0) last_tile_dim_replicate}
+  r = f32[4096,4096] parameter(1), sharding={devices=[2,4]<=[8]}
+  ROOT d = f32[1024,4096] dot(l, r), lhs_contracting_dims={1}, rhs_contracting_dims={1}, sharding=)",
+                            result, "\n"),
+                     "x=2,y=4");
+  };
+  EXPECT_THAT(product("{devices=[1,8]<=[8]}"), ElementsAre("reduce-scatter y 8388608"));
+  EXPECT_THAT(product("{devices=[1,8]<=[2,4]T(1,0)}"),
+              ElementsAre("all-reduce y 16777216", "all-gather x 16777216"));
+}
+
 TEST(Partitioner, ReductionsAreComputedWhereTheirOperandLies) {
   EXPECT_THAT(Estimated(R"(
   a = f32[256,128] parameter(0), sharding={devices=[8,1]<=[8]}

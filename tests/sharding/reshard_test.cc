@@ -120,6 +120,9 @@ TEST(Reshard, CombinesAxesWhereThatIsCheaper) {
   EXPECT_EQ(steps("[(x,y),_]", "[_,(x,y)]"), "all-to-all xy 524288");
   EXPECT_EQ(steps("[_,_]{sum:x,y}", "[_,_]"), "all-reduce xy 4194304");
   EXPECT_EQ(steps("[_,_]{sum:x,y}", "[(y,x),_]"), "reduce-scatter yx 4194304");
+  // Though at once would be cheaper: XLA's partitioner does so.
+  EXPECT_EQ(steps("[_,_]{sum:x,y}", "[y,_]"), "reduce-scatter y 4194304, all-reduce x 1048576");
+  EXPECT_EQ(steps("[_,_]{sum:x,y}", "[x,y]"), "all-reduce xy 4194304");
 }
 
 TEST(Reshard, UnevenShardsAreReachable) {

@@ -22,6 +22,7 @@ struct Planner {
 
   absl::StatusOr<PlanAnswer> operator()(ProgramRequest& request) {
     request.progress = std::move(hooks.progress);
+    request.stop = std::move(hooks.stop);
     if (request.pipeline.wanted) {
       MW_ASSIGN_OR_RETURN(PipelinedProgram made, PlanPipelinedProgram(request));
       if (!made.pipeline.fits) return absl::ResourceExhaustedError(PipelineShortageText(made));

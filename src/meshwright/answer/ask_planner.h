@@ -28,7 +28,7 @@ struct PlanAnswer {
 // What those who wait may want; either may be null.
 struct PlanningHooks {
   std::function<void(const ProgramProgress&)> progress;  // of programs
-  std::function<bool()> stop;                            // of models on nodes of one type
+  std::function<bool()> stop;                            // of programs, and of models on one type
 };
 
 // Errors: those of the planner; that nothing fits (resource exhausted; the message says what

@@ -48,7 +48,7 @@ absl::StatusOr<PlanAnswer> Ask(const PlanningCommand& command, PlanningRequest r
     hooks.progress = [&line](const ProgramProgress& progress) { line->Show(progress); };
   }
   std::optional<Interruption> interruption;
-  if (of_model || std::holds_alternative<SweepRequest>(request)) {
+  if (of_program || of_model || std::holds_alternative<SweepRequest>(request)) {
     interruption.emplace();
     hooks.stop = [&interruption] { return interruption->Requested(); };
   }

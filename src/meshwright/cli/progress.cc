@@ -6,8 +6,10 @@
 #include <cstdio>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "meshwright/base/printable.h"
+#include "meshwright/base/quantity_text.h"
 
 namespace meshwright {
 namespace {
@@ -27,9 +29,15 @@ ProgressLine::~ProgressLine() {
 void ProgressLine::Show(const ProgramProgress& progress) {
   if (progress.seconds < next_seconds_) return;
   next_seconds_ = progress.seconds + (terminal_ ? kTerminalInterval : kLogInterval);
-  std::string line =
-      absl::StrFormat("[%5.1f s] mesh %s: %s", progress.seconds, progress.mesh, progress.phase);
+  std::string line = absl::StrFormat("[%5.1f s] ", progress.seconds);
+  if (progress.count > 1)
+    absl::StrAppendFormat(&line, "%d of %d: ", progress.number, progress.count);
+  absl::StrAppend(&line, progress.mesh, progress.mesh.empty() ? "" : ": ", progress.phase);
   if (progress.gap.has_value()) absl::StrAppendFormat(&line, ", gap %.2f %%", 100 * *progress.gap);
+  if (progress.best_seconds.has_value())
+    absl::StrAppend(&line, ", best ", SecondsText(*progress.best_seconds));
+  if (progress.left_seconds > 0)
+    absl::StrAppendFormat(&line, ", %.0f s left", progress.left_seconds);
   line = Fit(line, kColumns - 1);
   if (!terminal_) {
     std::fprintf(stderr, "%s\n", line.c_str());

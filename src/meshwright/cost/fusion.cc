@@ -89,11 +89,7 @@ Role RoleOf(const Op& op) {
                                  op.instruction->opcode == Opcode::kReduce;
     return variadic_reduce ? Role::kReduction : Role::kMemory;
   }
-  // A request to the partitioner: the value itself, perhaps resharded.
-  if (op.instruction->opcode == Opcode::kCustomCall && op.operands.size() == 1 &&
-      (op.instruction->custom_call_target == "Sharding" ||
-       op.instruction->custom_call_target == "xla.sdy.FuncResultSharding"))
-    return Role::kView;
+  if (IsShardingRequest(op)) return Role::kView;
   for (const RoleRow& row : kRoles) {
     if (row.opcode == op.instruction->opcode) return row.role;
   }

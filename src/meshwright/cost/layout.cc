@@ -97,6 +97,7 @@ class LayoutAnalysis {
  public:
   LayoutAnalysis(const Graph& graph, const std::vector<bool>& free) : graph_(graph), free_(free) {
     orders_.resize(graph.values.size());
+    for (size_t v = 0; v < graph.values.size(); ++v) origins_.emplace_back(v);
     copies_.resize(graph.ops.size());
   }
 
@@ -116,13 +117,18 @@ class LayoutAnalysis {
 
   void Copy(OpId id, size_t operand) {
     const ValueId v = graph_[id].operands[operand];
-    if (free_[v.index()] || !copied_.insert(v).second) return;
+    if (free_[v.index()] || !copied_.insert(origins_[v.index()]).second) return;
     copies_[id.index()][operand] = true;
   }
 
   void Follow(OpId id) {
     const Op& op = graph_[id];
     Order& result = orders_[op.results[0].index()];
+    if (IsShardingRequest(op)) {
+      result = OrderOf(op.operands[0]);
+      origins_[op.results[0].index()] = origins_[op.operands[0].index()];
+      return;
+    }
     switch (op.instruction->opcode) {
       case Opcode::kTranspose: {
         const std::vector<int64_t>& permutation = op.instruction->dimensions;
@@ -187,7 +193,7 @@ class LayoutAnalysis {
     ValueId leader;
     for (ValueId v : op.operands) {
       if (TakesPart(v) && graph_[v].shape.dims == graph_[op.results[0]].shape.dims &&
-          (!leader.valid() || graph_[v].producer.index() < graph_[leader].producer.index()))
+          (!leader.valid() || ProducerOf(v).index() < ProducerOf(leader).index()))
         leader = v;
     }
     if (leader.valid()) orders_[op.results[0].index()] = OrderOf(leader);
@@ -195,15 +201,19 @@ class LayoutAnalysis {
 
   // What is broadcast from few elements has any order that its users like.
   bool TakesPart(ValueId v) const {
-    const Op& producer = graph_[graph_[v].producer];
+    const Op& producer = graph_[ProducerOf(v)];
     return !free_[v.index()] && !(producer.kind == OpKind::kInstruction &&
                                   producer.instruction->opcode == Opcode::kBroadcast);
   }
 
+  // Of the value that `v` is, sharded otherwise or not.
+  OpId ProducerOf(ValueId v) const { return graph_[origins_[v.index()]].producer; }
+
   const Graph& graph_;
   const std::vector<bool>& free_;
   LayoutCopies copies_;
-  std::vector<Order> orders_;  // by value
+  std::vector<ValueId> origins_;  // by value: itself; of requests for shardings, what they hand on
+  std::vector<Order> orders_;     // by value
   absl::flat_hash_set<ValueId> copied_;
 };
 

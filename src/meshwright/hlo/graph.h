@@ -77,6 +77,7 @@ struct Op {
   std::vector<ValueId> results;   // leaves in order
   double multiplicity = 1;        // executions per step: product of enclosing trip counts
   int32_t loop = -1;              // innermost Graph::loops entry it is inside, or -1
+  int32_t branch = -1;            // number of the innermost branch of a conditional, or -1
   int64_t parameter = -1;         // entry parameters: number of the parameter
   std::vector<int64_t> leaf;  // entry parameters and outputs: index path of the leaf inside a tuple
   // kLoop* and kSelectBranch: which leaf of the instruction's value it is. Others may be dead.
@@ -91,6 +92,10 @@ struct Op {
     return results[0];
   }
 };
+
+// Whether `op` is a request to the partitioner: it hands its operand on, perhaps sharded otherwise.
+// Code that judges what an operator costs or how it is fused looks through those.
+bool IsShardingRequest(const Op& op);
 
 struct Loop {
   int32_t parent = -1;  // enclosing loop

@@ -180,7 +180,8 @@ void GraphBuilder::AddAliases() {
 absl::StatusOr<GraphBuilder::View> GraphBuilder::Enter(const Frame& caller, const Instruction& call,
                                                        ComputationId called,
                                                        std::vector<View> arguments,
-                                                       double multiplicity, int32_t loop) {
+                                                       double multiplicity, int32_t loop,
+                                                       int32_t branch) {
   if (!called.valid() || called.index() >= module_.computations.size()) {
     return absl::InvalidArgumentError(
         absl::StrFormat("\"%s\" calls a computation that does not exist", call.name));
@@ -205,6 +206,7 @@ absl::StatusOr<GraphBuilder::View> GraphBuilder::Enter(const Frame& caller, cons
       call_sites_[called.index()] > 1 ? absl::StrCat(caller.prefix, call.name, "/") : caller.prefix;
   frame.multiplicity = multiplicity;
   frame.loop = loop;
+  frame.branch = branch;
   frame.arguments = std::move(arguments);
   active_[called.index()] = true;
   ++depth_;
@@ -349,6 +351,7 @@ Op& GraphBuilder::AddOp(OpKind kind, const Frame& frame, const Instruction& inst
   op.name = UniqueName(std::move(name));
   op.multiplicity = frame.multiplicity;
   op.loop = frame.loop;
+  op.branch = frame.branch;
   return op;
 }
 

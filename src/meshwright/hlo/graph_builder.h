@@ -41,13 +41,15 @@ class GraphBuilder {
     std::string prefix;  // of the names of ops
     double multiplicity = 1;
     int32_t loop = -1;
+    int32_t branch = -1;
     std::vector<View> arguments;  // by parameter number
     std::vector<View> views;      // by instruction
   };
 
   // Inlines `called` for `call` with the arguments; returns the view of its root.
   absl::StatusOr<View> Enter(const Frame& caller, const Instruction& call, ComputationId called,
-                             std::vector<View> arguments, double multiplicity, int32_t loop);
+                             std::vector<View> arguments, double multiplicity, int32_t loop,
+                             int32_t branch);
   absl::StatusOr<View> Visit(Frame& frame);
   absl::StatusOr<View> Translate(const Frame& frame, const Instruction& instruction);
 
@@ -92,6 +94,7 @@ class GraphBuilder {
 
   const Module& module_;
   Graph graph_;
+  int32_t branches_ = 0;  // of all conditionals so far
   std::vector<ValueId> leaves_;
   LeafOffsets offsets_;
   std::vector<int> call_sites_;  // by computation: how many instructions inline it

@@ -77,7 +77,7 @@ absl::StatusOr<GraphBuilder::View> GraphBuilder::Call(const Frame& frame,
     arguments.push_back(OperandView(frame, instruction, i));
   }
   return Enter(frame, instruction, instruction.called[0], std::move(arguments), frame.multiplicity,
-               frame.loop);
+               frame.loop, frame.branch);
 }
 
 absl::StatusOr<GraphBuilder::View> GraphBuilder::While(const Frame& frame,
@@ -106,6 +106,7 @@ absl::StatusOr<GraphBuilder::View> GraphBuilder::While(const Frame& frame,
   inside.computation = frame.computation;
   inside.multiplicity = frame.multiplicity * loop.trip_count;
   inside.loop = index;
+  inside.branch = frame.branch;
   std::vector<ValueId> carried;
   ForEachLeaf(instruction.shape, [&](const std::vector<int64_t>& path, const Shape& leaf) {
     Op& op = AddOp(OpKind::kLoopParameter, inside, instruction,
@@ -115,15 +116,16 @@ absl::StatusOr<GraphBuilder::View> GraphBuilder::While(const Frame& frame,
   });
   const View parameter = AddView(carried);
   // The condition comes first, as it does at run time.
-  MW_ASSIGN_OR_RETURN(const View condition, Enter(frame, instruction, instruction.called[0],
-                                                  {parameter}, inside.multiplicity, index));
+  MW_ASSIGN_OR_RETURN(const View condition,
+                      Enter(frame, instruction, instruction.called[0], {parameter},
+                            inside.multiplicity, index, frame.branch));
   if (condition.count != 1) {
     return absl::InvalidArgumentError(
         absl::StrFormat("the condition of \"%s\" is not one value", instruction.name));
   }
   graph_.loops[static_cast<size_t>(index)].condition = Leaves(condition)[0];
   MW_ASSIGN_OR_RETURN(const View next, Enter(frame, instruction, instruction.called[1], {parameter},
-                                             inside.multiplicity, index));
+                                             inside.multiplicity, index, frame.branch));
   if (next.count != init.count) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "the body of \"%s\" returns another shape than it takes", instruction.name));
@@ -170,7 +172,7 @@ absl::StatusOr<GraphBuilder::View> GraphBuilder::Conditional(const Frame& frame,
   for (size_t i = 0; i < branches; ++i) {
     MW_ASSIGN_OR_RETURN(const View result, Enter(frame, instruction, instruction.called[i],
                                                  {OperandView(frame, instruction, i + 1)},
-                                                 frame.multiplicity, frame.loop));
+                                                 frame.multiplicity, frame.loop, branches_++));
     if (result.count != LeafCount(instruction.shape)) {
       return absl::InvalidArgumentError(absl::StrFormat(
           "branch %d of \"%s\" returns another shape than it has", i, instruction.name));

@@ -220,8 +220,10 @@ class Decoder {
     if (from == to) return;
     const int32_t time = plan_.schedule.time[edge.user.index()];
     if (in_.pins.complete || in_.as_compiled) {
-      // XLA moves a value once for all users that want it alike.
-      const auto [known, first] = moved_.try_emplace({edge.value.index(), to}, kNoTemporary);
+      // XLA moves a value once for all users that want it alike, but for every branch of a
+      // conditional that they are in by itself.
+      const auto [known, first] =
+          moved_.try_emplace({edge.value.index(), graph_[edge.user].branch, to}, kNoTemporary);
       if (!first) {
         if (known->second != kNoTemporary) {
           Interval& interval = plan_.buffers[known->second].first;
@@ -342,9 +344,9 @@ class Decoder {
   const CandidateSets& sets_;
   const std::vector<int32_t>& choice_;
   IntraPlan plan_;
-  // By value and what its users want: index into plan_.buffers.
+  // By value, the branch of its users and what they want: index into plan_.buffers.
   static constexpr size_t kNoTemporary = ~size_t{0};
-  absl::flat_hash_map<std::pair<size_t, Sharding>, size_t> moved_;
+  absl::flat_hash_map<std::tuple<size_t, int32_t, Sharding>, size_t> moved_;
   // By type, from and to: what Through found.
   absl::flat_hash_map<std::tuple<std::string, Sharding, Sharding>, std::vector<Sharding>> through_;
   absl::flat_hash_set<ValueId> stored_;  // fused values that a collective needs in memory

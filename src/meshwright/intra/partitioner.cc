@@ -69,10 +69,12 @@ enum class Cut : uint8_t { kNone, kBatch, kRows, kColumns, kContracted };
 // The axes of a matmul, given to its factors in turn.
 class Product {
  public:
-  Product(const Rule& rule, Factors lhs, Factors rhs, Factors result, double lhs_bytes,
-          double rhs_bytes, double result_bytes, const Mesh& mesh)
+  // `result_axes`: the result's sharding, of which `result` are the factors.
+  Product(const Rule& rule, Factors lhs, Factors rhs, Factors result, const Sharding& result_axes,
+          double lhs_bytes, double rhs_bytes, double result_bytes, const Mesh& mesh)
       : rule_(rule),
         mesh_(mesh),
+        result_axes_(result_axes),
         lhs_{std::move(lhs), lhs_bytes},
         rhs_{std::move(rhs), rhs_bytes},
         result_{std::move(result), result_bytes},
@@ -215,14 +217,17 @@ class Product {
   }
 
   // Contracted dimensions are cut; what the result is cut by besides stays only where these axes do
-  // not stand in one dimension with others.
+  // not stand in one dimension with others, but for those that cut it before them: then the sums
+  // are scattered over what these leave.
   bool GiveContracted(const AxisList& axes) {
     bool mixed = false;
-    for (AxisIndex axis : axes) {
-      for (AxisIndex open : open_) {
-        const bool other = std::find(axes.begin(), axes.end(), open) == axes.end();
-        mixed |=
-            other && result_.cuts[axis] != kNoFactor && result_.cuts[open] == result_.cuts[axis];
+    for (const AxisList& dim : result_axes_.dims) {
+      bool summed = false;
+      for (AxisIndex axis : dim) {
+        if (std::find(open_.begin(), open_.end(), axis) == open_.end()) continue;
+        const bool given = std::find(axes.begin(), axes.end(), axis) != axes.end();
+        mixed |= summed && !given;
+        summed |= given;
       }
     }
     if (mixed) std::fill(result_.cuts.begin(), result_.cuts.end(), kNoFactor);
@@ -288,6 +293,7 @@ class Product {
 
   const Rule& rule_;
   const Mesh& mesh_;
+  const Sharding& result_axes_;
   Side lhs_, rhs_, result_;
   AxisList open_;  // axes that are not given to a factor yet
   Factors strategy_;
@@ -305,8 +311,8 @@ std::optional<Strategy> ProductStrategy(const Graph& graph, const Op& op, const 
   if (!lhs || !rhs || !out) return std::nullopt;
   const auto bytes = [&](ValueId v) { return static_cast<double>(graph[v].shape.bytes()); };
   const Factors factors =
-      Product(rule, *std::move(lhs), *std::move(rhs), *std::move(out), bytes(op.operands[0]),
-              bytes(op.operands[1]), bytes(op.results[0]), mesh)
+      Product(rule, *std::move(lhs), *std::move(rhs), *std::move(out), result,
+              bytes(op.operands[0]), bytes(op.operands[1]), bytes(op.results[0]), mesh)
           .Run();
   // Where axes come in several orders, the result's is the one.
   Strategy strategy{absl::MakeConstSpan(factors)};

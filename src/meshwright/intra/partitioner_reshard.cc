@@ -11,7 +11,7 @@
 //  7. this list again for the dimensions that change by themselves;
 //  8. gathers of everything, then slices.
 //
-// Partial sums are combined first, all at once. The partitioner counts pieces and compares devices;
+// Partial sums are combined first. The partitioner counts pieces and compares devices;
 // here axes stand for both, so that axes of equal size are told apart where it does not.
 
 #include "meshwright/intra/partitioner_reshard.h"
@@ -108,6 +108,8 @@ class PartitionerPath {
   // Combines partial sums; at once into pieces where those are along one dimension and all that is
   // wanted besides (ReduceScatterCreator).
   void Reduce() {
+    while (const std::optional<Sharding> first = ScatteredFirst(shape_, at_, to_, mesh_))
+      Leg(*first);
     Sharding whole = at_;
     whole.unreduced.clear();
     whole.reduction = Reduction::kNone;

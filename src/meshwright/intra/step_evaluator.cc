@@ -72,11 +72,12 @@ void StepEvaluator::AddEdge(const MoveRef& move, const std::vector<int32_t>& cho
   const Sharding& from = edge.kept.has_value() ? *edge.kept : offered;
   const auto move_to = [&](const Sharding& to) {
     if (offered == to || from == to) return;
-    // Moved once for all users that want it alike.
-    std::vector<Sharding>& moved = moved_to_[edge.value.index()];
+    // Moved once for all users in one branch that want it alike.
+    std::vector<std::pair<int32_t, Sharding>>& moved = moved_to_[edge.value.index()];
+    const std::pair<int32_t, Sharding> wanted(in_.graph[edge.user].branch, to);
     if (std::exchange(moved_call_[edge.value.index()], calls_) != calls_) moved.clear();
-    if (std::find(moved.begin(), moved.end(), to) != moved.end()) return;
-    moved.push_back(to);
+    if (std::find(moved.begin(), moved.end(), wanted) != moved.end()) return;
+    moved.push_back(wanted);
     AddMove(move, edge.value, from, to, edge.multiplicity);
     const size_t v = edge.value.index();
     if (!fused_[v] || stored_[v] == calls_ || from.dims == to.dims) return;

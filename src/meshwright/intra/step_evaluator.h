@@ -58,8 +58,9 @@ class StepEvaluator {
   std::vector<double> kernels_;
   std::vector<int64_t> stored_;  // by value: the call of Seconds that stored it last
   int64_t calls_ = 0;
-  std::vector<int64_t> moved_call_;                  // by value: the call that moved_to_ is of
-  std::vector<std::vector<Sharding>> moved_to_;      // by value: how it was moved
+  std::vector<int64_t> moved_call_;  // by value: the call that moved_to_ is of
+  // By value: for users in which branch it was moved, and to what.
+  std::vector<std::vector<std::pair<int32_t, Sharding>>> moved_to_;
   std::vector<StepCollective> found_, collectives_;  // as met, and in the order of their users
   std::vector<MoveRef> found_move_, move_of_;        // by collective
   std::vector<int32_t> order_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "meshwright/sharding/reshard_search.h"
@@ -9,6 +10,10 @@
 
 namespace meshwright {
 namespace {
+
+bool Holds(const AxisList& list, AxisIndex axis) {
+  return std::find(list.begin(), list.end(), axis) != list.end();
+}
 
 // `to` wants nothing that no exchange of data can give.
 bool Possible(const Sharding& from, const Sharding& to) {
@@ -94,12 +99,48 @@ SearchKey KeyOf(const Sharding& from, const Sharding& to) {
 
 }  // namespace
 
+std::optional<Sharding> ScatteredFirst(const Shape& shape, const Sharding& from, const Sharding& to,
+                                       const Mesh& mesh) {
+  AxisList summed;  // that are to be combined
+  for (AxisIndex axis : from.unreduced) {
+    if (!Holds(to.unreduced, axis)) summed.push_back(axis);
+  }
+  if (summed.size() < 2 || from.dims.size() != to.dims.size()) return std::nullopt;
+  Sharding scattered = from;
+  size_t cut = 0;
+  for (size_t d = 0; d < to.dims.size(); ++d) {
+    const AxisList& before = from.dims[d];
+    const AxisList& after = to.dims[d];
+    cut += static_cast<size_t>(std::count_if(after.begin(), after.end(),
+                                             [&](AxisIndex axis) { return Holds(summed, axis); }));
+    const bool further =
+        after.size() > before.size() && std::equal(before.begin(), before.end(), after.begin()) &&
+        std::all_of(after.begin() + static_cast<int64_t>(before.size()), after.end(),
+                    [&](AxisIndex axis) { return Holds(summed, axis); }) &&
+        PiecesNest(shape.dims[d], mesh.Size(before), mesh.Size(after));
+    if (!further || scattered.unreduced.size() < from.unreduced.size()) continue;
+    scattered.dims[d] = after;
+    AxisList left;
+    for (AxisIndex axis : scattered.unreduced) {
+      if (!Holds(after, axis)) left.push_back(axis);
+    }
+    scattered.unreduced = std::move(left);
+  }
+  if (cut == summed.size() || scattered == from) return std::nullopt;
+  return scattered;
+}
+
 std::optional<std::vector<ReshardMove>> ReshardingPath(const Shape& shape, const Sharding& from,
                                                        const Sharding& to, const Mesh& mesh,
                                                        const CollectivePrice& price) {
   if (!Possible(from, to)) return std::nullopt;
   if (from == to) return std::vector<ReshardMove>();
-  return CheapestPath(shape, from, to, mesh, price);
+  const std::optional<Sharding> first = ScatteredFirst(shape, from, to, mesh);
+  if (!first.has_value()) return CheapestPath(shape, from, to, mesh, price);
+  std::vector<ReshardMove> path = CheapestPath(shape, from, *first, mesh, price);
+  const auto rest = ReshardingPath(shape, *first, to, mesh, price);
+  path.insert(path.end(), rest->begin(), rest->end());
+  return path;
 }
 
 Resharding PlanResharding(const Shape& shape, const Sharding& from, const Sharding& to,
@@ -107,6 +148,14 @@ Resharding PlanResharding(const Shape& shape, const Sharding& from, const Shardi
   Resharding result;
   result.possible = Possible(from, to);
   if (!result.possible || SlicesOnly(shape, from, to, mesh)) return result;
+  if (const std::optional<Sharding> first = ScatteredFirst(shape, from, to, mesh)) {
+    result = PlanResharding(shape, from, *first, mesh, price);
+    const Resharding rest = PlanResharding(shape, *first, to, mesh, price);
+    result.seconds += rest.seconds;
+    result.steps.insert(result.steps.end(), rest.steps.begin(), rest.steps.end());
+    result.copy_bytes += rest.copy_bytes;
+    return result;
+  }
   Sharding before = from;
   for (const ReshardMove& move : CheapestPath(shape, from, to, mesh, price)) {
     if (move.collective) {
@@ -124,9 +173,13 @@ std::vector<double> PlanReshardings(const Shape& shape, const Sharding& from,
                                     const CollectivePrice& price) {
   std::vector<double> seconds(to.size(), 0);
   absl::flat_hash_map<SearchKey, std::vector<size_t>> shared;
+  absl::flat_hash_map<Sharding, std::vector<size_t>>
+      by_scattered;  // ends behind the same first leg
   for (size_t i = 0; i < to.size(); ++i) {
     if (!Possible(from, to[i])) {
       seconds[i] = std::numeric_limits<double>::infinity();
+    } else if (std::optional<Sharding> first = ScatteredFirst(shape, from, to[i], mesh)) {
+      by_scattered[*std::move(first)].push_back(i);
     } else if (SlicesOnly(shape, from, to[i], mesh)) {
       continue;
     } else if (SharesSearch(shape, from, to[i], mesh)) {
@@ -140,6 +193,14 @@ std::vector<double> PlanReshardings(const Shape& shape, const Sharding& from,
     for (size_t i : ends) group.push_back(&to[i]);
     const std::vector<double> found = CheapestSeconds(shape, from, group, mesh, price);
     for (size_t i = 0; i < ends.size(); ++i) seconds[ends[i]] = found[i];
+  }
+  for (const auto& [scattered, ends] : by_scattered) {
+    const double first = CheapestSeconds(shape, from, {&scattered}, mesh, price)[0];
+    std::vector<Sharding> rest;
+    rest.reserve(ends.size());
+    for (size_t i : ends) rest.push_back(to[i]);
+    const std::vector<double> found = PlanReshardings(shape, scattered, rest, mesh, price);
+    for (size_t i = 0; i < ends.size(); ++i) seconds[ends[i]] = first + found[i];
   }
   return seconds;
 }

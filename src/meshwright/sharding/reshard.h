@@ -38,10 +38,19 @@ using CollectivePrice = std::function<double(CollectiveKind, const AxisList&, in
 // and Shardy's partitioners can). `to` may stay unreduced only along axes along which `from` is.
 // Replicating and slicing is always one of the paths, so every reachable target has a price.
 //
+// Partial sums are combined as XLA's partitioner combines them, see ScatteredFirst.
+//
 // Steps only use axes that `from` or `to` uses (an axis along which both replicate stays out of it,
 // as in what XLA emits), and dimensions that one of them shards.
 Resharding PlanResharding(const Shape& shape, const Sharding& from, const Sharding& to,
                           const Mesh& mesh, const CollectivePrice& price);
+
+// How the array is sharded, partial sums among it, before the last of them are combined on the way
+// from `from` to `to`, if not all are combined at once: where `to` is cut along some of the axes
+// that `from` has partial sums along, and not along all, those are combined and cut away first
+// (PartitionDot in xla/service/spmd/dot_handler.cc), and the others of the pieces that are left.
+std::optional<Sharding> ScatteredFirst(const Shape& shape, const Sharding& from, const Sharding& to,
+                                       const Mesh& mesh);
 
 // Resharding::seconds of `from` to each of `to`, infinite where that is not possible. Much faster
 // than one after another, as most of them share a search.

@@ -26,6 +26,7 @@
 #include "meshwright/base/counted.h"
 #include "meshwright/base/infinity.h"
 #include "meshwright/base/parallel.h"
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cost/fusion.h"
@@ -66,21 +67,28 @@ class PipelinePlanner {
     // Many micro-batches first: their bubbles are short, so what they find lets the search give up
     // on the others sooner.
     may_be_whole_ = request_.stages <= 1 && counts[0] == 1 && request_.clusters.size() == 1;
+    std::vector<int64_t> not_tried;
     for (auto it = counts.rbegin(); it != counts.rend(); ++it) {
-      if (!Late()) MW_RETURN_IF_ERROR(Try(*it, schedules));
+      if (Late()) {
+        not_tried.push_back(*it);
+      } else {
+        MW_RETURN_IF_ERROR(Try(*it, schedules));
+      }
     }
     if (!one_because_.empty()) {
       result_.warnings.push_back(
           StrCat("not divided into some numbers of micro-batches: ", one_because_));
     }
     // What was not looked at may be better.
-    if (Late()) bound_ = std::min(bound_, ArithmeticSeconds(graph_, request_.clusters));
+    const bool cut = Late();
+    if (cut) bound_ = std::min(bound_, ArithmeticSeconds(graph_, request_.clusters));
     MW_RETURN_IF_ERROR(PlanBest(&serial_, request_.memory_bytes, schedules));
     if (!SameChoice(serial_, overlapped_))
       MW_RETURN_IF_ERROR(PlanBest(&overlapped_, request_.memory_bytes, schedules));
     if (may_be_whole_) MW_RETURN_IF_ERROR(TryWhole(*schedules[0]));
     if (result_.stages.empty()) return NothingFits(schedules);
     Finish();
+    if (cut) result_.warnings.push_back(CutText(not_tried));
     return std::move(result_);
   }
 
@@ -112,8 +120,25 @@ class PipelinePlanner {
   // The time for pipelines is over; the first number of micro-batches is looked at in any case.
   bool Late() const {
     const double share = may_be_whole_ ? 1 - kWholeShare : 1;
-    return !serial_.tables.empty() && Elapsed() > share * request_.deadline_seconds;
+    return !serial_.tables.empty() &&
+           (Interrupted() || Elapsed() > share * request_.deadline_seconds);
   }
+  bool Interrupted() const {
+    return request_.planner.solver.stop && request_.planner.solver.stop();
+  }
+
+  std::string CutText(const std::vector<int64_t>& not_tried) const {
+    std::string text = Interrupted() ? std::string("the search was interrupted")
+                                     : StrCat("the search was cut off at its deadline of ",
+                                              SecondsText(request_.deadline_seconds));
+    StrAppend(&text, ": the plan is the best found until then");
+    for (size_t i = 0; i < not_tried.size(); ++i)
+      StrAppend(&text, i == 0 ? "; not tried: " : ", ",
+                Counted(not_tried[i], "micro-batch", "micro-batches"));
+    if (!Interrupted()) StrAppend(&text, "; --deadline gives more time");
+    return text;
+  }
+
   double Remaining() const { return std::max(1.0, request_.deadline_seconds - Elapsed()); }
 
   void Report(const char* phase, int64_t micro_batches) const {

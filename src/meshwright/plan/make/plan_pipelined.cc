@@ -45,13 +45,19 @@ PipelineRequest ToPipelineRequest(const ProgramRequest& request, const CostModel
   pipeline.planner.completion = request.completion;
   pipeline.planner.solver.seed = request.seed;
   pipeline.planner.solver.deadline_seconds = request.deadline_seconds;
+  pipeline.planner.solver.stop = request.stop;
   if (request.progress) {
     pipeline.progress = [&request, start = Clock::now()](const PipelineProgress& progress) {
       const std::string at = progress.micro_batches == 0
                                  ? std::string()
                                  : Counted(progress.micro_batches, "micro-batch", "micro-batches");
-      request.progress({std::chrono::duration<double>(Clock::now() - start).count(), at,
-                        progress.phase, std::nullopt});
+      const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      ProgramProgress report{.seconds = seconds,
+                             .mesh = at,
+                             .phase = progress.phase,
+                             .left_seconds = std::max(0.0, request.deadline_seconds - seconds)};
+      if (progress.best_seconds > 0) report.best_seconds = progress.best_seconds;
+      request.progress(report);
     };
   }
   return pipeline;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/base/sha256.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
@@ -57,6 +58,9 @@ absl::StatusOr<std::vector<Mesh>> ChooseMeshes(const ProgramRequest& request,
   return std::vector<Mesh>{std::move(mesh)};
 }
 
+// A search that takes longer than this part of its time does what no deadline can cut off.
+constexpr double kOvertime = 1.1;
+
 // Plans one program on one mesh after another and keeps the best.
 class MeshSearch {
  public:
@@ -69,13 +73,22 @@ class MeshSearch {
         start_(Clock::now()) {}
 
   // Every mesh gets an equal share of the time that is left, so that what one saves goes to the
-  // others.
+  // others. None is begun that cannot be expected to have a plan in time, if there is one already.
   absl::Status Run(const std::vector<Mesh>& meshes) {
     absl::Status last_error;
+    double needed = 0;  // seconds that no deadline keeps a mesh from taking, as far as is known
     for (size_t i = 0; i < meshes.size(); ++i) {
-      const double left = std::max(0.0, request_.deadline_seconds - SecondsSince(start_));
-      absl::StatusOr<IntraPlan> plan =
-          PlanOn(meshes[i], left / static_cast<double>(meshes.size() - i));
+      if (best_ != nullptr && (Left() <= needed || Interrupted())) {
+        not_begun_.assign(meshes.begin() + static_cast<int64_t>(i), meshes.end());
+        break;
+      }
+      number_ = i + 1;
+      count_ = meshes.size();
+      const double share = Left() / static_cast<double>(meshes.size() - i);
+      const Clock::time_point begin = Clock::now();
+      absl::StatusOr<IntraPlan> plan = PlanOn(meshes[i], share);
+      if (const double taken = SecondsSince(begin); taken > kOvertime * share)
+        needed = needed > 0 ? std::min(needed, taken) : taken;
       if (!plan.ok()) {
         // Fixes may name axes that only some meshes have, or not divide on others.
         last_error = plan.status();
@@ -106,9 +119,9 @@ class MeshSearch {
     if (even.has_value() && used_devices < even->devices() && request_.fixes.empty()) {
       const std::vector<Mesh> meshes = CandidateMeshes(*even);
       for (const Mesh& mesh : meshes) {
-        const double left = std::max(0.0, request_.deadline_seconds - SecondsSince(start_));
+        if (Left() <= 0 || Interrupted()) break;
         const absl::StatusOr<IntraPlan> plan =
-            PlanOn(mesh, left / static_cast<double>(meshes.size()));
+            PlanOn(mesh, Left() / static_cast<double>(meshes.size()));
         if (!plan.ok() || !plan->fits || plan->step_seconds >= faster_seconds) continue;
         faster_devices = UsedDevices(UsedAxes(*plan, mesh), mesh);
         faster_seconds = plan->step_seconds;
@@ -127,10 +140,24 @@ class MeshSearch {
                                 " is unitless: figures in seconds are its costs, not times"));
     }
     if (!idle_.empty()) warnings.push_back(idle_);
+    if (!not_begun_.empty()) {
+      std::string meshes;
+      for (const Mesh& mesh : not_begun_)
+        StrAppend(&meshes, meshes.empty() ? "" : ", ", MeshText(mesh));
+      warnings.push_back(
+          StrCat(Interrupted() ? "the search was interrupted"
+                               : StrCat("the deadline of ", SecondsText(request_.deadline_seconds),
+                                        " was too short for every mesh"),
+                 ": not searched ", not_begun_.size() == 1 ? "is " : "are ", meshes,
+                 Interrupted() ? "" : "; --deadline gives more time, --mesh takes one"));
+    }
     return warnings;
   }
 
  private:
+  double Left() const { return std::max(0.0, request_.deadline_seconds - SecondsSince(start_)); }
+  bool Interrupted() const { return request_.stop && request_.stop(); }
+
   absl::StatusOr<IntraPlan> PlanOn(const Mesh& mesh, double seconds) const {
     PlannerOptions options;
     options.budget_bytes = budget_bytes_;
@@ -140,6 +167,7 @@ class MeshSearch {
     options.solver.deadline_seconds = seconds;
     options.solver.threads = request_.threads;
     options.solver.seed = request_.seed;
+    options.solver.stop = request_.stop;
     if (request_.progress) {
       options.solver.progress = [this, text = MeshText(mesh)](const solve::Progress& progress) {
         Report(text, progress);
@@ -150,7 +178,13 @@ class MeshSearch {
   }
 
   void Report(const std::string& mesh, const solve::Progress& progress) const {
-    ProgramProgress report{SecondsSince(start_), mesh, progress.phase, std::nullopt};
+    ProgramProgress report{.seconds = SecondsSince(start_),
+                           .mesh = mesh,
+                           .phase = progress.phase,
+                           .number = number_,
+                           .count = count_,
+                           .left_seconds = Left()};
+    if (best_ != nullptr) report.best_seconds = best_->step_seconds;
     if (progress.has_incumbent) {
       const double cost = static_cast<double>(progress.cost);
       report.gap = cost > 0 ? (cost - static_cast<double>(progress.bound)) / cost : 0;
@@ -172,6 +206,8 @@ class MeshSearch {
   std::unique_ptr<IntraPlan> best_;
   Mesh mesh_;
   std::vector<std::pair<std::string, absl::Status>> skipped_;
+  size_t number_ = 0, count_ = 0;  // the mesh that is being planned is so many-th of so many
+  std::vector<Mesh> not_begun_;
   std::string idle_;  // see JudgeDevices
 };
 

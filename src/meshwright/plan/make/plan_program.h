@@ -46,10 +46,13 @@ struct PipelineChoice {
 };
 
 struct ProgramProgress {
-  double seconds = 0;         // since planning began
-  std::string mesh;           // being planned, "x=2,y=4"
-  std::string phase;          // see solve::Progress
-  std::optional<double> gap;  // of the best assignment so far; none yet: nullopt
+  double seconds = 0;                  // since planning began
+  std::string mesh;                    // being planned, "x=2,y=4"
+  std::string phase;                   // see solve::Progress
+  std::optional<double> gap;           // of the best assignment so far; none yet: nullopt
+  size_t number = 0, count = 0;        // it is the number-th of so many meshes; 0: not known
+  std::optional<double> best_seconds;  // step of the best plan so far; none yet: nullopt
+  double left_seconds = 0;             // until the deadline
 };
 
 struct ProgramRequest {
@@ -72,6 +75,8 @@ struct ProgramRequest {
   uint64_t seed = 1;
   std::function<void(const ProgramProgress&)>
       progress;  // called from one thread at a time; may be empty
+  // Asked now and then; true ends the search with the best plan so far. May be empty.
+  std::function<bool()> stop;
 };
 
 // A plan, and what it was made from for those who want to say more about it.
