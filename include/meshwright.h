@@ -9,8 +9,8 @@
  *
  * Every function may be called from any thread at any time; one result, by one thread at a time.
  * Text is UTF-8 and ends with a zero byte, which its size does not count. The library prints
- * nothing, writes no files, and reads only the files that options name (a cluster's description,
- * files of fixes, a model).
+ * nothing, writes no files but the database of mw_profile, and reads only the files that options
+ * name (a cluster's description, files of fixes, a model).
  */
 #ifndef MESHWRIGHT_H_
 #define MESHWRIGHT_H_
@@ -45,7 +45,9 @@ MW_API const char* mw_version(void);
  * a model that is known by name.
  *
  * `options` is a JSON object. Its keys are the long options of `meshwright plan`, with their
- * meanings and defaults, less those that say what is printed or written; mw_tables lists them.
+ * meanings and defaults, less those that say what is printed; mw_tables lists them. Those that
+ * name files ("output", "emit", "csv", "plot") are held to go with the rest; the caller writes
+ * them.
  * Values are texts, lists of texts (options that may be repeated), numbers, true (flags). A number
  * in place of a text counts what the option's "unit" says:
  *   {"cluster": "8xh100-sxm", "memory": 6e10, "deadline": 30, "fix": ["tok=[x,_]"]}
@@ -57,9 +59,10 @@ MW_API const char* mw_version(void);
  *   "table"    the plan in short, for a terminal
  *   "csv", "plot"
  *              with "sweep" or "pareto": what --csv and --plot write
- * and of a program that is planned as one, without "pipeline":
- *   "program"  the program with the plan's shardings written into it, in the format that was given
- *   "proto"    the same as a serialized HloModuleProto
+ *   "stages"   with "pipeline" and "emit": the programs of the stages and what they take, a JSON
+ * list of objects with "name" and "contents" (docs/stages.md) and of a program that is planned as
+ * one, without "pipeline": "program"  the program with the plan's shardings written into it, in the
+ * format that was given "proto"    the same as a serialized HloModuleProto
  *
  * Blocks until the search ends, at the latest some moments after its deadline. Never NULL. */
 MW_API mw_result* mw_plan(const void* program, size_t program_bytes, const char* options);
@@ -94,7 +97,7 @@ MW_API mw_result* mw_read_program(const void* program, size_t program_bytes);
 MW_API mw_result* mw_read_plan(const char* plan, size_t plan_bytes);
 
 /* What the commands of these names say of a plan (its JSON). `options`: a JSON object with the
- * command's long options, less those that say what is printed or written; NULL: none. Texts:
+ * command's long options, less those that say what is printed; NULL: none. Texts:
  * "text", for a terminal, and "json"; of mw_simulate also "trace", what --trace writes, and
  * "warning", what is to be said of that, empty if nothing is. mw_explain's `program`, for
  * "why-not", are the bytes of the program that was planned; a null pointer: they are where the
@@ -115,6 +118,17 @@ MW_API mw_result* mw_export(const char* plan, size_t plan_bytes, const char* opt
  * "dot", the graph of its segments for Graphviz. */
 MW_API mw_result* mw_report(const char* documents);
 
+/* The curves that plans are costed with, as `meshwright calibrate`: from the measurements of the
+ * file that the option "from" names, or, with "run", of this machine's GPUs, by a Python program
+ * that the environment variable MESHWRIGHT_PYTHON (python3) runs. Texts: "yaml", and "warnings", a
+ * JSON list. */
+MW_API mw_result* mw_calibrate(const char* options);
+
+/* Measures the segments of a program, as `meshwright profile`; the program as for mw_plan. This
+ * writes the database that "db" names, and starts Python as mw_calibrate does. Texts: "text" and
+ * "json"; with "layers-csv" and "calibrate" what the command line writes into these files. */
+MW_API mw_result* mw_profile(const void* program, size_t program_bytes, const char* options);
+
 /* Describes a transformer, as `meshwright model`: a config.json, or with a null pointer what the
  * option "model" names. Texts: "text" and "json". */
 MW_API mw_result* mw_model(const char* model, size_t model_bytes, const char* options);
@@ -124,9 +138,10 @@ MW_API mw_result* mw_model(const char* model, size_t model_bytes, const char* op
  *   "operators"  sharding rules: "opcode", "rule" (empty: replicated), "remark"
  *   "models"     built-in models: "name", "source"
  * and "options": a JSON object of lists, the options of each command ("plan", "estimate",
- * "explain", "export", "model", "simulate"): "name", "type" ("text", "texts", "integer", "number",
- * "flag"), "unit", "words" (the only ones that are taken), "required", "help", and where there are
- * any "default", "least" and "most" */
+ * "calibrate", "explain", "export", "model", "profile", "simulate"): "name", "type" ("text",
+ * "texts", "integer", "number", "flag"), "unit", "words" (the only ones that are taken),
+ * "required", "help", and where there are any "default", "least" and "most"; "output": true of
+ * those that name files to be written */
 MW_API mw_result* mw_tables(void);
 
 /* NULL if the call went well, else what kind of error it was:

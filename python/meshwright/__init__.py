@@ -26,6 +26,7 @@ from meshwright.errors import (
     UnsupportedError,
 )
 from meshwright.planning import Sweep, estimate, model, plan, sweep
+from meshwright.profiling import calibrate, profile
 
 if TYPE_CHECKING:
     from meshwright import jax as jax
@@ -40,6 +41,7 @@ __all__ = [
     "Plan",
     "Sweep",
     "UnsupportedError",
+    "calibrate",
     "clusters",
     "devices",
     "estimate",
@@ -47,6 +49,7 @@ __all__ = [
     "models",
     "operators",
     "plan",
+    "profile",
     "sweep",
 ]
 

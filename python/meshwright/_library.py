@@ -34,6 +34,8 @@ _SIGNATURES: dict[str, tuple[list[Any], Any]] = {
     "mw_diff": ([*_BYTES, *_BYTES], ctypes.c_void_p),
     "mw_export": ([*_BYTES, ctypes.c_char_p], ctypes.c_void_p),
     "mw_report": ([ctypes.c_char_p], ctypes.c_void_p),
+    "mw_calibrate": ([ctypes.c_char_p], ctypes.c_void_p),
+    "mw_profile": ([*_BYTES, ctypes.c_char_p], ctypes.c_void_p),
     "mw_model": ([*_BYTES, ctypes.c_char_p], ctypes.c_void_p),
     "mw_tables": ([], ctypes.c_void_p),
     "mw_error": ([ctypes.c_void_p], ctypes.c_char_p),
@@ -115,13 +117,16 @@ def _options(options: Mapping[str, Any]) -> bytes:
 def plan(
     program: bytes | None, options: Mapping[str, Any], *, estimate: bool = False
 ) -> dict[str, bytes]:
-    """A plan's JSON as "plan", and "table", "csv", "plot" where there are any.
+    """A plan's JSON as "plan", and "table", "csv", "plot" where there are any; what "emit" wants as
+    "stages" or "program".
 
     `program`: None where the options name it. `options` as meshwright.h documents them.
     """
     function = "mw_estimate" if estimate else "mw_plan"
     size = 0 if program is None else len(program)
     texts = ["plan", "table", "csv", "plot"]
+    if "emit" in options:
+        texts += ["stages", "program"]
     return _call(function, texts, program, size, _options(options), optional=True)
 
 
@@ -156,6 +161,18 @@ def report(documents: Sequence[tuple[str, str]], texts: Sequence[str]) -> dict[s
     """Of the report of documents, with their names: "page", "tables", "dot", as there are."""
     rows = [{"name": name, "text": text} for name, text in documents]
     return _call("mw_report", texts, json.dumps(rows).encode(), optional=True)
+
+
+def calibrate(options: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """What `meshwright calibrate` writes, and its warnings."""
+    answer = _call("mw_calibrate", ["yaml", "warnings"], _options(options))
+    return answer["yaml"].decode(), json.loads(answer["warnings"])
+
+
+def profile(program: bytes, options: Mapping[str, Any]) -> dict[str, bytes]:
+    """What `meshwright profile` says, "text" and "json", and the files that it was asked for."""
+    texts = ["text", "json", *(name for name in ("layers-csv", "calibrate") if name in options)]
+    return _call("mw_profile", texts, program, len(program), _options(options))
 
 
 def model(config: bytes | None, options: Mapping[str, Any]) -> Answer:

@@ -6,11 +6,10 @@ import html
 import json
 import os
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from meshwright import _library, errors, specs
+from meshwright import _library, _outputs, errors, specs
 from meshwright.answers import Answer
 from meshwright.options import ExportOptions, Fixes, as_json
 from meshwright.program import Program
@@ -19,40 +18,17 @@ if TYPE_CHECKING:
     from jax.sharding import Mesh
     from typing_extensions import Unpack
 
+    from meshwright.planning import Sweep
     from meshwright.verify import Report
 
 Row = dict[str, Any]
 
 
-def _write(path: Path, data: bytes) -> None:
-    """Writes a file, all or nothing."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise errors.InvalidArgumentError(
-            f"cannot write {os.fspath(path)}: {error.strerror}"
-        ) from None
-
-
-def _write_folder(folder: Path, files: Sequence[tuple[str, str, bool]]) -> None:
-    """Makes a folder of files with their contents; True: programs."""
-    try:
-        folder.mkdir(exist_ok=True)
-        if any(folder.iterdir()):
-            raise errors.InvalidArgumentError(
-                f"{os.fspath(folder)} holds files already; name a new or empty folder"
-            )
-        for name, contents, executable in files:
-            path = folder / name
-            path.write_bytes(contents.encode())
-            path.chmod(0o755 if executable else 0o644)
-    except OSError as error:
-        raise errors.InvalidArgumentError(
-            f"cannot write {os.fspath(folder)}: {error.strerror}"
-        ) from None
+def _document(shown: Plan | Sweep | Report) -> str:
+    """What `meshwright report` reads of it."""
+    if isinstance(shown, Plan):
+        return shown.to_json()
+    return json.dumps(shown.as_dict()) if hasattr(shown, "as_dict") else shown.csv
 
 
 class Plan:
@@ -85,7 +61,7 @@ class Plan:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the plan as JSON, all or nothing."""
-        _write(Path(path), self._json)
+        _outputs.write_file(path, self._json)
 
     def to_json(self) -> str:
         return self._json.decode()
@@ -148,7 +124,7 @@ class Plan:
         given = as_json({"schedule": schedule, "micro_batches": micro_batches})
         answer, events, warning = _library.simulate(self._json, given)
         if trace is not None:
-            _write(Path(trace), events)
+            _outputs.write_file(trace, events)
             if warning:
                 warnings.warn(warning, stacklevel=2)
         return answer
@@ -156,7 +132,7 @@ class Plan:
     def report(
         self,
         path: str | os.PathLike[str] | None = None,
-        *others: Plan,
+        *others: Plan | Sweep | Report,
         csv: str | os.PathLike[str] | None = None,
         dot: str | os.PathLike[str] | None = None,
     ) -> None:
@@ -164,12 +140,14 @@ class Plan:
 
         Args:
           path: of the HTML file; None: it is not wanted.
-          *others: plans to show beside this one.
+          *others: plans to show beside this one, sweeps, and what `verify` found.
           csv: a folder to make, with every table of the plans.
           dot: a file for the graph of the plan's segments, for Graphviz.
         """
-        plans = [self, *others]
-        documents = [(f"plan {i + 1}", plan.to_json()) for i, plan in enumerate(plans)]
+        documents = [
+            (f"{type(shown).__name__.lower()} {i + 1}", _document(shown))
+            for i, shown in enumerate([self, *others])
+        ]
         wanted = {"page": path, "tables": csv, "dot": dot}
         texts = [name for name, target in wanted.items() if target is not None]
         if not texts:
@@ -181,14 +159,14 @@ class Plan:
                     "report: this library was built without the page (MESHWRIGHT_REPORT); csv and "
                     "dot work"
                 )
-            _write(Path(path), made["page"])
+            _outputs.write_file(path, made["page"])
         if csv is not None:
             tables = json.loads(made["tables"])
-            _write_folder(Path(csv), [(name, text, False) for name, text in tables.items()])
+            _outputs.write_folder(csv, [(name, text, False) for name, text in tables.items()])
         if dot is not None:
             if "dot" not in made:
                 raise errors.InvalidArgumentError("report: dot is of one plan of a program")
-            _write(Path(dot), made["dot"])
+            _outputs.write_file(dot, made["dot"])
 
     def export(
         self,
@@ -208,7 +186,7 @@ class Plan:
         """
         usual, files = _library.export(self._json, as_json({"to": to, **options}))
         folder = Path(usual if path is None else path)
-        _write_folder(folder, [(f["name"], f["contents"], f["executable"]) for f in files])
+        _outputs.write_folder(folder, [(f["name"], f["contents"], f["executable"]) for f in files])
         return folder
 
     def _repr_html_(self) -> str:

@@ -26,6 +26,8 @@ class CommonOptions(TypedDict, total=False):
     rules: Paths
     threads: int
     seed: int
+    output: Path
+    emit: Path
 
 
 class EstimateOptions(CommonOptions, total=False):
@@ -57,6 +59,8 @@ class ModelOptions(TypedDict, total=False):
     pareto: bool
     point: int
     profile: Path
+    csv: Path
+    plot: Path
 
 
 class PlanOptions(CommonOptions, ModelOptions, total=False):
@@ -78,6 +82,22 @@ class SweepOptions(CommonOptions, ModelOptions, total=False):
 
     memory: str | int
     fix: Fixes
+
+
+class ProfileOptions(TypedDict, total=False):
+    """Further options of `profile`."""
+
+    devices: str
+    cluster: Path
+    cost_model: str
+    budget: str | float
+    patience: str | float
+    retry: bool
+    finalists: int
+    threads: int
+    distributed: bool
+    layers_csv: Path
+    calibrate: Path
 
 
 class ExportOptions(TypedDict, total=False):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from meshwright import _library, clusters, errors, specs
+from meshwright import _library, _outputs, clusters, errors, specs
 from meshwright.answers import Answer
 from meshwright.document import Plan, Row
 from meshwright.options import (
@@ -58,7 +58,9 @@ def plan(
         {"tp": 8, "pp": 4} or "tp=8,pp=4".
       kwargs: example keyword arguments of the function.
       **options: further options of `meshwright plan`, with `_` for `-` (and `for_`): deadline,
-        seed, threads, seq, dtype, objective, micro_batches, ...; see `meshwright.options`.
+        seed, threads, seq, dtype, objective, micro_batches, ..., and the files to write: output,
+        emit (with `pipeline` a folder, which must not be there or be empty), csv and plot; see
+        `meshwright.options`.
 
     Raises:
       InfeasibleError: nothing fits; the message says what would.
@@ -196,6 +198,10 @@ def _configuration(model: Any) -> Mapping[str, Any] | None:
     return config if isinstance(config, Mapping) else None
 
 
+# The options that name files, and what the library calls their contents.
+_FILES = {"csv": "csv", "plot": "plot", "emit": "program", "output": "plan"}
+
+
 def _answer(
     subject: _Subject,
     cluster: str | os.PathLike[str] | None,
@@ -208,7 +214,20 @@ def _answer(
         given["mesh"] = specs.mesh_text(given["mesh"])
     given["fix"] = specs.fix_texts(given.get("fix"), degrees=subject.program is None)
     given["program"] = subject.name
-    return _library.plan(subject.contents, as_json(given), estimate=estimate)
+    files = {name: given[name] for name in _FILES if given.get(name) is not None}
+    for name, path in files.items():
+        if name == "emit" and given.get("pipeline", "off") != "off":
+            _outputs.check_folder(path)
+        else:
+            _outputs.check_file(path, name)
+    texts = _library.plan(subject.contents, as_json(given), estimate=estimate)
+    for name, path in files.items():
+        if name == "emit" and "stages" in texts:
+            stages = json.loads(texts["stages"])
+            _outputs.write_folder(path, [(s["name"], s["contents"], False) for s in stages])
+        else:
+            _outputs.write_file(path, texts[_FILES[name]])
+    return texts
 
 
 def _plan(

@@ -1,28 +1,33 @@
 """Everything that the command line can be asked, Python can be asked by the same name."""
 
 import inspect
+import json
 
 import pytest
 from meshwright.document import Plan
+from profiles import toy
 
 import meshwright as mw
 from meshwright import _library, options
 
+KINDS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_recv")
 TABLES = _library.options()
 
 # Of each command: the functions that take its options by name, and the classes of their others.
 TAKEN = {
+    "calibrate": ([mw.calibrate], []),
     "plan": ([mw.plan], [options.PlanOptions]),
     "estimate": ([mw.estimate], [options.EstimateOptions]),
     "explain": ([Plan.explain, Plan.why_not], []),
     "export": ([Plan.export], [options.ExportOptions]),
     "model": ([mw.model], []),
+    "profile": ([mw.profile], [options.ProfileOptions]),
     "simulate": ([Plan.simulate], []),
 }
 
 
 def python_name(option):
-    return {"for": "for_"}.get(option, option.replace("-", "_"))
+    return {"for": "for_", "from": "from_"}.get(option, option.replace("-", "_"))
 
 
 def names(functions, classes):
@@ -33,6 +38,8 @@ def names(functions, classes):
 @pytest.mark.parametrize("command", TABLES)
 def test_every_option_is_there_under_its_name(command):
     taken = names(*TAKEN[command])
+    if command == "export":
+        taken.add("output")  # "path" there
     missing = [o["name"] for o in TABLES[command] if python_name(o["name"]) not in taken]
     assert missing == []
 
@@ -43,6 +50,7 @@ def test_every_option_is_there_under_its_name(command):
         ("plan", [options.PlanOptions, options.SweepOptions]),
         ("estimate", [options.EstimateOptions]),
         ("export", [options.ExportOptions]),
+        ("profile", [options.ProfileOptions]),
     ],
 )
 def test_no_other_names_are_declared(command, classes):
@@ -70,3 +78,72 @@ def test_numbers_lists_and_words_reach_the_planner():
     assert document["options"]["fixes"][0] == "tp=2"
     assert document["transformer"]["goodput"] is not None
     assert len(document["transformer"]["alternatives"]) <= 3
+
+
+def test_files_are_written(tmp_path, step_text):
+    """Under the names of the command line, with what it writes."""
+    out, emitted = tmp_path / "plan.json", tmp_path / "sharded.hlo"
+    plan = mw.plan(step_text, cluster="8xh100-sxm", mesh="8", output=out, emit=emitted)
+    assert mw.Plan.load(out) == plan
+    assert "sharding={" in emitted.read_text()
+    csv, plot = tmp_path / "front.csv", tmp_path / "front.json"
+    mw.plan(
+        "gpt2",
+        cluster="1x8xh100-sxm+1x8xa100-80g",
+        global_batch=64,
+        pareto=True,
+        csv=csv,
+        plot=plot,
+    )
+    assert "step_dollars" in csv.read_text().splitlines()[0]
+    assert "vega-lite" in json.loads(plot.read_text())["$schema"]
+
+
+def test_stages_of_a_pipeline_are_written(tmp_path, data):
+    folder = tmp_path / "stages"
+    asked = {"cluster": "4xh100-sxm", "pipeline": 2, "micro_batches": 2, "emit": folder}
+    plan = mw.plan(data / "tiny_gpt.train.hlo.txt.gz", **asked)
+    index = json.loads((folder / "stages.json").read_text())
+    assert len(index["stages"]) == len(plan.stages) == 2
+    assert (folder / "stage0.forward.hlo.txt").read_text().startswith("HloModule")
+    with pytest.raises(mw.InvalidArgumentError, match="holds files already"):
+        mw.plan(data / "tiny_gpt.train.hlo.txt.gz", **asked)
+
+
+def test_files_go_with_what_is_asked(tmp_path, step_text):
+    with pytest.raises(mw.InvalidArgumentError, match='"csv" is for models'):
+        mw.plan(step_text, cluster="8xh100-sxm", csv=tmp_path / "x.csv")
+    with pytest.raises(mw.InvalidArgumentError, match="its folder does not exist"):
+        mw.plan(step_text, cluster="8xh100-sxm", output=tmp_path / "no" / "plan.json")
+    with pytest.raises(mw.InvalidArgumentError, match='"plot" writes what "sweep" or "pareto" finds'):
+        mw.plan("gpt2", cluster="8xh100-sxm", global_batch=16, plot=tmp_path / "x.json")
+
+
+def test_a_report_shows_sweeps_too(tmp_path):
+    swept = mw.sweep("gpt2", "1..2", cluster="8xh100-sxm", global_batch=8)
+    swept.plan.report(None, swept, csv=tmp_path / "tables")
+    assert (tmp_path / "tables").is_dir()
+
+
+def test_calibrates(tmp_path):
+    measured, out = tmp_path / "measured.csv", tmp_path / "device.yaml"
+    rows = ["gemm_4096x4096x4096,1,1.4e11,bf16,250", "copy,1,1e8,bf16,60", "copy,1,1e6,bf16,5"]
+    rows += [f"{kind},2,{size},bf16,{size / 1e5}" for kind in KINDS for size in (10**6, 10**8)]
+    measured.write_text("\n".join(["op,group,bytes_or_flops,dtype,usec", *rows, ""]))
+    yaml = mw.calibrate(measured, device="h100-sxm", output=out)
+    assert "h100-sxm" in yaml
+    assert out.read_text() == yaml
+    with pytest.raises(mw.InvalidArgumentError, match='either "from" FILE or "run"'):
+        mw.calibrate()
+    with pytest.raises(mw.InvalidArgumentError, match="measuring failed"):
+        mw.calibrate(run=True, worker="no_such_worker.py")
+
+
+def test_profiles(tmp_path, step, monkeypatch):
+    monkeypatch.setenv("MESHWRIGHT_PYTHON", toy(tmp_path))
+    database, layers = tmp_path / "profiles.sqlite", tmp_path / "layers.csv"
+    asked = {"mesh": 1, "db": database, "devices": "host:1", "budget": 20}
+    answer = mw.profile(step, **asked, layers_csv=layers)
+    assert answer.data["measured"] > 0
+    assert layers.read_text().startswith("gpu,tp,micro_batch,layer_id")
+    assert mw.profile(step, **asked).data["measured"] == 0

@@ -18,7 +18,7 @@ struct Values {
   int64_t integer = 0;
   uint64_t seed = 1;
   double number = 0;
-  bool flag = false;
+  bool flag = false, json = false;
 };
 
 Options Rows(Values& v) {
@@ -30,17 +30,18 @@ Options Rows(Values& v) {
           {"seed", &v.seed, "any"},
           {"number", &v.number, "x", {.least = 0.5, .most = 2}},
           {"flag", &v.flag, "whether", {.needs = "text"}},
-          {"file", &v.file, "written", {.output = true}}};
+          {"file", &v.file, "written", {.output = true}},
+          {"json", &v.json, "printed", {.output = true}}};
 }
 
 TEST(Option, ReadsEveryType) {
   Values v;
   const absl::StatusOr<GivenOptions> given = ReadOptions(
       R"({"text": "t", "quantity": 12, "word": "b", "texts": ["x", "y"], "integer": 9,
-          "seed": 18446744073709551615, "number": 0.5, "flag": true})",
+          "seed": 18446744073709551615, "number": 0.5, "flag": true, "file": "f"})",
       Rows(v));
   ASSERT_TRUE(given.ok()) << given.status();
-  EXPECT_EQ(given->size(), 8u);
+  EXPECT_EQ(given->size(), 9u);
   EXPECT_EQ(v.text, "t");
   EXPECT_EQ(v.quantity, "12");
   EXPECT_EQ(v.word, "b");
@@ -59,8 +60,8 @@ TEST(Option, ErrorsNameTheOption) {
            Case{"[]", "options: found array, expected a JSON object"},
            Case{R"({"txet": "t"})",
                 "option \"txet\": there is no such option; did you mean \"text\"?"},
-           Case{R"({"file": "t"})",
-                "option \"file\": there is no such option; did you mean \"flag\"?"},
+           Case{R"({"json": true})",
+                "option \"json\": there is no such option; did you mean \"text\"?"},
            Case{R"({"text": 8})", "option \"text\": found number, expected a string"},
            Case{R"({"text": ""})",
                 "option \"text\": found \"\"; leave the option out, or say what it is"},
@@ -90,12 +91,14 @@ TEST(Option, AFlagThatIsNotSetSaysNothing) {
 TEST(Option, TheTableAsJson) {
   Values v;
   const Json table = OptionsJson(Rows(v));
-  ASSERT_EQ(table.size(), 8u);  // no outputs
+  ASSERT_EQ(table.size(), 9u);  // not what is printed
   EXPECT_EQ(table[0], Json::parse(R"({"name": "text", "type": "text", "unit": "", "words": [],
                                       "required": false, "help": "a text", "default": "usual"})"));
   EXPECT_EQ(table[4]["type"], "integer");
   EXPECT_EQ(table[4]["most"], 9);
   EXPECT_FALSE(table[4].contains("default"));
+  EXPECT_FALSE(table[4].contains("output"));
+  EXPECT_EQ(table[8]["output"], true);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "meshwright/answer/ask_planner.h"
 
 #include <utility>
-#include <vector>
 
 #include "meshwright/answer/launch_wishes.h"
 #include "meshwright/base/status.h"
@@ -89,6 +88,13 @@ struct Planner {
 };
 
 }  // namespace
+
+absl::StatusOr<std::vector<StageFile>> StagesToEmit(const PipelinedProgram& planned) {
+  if (planned.whole_because.empty()) return StageModules(planned);
+  return absl::InvalidArgumentError(
+      StrCat("--emit: there are no stages to write, as the program is not cut: ",
+             planned.whole_because, "; without --pipeline it is written as one"));
+}
 
 absl::StatusOr<PlanAnswer> AskPlanner(PlanningRequest request, PlanningHooks hooks) {
   return std::visit(Planner{std::move(hooks)}, request);

@@ -5,11 +5,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "meshwright/plan/document/plan.h"
 #include "meshwright/plan/make/plan_pipelined.h"
 #include "meshwright/plan/make/plan_program.h"
+#include "meshwright/plan/make/stage_modules.h"
 #include "meshwright/request/request.h"
 
 // From a typed request to what the planner of its kind answers.
@@ -24,6 +26,9 @@ struct PlanAnswer {
   std::shared_ptr<const PlannedProgram> program = nullptr;     // of a program as one
   std::shared_ptr<const PipelinedProgram> pipeline = nullptr;  // of a pipeline
 };
+
+// The programs of a pipeline's stages, which --emit writes. Error: the program is not cut.
+absl::StatusOr<std::vector<StageFile>> StagesToEmit(const PipelinedProgram& planned);
 
 // What those who wait may want; either may be null.
 struct PlanningHooks {

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "meshwright.h"
 #include "meshwright/answer/ask_planner.h"
@@ -48,6 +49,13 @@ void FillPlan(PlanAnswer made, mw_result& result) {
   if (answer->program == nullptr) return;
   result.writers["program"] = [answer] { return AnnotatedProgram(*answer->program); };
   result.writers["proto"] = [answer] { return ToHloProto(Annotated(*answer->program)); };
+}
+
+std::string StagesJson(const std::vector<StageFile>& stages) {
+  Json list = Json::array();
+  for (const StageFile& file : stages)
+    list.push_back({{"name", file.name}, {"contents", file.contents}});
+  return list.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 // A program for a plan's annotations, as something to be run: a function that is called several
@@ -130,6 +138,10 @@ mw_result* PlanWith(Options (*rows_of)(AskedOptions& asked), bool estimate, cons
       MW_ASSIGN_OR_RETURN(request, MakeRequest(subject, asked));
     }
     MW_ASSIGN_OR_RETURN(PlanAnswer answer, AskPlanner(std::move(request), {}));
+    if (answer.pipeline != nullptr && !asked.emit_path.empty()) {
+      MW_ASSIGN_OR_RETURN(const std::vector<StageFile> stages, StagesToEmit(*answer.pipeline));
+      result.texts["stages"] = StagesJson(stages);
+    }
     FillPlan(std::move(answer), result);
     return absl::OkStatus();
   });

@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "meshwright.h"
+#include "meshwright/answer/calibrate_request.h"
 #include "meshwright/answer/explain_request.h"
 #include "meshwright/answer/export_request.h"
+#include "meshwright/answer/profile_request.h"
 #include "meshwright/answer/simulate_request.h"
 #include "meshwright/base/json_value.h"
 #include "meshwright/base/status.h"
@@ -137,6 +139,50 @@ mw_result* mw_report(const char* documents) {
     if (shared->plans.size() == 1 &&
         !meshwright::ProgramsOf(shared->plans[0].second).programs.empty()) {
       result.writers["dot"] = [shared] { return meshwright::SegmentDot(shared->plans[0].second); };
+    }
+    return absl::OkStatus();
+  });
+}
+
+mw_result* mw_calibrate(const char* options) {
+  return meshwright::Answer([&](mw_result& result) -> absl::Status {
+    meshwright::CalibrateAsked asked;
+    MW_RETURN_IF_ERROR(
+        meshwright::OptionsArgument(options, meshwright::CalibrateOptionRows(asked)).status());
+    MW_ASSIGN_OR_RETURN(const meshwright::CalibrationAnswer made,
+                        meshwright::MakeCalibration(asked));
+    result.texts["yaml"] = made.yaml;
+    result.texts["warnings"] = meshwright::Json(made.warnings).dump();
+    return absl::OkStatus();
+  });
+}
+
+mw_result* mw_profile(const void* program, size_t program_bytes, const char* options) {
+  return meshwright::Answer([&](mw_result& result) -> absl::Status {
+    meshwright::ProfileAsked asked;
+    std::string& name = asked.request.program;
+    if (program != nullptr) name = "program";
+    meshwright::Options rows = meshwright::ProfileOptionRows(asked);
+    rows.push_back({"program",
+                    &name,
+                    "what the program is called, or its path",
+                    {.required = program == nullptr}});
+    MW_RETURN_IF_ERROR(meshwright::OptionsArgument(options, rows).status());
+    MW_ASSIGN_OR_RETURN(meshwright::ProfileRequest request, meshwright::ToProfileRequest(asked));
+    if (program != nullptr) {
+      MW_ASSIGN_OR_RETURN(request.contents, meshwright::Bytes(program, program_bytes, "program"));
+    }
+    MW_ASSIGN_OR_RETURN(const meshwright::ProfileReport report,
+                        meshwright::ProfileProgram(request));
+    result.texts["text"] = meshwright::ProfileTable(report);
+    result.texts["json"] = meshwright::ProfileJson(report);
+    if (!asked.layers_csv.empty()) {
+      MW_ASSIGN_OR_RETURN(result.texts["layers-csv"], meshwright::LayersCsv(report));
+    }
+    if (!asked.calibration.empty()) {
+      MW_ASSIGN_OR_RETURN(const meshwright::CalibrationAnswer made,
+                          meshwright::CalibrateProfiled(report));
+      result.texts["calibrate"] = made.yaml;
     }
     return absl::OkStatus();
   });

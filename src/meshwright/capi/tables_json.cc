@@ -1,7 +1,9 @@
 #include "meshwright/capi/tables_json.h"
 
+#include "meshwright/answer/calibrate_request.h"
 #include "meshwright/answer/explain_request.h"
 #include "meshwright/answer/export_request.h"
+#include "meshwright/answer/profile_request.h"
 #include "meshwright/answer/simulate_request.h"
 #include "meshwright/base/json_value.h"
 #include "meshwright/cluster/cluster.h"
@@ -53,15 +55,19 @@ std::string ModelsJson() {
 
 std::string AllOptionsJson() {
   AskedOptions plan, estimate;
+  CalibrateAsked calibrate;
   ExplainAsked explain;
   ExportAsked launch;
   ModelAsked model;
+  ProfileAsked profile;
   SimulateAsked simulate;
   return Json({{"plan", OptionsJson(PlanOptionRows(plan))},
                {"estimate", OptionsJson(EstimateOptionRows(estimate))},
+               {"calibrate", OptionsJson(CalibrateOptionRows(calibrate))},
                {"explain", OptionsJson(ExplainOptionRows(explain))},
                {"export", OptionsJson(ExportOptionRows(launch))},
                {"model", OptionsJson(ModelOptionRows(model))},
+               {"profile", OptionsJson(ProfileOptionRows(profile))},
                {"simulate", OptionsJson(SimulateOptionRows(simulate))}})
       .dump();
 }

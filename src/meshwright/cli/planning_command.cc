@@ -19,7 +19,6 @@
 #include "meshwright/cli/staged_outputs.h"
 #include "meshwright/explain/explain.h"
 #include "meshwright/plan/document/plan_json.h"
-#include "meshwright/plan/make/stage_modules.h"
 #include "meshwright/plan/text/transformer_table.h"
 
 namespace meshwright {
@@ -88,10 +87,9 @@ absl::Status RunPlanning(const PlanningCommand& command, PlanningRequest request
   MW_RETURN_IF_ERROR(CheckOutputs(files, Inputs(command)));
 
   MW_ASSIGN_OR_RETURN(const PlanAnswer answer, Ask(command, std::move(request)));
-  if (emits && cuts && !answer.pipeline->whole_because.empty()) {
-    return absl::InvalidArgumentError(
-        StrCat("--emit: there are no stages to write, as the program is not cut: ",
-               answer.pipeline->whole_because, "; without --pipeline it is written as one"));
+  std::vector<StageFile> stages;
+  if (emits && cuts) {
+    MW_ASSIGN_OR_RETURN(stages, StagesToEmit(*answer.pipeline));
   }
   const std::string json =
       asked.json || !asked.plan_path.empty() ? PlanToJson(*answer.plan) : std::string();
@@ -101,7 +99,6 @@ absl::Status RunPlanning(const PlanningCommand& command, PlanningRequest request
   if (emits && !cuts) MW_RETURN_IF_ERROR(outputs.Add(emit_file, AnnotatedText(*answer.program)));
   MW_RETURN_IF_ERROR(outputs.Add(plan_file, json));
   if (emits && cuts) {
-    MW_ASSIGN_OR_RETURN(const std::vector<StageFile> stages, StageModules(*answer.pipeline));
     MW_RETURN_IF_ERROR(outputs.Commit([&] { return WriteStageFolder(asked.emit_path, stages); }));
   } else {
     MW_RETURN_IF_ERROR(outputs.Commit());

@@ -12,43 +12,25 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "meshwright/answer/profile_request.h"
 #include "meshwright/base/printable.h"
 #include "meshwright/base/status.h"
-#include "meshwright/cli/calibration_worker.h"
+#include "meshwright/cli/add_options.h"
 #include "meshwright/cli/interruption.h"
 #include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/staged_outputs.h"
 #include "meshwright/cli/verb.h"
-#include "meshwright/cluster/cluster.h"
-#include "meshwright/cluster/units.h"
 #include "meshwright/profile/profile_program.h"
 #include "meshwright/profile/write_ahead_log.h"
-#include "meshwright/request/plan_options.h"
 
 namespace meshwright {
 namespace {
 
-constexpr int kMostFinalists = 100;
-
 struct ProfileCommand {
-  ProfileRequest request;
-  std::string budget = "10m", patience = "3m";
-  std::string layers_csv, calibration;  // empty: not asked for
+  ProfileAsked asked;
   bool json = false;
 };
-
-absl::Status ReadDuration(const char* option, const std::string& text, double* seconds) {
-  const absl::StatusOr<double> duration = ParseDuration(text);
-  if (!duration.ok())
-    return absl::InvalidArgumentError(absl::StrCat(option, ": ", duration.status().message()));
-  if (*duration <= 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(option, ": found \"", text, "\", expected some time, like 10m"));
-  }
-  *seconds = *duration;
-  return absl::OkStatus();
-}
 
 // One of several processes that is not the first: becomes the worker, whose exit code is its own.
 absl::Status BecomeWorker(const std::string& devices) {
@@ -79,19 +61,6 @@ void ShowProfileProgress(const ProfileProgress& progress) {
                    .c_str());
 }
 
-// Matmuls, memory-bound operators and collectives of the devices that were profiled.
-absl::StatusOr<std::string> MeasureCalibration(const ProfileReport& report) {
-  const DeviceType* const device = FindDevice(report.environment.device_type);
-  if (device == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("--calibrate: no device type is known for \"",
-                                                   report.environment.device, "\""));
-  }
-  std::fprintf(stderr, "measuring matmuls, operators and collectives\n");
-  MW_ASSIGN_OR_RETURN(const std::string worker, FindCalibrationWorker(""));
-  MW_ASSIGN_OR_RETURN(const std::string text, RunCalibrationWorker(worker));
-  return CalibrationFrom(text, worker, *device);
-}
-
 // The files that were asked for; with an error none.
 absl::Status WriteFiles(const ProfileReport& report, const OutputFile& layers,
                         const OutputFile& calibration) {
@@ -101,32 +70,28 @@ absl::Status WriteFiles(const ProfileReport& report, const OutputFile& layers,
     MW_RETURN_IF_ERROR(outputs.Add(layers, csv));
   }
   if (!calibration.path.empty()) {
-    MW_ASSIGN_OR_RETURN(const std::string yaml, MeasureCalibration(report));
-    MW_RETURN_IF_ERROR(outputs.Add(calibration, yaml));
+    std::fprintf(stderr, "measuring matmuls, operators and collectives\n");
+    MW_ASSIGN_OR_RETURN(const CalibrationAnswer made, CalibrateProfiled(report));
+    for (const std::string& warning : made.warnings) PrintWarning(warning);
+    MW_RETURN_IF_ERROR(outputs.Add(calibration, made.yaml));
   }
   return outputs.Commit();
 }
 
-absl::Status RunProfile(ProfileCommand& command) {
-  MW_RETURN_IF_ERROR(ReadDuration("--budget", command.budget, &command.request.budget_seconds));
-  MW_RETURN_IF_ERROR(
-      ReadDuration("--patience", command.patience, &command.request.patience_seconds));
-  if (command.request.distributed && ProcessNumber() > 0)
-    return BecomeWorker(command.request.devices);
-  const OutputFile layers = {"--layers-csv", command.layers_csv};
-  const OutputFile calibration = {"--calibrate", command.calibration};
-  const std::string& database = command.request.database;
+absl::Status RunProfile(const ProfileCommand& command) {
+  MW_ASSIGN_OR_RETURN(ProfileRequest request, ToProfileRequest(command.asked));
+  if (request.distributed && ProcessNumber() > 0) return BecomeWorker(request.devices);
+  const OutputFile layers = {"--layers-csv", command.asked.layers_csv};
+  const OutputFile calibration = {"--calibrate", command.asked.calibration};
+  const std::string& database = request.database;
   // SQLite keeps what it writes in files beside its own first.
   MW_RETURN_IF_ERROR(CheckOutputs(
       {layers, calibration},
-      {command.request.program, database, WriteAheadLogOf(database), SharedMemoryOf(database)}));
-  if (!calibration.path.empty() && command.request.devices != "gpu") {
-    return absl::InvalidArgumentError("--calibrate measures GPUs: it goes with --devices gpu");
-  }
+      {request.program, database, WriteAheadLogOf(database), SharedMemoryOf(database)}));
   const Interruption interruption;
-  command.request.stop = [&] { return interruption.Requested(); };
-  command.request.progress = &ShowProfileProgress;
-  MW_ASSIGN_OR_RETURN(const ProfileReport report, ProfileProgram(command.request));
+  request.stop = [&] { return interruption.Requested(); };
+  request.progress = &ShowProfileProgress;
+  MW_ASSIGN_OR_RETURN(const ProfileReport report, ProfileProgram(request));
   const absl::Status written =
       interruption.Requested() ? absl::OkStatus() : WriteFiles(report, layers, calibration);
   // What was measured is told, whatever becomes of the files.
@@ -142,45 +107,10 @@ absl::Status RunProfile(ProfileCommand& command) {
 
 Action AddProfileVerb(CLI::App& app) {
   const auto command = std::make_shared<ProfileCommand>();
-  ProfileRequest& request = command->request;
-  app.add_option("PROGRAM", request.program,
+  app.add_option("PROGRAM", command->asked.request.program,
                  "HLO text, HloModuleProto or StableHLO, also gzipped; - for standard input")
       ->required();
-  app.add_option("--mesh", request.mesh, "logical mesh, 4, 2x2 or x=2,y=2")->required();
-  app.add_option("--db", request.database,
-                 "profile database, made if it is not there; what it has is not measured again")
-      ->required();
-  app.add_option("--devices", request.devices,
-                 "gpu, or host:N, N devices of the CPU, to try it out")
-      ->capture_default_str();
-  app.add_option("--cluster", request.cluster,
-                 "what the devices are, like 4xh100-sxm, or a YAML file; default: the GPUs that "
-                 "JAX finds");
-  app.add_option("--cost-model", request.cost_model,
-                 "predicts what is worth measuring: see plan --help")
-      ->capture_default_str();
-  app.add_option("--budget", command->budget, "time for all of it, like 90s or 10m")
-      ->capture_default_str();
-  app.add_option("--patience", command->patience,
-                 "time for one program to compile, or to run; then it counts as timed out")
-      ->capture_default_str();
-  app.add_flag("--retry", request.retry,
-               "measure again what failed, did not fit or timed out before");
-  app.add_option("--finalists", request.finalists,
-                 "plans of which a whole step is measured in the end; 0: none")
-      ->check(CLI::Range(0, kMostFinalists))
-      ->capture_default_str();
-  app.add_option("--threads", request.threads,
-                 "programs to compile at a time; 0: half the processors, at most 16")
-      ->check(CLI::Range(int64_t{0}, kMaxThreads))
-      ->capture_default_str();
-  app.add_flag("--distributed", request.distributed,
-               "one of several processes, as Slurm starts them (srun meshwright profile ...)");
-  AddOutputOption(app, "--layers-csv", command->layers_csv,
-                  "write the times of the network's parts here, for plan --profile");
-  AddOutputOption(app, "--calibrate", command->calibration,
-                  "afterwards measure matmuls, memory-bound operators and collectives, and write "
-                  "the calibration (YAML) here, as calibrate --run does");
+  AddOptions(app, ProfileOptionRows(command->asked));
   app.add_flag("--json", command->json, "print JSON");
   return [command] { return RunProfile(*command); };
 }

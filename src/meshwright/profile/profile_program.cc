@@ -134,7 +134,9 @@ absl::StatusOr<ProfileReport> ProfileProgram(const ProfileRequest& request) {
   MW_RETURN_IF_ERROR(CheckDevicesOption(request.devices));
   MW_ASSIGN_OR_RETURN(const int64_t mesh_devices, ParseMeshDevices(request.mesh));
   if (!request.cluster.empty()) MW_RETURN_IF_ERROR(ParseCluster(request.cluster).status());
-  MW_ASSIGN_OR_RETURN(const Program program, ReadProgram(request.program));
+  MW_ASSIGN_OR_RETURN(const Program program, request.contents
+                                                 ? ParseProgram(*request.contents, request.program)
+                                                 : ReadProgram(request.program));
   if (const std::string bounded = FindBoundedSize(program.graph); !bounded.empty()) {
     return absl::UnimplementedError(
         absl::StrCat(program.input.path, ": ", bounded,

@@ -2,6 +2,7 @@
 #define MESHWRIGHT_PROFILE_PROFILE_PROGRAM_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -11,10 +12,11 @@ namespace meshwright {
 
 // What a user asks to be profiled.
 struct ProfileRequest {
-  std::string program;          // path, "-" for standard input
-  std::string mesh;             // see ParseMesh
-  std::string database;         // path
-  std::string devices = "gpu";  // or "host:N"
+  std::string program;                                 // path, "-" for standard input
+  std::optional<std::string> contents = std::nullopt;  // of it; else they are read
+  std::string mesh;                                    // see ParseMesh
+  std::string database;                                // path
+  std::string devices = "gpu";                         // or "host:N"
   // See ParseCluster. Empty: the GPUs that are there; of a host as many h100-sxm as the mesh has
   // devices, which only decides what is predicted, and so in which order choices are measured.
   std::string cluster;

@@ -85,10 +85,15 @@ absl::Status At(const Option& option, const absl::Status& status) {
   return absl::Status(status.code(), StrCat("option \"", option.name, "\": ", status.message()));
 }
 
+// Outputs that name files are written by whoever asks; flags say what a terminal shows.
+bool IsOfTheTerminal(const Option& option) {
+  return option.output && std::holds_alternative<bool*>(option.value);
+}
+
 absl::Status CheckTogether(const Options& options, const GivenOptions& given) {
   for (const Option& option : options) {
     if (!given.contains(option.name)) {
-      if (!option.required || option.output) continue;
+      if (!option.required || IsOfTheTerminal(option)) continue;
       return At(option, absl::InvalidArgumentError("is required"));
     }
     if (!option.needs.empty() && !given.contains(option.needs))
@@ -118,10 +123,10 @@ absl::StatusOr<GivenOptions> ReadOptions(std::string_view text, const Options& o
   GivenOptions given;
   for (const auto& [name, value] : json.items()) {
     const Option* const option = FindOption(options, name);
-    if (option == nullptr || option->output) {
+    if (option == nullptr || IsOfTheTerminal(*option)) {
       std::vector<std::string> known;
       for (const Option& one : options) {
-        if (!one.output) known.push_back(one.name);
+        if (!IsOfTheTerminal(one)) known.push_back(one.name);
       }
       return absl::InvalidArgumentError(StrCat("option \"", name,
                                                "\": there is no such option; did you mean \"",
@@ -173,12 +178,13 @@ Json OptionsJson(const Options& options) {
   constexpr const char* kTypes[] = {"text", "texts", "integer", "integer", "number", "flag"};
   Json list = Json::array();
   for (const Option& option : options) {
-    if (option.output) continue;
+    if (IsOfTheTerminal(option)) continue;
     Json row = {{"name", option.name},         {"type", kTypes[option.value.index()]},
                 {"unit", option.unit},         {"words", option.words},
                 {"required", option.required}, {"help", option.help}};
     if (HasDefault(option))
       std::visit([&](const auto* value) { row["default"] = *value; }, option.value);
+    if (option.output) row["output"] = true;
     if (option.least > 0) row["least"] = option.least;
     if (std::isfinite(option.most)) row["most"] = option.most;
     list.push_back(std::move(row));

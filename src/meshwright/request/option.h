@@ -35,7 +35,7 @@ struct OptionRules {
   std::string needs = "";               // another option, without which this one says nothing
   std::vector<std::string> excludes = {};
   bool required = false;
-  bool output = false;      // says what is printed or written: of the command line alone
+  bool output = false;      // says what is printed (a flag), or which file is written (a text)
   std::string letter = "";  // of the command line: -o
   std::string group = "";   // heading in the command line's help
 };
@@ -59,14 +59,15 @@ using GivenOptions = std::set<std::string, std::less<>>;
 const Option* FindOption(const Options& options, std::string_view name);
 
 // Reads the JSON object `text`: an option's name, and a text, a number, true or false, or a list of
-// texts, as the option takes. Outputs are not among them. Errors name the option: JSON that does
+// texts, as the option takes. What is printed is not among them; files to be written are, so that
+// they are checked to go with the rest. Errors name the option: JSON that does
 // not parse, an unknown name (with the nearest known one), a value of another type or out of range,
 // options that need or exclude others, one that is required.
 absl::StatusOr<GivenOptions> ReadOptions(std::string_view text, const Options& options);
 
-// Every option but outputs as JSON: "name", "type" ("text", "texts", "integer", "number", "flag"),
-// "unit", "default" (absent: none), "least" and "most" where there are any, "words", "required",
-// "help".
+// Every option but those that say what is printed, as JSON: "name", "type" ("text", "texts",
+// "integer", "number", "flag"), "unit", "default" (absent: none), "least" and "most" where there
+// are any, "words", "required", "help"; "output": true of files to be written.
 Json OptionsJson(const Options& options);
 
 // What a command line says so that `options`, whose rows are those of `usual` in the same order,

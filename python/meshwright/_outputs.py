@@ -1,0 +1,57 @@
+"""Files and folders that a call is asked to write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from meshwright import errors
+
+
+def check_file(path: str | os.PathLike[str], option: str) -> None:
+    """Before long work: whether there is a place for the file."""
+    if not Path(path).absolute().parent.is_dir():
+        raise errors.InvalidArgumentError(
+            f"{option}: cannot write {os.fspath(path)}: its folder does not exist"
+        )
+
+
+def check_folder(path: str | os.PathLike[str]) -> None:
+    """A folder of files can be made: it is not there, or empty."""
+    folder = Path(path)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise errors.InvalidArgumentError(
+            f"{os.fspath(folder)} {'holds files' if folder.is_dir() else 'is a file'} already; name "
+            "a new or empty folder"
+        )
+
+
+def write_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """Writes a file, all or nothing."""
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(target)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise errors.InvalidArgumentError(
+            f"cannot write {os.fspath(path)}: {error.strerror}"
+        ) from None
+
+
+def write_folder(path: str | os.PathLike[str], files: Sequence[tuple[str, str, bool]]) -> None:
+    """Makes a folder of files with their contents; True: programs."""
+    folder = Path(path)
+    try:
+        folder.mkdir(exist_ok=True)
+        check_folder(folder)
+        for name, contents, executable in files:
+            file = folder / name
+            file.write_bytes(contents.encode())
+            file.chmod(0o755 if executable else 0o644)
+    except OSError as error:
+        raise errors.InvalidArgumentError(
+            f"cannot write {os.fspath(folder)}: {error.strerror}"
+        ) from None
