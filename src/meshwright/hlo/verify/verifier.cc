@@ -13,55 +13,9 @@ struct RuleOfOpcode {
   TypingRule rule;
 };
 
-// Opcodes without a row, such as collectives, are not checked beyond their number of operands.
+// Opcodes without a row are checked as elementwise ones where they are, and others, such as
+// collectives, not beyond their number of operands.
 constexpr RuleOfOpcode kRules[] = {
-    {Opcode::kAdd, CheckElementwise},
-    {Opcode::kAnd, CheckElementwise},
-    {Opcode::kAtan2, CheckElementwise},
-    {Opcode::kDivide, CheckElementwise},
-    {Opcode::kMaximum, CheckElementwise},
-    {Opcode::kMinimum, CheckElementwise},
-    {Opcode::kMultiply, CheckElementwise},
-    {Opcode::kOr, CheckElementwise},
-    {Opcode::kPower, CheckElementwise},
-    {Opcode::kRemainder, CheckElementwise},
-    {Opcode::kShiftLeft, CheckElementwise},
-    {Opcode::kShiftRightArithmetic, CheckElementwise},
-    {Opcode::kShiftRightLogical, CheckElementwise},
-    {Opcode::kSubtract, CheckElementwise},
-    {Opcode::kXor, CheckElementwise},
-
-    {Opcode::kAcos, CheckElementwise},
-    {Opcode::kAcosh, CheckElementwise},
-    {Opcode::kAsin, CheckElementwise},
-    {Opcode::kAsinh, CheckElementwise},
-    {Opcode::kAtanh, CheckElementwise},
-    {Opcode::kCbrt, CheckElementwise},
-    {Opcode::kCeil, CheckElementwise},
-    {Opcode::kClz, CheckElementwise},
-    {Opcode::kCos, CheckElementwise},
-    {Opcode::kCosh, CheckElementwise},
-    {Opcode::kErf, CheckElementwise},
-    {Opcode::kExp, CheckElementwise},
-    {Opcode::kExpm1, CheckElementwise},
-    {Opcode::kFloor, CheckElementwise},
-    {Opcode::kLog, CheckElementwise},
-    {Opcode::kLog1p, CheckElementwise},
-    {Opcode::kLogistic, CheckElementwise},
-    {Opcode::kNegate, CheckElementwise},
-    {Opcode::kNot, CheckElementwise},
-    {Opcode::kPopulationCount, CheckElementwise},
-    {Opcode::kReducePrecision, CheckElementwise},
-    {Opcode::kRoundNearestAfz, CheckElementwise},
-    {Opcode::kRoundNearestEven, CheckElementwise},
-    {Opcode::kRsqrt, CheckElementwise},
-    {Opcode::kSign, CheckElementwise},
-    {Opcode::kSin, CheckElementwise},
-    {Opcode::kSinh, CheckElementwise},
-    {Opcode::kSqrt, CheckElementwise},
-    {Opcode::kTan, CheckElementwise},
-    {Opcode::kTanh, CheckElementwise},
-
     {Opcode::kAbs, CheckSameDimensions},
     {Opcode::kComplex, CheckSameDimensions},
     {Opcode::kConvert, CheckSameDimensions},
@@ -112,7 +66,7 @@ constexpr RuleOfOpcode kRules[] = {
     {Opcode::kWhile, CheckWhile},
 };
 
-// Rule of each opcode, nullptr where there is none.
+// The row of each opcode, nullptr where there is none.
 constexpr std::array<TypingRule, kOpcodeCount> kRuleOf = [] {
   std::array<TypingRule, kOpcodeCount> rules = {};
   for (const RuleOfOpcode& row : kRules) rules[static_cast<size_t>(row.opcode)] = row.rule;
@@ -121,7 +75,10 @@ constexpr std::array<TypingRule, kOpcodeCount> kRuleOf = [] {
 
 }  // namespace
 
-TypingRule TypingRuleOf(Opcode opcode) { return kRuleOf[static_cast<size_t>(opcode)]; }
+TypingRule TypingRuleOf(Opcode opcode) {
+  const TypingRule rule = kRuleOf[static_cast<size_t>(opcode)];
+  return rule == nullptr && IsElementwise(opcode) ? &CheckElementwise : rule;
+}
 
 namespace {
 

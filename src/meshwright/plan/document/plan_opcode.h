@@ -9,7 +9,7 @@ namespace meshwright {
 // What an instruction of a plan is: an opcode of HLO under its name there, or the part it plays
 // around control flow (OpKind).
 enum class PlanOpcode {
-#define MESHWRIGHT_PLAN_OPCODE(name, text, arity) name,
+#define MESHWRIGHT_PLAN_OPCODE(name, text, arity, opcode_class) name,
   MESHWRIGHT_OPCODES(MESHWRIGHT_PLAN_OPCODE)
 #undef MESHWRIGHT_PLAN_OPCODE
       kLoopParameter,
@@ -19,7 +19,7 @@ enum class PlanOpcode {
 };
 template <>
 inline constexpr auto kWords<PlanOpcode> = std::to_array<std::string_view>({
-#define MESHWRIGHT_PLAN_OPCODE(name, text, arity) text,
+#define MESHWRIGHT_PLAN_OPCODE(name, text, arity, opcode_class) text,
     MESHWRIGHT_OPCODES(MESHWRIGHT_PLAN_OPCODE)
 #undef MESHWRIGHT_PLAN_OPCODE
         "loop-parameter",
