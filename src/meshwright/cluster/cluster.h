@@ -41,7 +41,10 @@ struct DeviceType {
   int devices_per_node = 8;     // how it is usually sold
   Link intra_node, inter_node;  // usual links; inter_node is per device
   double price_per_hour = 0;    // dollars, 0: unknown
-  std::string source;           // where the figures come from
+  // Whether XLA has kernels for products of groups (ragged-dot). Elsewhere it computes a dense
+  // product of all rows for every group, and drops what is not the group's.
+  bool grouped_products = false;
+  std::string source;  // where the figures come from
   // The built-in type that this one is derived from (`base` in a cluster's file); else empty.
   std::string base;
 

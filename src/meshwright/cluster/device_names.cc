@@ -57,6 +57,4 @@ bool IsNameOfDevice(std::string_view written, std::string_view device) {
   });
 }
 
-bool HasGroupedProducts(const DeviceType& device) { return device.name.starts_with("tpu"); }
-
 }  // namespace meshwright

@@ -15,10 +15,6 @@ bool IsSameName(std::string_view a, std::string_view b);
 // built-in type: what CUDA calls it, or what others' measurements do.
 bool IsNameOfDevice(std::string_view written, std::string_view device);
 
-// Whether XLA has kernels for products of groups (ragged-dot) on such devices. On others it
-// computes a dense product of all rows for every group, and drops what is not the group's.
-bool HasGroupedProducts(const DeviceType& device);
-
 }  // namespace meshwright
 
 #endif  // MESHWRIGHT_CLUSTER_DEVICE_NAMES_H_

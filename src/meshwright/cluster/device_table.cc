@@ -61,6 +61,7 @@ struct DeviceRow {
   int devices_per_node = 8;
   LinkRow intra_node, inter_node;
   double price_per_hour = 0;
+  bool grouped_products = false;
   const char* source;
 };
 
@@ -351,6 +352,7 @@ constexpr DeviceRow kRows[] = {
         .intra_node = {"ici", 200 * kGB, 1 * kMicro, 0.90},
         .inter_node = {"ici", 200 * kGB, 1 * kMicro, 0.90},
         .price_per_hour = 4.20,  // Google Cloud list price of a chip-hour
+        .grouped_products = true,
         .source = "Google Cloud TPU v5p documentation, table of specifications",
     },
 
@@ -380,6 +382,7 @@ std::vector<DeviceType> MakeDevices() {
     device.intra_node = MakeLink(row.intra_node);
     device.inter_node = MakeLink(row.inter_node);
     device.price_per_hour = row.price_per_hour;
+    device.grouped_products = row.grouped_products;
     device.source = row.source;
     devices.push_back(std::move(device));
   }

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_join.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/cluster/device_names.h"
 #include "meshwright/cost/kernel_rates.h"
 #include "meshwright/intra/alpa_space.h"
 
@@ -194,7 +193,7 @@ double CandidateSets::ComputeCost(OpId leader, const CandidateSet& set, size_t s
   if (!typical.empty()) work.element_type = graph_[typical.front()].shape.type;
   const auto shards = static_cast<double>(ComputeShards(set.rule, set.strategies[s], mesh));
   work.flops = set.rule.flops / shards * Padding(set.rule, set.strategies[s], nullptr, mesh);
-  if (work.opcode == Opcode::kRaggedDot && !HasGroupedProducts(mesh.cluster.device))
+  if (work.opcode == Opcode::kRaggedDot && !mesh.cluster.device.grouped_products)
     work.flops *= GroupsOf(set.rule);
   for (size_t i = 0; i < op.operands.size(); ++i) {
     work.bytes +=
