@@ -31,7 +31,7 @@ bool CanExpress(const Plan& plan, int64_t alternative) {
   const absl::StatusOr<ModelLaunch> launch = ReadModelLaunch(plan, alternative);
   EXPECT_TRUE(launch.ok()) << launch.status();
   Findings findings(/*wording=*/false);
-  const ExportTarget target = MegatronTarget();
+  const ExportTarget target = **FindExportTarget("megatron");
   target.check_model(*launch, findings);
   if (findings.ok()) target.check_configuration(*launch, launch->configuration, findings);
   return findings.ok();

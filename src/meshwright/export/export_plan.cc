@@ -15,6 +15,16 @@
 #include "meshwright/plan/document/plan_json.h"
 
 namespace meshwright {
+
+// One for each source file.
+ExportTarget MegatronTarget();
+ExportTarget TorchtitanTarget();
+ExportTarget DeepSpeedTarget();
+ExportTarget AccelerateTarget();
+ExportTarget NemoTarget();
+ExportTarget SlurmTarget();
+ExportTarget JaxTarget();
+
 namespace {
 
 // Other targets that take the model.

@@ -54,15 +54,6 @@ absl::StatusOr<const ExportTarget*> FindExportTarget(std::string_view name,
 absl::Status CheckTargetTakesModel(const ModelLaunch& launch, const ExportTarget& target,
                                    std::string_view option);
 
-// One for each source file.
-ExportTarget MegatronTarget();
-ExportTarget TorchtitanTarget();
-ExportTarget DeepSpeedTarget();
-ExportTarget AccelerateTarget();
-ExportTarget NemoTarget();
-ExportTarget SlurmTarget();
-ExportTarget JaxTarget();
-
 // The artefacts of `plan` (of its best configuration, or with `alternative` of another). A plan
 // that the target cannot express is an invalid argument that names the rules and the nearest plan
 // that it can.
