@@ -5,9 +5,15 @@ import re
 
 ROOT = pathlib.Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "meshwright"
-TABLE = re.search(
-    r"\n\| folder \| holds \|\n(.+?)\n\n", (ROOT / "HACKING.md").read_text(), re.DOTALL
-)[1]
+
+
+def table(header):
+    """The rows of the table of HACKING.md that begins so."""
+    text = (ROOT / "HACKING.md").read_text()
+    return re.search(rf"\n{re.escape(header)}\n(.+?)\n\n", text, re.DOTALL)[1]
+
+
+TABLE = table("| folder | holds |")
 FOLDERS = re.findall(r"^\| `([a-z/]+)/` \|", TABLE, re.MULTILINE)
 
 
@@ -27,3 +33,16 @@ def test_a_folder_uses_only_those_above_it():
         and place[header.rpartition("/")[0]] > place[str(file.parent.relative_to(SOURCE))]
     ]
     assert upward == []
+
+
+def test_what_is_looked_for_is_where_hacking_says():
+    rows = re.findall(
+        r"^\| .+ \| `([\w/.]+)` \| `(.+)` \|$", table("| what | where | by name |"), re.MULTILINE
+    )
+    assert len(rows) > 10
+    missing = [
+        f"{file}: {name}"
+        for file, name in rows
+        if not (SOURCE / file).exists() or name.lower() not in (SOURCE / file).read_text().lower()
+    ]
+    assert missing == []

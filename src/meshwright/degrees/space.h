@@ -152,6 +152,8 @@ class Space {
       }
     }
   }
+  // Whether tensor parallelism of `tp` splits every head and inner size. Grouped-query attention
+  // (GQA): key and value heads are split, or, where there are fewer, each is on as many GPUs.
   bool TensorDegreeFits(int64_t tp) const;
   // The most layers of a stage of `family`.
   int64_t LargestStage(const Configuration& family) const;

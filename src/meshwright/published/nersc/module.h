@@ -36,7 +36,7 @@ struct ModuleOptions {
   bool flash = true, recomputed = false;
 };
 
-// `model`, `system` and `options` must have passed the checks of nersc_check.h.
+// `model`, `system` and `options` must have passed the checks of check.h.
 std::vector<Operator> MakeModule(const Model& model, const System& system, Module module,
                                  const ModuleOptions& options);
 

@@ -7,7 +7,7 @@
 #include "meshwright/base/json_value.h"
 #include "meshwright/published/nersc/comparison.h"
 
-// One record of each kind of nersc_reproduce.h, computed again. They return how many collectives,
+// One record of each kind of reproduce.h, computed again. They return how many collectives,
 // points, searches or variants it holds; what is wrong with it is an error of its value. `where`
 // names the record in differences.
 

@@ -10,7 +10,7 @@
 
 // From operators to a layer, and from a layer to a step. Evaluate and Search both go through
 // here, so what a search finds is to the last bit what Evaluate says of it. Inputs must have passed
-// the checks of nersc_check.h.
+// the checks of check.h.
 
 namespace meshwright::transformer::nersc {
 

@@ -21,7 +21,7 @@
 // dtype, recompute, zero, fsdp_shard; of time iteration_time_s or else tokens_per_s_per_gpu or else
 // tflops_per_gpu; mem_gib. Empty fields are not published. What a row leaves out is what its
 // framework does by default; a row whose degrees, batch or time are missing and do not follow is
-// incomplete. What a row does say is followed, or the row is not taken (runs_check.h).
+// incomplete. What a row does say is followed, or the row is not taken (check.h).
 
 namespace meshwright::transformer {
 
