@@ -87,8 +87,9 @@ MW_API mw_result* mw_annotate(const void* program, size_t program_bytes, const c
  *                 parameters also "donated": whether an output takes over the buffer
  *   "bounded"     a value with a dimension of which only a bound is known, with its type, as
  *                 "p" f32[<=64,32]; empty if all sizes are known
- *   "proto"       of HLO: the program as a serialized HloModuleProto
- *   "stablehlo"   of StableHLO: the program as text */
+ *   "rules"       the calls without a sharding rule, as a file for the option "rules" to be
+ * completed "proto"       of HLO: the program as a serialized HloModuleProto "stablehlo"   of
+ * StableHLO: the program as text */
 MW_API mw_result* mw_read_program(const void* program, size_t program_bytes);
 
 /* Reads a plan's JSON (`plan_bytes` long) and checks it against the schema. Texts: "plan",
@@ -136,12 +137,12 @@ MW_API mw_result* mw_model(const char* model, size_t model_bytes, const char* op
 /* What this library knows. Texts, each a JSON list of objects:
  *   "devices"    built-in device types: "name", "description", "memory_bytes", "devices_per_node"
  *   "operators"  sharding rules: "opcode", "rule" (empty: replicated), "remark"
- *   "models"     built-in models: "name", "source"
- * and "options": a JSON object of lists, the options of each command ("plan", "estimate",
- * "calibrate", "explain", "export", "model", "profile", "simulate"): "name", "type" ("text",
- * "texts", "integer", "number", "flag"), "unit", "words" (the only ones that are taken),
- * "required", "help", and where there are any "default", "least" and "most"; "output": true of
- * those that name files to be written */
+ *   "calls"      rules of calls: "target" (with `*`), "rule" (empty: none; lines are alternatives),
+ * "remark" "models"     built-in models: "name", "source" and "options": a JSON object of lists,
+ * the options of each command ("plan", "estimate", "calibrate", "explain", "export", "model",
+ * "profile", "simulate"): "name", "type" ("text", "texts", "integer", "number", "flag"), "unit",
+ * "words" (the only ones that are taken), "required", "help", and where there are any "default",
+ * "least" and "most"; "output": true of those that name files to be written */
 MW_API mw_result* mw_tables(void);
 
 /* NULL if the call went well, else what kind of error it was:

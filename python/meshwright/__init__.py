@@ -25,7 +25,7 @@ from meshwright.errors import (
     NotFoundError,
     UnsupportedError,
 )
-from meshwright.planning import Sweep, estimate, model, plan, sweep
+from meshwright.planning import Sweep, draft_rules, estimate, model, plan, sweep
 from meshwright.profiling import calibrate, profile
 
 if TYPE_CHECKING:
@@ -42,8 +42,10 @@ __all__ = [
     "Sweep",
     "UnsupportedError",
     "calibrate",
+    "calls",
     "clusters",
     "devices",
+    "draft_rules",
     "estimate",
     "model",
     "models",
@@ -58,6 +60,7 @@ __version__ = _library.version()
 devices = _library.devices
 models = _library.models
 operators = _library.operators
+calls = _library.calls
 
 
 def __getattr__(name: str) -> Any:

@@ -242,6 +242,16 @@ def devices() -> list[dict[str, Any]]:
     return json.loads(_call("mw_tables", ["devices"])["devices"])
 
 
+def calls() -> list[dict[str, str]]:
+    """Every call whose sharding rule is known: "target", "rule", "remark"."""
+    return json.loads(_call("mw_tables", ["calls"])["calls"])
+
+
+def draft_rules(program: bytes) -> str:
+    """The calls of a program without a rule, as `meshwright ops PROGRAM` lists them."""
+    return _call("mw_read_program", ["rules"], program, len(program))["rules"].decode()
+
+
 def operators() -> list[dict[str, str]]:
     """Every HLO operator and its sharding rule."""
     return json.loads(_call("mw_tables", ["operators"])["operators"])

@@ -158,6 +158,15 @@ def model(model: Any, *, seq: int | None = None, source_seq: int | None = None) 
     return _library.model(subject.contents, {"model": subject.name, **given})
 
 
+def draft_rules(program: Any, *args: Any, kwargs: Mapping[str, Any] | None = None) -> str:
+    """The calls of a program that have no sharding rule, as a file for `rules=` to be completed.
+
+    Args:
+      program: a program, as for `plan`.
+    """
+    return _library.draft_rules(read_program(program, args, kwargs or {}).contents)
+
+
 @dataclasses.dataclass(frozen=True)
 class _Subject:
     """What is to be planned."""

@@ -58,7 +58,24 @@ TEST_F(CallRulesCommand, RulesShardCalls) {
                                         "x=8", "--fix", "x=[x,_]", "--rules", rules, "--json"});
   ASSERT_EQ(plan.exit_code, 0) << plan.err;
   EXPECT_THAT(plan.out, Not(HasSubstr("all-gather")));
-  EXPECT_THAT(plan.out, HasSubstr("\"call rules\""));
+  EXPECT_THAT(plan.out, HasSubstr("\"call_rules\""));
+}
+
+TEST_F(CallRulesCommand, WhyNotPlansWithTheRulesOfThePlan) {
+  const std::string rules =
+      folder_.Write("rules.txt", "my_*  ([s, h])->([s, h]) need_replication={h}\n");
+  const std::string plan = folder_.Path("plan.json");
+  ASSERT_EQ(RunMeshwright({"plan", program_, "--cluster", "8xh100-sxm", "--mesh", "x=8", "--rules",
+                           rules, "-o", plan})
+                .exit_code,
+            0);
+  const RunResult same = RunMeshwright({"explain", plan, "--why-not", "x=[x,_]"});
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_THAT(same.out, HasSubstr("it is what the plan does"));
+  folder_.Write("rules.txt", "my_*  ([s, h])->([s, h])\n");
+  const RunResult changed = RunMeshwright({"explain", plan, "--why-not", "x=[x,_]"});
+  EXPECT_EQ(changed.exit_code, 2);
+  EXPECT_THAT(changed.err, HasSubstr("rules.txt: is not the file that the plan was made from"));
 }
 
 TEST_F(CallRulesCommand, BadRules) {

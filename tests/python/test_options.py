@@ -115,7 +115,9 @@ def test_files_go_with_what_is_asked(tmp_path, step_text):
         mw.plan(step_text, cluster="8xh100-sxm", csv=tmp_path / "x.csv")
     with pytest.raises(mw.InvalidArgumentError, match="its folder does not exist"):
         mw.plan(step_text, cluster="8xh100-sxm", output=tmp_path / "no" / "plan.json")
-    with pytest.raises(mw.InvalidArgumentError, match='"plot" writes what "sweep" or "pareto" finds'):
+    with pytest.raises(
+        mw.InvalidArgumentError, match='"plot" writes what "sweep" or "pareto" finds'
+    ):
         mw.plan("gpt2", cluster="8xh100-sxm", global_batch=16, plot=tmp_path / "x.json")
 
 
@@ -147,3 +149,22 @@ def test_profiles(tmp_path, step, monkeypatch):
     assert answer.data["measured"] > 0
     assert layers.read_text().startswith("gpu,tp,micro_batch,layer_id")
     assert mw.profile(step, **asked).data["measured"] == 0
+
+
+CALLS = """HloModule m
+ENTRY e {
+  x = f32[16,8] parameter(0)
+  ROOT c = f32[16,8] custom-call(x), custom_call_target="mine"
+}
+"""
+
+
+def test_drafts_rules_of_calls(tmp_path):
+    assert "TopK" in [call["target"] for call in mw.calls()]
+    draft = mw.draft_rules(CALLS)
+    assert "mine  ([a, b])->([a, b]) need_replication={a, b}" in draft
+    rules = tmp_path / "rules.txt"
+    rules.write_text(draft.replace(" need_replication={a, b}", ""))
+    plan = mw.plan(CALLS, cluster="8xh100-sxm", mesh="8", rules=rules, fix=["x=[x,_]"])
+    assert not plan.warnings
+    assert "what the plan does" in plan.why_not("x=[x,_]")

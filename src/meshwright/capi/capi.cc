@@ -34,6 +34,7 @@
 #include "meshwright/profile/operand_constraints.h"
 #include "meshwright/report/headline.h"
 #include "meshwright/request/program_request.h"
+#include "meshwright/sharding/given_call_rules.h"
 
 namespace meshwright {
 namespace {
@@ -105,6 +106,7 @@ absl::Status FillProgram(std::string_view program, mw_result& result) {
   result.writers["format"] = [read] { return read->input.kind; };
   result.writers["parameters"] = [read] { return ParametersJson(read->graph); };
   result.writers["outputs"] = [read] { return OutputsJson(read->graph); };
+  result.writers["rules"] = [read] { return DraftCallRules(read->graph, "program"); };
   result.writers["bounded"] = [read] { return FindBoundedSize(read->graph); };
   if (read->stablehlo) {
     result.writers["stablehlo"] = [read] { return read->stablehlo->text; };
@@ -203,6 +205,7 @@ mw_result* mw_tables(void) {
   return meshwright::Answer([](mw_result& result) {
     result.writers["devices"] = &meshwright::DevicesJson;
     result.writers["operators"] = &meshwright::OperatorsJson;
+    result.writers["calls"] = &meshwright::CallsJson;
     result.writers["models"] = &meshwright::ModelsJson;
     result.writers["options"] = &meshwright::AllOptionsJson;
     return absl::OkStatus();

@@ -11,6 +11,7 @@
 #include "meshwright/model/builtin_models.h"
 #include "meshwright/request/model_request.h"
 #include "meshwright/request/plan_options.h"
+#include "meshwright/sharding/call_table.h"
 #include "meshwright/sharding/rule_table.h"
 
 namespace meshwright {
@@ -39,6 +40,16 @@ std::string OperatorsJson() {
   Json list = Json::array();
   for (const RuleRow& row : RuleTable()) {
     list.push_back({{"opcode", std::string(OpcodeName(row.opcode))},
+                    {"rule", std::string(row.notation)},
+                    {"remark", std::string(row.remark)}});
+  }
+  return list.dump();
+}
+
+std::string CallsJson() {
+  Json list = Json::array();
+  for (const CallRow& row : CallTable()) {
+    list.push_back({{"target", std::string(row.target)},
                     {"rule", std::string(row.notation)},
                     {"remark", std::string(row.remark)}});
   }

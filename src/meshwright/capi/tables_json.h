@@ -10,6 +10,7 @@ namespace meshwright {
 // The JSON lists that include/meshwright.h documents for mw_tables.
 std::string DevicesJson();
 std::string OperatorsJson();
+std::string CallsJson();
 std::string ModelsJson();
 std::string AllOptionsJson();
 

@@ -1,7 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -9,9 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "meshwright/base/printable.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
@@ -19,7 +16,6 @@
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/hlo/program/program.h"
-#include "meshwright/hlo/python_callback.h"
 #include "meshwright/sharding/call_table.h"
 #include "meshwright/sharding/given_call_rules.h"
 #include "meshwright/sharding/rule_table.h"
@@ -98,41 +94,15 @@ absl::StatusOr<std::string> RowsText(const std::vector<std::string>& names) {
   return text;
 }
 
-// The calls of a program that have no rule, as a file for --rules that is to be completed.
-absl::StatusOr<std::string> MissingRules(const std::string& path) {
-  MW_ASSIGN_OR_RETURN(const Program program, ReadProgram(path));
-  std::map<std::string, int> counts;  // by line
-  std::vector<const Op*> first;       // of each line
-  for (const Op& op : program.graph.ops) {
-    if (op.kind != OpKind::kInstruction || op.instruction->opcode != Opcode::kCustomCall) continue;
-    if (RuleFor(program.graph, op).supported || IsPythonCallback(*op.instruction)) continue;
-    if (++counts[DraftCallRule(program.graph, op)] == 1) first.push_back(&op);
-  }
-  std::string text =
-      StrCat("# calls of ", Printable(path),
-             " without a rule: ", first.empty() ? "none\n" : "complete the lines for --rules\n");
-  const auto types = [&](const std::vector<ValueId>& values) {
-    return absl::StrJoin(values, ", ", [&](std::string* out, ValueId v) {
-      StrAppend(out, program.graph[v].shape.ToString(false));
-    });
-  };
-  for (const Op* op : first) {
-    const std::string line = DraftCallRule(program.graph, *op);
-    StrAppend(&text, "# ", counts[line], counts[line] == 1 ? " call, " : " calls, ", "as ",
-              op->name, ": (", types(op->operands), ") -> (", types(op->results), ")\n", line,
-              "\n");
-  }
-  return text;
-}
-
 absl::Status PrintRules(const std::vector<std::string>& names) {
   // What has a slash or a dot is the name of a file, also of one that is not there.
   std::error_code error;
   const bool path = names.size() == 1 && (names[0].find_first_of("/.") != std::string::npos ||
                                           std::filesystem::exists(names[0], error));
   if (path && FindCall(names[0]) == nullptr) {
-    MW_ASSIGN_OR_RETURN(const std::string text, MissingRules(names[0]));
-    return PrintOutput(text);  // a file: its lines are not broken
+    MW_ASSIGN_OR_RETURN(const Program program, ReadProgram(names[0]));
+    return PrintOutput(
+        DraftCallRules(program.graph, names[0]));  // a file: its lines are not broken
   }
   MW_ASSIGN_OR_RETURN(const std::string text, RowsText(names));
   return PrintScreen(text);

@@ -46,6 +46,9 @@ void AskOfProgram(const Plan& plan, AskedOptions& asked) {
   const PlanOptions& options = plan.options;
   asked.cost_model = options.cost_model;
   asked.completion = Word(options.rest);
+  for (const InputFile& input : plan.inputs) {
+    if (input.kind == kCallRulesFile) asked.rule_files.push_back(input.path);
+  }
   asked.threads = std::clamp<int64_t>(options.threads, 1, kMaxThreads);
   asked.seed = options.seed;
   if (!plan.pipeline.has_value()) {
@@ -100,8 +103,14 @@ absl::Status CheckFiles(const Plan& plan) {
       std::count_if(plan.inputs.begin(), plan.inputs.end(),
                     [](const InputFile& input) { return input.kind == kClusterFile; });
   for (const InputFile& input : plan.inputs) {
-    if (input.kind == "layer_profile")
+    if (input.kind == "layer_profile" || input.kind == kCallRulesFile) {
+      if (input.path == "-") {
+        return absl::InvalidArgumentError(
+            "--why-not needs the rules of the plan's calls in a file; they came from standard "
+            "input");
+      }
       MW_RETURN_IF_ERROR(ReadSame(input.path, input, "file").status());
+    }
     if (input.kind != kClusterFile) continue;
     MW_RETURN_IF_ERROR(ReadSame(input.path, input, "cluster's file").status());
     // The plan has the name in the file; of several, joined by `+`, it is not told which is whose.

@@ -69,7 +69,7 @@ absl::Status AddFixes(const AskedOptions& options, ProgramRequest& request) {
 absl::Status AddCallRules(const AskedOptions& options, ProgramRequest& request) {
   for (const std::string& path : options.rule_files) {
     MW_ASSIGN_OR_RETURN(const std::string text, ReadInput(path));
-    request.more_inputs.push_back({path, "call rules", Sha256Hex(text)});
+    request.more_inputs.push_back({path, kCallRulesFile, Sha256Hex(text)});
     MW_ASSIGN_OR_RETURN(const std::vector<GivenCallRule> rules, ParseGivenCallRules(text, path));
     request.call_rules.insert(request.call_rules.end(), rules.begin(), rules.end());
   }

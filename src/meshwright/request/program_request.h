@@ -10,6 +10,9 @@
 
 namespace meshwright {
 
+// InputFile::kind of a file of --rules.
+inline constexpr char kCallRulesFile[] = "call_rules";
+
 // The request for `program`, as one, for a pipeline or with a database, that `asked` describes, the
 // files of fixes read. Errors name the option at fault.
 absl::StatusOr<ProgramRequest> ToProgramRequest(const Subject& program, const AskedOptions& asked);

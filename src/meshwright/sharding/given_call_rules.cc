@@ -4,15 +4,19 @@
 #include <cstdint>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/glob.h"
+#include "meshwright/base/printable.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/hlo/python_callback.h"
 #include "meshwright/hlo/text_cursor.h"
 #include "meshwright/sharding/call_rule.h"
+#include "meshwright/sharding/rule.h"
 
 namespace meshwright {
 namespace {
@@ -135,6 +139,31 @@ std::string DraftCallRule(const Graph& graph, const Op& op) {
                 factors.names().empty()
                     ? ""
                     : StrCat(" need_replication={", absl::StrJoin(factors.names(), ", "), "}"));
+}
+
+std::string DraftCallRules(const Graph& graph, std::string_view name) {
+  std::map<std::string, int> counts;  // by line
+  std::vector<const Op*> first;       // of each line
+  for (const Op& op : graph.ops) {
+    if (op.kind != OpKind::kInstruction || op.instruction->opcode != Opcode::kCustomCall) continue;
+    if (RuleFor(graph, op).supported || IsPythonCallback(*op.instruction)) continue;
+    if (++counts[DraftCallRule(graph, op)] == 1) first.push_back(&op);
+  }
+  std::string text =
+      StrCat("# calls of ", Printable(name),
+             " without a rule: ", first.empty() ? "none\n" : "complete the lines for --rules\n");
+  const auto types = [&](const std::vector<ValueId>& values) {
+    return absl::StrJoin(values, ", ", [&](std::string* out, ValueId v) {
+      StrAppend(out, graph[v].shape.ToString(false));
+    });
+  };
+  for (const Op* op : first) {
+    const std::string line = DraftCallRule(graph, *op);
+    StrAppend(&text, "# ", counts[line], counts[line] == 1 ? " call, " : " calls, ", "as ",
+              op->name, ": (", types(op->operands), ") -> (", types(op->results), ")\n", line,
+              "\n");
+  }
+  return text;
 }
 
 }  // namespace meshwright

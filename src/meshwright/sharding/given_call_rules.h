@@ -40,6 +40,10 @@ absl::StatusOr<std::vector<GivenCallRule>> ParseGivenCallRules(std::string_view 
 absl::Status StateGivenCallRules(const std::vector<GivenCallRule>& rules, const Graph& graph,
                                  Module* module);
 
+// The calls of `graph`, read from `name`, that have no rule: a file of rules to be completed, with
+// one line for all calls that are alike.
+std::string DraftCallRules(const Graph& graph, std::string_view name);
+
 // A line for the call `op` as a file of rules would have it, to be completed: dimensions of one
 // size share a factor, and all factors are replicated.
 std::string DraftCallRule(const Graph& graph, const Op& op);
