@@ -56,6 +56,13 @@ constexpr std::string_view kReduceRegion =
     "tensor<f32>\n      stablehlo.return %s : tensor<f32>\n    }) : (tensor<8xf32>) -> "
     "tensor<8xf32>";
 
+TEST(Partitioned, RaggedAllToAllIsACollectiveToo) {
+  EXPECT_THAT(VerdictOfStablehlo("",
+                                 "stablehlo.custom_call @ragged_all_to_all(%a) {api_version = "
+                                 "4 : i32} : (tensor<8xf32>) -> tensor<8xf32>"),
+              HasSubstr("ragged_all_to_all among several devices: this program is partitioned"));
+}
+
 TEST(Partitioned, CollectivesAmongSeveralDevices) {
   for (const std::string_view groups :
        {"replica_groups={{0,1},{2,3}}", "replica_groups=[2,4]<=[8]",

@@ -292,6 +292,11 @@ std::vector<CallExample> OtherExamples() {
              "([i,W,W])->([i,W,W],[i,W],[i]) W:whole"),
       Solver("hipsolver_geqrf_ffi", {"f32 bmn"}, {"f32 bmn", "f32 bn"},
              {"0:bmx 0:bxn->bmn", "0:bmn->bn"}, "([i,W,W])->([i,W,W],[i,W]) W:whole"),
+      {{"__op$block_scaled_dot", {"0:bm(qw) 1:bn(qw) 2:bmq 3:bnq->bmn"}},
+       {"f32 bm(qw)", "f32 bn(qw)", "f32 bmq", "f32 bnq"},
+       {"f32 bmn"},
+       "",
+       "([b,m,q w],[b,n,q w],[b,m,q],[b,n,q])->[b,m,n] q:sum w:whole"},
   };
 }
 

@@ -24,6 +24,9 @@ constexpr std::string_view kManualTargets[] = {
     "xla.sdy.LocalToGlobalShape",
 };
 
+// A collective that StableHLO has no operation for, as JAX calls it.
+constexpr std::string_view kRaggedAllToAll = "ragged_all_to_all";
+
 // The number that the module's header gives for `name`; 1 if it does not.
 int64_t CountOf(const Module& module, std::string_view name) {
   for (const auto& [key, text] : module.other) {
@@ -100,6 +103,8 @@ int64_t Participants(const Module& module, const Instruction& instruction) {
 std::string SignIn(const Module& module, const Instruction& instruction) {
   const Opcode opcode = Communication(instruction);
   if (opcode == Opcode::kCustomCall) {
+    if (instruction.custom_call_target == kRaggedAllToAll)
+      return StrCat(kRaggedAllToAll, " among several devices: ", kInstead);
     const bool is_manual = std::find(std::begin(kManualTargets), std::end(kManualTargets),
                                      instruction.custom_call_target) != std::end(kManualTargets);
     return is_manual ? ManualMessage(StrCat("custom-call ", instruction.custom_call_target)) : "";

@@ -79,6 +79,11 @@ const std::vector<CallRow>& CallTable() {
       {"te_gemm_v2_ffi", "([m, k], _, [k, n], ...)->([m, n], ...) reduction={k} kernel=matmul",
        "Transformer Engine, by its axis boundaries", rules::TransformerEngineGemm},
 
+      {"__op$block_scaled_dot",
+       "([b, m, qw], [b, n, qw], [b, m, q], [b, n, q], ...)->([b, m, n]) reduction={q} "
+       "need_replication={w} kernel=matmul flops=2*b*m*n*q*w",
+       "jax.nn.scaled_matmul: q blocks of w elements with a scale each"},
+
       // Normalization, softmax, activations and quantization of Transformer Engine.
       {"te_norm_forward_ffi",
        "([..., h], _, _, [h], _)->([..., h], [..., h], _, _, _, [...], [...], ...) "
