@@ -55,19 +55,22 @@ std::vector<CallExample> AttentionExamples() {
        {"f32 bs(gr)d", "f32 btgd", "f32 btge"},
        {"f32 b(gr)se", "f32 b(gr)s", "u8 0"},
        FusedAttention("NO_MASK", kHeadsThird, false),
-       "([b,s,g r,d],[b,t,g,d],[b,t,g,e])->([b,g r,s,e],[b,g r,s],[W]) t:whole d:whole e:whole "
+       "([b,s,g r (h),d],[b,t,g,d],[b,t,g,e])->([b,g r (h),s,e],[b,g r (h),s],[W]) t:whole d:whole "
+       "e:whole "
        "W:whole"},
       {{"__cudnn$fmhaSoftmaxDropout", {"0:b(gr)sd 1:bgtd 2:bgte->b(gr)se", ""}},
        {"f32 b(gr)sd", "f32 bgtd", "f32 bgte"},
        {"f32 b(gr)se", "u8 0"},
        FusedAttention("CAUSAL", kHeadsSecond, false),
-       "([b,g r,s,d],[b,g,t,d],[b,g,t,e])->([b,g r,s,e],[W]) s:whole t:whole d:whole e:whole "
+       "([b,g r (h),s,d],[b,g,t,d],[b,g,t,e])->([b,g r (h),s,e],[W]) s:whole t:whole d:whole "
+       "e:whole "
        "W:whole"},
       {{"__cudnn$fmhaScaleBiasSoftmax", {"0:bs(gr)d 1:btgd 2:btge 3:z(gr)st 4:b 5:b->b(gr)se", ""}},
        {"f32 bs(gr)d", "f32 btgd", "f32 btge", "f32 1(gr)st", "s32 b", "s32 b"},
        {"f32 b(gr)se", "u8 0"},
        FusedAttention("PADDING", kHeadsThird, false),
-       "([b,s,g r,d],[b,t,g,d],[b,t,g,e],[1,g r,s,t],[b],[b])->([b,g r,s,e],[W]) s:whole t:whole "
+       "([b,s,g r (h),d],[b,t,g,d],[b,t,g,e],[1,g r (h),s,t],[b],[b])->([b,g r (h),s,e],[W]) "
+       "s:whole t:whole "
        "d:whole e:whole W:whole"},
       {{"__cudnn$fmhaSoftmaxF8",
         {"0:bs(gr)d 1:btgd 2:btge->b(gr)se", "max 0:bs(gr)d->1111", "max 0:bs(gr)d->1111",
@@ -76,8 +79,9 @@ std::vector<CallExample> AttentionExamples() {
         "f32 1111", "f32 1111"},
        {"f32 b(gr)se", "f32 1111", "f32 1111", "f32 b(gr)s", "u8 0"},
        FusedAttention("NO_MASK", kHeadsThird, false),
-       "([b,s,g r,d],[b,t,g,d],[b,t,g,e],[1,1,1,1],[1,1,1,1],[1,1,1,1],[1,1,1,1],[1,1,1,1],"
-       "[1,1,1,1])->([b,g r,s,e],[1,1,1,1],[1,1,1,1],[b,g r,s],[W]) b:max g:max r:max s:max "
+       "([b,s,g r (h),d],[b,t,g,d],[b,t,g,e],[1,1,1,1],[1,1,1,1],[1,1,1,1],[1,1,1,1],[1,1,1,1],"
+       "[1,1,1,1])->([b,g r (h),s,e],[1,1,1,1],[1,1,1,1],[b,g r (h),s],[W]) b:max g:max r:max "
+       "(h):max s:max "
        "t:whole "
        "d:whole e:whole W:whole"},
       {{"__cudnn$fmhaSoftmaxBackward",
@@ -86,9 +90,10 @@ std::vector<CallExample> AttentionExamples() {
        backward,
        gradients,
        FusedAttention("NO_MASK", kHeadsThird, true),
-       "([b,s,g r,d],[b,t,g,d],[b,t,g,e],[b,g r,s],[b,s,g r,e],[b,s,g r,e])->([b,g "
-       "r,s,d],[b,g,t,d],"
-       "[b,g,t,e],[W]) r:sum s:sum t:whole d:whole e:whole W:whole"},
+       "([b,s,g r (h),d],[b,t,g,d],[b,t,g,e],[b,g r (h),s],[b,s,g r (h),e],[b,s,g r (h),e])->([b,g "
+       "r (h),"
+       "s,d],[b,g,t,d],"
+       "[b,g,t,e],[W]) r:sum (h):sum s:sum t:whole d:whole e:whole W:whole"},
       {{"__cudnn$fmhaScaleBiasSoftmaxBackward",
         {"4:bs(gr)e 2:btge 1:btgd 3:b(gr)s->b(gr)sd", "4:bs(gr)e 2:btge 0:bs(gr)d->bgtd",
          "4:bs(gr)e 6:bs(gr)e 0:bs(gr)d 1:btgd->bgte", "4:bs(gr)e 2:btge 5:z(gr)st->z(gr)st", ""}},
@@ -96,8 +101,10 @@ std::vector<CallExample> AttentionExamples() {
         "f32 bs(gr)e"},
        {"f32 b(gr)sd", "f32 bgtd", "f32 bgte", "f32 1(gr)st", "u8 0"},
        FusedAttention("NO_MASK", kHeadsThird, true),
-       "([b,s,g r,d],[b,t,g,d],[b,t,g,e],[b,g r,s],[b,s,g r,e],[1,g r,s,t],[b,s,g r,e])->"
-       "([b,g r,s,d],[b,g,t,d],[b,g,t,e],[1,g r,s,t],[W]) b:sum r:sum s:sum t:whole d:whole "
+       "([b,s,g r (h),d],[b,t,g,d],[b,t,g,e],[b,g r (h),s],[b,s,g r (h),e],[1,g r (h),s,t],[b,s,g "
+       "r (h),e])->"
+       "([b,g r (h),s,d],[b,g,t,d],[b,g,t,e],[1,g r (h),s,t],[W]) b:sum r:sum (h):sum s:sum "
+       "t:whole d:whole "
        "e:whole "
        "W:whole"},
       {{"__cudnn$fmhaSoftmaxBackwardF8",
@@ -107,8 +114,10 @@ std::vector<CallExample> AttentionExamples() {
         "f32 1111"},
        {"f32 b(gr)sd", "f32 bgtd", "f32 bgte", "f32 1111", "u8 0"},
        FusedAttention("NO_MASK", kHeadsThird, true),
-       "([b,s,g r,d],[b,t,g,d],[b,t,g,e],[b,s,g r,e],[b,s,g r,e],[b,g r,s],[1,1,1,1])->"
-       "([b,g r,s,d],[b,g,t,d],[b,g,t,e],[1,1,1,1],[W]) b:max g:max r:whole s:whole t:whole "
+       "([b,s,g r (h),d],[b,t,g,d],[b,t,g,e],[b,s,g r (h),e],[b,s,g r (h),e],[b,g r "
+       "(h),s],[1,1,1,1])->"
+       "([b,g r (h),s,d],[b,g,t,d],[b,g,t,e],[1,1,1,1],[W]) b:max g:max r:whole (h):whole s:whole "
+       "t:whole "
        "d:whole "
        "e:whole W:whole"},
       {{"te_fused_attn_forward_ffi",

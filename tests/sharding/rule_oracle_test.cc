@@ -64,6 +64,62 @@ std::vector<Placement> WholePlacements(const Graph& graph, const std::vector<Val
   return places;
 }
 
+// A joint factor that is cut (Factor::joint): a device computes for entries of its own along the
+// dimension of `major` and what is minor to it, each with the entry of `major` that it belongs to.
+struct CutJoint {
+  FactorIndex joint = kNoFactor, major = kNoFactor;
+  int64_t begin = 0, count = 0;  // of the device's entries
+  int64_t minor = 1;             // how many belong to one of `major`
+
+  // The dimension of a tensor that has `major` without the joint factor; -1: there is none.
+  int64_t DimensionOf(const TensorFactors& tensor) const {
+    if (joint == kNoFactor || HasFactor(tensor, joint)) return -1;
+    for (size_t d = 0; d < tensor.dims.size(); ++d) {
+      const auto& dim = tensor.dims[d];
+      if (std::find(dim.begin(), dim.end(), major) != dim.end()) return static_cast<int64_t>(d);
+    }
+    return -1;
+  }
+  // `tensor` with an entry for each of the device's along `dimension`.
+  Tensor Spread(const Tensor& tensor, int64_t dimension) const {
+    const auto d = static_cast<size_t>(dimension);
+    Tensor spread{tensor.dims, {}};
+    spread.dims[d] = count;
+    ForEachIndex(spread.dims, [&](Index at) {
+      at[d] = (begin + at[d]) / minor;
+      spread.data.push_back(At(tensor, at));
+    });
+    return spread;
+  }
+  // The sum of entries that belong together, of `dims`.
+  Tensor Gathered(const Tensor& spread, const Dims& dims, int64_t dimension) const {
+    const auto d = static_cast<size_t>(dimension);
+    Tensor sums{dims, std::vector<double>(static_cast<size_t>(ElementCount(dims)), 0)};
+    ForEachIndex(spread.dims, [&](const Index& at) {
+      Index to = at;
+      to[d] = (begin + at[d]) / minor;
+      At(sums, to) += At(spread, at);
+    });
+    return sums;
+  }
+};
+
+CutJoint CutJointOf(const Rule& rule, const Strategy& strategy, const Mesh& mesh, int64_t device) {
+  CutJoint cut;
+  for (const TensorFactors& tensor : rule.operands) {
+    for (const auto& dim : tensor.dims) {
+      if (dim.empty() || !rule.factors[dim.back()].joint) continue;
+      const AxisList axes = AxesOf(dim.back(), strategy, mesh);
+      if (axes.empty()) continue;
+      cut = {dim.back(), dim[0]};
+      cut.count = rule.factors[cut.joint].size / mesh.Size(axes);
+      cut.begin = Digits(mesh, device, axes) * cut.count;
+      cut.minor = rule.factors[cut.joint].size / rule.factors[cut.major].size;
+    }
+  }
+  return cut;
+}
+
 class OperatorRun {
  public:
   OperatorRun(const Graph& graph, const Op& op, Random& random)
@@ -95,16 +151,26 @@ class OperatorRun {
     std::vector<std::map<Dims, std::map<int64_t, Tensor>>> pieces(results_.size());
     for (int64_t device = 0; device < mesh.devices(); ++device) {
       std::vector<Tensor> local;
-      std::vector<Placement> in_place, out_place;
+      std::vector<Placement> in_place, out_place, made_place;
+      const CutJoint cut = CutJointOf(rule, strategy, mesh, device);
       for (size_t i = 0; i < in.size(); ++i) {
         in_place.push_back(PlacementOf(mesh, in[i], operands_[i].dims, device));
         local.push_back(Piece(parts[i][Digits(mesh, device, in[i].unreduced)], in_place[i]));
+        if (const int64_t d = cut.DimensionOf(rule.operands[i]); d >= 0)
+          local[i] = cut.Spread(local[i], d);
       }
       for (size_t i = 0; i < out.size(); ++i) {
         out_place.push_back(PlacementOf(mesh, out[i], results_[i].dims, device));
+        made_place.push_back(out_place.back());
+        if (const int64_t d = cut.DimensionOf(rule.results[i]); d >= 0)
+          made_place[i].size[static_cast<size_t>(d)] = cut.count;
       }
-      std::vector<Tensor> made = Execute(graph_, op_, local, in_place, out_place,
+      std::vector<Tensor> made = Execute(graph_, op_, local, in_place, made_place,
                                          /*first=*/Digits(mesh, device, reduced) == 0);
+      for (size_t i = 0; i < out.size(); ++i) {
+        if (const int64_t d = cut.DimensionOf(rule.results[i]); d >= 0)
+          made[i] = cut.Gathered(made[i], out_place[i].size, d);
+      }
       for (size_t i = 0; i < out.size(); ++i) {
         auto [it, is_new] =
             pieces[i][out_place[i].offset].emplace(Digits(mesh, device, out[i].unreduced), made[i]);

@@ -79,7 +79,7 @@ void SetContractionSizes(const Rule& rule, const Strategy& strategy, const Mesh&
   };
   work->m = work->n = work->k = work->batch = 1;
   for (FactorIndex f = 0; f < static_cast<FactorIndex>(rule.factors.size()); ++f) {
-    if (rule.factors[f].kind == FactorKind::kPending) continue;
+    if (rule.factors[f].kind == FactorKind::kPending || rule.factors[f].joint) continue;
     int64_t size = rule.factors[f].size;
     for (size_t axis = 0; axis < strategy.size(); ++axis) {
       if (strategy[axis] != f) continue;
@@ -110,6 +110,11 @@ void SetContractionSizes(const Rule& rule, const Strategy& strategy, const Mesh&
     } else {
       work->n *= size;
     }
+  }
+  // What the joint factor cuts, queries and their heads, are rows.
+  for (FactorIndex f = 0; f < static_cast<FactorIndex>(rule.factors.size()); ++f) {
+    if (rule.factors[f].joint)
+      work->m = std::max<int64_t>(1, work->m / mesh.Size(AxesOf(f, strategy, mesh)));
   }
 }
 

@@ -29,6 +29,11 @@ std::optional<Sharding> DimensionSharding(const Rule& rule, const Strategy& stra
       AxisList axes = AxesOf(f, strategy, mesh);
       int64_t pieces = mesh.Size(axes);
       int64_t size = rule.factors[f].size;
+      if (rule.factors[f].joint) {
+        if (pieces > 1 && (!sharding.dims[d].empty() || size % pieces != 0)) return std::nullopt;
+        sharding.dims[d].insert(sharding.dims[d].end(), axes.begin(), axes.end());
+        continue;
+      }
       const bool divides = size % pieces == 0 || rule.factors[f].uneven;
       if (pieces > 1 && (!majors_cut_completely || size < pieces || !divides)) return std::nullopt;
       majors_cut_completely = majors_cut_completely && pieces == size;
@@ -42,7 +47,7 @@ std::string FactorText(const Rule& rule, FactorIndex f, bool sizes) {
   const Factor& factor = rule.factors[f];
   std::string text = factor.label == '?' ? StrCat("#", f) : std::string(1, factor.label);
   if (sizes && factor.size > 1) StrAppend(&text, "=", factor.size);
-  return text;
+  return factor.joint ? StrCat("(", text, ")") : text;
 }
 
 std::string TensorText(const Rule& rule, const TensorFactors& tensor, bool sizes) {

@@ -48,6 +48,11 @@ struct Factor {
   // May be cut into pieces that do not divide it: all but the last are of one size, which the last
   // ones, short or empty, are padded to. Only of factors that are whole dimensions (AllowUneven).
   bool uneven = false;
+  // Stands behind the other factors of its dimensions for all of them together: it is cut, or they
+  // are. Heads of attention, say, where devices divide neither the groups that share keys and
+  // values nor the heads of a group: each device takes heads of its own, and of tensors that have
+  // groups alone, which stay whole, those that its heads belong to.
+  bool joint = false;
   friend bool operator==(const Factor&, const Factor&) = default;
 };
 
@@ -56,7 +61,7 @@ using FactorIndex = int16_t;
 inline constexpr FactorIndex kNoFactor = -1;
 
 // One operand's or result's dimensions as factor indices, major to minor. The sizes of a
-// dimension's factors multiply to its size; a dimension of size 1 has none.
+// dimension's factors (but Factor::joint) multiply to its size; a dimension of size 1 has none.
 struct TensorFactors {
   absl::InlinedVector<absl::InlinedVector<FactorIndex, 2>, 5> dims;
   bool pending = false;  // unreduced along the axes of the rule's kPending factor

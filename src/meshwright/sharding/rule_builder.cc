@@ -180,6 +180,7 @@ bool RuleBuilder::FillWhole(std::vector<TensorFactors>& tensors,
     for (size_t d = 0; d < tensors[i].dims.size(); ++d) {
       int64_t rest = graph_[values[i]].shape.dims[d];
       for (FactorIndex f : tensors[i].dims[d]) {
+        if (rule_.factors[f].joint) continue;
         int64_t size = rule_.factors[f].size;
         if (size == 0 ? rest != 0 : rest % size != 0) return false;
         if (size != 0) rest /= size;

@@ -8,7 +8,8 @@
 // factor it can still cut. What makes a complete assignment inexpressible does not depend on shapes
 // but on two kinds of facts, gathered once per rule:
 //  * a factor that is minor in some dimension needs every factor before it cut completely;
-//  * one result cannot be unreduced by two different reductions.
+//  * one result cannot be unreduced by two different reductions, and of one dimension the joint
+//    factor is cut or the others are.
 // So a leaf costs a few comparisons and no Sharding is ever built. Time is proportional to the
 // number of assignments that respect divisibility.
 
@@ -61,6 +62,10 @@ class StrategyWalk {
         for (size_t i = 1; i < dim.size(); ++i) {
           if (rule_.factors[dim[i]].kind == FactorKind::kWhole) continue;
           for (size_t j = 0; j < i; ++j) {
+            if (rule_.factors[dim[i]].joint) {
+              exclusive_.push_back({dim[j], dim[i]});
+              continue;
+            }
             if (rule_.factors[dim[j]].kind == FactorKind::kWhole) fixed_[dim[i]] = true;
             if (Nesting nesting{dim[j], dim[i]}; seen.insert(nesting).second) {
               nestings_.push_back(nesting);
@@ -89,7 +94,7 @@ class StrategyWalk {
         bool clash =
             std::any_of(rule_.results.begin(), rule_.results.end(),
                         [&](const TensorFactors& r) { return partial(f, r) && partial(g, r); });
-        if (clash) mixed_.push_back({f, g});
+        if (clash) exclusive_.push_back({f, g});
       }
     }
   }
@@ -125,7 +130,7 @@ class StrategyWalk {
     auto used = [&](FactorIndex f) {
       return std::find(strategy_.begin(), strategy_.end(), f) != strategy_.end();
     };
-    return std::none_of(mixed_.begin(), mixed_.end(),
+    return std::none_of(exclusive_.begin(), exclusive_.end(),
                         [&](const auto& pair) { return used(pair.first) && used(pair.second); });
   }
 
@@ -151,9 +156,9 @@ class StrategyWalk {
   const Mesh& mesh_;
   std::vector<bool> fixed_;  // by factor: minor to a kWhole factor, so never cut
   std::vector<Nesting> nestings_;
-  std::vector<std::pair<FactorIndex, FactorIndex>> mixed_;
-  std::vector<std::vector<FactorIndex>> candidates_;  // by axis, ascending
-  std::vector<int64_t> cut_;                          // by factor: pieces it is cut into so far
+  std::vector<std::pair<FactorIndex, FactorIndex>> exclusive_;  // never cut both
+  std::vector<std::vector<FactorIndex>> candidates_;            // by axis, ascending
+  std::vector<int64_t> cut_;  // by factor: pieces it is cut into so far
   Strategy strategy_;
   std::vector<Strategy> found_;
 };

@@ -12,7 +12,8 @@
 // exist in registers only. Query heads come in groups of r that share the keys and values of one of
 // g heads. Samples and groups are independent. Of a group, and of the queries, a part needs all
 // keys and values of its group, and gives partial sums of their gradients; queries have a part of
-// their own only where no mask counts them from the first.
+// their own only where no mask counts them from the first. Where devices divide neither g nor r,
+// they take query heads across groups (a joint factor), beside all keys and values.
 
 namespace meshwright::rules {
 namespace {
@@ -90,6 +91,10 @@ class AttentionFactors {
     b_ = New(batch_, config_.packed ? FactorKind::kWhole : FactorKind::kParallel, 'b');
     g_ = New(groups_, FactorKind::kParallel, 'g');
     r_ = New(shared_, sharing, 'r');
+    if (groups_ > 1 && shared_ > 1) {
+      h_ = New(heads, sharing, 'h');
+      factors_[h_].joint = true;
+    }
     s_ = New(queries_, config_.counted ? FactorKind::kWhole : sharing, 's');
     t_ = New(keys_, FactorKind::kWhole, 't');
     d_ = New(builder_.operand(0).dims[3], FactorKind::kWhole, 'd');
@@ -101,13 +106,13 @@ class AttentionFactors {
 
   // Results always have heads before positions.
   void QueriesOut(TensorFactors& tensor, FactorIndex depth) {
-    Dims(tensor, {{b_}, {g_, r_}, {s_}, {depth}});
+    Dims(tensor, {{b_}, {g_, r_, h_}, {s_}, {depth}});
   }
   void KeysOut(TensorFactors& tensor, FactorIndex depth) {
     Dims(tensor, {{b_}, {g_}, {t_}, {depth}});
   }
-  void Statistics(TensorFactors& tensor) { Dims(tensor, {{b_}, {g_, r_}, {s_}}); }
-  void Bias(TensorFactors& tensor) { Dims(tensor, {{b_}, {g_, r_}, {s_}, {t_}}); }
+  void Statistics(TensorFactors& tensor) { Dims(tensor, {{b_}, {g_, r_, h_}, {s_}}); }
+  void Bias(TensorFactors& tensor) { Dims(tensor, {{b_}, {g_, r_, h_}, {s_}, {t_}}); }
   // One or more numbers a sample.
   void PerSample(TensorFactors& tensor) { Dims(tensor, {{b_}}); }
 
@@ -118,7 +123,7 @@ class AttentionFactors {
 
   // A bias for all samples or heads: its gradient is a sum over them.
   void ReduceWhatLacks(const TensorFactors& gradient) {
-    for (const FactorIndex f : {b_, g_, r_, s_}) {
+    for (const FactorIndex f : {b_, g_, r_, h_, s_}) {
       if (f != kNoFactor && !HasFactor(gradient, f)) Combine(f, Reduction::kSum);
     }
   }
@@ -126,7 +131,7 @@ class AttentionFactors {
   // The largest magnitudes of results, of which every part has its own. A sum and a maximum over
   // one factor do not go together.
   void ReduceMagnitudes() {
-    for (const FactorIndex f : {b_, g_, r_, s_}) {
+    for (const FactorIndex f : {b_, g_, r_, h_, s_}) {
       if (f == kNoFactor) continue;
       if (factors_[f].kind == FactorKind::kReduction) {
         factors_[f].kind = FactorKind::kWhole;
@@ -161,7 +166,7 @@ class AttentionFactors {
     const Shape& shape = ShapeOf(tensor);
     for (size_t d = 0; d < dims.size() && d < tensor.dims.size(); ++d) {
       int64_t size = 1;
-      for (FactorIndex f : dims[d]) size *= f == kNoFactor ? 1 : factors_[f].size;
+      for (FactorIndex f : dims[d]) size *= f == kNoFactor || f == h_ ? 1 : factors_[f].size;
       if (size != shape.dims[d]) continue;
       for (FactorIndex f : dims[d]) {
         if (f != kNoFactor) tensor.dims[d].push_back(f);
@@ -179,7 +184,7 @@ class AttentionFactors {
   void Sequences(TensorFactors& tensor, bool of_queries, FactorIndex position, FactorIndex depth) {
     const bool pages = config_.paged && !of_queries;
     std::vector<FactorIndex> heads = {g_};
-    if (of_queries) heads.push_back(r_);
+    if (of_queries) heads.insert(heads.end(), {r_, h_});
     const std::vector<FactorIndex> batch = {pages ? kNoFactor : b_};
     const std::vector<FactorIndex> positions = {pages ? kNoFactor : position};
     if (config_.heads_first) {
@@ -221,8 +226,8 @@ class AttentionFactors {
   int64_t batch_ = 1, groups_ = 1, shared_ = 1, queries_ = 1, keys_ = 1;
   std::vector<Factor> factors_;
   std::vector<TensorFactors> operands_, results_;
-  FactorIndex b_ = kNoFactor, g_ = kNoFactor, r_ = kNoFactor, s_ = kNoFactor, t_ = kNoFactor,
-              d_ = kNoFactor, e_ = kNoFactor;
+  FactorIndex b_ = kNoFactor, g_ = kNoFactor, r_ = kNoFactor, h_ = kNoFactor, s_ = kNoFactor,
+              t_ = kNoFactor, d_ = kNoFactor, e_ = kNoFactor;
 };
 
 // Which of the calls it is, by the parts of its name.
