@@ -2,11 +2,15 @@
 
 XLA's partitioner does not shard them along the dimensions named here, and would gather whatever is.
 Where the plan shards such dimensions of the result, the operator is put into a manual computation
-over their axes: every device computes its own part, as planned.
+over their axes: every device computes its own part, as planned. So are calls of kernels, which the
+planner marks where it shards them (plan/annotate/annotate_stablehlo.h).
 """
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -44,10 +48,27 @@ _OPERATORS: dict[str, Callable[[ir.Operation], Dimensions]] = {
 }
 
 
+# Axes of each dimension.
+Axes = list[list[str]]
+
+_MARK = "meshwright_by_shard"
+
+
+@dataclasses.dataclass
+class _Parts:
+    """How an operator is computed shard by shard."""
+
+    mesh: str
+    operands: list[Axes]
+    results: list[Axes]
+    summed: list[list[str]]  # axes along which parts of each result are summed
+
+
 def compute_by_shard(module: ir.Module) -> None:
     """Rewrites the operators meant in an annotated module."""
     meshes: dict[str, dict[str, int]] = {}
     found: list[ir.Operation] = []
+    marked: list[ir.Operation] = []
 
     def visit(view: Any) -> ir.WalkResult:
         operation = view.operation
@@ -55,48 +76,96 @@ def compute_by_shard(module: ir.Module) -> None:
             axes = map(sdy.MeshAxisAttr, sdy.MeshAttr(operation.attributes["mesh"]).axes)
             name = ir.StringAttr(operation.attributes["sym_name"]).value
             meshes[name] = {axis.name: axis.size for axis in axes}
-        elif operation.name in _OPERATORS:
+        elif operation.name in _OPERATORS or operation.name == "stablehlo.custom_call":
             found.append(operation)
+        elif _MARK in operation.attributes:
+            marked.append(operation)
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit)
     for operation in found:
-        _rewrite(operation, meshes)
+        call = operation.name == "stablehlo.custom_call"
+        parts = _parts_of_call(operation) if call else _parts_of_operator(operation)
+        if parts is not None:
+            _rewrite(operation, parts, meshes[parts.mesh])
+    for operation in marked:
+        del operation.attributes[_MARK]
 
 
-def _rewrite(operation: ir.Operation, meshes: Mapping[str, Mapping[str, int]]) -> None:
+def _parts_of_operator(operation: ir.Operation) -> _Parts | None:
     kept = constraint(operation)
     if kept is None:
-        return
-    sharding = sdy.TensorShardingAttr(kept.attributes["sharding"])
+        return None
+    mesh, axes = _sharding(kept)
+    operands = _OPERATORS[operation.name](operation)
+    known = {dimension for dimensions in operands for dimension in dimensions}
+    if any(listed and number not in known for number, listed in enumerate(axes)):
+        return None
+    return _Parts(
+        mesh,
+        [[[] if n is None else axes[n] for n in dimensions] for dimensions in operands],
+        [axes] * len(operation.results),
+        [[]] * len(operation.results),
+    )
+
+
+def _parts_of_call(operation: ir.Operation) -> _Parts | None:
+    marks = [made for result in operation.results if (made := _constraint_of(result)) is not None]
+    if not marks or _MARK not in marks[0].attributes:
+        return None
+    reduced = [name for name in ir.StringAttr(marks[0].attributes[_MARK]).value.split(",") if name]
+    mesh = _sharding(marks[0])[0]
+    parts = _Parts(mesh, [], [], [])
+    for operand in operation.operands:
+        maker = None if isinstance(operand.owner, ir.Block) else operand.owner.operation
+        if _rank(operand) == 0:
+            parts.operands.append([])
+        elif maker is not None and maker.name == "sdy.sharding_constraint":
+            parts.operands.append(_sharding(maker)[1])
+        else:
+            return None
+    for result in operation.results:
+        made = _constraint_of(result)
+        if made is None and (any(True for _ in result.uses) or _elements(result) > 0):
+            return None
+        axes = _sharding(made)[1] if made is not None else [[]] * _rank(result)
+        parts.results.append(axes)
+        used = any(True for _ in result.uses)
+        parts.summed.append([a for a in reduced if used and not any(a in dim for dim in axes)])
+    return parts
+
+
+def _elements(value: Any) -> int:
+    return math.prod(ir.RankedTensorType(value.type).shape)
+
+
+def _sharding(made: ir.Operation) -> tuple[str, Axes]:
+    """The mesh of a constraint, and the axes of each dimension."""
+    sharding = sdy.TensorShardingAttr(made.attributes["sharding"])
     mesh = ir.FlatSymbolRefAttr(sharding.mesh_or_ref).value
-    sizes = meshes[mesh]
-    axes = [
+    return mesh, [
         [sdy.AxisRefAttr(axis).name for axis in sdy.DimensionShardingAttr(dimension).axes]
         for dimension in sharding.dimension_shardings
     ]
-    used = [name for name in sizes if any(name in dimension for dimension in axes)]
-    operands = _OPERATORS[operation.name](operation)
-    known = {dimension for dimensions in operands for dimension in dimensions}
-    if not used or any(listed and number not in known for number, listed in enumerate(axes)):
+
+
+def _rewrite(operation: ir.Operation, parts: _Parts, sizes: Mapping[str, int]) -> None:
+    listed = [*parts.operands, *parts.results, parts.summed]
+    used = [name for name in sizes if any(name in dim for axes in listed for dim in axes)]
+    if not used:
         return
-    everything: list[int | None] = list(range(len(axes)))
-    shards = [math.prod(sizes[name] for name in listed) for listed in axes]
-    values = [
-        *zip(operation.operands, operands, strict=True),
-        *((result, everything) for result in operation.results),
-    ]
-    locals_ = [_local(value.type, dimensions, shards) for value, dimensions in values]
+    values = [*operation.operands, *operation.results]
+    axes = [*parts.operands, *parts.results]
+    locals_ = [_local(v.type, a, sizes) for v, a in zip(values, axes, strict=True)]
     if None in locals_:
         return
-    count = len(operands)
+    count = len(operation.operands)
 
-    def per_value(some: Sequence[tuple[Any, list[int | None]]]) -> ir.Attribute:
+    def per_value(some: Sequence[Axes]) -> ir.Attribute:
         texts = []
-        for _, dimensions in some:
-            listed = ([] if number is None else axes[number] for number in dimensions)
-            entries = ("{" + ", ".join(f'"{name}"' for name in names) + "}" for names in listed)
-            texts.append(f"<@{mesh}, [{', '.join(entries)}]>")
+        for dims in some:
+            entries = ("{" + ", ".join(f'"{name}"' for name in names) + "}" for names in dims)
+            texts.append(f"<@{parts.mesh}, [{', '.join(entries)}]>")
         return ir.Attribute.parse(f"#sdy.sharding_per_value<[{', '.join(texts)}]>")
 
     manual_axes = ", ".join(f'"{name}"' for name in used)
@@ -106,8 +175,8 @@ def _rewrite(operation: ir.Operation, meshes: Mapping[str, Mapping[str, int]]) -
         manual = sdy.ManualComputationOp(
             [result.type for result in operation.results],
             list(operation.operands),
-            per_value(values[:count]),
-            per_value(values[count:]),
+            per_value(parts.operands),
+            per_value(parts.results),
             ir.Attribute.parse(f"#sdy<manual_axes{{{manual_axes}}}>"),
         )
         block = manual.operation.regions[0].blocks.append(*locals_[:count])
@@ -118,31 +187,86 @@ def _rewrite(operation: ir.Operation, meshes: Mapping[str, Mapping[str, int]]) -
                 operands=list(block.arguments),
                 attributes={entry.name: entry.attr for entry in attributes},
             )
-            sdy.ReturnOp(list(inner.results))
+            _localize_attention(inner)
+            sdy.ReturnOp(
+                [
+                    _summed(result, names, sizes) if names else result
+                    for result, names in zip(inner.results, parts.summed, strict=True)
+                ]
+            )
     for result, replacement in zip(operation.results, manual.operation.results, strict=True):
         result.replace_all_uses_with(replacement)
     operation.erase()
 
 
+def _summed(value: Any, names: Sequence[str], sizes: Mapping[str, int]) -> Any:
+    """The sum of what the devices along the axes `names` have."""
+    tensor = ir.RankedTensorType(value.type)
+    scalar = ir.RankedTensorType.get([], tensor.element_type)
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for device, place in enumerate(itertools.product(*(range(size) for size in sizes.values()))):
+        at = dict(zip(sizes, place, strict=True))
+        groups.setdefault(tuple(at[n] for n in sizes if n not in names), []).append(device)
+    rows = list(groups.values())
+    text = f"dense<{rows}> : tensor<{len(rows)}x{len(rows[0])}xi64>"
+    reduced = ir.Operation.create(
+        "stablehlo.all_reduce",
+        results=[value.type],
+        operands=[value],
+        attributes={
+            "replica_groups": ir.Attribute.parse(text),
+            "channel_handle": ir.Attribute.parse("#stablehlo.channel_handle<handle = 1, type = 1>"),
+            "use_global_device_ids": ir.UnitAttr.get(),
+        },
+        regions=1,
+    )
+    block = reduced.regions[0].blocks.append(scalar, scalar)
+    with ir.InsertionPoint(block):
+        added = ir.Operation.create(
+            "stablehlo.add", results=[scalar], operands=list(block.arguments)
+        )
+        ir.Operation.create("stablehlo.return", operands=[added.result])
+    return reduced.result
+
+
+def _localize_attention(call: ir.Operation) -> None:
+    """cuDNN's configuration has the shape of the scores: [samples, heads, queries, keys]."""
+    name = "mhlo.backend_config" if "mhlo.backend_config" in call.attributes else "backend_config"
+    if name not in call.attributes or not isinstance(call.attributes[name], ir.StringAttr):
+        return
+    text = ir.StringAttr(call.attributes[name]).value
+    if "cudnn_fmha_backend_config" not in text:
+        return
+    config = json.loads(text)
+    scores = config["cudnn_fmha_backend_config"].get("intermediate_tensor_shape", {})
+    if "dimensions" in scores:
+        made = ir.RankedTensorType(call.results[0].type).shape  # [samples, heads, queries, depth]
+        scores["dimensions"] = [*map(str, made[:3]), scores["dimensions"][3]]
+        call.attributes[name] = ir.StringAttr.get(json.dumps(config))
+
+
 def constraint(operation: ir.Operation) -> ir.Operation | None:
     """What says how the operator computes its results."""
     for result in operation.results:
-        for use in result.uses:
-            if use.owner.operation.name == "sdy.sharding_constraint":
-                return use.owner.operation
+        if (made := _constraint_of(result)) is not None:
+            return made
     return None
 
 
-def _local(
-    type: ir.Type, dimensions: Sequence[int | None], shards: Sequence[int]
-) -> ir.Type | None:
+def _constraint_of(result: Any) -> ir.Operation | None:
+    for use in result.uses:
+        if use.owner.operation.name == "sdy.sharding_constraint":
+            return use.owner.operation
+    return None
+
+
+def _local(type: ir.Type, axes: Axes, sizes: Mapping[str, int]) -> ir.Type | None:
     """The type of a shard; none if it is cut unevenly."""
     ranked = ir.RankedTensorType(type)
     shape = list(ranked.shape)
-    for i, number in enumerate(dimensions):
-        if number is None:
-            continue
-        if shape[i] % shards[number]:
+    for i, names in enumerate(axes):
+        shards = math.prod(sizes[name] for name in names)
+        if shape[i] % shards:
             return None
-        shape[i] //= shards[number]
+        shape[i] //= shards
     return ir.RankedTensorType.get(shape, ranked.element_type)

@@ -62,9 +62,10 @@ def _module(program: Program, plan: Plan, sharded: bool) -> bytes:
     annotated = _library.annotated_to_run(program.contents, plan.to_json().encode())
     if _library.program_format(program.contents) == "stablehlo":
         if sharded:
-            return from_text(annotated)
-        return without_shardings(_library.stablehlo_text(program.contents))
-    return from_hlo(annotated, list(plan.mesh_shape.items()) if sharded else [])
+            return from_text(annotated, program.stand_ins)
+        return without_shardings(_library.stablehlo_text(program.contents), program.stand_ins)
+    axes = list(plan.mesh_shape.items()) if sharded else []
+    return from_hlo(annotated, axes, program.stand_ins)
 
 
 def _check_types(program: Program, plan: Plan) -> None:

@@ -13,6 +13,7 @@ import io
 import math
 import re
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from meshwright import (
 from meshwright._by_shard import compute_by_shard
 from meshwright._guards import guard_slices
 from meshwright._platforms import bind_platform
+from meshwright._stand_ins import StandIns, replace_calls
 
 _MESH = "mesh"
 _ONE_DEVICE = "maximal_mesh_0"  # the name that JAX gives it
@@ -45,7 +47,7 @@ _TILES = re.compile(
 Axes = Sequence[tuple[str, int]]
 
 
-def from_text(text: bytes) -> bytes:
+def from_text(text: bytes, stand_ins: StandIns = MappingProxyType({})) -> bytes:
     """An annotated StableHLO program as a serialized module."""
     with make_ir_context(), ir.Location.unknown():
         module = ir.Module.parse(text.decode())
@@ -55,10 +57,11 @@ def from_text(text: bytes) -> bytes:
         _place_callbacks(module)
         compute_by_shard(module)
         guard_slices(module)
+        replace_calls(module, stand_ins)
         return _serialized(module)
 
 
-def without_shardings(text: bytes) -> bytes:
+def without_shardings(text: bytes, stand_ins: StandIns = MappingProxyType({})) -> bytes:
     """A StableHLO program as a serialized module without whatever shardings it has."""
     with make_ir_context(), ir.Location.unknown():
         module = ir.Module.parse(text.decode())
@@ -76,6 +79,7 @@ def without_shardings(text: bytes) -> bytes:
                 operation.erase()
             elif operation.name == "sdy.mesh":
                 operation.erase()
+        replace_calls(module, stand_ins)
         return _serialized(module)
 
 
@@ -94,7 +98,7 @@ def without_identities(text: bytes) -> str:
         return str(module)
 
 
-def from_hlo(proto: bytes, axes: Axes) -> bytes:
+def from_hlo(proto: bytes, axes: Axes, stand_ins: StandIns = MappingProxyType({})) -> bytes:
     """An annotated HloModuleProto as a serialized StableHLO module, sharded over a mesh of `axes`.
 
     Without axes the annotations are dropped.
@@ -114,6 +118,7 @@ def from_hlo(proto: bytes, axes: Axes) -> bytes:
                 sdy.MeshOp(_MESH, ir.Attribute.parse(f"#sdy.mesh<[{sizes}]>"))
             compute_by_shard(module)
             guard_slices(module)
+        replace_calls(module, stand_ins)
         return _serialized(module)
 
 

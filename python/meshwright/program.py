@@ -54,6 +54,8 @@ class Program:
     signature: Signature | None = None  # of programs that came from JAX
     callbacks: Callbacks = Callbacks()
     examples: Examples | None = None  # the arguments that it was lowered for
+    # What runs in place of calls of kernels, by pattern of what is called; see _stand_ins.
+    stand_ins: Mapping[str, Callable[..., Any]] = dataclasses.field(default_factory=dict)
 
 
 class Examples:

@@ -10,6 +10,7 @@ pipeline the stages are run as a runtime would run them, and results compared.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from meshwright import _library, errors
@@ -28,6 +29,7 @@ def verify(
     devices: Any = None,
     repeats: int = 5,
     seed: int = 0,
+    stand_ins: Mapping[str, Callable[..., Any]] | None = None,
 ) -> Report:
     """Compiles the plan under JAX, runs it, and compares.
 
@@ -41,6 +43,10 @@ def verify(
       devices: to run on; default: the first that JAX has.
       repeats: steps to time; the median counts. 0: the time is not measured.
       seed: of the random inputs.
+      stand_ins: functions in place of calls whose kernels these devices do not have, by what is
+        called (`*` and `?` match any characters): {"__cudnn$fmhaSoftmax": attention}. Each takes the
+        operands of the call, or the shards of them that a device has, and returns its results; the
+        last of these may be left out.
 
     Callbacks that are there for what they do (jax.debug.print, io_callback without results) are not
     called.
@@ -55,13 +61,17 @@ def verify(
         )
     examples = _by_parameter(read)
     # The program by its parameters, whatever function it came from.
-    read = Program(read.contents, read.name, callbacks=read.callbacks)
+    read = Program(
+        read.contents, read.name, callbacks=read.callbacks, stand_ins=dict(stand_ins or {})
+    )
     if bounded := _library.bounded_size(read.contents):
         raise errors.UnsupportedError(
             f"{read.name}: {bounded} has a size that is only bounded, which JAX cannot run; lower "
             "the program for sizes that are known"
         )
     if plan.stages:
+        if stand_ins:
+            raise errors.UnsupportedError("stand_ins: are not for plans with a pipeline")
         if stages is None:
             raise errors.InvalidArgumentError(
                 "the plan has a pipeline: name the folder of its stages, which `meshwright plan "

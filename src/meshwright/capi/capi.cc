@@ -79,7 +79,7 @@ absl::StatusOr<std::string> RunnableStablehlo(const StablehloText& program,
   MW_ASSIGN_OR_RETURN(const StablehloProgram read, ReadStablehlo(text, "program"));
   MW_ASSIGN_OR_RETURN(const Graph graph, BuildGraph(read.module));
   return AnnotateStablehlo(text, read.source, graph, plan.mesh, plan.values, plan.outputs,
-                           plan.movements);
+                           plan.movements, /*marks_calls=*/true);
 }
 
 absl::Status FillAnnotated(std::string_view program, std::string_view plan_json,

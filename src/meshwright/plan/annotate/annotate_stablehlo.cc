@@ -12,16 +12,28 @@
 #include "meshwright/plan/annotate/loop_carries.h"
 #include "meshwright/plan/annotate/mlir_edits.h"
 #include "meshwright/plan/annotate/output_shardings.h"
+#include "meshwright/sharding/call_table.h"
+#include "meshwright/sharding/rule_builders.h"
 #include "meshwright/sharding/sdy_sharding.h"
 
 namespace meshwright {
 namespace {
 
+// Whether the operator calls a kernel that XLA's partitioner gathers all operands for: all but
+// marks, and but calls that bring a partitioner of their own.
+bool IsCallOfParts(const Op& op) {
+  if (op.kind != OpKind::kInstruction || op.instruction->opcode != Opcode::kCustomCall)
+    return false;
+  const std::string& target = op.instruction->custom_call_target;
+  const CallRow* const row = FindCall(target);
+  return target != "CustomSPMDPartitioning" && (row == nullptr || row->build != &rules::Forward);
+}
+
 class Annotator {
  public:
   Annotator(std::string_view text, const StablehloSource& source, const Graph& graph,
             const Mesh& mesh, const std::vector<Sharding>& values,
-            const std::vector<Sharding>& outputs, const Movements& movements)
+            const std::vector<Sharding>& outputs, const Movements& movements, bool marks_calls)
       : text_(text),
         source_(source),
         graph_(graph),
@@ -30,6 +42,7 @@ class Annotator {
         values_(values),
         outputs_(outputs),
         movements_(movements),
+        marks_calls_(marks_calls),
         seen_(values) {
     for (const OpId id : graph.parameters) {
       const ValueId value = graph[id].results[0];
@@ -240,7 +253,60 @@ class Annotator {
     // How each operation needs its operands; nothing where that is as they are kept, none at all
     // if it needs no operand otherwise.
     std::vector<std::vector<std::optional<Operand>>> operands;
+    std::vector<std::string> marks;  // attributes of the first constraint behind each operation
   };
+
+  // How the operator takes operand `k`, but for what it moves on the way.
+  const Sharding& Needed(OpId op, size_t k) const {
+    const std::vector<Sharding>& needed = movements_.needed[op.index()];
+    return needed.empty() ? values_[graph_[op].operands[k].index()] : needed[k];
+  }
+
+  // What marks a call that can be computed shard by shard; empty: it cannot, or need not.
+  std::string Mark(OpId id) const {
+    const Op& op = graph_[id];
+    if (!marks_calls_ || !IsCallOfParts(op)) return "";
+    bool cut = false;
+    for (size_t k = 0; k < op.operands.size(); ++k)
+      cut = cut || Needed(id, k) != Sharding::Replicated(graph_[op.operands[k]].shape.rank());
+    if (!cut) return "";
+    const AxisList& reduced = movements_.reduced[id.index()];
+    const Rule rule = RuleFor(graph_, op);
+    for (const Factor& factor : rule.factors) {
+      // Sums can be made behind the call; and a device with heads of several groups would have to
+      // pick their keys.
+      const bool other =
+          factor.reduction != Reduction::kNone && factor.reduction != Reduction::kSum;
+      if ((other && !reduced.empty()) || (factor.joint && CutsJointly(rule, id))) return "";
+    }
+    return StrCat(" {meshwright_by_shard = \"",
+                  absl::StrJoin(reduced, ",",
+                                [&](std::string* out, AxisIndex axis) {
+                                  StrAppend(out, mesh_.axes[static_cast<size_t>(axis)].name);
+                                }),
+                  "\"}");
+  }
+
+  // Whether a dimension that has a joint factor is cut where what has only its major one is not.
+  bool CutsJointly(const Rule& rule, OpId id) const {
+    for (const TensorFactors& tensor : rule.operands) {
+      for (size_t d = 0; d < tensor.dims.size(); ++d) {
+        const auto& dim = tensor.dims[d];
+        if (dim.empty() || !rule.factors[dim.back()].joint) continue;
+        const size_t k = static_cast<size_t>(&tensor - rule.operands.data());
+        if (Needed(id, k).dims[d].empty()) continue;
+        for (size_t other = 0; other < rule.operands.size(); ++other) {
+          const TensorFactors& with = rule.operands[other];
+          for (size_t e = 0; e < with.dims.size(); ++e) {
+            if (with.dims[e].size() == 1 && with.dims[e][0] == dim[0] &&
+                Needed(id, other).dims[e].empty())
+              return true;
+          }
+        }
+      }
+    }
+    return false;
+  }
 
   Texts FindTexts() const {
     Texts texts;
@@ -249,6 +315,7 @@ class Annotator {
     }
     texts.joins.resize(source_.operations.size());
     texts.operands.resize(source_.operations.size());
+    texts.marks.resize(source_.operations.size());
     const LeafFinder finder(graph_);
     const LoopCarries carries(graph_, source_, finder);
     for (const StablehloSource::Result& result : source_.results) {
@@ -292,15 +359,15 @@ class Annotator {
         for (std::string& step : PathTexts(movements_.result_paths[op.index()], r))
           shardings.push_back(std::move(step));
         operands.clear();
-        const auto& needed = movements_.needed[op.index()];
-        const bool makes_partial =
-            pending.empty() && !KeptPartial(graph_, pending_, leaf[0]).empty();
+        texts.marks[number] = Mark(op);
+        const bool constrains_all =
+            !texts.marks[number].empty() ||
+            (pending.empty() && !KeptPartial(graph_, pending_, leaf[0]).empty());
         for (size_t k = 0; k < graph_[op].operands.size(); ++k) {
           const ValueId operand = graph_[op].operands[k];
-          const Sharding& kept = values_[operand.index()];
-          const Sharding& wanted = needed.empty() ? kept : needed[k];
+          const Sharding& wanted = Needed(op, k);
           const auto& paths = movements_.operand_paths[op.index()];
-          if (makes_partial && graph_[operand].shape.rank() > 0) {
+          if (constrains_all && graph_[operand].shape.rank() > 0) {
             operands.emplace_back().emplace(operand, Steps(operand, wanted, paths, k));
           } else if (pending.empty()) {
             operands.push_back(OperandTo(operand, wanted, paths, k));
@@ -340,7 +407,7 @@ class Annotator {
         continue;
       }
       ConstrainOperands(operation, texts.operands[i], part_names);
-      Constrain(operation, texts.results[i]);
+      Constrain(operation, texts.results[i], texts.marks[i]);
     }
     for (const StablehloSource::BranchEnd& end : source_.branch_ends) {
       ConstrainBranch(end, texts.joins[static_cast<size_t>(end.conditional)], part_names);
@@ -451,7 +518,7 @@ class Annotator {
   }
 
   void Constrain(const StablehloSource::Operation& operation,
-                 const std::vector<std::vector<std::string>>& texts) {
+                 const std::vector<std::vector<std::string>>& texts, std::string_view mark) {
     std::string lines;
     // From `from` through each of `shardings` to `to`.
     const auto add_lines = [&](std::string_view to, std::string from, size_t r) {
@@ -460,7 +527,8 @@ class Annotator {
         if (i + 1 < texts[r].size())
           next = StrCat("%computed", i == 0 ? "" : StrCat(i), "_", to.substr(1));
         StrAppend(&lines, "\n", Indentation(operation.begin), next, " = sdy.sharding_constraint ",
-                  from, " ", texts[r][i], " : ", MlirTensorText(operation.types[r]));
+                  from, " ", texts[r][i], i == 0 ? mark : "", " : ",
+                  MlirTensorText(operation.types[r]));
         from = std::move(next);
       }
     };
@@ -514,6 +582,7 @@ class Annotator {
   const std::vector<Sharding>& values_;
   const std::vector<Sharding>& outputs_;
   const Movements& movements_;
+  const bool marks_calls_;
   std::vector<Sharding> seen_;     // by ValueId: as what stands for it in the text is sharded
   std::vector<AxisList> pending_;  // of movements_, what can be said
   std::string mesh_name_;
@@ -525,8 +594,9 @@ class Annotator {
 std::string AnnotateStablehlo(std::string_view text, const StablehloSource& source,
                               const Graph& graph, const Mesh& mesh,
                               const std::vector<Sharding>& values,
-                              const std::vector<Sharding>& outputs, const Movements& movements) {
-  return Annotator(text, source, graph, mesh, values, outputs, movements).Annotate();
+                              const std::vector<Sharding>& outputs, const Movements& movements,
+                              bool marks_calls) {
+  return Annotator(text, source, graph, mesh, values, outputs, movements, marks_calls).Annotate();
 }
 
 std::string AnnotateStablehlo(std::string_view text, const StablehloSource& source,

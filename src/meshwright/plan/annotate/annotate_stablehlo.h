@@ -27,12 +27,17 @@ namespace meshwright {
 // Annotations that were there are replaced, those of values without a plan by open ones, so that
 // only one mesh is used. What every user makes anew (constants and the like) is left alone.
 //
+// With `marks_calls`, constraints right behind a call that XLA would gather everything for have an
+// attribute `meshwright_by_shard`: the axes, with commas between, along which each device's results
+// are to be summed where these do not cut them; and all operands of the call are constrained.
+//
 // `values`: shardings by ValueId, `outputs`: how each output leaves the program, `movements`:
 // between values and operators.
 std::string AnnotateStablehlo(std::string_view text, const StablehloSource& source,
                               const Graph& graph, const Mesh& mesh,
                               const std::vector<Sharding>& values,
-                              const std::vector<Sharding>& outputs, const Movements& movements);
+                              const std::vector<Sharding>& outputs, const Movements& movements,
+                              bool marks_calls = false);
 
 // The same for what was just decided. `tied`: see TiedParameters.
 std::string AnnotateStablehlo(std::string_view text, const StablehloSource& source,

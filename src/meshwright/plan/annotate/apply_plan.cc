@@ -144,6 +144,10 @@ absl::StatusOr<AppliedPlan> ApplyPlan(const Graph& graph, const Plan& plan) {
       MW_ASSIGN_OR_RETURN(pending.emplace_back(), FindAxis(applied.mesh, name));
     }
     std::sort(pending.begin(), pending.end());
+    AxisList& reduced = applied.movements.reduced.emplace_back();
+    for (const std::string& name : instruction.reduced_axes) {
+      MW_ASSIGN_OR_RETURN(reduced.emplace_back(), FindAxis(applied.mesh, name));
+    }
     if (op.kind == OpKind::kOutput) {
       MW_ASSIGN_OR_RETURN(Sharding output, ToSharding(instruction.spec, applied.mesh));
       applied.outputs.push_back(std::move(output));

@@ -17,6 +17,21 @@ bool ShardsA(FactorKind kind, const PlannedOp& planned) {
   });
 }
 
+AxisList ReducedAxesOf(const PlannedOp& planned, const Mesh& mesh) {
+  AxisList axes;
+  for (size_t a = 0; a < planned.strategy.size(); ++a) {
+    const FactorIndex factor = planned.strategy[a];
+    if (factor == kNoFactor || mesh.axes[a].size == 1) continue;
+    if (planned.rule.factors[static_cast<size_t>(factor)].kind == FactorKind::kReduction)
+      axes.push_back(static_cast<AxisIndex>(a));
+  }
+  return axes;
+}
+
+bool IsCall(const Op& op) {
+  return op.kind == OpKind::kInstruction && op.instruction->opcode == Opcode::kCustomCall;
+}
+
 Sharding WithoutPartialSums(Sharding sharding) {
   sharding.unreduced.clear();
   sharding.reduction = Reduction::kNone;
@@ -144,6 +159,7 @@ Movements FindMovements(const Graph& graph, const Mesh& mesh, const IntraPlan& i
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     movements.needed.push_back(NeededOperands(graph, mesh, intra, OpId(i)));
     movements.computed.push_back(ComputedResults(graph, mesh, intra, movements.pending, OpId(i)));
+    movements.reduced.push_back(ReducedAxesOf(intra.ops[i], mesh));
   }
   FindPaths(graph, mesh, intra, movements);
   return movements;
@@ -158,7 +174,7 @@ std::vector<AxisList> PendingAxes(const Graph& graph, const Mesh& mesh, const In
     const OpId producer = graph[graph[op].operands[operand]].producer;
     const PlannedOp& planned = intra.ops[op.index()];
     const PlannedOp& maker = intra.ops[producer.index()];
-    if (maker.free || maker.rule.results.size() != 1) return false;
+    if (maker.free || maker.rule.results.size() != 1 || IsCall(graph[producer])) return false;
     const std::optional<Sharding> made = ResultSharding(maker.rule, maker.strategy, 0, mesh);
     return made.has_value() &&
            made == OperandSharding(planned.rule, planned.strategy, operand, mesh);
@@ -241,7 +257,8 @@ std::vector<Sharding> ComputedResults(const Graph& graph, const Mesh& mesh, cons
   const auto& results = graph[op].results;
   const OpKind kind = graph[op].kind;
   if (planned.free || (kind != OpKind::kInstruction && kind != OpKind::kSelectBranch) ||
-      planned.rule.results.size() != results.size() || ShardsA(FactorKind::kReduction, planned) ||
+      planned.rule.results.size() != results.size() ||
+      (ShardsA(FactorKind::kReduction, planned) && !IsCall(graph[op])) ||
       (ShardsA(FactorKind::kPending, planned) && pending[op.index()].empty())) {
     return {};
   }

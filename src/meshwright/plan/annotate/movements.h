@@ -32,6 +32,8 @@ struct Movements {
   // Axes along which it adds partial sums and leaves them partial. Values that only such operators
   // use are kept as partial sums.
   std::vector<AxisList> pending;
+  // Axes that cut a dimension over which the operator sums (or takes the maximum of, ...).
+  std::vector<AxisList> reduced;
 };
 
 Movements FindMovements(const Graph& graph, const Mesh& mesh, const IntraPlan& intra);
@@ -54,7 +56,7 @@ std::vector<Sharding> NeededOperands(const Graph& graph, const Mesh& mesh, const
                                      OpId op);
 
 // How `op` computes its results; empty if as they are kept, or if they are partial sums that are
-// combined at once.
+// combined at once. Of calls also before that: they may have other results beside.
 std::vector<Sharding> ComputedResults(const Graph& graph, const Mesh& mesh, const IntraPlan& intra,
                                       const std::vector<AxisList>& pending, OpId op);
 
