@@ -249,6 +249,12 @@ TEST(ParseClusterYaml, ABaseGivesWhatWasMeasuredOnIt) {
   EXPECT_EQ(cluster->device.name, "d");
   EXPECT_EQ(cluster->device.measured_as(), "h100-sxm");
   EXPECT_EQ(FindDevice("h200")->measured_as(), "h200");
+  EXPECT_FALSE(cluster->device.grouped_products);
+  const absl::StatusOr<Cluster> tpus = ParseClusterYaml(
+      "name: a\ndevice: {name: d, base: tpu-v5p, memory: 96GiB}\nintra_node: {latency: 3us}\n",
+      "a.yaml");
+  ASSERT_TRUE(tpus.ok()) << tpus.status();
+  EXPECT_TRUE(tpus->device.grouped_products);
 }
 
 TEST(ParseClusterYaml, LinksWithoutANameAreCalledAsTheirField) {
