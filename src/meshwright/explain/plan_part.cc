@@ -144,8 +144,8 @@ bool IsContraction(const PlanInstruction& instruction) {
 }
 
 int64_t AddCapped(int64_t a, int64_t b) {
-  const int64_t room = std::numeric_limits<int64_t>::max() - a;
-  return b > room ? std::numeric_limits<int64_t>::max() : a + b;
+  const int64_t slack = std::numeric_limits<int64_t>::max() - a;
+  return b > slack ? std::numeric_limits<int64_t>::max() : a + b;
 }
 
 double DevicesOf(const PlanPart& part, const std::vector<std::string>& axes) {

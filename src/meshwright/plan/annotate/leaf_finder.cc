@@ -6,7 +6,7 @@
 #include "meshwright/hlo/identity.h"
 
 // The graph's ops are in the order in which its builder walked the module; the same walk, taking
-// the ops up one by one, meets every instruction with its values at hand. Where the two part
+// the ops up one by one, meets every instruction with its values. Where the two part
 // (asynchronous pairs of compiled programs), leaves stay unknown.
 
 namespace meshwright {

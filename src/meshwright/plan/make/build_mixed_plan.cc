@@ -41,7 +41,7 @@ class DeviceNumbers {
   }
 
   // Of the next stage. Where a stage is part of a node, the stage class's last ones fill theirs,
-  // and the first node may be left with some room.
+  // and the first node may be left with some slack.
   std::vector<int64_t> Next(size_t index) {
     const size_t stage_class = plan_.stages[index].stage_class;
     const int64_t devices = plan_.family.degrees[stage_class].devices();

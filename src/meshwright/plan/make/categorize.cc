@@ -64,7 +64,7 @@ bool IsMovement(Opcode opcode) {
   }
 }
 
-// Takes out or puts together parts of its operands.
+// Takes out or concatenates parts of its operands.
 bool IsPartition(Opcode opcode) {
   switch (opcode) {
     case Opcode::kBroadcast:

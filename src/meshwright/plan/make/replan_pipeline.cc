@@ -143,15 +143,15 @@ class PipelineReplanner {
   }
 
   // Bytes of a device that other stages of the group leave for stage `i`.
-  std::optional<int64_t> RoomFor(size_t i) const {
+  std::optional<int64_t> SlackOf(size_t i) const {
     const PlanStage& stage = plan_.pipeline->stages[i];
     if (!stage.budget_bytes.has_value()) return std::nullopt;
     const size_t groups = plan_.pipeline->stages.size() / static_cast<size_t>(plan_.chunks);
-    int64_t room = *stage.budget_bytes;
+    int64_t slack = *stage.budget_bytes;
     for (size_t other = i % groups; other < plan_.pipeline->stages.size(); other += groups) {
-      if (other != i) room -= plan_.pipeline->stages[other].bytes.peak;
+      if (other != i) slack -= plan_.pipeline->stages[other].bytes.peak;
     }
-    return room;
+    return slack;
   }
 
   // Values that cross keep the specs of the plan.
@@ -225,10 +225,10 @@ class PipelineReplanner {
                            : PlanStageBytes{cost.state_bytes + cost.working_bytes,
                                             cost.in_flight_bytes, 0, 0};
     };
-    const std::optional<int64_t> room = RoomFor(i);
+    const std::optional<int64_t> slack = SlackOf(i);
     request.fits = [&](const SliceCost& cost) {
       const PlanStageBytes bytes = bytes_of(cost);
-      return !room.has_value() || bytes.fixed + old.max_in_flight * bytes.in_flight <= *room;
+      return !slack.has_value() || bytes.fixed + old.max_in_flight * bytes.in_flight <= *slack;
     };
     MW_ASSIGN_OR_RETURN(const ReplannedStage found, ReplanStage(*slicer_, *model, request));
     const SliceCost cost = old.recompute ? Recomputed(found.cost) : found.cost;
