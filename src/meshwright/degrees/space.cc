@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "meshwright/degrees/degree_table.h"
 #include "meshwright/degrees/layer_partition.h"
 #include "meshwright/degrees/rank_order.h"
 
@@ -299,6 +300,11 @@ std::vector<Configuration> Space::Families(const Degrees& degrees) const {
                        .shard = shardings.front().shard,
                        .recompute = recomputes_.front(),
                        .precision = precision_};
+  // A degree that has one value here has the one that is fixed.
+  for (const Degree& degree : DegreeTable()) {
+    const std::optional<int64_t> fix = degree.fix(fixes_);
+    if (degree.set != nullptr && fix.has_value()) degree.set(family, *fix);
+  }
   for (const Grid& grid : Grids(degrees.tp, degrees.cp)) {
     const std::vector<Layout> layouts = Placements(degrees, grid.tp2);
     if (layouts.empty()) continue;
