@@ -305,6 +305,33 @@ ENTRY main {
               HasSubstr("\"few\" cannot be divided: it takes some samples only"));
 }
 
+// A call of cuDNN's attention repeats shapes in its layouts and in its configuration; its workspace
+// is nobody's.
+TEST(SliceTest, FusedAttentionIsDividedByItsSamples) {
+  auto program = FromText(R"(HloModule m, input_output_alias={ {}: (0, {}, may-alias) }
+ENTRY main {
+  w = f32[4,4] parameter(0)
+  x = f32[8,2,2,4] parameter(1)
+  q = f32[8,2,2,4] dot(x, w), lhs_contracting_dims={3}, rhs_contracting_dims={0}
+  call = (f32[8,2,2,4], u8[0]) custom-call(q, x, x), custom_call_target="__cudnn$fmhaSoftmax", operand_layout_constraints={f32[8,2,2,4]{3,2,1,0}, f32[8,2,2,4]{3,2,1,0}, f32[8,2,2,4]{3,2,1,0}}, backend_config={"cudnn_fmha_backend_config": {"mask_type": "CAUSAL", "bmm1_dot_dimension_numbers": {"lhs_batch_dimensions": ["0", "2"]}, "intermediate_tensor_shape": {"dimensions": ["8", "2", "2", "2"]}}}
+  o = f32[8,2,2,4] get-tuple-element(call), index=0
+  dw = f32[4,4] dot(x, o), lhs_contracting_dims={0,1,2}, rhs_contracting_dims={0,2,1}
+  ROOT new = f32[4,4] subtract(w, dw)
+})",
+                          1);
+  ASSERT_NE(program, nullptr);
+  ASSERT_TRUE(program->batch.indivisible.empty());
+  SliceRequest request;
+  request.end = 1;
+  request.micro_batches = 4;
+  const auto slice = program->slicer->Slice(request);
+  ASSERT_TRUE(slice.ok()) << slice.status();
+  const std::string text = ToHloText(*slice->module);
+  EXPECT_THAT(text, HasSubstr("(f32[2,2,2,4], u8[0]) custom-call("));
+  EXPECT_THAT(text, HasSubstr("operand_layout_constraints={f32[2,2,2,4]{3,2,1,0}, "));
+  EXPECT_THAT(text, HasSubstr(R"("dimensions": ["2", "2", "2", "2"])"));
+}
+
 // A loop over weights that the program stacks itself.
 TEST(SliceTest, StacksThatNeedAllLayers) {
   const auto program = FromText(R"(HloModule m

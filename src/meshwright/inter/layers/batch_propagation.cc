@@ -218,7 +218,13 @@ class Propagator {
     const std::vector<int32_t> of_results = dimensions(rule.results);
     const bool combines = rule.factors[factor].kind == FactorKind::kReduction;
     if (minor) return Stop(id, op, "mixes samples within a dimension");
-    for (int32_t d : of_results) {
+    // What nobody reads, such as the workspace of a kernel, may be of all samples.
+    const auto unread = [&](size_t result) {
+      return of_results[result] < 0 && !combines && graph_[op.results[result]].users.empty();
+    };
+    for (size_t i = 0; i < of_results.size(); ++i) {
+      const int32_t d = of_results[i];
+      if (unread(i)) continue;
       if (d < 0 && !combines) return Stop(id, op, "does not keep samples apart");
       if (d >= 0 && combines) return Stop(id, op, "gives samples and sums over them at once");
     }
@@ -228,6 +234,7 @@ class Propagator {
       }
     }
     for (size_t i = 0; i < op.results.size(); ++i) {
+      if (unread(i)) continue;
       Raise(op.results[i], combines ? BatchState::kCombined : BatchState::kSplit, of_results[i]);
     }
     if (combines) out_.combines[id.index()] = rule.factors[factor].reduction;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/element_value.h"
@@ -51,6 +53,51 @@ absl::Status ShrinkShardingRule(const Op& op, const std::vector<Shape>& taken,
   return absl::OkStatus();
 }
 
+// A call that fixes the layouts of its operands repeats their shapes:
+// `{f32[8,128]{1,0}, f32[128]{0}}`.
+absl::Status ShrinkLayoutConstraints(const Op& op, const std::vector<Shape>& taken,
+                                     Instruction* instruction) {
+  for (auto& [name, text] : instruction->other) {
+    if (name != "operand_layout_constraints") continue;
+    std::string shrunk;
+    size_t from = 0, operand = 0;
+    for (size_t open = text.find('['); open != std::string::npos; open = text.find('[', from)) {
+      const size_t close = text.find(']', open);
+      if (close == std::string::npos || operand == taken.size()) break;
+      StrAppend(&shrunk, text.substr(from, open - from), "[",
+                absl::StrJoin(taken[operand++].dims, ","), "]");
+      from = close + 1;
+    }
+    if (operand != taken.size() || text.find('[', from) != std::string::npos)
+      return Cannot(op, "its operands have fixed sizes");
+    text = StrCat(shrunk, text.substr(from));
+  }
+  return absl::OkStatus();
+}
+
+// cuDNN's attention repeats the shape of its scores, [samples, heads, queries, keys], of which the
+// first result has all but the last.
+void ShrinkAttentionConfig(Instruction* instruction) {
+  std::string& config = instruction->backend_config;
+  const size_t scores = config.find("intermediate_tensor_shape");
+  const size_t open = config.find('[', config.find("dimensions", scores));
+  const size_t close = config.find(']', open);
+  if (scores == std::string::npos || close == std::string::npos) return;
+  std::vector<std::string> sizes = absl::StrSplit(config.substr(open + 1, close - open - 1),
+                                                  absl::ByAnyChar(", \\\""), absl::SkipEmpty());
+  std::vector<Shape> results;
+  ForEachLeaf(instruction->shape,
+              [&](const std::vector<int64_t>&, const Shape& leaf) { results.push_back(leaf); });
+  if (sizes.size() != 4 || results.empty() || results[0].rank() != 4) return;
+  for (size_t d = 0; d < 3; ++d) sizes[d] = StrCat(results[0].dims[d]);
+  const std::string quote =
+      config.substr(open + 1, config.find_first_of("0123456789", open) - open - 1);
+  config.replace(open + 1, close - open - 1,
+                 absl::StrJoin(sizes, ", ", [&](std::string* out, const std::string& size) {
+                   StrAppend(out, quote, size, quote);
+                 }));
+}
+
 }  // namespace
 
 Shape SliceShape(const SliceContext& context, const SliceRequest& request, ValueId value) {
@@ -78,9 +125,7 @@ absl::Status ShrinkInstruction(const Graph& graph, const Op& op, const std::vect
   }
   const std::vector<Shrunk> shrunk = FindShrunk(graph, op, taken);
   if (shrunk.empty()) return absl::OkStatus();
-  if (FindAttribute(*instruction, "operand_layout_constraints") != nullptr) {
-    return Cannot(op, "its operands have fixed sizes");
-  }
+  MW_RETURN_IF_ERROR(ShrinkLayoutConstraints(op, taken, instruction));
   for (const Shrunk& s : shrunk) {
     switch (instruction->opcode) {
       case Opcode::kSlice: {
@@ -107,6 +152,7 @@ absl::Status ShrinkInstruction(const Graph& graph, const Op& op, const std::vect
         }
         break;
       case Opcode::kCustomCall:
+        ShrinkAttentionConfig(instruction);
         return ShrinkShardingRule(op, taken, instruction);
       case Opcode::kGetDimensionSize:
         return Cannot(op, "it counts the samples");
