@@ -32,6 +32,15 @@ struct ScheduleShape {
   friend bool operator==(const ScheduleShape&, const ScheduleShape&) = default;
 };
 
+// How groups hand on to their neighbours what a phase gives.
+enum class Sends : uint8_t {
+  kOverlapped,  // beside computation, serially on each link between neighbours and direction
+  // Both neighbours wait, and what goes either way between two phases goes at once: Megatron-LM,
+  // which overlaps interleaved schedules only.
+  kExchanged,
+  kInTurn,  // both neighbours wait, for one direction after the other: DeepSpeed
+};
+
 // One row a schedule.
 struct ScheduleKind {
   std::string_view name;         // "gpipe", "1f1b", "interleaved", "zb-h1"

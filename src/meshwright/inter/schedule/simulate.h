@@ -43,11 +43,12 @@ struct Simulation {
   std::vector<int64_t> peak_in_flight;  // by group
 };
 
-// Runs `schedule` event by event. `stages.size()` must be groups * chunks. Transfers run beside
-// computation, serially on each link between neighbours and direction. Errors: see CheckShape; a
-// schedule whose tasks wait for each other in a circle (our own bug, reported as internal).
+// Runs `schedule` event by event. `stages.size()` must be groups * chunks. Groups that wait for
+// their sends (Sends) have one stage each. Errors: see CheckShape; a schedule whose tasks wait for
+// each other in a circle (our own bug, reported as internal).
 absl::StatusOr<Simulation> Simulate(const ScheduleKind& schedule, const ScheduleShape& shape,
-                                    const std::vector<StageTimes>& stages);
+                                    const std::vector<StageTimes>& stages,
+                                    Sends sends = Sends::kOverlapped);
 
 }  // namespace meshwright
 
