@@ -9,6 +9,7 @@
 #include "meshwright/cluster/mesh.h"
 #include "meshwright/degrees/layer_partition.h"
 #include "meshwright/degrees/step_parts.h"
+#include "meshwright/inter/schedule/simulate.h"
 
 namespace meshwright::transformer {
 namespace {
@@ -122,6 +123,20 @@ class PlainCoster {
   void Add(const BlockCost& block, double part, PlainGroup* group);
   void AddAs(const BlockCost& block, Recompute recompute, double part, PlainGroup* sum);
   void SetTime(StepTime* time) const;
+  // When each group is done with its passes: by the simulation event by event.
+  std::vector<double> PassEnds(bool with_sends, bool with_host) const;
+  double SendSeconds(int64_t from) const;
+  double TiedSeconds() const;
+  double Optimizer(const PlainGroup& g) const;
+  // Of a micro-batch, what copies to the host and back add to the passes.
+  double HostForward(int64_t position) const { return Copy(position, 1); }
+  double HostBackward(int64_t position) const { return Copy(position, 2); }
+  double Copy(int64_t position, double thirds) const {
+    if (!c_.offload_activations) return 0;
+    const PlainGroup& g = groups_[position];
+    return Beside(KeptAway(position) * g.saved / device_.host_link,
+                  (thirds == 1 ? g.forward : g.backward) + g.communication() * thirds / 3);
+  }
   // What communication adds to the computation that it runs beside.
   double Beside(double communication, double computation) const {
     return std::max(communication, computation) - computation +
@@ -382,6 +397,65 @@ double PlainCoster::DataSeconds(const PlainGroup& g) const {
   return std::min(passes, Beside(all_reduce, backward));
 }
 
+double PlainCoster::Optimizer(const PlainGroup& g) const {
+  const double updated = c_.zero >= 1 ? Sharded(g) : g.parameters + g.expert_parameters;
+  // 4 bytes down, 2 up, and the update in between.
+  return StateAway() * updated * (6 / device_.host_link + 30 / device_.host_memory) +
+         (1 - StateAway()) * updated * 30 / rates_.memory_bytes;
+}
+
+// GPUs are numbered as they are placed: those of a node, then of a unit, then the others.
+double PlainCoster::SendSeconds(int64_t from) const {
+  double elements = static_cast<double>(c_.micro_batch * workload_.sequence * model_.hidden) /
+                    static_cast<double>(c_.cp);
+  if (c_.sequence_parallel) elements /= static_cast<double>(c_.tp);
+  const int64_t stage = c_.tp * c_.cp * c_.dp, node = cluster_.devices_per_node;
+  bool between = false;
+  if (c_.inside.in_order()) {
+    for (int64_t gpu = from * stage; gpu < (from + 1) * stage; ++gpu)
+      between = between || gpu / node != (gpu + stage) / node;
+  } else {
+    between = from / c_.inside.pp != (from + 1) / c_.inside.pp;
+  }
+  if (between && cluster_.fabric.unit_nodes > 0) {
+    return CollectiveSeconds(mesh_, CollectiveKind::kCollectivePermute, {0, 5, 10},
+                             Rounded(2 * elements));
+  }
+  const Link& link = between ? cluster_.inter_node : cluster_.intra_node;
+  return link.latency_seconds + 2 * elements / link.achievable();
+}
+
+double PlainCoster::TiedSeconds() const {
+  if ((!model_.head.tied && model_.mtp.modules == 0) || c_.pp == 1) return 0;
+  const BlockSettings settings{rates_, framework_, c_, workload_.sequence};
+  const double parameters =
+      EmbeddingCost(model_, EmbeddingBlock(model_, workload_.sequence), settings).parameters;
+  const bool one_node =
+      c_.inside.in_order() ? c_.gpus() <= cluster_.devices_per_node : c_.inside.pp == c_.pp;
+  const Link& link = one_node ? cluster_.intra_node : cluster_.inter_node;
+  return link.latency_seconds + 4 * parameters / link.achievable();
+}
+
+std::vector<double> PlainCoster::PassEnds(bool with_sends, bool with_host) const {
+  std::vector<StageTimes> stages;
+  for (int64_t i = 0; i < c_.pp; ++i) {
+    const PlainGroup& g = groups_[i];
+    StageTimes& stage = stages.emplace_back();
+    stage.forward = g.forward + g.communication() / 3 + (with_host ? HostForward(i) : 0);
+    stage.backward = g.backward + g.communication() * 2 / 3 + (with_host ? HostBackward(i) : 0);
+    stage.send_forward = with_sends && i + 1 < c_.pp ? SendSeconds(i) : 0;
+    stage.send_backward = with_sends && i > 0 ? SendSeconds(i - 1) : 0;
+  }
+  ScheduleShape shape;
+  shape.groups = static_cast<int32_t>(c_.pp);
+  shape.micro_batches = static_cast<int32_t>(micro_batches_);
+  const Simulation simulation = *Simulate(**FindSchedule("1f1b"), shape, stages, Sends::kExchanged);
+  std::vector<double> ends(c_.pp);
+  for (const SimulatedTask& task : simulation.tasks)
+    ends[task.group] = std::max(ends[task.group], task.end);
+  return ends;
+}
+
 void PlainCoster::SetTime(StepTime* time) const {
   const PlainGroup* busiest = &groups_[0];
   double mean = 0;
@@ -396,36 +470,45 @@ void PlainCoster::SetTime(StepTime* time) const {
   time->context_communication = micro_batches_ * g.context;
   time->expert_communication = micro_batches_ * g.expert;
   const double waits = static_cast<double>(c_.pp - 1);
-  time->bubble = waits / Stages() * mean;
-  if (c_.schedule == PipelineKind::kZeroBubble) {
-    time->bubble = mean / 3 * ZeroBubbleIdle(c_.pp, static_cast<int64_t>(micro_batches_));
-  }
-  if (c_.pp > 1) {
-    double elements = static_cast<double>(c_.micro_batch * workload_.sequence * model_.hidden) /
-                      static_cast<double>(c_.cp);
-    if (c_.sequence_parallel) elements /= static_cast<double>(c_.tp);
-    const double send = CollectiveSeconds(mesh_, CollectiveKind::kCollectivePermute, {0, 5, 10},
-                                          Rounded(2 * elements));
+  if (c_.schedule == PipelineKind::k1F1B) {
+    const double passes = PassEnds(true, false).front();
+    const double without_sends = PassEnds(false, false).front();
+    const std::vector<double> ends = PassEnds(true, true);
+    time->pipeline_communication = passes - without_sends;
+    time->bubble = without_sends - micro_batches_ * g.total();
+    time->host_communication = ends.front() - passes;
+    double data = 0, all = 0;
+    for (int64_t i = 0; i < c_.pp; ++i) {
+      const double reduced = DataSeconds(groups_[i]) + (i == 0 ? TiedSeconds() : 0);
+      const double end = ends[i] + reduced + Optimizer(groups_[i]);
+      if (end <= time->seconds) continue;
+      time->seconds = end;
+      data = reduced;
+      all = reduced + Optimizer(groups_[i]);
+    }
+    const double behind = time->seconds - ends.front();
+    time->data_communication = all > 0 ? behind * data / all : 0;
+    time->optimizer = behind - time->data_communication + framework_.step_seconds;
+    time->seconds += framework_.step_seconds;
+  } else {
+    time->bubble = waits / Stages() * mean;
+    if (c_.schedule == PipelineKind::kZeroBubble) {
+      time->bubble = mean / 3 * ZeroBubbleIdle(c_.pp, static_cast<int64_t>(micro_batches_));
+    }
+    double send = 0;
+    for (int64_t i = 0; i + 1 < c_.pp; ++i) send = std::max(send, SendSeconds(i));
     time->pipeline_communication =
         2 * send * waits + 2 * send * (Stages() - 1) * micro_batches_ * framework_.overlap_slowdown;
-  }
-  time->data_communication = DataSeconds(g);
-  const double updated = c_.zero >= 1 ? Sharded(g) : g.parameters + g.expert_parameters;
-  time->optimizer = framework_.step_seconds;
-  // 4 bytes down, 2 up, and the update in between.
-  time->optimizer += StateAway() * updated * (6 / device_.host_link + 30 / device_.host_memory);
-  time->optimizer += (1 - StateAway()) * updated * 30 / rates_.memory_bytes;
-  if (c_.offload_activations) {
+    time->data_communication = DataSeconds(g) + TiedSeconds();
+    time->optimizer = framework_.step_seconds + Optimizer(g);
     const auto busiest_at = static_cast<int64_t>(busiest - groups_.data());
-    const double copy = KeptAway(busiest_at) * g.saved / device_.host_link;
-    time->host_communication = (micro_batches_ + waits / Stages()) *
-                               (Beside(copy, g.forward + g.communication() / 3) +
-                                Beside(copy, g.backward + g.communication() * 2 / 3));
+    time->host_communication =
+        (micro_batches_ + waits / Stages()) * (HostForward(busiest_at) + HostBackward(busiest_at));
+    time->seconds = time->compute + time->tensor_communication + time->context_communication +
+                    time->expert_communication + time->data_communication +
+                    time->pipeline_communication + time->host_communication + time->bubble +
+                    time->optimizer;
   }
-  time->seconds = time->compute + time->tensor_communication + time->context_communication +
-                  time->expert_communication + time->data_communication +
-                  time->pipeline_communication + time->host_communication + time->bubble +
-                  time->optimizer;
   const double batches = micro_batches_ * static_cast<double>(c_.dp);
   const double most = time->seconds * static_cast<double>(c_.gpus()) * rates_.peak_flops;
   time->model_flops = batches * flops_;

@@ -72,7 +72,8 @@ TEST_F(StepCostTest, BubbleIsOfTheSchedule) {
   const double work = Cost(one).time.compute;
   EXPECT_LT(bubble, 3.0 / 64 * work);
   EXPECT_GT(bubble, 0.7 * 3.0 / 64 * work);
-  EXPECT_DOUBLE_EQ(Cost(interleaved).time.bubble, bubble / 2);
+  // The busiest is the last one and waits for the others; half of that, of equal groups.
+  EXPECT_NEAR(Cost(interleaved).time.bubble, 3.0 / 2 * (bubble + work / 64) / 4, 1e-12);
   EXPECT_EQ(Cost({.dp = 4}).time.bubble, 0);
 }
 

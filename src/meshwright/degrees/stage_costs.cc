@@ -65,15 +65,20 @@ GroupCost PartlyRecomputed(const GroupCost& none, const GroupCost& recomputed, d
 
 }  // namespace
 
+size_t GroupAt(const Configuration& c, const LayerPartition& partition, int64_t position) {
+  const auto content = static_cast<size_t>(partition.content_of[position]);
+  if (c.recompute_layers == 0 && c.recompute_stages == 0) return content;
+  const int64_t stages = c.recompute_stages > 0 ? c.recompute_stages : c.pp;
+  return 2 * content + (position < stages ? 0 : 1);
+}
+
 void SetRecomputeRange(const PipelineCost& none, const PipelineCost& recomputed,
                        const LayerPartition& partition, const Configuration& c, PipelineCost* out) {
   const size_t contents = partition.contents.size();
   out->groups.resize(2 * contents);
   out->ranges.assign(2 * contents, {});
-  const int64_t stages = c.recompute_stages > 0 ? c.recompute_stages : c.pp;
   for (int64_t position = 0; position < c.pp; ++position) {
-    GroupRange& range =
-        out->ranges[2 * partition.content_of[position] + (position < stages ? 0 : 1)];
+    GroupRange& range = out->ranges[GroupAt(c, partition, position)];
     if (range.groups++ == 0) range.first = position;
   }
   for (size_t i = 0; i < contents; ++i) {

@@ -87,6 +87,10 @@ struct PipelineCost {
 void SetRecomputeRange(const PipelineCost& none, const PipelineCost& recomputed,
                        const LayerPartition& partition, const Configuration& c, PipelineCost* out);
 
+// Position of the group at `position` of the pipeline among PipelineCost::groups, by what `c`
+// recomputes.
+size_t GroupAt(const Configuration& c, const LayerPartition& partition, int64_t position);
+
 // Costs of pipeline groups of one model on one cluster.
 class StageCosts {
  public:

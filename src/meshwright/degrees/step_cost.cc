@@ -1,4 +1,6 @@
-// A step is m micro-batches through p groups of stages. The busiest group computes m times; before
+// A step is m micro-batches through p groups of stages. Under 1F1B these and what is sent between
+// them are simulated (pipeline_passes.h), and every group reduces its gradients and updates its
+// weights when its own passes end. Under other schedules the busiest group computes m times; before
 // and after it waits for the others to fill and drain: (p - 1) / v micro-batches' worth of the mean
 // group, v virtual stages each (Narayanan et al. 2021, section 2.2); zero-bubble schedules leave
 // less of it (Qi et al. 2024, ZB-H1). Gradients are reduced beside the last backward and weights
@@ -12,6 +14,7 @@
 #include <utility>
 
 #include "meshwright/degrees/group_layout.h"
+#include "meshwright/degrees/pipeline_passes.h"
 #include "meshwright/degrees/stage_costs.h"
 #include "meshwright/degrees/stage_memory.h"
 
@@ -19,6 +22,10 @@ namespace meshwright::transformer {
 namespace {
 
 double Real(int64_t number) { return static_cast<double>(number); }
+
+int64_t MicroBatches(const Configuration& c, const Workload& workload) {
+  return workload.global_batch / (c.dp * c.micro_batch);
+}
 
 // The share of 1F1B's bubble that zero-bubble schedules leave. One micro-batch goes forward and
 // back through p groups, which leaves out the gradients of weights, a third of its work; those of
@@ -37,7 +44,9 @@ auto FamilyTuple(const Configuration& c) {
 struct PlacedCosts {
   Placement inside, unit;
   std::vector<PipelineCost> pipelines;  // by Recompute
-  double send_seconds = 0;              // of activations to the next group
+  double send_seconds = 0;              // of activations to the next group, the slowest
+  double tied_seconds = 0;  // of gradients of weights that the first and the last group both have
+  std::optional<PassSimulator> passes;  // under 1F1B
   GroupLayout layout;
   // Groups of data parallelism, by Configuration::shard.
   struct Data {
@@ -57,7 +66,10 @@ struct FamilyCosts {
   // On the fastest of all placements, once asked for.
   std::vector<PipelineCost> least;
   double least_send_seconds = 0;
+  std::optional<PassSimulator> least_passes;
 };
+
+bool Is1F1B(const Configuration& c) { return c.schedule == PipelineKind::k1F1B; }
 
 }  // namespace
 
@@ -70,6 +82,7 @@ class StepCoster::Tables {
         device_(device),
         framework_(std::move(framework)),
         state_(state),
+        cluster_(cluster),
         times_(cluster),
         stages_(model, workload_, cluster, device, framework_) {}
 
@@ -93,13 +106,23 @@ class StepCoster::Tables {
   const PipelineCost& PipelineOf(const Configuration& c, const FamilyCosts& family,
                                  const std::vector<PipelineCost>& pipelines);
   // A bound of `c` on `pipelines`, whatever ZeRO and how much is offloaded.
-  StepBound BoundOn(const Configuration& c, const FamilyCosts& family,
-                    const std::vector<PipelineCost>& pipelines, double send_seconds);
+  StepBound BoundOn(const Configuration& c, const std::vector<PipelineCost>& pipelines,
+                    const FamilyCosts& family, double send_seconds,
+                    std::optional<PassSimulator>& passes);
   // On the fastest of all placements.
   const std::vector<PipelineCost>& LeastPipelines(const Configuration& c, FamilyCosts& family);
   // Sets the time of a step beside data parallelism and the optimizer, `time->seconds` included.
+  // `passes` are there under 1F1B.
   void SetPipelineTime(const Configuration& c, const Degrees& d, const PipelineCost& pipeline,
-                       double send_seconds, StepTime* time) const;
+                       double send_seconds, std::optional<PassSimulator>& passes,
+                       StepTime* time) const;
+  // Passes that copy activations to the host and back take as much longer.
+  StageSeconds HostSeconds(const Configuration& c, const GroupCost& g) const;
+  // Adds what comes after the passes, and the host's link.
+  void AddUpdates(const Configuration& c, const Degrees& d, const PipelineCost& pipeline,
+                  PlacedCosts& placed, StepTime* time);
+  void AddUpdatesOf1F1B(const Configuration& c, const Degrees& d, const PipelineCost& pipeline,
+                        PlacedCosts& placed, StepTime* time);
   StepTime Time(const Configuration& c, const Degrees& d, const PipelineCost& pipeline,
                 PlacedCosts& placed);
   double DataSeconds(const Configuration& c, const Degrees& d, const GroupCost& g,
@@ -111,6 +134,7 @@ class StepCoster::Tables {
   const DeviceParameters device_;
   const FrameworkParameters framework_;
   const StateOptions state_;
+  const Cluster& cluster_;
   GroupTimes times_;
   StageCosts stages_;
   std::optional<FamilyCosts> last_;  // that was asked for
@@ -138,11 +162,17 @@ PlacedCosts& StepCoster::Tables::PlacedOf(const Configuration& c, FamilyCosts& f
 PlacedCosts StepCoster::Tables::Place(const Configuration& c, const FamilyCosts& family,
                                       const GroupLayout& layout) {
   PlacedCosts placed{c.inside, c.unit, stages_.Costs(family.blocks, c, layout, times_),
-                     0,        layout, {}};
+                     0,        0,      std::nullopt,
+                     layout,   {}};
+  std::vector<double> sends = SendSeconds(c, cluster_, layout, family.boundary_bytes, times_);
   if (c.pp > 1) {
-    placed.send_seconds =
-        times_.Of(layout.pipeline).permute.Seconds(WholeBytes(family.boundary_bytes));
+    placed.send_seconds = *std::max_element(sends.begin(), sends.end());
+    if (family.blocks.copied_parameters > 0) {
+      placed.tied_seconds =
+          TiedSeconds(cluster_, layout, state_.gradient_bytes * family.blocks.copied_parameters);
+    }
   }
+  placed.passes.emplace(*family.partition, std::move(sends), MicroBatches(c, workload_));
   return placed;
 }
 
@@ -216,18 +246,26 @@ double StepCoster::Tables::OptimizerSeconds(const Configuration& c, const Degree
 
 double StepCoster::Tables::UpdateSeconds(const Configuration& c, const GroupCost& g) {
   const Degrees d(c, workload_);
-  PlacedCosts placed{c.inside, c.unit, {}, 0, GroupLayout(c, times_.node()), {}};
+  PlacedCosts placed{c.inside, c.unit, {}, 0, 0, std::nullopt, GroupLayout(c, times_.node()), {}};
   return DataSeconds(c, d, g, placed) + OptimizerSeconds(c, d, g);
 }
 
 void StepCoster::Tables::SetPipelineTime(const Configuration& c, const Degrees& d,
                                          const PipelineCost& pipeline, double send_seconds,
+                                         std::optional<PassSimulator>& passes,
                                          StepTime* time) const {
   const GroupCost& g = pipeline.groups[pipeline.busiest];
   time->compute = d.micro_batches * (g.forward + g.backward);
   time->tensor_communication = d.micro_batches * g.tensor;
   time->context_communication = d.micro_batches * g.context;
   time->expert_communication = d.micro_batches * g.expert;
+  if (Is1F1B(c)) {
+    const PipelinePasses& simulated = passes->Of(c, pipeline);
+    time->seconds = simulated.ends.front();
+    time->pipeline_communication = time->seconds - simulated.without_sends;
+    time->bubble = std::max(0.0, simulated.without_sends - d.micro_batches * g.total());
+    return;
+  }
   time->bubble = (d.pp - 1) / d.stages * pipeline.mean *
                  (c.schedule == PipelineKind::kZeroBubble ? ZeroBubbleLeft(d) : 1);
   if (c.pp > 1) {
@@ -240,24 +278,72 @@ void StepCoster::Tables::SetPipelineTime(const Configuration& c, const Degrees& 
                   time->expert_communication + time->pipeline_communication + time->bubble;
 }
 
+StageSeconds StepCoster::Tables::HostSeconds(const Configuration& c, const GroupCost& g) const {
+  const double sent = OffloadedActivations(c, g) * g.saved / device_.host_link;
+  const double slow = framework_.overlap_slowdown;
+  return {SecondsAdded(sent, g.forward + g.communication() / 3, slow),
+          SecondsAdded(sent, g.backward + g.communication() * 2 / 3, slow), 0, 0};
+}
+
+void StepCoster::Tables::AddUpdates(const Configuration& c, const Degrees& d,
+                                    const PipelineCost& pipeline, PlacedCosts& placed,
+                                    StepTime* time) {
+  const GroupCost& g = pipeline.groups[pipeline.busiest];
+  time->data_communication = DataSeconds(c, d, g, placed) + placed.tied_seconds;
+  time->optimizer = OptimizerSeconds(c, d, g);
+  if (c.offload_activations) {
+    time->host_communication = HostSeconds(c, g).both() * (d.micro_batches + (d.pp - 1) / d.stages);
+  }
+  time->seconds += time->data_communication + time->host_communication + time->optimizer;
+}
+
+// The first group's passes end last. What ends later still is data parallelism's and the
+// optimizer's.
+void StepCoster::Tables::AddUpdatesOf1F1B(const Configuration& c, const Degrees& d,
+                                          const PipelineCost& pipeline, PlacedCosts& placed,
+                                          StepTime* time) {
+  std::vector<double> longer;  // ends, where passes copy to the host
+  if (c.offload_activations) {
+    std::vector<StageSeconds> more;
+    for (const GroupCost& g : pipeline.groups) more.push_back(HostSeconds(c, g));
+    longer = placed.passes->EndsWith(c, pipeline, more);
+    time->host_communication = longer.front() - time->seconds;
+  }
+  const std::vector<double>& ends =
+      c.offload_activations ? longer : placed.passes->Of(c, pipeline).ends;
+  double last = 0, data = 0, update = 0;
+  for (size_t i = 0; i < pipeline.groups.size(); ++i) {
+    // Of equal groups the first one ends last.
+    const GroupRange& range = pipeline.ranges[i];
+    if (range.groups == 0) continue;
+    const double reduced = DataSeconds(c, d, pipeline.groups[i], placed);
+    const double optimizer = OptimizerSeconds(c, d, pipeline.groups[i]);
+    double all = reduced + optimizer;
+    if (range.first == 0) all += placed.tied_seconds;
+    if (ends[range.first] + all <= last) continue;
+    last = ends[range.first] + all;
+    data = all - optimizer;
+    update = all;
+  }
+  const double share = update > 0 ? data / update : 0;
+  time->data_communication = share * (last - ends.front());
+  time->optimizer = (1 - share) * (last - ends.front());
+  time->seconds = last;
+}
+
 StepTime StepCoster::Tables::Time(const Configuration& c, const Degrees& d,
                                   const PipelineCost& pipeline, PlacedCosts& placed) {
-  const GroupCost& g = pipeline.groups[pipeline.busiest];
-  const DeviceRates& rates = stages_.Rates(c.precision);
   StepTime time;
-  SetPipelineTime(c, d, pipeline, placed.send_seconds, &time);
-  time.data_communication = DataSeconds(c, d, g, placed);
-  time.optimizer = OptimizerSeconds(c, d, g) + framework_.step_seconds;
-  if (c.offload_activations) {
-    const double sent = OffloadedActivations(c, g) * g.saved / device_.host_link;
-    const double slow = framework_.overlap_slowdown;
-    const double each = SecondsAdded(sent, g.forward + g.communication() / 3, slow) +
-                        SecondsAdded(sent, g.backward + g.communication() * 2 / 3, slow);
-    time.host_communication = each * (d.micro_batches + (d.pp - 1) / d.stages);
+  SetPipelineTime(c, d, pipeline, placed.send_seconds, placed.passes, &time);
+  if (Is1F1B(c)) {
+    AddUpdatesOf1F1B(c, d, pipeline, placed, &time);
+  } else {
+    AddUpdates(c, d, pipeline, placed, &time);
   }
-  time.seconds += time.data_communication + time.host_communication + time.optimizer;
+  time.optimizer += framework_.step_seconds;
+  time.seconds += framework_.step_seconds;
   const double batches = d.micro_batches * Real(c.dp);
-  const double most = time.seconds * Real(c.gpus()) * rates.peak_flops;
+  const double most = time.seconds * Real(c.gpus()) * stages_.Rates(c.precision).peak_flops;
   time.model_flops = batches * pipeline.flops;
   time.mfu = time.model_flops / most;
   time.hfu = batches * (pipeline.flops + pipeline.again_flops) / most;
@@ -287,11 +373,8 @@ StepCost StepCoster::Tables::Cost(const Configuration& c) {
   const Degrees d(c, workload_);
   FamilyCosts& family = FamilyOf(c);
   const PipelineCost& pipeline = PipelineOf(c, family, PlacedOf(c, family).pipelines);
-  const bool in_range = &pipeline == &in_range_;
-  const int64_t stages = c.recompute_stages > 0 ? c.recompute_stages : c.pp;
   for (int64_t i = 0; i < c.pp; ++i) {
-    const auto content = static_cast<size_t>(family.partition->content_of[i]);
-    const size_t group = in_range ? 2 * content + (i < stages ? 0 : 1) : content;
+    const size_t group = GroupAt(c, *family.partition, i);
     cost.memory[i] = MemoryOf(c, d, pipeline.groups[group], i, state_);
   }
   return cost;
@@ -305,13 +388,16 @@ const std::vector<PipelineCost>& StepCoster::Tables::LeastPipelines(const Config
     family.least_send_seconds = times_.Of(GroupShape{c.pp, c.tp * c.cp * c.dp}.Anywhere())
                                     .permute.Seconds(WholeBytes(family.boundary_bytes));
   }
+  family.least_passes.emplace(*family.partition,
+                              LeastSendSeconds(c, cluster_, family.boundary_bytes),
+                              MicroBatches(c, workload_));
   return family.least;
 }
 
 StepBound StepCoster::Tables::Least(const Configuration& c) {
   FamilyCosts& family = FamilyOf(c);
   const std::vector<PipelineCost>& pipelines = LeastPipelines(c, family);
-  return BoundOn(c, family, pipelines, family.least_send_seconds);
+  return BoundOn(c, pipelines, family, family.least_send_seconds, family.least_passes);
 }
 
 StepBound StepCoster::Tables::LeastOfUnits(const Configuration& c) {
@@ -322,16 +408,17 @@ StepBound StepCoster::Tables::LeastOfUnits(const Configuration& c) {
     placed = family.in_one_unit.insert(placed,
                                        Place(c, family, GroupLayout::InOneUnit(c, times_.node())));
   }
-  return BoundOn(c, family, placed->pipelines, placed->send_seconds);
+  return BoundOn(c, placed->pipelines, family, placed->send_seconds, placed->passes);
 }
 
-StepBound StepCoster::Tables::BoundOn(const Configuration& c, const FamilyCosts& family,
+StepBound StepCoster::Tables::BoundOn(const Configuration& c,
                                       const std::vector<PipelineCost>& pipelines,
-                                      double send_seconds) {
+                                      const FamilyCosts& family, double send_seconds,
+                                      std::optional<PassSimulator>& passes) {
   const Degrees d(c, workload_);
   const PipelineCost& pipeline = PipelineOf(c, family, pipelines);
   StepTime time;
-  SetPipelineTime(c, d, pipeline, send_seconds, &time);
+  SetPipelineTime(c, d, pipeline, send_seconds, passes, &time);
   StepBound least{.seconds = time.seconds + framework_.step_seconds};
   for (size_t i = 0; i < pipeline.groups.size(); ++i) {
     if (pipeline.ranges[i].groups == 0) continue;
@@ -346,9 +433,12 @@ double StepCoster::Tables::LeastSecondsOfFamily(const Configuration& c) {
   const Degrees d(c, workload_);
   FamilyCosts& family = FamilyOf(c);
   const std::vector<PipelineCost>& pipelines = LeastPipelines(c, family);
+  Configuration none = c;
+  none.recompute = Recompute::kNone;
+  none.recompute_layers = none.recompute_stages = 0;
   StepTime time;
-  SetPipelineTime(c, d, pipelines[static_cast<size_t>(Recompute::kNone)], family.least_send_seconds,
-                  &time);
+  SetPipelineTime(none, d, pipelines[static_cast<size_t>(Recompute::kNone)],
+                  family.least_send_seconds, family.least_passes, &time);
   return time.seconds + framework_.step_seconds;
 }
 

@@ -13,29 +13,38 @@ BlockMaker::BlockMaker(const Problem& problem, const CostParameters& parameters)
     kinds_ += stack.kinds.size();
   }
   last_stack_ = kinds_ - problem.model.stacks.back().kinds.size();
+  kinds_before_.assign(kinds_, {0});
+  for (const int32_t kind : layer_kinds_) {
+    for (std::vector<int64_t>& before : kinds_before_) before.push_back(before.back());
+    ++kinds_before_[kind].back();
+  }
+  copies_ = problem.model.head.tied || problem.model.mtp.modules > 0;
 }
 
-GroupCost BlockMaker::Stage(const Blocks& blocks, int64_t first, int64_t count) const {
-  GroupCost sum;
-  for (int64_t i = first; i < first + count; ++i) AddBlocks(*blocks.layers[i], 1, &sum);
-  AddEnds(blocks, first, count, &sum);
-  return sum;
-}
-
-void BlockMaker::AddEnds(const Blocks& blocks, int64_t first, int64_t count, GroupCost* sum) const {
+GroupCost BlockMaker::Stage(const Blocks& blocks, int64_t first, int64_t count,
+                            const GroupCost* measured_layers) const {
   const bool begins = first == 0, ends = first + count == layers();
-  if (begins) AddBlocks(blocks.embedding, 1, sum);
-  if (!ends) return;
-  AddBlocks(blocks.head, 1, sum);
-  // The last stage has the embedding's weights too.
-  const bool copies = problem_.model.head.tied || problem_.model.mtp.modules > 0;
-  if (copies && !begins) sum->parameters += blocks.embedding_parameters;
-}
-
-PipelineStage BlockMaker::Passes(const GroupCost& stage) {
-  // A third of communication is forward, as the calibrated model takes it.
-  const double communication = stage.communication();
-  return {stage.forward + communication / 3, stage.backward + communication * 2 / 3, 0, 0};
+  const MultiTokenPrediction& mtp = problem_.model.mtp;
+  GroupCost sum;
+  if (!blocks.measured.empty()) {
+    if (measured_layers != nullptr) {
+      sum = *measured_layers;
+    } else {
+      for (int64_t i = first; i < first + count; ++i) AddBlocks(*blocks.layers[i], 1, &sum);
+    }
+  } else {
+    for (size_t kind = 0; kind < kinds_; ++kind) {
+      int64_t times = kinds_before_[kind][first + count] - kinds_before_[kind][first];
+      if (ends && kind == last_stack_ + mtp.kind) times += mtp.modules;
+      if (times > 0) AddBlocks(blocks.kinds[kind], times, &sum);
+    }
+  }
+  if (begins) AddBlocks(blocks.embedding, 1, &sum);
+  if (!ends) return sum;
+  AddBlocks(blocks.head, 1, &sum);
+  if (blocks.measured.empty()) AddBlocks(blocks.mtp, mtp.modules, &sum);
+  if (!begins) sum.parameters += TiedParameters(blocks);
+  return sum;
 }
 
 StepCoster* BlockMaker::Coster(size_t group, const StageDegrees& degrees) {
@@ -61,8 +70,12 @@ Blocks BlockMaker::Make(size_t group, const Family& family, const StageDegrees& 
   blocks.embedding_parameters = blocks.embedding.parameters;
   blocks.head = all.head[recompute];
   if (const MultiTokenPrediction& mtp = problem_.model.mtp; mtp.modules > 0) {
-    AddBlocks(all.mtp[recompute], mtp.modules, &blocks.head);
-    AddBlocks(blocks.kinds[last_stack_ + mtp.kind], mtp.modules, &blocks.head);
+    blocks.mtp = all.mtp[recompute];
+    // What is measured has no modules, so that they count as memory of the head.
+    if (problem_.profile.has_value()) {
+      AddBlocks(blocks.mtp, mtp.modules, &blocks.head);
+      AddBlocks(blocks.kinds[last_stack_ + mtp.kind], mtp.modules, &blocks.head);
+    }
   }
   for (const int32_t kind : layer_kinds_) blocks.layers.push_back(&blocks.kinds[kind]);
   blocks.usable = true;

@@ -23,6 +23,7 @@ struct Blocks {
   std::vector<const GroupCost*> layers;  // of `kinds` or `measured`
   std::vector<GroupCost> kinds, measured;
   GroupCost embedding, head;
+  GroupCost mtp;  // what a module of multi-token prediction has beside its layer
   double embedding_parameters = 0;
   bool usable = false;  // false: the profile has nothing for these degrees
 
@@ -46,12 +47,15 @@ class BlockMaker {
   // `degrees` are those of one of the family's stage classes on the group.
   Blocks Make(size_t group, const Family& family, const StageDegrees& degrees);
 
-  // The cost of layers [first, first + count).
-  GroupCost Stage(const Blocks& blocks, int64_t first, int64_t count) const;
-  // Adds what such a stage has beside its layers.
-  void AddEnds(const Blocks& blocks, int64_t first, int64_t count, GroupCost* sum) const;
-  // Forward and backward pass of a micro-batch.
-  static PipelineStage Passes(const GroupCost& stage);
+  // The cost of layers [first, first + count), embedding and head included: digit for digit what
+  // StageCosts has for a pipeline group of these. `measured_layers`: the sum of these layers alone,
+  // for blocks that are measured, where the caller has it.
+  GroupCost Stage(const Blocks& blocks, int64_t first, int64_t count,
+                  const GroupCost* measured_layers = nullptr) const;
+  // Parameters that the first and the last of several stages both have.
+  double TiedParameters(const Blocks& blocks) const {
+    return copies_ ? blocks.embedding_parameters : 0;
+  }
 
  private:
   StepCoster* Coster(size_t group, const StageDegrees& degrees);
@@ -62,6 +66,8 @@ class BlockMaker {
   const CostParameters& parameters_;
   std::vector<int32_t> layer_kinds_;  // by layer: of AllBlockCosts::layers
   size_t kinds_ = 0, last_stack_ = 0;
+  std::vector<std::vector<int64_t>> kinds_before_;  // by kind, then layer: layers of it before
+  bool copies_ = false;  // the last stage has the embedding's weights too
   // By group and nodes of a stage.
   std::map<std::pair<size_t, int64_t>,
            std::pair<std::unique_ptr<Cluster>, std::unique_ptr<StepCoster>>>

@@ -5,7 +5,7 @@
 // of stages and F at most a known share of t. A larger t costs more in these terms and lets more
 // layers lie on fast stage classes, so that the least over all t counts; every stage has at least
 // one layer. Memory bounds how many layers stages hold by how many are behind them, and so have
-// micro-batches in flight. What a step of less than T leaves each place: mixed_places.cc.
+// micro-batches in flight. What a step of less than T leaves each place: places.cc.
 
 #include "meshwright/hetero/bounds.h"
 
@@ -199,7 +199,7 @@ double Bounds::Seconds(const StageCounts& stages, int64_t layers,
   const size_t slowest = LeastSlowest(stages, layers);
   if (slowest == values_.size()) return kNever;
   const double t = values_[slowest];
-  const double least_sends = LeastSends(stages, open, behind.stages() > 0);
+  const double least_sends = LeastSends(stages, open, behind.stages() > 0) - behind.least_send();
   const double work = least_work_[layers];
   const double micro_batches = static_cast<double>(costs_.micro_batches());
   const double more =
@@ -211,18 +211,22 @@ double Bounds::Seconds(const StageCounts& stages, int64_t layers,
     least =
         std::min(least, std::max(work, LeastSum(stages, layers, value)) + more * values_[value]);
   }
-  double bound = std::max(work + least_sends + behind.seconds(), micro_batches * t);
+  // A stage sends to a neighbour at least once a micro-batch.
+  const double send = all > 1 ? costs_.least_send() : 0;
+  double bound = std::max(work + least_sends + behind.seconds(), micro_batches * (t + send));
   // As the first stage lets micro-batches in.
   const int64_t rounds = (costs_.micro_batches() - 1) / all + 1;
   bound =
       std::max(bound, static_cast<double>(rounds) * (LeastSum(stages, layers, values_.size() - 1) +
                                                      least_sends + behind.sum()));
-  bound = std::max(bound, least + least_sends + behind.sum());
+  const double waits = micro_batches - static_cast<double>(std::min(all, costs_.micro_batches()));
+  bound = std::max(bound, least + waits * send + least_sends + behind.sum());
   // Updates that end later than the first stage's.
   const size_t longest = LeastLongest(stages, layers);
   const double forward = least_forward_share_ * work + least_sends / 2;
-  const double ends = std::max(longest < wholes_.size() ? wholes_[longest] : kNever,
-                               behind.stages() > 0 ? forward + behind.end_seconds() : 0);
+  const double ends =
+      std::max(longest < wholes_.size() ? wholes_[longest] + micro_batches * send : kNever,
+               behind.stages() > 0 ? forward + behind.end_seconds() : 0);
   return std::max(bound + end, ends + costs_.fixed_seconds());
 }
 
@@ -233,7 +237,10 @@ double Bounds::Estimate(const StageCounts& stages) const {
   const size_t longest = LeastLongest(stages, costs_.layers());
   if (longest == wholes_.size()) return kNever;
   // As if all stages were like the slowest.
-  return wholes_[longest] + static_cast<double>(count - 1) * values_[slowest];
+  const double sends =
+      static_cast<double>(costs_.micro_batches() * std::min<int64_t>(count - 1, 2));
+  return wholes_[longest] + static_cast<double>(count - 1) * values_[slowest] +
+         sends * costs_.least_send();
 }
 
 }  // namespace meshwright::transformer::hetero

@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 
+#include "meshwright/degrees/pipeline_passes.h"
 #include "meshwright/hetero/blocks.h"
 #include "meshwright/hetero/resharding.h"
 
@@ -81,7 +82,7 @@ Coster::LayerBounds Coster::BoundLayers(size_t group, const Family& family,
   if (!blocks.usable) return bounds;
   // A stage's share is between those of its blocks.
   const auto add = [&](const GroupCost& block) {
-    const PipelineStage passes = BlockMaker::Passes(block);
+    const PipelineStage passes = PassesOf(block);
     if (passes.both() > 0) {
       bounds.forward_share = std::max(bounds.forward_share, passes.forward / passes.both());
     }
@@ -120,7 +121,7 @@ StageTable Coster::MakeTable(size_t stage_class, const Family& family) {
   table.slots = blocks.usable ? std::min(Slots(nodes, degrees), layers) : 0;
   table.per_node = std::max<int64_t>(1, per_node / degrees.devices());
   table.nodes_per_stage = std::max<int64_t>(1, degrees.devices() / per_node);
-  if (problem_.model.head.tied) table.tied_bytes = kTiedGradientBytes * blocks.embedding_parameters;
+  table.tied_bytes = kTiedGradientBytes * blocks_->TiedParameters(blocks);
   if (table.slots == 0) return table;
   table.fixed_seconds = blocks.coster->FixedSeconds();
   table.cells.resize(layers * (layers + 1));
@@ -130,10 +131,9 @@ StageTable Coster::MakeTable(size_t stage_class, const Family& family) {
     GroupCost sum;
     for (int64_t count = 1; first + count <= layers; ++count) {
       AddBlocks(*blocks.layers[first + count - 1], 1, &sum);
-      GroupCost stage = sum;
-      blocks_->AddEnds(blocks, first, count, &stage);
+      const GroupCost stage = blocks_->Stage(blocks, first, count, &sum);
       Cell& cell = table.cells[first * (layers + 1) + count];
-      const PipelineStage passes = BlockMaker::Passes(stage);
+      const PipelineStage passes = PassesOf(stage);
       cell.forward = passes.forward;
       cell.backward = passes.backward;
       cell.update = blocks.UpdateSeconds(stage);
@@ -243,7 +243,7 @@ Figures Coster::FiguresOf(const Plan& plan) {
     const Blocks blocks = blocks_->Make(group, plan.family, degrees);
     const GroupCost& cost = figures.costs[i] = blocks_->Stage(blocks, first, stage.layers);
     PipelineStage& one = figures.stages[i];
-    one = BlockMaker::Passes(cost);
+    one = PassesOf(cost);
     one.update = blocks.UpdateSeconds(cost);
     figures.send_bytes[i] = ActivationBytes(problem_, degrees);
     if (i + 1 < count) {

@@ -1,5 +1,5 @@
 // A step of less than T leaves a stage with w stages behind it, of p in all, slack for n(i, w)
-// layers if it has the degrees i (mixed_places.cc). A stage of these takes c(i) nodes of its group,
+// layers if it has the degrees i (places.cc). A stage of these takes c(i) nodes of its group,
 // of which there are N. A plan takes one i for each w such that the nodes suffice and the layers
 // are all held; so for any Lagrange multipliers of nodes q >= 0
 //

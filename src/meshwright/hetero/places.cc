@@ -4,12 +4,12 @@
 //
 //   P + M t,   W + (M - 1) t - u F   and, where r > 0,   W + (M - 1) t + r R - r w t
 //
-// are all less than T (schedule.h), and so are they with the stage's update and without the
-// backward part of P. So the last stages have to be quick, and the first ones less so. If the
-// stages, each stage class's at the places where they have most slack, cannot hold all layers, no
-// plan takes less than T. With fractions of layers fast stage classes are best at the places with
-// most time. And layers that do not fit before or at a place lie behind it, which makes R larger,
-// and so P.
+// are all less than T (schedule.h, whose passes have their sends), and so are they with the stage's
+// update and without the backward part of P. So the last stages have to be quick, and the first
+// ones less so. If the stages, each stage class's at the places where they have most slack, cannot
+// hold all layers, no plan takes less than T. With fractions of layers fast stage classes are best
+// at the places with most time. And layers that do not fit before or at a place lie behind it,
+// which makes R larger, and so P.
 
 #include <algorithm>
 #include <functional>
@@ -115,18 +115,26 @@ void Bounds::SetPlaces(int64_t layers, const PipelineBound& behind, double work,
     const int64_t layers_before = std::max(open - 1 - i, layers - last);
     const double before = static_cast<double>(open - 1 - i);
     const double passes = least_work_[layers_before];
-    const double rest = behind.sum() + least_work_[layers] - least_work_[layers - layers_behind] +
-                        2 * send * static_cast<double>(behind.stages() > 0 ? i + 1 : i);
-    const double less = std::min(static_cast<double>(w), micro_batches - 1) * forward_share_;
+    // Sends to the next stage and to the one before, of which the first is a part of the forward
+    // pass.
+    const double next_send = w > 0 ? send : 0, both_sends = next_send + (before > 0 ? send : 0);
+    const double rest = behind.sum() - behind.least_send() + least_work_[layers] -
+                        least_work_[layers - layers_behind] +
+                        2 * send * static_cast<double>(behind.stages() > 0 ? i + 1 : i) - next_send;
+    const double u = std::min(static_cast<double>(w), micro_batches - 1), less = u * forward_share_;
     const double turns = static_cast<double>(rounds), pairs = static_cast<double>(rounds * w);
     const auto at_most = [&](double factor, double seconds) {
       if (factor > 0) place.both = std::min(place.both, seconds / factor);
     };
-    place.both = (limit - passes - 2 * send * before) / micro_batches;
-    at_most(micro_batches - 1 - less, limit - work);
+    const double sent = u * next_send;  // in passes that do not count
+    place.both =
+        (limit - passes - send * std::max(0.0, 2 * before - 1)) / micro_batches - both_sends;
+    at_most(micro_batches - 1 - less, limit - work - (micro_batches - 1) * both_sends + sent);
     if (rounds > 0) {
-      at_most(micro_batches - 1 - static_cast<double>(w), limit - work - rest);
-      at_most(micro_batches - 1 - pairs, limit - work - turns * rest);
+      const double one = micro_batches - 1 - static_cast<double>(w);
+      const double all = micro_batches - 1 - pairs;
+      at_most(one, limit - work - rest - one * both_sends);
+      at_most(all, limit - work - turns * rest - all * both_sends);
     }
     place.both *= 1 + kPlaceRounding;
     // The first stage has nothing before it, and all but itself behind.
@@ -134,13 +142,17 @@ void Bounds::SetPlaces(int64_t layers, const PipelineBound& behind, double work,
     const double ends =
         (end - least_forward_share_ * passes - send * before - (is_first ? tied : 0)) *
         (1 + kPlaceRounding);
-    place.whole = {{{micro_batches, ends},
-                    {micro_batches - less, ends - rest},
-                    {micro_batches - pairs, ends - (rounds > 0 ? turns + 1 : 1) * rest}}};
+    const auto whole = [&](double pairs_of_passes, double less_forward, double limit_seconds) {
+      return Place::Whole{pairs_of_passes - less_forward * forward_share_,
+                          limit_seconds - pairs_of_passes * both_sends + less_forward * next_send};
+    };
+    place.whole = {{whole(micro_batches, 0, ends), whole(micro_batches, u, ends - rest),
+                    whole(micro_batches - pairs, 0, ends - (rounds > 0 ? turns + 1 : 1) * rest)}};
     if (rounds == 0) place.whole[2] = place.whole[1];
     if (is_first) {
-      place.whole[1] = {micro_batches - 1 - less, ends - work};
-      if (rounds > 0) place.whole[2] = {micro_batches - 1 - pairs, ends - work - turns * rest};
+      place.whole[1] = whole(micro_batches - 1, u, ends - work);
+      if (rounds > 0)
+        place.whole[2] = whole(micro_batches - 1 - pairs, 0, ends - work - turns * rest);
     }
   }
 }
@@ -151,7 +163,8 @@ bool Bounds::MayBeat(const StageCounts& stages, int64_t layers, const PipelineBo
   if (Seconds(stages, layers, behind) >= cutoff) return false;
   const int64_t open = std::accumulate(stages.begin(), stages.end(), int64_t{0});
   if (open == 0 || cutoff == kInfinity) return true;
-  const double sends = LeastSends(stages, open, behind.stages() > 0) + behind.sum();
+  const double sends =
+      LeastSends(stages, open, behind.stages() > 0) - behind.least_send() + behind.sum();
   places_.assign(open, Place{kInfinity, {}, layers});
   double longest = kInfinity;
   int64_t before = -1;

@@ -47,7 +47,8 @@ void Prover::Extend(int64_t layers, const PipelineBound& behind) {
       const Cell& cell = costs.CellAt(stage_class, layers - n, n);
       if (exhausted_ || cell.most_in_flight < in_flight) break;
       PipelineBound next = behind;
-      next.AddInFront({cell.forward, cell.backward, send, cell.update});
+      next.AddInFront({cell.forward, cell.backward, send, cell.update},
+                      open > 1 ? costs.least_send() : 0);
       steps_ += open;
       if (!at_.bounds->MayBeat(left_, layers - n, next,
                                archive_.Cutoff(state_->dollars_per_hour))) {

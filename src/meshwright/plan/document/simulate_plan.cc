@@ -38,6 +38,11 @@ std::vector<StageTimes> TimesOf(const Plan& plan) {
   return stages;
 }
 
+// Plans over groups are of models, which Megatron-LM runs.
+Sends SendsOf(const Plan& plan) {
+  return plan.groups.has_value() && plan.chunks == 1 ? Sends::kExchanged : Sends::kOverlapped;
+}
+
 }  // namespace
 
 absl::Status CheckGroupBytes(const Plan& plan, int64_t micro_batches) {
@@ -78,8 +83,8 @@ absl::StatusOr<SimulatedPlan> SimulatePlan(const Plan& plan, const std::string& 
   simulated.shape = {static_cast<int32_t>(stages / plan.chunks), static_cast<int32_t>(plan.chunks),
                      static_cast<int32_t>(count)};
   simulated.stages = TimesOf(plan);
-  MW_ASSIGN_OR_RETURN(simulated.simulation,
-                      Simulate(*simulated.schedule, simulated.shape, simulated.stages));
+  MW_ASSIGN_OR_RETURN(simulated.simulation, Simulate(*simulated.schedule, simulated.shape,
+                                                     simulated.stages, SendsOf(plan)));
   return simulated;
 }
 
