@@ -57,6 +57,21 @@ TEST(CheckDegreesTest, SaysWhatDegreesThereMayBe) {
   EXPECT_THAT(FixError("dp=8,mbs=8"), HasSubstr("with them valid are 1, 2, 4"));
 }
 
+TEST(CheckDegreesTest, SaysWhy) {
+  EXPECT_THAT(FixError("dp=16"),
+              HasSubstr("a stage lies on nodes of one group, on whole ones or an equal part of "
+                        "one, and takes tp dp = 16 devices: there are 4 of a100-40g, 8 of v100"));
+  EXPECT_THAT(FixError("tp=8"),
+              HasSubstr("tp devices are an equal part of a node: 4 of a100-40g, 4 of v100"));
+  EXPECT_THAT(FixError("dp=3"), HasSubstr("dp mbs has to divide the global batch of 32"));
+  EXPECT_THAT(FixError("dp=8,mbs=8"), HasSubstr("dp mbs has to divide the global batch of 32"));
+  EXPECT_THAT(FixError("tp=4,dp=4"), HasSubstr("takes tp dp = 16 devices"));
+  EXPECT_THAT(FixError("dp=1,zero=1"), HasSubstr("nothing for zero to shard"));
+  EXPECT_THAT(FixError("dp=8,pp=2"),
+              HasSubstr("the nodes hold at most 1 stage with the other fixes, each of which lies "
+                        "on nodes of one group"));
+}
+
 // 6 heads do not go on 4 devices, though an MLP does.
 TEST(CheckDegreesTest, TensorDegreesDivideHeads) {
   Problem problem = DegreesProblem();

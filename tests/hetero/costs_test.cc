@@ -71,6 +71,7 @@ TEST(HeteroCosts, OneGroupCostsWhatAClusterCosts) {
     problem.cluster.groups.resize(1);
     problem.cluster.groups[0].cluster.nodes = 1 + static_cast<int64_t>(random() % 8);
     problem.budget_bytes.clear();
+    if (random() % 4 == 0) problem.fixes.sequence_parallel = false;
     const Cluster& cluster = problem.cluster.groups[0].cluster;
     problem.cluster.links = {{cluster.inter_node}};
     const StageDegrees degrees{int64_t{1} << random() % 3, int64_t{1} << random() % 4,
@@ -78,7 +79,7 @@ TEST(HeteroCosts, OneGroupCostsWhatAClusterCosts) {
     const Family family{{degrees},
                         static_cast<int>(degrees.dp > 1 ? random() % 2 : 0),
                         static_cast<Recompute>(random() % kRecomputeKinds)};
-    Configuration c = StageConfiguration(degrees, family, problem.precision);
+    Configuration c = StageConfiguration(problem, degrees, family);
     c.pp = Slots(problem.cluster.groups[0], degrees);
     c.ends_as_layers = random() % 2 == 0 && c.pp > 1;
     if (c.pp == 0 || !CheckConfiguration(problem.model, problem.workload, cluster, c).ok())
@@ -170,7 +171,8 @@ TEST(HeteroCosts, Errors) {
   for (const Degree& degree : DegreeTable()) {
     if (degree.key.empty()) continue;
     const int64_t usual = degree.value(Configuration());
-    const std::set<std::string_view> searched = {"tp", "dp", "pp", "mbs", "zero", "recompute"};
+    const std::set<std::string_view> searched = {"tp",   "dp",        "pp", "mbs",
+                                                 "zero", "recompute", "sp"};
     for (const int64_t value : {usual, usual == degree.least ? usual + 1 : degree.least}) {
       Fixes fixes;
       degree.set_fix(fixes, value);

@@ -91,7 +91,12 @@ TEST(Request, RefusesWhatTheKindDoesNotTake) {
                 "launchable": true})",
             "--launchable does not go with --cost-model nersc"},
            {"llama3-8b", R"({"cluster": "8xh100-sxm", "global-batch": 8, "max-cost": 9, "top": 1})",
-            "--top does not go with groups of nodes or costs"},
+            "--top does not go with --max-cost, which is planned over groups of nodes"},
+           {"llama3-8b", R"({"cluster": "8xh100-sxm+1x8xv100", "global-batch": 8, "top": 1})",
+            "--top does not go with a cluster of groups of nodes"},
+           {"llama3-8b",
+            R"({"cluster": "8xh100-sxm", "global-batch": 8, "fix": ["layers=16-16"], "top": 1})",
+            "--top does not go with --fix layers, which is planned over groups of nodes"},
            {"gpt2XL", R"({"cluster": "1x4xa100-40g", "cost-model": "fasop", "seq": 8})",
             "--seq does not go with --cost-model fasop"}}) {
     SCOPED_TRACE(c.options);

@@ -10,15 +10,20 @@
 #include "meshwright/export/usual_choices.h"
 
 namespace meshwright {
+namespace {
+
+absl::Status CheckUsualState(const transformer::StateOptions& state, const std::string& taken_by) {
+  if (state == transformer::StateOptions()) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat("no plan is for ", taken_by, ": ", kOnlyUsualState));
+}
+
+}  // namespace
 
 absl::Status AddLaunchFilter(ModelRequest& request) {
   if (request.launch_targets.empty()) return absl::OkStatus();
   const bool any = request.launch_targets == kAnyTarget;
   request.taken_by = any ? "--launchable" : StrCat("--for ", request.launch_targets);
-  if (request.state != transformer::StateOptions()) {
-    return absl::InvalidArgumentError(
-        StrCat("no plan is for ", request.taken_by, ": ", kOnlyUsualState));
-  }
+  MW_RETURN_IF_ERROR(CheckUsualState(request.state, request.taken_by));
   ModelLaunch launch;
   launch.model = request.model;
   launch.SetDescription(request.description);
@@ -37,6 +42,7 @@ absl::Status AddLaunchFilter(ModelRequest& request) {
 absl::Status AddLaunchFilter(GroupsRequest& request) {
   if (request.launch_targets.empty()) return absl::OkStatus();
   transformer::hetero::Problem& problem = request.problem;
+  MW_RETURN_IF_ERROR(CheckUsualState(problem.state, StrCat("--for ", request.launch_targets)));
   MW_ASSIGN_OR_RETURN(const std::vector<const ExportTarget*> targets,
                       ParseLaunchTargets(request.launch_targets));
   std::vector<const ExportTarget*> alike;

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 // How the training of a transformer is spread over GPUs: the degrees and choices that
 // Megatron-class frameworks take.
@@ -115,6 +117,10 @@ struct Fixes {
       true;  // unless `recompute` says what, that of single modules is searched too
   // Both orders of numbering GPUs are searched.
   bool both_rank_orders = false;
+  // Over groups of nodes, of each stage in the order of the pipeline: its layers, and the name of
+  // the group that it lies on. Empty: searched.
+  std::vector<int64_t> stage_layers;
+  std::vector<std::string> stage_groups;
 
   friend bool operator==(const Fixes&, const Fixes&) = default;
 };

@@ -1,8 +1,10 @@
 #include "meshwright/degrees/fixes.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -17,6 +19,29 @@ absl::Status WrongValue(std::string_view key, std::string_view found, std::strin
   return absl::InvalidArgumentError(StrCat(key, ": found \"", found, "\", expected ", valid));
 }
 
+// Of a list over the stages of a pipeline.
+constexpr std::string_view kLayersKey = "layers", kOrderKey = "order";
+constexpr int64_t kMostStageLayers = int64_t{1} << 20;
+
+absl::Status ParseStageLayers(std::string_view text, std::vector<int64_t>& layers) {
+  for (const absl::string_view part : absl::StrSplit(ToAbsl(text), '-')) {
+    int64_t count = 0;
+    if (!absl::SimpleAtoi(part, &count) || count < 1 || count > kMostStageLayers) {
+      layers.clear();
+      return WrongValue(kLayersKey, text, "the layers of each stage, like 5-7-6-6");
+    }
+    layers.push_back(count);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ParseStageGroups(std::string_view text, std::vector<std::string>& groups) {
+  groups = absl::StrSplit(ToAbsl(text), '+');
+  if (std::find(groups.begin(), groups.end(), "") == groups.end()) return absl::OkStatus();
+  groups.clear();
+  return WrongValue(kOrderKey, text, "the group of each stage, like fast+fast+slow");
+}
+
 absl::Status ParseFix(std::string_view key, std::string_view value, Fixes& fixes) {
   if (const Degree* const degree = key.empty() ? nullptr : FindDegree(key); degree != nullptr) {
     const std::optional<int64_t> number = ParseValue(*degree, value);
@@ -26,10 +51,16 @@ absl::Status ParseFix(std::string_view key, std::string_view value, Fixes& fixes
     degree->set_fix(fixes, number);
     return absl::OkStatus();
   }
+  const bool twice = (key == kLayersKey && !fixes.stage_layers.empty()) ||
+                     (key == kOrderKey && !fixes.stage_groups.empty());
+  if (twice) return absl::InvalidArgumentError(StrCat(key, " is given twice"));
+  if (key == kLayersKey) return ParseStageLayers(value, fixes.stage_layers);
+  if (key == kOrderKey) return ParseStageGroups(value, fixes.stage_groups);
   std::vector<std::string> keys;
   for (const Degree& degree : DegreeTable()) {
     if (!degree.key.empty()) keys.emplace_back(degree.key);
   }
+  for (const std::string_view list : {kLayersKey, kOrderKey}) keys.emplace_back(list);
   return absl::InvalidArgumentError(StrCat("unknown degree \"", key, "\"; the nearest is ",
                                            NearestName(key, keys), ", of ",
                                            absl::StrJoin(keys, ", ")));
@@ -112,6 +143,17 @@ std::vector<SingleFix> SplitFixes(const Fixes& fixes) {
     one.others = fixes;
     degree.set_fix(one.others, std::nullopt);
   }
+  const auto add = [&](std::string_view key, const auto& list, std::string_view separator,
+                       auto Fixes::*member) {
+    if (list.empty()) return;
+    SingleFix& one = split.emplace_back();
+    one.key = key;
+    one.text = StrCat(key, "=", absl::StrJoin(list, ToAbsl(separator)));
+    one.others = fixes;
+    (one.others.*member).clear();
+  };
+  add(kLayersKey, fixes.stage_layers, "-", &Fixes::stage_layers);
+  add(kOrderKey, fixes.stage_groups, "+", &Fixes::stage_groups);
   return split;
 }
 

@@ -23,7 +23,8 @@ Fixes UsualFixes();
 // of layers any number, the same in all pipeline groups, and GPUs numbered in either order.
 Fixes LaunchableFixes(Fixes fixes = {});
 
-// Reads lists of KEY=VALUE, between commas or blanks; keys are those of DegreeTable(). Errors: an
+// Reads lists of KEY=VALUE, between commas or blanks; keys are those of DegreeTable(), and of lists
+// over the stages of a pipeline: layers=5-7-6-6, order=fast+fast+slow+slow. Errors: an
 // unknown key, a value of another kind, a key twice; they say what would be valid.
 absl::StatusOr<Fixes> ParseFixes(const std::vector<std::string>& lists);
 

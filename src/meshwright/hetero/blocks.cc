@@ -54,7 +54,8 @@ StepCoster* BlockMaker::Coster(size_t group, const StageDegrees& degrees) {
   if (coster == nullptr) {
     cluster = std::make_unique<Cluster>(whole);
     cluster->nodes = nodes;
-    coster = std::make_unique<StepCoster>(problem_.model, problem_.workload, *cluster, parameters_);
+    coster = std::make_unique<StepCoster>(problem_.model, problem_.workload, *cluster, parameters_,
+                                          "megatron", problem_.state);
   }
   return coster.get();
 }
@@ -62,7 +63,7 @@ StepCoster* BlockMaker::Coster(size_t group, const StageDegrees& degrees) {
 Blocks BlockMaker::Make(size_t group, const Family& family, const StageDegrees& degrees) {
   Blocks blocks;
   blocks.coster = Coster(group, degrees);
-  blocks.configuration = StageConfiguration(degrees, family, problem_.precision);
+  blocks.configuration = StageConfiguration(problem_, degrees, family);
   const AllBlockCosts all = blocks.coster->AllBlocks(blocks.configuration);
   const size_t recompute = static_cast<size_t>(family.recompute);
   for (const BlockGroupCosts& kind : all.layers) blocks.kinds.push_back(kind[recompute]);

@@ -34,7 +34,7 @@ Degrees DegreesWith(Problem problem, const Fixes& fixes) {
           if (zero > 0 && one.dp == 1) continue;  // nothing to shard over
           Family family;
           family.zero = zero;
-          const Configuration c = StageConfiguration(one, family, problem.precision);
+          const Configuration c = StageConfiguration(problem, one, family);
           for (const char* const key : {"tp", "dp", "mbs", "zero"}) {
             degrees.values[key].insert(std::stoll(FixValue(c, key)));
           }
@@ -63,6 +63,42 @@ absl::Status NotPossible(const Problem& problem, const std::string& what, const 
       absl::StrCat("--fix: ", what, " over ", devices, " (", why, "); ", valid));
 }
 
+// What keeps stages from having these degrees; those that are not fixed do not count.
+std::string Reason(const Problem& problem, const Fixes& fixes) {
+  const StageDegrees degrees = {fixes.tp.value_or(1), fixes.dp.value_or(1),
+                                fixes.micro_batch.value_or(1)};
+  const std::vector<NodeGroup>& groups = problem.cluster.groups;
+  const auto any = [&](const auto& is) { return std::any_of(groups.begin(), groups.end(), is); };
+  const auto of_groups = [&](const auto& count) {
+    return absl::StrJoin(groups, ", ", [&](std::string* out, const NodeGroup& group) {
+      absl::StrAppend(out, count(group), " of ", group.name);
+    });
+  };
+  if (!any([&](const NodeGroup& group) {
+        return group.cluster.devices_per_node % degrees.tp == 0;
+      })) {
+    return absl::StrCat(
+        "tp devices are an equal part of a node: ",
+        of_groups([](const NodeGroup& group) { return group.cluster.devices_per_node; }));
+  }
+  const int64_t batch = problem.workload.global_batch;
+  if (batch % degrees.together() != 0)
+    return absl::StrCat("dp mbs has to divide the global batch of ", batch);
+  if (degrees.micro_batch > kMostMicroBatch)
+    return absl::StrCat("micro-batches of up to ", kMostMicroBatch, " sequences are searched");
+  const bool on_nodes = any([&](const NodeGroup& group) { return Slots(group, degrees) > 0; });
+  if (!on_nodes) {
+    return absl::StrCat(
+        "a stage lies on nodes of one group, on whole ones or an equal part of one, and takes tp "
+        "dp = ",
+        degrees.devices(), " devices: there are ",
+        of_groups([](const NodeGroup& group) { return group.cluster.devices(); }));
+  }
+  if (fixes.zero.value_or(0) > 0 && degrees.dp == 1)
+    return "with dp=1 there is nothing for zero to shard";
+  return SizesText(problem.model, problem.workload);
+}
+
 absl::Status CheckStages(const Problem& problem, bool others, int64_t most) {
   const int64_t stages = *problem.fixes.pp, layers = problem.model.layers();
   if (stages <= std::min(layers, most)) return absl::OkStatus();
@@ -70,7 +106,8 @@ absl::Status CheckStages(const Problem& problem, bool others, int64_t most) {
       stages > layers
           ? absl::StrCat(problem.model.name, " has ", layers, " layers, and a stage one at least")
           : absl::StrCat("the nodes hold at most ", Counted(most, "stage"),
-                         others ? " with the other fixes" : "");
+                         others ? " with the other fixes" : "",
+                         ", each of which lies on nodes of one group");
   return NotPossible(problem, absl::StrCat("pp=", stages, " is not possible"), why,
                      absl::StrCat("valid are 1 to ", std::min(layers, most)));
 }
@@ -94,10 +131,13 @@ absl::Status CheckDegrees(const Problem& problem) {
       if (valid == others.values.end()) continue;
       const std::string value = fix.text.substr(fix.key.size() + 1);
       if (valid->second.count(std::stoll(value)) > 0) continue;
+      Fixes single;
+      const Degree* const degree = FindDegree(fix.key);
+      degree->set_fix(single, degree->fix(fixes));
       return NotPossible(
           problem,
           absl::StrCat(fix.text, alone ? " is not possible" : " does not go with the other fixes"),
-          SizesText(problem.model, problem.workload),
+          Reason(problem, alone ? single : fixes),
           absl::StrCat(alone ? "valid are " : "with them valid are ",
                        absl::StrJoin(valid->second, ", ")));
     }

@@ -11,8 +11,7 @@
 namespace meshwright::transformer::hetero {
 namespace {
 
-constexpr double kActivationBytes = 2;    // a value that a stage sends on
-constexpr double kTiedGradientBytes = 4;  // a parameter that two stages have
+constexpr double kActivationBytes = 2;  // a value that a stage sends on
 constexpr double kInfiniteSeconds = std::numeric_limits<double>::infinity();
 
 // Micro-batches whose activations fit beside what does not depend on them, at most `most`.
@@ -37,7 +36,8 @@ int64_t MostInFlight(const Blocks& blocks, const GroupCost& stage,
 double ActivationBytes(const Problem& problem, const StageDegrees& degrees) {
   return static_cast<double>(degrees.micro_batch * problem.workload.sequence) *
          static_cast<double>(problem.model.hidden) * kActivationBytes /
-         static_cast<double>(degrees.tp);
+         static_cast<double>(
+             StageConfiguration(problem, degrees, Family()).sequence_parallel ? degrees.tp : 1);
 }
 
 }  // namespace
@@ -121,7 +121,7 @@ StageTable Coster::MakeTable(size_t stage_class, const Family& family) {
   table.slots = blocks.usable ? std::min(Slots(nodes, degrees), layers) : 0;
   table.per_node = std::max<int64_t>(1, per_node / degrees.devices());
   table.nodes_per_stage = std::max<int64_t>(1, degrees.devices() / per_node);
-  table.tied_bytes = kTiedGradientBytes * blocks_->TiedParameters(blocks);
+  table.tied_bytes = problem_.state.gradient_bytes * blocks_->TiedParameters(blocks);
   if (table.slots == 0) return table;
   table.fixed_seconds = blocks.coster->FixedSeconds();
   table.cells.resize(layers * (layers + 1));

@@ -12,8 +12,6 @@ namespace {
 
 // The most that rounding adds to a bound.
 constexpr double kFamilyRounding = 1e-12;
-// A micro-batch of more sequences gains nothing that fewer do not have.
-constexpr int64_t kMostMicroBatch = 64;
 // In a step: more are not simulated.
 constexpr int64_t kMostMicroBatches = int64_t{1} << 14;
 
@@ -56,6 +54,8 @@ FamilySpace::FamilySpace(const Problem& problem, Coster& coster)
     Fixes fixed;
     fixed.tp = tp;
     fixed.grid = false;  // tensors are cut in one dimension
+    if (tp == 1 && fixes.sequence_parallel.value_or(false))
+      continue;  // nothing to be parallel over
     if (Allows(fixes.tp, tp) &&
         !Space(problem.model, problem.workload, tp, fixed, problem.precision)
              .AllDegrees()
@@ -101,7 +101,7 @@ bool FamilySpace::Takes(const StageDegrees& degrees, const Choice& choice) const
   Family family;
   family.zero = choice.zero;
   family.recompute = choice.recompute;
-  return problem_.takes(StageConfiguration(degrees, family, problem_.precision));
+  return problem_.takes(StageConfiguration(problem_, degrees, family));
 }
 
 StageClass FamilySpace::StageClassOf(size_t group, const StageDegrees& degrees,

@@ -16,6 +16,9 @@
 
 namespace meshwright::transformer::hetero {
 
+// A micro-batch of more sequences gains nothing that fewer do not have.
+inline constexpr int64_t kMostMicroBatch = 64;
+
 // A family with its bounds; it is searched at once.
 struct FamilyRecord {
   Family family;

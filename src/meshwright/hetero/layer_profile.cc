@@ -237,6 +237,18 @@ std::optional<std::vector<LayerTime>> LayerProfile::Find(std::string_view device
   return std::nullopt;
 }
 
+int64_t LayerProfile::MostMeasured(std::string_view device, int64_t tp) const {
+  for (const auto& [name, degrees] : devices_) {
+    if (!IsNameOfDevice(name, device)) continue;
+    const auto above = degrees.lower_bound(tp);
+    if (above == degrees.end()) return 0;
+    const int64_t most = above->second.rbegin()->first;
+    if (above->first == tp || above == degrees.begin()) return most;
+    return std::min(most, std::prev(above)->second.rbegin()->first);
+  }
+  return 0;
+}
+
 std::string LayerProfile::Measured() const {
   std::string text;
   for (const auto& [name, degrees] : devices_) {

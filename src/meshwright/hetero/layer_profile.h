@@ -49,6 +49,8 @@ class LayerProfile {
   // that were. `device` is measured if one of the profile's names means it (IsNameOfDevice).
   std::optional<std::vector<LayerTime>> Find(std::string_view device, int64_t tp,
                                              int64_t micro_batch) const;
+  // The largest micro-batch of which Find does not extrapolate, where it finds anything.
+  int64_t MostMeasured(std::string_view device, int64_t tp) const;
   size_t entries() const { return entries_; }
   // "A10 (tp 1, 2, 4), A100 (tp 1, 2, 4)".
   std::string Measured() const;

@@ -10,9 +10,11 @@ constexpr double kNoPartition = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-Partitioner::Partitioner(const Costs& costs, const std::vector<int32_t>& stage_classes)
+Partitioner::Partitioner(const Costs& costs, const std::vector<int32_t>& stage_classes,
+                         const std::vector<int64_t>& layers)
     : costs_(costs),
       stage_classes_(stage_classes),
+      fixed_(layers),
       sums_((stage_classes.size() + 1) * (costs.layers() + 1)),
       taken_((stage_classes.size() + 1) * (costs.layers() + 1)) {}
 
@@ -33,6 +35,7 @@ bool Partitioner::Solve(const std::vector<Place>& places, std::vector<Stage>* st
         const Cell& cell = costs_.CellAt(stage_classes_[i], first, n);
         if (cell.most_in_flight < in_flight || !places[count - 1 - i].Takes(cell)) break;
         ++effort_;
+        if (!fixed_.empty() && fixed_[i] != n) continue;
         const double all = cell.both() + behind[first + n];
         if (all < best) {
           best = all;

@@ -15,8 +15,10 @@ namespace meshwright::transformer::hetero {
 // not depend on the partition.
 class Partitioner {
  public:
-  // Both must outlive it; `stage classes` in the order of the pipeline.
-  Partitioner(const Costs& costs, const std::vector<int32_t>& stage_classes);
+  // All must outlive it; `stage_classes` in the order of the pipeline. `layers`: of each stage,
+  // where these are fixed; else empty.
+  Partitioner(const Costs& costs, const std::vector<int32_t>& stage_classes,
+              const std::vector<int64_t>& layers);
 
   // By number of stages behind, what a place leaves. False if there is no partition.
   bool Solve(const std::vector<Place>& places, std::vector<Stage>* stages);
@@ -25,6 +27,7 @@ class Partitioner {
  private:
   const Costs& costs_;
   const std::vector<int32_t>& stage_classes_;
+  const std::vector<int64_t>& fixed_;
   std::vector<double> sums_;    // by stage and first layer, of it and those behind
   std::vector<int32_t> taken_;  // ... and its number of layers
   int64_t effort_ = 0;

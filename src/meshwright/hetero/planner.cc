@@ -46,12 +46,30 @@ void Planner::Plan(const FamilyCache& family, const State& state) {
   }
 }
 
+std::vector<int32_t> Planner::StageClasses(const State& state,
+                                           const std::vector<int32_t>& order) const {
+  std::vector<int32_t> stage_classes;
+  if (problem_.stage_groups.empty()) {
+    for (const int32_t stage_class : order)
+      stage_classes.insert(stage_classes.end(), state.stages[stage_class], stage_class);
+    return stage_classes;
+  }
+  StageCounts left = state.stages;
+  for (const size_t group : problem_.stage_groups) {
+    for (const int32_t stage_class : order) {
+      if (left[stage_class] == 0 || at_.costs->Group(stage_class) != group) continue;
+      --left[stage_class];
+      stage_classes.push_back(stage_class);
+      break;
+    }
+  }
+  return stage_classes;
+}
+
 // The least seconds that were found.
 double Planner::PlanOrder(const State& state, const std::vector<int32_t>& order) {
-  std::vector<int32_t> stage_classes;
-  for (const int32_t stage_class : order)
-    stage_classes.insert(stage_classes.end(), state.stages[stage_class], stage_class);
-  Partitioner partitioner(*at_.costs, stage_classes);
+  const std::vector<int32_t> stage_classes = StageClasses(state, order);
+  Partitioner partitioner(*at_.costs, stage_classes, problem_.fixes.stage_layers);
   double best = kInfinity, low = state.bound;
   std::vector<Stage> stages, best_stages;
   // Plans of a step that may take less than `most`.
@@ -87,7 +105,7 @@ double Planner::PlanOrder(const State& state, const std::vector<int32_t>& order)
 // Moves single layers from one stage to another as long as that helps: of partitions with the same
 // slowest stage and sum, the simulation prefers some. Returns the seconds at the end.
 double Planner::Polish(const State& state, std::vector<Stage> stages, double seconds) {
-  if (stages.size() > kMostPolished) return seconds;
+  if (stages.size() > kMostPolished || !problem_.fixes.stage_layers.empty()) return seconds;
   for (bool better = true; better;) {
     better = false;
     for (Stage& from : stages) {

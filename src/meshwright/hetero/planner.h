@@ -14,8 +14,8 @@ namespace meshwright::transformer::hetero {
 // less time leaves each place, and the pipelines simulated.
 class Planner {
  public:
-  // `archive` must outlive it.
-  explicit Planner(Archive& archive) : archive_(archive) {}
+  // Both must outlive it.
+  Planner(const Problem& problem, Archive& archive) : problem_(problem), archive_(archive) {}
 
   // The stage classes in their order and its reverse, and where that is nearly of use in every one.
   void Plan(const FamilyCache& family, const State& state);
@@ -26,10 +26,13 @@ class Planner {
   int64_t evaluated() const { return evaluated_; }  // plans that were simulated
 
  private:
+  // The stage classes of all stages: those of `order` one after the other, or as fixes have it.
+  std::vector<int32_t> StageClasses(const State& state, const std::vector<int32_t>& order) const;
   double PlanOrder(const State& state, const std::vector<int32_t>& order);
   double Polish(const State& state, std::vector<Stage> stages, double seconds);
   bool Fits(const std::vector<Stage>& stages) const;
 
+  const Problem& problem_;
   Archive& archive_;
   int64_t effort_ = 0, evaluated_ = 0;
   FamilyCache at_;

@@ -2,8 +2,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <set>
+#include <string>
+#include <utility>
 
+#include "absl/strings/str_join.h"
+#include "meshwright/base/counted.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/degrees/degree_table.h"
@@ -35,16 +40,16 @@ int64_t Family::together() const {
   return 0;
 }
 
-Configuration StageConfiguration(const StageDegrees& degrees, const Family& family,
-                                 Precision precision) {
+Configuration StageConfiguration(const Problem& problem, const StageDegrees& degrees,
+                                 const Family& family) {
   Configuration c;
   c.tp = degrees.tp;
-  c.sequence_parallel = degrees.tp > 1;
+  c.sequence_parallel = degrees.tp > 1 && problem.fixes.sequence_parallel.value_or(true);
   c.dp = degrees.dp;
   c.micro_batch = degrees.micro_batch;
   c.zero = family.ZeroOf(degrees);
   c.recompute = family.recompute;
-  c.precision = precision;
+  c.precision = problem.precision;
   return c;
 }
 
@@ -70,7 +75,7 @@ int64_t Nodes(const NodeGroup& group, const StageDegrees& degrees, int64_t stage
 namespace {
 
 // What is searched over groups of nodes; anything else is as a configuration usually has it.
-constexpr std::string_view kSearched[] = {"tp", "dp", "pp", "mbs", "zero", "recompute"};
+constexpr std::string_view kSearched[] = {"tp", "dp", "pp", "mbs", "zero", "recompute", "sp"};
 
 absl::Status CheckFixes(const Fixes& fixes) {
   for (const Degree& degree : DegreeTable()) {
@@ -83,7 +88,7 @@ absl::Status CheckFixes(const Fixes& fixes) {
     return absl::InvalidArgumentError(
         StrCat("--fix: ", degree.key, "=", ValueText(degree, *fixed),
                " is not planned over groups of nodes: tp, dp, pp, mbs, zero (0 or 1) and recompute "
-               "are searched",
+               "are searched, and sp, layers and order can be fixed",
                searched ? "" : StrCat(", and ", degree.key, " is ", ValueText(degree, usual))));
   }
   return absl::OkStatus();
@@ -113,6 +118,41 @@ absl::Status CheckProfile(const Problem& problem) {
 }
 
 }  // namespace
+
+absl::Status ResolveStages(Problem* problem) {
+  Fixes& fixes = problem->fixes;
+  const std::vector<int64_t>& layers = fixes.stage_layers;
+  const int64_t all = std::accumulate(layers.begin(), layers.end(), int64_t{0});
+  if (!layers.empty() && all != problem->model.layers()) {
+    return absl::InvalidArgumentError(StrCat("--fix: layers=", absl::StrJoin(layers, "-"), " is ",
+                                             all, " layers, but ", problem->model.name, " has ",
+                                             problem->model.layers()));
+  }
+  for (const std::string& name : fixes.stage_groups) {
+    const std::vector<NodeGroup>& groups = problem->cluster.groups;
+    const auto named = std::find_if(groups.begin(), groups.end(),
+                                    [&](const NodeGroup& one) { return one.name == name; });
+    if (named == groups.end()) {
+      std::vector<std::string> names;
+      for (const NodeGroup& group : groups) names.push_back(group.name);
+      return absl::InvalidArgumentError(
+          StrCat("--fix: order: found \"", name,
+                 "\", expected groups of the cluster: ", absl::StrJoin(names, ", ")));
+    }
+    problem->stage_groups.push_back(named - groups.begin());
+  }
+  for (const auto& [key, size] : {std::pair("layers", std::ssize(layers)),
+                                  std::pair("order", std::ssize(fixes.stage_groups))}) {
+    if (size == 0) continue;
+    if (fixes.pp.value_or(size) != size) {
+      return absl::InvalidArgumentError(
+          StrCat("--fix: ", key, " is of ", Counted(size, "stage"), ", but there are ", *fixes.pp,
+                 !layers.empty() && !fixes.stage_groups.empty() ? " by pp or layers" : " by pp"));
+    }
+    fixes.pp = size;
+  }
+  return absl::OkStatus();
+}
 
 absl::Status CheckProblem(const Problem& problem) {
   MW_RETURN_IF_ERROR(CheckFixes(problem.fixes));

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "meshwright/cluster/mixed_cluster.h"
+#include "meshwright/degrees/device_parameters.h"
 #include "meshwright/degrees/fixes.h"
 #include "meshwright/hetero/layer_profile.h"
 #include "meshwright/model/model.h"
@@ -74,6 +75,9 @@ struct Problem {
   MixedCluster cluster;
   Precision precision = Precision::kBf16;
   Fixes fixes;
+  // Positions of the groups that `fixes.stage_groups` names; ResolveStages sets them.
+  std::vector<size_t> stage_groups;
+  StateOptions state;
   // That a device of each group may use; none: unlimited. Empty: what it has.
   std::vector<std::optional<int64_t>> budget_bytes;
   std::optional<LayerProfile> profile;  // measured times in place of the model's
@@ -83,15 +87,24 @@ struct Problem {
   // A test of the stages' common degrees, with any number of stages; only where `alike`.
   std::function<bool(const Configuration&)> takes;
 
+  // Whether the fixes let the stage at `position` lie on a group, and have so many layers.
+  bool TakesGroup(size_t position, size_t group) const {
+    return stage_groups.empty() || stage_groups[position] == group;
+  }
+  bool TakesLayers(size_t position, int64_t layers) const {
+    return fixes.stage_layers.empty() || fixes.stage_layers[position] == layers;
+  }
+
   std::optional<int64_t> Budget(size_t group) const {
     if (!budget_bytes.empty()) return budget_bytes[group];
     return cluster.groups[group].cluster.device.memory_bytes;
   }
 };
 
-// A stage of a group as a configuration of a cluster of one type.
-Configuration StageConfiguration(const StageDegrees& degrees, const Family& family,
-                                 Precision precision);
+// A stage of a group as a configuration of a cluster of one type. Sequences are parallel over tp
+// unless a fix says that they are not.
+Configuration StageConfiguration(const Problem& problem, const StageDegrees& degrees,
+                                 const Family& family);
 
 // The largest number of stage classes of a plan.
 inline constexpr size_t kMostStageClasses = 2 * kMostNodeGroups;
@@ -102,6 +115,10 @@ int64_t Slots(const NodeGroup& group, const StageDegrees& degrees, int64_t nodes
 int64_t Slots(const NodeGroup& group, const StageDegrees& degrees);
 // Nodes that so many stages take.
 int64_t Nodes(const NodeGroup& group, const StageDegrees& degrees, int64_t stages);
+
+// Sets what follows from fixes of single stages: their groups, and how many stages there are.
+// Errors: layers that are not the model's, a group that there is not, lists of different lengths.
+absl::Status ResolveStages(Problem* problem);
 
 // Errors: a fix that mixed clusters do not have, a profile of another model or of other devices,
 // more layers than are supported.

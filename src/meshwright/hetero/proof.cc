@@ -34,7 +34,8 @@ void Prover::Extend(int64_t layers, const PipelineBound& behind) {
   }
   const int64_t in_flight = std::min(costs.micro_batches(), behind.stages() + 1);
   for (size_t stage_class = 0; stage_class < costs.stage_classes() && !exhausted_; ++stage_class) {
-    if (left_[stage_class] == 0) continue;
+    if (left_[stage_class] == 0 || !problem_.TakesGroup(open - 1, costs.Group(stage_class)))
+      continue;
     double send = 0;
     if (!reversed_.empty()) {
       const int32_t next = reversed_.back().stage_class;
@@ -46,6 +47,7 @@ void Prover::Extend(int64_t layers, const PipelineBound& behind) {
       if (++steps_ >= most_steps_) exhausted_ = true;
       const Cell& cell = costs.CellAt(stage_class, layers - n, n);
       if (exhausted_ || cell.most_in_flight < in_flight) break;
+      if (!problem_.TakesLayers(open - 1, n)) continue;
       PipelineBound next = behind;
       next.AddInFront({cell.forward, cell.backward, send, cell.update},
                       open > 1 ? costs.least_send() : 0);

@@ -16,7 +16,8 @@ namespace meshwright::transformer::hetero {
 class Prover {
  public:
   // All must outlive it.
-  Prover(Archive& archive, Planner& planner) : archive_(archive), planner_(planner) {}
+  Prover(const Problem& problem, Archive& archive, Planner& planner)
+      : problem_(problem), archive_(archive), planner_(planner) {}
 
   // False if it had taken `most` steps in all before all plans were decided.
   bool Prove(const FamilyCache& family, const State& state, int64_t most);
@@ -25,6 +26,7 @@ class Prover {
  private:
   void Extend(int64_t layers, const PipelineBound& behind);
 
+  const Problem& problem_;
   Archive& archive_;
   Planner& planner_;
   int64_t steps_ = 0, most_steps_ = 0;

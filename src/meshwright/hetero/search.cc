@@ -58,8 +58,8 @@ class Searcher {
         families_(coster_),
         archive_(options),
         lister_(problem, options, archive_),
-        planner_(archive_),
-        prover_(archive_, planner_) {}
+        planner_(problem, archive_),
+        prover_(problem, archive_, planner_) {}
 
   Result Run() {
     Result result;

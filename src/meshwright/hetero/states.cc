@@ -177,9 +177,19 @@ bool StateLister::AnyUse(size_t index, int64_t open, double dollars, const State
   return archive_.Useful(seconds, all * (1 - kBoundRounding));
 }
 
+bool StateLister::HasFixedGroups(const StageCounts& stages) const {
+  std::vector<int64_t> left(at_.costs->groups());
+  for (const size_t group : problem_.stage_groups) ++left[group];
+  for (size_t stage_class = 0; stage_class < at_.costs->stage_classes(); ++stage_class) {
+    left[at_.costs->Group(stage_class)] -= stages[stage_class];
+  }
+  return std::all_of(left.begin(), left.end(), [](int64_t count) { return count == 0; });
+}
+
 void StateLister::Add(State* state) {
   const int64_t count = std::accumulate(state->stages.begin(), state->stages.end(), int64_t{0});
   if (count == 0 || problem_.fixes.pp.value_or(count) != count) return;
+  if (!problem_.stage_groups.empty() && !HasFixedGroups(state->stages)) return;
   state->bound = at_.bounds->Seconds(state->stages);
   if (state->bound == kInfinity) return;
   SetPrice(state);

@@ -35,6 +35,8 @@ class StateLister {
   void Decide(size_t index, int64_t open, double dollars, State* state);
   bool AnyUse(size_t index, int64_t open, double dollars, const State& state) const;
   void Add(State* state);
+  // Whether each group has as many stages as the fixes say.
+  bool HasFixedGroups(const StageCounts& stages) const;
   bool Before(const State& a, const State& b) const;
 
   const Problem& problem_;

@@ -91,6 +91,8 @@ absl::StatusOr<GroupsRequest> ToGroupsRequest(const Subject& model, const AskedO
   problem.workload.sequence = SequenceOf(problem.model, options.sequence);
   MW_ASSIGN_OR_RETURN(problem.fixes, transformer::ParseFixes(options.fixes));
   MW_ASSIGN_OR_RETURN(problem.cluster, ParseMixedCluster(options.cluster));
+  MW_RETURN_IF_ERROR(transformer::hetero::ResolveStages(&problem));
+  MW_ASSIGN_OR_RETURN(problem.state, StateOf(options));
   MW_RETURN_IF_ERROR(AddClusterInput(options.cluster, request.inputs));
   request.launch_targets = options.launch_targets;
   request.memory = options.memory;

@@ -100,6 +100,14 @@ absl::StatusOr<std::optional<FailureRequest>> ParseFailures(const AskedOptions& 
 
 }  // namespace
 
+absl::StatusOr<transformer::StateOptions> StateOf(const AskedOptions& asked) {
+  transformer::StateOptions state;
+  MW_ASSIGN_OR_RETURN(state.gradient_bytes, ParseStateType("--grads", asked.gradients));
+  MW_ASSIGN_OR_RETURN(state.moment_bytes, ParseStateType("--moments", asked.moments));
+  if (asked.fused_loss) state.logit_bytes = kFusedLogitBytes;
+  return state;
+}
+
 int64_t SequenceOf(const transformer::Model& model, int64_t given) {
   if (given > 0) return given;
   const int64_t longest = model.max_sequence > 0 ? model.max_sequence : kTokensUnlessGiven;
@@ -111,9 +119,7 @@ absl::StatusOr<ModelRequest> ToModelRequest(const Subject& model, const AskedOpt
   ModelRequest request;
   MW_ASSIGN_OR_RETURN(request.objective, ParseObjective(options.objective));
   MW_ASSIGN_OR_RETURN(request.cost, ParseModelCost(options.cost_model));
-  MW_ASSIGN_OR_RETURN(request.state.gradient_bytes, ParseStateType("--grads", options.gradients));
-  MW_ASSIGN_OR_RETURN(request.state.moment_bytes, ParseStateType("--moments", options.moments));
-  if (options.fused_loss) request.state.logit_bytes = kFusedLogitBytes;
+  MW_ASSIGN_OR_RETURN(request.state, StateOf(options));
   MW_ASSIGN_OR_RETURN(request.failures, ParseFailures(options));
   if (request.cost == ModelCost::kCalibrated) {
     MW_ASSIGN_OR_RETURN(request.deadline_seconds, ParseDeadline(options.deadline));

@@ -30,6 +30,9 @@ struct DescribedModel {
 };
 absl::StatusOr<DescribedModel> DescribeModel(const Subject& model, const ModelAsked& asked);
 
+// What --grads, --moments and --fused-loss say.
+absl::StatusOr<transformer::StateOptions> StateOf(const AskedOptions& asked);
+
 // Tokens of a sequence, where a user may have said how many (0: did not).
 int64_t SequenceOf(const transformer::Model& model, int64_t given);
 

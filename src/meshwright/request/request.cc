@@ -1,6 +1,8 @@
 #include "meshwright/request/request.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -39,10 +41,23 @@ bool OfGroupsOnly(const Option& row) {
   return (row.kinds & kGroups) != 0 && (row.kinds & (kModel | kNersc | kPrograms)) == 0;
 }
 
+// What makes of a model a plan over groups of nodes; nullopt: nothing does.
+std::optional<std::string> WhyGroups(const AskedOptions& asked) {
+  if (IsMixedCluster(asked.cluster)) return "a cluster of groups of nodes";
+  if (FromWord<ModelObjective>(asked.objective) == ModelObjective::kCost) return "--objective cost";
+  if (const Option* const row = FirstGiven(asked, OfGroupsOnly); row != nullptr) return Word(*row);
+  // Stages of a cluster of one kind are fixed as if it were one group.
+  const absl::StatusOr<transformer::Fixes> fixes = transformer::ParseFixes(asked.fixes);
+  if (fixes.ok() && !fixes->stage_layers.empty()) return "--fix layers";
+  if (fixes.ok() && !fixes->stage_groups.empty()) return "--fix order";
+  return std::nullopt;
+}
+
 // Why an option is not for a kind of planning.
-std::string Refusal(const Option& row, Kinds kind) {
+std::string Refusal(const AskedOptions& asked, const Option& row, Kinds kind) {
   if (kind == kGroups) {
-    return StrCat(" does not go with groups of nodes or costs",
+    return StrCat(" does not go with ", *WhyGroups(asked),
+                  IsMixedCluster(asked.cluster) ? "" : ", which is planned over groups of nodes",
                   row.name == "launchable" ? "; --for megatron does" : "");
   }
   if (kind == kNersc) return " does not go with --cost-model nersc, which is as published";
@@ -78,10 +93,7 @@ absl::StatusOr<Kinds> ModelKind(const Subject& subject, const AskedOptions& aske
   if (asked.cost_model == "fasop") return kFasop;
   if (asked.global_batch == 0)
     return absl::InvalidArgumentError("--global-batch is required: sequences of a step");
-  if (IsMixedCluster(asked.cluster) ||
-      FromWord<ModelObjective>(asked.objective) == ModelObjective::kCost ||
-      FirstGiven(asked, OfGroupsOnly) != nullptr)
-    return kGroups;
+  if (WhyGroups(asked).has_value()) return kGroups;
   return asked.cost_model == "nersc" ? kNersc : kModel;
 }
 
@@ -124,7 +136,7 @@ absl::StatusOr<Kinds> KindOf(const Subject& subject, const AskedOptions& asked) 
   if (const Option* const wrong =
           FirstGiven(asked, [&](const Option& row) { return (row.kinds & kind) == 0; });
       wrong != nullptr) {
-    return absl::InvalidArgumentError(StrCat(Word(*wrong), Refusal(*wrong, kind)));
+    return absl::InvalidArgumentError(StrCat(Word(*wrong), Refusal(asked, *wrong, kind)));
   }
   if (model) MW_RETURN_IF_ERROR(CheckModelOptions(kind, asked));
   return kind;

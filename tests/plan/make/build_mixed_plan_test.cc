@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 
+#include "meshwright/model/model_reader.h"
 #include "meshwright/plan/document/plan_json.h"
 #include "meshwright/plan/document/simulate_plan.h"
 #include "meshwright/plan/text/transformer_table.h"
@@ -85,6 +86,64 @@ TEST(MixedPlanDocumentTest, StagesOfAGroupLieInOrder) {
     last[group] = plan.pipeline->stages[i].devices.back();
   }
   EXPECT_THAT(TransformerTable(plan), HasSubstr(" of 3 nodes, tp=1 dp=2 mbs="));
+}
+
+// Nodes of one kind may do better than pipelines over groups; then these are not called the best.
+TEST(MixedPlanDocumentTest, SaysWhatNodesOfOneKindCanDo) {
+  MixedRequest request;
+  request.problem.model = *transformer::LoadModel("llama3-8b");
+  request.problem.workload = {.sequence = 1024, .global_batch = 32};
+  request.problem.cluster = *ParseMixedCluster("4x8xv100");
+  request.problem.fixes = *transformer::ParseFixes({"tp=4,dp=2,pp=4,mbs=1"});
+  const absl::StatusOr<MixedAnswer> answer = PlanMixed(request);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  ASSERT_TRUE(answer->faster.has_value());
+  EXPECT_LT(answer->faster->seconds, answer->result.front[0].seconds);
+  EXPECT_FALSE(answer->result.proven);
+  const Plan plan = BuildMixedPlan(request, *answer);
+  EXPECT_NEAR(plan.bound_seconds, answer->faster->seconds, 1e-12);
+  EXPECT_THAT(plan.warnings, testing::Contains(HasSubstr("on these nodes, all of one kind, ")));
+  // Stages that are fixed are a pipeline's.
+  request.problem.fixes = *transformer::ParseFixes({"tp=4,dp=2,mbs=1,layers=8-8-8-8"});
+  ASSERT_EQ(ResolveStages(&request.problem), absl::OkStatus());
+  const absl::StatusOr<MixedAnswer> fixed = PlanMixed(request);
+  ASSERT_TRUE(fixed.ok()) << fixed.status();
+  EXPECT_FALSE(fixed->faster.has_value());
+  EXPECT_TRUE(fixed->result.proven);
+}
+
+TEST(MixedPlanDocumentTest, SaysWhichStateItIsOf) {
+  MixedRequest request = TwoGroupRequest();
+  request.problem.fixes = *transformer::ParseFixes({"tp=1,dp=4,pp=3,mbs=1,zero=0"});
+  const absl::StatusOr<MixedAnswer> usual = PlanMixed(request);
+  request.problem.state = {.gradient_bytes = 2, .moment_bytes = 2, .logit_bytes = 4};
+  const absl::StatusOr<MixedAnswer> narrow = PlanMixed(request);
+  ASSERT_TRUE(usual.ok() && narrow.ok()) << usual.status() << narrow.status();
+  const Plan plan = BuildMixedPlan(request, *narrow);
+  EXPECT_EQ(plan.model->state, (PlanState{2, 2, 4}));
+  EXPECT_LT(plan.step_seconds, usual->result.front[0].seconds);
+  EXPECT_LT(plan.peak_bytes, BuildMixedPlan(TwoGroupRequest(), *usual).peak_bytes);
+}
+
+TEST(MixedPlanDocumentTest, SaysWhatIsExtrapolated) {
+  MixedRequest request;
+  request.problem.model = transformer::DenseModel(8, 8, 2);
+  request.problem.workload = {.sequence = 512, .global_batch = 8};
+  request.problem.cluster = *ParseMixedCluster("2x1xa100-40g");
+  request.problem.profile = *transformer::hetero::LayerProfile::Parse(
+      "gpu,tp,layer_id,forward_seconds\na100,1,0,1\na100,1,1,10\na100,1,2,20\na100,1,3,5\n", "p",
+      {"m"});
+  const auto warnings = [&](const char* fixes) {
+    request.problem.fixes = *transformer::ParseFixes({fixes});
+    const absl::StatusOr<MixedAnswer> answer = PlanMixed(request);
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    return BuildMixedPlan(request, *answer).warnings;
+  };
+  const auto extrapolated = testing::Contains(
+      HasSubstr("layers on a100-40g were measured with micro-batches of at most 1; with 4 they are "
+                "taken to be 4 times as long, where the calibrated model has "));
+  EXPECT_THAT(warnings("mbs=4"), extrapolated);
+  EXPECT_THAT(warnings("mbs=1"), testing::Not(testing::Contains(HasSubstr("were measured with"))));
 }
 
 TEST(MixedPlanDocumentTest, Errors) {

@@ -25,6 +25,11 @@ PlanGroupBytes ToGroupBytes(const transformer::StageMemory& m) {
           m.logits,  m.communication, m.framework, m.host};
 }
 
+PlanState ToPlanState(const transformer::StateOptions& state) {
+  return {static_cast<int64_t>(state.gradient_bytes), static_cast<int64_t>(state.moment_bytes),
+          static_cast<int64_t>(state.logit_bytes)};
+}
+
 void SetMemoryByCategory(const transformer::StageMemory& m, Plan& plan) {
   const auto set = [&](MemoryCategory category, int64_t bytes) {
     plan.memory_by_category[static_cast<size_t>(category)] = bytes;

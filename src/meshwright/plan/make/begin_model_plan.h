@@ -21,6 +21,8 @@ transformer::Configuration WithoutUsualPlacement(transformer::Configuration conf
 void SetMemoryByCategory(const transformer::StageMemory& memory, Plan& plan);
 PlanGroupBytes ToGroupBytes(const transformer::StageMemory& memory);
 
+PlanState ToPlanState(const transformer::StateOptions& state);
+
 }  // namespace meshwright
 
 #endif  // MESHWRIGHT_PLAN_MAKE_BEGIN_MODEL_PLAN_H_

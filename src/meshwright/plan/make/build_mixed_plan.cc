@@ -245,7 +245,7 @@ Plan BuildMixedPlan(const MixedRequest& request, const MixedAnswer& answer) {
   const transformer::hetero::Figures& figures = answer.figures[answer.chosen];
   // Where degrees differ, those of the first stage.
   const StageDegrees& degrees = best.plan.family.degrees[best.plan.stages.front().stage_class];
-  transformer::Configuration c = StageConfiguration(degrees, best.plan.family, problem.precision);
+  transformer::Configuration c = StageConfiguration(problem, degrees, best.plan.family);
   c.zero = best.plan.family.zero;
   c.pp = static_cast<int64_t>(best.plan.stages.size());
 
@@ -286,6 +286,7 @@ Plan BuildMixedPlan(const MixedRequest& request, const MixedAnswer& answer) {
   part.sequence = problem.workload.sequence;
   part.global_batch = problem.workload.global_batch;
   part.objective = ObjectiveOf(request.options.objective);
+  part.state = ToPlanState(problem.state);
   part.configuration = WithoutUsualPlacement(c);
   part.search.legal = part.search.evaluated = part.search.fitting = answer.result.evaluated;
   SetOverGroups(request, answer, plan.groups.emplace());

@@ -15,6 +15,7 @@
 #include "meshwright/base/wrap.h"
 #include "meshwright/cluster/prices.h"
 #include "meshwright/degrees/device_warnings.h"
+#include "meshwright/hetero/extrapolation.h"
 
 namespace meshwright {
 namespace {
@@ -137,7 +138,7 @@ std::string NodesText(const MixedRequest& request, const std::vector<int64_t>& n
 std::string MixedDegreesText(const MixedRequest& request, const transformer::hetero::Plan& plan) {
   transformer::hetero::Family family = plan.family;
   const auto text = [&](const transformer::hetero::StageDegrees& degrees) {
-    transformer::Configuration c = StageConfiguration(degrees, family, {});
+    transformer::Configuration c = StageConfiguration(request.problem, degrees, family);
     c.pp = static_cast<int64_t>(plan.stages.size());
     c.zero = family.zero;
     return ConfigurationText(c);
@@ -151,9 +152,10 @@ std::string MixedDegreesText(const MixedRequest& request, const transformer::het
   for (size_t i = 0; i < family.degrees.size(); ++i) {
     const transformer::hetero::StageDegrees& degrees = family.degrees[i];
     if (!degrees.used()) continue;
-    absl::StrAppend(&all, ", ", request.problem.cluster.groups[family.Group(i)].name,
-                    " tp=", degrees.tp, degrees.tp > 1 ? " sp" : "", " dp=", degrees.dp,
-                    " mbs=", degrees.micro_batch);
+    absl::StrAppend(
+        &all, ", ", request.problem.cluster.groups[family.Group(i)].name, " tp=", degrees.tp,
+        StageConfiguration(request.problem, degrees, family).sequence_parallel ? " sp" : "",
+        " dp=", degrees.dp, " mbs=", degrees.micro_batch);
     if (family.ByStage()) absl::StrAppend(&all, " in stages ", StagesOf(plan, i));
   }
   return all;
@@ -196,11 +198,35 @@ std::vector<DominatedNodes> Dominated(const MixedAnswer& answer) {
 std::vector<std::string> MixedWarnings(const MixedRequest& request, const MixedAnswer& answer) {
   std::vector<std::string> warnings = request.problem.model.notes;
   const transformer::hetero::Choice& choice = answer.result.front[answer.chosen];
+  if (answer.faster.has_value()) {
+    const double seconds = answer.result.front.front().seconds;
+    warnings.push_back(absl::StrFormat(
+        "on these nodes, all of one kind, %s takes %s a step, %.1f %% less; runs and costs are "
+        "planned over groups of nodes, where it is not searched: plan it without them",
+        ConfigurationText(answer.faster->configuration), Shown(answer.faster->seconds),
+        100 * (1 - answer.faster->seconds / seconds)));
+  }
   for (size_t i = 0; i < choice.nodes.size(); ++i) {
     if (choice.nodes[i] == 0) continue;
     for (std::string& warning : transformer::DeviceWarnings(
              request.problem.cluster.groups[i].cluster.device, request.problem.precision)) {
       warnings.push_back(std::move(warning));
+    }
+  }
+  for (size_t i = 0; i < choice.plan.family.degrees.size(); ++i) {
+    const transformer::hetero::StageDegrees& degrees = choice.plan.family.degrees[i];
+    const bool used = std::any_of(
+        choice.plan.stages.begin(), choice.plan.stages.end(),
+        [&](const auto& stage) { return stage.stage_class == static_cast<int32_t>(i); });
+    if (!used) continue;
+    const size_t group = choice.plan.family.Group(i);
+    if (const auto found = FindExtrapolation(request.problem, group, degrees); found.has_value()) {
+      warnings.push_back(absl::StrFormat(
+          "layers on %s were measured with micro-batches of at most %d; with %d they are taken to "
+          "be %.3g times as long, where the calibrated model has %.3g: they may be off by %.0f %% "
+          "and more",
+          request.problem.cluster.groups[group].name, found->measured, degrees.micro_batch,
+          found->times, found->model_times, 100 * std::abs(found->error())));
     }
   }
   return warnings;

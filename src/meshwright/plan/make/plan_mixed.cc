@@ -13,6 +13,7 @@
 #include "meshwright/degrees/precision_support.h"
 #include "meshwright/model/check_model.h"
 #include "meshwright/plan/make/mixed_text.h"
+#include "meshwright/plan/make/one_kind.h"
 
 namespace meshwright {
 namespace {
@@ -103,6 +104,14 @@ absl::StatusOr<MixedAnswer> PlanMixed(const MixedRequest& request) {
   transformer::hetero::Coster coster(request.problem);
   for (const transformer::hetero::Choice& choice : answer.result.front) {
     answer.figures.push_back(coster.FiguresOf(choice.plan));
+  }
+  const transformer::hetero::Choice& first = answer.result.front.front();
+  answer.faster = FasterOfOneKind(request, first);
+  if (answer.faster.has_value()) {
+    const bool by_cost = request.options.objective == transformer::hetero::Objective::kCost;
+    const double rate = by_cost ? first.dollars_per_hour / 3600 : 1;
+    answer.result.bound = std::min(answer.result.bound, answer.faster->seconds * rate);
+    answer.result.proven = false;
   }
   answer.planning_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

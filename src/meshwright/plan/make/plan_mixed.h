@@ -1,10 +1,12 @@
 #ifndef MESHWRIGHT_PLAN_MAKE_PLAN_MIXED_H_
 #define MESHWRIGHT_PLAN_MAKE_PLAN_MIXED_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "meshwright/degrees/search.h"
 #include "meshwright/hetero/costs.h"
 #include "meshwright/hetero/search.h"
 #include "meshwright/plan/document/plan.h"
@@ -25,6 +27,9 @@ struct MixedAnswer {
   transformer::hetero::Result result;
   std::vector<transformer::hetero::Figures> figures;  // of each plan of the front
   size_t chosen = 0;                                  // of the front: the one that is written
+  // A plan that is faster than the first of the front, on its nodes, of those that are not searched
+  // over groups.
+  std::optional<transformer::RankedConfiguration> faster;
   double planning_seconds = 0;
 };
 

@@ -232,9 +232,7 @@ Plan BuildModelPlan(const ModelRequest& request, const Cluster& cluster,
 
   PlanTransformer& part = *plan.model;
   part.model_flops = time.model_flops;
-  part.state = {static_cast<int64_t>(request.state.gradient_bytes),
-                static_cast<int64_t>(request.state.moment_bytes),
-                static_cast<int64_t>(request.state.logit_bytes)};
+  part.state = ToPlanState(request.state);
   part.mfu = time.mfu;
   part.hfu = time.hfu;
   part.seconds = DifferenceOf(time, StepTime());
