@@ -46,9 +46,17 @@ class ModelOptions(TypedDict, total=False):
     tp: Literal["1d", "2d", "seqp", "auto"]
     launchable: bool
     for_: str | Sequence[str]
-    grads: Literal["f32", "bf16"]
-    moments: Literal["f32", "bf16"]
+    grads: Literal["auto", "f32", "bf16"]
+    moments: Literal["auto", "f32", "bf16"]
+    loss: Literal["auto", "f32", "fused", "chunked"]
     fused_loss: bool
+    framework: Literal[
+        "megatron", "nemo", "fsdp", "torchtitan", "deepspeed", "accelerate", "maxtext"
+    ]
+    release: str
+    attention: Literal["auto", "eager", "flash", "flash2", "cudnn"]
+    mtp: int
+    network: str | float
     mtbf: str | float
     checkpoint_bandwidth: str | float
     restart: str | float

@@ -329,21 +329,70 @@ TEST(PlanModelCommand, LaunchablePlansLeaveOutWhatNoLaunchHas) {
   }
 }
 
-// What `export` refuses for every target is not planned for one.
-TEST(PlanModelCommand, LaunchablePlansHaveTheUsualState) {
-  for (const std::vector<std::string>& target :
-       std::vector<std::vector<std::string>>{{"--launchable"}, {"--for", "nemo"}}) {
-    for (const std::vector<std::string>& state : std::vector<std::vector<std::string>>{
-             {"--grads", "bf16"}, {"--moments", "bf16"}, {"--fused-loss"}}) {
-      std::vector<std::string> options = {"--cluster", "2x8xh100-sxm", "--global-batch", "64"};
-      options.insert(options.end(), target.begin(), target.end());
-      options.insert(options.end(), state.begin(), state.end());
-      const RunResult run = PlanModelOf("llama3-8b", options);
-      EXPECT_EQ(run.exit_code, 2) << state[0];
-      EXPECT_THAT(run.err, HasSubstr("no plan is for " + target[0]));
-      EXPECT_THAT(run.err, HasSubstr("(--grads, --moments, --fused-loss) are written for no"));
-    }
+// What `export` refuses for a target is not planned for it.
+TEST(PlanModelCommand, PlansForATargetHaveAStateThatItLaunches) {
+  const auto plan = [](std::vector<std::string> more) {
+    more.insert(more.end(), {"--cluster", "2x8xh100-sxm", "--global-batch", "64"});
+    return PlanModelOf("llama3-8b", more);
+  };
+  for (const std::vector<std::string>& state : std::vector<std::vector<std::string>>{
+           {"--grads", "bf16"}, {"--moments", "bf16"}, {"--loss", "fused"}}) {
+    const RunResult refused = plan({"--for", "torchtitan", state[0], state[1]});
+    EXPECT_EQ(refused.exit_code, 2) << state[0];
+    EXPECT_THAT(refused.err, HasSubstr("no plan is for --for torchtitan"));
+    EXPECT_THAT(refused.err, HasSubstr("are written for Megatron-LM and NeMo only"));
+    EXPECT_EQ(plan({"--for", "nemo", state[0], state[1]}).exit_code, 0) << state[0];
+    EXPECT_EQ(plan({"--launchable", state[0], state[1]}).exit_code, 0) << state[0];
   }
+  EXPECT_EQ(plan({"--for", "megatron", "--loss", "chunked"}).exit_code, 2);
+}
+
+// The figures by which a framework is validated are those by which it is planned for.
+TEST(PlanModelCommand, TargetsImplyTheirFramework) {
+  const std::vector<std::string> usual = {
+      "--cluster",      "8xh100-96g",
+      "--global-batch", "16",
+      "--seq",          "8192",
+      "--memory",       "unlimited",
+      "--fix",          "tp=1,pp=1,cp=1,dp=8,mbs=2,zero=3,recompute=selective"};
+  const auto planned = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> options = usual;
+    options.insert(options.end(), more.begin(), more.end());
+    return *ModelPlanOf("llama3.1-8b", options);
+  };
+  const Plan titan = planned({"--for", "torchtitan"}),
+             named = planned({"--framework", "torchtitan"});
+  EXPECT_EQ(titan.model->framework, "torchtitan");
+  EXPECT_EQ(titan.step_seconds, named.step_seconds);
+  EXPECT_EQ(titan.peak_bytes, named.peak_bytes);
+  const Plan usual_plan = planned({});
+  EXPECT_EQ(usual_plan.model->framework, "megatron");
+  EXPECT_LT(usual_plan.step_seconds, titan.step_seconds);
+  EXPECT_GT(usual_plan.peak_bytes, titan.peak_bytes);
+  EXPECT_EQ(planned({"--framework", "torchtitan", "--for", "megatron"}).model->framework,
+            "torchtitan");
+  const Plan early = planned({"--framework", "nemo", "--release", "21.04"});
+  EXPECT_EQ(early.model->state.gradient_bytes, 2);
+  EXPECT_GT(early.step_seconds, usual_plan.step_seconds);
+  EXPECT_GT(planned({"--attention", "flash"}).step_seconds, usual_plan.step_seconds);
+  ExpectRefused(PlanModelOf("llama3-8b", {"--cluster", "8xh100-sxm", "--global-batch", "8",
+                                          "--framework", "megatrn"}),
+                2, "--framework: found \"megatrn\", did you mean \"megatron\"?");
+  ExpectRefused(
+      PlanModelOf("llama3-8b", {"--cluster", "8xh100-sxm", "--global-batch", "8", "--mtp", "1"}), 2,
+      "--mtp: found 1, but the model has 0 modules");
+}
+
+TEST(PlanModelCommand, TakesTheNetworkOfTheRun) {
+  const auto seconds = [](std::vector<std::string> more) {
+    more.insert(more.end(), {"--cluster", "16x8xh100-sxm", "--global-batch", "128", "--fix",
+                             "tp=1,pp=1,dp=128,zero=3,mbs=1,place=order"});
+    return ModelPlanOf("llama3-8b", more)->step_seconds;
+  };
+  EXPECT_GT(seconds({"--network", "25Gbit/s"}), 1.5 * seconds({}));
+  ExpectRefused(PlanModelOf("llama3-8b", {"--cluster", "8xh100-sxm", "--global-batch", "8",
+                                          "--network", "fast"}),
+                2, "--network: ");
 }
 
 TEST(PlanModelCommand, PlansByTheNerscModel) {
@@ -419,7 +468,7 @@ TEST(PlanModelCommand, StateDecidesWhatGradientsTake) {
   EXPECT_EQ(wide->model->memory[0].optimizer / 3, narrow->model->memory[0].optimizer / 2);
   ExpectRefused(PlanModelOf("llama3-8b",
                             {"--cluster", "8xh100-sxm", "--global-batch", "8", "--grads", "fp8"}),
-                2, "expected f32 or bf16");
+                2, "expected f32, bf16 or auto");
   ExpectRefused(
       PlanModelOf("llama3-8b", {"--cluster", "8xh100-sxm", "--global-batch", "8", "--tp", "3d"}), 2,
       "expected 1d, 2d, seqp or auto");

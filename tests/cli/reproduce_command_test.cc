@@ -119,6 +119,18 @@ TEST(ReproduceRunsCommand, PrintsTablesOrJson) {
   }
 }
 
+TEST(ReproduceRunsCommand, PrintsCommandsThatPlanTheSame) {
+  const std::string table = MESHWRIGHT_TEST_DATA "/transformer/runs.csv";
+  const RunResult run = RunMeshwright({"reproduce", "runs", table, "--commands"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("# line 2, made-up: "));
+  EXPECT_THAT(run.out, HasSubstr("printf '%s\\n' 'model: {name: \"decoder-1b\", layers: 24, "));
+  EXPECT_THAT(run.out, HasSubstr(" | meshwright plan - --cluster 1x8xh100-sxm "));
+  EXPECT_THAT(run.out, HasSubstr(" --framework fsdp"));
+  EXPECT_EQ(RunMeshwright({"reproduce", "runs", table, "--commands", "--rank"}).exit_code, 2);
+  EXPECT_EQ(RunMeshwright({"reproduce", "alpa-ilp", table, "--commands"}).exit_code, 2);
+}
+
 TEST_F(ReproduceCommand, AlpaLayers) {
   const std::string text = R"([{"name": "two", "edges": [[0, 1, 8]], "non_trivial": [1, 1],
     "compute_costs": [1, 1], "layer_num": 2, "eps": 0.5, "criteria": "flops",

@@ -57,14 +57,14 @@ double ZeroBubbleIdle(int64_t groups, int64_t micro_batches) {
 class PlainCoster {
  public:
   PlainCoster(const Model& model, const Workload& workload, const Cluster& cluster,
-              const CostParameters& parameters, std::string_view framework, const Configuration& c)
+              const FrameworkParameters& framework, const Configuration& c)
       : model_(model),
         workload_(workload),
         cluster_(cluster),
         c_(c),
-        framework_(parameters.Framework(framework)),
-        device_(parameters.Device(cluster.device.name)),
-        rates_(cluster.device, parameters.Device(cluster.device.name), c.precision),
+        framework_(framework),
+        device_(BuiltinCostParameters().Device(cluster.device.name)),
+        rates_(cluster.device, device_, c.precision),
         mesh_(MakeMesh(GridSizes(c), cluster)),
         expert_mesh_(MakeMesh(ExpertGridSizes(c), cluster)),
         micro_batches_(static_cast<double>(workload.global_batch / (c.dp * c.micro_batch))),
@@ -562,9 +562,8 @@ StepCost PlainCoster::Run() {
 }  // namespace
 
 StepCost PlainCost(const Model& model, const Workload& workload, const Cluster& cluster,
-                   const CostParameters& parameters, std::string_view framework,
-                   const Configuration& c) {
-  return PlainCoster(model, workload, cluster, parameters, framework, c).Run();
+                   const FrameworkParameters& framework, const Configuration& c) {
+  return PlainCoster(model, workload, cluster, framework, c).Run();
 }
 
 }  // namespace meshwright::transformer

@@ -1,8 +1,6 @@
 #ifndef MESHWRIGHT_TESTS_DEGREES_PLAIN_STEP_COST_H_
 #define MESHWRIGHT_TESTS_DEGREES_PLAIN_STEP_COST_H_
 
-#include <string_view>
-
 #include "meshwright/degrees/step_cost.h"
 
 // The calibrated model's cost of one configuration with nothing kept and nothing shared: layer
@@ -11,8 +9,7 @@
 namespace meshwright::transformer {
 
 StepCost PlainCost(const Model& model, const Workload& workload, const Cluster& cluster,
-                   const CostParameters& parameters, std::string_view framework,
-                   const Configuration& c);
+                   const FrameworkParameters& framework, const Configuration& c);
 
 }  // namespace meshwright::transformer
 

@@ -99,9 +99,10 @@ bool IsLegal(const Case& test, const Configuration& c) {
   }
   if (c.schedule == PipelineKind::kInterleaved) {
     const int64_t stages = c.pp * c.virtual_stages;
-    if (c.pp == 1 || c.virtual_stages == 1 || stages > layers) return false;
+    if (c.pp == 1 || c.virtual_stages == 1) return false;
+    if (stages > layers + (c.ends_as_layers ? kEndsAsLayers : 0)) return false;
     if (batch / (c.micro_batch * c.dp) < c.pp) return false;
-    if (layers % stages != 0 && (layers + 1) % stages != 0 && (layers + 2) % stages != 0) {
+    if ((layers + kMostBesideLayers) / stages * stages < layers) {
       return false;
     }
   } else if (c.virtual_stages != 1) {
@@ -250,7 +251,7 @@ std::vector<Configuration> Naive(const Case& test) {
           const std::vector<Space::Layout> layouts = NodePlacements(test, c);
           for (c.panels = 0; c.panels <= n; ++c.panels)
             for (c.micro_batch = 1; c.micro_batch <= test.workload.global_batch; ++c.micro_batch)
-              for (c.virtual_stages = 1; c.virtual_stages <= test.model.layers();
+              for (c.virtual_stages = 1; c.virtual_stages <= test.model.layers() + kEndsAsLayers;
                    ++c.virtual_stages)
                 for (c.ep = 1; c.ep <= (test.experts > 0 ? n : 2); ++c.ep)
                   for (c.etp = 1; c.ep * c.etp <= n; ++c.etp)
@@ -370,13 +371,20 @@ TEST(SpaceErrors, SayWhatWouldBeValid) {
   EXPECT_THAT(ErrorOf(dense, "pp=8"), HasSubstr("valid are 1, 2, 4"));
   EXPECT_THAT(ErrorOf(dense, "mbs=5"), HasSubstr("valid are 1, 2, 3, 4, 6, 8, 12, 24"));
   EXPECT_THAT(ErrorOf(dense, "ep=2"), HasSubstr("valid are 1"));
-  EXPECT_THAT(ErrorOf(dense, "tp=4,pp=4"), HasSubstr("with them tp may be 1, 2"));
-  EXPECT_THAT(ErrorOf(dense, "dp=8,mbs=12"), HasSubstr("does not go with the other fixes"));
+  EXPECT_THAT(ErrorOf(dense, "tp=4,pp=4"), HasSubstr("tp=4, pp=4: 4 x 4 is 16, the cluster has 8"));
+  EXPECT_THAT(ErrorOf(dense, "tp=1,pp=4,dp=1,cp=1"),
+              HasSubstr("1 x 1 x 4 x 1 is 4, the cluster has 8"));
+  EXPECT_THAT(ErrorOf(dense, "recompute=none,place=order,dp=8,mbs=12"),
+              HasSubstr("dp=8 and mbs=12 do not go together on 8 GPUs"));
+  EXPECT_THAT(ErrorOf(dense, "dp=8,mbs=12"), HasSubstr("dp may be 1, 2, or mbs may be 1, 3"));
+  EXPECT_THAT(ErrorOf(dense, "tp=2,pp=4,mbs=1,zero=1,dp=1,sp=on"),
+              HasSubstr("zero=1 does not go with dp=1 and cp=1"));
   EXPECT_THAT(ErrorOf(dense, "tq=4"), HasSubstr("unknown degree \"tq\"; the nearest is tp"));
   EXPECT_THAT(ErrorOf(dense, "tp=x"), HasSubstr("tp: found \"x\", expected an integer from 1"));
   EXPECT_THAT(ErrorOf(dense, "tp=2,tp=2"), HasSubstr("tp is given twice"));
   EXPECT_THAT(ErrorOf(dense, "recompute_layers=6"), HasSubstr("valid are 0, 1, 2, 3, 4, 5"));
-  EXPECT_THAT(ErrorOf(dense, "recompute_layers=2,pp=4"), HasSubstr("does not go with the other"));
+  EXPECT_THAT(ErrorOf(dense, "recompute_layers=2,pp=4"),
+              HasSubstr("pp=4 and recompute_layers=2 do not go together"));
   EXPECT_THAT(ErrorOf(dense, "recompute=some"), HasSubstr("one of none, selective, modules, full"));
   EXPECT_THAT(ErrorOf(Cases()[3], "tensor=2d"), HasSubstr("--tp 2d: no grid of 8 GPUs"));
   EXPECT_THAT(ErrorOf(dense, "tensor=2d,sp=off"), HasSubstr("sp=off is not possible on 8 GPUs"));
@@ -387,7 +395,7 @@ TEST(SpaceErrors, SayWhatWouldBeValid) {
   EXPECT_THAT(ErrorOf(dense, "offload_layers=6"), HasSubstr("valid are 0, 1, 2, 3, 4, 5"));
   EXPECT_THAT(ErrorOf(dense, "offload_percent=35"), HasSubstr("valid are 0, 10, 20, 30, 40"));
   EXPECT_THAT(ErrorOf(dense, "offload_percent=30,offload_optimizer=off"),
-              HasSubstr("does not go with the other fixes"));
+              HasSubstr("do not go together"));
   const Case lonely = {"", DenseModel(4, 4, 2), {.sequence = 9, .global_batch = 6}, 7};
   EXPECT_THAT(ErrorOf(lonely, "zero=0"), HasSubstr("no degrees make use of 7 GPUs"));
   EXPECT_THAT(ErrorOf(lonely, "zero=0"), HasSubstr("are 6, 4, 3"));

@@ -20,11 +20,13 @@ using ::testing::HasSubstr;
 
 class StepCostTest : public ::testing::Test {
  protected:
-  StepCost Cost(const Configuration& c, std::string_view framework = "megatron") {
+  StepCost Cost(const Configuration& c, std::string_view framework = "megatron",
+                std::string_view release = "") {
     cluster_ = *ParseCluster(std::to_string(c.gpus() > 8 ? c.gpus() / 8 : 1) + "x" +
                              std::to_string(c.gpus() > 8 ? 8 : c.gpus()) + "xh100-sxm");
     EXPECT_TRUE(CheckConfiguration(model_, workload_, cluster_, c).ok());
-    StepCoster coster(model_, workload_, cluster_, BuiltinCostParameters(), framework);
+    StepCoster coster(model_, workload_, cluster_, BuiltinCostParameters(),
+                      *ChooseFramework(framework, release, model_));
     return coster.Cost(c);
   }
 
@@ -99,8 +101,8 @@ TEST_F(StepCostTest, RecomputationTradesTimeForMemory) {
 // Korthikanti et al. 2022, table 2: 5 a s^2 b bytes a layer, and attention's core again.
 TEST_F(StepCostTest, SelectiveRecomputationDropsScoresWhereTheyAreKept) {
   const Configuration none{.dp = 8}, selective{.dp = 8, .recompute = Recompute::kSelective};
-  const StepCost early_none = Cost(none, "megatron-2021");
-  const StepCost early = Cost(selective, "megatron-2021");
+  const StepCost early_none = Cost(none, "megatron", "21");
+  const StepCost early = Cost(selective, "megatron", "21");
   // 16 heads of 24 layers, but for the one whose scores have just been made again.
   const double scores = (24 - 1) * 5 * 16 * 2048.0 * 2048.0;
   EXPECT_NEAR(static_cast<double>(early_none.memory[0].activations - early.memory[0].activations),
@@ -400,7 +402,7 @@ TEST_F(StepCostTest, StateOptionsDecideWhatAParameterTakes) {
   const Cluster cluster = *ParseCluster("8xh100-sxm");
   const int64_t parameters = CountParameters(Tensors(model_)).total;
   const StateOptions state{.gradient_bytes = 2, .moment_bytes = 2, .logit_bytes = 4};
-  StepCoster narrow(model_, workload_, cluster, BuiltinCostParameters(), "megatron", state);
+  StepCoster narrow(model_, workload_, cluster, BuiltinCostParameters(), {.state = state});
   StepCoster wide(model_, workload_, cluster);
   const Configuration c{.dp = 8};
   const StepCost less = narrow.Cost(c), more = wide.Cost(c);

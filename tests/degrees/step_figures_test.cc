@@ -18,6 +18,7 @@ struct FiguresSample {
   const char* model;
   const char* cluster;
   const char* framework;
+  const char* release;
   Precision precision;
   Workload workload;
   Fabric fabric = {};
@@ -27,18 +28,25 @@ struct FiguresSample {
 // Dense, with experts, latent attention, several kinds of layers in turns, encoder and decoder;
 // nodes that degrees divide and nodes that they do not.
 constexpr FiguresSample kFiguresSamples[] = {
-    {"gpt3-1.3b", "8x8xh100-sxm", "megatron", Precision::kBf16, {2048, 256}},
-    {"llama3-70b", "16x8xh100-sxm", "fsdp", Precision::kFp8, {8192, 128}},
-    {"mixtral-8x7b", "8x8xa100-80g", "megatron", Precision::kBf16, {4096, 128}},
-    {"deepseek-v3", "8x64xgb200-nvl72", "megatron", Precision::kMxFp8, {4096, 2048}},
-    {"gpt-oss-20b", "8x6xb200", "megatron-26.06", Precision::kBf16, {4096, 96}},
-    {"gemma3-12b", "2x12xh100-sxm", "megatron", Precision::kBf16, {2048, 48}},
-    {"t5-11b", "4x8xa100-80g", "megatron-2021", Precision::kFp16, {512, 64}},
-    {"mixtral-8x7b", "16x4xh100-sxm", "megatron", Precision::kBf16, {4096, 128}, {4, true, 3}},
-    {"gpt3-1.3b", "8x8xh100-sxm", "megatron", Precision::kBf16, {2048, 256}, {2, false, 4}},
-    {"deepseek-v2", "12x8xh100-sxm", "megatron", Precision::kBf16, {4096, 96}, {6, true, 2}},
-    {"gpt3-1.3b", "8x8xh100-sxm", "megatron", Precision::kBf16, {2048, 256}, {}, true},
-    {"mixtral-8x7b", "16x4xh100-sxm", "fsdp", Precision::kBf16, {4096, 128}, {4, true, 3}, true},
+    {"gpt3-1.3b", "8x8xh100-sxm", "megatron", "", Precision::kBf16, {2048, 256}},
+    {"llama3-70b", "16x8xh100-sxm", "torchtitan", "", Precision::kFp8, {8192, 128}},
+    {"mixtral-8x7b", "8x8xa100-80g", "megatron", "", Precision::kBf16, {4096, 128}},
+    {"deepseek-v3", "8x64xgb200-nvl72", "megatron", "", Precision::kMxFp8, {4096, 2048}},
+    {"gpt-oss-20b", "8x6xb200", "megatron", "26.06", Precision::kBf16, {4096, 96}},
+    {"gemma3-12b", "2x12xh100-sxm", "megatron", "", Precision::kBf16, {2048, 48}},
+    {"t5-11b", "4x8xa100-80g", "megatron", "21", Precision::kFp16, {512, 64}},
+    {"mixtral-8x7b", "16x4xh100-sxm", "megatron", "", Precision::kBf16, {4096, 128}, {4, true, 3}},
+    {"gpt3-1.3b", "8x8xh100-sxm", "megatron", "", Precision::kBf16, {2048, 256}, {2, false, 4}},
+    {"deepseek-v2", "12x8xh100-sxm", "megatron", "", Precision::kBf16, {4096, 96}, {6, true, 2}},
+    {"gpt3-1.3b", "8x8xh100-sxm", "megatron", "", Precision::kBf16, {2048, 256}, {}, true},
+    {"mixtral-8x7b",
+     "16x4xh100-sxm",
+     "torchtitan",
+     "",
+     Precision::kBf16,
+     {4096, 128},
+     {4, true, 3},
+     true},
 };
 
 void ExpectSameSeconds(const StepTime& found, const StepTime& wanted) {
@@ -80,7 +88,8 @@ TEST(StepFigures, AreThePlainSums) {
                       cluster.devices_per_node, cluster.fabric.unit_nodes);
     const std::vector<Space::Degrees> degrees = space.AllDegrees();
     ASSERT_FALSE(degrees.empty()) << sample.model;
-    StepCoster coster(model, sample.workload, cluster, BuiltinCostParameters(), sample.framework);
+    const ChosenFramework framework = *ChooseFramework(sample.framework, sample.release, Model());
+    StepCoster coster(model, sample.workload, cluster, BuiltinCostParameters(), framework);
     std::mt19937_64 random(7);
     int costed = 0;
     while (costed < kConfigurations) {
@@ -111,8 +120,8 @@ TEST(StepFigures, AreThePlainSums) {
         c.zero = sharding.zero;
         c.shard = sharding.shard;
         SCOPED_TRACE(testing::Message() << sample.model << " " << ConfigurationText(c));
-        const StepCost wanted = PlainCost(model, sample.workload, cluster, BuiltinCostParameters(),
-                                          sample.framework, c);
+        const StepCost wanted = PlainCost(model, sample.workload, cluster,
+                                          framework.Parameters(BuiltinCostParameters()), c);
         const StepFigures figures = coster.Figures(c);
         ExpectSameSeconds(figures.time, wanted.time);
         ExpectSameBytes(figures.peak_bytes, wanted.peak_bytes);

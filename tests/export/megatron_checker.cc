@@ -100,6 +100,11 @@ class Checker {
                                                  "optimizer-cpu-offload",
                                                  "optimizer-offload-fraction",
                                                  "use-precision-aware-optimizer",
+                                                 "exp-avg-dtype",
+                                                 "exp-avg-sq-dtype",
+                                                 "grad-reduce-in-bf16",
+                                                 "cross-entropy-loss-fusion",
+                                                 "cross-entropy-fusion-impl",
                                                  "cpu-offloading-num-layers",
                                                  "expert-model-parallel-size",
                                                  "expert-tensor-parallel-size",
@@ -287,6 +292,9 @@ class Checker {
              (away > 0 && away <= 1 && Has("use-precision-aware-optimizer") &&
               Has("use-distributed-optimizer") && !Has("use-megatron-fsdp")),
          "19: offloading the optimizer");
+    Need(!Has("exp-avg-dtype") || (Has("use-precision-aware-optimizer") &&
+                                   Has("use-distributed-optimizer") && !Has("use-megatron-fsdp")),
+         "types of moments are the precision-aware optimizer's");
     Need(!Has("use-tp-pp-dp-mapping") ||
              (cp_ == 1 && ep_ == 1 && !Has("use-megatron-fsdp") && (experts_ == 0 || etp_ == tp_)),
          "ranks along the pipeline first");

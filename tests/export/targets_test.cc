@@ -247,6 +247,32 @@ TEST(ModelLaunch, MegatronNumbersThePipelineFirst) {
               testing::Not(HasSubstr("mapping")));
 }
 
+// The state that a plan was costed with is what is launched.
+TEST(ModelLaunch, MegatronAndNemoWriteTheState) {
+  Plan plan = SamplePlanOf({.fixes = "tp=4,pp=2,dp=2,zero=1"});
+  plan.model->state = {.gradient_bytes = 2, .moment_bytes = 2, .logit_bytes = 4};
+  const std::string script =
+      ContentsOf(*ExportTo("megatron", plan, CompleteOptions()), "launch.sh");
+  EXPECT_THAT(script, HasSubstr("--grad-reduce-in-bf16\n"));
+  EXPECT_THAT(script, HasSubstr("--use-precision-aware-optimizer\n"));
+  EXPECT_THAT(script, HasSubstr("--exp-avg-dtype bf16 --exp-avg-sq-dtype bf16\n"));
+  EXPECT_THAT(script, HasSubstr("--cross-entropy-loss-fusion --cross-entropy-fusion-impl te\n"));
+  EXPECT_THAT(BrokenMegatronRules(script, 16), testing::IsEmpty());
+  const std::string program = ContentsOf(*ExportTo("nemo", plan, CompleteOptions()), "pretrain.py");
+  EXPECT_THAT(program, HasSubstr("grad_reduce_in_fp32=False,\n"));
+  EXPECT_THAT(program, HasSubstr("precision.grad_reduce_in_fp32 = False\n"));
+  EXPECT_THAT(program, HasSubstr("cross_entropy_loss_fusion=True,\n"));
+  EXPECT_THAT(program, HasSubstr("optimizer.exp_avg_dtype = torch.bfloat16\n"));
+  EXPECT_THAT(std::string(ExportTo("torchtitan", plan, CompleteOptions()).status().message()),
+              HasSubstr("are written for Megatron-LM and NeMo only"));
+  plan.model->configuration.zero = 0;
+  EXPECT_THAT(std::string(ExportTo("megatron", plan, CompleteOptions()).status().message()),
+              HasSubstr("moments of 16 bits are the distributed optimizer's"));
+  plan.model->state = {.logit_bytes = 1.5};
+  EXPECT_THAT(std::string(ExportTo("nemo", plan, CompleteOptions()).status().message()),
+              HasSubstr("(--loss chunked) is written for no framework"));
+}
+
 TEST(ModelLaunch, MegatronOffloads) {
   const Plan plan = SamplePlanOf(
       {.fixes = "tp=4,pp=1,zero=1,recompute=none,offload_optimizer=on,offload_percent=30,"

@@ -7,27 +7,18 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/export/launch_filter.h"
-#include "meshwright/export/usual_choices.h"
 
 namespace meshwright {
-namespace {
-
-absl::Status CheckUsualState(const transformer::StateOptions& state, const std::string& taken_by) {
-  if (state == transformer::StateOptions()) return absl::OkStatus();
-  return absl::InvalidArgumentError(StrCat("no plan is for ", taken_by, ": ", kOnlyUsualState));
-}
-
-}  // namespace
 
 absl::Status AddLaunchFilter(ModelRequest& request) {
   if (request.launch_targets.empty()) return absl::OkStatus();
   const bool any = request.launch_targets == kAnyTarget;
   request.taken_by = any ? "--launchable" : StrCat("--for ", request.launch_targets);
-  MW_RETURN_IF_ERROR(CheckUsualState(request.state, request.taken_by));
   ModelLaunch launch;
   launch.model = request.model;
   launch.SetDescription(request.description);
   launch.workload = request.workload;
+  launch.state = request.framework.state;
   launch.ranks.kinds = {{request.cluster.device.name, request.cluster.device.name}};
   if (any) {
     request.takes = AnyLaunchFilter(std::move(launch));
@@ -42,7 +33,6 @@ absl::Status AddLaunchFilter(ModelRequest& request) {
 absl::Status AddLaunchFilter(GroupsRequest& request) {
   if (request.launch_targets.empty()) return absl::OkStatus();
   transformer::hetero::Problem& problem = request.problem;
-  MW_RETURN_IF_ERROR(CheckUsualState(problem.state, StrCat("--for ", request.launch_targets)));
   MW_ASSIGN_OR_RETURN(const std::vector<const ExportTarget*> targets,
                       ParseLaunchTargets(request.launch_targets));
   std::vector<const ExportTarget*> alike;
@@ -58,6 +48,7 @@ absl::Status AddLaunchFilter(GroupsRequest& request) {
   launch.model = problem.model;
   launch.SetDescription(request.description);
   launch.workload = problem.workload;
+  launch.state = problem.framework.state;
   for (const NodeGroup& group : problem.cluster.groups) {
     launch.ranks.kinds.push_back({group.name, group.cluster.device.name});
   }

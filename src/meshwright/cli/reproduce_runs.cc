@@ -1,5 +1,6 @@
 #include "meshwright/cli/reproduce_runs.h"
 
+#include "absl/strings/str_format.h"
 #include "meshwright/base/csv.h"
 #include "meshwright/base/file.h"
 #include "meshwright/base/status.h"
@@ -7,9 +8,35 @@
 #include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/degrees/device_parameters.h"
+#include "meshwright/export/quoting.h"
 #include "meshwright/published/runs/runs.h"
+#include "meshwright/request/asked_of_run.h"
 
 namespace meshwright {
+namespace {
+
+// A command a line, behind a comment with what it will say.
+std::string CommandsText(const std::vector<transformer::RunPrediction>& predictions) {
+  std::string text;
+  for (const transformer::RunPrediction& one : predictions) {
+    if (!one.run.has_value()) continue;
+    AskedRun run = AskedOfRun(*one.run);
+    absl::StrAppendFormat(&text, "# line %d, %s: %.17g s, %.17g GiB\n", one.line,
+                          CommentText(one.source), one.predicted_seconds, *one.predicted_gib);
+    if (!run.description.empty())
+      StrAppend(&text, "printf '%s\\n' ", ShellWord(run.description), " | ");
+    StrAppend(&text, "meshwright plan ", run.model);
+    AskedOptions usual;
+    for (const std::vector<std::string>& words :
+         OptionWords(PlanOptionRows(run.asked), PlanOptionRows(usual))) {
+      for (const std::string& word : words) StrAppend(&text, " ", ShellWord(word));
+    }
+    StrAppend(&text, "\n");
+  }
+  return text;
+}
+
+}  // namespace
 
 absl::Status ReproduceRuns(const std::vector<std::string>& files,
                            const ReproduceRunsOptions& options) {
@@ -34,6 +61,7 @@ absl::Status ReproduceRuns(const std::vector<std::string>& files,
   if (!options.output.empty()) {
     MW_RETURN_IF_ERROR(WriteOutput(predicted, transformer::PredictedCsv(table, predictions)));
   }
+  if (options.commands) return PrintOutput(CommandsText(predictions));
   if (!options.rank) {
     return options.json ? PrintOutput(transformer::RunsJson(predictions))
                         : PrintScreen(transformer::RunsReport(predictions));

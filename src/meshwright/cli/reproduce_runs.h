@@ -13,9 +13,10 @@ namespace meshwright {
 // empty) is a YAML file that replaces the built-in parameters of devices and frameworks.
 struct ReproduceRunsOptions {
   std::string output, parameters;
-  bool rank = false;  // print how what was run ranks among all plans, not the errors
-  int threads = 2;    // of ranking
-  bool json = false;  // print JSON, not tables
+  bool rank = false;      // print how what was run ranks among all plans, not the errors
+  bool commands = false;  // print the `plan` command that predicts the same of each row
+  int threads = 2;        // of ranking
+  bool json = false;      // print JSON, not tables
 };
 absl::Status ReproduceRuns(const std::vector<std::string>& files,
                            const ReproduceRunsOptions& options);

@@ -43,7 +43,7 @@ struct ReproduceCommand {
   int threads = 2;
   bool json = false;
   std::string output, parameters;
-  bool rank = false;  // of runs only
+  bool rank = false, commands = false;  // of runs only
 };
 
 // One recorded case, whatever it is of.
@@ -200,6 +200,7 @@ constexpr Reproduction kReproductions[] = {
        return ReproduceRuns(command.files, {.output = command.output,
                                             .parameters = command.parameters,
                                             .rank = command.rank,
+                                            .commands = command.commands,
                                             .threads = command.threads,
                                             .json = command.json});
      }},
@@ -252,8 +253,10 @@ absl::Status RunReproduce(const ReproduceCommand& command) {
                                              : std::string(deadline.status().message())));
   }
   if (reproduction->name != std::string_view("runs") &&
-      !(command.output.empty() && command.parameters.empty() && !command.rank)) {
-    return absl::InvalidArgumentError("-o, --parameters and --rank are of \"reproduce runs\" only");
+      !(command.output.empty() && command.parameters.empty() && !command.rank &&
+        !command.commands)) {
+    return absl::InvalidArgumentError(
+        "-o, --parameters, --rank and --commands are of \"reproduce runs\" only");
   }
   if (reproduction->print != nullptr) return reproduction->print(command);
   solve::SolverOptions options;
@@ -315,6 +318,12 @@ Action AddReproduceVerb(CLI::App& app) {
   app.add_flag("--rank", command->rank,
                "runs: prints how each run ranks among all plans of its model, GPUs and batch that "
                "fit, and what the fastest is (minutes for hundreds of runs)");
+  app.add_flag("--commands", command->commands,
+               "runs: prints for each run the `plan` command that predicts the same seconds and "
+               "bytes, digit for digit")
+      ->excludes("--rank")
+      ->excludes("--json")
+      ->excludes("--parameters");
   return [command] { return RunReproduce(*command); };
 }
 

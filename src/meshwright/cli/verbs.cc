@@ -106,7 +106,8 @@ const std::vector<Verb>& Verbs() {
        "meshwright reproduce alpa-ilp ilps.json.gz\n"
        "meshwright reproduce alpa-ilp xla_solver_cases.json --json\n"
        "meshwright reproduce nersc searches.jsonl.gz points.jsonl.gz\n"
-       "meshwright reproduce runs public_runs.csv --rank",
+       "meshwright reproduce runs public_runs.csv --rank\n"
+       "meshwright reproduce runs public_runs.csv --commands",
        &AddReproduceVerb,
        "Prints a line for each file or case: what was recorded, what is computed now, and how far "
        "apart they are.",

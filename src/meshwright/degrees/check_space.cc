@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -7,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
 #include "meshwright/degrees/space.h"
 
 // Why a space is empty. What each fix may be is asked of the space itself, with that fix taken
@@ -101,6 +105,105 @@ std::string ValuesText(std::vector<std::string> values) {
   return absl::StrCat(absl::StrJoin(values, ", "), more ? ", ..." : "");
 }
 
+// `to` with what `from` has at `key`.
+Fixes With(Fixes to, const Fixes& from, std::string_view key) {
+  const Degree& degree = *FindDegree(key);
+  degree.set_fix(to, degree.fix(from));
+  return to;
+}
+
+Fixes Without(Fixes fixes, std::string_view key) {
+  FindDegree(key)->set_fix(fixes, std::nullopt);
+  return fixes;
+}
+
+// Whether the degrees that are fixed make the GPUs, or a divisor of them where some are not.
+absl::Status CheckProduct(const Fixes& fixes, int64_t gpus) {
+  std::string product, text;
+  double number = 1;
+  int fixed = 0;
+  for (const char* const key : {"tp", "cp", "pp", "dp"}) {
+    const std::optional<int64_t> degree = FindDegree(key)->fix(fixes);
+    if (!degree.has_value()) continue;
+    ++fixed;
+    number *= static_cast<double>(*degree);
+    absl::StrAppend(&product, product.empty() ? "" : " x ", *degree);
+    absl::StrAppend(&text, text.empty() ? "" : ", ", key, "=", *degree);
+  }
+  const auto whole = static_cast<double>(gpus);
+  constexpr int kDegrees = 4;
+  const bool divides = number <= whole && gpus % static_cast<int64_t>(number) == 0;
+  if (fixed < 2 || (fixed == kDegrees ? number == whole : divides)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("--fix: %s: %s is %.17g, the cluster has %d%s", text, product, number, gpus,
+                      fixed == kDegrees || number > whole ? "" : ", which that does not divide"));
+}
+
+// Fixes of which no one can be left out without making the rest possible: all others are tried to
+// be left out, degrees last.
+std::vector<std::string> ConflictOf(const std::vector<SingleFix>& split, const Fixes& none,
+                                    const Fixes& fixes,
+                                    const std::function<bool(const Fixes&)>& is_empty) {
+  std::vector<std::string> keys;
+  for (const SingleFix& fix : split) {
+    if (fix.key != "tensor") keys.push_back(fix.key);
+  }
+  const auto place = [](const std::string& key) {
+    const std::vector<const Degree*>& order = DegreesInOrder();
+    return std::find(order.begin(), order.end(), FindDegree(key)) - order.begin();
+  };
+  std::stable_sort(keys.begin(), keys.end(),
+                   [&](const std::string& a, const std::string& b) { return place(a) < place(b); });
+  for (size_t i = keys.size(); i-- > 0;) {
+    Fixes rest = none;
+    for (size_t k = 0; k < keys.size(); ++k) {
+      if (k != i) rest = With(rest, fixes, keys[k]);
+    }
+    if (is_empty(rest)) keys.erase(keys.begin() + static_cast<int64_t>(i));
+  }
+  return keys;
+}
+
+// Whether there are replicas to shard state over, where fixes ask for that. `all`: degrees of what
+// there is without that.
+absl::Status CheckReplicas(const Fixes& fixes, const std::vector<Space::Degrees>& all,
+                           int64_t gpus) {
+  const bool one = std::all_of(all.begin(), all.end(), [](const Space::Degrees& degrees) {
+    return degrees.dp * degrees.cp == 1;
+  });
+  if (fixes.zero.value_or(0) == 0 || all.empty() || !one) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat("--fix: zero=", *fixes.zero, " does not go with dp=1 and cp=1: state is sharded over ",
+             "dp x cp replicas, and on ", gpus, " GPUs with tp=", all.front().tp,
+             " and pp=", all.front().pp, " there is one; zero may be 0"));
+}
+
+// Which fixes do not go together, and what each may be beside the others.
+absl::Status ConflictError(
+    const std::vector<std::string>& keys, const Fixes& fixes, int64_t gpus,
+    const std::string& sizes,
+    const std::function<std::vector<std::string>(const std::string&)>& values) {
+  const auto text_of = [&](const std::string& key) {
+    const Degree& degree = *FindDegree(key);
+    return absl::StrCat(key, "=", ValueText(degree, *degree.fix(fixes)));
+  };
+  std::string together, instead;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    absl::StrAppend(&together,
+                    i == 0                 ? ""
+                    : i + 1 == keys.size() ? " and "
+                                           : ", ",
+                    text_of(keys[i]));
+    const std::vector<std::string> valid = values(keys[i]);
+    if (valid.empty()) continue;
+    absl::StrAppend(&instead, instead.empty() ? "" : ", or ", keys[i], " may be ",
+                    ValuesText(valid));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrFormat("--fix: %s do not go together on %d GPUs (%s); with the others %s", together,
+                      gpus, sizes, instead));
+}
+
 }  // namespace
 
 std::string SizesText(const Model& model, const Workload& workload) {
@@ -131,47 +234,45 @@ absl::Status CheckSpace(const Model& model, const Workload& workload, int64_t gp
   const auto examples = [&](const Fixes& these) {
     return Examples(Space(model, workload, gpus, these, precision, node, unit));
   };
-  const Space space(model, workload, gpus, fixes, precision, node, unit);
-  for (const Space::Degrees& degrees : space.AllDegrees()) {
-    if (!space.Families(degrees).empty()) return absl::OkStatus();
-  }
+  const auto is_empty = [&](const Fixes& these) {
+    const Space space(model, workload, gpus, these, precision, node, unit);
+    const std::vector<Space::Degrees> all = space.AllDegrees();
+    return std::all_of(all.begin(), all.end(), [&](const Space::Degrees& degrees) {
+      return space.Families(degrees).empty();
+    });
+  };
+  if (!is_empty(fixes)) return absl::OkStatus();
   const std::vector<SingleFix> split = SplitFixes(fixes);
   const std::string sizes = SizesText(model, workload);
-  // A fix that is impossible by itself, else one that does not go with the others.
   Fixes none;
   none.grid = fixes.grid;  // an option of its own, with a default
-  const std::vector<Configuration> free = examples(none);
-  if (free.empty() && fixes.grid.value_or(false)) {
+  const bool any = !is_empty(none);
+  if (!any && fixes.grid.value_or(false)) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "--tp 2d: no grid of %d GPUs or fewer suits (%s); grids need attention of plain heads and "
         "MLPs in every layer, rows and columns that divide their sizes, and a sequence that twice "
         "the rows divide",
         gpus, sizes));
   }
+  // A fix that is impossible by itself, else those that do not go together.
   for (const SingleFix& fix : split) {
-    const std::vector<std::string> values = Values(free, fix.key);
-    const std::string value = fix.text.substr(fix.key.size() + 1);
-    if (free.empty() || std::find(values.begin(), values.end(), value) != values.end()) continue;
-    if (fix.key == "shard") continue;  // the whole group has two spellings
+    if (!any || fix.key == "tensor" || !is_empty(With(none, fixes, fix.key))) continue;
     return absl::InvalidArgumentError(
         absl::StrFormat("--fix: %s is not possible on %d GPUs (%s); valid are %s", fix.text, gpus,
-                        sizes, ValuesText(values)));
+                        sizes, ValuesText(Values(examples(none), fix.key))));
   }
-  for (const SingleFix& fix : split) {
-    if (fix.key == "tensor") continue;  // what does not go with it is named instead
-    const std::vector<std::string> values = Values(examples(fix.others), fix.key);
-    if (values.empty()) continue;
-    return absl::InvalidArgumentError(
-        absl::StrFormat("--fix: %s does not go with the other fixes on %d GPUs (%s); with them %s "
-                        "may be %s",
-                        fix.text, gpus, sizes, fix.key, ValuesText(values)));
-  }
-  if (!free.empty()) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "--fix: no configuration on %d GPUs has all of %s (%s); take at least two away", gpus,
-        absl::StrJoin(split, ", ",
-                      [](std::string* out, const SingleFix& fix) { out->append(fix.text); }),
-        sizes));
+  if (any) {
+    MW_RETURN_IF_ERROR(CheckProduct(fixes, gpus));
+    MW_RETURN_IF_ERROR(CheckReplicas(
+        fixes,
+        Space(model, workload, gpus, Without(fixes, "zero"), precision, node, unit).AllDegrees(),
+        gpus));
+    std::vector<std::string> keys = ConflictOf(split, none, fixes, is_empty);
+    Fixes conflict = none;
+    for (const std::string& key : keys) conflict = With(conflict, fixes, key);
+    return ConflictError(keys, fixes, gpus, sizes, [&](const std::string& key) {
+      return Values(examples(Without(conflict, key)), key);
+    });
   }
   std::vector<std::string> counts;
   for (int64_t fewer = gpus - 1; fewer >= 1 && counts.size() < 3; --fewer) {

@@ -44,6 +44,9 @@ inline constexpr int64_t kOffloadStep = 10;
 
 // The layers that Configuration::ends_as_layers adds.
 inline constexpr int64_t kEndsAsLayers = 2;
+// What layouts of virtual stages count beside layers at most: embedding, head, a module of
+// multi-token prediction or a place that stays empty.
+inline constexpr int64_t kMostBesideLayers = 3;
 
 // How many GPUs of each kind of group share a node, or nodes a unit of the fabric (Fabric, in
 // cluster/cluster.h); together they are the node or the unit. All 0: they are numbered tp first,

@@ -31,10 +31,10 @@ struct DeviceParameters {
 
 // How a framework runs the same mathematics.
 struct FrameworkParameters {
-  // "megatron" (Megatron-Core, NeMo), "megatron-2021" (before flash attention), "megatron-23.04"
-  // and "megatron-23.09" (with the first and the second flash attention, before cuDNN's),
-  // "megatron-26.06" (from NeMo's container 26.06 on, which runs experts faster), "fsdp" (PyTorch's
-  // FSDP: torchtitan, llm-foundry).
+  // As rows of degrees/framework.h refer to it: "megatron", "megatron-2021" (before flash
+  // attention), "megatron-23.04" and "megatron-23.09" (with the first and the second flash
+  // attention, before cuDNN's), "megatron-26.06" (which runs experts faster), "fsdp" (PyTorch's
+  // FSDP).
   std::string framework;
   double attention = 1;           // flash attention's speed as a multiple of the device's
   double score_traffic = 0;       // passes of attention's scores through memory, forward; 0: flash
@@ -47,10 +47,12 @@ struct FrameworkParameters {
   // Bytes kept of each element that enters a matmul of 8 bits. Transformer Engine keeps it as it is
   // multiplied, and so that of a matmul of 4 bits in these; torchao keeps 16 and converts again.
   double kept_input = 2;
+  // Framework's, and no parameter of a file.
+  bool keeps_every_other_matmul = false;
 };
 
-// The state of training beside weights and activations, where frameworks leave it to their users.
-// These are Megatron-LM's defaults.
+// The state of training beside weights and activations, where frameworks leave it to their users;
+// degrees/framework.h has what each does by itself. These are Megatron-LM's defaults.
 struct StateOptions {
   double gradient_bytes = 4;  // of a parameter: 4, or 2 (--grad-reduce-in-bf16)
   double moment_bytes = 4;    // of each of Adam's two: 4, or 2 (--exp-avg-dtype bf16)

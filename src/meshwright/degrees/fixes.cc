@@ -66,6 +66,15 @@ absl::Status ParseFix(std::string_view key, std::string_view value, Fixes& fixes
                                            absl::StrJoin(keys, ", ")));
 }
 
+bool HasExperts(const Model& model) {
+  for (const Stack& stack : model.stacks) {
+    for (const Layer& layer : stack.kinds) {
+      if (layer.moe.has_value()) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 absl::StatusOr<Precision> ParsePrecision(std::string_view name) {
@@ -155,6 +164,52 @@ std::vector<SingleFix> SplitFixes(const Fixes& fixes) {
   add(kLayersKey, fixes.stage_layers, "-", &Fixes::stage_layers);
   add(kOrderKey, fixes.stage_groups, "+", &Fixes::stage_groups);
   return split;
+}
+
+std::vector<std::string> FixTexts(const Configuration& to, const Model& model) {
+  std::vector<std::string> fixes;
+  const auto add = [&](std::string_view key) {
+    fixes.push_back(StrCat(key, "=", FixValue(to, key)));
+  };
+  add("tp");
+  if (to.tp > 1) add("sp");
+  add("cp");
+  if (to.cp > 1) add("context");
+  for (const char* const key : {"dp", "pp"}) add(key);
+  if (to.pp > 1) {
+    add("vp");
+    add("schedule");
+  }
+  if (HasExperts(model)) {
+    add("ep");
+    add("etp");
+  }
+  for (const char* const key : {"mbs", "zero"}) add(key);
+  if (to.zero > 0) add("shard");
+  add("recompute");
+  if (to.recompute == Recompute::kFull) add("recompute_layers");
+  add("place");
+  if (to.offload_optimizer) {
+    add("offload_optimizer");
+    add("offload_percent");
+  }
+  if (to.offload_activations) {
+    add("offload_activations");
+    add("offload_layers");
+  }
+  return fixes;
+}
+
+std::vector<std::string> AllFixTexts(const Configuration& c, const Model& model) {
+  std::vector<std::string> fixes = FixTexts(c, model);
+  const auto add = [&](std::string_view key) {
+    fixes.push_back(StrCat(key, "=", FixValue(c, key)));
+  };
+  if (c.pp > 1) add("ends");
+  if (c.pp > 1 && c.recompute != Recompute::kNone) add("recompute_stages");
+  if (!c.offload_optimizer) add("offload_optimizer");
+  if (!c.offload_activations) add("offload_activations");
+  return fixes;
 }
 
 }  // namespace meshwright::transformer

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "meshwright/degrees/configuration.h"
 #include "meshwright/degrees/degree_table.h"
+#include "meshwright/model/model.h"
 
 // Degrees and choices as users write them: "tp=8,pp=4,recompute=full".
 
@@ -34,6 +35,12 @@ struct SingleFix {
   Fixes others;
 };
 std::vector<SingleFix> SplitFixes(const Fixes& fixes);
+
+// What fixes `configuration` of `model` among all that LaunchableFixes leave.
+std::vector<std::string> FixTexts(const Configuration& configuration, const Model& model);
+// ... among all that there are whose tensor parallelism is over outputs and whose GPUs are numbered
+// in order.
+std::vector<std::string> AllFixTexts(const Configuration& configuration, const Model& model);
 
 // "bf16". Errors name --dtype.
 absl::StatusOr<Precision> ParsePrecision(std::string_view name);

@@ -35,9 +35,9 @@ bool RanksBefore(Ranking ranking, const RankedConfiguration& a, const RankedConf
 }
 
 CostFunctions CalibratedCosts(const Model& model, const Workload& workload, const Cluster& cluster,
-                              const StateOptions& state) {
-  auto coster = std::make_shared<StepCoster>(model, workload, cluster, BuiltinCostParameters(),
-                                             "megatron", state);
+                              const ChosenFramework& framework) {
+  auto coster =
+      std::make_shared<StepCoster>(model, workload, cluster, BuiltinCostParameters(), framework);
   return {[coster](const Configuration& c) { return coster->Figures(c); },
           [coster](const Configuration& c) { return coster->Least(c); },
           [coster](const Configuration& c) { return coster->LeastOfUnits(c); },

@@ -39,7 +39,7 @@ struct CostFunctions {
 };
 // Those of the calibrated model; `model` and `cluster` must outlive them.
 CostFunctions CalibratedCosts(const Model& model, const Workload& workload, const Cluster& cluster,
-                              const StateOptions& state = {});
+                              const ChosenFramework& framework = {});
 
 // The order of configurations. Equals in the first are told apart by the second, then by the order
 // of ConfigurationBefore.

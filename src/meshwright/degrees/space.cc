@@ -264,9 +264,9 @@ std::vector<Space::Layout> Space::Placements(const Degrees& degrees, int64_t tp2
 std::vector<int64_t> Space::VirtualStages(const Degrees& degrees, int64_t micro_batches) const {
   std::vector<int64_t> all;
   if (degrees.pp == 1 || micro_batches < degrees.pp) return all;
-  for (int64_t vp = 2; vp * degrees.pp <= layers_; ++vp) {
+  for (int64_t vp = 2; vp * degrees.pp <= layers_ + kEndsAsLayers; ++vp) {
     if (!Allows(fixes_.virtual_stages, vp)) continue;
-    for (int64_t counted = layers_; counted <= layers_ + 2; ++counted) {
+    for (int64_t counted = layers_; counted <= layers_ + kMostBesideLayers; ++counted) {
       if (counted % (vp * degrees.pp) != 0) continue;
       all.push_back(vp);
       break;
@@ -363,6 +363,8 @@ void Space::AddSchedules(const std::vector<std::pair<PipelineKind, int64_t>>& sc
     for (const auto& [schedule, virtual_stages] : schedules) {
       if (!Allows(fixes_.schedule, schedule)) continue;
       if (!Allows(fixes_.virtual_stages, virtual_stages)) continue;
+      // Embedding and head can be stages of their own where they count.
+      if (!ends_as_layers && family.pp * virtual_stages > layers_) continue;
       if (ends_as_layers && schedule == PipelineKind::kInterleaved &&
           (layers_ + kEndsAsLayers) % (family.pp * virtual_stages) != 0) {
         continue;

@@ -459,11 +459,10 @@ StepBound StepCoster::Tables::LeastOfRanges(const Configuration& c) {
 }
 
 StepCoster::StepCoster(const Model& model, const Workload& workload, const Cluster& cluster,
-                       const CostParameters& parameters, std::string_view framework,
-                       const StateOptions& state)
+                       const CostParameters& parameters, const ChosenFramework& framework)
     : tables_(std::make_unique<Tables>(model, workload, cluster,
                                        parameters.Device(cluster.device.measured_as()),
-                                       parameters.Framework(framework), state)) {}
+                                       framework.Parameters(parameters), framework.state)) {}
 
 StepCoster::~StepCoster() = default;
 

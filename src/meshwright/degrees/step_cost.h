@@ -3,13 +3,13 @@
 
 #include <cstdint>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/degrees/configuration.h"
 #include "meshwright/degrees/device_parameters.h"
+#include "meshwright/degrees/framework.h"
 #include "meshwright/degrees/stage_costs.h"
 #include "meshwright/degrees/stage_memory.h"
 #include "meshwright/model/model.h"
@@ -64,10 +64,10 @@ absl::Status CheckConfiguration(const Model& model, const Workload& workload,
 // Thread-compatible: one a thread.
 class StepCoster {
  public:
-  // `model` and `cluster` must outlive it. `framework` is one of the parameters' (megatron, fsdp).
+  // `model` and `cluster` must outlive it.
   StepCoster(const Model& model, const Workload& workload, const Cluster& cluster,
              const CostParameters& parameters = BuiltinCostParameters(),
-             std::string_view framework = "megatron", const StateOptions& state = {});
+             const ChosenFramework& framework = {});
   ~StepCoster();
 
   // `configuration` must pass CheckConfiguration.

@@ -362,8 +362,7 @@ void SetKept(const Layer& layer, const BlockSettings& s, const Adder& adder, con
   Recomputation& full = cost->again[static_cast<size_t>(Recompute::kFull)];
   none.saved_bytes = all + (early ? scores : statistics);
   none.transient_bytes = gradients;
-  if (s.framework.framework == "fsdp") {
-    // torchtitan keeps every other matmul and attention's result.
+  if (s.framework.keeps_every_other_matmul) {
     selective.saved_bytes =
         input + kBytes * (rows * n.values / tp + n.kept_matmuls / 2) + statistics;
     selective.seconds = cost->forward - adder.matmul_forward / 2 - cost->attention_forward;

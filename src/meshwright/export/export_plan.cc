@@ -50,7 +50,7 @@ absl::StatusOr<Artefacts> ExportModel(const Plan& plan, const ExportTarget& targ
   if (findings.ok() && (!over_groups || target.groups != TakesGroups::kAny)) {
     target.check_configuration(launch, launch.configuration, findings);
   }
-  findings.Require(plan.model->state == PlanState(), kOnlyUsualState);
+  RequireState(launch.state, target.writes_state, findings);
   if (findings.ok() && !over_groups) CheckRunsAsItIs(launch, target, options, findings);
   if (!findings.ok()) {
     return over_groups ? RefuseGroups(plan, launch, target, options, findings)

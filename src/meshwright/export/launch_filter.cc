@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/export/usual_choices.h"
 
 namespace meshwright {
 namespace {
@@ -66,6 +67,12 @@ absl::StatusOr<std::function<bool(const transformer::Configuration&)>> LaunchFil
     const std::vector<const ExportTarget*>& targets, ModelLaunch launch) {
   for (const ExportTarget* const target : targets) {
     MW_RETURN_IF_ERROR(CheckTargetTakesModel(launch, *target, "--for"));
+    Findings findings(/*wording=*/true);
+    RequireState(launch.state, target->writes_state, findings);
+    if (!findings.ok()) {
+      return absl::InvalidArgumentError(
+          StrCat("no plan is for --for ", target->name, ": ", findings.sentences().front()));
+    }
   }
   const auto launches = std::make_shared<LaunchesByGpus>(std::move(launch));
   return [targets, launches](const transformer::Configuration& c) {
@@ -82,6 +89,7 @@ std::function<bool(const transformer::Configuration&)> AnyLaunchFilter(ModelLaun
     if (target.check_model == nullptr) continue;
     Findings findings(/*wording=*/false);
     target.check_model(launch, findings);
+    RequireState(launch.state, target.writes_state, findings);
     if (findings.ok()) targets.push_back(&target);
   }
   const auto launches = std::make_shared<LaunchesByGpus>(std::move(launch));

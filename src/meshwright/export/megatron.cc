@@ -143,6 +143,18 @@ void AddOffload(const Configuration& c, ArgumentArray& out) {
   if (c.offload_activations) out.Add("--cpu-offloading-num-layers", c.offload_layers);
 }
 
+void AddState(const ModelLaunch& launch, ArgumentArray& out) {
+  const transformer::StateOptions usual;
+  const transformer::StateOptions& state = launch.state;
+  const bool moments = state.moment_bytes != usual.moment_bytes;
+  if (state.gradient_bytes != usual.gradient_bytes) out.Add("--grad-reduce-in-bf16");
+  if (moments && !launch.configuration.offload_optimizer)
+    out.Add("--use-precision-aware-optimizer");
+  if (moments) out.Add("--exp-avg-dtype", "bf16", "--exp-avg-sq-dtype", "bf16");
+  if (state.logit_bytes != usual.logit_bytes)
+    out.Add("--cross-entropy-loss-fusion", "--cross-entropy-fusion-impl", "te");
+}
+
 void AddPrecision(const Configuration& c, ArgumentArray& out) {
   out.Add(c.precision == Precision::kFp16 ? "--fp16" : "--bf16");
   if (c.precision == Precision::kFp8) out.Add("--fp8-format", "hybrid");
@@ -212,6 +224,7 @@ std::string Setup(const ModelLaunch& launch, const ExportOptions& options) {
   AddSharding(c, out);
   AddRecompute(c, out);
   AddOffload(c, out);
+  AddState(launch, out);
   AddPrecision(c, out);
   AddArchitecture(a, out);
   AddExperts(a, c, out);
@@ -237,7 +250,8 @@ ExportTarget MegatronTarget() {
           .write_program = nullptr,
           .options = {"--data-path", "--tokenizer", "--checkpoint", "--framework", "--steps",
                       "--learning-rate"},
-          .groups = TakesGroups::kAlike};
+          .groups = TakesGroups::kAlike,
+          .writes_state = true};
 }
 
 }  // namespace meshwright

@@ -300,6 +300,10 @@ void CheckMegatronConfiguration(const ModelLaunch& launch, const Configuration& 
   CheckMegatronOffload(launch, c, findings);
   CheckMegatronPrecision(launch, c, findings);
   CheckMegatronRecompute(launch, c, findings);
+  findings.Require(launch.state.moment_bytes == transformer::StateOptions().moment_bytes ||
+                       (c.zero > 0 && !NeedsMegatronFsdp(c)),
+                   "state: moments of 16 bits are the distributed optimizer's, so zero ", c.zero,
+                   " must be 1");
 }
 
 }  // namespace meshwright

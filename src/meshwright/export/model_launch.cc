@@ -16,6 +16,7 @@
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/degrees/degree_table.h"
 #include "meshwright/degrees/fixes.h"
+#include "meshwright/degrees/framework.h"
 #include "meshwright/model/check_model.h"
 #include "meshwright/model/model_reader.h"
 #include "meshwright/plan/document/plan_json.h"
@@ -182,9 +183,16 @@ absl::StatusOr<ModelLaunch> ReadModelLaunch(const Plan& plan, int64_t alternativ
   MW_ASSIGN_OR_RETURN(launch.model, ReadDescription(part, launch.is_huggingface));
   MW_RETURN_IF_ERROR(CheckModel(launch.model));
   launch.model.name = part.model;
+  if (const auto* const framework = transformer::FindFramework(part.framework);
+      part.mtp.has_value() || (framework != nullptr && !framework->trains_mtp)) {
+    launch.model.mtp.modules = std::min(part.mtp.value_or(0), launch.model.mtp.modules);
+  }
   launch.workload = {.sequence = part.sequence, .global_batch = part.global_batch};
   launch.configuration =
       alternative == 0 ? part.configuration : part.alternatives[alternative - 1].configuration;
+  launch.state = {.gradient_bytes = static_cast<double>(part.state.gradient_bytes),
+                  .moment_bytes = static_cast<double>(part.state.moment_bytes),
+                  .logit_bytes = part.state.logit_bytes};
   MW_RETURN_IF_ERROR(CheckDegrees(launch.configuration));
   MW_RETURN_IF_ERROR(CheckBatch(launch));
   MW_RETURN_IF_ERROR(CheckSequence(launch.model, launch.workload.sequence));

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "meshwright/degrees/configuration.h"
+#include "meshwright/degrees/device_parameters.h"
 #include "meshwright/export/node_ranks.h"
 #include "meshwright/model/model.h"
 #include "meshwright/plan/document/plan.h"
@@ -24,6 +25,7 @@ struct ModelLaunch {
   bool is_huggingface = false;  // the description is a config.json
   transformer::Workload workload;
   transformer::Configuration configuration;
+  transformer::StateOptions state;
   // Over groups whose nodes run different numbers of processes: all processes on one node.
   int64_t nodes = 1, devices_per_node = 1;
   std::string device;                   // type; over groups the first stage's

@@ -132,16 +132,25 @@ void AddBridgeParallelism(const ModelLaunch& launch, const MegatronArchitecture&
     out.AddFlag("cpu_offloading_weights", false);
   }
   out.Add("seq_length", launch.workload.sequence);
+  if (launch.state.logit_bytes != transformer::StateOptions().logit_bytes) {
+    out.AddFlag("cross_entropy_loss_fusion", true);
+    out.Add("cross_entropy_fusion_impl", "\"te\"");
+  }
   if (NeedsMegatronFsdp(c)) {
     out.AddFlag("init_model_with_meta_device", true);
     out.AddFlag("gradient_accumulation_fusion", false);
   }
 }
 
-KeywordArguments BridgeSharding(const Configuration& c) {
+bool ReducesInF32(const ModelLaunch& launch) {
+  return launch.state.gradient_bytes == transformer::StateOptions().gradient_bytes;
+}
+
+KeywordArguments BridgeSharding(const ModelLaunch& launch) {
+  const Configuration& c = launch.configuration;
   KeywordArguments out;
   out.AddFlag("check_for_nan_in_grad", true);
-  out.AddFlag("grad_reduce_in_fp32", true);
+  out.AddFlag("grad_reduce_in_fp32", ReducesInF32(launch));
   out.AddFlag("overlap_grad_reduce", c.dp * c.cp > 1);
   out.AddFlag("use_distributed_optimizer", c.zero > 0);
   out.AddFlag("overlap_param_gather", c.zero > 0);
@@ -191,17 +200,32 @@ from megatron.bridge.training.config import (
     TrainingConfig,
 )
 from megatron.bridge.training.gpt_step import forward_step
+from megatron.bridge.training.mixed_precision import get_mixed_precision_config
 from megatron.bridge.training.pretrain import pretrain
 from megatron.core.activations import squared_relu
 from megatron.core.distributed import DistributedDataParallelConfig
 )";
 
 // Lines of Python, behind those of the optimizer.
-std::string OptimizerOffload(const Configuration& c) {
-  if (!c.offload_optimizer) return "";
-  return absl::StrCat(
-      "\n    optimizer.optimizer_cpu_offload = True\n    optimizer.optimizer_offload_fraction = ",
-      OffloadedState(c), "\n    optimizer.use_precision_aware_optimizer = True");
+std::string OptimizerState(const ModelLaunch& launch) {
+  const Configuration& c = launch.configuration;
+  const bool moments = launch.state.moment_bytes != transformer::StateOptions().moment_bytes;
+  std::string text;
+  if (c.offload_optimizer) {
+    StrAppend(
+        &text,
+        "\n    optimizer.optimizer_cpu_offload = True\n    optimizer.optimizer_offload_fraction "
+        "= ",
+        OffloadedState(c));
+  }
+  if (c.offload_optimizer || moments)
+    StrAppend(&text, "\n    optimizer.use_precision_aware_optimizer = True");
+  if (moments) {
+    StrAppend(&text,
+              "\n    optimizer.exp_avg_dtype = torch.bfloat16\n    optimizer.exp_avg_sq_dtype = "
+              "torch.bfloat16");
+  }
+  return text;
 }
 
 std::string BridgeProgram(const ModelLaunch& launch) {
@@ -218,7 +242,7 @@ std::string BridgeProgram(const ModelLaunch& launch) {
       latent ? "from megatron.bridge.models.mla_provider import MLAModelProvider\n" : "",
       "\n\ndef model():\n    return ", latent ? "MLAModelProvider" : "GPTModelProvider", "(\n",
       model.text(), "    )\n\n\ndef sharding():\n    return DistributedDataParallelConfig(\n",
-      BridgeSharding(c).text(), "    )\n");
+      BridgeSharding(launch).text(), "    )\n");
   StrAppend(&text, R"(
 
 def data(arguments):
@@ -254,6 +278,14 @@ def training(arguments):
     return dict(train=TrainingConfig(**train, **validation))
 
 
+def mixed_precision():
+    precision = get_mixed_precision_config(")",
+            BridgePrecision(c.precision), R"(")
+    precision.grad_reduce_in_fp32 = )",
+            ReducesInF32(launch) ? "True" : "False", R"(
+    return precision
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data-path", required=True)
@@ -269,7 +301,7 @@ def main():
         min_lr=0.1 * arguments.learning_rate,
     )
     optimizer.use_distributed_optimizer = )",
-            c.zero > 0 ? "True" : "False", OptimizerOffload(c), R"(
+            c.zero > 0 ? "True" : "False", OptimizerState(launch), R"(
     config = ConfigContainer(
         model=model(),
         **training(arguments),
@@ -290,8 +322,7 @@ def main():
         dist=DistributedInitConfig(use_megatron_fsdp=)",
             NeedsMegatronFsdp(c) ? "True" : "False",
             NumbersPipelineFirst(c) ? ", use_tp_pp_dp_mapping=True" : "", R"(),
-        mixed_precision=")",
-            BridgePrecision(c.precision), R"(",
+        mixed_precision=mixed_precision(),
     )
     pretrain(config, forward_step)
 
@@ -366,7 +397,8 @@ ExportTarget NemoTarget() {
           .write_program = nullptr,
           .options = {"--data-path", "--tokenizer", "--checkpoint", "--framework", "--steps",
                       "--learning-rate"},
-          .groups = TakesGroups::kAlike};
+          .groups = TakesGroups::kAlike,
+          .writes_state = true};
 }
 
 }  // namespace meshwright

@@ -16,59 +16,12 @@ using transformer::Configuration;
 
 constexpr const char* kNearestFile = "nearest.json";
 
-bool HasExperts(const transformer::Model& model) {
-  for (const transformer::Stack& stack : model.stacks) {
-    for (const transformer::Layer& layer : stack.kinds) {
-      if (layer.moe.has_value()) return true;
-    }
-  }
-  return false;
-}
-
-std::vector<std::string> FixesOf(const Configuration& to, const transformer::Model& model) {
-  std::vector<std::string> fixes;
-  const auto add = [&](std::string_view key) {
-    fixes.push_back(StrCat(key, "=", transformer::FixValue(to, key)));
-  };
-  add("tp");
-  if (to.tp > 1) add("sp");
-  add("cp");
-  if (to.cp > 1) add("context");
-  for (const char* const key : {"dp", "pp"}) add(key);
-  if (to.pp > 1) {
-    add("vp");
-    add("schedule");
-  }
-  if (HasExperts(model)) {
-    add("ep");
-    add("etp");
-  }
-  for (const char* const key : {"mbs", "zero"}) add(key);
-  if (to.zero > 0) add("shard");
-  add("recompute");
-  if (to.recompute == transformer::Recompute::kFull) add("recompute_layers");
-  add("place");
-  if (to.offload_optimizer) {
-    add("offload_optimizer");
-    add("offload_percent");
-  }
-  if (to.offload_activations) {
-    add("offload_activations");
-    add("offload_layers");
-  }
-  return fixes;
-}
-
 }  // namespace
 
 AskedOptions AskedWith(const Plan& plan, const Configuration& to, const transformer::Model& model) {
-  const AskedOptions usual;
   AskedOptions asked = AskedOf(plan);
-  asked.fixes = FixesOf(to, model);
+  asked.fixes = FixTexts(to, model);
   asked.dtype = std::string(transformer::PrecisionName(to.precision));
-  asked.gradients = usual.gradients;
-  asked.moments = usual.moments;
-  asked.fused_loss = usual.fused_loss;
   return asked;
 }
 
@@ -89,6 +42,16 @@ AskedOptions AskedOnNodes(const Plan& plan, const NodesOfOneType& nodes, const C
 std::string PlanAgainText(const Plan& plan, const ExportTarget& target, AskedOptions asked,
                           bool needs_script) {
   asked.launch_targets = target.name;
+  // The target implies the framework.
+  const AskedOptions unasked;
+  asked.framework = unasked.framework;
+  asked.release = unasked.release;
+  asked.attention = unasked.attention;
+  if (!target.writes_state) {
+    asked.gradients = unasked.gradients;
+    asked.moments = unasked.moments;
+    asked.loss = unasked.loss;
+  }
   const std::vector<std::string> fixes = std::move(asked.fixes);
   asked.fixes.clear();
   std::vector<CommandWords> words = {{"meshwright", "plan", SubjectOf(plan).name}};

@@ -13,6 +13,7 @@
 #include "meshwright/degrees/fixes.h"
 #include "meshwright/export/nearest_plan.h"
 #include "meshwright/export/plan_again.h"
+#include "meshwright/export/usual_choices.h"
 
 namespace meshwright {
 namespace {
@@ -33,13 +34,13 @@ bool LacksScript(const ModelLaunch& launch, const Configuration& c, const Export
 
 // The first of the plan's alternatives that the target can express, 0 if none.
 int64_t FirstAlternative(const Plan& plan, const ExportTarget& target, bool has_script) {
-  if (plan.model->state != PlanState()) return 0;  // which they share
   const auto count = static_cast<int64_t>(plan.model->alternatives.size());
   for (int64_t i = 1; i <= count; ++i) {
     const absl::StatusOr<ModelLaunch> other = ReadModelLaunch(plan, i);
     if (!other.ok() || LacksScript(*other, other->configuration, target, has_script)) continue;
     Findings findings(/*wording=*/false);
     target.check_configuration(*other, other->configuration, findings);
+    RequireState(other->state, target.writes_state, findings);
     if (findings.ok()) return i;
   }
   return 0;

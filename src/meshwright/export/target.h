@@ -39,6 +39,7 @@ struct ExportTarget {
   std::vector<std::string>
       options;  // of the command line that it reads, beside those of all targets
   TakesGroups groups = TakesGroups::kNone;
+  bool writes_state = false;  // the types of gradients and moments, and the fused loss
   // Whether it runs a configuration by a program of the user's own only; null: never.
   bool (*needs_script)(const ModelLaunch& launch, const transformer::Configuration& c) = nullptr;
 };

@@ -1,9 +1,22 @@
 #include "meshwright/export/usual_choices.h"
 
 #include "meshwright/degrees/fixes.h"
+#include "meshwright/degrees/framework.h"
 #include "meshwright/degrees/rank_order.h"
 
 namespace meshwright {
+
+void RequireState(const transformer::StateOptions& state, bool writes_state, Findings& findings) {
+  if (writes_state) {
+    findings.Require(state.logit_bytes != LogitBytes(transformer::Loss::kChunked),
+                     "state: the loss of some tokens at once (--loss chunked) is written for no "
+                     "framework");
+    return;
+  }
+  findings.Require(state == transformer::StateOptions(),
+                   "state: gradients and moments of 16 bits and any loss but that in f32 (--grads, "
+                   "--moments, --loss) are written for Megatron-LM and NeMo only");
+}
 
 void RequireUsualChoices(const transformer::Configuration& c, Findings& findings) {
   findings.Require(c.tp2 == 1,

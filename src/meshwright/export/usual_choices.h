@@ -1,17 +1,15 @@
 #ifndef MESHWRIGHT_EXPORT_USUAL_CHOICES_H_
 #define MESHWRIGHT_EXPORT_USUAL_CHOICES_H_
 
-#include <string_view>
-
 #include "meshwright/degrees/configuration.h"
+#include "meshwright/degrees/device_parameters.h"
 #include "meshwright/export/findings.h"
 
 namespace meshwright {
 
-// Why plans with any but the default state are refused.
-inline constexpr std::string_view kOnlyUsualState =
-    "state: gradients and moments of 16 bits and the fused loss (--grads, --moments, --fused-loss) "
-    "are written for no framework";
+// Whether a launch of the state is written: of all states by targets that have the types of
+// gradients and moments and the fused loss as options, else of the usual one.
+void RequireState(const transformer::StateOptions& state, bool writes_state, Findings& findings);
 
 // Choices that plans can make and that are written for no framework.
 void RequireUsualChoices(const transformer::Configuration& c, Findings& findings);

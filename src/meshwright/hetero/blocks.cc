@@ -55,7 +55,7 @@ StepCoster* BlockMaker::Coster(size_t group, const StageDegrees& degrees) {
     cluster = std::make_unique<Cluster>(whole);
     cluster->nodes = nodes;
     coster = std::make_unique<StepCoster>(problem_.model, problem_.workload, *cluster, parameters_,
-                                          "megatron", problem_.state);
+                                          problem_.framework);
   }
   return coster.get();
 }

@@ -121,7 +121,7 @@ StageTable Coster::MakeTable(size_t stage_class, const Family& family) {
   table.slots = blocks.usable ? std::min(Slots(nodes, degrees), layers) : 0;
   table.per_node = std::max<int64_t>(1, per_node / degrees.devices());
   table.nodes_per_stage = std::max<int64_t>(1, degrees.devices() / per_node);
-  table.tied_bytes = problem_.state.gradient_bytes * blocks_->TiedParameters(blocks);
+  table.tied_bytes = problem_.framework.state.gradient_bytes * blocks_->TiedParameters(blocks);
   if (table.slots == 0) return table;
   table.fixed_seconds = blocks.coster->FixedSeconds();
   table.cells.resize(layers * (layers + 1));

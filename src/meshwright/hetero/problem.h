@@ -10,6 +10,7 @@
 #include "meshwright/cluster/mixed_cluster.h"
 #include "meshwright/degrees/device_parameters.h"
 #include "meshwright/degrees/fixes.h"
+#include "meshwright/degrees/framework.h"
 #include "meshwright/hetero/layer_profile.h"
 #include "meshwright/model/model.h"
 
@@ -74,10 +75,10 @@ struct Problem {
   Workload workload;
   MixedCluster cluster;
   Precision precision = Precision::kBf16;
+  ChosenFramework framework;
   Fixes fixes;
   // Positions of the groups that `fixes.stage_groups` names; ResolveStages sets them.
   std::vector<size_t> stage_groups;
-  StateOptions state;
   // That a device of each group may use; none: unlimited. Empty: what it has.
   std::vector<std::optional<int64_t>> budget_bytes;
   std::optional<LayerProfile> profile;  // measured times in place of the model's

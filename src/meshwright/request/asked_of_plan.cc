@@ -11,7 +11,9 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/program/program.h"
+#include "meshwright/model/model_reader.h"
 #include "meshwright/plan/document/spec_text.h"
+#include "meshwright/request/asked_framework.h"
 #include "meshwright/request/groups_request.h"
 #include "meshwright/request/model_request.h"
 #include "meshwright/request/program_request.h"
@@ -73,6 +75,24 @@ void AskOfGroups(const Plan& plan, AskedOptions& asked) {
   if (over.most_dollars.has_value()) asked.max_cost = *over.most_dollars;
 }
 
+// Plans of published models have no framework.
+void AskFrameworkOf(const PlanTransformer& part, AskedOptions& asked) {
+  const transformer::Framework* const framework = transformer::FindFramework(part.framework);
+  if (framework == nullptr) return;
+  if (part.mtp.has_value()) asked.mtp = *part.mtp;
+  const transformer::ChosenFramework chosen = {
+      .framework = framework,
+      .release = part.release,
+      .attention = FromWord<transformer::AttentionKernel>(part.attention),
+      .state = {.gradient_bytes = static_cast<double>(part.state.gradient_bytes),
+                .moment_bytes = static_cast<double>(part.state.moment_bytes),
+                .logit_bytes = part.state.logit_bytes}};
+  // Whoever reads the description for more than that learns what is wrong with it.
+  const absl::StatusOr<transformer::Model> model =
+      transformer::ParseModel(part.description, part.model);
+  AskFramework(chosen, model.value_or(transformer::Model()), asked);
+}
+
 void AskOfModel(const Plan& plan, AskedOptions& asked) {
   const PlanTransformer& part = *plan.model;
   const bool groups = plan.groups.has_value();
@@ -82,9 +102,8 @@ void AskOfModel(const Plan& plan, AskedOptions& asked) {
   if (plan.options.cost_model == kNerscCostModel) asked.cost_model = kNerscCostModel;
   if (part.objective == ModelObjective::kMemory || part.objective == ModelObjective::kCost)
     asked.objective = Word(part.objective);
-  if (part.state.gradient_bytes == 2) asked.gradients = "bf16";
-  if (part.state.moment_bytes == 2) asked.moments = "bf16";
-  asked.fused_loss = part.state.logit_bytes == kFusedLogitBytes;
+  AskFrameworkOf(part, asked);
+  asked.network = plan.options.network.value_or("");
   if (groups) {
     AskOfGroups(plan, asked);
     return;

@@ -14,6 +14,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cluster/units.h"
+#include "meshwright/request/asked_framework.h"
 #include "meshwright/request/model_request.h"
 #include "meshwright/request/program_request.h"
 
@@ -88,11 +89,12 @@ absl::StatusOr<GroupsRequest> ToGroupsRequest(const Subject& model, const AskedO
   problem.workload.global_batch = options.global_batch;
   MW_ASSIGN_OR_RETURN(problem.precision, transformer::ParsePrecision(options.dtype));
   MW_ASSIGN_OR_RETURN(problem.model, ReadModel(model, request.description, request.inputs));
+  MW_ASSIGN_OR_RETURN(problem.framework, AskedFramework(options, problem.model));
+  if (options.mtp >= 0) request.mtp = options.mtp;
   problem.workload.sequence = SequenceOf(problem.model, options.sequence);
   MW_ASSIGN_OR_RETURN(problem.fixes, transformer::ParseFixes(options.fixes));
   MW_ASSIGN_OR_RETURN(problem.cluster, ParseMixedCluster(options.cluster));
   MW_RETURN_IF_ERROR(transformer::hetero::ResolveStages(&problem));
-  MW_ASSIGN_OR_RETURN(problem.state, StateOf(options));
   MW_RETURN_IF_ERROR(AddClusterInput(options.cluster, request.inputs));
   request.launch_targets = options.launch_targets;
   request.memory = options.memory;

@@ -11,6 +11,7 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/cluster/units.h"
 #include "meshwright/model/check_model.h"
+#include "meshwright/request/asked_framework.h"
 #include "meshwright/request/program_request.h"
 
 namespace meshwright {
@@ -36,14 +37,6 @@ absl::StatusOr<ModelCost> ParseModelCost(const std::string& name) {
       absl::StrCat("--cost-model: found \"", name, "\"; models have calibrated, nersc and fasop"));
 }
 
-// Bytes of an element: f32 or bf16.
-absl::StatusOr<double> ParseStateType(const char* option, const std::string& type) {
-  if (type == "f32") return 4.0;
-  if (type == "bf16") return 2.0;
-  return absl::InvalidArgumentError(
-      absl::StrCat(option, ": found \"", type, "\", expected f32 or bf16"));
-}
-
 // --tp, into fixes that --fix did not set.
 absl::Status ApplyTensor(const std::string& tensor, transformer::Fixes& fixes) {
   const bool one = tensor == "1d" || tensor == "seqp";
@@ -62,6 +55,22 @@ absl::Status ApplyTensor(const std::string& tensor, transformer::Fixes& fixes) {
                transformer::ContextKindName(*fixes.context)));
   }
   fixes.context = gathered;
+  return absl::OkStatus();
+}
+
+// --network, into what the cluster has by its device or its file.
+absl::Status SetNetwork(const std::string& text, Cluster& cluster) {
+  if (text.empty()) return absl::OkStatus();
+  constexpr double kSlowest = 1e6, kFastest = 1e13;  // bytes a second
+  const absl::StatusOr<double> bandwidth = ParseBandwidth(text);
+  if (!bandwidth.ok() || *bandwidth < kSlowest || *bandwidth > kFastest) {
+    return absl::InvalidArgumentError(
+        StrCat("--network: ",
+               bandwidth.ok() ? StrCat("found \"", text, "\"")
+                              : std::string(FromAbsl(bandwidth.status().message())),
+               ", expected the bandwidth of a GPU from 1MB/s to 1e4GB/s, such as 100Gbit/s"));
+  }
+  cluster.inter_node.bandwidth_bytes_per_second = *bandwidth;
   return absl::OkStatus();
 }
 
@@ -100,14 +109,6 @@ absl::StatusOr<std::optional<FailureRequest>> ParseFailures(const AskedOptions& 
 
 }  // namespace
 
-absl::StatusOr<transformer::StateOptions> StateOf(const AskedOptions& asked) {
-  transformer::StateOptions state;
-  MW_ASSIGN_OR_RETURN(state.gradient_bytes, ParseStateType("--grads", asked.gradients));
-  MW_ASSIGN_OR_RETURN(state.moment_bytes, ParseStateType("--moments", asked.moments));
-  if (asked.fused_loss) state.logit_bytes = kFusedLogitBytes;
-  return state;
-}
-
 int64_t SequenceOf(const transformer::Model& model, int64_t given) {
   if (given > 0) return given;
   const int64_t longest = model.max_sequence > 0 ? model.max_sequence : kTokensUnlessGiven;
@@ -119,7 +120,6 @@ absl::StatusOr<ModelRequest> ToModelRequest(const Subject& model, const AskedOpt
   ModelRequest request;
   MW_ASSIGN_OR_RETURN(request.objective, ParseObjective(options.objective));
   MW_ASSIGN_OR_RETURN(request.cost, ParseModelCost(options.cost_model));
-  MW_ASSIGN_OR_RETURN(request.state, StateOf(options));
   MW_ASSIGN_OR_RETURN(request.failures, ParseFailures(options));
   if (request.cost == ModelCost::kCalibrated) {
     MW_ASSIGN_OR_RETURN(request.deadline_seconds, ParseDeadline(options.deadline));
@@ -133,11 +133,15 @@ absl::StatusOr<ModelRequest> ToModelRequest(const Subject& model, const AskedOpt
   const bool launched = options.launchable || !options.launch_targets.empty();
   if (launched) request.fixes = transformer::LaunchableFixes(request.fixes);
   MW_ASSIGN_OR_RETURN(request.cluster, ParseCluster(options.cluster));
+  MW_RETURN_IF_ERROR(SetNetwork(options.network, request.cluster));
+  request.network = options.network;
   MW_ASSIGN_OR_RETURN(const MemoryBudget memory, ParseMemory(options.memory));
   if (memory.kind != MemoryBudget::Kind::kUnlimited) {
     request.budget_bytes = BudgetBytes(memory, request.cluster);
   }
   MW_ASSIGN_OR_RETURN(request.model, ReadModel(model, request.description, request.inputs));
+  MW_ASSIGN_OR_RETURN(request.framework, AskedFramework(options, request.model));
+  if (options.mtp >= 0) request.mtp = options.mtp;
   MW_RETURN_IF_ERROR(AddClusterInput(options.cluster, request.inputs));
   request.workload.sequence = SequenceOf(request.model, options.sequence);
   if (launched) {

@@ -10,8 +10,6 @@
 
 namespace meshwright {
 
-inline constexpr double kFusedLogitBytes = 4;  // StateOptions::logit_bytes with --fused-loss
-
 // The request for `model`, read, on nodes of one type that `asked` describes. Errors name the
 // option at fault.
 absl::StatusOr<ModelRequest> ToModelRequest(const Subject& model, const AskedOptions& asked);
@@ -29,9 +27,6 @@ struct DescribedModel {
   transformer::Batch batch;
 };
 absl::StatusOr<DescribedModel> DescribeModel(const Subject& model, const ModelAsked& asked);
-
-// What --grads, --moments and --fused-loss say.
-absl::StatusOr<transformer::StateOptions> StateOf(const AskedOptions& asked);
 
 // Tokens of a sequence, where a user may have said how many (0: did not).
 int64_t SequenceOf(const transformer::Model& model, int64_t given);

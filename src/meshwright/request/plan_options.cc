@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/degrees/framework.h"
 #include "meshwright/inter/layers/layers.h"
 #include "meshwright/inter/schedule/schedule.h"
 #include "meshwright/intra/cost_model_table.h"
@@ -179,15 +180,52 @@ Options ModelRows(AskedOptions& a) {
        "models: only what `export` can write for each of these targets, like "
        "megatron,nemo",
        {.kinds = kModel | kGroups}},
+      {"framework",
+       &a.framework,
+       absl::StrCat(
+           "what runs the training, and by whose measured kernels, overlap and state it is "
+           "costed: ",
+           Names(transformer::FrameworkTable(),
+                 [](const transformer::Framework& row) { return row.summary; }),
+           "; without it what --for names, else megatron"),
+       {.kinds = kModel | kGroups}},
+      {"release",
+       &a.release,
+       "release of the framework: of Megatron-LM and NeMo the year and month of NVIDIA's "
+       "container, "
+       "like 25.09",
+       {.kinds = kModel | kGroups}},
+      {"attention",
+       &a.attention,
+       "what computes attention: eager (scores go through memory), flash, flash2 or cudnn; auto: "
+       "as "
+       "the framework's release",
+       {.kinds = kModel | kGroups}},
       {"grads",
        &a.gradients,
-       "type that gradients are kept and summed in: f32 or bf16",
+       "type that gradients are kept and summed in: f32 or bf16; auto: as the framework",
        {.kinds = kAllButFasop}},
-      {"moments", &a.moments, "type of Adam's moments: f32 or bf16", {.kinds = kAllButFasop}},
-      {"fused-loss",
-       &a.fused_loss,
-       "one kernel makes the gradient of the logits in place",
+      {"moments",
+       &a.moments,
+       "type of Adam's moments: f32 or bf16; auto: as the framework",
        {.kinds = kAllButFasop}},
+      {"loss",
+       &a.loss,
+       "loss: f32; fused (one kernel makes the gradient of the logits in place); chunked (an "
+       "eighth "
+       "of the tokens at once); auto: as the framework",
+       {.kinds = kAllButFasop, .excludes = {"fused-loss"}}},
+      {"fused-loss", &a.fused_loss, "the same as --loss fused", {.kinds = kAllButFasop}},
+      {"mtp",
+       &a.mtp,
+       "modules of multi-token prediction that are trained; without it those that the model has, "
+       "if "
+       "the framework trains any",
+       {.kinds = kAllButFasop, .least = 0, .most = 16}},
+      {"network",
+       &a.network,
+       "bandwidth between nodes of each GPU, like 100Gbit/s, in place of the device's",
+       {.kinds = kOneCluster, .unit = "bytes a second"}},
       {"mtbf",
        &a.mtbf,
        "mean time between failures of a GPU with its share of the node, like 50000h: what "

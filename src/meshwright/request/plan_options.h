@@ -33,7 +33,11 @@ struct AskedOptions {
   bool no_recompute = false;
   // Models.
   int64_t global_batch = 0, sequence = 0, top = 10;
-  std::string dtype = "bf16", objective = "time", tensor = "1d", gradients = "f32", moments = "f32";
+  std::string dtype = "bf16", objective = "time", tensor = "1d";
+  std::string framework, release;  // empty: not said
+  std::string gradients = "auto", moments = "auto", loss = "auto", attention = "auto";
+  int64_t mtp = -1;     // modules that are trained; -1: not said
+  std::string network;  // bandwidth of a GPU between nodes; empty: the device's
   bool fused_loss = false, launchable = false, weak = false;
   std::string launch_targets;  // "megatron,nemo"
   std::string mtbf, checkpoint_bandwidth = "1GB/s", restart = "10min", sweep;

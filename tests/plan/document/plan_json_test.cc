@@ -201,7 +201,7 @@ TEST(PlanJsonErrors, NamesThePlace) {
       {"/cross_stage/0/to", 2, "$.cross_stage[0]: there are 2 stages"},
       {"/schedule", nullptr, "$.schedule: found null, expected that of the stages"},
       {"/chunks", 3, "chunks divide the stages"},
-      {"/schema", 1, "p.json: $.schema: found version 1; this program reads version 8 only"},
+      {"/schema", 1, "p.json: $.schema: found version 1; this program reads version 9 only"},
       {"/schema", "one", "p.json: $.schema: found \"one\", expected an integer"},
       {"/objective_seconds", "fast",
        "p.json: $.objective_seconds: found a string, expected a number"},

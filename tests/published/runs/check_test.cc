@@ -73,7 +73,8 @@ TEST(PredictRuns, RefusesWhatCannotBe) {
   EXPECT_EQ(skipped("fsdp_shard", "7"),
             "fsdp_shard \"7\"; valid: no, yes, or a divisor of the 32 replicas (dp)");
   EXPECT_THAT(skipped("fsdp_shard", "some"), HasSubstr("valid: no, yes"));
-  EXPECT_EQ(skipped("recompute", "maybe"), "recompute \"maybe\"; valid: none, selective, full");
+  EXPECT_EQ(skipped("recompute", "maybe"),
+            "recompute \"maybe\"; valid: none, selective, modules, full");
   EXPECT_EQ(skipped("vpp", "7"),
             "vpp 7 does not deal out 60 layers evenly over pp 4; valid: 1, 3, 5, 15");
   EXPECT_EQ(PredictChanged({{"pp", "1"}, {"dp", "128"}}).skipped,
@@ -114,7 +115,7 @@ TEST(PredictRuns, FollowsWhatIsGiven) {
 
 // Composer's last micro-batch may be smaller.
 TEST(PredictRuns, CutsUnevenMicroBatchesOfComposer) {
-  const RunPrediction one = PredictChanged({{"source", "MosaicML llm-foundry"},
+  const RunPrediction one = PredictChanged({{"source", "MosaicML llm-foundry MPT benchmarks"},
                                             {"mbs", "30"},
                                             {"pp", "1"},
                                             {"vpp", ""},

@@ -40,7 +40,7 @@ TEST(PredictRuns, TakesCompleteRowsAndSaysWhyNotOthers) {
   const absl::StatusOr<CsvTable> predicted = ParseCsv(PredictedCsv(table, runs), "out");
   ASSERT_TRUE(predicted.ok()) << predicted.status();
   EXPECT_EQ(predicted->rows.size(), table.rows.size());
-  EXPECT_EQ(predicted->header.size(), table.header.size() + 7);
+  EXPECT_EQ(predicted->header.size(), table.header.size() + 11 + 7);
 }
 
 TEST(PredictRuns, RefusesBadTables) {
@@ -180,17 +180,20 @@ TEST(PredictRuns, FollowsTheRecipesOfSources) {
   const RunPrediction first = run("MLPerf Training v3.0" + gpt3 + "fp8,,10");
   const RunPrediction second = run("MLPerf Training v3.1" + gpt3 + ",,10");
   const RunPrediction later = run("MLPerf Training v4.0" + gpt3 + "fp8,,10");
-  EXPECT_EQ(first.run->framework, "megatron-23.04");
-  EXPECT_EQ(second.run->framework, "megatron-23.09");
-  EXPECT_EQ(later.run->framework, "megatron");
-  EXPECT_EQ(later.run->state, (StateOptions{.gradient_bytes = 2}));
+  const auto parameters = [](const RunPrediction& one) {
+    return one.run->framework.Parameters(BuiltinCostParameters()).framework;
+  };
+  EXPECT_EQ(parameters(first), "megatron-23.04");
+  EXPECT_EQ(parameters(second), "megatron-23.09");
+  EXPECT_EQ(parameters(later), "megatron");
+  EXPECT_EQ(later.run->framework.state, (StateOptions{.gradient_bytes = 2}));
   EXPECT_EQ(second.run->configuration.precision, Precision::kFp8);
   // Slower attention alone.
   EXPECT_GT(first.predicted_seconds, second.predicted_seconds);
   EXPECT_GT(second.predicted_seconds, later.predicted_seconds);
   // What latent attention makes of its latents is made again where memory is short.
   const std::string deepseek =
-      "Megatron-Bridge 26.04 NeMo Container,DeepSeekV3,gb300,256,1,2,8,1,32,";
+      "Megatron-Bridge perf summary 26.04 NeMo Container,DeepSeekV3,gb300,256,1,2,8,1,32,";
   const RunPrediction small = run(deepseek + "1,4096,4096,mxfp8,,13");
   const RunPrediction large = run(deepseek + "2,4096,4096,mxfp8,,13");
   EXPECT_EQ(small.run->configuration.recompute, Recompute::kNone);
@@ -199,6 +202,36 @@ TEST(PredictRuns, FollowsTheRecipesOfSources) {
             static_cast<double>(large.run->cluster.device.memory_bytes));
   const RunPrediction told = run(deepseek + "2,4096,4096,mxfp8,none,13");
   EXPECT_EQ(told.run->configuration.recompute, Recompute::kNone);
+}
+
+// What ran a row is what its columns say; words of its source say nothing beside them.
+TEST(PredictRuns, FollowsColumnsOfWhatRanARow) {
+  const auto run = [](const std::string& columns, const std::string& fields) {
+    const std::string text =
+        "source,model,gpu,n_gpus,tp,pp,mbs,seq,gbs,dtype,iteration_time_s," + columns +
+        "\nMLPerf Training v5.0,llama3.1-8b,h100,16,2,1,1,4096,32,bf16,4," + fields + "\n";
+    return PredictRuns(ParseCsv(text, "f").value(), "f", BuiltinCostParameters()).value()[0];
+  };
+  const RunPrediction plain = run("framework", "megatron");
+  ASSERT_TRUE(plain.run.has_value()) << plain.skipped;
+  EXPECT_EQ(plain.run->framework, ChosenFramework());
+  EXPECT_TRUE(plain.run->configuration.sequence_parallel);
+  const RunPrediction told =
+      run("framework,release,attention,grads,moments,loss,sequence_parallel,network",
+          "nemo,25.04,flash,f32,bf16,chunked,off,100");
+  ASSERT_TRUE(told.run.has_value()) << told.skipped;
+  EXPECT_EQ(told.run->framework.framework->name, "nemo");
+  EXPECT_EQ(told.run->framework.release, "25.04");
+  EXPECT_EQ(told.run->framework.attention, AttentionKernel::kFlash);
+  EXPECT_EQ(told.run->framework.state,
+            (StateOptions{.gradient_bytes = 4, .moment_bytes = 2, .logit_bytes = 1.5}));
+  EXPECT_FALSE(told.run->configuration.sequence_parallel);
+  EXPECT_EQ(told.run->cluster.inter_node.bandwidth_bytes_per_second, 12.5e9);
+  EXPECT_EQ(run("framework,attention", "megatron,slow").skipped,
+            "attention \"slow\"; valid: eager, flash, flash2 or cudnn");
+  EXPECT_THAT(run("framework", "megatron-lm").skipped, HasSubstr("did you mean \"megatron\"?"));
+  EXPECT_THAT(run("framework,release", "nemo,May").skipped, HasSubstr("such as 26.06"));
+  EXPECT_EQ(run("framework,grads", "nemo,fp8").skipped, "grads \"fp8\"; valid: bf16, f32");
 }
 
 }  // namespace

@@ -24,7 +24,7 @@
 namespace meshwright {
 
 // Version of the JSON form. A reader refuses any other.
-inline constexpr int64_t kPlanSchema = 8;
+inline constexpr int64_t kPlanSchema = 9;
 
 // `cost_model` of plans by NERSC's model (published/nersc/nersc.h), which no program has.
 inline constexpr const char* kNerscCostModel = "nersc";
@@ -65,6 +65,7 @@ struct PlanOptions {
   uint64_t seed = 1;
   std::vector<std::string> fixes;       // "NAME=SPEC", in order
   std::optional<std::string> database;  // of profiles, path
+  std::optional<std::string> network;   // bandwidth between nodes, where the user gave it
 
   template <typename Self, typename Visitor>
   static void VisitMembers(Self& self, const Visitor& visit) {
@@ -83,6 +84,7 @@ struct PlanOptions {
     visit("seed", self.seed);
     visit("fixes", self.fixes);
     visit("database", self.database, kMayBeAbsent);
+    visit("network", self.network, kMayBeAbsent);
   }
   friend bool operator==(const PlanOptions&, const PlanOptions&) = default;
 };

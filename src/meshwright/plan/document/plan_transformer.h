@@ -86,7 +86,8 @@ struct PlanSearchCounts {
 
 // Bytes that what the framework's options decide takes: of a parameter, and of a logit.
 struct PlanState {
-  int64_t gradient_bytes = 4, moment_bytes = 4, logit_bytes = 12;
+  int64_t gradient_bytes = 4, moment_bytes = 4;
+  double logit_bytes = 12;
 
   MESHWRIGHT_MEMBERS(PlanState, gradient_bytes, moment_bytes, logit_bytes)
 };
@@ -142,6 +143,10 @@ struct PlanTransformer {
   int64_t sequence = 0, global_batch = 0;
   ModelObjective objective = ModelObjective::kTime;
   transformer::Configuration configuration;
+  // That the step was costed by, at its release; "" in plans of published models, and the attention
+  // kernel where it is not the release's.
+  std::string framework, release, attention;
+  std::optional<int64_t> mtp;  // modules of multi-token prediction that are trained, where asked
   PlanState state;
   double mfu = 0, hfu = 0;
   PlanStepParts seconds;
@@ -162,6 +167,10 @@ struct PlanTransformer {
     visit("global_batch", self.global_batch);
     visit("objective", self.objective);
     visit("configuration", self.configuration);
+    visit("framework", self.framework);
+    visit("release", self.release);
+    visit("attention", self.attention);
+    visit("mtp", self.mtp);
     visit("state", self.state);
     visit("mfu", self.mfu, kShare);
     visit("hfu", self.hfu, kShare);

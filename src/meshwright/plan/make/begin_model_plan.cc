@@ -25,9 +25,14 @@ PlanGroupBytes ToGroupBytes(const transformer::StageMemory& m) {
           m.logits,  m.communication, m.framework, m.host};
 }
 
-PlanState ToPlanState(const transformer::StateOptions& state) {
-  return {static_cast<int64_t>(state.gradient_bytes), static_cast<int64_t>(state.moment_bytes),
-          static_cast<int64_t>(state.logit_bytes)};
+void SetFramework(const transformer::ChosenFramework& framework, std::optional<int64_t> mtp,
+                  PlanTransformer& part) {
+  part.framework = std::string(framework.framework->name);
+  part.release = framework.release;
+  part.attention = std::string(Word(framework.attention));
+  part.mtp = mtp;
+  part.state = {static_cast<int64_t>(framework.state.gradient_bytes),
+                static_cast<int64_t>(framework.state.moment_bytes), framework.state.logit_bytes};
 }
 
 void SetMemoryByCategory(const transformer::StageMemory& m, Plan& plan) {
@@ -54,6 +59,7 @@ Plan BeginModelPlan(const ModelRequest& request, const Cluster& cluster,
   if (std::isfinite(request.deadline_seconds)) {
     plan.options.deadline_seconds = request.deadline_seconds;
   }
+  if (!request.network.empty()) plan.options.network = request.network;
   for (const transformer::SingleFix& fix : SplitFixes(request.fixes)) {
     plan.options.fixes.push_back(fix.text);
   }

@@ -1,6 +1,9 @@
 #ifndef MESHWRIGHT_PLAN_MAKE_BEGIN_MODEL_PLAN_H_
 #define MESHWRIGHT_PLAN_MAKE_BEGIN_MODEL_PLAN_H_
 
+#include <cstdint>
+#include <optional>
+
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/degrees/configuration.h"
 #include "meshwright/degrees/step_cost.h"
@@ -17,11 +20,13 @@ Plan BeginModelPlan(const ModelRequest& request, const Cluster& cluster,
 // GPUs that are numbered in order need no word in a plan: every launcher does that by itself.
 transformer::Configuration WithoutUsualPlacement(transformer::Configuration configuration);
 
+// The framework that the step was costed by, and its state.
+void SetFramework(const transformer::ChosenFramework& framework, std::optional<int64_t> mtp,
+                  PlanTransformer& part);
+
 // What peak memory consists of, on the device that has the highest.
 void SetMemoryByCategory(const transformer::StageMemory& memory, Plan& plan);
 PlanGroupBytes ToGroupBytes(const transformer::StageMemory& memory);
-
-PlanState ToPlanState(const transformer::StateOptions& state);
 
 }  // namespace meshwright
 

@@ -133,7 +133,8 @@ void SetUtilization(const MixedRequest& request, const transformer::hetero::Choi
     if (best.nodes[group] == 0) continue;
     Cluster single = problem.cluster.groups[group].cluster;
     single.nodes = single.devices_per_node = 1;
-    transformer::StepCoster coster(problem.model, problem.workload, single);
+    transformer::StepCoster coster(problem.model, problem.workload, single,
+                                   transformer::BuiltinCostParameters(), problem.framework);
     transformer::Configuration c;
     c.precision = problem.precision;
     c.recompute = best.plan.family.recompute;
@@ -286,7 +287,7 @@ Plan BuildMixedPlan(const MixedRequest& request, const MixedAnswer& answer) {
   part.sequence = problem.workload.sequence;
   part.global_batch = problem.workload.global_batch;
   part.objective = ObjectiveOf(request.options.objective);
-  part.state = ToPlanState(problem.state);
+  SetFramework(problem.framework, request.mtp, part);
   part.configuration = WithoutUsualPlacement(c);
   part.search.legal = part.search.evaluated = part.search.fitting = answer.result.evaluated;
   SetOverGroups(request, answer, plan.groups.emplace());

@@ -37,7 +37,7 @@ std::optional<transformer::RankedConfiguration> FasterOfOneKind(
       Search(space,
              [&] {
                return transformer::CalibratedCosts(problem.model, problem.workload, cluster,
-                                                   problem.state);
+                                                   problem.framework);
              },
              {.top = 1,
               .budget_bytes = problem.Budget(group),

@@ -21,6 +21,7 @@ struct MixedRequest {
   std::string description;  // text that the model was read from
   std::string memory = "device";
   std::vector<InputFile> inputs;
+  std::optional<int64_t> mtp;  // see ModelRequest
 };
 
 struct MixedAnswer {

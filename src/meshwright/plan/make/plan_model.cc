@@ -73,7 +73,7 @@ SearchResult SearchOn(const ModelRequest& request, const Cluster& cluster, Ranki
   return Search(space,
                 [&] {
                   return transformer::CalibratedCosts(request.model, request.workload, cluster,
-                                                      request.state);
+                                                      request.framework);
                 },
                 {.top = top,
                  .ranking = ranking,
@@ -167,7 +167,7 @@ PlanStepParts DifferenceOf(const StepTime& a, const StepTime& b) {
 
 StepCoster CosterOn(const ModelRequest& request, const Cluster& cluster) {
   return StepCoster(request.model, request.workload, cluster, transformer::BuiltinCostParameters(),
-                    "megatron", request.state);
+                    request.framework);
 }
 
 std::vector<PlanSensitivity> Sensitivity(const ModelRequest& request, const Cluster& cluster,
@@ -232,7 +232,7 @@ Plan BuildModelPlan(const ModelRequest& request, const Cluster& cluster,
 
   PlanTransformer& part = *plan.model;
   part.model_flops = time.model_flops;
-  part.state = ToPlanState(request.state);
+  SetFramework(request.framework, request.mtp, part);
   part.mfu = time.mfu;
   part.hfu = time.hfu;
   part.seconds = DifferenceOf(time, StepTime());
@@ -256,7 +256,7 @@ void SetGoodput(const ModelRequest& request, Plan& plan) {
   const auto gpus = static_cast<double>(plan.cluster.parts[0].devices());
   const transformer::Failures all = {
       .mtbf_seconds = failures.gpu_mtbf_seconds / gpus,
-      .checkpoint_seconds = CheckpointBytes(part.parameters, request.state) /
+      .checkpoint_seconds = CheckpointBytes(part.parameters, request.framework.state) /
                             (gpus * failures.checkpoint_bytes_per_second),
       .restart_seconds = failures.restart_seconds};
   const transformer::Goodput goodput = transformer::GoodputOf(all);

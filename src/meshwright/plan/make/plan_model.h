@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/degrees/fixes.h"
+#include "meshwright/degrees/framework.h"
 #include "meshwright/degrees/search.h"
 #include "meshwright/model/model.h"
 #include "meshwright/plan/document/plan.h"
@@ -51,7 +52,9 @@ struct ModelRequest {
   std::function<bool()> stop;  // null: never
   std::vector<InputFile> inputs;
   ModelCost cost = ModelCost::kCalibrated;
-  transformer::StateOptions state;  // of the calibrated model
+  transformer::ChosenFramework framework;  // of the calibrated model
+  std::string network;                     // that the user gave and `cluster` has; empty: none
+  std::optional<int64_t> mtp;  // trained modules, as the user asked; `model` has no others
   std::optional<FailureRequest> failures;
   // What has to be able to launch the plan: "megatron,nemo", kAnyTarget or empty, nothing. Planners
   // go by `takes`, into which answer/launch_wishes.h turns it.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
+#include "meshwright/degrees/framework.h"
 
 namespace meshwright {
 namespace {
@@ -115,13 +117,19 @@ std::string GoodputSection(const PlanTransformer& part) {
 }
 
 // What memory depends on beside the degrees.
-std::string StateText(const PlanState& state) {
+std::string StateText(const PlanTransformer& part) {
   const auto type = [](int64_t bytes) { return bytes == 4 ? "f32" : "bf16"; };
-  return absl::StrFormat("state     master weights f32, moments %s, gradients %s, loss %s\n",
-                         type(state.moment_bytes), type(state.gradient_bytes),
-                         state.logit_bytes > 4   ? "f32"
-                         : state.logit_bytes > 0 ? "fused"
-                                                 : "left out");
+  const std::optional<transformer::Loss> loss = transformer::LossOf(part.state.logit_bytes);
+  const transformer::ChosenFramework usual;
+  std::string text;
+  if (!part.framework.empty() &&
+      (part.framework != usual.framework->name || part.release != usual.release)) {
+    absl::StrAppendFormat(&text, "framework %s %s\n", part.framework, part.release);
+  }
+  absl::StrAppendFormat(&text, "state     master weights f32, moments %s, gradients %s, loss %s\n",
+                        type(part.state.moment_bytes), type(part.state.gradient_bytes),
+                        loss.has_value() ? Word(*loss) : "left out");
+  return text;
 }
 
 // Where the stages lie, what they have of their own, and what that costs.
@@ -200,7 +208,7 @@ std::string TransformerTable(const Plan& plan) {
                         tokens / plan.step_seconds / static_cast<double>(gpus), 100 * part.mfu,
                         100 * part.hfu);
   absl::StrAppend(&text, StepSection(part, plan.step_seconds), GoodputSection(part),
-                  GroupMemorySection(plan), StateText(part.state), AlternativeSection(plan));
+                  GroupMemorySection(plan), StateText(part), AlternativeSection(plan));
   if (!part.sensitivity.empty()) absl::StrAppend(&text, "the step with\n");
   for (const PlanSensitivity& one : part.sensitivity) {
     absl::StrAppendFormat(&text, "  %-28s %+6.2f %%\n", one.change, 100 * one.step_change);

@@ -17,9 +17,6 @@ namespace {
 
 constexpr double kGibibyte = 1073741824.0;
 
-// What stages' layouts count beside layers: embedding, head, a module of multi-token prediction.
-constexpr int64_t kMostBesideLayers = 3;
-
 double PeakOf(const DeviceType& device, Precision precision) {
   switch (precision) {
     case Precision::kBf16:
@@ -65,11 +62,12 @@ absl::StatusOr<std::optional<Recompute>> RecomputeOf(const RowReader& row) {
   const std::string text = absl::AsciiStrToLower(row.Text("recompute"));
   const auto has = [&](std::string_view word) { return text.find(word) != std::string::npos; };
   if (text.empty()) return std::optional<Recompute>();
+  if (has("modules")) return std::optional(Recompute::kModules);
   if (has("selective")) return std::optional(Recompute::kSelective);
   if (has("full")) return std::optional(Recompute::kFull);
   if (has("none") || text == "no" || text == "0") return std::optional(Recompute::kNone);
   return absl::InvalidArgumentError(
-      StrCat("recompute \"", text, "\"; valid: none, selective, full"));
+      StrCat("recompute \"", text, "\"; valid: none, selective, modules, full"));
 }
 
 absl::Status CheckGivenDegrees(RowReader& row, const Model& model, const Configuration& c) {

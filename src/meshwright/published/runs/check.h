@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "meshwright/base/words.h"
 #include "meshwright/degrees/configuration.h"
 #include "meshwright/published/runs/row.h"
 #include "meshwright/published/runs/runs.h"
@@ -26,6 +27,9 @@ absl::StatusOr<FsdpShard> FsdpShardOf(const RowReader& row, const Configuration&
 // Column recompute; nullopt if empty.
 absl::StatusOr<std::optional<Recompute>> RecomputeOf(const RowReader& row);
 
+// Column sequence_parallel.
+enum class Switch { kOff, kOn };
+
 // Columns dp and vpp against the degrees of `c`, which follow from the others.
 absl::Status CheckGivenDegrees(RowReader& row, const Model& model, const Configuration& c);
 
@@ -42,5 +46,10 @@ inline constexpr double kLongestMeasuredStep = 1e7;  // seconds
 absl::Status CheckMeasured(const Run& run);
 
 }  // namespace meshwright::transformer
+
+namespace meshwright {
+template <>
+inline constexpr auto kWords<transformer::Switch> = std::to_array<std::string_view>({"off", "on"});
+}  // namespace meshwright
 
 #endif  // MESHWRIGHT_PUBLISHED_RUNS_CHECK_H_

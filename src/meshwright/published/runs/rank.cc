@@ -30,9 +30,10 @@ std::string QuestionOf(const Run& run) {
   const Configuration& c = run.configuration;
   return StrCat(run.model.name, "|", run.model.mtp.modules, "|", run.cluster.name, "|",
                 run.cluster.devices(), "|", run.workload.sequence, "|", run.workload.global_batch,
-                "|", run.framework, "|", run.state.gradient_bytes, "|", run.state.moment_bytes, "|",
-                run.state.logit_bytes, "|", PrecisionName(c.precision), "|", ConfigurationText(c),
-                "|", c.ends_as_layers ? 1 : 0);
+                "|", run.framework.framework->name, run.framework.release, "|",
+                run.framework.state.gradient_bytes, "|", run.framework.state.moment_bytes, "|",
+                run.framework.state.logit_bytes, "|", PrecisionName(c.precision), "|",
+                ConfigurationText(c), "|", c.ends_as_layers ? 1 : 0);
 }
 
 struct StepPart {
@@ -122,7 +123,7 @@ std::string SummaryText(const std::map<std::string, RankSums>& sums) {
 }  // namespace
 
 RunRank RankRun(const Run& run, const CostParameters& parameters) {
-  StepCoster coster(run.model, run.workload, run.cluster, parameters, run.framework, run.state);
+  StepCoster coster(run.model, run.workload, run.cluster, parameters, run.framework);
   const int64_t budget = run.cluster.device.memory_bytes;
   RunRank rank;
   const StepFigures own = coster.Figures(run.configuration);
@@ -170,7 +171,7 @@ std::vector<RankedRun> RankRuns(const std::vector<RunPrediction>& predictions,
   std::vector<std::pair<const RunPrediction*, const Question*>> rows;
   std::map<std::string, Question> questions;
   for (const RunPrediction& one : predictions) {
-    if (!one.run.has_value() || one.run->framework == "fsdp") continue;
+    if (!one.run.has_value() || one.run->framework.framework->zero == 3) continue;
     Question& question = questions[QuestionOf(*one.run)];
     question.run = &*one.run;
     rows.emplace_back(&one, &question);

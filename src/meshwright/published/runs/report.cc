@@ -7,6 +7,7 @@
 #include "meshwright/base/counted.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
+#include "meshwright/published/runs/columns.h"
 #include "meshwright/published/runs/errors.h"
 #include "meshwright/published/runs/runs.h"
 
@@ -63,7 +64,8 @@ std::string RunsReport(const std::vector<RunPrediction>& predictions) {
   return out;
 }
 
-std::string PredictedCsv(const CsvTable& table, const std::vector<RunPrediction>& predictions) {
+std::string PredictedCsv(const CsvTable& given, const std::vector<RunPrediction>& predictions) {
+  const CsvTable table = WithRunColumns(given);
   std::vector<std::string> fields = table.header;
   for (const char* name :
        {"half", "seconds", "predicted_seconds", "error", "predicted_mem_gib", "skipped", "key"}) {

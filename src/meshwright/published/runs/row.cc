@@ -35,10 +35,14 @@ constexpr const char* kNumberColumns[] = {"layers",
                                           "iteration_time_s",
                                           "tokens_per_s_per_gpu",
                                           "tflops_per_gpu",
-                                          "mem_gib"};
+                                          "mem_gib",
+                                          "mtp",
+                                          "network"};
 
 // In all others 0 says nothing that a run could have.
-bool MayBeZero(std::string_view column) { return column == "zero" || column == "experts"; }
+bool MayBeZero(std::string_view column) {
+  return column == "zero" || column == "experts" || column == "mtp";
+}
 
 }  // namespace
 

@@ -7,14 +7,18 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/base/words.h"
+#include "meshwright/degrees/layer_partition.h"
 #include "meshwright/degrees/step_cost.h"
 #include "meshwright/model/builtin_models.h"
 #include "meshwright/model/check_model.h"
 #include "meshwright/model/matmuls.h"
 #include "meshwright/model/model_reader.h"
 #include "meshwright/published/runs/check.h"
+#include "meshwright/published/runs/columns.h"
 #include "meshwright/published/runs/key.h"
 #include "meshwright/published/runs/row.h"
 
@@ -22,6 +26,7 @@ namespace meshwright::transformer {
 namespace {
 
 constexpr double kGib = 1073741824.0;
+constexpr double kBytesOfGbit = 1e9 / 8;
 constexpr int64_t kDefaultVocabulary = 51200;  // GPT-2's, padded as Megatron does
 
 bool Contains(std::string_view text, std::string_view part) {
@@ -65,37 +70,33 @@ std::string LettersAndDigits(std::string_view text) {
   return letters;
 }
 
-// A decoder of the row's sizes.
-Model ModelOfSizes(const std::string& name, int64_t layers, int64_t hidden, int64_t heads,
-                   int64_t kv_heads, int64_t ffn, int64_t vocabulary) {
+// A model, and the text that it is read from: a configuration, or our own short form.
+struct ReadText {
   Model model;
-  model.family = "gpt2";
-  model.name = name;
-  model.hidden = hidden;
-  model.embedding.vocabulary = vocabulary;
-  model.embedding.dim = hidden;
-  Layer layer;
-  layer.name = "dense";
-  layer.attention.heads = heads;
-  layer.attention.kv_heads = kv_heads;
-  layer.attention.qk_head_dim = hidden / heads;
-  layer.attention.v_head_dim = hidden / heads;
-  // An inner size other than four times the hidden size is that of gated MLPs.
-  layer.mlp = Mlp{.ffn = ffn, .gated = ffn != 4 * hidden};
-  layer.attention_norm = {.kind = NormKind::kRms};
-  layer.mlp_norm = {.kind = NormKind::kRms};
-  Stack stack;
-  stack.kinds = {layer};
-  stack.layers.assign(layers, 0);
-  stack.final_norm = {.kind = NormKind::kRms};
-  model.stacks = {stack};
-  model.head.outputs = vocabulary;
-  model.head.tied = ffn == 4 * hidden;
-  return model;
+  std::string text;
+};
+
+// A built-in model, whose table of positions is as long as the sequences that it was trained on.
+absl::StatusOr<ReadText> ReadBuiltin(const BuiltinModel& builtin, int64_t sequence) {
+  ReadText read{Model(), builtin.config};
+  MW_ASSIGN_OR_RETURN(read.model, ReadHuggingFaceConfig(read.text, builtin.name));
+  if (read.model.embedding.positions == 0 || read.model.max_sequence >= sequence) return read;
+  MW_ASSIGN_OR_RETURN(Json config, ParseJson(read.text, builtin.name));
+  for (const char* const field : {"max_seq_len", "n_positions", "max_position_embeddings"}) {
+    if (config.contains(field)) config[field] = sequence;
+  }
+  read.text = config.dump();
+  MW_ASSIGN_OR_RETURN(read.model, ReadHuggingFaceConfig(read.text, builtin.name));
+  return read;
+}
+
+absl::StatusOr<ReadText> ReadSizes(const std::string& text, const std::string& name) {
+  MW_ASSIGN_OR_RETURN(Model model, ReadShortForm(text, name));
+  return ReadText{std::move(model), text};
 }
 
 // Sizes in the row count before a name; a name must agree with them.
-absl::StatusOr<Model> ModelOf(RowReader& row) {
+absl::StatusOr<ReadText> ModelOf(RowReader& row) {
   std::string name = row.Text("model");
   if (const size_t variant = name.find(" ("); variant != std::string::npos) name.resize(variant);
   name.erase(0, name.rfind('/') + 1);  // the organisation, as of meta-llama/Llama-3.1-8B
@@ -104,15 +105,21 @@ absl::StatusOr<Model> ModelOf(RowReader& row) {
   const auto ffn = row.Count("ffn"), vocabulary = row.Count("vocab");
   const bool sized = layers.has_value() && hidden.has_value() && heads.has_value();
   if (const BuiltinModel* builtin = FindBuiltinModel(name); builtin != nullptr) {
-    MW_ASSIGN_OR_RETURN(Model model, ReadHuggingFaceConfig(builtin->config, builtin->name));
-    if (!sized || (model.layers() == *layers && model.hidden == *hidden)) return model;
+    MW_ASSIGN_OR_RETURN(ReadText read, ReadBuiltin(*builtin, row.Count("seq").value_or(1)));
+    if (!sized || (read.model.layers() == *layers && read.model.hidden == *hidden)) return read;
   }
   if (!sized) return absl::NotFoundError("model's sizes not published, nor a built-in model");
   if (*layers > kMaxLayers || *hidden > kMaxWidth || *heads > kMaxWidth || *hidden % *heads != 0) {
     return absl::InvalidArgumentError("model's sizes are not valid");
   }
-  Model model = ModelOfSizes(name, *layers, *hidden, *heads, kv_heads.value_or(*heads),
-                             ffn.value_or(4 * *hidden), vocabulary.value_or(kDefaultVocabulary));
+  // An inner size other than four times the hidden size is that of gated MLPs.
+  const int64_t usual = 4 * *hidden, inner = ffn.value_or(usual);
+  const auto word = [](bool is) { return is ? "true" : "false"; };
+  std::string text =
+      StrCat("model: {name: ", Json(name).dump(), ", layers: ", *layers, ", hidden: ", *hidden,
+             ", heads: ", *heads, ", kv_heads: ", kv_heads.value_or(*heads), ", ffn: ", inner,
+             ", gated: ", word(inner != usual), ", tied: ", word(inner == usual),
+             ", vocab: ", vocabulary.value_or(kDefaultVocabulary));
   const auto experts = row.Count("experts", /*or_zero=*/true);
   if (experts.value_or(0) > 1) {
     // `ffn` is then that of an expert, and every layer has experts.
@@ -120,19 +127,13 @@ absl::StatusOr<Model> ModelOf(RowReader& row) {
     if (!top_k.has_value() || !ffn.has_value()) {
       return absl::NotFoundError("experts per token or their inner size not published");
     }
-    Layer& layer = model.stacks[0].kinds[0];
-    layer.name = "moe";
-    layer.moe = Moe{.experts = *experts, .top_k = *top_k, .expert = *layer.mlp, .shared = {}};
-    layer.mlp.reset();
+    StrAppend(&text, ", experts: {count: ", *experts, ", top_k: ", *top_k, ", ffn: ", *ffn, "}");
   }
-  MW_RETURN_IF_ERROR(CheckModel(model));
-  return model;
+  return ReadSizes(StrCat(text, "}"), name);
 }
 
-absl::StatusOr<Precision> PrecisionOf(const std::string& text, const std::string& source) {
+absl::StatusOr<Precision> PrecisionOf(const std::string& text) {
   const std::string dtype = LettersAndDigits(text);
-  // NVIDIA's submissions train in 8 bits unless a row says otherwise (config_common.sh, FP8=True).
-  if (dtype.empty() && Contains(source, "MLPerf Training")) return Precision::kFp8;
   if (Contains(dtype, "mx")) return Precision::kMxFp8;
   if (Contains(dtype, "fp4")) return Precision::kNvFp4;
   if (Contains(dtype, "fp8")) return Precision::kFp8;
@@ -175,59 +176,64 @@ std::optional<double> SecondsOf(RowReader& row, const Run& run) {
   const ModelFlops model =
       CountModelFlops(run.model, {.sequences = 1, .tokens = run.workload.sequence});
   const FlopCounts flops = model.total() + model.mtp;
-  const bool again = Contains(row.Text("notes"), "counts recompute");
+  const bool again = !row.Text("counts_recompute").empty();
   const double counted = flops.dense_forward * (again ? 2 : 1) + flops.dense_backward;
   return counted * static_cast<double>(run.workload.global_batch) / gpus / (*tflops * 1e12);
 }
 
-bool HasLatentAttention(const Model& model) {
-  return std::any_of(model.stacks.begin(), model.stacks.end(), [](const Stack& stack) {
-    return std::any_of(stack.kinds.begin(), stack.kinds.end(),
-                       [](const Layer& layer) { return layer.attention.latent.has_value(); });
-  });
+// A column that holds one of the words of an enum.
+template <typename Enum>
+absl::StatusOr<std::optional<Enum>> WordOf(const RowReader& row, std::string_view column) {
+  const std::string text = absl::AsciiStrToLower(row.Text(column));
+  if (text.empty()) return std::optional<Enum>();
+  const std::optional<Enum> word = FromWord<Enum>(text);
+  if (word.has_value()) return word;
+  return absl::InvalidArgumentError(StrCat(column, " \"", text, "\"; valid: ", WordList<Enum>()));
 }
 
-// "Megatron-Bridge perf summary 26.04.01 NeMo Container" is 26.04; 0: the source names none.
-double NemoContainer(const std::string& source) {
-  const size_t name = source.find(" NeMo Container");
-  if (name == std::string::npos) return 0;
-  const size_t start = source.rfind(' ', name - 1) + 1;
-  double version = 0;
-  return absl::SimpleAtod(source.substr(start, 5), &version) ? version : 0;
+absl::Status SetBytes(const RowReader& row, std::string_view column, double& bytes) {
+  constexpr double kBf16 = 2, kF32 = 4;
+  const std::string text = absl::AsciiStrToLower(row.Text(column));
+  if (!text.empty() && text != "bf16" && text != "f32")
+    return absl::InvalidArgumentError(StrCat(column, " \"", text, "\"; valid: bf16, f32"));
+  if (!text.empty()) bytes = text == "bf16" ? kBf16 : kF32;
+  return absl::OkStatus();
 }
 
-// What recipes set. NVIDIA's submissions to MLPerf reduce gradients in 16 bits (grad_sync_dtype:
-// bf16 in their distributed_fused_adam.yaml). So do NeMo's and Megatron-Bridge's performance
-// recipes, which submissions use from v5 on, and fuse the loss (grad_reduce_in_fp32 = False,
-// cross_entropy_fusion_impl = "te"); those of models with latent attention keep moments in 16 bits
-// (exp_avg_dtype, exp_avg_sq_dtype).
-StateOptions StateOf(const std::string& source, const Model& model) {
-  StateOptions state;
-  if (Contains(source, "MLPerf Training")) state.gradient_bytes = 2;
-  if (!Contains(source, "NeMo") && !Contains(source, "MLPerf Training v5")) return state;
-  state.gradient_bytes = 2;
-  state.logit_bytes = 4;
-  if (HasLatentAttention(model)) state.moment_bytes = 2;
-  return state;
+// Where no column says by what a row was run, weights over replicas are FSDP's. So they are where
+// the framework is one that shards them by a wrapper beside its own (Megatron-FSDP, NeMo's FSDP).
+std::string FrameworkOf(const RowReader& row, bool shards_weights) {
+  const std::string name = row.Text("framework");
+  const Framework* const framework = FindFramework(name);
+  const bool usual = name.empty() || (framework != nullptr && framework->trains_mtp);
+  if (usual && shards_weights) return "fsdp";
+  return name.empty() ? std::string(FrameworkTable().front().name) : name;
 }
 
-// How the row's framework runs a model that it does not train with FSDP. Attention's kernels are
-// those of the year: MLPerf v3.0's containers had the first flash attention, v3.1's the second (its
-// Dockerfile installs flash-attn 2.0.8), later ones cuDNN's.
-std::string MegatronOf(const std::string& source, Precision precision) {
+absl::StatusOr<ChosenFramework> ChosenBy(const RowReader& row, bool shards_weights,
+                                         Precision precision, const Model& model) {
+  const std::string name = FrameworkOf(row, shards_weights);
+  std::string release = row.Text("release");
   // Megatron trained in fp16 before flash attention.
-  if (precision == Precision::kFp16) return "megatron-2021";
-  if (Contains(source, "MLPerf Training v3.0")) return "megatron-23.04";
-  if (Contains(source, "MLPerf Training v3.1")) return "megatron-23.09";
-  return NemoContainer(source) >= 26.06 ? "megatron-26.06" : "megatron";
+  if (release.empty() && row.Text("framework").empty() && precision == Precision::kFp16)
+    release = FindFramework(name)->releases.front().first;
+  MW_ASSIGN_OR_RETURN(ChosenFramework chosen, ChooseFramework(name, release, model));
+  MW_ASSIGN_OR_RETURN(chosen.attention, WordOf<AttentionKernel>(row, "attention"));
+  MW_RETURN_IF_ERROR(SetBytes(row, "grads", chosen.state.gradient_bytes));
+  MW_RETURN_IF_ERROR(SetBytes(row, "moments", chosen.state.moment_bytes));
+  MW_ASSIGN_OR_RETURN(const std::optional<Loss> loss, WordOf<Loss>(row, "loss"));
+  if (loss.has_value()) chosen.state.logit_bytes = LogitBytes(*loss);
+  return chosen;
 }
 
-absl::StatusOr<Run> RunOf(RowReader& row) {
+absl::StatusOr<Run> RunOf(RowReader& row, const CostParameters& parameters) {
   Run run;
   const auto incomplete = [](std::string_view what) {
     return absl::NotFoundError(StrCat(what, " not published"));
   };
-  MW_ASSIGN_OR_RETURN(run.model, ModelOf(row));
+  MW_ASSIGN_OR_RETURN(ReadText read, ModelOf(row));
+  run.model = std::move(read.model);
+  run.description = std::move(read.text);
   const auto sequence = row.Count("seq");
   auto gpus = row.Count("n_gpus"), batch = row.Count("gbs");
   const auto product = [&](std::initializer_list<const char*> columns) -> std::optional<int64_t> {
@@ -251,10 +257,15 @@ absl::StatusOr<Run> RunOf(RowReader& row) {
     return absl::InvalidArgumentError("GPUs or sequence beyond what is accepted");
   }
   MW_ASSIGN_OR_RETURN(run.cluster, ClusterOf(row.Text("gpu"), *gpus));
+  run.network_gbits = row.Number("network");
+  if (run.network_gbits.has_value())
+    run.cluster.inter_node.bandwidth_bytes_per_second = *run.network_gbits * kBytesOfGbit;
   run.workload = {.sequence = *sequence, .global_batch = *batch};
 
   Configuration& c = run.configuration;
-  MW_ASSIGN_OR_RETURN(c.precision, PrecisionOf(row.Text("dtype"), row.Text("source")));
+  MW_ASSIGN_OR_RETURN(
+      c.precision,
+      PrecisionOf(row.Text("precision").empty() ? row.Text("dtype") : row.Text("precision")));
   const auto tp = row.Count("tp"), pp = row.Count("pp");
   if (!tp.has_value() || !pp.has_value()) return incomplete("tensor or pipeline degree");
   c.tp = *tp;
@@ -268,26 +279,35 @@ absl::StatusOr<Run> RunOf(RowReader& row) {
                                              " do not divide the ", *gpus, " GPUs"));
   }
   c.dp = *gpus / (c.tp * c.cp * c.pp);
-  c.sequence_parallel = c.tp > 1;
+  MW_ASSIGN_OR_RETURN(const std::optional<Switch> sequence_parallel,
+                      WordOf<Switch>(row, "sequence_parallel"));
+  c.sequence_parallel = c.tp > 1 && sequence_parallel != Switch::kOff;
   const auto zero = row.Count("zero", /*or_zero=*/true);
   if (zero.value_or(0) > 3) {
     return absl::InvalidArgumentError(StrCat("zero ", *zero, "; valid: 0, 1, 2, 3"));
   }
   MW_ASSIGN_OR_RETURN(const FsdpShard shard, FsdpShardOf(row, c));
-  // FSDP's SHARD_GRAD_OP (2) is close to 3. Megatron-class frameworks shard the optimizer state
-  // unless told otherwise.
-  const bool fsdp = zero.value_or(0) >= 2 || shard.sharded;
-  c.zero = fsdp ? 3 : static_cast<int>(zero.value_or(1));
+  MW_ASSIGN_OR_RETURN(
+      run.framework, ChosenBy(row, zero.value_or(0) >= 2 || shard.sharded, c.precision, run.model));
+  const Framework& framework = *run.framework.framework;
+  const bool fsdp = framework.zero == 3;
+  // FSDP's SHARD_GRAD_OP (2) is close to 3.
+  const bool weights = shard.sharded || (fsdp && zero.value_or(3) >= 2);
+  c.zero = weights ? 3 : static_cast<int>(zero.value_or(framework.zero));
+  // There is nothing to shard over.
+  if (c.dp * c.cp == 1) c.zero = 0;
   c.shard = shard.group;
   // torchtitan cuts a replica's batch into as many micro-batches as there are stages, Megatron into
   // single sequences.
   const int64_t each = std::max<int64_t>(1, *batch / c.dp);
-  const int64_t usual = c.pp == 1 ? each : fsdp ? std::max<int64_t>(1, each / c.pp) : 1;
+  const int64_t usual = c.pp == 1                         ? each
+                        : framework.micro_batch_per_group ? std::max<int64_t>(1, each / c.pp)
+                                                          : 1;
   const auto parts = row.Count("mbs").has_value() ? std::nullopt : row.Count("grad_accum");
   c.micro_batch =
       row.Count("mbs").value_or(parts.has_value() ? std::max<int64_t>(1, each / *parts) : usual);
-  // llm-foundry's micro-batches need not divide: as many as it takes, of equal size.
-  if (Contains(row.Text("source"), "llm-foundry") && *batch % c.dp == 0 && c.micro_batch <= each &&
+  // As many as it takes, of equal size.
+  if (framework.shrinks_micro_batches && *batch % c.dp == 0 && c.micro_batch <= each &&
       each % c.micro_batch != 0) {
     int64_t equal = (each + c.micro_batch - 1) / c.micro_batch;
     while (each % equal != 0) ++equal;
@@ -295,16 +315,20 @@ absl::StatusOr<Run> RunOf(RowReader& row) {
   }
   c.virtual_stages = row.Count("vpp").value_or(1);
   if (c.virtual_stages > 1) c.schedule = PipelineKind::kInterleaved;
-  // Megatron recomputed whole layers by default before flash attention.
-  const bool early = !fsdp && c.precision == Precision::kFp16;
-  run.framework = fsdp ? "fsdp" : MegatronOf(row.Text("source"), c.precision);
-  if (!fsdp) run.state = StateOf(row.Text("source"), run.model);
-  // Hugging Face's classes, which FSDP trains, leave multi-token prediction out.
-  if (fsdp || Contains(row.Text("model"), "w/o MTP")) run.model.mtp.modules = 0;
+  run.mtp = row.Count("mtp", /*or_zero=*/true);
+  if (run.mtp.value_or(0) > run.model.mtp.modules) {
+    return absl::InvalidArgumentError(
+        StrCat("mtp ", *run.mtp, "; ", run.model.name, " has ", run.model.mtp.modules));
+  }
+  run.model.mtp.modules = run.mtp.value_or(framework.trains_mtp ? run.model.mtp.modules : 0);
   const int64_t stages = c.pp * c.virtual_stages, layers = run.model.layers();
   c.ends_as_layers =
-      !fsdp && run.model.mtp.modules == 0 && layers % stages != 0 && (layers + 2) % stages == 0;
+      framework.trains_mtp && run.model.mtp.modules == 0 && layers % stages != 0 &&
+      (layers + kEndsAsLayers) % stages == 0 && c.pp <= layers &&
+      !PartitionLayers(run.model, c.pp, true).Equals(PartitionLayers(run.model, c.pp, false));
   MW_ASSIGN_OR_RETURN(const std::optional<Recompute> recompute, RecomputeOf(row));
+  // Before flash attention whole layers were recomputed by default.
+  const bool early = run.framework.Parameters(parameters).score_traffic > 0;
   c.recompute = recompute.value_or(early ? Recompute::kFull : Recompute::kNone);
   run.memory_gib = row.Number("mem_gib");
   const std::optional<double> seconds = SecondsOf(row, run);
@@ -319,8 +343,9 @@ absl::StatusOr<Run> RunOf(RowReader& row) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<RunPrediction>> PredictRuns(const CsvTable& table, std::string_view file,
+absl::StatusOr<std::vector<RunPrediction>> PredictRuns(const CsvTable& given, std::string_view file,
                                                        const CostParameters& parameters) {
+  const CsvTable table = WithRunColumns(given);
   for (const std::string_view column : {"source", "model", "gpu", "n_gpus", "seq", "gbs"}) {
     if (std::find(table.header.begin(), table.header.end(), column) == table.header.end()) {
       return absl::InvalidArgumentError(StrCat(file, ":1: no column \"", column, "\""));
@@ -337,19 +362,18 @@ absl::StatusOr<std::vector<RunPrediction>> PredictRuns(const CsvTable& table, st
     one.key = RunKey(row);
     one.fitted = parameters.fitted_runs.contains(one.key);
     row.CheckNumbers();
-    absl::StatusOr<Run> run = RunOf(row);
+    absl::StatusOr<Run> run = RunOf(row, parameters);
     MW_RETURN_IF_ERROR(row.status());
     if (!run.ok()) {
       one.skipped = std::string(FromAbsl(run.status().message()));
       continue;
     }
-    StepCoster coster(run->model, run->workload, run->cluster, parameters, run->framework,
-                      run->state);
+    StepCoster coster(run->model, run->workload, run->cluster, parameters, run->framework);
     StepCost cost = coster.Cost(run->configuration);
-    // Megatron-Bridge's recipes recompute what latent attention makes of its latents where memory
-    // is short (recompute_modules), which rows do not say. What was run has fit.
+    // Recipes recompute what latent attention makes of its latents where memory is short
+    // (recompute_modules), which rows do not say. What was run has fit.
     if (cost.peak_bytes > run->cluster.device.memory_bytes && HasLatentAttention(run->model) &&
-        Contains(one.source, "Megatron-Bridge") && row.Text("recompute").empty()) {
+        run->framework.framework->recomputes_modules_to_fit && row.Text("recompute").empty()) {
       run->configuration.recompute = Recompute::kModules;
       cost = coster.Cost(run->configuration);
     }

@@ -11,6 +11,7 @@
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/degrees/configuration.h"
 #include "meshwright/degrees/device_parameters.h"
+#include "meshwright/degrees/framework.h"
 #include "meshwright/degrees/step_cost.h"
 #include "meshwright/model/model.h"
 
@@ -19,19 +20,22 @@
 // Columns (any order, others are ignored): source, model, layers, hidden, ffn, heads, kv_heads,
 // seq, vocab, experts, topk, gpu, n_gpus, tp, pp, vpp, cp, ep, etp, dp, mbs, gbs, grad_accum,
 // dtype, recompute, zero, fsdp_shard; of time iteration_time_s or else tokens_per_s_per_gpu or else
-// tflops_per_gpu; mem_gib. Empty fields are not published. What a row leaves out is what its
-// framework does by default; a row whose degrees, batch or time are missing and do not follow is
+// tflops_per_gpu; mem_gib; and those of what ran it, which older tables lack (columns.h). Empty
+// fields are not published. What a row leaves out is what its framework does by default
+// (degrees/framework.h); a row whose degrees, batch or time are missing and do not follow is
 // incomplete. What a row does say is followed, or the row is not taken (check.h).
 
 namespace meshwright::transformer {
 
 struct Run {
   Model model;
+  std::string description;     // text that it is read from
+  std::optional<int64_t> mtp;  // modules that are trained, where the row says
   Cluster cluster;
+  std::optional<double> network_gbits;  // of a GPU between nodes, where the row says
   Workload workload;
   Configuration configuration;
-  std::string framework;             // FrameworkParameters::framework
-  StateOptions state;                // of the framework's recipe
+  ChosenFramework framework;
   double seconds = 0;                // measured, of a step
   std::optional<double> memory_gib;  // measured
   std::string note;                  // what the row says that is not followed; empty: nothing
@@ -91,7 +95,8 @@ std::string RunsReport(const std::vector<RunPrediction>& predictions);
 // not predicted, is null.
 std::string RunsJson(const std::vector<RunPrediction>& predictions);
 
-// The table with columns half, seconds, predicted_seconds, error, predicted_mem_gib, skipped, key.
+// The table with all columns of what ran its rows (columns.h), and half, seconds,
+// predicted_seconds, error, predicted_mem_gib, skipped, key.
 std::string PredictedCsv(const CsvTable& table, const std::vector<RunPrediction>& predictions);
 
 }  // namespace meshwright::transformer
