@@ -34,6 +34,8 @@ namespace {
 // Start of a kernel in a stream of them, where nothing measured it: the gap that NVIDIA's profilers
 // show between kernels that are launched ahead.
 constexpr double kUsualKernelStart = 2.5e-6;
+// Arrays that a step_host row without their number is of: a hundred that are donated.
+constexpr double kUnstatedArrays = 200;
 // Rows this much longer than the shortest of their family do not wait for the host.
 constexpr double kClearOfHost = 1.5;
 // Where nothing measured it: this share of a hidden collective's time comes back as slower kernels,
@@ -177,7 +179,7 @@ class Fit {
   Fit(const std::vector<Measurement>& rows, const DeviceType& device) : device_(device) {
     for (const Measurement& row : rows) {
       if (row.op == "kernel_start") starts_.push_back(row.seconds);
-      if (row.op == "step_host") steps_.push_back(row.seconds);
+      if (row.op == "step_host") steps_.push_back(row);
       if (const KindRow* kind = FindKind(row.op))
         transfers_[kind->kind][row.group].push_back({row.amount, row.seconds});
       if (absl::StartsWith(row.op, "transpose_")) {
@@ -203,8 +205,7 @@ class Fit {
     result_.source = std::string(source);
     in_program_ = !starts_.empty();
     result_.kernel_start_seconds = in_program_ ? Shortest(starts_) : kUsualKernelStart;
-    result_.step_seconds =
-        steps_.empty() ? kUsualStepSeconds : *std::max_element(steps_.begin(), steps_.end());
+    FitLaunch();
     FitMemory();
     for (const auto& [kind, groups] : transfers_) {
       for (const auto& [group, points] : groups)
@@ -236,6 +237,24 @@ class Fit {
       p.seconds = std::max(0.0, p.seconds - result_.kernel_start_seconds);
     points.push_back({0, 0});
     return Monotonic(std::move(points));
+  }
+
+  // Launch overhead, a straight line over arrays and the devices that each lies on.
+  void FitLaunch() {
+    result_.step_seconds = kUsualStepSeconds;
+    result_.array_seconds = kUsualArraySeconds;
+    const auto count = static_cast<double>(steps_.size());
+    double x_sum = 0, y_sum = 0, xx_sum = 0, xy_sum = 0;
+    for (const Measurement& row : steps_) {
+      const double arrays = row.amount > 0 ? row.amount : kUnstatedArrays;
+      const double x = arrays * static_cast<double>(row.group);
+      x_sum += x, y_sum += row.seconds, xx_sum += x * x, xy_sum += x * row.seconds;
+    }
+    if (steps_.empty()) return;
+    const double spread = count * xx_sum - x_sum * x_sum;
+    if (spread > 0)
+      result_.array_seconds = std::max(0.0, (count * xy_sum - x_sum * y_sum) / spread);
+    result_.step_seconds = std::max(0.0, (y_sum - result_.array_seconds * x_sum) / count);
   }
 
   void FitMemory() {
@@ -306,7 +325,8 @@ class Fit {
   const DeviceType& device_;
   Calibration result_;
   bool in_program_ = false;
-  std::vector<double> starts_, steps_;
+  std::vector<double> starts_;
+  std::vector<Measurement> steps_;
   std::map<std::string, std::vector<TimedMatmul>> matmuls_;
   std::vector<TimeCurve::Point> kernels_, transposes_;
   std::vector<const Measurement*> overlaps_;

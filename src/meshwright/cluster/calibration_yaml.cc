@@ -3,7 +3,8 @@
 //   device: h100-sxm               # whose peak rates the efficiencies refer to
 //   source: h100x4_micro.csv
 //   kernel_start: 2.5us
-//   step: 300us                    # launch overhead of a step
+//   step: 80us                     # launch overhead of a step,
+//   array: 1.7us                   # and of each array on each device
 //   overlap_cost: 0.5              # of a second of a hidden collective
 //   matmul:
 //     bf16: {efficiency: 0.74, half_mn: 64, half_k: 128}
@@ -67,6 +68,8 @@ class CalibrationReader : public YamlReader {
                [=, this](Node n, Key k) { return Duration(n, k, &result->kernel_start_seconds); }),
          field("step", false,
                [=, this](Node n, Key k) { return Duration(n, k, &result->step_seconds); }),
+         field("array", false,
+               [=, this](Node n, Key k) { return Duration(n, k, &result->array_seconds); }),
          field("overlap_cost", false,
                [=, this](Node n, Key k) { return Number(n, k, 0, 1, &result->overlap_cost); }),
          field("matmul", true, [=, this](Node n, Key) { return Matmul(n, &result->matmul); }),
@@ -202,11 +205,12 @@ absl::StatusOr<Calibration> ParseCalibration(std::string_view text, std::string_
 
 std::string CalibrationYaml(const Calibration& calibration) {
   std::string text = absl::StrFormat(
-      "device: %s\nsource: \"%s\"\nkernel_start: %.3fus\nstep: %.3fus\noverlap_cost: "
+      "device: %s\nsource: \"%s\"\nkernel_start: %.3fus\nstep: %.3fus\narray: "
+      "%.3fus\noverlap_cost: "
       "%.3f\nmatmul:\n",
       calibration.device, absl::CHexEscape(calibration.source),
       calibration.kernel_start_seconds * 1e6, calibration.step_seconds * 1e6,
-      calibration.overlap_cost);
+      calibration.array_seconds * 1e6, calibration.overlap_cost);
   for (const auto& [type, curve] : calibration.matmul) {
     absl::StrAppendFormat(&text, "  %s: {efficiency: %.3f, half_mn: %.0f, half_k: %.0f}\n", type,
                           curve.efficiency, curve.half_mn, curve.half_k);

@@ -21,11 +21,12 @@ namespace meshwright {
 //   transpose_*            kernels that change the order of dimensions; bytes read and written
 //   kernel_start           a kernel that does nothing, in a stream of such
 //   overlap_*              what a collective adds to kernels that run at the same time; its bytes
-//   step_host              a program that does nothing, started and waited for by the host
+//   step_host              a program that does nothing, started and waited for by the host, on
+//                          `group` devices; arrays that it takes and returns (0: 200)
 struct Measurement {
   std::string op;
   int64_t group = 1;
-  double amount = 0;  // bytes or operations
+  double amount = 0;  // bytes, operations or arrays
   std::string type;   // element type as frameworks spell it: "bf16", "bfloat16", "float32"
   double seconds = 0;
   int line = 0;

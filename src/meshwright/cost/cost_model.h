@@ -34,8 +34,16 @@ struct Work {
 
 // How kernels and collectives that run at the same time get on.
 struct Overlap {
-  double cost = 0;          // what a second of a hidden collective costs
-  double step_seconds = 0;  // of a step, besides both
+  double cost = 0;  // what a second of a hidden collective costs
+  // Of a step besides both: launch overhead, and more of it for each array that the step takes or
+  // returns.
+  double step_seconds = 0, array_seconds = 0;
+
+  // Of a step of this program.
+  double LaunchSeconds(const Graph& graph) const {
+    return step_seconds +
+           array_seconds * static_cast<double>(graph.parameters.size() + graph.outputs.size());
+  }
 };
 
 // Prices. One object serves one mesh. Implementations must be safe to call from several threads.

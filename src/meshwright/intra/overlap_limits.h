@@ -36,7 +36,7 @@ class CombinedCostModel : public CostModel {
 };
 
 // The pricing of moves under which the assignment problem of `planning` bounds the step that
-// StepSimulation finds, less Overlap::step_seconds, from below. overlap_limits.cc says why.
+// StepSimulation finds, less Overlap::LaunchSeconds, from below. overlap_limits.cc says why.
 // `overlap.cost` must be in [0, 1].
 MovePricing PricingOfBound(const ProblemInputs& inputs, const CandidateSets& sets,
                            const PlanningProblem& planning, const Overlap& overlap);

@@ -51,7 +51,7 @@ StepSearch::StepSearch(const PreparedProblem& prepared, const Overlap& overlap,
           PricingOfBound(prepared.inputs(), prepared.sets(), prepared.planning(), overlap)),
       bound_problem_(prepared.Priced(costs_, bound_pricing_, /*break_ties=*/false)),
       best_seconds_(std::numeric_limits<double>::infinity()),
-      bound_seconds_(overlap.step_seconds) {
+      bound_seconds_(overlap.LaunchSeconds(prepared.graph())) {
   CollectEdges();
   // Every operator by its fastest strategy, and no collective: a bound that takes no search.
   for (const solve::Node& node : bound_problem_.nodes) {
@@ -103,7 +103,7 @@ void StepSearch::SolveWith(const MovePricing& pricing,
     if (!solution.ok()) return;
     if (is_bound && i == 0) {
       bound_seconds_ =
-          std::max(bound_seconds_, overlap_.step_seconds +
+          std::max(bound_seconds_, overlap_.LaunchSeconds(prepared_.graph()) +
                                        static_cast<double>(solution->bound) / prepared_.ticks());
     }
     if (!HasAnswer(*solution)) return;
@@ -197,7 +197,7 @@ void StepSearch::Improve() {
   const auto nodes = static_cast<int32_t>(bound_problem_.nodes.size());
   const auto slack_of = [&] {
     const solve::Evaluation evaluation = solve::Evaluate(bound_problem_, best_);
-    return (best_seconds_ - overlap_.step_seconds) * prepared_.ticks() -
+    return (best_seconds_ - overlap_.LaunchSeconds(prepared_.graph())) * prepared_.ticks() -
            static_cast<double>(evaluation.cost);
   };
   // Until a whole round brings no improvement.

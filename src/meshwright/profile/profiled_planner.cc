@@ -336,7 +336,8 @@ ProfiledPlan ProfiledPlanner::Compose(IntraPlan intra,
 
 double ProfiledPlanner::HostSeconds() const {
   const std::optional<Overlap> overlap = cost_model_->overlap();
-  return overlap.has_value() ? overlap->step_seconds : kUsualStepSeconds;
+  const Overlap usual{0, kUsualStepSeconds, kUsualArraySeconds};
+  return overlap.value_or(usual).LaunchSeconds(graph_);
 }
 
 // Returns what the cost model says of all of them.

@@ -245,8 +245,8 @@ PredictedChoice SegmentSpace::State::Describe(int32_t segment, const SegmentChoi
   predicted.key = SegmentChoice::Key(choice.entry, texts, choice.exit);
   // What a step takes besides its parts is not a segment's.
   const std::optional<Overlap> overlap = cost_model.overlap();
-  predicted.seconds =
-      std::max(0.0, plan.step_seconds - (overlap.has_value() ? overlap->step_seconds : 0));
+  predicted.seconds = std::max(
+      0.0, plan.step_seconds - (overlap.has_value() ? overlap->LaunchSeconds(s.slice.graph) : 0));
   predicted.objective = plan.objective;
   const SliceCost cost = CostOfSlice(s.slice, plan, 1);
   predicted.forward = cost.forward;

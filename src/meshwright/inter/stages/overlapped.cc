@@ -9,7 +9,7 @@ namespace {
 
 double PhaseSeconds(const ProgramSlice& slice, const IntraPlan& plan, const CostModel& cost_model,
                     Overlap overlap, int64_t micro_batches, Phase phase) {
-  overlap.step_seconds = 0;
+  overlap.step_seconds = overlap.array_seconds = 0;
   const double times = phase == Phase::kUpdate ? static_cast<double>(micro_batches) : 1;
   StepRuns runs;
   for (size_t i = 0; i < slice.graph.ops.size(); ++i)
