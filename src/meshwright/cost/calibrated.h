@@ -1,7 +1,6 @@
 #ifndef MESHWRIGHT_COST_CALIBRATED_H_
 #define MESHWRIGHT_COST_CALIBRATED_H_
 
-#include <algorithm>
 #include <optional>
 
 #include "meshwright/cluster/calibration.h"
@@ -25,10 +24,8 @@ class CalibratedCostModel : public CostModel {
   double CollectiveSeconds(CollectiveKind kind, const AxisList& axes, int64_t bytes) const override;
   double RearrangeSeconds(int64_t bytes) const override;
   std::optional<Overlap> overlap() const override {
-    const auto local = static_cast<double>(
-        std::min(mesh().devices(), mesh().cluster.devices_per_node));  // of one process
     return Overlap{calibration_.overlap_cost, calibration_.step_seconds,
-                   calibration_.array_seconds * local};
+                   calibration_.array_seconds};
   }
 
  private:

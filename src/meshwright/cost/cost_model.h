@@ -36,13 +36,13 @@ struct Work {
 struct Overlap {
   double cost = 0;  // what a second of a hidden collective costs
   // Of a step besides both: launch overhead, and more of it for each array that the step takes or
-  // returns.
+  // returns on each device of a process.
   double step_seconds = 0, array_seconds = 0;
 
-  // Of a step of this program.
-  double LaunchSeconds(const Graph& graph) const {
-    return step_seconds +
-           array_seconds * static_cast<double>(graph.parameters.size() + graph.outputs.size());
+  // Of a step of this program on the cluster's devices, one process a node.
+  double LaunchSeconds(const Graph& graph, const Cluster& cluster) const {
+    const auto arrays = static_cast<double>(graph.parameters.size() + graph.outputs.size());
+    return step_seconds + array_seconds * arrays * static_cast<double>(cluster.devices_per_node);
   }
 };
 

@@ -51,7 +51,9 @@ StepSearch::StepSearch(const PreparedProblem& prepared, const Overlap& overlap,
           PricingOfBound(prepared.inputs(), prepared.sets(), prepared.planning(), overlap)),
       bound_problem_(prepared.Priced(costs_, bound_pricing_, /*break_ties=*/false)),
       best_seconds_(std::numeric_limits<double>::infinity()),
-      bound_seconds_(overlap.LaunchSeconds(prepared.graph())) {
+      launch_seconds_(
+          overlap.LaunchSeconds(prepared.graph(), prepared.cost_model().mesh().cluster)),
+      bound_seconds_(launch_seconds_) {
   CollectEdges();
   // Every operator by its fastest strategy, and no collective: a bound that takes no search.
   for (const solve::Node& node : bound_problem_.nodes) {
@@ -103,8 +105,8 @@ void StepSearch::SolveWith(const MovePricing& pricing,
     if (!solution.ok()) return;
     if (is_bound && i == 0) {
       bound_seconds_ =
-          std::max(bound_seconds_, overlap_.LaunchSeconds(prepared_.graph()) +
-                                       static_cast<double>(solution->bound) / prepared_.ticks());
+          std::max(bound_seconds_,
+                   launch_seconds_ + static_cast<double>(solution->bound) / prepared_.ticks());
     }
     if (!HasAnswer(*solution)) return;
     candidates_.push_back(solution->choice);
@@ -197,7 +199,7 @@ void StepSearch::Improve() {
   const auto nodes = static_cast<int32_t>(bound_problem_.nodes.size());
   const auto slack_of = [&] {
     const solve::Evaluation evaluation = solve::Evaluate(bound_problem_, best_);
-    return (best_seconds_ - overlap_.LaunchSeconds(prepared_.graph())) * prepared_.ticks() -
+    return (best_seconds_ - launch_seconds_) * prepared_.ticks() -
            static_cast<double>(evaluation.cost);
   };
   // Until a whole round brings no improvement.

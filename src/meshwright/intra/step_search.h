@@ -68,7 +68,9 @@ class StepSearch {
   std::vector<std::vector<int32_t>> edges_of_;  // by node: edges of bound_problem_
   std::vector<std::vector<int32_t>> candidates_;
   std::vector<int32_t> best_;
-  double best_seconds_ = 0, bound_seconds_ = 0;
+  double best_seconds_ = 0;
+  const double launch_seconds_;
+  double bound_seconds_ = 0;
   int64_t work_ = 0;
   bool cut_ = false;
 };

@@ -77,7 +77,7 @@ double StepSimulation::Seconds(const std::vector<double>& kernels, const std::ve
   for (size_t i = graph_.ops.size(); i < tasks_.size(); ++i) busy += tasks_[i].seconds;
   const double end = Execute();
   const double hidden = std::max(0.0, busy - end);
-  return end + overlap_.cost * hidden + overlap_.LaunchSeconds(graph_);
+  return end + overlap_.cost * hidden + overlap_.LaunchSeconds(graph_, cost_model_.mesh().cluster);
 }
 
 void StepSimulation::Before(int32_t first, int32_t second) {

@@ -192,7 +192,8 @@ absl::StatusOr<ProfiledPlan> ProfiledPlanner::PlanFromSegments() {
 void ProfiledPlanner::ProveSegments(double seconds, PlanProfile* profile) const {
   const CandidateProblem all = candidates_->Problem(solve::kUnlimited);
   const SegmentSearchResult fastest = SearchSegments(all.problem);
-  profile->bound_seconds = std::min(fastest.bound, seconds);
+  // Sums of the same parts in another order.
+  profile->bound_seconds = std::min({fastest.bound, seconds, profile->segment_seconds});
   profile->exact = fastest.exact && seconds <= fastest.bound * (1 + kSumRounding);
 }
 
@@ -337,7 +338,7 @@ ProfiledPlan ProfiledPlanner::Compose(IntraPlan intra,
 double ProfiledPlanner::HostSeconds() const {
   const std::optional<Overlap> overlap = cost_model_->overlap();
   const Overlap usual{0, kUsualStepSeconds, kUsualArraySeconds};
-  return overlap.value_or(usual).LaunchSeconds(graph_);
+  return overlap.value_or(usual).LaunchSeconds(graph_, mesh_.cluster);
 }
 
 // Returns what the cost model says of all of them.

@@ -246,7 +246,9 @@ PredictedChoice SegmentSpace::State::Describe(int32_t segment, const SegmentChoi
   // What a step takes besides its parts is not a segment's.
   const std::optional<Overlap> overlap = cost_model.overlap();
   predicted.seconds = std::max(
-      0.0, plan.step_seconds - (overlap.has_value() ? overlap->LaunchSeconds(s.slice.graph) : 0));
+      0.0, plan.step_seconds - (overlap.has_value() ? overlap->LaunchSeconds(
+                                                          s.slice.graph, cost_model.mesh().cluster)
+                                                    : 0));
   predicted.objective = plan.objective;
   const SliceCost cost = CostOfSlice(s.slice, plan, 1);
   predicted.forward = cost.forward;

@@ -116,7 +116,7 @@ TEST(MixedPlanDocumentTest, SaysWhichStateItIsOf) {
   MixedRequest request = TwoGroupRequest();
   request.problem.fixes = *transformer::ParseFixes({"tp=1,dp=4,pp=3,mbs=1,zero=0"});
   const absl::StatusOr<MixedAnswer> usual = PlanMixed(request);
-  request.problem.state = {.gradient_bytes = 2, .moment_bytes = 2, .logit_bytes = 4};
+  request.problem.framework.state = {.gradient_bytes = 2, .moment_bytes = 2, .logit_bytes = 4};
   const absl::StatusOr<MixedAnswer> narrow = PlanMixed(request);
   ASSERT_TRUE(usual.ok() && narrow.ok()) << usual.status() << narrow.status();
   const Plan plan = BuildMixedPlan(request, *narrow);

@@ -352,7 +352,8 @@ class PipelinePlanner {
       times.push_back(coster_->TimesOf(submeshes_[pipeline.stages[i].submesh], stages[i].overlapped,
                                        *pipeline.schedule));
       const std::optional<Overlap> overlap = request_.cost_model(stages[i].mesh)->overlap();
-      if (overlap.has_value()) host = std::max(host, overlap->LaunchSeconds(graph_));
+      if (overlap.has_value())
+        host = std::max(host, overlap->LaunchSeconds(graph_, request_.clusters[stages[i].cluster]));
     }
     return Simulate(*pipeline.schedule, pipeline.shape, times)->seconds + host;
   }
