@@ -91,9 +91,9 @@ struct Planner {
 
 absl::StatusOr<std::vector<StageFile>> StagesToEmit(const PipelinedProgram& planned) {
   if (planned.whole_because.empty()) return StageModules(planned);
-  return absl::InvalidArgumentError(
-      StrCat("--emit: there are no stages to write, as the program is not cut: ",
-             planned.whole_because, "; without --pipeline it is written as one"));
+  return absl::InvalidArgumentError(StrCat(
+      "--emit: there are no stages to write, as the program is not cut: ", planned.whole_because,
+      "; without --pipeline it is written as one"));
 }
 
 absl::StatusOr<PlanAnswer> AskPlanner(PlanningRequest request, PlanningHooks hooks) {
