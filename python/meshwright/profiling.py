@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from meshwright import _library, _outputs, specs
+from meshwright import _library, _outputs, errors, specs
 from meshwright.answers import Answer
 from meshwright.options import Mesh, ProfileOptions, as_json
 from meshwright.program import read_program
@@ -68,6 +69,24 @@ def calibrate(
     return yaml
 
 
+def _process_number() -> int:
+    """Of this process among those of `distributed`, as meshwright profile reads it."""
+    names = ("JAX_PROCESS_ID", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK")
+    return next((int(os.environ[name]) for name in names if name in os.environ), 0)
+
+
+def _serve(devices: str) -> None:
+    """Measures what the first process asks for, until that is done."""
+    worker = ["-m", "meshwright.profile_worker", "--devices", devices, "--distributed"]
+    with _this_python():
+        command = [os.environ["MESHWRIGHT_PYTHON"], *worker]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, check=False)
+    if done.returncode != 0:
+        raise errors.UnsupportedError(
+            f"the measuring worker ended with exit code {done.returncode}; see its messages above"
+        )
+
+
 def profile(
     program: Any,
     *args: Any,
@@ -88,7 +107,13 @@ def profile(
       db: the profile database, made if it is not there.
       kwargs: example keyword arguments of the function.
       **options: further options of `meshwright profile`, with `_` for `-`: devices, budget, ...
+
+    Returns:
+      What was measured; of `distributed` processes that are not the first an empty answer.
     """
+    if options.get("distributed") and _process_number() > 0:
+        _serve(options.get("devices", "gpu"))
+        return Answer("", "null")
     read = read_program(program, args, kwargs or {})
     given = {"program": read.name, "mesh": specs.mesh_text(mesh), "db": db, **options}
     files = {key: given[key] for key in ("layers_csv", "calibrate") if given.get(key) is not None}

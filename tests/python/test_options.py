@@ -151,6 +151,14 @@ def test_profiles(tmp_path, step, monkeypatch):
     assert mw.profile(step, **asked).data["measured"] == 0
 
 
+def test_processes_but_the_first_measure_for_it(tmp_path, step, monkeypatch):
+    monkeypatch.setenv("MESHWRIGHT_PYTHON", toy(tmp_path))
+    monkeypatch.setenv("SLURM_PROCID", "1")
+    database = tmp_path / "profiles.sqlite"
+    assert mw.profile(step, mesh=2, db=database, devices="host:1", distributed=True) == ""
+    assert not database.exists()
+
+
 CALLS = """HloModule m
 ENTRY e {
   x = f32[16,8] parameter(0)
