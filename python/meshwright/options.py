@@ -40,7 +40,7 @@ class ModelOptions(TypedDict, total=False):
     """What models take beside what `plan` and `sweep` name."""
 
     seq: int
-    dtype: Literal["bf16", "fp16", "fp8", "mxfp8", "nvfp4"]
+    dtype: Literal["bf16", "fp16", "fp8", "mxfp8", "nvfp4", "f32"]
     top: int
     objective: Literal["time", "gpus", "memory", "cost"]
     tp: Literal["1d", "2d", "seqp", "auto"]

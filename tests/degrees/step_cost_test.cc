@@ -413,6 +413,27 @@ TEST_F(StepCostTest, StateOptionsDecideWhatAParameterTakes) {
   EXPECT_LT(less.time.optimizer, more.time.optimizer);
 }
 
+// Weights are their own master copies, and what is kept and sent has 4 bytes.
+TEST_F(StepCostTest, F32HasNoCopies) {
+  const int64_t parameters = CountParameters(Tensors(model_)).total;
+  const Configuration wide{.dp = 8, .precision = Precision::kF32}, half{.dp = 8};
+  const StepCost cost = Cost(wide), other = Cost(half);
+  EXPECT_EQ(cost.memory[0].weights, 4 * parameters);
+  EXPECT_EQ(cost.memory[0].gradients, 4 * parameters);
+  EXPECT_EQ(cost.memory[0].optimizer, 8 * parameters);
+  const double statistics = 24.0 * 4 * 16 * 2048;  // of softmax, f32 in any case
+  EXPECT_NEAR(static_cast<double>(cost.memory[0].activations) - statistics,
+              2 * (static_cast<double>(other.memory[0].activations) - statistics), 4);
+  // TF32's peak is half of bf16's.
+  EXPECT_GT(cost.time.compute, 1.5 * other.time.compute);
+  const Configuration tensor{.tp = 8, .sequence_parallel = true, .precision = Precision::kF32};
+  // But for latencies, twice the bytes take twice the time.
+  Configuration half_tensor = tensor;
+  half_tensor.precision = Precision::kBf16;
+  EXPECT_GT(Cost(tensor).time.tensor_communication,
+            1.6 * Cost(half_tensor).time.tensor_communication);
+}
+
 TEST_F(StepCostTest, FasterWithMoreGpusAndLessPrecision) {
   const double one = Cost({.dp = 1}).time.seconds;
   const double eight = Cost({.dp = 8}).time.seconds;

@@ -33,9 +33,19 @@ enum class ContextKind {
 };
 
 // The type of matmuls; weights' master copies and optimizer state are f32 in all.
-enum class Precision { kBf16, kFp16, kFp8, kMxFp8, kNvFp4 };
+enum class Precision {
+  kBf16,
+  kFp16,
+  kFp8,
+  kMxFp8,
+  kNvFp4,
+  kF32,  // TF32 where the device has it; weights and activations are f32, too
+};
 
-inline constexpr int kPrecisionKinds = 5;
+inline constexpr int kPrecisionKinds = 6;
+
+// Bytes of a weight that is computed with, and of an activation.
+inline double ElementBytes(Precision precision) { return precision == Precision::kF32 ? 4 : 2; }
 
 enum class PipelineKind { k1F1B, kInterleaved, kZeroBubble };
 

@@ -17,7 +17,8 @@ constexpr std::array<std::string_view, 2> kSwitch = {"off", "on"};
 constexpr std::array<std::string_view, 4> kRecomputes = {"none", "selective", "modules", "full"};
 constexpr std::array<std::string_view, 3> kContexts = {"ring", "allgather", "ulysses"};
 constexpr std::array<std::string_view, 3> kSchedules = {"1f1b", "interleaved", "zero-bubble"};
-constexpr std::array<std::string_view, 5> kPrecisions = {"bf16", "fp16", "fp8", "mxfp8", "nvfp4"};
+constexpr std::array<std::string_view, kPrecisionKinds> kPrecisions = {"bf16",  "fp16",  "fp8",
+                                                                       "mxfp8", "nvfp4", "f32"};
 constexpr std::array<std::string_view, 2> kPlaces = {"nodes", "order"};
 constexpr std::array<std::string_view, 2> kTensors = {"1d", "2d"};
 

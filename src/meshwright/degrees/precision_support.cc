@@ -12,6 +12,7 @@
 namespace meshwright::transformer {
 namespace {
 
+// Types that are said to be there instead of another: not f32, which takes twice the memory.
 constexpr std::array<Precision, 5> kPrecisionsTried = {
     Precision::kBf16, Precision::kFp16, Precision::kFp8, Precision::kMxFp8, Precision::kNvFp4};
 
@@ -28,6 +29,8 @@ std::vector<std::string_view> TypesOf(Precision precision) {
     case Precision::kMxFp8:
     case Precision::kNvFp4:
       return {"f4e2m1fn"};
+    case Precision::kF32:
+      return {"f32"};
   }
   return {};
 }

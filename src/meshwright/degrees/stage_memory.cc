@@ -44,8 +44,11 @@ double OffloadedActivations(const Configuration& c, const GroupCost& g) {
   return some == 0 || some >= g.layers ? 1 : RealNumber(some) / RealNumber(g.layers);
 }
 
-double OptimizerTraffic(const StateOptions& state) {
-  return state.gradient_bytes + 2 * kMasterBytes + 4 * state.moment_bytes + kWeightBytes;
+double OptimizerTraffic(const StateOptions& state, Precision precision) {
+  const double copy = MasterCopyBytes(precision), weight = ElementBytes(precision);
+  // Without a copy the weight itself is read and written.
+  return state.gradient_bytes + 4 * state.moment_bytes +
+         (copy > 0 ? 2 * copy + weight : 2 * weight);
 }
 
 StageMemory MemoryOf(const Configuration& c, const Degrees& d, const GroupCost& g, int64_t position,
@@ -53,16 +56,18 @@ StageMemory MemoryOf(const Configuration& c, const Degrees& d, const GroupCost& 
   const bool fsdp = c.zero == 3;
   const double all = g.parameters + g.expert_parameters;
   const double sharded = d.Sharded(g);
-  // ZeRO 3 keeps the f32 master copy as the weights, and gathers 2-byte copies; with a pipeline
-  // those stay, and gradients are whole until they are reduced at the end (of ZeRO 2, too).
+  // ZeRO 3 keeps the f32 master copy as the weights, and gathers copies to compute with; with a
+  // pipeline those stay, and gradients are whole until they are reduced at the end (of ZeRO 2,
+  // too).
   const bool whole = c.zero >= 2 && c.pp > 1 && d.replicas > 1;
   StageMemory memory;
-  memory.weights = WholeBytes(fsdp ? 4 * sharded + (whole ? 2 * all : 0) : 2 * all);
+  const double weight = ElementBytes(c.precision), copy = MasterCopyBytes(c.precision);
+  memory.weights =
+      WholeBytes(fsdp ? kMasterBytes * sharded + (whole ? weight * all : 0) : weight * all);
   memory.gradients =
       WholeBytes(state.gradient_bytes * ((c.zero >= 2 ? sharded : all) + (whole ? all : 0)));
   const double moments = 2 * state.moment_bytes;
-  const double optimizer =
-      (fsdp ? moments : kMasterBytes + moments) * (c.zero >= 1 ? sharded : all);
+  const double optimizer = (fsdp ? moments : copy + moments) * (c.zero >= 1 ? sharded : all);
   const double state_share = OffloadedState(c);
   memory.host = WholeBytes(state_share * optimizer);
   memory.optimizer = WholeBytes((1 - state_share) * optimizer);
@@ -82,7 +87,7 @@ StageMemory MemoryOf(const Configuration& c, const Degrees& d, const GroupCost& 
   memory.logits = WholeBytes(state.logit_bytes * g.logits);
   if (d.replicas > 1) {
     // Two layers' weights and the gradient of one while they are gathered and scattered.
-    memory.communication = WholeBytes(fsdp ? (2 * 2 + 4) * g.largest_block : kGatherBytes);
+    memory.communication = WholeBytes(fsdp ? (2 * weight + 4) * g.largest_block : kGatherBytes);
   }
   memory.framework = WholeBytes(kFrameworkBytes + kFragmentation * RealNumber(memory.total()));
   return memory;

@@ -11,9 +11,12 @@
 
 namespace meshwright::transformer {
 
-// Bytes of a parameter: as it is gathered and multiplied, and its master copy.
-inline constexpr double kWeightBytes = 2;
+// Bytes of a parameter's master copy. It is gathered and multiplied in ElementBytes; f32's has no
+// copy beside that.
 inline constexpr double kMasterBytes = 4;
+inline double MasterCopyBytes(Precision precision) {
+  return precision == Precision::kF32 ? 0 : kMasterBytes;
+}
 
 // Bytes on one GPU of a pipeline group at its peak.
 struct StageMemory {
@@ -49,7 +52,7 @@ double OffloadedActivations(const Configuration& c, const GroupCost& g);
 
 // Bytes that Adam reads and writes for a parameter: its gradient, the master copy and two moments
 // both ways, and the weight.
-double OptimizerTraffic(const StateOptions& state);
+double OptimizerTraffic(const StateOptions& state, Precision precision);
 
 // Memory of the group at `position`, which costs `g`.
 StageMemory MemoryOf(const Configuration& c, const Degrees& d, const GroupCost& g, int64_t position,

@@ -147,8 +147,8 @@ FamilyCosts& StepCoster::Tables::FamilyOf(const Configuration& c) {
   family.configuration = c;
   family.blocks = stages_.BlocksOf(c);
   family.partition = &stages_.Partition(c);
-  family.boundary_bytes = Real(c.micro_batch * workload_.sequence) * Real(model_.hidden) * 2 /
-                          Real(c.cp * (c.sequence_parallel ? c.tp : 1));
+  family.boundary_bytes = Real(c.micro_batch * workload_.sequence) * Real(model_.hidden) *
+                          ElementBytes(c.precision) / Real(c.cp * (c.sequence_parallel ? c.tp : 1));
   return family;
 }
 
@@ -204,7 +204,7 @@ double StepCoster::Tables::DataSeconds(const Configuration& c, const Degrees& d,
   const auto add = [&](double parameters, int64_t replicas, int64_t shard,
                        const GroupTimes::Group& within, const GroupTimes::Group& between) {
     if (parameters == 0) return;
-    weights += within.all_gather.Seconds(WholeBytes(kWeightBytes * parameters));
+    weights += within.all_gather.Seconds(WholeBytes(ElementBytes(c.precision) * parameters));
     const int64_t gradient_bytes = WholeBytes(state_.gradient_bytes * parameters);
     gradients += within.all_gather.Seconds(gradient_bytes);
     reduced_whole += within.all_reduce.Seconds(gradient_bytes);
@@ -238,9 +238,10 @@ double StepCoster::Tables::OptimizerSeconds(const Configuration& c, const Degree
   // Offloaded: gradients go to the host, its cores update (Ren et al. 2021, ZeRO-Offload), and
   // weights come back, in turn.
   const double share = OffloadedState(c);
-  const double on_host = OptimizerTraffic(state_) / device_.host_memory +
-                         (state_.gradient_bytes + kWeightBytes) / device_.host_link;
-  const double on_gpu = OptimizerTraffic(state_) / stages_.Rates(c.precision).memory_bytes;
+  const double traffic = OptimizerTraffic(state_, c.precision);
+  const double on_host = traffic / device_.host_memory +
+                         (state_.gradient_bytes + ElementBytes(c.precision)) / device_.host_link;
+  const double on_gpu = traffic / stages_.Rates(c.precision).memory_bytes;
   return (share * on_host + (1 - share) * on_gpu) * updated;
 }
 

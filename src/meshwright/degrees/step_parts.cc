@@ -14,14 +14,13 @@
 namespace meshwright::transformer {
 namespace {
 
-constexpr double kBytes = 2;  // of an activation
 constexpr double kFlashBackward = 2.5;
 constexpr double kFlashBackwardEfficiency = 0.8;  // of the forward's: more shared memory traffic
 constexpr double kFlashHalfSequence = 512;        // keys at which attention reaches half
 constexpr double kFlashHeadDim = 128;             // for which kernels are made
-// Kept of a score where they go through memory: softmax and dropout's result in 2 bytes, its mask
+// Kept of a score where they go through memory, beside softmax and dropout's result: its mask
 // (Korthikanti et al. 2022, section 4.1).
-constexpr double kScoreBytes = 5;
+constexpr double kMaskBytes = 1;
 constexpr double kNvFp4Bytes = 9.0 / 16;  // 4 bits, and 8 of a scale for each 16 elements
 constexpr double kSumBytes = 8;  // of a row, for a norm over several GPUs: two sums in 4 bytes
 
@@ -119,7 +118,8 @@ void Adder::AddMatmul(const Matmul& matmul, bool low_precision) {
   const double flops = 2 * m * n * k;
   const double arithmetic = flops / ((low_precision ? s_.rates.matmuls : s_.rates.matmuls_16) *
                                      SideEfficiency(m / experts, n, k, s_.rates.half_side));
-  const double traffic = kBytes * (m * k + experts * n * k + m * n) / s_.rates.memory_bytes;
+  const double traffic =
+      s_.rates.element_bytes * (m * k + experts * n * k + m * n) / s_.rates.memory_bytes;
   const double kernels = expert ? std::max(1.0, experts * s_.framework.expert_kernels) : 1;
   const double seconds = std::max(arithmetic, traffic) + s_.rates.kernel_seconds * kernels;
   cost.forward += seconds;
@@ -142,14 +142,14 @@ void Adder::AddGridMatmul(const Matmul& matmul) {
   const double arithmetic =
       2 * m * n * k / (s_.rates.matmuls * SideEfficiency(m, n, k / panels, s_.rates.half_side));
   const double traffic =
-      kBytes * (m * k + n * k + (2 * panels - 1) * m * n) / s_.rates.memory_bytes;
+      s_.rates.element_bytes * (m * k + n * k + (2 * panels - 1) * m * n) / s_.rates.memory_bytes;
   const double seconds = std::max(arithmetic, traffic) + s_.rates.kernel_seconds * panels;
   cost.forward += seconds;
   matmul_forward += seconds;
   cost.backward += matmul.backward_matmuls * seconds;
   cost.flops += sequences_ * matmul.Flops(/*dense=*/false) * (1 + matmul.backward_matmuls);
-  cost.grid.push_back({.input_bytes = kBytes * m * k,
-                       .weight_bytes = kBytes * n * k,
+  cost.grid.push_back({.input_bytes = s_.rates.element_bytes * m * k,
+                       .weight_bytes = s_.rates.element_bytes * n * k,
                        .forward = seconds,
                        .backward = matmul.backward_matmuls * seconds});
 }
@@ -165,8 +165,8 @@ void Adder::Attention(const Matmul& scores) {
   const double flops = 4 * pairs * head;
   const double efficiency = s_.framework.attention * keys / (keys + kFlashHalfSequence) *
                             std::min(1.0, std::sqrt(head / kFlashHeadDim));
-  const double scores_bytes = kBytes * s_.framework.score_traffic * static_cast<double>(scores.m) *
-                              static_cast<double>(scores.n) * batch;
+  const double scores_bytes = s_.rates.element_bytes * s_.framework.score_traffic *
+                              static_cast<double>(scores.m) * static_cast<double>(scores.n) * batch;
   const double forward = flops / (s_.rates.attention * efficiency) +
                          scores_bytes / s_.rates.memory_bytes + turns * s_.rates.kernel_seconds;
   const double backward = forward * kFlashBackward / kFlashBackwardEfficiency;
@@ -179,8 +179,9 @@ void Adder::Attention(const Matmul& scores) {
 }
 
 void Adder::Elementwise(double elements) {
-  const double seconds = s_.framework.elementwise * kBytes * elements / s_.rates.memory_bytes +
-                         s_.rates.kernel_seconds;
+  const double seconds =
+      s_.framework.elementwise * s_.rates.element_bytes * elements / s_.rates.memory_bytes +
+      s_.rates.kernel_seconds;
   cost.forward += seconds;
   cost.backward += 2 * seconds;
 }
@@ -226,23 +227,35 @@ void SetParameters(const Block& block, const Configuration& c, BlockCost* cost) 
 
 }  // namespace
 
+namespace {
+
+// The type of matmuls that are not of 8 or 4 bits.
+std::string_view WideType(Precision precision) {
+  if (precision == Precision::kF32) return "f32";
+  return precision == Precision::kFp16 ? "f16" : "bf16";
+}
+
+}  // namespace
+
 double SideEfficiency(double m, double n, double k, double half_side) {
   return m / (m + half_side) * n / (n + half_side) * k / (k + half_side);
 }
 
 DeviceRates::DeviceRates(const DeviceType& device, const DeviceParameters& parameters,
                          Precision precision)
-    : matmuls_16(device.PeakFlops(precision == Precision::kFp16 ? "f16" : "bf16") *
-                 parameters.matmul_16),
-      attention(device.PeakFlops(precision == Precision::kFp16 ? "f16" : "bf16") *
-                parameters.attention),
+    : element_bytes(ElementBytes(precision)),
+      low_precision(precision != Precision::kBf16 && precision != Precision::kFp16 &&
+                    precision != Precision::kF32),
+      matmuls_16(device.PeakFlops(WideType(precision)) * parameters.matmul_16),
+      attention(device.PeakFlops(WideType(precision)) * parameters.attention),
       memory_bytes(device.memory_bytes_per_second * parameters.memory),
       half_side(parameters.half_side),
       kernel_seconds(parameters.kernel_seconds) {
   switch (precision) {
     case Precision::kBf16:
     case Precision::kFp16:
-      peak_flops = device.PeakFlops(precision == Precision::kFp16 ? "f16" : "bf16");
+    case Precision::kF32:
+      peak_flops = device.PeakFlops(WideType(precision));
       matmuls = matmuls_16;
       break;
     case Precision::kFp8:
@@ -308,7 +321,7 @@ struct LayerSizes {
 
 // Bytes of an element that enters a matmul of 8 or 4 bits.
 double KeptInputBytes(Precision precision, const FrameworkParameters& framework) {
-  const bool converted = framework.kept_input < kBytes;
+  const bool converted = framework.kept_input < ElementBytes(precision);
   return precision == Precision::kNvFp4 && converted ? kNvFp4Bytes : framework.kept_input;
 }
 
@@ -321,41 +334,41 @@ void SetKept(const Layer& layer, const BlockSettings& s, const Adder& adder, con
   const Attention& a = layer.attention;
   const double tp = static_cast<double>(c.tp);
   const double rows = static_cast<double>(c.micro_batch * s.sequence) / static_cast<double>(c.cp);
-  const bool low = c.precision != Precision::kBf16 && c.precision != Precision::kFp16;
-  const double read = low ? KeptInputBytes(c.precision, s.framework) : kBytes;
+  const double bytes = s.rates.element_bytes;
+  const double read = s.rates.low_precision ? KeptInputBytes(c.precision, s.framework) : bytes;
   const bool early = s.framework.score_traffic > 0;  // before flash attention
 
-  const double input = n.residual * kBytes;
+  const double input = n.residual * bytes;
   // Before and behind both norms; masks of two dropouts.
   const double before_norms = 2 * input, behind_norms = 2 * n.residual * read;
-  const double masks = early ? n.residual * kBytes : 0;
+  const double masks = early ? n.residual * bytes : 0;
   double latents = 0, made_latents = 0;  // of latent attention: before and behind their norms
   if (a.latent.has_value()) {
     const double ranks = static_cast<double>(a.latent->q_rank + a.latent->kv_rank);
     const double spread = c.sequence_parallel ? tp : 1;
-    latents = rows * (ranks + static_cast<double>(a.latent->rope_head_dim)) / spread * kBytes;
+    latents = rows * (ranks + static_cast<double>(a.latent->rope_head_dim)) / spread * bytes;
     made_latents = rows * ranks / spread * read;
   }
-  const double attended = rows * (n.queries + n.keys_values) / tp * kBytes;
+  const double attended = rows * (n.queries + n.keys_values) / tp * bytes;
   // Attention's result is read by its own backward phase, and by the next matmul.
-  const double result = rows * n.values / tp * (kBytes + (read < kBytes ? read : 0));
+  const double result = rows * n.values / tp * (bytes + (read < bytes ? read : 0));
   const bool gated = layer.moe.has_value() ? layer.moe->expert.gated : layer.mlp->gated;
   const double behind_activation = n.inner / (gated ? 3 : 2);
   const double before_activation = n.inner - behind_activation;
   // Tokens as they were sent to the experts. What experts give is not read again: probabilities
   // scale the activation function's result.
   const double at_experts = std::max(cost->expert_bytes, cost->expert_tensor_bytes);
-  const double sent = at_experts / kBytes * read;
-  const double scores = early ? kScoreBytes * adder.kept_scores : 0;
+  const double sent = at_experts / bytes * read;
+  const double scores = early ? (2 * bytes + kMaskBytes) * adder.kept_scores : 0;
   const double statistics = 4 * rows * static_cast<double>(a.heads) / tp;  // of the softmax
 
   const double activations = behind_activation * read;
   const double all = before_norms + behind_norms + masks + latents + made_latents + attended +
-                     result + before_activation * kBytes + activations + sent;
+                     result + before_activation * bytes + activations + sent;
   // Gradients of the half that has more, and of what enters it; tokens on their way to experts.
   const double gradients =
-      std::max(attended + rows * n.values / tp * kBytes, n.inner * kBytes + at_experts) +
-      2 * input + at_experts;
+      std::max(attended + rows * n.values / tp * bytes, n.inner * bytes + at_experts) + 2 * input +
+      at_experts;
   Recomputation& none = cost->again[static_cast<size_t>(Recompute::kNone)];
   Recomputation& selective = cost->again[static_cast<size_t>(Recompute::kSelective)];
   Recomputation& modules = cost->again[static_cast<size_t>(Recompute::kModules)];
@@ -364,7 +377,7 @@ void SetKept(const Layer& layer, const BlockSettings& s, const Adder& adder, con
   none.transient_bytes = gradients;
   if (s.framework.keeps_every_other_matmul) {
     selective.saved_bytes =
-        input + kBytes * (rows * n.values / tp + n.kept_matmuls / 2) + statistics;
+        input + bytes * (rows * n.values / tp + n.kept_matmuls / 2) + statistics;
     selective.seconds = cost->forward - adder.matmul_forward / 2 - cost->attention_forward;
     selective.transient_bytes = none.saved_bytes;
   } else {
@@ -436,7 +449,7 @@ BlockCost LayerCost(const Model& model, const Layer& layer, const Block& block,
     inner = chosen * static_cast<double>(moe.expert.ffn) * (moe.expert.gated ? 3 : 2) +
             rows / tp * static_cast<double>(moe.shared.ffn) * 3;
     adder.Elementwise(4 * chosen * hidden);  // sorting by expert and back
-    adder.cost.expert_bytes = chosen * hidden * kBytes;
+    adder.cost.expert_bytes = chosen * hidden * s.rates.element_bytes;
     if (c.etp > 1) {
       adder.cost.expert_tensor_bytes = static_cast<double>(c.etp) * adder.cost.expert_bytes;
     }
@@ -447,15 +460,16 @@ BlockCost LayerCost(const Model& model, const Layer& layer, const Block& block,
   if (c.tp2 > 1) {
     const double rows_bytes = rows / static_cast<double>(c.tp2) * kSumBytes;
     cost.norm_bytes = c.tp1() > 1 ? rows_bytes : 0;
-    cost.row_context_bytes = rows * keys_values / static_cast<double>(c.tp1()) * kBytes;
+    cost.row_context_bytes =
+        rows * keys_values / static_cast<double>(c.tp1()) * s.rates.element_bytes;
   } else if (c.tp > 1) {
-    cost.tensor_bytes = rows * hidden * kBytes;
+    cost.tensor_bytes = rows * hidden * s.rates.element_bytes;
     cost.tensor_passes = layer.moe.has_value() && layer.moe->shared.ffn == 0 ? 2 : 4;
   }
   if (c.cp > 1) {
     // Rows of a grid gather keys and values among themselves, and pass them on whole.
-    cost.context_bytes = rows * keys_values / static_cast<double>(c.tp1()) * kBytes;
-    cost.context_out_bytes = rows * (queries + values) / tp * kBytes;
+    cost.context_bytes = rows * keys_values / static_cast<double>(c.tp1()) * s.rates.element_bytes;
+    cost.context_out_bytes = rows * (queries + values) / tp * s.rates.element_bytes;
   }
   SetParameters(block, c, &cost);
 
@@ -507,9 +521,9 @@ BlockCost MtpCost(const Model& model, const Block& block, const Block& head,
   BlockCost cost = adder.cost;
   SetParameters(block, c, &cost);
   // Both inputs, and both normed.
-  for (Recomputation& again : cost.again) again.saved_bytes = 4 * residual * kBytes;
+  for (Recomputation& again : cost.again) again.saved_bytes = 4 * residual * s.rates.element_bytes;
   Recomputation& full = cost.again[static_cast<size_t>(Recompute::kFull)];
-  full.saved_bytes = 2 * residual * kBytes;
+  full.saved_bytes = 2 * residual * s.rates.element_bytes;
   return cost;
 }
 

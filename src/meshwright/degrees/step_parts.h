@@ -70,8 +70,10 @@ struct BlockCost {
 struct DeviceRates {
   DeviceRates(const DeviceType& device, const DeviceParameters& parameters, Precision precision);
 
+  double element_bytes;   // of an activation
+  bool low_precision;     // matmuls are of 8 or 4 bits
   double peak_flops;      // of the data sheet
-  double matmuls_16;      // flops of large matmuls in 16 bits
+  double matmuls_16;      // flops of large matmuls in 16 bits, of f32 in that
   double matmuls;         // ... in the precision
   double attention;       // flops of attention over long sequences
   double memory_bytes;    // read or written

@@ -232,6 +232,8 @@ void CheckMegatronOffload(const ModelLaunch& launch, const Configuration& c, Fin
 // (transformer_engine/pytorch/fp8.py).
 void CheckMegatronPrecision(const ModelLaunch& launch, const Configuration& c, Findings& findings) {
   if (c.precision == Precision::kBf16 || c.precision == Precision::kFp16) return;
+  findings.Require(c.precision != Precision::kF32,
+                   "precision: launches are written in bf16, fp16 and less, not in f32");
   for (const NodeRanks::Kind& kind : launch.ranks.kinds) {
     const DeviceType* const device = FindDevice(kind.device);
     findings.Require(device == nullptr || transformer::HasPrecision(*device, c.precision),

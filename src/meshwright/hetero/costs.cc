@@ -11,7 +11,6 @@
 namespace meshwright::transformer::hetero {
 namespace {
 
-constexpr double kActivationBytes = 2;  // a value that a stage sends on
 constexpr double kInfiniteSeconds = std::numeric_limits<double>::infinity();
 
 // Micro-batches whose activations fit beside what does not depend on them, at most `most`.
@@ -35,7 +34,7 @@ int64_t MostInFlight(const Blocks& blocks, const GroupCost& stage,
 // Bytes of a device, for a micro-batch.
 double ActivationBytes(const Problem& problem, const StageDegrees& degrees) {
   return static_cast<double>(degrees.micro_batch * problem.workload.sequence) *
-         static_cast<double>(problem.model.hidden) * kActivationBytes /
+         static_cast<double>(problem.model.hidden) * ElementBytes(problem.precision) /
          static_cast<double>(
              StageConfiguration(problem, degrees, Family()).sequence_parallel ? degrees.tp : 1);
 }

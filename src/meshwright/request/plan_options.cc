@@ -153,7 +153,7 @@ Options ModelRows(AskedOptions& a) {
        {.kinds = kAllButFasop, .least = 1, .most = static_cast<double>(transformer::kMaxSequence)}},
       {"dtype",
        &a.dtype,
-       "type of matmuls: bf16, fp16, fp8, mxfp8 or nvfp4",
+       "type of matmuls: bf16, fp16, fp8, mxfp8, nvfp4 or f32 (TF32 where the device has it)",
        {.kinds = kAllButFasop}},
       {"top",
        &a.top,

@@ -256,8 +256,9 @@ void SetGoodput(const ModelRequest& request, Plan& plan) {
   const auto gpus = static_cast<double>(plan.cluster.parts[0].devices());
   const transformer::Failures all = {
       .mtbf_seconds = failures.gpu_mtbf_seconds / gpus,
-      .checkpoint_seconds = CheckpointBytes(part.parameters, request.framework.state) /
-                            (gpus * failures.checkpoint_bytes_per_second),
+      .checkpoint_seconds =
+          CheckpointBytes(part.parameters, request.framework.state, request.precision) /
+          (gpus * failures.checkpoint_bytes_per_second),
       .restart_seconds = failures.restart_seconds};
   const transformer::Goodput goodput = transformer::GoodputOf(all);
   const double tokens = static_cast<double>(part.global_batch) * static_cast<double>(part.sequence);
@@ -316,8 +317,11 @@ absl::StatusOr<Plan> PlanCalibrated(const ModelRequest& request) {
 
 }  // namespace
 
-double CheckpointBytes(int64_t parameters, const transformer::StateOptions& state) {
-  return static_cast<double>(parameters) * (2 + 4 + 2 * state.moment_bytes);
+double CheckpointBytes(int64_t parameters, const transformer::StateOptions& state,
+                       transformer::Precision precision) {
+  return static_cast<double>(parameters) *
+         (transformer::ElementBytes(precision) + transformer::MasterCopyBytes(precision) +
+          2 * state.moment_bytes);
 }
 
 absl::StatusOr<Plan> PlanModel(const ModelRequest& request) {

@@ -70,8 +70,9 @@ struct ModelRequest {
 // said), deadline exceeded if the search was ended before it found one.
 absl::StatusOr<Plan> PlanModel(const ModelRequest& request);
 
-// Bytes of a checkpoint: weights in 16 bits, master copies and Adam's two moments.
-double CheckpointBytes(int64_t parameters, const transformer::StateOptions& state);
+// Bytes of a checkpoint: weights, their master copies and Adam's two moments.
+double CheckpointBytes(int64_t parameters, const transformer::StateOptions& state,
+                       transformer::Precision precision);
 
 }  // namespace meshwright
 

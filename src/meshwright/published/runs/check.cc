@@ -28,6 +28,8 @@ double PeakOf(const DeviceType& device, Precision precision) {
       return device.PeakFlops("f8e4m3fn");
     case Precision::kNvFp4:
       return device.PeakFlops("f4e2m1fn");
+    case Precision::kF32:
+      return device.PeakFlops("f32");
   }
   return 0;
 }
