@@ -127,6 +127,8 @@ std::vector<RuleCase> RuleCases() {
        "has fp8 on devices with hardware for it only, and a100-80g has none"},
       {"nemo", kDense, [](ModelLaunch& l) { Of(l).micro_batch = 3; }, "rule 3: "},
       {"nemo", kDense, [](ModelLaunch& l) { Of(l).precision = Precision::kNvFp4; }, "nvfp4"},
+      {"nemo", kDense, [](ModelLaunch& l) { Of(l).precision = Precision::kF32; }, "not in f32"},
+      {"megatron", kDense, [](ModelLaunch& l) { Of(l).precision = Precision::kF32; }, "not in f32"},
 
       {"deepspeed", kDense, [](ModelLaunch& l) { Of(l).micro_batch = 3; },
        "train_batch_size 64 must be train_micro_batch_size_per_gpu 3"},
