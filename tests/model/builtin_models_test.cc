@@ -6,7 +6,6 @@
 #include <set>
 #include <string>
 
-#include "meshwright/model/families.h"
 #include "meshwright/model/model_reader.h"
 #include "meshwright/model/tensors.h"
 
@@ -21,7 +20,7 @@ ParameterCounts Count(const std::string& name) {
   return model.ok() ? CountParameters(Tensors(*model)) : ParameterCounts();
 }
 
-TEST(BuiltinModels, AreReadableAndOfEveryFamily) {
+TEST(BuiltinModels, AreReadable) {
   std::set<std::string> families;
   for (const BuiltinModel& builtin : BuiltinModels()) {
     SCOPED_TRACE(builtin.name);
@@ -33,12 +32,8 @@ TEST(BuiltinModels, AreReadableAndOfEveryFamily) {
     EXPECT_TRUE(model->notes.empty());
     families.insert(model->family);
   }
-  for (const Family& family : Families()) {
-    // These two are the same models with what sees images around them.
-    const std::string type = family.model_type;
-    const bool around = type == "llama4" || type == "gemma3";
-    EXPECT_EQ(families.count(type), around ? 0u : 1u) << type;
-  }
+  // Others are read from configurations only.
+  EXPECT_GE(families.size(), 28u);
 }
 
 TEST(BuiltinModels, AreFoundHoweverTheyAreWritten) {

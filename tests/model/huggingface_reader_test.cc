@@ -165,11 +165,38 @@ TEST(HuggingFaceReaderErrors, NameTheNearestArchitecture) {
               testing::AllOf(StartsWith("config.json:2:17: model_type: unknown architecture "
                                         "\"lama\"; did you mean \"llama\"? Known are bert, "),
                              HasSubstr("vit")));
+  // By fields, not by spelling: these are BERT's, and those of experts beside a shared one.
+  EXPECT_THAT(Error(R"({"model_type": "electra", "hidden_size": 64, "num_hidden_layers": 4,
+                        "num_attention_heads": 4, "intermediate_size": 96, "vocab_size": 100,
+                        "type_vocab_size": 2, "max_position_embeddings": 512,
+                        "hidden_act": "gelu"})"),
+              HasSubstr("\"electra\"; the nearest by its fields is \"bert\". Known are bert, "));
+  EXPECT_THAT(Error(R"({"model_type": "unheard", "n_embd": 64, "n_layer": 4, "n_head": 4,
+                        "n_positions": 64, "n_inner": 96, "vocab_size": 100})"),
+              HasSubstr("the nearest by its fields is \"gpt2\""));
   EXPECT_THAT(Error(R"({"architectures": ["MambaForCausalLM"]})"),
               StartsWith("config.json:1:19: architectures: unknown architecture"));
   EXPECT_THAT(Error("{}"), StartsWith("config.json:1:1: the field \"model_type\" is missing"));
   EXPECT_THAT(Error(Small("llama", R"("architectures": ["LlamaForTokenClassification"], )")),
               HasSubstr("a head that is not described; valid are ...ForCausalLM"));
+}
+
+TEST(HuggingFaceReader, TakesNumbersThatJsonHasNot) {
+  const Model usual = Read(Small("llama"));
+  EXPECT_EQ(Read(Small("llama",
+                       R"("time_step_limit": [0.0, Infinity], "a\"NaN": "-Infinity", "c": -Infinity,
+                                   "b": NaN, )")),
+            usual);
+  EXPECT_THAT(Error(Small("llama", R"("attention_bias": Infinit, )")), HasSubstr("line 1"));
+}
+
+TEST(HuggingFaceReader, AnEncoderOfT5Alone) {
+  const std::string config = R"({"model_type": "t5", "architectures": ["T5EncoderModel"],
+    "d_model": 512, "d_kv": 64, "d_ff": 2048, "num_layers": 6, "num_heads": 8, "vocab_size": 32128})";
+  const Model model = Read(config);
+  ASSERT_EQ(model.stacks.size(), 1u);
+  EXPECT_EQ(model.stacks[0].role, StackRole::kEncoder);
+  EXPECT_EQ(CountParameters(Tensors(model)).total, 35330816);  // transformers' class
 }
 
 TEST(HuggingFaceReaderErrors, SayWhereAndWhatIsValid) {

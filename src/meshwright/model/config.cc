@@ -1,6 +1,7 @@
 #include "meshwright/model/config.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -28,6 +29,29 @@ std::string Quoted(const Json& value) {
   return value.is_string() ? text + "\"" : text;
 }
 
+// JSON as Python writes it has NaN, Infinity and -Infinity, which no field that is read here may
+// be: null in their place.
+std::string WithoutNonFinite(std::string_view text) {
+  std::string json;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (quoted && text[i] == '\\') {
+      json += text.substr(i++, 2);
+      continue;
+    }
+    if (text[i] == '"') quoted = !quoted;
+    bool replaced = false;
+    for (const std::string_view number : {"-Infinity", "Infinity", "NaN"}) {
+      if (quoted || replaced || !text.substr(i).starts_with(number)) continue;
+      json += "null";
+      i += number.size() - 1;
+      replaced = true;
+    }
+    if (!replaced) json += text[i];
+  }
+  return json;
+}
+
 std::vector<std::string> Names(std::string_view field) {
   return absl::StrSplit(ToAbsl(field), '|');
 }
@@ -39,6 +63,7 @@ struct Config::File {
   std::string text;
   Json root;
   absl::Status status;
+  std::set<std::string> read;  // names of the fields that were asked for and are there
 };
 
 // A field, and its way from the root; json is null if it is absent.
@@ -51,7 +76,7 @@ Config::Config(std::shared_ptr<File> file, std::vector<std::string> path)
     : file_(std::move(file)), path_(std::move(path)) {}
 
 absl::StatusOr<Config> Config::Parse(std::string_view text, std::string_view file) {
-  MW_ASSIGN_OR_RETURN(Json root, ParseJson(text, file));
+  MW_ASSIGN_OR_RETURN(Json root, ParseJson(WithoutNonFinite(text), file));
   Config config(std::make_shared<File>(File{std::string(file), std::string(text), {}, {}}), {});
   if (!root.is_object()) {
     config.FailPath({},
@@ -80,6 +105,7 @@ Config::Value Config::Find(std::string_view field) const {
     const auto member = object->find(name);
     if (member == object->end() || member->is_null()) continue;
     value.json = &*member;
+    file_->read.insert(name);
     value.path.push_back(std::move(name));
     break;
   }
@@ -215,6 +241,7 @@ void Config::FailPath(const std::vector<std::string>& path, std::string_view mes
       StrCat(file_->name, ":", position.line, ":", position.column, ": ", field, message));
 }
 
+int64_t Config::FieldsRead() const { return static_cast<int64_t>(file_->read.size()); }
 bool Config::ok() const { return file_->status.ok(); }
 const absl::Status& Config::status() const { return file_->status; }
 

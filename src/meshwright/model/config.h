@@ -49,6 +49,9 @@ class Config {
   // The same at element `index` of the list `field`.
   void FailAt(std::string_view field, size_t index, std::string_view message) const;
 
+  // Fields, by name, that were asked for and are there.
+  int64_t FieldsRead() const;
+
   bool ok() const;
   const absl::Status& status() const;
 

@@ -18,6 +18,7 @@ namespace meshwright::transformer {
 enum class Task {
   kUnstated,  // no `architectures`: the family's usual one
   kBase,      // without a head
+  kEncoder,   // the encoder of an encoder and a decoder
   kLanguageModel,
   kMaskedLm,
   kPreTraining,  // BERT: masked tokens and next sentence
@@ -54,6 +55,22 @@ const TensorLayout& LayoutOf(std::string_view family);
 // One of each family, by the file that has them.
 void ReadBert(const FamilyInput& input, Model* model);
 void ReadBloom(const FamilyInput& input, Model* model);
+void ReadCohere(const FamilyInput& input, Model* model);
+void ReadDots1(const FamilyInput& input, Model* model);
+void ReadErnie(const FamilyInput& input, Model* model);
+void ReadExaone4(const FamilyInput& input, Model* model);
+void ReadGlm(const FamilyInput& input, Model* model);
+void ReadGlm4Moe(const FamilyInput& input, Model* model);
+void ReadGranite(const FamilyInput& input, Model* model);
+void ReadGraniteMoe(const FamilyInput& input, Model* model);
+void ReadHunyuan(const FamilyInput& input, Model* model);
+void ReadMinimaxM2(const FamilyInput& input, Model* model);
+void ReadOlmo2(const FamilyInput& input, Model* model);
+void ReadOlmoe(const FamilyInput& input, Model* model);
+void ReadSeedOss(const FamilyInput& input, Model* model);
+void ReadSmollm3(const FamilyInput& input, Model* model);
+void ReadStablelm(const FamilyInput& input, Model* model);
+void ReadStarcoder2(const FamilyInput& input, Model* model);
 void ReadDeepseek(const FamilyInput& input, Model* model);
 void ReadFalcon(const FamilyInput& input, Model* model);
 void ReadGemma(const FamilyInput& input, Model* model);
@@ -80,6 +97,10 @@ void ReadT5(const FamilyInput& input, Model* model);
 void ReadVit(const FamilyInput& input, Model* model);
 
 const TensorLayout& BertLayout();
+const TensorLayout& PostNormLayout();
+const TensorLayout& Glm4Layout();
+const TensorLayout& HunyuanLayout();
+const TensorLayout& Starcoder2Layout();
 const TensorLayout& BloomLayout();
 const TensorLayout& FalconLayout();
 const TensorLayout& Gemma2Layout();

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -35,6 +36,7 @@ constexpr TaskSuffix kSuffixes[] = {
     {"ForPreTraining", Task::kPreTraining},
     {"ForSequenceClassification", Task::kSequenceClassification},
     {"ForImageClassification", Task::kImageClassification},
+    {"EncoderModel", Task::kEncoder},
     {"Model", Task::kBase},
 };
 
@@ -61,15 +63,46 @@ const Family* FindByClass(std::string_view name) {
   return best;
 }
 
-const Family* ChooseFamily(const Config& config, const std::string& class_name) {
+// The family whose reader finds most of its fields in a configuration of a type that is not known:
+// of equals one that could read it, then Llama, of which most are variants.
+const Family& NearestByFields(std::string_view text, std::string_view file, bool nested) {
+  std::vector<const Family*> families = {FindFamily("llama")};
+  for (const Family& family : Families()) families.push_back(&family);
+  const Family* best = families.front();
+  std::pair<int64_t, bool> most = {-1, false};
+  for (const Family* const family : families) {
+    const absl::StatusOr<Config> config = Config::Parse(text, file);
+    if (!config.ok()) continue;
+    const Config fields = nested ? config->Nested("text_config") : *config;
+    Model model;
+    model.family = family->model_type;
+    family->read({.config = fields, .task = family->tasks.front(), .labels = 2}, &model);
+    const std::pair found = {fields.FieldsRead(), fields.ok()};
+    if (found <= most) continue;
+    most = found;
+    best = family;
+  }
+  return *best;
+}
+
+const Family* ChooseFamily(const Config& config, const std::string& class_name,
+                           const std::function<const Family&()>& nearest) {
   const std::string type = config.Text("model_type", "");
   if (const Family* const family = FindFamily(type)) return family;
   const std::vector<std::string> known = KnownTypes();
   if (!type.empty()) {
-    config.Fail("model_type",
-                absl::StrCat("unknown architecture \"", absl::CHexEscape(type.substr(0, 60)),
-                             "\"; did you mean \"", NearestName(type, known), "\"? Known are ",
-                             absl::StrJoin(known, ", ")));
+    // Mistyped, or of a type that is not known.
+    constexpr int kLettersOfAMistake = 5;
+    const std::string spelled = NearestName(type, known);
+    const bool mistyped = EditDistance(type, spelled) <=
+                          std::max(1, static_cast<int>(type.size()) / kLettersOfAMistake);
+    config.Fail(
+        "model_type",
+        absl::StrCat(
+            "unknown architecture \"", absl::CHexEscape(type.substr(0, 60)), "\"; ",
+            mistyped ? absl::StrCat("did you mean \"", spelled, "\"?")
+                     : absl::StrCat("the nearest by its fields is \"", nearest().model_type, "\"."),
+            " Known are ", absl::StrJoin(known, ", ")));
     return nullptr;
   }
   if (const Family* const family = FindByClass(class_name)) return family;
@@ -124,7 +157,9 @@ absl::StatusOr<Model> ReadHuggingFaceConfig(std::string_view text, std::string_v
   const bool nested = config.Has("text_config");
   const Config fields = nested ? config.Nested("text_config") : config;
   const bool inner = nested && fields.Has("model_type");
-  const Family* const family = ChooseFamily(inner ? fields : config, class_name);
+  const Family* const family =
+      ChooseFamily(inner ? fields : config, class_name,
+                   [&]() -> const Family& { return NearestByFields(text, file, inner); });
   MW_RETURN_IF_ERROR(config.status());
   Model model;
   model.family = family->model_type;

@@ -55,6 +55,7 @@ enum class QkNorm {
                  // heads
   kNoWeight,     // the same without a weight (Llama 4)
   kPerHeadBias,  // with a weight and a bias per element of a head (Phi)
+  kAllHeads,     // over all heads, or each, with a weight per element of all heads (OLMo, Cohere)
 };
 
 // Multi-head latent attention (DeepSeek V2, arXiv:2405.04434, section 2.1): queries and keys+values

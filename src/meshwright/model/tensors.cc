@@ -164,8 +164,10 @@ void TensorLister::AddLatentAttention(const Attention& a) {
 
 void TensorLister::AddQkNorm(const Attention& a) {
   if (a.qk_norm == QkNorm::kNone || a.qk_norm == QkNorm::kNoWeight) return;
-  for (const Part part : {Part::kQueryNorm, Part::kKeyNorm}) {
-    Add(part, {a.qk_head_dim});
+  const bool all = a.qk_norm == QkNorm::kAllHeads;
+  for (const auto& [part, heads] :
+       {std::pair{Part::kQueryNorm, a.heads}, {Part::kKeyNorm, a.kv_heads}}) {
+    Add(part, {all ? heads * a.qk_head_dim : a.qk_head_dim});
     if (a.qk_norm == QkNorm::kPerHeadBias) Add(part, {a.qk_head_dim}, true);
   }
 }

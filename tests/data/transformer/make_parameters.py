@@ -35,6 +35,13 @@ RENAMED = {
     "PhimoeForCausalLM",
     "DeepseekV2ForCausalLM",
     "DeepseekV3ForCausalLM",
+    "OlmoeForCausalLM",
+    "GraniteMoeForCausalLM",
+    "Dots1ForCausalLM",
+    "Glm4MoeForCausalLM",
+    "MiniMaxM2ForCausalLM",
+    "StableLmForCausalLM",
+    "CohereForCausalLM",
 }
 # Which cannot run without data: routers decide by values. Classifiers of sequences look for padding.
 ROUTED = {
@@ -47,6 +54,11 @@ ROUTED = {
     "GptOssForCausalLM",
     "Llama4ForCausalLM",
     "LlamaForSequenceClassification",
+    "OlmoeForCausalLM",
+    "GraniteMoeForCausalLM",
+    "Dots1ForCausalLM",
+    "Glm4MoeForCausalLM",
+    "MiniMaxM2ForCausalLM",
 }
 
 
@@ -353,6 +365,97 @@ def nemotron(r):
     return llama_like(r, attention_bias=r.random() < 0.5, mlp_bias=r.random() < 0.5)
 
 
+def maybe(r, fields, **more):
+    """Each of `more` is there half the time."""
+    return {**fields, **{k: v for k, v in more.items() if r.random() < 0.5}}
+
+
+def granite(r):
+    return llama_like(r, attention_bias=r.random() < 0.5, mlp_bias=r.random() < 0.5)
+
+
+def olmo(r):
+    return llama_like(r, attention_bias=r.random() < 0.5)
+
+
+def glm(r):
+    return llama_like(r, attention_bias=r.random() < 0.5, head_dim=r.choice([8, 20]))
+
+
+def glm4(r):
+    return maybe(r, llama_like(r, head_dim=r.choice([8, 20])), attention_bias=False)
+
+
+def starcoder2(r):
+    return maybe(r, llama_like(r), use_bias=False)
+
+
+def smollm3(r):
+    return llama_like(r, attention_bias=r.random() < 0.5, mlp_bias=r.random() < 0.5)
+
+
+def exaone4(r):
+    return maybe(r, llama_like(r), head_dim=24)
+
+
+def seed_oss(r):
+    return maybe(
+        r,
+        llama_like(r, head_dim=r.choice([8, 20])),
+        attention_bias=False,
+        attention_out_bias=True,
+        mlp_bias=True,
+    )
+
+
+def hunyuan(r):
+    return llama_like(r, attention_bias=r.random() < 0.5, head_dim=r.choice([8, 20]))
+
+
+def ernie(r):
+    return maybe(r, llama_like(r, head_dim=r.choice([8, 20])), use_bias=True)
+
+
+def cohere(r):
+    return llama_like(r, attention_bias=r.random() < 0.5, use_qk_norm=r.random() < 0.5)
+
+
+def cohere2(r):
+    return llama_like(r, attention_bias=r.random() < 0.5)
+
+
+def stablelm(r):
+    return maybe(r, llama_like(r), use_qkv_bias=True, qk_layernorm=True, use_parallel_residual=True)
+
+
+def experts_in_all(r):
+    return llama_like(r, num_experts=r.choice([4, 8]), num_experts_per_tok=2)
+
+
+def local_experts_in_all(r):
+    return llama_like(r, num_local_experts=r.choice([4, 8]), num_experts_per_tok=2)
+
+
+def dense_first(r):
+    c = llama_like(r, attention_bias=r.random() < 0.5)
+    return {
+        **c,
+        "n_routed_experts": r.choice([4, 8]),
+        "num_experts_per_tok": 2,
+        "n_shared_experts": r.choice([1, 2]),
+        "moe_intermediate_size": r.randint(5, 60),
+        "first_k_dense_replace": r.randint(0, c["num_hidden_layers"]),
+    }
+
+
+def glm4_moe(r):
+    return {**dense_first(r), "use_qk_norm": r.random() < 0.5, "num_mtp_layers": 0}
+
+
+def minimax_m2(r):
+    return local_experts_in_all(r) | {"head_dim": r.choice([8, 20])}
+
+
 CLASSES = [
     ("gpt2", "GPT2LMHeadModel", gpt2),
     ("gpt2", "GPT2Model", gpt2),
@@ -386,11 +489,33 @@ CLASSES = [
     ("bloom", "BloomForCausalLM", bloom),
     ("gpt_neox", "GPTNeoXForCausalLM", gpt_neox),
     ("nemotron", "NemotronForCausalLM", nemotron),
+    ("mt5", "MT5ForConditionalGeneration", t5),
+    ("t5", "T5EncoderModel", t5),
+    ("granite", "GraniteForCausalLM", granite),
+    ("olmo2", "Olmo2ForCausalLM", olmo),
+    ("olmo3", "Olmo3ForCausalLM", olmo),
+    ("glm", "GlmForCausalLM", glm),
+    ("glm4", "Glm4ForCausalLM", glm4),
+    ("starcoder2", "Starcoder2ForCausalLM", starcoder2),
+    ("smollm3", "SmolLM3ForCausalLM", smollm3),
+    ("exaone4", "Exaone4ForCausalLM", exaone4),
+    ("seed_oss", "SeedOssForCausalLM", seed_oss),
+    ("hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM", hunyuan),
+    ("ernie4_5", "Ernie4_5ForCausalLM", ernie),
+    ("cohere", "CohereForCausalLM", cohere),
+    ("cohere2", "Cohere2ForCausalLM", cohere2),
+    ("stablelm", "StableLmForCausalLM", stablelm),
+    ("olmoe", "OlmoeForCausalLM", experts_in_all),
+    ("granitemoe", "GraniteMoeForCausalLM", local_experts_in_all),
+    ("dots1", "Dots1ForCausalLM", dense_first),
+    ("glm4_moe", "Glm4MoeForCausalLM", glm4_moe),
+    ("minimax_m2", "MiniMaxM2ForCausalLM", minimax_m2),
 ]
 
 
 def build(model_type, class_name, fields):
-    config = transformers.AutoConfig.for_model(model_type, **fields)
+    # Tokens of padding that are usual are beyond vocabularies this small.
+    config = transformers.AutoConfig.for_model(model_type, **{"pad_token_id": 0, **fields})
     config._attn_implementation = "eager"
     with torch.device("meta"):
         return getattr(transformers, class_name)(config).eval()
@@ -412,7 +537,7 @@ def forward_flops(model, class_name):
         if class_name.startswith("ViT"):
             c = model.config
             inputs = {"pixel_values": torch.zeros(1, c.num_channels, c.image_size, c.image_size)}
-        elif class_name.startswith("T5"):
+        elif class_name.endswith("ForConditionalGeneration"):
             inputs["decoder_input_ids"] = ids
         if class_name.startswith(("Mpt", "Falcon", "Bloom", "GPT", "OPT")):
             inputs["attention_mask"] = torch.ones(1, TOKENS)

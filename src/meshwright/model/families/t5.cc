@@ -3,16 +3,16 @@
 #include "absl/strings/match.h"
 #include "meshwright/model/families/common.h"
 
-// T5 1.0 (arXiv:1910.10683) and 1.1 (gated, head of its own). The first layer of each stack has the
-// table of relative positions that all its layers use.
+// T5 1.0 (arXiv:1910.10683), 1.1 (gated, head of its own) and mT5. The first layer of each stack
+// has the table of relative positions that all its layers use.
 
 namespace meshwright::transformer {
 namespace {
 
-Mlp ReadFfn(const Config& config) {
+Mlp ReadFfn(const Config& config, std::string_view fallback) {
   Mlp mlp;
   mlp.ffn = config.Count("d_ff", kMaxFfn);
-  const std::string kind = config.Text("feed_forward_proj", "relu");
+  const std::string kind = config.Text("feed_forward_proj", fallback);
   mlp.gated = absl::StartsWith(kind, "gated-");
   if (kind == "relu" || kind == "gated-relu") {
     mlp.activation = Activation::kRelu;
@@ -33,7 +33,7 @@ void ReadT5(const FamilyInput& input, Model* model) {
                         .layers = "num_layers|num_hidden_layers",
                         .positions = "n_positions",
                         .default_positions = 512,
-                        .tied = true};
+                        .tied = model->family == "t5"};
   const int64_t layers = StartDecoder(input, fields, model);
   Attention attention = ReadHeads(config, model->hidden,
                                   {.heads = "num_heads|num_attention_heads",
@@ -43,9 +43,10 @@ void ReadT5(const FamilyInput& input, Model* model) {
   attention.position = PositionKind::kRelativeBias;
   const int64_t buckets = config.Count("relative_attention_num_buckets", kMaxVocabulary, 32);
   Layer layer;
-  layer.mlp = ReadFfn(config);
+  layer.mlp = ReadFfn(config, model->family == "t5" ? "relu" : "gated-gelu");
   layer.attention_norm = layer.mlp_norm = RmsNorm();
   for (const StackRole role : {StackRole::kEncoder, StackRole::kDecoder}) {
+    if (role == StackRole::kDecoder && input.task == Task::kEncoder) break;
     const bool decoder = role == StackRole::kDecoder;
     attention.causal = decoder;
     Stack& stack = model->stacks.emplace_back(Stack{.role = role});
