@@ -58,9 +58,12 @@ TEST(ChosenFramework, TakesAnotherAttentionKernel) {
 }
 
 TEST(Loss, IsToldByTheBytesOfALogit) {
+  const Model model = *LoadModel("llama3-8b");
   for (const Loss loss : {Loss::kF32, Loss::kFused, Loss::kChunked})
-    EXPECT_EQ(LossOf(LogitBytes(loss)), loss);
-  EXPECT_EQ(LossOf(5), std::nullopt);
+    EXPECT_EQ(LossOf(LogitBytes(loss, model)), loss);
+  // 128,256 logits for 4,096 hidden elements.
+  EXPECT_EQ(LogitBytes(Loss::kChunked, model), 12.0 / 32);
+  EXPECT_EQ(LossOf(0), std::nullopt);
 }
 
 }  // namespace

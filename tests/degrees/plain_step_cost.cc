@@ -222,11 +222,28 @@ void PlainCoster::AddAs(const BlockCost& b, Recompute recompute, double part, Pl
   };
   constexpr AxisIndex kContext = 2, kRows = 3, kColumns = 4;
   if (b.tensor_passes > 0) {
-    const double both = c_.sequence_parallel
-                            ? over(CollectiveKind::kReduceScatter, kColumns, b.tensor_bytes) +
-                                  over(CollectiveKind::kAllGather, kColumns, b.tensor_bytes)
-                            : over(CollectiveKind::kAllReduce, kColumns, b.tensor_bytes);
-    g->tensor += framework_.tensor_exposed * passes * b.tensor_passes / 2 * both;
+    const int64_t node = cluster_.devices_per_node;
+    const int64_t inside = c_.inside.in_order() ? std::gcd(c_.tp, node) : c_.inside.tp;
+    const bool crosses = inside < c_.tp && cluster_.intra_node.name != cluster_.inter_node.name;
+    // NCCL's rings between nodes.
+    const double nodes = static_cast<double>(c_.tp / inside), all = static_cast<double>(c_.tp);
+    const double rings =
+        (all - nodes) * cluster_.intra_node.latency_seconds +
+        (nodes - 1) * cluster_.inter_node.latency_seconds +
+        (all - 1) / all * static_cast<double>(Rounded(b.tensor_bytes)) /
+            std::min(cluster_.intra_node.achievable(),
+                     static_cast<double>(inside) * cluster_.inter_node.achievable());
+    const auto pass = [&](CollectiveKind kind) {
+      const double lines = over(kind, kColumns, b.tensor_bytes);
+      return crosses ? std::max(lines, rings) : lines;
+    };
+    const double both =
+        c_.sequence_parallel
+            ? pass(CollectiveKind::kReduceScatter) + pass(CollectiveKind::kAllGather)
+            : over(CollectiveKind::kAllReduce, kColumns, b.tensor_bytes);
+    const double exposed =
+        crosses ? std::max(1.0, framework_.tensor_exposed) : framework_.tensor_exposed;
+    g->tensor += exposed * passes * b.tensor_passes / 2 * both;
   }
   if (c_.tp2 > 1) {
     for (const GridMatmul& matmul : b.grid) {

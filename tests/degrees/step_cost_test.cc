@@ -398,6 +398,36 @@ TEST_F(StepCostTest, EightBitProductsKeepTheirInputsInOneByte) {
   EXPECT_EQ(modules.flops, 0);
 }
 
+// User buffers overlap inside a node only, and NCCL's rings go at the pace of the ports that the
+// group has there.
+TEST_F(StepCostTest, TensorParallelismBetweenNodesIsExposed) {
+  Configuration c{.tp = 8, .sequence_parallel = true, .dp = 2};
+  const double inside = Cost(c).time.tensor_communication;
+  c.inside = {.tp = 4, .cp = 1, .dp = 2, .pp = 1, .tp2 = 1};
+  const double between = Cost(c).time.tensor_communication;
+  const double hidden = 1 - BuiltinCostParameters().Framework("megatron").tensor_exposed;
+  const double in = cluster_.intra_node.achievable(), out = cluster_.inter_node.achievable();
+  EXPECT_GT(between, inside / (1 - hidden) * in / (4 * out));
+  EXPECT_LT(between, 1.5 * inside / (1 - hidden) * in / (4 * out));
+}
+
+TEST_F(StepCostTest, LateAttentionKernelsReachMoreOfThePeakAtManyKeys) {
+  const auto seconds = [&](const char* device, int64_t keys, const char* release) {
+    const Cluster cluster = *ParseCluster(device);
+    const Workload workload{.sequence = keys, .global_batch = 1};
+    return StepCoster(model_, workload, cluster, BuiltinCostParameters(),
+                      *ChooseFramework("megatron", release, model_))
+        .Figures({})
+        .time.compute;
+  };
+  EXPECT_EQ(seconds("h100-sxm", 8192, "24.04"), seconds("h100-sxm", 8192, "24.07"));
+  EXPECT_EQ(seconds("a100-80g", 65536, "24.04"), seconds("a100-80g", 65536, "24.07"));
+  EXPECT_GT(seconds("h100-sxm", 65536, "24.04"), 1.3 * seconds("h100-sxm", 65536, "24.07"));
+  // No jump where the fit ends.
+  EXPECT_LT(seconds("h100-sxm", 8194, "24.07"), 1.001 * seconds("h100-sxm", 8192, "24.07"));
+  EXPECT_GT(seconds("h100-sxm", 8194, "24.07"), seconds("h100-sxm", 8192, "24.07"));
+}
+
 TEST_F(StepCostTest, StateOptionsDecideWhatAParameterTakes) {
   const Cluster cluster = *ParseCluster("8xh100-sxm");
   const int64_t parameters = CountParameters(Tensors(model_)).total;

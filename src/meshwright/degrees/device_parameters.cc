@@ -21,6 +21,8 @@ namespace {
 // B200 (2 Xeon 8570, 16 x DDR5-5600), DGX B300 (2 Xeon 6776P, 16 x DDR5-6400), GB200 and GB300 (a
 // Grace of 480 GB LPDDR5X at 512 GB/s for two GPUs, NVLink-C2C of 900 GB/s both ways together).
 //
+// `attention_long` is Shah et al. 2024 (FlashAttention-3, abstract): 740 TFLOPS on an H100.
+//
 // `fitted_runs` are the rows of that half which are predicted, by key: all others are unseen.
 constexpr std::string_view kBuiltin = R"yaml(
 devices:
@@ -34,12 +36,12 @@ devices:
     attention: 0.80227, memory: 0.90215, kernel_seconds: 5.1137e-06,
     host_link: 2.4e10, host_memory: 3.8e10, host_bytes: 1.2e11}
   h100-sxm: {matmul_16: 0.67891, matmul_8: 0.64027, matmul_4: 0.45, half_side: 116.71,
-    attention: 0.39302, memory: 0.54545, kernel_seconds: 5.2755e-06,
+    attention: 0.39302, attention_long: 0.75, memory: 0.54545, kernel_seconds: 5.2755e-06,
     host_link: 5e10, host_memory: 5.7e10, host_bytes: 2.5e11}
   h100-96g: {matmul_16: 0.62446, matmul_8: 0.70483, matmul_4: 0.45, half_side: 116.71,
-    attention: 0.39302, memory: 0.54545, kernel_seconds: 5.2755e-06,
+    attention: 0.39302, attention_long: 0.75, memory: 0.54545, kernel_seconds: 5.2755e-06,
     host_link: 5e10, host_memory: 5.7e10, host_bytes: 2.5e11}
-  h200: {matmul_16: 0.7, matmul_8: 0.6, matmul_4: 0.45, half_side: 116.71, attention: 0.39302,
+  h200: {matmul_16: 0.7, matmul_8: 0.6, matmul_4: 0.45, half_side: 116.71, attention: 0.39302, attention_long: 0.75,
     memory: 0.54545, kernel_seconds: 5.2755e-06,
     host_link: 5e10, host_memory: 5.7e10, host_bytes: 2.5e11}
   b200: {matmul_16: 0.32001, matmul_8: 0.56529, matmul_4: 0.45, half_side: 237.09,
@@ -115,6 +117,7 @@ constexpr ParameterField<DeviceParameters> kDeviceFields[] = {
     {"matmul_4", &DeviceParameters::matmul_4, kFraction},
     {"half_side", &DeviceParameters::half_side, 1e6},
     {"attention", &DeviceParameters::attention, kFraction},
+    {"attention_long", &DeviceParameters::attention_long, kFraction},
     {"memory", &DeviceParameters::memory, kFraction},
     {"kernel_seconds", &DeviceParameters::kernel_seconds, kSecond},
     {"host_link", &DeviceParameters::host_link, 1e15},

@@ -21,7 +21,9 @@ struct DeviceParameters {
   double matmul_16 = 0.7, matmul_8 = 0.6, matmul_4 = 0.45;
   // A matmul with a side of this many elements reaches half of that.
   double half_side = 128;
-  double attention = 0.5;        // of the 16-bit peak, flash attention of long sequences
+  double attention = 0.5;  // of the 16-bit peak, flash attention of up to 8192 keys
+  // ... of endlessly many, where kernels hide all else behind matmuls; 0: the same.
+  double attention_long = 0;
   double memory = 0.8;           // of the memory bandwidth
   double kernel_seconds = 5e-6;  // between the ends of two kernels, beside their work
   // A GPU's share of its host: bytes a second of the link one way and of the host's memory, as
@@ -49,6 +51,7 @@ struct FrameworkParameters {
   double kept_input = 2;
   // Framework's, and no parameter of a file.
   bool keeps_every_other_matmul = false;
+  bool long_attention = false;  // its attention kernel reaches DeviceParameters::attention_long
 };
 
 // The state of training beside weights and activations, where frameworks leave it to their users;

@@ -13,12 +13,14 @@ namespace {
 
 // Releases are those of NVIDIA's containers, by year and month. Attention's scores went through
 // memory until flash attention, whose first version 23.04 has and whose second 23.09; later ones
-// have cuDNN's. From 26.06 on experts run faster.
-constexpr std::array<FrameworkRelease, 5> kMegatronReleases = {{{"21", "megatron-2021"},
-                                                                {"23.04", "megatron-23.04"},
-                                                                {"23.09", "megatron-23.09"},
-                                                                {"24.01", "megatron"},
-                                                                {"26.06", "megatron-26.06"}}};
+// have cuDNN's, which since 9.0 (24.07) is of the third's kind. From 26.06 on experts run faster.
+constexpr std::array<FrameworkRelease, 6> kMegatronReleases = {
+    {{"21", "megatron-2021"},
+     {"23.04", "megatron-23.04"},
+     {"23.09", "megatron-23.09"},
+     {"24.01", "megatron"},
+     {"24.07", "megatron", /*long_attention=*/true},
+     {"26.06", "megatron-26.06", /*long_attention=*/true}}};
 // Nothing tells releases of PyTorch's FSDP apart. DeepSpeed and Accelerate train the same modules
 // with the same kernels, and so by default does MaxText, of which no half of the runs tells.
 constexpr std::array<FrameworkRelease, 1> kFsdpReleases = {{{"24.01", "fsdp"}}};
@@ -31,12 +33,12 @@ constexpr std::array<Framework, 7> kFrameworks = {{
     {.name = "megatron",
      .summary = "Megatron-LM",
      .releases = kMegatronReleases,
-     .release = "24.04",
+     .release = "24.07",
      .trains_mtp = true},
     {.name = "nemo",
      .summary = "NeMo and Megatron-Bridge by their performance recipes",
      .releases = kMegatronReleases,
-     .release = "24.04",
+     .release = "24.07",
      .state = kPerformanceRecipe,
      .latent_moment_bytes = 2,
      .trains_mtp = true,
@@ -44,7 +46,7 @@ constexpr std::array<Framework, 7> kFrameworks = {{
     {.name = "fsdp",
      .summary = "PyTorch's FSDP under any trainer",
      .releases = kFsdpReleases,
-     .release = "24.04",
+     .release = "24.07",
      .zero = 3,
      .keeps_every_other_matmul = true,
      .shrinks_micro_batches = true,
@@ -52,23 +54,23 @@ constexpr std::array<Framework, 7> kFrameworks = {{
     {.name = "torchtitan",
      .summary = "torchtitan",
      .releases = kFsdpReleases,
-     .release = "24.04",
+     .release = "24.07",
      .zero = 3,
      .keeps_every_other_matmul = true,
      .micro_batch_per_group = true},
     {.name = "deepspeed",
      .summary = "DeepSpeed's ZeRO on Hugging Face's models",
      .releases = kFsdpReleases,
-     .release = "24.04"},
+     .release = "24.07"},
     {.name = "accelerate",
      .summary = "Hugging Face's Trainer with FSDP",
      .releases = kFsdpReleases,
-     .release = "24.04",
+     .release = "24.07",
      .zero = 3},
     {.name = "maxtext",
      .summary = "MaxText on JAX",
      .releases = kFsdpReleases,
-     .release = "24.04",
+     .release = "24.07",
      .zero = 3},
 }};
 
@@ -87,7 +89,7 @@ std::optional<std::vector<int>> ReleaseNumbers(std::string_view text) {
 constexpr std::array<std::string_view, 4> kKernels = {"megatron-2021", "megatron-23.04",
                                                       "megatron-23.09", "megatron"};
 
-constexpr double kChunks = 8;  // of the tokens of a micro-batch, with Loss::kChunked
+constexpr int64_t kLeastChunks = 4;  // of the tokens of a micro-batch, with Loss::kChunked
 
 }  // namespace
 
@@ -108,10 +110,15 @@ const Framework* FindFramework(std::string_view name) {
 FrameworkParameters ChosenFramework::Parameters(const CostParameters& all) const {
   const std::vector<int> numbers = ReleaseNumbers(release).value_or(std::vector<int>());
   std::string_view name = framework->releases.front().parameters;
+  bool long_attention = false;
   for (const FrameworkRelease& one : framework->releases) {
-    if (*ReleaseNumbers(one.first) <= numbers) name = one.parameters;
+    if (*ReleaseNumbers(one.first) > numbers) continue;
+    name = one.parameters;
+    long_attention = one.long_attention;
   }
   FrameworkParameters parameters = all.Framework(name);
+  parameters.long_attention =
+      attention.has_value() ? attention == AttentionKernel::kCudnn : long_attention;
   if (attention.has_value()) {
     const FrameworkParameters kernel = all.Framework(kKernels[static_cast<size_t>(*attention)]);
     parameters.attention = kernel.attention;
@@ -143,7 +150,7 @@ absl::StatusOr<ChosenFramework> ChooseFramework(std::string_view name, std::stri
                   .moment_bytes = HasLatentAttention(model)
                                       ? std::min(row.state.moment_bytes, row.latent_moment_bytes)
                                       : row.state.moment_bytes,
-                  .logit_bytes = LogitBytes(row.state.loss)};
+                  .logit_bytes = LogitBytes(row.state.loss, model)};
   return chosen;
 }
 
@@ -154,16 +161,19 @@ bool HasLatentAttention(const Model& model) {
   });
 }
 
-double LogitBytes(Loss loss) {
+double LogitBytes(Loss loss, const Model& model) {
   constexpr double kUnfused = 12, kFused = 4;
-  return loss == Loss::kFused ? kFused : loss == Loss::kChunked ? kUnfused / kChunks : kUnfused;
+  if (loss != Loss::kChunked) return loss == Loss::kFused ? kFused : kUnfused;
+  const int64_t hidden = std::max<int64_t>(model.hidden, 1);
+  const int64_t chunks = (model.head.outputs + hidden - 1) / hidden;
+  return kUnfused / static_cast<double>(std::max<int64_t>(chunks, kLeastChunks));
 }
 
 std::optional<Loss> LossOf(double logit_bytes) {
-  for (const Loss loss : {Loss::kF32, Loss::kFused, Loss::kChunked}) {
-    if (LogitBytes(loss) == logit_bytes) return loss;
-  }
-  return std::nullopt;
+  if (!(logit_bytes > 0)) return std::nullopt;
+  const Model none;
+  if (logit_bytes < LogitBytes(Loss::kFused, none)) return Loss::kChunked;
+  return logit_bytes < LogitBytes(Loss::kF32, none) ? Loss::kFused : Loss::kF32;
 }
 
 }  // namespace meshwright::transformer

@@ -19,9 +19,11 @@ namespace meshwright::transformer {
 
 // How logits become a loss and a gradient.
 enum class Loss {
-  kF32,      // the loss and its gradient in f32, beside the logits in 16 bits and in f32
-  kFused,    // one kernel makes the gradient of 16-bit logits in f32, in place
-  kChunked,  // as kF32, of an eighth of the tokens at once
+  kF32,    // the loss and its gradient in f32, beside the logits in 16 bits and in f32
+  kFused,  // one kernel makes the gradient of 16-bit logits in f32, in place
+  // As kF32, of some tokens at once: as many as have no more logits than hidden states in all
+  // (Liger's fused linear cross entropy).
+  kChunked,
 };
 
 // What computes attention. Its speed is a multiple of the device's for flash attention.
@@ -42,6 +44,7 @@ struct StateTypes {
 struct FrameworkRelease {
   std::string_view first;  // "26.06"; of the first of all it counts for older ones too
   std::string_view parameters;
+  bool long_attention = false;  // FrameworkParameters'
 };
 
 struct Framework {
@@ -94,8 +97,8 @@ bool HasLatentAttention(const Model& model);
 absl::StatusOr<ChosenFramework> ChooseFramework(std::string_view name, std::string_view release,
                                                 const Model& model);
 
-double LogitBytes(Loss loss);  // StateOptions::logit_bytes
-// Nothing where a logit takes another number of bytes.
+double LogitBytes(Loss loss, const Model& model);  // StateOptions::logit_bytes
+// Nothing where there are no logits.
 std::optional<Loss> LossOf(double logit_bytes);
 
 }  // namespace meshwright::transformer

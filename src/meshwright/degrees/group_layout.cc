@@ -1,6 +1,7 @@
 #include "meshwright/degrees/group_layout.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "meshwright/cluster/mesh.h"
@@ -105,6 +106,24 @@ std::vector<int64_t> InsideCounts(int64_t members, const Cluster& cluster) {
   return counts;
 }
 
+void GroupTimes::SetRings(const GroupShape& shape, Group& group) const {
+  const int64_t node = cluster_.devices_per_node;
+  int64_t inside = shape.inside;
+  if (inside == GroupShape::kAnywhere) inside = std::min(shape.members, node);
+  if (inside == 0) inside = std::gcd(shape.members, std::max<int64_t>(1, node / shape.stride));
+  // A torus does not notice hosts.
+  const bool one_fabric = cluster_.intra_node.name == cluster_.inter_node.name;
+  group.crosses_nodes = inside < shape.members && !one_fabric;
+  if (!group.crosses_nodes) return;
+  const double n = static_cast<double>(shape.members), g = static_cast<double>(inside);
+  const double nodes = std::ceil(n / g);
+  group.rings = {
+      (n - nodes) * cluster_.intra_node.latency_seconds +
+          (nodes - 1) * cluster_.inter_node.latency_seconds,
+      (n - 1) / n /
+          std::min(cluster_.intra_node.achievable(), g * cluster_.inter_node.achievable())};
+}
+
 const GroupTimes::Group& GroupTimes::Of(const GroupShape& shape) {
   // Without units it does not matter how far apart nodes are.
   const bool one_unit = cluster_.fabric.unit_nodes == 0 || shape.node_stride == 0;
@@ -115,6 +134,7 @@ const GroupTimes::Group& GroupTimes::Of(const GroupShape& shape) {
   const auto found = groups_.find(key);
   if (found != groups_.end()) return found->second;
   Group& group = groups_[key];
+  SetRings(shape, group);
   Cluster cluster = cluster_;
   if (one_unit) cluster.fabric = {};
   const auto add = [&](const std::vector<int64_t>& sizes, const AxisList& axes) {

@@ -79,8 +79,24 @@ class GroupTimes {
    private:
     std::vector<CollectiveLines> all_;
   };
+  // NCCL's all-gather or reduce-scatter over several nodes: rings, one from each port that the
+  // group has on a node, each paced by the slowest link; nothing but the ring's own steps is
+  // pipelined.
+  struct Rings {
+    double latency_seconds = 0, seconds_per_byte = 0;
+  };
   struct Group {
     Lines all_reduce, all_gather, all_to_all, permute;
+    bool crosses_nodes = false;
+    Rings rings;  // of a group that does
+
+    // An all-gather or a reduce-scatter as NCCL runs it by itself.
+    double GatherSeconds(int64_t bytes) const {
+      const double lines = all_gather.Seconds(bytes);
+      if (!crosses_nodes) return lines;
+      return std::max(lines,
+                      rings.latency_seconds + rings.seconds_per_byte * static_cast<double>(bytes));
+    }
   };
   // The result stays valid.
   const Group& Of(const GroupShape& shape);
@@ -88,6 +104,8 @@ class GroupTimes {
   int64_t node() const { return cluster_.devices_per_node; }
 
  private:
+  void SetRings(const GroupShape& shape, Group& group) const;
+
   const Cluster& cluster_;
   absl::node_hash_map<std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t>, Group> groups_;
 };

@@ -154,9 +154,13 @@ StageCosts::Phases StageCosts::TensorSeconds(const BlockCost& b, const Configura
   if (b.tensor_passes > 0) {
     // Without sequence parallelism two passes are one all-reduce.
     const int64_t bytes = WholeBytes(b.tensor_bytes);
-    const double twice = c.sequence_parallel ? 2 * routes.tensor->all_gather.Seconds(bytes)
+    const double twice = c.sequence_parallel ? 2 * routes.tensor->GatherSeconds(bytes)
                                              : routes.tensor->all_reduce.Seconds(bytes);
-    seconds.forward = framework_.tensor_exposed * (b.tensor_passes / 2) * twice;
+    // Buffers that kernels write into each other's memory overlap inside a node, or what is one
+    // (NVL72); between nodes all is exposed.
+    const double exposed = routes.tensor->crosses_nodes ? std::max(1.0, framework_.tensor_exposed)
+                                                        : framework_.tensor_exposed;
+    seconds.forward = exposed * (b.tensor_passes / 2) * twice;
     seconds.backward = seconds.forward;
   }
   if (c.tp2 == 1) return seconds;

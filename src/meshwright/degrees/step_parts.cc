@@ -154,6 +154,17 @@ void Adder::AddGridMatmul(const Matmul& matmul) {
                        .backward = matmul.backward_matmuls * seconds});
 }
 
+// Attention's speed by the number of keys, as a multiple of DeviceRates::attention. Up to
+// kFittedKeys it was fitted to runs, in which it stands for much that is done once a token, too;
+// beyond that, kernels that do all else beside matmuls approach `most`.
+double AttentionSpeed(double keys, double most) {
+  constexpr double kFittedKeys = 8192;
+  const auto fitted = [](double n) { return n / (n + kFlashHalfSequence); };
+  if (keys <= kFittedKeys || most <= 1) return fitted(keys);
+  const double half = kFittedKeys * (most / fitted(kFittedKeys) - 1);
+  return most * keys / (keys + half);
+}
+
 void Adder::Attention(const Matmul& scores) {
   const double batch = sequences_ * static_cast<double>(scores.batch) /
                        static_cast<double>(c_.cp * c_.tp);  // a GPU's heads
@@ -163,8 +174,10 @@ void Adder::Attention(const Matmul& scores) {
   const double keys = static_cast<double>(scores.n) / turns;
   const double head = static_cast<double>(scores.k);
   const double flops = 4 * pairs * head;
-  const double efficiency = s_.framework.attention * keys / (keys + kFlashHalfSequence) *
-                            std::min(1.0, std::sqrt(head / kFlashHeadDim));
+  const double efficiency =
+      s_.framework.attention *
+      AttentionSpeed(keys, s_.framework.long_attention ? s_.rates.attention_long : 1) *
+      std::min(1.0, std::sqrt(head / kFlashHeadDim));
   const double scores_bytes = s_.rates.element_bytes * s_.framework.score_traffic *
                               static_cast<double>(scores.m) * static_cast<double>(scores.n) * batch;
   const double forward = flops / (s_.rates.attention * efficiency) +
@@ -248,6 +261,8 @@ DeviceRates::DeviceRates(const DeviceType& device, const DeviceParameters& param
                     precision != Precision::kF32),
       matmuls_16(device.PeakFlops(WideType(precision)) * parameters.matmul_16),
       attention(device.PeakFlops(WideType(precision)) * parameters.attention),
+      attention_long(
+          parameters.attention_long > 0 ? parameters.attention_long / parameters.attention : 1),
       memory_bytes(device.memory_bytes_per_second * parameters.memory),
       half_side(parameters.half_side),
       kernel_seconds(parameters.kernel_seconds) {

@@ -76,6 +76,7 @@ struct DeviceRates {
   double matmuls_16;      // flops of large matmuls in 16 bits, of f32 in that
   double matmuls;         // ... in the precision
   double attention;       // flops of attention over long sequences
+  double attention_long;  // ... endless ones, as a multiple of that
   double memory_bytes;    // read or written
   double half_side;       // DeviceParameters'
   double kernel_seconds;  // DeviceParameters'

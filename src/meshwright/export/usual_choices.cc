@@ -8,7 +8,7 @@ namespace meshwright {
 
 void RequireState(const transformer::StateOptions& state, bool writes_state, Findings& findings) {
   if (writes_state) {
-    findings.Require(state.logit_bytes != LogitBytes(transformer::Loss::kChunked),
+    findings.Require(transformer::LossOf(state.logit_bytes) != transformer::Loss::kChunked,
                      "state: the loss of some tokens at once (--loss chunked) is written for no "
                      "framework");
     return;

@@ -62,7 +62,7 @@ absl::StatusOr<ChosenFramework> AskedFramework(const AskedOptions& asked,
   const std::optional<Loss> loss =
       asked.fused_loss ? std::optional(Loss::kFused) : FromWord<Loss>(asked.loss);
   if (loss.has_value()) {
-    state.logit_bytes = LogitBytes(*loss);
+    state.logit_bytes = LogitBytes(*loss, model);
   } else if (asked.loss != kUnlessGiven) {
     return Expected("--loss", asked.loss, "f32, fused, chunked");
   }

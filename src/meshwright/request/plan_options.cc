@@ -211,9 +211,8 @@ Options ModelRows(AskedOptions& a) {
        {.kinds = kAllButFasop}},
       {"loss",
        &a.loss,
-       "loss: f32; fused (one kernel makes the gradient of the logits in place); chunked (an "
-       "eighth "
-       "of the tokens at once); auto: as the framework",
+       "loss: f32; fused (one kernel makes the gradient of the logits in place); chunked (of "
+       "some tokens at once, as Liger's); auto: as the framework",
        {.kinds = kAllButFasop, .excludes = {"fused-loss"}}},
       {"fused-loss", &a.fused_loss, "the same as --loss fused", {.kinds = kAllButFasop}},
       {"mtp",

@@ -224,7 +224,7 @@ TEST(PredictRuns, FollowsColumnsOfWhatRanARow) {
   EXPECT_EQ(told.run->framework.release, "25.04");
   EXPECT_EQ(told.run->framework.attention, AttentionKernel::kFlash);
   EXPECT_EQ(told.run->framework.state,
-            (StateOptions{.gradient_bytes = 4, .moment_bytes = 2, .logit_bytes = 1.5}));
+            (StateOptions{.gradient_bytes = 4, .moment_bytes = 2, .logit_bytes = 12.0 / 32}));
   EXPECT_FALSE(told.run->configuration.sequence_parallel);
   EXPECT_EQ(told.run->cluster.inter_node.bandwidth_bytes_per_second, 12.5e9);
   EXPECT_EQ(run("framework,attention", "megatron,slow").skipped,

@@ -29,7 +29,7 @@ constexpr SourceColumns kSources[] = {
     {"Megatron-LM examples/llama README", "megatron", "25.02"},
     {"BigScience A100 prequel", "megatron", "21.11", "", "", "off"},
     {"InternEvo", "megatron", "23.09"},
-    {"torchtitan 2024-12", "torchtitan", "24.12"},
+    {"torchtitan", "torchtitan", "24.12"},
     {"torchtitan 2025-06", "torchtitan", "25.06"},
     {"MosaicML llm-foundry MPT benchmarks", "fsdp", "23.10"},
     {"litgpt Thunder README", "fsdp", "24.10"},

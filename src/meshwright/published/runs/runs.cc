@@ -222,7 +222,7 @@ absl::StatusOr<ChosenFramework> ChosenBy(const RowReader& row, bool shards_weigh
   MW_RETURN_IF_ERROR(SetBytes(row, "grads", chosen.state.gradient_bytes));
   MW_RETURN_IF_ERROR(SetBytes(row, "moments", chosen.state.moment_bytes));
   MW_ASSIGN_OR_RETURN(const std::optional<Loss> loss, WordOf<Loss>(row, "loss"));
-  if (loss.has_value()) chosen.state.logit_bytes = LogitBytes(*loss);
+  if (loss.has_value()) chosen.state.logit_bytes = LogitBytes(*loss, model);
   return chosen;
 }
 
