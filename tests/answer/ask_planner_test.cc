@@ -46,7 +46,8 @@ TEST(AskPlanner, HoldsToWhatFrameworksLaunch) {
             .message());
   };
   EXPECT_THAT(message(R"("for": "megatrom")"), HasSubstr("megatrom"));
-  EXPECT_THAT(message(R"("for": "nemo", "grads": "bf16")"), HasSubstr("no plan is for --for nemo"));
+  EXPECT_THAT(message(R"("for": "torchtitan", "grads": "bf16")"),
+              HasSubstr("no plan is for --for torchtitan"));
   EXPECT_THAT(message(R"("for": "torchtitan", "steps": 9)"),
               HasSubstr("torchtitan has no launch over groups of nodes"));
 }
@@ -67,6 +68,10 @@ TEST(AskPlanner, APlanKnowsWhatItWasAsked) {
                         "fix": ["tp=2"], "moments": "bf16", "memory": "20GiB"})",
             "--fix tp=2 --memory 21474836480 --global-batch 16 --seq 1024 --dtype fp16 "
             "--moments bf16"},
+           {"gpt2", R"({"cluster": "2x8xh100-sxm", "global-batch": 16, "framework": "nemo",
+                        "release": "25.09", "loss": "f32", "network": "100Gbit/s"})",
+            "--global-batch 16 --seq 1024 --framework nemo --release 25.09 --loss f32 "
+            "--network 100Gbit/s"},
            {"gpt2", R"({"cluster": "8xh100-sxm+8xa100-80g", "global-batch": 16, "steps": 1000,
                         "max-time": "30d"})",
             "--global-batch 16 --seq 1024 --max-time 2592000s --steps 1000"}}) {
