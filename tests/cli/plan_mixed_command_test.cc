@@ -171,7 +171,7 @@ TEST_F(PlanMixedCommand, BadInput) {
   expect({"--objective", "memory"}, "expected time or cost over groups of nodes");
   expect({"--csv", folder_.Path("x.csv")}, "--pareto");
   expect({"--fix", "cp=2"}, "cp=2 is not planned over groups of nodes");
-  expect({"--sweep", "gpus=1..2"}, "--sweep does not go with groups of nodes");
+  expect({"--sweep", "gpus=1..2"}, "--sweep does not go with a cluster of groups of nodes");
   cluster_ = folder_.Write("free.yaml", "groups: [{device: a100-40g, nodes: 1, name: old}]\n");
   expect({"--objective", "cost"}, "free.yaml:1:10: no price of old is known");
   cluster_ = folder_.Write("new.yaml", "groups: [{device: z9000, nodes: 1}]\n");

@@ -162,8 +162,9 @@ TEST(PlanModelCommand, DeadlinesEndTheSearch) {
   ExpectRefused(with({"--deadline", "soon"}), 2, "--deadline: ");
   ExpectRefused(with({"--deadline", "9s", "--cost-model", "nersc"}), 2,
                 "--deadline does not go with --cost-model nersc");
-  ExpectRefused(with({"--deadline", "9s", "--objective", "cost"}), 2,
-                "--deadline does not go with groups of nodes");
+  ExpectRefused(
+      with({"--deadline", "9s", "--objective", "cost"}), 2,
+      "--deadline does not go with --objective cost, which is planned over groups of nodes");
 }
 
 // What is read of a pipe is gone.
