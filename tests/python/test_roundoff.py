@@ -75,7 +75,9 @@ def test_a_gradient_that_is_nothing_but_rounding_is_verified():
         return jax.grad(lambda v: jax.nn.softmax(v @ w, axis=-1).sum())(x)
 
     w = jnp.asarray(np.random.default_rng(3).standard_normal((64, 64)) / 8, jnp.float32)
-    plan = mw.plan(step, x, w, cluster="8xh100-sxm", mesh="8", fix={"w": "[_,x]", "*dot_general*": "[_,x]"})
+    plan = mw.plan(
+        step, x, w, cluster="8xh100-sxm", mesh="8", fix={"w": "[_,x]", "*dot_general*": "[_,x]"}
+    )
     report = plan.verify(repeats=0)
     assert report.passed, str(report)
     assert any("rounding alone makes" in note for note in report.checks[0].notes), str(report)

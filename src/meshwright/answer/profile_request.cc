@@ -12,7 +12,7 @@ namespace {
 constexpr double kMostFinalists = 100;
 
 absl::StatusOr<double> ReadDuration(const char* option, const std::string& text) {
-  const absl::StatusOr<double> duration = ParseDuration(text);
+  absl::StatusOr<double> duration = ParseDuration(text);
   if (!duration.ok())
     return absl::InvalidArgumentError(absl::StrCat(option, ": ", duration.status().message()));
   if (*duration > 0) return duration;
