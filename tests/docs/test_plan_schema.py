@@ -24,7 +24,7 @@ PLANS = [
     f"plan {HLO}/../cases/two_step_gather.hlo --cluster 8xh100-sxm --mesh x=2,y=4 --fix x=[x,_] --fix w=[_,y]",
     f"plan {HLO}/../cases/two_step_result.hlo --cluster 8xh100-sxm --mesh x=2,y=4 --fix x=[x,y] --fix v=[_,_]",
     f"plan {HLO}/../cases/two_step_result.hlo --cluster 8xh100-sxm --mesh x=2,y=4 --fix x=[x,y] --fix y=[x,y]",
-    "plan llama3-8b --cluster 2x8xh100-sxm --global-batch 64 --mtbf 50000h",
+    "plan llama3-8b --cluster 2x8xh100-sxm --global-batch 64 --mtbf 50000h --network 400Gbit/s",
     "plan llama3-8b --cluster 8xh100-sxm --global-batch 16 --sweep gpus=4..8",
     "plan llama3-8b --cluster 1x8xh100-sxm+2x8xa100-80g --global-batch 32 --pareto --steps 10",
     f"plan {HLO}/tiny_gpt.train.hlo.txt.gz --cluster 4xh100-sxm --mesh 4 --db DATABASE",
