@@ -347,13 +347,16 @@ class PipelinePlanner {
   double StepSeconds(const FoundPipeline& pipeline,
                      const std::vector<PipelineStage>& stages) const {
     std::vector<StageTimes> times;
-    double host = 0;
+    double host = 0, nodes = 0;
+    for (const Cluster& cluster : request_.clusters) nodes += static_cast<double>(cluster.nodes);
     for (size_t i = 0; i < stages.size(); ++i) {
       times.push_back(coster_->TimesOf(submeshes_[pipeline.stages[i].submesh], stages[i].overlapped,
                                        *pipeline.schedule));
       const std::optional<Overlap> overlap = request_.cost_model(stages[i].mesh)->overlap();
-      if (overlap.has_value())
-        host = std::max(host, overlap->LaunchSeconds(graph_, request_.clusters[stages[i].cluster]));
+      if (!overlap.has_value()) continue;
+      // A node has the arrays of its own stages, about its share of all.
+      const double launch = overlap->LaunchSeconds(graph_, request_.clusters[stages[i].cluster]);
+      host = std::max(host, overlap->step_seconds + (launch - overlap->step_seconds) / nodes);
     }
     return Simulate(*pipeline.schedule, pipeline.shape, times)->seconds + host;
   }
