@@ -135,6 +135,28 @@ TEST(PlanProgram, AutoLeavesOutMeshesThatAFixDoesNotSuit) {
   EXPECT_THAT(planned->plan.warnings, testing::Contains(HasSubstr("mesh x=8 was left out: ")));
 }
 
+TEST(PlanProgram, NamesTheMeshesThatADeadlineLeavesOut) {
+  ProgramRequest request = MlpRequest();
+  request.mesh = "auto";
+  request.deadline_seconds = 1e-4;
+  const absl::StatusOr<PlannedProgram> planned = PlanProgram(request);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  EXPECT_TRUE(planned->intra.fits);
+  EXPECT_THAT(planned->plan.warnings,
+              ::testing::Contains(HasSubstr("was too short for every mesh: not searched are")));
+}
+
+TEST(PlanProgram, AnInterruptLeavesTheBestPlanSoFar) {
+  ProgramRequest request = MlpRequest();
+  request.mesh = "auto";
+  request.stop = [] { return true; };
+  const absl::StatusOr<PlannedProgram> planned = PlanProgram(request);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  EXPECT_TRUE(planned->intra.fits);
+  EXPECT_THAT(planned->plan.warnings,
+              ::testing::Contains(HasSubstr("the search was interrupted: not searched are")));
+}
+
 TEST(PlanProgram, NothingFits) {
   ProgramRequest request = MlpRequest();
   request.memory = {MemoryBudget::Kind::kBytes, 1 << 20};
