@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "meshwright/base/quantity_text.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/intra/prepared_problem.h"
@@ -156,10 +155,7 @@ class Planner {
 
   std::string CutText(const IntraPlan& plan) const {
     const bool interrupted = options_.solver.stop && options_.solver.stop();
-    return StrCat("the search was ",
-                  interrupted ? "interrupted"
-                              : StrCat("cut off at its deadline of ",
-                                       SecondsText(options_.solver.deadline_seconds)),
+    return StrCat("the search was ", interrupted ? "interrupted" : "cut off by the deadline",
                   ": the plan is the best found until then, and its gap of ",
                   absl::StrFormat("%.3g %%", 100 * plan.step_gap),
                   interrupted ? "" : " would be smaller with a longer --deadline");
