@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# scripts/lint.sh [BASE]: formatting and lints, all but clang-tidy over everything: that looks at the C++ sources
-# which changed since BASE (default: the last commit's parent), as it takes seconds a file. Includes that run up the
+# scripts/lint.sh [BASE [MOST]]: formatting and lints, all but clang-tidy over everything: that looks at the first MOST
+# (24) C++ sources which changed since BASE (default: the last commit's parent), as it takes seconds a file. Includes that run up the
 # list of folders are a test (tests/docs/test_layers.py).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,7 +18,7 @@ build/venv-lint/bin/ruff format -q --check python tests scripts bench
 git rev-parse -q --verify "$base^{commit}" >/dev/null || exit 0
 mapfile -t changed < <(git diff --name-only --diff-filter=d "$base" -- 'src/*.cc')
 [ "${#changed[@]}" -gt 0 ] || exit 0
-most=24
+most=${2:-24}
 if [ "${#changed[@]}" -gt "$most" ]; then
   echo "clang-tidy: ${#changed[@]} sources changed since $base, of which the first $most are looked at"
 fi

@@ -95,6 +95,7 @@ std::vector<std::string> Values(const std::vector<Configuration>& examples,
   }
   std::sort(values.begin(), values.end());
   std::vector<std::string> texts;
+  texts.reserve(values.size());
   for (const auto& [order, value] : values) texts.push_back(value);
   return texts;
 }
@@ -208,7 +209,7 @@ absl::Status ConflictError(
 
 std::string SizesText(const Model& model, const Workload& workload) {
   std::vector<std::string> parts;
-  const auto add = [&](std::string text) {
+  const auto add = [&](const std::string& text) {
     if (std::find(parts.begin(), parts.end(), text) == parts.end()) parts.push_back(text);
   };
   for (const Stack& stack : model.stacks) {

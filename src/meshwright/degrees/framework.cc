@@ -134,6 +134,7 @@ absl::StatusOr<ChosenFramework> ChooseFramework(std::string_view name, std::stri
   chosen.framework = FindFramework(name);
   if (chosen.framework == nullptr) {
     std::vector<std::string> names;
+    names.reserve(kFrameworks.size());
     for (const Framework& one : kFrameworks) names.emplace_back(one.name);
     return absl::InvalidArgumentError(StrCat("found \"", name, "\", did you mean \"",
                                              NearestName(name, names), "\"? Frameworks are ",

@@ -140,9 +140,9 @@ StageCosts::Routes StageCosts::FastestRoutes(const Configuration& c, GroupTimes&
   if (c.ep == 1) return routes;
   for (const int64_t inside : InsideCounts(c.ep, cluster_)) {
     // Where ep is inside a node, etp may still not be.
-    const auto nodes = static_cast<double>(c.ep / inside);
+    const int64_t nodes = c.ep / inside;
     const GroupTimes::Group* const group = &times.Of({c.ep, c.etp, inside, 0});
-    routes.experts.push_back({group, nodes});
+    routes.experts.push_back({group, static_cast<double>(nodes)});
     if (nodes == 1 && c.etp > 1) routes.experts.push_back({group, 2});
   }
   return routes;
@@ -160,7 +160,8 @@ StageCosts::Phases StageCosts::TensorSeconds(const BlockCost& b, const Configura
     // (NVL72); between nodes all is exposed.
     const double exposed = routes.tensor->crosses_nodes ? std::max(1.0, framework_.tensor_exposed)
                                                         : framework_.tensor_exposed;
-    seconds.forward = exposed * (b.tensor_passes / 2) * twice;
+    const int pairs = b.tensor_passes / 2;
+    seconds.forward = exposed * pairs * twice;
     seconds.backward = seconds.forward;
   }
   if (c.tp2 == 1) return seconds;

@@ -71,7 +71,7 @@ bool IsExpert(Part part) {
 // Sums costs of operators.
 class Adder {
  public:
-  Adder(const BlockSettings& settings)
+  explicit Adder(const BlockSettings& settings)
       : s_(settings),
         c_(settings.configuration),
         sequences_(static_cast<double>(settings.configuration.micro_batch)) {}

@@ -338,6 +338,7 @@ std::string ExplainPlan(const Plan& plan) {
       });
   std::string text = Header(plan);
   std::vector<JudgedPart> parts;
+  parts.reserve(all.size());
   for (const Explained& one : all) parts.push_back({one.part, one.judged});
   const std::vector<ParameterGroup> parameters = GroupParameters(parts);
   const LayerLabels labels(parts);

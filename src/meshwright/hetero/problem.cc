@@ -134,6 +134,7 @@ absl::Status ResolveStages(Problem* problem) {
                                     [&](const NodeGroup& one) { return one.name == name; });
     if (named == groups.end()) {
       std::vector<std::string> names;
+      names.reserve(groups.size());
       for (const NodeGroup& group : groups) names.push_back(group.name);
       return absl::InvalidArgumentError(
           StrCat("--fix: order: found \"", name,

@@ -48,7 +48,7 @@ std::vector<State> StateLister::Promising(const FamilyCache& family) {
     if (halves && !by_stage) continue;
     std::vector<size_t> stage_classes(costs.stage_classes());
     std::iota(stage_classes.begin(), stage_classes.end(), size_t{0});
-    const auto value = [&](size_t stage_class) {
+    const auto value = [&, cheapest = cheapest](size_t stage_class) {
       return cheapest ? LayerDollars(stage_class) : at_.bounds->LeastLayer(stage_class);
     };
     std::stable_sort(stage_classes.begin(), stage_classes.end(),

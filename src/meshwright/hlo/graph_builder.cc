@@ -292,7 +292,7 @@ absl::StatusOr<GraphBuilder::View> GraphBuilder::MakeTuple(const Frame& frame,
   for (size_t i = 0; i < instruction.operands.size(); ++i) {
     const View operand = OperandView(frame, instruction, i);
     for (int32_t leaf = 0; leaf < operand.count; ++leaf) {
-      leaves_.push_back(leaves_[static_cast<size_t>(operand.begin + leaf)]);
+      leaves_.push_back(leaves_[static_cast<size_t>(operand.begin) + static_cast<size_t>(leaf)]);
     }
     view.count += operand.count;
   }

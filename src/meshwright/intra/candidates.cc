@@ -96,14 +96,12 @@ void SetContractionSizes(const Rule& rule, const Strategy& strategy, const Mesh&
     // Of a head: gradients of queries have the depth that is contracted in their scores.
     const bool depth = lhs && rhs && result && IsAttention(rule.kernel) &&
                        rule.factors[f].kind == FactorKind::kWhole;
-    if (group) {
-      work->batch *= size;
-    } else if (!result) {
+    if (!result) {
       work->k *= size;
     } else if (depth) {
       work->n *= size;
       work->k *= size;
-    } else if (lhs && rhs) {
+    } else if (group || (lhs && rhs)) {
       work->batch *= size;
     } else if (lhs) {
       work->m *= size;

@@ -136,8 +136,9 @@ class Decoder {
     for (size_t d = 0;
          given.has_value() && d < std::min(op.instruction->window.size(), shape.dims.size()); ++d) {
       const bool cumulative = op.instruction->window[d].size == shape.dims[d];
-      if (cumulative && !given->dims[d].empty())
-        rounds += static_cast<double>(shape.dims[d] / mesh().Size(given->dims[d]));
+      if (!cumulative || given->dims[d].empty()) continue;
+      const int64_t positions = shape.dims[d] / mesh().Size(given->dims[d]);
+      rounds += static_cast<double>(positions);
     }
     constexpr int kKernels = 4;
     const Work start{.opcode = op.instruction->opcode, .bytes = 1, .kernels = kKernels};
@@ -270,7 +271,7 @@ class Decoder {
   Resharding AddCollectives(ValueId value, const Sharding& from, const Sharding& to, OpId user,
                             double multiplicity) {
     if (from == to || multiplicity == 0) return {};
-    const Resharding resharding = in_.cost_model.Reshard(graph_[value].shape, from, to);
+    Resharding resharding = in_.cost_model.Reshard(graph_[value].shape, from, to);
     // What a loop carries is told apart from what its users see even where slices do.
     const OpKind producer = graph_[graph_[value].producer].kind;
     const bool carried = user == graph_[value].producer &&

@@ -259,7 +259,7 @@ MovePricing PricingOfBound(const ProblemInputs& inputs, const CandidateSets& set
   if (!finder.known()) return pricing;
   for (auto& [move, terms] : moves) {
     if (!terms->combined) continue;
-    terms->combined = std::any_of(moves.begin(), moves.end(), [&](const auto& other) {
+    terms->combined = std::any_of(moves.begin(), moves.end(), [&, &move = move](const auto& other) {
       return other.first.runs == 1 && &other.first != &move && finder.MayOverlap(move, other.first);
     });
   }

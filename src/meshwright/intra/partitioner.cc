@@ -138,7 +138,8 @@ class Product {
                        [&](AxisIndex axis) { return a.cuts[axis] == b.cuts[axis]; });
   }
 
-  void Take(const Side& side, AxisList axes) {
+  // `axes` is no reference to `open_`, which gets shorter.
+  void Take(const Side& side, const AxisList& axes) {
     for (AxisIndex axis : axes) {
       strategy_[axis] = side.cuts[axis];
       open_.erase(std::find(open_.begin(), open_.end(), axis));
@@ -159,7 +160,7 @@ class Product {
           Pair{&lhs_, &result_, Cut::kRows}, Pair{&rhs_, &result_, Cut::kColumns}}) {
       if (!All(*pair.a, pair.cut) || !All(*pair.b, pair.cut)) continue;
       if (pair.cut != Cut::kContracted && !Agree(*pair.a, *pair.b, open_)) continue;
-      Take(*pair.a, open_);
+      Take(*pair.a, AxisList(open_));
       return true;
     }
     return false;
@@ -286,7 +287,7 @@ class Product {
     for (const auto& [side, other] : {std::pair{&rhs_, &lhs_}, std::pair{&lhs_, &rhs_}}) {
       if (!All(*side, Cut::kContracted) || Count(*other) > 0 || side->bytes <= result_.bytes)
         continue;
-      Take(*side, open_);
+      Take(*side, AxisList(open_));
       return;
     }
   }

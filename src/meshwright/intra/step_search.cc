@@ -247,7 +247,7 @@ std::pair<int32_t, int64_t> StepSearch::CheapestOf(const std::vector<int32_t>& c
                                                    int32_t node) {
   std::pair<int32_t, int64_t> cheapest = {choice[node], LocalCost(choice, node, choice[node])};
   const auto strategies = static_cast<int32_t>(bound_problem_.nodes[node].cost.size());
-  work_ += strategies * static_cast<int32_t>(edges_of_[node].size() + 1) / kCostsAStep;
+  work_ += strategies * (static_cast<int64_t>(edges_of_[node].size()) + 1) / kCostsAStep;
   for (int32_t s = 0; s < strategies; ++s) {
     const int64_t cost = LocalCost(choice, node, s);
     if (cost < cheapest.second) cheapest = {s, cost};

@@ -97,7 +97,7 @@ double StepSeconds(const Graph& graph, const CostModel& cost_model, const Overla
 
 // What the combiner joins collectives of one kind up to.
 // xla_gpu_all_reduce_combine_threshold_bytes and its like for all-gather and reduce-scatter.
-inline constexpr int64_t kCombinedBytes = 30 * 1024 * 1024;
+inline constexpr int64_t kCombinedBytes = int64_t{30} << 20;
 
 // Of a combined collective: operands are copied into one buffer and results out of it; of an
 // all-gather and a reduce-scatter one of the two is small.

@@ -209,6 +209,7 @@ std::vector<const SegmentCandidate*> ProfiledPlanner::Chosen(
 absl::StatusOr<IntraPlan> ProfiledPlanner::PlanWhole(
     const std::vector<const SegmentCandidate*>& chosen, PlannerOptions options) {
   std::vector<SegmentChoice> choices;
+  choices.reserve(chosen.size());
   for (const SegmentCandidate* candidate : chosen) choices.push_back(candidate->predicted.choice);
   MW_RETURN_IF_ERROR(space_->GiveChoices(choices, &options));
   return PlanIntra(graph_, *cost_model_, options);

@@ -130,6 +130,7 @@ std::string DraftCallRule(const Graph& graph, const Op& op) {
   DraftFactors factors;
   const auto tensors = [&](const std::vector<ValueId>& values) {
     std::vector<std::string> texts;
+    texts.reserve(values.size());
     for (ValueId v : values) texts.push_back(factors.Tensor(graph[v].shape));
     return absl::StrJoin(texts, ", ");
   };

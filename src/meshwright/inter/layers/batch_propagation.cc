@@ -160,7 +160,7 @@ class Propagator {
     Raise(carry.next, state, dimension);
   }
 
-  void Block(OpId op, std::string why) { obstacles_.try_emplace(op, std::move(why)); }
+  void Block(OpId op, const std::string& why) { obstacles_.try_emplace(op, why); }
 
   void RaiseResults(const Op& op, BatchState state) {
     for (ValueId v : op.results) Raise(v, state);
@@ -211,6 +211,7 @@ class Propagator {
     bool minor = false;
     const auto dimensions = [&](const std::vector<TensorFactors>& tensors) {
       std::vector<int32_t> found;
+      found.reserve(tensors.size());
       for (const TensorFactors& t : tensors) found.push_back(DimensionOf(t, factor, &minor));
       return found;
     };
@@ -240,8 +241,8 @@ class Propagator {
     if (combines) out_.combines[id.index()] = rule.factors[factor].reduction;
   }
 
-  void Stop(OpId id, const Op& op, std::string why) {
-    Block(id, std::move(why));
+  void Stop(OpId id, const Op& op, const std::string& why) {
+    Block(id, why);
     RaiseResults(op, BatchState::kMixed);
   }
 

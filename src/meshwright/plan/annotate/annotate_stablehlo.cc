@@ -368,7 +368,7 @@ class Annotator {
           const Sharding& wanted = Needed(op, k);
           const auto& paths = movements_.operand_paths[op.index()];
           if (constrains_all && graph_[operand].shape.rank() > 0) {
-            operands.emplace_back().emplace(operand, Steps(operand, wanted, paths, k));
+            operands.push_back(Operand{operand, Steps(operand, wanted, paths, k)});
           } else if (pending.empty()) {
             operands.push_back(OperandTo(operand, wanted, paths, k));
           } else {

@@ -38,6 +38,7 @@ std::vector<PlanCollective> GroupCollectives(const std::vector<PlannedCollective
     group.seconds += one.seconds;
   }
   std::vector<PlanCollective> sorted;
+  sorted.reserve(groups.size());
   for (auto& [key, group] : groups) sorted.push_back(std::move(group));
   std::stable_sort(
       sorted.begin(), sorted.end(),

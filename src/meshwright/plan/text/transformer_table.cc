@@ -15,6 +15,7 @@
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
+#include "meshwright/degrees/degree_table.h"
 #include "meshwright/degrees/framework.h"
 
 namespace meshwright {

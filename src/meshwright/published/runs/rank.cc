@@ -177,6 +177,7 @@ std::vector<RankedRun> RankRuns(const std::vector<RunPrediction>& predictions,
     rows.emplace_back(&one, &question);
   }
   std::vector<Question*> work;
+  work.reserve(questions.size());
   for (auto& [text, question] : questions) work.push_back(&question);
   {
     std::atomic<size_t> next = 0;
@@ -190,6 +191,7 @@ std::vector<RankedRun> RankRuns(const std::vector<RunPrediction>& predictions,
     }
   }
   std::vector<RankedRun> ranks;
+  ranks.reserve(rows.size());
   for (const auto& [prediction, question] : rows) ranks.push_back({prediction, question->rank});
   return ranks;
 }
