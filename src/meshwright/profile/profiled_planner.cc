@@ -56,6 +56,11 @@ ProfiledPlanner::ProfiledPlanner(const Graph& graph, const CostModelRow& cost_mo
 
 absl::StatusOr<ProfiledPlan> ProfiledPlanner::Plan() {
   MW_ASSIGN_OR_RETURN(ProfiledPlan plan, PlanFromSegments());
+  if (plan.profile.has_value()) {
+    const absl::StatusOr<ProfiledPlan> whole = PlanByCostModelInSegments();
+    if (whole.ok() && whole->intra.fits && whole->intra.step_seconds < plan.intra.step_seconds)
+      plan = *std::move(whole);
+  }
   TakeMeasuredStep(&plan);
   return plan;
 }
@@ -222,6 +227,25 @@ absl::StatusOr<ProfiledPlan> ProfiledPlanner::PlanByCostModel() {
   return plan;
 }
 
+// What the planner without segments finds, told as their choices: it knows what overlaps across
+// borders, which no sum over segments does.
+absl::StatusOr<ProfiledPlan> ProfiledPlanner::PlanByCostModelInSegments() {
+  MW_ASSIGN_OR_RETURN(ProfiledPlan by_model, PlanByCostModel());
+  MW_ASSIGN_OR_RETURN(const std::vector<std::string> keys, space_->KeysOf(by_model.intra));
+  for (size_t p = 0; p < keys.size(); ++p) {
+    const ProfileMeasurement* const measured = known_.Find(
+        {space_->segments()[space_->sequence()[p]].fingerprint, ProfileMeshText(mesh_), keys[p]});
+    if (measured != nullptr && measured->status != MeasurementStatus::kMeasured)
+      return absl::NotFoundError("a choice was measured to fail");
+  }
+  CandidatesByKey made;
+  MW_ASSIGN_OR_RETURN(const std::vector<const SegmentCandidate*> chosen, Named(keys, &made));
+  ProfiledPlan plan = Compose(std::move(by_model.intra), chosen);
+  plan.step.segments.clear();
+  ProveSegments(plan.profile->segment_seconds, &*plan.profile);
+  return plan;
+}
+
 std::optional<ProfiledPlan> ProfiledPlanner::PlanAgain(const StepChoice& choice) {
   absl::StatusOr<ProfiledPlan> again =
       choice.segments.empty() ? PlanByCostModel() : PlanWithChoices(choice.segments);
@@ -233,18 +257,26 @@ absl::StatusOr<ProfiledPlan> ProfiledPlanner::PlanWithChoices(
     const std::vector<std::string>& keys) {
   if (keys.size() != space_->sequence().size())
     return absl::InvalidArgumentError("choices of another sequence");
-  std::map<std::pair<int32_t, std::string>, SegmentCandidate> made;
-  std::vector<const SegmentCandidate*> chosen;
+  CandidatesByKey made;
+  MW_ASSIGN_OR_RETURN(const std::vector<const SegmentCandidate*> chosen, Named(keys, &made));
+  MW_ASSIGN_OR_RETURN(IntraPlan intra, PlanWhole(chosen, Options()));
+  return Compose(std::move(intra), chosen);
+}
+
+// The candidates with these keys, by position; they live in `made`.
+absl::StatusOr<std::vector<const SegmentCandidate*>> ProfiledPlanner::Named(
+    const std::vector<std::string>& keys, CandidatesByKey* made) const {
+  std::vector<const SegmentCandidate*> named;
+  named.reserve(keys.size());
   for (size_t p = 0; p < keys.size(); ++p) {
     const int32_t segment = space_->sequence()[p];
-    const auto [entry, is_new] = made.try_emplace({segment, keys[p]});
+    const auto [entry, is_new] = made->try_emplace({segment, keys[p]});
     if (is_new) {
       MW_ASSIGN_OR_RETURN(entry->second, candidates_->Candidate(segment, keys[p]));
     }
-    chosen.push_back(&entry->second);
+    named.push_back(&entry->second);
   }
-  MW_ASSIGN_OR_RETURN(IntraPlan intra, PlanWhole(chosen, Options()));
-  return Compose(std::move(intra), chosen);
+  return named;
 }
 
 std::vector<std::pair<StepChoice, const ProfileMeasurement*>> ProfiledPlanner::MeasuredSteps(

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -81,6 +82,10 @@ class ProfiledPlanner {
   void ProveSegments(double seconds, PlanProfile* profile) const;
   absl::StatusOr<ProfiledPlan> PlanByCostModel();
   absl::StatusOr<ProfiledPlan> PlanWithChoices(const std::vector<std::string>& keys);
+  absl::StatusOr<ProfiledPlan> PlanByCostModelInSegments();
+  using CandidatesByKey = std::map<std::pair<int32_t, std::string>, SegmentCandidate>;
+  absl::StatusOr<std::vector<const SegmentCandidate*>> Named(const std::vector<std::string>& keys,
+                                                             CandidatesByKey* made) const;
   void TakeMeasuredStep(ProfiledPlan* plan);
   CandidateProblem Problem(int64_t limit) const;
   void LeaveOut(const std::vector<int32_t>& choice);

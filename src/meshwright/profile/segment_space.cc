@@ -30,6 +30,7 @@ bool LeavesSegment(SliceRole role, bool input) {
 
 // The widest value at a border, what can be done with it, and what that means for all that cross.
 struct Border {
+  ValueId value;  // of the whole program
   Shape shape;
   int32_t batch_dimension = -1;
   std::vector<Sharding> layouts;
@@ -41,6 +42,7 @@ Border FindBorder(const ProgramSlice& slice, const Mesh& mesh,
   const auto consider = [&](const SliceValue& value, const Shape& shape, bool input) {
     if (!crosses(value.role, input) || value.dimension < 0) return;
     if (border.batch_dimension >= 0 && shape.bytes() <= border.shape.bytes()) return;
+    border.value = value.value;
     border.shape = shape;
     border.batch_dimension = value.dimension;
   };
@@ -101,6 +103,8 @@ struct SegmentSpace::State {
                             bool (*crosses)(SliceRole role, bool input)) const;
   std::vector<ChoiceOption> BlockOptions(const Segment& segment, int32_t block) const;
   std::vector<int32_t> OptionsOf(int32_t segment, const SegmentChoice& choice) const;
+  absl::StatusOr<SegmentChoice> ChoiceOf(int32_t position, const IntraPlan& whole) const;
+  std::string Key(int32_t segment, const SegmentChoice& choice) const;
   PredictedChoice Describe(int32_t segment, const SegmentChoice& choice,
                            const IntraPlan& plan) const;
   void Give(const Segment& segment, const IntraPlan& plan, const ProgramSlice& slice,
@@ -234,15 +238,52 @@ std::vector<int32_t> SegmentSpace::State::OptionsOf(int32_t segment,
   return options;
 }
 
+absl::StatusOr<SegmentChoice> SegmentSpace::State::ChoiceOf(int32_t position,
+                                                            const IntraPlan& whole) const {
+  const Segment& segment = segments[network->sequence[position]];
+  SegmentChoice choice;
+  if (!segment.has_program()) return choice;
+  MW_ASSIGN_OR_RETURN(const ProgramSlice slice,
+                      SliceToPlan(*network->slicer, position, position + 1, 1));
+  const auto layout = [&](bool (*crosses)(SliceRole role, bool input),
+                          const std::vector<std::string>& layouts) -> absl::StatusOr<std::string> {
+    const Border border = FindBorder(slice, mesh, crosses);
+    std::string text =
+        border.layouts.empty() ? "" : whole.shardings[border.value.index()].ToString(mesh);
+    if (std::find(layouts.begin(), layouts.end(), text) != layouts.end()) return text;
+    return absl::NotFoundError(absl::StrCat("no choice has ", text, " at a border"));
+  };
+  MW_ASSIGN_OR_RETURN(choice.entry, layout(&EntersSegment, segment.entries));
+  MW_ASSIGN_OR_RETURN(choice.exit, layout(&LeavesSegment, segment.exits));
+  for (const int32_t b : network->blocks[position]) {
+    const ParallelBlock& block = analysis.blocks[b];
+    const auto made =
+        std::find_if(block.strategies.begin(), block.strategies.end(), [&](const auto& strategy) {
+          return std::all_of(block.contractions.begin(), block.contractions.end(), [&](OpId op) {
+            return finder.FactorsOf(block, strategy, op) == whole.ops[op.index()].strategy;
+          });
+        });
+    if (made == block.strategies.end())
+      return absl::NotFoundError("a block's contractions are cut as no choice has them");
+    choice.strategies.push_back(static_cast<int32_t>(made - block.strategies.begin()));
+  }
+  return choice;
+}
+
+std::string SegmentSpace::State::Key(int32_t segment, const SegmentChoice& choice) const {
+  std::vector<std::string> texts;
+  texts.reserve(choice.strategies.size());
+  for (size_t b = 0; b < choice.strategies.size(); ++b)
+    texts.push_back(segments[segment].strategy_texts[b][choice.strategies[b]]);
+  return SegmentChoice::Key(choice.entry, texts, choice.exit);
+}
+
 PredictedChoice SegmentSpace::State::Describe(int32_t segment, const SegmentChoice& choice,
                                               const IntraPlan& plan) const {
   const Segment& s = segments[segment];
   PredictedChoice predicted;
   predicted.choice = choice;
-  std::vector<std::string> texts;
-  for (size_t b = 0; b < choice.strategies.size(); ++b)
-    texts.push_back(s.strategy_texts[b][choice.strategies[b]]);
-  predicted.key = SegmentChoice::Key(choice.entry, texts, choice.exit);
+  predicted.key = Key(segment, choice);
   // What a step takes besides its parts is not a segment's.
   const std::optional<Overlap> overlap = cost_model.overlap();
   predicted.seconds = std::max(
@@ -389,6 +430,21 @@ absl::StatusOr<SegmentChoice> SegmentSpace::ParseKey(int32_t segment,
   }
   if (!rest.empty()) return error();
   return choice;
+}
+
+absl::StatusOr<std::vector<std::string>> SegmentSpace::KeysOf(const IntraPlan& plan) const {
+  std::vector<std::string> keys;
+  for (size_t p = 0; p < sequence().size(); ++p) {
+    const auto same = static_cast<size_t>(state_->same_as[p]);
+    if (same < p) {
+      keys.push_back(keys[same]);
+      continue;
+    }
+    MW_ASSIGN_OR_RETURN(const SegmentChoice choice,
+                        state_->ChoiceOf(static_cast<int32_t>(p), plan));
+    keys.push_back(state_->Key(sequence()[p], choice));
+  }
+  return keys;
 }
 
 absl::Status SegmentSpace::GiveChoices(const std::vector<SegmentChoice>& choices,

@@ -76,6 +76,9 @@ class SegmentSpace {
   // The choice whose PredictedChoice::key this is. Errors: of another segment or mesh.
   absl::StatusOr<SegmentChoice> ParseKey(int32_t segment, const std::string& key) const;
 
+  // `plan`, of the whole program, told as PredictedChoice::key of every position of the sequence.
+  // NotFound: some contraction of a block, or what crosses a border, is as no choice has it.
+  absl::StatusOr<std::vector<std::string>> KeysOf(const IntraPlan& plan) const;
   // Adds to `options` what makes PlanIntra plan the whole program as `choices`, one for every
   // position of the sequence, say: how operators work, values and weights are kept.
   absl::Status GiveChoices(const std::vector<SegmentChoice>& choices, PlannerOptions* options);
