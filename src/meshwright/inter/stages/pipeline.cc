@@ -165,7 +165,7 @@ class PipelinePlanner {
     result_.warnings = graph_.warnings;
     for (const std::string& warning : result_.batch.warnings) result_.warnings.push_back(warning);
     if (request_.mesh.empty()) {
-      submeshes_ = Submeshes(request_.clusters);
+      submeshes_ = Submeshes(request_.clusters, result_.batch.size);
     } else {
       MW_ASSIGN_OR_RETURN(submeshes_, SubmeshesOf(request_.clusters, request_.mesh));
       const int64_t groups = devices / submeshes_[0].devices();
@@ -259,7 +259,10 @@ class PipelinePlanner {
     candidate->costs.resize(submeshes_.size());
     for (size_t s = 0; s < submeshes_.size(); ++s) {
       candidate->costs[s].resize(submeshes_[s].meshes.size());
-      for (size_t m = 0; m < submeshes_[s].meshes.size(); ++m) work.emplace_back(s, m);
+      for (size_t m = 0; m < submeshes_[s].meshes.size(); ++m) {
+        if (submeshes_[s].Suits(m, result_.batch.size / candidate->micro_batches))
+          work.emplace_back(s, m);
+      }
     }
     // Stages are planned again in the end; here many thousands of answers are wanted.
     const PlannerOptions options = LayerPlannerOptions(request_.planner);

@@ -145,14 +145,14 @@ void PipelineSearch::ImproveWithChunks(const LayerTable& table, const ScheduleKi
       input.in_flight = [&in_flight](int32_t after, int64_t) { return in_flight[after]; };
       input.below = best->seconds * kHiddenTransfers;
       StageSearchResult found = SearchStages(input);
-      if (found.stages.empty()) break;
+      if (found.stages.empty()) continue;
       for (ChosenStage& stage : found.stages) stage.submesh = static_cast<int32_t>(s);
-      if (!Consider(table, schedule, shape, found.stages, StageCoster::kAnyMesh, best)) break;
+      Consider(table, schedule, shape, found.stages, StageCoster::kAnyMesh, best);
     }
   }
 }
 
-bool PipelineSearch::Consider(const LayerTable& table, const ScheduleKind& schedule,
+void PipelineSearch::Consider(const LayerTable& table, const ScheduleKind& schedule,
                               const ScheduleShape& shape, const std::vector<ChosenStage>& stages,
                               int32_t mesh, FoundPipeline* best) const {
   FoundPipeline found{.schedule = &schedule, .shape = shape, .stages = stages};
@@ -165,9 +165,9 @@ bool PipelineSearch::Consider(const LayerTable& table, const ScheduleKind& sched
   }
   const absl::StatusOr<Simulation> simulation = Simulate(schedule, shape, times);
   // A schedule may not take these numbers (micro-batches that do not divide by the groups).
-  if (!simulation.ok()) return false;
+  if (!simulation.ok()) return;
   found.seconds = simulation->seconds;
-  if (best->seconds > 0 && found.seconds >= best->seconds) return false;
+  if (best->seconds > 0 && found.seconds >= best->seconds) return;
   found.in_flight = InFlightByStage(schedule, shape);
   std::vector<int64_t> group_bytes(shape.groups, 0);
   const auto bytes_of = [&](size_t i) {
@@ -177,13 +177,12 @@ bool PipelineSearch::Consider(const LayerTable& table, const ScheduleKind& sched
   for (size_t i = 0; i < stages.size(); ++i) {
     const int64_t memory = request_.memory_bytes[submeshes_[stages[i].submesh].cluster];
     const int64_t all = group_bytes[i % shape.groups];
-    if (all > memory) return false;
+    if (all > memory) return;
     const double share = all > 0 ? static_cast<double>(bytes_of(i)) / static_cast<double>(all) : 1;
     found.memory_bytes.push_back(
         shape.chunks == 1 ? memory : static_cast<int64_t>(share * static_cast<double>(memory)));
   }
   *best = std::move(found);
-  return true;
 }
 
 double PipelineSearch::Bound(const LayerTable& table,

@@ -36,8 +36,7 @@ class PipelineSearch {
   // Puts what is faster than `best` there. Every grid, equal stages of one mesh, is simulated as
   // well: the search counts transfers in full, so that one of them may be better than what it finds
   // best. A schedule with chunks is tried with every number of
-  // equal groups of devices of one type, and with more and more stages a group as long as that
-  // helps; the others with any stages.
+  // equal groups of devices of one type and of stages a group; the others with any stages.
   void Improve(const LayerTable& table, const ScheduleKind& schedule, double deadline_seconds,
                FoundPipeline* best) const;
 
@@ -59,8 +58,8 @@ class PipelineSearch {
                          double deadline_seconds, FoundPipeline* best) const;
   void ImproveWithGrids(const LayerTable& table, const ScheduleKind& schedule,
                         double deadline_seconds, FoundPipeline* best) const;
-  // Whether it was faster. The stages' options are those of OptionsOf with `mesh`.
-  bool Consider(const LayerTable& table, const ScheduleKind& schedule, const ScheduleShape& shape,
+  // The stages' options are those of OptionsOf with `mesh`.
+  void Consider(const LayerTable& table, const ScheduleKind& schedule, const ScheduleShape& shape,
                 const std::vector<ChosenStage>& stages, int32_t mesh, FoundPipeline* best) const;
 
   const PipelineRequest& request_;

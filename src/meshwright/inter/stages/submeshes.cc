@@ -29,7 +29,8 @@ std::vector<int64_t> Parts(int64_t devices_per_node) {
   return parts;
 }
 
-Submesh MakeSubmesh(const Cluster& whole, int32_t index, int64_t nodes, int64_t per_node) {
+Submesh MakeSubmesh(const Cluster& whole, int32_t index, int64_t nodes, int64_t per_node,
+                    int64_t samples) {
   Cluster part = whole;
   part.nodes = nodes;
   part.devices_per_node = per_node;
@@ -38,6 +39,13 @@ Submesh MakeSubmesh(const Cluster& whole, int32_t index, int64_t nodes, int64_t 
   submesh.meshes.push_back(MakeMesh({devices}, part));
   for (int64_t inner = 2; inner <= per_node && inner < devices; ++inner) {
     if (per_node % inner == 0) submesh.meshes.push_back(MakeMesh({devices / inner, inner}, part));
+  }
+  submesh.usual_meshes = std::ssize(submesh.meshes);
+  for (int64_t parts = 2; parts < nodes; ++parts) {
+    if (nodes % parts != 0 || samples % parts != 0) continue;
+    std::vector<int64_t> sizes = {parts, nodes / parts};
+    if (per_node > 1) sizes.push_back(per_node);
+    submesh.meshes.push_back(MakeMesh(sizes, part));
   }
   return submesh;
 }
@@ -62,16 +70,21 @@ bool Covers(const std::vector<Cluster>& clusters, const std::vector<Submesh>& su
 
 }  // namespace
 
-std::vector<Submesh> Submeshes(const std::vector<Cluster>& clusters) {
+bool Submesh::Suits(size_t m, int64_t samples) const {
+  return static_cast<int64_t>(m) < usual_meshes ||
+         meshes[m].axes[0].size == std::gcd(samples, nodes);
+}
+
+std::vector<Submesh> Submeshes(const std::vector<Cluster>& clusters, int64_t samples) {
   std::vector<Submesh> submeshes;
   for (size_t c = 0; c < clusters.size(); ++c) {
     const Cluster& whole = clusters[c];
     const auto index = static_cast<int32_t>(c);
     for (int64_t n : Parts(whole.devices_per_node))
-      submeshes.push_back(MakeSubmesh(whole, index, 1, n));
+      submeshes.push_back(MakeSubmesh(whole, index, 1, n, samples));
     for (int64_t n = 1; n <= whole.nodes; ++n) {
       if (whole.nodes % n == 0 || IsPowerOfTwo(n))
-        submeshes.push_back(MakeSubmesh(whole, index, n, whole.devices_per_node));
+        submeshes.push_back(MakeSubmesh(whole, index, n, whole.devices_per_node, samples));
     }
   }
   return submeshes;
@@ -81,7 +94,7 @@ absl::StatusOr<std::vector<Submesh>> SubmeshesOf(const std::vector<Cluster>& clu
                                                  std::string_view mesh) {
   MW_ASSIGN_OR_RETURN(const int64_t devices, ParseMeshDevices(mesh));
   std::vector<Submesh> submeshes;
-  for (const Submesh& submesh : Submeshes(clusters)) {
+  for (const Submesh& submesh : Submeshes(clusters, /*samples=*/1)) {
     const Cluster& whole = clusters[submesh.cluster];
     if (submesh.devices() != devices || whole.devices() % devices != 0) continue;
     Cluster part = whole;
@@ -90,10 +103,11 @@ absl::StatusOr<std::vector<Submesh>> SubmeshesOf(const std::vector<Cluster>& clu
     submeshes.push_back(submesh);
     MW_ASSIGN_OR_RETURN(Mesh only, ParseMesh(mesh, part));
     submeshes.back().meshes = {std::move(only)};
+    submeshes.back().usual_meshes = 1;
   }
   if (submeshes.size() == clusters.size()) return submeshes;
   std::set<int64_t> valid;
-  for (const Submesh& submesh : Submeshes(clusters)) {
+  for (const Submesh& submesh : Submeshes(clusters, /*samples=*/1)) {
     const bool divides = std::all_of(clusters.begin(), clusters.end(), [&](const Cluster& c) {
       return c.devices() % submesh.devices() == 0;
     });

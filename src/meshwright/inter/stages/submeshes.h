@@ -16,14 +16,21 @@ struct Submesh {
   int32_t cluster = 0;
   int64_t nodes = 1, devices_per_node = 1;
   std::vector<Mesh> meshes;
+  int64_t usual_meshes = 0;  // so many of them, in front, suit any micro-batch
   int64_t devices() const { return nodes * devices_per_node; }
+
+  // Whether mesh `m` suits micro-batches of `samples`: the others than the usual ones cut nodes
+  // into as many parts as a micro-batch with fewer samples than nodes can be cut into, and the
+  // rest.
+  bool Suits(size_t m, int64_t samples) const;
 };
 
 // Parts of a node, each a divisor of the next larger one, and whole nodes in numbers that are
 // powers of two or divide the cluster. Placed from the largest down, no part of a node comes to lie
-// on two. Meshes have one axis, or two of which the inner lies inside a node; all of a single
-// cluster has the others of CandidateMeshes as well.
-std::vector<Submesh> Submeshes(const std::vector<Cluster>& clusters);
+// on two. Meshes have one axis, or two of which the inner lies inside a node; and over nodes three,
+// the outer ones over nodes, for every way to cut both them and a batch of `samples`
+// (Submesh::Suits).
+std::vector<Submesh> Submeshes(const std::vector<Cluster>& clusters, int64_t samples);
 
 // Stages of this mesh only, one submesh for each cluster. Errors: see ParseMesh; devices that do
 // not divide the clusters, or lie on parts of nodes (says which numbers would do).

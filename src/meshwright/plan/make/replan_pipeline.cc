@@ -110,9 +110,9 @@ class PipelineReplanner {
 
   // The stage's mesh as the planner made it.
   absl::StatusOr<Mesh> MeshOf(const PlanStage& stage, size_t cluster) const {
-    MW_ASSIGN_OR_RETURN(
-        const std::vector<Submesh> submeshes,
-        request_.mesh == "auto" ? Submeshes(clusters_) : SubmeshesOf(clusters_, request_.mesh));
+    MW_ASSIGN_OR_RETURN(const std::vector<Submesh> submeshes,
+                        request_.mesh == "auto" ? Submeshes(clusters_, pipeline_.batch.size)
+                                                : SubmeshesOf(clusters_, request_.mesh));
     const auto same_axes = [&](const Mesh& mesh) {
       return std::equal(mesh.axes.begin(), mesh.axes.end(), stage.mesh.begin(), stage.mesh.end(),
                         [](const MeshAxis& a, const PlanAxis& b) {
