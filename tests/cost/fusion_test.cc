@@ -175,6 +175,15 @@ TEST(AnalyzeFusion, PartsReadWhatTheyNeed) {
   EXPECT_EQ(f.Reads("rows"), (Bytes{0, 40}));
 }
 
+TEST(AnalyzeFusion, GathersReadRowsAsOftenAsTheyAreIndexed) {
+  const Fused f(R"(
+    table = f32[10,64] parameter(0)
+    ids = s32[1000,1] parameter(1)
+    ROOT rows = f32[1000,64] gather(table, ids), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,64}
+  )");
+  EXPECT_EQ(f.Reads("rows"), (Bytes{1000 * 64 * 4, 4000}));
+}
+
 TEST(AnalyzeFusion, UpdatesTouchWhatTheyUpdate) {
   const Fused f(R"(
     buffer = f32[1000,64] parameter(0)

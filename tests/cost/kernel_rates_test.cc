@@ -4,6 +4,7 @@
 
 #include "meshwright/cost/calibrated.h"
 #include "meshwright/cost/roofline.h"
+#include "meshwright/hlo/element_value.h"
 
 namespace meshwright {
 namespace {
@@ -60,6 +61,36 @@ TEST(KernelRates, DeeperHeadsAndMoreKeysReachMore) {
     EXPECT_LT(rate(4096, 128), rate(4096, 256));
     EXPECT_LT(rate(1024, 128), rate(4096, 128));
     EXPECT_LT(rate(32768, 256), 0.8);
+  }
+}
+
+struct MeasuredScatter {
+  ElementType type;
+  double rows, row, rows_out, seconds;
+};
+
+// Rows added at random places, one H200 with JAX 0.11.2; the copy of the operand, measured by
+// itself, is taken off.
+TEST(KernelRates, ScattersOnAnH200) {
+  constexpr MeasuredScatter kScatters[] = {
+      {ElementType::kF32, 1e6, 256, 1e5, 0.000788},  {ElementType::kF32, 1e6, 64, 1e5, 0.000132},
+      {ElementType::kS32, 1e6, 256, 1e5, 0.001609},  {ElementType::kS32, 1e6, 64, 1e5, 0.000346},
+      {ElementType::kBF16, 1e6, 256, 1e5, 0.001972}, {ElementType::kBF16, 1e6, 64, 1e5, 0.000511},
+      {ElementType::kF16, 1e6, 256, 1e5, 0.001968},  {ElementType::kF16, 1e5, 256, 1e5, 0.000201}};
+  const Mesh mesh = OneH200();
+  const RooflineCostModel roofline(mesh);
+  const CalibratedCostModel calibrated(mesh, Calibration{});
+  for (const MeasuredScatter& scatter : kScatters) {
+    Work work;
+    work.opcode = Opcode::kScatter;
+    work.kernel = KernelClass::kAtomic;
+    work.element_type = scatter.type;
+    work.flops = scatter.rows * scatter.row;
+    const double width = ElementBytes(scatter.type);
+    work.bytes = width * scatter.row * (scatter.rows + 2 * scatter.rows_out);
+    const double seconds = roofline.ComputeSeconds(work);
+    EXPECT_NEAR(seconds, scatter.seconds, 0.5 * scatter.seconds) << scatter.seconds;
+    EXPECT_NEAR(calibrated.ComputeSeconds(work), seconds, 0.02 * seconds);
   }
 }
 

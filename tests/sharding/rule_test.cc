@@ -145,6 +145,22 @@ TEST(Rule, Flops) {
       0);
 }
 
+// Only what may meet in one element takes atomic operations.
+TEST(Rule, ScattersAreAtomicWhereUpdatesMeet) {
+  const auto rule = [](const std::string& body, const std::string& more) {
+    return RuleOf(
+        "  a = f32[100,8] parameter(0)\n  i = s32[30,1] parameter(1)\n  u = f32[30,8] "
+        "parameter(2)\n  ROOT r = f32[100,8] scatter(a, i, u), update_window_dims={1}, "
+        "inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1" +
+        more + ", to_apply=" + body + "\n");
+  };
+  EXPECT_EQ(rule("add_body", "").kernel, KernelClass::kAtomic);
+  EXPECT_EQ(rule("add_body", "").flops, 30 * 8);
+  EXPECT_EQ(rule("maximum_body", "").kernel, KernelClass::kAtomic);
+  EXPECT_EQ(rule("second_body", "").kernel, KernelClass::kLoop);
+  EXPECT_EQ(rule("add_body", ", unique_indices=true").kernel, KernelClass::kLoop);
+}
+
 TEST(Rule, ShardingsOfAStrategy) {
   Mesh mesh = TestMesh({2, 4});
   Rule rule = RuleOf(

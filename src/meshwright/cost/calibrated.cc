@@ -57,9 +57,10 @@ double CalibratedCostModel::MatmulSeconds(const Work& work) const {
 double CalibratedCostModel::ComputeSeconds(const Work& work) const {
   if (work.flops <= 0 && work.bytes <= 0 && work.copies <= 0) return 0;
   const bool product = work.m > 0 && work.n > 0 && work.k > 0;
-  const double compute = product
-                             ? MatmulSeconds(work)
-                             : work.flops / (mesh().cluster.device.PeakFlops("f32") * kVectorShare);
+  const double rate = work.kernel == KernelClass::kAtomic
+                          ? AtomicRate(work.element_type)
+                          : mesh().cluster.device.PeakFlops("f32") * kVectorShare;
+  const double compute = product ? MatmulSeconds(work) : work.flops / rate;
   // What moves no bytes of its own runs inside another operator's kernel.
   const double kernels = work.copies + (work.bytes > 0 || product ? work.kernels : 0);
   return std::max(compute, MemorySeconds(calibration_.memory, work.bytes)) +

@@ -9,9 +9,16 @@
 //  * the keys that pass by: each block has a prologue and an epilogue, which is longer backward,
 //    where gradients of queries are converted and gradients of keys and values written out.
 //
+// Atomics. A million rows of 256 elements, added to a hundred thousand at random, took one H200
+// (JAX 0.11.2, beyond copying the operand) 787 us in f32, 1,609 in s32 and 1,970 in bf16 and f16,
+// whose operations XLA makes of ones on words of 32 bits; maxima as long as sums. Rows of 64 take
+// up to a third less each, runs of equal indices up to three times as long, which no program tells.
+//
 // Of a causal mask the pairs count that meet. The dispatch of a call is no part of it.
 
 #include "meshwright/cost/kernel_rates.h"
+
+#include "meshwright/hlo/element_value.h"
 
 namespace meshwright {
 namespace {
@@ -32,6 +39,11 @@ KernelRate AttentionRate(KernelClass kernel) {
   if (kernel == KernelClass::kAttentionBackward)
     return {.efficiency = 0.83, .half_m = 32, .half_n = 48, .half_k = 900 * kDepth};
   return {.efficiency = 0.88, .half_m = 32, .half_n = 48, .half_k = 64 * kDepth};
+}
+
+double AtomicRate(ElementType type) {
+  if (ElementBytes(type) < 4) return 1.3e11;
+  return IsFloating(type) ? 3.7e11 : 1.7e11;
 }
 
 }  // namespace meshwright

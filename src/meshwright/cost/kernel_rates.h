@@ -22,6 +22,9 @@ inline bool IsAttention(KernelClass kernel) {
   return kernel == KernelClass::kAttention || kernel == KernelClass::kAttentionBackward;
 }
 
+// Atomic operations a second on values of this type in device memory.
+double AtomicRate(ElementType type);
+
 }  // namespace meshwright
 
 #endif  // MESHWRIGHT_COST_KERNEL_RATES_H_

@@ -32,6 +32,7 @@ RooflineCostModel::RooflineCostModel(const Mesh& mesh, const RooflineOptions& op
 
 double RooflineCostModel::Rate(const Work& work) const {
   const DeviceType& device = mesh().cluster.device;
+  if (work.kernel == KernelClass::kAtomic) return AtomicRate(work.element_type);
   if (work.m <= 0 || work.n <= 0 || work.k <= 0)
     return device.PeakFlops("f32") * options_.vector_fraction;
   if (IsAttention(work.kernel)) {

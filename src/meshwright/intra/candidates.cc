@@ -188,8 +188,7 @@ double CandidateSets::ComputeCost(OpId leader, const CandidateSet& set, size_t s
   work.opcode = op.instruction->opcode;
   work.kernels = fusion_.kernel[leader.index()] ? 1 : 0;
   const bool contraction = work.opcode == Opcode::kDot || work.opcode == Opcode::kConvolution ||
-                           work.opcode == Opcode::kRaggedDot ||
-                           set.rule.kernel != KernelClass::kLoop;
+                           work.opcode == Opcode::kRaggedDot || IsProduct(set.rule.kernel);
   work.kernel = set.rule.kernel;
   const std::vector<ValueId>& typical =
       (contraction || op.results.empty()) ? op.operands : op.results;

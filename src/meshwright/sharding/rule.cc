@@ -75,6 +75,8 @@ std::string_view KernelClassName(KernelClass kernel) {
   switch (kernel) {
     case KernelClass::kLoop:
       return "loop";
+    case KernelClass::kAtomic:
+      return "atomic";
     case KernelClass::kMatmul:
       return "matmul";
     case KernelClass::kAttention:

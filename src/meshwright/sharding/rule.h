@@ -71,19 +71,23 @@ struct TensorFactors {
   friend bool operator==(const TensorFactors&, const TensorFactors&) = default;
 };
 
-// By which curve the operations of a kernel become seconds (cost/kernel_rates.h). All but loops are
-// matrix products to their cost model: m is what the first operand and the first result have, n the
-// second (or a later one) and the first result, k what operands have only.
+// By which curve the operations of a kernel become seconds (cost/kernel_rates.h). All but loops and
+// atomics are matrix products to their cost model: m is what the first operand and the first result
+// have, n the second (or a later one) and the first result, k what operands have only.
 enum class KernelClass : uint8_t {
   kLoop,               // elementwise and the like, on plain units
+  kAtomic,             // combined into what lies in memory, one atomic operation each: scatters
   kMatmul,             // a GEMM, or a convolution by one
   kAttention,          // softmax(q k') v without the scores in memory: forward
   kAttentionBackward,  // its gradients
 };
-inline constexpr KernelClass kKernelClasses[] = {KernelClass::kLoop, KernelClass::kMatmul,
-                                                 KernelClass::kAttention,
+inline constexpr KernelClass kKernelClasses[] = {KernelClass::kLoop, KernelClass::kAtomic,
+                                                 KernelClass::kMatmul, KernelClass::kAttention,
                                                  KernelClass::kAttentionBackward};
-// "loop", "matmul", "attention", "attention_backward".
+constexpr bool IsProduct(KernelClass kernel) {
+  return kernel != KernelClass::kLoop && kernel != KernelClass::kAtomic;
+}
+// "loop", "atomic", "matmul", "attention", "attention_backward".
 std::string_view KernelClassName(KernelClass kernel);
 
 struct Rule {

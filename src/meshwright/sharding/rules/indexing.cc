@@ -106,6 +106,10 @@ void Scatter(RuleBuilder& builder) {
   auto results = [&](int64_t dim) { return std::vector<int64_t>(count, dim); };
 
   Reduction reduction = builder.BodyReduction(0);
+  // Updates of one element would overwrite each other, but for atomics.
+  if (!dims.unique_indices && reduction != Reduction::kOther) {
+    builder.Flops(static_cast<double>(count) * ElementCount(updates), KernelClass::kAtomic);
+  }
   bool repeatable = OperandMayRepeat(reduction, IsZero(builder.graph(), builder.op().operands[0]));
   for (size_t i = 0; i < batch.size(); ++i) {
     int64_t paired = PositionIn(dims.scatter_indices_batching_dims, batch[i]);
