@@ -30,6 +30,7 @@ from meshwright.profiling import calibrate, profile
 
 if TYPE_CHECKING:
     from meshwright import jax as jax
+    from meshwright import torch as torch
 
 __all__ = [
     "Answer",
@@ -64,8 +65,8 @@ calls = _library.calls
 
 
 def __getattr__(name: str) -> Any:
-    if name == "jax":  # loaded when it is used: JAX may not be there
+    if name in ("jax", "torch"):  # loaded when they are used: they may not be there
         import importlib
 
-        return importlib.import_module("meshwright.jax")
+        return importlib.import_module(f"meshwright.{name}")
     raise AttributeError(f"module 'meshwright' has no attribute {name!r}")

@@ -1,0 +1,290 @@
+"""A plan held against what it runs as: one step in as many processes as it has devices, and in one."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import logging
+import multiprocessing
+import socket
+import tempfile
+import time
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+from torch import Tensor, fx
+
+from meshwright import errors
+from meshwright.torch._placements import Layouts
+from meshwright.torch._running import Runner
+from meshwright.torch._states import first_state
+
+# Plans' words for what CommDebugMode counts.
+_KINDS = {
+    "all_reduce": "all-reduce",
+    "all_gather": "all-gather",
+    "reduce_scatter": "reduce-scatter",
+    "all_to_all": "all-to-all",
+    "alltoall": "all-to-all",
+    "permute": "collective-permute",
+    "broadcast": "collective-permute",
+}
+
+
+@dataclasses.dataclass
+class TorchReport:
+    """What `TorchPlan.verify` found.
+
+    `planned`, `ran`: number of collectives by kind. `errors`: by name of what the step gives, the
+    largest difference from one process, relative to the largest element there (or to 1, if that is
+    less). `replicated`: operators that DTensor did not run sharded. `passed`: all errors are within
+    the tolerance.
+    """
+
+    devices: int
+    tolerance: float
+    errors: dict[str, float]
+    planned: dict[str, int]
+    ran: dict[str, int]
+    replicated: list[str]
+    seconds: float  # of the processes, starting them included
+
+    @property
+    def passed(self) -> bool:
+        return all(error <= self.tolerance for error in self.errors.values())  # not of NaN
+
+    @property
+    def worst(self) -> tuple[str, float]:
+        """The name of the largest error, and it."""
+        return max(self.errors.items(), key=lambda item: item[1] if item[1] == item[1] else 1e300)
+
+    def __str__(self) -> str:
+        name, error = self.worst
+        kinds = sorted({*self.planned, *self.ran})
+        first = (
+            f"{'ok' if self.passed else 'FAILED'}: {len(self.errors)} tensors of a step on "
+            f"{self.devices} processes; largest difference {error:.2g} ({name}), "
+            f"{self.tolerance:.2g} allowed"
+        )
+        lines = [
+            first,
+            "collectives            planned    ran",
+        ]
+        lines += [
+            f"  {kind:20} {self.planned.get(kind, 0):7} {self.ran.get(kind, 0):6}" for kind in kinds
+        ]
+        if self.replicated:
+            lines.append(f"not sharded by DTensor: {', '.join(self.replicated)}")
+        return "\n".join(lines)
+
+
+def verify(
+    plan: Any, *, tolerance: float = 1e-4, seed: int = 0, timeout: float = 600.0
+) -> TorchReport:
+    """Runs one step of what was planned, with gloo on this machine's CPUs.
+
+    Parameters, buffers and inputs are the module's and the example inputs; those without data are
+    drawn by `seed`. What is compared: the loss, gradients, and what replaces parameters, buffers and
+    the optimizer's state.
+
+    Args:
+      tolerance: see `TorchReport.errors`.
+      timeout: seconds for all processes together.
+
+    Raises:
+      InternalError: a process failed or did not end.
+    """
+    subject = plan.subject
+    values = _values(subject, seed)
+    names, wanted = _wanted(subject.step)
+    torch.manual_seed(seed)
+    one = _run_alone(subject.step, values, wanted)
+    started = time.monotonic()
+    found = _run_processes(plan, values, names, seed, timeout)
+    differences = {name: _difference(found["values"][name], x) for name, x in zip(names, one)}
+    planned: dict[str, int] = collections.Counter()
+    for row in plan.collectives:
+        planned[row["kind"]] += row["count"]
+    return TorchReport(
+        plan.num_devices,
+        tolerance,
+        differences,
+        dict(planned),
+        found["collectives"],
+        found["replicated"],
+        time.monotonic() - started,
+    )
+
+
+def _difference(found: Tensor, wanted: Tensor) -> float:
+    if found.shape != wanted.shape or found.dtype != wanted.dtype:
+        return float("inf")
+    if not wanted.numel():
+        return 0.0
+    a, b = found.double(), wanted.double()
+    return float((a - b).abs().max() / max(1.0, float(b.abs().max())))
+
+
+def _values(subject: Any, seed: int) -> list[Tensor]:
+    """The step's leaves with data."""
+    generator = torch.Generator().manual_seed(seed)
+    named = dict(subject.module.named_parameters())
+    buffers = dict(subject.module.named_buffers())
+    inputs = iter([x for x in pytree.tree_leaves(subject.inputs) if isinstance(x, Tensor)])
+    values = []
+    states: dict[str, dict[str, Any]] = {}
+    for leaf in subject.step.leaves:
+        if leaf.kind == "state":
+            states = states or _states(subject, named)
+            value = states[leaf.name]
+        elif leaf.kind == "hyper":
+            group = subject.optimizer.param_groups[int(leaf.name.split(".")[1])]
+            value = torch.tensor(float(group["lr"]))
+        elif leaf.kind == "constant":
+            value = subject.step.constants[leaf.name]
+        else:
+            value = {"parameter": named, "buffer": buffers}.get(leaf.kind, {}).get(leaf.name)
+            value = next(inputs) if value is None else value
+        values.append(
+            _drawn(value.detach().cpu() if value.device.type != "meta" else value, generator)
+        )
+    return values
+
+
+def _drawn(value: Tensor, generator: torch.Generator) -> Tensor:
+    if value.device.type != "meta" and not hasattr(value, "fake_mode"):
+        return value.clone()
+    if value.dtype.is_floating_point:
+        return (0.02 * torch.randn(value.shape, generator=generator)).to(value.dtype)
+    return torch.zeros(value.shape, dtype=value.dtype)
+
+
+def _states(subject: Any, named: Mapping[str, Tensor]) -> dict[str, Any]:
+    found = {}
+    for group in subject.optimizer.param_groups:
+        for value in group["params"]:
+            [name] = [n for n, x in named.items() if x is value]
+            state = subject.optimizer.state.get(value) or first_state(subject.optimizer, value)
+            found |= {f"state.{name}.{key}": x for key, x in state.items() if isinstance(x, Tensor)}
+    return found
+
+
+def _wanted(step: Any) -> tuple[list[str], list[fx.Node]]:
+    """What is compared: names, and the nodes that give it."""
+    [output] = [node for node in step.graph.graph.nodes if node.op == "output"]
+    nodes = {"loss": output.args[0][0]}
+    for name, node in zip(step.trained, step.gradients):
+        if node is not None:
+            nodes[f"gradient of {name}"] = node
+    for position, node in zip(step.replaced, output.args[0][1:]):
+        nodes[step.leaves[position].name] = node
+    return list(nodes), list(nodes.values())
+
+
+def _run_alone(step: Any, values: list[Tensor], wanted: list[fx.Node]) -> list[Tensor]:
+    kept: dict[fx.Node, Any] = {}
+
+    class Keep(fx.Interpreter):
+        def run_node(self, node: fx.Node) -> Any:
+            result = super().run_node(node)
+            if node in chosen:
+                kept[node] = result.detach().clone()
+            return result
+
+    chosen = set(wanted)
+    with torch.no_grad():
+        Keep(step.graph).run(*[value.clone() for value in values])
+    return [kept[node] for node in wanted]
+
+
+def _run_processes(
+    plan: Any, values: list[Tensor], names: list[str], seed: int, timeout: float
+) -> dict[str, Any]:
+    # Forked, so that a module that cannot be pickled need not be.
+    context = multiprocessing.get_context("fork")
+    with tempfile.TemporaryDirectory() as folder, socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+        probe.close()
+        count = plan.num_devices
+        processes = [
+            context.Process(target=_work, args=(rank, count, port, folder, plan, values, seed))
+            for rank in range(count)
+        ]
+        for process in processes:
+            process.start()
+        end = time.monotonic() + timeout
+        failure = None
+        while failure is None and any(process.is_alive() for process in processes):
+            time.sleep(0.02)
+            if any(process.exitcode not in (None, 0) for process in processes):
+                failure = "a process failed"
+            elif time.monotonic() > end:
+                failure = f"not done after {timeout:g} s"
+        for process in processes:
+            if failure is not None:
+                process.kill()
+            process.join()
+        said = "".join(path.read_text() for path in sorted(Path(folder).glob("error-*"))[:1])
+        result = Path(folder) / "result.pt"
+        if failure is not None or not result.exists():
+            raise errors.InternalError(
+                f"verify: {failure or 'no process answered'}\n{said}".rstrip()
+            )
+        return torch.load(result, weights_only=False)
+
+
+def _work(
+    rank: int, count: int, port: int, folder: str, plan: Any, values: list[Tensor], seed: int
+) -> None:
+    try:
+        torch.set_num_threads(1)
+        logging.getLogger("torch").setLevel(logging.ERROR)
+        torch.distributed.init_process_group(
+            "gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=count
+        )
+        answer = _run_sharded(plan, values, seed)
+        if rank == 0:
+            torch.save(answer, Path(folder) / "result.pt")
+        torch.distributed.barrier()
+        torch.distributed.destroy_process_group()
+    except BaseException:
+        Path(folder, f"error-{rank}").write_text(traceback.format_exc())
+        raise SystemExit(1) from None
+
+
+def _run_sharded(plan: Any, values: list[Tensor], seed: int) -> dict[str, Any]:
+    from torch.distributed.tensor.debug import CommDebugMode
+
+    subject = plan.subject
+    mesh = plan.device_mesh("cpu")
+    runner = Runner(subject.step, subject.lowered, Layouts(plan, subject.lowered), mesh)
+    given = {
+        node: runner.place_leaf(i, value)
+        for i, (node, value) in enumerate(zip(runner.leaves, values))
+    }
+    names, wanted = _wanted(subject.step)
+    torch.manual_seed(seed)
+    with CommDebugMode() as counted:
+        results = runner.run(given, wanted)
+        results = _as_planned(runner, subject.step, names, results)
+    ran: dict[str, int] = collections.Counter()
+    for operator, number in counted.get_comm_counts().items():
+        text = str(operator).rsplit(".", 1)[-1]
+        kind = next((word for key, word in _KINDS.items() if key in str(operator)), text)
+        ran[kind] += number
+    full = {name: x.full_tensor() for name, x in zip(names, results)}
+    return {"values": full, "collectives": dict(ran), "replicated": sorted(runner.replicated)}
+
+
+def _as_planned(runner: Any, step: Any, names: list[str], results: list[Any]) -> list[Any]:
+    """Those that replace leaves as these are kept."""
+    positions = {step.leaves[i].name: i for i in step.replaced}
+    return [
+        runner.place_leaf(positions[name], x) if name in positions else x
+        for name, x in zip(names, results)
+    ]

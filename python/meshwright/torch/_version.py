@@ -1,0 +1,36 @@
+"""Which versions of PyTorch this package works with. Importing this module checks the one that is installed."""
+
+from __future__ import annotations
+
+import re
+
+from meshwright import errors
+
+# The oldest that tests pass with; also in pyproject.toml.
+OLDEST = (2, 14)
+
+
+def check(version: str) -> None:
+    """Raises UnsupportedError if PyTorch is too old."""
+    found = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
+    if found < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise errors.UnsupportedError(
+            f"PyTorch {version} is installed, Meshwright needs {oldest} or newer: "
+            f"pip install -U 'torch>={oldest}'"
+        )
+
+
+def _installed() -> str:
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise errors.UnsupportedError(
+            "meshwright.torch needs PyTorch: pip install 'meshwright[torch]'"
+        ) from None
+    return torch.__version__
+
+
+check(_installed())
