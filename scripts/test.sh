@@ -35,6 +35,12 @@ echo "Python package with JAX $oldest"
 "build/venv-jax-$oldest/bin/pytest" -q tests/python/test_{calls,jax_version,plan,shardy,shard,verify}.py \
   -k "not small_models and not wide and not test_a_plan_that_holds and not programs_in_hlo"
 
+# The front end for PyTorch, without JAX.
+echo "Python package with PyTorch"
+[ -x build/venv-torch/bin/pytest ] || { python3 -m venv build/venv-torch && build/venv-torch/bin/pip install -q "torch>=2.15" numpy transformers pytest; }
+build/venv-torch/bin/pip install -q --force-reinstall --no-deps build/dist/meshwright-*.whl
+build/venv-torch/bin/pytest -q --confcutdir=tests/python/pytorch tests/python/pytorch
+
 # The site builds, and what documentation says of commands, keys and screens is so; the tutorial runs.
 echo "documentation"
 [ -x build/venv/bin/mkdocs ] || build/venv/bin/pip install -q "mkdocs>=1.6,<2" "mkdocs-material>=9.5,<10"

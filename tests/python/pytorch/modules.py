@@ -117,22 +117,14 @@ def of_transformers(model, config, **sizes):
     return make
 
 
-gpt2 = of_transformers(
-    *("GPT2LMHeadModel", "GPT2Config"),
-    **{"n_layer": 2, "n_embd": 64, "n_head": 8, "vocab_size": 128, "n_positions": 32},
-    **{"resid_pdrop": 0.1, "embd_pdrop": 0.1, "attn_pdrop": 0.0},
-    **{"bos_token_id": 0, "eos_token_id": 0},
-)
-llama = of_transformers(
-    *("LlamaForCausalLM", "LlamaConfig"),
-    **{"num_hidden_layers": 2, "hidden_size": 64, "intermediate_size": 128, "vocab_size": 128},
-    **{"num_attention_heads": 8, "num_key_value_heads": 4},
-)
-bert = of_transformers(
-    *("BertForMaskedLM", "BertConfig"),
-    **{"num_hidden_layers": 2, "hidden_size": 64, "intermediate_size": 128, "vocab_size": 128},
-    **{"num_attention_heads": 8, "attention_probs_dropout_prob": 0.0},
-)
+SIZES = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "vocab_size": 128}
+SIZES |= {"num_attention_heads": 8}
+GPT_SIZES = {"n_layer": 2, "n_embd": 64, "n_head": 8, "vocab_size": 128, "n_positions": 32}
+GPT_SIZES |= {"attn_pdrop": 0.0, "bos_token_id": 0, "eos_token_id": 0}
+
+gpt2 = of_transformers("GPT2LMHeadModel", "GPT2Config", **GPT_SIZES)
+llama = of_transformers("LlamaForCausalLM", "LlamaConfig", num_key_value_heads=4, **SIZES)
+bert = of_transformers("BertForMaskedLM", "BertConfig", attention_probs_dropout_prob=0.0, **SIZES)
 
 ALL = [mlp, cnn, decoder, lstm, transformer, gpt2, llama, bert]
 NAMES = ["mlp", "cnn", "decoder", "lstm", "transformer", "gpt2", "llama", "bert"]

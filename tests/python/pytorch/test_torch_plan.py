@@ -9,11 +9,11 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 
 import modules
 import torch.nn.functional as F
-import torch.utils.checkpoint
+from meshwright.torch import _version
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 import meshwright as mw
-from meshwright.torch import _version
 
 
 def plan(module, inputs, **options):
@@ -77,7 +77,7 @@ class Recomputed(nn.Module):
         self.part = nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 64))
 
     def forward(self, x):
-        return torch.utils.checkpoint.checkpoint(self.part, x, use_reentrant=False)
+        return checkpoint(self.part, x, use_reentrant=False)
 
 
 def test_what_is_checkpointed_is_recomputed():
