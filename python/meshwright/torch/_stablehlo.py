@@ -70,6 +70,7 @@ class Writer:
         self.source: tuple[str, int] | None = None
         self._lines: list[str] = []
         self._labels: dict[str, int] = {}
+        self._reshaped_of: dict[str, Value] = {}  # by name of a reshape's result, what it reshapes
 
     def parameter(self, index: int, shape: Sequence[int], dtype: torch.dtype) -> Value:
         return Value(f"%arg{index}", tuple(shape), dtype, -1, index)
@@ -204,9 +205,16 @@ class Writer:
         return self._reshaped(text, value, shape)
 
     def reshape(self, value: Value, shape: Sequence[int]) -> Value:
-        if tuple(shape) == value.shape:
-            return value
-        return self._reshaped("stablehlo.reshape {}", value, shape)
+        """The planner folds reshapes of reshapes: the operation that made a value of this shape is named, so
+        that what the plan says of it is found.
+        """
+        source = self._reshaped_of.get(value.name, value)
+        for same in (value, source):
+            if same.shape == tuple(shape):
+                return same
+        result = self._reshaped("stablehlo.reshape {}", source, shape)
+        self._reshaped_of[result.name] = source
+        return result
 
     def transpose(self, value: Value, permutation: Sequence[int]) -> Value:
         permutation = [p % len(value.shape) for p in permutation]

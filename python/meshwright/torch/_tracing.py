@@ -403,6 +403,8 @@ def _finish(
             graph.graph.erase_node(node)
         elif node.target is torch.ops.aten.copy.default:
             _open_copy(graph, node)
+        else:
+            _name_all_dimensions(node)
     [output] = [node for node in graph.graph.nodes if node.op == "output"]
     loss, grads, new = output.args[0]
     positions = {(leaf.kind, leaf.name): i for i, leaf in enumerate(leaves)}
@@ -413,6 +415,15 @@ def _finish(
     graph.graph.eliminate_dead_code()
     graph.recompile()
     return Step(graph, leaves, constants, replaced, trained, list(grads), signature)
+
+
+def _name_all_dimensions(node: fx.Node) -> None:
+    """An empty list of dimensions to reduce is all of them to torch, and none to DTensor's rules."""
+    schema = getattr(node.target, "_schema", None)
+    for i, argument in enumerate(schema.arguments[: len(node.args)] if schema else ()):
+        if argument.name == "dim" and node.args[i] == []:
+            rank = node.args[0].meta["val"].dim()
+            node.args = (*node.args[:i], list(range(rank)), *node.args[i + 1 :])
 
 
 def _open_copy(graph: fx.GraphModule, node: fx.Node) -> None:

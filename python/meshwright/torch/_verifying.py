@@ -4,35 +4,16 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import logging
-import multiprocessing
-import socket
-import tempfile
 import time
-import traceback
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import torch
 import torch.utils._pytree as pytree
 from torch import Tensor, fx
 
-from meshwright import errors
-from meshwright.torch._placements import Layouts
-from meshwright.torch._running import Runner
+from meshwright.torch._sharded_runs import run_processes, run_simulated
 from meshwright.torch._states import first_state
-
-# Plans' words for what CommDebugMode counts.
-_KINDS = {
-    "all_reduce": "all-reduce",
-    "all_gather": "all-gather",
-    "reduce_scatter": "reduce-scatter",
-    "all_to_all": "all-to-all",
-    "alltoall": "all-to-all",
-    "permute": "collective-permute",
-    "broadcast": "collective-permute",
-}
 
 
 @dataclasses.dataclass
@@ -51,7 +32,8 @@ class TorchReport:
     planned: dict[str, int]
     ran: dict[str, int]
     replicated: list[str]
-    seconds: float  # of the processes, starting them included
+    seconds: float  # of the sharded run, starting processes included
+    simulated: bool = False  # in one process
 
     @property
     def passed(self) -> bool:
@@ -67,7 +49,7 @@ class TorchReport:
         kinds = sorted({*self.planned, *self.ran})
         first = (
             f"{'ok' if self.passed else 'FAILED'}: {len(self.errors)} tensors of a step on "
-            f"{self.devices} processes; largest difference {error:.2g} ({name}), "
+            f"{self.devices} {'simulated devices' if self.simulated else 'processes'}; largest difference {error:.2g} ({name}), "
             f"{self.tolerance:.2g} allowed"
         )
         lines = [
@@ -83,7 +65,12 @@ class TorchReport:
 
 
 def verify(
-    plan: Any, *, tolerance: float = 1e-4, seed: int = 0, timeout: float = 600.0
+    plan: Any,
+    *,
+    tolerance: float = 1e-4,
+    seed: int = 0,
+    timeout: float = 600.0,
+    simulate: bool = False,
 ) -> TorchReport:
     """Runs one step of what was planned, with gloo on this machine's CPUs.
 
@@ -94,18 +81,24 @@ def verify(
     Args:
       tolerance: see `TorchReport.errors`.
       timeout: seconds for all processes together.
+      simulate: all devices in this process, by torch's LocalTensorMode: the same values and collectives
+        for less of the machine, and all-to-alls as such, which gloo does as all-gathers.
 
     Raises:
+      InvalidArgumentError: `simulate` where torch.distributed is initialized.
       InternalError: a process failed or did not end.
     """
     subject = plan.subject
     values = _values(subject, seed)
-    names, wanted = _wanted(subject.step)
+    wanted = _wanted(subject.step)
     torch.manual_seed(seed)
-    one = _run_alone(subject.step, values, wanted)
+    one = _run_alone(subject.step, values, list(wanted.values()))
     started = time.monotonic()
-    found = _run_processes(plan, values, names, seed, timeout)
-    differences = {name: _difference(found["values"][name], x) for name, x in zip(names, one)}
+    if simulate:
+        found = run_simulated(plan, values, wanted, seed)
+    else:
+        found = run_processes(plan, values, wanted, seed, timeout)
+    differences = {name: _difference(found.values[name], x) for name, x in zip(wanted, one)}
     planned: dict[str, int] = collections.Counter()
     for row in plan.collectives:
         planned[row["kind"]] += row["count"]
@@ -114,9 +107,10 @@ def verify(
         tolerance,
         differences,
         dict(planned),
-        found["collectives"],
-        found["replicated"],
+        found.collectives,
+        found.replicated,
         time.monotonic() - started,
+        simulate,
     )
 
 
@@ -173,8 +167,8 @@ def _states(subject: Any, named: Mapping[str, Tensor]) -> dict[str, Any]:
     return found
 
 
-def _wanted(step: Any) -> tuple[list[str], list[fx.Node]]:
-    """What is compared: names, and the nodes that give it."""
+def _wanted(step: Any) -> dict[str, fx.Node]:
+    """What is compared, by name: the nodes that give it."""
     [output] = [node for node in step.graph.graph.nodes if node.op == "output"]
     nodes = {"loss": output.args[0][0]}
     for name, node in zip(step.trained, step.gradients):
@@ -182,7 +176,7 @@ def _wanted(step: Any) -> tuple[list[str], list[fx.Node]]:
             nodes[f"gradient of {name}"] = node
     for position, node in zip(step.replaced, output.args[0][1:]):
         nodes[step.leaves[position].name] = node
-    return list(nodes), list(nodes.values())
+    return nodes
 
 
 def _run_alone(step: Any, values: list[Tensor], wanted: list[fx.Node]) -> list[Tensor]:
@@ -199,92 +193,3 @@ def _run_alone(step: Any, values: list[Tensor], wanted: list[fx.Node]) -> list[T
     with torch.no_grad():
         Keep(step.graph).run(*[value.clone() for value in values])
     return [kept[node] for node in wanted]
-
-
-def _run_processes(
-    plan: Any, values: list[Tensor], names: list[str], seed: int, timeout: float
-) -> dict[str, Any]:
-    # Forked, so that a module that cannot be pickled need not be.
-    context = multiprocessing.get_context("fork")
-    with tempfile.TemporaryDirectory() as folder, socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-        probe.close()
-        count = plan.num_devices
-        processes = [
-            context.Process(target=_work, args=(rank, count, port, folder, plan, values, seed))
-            for rank in range(count)
-        ]
-        for process in processes:
-            process.start()
-        end = time.monotonic() + timeout
-        failure = None
-        while failure is None and any(process.is_alive() for process in processes):
-            time.sleep(0.02)
-            if any(process.exitcode not in (None, 0) for process in processes):
-                failure = "a process failed"
-            elif time.monotonic() > end:
-                failure = f"not done after {timeout:g} s"
-        for process in processes:
-            if failure is not None:
-                process.kill()
-            process.join()
-        said = "".join(path.read_text() for path in sorted(Path(folder).glob("error-*"))[:1])
-        result = Path(folder) / "result.pt"
-        if failure is not None or not result.exists():
-            raise errors.InternalError(
-                f"verify: {failure or 'no process answered'}\n{said}".rstrip()
-            )
-        return torch.load(result, weights_only=False)
-
-
-def _work(
-    rank: int, count: int, port: int, folder: str, plan: Any, values: list[Tensor], seed: int
-) -> None:
-    try:
-        torch.set_num_threads(1)
-        logging.getLogger("torch").setLevel(logging.ERROR)
-        torch.distributed.init_process_group(
-            "gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=count
-        )
-        answer = _run_sharded(plan, values, seed)
-        if rank == 0:
-            torch.save(answer, Path(folder) / "result.pt")
-        torch.distributed.barrier()
-        torch.distributed.destroy_process_group()
-    except BaseException:
-        Path(folder, f"error-{rank}").write_text(traceback.format_exc())
-        raise SystemExit(1) from None
-
-
-def _run_sharded(plan: Any, values: list[Tensor], seed: int) -> dict[str, Any]:
-    from torch.distributed.tensor.debug import CommDebugMode
-
-    subject = plan.subject
-    mesh = plan.device_mesh("cpu")
-    runner = Runner(subject.step, subject.lowered, Layouts(plan, subject.lowered), mesh)
-    given = {
-        node: runner.place_leaf(i, value)
-        for i, (node, value) in enumerate(zip(runner.leaves, values))
-    }
-    names, wanted = _wanted(subject.step)
-    torch.manual_seed(seed)
-    with CommDebugMode() as counted:
-        results = runner.run(given, wanted)
-        results = _as_planned(runner, subject.step, names, results)
-    ran: dict[str, int] = collections.Counter()
-    for operator, number in counted.get_comm_counts().items():
-        text = str(operator).rsplit(".", 1)[-1]
-        kind = next((word for key, word in _KINDS.items() if key in str(operator)), text)
-        ran[kind] += number
-    full = {name: x.full_tensor() for name, x in zip(names, results)}
-    return {"values": full, "collectives": dict(ran), "replicated": sorted(runner.replicated)}
-
-
-def _as_planned(runner: Any, step: Any, names: list[str], results: list[Any]) -> list[Any]:
-    """Those that replace leaves as these are kept."""
-    positions = {step.leaves[i].name: i for i in step.replaced}
-    return [
-        runner.place_leaf(positions[name], x) if name in positions else x
-        for name, x in zip(names, results)
-    ]
