@@ -50,7 +50,7 @@ echo "Python package with PyTorch"
 if [ ! -x build/venv-torch/bin/pytest ] && [ "$(df --output=avail -B1G build | tail -n 1)" -lt 12 ]; then
   echo "not run: PyTorch and what it brings needs 12 GB of disk"
 else
-  [ -x build/venv-torch/bin/pytest ] || { python3 -m venv build/venv-torch && build/venv-torch/bin/pip install -q --no-cache-dir "torch>=2.15" numpy transformers pytest; }
+  [ -x build/venv-torch/bin/pytest ] || { python3 -m venv build/venv-torch && build/venv-torch/bin/pip install -q --no-cache-dir "torch>=2.15" numpy transformers pytest pyright; }
   build/venv-torch/bin/pip install -q --force-reinstall --no-deps build/dist/meshwright-*.whl
-  build/venv-torch/bin/pytest -q --confcutdir=tests/python/pytorch tests/python/pytorch
+  PATH="$PWD/build/venv-torch/bin:$PATH" pytest -q --confcutdir=tests/python/pytorch tests/python/pytorch
 fi

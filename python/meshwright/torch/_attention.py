@@ -80,9 +80,9 @@ def attention_backward(
         )
     else:
         with torch.enable_grad():
-            leaves = [x.detach().requires_grad_() for x in (q, keys, values)]
-            again = _SDPA(*leaves, mask, 0.0, causal, scale=scale)
-            grads = torch.autograd.grad(again, leaves, grad)
+            a, b, c = (x.detach().requires_grad_() for x in (q, keys, values))
+            again = _SDPA(a, b, c, mask, 0.0, causal, scale=scale)
+            grads = torch.autograd.grad(again, (a, b, c), grad)
     of_q, of_k, of_v = grads
     if keys is not k:
         of_k, of_v = (x.unflatten(1, (k.shape[1], -1)).sum(2) for x in (of_k, of_v))
@@ -126,7 +126,7 @@ class OneCall(TorchFunctionMode):
 
     def __exit__(self, *error: object) -> None:
         torch.nn.functional.scaled_dot_product_attention = _SDPA
-        super().__exit__(*error)  # pyright: ignore[reportArgumentType]
+        super().__exit__(*error)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return (_one_call if func is _SDPA else func)(*args, **(kwargs or {}))

@@ -26,8 +26,8 @@ def _open(x: Tensor, weight: Tensor, bias: Tensor | None, *how: Any) -> Any:
     return _CONVOLUTION(x, weight, None, *how) + bias.view(-1, *[1] * (x.dim() - 2))
 
 
-def _open_backward(grad: Tensor, x: Tensor, weight: Tensor, bias_sizes: Any, *how: Any) -> Any:
-    *how, wanted = how
+def _open_backward(grad: Tensor, x: Tensor, weight: Tensor, bias_sizes: Any, *rest: Any) -> Any:
+    *how, wanted = rest
     if sum(wanted) == 1 and not wanted[2]:
         return NotImplemented
     of_x = of_weight = of_bias = None
@@ -76,8 +76,9 @@ _POOLS = {
 
 
 def _pool(target: Any, args: Sequence[Any], like: Any) -> Any:
-    images = [x for x in args if isinstance(x, Tensor)]
-    if any(not isinstance(x, DTensor) or x.dim() != 4 for x in images):
+    images = [x for x in args if isinstance(x, DTensor)]
+    tensors = [x for x in args if isinstance(x, Tensor)]
+    if len(images) < len(tensors) or any(x.dim() != 4 for x in images):
         return None
     mesh, found = images[0].device_mesh, images[0].placements
     if any(x.placements != found for x in images) or not {*found} <= {_R, _0, _1}:

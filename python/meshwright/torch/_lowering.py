@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+import torch.utils._pytree as pytree
 from torch import Tensor, fx
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from meshwright import errors
-from meshwright.torch._operators import TABLE
+from meshwright.torch._origins import origin
 from meshwright.torch._stablehlo import Operation, Value, Writer
-from meshwright.torch._tracing import Step, origin
+from meshwright.torch._step import Step
+from meshwright.torch.operators import TABLE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +57,7 @@ def lower(step: Step) -> Lowered:
     single: set[str] = set()
     decomposed: dict[Any, fx.GraphModule] = {}
     parameters: list[Value] = []
+    results: list[Value] = []
     for node in step.graph.graph.nodes:
         if node.op == "placeholder":
             like = step.leaves[len(parameters)].like
@@ -123,12 +127,10 @@ def _lower(
     inner = _decomposition(node, decomposed)
     if inner is None:
         raise errors.UnsupportedError(
-            f"{_place(node)}{target}: there is no row for this operator (meshwright/torch/_operators.py), "
+            f"{_place(node)}{target}: there is no row for this operator (meshwright/torch/operators), "
             "and torch has no decomposition of it"
         )
-    tensors = iter(
-        [x for x in torch.utils._pytree.tree_leaves((args, kwargs)) if isinstance(x, Value)]
-    )
+    tensors = iter([x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, Value)])
     values: dict[str, Any] = {}
     for part in inner.graph.nodes:
         if part.op == "placeholder":
@@ -161,7 +163,7 @@ def _decomposition(node: fx.Node, known: dict[Any, fx.GraphModule]) -> fx.GraphM
     open_up = decomposition_table.get(node.target)
     if open_up is None:
         return None
-    leaves, tree = torch.utils._pytree.tree_flatten((node.args, node.kwargs))
+    leaves, tree = pytree.tree_flatten((node.args, node.kwargs))
     likes = [x.meta["val"] if isinstance(x, fx.Node) else x for x in leaves]
     key = (node.target, tree, tuple(map(_type_of, likes)))
     if key not in known:
@@ -169,7 +171,7 @@ def _decomposition(node: fx.Node, known: dict[Any, fx.GraphModule]) -> fx.GraphM
         def run(*tensors: Tensor) -> Any:
             given = iter(tensors)
             filled = [next(given) if isinstance(x, Tensor) else x for x in likes]
-            args, kwargs = torch.utils._pytree.tree_unflatten(filled, tree)
+            args, kwargs = pytree.tree_unflatten(filled, tree)
             args = [list(x) if isinstance(x, list) else x for x in args]  # fx's are immutable
             result = open_up(*args, **kwargs)
             return tuple(result) if isinstance(result, tuple) else result  # of torch's named ones
@@ -189,5 +191,5 @@ def _type_of(value: Any) -> Any:
 def _fake_mode(tensors: Sequence[Tensor]) -> Any:
     import contextlib
 
-    modes = [x.fake_mode for x in tensors if hasattr(x, "fake_mode")]
+    modes = [x.fake_mode for x in tensors if isinstance(x, FakeTensor)]
     return modes[0] if modes else contextlib.nullcontext()

@@ -12,10 +12,10 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor
 
 from meshwright import errors
+from meshwright.torch._optimizers import first_state
 from meshwright.torch._placements import Layouts
 from meshwright.torch._planning import TorchPlan
 from meshwright.torch._running import Runner
-from meshwright.torch._states import first_state
 
 
 class Parallel(NamedTuple):
@@ -52,8 +52,8 @@ def parallelize(
     """
     subject = plan.subject
     optimizer = optimizer if optimizer is not None else subject.optimizer
-    if mesh is None:
-        mesh = plan.device_mesh()
+    mesh = mesh if mesh is not None else plan.device_mesh()
+    assert mesh is not None
     shape = dict(zip(mesh.mesh_dim_names or (), mesh.shape))
     if shape != plan.mesh_shape:
         raise errors.InvalidArgumentError(f"the mesh is {shape}, the plan's is {plan.mesh_shape}")
@@ -61,7 +61,7 @@ def parallelize(
     runner = Runner(subject.step, subject.lowered, layouts, mesh)
     planned = _Planned(runner, plan)
     states = None
-    if subject.optimizer is not None:
+    if subject.optimizer is not None and optimizer is not None:
         states = _Optimizer.states_of(planned, module, optimizer)  # of tensors as they are yet
     before = dict(module.named_parameters())
     planned.shard(module)
@@ -70,7 +70,7 @@ def parallelize(
         (_Module, type(module)),
         {"_meshwright": planned, "__module__": type(module).__module__},
     )
-    if states is None:
+    if states is None or optimizer is None:
         return Parallel(module, None)
     return Parallel(module, _Optimizer(planned, module, optimizer, before, states))
 
@@ -183,7 +183,8 @@ class _Step(torch.autograd.Function):
         return loss.full_tensor()
 
     @staticmethod
-    def backward(ctx: Any, scale: Tensor) -> Any:
+    def backward(ctx: Any, *grads: Any) -> Any:
+        [scale] = grads
         gradients, ctx.gradients = ctx.gradients, None
         if gradients is None:
             raise errors.InvalidArgumentError("backward() of this loss was called before")

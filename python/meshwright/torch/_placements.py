@@ -61,7 +61,7 @@ class Layouts:
         made = self._lowered.made.get(argument.name)
         use = self._lowered.uses.get(node.name, {}).get(made) if isinstance(made, Made) else None
         rows = self._rows.get(use.label) if use is not None else None
-        if not rows or "operand_specs" not in rows[0]:
+        if use is None or not rows or "operand_specs" not in rows[0]:
             return [], set()
         row, position = rows[0], use.operand
         if position >= len(row["operand_specs"]):

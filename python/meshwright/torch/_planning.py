@@ -17,7 +17,8 @@ from meshwright.program import Program
 from meshwright.torch import _attention
 from meshwright.torch._lowering import Lowered, lower
 from meshwright.torch._placements import Placements, named
-from meshwright.torch._tracing import Step, trace
+from meshwright.torch._step import Step
+from meshwright.torch._tracing import trace
 
 
 @dataclasses.dataclass

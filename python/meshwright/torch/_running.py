@@ -16,7 +16,7 @@ from torch.distributed.tensor import DTensor, Replicate, Shard
 from meshwright.torch import _convolutions
 from meshwright.torch._lowering import Lowered
 from meshwright.torch._placements import Layouts, Placements
-from meshwright.torch._tracing import Step
+from meshwright.torch._step import Step
 
 _ATEN = torch.ops.aten
 # Operators that draw numbers: all devices draw the whole tensor alike and keep their part, so that
@@ -73,7 +73,7 @@ class Runner:
                         del moved[key]
         return [None if node is None else values[node] for node in wanted]
 
-    def _node(self, node: fx.Node, values: Mapping[fx.Node, Any], moved: dict[Any, DTensor]) -> Any:
+    def _node(self, node: Any, values: Mapping[fx.Node, Any], moved: dict[Any, DTensor]) -> Any:
         if node.target is operator.getitem:
             result = values[node.args[0]][node.args[1]]
             return self._kept(node, result)
@@ -110,7 +110,7 @@ class Runner:
             value = self._move(value, _with_partial(wanted, value.placements, partial))
         return value
 
-    def _call(self, node: fx.Node, args: Any, kwargs: Any) -> Any:
+    def _call(self, node: Any, args: Any, kwargs: Any) -> Any:
         target = node.target
         if target in _RANDOM:
             args, kwargs = pytree.tree_map_only(DTensor, _empty, (args, kwargs))
@@ -139,7 +139,7 @@ class Runner:
         result = target(*args, **kwargs)
         return pytree.tree_map_only(Tensor, self._whole, result)
 
-    def _view(self, node: fx.Node, value: DTensor) -> DTensor | None:
+    def _view(self, node: Any, value: DTensor) -> DTensor | None:
         """A view of each device's part, where the plan says that those are the parts of the view."""
         wanted = self._layouts.computed(self._lowered.made.get(node.name))
         if wanted is None or any(have.is_partial() for have in value.placements):

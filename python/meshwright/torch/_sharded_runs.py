@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+import torch.utils._pytree as pytree
 from torch import Tensor, fx
 from torch.distributed._local_tensor import LocalTensor, LocalTensorMode
 from torch.distributed.tensor.debug import CommDebugMode
@@ -36,15 +37,43 @@ _KINDS = {
 
 
 class Ran(NamedTuple):
-    """What a run gave: whole tensors by name, collectives by kind, operators that ran replicated."""
+    """What a run gave: whole tensors by name, collectives by kind, operators that ran replicated.
+
+    `bytes`: of a device in all collectives, of each the larger of what goes in and what comes out.
+    """
 
     values: dict[str, Tensor]
     collectives: dict[str, int]
+    bytes: int
     replicated: list[str]
 
 
-def run_simulated(plan: Any, values: list[Tensor], wanted: Mapping[str, fx.Node], seed: int) -> Ran:
-    """In this process: every operator runs on the parts of all devices, collectives on lists of them."""
+class _Counted(CommDebugMode):
+    """Counts the bytes of collectives too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = super().__torch_dispatch__(func, types, args, kwargs)
+        if result is not NotImplemented and func._overloadpacket in self.comm_registry:
+            tensors = [x for x in pytree.tree_leaves((args, result)) if isinstance(x, Tensor)]
+            self.bytes += max(x.numel() * x.element_size() for x in tensors)
+        return result
+
+
+def run_simulated(
+    plan: Any,
+    values: list[Tensor],
+    wanted: Mapping[str, fx.Node],
+    seed: int,
+    layouts: Layouts | None = None,
+) -> Ran:
+    """In this process: every operator runs on the parts of all devices, collectives on lists of them.
+
+    `layouts`: default: the plan's.
+    """
     if torch.distributed.is_initialized():
         raise errors.InvalidArgumentError(
             "verify: devices cannot be simulated in a process of torch.distributed"
@@ -53,7 +82,7 @@ def run_simulated(plan: Any, values: list[Tensor], wanted: Mapping[str, fx.Node]
     torch.distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=count)
     try:
         with LocalTensorMode(count):
-            ran = _run(plan, values, wanted, seed)
+            ran = _run(plan, values, wanted, seed, layouts)
             full = {
                 name: x.reconcile() if isinstance(x, LocalTensor) else x
                 for name, x in ran.values.items()
@@ -129,17 +158,23 @@ def _work(
         raise SystemExit(1) from None
 
 
-def _run(plan: Any, values: list[Tensor], wanted: Mapping[str, fx.Node], seed: int) -> Ran:
+def _run(
+    plan: Any,
+    values: list[Tensor],
+    wanted: Mapping[str, fx.Node],
+    seed: int,
+    layouts: Layouts | None = None,
+) -> Ran:
     """On the devices of torch.distributed's processes."""
     step, lowered = plan.subject.step, plan.subject.lowered
-    runner = Runner(step, lowered, Layouts(plan, lowered), plan.device_mesh("cpu"))
+    runner = Runner(step, lowered, layouts or Layouts(plan, lowered), plan.device_mesh("cpu"))
     given = {
         node: runner.place_leaf(i, value)
         for i, (node, value) in enumerate(zip(runner.leaves, values))
     }
     positions = {step.leaves[i].name: i for i in step.replaced}
     torch.manual_seed(seed)
-    with CommDebugMode() as counted:
+    with _Counted() as counted:
         results = dict(zip(wanted, runner.run(given, list(wanted.values()))))
         for name, index in positions.items():  # as what they replace is kept
             results[name] = runner.place_leaf(index, results[name])
@@ -149,4 +184,4 @@ def _run(plan: Any, values: list[Tensor], wanted: Mapping[str, fx.Node], seed: i
         kind = next((word for key, word in _KINDS.items() if key in str(operator)), text)
         ran[kind] += number
     full = {name: x.full_tensor() for name, x in results.items()}
-    return Ran(full, dict(ran), sorted(runner.replicated))
+    return Ran(full, dict(ran), counted.bytes, sorted(runner.replicated))

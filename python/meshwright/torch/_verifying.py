@@ -12,8 +12,8 @@ import torch
 import torch.utils._pytree as pytree
 from torch import Tensor, fx
 
+from meshwright.torch._optimizers import first_state
 from meshwright.torch._sharded_runs import run_processes, run_simulated
-from meshwright.torch._states import first_state
 
 
 @dataclasses.dataclass
@@ -34,6 +34,10 @@ class TorchReport:
     replicated: list[str]
     seconds: float  # of the sharded run, starting processes included
     simulated: bool = False  # in one process
+    planned_bytes: int = (
+        0  # of a device, of each collective the larger of what goes in and comes out
+    )
+    ran_bytes: int = 0
 
     @property
     def passed(self) -> bool:
@@ -59,6 +63,9 @@ class TorchReport:
         lines += [
             f"  {kind:20} {self.planned.get(kind, 0):7} {self.ran.get(kind, 0):6}" for kind in kinds
         ]
+        lines.append(
+            f"  {'MiB':20} {self.planned_bytes / 2**20:7.4g} {self.ran_bytes / 2**20:6.4g}"
+        )
         if self.replicated:
             lines.append(f"not sharded by DTensor: {', '.join(self.replicated)}")
         return "\n".join(lines)
@@ -111,6 +118,8 @@ def verify(
         found.replicated,
         time.monotonic() - started,
         simulate,
+        sum(row["bytes_per_device"] for row in plan.collectives),
+        found.bytes,
     )
 
 
@@ -130,7 +139,7 @@ def _values(subject: Any, seed: int) -> list[Tensor]:
     buffers = dict(subject.module.named_buffers())
     inputs = iter([x for x in pytree.tree_leaves(subject.inputs) if isinstance(x, Tensor)])
     values = []
-    states: dict[str, dict[str, Any]] = {}
+    states: dict[str, Any] = {}
     for leaf in subject.step.leaves:
         if leaf.kind == "state":
             states = states or _states(subject, named)
@@ -140,9 +149,10 @@ def _values(subject: Any, seed: int) -> list[Tensor]:
             value = torch.tensor(float(group["lr"]))
         elif leaf.kind == "constant":
             value = subject.step.constants[leaf.name]
+        elif leaf.kind == "input":
+            value = next(inputs)
         else:
-            value = {"parameter": named, "buffer": buffers}.get(leaf.kind, {}).get(leaf.name)
-            value = next(inputs) if value is None else value
+            value = (named if leaf.kind == "parameter" else buffers)[leaf.name]
         values.append(
             _drawn(value.detach().cpu() if value.device.type != "meta" else value, generator)
         )
@@ -183,10 +193,10 @@ def _run_alone(step: Any, values: list[Tensor], wanted: list[fx.Node]) -> list[T
     kept: dict[fx.Node, Any] = {}
 
     class Keep(fx.Interpreter):
-        def run_node(self, node: fx.Node) -> Any:
-            result = super().run_node(node)
-            if node in chosen:
-                kept[node] = result.detach().clone()
+        def run_node(self, n: fx.Node) -> Any:
+            result = super().run_node(n)
+            if n in chosen:
+                kept[n] = result.detach().clone()
             return result
 
     chosen = set(wanted)

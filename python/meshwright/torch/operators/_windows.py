@@ -10,6 +10,9 @@ import torch
 
 from meshwright import errors
 from meshwright.torch._stablehlo import Value, Writer
+from meshwright.torch.operators._table import row
+
+_ATEN = torch.ops.aten
 
 
 def _spread(numbers: Sequence[int] | int, rank: int) -> list[int]:
@@ -111,7 +114,8 @@ def _how(x: Value, stride: Any, padding: Any, dilation: Any, groups: int) -> tup
     return (*(_spread(numbers, rank) for numbers in (stride, padding, dilation)), groups)
 
 
-def convolution(
+@row(_ATEN.convolution.default)
+def _convolution(
     w: Writer,
     out: Any,
     x: Value,
@@ -132,7 +136,8 @@ def convolution(
     return w.elementwise("add", result, w.broadcast(bias, out.shape, [1]))
 
 
-def convolution_backward(
+@row(_ATEN.convolution_backward.default)
+def _convolution_backward(
     w: Writer,
     outs: Any,
     grad: Value,
@@ -219,7 +224,8 @@ def _pool(
     return [*ones, *size], [*ones, *stride], pads, [*ones, *dilation]
 
 
-def max_pool(
+@row(_ATEN.max_pool2d_with_indices.default)
+def _max_pool(
     w: Writer,
     outs: Any,
     x: Value,
@@ -229,7 +235,7 @@ def max_pool(
     dilation: Any = 1,
     ceil_mode: bool = False,
 ) -> list[Value | None]:
-    """Where the largest are, only `max_pool_backward` asks, which finds them itself."""
+    """Where the largest are, only `_max_pool_backward` asks, which finds them itself."""
     shape = outs[0].shape
     window, strides, pads, dilations = _pool(x.shape, shape, size, stride, padding, dilation)
     least = -math.inf if x.dtype.is_floating_point else torch.iinfo(x.dtype).min
@@ -239,7 +245,8 @@ def max_pool(
     return [most, None]
 
 
-def max_pool_backward(
+@row(_ATEN.max_pool2d_with_indices_backward.default)
+def _max_pool_backward(
     w: Writer,
     out: Any,
     grad: Value,
@@ -277,7 +284,8 @@ def _divisors(padding: Any, counts_pads: bool, ceil_mode: bool, divisor: Any) ->
         raise errors.UnsupportedError("windows that are divided by different numbers")
 
 
-def average_pool(
+@row(_ATEN.avg_pool2d.default)
+def _average_pool(
     w: Writer,
     out: Any,
     x: Value,
@@ -295,7 +303,8 @@ def average_pool(
     return w.elementwise("divide", total, count)
 
 
-def average_pool_backward(
+@row(_ATEN.avg_pool2d_backward.default)
+def _average_pool_backward(
     w: Writer,
     out: Any,
     grad: Value,
