@@ -45,12 +45,12 @@ cmake --preset ci-asan >/dev/null
 cmake --build --preset ci-asan
 ctest --preset ci-asan --no-tests=error -j "$(nproc)"
 
-# The front end for PyTorch, without JAX. PyPI's wheels bring CUDA: 6 GB.
+# The front end for PyTorch, which needs no JAX; XLA is there to evaluate its StableHLO. PyPI's wheels bring CUDA: 6 GB.
 echo "Python package with PyTorch"
 if [ ! -x build/venv-torch/bin/pytest ] && [ "$(df --output=avail -B1G build | tail -n 1)" -lt 12 ]; then
   echo "not run: PyTorch and what it brings needs 12 GB of disk"
 else
-  [ -x build/venv-torch/bin/pytest ] || { python3 -m venv build/venv-torch && build/venv-torch/bin/pip install -q --no-cache-dir "torch>=2.15" numpy transformers pytest pyright; }
+  [ -x build/venv-torch/bin/pytest ] || { python3 -m venv build/venv-torch && build/venv-torch/bin/pip install -q --no-cache-dir "torch>=2.15" numpy transformers pytest pyright "jax[cpu]>=0.7.1"; }
   build/venv-torch/bin/pip install -q --force-reinstall --no-deps build/dist/meshwright-*.whl
   PATH="$PWD/build/venv-torch/bin:$PATH" pytest -q --confcutdir=tests/python/pytorch tests/python/pytorch
 fi

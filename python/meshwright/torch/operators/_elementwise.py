@@ -180,12 +180,17 @@ def _masked_fill(w: Writer, out: Any, x: Value, mask: Value, value: Any) -> Valu
     return _where(w, out, mask, value, x)
 
 
-@row(_ATEN.clamp, _ATEN.clamp_min, _ATEN.clamp_max, _ATEN.hardtanh)
+@row(_ATEN.clamp, _ATEN.clamp_min, _ATEN.clamp_max)
 def _clamp(w: Writer, out: Any, x: Value, min: Any = None, max: Any = None) -> Value:
     [x] = values(w, out.shape, out.dtype, x)
     if min is not None:
         x = binary("maximum", w, out, x, min)
     return x if max is None else binary("minimum", w, out, x, max)
+
+
+@row(_ATEN.hardtanh.default)
+def _hardtanh(w: Writer, out: Any, x: Value, least: Any = -1, most: Any = 1) -> Value:
+    return _clamp(w, out, x, least, most)
 
 
 TABLE[_ATEN.clamp_max.default] = TABLE[_ATEN.clamp_max.Tensor] = lambda w, out, x, max: _clamp(

@@ -13,7 +13,7 @@ from meshwright.torch.operators._table import binary, row
 _ATEN = torch.ops.aten
 
 
-@row(_ATEN.mm)
+@row(_ATEN.mm.default)
 def _mm(w: Writer, out: Any, a: Value, b: Value) -> Value:
     return w.dot_general(a, b, ([], []), ([1], [0]), out.dtype)
 
@@ -23,12 +23,12 @@ def _mv(w: Writer, out: Any, a: Value, b: Value) -> Value:
     return w.dot_general(a, b, ([], []), ([len(a.shape) - 1], [0]), out.dtype)
 
 
-@row(_ATEN.bmm)
+@row(_ATEN.bmm.default)
 def _bmm(w: Writer, out: Any, a: Value, b: Value) -> Value:
     return w.dot_general(a, b, ([0], [0]), ([2], [1]), out.dtype)
 
 
-@row(_ATEN.addmm)
+@row(_ATEN.addmm.default)
 def _addmm(
     w: Writer, out: Any, bias: Value, a: Value, b: Value, *, beta: Any = 1, alpha: Any = 1
 ) -> Value:
